@@ -1,0 +1,145 @@
+/* base.h -- what every room of libdispatch uses: memory, errors, keys, backends, dtypes.
+ *
+ * Public names (dp_*) are declared in dispatchd/dispatch.h; here is what only libdispatch shares.
+ */
+#ifndef DPI_BASE_H
+#define DPI_BASE_H
+
+#include <dispatchd/dispatch.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/single_threaded.h>
+
+/* Not through the GOT: nothing here is exported. */
+#pragma GCC visibility push(hidden)
+
+#define DPI_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define DPI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define DPI_COUNT(a)    (sizeof(a) / sizeof((a)[0]))
+
+/* Reference counts.  A locked instruction costs 5 ns, as much as a call: while the process has one
+ * thread they go without (libstdc++'s shared_ptr does the same). */
+static inline void dpi_refs_add(atomic_uint *refs)
+{
+    if (__libc_single_threaded)
+        atomic_store_explicit(refs, atomic_load_explicit(refs, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+}
+
+static inline bool dpi_refs_drop(atomic_uint *refs) /* true: that was the last one */
+{
+    if (__libc_single_threaded) {
+        unsigned left = atomic_load_explicit(refs, memory_order_relaxed) - 1;
+        atomic_store_explicit(refs, left, memory_order_relaxed);
+        return left == 0;
+    }
+    return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
+/* dp_error_set(DP_ERESOURCE, "out of memory: what"). */
+int dpi_no_memory(dp_error *err, const char *what);
+/* Counts one allocation for dp_fault_arm(); true: it has to fail.  For memory that does not come
+ * from dp_malloc(). */
+bool dpi_fault(void);
+/* Room for `need` items in an array of *cap, both from dp_realloc(); doubles.  The array, which may
+ * have moved; NULL: no memory, and the array and *cap are as they were. */
+void *dpi_grow(void *array, uint32_t *cap, uint32_t need, size_t item);
+
+/* Growable text in dp_malloc memory; once `failed` it stays so and appends do nothing. */
+typedef struct dpi_text {
+    char *s; /* NUL-terminated once anything was appended */
+    size_t len, cap;
+    bool failed;
+} dpi_text;
+void dpi_text_add(dpi_text *t, const char *s);
+void dpi_text_addn(dpi_text *t, const char *s, size_t n);
+void dpi_text_printf(dpi_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void dpi_text_fini(dpi_text *t);
+
+/* -- keys -- */
+
+/* Slots of a dispatch table.  Slot 0 is Undefined, 1..DPI_SLOTS_PLAIN-1 the functionalities that
+ * are not per-backend in enum order, then for each backend column (built-ins in bit order, Meta,
+ * named by bit) the 7 per-backend functionalities in enum order.  A table that has room for n named
+ * backends has DPI_SLOTS(n) slots. */
+enum {
+    DPI_PER_BACKEND = 7,
+    DPI_SLOTS_PLAIN = DP_F_COUNT - DPI_PER_BACKEND, /* Undefined included */
+    DPI_COLUMNS_BUILTIN = DP_B_NAMED_FIRST + 1,     /* Meta included */
+    DPI_SLOTS_MAX = DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + DP_B_NAMED_MAX)
+};
+#define DPI_SLOTS(n_named) (DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + (n_named)))
+
+/* slot = base[f] + stride[f] * column[backend]; filled by constant initialisers, no start-up code.
+ */
+extern const uint16_t dpi_slot_base[64];  /* by functionality, 0 = Undefined */
+extern const uint8_t dpi_slot_stride[64]; /* 0 or DPI_PER_BACKEND */
+extern const uint8_t dpi_slot_column[64]; /* by backend bit */
+
+static inline unsigned dpi_key_slot(dp_key k) /* runtime keys only */
+{
+    int f = dp_key_functionality(k), b = dp_key_backend(k);
+    return dpi_slot_base[f] + dpi_slot_stride[f] * dpi_slot_column[b < 0 ? 0 : b];
+}
+dp_key dpi_slot_key(unsigned slot); /* inverse */
+
+/* A tensor's own keys on backend b: Dense, Autograd, ADInplaceOrView (no autocast keys; those are
+ * thread state).  Backends without autograd keys of their own get AutogradOther, as in
+ * c10/core/DispatchKeySet.cpp. */
+dp_keyset dpi_backend_keys(int backend);
+
+/* Does alias (or runtime key) `alias` stand for runtime key k?  (c10::runtimeDispatchKeySetHas) */
+bool dpi_alias_has(dp_key alias, dp_key k);
+/* k has backend functionality: a key of CompositeExplicitAutograd's set (isBackendDispatchKey). */
+bool dpi_is_backend_key(dp_key k);
+/* The autograd key above a backend key: Autograd<b>, or AutogradOther. */
+dp_key dpi_autograd_of(dp_key k);
+
+/* -- backends: process-wide, because a tensor's keys are -- */
+
+/* Name a backend: takes the lowest free named bit.  DP_EEXISTS when the name is registered or is a
+ * built-in's, DP_ERESOURCE at DP_B_NAMED_MAX.  A name whose old tensors still live gets its old bit
+ * back.  ops NULL: host memory. */
+int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
+                         dp_error *err);
+/* A reload: same bit, new records.  Returns when nobody is inside the old ops. */
+void dpi_backend_replace(int bit, const char *owner, const dp_device_ops *ops);
+/* Ends the registration; the bit is free again when no storage is left on it.  Returns when nobody
+ * is inside its ops; later allocations on it fail by name. */
+void dpi_backend_unregister(int bit);
+int dpi_backend_find(
+    const char *name); /* bit by key name ("CPU", "npu"), registered or built-in; -1 */
+int dpi_backend_find_device(const char *name); /* by device name ("cpu", "npu"); -1 */
+const char *dpi_backend_name(int bit);         /* NULL: no such backend alive */
+unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 - DP_B_NAMED_FIRST */
+/* Live storages keep a bit from being reused. */
+void dpi_backend_hold(int bit);
+void dpi_backend_drop(int bit);
+uint64_t dpi_backend_storages(int bit);
+/* The device's functions, and a pin on them until leave.  *host: its memory is the host's.
+ * DP_ERUNTIME "backend npu was unloaded". */
+int dpi_device_enter(int bit, const dp_device_ops **ops, bool *host, dp_error *err);
+void dpi_device_leave(int bit);
+/* Changes when a registration of the bit ends: memory of a device that was unloaded is not that of
+ * one that took its name later.  A reload does not change it.  Stable between enter and leave. */
+uint64_t dpi_backend_registration(int bit);
+
+/* -- the pool behind dp_parallel_for -- */
+/* fn over [begin, end) in pieces of at least `grain`, on at most max_threads threads (0: all of the
+ * pool's), the caller included.  Nested calls, and calls while the pool is busy with another, run
+ * on whatever threads are free, at least the caller.  Any thread. */
+void dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
+                  void *user);
+
+/* -- small things -- */
+uint64_t dpi_nanos(void); /* CLOCK_MONOTONIC */
+uint64_t dpi_hash(const char *s, size_t n);
+/* Up to `max` of the `n` names nearest to `name` by edit distance, as "'a', 'b'" into buf. */
+void dpi_nearest(const char *name, const char *const *names, size_t n, size_t max, char *buf,
+                 size_t bytes);
+
+#pragma GCC visibility pop
+
+#endif

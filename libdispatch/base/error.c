@@ -1,0 +1,82 @@
+/* error.c -- describing a fault, and the names of all faults. */
+#include "base.h"
+#include <stdio.h>
+
+static const struct {
+    int code;
+    const char *name, *text;
+} errors[] = {
+#define ROW(code, number, wire, text) {code, wire, text},
+    DP_ERROR_MAP(ROW)
+#undef ROW
+};
+
+const char *dp_error_name(int code)
+{
+    for (size_t i = 0; i < DPI_COUNT(errors); i++)
+        if (errors[i].code == code)
+            return errors[i].name;
+    return NULL;
+}
+
+const char *dp_error_text(int code)
+{
+    for (size_t i = 0; i < DPI_COUNT(errors); i++)
+        if (errors[i].code == code)
+            return errors[i].text;
+    return NULL;
+}
+
+/* Length of s[0..n) without the UTF-8 character that its end cuts in two: messages go into JSON. */
+static size_t whole_characters(const char *s, size_t n)
+{
+    size_t lead = n;
+
+    while (lead > 0 && n - lead < 4 && ((unsigned char)s[lead - 1] & 0xc0) == 0x80)
+        lead--;
+    if (lead == 0 || (unsigned char)s[lead - 1] < 0xc0)
+        return n;
+    unsigned char c = (unsigned char)s[lead - 1];
+    size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+    return n - (lead - 1) >= need ? n : lead - 1;
+}
+
+int dp_error_vset(dp_error *err, int code, const char *format, va_list ap)
+{
+    char message[DP_ERROR_MESSAGE_MAX]; /* the arguments may point into *err */
+
+    if (err == NULL)
+        return code;
+    int n = vsnprintf(message, sizeof(message), format, ap);
+    if (n < 0)
+        message[0] = '\0';
+    if (n >= (int)sizeof(message))
+        message[whole_characters(message, sizeof(message) - 1)] = '\0';
+    dp_error_clear(err);
+    err->code = code;
+    memcpy(err->message, message, strlen(message) + 1);
+    return code;
+}
+
+int dp_error_set(dp_error *err, int code, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    dp_error_vset(err, code, format, ap);
+    va_end(ap);
+    return code;
+}
+
+void dp_error_clear(dp_error *err)
+{
+    err->size = sizeof(*err);
+    err->code = DP_OK;
+    err->written = 0;
+    err->op[0] = err->key[0] = err->message[0] = '\0';
+}
+
+int dpi_no_memory(dp_error *err, const char *what)
+{
+    return dp_error_set(err, DP_ERESOURCE, "out of memory: %s", what);
+}

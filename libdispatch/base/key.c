@@ -1,0 +1,258 @@
+/* key.c -- names, table slots and expansions of dispatch keys; backends' names are backend.c's.
+ *
+ * Everything here is constant data made from the maps in dispatchd/key.h. */
+#include "backend.h"
+#include <stdio.h>
+
+static const char *const functionality_names[DP_F_COUNT] = {"Undefined",
+#define NAME(name, per_backend, prefix) #name,
+                                                            DP_FUNCTIONALITY_MAP(NAME)
+#undef NAME
+};
+
+static const char *const prefixes[DP_F_COUNT] = {"",
+#define PREFIX(name, per_backend, prefix) prefix,
+                                                 DP_FUNCTIONALITY_MAP(PREFIX)
+#undef PREFIX
+};
+
+static const char *const alias_names[DP_ALIAS_END - DP_ALIAS_FIRST] = {
+    "Autograd",
+    "CompositeImplicitAutograd",
+    "FuncTorchBatchedDecomposition",
+    "CompositeImplicitAutogradNestedTensor",
+    "CompositeExplicitAutograd",
+    "CompositeExplicitAutogradNonFunctional",
+};
+
+static bool per_backend(int f)
+{
+    return f > 0 && (DP_PER_BACKEND_BITS & DP_FBIT(f)) != 0;
+}
+
+/* -- slots -- */
+
+/* PLAIN_x counts the plain functionalities up to x (its slot when it is one), PER_x is x's place
+ * among the per-backend ones: an enumerator counts on by itself, its twin takes the step back. */
+enum {
+    PLAIN_START = 0,
+#define COUNT(name, per, prefix) PLAIN_NEXT_##name, PLAIN_##name = PLAIN_NEXT_##name - (per),
+    DP_FUNCTIONALITY_MAP(COUNT)
+#undef COUNT
+};
+enum {
+    PER_START = -1,
+#define COUNT(name, per, prefix) PER_NEXT_##name, PER_##name = PER_NEXT_##name - !(per),
+    DP_FUNCTIONALITY_MAP(COUNT)
+#undef COUNT
+};
+#define SLOT(name, per) ((per) ? DPI_SLOTS_PLAIN + (int)PER_##name : (int)PLAIN_##name)
+
+const uint16_t dpi_slot_base[64] = {
+#define BASE(name, per, prefix) [DP_F_##name] = SLOT(name, per),
+    DP_FUNCTIONALITY_MAP(BASE)
+#undef BASE
+};
+
+const uint8_t dpi_slot_stride[64] = {
+#define STRIDE(name, per, prefix) [DP_F_##name] = (per) ? DPI_PER_BACKEND : 0,
+    DP_FUNCTIONALITY_MAP(STRIDE)
+#undef STRIDE
+};
+
+#define NAMED(b) [b] = (b) + 1 /* Meta's column comes between */
+#define NAMED8(b)                                                                                  \
+    NAMED(b), NAMED(b + 1), NAMED(b + 2), NAMED(b + 3), NAMED(b + 4), NAMED(b + 5), NAMED(b + 6),  \
+        NAMED(b + 7)
+const uint8_t dpi_slot_column[64] = {
+#define COLUMN(name, device) [DP_B_##name] = DP_B_##name,
+    DP_BACKEND_MAP(COLUMN)
+#undef COLUMN
+        NAMED8(DP_B_NAMED_FIRST),
+    NAMED8(DP_B_NAMED_FIRST + 8),
+    NAMED8(DP_B_NAMED_FIRST + 16),
+    NAMED8(DP_B_NAMED_FIRST + 24),
+    NAMED8(DP_B_NAMED_FIRST + 32),
+    [DP_B_Meta] = DP_B_NAMED_FIRST,
+};
+_Static_assert(DP_B_NAMED_MAX == 40, "dpi_slot_column lists 40 named backends");
+
+/* Functionality by slot, that of CPU's column for per-backend ones. */
+static const uint8_t slot_functionality[DPI_SLOTS_PLAIN + DPI_PER_BACKEND] = {
+#define INVERSE(name, per, prefix) [SLOT(name, per)] = DP_F_##name,
+    DP_FUNCTIONALITY_MAP(INVERSE)
+#undef INVERSE
+};
+
+dp_key dpi_slot_key(unsigned slot)
+{
+    if (slot < DPI_SLOTS_PLAIN)
+        return DP_KEY(slot_functionality[slot]);
+    unsigned column = (slot - DPI_SLOTS_PLAIN) / DPI_PER_BACKEND;
+    int f = slot_functionality[slot - column * DPI_PER_BACKEND];
+    int b = column < DP_B_NAMED_FIRST    ? (int)column
+            : column == DP_B_NAMED_FIRST ? DP_B_Meta
+                                         : (int)column - 1;
+    return (dp_key)DP_KEY_OF(f, b);
+}
+
+/* -- names -- */
+
+const char *dp_key_name(dp_key k, char buf[DP_KEY_NAME_MAX])
+{
+    int f = dp_key_functionality(k), b = dp_key_backend(k);
+
+    if (f >= DP_ALIAS_FIRST && f < DP_ALIAS_END)
+        snprintf(buf, DP_KEY_NAME_MAX, "%s", alias_names[f - DP_ALIAS_FIRST]);
+    else if (f >= DP_F_COUNT)
+        snprintf(buf, DP_KEY_NAME_MAX, "key %d", k);
+    else if (b < 0 || (f == DP_F_AutocastNamed && !dpi_backend_is_named(b)))
+        snprintf(buf, DP_KEY_NAME_MAX, "%s", functionality_names[f]);
+    else if (dpi_backend_name(b))
+        snprintf(buf, DP_KEY_NAME_MAX, "%s%s", prefixes[f], dpi_backend_name(b));
+    else
+        snprintf(buf, DP_KEY_NAME_MAX, "%s(backend %d)", prefixes[f], b);
+    return buf;
+}
+
+static bool find_key(const char *name, dp_key *out)
+{
+    for (int f = 0; f < DP_F_COUNT; f++)
+        if (!per_backend(f) && strcmp(name, functionality_names[f]) == 0) {
+            *out = DP_KEY(f);
+            return true;
+        }
+    for (int a = DP_ALIAS_FIRST; a < DP_ALIAS_END; a++)
+        if (strcmp(name, alias_names[a - DP_ALIAS_FIRST]) == 0) {
+            *out = DP_KEY(a);
+            return true;
+        }
+    for (int f = 1; f < DP_F_COUNT; f++) {
+        size_t n = strlen(prefixes[f]);
+        if (!per_backend(f) || strncmp(name, prefixes[f], n) != 0)
+            continue;
+        int b = dpi_backend_find_alive(name + n);
+        if (b >= 0 && (f != DP_F_AutocastNamed || dpi_backend_is_named(b))) {
+            *out = (dp_key)DP_KEY_OF(f, b);
+            return true;
+        }
+    }
+    return false;
+}
+
+dp_key dp_key_parse(const char *name)
+{
+    dp_key k = DP_KEY_Undefined;
+
+    find_key(name, &k);
+    return k;
+}
+
+bool dp_key_known(const char *name)
+{
+    dp_key k;
+
+    return find_key(name, &k);
+}
+
+size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap)
+{
+    size_t n = 0;
+
+    for (int f = DP_F_COUNT - 1; f > 0; f--) {
+        if (!(s.functionality & DP_FBIT(f)))
+            continue;
+        if (!per_backend(f)) {
+            if (n++ < cap)
+                out[n - 1] = DP_KEY(f);
+            continue;
+        }
+        for (int b = 63; b >= 0; b--)
+            if (s.backend & DP_BBIT(b) && (f != DP_F_AutocastNamed || dpi_backend_is_named(b)))
+                if (n++ < cap)
+                    out[n - 1] = (dp_key)DP_KEY_OF(f, b);
+    }
+    return n;
+}
+
+const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes)
+{
+    dp_key keys[DPI_SLOTS_MAX];
+    char name[DP_KEY_NAME_MAX];
+    size_t n = dp_keyset_list(s, keys, DPI_COUNT(keys)), at = 0;
+
+    if (bytes > 0)
+        buf[0] = '\0';
+    for (size_t i = 0; i < n && at < bytes; i++)
+        at += (size_t)snprintf(buf + at, bytes - at, "%s%s", i ? ", " : "",
+                               dp_key_name(keys[i], name));
+    return buf;
+}
+
+/* -- expansions, as in c10/core/DispatchKeySet.cpp -- */
+
+/* Backends without an autograd key of their own; they share AutogradOther. */
+#define NO_AUTOGRAD (DP_BBIT(DP_B_HIP) | DP_BBIT(DP_B_VE))
+
+static bool has_own_autograd(int b)
+{
+    return b >= 0 && !(NO_AUTOGRAD & DP_BBIT(b));
+}
+
+dp_keyset dpi_backend_keys(int backend)
+{
+    uint64_t autograd = has_own_autograd(backend) ? DP_FBIT(DP_F_AutogradFunctionality)
+                                                  : DP_FBIT(DP_F_AutogradOther);
+    dp_keyset s = {DP_FBIT(DP_F_Dense) | DP_FBIT(DP_F_ADInplaceOrView) | autograd,
+                   DP_BBIT(backend)};
+    return s;
+}
+
+#define BACKEND_BITS                                                                               \
+    (DP_FBIT(DP_F_Dense) | DP_FBIT(DP_F_Quantized) | DP_FBIT(DP_F_Sparse) |                        \
+     DP_FBIT(DP_F_SparseCsr) | DP_FBIT(DP_F_FPGA) | DP_FBIT(DP_F_Vulkan) | DP_FBIT(DP_F_Metal) |   \
+     DP_FBIT(DP_F_CustomRNGKeyId) | DP_FBIT(DP_F_MkldnnCPU))
+
+static const struct {
+    uint64_t functionality;
+    uint64_t without; /* backends */
+} expansions[DP_ALIAS_END - DP_ALIAS_FIRST] = {
+    [DP_ALIAS_Autograd - DP_ALIAS_FIRST] = {DP_AUTOGRAD_BITS,                                                                             0},
+    [DP_ALIAS_CompositeImplicitAutograd - DP_ALIAS_FIRST] = {BACKEND_BITS | DP_AUTOGRAD_BITS |
+                                                                 DP_FBIT(DP_F_NestedTensor) |
+                                                                 DP_FBIT(DP_F_Functionalize),
+                                            0                                                                                              },
+    [DP_ALIAS_FuncTorchBatchedDecomposition - DP_ALIAS_FIRST] = {DP_FBIT(DP_F_FuncTorchBatched),                                                               0},
+    [DP_ALIAS_CompositeImplicitAutogradNestedTensor -
+        DP_ALIAS_FIRST] = {DP_FBIT(DP_F_NestedTensor) | DP_FBIT(DP_F_AutogradNestedTensor),                              0},
+    [DP_ALIAS_CompositeExplicitAutograd - DP_ALIAS_FIRST] = {BACKEND_BITS,                                                                                 0},
+    [DP_ALIAS_CompositeExplicitAutogradNonFunctional -
+        DP_ALIAS_FIRST] = {BACKEND_BITS & ~DP_FBIT(DP_F_Sparse),
+                                            DP_BBIT(DP_B_XLA) | DP_BBIT(DP_B_Lazy)                                                         },
+};
+
+bool dpi_alias_has(dp_key alias, dp_key k)
+{
+    int f = dp_key_functionality(k), b = dp_key_backend(k);
+
+    if (!dp_key_is_alias(alias))
+        return alias == k;
+    if (k == DP_KEY_Undefined || dp_key_is_alias(k))
+        return false;
+    int i = dp_key_functionality(alias) - DP_ALIAS_FIRST;
+    return (expansions[i].functionality & DP_FBIT(f)) &&
+           (b < 0 || !(expansions[i].without & DP_BBIT(b)));
+}
+
+bool dpi_is_backend_key(dp_key k)
+{
+    return dpi_alias_has(DP_KEY(DP_ALIAS_CompositeExplicitAutograd), k);
+}
+
+dp_key dpi_autograd_of(dp_key k)
+{
+    int b = dp_key_backend(k);
+
+    return has_own_autograd(b) ? (dp_key)DP_KEY_OF(DP_F_AutogradFunctionality, b)
+                               : DP_KEY(DP_F_AutogradOther);
+}

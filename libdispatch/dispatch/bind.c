@@ -1,0 +1,761 @@
+/* bind.c -- which overload is meant, and arguments fitted to its schema.
+ *
+ * Overloads are tried in the order of their definition: first with exact kinds only, then with
+ * numbers for tensors and 0-dim tensors for numbers (python_arg_parser.cpp).  Trying formats no
+ * messages; once nothing fits, the one likely candidate is tried again to say why. */
+#include "ask.h"
+#include "op.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* -- the moment's snapshot ------------------------------------------------------------------ */
+
+int dpi_ask_begin(dp_ctx *ctx, bool *begun)
+{
+    *begun = ctx->snapshot == NULL;
+    return *begun ? dp_ctx_begin(ctx) : 0;
+}
+
+void dpi_ask_end(dp_ctx *ctx, bool begun)
+{
+    if (begun)
+        dp_ctx_end(ctx);
+}
+
+static const dpi_entry *entry_of(const dpi_snapshot *s, const dp_op *op)
+{
+    return op->id < s->n_entries ? s->entries[op->id] : NULL;
+}
+
+/* -- one value to one type ------------------------------------------------------------------ */
+
+typedef struct request {
+    dp_ctx *ctx;
+    const dp_value *args;
+    size_t n_args;
+    const dp_kwarg *kwargs;
+    size_t n_kwargs;
+} request;
+
+/* One attempt at one schema. */
+typedef struct fit {
+    const request *rq;
+    const dp_schema *schema;
+    dp_error *err;   /* NULL: only trying */
+    bool loose;      /* pass 2: numbers for Tensor, 0-dim tensors for numbers */
+    bool written;    /* the argument at hand is written: a number cannot be */
+    int64_t element; /* of a list, that did not fit; -1 */
+    char actual[96]; /* what did not fit, for the message */
+} fit;
+
+/* Fits v to type, or returns DP_ETYPE without a message; other codes come with one in the
+ * context's error. */
+typedef int (*coercion)(fit *f, const dpi_type *type, const dp_value *v, dp_value *out);
+static int coerce(fit *f, const dpi_type *type, const dp_value *v, dp_value *out);
+
+static int no_memory(const fit *f)
+{
+    return dpi_no_memory(f->rq->ctx->error, "arguments of a call");
+}
+
+static bool is_number(const dp_value *v)
+{
+    return v->tag == DP_TAG_INT || v->tag == DP_TAG_DOUBLE || v->tag == DP_TAG_BOOL ||
+           v->tag == DP_TAG_COMPLEX;
+}
+
+static int to_tensor(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    dp_ctx *ctx = f->rq->ctx;
+    dp_tensor *t = NULL;
+
+    (void)type;
+    *out = *v;
+    if (v->tag == DP_TAG_TENSOR)
+        return v->u.t ? 0 : DP_ETYPE;
+    if (!f->loose || f->written || !is_number(v))
+        return DP_ETYPE;
+    int rc = dpi_scalar_tensor(*v, DP_DTYPE_NONE, &t, ctx->error);
+    if (rc < 0)
+        return rc;
+    dp_tensor_set_wrapped(t, true);
+    *out = dp_tensor_value(t);
+    return dpi_ctx_own(ctx, t);
+}
+
+/* The number in a 0-dim tensor, as at::Tensor::item() has it. */
+static int item(fit *f, const dp_value *v, dp_value *out)
+{
+    union {
+        int64_t i;
+        double z[2];
+        bool b;
+        uint64_t raw[2];
+    } raw = {0}, number = {0};
+    dp_view t = {.size = (uint32_t)sizeof(t)};
+
+    if (v->tag != DP_TAG_TENSOR || !f->loose)
+        return DP_ETYPE;
+    dp_tensor_view(v->u.t, &t);
+    if (t.ndim != 0)
+        return DP_ETYPE;
+    int rc = dp_tensor_read(v->u.t, &raw, f->rq->ctx->error);
+    if (rc < 0)
+        return rc;
+    switch (t.dtype) {
+    case DP_BOOL:
+        *out = dp_bool(raw.b);
+        return 0;
+    case DP_FLOAT16:
+    case DP_BFLOAT16:
+    case DP_FLOAT32:
+    case DP_FLOAT64:
+        dp_convert(DP_FLOAT64, &number, t.dtype, &raw, 1);
+        *out = dp_double(number.z[0]);
+        return 0;
+    case DP_COMPLEX64:
+    case DP_COMPLEX128:
+        dp_convert(DP_COMPLEX128, &number, t.dtype, &raw, 1);
+        *out = (dp_value){DP_TAG_COMPLEX, 0, {0}};
+        out->u.doubles = dp_arena_dup(f->rq->ctx->arena, number.z, sizeof(number.z));
+        return out->u.doubles ? 0 : no_memory(f);
+    default:
+        dp_convert(DP_INT64, &number, t.dtype, &raw, 1);
+        *out = dp_int(number.i);
+        return 0;
+    }
+}
+
+static int to_scalar(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    (void)type;
+    *out = *v;
+    return is_number(v) ? 0 : item(f, v, out);
+}
+
+static int to_int(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    int rc = to_scalar(f, type, v, out);
+
+    return rc == 0 && out->tag != DP_TAG_INT ? DP_ETYPE : rc;
+}
+
+static int to_float(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    int rc = to_scalar(f, type, v, out);
+
+    if (rc == 0 && out->tag == DP_TAG_INT)
+        *out = dp_double((double)out->u.i);
+    return rc == 0 && out->tag != DP_TAG_DOUBLE ? DP_ETYPE : rc;
+}
+
+static int to_complex(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    double z[2] = {0, 0};
+    int rc = to_scalar(f, type, v, out);
+
+    if (rc < 0 || out->tag == DP_TAG_COMPLEX)
+        return rc;
+    if (out->tag == DP_TAG_BOOL)
+        return DP_ETYPE;
+    z[0] = out->tag == DP_TAG_INT ? (double)out->u.i : out->u.d;
+    out->tag = DP_TAG_COMPLEX;
+    out->u.doubles = dp_arena_dup(f->rq->ctx->arena, z, sizeof(z));
+    return out->u.doubles ? 0 : no_memory(f);
+}
+
+/* bool, str, Generator, Any ...: what fits is taken as it is. */
+static int to_same(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    (void)f;
+    *out = *v;
+    return dpi_type_fits(type, v) ? 0 : DP_ETYPE;
+}
+
+/* -- enums: by name, or already as the number ------------------------------------------------ */
+
+static const struct {
+    uint8_t kind;
+    int8_t number;
+    const char *name;
+} enum_names[] = {
+    {DPI_TYPE_LAYOUT,        DP_LAYOUT_STRIDED,   "strided"          },
+    {DPI_TYPE_MEMORY_FORMAT, DP_CONTIGUOUS,       "contiguous_format"},
+    {DPI_TYPE_MEMORY_FORMAT, DP_PRESERVE,         "preserve_format"  },
+    {DPI_TYPE_MEMORY_FORMAT, DP_CHANNELS_LAST,    "channels_last"    },
+    {DPI_TYPE_MEMORY_FORMAT, DP_CHANNELS_LAST_3D, "channels_last_3d" },
+};
+
+static int to_enum(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    (void)f;
+    for (size_t i = 0; i < DPI_COUNT(enum_names); i++) {
+        bool same = v->tag == DP_TAG_STR   ? strcmp(v->u.s, enum_names[i].name) == 0
+                    : v->tag == DP_TAG_INT ? v->u.i == enum_names[i].number
+                                           : false;
+        *out = dp_int(enum_names[i].number);
+        if (same && enum_names[i].kind == type->kind)
+            return 0;
+    }
+    return DP_ETYPE;
+}
+
+static int to_dtype(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    int64_t d = v->tag == DP_TAG_STR ? dp_dtype_parse(v->u.s) : v->tag == DP_TAG_INT ? v->u.i : -1;
+
+    (void)f, (void)type;
+    *out = dp_int(d);
+    return d >= 0 && d < DP_DTYPE_END && dp_dtype_size((dp_dtype)d) > 0 ? 0 : DP_ETYPE;
+}
+
+static int to_device(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    dp_device d = 0;
+
+    (void)f, (void)type;
+    *out = *v;
+    if (v->tag == DP_TAG_STR && dp_device_parse(v->u.s, &d, NULL) == 0) {
+        *out = dp_int(d);
+        return 0;
+    }
+    bool known = v->tag == DP_TAG_INT && v->u.i >= 0 && v->u.i <= INT32_MAX && v->u.i >> 16 < 64 &&
+                 dpi_backend_name((int)(v->u.i >> 16)) != NULL;
+    return known ? 0 : DP_ETYPE;
+}
+
+/* -- lists ---------------------------------------------------------------------------------- */
+
+static bool is_list(const dp_value *v)
+{
+    return v->tag == DP_TAG_LIST || v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_INTS ||
+           v->tag == DP_TAG_DOUBLES || v->tag == DP_TAG_BOOLS;
+}
+
+/* How a list of this element type lies in memory (tensor.h). */
+static uint32_t list_tag(const dpi_type *elem)
+{
+    static const uint8_t tags[DPI_TYPE_FUTURE + 1] = {
+        [DPI_TYPE_TENSOR] = DP_TAG_TENSORS, [DPI_TYPE_INT] = DP_TAG_INTS,
+        [DPI_TYPE_SYMINT] = DP_TAG_INTS,    [DPI_TYPE_SCALAR_TYPE] = DP_TAG_INTS,
+        [DPI_TYPE_LAYOUT] = DP_TAG_INTS,    [DPI_TYPE_MEMORY_FORMAT] = DP_TAG_INTS,
+        [DPI_TYPE_DEVICE] = DP_TAG_INTS,    [DPI_TYPE_FLOAT] = DP_TAG_DOUBLES,
+        [DPI_TYPE_BOOL] = DP_TAG_BOOLS,
+    };
+
+    if (elem->kind == DPI_TYPE_OPTIONAL && elem->elem->kind == DPI_TYPE_TENSOR)
+        return DP_TAG_TENSORS;
+    return tags[elem->kind] ? tags[elem->kind] : DP_TAG_LIST;
+}
+
+static const uint8_t element_bytes[DP_TAG_END] = {
+    [DP_TAG_TENSORS] = sizeof(dp_tensor *), [DP_TAG_INTS] = sizeof(int64_t),
+    [DP_TAG_DOUBLES] = sizeof(double),      [DP_TAG_BOOLS] = sizeof(bool),
+    [DP_TAG_LIST] = sizeof(dp_value),
+};
+
+static void element_store(uint32_t tag, void *list, uint32_t i, const dp_value *v)
+{
+    switch (tag) {
+    case DP_TAG_TENSORS:
+        ((dp_tensor **)list)[i] = v->tag == DP_TAG_TENSOR ? v->u.t : NULL;
+        break;
+    case DP_TAG_INTS:
+        ((int64_t *)list)[i] = v->u.i;
+        break;
+    case DP_TAG_DOUBLES:
+        ((double *)list)[i] = v->u.d;
+        break;
+    case DP_TAG_BOOLS:
+        ((bool *)list)[i] = v->u.b;
+        break;
+    default:
+        ((dp_value *)list)[i] = *v;
+    }
+}
+
+static int to_list(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    const dpi_type *elem = type->elem;
+    bool sized = type->n > 0 && (elem->kind == DPI_TYPE_INT || elem->kind == DPI_TYPE_SYMINT);
+    bool repeat = sized && v->tag == DP_TAG_INT; /* int[2] x = 3 */
+
+    *out = *v;
+    if (!repeat && !is_list(v))
+        return DP_ETYPE;
+    out->tag = list_tag(elem);
+    out->len = repeat ? type->n : v->len;
+    void *list = dp_arena_alloc(f->rq->ctx->arena, (size_t)out->len * element_bytes[out->tag] + 1);
+    if (list == NULL)
+        return no_memory(f);
+    out->u.values = list;
+    for (uint32_t i = 0; i < out->len; i++) {
+        dp_value given = repeat ? *v : dpi_list_item(v, i), fitted;
+        int rc = coerce(f, elem, &given, &fitted);
+        if (rc < 0) {
+            f->element = i;
+            return rc;
+        }
+        element_store(out->tag, list, i, &fitted);
+    }
+    return 0;
+}
+
+static int to_optional(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    *out = *v;
+    return v->tag == DP_TAG_NONE ? 0 : coerce(f, type->elem, v, out);
+}
+
+/* Types without a line here take what fits as it is. */
+static const coercion coercions[DPI_TYPE_FUTURE + 1] = {
+    [DPI_TYPE_TENSOR] = to_tensor,      [DPI_TYPE_INT] = to_int,
+    [DPI_TYPE_SYMINT] = to_int,         [DPI_TYPE_FLOAT] = to_float,
+    [DPI_TYPE_SCALAR] = to_scalar,      [DPI_TYPE_COMPLEX] = to_complex,
+    [DPI_TYPE_SCALAR_TYPE] = to_dtype,  [DPI_TYPE_LAYOUT] = to_enum,
+    [DPI_TYPE_MEMORY_FORMAT] = to_enum, [DPI_TYPE_DEVICE] = to_device,
+    [DPI_TYPE_LIST] = to_list,          [DPI_TYPE_OPTIONAL] = to_optional,
+};
+
+/* What a value is, for messages; of a string also its text. */
+static void describe(const dp_value *v, char *buf, size_t bytes)
+{
+    if (v->tag == DP_TAG_STR)
+        snprintf(buf, bytes, "str '%.60s'", v->u.s);
+    else
+        snprintf(buf, bytes, "%s", dpi_value_kind(v));
+}
+
+static int coerce(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
+{
+    coercion fn = coercions[type->kind] ? coercions[type->kind] : to_same;
+    int rc = fn(f, type, v, out);
+
+    if (rc == DP_ETYPE && f->err != NULL && f->actual[0] == '\0')
+        describe(v, f->actual, sizeof(f->actual)); /* the innermost one */
+    return rc;
+}
+
+/* Defaults lie in the schema, which may be unloaded while the request lives. */
+static int copy_default(const fit *f, const dp_value *def, dp_value *out)
+{
+    size_t bytes = def->tag == DP_TAG_STR       ? (size_t)def->len + 1
+                   : def->tag == DP_TAG_COMPLEX ? 2 * sizeof(double)
+                                                : (size_t)def->len * element_bytes[def->tag];
+
+    *out = *def;
+    if (bytes == 0 && !is_list(def))
+        return 0;
+    char *copy = dp_arena_alloc(f->rq->ctx->arena, bytes + 1);
+    if (copy == NULL)
+        return no_memory(f);
+    if (bytes > 0)
+        memcpy(copy, def->u.s, bytes);
+    out->u.s = copy;
+    for (uint32_t i = 0; def->tag == DP_TAG_LIST && i < def->len; i++) {
+        int rc = copy_default(f, &def->u.values[i], (dp_value *)(void *)copy + i);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* -- one schema ----------------------------------------------------------------------------- */
+
+static uint32_t positionals(const dp_schema *s)
+{
+    uint32_t n = 0;
+
+    while (n < s->n_args && !s->args[n].kwarg_only)
+        n++;
+    return n;
+}
+
+static uint32_t required(const dp_schema *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_args; i++)
+        n += !s->args[i].has_default;
+    return n;
+}
+
+static const dp_kwarg *kwarg_of(const request *rq, const char *name)
+{
+    for (size_t i = 0; i < rq->n_kwargs; i++)
+        if (strcmp(rq->kwargs[i].name, name) == 0)
+            return &rq->kwargs[i];
+    return NULL;
+}
+
+/* NULL: not given. */
+static const dp_value *given(const fit *f, uint32_t i)
+{
+    if (i < f->rq->n_args)
+        return &f->rq->args[i];
+    const dp_kwarg *kw = kwarg_of(f->rq, f->schema->args[i].name);
+    return kw ? &kw->value : NULL;
+}
+
+static int fail_count(const fit *f)
+{
+    uint32_t most = positionals(f->schema), least = 0;
+
+    for (uint32_t i = 0; i < most; i++)
+        least += !f->schema->args[i].has_default;
+    if (least < most)
+        return dp_error_set(f->err, DP_ETYPE,
+                            "%s: takes from %u to %u positional arguments, but %zu were given",
+                            f->schema->name, least, most, f->rq->n_args);
+    return dp_error_set(f->err, DP_ETYPE, "%s: takes %u positional argument%s, but %zu %s given",
+                        f->schema->name, most, most == 1 ? "" : "s", f->rq->n_args,
+                        f->rq->n_args == 1 ? "was" : "were");
+}
+
+static int fail_unknown(const fit *f, const char *name)
+{
+    const char *names[DP_LIMIT_ARGUMENTS];
+    char near[200] = "";
+
+    for (uint32_t i = 0; i < f->schema->n_args; i++)
+        names[i] = f->schema->args[i].name;
+    dpi_nearest(name, names, f->schema->n_args, 3, near, sizeof(near));
+    return dp_error_set(f->err, DP_ETYPE, "%s: has no argument named '%s'; nearest: %s",
+                        f->schema->name, name, near[0] ? near : "(it takes none)");
+}
+
+static int fail_missing(const fit *f)
+{
+    dpi_text names = {0};
+    uint32_t n = 0;
+
+    if (f->err == NULL)
+        return DP_ETYPE;
+    for (uint32_t i = 0; i < f->schema->n_args; i++)
+        if (given(f, i) == NULL && !f->schema->args[i].has_default)
+            dpi_text_printf(&names, "%s'%s'", n++ ? ", " : "", f->schema->args[i].name);
+    int rc = names.failed ? no_memory(f)
+                          : dp_error_set(f->err, DP_ETYPE, "%s: missing %u required argument%s: %s",
+                                         f->schema->name, n, n == 1 ? "" : "s", names.s);
+    dpi_text_fini(&names);
+    return rc;
+}
+
+static int fail_value(const fit *f, uint32_t i)
+{
+    const dpi_argument *arg = &f->schema->args[i];
+    dpi_text t = {0};
+
+    dpi_text_printf(&t, "%s: argument '%s'", f->schema->name, arg->name);
+    if (i < f->rq->n_args)
+        dpi_text_printf(&t, " (position %u)", i + 1);
+    dpi_text_add(&t, " must be ");
+    dpi_type_print(&t, arg->type, true);
+    if (f->element < 0)
+        dpi_text_printf(&t, ", not %s", f->actual);
+    else
+        dpi_text_printf(&t, ", not %s with %s at index %lld", dpi_value_kind(given(f, i)),
+                        f->actual, (long long)f->element);
+    int rc = t.failed ? no_memory(f) : dp_error_set(f->err, DP_ETYPE, "%s", t.s);
+    dpi_text_fini(&t);
+    return rc;
+}
+
+/* Names and counts, before any value is looked at. */
+static int check_names(const fit *f)
+{
+    const dp_schema *s = f->schema;
+    const request *rq = f->rq;
+
+    if (s->vararg)
+        return dp_error_set(f->err, DP_ETYPE,
+                            "%s: takes any number of arguments ('...'), which a call cannot give",
+                            s->name);
+    if (rq->n_args > positionals(s))
+        return fail_count(f);
+    for (size_t k = 0; k < rq->n_kwargs; k++) {
+        const char *name = rq->kwargs[k].name;
+        uint32_t i = 0;
+        while (i < s->n_args && strcmp(s->args[i].name, name) != 0)
+            i++;
+        if (i == s->n_args)
+            return fail_unknown(f, name);
+        if (i < rq->n_args || kwarg_of(rq, name) != &rq->kwargs[k])
+            return dp_error_set(f->err, DP_ETYPE, "%s: argument '%s' has more than one value",
+                                s->name, name);
+    }
+    for (uint32_t i = (uint32_t)rq->n_args; i < s->n_args; i++)
+        if (!s->args[i].has_default && given(f, i) == NULL)
+            return fail_missing(f);
+    return 0;
+}
+
+static int fit_arguments(fit *f, dp_value *out)
+{
+    int rc = check_names(f);
+
+    for (uint32_t i = 0; rc == 0 && i < f->schema->n_args; i++) {
+        const dpi_argument *arg = &f->schema->args[i];
+        const dp_value *v = given(f, i);
+        f->written = arg->written;
+        f->element = -1;
+        f->actual[0] = '\0';
+        rc = v ? coerce(f, arg->type, v, &out[i]) : copy_default(f, &arg->def, &out[i]);
+        if (rc == DP_ETYPE && f->err != NULL)
+            rc = fail_value(f, i);
+    }
+    return rc;
+}
+
+static int fit_schema(const request *rq, const dpi_entry *e, bool loose, dp_error *err,
+                      dp_bound *out)
+{
+    const dp_schema *s = e->schema;
+    fit f = {.rq = rq, .schema = s, .err = err, .loose = loose};
+    dp_value *values = dp_arena_alloc(rq->ctx->arena, (size_t)s->n_args * sizeof(dp_value) + 1);
+    int rc = values ? fit_arguments(&f, values) : no_memory(&f);
+
+    if (rc < 0)
+        return rc;
+    out->op = e->op;
+    out->n_args = s->n_args;
+    out->n_rets = s->n_rets;
+    out->args = values;
+    out->written = s->written;
+    out->ret_written = 0;
+    memset(out->ret_alias, -1, sizeof(out->ret_alias));
+    for (uint32_t i = 0; i < s->n_rets; i++) {
+        out->ret_alias[i] = s->ret_alias[i];
+        if (s->ret_alias[i] >= 0)
+            out->ret_written |= (uint64_t)1 << i;
+    }
+    return 0;
+}
+
+/* -- overloads ------------------------------------------------------------------------------ */
+
+/* In the order of definition; those without one in that of their first kernel. */
+static bool precedes(const dpi_entry *a, const dpi_entry *b)
+{
+    return a->def_order != b->def_order ? a->def_order < b->def_order : a->op->id < b->op->id;
+}
+
+/* Entries whose base name is `base` (n bytes), sorted, into out; returns how many there are. */
+static size_t overloads(const dpi_snapshot *s, const char *base, size_t n, const dpi_entry **out,
+                        size_t cap)
+{
+    size_t found = 0, i;
+    uint32_t id;
+
+    for (uint32_t at = dpi_names_base(s->names, base, n); at != 0;) {
+        at = dpi_names_next(s->names, at, &id);
+        const dpi_entry *e = id < s->n_entries ? s->entries[id] : NULL;
+        if (e == NULL || found++ >= cap)
+            continue;
+        for (i = found - 1; i > 0 && precedes(e, out[i - 1]); i--)
+            out[i] = out[i - 1];
+        out[i] = e;
+    }
+    return found;
+}
+
+static int fail_undefined(const dpi_entry *e, dp_error *err)
+{
+    const dpi_kernel *k = e->kernels[0];
+
+    return dp_error_set(err, DP_ENOTFOUND,
+                        "operator '%s' is implemented (plugin '%s', %s:%u) but not defined: no "
+                        "plugin that is loaded has its schema",
+                        e->op->name, k->gen->plugin, k->file, k->line);
+}
+
+static int fail_overload(const dpi_snapshot *s, const char *name, size_t base, dp_error *err)
+{
+    enum { SHOWN = 64 };
+    const dpi_entry *found[SHOWN];
+    dpi_text t = {0};
+    size_t n = overloads(s, name, base, found, SHOWN);
+
+    for (size_t i = 0; i < n && i < SHOWN; i++)
+        dpi_text_printf(&t, "%s'%s'", i ? ", " : "", found[i]->op->name);
+    int rc = t.failed ? dpi_no_memory(err, "message")
+                      : dp_error_set(err, DP_ENOTFOUND,
+                                     "operator '%.*s' has no overload '%s'; it has %s%s", (int)base,
+                                     name, name[base] == '.' ? name + base + 1 : "", t.s,
+                                     n > SHOWN ? ", ..." : "");
+    dpi_text_fini(&t);
+    return rc;
+}
+
+/* Names to compare with: whole ones if the wanted one has an overload, else each base once. */
+static const char **list_names(const dpi_snapshot *s, bool whole, dpi_answer *a, size_t *n)
+{
+    const char **names = dpi_answer_alloc(a, s->n_entries, sizeof(*names));
+
+    *n = 0;
+    for (uint32_t i = 0; !a->failed && i < s->n_entries; i++) {
+        if (s->entries[i] == NULL)
+            continue;
+        const char *full = s->entries[i]->op->name;
+        size_t len = whole ? strlen(full) : dpi_base_bytes(full);
+        if (*n > 0 && strlen(names[*n - 1]) == len && strncmp(names[*n - 1], full, len) == 0)
+            continue; /* overloads mostly stand together */
+        names[(*n)++] = dpi_answer_printf(a, "%.*s", (int)len, full);
+    }
+    return names;
+}
+
+static int fail_nearest(const dpi_snapshot *s, const char *name, size_t base, dp_error *err)
+{
+    dp_arena *arena = dp_arena_new();
+    dpi_answer a = {arena, arena == NULL};
+    char near[400] = "";
+    size_t n = 0;
+    const char **names = arena ? list_names(s, name[base] == '.', &a, &n) : NULL;
+
+    if (a.failed) {
+        dp_arena_free(arena);
+        return dpi_no_memory(err, "names of operators");
+    }
+    if (n > 0)
+        dpi_nearest(name, names, n, 3, near, sizeof(near));
+    dp_arena_free(arena);
+    return dp_error_set(err, DP_ENOTFOUND, "no operator '%s'%s%s", name,
+                        n > 0 ? "; nearest: " : ": none are loaded", near);
+}
+
+int dpi_no_operator(const dpi_snapshot *s, const char *name, dp_error *err)
+{
+    size_t base = dpi_base_bytes(name);
+    const dpi_entry *any;
+
+    if (overloads(s, name, base, &any, 1) > 0)
+        return fail_overload(s, name, base, err);
+    return fail_nearest(s, name, base, err);
+}
+
+/* The overloads that `name` can mean; those without a schema are left out. */
+static int candidates(const request *rq, const char *name, const dpi_entry ***out, size_t *n)
+{
+    dp_ctx *ctx = rq->ctx;
+    const dpi_snapshot *s = ctx->snapshot;
+    size_t base = dpi_base_bytes(name), found, kept = 0;
+    const dpi_entry *exact = name[base] == '.' ? dpi_snapshot_find(s, name, strlen(name)) : NULL;
+    const dpi_entry **list;
+
+    found = exact ? 1 : name[base] == '.' ? 0 : overloads(s, name, base, NULL, 0);
+    if (found == 0)
+        return dpi_no_operator(s, name, ctx->error);
+    if ((list = dp_arena_alloc(ctx->arena, found * sizeof(*list))) == NULL)
+        return dpi_no_memory(ctx->error, "overloads of an operator");
+    list[0] = exact;
+    if (exact == NULL)
+        overloads(s, name, base, list, found);
+    const dpi_entry *first = list[0];
+    for (size_t i = 0; i < found; i++)
+        if (list[i]->schema != NULL)
+            list[kept++] = list[i];
+    *out = list;
+    *n = kept;
+    return kept ? 0 : fail_undefined(first, ctx->error);
+}
+
+/* Could so many arguments be meant for it? */
+static bool plausible(const request *rq, const dp_schema *s)
+{
+    size_t n = rq->n_args + rq->n_kwargs;
+    return rq->n_args <= positionals(s) && n >= required(s) && n <= s->n_args;
+}
+
+static void describe_request(const request *rq, dpi_text *t)
+{
+    char kind[96];
+
+    for (size_t i = 0; i < rq->n_args; i++) {
+        describe(&rq->args[i], kind, sizeof(kind));
+        dpi_text_printf(t, "%s%s", i ? ", " : "", kind);
+    }
+    for (size_t i = 0; i < rq->n_kwargs; i++) {
+        describe(&rq->kwargs[i].value, kind, sizeof(kind));
+        dpi_text_printf(t, "%s%s=%s", i || rq->n_args ? ", " : "", rq->kwargs[i].name, kind);
+    }
+}
+
+/* Nothing fits: why, if one overload is likely meant, else what was given and what there is. */
+static int fail_fit(const request *rq, const char *name, const dpi_entry **list, size_t n)
+{
+    const dpi_entry *likely = NULL;
+    size_t n_likely = 0;
+    dpi_text t = {0};
+    dp_bound unused;
+
+    for (size_t i = 0; i < n; i++)
+        if (n == 1 || plausible(rq, list[i]->schema)) {
+            likely = list[i];
+            n_likely++;
+        }
+    if (n_likely == 1)
+        return fit_schema(rq, likely, true, rq->ctx->error, &unused);
+    dpi_text_printf(&t, "%s: no overload takes (", name);
+    describe_request(rq, &t);
+    dpi_text_add(&t, "); it has:");
+    for (size_t i = 0; i < n; i++)
+        dpi_text_printf(&t, "\n  %s", list[i]->schema->text);
+    if (t.failed)
+        dpi_no_memory(rq->ctx->error, "message");
+    else
+        dp_error_set(rq->ctx->error, DP_ETYPE, "%s", t.s);
+    int rc = t.failed ? DP_ERESOURCE : DP_ETYPE;
+    dpi_text_fini(&t);
+    return rc;
+}
+
+static int choose(const request *rq, const char *name, const dpi_entry **list, size_t n,
+                  dp_bound *out)
+{
+    for (int loose = 0; loose < 2; loose++)
+        for (size_t i = 0; i < n; i++) {
+            int rc = fit_schema(rq, list[i], loose != 0, NULL, out);
+            if (rc != DP_ETYPE)
+                return rc;
+        }
+    return fail_fit(rq, name, list, n);
+}
+
+int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
+            const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out)
+{
+    request rq = {ctx, args, n_args, kwargs, n_kwargs};
+    const dpi_entry **list;
+    bool begun;
+    size_t n;
+    int rc = dpi_ask_begin(ctx, &begun);
+
+    if (rc < 0)
+        return rc;
+    rc = candidates(&rq, name, &list, &n);
+    if (rc == 0)
+        rc = choose(&rq, name, list, n, out);
+    if (rc < 0)
+        snprintf(ctx->error->op, sizeof(ctx->error->op), "%s", name);
+    dpi_ask_end(ctx, begun);
+    return rc;
+}
+
+uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b)
+{
+    uint64_t id = 0;
+    bool begun;
+
+    if (dpi_ask_begin(ctx, &begun) < 0)
+        return 0;
+    const dpi_entry *e = entry_of(ctx->snapshot, b->op);
+    if (e != NULL && e->schema != NULL && e->n_args == b->n_args) {
+        dp_keyset keys =
+            dpi_call_keys(e, dpi_argument_keys(e, b->args), ctx->include, ctx->exclude);
+        dpi_cell c = dpi_entry_cell(e, dp_keyset_highest(keys));
+        id = c.kernel ? c.kernel->id : 0;
+    }
+    dpi_ask_end(ctx, begun);
+    return id;
+}

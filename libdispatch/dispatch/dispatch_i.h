@@ -1,0 +1,301 @@
+/* dispatch_i.h -- the registry's truth, its snapshots, and the call machinery.
+ *
+ * Truth: each dpi_truth keeps an operator's kernels per key, newest first; it is changed under the
+ * registry's lock only.  Cache: dpi_entry, an immutable table derived from one truth by one
+ * function (dpi_entry_build).  Snapshot: an immutable array of entries and a hash of names.
+ *
+ *   I1: table slot of (op, key) == dpi_table_cell(truth(op), key), for every snapshot published
+ *   I2: a published snapshot and what it points to never change
+ *   I3: a thread that runs a kernel of generation g has published a frame naming g
+ *   I4: a generation's code is unmapped only when no frame names it and no later frame can
+ */
+#ifndef DPI_DISPATCH_I_H
+#define DPI_DISPATCH_I_H
+
+#include "../tensor/tensor_i.h"
+#include "schema.h"
+#include <pthread.h>
+
+#pragma GCC visibility push(hidden)
+
+/* One load of one plugin's (or unit's) code. */
+typedef struct dpi_generation {
+    atomic_uint refs;  /* kernels, frames never: host memory only, not the mapping */
+    atomic_int closed; /* 1: no new frame may name it (I4) */
+    atomic_uint_fast64_t
+        gone_at;          /* number of the first snapshot without it; UINT64_MAX: attached */
+    uint64_t number;      /* grows with every load in the process's registry */
+    uint64_t load_number; /* place in the stack; a reload keeps it */
+    char plugin[DP_LIMIT_NAME_BYTES + 1];
+    char version[64];
+} dpi_generation;
+dpi_generation *dpi_generation_ref(dpi_generation *g);
+dpi_generation *dpi_generation_unref(dpi_generation *g);
+
+typedef struct dpi_kernel { /* immutable, counted */
+    dp_boxed_fn boxed;
+    dp_any_fn unboxed;
+    dpi_generation *gen;
+    uint64_t id; /* unique for ever */
+    atomic_uint refs;
+    uint32_t line;
+    uint32_t order;    /* within its generation: later records are newer */
+    uint16_t flags;    /* DP_FLAG_* */
+    dp_key key;        /* registered for: may be an alias; Undefined for none */
+    char *file, *code; /* copies: they outlive the mapping */
+} dpi_kernel;
+dpi_kernel *dpi_kernel_unref(dpi_kernel *k);
+
+/* What stands in a table cell; index into dpi_provenance_names. */
+enum {
+    DPI_P_KERNEL,
+    DPI_P_DEFAULT_BACKEND,
+    DPI_P_MATH,
+    DPI_P_NESTED,
+    DPI_P_AUTOGRAD,
+    DPI_P_BATCHED,
+    DPI_P_AMBIGUOUS,
+    DPI_P_FALLBACK,
+    DPI_P_FALLTHROUGH,
+    DPI_P_MISSING
+};
+extern const char *const dpi_provenance_names[];
+
+typedef struct dpi_cell {
+    const dpi_kernel *kernel; /* NULL: missing, ambiguous, or the host's own fallthrough */
+    uint8_t provenance;
+} dpi_cell;
+
+/* Kernels of one operator for one registered key, newest first. */
+typedef struct dpi_stack {
+    dp_key key;
+    uint32_t n, cap;
+    dpi_kernel **kernels;
+} dpi_stack;
+
+/* An operator's truth.  Interned: lives as long as the registry, so handles never dangle. */
+struct dp_op {
+    uint32_t id;
+    char *name; /* "aten::add.Tensor" */
+    /* under the registry's lock: */
+    dp_schema *schema;       /* NULL: not defined */
+    dpi_generation *def_gen; /* who defined it */
+    char *def_file, *tags;
+    uint32_t def_line;
+    uint64_t def_order; /* grows in the order of definition */
+    uint32_t n_stacks, cap_stacks;
+    dpi_stack *stacks; /* by key, ascending dp_key */
+};
+typedef struct dp_op dpi_truth;
+
+/* Fallbacks per runtime key: at most one. */
+typedef struct dpi_fallbacks {
+    dpi_kernel *kernel[DPI_SLOTS_MAX];
+} dpi_fallbacks;
+
+/* The rules of c10::impl::OperatorEntry for one runtime key (Undefined included): truth, fallbacks,
+ * and the host's own fallthroughs in; what serves the key out.  extra, n_extra: kernels that the
+ * operator would also have (what-if), as if registered last. */
+dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, const dp_key *extra,
+                        size_t n_extra);
+
+enum { DPI_CELL_MISSING = 0xffff, DPI_CELL_AMBIGUOUS = 0xfffe };
+
+/* The cache of one operator: immutable, counted. */
+typedef struct dpi_entry {
+    atomic_uint refs;
+    const dp_op *op;
+    dp_schema *schema;  /* counted; NULL: not defined */
+    uint64_t def_order; /* of the operator: overloads are tried in it */
+    uint32_t code;      /* interned number of schema->code; 0 none */
+    uint32_t n_slots;
+    uint32_t n_args, n_rets;                                             /* of the schema */
+    uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS]; /* dpi_argument.tags */
+    bool per_backend_mask;  /* masks differ between backends */
+    uint64_t mask;          /* functionalities that are not fallthrough, when they agree */
+    uint64_t *backend_mask; /* [columns] */
+    uint64_t written;       /* of the schema */
+    uint32_t n_kernels;
+    dpi_kernel **kernels; /* counted */
+    uint16_t *table;      /* [n_slots] index into kernels, or DPI_CELL_* */
+    uint8_t *provenance;  /* [n_slots] */
+} dpi_entry;
+
+typedef struct dpi_names dpi_names; /* counted hash: full name -> operator id */
+
+typedef struct dpi_snapshot {
+    atomic_uint refs;
+    uint64_t number;
+    dp_registry *reg;
+    uint32_t n_entries;  /* operator ids below this */
+    dpi_entry **entries; /* NULL where the operator has neither def nor kernel */
+    dpi_names *names;
+    uint32_t n_observers;
+    dpi_kernel **observers; /* counted; fn in ->unboxed */
+    struct dpi_snapshot *next_retired;
+} dpi_snapshot;
+
+/* -- threads and contexts -- */
+
+/* What a thread publishes about one call.  Written by its thread with plain (relaxed) stores; the
+ * atomic members are read by anyone. */
+typedef struct dpi_frame {
+    _Atomic(const dpi_kernel *) kernel; /* NULL: none */
+    _Atomic(const dp_op *) op;
+    _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
+} dpi_frame;
+
+typedef struct dpi_thread {
+    struct dpi_thread *next;
+    atomic_int used;
+    _Atomic(const dpi_snapshot *) pinned;
+    atomic_uint depth;
+    atomic_uint_fast64_t since; /* nanos when the top-level call began; 0: unknown */
+    _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words */
+    _Atomic(dp_registry *) reg; /* of `pinned`: compared, not followed */
+    dpi_frame frames[DP_LIMIT_CALL_DEPTH];
+} dpi_thread;
+
+struct dp_ctx {
+    dp_registry *reg;
+    dp_error *error;
+    dpi_thread *thread;           /* while a snapshot is held */
+    const dpi_snapshot *snapshot; /* while held */
+    dp_keyset include, exclude;
+    bool watched;  /* traced or timed */
+    bool plain;    /* neither watched nor labelled */
+    bool outdated; /* the snapshot held names a generation that is closed */
+    bool owns_pin; /* this context pinned the thread's snapshot */
+    bool tracing, timing;
+    uint32_t pins; /* dp_ctx_begin nesting */
+    uint32_t n_counts;
+    atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */
+    dp_call_facts facts;
+    uint64_t t_top; /* timing: when the top-level call began */
+    uint64_t since; /* when the request began; 0: nobody said */
+    dp_arena *arena;
+    int threads;
+    char label[32];
+    struct dpi_trace *trace;
+    dp_tensor **owned; /* tensors bound for the request: wrapped numbers */
+    uint32_t n_owned, cap_owned;
+    dp_ctx *next, **link; /* the registry's list, under ctx_lock */
+    dp_error error_storage;
+};
+
+/* -- registry -- */
+
+struct dpi_plugin; /* plugin.c */
+
+struct dp_registry {
+    pthread_mutex_t lock; /* every change, and reading of truth */
+    _Atomic(const dpi_snapshot *) current;
+    uint64_t next_snapshot, next_generation, next_load, next_kernel;
+    dp_op **ops; /* by id */
+    uint32_t n_ops, cap_ops;
+    dpi_names *names; /* of every interned name; snapshots share it */
+    dpi_fallbacks fallbacks;
+    struct dpi_library *libraries; /* namespace -> owner, by namespace */
+    uint32_t n_observers;
+    dpi_kernel **observers; /* fn in ->unboxed; in load order */
+    pthread_mutex_t ctx_lock;
+    dp_ctx *contexts;
+    uint64_t *counts_gone; /* calls per operator of contexts that are gone */
+    uint32_t n_counts_gone;
+    dpi_snapshot *retired;
+    struct dpi_plugin *plugins;  /* by load number */
+    pthread_mutex_t plugin_lock; /* one load, unload or reload at a time */
+    struct dpi_listener_node *listeners;
+    uint32_t n_kernels;
+    dp_unit *units;
+};
+
+/* A namespace owned by a DP_LIBRARY block. */
+typedef struct dpi_library {
+    struct dpi_library *next;
+    char *ns, *file;
+    uint32_t line;
+    dpi_generation *gen;
+} dpi_library;
+
+/* Calls counted so far: of one operator, of all. */
+uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id);
+uint64_t dpi_registry_calls(dp_registry *reg);
+
+/* All registrations of one generation, as one change.  Made from blocks; what it says is checked in
+ * full before anything changes.  Copies every string: records may be unmapped while it lives. */
+struct dp_unit {
+    dp_unit *next;
+    dp_registry *reg;
+    dpi_generation *gen;
+    struct dpi_reg *regs; /* what to undo */
+    uint32_t n_regs;
+    uint32_t defs, impls, fallbacks, backends;
+};
+
+typedef struct dpi_attach_options {
+    bool reject_override;
+    dp_unit
+        *replace; /* reload: take this unit's place and load number, and drop it, in the same
+                     snapshot; it becomes draining: its generation stays callable from older pins */
+} dpi_attach_options;
+
+/* Check and publish, one snapshot.  On failure nothing has changed.  overrides (may be NULL): lines
+ * for the report.  Blocks are sorted by (file, line) here. */
+int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
+                        const dp_block *const *blocks, size_t n, const dpi_attach_options *o,
+                        dp_unit **out, dpi_text *overrides, dp_error *err);
+/* Undo, one snapshot.  The unit's registrations are gone; its generation may still run. */
+int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
+/* Take a detach back (its drain timed out): same place in every stack, one snapshot. */
+int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
+void dpi_unit_free(dp_unit *unit);                        /* after detach or replacement */
+dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
+/* True when no thread runs gen's kernels and none can start to: no pinned snapshot older than the
+ * detach, or (close) gen is closed and no frame names it.  *who says what is in the way. */
+bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
+                         size_t bytes);
+/* Poll dpi_generation_idle until timeout_ms (-1 for ever). false: still in use, *who says by whom.
+ * close: after a grace of 50 ms close the generation, so that calls from older snapshots that reach
+ * it fail by name instead of holding it. */
+bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
+                          char *who, size_t bytes);
+void dpi_registry_reclaim(dp_registry *reg); /* frees retired snapshots nobody pins */
+
+/* Hold a snapshot for reading (not calling); any thread. */
+const dpi_snapshot *dpi_snapshot_get(dp_registry *reg);
+void dpi_snapshot_put(const dpi_snapshot *s);
+const dpi_entry *dpi_snapshot_find(const dpi_snapshot *s, const char *name,
+                                   size_t n); /* NULL: none */
+const char *dpi_code_text(uint32_t code);     /* of an interned code string */
+uint32_t dpi_code_intern(const char *code);   /* 0: no memory or empty */
+
+/* Resolve: argument keys -> final key set, key, cell.  Shared by call, explain and bind. */
+dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
+                        dp_keyset exclude);
+dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args);
+/* Unloading a plugin's file: plugin.c frees what registry.c does not know. */
+void dpi_plugins_free(dp_registry *reg);
+/* Old generations that still run; under the registry's lock. */
+uint32_t dpi_plugins_draining(const dp_registry *reg);
+/* The host's table for plugins (host.c). */
+const dp_host *dpi_host_table(void);
+static inline dp_keyset dpi_frame_keys(const dpi_frame *f)
+{
+    return (dp_keyset){atomic_load_explicit(&f->functionality, memory_order_relaxed),
+                       atomic_load_explicit(&f->backend, memory_order_relaxed)};
+}
+
+/* -- between call.c and ctx.c -- */
+void dpi_ctx_watch(dp_ctx *ctx);                     /* sets ctx->watched */
+int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id); /* room for a counter; slow path */
+/* A trace step begins / ends; index of the step, or -1. */
+int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth, bool redispatch,
+                        const dpi_kernel *k, uint8_t provenance);
+void dpi_trace_leave(dp_ctx *ctx, int32_t step, uint64_t nanos);
+/* Own a tensor for the request. takes */
+int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,198 @@
+/* dispatchd/abi.h -- the structs that cross between the host and a plugin.
+ *
+ * Kernel authors include plugin.h, embedders dispatch.h; both include this.  What may change:
+ * structs grow at their end only, and each starts with its size, so that either side can be the
+ * older one; fields are never reordered or retyped within one DP_ABI_MAJOR.  What a plugin's struct
+ * does not cover, the host takes as zero, and zero is always the stated default. */
+#ifndef DISPATCHD_ABI_H
+#define DISPATCHD_ABI_H
+
+#include "error.h"
+#include "tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DP_ABI_MAJOR 1
+#define DP_ABI_MINOR 0
+/* The oldest minor version this plugin can run on.  Fill in by hand only to promise less. */
+#ifndef DP_ABI_TARGET
+#define DP_ABI_TARGET DP_ABI_MINOR
+#endif
+#define DP_ABI_MAGIC 0x31504d44u /* "DMP1": its upper half is not zero, so garbage is refused */
+
+typedef struct dp_ctx dp_ctx; /* one request's context; belongs to one thread at a time */
+typedef struct dp_op dp_op;   /* an operator by name; stays valid as long as the registry */
+
+/* One call as a boxed kernel sees it.  args are in schema order, defaults filled in, checked
+ * against the schema; everything in them is borrowed.  rets come in as None; the kernel sets each
+ * and gives its reference away (dp_return_tensor and friends, or directly). */
+typedef struct dp_call {
+    uint32_t size;
+    uint32_t n_args, n_rets;
+    dp_key key; /* the key this kernel was chosen for */
+    uint16_t reserved;
+    dp_ctx *ctx;
+    const dp_op *op;
+    dp_keyset keys; /* the whole key set of the call; redispatch with dp_keyset_below(keys, key) */
+    const dp_value *args;
+    dp_value *rets;
+} dp_call;
+
+/* Boxed kernel: works for every schema.  Returns 0, or a DP_E* code after describing the fault in
+ * *err (dp_fail does both).  What it put in rets before failing is released by the host.
+ * Must not throw or longjmp out.  Any thread. */
+typedef int (*dp_boxed_fn)(dp_call *call, dp_error *err);
+typedef void (*dp_any_fn)(void); /* an unboxed kernel, of the C type that its code stands for */
+
+/* -- registration records ------------------------------------------------------------------- */
+
+enum {                      /* dp_block.kind */
+       DP_BLOCK_PLUGIN = 1, /* ns = plugin name, key = version */
+       DP_BLOCK_LIBRARY,    /* TORCH_LIBRARY: owns the namespace; DEF and IMPL items */
+       DP_BLOCK_FRAGMENT,   /* TORCH_LIBRARY_FRAGMENT: DEF and IMPL items, does not own */
+       DP_BLOCK_IMPL,       /* TORCH_LIBRARY_IMPL: IMPL items for `key` */
+       DP_BLOCK_FALLBACK,   /* one kernel (boxed) for `key`, all operators */
+       DP_BLOCK_BACKEND,    /* names a backend, ns = its name; data = dp_device_ops or NULL */
+       DP_BLOCK_OBSERVER,   /* fn is a dp_observer_fn */
+       DP_BLOCK_ON_LOAD,   /* fn is a dp_hook_fn: run after the records are checked, before they are
+                              published; default: nothing.  A failure refuses the load. */
+       DP_BLOCK_ON_UNLOAD, /* fn is a dp_hook_fn: run after the last call left; default: nothing.
+                              A failure keeps the plugin loaded. */
+       DP_BLOCK_RESIDENT,  /* never dlclosed; unloading detaches it and says so */
+       DP_BLOCK_END
+};
+
+enum {                  /* dp_item.kind */
+       DP_ITEM_DEF = 1, /* name = schema, tags = space-separated */
+       DP_ITEM_IMPL     /* name = operator name without namespace, with .overload */
+};
+
+enum {                          /* dp_item.flags */
+       DP_FLAG_FALLTHROUGH = 1, /* no kernel: the key is skipped */
+       DP_FLAG_BELOW = 2        /* the kernel redispatches below its own key */
+};
+
+typedef struct dp_item {
+    uint32_t size;
+    uint16_t kind, flags;
+    const char *name;
+    const char *tags; /* DEF: may be NULL */
+    dp_boxed_fn boxed;
+    dp_any_fn unboxed; /* NULL: boxed only */
+    const char *code;  /* C type of `unboxed`, "TTs>T"; "" when unboxed is NULL */
+} dp_item;
+
+typedef struct dp_block {
+    uint32_t size;
+    uint16_t kind, flags;
+    uint32_t line, n_items, item_size;
+    uint32_t reserved;
+    const char *file;
+    const char *ns;
+    const char *key; /* "" where a block has none */
+    const dp_item *items;
+    dp_any_fn fn;
+    const void *data;
+} dp_block;
+
+/* Hook of a plugin.  Runs on the loading thread with nothing of the plugin in flight. */
+typedef int (*dp_hook_fn)(dp_ctx *ctx, dp_error *err);
+
+/* An observer sees every call (not redispatch) of every operator, on the calling thread, before the
+ * kernel and after it; RecordFunction's job.  It must be short and must not call operators. */
+typedef struct dp_observation {
+    uint32_t size;
+    int32_t phase; /* 0 before, 1 after */
+    const char *op;
+    dp_key key;
+    uint16_t depth;
+    int32_t rc;     /* after: what the kernel returned */
+    uint64_t nanos; /* CLOCK_MONOTONIC */
+} dp_observation;
+typedef void (*dp_observer_fn)(const dp_observation *o);
+
+/* Memory of a named backend that is not the host's.  Every slot runs on the calling thread, under
+ * the same accounting as kernels.  Direction: 0 host to device, 1 device to host, 2 on device. */
+typedef struct dp_device_ops {
+    uint32_t size;
+    uint32_t flags;
+    int (*count)(void); /* (optional) default 1 */
+    int (*allocate)(int index, size_t bytes, void **out, dp_error *err);
+    void (*release)(int index, void *p, size_t bytes);
+    int (*copy)(int index, void *dst, const void *src, size_t bytes, int direction, dp_error *err);
+    int (*memory_info)(int index, size_t *free_bytes, size_t *total_bytes); /* (optional) unknown */
+    int (*exchange_device)(int index); /* (optional) makes current, returns previous; default: 0 */
+    int (*stream_new)(int index, void **out, dp_error *err); /* (optional) default: synchronous */
+    void (*stream_free)(void *stream);
+    int (*synchronize)(int index, dp_error *err); /* (optional) default: nothing to wait for */
+} dp_device_ops;
+
+typedef struct dp_host dp_host;
+
+/* The one symbol a plugin exports, dp_plugin_root.  Frozen: size and order never change. */
+typedef struct dp_root {
+    uint32_t magic;
+    uint16_t abi_major, abi_minor, abi_target, reserved;
+    uint32_t block_size;
+    const dp_block *begin, *end;
+    const dp_host **host; /* the loader writes the host's table here before anything runs */
+} dp_root;
+
+/* -- calling with C types ------------------------------------------------------------------- */
+
+/* An operator together with the C type the caller will use; made by dp_typed_init(). */
+typedef struct dp_typed {
+    const dp_op *op;
+    uint32_t code; /* number of the interned code string */
+    uint32_t reserved;
+} dp_typed;
+
+/* Between dp_enter() and dp_leave() the chosen kernel cannot be unloaded. */
+typedef struct dp_entered {
+    dp_any_fn unboxed; /* NULL: box the arguments and use dp_run_boxed() */
+    uint64_t reserved[7];
+} dp_entered;
+
+typedef struct dp_guard {
+    dp_keyset include, exclude;
+} dp_guard;
+
+/* -- elementwise iteration ------------------------------------------------------------------ */
+
+#define DP_ITER_OPERANDS_MAX 8
+typedef struct dp_iter dp_iter;
+
+enum {                               /* dp_iter_config.flags; TensorIteratorConfig's names */
+       DP_ITER_PROMOTE = 1,          /* promote_inputs_to_common_dtype */
+       DP_ITER_INT_TO_FLOAT = 2,     /* promote_integer_inputs_to_float, with PROMOTE */
+       DP_ITER_CAST_OUTPUTS = 4,     /* cast_common_dtype_to_outputs, checked with canCast */
+       DP_ITER_SAME_DTYPE = 8,       /* check_all_same_dtype */
+       DP_ITER_NO_OVERLAP_CHECK = 16 /* not check_mem_overlap */
+};
+
+/* Outputs come first in every array that the loop sees. */
+typedef struct dp_iter_config {
+    uint32_t size;
+    uint32_t flags;
+    int32_t n_out, n_in;
+    dp_tensor **outs;      /* [n_out]; a NULL is allocated and then owned by the caller */
+    dp_tensor *const *ins; /* [n_in] borrowed */
+    dp_dtype common_dtype; /* loop sees inputs as this; DP_DTYPE_NONE: promoted from the inputs with
+                              PROMOTE, else each input's own */
+    dp_dtype out_dtype;    /* of allocated outputs and of what the loop writes; DP_DTYPE_NONE: the
+                              common one */
+} dp_iter_config;
+
+/* n elements; data[o] advances by strides[o] bytes.  May run on several threads at once; user is
+ * shared.  Must not call operators. */
+typedef void (*dp_iter_loop)(char *const *data, const int64_t *strides, int64_t n, void *user);
+
+/* Body of dp_parallel_for: [begin, end).  Any thread; must not call operators. */
+typedef void (*dp_range_fn)(int64_t begin, int64_t end, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

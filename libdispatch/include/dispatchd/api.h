@@ -1,0 +1,152 @@
+/* dispatchd/api.h -- every function the host offers to a plugin, once.
+ *
+ * Read this as a list of declarations: DP_FN(return type, name, parameters, arguments).  It is
+ * included several times with DP_FN defined to make the host's table, the inlines through which a
+ * plugin calls it, and the prototypes an embedder links with; so all of them have one name and one
+ * text.  The list grows at its end only.
+ *
+ * Functions that take a dp_ctx and return int describe their failure in that context's dp_error and
+ * return its code: a kernel can hand it on as it is.  "borrowed", "owned", "takes" as in house rules:
+ * borrowed for the call; owned, the caller releases; takes, the callee releases, also on failure.
+ * Thread: that of the context; without a context, any. */
+
+/* -- errors and memory -- */
+
+/* Describe a fault and return its code.  code is DP_E*; printf format. */
+DP_FN(int, dp_vfail, (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
+/* Scratch memory of the request, 64-byte aligned, released with it.  NULL when there is none (the
+ * error is set).  bytes may be 0. */
+DP_FN(void *, dp_alloc, (dp_ctx * ctx, size_t bytes), (ctx, bytes))
+/* Run fn over [begin, end) in pieces of at least `grain`, on the host's pool within the session's
+ * bound, the calling thread included.  Returns when all of it ran.  Never fails. */
+DP_FN(void, dp_parallel_for,
+      (dp_ctx * ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn, void *user),
+      (ctx, begin, end, grain, fn, user))
+
+/* -- tensors -- */
+
+DP_FN(dp_tensor *, dp_tensor_ref, (dp_tensor * t), (t))   /* returns t; any thread */
+DP_FN(dp_tensor *, dp_tensor_unref, (dp_tensor * t), (t)) /* takes; NULL is fine; returns NULL */
+/* Fill in *view; set view->size first (DP_VIEW does). */
+DP_FN(void, dp_tensor_view, (const dp_tensor *t, dp_view *view), (t, view))
+DP_FN(dp_keyset, dp_tensor_keys, (const dp_tensor *t), (t))
+DP_FN(int64_t, dp_tensor_offset, (const dp_tensor *t), (t))         /* storage_offset, elements */
+DP_FN(uint64_t, dp_tensor_storage_id, (const dp_tensor *t), (t))    /* equal: bytes are shared */
+DP_FN(size_t, dp_tensor_storage_bytes, (const dp_tensor *t), (t))
+DP_FN(bool, dp_tensor_is_wrapped, (const dp_tensor *t), (t))        /* wrapped number */
+DP_FN(void, dp_tensor_set_wrapped, (dp_tensor * t, bool on), (t, on)) /* 0-dim tensors only */
+DP_FN(uint64_t, dp_tensor_version, (const dp_tensor *t), (t))
+DP_FN(void, dp_tensor_bump_version, (dp_tensor * t), (t))
+/* is_contiguous(memory_format); any format but CONTIGUOUS is false for other ranks. */
+DP_FN(bool, dp_tensor_is_contiguous, (const dp_tensor *t, dp_memory_format f), (t, f))
+DP_FN(bool, dp_tensor_is_dense, (const dp_tensor *t), (t)) /* non_overlapping_and_dense */
+DP_FN(dp_memory_format, dp_tensor_suggest_format, (const dp_tensor *t), (t))
+/* New tensor with undefined contents.  sizes [ndim] >= 0.  CONTIGUOUS, or CHANNELS_LAST for 4 (or
+ * 3) dims, CHANNELS_LAST_3D for 5 (or 4).  *out owned.  Source: at::empty. */
+DP_FN(int, dp_empty,
+      (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+       dp_memory_format format, dp_tensor **out),
+      (ctx, dtype, device, ndim, sizes, format, out))
+/* Same, with strides [ndim] >= 0 of the caller.  Source: at::empty_strided. */
+DP_FN(int, dp_empty_strided,
+      (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+       const int64_t *strides, dp_tensor **out),
+      (ctx, dtype, device, ndim, sizes, strides, out))
+/* Same sizes and device as t.  dtype DP_DTYPE_NONE: t's.  PRESERVE keeps t's strides when it is
+ * non-overlapping and dense, else infers dense ones in its order.  Source: at::empty_like. */
+DP_FN(int, dp_empty_like,
+      (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out),
+      (ctx, t, dtype, format, out))
+/* View of t's storage: sizes, strides [ndim], storage_offset in elements; shares its version.
+ * Checked against the bounds of the storage.  Source: at::as_strided. */
+DP_FN(int, dp_as_strided,
+      (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+       int64_t storage_offset, dp_tensor **out),
+      (ctx, t, ndim, sizes, strides, storage_offset, out))
+/* Strides with which t can be viewed as sizes [ndim] (no -1) without a copy; false when it cannot.
+ * strides [ndim] out.  Source: at::detail::computeStride. */
+DP_FN(bool, dp_view_strides,
+      (const dp_tensor *t, int ndim, const int64_t *sizes, int64_t *strides), (t, ndim, sizes, strides))
+/* 0-dim tensor on the CPU holding a Scalar; dtype DP_DTYPE_NONE: bool, int64, float64 or complex128
+ * by its kind.  Source: at::scalar_tensor. */
+DP_FN(int, dp_scalar_tensor, (dp_ctx * ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out),
+      (ctx, scalar, dtype, out))
+/* Copy elements, converting dtype, layout and device; src broadcasts to dst.  Source: at::copy_. */
+DP_FN(int, dp_copy, (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src), (ctx, dst, src))
+/* Overlap of two tensors' memory: 0 none, 1 full, 2 partial, 3 too hard to say.
+ * Source: at::get_overlap_status. */
+DP_FN(int, dp_overlap, (const dp_tensor *a, const dp_tensor *b), (a, b))
+/* 0 no element shares memory with another, 1 some do, 2 too hard.  at::has_internal_overlap. */
+DP_FN(int, dp_internal_overlap, (const dp_tensor *t), (t))
+
+/* -- dtypes -- */
+
+DP_FN(size_t, dp_dtype_size, (dp_dtype d), (d))          /* bytes; 0 for no dtype of ours */
+DP_FN(const char *, dp_dtype_name, (dp_dtype d), (d))    /* "float32"; "?" for none of ours */
+DP_FN(dp_dtype, dp_promote_types, (dp_dtype a, dp_dtype b), (a, b))
+/* at::result_type of n tensors (NULL entries are skipped); DP_DTYPE_NONE for none. */
+DP_FN(dp_dtype, dp_result_type, (dp_tensor *const *tensors, size_t n), (tensors, n))
+DP_FN(bool, dp_can_cast, (dp_dtype from, dp_dtype to), (from, to))
+/* Shape to which a and b broadcast.  out [max(na, nb)] */
+DP_FN(int, dp_broadcast_shapes,
+      (dp_ctx * ctx, int na, const int64_t *a, int nb, const int64_t *b, int64_t *out),
+      (ctx, na, a, nb, b, out))
+
+/* -- elementwise iteration: broadcast, promote, allocate outputs, then loop -- */
+
+/* *out lives in the request's memory; dp_iter_fini() drops what it holds, also after a failure of
+ * dp_iter_run().  On failure outputs that it allocated are released and set back to NULL. */
+DP_FN(int, dp_iter_init, (dp_ctx * ctx, const dp_iter_config *config, dp_iter **out), (ctx, config, out))
+DP_FN(dp_dtype, dp_iter_dtype, (const dp_iter *it), (it)) /* the common dtype */
+DP_FN(int64_t, dp_iter_numel, (const dp_iter *it), (it))
+DP_FN(int, dp_iter_run, (dp_ctx * ctx, dp_iter *it, dp_iter_loop loop, void *user), (ctx, it, loop, user))
+DP_FN(void, dp_iter_fini, (dp_iter * it), (it)) /* NULL is fine */
+
+/* -- calling operators -- */
+
+/* Operator by full name, "aten::add.Tensor", in the registry of this request; NULL and an error
+ * naming the nearest names when there is none. */
+DP_FN(const dp_op *, dp_op_find, (dp_ctx * ctx, const char *name), (ctx, name))
+DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
+/* Dispatch.  args [n_args] in schema order, all of them; borrowed.  rets [n_rets] out: owned;
+ * None on failure. */
+DP_FN(int, dp_call_boxed,
+      (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets, size_t n_rets),
+      (ctx, op, args, n_args, rets, n_rets))
+/* The same with this key set as it is: no thread state, no union.  A kernel passes
+ * dp_keyset_below(call->keys, call->key). */
+DP_FN(int, dp_redispatch_boxed,
+      (dp_ctx * ctx, const dp_op *op, dp_keyset keys, const dp_value *args, size_t n_args, dp_value *rets,
+       size_t n_rets),
+      (ctx, op, keys, args, n_args, rets, n_rets))
+/* Dispatch by name with C arguments: code is a prefix of the operator's code in its arguments
+ * ("Tii>T"; the rest take their defaults), then pointers to owned slots for the returns. */
+DP_FN(int, dp_vinvoke, (dp_ctx * ctx, const char *name, const char *code, va_list ap), (ctx, name, code, ap))
+/* Drop the references in values that were returned; sets them to None. */
+DP_FN(void, dp_values_release, (dp_value * values, size_t n), (values, n))
+/* Bind an operator and the C type of the caller; a mismatch names both.  t borrowed by nothing. */
+DP_FN(int, dp_typed_init, (dp_ctx * ctx, const char *name, const char *code, dp_typed *t), (ctx, name, code, t))
+/* For DP_TYPED: resolve and pin the kernel; dp_leave() must follow iff it returns 0. */
+DP_FN(int, dp_enter, (dp_ctx * ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *e),
+      (ctx, t, argument_keys, e))
+DP_FN(int, dp_enter_with, (dp_ctx * ctx, const dp_typed *t, dp_keyset keys, dp_entered *e),
+      (ctx, t, keys, e))
+DP_FN(int, dp_run_boxed, (dp_ctx * ctx, dp_entered *e, const dp_value *args, size_t n_args, dp_value *rets, size_t n_rets),
+      (ctx, e, args, n_args, rets, n_rets))
+DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* returns rc */
+
+/* -- dispatcher state of the request -- */
+
+/* Add to the include and exclude sets; returns what dp_guard_leave() needs.  Guards nest. */
+DP_FN(dp_guard, dp_guard_enter, (dp_ctx * ctx, dp_keyset include, dp_keyset exclude), (ctx, include, exclude))
+DP_FN(void, dp_guard_leave, (dp_ctx * ctx, dp_guard saved), (ctx, saved))
+DP_FN(dp_keyset, dp_ctx_include, (const dp_ctx *ctx), (ctx))
+DP_FN(dp_keyset, dp_ctx_exclude, (const dp_ctx *ctx), (ctx))
+/* Key and key set of the running call: for unboxed kernels. */
+DP_FN(dp_key, dp_ctx_key, (const dp_ctx *ctx), (ctx))
+DP_FN(dp_keyset, dp_ctx_keys, (const dp_ctx *ctx), (ctx))
+/* Runtime or alias key by name, "AutogradCPU", "npu"; Undefined when there is none. */
+DP_FN(dp_key, dp_key_find, (dp_ctx * ctx, const char *name), (ctx, name))
+/* Device by name, "cpu", "npu:1"; its key set for new tensors. */
+DP_FN(int, dp_device_find, (dp_ctx * ctx, const char *name, dp_device *out), (ctx, name, out))
+DP_FN(dp_keyset, dp_device_keys, (dp_device d), (d))

@@ -1,0 +1,423 @@
+/* dispatchd/dispatch.h -- the dispatcher for whoever embeds it: a daemon, a test, a program.
+ *
+ *     dp_registry *reg; dp_ctx *ctx; dp_error err = DP_ERROR_INIT;
+ *     dp_registry_new(&reg, &err);
+ *     dp_plugin_load(reg, "/path/cpu.so", NULL, &report, &err);
+ *     dp_ctx_new(reg, &ctx, &err);
+ *     dp_call_boxed(ctx, dp_op_find(ctx, "aten::add.Tensor"), args, 3, rets, 1);
+ *
+ * A registry is a set of operators and plugins; it may be asked and called from any thread while
+ * plugins come and go.  Functions that change it take its one lock.  Reading and calling take none:
+ * they work on the immutable snapshot that was newest when the top-level call began. */
+#ifndef DISPATCHD_DISPATCH_H
+#define DISPATCHD_DISPATCH_H
+
+#include "abi.h"
+#include <stdarg.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(DISPATCHD_PLUGIN_H)
+#error "plugin.h is for plugins, dispatch.h for embedders: one file includes one of them"
+#endif
+
+#define DP_API __attribute__((visibility("default")))
+
+/* Limits.  Everything a client or a plugin can grow has one. */
+enum {
+    DP_LIMIT_CALL_DEPTH = 128,        /* calls inside calls on one thread */
+    DP_LIMIT_OPERATORS = 65535,       /* operator names a registry ever saw */
+    DP_LIMIT_KERNELS_PER_OP = 65000,  /* registered on one operator for one key */
+    DP_LIMIT_ARGUMENTS = 64,          /* of one schema, and returns */
+    DP_LIMIT_SCHEMA_BYTES = 16384,    /* text of one schema */
+    DP_LIMIT_TYPE_DEPTH = 16,         /* nesting of one type in a schema */
+    DP_LIMIT_NAME_BYTES = 127,        /* operator, plugin, backend names */
+    DP_LIMIT_PLUGINS = 1024,          /* loaded at once */
+    DP_LIMIT_PLUGIN_FILE = 256 << 20, /* bytes of a plugin's file */
+    DP_LIMIT_DRAINING = 64,           /* old generations still in use */
+    DP_LIMIT_TRACE = 4096,            /* steps of one trace */
+    DP_LIMIT_THREADS = 1024,          /* threads that ever called at once */
+    DP_LIMIT_RESIZES = 64             /* new shapes of one tensor */
+};
+
+/* -- the functions plugins have too (api.h): tensors, calls, guards -- */
+#define DP_FN(ret, name, params, args) DP_API ret name params;
+#include "api.h"
+#undef DP_FN
+
+/* -- memory of the host: the C library's, with allocation faults that a test can ask for -- */
+DP_API void *dp_malloc(size_t bytes);
+DP_API void *dp_calloc(size_t n, size_t bytes);
+DP_API void *dp_realloc(void *p, size_t bytes);
+DP_API char *dp_strdup(const char *s);
+DP_API void dp_free(void *p);
+/* The n-th allocation from now (1 = the next), of any thread, fails once; 0 takes it back. */
+DP_API void dp_fault_arm(uint64_t n);
+DP_API bool dp_fault_hit(void); /* did it fail since the last arm? */
+
+/* One lifetime for many allocations.  Not thread-safe. */
+typedef struct dp_arena dp_arena;
+DP_API dp_arena *dp_arena_new(void);                    /* NULL: no memory */
+DP_API dp_arena *dp_arena_free(dp_arena *a);            /* NULL is fine; returns NULL */
+DP_API void dp_arena_reset(dp_arena *a);                /* keeps one block warm */
+DP_API void *dp_arena_alloc(dp_arena *a, size_t bytes); /* 16-byte aligned; NULL: no memory */
+DP_API void *dp_arena_dup(dp_arena *a, const void *p, size_t bytes);
+DP_API char *dp_arena_printf(dp_arena *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* -- errors -- */
+DP_API int dp_error_set(dp_error *err, int code, const char *format, ...) /* err may be NULL */
+    __attribute__((format(printf, 3, 4)));
+DP_API int dp_error_vset(dp_error *err, int code, const char *format, va_list ap);
+DP_API void dp_error_clear(dp_error *err);
+DP_API const char *dp_error_name(int code); /* "TypeError"; NULL for a code that is not ours */
+DP_API const char *dp_error_text(int code);
+
+/* -- dtypes, keys, devices -- */
+DP_API dp_dtype dp_dtype_parse(const char *name); /* DP_DTYPE_NONE when there is none */
+/* Elements of one dtype as another, n of them, packed; full conversions as static_cast does in
+ * ATen. */
+DP_API void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n);
+
+#define DP_KEY_NAME_MAX 64
+/* Canonical name into buf; returns buf.  Named backends alive in the process are known by name. */
+DP_API const char *dp_key_name(dp_key k, char buf[DP_KEY_NAME_MAX]);
+DP_API dp_key dp_key_parse(const char *name); /* Undefined for "Undefined" and for unknown names */
+DP_API bool dp_key_known(const char *name);   /* tells those two apart */
+/* Runtime keys of a set, highest priority first; returns how many, writes at most cap. */
+DP_API size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap);
+/* "DispatchKeySet(AutogradCPU, CPU)" without the wrapper: "AutogradCPU, CPU". */
+DP_API const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes);
+DP_API const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX]); /* "cpu", "npu:0" */
+DP_API int dp_device_parse(const char *name, dp_device *out, dp_error *err);
+
+typedef struct dp_backend_info {
+    const char *name; /* key name: "CPU", "npu" */
+    int bit;
+    bool named;
+    const char *owner; /* plugin, for named ones */
+    uint64_t storages; /* live on it */
+} dp_backend_info;
+/* Every backend alive, lowest bit first; *out in the arena.  0: no memory.  Any thread. */
+DP_API size_t dp_backend_list(dp_arena *a, const dp_backend_info **out);
+
+/* -- tensors, beside those of api.h -- */
+
+/* These make tensors without a context.  Same meaning as their namesakes; *out owned. */
+DP_API int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                         const int64_t *strides /* NULL: contiguous */, dp_tensor **out,
+                         dp_error *err);
+/* A tensor over a whole storage of n_elements with geometry of its own, zero-filled where the
+ * host's. */
+DP_API int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, int ndim,
+                                 const int64_t *sizes, const int64_t *strides, int64_t offset,
+                                 dp_tensor **out, dp_error *err);
+/* Wrap foreign host memory; release(arg) runs when the last tensor on it goes.  Takes on success.
+ */
+DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t *strides,
+                          void *data, size_t bytes, void (*release)(void *arg), void *arg,
+                          dp_tensor **out, dp_error *err);
+/* A second tensor on the same storage with the same geometry and version counter. */
+DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
+/* Copy all elements, packed row-major, to or from host memory of numel*itemsize bytes. */
+DP_API int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err);
+DP_API int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err);
+
+typedef struct dp_tensor_stats {
+    uint64_t tensors, storages, bytes, bytes_peak;
+} dp_tensor_stats;
+DP_API void dp_tensor_stats_get(dp_tensor_stats *out); /* of the process */
+
+/* Threads of the pool behind dp_parallel_for, the caller not counted; once, before the first use.
+ * 0 runs everything on the caller. */
+DP_API int dp_pool_start(int threads, dp_error *err);
+DP_API void dp_pool_stop(void);
+
+/* -- registry -- */
+typedef struct dp_registry dp_registry;
+DP_API int dp_registry_new(dp_registry **out, dp_error *err); /* *out owned; DP_ERESOURCE */
+/* Unloads everything.  Every context must be gone.  NULL is fine; returns NULL. */
+DP_API dp_registry *dp_registry_free(dp_registry *reg);
+
+/* Where a definition or kernel comes from. */
+typedef struct dp_provenance {
+    const char *plugin; /* "(built in)" for the host's fallthroughs */
+    uint64_t generation;
+    const char *file;
+    uint32_t line;
+} dp_provenance;
+
+/* Attach records without a file: what dp_plugin_load does after dlopen, for embedders and tests.
+ * All or nothing, publishes one snapshot.  Blocks, and what they point to, must outlive the unit.
+ */
+typedef struct dp_unit dp_unit;
+DP_API int dp_registry_attach(dp_registry *reg, const char *name, const char *version,
+                              const dp_block *blocks, size_t n, dp_unit **out, dp_error *err);
+/* Undo it: one snapshot, then waits until nobody runs its kernels (timeout_ms, -1: for ever).  On
+ * DP_EBUSY it stays attached and *err says who runs what.  Frees the unit on success. */
+DP_API int dp_registry_detach(dp_registry *reg, dp_unit *unit, int timeout_ms, dp_error *err);
+
+/* -- plugins -- */
+typedef struct dp_load_options {
+    uint32_t size;
+    bool reject_override; /* replace:"reject": a kernel on an occupied (operator, key) is refused */
+    const char *search_path; /* ':'-separated; where a bare name is looked up */
+    const char
+        *cache_dir; /* where private copies live; NULL: a directory under the temporary one */
+} dp_load_options;
+
+typedef struct dp_plugin_report {
+    char plugin[128];
+    char version[64];
+    uint64_t generation;
+    uint32_t defs, impls, fallbacks, n_backends;
+    const char *const *backends; /* in the arena */
+    uint32_t n_dangling;
+    const char *const *dangling; /* operators implemented but not defined */
+    uint32_t n_overrides;
+    const char *const *overrides; /* "aten::add.Tensor CPU: a.c:3 over b.c:7" */
+    double millis;
+} dp_plugin_report;
+
+typedef struct dp_unload_report {
+    double drained_ms;
+    uint32_t removed; /* registrations */
+    bool unmapped;
+    char kept_because[256]; /* why the mapping stayed; "" when it went */
+    uint64_t bytes_returned;
+    uint64_t old_generation; /* reload */
+    bool drained;            /* reload: the old one was gone when this was answered */
+} dp_unload_report;
+
+/* Any thread; one load, unload or reload at a time, the others wait.  They block, reading files and
+ * draining.  A failure leaves the registry as it was.
+ *
+ * path absolute, or a bare name.  o may be NULL.  Strings of *report live in a.  DP_ENOTFOUND: no
+ * file; DP_EABI, DP_EPLUGIN: not one of ours, or it breaks its contract; DP_EEXISTS: loaded
+ * already, or what it brings is taken; DP_ERESOURCE. */
+DP_API int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o, dp_arena *a,
+                          dp_plugin_report *report, dp_error *err);
+/* Detach, wait until nobody runs its kernels (timeout_ms, -1: for ever), close.  DP_EBUSY: still in
+ * use, or storages live on its backend and force is false; it stays loaded.  DP_ENOTFOUND offers
+ * the nearest names. */
+DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms, bool force,
+                            dp_unload_report *report, dp_error *err);
+/* Load the file again from its path, in the old one's place; if it fails the old one stays. */
+DP_API int dp_plugin_reload(dp_registry *reg, const char *plugin, const dp_load_options *o,
+                            dp_arena *a, dp_plugin_report *report, dp_unload_report *old,
+                            dp_error *err);
+/* Close old generations nobody runs any more; returns how many are left.  Call now and then. */
+DP_API size_t dp_plugin_reap(dp_registry *reg);
+
+typedef struct dp_plugin_info {
+    const char *plugin, *version, *path, *mapped_file;
+    uint64_t generation, load_number;
+    uint32_t defs, impls, fallbacks, backends;
+    bool resident, draining; /* draining: an old generation that still runs */
+    const char *kept_because;
+    uint64_t calls_running;
+} dp_plugin_info;
+DP_API int dp_plugin_list(dp_registry *reg, dp_arena *a, const dp_plugin_info **out, size_t *n,
+                          dp_error *err);
+
+/* The manifest read from the file's ELF note; nothing in it runs, it is not even mapped for
+ * execution.  `text` is canonical: a block line, then its items, in the order of file and line. */
+typedef struct dp_manifest {
+    const char *plugin, *version;
+    uint16_t abi_major, abi_minor, abi_target;
+    uint32_t defs, impls, fallbacks, n_backends;
+    const char *const *backends;
+    const char *text;
+    uint32_t n_warnings;
+    const char *const *warnings; /* what makes unloading unsafe (imports, flags), named */
+} dp_manifest;
+DP_API int dp_manifest_read(const char *path, dp_arena *a, dp_manifest *out, dp_error *err);
+
+/* -- contexts -- */
+
+/* A request's context: *out owned, to be freed before its registry.  One thread at a time, and so
+ * are all functions that take one.  Those that return int fail with the code of dp_ctx_error(). */
+DP_API int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err);
+DP_API dp_ctx *dp_ctx_free(dp_ctx *ctx);    /* NULL is fine; returns NULL */
+DP_API void dp_ctx_reset(dp_ctx *ctx);      /* between requests: memory, error, trace, state */
+DP_API dp_error *dp_ctx_error(dp_ctx *ctx); /* borrowed: of the last call that failed */
+DP_API dp_arena *dp_ctx_arena(dp_ctx *ctx); /* borrowed: emptied by dp_ctx_reset */
+/* Whose request this is, for status and drain reports: "session 12".  Copied, cut at 31 bytes. */
+DP_API void dp_ctx_set_label(dp_ctx *ctx, const char *label);
+/* Dispatcher state of the connection, for this request. */
+DP_API void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude);
+DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch's */
+/* Threads that dp_parallel_for may use for this request, the caller included; 0: no bound. */
+DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);
+/* Pin one snapshot over several calls (a program).  Calls between see one registry, and every
+ * tensor with the shape that it had, but for what they change themselves; a tensor that other
+ * threads may give a shape to is to be looked at inside. */
+DP_API int dp_ctx_begin(dp_ctx *ctx);
+DP_API void dp_ctx_end(dp_ctx *ctx);
+
+/* Steps of a traced request, in the order entered. */
+typedef struct dp_trace_step {
+    const dp_op *op;
+    dp_key key;
+    uint16_t depth;
+    uint16_t redispatch; /* 1: entered by redispatch */
+    const char *provenance;
+    dp_provenance from;
+    uint64_t nanos; /* the kernel and what it called */
+} dp_trace_step;
+DP_API int dp_ctx_trace(dp_ctx *ctx, bool on); /* DP_ERESOURCE: no memory */
+DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut);
+
+/* Facts of the last top-level call of this context, for the executor and `timing`. */
+typedef struct dp_call_facts {
+    uint64_t kernel_id; /* changes with every generation of the kernel */
+    uint32_t n_calls;   /* calls and redispatches entered, the first included; 1 = a leaf */
+    uint64_t kernel_nanos, dispatch_nanos; /* 0 unless timing is on */
+} dp_call_facts;
+DP_API void dp_ctx_timing(dp_ctx *ctx, bool on);
+DP_API dp_call_facts dp_ctx_facts(const dp_ctx *ctx);
+
+/* -- choosing an overload and fitting arguments -- */
+
+typedef struct dp_kwarg {
+    const char *name;
+    dp_value value;
+} dp_kwarg;
+
+typedef struct dp_bound {
+    const dp_op *op;
+    uint32_t n_args, n_rets;
+    dp_value *args;       /* [n_args] in the context's memory */
+    uint64_t written;     /* bit i: the schema marks argument i as written */
+    uint64_t ret_written; /* bit i: return i is an argument that was written */
+    int8_t ret_alias[64]; /* which argument return i is, when ret_written has bit i; else -1 */
+} dp_bound;
+
+/* Choose an overload of `name` ("aten::add" or "aten::add.Tensor") and fit args and kwargs to its
+ * schema: positions, names, defaults, int for float, a number for Tensor (a wrapped number, owned
+ * by the context until dp_ctx_reset), "float32" for ScalarType, lists.  Lists come in as
+ * DP_TAG_LIST. DP_ENOTFOUND names the nearest operators, DP_ETYPE what does not fit and the
+ * candidates. */
+DP_API int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
+                   const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out);
+
+/* The kernel that would run: its dp_call_facts.kernel_id, 0 when none.  For the executor. */
+DP_API uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b);
+
+/* -- asking: any thread, without waiting for calls.  What is found lives in the arena given and
+ * says what was so at that moment.  All fail with DP_ERESOURCE when memory ends, those that take an
+ * operator's or a key's name with DP_ENOTFOUND. -- */
+
+typedef struct dp_argument_info {
+    const char *name, *type, *default_value; /* NULL: none */
+    bool kwarg_only, written;
+} dp_argument_info;
+typedef struct dp_kernel_info {
+    dp_key key;
+    dp_provenance from;
+    bool active, fallthrough, unboxed;
+    uint64_t id; /* dp_call_facts.kernel_id */
+} dp_kernel_info;
+typedef struct dp_cell_info {
+    dp_key key;
+    const char *provenance;       /* "kernel", "math kernel", "missing" ... */
+    const dp_kernel_info *kernel; /* NULL: missing */
+} dp_cell_info;
+typedef struct dp_op_info {
+    const char *name, *schema; /* schema NULL: implemented but not defined */
+    const char *tags;
+    dp_provenance defined_by;
+    uint32_t n_args, n_rets, n_kernels, n_cells;
+    const dp_argument_info *args, *rets;
+    const dp_kernel_info *kernels; /* key order, newest first */
+    const dp_cell_info *cells;     /* every runtime key, Undefined first, ascending */
+    uint64_t calls;
+} dp_op_info;
+DP_API int dp_registry_describe(dp_registry *reg, const char *op, dp_arena *a, dp_op_info *out,
+                                dp_error *err);
+
+typedef struct dp_list_filter {
+    const char *ns, *match, *key, *plugin; /* each may be NULL; match: substring */
+    bool dangling;                         /* only operators implemented but not defined */
+} dp_list_filter;
+/* Sorted full names. */
+DP_API int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena *a,
+                            const char *const **out, size_t *n, dp_error *err);
+
+typedef struct dp_what_if {
+    const char *op, *key;
+} dp_what_if;
+/* Provenance of each (op, key); `with` are kernels the registry would also have. */
+DP_API int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_ops,
+                             const dp_key *keys, size_t n_keys, const dp_what_if *with,
+                             size_t n_with, dp_arena *a, const char ***cells /* [n_ops * n_keys] */,
+                             dp_error *err);
+
+/* Every runtime key of the backends alive, in table order (Undefined first), then aliases. */
+DP_API size_t dp_registry_keys(dp_registry *reg, dp_arena *a, const dp_key **out);
+
+typedef struct dp_explain_step {
+    dp_key key;
+    const char *provenance;
+    dp_provenance from;
+    const char *why;
+    bool assumed;
+} dp_explain_step;
+typedef struct dp_explanation {
+    const dp_op *op;
+    dp_keyset argument_keys, merged, after_state;
+    uint32_t n_path, n_skipped;
+    const dp_explain_step *path, *skipped;
+} dp_explanation;
+DP_API int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *a, dp_explanation *out);
+
+/* Canonical text of everything registered: the same set of registrations gives the same bytes. */
+DP_API int dp_registry_dump(dp_registry *reg, dp_arena *a, const char **text, dp_error *err);
+/* Recompute everything and compare; *violations are lines, n 0 when all is well. */
+DP_API int dp_registry_check(dp_registry *reg, dp_arena *a, const char *const **violations,
+                             size_t *n, dp_error *err);
+
+typedef struct dp_registry_stats {
+    uint32_t plugins, ops, kernels, backends, draining;
+    uint64_t calls, snapshots;
+} dp_registry_stats;
+DP_API void dp_registry_stats_get(dp_registry *reg, dp_registry_stats *out);
+
+/* Calls running now, outermost first for each thread. */
+typedef struct dp_running {
+    char label[32];
+    const char *op, *plugin;
+    uint64_t generation;
+    dp_key key;
+    int depth;
+    uint64_t nanos; /* since the top-level call began */
+} dp_running;
+DP_API size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap);
+
+/* Listener: told of every operator that gets or loses its definition, under the registry's lock, in
+ * order; first of all of those already there.  Must not call the registry. */
+typedef struct dp_listener {
+    void (*defined)(void *arg, const char *op);
+    void (*undefined)(void *arg, const char *op);
+    /* (optional) after each published change */
+    void (*changed)(void *arg, const char *plugin, uint64_t generation, uint32_t added,
+                    uint32_t removed);
+    void *arg;
+} dp_listener;
+DP_API int dp_registry_listen(dp_registry *reg, const dp_listener *l,
+                              dp_error *err); /* borrowed until unlisten */
+DP_API void dp_registry_unlisten(dp_registry *reg, const dp_listener *l);
+
+/* -- schemas -- */
+typedef struct dp_schema dp_schema;
+/* *out owned, immutable.  DP_EVALUE names the column, DP_ERESOURCE the limit.  Any thread. */
+DP_API int dp_schema_parse(const char *text, dp_schema **out, dp_error *err);
+DP_API dp_schema *dp_schema_free(dp_schema *s);   /* NULL is fine; returns NULL */
+DP_API char *dp_schema_print(const dp_schema *s); /* canonical; owned, dp_free(); NULL: no memory */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,65 @@
+/* dispatchd/error.h -- what a function says when it fails.
+ *
+ * Every function that can fail returns int: 0, or a negative DP_E* code, and then describes the
+ * fault in a dp_error that the caller owns.  The message names the thing and both sides of a
+ * mismatch.  A dp_error holds no pointers: it is copied, dropped and reused freely. */
+#ifndef DISPATCHD_ERROR_H
+#define DISPATCHD_ERROR_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(code, number, wire name, when).  Numbers and wire names never change; new ones are appended;
+ * -11 is PluginCrashed, for plugins in processes of their own.  The first five are what PyTorch
+ * raises for the same fault. */
+#define DP_ERROR_MAP(X)                                                                            \
+    X(DP_ERUNTIME, -1, "RuntimeError", "the operation cannot be carried out")                      \
+    X(DP_ETYPE, -2, "TypeError", "an argument has the wrong type")                                 \
+    X(DP_EVALUE, -3, "ValueError", "an argument has a value out of its domain")                    \
+    X(DP_EINDEX, -4, "IndexError", "an index or dimension is out of range")                        \
+    X(DP_ENOTIMPL, -5, "NotImplementedError", "no kernel for this operator and dispatch key")      \
+    X(DP_ENOTFOUND, -6, "NotFound", "no operator, handle, name or plugin of that name")            \
+    X(DP_EEXISTS, -7, "AlreadyExists", "the name is taken")                                        \
+    X(DP_EBUSY, -8, "Busy", "still in use")                                                        \
+    X(DP_EABI, -9, "AbiMismatch", "built for another version of the plugin interface")             \
+    X(DP_EPLUGIN, -10, "PluginError", "a plugin broke its contract")                               \
+    X(DP_EPERM, -12, "PermissionError", "not allowed")                                             \
+    X(DP_ERESOURCE, -13, "ResourceExhausted", "out of memory or over a named limit")               \
+    X(DP_EDEADLINE, -14, "DeadlineExceeded", "not done in time")                                   \
+    X(DP_ECANCELLED, -15, "Cancelled", "called off before it ran")
+
+enum {
+    DP_OK = 0,
+#define DP_ERROR_ENUM_(code, number, wire, text) code = number,
+    DP_ERROR_MAP(DP_ERROR_ENUM_)
+#undef DP_ERROR_ENUM_
+};
+
+#define DP_ERROR_MESSAGE_MAX 2048 /* bytes with the final NUL; longer messages are cut */
+#define DP_ERROR_NAME_MAX    160
+
+/* One fault.  `op` and `key` are empty unless the fault belongs to an operator or a key. */
+typedef struct dp_error {
+    uint32_t size;    /* sizeof(dp_error) where it was made */
+    int32_t code;     /* DP_OK or DP_E* */
+    uint64_t written; /* bit i: argument i was being written when the kernel failed */
+    char op[DP_ERROR_NAME_MAX];
+    char key[64];
+    char message[DP_ERROR_MESSAGE_MAX];
+} dp_error;
+
+#define DP_ERROR_INIT                                                                              \
+    {                                                                                              \
+        (uint32_t)sizeof(dp_error), 0, 0, {0}, {0},                                                \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

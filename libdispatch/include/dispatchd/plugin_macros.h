@@ -1,0 +1,193 @@
+/* dispatchd/plugin_macros.h -- how DP_LIBRARY and friends become records and notes; see plugin.h.
+ *
+ * Each item macro is a tuple (kind, ...); a block walks its tuples three times: for boxing thunks,
+ * for records, for the text of its ELF note. */
+#ifndef DISPATCHD_PLUGIN_MACROS_H
+#define DISPATCHD_PLUGIN_MACROS_H
+
+/* -- conveniences -- */
+
+__attribute__((format(printf, 3, 4), unused)) static int dp_fail(dp_ctx *ctx, int code,
+                                                                 const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    code = dp_vfail(ctx, code, format, ap);
+    va_end(ap);
+    return code;
+}
+
+/* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */
+__attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, const char *code, ...)
+{
+    int rc;
+    va_list ap;
+    va_start(ap, code);
+    rc = dp_vinvoke(ctx, name, code, ap);
+    va_end(ap);
+    return rc;
+}
+
+/* Declare a filled-in view:  DP_VIEW(x, self);  then x.data, x.sizes ... */
+#define DP_VIEW(name, tensor)                                                                      \
+    dp_view name;                                                                                  \
+    name.size = (uint32_t)sizeof(dp_view);                                                         \
+    dp_tensor_view(tensor, &name)
+
+/* Declare the configuration of an elementwise loop with the defaults that zero would not give:
+ * DP_ITER_CONFIG(config, 1, out, 2, ins);  then config.flags and the dtypes as wanted. */
+#define DP_ITER_CONFIG(name, n_outs, out_tensors, n_inputs, in_tensors)                            \
+    dp_iter_config name = {(uint32_t)sizeof(dp_iter_config),                                       \
+                           0,                                                                      \
+                           n_outs,                                                                 \
+                           n_inputs,                                                               \
+                           out_tensors,                                                            \
+                           in_tensors,                                                             \
+                           DP_DTYPE_NONE,                                                          \
+                           DP_DTYPE_NONE}
+
+/* -- items: tuples (kind, name, tags, fn, args, rets) -- */
+
+#define DP_DEF(schema)            (DP_KIND_DEF, schema, "", 0, (), ())
+#define DP_DEF_TAGS(schema, tags) (DP_KIND_DEF, schema, tags, 0, (), ())
+#define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, "", fn, (), ())
+/* A boxed kernel that redispatches below its own key. */
+#define DP_IMPL_BELOW(name, fn) (DP_KIND_BELOW, name, "", fn, (), ())
+/* DP_IMPL_UNBOXED("add.Tensor", add, (T, T, s), (T)); a function once per block. */
+#define DP_IMPL_UNBOXED(name, fn, args, rets) (DP_KIND_UNBOXED, name, "", fn, args, rets)
+#define DP_IMPL_FALLTHROUGH(name)             (DP_KIND_FALLTHROUGH, name, "", 0, (), ())
+
+#define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
+#define DP_KIND_DEF_THUNK(n, fn, args, rets)
+#define DP_KIND_BOXED_THUNK(n, fn, args, rets)
+#define DP_KIND_BELOW_THUNK(n, fn, args, rets)
+#define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
+#define DP_KIND_UNBOXED_THUNK(n, fn, args, rets)                                                   \
+    static int DP_CAT(fn##_boxed_, n)(dp_call * call, dp_error * err)                              \
+    {                                                                                              \
+        int (*typed)(dp_ctx * DP_MAP(DP_SIG_ARG_, DP_UNPAREN args)                                 \
+                                  DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)) = fn;                      \
+        (void)err;                                                                                 \
+        return typed(call->ctx DP_MAP(DP_SIG_UNBOX_, DP_UNPAREN args)                              \
+                         DP_MAP(DP_SIG_SLOT_, DP_UNPAREN rets));                                   \
+    }
+
+#define DP_RECORD_(n, kind, name, tags, fn, args, rets)                                            \
+    DP_CAT(kind, _RECORD)(n, name, tags, fn, args, rets),
+#define DP_ITEM_(kind, flags, name, tags, boxed, unboxed, code)                                    \
+    {                                                                                              \
+        (uint32_t)sizeof(dp_item), kind, flags, name, tags, boxed, (dp_any_fn)(unboxed), code      \
+    }
+#define DP_KIND_DEF_RECORD(n, name, tags, fn, args, rets)                                          \
+    DP_ITEM_(DP_ITEM_DEF, 0, name, tags, 0, 0, "")
+#define DP_KIND_BOXED_RECORD(n, name, tags, fn, args, rets)                                        \
+    DP_ITEM_(DP_ITEM_IMPL, 0, name, tags, fn, 0, "")
+#define DP_KIND_BELOW_RECORD(n, name, tags, fn, args, rets)                                        \
+    DP_ITEM_(DP_ITEM_IMPL, DP_FLAG_BELOW, name, tags, fn, 0, "")
+#define DP_KIND_FALLTHROUGH_RECORD(n, name, tags, fn, args, rets)                                  \
+    DP_ITEM_(DP_ITEM_IMPL, DP_FLAG_FALLTHROUGH, name, tags, 0, 0, "")
+#define DP_KIND_UNBOXED_RECORD(n, name, tags, fn, args, rets)                                      \
+    DP_ITEM_(DP_ITEM_IMPL, 0, name, tags, DP_CAT(fn##_boxed_, n), fn, DP_CODE(args, rets))
+
+/* Text of a note: one line for the block, one for each item, tabs between fields. */
+#define DP_TEXT_(n, kind, name, tags, fn, args, rets)    DP_CAT(kind, _TEXT)(name, tags, args, rets)
+#define DP_KIND_DEF_TEXT(name, tags, args, rets)         "def\t" name "\t" tags "\n"
+#define DP_KIND_BOXED_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
+#define DP_KIND_BELOW_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
+#define DP_KIND_FALLTHROUGH_TEXT(name, tags, args, rets) "fallthrough\t" name "\t\n"
+#define DP_KIND_UNBOXED_TEXT(name, tags, args, rets)     "impl\t" name "\t" DP_CODE(args, rets) "\n"
+
+/* -- records and notes -- */
+
+#ifdef __cplusplus
+#define DP_CONST  /* clang++ refuses const records that hold function pointers in a named section  \
+                   */
+#else
+#define DP_CONST const
+#endif
+
+/* `retain`, so that lld's --gc-sections keeps them; explicit alignment, or gcc leaves holes. */
+#define DP_BLOCK_RECORD_(n, kind, flags, ns, key, items, n_items, fn, data)                        \
+    static DP_CONST dp_block DP_CAT(dp_block_, n) __attribute__((                                  \
+        used, retain, aligned(8), section("dp_blocks"))) = {(uint32_t)sizeof(dp_block),            \
+                                                            kind,                                  \
+                                                            flags,                                 \
+                                                            __LINE__,                              \
+                                                            n_items,                               \
+                                                            (uint32_t)sizeof(dp_item),             \
+                                                            0,                                     \
+                                                            __FILE__,                              \
+                                                            ns,                                    \
+                                                            key,                                   \
+                                                            items,                                 \
+                                                            (dp_any_fn)(fn),                       \
+                                                            data};
+
+/* An ELF note: Elf64_Nhdr, name "DISP", then the text. */
+#define DP_NOTE_(n, text)                                                                          \
+    static const struct {                                                                          \
+        uint32_t name_bytes, desc_bytes, type;                                                     \
+        char name[8];                                                                              \
+        char desc[sizeof(text) + (4 - sizeof(text) % 4) % 4];                                      \
+    } DP_CAT(dp_note_, n)                                                                          \
+        __attribute__((used, retain, aligned(4), section(".note.dispatchd"))) = {                  \
+            5, (uint32_t)(sizeof(text) + (4 - sizeof(text) % 4) % 4), 1, "DISP", text};
+
+#define DP_BLOCK_TEXT_(kind, ns, key) kind "\t" ns "\t" key "\t" __FILE__ "\t" DP_STR(__LINE__) "\n"
+#define DP_BLOCK_ITEMS_(n, kind, text, ns, key, ...)                                               \
+    DP_EACH(DP_THUNK_, n, __VA_ARGS__)                                                             \
+    static const dp_item DP_CAT(dp_items_, n)[] = {DP_EACH(DP_RECORD_, n, __VA_ARGS__)};           \
+    DP_BLOCK_RECORD_(n, kind, 0, ns, key, DP_CAT(dp_items_, n),                                    \
+                     (uint32_t)(sizeof(DP_CAT(dp_items_, n)) / sizeof(dp_item)), 0, 0)             \
+    DP_NOTE_(n, DP_BLOCK_TEXT_(text, ns, key) DP_EACH(DP_TEXT_, n, __VA_ARGS__))
+#define DP_BLOCK_ITEMS(n, ...) DP_BLOCK_ITEMS_(n, __VA_ARGS__)
+#define DP_BLOCK_PLAIN_(n, kind, flags, text, ns, key, fn, data)                                   \
+    DP_BLOCK_RECORD_(n, kind, flags, ns, key, 0, 0, fn, data)                                      \
+    DP_NOTE_(n, DP_BLOCK_TEXT_(text, ns, key))
+#define DP_BLOCK_PLAIN(n, ...) DP_BLOCK_PLAIN_(n, __VA_ARGS__)
+
+/* -- what a plugin's source says -- */
+
+#define DP_PLUGIN(name, version)                                                                   \
+    DP_BLOCK_PLAIN(                                                                                \
+        __COUNTER__, DP_BLOCK_PLUGIN, 0,                                                           \
+        "plugin\t" DP_STR(DP_ABI_MAJOR) "." DP_STR(DP_ABI_MINOR) "\t" DP_STR(DP_ABI_TARGET),       \
+        #name, version, 0, 0)
+#define DP_LIBRARY(ns, ...)                                                                        \
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_LIBRARY, "library", #ns, "", __VA_ARGS__)
+#define DP_LIBRARY_FRAGMENT(ns, ...)                                                               \
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_FRAGMENT, "fragment", #ns, "", __VA_ARGS__)
+#define DP_LIBRARY_IMPL(ns, key, ...)                                                              \
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, "impl", #ns, #key, __VA_ARGS__)
+#define DP_FALLBACK(key, fn)                                                                       \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, 0, "fallback", "_", #key, fn, 0)
+#define DP_FALLBACK_FALLTHROUGH(key)                                                               \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, DP_FLAG_FALLTHROUGH, "fallback", "_", #key, 0, 0)
+/* A backend whose tensors live in the host's memory. */
+#define DP_BACKEND(name)                                                                           \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, 0)
+/* A backend with memory of its own; ops is a const dp_device_ops. */
+#define DP_BACKEND_DEVICE(name, ops)                                                               \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, &(ops))
+#define DP_OBSERVER(fn)                                                                            \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, "", fn, 0)
+#define DP_ON_LOAD(fn) DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_LOAD, 0, "on_load", #fn, "", fn, 0)
+#define DP_ON_UNLOAD(fn)                                                                           \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_UNLOAD, 0, "on_unload", #fn, "", fn, 0)
+#define DP_RESIDENT() DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_RESIDENT, 0, "resident", "", "", 0, 0)
+
+/* The root: every file emits it, the linker keeps one. */
+extern const dp_block __start_dp_blocks[] __attribute__((visibility("hidden")));
+extern const dp_block __stop_dp_blocks[] __attribute__((visibility("hidden")));
+extern const dp_root dp_plugin_root __attribute__((weak, visibility("default")));
+__attribute__((used, retain)) const dp_root dp_plugin_root = {DP_ABI_MAGIC,
+                                                              DP_ABI_MAJOR,
+                                                              DP_ABI_MINOR,
+                                                              DP_ABI_TARGET,
+                                                              0,
+                                                              (uint32_t)sizeof(dp_block),
+                                                              __start_dp_blocks,
+                                                              __stop_dp_blocks,
+                                                              &dp_plugin_host};
+
+#endif

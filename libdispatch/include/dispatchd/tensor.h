@@ -1,0 +1,174 @@
+/* dispatchd/tensor.h -- tensors and values, as plugins and embedders see them.
+ *
+ * A tensor is a typed, strided view of one counted storage.  Views share the storage and its
+ * version counter.  Sizes, strides and offsets count elements, never bytes.  The functions on
+ * tensors are in api.h. */
+#ifndef DISPATCHD_TENSOR_H
+#define DISPATCHD_TENSOR_H
+
+#include "key.h"
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DP_DIM_MAX 64 /* dimensions of a tensor */
+
+/* X(enum, number, name, bytes).  Numbers are PyTorch's ScalarType. */
+#define DP_DTYPE_MAP(X)                                                                            \
+    X(DP_UINT8, 0, "uint8", 1)                                                                     \
+    X(DP_INT8, 1, "int8", 1)                                                                       \
+    X(DP_INT16, 2, "int16", 2)                                                                     \
+    X(DP_INT32, 3, "int32", 4)                                                                     \
+    X(DP_INT64, 4, "int64", 8)                                                                     \
+    X(DP_FLOAT16, 5, "float16", 2)                                                                 \
+    X(DP_FLOAT32, 6, "float32", 4)                                                                 \
+    X(DP_FLOAT64, 7, "float64", 8)                                                                 \
+    X(DP_COMPLEX64, 9, "complex64", 8)                                                             \
+    X(DP_COMPLEX128, 10, "complex128", 16)                                                         \
+    X(DP_BOOL, 11, "bool", 1)                                                                      \
+    X(DP_BFLOAT16, 15, "bfloat16", 2)
+
+enum {
+#define DP_DTYPE_ENUM_(id, number, name, bytes) id = number,
+    DP_DTYPE_MAP(DP_DTYPE_ENUM_)
+#undef DP_DTYPE_ENUM_
+        DP_DTYPE_END = 16,
+    DP_DTYPE_NONE = -1
+};
+typedef int32_t dp_dtype;
+
+enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAST_3D = 3 };
+typedef int32_t dp_memory_format;
+
+enum { DP_LAYOUT_STRIDED = 0 };
+
+/* backend bit << 16 | index.  cpu is 0. */
+typedef int32_t dp_device;
+#define DP_DEVICE_CPU             ((dp_device)0)
+#define DP_DEVICE(backend, index) ((dp_device)((backend) << 16 | (index)))
+static inline int dp_device_backend(dp_device d)
+{
+    return d >> 16;
+}
+static inline int dp_device_index(dp_device d)
+{
+    return d & 0xffff;
+}
+
+/* One counted reference per pointer held.  ABI promise: its first 16 bytes are its dp_keyset. */
+typedef struct dp_tensor dp_tensor;
+typedef struct dp_generator dp_generator;
+
+/* What a kernel needs to read or write a tensor.  Pointers are borrowed from the tensor and hold
+ * for the call.  `data` is the first element; on a backend whose memory is not the host's it is
+ * that device's address. */
+typedef struct dp_view {
+    uint32_t size; /* sizeof(dp_view) of whoever fills it in; the host writes no more than that */
+    dp_dtype dtype;
+    dp_device device;
+    int32_t ndim;
+    void *data;
+    const int64_t *sizes;   /* [ndim] */
+    const int64_t *strides; /* [ndim] elements */
+    int64_t numel;
+} dp_view;
+
+/* What kind a dp_value is.  Enums of the schema language (ScalarType, Layout, MemoryFormat), SymInt
+ * and Device are DP_TAG_INT; a Scalar is INT, DOUBLE, BOOL or COMPLEX. */
+enum {
+    DP_TAG_NONE = 0,
+    DP_TAG_TENSOR,    /* u.t, never NULL */
+    DP_TAG_INT,       /* u.i */
+    DP_TAG_DOUBLE,    /* u.d */
+    DP_TAG_BOOL,      /* u.b */
+    DP_TAG_COMPLEX,   /* u.doubles -> {re, im} */
+    DP_TAG_STR,       /* u.s, len bytes and a NUL */
+    DP_TAG_TENSORS,   /* u.tensors[len]; entries may be NULL only for Tensor?[] */
+    DP_TAG_INTS,      /* u.ints[len] */
+    DP_TAG_DOUBLES,   /* u.doubles[len] */
+    DP_TAG_BOOLS,     /* u.bools[len] */
+    DP_TAG_LIST,      /* u.values[len]: Scalar[], str[], and lists of lists */
+    DP_TAG_GENERATOR, /* u.g */
+    DP_TAG_END
+};
+
+/* 8 bytes tag, 8 bytes payload.  Lists, strings and complex numbers lie in the call's arena (or in
+ * whatever memory outlives the call).  As an argument everything in it is borrowed; as a return the
+ * tensors in it are owned. */
+typedef struct dp_value {
+    uint32_t tag;
+    uint32_t len;
+    union {
+        int64_t i;
+        double d;
+        bool b;
+        dp_tensor *t;
+        const char *s;
+        dp_tensor *const *tensors;
+        const int64_t *ints;
+        const double *doubles;
+        const bool *bools;
+        const struct dp_value *values;
+        dp_generator *g;
+    } u;
+} dp_value;
+
+typedef struct dp_str {
+    const char *s; /* NUL-terminated */
+    size_t len;
+} dp_str;
+
+static inline dp_value dp_none(void)
+{
+    dp_value v = {DP_TAG_NONE, 0, {0}};
+    return v;
+}
+static inline dp_value dp_int(int64_t i)
+{
+    dp_value v = {DP_TAG_INT, 0, {0}};
+    v.u.i = i;
+    return v;
+}
+static inline dp_value dp_double(double d)
+{
+    dp_value v = {DP_TAG_DOUBLE, 0, {0}};
+    v.u.d = d;
+    return v;
+}
+static inline dp_value dp_bool(bool b)
+{
+    dp_value v = {DP_TAG_BOOL, 0, {0}};
+    v.u.i = 0;
+    v.u.b = b;
+    return v;
+}
+static inline dp_value dp_tensor_value(dp_tensor *t) /* NULL gives None */
+{
+    dp_value v = {t ? (uint32_t)DP_TAG_TENSOR : (uint32_t)DP_TAG_NONE, 0, {0}};
+    v.u.t = t;
+    return v;
+}
+static inline dp_value dp_ints(const int64_t *p, size_t n)
+{
+    dp_value v = {DP_TAG_INTS, (uint32_t)n, {0}};
+    v.u.ints = p;
+    return v;
+}
+static inline dp_value dp_tensors(dp_tensor *const *p, size_t n)
+{
+    dp_value v = {DP_TAG_TENSORS, (uint32_t)n, {0}};
+    v.u.tensors = p;
+    return v;
+}
+
+#if !defined(__cplusplus)
+_Static_assert(sizeof(dp_value) == 16, "a dp_value is 16 bytes");
+_Static_assert(sizeof(dp_keyset) == 16, "a dp_keyset is 16 bytes");
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,175 @@
+/* alloc.c -- the host's private memory for tensors: blocks by size class, freed ones kept warm.
+ *
+ * Fresh pages cost ten times what touched ones do, so a freed block waits on a shelf for the next
+ * request of its class; what is warm stays under WARM_LIMIT.  Small blocks come from the C library,
+ * larger ones are mappings and go back as such.  Shelves are kept apart from the blocks, so that a
+ * stray write into freed memory cannot lead the allocator astray, and in shards, so that threads
+ * seldom meet; a thread that finds nothing in its own looks into the others.
+ *
+ * Under the address sanitizer every block is one allocation of exactly the bytes asked for: its red
+ * zones and its quarantine then catch what a plugin writes past an output or after freeing it. */
+#include "room.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+    ALIGN = 64,
+    MAPPED_MIN = 64 << 10, /* blocks from here up are mappings of their own */
+    CLASSES = 92,          /* four to a doubling, 64 bytes to 1 GiB; larger blocks are never kept */
+    SHARDS = 8,
+    SHELF = 32, /* warm blocks of one class in one shard */
+#ifdef __SANITIZE_ADDRESS__
+    EXACT = 1
+#else
+    EXACT = 0
+#endif
+};
+#define WARM_LIMIT ((size_t)256 << 20) /* bytes of freed blocks that the process keeps */
+#define BLOCK_MAX  (((size_t)1 << 40) - 4096)
+#define PAGE       ((size_t)4096)
+
+typedef struct shelf {
+    atomic_uint n; /* written under the lock */
+    void *blocks[SHELF];
+} shelf;
+
+typedef struct shard {
+    _Alignas(ALIGN) pthread_mutex_t lock;
+    shelf shelves[CLASSES];
+} shard;
+
+static shard shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+static atomic_size_t warm;
+
+typedef struct size_class {
+    unsigned number;
+    size_t bytes;
+} size_class;
+
+/* bytes >= 1.  Above 256 the two bits below the highest tell the quarter of a doubling. */
+static size_class class_of(size_t bytes)
+{
+    size_t last = bytes - 1;
+    unsigned shift = last < 256 ? 6 : 61 - (unsigned)__builtin_clzll(last);
+    size_t quarter = last >> shift;
+    unsigned number = (shift - 6) * 4 + (unsigned)quarter;
+
+    if (number >= CLASSES)
+        return (size_class){CLASSES, (last | (PAGE - 1)) + 1};
+    return (size_class){number, (quarter + 1) << shift};
+}
+
+static size_t class_bytes(unsigned number)
+{
+    return number < 4 ? (number + 1) * (size_t)64 : (number % 4 + 5) << (number / 4 + 5);
+}
+
+static shard *shard_of(unsigned i) /* 0: this thread's */
+{
+    static atomic_uint threads;
+    static _Thread_local unsigned mine; /* its number, from 1 */
+
+    if (mine == 0)
+        mine = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+    return &shards[(mine + i) % SHARDS];
+}
+
+static void *block_new(size_t bytes)
+{
+    void *p = NULL;
+
+    if (EXACT || bytes < MAPPED_MIN)
+        return posix_memalign(&p, ALIGN, bytes) == 0 ? p : NULL;
+    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void block_free(void *p, size_t bytes)
+{
+    if (EXACT || bytes < MAPPED_MIN)
+        free(p);
+    else
+        munmap(p, bytes);
+}
+
+/* The block freed last, of shard s; NULL: none. */
+static void *shelf_take(shard *s, unsigned number)
+{
+    shelf *f = &s->shelves[number];
+    void *p = NULL;
+
+    if (atomic_load_explicit(&f->n, memory_order_relaxed) == 0)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    unsigned n = atomic_load_explicit(&f->n, memory_order_relaxed);
+    if (n > 0) {
+        p = f->blocks[n - 1];
+        atomic_store_explicit(&f->n, n - 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (p)
+        atomic_fetch_sub_explicit(&warm, class_bytes(number), memory_order_relaxed);
+    return p;
+}
+
+static bool shelf_put(shard *s, unsigned number, void *p)
+{
+    shelf *f = &s->shelves[number];
+
+    pthread_mutex_lock(&s->lock);
+    unsigned n = atomic_load_explicit(&f->n, memory_order_relaxed);
+    if (n < SHELF) {
+        f->blocks[n] = p;
+        atomic_store_explicit(&f->n, n + 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&warm, class_bytes(number), memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n < SHELF;
+}
+
+void *dpi_memory_alloc(size_t bytes)
+{
+    if (bytes == 0 || bytes > BLOCK_MAX || dpi_fault())
+        return NULL;
+    if (EXACT)
+        return block_new(bytes);
+    size_class c = class_of(bytes);
+    for (unsigned i = 0; c.number < CLASSES && i < SHARDS; i++) {
+        void *p = shelf_take(shard_of(i), c.number);
+        if (p)
+            return p;
+    }
+    return block_new(c.bytes);
+}
+
+void dpi_memory_free(void *p, size_t bytes)
+{
+    if (p == NULL)
+        return;
+    if (EXACT) {
+        block_free(p, bytes);
+        return;
+    }
+    size_class c = class_of(bytes);
+    bool keep = c.number < CLASSES && c.bytes <= WARM_LIMIT / 2;
+    if (keep && dpi_memory_warm() + c.bytes > WARM_LIMIT)
+        dpi_memory_trim(WARM_LIMIT / 2); /* half, so that not every further one trims again */
+    if (!keep || !shelf_put(shard_of(0), c.number, p))
+        block_free(p, c.bytes);
+}
+
+size_t dpi_memory_warm(void)
+{
+    return atomic_load_explicit(&warm, memory_order_relaxed);
+}
+
+void dpi_memory_trim(size_t keep)
+{
+    for (unsigned number = CLASSES; number-- > 0;)
+        for (unsigned i = 0; i < SHARDS; i++) {
+            void *p;
+            while (dpi_memory_warm() > keep && (p = shelf_take(&shards[i], number)) != NULL)
+                block_free(p, class_bytes(number));
+        }
+}

@@ -1,0 +1,51 @@
+/* overlap.c -- which tensors, and which elements of one, share bytes
+ * (aten/src/ATen/MemoryOverlap.cpp). */
+#include "room.h"
+
+int dp_internal_overlap(const dp_tensor *t)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    if (g->dense)
+        return 0;
+    for (int d = 0; d < g->ndim; d++)
+        if (g->strides[d] == 0 && g->sizes[d] > 1)
+            return 1;
+    return 2;
+}
+
+int dp_overlap(const dp_tensor *a, const dp_tensor *b)
+{
+    const dpi_geometry *ga = dpi_geometry_of(a), *gb = dpi_geometry_of(b);
+
+    if (a == b)
+        return DPI_OVERLAP_FULL;
+    if (ga->numel == 0 || gb->numel == 0)
+        return DPI_OVERLAP_NONE;
+    if (!ga->dense || !gb->dense)
+        return DPI_OVERLAP_TOO_HARD;
+    if (dpi_storage_of(a) != dpi_storage_of(b) || dpi_storage_of(a)->data == NULL)
+        return DPI_OVERLAP_NONE;
+    const char *at_a = dpi_tensor_data(a), *at_b = dpi_tensor_data(b);
+    const char *end_a = at_a + (size_t)ga->numel * dp_dtype_size(a->dtype);
+    const char *end_b = at_b + (size_t)gb->numel * dp_dtype_size(b->dtype);
+    if (at_a == at_b && end_a == end_b)
+        return dpi_same_strides(ga, gb) ? DPI_OVERLAP_FULL : DPI_OVERLAP_PARTIAL;
+    return at_a < end_b && at_b < end_a ? DPI_OVERLAP_PARTIAL : DPI_OVERLAP_NONE;
+}
+
+int dpi_overlap_check(const dp_tensor *out, const dp_tensor *in, dp_error *err)
+{
+    if (in == NULL)
+        return dp_internal_overlap(out) != 1
+                   ? DP_OK
+                   : dp_error_set(err, DP_ERUNTIME,
+                                  "unsupported operation: more than one element of the written-to "
+                                  "tensor refers to a single memory location; clone() it first");
+    return dp_overlap(out, in) != DPI_OVERLAP_PARTIAL
+               ? DP_OK
+               : dp_error_set(err, DP_ERUNTIME,
+                              "unsupported operation: some elements of the input tensor and the "
+                              "written-to tensor refer to a single memory location; clone() the "
+                              "input first");
+}

@@ -1,0 +1,109 @@
+/* promote.c -- which dtype comes out when several go in (c10/core/ScalarType.cpp,
+ * ATen/native/TypeProperties.cpp).  PyTorch's ComplexHalf is not among our dtypes: where its rules
+ * give that, complex64 stands in. */
+#include "room.h"
+
+#define DEFAULT_DTYPE   DP_FLOAT32
+#define DEFAULT_COMPLEX DP_COMPLEX64
+
+enum { BOOLEAN, INTEGRAL, FLOATING, COMPLEX };
+
+static const int8_t category[DP_DTYPE_END] = {
+    [DP_UINT8] = INTEGRAL,     [DP_INT8] = INTEGRAL,    [DP_INT16] = INTEGRAL,
+    [DP_INT32] = INTEGRAL,     [DP_INT64] = INTEGRAL,   [DP_FLOAT16] = FLOATING,
+    [DP_FLOAT32] = FLOATING,   [DP_FLOAT64] = FLOATING, [DP_COMPLEX64] = COMPLEX,
+    [DP_COMPLEX128] = COMPLEX, [DP_BOOL] = BOOLEAN,     [DP_BFLOAT16] = FLOATING,
+};
+
+/* Rows and columns in the order of `column`. */
+enum { u1, i1, i2, i4, i8, f2, f4, f8, c8, c16, b1, bf, DTYPES };
+
+static const int8_t column[DP_DTYPE_END] = {
+    [DP_UINT8] = u1,     [DP_INT8] = i1,        [DP_INT16] = i2,   [DP_INT32] = i4,
+    [DP_INT64] = i8,     [DP_FLOAT16] = f2,     [DP_FLOAT32] = f4, [DP_FLOAT64] = f8,
+    [DP_COMPLEX64] = c8, [DP_COMPLEX128] = c16, [DP_BOOL] = b1,    [DP_BFLOAT16] = bf,
+};
+
+static const int8_t dtype_of[DTYPES] = {
+    [u1] = DP_UINT8,     [i1] = DP_INT8,        [i2] = DP_INT16,   [i4] = DP_INT32,
+    [i8] = DP_INT64,     [f2] = DP_FLOAT16,     [f4] = DP_FLOAT32, [f8] = DP_FLOAT64,
+    [c8] = DP_COMPLEX64, [c16] = DP_COMPLEX128, [b1] = DP_BOOL,    [bf] = DP_BFLOAT16,
+};
+
+/* clang-format off */
+static const int8_t promoted[DTYPES][DTYPES] = {
+    /*          u1   i1   i2   i4   i8   f2   f4   f8   c8   c16  b1   bf */
+    [u1]  = {   u1,  i2,  i2,  i4,  i8,  f2,  f4,  f8,  c8,  c16, u1,  bf },
+    [i1]  = {   i2,  i1,  i2,  i4,  i8,  f2,  f4,  f8,  c8,  c16, i1,  bf },
+    [i2]  = {   i2,  i2,  i2,  i4,  i8,  f2,  f4,  f8,  c8,  c16, i2,  bf },
+    [i4]  = {   i4,  i4,  i4,  i4,  i8,  f2,  f4,  f8,  c8,  c16, i4,  bf },
+    [i8]  = {   i8,  i8,  i8,  i8,  i8,  f2,  f4,  f8,  c8,  c16, i8,  bf },
+    [f2]  = {   f2,  f2,  f2,  f2,  f2,  f2,  f4,  f8,  c8,  c16, f2,  f4 },
+    [f4]  = {   f4,  f4,  f4,  f4,  f4,  f4,  f4,  f8,  c8,  c16, f4,  f4 },
+    [f8]  = {   f8,  f8,  f8,  f8,  f8,  f8,  f8,  f8,  c16, c16, f8,  f8 },
+    [c8]  = {   c8,  c8,  c8,  c8,  c8,  c8,  c8,  c16, c8,  c16, c8,  c8 },
+    [c16] = {   c16, c16, c16, c16, c16, c16, c16, c16, c16, c16, c16, c16 },
+    [b1]  = {   u1,  i1,  i2,  i4,  i8,  f2,  f4,  f8,  c8,  c16, b1,  bf },
+    [bf]  = {   bf,  bf,  bf,  bf,  bf,  f4,  f4,  f8,  c8,  c16, bf,  bf },
+};
+/* clang-format on */
+
+dp_dtype dp_promote_types(dp_dtype a, dp_dtype b)
+{
+    if (dp_dtype_size(a) == 0 || dp_dtype_size(b) == 0)
+        return DP_DTYPE_NONE;
+    return dtype_of[promoted[column[a]][column[b]]];
+}
+
+static dp_dtype fold(dp_dtype a, dp_dtype b) /* NONE: nothing yet */
+{
+    return a == DP_DTYPE_NONE ? b : b == DP_DTYPE_NONE ? a : dp_promote_types(a, b);
+}
+
+/* high's dtype, unless low is of a higher category (at::native::combine_categories). */
+static dp_dtype combine(dp_dtype high, dp_dtype low)
+{
+    if (high == DP_DTYPE_NONE || low == DP_DTYPE_NONE)
+        return fold(high, low);
+    int h = category[high], l = category[low];
+    if (h == COMPLEX)
+        return high;
+    if (l == COMPLEX)
+        return h != FLOATING ? low : high == DP_FLOAT64 ? DP_COMPLEX128 : DP_COMPLEX64;
+    if (h == FLOATING)
+        return high;
+    return h == BOOLEAN || l == FLOATING ? dp_promote_types(high, low) : high;
+}
+
+static dp_dtype wrapped_dtype(dp_dtype d)
+{
+    return category[d] == COMPLEX ? DEFAULT_COMPLEX : category[d] == FLOATING ? DEFAULT_DTYPE : d;
+}
+
+dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
+{
+    dp_dtype dimensioned = DP_DTYPE_NONE, scalar = DP_DTYPE_NONE, wrapped = DP_DTYPE_NONE;
+
+    for (size_t i = 0; i < n; i++) {
+        const dp_tensor *t = tensors[i];
+        if (t == NULL)
+            continue;
+        if (t->wrapped)
+            wrapped = fold(wrapped, wrapped_dtype(t->dtype));
+        else if (dpi_geometry_of(t)->ndim == 0)
+            scalar = fold(scalar, t->dtype);
+        else
+            dimensioned = fold(dimensioned, t->dtype);
+    }
+    return combine(dimensioned, combine(scalar, wrapped));
+}
+
+/* at::canCast: narrowing within a category is allowed, leaving it downwards is not. */
+bool dp_can_cast(dp_dtype from, dp_dtype to)
+{
+    if (dp_dtype_size(from) == 0 || dp_dtype_size(to) == 0)
+        return false;
+    int f = category[from], t = category[to];
+    return !(f == COMPLEX && t != COMPLEX) && !(f == FLOATING && t == INTEGRAL) &&
+           !(f != BOOLEAN && t == BOOLEAN);
+}

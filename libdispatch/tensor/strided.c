@@ -1,0 +1,200 @@
+/* strided.c -- loops over raw host memory: order of dimensions, merging them, running them, and the
+ * one loop that moves elements (aten/src/ATen/TensorIterator.cpp: reorder, coalesce, for_each). */
+#include "room.h"
+
+enum { CHUNK = 256 }; /* elements converted at a time: two buffers of 4 KiB on the stack */
+
+static const int64_t *strides_at(const dpi_nest *nest, int d)
+{
+    return nest->strides + (size_t)d * (size_t)nest->n_ops;
+}
+
+/* Does dimension a belong outside b?  1 yes, -1 no, 0 cannot be told. */
+static int compare(const dpi_nest *nest, int a, int b)
+{
+    const int64_t *sa = strides_at(nest, a), *sb = strides_at(nest, b);
+
+    for (int k = 0; k < nest->n_ops; k++) {
+        if (sa[k] == 0 || sb[k] == 0)
+            continue;
+        if (sa[k] != sb[k])
+            return sa[k] < sb[k] ? -1 : 1;
+        if (nest->sizes[a] > nest->sizes[b])
+            return 1;
+    }
+    return 0;
+}
+
+static void permute(dpi_nest *nest, const int *perm)
+{
+    int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX * DP_ITER_OPERANDS_MAX];
+    size_t n = (size_t)nest->n_ops, dims = (size_t)nest->ndim;
+
+    memcpy(sizes, nest->sizes, dims * sizeof(int64_t));
+    memcpy(strides, nest->strides, dims * n * sizeof(int64_t));
+    for (size_t d = 0; d < dims; d++) {
+        nest->sizes[d] = sizes[perm[d]];
+        memcpy(nest->strides + d * n, strides + (size_t)perm[d] * n, n * sizeof(int64_t));
+    }
+}
+
+bool dpi_nest_order(dpi_nest *nest, int *perm)
+{
+    bool as_it_was = true;
+
+    for (int i = 0; i < nest->ndim; i++)
+        perm[i] = i;
+    for (int i = 1; i < nest->ndim; i++)
+        for (int outer = i, inner = i - 1; inner >= 0; inner--) {
+            int c = compare(nest, perm[inner], perm[outer]);
+            if (c < 0)
+                break;
+            if (c > 0) {
+                int t = perm[inner];
+                perm[inner] = perm[outer];
+                perm[outer] = t;
+                outer = inner;
+            }
+        }
+    for (int i = 0; i < nest->ndim; i++)
+        as_it_was &= perm[i] == i;
+    if (!as_it_was)
+        permute(nest, perm);
+    return as_it_was;
+}
+
+static bool merges(const dpi_nest *nest, int inner, int outer)
+{
+    const int64_t *si = strides_at(nest, inner), *so = strides_at(nest, outer);
+
+    if (nest->sizes[inner] == 1 || nest->sizes[outer] == 1)
+        return true;
+    for (int k = 0; k < nest->n_ops; k++)
+        if (nest->sizes[inner] * si[k] != so[k])
+            return false;
+    return true;
+}
+
+void dpi_nest_coalesce(dpi_nest *nest)
+{
+    size_t row = (size_t)nest->n_ops * sizeof(int64_t);
+    int last = 0;
+
+    for (int d = 1; d < nest->ndim; d++) {
+        int64_t size = nest->sizes[d];
+        if (!merges(nest, last, d))
+            nest->sizes[++last] = 1;
+        if (nest->sizes[last] == 1) /* has no step of its own */
+            memmove(nest->strides + (size_t)(last * nest->n_ops), strides_at(nest, d), row);
+        nest->sizes[last] *= size;
+    }
+    nest->ndim = last + 1;
+}
+
+typedef struct position {
+    int64_t at[DP_DIM_MAX];
+    char *data[DP_ITER_OPERANDS_MAX];
+} position;
+
+static void step(const dpi_nest *nest, position *p, int d, int64_t n)
+{
+    const int64_t *s = strides_at(nest, d);
+
+    p->at[d] += n;
+    for (int k = 0; k < nest->n_ops; k++)
+        p->data[k] += n * s[k];
+}
+
+static void seek(const dpi_nest *nest, position *p, int64_t to)
+{
+    memcpy(p->data, nest->data, (size_t)nest->n_ops * sizeof(char *));
+    for (int d = 0; d < nest->ndim; d++) {
+        p->at[d] = 0;
+        step(nest, p, d, to % nest->sizes[d]);
+        to /= nest->sizes[d];
+    }
+}
+
+/* To the start of the next run; there is one. */
+static void next_run(const dpi_nest *nest, position *p)
+{
+    step(nest, p, 0, -p->at[0]);
+    for (int d = 1; d < nest->ndim; d++) {
+        step(nest, p, d, 1);
+        if (p->at[d] < nest->sizes[d])
+            return;
+        step(nest, p, d, -p->at[d]);
+    }
+}
+
+void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop loop, void *user)
+{
+    position p;
+
+    if (begin >= end)
+        return;
+    if (nest->ndim == 1 && begin == 0) {
+        loop(nest->data, nest->strides, end, user);
+        return;
+    }
+    seek(nest, &p, begin);
+    for (;;) {
+        int64_t n = nest->sizes[0] - p.at[0];
+        if (n > end - begin)
+            n = end - begin;
+        loop(p.data, nest->strides, n, user);
+        begin += n;
+        if (begin == end)
+            return;
+        next_run(nest, &p);
+    }
+}
+
+/* -- moving elements -- */
+
+#define MOVE(bytes)                                                                                \
+    case bytes:                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            memcpy(dst + i * dst_stride, src + i * src_stride, bytes);                             \
+        break;
+
+/* n elements of `bytes`; the memory need not be aligned. */
+static void move(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n,
+                 int64_t bytes)
+{
+    if (dst_stride == bytes && src_stride == bytes) {
+        memmove(dst, src, (size_t)(n * bytes));
+        return;
+    }
+    switch (bytes) {
+        MOVE(1)
+        MOVE(2)
+        MOVE(4)
+        MOVE(8)
+        MOVE(16)
+    }
+}
+
+void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, const char *src,
+                  int64_t src_stride, int64_t n)
+{
+    _Alignas(64) char packed[CHUNK * DPI_ITEM_MAX], converted[CHUNK * DPI_ITEM_MAX];
+    int64_t to_bytes = (int64_t)dp_dtype_size(to), from_bytes = (int64_t)dp_dtype_size(from);
+    bool pack = src_stride != from_bytes, spread = dst_stride != to_bytes;
+
+    if (to == from) {
+        move(dst, dst_stride, src, src_stride, n, to_bytes);
+        return;
+    }
+    while (n > 0) {
+        int64_t m = n < CHUNK || (!pack && !spread) ? n : CHUNK;
+        if (pack)
+            move(packed, from_bytes, src, src_stride, m, from_bytes);
+        dp_convert(to, spread ? converted : dst, from, pack ? packed : src, (size_t)m);
+        if (spread)
+            move(dst, dst_stride, converted, to_bytes, m, to_bytes);
+        dst += m * dst_stride;
+        src += m * src_stride;
+        n -= m;
+    }
+}

@@ -1,0 +1,127 @@
+/* tensor_i.h -- storage, geometry, tensor: the structs behind dp_tensor.
+ *
+ * A storage is counted bytes on one device.  A geometry is an immutable counted block: sizes,
+ * strides and offset, the flags derived from them, and the storage they lie in.  Changing a
+ * tensor's shape gives it another block.  Calls that are running do not see that: to each, a tensor
+ * is what it was when the call began, but for what the call itself changes.  So another
+ * connection's call can give a tensor a shape while a kernel reads it. */
+#ifndef DPI_TENSOR_I_H
+#define DPI_TENSOR_I_H
+
+#include "../base/base.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct dpi_storage {
+    atomic_uint refs;
+    dp_device device;
+    void *data;                 /* may be NULL when bytes is 0 */
+    size_t bytes;               /* usable */
+    uint64_t id;                /* never reused */
+    void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
+    void *release_arg;
+    bool host;             /* data can be read and written here */
+    uint64_t registration; /* of the device whose memory it is; dpi_backend_registration() */
+} dpi_storage;
+
+typedef struct dpi_version {
+    atomic_uint refs;
+    atomic_uint_fast64_t value;
+} dpi_version;
+
+typedef struct dpi_geometry {
+    atomic_uint refs;
+    int32_t ndim;
+    int64_t numel;
+    int64_t offset;                                          /* elements */
+    bool contiguous, channels_last, channels_last_3d, dense; /* c10/core/Contiguity.h */
+    bool like_channels_last, like_channels_last_3d;          /* strides-like */
+    int64_t *sizes, *strides;                                /* [ndim], in this block */
+    dpi_storage *storage;                                    /* owned */
+    /* Of a block that took another's place in a tensor: that one, owned, which may be in use as
+     * long as the tensor is; when, by dpi_changes.n; and which thread's change it was. */
+    struct dpi_geometry *former;
+    uint64_t since;
+    const void *by;
+    int32_t n_formers;
+} dpi_geometry;
+
+struct dp_tensor {
+    dp_keyset keys; /* first: ABI promise of tensor.h */
+    atomic_uint refs;
+    dp_dtype dtype;
+    bool wrapped;
+    _Atomic(dpi_geometry *) geometry; /* dpi_geometry_of() */
+    dpi_version *version;
+    void *autograd; /* opaque to this room */
+};
+
+/* Changes of shape in this process so far, and one.  Every call reads it: a line of its own. */
+typedef struct dpi_counter {
+    _Alignas(64) atomic_uint_fast64_t n;
+} dpi_counter;
+extern dpi_counter dpi_changes;
+/* What it was when this thread's call began; 0: no call runs. */
+extern _Thread_local uint64_t dpi_call_began;
+
+static inline void dpi_call_begin(void)
+{
+    dpi_call_began = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
+}
+static inline void dpi_call_end(void)
+{
+    dpi_call_began = 0;
+}
+
+/* Borrowed from t; the same block for the whole of a call, unless the call itself changes it.
+ * Outside a call: the newest. */
+static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
+{
+    const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
+    uint64_t began = dpi_call_began;
+
+    while (DPI_UNLIKELY(g->former != NULL) && began != 0 && g->since > began &&
+           g->by != &dpi_call_began)
+        g = g->former;
+    return g;
+}
+static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
+{
+    return dpi_geometry_of(t)->storage;
+}
+
+/* Checks sizes and strides (>= 0, product and extent fit int64).  Without a storage as yet. */
+int dpi_geometry_new(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     dpi_geometry **out, dp_error *err);
+dpi_geometry *dpi_geometry_unref(dpi_geometry *g);
+/* Bytes a storage needs for this geometry; 0 when empty. */
+size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize);
+void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides);
+int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64_t *strides,
+                       dp_error *err);
+void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like, int64_t *strides);
+
+int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error *err);
+dpi_storage *dpi_storage_unref(dpi_storage *s);
+/* Takes g, which has its storage, also on failure; refs v (NULL: a fresh counter). */
+int dpi_tensor_make(dp_dtype dtype, dpi_geometry *g, dpi_version *v, dp_tensor **out,
+                    dp_error *err);
+/* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
+int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
+              dp_tensor **out, dp_error *err);
+int dpi_empty_strided(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                      const int64_t *strides, dp_tensor **out, dp_error *err);
+int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_tensor **out,
+                   dp_error *err);
+int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                   int64_t offset, dp_tensor **out, dp_error *err);
+int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error *err);
+int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
+                         dp_error *err);
+int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error *err);
+int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, dp_error *err);
+int dpi_copy(dp_tensor *dst, const dp_tensor *src, dp_error *err);
+
+#pragma GCC visibility pop
+
+#endif

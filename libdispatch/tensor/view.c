@@ -1,0 +1,82 @@
+/* view.c -- other geometries on the bytes of a tensor, and the shape two tensors broadcast to. */
+#include "room.h"
+
+int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                   int64_t offset, dp_tensor **out, dp_error *err)
+{
+    dpi_geometry *g;
+    int rc = dpi_geometry_new(ndim, sizes, strides, offset, &g, err);
+
+    if (rc < 0)
+        return rc;
+    dpi_storage *s = dpi_storage_of(t);
+    rc = dpi_fits_check(g, dp_dtype_size(t->dtype), s->bytes, err);
+    if (rc < 0) {
+        dpi_geometry_unref(g);
+        return rc;
+    }
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    g->storage = s;
+    return dpi_tensor_make(t->dtype, g, t->version, out, err);
+}
+
+/* Old dimensions are walked from the last; those that lie one inside the other in memory make a
+ * chunk, and the new dimensions have to tile every chunk. */
+static bool tile_chunks(const dpi_geometry *g, int ndim, const int64_t *sizes, int64_t *strides)
+{
+    int64_t chunk = 1, tiled = 1, base = g->ndim ? g->strides[g->ndim - 1] : 1;
+    int v = ndim - 1;
+
+    for (int d = g->ndim - 1; d >= 0; d--) {
+        chunk *= g->sizes[d];
+        bool ends = d == 0 || (g->sizes[d - 1] != 1 && g->strides[d - 1] != chunk * base);
+        if (!ends)
+            continue;
+        while (v >= 0 && (tiled < chunk || sizes[v] == 1)) {
+            strides[v] = tiled * base;
+            tiled *= sizes[v--];
+        }
+        if (tiled != chunk)
+            return false;
+        if (d > 0)
+            base = g->strides[d - 1];
+        chunk = tiled = 1;
+    }
+    for (; v >= 0; v--) /* of a 0-dim tensor only sizes of 1 are left */
+        strides[v] = 1;
+    return true;
+}
+
+bool dp_view_strides(const dp_tensor *t, int ndim, const int64_t *sizes, int64_t *strides)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    int64_t numel;
+
+    if (dpi_sizes_check(ndim, sizes, &numel, NULL) < 0 || numel != g->numel)
+        return false;
+    if (numel > 0)
+        return tile_chunks(g, ndim, sizes, strides);
+    if (ndim == g->ndim && memcmp(sizes, g->sizes, (size_t)ndim * sizeof(int64_t)) == 0)
+        memcpy(strides, g->strides, (size_t)ndim * sizeof(int64_t));
+    else
+        dpi_strides_contiguous(ndim, sizes, strides);
+    return true;
+}
+
+int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
+                         dp_error *err)
+{
+    int n = na > nb ? na : nb;
+
+    for (int i = 1; i <= n; i++) { /* from the last dimension, so that out may be a or b */
+        int64_t sa = i <= na ? a[na - i] : 1, sb = i <= nb ? b[nb - i] : 1;
+        if (sa != sb && sa != 1 && sb != 1)
+            return dp_error_set(
+                err, DP_ERUNTIME,
+                "The size of tensor a (%lld) must match the size of tensor b (%lld) "
+                "at non-singleton dimension %d",
+                (long long)sa, (long long)sb, n - i);
+        out[n - i] = sa == 1 ? sb : sa;
+    }
+    return DP_OK;
+}
