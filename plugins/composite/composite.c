@@ -1,0 +1,57 @@
+/* composite.c -- the plugin's name, and what its files share.
+ *
+ * Operators written in terms of others, for every backend: CompositeExplicitAutograd where PyTorch
+ * has a derivative of their own for them, CompositeImplicitAutograd where it differentiates what
+ * they call. */
+#include "composite.h"
+
+DP_PLUGIN(composite, "1.0")
+
+int options_check(dp_ctx *ctx, const options *o)
+{
+    if (o->layout && *o->layout != DP_LAYOUT_STRIDED)
+        return dp_fail(ctx, DP_ERUNTIME, "layout %" PRId64 " is not supported, only strided",
+                       *o->layout);
+    if (o->pin && *o->pin)
+        return dp_fail(ctx, DP_ERUNTIME, "there is no accelerator that memory could be pinned for");
+    return 0;
+}
+
+/* t's geometry, as empty_like would choose it, on another device. */
+static int like_elsewhere(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_device device,
+                          dp_memory_format format, dp_tensor **out)
+{
+    dp_tensor *here;
+    int rc = dp_empty_like(ctx, t, dtype, format, &here);
+
+    if (rc)
+        return rc;
+    DP_VIEW(x, here);
+    rc = dp_empty_strided(ctx, x.dtype, device, x.ndim, x.sizes, x.strides, out);
+    dp_tensor_unref(here);
+    return rc;
+}
+
+int like(dp_ctx *ctx, dp_tensor *t, const options *o, const int64_t *format, dp_tensor **out)
+{
+    dp_dtype dtype = o->dtype ? (dp_dtype)*o->dtype : DP_DTYPE_NONE;
+    dp_memory_format f = format ? (dp_memory_format)*format : DP_PRESERVE;
+    int rc = options_check(ctx, o);
+    DP_VIEW(x, t);
+
+    if (rc == 0)
+        rc = check_format(ctx, f, x.ndim);
+    if (rc)
+        return rc;
+    if (o->device && *o->device != x.device)
+        return like_elsewhere(ctx, t, dtype, (dp_device)*o->device, f, out);
+    return dp_empty_like(ctx, t, dtype, f, out);
+}
+
+int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out)
+{
+    int rc = dp_scalar_tensor(ctx, scalar, DP_DTYPE_NONE, out);
+    if (rc == 0)
+        dp_tensor_set_wrapped(*out, true);
+    return rc;
+}

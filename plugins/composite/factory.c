@@ -1,0 +1,254 @@
+/* factory.c -- tensors from nothing, by way of empty, zero_ and fill_ of their backend. */
+#include "composite.h"
+#include <math.h>
+
+/* aten::empty.memory_format with these options and no format. */
+static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const options *o, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::empty.memory_format", "lioioioioboi>T", sizes, n, o->dtype,
+                     o->layout, o->device, o->pin, (const int64_t *)NULL, out);
+}
+
+/* Fill a new tensor through an operator; on failure it is released. */
+static int filled(dp_ctx *ctx, int rc, dp_tensor **t, dp_value value)
+{
+    dp_tensor *same = NULL;
+
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>T", *t, value, &same);
+    dp_tensor_unref(same);
+    if (rc)
+        *t = dp_tensor_unref(*t);
+    return rc;
+}
+
+static int zeroed(dp_ctx *ctx, int rc, dp_tensor **t)
+{
+    dp_tensor *same = NULL;
+
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::zero_", "T>T", *t, &same);
+    dp_tensor_unref(same);
+    if (rc)
+        *t = dp_tensor_unref(*t);
+    return rc;
+}
+
+/* What torch.full takes a value for: bool, int64, float32 or complex64. */
+static int64_t value_dtype(dp_value v)
+{
+    return v.tag == DP_TAG_BOOL      ? DP_BOOL
+           : v.tag == DP_TAG_INT     ? DP_INT64
+           : v.tag == DP_TAG_COMPLEX ? DP_COMPLEX64
+                                     : DP_FLOAT32;
+}
+
+/* -- of a size -- */
+
+#define OPTIONS_PARAMS                                                                             \
+    const int64_t *dtype, const int64_t *layout, const int64_t *device, const bool *pin
+#define OPTIONS ((options){dtype, layout, device, pin})
+
+static int zeros(dp_ctx *ctx, const int64_t *sizes, size_t n, OPTIONS_PARAMS, dp_tensor **out)
+{
+    return zeroed(ctx, empty(ctx, sizes, n, &OPTIONS, out), out);
+}
+
+static int ones(dp_ctx *ctx, const int64_t *sizes, size_t n, OPTIONS_PARAMS, dp_tensor **out)
+{
+    return filled(ctx, empty(ctx, sizes, n, &OPTIONS, out), out, dp_int(1));
+}
+
+static int full(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_value value, OPTIONS_PARAMS,
+                dp_tensor **out)
+{
+    int64_t own = value_dtype(value);
+    options o = {dtype ? dtype : &own, layout, device, pin};
+    return filled(ctx, empty(ctx, sizes, n, &o, out), out, value);
+}
+
+static int scalar_tensor(dp_ctx *ctx, dp_value value, OPTIONS_PARAMS, dp_tensor **out)
+{
+    return filled(ctx, empty(ctx, NULL, 0, &OPTIONS, out), out, value);
+}
+
+/* -- like another -- */
+
+static int empty_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t *format,
+                      dp_tensor **out)
+{
+    return like(ctx, self, &OPTIONS, format, out);
+}
+
+static int zeros_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t *format,
+                      dp_tensor **out)
+{
+    return zeroed(ctx, like(ctx, self, &OPTIONS, format, out), out);
+}
+
+static int ones_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t *format,
+                     dp_tensor **out)
+{
+    return filled(ctx, like(ctx, self, &OPTIONS, format, out), out, dp_int(1));
+}
+
+static int full_like(dp_ctx *ctx, dp_tensor *self, dp_value value, OPTIONS_PARAMS,
+                     const int64_t *format, dp_tensor **out)
+{
+    return filled(ctx, like(ctx, self, &OPTIONS, format, out), out, value);
+}
+
+/* -- new_: of a size, the rest like another -- */
+
+/* Options with self's dtype and device where none are given; *own holds them. */
+static options of_self(dp_tensor *self, options o, int64_t own[2])
+{
+    DP_VIEW(x, self);
+    own[0] = x.dtype;
+    own[1] = x.device;
+    o.dtype = o.dtype ? o.dtype : &own[0];
+    o.device = o.device ? o.device : &own[1];
+    return o;
+}
+
+static int new_empty(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, OPTIONS_PARAMS,
+                     dp_tensor **out)
+{
+    int64_t own[2];
+    options o = of_self(self, OPTIONS, own);
+    return empty(ctx, sizes, n, &o, out);
+}
+
+static int new_zeros(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, OPTIONS_PARAMS,
+                     dp_tensor **out)
+{
+    return zeroed(ctx, new_empty(ctx, self, sizes, n, dtype, layout, device, pin, out), out);
+}
+
+static int new_ones(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, OPTIONS_PARAMS,
+                    dp_tensor **out)
+{
+    return filled(ctx, new_empty(ctx, self, sizes, n, dtype, layout, device, pin, out), out,
+                  dp_int(1));
+}
+
+static int new_full(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, dp_value value,
+                    OPTIONS_PARAMS, dp_tensor **out)
+{
+    return filled(ctx, new_empty(ctx, self, sizes, n, dtype, layout, device, pin, out), out, value);
+}
+
+static int new_empty_strided(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
+                             const int64_t *strides, size_t n_strides, OPTIONS_PARAMS,
+                             dp_tensor **out)
+{
+    int64_t own[2];
+    options o = of_self(self, OPTIONS, own);
+    return dp_invoke(ctx, "aten::empty_strided", "lilioioioiob>T", sizes, n, strides, n_strides,
+                     o.dtype, o.layout, o.device, o.pin, out);
+}
+
+/* -- arange -- */
+
+static double as_double(dp_value v)
+{
+    return v.tag == DP_TAG_DOUBLE ? v.u.d : v.tag == DP_TAG_BOOL ? v.u.b : (double)v.u.i;
+}
+
+/* A double as the integer that it is cut to. */
+static int64_t as_int(dp_value v)
+{
+    double d = as_double(v);
+    return v.tag == DP_TAG_INT ? v.u.i : fabs(d) < 0x1p63 ? (int64_t)d : INT64_MIN;
+}
+
+static bool is_integral(int64_t dtype)
+{
+    return dtype <= DP_INT64 || dtype == DP_BOOL;
+}
+
+/* How many values there are; counted in integers for int64. */
+static int count_range(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, int64_t dtype,
+                       int64_t *count)
+{
+    double from = as_double(start), to = as_double(end), by = as_double(step);
+    double n = ceil((to - from) / by);
+
+    if (by == 0 || isnan(by) || (is_integral(dtype) && as_int(step) == 0))
+        return dp_fail(ctx, DP_ERUNTIME, "step must be nonzero");
+    if (!isfinite(from) || !isfinite(to))
+        return dp_fail(ctx, DP_ERUNTIME, "unsupported range: %g -> %g", from, to);
+    if (from != to && (from < to) != (by > 0))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "upper bound and larger bound inconsistent with step sign");
+    if (n >= 0x1p62)
+        return dp_fail(ctx, DP_ERUNTIME, "invalid size, possible overflow?");
+    *count = (int64_t)n;
+    if (dtype == DP_INT64) {
+        __int128 each = as_int(step), span = (__int128)as_int(end) - as_int(start);
+        *count = (int64_t)((span + each + (each > 0 ? -1 : 1)) / each);
+    }
+    return 0;
+}
+
+static int check_range(dp_ctx *ctx, dp_value start, dp_value end, dp_value step)
+{
+    if (start.tag == DP_TAG_COMPLEX || end.tag == DP_TAG_COMPLEX || step.tag == DP_TAG_COMPLEX)
+        return dp_fail(ctx, DP_ERUNTIME, "arange takes no complex numbers");
+    return 0;
+}
+
+static int arange_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, OPTIONS_PARAMS,
+                       dp_tensor **out)
+{
+    bool integral =
+        start.tag != DP_TAG_DOUBLE && end.tag != DP_TAG_DOUBLE && step.tag != DP_TAG_DOUBLE;
+    int64_t count, own = dtype ? *dtype : integral ? DP_INT64 : DP_FLOAT32;
+    dp_tensor *made, *same = NULL;
+    int rc = check_range(ctx, start, end, step);
+
+    if (rc == 0)
+        rc = count_range(ctx, start, end, step, own, &count);
+    if (rc == 0)
+        rc = empty(ctx, &count, 1, &(options){&own, layout, device, pin}, &made);
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::arange.start_out", "sssT>T", start, end, step, made, &same);
+    dp_tensor_unref(same);
+    if (rc)
+        dp_tensor_unref(made);
+    else
+        *out = made;
+    return rc;
+}
+
+static int arange_start(dp_ctx *ctx, dp_value start, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
+{
+    return arange_step(ctx, start, end, dp_int(1), dtype, layout, device, pin, out);
+}
+
+static int arange(dp_ctx *ctx, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
+{
+    return arange_step(ctx, dp_int(0), end, dp_int(1), dtype, layout, device, pin, out);
+}
+
+DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("zeros", zeros, (li, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("ones", ones, (li, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("full", full, (li, s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("scalar_tensor", scalar_tensor, (s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("empty_like", empty_like, (T, oi, oi, oi, ob, oi), (T)),
+                DP_IMPL_UNBOXED("zeros_like", zeros_like, (T, oi, oi, oi, ob, oi), (T)),
+                DP_IMPL_UNBOXED("ones_like", ones_like, (T, oi, oi, oi, ob, oi), (T)),
+                DP_IMPL_UNBOXED("full_like", full_like, (T, s, oi, oi, oi, ob, oi), (T)),
+                DP_IMPL_UNBOXED("new_empty", new_empty, (T, li, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("new_zeros", new_zeros, (T, li, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("new_ones", new_ones, (T, li, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("new_full", new_full, (T, li, s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("new_empty_strided", new_empty_strided, (T, li, li, oi, oi, oi, ob),
+                                (T)),
+                DP_IMPL_UNBOXED("arange.start_step", arange_step, (s, s, s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("arange.start", arange_start, (s, s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("arange", arange, (s, oi, oi, oi, ob), (T)))

@@ -1,0 +1,216 @@
+/* join.c -- stack, repeat, embedding and choosing, in terms of cat, views, copies and where. */
+#include "composite.h"
+#include <string.h>
+
+/* -- stack -- */
+
+static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
+{
+    char first[SHAPE_TEXT], other[SHAPE_TEXT];
+
+    if (n == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "stack expects a non-empty TensorList");
+    DP_VIEW(x, tensors[0]);
+    for (size_t i = 1; i < n; i++) {
+        DP_VIEW(y, tensors[i]);
+        if (y.ndim != x.ndim || memcmp(y.sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t)) != 0)
+            return dp_fail(
+                ctx, DP_ERUNTIME,
+                "stack expects each tensor to be equal size, but got %s at entry 0 and %s "
+                "at entry %zu",
+                shape_text(first, x.sizes, (size_t)x.ndim),
+                shape_text(other, y.sizes, (size_t)y.ndim), i);
+    }
+    return 0;
+}
+
+static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor **out)
+{
+    size_t made = 0;
+    int rc = check_stack(ctx, tensors, n);
+
+    if (rc)
+        return rc;
+    DP_VIEW(x, tensors[0]);
+    rc = wrap_dim(ctx, &dim, x.ndim + 1);
+    dp_tensor **rows = rc ? NULL : dp_alloc(ctx, n * sizeof(dp_tensor *));
+    if (rows == NULL)
+        return rc ? rc : DP_ERESOURCE;
+    for (; rc == 0 && made < n; made += rc == 0)
+        rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", tensors[made], dim, &rows[made]);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::cat", "lTi>T", rows, n, dim, out);
+    for (size_t i = 0; i < made; i++)
+        dp_tensor_unref(rows[i]);
+    return rc;
+}
+
+/* -- repeat -- */
+
+/* The result seen as [r0, s0, r1, s1, ...] is self, seen as [1, s0, 1, s1, ...], broadcast. */
+static int repeat_into(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, int n, dp_tensor *made)
+{
+    int64_t sizes[DP_DIM_MAX], from[DP_DIM_MAX], to[DP_DIM_MAX];
+    dp_tensor *dst = NULL, *src = NULL;
+    DP_VIEW(x, self);
+    DP_VIEW(y, made);
+
+    for (int d = 0; d < n; d++) {
+        int old = d - (n - x.ndim);
+        int64_t size = old >= 0 ? x.sizes[old] : 1;
+        sizes[2 * d] = repeats[d], sizes[2 * d + 1] = size;
+        from[2 * d] = 0, from[2 * d + 1] = old >= 0 ? x.strides[old] : 0;
+        to[2 * d] = size * y.strides[d], to[2 * d + 1] = y.strides[d];
+    }
+    int rc = dp_as_strided(ctx, made, 2 * n, sizes, to, 0, &dst);
+    if (rc == 0)
+        rc = dp_as_strided(ctx, self, 2 * n, sizes, from, dp_tensor_offset(self), &src);
+    if (rc == 0)
+        rc = dp_copy(ctx, dst, src);
+    dp_tensor_unref(dst);
+    dp_tensor_unref(src);
+    return rc;
+}
+
+static int repeated_sizes(dp_ctx *ctx, const dp_view *x, const int64_t *repeats, size_t n,
+                          int64_t *sizes)
+{
+    char text[SHAPE_TEXT];
+
+    if (n < (size_t)x->ndim)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Number of dimensions of repeat dims can not be smaller than number of "
+                       "dimensions of tensor");
+    if (n > DP_DIM_MAX / 2)
+        return dp_fail(ctx, DP_ERUNTIME, "repeat takes at most %d dimensions, not %zu",
+                       DP_DIM_MAX / 2, n);
+    for (size_t d = 0; d < n; d++) {
+        size_t lead = n - (size_t)x->ndim;
+        int64_t size = d >= lead ? x->sizes[d - lead] : 1;
+        if (repeats[d] < 0 || __builtin_mul_overflow(size, repeats[d], &sizes[d]))
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "Trying to create tensor with negative or too large dimension: %s",
+                           shape_text(text, repeats, n));
+    }
+    return 0;
+}
+
+static int repeat(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, size_t n, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX];
+    dp_tensor *made;
+    DP_VIEW(x, self);
+    int rc = repeated_sizes(ctx, &x, repeats, n, sizes);
+
+    if (rc == 0)
+        rc = dp_empty(ctx, x.dtype, x.device, (int)n, sizes, DP_CONTIGUOUS, &made);
+    if (rc)
+        return rc;
+    rc = repeat_into(ctx, self, repeats, (int)n, made);
+    if (rc)
+        dp_tensor_unref(made);
+    else
+        *out = made;
+    return rc;
+}
+
+/* -- embedding -- */
+
+static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t padding,
+                     bool scale_by_freq, bool sparse, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX + 1], flat = -1;
+    dp_tensor *index, *rows;
+    DP_VIEW(w, weight);
+    DP_VIEW(i, indices);
+
+    (void)padding, (void)scale_by_freq, (void)sparse; /* of the gradient only */
+    if (w.ndim != 2)
+        return dp_fail(ctx, DP_ERUNTIME, "'weight' must be 2-D");
+    if (i.dtype != DP_INT64 && i.dtype != DP_INT32)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Expected tensor for argument 'indices' to have one of the "
+                       "following scalar types: Long, Int; but got %s instead",
+                       dp_dtype_name(i.dtype));
+    int rc = dp_invoke(ctx, "aten::reshape", "Tli>T", indices, &flat, (size_t)1, &index);
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::index_select", "TiT>T", weight, (int64_t)0, index, &rows);
+    dp_tensor_unref(index);
+    if (rc)
+        return rc;
+    memcpy(sizes, i.sizes, (size_t)i.ndim * sizeof(int64_t));
+    sizes[i.ndim] = w.sizes[1];
+    rc = dp_invoke(ctx, "aten::view", "Tli>T", rows, sizes, (size_t)i.ndim + 1, out);
+    dp_tensor_unref(rows);
+    return rc;
+}
+
+/* -- choosing -- */
+
+static int where(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_value other, dp_tensor **out)
+{
+    dp_tensor *a = NULL, *b = NULL;
+    int rc = 0;
+
+    if (self.tag != DP_TAG_TENSOR)
+        rc = wrap_scalar(ctx, self, &a);
+    if (rc == 0 && other.tag != DP_TAG_TENSOR)
+        rc = wrap_scalar(ctx, other, &b);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::where.self", "TTT>T", condition, a ? a : self.u.t,
+                       b ? b : other.u.t, out);
+    dp_tensor_unref(a);
+    dp_tensor_unref(b);
+    return rc;
+}
+
+static int where_other(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_value other,
+                       dp_tensor **out)
+{
+    return where(ctx, condition, dp_tensor_value(self), other, out);
+}
+
+static int where_self(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_tensor *other,
+                      dp_tensor **out)
+{
+    return where(ctx, condition, self, dp_tensor_value(other), out);
+}
+
+/* masked_fill.Scalar: on a row-major copy of self in the shape to which it and the mask broadcast.
+ */
+static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value value,
+                       dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX], format = DP_CONTIGUOUS;
+    dp_tensor *wide, *copy, *same = NULL;
+    DP_VIEW(x, self);
+    DP_VIEW(m, mask);
+    int ndim = x.ndim > m.ndim ? x.ndim : m.ndim;
+    int rc = dp_broadcast_shapes(ctx, x.ndim, x.sizes, m.ndim, m.sizes, sizes);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::expand", "Tlib>T", self, sizes, (size_t)ndim, (int)false, &wide);
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::clone", "Toi>T", wide, &format, &copy);
+    dp_tensor_unref(wide);
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::masked_fill_.Scalar", "TTs>T", copy, mask, value, &same);
+    dp_tensor_unref(same);
+    if (rc)
+        dp_tensor_unref(copy);
+    else
+        *out = copy;
+    return rc;
+}
+
+DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("stack", stack, (lT, i), (T)),
+                DP_IMPL_UNBOXED("repeat", repeat, (T, li), (T)),
+                DP_IMPL_UNBOXED("embedding", embedding, (T, T, i, b, b), (T)),
+                DP_IMPL_UNBOXED("masked_fill.Scalar", masked_fill, (T, T, s), (T)))
+DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd,
+                DP_IMPL_UNBOXED("where.Scalar", where, (T, s, s), (T)),
+                DP_IMPL_UNBOXED("where.ScalarOther", where_other, (T, T, s), (T)),
+                DP_IMPL_UNBOXED("where.ScalarSelf", where_self, (T, s, T), (T)))

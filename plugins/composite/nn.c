@@ -1,0 +1,239 @@
+/* nn.c -- layers of networks, in terms of the operators that backends implement. */
+#include "composite.h"
+
+/* -- convolution -- */
+
+enum { SPATIAL_MAX = 3 };
+
+/* v [1 or n] as n values. */
+static int widen(dp_ctx *ctx, const char *what, const int64_t *v, size_t have, size_t n,
+                 int64_t *out)
+{
+    if (have != 1 && have != n)
+        return dp_fail(ctx, DP_ERUNTIME, "%s should be 1 or %zu values, but got %zu", what, n,
+                       have);
+    for (size_t i = 0; i < n; i++)
+        out[i] = v[have == 1 ? 0 : i];
+    return 0;
+}
+
+/* Arguments of a convolution over `n` dimensions. */
+typedef struct convolution {
+    size_t n;
+    int64_t stride[SPATIAL_MAX], padding[SPATIAL_MAX], dilation[SPATIAL_MAX];
+    int64_t groups;
+} convolution;
+
+static int convolve(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tensor *weight,
+                    dp_tensor *bias, dp_tensor **out)
+{
+    static const int64_t none[SPATIAL_MAX];
+    return dp_invoke(ctx, "aten::convolution", "TToTlililiblii>T", input, weight, bias, c->stride,
+                     c->n, c->padding, c->n, c->dilation, c->n, (int)false, none, c->n, c->groups,
+                     out);
+}
+
+/* input [batch, channels, ...] or [channels, ...]: a batch of one. */
+static int conv(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tensor *weight,
+                dp_tensor *bias, dp_tensor **out)
+{
+    char shape[SHAPE_TEXT];
+    dp_tensor *batch, *result;
+    DP_VIEW(x, input);
+    size_t rank = c->n + 2;
+
+    if ((size_t)x.ndim == rank)
+        return convolve(ctx, c, input, weight, bias, out);
+    if ((size_t)x.ndim != rank - 1)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "Expected %zuD (unbatched) or %zuD (batched) input to conv%zud, but got input of "
+            "size: %s",
+            rank - 1, rank, c->n, shape_text(shape, x.sizes, (size_t)x.ndim));
+    int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", input, (int64_t)0, &batch);
+    if (rc)
+        return rc;
+    rc = convolve(ctx, c, batch, weight, bias, &result);
+    dp_tensor_unref(batch);
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::squeeze.dim", "Ti>T", result, (int64_t)0, out);
+    dp_tensor_unref(result);
+    return rc;
+}
+
+#define CONV_PARAMS                                                                                \
+    dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias, const int64_t *stride,      \
+        size_t n_stride, const int64_t *padding, size_t n_padding, const int64_t *dilation,        \
+        size_t n_dilation, int64_t groups, dp_tensor **out
+#define CONV_BODY(spatial)                                                                         \
+    convolution c = {.n = spatial, .groups = groups};                                              \
+    int rc = widen(ctx, "stride", stride, n_stride, c.n, c.stride);                                \
+    if (rc == 0)                                                                                   \
+        rc = widen(ctx, "padding", padding, n_padding, c.n, c.padding);                            \
+    if (rc == 0)                                                                                   \
+        rc = widen(ctx, "dilation", dilation, n_dilation, c.n, c.dilation);                        \
+    return rc ? rc : conv(ctx, &c, input, weight, bias, out);
+
+static int conv1d(CONV_PARAMS)
+{
+    CONV_BODY(1)
+}
+
+static int conv2d(CONV_PARAMS)
+{
+    CONV_BODY(2)
+}
+
+/* -- pooling -- */
+
+static int max_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
+                      const int64_t *stride, size_t n_stride, const int64_t *padding,
+                      size_t n_padding, const int64_t *dilation, size_t n_dilation, bool ceil_mode,
+                      dp_tensor **out)
+{
+    dp_tensor *indices = NULL;
+    int rc = dp_invoke(ctx, "aten::max_pool2d_with_indices", "Tlilililib>TT", self, kernel,
+                       n_kernel, stride, n_stride, padding, n_padding, dilation, n_dilation,
+                       (int)ceil_mode, out, &indices);
+    dp_tensor_unref(indices);
+    return rc;
+}
+
+/* -- normalisation -- */
+
+static int batch_norm_index(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
+                            dp_tensor *mean, dp_tensor *var, bool training, double momentum,
+                            double eps, bool cudnn, dp_tensor **out, dp_tensor **save_mean,
+                            dp_tensor **save_invstd, dp_tensor **reserve, int64_t *implementation)
+{
+    static const int64_t empty;
+    dp_tensor *parts[3] = {NULL}, *nothing = NULL;
+    DP_VIEW(x, input);
+
+    (void)cudnn;
+    int rc = dp_empty(ctx, DP_UINT8, x.device, 1, &empty, DP_CONTIGUOUS, &nothing);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", input, weight, bias,
+                       mean, var, (int)training, momentum, eps, &parts[0], &parts[1], &parts[2]);
+    if (rc) {
+        dp_tensor_unref(nothing);
+        return rc;
+    }
+    *out = parts[0];
+    *save_mean = parts[1];
+    *save_invstd = parts[2];
+    *reserve = nothing;
+    *implementation = 0; /* native */
+    return 0;
+}
+
+static int batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
+                      dp_tensor *mean, dp_tensor *var, bool training, double momentum, double eps,
+                      bool cudnn, dp_tensor **out)
+{
+    dp_tensor *rest[3] = {NULL};
+    int64_t implementation;
+    int rc = dp_invoke(ctx, "aten::_batch_norm_impl_index", "ToToToToTbffb>TTTTi", input, weight,
+                       bias, mean, var, (int)training, momentum, eps, (int)cudnn, out, &rest[0],
+                       &rest[1], &rest[2], &implementation);
+
+    for (int i = 0; i < 3; i++)
+        dp_tensor_unref(rest[i]);
+    return rc;
+}
+
+static int layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, size_t n,
+                      dp_tensor *weight, dp_tensor *bias, double eps, bool cudnn, dp_tensor **out)
+{
+    dp_tensor *mean = NULL, *rstd = NULL;
+    int rc = dp_invoke(ctx, "aten::native_layer_norm", "TlioToTf>TTT", input, shape, n, weight,
+                       bias, eps, out, &mean, &rstd);
+
+    (void)cudnn;
+    dp_tensor_unref(mean);
+    dp_tensor_unref(rstd);
+    return rc;
+}
+
+/* -- softmax, dropout and the like -- */
+
+/* op(self, dim, half_to_float=False), on self in dtype when one is given. */
+static int along(dp_ctx *ctx, const char *op, dp_tensor *self, int64_t dim, const int64_t *dtype,
+                 dp_tensor **out)
+{
+    dp_tensor *converted = NULL;
+    int rc = 0;
+
+    if (dtype)
+        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", self, *dtype, &converted);
+    if (rc == 0)
+        rc = dp_invoke(ctx, op, "Tib>T", converted ? converted : self, dim, (int)false, out);
+    dp_tensor_unref(converted);
+    return rc;
+}
+
+static int softmax(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype, dp_tensor **out)
+{
+    return along(ctx, "aten::_softmax", self, dim, dtype, out);
+}
+
+static int log_softmax(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype,
+                       dp_tensor **out)
+{
+    return along(ctx, "aten::_log_softmax", self, dim, dtype, out);
+}
+
+/* In evaluation it is its input.  In training it would need random numbers. */
+static int dropout(dp_ctx *ctx, dp_tensor *input, double p, bool train, dp_tensor **out)
+{
+    DP_VIEW(x, input);
+
+    if (!(p >= 0 && p <= 1))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "dropout probability has to be between 0 and 1, but got %g", p);
+    if (train && p == 1)
+        return dp_invoke(ctx, "aten::mul.Scalar", "Ts>T", input, dp_int(0), out);
+    if (train && p > 0 && x.numel > 0)
+        return dp_fail(ctx, DP_ENOTIMPL,
+                       "dropout in training needs random numbers, which aten does not "
+                       "define yet; pass train=False");
+    *out = dp_tensor_ref(input);
+    return 0;
+}
+
+static int relu6(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::hardtanh", "Tss>T", self, dp_int(0), dp_int(6), out);
+}
+
+static int square(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::pow.Tensor_Scalar", "Ts>T", self, dp_int(2), out);
+}
+
+static int max_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::maximum", "TT>T", self, other, out);
+}
+
+static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::minimum", "TT>T", self, other, out);
+}
+
+DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd,
+                DP_IMPL_UNBOXED("conv1d", conv1d, (T, T, oT, li, li, li, i), (T)),
+                DP_IMPL_UNBOXED("conv2d", conv2d, (T, T, oT, li, li, li, i), (T)),
+                DP_IMPL_UNBOXED("max_pool2d", max_pool2d, (T, li, li, li, li, b), (T)),
+                DP_IMPL_UNBOXED("batch_norm", batch_norm, (T, oT, oT, oT, oT, b, f, f, b), (T)),
+                DP_IMPL_UNBOXED("_batch_norm_impl_index", batch_norm_index,
+                                (T, oT, oT, oT, oT, b, f, f, b), (T, T, T, T, i)),
+                DP_IMPL_UNBOXED("layer_norm", layer_norm, (T, li, oT, oT, f, b), (T)),
+                DP_IMPL_UNBOXED("softmax.int", softmax, (T, i, oi), (T)),
+                DP_IMPL_UNBOXED("log_softmax.int", log_softmax, (T, i, oi), (T)),
+                DP_IMPL_UNBOXED("dropout", dropout, (T, f, b), (T)),
+                DP_IMPL_UNBOXED("relu6", relu6, (T), (T)),
+                DP_IMPL_UNBOXED("square", square, (T), (T)),
+                DP_IMPL_UNBOXED("max.other", max_other, (T, T), (T)),
+                DP_IMPL_UNBOXED("min.other", min_other, (T, T), (T)))

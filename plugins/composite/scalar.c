@@ -1,0 +1,38 @@
+/* scalar.c -- overloads with a Scalar where another takes a tensor: one kernel for all of them. */
+#include "composite.h"
+#include <string.h>
+
+/* ns::name.Scalar(self, other, ...) is ns::name.Tensor(self, other as a wrapped number, ...). */
+static int as_tensor(dp_call *call, dp_error *err)
+{
+    enum { ARGS_MAX = 4, SUFFIX = sizeof("Scalar") - 1 };
+    const char *full = dp_op_name(call->op);
+    char name[DP_ERROR_NAME_MAX];
+    dp_value args[ARGS_MAX];
+    dp_tensor *other;
+
+    (void)err;
+    snprintf(name, sizeof(name), "%.*sTensor", (int)(strlen(full) - SUFFIX), full);
+    const dp_op *op = dp_op_find(call->ctx, name);
+    if (op == NULL)
+        return DP_ENOTFOUND;
+    int rc = wrap_scalar(call->ctx, call->args[1], &other);
+    if (rc)
+        return rc;
+    memcpy(args, call->args, call->n_args * sizeof(dp_value));
+    args[1] = dp_tensor_value(other);
+    rc = dp_call_boxed(call->ctx, op, args, call->n_args, call->rets, call->n_rets);
+    dp_tensor_unref(other);
+    return rc;
+}
+
+DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL("add.Scalar", as_tensor),
+                DP_IMPL("add_.Scalar", as_tensor), DP_IMPL("sub.Scalar", as_tensor),
+                DP_IMPL("sub_.Scalar", as_tensor), DP_IMPL("rsub.Scalar", as_tensor),
+                DP_IMPL("mul.Scalar", as_tensor), DP_IMPL("mul_.Scalar", as_tensor),
+                DP_IMPL("div.Scalar", as_tensor), DP_IMPL("div_.Scalar", as_tensor),
+                DP_IMPL("fmod.Scalar", as_tensor), DP_IMPL("fmod_.Scalar", as_tensor),
+                DP_IMPL("remainder.Scalar", as_tensor), DP_IMPL("remainder_.Scalar", as_tensor),
+                DP_IMPL("bitwise_and.Scalar", as_tensor), DP_IMPL("bitwise_and_.Scalar", as_tensor),
+                DP_IMPL("bitwise_or.Scalar", as_tensor), DP_IMPL("bitwise_or_.Scalar", as_tensor),
+                DP_IMPL("bitwise_xor.Scalar", as_tensor), DP_IMPL("bitwise_xor_.Scalar", as_tensor))

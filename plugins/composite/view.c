@@ -1,0 +1,586 @@
+/* view.c -- views: other sizes, strides and offset over the same bytes.
+ *
+ * The explicit ones make the geometry; the implicit ones, at the end, are written in terms of them.
+ */
+#include "composite.h"
+#include <string.h>
+
+/* A geometry in the making; starts as a tensor's own. */
+typedef struct geometry {
+    int ndim;
+    int64_t offset;
+    int64_t sizes[DP_DIM_MAX + 1], strides[DP_DIM_MAX + 1];
+} geometry;
+
+static geometry geometry_of(const dp_tensor *t)
+{
+    geometry g;
+    DP_VIEW(x, t);
+
+    g.ndim = x.ndim;
+    g.offset = dp_tensor_offset(t);
+    memcpy(g.sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t));
+    memcpy(g.strides, x.strides, (size_t)x.ndim * sizeof(int64_t));
+    return g;
+}
+
+static int view_as_geometry(dp_ctx *ctx, dp_tensor *t, const geometry *g, dp_tensor **out)
+{
+    if (g->ndim > DP_DIM_MAX)
+        return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %d", DP_DIM_MAX,
+                       g->ndim);
+    return dp_as_strided(ctx, t, g->ndim, g->sizes, g->strides, g->offset, out);
+}
+
+static void drop_dim(geometry *g, int64_t dim)
+{
+    size_t rest = (size_t)(g->ndim - dim - 1) * sizeof(int64_t);
+
+    memmove(g->sizes + dim, g->sizes + dim + 1, rest);
+    memmove(g->strides + dim, g->strides + dim + 1, rest);
+    g->ndim--;
+}
+
+static void insert_dim(geometry *g, int64_t dim, int64_t size, int64_t stride)
+{
+    size_t rest = (size_t)(g->ndim - dim) * sizeof(int64_t);
+
+    memmove(g->sizes + dim + 1, g->sizes + dim, rest);
+    memmove(g->strides + dim + 1, g->strides + dim, rest);
+    g->sizes[dim] = size;
+    g->strides[dim] = stride;
+    g->ndim++;
+}
+
+/* -- order of dimensions -- */
+
+static int permute(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, size_t n, dp_tensor **out)
+{
+    geometry old = geometry_of(self), new = old;
+    uint64_t seen = 0;
+
+    if (n != (size_t)old.ndim)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "permute(sparse_coo): number of dimensions in the tensor input does not match "
+            "the length of the desired ordering of dimensions i.e. input.dim() = %d is not "
+            "equal to len(dims) = %zu",
+            old.ndim, n);
+    for (size_t i = 0; i < n; i++) {
+        int64_t d = dims[i];
+        int rc = wrap_dim(ctx, &d, old.ndim);
+        if (rc)
+            return rc;
+        if (seen & (uint64_t)1 << d)
+            return dp_fail(ctx, DP_ERUNTIME, "repeated dim in permute");
+        seen |= (uint64_t)1 << d;
+        new.sizes[i] = old.sizes[d];
+        new.strides[i] = old.strides[d];
+    }
+    return view_as_geometry(ctx, self, &new, out);
+}
+
+static int transpose(dp_ctx *ctx, dp_tensor *self, int64_t a, int64_t b, dp_tensor **out)
+{
+    geometry old = geometry_of(self), new = old;
+    int rc = wrap_dim(ctx, &a, old.ndim);
+
+    if (rc == 0)
+        rc = wrap_dim(ctx, &b, old.ndim);
+    if (rc)
+        return rc;
+    if (old.ndim > 0) {
+        new.sizes[a] = old.sizes[b], new.strides[a] = old.strides[b];
+        new.sizes[b] = old.sizes[a], new.strides[b] = old.strides[a];
+    }
+    return view_as_geometry(ctx, self, &new, out);
+}
+
+static int t(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    DP_VIEW(x, self);
+
+    if (x.ndim > 2)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "t() expects a tensor with <= 2 dimensions, but self is %dD", x.ndim);
+    return transpose(ctx, self, 0, x.ndim < 2 ? 0 : 1, out);
+}
+
+/* -- sizes of 1 -- */
+
+static int squeeze(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    geometry g = geometry_of(self);
+
+    for (int d = g.ndim - 1; d >= 0; d--)
+        if (g.sizes[d] == 1)
+            drop_dim(&g, d);
+    return view_as_geometry(ctx, self, &g, out);
+}
+
+static int squeeze_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor **out)
+{
+    geometry g = geometry_of(self);
+    int rc = wrap_dim(ctx, &dim, g.ndim);
+
+    if (rc)
+        return rc;
+    if (g.ndim > 0 && g.sizes[dim] == 1)
+        drop_dim(&g, dim);
+    return view_as_geometry(ctx, self, &g, out);
+}
+
+static int unsqueeze(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor **out)
+{
+    geometry g = geometry_of(self);
+    int rc = wrap_dim(ctx, &dim, g.ndim + 1);
+
+    if (rc)
+        return rc;
+    insert_dim(&g, dim, 1, dim < g.ndim ? g.sizes[dim] * g.strides[dim] : 1);
+    return view_as_geometry(ctx, self, &g, out);
+}
+
+/* Source: at::inferExpandGeometry. */
+static int expand(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, bool implicit,
+                  dp_tensor **out)
+{
+    geometry old = geometry_of(self), new;
+    char want[SHAPE_TEXT], have[SHAPE_TEXT];
+
+    (void)implicit;
+    if (n < (size_t)old.ndim || n > DP_DIM_MAX)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "expand(%s, size=%s): the number of sizes provided (%zu) must be greater or "
+                       "equal to the number of dimensions in the tensor (%d)",
+                       shape_text(have, old.sizes, (size_t)old.ndim), shape_text(want, sizes, n), n,
+                       old.ndim);
+    new.ndim = (int)n;
+    new.offset = old.offset;
+    for (int d = new.ndim - 1, from = old.ndim - 1; d >= 0; d--, from--) {
+        int64_t size = from >= 0 ? old.sizes[from] : 1;
+        int64_t outer = d + 1 < new.ndim ? new.sizes[d + 1] * new.strides[d + 1] : 1;
+        int64_t stride = from >= 0 ? old.strides[from] : outer;
+
+        new.sizes[d] = sizes[d] == -1 && from >= 0 ? size : sizes[d];
+        if (new.sizes[d] < 0)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "The expanded size of the tensor (%" PRId64
+                           ") isn't allowed in a leading, non-existing dimension %d",
+                           sizes[d], d);
+        if (size != new.sizes[d] && size != 1)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "The expanded size of the tensor (%" PRId64
+                           ") must match the existing size (%" PRId64
+                           ") at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                           new.sizes[d], size, d, shape_text(want, sizes, n),
+                           shape_text(have, old.sizes, (size_t)old.ndim));
+        new.strides[d] = size != new.sizes[d] ? 0 : stride;
+    }
+    return view_as_geometry(ctx, self, &new, out);
+}
+
+/* -- parts of a dimension -- */
+
+/* An index that may count from the end, into [0, size]. */
+static int64_t clamp_index(int64_t i, int64_t size)
+{
+    i += i < 0 ? size : 0;
+    return i < 0 ? 0 : i > size ? size : i;
+}
+
+static int slice(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *start,
+                 const int64_t *end, int64_t step, dp_tensor **out)
+{
+    geometry g = geometry_of(self);
+
+    if (g.ndim == 0)
+        return dp_fail(ctx, DP_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
+    int rc = wrap_dim(ctx, &dim, g.ndim);
+    if (rc)
+        return rc;
+    if (step <= 0)
+        return dp_fail(ctx, DP_ERUNTIME, "slice step must be positive");
+    int64_t from = start ? clamp_index(*start, g.sizes[dim]) : 0;
+    int64_t to = end ? clamp_index(*end, g.sizes[dim]) : g.sizes[dim];
+    int64_t length = to > from ? (to - from - 1) / step + 1 : 0;
+    g.offset += from * g.strides[dim];
+    g.sizes[dim] = length;
+    int64_t stride;
+    if (!__builtin_mul_overflow(g.strides[dim], step,
+                                &stride)) /* else there is no second element */
+        g.strides[dim] = stride;
+    return view_as_geometry(ctx, self, &g, out);
+}
+
+static int select_int(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t index, dp_tensor **out)
+{
+    geometry g = geometry_of(self);
+    char shape[SHAPE_TEXT];
+
+    if (g.ndim == 0)
+        return dp_fail(ctx, DP_EINDEX, "select() cannot be applied to a 0-dim tensor.");
+    int rc = wrap_dim(ctx, &dim, g.ndim);
+    if (rc)
+        return rc;
+    if (index < -g.sizes[dim] || index >= g.sizes[dim])
+        return dp_fail(ctx, DP_EINDEX,
+                       "select(): index %" PRId64
+                       " out of range for tensor of size %s at dimension %" PRId64,
+                       index, shape_text(shape, g.sizes, (size_t)g.ndim), dim);
+    g.offset += (index + (index < 0 ? g.sizes[dim] : 0)) * g.strides[dim];
+    drop_dim(&g, dim);
+    return view_as_geometry(ctx, self, &g, out);
+}
+
+static int diagonal(dp_ctx *ctx, dp_tensor *self, int64_t offset, int64_t a, int64_t b,
+                    dp_tensor **out)
+{
+    geometry g = geometry_of(self);
+    int64_t first = a, second = b;
+    int rc = wrap_dim(ctx, &a, g.ndim);
+
+    if (rc == 0)
+        rc = wrap_dim(ctx, &b, g.ndim);
+    if (rc)
+        return rc;
+    if (a == b)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "diagonal dimensions cannot be identical %" PRId64 ", %" PRId64, first,
+                       second);
+    int64_t rows = g.sizes[a], columns = g.sizes[b], stride = g.strides[a] + g.strides[b];
+    int64_t row = offset < 0 ? (offset < -rows ? rows : -offset) : 0;
+    int64_t column = offset > 0 ? (offset > columns ? columns : offset) : 0;
+    int64_t length = rows - row < columns - column ? rows - row : columns - column;
+    if (length > 0)
+        g.offset += row * g.strides[a] + column * g.strides[b];
+    drop_dim(&g, a > b ? a : b);
+    drop_dim(&g, a > b ? b : a);
+    insert_dim(&g, g.ndim, length, stride);
+    return view_as_geometry(ctx, self, &g, out);
+}
+
+/* -- into several -- */
+
+enum { PIECES_MAX = 1 << 16 }; /* tensors that one call returns */
+
+/* Room for the views of a list. */
+static dp_tensor **pieces(dp_ctx *ctx, int64_t n)
+{
+    if (n <= PIECES_MAX)
+        return dp_alloc(ctx, (size_t)n * sizeof(dp_tensor *));
+    dp_fail(ctx, DP_ERESOURCE, "%" PRId64 " tensors are over the limit of %d for one call", n,
+            PIECES_MAX);
+    return NULL;
+}
+
+/* Hand out list [n], or, after a failure, release the `made` first of it. */
+static int give(int rc, dp_tensor **list, int64_t n, int64_t made, dp_value *out)
+{
+    if (rc == 0)
+        *out = dp_tensors(list, (size_t)n);
+    for (int64_t i = 0; rc && i < made; i++)
+        dp_tensor_unref(list[i]);
+    return rc;
+}
+
+static int unbind(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_value *out)
+{
+    DP_VIEW(x, self);
+    int64_t made = 0;
+    int rc = wrap_dim(ctx, &dim, x.ndim);
+
+    if (rc == 0 && x.ndim == 0)
+        rc = dp_fail(ctx, DP_EINDEX, "select() cannot be applied to a 0-dim tensor.");
+    if (rc)
+        return rc;
+    dp_tensor **list = pieces(ctx, x.sizes[dim]);
+    if (list == NULL)
+        return DP_ERESOURCE;
+    for (; rc == 0 && made < x.sizes[dim]; made += rc == 0)
+        rc = select_int(ctx, self, dim, made, &list[made]);
+    return give(rc, list, x.sizes[dim], made, out);
+}
+
+/* n pieces of dim, piece i [lengths[i]], or [length] where lengths is NULL; the last may be
+ * shorter. */
+static int cut(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t n, const int64_t *lengths,
+               int64_t length, dp_value *out)
+{
+    int64_t made = 0, at = 0;
+    int rc = 0;
+    dp_tensor **list = pieces(ctx, n);
+
+    if (list == NULL)
+        return DP_ERESOURCE;
+    for (; rc == 0 && made < n; made += rc == 0) {
+        int64_t end = at + (lengths ? lengths[made] : length);
+        rc = slice(ctx, self, dim, &at, &end, 1, &list[made]);
+        at = end;
+    }
+    return give(rc, list, n, made, out);
+}
+
+static int split(dp_ctx *ctx, dp_tensor *self, int64_t length, int64_t dim, dp_value *out)
+{
+    DP_VIEW(x, self);
+
+    if (x.ndim == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "split expects at least a 1-dimensional tensor");
+    if (length < 0)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "split expects split_size be non-negative, but got split_size=%" PRId64,
+                       length);
+    int rc = wrap_dim(ctx, &dim, x.ndim);
+    if (rc)
+        return rc;
+    int64_t size = x.sizes[dim];
+    if (length == 0 && size != 0)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "split_size can only be 0 if dimension size is 0, but got dimension size of %" PRId64,
+            size);
+    return cut(ctx, self, dim, size == 0 ? 1 : (size - 1) / length + 1, NULL,
+               length < size ? length : size, out);
+}
+
+static int split_with_sizes(dp_ctx *ctx, dp_tensor *self, const int64_t *lengths, size_t n,
+                            int64_t dim, dp_value *out)
+{
+    DP_VIEW(x, self);
+    char text[SHAPE_TEXT];
+    int64_t sum = 0;
+
+    if (x.ndim == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "split expects at least a 1-dimensional tensor");
+    int rc = wrap_dim(ctx, &dim, x.ndim);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        if (lengths[i] < 0)
+            return dp_fail(
+                ctx, DP_ERUNTIME,
+                "split_with_sizes expects split_sizes have only non-negative entries, but "
+                "got split_sizes=%s",
+                shape_text(text, lengths, n));
+        if (__builtin_add_overflow(sum, lengths[i], &sum))
+            sum = -1;
+    }
+    if (sum != x.sizes[dim])
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "split_with_sizes expects split_sizes to sum exactly to %" PRId64
+                       " (input tensor's size at dimension %" PRId64 "), but got split_sizes=%s",
+                       x.sizes[dim], dim, shape_text(text, lengths, n));
+    return cut(ctx, self, dim, (int64_t)n, lengths, 0, out);
+}
+
+/* Only a tensor without elements gets as many pieces as asked for when there are too few. */
+static int chunk(dp_ctx *ctx, dp_tensor *self, int64_t chunks, int64_t dim, dp_value *out)
+{
+    DP_VIEW(x, self);
+
+    if (x.ndim == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "chunk expects at least a 1-dimensional tensor");
+    if (chunks <= 0)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "chunk expects `chunks` to be greater than 0, got: %" PRId64, chunks);
+    int rc = wrap_dim(ctx, &dim, x.ndim);
+    if (rc)
+        return rc;
+    if (x.sizes[dim] == 0)
+        return cut(ctx, self, dim, chunks, NULL, 0, out);
+    return split(ctx, self, (x.sizes[dim] - 1) / chunks + 1, dim, out);
+}
+
+/* -- in terms of others -- */
+
+/* A view where the strides allow it, else a copy. */
+static int reshape(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX], contiguous = DP_CONTIGUOUS;
+    dp_tensor *copy;
+    DP_VIEW(x, self);
+    int rc = infer_size(ctx, x.numel, shape, n, sizes);
+
+    if (rc)
+        return rc;
+    if (dp_view_strides(self, (int)n, sizes, strides))
+        return dp_invoke(ctx, "aten::_reshape_alias", "Tlili>T", self, sizes, n, strides, n, out);
+    rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, &contiguous, &copy);
+    if (rc)
+        return rc;
+    rc = dp_invoke(ctx, "aten::_unsafe_view", "Tli>T", copy, sizes, n, out);
+    dp_tensor_unref(copy);
+    return rc;
+}
+
+static int unsafe_view(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
+                       dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::view", "Tli>T", self, sizes, n, out);
+}
+
+static int view_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
+{
+    DP_VIEW(y, other);
+    return dp_invoke(ctx, "aten::view", "Tli>T", self, y.sizes, (size_t)y.ndim, out);
+}
+
+static int reshape_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
+{
+    DP_VIEW(y, other);
+    return reshape(ctx, self, y.sizes, (size_t)y.ndim, out);
+}
+
+static int expand_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
+{
+    DP_VIEW(y, other);
+    return dp_invoke(ctx, "aten::expand", "Tlib>T", self, y.sizes, (size_t)y.ndim, (int)false, out);
+}
+
+static int broadcast_to(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
+                        dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::expand", "Tlib>T", self, sizes, n, (int)false, out);
+}
+
+static int flatten(dp_ctx *ctx, dp_tensor *self, int64_t start, int64_t end, dp_tensor **out)
+{
+    DP_VIEW(x, self);
+    int64_t sizes[DP_DIM_MAX], n = 0;
+    int rc = wrap_dim(ctx, &start, x.ndim);
+
+    if (rc == 0)
+        rc = wrap_dim(ctx, &end, x.ndim);
+    if (rc == 0 && start > end)
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "flatten() has invalid args: start_dim cannot come after end_dim");
+    if (rc)
+        return rc;
+    if (x.ndim > 0 && start == end) {
+        *out = dp_tensor_ref(self);
+        return 0;
+    }
+    for (int64_t d = 0; d < (x.ndim ? x.ndim : 1); d++) {
+        int64_t size = x.ndim ? x.sizes[d] : 1;
+        if (d > start && d <= end)
+            sizes[n - 1] *= size;
+        else
+            sizes[n++] = size;
+    }
+    return dp_invoke(ctx, "aten::reshape", "Tli>T", self, sizes, (size_t)n, out);
+}
+
+static int unflatten(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *parts, size_t n,
+                     dp_tensor **out)
+{
+    geometry g = geometry_of(self);
+    int64_t sizes[2 * DP_DIM_MAX];
+    int rc = wrap_dim(ctx, &dim, g.ndim);
+
+    if (rc == 0 && (n == 0 || n > DP_DIM_MAX))
+        rc = dp_fail(ctx, DP_ERUNTIME, "unflatten: sizes must be non-empty, and at most %d",
+                     DP_DIM_MAX);
+    if (rc == 0 && g.ndim == 0)
+        rc = dp_fail(ctx, DP_EINDEX,
+                     "Dimension specified as %" PRId64 " but tensor has no dimensions", dim);
+    if (rc)
+        return rc;
+    memcpy(sizes, g.sizes, (size_t)dim * sizeof(int64_t));
+    memcpy(sizes + dim, parts, n * sizeof(int64_t));
+    memcpy(sizes + dim + n, g.sizes + dim + 1, (size_t)(g.ndim - dim - 1) * sizeof(int64_t));
+    return dp_invoke(ctx, "aten::view", "Tli>T", self, sizes, (size_t)g.ndim - 1 + n, out);
+}
+
+static int narrow(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t start, int64_t length,
+                  dp_tensor **out)
+{
+    DP_VIEW(x, self);
+
+    if (x.ndim == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "narrow() cannot be applied to a 0-dim tensor.");
+    if (length < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "narrow(): length must be non-negative.");
+    int rc = wrap_dim(ctx, &dim, x.ndim);
+    if (rc == 0 && start != x.sizes[dim])
+        rc = wrap_dim(ctx, &start, x.sizes[dim]);
+    if (rc)
+        return rc;
+    if (start > x.sizes[dim] - length)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "start (%" PRId64 ") + length (%" PRId64 ") exceeds dimension size (%" PRId64
+                       ").",
+                       start, length, x.sizes[dim]);
+    int64_t end = start + length;
+    return dp_invoke(ctx, "aten::slice.Tensor", "Tioioii>T", self, dim, &start, &end, (int64_t)1,
+                     out);
+}
+
+/* Dimension source[i] goes to destination[i]; the others keep their order around them. */
+static int movedim(dp_ctx *ctx, dp_tensor *self, const int64_t *source, size_t n,
+                   const int64_t *destination, size_t n_to, dp_tensor **out)
+{
+    DP_VIEW(x, self);
+    int64_t order[DP_DIM_MAX + 1], at = 0;
+    bool taken[DP_DIM_MAX + 1] = {false};
+
+    if (n != n_to)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "movedim: Invalid source or destination dims: source (%zu dims) should contain "
+            "the same number of dims as destination (%zu dims)",
+            n, n_to);
+    for (int d = 0; d <= DP_DIM_MAX; d++)
+        order[d] = -1;
+    for (size_t i = 0; i < n; i++) {
+        int64_t from = source[i], to = destination[i];
+        int rc = wrap_dim(ctx, &from, x.ndim);
+        if (rc == 0)
+            rc = wrap_dim(ctx, &to, x.ndim);
+        if (rc)
+            return rc;
+        if (taken[from] || order[to] >= 0)
+            return dp_fail(ctx, DP_ERUNTIME, "movedim: repeated dim in `source` or `destination`");
+        taken[from] = true;
+        order[to] = from;
+    }
+    for (int d = 0; d < x.ndim; d++) {
+        if (order[d] >= 0)
+            continue;
+        while (taken[at])
+            at++;
+        order[d] = at++;
+    }
+    return dp_invoke(ctx, "aten::permute", "Tli>T", self, order, (size_t)x.ndim, out);
+}
+
+static int movedim_int(dp_ctx *ctx, dp_tensor *self, int64_t source, int64_t destination,
+                       dp_tensor **out)
+{
+    return movedim(ctx, self, &source, 1, &destination, 1, out);
+}
+
+DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("permute", permute, (T, li), (T)),
+                DP_IMPL_UNBOXED("transpose.int", transpose, (T, i, i), (T)),
+                DP_IMPL_UNBOXED("t", t, (T), (T)), DP_IMPL_UNBOXED("squeeze", squeeze, (T), (T)),
+                DP_IMPL_UNBOXED("squeeze.dim", squeeze_dim, (T, i), (T)),
+                DP_IMPL_UNBOXED("unsqueeze", unsqueeze, (T, i), (T)),
+                DP_IMPL_UNBOXED("expand", expand, (T, li, b), (T)),
+                DP_IMPL_UNBOXED("slice.Tensor", slice, (T, i, oi, oi, i), (T)),
+                DP_IMPL_UNBOXED("select.int", select_int, (T, i, i), (T)),
+                DP_IMPL_UNBOXED("diagonal", diagonal, (T, i, i, i), (T)),
+                DP_IMPL_UNBOXED("unbind.int", unbind, (T, i), (lT)),
+                DP_IMPL_UNBOXED("split.Tensor", split, (T, i, i), (lT)),
+                DP_IMPL_UNBOXED("split_with_sizes", split_with_sizes, (T, li, i), (lT)),
+                DP_IMPL_UNBOXED("_unsafe_view", unsafe_view, (T, li), (T)))
+DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("chunk", chunk, (T, i, i), (lT)),
+                DP_IMPL_UNBOXED("reshape", reshape, (T, li), (T)),
+                DP_IMPL_UNBOXED("view_as", view_as, (T, T), (T)),
+                DP_IMPL_UNBOXED("reshape_as", reshape_as, (T, T), (T)),
+                DP_IMPL_UNBOXED("expand_as", expand_as, (T, T), (T)),
+                DP_IMPL_UNBOXED("broadcast_to", broadcast_to, (T, li), (T)),
+                DP_IMPL_UNBOXED("flatten.using_ints", flatten, (T, i, i), (T)),
+                DP_IMPL_UNBOXED("unflatten.int", unflatten, (T, i, li), (T)),
+                DP_IMPL_UNBOXED("narrow", narrow, (T, i, i, i), (T)),
+                DP_IMPL_UNBOXED("movedim.intlist", movedim, (T, li, li), (T)),
+                DP_IMPL_UNBOXED("movedim.int", movedim_int, (T, i, i), (T)))

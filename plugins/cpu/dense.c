@@ -1,0 +1,100 @@
+/* dense.c -- bringing tensors into packed form and back, and the checks that go with it. */
+#include "dense.h"
+
+dp_dtype dense_class(dp_dtype d)
+{
+    switch (d) {
+    case DP_FLOAT16:
+    case DP_BFLOAT16:
+    case DP_FLOAT32:
+        return DP_FLOAT32;
+    case DP_FLOAT64:
+        return DP_FLOAT64;
+    case DP_COMPLEX64:
+    case DP_COMPLEX128:
+        return DP_DTYPE_NONE;
+    default:
+        return DP_INT64;
+    }
+}
+
+const char *dense_type_name(dp_dtype d)
+{
+    static const char *const names[DP_DTYPE_END] = {
+        [DP_UINT8] = "Byte",
+        [DP_INT8] = "Char",
+        [DP_INT16] = "Short",
+        [DP_INT32] = "Int",
+        [DP_INT64] = "Long",
+        [DP_FLOAT16] = "Half",
+        [DP_FLOAT32] = "Float",
+        [DP_FLOAT64] = "Double",
+        [DP_COMPLEX64] = "ComplexFloat",
+        [DP_COMPLEX128] = "ComplexDouble",
+        [DP_BOOL] = "Bool",
+        [DP_BFLOAT16] = "BFloat16",
+    };
+    return d >= 0 && d < DP_DTYPE_END && names[d] ? names[d] : "Undefined";
+}
+
+int dense_check_type(dp_ctx *ctx, const char *what, dp_dtype d, unsigned types)
+{
+    if (types & DENSE_BIT(d))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "\"%s\" not implemented for '%s'", what, dense_type_name(d));
+}
+
+int dense_check_same(dp_ctx *ctx, dp_dtype want, dp_dtype got)
+{
+    if (want == got)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "expected scalar type %s but found %s", dense_type_name(want),
+                   dense_type_name(got));
+}
+
+int dense_get(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
+{
+    dp_tensor *packed = NULL;
+    DP_VIEW(v, t);
+
+    if (v.dtype == dtype && dp_tensor_is_contiguous(t, DP_CONTIGUOUS)) {
+        *out = dp_tensor_ref(t);
+        return 0;
+    }
+    int rc = dp_empty_like(ctx, t, dtype, DP_CONTIGUOUS, &packed);
+    if (rc == 0 && (rc = dp_copy(ctx, packed, t)) < 0)
+        packed = dp_tensor_unref(packed);
+    *out = packed;
+    return rc;
+}
+
+int dense_put(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out)
+{
+    dp_tensor *put = NULL;
+    DP_VIEW(v, t);
+
+    if (v.dtype == dtype && format == DP_CONTIGUOUS) {
+        *out = t;
+        return 0;
+    }
+    int rc = dp_empty(ctx, dtype, v.device, v.ndim, v.sizes, format, &put);
+    if (rc == 0 && (rc = dp_copy(ctx, put, t)) < 0)
+        put = dp_tensor_unref(put);
+    dp_tensor_unref(t);
+    if (rc == 0)
+        *out = put;
+    return rc;
+}
+
+void *dense_data(const dp_tensor *t)
+{
+    DP_VIEW(v, t);
+    return v.data;
+}
+
+int64_t dense_grain(int64_t each)
+{
+    enum { WORTHWHILE = 32768 }; /* operations that pay for waking a thread */
+    int64_t grain = WORTHWHILE / (each > 0 ? each : 1);
+    return grain > 0 ? grain : 1;
+}

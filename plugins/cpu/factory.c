@@ -1,0 +1,230 @@
+/* factory.c -- new tensors in the host's memory, and filling them. */
+#include "../dims.h"
+#include <math.h>
+
+/* What else a factory was asked for; dtype NULL is float32. */
+static int check(dp_ctx *ctx, const int64_t *layout, const int64_t *device, const bool *pin)
+{
+    if (layout && *layout != DP_LAYOUT_STRIDED)
+        return dp_fail(ctx, DP_ERUNTIME, "layout %lld is not supported on the CPU, only strided",
+                       (long long)*layout);
+    if (device && *device != DP_DEVICE_CPU)
+        return dp_fail(ctx, DP_ERUNTIME, "expected device cpu but got device number %lld",
+                       (long long)*device);
+    if (pin && *pin)
+        return dp_fail(ctx, DP_ERUNTIME, "there is no accelerator that memory could be pinned for");
+    return 0;
+}
+
+static int check_rank(dp_ctx *ctx, size_t n)
+{
+    return n <= DP_DIM_MAX ? 0
+                           : dp_fail(ctx, DP_ERUNTIME,
+                                     "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX, n);
+}
+
+static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *dtype,
+                 const int64_t *layout, const int64_t *device, const bool *pin,
+                 const int64_t *format, dp_tensor **out)
+{
+    int rc = check(ctx, layout, device, pin);
+
+    if (rc == 0)
+        rc = check_rank(ctx, n);
+    if (rc == 0 && format)
+        rc = check_format(ctx, *format, (int)n);
+    return rc ? rc
+              : dp_empty(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU, (int)n, sizes,
+                         format ? (dp_memory_format)*format : DP_CONTIGUOUS, out);
+}
+
+static int empty_strided(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *strides,
+                         size_t n_strides, const int64_t *dtype, const int64_t *layout,
+                         const int64_t *device, const bool *pin, dp_tensor **out)
+{
+    int rc = check(ctx, layout, device, pin);
+
+    if (rc == 0 && n != n_strides)
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)", n,
+                     n_strides);
+    if (rc == 0)
+        rc = check_rank(ctx, n);
+    return rc ? rc
+              : dp_empty_strided(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU, (int)n,
+                                 sizes, strides, out);
+}
+
+/* -- filling -- */
+
+/* Range of every dtype that has one to exceed; a Scalar outside of it is refused, not wrapped. */
+static const struct {
+    const char *name;
+    double low,
+        high; /* of the values that convert; uint8 takes negatives by their two's complement */
+} ranges[DP_DTYPE_END] = {
+    [DP_UINT8] = {"uint8_t",      -255,            255                 },
+    [DP_INT8] = {"int8_t",       -128,            127                 },
+    [DP_INT16] = {"int16_t",      -32768,          32767               },
+    [DP_INT32] = {"int",          -2147483648.0,   2147483647.0        },
+    [DP_INT64] = {"int64_t",      -0x1p63,         0x1.fffffffffffffp62},
+    [DP_FLOAT16] = {"at::Half",     -65504,          65504               },
+    [DP_BFLOAT16] = {"at::BFloat16", -0x1.fep127,     0x1.fep127          },
+    [DP_FLOAT32] = {"float",        -0x1.fffffep127, 0x1.fffffep127      },
+};
+
+static bool is_floating(dp_dtype d)
+{
+    return d == DP_FLOAT16 || d == DP_BFLOAT16 || d == DP_FLOAT32;
+}
+
+/* Source: c10::checked_convert. */
+static int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype)
+{
+    double d;
+
+    if (v.tag == DP_TAG_COMPLEX && v.u.doubles[1] != 0 && dtype != DP_COMPLEX64 &&
+        dtype != DP_COMPLEX128 && dtype != DP_BOOL)
+        return dp_fail(ctx, DP_ERUNTIME, "value cannot be converted to type %s without overflow",
+                       ranges[dtype].name ? ranges[dtype].name : "double");
+    if (v.tag == DP_TAG_BOOL || ranges[dtype].name == NULL ||
+        (v.tag == DP_TAG_INT && dtype == DP_INT64))
+        return 0;
+    d = v.tag == DP_TAG_INT ? (double)v.u.i : v.tag == DP_TAG_DOUBLE ? v.u.d : v.u.doubles[0];
+    bool special = is_floating(dtype) && !isfinite(d);
+    if (dtype == DP_UINT8 && v.tag != DP_TAG_INT && d < 0)
+        d = INFINITY; /* only integers wrap */
+    if (special || (d >= ranges[dtype].low && d <= ranges[dtype].high))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "value cannot be converted to type %s without overflow",
+                   ranges[dtype].name);
+}
+
+/* One value into all of self, whose elements may share memory: each is written once. */
+static int spread(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
+{
+    int64_t sizes[DP_DIM_MAX];
+    dp_tensor *once;
+    DP_VIEW(x, self);
+
+    for (int d = 0; d < x.ndim; d++)
+        sizes[d] = x.strides[d] == 0 && x.sizes[d] > 1 ? 1 : x.sizes[d];
+    int rc = dp_as_strided(ctx, self, x.ndim, sizes, x.strides, dp_tensor_offset(self), &once);
+    if (rc)
+        return rc;
+    rc = dp_copy(ctx, once, value);
+    dp_tensor_unref(once);
+    return rc;
+}
+
+static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value, dp_tensor **out)
+{
+    dp_tensor *t;
+    DP_VIEW(x, self);
+    int rc = check_fits(ctx, value, x.dtype);
+
+    if (rc == 0)
+        rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
+    if (rc)
+        return rc;
+    rc = spread(ctx, self, t);
+    dp_tensor_unref(t);
+    if (rc)
+        return rc;
+    dp_tensor_bump_version(self);
+    *out = dp_tensor_ref(self);
+    return 0;
+}
+
+static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value, dp_tensor **out)
+{
+    dp_value scalar;
+    DP_VIEW(x, value);
+
+    if (x.ndim != 0)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
+            x.ndim);
+    int rc = dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", value, &scalar);
+    return rc ? rc : fill_scalar(ctx, self, scalar, out);
+}
+
+static int zero_(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    return fill_scalar(ctx, self, dp_bool(false), out);
+}
+
+/* -- arange -- */
+
+/* In int64 for a result of integers, else in float64. */
+typedef struct range {
+    bool integral;
+    int64_t start, step;
+    double from, by;
+    void *data;
+} range;
+
+static void fill_range(int64_t begin, int64_t end, void *user)
+{
+    const range *r = user;
+
+    for (int64_t i = begin; i < end; i++)
+        if (r->integral)
+            ((int64_t *)r->data)[i] = r->start + i * r->step;
+        else
+            ((double *)r->data)[i] = r->from + (double)i * r->by;
+}
+
+static double as_double(dp_value v)
+{
+    return v.tag == DP_TAG_DOUBLE ? v.u.d : v.tag == DP_TAG_BOOL ? v.u.b : (double)v.u.i;
+}
+
+static int64_t as_int(dp_value v)
+{
+    double d = as_double(v);
+    return v.tag == DP_TAG_INT ? v.u.i : fabs(d) < 0x1p63 ? (int64_t)d : INT64_MIN;
+}
+
+/* dst [n], which its maker made as long as the range is. */
+static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst,
+                      dp_tensor **out)
+{
+    enum { GRAIN = 32768 };
+    dp_tensor *wide;
+    DP_VIEW(x, dst);
+    range r = {x.dtype <= DP_INT64 || x.dtype == DP_BOOL,
+               as_int(start),
+               as_int(step),
+               as_double(start),
+               as_double(step),
+               NULL};
+
+    (void)end;
+    if (x.ndim != 1)
+        return dp_fail(ctx, DP_ERUNTIME, "arange: expected a result of 1 dimension but got %d",
+                       x.ndim);
+    int rc = dp_empty(ctx, r.integral ? DP_INT64 : DP_FLOAT64, DP_DEVICE_CPU, 1, &x.numel,
+                      DP_CONTIGUOUS, &wide);
+    if (rc)
+        return rc;
+    DP_VIEW(w, wide);
+    r.data = w.data;
+    dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_range, &r);
+    rc = dp_copy(ctx, dst, wide);
+    dp_tensor_unref(wide);
+    if (rc == 0) {
+        dp_tensor_bump_version(dst);
+        *out = dp_tensor_ref(dst);
+    }
+    return rc;
+}
+
+DP_LIBRARY_IMPL(aten, CPU,
+                DP_IMPL_UNBOXED("empty.memory_format", empty, (li, oi, oi, oi, ob, oi), (T)),
+                DP_IMPL_UNBOXED("empty_strided", empty_strided, (li, li, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("fill_.Scalar", fill_scalar, (T, s), (T)),
+                DP_IMPL_UNBOXED("fill_.Tensor", fill_tensor, (T, T), (T)),
+                DP_IMPL_UNBOXED("zero_", zero_, (T), (T)),
+                DP_IMPL_UNBOXED("arange.start_out", arange_out, (s, s, s, T), (T)))

@@ -1,0 +1,191 @@
+/* pointwise_more.c -- pointwise operators whose arguments choose what is computed. */
+#include "pointwise.h"
+#include <string.h>
+
+extern const pw_op pw_sub, pw_div, pw_div_trunc, pw_div_floor, pw_pow, pw_pow_scalar, pw_gelu,
+    pw_gelu_tanh, pw_hardtanh, pw_clamp, pw_clamp_min, pw_clamp_max, pw_clamp_tensor, pw_maximum,
+    pw_minimum;
+
+/* The order of the inputs is sub's, which decides the strides of the result. */
+static int rsub(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_value alpha, dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(other), dp_tensor_value(self)}, params[] = {alpha};
+    return pw_new(ctx, &pw_sub, ins, params, out);
+}
+
+/* -- div with a rounding mode -- */
+
+static const pw_op *division(dp_ctx *ctx, dp_str mode)
+{
+    if (mode.s == NULL)
+        return &pw_div;
+    if (strcmp(mode.s, "trunc") == 0)
+        return &pw_div_trunc;
+    if (strcmp(mode.s, "floor") == 0)
+        return &pw_div_floor;
+    dp_fail(ctx, DP_ERUNTIME,
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+            mode.s);
+    return NULL;
+}
+
+static int div_mode(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode, dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(other)};
+    const pw_op *op = division(ctx, mode);
+    return op ? pw_new(ctx, op, ins, NULL, out) : DP_ERUNTIME;
+}
+
+static int div_mode_(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode, dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(other)};
+    const pw_op *op = division(ctx, mode);
+    return op ? pw_write(ctx, op, ins, NULL, self, out) : DP_ERUNTIME;
+}
+
+/* -- pow with a Scalar -- */
+
+static bool is_integer(dp_dtype d)
+{
+    return d <= DP_INT64 || d == DP_BOOL;
+}
+
+/* A negative power of integers is no integer (at::native::pow_Tensor_Scalar). */
+static int check_power(dp_ctx *ctx, dp_tensor *self, dp_value exponent)
+{
+    DP_VIEW(x, self);
+    if (is_integer(x.dtype) && exponent.tag == DP_TAG_INT && exponent.u.i < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "Integers to negative integer powers are not allowed.");
+    return 0;
+}
+
+static int pow_scalar(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(self), exponent};
+    int rc = check_power(ctx, self, exponent);
+    return rc ? rc : pw_new(ctx, &pw_pow_scalar, ins, NULL, out);
+}
+
+static int pow_scalar_(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(self), exponent};
+    int rc = check_power(ctx, self, exponent);
+    return rc ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, self, out);
+}
+
+static int pow_scalar_out(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor *dst,
+                          dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(self), exponent};
+    int rc = check_power(ctx, self, exponent);
+    return rc ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, dst, out);
+}
+
+/* The result is row-major, whatever the strides of the exponent. */
+static int scalar_pow(dp_ctx *ctx, dp_value self, dp_tensor *exponent, dp_tensor **out)
+{
+    const dp_value ins[] = {self, dp_tensor_value(exponent)};
+    dp_tensor *made = NULL, *packed = NULL;
+    int rc = pw_new(ctx, &pw_pow, ins, NULL, &made);
+
+    if (rc || dp_tensor_is_contiguous(made, DP_CONTIGUOUS)) {
+        *out = made;
+        return rc;
+    }
+    rc = dp_empty_like(ctx, made, DP_DTYPE_NONE, DP_CONTIGUOUS, &packed);
+    if (rc == 0)
+        rc = dp_copy(ctx, packed, made);
+    dp_tensor_unref(made);
+    if (rc)
+        dp_tensor_unref(packed);
+    else
+        *out = packed;
+    return rc;
+}
+
+/* -- clamp -- */
+
+/* What is computed with both bounds, with only a lower, with only an upper one. */
+typedef struct clamps {
+    const pw_op *both, *low, *high;
+} clamps;
+static const clamps by_scalar = {&pw_clamp, &pw_clamp_min, &pw_clamp_max};
+static const clamps by_tensor = {&pw_clamp_tensor, &pw_maximum, &pw_minimum};
+
+/* ins: self, and min and max, either of which may be None.  NULL: failed. */
+static const pw_op *bounds(dp_ctx *ctx, const clamps *c, dp_value ins[3])
+{
+    if (ins[1].tag != DP_TAG_NONE)
+        return ins[2].tag != DP_TAG_NONE ? c->both : c->low;
+    ins[1] = ins[2];
+    if (ins[1].tag != DP_TAG_NONE)
+        return c->high;
+    dp_fail(ctx, DP_ERUNTIME, "torch.clamp: At least one of 'min' or 'max' must not be None");
+    return NULL;
+}
+
+static int clamp(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_value *max,
+                 dp_tensor **out)
+{
+    dp_value ins[] = {dp_tensor_value(self), min ? *min : dp_none(), max ? *max : dp_none()};
+    const pw_op *op = bounds(ctx, &by_scalar, ins);
+    return op ? pw_new(ctx, op, ins, NULL, out) : DP_ERUNTIME;
+}
+
+static int clamp_(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_value *max,
+                  dp_tensor **out)
+{
+    dp_value ins[] = {dp_tensor_value(self), min ? *min : dp_none(), max ? *max : dp_none()};
+    const pw_op *op = bounds(ctx, &by_scalar, ins);
+    return op ? pw_write(ctx, op, ins, NULL, self, out) : DP_ERUNTIME;
+}
+
+static int clamp_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *min, dp_tensor *max,
+                        dp_tensor **out)
+{
+    dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(min), dp_tensor_value(max)};
+    const pw_op *op = bounds(ctx, &by_tensor, ins);
+    return op ? pw_new(ctx, op, ins, NULL, out) : DP_ERUNTIME;
+}
+
+static bool is_negative(dp_value v)
+{
+    return v.tag == DP_TAG_INT ? v.u.i < 0 : v.tag == DP_TAG_DOUBLE && v.u.d < 0;
+}
+
+static int hardtanh(dp_ctx *ctx, dp_tensor *self, dp_value min, dp_value max, dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(self)}, params[] = {min, max};
+    DP_VIEW(x, self);
+
+    if (x.dtype == DP_UINT8 && (is_negative(min) || is_negative(max)))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "cannot do hardtanh on an unsigned type with negative limits");
+    return pw_new(ctx, &pw_hardtanh, ins, params, out);
+}
+
+/* -- gelu -- */
+
+static int gelu(dp_ctx *ctx, dp_tensor *self, dp_str approximate, dp_tensor **out)
+{
+    const dp_value ins[] = {dp_tensor_value(self)};
+    bool plain = strcmp(approximate.s, "none") == 0;
+
+    if (!plain && strcmp(approximate.s, "tanh") != 0)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "approximate argument must be either none or tanh, not '%s'", approximate.s);
+    return pw_new(ctx, plain ? &pw_gelu : &pw_gelu_tanh, ins, NULL, out);
+}
+
+DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("rsub.Tensor", rsub, (T, T, s), (T)),
+                DP_IMPL_UNBOXED("div.Tensor_mode", div_mode, (T, T, oS), (T)),
+                DP_IMPL_UNBOXED("div_.Tensor_mode", div_mode_, (T, T, oS), (T)),
+                DP_IMPL_UNBOXED("pow.Tensor_Scalar", pow_scalar, (T, s), (T)),
+                DP_IMPL_UNBOXED("pow_.Scalar", pow_scalar_, (T, s), (T)),
+                DP_IMPL_UNBOXED("pow.Tensor_Scalar_out", pow_scalar_out, (T, s, T), (T)),
+                DP_IMPL_UNBOXED("pow.Scalar", scalar_pow, (s, T), (T)),
+                DP_IMPL_UNBOXED("hardtanh", hardtanh, (T, s, s), (T)),
+                DP_IMPL_UNBOXED("clamp", clamp, (T, os, os), (T)),
+                DP_IMPL_UNBOXED("clamp_", clamp_, (T, os, os), (T)),
+                DP_IMPL_UNBOXED("clamp.Tensor", clamp_tensor, (T, oT, oT), (T)),
+                DP_IMPL_UNBOXED("gelu", gelu, (T, S), (T)))

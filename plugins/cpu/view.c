@@ -1,0 +1,130 @@
+/* view.c -- the views that every backend makes for itself. */
+#include "../dims.h"
+#include <string.h>
+
+static int view(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
+    DP_VIEW(x, self);
+    int rc = infer_size(ctx, x.numel, shape, n, sizes);
+
+    if (rc)
+        return rc;
+    if (!dp_view_strides(self, (int)n, sizes, strides))
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
+    return dp_as_strided(ctx, self, (int)n, sizes, strides, dp_tensor_offset(self), out);
+}
+
+static int check_strides(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *strides,
+                         size_t n_strides)
+{
+    char size[SHAPE_TEXT], stride[SHAPE_TEXT];
+
+    if (n != n_strides)
+        return dp_fail(ctx, DP_ERUNTIME, "mismatch in length of strides and shape: %s and %s",
+                       shape_text(stride, strides, n_strides), shape_text(size, sizes, n));
+    if (n > DP_DIM_MAX)
+        return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX,
+                       n);
+    for (size_t i = 0; i < n; i++)
+        if (strides[i] < 0)
+            return dp_fail(
+                ctx, DP_ERUNTIME,
+                "as_strided: Negative strides are not supported at the moment, got strides: %s",
+                shape_text(stride, strides, n));
+    return 0;
+}
+
+static int as_strided(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
+                      const int64_t *strides, size_t n_strides, const int64_t *offset,
+                      dp_tensor **out)
+{
+    int rc = check_strides(ctx, sizes, n, strides, n_strides);
+    return rc ? rc
+              : dp_as_strided(ctx, self, (int)n, sizes, strides,
+                              offset ? *offset : dp_tensor_offset(self), out);
+}
+
+static int reshape_alias(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
+                         const int64_t *strides, size_t n_strides, dp_tensor **out)
+{
+    return as_strided(ctx, self, sizes, n, strides, n_strides, NULL, out);
+}
+
+/* Windows of `size` every `step` elements of a dimension, as a new last one. */
+static int unfold(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t size, int64_t step,
+                  dp_tensor **out)
+{
+    DP_VIEW(x, self);
+    int64_t sizes[DP_DIM_MAX + 1], strides[DP_DIM_MAX + 1];
+    int rc = wrap_dim(ctx, &dim, x.ndim);
+
+    if (rc)
+        return rc;
+    int64_t have = x.ndim ? x.sizes[dim] : 1, stride = x.ndim ? x.strides[dim] : 1;
+    if (size < 0 || size > have)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "maximum size for tensor at dimension %" PRId64 " is %" PRId64
+                       " but size is %" PRId64,
+                       dim, have, size);
+    if (step <= 0)
+        return dp_fail(ctx, DP_ERUNTIME, "step is %" PRId64 " but must be > 0", step);
+    if (x.ndim == DP_DIM_MAX)
+        return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions", DP_DIM_MAX);
+    memcpy(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t));
+    memcpy(strides, x.strides, (size_t)x.ndim * sizeof(int64_t));
+    sizes[x.ndim] = size;
+    strides[x.ndim] = stride;
+    if (x.ndim > 0) {
+        sizes[dim] = (have - size) / step + 1;
+        if (__builtin_mul_overflow(stride, step, &strides[dim]))
+            return dp_fail(ctx, DP_ERUNTIME, "step %" PRId64 " is too large", step);
+    }
+    return dp_as_strided(ctx, self, x.ndim + 1, sizes, strides, dp_tensor_offset(self), out);
+}
+
+/* The first element of self as a Scalar, through a tensor of the widest dtype of its kind. */
+static int local_scalar_dense(dp_ctx *ctx, dp_tensor *self, dp_value *out)
+{
+    static const dp_dtype wide[DP_DTYPE_END] = {
+        [DP_UINT8] = DP_INT64,           [DP_INT8] = DP_INT64,
+        [DP_INT16] = DP_INT64,           [DP_INT32] = DP_INT64,
+        [DP_INT64] = DP_INT64,           [DP_FLOAT16] = DP_FLOAT64,
+        [DP_BFLOAT16] = DP_FLOAT64,      [DP_FLOAT32] = DP_FLOAT64,
+        [DP_FLOAT64] = DP_FLOAT64,       [DP_COMPLEX64] = DP_COMPLEX128,
+        [DP_COMPLEX128] = DP_COMPLEX128, [DP_BOOL] = DP_BOOL};
+    DP_VIEW(x, self);
+    dp_tensor *first = NULL, *one = NULL;
+    double *parts =
+        dp_alloc(ctx, 2 * sizeof(double)); /* a complex result lives as long as the call */
+
+    if (parts == NULL)
+        return DP_ERESOURCE;
+    if (x.numel == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "a Tensor with 0 elements cannot be converted to Scalar");
+    int rc = dp_as_strided(ctx, self, 0, NULL, NULL, dp_tensor_offset(self), &first);
+    if (rc == 0)
+        rc = dp_empty(ctx, wide[x.dtype], DP_DEVICE_CPU, 0, NULL, DP_CONTIGUOUS, &one);
+    if (rc == 0)
+        rc = dp_copy(ctx, one, first);
+    if (rc == 0) {
+        DP_VIEW(y, one);
+        memcpy(parts, y.data, dp_dtype_size(y.dtype));
+        *out = y.dtype == DP_INT64     ? dp_int(*(const int64_t *)y.data)
+               : y.dtype == DP_FLOAT64 ? dp_double(*parts)
+               : y.dtype == DP_BOOL    ? dp_bool(*(const bool *)y.data)
+                                       : (dp_value){DP_TAG_COMPLEX, 2, {.doubles = parts}};
+    }
+    dp_tensor_unref(first);
+    dp_tensor_unref(one);
+    return rc;
+}
+
+DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("view", view, (T, li), (T)),
+                DP_IMPL_UNBOXED("as_strided", as_strided, (T, li, li, oi), (T)),
+                DP_IMPL_UNBOXED("_reshape_alias", reshape_alias, (T, li, li), (T)),
+                DP_IMPL_UNBOXED("unfold", unfold, (T, i, i, i), (T)),
+                DP_IMPL_UNBOXED("_local_scalar_dense", local_scalar_dense, (T), (s)))

@@ -1,0 +1,35 @@
+/* template.c -- a whole plugin: a namespace, an operator, a CPU kernel.  Copy this folder. */
+#include <dispatchd/plugin.h>
+
+DP_PLUGIN(template, "1.0")
+
+/* n elements; strides in bytes.  Outputs come first: data[0] is the result, data[1] is self. */
+static void scale_loop(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    float factor = *(const float *)user;
+
+    for (int64_t i = 0; i < n; i++)
+        *(float *)(data[0] + i * strides[0]) = factor * *(const float *)(data[1] + i * strides[1]);
+}
+
+/* scale(Tensor self, float factor) -> Tensor
+ * self [*] float32, any strides; the result is new and has self's shape. */
+static int scale(dp_ctx *ctx, dp_tensor *self, double factor, dp_tensor **out)
+{
+    float f = (float)factor;
+    dp_iter *it;
+    DP_VIEW(x, self);
+    DP_ITER_CONFIG(config, 1, out, 1, &self);
+
+    if (x.dtype != DP_FLOAT32)
+        return dp_fail(ctx, DP_ETYPE, "expected float32 but got %s", dp_dtype_name(x.dtype));
+    int rc = dp_iter_init(ctx, &config, &it);
+    if (rc)
+        return rc;
+    rc = dp_iter_run(ctx, it, scale_loop, &f);
+    dp_iter_fini(it);
+    return rc;
+}
+
+DP_LIBRARY(tutorial, DP_DEF("scale(Tensor self, float factor) -> Tensor"))
+DP_LIBRARY_IMPL(tutorial, CPU, DP_IMPL_UNBOXED("scale", scale, (T, f), (T)))
