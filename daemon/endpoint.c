@@ -1,0 +1,159 @@
+/* endpoint.c -- the path of the socket, its lock, and the listening socket itself.
+ *
+ * PATH.lock is held by flock while a daemon lives and holds its process id.  Who has the lock owns
+ * PATH: a socket found there is a dead daemon's and is replaced, unless somebody answers on it. */
+#define _GNU_SOURCE
+#include "server.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = LIMIT_CONNECTIONS, PATH_BYTES = 512 };
+
+/* A directory of ours alone under the temporary one. */
+static int private_directory(char *path, size_t bytes, dp_error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct stat st;
+
+    snprintf(path, bytes, "%s/dispatchd-%ld", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp",
+             (long)geteuid());
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return dp_error_set(err, DP_ERUNTIME, "cannot make '%s': %s", path, strerror(errno));
+    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & 0077) != 0)
+        return dp_error_set(err, DP_EPERM, "'%s' is not a directory of uid %ld with mode 0700",
+                            path, (long)geteuid());
+    return 0;
+}
+
+int endpoint_path(const options *o, char **out, dp_error *err)
+{
+    const char *env = getenv("DISPATCHD_SOCKET"), *run = getenv("XDG_RUNTIME_DIR");
+    char path[PATH_BYTES], directory[PATH_BYTES / 2];
+
+    if (o->socket != NULL || (env != NULL && env[0] != '\0')) {
+        snprintf(path, sizeof(path), "%s", o->socket != NULL ? o->socket : env);
+    } else if (run != NULL && run[0] == '/') {
+        snprintf(path, sizeof(path), "%s/dispatchd.sock", run);
+    } else if (geteuid() == 0) {
+        snprintf(path, sizeof(path), "/run/dispatchd.sock");
+    } else {
+        if (private_directory(directory, sizeof(directory), err) < 0)
+            return err->code;
+        snprintf(path, sizeof(path), "%s/dispatchd.sock", directory);
+    }
+    if (path[0] == '\0' || strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+        return dp_error_set(err, DP_EVALUE, "socket path '%s' has %zu bytes; 1 to %zu fit", path,
+                            strlen(path), sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
+    *out = dp_strdup(path);
+    return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "out of memory: socket path");
+}
+
+static bool same_file(int fd, const char *path)
+{
+    struct stat a, b;
+
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static int in_use(int fd, const char *path, dp_error *err)
+{
+    char pid[32] = "";
+    ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
+
+    pid[n > 0 ? strcspn(pid, "\n") : 0] = '\0';
+    return dp_error_set(err, DP_EBUSY, "socket '%s' is served by process %s", path,
+                        pid[0] != '\0' ? pid : "(unknown)");
+}
+
+/* The lock, held until its descriptor is closed. */
+int endpoint_lock(const char *path, const char *lock_path, int *out, dp_error *err)
+{
+    for (;;) {
+        int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+            return dp_error_set(err, DP_ERUNTIME, "cannot open '%s': %s", lock_path,
+                                strerror(errno));
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+            int rc = errno == EWOULDBLOCK ? in_use(fd, path, err)
+                                          : dp_error_set(err, DP_ERUNTIME, "cannot lock '%s': %s",
+                                                         lock_path, strerror(errno));
+            close(fd);
+            return rc;
+        }
+        if (same_file(fd, lock_path)) {
+            *out = fd;
+            if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0)
+                return dp_error_set(err, DP_ERUNTIME, "cannot write '%s': %s", lock_path,
+                                    strerror(errno));
+            return 0;
+        }
+        close(fd); /* its last holder has just removed it: what was locked is no longer the lock */
+    }
+}
+
+static struct sockaddr_un address(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+    memcpy(a.sun_path, path, strlen(path) + 1);
+    return a;
+}
+
+/* Remove what a dead daemon left; anything else there is somebody's. */
+static int remove_stale(const char *path, dp_error *err)
+{
+    struct sockaddr_un a = address(path);
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0
+                               : dp_error_set(err, DP_ERUNTIME, "'%s': %s", path, strerror(errno));
+    if (!S_ISSOCK(st.st_mode))
+        return dp_error_set(err, DP_EEXISTS, "'%s' is there and is not a socket", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int rc = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&a, sizeof(a));
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    if (rc == 0 || why != ECONNREFUSED)
+        return dp_error_set(err, DP_EBUSY,
+                            "socket '%s' is served by a process without our lock (%s)", path,
+                            rc == 0 ? "it answers" : strerror(why));
+    if (unlink(path) < 0)
+        return dp_error_set(err, DP_ERUNTIME, "cannot remove '%s': %s", path, strerror(errno));
+    log_event(LOG_INFO, "socket.replace", "path='%s'", path);
+    return 0;
+}
+
+int endpoint_listen(const char *path, int64_t mode, int *out, dp_error *err)
+{
+    struct sockaddr_un a = address(path);
+
+    if (remove_stale(path, err) < 0)
+        return err->code;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return dp_error_set(err, DP_ERUNTIME, "socket: %s", strerror(errno));
+    mode_t old = umask(077);
+    int rc = bind(fd, (struct sockaddr *)&a, sizeof(a));
+    umask(old);
+    if (rc == 0 && chmod(path, (mode_t)mode) == 0 && listen(fd, BACKLOG) == 0) {
+        *out = fd;
+        return 0;
+    }
+    dp_error_set(err, DP_ERUNTIME, "cannot listen on '%s': %s", path, strerror(errno));
+    if (rc == 0)
+        unlink(path);
+    close(fd);
+    return err->code;
+}

@@ -1,0 +1,206 @@
+/* frame.c -- bytes in, messages out: lines, and the attachments behind them (protocol 1 and 2).
+ *
+ * States:  LINE --line that announces--> HELD --frame_expect--> BODY --all read--> LINE
+ *          LINE --line over the limit--> SKIP --its LF--> LINE
+ * It owns the bytes not consumed yet: at most one line and one read, and the attachments announced.
+ * It knows no JSON: who reads the line tells it how many bytes follow. */
+#define _GNU_SOURCE
+#include "server.h"
+#include <string.h>
+
+enum { LINE, HELD, BODY, SKIP };
+enum { READ_BYTES = 16 << 10, KEEP_BYTES = 64 << 10 };
+
+static const char *const words[] = {"\"attachments\"", "\"fds\""};
+enum { WORD_MAX = 13 };
+
+static bool has_word(const char *p, size_t n)
+{
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (memmem(p, n, words[i], strlen(words[i])) != NULL)
+            return true;
+    return false;
+}
+
+void frame_init(frame *f, size_t max_line)
+{
+    *f = (frame){.max_line = max_line, .state = LINE};
+}
+
+void frame_fini(frame *f)
+{
+    dp_free(f->in);
+    dp_free(f->body);
+    frame_init(f, f->max_line);
+}
+
+size_t frame_space(frame *f, char **p)
+{
+    if (f->state == BODY && f->body != NULL && f->start == f->end) {
+        *p = (char *)f->body + f->body_have;
+        return f->body_bytes - f->body_have;
+    }
+    if (f->start > 0) {
+        memmove(f->in, f->in + f->start, f->end - f->start);
+        f->end -= f->start;
+        f->start = 0;
+    }
+    if (f->cap - f->end < READ_BYTES) {
+        size_t cap = f->cap < READ_BYTES ? READ_BYTES : 2 * f->cap;
+        char *in = dp_realloc(f->in, cap);
+        if (in == NULL)
+            return 0;
+        f->in = in;
+        f->cap = cap;
+    }
+    *p = f->in + f->end;
+    return f->cap - f->end;
+}
+
+void frame_filled(frame *f, size_t n)
+{
+    if (f->state == BODY && f->body != NULL && f->start == f->end)
+        f->body_have += n;
+    else
+        f->end += n;
+}
+
+static void consume(frame *f, size_t n)
+{
+    f->start += n;
+    f->scanned = 0;
+    if (f->start < f->end)
+        return;
+    f->start = f->end = 0;
+    if (f->cap > KEEP_BYTES) { /* a long line came: an idle connection need not keep its room */
+        dp_free(f->in);
+        f->in = NULL;
+        f->cap = 0;
+    }
+}
+
+static bool blank(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != ' ' && p[i] != '\t' && p[i] != '\r')
+            return false;
+    return true;
+}
+
+/* Length of the line at start without its LF; false: it has none yet. */
+static bool line_end(frame *f, size_t *n)
+{
+    const char *from = f->in + f->start + f->scanned;
+    const char *lf = memchr(from, '\n', f->end - f->start - f->scanned);
+
+    f->scanned = f->end - f->start;
+    if (lf != NULL)
+        *n = (size_t)(lf - f->in) - f->start;
+    return lf != NULL;
+}
+
+static int take_line(frame *f, size_t n, char **line, size_t *bytes)
+{
+    char *copy = dp_malloc(n + 1);
+
+    if (copy == NULL)
+        return FRAME_NO_MEMORY;
+    memcpy(copy, f->in + f->start, n);
+    copy[n] = '\0';
+    f->announces = has_word(copy, n);
+    f->state = f->announces ? HELD : LINE;
+    consume(f, n + 1);
+    *line = copy;
+    *bytes = n;
+    return FRAME_LINE;
+}
+
+static int next_line(frame *f, char **line, size_t *bytes)
+{
+    size_t n;
+
+    while (f->start < f->end && line_end(f, &n)) {
+        if (n > f->max_line) {
+            f->announces = has_word(f->in + f->start, n);
+            consume(f, n + 1);
+            return FRAME_LONG;
+        }
+        if (!blank(f->in + f->start, n))
+            return take_line(f, n, line, bytes);
+        consume(f, n + 1);
+    }
+    if (f->end - f->start <= f->max_line)
+        return FRAME_MORE;
+    f->announces = has_word(f->in + f->start, f->end - f->start);
+    f->state = SKIP;
+    return FRAME_LONG;
+}
+
+/* Drop the rest of an over-long line; what stays behind is too short to hide a word. */
+static int skip_line(frame *f)
+{
+    size_t n = f->end - f->start;
+
+    if (n == 0)
+        return FRAME_MORE;
+    bool ended = line_end(f, &n);
+    if (has_word(f->in + f->start, n))
+        return FRAME_LOST;
+    if (!ended) {
+        if (n >= WORD_MAX)
+            consume(f, n - (WORD_MAX - 1));
+        return FRAME_MORE;
+    }
+    consume(f, n + 1);
+    f->state = LINE;
+    return FRAME_LINE;
+}
+
+static int next_body(frame *f)
+{
+    size_t n = f->end - f->start, want = f->body_bytes - f->body_have;
+
+    if (n > want)
+        n = want;
+    if (n > 0) {
+        if (f->body != NULL)
+            memcpy(f->body + f->body_have, f->in + f->start, n);
+        f->body_have += n;
+        consume(f, n);
+    }
+    if (f->body_have < f->body_bytes)
+        return FRAME_MORE;
+    f->state = LINE;
+    return FRAME_BODY;
+}
+
+int frame_next(frame *f, char **line, size_t *bytes)
+{
+    if (f->state == HELD)
+        return FRAME_MORE;
+    if (f->state == BODY)
+        return next_body(f);
+    if (f->state == SKIP) {
+        int found = skip_line(f);
+        if (found != FRAME_LINE)
+            return found;
+    }
+    return next_line(f, line, bytes);
+}
+
+void frame_expect(frame *f, size_t bytes)
+{
+    f->state = BODY;
+    f->body_bytes = bytes;
+    f->body_have = 0;
+    f->body = bytes > 0 ? dp_malloc(bytes) : NULL;
+}
+
+uint8_t *frame_body(frame *f)
+{
+    uint8_t *body = f->body;
+
+    f->body = NULL;
+    f->body_bytes = f->body_have = 0;
+    return body;
+}

@@ -1,0 +1,404 @@
+/* literal.c -- tensor literals: {"dtype", "shape", "data" | "attachment", "strides", ...}
+ * (docs/protocol.md).
+ *
+ * Owns nothing that outlives a call; a tensor made is the caller's. */
+#include "method.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- tensor literals: data -- */
+
+/* Elements are read into one of three wide dtypes and then converted in one go. */
+typedef struct literal {
+    dp_dtype dtype, wide;
+    int ndim;
+    int64_t shape[DP_DIM_MAX];
+    int64_t index[DP_DIM_MAX]; /* of what is being read */
+    const place *at;           /* of "data" */
+    char *to;                  /* next element, wide; NULL while only the shape is checked */
+    bool all_bool;
+    dp_error *err;
+} literal;
+
+static dp_dtype wide_of(dp_dtype dtype)
+{
+    if (dtype == DP_COMPLEX64 || dtype == DP_COMPLEX128)
+        return DP_COMPLEX128;
+    if (dtype == DP_FLOAT16 || dtype == DP_BFLOAT16 || dtype == DP_FLOAT32 || dtype == DP_FLOAT64)
+        return DP_FLOAT64;
+    return DP_INT64;
+}
+
+/* place_fail at data[i0][i1]..., `depth` indices deep. */
+static int literal_fail(const literal *l, int depth, int code, const char *what)
+{
+    char path[1024] = "";
+    size_t n = 0;
+
+    for (int d = 0; d < depth && n < sizeof(path); d++)
+        n += (size_t)snprintf(path + n, sizeof(path) - n, "[%" PRId64 "]", l->index[d]);
+    place up = *l->at;
+    char name[1100];
+    snprintf(name, sizeof(name), "%s%s", up.name, path);
+    up.name = name;
+    return place_fail(l->err, code, &up, "%s", what);
+}
+
+static bool is_complex(const literal *l)
+{
+    return l->wide == DP_COMPLEX128;
+}
+
+/* The shape that the first elements show; a complex element is itself an array. */
+static int literal_shape(literal *l, const cJSON *data)
+{
+    const cJSON *j = data;
+    int ndim = 0;
+
+    for (; cJSON_IsArray(j); j = j->child) {
+        if (ndim == DP_DIM_MAX)
+            return literal_fail(l, 0, DP_EVALUE, "more than 64 dimensions");
+        l->shape[ndim++] = cJSON_GetArraySize(j);
+    }
+    if (is_complex(l) && j != NULL)
+        ndim--;
+    if (ndim < 0)
+        return literal_fail(l, 0, DP_EVALUE, "expected [re, im]");
+    l->ndim = ndim;
+    return 0;
+}
+
+static int fail_element(const literal *l, const char *expected, const cJSON *j)
+{
+    char what[256];
+
+    if (cJSON_IsString(j))
+        snprintf(what, sizeof(what), "expected %s but got '%.64s'", expected, j->valuestring);
+    else if (cJSON_IsNumber(j))
+        snprintf(what, sizeof(what), "expected %s but got %.15g", expected, j->valuedouble);
+    else
+        snprintf(what, sizeof(what), "expected %s but got %s", expected, json_kind(j));
+    return literal_fail(l, l->ndim, DP_EVALUE, what);
+}
+
+static const struct {
+    dp_dtype dtype;
+    int64_t min, max;
+} int_ranges[] = {
+    {DP_UINT8, 0,         UINT8_MAX},
+    {DP_INT8,  INT8_MIN,  INT8_MAX },
+    {DP_INT16, INT16_MIN, INT16_MAX},
+    {DP_INT32, INT32_MIN, INT32_MAX},
+    {DP_INT64, INT64_MIN, INT64_MAX},
+    {DP_BOOL,  0,         1        },
+};
+
+static int put_int(literal *l, const cJSON *j)
+{
+    int64_t i = cJSON_IsTrue(j);
+    dp_error ignored;
+    char what[128];
+
+    if (!cJSON_IsBool(j) && int_from_json(j, l->at, &i, &ignored) < 0)
+        return fail_element(l, l->dtype == DP_BOOL ? "true or false" : "an integer of 64 bits", j);
+    for (size_t r = 0; r < sizeof(int_ranges) / sizeof(int_ranges[0]); r++) {
+        if (int_ranges[r].dtype != l->dtype || (i >= int_ranges[r].min && i <= int_ranges[r].max))
+            continue;
+        snprintf(what, sizeof(what), "%" PRId64 " does not fit %s (%" PRId64 " to %" PRId64 ")", i,
+                 dp_dtype_name(l->dtype), int_ranges[r].min, int_ranges[r].max);
+        return literal_fail(l, l->ndim, DP_EVALUE, what);
+    }
+    memcpy(l->to, &i, sizeof(i));
+    return 0;
+}
+
+/* A finite number that its dtype cannot hold. */
+static bool too_large(dp_dtype dtype, double d)
+{
+    char narrow[16];
+    double back;
+
+    if (dtype == DP_FLOAT64 || dtype == DP_COMPLEX128 || !isfinite(d) || fabs(d) < 65504)
+        return false;
+    if (dtype == DP_COMPLEX64)
+        dtype = DP_FLOAT32;
+    dp_convert(dtype, narrow, DP_FLOAT64, &d, 1);
+    dp_convert(DP_FLOAT64, &back, dtype, narrow, 1);
+    return !isfinite(back);
+}
+
+static int put_double(literal *l, const cJSON *j, size_t part)
+{
+    double d = cJSON_IsTrue(j);
+    dp_error ignored;
+    char what[128];
+
+    if (!cJSON_IsBool(j) && double_from_json(j, l->at, &d, &ignored) < 0)
+        return fail_element(l, "a number, 'nan', 'inf' or '-inf'", j);
+    if (too_large(l->dtype, d)) {
+        snprintf(what, sizeof(what), "%.15g does not fit %s", d, dp_dtype_name(l->dtype));
+        return literal_fail(l, l->ndim, DP_EVALUE, what);
+    }
+    memcpy(l->to + part * sizeof(d), &d, sizeof(d));
+    return 0;
+}
+
+static int put_complex(literal *l, const cJSON *j)
+{
+    if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != 2)
+        return fail_element(l, "[re, im]", j);
+    int rc = put_double(l, j->child, 0);
+    return rc < 0 ? rc : put_double(l, j->child->next, 1);
+}
+
+static int put_element(literal *l, const cJSON *j)
+{
+    int rc = is_complex(l)         ? put_complex(l, j)
+             : l->wide == DP_INT64 ? put_int(l, j)
+                                   : put_double(l, j, 0);
+    l->to += dp_dtype_size(l->wide);
+    return rc;
+}
+
+static int fail_ragged(literal *l, int depth, const cJSON *j)
+{
+    char what[128];
+
+    if (!cJSON_IsArray(j)) {
+        snprintf(what, sizeof(what), "expected an array of %" PRId64 " but got %s", l->shape[depth],
+                 json_kind(j));
+        return literal_fail(l, depth, DP_EVALUE, what);
+    }
+    snprintf(what, sizeof(what), "%d elements where the first one of its level has %" PRId64,
+             cJSON_GetArraySize(j), l->shape[depth]);
+    return literal_fail(l, depth, DP_EVALUE, what);
+}
+
+/* Walk the nested arrays: check that they are rectangular, and with l->to read the elements. */
+static int walk(literal *l, const cJSON *j, int depth)
+{
+    const cJSON *item;
+
+    if (depth == l->ndim) {
+        l->all_bool = l->all_bool && cJSON_IsBool(j);
+        if (l->to == NULL && cJSON_IsArray(j) && !is_complex(l))
+            return literal_fail(l, depth, DP_EVALUE,
+                                "an array where the first of its level is none");
+        return l->to != NULL ? put_element(l, j) : 0;
+    }
+    if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != l->shape[depth])
+        return fail_ragged(l, depth, j);
+    l->index[depth] = 0;
+    cJSON_ArrayForEach(item, j)
+    {
+        int rc = walk(l, item, depth + 1);
+        if (rc < 0)
+            return rc;
+        l->index[depth]++;
+    }
+    return 0;
+}
+
+static int64_t product(const int64_t *sizes, int n)
+{
+    int64_t p = 1;
+    for (int d = 0; d < n; d++)
+        p *= sizes[d];
+    return p;
+}
+
+/* -- tensor literals: geometry -- */
+
+typedef struct geometry {
+    bool has_shape, whole; /* whole: the bytes are the storage */
+    int ndim, n_strides;
+    int64_t shape[DP_DIM_MAX], strides[DP_DIM_MAX];
+    int64_t offset;
+    dp_device device;
+} geometry;
+
+static int sizes_from_json(const cJSON *j, const place *at, int64_t *out, int *n, dp_error *err)
+{
+    const cJSON *item;
+
+    *n = 0;
+    if (cJSON_GetArraySize(j) > DP_DIM_MAX)
+        return place_fail(err, DP_EVALUE, at, "%d dimensions, at most %d", cJSON_GetArraySize(j),
+                          DP_DIM_MAX);
+    cJSON_ArrayForEach(item, j) out[(*n)++] = (int64_t)item->valuedouble;
+    return 0;
+}
+
+static int geometry_from_json(const cJSON *j, const place *at, geometry *g, dp_error *err)
+{
+    const cJSON *shape = param(j, "shape"), *strides = param(j, "strides");
+    const cJSON *offset = param(j, "storage_offset");
+    const char *device = param_str(j, "device");
+    int rc = 0;
+
+    *g = (geometry){.has_shape = shape != NULL, .whole = strides != NULL || offset != NULL};
+    g->offset = param_int(j, "storage_offset", 0);
+    if (g->whole && shape == NULL)
+        return place_fail(err, DP_EVALUE, at, "strides and storage_offset need a shape");
+    if (shape != NULL)
+        rc = sizes_from_json(shape, &(place){at, "shape", 0}, g->shape, &g->ndim, err);
+    if (rc == 0 && strides != NULL)
+        rc = sizes_from_json(strides, &(place){at, "strides", 0}, g->strides, &g->n_strides, err);
+    if (rc == 0 && strides != NULL && g->n_strides != g->ndim)
+        return place_fail(err, DP_EVALUE, at, "strides have %d dimensions but shape has %d",
+                          g->n_strides, g->ndim);
+    if (rc == 0 && device != NULL)
+        rc = dp_device_parse(device, &g->device, err);
+    if (rc < 0 || strides != NULL)
+        return rc;
+    for (int64_t d = g->ndim - 1, step = 1; d >= 0; d--) {
+        g->strides[d] = step;
+        if (__builtin_mul_overflow(step, g->shape[d] > 0 ? g->shape[d] : 1, &step))
+            return place_fail(err, DP_EVALUE, at, "shape has more elements than fit int64");
+    }
+    return 0;
+}
+
+static void print_sizes(char *out, size_t bytes, const int64_t *sizes, int n)
+{
+    size_t len = (size_t)snprintf(out, bytes, "[");
+
+    for (int d = 0; d < n && len < bytes; d++)
+        len += (size_t)snprintf(out + len, bytes - len, d ? ", %" PRId64 : "%" PRId64, sizes[d]);
+    if (len < bytes)
+        snprintf(out + len, bytes - len, "]");
+}
+
+/* The shape that data shows against the one given; below a 0 nested arrays show nothing. */
+static bool shapes_agree(const literal *l, const geometry *g)
+{
+    int n = l->ndim;
+
+    if (n > 0 && l->shape[n - 1] == 0 ? n > g->ndim : n != g->ndim)
+        return false;
+    return memcmp(l->shape, g->shape, (size_t)n * sizeof(*l->shape)) == 0;
+}
+
+static int check_shape(const literal *l, geometry *g, dp_error *err)
+{
+    char ours[256], theirs[256];
+
+    if (g->whole && l->ndim != 1)
+        return place_fail(err, DP_EVALUE, l->at,
+                          "with strides or storage_offset it is the storage, one flat array");
+    if (g->whole)
+        return 0;
+    if (!g->has_shape) {
+        memcpy(g->shape, l->shape, sizeof(g->shape));
+        g->ndim = l->ndim;
+        return 0;
+    }
+    if (shapes_agree(l, g))
+        return 0;
+    print_sizes(ours, sizeof(ours), l->shape, l->ndim);
+    print_sizes(theirs, sizeof(theirs), g->shape, g->ndim);
+    return place_fail(err, DP_EVALUE, l->at, "shape %s was given but data has %s", theirs, ours);
+}
+
+/* A tensor of `n` packed elements, which with g->whole are its storage; *out owned. */
+static int tensor_of_bytes(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
+                           const void *bytes, dp_tensor **out, dp_error *err)
+{
+    dp_tensor *flat = NULL;
+    int rc = g->whole ? dp_tensor_new(dtype, g->device, 1, &n, NULL, &flat, err)
+                      : dp_tensor_new(dtype, g->device, g->ndim, g->shape, NULL, &flat, err);
+
+    if (rc == 0)
+        rc = dp_tensor_write(flat, bytes, err);
+    if (rc < 0 || !g->whole) {
+        *out = rc == 0 ? flat : dp_tensor_unref(flat);
+        return rc;
+    }
+    rc = dp_as_strided(rq->ctx, flat, g->ndim, g->shape, g->strides, g->offset, out);
+    dp_tensor_unref(flat);
+    return rc < 0 ? run_ctx_error(rq, err) : 0;
+}
+
+static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *data, bool has_dtype,
+                          dp_tensor **out)
+{
+    int rc = literal_shape(l, data);
+
+    if (rc == 0)
+        rc = walk(l, data, 0);
+    if (rc == 0)
+        rc = check_shape(l, g, l->err);
+    if (rc < 0)
+        return rc;
+    int64_t n = product(l->shape, l->ndim);
+    if (!has_dtype && l->all_bool && n > 0) {
+        l->dtype = DP_BOOL;
+        l->wide = wide_of(DP_BOOL);
+    }
+    size_t wide_bytes = (size_t)n * dp_dtype_size(l->wide);
+    char *wide = dp_malloc(wide_bytes + 1),
+         *narrow = dp_malloc((size_t)n * dp_dtype_size(l->dtype) + 1);
+    rc = wide == NULL || narrow == NULL
+             ? dp_error_set(l->err, DP_ERESOURCE,
+                            "out of memory: a tensor literal of %" PRId64 " elements", n)
+             : 0;
+    if (rc == 0) {
+        l->to = wide;
+        rc = walk(l, data, 0);
+    }
+    if (rc == 0) {
+        dp_convert(l->dtype, narrow, l->wide, wide, (size_t)n);
+        rc = tensor_of_bytes(rq, g, l->dtype, n, narrow, out, l->err);
+    }
+    dp_free(wide);
+    dp_free(narrow);
+    return rc;
+}
+
+static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, size_t index,
+                                const place *at, dp_tensor **out, dp_error *err)
+{
+    size_t size = dp_dtype_size(dtype), have, numel = 1, want;
+
+    if (index >= rq->n_attachments)
+        return place_fail(err, DP_EVALUE, at, "attachment %zu, but the message has %zu", index,
+                          rq->n_attachments);
+    have = rq->attachment_bytes[index];
+    for (int d = 0; d < g->ndim; d++)
+        if (__builtin_mul_overflow(numel, (size_t)g->shape[d], &numel))
+            numel = SIZE_MAX;
+    if (__builtin_mul_overflow(numel, size, &want))
+        want = SIZE_MAX;
+    if (g->whole && have % size != 0)
+        return place_fail(err, DP_EVALUE, at, "%zu bytes are no whole number of %s", have,
+                          dp_dtype_name(dtype));
+    if (!g->whole && want != have)
+        return place_fail(err, DP_EVALUE, at,
+                          "shape and dtype take %zu bytes but the attachment has %zu", want, have);
+    return tensor_of_bytes(rq, g, dtype, (int64_t)(have / size),
+                           rq->attached + rq->attachment_offset[index], out, err);
+}
+
+int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err)
+{
+    const cJSON *data = param(j, "data"), *attachment = param(j, "attachment");
+    const char *dtype = param_str(j, "dtype");
+    place inside = {at, data != NULL ? "data" : "attachment", 0};
+    geometry g;
+
+    if ((data == NULL) == (attachment == NULL))
+        return place_fail(err, DP_EVALUE, at, "a tensor literal needs either data or attachment");
+    int rc = geometry_from_json(j, at, &g, err);
+    if (rc < 0)
+        return rc;
+    dp_dtype d = dtype != NULL ? dp_dtype_parse(dtype) : DP_FLOAT32;
+    if (data != NULL) {
+        literal l = {.dtype = d, .wide = wide_of(d), .at = &inside, .all_bool = true, .err = err};
+        return tensor_of_data(rq, &l, &g, data, dtype != NULL, out);
+    }
+    if (dtype == NULL || !g.has_shape)
+        return place_fail(err, DP_EVALUE, at, "an attachment needs dtype and shape");
+    return tensor_of_attachment(rq, &g, d, (size_t)attachment->valuedouble, &inside, out, err);
+}

@@ -1,0 +1,65 @@
+/* log.c -- one line an event: 2026-11-21T11:24:21.123Z info plugin.load plugin='cpu' generation=3
+ *
+ * Each line is one write, so lines of several threads never mix.  A log that cannot be written is
+ * no reason to fail: such lines are lost.  Any thread. */
+#include "server.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 4096 };
+
+static atomic_int log_level = LOG_INFO;
+static atomic_int log_fd = STDERR_FILENO;
+
+void log_level_set(int level)
+{
+    atomic_store(&log_level, level);
+}
+
+int log_open(const char *path, dp_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return dp_error_set(err, DP_ERUNTIME, "log '%s': %s", path, strerror(errno));
+    atomic_store(&log_fd, fd);
+    return 0;
+}
+
+static size_t stamp(char *line, size_t bytes)
+{
+    struct timespec now;
+    struct tm tm;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &tm);
+    size_t n = strftime(line, bytes, "%Y-%m-%dT%H:%M:%S", &tm);
+    return n + (size_t)snprintf(line + n, bytes - n, ".%03ldZ", now.tv_nsec / 1000000);
+}
+
+void log_event(int level, const char *event, const char *format, ...)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    char line[LINE_BYTES];
+    va_list ap;
+
+    if (level > atomic_load_explicit(&log_level, memory_order_relaxed))
+        return;
+    size_t n = stamp(line, sizeof(line));
+    n += (size_t)snprintf(line + n, sizeof(line) - n, " %s %s ", names[level], event);
+    va_start(ap, format);
+    int more = vsnprintf(line + n, sizeof(line) - n, format, ap);
+    va_end(ap);
+    n = more < 0 ? n : n + (size_t)more < sizeof(line) - 1 ? n + (size_t)more : sizeof(line) - 2;
+    for (size_t i = 0; i < n;
+         i++) /* what a client or plugin wrote must not start a line of its own */
+        if ((unsigned char)line[i] < 0x20)
+            line[i] = ' ';
+    line[n++] = '\n';
+    if (write(atomic_load(&log_fd), line, n) < 0)
+        return;
+}

@@ -1,0 +1,212 @@
+/* method_plugin.c -- plugin.*: what comes and goes while the daemon runs. */
+#include "method.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void write_millis(jw *w, const char *name, double ms)
+{
+    jw_key(w, name);
+    jw_element(w, DP_FLOAT64, &ms);
+}
+
+/* An absolute path, or a bare name in --plugin-path, with or without its .so: *out in the request's
+ * memory. */
+static int find_file(request *rq, const char *path, const char *search, const char **out,
+                     dp_error *err)
+{
+    dp_arena *arena = dp_ctx_arena(rq->ctx);
+
+    *out = path;
+    if (path[0] == '/')
+        return 0;
+    if (path[0] == '\0' || strchr(path, '/') != NULL)
+        return dp_error_set(err, DP_EVALUE, "path '%s' is neither absolute nor a bare name", path);
+    for (const char *dir = search; dir != NULL && *dir != '\0';) {
+        int n = (int)strcspn(dir, ":");
+        for (int suffix = 0; suffix < 2; suffix++) {
+            *out = dp_arena_printf(arena, "%.*s/%s%s", n, dir, path, suffix ? ".so" : "");
+            if (*out == NULL)
+                return dp_error_set(err, DP_ERESOURCE, "out of memory: path '%s'", path);
+            struct stat st; /* a build has the folder beside the file */
+            if (stat(*out, &st) == 0 && S_ISREG(st.st_mode))
+                return 0;
+        }
+        dir += n + (dir[n] == ':');
+    }
+    return dp_error_set(err, DP_ENOTFOUND, "no plugin '%s' in --plugin-path '%s'", path,
+                        search != NULL ? search : "");
+}
+
+/* -- load, unload, reload -- */
+
+static void write_report(jw *w, const dp_plugin_report *r)
+{
+    member_str(w, "plugin", r->plugin);
+    member_int(w, "generation", r->generation);
+    member_str(w, "version", r->version);
+    member_int(w, "defs", r->defs);
+    member_int(w, "impls", r->impls);
+    member_int(w, "fallbacks", r->fallbacks);
+    member_strings(w, "backends", r->backends, r->n_backends);
+    member_strings(w, "dangling", r->dangling, r->n_dangling);
+    member_strings(w, "overrides", r->overrides, r->n_overrides);
+    write_millis(w, "millis", r->millis);
+}
+
+static dp_load_options options_of(const server_facts *f)
+{
+    return (dp_load_options){
+        .size = sizeof(dp_load_options), .search_path = f->plugin_path, .cache_dir = f->cache_dir};
+}
+
+static int log_failure(const char *event, const char *what, const dp_error *err)
+{
+    log_event(LOG_WARN, event, "refused='%s' type=%s error='%s'", what, dp_error_name(err->code),
+              err->message);
+    return err->code;
+}
+
+int plugin_load(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    static const char *const replace[] = {"stack", "reject", NULL};
+    const char *path = param_str(params, "path");
+    server_facts facts;
+    dp_plugin_report report;
+
+    server_facts_get(rq->conn, &facts);
+    dp_load_options o = options_of(&facts);
+    o.reject_override = param_enum(params, "replace", replace) == 1;
+    if (find_file(rq, path, facts.plugin_path, &path, err) < 0 ||
+        dp_plugin_load(facts.reg, path, &o, dp_ctx_arena(rq->ctx), &report, err) < 0)
+        return log_failure("plugin.load", path, err);
+    log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu millis=%.3f path='%s'",
+              report.plugin, (unsigned long long)report.generation, report.millis, path);
+    jw_object(w);
+    write_report(w, &report);
+    jw_object_end(w);
+    return 0;
+}
+
+int plugin_unload(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    enum { TIMEOUT_MS = 10000 };
+    const char *plugin = param_str(params, "plugin");
+    int timeout = (int)param_int(params, "timeout_ms", TIMEOUT_MS);
+    server_facts facts;
+    dp_unload_report r = {0};
+
+    server_facts_get(rq->conn, &facts);
+    if (dp_plugin_unload(facts.reg, plugin, timeout, param_bool(params, "force"), &r, err) < 0)
+        return log_failure("plugin.unload", plugin, err);
+    log_event(LOG_INFO, "plugin.unload", "plugin='%s' unmapped=%d drained_ms=%.3f kept='%s'",
+              plugin, r.unmapped, r.drained_ms, r.kept_because);
+    jw_object(w);
+    write_millis(w, "drained_ms", r.drained_ms);
+    member_int(w, "removed", r.removed);
+    member_bool(w, "unmapped", r.unmapped);
+    if (r.kept_because[0] != '\0')
+        member_str(w, "kept_because", r.kept_because);
+    member_int(w, "bytes_returned", r.bytes_returned);
+    jw_object_end(w);
+    return 0;
+}
+
+int plugin_reload(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    const char *plugin = param_str(params, "plugin");
+    server_facts facts;
+    dp_plugin_report report;
+    dp_unload_report old = {0};
+
+    server_facts_get(rq->conn, &facts);
+    dp_load_options o = options_of(&facts);
+    if (dp_plugin_reload(facts.reg, plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err) < 0)
+        return log_failure("plugin.reload", plugin, err);
+    log_event(LOG_INFO, "plugin.reload", "plugin='%s' generation=%llu old=%llu millis=%.3f", plugin,
+              (unsigned long long)report.generation, (unsigned long long)old.old_generation,
+              report.millis);
+    jw_object(w);
+    write_report(w, &report);
+    jw_key(w, "old");
+    jw_object(w);
+    member_int(w, "generation", old.old_generation);
+    member_bool(w, "drained", old.drained);
+    jw_object_end(w);
+    jw_object_end(w);
+    return 0;
+}
+
+/* -- list, describe -- */
+
+static void write_plugin(jw *w, const dp_plugin_info *p)
+{
+    jw_object(w);
+    member_str(w, "plugin", p->plugin);
+    member_str(w, "version", p->version);
+    member_str(w, "path", p->path != NULL ? p->path : "");
+    if (p->mapped_file != NULL)
+        member_str(w, "mapped_file", p->mapped_file);
+    member_int(w, "generation", p->generation);
+    member_int(w, "load_number", p->load_number);
+    member_int(w, "defs", p->defs);
+    member_int(w, "impls", p->impls);
+    member_int(w, "fallbacks", p->fallbacks);
+    member_int(w, "backends", p->backends);
+    member_bool(w, "resident", p->resident);
+    member_bool(w, "draining", p->draining);
+    if (p->kept_because != NULL && p->kept_because[0] != '\0')
+        member_str(w, "kept_because", p->kept_because);
+    member_int(w, "calls_running", p->calls_running);
+    jw_object_end(w);
+}
+
+int plugin_list(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    server_facts facts;
+    const dp_plugin_info *plugins;
+    size_t n;
+
+    (void)params;
+    server_facts_get(rq->conn, &facts);
+    int rc = dp_plugin_list(facts.reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
+    if (rc < 0)
+        return rc;
+    jw_object(w);
+    jw_key(w, "plugins");
+    jw_array(w);
+    for (size_t i = 0; i < n; i++)
+        write_plugin(w, &plugins[i]);
+    jw_array_end(w);
+    jw_object_end(w);
+    return 0;
+}
+
+int plugin_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    const char *path = param_str(params, "path");
+    server_facts facts;
+    dp_manifest m;
+
+    server_facts_get(rq->conn, &facts);
+    if (find_file(rq, path, facts.plugin_path, &path, err) < 0 ||
+        dp_manifest_read(path, dp_ctx_arena(rq->ctx), &m, err) < 0)
+        return err->code;
+    jw_object(w);
+    member_str(w, "plugin", m.plugin);
+    member_str(w, "version", m.version);
+    jw_key(w, "abi");
+    jw_object(w);
+    member_int(w, "major", m.abi_major);
+    member_int(w, "minor", m.abi_minor);
+    member_int(w, "target", m.abi_target);
+    jw_object_end(w);
+    member_int(w, "defs", m.defs);
+    member_int(w, "impls", m.impls);
+    member_int(w, "fallbacks", m.fallbacks);
+    member_strings(w, "backends", m.backends, m.n_backends);
+    member_str(w, "text", m.text);
+    member_strings(w, "warnings", m.warnings, m.n_warnings);
+    jw_object_end(w);
+    return 0;
+}

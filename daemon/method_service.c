@@ -1,0 +1,232 @@
+/* method_service.c -- server.*, session.* and rpc.discover. */
+#include "method.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROTOCOL_MIN = 1, PROTOCOL_MAX = 1, RUNNING_MAX = 256, SHUTDOWN_DRAIN_MS = 5000 };
+
+/* -- server.hello -- */
+
+static void write_limits(jw *w, const server_facts *f)
+{
+    const struct {
+        const char *name;
+        size_t value;
+    } rows[] = {
+        {"line_bytes",        f->limit_line          },
+        {"attachment_bytes",  f->limit_attachment    },
+        {"attachments",       LIMIT_ATTACHMENTS      },
+        {"outstanding",       LIMIT_OUTSTANDING      },
+        {"outstanding_bytes", LIMIT_OUTSTANDING_BYTES},
+        {"batch",             LIMIT_BATCH            },
+        {"json_depth",        LIMIT_JSON_DEPTH       },
+        {"json_nodes",        LIMIT_JSON_NODES       },
+        {"json_number_bytes", LIMIT_JSON_NUMBER_BYTES},
+        {"connections",       LIMIT_CONNECTIONS      },
+        {"session_tensors",   LIMIT_SESSION_TENSORS  },
+        {"program_steps",     LIMIT_PROGRAM_STEPS    },
+        {"answer_bytes",      LIMIT_ANSWER_BYTES     },
+        {"dimensions",        DP_DIM_MAX             },
+    };
+
+    jw_key(w, "limits");
+    jw_object(w);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        member_int(w, rows[i].name, rows[i].value);
+    jw_object_end(w);
+}
+
+static void write_identity(jw *w)
+{
+    member_str(w, "server", "dispatchd");
+    member_str(w, "version", DISPATCHD_VERSION);
+    jw_key(w, "protocol");
+    jw_object(w);
+    member_int(w, "min", PROTOCOL_MIN);
+    member_int(w, "max", PROTOCOL_MAX);
+    jw_object_end(w);
+    jw_key(w, "abi");
+    jw_object(w);
+    member_int(w, "major", DP_ABI_MAJOR);
+    member_int(w, "minor", DP_ABI_MINOR);
+    jw_object_end(w);
+    member_int(w, "pid", getpid());
+}
+
+int server_hello(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    int64_t protocol = param_int(params, "protocol", PROTOCOL_MAX);
+    int64_t linger = param_int(params, "linger_ms", -1);
+    const char *key = param_str(params, "session_key");
+    server_facts facts;
+
+    if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
+        return dp_error_set(err, DP_EVALUE, "protocol %lld, but this daemon speaks %d to %d",
+                            (long long)protocol, PROTOCOL_MIN, PROTOCOL_MAX);
+    if (key != NULL && connection_join(rq->conn, key, err) < 0)
+        return err->code;
+    struct session *s = connection_session(rq->conn);
+    if (s == NULL)
+        return dp_error_set(err, DP_ECANCELLED, "the connection is closed");
+    if (linger >= 0)
+        session_set_linger(s, linger);
+    server_facts_get(rq->conn, &facts);
+    jw_object(w);
+    write_identity(w);
+    member_int(w, "session", session_id(s));
+    member_str(w, "session_key", session_key(s));
+    write_limits(w, &facts);
+    jw_key(w, "features");
+    jw_array(w);
+    jw_str(w, "attachments");
+    jw_str(w, "batch");
+    jw_str(w, "program");
+    jw_array_end(w);
+    jw_object_end(w);
+    session_unref(s);
+    return 0;
+}
+
+/* -- server.status -- */
+
+static void write_running(jw *w, dp_registry *reg)
+{
+    dp_running calls[RUNNING_MAX];
+    char key[DP_KEY_NAME_MAX];
+    unsigned long long session;
+    size_t n = dp_registry_running(reg, calls, RUNNING_MAX);
+
+    jw_key(w, "running");
+    jw_array(w);
+    for (size_t i = 0; i < n && i < RUNNING_MAX; i++) {
+        const dp_running *r = &calls[i];
+        jw_object(w);
+        member_str(w, "label", r->label);
+        if (sscanf(r->label, "session %llu", &session) == 1)
+            member_int(w, "session", session);
+        member_str(w, "op", r->op);
+        member_str(w, "key", dp_key_name(r->key, key));
+        member_str(w, "plugin", r->plugin);
+        member_int(w, "generation", r->generation);
+        member_int(w, "depth", r->depth);
+        member_int(w, "ms", r->nanos / 1000000);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+}
+
+int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    server_facts f;
+    dp_registry_stats r;
+    dp_tensor_stats t;
+
+    (void)params, (void)err;
+    server_facts_get(rq->conn, &f);
+    dp_registry_stats_get(f.reg, &r);
+    dp_tensor_stats_get(&t);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        {"uptime_ms",    f.uptime_ms   },
+        {"sessions",     f.sessions    },
+        {"connections",  f.connections },
+        {"tensors",      t.tensors     },
+        {"storages",     t.storages    },
+        {"bytes",        t.bytes       },
+        {"bytes_peak",   t.bytes_peak  },
+        {"plugins",      r.plugins     },
+        {"ops",          r.ops         },
+        {"kernels",      r.kernels     },
+        {"backends",     r.backends    },
+        {"draining",     r.draining    },
+        {"snapshots",    r.snapshots   },
+        {"calls",        r.calls       },
+        {"requests",     f.requests    },
+        {"calls_inline", f.calls_inline},
+        {"calls_worker", f.calls_worker},
+        {"demotions",    f.demotions   },
+    };
+    jw_object(w);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        member_int(w, rows[i].name, rows[i].value);
+    write_running(w, f.reg);
+    jw_object_end(w);
+    return 0;
+}
+
+int server_shutdown_method(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    int64_t drain_ms = param_int(params, "drain_ms", SHUTDOWN_DRAIN_MS);
+
+    (void)err;
+    log_event(LOG_INFO, "server.shutdown", "connection=%llu drain_ms=%lld",
+              (unsigned long long)connection_number(rq->conn), (long long)drain_ms);
+    server_shutdown(rq->conn, drain_ms);
+    jw_object(w);
+    member_int(w, "drain_ms", drain_ms);
+    jw_object_end(w);
+    return 0;
+}
+
+int rpc_discover(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    (void)rq, (void)params, (void)err;
+    jw_raw(w, proto_openrpc, strlen(proto_openrpc));
+    return 0;
+}
+
+/* -- session.get, session.set: state of this connection -- */
+
+static void write_state(jw *w, const conn_state *s)
+{
+    jw_object(w);
+    keyset_to_json(w, "include", s->include);
+    keyset_to_json(w, "exclude", s->exclude);
+    member_int(w, "num_threads", s->num_threads);
+    jw_object_end(w);
+}
+
+/* The keys that member `name` lists; left alone when there is none. */
+static int keys_from_json(const cJSON *params, const char *name, dp_keyset *out, dp_error *err)
+{
+    const cJSON *list = param(params, name), *item;
+    dp_keyset set = {0, 0};
+    place at = {NULL, name, 0}, inside = {&at, NULL, 0};
+
+    if (list == NULL)
+        return 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        dp_key k = dp_key_parse(item->valuestring);
+        if (k == DP_KEY_Undefined || dp_key_is_alias(k))
+            return place_fail(err, DP_EVALUE, &inside, "no dispatch key '%.64s'",
+                              item->valuestring);
+        set = dp_keyset_or(set, dp_keyset_of(k));
+        inside.index++;
+    }
+    *out = set;
+    return 0;
+}
+
+int session_get_method(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    (void)params, (void)err;
+    write_state(w, connection_state(rq->conn));
+    return 0;
+}
+
+int session_set_method(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    conn_state *state = connection_state(rq->conn), next = *state;
+
+    if (keys_from_json(params, "include", &next.include, err) < 0 ||
+        keys_from_json(params, "exclude", &next.exclude, err) < 0)
+        return err->code;
+    next.num_threads = (int)param_int(params, "num_threads", next.num_threads);
+    *state = next;
+    write_state(w, state);
+    return 0;
+}

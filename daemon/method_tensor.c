@@ -1,0 +1,134 @@
+/* method_tensor.c -- tensor.*: handles of the session. */
+#include "method.h"
+#include <string.h>
+
+int tensor_create(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    dp_tensor *t;
+    uint64_t handle;
+    size_t bytes = rq->line_bytes;
+
+    for (size_t i = 0; i < rq->n_attachments; i++)
+        bytes += rq->attachment_bytes[i];
+    if (!run_is_quick(rq, bytes))
+        return DP_EWORKER;
+    int rc = tensor_from_json(rq, params, NULL, &t, err);
+
+    if (rc == 0)
+        rc = run_keep(rq, t, err);
+    if (rc == 0)
+        rc = run_put(rq, t, &handle, err);
+    return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
+}
+
+/* The tensor that params name, kept until the method ends. */
+static int find(request *rq, const cJSON *params, uint64_t *handle, dp_tensor **out, dp_error *err)
+{
+    place at = {NULL, "tensor", 0};
+
+    *handle = (uint64_t)param_int(params, "tensor", 0);
+    return run_pin(rq, *handle, &at, out, err);
+}
+
+int tensor_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    uint64_t handle;
+    dp_tensor *t;
+    int rc = find(rq, params, &handle, &t, err);
+
+    return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
+}
+
+int tensor_read(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    static const char *const as[] = {"json", "attachment", "fd", NULL};
+    static const int how[] = {RETURN_DATA, RETURN_ATTACHMENT};
+    int i = param_enum(params, "as", as);
+    uint64_t handle;
+    dp_tensor *t;
+
+    if (i >= 2)
+        return dp_error_set(err, DP_ENOTIMPL,
+                            "as 'fd': this daemon does not pass descriptors, "
+                            "use 'json' or 'attachment'");
+    int rc = find(rq, params, &handle, &t, err);
+    if (rc < 0)
+        return rc;
+    if (!run_is_quick(rq, tensor_bytes(t)))
+        return DP_EWORKER;
+    return tensor_to_json(rq, w, t, handle, how[i], err);
+}
+
+int tensor_list(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    uint64_t *handles = NULL;
+    size_t n = session_handles(rq->session, &handles);
+
+    (void)params;
+    if (n > 0 && handles == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", n);
+    jw_object(w);
+    jw_key(w, "tensors");
+    jw_array(w);
+    for (size_t i = 0; i < n && !w->failed; i++) {
+        dp_tensor *t = session_get(rq->session, handles[i]);
+        if (t == NULL)
+            continue; /* another connection of the session released it */
+        tensor_to_json(rq, w, t, handles[i], RETURN_HANDLE, err);
+        dp_tensor_unref(t);
+    }
+    jw_array_end(w);
+    jw_object_end(w);
+    dp_free(handles);
+    return 0;
+}
+
+static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_error *err)
+{
+    place at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
+    const cJSON *item;
+    dp_tensor *t;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err);
+        if (rc < 0)
+            return rc;
+        inside.index++;
+    }
+    cJSON_ArrayForEach(item, list) *released +=
+        session_release(rq->session, (uint64_t)item->valuedouble);
+    return 0;
+}
+
+static int64_t release_all(request *rq)
+{
+    uint64_t *handles = NULL;
+    size_t n = session_handles(rq->session, &handles);
+    int64_t released = 0;
+
+    for (size_t i = 0; handles != NULL && i < n; i++)
+        released += session_release(rq->session, handles[i]);
+    dp_free(handles);
+    return released;
+}
+
+int tensor_release(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    const cJSON *list = param(params, "tensors");
+    bool all = param_bool(params, "all");
+    int64_t released = 0;
+
+    if (list == NULL && !all)
+        return place_fail(err, DP_EPARAMS, NULL, "missing member 'tensors', or all: true");
+    if (!run_is_quick(rq, all ? SIZE_MAX : rq->line_bytes))
+        return DP_EWORKER;
+    if (release_listed(rq, list, &released, err) < 0)
+        return err->code;
+    if (all)
+        released += release_all(rq);
+    jw_object(w);
+    member_int(w, "released", released);
+    jw_object_end(w);
+    return 0;
+}

@@ -1,0 +1,277 @@
+/* proto.c -- params checked against proto's tables, and read once they are.
+ *
+ * Owns nothing.  A message names the place in the params and both sides: "args[1].dtype: expected
+ * one of 'uint8', ... but got 'flaot32'". */
+#include "method.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_SHOWN = 100, NAME_COMPARED = 127 };
+
+/* -- places -- */
+
+static size_t place_print(const place *at, char *buf, size_t bytes)
+{
+    size_t n = at->up != NULL ? place_print(at->up, buf, bytes) : 0;
+
+    if (n >= bytes)
+        return bytes;
+    if (at->name == NULL)
+        n += (size_t)snprintf(buf + n, bytes - n, "[%zu]", at->index);
+    else
+        n += (size_t)snprintf(buf + n, bytes - n, n ? ".%.*s" : "%.*s", NAME_SHOWN, at->name);
+    return n;
+}
+
+int place_fail(dp_error *err, int code, const place *at, const char *format, ...)
+{
+    char where[512] = "params", what[DP_ERROR_MESSAGE_MAX];
+    va_list ap;
+
+    if (at != NULL)
+        place_print(at, where, sizeof(where));
+    va_start(ap, format);
+    vsnprintf(what, sizeof(what), format, ap);
+    va_end(ap);
+    return dp_error_set(err, code, "%s: %s", where, what);
+}
+
+/* -- names -- */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Levenshtein's distance; names longer than NAME_COMPARED are far from everything. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[NAME_COMPARED + 1], n = strlen(b);
+
+    if (n > NAME_COMPARED || strlen(a) > NAME_COMPARED)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t up = row[j];
+            row[j] = min3(up + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = up;
+        }
+    }
+    return row[n];
+}
+
+const char *nearest_name(const char *name, const char *const *names, size_t n)
+{
+    const char *best = NULL;
+    size_t least = strlen(name) / 2 + 2; /* further away it is no slip of the hand */
+
+    for (size_t i = 0; i < n; i++) {
+        size_t d = distance(name, names[i]);
+        if (d < least) {
+            least = d;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+/* -- kinds -- */
+
+static const char *const kind_names[] = {"null",   "bool",  "integer", "number",
+                                         "string", "array", "object"};
+enum { KINDS = sizeof(kind_names) / sizeof(kind_names[0]) };
+
+static unsigned kinds_of(const cJSON *j)
+{
+    if (cJSON_IsBool(j))
+        return PROTO_BOOL;
+    if (cJSON_IsString(j))
+        return PROTO_STRING;
+    if (cJSON_IsArray(j))
+        return PROTO_ARRAY;
+    if (cJSON_IsObject(j))
+        return PROTO_OBJECT;
+    if (!cJSON_IsNumber(j))
+        return PROTO_NULL;
+    if (floor(j->valuedouble) == j->valuedouble && fabs(j->valuedouble) < (double)JSON_EXACT_INT)
+        return PROTO_INT | PROTO_NUMBER;
+    return PROTO_NUMBER;
+}
+
+const char *json_kind(const cJSON *j)
+{
+    unsigned kinds = kinds_of(j);
+    int i = 0;
+
+    while (!(kinds & PROTO_NUMBER) && !(kinds & 1u << i))
+        i++;
+    return kinds & PROTO_NUMBER ? "number" : kind_names[i];
+}
+
+static int fail_kind(unsigned kinds, const cJSON *j, const place *at, dp_error *err)
+{
+    char expected[128] = "";
+    size_t n = 0;
+
+    for (int i = 0; i < KINDS; i++)
+        if (kinds & 1u << i)
+            n += (size_t)snprintf(expected + n, sizeof(expected) - n, n ? " or %s" : "%s",
+                                  kind_names[i]);
+    if (cJSON_IsNumber(j))
+        return place_fail(err, DP_EPARAMS, at, "expected %s but got %.15g", expected,
+                          j->valuedouble);
+    return place_fail(err, DP_EPARAMS, at, "expected %s but got %s", expected, json_kind(j));
+}
+
+/* -- the check -- */
+
+static int check_enum(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+{
+    char list[512] = "";
+    size_t n = 0;
+
+    for (unsigned i = 0; i < t->n_values; i++)
+        if (strcmp(t->values[i], j->valuestring) == 0)
+            return 0;
+    for (unsigned i = 0; i < t->n_values && n < sizeof(list); i++)
+        n += (size_t)snprintf(list + n, sizeof(list) - n, i ? ", '%s'" : "'%s'", t->values[i]);
+    return place_fail(err, DP_EPARAMS, at, "expected one of %s but got '%.*s'", list, NAME_SHOWN,
+                      j->valuestring);
+}
+
+static int fail_unknown(const proto_type *t, const char *name, const place *at, dp_error *err)
+{
+    const char *names[64], *near;
+    size_t n = 0;
+
+    while (n < t->n_members && n < sizeof(names) / sizeof(names[0])) {
+        names[n] = t->members[n].name;
+        n++;
+    }
+    near = nearest_name(name, names, n);
+    if (near == NULL)
+        return place_fail(err, DP_EPARAMS, at, "unknown member '%.*s'", NAME_SHOWN, name);
+    return place_fail(err, DP_EPARAMS, at, "unknown member '%.*s', did you mean '%s'?", NAME_SHOWN,
+                      name, near);
+}
+
+/* Type of an object's member: *type NULL when anything goes. */
+static int member_type(const proto_type *t, const cJSON *m, const place *at,
+                       const proto_type **type, dp_error *err)
+{
+    *type = t->items;
+    for (unsigned i = 0; i < t->n_members; i++)
+        if (strcmp(t->members[i].name, m->string) == 0) {
+            *type = t->members[i].type;
+            return 0;
+        }
+    return t->closed ? fail_unknown(t, m->string, at, err) : 0;
+}
+
+static int check_object(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+{
+    const proto_type *type;
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, j)
+    {
+        place inside = {at, m->string, 0};
+        if (member_type(t, m, at, &type, err) < 0 ||
+            (type != NULL && proto_check(type, m, &inside, err) < 0))
+            return DP_EPARAMS;
+    }
+    for (unsigned i = 0; i < t->n_members && t->members[i].required; i++)
+        if (!param(j, t->members[i].name))
+            return place_fail(err, DP_EPARAMS, at, "missing member '%s'", t->members[i].name);
+    return 0;
+}
+
+static int check_items(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+{
+    const cJSON *item;
+    place inside = {at, NULL, 0};
+
+    cJSON_ArrayForEach(item, j)
+    {
+        if (proto_check(t->items, item, &inside, err) < 0)
+            return DP_EPARAMS;
+        inside.index++;
+    }
+    return 0;
+}
+
+static const proto_type *choose(const proto_type *t, const cJSON *j)
+{
+    for (unsigned i = 0; i + 1 < t->n_choices; i++) {
+        const proto_type *c = t->choices[i];
+        if (c->n_members > 0 && cJSON_GetObjectItemCaseSensitive(j, c->members[0].name) != NULL)
+            return c;
+    }
+    return t->choices[t->n_choices - 1];
+}
+
+int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+{
+    if (t->kinds != 0 && !(t->kinds & kinds_of(j)))
+        return fail_kind(t->kinds, j, at, err);
+    if (cJSON_IsObject(j) && t->n_choices > 0)
+        return check_object(choose(t, j), j, at, err);
+    if (cJSON_IsObject(j))
+        return check_object(t, j, at, err);
+    if (cJSON_IsArray(j) && t->items != NULL)
+        return check_items(t, j, at, err);
+    if (cJSON_IsString(j) && t->n_values > 0)
+        return check_enum(t, j, at, err);
+    if (cJSON_IsNumber(j) && t->bounded && j->valuedouble < (double)t->minimum)
+        return place_fail(err, DP_EPARAMS, at, "expected at least %" PRId64 " but got %.15g",
+                          t->minimum, j->valuedouble);
+    return 0;
+}
+
+const proto_method *proto_find(const char *name)
+{
+    for (const proto_method *m = proto_methods; m->name != NULL; m++)
+        if (strcmp(m->name, name) == 0)
+            return m;
+    return NULL;
+}
+
+/* -- params that were checked -- */
+
+const cJSON *param(const cJSON *params, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(params, name);
+}
+
+const char *param_str(const cJSON *params, const char *name)
+{
+    return cJSON_GetStringValue(param(params, name));
+}
+
+int64_t param_int(const cJSON *params, const char *name, int64_t absent)
+{
+    const cJSON *j = param(params, name);
+    return j != NULL ? (int64_t)j->valuedouble : absent;
+}
+
+bool param_bool(const cJSON *params, const char *name)
+{
+    return cJSON_IsTrue(param(params, name));
+}
+
+int param_enum(const cJSON *params, const char *name, const char *const *values)
+{
+    const char *s = param_str(params, name);
+
+    for (int i = 0; s != NULL && values[i] != NULL; i++)
+        if (strcmp(values[i], s) == 0)
+            return i;
+    return 0;
+}
