@@ -1,0 +1,293 @@
+/* call.c -- verbs that take an operator and its arguments: call, explain. */
+#include "cli.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- what an operator takes -- */
+
+enum { TAKES_TENSOR = 1, TAKES_TENSORS = 2, TAKES_LIST = 4 };
+
+static unsigned type_takes(const char *type)
+{
+    bool list = strchr(type, '[') != NULL;
+
+    if (strncmp(type, "Tensor", 6) == 0)
+        return list ? TAKES_TENSORS : TAKES_TENSOR;
+    return list ? TAKES_LIST : 0;
+}
+
+/* What any of the overloads takes at a position, or by a name when it is not NULL. */
+static unsigned overloads_take(const cJSON *overloads, int position, const char *name)
+{
+    unsigned takes = 0;
+    const cJSON *arguments, *argument;
+
+    cJSON_ArrayForEach(arguments, overloads)
+    {
+        int i = 0;
+        cJSON_ArrayForEach(argument, arguments)
+        {
+            if (name ? strcmp(text_of(argument, "name"), name) == 0 : i == position)
+                takes |= type_takes(text_of(argument, "type"));
+            i++;
+        }
+    }
+    return takes;
+}
+
+static int add_overload(cli *c, const char *op, cJSON *overloads)
+{
+    cJSON *params = params_new();
+    dc_answer a;
+
+    params_text(params, "op", op);
+    int rc = request(c, "registry.describe", params, &a);
+    if (rc != CLI_OK)
+        return rc;
+    cJSON_AddItemToArray(overloads, need(cJSON_Duplicate(member(a.result, "arguments"), true)));
+    dc_answer_fini(&a);
+    return CLI_OK;
+}
+
+/* `name` itself, or with an overload: "aten::add" and "aten::add.Tensor", not "aten::addmm". */
+static bool is_overload_of(const char *op, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(op, name, n) == 0 && (op[n] == '\0' || op[n] == '.');
+}
+
+/* Arguments of every overload of op, an array of arrays; empty when there is no such operator. */
+static int get_overloads(cli *c, const char *op, cJSON *overloads)
+{
+    cJSON *params = params_new();
+    const cJSON *name;
+    dc_answer a;
+
+    params_text(params, "match", op);
+    int rc = request(c, "registry.list", params, &a);
+    if (rc != CLI_OK)
+        return rc;
+    cJSON_ArrayForEach(name, member(a.result, "ops"))
+    {
+        if (rc == CLI_OK && is_overload_of(name->valuestring, op))
+            rc = add_overload(c, name->valuestring, overloads);
+    }
+    dc_answer_fini(&a);
+    return rc;
+}
+
+/* -- words to values -- */
+
+static cJSON *literal(const char *data)
+{
+    cJSON *l = params_new();
+    params_raw(l, "data", data);
+    return l;
+}
+
+static cJSON *literals(const cJSON *list)
+{
+    cJSON *out = need(cJSON_CreateArray());
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        char *text = json_text(item);
+        cJSON_AddItemToArray(out,
+                             cJSON_IsArray(item) ? literal(text) : need(cJSON_CreateRaw(text)));
+        free(text);
+    }
+    return out;
+}
+
+/* JSON is passed on as it was written, so that no digit changes; arrays become tensors where those
+ * are taken, a flat one only where no list is.  NULL: usage. */
+static cJSON *value_of(cli *c, const char *word, unsigned takes)
+{
+    cJSON *j = cJSON_ParseWithOpts(word, NULL, true), *value;
+
+    if (j == NULL) {
+        if (isalpha((unsigned char)*word))
+            return need(cJSON_CreateString(word));
+        usage(c, "'%s' is not JSON", word);
+        return NULL;
+    }
+    bool nested = cJSON_IsArray(j) && cJSON_IsArray(j->child);
+    if (nested && takes & TAKES_TENSORS && !(takes & TAKES_TENSOR))
+        value = literals(j);
+    else if (cJSON_IsArray(j) && takes & TAKES_TENSOR && (nested || !(takes & TAKES_LIST)))
+        value = literal(word);
+    else
+        value = need(cJSON_CreateRaw(word));
+    cJSON_Delete(j);
+    return value;
+}
+
+/* Length of the name in "name=VALUE"; 0: the word is positional. */
+static size_t name_length(const char *word)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)word[n]) || word[n] == '_')
+        n++;
+    return word[n] == '=' && !isdigit((unsigned char)*word) ? n : 0;
+}
+
+static bool add_named(cli *c, const char *word, size_t n, const cJSON *overloads, cJSON *kwargs)
+{
+    char *name = text_printf("%.*s", (int)n, word);
+    cJSON *value = value_of(c, word + n + 1, overloads_take(overloads, 0, name));
+
+    if (value)
+        cJSON_AddItemToObject(kwargs, name, value);
+    free(name);
+    return value != NULL;
+}
+
+static bool add_words(cli *c, const cJSON *overloads, cJSON *args, cJSON *kwargs)
+{
+    for (int i = 1; i < c->n_words; i++) {
+        size_t n = name_length(c->words[i]);
+        if (n > 0) {
+            if (!add_named(c, c->words[i], n, overloads, kwargs))
+                return false;
+            continue;
+        }
+        int position = cJSON_GetArraySize(args);
+        cJSON *value = value_of(c, c->words[i], overloads_take(overloads, position, NULL));
+        if (value == NULL)
+            return false;
+        cJSON_AddItemToArray(args, value);
+    }
+    return true;
+}
+
+/* op, args and kwargs of the words into params. */
+static int bind_words(cli *c, cJSON *params)
+{
+    cJSON *overloads = need(cJSON_CreateArray());
+    bool arrays = false;
+
+    for (int i = 1; i < c->n_words; i++)
+        arrays = arrays || strchr(c->words[i], '[') != NULL;
+    params_text(params, "op", c->words[0]);
+    cJSON *args = need(cJSON_AddArrayToObject(params, "args"));
+    cJSON *kwargs = need(cJSON_AddObjectToObject(params, "kwargs"));
+    int rc = arrays ? get_overloads(c, c->words[0], overloads) : CLI_OK;
+    if (rc == CLI_OK && !add_words(c, overloads, args, kwargs))
+        rc = CLI_USAGE;
+    cJSON_Delete(overloads);
+    return rc;
+}
+
+static int ask_about_words(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *))
+{
+    int rc = words_fit(c, 1, -1) ? bind_words(c, params) : CLI_USAGE;
+
+    if (rc == CLI_OK)
+        return ask(c, method, params, show);
+    cJSON_Delete(params);
+    return rc;
+}
+
+/* -- call -- */
+
+static char *cell_op(const cJSON *row, const char *name)
+{
+    int depth = (int)number_of(row, "depth");
+    return text_printf("%*s%s%s", 2 * (depth > 0 ? depth : 0), "",
+                       cJSON_IsTrue(member(row, "redispatch")) ? "> " : "", text_of(row, name));
+}
+
+static const column trace_columns[] = {
+    {"operator",   cell_op,     "op",         false},
+    {"key",        cell_text,   "key",        false},
+    {"plugin",     cell_text,   "plugin",     false},
+    {"generation", cell_text,   "generation", true },
+    {"provenance", cell_text,   "provenance", false},
+    {"µs",        cell_micros, "nanos",      true },
+};
+
+static void show_call(const cJSON *result)
+{
+    const cJSON *trace = member(result, "trace"), *timing = member(result, "timing"), *part;
+
+    print_value(member(result, "outputs"));
+    if (trace) {
+        putchar('\n');
+        print_table(trace, trace_columns, COUNT(trace_columns));
+    }
+    if (timing)
+        putchar('\n');
+    cJSON_ArrayForEach(part, timing)
+        printf("%-9s %10.1f µs\n", part->string, part->valuedouble / 1e3);
+}
+
+static int call(cli *c)
+{
+    cJSON *params = params_new();
+
+    params_bool(params, "trace", take_flag(c, "--trace"));
+    params_bool(params, "timing", take_flag(c, "--timing"));
+    params_text(params, "return", take_flag(c, "--keep") ? "handle" : "data");
+    if (params_count(c, params, "deadline_ms", take_option(c, "--deadline-ms")))
+        return ask_about_words(c, "op.call", params, show_call);
+    cJSON_Delete(params);
+    return CLI_USAGE;
+}
+
+/* -- explain -- */
+
+static const column path_columns[] = {
+    {"key",        cell_text,  "key",        false},
+    {"provenance", cell_text,  "provenance", false},
+    {"plugin",     cell_text,  "plugin",     false},
+    {"generation", cell_text,  "generation", true },
+    {"from",       cell_place, "file",       false},
+    {"assumed",    cell_mark,  "assumed",    false},
+    {"why",        cell_text,  "why",        false},
+};
+
+static const column skipped_columns[] = {
+    {"skipped", cell_text, "key", false},
+    {"why",     cell_text, "why", false},
+};
+
+static void print_keys_line(const cJSON *result, const char *label, const char *name)
+{
+    char *keys = list_text(member(result, name));
+    printf("%-22s %s\n", label, keys);
+    free(keys);
+}
+
+static void show_explain(const cJSON *result)
+{
+    printf("%-22s %s\n", "operator", text_of(result, "op"));
+    print_keys_line(result, "keys of the arguments", "argument_keys");
+    print_keys_line(result, "with those included", "merged");
+    print_keys_line(result, "without those excluded", "after_state");
+    putchar('\n');
+    print_table(member(result, "path"), path_columns, COUNT(path_columns));
+    if (cJSON_GetArraySize(member(result, "skipped")) == 0)
+        return;
+    putchar('\n');
+    print_table(member(result, "skipped"), skipped_columns, COUNT(skipped_columns));
+}
+
+static int explain(cli *c)
+{
+    return ask_about_words(c, "registry.explain", params_new(), show_explain);
+}
+
+/* The formatter would make columns of the sentences. */
+/* clang-format off */
+const verb verbs_call[] = {
+    {"call", "OP [ARG...] [name=ARG...] [--trace] [--timing] [--keep] [--deadline-ms N]",
+     "call an operator and print what it returns; --keep: as handles of the session", call},
+    {"explain", "OP [ARG...] [name=ARG...]",
+     "which kernels the call would pass, and why; nothing is run", explain},
+    {NULL, NULL, NULL, NULL},
+};
+/* clang-format on */

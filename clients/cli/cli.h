@@ -1,0 +1,101 @@
+/* cli.h -- what the files of dispatchctl share.
+ *
+ * main.c finds the verb and owns the connection; each other file holds one group of verbs and its
+ * table; print.c turns answers into text.  A verb returns one of the exit codes below. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "dispatch_client.h"
+#include <stdbool.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { /* exit codes; --help prints them */
+       CLI_OK = 0,
+       CLI_ERROR = 1,         /* the daemon answered an error */
+       CLI_USAGE = 2,         /* the command line is wrong; nothing was sent */
+       CLI_NO_CONNECTION = 3, /* no daemon, or the connection broke */
+};
+
+typedef struct cli {
+    const char *socket;  /* --socket; NULL: the usual place */
+    const char *session; /* --session; NULL: a session of its own */
+    bool json;           /* --json */
+    dc_client *client;   /* NULL until the first request */
+    const struct verb *verb;
+    char **words; /* [n_words] what follows the verb; take_* remove from it */
+    int n_words;
+} cli;
+
+typedef struct verb {
+    const char *name; /* "plugin load" */
+    const char *args, *help;
+    int (*run)(cli *c);
+} verb;
+
+/* One table per file; each ends with a NULL name. */
+extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_service[];
+
+/* -- main.c: words and requests -- */
+
+bool take_flag(cli *c, const char *name); /* "--trace" */
+const char *take_option(cli *c,
+                        const char *name); /* "--key VALUE" or "--key=VALUE"; NULL: not there */
+/* After the options are taken: are there min to max words (-1: any number) and no option left?
+ * Otherwise says how the verb is used. */
+bool words_fit(cli *c, int min, int max);
+int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3))); /* CLI_USAGE */
+
+/* One request; takes params.  An error is printed.  a: dc_answer_fini() it iff CLI_OK. */
+int request(cli *c, const char *method, cJSON *params, dc_answer *a);
+/* A request whose result is printed: as JSON with --json, else by show. Takes params. */
+int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result));
+
+/* Memory ran out: says so and ends the program.  Returns p. */
+void *need(void *p);
+cJSON *params_new(void);
+void params_text(cJSON *params, const char *name, const char *value); /* NULL value: nothing */
+void params_raw(cJSON *params, const char *name, const char *json);   /* JSON text as it is */
+void params_bool(cJSON *params, const char *name, bool value);        /* false: nothing */
+/* Adds member "name" with the non-negative integer in text; false and usage when it is none. */
+bool params_count(cli *c, cJSON *params, const char *name, const char *text);
+
+/* -- print.c -- */
+
+/* A column of a table whose rows are objects. */
+typedef struct column {
+    const char *header;
+    char *(*cell)(const cJSON *row, const char *member); /* owned text */
+    const char *member;
+    bool right; /* aligned */
+} column;
+char *cell_text(const cJSON *row, const char *member);   /* strings plain, others as JSON */
+char *cell_micros(const cJSON *row, const char *member); /* nanoseconds as 12.3 */
+char *cell_place(const cJSON *row, const char *member);  /* "file:line" of the row */
+char *cell_count(const cJSON *row, const char *member);  /* length of an array */
+char *cell_mark(const cJSON *row, const char *member);   /* "yes" or nothing */
+char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2))); /* owned */
+void print_table(const cJSON *rows, const column *columns, size_t n);
+/* "name  value" lines: every member of an object that is no array of objects. */
+void print_members(const cJSON *object);
+
+char *json_text(const cJSON *j);      /* exact numbers; owned */
+void print_json(const cJSON *j);      /* one line */
+void print_value(const cJSON *value); /* an output: tensor as a matrix, list, number, null */
+char *list_text(const cJSON *array);  /* "a, b, c"; owned */
+
+static inline const cJSON *member(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+static inline const char *text_of(const cJSON *object, const char *name) /* "" when there is none */
+{
+    const char *s = cJSON_GetStringValue(member(object, name));
+    return s ? s : "";
+}
+static inline double number_of(const cJSON *object, const char *name) /* NaN when there is none */
+{
+    return cJSON_GetNumberValue(member(object, name));
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* plugin.c -- verbs on plugins: load, unload, reload, list, describe. */
+#include "cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void show_loaded(const cJSON *result)
+{
+    char *backends = list_text(member(result, "backends"));
+    const cJSON *old = member(result, "old"), *item;
+
+    printf("%s %s is loaded, generation %.0f, in %.2f ms\n", text_of(result, "plugin"),
+           text_of(result, "version"), number_of(result, "generation"),
+           number_of(result, "millis"));
+    printf("  defines %.0f operators, implements %.0f, falls back for %.0f keys\n",
+           number_of(result, "defs"), number_of(result, "impls"), number_of(result, "fallbacks"));
+    if (*backends)
+        printf("  backends: %s\n", backends);
+    cJSON_ArrayForEach(item, member(result, "overrides")) printf("  over: %s\n", item->valuestring);
+    cJSON_ArrayForEach(item, member(result, "dangling"))
+        printf("  not defined by anyone yet: %s\n", item->valuestring);
+    if (old)
+        printf("  generation %.0f %s\n", number_of(old, "generation"),
+               cJSON_IsTrue(member(old, "drained")) ? "is gone" : "still finishes its calls");
+    free(backends);
+}
+
+/* The daemon wants an absolute path or a bare name; a relative path is ours to resolve.  Owned. */
+static char *plugin_path(const char *word)
+{
+    char *full = strchr(word, '/') ? realpath(word, NULL) : NULL;
+    return full ? full : text_printf("%s", word);
+}
+
+static int ask_about_path(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *))
+{
+    if (!words_fit(c, 1, 1)) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
+    char *path = plugin_path(c->words[0]);
+    params_text(params, "path", path);
+    free(path);
+    return ask(c, method, params, show);
+}
+
+static int load(cli *c)
+{
+    cJSON *params = params_new();
+    params_text(params, "replace", take_flag(c, "--reject") ? "reject" : NULL);
+    return ask_about_path(c, "plugin.load", params, show_loaded);
+}
+
+static void show_unloaded(const cJSON *result)
+{
+    const char *kept = text_of(result, "kept_because");
+
+    printf("%.0f registrations removed, drained in %.2f ms, %s%s%s\n", number_of(result, "removed"),
+           number_of(result, "drained_ms"),
+           cJSON_IsTrue(member(result, "unmapped")) ? "unmapped" : "still mapped",
+           *kept ? ": " : "", kept);
+}
+
+static int unload(cli *c)
+{
+    cJSON *params = params_new();
+
+    params_bool(params, "force", take_flag(c, "--force"));
+    if (!params_count(c, params, "timeout_ms", take_option(c, "--timeout-ms")) ||
+        !words_fit(c, 1, 1)) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
+    params_text(params, "plugin", c->words[0]);
+    return ask(c, "plugin.unload", params, show_unloaded);
+}
+
+static int reload(cli *c)
+{
+    if (!words_fit(c, 1, 1))
+        return CLI_USAGE;
+    cJSON *params = params_new();
+    params_text(params, "plugin", c->words[0]);
+    return ask(c, "plugin.reload", params, show_loaded);
+}
+
+static const column plugin_columns[] = {
+    {"plugin",     cell_text, "plugin",        false},
+    {"version",    cell_text, "version",       false},
+    {"generation", cell_text, "generation",    true },
+    {"defs",       cell_text, "defs",          true },
+    {"impls",      cell_text, "impls",         true },
+    {"fallbacks",  cell_text, "fallbacks",     true },
+    {"backends",   cell_text, "backends",      true },
+    {"running",    cell_text, "calls_running", true },
+    {"draining",   cell_mark, "draining",      false},
+    {"path",       cell_text, "path",          false},
+};
+
+static void show_list(const cJSON *result)
+{
+    print_table(member(result, "plugins"), plugin_columns, COUNT(plugin_columns));
+}
+
+static int list(cli *c)
+{
+    return words_fit(c, 0, 0) ? ask(c, "plugin.list", NULL, show_list) : CLI_USAGE;
+}
+
+static void show_manifest(const cJSON *result)
+{
+    const cJSON *abi = member(result, "abi"), *warning;
+
+    printf("%s %s, plugin interface %.0f.%.0f\n\n%s", text_of(result, "plugin"),
+           text_of(result, "version"), number_of(abi, "major"), number_of(abi, "minor"),
+           text_of(result, "text"));
+    cJSON_ArrayForEach(warning, member(result, "warnings"))
+        printf("warning: %s\n", warning->valuestring);
+}
+
+static int describe(cli *c)
+{
+    return ask_about_path(c, "plugin.describe", params_new(), show_manifest);
+}
+
+/* The formatter would make columns of the sentences. */
+/* clang-format off */
+const verb verbs_plugin[] = {
+    {"plugin load", "FILE [--reject]",
+     "load a plugin; --reject: not if it would replace a kernel", load},
+    {"plugin unload", "NAME [--timeout-ms N] [--force]",
+     "unload a plugin when its calls have finished", unload},
+    {"plugin reload", "NAME",
+     "load its file again, in its place", reload},
+    {"plugin list", "",
+     "the plugins, in the order of loading", list},
+    {"plugin describe", "FILE",
+     "what a plugin's file says it holds; nothing in it is run", describe},
+    {NULL, NULL, NULL, NULL},
+};
+/* clang-format on */

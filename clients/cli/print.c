@@ -1,0 +1,326 @@
+/* print.c -- answers as text: tables, tensors as matrices, JSON with exact numbers. */
+#define _GNU_SOURCE /* vasprintf, open_memstream */
+#include "cli.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MATRIX_WHOLE = 1000, /* elements; a larger tensor is shown by its edges */
+    MATRIX_EDGE = 3,     /* entries at each end of a dimension then */
+};
+
+char *text_printf(const char *format, ...)
+{
+    va_list ap;
+    char *s = NULL;
+
+    va_start(ap, format);
+    int n = vasprintf(&s, format, ap);
+    va_end(ap);
+    return need(n < 0 ? NULL : s);
+}
+
+/* -- JSON -- */
+
+/* The shortest digits that read back as d; what the daemon sent is a number, so finite. */
+static void number_write(FILE *f, double d)
+{
+    char buf[32];
+
+    if (d == floor(d) && fabs(d) < 1e15) {
+        fprintf(f, "%.0f", d);
+        return;
+    }
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buf, sizeof(buf), "%.*g", digits, d);
+        if (strtod(buf, NULL) == d)
+            break;
+    }
+    fputs(buf, f);
+}
+
+static void string_write(FILE *f, const char *s)
+{
+    cJSON *item = need(cJSON_CreateString(s));
+    char *text = need(cJSON_PrintUnformatted(item));
+
+    fputs(text, f);
+    cJSON_free(text);
+    cJSON_Delete(item);
+}
+
+static void json_write(FILE *f, const cJSON *j)
+{
+    bool object = cJSON_IsObject(j);
+    const cJSON *item;
+
+    if (cJSON_IsNumber(j)) {
+        number_write(f, j->valuedouble);
+    } else if (cJSON_IsString(j)) {
+        string_write(f, j->valuestring);
+    } else if (cJSON_IsRaw(j)) {
+        fputs(j->valuestring, f);
+    } else if (!object && !cJSON_IsArray(j)) {
+        fputs(cJSON_IsTrue(j) ? "true" : cJSON_IsFalse(j) ? "false" : "null", f);
+    } else {
+        fputc(object ? '{' : '[', f);
+        cJSON_ArrayForEach(item, j)
+        {
+            if (item != j->child)
+                fputc(',', f);
+            if (object) {
+                string_write(f, item->string);
+                fputc(':', f);
+            }
+            json_write(f, item);
+        }
+        fputc(object ? '}' : ']', f);
+    }
+}
+
+char *json_text(const cJSON *j)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = need(open_memstream(&text, &bytes));
+
+    json_write(f, j);
+    fclose(f);
+    return need(text);
+}
+
+void print_json(const cJSON *j)
+{
+    json_write(stdout, j);
+    putchar('\n');
+}
+
+/* A string without its quotes, anything else as JSON. */
+static char *plain_text(const cJSON *j)
+{
+    return cJSON_IsString(j) ? text_printf("%s", j->valuestring) : json_text(j);
+}
+
+char *list_text(const cJSON *array)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = need(open_memstream(&text, &bytes));
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, array)
+    {
+        char *s = plain_text(item);
+        fprintf(f, "%s%s", item == array->child ? "" : ", ", s);
+        free(s);
+    }
+    fclose(f);
+    return need(text);
+}
+
+/* -- tables -- */
+
+char *cell_text(const cJSON *row, const char *name)
+{
+    const cJSON *j = member(row, name);
+
+    if (j == NULL || cJSON_IsNull(j))
+        return text_printf("%s", "");
+    return cJSON_IsArray(j) ? list_text(j) : plain_text(j);
+}
+
+char *cell_micros(const cJSON *row, const char *name)
+{
+    return text_printf("%.1f", number_of(row, name) / 1e3);
+}
+
+char *cell_place(const cJSON *row, const char *name)
+{
+    (void)name;
+    if (*text_of(row, "file") == '\0')
+        return text_printf("%s", "");
+    return text_printf("%s:%.0f", text_of(row, "file"), number_of(row, "line"));
+}
+
+char *cell_count(const cJSON *row, const char *name)
+{
+    return text_printf("%d", cJSON_GetArraySize(member(row, name)));
+}
+
+char *cell_mark(const cJSON *row, const char *name)
+{
+    return text_printf("%s", cJSON_IsTrue(member(row, name)) ? "yes" : "");
+}
+
+/* Columns of UTF-8 text on a terminal. */
+static int text_width(const char *text)
+{
+    int width = 0;
+
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void print_cell(const char *text, int width, const column *c, bool last)
+{
+    int pad = width - text_width(text);
+
+    if (c->right)
+        printf("%*s%s%s", pad, "", text, last ? "\n" : "  ");
+    else
+        printf("%s%*s%s", text, last ? 0 : pad, "", last ? "\n" : "  ");
+}
+
+void print_table(const cJSON *rows, const column *columns, size_t n)
+{
+    int *width = need(calloc(n, sizeof(*width)));
+    const cJSON *row;
+
+    for (size_t i = 0; i < n; i++) {
+        width[i] = text_width(columns[i].header);
+        cJSON_ArrayForEach(row, rows)
+        {
+            char *text = columns[i].cell(row, columns[i].member);
+            width[i] = text_width(text) > width[i] ? text_width(text) : width[i];
+            free(text);
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        print_cell(columns[i].header, width[i], &columns[i], i + 1 == n);
+    cJSON_ArrayForEach(row, rows) for (size_t i = 0; i < n; i++)
+    {
+        char *text = columns[i].cell(row, columns[i].member);
+        print_cell(text, width[i], &columns[i], i + 1 == n);
+        free(text);
+    }
+    free(width);
+}
+
+void print_members(const cJSON *object)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, object)
+    {
+        if (cJSON_IsArray(item) && cJSON_IsObject(item->child))
+            continue;
+        char *text = cell_text(object, item->string);
+        printf("%-14s  %s\n", item->string, text);
+        free(text);
+    }
+}
+
+/* -- tensors -- */
+
+typedef struct matrix {
+    int ndim, width;
+    bool cut;  /* show the edges only */
+    FILE *out; /* NULL: measure width */
+} matrix;
+
+/* An element of inline data: number, bool, "nan", or [re, im]. */
+static char *element_text(const cJSON *j)
+{
+    if (!cJSON_IsArray(j))
+        return plain_text(j);
+    char *re = plain_text(cJSON_GetArrayItem(j, 0)), *im = plain_text(cJSON_GetArrayItem(j, 1));
+    char *text = text_printf("%s%s%sj", re, *im == '-' ? "" : "+", im);
+    free(re);
+    free(im);
+    return text;
+}
+
+static void matrix_element(matrix *m, const cJSON *j)
+{
+    char *text = element_text(j);
+    int len = (int)strlen(text);
+
+    if (m->out)
+        fprintf(m->out, "%*s", m->width, text);
+    else
+        m->width = len > m->width ? len : m->width;
+    free(text);
+}
+
+/* Between two entries of dimension `depth`: a comma, or a new line under the open brackets. */
+static void matrix_gap(matrix *m, int depth, const char *text)
+{
+    fputs(text, m->out);
+    if (depth + 1 == m->ndim)
+        fputc(' ', m->out);
+    else
+        fprintf(m->out, "\n%*s", depth + 1, "");
+}
+
+static void matrix_walk(matrix *m, const cJSON *j, int depth)
+{
+    int i = 0, n = cJSON_GetArraySize(j);
+    const cJSON *item;
+
+    if (depth == m->ndim) {
+        matrix_element(m, j);
+        return;
+    }
+    if (m->out)
+        fputc('[', m->out);
+    cJSON_ArrayForEach(item, j)
+    {
+        bool hidden = m->cut && i >= MATRIX_EDGE && i < n - MATRIX_EDGE;
+        if (m->out && hidden && i == MATRIX_EDGE)
+            matrix_gap(m, depth, "...,");
+        if (!hidden)
+            matrix_walk(m, item, depth + 1);
+        i++;
+        if (m->out && !hidden && i < n)
+            matrix_gap(m, depth, ",");
+    }
+    if (m->out)
+        fputc(']', m->out);
+}
+
+static void print_matrix(const cJSON *data, const cJSON *shape)
+{
+    matrix m = {.ndim = cJSON_GetArraySize(shape)};
+    double numel = 1;
+    const cJSON *size;
+
+    cJSON_ArrayForEach(size, shape) numel *= size->valuedouble;
+    m.cut = numel > MATRIX_WHOLE;
+    matrix_walk(&m, data, 0);
+    m.out = stdout;
+    matrix_walk(&m, data, 0);
+    putchar('\n');
+}
+
+static void print_tensor(const cJSON *t)
+{
+    char *shape = list_text(member(t, "shape")), *strides = list_text(member(t, "strides"));
+    char *keys = list_text(member(t, "keys"));
+    const cJSON *handle = member(t, "tensor");
+
+    if (handle)
+        printf("tensor %.0f  ", handle->valuedouble);
+    printf("%s [%s]  strides [%s]  %s  keys %s\n", text_of(t, "dtype"), shape, strides,
+           text_of(t, "device"), keys);
+    if (member(t, "data"))
+        print_matrix(member(t, "data"), member(t, "shape"));
+    free(shape);
+    free(strides);
+    free(keys);
+}
+
+void print_value(const cJSON *value)
+{
+    const cJSON *item;
+
+    if (member(value, "dtype"))
+        print_tensor(value);
+    else if (cJSON_IsArray(value))
+        cJSON_ArrayForEach(item, value) print_value(item);
+    else
+        print_json(value);
+}

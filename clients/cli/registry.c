@@ -1,0 +1,256 @@
+/* registry.c -- verbs that ask the registry: ops, op, table, dump, keys, check. */
+#include "cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- ops -- */
+
+static void show_ops(const cJSON *result)
+{
+    const cJSON *op;
+    cJSON_ArrayForEach(op, member(result, "ops")) puts(op->valuestring);
+}
+
+static int ops(cli *c)
+{
+    cJSON *params = params_new();
+
+    params_text(params, "namespace", take_option(c, "--namespace"));
+    params_text(params, "key", take_option(c, "--key"));
+    params_text(params, "plugin", take_option(c, "--plugin"));
+    if (!words_fit(c, 0, 1)) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
+    params_text(params, "match", c->n_words ? c->words[0] : NULL);
+    return ask(c, "registry.list", params, show_ops);
+}
+
+/* -- op -- */
+
+static const column kernel_columns[] = {
+    {"registered for", cell_text,  "key",        false},
+    {"plugin",         cell_text,  "plugin",     false},
+    {"generation",     cell_text,  "generation", true },
+    {"from",           cell_place, "file",       false},
+    {"active",         cell_mark,  "active",     false},
+};
+
+static char *cell_kernel(const cJSON *row, const char *name)
+{
+    const cJSON *kernel = member(row, name);
+    return kernel ? text_printf("%s (%s)", text_of(kernel, "plugin"), text_of(kernel, "key"))
+                  : text_printf("%s", "");
+}
+
+static const column cell_columns[] = {
+    {"key",        cell_text,   "key",        false},
+    {"provenance", cell_text,   "provenance", false},
+    {"kernel",     cell_kernel, "kernel",     false},
+};
+
+/* Nothing in particular happens there: most of the 200 keys of most operators. */
+static bool is_quiet(const char *provenance)
+{
+    return strcmp(provenance, "missing") == 0 || strcmp(provenance, "fallthrough") == 0;
+}
+
+static cJSON *loud_cells(const cJSON *table)
+{
+    cJSON *loud = need(cJSON_CreateArray());
+    const cJSON *cell;
+
+    cJSON_ArrayForEach(cell, table)
+    {
+        if (!is_quiet(text_of(cell, "provenance")))
+            cJSON_AddItemToArray(loud, need(cJSON_Duplicate(cell, true)));
+    }
+    return loud;
+}
+
+static void show_op(const cJSON *result)
+{
+    const cJSON *by = member(result, "defined_by"), *schema = member(result, "schema");
+    char *tags = list_text(member(result, "tags")), *place = cell_place(by, NULL);
+    cJSON *cells = loud_cells(member(result, "table"));
+
+    printf("%s\n", cJSON_IsString(schema) ? schema->valuestring : "(implemented but not defined)");
+    if (cJSON_IsObject(by))
+        printf("defined by %s, generation %.0f, %s\n", text_of(by, "plugin"),
+               number_of(by, "generation"), place);
+    if (*tags)
+        printf("tags %s\n", tags);
+    printf("called %.0f times\n\n", number_of(result, "calls"));
+    print_table(member(result, "kernels"), kernel_columns, COUNT(kernel_columns));
+    putchar('\n');
+    print_table(cells, cell_columns, COUNT(cell_columns));
+    printf("every other key is missing or falls through\n");
+    free(tags);
+    free(place);
+    cJSON_Delete(cells);
+}
+
+static int op(cli *c)
+{
+    if (!words_fit(c, 1, 1))
+        return CLI_USAGE;
+    cJSON *params = params_new();
+    params_text(params, "op", c->words[0]);
+    return ask(c, "registry.describe", params, show_op);
+}
+
+/* -- table -- */
+
+/* One cell of a table row by the column's number, which stands in `name`. */
+static char *cell_at(const cJSON *row, const char *name)
+{
+    return text_printf("%s", cJSON_GetArrayItem(member(row, "cells"), atoi(name))->valuestring);
+}
+
+static bool column_is_quiet(const cJSON *rows, int i)
+{
+    const cJSON *row;
+
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (!is_quiet(cJSON_GetArrayItem(member(row, "cells"), i)->valuestring))
+            return false;
+    }
+    return true;
+}
+
+/* Columns in which some operator has something; the names of the columns are numbers. */
+static void show_table(const cJSON *result)
+{
+    const cJSON *keys = member(result, "keys"), *rows = member(result, "rows"), *key;
+    size_t n = 1, total = (size_t)cJSON_GetArraySize(keys);
+    column *columns = need(calloc(total + 1, sizeof(*columns)));
+    int i = 0;
+
+    columns[0] = (column){"operator", cell_text, "op", false};
+    cJSON_ArrayForEach(key, keys)
+    {
+        if (!column_is_quiet(rows, i))
+            columns[n++] = (column){key->valuestring, cell_at, text_printf("%d", i), false};
+        i++;
+    }
+    print_table(rows, columns, n);
+    if (n <= total)
+        printf("%zu more keys are missing or fall through for all of them\n", total + 1 - n);
+    while (n > 1)
+        free((void *)columns[--n].member);
+    free(columns);
+}
+
+/* "a,b" into an array of strings. */
+static void params_list(cJSON *params, const char *name, const char *text)
+{
+    if (text == NULL)
+        return;
+    cJSON *array = need(cJSON_AddArrayToObject(params, name));
+    for (size_t n; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        char *item = text_printf("%.*s", (int)n, text);
+        cJSON_AddItemToArray(array, need(cJSON_CreateString(item)));
+        free(item);
+    }
+}
+
+/* Every --with OP@KEY. */
+static bool params_with(cli *c, cJSON *params)
+{
+    cJSON *with = need(cJSON_AddArrayToObject(params, "with"));
+    const char *text;
+
+    while ((text = take_option(c, "--with")) != NULL) {
+        const char *at = strrchr(text, '@');
+        if (at == NULL) {
+            usage(c, "--with wants OP@KEY, not '%s'", text);
+            return false;
+        }
+        cJSON *item = params_new();
+        char *name = text_printf("%.*s", (int)(at - text), text);
+        params_text(item, "op", name);
+        params_text(item, "key", at + 1);
+        free(name);
+        cJSON_AddItemToArray(with, item);
+    }
+    return true;
+}
+
+static int table(cli *c)
+{
+    cJSON *params = params_new();
+
+    params_list(params, "keys", take_option(c, "--keys"));
+    if (!params_with(c, params) || !words_fit(c, 0, -1)) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
+    cJSON *names = c->n_words ? need(cJSON_AddArrayToObject(params, "ops")) : NULL;
+    for (int i = 0; i < c->n_words; i++)
+        cJSON_AddItemToArray(names, need(cJSON_CreateString(c->words[i])));
+    return ask(c, "registry.table", params, show_table);
+}
+
+/* -- dump, keys, check -- */
+
+static void show_text(const cJSON *result)
+{
+    fputs(text_of(result, "text"), stdout);
+}
+
+static int dump(cli *c)
+{
+    return words_fit(c, 0, 0) ? ask(c, "registry.dump", NULL, show_text) : CLI_USAGE;
+}
+
+static const column key_columns[] = {
+    {"key",     cell_text, "key",      false},
+    {"kind",    cell_text, "kind",     false},
+    {"owner",   cell_text, "owner",    false},
+    {"storage", cell_text, "storages", true },
+};
+
+static void show_keys(const cJSON *result)
+{
+    print_table(member(result, "keys"), key_columns, COUNT(key_columns));
+}
+
+static int keys(cli *c)
+{
+    return words_fit(c, 0, 0) ? ask(c, "registry.keys", NULL, show_keys) : CLI_USAGE;
+}
+
+static void show_check(const cJSON *result)
+{
+    const cJSON *line;
+
+    puts(cJSON_IsTrue(member(result, "ok")) ? "ok" : "the registry breaks its own rules:");
+    cJSON_ArrayForEach(line, member(result, "violations")) puts(line->valuestring);
+}
+
+static int check(cli *c)
+{
+    return words_fit(c, 0, 0) ? ask(c, "registry.check", NULL, show_check) : CLI_USAGE;
+}
+
+/* The formatter would make columns of the sentences. */
+/* clang-format off */
+const verb verbs_registry[] = {
+    {"ops", "[TEXT] [--namespace NS] [--key KEY] [--plugin NAME]",
+     "operators by name: with TEXT in it, of a namespace, with a kernel for a key, of a plugin", ops},
+    {"op", "OP",
+     "everything about one operator", op},
+    {"table", "[OP...] [--keys KEY,KEY...] [--with OP@KEY]...",
+     "what serves each operator at each key; --with: as if that kernel were there too", table},
+    {"dump", "",
+     "everything registered, as canonical text", dump},
+    {"keys", "",
+     "every dispatch key, highest priority first", keys},
+    {"check", "",
+     "recompute every dispatch table and compare", check},
+    {NULL, NULL, NULL, NULL},
+};
+/* clang-format on */

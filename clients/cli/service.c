@@ -1,0 +1,76 @@
+/* service.c -- verbs on the daemon itself: status, session, raw. */
+#include "cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static char *cell_millis(const cJSON *row, const char *name)
+{
+    return text_printf("%.1f", number_of(row, name));
+}
+
+static const column running_columns[] = {
+    {"session",    cell_text,   "session",    true },
+    {"operator",   cell_text,   "op",         false},
+    {"key",        cell_text,   "key",        false},
+    {"plugin",     cell_text,   "plugin",     false},
+    {"generation", cell_text,   "generation", true },
+    {"ms",         cell_millis, "ms",         true },
+};
+
+static void show_status(const cJSON *result)
+{
+    const cJSON *running = member(result, "running");
+
+    print_members(result);
+    if (cJSON_GetArraySize(running) == 0)
+        return;
+    putchar('\n');
+    print_table(running, running_columns, COUNT(running_columns));
+}
+
+static int status(cli *c)
+{
+    return words_fit(c, 0, 0) ? ask(c, "server.status", NULL, show_status) : CLI_USAGE;
+}
+
+static void show_session(const cJSON *result)
+{
+    puts(text_of(result, "session_key"));
+}
+
+static int session(cli *c)
+{
+    cJSON *params = params_new();
+    const char *linger = take_option(c, "--linger-ms");
+
+    if (params_count(c, params, "linger_ms", linger ? linger : "600000") && words_fit(c, 0, 0))
+        return ask(c, "server.hello", params, show_session);
+    cJSON_Delete(params);
+    return CLI_USAGE;
+}
+
+static int raw(cli *c)
+{
+    if (!words_fit(c, 1, 2))
+        return CLI_USAGE;
+    if (c->n_words == 1)
+        return ask(c, c->words[0], NULL, print_json);
+    cJSON *params = cJSON_ParseWithOpts(c->words[1], NULL, true);
+    if (params == NULL)
+        return usage(c, "'%s' is not JSON", c->words[1]);
+    cJSON_Delete(params);
+    return ask(c, c->words[0], need(cJSON_CreateRaw(c->words[1])), print_json);
+}
+
+/* The formatter would make columns of the sentences. */
+/* clang-format off */
+const verb verbs_service[] = {
+    {"status", "",
+     "what the daemon holds and what it is doing", status},
+    {"session", "[--linger-ms N]",
+     "start a session that outlives this command (10 minutes) and print its key", session},
+    {"raw", "METHOD [PARAMS]",
+     "any method of the protocol; PARAMS is a JSON object", raw},
+    {NULL, NULL, NULL, NULL},
+};
+/* clang-format on */

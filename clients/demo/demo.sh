@@ -1,0 +1,29 @@
+#!/bin/sh
+# demo.sh -- the main job on real input: a daemon of $BUILD, and three programs that use it.
+# Ends with status 0 only if every line marked "checked" was so.
+BUILD=$(cd "${BUILD:-build}" && pwd) || exit 1
+PYTHON=${PYTHON:-/usr/bin/python3}
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d) || exit 1
+export BUILD DISPATCHD_SOCKET="$dir/dispatchd.sock" DEMO_DIR="$dir" TMPDIR="$dir"
+export PYTHONDONTWRITEBYTECODE=1 PATH="$BUILD:$PATH"
+ln -s "$here/../../libdispatch/include" "$dir/include"
+
+"$BUILD/dispatchd" 2>"$dir/log" &
+DEMO_PID=$!
+export DEMO_PID
+trap 'kill "$DEMO_PID" 2>/dev/null; rm -rf "$dir"' EXIT
+
+echo "dispatchd runs as process $DEMO_PID; its clients talk to it over a Unix socket."
+status=0
+for part in layout plugins cnn; do
+    "$PYTHON" "$here/demo_$part.py" || { status=1; break; }
+done
+
+kill "$DEMO_PID"
+wait "$DEMO_PID"
+stopped=$?
+[ "$stopped" = 0 ] || { echo "the daemon ended with status $stopped; its log:"; cat "$dir/log"; status=1; }
+[ "$status" != 0 ] || printf '\nThe daemon has stopped cleanly. Everything was so.\n'
+[ "$status" = 0 ] || { printf '\nThe demo FAILED. The end of the log:\n'; tail -n 20 "$dir/log"; }
+exit "$status"

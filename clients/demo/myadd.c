@@ -1,0 +1,35 @@
+/* myadd.c -- the demo's first plugin: an operator of its own and a kernel for tensors on the CPU.
+ */
+#include <dispatchd/plugin.h>
+
+DP_PLUGIN(myadd, "1.0")
+
+/* n elements; strides in bytes.  data[0] is the result. */
+static void add_loop(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    (void)user;
+    for (int64_t i = 0; i < n; i++) {
+        float a = *(const float *)(data[1] + i * strides[1]);
+        float b = *(const float *)(data[2] + i * strides[2]);
+        *(float *)(data[0] + i * strides[0]) = a + b;
+    }
+}
+
+/* self, other [*] float32, broadcast against each other. */
+static int myadd(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
+{
+    dp_tensor *ins[] = {self, other};
+    DP_ITER_CONFIG(config, 1, out, 2, ins);
+    dp_iter *it;
+
+    config.common_dtype = DP_FLOAT32;
+    int rc = dp_iter_init(ctx, &config, &it);
+    if (rc)
+        return rc;
+    rc = dp_iter_run(ctx, it, add_loop, NULL);
+    dp_iter_fini(it);
+    return rc;
+}
+
+DP_LIBRARY(myops, DP_DEF("myadd(Tensor self, Tensor other) -> Tensor"))
+DP_LIBRARY_IMPL(myops, CPU, DP_IMPL_UNBOXED("myadd", myadd, (T, T), (T)))
