@@ -1,0 +1,119 @@
+/* socket.c -- what op.call aten::add costs over the socket: bench SOCKET.  One client that writes
+ * fixed bytes and looks for line feeds, so that what is measured is the daemon.  Prints one JSON
+ * object: microseconds of a round trip, calls a second with many outstanding. */
+#define _GNU_SOURCE /* memmem */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WARM_UP = 2000, ROUNDS = 20000, OUTSTANDING = 64, PIPELINED = 100000 };
+
+static const char request[] =
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"op.call\",\"params\":{\"op\":\"aten::add.Tensor\","
+    "\"args\":[{\"data\":[1,2,3,4]},10],\"return\":\"data\"}}\n";
+enum { REQUEST_BYTES = sizeof(request) - 1 };
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+        die(path);
+    return fd;
+}
+
+static void write_requests(int fd, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (send(fd, request, REQUEST_BYTES, MSG_NOSIGNAL) != REQUEST_BYTES)
+            die("send");
+}
+
+/* Answers that end in what one read gives. */
+static int read_answers(int fd)
+{
+    static char buf[1 << 16];
+    ssize_t n = recv(fd, buf, sizeof(buf), 0);
+    int lines = 0;
+
+    if (n <= 0)
+        die("recv");
+    if (memmem(buf, (size_t)n, "\"error\"", 7) != NULL) {
+        fprintf(stderr, "%.*s", (int)n, buf);
+        exit(1);
+    }
+    for (char *p = buf; (p = memchr(p, '\n', (size_t)(buf + n - p))) != NULL; p++)
+        lines++;
+    return lines;
+}
+
+static double round_trip(int fd)
+{
+    double start = now_us();
+
+    write_requests(fd, 1);
+    while (read_answers(fd) == 0)
+        ;
+    return now_us() - start;
+}
+
+static double pipelined(int fd)
+{
+    double start = now_us();
+    int done = 0, sent = OUTSTANDING;
+
+    write_requests(fd, OUTSTANDING);
+    while (done < PIPELINED) {
+        int n = read_answers(fd);
+        int more = sent + n <= PIPELINED ? n : PIPELINED - sent;
+        done += n;
+        sent += more;
+        write_requests(fd, more);
+    }
+    return PIPELINED / (now_us() - start) * 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+int main(int argc, char **argv)
+{
+    static double us[ROUNDS];
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: socket SOCKET\n");
+        return 2;
+    }
+    int fd = connect_to(argv[1]);
+    for (int i = 0; i < WARM_UP; i++)
+        round_trip(fd);
+    for (int i = 0; i < ROUNDS; i++)
+        us[i] = round_trip(fd);
+    qsort(us, ROUNDS, sizeof(us[0]), by_value);
+    printf("{\"p50_us\": %.2f, \"p99_us\": %.2f, \"pipelined_per_s\": %.0f}\n", us[ROUNDS / 2],
+           us[ROUNDS * 99 / 100], pipelined(fd));
+    close(fd);
+    return 0;
+}

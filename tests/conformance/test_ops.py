@@ -1,0 +1,603 @@
+"""test_ops.py [PATTERN] -- every operator beside PyTorch 1.13.1's, through the daemon's socket.
+
+Each call is made here and there with the same arguments, of every dtype that matters and of awkward
+shapes: 0-dim, empty, transposed, sliced, broadcast, with NaN, infinities and the extremes of integers.
+dtype, shape, strides and values must agree, what a call writes to must agree, and where PyTorch raises,
+the daemon must answer an error of the same type.  A test is one operator; PATTERN narrows them.
+Without PyTorch nothing is compared, and it says so."""
+
+import itertools
+import os
+import re
+import sys
+import warnings
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import ROOT
+from daemon import TestDaemon
+import dispatchd
+
+try:
+    import torch
+    import yaml
+except ImportError as e:
+    print(f"skipped: {e}; install python3-torch to compare operators with PyTorch")
+    print("0 passed, 0 failed")
+    sys.exit(0)
+
+warnings.filterwarnings("ignore")
+torch.manual_seed(0)
+torch.set_num_threads(1)
+
+DTYPES = {getattr(torch, n): n for n in
+          "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 bool".split()}
+BY_NAME = {n: d for d, n in DTYPES.items()}
+FORMATS = {torch.contiguous_format: "contiguous_format", torch.preserve_format: "preserve_format",
+           torch.channels_last: "channels_last", torch.channels_last_3d: "channels_last_3d"}
+MAIN = [torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool]
+MORE = MAIN + [torch.int32, torch.int8, torch.int16, torch.float16, torch.bfloat16]
+f32, f64, i64, i32, u8, b8 = (torch.float32, torch.float64, torch.int64, torch.int32, torch.uint8, torch.bool)
+nan, inf = float("nan"), float("inf")
+
+SPECIAL = {
+    True: [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-30, 1e30, 88.0, -104.0],
+    i64: [0, 1, -1, 2, -7, 2**63 - 1, -2**63, 2**31, 12345],
+    torch.int32: [0, 1, -1, 2, -7, 2**31 - 1, -2**31, 99], torch.int16: [0, 1, -1, 32767, -32768, 9],
+    torch.int8: [0, 1, -1, 127, -128, 9], u8: [0, 1, 2, 255, 128, 9], b8: [False, True],
+}
+
+
+def make(dtype, *shape, low=-4, high=5):
+    """Random values, whole ones where the dtype is of integers."""
+    if dtype is b8:
+        return torch.randint(0, 2, shape).to(b8)
+    if dtype.is_floating_point or dtype.is_complex:
+        return (torch.rand(shape, dtype=f64) * (high - low) + low).to(dtype)
+    return torch.randint(max(low, 0) if dtype is u8 else low, high, shape).to(dtype)
+
+
+def special(dtype):
+    return torch.tensor(SPECIAL[True if dtype.is_floating_point else dtype], dtype=dtype)
+
+
+def layouts(dtype):
+    """One tensor of every kind of geometry."""
+    yield make(dtype)
+    yield make(dtype, 0, 3)
+    yield make(dtype, 5)
+    yield make(dtype, 3, 4)
+    yield make(dtype, 4, 3).t()
+    yield make(dtype, 7, 9)[1::2, 2::3]
+    yield make(dtype, 2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    yield make(dtype, 3, 1).expand(3, 4)
+    yield make(dtype, 203)
+    yield make(dtype, 70, 1001)
+    yield special(dtype)
+
+
+def pairs(a, b):
+    """Two tensors that broadcast."""
+    yield make(a, 3, 4), make(b, 3, 4)
+    yield make(a, 3, 4), make(b, 4)
+    yield make(a, 3, 1), make(b, 1, 4)
+    yield make(a, 2, 3, 4, 5).contiguous(memory_format=torch.channels_last), make(b, 3, 1, 1)
+    yield make(a, 4, 3).t(), make(b, 3, 4)
+    yield make(a), make(b)
+    yield make(a, 5), make(b)
+    yield make(a), make(b, 5)
+    yield make(a, 0, 3), make(b, 3)
+    yield make(a, 3), make(b, 4)
+    yield make(a, 40, 999), make(b, 999)
+    x, y = special(a), special(b)
+    yield x[:, None], y[None, :]
+
+
+# -- what to call --------------------------------------------------------------------------------------
+# name -> function that yields (arguments, keyword arguments); PLAIN ones follow from the schema.
+
+CASES = {}
+
+
+def case(*names):
+    def add(function):
+        for name in names:
+            CASES[name] = function
+        return function
+    return add
+
+
+def scalars(dtype):
+    yield from (2, -3, 1.5, 0)  # torch.ops takes a bool for an int, torch does not
+
+
+def plain(schema):
+    """Cases of a pointwise operator, from its schema."""
+    tensors = [a for a in schema.arguments if str(a.type) == "Tensor" and a.name != "out"]
+    numbers = [a for a in schema.arguments if str(a.type) == "number" and not a.has_default_value()]
+    out = any(a.name == "out" for a in schema.arguments)
+    alpha = any(a.name == "alpha" and str(a.type) == "number" for a in schema.arguments) and len(tensors) > 1
+
+    def given(args, options=None):
+        kwargs = dict(options or {})
+        if out:
+            shape = torch.broadcast_shapes(*[a.shape for a in args if torch.is_tensor(a)])
+            for dtype in (f32, f64, i64, b8):
+                yield args, {**kwargs, "out": torch.zeros(shape, dtype=dtype)}
+        else:
+            yield args, kwargs
+
+    if len(tensors) == 1 and not numbers:
+        for dtype in MORE:
+            for x in layouts(dtype):
+                yield from given((x,))
+    elif len(tensors) == 1:
+        for dtype, x in ((d, x) for d in MAIN for x in (make(d, 3, 4), make(d), special(d), make(d, 4, 3).t())):
+            for s in itertools.product(scalars(dtype), repeat=len(numbers)):
+                yield from given((x, *s) if schema.arguments[0].name == tensors[0].name else (*s, x))
+    elif len(tensors) == 2:
+        for a, b in itertools.product(MAIN, MAIN):
+            for x, y in pairs(a, b):
+                try:
+                    torch.broadcast_shapes(x.shape, y.shape)
+                except RuntimeError:
+                    if out:
+                        continue
+                yield from given((x, y) + tuple(0.3 for _ in numbers))
+        for dtype in (torch.float16, torch.bfloat16, torch.int32, torch.int8, torch.int16):
+            for x, y in pairs(dtype, dtype):
+                # floors of quotients: 16 bits round some to a whole number
+                if not out and not (dtype.is_floating_point and re.search("floor_divide|remainder", schema.name)):
+                    yield from given((x, y) + tuple(0.3 for _ in numbers))
+        for options in ({"alpha": 2}, {"alpha": 0.5}) if alpha else ():
+            for dtype in MAIN:
+                yield from given((make(dtype, 3, 4), make(dtype, 4)), options)
+    else:
+        for dtype in MAIN:
+            yield from given((make(dtype, 3, 4), make(dtype, 4), make(dtype, 3, 1)), {"value": 2})
+
+
+@case("empty.memory_format", "zeros", "ones")
+def sized():
+    for dtype in [None] + MORE:
+        for size in ([2, 3], [], [0, 4], [2, 3, 4, 5]):
+            yield (size,), {"dtype": dtype} if dtype else {}
+    yield ([2, -3],), {}
+    yield ([2, 3],), {"device": torch.device("cpu")}
+
+
+@case("full", "new_full")
+def filled_sized():
+    for value in (2, 2.5, -1):
+        for dtype in [None] + MAIN:
+            yield ([2, 3], value), {"dtype": dtype} if dtype else {}
+
+
+@case("new_empty", "new_zeros", "new_ones")
+def new_sized():
+    for dtype in MAIN:
+        for size in ([2, 3], [], [0]):
+            yield (make(dtype, 2), size), {}
+    yield (make(f32, 2), [3]), {"dtype": i64}
+
+
+CASES["new_full"] = lambda: (((make(d, 2), [2, 3], v), {}) for d in MAIN for v in (2, 1.5, 300, -1))
+
+
+@case("empty_strided", "new_empty_strided")
+def strided():
+    yield ([2, 3], [1, 2]), {}
+    yield ([2, 3], [0, 1]), {"dtype": i64}
+    yield ([2, 3], [1]), {}
+
+
+CASES["new_empty_strided"] = lambda: (((make(i64, 2), *a), k) for a, k in strided())
+
+
+@case("empty_like", "zeros_like", "ones_like")
+def likes():
+    for dtype in MAIN:
+        for x in layouts(dtype):
+            yield (x,), {}
+    yield (make(f32, 2, 3),), {"dtype": i64}
+    for x in layouts(f32):
+        yield (x,), {"memory_format": torch.contiguous_format}
+        yield (x,), {"memory_format": torch.channels_last}
+
+
+CASES["full_like"] = lambda: (((x, v), {}) for d in MAIN for x in layouts(d) for v in (3, 2.5, -1, 300, inf))
+CASES["scalar_tensor"] = lambda: (((v,), {"dtype": d} if d else {}) for v in (2, 2.5) for d in [None] + MAIN)
+CASES["arange"] = lambda: (((e,), {"dtype": d} if d else {}) for e in (0, 5, 4.5, 100000) for d in (None, f32, f64, i64, i32))
+CASES["arange.start"] = lambda: (((s, e), {}) for s, e in ((0, 5), (2, 7), (0.5, 3), (5, 2), (2**60, 2**60 + 3), (nan, 2)))
+CASES["arange.start_step"] = lambda: (
+    ((s, e, t), {"dtype": d} if d else {}) for d in (None, f32, f64, i64, torch.float16) for s, e, t in
+    ((0, 10, 3), (0, 1, 0.25), (10, 0, -3), (0, 5, 0), (1, 2, -1), (0.0, 1.0, 0.1), (-3, 3, 2)))
+CASES["arange.start_out"] = lambda: (((0, 10, 3), {"out": torch.zeros(4, dtype=d)}) for d in (f32, i64, f64))
+CASES["fill_.Scalar"] = CASES["full_like"]
+CASES["fill_.Tensor"] = lambda: (((x, make(f32, *s)), {}) for d in MAIN for x in layouts(d) for s in ((), (1,)))
+CASES["zero_"] = lambda: (((x,), {}) for d in MORE for x in layouts(d))
+
+
+@case("copy_")
+def copies():
+    for a, b in itertools.product(MORE, MORE):
+        for x, y in ((make(a, 3, 4), make(b, 3, 4)), (make(a, 4, 3).t(), make(b, 4)), (make(a, 2, 2), make(b))):
+            yield (x, y), {}
+    yield (make(f32, 2), make(f32, 3)), {}
+
+
+@case("clone")
+def clones():
+    for dtype in MORE:
+        for x in layouts(dtype):
+            yield (x,), {}
+    for x in layouts(f32):
+        for f in FORMATS:
+            yield (x,), {"memory_format": f}
+
+
+CASES["contiguous"] = lambda: (((x,), {"memory_format": f}) for x in layouts(f32) for f in FORMATS)
+CASES["_to_copy"] = lambda: itertools.chain(
+    (((x,), {"dtype": d}) for e in MAIN for x in layouts(e) for d in MAIN),
+    (((x,), {"memory_format": f}) for x in layouts(f32) for f in FORMATS))
+CASES["to.dtype"] = lambda: (((x, d, False, c), {}) for x in layouts(f32) for d in MAIN for c in (False, True))
+CASES["to.device"] = lambda: (((x, torch.device("cpu"), d), {}) for x in layouts(f32) for d in MAIN)
+CASES["to.dtype_layout"] = lambda: (((x,), {"dtype": d}) for x in layouts(f32) for d in MAIN)
+CASES["to.other"] = CASES["type_as"] = lambda: (((x, make(d, 2)), {}) for x in layouts(f32) for d in MAIN)
+CASES["detach"] = CASES["alias"] = CASES["positive"] = lambda: (((x,), {}) for d in MAIN if d is not b8 for x in layouts(d))
+CASES["_local_scalar_dense"] = CASES["item"] = lambda: (((make(d, *s),), {}) for d in MORE for s in ((), (1,), (1, 1), (2,)))
+
+
+# -- views --
+
+def viewed():
+    return [make(f32, 2, 3, 4), make(f32, 4, 3, 2).permute(2, 1, 0), make(i64, 6), make(u8), make(f32, 0, 3),
+            make(f32, 3, 1, 2), make(f32, 8, 9)[1::2, ::3], make(f64, 1).expand(4), special(i64)]
+
+
+def with_args(*lists):
+    return lambda: (((x, *a), {}) for x in viewed() for a in lists)
+
+
+CASES["as_strided"] = with_args(([2], [1]), ([2, 2], [1, 1]), ([2], [1], 1), ([100], [1]), ([2], [-1]), ([2, 2], [1]), ([], []))
+CASES["view"] = CASES["reshape"] = CASES["_unsafe_view"] = with_args(
+    ([-1],), ([6],), ([2, 3],), ([4, 6],), ([2, -1],), ([-1, -1],), ([1],), ([],), ([5],), ([-2],), ([3, -1, 2],), ([0, -1],))
+CASES["_reshape_alias"] = lambda: (((make(f32, 6), *a), {}) for a in (([2, 3], [3, 1]), ([2, 1], [1, 1]), ([], []), ([2], [1, 1])))
+CASES["reshape_as"] = CASES["view_as"] = lambda: (((make(f32, 2, 3), make(f32, *s)), {}) for s in ((6,), (3, 2), (4,)))
+CASES["permute"] = with_args(([0],), ([],), ([2, 0, 1],), ([1, 0],), ([-1, 0, 1],), ([0, 0, 1],), ([3, 0, 1],))
+CASES["transpose.int"] = with_args((0, 1), (0, -1), (-2, 0), (3, 0), (0, 0))
+CASES["t"] = CASES["squeeze"] = with_args(())
+CASES["squeeze.dim"] = CASES["unsqueeze"] = with_args((0,), (1,), (-1,), (-2,), (3,), (4,), (-5,))
+CASES["expand"] = with_args(([2, 3, 4],), ([3, 5, 2],), ([-1, 6],), ([4],), ([2, 0, 3],), ([-1, -1],), ([5, -1],), ([7, 4],))
+CASES["broadcast_to"] = with_args(([2, 3, 4],), ([4],), ([7, 4],))
+CASES["expand_as"] = lambda: (((make(f32, 3, 1), make(f32, *s)), {}) for s in ((3, 4), (2, 3, 4), (4, 4)))
+CASES["flatten.using_ints"] = with_args((), (0, 0), (0, 1), (1, 2), (-2, -1), (1, 0), (0, 5))
+CASES["unflatten.int"] = with_args((0, [2, 1]), (0, [3, 2]), (-1, [2, -1]), (0, []), (7, [2]))
+CASES["slice.Tensor"] = with_args((), (0, 1), (0, 1, 2), (1, None, 2), (-1, -2, None), (0, 5, 1), (0, 0, 100, 2), (0, 0, 3, 0),
+                                  (9, 0), (0, -100, 100, 2**40))
+CASES["select.int"] = with_args((0, 0), (0, -1), (1, 2), (-1, 1), (0, 9), (5, 0))
+CASES["narrow"] = with_args((0, 0, 1), (1, 1, 2), (-1, 0, 0), (0, 5, 3), (0, -1, 1), (0, 0, -1), (0, 1, 9))
+CASES["movedim.int"] = with_args((0, 1), (0, -1), (2, 0), (3, 0))
+CASES["movedim.intlist"] = with_args(([0, 1], [1, 2]), ([0], [-1]), ([0, 1], [0]), ([0, 0], [1, 2]), ([2, 0], [0, 1]), ([], []))
+CASES["split.Tensor"] = with_args((1,), (2, 0), (2, -1), (4, 1), (0,), (-1,), (100, 0))
+CASES["split_with_sizes"] = with_args(([1, 1],), ([2, 1], 1), ([1, 2], -2), ([-1, 3],), ([6],), ([2, 4],))
+CASES["chunk"] = with_args((1,), (2, 0), (3, -1), (100, 0), (0,), (2, 1))
+CASES["unbind.int"] = with_args((), (1,), (-1,), (4,))
+CASES["diagonal"] = with_args((), (1,), (-1, 0, 2), (0, -1, 0), (0, 1, 1), (9, 0, 1), (-9, 0, 1), (0, 0, 7))
+CASES["unfold"] = with_args((0, 1, 1), (0, 2, 1), (1, 2, 2), (-1, 2, 1), (0, 9, 1), (0, 1, 0), (0, 0, 1))
+
+
+# -- joining and indexing --
+
+@case("cat")
+def joined(last=torch.channels_last):
+    for dtype in MORE:
+        for dim in (0, 1, -1, 2, 5):
+            yield ([make(dtype, 2, 3), make(dtype, 2, 3), make(dtype, 3, 2).t()], dim), {}
+    for dim in (0, 1):
+        yield ([make(f32, 2, 3), make(i64, 2, 3), make(f64, 2, 3)], dim), {}
+        yield ([make(u8, 2, 3), make(b8, 2, 3)], dim), {}
+        yield ([make(f32, 2, 3), make(f32, 4, 3)], dim), {}
+        yield ([make(f32, 2, 3), make(f32, 2, 3, 1)], dim), {}
+        yield ([make(f32, 0), make(f32, 2, 3)], dim), {}
+        yield ([make(f32, 0), make(f32, 0)], dim), {}
+        yield ([make(f32, 2, 3, 4, 5).contiguous(memory_format=last)] * 2, dim), {}
+        yield ([make(f32, 2, 3, 4, 5).contiguous(memory_format=last), make(f32, 2, 3, 4, 5)], dim), {}
+    yield ([make(f32), make(f32)],), {}
+    yield ([],), {}
+
+
+CASES["stack"] = lambda: joined(torch.contiguous_format)
+CASES["repeat"] = lambda: (((x, r), {}) for d in MAIN for x in layouts(d) if 0 < x.numel() < 1000 for r in
+                           ([2], [1, 2], [2, 1, 3], [0, 2], [-1, 2, 1], [2, 2, 1, 3], []))
+CASES["index_select"] = lambda: (((x, d, torch.tensor(i, dtype=t)), {}) for x in viewed() for d in (0, 1, -1, 4) for i, t in
+                                 (([0], i64), ([0, 0, 1], i64), ([1, 0], i32), ([], i64), ([9], i64), ([-1], i64),
+                                  (0, i64), ([[0]], i64), ([0], f32))
+                                 if x.ndim or i == [0])
+CASES["gather"] = lambda: (((x, d, torch.tensor(i, dtype=t)), {}) for x in viewed() for d in (0, 1, -1) for i, t in
+                           (([0], i64), ([[0, 1], [1, 0]], i64), ([[[0, 1]]], i64), ([9], i64), ([], i64), (0, i64), ([0], i32), ([[9, 0]], i64)))
+CASES["embedding"] = lambda: (((make(d, 5, 3), torch.tensor(i, dtype=t)), {}) for d in MAIN for i, t in
+                              (([0, 4, 1], i64), ([[1, 2], [3, 0]], i64), (2, i64), ([5], i64), ([], i64), ([1], i32), ([1], f32)))
+
+
+@case("where.self")
+def chosen():
+    for a, b in itertools.product(MAIN, MAIN):
+        for x, y in pairs(a, b):
+            yield (make(b8, *x.shape), x, y), {}
+    yield (make(f32, 3), make(f32, 3), make(f32, 3)), {}
+    yield (make(b8, 3), make(f32, 4), make(f32, 3)), {}
+
+
+CASES["where.ScalarOther"] = lambda: (((make(b8, 3), make(d, 2, 3), s), {}) for d in MAIN for s in (2, 1.5))
+CASES["where.ScalarSelf"] = lambda: (((make(b8, 3), s, make(d, 2, 3)), {}) for d in MAIN for s in (2, 1.5))
+CASES["where.Scalar"] = lambda: (((make(b8, 3), s, t), {}) for s in (2, 1.5) for t in (2, 1.5))
+CASES["masked_fill.Scalar"] = CASES["masked_fill_.Scalar"] = lambda: (
+    ((x, m, v), {}) for d in MAIN for x in (make(d, 3, 4), make(d, 4, 3).t(), make(d, 4)) for m in
+    (make(b8, 3, 4), make(b8, 4), make(f32, 4)) for v in (2, 0))
+
+
+# -- pointwise ones with arguments of their own --
+
+CASES["gelu"] = lambda: (((x,), {"approximate": a}) for d in MORE for x in layouts(d) for a in ("none", "tanh", "no"))
+CASES["div.Tensor_mode"] = CASES["div_.Tensor_mode"] = lambda: (
+    ((x, y), {"rounding_mode": m}) for a in MAIN for b in MAIN for x, y in pairs(a, b) for m in (None, "trunc", "floor", "up"))
+CASES["clamp"] = CASES["clamp_"] = lambda: (((x, lo, hi), {}) for d in MAIN for x in layouts(d) for lo, hi in
+                                            ((None, None), (1, None), (None, 2), (-1, 2), (0.5, 1.5), (3, 1), (nan, 1.0)))
+CASES["clamp.Tensor"] = lambda: (((x, make(d, 4), None), {}) for d in MAIN for x in (make(d, 3, 4),))
+CASES["dropout"] = lambda: (((x, p, False), {}) for x in layouts(f32) for p in (0.0, 0.5, 1.0, 1.5))
+CASES["hardtanh"] = CASES["leaky_relu"] = CASES["leaky_relu_"] = CASES["elu"] = CASES["softplus"] = \
+    lambda: (((x, *a), {}) for d in MAIN for x in layouts(d) for a in ((), (2,), (0.25,)))
+CASES["hardtanh"] = lambda: (((x, *a), {}) for d in MAIN for x in layouts(d) for a in ((), (-2, 2), (0.5, 1.5), (2, 1)))
+CASES["lerp.Scalar"] = lambda: (((x, y, w), {}) for d in MAIN for x, y in pairs(d, d) for w in (0.25, 0.75, 2))
+CASES["addcmul"] = CASES["addcdiv"] = lambda: (((make(d, 3, 4), make(d, 4), make(d, 3, 1)), {"value": v})
+                                               for d in MAIN for v in (1, 2, 0.5))
+
+
+# -- products, layers, reductions --
+
+def matrices(*shapes):
+    return lambda: ((tuple(make(d, *s) for s in group), {}) for d in (f32, f64, i64) for group in shapes)
+
+
+CASES["mm"] = matrices(((3, 4), (4, 5)), ((3, 4), (5, 4)), ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((3,), (3, 2)), ((33, 65), (65, 17)))
+CASES["bmm"] = matrices(((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (3, 4, 5)), ((0, 3, 4), (0, 4, 5)), ((3, 4), (4, 5)))
+CASES["mv"] = matrices(((3, 4), (4,)), ((3, 4), (3,)), ((0, 4), (4,)))
+CASES["dot"] = matrices(((4,), (4,)), ((4,), (3,)), ((0,), (0,)), ((2, 2), (2, 2)))
+CASES["matmul"] = matrices(*(itertools.product(
+    ((4,), (3, 4), (2, 3, 4), (5, 1, 3, 4), ()), ((4,), (4, 6), (2, 4, 6), (1, 2, 4, 6), (3, 3), ()))))
+CASES["linear"] = matrices(((3, 4), (5, 4)), ((3, 4), (5, 4), (5,)), ((2, 3, 4), (5, 4), (5,)), ((4,), (5, 4), (5,)), ((4,), (4,)),
+                           ((3, 4), (5, 3), (5,)), ((0, 4), (5, 4), (5,)))
+CASES["addmm"] = lambda: (((make(d, *s), make(d, 3, 4), make(d, 4, 5)), k) for d in (f32, f64, i64) for s in ((3, 5), (5,), (3, 1), (), (2, 5))
+                          for k in ({}, {"beta": 2, "alpha": 3}, {"beta": 0}))
+CASES["baddbmm"] = lambda: (((make(d, *s), make(d, 2, 3, 4), make(d, 2, 4, 5)), k) for d in (f32, f64) for s in ((2, 3, 5), (5,), ())
+                            for k in ({}, {"beta": 2, "alpha": 3}))  # beta=0: PyTorch adds what lay in memory
+
+
+def images(dtype=f32):
+    x = make(dtype, 2, 4, 9, 8)
+    return [x, x.contiguous(memory_format=torch.channels_last), x[:, :, ::2], x[:0], x[0]]
+
+
+CASES["conv2d"] = lambda: (((x, make(x.dtype, 6, 4 // g, 3, 3), b, s, p, d, g), {}) for t in (f32, f64) for x in images(t) for b in (None, make(t, 6))
+                           for s, p, d, g in (([1], [0], [1], 1), ([2, 1], [1, 1], [1, 1], 2), ([1, 1], [2, 1], [2, 1], 1)))
+CASES["conv1d"] = lambda: (((make(f32, *s), make(f32, 6, 4, 3), b, [t], [1]), {}) for s in ((2, 4, 9), (4, 9), (2, 3, 9)) for b in (None, make(f32, 6)) for t in (1, 2))
+CASES["convolution"] = lambda: (((x, make(f32, 6, 4, 3, 3), make(f32, 6), [1, 1], [1, 1], [1, 1], False, [0, 0], 1), {}) for x in images()[:3])
+CASES["max_pool2d"] = CASES["max_pool2d_with_indices"] = lambda: (((x, *a), {}) for t in (f32, f64) for x in images(t) for a in
+                                                                  (([2],), ([3, 2], [2, 1]), ([3, 3], [2, 2], [1, 1]), ([2], [2], [0], [2]), ([2, 2], [], [0], [1], True)))
+CASES["avg_pool2d"] = lambda: (((x, *a), {}) for t in (f32, f64) for x in images(t) for a in
+                               (([2],), ([3, 2], [2, 1]), ([3, 3], [2, 2], [1, 1]), ([3, 3], [2, 2], [1, 1], True, False)))
+
+
+def normed(*tail):
+    for x in images()[:3] + [make(f32, 5, 4), make(f64, 2, 4, 9, 8)]:
+        t = x.dtype
+        w, b, m, v = make(t, 4), make(t, 4), make(t, 4), make(t, 4, low=1)
+        yield (x, w, b, m, v, False, 0.1, 1e-5, *tail), {}
+        yield (x, None, None, m, v, False, 0.1, 1e-5, *tail), {}
+        yield (x, w, b, m, v, True, 0.1, 1e-5, *tail), {}
+        yield (x, w, b, None, None, True, 0.1, 1e-5, *tail), {}
+
+
+CASES["native_batch_norm"] = normed
+CASES["batch_norm"] = CASES["_batch_norm_impl_index"] = lambda: normed(False)
+CASES["layer_norm"] = lambda: (((x, [x.shape[-1]], w, b), {}) for x in (make(f32, 3, 5), make(f64, 2, 3, 5)) for w, b in
+                               ((None, None), (make(x.dtype, 5), make(x.dtype, 5))))
+CASES["native_layer_norm"] = lambda: (((*a, 1e-5), k) for a, k in CASES["layer_norm"]())
+CASES["softmax.int"] = CASES["log_softmax.int"] = lambda: (((x, d, t), {}) for t in (None, f64) for e in (f32, f64, i64) for x in layouts(e)
+                                                           if x.numel() for d in (0, -1, 1) for _ in (0,))
+CASES["_softmax"] = CASES["_log_softmax"] = lambda: (((x, d, False), {}) for e in (f32, f64) for x in layouts(e) if x.numel() for d in (0, -1, 1))
+CASES["sum"] = CASES["prod"] = CASES["mean"] = lambda: (((x,), {"dtype": t} if t else {}) for d in MAIN for x in layouts(d)
+                                                        if x.numel() < 1000 and x.numel() != 9 for t in (None, f64))
+CASES["max"] = CASES["min"] = CASES["any"] = CASES["all"] = lambda: (((x,), {}) for d in MAIN for x in layouts(d))
+CASES["sum.dim_IntList"] = CASES["mean.dim"] = lambda: (((x, a, k), {}) for d in (f32, f64, i64) for x in layouts(d) if x.numel() < 1000
+                                                        for a in ([0], [-1], [0, 1], [], None, [0, 0], [7]) for k in (False, True))
+CASES["amax"] = CASES["amin"] = lambda: (((x, a, k), {}) for d in MAIN for x in layouts(d) for a in ([0], [-1], [0, 1], []) for k in (False, True))
+CASES["prod.dim_int"] = CASES["any.dim"] = CASES["all.dim"] = CASES["max.dim"] = CASES["min.dim"] = lambda: (
+    ((x, a, k), {}) for d in MAIN for x in layouts(d) if x.numel() < 1000 for a in (0, -1, 7) for k in (False, True))
+CASES["argmax"] = CASES["argmin"] = lambda: (((x, a, k), {}) for d in MAIN if d is not b8 for x in layouts(d) for a in (None, 0, -1, 7) for k in (False, True))
+
+# Their values are whatever lay in memory.
+UNDEFINED = re.compile(r"empty|new_empty")
+# Sums in another order, and 16-bit results of 32-bit sums, differ more than single operations do.
+LOOSE = re.compile(r"(sum|mean|prod|matmul|linear|mm|conv|norm|dot|mv|softmax|pool)")
+
+
+# -- calling both ----------------------------------------------------------------------------------
+
+def copy(v):
+    """The same geometry over a copy of the whole storage."""
+    if torch.is_tensor(v):
+        return torch.as_strided(storage(v).clone(), v.shape, v.stride(), v.storage_offset())
+    return [copy(x) for x in v] if isinstance(v, list) else v
+
+
+def storage(t):
+    return torch.tensor([], dtype=t.dtype).set_(t.storage())
+
+
+def raw(t):
+    return t.view(torch.uint8).numpy().tobytes() if t.numel() else b""
+
+
+class Both:
+    def __init__(self, client):
+        self.client = client
+        self.handles = []
+
+    def encode(self, v):
+        if torch.is_tensor(v):
+            made = self.client.call("tensor.create", dtype=DTYPES[v.dtype], shape=list(v.shape), strides=list(v.stride()),
+                                    storage_offset=v.storage_offset(), attachment=raw(storage(v)))
+            self.handles.append(made["tensor"])
+            return {"tensor": made["tensor"]}
+        if isinstance(v, (list, tuple)):
+            return [self.encode(x) for x in v]
+        if isinstance(v, int) and not isinstance(v, bool) and abs(v) >= 2**53:
+            return {"int": str(v)}
+        if isinstance(v, float):
+            return {"float": v if v == v and abs(v) != inf else str(v)}
+        return DTYPES.get(v) or FORMATS.get(v) or (str(v) if isinstance(v, torch.device) else v)
+
+    def read(self, handle):
+        answer = self.client.call("tensor.read", tensor=handle, **{"as": "attachment"})
+        dtype, data = BY_NAME[answer["dtype"]], answer["attachment"]
+        flat = torch.frombuffer(bytearray(data), dtype=dtype) if data else torch.empty(0, dtype=dtype)
+        return flat.reshape(answer["shape"]), answer
+
+    def call(self, name, args, kwargs):
+        """(outputs as the daemon tells them, then every tensor argument after the call)"""
+        sent = [self.encode(a) for a in args], {k: self.encode(v) for k, v in kwargs.items()}
+        given = list(self.handles)
+        outputs = self.client.call("op.call", op="aten::" + name, args=sent[0], kwargs=sent[1])["outputs"]
+        flat = [x for o in outputs for x in (o if isinstance(o, list) else [o])]
+        self.handles += [o["tensor"] for o in flat if isinstance(o, dict) and "tensor" in o]
+        return flat, given
+
+    def done(self):
+        if self.handles:
+            self.client.release(*set(self.handles))
+        self.handles = []
+
+
+# What PyTorch 1.13.1 has no kernel for and later versions have: here it may work.
+WIDER = re.compile(r"not implemented for '(Half|BFloat16)'")
+ERRORS = {RuntimeError: "RuntimeError", IndexError: "IndexError", TypeError: "TypeError", ValueError: "ValueError",
+          NotImplementedError: "NotImplementedError"}
+
+
+def flat_tensors(v):
+    return [t for x in v for t in (flat_tensors(x) if isinstance(x, (list, tuple)) else [x]) if torch.is_tensor(t)]
+
+
+def compare(name, got, want, answer, what, halves=False):
+    if answer["dtype"] != DTYPES[want.dtype]:
+        return f"{what}: dtype {answer['dtype']}, want {DTYPES[want.dtype]}"
+    if answer["shape"] != list(want.shape):
+        return f"{what}: shape {answer['shape']}, want {list(want.shape)}"
+    if want.numel() > 1 and answer["strides"] != list(want.stride()):
+        return f"{what}: strides {answer['strides']}, want {list(want.stride())}"
+    if UNDEFINED.match(name):
+        return None
+    tolerance = {}
+    if want.dtype in (torch.float16, torch.bfloat16):  # computed in float32 here and rounded once
+        tolerance = {"rtol": 2e-2, "atol": 2e-2}
+    if "out" in name:  # computed in the type of the inputs
+        coarse = answer["dtype"] in ("float16", "bfloat16") or halves
+        tolerance = {"rtol": 2e-2, "atol": 2e-2} if coarse else {"rtol": 1e-5, "atol": 1e-5}
+    if LOOSE.search(name) and want.is_floating_point():
+        tolerance = {"rtol": 1e-4 if want.dtype is f32 else 1e-10 if want.dtype is f64 else 2e-2,
+                     "atol": 1e-4 if want.dtype is f32 else 1e-10 if want.dtype is f64 else 2e-2}
+    try:
+        torch.testing.assert_close(got, want.contiguous(), equal_nan=True, **tolerance)
+    except AssertionError as e:
+        return f"{what}: {' '.join(str(e).split())[:300]}"
+    return None
+
+
+def one(both, name, function, args, kwargs):
+    """None when both agree, else why not."""
+    mine = [copy(a) for a in args], {k: copy(v) for k, v in kwargs.items()}
+    try:
+        want = function(*mine[0], **mine[1])
+    except tuple(ERRORS) as e:
+        if WIDER.search(str(e)):
+            return None
+        try:
+            both.call(name, args, kwargs)
+        except dispatchd.Error as error:
+            same = error.type == ERRORS[type(e)] or error.type == "IndexError" and "INDICES element" in str(e)
+            return None if same else f"{error}, want {ERRORS[type(e)]}: {str(e)[:200]}"
+        return f"no error, want {type(e).__name__}: {str(e)[:200]}"
+    try:
+        flat, given = both.call(name, args, kwargs)
+    except dispatchd.Error as error:
+        return f"{error}, want a result"
+    halves = any(t.dtype in (torch.float16, torch.bfloat16) for t in flat_tensors([*args, *kwargs.values()]))
+    wants = list(want) if isinstance(want, (tuple, list)) else [want]
+    if len(wants) != len(flat):
+        return f"{len(flat)} outputs, want {len(wants)}"
+    for i, (w, got) in enumerate(zip(wants, flat)):
+        if not torch.is_tensor(w):
+            number = float(got["float"]) if isinstance(got, dict) and "float" in got else \
+                int(got["int"]) if isinstance(got, dict) else got
+            if number != w and not (number != number and w != w):
+                return f"output {i}: {number!r}, want {w!r}"
+            continue
+        why = compare(name, *both.read(got["tensor"])[:1], w, both.client.call("tensor.describe", tensor=got["tensor"]), f"output {i}", halves)
+        if why:
+            return why
+    for handle, before in zip(given, flat_tensors([*mine[0], *mine[1].values()])):
+        got, answer = both.read(handle)
+        why = compare(name, got, before, {**answer, "strides": list(before.stride())}, "argument", halves)
+        if why:
+            return "after the call, " + why
+    return None
+
+
+def show(v):
+    if torch.is_tensor(v):
+        text = f"{DTYPES[v.dtype]}{list(v.shape)}" + ("" if v.is_contiguous() else f"/{list(v.stride())}")
+        return text + (f"={v.tolist()}" if v.numel() < 6 else "")
+    return "[" + ", ".join(map(show, v)) + "]" if isinstance(v, list) else repr(v)
+
+
+def operator(name):
+    base, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, base), overload or "default")
+
+
+def check(client, name, limit=3):
+    """Every case of one operator; the faults, at most `limit` of them, and how many calls were made."""
+    function, faults, calls = operator(name), [], 0
+    both = Both(client)
+    cases = CASES[name]() if name in CASES else plain(function._schema)
+    for args, kwargs in cases:
+        calls += 1
+        why = one(both, name, function, args, kwargs)
+        both.done()
+        if why:
+            faults.append(f"({', '.join([show(a) for a in args] + [f'{k}={show(v)}' for k, v in kwargs.items()])}): {why}")
+            if len(faults) == limit:
+                break
+    return faults, calls
+
+
+def main():
+    pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
+    with open(os.path.join(ROOT, "proto", "ops", "native_functions.yaml")) as f:
+        names = [e["func"].split("(")[0] for e in yaml.safe_load(f)]
+    passed = failed = total = 0
+    with TestDaemon() as daemon, daemon.connect() as client, torch.no_grad():
+        for name in filter(pattern.search, names):
+            faults, calls = check(client, name)
+            total += calls
+            passed, failed = (passed, failed + 1) if faults or not calls else (passed + 1, failed)
+            for fault in faults or ([] if calls else ["no case"]):
+                print(f"FAIL {name}{fault}", flush=True)
+    print(f"{total} calls compared")
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""test_cli.py -- dispatchctl: every verb, its tables, its JSON, its exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from harness import BUILD, contains, equal, main
+from daemon import TestDaemon
+
+VERSION = os.path.join(BUILD, "tests", "plugins", "version_1.so")
+
+
+class Fixture(TestDaemon):
+    def ctl(self, *words, status=0, env=None):
+        """Run dispatchctl; returns (standard output, standard error)."""
+        done = subprocess.run([os.path.join(BUILD, "dispatchctl"), *words], capture_output=True,
+                              text=True, timeout=120,
+                              env={**os.environ, "DISPATCHD_SOCKET": self.socket, **(env or {})})
+        equal(done.returncode, status, f"exit code of {words}; {done.stdout}{done.stderr}")
+        return done.stdout, done.stderr
+
+    def lines(self, *words, **kw):
+        return self.ctl(*words, **kw)[0].splitlines()
+
+    def json(self, *words, **kw):
+        return json.loads(self.ctl(*words, "--json", **kw)[0])
+
+
+def test_the_example_of_the_readme(f):
+    out = f.lines("call", "aten::add.Tensor", "[[1,2],[3,4]]", "10", "--trace")
+    equal(out[0], "float32 [2, 2]  strides [2, 1]  cpu  keys AutogradCPU, ADInplaceOrView, CPU")
+    equal(out[1:3], ["[[11, 12],", " [13, 14]]"])
+    equal(out[4].split(), ["operator", "key", "plugin", "generation", "provenance", "µs"])
+    contains(out[5], "aten::add.Tensor")
+
+
+def test_call_as_json(f):
+    answer = f.json("call", "aten::add.Tensor", "[[1,2],[3,4]]", "10")
+    equal(answer["outputs"][0]["data"], [[11, 12], [13, 14]])
+
+
+def test_arrays_become_tensors_where_those_are_taken(f):
+    def data(*words):
+        return f.json("call", *words)["outputs"][0]["data"]
+    equal(data("aten::add", "[1,2]", "[10,20]"), [11, 22])
+    equal(data("aten::sum.dim_IntList", "[[1,2],[3,4]]", "[0]"), [4, 6])
+    equal(data("aten::permute", "[[1,2],[3,4]]", "[1,0]"), [[1, 3], [2, 4]])
+    equal(data("aten::add.Tensor", "self=[1,2]", "other=[1,1]", "alpha=3"), [4, 5])
+    equal(data("aten::neg", '{"dtype":"int64","data":[1,2]}'), [-1, -2])
+    equal(data("aten::neg", "[[1,\n2],\n[3,4]]"), [[-1, -2], [-3, -4]])
+    equal(data("aten::_to_copy", "[1.5]", "dtype=float64"), [1.5])
+
+
+def test_numbers_are_printed_exactly(f):
+    equal(f.lines("call", "aten::neg", '{"dtype":"float64","data":[0.30000000000000004]}')[1],
+          "[-0.30000000000000004]")
+    contains(f.ctl("call", "aten::neg", '{"dtype":"float64","data":[0.30000000000000004]}',
+                   "--json")[0], "-0.30000000000000004")
+
+
+def test_shapes_of_all_ranks_print(f):
+    equal(f.lines("call", "aten::neg", '{"data":-7,"shape":[]}')[1:], ["7"])
+    equal(f.lines("call", "aten::neg", '{"data":[],"shape":[0]}')[1:], ["[]"])
+    equal(f.lines("call", "aten::neg", "[[[1],[2]]]")[1:], ["[[[-1],", "  [-2]]]"])
+    equal(f.lines("call", "aten::neg", '{"dtype":"bool","data":[true,false]}', status=1), [])
+    equal(f.lines("call", "aten::relu", '{"dtype":"float64","data":["nan","inf",-1]}')[1],
+          "[nan, inf,   0]")
+    big = f.lines("call", "aten::ones", "[40,40]")
+    equal(len(big), 8)
+    contains(big[1], "1, 1, 1, ..., 1, 1, 1")
+
+
+def test_explain(f):
+    out = f.lines("explain", "aten::add.Tensor", "[1]", "[2]")
+    equal(out[0].split(), ["operator", "aten::add.Tensor"])
+    contains(out[1], "CPU")
+    contains("\n".join(out), "cpu")
+    equal(f.json("explain", "aten::add.Tensor", "[1]", "[2]")["path"][0]["plugin"], "cpu")
+
+
+def test_registry_verbs(f):
+    equal(f.lines("ops", "aten::add.Tensor"), ["aten::add.Tensor"])
+    equal("tutorial::scale" in f.lines("ops", "--namespace", "tutorial"), True)
+    equal("aten::mm" in f.lines("ops", "--plugin=cpu"), True)
+    equal(f.lines("op", "tutorial::scale")[0], "tutorial::scale(Tensor self, float factor) -> Tensor")
+    table = f.lines("table", "aten::mm", "tutorial::scale", "--keys", "CPU,Meta")
+    contains(table[0], "CPU")
+    contains(table[1], "aten::mm")
+    what_if = f.json("table", "tutorial::scale", "--keys", "Meta", "--with", "tutorial::scale@Meta")
+    equal(what_if["rows"][0]["cells"], ["kernel"])
+    contains(f.ctl("dump")[0], "tutorial::scale")
+    contains(f.ctl("keys")[0], "AutogradCPU")
+    equal(f.lines("check"), ["ok"])
+
+
+def test_plugin_verbs(f):
+    contains(f.ctl("plugin", "describe", VERSION)[0], "value(Tensor self) -> int")
+    contains(f.ctl("plugin", "load", VERSION)[0], "version 1.0 is loaded")
+    contains(f.ctl("plugin", "list")[0], "version")
+    equal(f.lines("call", "version::value", "[1]"), ["1"])
+    contains(f.ctl("plugin", "reload", "version")[0], "version 1.0 is loaded")
+    contains(f.ctl("plugin", "unload", "version")[0], "unmapped")
+
+
+def test_sessions_and_tensors(f):
+    key, = f.lines("session", "--linger-ms", "60000")
+    env = {"DISPATCHD_SESSION": key}
+    made = f.lines("tensor", "create", "[[1,2],[3,4]]", "--dtype", "int64", env=env)
+    equal(made[0].split()[:3], ["tensor", "1", "int64"])
+    equal(f.lines("tensor", "read", "1", env=env)[1:], ["[[1, 2],", " [3, 4]]"])
+    contains(f.ctl("tensor", "describe", "1", env=env)[0], "int64")
+    equal(f.json("call", "aten::neg", '{"tensor":1}', "--keep", env=env)["outputs"][0]["tensor"], 2)
+    equal(len(f.lines("tensor", "list", env=env)), 3)
+    equal(f.json("tensor", "release", "1", env=env), {"released": 1})
+    equal(f.json("tensor", "release", "--all", env=env), {"released": 1})
+    f.ctl("tensor", "read", "1", "--session", key, status=1)
+
+
+def test_status_and_raw(f):
+    contains(f.ctl("status")[0], "plugins")
+    equal(f.json("raw", "registry.list", '{"match":"tutorial::scale"}'), {"ops": ["tutorial::scale"]})
+    equal(json.loads(f.ctl("raw", "registry.check")[0])["ok"], True)
+
+
+def test_exit_codes(f):
+    out, err = f.ctl("call", "aten::ad.Tensor", "1", "2", status=1)
+    contains(err, "NotFound")
+    contains(err, "aten::add.Tensor")
+    equal(json.loads(f.ctl("call", "aten::ad.Tensor", "1", "--json", status=1)[1])["data"]["type"],
+          "NotFound")
+    for words in [], ["nonsense"], ["call"], ["op"], ["call", "aten::neg", "[1,"], ["ops", "--nope"], \
+            ["tensor", "read", "x"], ["table", "--with", "noat"], ["plugin", "unload"]:
+        f.ctl(*words, status=2)
+    _, err = f.ctl("status", "--socket", f.dir + "/nothing", status=3)
+    contains(err, "/nothing")
+    contains(f.ctl("--help")[0], "Exit codes: 0 ok, 1 the daemon answered an error, 2 usage")
+    contains(f.ctl("call", "--help")[0], "--trace")
+
+
+main(Fixture, TestDaemon.finish)

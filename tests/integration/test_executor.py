@@ -1,0 +1,264 @@
+"""test_executor.py -- which thread runs what: short calls on the loop, long ones beside them, the end."""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
+from daemon import TestDaemon
+
+SLACK = 5 if SANITIZED else 1  # sanitizers make everything slower
+
+
+def start(*options):
+    return TestDaemon("--no-plugins", "--plugin", BUILD + "/tests/plugins/sleeps.so", "--plugin",
+                      BUILD + "/tests/plugins/dozes.so", *options)
+
+
+def setup():
+    return start()
+
+
+def teardown(daemon):
+    with daemon.connect() as d:
+        wait_until(lambda: d.call("server.status")["tensors"] == 0, "no tensor is left")
+    daemon.stop()
+
+
+def tensor(d):
+    return {"tensor": d.call("tensor.create", data=[1.0])["tensor"]}
+
+
+def send_sleep(d, ms, t=None):
+    d.send("op.call", op="sleeps::sleep", args=[t or {"data": [1.0]}, ms])
+
+
+def inline_calls(d):
+    return d.call("server.status")["calls_inline"]
+
+
+def promote(d, t):
+    """Call until calls run on the loop thread; how many it took."""
+    before = inline_calls(d)
+    for n in range(1, 2000):
+        d.op("dozes::doze", t)
+        if n % 20 == 0 and inline_calls(d) > before:
+            return n
+    raise AssertionError("2000 short calls and none ran on the loop thread")
+
+
+def test_short_calls_come_to_run_on_the_loop(daemon):
+    if SANITIZED:
+        return  # nothing is short there
+    with daemon.connect() as d:
+        t = tensor(d)
+        before = inline_calls(d)
+        for _ in range(16):
+            d.op("dozes::doze", t)
+        equal(inline_calls(d), before, "inline calls among the first 16")
+        promote(d, t)
+        before = d.call("server.status")
+        for _ in range(100):
+            d.op("dozes::doze", t)
+        after = d.call("server.status")
+        equal(after["calls_inline"] - before["calls_inline"], 100, "inline calls of 100")
+
+
+def test_long_inline_call_demotes_its_kernel(daemon):
+    if SANITIZED:
+        return
+    with daemon.connect() as d:
+        t = tensor(d)
+        promote(d, t)
+        before = d.call("server.status")
+        d.op("dozes::doze", t, 30)
+        for _ in range(10):
+            d.op("dozes::doze", t)
+        after = d.call("server.status")
+        equal(after["demotions"] - before["demotions"], 1, "demotions")
+        equal(after["calls_inline"] - before["calls_inline"], 1, "inline calls after it")
+        line = [entry for entry in daemon.log().splitlines() if "executor.demote" in entry][-1]
+        for part in ("op='dozes::doze'", "plugin='dozes'", "generation="):
+            contains(line, part)
+
+
+def test_reloaded_kernel_has_to_prove_itself_again(daemon):
+    if SANITIZED:
+        return
+    with daemon.connect() as d:
+        d.call("plugin.reload", plugin="dozes")
+        t = tensor(d)
+        before = inline_calls(d)
+        for _ in range(16):
+            d.op("dozes::doze", t)
+        equal(inline_calls(d), before, "inline calls among the first 16")
+
+
+def test_calls_of_one_connection_run_one_after_another(daemon):
+    with daemon.connect() as d:
+        start_ = time.monotonic()
+        for _ in range(3):
+            send_sleep(d, 200)
+        d.send("server.status")
+        for _ in range(3):
+            d.receive()
+        equal(d.receive()["running"], [], "calls running when the status was made")
+        less(0.6, time.monotonic() - start_, "seconds for three of 200 ms")
+
+
+def test_slow_kernel_stops_nobody(daemon):
+    """A kernel sleeps; quick calls of another client go on as if it were not there."""
+    with daemon.connect() as slow, daemon.connect() as d:
+        t = tensor(d)
+        send_sleep(slow, 3000)
+        wait_until(lambda: d.call("server.status")["running"], "it sleeps")
+        took, end = [], time.monotonic() + 1.5
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            d.op("sleeps::sleep", t, 0)
+            d.call("server.status")
+            took.append(time.monotonic() - begin)
+        took.sort()
+        less(took[len(took) * 99 // 100], 0.1 * SLACK, "p99 seconds of quick calls")
+        equal(len(d.call("server.status")["running"]), 1, "still sleeping")
+        slow.receive()
+
+
+def test_more_sleepers_than_workers():
+    """Blocked calls do not use up the threads: of other sessions, or of other connections of one."""
+    with start("--workers", "2") as daemon:
+        sleepers = [daemon.connect() for _ in range(24)]
+        with daemon.connect() as d:
+            t = tensor(d)
+            begin = time.monotonic()
+            for s in sleepers:
+                send_sleep(s, 1500)
+            d.op("sleeps::sleep", t, 0)
+            less(time.monotonic() - begin, 1.0 * SLACK, "seconds for a quick call")
+            for s in sleepers:
+                s.receive()
+            less(time.monotonic() - begin, 4.0 * SLACK, "seconds for 24 of 1.5 s side by side")
+        for s in sleepers:
+            s.close()
+
+
+def test_one_session_does_not_take_every_thread():
+    with start("--workers", "2") as daemon:
+        with daemon.connect() as d:
+            key = d.call("server.hello")["session_key"]
+            crowd = [daemon.connect() for _ in range(8)]
+            for c in crowd:
+                c.call("server.hello", session_key=key)
+                send_sleep(c, 300)
+            wait_until(lambda: d.call("server.status")["running"], "they sleep")
+            less(len(d.call("server.status")["running"]), 3, "calls of one session at once")
+            with daemon.connect() as other:
+                begin = time.monotonic()
+                other.op("sleeps::sleep", {"data": [1.0]}, 0)
+                less(time.monotonic() - begin, 0.25 * SLACK, "seconds for another session")
+            for c in crowd:
+                c.receive()
+                c.close()
+
+
+def test_disconnect_in_mid_call(daemon):
+    """What runs finishes, what is queued does not begin, and the session's tensors go."""
+    with daemon.connect() as d:
+        before = d.call("server.status")
+        gone = daemon.connect()
+        t = tensor(gone)
+        for _ in range(200):
+            send_sleep(gone, 100, t)
+        wait_until(lambda: d.call("server.status")["running"], "it sleeps")
+        gone.close()
+        wait_until(lambda: d.call("server.status")["tensors"] == before["tensors"],
+                   "the tensors are gone", 10)
+        equal(d.call("server.status")["running"], [], "calls running")
+        equal(d.call("server.status")["sessions"], before["sessions"])
+
+
+def test_cancel_drops_a_queued_call(daemon):
+    with daemon.connect() as d:
+        send_sleep(d, 300)
+        queued = d.send("op.call", op="sleeps::sleep", args=[{"data": [1.0]}, 60000])
+        d.send("server.status")
+        d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": queued}})
+        d.receive()
+        raises(d.receive, "Cancelled")
+        d.receive()
+        d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": queued + 2}})
+        d.call("server.status")  # its id was taken back before it was given
+
+
+def test_many_sessions_at_once(daemon):
+    faults = []
+
+    def work(n):
+        try:
+            with daemon.connect() as d:
+                t = tensor(d)
+                for i in range(60):
+                    for _ in range(4):
+                        send_sleep(d, 0, t)
+                    d.send("tensor.list")
+                    d.send("op.call", op="dozes::doze", args=[t, 1 if i % 20 == n else 0])
+                    for _ in range(6):
+                        d.receive()
+        except Exception as e:
+            faults.append(e)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(faults, [])
+
+
+def test_sigterm_answers_what_was_sent():
+    daemon = start()
+    with daemon.connect() as d, daemon.connect() as idle:
+        for _ in range(5):
+            send_sleep(d, 150)
+        d.send("server.status")
+        wait_until(lambda: idle.call("server.status")["running"], "it sleeps")
+        daemon.process.send_signal(signal.SIGTERM)
+        for _ in range(6):
+            d.receive()
+        equal(daemon.process.wait(60), 0, "exit status")
+        equal(os.path.exists(daemon.socket), False, "the socket is there")
+    contains(daemon.log(), "status=0")
+    equal("Sanitizer" in daemon.log(), False, "sanitizer report in the log")
+    shutil.rmtree(daemon.dir)
+
+
+def test_drain_has_an_end():
+    daemon = start()
+    with daemon.connect() as d, daemon.connect() as other:
+        send_sleep(d, 20000)
+        wait_until(lambda: other.call("server.status")["running"], "it sleeps")
+        begin = time.monotonic()
+        other.call("server.shutdown", drain_ms=200)
+        equal(daemon.process.wait(60), 0, "exit status")
+        less(time.monotonic() - begin, 5 * SLACK, "seconds until it left")
+    shutil.rmtree(daemon.dir)
+
+
+def test_second_signal_leaves_at_once():
+    daemon = start()
+    with daemon.connect() as d, daemon.connect() as other:
+        send_sleep(d, 20000)
+        wait_until(lambda: other.call("server.status")["running"], "it sleeps")
+        daemon.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: not os.path.exists(daemon.socket), "it drains")
+        daemon.process.send_signal(signal.SIGTERM)
+        equal(daemon.process.wait(60), 1, "exit status")
+    shutil.rmtree(daemon.dir)
+
+
+if __name__ == "__main__":
+    main(setup, teardown)

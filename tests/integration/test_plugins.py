@@ -1,0 +1,315 @@
+"""test_plugins.py -- plugins come, go and misbehave; the daemon, its registry and its clients do not."""
+
+import os
+import shutil
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from harness import BUILD, SANITIZED, contains, equal, main, raises, wait_until
+from daemon import TestDaemon
+import dispatchd
+
+X = {"data": [1.0, 2.0, 3.0]}
+
+# Refused by plugin.load: file, error type, parts of the message.
+REFUSED = [
+    ("bad_schema", "PluginError", ["broken(Tensor self -> Tensor"]),
+    ("clash", "AlreadyExists", ["tutorial::scale", "clash.c", "template.c"]),
+    ("failing_on_load", "RuntimeError", ["no device of kind 'toy' is there"]),
+    ("lying_note", "PluginError", ["lying_note", "note"]),
+    ("missing_symbol", "PluginError", ["not_anywhere"]),
+    ("second_owner", "AlreadyExists", ["tutorial", "second_owner.c", "template.c"]),
+    ("static_tls", "PluginError", ["static TLS"]),
+    ("too_new", "AbiMismatch", ["1.99", "1.0"]),
+    ("two_names", "PluginError", ["two_names.c:4", "two_names.c:5"]),
+    ("wrong_abi", "AbiMismatch", ["99", "1.0"]),
+    ("wrong_signature", "TypeError", ["Tf>T", "Ti>T"]),
+]
+
+# Loaded, and then a call fails: file, operator, error type, parts of the message.
+FAILING = [
+    ("returns_error", "returns_error::said", "ValueError", ["the moon is in the wrong phase"]),
+    ("returns_error", "returns_error::halfway", "IndexError", ["index 7 is out of range"]),
+    ("returns_error", "returns_error::silent", "RuntimeError", ["returns_error"]),
+    ("returns_error", "returns_error::stranger", "PluginError", ["12345"]),
+    ("returns_nothing", "returns_nothing::boxed", "PluginError", ["returns_nothing"]),
+    ("returns_nothing", "returns_nothing::unboxed", "PluginError", ["returns_nothing"]),
+    ("returns_nothing", "returns_nothing::half", "PluginError", ["returns_nothing"]),
+    ("returns_wrong_kind", "returns_wrong_kind::an_int", "PluginError", ["Tensor", "int"]),
+    ("returns_wrong_kind", "returns_wrong_kind::a_tensor", "PluginError", ["Tensor", "int"]),
+    ("returns_wrong_kind", "returns_wrong_kind::no_tag", "PluginError", ["Tensor"]),
+    ("wrong_dtype", "wrong_dtype::no_such", "TypeError", ["8"]),
+    ("recursion", "recursion::f", "RuntimeError", ["128"]),
+]
+
+
+class Fixture:
+    def __init__(self):
+        self.daemon = TestDaemon("--plugin-path", os.path.join(BUILD, "tests", "plugins"))
+        self.client = self.daemon.connect()
+
+    def load(self, name):
+        return self.client.call("plugin.load", path=name)
+
+    def unload(self, name, **params):
+        return self.client.call("plugin.unload", plugin=name, **params)
+
+    def state(self):
+        """Everything that a failed load or call must leave as it was."""
+        status = self.client.call("server.status")
+        return {"dump": self.client.call("registry.dump")["text"], "draining": status["draining"],
+                "check": self.client.call("registry.check")["violations"],
+                "tensors": status["tensors"], "storages": status["storages"], "bytes": status["bytes"],
+                "plugins": [p["plugin"] for p in self.client.call("plugin.list")["plugins"]],
+                "copies": len([line for line in self.daemon.maps() if ".so" in line])}
+
+
+def gone(report):
+    equal((report["unmapped"], report.get("kept_because")), (True, None), "unloaded")
+
+
+def test_load_describe_call_unload(f):
+    before = f.state()
+    manifest = f.client.call("plugin.describe", path="version_1.so")
+    equal((manifest["plugin"], manifest["version"], manifest["defs"], manifest["impls"]),
+          ("version", "1.0", 1, 1))
+    contains(manifest["text"], "value(Tensor self) -> int")
+    equal(f.state(), before, "after a describe")
+    report = f.load("version_1.so")
+    equal((report["defs"], report["impls"], report["backends"], report["dangling"]), (1, 1, [], []))
+    described = f.client.call("registry.describe", op="version::value")
+    equal(described["schema"], "version::value(Tensor self) -> int")
+    equal([(k["key"], k["plugin"], k["generation"]) for k in described["kernels"]],
+          [("CPU", "version", report["generation"])])
+    contains(described["kernels"][0]["file"], "version_1.c")
+    equal(f.client.op("version::value", X), 1)
+    gone(f.unload("version"))
+    equal(f.state(), before, "after an unload")
+    raises(lambda: f.client.op("version::value", X), "NotFound", "version::value")
+
+
+def test_refused_plugins_change_nothing(f):
+    for name, type_, parts in REFUSED:
+        before = f.state()
+        raises(lambda: f.load(name + ".so"), type_, *parts)
+        equal(f.state(), before, f"after {name}")
+
+
+def test_files_that_are_no_plugins(f):
+    before, bad = f.state(), os.path.join(f.daemon.dir, "bad.so")
+    whole = open(os.path.join(BUILD, "tests", "plugins", "version_1.so"), "rb").read()
+    for what, content in {"empty": b"", "text": b"hello" * 100, "cut": whole[:2000], "header": whole[:64]}.items():
+        with open(bad, "wb") as out:
+            out.write(content)
+        e = raises(lambda: f.client.call("plugin.load", path=bad), "PluginError")
+        contains(e.message, "bad.so", what)
+    raises(lambda: f.client.call("plugin.load", path="/nowhere/x.so"), "NotFound", "/nowhere/x.so")
+    raises(lambda: f.client.call("plugin.load", path="not_there.so"), "NotFound", "not_there.so")
+    raises(lambda: f.client.call("plugin.load", path=f.daemon.dir), "PluginError", f.daemon.dir)
+    equal(f.state(), before)
+
+
+def test_a_second_copy_is_refused(f):
+    f.load("version_1.so")
+    before = f.state()
+    raises(lambda: f.load("version_1.so"), "AlreadyExists", "version")
+    raises(lambda: f.load("version_2.so"), "AlreadyExists", "version")
+    equal(f.state(), before)
+    gone(f.unload("version"))
+
+
+def test_failing_kernels_are_errors(f):
+    for name, op, type_, parts in FAILING:
+        f.load(name + ".so")
+        before = f.state()
+        e = raises(lambda: f.client.op(op, X), type_, *parts)
+        equal(e.data.get("op"), op, "data.op")
+        equal(f.state(), before, f"after {op}")
+        gone(f.unload(name))
+
+
+def test_a_written_argument_is_named(f):
+    f.load("wrong_dtype.so")
+    before = f.state()
+    out = f.client.call("tensor.create", data=[0.0, 0.0, 0.0])
+    e = raises(lambda: f.client.op("wrong_dtype::other.out", X, out={"tensor": out["tensor"]}),
+               "PluginError", "other.out")
+    equal(e.data.get("written"), [out["tensor"]])
+    f.client.release(out)
+    equal(f.state(), before)
+    gone(f.unload("wrong_dtype"))
+
+
+def test_values_that_are_not_finite(f):
+    f.load("not_finite.so")
+    out = f.client.op("not_finite::tensor", {"data": [0, 0, 0, 0]}, returns="data")
+    equal(out["data"][:3], ["nan", "inf", "-inf"])
+    equal(str(float(out["data"][3])), "-0.0")
+    equal(f.client.op("not_finite::number", X), {"float": "nan"})
+    gone(f.unload("not_finite"))
+
+
+def test_overrides_are_reported_and_undone(f):
+    before = f.state()
+    equal(f.client.op("tutorial::scale", X, 2, returns="data")["data"], [2, 4, 6])
+    report = f.load("overrides.so")
+    equal(report["dangling"], ["nowhere::dangling"])
+    equal(len(report["overrides"]), 1)
+    contains(report["overrides"][0], "overrides.c")
+    contains(report["overrides"][0], "template.c")
+    equal(f.client.op("tutorial::scale", X, 2, returns="data")["data"], [1, 2, 3])
+    gone(f.unload("overrides"))
+    equal(f.client.op("tutorial::scale", X, 2, returns="data")["data"], [2, 4, 6])
+    raises(lambda: f.client.call("plugin.load", path="overrides.so", replace="reject"),
+           "AlreadyExists", "overrides.c", "template.c")
+    equal(f.state(), before)
+
+
+def test_one_fallback_for_a_key(f):
+    before = f.state()
+    f.load("duplicate_fallback_a.so")
+    raises(lambda: f.load("duplicate_fallback_b.so"), "AlreadyExists", "Tracer",
+           "duplicate_fallback_a.c", "duplicate_fallback_b.c")
+    gone(f.unload("duplicate_fallback_a"))
+    equal(f.state(), before)
+
+
+def test_records_of_other_releases(f):
+    f.load("other_sizes.so")
+    for op in "other_sizes::f", "other_sizes::g":
+        equal(f.client.op(op, X, returns="data")["data"], X["data"])
+    gone(f.unload("other_sizes"))
+
+
+def test_an_observer_sees_calls(f):
+    f.load("observer.so")
+    begun, ended = f.client.op("observer::counts", X)
+    f.client.op("aten::neg", X, returns="data")
+    begun2, ended2 = f.client.op("observer::counts", X)
+    equal((begun2 - begun >= 2, ended2 - ended >= 2), (True, True))
+    gone(f.unload("observer"))
+
+
+def test_an_unload_that_the_plugin_refuses(f):
+    f.load("failing_on_unload.so")
+    before = f.state()
+    raises(lambda: f.unload("failing_on_unload"), "PluginError", "failing_on_unload", "77")
+    equal(f.state(), before, "it is still there")
+    equal(f.client.op("failing_on_unload::asked", X), 1)
+    gone(f.unload("failing_on_unload"))
+
+
+def test_an_unload_waits_for_calls_and_gives_up(f):
+    f.load("sleeps.so")
+    with f.daemon.connect() as sleeper:
+        sleeper.send("op.call", op="sleeps::sleep", args=[X, 1500], **{"return": "data"})
+        wait_until(lambda: f.client.call("server.status")["running"], "the call runs")
+        e = raises(lambda: f.unload("sleeps", timeout_ms=100), "Busy", "sleeps")
+        contains(e.message, "sleeps::sleep")
+        equal(sleeper.receive()["outputs"][0]["data"], X["data"])
+        sleeper.send("op.call", op="sleeps::sleep", args=[X, 300], **{"return": "data"})
+        wait_until(lambda: f.client.call("server.status")["running"], "the call runs")
+        gone(f.unload("sleeps"))
+        equal(sleeper.receive()["outputs"][0]["data"], X["data"], "the call that was waited for")
+
+
+def test_a_backend_with_live_tensors_stays(f):
+    before = f.state()
+    f.load("toy_backend.so")
+    y = f.client.op("toy::to_toy", X)
+    equal((y["device"], y["keys"][-1]), ("toy:0", "toy"))
+    equal(f.client.call("tensor.read", tensor=y["tensor"])["data"], X["data"])
+    raises(lambda: f.unload("toy_backend"), "Busy", "toy", "1")
+    f.client.release(y)
+    gone(f.unload("toy_backend"))
+    raises(lambda: f.client.call("tensor.create", data=[1], device="toy"), "RuntimeError", "toy")
+    equal(f.state(), before)
+
+
+def test_force_frees_a_backends_tensors(f):
+    before = f.state()
+    f.load("toy_backend.so")
+    y = f.client.op("toy::to_toy", X)
+    gone(f.unload("toy_backend", force=True))
+    raises(lambda: f.client.call("tensor.read", tensor=y["tensor"]), "RuntimeError",
+           "backend toy was unloaded")
+    f.client.release(y)
+    equal(f.state(), before)
+
+
+def test_what_cannot_be_unmapped_says_why(f):
+    for name, reason in ("unique_symbol", "unique"), ("resident", "resident"), \
+            ("starts_thread", "thread"):
+        f.load(name + ".so")
+        report = f.unload(name)
+        equal(report["unmapped"], False, name)
+        contains(report["kept_because"].lower(), reason, name)
+
+
+def test_registrations_commute(f):
+    """Two plugins that share no kernel give one dump in either order."""
+    dumps = set()
+    for order in ("version_1.so", "not_finite.so"), ("not_finite.so", "version_1.so"):
+        for name in order:
+            f.load(name)
+        text = f.client.call("registry.dump")["text"]
+        for report in f.client.call("plugin.list")["plugins"]:  # generations are of this load
+            text = text.replace(f" {report['generation']} ", " G ")
+        dumps.add(text)
+        gone(f.unload("version"))
+        gone(f.unload("not_finite"))
+    equal(len(dumps), 1, "different dumps")
+
+
+def test_many_clients_while_plugins_come_and_go(f):
+    failures, stop = [], threading.Event()
+
+    def keep_calling():
+        try:
+            with f.daemon.connect() as d:
+                while not stop.is_set():
+                    d.op("aten::add.Tensor", X, 1, returns="data")
+                    try:
+                        equal(d.op("version::value", X), 1)
+                    except dispatchd.Error as e:
+                        equal(e.type, "NotFound", e.message)
+        except Exception as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=keep_calling) for _ in range(3)]
+    for t in threads:
+        t.start()
+    try:
+        for _ in range(10 if SANITIZED else 50):
+            f.load("version_1.so")
+            gone(f.unload("version"))
+    finally:
+        stop.set()
+        for t in threads:
+            t.join()
+    equal(failures, [])
+
+
+def test_one_element_past_the_end(_):
+    """Under the address sanitizer, and only there, this must be seen: by a daemon of its own."""
+    if "address" not in os.path.basename(BUILD) and "address" not in os.environ.get("SANITIZE", ""):
+        return
+    daemon = TestDaemon("--plugin-path", os.path.join(BUILD, "tests", "plugins"))
+    with daemon.connect() as d:
+        d.call("plugin.load", path="writes_past_end.so")
+        try:
+            d.op("writes_past_end::f", X)
+        except ConnectionError:
+            pass
+    daemon.process.wait(60)
+    contains(daemon.log(), "AddressSanitizer")
+    shutil.rmtree(daemon.dir)
+
+
+def nothing_is_left(f):
+    f.client.close()
+    f.daemon.finish()
+
+
+main(Fixture, nothing_is_left)

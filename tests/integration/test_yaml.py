@@ -1,0 +1,90 @@
+"""test_yaml.py -- every line of proto/ops is complete: its text is PyTorch's and a kernel serves it."""
+
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import ROOT, main
+from daemon import TestDaemon
+
+import yaml
+
+NATIVE = os.path.join(ROOT, "proto", "ops", "native_functions.yaml")
+POINTWISE = os.path.join(ROOT, "proto", "ops", "pointwise.yaml")
+SCHEMAS = os.path.join(ROOT, "tests", "data", "aten_schemas.txt")
+FIELDS = {"func", "variants", "dispatch", "tags"}
+
+
+def load(path):
+    with open(path) as f:
+        return yaml.safe_load(f)
+
+
+def names():
+    return [entry["func"].split("(")[0] for entry in load(NATIVE)]
+
+
+def none_of(faults):
+    if faults:
+        raise AssertionError(f"{len(faults)} of them:\n  " + "\n  ".join(faults))
+
+
+def test_every_entry_has_a_func_and_known_fields():
+    none_of([f"{e}" for e in load(NATIVE) if "func" not in e or set(e) - FIELDS])
+
+
+def test_no_operator_is_there_twice():
+    seen = names()
+    none_of(sorted({n for n in seen if seen.count(n) > 1}))
+
+
+def test_every_text_is_pytorchs():
+    with open(SCHEMAS) as f:
+        text = {line.split("(")[0]: line.strip() for line in f}
+    none_of([f"got {e['func']}\n  want {text.get('aten::' + e['func'].split('(')[0])}"
+             for e in load(NATIVE)
+             if text.get("aten::" + e["func"].split("(")[0]) != "aten::" + e["func"]])
+
+
+def test_every_pointwise_overload_is_defined():
+    defined = set(names())
+    none_of([o for e in load(POINTWISE) for o in e.get("overloads", []) if o not in defined])
+
+
+def test_every_operator_is_defined_where_the_yaml_says(daemon):
+    with daemon.connect() as d:
+        with open(NATIVE) as f:
+            lines = {re.split(r"[ (]", line)[2]: n for n, line in enumerate(f, 1)
+                     if line.startswith("- func:")}
+        faults = []
+        for name in names():
+            by = d.call("registry.describe", op="aten::" + name)["defined_by"]
+            if (by["plugin"], by["line"]) != ("aten", lines[name]):
+                faults.append(f"{name}: got {by}, want line {lines[name]}")
+        none_of(faults)
+
+
+def test_every_operator_has_a_kernel_for_the_cpu(daemon):
+    with daemon.connect() as d:
+        rows = d.call("registry.table", ops=["aten::" + n for n in names()], keys=["CPU"])["rows"]
+        none_of([r["op"] for r in rows if r["cells"][0] == "missing"])
+
+
+def test_nothing_is_implemented_that_is_not_defined(daemon):
+    with daemon.connect() as d:
+        defined = {"aten::" + n for n in names()}
+        none_of([op for op in d.call("registry.list", namespace="aten")["ops"] if op not in defined])
+
+
+def start():
+    daemon = TestDaemon()
+    return daemon
+
+
+def stop(daemon):
+    daemon.stop()
+
+
+if __name__ == "__main__":
+    main(start, stop)

@@ -1,0 +1,138 @@
+/* faulting_device.h -- a device whose memory is its own: addresses it gives out fault when anybody
+ * touches them, and are good only by way of a second mapping that the device alone knows.
+ *
+ * Both mappings are of one memfd, of whole pages given out first fit.  Any thread. */
+#ifndef FAULTING_DEVICE_H
+#define FAULTING_DEVICE_H
+
+#include <dispatchd/abi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FAULTDEV_PAGE = 4096, FAULTDEV_PAGES = 16384, FAULTDEV_COUNT = 2 };
+#define FAULTDEV_BYTES ((size_t)FAULTDEV_PAGE * FAULTDEV_PAGES)
+
+static struct {
+    pthread_mutex_t lock;
+    char *given;  /* PROT_NONE: what tensors point to */
+    char *window; /* the same bytes, for the device */
+    unsigned char used[FAULTDEV_PAGES];
+    size_t live; /* blocks */
+    int refuse;  /* allocations and copies from now on fail with this code */
+} faultdev = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int faultdev_fail(dp_error *err, int code, const char *what)
+{
+    snprintf(err->message, sizeof(err->message), "%s", what);
+    return err->code = code;
+}
+
+/* Locked. */
+static int faultdev_open(void)
+{
+    if (faultdev.given)
+        return 0;
+    int fd = (int)syscall(SYS_memfd_create, "faultdev", 0u);
+    if (fd < 0 || ftruncate(fd, (off_t)FAULTDEV_BYTES) < 0)
+        return -1;
+    void *given = mmap(NULL, FAULTDEV_BYTES, PROT_NONE, MAP_SHARED, fd, 0);
+    void *window = mmap(NULL, FAULTDEV_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (given == MAP_FAILED || window == MAP_FAILED)
+        return -1;
+    faultdev.given = given;
+    faultdev.window = window;
+    return 0;
+}
+
+__attribute__((unused)) static void faultdev_close(void)
+{
+    if (faultdev.given) {
+        munmap(faultdev.given, FAULTDEV_BYTES);
+        munmap(faultdev.window, FAULTDEV_BYTES);
+    }
+    faultdev.given = faultdev.window = NULL;
+    memset(faultdev.used, 0, sizeof(faultdev.used));
+}
+
+/* Where the device can touch what it gave out; NULL: not the device's. */
+static void *faultdev_reach(const void *p, size_t bytes)
+{
+    size_t at = (size_t)((const char *)p - faultdev.given);
+    return at < FAULTDEV_BYTES && bytes <= FAULTDEV_BYTES - at ? faultdev.window + at : NULL;
+}
+
+static int faultdev_count(void)
+{
+    return FAULTDEV_COUNT;
+}
+
+/* Locked.  First of n free pages in a row; -1. */
+static int faultdev_find(int n)
+{
+    for (int i = 0, run = 0; i < FAULTDEV_PAGES; i++) {
+        run = faultdev.used[i] ? 0 : run + 1;
+        if (run == n)
+            return i + 1 - n;
+    }
+    return -1;
+}
+
+static int faultdev_allocate(int index, size_t bytes, void **out, dp_error *err)
+{
+    int n = bytes > FAULTDEV_BYTES ? FAULTDEV_PAGES + 1
+                                   : (int)((bytes + FAULTDEV_PAGE - 1) / FAULTDEV_PAGE);
+
+    (void)index;
+    if (faultdev.refuse)
+        return faultdev_fail(err, faultdev.refuse, "told to refuse");
+    pthread_mutex_lock(&faultdev.lock);
+    int at = faultdev_open() < 0 ? -1 : faultdev_find(n);
+    if (at >= 0) {
+        memset(faultdev.used + at, 1, (size_t)n);
+        faultdev.live++;
+        *out = faultdev.given + (size_t)at * FAULTDEV_PAGE;
+    }
+    pthread_mutex_unlock(&faultdev.lock);
+    return at < 0 ? faultdev_fail(err, DP_ERESOURCE, "no room on the device") : 0;
+}
+
+static void faultdev_release(int index, void *p, size_t bytes)
+{
+    size_t n = (bytes + FAULTDEV_PAGE - 1) / FAULTDEV_PAGE;
+
+    (void)index;
+    pthread_mutex_lock(&faultdev.lock);
+    memset(faultdev.used + (size_t)((char *)p - faultdev.given) / FAULTDEV_PAGE, 0, n);
+    faultdev.live--;
+    pthread_mutex_unlock(&faultdev.lock);
+}
+
+static int faultdev_copy(int index, void *dst, const void *src, size_t bytes, int direction,
+                         dp_error *err)
+{
+    void *to = direction == 1 ? dst : faultdev_reach(dst, bytes);
+    const void *from = direction == 0 ? src : faultdev_reach(src, bytes);
+
+    (void)index;
+    if (faultdev.refuse)
+        return faultdev_fail(err, faultdev.refuse, "told to refuse");
+    if (to == NULL || from == NULL)
+        return faultdev_fail(err, DP_EVALUE, "an address that is not the device's");
+    memmove(to, from, bytes);
+    return 0;
+}
+
+static const dp_device_ops faultdev_ops = {
+    .size = (uint32_t)sizeof(dp_device_ops),
+    .count = faultdev_count,
+    .allocate = faultdev_allocate,
+    .release = faultdev_release,
+    .copy = faultdev_copy,
+};
+
+#endif

@@ -1,0 +1,544 @@
+/* test_call.c -- calls, redispatch, guards, limits, drains: the machinery of dispatch/call.c. */
+#include "unit.h"
+#include <dispatchd/dispatch.h>
+#include <dispatchd/typed.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static dp_registry *reg;
+static dp_ctx *ctx;
+static dp_error err;
+static dp_tensor *a, *b;
+static dp_unit *schemas;
+static atomic_int entered, may_leave, kernel_runs;
+
+#define ITEM(kind_, name_, boxed_, unboxed_, code_, flags_)                                        \
+    {                                                                                              \
+        .size = sizeof(dp_item), .kind = kind_, .flags = flags_, .name = name_, .boxed = boxed_,   \
+        .unboxed = (dp_any_fn)(unboxed_), .code = code_                                            \
+    }
+#define BLOCK(kind_, key_, items_)                                                                 \
+    {                                                                                              \
+        .size = sizeof(dp_block), .kind = kind_, .line = __LINE__,                                 \
+        .n_items = sizeof(items_) / sizeof((items_)[0]), .file = "test_call.c",                    \
+        .item_size = sizeof(dp_item), .ns = "t", .key = key_, .items = items_                      \
+    }
+
+/* -- kernels -- */
+
+static int first_unboxed(dp_ctx *c, dp_tensor *x, dp_tensor *y, dp_tensor **out)
+{
+    (void)c, (void)y;
+    atomic_fetch_add(&kernel_runs, 1);
+    *out = dp_tensor_ref(x);
+    return 0;
+}
+static int first(dp_call *call, dp_error *e)
+{
+    (void)e;
+    atomic_fetch_add(&kernel_runs, 1);
+    call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
+    return 0;
+}
+static int second(dp_call *call, dp_error *e)
+{
+    (void)e;
+    call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[1].u.t));
+    return 0;
+}
+static int below(dp_call *call, dp_error *e)
+{
+    (void)e;
+    return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
+                               call->args, call->n_args, call->rets, call->n_rets);
+}
+static int again(dp_call *call, dp_error *e)
+{
+    (void)e;
+    return dp_call_boxed(call->ctx, call->op, call->args, call->n_args, call->rets, call->n_rets);
+}
+static int nothing(dp_call *call, dp_error *e)
+{
+    (void)call, (void)e;
+    return 0;
+}
+static int returns_int(dp_call *call, dp_error *e)
+{
+    (void)e;
+    call->rets[0] = dp_int(1);
+    return 0;
+}
+static int returns_seven(dp_call *call, dp_error *e)
+{
+    (void)e;
+    call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
+    return 7;
+}
+static int waits(dp_call *call, dp_error *e)
+{
+    atomic_store(&entered, 1);
+    while (atomic_load(&may_leave) == 0)
+        usleep(200);
+    return first(call, e);
+}
+static int invokes(dp_call *call, dp_error *e)
+{
+    (void)e;
+    dp_tensor *out = NULL;
+    dp_value rets[1];
+    const dp_op *op = dp_op_find(call->ctx, "t::first");
+    int rc = op ? dp_call_boxed(call->ctx, op, call->args, 2, rets, 1) : DP_ENOTFOUND;
+    if (rc == 0)
+        out = rets[0].u.t;
+    call->rets[0] = dp_tensor_value(out);
+    return rc;
+}
+
+static const dp_item defs[] = {
+    ITEM(DP_ITEM_DEF, "first(Tensor a, Tensor b) -> Tensor", NULL, NULL, "", 0),
+    ITEM(DP_ITEM_DEF, "many(Tensor[] x, int n=3, *, float? f=None) -> (Tensor, int)", NULL, NULL,
+         "", 0),
+};
+static const dp_block def_block = BLOCK(DP_BLOCK_LIBRARY, "", defs);
+
+static dp_unit *attach_as(const char *name, const char *key, dp_boxed_fn boxed, dp_any_fn unboxed,
+                          uint16_t flags)
+{
+    dp_item item = ITEM(DP_ITEM_IMPL, "first", boxed, unboxed, unboxed ? "TT>T" : "", flags);
+    dp_item items[1] = {item};
+    dp_block block = BLOCK(DP_BLOCK_IMPL, key, items);
+    dp_unit *unit = NULL;
+
+    dp_registry_attach(reg, name, "1", &block, 1, &unit, &err);
+    return unit;
+}
+
+static void detach(dp_unit *u)
+{
+    int rc = dp_registry_detach(reg, u, 1000, &err);
+    ck_assert_msg(rc == 0, "detach: %d %s", rc, err.message);
+}
+
+static int call(dp_value *ret)
+{
+    dp_value args[2] = {dp_tensor_value(a), dp_tensor_value(b)};
+    const dp_op *op = dp_op_find(ctx, "t::first");
+    return op ? dp_call_boxed(ctx, op, args, 2, ret, 1) : DP_ENOTFOUND;
+}
+
+static void expect_fail(int code, const char *text)
+{
+    dp_value ret;
+    int rc = call(&ret);
+    ck_assert_int_eq(rc, code);
+    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, text) != NULL, "'%s' not in '%s'", text,
+                  dp_ctx_error(ctx)->message);
+    ck_assert_uint_eq(ret.tag, DP_TAG_NONE);
+}
+
+static void expect_tensor(const dp_tensor *want)
+{
+    dp_value ret;
+    int rc = call(&ret);
+    ck_assert_msg(rc == 0, "%d: %s", rc, dp_ctx_error(ctx)->message);
+    ck_assert_ptr_eq(ret.u.t, want);
+    dp_values_release(&ret, 1);
+}
+
+static void setup(void)
+{
+    int64_t sizes[1] = {3};
+
+    atomic_store(&entered, 0);
+    atomic_store(&may_leave, 0);
+    atomic_store(&kernel_runs, 0);
+    ck_assert_int_eq(dp_registry_new(&reg, &err), 0);
+    ck_assert_msg(dp_registry_attach(reg, "schemas", "1", &def_block, 1, &schemas, &err) == 0, "%s",
+                  err.message);
+    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &a, &err), 0);
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &b, &err), 0);
+}
+
+static void teardown(void)
+{
+    dp_tensor_unref(a);
+    dp_tensor_unref(b);
+    ctx = dp_ctx_free(ctx);
+    reg = dp_registry_free(reg);
+}
+
+DP_TYPED(typed_first, (T, T), (T))
+
+START_TEST(call_reaches_a_kernel_boxed_and_typed)
+{
+    dp_typed t;
+    dp_tensor *out = NULL;
+
+    attach_as("cpu", "CPU", first, (dp_any_fn)first_unboxed, 0);
+    expect_tensor(a);
+    ck_assert_int_eq(dp_typed_init(ctx, "t::first", DP_CODE((T, T), (T)), &t), 0);
+    ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), 0);
+    ck_assert_ptr_eq(out, a);
+    dp_tensor_unref(out);
+    ck_assert_int_eq(atomic_load(&kernel_runs), 2);
+    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
+}
+END_TEST
+
+START_TEST(call_typed_boxes_for_a_boxed_kernel)
+{
+    dp_typed t;
+    dp_tensor *out = NULL;
+
+    attach_as("cpu", "CPU", second, NULL, 0);
+    ck_assert_int_eq(dp_typed_init(ctx, "t::first", DP_CODE((T, T), (T)), &t), 0);
+    ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), 0);
+    ck_assert_ptr_eq(out, b);
+    dp_tensor_unref(out);
+}
+END_TEST
+
+START_TEST(call_typed_mismatch_names_both_types)
+{
+    dp_typed t;
+    ck_assert_int_eq(dp_typed_init(ctx, "t::first", "Ti>T", &t), DP_ETYPE);
+    ck_assert_ptr_nonnull(strstr(dp_ctx_error(ctx)->message, "TT>T"));
+    ck_assert_ptr_nonnull(strstr(dp_ctx_error(ctx)->message, "Ti>T"));
+}
+END_TEST
+
+START_TEST(call_checks_arguments_before_a_kernel_runs)
+{
+    dp_value args[2] = {dp_tensor_value(a), dp_int(1)}, ret;
+    const dp_op *op = dp_op_find(ctx, "t::first");
+
+    attach_as("cpu", "CPU", first, NULL, 0);
+    ck_assert_int_eq(dp_call_boxed(ctx, op, args, 2, &ret, 1), DP_ETYPE);
+    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, "'b'") != NULL, "%s",
+                  dp_ctx_error(ctx)->message);
+    ck_assert_int_eq(dp_call_boxed(ctx, op, args, 1, &ret, 1), DP_ETYPE);
+    ck_assert_int_eq(atomic_load(&kernel_runs), 0);
+}
+END_TEST
+
+START_TEST(call_without_a_kernel_names_the_keys)
+{
+    dp_unit *u = attach_as("cuda", "CUDA", first, NULL, 0);
+
+    expect_fail(DP_ENOTIMPL, "CPU");
+    expect_fail(DP_ENOTIMPL, "CUDA");
+    ck_assert_str_eq(dp_ctx_error(ctx)->op, "t::first");
+    ck_assert_str_eq(dp_ctx_error(ctx)->key, "CPU");
+    detach(u);
+}
+END_TEST
+
+START_TEST(call_newest_kernel_wins_and_removal_restores)
+{
+    dp_unit *one = attach_as("one", "CPU", first, NULL, 0),
+            *two = attach_as("two", "CPU", second, NULL, 0);
+
+    expect_tensor(b);
+    detach(two);
+    expect_tensor(a);
+    two = attach_as("two", "CPU", second, NULL, 0);
+    detach(one);
+    expect_tensor(b);
+    detach(two);
+    expect_fail(DP_ENOTIMPL, "no kernel");
+}
+END_TEST
+
+START_TEST(call_redispatches_below_and_honours_guards)
+{
+    dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
+
+    attach_as("cpu", "CPU", first, NULL, 0);
+    attach_as("auto", "AutogradCPU", below, NULL, 0);
+    expect_tensor(a);
+    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 2);
+    dp_guard g = dp_guard_enter(ctx, none, autograd);
+    expect_tensor(a);
+    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
+    dp_guard_leave(ctx, g);
+    expect_tensor(a);
+    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 2);
+}
+END_TEST
+
+START_TEST(call_skips_fallthrough_kernels)
+{
+    attach_as("cpu", "CPU", second, NULL, 0);
+    attach_as("skip", "AutogradCPU", NULL, NULL, DP_FLAG_FALLTHROUGH);
+    expect_tensor(b);
+    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
+}
+END_TEST
+
+START_TEST(call_recursion_has_a_limit)
+{
+    attach_as("cpu", "CPU", again, NULL, 0);
+    expect_fail(DP_ERUNTIME, "recursion");
+    attach_as("cpu2", "CPU", first, NULL, 0);
+    expect_tensor(a);
+}
+END_TEST
+
+START_TEST(call_refuses_what_a_kernel_must_not_return)
+{
+    attach_as("k1", "CPU", nothing, NULL, 0);
+    expect_fail(DP_EPLUGIN, "nothing for return 1 of 1");
+    attach_as("k2", "CPU", returns_int, NULL, 0);
+    expect_fail(DP_EPLUGIN, "int");
+    attach_as("k3", "CPU", returns_seven, NULL, 0);
+    expect_fail(DP_EPLUGIN, "returned 7");
+}
+END_TEST
+
+START_TEST(call_wrong_c_type_is_refused_at_attach)
+{
+    dp_item items[1] = {ITEM(DP_ITEM_IMPL, "first", first, first_unboxed, "Ti>T", 0)};
+    dp_block block = BLOCK(DP_BLOCK_IMPL, "CPU", items);
+    dp_unit *u = NULL;
+
+    ck_assert_int_eq(dp_registry_attach(reg, "bad", "1", &block, 1, &u, &err), DP_ETYPE);
+    ck_assert_msg(strstr(err.message, "Ti>T") && strstr(err.message, "TT>T"), "%s", err.message);
+}
+END_TEST
+
+START_TEST(call_inside_a_call_sees_the_same_snapshot)
+{
+    attach_as("cpu", "CPU", first, NULL, 0);
+    dp_item items[2] = {ITEM(DP_ITEM_DEF, "outer(Tensor a, Tensor b) -> Tensor", NULL, NULL, "", 0),
+                        ITEM(DP_ITEM_IMPL, "outer", invokes, NULL, "", 0)};
+    dp_block block = BLOCK(DP_BLOCK_FRAGMENT, "", items);
+    dp_value args[2] = {dp_tensor_value(a), dp_tensor_value(b)}, ret;
+    dp_unit *u = NULL;
+
+    ck_assert_msg(dp_registry_attach(reg, "outer", "1", &block, 1, &u, &err) == 0, "%s",
+                  err.message);
+    ck_assert_int_eq(dp_ctx_trace(ctx, true), 0);
+    int rc = dp_call_boxed(ctx, dp_op_find(ctx, "t::outer"), args, 2, &ret, 1);
+    ck_assert_msg(rc == 0, "%s", dp_ctx_error(ctx)->message);
+    ck_assert_ptr_eq(ret.u.t, a);
+    dp_values_release(&ret, 1);
+    size_t n;
+    bool cut;
+    const dp_trace_step *s = dp_ctx_trace_get(ctx, &n, &cut);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(s[0].provenance, "math kernel");
+    ck_assert_str_eq(s[1].provenance, "kernel");
+    ck_assert_uint_eq(s[1].depth, 1);
+    detach(u);
+}
+END_TEST
+
+static void *call_in_thread(void *arg)
+{
+    dp_ctx *c = NULL;
+    dp_value args[2] = {dp_tensor_value(a), dp_tensor_value(b)}, ret;
+    dp_error e = DP_ERROR_INIT;
+
+    (void)arg;
+    if (dp_ctx_new(reg, &c, &e) < 0)
+        return NULL;
+    dp_ctx_set_label(c, "session 12");
+    int rc = dp_call_boxed(c, dp_op_find(c, "t::first"), args, 2, &ret, 1);
+    if (rc == 0)
+        dp_values_release(&ret, 1);
+    dp_ctx_free(c);
+    return (void *)(intptr_t)(rc == 0);
+}
+
+START_TEST(call_in_flight_keeps_its_unit)
+{
+    pthread_t thread;
+    void *ok;
+    dp_running running[4];
+    dp_unit *u = attach_as("slow", "CPU", waits, NULL, 0);
+
+    pthread_create(&thread, NULL, call_in_thread, NULL);
+    while (atomic_load(&entered) == 0)
+        usleep(200);
+    ck_assert_uint_eq(dp_registry_running(reg, running, 4), 1);
+    ck_assert_str_eq(running[0].label, "session 12");
+    ck_assert_str_eq(running[0].op, "t::first");
+    ck_assert_str_eq(running[0].plugin, "slow");
+    ck_assert_int_eq(dp_registry_detach(reg, u, 20, &err), DP_EBUSY);
+    ck_assert_msg(strstr(err.message, "session 12 in t::first") != NULL, "%s", err.message);
+    atomic_store(&may_leave, 1);
+    pthread_join(thread, &ok);
+    ck_assert_ptr_nonnull(ok);
+    expect_tensor(a); /* it is attached again */
+    detach(u);
+    expect_fail(DP_ENOTIMPL, "no kernel");
+}
+END_TEST
+
+static atomic_int stop;
+static atomic_uint calls_ok, calls_failed;
+
+static void *call_without_pause(void *arg)
+{
+    dp_ctx *c = NULL;
+    dp_value args[2] = {dp_tensor_value(a), dp_tensor_value(b)}, ret;
+    dp_error e = DP_ERROR_INIT;
+
+    (void)arg;
+    if (dp_ctx_new(reg, &c, &e) < 0)
+        return NULL;
+    const dp_op *op = dp_op_find(c, "t::first");
+    while (atomic_load(&stop) == 0) {
+        if (dp_call_boxed(c, op, args, 2, &ret, 1) == 0) {
+            dp_values_release(&ret, 1);
+            atomic_fetch_add(&calls_ok, 1);
+        } else {
+            atomic_fetch_add(&calls_failed, 1);
+        }
+    }
+    dp_ctx_free(c);
+    return NULL;
+}
+
+START_TEST(call_never_fails_while_kernels_come_and_go)
+{
+    enum { THREADS = 2, ROUNDS = 300 };
+    pthread_t thread[THREADS];
+
+    atomic_store(&stop, 0);
+    attach_as("base", "CPU", first, NULL, 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, call_without_pause, NULL);
+    while (atomic_load(&calls_ok) == 0 && atomic_load(&calls_failed) == 0)
+        usleep(200);
+    for (int i = 0; i < ROUNDS; i++) {
+        dp_unit *u = attach_as("top", "CPU", second, NULL, 0);
+        ck_assert_ptr_nonnull(u);
+        detach(u);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    unsigned failed = atomic_load(&calls_failed);
+    ck_assert_uint_eq(failed, 0);
+}
+END_TEST
+
+static int observed[2];
+static void observer(const dp_observation *o)
+{
+    observed[o->phase]++;
+}
+
+START_TEST(call_is_seen_by_observers)
+{
+    dp_block block = {.size = sizeof(dp_block),
+                      .kind = DP_BLOCK_OBSERVER,
+                      .line = 1,
+                      .file = "o.c",
+                      .ns = "observer",
+                      .key = "",
+                      .fn = (dp_any_fn)observer};
+    dp_unit *u = NULL;
+
+    attach_as("cpu", "CPU", first, NULL, 0);
+    attach_as("auto", "AutogradCPU", below, NULL, 0);
+    ck_assert_int_eq(dp_registry_attach(reg, "obs", "1", &block, 1, &u, &err), 0);
+    expect_tensor(a);
+    ck_assert_int_eq(observed[0], 1);
+    ck_assert_int_eq(observed[1], 1);
+    detach(u);
+    expect_tensor(a);
+    ck_assert_int_eq(observed[0], 1);
+}
+END_TEST
+
+static int listened_defs, listened_undefs, listened_changes;
+static void on_def(void *arg, const char *op)
+{
+    (void)arg, (void)op;
+    listened_defs++;
+}
+static void on_undef(void *arg, const char *op)
+{
+    (void)arg, (void)op;
+    listened_undefs++;
+}
+static void on_change(void *arg, const char *plugin, uint64_t generation, uint32_t added,
+                      uint32_t removed)
+{
+    (void)arg, (void)plugin, (void)generation, (void)added, (void)removed;
+    listened_changes++;
+}
+
+START_TEST(registry_tells_its_listeners)
+{
+    dp_listener l = {on_def, on_undef, on_change, NULL};
+    dp_item items[1] = {ITEM(DP_ITEM_DEF, "extra() -> ()", NULL, NULL, "", 0)};
+    dp_block block = BLOCK(DP_BLOCK_FRAGMENT, "", items);
+    dp_unit *u = NULL;
+
+    ck_assert_int_eq(dp_registry_listen(reg, &l, &err), 0);
+    ck_assert_int_eq(listened_defs, 2);
+    ck_assert_int_eq(dp_registry_attach(reg, "extra", "1", &block, 1, &u, &err), 0);
+    ck_assert_int_eq(listened_defs, 3);
+    detach(u);
+    ck_assert_int_eq(listened_undefs, 1);
+    ck_assert_int_eq(listened_changes, 2);
+    dp_registry_unlisten(reg, &l);
+}
+END_TEST
+
+START_TEST(registry_forty_backends_at_once)
+{
+    enum { N = DP_B_NAMED_MAX };
+    dp_unit *u[N + 1] = {NULL};
+    char names[N + 1][16];
+    dp_block block = {
+        .size = sizeof(dp_block), .kind = DP_BLOCK_BACKEND, .line = 1, .file = "b.c", .key = ""};
+
+    attach_as("cpu", "CPU", first, NULL, 0);
+    for (int i = 0; i <= N; i++) {
+        snprintf(names[i], sizeof(names[i]), "dev%d", i);
+        block.ns = names[i];
+        int rc = dp_registry_attach(reg, names[i], "1", &block, 1, &u[i], &err);
+        ck_assert_msg(rc == (i < N ? 0 : DP_ERESOURCE), "%d: %d %s", i, rc, err.message);
+        expect_tensor(a);
+    }
+    dp_unit *last = attach_as("users", "dev39", second, NULL, 0);
+    ck_assert_msg(last != NULL, "%s", err.message);
+    ck_assert_int_eq(dp_registry_detach(reg, u[39], 0, &err), DP_EBUSY);
+    detach(last);
+    for (int i = 0; i < N; i++)
+        detach(u[i]);
+    ck_assert_uint_eq(dp_key_parse("dev39"), DP_KEY_Undefined);
+    expect_tensor(a);
+}
+END_TEST
+
+UNIT_SUITE(call)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, call_reaches_a_kernel_boxed_and_typed);
+    tcase_add_test(tc, call_typed_boxes_for_a_boxed_kernel);
+    tcase_add_test(tc, call_typed_mismatch_names_both_types);
+    tcase_add_test(tc, call_checks_arguments_before_a_kernel_runs);
+    tcase_add_test(tc, call_without_a_kernel_names_the_keys);
+    tcase_add_test(tc, call_newest_kernel_wins_and_removal_restores);
+    tcase_add_test(tc, call_redispatches_below_and_honours_guards);
+    tcase_add_test(tc, call_skips_fallthrough_kernels);
+    tcase_add_test(tc, call_recursion_has_a_limit);
+    tcase_add_test(tc, call_refuses_what_a_kernel_must_not_return);
+    tcase_add_test(tc, call_wrong_c_type_is_refused_at_attach);
+    tcase_add_test(tc, call_inside_a_call_sees_the_same_snapshot);
+    tcase_add_test(tc, call_in_flight_keeps_its_unit);
+    tcase_add_test(tc, call_never_fails_while_kernels_come_and_go);
+    tcase_add_test(tc, call_is_seen_by_observers);
+    tcase_add_test(tc, registry_tells_its_listeners);
+    tcase_add_test(tc, registry_forty_backends_at_once);
+}

@@ -1,0 +1,21 @@
+/* unit.h -- a test file says UNIT_SUITE(name) { ... tcase_add_test(tc, x); } and is run; see
+ * main.c. */
+#ifndef UNIT_H
+#define UNIT_H
+
+#include <check.h>
+
+typedef struct unit_suite {
+    const char *name;
+    void (*fill)(TCase *tc);
+} unit_suite;
+
+/* The body adds tests to `tc`. */
+#define UNIT_SUITE(name)                                                                           \
+    static void name##_fill(TCase *tc);                                                            \
+    static const unit_suite name##_suite = {#name, name##_fill};                                   \
+    static const unit_suite *const name##_entry                                                    \
+        __attribute__((used, retain, section("unit_suites"))) = &name##_suite;                     \
+    static void name##_fill(TCase *tc)
+
+#endif
