@@ -29,7 +29,7 @@ extern "C" {
 enum {
     DP_LIMIT_CALL_DEPTH = 128,        /* calls inside calls on one thread */
     DP_LIMIT_OPERATORS = 65535,       /* operator names a registry ever saw */
-    DP_LIMIT_KERNELS_PER_OP = 65000,  /* registered on one operator for one key */
+    DP_LIMIT_KERNELS_PER_OP = 1000,   /* registered on one operator for one key */
     DP_LIMIT_ARGUMENTS = 64,          /* of one schema, and returns */
     DP_LIMIT_SCHEMA_BYTES = 16384,    /* text of one schema */
     DP_LIMIT_TYPE_DEPTH = 16,         /* nesting of one type in a schema */
