@@ -90,7 +90,7 @@ START_TEST(arena_blocks_are_aligned_and_apart)
         memset(huge, 0xff, 1 << 20);
         for (size_t i = 0; i < DPI_COUNT(p); i++)
             for (size_t j = 0; j < i * 7; j++)
-                ck_assert_uint_eq(p[i][j], i & 0xff);
+                unit_each(p[i][j] == (i & 0xff), "block %zu byte %zu is %d", i, j, p[i][j]);
         dp_arena_reset(a);
     }
     ck_assert_str_eq(dp_arena_printf(a, "%d of %s", 3, "many"), "3 of many");
@@ -236,9 +236,10 @@ START_TEST(convert_halves_there_and_back)
             dp_convert(DP_FLOAT32, &f, halves[k], &h, 1);
             dp_convert(halves[k], &back, DP_FLOAT32, &f, 1);
             if (isnan(f))
-                ck_assert_uint_eq(back & 0x7fff, k ? 0x7fc0 : 0x7e00);
+                unit_each((back & 0x7fff) == (k ? 0x7fc0 : 0x7e00), "nan %04x came back as %04x", h,
+                          back);
             else
-                ck_assert_uint_eq(back, h);
+                unit_each(back == h, "%04x came back as %04x", h, back);
         }
 }
 END_TEST
@@ -482,7 +483,8 @@ static void check_run(int max_threads, int64_t begin, int64_t end, int64_t grain
     pthread_mutex_init(&t.lock, NULL);
     dpi_pool_run(max_threads, begin, end, grain, mark, &t);
     for (int64_t i = 0; i < (int64_t)sizeof(t.seen); i++)
-        ck_assert_int_eq(t.seen[i], i >= begin && i < end);
+        unit_each(t.seen[i] == (i >= begin && i < end), "element %d of [%d, %d) ran %d times",
+                  (int)i, (int)begin, (int)end, t.seen[i]);
     if (end - begin >= grain)
         ck_assert_int_ge(t.smallest, grain);
     pthread_mutex_destroy(&t.lock);

@@ -170,7 +170,7 @@ START_TEST(frame_body_larger_than_the_buffer)
     ck_assert_uint_eq(at, BODY);
     uint8_t *body = frame_body(&f);
     for (size_t i = 0; i < BODY; i++)
-        ck_assert_int_eq(body[i], 7);
+        unit_each(body[i] == 7, "byte %zu is %d", i, body[i]);
     dp_free(body);
     frame_fini(&f);
 }

@@ -214,8 +214,8 @@ START_TEST(random_doubles_read_back)
         if (!isfinite(d))
             continue;
         const char *s = element(DP_FLOAT64, &d);
-        ck_assert_msg(strtod(s, NULL) == d, "%.17g printed as %s", d, s);
-        ck_assert_msg(d == 0 || digits_of(s) == fewest_digits(fabs(d), false), "%.17g is %s", d, s);
+        unit_each(strtod(s, NULL) == d, "%.17g printed as %s", d, s);
+        unit_each(d == 0 || digits_of(s) == fewest_digits(fabs(d), false), "%.17g is %s", d, s);
     }
 }
 END_TEST
@@ -233,10 +233,10 @@ START_TEST(random_floats_read_back)
         if (!isfinite(f))
             continue;
         const char *s = element(DP_FLOAT32, &f);
-        ck_assert_msg(strtof(s, NULL) == f, "%.9g printed as %s", (double)f, s);
-        ck_assert_msg((float)strtod(s, NULL) == f, "%.9g printed as %s", (double)f, s);
-        ck_assert_msg(f == 0 || digits_of(s) == fewest_digits(fabs((double)f), true), "%.9g is %s",
-                      (double)f, s);
+        unit_each(strtof(s, NULL) == f, "%.9g printed as %s", (double)f, s);
+        unit_each((float)strtod(s, NULL) == f, "%.9g printed as %s", (double)f, s);
+        unit_each(f == 0 || digits_of(s) == fewest_digits(fabs((double)f), true), "%.9g is %s",
+                  (double)f, s);
     }
 }
 END_TEST
@@ -255,8 +255,8 @@ START_TEST(every_half_reads_back)
         const char *s = element(dtype, &h);
         d = strtod(s, NULL);
         dp_convert(dtype, &back, DP_FLOAT64, &d, 1);
-        ck_assert_msg(back == h, "%s 0x%04x printed as %s, read as 0x%04x", dp_dtype_name(dtype), h,
-                      s, back);
+        unit_each(back == h, "%s 0x%04x printed as %s, read as 0x%04x", dp_dtype_name(dtype), h, s,
+                  back);
     }
 }
 END_TEST
