@@ -53,7 +53,6 @@ static job *job_new(struct connection *c, char *line, size_t bytes)
     j->rq.bytes_charged = bytes;
     j->rq.t_read = nanos();
     j->number = ++c->n_jobs;
-    atomic_init(&j->left, 2);
     c->refs++;
     c->outstanding++;
     c->outstanding_bytes += bytes;

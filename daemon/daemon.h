@@ -93,7 +93,6 @@ typedef struct request {
     uint64_t t_read, t_parsed, t_started; /* nanos, for timing */
     uint64_t bytes_charged;
     bool close_after; /* answer, then close the connection */
-    bool deferred;    /* METHOD_WORKER only: the method keeps it and calls request_done() later */
     struct run *run;  /* method.c's, while a method runs */
 } request;
 
@@ -132,8 +131,6 @@ void request_refuse(request *rq, int rpc_code, const char *message);
 /* Answers rq (parsed, one request object) with *err under its own id and does not run it; nothing
  * when it is a notification.  For call.cancel. */
 void request_fail(request *rq, const dp_error *err);
-/* Ends a request whose method set rq->deferred; rq->out holds its answer.  Any thread, once. */
-void request_done(request *rq);
 /* connection.c calls request_parse (possibly before the attachments came, so that it can read the
  * announcement), then request_run.  frame.c looks for "attachments" and "fds" as spelled so,
  * unescaped; request_run refuses (-32600) a message whose top-level "attachments" is not as long as

@@ -138,8 +138,6 @@ static void put_back(executor *ex, struct session *s, job *j)
 
     s->lane.running--;
     list_lane(ex, &s->lane);
-    if (j->rq.deferred && atomic_fetch_sub(&j->left, 1) > 1)
-        return; /* request_done() ends it */
     c->busy = false;
     atomic_fetch_add(&c->unsent, j->answer_bytes);
     job_push(&ex->done, j);
@@ -463,27 +461,8 @@ bool executor_run(executor *ex, job *j, dp_ctx *ctx, bool on_loop)
             return false;
         }
     }
-    if (!rq->deferred)
-        answered(j);
-    return true;
-}
-
-void request_done(request *rq)
-{
-    job *j = (job *)rq;
-    executor *ex = &rq->conn->server->executor;
-
-    pthread_mutex_lock(&ex->lock);
     answered(j);
-    if (atomic_fetch_sub(&j->left, 1) == 1) {
-        rq->conn->busy = false;
-        atomic_fetch_add(&rq->conn->unsent, j->answer_bytes);
-        job_push(&ex->done, j);
-        enter_lane(ex, rq->conn);
-        wake_worker(ex, ex->cap);
-        uv_async_send(ex->async);
-    }
-    pthread_mutex_unlock(&ex->lock);
+    return true;
 }
 
 /* -- what is proven short -- */

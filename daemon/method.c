@@ -414,8 +414,7 @@ void request_run(request *rq)
         jw_fini(&rq->out);
         return;
     }
-    if (!rq->deferred)
-        end_line(rq);
+    end_line(rq);
 }
 
 void request_fail(request *rq, const dp_error *err)

@@ -60,7 +60,6 @@ typedef struct job {
     bool on_loop;    /* runs on the loop thread now */
     bool moved;      /* executor_may_run said no */
     uint64_t number; /* of its connection, ascending */
-    atomic_int left; /* of a deferred one: returning from its method, and request_done() */
     size_t answer_bytes, sent; /* line and parts */
 } job;
 
