@@ -23,6 +23,7 @@ except ImportError:
     torch = None
 
 REPEAT = 30
+ROUNDS = 5  # in which we and PyTorch take turns
 rows = []
 
 
@@ -43,9 +44,9 @@ def program(*command):
 
 
 def torch_dispatch():
-    """PyTorch's dispatcher from C++; empty where it cannot be built."""
+    """The program that measures PyTorch's dispatcher from C++; None where it cannot be built."""
     if torch is None:
-        return {}
+        return None
     home = os.path.dirname(torch.__file__)
     include, lib = os.path.join(home, "include"), os.path.join(home, "lib")
     out = os.path.join(BUILD, "tests", "bench", "torch_dispatch")
@@ -57,12 +58,15 @@ def torch_dispatch():
                               capture_output=True, text=True)
         if done.returncode != 0:
             print("(PyTorch's dispatcher is not measured: that needs libtorch-dev)")
-            return {}
-    return program(out)
+            return None
+    return out
 
 
 def bench_dispatch():
-    ours, peer = program(os.path.join(BUILD, "tests", "bench", "dispatch")), torch_dispatch()
+    programs = [p for p in (os.path.join(BUILD, "tests", "bench", "dispatch"), torch_dispatch()) if p]
+    runs = [[program(p) for p in programs] for _ in range(ROUNDS)]  # in turns: both meet the same noise
+    medians = [{k: statistics.median(r[k] for r in each) for k in each[0]} for each in zip(*runs)]
+    ours, peer = medians[0], medians[1] if len(medians) > 1 else {}
     row("dispatch: bare call through a pointer", ours["bare_ns"], "ns")
     for what, goal in ("unboxed", 10), ("boxed", 30), ("lookup", 30):
         row(f"dispatch: {what}", ours[what + "_ns"], "ns", peer.get(what + "_ns"), goal)
@@ -132,13 +136,9 @@ KERNELS = [
 ]
 
 
-def torch_us(fn, literals):
-    if torch is None:
-        return None
-    args = [torch.frombuffer(bytearray(t["attachment"]), dtype=torch.float32).reshape(t["shape"])
+def torch_args(literals):
+    return [torch.frombuffer(bytearray(t["attachment"]), dtype=torch.float32).reshape(t["shape"])
             for t in literals]
-    fn(*args)
-    return median_ms([timed(lambda: fn(*args)) for _ in range(REPEAT)]) * 1e3
 
 
 def bench_kernels(daemon):
@@ -149,13 +149,17 @@ def bench_kernels(daemon):
             tensors = [d.call("tensor.create", **t) for t in literals]
             kwargs = {"memory_format": "channels_last"} if rest == ["memory_format"] else {}
             args = [{"tensor": t["tensor"]} for t in tensors] + ([] if kwargs else rest)
-            times = []
-            for _ in range(REPEAT):
-                answer = d.call("op.call", op=op, args=args, kwargs=kwargs, timing=True)
-                times.append(answer["timing"]["kernel"] / 1e3)
-                d.release(*answer["outputs"])
+            ours, peers, theirs = [], [], torch_args(literals) if torch else None
+            for _ in range(ROUNDS):
+                for _ in range(REPEAT // ROUNDS):
+                    answer = d.call("op.call", op=op, args=args, kwargs=kwargs, timing=True)
+                    ours.append(answer["timing"]["kernel"] / 1e3)
+                    d.release(*answer["outputs"])
+                if torch:
+                    peers += [timed(lambda: peer(*theirs)) * 1e6 for _ in range(REPEAT // ROUNDS)]
             d.release(*tensors)
-            row(f"kernel: {name}", statistics.median(times[2:]), "us", torch_us(peer, literals))
+            row(f"kernel: {name}", statistics.median(ours), "us",
+                statistics.median(peers) if peers else None)
 
 
 def main():
