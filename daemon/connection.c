@@ -40,6 +40,17 @@ static void connection_unref(struct connection *c)
     dp_free(c);
 }
 
+static void note_request(struct connection *c, uint64_t now)
+{
+    server *s = c->server;
+
+    if (atomic_load(&s->asked_by) != c->number) {
+        atomic_store(&s->others_at, atomic_load(&s->asked_at));
+        atomic_store(&s->asked_by, c->number);
+    }
+    atomic_store(&s->asked_at, now);
+}
+
 static job *job_new(struct connection *c, char *line, size_t bytes)
 {
     job *j = dp_calloc(1, sizeof(*j));
@@ -52,6 +63,7 @@ static job *job_new(struct connection *c, char *line, size_t bytes)
     j->rq.line_bytes = bytes;
     j->rq.bytes_charged = bytes;
     j->rq.t_read = nanos();
+    note_request(c, j->rq.t_read);
     j->number = ++c->n_jobs;
     c->refs++;
     c->outstanding++;

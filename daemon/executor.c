@@ -417,6 +417,22 @@ void job_parse(job *j)
         j->rq.close_after = true;
 }
 
+/* How many threads a parallel kernel of c may have now: while others ask too, one core less than
+ * there are.  Their short calls would otherwise wait for one to be free: for the kernel's next
+ * clock tick, 4 ms. */
+static int fair_threads(struct connection *c, int asked)
+{
+    const server *s = c->server;
+    bool newest = atomic_load(&s->asked_by) == c->number;
+    uint64_t others = atomic_load(newest ? &s->others_at : &s->asked_at), now = nanos();
+    int most = (int)s->options->threads - 1;
+
+    if (others == 0 || now > others + EXECUTOR_OTHERS_MS * UINT64_C(1000000))
+        return asked;
+    most = most > 1 ? most : 1;
+    return asked > 0 && asked < most ? asked : most;
+}
+
 static void prepare(dp_ctx *ctx, request *rq)
 {
     const conn_state *state = connection_state(rq->conn);
@@ -425,7 +441,7 @@ static void prepare(dp_ctx *ctx, request *rq)
     snprintf(label, sizeof(label), "session %llu", (unsigned long long)session_id(rq->session));
     dp_ctx_set_label(ctx, label);
     dp_ctx_set_state(ctx, state->include, state->exclude);
-    dp_ctx_set_threads(ctx, state->num_threads);
+    dp_ctx_set_threads(ctx, fair_threads(rq->conn, state->num_threads));
     rq->ctx = ctx;
     rq->t_started = nanos();
 }

@@ -173,7 +173,10 @@ void executor_fini(executor *ex);
 bool executor_submit(executor *ex, job *j);
 bool executor_task(executor *ex, task *t);
 bool executor_resume(executor *ex, struct connection *c); /* its client has read answers */
-enum { EXECUTOR_TICK_MS = 20 };
+enum {
+    EXECUTOR_TICK_MS = 20,
+    EXECUTOR_OTHERS_MS = 100 /* since another connection's request: it counts as asking */
+};
 bool executor_tick(executor *ex); /* starts a worker when work has waited for long */
 job_list executor_done(executor *ex, task **tasks); /* all that came back */
 /* Take a connection's jobs that have not begun back. */
@@ -275,6 +278,9 @@ typedef struct server {
     uint64_t last_connection;
     atomic_uint n_connections;
     atomic_uint_fast64_t requests;
+    /* Written by the loop thread: the connection that sent the newest request, when (nanos), and
+     * when another than that last did. */
+    atomic_uint_fast64_t asked_by, asked_at, others_at;
     uint64_t started; /* nanos */
     char *path, *lock_path;
     int fd, lock_fd; /* -1: none */

@@ -51,6 +51,25 @@ def promote(d, t):
     raise AssertionError("2000 short calls and none ran on the loop thread")
 
 
+def test_a_core_is_left_to_others_that_ask():
+    daemon = TestDaemon("--threads", "4")
+    with daemon.connect() as d, daemon.connect() as other:
+        d.call("plugin.load", path=os.path.join(BUILD, "tests", "plugins", "counts_threads.so"))
+
+        def count():
+            return d.op("counts_threads::count", {"data": [1.0]})
+
+        time.sleep(0.3)  # nobody has asked for that long
+        equal(count(), 4, "threads of one kernel alone")
+        other.call("server.status")
+        equal(count(), 3, "threads while another connection asks")
+        d.call("session.set", num_threads=2)
+        other.call("server.status")
+        equal(count(), 2, "threads when the connection itself wants fewer")
+        d.call("plugin.unload", plugin="counts_threads")
+    teardown(daemon)
+
+
 def test_short_calls_come_to_run_on_the_loop(daemon):
     if SANITIZED:
         return  # nothing is short there
