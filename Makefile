@@ -9,7 +9,7 @@ PREFIX   ?= /usr/local
 CC       ?= gcc
 PYTHON   := /usr/bin/python3
 
-DEPS := gcc libc6-dev make pkg-config libuv1-dev libcjson-dev libopenblas-dev check python3 python3-yaml
+DEPS := gcc g++ libc6-dev make pkg-config libuv1-dev libcjson-dev libopenblas-dev check python3 python3-yaml
 
 # release unless CONFIG says debug or coverage, or SANITIZE is set
 OPT_debug    := -O0 -g3
@@ -31,7 +31,7 @@ DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard daemon/*.c)) $(BUILD)/gen/p
 CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard clients/cli/*.c clients/c/*.c))
 PLUGIN_DIRS := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
 PLUGINS  := $(PLUGIN_DIRS:%=$(BUILD)/plugins/%.so)
-BAD_PLUGINS := $(patsubst tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard tests/plugins/*.c))
+BAD_PLUGINS := $(patsubst tests/plugins/%,$(BUILD)/tests/plugins/%.so,$(basename $(wildcard tests/plugins/*.c tests/plugins/*.cc)))
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 TOOLS    := $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
@@ -77,6 +77,7 @@ $(BUILD)/dispatchctl: $(CLI_OBJ)
 # -- plugins: every .c in the folder, plus what plugins/NAME/plugin.mk adds ------------------------
 -include $(wildcard plugins/*/plugin.mk)
 PLUGIN_CC = $(BASE) $(INC) -fPIC -I$(BUILD)/gen
+CXX_CC    = -std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -MMD -MP $(OPT) $(SAN) $(INC) -fPIC
 $(BUILD)/plugins/%.o: plugins/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_$(firstword $(subst /, ,$*))) -c -o $@ $<
@@ -88,13 +89,14 @@ $(BUILD)/tests/plugins/%.so: tests/plugins/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PLUGIN_CC) $(shell sed -n 's,^/\* CFLAGS: \(.*\) \*/$$,\1,p' $<) -shared -o $@ $<
 
+$(BUILD)/tests/plugins/%.so: tests/plugins/%.cc | deps
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CXX_CC) -shared -o $@ $<
+
 # -- tests --------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%.o: tests/unit/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(INC) -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS)) -c -o $@ $<
-$(BUILD)/tests/unit/%.o: tests/unit/%.cc | deps
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) -c -o $@ $<
 # linked with the objects, not the library: unit tests see what is hidden
 $(BUILD)/tests/run_unit: $(UNIT_OBJ) $(LIB_OBJ) $(filter-out %/main.o,$(DAEMON_OBJ))
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs $(TEST_PKGS) $(DAEMON_PKGS)) -ldl -lpthread -lm
@@ -117,7 +119,7 @@ demo: all ## the main job, on real input
 bench: all ## print timings, write $(BUILD)/bench.json
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/bench.py
 
-SRC := $(wildcard libdispatch/*/*.[ch] libdispatch/include/dispatchd/*.h daemon/*.[ch] plugins/*/*.[ch] clients/*/*.[ch] tests/*/*.[ch])
+SRC := $(wildcard libdispatch/*/*.[ch] libdispatch/include/dispatchd/*.h daemon/*.[ch] plugins/*/*.[ch] clients/*/*.[ch] tests/*/*.[ch] tests/*/*.cc)
 fmt: ## format the C sources
 	clang-format -i $(filter-out %/api.h,$(SRC))
 fmt-check: ## fail when a source is not formatted

@@ -8,9 +8,13 @@
 #include <chrono>
 #include <cstdio>
 
-namespace {
+namespace
+{
 
-at::Tensor first(const at::Tensor &a, const at::Tensor &) { return a; }
+at::Tensor first(const at::Tensor &a, const at::Tensor &)
+{
+    return a;
+}
 
 void first_boxed(const c10::OperatorHandle &, torch::jit::Stack *stack)
 {
@@ -69,6 +73,6 @@ int main()
         if (!dispatcher.findSchema({"bench::first", ""}))
             std::abort();
     });
-    std::printf("{\"unboxed_ns\": %.2f, \"boxed_ns\": %.2f, \"lookup_ns\": %.2f}\n", unboxed_ns, boxed_ns,
-                lookup_ns);
+    std::printf("{\"unboxed_ns\": %.2f, \"boxed_ns\": %.2f, \"lookup_ns\": %.2f}\n", unboxed_ns,
+                boxed_ns, lookup_ns);
 }

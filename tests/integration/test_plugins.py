@@ -119,6 +119,13 @@ def test_a_second_copy_is_refused(f):
     gone(f.unload("version"))
 
 
+def test_a_plugin_in_cxx(f):
+    f.load("in_cxx")
+    for op, want in ("twice", [3, -4]), ("same", [1.5, -2]):
+        equal(f.client.op("in_cxx::" + op, {"data": [1.5, -2]}, returns="data")["data"], want, op)
+    equal(f.unload("in_cxx")["unmapped"], True, "unmapped")
+
+
 def test_failing_kernels_are_errors(f):
     for name, op, type_, parts in FAILING:
         f.load(name + ".so")
