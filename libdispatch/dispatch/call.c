@@ -99,14 +99,19 @@ void dp_ctx_end(dp_ctx *ctx)
 
 /* -- what goes wrong, told in full ----------------------------------------------------------- */
 
-static COLD int fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text)
+static COLD void tell_where(dp_error *err, const dp_op *op, dp_key key)
 {
     char name[DP_KEY_NAME_MAX];
 
-    dp_error_set(ctx->error, code, "%s: %s", op->name, text);
-    strncpy(ctx->error->op, op->name, sizeof(ctx->error->op) - 1);
+    strncpy(err->op, op->name, sizeof(err->op) - 1);
     if (key != DP_KEY_Undefined)
-        strncpy(ctx->error->key, dp_key_name(key, name), sizeof(ctx->error->key) - 1);
+        strncpy(err->key, dp_key_name(key, name), sizeof(err->key) - 1);
+}
+
+static COLD int fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text)
+{
+    dp_error_set(ctx->error, code, "%s: %s", op->name, text);
+    tell_where(ctx->error, op, key);
     return code;
 }
 
@@ -213,11 +218,11 @@ static COLD int fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, i
         snprintf(text, sizeof(text),
                  "kernel of plugin '%s' (%s:%u) returned %d without describing it", k->gen->plugin,
                  k->file, k->line, rc);
-        return fail_op(ctx, dp_error_name(rc) ? rc : DP_EPLUGIN, op, DP_KEY_Undefined, text);
+        return fail_op(ctx, dp_error_name(rc) ? rc : DP_EPLUGIN, op, dp_ctx_key(ctx), text);
     }
     ctx->error->code = rc;
     if (ctx->error->op[0] == '\0')
-        strncpy(ctx->error->op, op->name, sizeof(ctx->error->op) - 1);
+        tell_where(ctx->error, op, dp_ctx_key(ctx));
     return rc;
 }
 
@@ -236,7 +241,7 @@ static COLD int fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k
                  : dpi_value_kind(v),
              i + 1, e->n_rets, type.s ? type.s : "?");
     dpi_text_fini(&type);
-    return fail_op(ctx, DP_EPLUGIN, e->op, DP_KEY_Undefined, text);
+    return fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
 }
 
 /* -- key sets ------------------------------------------------------------------------------- */
@@ -464,7 +469,7 @@ static int check_written(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, c
                  "kernel of plugin '%s' (%s:%u) gave another tensor for return %u of %u, which is "
                  "argument '%s'",
                  k->gen->plugin, k->file, k->line, i + 1, e->n_rets, s->args[j].name);
-        return fail_op(ctx, DP_EPLUGIN, e->op, DP_KEY_Undefined, text);
+        return fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
     }
     return 0;
 }

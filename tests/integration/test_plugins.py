@@ -131,7 +131,8 @@ def test_failing_kernels_are_errors(f):
         f.load(name + ".so")
         before = f.state()
         e = raises(lambda: f.client.op(op, X), type_, *parts)
-        equal(e.data.get("op"), op, "data.op")
+        where = (e.data.get("op"), e.data.get("key"))
+        equal(where, (op, "CPU"), "data.op, data.key")
         equal(f.state(), before, f"after {op}")
         gone(f.unload(name))
 
