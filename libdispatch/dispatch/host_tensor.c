@@ -33,7 +33,7 @@ int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **o
 
 int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
 {
-    return dpi_copy(dst, src, ctx->error);
+    return dpi_copy(dst, src, ctx->threads, ctx->error);
 }
 
 int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int64_t *b,

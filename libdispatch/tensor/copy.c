@@ -16,17 +16,28 @@ typedef struct side {
 
 /* -- in host memory -- */
 
+typedef struct copy_job {
+    const dpi_nest *nest;
+    dp_dtype dtypes[2]; /* to, from */
+} copy_job;
+
 static void copy_run(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
-    const dp_dtype *dtypes = user; /* to, from */
+    const dp_dtype *dtypes = user;
     dpi_run_copy(dtypes[0], data[0], strides[0], dtypes[1], data[1], strides[1], n);
+}
+
+static void copy_range(int64_t begin, int64_t end, void *user)
+{
+    copy_job *j = user;
+    dpi_nest_run(j->nest, begin, end, copy_run, j->dtypes);
 }
 
 /* When the source lies across the destination, run after run would touch the same lines of the
  * source and miss them each time; in tiles they are still there.  The innermost dimension becomes
  * two: TILE elements inside, the tiles outermost.  What is left over at its end follows.  nest has
  * room for one more dimension. */
-static void run_tiled(dpi_nest *nest, dp_dtype *dtypes)
+static void run_tiled(dpi_nest *nest, copy_job *j, int threads)
 {
     int64_t rest = nest->sizes[0] % TILE, tiles = nest->sizes[0] / TILE;
     int last = nest->ndim++;
@@ -36,16 +47,16 @@ static void run_tiled(dpi_nest *nest, dp_dtype *dtypes)
         nest->strides[2 * last + k] = nest->strides[k] * TILE;
     nest->numel = nest->numel / nest->sizes[0];
     nest->sizes[0] = TILE;
-    dpi_nest_run(nest, 0, nest->numel * TILE * tiles, copy_run, dtypes);
+    dpi_pool_run(threads, 0, nest->numel * TILE * tiles, DPI_GRAIN, copy_range, j);
     nest->ndim--;
     nest->sizes[0] = rest;
     for (int k = 0; k < 2; k++)
         nest->data[k] += nest->strides[2 * last + k] * tiles;
-    dpi_nest_run(nest, 0, nest->numel * rest, copy_run, dtypes);
+    copy_range(0, nest->numel * rest, j);
 }
 
 /* sizes [ndim], none of them 0. */
-static void copy_host(int ndim, const int64_t *sizes, side dst, side src)
+static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads)
 {
     int64_t at[DP_DIM_MAX + 1] = {1}, steps[2 * (DP_DIM_MAX + 1)];
     dpi_nest nest = {
@@ -53,7 +64,9 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src)
     };
     int64_t to_bytes = (int64_t)dp_dtype_size(dst.dtype);
     int64_t from_bytes = (int64_t)dp_dtype_size(src.dtype);
-    dp_dtype dtypes[2] = {dst.dtype, src.dtype};
+    copy_job j = {
+        &nest, {dst.dtype, src.dtype}
+    };
     int perm[DP_DIM_MAX];
 
     steps[0] = steps[1] = 0; /* of a tensor without dimensions */
@@ -67,9 +80,9 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src)
     dpi_nest_order(&nest, perm);
     dpi_nest_coalesce(&nest);
     if (nest.ndim > 1 && nest.sizes[0] > TILE && steps[1] > steps[3])
-        run_tiled(&nest, dtypes);
+        run_tiled(&nest, &j, threads);
     else
-        dpi_nest_run(&nest, 0, nest.numel, copy_run, dtypes);
+        dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j);
 }
 
 /* -- staging -- */
@@ -142,7 +155,7 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
 }
 
 /* src, which is in host memory and has dst's sizes, to dst. */
-static int put(dp_tensor *dst, side src, dp_error *err)
+static int put(dp_tensor *dst, side src, int threads, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(dst);
     void *owned;
@@ -152,7 +165,7 @@ static int put(dp_tensor *dst, side src, dp_error *err)
 
     if (rc < 0)
         return rc;
-    copy_host(g->ndim, g->sizes, to, src);
+    copy_host(g->ndim, g->sizes, to, src, threads);
     if (owned)
         rc = transfer(dst, owned, span_bytes(dst), 0, err);
     dpi_memory_free(owned, span_bytes(dst));
@@ -160,7 +173,8 @@ static int put(dp_tensor *dst, side src, dp_error *err)
 }
 
 /* src, with these strides for dst's sizes, to dst by way of host memory. */
-static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *strides, dp_error *err)
+static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *strides, int threads,
+                       dp_error *err)
 {
     void *owned;
     side from = {src->dtype, strides, NULL};
@@ -168,7 +182,7 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
 
     if (rc < 0)
         return rc;
-    rc = put(dst, from, err);
+    rc = put(dst, from, threads, err);
     dpi_memory_free(owned, span_bytes(src));
     return rc;
 }
@@ -228,7 +242,7 @@ static int check_copy(const dp_tensor *dst, const dp_tensor *src, int64_t *strid
     return rc;
 }
 
-int dpi_copy(dp_tensor *dst, const dp_tensor *src, dp_error *err)
+int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
 {
     const dpi_geometry *d = dpi_geometry_of(dst), *s = dpi_geometry_of(src);
     int64_t strides[DP_DIM_MAX];
@@ -242,7 +256,7 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, dp_error *err)
         dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) && dpi_same_strides(d, s);
     if (alike && d->storage->device == s->storage->device)
         return copy_block(dst, src, err);
-    return copy_staged(dst, src, strides, err);
+    return copy_staged(dst, src, strides, threads, err);
 }
 
 static int no_data(const dp_tensor *t, dp_error *err)
@@ -264,7 +278,7 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     if (rc < 0)
         return rc;
     dpi_strides_contiguous(g->ndim, g->sizes, strides);
-    copy_host(g->ndim, g->sizes, to, from);
+    copy_host(g->ndim, g->sizes, to, from, 1);
     dpi_memory_free(owned, span_bytes(t));
     return DP_OK;
 }
@@ -282,5 +296,5 @@ int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
     if (rc < 0 || g->numel == 0)
         return rc;
     dpi_strides_contiguous(g->ndim, g->sizes, strides);
-    return put(t, from, err);
+    return put(t, from, 1, err);
 }

@@ -120,7 +120,8 @@ int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int
                          dp_error *err);
 int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error *err);
 int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, dp_error *err);
-int dpi_copy(dp_tensor *dst, const dp_tensor *src, dp_error *err);
+/* threads: at most so many share a large one; 0: no bound. */
+int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
 
 #pragma GCC visibility pop
 

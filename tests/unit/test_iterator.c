@@ -68,7 +68,7 @@ static dp_tensor *counting(dp_dtype dtype, int ndim, const int64_t *sizes)
     ck_assert_int_eq(dp_tensor_new(DP_INT64, 0, ndim, sizes, NULL, &from, &err), DP_OK);
     ck_assert_int_eq(dp_tensor_new(dtype, 0, ndim, sizes, NULL, &t, &err), DP_OK);
     ck_assert_int_eq(dp_tensor_write(from, all, &err), DP_OK);
-    ck_assert_int_eq(dpi_copy(t, from, &err), DP_OK);
+    ck_assert_int_eq(dpi_copy(t, from, 0, &err), DP_OK);
     free(all);
     dp_tensor_unref(from);
     return t;
@@ -82,7 +82,7 @@ static double element(const dp_tensor *t, int64_t i) /* row-major */
     ck_assert_int_le(t->geometry->numel, 4096);
     ck_assert_int_eq(
         dp_tensor_new(DP_FLOAT64, 0, t->geometry->ndim, t->geometry->sizes, NULL, &d, &err), DP_OK);
-    ck_assert_int_eq(dpi_copy(d, t, &err), DP_OK);
+    ck_assert_int_eq(dpi_copy(d, t, 0, &err), DP_OK);
     ck_assert_int_eq(dp_tensor_read(d, all, &err), DP_OK);
     x = all[i];
     dp_tensor_unref(d);
@@ -353,7 +353,7 @@ START_TEST(loops_stay_on_one_device_that_the_host_can_reach)
     ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE(far, 1), 1, sizes, NULL, &b, &err), 0);
     ck_assert_int_eq(
         dp_tensor_new(DP_FLOAT32, DP_DEVICE(DP_B_Meta, 0), 1, sizes, NULL, &meta, &err), 0);
-    ck_assert_int_eq(dpi_copy(a, x, &err), DP_OK);
+    ck_assert_int_eq(dpi_copy(a, x, 0, &err), DP_OK);
     refused(NULL, a, b, 0, DP_ERUNTIME,
             "expected all tensors to be on the same device, but found at least two, nearby:0 and "
             "faultdev:1");
@@ -465,7 +465,7 @@ START_TEST(big_loops_run_on_the_pool)
     ck_assert_int_eq(dpi_iter_run(it, 0, add_float, NULL, &err), DP_OK);
     dp_pool_stop();
     ck_assert_int_eq(dp_tensor_new(DP_FLOAT64, 0, 3, sizes, NULL, &back, &err), DP_OK);
-    ck_assert_int_eq(dpi_copy(back, out[0], &err), DP_OK);
+    ck_assert_int_eq(dpi_copy(back, out[0], 0, &err), DP_OK);
     ck_assert_int_eq(dp_tensor_read(back, all, &err), DP_OK);
     for (int64_t i = 0; i < 150000; i++)
         ck_assert_double_eq(all[i], (double)(i + i / 3000 * 1000 + i % 1000));

@@ -205,7 +205,7 @@ START_TEST(empty_and_zero_dim_tensors_work)
     OK(dp_tensor_read(e, NULL, &err));
     OK(dp_tensor_write(e, NULL, &err));
     assert_floats(z, 1, (float[]){0});
-    OK(dpi_copy(e, z, &err)); /* broadcast to nothing */
+    OK(dpi_copy(e, z, 0, &err)); /* broadcast to nothing */
     dp_tensor_unref(e);
     dp_tensor_unref(z);
 }
@@ -305,9 +305,9 @@ START_TEST(every_dtype_copies_to_every_other)
         dp_tensor *a = NULL, *b = NULL, *back = make(DP_FLOAT32, 0, 2, sizes);
         OK(dp_tensor_new(from, 0, 2, sizes, layouts[i / 144 % 3], &a, &err));
         OK(dp_tensor_new(to, 0, 2, sizes, layouts[i / 432], &b, &err));
-        OK(dpi_copy(a, numbers_, &err));
-        OK(dpi_copy(b, a, &err));
-        OK(dpi_copy(back, b, &err));
+        OK(dpi_copy(a, numbers_, 0, &err));
+        OK(dpi_copy(b, a, 0, &err));
+        OK(dpi_copy(back, b, 0, &err));
         for (int k = 0; k < 17 * 31; k += 41) {
             float wanted = (float)k, twice[2];
             char one[2][16];
@@ -325,16 +325,19 @@ START_TEST(every_dtype_copies_to_every_other)
 }
 END_TEST
 
-/* Larger than a tile, by a rest, or by none. */
+/* Larger than a tile, by a rest, or by none; so large that threads share it. */
 START_TEST(copies_across_the_layout_move_every_element)
 {
     static const int64_t shapes[][3] = {
-        {2,  130, 70 },
-        {70, 2,   130},
-        {3,  5,   128},
-        {1,  65,  64 }
+        {2,   130, 70 },
+        {70,  2,   130},
+        {3,   5,   128},
+        {1,   65,  64 },
+        {7,   150, 210},
+        {301, 3,   202}
     };
 
+    OK(dp_pool_start(_i, &err));
     for (size_t i = 0; i < DPI_COUNT(shapes); i++)
         for (int turn = 0; turn < 6; turn++) {
             static const int orders[6][3] = {
@@ -351,8 +354,8 @@ START_TEST(copies_across_the_layout_move_every_element)
             for (int d = 0; d < 3; next *= s[orders[turn][d]], d++)
                 strides[orders[turn][d]] = next;
             OK(dp_tensor_new(DP_FLOAT32, 0, 3, s, strides, &turned, &err));
-            OK(dpi_copy(turned, whole, &err));
-            OK(dpi_copy(copy, turned, &err));
+            OK(dpi_copy(turned, whole, 0, &err));
+            OK(dpi_copy(copy, turned, 0, &err));
             ck_assert_mem_eq(copy->geometry->storage->data, whole->geometry->storage->data,
                              whole->geometry->storage->bytes);
             const float *at = turned->geometry->storage->data;
@@ -361,6 +364,7 @@ START_TEST(copies_across_the_layout_move_every_element)
             dp_tensor_unref(turned);
             dp_tensor_unref(copy);
         }
+    dp_pool_stop();
 }
 END_TEST
 
@@ -370,17 +374,17 @@ START_TEST(copies_broadcast_the_source)
     dp_tensor *dst = make(DP_FLOAT32, 0, 2, sizes), *r = floats(1, row), *c = floats(2, column);
     dp_tensor *flat = floats(1, row), *wide = floats(2, one);
 
-    OK(dpi_copy(dst, r, &err));
+    OK(dpi_copy(dst, r, 0, &err));
     assert_floats(dst, 6, (float[]){0, 1, 2, 0, 1, 2});
-    OK(dpi_copy(dst, c, &err));
+    OK(dpi_copy(dst, c, 0, &err));
     assert_floats(dst, 6, (float[]){0, 0, 0, 1, 1, 1});
-    FAILS(dpi_copy(flat, wide, &err), DP_ERUNTIME,
+    FAILS(dpi_copy(flat, wide, 0, &err), DP_ERUNTIME,
           "output with shape [3] doesn't match the broadcast shape [1, 3]");
-    FAILS(dpi_copy(c, r, &err), DP_ERUNTIME,
+    FAILS(dpi_copy(c, r, 0, &err), DP_ERUNTIME,
           "output with shape [2, 1] doesn't match the broadcast shape [2, 3]");
     row[0] = 4;
     dp_tensor *four = floats(1, row);
-    FAILS(dpi_copy(dst, four, &err), DP_ERUNTIME,
+    FAILS(dpi_copy(dst, four, 0, &err), DP_ERUNTIME,
           "The size of tensor a (3) must match the size of tensor b (4) at non-singleton "
           "dimension 1");
     dp_tensor *all[] = {dst, r, c, flat, wide, four};
@@ -401,11 +405,11 @@ START_TEST(copies_onto_shared_elements_are_refused)
     ck_assert_int_eq(dp_overlap(low, high), 2);
     ck_assert_int_eq(dp_overlap(low, same), 1);
     ck_assert_int_eq(dp_overlap(low, point), 3);
-    FAILS(dpi_copy(low, high, &err), DP_ERUNTIME, "some elements of the input tensor");
-    FAILS(dpi_copy(point, high, &err), DP_ERUNTIME, "more than one element of the written-to");
+    FAILS(dpi_copy(low, high, 0, &err), DP_ERUNTIME, "some elements of the input tensor");
+    FAILS(dpi_copy(point, high, 0, &err), DP_ERUNTIME, "more than one element of the written-to");
     FAILS(dp_tensor_write(point, "", &err), DP_ERUNTIME, "more than one element of the written-to");
-    OK(dpi_copy(low, same, &err));
-    OK(dpi_copy(low, low, &err));
+    OK(dpi_copy(low, same, 0, &err));
+    OK(dpi_copy(low, low, 0, &err));
     assert_floats(t, 6, (float[]){0, 1, 2, 3, 4, 5});
     dp_tensor *all[] = {t, low, high, point, same};
     for (size_t i = 0; i < DPI_COUNT(all); i++)
@@ -453,22 +457,22 @@ START_TEST(device_memory_is_reached_by_the_device_alone)
     dp_tensor *ints = make(DP_INT64, device, 2, sizes), *back = make(DP_FLOAT32, 0, 2, sizes);
     dp_tensor *columns = NULL, *other = make(DP_FLOAT32, open_device(1), 2, sizes);
 
-    OK(dpi_copy(there, host, &err)); /* down */
-    OK(dpi_copy(back, there, &err)); /* up */
+    OK(dpi_copy(there, host, 0, &err)); /* down */
+    OK(dpi_copy(back, there, 0, &err)); /* up */
     assert_floats(back, 6, (float[]){0, 1, 2, 3, 4, 5});
     OK(dp_tensor_new(DP_FLOAT32, device, 2, sizes, turned, &columns, &err));
-    OK(dpi_copy(columns, there, &err)); /* another layout, same device */
+    OK(dpi_copy(columns, there, 0, &err)); /* another layout, same device */
     assert_floats(columns, 6, (float[]){0, 1, 2, 3, 4, 5});
-    OK(dpi_copy(ints, columns, &err)); /* another dtype */
-    OK(dpi_copy(other, ints, &err));   /* another device */
+    OK(dpi_copy(ints, columns, 0, &err)); /* another dtype */
+    OK(dpi_copy(other, ints, 0, &err));   /* another device */
     assert_floats(other, 6, (float[]){0, 1, 2, 3, 4, 5});
     OK(dpi_as_strided(there, 2, inner, strides, 1, &part, &err));
     OK(dp_tensor_write(part, (float[]){10, 20, 30, 40}, &err)); /* what lies between stays */
     assert_floats(there, 6, (float[]){0, 10, 20, 3, 30, 40});
-    OK(dpi_copy(other, there, &err));
-    OK(dpi_copy(there, other, &err));
+    OK(dpi_copy(other, there, 0, &err));
+    OK(dpi_copy(there, other, 0, &err));
     dp_tensor *again = make(DP_FLOAT32, device, 2, sizes);
-    OK(dpi_copy(again, there, &err)); /* alike: moved by the device */
+    OK(dpi_copy(again, there, 0, &err)); /* alike: moved by the device */
     assert_floats(again, 6, (float[]){0, 10, 20, 3, 30, 40});
     dp_tensor *all[] = {host, there, part, ints, back, columns, other, again};
     for (size_t i = 0; i < DPI_COUNT(all); i++)
@@ -488,7 +492,8 @@ START_TEST(device_failures_are_told_with_the_backends_name)
     FAILS(dp_tensor_new(DP_INT8, device, 1, huge, NULL, &t, &err), DP_ERESOURCE,
           "backend faultdev: allocate failed: no room on the device");
     faultdev.refuse = DP_EBUSY;
-    FAILS(dpi_copy(there, host, &err), DP_EBUSY, "backend faultdev: copy failed: told to refuse");
+    FAILS(dpi_copy(there, host, 0, &err), DP_EBUSY,
+          "backend faultdev: copy failed: told to refuse");
     faultdev.refuse = 12345;
     FAILS(dp_tensor_read(there, &sizes, &err), DP_EPLUGIN,
           "backend faultdev: copy returned 12345, which is no error code");
@@ -512,14 +517,14 @@ START_TEST(tensors_of_an_unloaded_backend_answer_by_name)
     dpi_backend_unregister(device_bit);
     ck_assert_uint_eq(dpi_backend_storages(device_bit), 1);
     FAILS(dp_tensor_read(old, x, &err), DP_ERUNTIME, "backend faultdev was unloaded");
-    FAILS(dpi_copy(old, host, &err), DP_ERUNTIME, "backend faultdev was unloaded");
-    FAILS(dpi_copy(host, old, &err), DP_ERUNTIME, "backend faultdev was unloaded");
+    FAILS(dpi_copy(old, host, 0, &err), DP_ERUNTIME, "backend faultdev was unloaded");
+    FAILS(dpi_copy(host, old, 0, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     FAILS(dpi_empty_like(old, DP_DTYPE_NONE, DP_PRESERVE, &t, &err), DP_ERUNTIME,
           "backend faultdev was unloaded");
     ck_assert_int_eq(open_device(0), device);
     FAILS(dp_tensor_read(old, x, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     dp_tensor *fresh = make(DP_FLOAT32, device, 1, sizes);
-    FAILS(dpi_copy(fresh, old, &err), DP_ERUNTIME, "backend faultdev was unloaded");
+    FAILS(dpi_copy(fresh, old, 0, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     dp_tensor_unref(fresh);
     ck_assert_uint_eq(faultdev.live, 1); /* the old block: nobody gave it back */
     dp_tensor_unref(old);
@@ -539,10 +544,10 @@ START_TEST(meta_tensors_have_no_data)
 
     ck_assert_ptr_null(dpi_tensor_data(m));
     FAILS(dp_tensor_read(m, &x, &err), DP_ENOTIMPL, "meta");
-    OK(dpi_copy(m, z, &err));
+    OK(dpi_copy(m, z, 0, &err));
     sizes[0] = sizes[1] = 1;
     dp_tensor *small = make(DP_FLOAT64, DP_DEVICE(DP_B_Meta, 0), 0, NULL);
-    FAILS(dpi_copy(z, small, &err), DP_ENOTIMPL, "cannot copy out of a meta tensor");
+    FAILS(dpi_copy(z, small, 0, &err), DP_ENOTIMPL, "cannot copy out of a meta tensor");
     dp_tensor_unref(small);
     dp_tensor_unref(m);
     dp_tensor_unref(z);
@@ -584,7 +589,7 @@ static int do_device(const dp_tensor *t, dp_tensor **out)
     int rc = dp_tensor_new(DP_INT8, DP_DEVICE(device_bit, 0), t->geometry->ndim, t->geometry->sizes,
                            NULL, &there, &err);
     if (rc == DP_OK)
-        rc = dpi_copy(there, t, &err);
+        rc = dpi_copy(there, t, 0, &err);
     if (rc == DP_OK)
         *out = there;
     else
@@ -636,7 +641,7 @@ static void *ref_and_make(void *arg)
         dp_error local = DP_ERROR_INIT;
         dp_tensor_ref(t);
         if (dpi_empty_like(t, DP_DTYPE_NONE, DP_PRESERVE, &mine, &local) == DP_OK)
-            dpi_copy(mine, t, &local);
+            dpi_copy(mine, t, 0, &local);
         dp_tensor_unref(mine);
         dp_tensor_unref(t);
     }
@@ -673,7 +678,7 @@ UNIT_SUITE(tensor)
     tcase_add_test(tc, scalars_take_their_kinds_dtype);
     tcase_add_test(tc, scalars_that_do_not_fit_are_refused);
     tcase_add_test(tc, every_dtype_copies_to_every_other);
-    tcase_add_test(tc, copies_across_the_layout_move_every_element);
+    tcase_add_loop_test(tc, copies_across_the_layout_move_every_element, 0, 3);
     tcase_add_test(tc, copies_broadcast_the_source);
     tcase_add_test(tc, copies_onto_shared_elements_are_refused);
     tcase_add_test(tc, bytes_written_as_bools_become_bools);
