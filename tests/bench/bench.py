@@ -22,7 +22,7 @@ try:
 except ImportError:
     torch = None
 
-REPEAT = 30
+REPEAT, WARM = 30, 4
 ROUNDS = 5  # in which we and PyTorch take turns
 rows = []
 
@@ -136,6 +136,11 @@ KERNELS = [
 ]
 
 
+def turn(measure):
+    """Of one round: the first calls of a turn find threads asleep and caches cold, and do not count."""
+    return [measure() for _ in range(WARM + REPEAT // ROUNDS)][WARM:]
+
+
 def torch_args(literals):
     return [torch.frombuffer(bytearray(t["attachment"]), dtype=torch.float32).reshape(t["shape"])
             for t in literals]
@@ -149,14 +154,18 @@ def bench_kernels(daemon):
             tensors = [d.call("tensor.create", **t) for t in literals]
             kwargs = {"memory_format": "channels_last"} if rest == ["memory_format"] else {}
             args = [{"tensor": t["tensor"]} for t in tensors] + ([] if kwargs else rest)
-            ours, peers, theirs = [], [], torch_args(literals) if torch else None
+            theirs = torch_args(literals) if torch else None
+
+            def call():
+                answer = d.call("op.call", op=op, args=args, kwargs=kwargs, timing=True)
+                d.release(*answer["outputs"])
+                return answer["timing"]["kernel"] / 1e3
+
+            ours, peers = [], []
             for _ in range(ROUNDS):
-                for _ in range(REPEAT // ROUNDS):
-                    answer = d.call("op.call", op=op, args=args, kwargs=kwargs, timing=True)
-                    ours.append(answer["timing"]["kernel"] / 1e3)
-                    d.release(*answer["outputs"])
+                ours += turn(call)
                 if torch:
-                    peers += [timed(lambda: peer(*theirs)) * 1e6 for _ in range(REPEAT // ROUNDS)]
+                    peers += turn(lambda: timed(lambda: peer(*theirs)) * 1e6)
             d.release(*tensors)
             row(f"kernel: {name}", statistics.median(ours), "us",
                 statistics.median(peers) if peers else None)
