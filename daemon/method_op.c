@@ -70,15 +70,18 @@ static size_t work_of(const dp_bound *b)
     return bytes;
 }
 
-static void note_written(run *r, const dp_tensor *t)
+static void note_written(run *r, dp_tensor *t)
 {
     uint64_t handle = t != NULL ? run_handle(r, t) : 0;
 
+    if (t != NULL)
+        dp_tensor_bump_version(t);
     if (handle != 0 && r->n_written < sizeof(r->written) / sizeof(r->written[0]))
         r->written[r->n_written++] = handle;
 }
 
-/* The handles of the arguments whose bytes are unspecified now. */
+/* The handles of the arguments whose bytes are unspecified now: written to, as far as others can
+ * tell. */
 static void note_failure(run *r, const dp_bound *b, uint64_t written)
 {
     for (uint32_t i = 0; i < b->n_args && i < 64; i++) {

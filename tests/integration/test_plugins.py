@@ -144,6 +144,7 @@ def test_a_written_argument_is_named(f):
     e = raises(lambda: f.client.op("wrong_dtype::other.out", X, out={"tensor": out["tensor"]}),
                "PluginError", "other.out")
     equal(e.data.get("written"), [out["tensor"]])
+    equal(f.client.call("tensor.describe", tensor=out["tensor"])["version"], out["version"] + 1, "version")
     f.client.release(out)
     equal(f.state(), before)
     gone(f.unload("wrong_dtype"))
