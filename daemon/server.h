@@ -204,7 +204,7 @@ struct connection {
     uint64_t number;
     int fd;
     uv_poll_t poll;
-    int events; /* polled for now */
+    int events; /* that uv_poll waits for */
     frame frame;
     job *pending;                   /* its attachments are being read */
     task parse;                     /* of a long line that announces some */

@@ -295,9 +295,11 @@ size_t tensor_bytes(const dp_tensor *t)
     return (size_t)v.numel * dp_dtype_size(v.dtype);
 }
 
-/* Packed elements of t: *out owned, *bytes of them. */
-static int packed(const dp_tensor *t, const dp_view *v, void **out, size_t *bytes, dp_error *err)
+/* Packed elements of t, whose view is *v: *out owned, *bytes of them. */
+static int packed(const dp_tensor *t, dp_view *v, void **out, size_t *bytes, dp_error *err)
 {
+    v->size = sizeof(*v);
+    dp_tensor_view(t, v);
     *bytes = (size_t)v->numel * dp_dtype_size(v->dtype);
     *out = dp_malloc(*bytes + 1);
     if (*out == NULL)
@@ -332,12 +334,11 @@ static const char *write_level(jw *w, const dp_view *v, int depth, const char *p
 
 int data_to_json(jw *w, const dp_tensor *t, dp_error *err)
 {
-    dp_view v = {.size = sizeof(v)};
+    dp_view v;
     void *elements;
     size_t bytes;
-
-    dp_tensor_view(t, &v);
     int rc = packed(t, &v, &elements, &bytes, err);
+
     if (rc < 0)
         return rc;
     jw_key(w, "data");
@@ -349,13 +350,12 @@ int data_to_json(jw *w, const dp_tensor *t, dp_error *err)
 
 static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
 {
-    dp_view v = {.size = sizeof(v)};
+    dp_view v;
     void *elements;
     size_t bytes;
-
     /* A copy: the answer may leave after the next request has written to the tensor. */
-    dp_tensor_view(t, &v);
     int rc = packed(t, &v, &elements, &bytes, err);
+
     if (rc < 0)
         return rc;
     int index = request_attach(rq, NULL, elements, elements, bytes);

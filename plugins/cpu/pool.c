@@ -246,6 +246,17 @@ static int compute(dp_ctx *ctx, pool *p, dp_tensor *self, dp_range_fn run, dp_te
     return rc;
 }
 
+static int take_window(dp_ctx *ctx, pool *p, const int64_t *kernel, size_t n_kernel,
+                       const int64_t *stride, size_t n_stride, const int64_t *padding,
+                       size_t n_padding)
+{
+    int rc = take_pair(ctx, p, "kernel_size", kernel, n_kernel, NULL, p->kernel);
+
+    if (rc == 0)
+        rc = take_pair(ctx, p, "stride", stride, n_stride, p->kernel, p->stride);
+    return rc ? rc : take_pair(ctx, p, "padding", padding, n_padding, NULL, p->padding);
+}
+
 /* aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2]
  * padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) self [N?, C, H, W]; an
  * index counts elements of its plane. */
@@ -258,11 +269,7 @@ static int max_pool2d_with_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *
     pool p = {.name = "max_pool2d"};
     DP_VIEW(x, self);
 
-    int rc = take_pair(ctx, &p, "kernel_size", kernel, n_kernel, NULL, p.kernel);
-    if (rc == 0)
-        rc = take_pair(ctx, &p, "stride", stride, n_stride, p.kernel, p.stride);
-    if (rc == 0)
-        rc = take_pair(ctx, &p, "padding", padding, n_padding, NULL, p.padding);
+    int rc = take_window(ctx, &p, kernel, n_kernel, stride, n_stride, padding, n_padding);
     if (rc == 0)
         rc = take_pair(ctx, &p, "dilation", dilation, n_dilation, NULL, p.dilation);
     if (rc == 0)
@@ -288,11 +295,7 @@ static int avg_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_
     };
     DP_VIEW(x, self);
 
-    int rc = take_pair(ctx, &p, "kernel_size", kernel, n_kernel, NULL, p.kernel);
-    if (rc == 0)
-        rc = take_pair(ctx, &p, "stride", stride, n_stride, p.kernel, p.stride);
-    if (rc == 0)
-        rc = take_pair(ctx, &p, "padding", padding, n_padding, NULL, p.padding);
+    int rc = take_window(ctx, &p, kernel, n_kernel, stride, n_stride, padding, n_padding);
     if (rc == 0 && divisor_override && *divisor_override == 0)
         rc = dp_fail(ctx, DP_ERUNTIME, "divisor must be not zero");
     if (rc == 0)
