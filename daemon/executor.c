@@ -417,14 +417,14 @@ void job_parse(job *j)
         j->rq.close_after = true;
 }
 
-/* How many threads a parallel kernel of c may have now: while others ask too, one core less than
- * there are.  Their short calls would otherwise wait for one to be free: for the kernel's next
- * clock tick, 4 ms. */
-static int fair_threads(struct connection *c, int asked)
+/* How many threads a parallel kernel of c may have at `now` (nanos): while others ask too, one core
+ * less than there are.  Their short calls would otherwise wait for one to be free: for the kernel's
+ * next clock tick, 4 ms. */
+static int fair_threads(const struct connection *c, int asked, uint64_t now)
 {
     const server *s = c->server;
     bool newest = atomic_load(&s->asked_by) == c->number;
-    uint64_t others = atomic_load(newest ? &s->others_at : &s->asked_at), now = nanos();
+    uint64_t others = atomic_load(newest ? &s->others_at : &s->asked_at);
     int most = (int)s->options->threads - 1;
 
     if (others == 0 || now > others + EXECUTOR_OTHERS_MS * UINT64_C(1000000))
@@ -438,12 +438,12 @@ static void prepare(dp_ctx *ctx, request *rq)
     const conn_state *state = connection_state(rq->conn);
     char label[32];
 
+    rq->t_started = nanos();
     snprintf(label, sizeof(label), "session %llu", (unsigned long long)session_id(rq->session));
     dp_ctx_set_label(ctx, label);
     dp_ctx_set_state(ctx, state->include, state->exclude);
-    dp_ctx_set_threads(ctx, fair_threads(rq->conn, state->num_threads));
+    dp_ctx_set_threads(ctx, fair_threads(rq->conn, state->num_threads, rq->t_started));
     rq->ctx = ctx;
-    rq->t_started = nanos();
 }
 
 static void answered(job *j)

@@ -72,10 +72,10 @@ static size_t work_of(const dp_bound *b)
 
 static void note_written(run *r, dp_tensor *t)
 {
-    uint64_t handle = t != NULL ? run_handle(r, t) : 0;
-
-    if (t != NULL)
-        dp_tensor_bump_version(t);
+    if (t == NULL)
+        return;
+    uint64_t handle = run_handle(r, t);
+    dp_tensor_bump_version(t);
     if (handle != 0 && r->n_written < sizeof(r->written) / sizeof(r->written[0]))
         r->written[r->n_written++] = handle;
 }
