@@ -102,7 +102,7 @@ static size_t running_of(dpi_thread *t, dp_registry *reg, dp_running *out, size_
         dp_running *r = &out[n++];
         read_label(t, r->label);
         r->op = op->name;
-        r->plugin = k->gen->plugin;
+        memcpy(r->plugin, k->gen->plugin, sizeof(r->plugin));
         r->generation = k->gen->number;
         r->key = dp_keyset_highest(dpi_frame_keys(&t->frames[d]));
         r->depth = (int)d;

@@ -388,7 +388,8 @@ DP_API void dp_registry_stats_get(dp_registry *reg, dp_registry_stats *out);
 /* Calls running now, outermost first for each thread. */
 typedef struct dp_running {
     char label[32];
-    const char *op, *plugin;
+    const char *op;                       /* lives as long as the registry */
+    char plugin[DP_LIMIT_NAME_BYTES + 1]; /* a copy: it may be unloaded by now */
     uint64_t generation;
     dp_key key;
     int depth;
