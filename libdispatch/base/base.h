@@ -72,16 +72,19 @@ enum {
 };
 #define DPI_SLOTS(n_named) (DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + (n_named)))
 
-/* slot = base[f] + stride[f] * column[backend]; filled by constant initialisers, no start-up code.
- */
-extern const uint16_t dpi_slot_base[64];  /* by functionality, 0 = Undefined */
-extern const uint8_t dpi_slot_stride[64]; /* 0 or DPI_PER_BACKEND */
-extern const uint8_t dpi_slot_column[64]; /* by backend bit */
+/* slot = base + stride of the functionality * column of the backend; filled by constant
+ * initialisers, no start-up code. */
+typedef struct dpi_slot_row {
+    uint16_t base;  /* of functionality i, 0 = Undefined */
+    uint8_t stride; /* of functionality i: 0 or DPI_PER_BACKEND */
+    uint8_t column; /* of backend bit i */
+} dpi_slot_row;
+extern const dpi_slot_row dpi_slot_rows[64];
 
 static inline unsigned dpi_key_slot(dp_key k) /* runtime keys only */
 {
     int f = dp_key_functionality(k), b = dp_key_backend(k);
-    return dpi_slot_base[f] + dpi_slot_stride[f] * dpi_slot_column[b < 0 ? 0 : b];
+    return dpi_slot_rows[f].base + dpi_slot_rows[f].stride * dpi_slot_rows[b < 0 ? 0 : b].column;
 }
 dp_key dpi_slot_key(unsigned slot); /* inverse */
 

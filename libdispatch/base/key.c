@@ -48,34 +48,26 @@ enum {
 };
 #define SLOT(name, per) ((per) ? DPI_SLOTS_PLAIN + (int)PER_##name : (int)PLAIN_##name)
 
-const uint16_t dpi_slot_base[64] = {
-#define BASE(name, per, prefix) [DP_F_##name] = SLOT(name, per),
-    DP_FUNCTIONALITY_MAP(BASE)
-#undef BASE
-};
-
-const uint8_t dpi_slot_stride[64] = {
-#define STRIDE(name, per, prefix) [DP_F_##name] = (per) ? DPI_PER_BACKEND : 0,
-    DP_FUNCTIONALITY_MAP(STRIDE)
-#undef STRIDE
-};
-
-#define NAMED(b) [b] = (b) + 1 /* Meta's column comes between */
+#define NAMED(b) [b].column = (b) + 1 /* Meta's column comes between */
 #define NAMED8(b)                                                                                  \
     NAMED(b), NAMED(b + 1), NAMED(b + 2), NAMED(b + 3), NAMED(b + 4), NAMED(b + 5), NAMED(b + 6),  \
         NAMED(b + 7)
-const uint8_t dpi_slot_column[64] = {
-#define COLUMN(name, device) [DP_B_##name] = DP_B_##name,
-    DP_BACKEND_MAP(COLUMN)
+const dpi_slot_row dpi_slot_rows[64] = {
+#define FUNCTIONALITY(name, per, prefix)                                                           \
+    [DP_F_##name].base = SLOT(name, per), [DP_F_##name].stride = (per) ? DPI_PER_BACKEND : 0,
+    DP_FUNCTIONALITY_MAP(FUNCTIONALITY)
+#undef FUNCTIONALITY
+#define COLUMN(name, device) [DP_B_##name].column = DP_B_##name,
+        DP_BACKEND_MAP(COLUMN)
 #undef COLUMN
-        NAMED8(DP_B_NAMED_FIRST),
+            NAMED8(DP_B_NAMED_FIRST),
     NAMED8(DP_B_NAMED_FIRST + 8),
     NAMED8(DP_B_NAMED_FIRST + 16),
     NAMED8(DP_B_NAMED_FIRST + 24),
     NAMED8(DP_B_NAMED_FIRST + 32),
-    [DP_B_Meta] = DP_B_NAMED_FIRST,
+    [DP_B_Meta].column = DP_B_NAMED_FIRST,
 };
-_Static_assert(DP_B_NAMED_MAX == 40, "dpi_slot_column lists 40 named backends");
+_Static_assert(DP_B_NAMED_MAX == 40, "dpi_slot_rows lists 40 named backends");
 
 /* Functionality by slot, that of CPU's column for per-backend ones. */
 static const uint8_t slot_functionality[DPI_SLOTS_PLAIN + DPI_PER_BACKEND] = {

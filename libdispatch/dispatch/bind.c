@@ -12,7 +12,7 @@
 
 int dpi_ask_begin(dp_ctx *ctx, bool *begun)
 {
-    *begun = ctx->snapshot == NULL;
+    *begun = ctx->thread == NULL;
     return *begun ? dp_ctx_begin(ctx) : 0;
 }
 
@@ -55,7 +55,7 @@ static int coerce(fit *f, const dpi_type *type, const dp_value *v, dp_value *out
 
 static int no_memory(const fit *f)
 {
-    return dpi_no_memory(f->rq->ctx->error, "arguments of a call");
+    return dpi_no_memory(&f->rq->ctx->error, "arguments of a call");
 }
 
 static bool is_number(const dp_value *v)
@@ -75,7 +75,7 @@ static int to_tensor(fit *f, const dpi_type *type, const dp_value *v, dp_value *
         return v->u.t ? 0 : DP_ETYPE;
     if (!f->loose || f->written || !is_number(v))
         return DP_ETYPE;
-    int rc = dpi_scalar_tensor(*v, DP_DTYPE_NONE, &t, ctx->error);
+    int rc = dpi_scalar_tensor(*v, DP_DTYPE_NONE, &t, &ctx->error);
     if (rc < 0)
         return rc;
     dp_tensor_set_wrapped(t, true);
@@ -99,7 +99,7 @@ static int item(fit *f, const dp_value *v, dp_value *out)
     dp_tensor_view(v->u.t, &t);
     if (t.ndim != 0)
         return DP_ETYPE;
-    int rc = dp_tensor_read(v->u.t, &raw, f->rq->ctx->error);
+    int rc = dp_tensor_read(v->u.t, &raw, &f->rq->ctx->error);
     if (rc < 0)
         return rc;
     switch (t.dtype) {
@@ -638,16 +638,16 @@ int dpi_no_operator(const dpi_snapshot *s, const char *name, dp_error *err)
 static int candidates(const request *rq, const char *name, const dpi_entry ***out, size_t *n)
 {
     dp_ctx *ctx = rq->ctx;
-    const dpi_snapshot *s = ctx->snapshot;
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
     size_t base = dpi_base_bytes(name), found, kept = 0;
     const dpi_entry *exact = name[base] == '.' ? dpi_snapshot_find(s, name, strlen(name)) : NULL;
     const dpi_entry **list;
 
     found = exact ? 1 : name[base] == '.' ? 0 : overloads(s, name, base, NULL, 0);
     if (found == 0)
-        return dpi_no_operator(s, name, ctx->error);
+        return dpi_no_operator(s, name, &ctx->error);
     if ((list = dp_arena_alloc(ctx->arena, found * sizeof(*list))) == NULL)
-        return dpi_no_memory(ctx->error, "overloads of an operator");
+        return dpi_no_memory(&ctx->error, "overloads of an operator");
     list[0] = exact;
     if (exact == NULL)
         overloads(s, name, base, list, found);
@@ -657,7 +657,7 @@ static int candidates(const request *rq, const char *name, const dpi_entry ***ou
             list[kept++] = list[i];
     *out = list;
     *n = kept;
-    return kept ? 0 : fail_undefined(first, ctx->error);
+    return kept ? 0 : fail_undefined(first, &ctx->error);
 }
 
 /* Could so many arguments be meant for it? */
@@ -695,16 +695,16 @@ static int fail_fit(const request *rq, const char *name, const dpi_entry **list,
             n_likely++;
         }
     if (n_likely == 1)
-        return fit_schema(rq, likely, true, rq->ctx->error, &unused);
+        return fit_schema(rq, likely, true, &rq->ctx->error, &unused);
     dpi_text_printf(&t, "%s: no overload takes (", name);
     describe_request(rq, &t);
     dpi_text_add(&t, "); it has:");
     for (size_t i = 0; i < n; i++)
         dpi_text_printf(&t, "\n  %s", list[i]->schema->text);
     if (t.failed)
-        dpi_no_memory(rq->ctx->error, "message");
+        dpi_no_memory(&rq->ctx->error, "message");
     else
-        dp_error_set(rq->ctx->error, DP_ETYPE, "%s", t.s);
+        dp_error_set(&rq->ctx->error, DP_ETYPE, "%s", t.s);
     int rc = t.failed ? DP_ERESOURCE : DP_ETYPE;
     dpi_text_fini(&t);
     return rc;
@@ -737,7 +737,7 @@ int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
     if (rc == 0)
         rc = choose(&rq, name, list, n, out);
     if (rc < 0)
-        snprintf(ctx->error->op, sizeof(ctx->error->op), "%s", name);
+        snprintf(ctx->error.op, sizeof(ctx->error.op), "%s", name);
     dpi_ask_end(ctx, begun);
     return rc;
 }
@@ -749,7 +749,7 @@ uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b)
 
     if (dpi_ask_begin(ctx, &begun) < 0)
         return 0;
-    const dpi_entry *e = entry_of(ctx->snapshot, b->op);
+    const dpi_entry *e = entry_of(dpi_ctx_snapshot(ctx), b->op);
     if (e != NULL && e->schema != NULL && e->n_args == b->n_args) {
         dp_keyset keys =
             dpi_call_keys(e, dpi_argument_keys(e, b->args), ctx->include, ctx->exclude);

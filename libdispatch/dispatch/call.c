@@ -11,14 +11,16 @@
 
 /* What leave() needs.  Kept in dp_entered.reserved for typed calls. */
 typedef struct mark {
-    const dpi_entry *entry;
-    const dpi_kernel *kernel;
+    uint16_t depth; /* of the frame, which says what runs */
+    uint16_t how;   /* BY_* */
+    int32_t step;   /* of the trace; watched calls only */
     uint64_t begun; /* nanos; watched calls only */
-    int32_t step;   /* of the trace */
-    uint16_t depth;
-    bool redispatch, top; /* top: leaving it ends the request's hold on the snapshot */
-    bool plain;           /* entered by enter_plain() */
 } mark;
+enum {
+    BY_REDISPATCH = 1,
+    BY_TOP = 2,  /* leaving it ends the request's hold on the snapshot */
+    BY_PLAIN = 4 /* enter_plain() */
+};
 _Static_assert(sizeof(mark) <= sizeof(((dp_entered *)0)->reserved), "a mark fits into dp_entered");
 
 /* -- pinning -------------------------------------------------------------------------------- */
@@ -28,12 +30,11 @@ static COLD int pin_shared(dp_ctx *ctx, dpi_thread *t)
 {
     const dpi_snapshot *held = atomic_load_explicit(&t->pinned, memory_order_relaxed);
 
-    if (atomic_load_explicit(&t->reg, memory_order_relaxed) != ctx->reg)
-        return dp_error_set(ctx->error, DP_ERUNTIME,
+    if (held->reg != ctx->reg)
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
                             "this thread is inside a call of another registry");
     ctx->thread = t;
-    ctx->snapshot = held;
-    ctx->owns_pin = false;
+    ctx->shares_pin = true;
     return 0;
 }
 
@@ -57,32 +58,34 @@ static inline __attribute__((always_inline)) int pin(dp_ctx *ctx)
 {
     dpi_thread *t = dpi_thread_self;
 
-    if (DPI_UNLIKELY(t == NULL) && (t = dpi_thread_enter(ctx->error)) == NULL)
+    if (DPI_UNLIKELY(t == &dpi_thread_nobody) && (t = dpi_thread_enter(&ctx->error)) == NULL)
         return DP_ERESOURCE;
     if (DPI_UNLIKELY(atomic_load_explicit(&t->pinned, memory_order_relaxed) != NULL))
         return pin_shared(ctx, t);
     if (DPI_UNLIKELY(ctx->label[0] != '\0'))
         publish_label(ctx, t);
+    dpi_thread_pin(t, ctx->reg, dpi_membarrier_works);
     ctx->thread = t;
-    ctx->snapshot = dpi_thread_pin(t, ctx->reg);
-    ctx->owns_pin = true;
     return 0;
 }
 
 static inline void unpin(dp_ctx *ctx)
 {
-    if (DPI_LIKELY(ctx->owns_pin)) {
-        if (DPI_UNLIKELY(ctx->label[0] != '\0'))
-            withdraw_label(ctx->thread);
-        dpi_thread_unpin(ctx->thread);
-    }
-    ctx->snapshot = NULL;
+    dpi_thread *t = ctx->thread;
+
     ctx->thread = NULL;
+    if (DPI_UNLIKELY(ctx->shares_pin)) {
+        ctx->shares_pin = false;
+        return;
+    }
+    if (DPI_UNLIKELY(ctx->label[0] != '\0'))
+        withdraw_label(t);
+    dpi_thread_unpin(t);
 }
 
 int dp_ctx_begin(dp_ctx *ctx)
 {
-    if (ctx->pins == 0 && ctx->snapshot == NULL) {
+    if (ctx->pins == 0 && ctx->thread == NULL) {
         int rc = pin(ctx);
         if (rc < 0)
             return rc;
@@ -110,14 +113,15 @@ static COLD void tell_where(dp_error *err, const dp_op *op, dp_key key)
 
 static COLD int fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text)
 {
-    dp_error_set(ctx->error, code, "%s: %s", op->name, text);
-    tell_where(ctx->error, op, key);
+    dp_error_set(&ctx->error, code, "%s: %s", op->name, text);
+    tell_where(&ctx->error, op, key);
     return code;
 }
 
 static COLD int fail_gone(dp_ctx *ctx, const dp_op *op)
 {
-    const dpi_entry *e = op->id < ctx->snapshot->n_entries ? ctx->snapshot->entries[op->id] : NULL;
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+    const dpi_entry *e = op->id < s->n_entries ? s->entries[op->id] : NULL;
 
     return fail_op(ctx, DP_ENOTFOUND, op, DP_KEY_Undefined,
                    e == NULL ? "no plugin defines this operator (any more)"
@@ -166,7 +170,8 @@ static void list_kernels(const dpi_entry *e, dpi_text *t)
         dpi_text_add(t, "none");
 }
 
-static COLD int fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks, unsigned cell)
+static COLD const dpi_kernel *fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks,
+                                           unsigned cell)
 {
     char name[DP_KEY_NAME_MAX], set[400];
     dp_key key = dp_keyset_highest(ks);
@@ -188,17 +193,18 @@ static COLD int fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks, unsi
     }
     fail_op(ctx, DP_ENOTIMPL, e->op, key, t.s ? t.s : "no kernel");
     dpi_text_fini(&t);
-    return DP_ENOTIMPL;
+    return NULL;
 }
 
-static COLD int fail_depth(dp_ctx *ctx, const dp_op *op)
+static COLD const dpi_kernel *fail_depth(dp_ctx *ctx, const dp_op *op)
 {
-    return dp_error_set(ctx->error, DP_ERUNTIME,
-                        "%s: maximum recursion depth of %d calls inside calls exceeded", op->name,
-                        DP_LIMIT_CALL_DEPTH);
+    dp_error_set(&ctx->error, DP_ERUNTIME,
+                 "%s: maximum recursion depth of %d calls inside calls exceeded", op->name,
+                 DP_LIMIT_CALL_DEPTH);
+    return NULL;
 }
 
-static COLD int fail_closed(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k)
+static COLD const dpi_kernel *fail_closed(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k)
 {
     char text[300];
 
@@ -206,7 +212,8 @@ static COLD int fail_closed(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k)
              "plugin '%s' (generation %llu) was unloaded while this request ran", k->gen->plugin,
              (unsigned long long)k->gen->number);
     ctx->outdated = true;
-    return fail_op(ctx, DP_ENOTFOUND, op, k->key, text);
+    fail_op(ctx, DP_ENOTFOUND, op, k->key, text);
+    return NULL;
 }
 
 /* A kernel failed: its code and its text must agree, whoever wrote it. */
@@ -214,15 +221,15 @@ static COLD int fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, i
 {
     char text[300];
 
-    if (dp_error_name(rc) == NULL || ctx->error->code == 0) {
+    if (dp_error_name(rc) == NULL || ctx->error.code == 0) {
         snprintf(text, sizeof(text),
                  "kernel of plugin '%s' (%s:%u) returned %d without describing it", k->gen->plugin,
                  k->file, k->line, rc);
         return fail_op(ctx, dp_error_name(rc) ? rc : DP_EPLUGIN, op, dp_ctx_key(ctx), text);
     }
-    ctx->error->code = rc;
-    if (ctx->error->op[0] == '\0')
-        tell_where(ctx->error, op, dp_ctx_key(ctx));
+    ctx->error.code = rc;
+    if (ctx->error.op[0] == '\0')
+        tell_where(&ctx->error, op, dp_ctx_key(ctx));
     return rc;
 }
 
@@ -272,17 +279,24 @@ dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args)
     return ks;
 }
 
+/* Highest bit that is set, of a word with one. */
+static inline unsigned top_bit(uint64_t word)
+{
+    return (unsigned)__builtin_clzll(word) ^ 63;
+}
+
+/* Backend column; that of bit 0 for a set without backends. */
+static inline unsigned column_of(dp_keyset ks)
+{
+    return dpi_slot_rows[top_bit(ks.backend | 1)].column;
+}
+
+/* A backend that is younger than the entry has no kernel in it, whatever the mask. */
 static inline dp_keyset mask_keys(const dpi_entry *e, dp_keyset ks)
 {
-    uint64_t mask = e->mask;
+    unsigned column = column_of(ks);
 
-    if (DPI_UNLIKELY(e->per_backend_mask)) {
-        int b = dp_keyset_backend(ks);
-        unsigned column = dpi_slot_column[b < 0 ? 0 : b];
-        if (column < DPI_COLUMNS_BUILTIN + (e->n_slots - DPI_SLOTS(0)) / DPI_PER_BACKEND)
-            mask = e->backend_mask[column];
-    }
-    ks.functionality &= mask;
+    ks.functionality &= e->mask[column < e->n_columns ? column : 0];
     return ks;
 }
 
@@ -311,7 +325,7 @@ static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const d
     atomic_store_explicit(&t->frames[d].kernel, k, memory_order_release);
     atomic_store_explicit(&t->frames[d].op, op, memory_order_relaxed);
     atomic_store_explicit(&t->depth, d + 1, memory_order_release);
-    dpi_thread_fence();
+    dpi_thread_fence(dpi_membarrier_works);
     if (atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0) {
         o->nanos = dpi_nanos();
         ((dp_observer_fn)k->unboxed)(o);
@@ -319,10 +333,20 @@ static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const d
     atomic_store_explicit(&t->depth, d, memory_order_release);
 }
 
+static inline const dpi_kernel *kernel_of(const dp_ctx *ctx, const mark *m)
+{
+    return atomic_load_explicit(&ctx->thread->frames[m->depth].kernel, memory_order_relaxed);
+}
+
+static inline const dp_op *op_of(const dp_ctx *ctx, const mark *m)
+{
+    return atomic_load_explicit(&ctx->thread->frames[m->depth].op, memory_order_relaxed);
+}
+
 static void observe_all(dp_ctx *ctx, const mark *m, int phase, int rc)
 {
-    const dpi_snapshot *s = ctx->snapshot;
-    const dp_op *op = m->entry->op;
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+    const dp_op *op = op_of(ctx, m);
     dp_observation o = {.size = (uint32_t)sizeof(o),
                         .phase = phase,
                         .op = op->name,
@@ -330,7 +354,7 @@ static void observe_all(dp_ctx *ctx, const mark *m, int phase, int rc)
                         .depth = m->depth,
                         .rc = rc};
 
-    for (uint32_t i = 0; !m->redispatch && i < s->n_observers; i++)
+    for (uint32_t i = 0; !(m->how & BY_REDISPATCH) && i < s->n_observers; i++)
         observe(ctx, s->observers[i], &o, op);
 }
 
@@ -339,8 +363,8 @@ static COLD void enter_watched(dp_ctx *ctx, mark *m, uint8_t provenance)
     m->step = -1;
     observe_all(ctx, m, 0, 0);
     if (ctx->tracing)
-        m->step = dpi_trace_enter(ctx, m->entry->op, dp_ctx_key(ctx), m->depth, m->redispatch,
-                                  m->kernel, provenance);
+        m->step = dpi_trace_enter(ctx, op_of(ctx, m), dp_ctx_key(ctx), m->depth,
+                                  m->how & BY_REDISPATCH, kernel_of(ctx, m), provenance);
     m->begun = dpi_nanos();
     if (ctx->timing && ctx->facts.n_calls == 1)
         ctx->facts.dispatch_nanos = m->begun - ctx->t_top;
@@ -360,15 +384,15 @@ static COLD void leave_watched(dp_ctx *ctx, const mark *m, int rc)
 /* Does anything want to see the calls of this context? */
 static inline bool is_watched(const dp_ctx *ctx)
 {
-    return ctx->watched | (ctx->snapshot->n_observers != 0);
+    return ctx->watched | (dpi_ctx_snapshot(ctx)->n_observers != 0);
 }
 
+_Static_assert(DP_F_COUNT <= 64, "bit 63 of the functionalities is free");
 static inline unsigned slot_of(dp_keyset ks)
 {
-    unsigned f = ks.functionality ? 64u - (unsigned)__builtin_clzll(ks.functionality) : 0;
-    unsigned b = ks.backend ? 63u - (unsigned)__builtin_clzll(ks.backend) : 0;
+    unsigned f = top_bit(ks.functionality << 1 | 1); /* 0: none */
 
-    return dpi_slot_base[f] + (unsigned)dpi_slot_stride[f] * dpi_slot_column[b];
+    return dpi_slot_rows[f].base + dpi_slot_rows[f].stride * column_of(ks);
 }
 
 static inline unsigned cell_at(const dpi_entry *e, unsigned slot)
@@ -378,7 +402,7 @@ static inline unsigned cell_at(const dpi_entry *e, unsigned slot)
 
 /* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */
 static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, const dp_op *op,
-                           dp_keyset ks)
+                           dp_keyset ks, bool barriers)
 {
     dpi_frame *frame = &t->frames[depth];
 
@@ -387,7 +411,7 @@ static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, c
     atomic_store_explicit(&frame->functionality, ks.functionality, memory_order_relaxed);
     atomic_store_explicit(&frame->backend, ks.backend, memory_order_relaxed);
     atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
-    dpi_thread_fence();
+    dpi_thread_fence(barriers);
     if (DPI_LIKELY(atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0))
         return true;
     atomic_store_explicit(&t->depth, depth, memory_order_release);
@@ -400,34 +424,35 @@ static inline void count_call(dp_ctx *ctx, uint32_t id)
     atomic_store_explicit(&ctx->counts[id], n + 1, memory_order_relaxed);
 }
 
-/* Resolve ks in e and publish the frame.  *m is to be given to leave() iff this returns 0. */
-static inline __attribute__((always_inline)) int enter(dp_ctx *ctx, const dpi_entry *e,
-                                                       dp_keyset ks, bool redispatch, mark *m)
+/* Resolve ks in e and publish the frame.  *m is to be given to leave() iff this returns a kernel;
+ * NULL: the context's error says why. */
+static inline __attribute__((always_inline)) const dpi_kernel *
+enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks, unsigned how, mark *m)
 {
     dpi_thread *t = ctx->thread;
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
     unsigned slot = slot_of(ks), cell = cell_at(e, slot);
 
-    if (DPI_UNLIKELY(cell >= e->n_kernels))
+    if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS))
         return fail_missing(ctx, e, ks, cell);
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
         return fail_depth(ctx, e->op);
     const dpi_kernel *k = e->kernels[cell];
-    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks)))
+    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, dpi_membarrier_works)))
         return fail_closed(ctx, e->op, k);
 
-    if (DPI_LIKELY(e->op->id < ctx->n_counts) || dpi_ctx_count_grow(ctx, e->op->id) == 0)
-        count_call(ctx, e->op->id);
+    uint32_t id = e->op->id;
+    if (DPI_UNLIKELY(id >= ctx->n_counts))
+        dpi_ctx_count_grow(ctx, id); /* without memory the call is not counted */
+    if (DPI_LIKELY(id < ctx->n_counts))
+        count_call(ctx, id);
     if (ctx->facts.n_calls++ == 0)
         ctx->facts.kernel_id = k->id;
-    m->entry = e;
-    m->kernel = k;
     m->depth = (uint16_t)depth;
-    m->redispatch = redispatch;
-    m->plain = false;
+    m->how = (uint16_t)how;
     if (DPI_UNLIKELY(is_watched(ctx)))
         enter_watched(ctx, m, e->provenance[slot]);
-    return 0;
+    return k;
 }
 
 static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m, int rc)
@@ -490,7 +515,7 @@ static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, c
 /* keys: those of the frame, handed on; reading 16 bytes back that were just stored as 2 x 8 stalls.
  */
 static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const dpi_entry *e,
-                                                            const mark *m, dp_keyset keys,
+                                                            const dpi_kernel *k, dp_keyset keys,
                                                             const dp_value *args, dp_value *rets)
 {
     dp_call call = {.size = (uint32_t)sizeof(call),
@@ -503,13 +528,13 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
                     .args = args,
                     .rets = rets};
 
-    int rc = m->kernel->boxed(&call, ctx->error);
+    int rc = k->boxed(&call, &ctx->error);
     if (DPI_LIKELY(rc == 0))
-        rc = check_returns(ctx, e, m->kernel, args, rets);
+        rc = check_returns(ctx, e, k, args, rets);
     else
-        rc = fail_kernel(ctx, m->kernel, e->op, rc);
+        rc = fail_kernel(ctx, k, e->op, rc);
     if (DPI_UNLIKELY(rc < 0)) {
-        ctx->error->written = e->schema ? e->schema->written : 0;
+        ctx->error.written = e->schema ? e->schema->written : 0;
         dp_values_release(rets, e->n_rets);
     }
     return rc;
@@ -517,7 +542,7 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
 
 static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *ctx, const dp_op *op)
 {
-    const dpi_snapshot *s = ctx->snapshot;
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
     const dpi_entry *e = DPI_LIKELY(op->id < s->n_entries) ? s->entries[op->id] : NULL;
 
     if (DPI_LIKELY(e != NULL && e->schema != NULL))
@@ -526,9 +551,12 @@ static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *c
     return NULL;
 }
 
+/* The first by hand: for most operators it is the only one, and a loop becomes a call of memset. */
 static inline void none_all(dp_value *rets, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    if (n > 0)
+        rets[0] = (dp_value){0};
+    for (size_t i = 1; i < n; i++)
         rets[i] = (dp_value){0};
 }
 
@@ -563,10 +591,10 @@ static inline __attribute__((always_inline)) int call_boxed(dp_ctx *ctx, const d
     if (DPI_UNLIKELY(rc < 0))
         return rc;
     ks = given ? mask_keys(e, *given) : call_keys(e, ks, ctx->include, ctx->exclude);
-    rc = enter(ctx, e, ks, given != NULL, &m);
-    if (DPI_UNLIKELY(rc < 0))
-        return rc;
-    rc = run_kernel(ctx, e, &m, ks, args, rets);
+    const dpi_kernel *k = enter(ctx, e, ks, given ? BY_REDISPATCH : 0, &m);
+    if (DPI_UNLIKELY(k == NULL))
+        return ctx->error.code;
+    rc = run_kernel(ctx, e, k, ks, args, rets);
     leave(ctx, &m, rc);
     return rc;
 }
@@ -574,20 +602,20 @@ static inline __attribute__((always_inline)) int call_boxed(dp_ctx *ctx, const d
 /* The top of a request's call: pin, start the facts. */
 static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
 {
-    if (DPI_UNLIKELY(ctx->error->code != 0)) {
-        dp_error_clear(ctx->error);
+    if (DPI_UNLIKELY(ctx->error.code != 0)) {
+        dp_error_clear(&ctx->error);
         ctx->outdated = false;
     }
     ctx->facts.n_calls = 0;
     if (DPI_UNLIKELY(ctx->timing))
         ctx->t_top = dpi_nanos();
-    return ctx->snapshot != NULL ? 0 : pin(ctx);
+    return ctx->thread != NULL ? 0 : pin(ctx);
 }
 
 /* No call is open in this context; a program may be. */
 static inline bool is_top(const dp_ctx *ctx)
 {
-    return ctx->snapshot == NULL ||
+    return ctx->thread == NULL ||
            (ctx->pins > 0 && atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) == 0);
 }
 
@@ -595,7 +623,7 @@ static inline bool is_top(const dp_ctx *ctx)
  * run yet: the newest snapshot will do as well. */
 static bool outdated(const dp_ctx *ctx)
 {
-    return ctx->outdated && ctx->facts.n_calls == 0 && ctx->pins == 0 && ctx->owns_pin;
+    return ctx->outdated && ctx->facts.n_calls == 0 && ctx->pins == 0 && !ctx->shares_pin;
 }
 
 static inline __attribute__((always_inline)) int top_boxed(dp_ctx *ctx, const dp_op *op,
@@ -642,8 +670,8 @@ static COLD int fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code)
     return fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
 }
 
-static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const dp_typed *t,
-                                                              dp_keyset keys, bool given, mark *m)
+static inline __attribute__((always_inline)) int
+enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_entered *out)
 {
     const dpi_entry *e = entry_of(ctx, t->op);
 
@@ -651,105 +679,106 @@ static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const
         return DP_ENOTFOUND;
     if (DPI_UNLIKELY(e->code != t->code))
         return fail_code(ctx, e, t->code);
-    return enter(ctx, e,
-                 given ? mask_keys(e, keys) : call_keys(e, keys, ctx->include, ctx->exclude), given,
-                 m);
+    dp_keyset ks =
+        how & BY_REDISPATCH ? mask_keys(e, keys) : call_keys(e, keys, ctx->include, ctx->exclude);
+    const dpi_kernel *k = enter(ctx, e, ks, how, (mark *)out->reserved);
+    if (DPI_UNLIKELY(k == NULL))
+        return ctx->error.code;
+    out->unboxed = k->unboxed;
+    return 0;
 }
 
-static inline __attribute__((always_inline)) int
-enter_typed(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, bool given, dp_entered *out)
+static __attribute__((noinline)) int enter_any(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
+                                               unsigned how, dp_entered *out)
 {
-    mark *m = (mark *)out->reserved;
     bool top = is_top(ctx);
     int rc;
 
+    if (top)
+        how |= BY_TOP;
     do {
         rc = top ? top_enter(ctx) : 0;
         if (DPI_UNLIKELY(rc < 0))
             return rc;
-        rc = enter_pinned(ctx, t, keys, given, m);
+        rc = enter_pinned(ctx, t, keys, how, out);
         if (DPI_UNLIKELY(rc < 0) && top && ctx->pins == 0)
             unpin(ctx);
     } while (DPI_UNLIKELY(rc < 0) && top && outdated(ctx));
-    if (DPI_UNLIKELY(rc < 0))
-        return rc;
-    m->top = top;
-    out->unboxed = m->kernel->unboxed;
+    return rc;
+}
+
+/* The outermost call of a context that nobody watches goes the same way as enter_any(), with
+ * nothing that calls out and with as few loads and stores as can be: those are what it waits for.
+ * When something is unusual nothing has happened, and enter_any() is asked. */
+static COLD int leave_lane(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
+{
+    dpi_thread_unpin(ctx->thread);
+    ctx->thread = NULL;
+    return enter_any(ctx, t, keys, 0, out);
+}
+
+/* Its second half, once e is the entry in the snapshot pinned.  keys: with include and exclude
+ * applied, which may be done twice.  A function of its own so that all of it is in registers. */
+static inline __attribute__((always_inline)) int
+enter_plain(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out, const dpi_entry *e)
+{
+    dp_keyset ks = mask_keys(e, keys);
+    unsigned cell = cell_at(e, slot_of(ks));
+
+    if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS || t->id >= ctx->n_counts))
+        return leave_lane(ctx, t, keys, out);
+    const dpi_kernel *k = e->kernels[cell];
+    if (DPI_UNLIKELY(!publish(ctx->thread, 0, k, t->op, ks, true)))
+        return leave_lane(ctx, t, keys, out);
+    mark *m = (mark *)out->reserved;
+    m->depth = 0;
+    m->how = BY_TOP | BY_PLAIN;
+    out->unboxed = k->unboxed;
+    count_call(ctx, t->id);
     return 0;
 }
 
-/* The outermost call of a context that nobody watches: the steps of enter_typed() with nothing that
- * calls out, so that all of it stays in registers.  *m as there.  False: something is unusual, and
- * nothing has happened. */
-static inline __attribute__((always_inline)) bool enter_plain(dp_ctx *ctx, const dp_typed *t,
-                                                              dp_keyset keys, dp_entered *out)
+int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *out)
 {
     dpi_thread *th = dpi_thread_self;
-    mark *m = (mark *)out->reserved;
-    uint32_t id = t->op->id;
+    const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed);
 
-    if (ctx->snapshot != NULL || ctx->plain == 0 || ctx->error->code != 0 || th == NULL ||
-        atomic_load_explicit(&th->pinned, memory_order_relaxed) != NULL)
-        return false;
-    const dpi_snapshot *s = dpi_thread_pin(th, ctx->reg);
-    const dpi_entry *e = DPI_LIKELY(id < s->n_entries) ? s->entries[id] : NULL;
-    if (DPI_LIKELY(e != NULL && e->code == t->code && s->n_observers == 0 && id < ctx->n_counts)) {
-        dp_keyset ks = call_keys(e, keys, ctx->include, ctx->exclude);
-        unsigned cell = cell_at(e, slot_of(ks));
-        const dpi_kernel *k = DPI_LIKELY(cell < e->n_kernels) ? e->kernels[cell] : NULL;
-        if (DPI_LIKELY(k != NULL) && DPI_LIKELY(publish(th, 0, k, t->op, ks))) {
-            count_call(ctx, id);
-            ctx->facts.n_calls = 1;
-            ctx->facts.kernel_id = k->id;
-            ctx->thread = th;
-            ctx->snapshot = s;
-            ctx->owns_pin = true;
-            m->entry = e;
-            m->kernel = k;
-            m->depth = 0;
-            m->redispatch = false;
-            m->top = m->plain = true;
-            out->unboxed = k->unboxed;
-            return true;
-        }
-    }
-    dpi_thread_unpin(th);
-    return false;
-}
-
-static __attribute__((noinline)) int enter_any(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
-                                               bool given, dp_entered *e)
-{
-    return enter_typed(ctx, t, keys, given, e);
-}
-
-int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *e)
-{
-    return enter_plain(ctx, t, argument_keys, e) ? 0 : enter_any(ctx, t, argument_keys, false, e);
+    if (DPI_UNLIKELY(((uintptr_t)held | (uintptr_t)ctx->thread | (unsigned)ctx->error.code |
+                      ctx->special) != 0))
+        return enter_any(ctx, t, argument_keys, 0, out);
+    const dpi_snapshot *s;
+    ctx->thread = th;
+    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, &s) || t->id >= s->n_plain ||
+                     s->entries[t->id] == NULL || s->entries[t->id]->code != t->code))
+        return leave_lane(ctx, t, argument_keys, out);
+    return enter_plain(ctx, t,
+                       dp_keyset_minus(dp_keyset_or(argument_keys, ctx->include), ctx->exclude),
+                       out, s->entries[t->id]);
 }
 
 int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *e)
 {
-    return enter_any(ctx, t, keys, true, e);
+    return enter_any(ctx, t, keys, BY_REDISPATCH, e);
 }
 
 int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t n_args,
                  dp_value *rets, size_t n_rets)
 {
     const mark *m = (const mark *)entered->reserved;
+    const dpi_entry *e = dpi_ctx_snapshot(ctx)->entries[op_of(ctx, m)->id];
     dp_keyset ks;
-    int rc = check_arguments(ctx, m->entry, args, n_args, n_rets, &ks);
+    int rc = check_arguments(ctx, e, args, n_args, n_rets, &ks);
 
     none_all(rets, n_rets);
-    return rc < 0 ? rc : run_kernel(ctx, m->entry, m, dp_ctx_keys(ctx), args, rets);
+    return rc < 0 ? rc : run_kernel(ctx, e, kernel_of(ctx, m), dp_ctx_keys(ctx), args, rets);
 }
 
 static __attribute__((noinline)) int leave_any(dp_ctx *ctx, const mark *m, int rc)
 {
     if (rc != 0)
-        rc = fail_kernel(ctx, m->kernel, m->entry->op, rc);
+        rc = fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
     leave(ctx, m, rc);
-    if (m->top && ctx->pins == 0)
+    if ((m->how & BY_TOP) && ctx->pins == 0)
         unpin(ctx);
     return rc;
 }
@@ -759,18 +788,17 @@ int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
     const mark *m = (const mark *)entered->reserved;
     dpi_thread *t = ctx->thread;
 
-    if (DPI_UNLIKELY(rc != 0 || !m->plain))
+    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN)))
         return leave_any(ctx, m, rc);
+    ctx->thread = NULL;
     atomic_store_explicit(&t->depth, 0, memory_order_release);
     dpi_thread_unpin(t);
-    ctx->snapshot = NULL;
-    ctx->thread = NULL;
     return 0;
 }
 
 int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
 {
-    bool mine = ctx->snapshot == NULL;
+    bool mine = ctx->thread == NULL;
     int rc = mine ? dp_ctx_begin(ctx) : 0;
     const dp_op *op = rc == 0 ? dp_op_find(ctx, name) : NULL;
     const dpi_entry *e;
@@ -778,14 +806,15 @@ int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
     if (op == NULL) {
         if (rc == 0 && mine)
             dp_ctx_end(ctx);
-        return ctx->error->code;
+        return ctx->error.code;
     }
     t->op = op;
+    t->id = op->id;
     t->code = dpi_code_intern(code);
     if ((e = entry_of(ctx, op)) == NULL)
         rc = DP_ENOTFOUND;
     else if (t->code == 0 || e->code != t->code)
-        rc = dp_error_set(ctx->error, DP_ETYPE,
+        rc = dp_error_set(&ctx->error, DP_ETYPE,
                           "%s: its schema has the C type '%s', the caller uses '%s'", name,
                           e->schema->code, code);
     if (mine)

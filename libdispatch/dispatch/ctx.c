@@ -27,8 +27,7 @@ int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
         return dpi_no_memory(err, "a context");
     }
     ctx->reg = reg;
-    ctx->error = &ctx->error_storage;
-    ctx->error->size = (uint32_t)sizeof(dp_error);
+    ctx->error.size = (uint32_t)sizeof(dp_error);
     dp_state_default(&ctx->include, &ctx->exclude);
     dpi_ctx_watch(ctx);
     pthread_mutex_lock(&reg->ctx_lock);
@@ -86,7 +85,7 @@ void dp_ctx_reset(dp_ctx *ctx)
         dp_tensor_unref(ctx->owned[i]);
     ctx->n_owned = 0;
     dp_arena_reset(ctx->arena);
-    dp_error_clear(ctx->error);
+    dp_error_clear(&ctx->error);
     dp_state_default(&ctx->include, &ctx->exclude);
     ctx->tracing = ctx->timing = false;
     ctx->facts = (dp_call_facts){0};
@@ -98,7 +97,7 @@ void dp_ctx_reset(dp_ctx *ctx)
 
 dp_error *dp_ctx_error(dp_ctx *ctx)
 {
-    return ctx->error;
+    return &ctx->error;
 }
 
 dp_arena *dp_ctx_arena(dp_ctx *ctx)
@@ -142,7 +141,7 @@ int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t)
 
     if (owned == NULL) {
         dp_tensor_unref(t);
-        return dpi_no_memory(ctx->error, "a request's tensors");
+        return dpi_no_memory(&ctx->error, "a request's tensors");
     }
     ctx->owned = owned;
     owned[ctx->n_owned++] = t;
@@ -152,7 +151,7 @@ int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t)
 void dpi_ctx_watch(dp_ctx *ctx)
 {
     ctx->watched = ctx->tracing || ctx->timing;
-    ctx->plain = !ctx->watched && ctx->label[0] == '\0';
+    ctx->special = ctx->watched || ctx->label[0] != '\0' || !dpi_membarrier_works;
 }
 
 /* -- guards --------------------------------------------------------------------------------- */
@@ -251,7 +250,7 @@ uint64_t dpi_registry_calls(dp_registry *reg)
 int dp_ctx_trace(dp_ctx *ctx, bool on)
 {
     if (on && ctx->trace == NULL && (ctx->trace = dp_calloc(1, sizeof(dpi_trace))) == NULL)
-        return dpi_no_memory(ctx->error, "a trace");
+        return dpi_no_memory(&ctx->error, "a trace");
     if (on) {
         ctx->trace->n = 0;
         ctx->trace->cut = false;

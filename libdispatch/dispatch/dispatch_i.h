@@ -111,15 +111,13 @@ typedef struct dpi_entry {
     uint32_t n_slots;
     uint32_t n_args, n_rets;                                             /* of the schema */
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS]; /* dpi_argument.tags */
-    bool per_backend_mask;  /* masks differ between backends */
-    uint64_t mask;          /* functionalities that are not fallthrough, when they agree */
-    uint64_t *backend_mask; /* [columns] */
-    uint64_t written;       /* of the schema */
-    uint32_t n_kernels;
+    uint64_t written;                                                    /* of the schema */
+    uint32_t n_kernels, n_columns;
     dpi_kernel **kernels; /* counted */
     uint16_t *table;      /* [n_slots] index into kernels, or DPI_CELL_* */
     uint8_t *provenance;  /* [n_slots] */
-} dpi_entry;
+    uint64_t mask[];      /* [n_columns] by backend column: functionalities not fallthrough */
+} dpi_entry;              /* kernels, table and provenance are in this block */
 
 typedef struct dpi_names dpi_names; /* counted hash: full name -> operator id */
 
@@ -128,6 +126,7 @@ typedef struct dpi_snapshot {
     uint64_t number;
     dp_registry *reg;
     uint32_t n_entries;  /* operator ids below this */
+    uint32_t n_plain;    /* n_entries, or 0 when there are observers */
     dpi_entry **entries; /* NULL where the operator has neither def nor kernel */
     dpi_names *names;
     uint32_t n_observers;
@@ -152,20 +151,17 @@ typedef struct dpi_thread {
     atomic_uint depth;
     atomic_uint_fast64_t since; /* nanos when the top-level call began; 0: unknown */
     _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words */
-    _Atomic(dp_registry *) reg; /* of `pinned`: compared, not followed */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
 } dpi_thread;
 
 struct dp_ctx {
     dp_registry *reg;
-    dp_error *error;
-    dpi_thread *thread;           /* while a snapshot is held */
-    const dpi_snapshot *snapshot; /* while held */
+    dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
     dp_keyset include, exclude;
-    bool watched;  /* traced or timed */
-    bool plain;    /* neither watched nor labelled */
-    bool outdated; /* the snapshot held names a generation that is closed */
-    bool owns_pin; /* this context pinned the thread's snapshot */
+    bool watched;     /* traced or timed */
+    unsigned special; /* 1: watched or labelled, or without membarrier: not for dp_enter's lane */
+    bool outdated;    /* the snapshot held names a generation that is closed */
+    bool shares_pin;  /* another context of this thread holds the snapshot */
     bool tracing, timing;
     uint32_t pins; /* dp_ctx_begin nesting */
     uint32_t n_counts;
@@ -180,7 +176,7 @@ struct dp_ctx {
     dp_tensor **owned; /* tensors bound for the request: wrapped numbers */
     uint32_t n_owned, cap_owned;
     dp_ctx *next, **link; /* the registry's list, under ctx_lock */
-    dp_error error_storage;
+    dp_error error;
 };
 
 /* -- registry -- */
@@ -284,6 +280,12 @@ static inline dp_keyset dpi_frame_keys(const dpi_frame *f)
 {
     return (dp_keyset){atomic_load_explicit(&f->functionality, memory_order_relaxed),
                        atomic_load_explicit(&f->backend, memory_order_relaxed)};
+}
+
+/* The snapshot that ctx holds; only while it holds one. */
+static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
+{
+    return atomic_load_explicit(&ctx->thread->pinned, memory_order_relaxed);
 }
 
 /* -- between call.c and ctx.c -- */

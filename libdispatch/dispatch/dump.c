@@ -438,24 +438,16 @@ static void check_stacks(check *c, const dp_op *op)
     }
 }
 
-/* Is functionality f kept by the mask that a call on backend column `column` uses? */
-static bool kept(const dpi_entry *e, int f, unsigned column)
-{
-    uint64_t mask = e->per_backend_mask ? e->backend_mask[column] : e->mask;
-    return (mask & DP_FBIT(f)) != 0;
-}
-
 static void check_mask(check *c, const dpi_entry *e, dp_key k, dpi_cell cell)
 {
-    unsigned n_columns = DPI_COLUMNS_BUILTIN + (e->n_slots - DPI_SLOTS(0)) / DPI_PER_BACKEND;
     int f = dp_key_functionality(k), b = dp_key_backend(k);
-    unsigned first = b < 0 ? 0 : dpi_slot_column[b], last = b < 0 ? n_columns : first + 1;
+    unsigned first = b < 0 ? 0 : dpi_slot_rows[b].column, last = b < 0 ? e->n_columns : first + 1;
     char key[DP_KEY_NAME_MAX];
 
     if (f == DP_F_Undefined)
         return;
     for (unsigned column = first; column < last; column++)
-        if (kept(e, f, column) == dpi_cell_falls_through(cell)) {
+        if (((e->mask[column] & DP_FBIT(f)) != 0) == dpi_cell_falls_through(cell)) {
             violation(c, "%s: %s is %s by its table, but %s by its mask", e->op->name,
                       dp_key_name(k, key),
                       dpi_cell_falls_through(cell) ? "fallthrough" : "a kernel's",

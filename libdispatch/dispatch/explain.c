@@ -204,7 +204,7 @@ static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena 
     out->after_state = dpi_call_keys(e, out->argument_keys, ctx->include, ctx->exclude);
     explain_path(&a, e, out->after_state, out);
     explain_skipped(&a, e, ctx->exclude, out);
-    return a.failed ? dpi_no_memory(ctx->error, "explanation of a call") : 0;
+    return a.failed ? dpi_no_memory(&ctx->error, "explanation of a call") : 0;
 }
 
 int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *arena, dp_explanation *out)
@@ -216,10 +216,10 @@ int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *arena, dp_explanation *
 
     if (rc < 0)
         return rc;
-    s = ctx->snapshot;
+    s = dpi_ctx_snapshot(ctx);
     e = b->op->id < s->n_entries ? s->entries[b->op->id] : NULL;
     if (e == NULL || e->schema == NULL || e->n_args != b->n_args)
-        rc = dp_error_set(ctx->error, DP_ENOTFOUND,
+        rc = dp_error_set(&ctx->error, DP_ENOTFOUND,
                           "operator '%s' was unloaded or redefined since its arguments were bound",
                           b->op->name);
     else

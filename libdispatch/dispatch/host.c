@@ -32,7 +32,7 @@ const dp_host *dpi_host_table(void)
 
 int dp_vfail(dp_ctx *ctx, int code, const char *format, va_list ap)
 {
-    return dp_error_vset(ctx->error, code, format, ap);
+    return dp_error_vset(&ctx->error, code, format, ap);
 }
 
 void *dp_alloc(dp_ctx *ctx, size_t bytes)
@@ -41,7 +41,7 @@ void *dp_alloc(dp_ctx *ctx, size_t bytes)
     char *p = bytes <= SIZE_MAX - ALIGN ? dp_arena_alloc(ctx->arena, bytes + ALIGN) : NULL;
 
     if (p == NULL) {
-        dp_error_set(ctx->error, DP_ERESOURCE, "out of memory: %zu bytes of scratch", bytes);
+        dp_error_set(&ctx->error, DP_ERESOURCE, "out of memory: %zu bytes of scratch", bytes);
         return NULL;
     }
     return (void *)(((uintptr_t)p + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
@@ -66,7 +66,7 @@ dp_key dp_key_find(dp_ctx *ctx, const char *name)
 
 int dp_device_find(dp_ctx *ctx, const char *name, dp_device *out)
 {
-    return dp_device_parse(name, out, ctx->error);
+    return dp_device_parse(name, out, &ctx->error);
 }
 
 dp_keyset dp_device_keys(dp_device d)
@@ -79,14 +79,14 @@ dp_keyset dp_device_keys(dp_device d)
 const dp_op *dp_op_find(dp_ctx *ctx, const char *name)
 {
     size_t n = strlen(name);
-    bool mine = ctx->snapshot == NULL; /* else a call or a program holds one */
+    bool mine = ctx->thread == NULL; /* else a call or a program holds one */
 
     if (DPI_UNLIKELY(mine) && dp_ctx_begin(ctx) < 0)
         return NULL;
-    const dpi_entry *e = dpi_snapshot_find(ctx->snapshot, name, n);
+    const dpi_entry *e = dpi_snapshot_find(dpi_ctx_snapshot(ctx), name, n);
     const dp_op *op = e ? e->op : NULL; /* the entry goes with the snapshot, the operator stays */
     if (DPI_UNLIKELY(e == NULL))
-        dpi_no_operator(ctx->snapshot, name, ctx->error);
+        dpi_no_operator(dpi_ctx_snapshot(ctx), name, &ctx->error);
     if (DPI_UNLIKELY(mine))
         dp_ctx_end(ctx);
     return op;
@@ -96,7 +96,7 @@ const dp_op *dp_op_find(dp_ctx *ctx, const char *name)
 
 static int no_c_type(dp_ctx *ctx, const char *code)
 {
-    return dp_error_set(ctx->error, DP_ETYPE, "no C type '%s' for an argument", code);
+    return dp_error_set(&ctx->error, DP_ETYPE, "no C type '%s' for an argument", code);
 }
 
 /* A pointer and a length; NULL is None when the list is optional. */
@@ -229,13 +229,13 @@ static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_
         if (rc < 0)
             return n < e->n_args
                        ? rc
-                       : dp_error_set(ctx->error, DP_ETYPE, "%s takes %u arguments, not more",
+                       : dp_error_set(&ctx->error, DP_ETYPE, "%s takes %u arguments, not more",
                                       e->op->name, e->n_args);
         n++;
     }
     for (; n < e->n_args; n++) {
         if (!e->schema->args[n].has_default)
-            return dp_error_set(ctx->error, DP_ETYPE, "%s: missing argument '%s'", e->op->name,
+            return dp_error_set(&ctx->error, DP_ETYPE, "%s: missing argument '%s'", e->op->name,
                                 e->schema->args[n].name);
         args[n] = e->schema->args[n].def;
     }
@@ -245,12 +245,12 @@ static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_
 static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
 {
     dp_value args[DP_LIMIT_ARGUMENTS], rets[DP_LIMIT_ARGUMENTS];
-    const dpi_entry *e = dpi_snapshot_find(ctx->snapshot, name, strlen(name));
+    const dpi_entry *e = dpi_snapshot_find(dpi_ctx_snapshot(ctx), name, strlen(name));
     const char *c = code;
 
     if (e == NULL || e->schema == NULL)
-        return e == NULL ? dpi_no_operator(ctx->snapshot, name, ctx->error)
-                         : dp_error_set(ctx->error, DP_ENOTFOUND,
+        return e == NULL ? dpi_no_operator(dpi_ctx_snapshot(ctx), name, &ctx->error)
+                         : dp_error_set(&ctx->error, DP_ENOTFOUND,
                                         "%s is implemented but not defined", name);
     int rc = invoke_arguments(ctx, e, &c, ap, args);
     if (rc < 0)
@@ -260,8 +260,9 @@ static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
     for (const char *p = c; *p; p++)
         n_rets += *p != 'l' && *p != 'o';
     if (n_rets != e->n_rets)
-        return dp_error_set(ctx->error, DP_ETYPE, "%s returns %u values, the caller's '%s' says %u",
-                            name, e->n_rets, code, n_rets);
+        return dp_error_set(&ctx->error, DP_ETYPE,
+                            "%s returns %u values, the caller's '%s' says %u", name, e->n_rets,
+                            code, n_rets);
     rc = dp_call_boxed(ctx, e->op, args, e->n_args, rets, n_rets);
     for (uint32_t i = 0; rc == 0 && i < n_rets; i++) {
         bool plain = true;
@@ -276,7 +277,7 @@ static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
 int dp_vinvoke(dp_ctx *ctx, const char *name, const char *code, va_list ap)
 {
     va_list copy;
-    bool mine = ctx->snapshot == NULL;
+    bool mine = ctx->thread == NULL;
     int rc = mine ? dp_ctx_begin(ctx) : 0;
 
     if (rc < 0)

@@ -311,10 +311,6 @@ dpi_entry *dpi_entry_unref(dpi_entry *e)
     if (e != NULL && atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1) {
         for (uint32_t i = 0; i < e->n_kernels; i++)
             dpi_kernel_unref(e->kernels[i]);
-        dp_free(e->kernels);
-        dp_free(e->table);
-        dp_free(e->provenance);
-        dp_free(e->backend_mask);
         dp_schema_free(e->schema);
         dp_free(e);
     }
@@ -346,10 +342,10 @@ static uint16_t entry_kernel(dpi_entry *e, const dpi_kernel *k)
 }
 
 /* Functionalities that are not skipped, for each backend column. */
-static void entry_masks(dpi_entry *e, uint32_t n_columns)
+static void entry_masks(dpi_entry *e)
 {
-    for (uint32_t c = 0; c < n_columns; c++)
-        e->backend_mask[c] = ~(uint64_t)0;
+    for (uint32_t c = 0; c < e->n_columns; c++)
+        e->mask[c] = ~(uint64_t)0;
     for (uint32_t slot = 1; slot < e->n_slots; slot++) {
         dp_key k = dpi_slot_key(slot);
         uint64_t bit = DP_FBIT(dp_key_functionality(k));
@@ -359,14 +355,11 @@ static void entry_masks(dpi_entry *e, uint32_t n_columns)
         if (!skip)
             continue;
         if (dp_key_backend(k) >= 0)
-            e->backend_mask[dpi_slot_column[dp_key_backend(k)]] &= ~bit;
+            e->mask[dpi_slot_rows[dp_key_backend(k)].column] &= ~bit;
         else
-            for (uint32_t c = 0; c < n_columns; c++)
-                e->backend_mask[c] &= ~bit;
+            for (uint32_t c = 0; c < e->n_columns; c++)
+                e->mask[c] &= ~bit;
     }
-    e->mask = e->backend_mask[0];
-    for (uint32_t c = 1; c < n_columns; c++)
-        e->per_backend_mask |= e->backend_mask[c] != e->mask;
 }
 
 /* Most kernels the table can name: one a registered key, and every fallback. */
@@ -388,22 +381,23 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
 {
     rules r;
     const dpi_kernel *direct[DPI_SLOTS_MAX] = {NULL};
-    uint32_t n_columns = DPI_COLUMNS_BUILTIN + n_named;
-    dpi_entry *e = dp_calloc(1, sizeof(*e));
+    uint32_t n_slots = DPI_SLOTS(n_named), n_columns = DPI_COLUMNS_BUILTIN + n_named;
+    uint32_t bound = entry_bound(t, fb, n_slots);
+    dpi_entry *e =
+        dp_calloc(1, sizeof(*e) + n_columns * sizeof(*e->mask) + bound * sizeof(*e->kernels) +
+                         n_slots * (sizeof(*e->table) + sizeof(*e->provenance)));
 
     if (e == NULL)
         return NULL;
     atomic_init(&e->refs, 1);
     e->op = op;
-    e->n_slots = DPI_SLOTS(n_named);
+    e->n_slots = n_slots;
+    e->n_columns = n_columns;
+    e->kernels = (dpi_kernel **)(e->mask + n_columns);
+    e->table = (uint16_t *)(e->kernels + bound);
+    e->provenance = (uint8_t *)(e->table + n_slots);
     e->def_order = t->def_order;
     entry_schema(e, t->schema);
-    e->table = dp_malloc(e->n_slots * sizeof(uint16_t));
-    e->provenance = dp_malloc(e->n_slots);
-    e->backend_mask = dp_malloc(n_columns * sizeof(uint64_t));
-    e->kernels = dp_malloc((entry_bound(t, fb, e->n_slots) + 1) * sizeof(dpi_kernel *));
-    if (e->table == NULL || e->provenance == NULL || e->backend_mask == NULL || e->kernels == NULL)
-        return dpi_entry_unref(e);
     if (t->schema != NULL && t->schema->code[0] != '\0' &&
         (e->code = dpi_code_intern(t->schema->code)) == 0)
         return dpi_entry_unref(e);
@@ -412,13 +406,13 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     for (uint32_t i = 0; i < t->n_stacks; i++)
         if (!dp_key_is_alias(t->stacks[i].key))
             direct[dpi_key_slot(t->stacks[i].key)] = t->stacks[i].kernels[0];
-    for (uint32_t slot = 0; slot < e->n_slots; slot++) {
+    for (uint32_t slot = 0; slot < n_slots; slot++) {
         dpi_cell c = cell_of(&r, direct[slot], fb, dpi_slot_key(slot));
         e->provenance[slot] = c.provenance;
         e->table[slot] = c.kernel != NULL                  ? entry_kernel(e, c.kernel)
                          : c.provenance == DPI_P_AMBIGUOUS ? DPI_CELL_AMBIGUOUS
                                                            : DPI_CELL_MISSING;
     }
-    entry_masks(e, n_columns);
+    entry_masks(e);
     return e;
 }

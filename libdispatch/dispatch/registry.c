@@ -429,6 +429,7 @@ static int observers_build(change *c, const dp_unit *added, const dp_unit *remov
     for (uint32_t i = 0; i < n; i++)
         c->snapshot->observers[i] = dpi_kernel_ref(c->observers[i]);
     c->snapshot->n_observers = n;
+    c->snapshot->n_plain = n == 0 ? c->snapshot->n_entries : 0;
     return 0;
 }
 

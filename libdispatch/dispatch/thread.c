@@ -6,7 +6,9 @@
 #include "thread.h"
 #include <stdio.h>
 
-_Thread_local dpi_thread *dpi_thread_self;
+static const dpi_snapshot nothing;
+dpi_thread dpi_thread_nobody = {.pinned = &nothing};
+_Thread_local dpi_thread *dpi_thread_self = &dpi_thread_nobody;
 
 static _Atomic(dpi_thread *) threads;
 static atomic_uint n_threads;
@@ -73,6 +75,20 @@ bool dpi_thread_pins(const dpi_snapshot *s)
     return false;
 }
 
+/* The snapshot of this registry that t holds, or NULL.  Under its lock, without which none of them
+ * is freed; a pointer that is none of them is not followed. */
+static const dpi_snapshot *pinned_of(dpi_thread *t, const dp_registry *reg)
+{
+    const dpi_snapshot *s = atomic_load_explicit(&t->pinned, memory_order_acquire);
+    const dpi_snapshot *old = reg->retired;
+
+    if (s == NULL || s == atomic_load_explicit(&reg->current, memory_order_relaxed))
+        return s;
+    while (old != NULL && old != s)
+        old = old->next_retired;
+    return old;
+}
+
 static void read_label(dpi_thread *t, char out[32])
 {
     uint64_t words[4];
@@ -90,8 +106,7 @@ static size_t running_of(dpi_thread *t, dp_registry *reg, dp_running *out, size_
     uint64_t since = atomic_load_explicit(&t->since, memory_order_relaxed);
     size_t n = 0;
 
-    if (atomic_load_explicit(&t->reg, memory_order_acquire) != reg ||
-        atomic_load_explicit(&t->pinned, memory_order_acquire) == NULL)
+    if (pinned_of(t, reg) == NULL)
         return 0;
     for (uint32_t d = 0; d < depth && d < DP_LIMIT_CALL_DEPTH && n < cap; d++) {
         const dpi_kernel *k = atomic_load_explicit(&t->frames[d].kernel, memory_order_relaxed);
@@ -150,15 +165,6 @@ static const dp_op *frame_of(dpi_thread *t, const dpi_generation *gen)
     return NULL;
 }
 
-/* Does t hold a snapshot in which gen still was? */
-static bool pins_before(dpi_thread *t, dp_registry *reg, uint64_t gone_at)
-{
-    const dpi_snapshot *s = atomic_load_explicit(&t->pinned, memory_order_acquire);
-
-    return s != NULL && atomic_load_explicit(&t->reg, memory_order_relaxed) == reg &&
-           s->number < gone_at;
-}
-
 bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who, size_t bytes)
 {
     bool idle = true;
@@ -169,8 +175,9 @@ bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char
     dpi_membarrier();
     for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t && idle;
          t = t->next) {
-        const dp_op *op = frame_of(t, gen);
-        bool holds = op != NULL || (!close && pins_before(t, reg, atomic_load(&gen->gone_at)));
+        const dpi_snapshot *s = pinned_of(t, reg);
+        const dp_op *op = s != NULL ? frame_of(t, gen) : NULL;
+        bool holds = op != NULL || (s != NULL && !close && s->number < atomic_load(&gen->gone_at));
         if (!holds)
             continue;
         idle = false;

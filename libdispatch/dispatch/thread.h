@@ -8,15 +8,18 @@
 
 #pragma GCC visibility push(hidden)
 
-extern _Thread_local dpi_thread *dpi_thread_self; /* NULL until the thread's first call */
+extern _Thread_local dpi_thread *dpi_thread_self;
+/* What that is until the thread's first call.  Holds a snapshot, so that whoever looks whether he
+ * may pin one sees that there is something to do. */
+extern dpi_thread dpi_thread_nobody;
 
 dpi_thread *dpi_thread_enter(dp_error *err); /* gives this thread a record; NULL: *err says why */
 
 /* Between a thread's store and the load that must come after it.  Free where writers pass the
- * barrier for us. */
-static inline void dpi_thread_fence(void)
+ * barrier for us (barriers: dpi_membarrier_works). */
+static inline void dpi_thread_fence(bool barriers)
 {
-    if (DPI_LIKELY(dpi_membarrier_works)) {
+    if (DPI_LIKELY(barriers)) {
         atomic_signal_fence(memory_order_seq_cst);
     } else {
         static atomic_int any; /* a locked instruction: thread sanitizer knows no fences */
@@ -26,18 +29,27 @@ static inline void dpi_thread_fence(void)
 
 /* Pin the newest snapshot, and the shapes that tensors have now, for this thread, which must not
  * hold one. */
-static inline const dpi_snapshot *dpi_thread_pin(dpi_thread *t, dp_registry *reg)
+static inline const dpi_snapshot *dpi_thread_pin(dpi_thread *t, dp_registry *reg, bool barriers)
 {
     const dpi_snapshot *s;
 
     dpi_call_begin();
-    atomic_store_explicit(&t->reg, reg, memory_order_relaxed);
     do {
         s = atomic_load_explicit(&reg->current, memory_order_acquire);
         atomic_store_explicit(&t->pinned, s, memory_order_release);
-        dpi_thread_fence();
+        dpi_thread_fence(barriers);
     } while (DPI_UNLIKELY(s != atomic_load_explicit(&reg->current, memory_order_acquire)));
     return s;
+}
+
+/* One try of it, where membarrier works.  False: a newer one came meanwhile; to be unpinned. */
+static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, const dpi_snapshot **out)
+{
+    dpi_call_begin();
+    const dpi_snapshot *s = *out = atomic_load_explicit(&reg->current, memory_order_acquire);
+    atomic_store_explicit(&t->pinned, s, memory_order_release);
+    dpi_thread_fence(true);
+    return s == atomic_load_explicit(&reg->current, memory_order_acquire);
 }
 
 static inline void dpi_thread_unpin(dpi_thread *t)

@@ -78,15 +78,18 @@ dp_tensor *dp_tensor_ref(dp_tensor *t)
     return t;
 }
 
-dp_tensor *dp_tensor_unref(dp_tensor *t)
+static __attribute__((noinline)) dp_tensor *destroy(dp_tensor *t)
 {
-    if (t == NULL || !dpi_refs_drop(&t->refs))
-        return NULL;
     dpi_geometry_unref(atomic_load_explicit(&t->geometry, memory_order_relaxed));
     version_unref(t->version);
     dp_free(t);
     atomic_fetch_sub_explicit(&counts.tensors, 1, memory_order_relaxed);
     return NULL;
+}
+
+dp_tensor *dp_tensor_unref(dp_tensor *t)
+{
+    return t != NULL && DPI_UNLIKELY(dpi_refs_drop(&t->refs)) ? destroy(t) : NULL;
 }
 
 /* -- changes of shape -- */

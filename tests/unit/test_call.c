@@ -186,7 +186,43 @@ START_TEST(call_reaches_a_kernel_boxed_and_typed)
     ck_assert_ptr_eq(out, a);
     dp_tensor_unref(out);
     ck_assert_int_eq(atomic_load(&kernel_runs), 2);
-    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
+}
+END_TEST
+
+/* The short way through dp_enter() and the long one, which a label asks for, are one. */
+START_TEST(call_typed_is_the_same_with_and_without_a_label)
+{
+    const char *labels[] = {"", "session 12"};
+    dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
+    dp_registry_stats before, after;
+    dp_typed t;
+
+    ck_assert_int_eq(dp_typed_init(ctx, "t::first", DP_CODE((T, T), (T)), &t), 0);
+    for (int i = 0; i < 2; i++) {
+        dp_tensor *out = NULL;
+        dp_ctx_set_label(ctx, labels[i]);
+        ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), DP_ENOTIMPL);
+        dp_unit *cpu = attach_as("cpu", "CPU", first, (dp_any_fn)first_unboxed, 0);
+        dp_unit *above = attach_as("auto", "AutogradCPU", below, NULL, 0);
+        dp_registry_stats_get(reg, &before);
+        ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), 0);
+        ck_assert_ptr_eq(out, a);
+        dp_tensor_unref(out);
+        dp_registry_stats_get(reg, &after);
+        ck_assert_uint_eq(after.calls - before.calls, 2);
+        dp_guard g = dp_guard_enter(ctx, none, autograd);
+        ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), 0);
+        dp_tensor_unref(out);
+        dp_guard_leave(ctx, g);
+        dp_registry_stats_get(reg, &before);
+        ck_assert_uint_eq(before.calls - after.calls, 1);
+        if (i == 1) {
+            ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
+            ck_assert_uint_ne(dp_ctx_facts(ctx).kernel_id, 0);
+        }
+        detach(above);
+        detach(cpu);
+    }
 }
 END_TEST
 
@@ -258,6 +294,7 @@ START_TEST(call_redispatches_below_and_honours_guards)
 {
     dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
 
+    dp_ctx_set_label(ctx, "session 12");
     attach_as("cpu", "CPU", first, NULL, 0);
     attach_as("auto", "AutogradCPU", below, NULL, 0);
     expect_tensor(a);
@@ -273,6 +310,7 @@ END_TEST
 
 START_TEST(call_skips_fallthrough_kernels)
 {
+    dp_ctx_set_label(ctx, "session 12");
     attach_as("cpu", "CPU", second, NULL, 0);
     attach_as("skip", "AutogradCPU", NULL, NULL, DP_FLAG_FALLTHROUGH);
     expect_tensor(b);
@@ -526,6 +564,7 @@ UNIT_SUITE(call)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, call_reaches_a_kernel_boxed_and_typed);
+    tcase_add_test(tc, call_typed_is_the_same_with_and_without_a_label);
     tcase_add_test(tc, call_typed_boxes_for_a_boxed_kernel);
     tcase_add_test(tc, call_typed_mismatch_names_both_types);
     tcase_add_test(tc, call_checks_arguments_before_a_kernel_runs);

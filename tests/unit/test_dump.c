@@ -108,8 +108,7 @@ static void wrong_provenance(dpi_entry *e)
 }
 static void wrong_mask(dpi_entry *e)
 {
-    e->mask ^= DP_FBIT(DP_F_Tracer);
-    e->backend_mask[3] ^= DP_FBIT(DP_F_Tracer);
+    e->mask[3] ^= DP_FBIT(DP_F_Tracer);
 }
 static void wrong_schema(dpi_entry *e)
 {
@@ -144,14 +143,14 @@ START_TEST(check_names_what_is_wrong)
     uint8_t provenance[DPI_SLOTS_MAX];
     memcpy(table, e->table, e->n_slots * sizeof(*table));
     memcpy(provenance, e->provenance, e->n_slots);
-    uint64_t column = e->backend_mask[3];
+    uint64_t column = e->mask[3];
 
     broken[_i].harm(e);
     ck_assert_int_eq(dp_registry_check(reg, arena, &lines, &n, &err), 0);
     *e = good;
     memcpy(e->table, table, e->n_slots * sizeof(*table));
     memcpy(e->provenance, provenance, e->n_slots);
-    e->backend_mask[3] = column;
+    e->mask[3] = column;
     dpi_snapshot_put(s);
     ck_assert_uint_gt(n, 0);
     ck_assert_msg(strstr(lines[0], broken[_i].says) == lines[0], "'%s' is not '%s'", lines[0],

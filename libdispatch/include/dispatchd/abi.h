@@ -146,7 +146,7 @@ typedef struct dp_root {
 typedef struct dp_typed {
     const dp_op *op;
     uint32_t code; /* number of the interned code string */
-    uint32_t reserved;
+    uint32_t id;   /* the operator's */
 } dp_typed;
 
 /* Between dp_enter() and dp_leave() the chosen kernel cannot be unloaded. */

@@ -219,9 +219,18 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_PASS_ONE(i)      a##i
 #define DP_PASS_LIST(i)     a##i, n##i
 
+/* The asm does nothing: without it the compiler makes the two words one vector, which then goes
+ * through memory to the two registers that dp_enter() takes them in. */
 static inline dp_keyset dp_keys_one(dp_keyset ks, const dp_tensor *t)
 {
-    return t ? dp_keyset_or(ks, *(const dp_keyset *)(const void *)t) : ks;
+    const dp_keyset *k = (const dp_keyset *)(const void *)t;
+
+    if (k == NULL)
+        return ks;
+    ks.functionality |= k->functionality;
+    __asm__("" : "+r"(ks.functionality));
+    ks.backend |= k->backend;
+    return ks;
 }
 static inline dp_keyset dp_keys_list(dp_keyset ks, dp_tensor *const *t, size_t n)
 {
