@@ -382,7 +382,7 @@ static COLD void leave_watched(dp_ctx *ctx, const mark *m, int rc)
 }
 
 /* Does anything want to see the calls of this context? */
-static inline bool is_watched(const dp_ctx *ctx)
+static inline __attribute__((always_inline)) bool is_watched(const dp_ctx *ctx)
 {
     return ctx->watched | (dpi_ctx_snapshot(ctx)->n_observers != 0);
 }
@@ -393,6 +393,14 @@ static inline unsigned slot_of(dp_keyset ks)
     unsigned f = top_bit(ks.functionality << 1 | 1); /* 0: none */
 
     return dpi_slot_rows[f].base + dpi_slot_rows[f].stride * column_of(ks);
+}
+
+/* dp_keyset_highest(), from what slot_of() has looked up. */
+static inline dp_key highest_of(dp_keyset ks)
+{
+    unsigned f = top_bit(ks.functionality << 1 | 1);
+
+    return (dp_key)(dpi_slot_rows[f].stride ? DP_KEY_OF(f, top_bit(ks.backend | 1)) : DP_KEY(f));
 }
 
 static inline unsigned cell_at(const dpi_entry *e, unsigned slot)
@@ -424,6 +432,13 @@ static inline void count_call(dp_ctx *ctx, uint32_t id)
     atomic_store_explicit(&ctx->counts[id], n + 1, memory_order_relaxed);
 }
 
+/* Without memory it is not counted. */
+static COLD void count_first(dp_ctx *ctx, uint32_t id)
+{
+    if (dpi_ctx_count_grow(ctx, id) == 0)
+        count_call(ctx, id);
+}
+
 /* Resolve ks in e and publish the frame.  *m is to be given to leave() iff this returns a kernel;
  * NULL: the context's error says why. */
 static inline __attribute__((always_inline)) const dpi_kernel *
@@ -442,10 +457,10 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks, unsigned how, mark *m)
         return fail_closed(ctx, e->op, k);
 
     uint32_t id = e->op->id;
-    if (DPI_UNLIKELY(id >= ctx->n_counts))
-        dpi_ctx_count_grow(ctx, id); /* without memory the call is not counted */
     if (DPI_LIKELY(id < ctx->n_counts))
         count_call(ctx, id);
+    else
+        count_first(ctx, id);
     if (ctx->facts.n_calls++ == 0)
         ctx->facts.kernel_id = k->id;
     m->depth = (uint16_t)depth;
@@ -480,8 +495,9 @@ void dp_values_release(dp_value *values, size_t n)
 }
 
 /* A return that the schema calls a written argument is that argument, not a tensor like it. */
-static int check_written(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, const dp_value *args,
-                         const dp_value *rets)
+static __attribute__((noinline)) int check_written(dp_ctx *ctx, const dpi_entry *e,
+                                                   const dpi_kernel *k, const dp_value *args,
+                                                   const dp_value *rets)
 {
     const dp_schema *s = e->schema;
     char text[500];
@@ -499,8 +515,10 @@ static int check_written(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, c
     return 0;
 }
 
-static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, const dp_value *args,
-                         const dp_value *rets)
+static inline __attribute__((always_inline)) int check_returns(dp_ctx *ctx, const dpi_entry *e,
+                                                               const dpi_kernel *k,
+                                                               const dp_value *args,
+                                                               const dp_value *rets)
 {
     for (uint32_t i = 0; i < e->n_rets; i++) {
         const dp_value *v = &rets[i];
@@ -521,7 +539,7 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
     dp_call call = {.size = (uint32_t)sizeof(call),
                     .n_args = e->n_args,
                     .n_rets = e->n_rets,
-                    .key = dp_keyset_highest(keys),
+                    .key = highest_of(keys),
                     .ctx = ctx,
                     .op = e->op,
                     .keys = keys,
@@ -631,19 +649,18 @@ static inline __attribute__((always_inline)) int top_boxed(dp_ctx *ctx, const dp
                                                            const dp_value *args, size_t n_args,
                                                            dp_value *rets, size_t n_rets)
 {
+    bool top = is_top(ctx);
     int rc;
 
     none_all(rets, n_rets);
-    if (!is_top(ctx))
-        return call_boxed(ctx, op, given, args, n_args, rets, n_rets);
     do {
-        rc = top_enter(ctx);
+        rc = top ? top_enter(ctx) : 0;
         if (DPI_UNLIKELY(rc < 0))
             return rc;
         rc = call_boxed(ctx, op, given, args, n_args, rets, n_rets);
-        if (ctx->pins == 0)
+        if (top && ctx->pins == 0)
             unpin(ctx);
-    } while (DPI_UNLIKELY(rc < 0) && outdated(ctx));
+    } while (DPI_UNLIKELY(rc < 0) && top && outdated(ctx));
     return rc;
 }
 
