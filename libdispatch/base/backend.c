@@ -359,10 +359,11 @@ static int no_such_device(const char *name, dp_error *err)
     size_t at = 0;
 
     known[0] = '\0';
-    for (int b = 0; b < 64 && at < sizeof(known); b++)
-        if (is_registered(b))
-            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "",
-                                   device_name(b));
+    for (int b = 0; b < 64 && at < sizeof(known); b++) {
+        const char *device = is_registered(b) ? device_name(b) : NULL; /* it may end meanwhile */
+        if (device != NULL)
+            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "", device);
+    }
     return dp_error_set(err, DP_ERUNTIME, "no device '%.80s'; there are %s", name, known);
 }
 

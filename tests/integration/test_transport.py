@@ -1,6 +1,7 @@
 """test_transport.py -- bytes on the socket: framing, order, pressure, who may connect, which socket."""
 
 import array
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
@@ -347,29 +349,52 @@ def test_sessions(daemon):
         raises(lambda: c.call("server.hello", session_key=key), "NotFound")
 
 
+@contextlib.contextmanager
+def started(*options, **more):
+    """A daemon without plugins that does not outlive the block, whatever happens in it."""
+    more = {"stderr": subprocess.DEVNULL, **more}
+    process = subprocess.Popen([BUILD + "/dispatchd", "--no-plugins", *options], **more)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def become_somebody_and_connect(path):
+    """In a forked child: ends it, with 0 when the daemon closes the connection, with 2 when the test
+    itself cannot do it (a directory that others may not pass)."""
+    status = 2
+    try:
+        os.setuid(65534)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+            try:
+                status = 0 if s.recv(1) == b"" else 1
+            except ConnectionResetError:
+                status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
 def test_another_user_is_refused(daemon):
     if os.geteuid() != 0:
         return  # only root can become somebody else
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         path = directory + "/open.sock"
-        open_to_all = subprocess.Popen([BUILD + "/dispatchd", "--no-plugins", "--socket", path, "--mode", "0666"],
-                                       stderr=subprocess.PIPE)
-        wait_until(lambda: os.path.exists(path), "it listens")
-        equal(stat.S_IMODE(os.stat(path).st_mode), 0o666)
-        child = os.fork()
-        if child == 0:
-            os.setuid(65534)
-            s = socket.socket(socket.AF_UNIX)
-            s.connect(path)
-            try:
-                os._exit(0 if s.recv(1) == b"" else 1)
-            except ConnectionResetError:
-                os._exit(0)
-        equal(os.waitpid(child, 0)[1], 0, "status of the other user")
-        open_to_all.terminate()
-        contains(open_to_all.communicate()[1].decode(), "uid 65534")
-        equal(open_to_all.returncode, 0)
+        with started("--socket", path, "--mode", "0666", stderr=subprocess.PIPE) as open_to_all:
+            wait_until(lambda: os.path.exists(path), "it listens")
+            equal(stat.S_IMODE(os.stat(path).st_mode), 0o666)
+            child = os.fork()
+            if child == 0:
+                become_somebody_and_connect(path)
+            equal(os.waitpid(child, 0)[1], 0, "status of the other user")
+            open_to_all.terminate()
+            contains(open_to_all.communicate()[1].decode(), "uid 65534")
+            equal(open_to_all.returncode, 0)
 
 
 def run(*options, **more):
@@ -389,11 +414,10 @@ def test_socket_has_mode_0600_and_goes_with_the_daemon(daemon):
     equal(stat.S_IMODE(os.stat(daemon.socket).st_mode), 0o600)
     with tempfile.TemporaryDirectory() as directory:
         path = directory + "/s"
-        p = subprocess.Popen([BUILD + "/dispatchd", "--no-plugins", "--socket", path],
-                             stderr=subprocess.DEVNULL)
-        wait_until(lambda: os.path.exists(path), "it listens")
-        p.send_signal(signal.SIGINT)
-        equal(p.wait(60), 0)
+        with started("--socket", path) as p:
+            wait_until(lambda: os.path.exists(path), "it listens")
+            p.send_signal(signal.SIGINT)
+            equal(p.wait(60), 0)
         equal(os.listdir(directory), [])
 
 
@@ -401,18 +425,14 @@ def test_dead_daemons_socket_is_replaced(daemon):
     with tempfile.TemporaryDirectory() as directory:
         path = directory + "/s"
         for _ in range(3):
-            p = subprocess.Popen([BUILD + "/dispatchd", "--no-plugins", "--socket", path],
-                                 stderr=subprocess.DEVNULL)
-
             def answers():
                 try:
                     with dispatchd.connect(path, 60) as d:
                         return d.call("server.status")
                 except (FileNotFoundError, ConnectionRefusedError):
                     return False
-            wait_until(answers, "it answers")
-            p.kill()
-            p.wait()
+            with started("--socket", path):
+                wait_until(answers, "it answers")
             equal(os.path.exists(path), True, "a socket is left")
 
 
@@ -438,11 +458,10 @@ def test_usual_places(daemon):
         for env, path in (({"DISPATCHD_SOCKET": directory + "/a"}, "/a"),
                           ({"XDG_RUNTIME_DIR": directory}, "/dispatchd.sock")):
             clean = {k: v for k, v in os.environ.items() if k not in ("DISPATCHD_SOCKET", "XDG_RUNTIME_DIR")}
-            p = subprocess.Popen([BUILD + "/dispatchd", "--no-plugins"], stderr=subprocess.DEVNULL,
-                                 env={**clean, **env})
-            wait_until(lambda: os.path.exists(directory + path), path)
-            p.terminate()
-            equal(p.wait(60), 0)
+            with started(env={**clean, **env}) as p:
+                wait_until(lambda: os.path.exists(directory + path), path)
+                p.terminate()
+                equal(p.wait(60), 0)
 
 
 def test_bad_options(daemon):
