@@ -75,13 +75,11 @@ static void note_written(run *r, dp_tensor *t)
     if (t == NULL)
         return;
     uint64_t handle = run_handle(r, t);
-    dp_tensor_bump_version(t);
     if (handle != 0 && r->n_written < sizeof(r->written) / sizeof(r->written[0]))
         r->written[r->n_written++] = handle;
 }
 
-/* The handles of the arguments whose bytes are unspecified now: written to, as far as others can
- * tell. */
+/* The handles of the arguments whose bytes are unspecified now. */
 static void note_failure(run *r, const dp_bound *b, uint64_t written)
 {
     for (uint32_t i = 0; i < b->n_args && i < 64; i++) {

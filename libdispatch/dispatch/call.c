@@ -530,6 +530,23 @@ static inline __attribute__((always_inline)) int check_returns(dp_ctx *ctx, cons
     return DPI_UNLIKELY(e->written) ? check_written(ctx, e, k, args, rets) : 0;
 }
 
+/* A kernel failed: what it gave goes, and what it was to write counts as written, since nobody
+ * knows what it holds now. */
+static COLD void give_up(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dp_value *rets)
+{
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (!(e->written & (uint64_t)1 << i))
+            continue;
+        if (args[i].tag == DP_TAG_TENSOR)
+            dp_tensor_bump_version(args[i].u.t);
+        for (uint32_t j = 0; args[i].tag == DP_TAG_TENSORS && j < args[i].len; j++)
+            if (args[i].u.tensors[j] != NULL)
+                dp_tensor_bump_version(args[i].u.tensors[j]);
+    }
+    ctx->error.written = e->written;
+    dp_values_release(rets, e->n_rets);
+}
+
 /* keys: those of the frame, handed on; reading 16 bytes back that were just stored as 2 x 8 stalls.
  */
 static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const dpi_entry *e,
@@ -551,10 +568,8 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
         rc = check_returns(ctx, e, k, args, rets);
     else
         rc = fail_kernel(ctx, k, e->op, rc);
-    if (DPI_UNLIKELY(rc < 0)) {
-        ctx->error.written = e->schema ? e->schema->written : 0;
-        dp_values_release(rets, e->n_rets);
-    }
+    if (DPI_UNLIKELY(rc < 0))
+        give_up(ctx, e, args, rets);
     return rc;
 }
 

@@ -393,6 +393,43 @@ static void *call_in_thread(void *arg)
     return (void *)(intptr_t)(rc == 0);
 }
 
+static int fails(dp_call *call, dp_error *e)
+{
+    (void)call;
+    return dp_error_set(e, DP_ERUNTIME, "it fails");
+}
+
+START_TEST(call_that_fails_has_written_what_it_was_to_write)
+{
+    static const dp_item writer[] = {
+        ITEM(DP_ITEM_DEF, "w(Tensor x, Tensor(a!) y, Tensor(b!)[] l, Tensor(c!)? n) -> ()", NULL,
+             NULL, NULL, 0)};
+    static const dp_item failing[] = {ITEM(DP_ITEM_IMPL, "w", fails, NULL, NULL, 0)};
+    static const dp_block blocks[] = {BLOCK(DP_BLOCK_FRAGMENT, "", writer),
+                                      BLOCK(DP_BLOCK_IMPL, "CPU", failing)};
+    dp_unit *u = NULL;
+    dp_tensor *c = NULL, *list[1];
+    int64_t one = 1;
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &one, NULL, &c, &err), 0);
+    list[0] = c;
+    ck_assert_msg(dp_registry_attach(reg, "w", "1", blocks, 2, &u, &err) == 0, "%s", err.message);
+    dp_value args[4] = {
+        dp_tensor_value(a), dp_tensor_value(b), {DP_TAG_TENSORS, 1, {0}},
+          {0          }
+    };
+    args[2].u.tensors = list;
+    uint64_t before[] = {dp_tensor_version(a), dp_tensor_version(b), dp_tensor_version(c)};
+    ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "t::w"), args, 4, NULL, 0), DP_ERUNTIME);
+    ck_assert_uint_eq(dp_ctx_error(ctx)->written, 0xe);
+    ck_assert_uint_eq(dp_tensor_version(a), before[0]);
+    ck_assert_uint_eq(dp_tensor_version(b), before[1] + 1);
+    ck_assert_uint_eq(dp_tensor_version(c), before[2] + 1);
+    dp_tensor_unref(c);
+    detach(u);
+}
+END_TEST
+
 START_TEST(call_in_flight_keeps_its_unit)
 {
     pthread_t thread;
@@ -576,6 +613,7 @@ UNIT_SUITE(call)
     tcase_add_test(tc, call_refuses_what_a_kernel_must_not_return);
     tcase_add_test(tc, call_wrong_c_type_is_refused_at_attach);
     tcase_add_test(tc, call_inside_a_call_sees_the_same_snapshot);
+    tcase_add_test(tc, call_that_fails_has_written_what_it_was_to_write);
     tcase_add_test(tc, call_in_flight_keeps_its_unit);
     tcase_add_test(tc, call_never_fails_while_kernels_come_and_go);
     tcase_add_test(tc, call_is_seen_by_observers);

@@ -109,7 +109,9 @@ DP_FN(void, dp_iter_fini, (dp_iter * it), (it)) /* NULL is fine */
 DP_FN(const dp_op *, dp_op_find, (dp_ctx * ctx, const char *name), (ctx, name))
 DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
 /* Dispatch.  args [n_args] in schema order, all of them; borrowed.  rets [n_rets] out: owned;
- * None on failure. */
+ * None on failure.  When a kernel fails, the version of every argument that the schema marks as
+ * written is bumped and the error's `written` names them (a typed call leaves both to its caller).
+ */
 DP_FN(int, dp_call_boxed,
       (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets, size_t n_rets),
       (ctx, op, args, n_args, rets, n_rets))
