@@ -96,8 +96,12 @@ static void note_failure(run *r, const dp_bound *b, uint64_t written)
 /* rets [b->n_rets]: owned on success. */
 static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 {
-    if (dp_call_boxed(rq->ctx, b->op, b->args, b->n_args, rets, b->n_rets) == 0)
-        return 0;
+    if (dp_call_boxed(rq->ctx, b->op, b->args, b->n_args, rets, b->n_rets) == 0) {
+        if (dp_name_returns(rq->ctx, b, rets) == 0)
+            return 0;
+        dp_values_release(rets, b->n_rets);
+        return run_ctx_error(rq, err);
+    }
     run_ctx_error(rq, err);
     note_failure(rq->run, b, err->written);
     return err->code;

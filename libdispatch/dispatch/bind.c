@@ -209,6 +209,12 @@ static int to_dtype(fit *f, const dpi_type *type, const dp_value *v, dp_value *o
     return d >= 0 && d < DP_DTYPE_END && dp_dtype_size((dp_dtype)d) > 0 ? 0 : DP_ETYPE;
 }
 
+static bool is_device(int64_t number)
+{
+    return number >= 0 && number <= INT32_MAX && number >> 16 < 64 &&
+           dpi_backend_name((int)(number >> 16)) != NULL;
+}
+
 static int to_device(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
 {
     dp_device d = 0;
@@ -219,9 +225,31 @@ static int to_device(fit *f, const dpi_type *type, const dp_value *v, dp_value *
         *out = dp_int(d);
         return 0;
     }
-    bool known = v->tag == DP_TAG_INT && v->u.i >= 0 && v->u.i <= INT32_MAX && v->u.i >> 16 < 64 &&
-                 dpi_backend_name((int)(v->u.i >> 16)) != NULL;
-    return known ? 0 : DP_ETYPE;
+    return v->tag == DP_TAG_INT && is_device(v->u.i) ? 0 : DP_ETYPE;
+}
+
+/* The kind of enum that a type's numbers are, in lists and optionals too; 0: plain numbers. */
+static uint8_t enum_kind(const dpi_type *type)
+{
+    while (type->kind == DPI_TYPE_LIST || type->kind == DPI_TYPE_OPTIONAL)
+        type = type->elem;
+    bool is = type->kind >= DPI_TYPE_SCALAR_TYPE && type->kind <= DPI_TYPE_DEVICE;
+    return is ? type->kind : 0;
+}
+
+/* NULL: the number is none of them.  buf: DP_KEY_NAME_MAX bytes. */
+static const char *enum_name(uint8_t kind, int64_t number, char *buf)
+{
+    if (kind == DPI_TYPE_SCALAR_TYPE)
+        return number >= 0 && number < DP_DTYPE_END && dp_dtype_size((dp_dtype)number) > 0
+                   ? dp_dtype_name((dp_dtype)number)
+                   : NULL;
+    if (kind == DPI_TYPE_DEVICE)
+        return is_device(number) ? dp_device_name((dp_device)number, buf) : NULL;
+    for (size_t i = 0; i < DPI_COUNT(enum_names); i++)
+        if (enum_names[i].kind == kind && enum_names[i].number == number)
+            return enum_names[i].name;
+    return NULL;
 }
 
 /* -- lists ---------------------------------------------------------------------------------- */
@@ -526,10 +554,55 @@ static int fit_schema(const request *rq, const dpi_entry *e, bool loose, dp_erro
     memset(out->ret_alias, -1, sizeof(out->ret_alias));
     for (uint32_t i = 0; i < s->n_rets; i++) {
         out->ret_alias[i] = s->ret_alias[i];
+        out->ret_names[i] = enum_kind(s->rets[i].type);
         if (s->ret_alias[i] >= 0)
             out->ret_written |= (uint64_t)1 << i;
     }
     return 0;
+}
+
+/* -- returns by name -- */
+
+static int name_one(dp_ctx *ctx, uint8_t kind, dp_value *v)
+{
+    char buf[DP_KEY_NAME_MAX];
+    const char *name = v->tag == DP_TAG_INT ? enum_name(kind, v->u.i, buf) : NULL;
+
+    if (name == NULL)
+        return 0;
+    const char *kept = dp_arena_dup(ctx->arena, name, strlen(name) + 1);
+    if (kept == NULL)
+        return dpi_no_memory(&ctx->error, "the name of a return");
+    *v = (dp_value){DP_TAG_STR, (uint32_t)strlen(kept), {0}};
+    v->u.s = kept;
+    return 0;
+}
+
+static int name_list(dp_ctx *ctx, uint8_t kind, dp_value *v)
+{
+    dp_value *items = dp_arena_alloc(ctx->arena, v->len * sizeof(*items) + 1);
+    int rc = items ? 0 : dpi_no_memory(&ctx->error, "the names of a return");
+
+    for (uint32_t i = 0; i < v->len && rc == 0; i++) {
+        items[i] = dp_int(v->u.ints[i]);
+        rc = name_one(ctx, kind, &items[i]);
+    }
+    if (rc == 0) {
+        v->tag = DP_TAG_LIST;
+        v->u.values = items;
+    }
+    return rc;
+}
+
+int dp_name_returns(dp_ctx *ctx, const dp_bound *b, dp_value *rets)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < b->n_rets && rc == 0; i++)
+        if (b->ret_names[i] != 0)
+            rc = rets[i].tag == DP_TAG_INTS ? name_list(ctx, b->ret_names[i], &rets[i])
+                                            : name_one(ctx, b->ret_names[i], &rets[i]);
+    return rc;
 }
 
 /* -- overloads ------------------------------------------------------------------------------ */

@@ -137,6 +137,18 @@ def test_failing_kernels_are_errors(f):
         gone(f.unload(name))
 
 
+def test_numbers_that_have_names_answer_by_name(f):
+    f.load("names.so")
+    x = {"data": [1.0], "dtype": "float64"}
+    equal(f.client.op("names::of", x, "int8"), ["int8", "cpu", "strided", "channels_last"])
+    equal(f.client.op("names::list", x), ["float64", "bool", 99])  # 99 is no dtype
+    program = {"inputs": {"x": x}, "outputs": ["d2", "f"], "steps": [
+        {"op": "names::of", "args": [{"ref": "x"}, "uint8"], "as": ["d", None, None, None]},
+        {"op": "names::of", "args": [{"ref": "x"}, {"ref": "d"}], "as": ["d2", None, None, "f"]}]}
+    equal(f.client.call("program.run", **program)["outputs"], ["uint8", "channels_last"])
+    gone(f.unload("names"))
+
+
 def test_a_written_argument_is_named(f):
     f.load("wrong_dtype.so")
     before = f.state()

@@ -296,10 +296,11 @@ typedef struct dp_kwarg {
 typedef struct dp_bound {
     const dp_op *op;
     uint32_t n_args, n_rets;
-    dp_value *args;       /* [n_args] in the context's memory */
-    uint64_t written;     /* bit i: the schema marks argument i as written */
-    uint64_t ret_written; /* bit i: return i is an argument that was written */
-    int8_t ret_alias[64]; /* which argument return i is, when ret_written has bit i; else -1 */
+    dp_value *args;        /* [n_args] in the context's memory */
+    uint64_t written;      /* bit i: the schema marks argument i as written */
+    uint64_t ret_written;  /* bit i: return i is an argument that was written */
+    int8_t ret_alias[64];  /* which argument return i is, when ret_written has bit i; else -1 */
+    uint8_t ret_names[64]; /* whose names the numbers of return i have, for dp_name_returns() */
 } dp_bound;
 
 /* Choose an overload of `name` ("aten::add" or "aten::add.Tensor") and fit args and kwargs to its
@@ -309,6 +310,11 @@ typedef struct dp_bound {
  * candidates. */
 DP_API int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
                    const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out);
+
+/* Numbers in rets [b->n_rets] that stand for a dtype, a layout, a memory format or a device become
+ * its name, a string in the context's memory, which dp_bind() takes again.  A number that is none
+ * of them stays.  Fails with DP_ERESOURCE; rets are good then too. */
+DP_API int dp_name_returns(dp_ctx *ctx, const dp_bound *b, dp_value *rets);
 
 /* The kernel that would run: its dp_call_facts.kernel_id, 0 when none.  For the executor. */
 DP_API uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b);
