@@ -3,14 +3,20 @@
  * A job lies on its caller's stack and is linked while it wants helpers.  Caller and helpers claim
  * pieces from one atomic counter, so a slow thread holds up nobody, and the caller alone would
  * finish the job: nested and simultaneous calls cannot deadlock, they share the threads that are
- * free. Helpers leave under the lock, and the caller returns when the last has left. */
+ * free. Helpers leave under the lock, and the caller returns when the last has left.
+ *
+ * Waking a thread takes as long as a short job.  So whoever has nothing to do looks for a while
+ * whether that changes before he sleeps, and lets others have the core meanwhile. */
 #include "base.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 enum {
     THREADS_MAX = 256,
-    PIECES_PER_THREAD = 4 /* so that pieces of unequal cost even out */
+    PIECES_PER_THREAD = 4, /* so that pieces of unequal cost even out */
+    LOOK_NANOS = 100000,
+    LOOKS = 64 /* between two offers of the core */
 };
 
 typedef struct job {
@@ -19,13 +25,15 @@ typedef struct job {
     void *user;
     int64_t begin, end, step, n_pieces;
     _Atomic int64_t claimed;
-    unsigned wanted; /* helpers to come; linked while > 0 */
-    unsigned inside; /* helpers at work */
+    unsigned wanted;    /* helpers to come; linked while > 0 */
+    atomic_uint inside; /* helpers at work */
 } job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
 static job *jobs; /* that want helpers, oldest first */
+static atomic_uint n_jobs;
+static unsigned asleep; /* helpers */
 static pthread_t threads[THREADS_MAX];
 static atomic_int n_threads;
 static bool stopping;
@@ -40,6 +48,24 @@ static void run_pieces(job *j)
     }
 }
 
+/* Look for a while whether *word is zero, or is not. */
+static bool look(const atomic_uint *word, bool zero)
+{
+    uint64_t end = dpi_nanos() + LOOK_NANOS;
+
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if ((atomic_load_explicit(word, memory_order_acquire) == 0) == zero)
+                return true;
+#ifdef __x86_64__
+            __builtin_ia32_pause();
+#endif
+        }
+        sched_yield();
+    } while (dpi_nanos() < end);
+    return false;
+}
+
 /* Locked. */
 static void unlink_job(job *j)
 {
@@ -47,8 +73,10 @@ static void unlink_job(job *j)
 
     while (*at && *at != j)
         at = &(*at)->next;
-    if (*at)
+    if (*at) {
         *at = j->next;
+        atomic_fetch_sub(&n_jobs, 1);
+    }
     j->wanted = 0;
 }
 
@@ -57,19 +85,24 @@ static void *worker(void *arg)
     (void)arg;
     pthread_mutex_lock(&lock);
     for (;;) {
+        asleep++;
         while (jobs == NULL && !stopping)
             pthread_cond_wait(&work, &lock);
+        asleep--;
         job *j = jobs;
         if (j == NULL)
             break;
-        j->inside++;
+        atomic_fetch_add_explicit(&j->inside, 1, memory_order_relaxed);
         if (--j->wanted == 0)
             unlink_job(j);
         pthread_mutex_unlock(&lock);
         run_pieces(j);
         pthread_mutex_lock(&lock);
-        if (--j->inside == 0)
-            pthread_cond_broadcast(&left);
+        if (atomic_fetch_sub_explicit(&j->inside, 1, memory_order_release) == 1)
+            pthread_cond_broadcast(&left); /* j is its caller's again */
+        pthread_mutex_unlock(&lock);
+        look(&n_jobs, false);
+        pthread_mutex_lock(&lock);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
@@ -84,7 +117,8 @@ static void call_helpers(job *j, unsigned wanted)
         at = &(*at)->next;
     *at = j;
     j->wanted = wanted;
-    for (unsigned i = 0; i < wanted; i++)
+    atomic_fetch_add(&n_jobs, 1);
+    for (unsigned i = 0; i < wanted && i < asleep; i++)
         pthread_cond_signal(&work);
     pthread_mutex_unlock(&lock);
 }
@@ -93,7 +127,11 @@ static void dismiss_helpers(job *j)
 {
     pthread_mutex_lock(&lock);
     unlink_job(j);
-    while (j->inside > 0)
+    pthread_mutex_unlock(&lock);
+    if (look(&j->inside, true))
+        return;
+    pthread_mutex_lock(&lock);
+    while (atomic_load(&j->inside) > 0)
         pthread_cond_wait(&left, &lock);
     pthread_mutex_unlock(&lock);
 }
