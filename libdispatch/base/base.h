@@ -8,7 +8,6 @@
 #include <dispatchd/dispatch.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 
 /* Not through the GOT: nothing here is exported. */
 #pragma GCC visibility push(hidden)
@@ -16,27 +15,6 @@
 #define DPI_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define DPI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define DPI_COUNT(a)    (sizeof(a) / sizeof((a)[0]))
-
-/* Reference counts.  A locked instruction costs 5 ns, as much as a call: while the process has one
- * thread they go without (libstdc++'s shared_ptr does the same). */
-static inline void dpi_refs_add(atomic_uint *refs)
-{
-    if (__libc_single_threaded)
-        atomic_store_explicit(refs, atomic_load_explicit(refs, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
-    else
-        atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
-}
-
-static inline bool dpi_refs_drop(atomic_uint *refs) /* true: that was the last one */
-{
-    if (__libc_single_threaded) {
-        unsigned left = atomic_load_explicit(refs, memory_order_relaxed) - 1;
-        atomic_store_explicit(refs, left, memory_order_relaxed);
-        return left == 0;
-    }
-    return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
-}
 
 /* dp_error_set(DP_ERESOURCE, "out of memory: what"). */
 int dpi_no_memory(dp_error *err, const char *what);

@@ -285,31 +285,37 @@ static inline unsigned top_bit(uint64_t word)
     return (unsigned)__builtin_clzll(word) ^ 63;
 }
 
-/* Backend column; that of bit 0 for a set without backends. */
-static inline unsigned column_of(dp_keyset ks)
+_Static_assert(DP_F_COUNT <= 64, "bit 63 of the functionalities is free");
+static inline unsigned functionality_of(dp_keyset ks) /* 0: none */
 {
-    return dpi_slot_rows[top_bit(ks.backend | 1)].column;
+    return top_bit(ks.functionality << 1 | 1);
 }
 
-/* A backend that is younger than the entry has no kernel in it, whatever the mask. */
-static inline dp_keyset mask_keys(const dpi_entry *e, dp_keyset ks)
+static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_keyset exclude)
 {
-    unsigned column = column_of(ks);
-
-    ks.functionality &= e->mask[column < e->n_columns ? column : 0];
-    return ks;
+    return dp_keyset_minus(dp_keyset_or(arguments, include), exclude);
 }
 
-static inline dp_keyset call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
-                                  dp_keyset exclude)
+/* Takes what falls through out of *ks; the index of its highest key's kernel in e, or DPI_CELL_*.
+ * A backend that is younger than the entry has none. */
+static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
 {
-    return mask_keys(e, dp_keyset_minus(dp_keyset_or(arguments, include), exclude));
+    unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column; /* without any: of bit 0 */
+
+    if (DPI_UNLIKELY(column >= e->n_columns))
+        return DPI_CELL_MISSING;
+    ks->functionality &= e->mask[column];
+    const dpi_slot_row *row = &dpi_slot_rows[functionality_of(*ks)];
+    return e->table[row->base + row->stride * column];
 }
 
 dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
                         dp_keyset exclude)
 {
-    return call_keys(e, arguments, include, exclude);
+    dp_keyset ks = with_state(arguments, include, exclude);
+
+    resolve(e, &ks);
+    return ks;
 }
 
 /* -- enter and leave ------------------------------------------------------------------------ */
@@ -358,13 +364,15 @@ static void observe_all(dp_ctx *ctx, const mark *m, int phase, int rc)
         observe(ctx, s->observers[i], &o, op);
 }
 
-static COLD void enter_watched(dp_ctx *ctx, mark *m, uint8_t provenance)
+static COLD void enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
 {
+    dp_key key = dp_ctx_key(ctx);
+
     m->step = -1;
     observe_all(ctx, m, 0, 0);
     if (ctx->tracing)
-        m->step = dpi_trace_enter(ctx, op_of(ctx, m), dp_ctx_key(ctx), m->depth,
-                                  m->how & BY_REDISPATCH, kernel_of(ctx, m), provenance);
+        m->step = dpi_trace_enter(ctx, e->op, key, m->depth, m->how & BY_REDISPATCH,
+                                  kernel_of(ctx, m), e->provenance[dpi_key_slot(key)]);
     m->begun = dpi_nanos();
     if (ctx->timing && ctx->facts.n_calls == 1)
         ctx->facts.dispatch_nanos = m->begun - ctx->t_top;
@@ -387,25 +395,12 @@ static inline __attribute__((always_inline)) bool is_watched(const dp_ctx *ctx)
     return ctx->watched | (dpi_ctx_snapshot(ctx)->n_observers != 0);
 }
 
-_Static_assert(DP_F_COUNT <= 64, "bit 63 of the functionalities is free");
-static inline unsigned slot_of(dp_keyset ks)
-{
-    unsigned f = top_bit(ks.functionality << 1 | 1); /* 0: none */
-
-    return dpi_slot_rows[f].base + dpi_slot_rows[f].stride * column_of(ks);
-}
-
-/* dp_keyset_highest(), from what slot_of() has looked up. */
+/* dp_keyset_highest(), from what resolve() has looked up. */
 static inline dp_key highest_of(dp_keyset ks)
 {
-    unsigned f = top_bit(ks.functionality << 1 | 1);
+    unsigned f = functionality_of(ks);
 
     return (dp_key)(dpi_slot_rows[f].stride ? DP_KEY_OF(f, top_bit(ks.backend | 1)) : DP_KEY(f));
-}
-
-static inline unsigned cell_at(const dpi_entry *e, unsigned slot)
-{
-    return DPI_LIKELY(slot < e->n_slots) ? e->table[slot] : (unsigned)DPI_CELL_MISSING;
 }
 
 /* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */
@@ -439,21 +434,21 @@ static COLD void count_first(dp_ctx *ctx, uint32_t id)
         count_call(ctx, id);
 }
 
-/* Resolve ks in e and publish the frame.  *m is to be given to leave() iff this returns a kernel;
+/* Resolve *ks in e and publish the frame.  *m is to be given to leave() iff this returns a kernel;
  * NULL: the context's error says why. */
 static inline __attribute__((always_inline)) const dpi_kernel *
-enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks, unsigned how, mark *m)
+enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned how, mark *m)
 {
     dpi_thread *t = ctx->thread;
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-    unsigned slot = slot_of(ks), cell = cell_at(e, slot);
+    unsigned cell = resolve(e, ks);
 
     if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS))
-        return fail_missing(ctx, e, ks, cell);
+        return fail_missing(ctx, e, *ks, cell);
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
         return fail_depth(ctx, e->op);
     const dpi_kernel *k = e->kernels[cell];
-    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, dpi_membarrier_works)))
+    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, *ks, dpi_membarrier_works)))
         return fail_closed(ctx, e->op, k);
 
     uint32_t id = e->op->id;
@@ -466,7 +461,7 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks, unsigned how, mark *m)
     m->depth = (uint16_t)depth;
     m->how = (uint16_t)how;
     if (DPI_UNLIKELY(is_watched(ctx)))
-        enter_watched(ctx, m, e->provenance[slot]);
+        enter_watched(ctx, m, e);
     return k;
 }
 
@@ -623,8 +618,8 @@ static inline __attribute__((always_inline)) int call_boxed(dp_ctx *ctx, const d
 
     if (DPI_UNLIKELY(rc < 0))
         return rc;
-    ks = given ? mask_keys(e, *given) : call_keys(e, ks, ctx->include, ctx->exclude);
-    const dpi_kernel *k = enter(ctx, e, ks, given ? BY_REDISPATCH : 0, &m);
+    ks = given ? *given : with_state(ks, ctx->include, ctx->exclude);
+    const dpi_kernel *k = enter(ctx, e, &ks, given ? BY_REDISPATCH : 0, &m);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
     rc = run_kernel(ctx, e, k, ks, args, rets);
@@ -711,9 +706,9 @@ enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_en
         return DP_ENOTFOUND;
     if (DPI_UNLIKELY(e->code != t->code))
         return fail_code(ctx, e, t->code);
-    dp_keyset ks =
-        how & BY_REDISPATCH ? mask_keys(e, keys) : call_keys(e, keys, ctx->include, ctx->exclude);
-    const dpi_kernel *k = enter(ctx, e, ks, how, (mark *)out->reserved);
+    if (!(how & BY_REDISPATCH))
+        keys = with_state(keys, ctx->include, ctx->exclude);
+    const dpi_kernel *k = enter(ctx, e, &keys, how, (mark *)out->reserved);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
     out->unboxed = k->unboxed;
@@ -754,8 +749,8 @@ static COLD int leave_lane(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_en
 static inline __attribute__((always_inline)) int
 enter_plain(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out, const dpi_entry *e)
 {
-    dp_keyset ks = mask_keys(e, keys);
-    unsigned cell = cell_at(e, slot_of(ks));
+    dp_keyset ks = keys;
+    unsigned cell = resolve(e, &ks);
 
     if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS || t->id >= ctx->n_counts))
         return leave_lane(ctx, t, keys, out);
@@ -783,9 +778,8 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, &s) || t->id >= s->n_plain ||
                      s->entries[t->id] == NULL || s->entries[t->id]->code != t->code))
         return leave_lane(ctx, t, argument_keys, out);
-    return enter_plain(ctx, t,
-                       dp_keyset_minus(dp_keyset_or(argument_keys, ctx->include), ctx->exclude),
-                       out, s->entries[t->id]);
+    return enter_plain(ctx, t, with_state(argument_keys, ctx->include, ctx->exclude), out,
+                       s->entries[t->id]);
 }
 
 int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *e)

@@ -63,33 +63,39 @@ int dpi_tensor_make(dp_dtype dtype, dpi_geometry *g, dpi_version *v, dp_tensor *
         return dpi_no_memory(err, "a tensor");
     }
     *t = (dp_tensor){.keys = dpi_backend_keys(dp_device_backend(g->storage->device)),
+                     .refs = 1,
                      .dtype = dtype,
                      .version = version};
     atomic_init(&t->geometry, g);
-    atomic_init(&t->refs, 1);
     atomic_fetch_add_explicit(&counts.tensors, 1, memory_order_relaxed);
     *out = t;
     return DP_OK;
 }
 
+_Static_assert(offsetof(dp_tensor, keys) == offsetof(dp_tensor_head, keys) &&
+                   offsetof(dp_tensor, refs) == offsetof(dp_tensor_head, refs),
+               "dp_tensor_head is the head of dp_tensor");
+
+/* What dispatch.h has inline, for the host's table. */
 dp_tensor *dp_tensor_ref(dp_tensor *t)
 {
-    dpi_refs_add(&t->refs);
+    __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
     return t;
 }
 
-static __attribute__((noinline)) dp_tensor *destroy(dp_tensor *t)
+dp_tensor *dp_tensor_unref(dp_tensor *t)
+{
+    bool last = t != NULL && __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) == 0;
+    return last ? dp_tensor_destroy(t) : NULL;
+}
+
+dp_tensor *dp_tensor_destroy(dp_tensor *t)
 {
     dpi_geometry_unref(atomic_load_explicit(&t->geometry, memory_order_relaxed));
     version_unref(t->version);
     dp_free(t);
     atomic_fetch_sub_explicit(&counts.tensors, 1, memory_order_relaxed);
     return NULL;
-}
-
-dp_tensor *dp_tensor_unref(dp_tensor *t)
-{
-    return t != NULL && DPI_UNLIKELY(dpi_refs_drop(&t->refs)) ? destroy(t) : NULL;
 }
 
 /* -- changes of shape -- */

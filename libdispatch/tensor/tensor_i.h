@@ -48,7 +48,7 @@ typedef struct dpi_geometry {
 
 struct dp_tensor {
     dp_keyset keys; /* first: ABI promise of tensor.h */
-    atomic_uint refs;
+    uint32_t refs;  /* by dp_tensor_ref() and dp_tensor_unref() only */
     dp_dtype dtype;
     bool wrapped;
     _Atomic(dpi_geometry *) geometry; /* dpi_geometry_of() */

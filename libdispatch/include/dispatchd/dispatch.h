@@ -14,6 +14,12 @@
 
 #include "abi.h"
 #include <stdarg.h>
+#if defined(__has_include) && __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define DP_ONE_THREAD_ (__libc_single_threaded != 0)
+#else
+#define DP_ONE_THREAD_ 0
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +58,47 @@ enum {
 #define DP_FN(ret, name, params, args) DP_API ret name params;
 #include "api.h"
 #undef DP_FN
+
+/* -- references, counted in place: a call of a function that does no more costs as much as half a
+ * dispatch.  Plugins, which are not built with the library that they will meet, call the host. --
+ */
+
+typedef struct dp_tensor_head { /* of this release's tensors; not part of the plugin ABI */
+    dp_keyset keys;
+    uint32_t refs;
+} dp_tensor_head;
+DP_API dp_tensor *dp_tensor_destroy(dp_tensor *t); /* its last reference is gone; returns NULL */
+
+#if defined(__GNUC__)
+/* A locked instruction costs as much as a call: while the process has one thread they go without
+ * (libstdc++'s shared_ptr does the same). */
+extern inline __attribute__((gnu_inline)) dp_tensor *dp_tensor_ref(dp_tensor *t)
+{
+    uint32_t *refs = &((dp_tensor_head *)(void *)t)->refs;
+
+    if (DP_ONE_THREAD_)
+        __atomic_store_n(refs, __atomic_load_n(refs, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
+    return t;
+}
+
+extern inline __attribute__((gnu_inline)) dp_tensor *dp_tensor_unref(dp_tensor *t)
+{
+    uint32_t left, *refs;
+
+    if (t == NULL)
+        return NULL;
+    refs = &((dp_tensor_head *)(void *)t)->refs;
+    if (DP_ONE_THREAD_) {
+        left = __atomic_load_n(refs, __ATOMIC_RELAXED) - 1;
+        __atomic_store_n(refs, left, __ATOMIC_RELAXED);
+    } else {
+        left = __atomic_sub_fetch(refs, 1, __ATOMIC_ACQ_REL);
+    }
+    return __builtin_expect(left == 0, 0) ? dp_tensor_destroy(t) : NULL;
+}
+#endif
 
 /* -- memory of the host: the C library's, with allocation faults that a test can ask for -- */
 DP_API void *dp_malloc(size_t bytes);
