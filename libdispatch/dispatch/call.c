@@ -735,8 +735,9 @@ static __attribute__((noinline)) int enter_any(dp_ctx *ctx, const dp_typed *t, d
 }
 
 /* The outermost call of a context that nobody watches goes the same way as enter_any(), with
- * nothing that calls out and with as few loads and stores as can be: those are what it waits for.
- * When something is unusual nothing has happened, and enter_any() is asked. */
+ * nothing that calls out and with as few loads and stores as can be; what it resolved it keeps.
+ * When something is unusual nothing has happened, and enter_any() is asked.  keys: with include and
+ * exclude applied, which may be done twice. */
 static COLD int leave_lane(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
 {
     dpi_thread_unpin(ctx->thread);
@@ -744,20 +745,20 @@ static COLD int leave_lane(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_en
     return enter_any(ctx, t, keys, 0, out);
 }
 
-/* Its second half, once e is the entry in the snapshot pinned.  keys: with include and exclude
- * applied, which may be done twice.  A function of its own so that all of it is in registers. */
-static inline __attribute__((always_inline)) int
-enter_plain(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out, const dpi_entry *e)
+static inline uint64_t op_and_code(const dp_typed *t)
 {
-    dp_keyset ks = keys;
-    unsigned cell = resolve(e, &ks);
+    return (uint64_t)t->id << 32 | t->code;
+}
 
-    if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS || t->id >= ctx->n_counts))
-        return leave_lane(ctx, t, keys, out);
-    const dpi_kernel *k = e->kernels[cell];
-    if (DPI_UNLIKELY(!publish(ctx->thread, 0, k, t->op, ks, true)))
-        return leave_lane(ctx, t, keys, out);
+static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, const dp_typed *t,
+                                                             const dpi_found *f, dp_entered *out)
+{
+    const dpi_kernel *k = f->kernel;
+    dp_keyset kept = {f->kept, f->keys.backend};
     mark *m = (mark *)out->reserved;
+
+    if (DPI_UNLIKELY(!publish(ctx->thread, 0, k, t->op, kept, true)))
+        return leave_lane(ctx, t, f->keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
     out->unboxed = k->unboxed;
@@ -765,21 +766,38 @@ enter_plain(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out, con
     return 0;
 }
 
+static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
+                                          dpi_found *f, dp_entered *out)
+{
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+    const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->entries[t->id] : NULL;
+    dp_keyset kept = keys;
+    unsigned cell = e != NULL && e->code == t->code ? resolve(e, &kept) : DPI_CELL_MISSING;
+
+    if (cell >= DPI_CELL_AMBIGUOUS)
+        return leave_lane(ctx, t, keys, out);
+    *f = (dpi_found){s->number, op_and_code(t), keys, kept.functionality, e->kernels[cell]};
+    return enter_found(ctx, t, f, out);
+}
+
 int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *out)
 {
     dpi_thread *th = dpi_thread_self;
-    const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed);
+    const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed), *s;
 
     if (DPI_UNLIKELY(((uintptr_t)held | (uintptr_t)ctx->thread | (unsigned)ctx->error.code |
                       ctx->special) != 0))
         return enter_any(ctx, t, argument_keys, 0, out);
-    const dpi_snapshot *s;
     ctx->thread = th;
-    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, &s) || t->id >= s->n_plain ||
-                     s->entries[t->id] == NULL || s->entries[t->id]->code != t->code))
+    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, &s)))
         return leave_lane(ctx, t, argument_keys, out);
-    return enter_plain(ctx, t, with_state(argument_keys, ctx->include, ctx->exclude), out,
-                       s->entries[t->id]);
+    dp_keyset keys = with_state(argument_keys, ctx->include, ctx->exclude);
+    dpi_found *f = &ctx->found[t->id % DPI_FOUND];
+    if (DPI_UNLIKELY(f->snapshot != s->number || f->op_and_code != op_and_code(t) ||
+                     f->keys.functionality != keys.functionality ||
+                     f->keys.backend != keys.backend))
+        return find(ctx, t, keys, f, out);
+    return enter_found(ctx, t, f, out);
 }
 
 int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *e)

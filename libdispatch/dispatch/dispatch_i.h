@@ -154,6 +154,17 @@ typedef struct dpi_thread {
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
 } dpi_thread;
 
+/* What a typed call resolved.  The last two are a function of the others and of nothing else, so
+ * they need not be taken back when something changes. */
+enum { DPI_FOUND = 8 }; /* of them in a context, by operator id */
+typedef struct dpi_found {
+    uint64_t snapshot; /* its number; 0: none */
+    uint64_t op_and_code;
+    dp_keyset keys;           /* of the call, state applied */
+    uint64_t kept;            /* functionalities that the operator does not skip */
+    const dpi_kernel *kernel; /* alive while a snapshot of that number is held */
+} dpi_found;
+
 struct dp_ctx {
     dp_registry *reg;
     dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
@@ -175,6 +186,7 @@ struct dp_ctx {
     struct dpi_trace *trace;
     dp_tensor **owned; /* tensors bound for the request: wrapped numbers */
     uint32_t n_owned, cap_owned;
+    dpi_found found[DPI_FOUND];
     dp_ctx *next, **link; /* the registry's list, under ctx_lock */
     dp_error error;
 };
