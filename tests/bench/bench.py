@@ -23,6 +23,7 @@ except ImportError:
     torch = None
 
 REPEAT, WARM = 30, 4
+SETTLE = 0.05  # seconds
 ROUNDS = 5  # in which we and PyTorch take turns
 rows = []
 
@@ -70,6 +71,8 @@ def bench_dispatch():
     row("dispatch: bare call through a pointer", ours["bare_ns"], "ns")
     for what, goal in ("unboxed", 10), ("boxed", 30), ("lookup", 30):
         row(f"dispatch: {what}", ours[what + "_ns"], "ns", peer.get(what + "_ns"), goal)
+    for what, name in ("turns", "two key sets in turns"), ("label", "context with a label"), ("thread", "second thread"):
+        row(f"dispatch: unboxed, {name}", ours[what + "_ns"], "ns", peer.get("unboxed_ns"))
 
 
 def bench_socket(daemon):
@@ -137,7 +140,9 @@ KERNELS = [
 
 
 def turn(measure):
-    """Of one round: the first calls of a turn find threads asleep and caches cold, and do not count."""
+    """Of one round.  The other's threads may still be looking for work (OpenBLAS's do for some 20 ms), on
+    cores that are ours now; and the first calls find threads asleep and caches cold, and do not count."""
+    time.sleep(SETTLE)
     return [measure() for _ in range(WARM + REPEAT // ROUNDS)][WARM:]
 
 

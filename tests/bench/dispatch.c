@@ -1,7 +1,11 @@
 /* dispatch.c -- what a call through the dispatcher costs in process: an operator with two tensor
- * arguments whose kernel returns the first.  Prints one JSON object: medians in ns a call. */
+ * arguments whose kernel returns the first.  Prints one JSON object: medians in ns a call.  The
+ * last three are unboxed calls that are spared less: with two key sets that take turns, of a
+ * context with a label (as the daemon's have), and in a process with a second thread, where
+ * references are atomic. */
 #include <dispatchd/dispatch.h>
 #include <dispatchd/typed.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -38,7 +42,8 @@ static const dp_item impls[] = {
         .item_size = sizeof(dp_item), .ns = "bench", .key = key_, .items = items_                  \
     }
 static const dp_block blocks[] = {BLOCK(DP_BLOCK_LIBRARY, "", defs),
-                                  BLOCK(DP_BLOCK_IMPL, "CPU", impls)};
+                                  BLOCK(DP_BLOCK_IMPL, "CPU", impls),
+                                  BLOCK(DP_BLOCK_IMPL, "Meta", impls)};
 
 DP_TYPED(call_first, (T, T), (T))
 
@@ -48,7 +53,7 @@ typedef struct bench {
     dp_ctx *ctx;
     const dp_op *op;
     dp_typed typed;
-    dp_tensor *a, *b;
+    dp_tensor *a, *b, *meta;
 } bench;
 
 static void boxed(bench *x)
@@ -67,6 +72,25 @@ static void unboxed(bench *x)
         call_first(x->ctx, &x->typed, x->a, x->b, &out);
         dp_tensor_unref(out);
     }
+}
+
+/* Every other call has another key set. */
+static void unboxed_turns(bench *x)
+{
+    dp_tensor *out;
+    for (int i = 0; i < CALLS / 2; i++) {
+        call_first(x->ctx, &x->typed, x->a, x->b, &out);
+        dp_tensor_unref(out);
+        call_first(x->ctx, &x->typed, x->meta, x->b, &out);
+        dp_tensor_unref(out);
+    }
+}
+
+static void *sleeps(void *arg)
+{
+    pthread_mutex_lock(arg);
+    pthread_mutex_unlock(arg);
+    return NULL;
 }
 
 static void lookup(bench *x)
@@ -117,10 +141,11 @@ int main(void)
     int64_t sizes[1] = {4};
 
     if (dp_registry_new(&reg, &err) < 0 ||
-        dp_registry_attach(reg, "bench", "1", blocks, 2, &unit, &err) < 0 ||
+        dp_registry_attach(reg, "bench", "1", blocks, 3, &unit, &err) < 0 ||
         dp_ctx_new(reg, &x.ctx, &err) < 0 ||
         dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &x.a, &err) < 0 ||
-        dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &x.b, &err) < 0) {
+        dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &x.b, &err) < 0 ||
+        dp_tensor_new(DP_FLOAT32, DP_DEVICE(DP_B_Meta, 0), 1, sizes, NULL, &x.meta, &err) < 0) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
@@ -129,9 +154,22 @@ int main(void)
         fprintf(stderr, "%s\n", dp_ctx_error(x.ctx)->message);
         return 1;
     }
-    printf("{\"bare_ns\": %.2f, \"unboxed_ns\": %.2f, \"boxed_ns\": %.2f, \"lookup_ns\": %.2f}\n",
+    printf("{\"bare_ns\": %.2f, \"unboxed_ns\": %.2f, \"boxed_ns\": %.2f, \"lookup_ns\": %.2f",
            median_ns(bare, &x), median_ns(unboxed, &x), median_ns(boxed, &x),
            median_ns(lookup, &x));
+    printf(", \"turns_ns\": %.2f", median_ns(unboxed_turns, &x));
+    dp_ctx_set_label(x.ctx, "session 1");
+    printf(", \"label_ns\": %.2f", median_ns(unboxed, &x));
+    dp_ctx_set_label(x.ctx, "");
+    pthread_t thread;
+    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&held);
+    if (pthread_create(&thread, NULL, sleeps, &held) != 0)
+        return 1;
+    printf(", \"thread_ns\": %.2f}\n", median_ns(unboxed, &x));
+    pthread_mutex_unlock(&held);
+    pthread_join(thread, NULL);
+    dp_tensor_unref(x.meta);
     dp_tensor_unref(x.a);
     dp_tensor_unref(x.b);
     dp_ctx_free(x.ctx);
