@@ -6,7 +6,12 @@
  * free. Helpers leave under the lock, and the caller returns when the last has left.
  *
  * Waking a thread takes as long as a short job.  So whoever has nothing to do looks for a while
- * whether that changes before he sleeps, and lets others have the core meanwhile. */
+ * whether that changes before he sleeps, and lets others have the core meanwhile.
+ *
+ * A kernel wakes a helper on its caller's core when no other is idle at that moment, and leaves it
+ * in the queue there until its next clock tick, 4 ms: longer than most jobs.  So helpers keep off
+ * the core that their caller was on when he called. */
+#define _GNU_SOURCE /* sched_getcpu, pthread_setaffinity_np */
 #include "base.h"
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +26,7 @@ enum {
 
 typedef struct job {
     struct job *next;
+    int cpu; /* its caller's */
     dp_range_fn fn;
     void *user;
     int64_t begin, end, step, n_pieces;
@@ -29,13 +35,22 @@ typedef struct job {
     atomic_uint inside; /* helpers at work */
 } job;
 
+typedef struct helper {
+    pthread_t thread;
+    pthread_cond_t wake;
+    struct helper *next; /* asleep */
+    bool called;
+    int off; /* the core it keeps off; -1: none */
+} helper;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 static job *jobs; /* that want helpers, oldest first */
 static atomic_uint n_jobs;
-static unsigned asleep; /* helpers */
-static pthread_t threads[THREADS_MAX];
+static helper helpers[THREADS_MAX];
+static helper *asleep;
 static atomic_int n_threads;
+static cpu_set_t cpus; /* that the process may use */
 static bool stopping;
 
 static void run_pieces(job *j)
@@ -80,21 +95,44 @@ static void unlink_job(job *j)
     j->wanted = 0;
 }
 
+/* Locked.  Where this cannot be done, nothing is lost but time. */
+static void keep_off(helper *h, int cpu)
+{
+    cpu_set_t others = cpus;
+
+    if (cpu < 0 || h->off == cpu)
+        return;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(h->thread, sizeof(others), &others) == 0)
+        h->off = cpu;
+}
+
+/* Locked. */
+static void sleep_until_called(helper *h)
+{
+    h->called = false;
+    h->next = asleep;
+    asleep = h;
+    while (!h->called && !stopping)
+        pthread_cond_wait(&h->wake, &lock);
+}
+
 static void *worker(void *arg)
 {
-    (void)arg;
+    helper *self = arg;
+
     pthread_mutex_lock(&lock);
-    for (;;) {
-        asleep++;
-        while (jobs == NULL && !stopping)
-            pthread_cond_wait(&work, &lock);
-        asleep--;
+    while (!stopping) {
         job *j = jobs;
-        if (j == NULL)
-            break;
+        if (j == NULL) {
+            sleep_until_called(self);
+            continue;
+        }
         atomic_fetch_add_explicit(&j->inside, 1, memory_order_relaxed);
         if (--j->wanted == 0)
             unlink_job(j);
+        if (sched_getcpu() == j->cpu)
+            keep_off(self, j->cpu);
         pthread_mutex_unlock(&lock);
         run_pieces(j);
         pthread_mutex_lock(&lock);
@@ -117,9 +155,15 @@ static void call_helpers(job *j, unsigned wanted)
         at = &(*at)->next;
     *at = j;
     j->wanted = wanted;
+    j->cpu = sched_getcpu();
     atomic_fetch_add(&n_jobs, 1);
-    for (unsigned i = 0; i < wanted && i < asleep; i++)
-        pthread_cond_signal(&work);
+    for (unsigned i = 0; i < wanted && asleep != NULL; i++) {
+        helper *h = asleep;
+        asleep = h->next;
+        h->called = true;
+        keep_off(h, j->cpu);
+        pthread_cond_signal(&h->wake);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -176,10 +220,20 @@ int dp_pool_start(int n, dp_error *err)
         return dp_error_set(err, DP_EEXISTS, "the pool is running, with %d threads",
                             atomic_load(&n_threads));
     stopping = false;
+    asleep = NULL;
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+        CPU_ZERO(&cpus);
     sigfillset(&all); /* signals are the main thread's */
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (made < n && pthread_create(&threads[made], NULL, worker, NULL) == 0)
+    pthread_mutex_lock(&lock); /* helpers begin when they are all there */
+    while (made < n) {
+        helper *h = &helpers[made];
+        *h = (helper){.wake = PTHREAD_COND_INITIALIZER, .off = -1};
+        if (pthread_create(&h->thread, NULL, worker, h) != 0)
+            break;
         made++;
+    }
+    pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     atomic_store(&n_threads, made);
     if (made < n) {
@@ -196,8 +250,9 @@ void dp_pool_stop(void)
 
     pthread_mutex_lock(&lock);
     stopping = true;
-    pthread_cond_broadcast(&work);
+    for (int i = 0; i < n; i++)
+        pthread_cond_signal(&helpers[i].wake);
     pthread_mutex_unlock(&lock);
     for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
+        pthread_join(helpers[i].thread, NULL);
 }
