@@ -85,7 +85,9 @@ static inline void unpin(dp_ctx *ctx)
 
 int dp_ctx_begin(dp_ctx *ctx)
 {
-    if (ctx->pins == 0 && ctx->thread == NULL) {
+    if (ctx->pins == 0) {
+        if (ctx->thread != NULL) /* or leaving the call would end what it began */
+            return dp_error_set(&ctx->error, DP_ERUNTIME, "dp_ctx_begin() inside a call");
         int rc = pin(ctx);
         if (rc < 0)
             return rc;

@@ -393,6 +393,27 @@ static void *call_in_thread(void *arg)
     return (void *)(intptr_t)(rc == 0);
 }
 
+static int begins(dp_call *call, dp_error *e)
+{
+    (void)e;
+    int rc = dp_ctx_begin(call->ctx);
+    call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
+    return rc;
+}
+
+START_TEST(call_holds_its_snapshot_alone)
+{
+    attach_as("cpu", "CPU", begins, NULL, 0);
+    expect_fail(DP_ERUNTIME, "inside a call");
+    ck_assert_int_eq(dp_ctx_begin(ctx), 0); /* a program's calls may: it nests */
+    ck_assert_int_eq(dp_ctx_begin(ctx), 0);
+    dp_ctx_end(ctx);
+    dp_ctx_end(ctx);
+    dp_ctx_end(ctx); /* one too many */
+    expect_fail(DP_ERUNTIME, "inside a call");
+}
+END_TEST
+
 static int fails(dp_call *call, dp_error *e)
 {
     (void)call;
@@ -614,6 +635,7 @@ UNIT_SUITE(call)
     tcase_add_test(tc, call_wrong_c_type_is_refused_at_attach);
     tcase_add_test(tc, call_inside_a_call_sees_the_same_snapshot);
     tcase_add_test(tc, call_that_fails_has_written_what_it_was_to_write);
+    tcase_add_test(tc, call_holds_its_snapshot_alone);
     tcase_add_test(tc, call_in_flight_keeps_its_unit);
     tcase_add_test(tc, call_never_fails_while_kernels_come_and_go);
     tcase_add_test(tc, call_is_seen_by_observers);

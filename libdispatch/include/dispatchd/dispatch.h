@@ -306,7 +306,8 @@ DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch
 DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);
 /* Pin one snapshot over several calls (a program).  Calls between see one registry, and every
  * tensor with the shape that it had, but for what they change themselves; a tensor that other
- * threads may give a shape to is to be looked at inside. */
+ * threads may give a shape to is to be looked at inside.  Nests; not inside a call (DP_ERUNTIME),
+ * which holds one anyway. */
 DP_API int dp_ctx_begin(dp_ctx *ctx);
 DP_API void dp_ctx_end(dp_ctx *ctx);
 
