@@ -14,7 +14,7 @@
 
 #include "abi.h"
 #include <stdarg.h>
-#if defined(__has_include) && __has_include(<sys/single_threaded.h>)
+#ifdef __GLIBC__ /* stdint.h, by way of abi.h, says so */
 #include <sys/single_threaded.h>
 #define DP_ONE_THREAD_ (__libc_single_threaded != 0)
 #else
@@ -31,7 +31,7 @@ extern "C" {
 
 /* noplt, where the compiler knows it: a call goes through the pointer at once, not through a stub
  * that jumps through it. */
-#if defined(__has_attribute) && __has_attribute(noplt)
+#if defined(__GNUC__) && !defined(__clang__)
 #define DP_API __attribute__((visibility("default"), noplt))
 #else
 #define DP_API __attribute__((visibility("default")))
