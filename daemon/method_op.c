@@ -70,11 +70,10 @@ static size_t work_of(const dp_bound *b)
     return bytes;
 }
 
-static void note_written(run *r, dp_tensor *t)
+static void note_written(run *r, const dp_tensor *t)
 {
-    if (t == NULL)
-        return;
-    uint64_t handle = run_handle(r, t);
+    uint64_t handle = t != NULL ? run_handle(r, t) : 0;
+
     if (handle != 0 && r->n_written < sizeof(r->written) / sizeof(r->written[0]))
         r->written[r->n_written++] = handle;
 }

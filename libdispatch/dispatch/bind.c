@@ -200,13 +200,18 @@ static int to_enum(fit *f, const dpi_type *type, const dp_value *v, dp_value *ou
     return DP_ETYPE;
 }
 
+static bool is_dtype(int64_t number)
+{
+    return number >= 0 && number < DP_DTYPE_END && dp_dtype_size((dp_dtype)number) > 0;
+}
+
 static int to_dtype(fit *f, const dpi_type *type, const dp_value *v, dp_value *out)
 {
     int64_t d = v->tag == DP_TAG_STR ? dp_dtype_parse(v->u.s) : v->tag == DP_TAG_INT ? v->u.i : -1;
 
     (void)f, (void)type;
     *out = dp_int(d);
-    return d >= 0 && d < DP_DTYPE_END && dp_dtype_size((dp_dtype)d) > 0 ? 0 : DP_ETYPE;
+    return is_dtype(d) ? 0 : DP_ETYPE;
 }
 
 static bool is_device(int64_t number)
@@ -241,9 +246,7 @@ static uint8_t enum_kind(const dpi_type *type)
 static const char *enum_name(uint8_t kind, int64_t number, char *buf)
 {
     if (kind == DPI_TYPE_SCALAR_TYPE)
-        return number >= 0 && number < DP_DTYPE_END && dp_dtype_size((dp_dtype)number) > 0
-                   ? dp_dtype_name((dp_dtype)number)
-                   : NULL;
+        return is_dtype(number) ? dp_dtype_name((dp_dtype)number) : NULL;
     if (kind == DPI_TYPE_DEVICE)
         return is_device(number) ? dp_device_name((dp_device)number, buf) : NULL;
     for (size_t i = 0; i < DPI_COUNT(enum_names); i++)

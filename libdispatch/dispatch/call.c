@@ -57,6 +57,7 @@ static COLD void withdraw_label(dpi_thread *t)
 static inline __attribute__((always_inline)) int pin(dp_ctx *ctx)
 {
     dpi_thread *t = dpi_thread_self;
+    const dpi_snapshot *s;
 
     if (DPI_UNLIKELY(t == &dpi_thread_nobody) && (t = dpi_thread_enter(&ctx->error)) == NULL)
         return DP_ERESOURCE;
@@ -64,7 +65,8 @@ static inline __attribute__((always_inline)) int pin(dp_ctx *ctx)
         return pin_shared(ctx, t);
     if (DPI_UNLIKELY(ctx->label[0] != '\0'))
         publish_label(ctx, t);
-    dpi_thread_pin(t, ctx->reg, dpi_membarrier_works);
+    while (DPI_UNLIKELY(!dpi_thread_try_pin(t, ctx->reg, dpi_membarrier_works, &s)))
+        ;
     ctx->thread = t;
     return 0;
 }
@@ -791,7 +793,7 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
                       ctx->special) != 0))
         return enter_any(ctx, t, argument_keys, 0, out);
     ctx->thread = th;
-    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, &s)))
+    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))
         return leave_lane(ctx, t, argument_keys, out);
     dp_keyset keys = with_state(argument_keys, ctx->include, ctx->exclude);
     dpi_found *f = &ctx->found[t->id % DPI_FOUND];

@@ -28,27 +28,14 @@ static inline void dpi_thread_fence(bool barriers)
 }
 
 /* Pin the newest snapshot, and the shapes that tensors have now, for this thread, which must not
- * hold one. */
-static inline const dpi_snapshot *dpi_thread_pin(dpi_thread *t, dp_registry *reg, bool barriers)
-{
-    const dpi_snapshot *s;
-
-    dpi_call_begin();
-    do {
-        s = atomic_load_explicit(&reg->current, memory_order_acquire);
-        atomic_store_explicit(&t->pinned, s, memory_order_release);
-        dpi_thread_fence(barriers);
-    } while (DPI_UNLIKELY(s != atomic_load_explicit(&reg->current, memory_order_acquire)));
-    return s;
-}
-
-/* One try of it, where membarrier works.  False: a newer one came meanwhile; to be unpinned. */
-static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, const dpi_snapshot **out)
+ * hold one.  False: a newer one came meanwhile; *out is not to be looked at. */
+static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, bool barriers,
+                                      const dpi_snapshot **out)
 {
     dpi_call_begin();
     const dpi_snapshot *s = *out = atomic_load_explicit(&reg->current, memory_order_acquire);
     atomic_store_explicit(&t->pinned, s, memory_order_release);
-    dpi_thread_fence(true);
+    dpi_thread_fence(barriers);
     return s == atomic_load_explicit(&reg->current, memory_order_acquire);
 }
 

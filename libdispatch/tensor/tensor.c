@@ -79,14 +79,13 @@ _Static_assert(offsetof(dp_tensor, keys) == offsetof(dp_tensor_head, keys) &&
 /* What dispatch.h has inline, for the host's table. */
 dp_tensor *dp_tensor_ref(dp_tensor *t)
 {
-    __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+    dp_refs_add_(&t->refs);
     return t;
 }
 
 dp_tensor *dp_tensor_unref(dp_tensor *t)
 {
-    bool last = t != NULL && __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) == 0;
-    return last ? dp_tensor_destroy(t) : NULL;
+    return t != NULL && dp_refs_drop_(&t->refs) ? dp_tensor_destroy(t) : NULL;
 }
 
 dp_tensor *dp_tensor_destroy(dp_tensor *t)

@@ -16,8 +16,7 @@ import dispatchd
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "6"))
 SEED = int(os.environ.get("FUZZ_SEED", "11"))
 CLIENTS = 4
-PLUGINS = ["dozes", "overrides", "observer", "toy_backend", "version_1", "returns_error"]
-NAMES = ["dozes", "overrides", "observer", "toy_backend", "version", "returns_error"]
+PLUGINS = ["dozes", "overrides", "observer", "toy_backend", "version", "returns_error"]
 # what a request may meet when somebody else just loaded or unloaded; anything else is a fault
 EXPECTED = {"NotFound", "AlreadyExists", "Busy", "NotImplementedError", "TypeError", "RuntimeError",
             "PluginError"}
@@ -61,14 +60,14 @@ class Client(threading.Thread):
 
     def request(self):
         choice = self.rnd.randrange(10)
-        i = self.rnd.randrange(len(PLUGINS))
-        path = f"{BUILD}/tests/plugins/{PLUGINS[i]}.so"
+        plugin = self.rnd.choice(PLUGINS)
+        path = f"{BUILD}/tests/plugins/{'version_1' if plugin == 'version' else plugin}.so"
         if choice == 0:
             return "plugin.load", {"path": path}
         if choice == 1:
-            return "plugin.unload", {"plugin": NAMES[i], "force": self.rnd.random() < 0.5}
+            return "plugin.unload", {"plugin": plugin, "force": self.rnd.random() < 0.5}
         if choice == 2:
-            return "plugin.reload", {"plugin": NAMES[i]}
+            return "plugin.reload", {"plugin": plugin}
         if choice == 3:
             return "plugin.describe", {"path": path}
         return self.rnd.choice(REQUESTS)
@@ -98,7 +97,7 @@ class Client(threading.Thread):
 
 
 def unload_all(d):
-    for name in NAMES:
+    for name in PLUGINS:
         try:
             d.call("plugin.unload", plugin=name, force=True)
         except dispatchd.Error as e:

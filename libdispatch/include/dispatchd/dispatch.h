@@ -29,8 +29,8 @@ extern "C" {
 #error "plugin.h is for plugins, dispatch.h for embedders: one file includes one of them"
 #endif
 
-/* noplt, where the compiler knows it: a call goes through the pointer at once, not through a stub
- * that jumps through it. */
+/* noplt, where the compiler knows it: a call goes through the GOT at once, not by way of the PLT.
+ */
 #if defined(__GNUC__) && !defined(__clang__)
 #define DP_API __attribute__((visibility("default"), noplt))
 #else
@@ -69,36 +69,36 @@ typedef struct dp_tensor_head { /* of this release's tensors; not part of the pl
 } dp_tensor_head;
 DP_API dp_tensor *dp_tensor_destroy(dp_tensor *t); /* its last reference is gone; returns NULL */
 
-#if defined(__GNUC__)
 /* A locked instruction costs as much as a call: while the process has one thread they go without
  * (libstdc++'s shared_ptr does the same). */
-extern inline __attribute__((gnu_inline)) dp_tensor *dp_tensor_ref(dp_tensor *t)
+extern inline __attribute__((gnu_inline, always_inline)) void dp_refs_add_(uint32_t *refs)
 {
-    uint32_t *refs = &((dp_tensor_head *)(void *)t)->refs;
-
     if (DP_ONE_THREAD_)
         __atomic_store_n(refs, __atomic_load_n(refs, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
     else
         __atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
+}
+extern inline __attribute__((gnu_inline, always_inline)) bool
+dp_refs_drop_(uint32_t *refs) /* true: that was the last one */
+{
+    if (!DP_ONE_THREAD_)
+        return __atomic_sub_fetch(refs, 1, __ATOMIC_ACQ_REL) == 0;
+    uint32_t left = __atomic_load_n(refs, __ATOMIC_RELAXED) - 1;
+    __atomic_store_n(refs, left, __ATOMIC_RELAXED);
+    return left == 0;
+}
+
+extern inline __attribute__((gnu_inline)) dp_tensor *dp_tensor_ref(dp_tensor *t)
+{
+    dp_refs_add_(&((dp_tensor_head *)(void *)t)->refs);
     return t;
 }
-
 extern inline __attribute__((gnu_inline)) dp_tensor *dp_tensor_unref(dp_tensor *t)
 {
-    uint32_t left, *refs;
-
-    if (t == NULL)
-        return NULL;
-    refs = &((dp_tensor_head *)(void *)t)->refs;
-    if (DP_ONE_THREAD_) {
-        left = __atomic_load_n(refs, __ATOMIC_RELAXED) - 1;
-        __atomic_store_n(refs, left, __ATOMIC_RELAXED);
-    } else {
-        left = __atomic_sub_fetch(refs, 1, __ATOMIC_ACQ_REL);
-    }
-    return __builtin_expect(left == 0, 0) ? dp_tensor_destroy(t) : NULL;
+    if (t != NULL && __builtin_expect(dp_refs_drop_(&((dp_tensor_head *)(void *)t)->refs), 0))
+        dp_tensor_destroy(t);
+    return NULL;
 }
-#endif
 
 /* -- memory of the host: the C library's, with allocation faults that a test can ask for -- */
 DP_API void *dp_malloc(size_t bytes);
