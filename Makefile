@@ -6,6 +6,7 @@ BUILD    ?= build$(addprefix -,$(CONFIG))
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
 PREFIX   ?= /usr/local
+VERSION  := $(shell sed -n 's/^.define DISPATCHD_VERSION "\(.*\)"/\1/p' daemon/daemon.h)
 CC       ?= gcc
 PYTHON   := /usr/bin/python3
 
@@ -20,19 +21,20 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 SAN      := $(SANITIZE:%=-fsanitize=%) $(if $(SANITIZE),-fno-sanitize-recover=all)
 BASE     := -std=gnu11 $(WARN) $(if $(CONFIG),-fno-omit-frame-pointer) -fvisibility=hidden -MMD -MP $(OPT) $(SAN) $(CFLAGS)
 INC      := -Ilibdispatch/include
+sources   = $(sort $(shell find $(1) -name '*.c'))
 # no slp: a key set stored as 2 x 8 bytes and loaded as 16 stalls every call
-LIB_CC   := $(BASE) $(INC) -fPIC -ftls-model=initial-exec -fno-semantic-interposition -fno-tree-slp-vectorize
+LIB_CC   := $(BASE) $(INC) -Ilibdispatch -fPIC -ftls-model=initial-exec -fno-semantic-interposition -fno-tree-slp-vectorize
 DAEMON_PKGS := libuv libcjson
 TEST_PKGS   := check
 
-LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard libdispatch/*/*.c))
+LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,libdispatch))
 LIB      := $(BUILD)/libdispatchd.so
-DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard daemon/*.c)) $(BUILD)/gen/proto_tables.o
-CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard clients/cli/*.c clients/c/*.c))
+DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
+CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli clients/c))
 PLUGIN_DIRS := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
 PLUGINS  := $(PLUGIN_DIRS:%=$(BUILD)/plugins/%.so)
 BAD_PLUGINS := $(patsubst tests/plugins/%,$(BUILD)/tests/plugins/%.so,$(basename $(wildcard tests/plugins/*.c tests/plugins/*.cc)))
-UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
+UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,tests/unit))
 TOOLS    := $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 
@@ -60,7 +62,7 @@ $(LIB): $(LIB_OBJ)
 # -- daemon and clients -------------------------------------------------------------------------
 $(BUILD)/daemon/%.o: daemon/%.c | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) $$(pkg-config --cflags $(DAEMON_PKGS)) -c -o $@ $<
+	$(Q)$(CC) $(BASE) $(INC) -Idaemon $$(pkg-config --cflags $(DAEMON_PKGS)) -c -o $@ $<
 $(BUILD)/gen/proto_tables.c: proto/gen/proto_tables.py $(wildcard proto/methods/*.json proto/types/*.json) | deps
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) proto/gen/proto_tables.py proto > $@.tmp && mv $@.tmp $@
@@ -74,7 +76,7 @@ $(BUILD)/clients/%.o: clients/%.c | deps
 $(BUILD)/dispatchctl: $(CLI_OBJ)
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
-# -- plugins: every .c in the folder, plus what plugins/NAME/plugin.mk adds ------------------------
+# -- plugins: every .c below the folder, plus what plugins/NAME/plugin.mk adds ------------------------
 -include $(wildcard plugins/*/plugin.mk)
 PLUGIN_CC = $(BASE) $(INC) -fPIC -I$(BUILD)/gen
 CXX_CC    = -std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -MMD -MP $(OPT) $(SAN) $(INC) -fPIC
@@ -82,7 +84,7 @@ $(BUILD)/plugins/%.o: plugins/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_$(firstword $(subst /, ,$*))) -c -o $@ $<
 .SECONDEXPANSION:
-$(BUILD)/plugins/%.so: $$(addprefix $(BUILD)/,$$(addsuffix .o,$$(basename $$(wildcard plugins/$$*/*.c)))) $$(OBJ_$$*)
+$(BUILD)/plugins/%.so: $$(addprefix $(BUILD)/,$$(addsuffix .o,$$(basename $$(call sources,plugins/$$*)))) $$(OBJ_$$*)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -shared -Wl,-z,defs -o $@ $^ $(LIBS_$*)
 $(BUILD)/tests/plugins/%.so: tests/plugins/%.c | deps
@@ -96,7 +98,7 @@ $(BUILD)/tests/plugins/%.so: tests/plugins/%.cc | deps
 # -- tests --------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%.o: tests/unit/%.c | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS)) -c -o $@ $<
+	$(Q)$(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS)) -c -o $@ $<
 # linked with the objects, not the library: unit tests see what is hidden
 $(BUILD)/tests/run_unit: $(UNIT_OBJ) $(LIB_OBJ) $(filter-out %/main.o,$(DAEMON_OBJ))
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs $(TEST_PKGS) $(DAEMON_PKGS)) -ldl -lpthread -lm
@@ -105,7 +107,7 @@ $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ)
 	$(Q)$(CC) $(BASE) $(INC) -Ilibdispatch $$(pkg-config --cflags libcjson) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm
 $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) $$(pkg-config --cflags libcjson) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs libcjson) -lpthread -lm
+	$(Q)$(CC) $(BASE) $(INC) $$(pkg-config --cflags $(DAEMON_PKGS)) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
 
 check: all ## run every test (BUILD and SANITIZE as for all)
 	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) sh tests/run.sh
@@ -116,10 +118,10 @@ conformance: all ## compare operators with PyTorch (needs python3-torch)
 demo: all ## the main job, on real input
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) sh clients/demo/demo.sh
 
-bench: all ## print timings, write $(BUILD)/bench.json
-	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/bench.py
+bench: all ## print timings, beside those of build directory OTHER if set
+	$(Q)BUILD=$(BUILD) OTHER=$(OTHER) $(PYTHON) tests/bench/bench.py
 
-SRC := $(wildcard libdispatch/*/*.[ch] libdispatch/include/dispatchd/*.h daemon/*.[ch] plugins/*/*.[ch] clients/*/*.[ch] tests/*/*.[ch] tests/*/*.cc)
+SRC := $(shell find libdispatch daemon plugins clients tests -name '*.[ch]' -o -name '*.cc')
 fmt: ## format the C sources
 	clang-format -i $(filter-out %/api.h,$(SRC))
 fmt-check: ## fail when a source is not formatted
@@ -129,13 +131,15 @@ lint: ## cppcheck over the C sources
 symbols: $(LIB) ## compare what is exported with tests/lib/symbols.txt
 	$(Q)nm -D --defined-only $(LIB) | awk '{print $$3}' | LC_ALL=C sort | diff tests/lib/symbols.txt - && echo "1 passed, 0 failed"
 install: all ## copy to PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins $(DESTDIR)$(PREFIX)/include/dispatchd
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/dispatchd
 	install $(BUILD)/dispatchd $(BUILD)/libdispatchd.so $(DESTDIR)$(PREFIX)/lib/dispatchd/
 	install $(BUILD)/dispatchctl $(DESTDIR)$(PREFIX)/bin/
 	ln -sf ../lib/dispatchd/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd
 	install -m 644 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins/
 	install -m 644 libdispatch/include/dispatchd/*.h $(DESTDIR)$(PREFIX)/include/dispatchd/
+	for pc in dispatchd dispatchd-plugin; do sed 's/@VERSION@/$(VERSION)/' libdispatch/$$pc.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 uninstall: ## remove what install copied
+	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd-plugin.pc
 	rm -rf $(DESTDIR)$(PREFIX)/lib/dispatchd $(DESTDIR)$(PREFIX)/include/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchctl
 clean: ## remove every build directory
 	rm -rf build build-*
