@@ -1,98 +1,139 @@
 /* arena.c -- one lifetime for many allocations.
  *
  * A list of blocks, the one being filled first.  Blocks double from BLOCK_MIN to BLOCK_MAX; what
- * would not fit into half of the largest gets a block of its own, which is linked behind the
- * current one so that the room left there stays in use.  Under the address sanitizer every
- * allocation has a block of its own, so that writing past one is seen. */
+ * would not fit into half of the largest is an allocation of its own, of which a record lies in a
+ * block: so one address, `at`, says how far an arena was filled.  Under the address sanitizer every
+ * allocation is one, so that writing past it is seen. */
 #include "base.h"
 #include <stdio.h>
 
 enum {
     ALIGN = 16,
     BLOCK_MIN = 1 << 10,
-    BLOCK_MAX = 64 << 10, /* and the most that dp_arena_reset() keeps */
+    BLOCK_MAX = 64 << 10,
 #ifdef __SANITIZE_ADDRESS__
-    OWN_BLOCK = 0
+    OWN_MIN = 0
 #else
-    OWN_BLOCK = BLOCK_MAX / 2
+    OWN_MIN = BLOCK_MAX / 2
 #endif
 };
 
-typedef struct block {
-    struct block *next;
+typedef struct dpi_block {
+    struct dpi_block *next;
     size_t bytes; /* of data */
     _Alignas(ALIGN) char data[];
 } block;
 
-struct dp_arena {
-    block *blocks;
-    char *at;     /* in the first block */
-    size_t left;  /* bytes after `at` */
-    size_t grown; /* size of the latest block that is not some allocation's own */
-};
+typedef struct dpi_own { /* a large allocation; lies in a block, and goes with its place there */
+    struct dpi_own *next;
+    void *data;
+    size_t bytes;
+} own;
+
+static void *from_malloc(size_t bytes)
+{
+    return dp_malloc(bytes);
+}
+
+static void to_malloc(void *p, size_t bytes)
+{
+    (void)bytes;
+    dp_free(p);
+}
+
+void dpi_arena_init(dp_arena *a, void *(*alloc)(size_t bytes),
+                    void (*release)(void *p, size_t bytes))
+{
+    *a = (dp_arena){.alloc = alloc, .release = release};
+}
 
 dp_arena *dp_arena_new(void)
 {
-    return dp_calloc(1, sizeof(dp_arena));
+    dp_arena *a = dp_malloc(sizeof(*a));
+
+    if (a)
+        dpi_arena_init(a, from_malloc, to_malloc);
+    return a;
 }
 
-static void free_blocks(block *b, const block *keep)
+/* Large allocations that lie in [from, to). */
+static void drop_own(dp_arena *a, const char *from, const char *to)
 {
-    while (b) {
-        block *next = b->next;
-        if (b != keep)
-            dp_free(b);
-        b = next;
+    while (a->own && (char *)a->own >= from && (char *)a->own < to) {
+        own *o = a->own;
+        a->own = o->next;
+        a->release(o->data, o->bytes);
     }
+}
+
+static void drop_block(dp_arena *a)
+{
+    block *b = a->blocks;
+
+    drop_own(a, b->data, b->data + b->bytes);
+    a->blocks = b->next;
+    a->release(b, sizeof(block) + b->bytes);
+}
+
+void dpi_arena_fini(dp_arena *a)
+{
+    while (a->blocks)
+        drop_block(a);
 }
 
 dp_arena *dp_arena_free(dp_arena *a)
 {
     if (a)
-        free_blocks(a->blocks, NULL);
+        dpi_arena_fini(a);
     dp_free(a);
     return NULL;
 }
 
-void dp_arena_reset(dp_arena *a)
+static void fill_from(dp_arena *a, char *at)
 {
-    block *keep = NULL;
+    char *end = a->blocks->data + a->blocks->bytes;
 
-    for (block *b = a->blocks; b; b = b->next)
-        if (b->bytes <= BLOCK_MAX && (keep == NULL || b->bytes > keep->bytes))
-            keep = b;
-    free_blocks(a->blocks, keep);
-    a->blocks = keep;
-    a->at = keep ? keep->data : NULL;
-    a->left = keep ? keep->bytes : 0;
-    if (keep)
-        keep->next = NULL;
+    drop_own(a, at, end);
+    a->at = at;
+    a->left = (size_t)(end - at);
 }
 
-static block *block_new(size_t bytes)
+static bool holds(const block *b, const char *at)
 {
-    block *b = bytes < SIZE_MAX - sizeof(block) ? dp_malloc(sizeof(block) + bytes) : NULL;
+    return at >= b->data && at <= b->data + b->bytes;
+}
+
+void dpi_arena_rewind(dp_arena *a, char *at)
+{
+    if (at == NULL) {
+        dp_arena_reset(a);
+        return;
+    }
+    while (!holds(a->blocks, at))
+        drop_block(a);
+    fill_from(a, at);
+}
+
+/* Keeps the newest block, which is the largest. */
+void dp_arena_reset(dp_arena *a)
+{
+    block *newest = a->blocks;
+
+    if (newest == NULL)
+        return;
+    fill_from(a, newest->data);
+    for (a->blocks = newest->next; a->blocks;)
+        drop_block(a);
+    newest->next = NULL;
+    a->blocks = newest;
+}
+
+static block *block_new(dp_arena *a, size_t bytes)
+{
+    block *b = a->alloc(sizeof(block) + bytes);
     if (b)
         b->bytes = bytes;
     return b;
-}
-
-static void *own_block(dp_arena *a, size_t bytes)
-{
-    block *b = block_new(bytes);
-
-    if (b == NULL)
-        return NULL;
-    if (a->blocks) {
-        b->next = a->blocks->next;
-        a->blocks->next = b;
-    } else {
-        b->next = NULL;
-        a->blocks = b;
-        a->at = b->data + bytes; /* full */
-        a->left = 0;
-    }
-    return b->data;
 }
 
 static bool grow(dp_arena *a, size_t bytes)
@@ -103,32 +144,50 @@ static bool grow(dp_arena *a, size_t bytes)
         size *= 2;
     if (size > BLOCK_MAX)
         size = BLOCK_MAX;
-    block *b = block_new(size);
+    block *b = block_new(a, size);
     if (b == NULL)
         return false;
     b->next = a->blocks;
     a->blocks = b;
-    a->at = b->data;
-    a->left = a->grown = size;
+    a->grown = size;
+    fill_from(a, b->data);
     return true;
+}
+
+/* room: a multiple of ALIGN. */
+static void *take(dp_arena *a, size_t room)
+{
+    if (room > a->left && !grow(a, room))
+        return NULL;
+    void *p = a->at;
+    a->at += room;
+    a->left -= room;
+    return p;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+static void *take_own(dp_arena *a, size_t bytes)
+{
+    own *o = take(a, aligned(sizeof(*o)));
+
+    if (o == NULL)
+        return NULL;
+    *o = (own){a->own, a->alloc(bytes), bytes};
+    if (o->data)
+        a->own = o;
+    return o->data;
 }
 
 void *dp_arena_alloc(dp_arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX - ALIGN)
         return NULL;
-    size_t room = (bytes + !bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-
-    if (room > a->left) {
-        if (room > OWN_BLOCK)
-            return own_block(a, OWN_BLOCK ? room : bytes);
-        if (!grow(a, room))
-            return NULL;
-    }
-    void *p = a->at;
-    a->at += room;
-    a->left -= room;
-    return p;
+    size_t room = aligned(bytes + !bytes);
+    return room > OWN_MIN ? take_own(a, bytes + !bytes) : take(a, room);
 }
 
 void *dp_arena_dup(dp_arena *a, const void *p, size_t bytes)

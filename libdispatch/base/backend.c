@@ -1,28 +1,29 @@
 /* backend.c -- the process's table of backends and devices.
  *
- * A bit is alive while it is built in, registered, or held by a storage; only a bit that is not
- * alive is given to another name, so a key set never changes its meaning.  Names are interned for
- * the life of the process: whoever read one may keep it.  Registrations change under `lock`; names,
- * liveness and the number of storages are read without it.
+ * A backend is known by its bit.  A bit is alive while it is built in, registered, or used by a
+ * storage.  Only a bit that is not alive is given to another name, so a key set never changes its
+ * meaning.  Names are interned and never freed, so pointers to them stay valid.  Registrations
+ * change under `lock`; names, liveness and the number of storages are read without it.
  *
- * A device's functions run between dpi_device_enter() and dpi_device_leave(), which count who is
- * inside; replacing or ending a registration keeps newcomers out and waits until that is nobody.
- * Threads that are inside already may enter again meanwhile, or they would wait for themselves. */
+ * A device's functions are called between dpi_device_enter() and dpi_device_leave(), which count
+ * the threads inside.  Replacing or ending a registration lets no other thread enter and waits
+ * until all have left.  A thread that is inside already may enter again, or it would wait for
+ * itself. */
 #include "backend.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAMES_MAX = 4096 }; /* different names of backends that a process ever saw */
+enum { NAMES_MAX = 4096 }; /* different names of backends in the life of a process */
 
 typedef struct slot {
     _Atomic(const char *) name; /* interned */
     atomic_bool registered;
     atomic_uint_fast64_t storages;
-    atomic_uint_fast64_t ended; /* registrations of this bit that are over */
+    atomic_uint_fast64_t ended; /* number of registrations of this bit that have ended */
     char owner[DP_LIMIT_NAME_BYTES + 1];
     bool has_ops;
-    dp_device_ops ops; /* a copy: the record may be older, thus shorter, and may be unmapped */
+    dp_device_ops ops; /* a copy: the plugin's record may be shorter, and may be unmapped */
     bool changing;
     unsigned inside;
 } slot;
@@ -30,7 +31,7 @@ typedef struct slot {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static slot slots[64];
-static _Thread_local uint8_t depth[64]; /* how often this thread is inside */
+static _Thread_local uint8_t depth[64]; /* how many times this thread has entered each bit */
 
 static const char *const builtin_names[64] = {
 #define NAME(name, device) [DP_B_##name] = #name,
@@ -63,7 +64,7 @@ const char *dpi_backend_name(int bit)
     return builtin_names[bit] ? builtin_names[bit] : atomic_load(&slots[bit].name);
 }
 
-/* Device name of a living backend: that of a named one is its name. */
+/* Device name of a living backend; a named one's is its name. */
 static const char *device_name(int bit)
 {
     return is_alive(bit) && device_names[bit] ? device_names[bit] : dpi_backend_name(bit);
@@ -180,7 +181,7 @@ static const char *intern(const char *name)
     return names[n++];
 }
 
-/* Locked.  Who takes the bit may be inside it: the last pin is then its own. */
+/* Locked.  Wait until nobody but this thread is inside. */
 static void wait_until_left(int bit)
 {
     slots[bit].changing = true;
@@ -194,7 +195,7 @@ static void install(int bit, const char *owner, const dp_device_ops *ops)
     slot *s = &slots[bit];
 
     snprintf(s->owner, sizeof(s->owner), "%s", owner);
-    memset(&s->ops, 0, sizeof(s->ops));
+    s->ops = (dp_device_ops){0};
     s->has_ops = ops != NULL;
     if (ops)
         memcpy(&s->ops, ops, ops->size < sizeof(s->ops) ? ops->size : sizeof(s->ops));
@@ -202,7 +203,7 @@ static void install(int bit, const char *owner, const dp_device_ops *ops)
     pthread_cond_broadcast(&changed);
 }
 
-/* Locked.  The bit that still carries the name, else the lowest that nobody holds; -1. */
+/* Locked.  The living bit of this name, else the lowest that is not alive; -1: none. */
 static int free_bit(const char *name)
 {
     int b = dpi_backend_find_alive(name);
@@ -258,6 +259,14 @@ void dpi_backend_replace(int bit, const char *owner, const dp_device_ops *ops)
     pthread_mutex_lock(&lock);
     wait_until_left(bit);
     install(bit, owner, ops);
+    pthread_mutex_unlock(&lock);
+}
+
+void dpi_backend_close(int bit, const dp_device_ops **ops)
+{
+    pthread_mutex_lock(&lock);
+    wait_until_left(bit);
+    *ops = slots[bit].has_ops ? &slots[bit].ops : NULL;
     pthread_mutex_unlock(&lock);
 }
 
@@ -347,7 +356,7 @@ const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX])
     if (name == NULL)
         snprintf(buf, DP_KEY_NAME_MAX, "backend %d:%d", bit, index);
     else if (index == 0 && (bit == DP_B_CPU || bit == DP_B_Meta))
-        snprintf(buf, DP_KEY_NAME_MAX, "%s", name);
+        memcpy(buf, name, strlen(name) + 1); /* built in, short */
     else
         snprintf(buf, DP_KEY_NAME_MAX, "%s:%d", name, index);
     return buf;
@@ -360,7 +369,7 @@ static int no_such_device(const char *name, dp_error *err)
 
     known[0] = '\0';
     for (int b = 0; b < 64 && at < sizeof(known); b++) {
-        const char *device = is_registered(b) ? device_name(b) : NULL; /* it may end meanwhile */
+        const char *device = is_registered(b) ? device_name(b) : NULL; /* NULL if it ended since */
         if (device != NULL)
             at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "", device);
     }

@@ -11,7 +11,8 @@ static inline bool dpi_backend_is_named(int bit)
     return bit >= DP_B_NAMED_FIRST && bit < DP_B_NAMED_FIRST + DP_B_NAMED_MAX;
 }
 
-/* Bit by key name, of backends whose registration ended but whose storages live too; -1. */
+/* Bit by key name; also of a backend whose registration ended but that storages still use.  -1:
+ * none. */
 int dpi_backend_find_alive(const char *name);
 
 #endif

@@ -6,10 +6,11 @@
 #define DPI_BASE_H
 
 #include <dispatchd/dispatch.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
-/* Not through the GOT: nothing here is exported. */
+/* Nothing here is exported, so calls need not go through the GOT. */
 #pragma GCC visibility push(hidden)
 
 #define DPI_LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -18,12 +19,30 @@
 
 /* dp_error_set(DP_ERESOURCE, "out of memory: what"). */
 int dpi_no_memory(dp_error *err, const char *what);
-/* Counts one allocation for dp_fault_arm(); true: it has to fail.  For memory that does not come
- * from dp_malloc(). */
+/* Counts one allocation for dp_fault_arm(); true: it must fail.  For allocations by other means
+ * than dp_malloc(). */
 bool dpi_fault(void);
-/* Room for `need` items in an array of *cap, both from dp_realloc(); doubles.  The array, which may
- * have moved; NULL: no memory, and the array and *cap are as they were. */
+/* Make room for `need` items in an array of *cap items from dp_realloc(), by doubling.  Returns the
+ * array, which may have moved.  NULL: no memory; the array and *cap are unchanged. */
 void *dpi_grow(void *array, uint32_t *cap, uint32_t need, size_t item);
+
+/* -- arenas (arena.c); the struct is here so that who has one inside looks at `at` for nothing --
+ */
+struct dp_arena {
+    char *at;                 /* in the first block; NULL: there is none */
+    size_t left;              /* bytes after it */
+    struct dpi_block *blocks; /* the one being filled first */
+    struct dpi_own *own;      /* large allocations, the latest first */
+    size_t grown;             /* size of the latest block */
+    void *(*alloc)(size_t bytes);
+    void (*release)(void *p, size_t bytes);
+};
+/* In place, with blocks from elsewhere than dp_malloc(). */
+void dpi_arena_init(dp_arena *a, void *(*alloc)(size_t bytes),
+                    void (*release)(void *p, size_t bytes));
+void dpi_arena_fini(dp_arena *a);
+/* What was allocated since a->at was `at` is gone. */
+void dpi_arena_rewind(dp_arena *a, char *at);
 
 /* Growable text in dp_malloc memory; once `failed` it stays so and appends do nothing. */
 typedef struct dpi_text {
@@ -50,8 +69,8 @@ enum {
 };
 #define DPI_SLOTS(n_named) (DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + (n_named)))
 
-/* slot = base + stride of the functionality * column of the backend; filled by constant
- * initialisers, no start-up code. */
+/* slot = base[functionality] + stride[functionality] * column[backend].  The rows are constants, so
+ * that no code runs at start-up. */
 typedef struct dpi_slot_row {
     uint16_t base;  /* of functionality i, 0 = Undefined */
     uint8_t stride; /* of functionality i: 0 or DPI_PER_BACKEND */
@@ -65,6 +84,9 @@ static inline unsigned dpi_key_slot(dp_key k) /* runtime keys only */
     return dpi_slot_rows[f].base + dpi_slot_rows[f].stride * dpi_slot_rows[b < 0 ? 0 : b].column;
 }
 dp_key dpi_slot_key(unsigned slot); /* inverse */
+/* Runtime keys of the backends alive, in table order, Undefined first; returns how many.
+ * AutocastNamed is a key of named backends only. */
+size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX]);
 
 /* A tensor's own keys on backend b: Dense, Autograd, ADInplaceOrView (no autocast keys; those are
  * thread state).  Backends without autograd keys of their own get AutogradOther, as in
@@ -85,37 +107,57 @@ dp_key dpi_autograd_of(dp_key k);
  * back.  ops NULL: host memory. */
 int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
                          dp_error *err);
-/* A reload: same bit, new records.  Returns when nobody is inside the old ops. */
+/* For a reload: the bit stays, owner and ops change.  Returns when no thread is inside the old
+ * ops. */
 void dpi_backend_replace(int bit, const char *owner, const dp_device_ops *ops);
-/* Ends the registration; the bit is free again when no storage is left on it.  Returns when nobody
- * is inside its ops; later allocations on it fail by name. */
+/* Ends the registration.  The bit is free again when no storage is left on it.  Returns when no
+ * thread is inside its ops; later allocations on it fail with its name. */
 void dpi_backend_unregister(int bit);
-int dpi_backend_find(
-    const char *name); /* bit by key name ("CPU", "npu"), registered or built-in; -1 */
-int dpi_backend_find_device(const char *name); /* by device name ("cpu", "npu"); -1 */
+/* The first half of that: until dpi_backend_unregister() no other thread can enter the device, and
+ * the caller may use *ops (NULL: host memory). */
+void dpi_backend_close(int bit, const dp_device_ops **ops);
+int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu"); -1: none */
+int dpi_backend_find_device(const char *name); /* bit by device name ("cpu", "npu"); -1: none */
 const char *dpi_backend_name(int bit);         /* NULL: no such backend alive */
 unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 - DP_B_NAMED_FIRST */
 /* Live storages keep a bit from being reused. */
 void dpi_backend_hold(int bit);
 void dpi_backend_drop(int bit);
 uint64_t dpi_backend_storages(int bit);
-/* The device's functions, and a pin on them until leave.  *host: its memory is the host's.
- * DP_ERUNTIME "backend npu was unloaded". */
+/* Get the device's functions, pinned until dpi_device_leave().  *host: its memory is the host's.
+ * Fails with DP_ERUNTIME, backend npu was unloaded. */
 int dpi_device_enter(int bit, const dp_device_ops **ops, bool *host, dp_error *err);
 void dpi_device_leave(int bit);
-/* Changes when a registration of the bit ends: memory of a device that was unloaded is not that of
- * one that took its name later.  A reload does not change it.  Stable between enter and leave. */
+/* A number that changes when a registration of the bit ends, but not on a reload.  It tells memory
+ * of an unloaded device from that of a later one with the same name.  Stable between enter and
+ * leave. */
 uint64_t dpi_backend_registration(int bit);
 
 /* -- the pool behind dp_parallel_for -- */
+uint64_t dpi_nanos(void); /* CLOCK_MONOTONIC */
+/* When work is to stop; all zero: never. */
+typedef struct dpi_stop {
+    uint64_t deadline; /* nanos; 0: none */
+    const dp_cancel_flag *cancel;
+} dpi_stop;
+/* 0, DP_ECANCELLED or DP_EDEADLINE. */
+static inline int dpi_stop_code(const dpi_stop *s)
+{
+    if (s->cancel != NULL && atomic_load_explicit(s->cancel, memory_order_relaxed) != 0)
+        return DP_ECANCELLED;
+    return s->deadline != 0 && dpi_nanos() >= s->deadline ? DP_EDEADLINE : 0;
+}
+
 /* fn over [begin, end) in pieces of at least `grain`, on at most max_threads threads (0: all of the
  * pool's), the caller included.  Nested calls, and calls while the pool is busy with another, run
- * on whatever threads are free, at least the caller.  Any thread. */
-void dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
-                  void *user);
+ * on whatever threads are free, at least the caller.  Between pieces it asks `stop` (NULL: does
+ * not), and returns its code when not all of them ran.  Any thread. */
+int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
+                 void *user, const dpi_stop *stop);
 
 /* -- small things -- */
-uint64_t dpi_nanos(void); /* CLOCK_MONOTONIC */
+/* For a thread that the caller starts next: it takes no signals but those of its own faults. */
+void dpi_signals_block(sigset_t *before);
 uint64_t dpi_hash(const char *s, size_t n);
 /* Up to `max` of the `n` names nearest to `name` by edit distance, as "'a', 'b'" into buf. */
 void dpi_nearest(const char *name, const char *const *names, size_t n, size_t max, char *buf,

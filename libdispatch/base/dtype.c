@@ -28,60 +28,7 @@ dp_dtype dp_dtype_parse(const char *name)
     return DP_DTYPE_NONE;
 }
 
-/* -- 16-bit floats, round to nearest even -- */
-
-static inline uint32_t bits_of(float f)
-{
-    uint32_t u;
-    memcpy(&u, &f, sizeof(u));
-    return u;
-}
-
-static inline float float_of(uint32_t u)
-{
-    float f;
-    memcpy(&f, &u, sizeof(f));
-    return f;
-}
-
-static inline float from_float16(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, fraction = h & 0x3ff;
-
-    if (exponent == 31)
-        return float_of(sign | 0x7f800000 | fraction << 13);
-    if (exponent != 0)
-        return float_of(sign | (exponent + 112) << 23 | fraction << 13);
-    return float_of(sign | bits_of((float)fraction * 0x1p-24f)); /* subnormal */
-}
-
-static inline uint16_t to_float16(float f)
-{
-    uint32_t u = bits_of(f), sign = u >> 16 & 0x8000, size = u & 0x7fffffff;
-
-    if (size > 0x7f800000)
-        return (uint16_t)(sign | 0x7e00);
-    if (size >= 0x477ff000) /* 65520 and more round to infinity */
-        return (uint16_t)(sign | 0x7c00);
-    if (size < 0x38800000) /* under 2^-14: count of 2^-24, rounded by the adder */
-        return (uint16_t)(sign | (bits_of(float_of(size) * 0x1p24f + 0x1p23f) & 0x7fffff));
-    size += 0xfff + (size >> 13 & 1);
-    return (uint16_t)(sign | ((size >> 13) - (112 << 10)));
-}
-
-static inline float from_bfloat16(uint16_t h)
-{
-    return float_of((uint32_t)h << 16);
-}
-
-static inline uint16_t to_bfloat16(float f)
-{
-    uint32_t u = bits_of(f);
-
-    return f != f ? 0x7fc0 : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
-/* -- floats to integers: what x86-64's cvttsd2si gives for values that do not fit -- */
+/* -- floats to integers; values that do not fit give what x86-64's cvttsd2si gives -- */
 
 static inline int64_t to_int64(double d)
 {
@@ -93,9 +40,9 @@ static inline int32_t to_int32(double d)
     return d > -2147483649.0 && d < 2147483648.0 ? (int32_t)d : INT32_MIN;
 }
 
-/* -- every dtype to every other --
- *
- * An element is read as int64 (I) or as a complex double (F), both of which hold it exactly, and
+/* -- every dtype to every other -- */
+
+/* An element is read as int64 (I) or as a complex double (F), both of which hold it exactly, and
  * written from there.  16-bit floats are written by way of float, as in ATen. */
 
 typedef struct wide {
@@ -105,8 +52,8 @@ typedef struct wide {
 #define READ_I(type)     int64_t x = ((const type *)src)[i];
 #define READ_BOOL(type)  int64_t x = ((const uint8_t *)src)[i] != 0;
 #define READ_F(type)     wide x = {((const type *)src)[i], 0};
-#define READ_HALF(type)  wide x = {from_float16(((const uint16_t *)src)[i]), 0};
-#define READ_BHALF(type) wide x = {from_bfloat16(((const uint16_t *)src)[i]), 0};
+#define READ_HALF(type)  wide x = {dp_float16_to_float(((const uint16_t *)src)[i]), 0};
+#define READ_BHALF(type) wide x = {dp_bfloat16_to_float(((const uint16_t *)src)[i]), 0};
 #define READ_C(type)     wide x = {((const type *)src)[2 * i], ((const type *)src)[2 * i + 1]};
 
 /* X(to, element type, from int64 x, from wide x) */
@@ -116,7 +63,8 @@ typedef struct wide {
     X(DP_INT16, int16_t, out[i] = (int16_t)x, out[i] = (int16_t)to_int32(x.re))                    \
     X(DP_INT32, int32_t, out[i] = (int32_t)x, out[i] = to_int32(x.re))                             \
     X(DP_INT64, int64_t, out[i] = x, out[i] = to_int64(x.re))                                      \
-    X(DP_FLOAT16, uint16_t, out[i] = to_float16((float)x), out[i] = to_float16((float)x.re))       \
+    X(DP_FLOAT16, uint16_t, out[i] = dp_float_to_float16((float)x),                                \
+      out[i] = dp_float_to_float16((float)x.re))                                                   \
     X(DP_FLOAT32, float, out[i] = (float)x, out[i] = (float)x.re)                                  \
     X(DP_FLOAT64, double, out[i] = (double)x, out[i] = x.re)                                       \
     X(DP_COMPLEX64, float, (out[2 * i] = (float)x, out[2 * i + 1] = 0),                            \
@@ -124,7 +72,8 @@ typedef struct wide {
     X(DP_COMPLEX128, double, (out[2 * i] = (double)x, out[2 * i + 1] = 0),                         \
       (out[2 * i] = x.re, out[2 * i + 1] = x.im))                                                  \
     X(DP_BOOL, uint8_t, out[i] = x != 0, out[i] = x.re != 0 || x.im != 0)                          \
-    X(DP_BFLOAT16, uint16_t, out[i] = to_bfloat16((float)x), out[i] = to_bfloat16((float)x.re))
+    X(DP_BFLOAT16, uint16_t, out[i] = dp_float_to_bfloat16((float)x),                              \
+      out[i] = dp_float_to_bfloat16((float)x.re))
 
 #define CASE(from, read, put)                                                                      \
     case from:                                                                                     \

@@ -88,22 +88,62 @@ dp_key dpi_slot_key(unsigned slot)
     return (dp_key)DP_KEY_OF(f, b);
 }
 
+size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX])
+{
+    unsigned n_slots = DPI_SLOTS(dpi_backend_named_top());
+    size_t n = 0;
+
+    for (unsigned slot = 0; slot < n_slots; slot++) {
+        dp_key k = dpi_slot_key(slot);
+        int b = dp_key_backend(k);
+        if (b >= 0 && dpi_backend_name(b) == NULL)
+            continue;
+        if (dp_key_functionality(k) == DP_F_AutocastNamed && !dpi_backend_is_named(b))
+            continue;
+        out[n++] = k;
+    }
+    return n;
+}
+
 /* -- names -- */
+
+/* By hand, not by stdio: crash reports name keys from a signal handler.  Appends at `at`; the end.
+ */
+static size_t put(char buf[DP_KEY_NAME_MAX], size_t at, const char *s)
+{
+    while (*s != '\0' && at < DP_KEY_NAME_MAX - 1)
+        buf[at++] = *s++;
+    buf[at] = '\0';
+    return at;
+}
+
+static size_t put_number(char buf[DP_KEY_NAME_MAX], size_t at, unsigned n)
+{
+    char digits[12], *first = digits + sizeof(digits);
+
+    *--first = '\0';
+    do
+        *--first = (char)('0' + n % 10);
+    while ((n /= 10) != 0);
+    return put(buf, at, first);
+}
 
 const char *dp_key_name(dp_key k, char buf[DP_KEY_NAME_MAX])
 {
     int f = dp_key_functionality(k), b = dp_key_backend(k);
+    const char *backend = b < 0 ? NULL : dpi_backend_name(b);
 
     if (f >= DP_ALIAS_FIRST && f < DP_ALIAS_END)
-        snprintf(buf, DP_KEY_NAME_MAX, "%s", alias_names[f - DP_ALIAS_FIRST]);
+        put(buf, 0, alias_names[f - DP_ALIAS_FIRST]);
     else if (f >= DP_F_COUNT)
-        snprintf(buf, DP_KEY_NAME_MAX, "key %d", k);
+        put_number(buf, put(buf, 0, "key "), k);
     else if (b < 0 || (f == DP_F_AutocastNamed && !dpi_backend_is_named(b)))
-        snprintf(buf, DP_KEY_NAME_MAX, "%s", functionality_names[f]);
-    else if (dpi_backend_name(b))
-        snprintf(buf, DP_KEY_NAME_MAX, "%s%s", prefixes[f], dpi_backend_name(b));
+        put(buf, 0, functionality_names[f]);
+    else if (backend != NULL)
+        put(buf, put(buf, 0, prefixes[f]), backend);
     else
-        snprintf(buf, DP_KEY_NAME_MAX, "%s(backend %d)", prefixes[f], b);
+        put(buf, put_number(buf, put(buf, put(buf, 0, prefixes[f]), "(backend "), (unsigned)b),
+            ")");
     return buf;
 }
 
@@ -147,22 +187,33 @@ bool dp_key_known(const char *name)
     return find_key(name, &k);
 }
 
+/* The highest bit of *bits, which is taken out. */
+static int take_highest(uint64_t *bits)
+{
+    int bit = 63 - __builtin_clzll(*bits);
+
+    *bits ^= UINT64_C(1) << bit;
+    return bit;
+}
+
 size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap)
 {
+    uint64_t functionalities = s.functionality & ((DP_FBIT(DP_F_COUNT - 1) << 1) - 1);
     size_t n = 0;
 
-    for (int f = DP_F_COUNT - 1; f > 0; f--) {
-        if (!(s.functionality & DP_FBIT(f)))
-            continue;
+    while (functionalities != 0) {
+        int f = take_highest(&functionalities) + 1;
         if (!per_backend(f)) {
             if (n++ < cap)
                 out[n - 1] = DP_KEY(f);
             continue;
         }
-        for (int b = 63; b >= 0; b--)
-            if (s.backend & DP_BBIT(b) && (f != DP_F_AutocastNamed || dpi_backend_is_named(b)))
+        for (uint64_t backends = s.backend; backends != 0;) {
+            int b = take_highest(&backends);
+            if (f != DP_F_AutocastNamed || dpi_backend_is_named(b))
                 if (n++ < cap)
                     out[n - 1] = (dp_key)DP_KEY_OF(f, b);
+        }
     }
     return n;
 }
@@ -209,18 +260,18 @@ static const struct {
     uint64_t functionality;
     uint64_t without; /* backends */
 } expansions[DP_ALIAS_END - DP_ALIAS_FIRST] = {
-    [DP_ALIAS_Autograd - DP_ALIAS_FIRST] = {DP_AUTOGRAD_BITS,                                                                             0},
+    [DP_ALIAS_Autograd - DP_ALIAS_FIRST] = {DP_AUTOGRAD_BITS, 0},
     [DP_ALIAS_CompositeImplicitAutograd - DP_ALIAS_FIRST] = {BACKEND_BITS | DP_AUTOGRAD_BITS |
                                                                  DP_FBIT(DP_F_NestedTensor) |
                                                                  DP_FBIT(DP_F_Functionalize),
-                                            0                                                                                              },
-    [DP_ALIAS_FuncTorchBatchedDecomposition - DP_ALIAS_FIRST] = {DP_FBIT(DP_F_FuncTorchBatched),                                                               0},
+                                                             0},
+    [DP_ALIAS_FuncTorchBatchedDecomposition - DP_ALIAS_FIRST] = {DP_FBIT(DP_F_FuncTorchBatched), 0},
     [DP_ALIAS_CompositeImplicitAutogradNestedTensor -
-        DP_ALIAS_FIRST] = {DP_FBIT(DP_F_NestedTensor) | DP_FBIT(DP_F_AutogradNestedTensor),                              0},
-    [DP_ALIAS_CompositeExplicitAutograd - DP_ALIAS_FIRST] = {BACKEND_BITS,                                                                                 0},
+        DP_ALIAS_FIRST] = {DP_FBIT(DP_F_NestedTensor) | DP_FBIT(DP_F_AutogradNestedTensor), 0},
+    [DP_ALIAS_CompositeExplicitAutograd - DP_ALIAS_FIRST] = {BACKEND_BITS, 0},
     [DP_ALIAS_CompositeExplicitAutogradNonFunctional -
         DP_ALIAS_FIRST] = {BACKEND_BITS & ~DP_FBIT(DP_F_Sparse),
-                                            DP_BBIT(DP_B_XLA) | DP_BBIT(DP_B_Lazy)                                                         },
+                           DP_BBIT(DP_B_XLA) | DP_BBIT(DP_B_Lazy)},
 };
 
 bool dpi_alias_has(dp_key alias, dp_key k)

@@ -1,14 +1,14 @@
 /* mem.c -- the host's memory: the C library's, with a fault that a test can ask for.
  *
- * Owns the countdown of dp_fault_arm(); while it is 0 an allocation pays one relaxed load for it.
- * Asking for 0 bytes gives a pointer like any other, so that NULL always means "no memory".  More
- * than BYTES_MAX is refused here: sanitizers' allocators would end the process. */
+ * Owns the countdown of dp_fault_arm(); while that is 0 it costs an allocation one relaxed load.
+ * Asking for 0 bytes returns a pointer like any other, so that NULL always means "no memory".  More
+ * than BYTES_MAX is refused here, since the sanitizers' allocators would end the process. */
 #include "base.h"
 #include <stdlib.h>
 
 #define BYTES_MAX ((size_t)1 << 40)
 
-static atomic_uint_fast64_t countdown; /* the n-th allocation from now fails; 0: disarmed */
+static atomic_uint_fast64_t countdown; /* n: the n-th allocation from now fails; 0: none does */
 static atomic_bool hit;
 
 void dp_fault_arm(uint64_t n)

@@ -1,10 +1,10 @@
-/* nearest.c -- the names that somebody who mistyped one may have meant. */
+/* nearest.c -- the names nearest to a mistyped one, for error messages. */
 #include "base.h"
 #include <stdio.h>
 
 enum { NAME_MAX_BYTES = DP_LIMIT_NAME_BYTES, NEAREST_MAX = 8 };
 
-/* Edit distance of a and b, both at most NAME_MAX_BYTES long. */
+/* Both are at most NAME_MAX_BYTES long. */
 static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t row[NAME_MAX_BYTES + 1];
@@ -24,15 +24,18 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb)
     return row[nb];
 }
 
+size_t dp_edit_distance(const char *a, const char *b)
+{
+    return distance(a, strnlen(a, NAME_MAX_BYTES), b, strnlen(b, NAME_MAX_BYTES));
+}
+
 void dpi_nearest(const char *name, const char *const *names, size_t n, size_t max, char *buf,
                  size_t bytes)
 {
     struct {
         size_t distance;
         const char *name;
-    } best[NEAREST_MAX] = {
-        {0, NULL}
-    };
+    } best[NEAREST_MAX] = {0};
     size_t have = 0, length = strnlen(name, NAME_MAX_BYTES), at = 0;
 
     if (max > NEAREST_MAX)

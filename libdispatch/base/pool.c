@@ -1,16 +1,17 @@
 /* pool.c -- the threads behind dp_parallel_for.
  *
- * A job lies on its caller's stack and is linked while it wants helpers.  Caller and helpers claim
- * pieces from one atomic counter, so a slow thread holds up nobody, and the caller alone would
- * finish the job: nested and simultaneous calls cannot deadlock, they share the threads that are
- * free. Helpers leave under the lock, and the caller returns when the last has left.
+ * A job is on its caller's stack, and in the list `jobs` while it wants more helpers.  Caller and
+ * helpers claim pieces from one atomic counter, so that a slow thread delays nobody.  The caller
+ * would finish the job alone if no helper came; so nested and simultaneous calls cannot deadlock,
+ * they share the threads that are free.  Helpers leave under the lock; the caller returns when the
+ * last has left.
  *
- * Waking a thread takes as long as a short job.  So whoever has nothing to do looks for a while
- * whether that changes before he sleeps, and lets others have the core meanwhile.
+ * Waking a thread takes as long as a short job.  So a thread without work polls for a while before
+ * it sleeps, and yields its core meanwhile.
  *
- * A kernel wakes a helper on its caller's core when no other is idle at that moment, and leaves it
- * in the queue there until its next clock tick, 4 ms: longer than most jobs.  So helpers keep off
- * the core that their caller was on when he called. */
+ * Linux wakes a helper on its caller's core if no other core is idle at that moment, and leaves it
+ * in that core's queue until the next clock tick (4 ms), which is longer than most jobs.  So a
+ * helper is not allowed to run on the core that its caller was on when it called. */
 #define _GNU_SOURCE /* sched_getcpu, pthread_setaffinity_np */
 #include "base.h"
 #include <pthread.h>
@@ -20,19 +21,21 @@
 enum {
     THREADS_MAX = 256,
     PIECES_PER_THREAD = 4, /* so that pieces of unequal cost even out */
-    LOOK_NANOS = 100000,
-    LOOKS = 64 /* between two offers of the core */
+    POLL_NANOS = 100000,
+    POLLS = 64 /* between two yields */
 };
 
 typedef struct job {
     struct job *next;
-    int cpu; /* its caller's */
+    int cpu; /* the core its caller was on */
     dp_range_fn fn;
     void *user;
     int64_t begin, end, step, n_pieces;
     _Atomic int64_t claimed;
-    unsigned wanted;    /* helpers to come; linked while > 0 */
-    atomic_uint inside; /* helpers at work */
+    const dpi_stop *stop; /* NULL: it is not stopped */
+    atomic_int stopped;   /* the code, once it is */
+    unsigned wanted;      /* helpers still wanted; in the list while > 0 */
+    atomic_uint inside;   /* helpers working on it */
 } job;
 
 typedef struct helper {
@@ -40,7 +43,7 @@ typedef struct helper {
     pthread_cond_t wake;
     struct helper *next; /* asleep */
     bool called;
-    int off; /* the core it keeps off; -1: none */
+    int off; /* the core it must not run on; -1: none */
 } helper;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -58,18 +61,25 @@ static void run_pieces(job *j)
     int64_t i;
 
     while ((i = atomic_fetch_add_explicit(&j->claimed, 1, memory_order_relaxed)) < j->n_pieces) {
+        int code = j->stop != NULL ? dpi_stop_code(j->stop) : 0;
+        if (code < 0) {
+            atomic_store(&j->stopped, code);
+            atomic_store(&j->claimed, j->n_pieces);
+            return;
+        }
         int64_t begin = j->begin + i * j->step;
         j->fn(begin, i == j->n_pieces - 1 ? j->end : begin + j->step, j->user);
     }
 }
 
-/* Look for a while whether *word is zero, or is not. */
-static bool look(const atomic_uint *word, bool zero)
+/* Wait, for POLL_NANOS at most, until *word is zero, or until it is not.  False: it did not
+ * happen. */
+static bool poll_for(const atomic_uint *word, bool zero)
 {
-    uint64_t end = dpi_nanos() + LOOK_NANOS;
+    uint64_t end = dpi_nanos() + POLL_NANOS;
 
     do {
-        for (int i = 0; i < LOOKS; i++) {
+        for (int i = 0; i < POLLS; i++) {
             if ((atomic_load_explicit(word, memory_order_acquire) == 0) == zero)
                 return true;
 #ifdef __x86_64__
@@ -95,7 +105,7 @@ static void unlink_job(job *j)
     j->wanted = 0;
 }
 
-/* Locked.  Where this cannot be done, nothing is lost but time. */
+/* Locked.  If it fails, the helper only may start later. */
 static void keep_off(helper *h, int cpu)
 {
     cpu_set_t others = cpus;
@@ -139,7 +149,7 @@ static void *worker(void *arg)
         if (atomic_fetch_sub_explicit(&j->inside, 1, memory_order_release) == 1)
             pthread_cond_broadcast(&left); /* j is its caller's again */
         pthread_mutex_unlock(&lock);
-        look(&n_jobs, false);
+        poll_for(&n_jobs, false);
         pthread_mutex_lock(&lock);
     }
     pthread_mutex_unlock(&lock);
@@ -172,7 +182,7 @@ static void dismiss_helpers(job *j)
     pthread_mutex_lock(&lock);
     unlink_job(j);
     pthread_mutex_unlock(&lock);
-    if (look(&j->inside, true))
+    if (poll_for(&j->inside, true))
         return;
     pthread_mutex_lock(&lock);
     while (atomic_load(&j->inside) > 0)
@@ -180,13 +190,15 @@ static void dismiss_helpers(job *j)
     pthread_mutex_unlock(&lock);
 }
 
-void dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
-                  void *user)
+int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
+                 void *user, const dpi_stop *stop)
 {
     int64_t n = end - begin, runners = 1 + atomic_load_explicit(&n_threads, memory_order_relaxed);
 
+    if (stop != NULL && stop->deadline == 0 && stop->cancel == NULL)
+        stop = NULL;
     if (n <= 0)
-        return;
+        return 0;
     if (grain < 1)
         grain = 1;
     if (max_threads > 0 && runners > max_threads)
@@ -196,21 +208,24 @@ void dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp
         pieces = runners * PIECES_PER_THREAD;
     if (runners > pieces)
         runners = pieces;
-    if (runners <= 1) {
+    if (pieces <= 1 || (runners <= 1 && stop == NULL)) {
         fn(begin, end, user);
-        return;
+        return 0;
     }
-    job j = {.fn = fn, .user = user, .begin = begin, .end = end};
+    job j = {.fn = fn, .user = user, .begin = begin, .end = end, .stop = stop};
     j.n_pieces = pieces;
     j.step = n / pieces;
-    call_helpers(&j, (unsigned)(runners - 1));
+    if (runners > 1)
+        call_helpers(&j, (unsigned)(runners - 1));
     run_pieces(&j);
-    dismiss_helpers(&j);
+    if (runners > 1)
+        dismiss_helpers(&j);
+    return atomic_load(&j.stopped);
 }
 
 int dp_pool_start(int n, dp_error *err)
 {
-    sigset_t all, old;
+    sigset_t old;
     int made = 0, rc = DP_OK;
 
     if (n < 0 || n > THREADS_MAX)
@@ -223,9 +238,8 @@ int dp_pool_start(int n, dp_error *err)
     asleep = NULL;
     if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
         CPU_ZERO(&cpus);
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_mutex_lock(&lock); /* helpers begin when they are all there */
+    dpi_signals_block(&old);
+    pthread_mutex_lock(&lock); /* helpers start working when all of them exist */
     while (made < n) {
         helper *h = &helpers[made];
         *h = (helper){.wake = PTHREAD_COND_INITIALIZER, .off = -1};

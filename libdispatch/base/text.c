@@ -1,4 +1,4 @@
-/* text.c -- growable text, and the clock and hash that everybody needs. */
+/* text.c -- growable text, a clock and a hash. */
 #include "base.h"
 #include <stdio.h>
 #include <time.h>
@@ -55,7 +55,7 @@ void dpi_text_printf(dpi_text *t, const char *format, ...)
 void dpi_text_fini(dpi_text *t)
 {
     dp_free(t->s);
-    memset(t, 0, sizeof(*t));
+    *t = (dpi_text){0};
 }
 
 uint64_t dpi_nanos(void)
@@ -66,8 +66,7 @@ uint64_t dpi_nanos(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Eight bytes at a time, multiplied and folded: a name costs two rounds, and tables use the low
- * bits. */
+/* Takes eight bytes at a time.  The high bits are folded into the low ones, which tables use. */
 uint64_t dpi_hash(const char *s, size_t n)
 {
     uint64_t h = n * 0x9e3779b97f4a7c15u, word;

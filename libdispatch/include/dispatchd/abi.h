@@ -26,8 +26,8 @@ typedef struct dp_ctx dp_ctx; /* one request's context; belongs to one thread at
 typedef struct dp_op dp_op;   /* an operator by name; stays valid as long as the registry */
 
 /* One call as a boxed kernel sees it.  args are in schema order, defaults filled in, checked
- * against the schema; everything in them is borrowed.  rets come in as None; the kernel sets each
- * and gives its reference away (dp_return_tensor and friends, or directly). */
+ * against the schema; everything in them is borrowed.  rets come in as None; the kernel sets each,
+ * rets[0] = dp_tensor_value(t), and gives its reference away. */
 typedef struct dp_call {
     uint32_t size;
     uint32_t n_args, n_rets;
@@ -46,7 +46,7 @@ typedef struct dp_call {
 typedef int (*dp_boxed_fn)(dp_call *call, dp_error *err);
 typedef void (*dp_any_fn)(void); /* an unboxed kernel, of the C type that its code stands for */
 
-/* -- registration records ------------------------------------------------------------------- */
+/* -- registration records -- */
 
 enum {                      /* dp_block.kind */
        DP_BLOCK_PLUGIN = 1, /* ns = plugin name, key = version */
@@ -140,7 +140,7 @@ typedef struct dp_root {
     const dp_host **host; /* the loader writes the host's table here before anything runs */
 } dp_root;
 
-/* -- calling with C types ------------------------------------------------------------------- */
+/* -- calling with C types -- */
 
 /* An operator together with the C type the caller will use; made by dp_typed_init(). */
 typedef struct dp_typed {
@@ -159,7 +159,7 @@ typedef struct dp_guard {
     dp_keyset include, exclude;
 } dp_guard;
 
-/* -- elementwise iteration ------------------------------------------------------------------ */
+/* -- elementwise iteration -- */
 
 #define DP_ITER_OPERANDS_MAX 8
 typedef struct dp_iter dp_iter;
@@ -191,6 +191,10 @@ typedef void (*dp_iter_loop)(char *const *data, const int64_t *strides, int64_t 
 
 /* Body of dp_parallel_for: [begin, end).  Any thread; must not call operators. */
 typedef void (*dp_range_fn)(int64_t begin, int64_t end, void *user);
+
+/* Body of a thread (dp_thread_start).  ctx is the thread's own: with it it calls operators. */
+typedef void (*dp_thread_fn)(dp_ctx *ctx, void *arg);
+#define DP_THREAD_NAME_MAX 32 /* bytes with the final NUL; longer names are cut */
 
 #ifdef __cplusplus
 }

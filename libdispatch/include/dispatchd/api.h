@@ -6,20 +6,22 @@
  * text.  The list grows at its end only.
  *
  * Functions that take a dp_ctx and return int describe their failure in that context's dp_error and
- * return its code: a kernel can hand it on as it is.  "borrowed", "owned", "takes" as in house rules:
- * borrowed for the call; owned, the caller releases; takes, the callee releases, also on failure.
- * Thread: that of the context; without a context, any. */
+ * return its code: a kernel can hand it on as it is.  "borrowed": for the call; "owned": the caller
+ * releases; "takes": the callee releases, also on failure.  Thread: that of the context; without a context, any. */
 
 /* -- errors and memory -- */
 
 /* Describe a fault and return its code.  code is DP_E*; printf format. */
 DP_FN(int, dp_vfail, (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
-/* Scratch memory of the request, 64-byte aligned, released with it.  NULL when there is none (the
- * error is set).  bytes may be 0. */
+/* Scratch memory of the running kernel, 64-byte aligned: gone when it returns.  What its returns
+ * point to is copied then and lasts as long as the caller's own; a caller with C types takes it as
+ * it is, and so it lasts, too.  NULL when there is none (the error is set).  bytes may be 0. */
 DP_FN(void *, dp_alloc, (dp_ctx * ctx, size_t bytes), (ctx, bytes))
 /* Run fn over [begin, end) in pieces of at least `grain`, on the host's pool within the session's
- * bound, the calling thread included.  Returns when all of it ran.  Never fails. */
-DP_FN(void, dp_parallel_for,
+ * bound, the calling thread included.  Returns when all of it ran, or with dp_checkpoint()'s code,
+ * which the kernel hands on, when the request was called off between two pieces: then what fn was
+ * to write is unspecified. */
+DP_FN(int, dp_parallel_for,
       (dp_ctx * ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn, void *user),
       (ctx, begin, end, grain, fn, user))
 
@@ -57,7 +59,8 @@ DP_FN(int, dp_empty_strided,
 DP_FN(int, dp_empty_like,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out),
       (ctx, t, dtype, format, out))
-/* View of t's storage: sizes, strides [ndim], storage_offset in elements; shares its version.
+/* View of t's storage: sizes, strides [ndim] (NULL: contiguous), storage_offset in elements; shares
+ * its version.
  * Checked against the bounds of the storage.  Source: at::as_strided. */
 DP_FN(int, dp_as_strided,
       (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -94,8 +97,9 @@ DP_FN(int, dp_broadcast_shapes,
 
 /* -- elementwise iteration: broadcast, promote, allocate outputs, then loop -- */
 
-/* *out lives in the request's memory; dp_iter_fini() drops what it holds, also after a failure of
- * dp_iter_run().  On failure outputs that it allocated are released and set back to NULL. */
+/* *out lies in the kernel's scratch memory, until it returns; dp_iter_fini() says that it is done with,
+ * also after a failure of dp_iter_run().  When this fails, the outputs that it allocated are released
+ * and set back to NULL; when dp_iter_run() fails they stay the caller's. */
 DP_FN(int, dp_iter_init, (dp_ctx * ctx, const dp_iter_config *config, dp_iter **out), (ctx, config, out))
 DP_FN(dp_dtype, dp_iter_dtype, (const dp_iter *it), (it)) /* the common dtype */
 DP_FN(int64_t, dp_iter_numel, (const dp_iter *it), (it))
@@ -108,7 +112,7 @@ DP_FN(void, dp_iter_fini, (dp_iter * it), (it)) /* NULL is fine */
  * naming the nearest names when there is none. */
 DP_FN(const dp_op *, dp_op_find, (dp_ctx * ctx, const char *name), (ctx, name))
 DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
-/* Dispatch.  args [n_args] in schema order, all of them; borrowed.  rets [n_rets] out: owned;
+/* Dispatch.  op may be what dp_op_find() gave: NULL fails with its error.  args [n_args] in schema order, all of them; borrowed.  rets [n_rets] out: owned;
  * None on failure.  When a kernel fails, the version of every argument that the schema marks as
  * written is bumped and the error's `written` names them (a typed call leaves both to its caller).
  */
@@ -152,3 +156,49 @@ DP_FN(dp_key, dp_key_find, (dp_ctx * ctx, const char *name), (ctx, name))
 /* Device by name, "cpu", "npu:1"; its key set for new tensors. */
 DP_FN(int, dp_device_find, (dp_ctx * ctx, const char *name, dp_device *out), (ctx, name, out))
 DP_FN(dp_keyset, dp_device_keys, (dp_device d), (d))
+
+/* -- stopping -- */
+
+/* Is the request still wanted?  0; DP_ECANCELLED when its client called it off or left;
+ * DP_EDEADLINE.  For kernels that take long and do not use dp_parallel_for(). */
+DP_FN(int, dp_checkpoint, (dp_ctx * ctx), (ctx))
+
+/* -- random numbers --
+ *
+ * A kernel holds one generator at a time, from enter to leave, and no other kernel draws from it
+ * meanwhile.  What it draws depends on the generator's seed and on the draws before it alone, and is
+ * what PyTorch draws.  A failing kernel leaves too. */
+
+/* Hold g, or the session's default generator of `device` when g is NULL.  DP_ERUNTIME: g is of
+ * another device, or one is held already. */
+DP_FN(int, dp_generator_enter, (dp_ctx * ctx, dp_generator *g, dp_device device), (ctx, g, device))
+DP_FN(void, dp_generator_leave, (dp_ctx * ctx), (ctx))
+DP_FN(dp_device, dp_generator_device, (const dp_generator *g), (g))
+/* The stream of the one held, which must be the CPU's: n draws of 32 or 64 bits. */
+DP_FN(int, dp_generator_u32, (dp_ctx * ctx, uint32_t *out, size_t n), (ctx, out, n))
+DP_FN(int, dp_generator_u64, (dp_ctx * ctx, uint64_t *out, size_t n), (ctx, out, n))
+/* n draws of [0, 1), of 24 bits as DP_FLOAT32 or 53 as DP_FLOAT64.  at::uniform_real_distribution */
+DP_FN(int, dp_generator_uniform, (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
+/* n draws of mean 0 and deviation 1, DP_FLOAT32 or DP_FLOAT64.  They come in pairs: an odd one out
+ * is kept for the next draw of its dtype, whoever makes it.  at::normal_distribution */
+DP_FN(int, dp_generator_normal, (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
+/* The one held, of any device but the CPU: a range of `increment` draws in each of its Philox
+ * streams, that begins at *offset.  at::CUDAGeneratorImpl::philox_engine_inputs */
+DP_FN(int, dp_generator_philox,
+      (dp_ctx * ctx, uint64_t increment, uint64_t *seed, uint64_t *offset), (ctx, increment, seed, offset))
+
+/* -- threads: a plugin has none but these --
+ *
+ * Code is never unmapped under one: a plugin ends and joins its threads in on_unload, and one that
+ * leaves some running stays loaded, by their name.  They block every signal. */
+
+/* Run fn(its own context, arg) on a new thread; *id is what to join.  The plugin that fn lies in owns
+ * it.  DP_ERESOURCE: DP_LIMIT_PLUGIN_THREADS, or the system has no more. */
+DP_FN(int, dp_thread_start,
+      (dp_ctx * ctx, const char *name, dp_thread_fn fn, void *arg, uint64_t *id), (ctx, name, fn, arg, id))
+/* Wait for its end, once.  DP_EBUSY: it still runs after timeout_ms (-1: for ever) and may be joined
+ * again.  DP_ENOTFOUND: it was joined, or somebody is waiting for it. */
+DP_FN(int, dp_thread_join, (dp_ctx * ctx, uint64_t id, int timeout_ms), (ctx, id, timeout_ms))
+/* A thread's context is one long request: this ends it and begins the next.  The memory of dp_alloc()
+ * goes, the error and the dispatcher state.  Of the thread itself, between its calls. */
+DP_FN(int, dp_thread_turn, (dp_ctx * ctx), (ctx))

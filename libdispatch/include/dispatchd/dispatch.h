@@ -37,27 +37,36 @@ extern "C" {
 #define DP_API __attribute__((visibility("default")))
 #endif
 
-/* Limits.  Everything a client or a plugin can grow has one. */
-enum {
-    DP_LIMIT_CALL_DEPTH = 128,        /* calls inside calls on one thread */
-    DP_LIMIT_OPERATORS = 65535,       /* operator names a registry ever saw */
-    DP_LIMIT_KERNELS_PER_OP = 1000,   /* registered on one operator for one key */
-    DP_LIMIT_ARGUMENTS = 64,          /* of one schema, and returns */
-    DP_LIMIT_SCHEMA_BYTES = 16384,    /* text of one schema */
-    DP_LIMIT_TYPE_DEPTH = 16,         /* nesting of one type in a schema */
-    DP_LIMIT_NAME_BYTES = 127,        /* operator, plugin, backend names */
-    DP_LIMIT_PLUGINS = 1024,          /* loaded at once */
-    DP_LIMIT_PLUGIN_FILE = 256 << 20, /* bytes of a plugin's file */
-    DP_LIMIT_DRAINING = 64,           /* old generations still in use */
-    DP_LIMIT_TRACE = 4096,            /* steps of one trace */
-    DP_LIMIT_THREADS = 1024,          /* threads that ever called at once */
-    DP_LIMIT_RESIZES = 64             /* new shapes of one tensor */
-};
+/* Limits.  Everything a client or a plugin can grow has one: X(NAME, name, value). */
+#define DP_LIMIT_MAP(X)                                                                            \
+    X(CALL_DEPTH, call_depth, 128)          /* calls inside calls on one thread */                 \
+    X(OPERATORS, operators, 65535)          /* operator names a registry ever saw */               \
+    X(KERNELS_PER_OP, kernels_per_op, 1000) /* registered on one operator for one key */           \
+    X(ARGUMENTS, arguments, 64)             /* of one schema, and returns */                       \
+    X(SCHEMA_BYTES, schema_bytes, 16384)    /* text of one schema */                               \
+    X(TYPE_DEPTH, type_depth, 16)           /* nesting of one type in a schema */                  \
+    X(NAME_BYTES, name_bytes, 127)          /* operator, plugin, backend names */                  \
+    X(PLUGINS, plugins, 1024)               /* loaded at once */                                   \
+    X(PLUGIN_FILE, plugin_file, 256 << 20)  /* bytes of a plugin's file */                         \
+    X(DRAINING, draining, 64)               /* old generations still in use */                     \
+    X(TRACE, trace, 4096)                   /* steps of one trace */                               \
+    X(THREADS, threads, 1024)               /* threads that ever called at once */                 \
+    X(PLUGIN_THREADS, plugin_threads, 64)   /* of one plugin at once */                            \
+    X(RESIZES, resizes, 64)                 /* new shapes of one tensor */                         \
+    X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */
+
+#define DP_LIMIT_VALUE_(NAME, name, value) DP_LIMIT_##NAME = (value),
+enum { DP_LIMIT_MAP(DP_LIMIT_VALUE_) };
+#undef DP_LIMIT_VALUE_
+/* Bytes of one storage, and elements from its start to the last one that a tensor reaches.  Twice
+ * as many of the largest elements still fit int64: a step past the end never wraps. */
+#define DP_LIMIT_STORAGE_BYTES ((int64_t)1 << 58)
 
 /* -- the functions plugins have too (api.h): tensors, calls, guards -- */
 #define DP_FN(ret, name, params, args) DP_API ret name params;
 #include "api.h"
 #undef DP_FN
+#include "helpers.h"
 
 /* -- references, counted in place: a call of a function that does no more costs as much as half a
  * dispatch.  Plugins, which are not built with the library that they will meet, call the host. --
@@ -128,6 +137,14 @@ DP_API void dp_error_clear(dp_error *err);
 DP_API const char *dp_error_name(int code); /* "TypeError"; NULL for a code that is not ours */
 DP_API const char *dp_error_text(int code);
 
+/* DP_OK while bytes, which sizes [n] of items of `each` come to (sizes.h), are at most `limit`;
+ * else DP_ERESOURCE with all of them and the limit's name. */
+DP_API int dp_sizes_check(uint64_t bytes, uint64_t limit, const char *name, const int64_t *sizes,
+                          size_t n, size_t each, dp_error *err);
+/* Characters to insert, drop or change to make b of a (Levenshtein), of their first
+ * DP_LIMIT_NAME_BYTES: for "did you mean". */
+DP_API size_t dp_edit_distance(const char *a, const char *b);
+
 /* -- dtypes, keys, devices -- */
 DP_API dp_dtype dp_dtype_parse(const char *name); /* DP_DTYPE_NONE when there is none */
 /* Elements of one dtype as another, n of them, packed; full conversions as static_cast does in
@@ -183,6 +200,35 @@ typedef struct dp_tensor_stats {
 } dp_tensor_stats;
 DP_API void dp_tensor_stats_get(dp_tensor_stats *out); /* of the process */
 
+/* -- generators, beside the draws of api.h; any thread -- */
+
+/* The seed of a generator that nobody seeded: torch.Generator()'s. */
+#define DP_GENERATOR_SEED UINT64_C(67280421310721)
+/* Counted; *out owned.  DP_ERUNTIME: no such device. */
+DP_API int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_error *err);
+DP_API dp_generator *dp_generator_ref(dp_generator *g);
+DP_API dp_generator *dp_generator_unref(dp_generator *g); /* NULL is fine; returns NULL */
+/* These wait for the kernel that holds it.  A state is the bytes of torch.Generator.get_state(),
+ * for the CPU, and {seed, offset} for other devices; DP_EVALUE: it is none. */
+DP_API void dp_generator_seed(dp_generator *g, uint64_t seed);
+DP_API uint64_t dp_generator_initial_seed(dp_generator *g);
+DP_API size_t dp_generator_state_bytes(const dp_generator *g);
+DP_API void dp_generator_state_get(dp_generator *g, void *out);
+DP_API int dp_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err);
+DP_API bool dp_generator_busy(const dp_generator *g); /* a kernel holds it now */
+
+/* Default generators, one a device, each made when it is first asked for; all with one seed, which
+ * nobody knows before it is set. */
+typedef struct dp_generators dp_generators;
+DP_API int dp_generators_new(dp_generators **out, dp_error *err);
+DP_API dp_generators *dp_generators_free(dp_generators *all); /* NULL is fine; returns NULL */
+DP_API int dp_generators_get(dp_generators *all, dp_device device, dp_generator **out /* owned */,
+                             dp_error *err);
+DP_API void dp_generators_seed(dp_generators *all, uint64_t seed); /* torch.manual_seed */
+/* Their seed; false: nobody set it. */
+DP_API bool dp_generators_initial_seed(dp_generators *all, uint64_t *seed);
+DP_API bool dp_generators_busy(dp_generators *all); /* a kernel holds one of them now */
+
 /* Threads of the pool behind dp_parallel_for, the caller not counted; once, before the first use.
  * 0 runs everything on the caller. */
 DP_API int dp_pool_start(int threads, dp_error *err);
@@ -191,7 +237,8 @@ DP_API void dp_pool_stop(void);
 /* -- registry -- */
 typedef struct dp_registry dp_registry;
 DP_API int dp_registry_new(dp_registry **out, dp_error *err); /* *out owned; DP_ERESOURCE */
-/* Unloads everything.  Every context must be gone.  NULL is fine; returns NULL. */
+/* Unloads everything.  Every context must be gone.  NULL is fine; returns NULL, or reg, which then
+ * has to stay, when a thread of a plugin did not end. */
 DP_API dp_registry *dp_registry_free(dp_registry *reg);
 
 /* Where a definition or kernel comes from. */
@@ -219,6 +266,9 @@ typedef struct dp_load_options {
     const char *search_path; /* ':'-separated; where a bare name is looked up */
     const char
         *cache_dir; /* where private copies live; NULL: a directory under the temporary one */
+    /* Try the private copy in another process, which may die of it: dp_plugin_try() there.  What it
+     * refuses is not mapped here.  NULL: no trial. */
+    int (*probe)(const char *copy, dp_error *err);
 } dp_load_options;
 
 typedef struct dp_plugin_report {
@@ -253,14 +303,22 @@ typedef struct dp_unload_report {
 DP_API int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o, dp_arena *a,
                           dp_plugin_report *report, dp_error *err);
 /* Detach, wait until nobody runs its kernels (timeout_ms, -1: for ever), close.  DP_EBUSY: still in
- * use, or storages live on its backend and force is false; it stays loaded.  DP_ENOTFOUND offers
- * the nearest names. */
+ * use, or storages live on its backend and force is false; it stays loaded.  With force those are
+ * released before its on_unload runs, and one that fails only keeps the code mapped.  DP_ENOTFOUND
+ * offers the nearest names. */
 DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms, bool force,
                             dp_unload_report *report, dp_error *err);
 /* Load the file again from its path, in the old one's place; if it fails the old one stays. */
 DP_API int dp_plugin_reload(dp_registry *reg, const char *plugin, const dp_load_options *o,
                             dp_arena *a, dp_plugin_report *report, dp_unload_report *old,
                             dp_error *err);
+/* Load this very file (absolute) as dp_plugin_load does, up to its on_load hook, and unload it; no
+ * registry, no copy.  A damaged file may kill the process that does this. */
+DP_API int dp_plugin_try(const char *path, dp_error *err);
+/* The file that dp_plugin_load would read: path itself when absolute, else DIR/NAME.so or DIR/NAME
+ * in the first directory of search_path that has one.  *out in a. */
+DP_API int dp_plugin_find(const char *path, const char *search_path, dp_arena *a, const char **out,
+                          dp_error *err);
 /* Close old generations nobody runs any more; returns how many are left.  Call now and then. */
 DP_API size_t dp_plugin_reap(dp_registry *reg);
 
@@ -268,10 +326,13 @@ typedef struct dp_plugin_info {
     const char *plugin, *version, *path, *mapped_file;
     uint64_t generation, load_number;
     uint32_t defs, impls, fallbacks, backends;
-    bool resident, draining; /* draining: an old generation that still runs */
-    const char *kept_because;
+    bool resident, draining;  /* draining: an old generation that still runs */
+    const char *kept_because; /* draining, kept: why; else why it would stay mapped, or "" */
     uint64_t calls_running;
+    bool kept; /* nothing of it is registered any more, but it is still mapped */
 } dp_plugin_info;
+/* By load number: those that are loaded, and generations that are not gone from memory yet.  The
+ * generation of one whose load failed is 0. */
 DP_API int dp_plugin_list(dp_registry *reg, dp_arena *a, const dp_plugin_info **out, size_t *n,
                           dp_error *err);
 
@@ -290,6 +351,12 @@ DP_API int dp_manifest_read(const char *path, dp_arena *a, dp_manifest *out, dp_
 
 /* -- contexts -- */
 
+#ifdef __cplusplus
+typedef int dp_cancel_flag; /* C's atomic_int */
+#else
+typedef _Atomic(int) dp_cancel_flag;
+#endif
+
 /* A request's context: *out owned, to be freed before its registry.  One thread at a time, and so
  * are all functions that take one.  Those that return int fail with the code of dp_ctx_error(). */
 DP_API int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err);
@@ -302,8 +369,15 @@ DP_API void dp_ctx_set_label(dp_ctx *ctx, const char *label);
 /* Dispatcher state of the connection, for this request. */
 DP_API void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude);
 DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch's */
+/* Whose default generators its kernels draw from; borrowed until dp_ctx_reset.  NULL: the
+ * registry's own. */
+DP_API void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all);
 /* Threads that dp_parallel_for may use for this request, the caller included; 0: no bound. */
 DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);
+/* When dp_checkpoint() is to stop this request: at CLOCK_MONOTONIC `nanos` (0: never), or once
+ * *flag is not 0 (NULL: never), which any thread may set.  Until dp_ctx_reset(). */
+DP_API void dp_ctx_set_deadline(dp_ctx *ctx, uint64_t nanos);
+DP_API void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag);
 /* Pin one snapshot over several calls (a program).  Calls between see one registry, and every
  * tensor with the shape that it had, but for what they change themselves; a tensor that other
  * threads may give a shape to is to be looked at inside.  Nests; not inside a call (DP_ERUNTIME),
@@ -457,6 +531,11 @@ typedef struct dp_running {
     uint64_t nanos; /* since the top-level call began */
 } dp_running;
 DP_API size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap);
+/* What a thread runs, a line a call, outermost first: whose it is, operator, key, plugin, shapes of
+ * the arguments.  Thread 0 is the calling one; false: there is no thread of that number.  For crash
+ * reports: async-signal-safe, and it looks at what other threads may be changing, so that a caller
+ * who reports them has to survive a fault. */
+DP_API bool dp_thread_report(size_t thread, void (*line)(void *arg, const char *text), void *arg);
 
 /* Listener: told of every operator that gets or loses its definition, under the registry's lock, in
  * order; first of all of those already there.  Must not call the registry. */

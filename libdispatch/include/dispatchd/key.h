@@ -149,6 +149,8 @@ typedef struct dp_keyset {
     (DP_FBIT(DP_F_Dense) | DP_FBIT(DP_F_Quantized) | DP_FBIT(DP_F_Sparse) |                        \
      DP_FBIT(DP_F_SparseCsr) | DP_FBIT(DP_F_NestedTensor) | DP_FBIT(DP_F_AutogradFunctionality) |  \
      DP_FBIT(DP_F_AutocastNamed))
+#define DP_AUTOCAST_BITS                                                                           \
+    (DP_FBIT(DP_F_AutocastNamed + 1) - DP_FBIT(DP_F_AutocastCPU)) /* all between */
 #define DP_AUTOGRAD_BITS                                                                           \
     (DP_FBIT(DP_F_AutogradFunctionality) | DP_FBIT(DP_F_AutogradOther) |                           \
      DP_FBIT(DP_F_AutogradNestedTensor))

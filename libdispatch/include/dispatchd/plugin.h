@@ -49,6 +49,9 @@ struct dp_host {
 /* Set by the loader before anything in the plugin runs. */
 __attribute__((weak, visibility("hidden"))) const dp_host *dp_plugin_host;
 
+/* One form for all, `return` of a void call too. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
 #define DP_FN(ret, name, params, args)                                                             \
     __attribute__((unused)) static inline ret name params                                          \
     {                                                                                              \
@@ -56,7 +59,9 @@ __attribute__((weak, visibility("hidden"))) const dp_host *dp_plugin_host;
     }
 #include "api.h"
 #undef DP_FN
+#pragma GCC diagnostic pop
 
+#include "helpers.h"
 #include "typed.h"
 #include "plugin_macros.h"
 

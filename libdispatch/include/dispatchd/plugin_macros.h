@@ -5,47 +5,6 @@
 #ifndef DISPATCHD_PLUGIN_MACROS_H
 #define DISPATCHD_PLUGIN_MACROS_H
 
-/* -- conveniences -- */
-
-__attribute__((format(printf, 3, 4), unused)) static int dp_fail(dp_ctx *ctx, int code,
-                                                                 const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    code = dp_vfail(ctx, code, format, ap);
-    va_end(ap);
-    return code;
-}
-
-/* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */
-__attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, const char *code, ...)
-{
-    int rc;
-    va_list ap;
-    va_start(ap, code);
-    rc = dp_vinvoke(ctx, name, code, ap);
-    va_end(ap);
-    return rc;
-}
-
-/* Declare a filled-in view:  DP_VIEW(x, self);  then x.data, x.sizes ... */
-#define DP_VIEW(name, tensor)                                                                      \
-    dp_view name;                                                                                  \
-    name.size = (uint32_t)sizeof(dp_view);                                                         \
-    dp_tensor_view(tensor, &name)
-
-/* Declare the configuration of an elementwise loop with the defaults that zero would not give:
- * DP_ITER_CONFIG(config, 1, out, 2, ins);  then config.flags and the dtypes as wanted. */
-#define DP_ITER_CONFIG(name, n_outs, out_tensors, n_inputs, in_tensors)                            \
-    dp_iter_config name = {(uint32_t)sizeof(dp_iter_config),                                       \
-                           0,                                                                      \
-                           n_outs,                                                                 \
-                           n_inputs,                                                               \
-                           out_tensors,                                                            \
-                           in_tensors,                                                             \
-                           DP_DTYPE_NONE,                                                          \
-                           DP_DTYPE_NONE}
-
 /* -- items: tuples (kind, name, tags, fn, args, rets) -- */
 
 #define DP_DEF(schema)            (DP_KIND_DEF, schema, "", 0, (), ())
@@ -62,7 +21,17 @@ __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, cons
 #define DP_KIND_BOXED_THUNK(n, fn, args, rets)
 #define DP_KIND_BELOW_THUNK(n, fn, args, rets)
 #define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
+/* C++ refuses to convert between types of functions; C only warns. */
+#ifdef __cplusplus
+#define DP_CHECK_TYPE_(fn, args, rets)
+#else
+#define DP_CHECK_TYPE_(fn, args, rets)                                                             \
+    _Static_assert(                                                                                \
+        __builtin_types_compatible_p(__typeof__(&*(fn)), __typeof__((DP_FN_TYPE(args, rets))0)),   \
+        "kernel '" #fn "': its C type is not what its letters " #args " -> " #rets " stand for");
+#endif
 #define DP_KIND_UNBOXED_THUNK(n, fn, args, rets)                                                   \
+    DP_CHECK_TYPE_(fn, args, rets)                                                                 \
     static int DP_CAT(fn##_boxed_, n)(dp_call * call, dp_error * err)                              \
     {                                                                                              \
         int (*typed)(dp_ctx * DP_MAP(DP_SIG_ARG_, DP_UNPAREN args)                                 \
@@ -100,7 +69,7 @@ __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, cons
 /* -- records and notes -- */
 
 #ifdef __cplusplus
-#define DP_CONST  /* clang++ refuses const records that hold function pointers in a named section  \
+#define DP_CONST /* clang++ refuses const records that hold function pointers in a named section  \
                    */
 #else
 #define DP_CONST const

@@ -6,7 +6,9 @@
 #ifndef DISPATCHD_TENSOR_H
 #define DISPATCHD_TENSOR_H
 
+#include "half.h"
 #include "key.h"
+#include "sizes.h"
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -39,6 +41,20 @@ enum {
 };
 typedef int32_t dp_dtype;
 
+/* c10::isIntegralType (with bool or without), isFloatingType, isComplexType. */
+static inline bool dp_dtype_is_integral(dp_dtype d, bool with_bool)
+{
+    return (d >= DP_UINT8 && d <= DP_INT64) || (with_bool && d == DP_BOOL);
+}
+static inline bool dp_dtype_is_floating(dp_dtype d)
+{
+    return (d >= DP_FLOAT16 && d <= DP_FLOAT64) || d == DP_BFLOAT16;
+}
+static inline bool dp_dtype_is_complex(dp_dtype d)
+{
+    return d == DP_COMPLEX64 || d == DP_COMPLEX128;
+}
+
 enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAST_3D = 3 };
 typedef int32_t dp_memory_format;
 
@@ -59,7 +75,7 @@ static inline int dp_device_index(dp_device d)
 
 /* One counted reference per pointer held.  ABI promise: its first 16 bytes are its dp_keyset. */
 typedef struct dp_tensor dp_tensor;
-typedef struct dp_generator dp_generator;
+typedef struct dp_generator dp_generator; /* the same; random state, see api.h */
 
 /* What a kernel needs to read or write a tensor.  Pointers are borrowed from the tensor and hold
  * for the call.  `data` is the first element; on a backend whose memory is not the host's it is
@@ -94,9 +110,9 @@ enum {
     DP_TAG_END
 };
 
-/* 8 bytes tag, 8 bytes payload.  Lists, strings and complex numbers lie in the call's arena (or in
- * whatever memory outlives the call).  As an argument everything in it is borrowed; as a return the
- * tensors in it are owned. */
+/* 8 bytes tag, 8 bytes payload.  Lists, strings and complex numbers lie elsewhere: as a return, in
+ * memory of dp_alloc() or whatever outlives the call, and the host copies them.  As an argument
+ * everything in it is borrowed; as a return the tensors in it are owned. */
 typedef struct dp_value {
     uint32_t tag;
     uint32_t len;
@@ -161,6 +177,29 @@ static inline dp_value dp_tensors(dp_tensor *const *p, size_t n)
     dp_value v = {DP_TAG_TENSORS, (uint32_t)n, {0}};
     v.u.tensors = p;
     return v;
+}
+
+static inline bool dp_is_list(const dp_value *v)
+{
+    return v->tag >= DP_TAG_TENSORS && v->tag <= DP_TAG_LIST;
+}
+/* Element i of a list, of whichever kind; borrowed. */
+static inline dp_value dp_list_item(const dp_value *v, size_t i)
+{
+    dp_value none = {DP_TAG_NONE, 0, {0}};
+
+    switch (v->tag) {
+    case DP_TAG_TENSORS:
+        return dp_tensor_value(v->u.tensors[i]);
+    case DP_TAG_INTS:
+        return dp_int(v->u.ints[i]);
+    case DP_TAG_DOUBLES:
+        return dp_double(v->u.doubles[i]);
+    case DP_TAG_BOOLS:
+        return dp_bool(v->u.bools[i]);
+    default:
+        return v->tag == DP_TAG_LIST ? v->u.values[i] : none;
+    }
 }
 
 #if !defined(__cplusplus)

@@ -20,7 +20,8 @@
 #define DP_STR(x)       DP_STR_(x)
 #define DP_UNPAREN(...) __VA_ARGS__
 
-/* DP_EACH(m, n, (a...), (b...)): m(n, a...) m(n, b...), up to 340 tuples. */
+/* DP_EACH(m, n, (a...), (b...)): m(n, a...) m(n, b...), up to 340 tuples.  The list ends in an
+ * empty one, since -pedantic wants every "..." to be given something. */
 #define DP_EV1(...)        __VA_ARGS__
 #define DP_EV2(...)        DP_EV1(DP_EV1(DP_EV1(DP_EV1(__VA_ARGS__))))
 #define DP_EV3(...)        DP_EV2(DP_EV2(DP_EV2(DP_EV2(__VA_ARGS__))))
@@ -28,7 +29,7 @@
 #define DP_EV5(...)        DP_EV4(DP_EV4(DP_EV4(DP_EV4(__VA_ARGS__))))
 #define DP_PARENS          ()
 #define DP_APPLY(m, ...)   m(__VA_ARGS__)
-#define DP_EACH(m, n, ...) __VA_OPT__(DP_EV5(DP_EACH_(m, n, __VA_ARGS__)))
+#define DP_EACH(m, n, ...) __VA_OPT__(DP_EV5(DP_EACH_(m, n, __VA_ARGS__, )))
 #define DP_EACH_(m, n, tuple, ...)                                                                 \
     DP_APPLY(m, n, DP_UNPAREN tuple) __VA_OPT__(DP_EACH_AGAIN DP_PARENS(m, n, __VA_ARGS__))
 #define DP_EACH_AGAIN() DP_EACH_
@@ -64,6 +65,14 @@
     DP_MAP_15(m, a, b, c, d, e, f, g, h, i, j, k, l, n, o, p) m(15, q)
 
 /* -- the letters -- */
+
+/* All of them.  Each has a line in every table below; schema.c spells schemas with them. */
+/* clang-format off */
+#define DP_LETTER_MAP(X)                                                                           \
+    X(T) X(i) X(f) X(b) X(s) X(S) X(g) X(oT) X(oi) X(of) X(ob) X(os) X(oS) X(og)                   \
+    X(lT) X(li) X(lf) X(lb) X(ls) X(lS) X(loT) X(lli)                                              \
+    X(olT) X(oli) X(olf) X(olb) X(ols) X(olS)
+/* clang-format on */
 
 #define DP_T_T   dp_tensor *
 #define DP_T_oT  dp_tensor *
@@ -131,32 +140,62 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 }
 
 /* Return slots: C type, and the slot inside a dp_value that the host made None. */
-#define DP_R_T        dp_tensor **
-#define DP_R_i        int64_t *
-#define DP_R_f        double *
-#define DP_R_b        bool *
-#define DP_R_oT       dp_tensor **
-#define DP_R_s        dp_value *
-#define DP_R_S        dp_value *
-#define DP_R_lT       dp_value *
-#define DP_R_li       dp_value *
-#define DP_R_lf       dp_value *
-#define DP_R_lb       dp_value *
-#define DP_R_ls       dp_value *
-#define DP_R_lS       dp_value *
-#define DP_SLOT_T(v)  ((v)->tag = DP_TAG_TENSOR, (v)->u.t = NULL, &(v)->u.t)
-#define DP_SLOT_oT(v) DP_SLOT_T(v)
-#define DP_SLOT_i(v)  ((v)->tag = DP_TAG_INT, (v)->u.i = 0, &(v)->u.i)
-#define DP_SLOT_f(v)  ((v)->tag = DP_TAG_DOUBLE, (v)->u.d = 0, &(v)->u.d)
-#define DP_SLOT_b(v)  ((v)->tag = DP_TAG_BOOL, (v)->u.i = 0, &(v)->u.b)
-#define DP_SLOT_s(v)  (v)
-#define DP_SLOT_S(v)  (v)
-#define DP_SLOT_lT(v) (v)
-#define DP_SLOT_li(v) (v)
-#define DP_SLOT_lf(v) (v)
-#define DP_SLOT_lb(v) (v)
-#define DP_SLOT_ls(v) (v)
-#define DP_SLOT_lS(v) (v)
+#define DP_R_T         dp_tensor **
+#define DP_R_i         int64_t *
+#define DP_R_f         double *
+#define DP_R_b         bool *
+#define DP_R_oT        dp_tensor **
+#define DP_R_s         dp_value *
+#define DP_R_S         dp_value *
+#define DP_R_lT        dp_value *
+#define DP_R_li        dp_value *
+#define DP_R_lf        dp_value *
+#define DP_R_lb        dp_value *
+#define DP_R_ls        dp_value *
+#define DP_R_lS        dp_value *
+#define DP_R_g         dp_value *
+#define DP_R_og        dp_value *
+#define DP_R_oi        dp_value *
+#define DP_R_of        dp_value *
+#define DP_R_ob        dp_value *
+#define DP_R_os        dp_value *
+#define DP_R_oS        dp_value *
+#define DP_R_loT       dp_value *
+#define DP_R_lli       dp_value *
+#define DP_R_olT       dp_value *
+#define DP_R_oli       dp_value *
+#define DP_R_olf       dp_value *
+#define DP_R_olb       dp_value *
+#define DP_R_ols       dp_value *
+#define DP_R_olS       dp_value *
+#define DP_SLOT_T(v)   ((v)->tag = DP_TAG_TENSOR, (v)->u.t = NULL, &(v)->u.t)
+#define DP_SLOT_oT(v)  DP_SLOT_T(v)
+#define DP_SLOT_i(v)   ((v)->tag = DP_TAG_INT, (v)->u.i = 0, &(v)->u.i)
+#define DP_SLOT_f(v)   ((v)->tag = DP_TAG_DOUBLE, (v)->u.d = 0, &(v)->u.d)
+#define DP_SLOT_b(v)   ((v)->tag = DP_TAG_BOOL, (v)->u.i = 0, &(v)->u.b)
+#define DP_SLOT_s(v)   (v)
+#define DP_SLOT_S(v)   (v)
+#define DP_SLOT_lT(v)  (v)
+#define DP_SLOT_li(v)  (v)
+#define DP_SLOT_lf(v)  (v)
+#define DP_SLOT_lb(v)  (v)
+#define DP_SLOT_ls(v)  (v)
+#define DP_SLOT_lS(v)  (v)
+#define DP_SLOT_g(v)   (v)
+#define DP_SLOT_og(v)  (v)
+#define DP_SLOT_oi(v)  (v)
+#define DP_SLOT_of(v)  (v)
+#define DP_SLOT_ob(v)  (v)
+#define DP_SLOT_os(v)  (v)
+#define DP_SLOT_oS(v)  (v)
+#define DP_SLOT_loT(v) (v)
+#define DP_SLOT_lli(v) (v)
+#define DP_SLOT_olT(v) (v)
+#define DP_SLOT_oli(v) (v)
+#define DP_SLOT_olf(v) (v)
+#define DP_SLOT_olb(v) (v)
+#define DP_SLOT_ols(v) (v)
+#define DP_SLOT_olS(v) (v)
 
 #define DP_SIG_ARG_(i, x)   , DP_T_##x
 #define DP_SIG_RET_(i, x)   , DP_R_##x
@@ -248,8 +287,8 @@ static inline dp_keyset dp_keys_list(dp_keyset ks, dp_tensor *const *t, size_t n
 #define DP_KEYS_b(i)
 #define DP_KEYS_s(i)
 #define DP_KEYS_S(i)
-#define DP_KEYS_g(i)
-#define DP_KEYS_og(i)
+#define DP_KEYS_g(i)  ks_ = dp_keys_one(ks_, (const dp_tensor *)(const void *)a##i);
+#define DP_KEYS_og(i) DP_KEYS_g(i)
 #define DP_KEYS_oi(i)
 #define DP_KEYS_of(i)
 #define DP_KEYS_ob(i)
@@ -315,19 +354,34 @@ static inline dp_value dp_box_generator(dp_generator *g)
 #define DP_BOX_olS(i) dp_box_list(DP_TAG_LIST, a##i, n##i, true)
 
 /* From a boxed return into the caller's slot; and is an unboxed tensor return there? */
-#define DP_GIVE_T(i)  *r##i = rets_[i].u.t;
-#define DP_GIVE_oT(i) *r##i = rets_[i].tag ? rets_[i].u.t : NULL;
-#define DP_GIVE_i(i)  *r##i = rets_[i].u.i;
-#define DP_GIVE_f(i)  *r##i = rets_[i].u.d;
-#define DP_GIVE_b(i)  *r##i = rets_[i].u.b;
-#define DP_GIVE_s(i)  *r##i = rets_[i];
-#define DP_GIVE_S(i)  DP_GIVE_s(i)
-#define DP_GIVE_lT(i) DP_GIVE_s(i)
-#define DP_GIVE_li(i) DP_GIVE_s(i)
-#define DP_GIVE_lf(i) DP_GIVE_s(i)
-#define DP_GIVE_lb(i) DP_GIVE_s(i)
-#define DP_GIVE_ls(i) DP_GIVE_s(i)
-#define DP_GIVE_lS(i) DP_GIVE_s(i)
+#define DP_GIVE_T(i)   *r##i = rets_[i].u.t;
+#define DP_GIVE_oT(i)  *r##i = rets_[i].tag ? rets_[i].u.t : NULL;
+#define DP_GIVE_i(i)   *r##i = rets_[i].u.i;
+#define DP_GIVE_f(i)   *r##i = rets_[i].u.d;
+#define DP_GIVE_b(i)   *r##i = rets_[i].u.b;
+#define DP_GIVE_s(i)   *r##i = rets_[i];
+#define DP_GIVE_S(i)   DP_GIVE_s(i)
+#define DP_GIVE_lT(i)  DP_GIVE_s(i)
+#define DP_GIVE_li(i)  DP_GIVE_s(i)
+#define DP_GIVE_lf(i)  DP_GIVE_s(i)
+#define DP_GIVE_lb(i)  DP_GIVE_s(i)
+#define DP_GIVE_ls(i)  DP_GIVE_s(i)
+#define DP_GIVE_lS(i)  DP_GIVE_s(i)
+#define DP_GIVE_g(i)   DP_GIVE_s(i)
+#define DP_GIVE_og(i)  DP_GIVE_s(i)
+#define DP_GIVE_oi(i)  DP_GIVE_s(i)
+#define DP_GIVE_of(i)  DP_GIVE_s(i)
+#define DP_GIVE_ob(i)  DP_GIVE_s(i)
+#define DP_GIVE_os(i)  DP_GIVE_s(i)
+#define DP_GIVE_oS(i)  DP_GIVE_s(i)
+#define DP_GIVE_loT(i) DP_GIVE_s(i)
+#define DP_GIVE_lli(i) DP_GIVE_s(i)
+#define DP_GIVE_olT(i) DP_GIVE_s(i)
+#define DP_GIVE_oli(i) DP_GIVE_s(i)
+#define DP_GIVE_olf(i) DP_GIVE_s(i)
+#define DP_GIVE_olb(i) DP_GIVE_s(i)
+#define DP_GIVE_ols(i) DP_GIVE_s(i)
+#define DP_GIVE_olS(i) DP_GIVE_s(i)
 
 #define DP_TY_CLASS_(m, x, ...) DP_CAT(m, DP_CLASS_##x)(__VA_ARGS__)
 #define DP_TY_PARAM_(i, x)      , DP_TY_CLASS_(DP_PARAM_, x, i, x)

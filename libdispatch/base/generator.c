@@ -1,0 +1,526 @@
+/* generator.c -- generators: random state that is counted, held by one kernel at a time, saved and
+ * set again.
+ *
+ * The CPU's is a Mersenne Twister (MT19937, Matsumoto and Nishimura), every other device's a seed
+ * and an offset into the streams of Philox, which the device computes itself.  Seeding, draws and
+ * the bytes of a state are PyTorch's: at::CPUGeneratorImpl, at::CUDAGeneratorImpl. */
+#include "generator.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+enum { WORDS = 624, MIDDLE = 397 };
+
+typedef struct twister {
+    uint32_t left; /* draws before the words are made anew, plus one */
+    uint32_t next; /* word of the next draw */
+    uint32_t words[WORDS];
+    bool has_normal, has_normal_float;
+    double normal; /* the second of the last pair of normal draws */
+    float normal_float;
+} twister;
+
+struct dp_generator {
+    dp_keyset keys; /* first, as in a tensor: typed calls read it there */
+    atomic_uint refs;
+    dp_device device;
+    uint64_t registration; /* of its backend when it was made */
+    pthread_mutex_t lock;  /* of `held` */
+    pthread_cond_t dropped;
+    atomic_bool held;
+    /* of whoever holds it: */
+    uint64_t seed, offset;
+    twister *twister; /* owned; NULL: Philox */
+};
+
+/* -- the twister -- */
+
+static void twister_seed(twister *t, uint64_t seed)
+{
+    *t = (twister){.left = 1};
+    t->words[0] = (uint32_t)seed;
+    for (uint32_t i = 1; i < WORDS; i++)
+        t->words[i] = 1812433253u * (t->words[i - 1] ^ t->words[i - 1] >> 30) + i;
+}
+
+static inline uint32_t twist(uint32_t high, uint32_t low)
+{
+    uint32_t y = (high & 0x80000000u) | (low & 0x7fffffffu);
+
+    return y >> 1 ^ (low & 1 ? 0x9908b0dfu : 0);
+}
+
+static void twister_turn(twister *t)
+{
+    uint32_t *w = t->words;
+
+    for (int i = 0; i < WORDS - MIDDLE; i++)
+        w[i] = w[i + MIDDLE] ^ twist(w[i], w[i + 1]);
+    for (int i = WORDS - MIDDLE; i < WORDS - 1; i++)
+        w[i] = w[i + MIDDLE - WORDS] ^ twist(w[i], w[i + 1]);
+    w[WORDS - 1] = w[MIDDLE - 1] ^ twist(w[WORDS - 1], w[0]);
+    t->left = WORDS;
+    t->next = 0;
+}
+
+static inline uint32_t draw(twister *t)
+{
+    if (--t->left == 0)
+        twister_turn(t);
+    uint32_t y = t->words[t->next++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+static inline uint64_t draw64(twister *t)
+{
+    uint64_t high = draw(t);
+
+    return high << 32 | draw(t);
+}
+
+static inline double draw_double(twister *t) /* 53 bits in [0, 1) */
+{
+    return (double)(draw64(t) & ((UINT64_C(1) << 53) - 1)) * 0x1p-53;
+}
+
+static inline float draw_float(twister *t) /* 24 bits in [0, 1) */
+{
+    return (float)(draw(t) & ((1u << 24) - 1)) * 0x1p-24f;
+}
+
+/* Box and Muller's pair; the second one is kept.  Of floats too it is computed in double, as in
+ * PyTorch. */
+static double draw_normal(twister *t)
+{
+    if (t->has_normal) {
+        t->has_normal = false;
+        return t->normal;
+    }
+    double u1 = draw_double(t), u2 = draw_double(t);
+    double r = sqrt(-2.0 * log(1.0 - u2)), theta = 2.0 * M_PI * u1;
+    t->normal = r * sin(theta);
+    t->has_normal = true;
+    return r * cos(theta);
+}
+
+static float draw_normal_float(twister *t)
+{
+    if (t->has_normal_float) {
+        t->has_normal_float = false;
+        return t->normal_float;
+    }
+    float u1 = draw_float(t), u2 = draw_float(t);
+    float r = (float)sqrt(-2.0 * log(1.0f - u2)), theta = 2.0f * (float)M_PI * u1;
+    t->normal_float = (float)(r * sin(theta));
+    t->has_normal_float = true;
+    return (float)(r * cos(theta));
+}
+
+/* -- lifetime -- */
+
+static int check_index(const dp_device_ops *ops, bool host, dp_device device, dp_error *err)
+{
+    int n = !host && ops->count != NULL ? ops->count() : 1;
+    char name[DP_KEY_NAME_MAX];
+
+    if (dp_device_index(device) < n)
+        return 0;
+    return dp_error_set(err, DP_ERUNTIME, "no device %s: its backend has %d",
+                        dp_device_name(device, name), n);
+}
+
+static int check_device(dp_device device, dp_error *err)
+{
+    const dp_device_ops *ops;
+    bool host;
+    int rc = dpi_device_enter(dp_device_backend(device), &ops, &host, err);
+
+    if (rc < 0)
+        return rc;
+    rc = check_index(ops, host, device, err);
+    dpi_device_leave(dp_device_backend(device));
+    return rc;
+}
+
+int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_error *err)
+{
+    bool cpu = dp_device_backend(device) == DP_B_CPU;
+    int rc = check_device(device, err);
+
+    if (rc < 0)
+        return rc;
+    dp_generator *g = dp_calloc(1, sizeof(*g));
+    if (g == NULL || (cpu && (g->twister = dp_calloc(1, sizeof(twister))) == NULL)) {
+        dp_free(g);
+        return dpi_no_memory(err, "a generator");
+    }
+    g->keys = dpi_backend_keys(dp_device_backend(device));
+    g->keys.functionality &= DP_FBIT(DP_F_Dense);
+    g->device = device;
+    g->registration = dpi_backend_registration(dp_device_backend(device));
+    atomic_init(&g->refs, 1);
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_cond_init(&g->dropped, NULL);
+    dp_generator_seed(g, seed);
+    *out = g;
+    return 0;
+}
+
+dp_generator *dp_generator_ref(dp_generator *g)
+{
+    atomic_fetch_add_explicit(&g->refs, 1, memory_order_relaxed);
+    return g;
+}
+
+dp_generator *dp_generator_unref(dp_generator *g)
+{
+    if (g == NULL || atomic_fetch_sub_explicit(&g->refs, 1, memory_order_acq_rel) > 1)
+        return NULL;
+    pthread_mutex_destroy(&g->lock);
+    pthread_cond_destroy(&g->dropped);
+    dp_free(g->twister);
+    dp_free(g);
+    return NULL;
+}
+
+dp_device dp_generator_device(const dp_generator *g)
+{
+    return g->device;
+}
+
+int dpi_generator_check(const dp_generator *g, dp_error *err)
+{
+    if (g->registration == dpi_backend_registration(dp_device_backend(g->device)))
+        return 0;
+    return dp_error_set(err, DP_ERUNTIME, "the backend of this generator was unloaded");
+}
+
+void dpi_generator_hold(dp_generator *g)
+{
+    pthread_mutex_lock(&g->lock);
+    while (atomic_load_explicit(&g->held, memory_order_relaxed))
+        pthread_cond_wait(&g->dropped, &g->lock);
+    atomic_store_explicit(&g->held, true, memory_order_relaxed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void dpi_generator_drop(dp_generator *g)
+{
+    pthread_mutex_lock(&g->lock);
+    atomic_store_explicit(&g->held, false, memory_order_relaxed);
+    pthread_cond_signal(&g->dropped);
+    pthread_mutex_unlock(&g->lock);
+}
+
+bool dp_generator_busy(const dp_generator *g)
+{
+    return atomic_load_explicit(&g->held, memory_order_relaxed);
+}
+
+void dp_generator_seed(dp_generator *g, uint64_t seed)
+{
+    dpi_generator_hold(g);
+    g->seed = seed;
+    g->offset = 0;
+    if (g->twister != NULL)
+        twister_seed(g->twister, seed);
+    dpi_generator_drop(g);
+}
+
+uint64_t dp_generator_initial_seed(dp_generator *g)
+{
+    dpi_generator_hold(g);
+    uint64_t seed = g->seed;
+    dpi_generator_drop(g);
+    return seed;
+}
+
+/* -- draws, by whoever holds it -- */
+
+static int no_stream(dp_error *err)
+{
+    return dp_error_set(err, DP_ERUNTIME,
+                        "only the CPU's generators are a stream; draw a range of another's "
+                        "(dp_generator_philox)");
+}
+
+int dpi_generator_u32(dp_generator *g, uint32_t *out, size_t n, dp_error *err)
+{
+    if (g->twister == NULL)
+        return no_stream(err);
+    for (size_t i = 0; i < n; i++)
+        out[i] = draw(g->twister);
+    return 0;
+}
+
+int dpi_generator_u64(dp_generator *g, uint64_t *out, size_t n, dp_error *err)
+{
+    if (g->twister == NULL)
+        return no_stream(err);
+    for (size_t i = 0; i < n; i++)
+        out[i] = draw64(g->twister);
+    return 0;
+}
+
+static int no_dtype(const char *what, dp_dtype dtype, dp_error *err)
+{
+    return dp_error_set(err, DP_ETYPE, "%s draws are float32 or float64, not %s", what,
+                        dp_dtype_name(dtype));
+}
+
+int dpi_generator_uniform(dp_generator *g, dp_dtype dtype, void *out, size_t n, dp_error *err)
+{
+    if (g->twister == NULL)
+        return no_stream(err);
+    if (dtype != DP_FLOAT32 && dtype != DP_FLOAT64)
+        return no_dtype("uniform", dtype, err);
+    for (size_t i = 0; dtype == DP_FLOAT32 && i < n; i++)
+        ((float *)out)[i] = draw_float(g->twister);
+    for (size_t i = 0; dtype == DP_FLOAT64 && i < n; i++)
+        ((double *)out)[i] = draw_double(g->twister);
+    return 0;
+}
+
+int dpi_generator_normal(dp_generator *g, dp_dtype dtype, void *out, size_t n, dp_error *err)
+{
+    if (g->twister == NULL)
+        return no_stream(err);
+    if (dtype != DP_FLOAT32 && dtype != DP_FLOAT64)
+        return no_dtype("normal", dtype, err);
+    for (size_t i = 0; dtype == DP_FLOAT32 && i < n; i++)
+        ((float *)out)[i] = draw_normal_float(g->twister);
+    for (size_t i = 0; dtype == DP_FLOAT64 && i < n; i++)
+        ((double *)out)[i] = draw_normal(g->twister);
+    return 0;
+}
+
+/* A kernel's threads draw in fours, so ranges begin at multiples of four. */
+int dpi_generator_philox(dp_generator *g, uint64_t increment, uint64_t *seed, uint64_t *offset,
+                         dp_error *err)
+{
+    if (g->twister != NULL)
+        return dp_error_set(err, DP_ERUNTIME, "the CPU's generators are a stream, without ranges");
+    if (increment > UINT64_MAX - 3)
+        return dp_error_set(err, DP_EVALUE, "a range of %llu draws", (unsigned long long)increment);
+    *seed = g->seed;
+    *offset = g->offset;
+    g->offset += (increment + 3) / 4 * 4;
+    return 0;
+}
+
+/* -- states: the bytes of torch.Generator.get_state() -- */
+
+typedef struct twister_state {
+    uint64_t seed;
+    int32_t left, seeded;
+    uint64_t next, words[WORDS];
+    double normal_x, normal_y, normal_rho; /* normal_y: the draw that is kept */
+    int32_t has_normal, unused;
+    float normal_float;
+    uint8_t has_normal_float, unused_too[3];
+} twister_state;
+enum { TWISTER_BYTES = 5056, TWISTER_BYTES_OLD = 5048 }; /* the old one kept no float draw */
+_Static_assert(sizeof(twister_state) == TWISTER_BYTES &&
+                   offsetof(twister_state, normal_float) == TWISTER_BYTES_OLD,
+               "PyTorch's CPUGeneratorImplState");
+
+typedef struct philox_state {
+    uint64_t seed, offset;
+} philox_state;
+
+size_t dp_generator_state_bytes(const dp_generator *g)
+{
+    return g->twister != NULL ? sizeof(twister_state) : sizeof(philox_state);
+}
+
+static void twister_get(const dp_generator *g, twister_state *s)
+{
+    const twister *t = g->twister;
+
+    *s = (twister_state){.seed = g->seed, .left = (int32_t)t->left, .seeded = 1, .next = t->next};
+    for (int i = 0; i < WORDS; i++)
+        s->words[i] = t->words[i];
+    s->has_normal = t->has_normal;
+    s->normal_y = t->has_normal ? t->normal : 0;
+    s->has_normal_float = t->has_normal_float;
+    s->normal_float = t->has_normal_float ? t->normal_float : 0;
+}
+
+void dp_generator_state_get(dp_generator *g, void *out)
+{
+    dpi_generator_hold(g);
+    if (g->twister != NULL)
+        twister_get(g, out);
+    else
+        *(philox_state *)out = (philox_state){g->seed, g->offset};
+    dpi_generator_drop(g);
+}
+
+static int bad_size(size_t want, size_t bytes, dp_error *err)
+{
+    return dp_error_set(err, DP_EVALUE, "expected a state of %zu bytes but got %zu", want, bytes);
+}
+
+static int twister_set(dp_generator *g, const void *p, size_t bytes, dp_error *err)
+{
+    twister_state s = {0};
+
+    if (bytes != TWISTER_BYTES && bytes != TWISTER_BYTES_OLD)
+        return bad_size(TWISTER_BYTES, bytes, err);
+    memcpy(&s, p, bytes);
+    bool fits = s.left == 1 || (s.left > 1 && s.left <= WORDS && s.next <= WORDS &&
+                                s.next + (uint64_t)s.left <= WORDS + 1);
+    if (!s.seeded || !fits || s.next > WORDS)
+        return dp_error_set(err, DP_EVALUE,
+                            "no state of a generator: seeded %d, left %d, next %llu", s.seeded,
+                            s.left, (unsigned long long)s.next);
+    if (bytes == TWISTER_BYTES_OLD)
+        s.normal_y = s.normal_rho * sin(2.0 * M_PI * s.normal_x);
+    dpi_generator_hold(g);
+    twister *t = g->twister;
+    *t = (twister){.left = (uint32_t)s.left, .next = (uint32_t)s.next};
+    for (int i = 0; i < WORDS; i++)
+        t->words[i] = (uint32_t)s.words[i];
+    t->has_normal = s.has_normal != 0;
+    t->normal = s.normal_y;
+    t->has_normal_float = s.has_normal_float != 0;
+    t->normal_float = s.normal_float;
+    g->seed = s.seed;
+    dpi_generator_drop(g);
+    return 0;
+}
+
+static int philox_set(dp_generator *g, const void *p, size_t bytes, dp_error *err)
+{
+    philox_state s;
+
+    if (bytes != sizeof(s))
+        return bad_size(sizeof(s), bytes, err);
+    memcpy(&s, p, sizeof(s));
+    if (s.offset % 4 != 0)
+        return dp_error_set(err, DP_EVALUE, "an offset is a multiple of 4 but got %llu",
+                            (unsigned long long)s.offset);
+    dpi_generator_hold(g);
+    g->seed = s.seed;
+    g->offset = s.offset;
+    dpi_generator_drop(g);
+    return 0;
+}
+
+int dp_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err)
+{
+    return g->twister != NULL ? twister_set(g, state, bytes, err)
+                              : philox_set(g, state, bytes, err);
+}
+
+/* -- default generators -- */
+
+struct dp_generators {
+    atomic_uint_fast64_t seed;
+    atomic_bool seeded;   /* somebody chose it */
+    pthread_mutex_t lock; /* of what follows; held while a kernel is waited for */
+    uint32_t n, cap;
+    dp_generator **items; /* [n] owned, one a device */
+};
+
+int dp_generators_new(dp_generators **out, dp_error *err)
+{
+    dp_generators *all = dp_calloc(1, sizeof(*all));
+    uint64_t seed;
+
+    if (all == NULL)
+        return dpi_no_memory(err, "default generators");
+    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
+        dp_free(all);
+        return dp_error_set(err, DP_ERUNTIME, "getrandom: no seed for the default generators");
+    }
+    atomic_init(&all->seed, seed >> 11); /* 53 bits, as PyTorch's: every JSON reader keeps them */
+    pthread_mutex_init(&all->lock, NULL);
+    *out = all;
+    return 0;
+}
+
+dp_generators *dp_generators_free(dp_generators *all)
+{
+    if (all == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < all->n; i++)
+        dp_generator_unref(all->items[i]);
+    dp_free(all->items);
+    pthread_mutex_destroy(&all->lock);
+    dp_free(all);
+    return NULL;
+}
+
+/* Its place in items, or n; one whose backend was unloaded makes room for another. */
+static uint32_t place_of(dp_generators *all, dp_device device)
+{
+    uint32_t i = 0;
+
+    while (i < all->n && all->items[i]->device != device)
+        i++;
+    if (i < all->n && dpi_generator_check(all->items[i], NULL) < 0) {
+        dp_generator_unref(all->items[i]);
+        all->items[i] = all->items[--all->n];
+        i = all->n;
+    }
+    return i;
+}
+
+static int get_locked(dp_generators *all, dp_device device, dp_generator **out, dp_error *err)
+{
+    uint32_t i = place_of(all, device);
+
+    if (i == all->n) {
+        dp_generator **items = dpi_grow(all->items, &all->cap, all->n + 1, sizeof(*items));
+        if (items == NULL)
+            return dpi_no_memory(err, "default generators");
+        all->items = items;
+        int rc = dp_generator_new(device, atomic_load(&all->seed), &items[i], err);
+        if (rc < 0)
+            return rc;
+        all->n++;
+    }
+    *out = dp_generator_ref(all->items[i]);
+    return 0;
+}
+
+int dp_generators_get(dp_generators *all, dp_device device, dp_generator **out, dp_error *err)
+{
+    pthread_mutex_lock(&all->lock);
+    int rc = get_locked(all, device, out, err);
+    pthread_mutex_unlock(&all->lock);
+    return rc;
+}
+
+void dp_generators_seed(dp_generators *all, uint64_t seed)
+{
+    pthread_mutex_lock(&all->lock);
+    atomic_store(&all->seed, seed);
+    atomic_store(&all->seeded, true);
+    for (uint32_t i = 0; i < all->n; i++)
+        dp_generator_seed(all->items[i], seed);
+    pthread_mutex_unlock(&all->lock);
+}
+
+bool dp_generators_initial_seed(dp_generators *all, uint64_t *seed)
+{
+    *seed = atomic_load(&all->seed);
+    return atomic_load(&all->seeded);
+}
+
+bool dp_generators_busy(dp_generators *all)
+{
+    bool busy = false;
+
+    if (pthread_mutex_trylock(&all->lock) != 0)
+        return true;
+    for (uint32_t i = 0; i < all->n && !busy; i++)
+        busy = dp_generator_busy(all->items[i]);
+    pthread_mutex_unlock(&all->lock);
+    return busy;
+}
