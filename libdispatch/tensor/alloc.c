@@ -1,13 +1,14 @@
 /* alloc.c -- the host's private memory for tensors: blocks by size class, freed ones kept warm.
  *
- * Fresh pages cost ten times what touched ones do, so a freed block waits on a shelf for the next
- * request of its class; what is warm stays under WARM_LIMIT.  Small blocks come from the C library,
- * larger ones are mappings and go back as such.  Shelves are kept apart from the blocks, so that a
- * stray write into freed memory cannot lead the allocator astray, and in shards, so that threads
- * seldom meet; a thread that finds nothing in its own looks into the others.
+ * Fresh pages cost ten times as much as pages that were used before.  So a freed block is kept
+ * warm, on a shelf, for the next request of its size class; all warm blocks together stay below
+ * WARM_LIMIT.  Small blocks come from the C library, larger ones are mappings of their own.  The
+ * shelves are arrays apart from the blocks, so that a stray write into freed memory cannot corrupt
+ * the allocator.  Each shard has its own shelves and lock, so that threads seldom wait for each
+ * other; a thread whose shard has no block looks into the others.
  *
- * Under the address sanitizer every block is one allocation of exactly the bytes asked for: its red
- * zones and its quarantine then catch what a plugin writes past an output or after freeing it. */
+ * Under the address sanitizer every block is an allocation of exactly the bytes asked for: then it
+ * reports a plugin that writes past the end of an output or after freeing it. */
 #include "room.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ typedef struct size_class {
     size_t bytes;
 } size_class;
 
-/* bytes >= 1.  Above 256 the two bits below the highest tell the quarter of a doubling. */
+/* bytes >= 1.  Above 256 each doubling has four classes, told apart by the two bits below the
+ * highest. */
 static size_class class_of(size_t bytes)
 {
     size_t last = bytes - 1;
@@ -65,7 +67,8 @@ static size_t class_bytes(unsigned number)
     return number < 4 ? (number + 1) * (size_t)64 : (number % 4 + 5) << (number / 4 + 5);
 }
 
-static shard *shard_of(unsigned i) /* 0: this thread's */
+/* The i-th shard for this thread to look into; 0 is its own. */
+static shard *shard_of(unsigned i)
 {
     static atomic_uint threads;
     static _Thread_local unsigned mine; /* its number, from 1 */
@@ -93,7 +96,7 @@ static void block_free(void *p, size_t bytes)
         munmap(p, bytes);
 }
 
-/* The block freed last, of shard s; NULL: none. */
+/* The block of this class that shard s was given last; NULL: none. */
 static void *shelf_take(shard *s, unsigned number)
 {
     shelf *f = &s->shelves[number];
@@ -154,7 +157,7 @@ void dpi_memory_free(void *p, size_t bytes)
     size_class c = class_of(bytes);
     bool keep = c.number < CLASSES && c.bytes <= WARM_LIMIT / 2;
     if (keep && dpi_memory_warm() + c.bytes > WARM_LIMIT)
-        dpi_memory_trim(WARM_LIMIT / 2); /* half, so that not every further one trims again */
+        dpi_memory_trim(WARM_LIMIT / 2); /* half, so that the next free need not trim again */
     if (!keep || !shelf_put(shard_of(0), c.number, p))
         block_free(p, c.bytes);
 }

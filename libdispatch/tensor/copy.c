@@ -1,16 +1,16 @@
 /* copy.c -- elements from one tensor to another: any dtypes, any layouts, any two devices.
  *
- * Elements move in host memory.  A tensor on a device of its own is staged: the bytes between its
- * first and its last element come up, or go down, in one piece.  Only one device is entered at a
- * time, so two copies in opposite directions cannot wait for each other. */
+ * Elements are moved in host memory.  A tensor in a device's own memory is staged: the bytes from
+ * its first to its last element are copied to a host buffer, or back, in one piece.  Only one
+ * device is entered at a time, so two copies in opposite directions cannot deadlock. */
 #include "room.h"
 
-enum { TILE = 64 }; /* elements of a run, where runs are cut short */
+enum { TILE = 64 }; /* elements */
 
 /* One side of a copy, in host memory or in a device's. */
 typedef struct side {
     dp_dtype dtype;
-    const int64_t *strides; /* elements */
+    const int64_t *strides; /* elements; NULL: packed like the other side, and of its dtype */
     char *data;             /* first element */
 } side;
 
@@ -33,10 +33,11 @@ static void copy_range(int64_t begin, int64_t end, void *user)
     dpi_nest_run(j->nest, begin, end, copy_run, j->dtypes);
 }
 
-/* When the source lies across the destination, run after run would touch the same lines of the
- * source and miss them each time; in tiles they are still there.  The innermost dimension becomes
- * two: TILE elements inside, the tiles outermost.  What is left over at its end follows.  nest has
- * room for one more dimension. */
+/* For a transposed source: every run would touch the same cache lines of the source, which are gone
+ * from the cache when the next run needs them.  Shorter runs find them still there.  So the
+ * innermost dimension is split in two:  TILE elements stay innermost, the tiles become the
+ * outermost dimension.  Elements left over at its end are copied afterwards.  nest has room for one
+ * more dimension. */
 static void run_tiled(dpi_nest *nest, copy_job *j, int threads)
 {
     int64_t rest = nest->sizes[0] % TILE, tiles = nest->sizes[0] / TILE;
@@ -47,7 +48,7 @@ static void run_tiled(dpi_nest *nest, copy_job *j, int threads)
         nest->strides[2 * last + k] = nest->strides[k] * TILE;
     nest->numel = nest->numel / nest->sizes[0];
     nest->sizes[0] = TILE;
-    dpi_pool_run(threads, 0, nest->numel * TILE * tiles, DPI_GRAIN, copy_range, j);
+    dpi_pool_run(threads, 0, nest->numel * TILE * tiles, DPI_GRAIN, copy_range, j, NULL);
     nest->ndim--;
     nest->sizes[0] = rest;
     for (int k = 0; k < 2; k++)
@@ -55,21 +56,18 @@ static void run_tiled(dpi_nest *nest, copy_job *j, int threads)
     copy_range(0, nest->numel * rest, j);
 }
 
-/* sizes [ndim], none of them 0. */
+/* Copies sizes [ndim] elements, in host memory.  No size is 0. */
 static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads)
 {
-    int64_t at[DP_DIM_MAX + 1] = {1}, steps[2 * (DP_DIM_MAX + 1)];
-    dpi_nest nest = {
-        2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}
-    };
+    int64_t at[DP_DIM_MAX + 1], steps[2 * (DP_DIM_MAX + 1)];
+    dpi_nest nest = {2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}};
     int64_t to_bytes = (int64_t)dp_dtype_size(dst.dtype);
     int64_t from_bytes = (int64_t)dp_dtype_size(src.dtype);
-    copy_job j = {
-        &nest, {dst.dtype, src.dtype}
-    };
+    copy_job j = {&nest, {dst.dtype, src.dtype}};
     int perm[DP_DIM_MAX];
 
-    steps[0] = steps[1] = 0; /* of a tensor without dimensions */
+    at[0] = 1; /* of a tensor without dimensions */
+    steps[0] = steps[1] = 0;
     for (int d = 0; d < ndim; d++) {
         int i = ndim - 1 - d;
         at[i] = sizes[d];
@@ -82,7 +80,7 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
     if (nest.ndim > 1 && nest.sizes[0] > TILE && steps[1] > steps[3])
         run_tiled(&nest, &j, threads);
     else
-        dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j);
+        dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, NULL);
 }
 
 /* -- staging -- */
@@ -100,7 +98,7 @@ static bool is_meta(const dp_tensor *t)
     return dp_device_backend(dpi_storage_of(t)->device) == DP_B_Meta;
 }
 
-/* Inside the device.  direction: dp_device_ops.copy's. */
+/* The caller has entered the device.  direction: as in dp_device_ops.copy. */
 static int device_copy(const dp_device_ops *ops, dp_device device, void *dst, const void *src,
                        size_t bytes, int direction, dp_error *err)
 {
@@ -110,7 +108,7 @@ static int device_copy(const dp_device_ops *ops, dp_device device, void *dst, co
     return rc ? dpi_device_failed(dp_device_backend(device), "copy", rc, &theirs, err) : DP_OK;
 }
 
-/* Bytes between t's device and host memory, in direction 0 (down) or 1 (up). */
+/* Copy bytes from host memory to t's device (direction 0) or from there to host memory (1). */
 static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction, dp_error *err)
 {
     const dp_device_ops *ops;
@@ -126,8 +124,9 @@ static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction,
     return rc;
 }
 
-/* The bytes of t in host memory: its own (*owned NULL), or, of a device, *owned of span_bytes(t),
- * filled if asked to. */
+/* *data: t's first element in host memory.  For a tensor in host memory that is its own (*owned
+ * NULL); for one in a device's memory a new buffer *owned of span_bytes(t), which holds t's bytes
+ * if `filled`. */
 static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_error *err)
 {
     const dp_device_ops *ops;
@@ -138,7 +137,7 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
     *data = dpi_tensor_data(t);
     if (rc < 0)
         return rc;
-    dpi_storage_leave(s); /* was it unloaded? host memory stays while t does */
+    dpi_storage_leave(s); /* entered only to see that it is not unloaded; t keeps host memory */
     if (s->host)
         return DP_OK;
     size_t bytes = span_bytes(t);
@@ -154,25 +153,29 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
     return rc;
 }
 
-/* src, which is in host memory and has dst's sizes, to dst. */
+/* Copy src, in host memory and of dst's sizes, to dst. */
 static int put(dp_tensor *dst, side src, int threads, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(dst);
     void *owned;
     side to = {dst->dtype, g->strides, NULL};
-    /* bytes between the elements go down again as they came up */
+    /* with gaps between the elements, the gaps' bytes must be read first: they are written back */
     int rc = stage(dst, !g->dense, &owned, &to.data, err);
 
     if (rc < 0)
         return rc;
-    copy_host(g->ndim, g->sizes, to, src, threads);
+    if (src.strides == NULL)
+        memcpy(to.data, src.data, span_bytes(dst));
+    else
+        copy_host(g->ndim, g->sizes, to, src, threads);
     if (owned)
         rc = transfer(dst, owned, span_bytes(dst), 0, err);
     dpi_memory_free(owned, span_bytes(dst));
     return rc;
 }
 
-/* src, with these strides for dst's sizes, to dst by way of host memory. */
+/* Copy src, which has these strides when it is expanded to dst's sizes, to dst through host
+ * memory. */
 static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *strides, int threads,
                        dp_error *err)
 {
@@ -187,7 +190,7 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
     return rc;
 }
 
-/* One block of bytes within one device, the host included. */
+/* Copy one block of bytes within one device, which may be the host. */
 static int copy_block(dp_tensor *dst, const dp_tensor *src, dp_error *err)
 {
     const dp_device_ops *ops;
@@ -207,13 +210,13 @@ static int copy_block(dp_tensor *dst, const dp_tensor *src, dp_error *err)
     return rc;
 }
 
-/* -- the public ones -- */
+/* -- public functions -- */
 
-/* Strides of src stretched to dst's sizes. */
+/* The strides of src when it is expanded to dst's sizes. */
 static int expand(const dp_tensor *dst, const dp_tensor *src, int64_t *strides, dp_error *err)
 {
     const dpi_geometry *d = dpi_geometry_of(dst), *s = dpi_geometry_of(src);
-    char own[DPI_SHAPE_TEXT], both[DPI_SHAPE_TEXT];
+    char own[DP_SHAPE_TEXT], both[DP_SHAPE_TEXT];
     int ndim = d->ndim > s->ndim ? d->ndim : s->ndim, lead = d->ndim - s->ndim;
     int64_t shape[DP_DIM_MAX];
     int rc = dpi_broadcast_shapes(d->ndim, d->sizes, s->ndim, s->sizes, shape, err);
@@ -221,9 +224,10 @@ static int expand(const dp_tensor *dst, const dp_tensor *src, int64_t *strides, 
     if (rc < 0)
         return rc;
     if (lead < 0 || memcmp(shape, d->sizes, (size_t)ndim * sizeof(int64_t)) != 0)
-        return dp_error_set(
-            err, DP_ERUNTIME, "output with shape %s doesn't match the broadcast shape %s",
-            dpi_shape_print(own, d->ndim, d->sizes), dpi_shape_print(both, ndim, shape));
+        return dp_error_set(err, DP_ERUNTIME,
+                            "output with shape %s doesn't match the broadcast shape %s",
+                            dp_shape_text(own, d->sizes, (size_t)d->ndim),
+                            dp_shape_text(both, shape, (size_t)ndim));
     for (int i = 0; i < ndim; i++)
         strides[i] = i >= lead && s->sizes[i - lead] != 1 ? s->strides[i - lead] : 0;
     return DP_OK;
@@ -259,9 +263,20 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
     return copy_staged(dst, src, strides, threads, err);
 }
 
-static int no_data(const dp_tensor *t, dp_error *err)
+/* Fails if t has no data, or if its elements, packed, exceed the limit of a storage. */
+static int check_packed(const dp_tensor *t, dp_error *err)
 {
-    return is_meta(t) ? dp_error_set(err, DP_ENOTIMPL, "a meta tensor has no data") : DP_OK;
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    if (is_meta(t))
+        return dp_error_set(err, DP_ENOTIMPL, "a meta tensor has no data");
+    return dpi_packed_check(t->dtype, g->ndim, g->sizes, err);
+}
+
+/* Do its elements lie as they do packed, every byte as it is?  A bool's may hold anything. */
+static bool lies_packed(const dp_tensor *t)
+{
+    return dpi_geometry_of(t)->contiguous && t->dtype != DP_BOOL;
 }
 
 int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
@@ -270,15 +285,19 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     int64_t strides[DP_DIM_MAX];
     side to = {t->dtype, strides, dst}, from = {t->dtype, g->strides, NULL};
     void *owned;
-    int rc = no_data(t, err);
+    int rc = check_packed(t, err);
 
     if (rc < 0 || g->numel == 0)
         return rc;
     rc = stage(t, true, &owned, &from.data, err);
     if (rc < 0)
         return rc;
-    dpi_strides_contiguous(g->ndim, g->sizes, strides);
-    copy_host(g->ndim, g->sizes, to, from, 1);
+    if (lies_packed(t)) {
+        memcpy(dst, from.data, span_bytes(t));
+    } else {
+        dpi_strides_contiguous(g->ndim, g->sizes, strides);
+        copy_host(g->ndim, g->sizes, to, from, 1);
+    }
     dpi_memory_free(owned, span_bytes(t));
     return DP_OK;
 }
@@ -287,14 +306,17 @@ int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
-    /* bytes that are to be bools may hold anything: as uint8 they are converted */
+    /* a byte for a bool may hold any value: converting it from uint8 gives 0 or 1 */
     side from = {t->dtype == DP_BOOL ? DP_UINT8 : t->dtype, strides, (char *)src};
-    int rc = no_data(t, err);
+    int rc = check_packed(t, err);
 
     if (rc == DP_OK)
         rc = dpi_overlap_check(t, NULL, err);
     if (rc < 0 || g->numel == 0)
         return rc;
-    dpi_strides_contiguous(g->ndim, g->sizes, strides);
+    if (lies_packed(t))
+        from.strides = NULL;
+    else
+        dpi_strides_contiguous(g->ndim, g->sizes, strides);
     return put(t, from, 1, err);
 }

@@ -1,30 +1,30 @@
 /* iterator.c -- elementwise loops: broadcast, promote, allocate outputs, then run over the pool
  * (aten/src/ATen/TensorIterator.cpp).
  *
- * An iterator lies in the request's memory and borrows the tensors it was given.  Operands that the
- * loop sees as another dtype are converted a chunk at a time, never as a whole. */
+ * An iterator is allocated in the call's arena and borrows the tensors it was given.  If the loop
+ * computes in another dtype than an operand has, the operand is converted chunk by chunk. */
 #include "room.h"
 
-enum { CHUNK = 256 }; /* elements converted at a time: 4 KiB of stack an operand */
+enum { CHUNK = 256 }; /* elements converted at a time: at most 4 KiB of stack for each operand */
 
 struct dp_iter {
     uint32_t flags;
     int n_out, n; /* operands: outputs, then inputs */
     dp_dtype common;
     dp_device device;
-    bool meta;     /* nothing to run */
+    bool meta;     /* on the meta device: the loop does not run */
     bool same;     /* every operand has the same shape */
-    bool converts; /* some operand is seen as another dtype than it has */
-    dp_dtype own[DP_ITER_OPERANDS_MAX], seen[DP_ITER_OPERANDS_MAX];
+    bool converts; /* own and seen differ for some operand */
+    dp_dtype own[DP_ITER_OPERANDS_MAX], seen[DP_ITER_OPERANDS_MAX]; /* in memory; by the loop */
     dp_tensor *tensors[DP_ITER_OPERANDS_MAX]; /* NULL: an output to be allocated */
     dp_tensor *fresh[DP_ITER_OPERANDS_MAX];   /* owned until init succeeds */
-    bool resize[DP_ITER_OPERANDS_MAX];        /* an empty output that is given its shape */
+    bool resize[DP_ITER_OPERANDS_MAX];        /* an empty output, which is resized */
     int ndim;
     int64_t *shape; /* [ndim] */
     dpi_nest nest;
 };
 
-/* Has its geometry now, and it counts. */
+/* Operand k exists and keeps its shape: not an output still to be allocated or resized. */
 static bool defined(const dp_iter *it, int k)
 {
     return it->tensors[k] && !it->resize[k];
@@ -68,7 +68,7 @@ static int check_output(dp_iter *it, int k, dp_error *err)
 {
     const dp_tensor *t = it->tensors[k];
     const dpi_geometry *g = t ? dpi_geometry_of(t) : NULL;
-    char own[DPI_SHAPE_TEXT], wanted[DPI_SHAPE_TEXT];
+    char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
 
     if (t == NULL || has_shape(it, g))
         return DP_OK;
@@ -76,8 +76,8 @@ static int check_output(dp_iter *it, int k, dp_error *err)
     return it->resize[k] ? DP_OK
                          : dp_error_set(err, DP_ERUNTIME,
                                         "output with shape %s doesn't match the broadcast shape %s",
-                                        dpi_shape_print(own, g->ndim, g->sizes),
-                                        dpi_shape_print(wanted, it->ndim, it->shape));
+                                        dp_shape_text(own, g->sizes, (size_t)g->ndim),
+                                        dp_shape_text(wanted, it->shape, (size_t)it->ndim));
 }
 
 static int find_shape(dp_iter *it, dp_error *err)
@@ -121,7 +121,7 @@ static int check_overlaps(const dp_iter *it, dp_error *err)
 
 /* -- device -- */
 
-/* The first operand's device that is not the CPU. */
+/* The device of the first operand that is not on the CPU; the CPU if all are. */
 static void find_device(dp_iter *it)
 {
     it->device = DP_DEVICE_CPU;
@@ -150,7 +150,7 @@ static int check_device(dp_iter *it, dp_error *err)
     return DP_OK;
 }
 
-/* Loops run in host memory only, except that a meta tensor's never run at all. */
+/* A loop needs host memory.  On the meta device it does not run, so any operands will do. */
 static int check_memory(dp_iter *it, dp_error *err)
 {
     char name[DP_KEY_NAME_MAX];
@@ -197,10 +197,10 @@ static dp_dtype find_common(const dp_iter *it, dp_dtype wanted)
                 ? dp_result_type(&it->tensors[it->n_out], (size_t)(it->n - it->n_out))
                 : first->dtype;
     bool to_float = (it->flags & DP_ITER_PROMOTE) && (it->flags & DP_ITER_INT_TO_FLOAT);
-    return to_float && (d <= DP_INT64 || d == DP_BOOL) ? DP_FLOAT32 : d;
+    return to_float && dp_dtype_is_integral(d, true) ? DP_FLOAT32 : d;
 }
 
-/* Given outputs of another dtype than the loop writes. */
+/* For an output given by the caller whose dtype is not the one that the loop writes. */
 static int check_cast(const dp_iter *it, dp_dtype written, dp_dtype own, dp_error *err)
 {
     if ((it->flags & DP_ITER_CAST_OUTPUTS) && dp_can_cast(written, own))
@@ -210,17 +210,29 @@ static int check_cast(const dp_iter *it, dp_dtype written, dp_dtype own, dp_erro
                         it->flags & DP_ITER_CAST_OUTPUTS ? "desired" : "given", dp_dtype_name(own));
 }
 
+static int check_dtypes(dp_dtype common, dp_dtype written, dp_error *err)
+{
+    if (dp_dtype_size(common) == 0)
+        return dp_error_set(err, DP_ETYPE,
+                            "a loop is to compute in dtype number %d, which no dtype has", common);
+    if (dp_dtype_size(written) == 0)
+        return dp_error_set(err, DP_ETYPE,
+                            "a loop over %s is to write dtype number %d, which no dtype has",
+                            dp_dtype_name(common), written);
+    return DP_OK;
+}
+
 static int find_dtypes(dp_iter *it, const dp_iter_config *c, dp_error *err)
 {
+    /* one: the loop sees all inputs as one dtype; otherwise each as its own */
     bool one = c->common_dtype != DP_DTYPE_NONE || (c->flags & DP_ITER_PROMOTE);
-    /* else the loop takes what there is */
     bool checked = one || c->out_dtype != DP_DTYPE_NONE || (c->flags & DP_ITER_CAST_OUTPUTS);
     int rc = check_same_dtype(it, err);
 
     it->common = find_common(it, c->common_dtype);
     dp_dtype written = c->out_dtype == DP_DTYPE_NONE ? it->common : c->out_dtype;
-    if (rc == DP_OK && (dp_dtype_size(it->common) == 0 || dp_dtype_size(written) == 0))
-        rc = dp_error_set(err, DP_ETYPE, "a loop over dtypes %d and %d", it->common, written);
+    if (rc == DP_OK)
+        rc = check_dtypes(it->common, written, err);
     for (int k = 0; rc == DP_OK && k < it->n; k++) {
         bool out = k < it->n_out;
         it->own[k] = it->tensors[k] ? it->tensors[k]->dtype : written;
@@ -236,8 +248,8 @@ static int find_dtypes(dp_iter *it, const dp_iter_config *c, dp_error *err)
 
 /* -- layout -- */
 
-/* All operands alike in memory: they are one run of elements in the order they lie.  *strides: of
- * the outputs; NULL, contiguous. */
+/* If all operands have the same dense layout, the loop is one run over the elements in memory
+ * order. *strides: those for outputs to be allocated; NULL: contiguous. */
 static bool lies_alike(const dp_iter *it, int64_t *buffer, const int64_t **strides)
 {
     const dpi_geometry *last = NULL;
@@ -271,7 +283,7 @@ static void one_run(dp_iter *it)
         it->nest.strides[k] = (int64_t)dp_dtype_size(it->own[k]);
 }
 
-/* Strides of operand k into the nest: in elements; 0 where it is broadcast. */
+/* Set the nest's strides of operand k, in elements; 0 where it is broadcast. */
 static void fill_strides(dp_iter *it, int k, const dpi_geometry *g)
 {
     for (int i = 0; i < it->nest.ndim; i++) { /* i counts from the last dimension */
@@ -281,7 +293,7 @@ static void fill_strides(dp_iter *it, int k, const dpi_geometry *g)
     }
 }
 
-/* Dense strides that follow the order in which the inputs lie.  perm: dpi_nest_order's. */
+/* Dense strides in the inputs' order of dimensions.  perm: from dpi_nest_order(). */
 static void output_strides(const dp_iter *it, const int *perm, int64_t *strides)
 {
     int64_t next = 1;
@@ -298,15 +310,17 @@ static int allocate(dp_iter *it, const int64_t *strides, dp_error *err)
     for (int k = 0; k < it->n_out; k++) {
         if (defined(it, k))
             continue;
-        int rc =
-            dp_tensor_new(it->own[k], it->device, it->ndim, it->shape, strides, &it->fresh[k], err);
+        int rc = dpi_packed_check(it->own[k], it->ndim, it->shape, err);
+        if (rc == DP_OK)
+            rc = dp_tensor_new(it->own[k], it->device, it->ndim, it->shape, strides, &it->fresh[k],
+                               err);
         if (rc < 0)
             return rc;
     }
     return DP_OK;
 }
 
-/* Elements to bytes; steps of one element only are never taken. */
+/* From elements to bytes; the stride of a size of 1 is never used and becomes 0. */
 static void scale_strides(dp_iter *it)
 {
     for (int i = 0; i < it->nest.ndim; i++)
@@ -358,7 +372,7 @@ static int lay_out(dp_iter *it, dp_error *err)
     return allocate(it, strides, err);
 }
 
-/* -- the whole -- */
+/* -- init -- */
 
 static int max_ndim(const dp_iter_config *c)
 {
@@ -379,7 +393,7 @@ static dp_iter *iter_new(const dp_iter_config *c, dp_arena *a)
 
     if (it == NULL)
         return NULL;
-    it->flags = c->flags; /* not the whole is cleared: most of it is for operands there are not */
+    it->flags = c->flags; /* the struct is not cleared: most of it is for operands not in use */
     it->n_out = c->n_out;
     it->n = n;
     it->converts = false;
@@ -411,7 +425,7 @@ static int build(dp_iter *it, const dp_iter_config *c, dp_error *err)
     return rc == DP_OK ? lay_out(it, err) : rc;
 }
 
-/* Outputs go to the caller: the last step that can fail comes first. */
+/* Give the outputs to the caller.  First comes the last step that can fail. */
 static int hand_out(dp_iter *it, const dp_iter_config *c, dp_error *err)
 {
     int rc = dpi_tensors_become(it->n_out, it->tensors, it->fresh, err);
@@ -455,7 +469,7 @@ int64_t dp_iter_numel(const dp_iter *it)
     return it->nest.numel;
 }
 
-/* Holds nothing: its memory is the request's and its tensors are the caller's. */
+/* Nothing to free: the memory is the arena's, the tensors are the caller's. */
 void dp_iter_fini(dp_iter *it)
 {
     (void)it;
@@ -469,7 +483,7 @@ typedef struct job {
     void *user;
 } job;
 
-/* Input k as the loop wants it; a broadcast one is converted once. */
+/* Convert n elements of input k into buf.  If its stride is 0, its one element. */
 static void load(const dp_iter *it, int k, char *const *data, int64_t *stride, int64_t n, char *buf)
 {
     int64_t bytes = (int64_t)dp_dtype_size(it->seen[k]);
@@ -478,7 +492,7 @@ static void load(const dp_iter *it, int k, char *const *data, int64_t *stride, i
     *stride = *stride ? bytes : 0;
 }
 
-/* One run: chunks are converted in, looped over and converted out. */
+/* One run: for each chunk, convert the inputs, run the loop, convert the outputs back. */
 static void run_converted(char *const *data, const int64_t *strides, int64_t n, void *arg)
 {
     _Alignas(64) char buf[DP_ITER_OPERANDS_MAX][CHUNK * DPI_ITEM_MAX];
@@ -518,7 +532,8 @@ static void run_range(int64_t begin, int64_t end, void *arg)
         dpi_nest_run(&j->it->nest, begin, end, j->loop, j->user);
 }
 
-int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, dp_error *err)
+int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, const dpi_stop *stop,
+                 dp_error *err)
 {
     job j = {it, loop, user};
     int bit = dp_device_backend(it->device), rc;
@@ -532,7 +547,7 @@ int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, dp
     if (it->nest.numel < 2 * DPI_GRAIN)
         run_range(0, it->nest.numel, &j);
     else
-        dpi_pool_run(max_threads, 0, it->nest.numel, DPI_GRAIN, run_range, &j);
+        rc = dpi_pool_run(max_threads, 0, it->nest.numel, DPI_GRAIN, run_range, &j, stop);
     dpi_device_leave(bit);
-    return DP_OK;
+    return rc;
 }

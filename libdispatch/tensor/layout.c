@@ -3,25 +3,13 @@
  *
  * A geometry never changes once it is made; views share it when they can. */
 #include "room.h"
-#include <stdio.h>
 
 /* Dimensions of a channels-last tensor, innermost first (c10/core/MemoryFormat.h). */
 static const int8_t order_4d[] = {1, 3, 2, 0}, order_5d[] = {1, 4, 3, 2, 0};
 
-const char *dpi_shape_print(char buf[DPI_SHAPE_TEXT], int ndim, const int64_t *sizes)
-{
-    size_t at = (size_t)snprintf(buf, DPI_SHAPE_TEXT, "[");
-
-    for (int i = 0; i < ndim && at < DPI_SHAPE_TEXT - 32; i++)
-        at += (size_t)snprintf(buf + at, DPI_SHAPE_TEXT - at, "%s%lld", i ? ", " : "",
-                               (long long)sizes[i]);
-    snprintf(buf + at, DPI_SHAPE_TEXT - at, "%s]", at < DPI_SHAPE_TEXT - 32 ? "" : ", ...");
-    return buf;
-}
-
 /* -- flags -- */
 
-/* Packed when walked in this order; dimensions of size 1 do not matter. */
+/* Are the elements packed if dimensions are taken in this order?  Sizes of 1 do not matter. */
 static bool packed_in(const dpi_geometry *g, const int8_t *order)
 {
     int64_t expected = 1;
@@ -37,19 +25,19 @@ static bool packed_in(const dpi_geometry *g, const int8_t *order)
     return true;
 }
 
-/* Strides grow in this order, not necessarily packed (c10 is_channels_last_strides_2d_s4). */
+/* Do the strides grow in this order, packed or not?  Source: c10 is_channels_last_strides_2d_s4. */
 static bool strides_like(const dpi_geometry *g, const int8_t *order)
 {
     int64_t least = 0;
 
-    if (g->strides[1] == 0)
+    if (g->numel == 0 || g->strides[1] == 0) /* no elements: strides mean nothing */
         return false;
     for (int i = 0; i < g->ndim; i++) {
         int d = order[i];
-        if (g->sizes[d] == 0 || g->strides[d] < least)
+        if (g->strides[d] < least)
             return false;
         if (d == 0 && least == g->strides[1])
-            return false; /* N111 and sliced channels: plain contiguous tensors look the same */
+            return false; /* ambiguous, as [N, 1, 1, 1]: counts as contiguous */
         least = g->strides[d];
         if (g->sizes[d] > 1)
             least *= g->sizes[d];
@@ -110,8 +98,8 @@ void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides)
     }
 }
 
-/* Sizes are not clamped, so a size of 0 gives strides of 0, as in PyTorch.  An unbatched tensor
- * takes the order without its last entry, N. */
+/* A size of 0 gives strides of 0, as in PyTorch.  A tensor without the batch dimension uses `order`
+ * without its last entry. */
 static void strides_in(int ndim, const int64_t *sizes, const int8_t *order, int rank,
                        int64_t *strides)
 {
@@ -131,10 +119,8 @@ int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64
         const char *name;
         const int8_t *order;
         int rank;
-    } formats[] = {
-        [DP_CHANNELS_LAST] = {"channels_last",    order_4d, 4},
-        [DP_CHANNELS_LAST_3D] = {"channels_last_3d", order_5d, 5}
-    };
+    } formats[] = {[DP_CHANNELS_LAST] = {"channels_last", order_4d, 4},
+                   [DP_CHANNELS_LAST_3D] = {"channels_last_3d", order_5d, 5}};
 
     if (f == DP_CONTIGUOUS) {
         dpi_strides_contiguous(ndim, sizes, strides);
@@ -152,7 +138,7 @@ int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64
     return DP_OK;
 }
 
-/* Does dimension a belong inside b?  1 it does not, -1 it does, 0 cannot be told. */
+/* -1: dimension a is inside b; 1: it is outside; 0: undecided. */
 static int compare_dense(const int64_t *sizes, const int64_t *like, int a, int b)
 {
     if (like[a] == 0 || like[b] == 0)
@@ -188,13 +174,12 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
     }
 }
 
-/* -- making one -- */
+/* -- checks, and making a geometry -- */
 
 int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err)
 {
-    char shape[DPI_SHAPE_TEXT];
-    int64_t n = 1, padded = 1; /* padded counts a size of 0 as 1: strides are products of these */
-    bool overflow = false;
+    char shape[DP_SHAPE_TEXT];
+    uint64_t padded = 1; /* product with every 0 counted as 1: strides are such products */
 
     if (ndim < 0 || ndim > DP_DIM_MAX)
         return dp_error_set(err, DP_EVALUE, "a tensor of %d dimensions; 0 to %d are possible", ndim,
@@ -203,23 +188,39 @@ int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *er
         if (sizes[d] < 0)
             return dp_error_set(err, DP_ERUNTIME,
                                 "trying to create a tensor with negative dimension %lld: %s",
-                                (long long)sizes[d], dpi_shape_print(shape, ndim, sizes));
-        n = overflow ? 0 : n * (sizes[d] != 0);
-        overflow |= __builtin_mul_overflow(padded, sizes[d] ? sizes[d] : 1, &padded);
+                                (long long)sizes[d], dp_shape_text(shape, sizes, (size_t)ndim));
+        padded = dp_size_times(padded, sizes[d] ? (uint64_t)sizes[d] : 1);
     }
-    if (overflow)
-        return dp_error_set(err, DP_ERUNTIME, "sizes %s have more elements than fit an int64",
-                            dpi_shape_print(shape, ndim, sizes));
-    *numel = n ? padded : 0;
+    if (padded > INT64_MAX)
+        return dp_error_set(err, DP_ERESOURCE, "sizes %s have more elements than fit an int64",
+                            dp_shape_text(shape, sizes, (size_t)ndim));
+    *numel = (int64_t)dp_sizes_product(1, sizes, (size_t)ndim);
     return DP_OK;
 }
 
-/* Elements from the storage's start to the last one of the tensor; strides of NULL are contiguous,
- * whose extent is numel. */
+static int packed_numel(dp_dtype dtype, int ndim, const int64_t *sizes, int64_t *numel,
+                        dp_error *err)
+{
+    size_t itemsize = dp_dtype_size(dtype);
+    int rc = dpi_sizes_check(ndim, sizes, numel, err);
+
+    return rc < 0
+               ? rc
+               : dp_sizes_check(dp_size_times(itemsize, (uint64_t)*numel), DP_LIMIT_STORAGE_BYTES,
+                                "DP_LIMIT_STORAGE_BYTES", sizes, (size_t)ndim, itemsize, err);
+}
+
+int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *err)
+{
+    int64_t numel;
+    return packed_numel(dtype, ndim, sizes, &numel, err);
+}
+
+/* Checks that the last element lies within what a storage can hold.  strides NULL: contiguous. */
 static int check_extent(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                         int64_t numel, dp_error *err)
 {
-    char shape[DPI_SHAPE_TEXT], steps[DPI_SHAPE_TEXT];
+    char shape[DP_SHAPE_TEXT], steps[DP_SHAPE_TEXT];
     int64_t extent = strides ? 1 : numel;
     bool overflow = __builtin_add_overflow(extent, offset, &extent);
 
@@ -229,30 +230,24 @@ static int check_extent(int ndim, const int64_t *sizes, const int64_t *strides, 
         int64_t step = 0;
         if (strides[d] < 0)
             return dp_error_set(err, DP_ERUNTIME, "negative strides are not supported, got %s",
-                                dpi_shape_print(steps, ndim, strides));
+                                dp_shape_text(steps, strides, (size_t)ndim));
         if (numel > 0)
             overflow |= __builtin_mul_overflow(sizes[d] - 1, strides[d], &step) ||
                         __builtin_add_overflow(extent, step, &extent);
     }
-    if (overflow || extent > DPI_EXTENT_MAX)
+    if (overflow || extent > DP_LIMIT_STORAGE_BYTES)
         return dp_error_set(
             err, DP_ERUNTIME, "sizes %s with strides %s at offset %lld reach beyond any storage",
-            dpi_shape_print(shape, ndim, sizes),
-            strides ? dpi_shape_print(steps, ndim, strides) : "of a contiguous tensor",
+            dp_shape_text(shape, sizes, (size_t)ndim),
+            strides ? dp_shape_text(steps, strides, (size_t)ndim) : "of a contiguous tensor",
             (long long)offset);
     return DP_OK;
 }
 
-int dpi_geometry_new(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                     dpi_geometry **out, dp_error *err)
+/* Of what was checked. */
+static int geometry_make(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                         int64_t numel, dpi_geometry **out, dp_error *err)
 {
-    int64_t numel;
-    int rc = dpi_sizes_check(ndim, sizes, &numel, err);
-
-    if (rc == DP_OK)
-        rc = check_extent(ndim, sizes, strides, offset, numel, err);
-    if (rc < 0)
-        return rc;
     size_t row = (size_t)ndim * sizeof(int64_t);
     dpi_geometry *g = dp_malloc(sizeof(*g) + 2 * row);
     if (g == NULL)
@@ -277,6 +272,26 @@ int dpi_geometry_new(int ndim, const int64_t *sizes, const int64_t *strides, int
     return DP_OK;
 }
 
+int dpi_geometry_new(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     dpi_geometry **out, dp_error *err)
+{
+    int64_t numel;
+    int rc = dpi_sizes_check(ndim, sizes, &numel, err);
+
+    if (rc == DP_OK)
+        rc = check_extent(ndim, sizes, strides, offset, numel, err);
+    return rc < 0 ? rc : geometry_make(ndim, sizes, strides, offset, numel, out, err);
+}
+
+int dpi_geometry_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_geometry **out,
+                        dp_error *err)
+{
+    int64_t numel;
+    int rc = packed_numel(dtype, ndim, sizes, &numel, err);
+
+    return rc < 0 ? rc : geometry_make(ndim, sizes, NULL, 0, numel, out, err);
+}
+
 dpi_geometry *dpi_geometry_unref(dpi_geometry *g)
 {
     while (g && dpi_unref_last(&g->refs)) {
@@ -297,4 +312,19 @@ size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize)
     for (int d = 0; d < g->ndim; d++)
         extent += (g->sizes[d] - 1) * g->strides[d];
     return (size_t)(g->offset + extent) * itemsize;
+}
+
+int dpi_fits_check(const dpi_geometry *g, size_t itemsize, size_t bytes, dp_error *err)
+{
+    char shape[DP_SHAPE_TEXT], steps[DP_SHAPE_TEXT];
+    size_t need = dpi_geometry_bytes(g, itemsize);
+
+    if (need <= bytes)
+        return DP_OK;
+    return dp_error_set(err, DP_ERUNTIME,
+                        "sizes %s, strides %s, offset %lld and itemsize %zu require a storage of "
+                        "%zu bytes; it has %zu",
+                        dp_shape_text(shape, g->sizes, (size_t)g->ndim),
+                        dp_shape_text(steps, g->strides, (size_t)g->ndim), (long long)g->offset,
+                        itemsize, need, bytes);
 }

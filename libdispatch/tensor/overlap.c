@@ -1,4 +1,4 @@
-/* overlap.c -- which tensors, and which elements of one, share bytes
+/* overlap.c -- whether two tensors, or two elements of one tensor, share memory
  * (aten/src/ATen/MemoryOverlap.cpp). */
 #include "room.h"
 

@@ -1,6 +1,6 @@
-/* promote.c -- which dtype comes out when several go in (c10/core/ScalarType.cpp,
- * ATen/native/TypeProperties.cpp).  PyTorch's ComplexHalf is not among our dtypes: where its rules
- * give that, complex64 stands in. */
+/* promote.c -- type promotion: the dtype that results from several (c10/core/ScalarType.cpp,
+ * ATen/native/TypeProperties.cpp).  There is no ComplexHalf here: where PyTorch's rules give that,
+ * complex64 is taken. */
 #include "room.h"
 
 #define DEFAULT_DTYPE   DP_FLOAT32
@@ -55,12 +55,13 @@ dp_dtype dp_promote_types(dp_dtype a, dp_dtype b)
     return dtype_of[promoted[column[a]][column[b]]];
 }
 
-static dp_dtype fold(dp_dtype a, dp_dtype b) /* NONE: nothing yet */
+/* dp_promote_types(), where DP_DTYPE_NONE stands for no operand. */
+static dp_dtype fold(dp_dtype a, dp_dtype b)
 {
     return a == DP_DTYPE_NONE ? b : b == DP_DTYPE_NONE ? a : dp_promote_types(a, b);
 }
 
-/* high's dtype, unless low is of a higher category (at::native::combine_categories). */
+/* high, unless low's category is above high's (at::native::combine_categories). */
 static dp_dtype combine(dp_dtype high, dp_dtype low)
 {
     if (high == DP_DTYPE_NONE || low == DP_DTYPE_NONE)
@@ -98,7 +99,8 @@ dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
     return combine(dimensioned, combine(scalar, wrapped));
 }
 
-/* at::canCast: narrowing within a category is allowed, leaving it downwards is not. */
+/* Narrowing within a category is allowed, a cast to a lower category is not.  Source:
+ * at::canCast. */
 bool dp_can_cast(dp_dtype from, dp_dtype to)
 {
     if (dp_dtype_size(from) == 0 || dp_dtype_size(to) == 0)

@@ -1,39 +1,33 @@
-/* scalar.c -- a tensor of one element made from a Scalar. */
+/* scalar.c -- makes a 0-dim tensor from a Scalar. */
 #include "room.h"
 #include <math.h>
 
-/* Largest finite value, and for integers the smallest too.  2^63 is not an int64, the double next
- * below is. */
+/* The values that a dtype can hold.  int64's most is the largest double below 2^63. */
 static const struct {
     double least, most;
 } limits[DP_DTYPE_END] = {
-    [DP_UINT8] = {-255,                    255                   }, /* negative ones wrap (c10::overflows) */
-    [DP_INT8] = {-128,                    127                   },
-    [DP_INT16] = {-32768,                  32767                 },
-    [DP_INT32] = {-0x1p31,                 0x1p31 - 1            },
-    [DP_INT64] = {-0x1p63,                 0x1.fffffffffffffp62  },
-    [DP_FLOAT16] = {-65504,                  65504                 },
-    [DP_FLOAT32] = {-0x1.fffffep127,         0x1.fffffep127        },
+    [DP_UINT8] = {-255, 255}, /* negative integers wrap (c10::overflows) */
+    [DP_INT8] = {-128, 127},
+    [DP_INT16] = {-32768, 32767},
+    [DP_INT32] = {-0x1p31, 0x1p31 - 1},
+    [DP_INT64] = {-0x1p63, 0x1.fffffffffffffp62},
+    [DP_FLOAT16] = {-65504, 65504},
+    [DP_FLOAT32] = {-0x1.fffffep127, 0x1.fffffep127},
     [DP_FLOAT64] = {-0x1.fffffffffffffp1023, 0x1.fffffffffffffp1023},
-    [DP_COMPLEX64] = {-0x1.fffffep127,         0x1.fffffep127        },
+    [DP_COMPLEX64] = {-0x1.fffffep127, 0x1.fffffep127},
     [DP_COMPLEX128] = {-0x1.fffffffffffffp1023, 0x1.fffffffffffffp1023},
-    [DP_BOOL] = {-INFINITY,               INFINITY              },
-    [DP_BFLOAT16] = {-0x1.fep127,             0x1.fep127            },
+    [DP_BOOL] = {-INFINITY, INFINITY},
+    [DP_BFLOAT16] = {-0x1.fep127, 0x1.fep127},
 };
-
-static bool is_integer(dp_dtype d)
-{
-    return d <= DP_INT64;
-}
 
 static bool fits(double x, dp_dtype d)
 {
     if (isnan(x) || isinf(x))
-        return !is_integer(d);
+        return !dp_dtype_is_integral(d, false);
     return x >= limits[d].least && x <= limits[d].most;
 }
 
-/* Where the scalar's value lies, and as which dtype. */
+/* The dtype of the scalar's value; *from points to the value. */
 static dp_dtype source(const dp_value *v, const void **from)
 {
     switch (v->tag) {
@@ -60,7 +54,7 @@ static int check_scalar(const dp_value *v, dp_dtype to, dp_error *err)
 
     if (v->tag == DP_TAG_COMPLEX)
         ok = fits(v->u.doubles[0], to) && (to == DP_BOOL || fits(v->u.doubles[1], to)) &&
-             (v->u.doubles[1] == 0 || to == DP_BOOL || to == DP_COMPLEX64 || to == DP_COMPLEX128);
+             (v->u.doubles[1] == 0 || to == DP_BOOL || dp_dtype_is_complex(to));
     else if (v->tag == DP_TAG_DOUBLE)
         ok = fits(v->u.d, to);
     else if (v->tag == DP_TAG_INT && to != DP_INT64)
@@ -80,7 +74,7 @@ int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error
         return dp_error_set(err, DP_ETYPE, "a scalar is a number or a bool, not a value of tag %u",
                             scalar.tag);
     dp_dtype to = dtype == DP_DTYPE_NONE ? own : dtype;
-    int rc = dp_dtype_size(to) ? check_scalar(&scalar, to, err) : DP_OK; /* else refused there */
+    int rc = dp_dtype_size(to) ? check_scalar(&scalar, to, err) : DP_OK; /* else refused below */
     if (rc == DP_OK)
         rc = dp_tensor_new(to, DP_DEVICE_CPU, 0, NULL, NULL, out, err);
     if (rc == DP_OK)

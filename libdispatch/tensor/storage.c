@@ -1,11 +1,38 @@
-/* storage.c -- counted bytes on one device.
+/* storage.c -- reference-counted bytes on one device, and how many bytes all storages hold.
  *
- * A storage holds its backend, by number, never a pointer into a plugin.  Its bytes are touched,
- * and given back, between enter and leave only; when the registration it was allocated under has
- * ended, they went with the device and only the struct is freed. */
+ * A storage refers to its backend by number and has no pointer into a plugin.  Its bytes may be
+ * used, and released, only between dpi_storage_enter() and dpi_storage_leave().  Storages in a
+ * device's memory are linked in a list, so that the device can release them when its registration
+ * ends; the struct then lives on without data until its last reference is dropped. */
 #include "room.h"
+#include <pthread.h>
 
 static atomic_uint_fast64_t next_id = 1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static dpi_storage *of_device[64]; /* by backend, linked by next and at; under lock */
+
+static struct {
+    atomic_uint_fast64_t now, peak;
+} bytes_held;
+
+/* bytes > 0: a storage was made; < 0: one was released. */
+static void count_bytes(int64_t bytes)
+{
+    uint64_t now = (uint64_t)bytes + atomic_fetch_add_explicit(&bytes_held.now, (uint64_t)bytes,
+                                                               memory_order_relaxed);
+    uint64_t peak = atomic_load_explicit(&bytes_held.peak, memory_order_relaxed);
+
+    while (bytes > 0 && now > peak &&
+           !atomic_compare_exchange_weak_explicit(&bytes_held.peak, &peak, now,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
+{
+    *bytes = atomic_load(&bytes_held.now);
+    *peak = atomic_load(&bytes_held.peak);
+}
 
 static int no_bytes(dp_device device, size_t bytes, dp_error *err)
 {
@@ -26,7 +53,7 @@ int dpi_device_failed(int bit, const char *what, int rc, const dp_error *from, d
                         n ? ": " : "", (int)n, from->message);
 }
 
-/* Device memory.  Inside the device. */
+/* Allocate device memory.  The caller has entered the device. */
 static int device_alloc(dpi_storage *s, const dp_device_ops *ops, dp_error *err)
 {
     int bit = dp_device_backend(s->device), index = dp_device_index(s->device);
@@ -44,7 +71,7 @@ static int device_alloc(dpi_storage *s, const dp_device_ops *ops, dp_error *err)
     return s->data ? DP_OK : no_bytes(s->device, s->bytes, err);
 }
 
-/* Inside the device. */
+/* Give s its data.  The caller has entered the device. */
 static int fill_in(dpi_storage *s, const dp_device_ops *ops, bool host, dp_error *err)
 {
     int bit = dp_device_backend(s->device);
@@ -59,19 +86,77 @@ static int fill_in(dpi_storage *s, const dp_device_ops *ops, bool host, dp_error
     return s->data || s->bytes == 0 ? DP_OK : no_bytes(s->device, s->bytes, err);
 }
 
-static int64_t memory_bytes(const dpi_storage *s) /* a meta tensor takes none */
+/* Bytes of memory that s takes; a meta tensor takes none. */
+static int64_t memory_bytes(const dpi_storage *s)
 {
     return s->data ? (int64_t)s->bytes : 0;
 }
 
-/* Counted from here on. */
+/* Complete a new storage: from here on it is counted. */
 static dpi_storage *storage_count(dpi_storage *s)
 {
     atomic_init(&s->refs, 1);
     s->id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
     dpi_backend_hold(dp_device_backend(s->device));
-    dpi_count_bytes(memory_bytes(s));
+    count_bytes(memory_bytes(s));
     return s;
+}
+
+static void device_add(dpi_storage *s)
+{
+    dpi_storage **head = &of_device[dp_device_backend(s->device)];
+
+    pthread_mutex_lock(&lock);
+    s->next = *head;
+    s->at = head;
+    if (s->next)
+        s->next->at = &s->next;
+    *head = s;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Locked. */
+static void unlink_storage(dpi_storage *s)
+{
+    if (s->at == NULL)
+        return;
+    *s->at = s->next;
+    if (s->next)
+        s->next->at = s->at;
+    s->at = NULL;
+}
+
+static void device_remove(dpi_storage *s)
+{
+    pthread_mutex_lock(&lock);
+    unlink_storage(s);
+    pthread_mutex_unlock(&lock);
+}
+
+static dpi_storage *device_pop(int bit)
+{
+    pthread_mutex_lock(&lock);
+    dpi_storage *s = of_device[bit];
+    if (s)
+        unlink_storage(s);
+    pthread_mutex_unlock(&lock);
+    return s;
+}
+
+/* A thread that drops the last reference to one of them meanwhile waits until the device is
+ * closed. */
+void dpi_device_end(int bit)
+{
+    const dp_device_ops *ops;
+    dpi_storage *s;
+
+    dpi_backend_close(bit, &ops);
+    while (ops && (s = device_pop(bit)) != NULL) {
+        count_bytes(-memory_bytes(s));
+        ops->release(dp_device_index(s->device), s->data, s->bytes);
+        __atomic_store_n(&s->data, NULL, __ATOMIC_RELAXED);
+    }
+    dpi_backend_unregister(bit);
 }
 
 int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error *err)
@@ -82,7 +167,7 @@ int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error 
 
     if (rc < 0)
         return rc;
-    dpi_storage *s = dp_malloc(sizeof(*s)); /* calloc is slow here */
+    dpi_storage *s = dp_malloc(sizeof(*s)); /* calloc is slower */
     if (s) {
         *s = (dpi_storage){.device = device, .bytes = bytes};
         rc = fill_in(s, ops, host, err);
@@ -92,7 +177,9 @@ int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error 
     if (rc < 0)
         dp_free(s);
     else
-        *out = storage_count(s); /* before leaving: the bit must not be free in between */
+        *out = storage_count(s); /* before leaving, so that the bit is never free in between */
+    if (rc == DP_OK && !host && s->data)
+        device_add(s);
     dpi_device_leave(bit);
     return rc;
 }
@@ -141,6 +228,17 @@ void dpi_storage_leave(const dpi_storage *s)
     dpi_device_leave(dp_device_backend(s->device));
 }
 
+int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
+{
+    const dpi_storage *s = dpi_storage_of(t);
+    const dp_device_ops *ops;
+    int rc = dpi_storage_enter(s, &ops, err);
+
+    if (rc == DP_OK)
+        dpi_storage_leave(s);
+    return rc;
+}
+
 static void data_free(dpi_storage *s)
 {
     const dp_device_ops *ops;
@@ -149,9 +247,13 @@ static void data_free(dpi_storage *s)
         s->release(s->release_arg);
     } else if (s->host) {
         dpi_memory_free(s->data, s->bytes);
-    } else if (s->data && dpi_storage_enter(s, &ops, NULL) == DP_OK) {
-        ops->release(dp_device_index(s->device), s->data, s->bytes);
+    } else if (dpi_storage_enter(s, &ops, NULL) == DP_OK) {
+        if (s->data)
+            ops->release(dp_device_index(s->device), s->data, s->bytes);
+        device_remove(s);
         dpi_storage_leave(s);
+    } else {
+        device_remove(s);
     }
 }
 
@@ -161,7 +263,7 @@ dpi_storage *dpi_storage_unref(dpi_storage *s)
         return NULL;
     data_free(s);
     dpi_backend_drop(dp_device_backend(s->device));
-    dpi_count_bytes(-memory_bytes(s));
+    count_bytes(-memory_bytes(s));
     dp_free(s);
     return NULL;
 }

@@ -9,7 +9,7 @@ static const int64_t *strides_at(const dpi_nest *nest, int d)
     return nest->strides + (size_t)d * (size_t)nest->n_ops;
 }
 
-/* Does dimension a belong outside b?  1 yes, -1 no, 0 cannot be told. */
+/* 1: dimension a is outside b; -1: it is inside; 0: undecided. */
 static int compare(const dpi_nest *nest, int a, int b)
 {
     const int64_t *sa = strides_at(nest, a), *sb = strides_at(nest, b);
@@ -40,7 +40,7 @@ static void permute(dpi_nest *nest, const int *perm)
 
 bool dpi_nest_order(dpi_nest *nest, int *perm)
 {
-    bool as_it_was = true;
+    bool unchanged = true;
 
     for (int i = 0; i < nest->ndim; i++)
         perm[i] = i;
@@ -57,10 +57,10 @@ bool dpi_nest_order(dpi_nest *nest, int *perm)
             }
         }
     for (int i = 0; i < nest->ndim; i++)
-        as_it_was &= perm[i] == i;
-    if (!as_it_was)
+        unchanged &= perm[i] == i;
+    if (!unchanged)
         permute(nest, perm);
-    return as_it_was;
+    return unchanged;
 }
 
 static bool merges(const dpi_nest *nest, int inner, int outer)
@@ -84,7 +84,7 @@ void dpi_nest_coalesce(dpi_nest *nest)
         int64_t size = nest->sizes[d];
         if (!merges(nest, last, d))
             nest->sizes[++last] = 1;
-        if (nest->sizes[last] == 1) /* has no step of its own */
+        if (nest->sizes[last] == 1) /* its stride is never used: take d's */
             memmove(nest->strides + (size_t)(last * nest->n_ops), strides_at(nest, d), row);
         nest->sizes[last] *= size;
     }
@@ -115,7 +115,7 @@ static void seek(const dpi_nest *nest, position *p, int64_t to)
     }
 }
 
-/* To the start of the next run; there is one. */
+/* Go to the start of the next run, which must exist. */
 static void next_run(const dpi_nest *nest, position *p)
 {
     step(nest, p, 0, -p->at[0]);
@@ -158,7 +158,7 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
             memcpy(dst + i * dst_stride, src + i * src_stride, bytes);                             \
         break;
 
-/* n elements of `bytes`; the memory need not be aligned. */
+/* Copy n elements of `bytes` bytes; memory need not be aligned. */
 static void move(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n,
                  int64_t bytes)
 {

@@ -1,32 +1,16 @@
 /* tensor.c -- the object: a dtype and a geometry over a counted storage, and the factories.
  *
- * Owns the process's counts of tensors and storages (dp_tensor_stats_get), which are exact, and of
- * changes of shape. */
+ * Owns the number of tensors in the process, which is exact, and the number of shape changes. */
 #include "room.h"
 #include <pthread.h>
 
-static struct {
-    atomic_uint_fast64_t tensors, bytes, bytes_peak;
-} counts;
-
-void dpi_count_bytes(int64_t bytes)
-{
-    uint64_t now = (uint64_t)bytes +
-                   atomic_fetch_add_explicit(&counts.bytes, (uint64_t)bytes, memory_order_relaxed);
-    uint64_t peak = atomic_load_explicit(&counts.bytes_peak, memory_order_relaxed);
-
-    while (bytes > 0 && now > peak &&
-           !atomic_compare_exchange_weak_explicit(&counts.bytes_peak, &peak, now,
-                                                  memory_order_relaxed, memory_order_relaxed))
-        continue;
-}
+static atomic_uint_fast64_t n_tensors;
 
 void dp_tensor_stats_get(dp_tensor_stats *out)
 {
-    *out = (dp_tensor_stats){.tensors = atomic_load(&counts.tensors),
-                             .bytes = atomic_load(&counts.bytes),
-                             .bytes_peak = atomic_load(&counts.bytes_peak)};
-    for (int bit = 0; bit < 64; bit++) /* every storage holds its backend */
+    *out = (dp_tensor_stats){.tensors = atomic_load(&n_tensors)};
+    dpi_storage_stats(&out->bytes, &out->bytes_peak);
+    for (int bit = 0; bit < 64; bit++) /* every backend counts its storages */
         out->storages += dpi_backend_storages(bit);
 }
 
@@ -67,7 +51,7 @@ int dpi_tensor_make(dp_dtype dtype, dpi_geometry *g, dpi_version *v, dp_tensor *
                      .dtype = dtype,
                      .version = version};
     atomic_init(&t->geometry, g);
-    atomic_fetch_add_explicit(&counts.tensors, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&n_tensors, 1, memory_order_relaxed);
     *out = t;
     return DP_OK;
 }
@@ -76,7 +60,7 @@ _Static_assert(offsetof(dp_tensor, keys) == offsetof(dp_tensor_head, keys) &&
                    offsetof(dp_tensor, refs) == offsetof(dp_tensor_head, refs),
                "dp_tensor_head is the head of dp_tensor");
 
-/* What dispatch.h has inline, for the host's table. */
+/* The same as dispatch.h's inline functions; the table for plugins needs their addresses. */
 dp_tensor *dp_tensor_ref(dp_tensor *t)
 {
     dp_refs_add_(&t->refs);
@@ -93,31 +77,29 @@ dp_tensor *dp_tensor_destroy(dp_tensor *t)
     dpi_geometry_unref(atomic_load_explicit(&t->geometry, memory_order_relaxed));
     version_unref(t->version);
     dp_free(t);
-    atomic_fetch_sub_explicit(&counts.tensors, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&n_tensors, 1, memory_order_relaxed);
     return NULL;
 }
 
 /* -- changes of shape -- */
 
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-dpi_counter dpi_changes = {1};
-_Thread_local uint64_t dpi_call_began;
 
 static int check_change(const dp_tensor *t, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
-    char shape[DPI_SHAPE_TEXT];
+    char shape[DP_SHAPE_TEXT];
 
     if (g != atomic_load_explicit(&t->geometry, memory_order_relaxed))
         return dp_error_set(err, DP_ERUNTIME,
                             "output with shape %s was given another one by another call, since "
                             "this one began",
-                            dpi_shape_print(shape, g->ndim, g->sizes));
+                            dp_shape_text(shape, g->sizes, (size_t)g->ndim));
     if (g->n_formers >= DP_LIMIT_RESIZES)
         return dp_error_set(err, DP_ERUNTIME,
                             "output with shape %s was given another one %d times, which is the "
                             "limit (DP_LIMIT_RESIZES)",
-                            dpi_shape_print(shape, g->ndim, g->sizes), g->n_formers);
+                            dp_shape_text(shape, g->sizes, (size_t)g->ndim), g->n_formers);
     return DP_OK;
 }
 
@@ -149,7 +131,7 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
     for (int i = first; rc == DP_OK && i < n; i++)
         if (ts[i] && from[i])
             become(ts[i], from[i], since);
-    /* only now: a call that begins at `since` has to see all of it from its first look on */
+    /* last: a call that begins at `since` must see all of these changes */
     atomic_store_explicit(&dpi_changes.n, since, memory_order_release);
     pthread_mutex_unlock(&changing);
     return rc;
@@ -245,7 +227,8 @@ static int check_dtype(dp_dtype dtype, dp_error *err)
                                 : dp_error_set(err, DP_ETYPE, "no dtype has number %d", dtype);
 }
 
-/* Tensor over a new storage of `bytes`, or, SIZE_MAX, of what the geometry needs.  Takes g. */
+/* A tensor over a new storage of `bytes`; SIZE_MAX: of as many as g needs.  Takes the reference to
+ * g. */
 static int over_new_storage(dp_dtype dtype, dp_device device, dpi_geometry *g, size_t bytes,
                             dp_tensor **out, dp_error *err)
 {
@@ -268,23 +251,9 @@ int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *siz
     int rc = check_dtype(dtype, err);
 
     if (rc == DP_OK)
-        rc = dpi_geometry_new(ndim, sizes, strides, 0, &g, err);
+        rc = strides ? dpi_geometry_new(ndim, sizes, strides, 0, &g, err)
+                     : dpi_geometry_packed(dtype, ndim, sizes, &g, err);
     return rc < 0 ? rc : over_new_storage(dtype, device, g, SIZE_MAX, out, err);
-}
-
-int dpi_fits_check(const dpi_geometry *g, size_t itemsize, size_t bytes, dp_error *err)
-{
-    char shape[DPI_SHAPE_TEXT], steps[DPI_SHAPE_TEXT];
-    size_t need = dpi_geometry_bytes(g, itemsize);
-
-    if (need <= bytes)
-        return DP_OK;
-    return dp_error_set(err, DP_ERUNTIME,
-                        "sizes %s, strides %s, offset %lld and itemsize %zu require a storage of "
-                        "%zu bytes; it has %zu",
-                        dpi_shape_print(shape, g->ndim, g->sizes),
-                        dpi_shape_print(steps, g->ndim, g->strides), (long long)g->offset, itemsize,
-                        need, bytes);
 }
 
 int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, int ndim,
@@ -294,7 +263,7 @@ int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, 
     dpi_geometry *g = NULL;
     int rc = check_dtype(dtype, err);
 
-    if (rc == DP_OK && (n_elements < 0 || n_elements > DPI_EXTENT_MAX))
+    if (rc == DP_OK && (n_elements < 0 || n_elements > DP_LIMIT_STORAGE_BYTES))
         rc = dp_error_set(err, DP_EVALUE, "a storage of %lld elements", (long long)n_elements);
     if (rc == DP_OK)
         rc = dpi_geometry_new(ndim, sizes, strides, offset, &g, err);
@@ -335,7 +304,7 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
     }
     g->storage = s;
     rc = dpi_tensor_make(dtype, g, NULL, out, err);
-    if (rc == DP_OK && release) { /* taken now, not before */
+    if (rc == DP_OK && release) { /* only now: on failure the memory stays the caller's */
         s->release = release;
         s->release_arg = arg;
     }
@@ -350,11 +319,11 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
 int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err)
 {
-    int64_t strides[DP_DIM_MAX], numel;
+    int64_t strides[DP_DIM_MAX];
 
     if (f == DP_CONTIGUOUS)
         return dp_tensor_new(dtype, device, ndim, sizes, NULL, out, err);
-    int rc = dpi_sizes_check(ndim, sizes, &numel, err); /* so that products of them fit */
+    int rc = dpi_packed_check(dtype, ndim, sizes, err); /* products of sizes must fit int64 */
     if (rc == DP_OK)
         rc = dpi_strides_format(ndim, sizes, f, strides, err);
     return rc < 0 ? rc : dp_tensor_new(dtype, device, ndim, sizes, strides, out, err);
@@ -376,6 +345,9 @@ int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_te
 
     if (f != DP_PRESERVE)
         return dpi_empty(wanted, dpi_storage_of(t)->device, g->ndim, g->sizes, f, out, err);
+    int rc = dpi_packed_check(wanted, g->ndim, g->sizes, err);
+    if (rc < 0)
+        return rc;
     if (!g->dense) {
         dpi_strides_dense_like(g->ndim, g->sizes, g->strides, strides);
         like = strides;

@@ -1,27 +1,29 @@
 /* tensor_i.h -- storage, geometry, tensor: the structs behind dp_tensor.
  *
- * A storage is counted bytes on one device.  A geometry is an immutable counted block: sizes,
- * strides and offset, the flags derived from them, and the storage they lie in.  Changing a
- * tensor's shape gives it another block.  Calls that are running do not see that: to each, a tensor
- * is what it was when the call began, but for what the call itself changes.  So another
- * connection's call can give a tensor a shape while a kernel reads it. */
+ * A storage is a reference-counted run of bytes on one device.  A geometry is an immutable,
+ * reference-counted block: sizes, strides and offset, the flags derived from them, and the
+ * storage.  Changing a tensor's shape gives it another geometry.  A running call does not see
+ * changes by other calls: to it, a tensor has the geometry that it had when the call began, or that
+ * the call itself gave it.  So one connection's call can resize a tensor while another's kernel
+ * reads it. */
 #ifndef DPI_TENSOR_I_H
 #define DPI_TENSOR_I_H
 
-#include "../base/base.h"
+#include "base/base.h"
 
 #pragma GCC visibility push(hidden)
 
 typedef struct dpi_storage {
     atomic_uint refs;
     dp_device device;
-    void *data;                 /* may be NULL when bytes is 0 */
-    size_t bytes;               /* usable */
+    void *data;                 /* may be NULL when bytes is 0; becomes NULL when its device goes */
+    size_t bytes;               /* that may be used */
     uint64_t id;                /* never reused */
     void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
     void *release_arg;
     bool host;             /* data can be read and written here */
     uint64_t registration; /* of the device whose memory it is; dpi_backend_registration() */
+    struct dpi_storage *next, **at; /* list of the device's storages; storage.c's */
 } dpi_storage;
 
 typedef struct dpi_version {
@@ -35,11 +37,12 @@ typedef struct dpi_geometry {
     int64_t numel;
     int64_t offset;                                          /* elements */
     bool contiguous, channels_last, channels_last_3d, dense; /* c10/core/Contiguity.h */
-    bool like_channels_last, like_channels_last_3d;          /* strides-like */
+    bool like_channels_last, like_channels_last_3d;          /* strides in that order, not packed */
     int64_t *sizes, *strides;                                /* [ndim], in this block */
     dpi_storage *storage;                                    /* owned */
-    /* Of a block that took another's place in a tensor: that one, owned, which may be in use as
-     * long as the tensor is; when, by dpi_changes.n; and which thread's change it was. */
+    /* If this geometry replaced another in a tensor: `former` is that one, owned, since calls may
+     * use it as long as the tensor lives; `since` is the number of the change (dpi_changes.n); `by`
+     * identifies the thread that made it.  n_formers: length of the chain of formers. */
     struct dpi_geometry *former;
     uint64_t since;
     const void *by;
@@ -56,12 +59,12 @@ struct dp_tensor {
     void *autograd; /* opaque to this room */
 };
 
-/* Changes of shape in this process so far, and one.  Every call reads it: a line of its own. */
+/* n: 1 + the number of shape changes so far.  On its own cache line, since every call reads it. */
 typedef struct dpi_counter {
     _Alignas(64) atomic_uint_fast64_t n;
 } dpi_counter;
 extern dpi_counter dpi_changes;
-/* What it was when this thread's call began; 0: no call runs. */
+/* dpi_changes.n when this thread's call began; 0: no call runs. */
 extern _Thread_local uint64_t dpi_call_began;
 
 static inline void dpi_call_begin(void)
@@ -73,8 +76,8 @@ static inline void dpi_call_end(void)
     dpi_call_began = 0;
 }
 
-/* Borrowed from t; the same block for the whole of a call, unless the call itself changes it.
- * Outside a call: the newest. */
+/* t's geometry, borrowed: the same one during a whole call, unless the call itself changes it.
+ * Outside of a call it is the newest. */
 static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
     const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
@@ -90,9 +93,13 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
     return dpi_geometry_of(t)->storage;
 }
 
-/* Checks sizes and strides (>= 0, product and extent fit int64).  Without a storage as yet. */
+/* Checks sizes and strides (>= 0, product fits int64, extent DP_LIMIT_STORAGE_BYTES).  Without a
+ * storage as yet. */
 int dpi_geometry_new(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                      dpi_geometry **out, dp_error *err);
+/* Contiguous, after dpi_packed_check(). */
+int dpi_geometry_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_geometry **out,
+                        dp_error *err);
 dpi_geometry *dpi_geometry_unref(dpi_geometry *g);
 /* Bytes a storage needs for this geometry; 0 when empty. */
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize);
@@ -101,9 +108,20 @@ int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64
                        dp_error *err);
 void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like, int64_t *strides);
 
+/* The host's memory: freed blocks are kept warm.  64-byte aligned, contents undefined; NULL when
+ * there is none, and for 0 bytes.  Any thread. */
+void *dpi_memory_alloc(size_t bytes);
+void dpi_memory_free(void *p, size_t bytes); /* bytes as asked for; NULL is fine */
 int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error *err);
 dpi_storage *dpi_storage_unref(dpi_storage *s);
-/* Takes g, which has its storage, also on failure; refs v (NULL: a fresh counter). */
+/* End the registration of a named backend (dpi_backend_unregister).  Memory that tensors still hold
+ * on it is given to the device's own release first; those tensors fail with "backend npu was
+ * unloaded" from then on. */
+void dpi_device_end(int bit);
+/* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t is gone. */
+int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
+/* Takes the reference to g, which has its storage, also on failure.  Adds one to v; NULL: a new
+ * version counter. */
 int dpi_tensor_make(dp_dtype dtype, dpi_geometry *g, dpi_version *v, dp_tensor **out,
                     dp_error *err);
 /* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
@@ -119,8 +137,10 @@ int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
 int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error *err);
-int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, dp_error *err);
-/* threads: at most so many share a large one; 0: no bound. */
+/* DP_ECANCELLED, DP_EDEADLINE: `stop` (NULL: never) said so between two pieces. */
+int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, const dpi_stop *stop,
+                 dp_error *err);
+/* threads: at most so many take part in a large copy; 0: all of the pool's. */
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
 
 #pragma GCC visibility pop

@@ -1,4 +1,5 @@
-/* view.c -- other geometries on the bytes of a tensor, and the shape two tensors broadcast to. */
+/* view.c -- views (another geometry on the same storage), and the shape that two shapes broadcast
+ * to. */
 #include "room.h"
 
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -20,8 +21,9 @@ int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int
     return dpi_tensor_make(t->dtype, g, t->version, out, err);
 }
 
-/* Old dimensions are walked from the last; those that lie one inside the other in memory make a
- * chunk, and the new dimensions have to tile every chunk. */
+/* Walks the old dimensions from the last.  Neighbours that could be merged into one dimension form
+ * a chunk; the new dimensions must divide every chunk exactly.  Source:
+ * at::detail::computeStride. */
 static bool tile_chunks(const dpi_geometry *g, int ndim, const int64_t *sizes, int64_t *strides)
 {
     int64_t chunk = 1, tiled = 1, base = g->ndim ? g->strides[g->ndim - 1] : 1;
@@ -35,14 +37,16 @@ static bool tile_chunks(const dpi_geometry *g, int ndim, const int64_t *sizes, i
         while (v >= 0 && (tiled < chunk || sizes[v] == 1)) {
             strides[v] = tiled * base;
             tiled *= sizes[v--];
+            if (tiled > chunk)
+                return false;
         }
-        if (tiled != chunk)
+        if (tiled < chunk)
             return false;
         if (d > 0)
             base = g->strides[d - 1];
         chunk = tiled = 1;
     }
-    for (; v >= 0; v--) /* of a 0-dim tensor only sizes of 1 are left */
+    for (; v >= 0; v--) /* a 0-dim tensor: all new sizes are 1 */
         strides[v] = 1;
     return true;
 }
