@@ -1,0 +1,544 @@
+/* dump.c -- everything registered as canonical text, and the proof that the tables follow from it.
+ *
+ * The same set of registrations gives the same bytes, whatever their order and however often they
+ * came and went: no generation, load number, address, operator id or backend bit is printed, and
+ * everything is sorted, keys of named backends by the backend's name.  Only the kernels of one
+ * (operator, key) stand in their own order, newest first.
+ *
+ * In a table, keys with one answer share a line; `Autograd*` are all of a per-backend
+ * functionality's keys, `Autograd* but AutogradCPU` nearly all.  Keys that no line names are the
+ * host's fallthroughs, which the head of the dump lists, or missing. */
+#include "ask.h"
+#include "dispatch/registry/truth.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* -- keys in canonical order -- */
+
+/* The keys that a dump is about: those of built-in backends and of the registry's own. */
+typedef struct key_list {
+    size_t n;
+    dp_key key[DPI_SLOTS_MAX];
+    char name[DPI_SLOTS_MAX][DP_KEY_NAME_MAX];
+    uint32_t width[DP_F_COUNT]; /* keys of each functionality */
+} key_list;
+
+static bool is_named(int backend)
+{
+    return backend >= DP_B_NAMED_FIRST && backend != DP_B_Meta;
+}
+
+static const dpi_reg *backend_reg(const dp_registry *reg, int bit)
+{
+    for (const dp_unit *u = reg->units; u != NULL; u = u->next)
+        for (uint32_t i = 0; i < u->n_regs; i++)
+            if (u->regs[i].kind == DPI_REG_BACKEND && u->regs[i].bit == bit)
+                return &u->regs[i];
+    return NULL;
+}
+
+/* By functionality, then built-in backends by bit, named ones by name, Meta. */
+static int compare_keys(dp_key a, dp_key b)
+{
+    int fa = dp_key_functionality(a), fb = dp_key_functionality(b);
+    int ba = dp_key_backend(a), bb = dp_key_backend(b);
+    char na[DP_KEY_NAME_MAX], nb[DP_KEY_NAME_MAX];
+
+    if (fa != fb)
+        return fa < fb ? -1 : 1;
+    if (is_named(ba) && is_named(bb))
+        return strcmp(dp_key_name(a, na), dp_key_name(b, nb));
+    return (ba > bb) - (ba < bb);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return compare_keys(*(const dp_key *)a, *(const dp_key *)b);
+}
+
+static void list_keys(const dp_registry *reg, key_list *keys)
+{
+    dp_key all[DPI_SLOTS_MAX];
+    size_t n = dpi_runtime_keys(all);
+
+    memset(keys, 0, sizeof(*keys));
+    for (size_t i = 0; i < n; i++) {
+        int b = dp_key_backend(all[i]);
+        if (!is_named(b) || backend_reg(reg, b) != NULL)
+            keys->key[keys->n++] = all[i];
+    }
+    qsort(keys->key, keys->n, sizeof(dp_key), by_key);
+    for (size_t i = 0; i < keys->n; i++) {
+        dp_key_name(keys->key[i], keys->name[i]);
+        keys->width[dp_key_functionality(keys->key[i])]++;
+    }
+}
+
+/* -- lists of keys as text -- */
+
+/* "Autograd*": any name of the functionality, its backend replaced. */
+static void print_star(dpi_text *t, dp_key k, const char *name)
+{
+    size_t n = strlen(name) - strlen(dpi_backend_name(dp_key_backend(k)));
+    dpi_text_printf(t, "%.*s*", n ? (int)n : 5, n ? name : "Dense");
+}
+
+/* keys[first..last) are of one functionality; in[i]: belongs to the list. */
+static void print_run(dpi_text *t, const key_list *keys, const bool *in, size_t first, size_t last)
+{
+    size_t n = 0;
+    const char *sep = "";
+
+    for (size_t i = first; i < last; i++)
+        n += in[i];
+    bool star = last - first > 1 && n > (last - first) / 2;
+    if (star)
+        print_star(t, keys->key[first], keys->name[first]);
+    if (star && n < last - first)
+        sep = " but ";
+    for (size_t i = first; i < last; i++)
+        if (in[i] != star) {
+            dpi_text_printf(t, "%s%s", sep, keys->name[i]);
+            sep = star ? " and " : ", ";
+        }
+}
+
+static void print_keys(dpi_text *t, const key_list *keys, const bool *in)
+{
+    const char *sep = "";
+
+    for (size_t i = 0, next; i < keys->n; i = next) {
+        bool any = false;
+        next = i + keys->width[dp_key_functionality(keys->key[i])];
+        for (size_t j = i; j < next; j++)
+            any |= in[j];
+        if (!any)
+            continue;
+        dpi_text_add(t, sep);
+        print_run(t, keys, in, i, next);
+        sep = ", ";
+    }
+    dpi_text_add(t, "\n");
+}
+
+/* -- kernels -- */
+
+static void print_kernel(dpi_text *t, const dpi_kernel *k)
+{
+    dpi_text_printf(t, "%s %s:%u", k->gen->plugin, k->file, k->line);
+    if (k->flags & DP_FLAG_FALLTHROUGH)
+        dpi_text_add(t, " [fallthrough]");
+    if (k->flags & DP_FLAG_BELOW)
+        dpi_text_add(t, " [redispatches below]");
+    if (k->unboxed != NULL)
+        dpi_text_printf(t, " [%s]", k->code);
+}
+
+static int by_stack(const void *a, const void *b)
+{
+    return compare_keys((*(const dpi_stack *const *)a)->key, (*(const dpi_stack *const *)b)->key);
+}
+
+static int print_stacks(dpi_text *t, const dp_op *op)
+{
+    const dpi_stack **sorted = dp_malloc((op->n_stacks + 1) * sizeof(*sorted));
+    char name[DP_KEY_NAME_MAX];
+
+    if (sorted == NULL)
+        return DP_ERESOURCE;
+    for (uint32_t i = 0; i < op->n_stacks; i++)
+        sorted[i] = &op->stacks[i];
+    qsort(sorted, op->n_stacks, sizeof(*sorted), by_stack);
+    for (uint32_t i = 0; i < op->n_stacks; i++)
+        for (uint32_t j = 0; j < sorted[i]->n; j++) {
+            dpi_text_printf(t, "  %s%s%s: ", dp_key_name(sorted[i]->key, name),
+                            dp_key_is_alias(sorted[i]->key) ? "[alias]" : "",
+                            j ? " (inactive)" : "");
+            print_kernel(t, sorted[i]->kernels[j]);
+            dpi_text_add(t, "\n");
+        }
+    dp_free(sorted);
+    return 0;
+}
+
+static bool same_cell(dpi_cell a, dpi_cell b)
+{
+    return a.kernel == b.kernel && a.provenance == b.provenance;
+}
+
+static bool worth_a_line(dpi_cell c)
+{
+    return c.kernel != NULL || c.provenance == DPI_P_AMBIGUOUS;
+}
+
+/* Every key's cell, keys with the same one together. */
+static void print_table(dpi_text *t, const dp_registry *reg, const dp_op *op, const key_list *keys)
+{
+    dpi_cell cell[DPI_SLOTS_MAX];
+    bool done[DPI_SLOTS_MAX] = {false}, in[DPI_SLOTS_MAX];
+
+    for (size_t i = 0; i < keys->n; i++)
+        cell[i] = dpi_table_cell(op, &reg->fallbacks, keys->key[i], NULL, 0);
+    for (size_t i = 0; i < keys->n; i++) {
+        if (done[i] || !worth_a_line(cell[i]))
+            continue;
+        for (size_t j = 0; j < keys->n; j++) {
+            in[j] = same_cell(cell[i], cell[j]);
+            done[j] |= in[j];
+        }
+        dpi_text_printf(t, "  > %s", dpi_provenance_names[cell[i].provenance]);
+        if (cell[i].kernel != NULL)
+            dpi_text_printf(t, ", %s %s:%u%s", cell[i].kernel->gen->plugin, cell[i].kernel->file,
+                            cell[i].kernel->line,
+                            dpi_cell_falls_through(cell[i]) ? " [fallthrough]" : "");
+        dpi_text_add(t, ": ");
+        print_keys(t, keys, in);
+    }
+}
+
+static int print_op(dpi_text *t, const dp_registry *reg, const dp_op *op, const key_list *keys)
+{
+    dpi_text_printf(t, "%s\n", op->name);
+    if (op->schema != NULL) {
+        dpi_text_printf(t, "  schema: %s\n", op->schema->text);
+        if (op->tags != NULL && op->tags[0] != '\0')
+            dpi_text_printf(t, "  tags: %s\n", op->tags);
+        dpi_text_printf(t, "  defined: %s %s:%u\n", op->def_gen->plugin, op->def_file,
+                        op->def_line);
+    } else {
+        dpi_text_add(t, "  schema: (none)\n");
+    }
+    int rc = print_stacks(t, op);
+    print_table(t, reg, op, keys);
+    return rc;
+}
+
+/* -- the head -- */
+
+/* Lines that are made in registration order and printed sorted. */
+typedef struct lines {
+    char **line;
+    uint32_t n, cap;
+    bool failed;
+} lines;
+
+static void lines_take(lines *l, dpi_text *t)
+{
+    char **line = dpi_grow(l->line, &l->cap, l->n + 1, sizeof(*line));
+
+    l->line = line != NULL ? line : l->line;
+    if (t->failed || t->s == NULL || line == NULL) {
+        l->failed = true;
+        dpi_text_fini(t);
+        return;
+    }
+    line[l->n++] = t->s;
+    *t = (dpi_text){0};
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Prints "title:" and the lines sorted, nothing when there are none; empties the list. */
+static void lines_print(lines *l, dpi_text *t, const char *title)
+{
+    if (l->n == 0)
+        return;
+    qsort(l->line, l->n, sizeof(char *), by_text);
+    dpi_text_printf(t, "%s:\n", title);
+    for (size_t i = 0; i < l->n; i++) {
+        dpi_text_printf(t, "  %s\n", l->line[i]);
+        dp_free(l->line[i]);
+    }
+    dpi_text_add(t, "\n");
+    l->n = 0;
+}
+
+static void line_of_reg(dpi_text *t, const dpi_reg *r)
+{
+    switch (r->kind) {
+    case DPI_REG_BACKEND:
+        dpi_text_printf(t, "%s: %s %s:%u, memory: %s", r->name, r->gen->plugin, r->file, r->line,
+                        r->device ? "its own" : "host");
+        break;
+    case DPI_REG_LIBRARY:
+        dpi_text_printf(t, "%s: %s %s:%u", r->library->ns, r->gen->plugin, r->file, r->line);
+        break;
+    default:
+        dpi_text_printf(t, "%s %s:%u", r->gen->plugin, r->file, r->line);
+    }
+}
+
+static void print_regs(dpi_text *t, const dp_registry *reg, int kind, const char *title, lines *l)
+{
+    for (const dp_unit *u = reg->units; u != NULL; u = u->next)
+        for (uint32_t i = 0; i < u->n_regs; i++)
+            if (u->regs[i].kind == kind) {
+                dpi_text line = {0};
+                line_of_reg(&line, &u->regs[i]);
+                lines_take(l, &line);
+            }
+    lines_print(l, t, title);
+}
+
+static void print_units(dpi_text *t, const dp_registry *reg, lines *l)
+{
+    for (const dp_unit *u = reg->units; u != NULL; u = u->next) {
+        dpi_text line = {0};
+        dpi_text_printf(&line, "%s %s", u->gen->plugin, u->gen->version);
+        lines_take(l, &line);
+    }
+    lines_print(l, t, "plugins");
+}
+
+static void print_fallbacks(dpi_text *t, const dp_registry *reg, const key_list *keys)
+{
+    const char *title = "fallbacks:\n";
+
+    for (size_t i = 0; i < keys->n; i++) {
+        const dpi_kernel *k = reg->fallbacks.kernel[dpi_key_slot(keys->key[i])];
+        if (k == NULL)
+            continue;
+        dpi_text_printf(t, "%s  %s: ", title, keys->name[i]);
+        print_kernel(t, k);
+        dpi_text_add(t, "\n");
+        title = "";
+    }
+    if (*title == '\0')
+        dpi_text_add(t, "\n");
+}
+
+/* What the host does for an operator that nobody serves. */
+static void print_host(dpi_text *t, const key_list *keys)
+{
+    static const dpi_fallbacks none;
+    static const dp_op nobody;
+    bool in[DPI_SLOTS_MAX];
+
+    for (size_t i = 0; i < keys->n; i++)
+        in[i] =
+            dpi_table_cell(&nobody, &none, keys->key[i], NULL, 0).provenance == DPI_P_FALLTHROUGH;
+    dpi_text_add(t, "host's fallthroughs: ");
+    print_keys(t, keys, in);
+    dpi_text_add(t, "\n");
+}
+
+static int by_op_name(const void *a, const void *b)
+{
+    return strcmp((*(dp_op *const *)a)->name, (*(dp_op *const *)b)->name);
+}
+
+static int print_ops(dpi_text *t, const dp_registry *reg, const key_list *keys)
+{
+    const dp_op **ops = dp_malloc((reg->n_ops + 1) * sizeof(*ops));
+    size_t n = 0;
+    int rc = 0;
+
+    if (ops == NULL)
+        return DP_ERESOURCE;
+    for (uint32_t i = 0; i < reg->n_ops; i++)
+        if (dpi_op_alive(reg->ops[i]))
+            ops[n++] = reg->ops[i];
+    qsort(ops, n, sizeof(*ops), by_op_name);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = print_op(t, reg, ops[i], keys);
+    dp_free(ops);
+    return rc;
+}
+
+int dp_registry_dump(dp_registry *reg, dp_arena *a, const char **text, dp_error *err)
+{
+    key_list *keys = dp_malloc(sizeof(*keys));
+    dpi_text t = {0};
+    lines l = {0};
+
+    if (keys == NULL)
+        return dpi_no_memory(err, "dump of the registry");
+    pthread_mutex_lock(&reg->lock);
+    list_keys(reg, keys);
+    print_units(&t, reg, &l);
+    print_regs(&t, reg, DPI_REG_BACKEND, "backends", &l);
+    print_regs(&t, reg, DPI_REG_LIBRARY, "libraries", &l);
+    print_regs(&t, reg, DPI_REG_OBSERVER, "observers", &l);
+    print_fallbacks(&t, reg, keys);
+    print_host(&t, keys);
+    int rc = print_ops(&t, reg, keys);
+    pthread_mutex_unlock(&reg->lock);
+
+    const char *copy = t.failed || l.failed || rc < 0 ? NULL : dp_arena_dup(a, t.s, t.len + 1);
+    dpi_text_fini(&t);
+    dp_free(l.line);
+    dp_free(keys);
+    if (copy == NULL)
+        return dpi_no_memory(err, "dump of the registry");
+    *text = copy;
+    return 0;
+}
+
+/* -- check -- */
+
+typedef struct check {
+    dpi_answer a;
+    const dp_registry *reg;
+    const dpi_snapshot *s;
+    const char **line;
+    size_t n, cap;
+} check;
+
+static void violation(check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void violation(check *c, const char *format, ...)
+{
+    char text[512];
+    va_list ap;
+
+    if (c->n == c->cap) {
+        size_t cap = c->cap ? 2 * c->cap : 16;
+        const char **grown = dpi_answer_alloc(&c->a, cap, sizeof(*grown));
+        if (grown == NULL)
+            return;
+        if (c->n > 0)
+            memcpy(grown, c->line, c->n * sizeof(*grown));
+        c->line = grown;
+        c->cap = cap;
+    }
+    va_start(ap, format);
+    vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    c->line[c->n++] = dpi_answer_str(&c->a, text);
+}
+
+static bool in_order(const dpi_kernel *newer, const dpi_kernel *older)
+{
+    if (newer->gen->load_number != older->gen->load_number)
+        return newer->gen->load_number > older->gen->load_number;
+    return newer->gen != older->gen || newer->order > older->order;
+}
+
+static void check_stacks(check *c, const dp_op *op)
+{
+    char key[DP_KEY_NAME_MAX];
+
+    for (uint32_t i = 0; i < op->n_stacks; i++) {
+        const dpi_stack *s = &op->stacks[i];
+        dp_key_name(s->key, key);
+        if (s->n == 0)
+            violation(c, "%s: empty list of kernels for %s", op->name, key);
+        if (s->key == DP_KEY_Undefined)
+            violation(c, "%s: kernels registered for Undefined", op->name);
+        if (i > 0 && op->stacks[i - 1].key >= s->key)
+            violation(c, "%s: %s is out of order among its keys", op->name, key);
+        for (uint32_t j = 0; j < s->n; j++) {
+            if (s->kernels[j]->key != s->key)
+                violation(c, "%s: a kernel of another key stands under %s", op->name, key);
+            if (j > 0 && !in_order(s->kernels[j - 1], s->kernels[j]))
+                violation(c, "%s: kernels of %s are not newest first", op->name, key);
+        }
+    }
+}
+
+static void check_mask(check *c, const dpi_entry *e, dp_key k, dpi_cell cell)
+{
+    int f = dp_key_functionality(k), b = dp_key_backend(k);
+    unsigned first = b < 0 ? 0 : dpi_slot_rows[b].column, last = b < 0 ? e->n_columns : first + 1;
+    char key[DP_KEY_NAME_MAX];
+
+    if (f == DP_F_Undefined)
+        return;
+    for (unsigned column = first; column < last; column++)
+        if (((e->mask[column] & DP_FBIT(f)) != 0) == dpi_cell_falls_through(cell)) {
+            violation(c, "%s: %s is %s by its table, but %s by its mask", e->op->name,
+                      dp_key_name(k, key),
+                      dpi_cell_falls_through(cell) ? "fallthrough" : "a kernel's",
+                      dpi_cell_falls_through(cell) ? "kept" : "skipped");
+            break;
+        }
+}
+
+static void check_cell(check *c, const dp_op *op, const dpi_entry *e, unsigned slot)
+{
+    dp_key k = dpi_slot_key(slot);
+    dpi_cell want = dpi_table_cell(op, &c->reg->fallbacks, k, NULL, 0), have = dpi_entry_cell(e, k);
+    bool ambiguous = e->table[slot] == DPI_CELL_AMBIGUOUS;
+    char key[DP_KEY_NAME_MAX];
+
+    if (!same_cell(want, have) || ambiguous != (want.provenance == DPI_P_AMBIGUOUS))
+        violation(c, "%s: table of %s says %s (%s:%u), its registrations say %s (%s:%u)", op->name,
+                  dp_key_name(k, key), dpi_provenance_names[have.provenance],
+                  have.kernel ? have.kernel->file : "", have.kernel ? have.kernel->line : 0,
+                  dpi_provenance_names[want.provenance], want.kernel ? want.kernel->file : "",
+                  want.kernel ? want.kernel->line : 0);
+    check_mask(c, e, k, want);
+}
+
+static void check_op(check *c, const dp_op *op)
+{
+    const dpi_entry *e = dpi_snapshot_entry(c->s, op);
+
+    if (!dpi_op_alive(op)) {
+        if (e != NULL)
+            violation(c, "%s: nothing is registered, but the snapshot has it", op->name);
+        return;
+    }
+    if (e == NULL) {
+        violation(c, "%s: registered, but not in the snapshot", op->name);
+        return;
+    }
+    if (e->op != op || e->schema != op->schema)
+        violation(c, "%s: the snapshot's schema is not the one defined", op->name);
+    if (op->schema != NULL && strcmp(op->schema->name, op->name) != 0)
+        violation(c, "%s: its schema is named %s", op->name, op->schema->name);
+    if (dpi_snapshot_find(c->s, op->name, strlen(op->name)) != e)
+        violation(c, "%s: its name does not lead to it", op->name);
+    check_stacks(c, op);
+    for (unsigned slot = 0; slot < e->n_slots; slot++)
+        check_cell(c, op, e, slot);
+}
+
+/* Tables have room for every backend that the registry's own plugins name. */
+static void check_room(check *c)
+{
+    for (const dp_unit *u = c->reg->units; u != NULL; u = u->next)
+        for (uint32_t i = 0; i < u->n_regs; i++) {
+            const dpi_reg *r = &u->regs[i];
+            if (r->kind != DPI_REG_BACKEND)
+                continue;
+            for (uint32_t id = 0; id < c->s->n_entries; id++) {
+                const dpi_entry *e = c->s->entries[id];
+                if (e != NULL && dpi_key_slot(DP_KEY_OF(DP_F_AutocastNamed, r->bit)) >= e->n_slots)
+                    violation(c, "%s: its table has no room for backend %s", e->op->name, r->name);
+            }
+        }
+}
+
+static void check_fallbacks(check *c)
+{
+    char key[DP_KEY_NAME_MAX];
+
+    for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++) {
+        const dpi_kernel *k = c->reg->fallbacks.kernel[slot];
+        if (k != NULL && !dpi_alias_has(k->key, dpi_slot_key(slot)))
+            violation(c, "fallback at %s:%u serves %s, which is not its key", k->file, k->line,
+                      dp_key_name(dpi_slot_key(slot), key));
+    }
+}
+
+int dp_registry_check(dp_registry *reg, dp_arena *a, const char *const **violations, size_t *n,
+                      dp_error *err)
+{
+    check c = {.a = {a, false}, .reg = reg};
+
+    pthread_mutex_lock(&reg->lock);
+    c.s = atomic_load(&reg->current);
+    for (uint32_t i = 0; i < reg->n_ops; i++)
+        check_op(&c, reg->ops[i]);
+    check_room(&c);
+    check_fallbacks(&c);
+    pthread_mutex_unlock(&reg->lock);
+    if (c.a.failed)
+        return dpi_no_memory(err, "check of the registry");
+    *violations = c.line;
+    *n = c.n;
+    return 0;
+}

@@ -1,0 +1,204 @@
+/* explain.c -- where a call would go, and why, without making it.
+ *
+ * The first step is certain: it is what dp_call_boxed() would choose.  A kernel that redispatches
+ * does so below its own key (dp_keyset_below); whether it does is known only from its record
+ * (DP_FLAG_BELOW) or assumed from the layer it serves. */
+#include "ask.h"
+
+enum { STEPS_MAX = DP_F_COUNT }; /* every step is strictly below the one before */
+
+/* Layers whose kernels do their part and hand the call on. */
+static const uint64_t hands_on =
+    DP_AUTOGRAD_BITS | DP_AUTOCAST_BITS | DP_FBIT(DP_F_ADInplaceOrView) |
+    DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_Functionalize) | DP_FBIT(DP_F_Named) |
+    DP_FBIT(DP_F_Conjugate) | DP_FBIT(DP_F_Negative) | DP_FBIT(DP_F_ZeroTensor) |
+    DP_FBIT(DP_F_Tracer) | DP_FBIT(DP_F_PythonTLSSnapshot) | DP_FBIT(DP_F_PreDispatch);
+
+static bool serves_layer(dp_key k)
+{
+    int f = dp_key_functionality(k);
+    return f != DP_F_Undefined && (hands_on & DP_FBIT(f)) != 0;
+}
+
+/* Does the call go on below k?  *declared: its record says so.  A composite kernel calls other
+ * operators instead, wherever it stands. */
+static bool goes_on(dp_key k, dpi_cell c, bool *declared)
+{
+    *declared = c.kernel != NULL && (c.kernel->flags & DP_FLAG_BELOW) != 0;
+    if (*declared)
+        return k != DP_KEY_Undefined;
+    return c.kernel != NULL && serves_layer(k) &&
+           (c.provenance == DPI_P_KERNEL || c.provenance == DPI_P_AUTOGRAD ||
+            c.provenance == DPI_P_FALLBACK);
+}
+
+/* -- why -- */
+
+static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
+{
+    char key[DP_KEY_NAME_MAX], alias[DP_KEY_NAME_MAX];
+
+    dp_key_name(k, key);
+    dp_key_name(c.kernel ? c.kernel->key : k, alias);
+    switch (c.provenance) {
+    case DPI_P_KERNEL:
+        dpi_text_printf(t, "a kernel is registered directly for %s", key);
+        break;
+    case DPI_P_MATH:
+        dpi_text_printf(t, "%s serves it: it has no kernel of its own, nor has the backend below",
+                        alias);
+        break;
+    case DPI_P_DEFAULT_BACKEND:
+    case DPI_P_NESTED:
+    case DPI_P_AUTOGRAD:
+    case DPI_P_BATCHED:
+        dpi_text_printf(t, "%s serves it: it has no kernel of its own", alias);
+        break;
+    case DPI_P_FALLBACK:
+        dpi_text_printf(t, "no kernel of the operator serves it; backend fallback of plugin %s",
+                        c.kernel ? c.kernel->gen->plugin : "?");
+        break;
+    case DPI_P_AMBIGUOUS:
+        dpi_text_add(t,
+                     "ambiguous: the operator has a CompositeImplicitAutograd kernel and kernels "
+                     "for backends that share AutogradOther; register one for AutogradOther");
+        break;
+    case DPI_P_FALLTHROUGH:
+        dpi_text_add(t, "the host's own fallthrough, reached by redispatch");
+        break;
+    default:
+        dpi_text_add(t, "nothing is registered that serves it; keys with a kernel: ");
+        dpi_entry_list(e, t);
+    }
+}
+
+static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_key k, dpi_cell c, dp_key above)
+{
+    char key[DP_KEY_NAME_MAX];
+    dpi_text t = {0};
+
+    if (k == DP_KEY_Undefined)
+        dpi_text_add(&t, "no key is left that a tensor or the thread state gives; ");
+    else if (above != DP_KEY_Undefined)
+        dpi_text_printf(&t, "highest key below %s that is not fallthrough; ",
+                        dp_key_name(above, key));
+    else
+        dpi_text_add(&t, "highest key that is not fallthrough; ");
+    why_cell(e, k, c, &t);
+    a->failed |= t.failed;
+    const char *why = t.failed ? NULL : dpi_answer_str(a, t.s);
+    dpi_text_fini(&t);
+    return why;
+}
+
+static const char *why_skipped(dpi_answer *a, dp_keyset exclude, dp_key k, dpi_cell c)
+{
+    if (exclude.functionality & dp_keyset_of(k).functionality)
+        return "excluded by thread state";
+    if (c.kernel != NULL)
+        return dpi_answer_printf(a, "fallthrough %s registered by plugin %s at %s:%u",
+                                 c.provenance == DPI_P_FALLBACK ? "fallback" : "kernel",
+                                 c.kernel->gen->plugin, c.kernel->file, c.kernel->line);
+    return "fallthrough: the host's own, since no plugin has a kernel or a fallback for it";
+}
+
+/* -- path and skipped -- */
+
+static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
+{
+    dp_explain_step step = {.key = k, .provenance = dpi_provenance_names[c.provenance]};
+
+    step.from = dpi_answer_cell(a, c);
+    return step;
+}
+
+static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dp_explanation *out)
+{
+    dp_explain_step *path = dpi_answer_alloc(a, STEPS_MAX, sizeof(*path));
+    dp_key above = DP_KEY_Undefined;
+    bool assumed = false, declared = true, more = path != NULL;
+
+    while (more && out->n_path < STEPS_MAX) {
+        dp_key k = dp_keyset_highest(keys);
+        dpi_cell c = dpi_entry_cell(e, k);
+        dp_explain_step *step = &path[out->n_path++];
+        assumed |= !declared;
+        *step = make_step(a, k, c);
+        step->why = why_step(a, e, k, c, above);
+        step->assumed = assumed;
+        more = goes_on(k, c, &declared);
+        keys = k ? dp_keyset_below(keys, k) : keys;
+        above = k;
+    }
+    out->path = path;
+}
+
+static bool on_path(const dp_explanation *x, int functionality)
+{
+    for (uint32_t i = 0; i < x->n_path; i++)
+        if (dp_key_functionality(x->path[i].key) == functionality)
+            return true;
+    return false;
+}
+
+/* Keys of the arguments and the thread state above the last step that no step is about. */
+static void explain_skipped(dpi_answer *a, const dpi_entry *e, dp_keyset exclude,
+                            dp_explanation *out)
+{
+    dp_explain_step *skipped = dpi_answer_alloc(a, DP_F_COUNT, sizeof(*skipped));
+    dp_keyset left = out->merged;
+
+    if (skipped == NULL || out->n_path == 0)
+        return;
+    int last = dp_key_functionality(out->path[out->n_path - 1].key);
+    while (left.functionality != 0) {
+        dp_key k = dp_keyset_highest(left);
+        int f = dp_key_functionality(k);
+        if (f < last)
+            break;
+        left.functionality &= ~DP_FBIT(f);
+        if (on_path(out, f))
+            continue;
+        dpi_cell c = dpi_entry_cell(e, k);
+        dp_explain_step *step = &skipped[out->n_skipped++];
+        *step = make_step(a, k, c);
+        step->why = why_skipped(a, exclude, k, c);
+    }
+    out->skipped = skipped;
+}
+
+static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena *arena,
+                   dp_explanation *out)
+{
+    dpi_answer a = {arena, false};
+
+    memset(out, 0, sizeof(*out));
+    out->op = b->op;
+    out->argument_keys = dpi_argument_keys(e, b->args);
+    out->merged = dp_keyset_or(out->argument_keys, ctx->include);
+    out->after_state = dpi_call_keys(e, out->argument_keys, ctx->include, ctx->exclude);
+    explain_path(&a, e, out->after_state, out);
+    explain_skipped(&a, e, ctx->exclude, out);
+    return a.failed ? dpi_no_memory(&ctx->error, "explanation of a call") : 0;
+}
+
+int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *arena, dp_explanation *out)
+{
+    const dpi_snapshot *s;
+    const dpi_entry *e;
+    bool begun;
+    int rc = b->op != NULL ? dpi_ctx_hold(ctx, &begun) : dpi_fail_no_op(ctx);
+
+    if (rc < 0)
+        return rc;
+    s = dpi_ctx_snapshot(ctx);
+    e = dpi_snapshot_entry(s, b->op);
+    if (e == NULL || e->schema == NULL || e->n_args != b->n_args)
+        rc = dp_error_set(&ctx->error, DP_ENOTFOUND,
+                          "operator '%s' was unloaded or redefined since its arguments were bound",
+                          b->op->name);
+    else
+        rc = explain(ctx, e, b, arena, out);
+    dpi_ctx_let_go(ctx, begun);
+    return rc;
+}

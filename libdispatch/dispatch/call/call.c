@@ -1,0 +1,238 @@
+/* call.c -- boxed calls: arguments checked, the kernel run, what it gave checked. */
+#include "enter.h"
+
+/* -- key sets -- */
+
+dp_keyset dpi_other_keys(const dp_value *v)
+{
+    dp_keyset ks = {0, 0};
+
+    if (v->tag == DP_TAG_GENERATOR)
+        return *(const dp_keyset *)(const void *)v->u.g; /* first in it, as in a tensor */
+    for (uint32_t i = 0; i < v->len; i++)
+        if (v->u.tensors[i] != NULL)
+            ks = dp_keyset_or(ks, v->u.tensors[i]->keys);
+    return ks;
+}
+
+dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args)
+{
+    dp_keyset ks = {0, 0};
+
+    for (uint32_t i = 0; i < e->n_args; i++)
+        ks = add_keys(ks, &args[i]);
+    return ks;
+}
+
+dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
+                        dp_keyset exclude)
+{
+    dp_keyset ks = with_state(arguments, include, exclude);
+
+    resolve(e, &ks);
+    return ks;
+}
+
+/* -- boxed -- */
+
+/* A return that the schema calls a written argument is that argument, not a tensor like it. */
+static int check_written(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, const dp_value *args,
+                         const dp_value *rets)
+{
+    const dp_schema *s = e->schema;
+    char text[500];
+
+    for (uint32_t i = 0; i < e->n_rets; i++) {
+        int j = s->ret_alias[i];
+        if (j < 0 || rets[i].tag != DP_TAG_TENSOR || rets[i].u.t == args[j].u.t)
+            continue;
+        snprintf(text, sizeof(text),
+                 "kernel of plugin '%s' (%s:%u) gave another tensor for return %u of %u, which is "
+                 "argument '%s'",
+                 k->gen->plugin, k->file, k->line, i + 1, e->n_rets, s->args[j].name);
+        return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
+    }
+    return 0;
+}
+
+static inline __attribute__((always_inline)) bool fits(const dpi_entry *e, size_t i,
+                                                       const dp_value *v)
+{
+    return v->tag < DP_TAG_END && (e->ret_tags[i] >> v->tag & 1) &&
+           (v->tag != DP_TAG_TENSOR || v->u.t != NULL);
+}
+
+static inline __attribute__((always_inline)) bool all_fit(const dpi_entry *e, const dp_value *rets)
+{
+    for (uint32_t i = 0; i < e->n_rets; i++)
+        if (DPI_UNLIKELY(!fits(e, i, &rets[i])))
+            return false;
+    return true;
+}
+
+/* Deep, where they point somewhere.  An unboxed kernel's Tensor? that is NULL is None. */
+static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, const dp_value *args,
+                         dp_value *rets)
+{
+    for (uint32_t i = 0; i < e->n_rets; i++) {
+        dp_value *v = &rets[i];
+        if (v->tag == DP_TAG_TENSOR && v->u.t == NULL && (e->ret_tags[i] >> DP_TAG_NONE & 1))
+            *v = dp_none();
+        if (!fits(e, i, v) || (e->returns_memory &&
+                               (dpi_value_lacks(v) || !dpi_type_fits(e->schema->rets[i].type, v))))
+            return dpi_fail_return(ctx, e, k, i, v);
+    }
+    return check_written(ctx, e, k, args, rets);
+}
+
+/* A kernel failed: what it gave goes, and what it was to write counts as written, since nobody
+ * knows what it holds now. */
+static DPI_COLD void give_up(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dp_value *rets)
+{
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (!(e->written & (uint64_t)1 << i))
+            continue;
+        if (args[i].tag == DP_TAG_TENSOR)
+            dp_tensor_bump_version(args[i].u.t);
+        for (uint32_t j = 0; args[i].tag == DP_TAG_TENSORS && j < args[i].len; j++)
+            if (args[i].u.tensors[j] != NULL)
+                dp_tensor_bump_version(args[i].u.tensors[j]);
+    }
+    ctx->error.written = e->written;
+    dp_values_release(rets, e->n_rets);
+}
+
+/* Whatever is not plain about how a kernel ended.  The memory that it took since the request's was
+ * filled to `at` goes; what its results point to is copied, wherever it lies: the kernel's code,
+ * too, may be gone before they are read. */
+static __attribute__((noinline)) int finish(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                                            char *at, const dp_value *args, dp_value *rets, int rc)
+{
+    rc = rc == 0 ? check_returns(ctx, e, k, args, rets) : dpi_fail_kernel(ctx, k, e->op, rc);
+    if (rc < 0)
+        give_up(ctx, e, args, rets);
+    if (dpi_values_settle(&ctx->arena, at, rets, e->n_rets) == 0)
+        return rc;
+    rc = dpi_no_memory(&ctx->error, "results of a kernel");
+    give_up(ctx, e, args, rets);
+    return rc;
+}
+
+/* keys: those of the frame, handed on; reading 16 bytes back that were just stored as 2 x 8 stalls.
+ */
+static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const dpi_entry *e,
+                                                            const dpi_kernel *k, dp_keyset keys,
+                                                            const dp_value *args, dp_value *rets)
+{
+    dp_call call = {.size = (uint32_t)sizeof(call),
+                    .n_args = e->n_args,
+                    .n_rets = e->n_rets,
+                    .key = highest_of(keys),
+                    .ctx = ctx,
+                    .op = e->op,
+                    .keys = keys,
+                    .args = args,
+                    .rets = rets};
+
+    char *at = ctx->arena.at;
+
+    int rc = k->boxed(&call, &ctx->error);
+    if (DPI_UNLIKELY(rc != 0 || e->settles || ctx->arena.at != at || !all_fit(e, rets)))
+        rc = finish(ctx, e, k, at, args, rets, rc);
+    return rc;
+}
+
+/* The first by hand: for most operators it is the only one, and a loop becomes a call of memset. */
+static inline void none_all(dp_value *rets, size_t n)
+{
+    if (n > 0)
+        rets[0] = (dp_value){0};
+    for (size_t i = 1; i < n; i++)
+        rets[i] = (dp_value){0};
+}
+
+/* Every argument against the schema, before a kernel runs; and, in the same pass, their key sets.
+ */
+static inline int check_arguments(dp_ctx *ctx, const dpi_entry *e, const dp_value *args,
+                                  size_t n_args, size_t n_rets, dp_keyset *keys)
+{
+    dp_keyset ks = {0, 0};
+
+    if (DPI_UNLIKELY(n_args != e->n_args || n_rets != e->n_rets))
+        return dpi_fail_count(ctx, e, n_args, n_rets);
+    for (size_t i = 0; i < n_args; i++) {
+        if (DPI_UNLIKELY(args[i].tag >= DP_TAG_END || !(e->arg_tags[i] >> args[i].tag & 1)))
+            return dpi_fail_argument(ctx, e, i, &args[i]);
+        ks = add_keys(ks, &args[i]);
+    }
+    *keys = ks;
+    return 0;
+}
+
+static inline __attribute__((always_inline)) int call_boxed(dp_ctx *ctx, const dp_op *op,
+                                                            const dp_keyset *given,
+                                                            const dp_value *args, size_t n_args,
+                                                            dp_value *rets, size_t n_rets)
+{
+    mark m;
+    dp_keyset ks;
+    const dpi_entry *e = entry_of(ctx, op);
+    int rc = e == NULL ? DP_ENOTFOUND : check_arguments(ctx, e, args, n_args, n_rets, &ks);
+
+    if (DPI_UNLIKELY(rc < 0))
+        return rc;
+    ks = given ? *given : with_state(ks, ctx->include, ctx->exclude);
+    const dpi_kernel *k = enter(ctx, e, &ks, args, given ? BY_REDISPATCH : 0, &m);
+    if (DPI_UNLIKELY(k == NULL))
+        return ctx->error.code;
+    rc = run_kernel(ctx, e, k, ks, args, rets);
+    leave(ctx, &m, rc);
+    return rc;
+}
+
+static inline __attribute__((always_inline)) int top_boxed(dp_ctx *ctx, const dp_op *op,
+                                                           const dp_keyset *given,
+                                                           const dp_value *args, size_t n_args,
+                                                           dp_value *rets, size_t n_rets)
+{
+    bool top = is_top(ctx);
+    int rc;
+
+    none_all(rets, n_rets);
+    if (DPI_UNLIKELY(op == NULL))
+        return dpi_fail_no_op(ctx);
+    do {
+        rc = top ? top_enter(ctx) : 0;
+        if (DPI_UNLIKELY(rc < 0))
+            return rc;
+        rc = call_boxed(ctx, op, given, args, n_args, rets, n_rets);
+        if (top && ctx->pins == 0)
+            dpi_unpin(ctx);
+    } while (DPI_UNLIKELY(rc < 0) && top && outdated(ctx));
+    return rc;
+}
+
+int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets,
+                  size_t n_rets)
+{
+    return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets);
+}
+
+int dp_redispatch_boxed(dp_ctx *ctx, const dp_op *op, dp_keyset keys, const dp_value *args,
+                        size_t n_args, dp_value *rets, size_t n_rets)
+{
+    return top_boxed(ctx, op, &keys, args, n_args, rets, n_rets);
+}
+
+int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t n_args,
+                 dp_value *rets, size_t n_rets)
+{
+    const mark *m = (const mark *)entered->reserved;
+    const dpi_entry *e = dpi_ctx_snapshot(ctx)->entries[op_of(ctx, m)->id];
+    dp_keyset ks;
+    int rc = check_arguments(ctx, e, args, n_args, n_rets, &ks);
+
+    none_all(rets, n_rets);
+    atomic_store_explicit(&ctx->thread->frames[m->depth].args, args, memory_order_relaxed);
+    return rc < 0 ? rc : run_kernel(ctx, e, kernel_of(ctx, m), dp_ctx_keys(ctx), args, rets);
+}

@@ -1,0 +1,338 @@
+/* ctx.c -- a request's context: its memory, its error, its state, its trace and its counters.
+ *
+ * A context belongs to one thread at a time.  Its call counters are written by that thread only and
+ * summed by whoever asks (dpi_op_calls). */
+#include "dispatch/registry/truth.h"
+
+typedef struct dpi_trace {
+    uint32_t n, cap;
+    bool cut;
+    dp_trace_step *steps;
+    dp_arena *text; /* of the steps: they outlive their kernels, and what those took */
+} dpi_trace;
+
+void dp_state_default(dp_keyset *include, dp_keyset *exclude)
+{
+    *include = (dp_keyset){DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_ADInplaceOrView), 0};
+    *exclude = (dp_keyset){DP_AUTOCAST_BITS, 0};
+}
+
+int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
+{
+    dp_ctx *ctx = dp_calloc(1, sizeof(*ctx));
+
+    if (ctx == NULL)
+        return dpi_no_memory(err, "a context");
+    dpi_arena_init(&ctx->arena, dpi_memory_alloc, dpi_memory_free);
+    ctx->reg = reg;
+    ctx->error.size = (uint32_t)sizeof(dp_error);
+    dp_state_default(&ctx->include, &ctx->exclude);
+    dpi_ctx_watch(ctx);
+    pthread_mutex_lock(&reg->ctx_lock);
+    ctx->next = reg->contexts;
+    ctx->link = &reg->contexts;
+    if (ctx->next != NULL)
+        ctx->next->link = &ctx->next;
+    reg->contexts = ctx;
+    pthread_mutex_unlock(&reg->ctx_lock);
+    *out = ctx;
+    return 0;
+}
+
+/* Under ctx_lock.  A count that finds no memory is lost: it is a statistic. */
+static void counts_keep(dp_registry *reg, const dp_ctx *ctx)
+{
+    if (ctx->n_counts > reg->n_counts_gone) {
+        uint64_t *p = dp_realloc(reg->counts_gone, ctx->n_counts * sizeof(uint64_t));
+        if (p == NULL)
+            return;
+        memset(p + reg->n_counts_gone, 0, (ctx->n_counts - reg->n_counts_gone) * sizeof(uint64_t));
+        reg->counts_gone = p;
+        reg->n_counts_gone = ctx->n_counts;
+    }
+    for (uint32_t i = 0; i < ctx->n_counts; i++)
+        reg->counts_gone[i] += atomic_load_explicit(&ctx->counts[i], memory_order_relaxed);
+}
+
+static dpi_trace *trace_new(void)
+{
+    dpi_trace *t = dp_calloc(1, sizeof(*t));
+
+    if (t != NULL && (t->text = dp_arena_new()) == NULL) {
+        dp_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+static void trace_reset(dpi_trace *t)
+{
+    if (t == NULL)
+        return;
+    t->n = 0;
+    t->cut = false;
+    dp_arena_reset(t->text);
+}
+
+static void trace_free(dpi_trace *t)
+{
+    if (t == NULL)
+        return;
+    dp_arena_free(t->text);
+    dp_free(t->steps);
+    dp_free(t);
+}
+
+dp_ctx *dp_ctx_free(dp_ctx *ctx)
+{
+    if (ctx == NULL)
+        return NULL;
+    dp_ctx_reset(ctx);
+    pthread_mutex_lock(&ctx->reg->ctx_lock);
+    counts_keep(ctx->reg, ctx);
+    *ctx->link = ctx->next;
+    if (ctx->next != NULL)
+        ctx->next->link = ctx->link;
+    pthread_mutex_unlock(&ctx->reg->ctx_lock);
+    trace_free(ctx->trace);
+    dp_free(ctx->owned);
+    dp_free(ctx->counts);
+    dpi_arena_fini(&ctx->arena);
+    dp_free(ctx);
+    return NULL;
+}
+
+void dp_ctx_reset(dp_ctx *ctx)
+{
+    dp_generator_leave(ctx); /* a kernel that forgot to keeps nobody waiting */
+    ctx->generators = NULL;
+    while (ctx->pins > 0)
+        dp_ctx_end(ctx);
+    for (uint32_t i = 0; i < ctx->n_owned; i++)
+        dp_tensor_unref(ctx->owned[i]);
+    ctx->n_owned = 0;
+    trace_reset(ctx->trace);
+    dp_arena_reset(&ctx->arena);
+    dp_error_clear(&ctx->error);
+    dp_state_default(&ctx->include, &ctx->exclude);
+    ctx->tracing = ctx->timing = false;
+    ctx->facts = (dp_call_facts){0};
+    ctx->threads = 0;
+    ctx->stop = (dpi_stop){0};
+    ctx->since = 0;
+    ctx->label[0] = '\0';
+    dpi_ctx_watch(ctx);
+}
+
+dp_error *dp_ctx_error(dp_ctx *ctx)
+{
+    return &ctx->error;
+}
+
+dp_arena *dp_ctx_arena(dp_ctx *ctx)
+{
+    return &ctx->arena;
+}
+
+void dp_ctx_set_label(dp_ctx *ctx, const char *label)
+{
+    memset(ctx->label, 0, sizeof(ctx->label));
+    strncpy(ctx->label, label, sizeof(ctx->label) - 1);
+    ctx->since = dpi_nanos();
+    dpi_ctx_watch(ctx);
+}
+
+void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
+{
+    ctx->include = include;
+    ctx->exclude = exclude;
+}
+
+void dp_ctx_set_threads(dp_ctx *ctx, int n)
+{
+    ctx->threads = n;
+}
+
+void dp_ctx_set_deadline(dp_ctx *ctx, uint64_t nanos)
+{
+    ctx->stop.deadline = nanos;
+}
+
+void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag)
+{
+    ctx->stop.cancel = flag;
+}
+
+dp_call_facts dp_ctx_facts(const dp_ctx *ctx)
+{
+    return ctx->facts;
+}
+
+void dp_ctx_timing(dp_ctx *ctx, bool on)
+{
+    ctx->timing = on;
+    dpi_ctx_watch(ctx);
+}
+
+int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t)
+{
+    dp_tensor **owned = dpi_grow(ctx->owned, &ctx->cap_owned, ctx->n_owned + 1, sizeof(*owned));
+
+    if (owned == NULL) {
+        dp_tensor_unref(t);
+        return dpi_no_memory(&ctx->error, "a request's tensors");
+    }
+    ctx->owned = owned;
+    owned[ctx->n_owned++] = t;
+    return 0;
+}
+
+void dpi_ctx_watch(dp_ctx *ctx)
+{
+    ctx->watched = ctx->tracing || ctx->timing;
+    ctx->special = ctx->watched || ctx->label[0] != '\0' || !dpi_membarrier_works;
+}
+
+/* -- guards -- */
+
+dp_guard dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
+{
+    dp_guard saved = {ctx->include, ctx->exclude};
+
+    ctx->include = dp_keyset_or(ctx->include, include);
+    ctx->exclude = dp_keyset_or(ctx->exclude, exclude);
+    return saved;
+}
+
+void dp_guard_leave(dp_ctx *ctx, dp_guard saved)
+{
+    ctx->include = saved.include;
+    ctx->exclude = saved.exclude;
+}
+
+dp_keyset dp_ctx_include(const dp_ctx *ctx)
+{
+    return ctx->include;
+}
+
+dp_keyset dp_ctx_exclude(const dp_ctx *ctx)
+{
+    return ctx->exclude;
+}
+
+static const dpi_frame *running(const dp_ctx *ctx)
+{
+    uint32_t d = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
+    return d > 0 ? &ctx->thread->frames[d - 1] : NULL;
+}
+
+dp_key dp_ctx_key(const dp_ctx *ctx)
+{
+    const dpi_frame *f = running(ctx);
+    return f ? dp_keyset_highest(dpi_frame_keys(f)) : DP_KEY_Undefined;
+}
+
+dp_keyset dp_ctx_keys(const dp_ctx *ctx)
+{
+    const dpi_frame *f = running(ctx);
+    return f ? dpi_frame_keys(f) : (dp_keyset){0, 0};
+}
+
+/* -- counters -- */
+
+int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id)
+{
+    uint32_t n = ctx->n_counts ? ctx->n_counts * 2 : 256;
+
+    while (n <= op_id)
+        n *= 2;
+    atomic_uint_fast64_t *p = dp_calloc(n, sizeof(*p));
+    if (p == NULL)
+        return DP_ERESOURCE;
+    pthread_mutex_lock(&ctx->reg->ctx_lock);
+    for (uint32_t i = 0; i < ctx->n_counts; i++)
+        atomic_init(&p[i], atomic_load_explicit(&ctx->counts[i], memory_order_relaxed));
+    dp_free(ctx->counts);
+    ctx->counts = p;
+    ctx->n_counts = n;
+    pthread_mutex_unlock(&ctx->reg->ctx_lock);
+    return 0;
+}
+
+/* Sum of counters [from, to). */
+static uint64_t count(dp_registry *reg, uint32_t from, uint32_t to)
+{
+    uint64_t sum = 0;
+
+    pthread_mutex_lock(&reg->ctx_lock);
+    for (uint32_t i = from; i < to && i < reg->n_counts_gone; i++)
+        sum += reg->counts_gone[i];
+    for (const dp_ctx *c = reg->contexts; c != NULL; c = c->next)
+        for (uint32_t i = from; i < to && i < c->n_counts; i++)
+            sum += atomic_load_explicit(&c->counts[i], memory_order_relaxed);
+    pthread_mutex_unlock(&reg->ctx_lock);
+    return sum;
+}
+
+uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id)
+{
+    return count(reg, op_id, op_id + 1);
+}
+
+uint64_t dpi_registry_calls(dp_registry *reg)
+{
+    return count(reg, 0, DP_LIMIT_OPERATORS + 1);
+}
+
+/* -- trace -- */
+
+int dp_ctx_trace(dp_ctx *ctx, bool on)
+{
+    if (on && ctx->trace == NULL && (ctx->trace = trace_new()) == NULL)
+        return dpi_no_memory(&ctx->error, "a trace");
+    if (on)
+        trace_reset(ctx->trace);
+    ctx->tracing = on;
+    dpi_ctx_watch(ctx);
+    return 0;
+}
+
+int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth, bool redispatch,
+                        const dpi_kernel *k, uint8_t provenance)
+{
+    dpi_trace *t = ctx->trace;
+    dp_trace_step *steps =
+        t->n < DP_LIMIT_TRACE ? dpi_grow(t->steps, &t->cap, t->n + 1, sizeof(*steps)) : NULL;
+
+    if (steps == NULL) {
+        t->cut = true;
+        return -1;
+    }
+    t->steps = steps;
+    dp_trace_step *s = &steps[t->n];
+    *s = (dp_trace_step){.op = op,
+                         .key = key,
+                         .depth = (uint16_t)depth,
+                         .redispatch = redispatch,
+                         .provenance = dpi_provenance_names[provenance],
+                         .from = {.generation = k->gen->number, .line = k->line}};
+    s->from.plugin = dp_arena_dup(t->text, k->gen->plugin, strlen(k->gen->plugin) + 1);
+    s->from.file = dp_arena_dup(t->text, k->file, strlen(k->file) + 1);
+    if (s->from.plugin == NULL || s->from.file == NULL) {
+        t->cut = true;
+        return -1;
+    }
+    return (int32_t)t->n++;
+}
+
+void dpi_trace_leave(dp_ctx *ctx, int32_t step, uint64_t nanos)
+{
+    ctx->trace->steps[step].nanos = nanos;
+}
+
+const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut)
+{
+    *n = ctx->trace ? ctx->trace->n : 0;
+    *cut = ctx->trace && ctx->trace->cut;
+    return ctx->trace ? ctx->trace->steps : NULL;
+}

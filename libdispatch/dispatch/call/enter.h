@@ -1,0 +1,263 @@
+/* enter.h -- the way in and out of a kernel that every kind of call takes, as inlines: boxed calls
+ * (call.c) and typed ones (typed.c) differ in what they do between enter() and leave().
+ *
+ * enter() resolves the kernel and publishes its frame, leave() takes both back.  Between them the
+ * kernel's code cannot be unmapped (I3, I4). */
+#ifndef DPI_ENTER_H
+#define DPI_ENTER_H
+
+#include "dispatch/registry/thread.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Kept out of the way of the calls that go well. */
+#define DPI_COLD __attribute__((cold, noinline))
+
+/* What leave() needs.  Kept in dp_entered.reserved for typed calls. */
+typedef struct mark {
+    uint16_t depth; /* of the frame, which says what runs */
+    uint16_t how;   /* BY_* */
+    int32_t step;   /* of the trace; watched calls only */
+    uint64_t begun; /* nanos; watched calls only */
+    char *at;       /* typed calls, not BY_PLAIN: how far the request's memory was filled */
+} mark;
+enum {
+    BY_REDISPATCH = 1,
+    BY_TOP = 2,   /* leaving it ends the request's hold on the snapshot */
+    BY_PLAIN = 4, /* enter_found() */
+    BY_KEEPS = 8  /* what it returns may lie in memory that it took */
+};
+_Static_assert(sizeof(mark) <= sizeof(((dp_entered *)0)->reserved), "a mark fits into dp_entered");
+
+/* -- fail.c: each describes the fault in ctx->error and returns its code, or NULL -- */
+
+DPI_COLD int dpi_fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text);
+DPI_COLD int dpi_fail_gone(dp_ctx *ctx, const dp_op *op);
+DPI_COLD int dpi_fail_count(dp_ctx *ctx, const dpi_entry *e, size_t n_args, size_t n_rets);
+DPI_COLD int dpi_fail_argument(dp_ctx *ctx, const dpi_entry *e, size_t i, const dp_value *v);
+DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks,
+                                            unsigned cell);
+DPI_COLD const dpi_kernel *dpi_fail_depth(dp_ctx *ctx, const dp_op *op);
+DPI_COLD const dpi_kernel *dpi_fail_closed(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k);
+DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, int rc);
+DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
+                             const dp_value *v);
+DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code); /* DP_ECANCELLED, DP_EDEADLINE */
+DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
+
+/* -- watch.c -- */
+
+DPI_COLD void dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e);
+DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m, int rc);
+DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
+
+/* -- pin.c: hold the newest snapshot -- */
+
+DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t);
+DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t);
+DPI_COLD void dpi_withdraw_label(dpi_thread *t);
+
+static inline __attribute__((always_inline)) int dpi_pin(dp_ctx *ctx)
+{
+    dpi_thread *t = dpi_thread_self;
+    const dpi_snapshot *s;
+
+    if (DPI_UNLIKELY(t == &dpi_thread_nobody) && (t = dpi_thread_enter(&ctx->error)) == NULL)
+        return DP_ERESOURCE;
+    if (DPI_UNLIKELY(atomic_load_explicit(&t->pinned, memory_order_relaxed) != NULL))
+        return dpi_pin_shared(ctx, t);
+    if (DPI_UNLIKELY(ctx->label[0] != '\0'))
+        dpi_publish_label(ctx, t);
+    while (DPI_UNLIKELY(!dpi_thread_try_pin(t, ctx->reg, dpi_membarrier_works, &s)))
+        ;
+    ctx->thread = t;
+    return 0;
+}
+
+static inline void dpi_unpin(dp_ctx *ctx)
+{
+    dpi_thread *t = ctx->thread;
+
+    ctx->thread = NULL;
+    if (DPI_UNLIKELY(ctx->shares_pin)) {
+        ctx->shares_pin = false;
+        return;
+    }
+    if (DPI_UNLIKELY(ctx->label[0] != '\0'))
+        dpi_withdraw_label(t);
+    dpi_thread_unpin(t);
+}
+
+/* -- key sets -- */
+
+dp_keyset dpi_other_keys(const dp_value *v); /* of lists and generators; call.c */
+
+static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
+{
+    if (v->tag == DP_TAG_TENSOR)
+        return dp_keyset_or(ks, v->u.t->keys);
+    const uint32_t carry_keys = 1u << DP_TAG_TENSORS | 1u << DP_TAG_GENERATOR;
+    return DPI_UNLIKELY(carry_keys >> v->tag & 1) ? dp_keyset_or(ks, dpi_other_keys(v)) : ks;
+}
+
+/* Highest bit that is set, of a word with one. */
+static inline unsigned top_bit(uint64_t word)
+{
+    return (unsigned)__builtin_clzll(word) ^ 63;
+}
+
+_Static_assert(DP_F_COUNT <= 64, "bit 63 of the functionalities is free");
+static inline unsigned functionality_of(dp_keyset ks) /* 0: none */
+{
+    return top_bit(ks.functionality << 1 | 1);
+}
+
+static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_keyset exclude)
+{
+    return dp_keyset_minus(dp_keyset_or(arguments, include), exclude);
+}
+
+/* Takes what falls through out of *ks; the index of its highest key's kernel in e, or DPI_CELL_*.
+ * A backend that is younger than the entry has none. */
+static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
+{
+    unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column; /* without any: of bit 0 */
+
+    if (DPI_UNLIKELY(column >= e->n_columns))
+        return DPI_CELL_MISSING;
+    ks->functionality &= e->mask[column];
+    const dpi_slot_row *row = &dpi_slot_rows[functionality_of(*ks)];
+    return e->table[row->base + row->stride * column];
+}
+
+/* -- enter and leave -- */
+
+static inline const dpi_kernel *kernel_of(const dp_ctx *ctx, const mark *m)
+{
+    return atomic_load_explicit(&ctx->thread->frames[m->depth].kernel, memory_order_relaxed);
+}
+
+static inline const dp_op *op_of(const dp_ctx *ctx, const mark *m)
+{
+    return atomic_load_explicit(&ctx->thread->frames[m->depth].op, memory_order_relaxed);
+}
+
+/* Does anything want to see the calls of this context? */
+static inline __attribute__((always_inline)) bool is_watched(const dp_ctx *ctx)
+{
+    return ctx->watched | (dpi_ctx_snapshot(ctx)->n_observers != 0);
+}
+
+/* dp_keyset_highest(), from what resolve() has looked up. */
+static inline __attribute__((always_inline)) dp_key highest_of(dp_keyset ks)
+{
+    unsigned f = functionality_of(ks);
+
+    return (dp_key)(dpi_slot_rows[f].stride ? DP_KEY_OF(f, top_bit(ks.backend | 1)) : DP_KEY(f));
+}
+
+/* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */
+static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, const dp_op *op,
+                           dp_keyset ks, const dp_value *args, bool barriers)
+{
+    dpi_frame *frame = &t->frames[depth];
+
+    atomic_store_explicit(&frame->kernel, k, memory_order_release);
+    atomic_store_explicit(&frame->op, op, memory_order_relaxed);
+    atomic_store_explicit(&frame->functionality, ks.functionality, memory_order_relaxed);
+    atomic_store_explicit(&frame->backend, ks.backend, memory_order_relaxed);
+    atomic_store_explicit(&frame->args, args, memory_order_relaxed);
+    atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
+    dpi_thread_fence(barriers);
+    if (DPI_LIKELY(atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0))
+        return true;
+    atomic_store_explicit(&t->depth, depth, memory_order_release);
+    return false;
+}
+
+static inline void count_call(dp_ctx *ctx, uint32_t id)
+{
+    uint64_t n = atomic_load_explicit(&ctx->counts[id], memory_order_relaxed);
+    atomic_store_explicit(&ctx->counts[id], n + 1, memory_order_relaxed);
+}
+
+/* Resolve *ks in e and publish the frame.  *m is to be given to leave() iff this returns a kernel;
+ * NULL: the context's error says why. */
+static inline __attribute__((always_inline)) const dpi_kernel *
+enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsigned how, mark *m)
+{
+    dpi_thread *t = ctx->thread;
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+    unsigned cell = resolve(e, ks);
+
+    if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS))
+        return dpi_fail_missing(ctx, e, *ks, cell);
+    if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
+        return dpi_fail_depth(ctx, e->op);
+    const dpi_kernel *k = e->kernels[cell];
+    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, *ks, args, dpi_membarrier_works)))
+        return dpi_fail_closed(ctx, e->op, k);
+
+    uint32_t id = e->op->id;
+    if (DPI_LIKELY(id < ctx->n_counts))
+        count_call(ctx, id);
+    else
+        dpi_count_first(ctx, id);
+    if (ctx->facts.n_calls++ == 0)
+        ctx->facts.kernel_id = k->id;
+    m->depth = (uint16_t)depth;
+    m->how = (uint16_t)how;
+    if (DPI_UNLIKELY(is_watched(ctx)))
+        dpi_enter_watched(ctx, m, e);
+    return k;
+}
+
+static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m, int rc)
+{
+    if (DPI_UNLIKELY(is_watched(ctx)))
+        dpi_leave_watched(ctx, m, rc);
+    atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);
+}
+
+static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *ctx, const dp_op *op)
+{
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), op);
+
+    if (DPI_LIKELY(e != NULL && e->schema != NULL))
+        return e;
+    dpi_fail_gone(ctx, op);
+    return NULL;
+}
+
+/* -- the outermost call of a request -- */
+
+/* The top of a request's call: pin, start the facts. */
+static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
+{
+    if (DPI_UNLIKELY(ctx->error.code != 0)) {
+        dp_error_clear(&ctx->error);
+        ctx->outdated = false;
+    }
+    ctx->facts.n_calls = 0;
+    if (DPI_UNLIKELY(ctx->timing))
+        ctx->t_top = dpi_nanos();
+    return ctx->thread != NULL ? 0 : dpi_pin(ctx);
+}
+
+/* No call is open in this context; a program may be. */
+static inline bool is_top(const dp_ctx *ctx)
+{
+    return ctx->thread == NULL ||
+           (ctx->pins > 0 && atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) == 0);
+}
+
+/* The call met a generation that was unloaded after this request took its snapshot, and nothing has
+ * run yet: the newest snapshot will do as well. */
+static inline bool outdated(const dp_ctx *ctx)
+{
+    return ctx->outdated && ctx->facts.n_calls == 0 && ctx->pins == 0 && !ctx->shares_pin;
+}
+
+#pragma GCC visibility pop
+
+#endif

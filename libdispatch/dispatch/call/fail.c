@@ -1,0 +1,160 @@
+/* fail.c -- what goes wrong with calls, told in full: the operator, the key, both sides. */
+#include "enter.h"
+#include <stdio.h>
+
+static void tell_where(dp_error *err, const dp_op *op, dp_key key)
+{
+    char name[DP_KEY_NAME_MAX];
+
+    strncpy(err->op, op->name, sizeof(err->op) - 1);
+    if (key != DP_KEY_Undefined)
+        strncpy(err->key, dp_key_name(key, name), sizeof(err->key) - 1);
+}
+
+DPI_COLD int dpi_fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text)
+{
+    dp_error_set(&ctx->error, code, "%s: %s", op->name, text);
+    tell_where(&ctx->error, op, key);
+    return code;
+}
+
+DPI_COLD int dpi_fail_no_op(dp_ctx *ctx)
+{
+    if (ctx->error.code == 0)
+        dp_error_set(&ctx->error, DP_ENOTFOUND,
+                     "a call of no operator: dp_op_find() gives NULL for a name that is not there");
+    return ctx->error.code;
+}
+
+DPI_COLD int dpi_fail_gone(dp_ctx *ctx, const dp_op *op)
+{
+    if (op == NULL)
+        return dpi_fail_no_op(ctx);
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), op);
+    return dpi_fail_op(ctx, DP_ENOTFOUND, op, DP_KEY_Undefined,
+                       e == NULL
+                           ? "no plugin defines this operator (any more)"
+                           : "it has kernels, but no plugin that is loaded defines its schema");
+}
+
+DPI_COLD int dpi_fail_count(dp_ctx *ctx, const dpi_entry *e, size_t n_args, size_t n_rets)
+{
+    char text[160];
+
+    snprintf(text, sizeof(text),
+             "takes %u arguments and returns %u values, called with %zu and %zu", e->n_args,
+             e->n_rets, n_args, n_rets);
+    return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
+}
+
+DPI_COLD int dpi_fail_argument(dp_ctx *ctx, const dpi_entry *e, size_t i, const dp_value *v)
+{
+    dpi_text type = {0};
+    char text[300];
+
+    dpi_type_print(&type, e->schema->args[i].type, true);
+    snprintf(text, sizeof(text), "argument '%s' (position %zu) must be %s, not %s",
+             e->schema->args[i].name, i + 1, type.s ? type.s : "?", dpi_value_kind(v));
+    dpi_text_fini(&type);
+    return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
+}
+
+DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks,
+                                            unsigned cell)
+{
+    char name[DP_KEY_NAME_MAX], set[400];
+    dp_key key = dp_keyset_highest(ks);
+    dpi_text t = {0};
+
+    if (cell == DPI_CELL_AMBIGUOUS) {
+        dpi_text_add(
+            &t, "ambiguous for AutogradOther: it has a CompositeImplicitAutograd kernel and "
+                "kernels for backends that share AutogradOther; register one for AutogradOther");
+    } else {
+        if (key == DP_KEY_Undefined)
+            dpi_text_add(&t, "no kernel: no argument is a tensor and nothing is registered for "
+                             "calls without one");
+        else
+            dpi_text_printf(&t, "no kernel for %s (the call's keys: %s)", dp_key_name(key, name),
+                            dp_keyset_print(ks, set, sizeof(set)));
+        dpi_text_add(&t, "; keys that have one: ");
+        dpi_entry_list(e, &t);
+    }
+    dpi_fail_op(ctx, DP_ENOTIMPL, e->op, key, t.s ? t.s : "no kernel");
+    dpi_text_fini(&t);
+    return NULL;
+}
+
+DPI_COLD const dpi_kernel *dpi_fail_depth(dp_ctx *ctx, const dp_op *op)
+{
+    dp_error_set(&ctx->error, DP_ERUNTIME,
+                 "%s: maximum recursion depth of %d calls inside calls exceeded", op->name,
+                 DP_LIMIT_CALL_DEPTH);
+    return NULL;
+}
+
+DPI_COLD const dpi_kernel *dpi_fail_closed(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k)
+{
+    char text[300];
+
+    snprintf(text, sizeof(text),
+             "plugin '%s' (generation %llu) was unloaded while this request ran", k->gen->plugin,
+             (unsigned long long)k->gen->number);
+    ctx->outdated = true;
+    dpi_fail_op(ctx, DP_ENOTFOUND, op, k->key, text);
+    return NULL;
+}
+
+/* A kernel failed: its code and its text must agree, whoever wrote it. */
+DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, int rc)
+{
+    char text[300];
+
+    if (dp_error_name(rc) == NULL || ctx->error.code == 0) {
+        snprintf(text, sizeof(text),
+                 "kernel of plugin '%s' (%s:%u) returned %d without describing it", k->gen->plugin,
+                 k->file, k->line, rc);
+        return dpi_fail_op(ctx, dp_error_name(rc) ? rc : DP_EPLUGIN, op, dp_ctx_key(ctx), text);
+    }
+    ctx->error.code = rc;
+    if (ctx->error.op[0] == '\0')
+        tell_where(&ctx->error, op, dp_ctx_key(ctx));
+    return rc;
+}
+
+DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
+                             const dp_value *v)
+{
+    dpi_text type = {0};
+    char text[500];
+
+    dpi_type_print(&type, e->schema->rets[i].type, true);
+    snprintf(text, sizeof(text),
+             "kernel of plugin '%s' (%s:%u) gave %s for return %zu of %u, which is %s",
+             k->gen->plugin, k->file, k->line,
+             v->tag == DP_TAG_NONE || (v->tag == DP_TAG_TENSOR && v->u.t == NULL) ||
+                     dpi_value_lacks(v)
+                 ? "nothing"
+                 : dpi_value_kind(v),
+             i + 1, e->n_rets, type.s ? type.s : "?");
+    dpi_text_fini(&type);
+    return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
+}
+
+DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code)
+{
+    char text[400];
+
+    snprintf(text, sizeof(text), "its schema has the C type '%s', the caller uses '%s'",
+             e->schema->code, dpi_code_text(code));
+    return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
+}
+
+DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code)
+{
+    double late = ctx->stop.deadline != 0 ? (double)(dpi_nanos() - ctx->stop.deadline) / 1e6 : 0;
+
+    if (code == DP_ECANCELLED)
+        return dp_error_set(&ctx->error, code, "cancelled while it ran");
+    return dp_error_set(&ctx->error, code, "its deadline passed %.3f ms ago", late);
+}

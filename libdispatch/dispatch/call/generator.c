@@ -1,0 +1,97 @@
+/* generator.c -- what a kernel draws: from the one generator that its context holds.
+ *
+ * One a context, so that two kernels never wait for each other, and remembered there, so that a
+ * kernel that forgets to leave keeps it no longer than its request. */
+#include "base/generator.h"
+#include "dispatch/registry/dispatch_i.h"
+
+static int wrong_device(dp_ctx *ctx, const dp_generator *g, dp_device device)
+{
+    char want[DP_KEY_NAME_MAX], got[DP_KEY_NAME_MAX];
+
+    return dp_error_set(&ctx->error, DP_ERUNTIME, "expected a generator of %s but got one of %s",
+                        dp_device_name(device, want), dp_device_name(dp_generator_device(g), got));
+}
+
+/* *out counted. */
+static int choose(dp_ctx *ctx, dp_generator *g, dp_device device, dp_generator **out)
+{
+    dp_generators *all = ctx->generators != NULL ? ctx->generators : ctx->reg->generators;
+
+    if (g == NULL)
+        return dp_generators_get(all, device, out, &ctx->error);
+    if (dpi_generator_check(g, &ctx->error) < 0)
+        return ctx->error.code;
+    if (dp_generator_device(g) != device)
+        return wrong_device(ctx, g, device);
+    *out = dp_generator_ref(g);
+    return 0;
+}
+
+int dp_generator_enter(dp_ctx *ctx, dp_generator *g, dp_device device)
+{
+    dp_generator *chosen;
+    char name[DP_KEY_NAME_MAX];
+
+    if (ctx->generator != NULL)
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "this call holds a generator of %s already, leave that first",
+                            dp_device_name(dp_generator_device(ctx->generator), name));
+    int rc = choose(ctx, g, device, &chosen);
+    if (rc < 0)
+        return rc;
+    dpi_generator_hold(chosen);
+    ctx->generator = chosen;
+    return 0;
+}
+
+void dp_generator_leave(dp_ctx *ctx)
+{
+    if (ctx->generator == NULL)
+        return;
+    dpi_generator_drop(ctx->generator);
+    ctx->generator = dp_generator_unref(ctx->generator);
+}
+
+static int check_held(dp_ctx *ctx)
+{
+    if (ctx->generator != NULL)
+        return 0;
+    return dp_error_set(&ctx->error, DP_ERUNTIME,
+                        "no generator is held: dp_generator_enter() comes before a draw");
+}
+
+int dp_generator_u32(dp_ctx *ctx, uint32_t *out, size_t n)
+{
+    int rc = check_held(ctx);
+    return rc < 0 ? rc : dpi_generator_u32(ctx->generator, out, n, &ctx->error);
+}
+
+int dp_generator_u64(dp_ctx *ctx, uint64_t *out, size_t n)
+{
+    int rc = check_held(ctx);
+    return rc < 0 ? rc : dpi_generator_u64(ctx->generator, out, n, &ctx->error);
+}
+
+int dp_generator_uniform(dp_ctx *ctx, dp_dtype dtype, void *out, size_t n)
+{
+    int rc = check_held(ctx);
+    return rc < 0 ? rc : dpi_generator_uniform(ctx->generator, dtype, out, n, &ctx->error);
+}
+
+int dp_generator_normal(dp_ctx *ctx, dp_dtype dtype, void *out, size_t n)
+{
+    int rc = check_held(ctx);
+    return rc < 0 ? rc : dpi_generator_normal(ctx->generator, dtype, out, n, &ctx->error);
+}
+
+int dp_generator_philox(dp_ctx *ctx, uint64_t increment, uint64_t *seed, uint64_t *offset)
+{
+    int rc = check_held(ctx);
+    return rc < 0 ? rc : dpi_generator_philox(ctx->generator, increment, seed, offset, &ctx->error);
+}
+
+void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all)
+{
+    ctx->generators = all;
+}

@@ -1,0 +1,55 @@
+/* host_tensor.c -- the tensor functions of api.h: those of the tensor room, given a context's
+ * error, memory and threads. */
+#include "enter.h"
+
+int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+             dp_memory_format format, dp_tensor **out)
+{
+    return dpi_empty(dtype, device, ndim, sizes, format, out, &ctx->error);
+}
+
+int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                     const int64_t *strides, dp_tensor **out)
+{
+    return dpi_empty_strided(dtype, device, ndim, sizes, strides, out, &ctx->error);
+}
+
+int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format,
+                  dp_tensor **out)
+{
+    return dpi_empty_like(t, dtype, format, out, &ctx->error);
+}
+
+int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *sizes,
+                  const int64_t *strides, int64_t storage_offset, dp_tensor **out)
+{
+    return dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error);
+}
+
+int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out)
+{
+    return dpi_scalar_tensor(scalar, dtype, out, &ctx->error);
+}
+
+int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
+{
+    return dpi_copy(dst, src, ctx->threads, &ctx->error);
+}
+
+int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int64_t *b,
+                        int64_t *out)
+{
+    return dpi_broadcast_shapes(na, a, nb, b, out, &ctx->error);
+}
+
+int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config, dp_iter **out)
+{
+    return dpi_iter_init(config, &ctx->arena, out, &ctx->error);
+}
+
+int dp_iter_run(dp_ctx *ctx, dp_iter *it, dp_iter_loop loop, void *user)
+{
+    int rc = dpi_iter_run(it, ctx->threads, loop, user, &ctx->stop, &ctx->error);
+
+    return rc == DP_ECANCELLED || rc == DP_EDEADLINE ? dpi_fail_stopped(ctx, rc) : rc;
+}

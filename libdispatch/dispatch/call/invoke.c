@@ -1,0 +1,246 @@
+/* invoke.c -- functions of api.h that no other file owns, and calls with C arguments by code. */
+#include "enter.h"
+#include "find.h"
+
+int dp_vfail(dp_ctx *ctx, int code, const char *format, va_list ap)
+{
+    return dp_error_vset(&ctx->error, code, format, ap);
+}
+
+void *dp_alloc(dp_ctx *ctx, size_t bytes)
+{
+    enum { ALIGN = 64 };
+    char *p = bytes <= SIZE_MAX - ALIGN ? dp_arena_alloc(&ctx->arena, bytes + ALIGN) : NULL;
+
+    if (p == NULL) {
+        dp_error_set(&ctx->error, DP_ERESOURCE, "out of memory: %zu bytes of scratch", bytes);
+        return NULL;
+    }
+    return (void *)(((uintptr_t)p + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+}
+
+int dp_checkpoint(dp_ctx *ctx)
+{
+    int code = dpi_stop_code(&ctx->stop);
+
+    return DPI_LIKELY(code == 0) ? 0 : dpi_fail_stopped(ctx, code);
+}
+
+int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
+                    void *user)
+{
+    int code = dpi_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
+
+    return DPI_LIKELY(code == 0) ? 0 : dpi_fail_stopped(ctx, code);
+}
+
+const char *dp_op_name(const dp_op *op)
+{
+    return op != NULL ? op->name : "(no operator)";
+}
+
+dp_key dp_key_find(dp_ctx *ctx, const char *name)
+{
+    (void)ctx;
+    return dp_key_parse(name);
+}
+
+int dp_device_find(dp_ctx *ctx, const char *name, dp_device *out)
+{
+    return dp_device_parse(name, out, &ctx->error);
+}
+
+dp_keyset dp_device_keys(dp_device d)
+{
+    return dpi_backend_keys(dp_device_backend(d));
+}
+
+/* -- dp_invoke: C arguments by code -- */
+
+static int no_c_type(dp_ctx *ctx, const char *code)
+{
+    return dp_error_set(&ctx->error, DP_ETYPE, "no C type '%s' for an argument", code);
+}
+
+/* A pointer and a length; NULL is None when the list is optional. */
+static int take_list(dp_ctx *ctx, const char *start, char letter, bool opt, va_list *ap,
+                     dp_value *v)
+{
+    static const struct {
+        char letter;
+        uint8_t tag;
+    } lists[] = {{'T', DP_TAG_TENSORS}, {'i', DP_TAG_INTS}, {'f', DP_TAG_DOUBLES},
+                 {'b', DP_TAG_BOOLS},   {'s', DP_TAG_LIST}, {'S', DP_TAG_LIST},
+                 {'l', DP_TAG_LIST}};
+    const void *p = va_arg(*ap, const void *);
+
+    v->len = (uint32_t)va_arg(*ap, size_t);
+    v->u.values = p;
+    for (size_t i = 0; i < DPI_COUNT(lists); i++)
+        if (lists[i].letter == letter)
+            v->tag = lists[i].tag;
+    if (p == NULL && opt)
+        v->tag = DP_TAG_NONE;
+    return v->tag == DP_TAG_NONE && !opt ? no_c_type(ctx, start) : 0;
+}
+
+/* int?, float?, bool?, Scalar?: a pointer that may be NULL. */
+static void take_optional(char letter, va_list *ap, dp_value *v)
+{
+    const void *p = va_arg(*ap, const void *);
+
+    if (p == NULL)
+        return;
+    *v = letter == 'i'   ? dp_int(*(const int64_t *)p)
+         : letter == 'f' ? dp_double(*(const double *)p)
+         : letter == 'b' ? dp_bool(*(const bool *)p)
+                         : *(const dp_value *)p;
+}
+
+static int take_plain(dp_ctx *ctx, const char *start, char letter, va_list *ap, dp_value *v)
+{
+    dp_str s;
+
+    switch (letter) {
+    case 'T':
+        *v = dp_tensor_value(va_arg(*ap, dp_tensor *));
+        break;
+    case 'i':
+        *v = dp_int(va_arg(*ap, int64_t));
+        break;
+    case 'f':
+        *v = dp_double(va_arg(*ap, double));
+        break;
+    case 'b':
+        *v = dp_bool(va_arg(*ap, int) != 0);
+        break;
+    case 's':
+        *v = va_arg(*ap, dp_value);
+        break;
+    case 'S':
+        s = va_arg(*ap, dp_str);
+        *v = (dp_value){s.s ? DP_TAG_STR : DP_TAG_NONE, (uint32_t)s.len, {.s = s.s}};
+        break;
+    case 'g':
+        v->u.g = va_arg(*ap, dp_generator *);
+        v->tag = v->u.g ? DP_TAG_GENERATOR : DP_TAG_NONE;
+        break;
+    default:
+        return no_c_type(ctx, start);
+    }
+    return 0;
+}
+
+/* One letter group of a code at *c, taken from ap into *v.  Groups are those of plugin.h. */
+static int take(dp_ctx *ctx, const char **c, va_list *ap, dp_value *v)
+{
+    const char *start = *c;
+    bool opt = **c == 'o';
+
+    *c += opt;
+    bool list = **c == 'l';
+    *c += list;
+    *c += list && **c == 'o';
+    char letter = *(*c)++;
+    *v = (dp_value){0};
+    if (list) {
+        *c += letter == 'l';
+        return take_list(ctx, start, letter, opt, ap, v);
+    }
+    if (opt && letter != '\0' && strchr("ifbs", letter) != NULL) {
+        take_optional(letter, ap, v);
+        return 0;
+    }
+    return take_plain(ctx, start, letter, ap, v);
+}
+
+/* Hand return value v to the caller's slot; code letter as in plugin.h. */
+static void give(char letter, dp_value *v, void *slot)
+{
+    switch (letter) {
+    case 'T':
+        *(dp_tensor **)slot = v->tag == DP_TAG_TENSOR ? v->u.t : NULL;
+        break;
+    case 'i':
+        *(int64_t *)slot = v->u.i;
+        break;
+    case 'f':
+        *(double *)slot = v->u.d;
+        break;
+    case 'b':
+        *(bool *)slot = v->u.b;
+        break;
+    default:
+        *(dp_value *)slot = *v;
+    }
+}
+
+/* Arguments that `code` names, then the schema's defaults. */
+static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_list *ap,
+                            dp_value *args)
+{
+    uint32_t n = 0;
+
+    while (**c != '\0' && **c != '>') {
+        int rc = n < e->n_args ? take(ctx, c, ap, &args[n]) : DP_ETYPE;
+        if (rc < 0)
+            return n < e->n_args
+                       ? rc
+                       : dp_error_set(&ctx->error, DP_ETYPE, "%s takes %u arguments, not more",
+                                      e->op->name, e->n_args);
+        n++;
+    }
+    for (; n < e->n_args; n++) {
+        if (!e->schema->args[n].has_default)
+            return dp_error_set(&ctx->error, DP_ETYPE, "%s: missing argument '%s'", e->op->name,
+                                e->schema->args[n].name);
+        args[n] = e->schema->args[n].def;
+    }
+    return 0;
+}
+
+static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
+{
+    dp_value args[DP_LIMIT_ARGUMENTS], rets[DP_LIMIT_ARGUMENTS];
+    const dpi_entry *e = dpi_snapshot_find(dpi_ctx_snapshot(ctx), name, strlen(name));
+    const char *c = code;
+
+    if (e == NULL || e->schema == NULL)
+        return e == NULL ? dpi_no_operator(dpi_ctx_snapshot(ctx), name, &ctx->error)
+                         : dp_error_set(&ctx->error, DP_ENOTFOUND,
+                                        "%s is implemented but not defined", name);
+    int rc = invoke_arguments(ctx, e, &c, ap, args);
+    if (rc < 0)
+        return rc;
+    c += *c == '>';
+    uint32_t n_rets = 0;
+    for (const char *p = c; *p; p++)
+        n_rets += *p != 'l' && *p != 'o';
+    if (n_rets != e->n_rets)
+        return dp_error_set(&ctx->error, DP_ETYPE,
+                            "%s returns %u values, the caller's '%s' says %u", name, e->n_rets,
+                            code, n_rets);
+    rc = dp_call_boxed(ctx, e->op, args, e->n_args, rets, n_rets);
+    for (uint32_t i = 0; rc == 0 && i < n_rets; i++) {
+        bool value = *c == 'l' || (*c == 'o' && c[1] != 'T'); /* any but those of give() */
+        c += strspn(c, "lo");
+        give(value ? 's' : *c, &rets[i], va_arg(*ap, void *));
+        c++;
+    }
+    return rc;
+}
+
+int dp_vinvoke(dp_ctx *ctx, const char *name, const char *code, va_list ap)
+{
+    va_list copy;
+    bool begun;
+    int rc = dpi_ctx_hold(ctx, &begun);
+
+    if (rc < 0)
+        return rc;
+    va_copy(copy, ap);
+    rc = invoke(ctx, name, code, &copy);
+    va_end(copy);
+    dpi_ctx_let_go(ctx, begun);
+    return rc;
+}

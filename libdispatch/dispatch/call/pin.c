@@ -1,0 +1,50 @@
+/* pin.c -- how a context holds a snapshot over several calls, and what is rare about pinning one. */
+#include "enter.h"
+
+/* Another context of this thread holds a snapshot: a hook's, an observer's. */
+DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
+{
+    const dpi_snapshot *held = atomic_load_explicit(&t->pinned, memory_order_relaxed);
+
+    if (held->reg != ctx->reg)
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "this thread is inside a call of another registry");
+    ctx->thread = t;
+    ctx->shares_pin = true;
+    return 0;
+}
+
+DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
+{
+    uint64_t words[4];
+
+    memcpy(words, ctx->label, sizeof(words));
+    for (int i = 0; i < 4; i++)
+        atomic_store_explicit(&t->label[i], words[i], memory_order_relaxed);
+    atomic_store_explicit(&t->since, ctx->since, memory_order_relaxed);
+}
+
+DPI_COLD void dpi_withdraw_label(dpi_thread *t)
+{
+    atomic_store_explicit(&t->label[0], 0, memory_order_relaxed);
+    atomic_store_explicit(&t->since, 0, memory_order_relaxed);
+}
+
+int dp_ctx_begin(dp_ctx *ctx)
+{
+    if (ctx->pins == 0) {
+        if (ctx->thread != NULL) /* or leaving the call would end what it began */
+            return dp_error_set(&ctx->error, DP_ERUNTIME, "dp_ctx_begin() inside a call");
+        int rc = dpi_pin(ctx);
+        if (rc < 0)
+            return rc;
+    }
+    ctx->pins++;
+    return 0;
+}
+
+void dp_ctx_end(dp_ctx *ctx)
+{
+    if (ctx->pins > 0 && --ctx->pins == 0)
+        dpi_unpin(ctx);
+}

@@ -1,0 +1,165 @@
+/* typed.c -- calls with C types: resolved once more only when something changed. */
+#include "enter.h"
+
+static inline __attribute__((always_inline)) int
+enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_entered *out)
+{
+    const dpi_entry *e = entry_of(ctx, t->op);
+
+    if (DPI_UNLIKELY(e == NULL))
+        return DP_ENOTFOUND;
+    if (DPI_UNLIKELY(e->code != t->code))
+        return dpi_fail_code(ctx, e, t->code);
+    if (!(how & BY_REDISPATCH))
+        keys = with_state(keys, ctx->include, ctx->exclude);
+    mark *m = (mark *)out->reserved;
+    const dpi_kernel *k = enter(ctx, e, &keys, NULL, how | (e->returns_memory ? BY_KEEPS : 0), m);
+    if (DPI_UNLIKELY(k == NULL))
+        return ctx->error.code;
+    m->at = ctx->arena.at;
+    out->unboxed = k->unboxed;
+    return 0;
+}
+
+static __attribute__((noinline)) int enter_any(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
+                                               unsigned how, dp_entered *out)
+{
+    bool top = is_top(ctx);
+    int rc;
+
+    if (t->op == NULL)
+        return dpi_fail_no_op(ctx);
+    if (top)
+        how |= BY_TOP;
+    do {
+        rc = top ? top_enter(ctx) : 0;
+        if (DPI_UNLIKELY(rc < 0))
+            return rc;
+        rc = enter_pinned(ctx, t, keys, how, out);
+        if (DPI_UNLIKELY(rc < 0) && top && ctx->pins == 0)
+            dpi_unpin(ctx);
+    } while (DPI_UNLIKELY(rc < 0) && top && outdated(ctx));
+    return rc;
+}
+
+/* The outermost call of a context that nobody watches goes the same way as enter_any(), with
+ * nothing that calls out and with as few loads and stores as can be; what it resolved it keeps.
+ * When something is unusual nothing has happened, and enter_any() is asked.  keys: with include and
+ * exclude applied, which may be done twice. */
+static DPI_COLD int leave_short_way(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
+{
+    dpi_thread_unpin(ctx->thread);
+    ctx->thread = NULL;
+    return enter_any(ctx, t, keys, 0, out);
+}
+
+static inline uint64_t op_and_code(const dp_typed *t)
+{
+    return (uint64_t)t->id << 32 | t->code;
+}
+
+static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, const dp_typed *t,
+                                                             const dpi_found *f, dp_entered *out)
+{
+    const dpi_kernel *k = f->kernel;
+    dp_keyset kept = {f->kept, f->keys.backend};
+    mark *m = (mark *)out->reserved;
+
+    if (DPI_UNLIKELY(!publish(ctx->thread, 0, k, t->op, kept, NULL, true)))
+        return leave_short_way(ctx, t, f->keys, out);
+    m->depth = 0;
+    m->how = BY_TOP | BY_PLAIN;
+    out->unboxed = k->unboxed;
+    count_call(ctx, t->id);
+    return 0;
+}
+
+static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
+                                          dpi_found *f, dp_entered *out)
+{
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+    const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->entries[t->id] : NULL;
+    dp_keyset kept = keys;
+    unsigned cell =
+        e != NULL && t->op != NULL && e->code == t->code ? resolve(e, &kept) : DPI_CELL_MISSING;
+
+    if (cell >= DPI_CELL_AMBIGUOUS)
+        return leave_short_way(ctx, t, keys, out);
+    *f = (dpi_found){s->number, op_and_code(t), keys, kept.functionality, e->kernels[cell]};
+    return enter_found(ctx, t, f, out);
+}
+
+int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *out)
+{
+    dpi_thread *th = dpi_thread_self;
+    const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed), *s;
+
+    if (DPI_UNLIKELY(((uintptr_t)held | (uintptr_t)ctx->thread | (unsigned)ctx->error.code |
+                      ctx->special) != 0))
+        return enter_any(ctx, t, argument_keys, 0, out);
+    ctx->thread = th;
+    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))
+        return leave_short_way(ctx, t, argument_keys, out);
+    dp_keyset keys = with_state(argument_keys, ctx->include, ctx->exclude);
+    dpi_found *f = &ctx->found[t->id % DPI_FOUND];
+    if (DPI_UNLIKELY(f->snapshot != s->number || f->op_and_code != op_and_code(t) ||
+                     f->keys.functionality != keys.functionality ||
+                     f->keys.backend != keys.backend))
+        return find(ctx, t, keys, f, out);
+    return enter_found(ctx, t, f, out);
+}
+
+int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *e)
+{
+    return enter_any(ctx, t, keys, BY_REDISPATCH, e);
+}
+
+static __attribute__((noinline)) int leave_any(dp_ctx *ctx, const mark *m, int rc)
+{
+    if (rc != 0)
+        rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
+    if (!(m->how & (BY_KEEPS | BY_PLAIN)) && DPI_UNLIKELY(ctx->arena.at != m->at))
+        dpi_arena_rewind(&ctx->arena, m->at);
+    leave(ctx, m, rc);
+    if ((m->how & BY_TOP) && ctx->pins == 0)
+        dpi_unpin(ctx);
+    return rc;
+}
+
+int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
+{
+    const mark *m = (const mark *)entered->reserved;
+    dpi_thread *t = ctx->thread;
+
+    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN)))
+        return leave_any(ctx, m, rc);
+    ctx->thread = NULL;
+    atomic_store_explicit(&t->depth, 0, memory_order_release);
+    dpi_thread_unpin(t);
+    return 0;
+}
+
+int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
+{
+    bool begun;
+    int rc = dpi_ctx_hold(ctx, &begun);
+    const dp_op *op = rc == 0 ? dp_op_find(ctx, name) : NULL;
+    const dpi_entry *e;
+
+    *t = (dp_typed){0}; /* calls fail by name until it is whole */
+    if (op == NULL) {
+        dpi_ctx_let_go(ctx, begun && rc == 0);
+        return ctx->error.code;
+    }
+    t->op = op;
+    t->id = op->id;
+    t->code = dpi_code_intern(code);
+    if ((e = entry_of(ctx, op)) == NULL)
+        rc = DP_ENOTFOUND;
+    else if (t->code == 0 || e->code != t->code)
+        rc = dp_error_set(&ctx->error, DP_ETYPE,
+                          "%s: its schema has the C type '%s', the caller uses '%s'", name,
+                          e->schema->code, code);
+    dpi_ctx_let_go(ctx, begun);
+    return rc;
+}

@@ -1,0 +1,124 @@
+/* value.c -- what a dp_value points to: how many bytes, moved as a whole, released.
+ *
+ * Strings, complex numbers and lists lie outside of the value, and lists may hold more of them.
+ * Tensors are only pointed to: moving a value moves no reference. */
+#include "dispatch/registry/dispatch_i.h"
+
+enum { ALIGN = 16 };
+
+static const uint8_t item_bytes[DP_TAG_END] = {
+    [DP_TAG_STR] = 1,
+    [DP_TAG_TENSORS] = sizeof(dp_tensor *),
+    [DP_TAG_INTS] = sizeof(int64_t),
+    [DP_TAG_DOUBLES] = sizeof(double),
+    [DP_TAG_BOOLS] = sizeof(bool),
+    [DP_TAG_LIST] = sizeof(dp_value),
+};
+
+size_t dpi_items_bytes(uint32_t tag, size_t n)
+{
+    return n * item_bytes[tag];
+}
+
+static bool points(const dp_value *v) /* a faulty kernel's tag may be none at all */
+{
+    return v->tag < DP_TAG_END && (DPI_TAGS_MEMORY >> v->tag & 1);
+}
+
+/* Bytes that v points to, without those that they point to. */
+static size_t own_bytes(const dp_value *v)
+{
+    return v->tag == DP_TAG_COMPLEX ? 2 * sizeof(double) : dpi_items_bytes(v->tag, v->len);
+}
+
+/* One byte more: a string's NUL, and an empty list's pointer is not NULL, which would be None. */
+static size_t room_of(const dp_value *v)
+{
+    return (own_bytes(v) + 1 + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+bool dpi_value_lacks(const dp_value *v)
+{
+    bool never_empty = v->tag == DP_TAG_STR || v->tag == DP_TAG_COMPLEX;
+
+    return points(v) && v->u.s == NULL && (never_empty || v->len > 0);
+}
+
+size_t dpi_values_bytes(const dp_value *values, size_t n)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (points(&values[i]))
+            bytes += room_of(&values[i]);
+        if (values[i].tag == DP_TAG_LIST)
+            bytes += dpi_values_bytes(values[i].u.values, values[i].len);
+    }
+    return bytes;
+}
+
+char *dpi_values_move(dp_value *values, size_t n, char *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        dp_value *v = &values[i];
+        char *own = to;
+        if (!points(v))
+            continue;
+        size_t bytes = own_bytes(v);
+        to += room_of(v);
+        if (bytes > 0)
+            memcpy(own, v->u.s, bytes);
+        own[bytes] = '\0';
+        v->u.s = own;
+        if (v->tag == DP_TAG_LIST)
+            to = dpi_values_move((dp_value *)(void *)own, v->len, to);
+    }
+    return to;
+}
+
+int dpi_values_copy(dp_arena *a, dp_value *values, size_t n)
+{
+    size_t bytes = dpi_values_bytes(values, n);
+    char *to = bytes > 0 ? dp_arena_alloc(a, bytes) : NULL;
+
+    if (bytes > 0 && to == NULL)
+        return DP_ERESOURCE;
+    dpi_values_move(values, n, to);
+    return 0;
+}
+
+int dpi_values_settle(dp_arena *a, char *at, dp_value *values, size_t n)
+{
+    char few[512], *temporary = few;
+    size_t bytes = dpi_values_bytes(values, n);
+    int rc;
+
+    if (bytes == 0) {
+        dpi_arena_rewind(a, at);
+        return 0;
+    }
+    if (bytes > sizeof(few) && (temporary = dp_malloc(bytes)) == NULL)
+        return DP_ERESOURCE;
+    dpi_values_move(values, n, temporary);
+    dpi_arena_rewind(a, at);
+    if ((rc = dpi_values_copy(a, values, n)) < 0)
+        dp_values_release(values, n); /* while they can still be read */
+    if (temporary != few)
+        dp_free(temporary);
+    return rc;
+}
+
+void dp_values_release(dp_value *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        dp_value *v = &values[i];
+        uint32_t len = v->u.values != NULL ? v->len : 0; /* a faulty kernel's may be NULL */
+        if (v->tag == DP_TAG_TENSOR)
+            dp_tensor_unref(v->u.t);
+        for (uint32_t j = 0; v->tag == DP_TAG_TENSORS && j < len; j++)
+            dp_tensor_unref(v->u.tensors[j]);
+        if (v->tag == DP_TAG_LIST)
+            dp_values_release((dp_value *)(uintptr_t)v->u.values, len);
+        v->tag = DP_TAG_NONE;
+    }
+}

@@ -1,0 +1,134 @@
+/* elf.c -- reading a plugin's file, and finding one's way in it.
+ *
+ * Program headers only (strip keeps those), every offset checked in 64 bits. */
+#include "elf.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- the file -- */
+
+static int open_error(const char *path, dp_error *err)
+{
+    int error = errno, code = DP_ERUNTIME;
+
+    if (error == ENOENT || error == ENOTDIR)
+        code = DP_ENOTFOUND;
+    else if (error == EACCES)
+        code = DP_EPERM;
+    return dp_error_set(err, code, "cannot open '%s': %s", path, strerror(error));
+}
+
+/* As many of n bytes as there are. */
+static size_t read_all(int fd, char *p, size_t n)
+{
+    size_t got = 0;
+
+    while (got < n) {
+        ssize_t r = read(fd, p + got, n - got);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r <= 0)
+            break;
+        got += (size_t)r;
+    }
+    return got;
+}
+
+/* Is the file at path still the one, and as it was, whose state was `was` before it was read? */
+static bool unchanged(int fd, const char *path, const struct stat *was)
+{
+    struct stat at_fd, at_path;
+
+    return fstat(fd, &at_fd) == 0 && stat(path, &at_path) == 0 && at_path.st_dev == was->st_dev &&
+           at_path.st_ino == was->st_ino && at_fd.st_size == was->st_size &&
+           at_fd.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+           at_fd.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+}
+
+static int read_fd(int fd, const char *path, void **bytes, size_t *n, dp_error *err)
+{
+    struct stat st;
+    size_t size, got;
+    char *p;
+
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return dp_error_set(err, DP_EPLUGIN, "'%s' is not a regular file", path);
+    if (st.st_size > DP_LIMIT_PLUGIN_FILE)
+        return dp_error_set(err, DP_ERESOURCE, "'%s' has %lld bytes, more than plugin_file = %d",
+                            path, (long long)st.st_size, DP_LIMIT_PLUGIN_FILE);
+    size = (size_t)st.st_size;
+    p = dp_malloc(size);
+    if (p == NULL)
+        return dpi_no_memory(err, "a plugin's file");
+    got = read_all(fd, p, size);
+    if (got < size || !unchanged(fd, path, &st)) {
+        dp_free(p);
+        return dp_error_set(err, DP_EBUSY,
+                            "'%s' changed while it was read (%zu of %zu bytes): somebody is "
+                            "writing it",
+                            path, got, size);
+    }
+    *bytes = p;
+    *n = size;
+    return 0;
+}
+
+int dpi_file_read(const char *path, void **bytes, size_t *n, dp_error *err)
+{
+    int rc,
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe must not block */
+
+    if (fd < 0)
+        return open_error(path, err);
+    rc = read_fd(fd, path, bytes, n, err);
+    close(fd);
+    return rc;
+}
+
+/* -- its bytes -- */
+
+const void *dpi_elf_at(const dpi_elf *e, uint64_t offset, uint64_t bytes)
+{
+    return offset <= e->n && bytes <= e->n - offset ? e->p + offset : NULL;
+}
+
+bool dpi_elf_get(const dpi_elf *e, uint64_t offset, void *dst, size_t bytes)
+{
+    const void *src = dpi_elf_at(e, offset, bytes);
+
+    if (src)
+        memcpy(dst, src, bytes);
+    return src != NULL;
+}
+
+bool dpi_elf_segment(const dpi_elf *e, unsigned i, Elf64_Phdr *ph)
+{
+    return i < e->eh.e_phnum && e->eh.e_phoff <= e->n &&
+           dpi_elf_get(e, e->eh.e_phoff + (uint64_t)i * sizeof(*ph), ph, sizeof(*ph));
+}
+
+uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address)
+{
+    Elf64_Phdr ph;
+
+    for (unsigned i = 0; dpi_elf_segment(e, i, &ph); i++)
+        if (ph.p_type == PT_LOAD && address >= ph.p_vaddr && address - ph.p_vaddr < ph.p_filesz &&
+            ph.p_offset <= e->n)
+            return ph.p_offset + (address - ph.p_vaddr);
+    return UINT64_MAX;
+}
+
+int dpi_elf_open(dpi_elf *e, const void *bytes, size_t n, const char *path, dp_error *err)
+{
+    e->p = bytes;
+    e->n = n;
+    if (!dpi_elf_get(e, 0, &e->eh, sizeof(e->eh)) || memcmp(e->eh.e_ident, ELFMAG, SELFMAG) != 0)
+        return dp_error_set(err, DP_EPLUGIN, "'%s' is not an ELF file", path);
+    if (e->eh.e_ident[EI_CLASS] != ELFCLASS64 || e->eh.e_ident[EI_DATA] != ELFDATA2LSB ||
+        e->eh.e_type != ET_DYN || e->eh.e_phentsize != sizeof(Elf64_Phdr))
+        return dp_error_set(err, DP_EPLUGIN, "'%s' is not a 64-bit little-endian shared object",
+                            path);
+    return 0;
+}

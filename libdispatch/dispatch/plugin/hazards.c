@@ -1,0 +1,222 @@
+/* hazards.c -- what a plugin's dynamic section says about unloading it.
+ *
+ * Advice, not proof: a plugin that looks up symbols at run time is not seen here, and the proof
+ * that a mapping is gone is image.c's.  But what is seen is named before the load. */
+#include "elf.h"
+#include <stdio.h>
+
+enum { STICKS = 1, RESIDENT };
+enum { SYMBOL_MAX = 200 }; /* bytes of a name; longer ones are none we look for */
+
+/* Imports that tell it.  RESIDENT: somebody would run the code after it is gone.  STICKS: the
+ * dynamic linker may keep it mapped, which costs memory only. */
+static const struct {
+    const char *symbol;
+    int effect;
+    const char *why;
+} imports[] = {
+    {"pthread_create", RESIDENT, "its threads may run its code at any time"},
+    {"thrd_create", RESIDENT, "its threads may run its code at any time"},
+    {"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+     RESIDENT, "its threads may run its code at any time"},
+    {"pthread_key_create", RESIDENT, "its destructors run when threads end"},
+    {"tss_create", RESIDENT, "its destructors run when threads end"},
+    {"on_exit", RESIDENT, "its handlers run at exit"},
+    {"signal", RESIDENT, "its signal handlers may stay installed"},
+    {"sigaction", RESIDENT, "its signal handlers may stay installed"},
+    {"__sysv_signal", RESIDENT, "its signal handlers may stay installed"},
+    {"dlopen", STICKS, "it may hold itself open"},
+    {"dlmopen", STICKS, "it may hold itself open"},
+    {"__cxa_thread_atexit", STICKS, "threads keep it while they own its thread_local objects"},
+    {"__cxa_thread_atexit_impl", STICKS, "threads keep it while they own its thread_local objects"},
+};
+
+/* Libraries with threads of their own: unloaded with the plugin that brought them, their threads
+ * would run unmapped code (libgomp), or be started and joined at every load (OpenBLAS). */
+static const char *const pinned_libraries[] = {"libgomp.so", "libomp.so", "libopenblas"};
+
+typedef struct dynamic {
+    uint64_t strings, strings_bytes, symbols, hash, gnu_hash, flags, flags_1, init_bytes;
+} dynamic;
+
+typedef struct findings {
+    dp_arena *arena;
+    const char **warnings;
+    uint32_t n, cap;
+    dpi_hazards *hazards;
+    bool failed; /* no memory */
+} findings;
+
+static void __attribute__((format(printf, 3, 4)))
+found(findings *f, const char **first, const char *format, ...)
+{
+    char line[512];
+    const char *copy;
+    va_list ap;
+
+    if (f->n == f->cap && (first == NULL || *first))
+        return;
+    va_start(ap, format);
+    vsnprintf(line, sizeof(line), format, ap);
+    va_end(ap);
+    copy = dp_arena_printf(f->arena, "%s", line);
+    if (copy == NULL)
+        f->failed = true;
+    else if (f->n < f->cap)
+        f->warnings[f->n++] = copy;
+    if (first && *first == NULL)
+        *first = copy;
+}
+
+/* String `index` of the dynamic string table, *n bytes long; NULL when it does not end in time. */
+static const char *dynamic_string(const dpi_elf *e, const dynamic *d, uint64_t index, size_t *n)
+{
+    const char *s;
+    uint64_t left;
+
+    if (index >= d->strings_bytes || d->strings > e->n || index > e->n - d->strings)
+        return NULL;
+    left = d->strings_bytes - index;
+    if (left > e->n - d->strings - index)
+        left = e->n - d->strings - index;
+    if (left > SYMBOL_MAX)
+        left = SYMBOL_MAX;
+    s = (const char *)e->p + d->strings + index;
+    *n = strnlen(s, left);
+    return *n < left ? s : NULL;
+}
+
+static void check_needed(const dpi_elf *e, const dynamic *d, uint64_t index, findings *f)
+{
+    dpi_hazards *h = f->hazards;
+    size_t n;
+    const char *s = dynamic_string(e, d, index, &n);
+
+    for (size_t i = 0; s && i < DPI_COUNT(pinned_libraries); i++)
+        if (strncmp(s, pinned_libraries[i], strlen(pinned_libraries[i])) == 0) {
+            found(f, NULL, "needs '%s': has threads of its own, stays mapped for ever", s);
+            if (h->n_pins < DPI_PIN_MAX && (h->pin[h->n_pins] = dp_arena_printf(f->arena, "%s", s)))
+                h->n_pins++;
+        }
+}
+
+static void check_symbol(const dpi_elf *e, const dynamic *d, const Elf64_Sym *sym, findings *f)
+{
+    size_t n;
+    const char *s = dynamic_string(e, d, sym->st_name, &n);
+
+    if (s == NULL)
+        return;
+    if (sym->st_shndx != SHN_UNDEF) {
+        if (ELF64_ST_BIND(sym->st_info) == STB_GNU_UNIQUE)
+            found(f, &f->hazards->sticks,
+                  "defines the unique symbol '%s': the dynamic linker never unmaps such a library "
+                  "(build with -fvisibility=hidden or -fno-gnu-unique)",
+                  s);
+        return;
+    }
+    for (size_t i = 0; i < DPI_COUNT(imports); i++)
+        if (strcmp(s, imports[i].symbol) == 0)
+            found(f, imports[i].effect == RESIDENT ? &f->hazards->resident : &f->hazards->sticks,
+                  "imports '%s': %s", s, imports[i].why);
+}
+
+/* How many dynamic symbols there are: only the hash tables know (sections may be stripped). */
+static uint64_t count_symbols(const dpi_elf *e, const dynamic *d)
+{
+    uint32_t head[4], bucket, chain, last = 0;
+
+    if (d->hash != UINT64_MAX)
+        return dpi_elf_get(e, d->hash, head, 8) ? head[1] : 0;
+    if (d->gnu_hash == UINT64_MAX || !dpi_elf_get(e, d->gnu_hash, head, sizeof(head)))
+        return 0;
+    uint64_t buckets = d->gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
+    for (uint32_t i = 0; i < head[0] && dpi_elf_get(e, buckets + (uint64_t)i * 4, &bucket, 4); i++)
+        last = bucket > last ? bucket : last;
+    if (last < head[1])
+        return head[1];
+    do {
+        if (!dpi_elf_get(e, buckets + ((uint64_t)head[0] + (last - head[1])) * 4, &chain, 4))
+            return 0;
+        last++;
+    } while (!(chain & 1));
+    return last;
+}
+
+/* The next entry of the dynamic segment; false at its end. */
+static bool dynamic_next(const dpi_elf *e, const Elf64_Phdr *ph, uint64_t i, Elf64_Dyn *dyn)
+{
+    return i < ph->p_filesz / sizeof(*dyn) && ph->p_offset <= e->n &&
+           dpi_elf_get(e, ph->p_offset + i * sizeof(*dyn), dyn, sizeof(*dyn)) &&
+           dyn->d_tag != DT_NULL;
+}
+
+/* What is kept of the dynamic segment; addresses as offsets in the file. */
+static const struct {
+    int64_t tag;
+    size_t member;
+    bool address;
+} wanted[] = {
+    {DT_STRTAB, offsetof(dynamic, strings), true},
+    {DT_STRSZ, offsetof(dynamic, strings_bytes), false},
+    {DT_SYMTAB, offsetof(dynamic, symbols), true},
+    {DT_HASH, offsetof(dynamic, hash), true},
+    {DT_GNU_HASH, offsetof(dynamic, gnu_hash), true},
+    {DT_FLAGS, offsetof(dynamic, flags), false},
+    {DT_FLAGS_1, offsetof(dynamic, flags_1), false},
+    {DT_INIT_ARRAYSZ, offsetof(dynamic, init_bytes), false},
+};
+
+static void dynamic_read(const dpi_elf *e, const Elf64_Phdr *ph, dynamic *d)
+{
+    Elf64_Dyn dyn;
+
+    *d = (dynamic){
+        .strings = UINT64_MAX, .symbols = UINT64_MAX, .hash = UINT64_MAX, .gnu_hash = UINT64_MAX};
+    for (uint64_t i = 0; dynamic_next(e, ph, i, &dyn); i++)
+        for (size_t w = 0; w < DPI_COUNT(wanted); w++)
+            if (dyn.d_tag == wanted[w].tag)
+                *(uint64_t *)((char *)d + wanted[w].member) =
+                    wanted[w].address ? dpi_elf_offset(e, dyn.d_un.d_ptr) : dyn.d_un.d_val;
+}
+
+static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
+{
+    dynamic d;
+    Elf64_Dyn dyn;
+    Elf64_Sym sym;
+
+    dynamic_read(e, ph, &d);
+    f->hazards->constructors = d.init_bytes > sizeof(void *); /* one is the C start-up code's */
+    if (d.flags & DF_STATIC_TLS) {
+        f->hazards->static_tls = true;
+        found(f, NULL, "needs static TLS (built with -ftls-model=initial-exec): cannot be loaded");
+    }
+    if (d.flags_1 & DF_1_NODELETE)
+        found(f, &f->hazards->sticks,
+              "linked with -z nodelete: the dynamic linker never unmaps it");
+    for (uint64_t i = 0; dynamic_next(e, ph, i, &dyn); i++)
+        if (dyn.d_tag == DT_NEEDED)
+            check_needed(e, &d, dyn.d_un.d_val, f);
+    for (uint64_t i = 0, n = count_symbols(e, &d); i < n && d.symbols <= e->n; i++) {
+        if (!dpi_elf_get(e, d.symbols + i * sizeof(sym), &sym, sizeof(sym)))
+            break;
+        check_symbol(e, &d, &sym, f);
+    }
+}
+
+int dpi_hazards_find(const dpi_elf *e, dp_arena *a, dp_manifest *out, dpi_hazards *h, dp_error *err)
+{
+    enum { WARNINGS_MAX = 64 };
+    findings f = {a, dp_arena_alloc(a, WARNINGS_MAX * sizeof(char *)), 0, WARNINGS_MAX, h, false};
+    Elf64_Phdr ph;
+
+    if (f.warnings == NULL)
+        return dpi_no_memory(err, "a manifest");
+    for (unsigned i = 0; dpi_elf_segment(e, i, &ph); i++)
+        if (ph.p_type == PT_DYNAMIC)
+            scan_dynamic(e, &ph, &f);
+    out->warnings = f.warnings;
+    out->n_warnings = f.n;
+    return f.failed ? dpi_no_memory(err, "a manifest") : 0;
+}

@@ -1,0 +1,279 @@
+/* threads.c -- threads of plugins: started and joined by the host, so that no code is unmapped
+ * under one.
+ *
+ * A record belongs to the file that its function lies in, which for a plugin is the private copy of
+ * one generation; it is there from dp_thread_start() until the thread is joined, and a joined
+ * thread runs nothing any more, not even destructors.  One lock over all; nothing is waited for
+ * under it but the end of a thread. */
+#define _GNU_SOURCE /* dladdr, names of threads, waits by the monotonic clock */
+#include "threads.h"
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+typedef struct thread {
+    struct thread *next;
+    uint64_t id;
+    dp_registry *reg;
+    dp_ctx *ctx; /* owned by the thread */
+    dp_thread_fn fn;
+    void *arg;
+    char *file; /* owned: where fn lies */
+    pthread_t thread;
+    bool ended;   /* it has left fn */
+    bool joining; /* somebody waits for its end */
+    char name[DP_THREAD_NAME_MAX];
+} thread;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t one_ended = PTHREAD_COND_INITIALIZER;
+static thread *threads; /* newest first */
+static uint64_t last_id;
+
+/* -- a thread's life -- */
+
+static void label(const thread *t)
+{
+    char text[DP_THREAD_NAME_MAX + 16];
+
+    snprintf(text, sizeof(text), "thread '%s'", t->name);
+    dp_ctx_set_label(t->ctx, text);
+}
+
+static void *run(void *arg)
+{
+    thread *t = arg;
+
+    t->fn(t->ctx, t->arg);
+    pthread_mutex_lock(&lock);
+    dp_ctx *ctx = t->ctx;
+    t->ctx = NULL; /* its address may be another one's soon */
+    pthread_mutex_unlock(&lock);
+    dp_ctx_free(ctx);
+    pthread_mutex_lock(&lock);
+    t->ended = true;
+    pthread_cond_broadcast(&one_ended);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static thread *thread_free(thread *t)
+{
+    dp_free(t->file);
+    dp_free(t);
+    return NULL;
+}
+
+static int thread_new(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg, thread **out)
+{
+    Dl_info where;
+    thread *t;
+
+    if (!dladdr((void *)(uintptr_t)fn, &where))
+        return dp_error_set(&ctx->error, DP_EVALUE, "thread '%s': its function lies in no file",
+                            name);
+    if ((t = dp_calloc(1, sizeof(*t))) == NULL || !(t->file = dp_strdup(where.dli_fname)) ||
+        dp_ctx_new(ctx->reg, &t->ctx, NULL) < 0) {
+        if (t != NULL)
+            thread_free(t);
+        return dpi_no_memory(&ctx->error, "a thread");
+    }
+    t->reg = ctx->reg;
+    t->fn = fn;
+    t->arg = arg;
+    snprintf(t->name, sizeof(t->name), "%s", name);
+    label(t);
+    *out = t;
+    return 0;
+}
+
+/* Under the lock. */
+static uint32_t count(const char *file)
+{
+    uint32_t n = 0;
+
+    for (const thread *t = threads; t != NULL; t = t->next)
+        n += strcmp(t->file, file) == 0;
+    return n;
+}
+
+static int create(thread *t)
+{
+    sigset_t before;
+    char short_name[16]; /* what the kernel takes */
+
+    dpi_signals_block(&before);
+    int rc = pthread_create(&t->thread, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    snprintf(short_name, sizeof(short_name), "%.15s", t->name);
+    if (rc == 0)
+        pthread_setname_np(t->thread, short_name);
+    return rc;
+}
+
+static bool registry_ends(dp_registry *reg)
+{
+    char who[1];
+
+    return dpi_threads_end(reg, NULL, DPI_THREADS_WAIT_MS, who, sizeof(who));
+}
+
+/* Under the lock.  It is listed before it runs: whoever looks finds it. */
+static int start(thread *t, uint64_t *id, dp_error *err)
+{
+    if (count(t->file) >= DP_LIMIT_PLUGIN_THREADS)
+        return dp_error_set(err, DP_ERESOURCE, "thread '%s': a plugin has at most %d threads",
+                            t->name, DP_LIMIT_PLUGIN_THREADS);
+    *id = t->id = last_id + 1;
+    int rc = create(t);
+    if (rc != 0)
+        return dp_error_set(err, DP_ERESOURCE, "thread '%s': %s", t->name, strerror(rc));
+    last_id++;
+    t->next = threads;
+    threads = t;
+    t->reg->threads_end = registry_ends;
+    return 0;
+}
+
+int dp_thread_start(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg, uint64_t *id)
+{
+    thread *t = NULL;
+    int rc = thread_new(ctx, name, fn, arg, &t);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&lock);
+    rc = start(t, id, &ctx->error);
+    pthread_mutex_unlock(&lock);
+    if (rc < 0) {
+        dp_ctx_free(t->ctx);
+        thread_free(t);
+    }
+    return rc;
+}
+
+/* -- joining -- */
+
+static struct timespec after(int ms)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += ms % 1000 * 1000000L;
+    if (t.tv_nsec >= 1000000000L) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000L;
+    }
+    return t;
+}
+
+/* Under the lock, which it gives up while it waits; t is nobody else's meanwhile.  False: it still
+ * runs. */
+static bool wait_for(thread *t, const struct timespec *until)
+{
+    int rc = 0;
+
+    t->joining = true;
+    while (!t->ended && rc == 0)
+        rc = until != NULL ? pthread_cond_clockwait(&one_ended, &lock, CLOCK_MONOTONIC, until)
+                           : pthread_cond_wait(&one_ended, &lock);
+    t->joining = t->ended;
+    return t->ended;
+}
+
+/* Under the lock: t, which has ended, goes.  It has host code left to run, none that takes the
+ * lock. */
+static void reap(thread *t)
+{
+    thread **at = &threads;
+
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    pthread_join(t->thread, NULL);
+    thread_free(t);
+}
+
+static thread *find(uint64_t id)
+{
+    thread *t = threads;
+
+    while (t != NULL && t->id != id)
+        t = t->next;
+    return t;
+}
+
+static int join(dp_ctx *ctx, uint64_t id, int timeout_ms)
+{
+    struct timespec until = after(timeout_ms > 0 ? timeout_ms : 0);
+    thread *t = find(id);
+
+    if (t != NULL && t->ctx == ctx)
+        return dp_error_set(&ctx->error, DP_EVALUE, "thread '%s' cannot join itself", t->name);
+    if (t == NULL || t->joining)
+        return dp_error_set(&ctx->error, DP_ENOTFOUND, "no thread %llu that could be joined",
+                            (unsigned long long)id);
+    if (!wait_for(t, timeout_ms >= 0 ? &until : NULL))
+        return dp_error_set(&ctx->error, DP_EBUSY, "thread '%s' still runs after %d ms", t->name,
+                            timeout_ms);
+    reap(t);
+    return 0;
+}
+
+int dp_thread_join(dp_ctx *ctx, uint64_t id, int timeout_ms)
+{
+    pthread_mutex_lock(&lock);
+    int rc = join(ctx, id, timeout_ms);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+int dp_thread_turn(dp_ctx *ctx)
+{
+    pthread_mutex_lock(&lock);
+    thread *t = threads;
+    while (t != NULL && t->ctx != ctx)
+        t = t->next;
+    pthread_mutex_unlock(&lock);
+    if (t == NULL || ctx->thread != NULL)
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "only a thread that dp_thread_start() made turns, outside of calls");
+    dp_ctx_reset(ctx);
+    label(t);
+    return 0;
+}
+
+/* The first record of this file, or registry when there is none; NULL: none is left. */
+static thread *of(const dp_registry *reg, const char *file)
+{
+    thread *t = threads;
+
+    while (t != NULL && (file != NULL ? strcmp(t->file, file) != 0 : t->reg != reg))
+        t = t->next;
+    return t;
+}
+
+bool dpi_threads_end(const dp_registry *reg, const dpi_image *im, int timeout_ms, char *who,
+                     size_t bytes)
+{
+    struct timespec until = after(timeout_ms);
+    const char *file = im != NULL ? im->copy : NULL;
+    bool ended = true;
+    thread *t;
+
+    if (im != NULL && file == NULL)
+        return true; /* never mapped */
+    pthread_mutex_lock(&lock);
+    while (ended && (t = of(reg, file)) != NULL) {
+        ended = !t->joining && wait_for(t, &until);
+        if (ended)
+            reap(t);
+        else
+            snprintf(who, bytes, "thread '%s' of %s%s%s", t->name, im ? "plugin '" : t->file,
+                     im ? im->manifest.plugin : "", im ? "'" : "");
+    }
+    pthread_mutex_unlock(&lock);
+    return ended;
+}

@@ -1,0 +1,434 @@
+/* change.c -- one change of the registry: all or nothing, one snapshot.
+ *
+ * A change works on shadows: copies of the truths it touches, of the fallbacks and of the
+ * observers.  Everything that can fail happens on shadows; committing swaps pointers and cannot
+ * fail.  So a failed attach, or a failed allocation anywhere, leaves the registry as it was. */
+#include "change.h"
+#include <stdlib.h>
+
+/* -- interned names -- */
+
+static int64_t op_find(const dp_registry *reg, const char *name, uint32_t from)
+{
+    int64_t id = dpi_names_find(reg->names, name, strlen(name));
+
+    for (uint32_t i = from; id < 0 && i < reg->n_ops; i++) /* new in this change: not hashed yet */
+        if (strcmp(reg->ops[i]->name, name) == 0)
+            id = i;
+    return id;
+}
+
+int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err)
+{
+    dp_registry *reg = c->reg;
+    int64_t found = op_find(reg, name, c->n_ops_before);
+
+    if (found >= 0) {
+        *id = (uint32_t)found;
+        return 0;
+    }
+    if (reg->n_ops == DP_LIMIT_OPERATORS)
+        return dp_error_set(err, DP_ERESOURCE, "over the limit of %d operator names",
+                            DP_LIMIT_OPERATORS);
+    dp_op **ops = dpi_grow(reg->ops, &reg->cap_ops, reg->n_ops + 1, sizeof(*ops));
+    if (ops == NULL)
+        return dpi_no_memory(err, name);
+    reg->ops = ops;
+    dp_op *op = dp_calloc(1, sizeof(*op));
+    if (op == NULL || (op->name = dp_strdup(name)) == NULL) {
+        dp_free(op);
+        return dpi_no_memory(err, name);
+    }
+    op->id = reg->n_ops;
+    *id = op->id;
+    reg->ops[reg->n_ops++] = op;
+    return 0;
+}
+
+/* -- changes -- */
+
+void dpi_change_begin(dpi_change *c, dp_registry *reg)
+{
+    memset(c, 0, sizeof(*c));
+    c->reg = reg;
+    c->n_ops_before = reg->n_ops;
+    c->fallbacks = reg->fallbacks;
+}
+
+void dpi_change_abort(dpi_change *c)
+{
+    for (uint32_t i = 0; i < c->n_shadows; i++) {
+        dpi_truth_fini(&c->shadows[i].truth);
+        dpi_entry_unref(c->shadows[i].entry);
+    }
+    dp_free(c->shadows);
+    dp_free(c->observers);
+    dpi_names_unref(c->names);
+    dpi_snapshot_free(c->snapshot);
+    while (c->reg->n_ops > c->n_ops_before)
+        dpi_op_free(c->reg->ops[--c->reg->n_ops]);
+}
+
+static int by_op(const void *a, const void *b)
+{
+    uint32_t x = ((const dpi_shadow *)a)->op, y = ((const dpi_shadow *)b)->op;
+    return x < y ? -1 : x > y;
+}
+
+/* Shadows for every operator that regs touch, sorted by id, so that finding one is a search. */
+static int shadows_make(dpi_change *c, const dp_unit *const *units, size_t n_units, dp_error *err)
+{
+    uint32_t n = 0, kept = 0;
+
+    for (size_t u = 0; u < n_units; u++)
+        n += units[u] ? units[u]->n_regs : 0;
+    c->shadows = dp_calloc(n + 1, sizeof(dpi_shadow));
+    if (c->shadows == NULL)
+        return dpi_no_memory(err, "a change");
+    n = 0;
+    for (size_t u = 0; u < n_units; u++)
+        for (uint32_t i = 0; units[u] && i < units[u]->n_regs; i++) {
+            const dpi_reg *r = &units[u]->regs[i];
+            if (r->kind == DPI_REG_DEF || r->kind == DPI_REG_IMPL)
+                c->shadows[n++].op = r->op;
+        }
+    qsort(c->shadows, n, sizeof(dpi_shadow), by_op);
+    for (uint32_t i = 0; i < n; i++)
+        if (kept == 0 || c->shadows[kept - 1].op != c->shadows[i].op)
+            c->shadows[kept++].op = c->shadows[i].op;
+    for (uint32_t i = 0; i < kept; i++) {
+        int rc = dpi_truth_copy(&c->shadows[i].truth, c->reg->ops[c->shadows[i].op], err);
+        if (rc < 0)
+            return rc;
+        c->n_shadows++;
+    }
+    return 0;
+}
+
+static dpi_truth *shadow_of(dpi_change *c, uint32_t op)
+{
+    dpi_shadow want = {.op = op};
+    dpi_shadow *s = bsearch(&want, c->shadows, c->n_shadows, sizeof(dpi_shadow), by_op);
+    return &s->truth;
+}
+
+/* -- taking registrations out and putting them in -- */
+
+static void fallback_set(dpi_change *c, dp_key key, dpi_kernel *only, dpi_kernel *with)
+{
+    for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++)
+        if (dpi_alias_has(key, dpi_slot_key(slot)) &&
+            (only == NULL || c->fallbacks.kernel[slot] == only))
+            c->fallbacks.kernel[slot] = with;
+    c->fallbacks_changed = true;
+}
+
+static void remove_unit(dpi_change *c, const dp_unit *u)
+{
+    for (uint32_t i = 0; i < u->n_regs; i++) {
+        const dpi_reg *r = &u->regs[i];
+        if (r->kind == DPI_REG_DEF)
+            dpi_truth_define(shadow_of(c, r->op), NULL);
+        else if (r->kind == DPI_REG_IMPL)
+            dpi_truth_remove(shadow_of(c, r->op), r->kernel);
+        else if (r->kind == DPI_REG_FALLBACK)
+            fallback_set(c, r->key, r->kernel, NULL);
+    }
+}
+
+static int fail_twice(dp_error *err, const char *what, const char *name, const char *file,
+                      uint32_t line, const char *old_plugin, const char *old_file,
+                      uint32_t old_line)
+{
+    return dp_error_set(err, DP_EEXISTS,
+                        "%s '%s' at %s:%u: already there, from plugin '%s' at %s:%u", what, name,
+                        file, line, old_plugin, old_file, old_line);
+}
+
+static int add_def(dpi_change *c, const dpi_reg *r, dp_error *err)
+{
+    dpi_truth *t = shadow_of(c, r->op);
+
+    if (t->schema != NULL)
+        return fail_twice(err, "definition of", t->name, r->file, r->line, t->def_gen->plugin,
+                          t->def_file, t->def_line);
+    dpi_truth_define(t, r);
+    return 0;
+}
+
+static int fail_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k, const char *code,
+                     const char *plugin, const char *file, uint32_t line)
+{
+    char key[DP_KEY_NAME_MAX];
+
+    return dp_error_set(
+        err, DP_ETYPE,
+        "%s: the kernel for %s of plugin '%s' at %s:%u has the C type '%s', but '%s' is that of "
+        "plugin '%s' at %s:%u",
+        t->name, dp_key_name(k->key, key), k->gen->plugin, k->file, k->line, k->code, code, plugin,
+        file, line);
+}
+
+/* Every unboxed kernel of t has the C type of the schema, or, without one, that of the others. */
+static int check_codes(const dpi_truth *t, dp_error *err)
+{
+    const dpi_kernel *first = NULL;
+
+    for (uint32_t i = 0; i < t->n_stacks; i++)
+        for (uint32_t j = 0; j < t->stacks[i].n; j++) {
+            const dpi_kernel *k = t->stacks[i].kernels[j];
+            if (k->unboxed == NULL)
+                continue;
+            if (t->schema != NULL && strcmp(t->schema->code, k->code) != 0)
+                return fail_code(err, t, k, t->schema->code, t->def_gen->plugin, t->def_file,
+                                 t->def_line);
+            if (first != NULL && strcmp(first->code, k->code) != 0)
+                return fail_code(err, t, k, first->code, first->gen->plugin, first->file,
+                                 first->line);
+            first = k;
+        }
+    return 0;
+}
+
+/* The kernel right below k, which is in its place: a reload keeps that, so it need not be the top. */
+static const dpi_kernel *kernel_below(dpi_truth *t, const dpi_kernel *k)
+{
+    const dpi_stack *s = dpi_truth_stack(t, k->key);
+    uint32_t at = 0;
+
+    while (at < s->n && s->kernels[at] != k)
+        at++;
+    return at + 1 < s->n ? s->kernels[at + 1] : NULL;
+}
+
+static int add_impl(dpi_change *c, const dpi_reg *r, bool reject, dpi_text *overrides,
+                    dp_error *err)
+{
+    dpi_truth *t = shadow_of(c, r->op);
+    const dpi_stack *s = dpi_truth_stack(t, r->key);
+    char key[DP_KEY_NAME_MAX];
+
+    if (s != NULL && s->n == DP_LIMIT_KERNELS_PER_OP)
+        return dp_error_set(err, DP_ERESOURCE, "%s: over the limit of %d kernels", t->name,
+                            DP_LIMIT_KERNELS_PER_OP);
+    dp_key_name(r->key, key);
+    if (s != NULL && reject) {
+        const dpi_kernel *old = s->kernels[0];
+        return dp_error_set(
+            err, DP_EEXISTS,
+            "%s: plugin '%s' at %s:%u would replace the kernel for %s of plugin '%s' at %s:%u",
+            t->name, r->gen->plugin, r->file, r->line, key, old->gen->plugin, old->file, old->line);
+    }
+    int rc = dpi_truth_add(t, r->kernel, err);
+    const dpi_kernel *below = rc == 0 ? kernel_below(t, r->kernel) : NULL;
+    if (below != NULL && overrides != NULL)
+        dpi_text_printf(overrides, "%s %s: %s:%u over %s:%u\n", t->name, key, r->file, r->line,
+                        below->file, below->line);
+    return rc;
+}
+
+static int add_fallback(dpi_change *c, const dpi_reg *r, dp_error *err)
+{
+    char key[DP_KEY_NAME_MAX];
+
+    for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++) {
+        const dpi_kernel *old = c->fallbacks.kernel[slot];
+        if (old != NULL && dpi_alias_has(r->key, dpi_slot_key(slot)))
+            return fail_twice(err, "fallback for", dp_key_name(dpi_slot_key(slot), key), r->file,
+                              r->line, old->gen->plugin, old->file, old->line);
+    }
+    fallback_set(c, r->key, NULL, r->kernel);
+    return 0;
+}
+
+static const dpi_library *library_find(const dp_registry *reg, const char *ns)
+{
+    for (const dpi_library *l = reg->libraries; l != NULL; l = l->next)
+        if (strcmp(l->ns, ns) == 0)
+            return l;
+    return NULL;
+}
+
+static int add_library(dpi_change *c, const dpi_reg *r, const dp_unit *without, dp_error *err)
+{
+    const dpi_library *old = library_find(c->reg, r->library->ns);
+
+    if (old == NULL || (without != NULL && old->gen == without->gen))
+        return 0;
+    return fail_twice(err, "namespace", old->ns, r->file, r->line, old->gen->plugin, old->file,
+                      old->line);
+}
+
+static int add_unit(dpi_change *c, const dp_unit *u, const dp_unit *without, bool reject,
+                    dpi_text *overrides, dp_error *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < u->n_regs && rc == 0; i++) {
+        const dpi_reg *r = &u->regs[i];
+        if (r->kind == DPI_REG_DEF)
+            rc = add_def(c, r, err);
+        else if (r->kind == DPI_REG_IMPL)
+            rc = add_impl(c, r, reject, overrides, err);
+        else if (r->kind == DPI_REG_FALLBACK)
+            rc = add_fallback(c, r, err);
+        else if (r->kind == DPI_REG_LIBRARY)
+            rc = add_library(c, r, without, err);
+    }
+    for (uint32_t i = 0; i < c->n_shadows && rc == 0; i++)
+        rc = check_codes(&c->shadows[i].truth, err);
+    return rc;
+}
+
+/* -- committing -- */
+
+static bool truth_empty(const dpi_truth *t)
+{
+    return t->schema == NULL && t->n_stacks == 0;
+}
+
+/* Entries for the shadows; for every operator when the fallbacks or the backends changed. */
+static int entries_build(dpi_change *c, uint32_t n_named, dp_error *err)
+{
+    dp_registry *reg = c->reg;
+    const dpi_snapshot *old = atomic_load_explicit(&reg->current, memory_order_relaxed);
+    dpi_snapshot *s = c->snapshot;
+    uint32_t next = 0;
+
+    for (uint32_t id = 0; id < reg->n_ops; id++) {
+        bool touched = next < c->n_shadows && c->shadows[next].op == id;
+        const dpi_truth *t = touched ? &c->shadows[next++].truth : reg->ops[id];
+        dpi_entry *kept = dpi_snapshot_at(old, id);
+
+        if (truth_empty(t))
+            continue;
+        if (!touched && !c->fallbacks_changed && kept != NULL &&
+            kept->n_slots == DPI_SLOTS(n_named)) {
+            atomic_fetch_add_explicit(&kept->refs, 1, memory_order_relaxed);
+            s->entries[id] = kept;
+        } else if ((s->entries[id] = dpi_entry_build(t, reg->ops[id], &c->fallbacks, n_named)) ==
+                   NULL) {
+            return dpi_no_memory(err, t->name);
+        }
+    }
+    return 0;
+}
+
+/* Load order, so that observers run in one order whatever happened before. */
+static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *removed,
+                           dp_error *err)
+{
+    dp_registry *reg = c->reg;
+    uint32_t n = 0, max = reg->n_observers + (added ? added->n_regs : 0);
+
+    c->observers = dp_malloc((max + 1) * sizeof(dpi_kernel *));
+    c->snapshot->observers = dp_malloc((max + 1) * sizeof(dpi_kernel *));
+    if (c->observers == NULL || c->snapshot->observers == NULL)
+        return dpi_no_memory(err, "observers");
+    for (uint32_t i = 0; i < reg->n_observers; i++)
+        if (removed == NULL || reg->observers[i]->gen != removed->gen)
+            c->observers[n++] = reg->observers[i];
+    for (uint32_t i = 0; added && i < added->n_regs; i++) {
+        if (added->regs[i].kind != DPI_REG_OBSERVER)
+            continue;
+        uint32_t at = n++;
+        while (at > 0 && c->observers[at - 1]->gen->load_number > added->gen->load_number) {
+            c->observers[at] = c->observers[at - 1];
+            at--;
+        }
+        c->observers[at] = added->regs[i].kernel;
+    }
+    c->n_observers = n;
+    for (uint32_t i = 0; i < n; i++)
+        c->snapshot->observers[i] = dpi_kernel_ref(c->observers[i]);
+    c->snapshot->n_observers = n;
+    c->snapshot->n_plain = n == 0 ? c->snapshot->n_entries : 0;
+    return 0;
+}
+
+static int change_prepare(dpi_change *c, const dp_unit *added, const dp_unit *removed,
+                          dp_error *err)
+{
+    dp_registry *reg = c->reg;
+    dpi_snapshot *s = c->snapshot = dp_calloc(1, sizeof(*s));
+
+    if (s == NULL || (s->entries = dp_calloc(reg->n_ops + 1, sizeof(dpi_entry *))) == NULL)
+        return dpi_no_memory(err, "a snapshot");
+    s->n_entries = reg->n_ops;
+    s->reg = reg;
+    if (reg->n_ops > c->n_ops_before && (c->names = dpi_names_build(reg->ops, reg->n_ops)) == NULL)
+        return dpi_no_memory(err, "the operators' names");
+    s->names = dpi_names_ref(c->names ? c->names : reg->names);
+    int rc = observers_build(c, added, removed, err);
+    return rc < 0 ? rc : entries_build(c, dpi_backend_named_top(), err);
+}
+
+static void libraries_swap(dp_registry *reg, dp_unit *added, const dp_unit *removed)
+{
+    for (dpi_library **link = &reg->libraries; *link != NULL;)
+        if (removed != NULL && (*link)->gen == removed->gen)
+            *link = (*link)->next; /* the unit's record keeps it */
+        else
+            link = &(*link)->next;
+    for (uint32_t i = 0; added && i < added->n_regs; i++) {
+        dpi_library *l = added->regs[i].library;
+        dpi_library **link = &reg->libraries;
+        if (l == NULL)
+            continue;
+        while (*link != NULL && strcmp((*link)->ns, l->ns) < 0)
+            link = &(*link)->next;
+        l->next = *link;
+        *link = l;
+    }
+}
+
+/* Cannot fail. */
+static void change_commit(dpi_change *c, dp_unit *added, const dp_unit *removed)
+{
+    dp_registry *reg = c->reg;
+
+    c->snapshot->number = reg->next_snapshot++;
+    for (uint32_t i = 0; i < c->n_shadows; i++) {
+        dp_op *op = reg->ops[c->shadows[i].op];
+        dpi_truth old = *op;
+        dpi_truth_move(op, &c->shadows[i].truth);
+        dpi_tell_definitions(reg, op, &old);
+        dpi_truth_fini(&old);
+    }
+    reg->fallbacks = c->fallbacks;
+    dp_free(reg->observers);
+    reg->observers = c->observers;
+    reg->n_observers = c->n_observers;
+    if (c->names != NULL) {
+        dpi_names_unref(reg->names);
+        reg->names = c->names;
+    }
+    libraries_swap(reg, added, removed);
+    if (removed != NULL)
+        atomic_store_explicit(&removed->gen->gone_at, c->snapshot->number, memory_order_release);
+    if (added != NULL)
+        atomic_store_explicit(&added->gen->gone_at, UINT64_MAX, memory_order_release);
+    dpi_snapshot_publish(reg, c->snapshot);
+    dp_free(c->shadows);
+    dpi_tell_changed(reg, added ? added : removed, added ? added->n_regs : 0,
+                     removed ? removed->n_regs : 0);
+}
+
+int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
+                   dpi_text *overrides, dp_error *err)
+{
+    const dp_unit *units[2] = {added, removed};
+    int rc = shadows_make(c, units, 2, err);
+
+    if (rc == 0 && removed != NULL)
+        remove_unit(c, removed);
+    if (rc == 0 && added != NULL)
+        rc = add_unit(c, added, removed, reject, overrides, err);
+    if (rc == 0)
+        rc = change_prepare(c, added, removed, err);
+    if (rc == 0)
+        change_commit(c, added, removed);
+    else
+        dpi_change_abort(c);
+    return rc;
+}

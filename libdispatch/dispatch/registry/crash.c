@@ -1,0 +1,155 @@
+/* crash.c -- what threads run, told from inside a signal handler.
+ *
+ * Nothing here takes a lock, allocates or prints through stdio.  Of the calling thread everything
+ * stands still; what another thread has published may be gone while it is read, which is the
+ * caller's to survive. */
+#include "thread.h"
+
+enum { LINE_BYTES = 1024, SHOWN = 8 }; /* of a list: its first tensors */
+
+/* A line that grows until it is full. */
+typedef struct text {
+    char s[LINE_BYTES];
+    size_t n;
+} text;
+
+static void add(text *t, const char *s)
+{
+    static const char cut[] = "...";
+
+    while (*s != '\0' && t->n < LINE_BYTES - sizeof(cut))
+        t->s[t->n++] = *s++;
+    if (*s != '\0')
+        memcpy(t->s + LINE_BYTES - sizeof(cut), cut, sizeof(cut));
+    else
+        t->s[t->n] = '\0';
+}
+
+static void add_number(text *t, int64_t i)
+{
+    char digits[24], *at = digits + sizeof(digits);
+    uint64_t left = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+
+    *--at = '\0';
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) != 0);
+    if (i < 0)
+        *--at = '-';
+    add(t, at);
+}
+
+static void add_tensor(text *t, const dp_tensor *x)
+{
+    if (x == NULL) {
+        add(t, "None");
+        return;
+    }
+    const dpi_geometry *g = dpi_geometry_of(x);
+    add(t, dp_dtype_name(x->dtype));
+    add(t, " [");
+    for (int i = 0; i < g->ndim; i++) {
+        add(t, i ? ", " : "");
+        add_number(t, g->sizes[i]);
+    }
+    add(t, "]");
+}
+
+/* Shapes and dtypes of tensors, integers; of the rest what it is. */
+static void add_value(text *t, const dp_value *v)
+{
+    uint32_t n = v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_INTS ? v->len : 0;
+
+    if (v->tag == DP_TAG_TENSOR)
+        add_tensor(t, v->u.t);
+    else if (v->tag == DP_TAG_INT)
+        add_number(t, v->u.i);
+    else
+        add(t, dpi_value_kind(v));
+    for (uint32_t i = 0; i < n && i < SHOWN; i++) {
+        add(t, i ? ", " : " {");
+        if (v->tag == DP_TAG_INTS)
+            add_number(t, v->u.ints[i]);
+        else
+            add_tensor(t, v->u.tensors[i]);
+    }
+    add(t, n > SHOWN ? ", ...}" : n > 0 ? "}" : "");
+}
+
+static void add_arguments(text *t, const dpi_thread *th, const dpi_frame *f, const dp_op *op)
+{
+    const dp_value *args = atomic_load_explicit(&f->args, memory_order_relaxed);
+    const dpi_snapshot *s = atomic_load_explicit(&th->pinned, memory_order_relaxed);
+    const dpi_entry *e = s != NULL ? dpi_snapshot_entry(s, op) : NULL;
+
+    if (args == NULL || e == NULL) /* a call with C types */
+        return;
+    add(t, " args=(");
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        add(t, i ? ", " : "");
+        add_value(t, &args[i]);
+    }
+    add(t, ")");
+}
+
+static void add_kernel(text *t, const dpi_kernel *k)
+{
+    add(t, " plugin='");
+    add(t, k->gen->plugin);
+    add(t, "' generation=");
+    add_number(t, (int64_t)k->gen->number);
+    add(t, " kernel=");
+    add(t, k->file);
+    add(t, ":");
+    add_number(t, k->line);
+}
+
+static void tell_frame(const dpi_thread *th, size_t number, uint32_t depth,
+                       void (*line)(void *arg, const char *text), void *arg)
+{
+    const dpi_frame *f = &th->frames[depth];
+    const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
+    const dp_op *op = atomic_load_explicit(&f->op, memory_order_relaxed);
+    char name[DP_KEY_NAME_MAX], label[DPI_LABEL_BYTES];
+    text t = {.n = 0};
+
+    if (k == NULL || op == NULL)
+        return;
+    dpi_thread_label(th, label);
+    add(&t, "thread=");
+    add_number(&t, (int64_t)number);
+    add(&t, " for='");
+    add(&t, label);
+    add(&t, "' depth=");
+    add_number(&t, depth);
+    add(&t, " op='");
+    add(&t, op->name);
+    add(&t, "' key=");
+    add(&t, dp_key_name(dp_keyset_highest(dpi_frame_keys(f)), name));
+    add_kernel(&t, k);
+    add_arguments(&t, th, f, op);
+    line(arg, t.s);
+}
+
+/* Number 0 is the calling thread, the others follow in the order of their records. */
+static const dpi_thread *thread_at(size_t number)
+{
+    if (number == 0)
+        return dpi_thread_self;
+    for (const dpi_thread *t = dpi_threads(); t != NULL; t = t->next)
+        if (t != dpi_thread_self && --number == 0)
+            return t;
+    return NULL;
+}
+
+bool dp_thread_report(size_t number, void (*line)(void *arg, const char *text), void *arg)
+{
+    const dpi_thread *t = thread_at(number);
+
+    if (t == NULL)
+        return false;
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+    for (uint32_t d = 0; d < depth && d < DP_LIMIT_CALL_DEPTH; d++)
+        tell_frame(t, number, d, line, arg);
+    return true;
+}

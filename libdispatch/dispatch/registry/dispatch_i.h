@@ -1,0 +1,373 @@
+/* dispatch_i.h -- the registry's truth, its snapshots, and the call machinery.
+ *
+ * Truth: each dpi_truth keeps an operator's kernels per key, newest first; it is changed under the
+ * registry's lock only.  Cache: dpi_entry, an immutable table derived from one truth by one
+ * function (dpi_entry_build).  Snapshot: an immutable array of entries and a hash of names.
+ *
+ *   I1: table slot of (op, key) == dpi_table_cell(truth(op), key), for every snapshot published
+ *   I2: a published snapshot and what it points to never change
+ *   I3: a thread that runs a kernel of generation g has published a frame naming g
+ *   I4: a generation's code is unmapped only when no frame names it and no later frame can
+ */
+#ifndef DPI_DISPATCH_I_H
+#define DPI_DISPATCH_I_H
+
+#include "tensor/tensor_i.h"
+#include "dispatch/schema/schema.h"
+#include <pthread.h>
+
+#pragma GCC visibility push(hidden)
+
+/* One load of one plugin's (or unit's) code. */
+typedef struct dpi_generation {
+    atomic_uint refs;  /* kernels, frames never: host memory only, not the mapping */
+    atomic_int closed; /* 1: no new frame may name it (I4) */
+    atomic_uint_fast64_t
+        gone_at;          /* number of the first snapshot without it; UINT64_MAX: attached */
+    uint64_t number;      /* grows with every load in the process's registry */
+    uint64_t load_number; /* place in the stack; a reload keeps it */
+    char plugin[DP_LIMIT_NAME_BYTES + 1];
+    char version[64];
+} dpi_generation;
+dpi_generation *dpi_generation_ref(dpi_generation *g);
+dpi_generation *dpi_generation_unref(dpi_generation *g);
+
+typedef struct dpi_kernel { /* immutable, counted */
+    dp_boxed_fn boxed;
+    dp_any_fn unboxed;
+    dpi_generation *gen;
+    uint64_t id; /* unique for ever */
+    atomic_uint refs;
+    uint32_t line;
+    uint32_t order;    /* within its generation: later records are newer */
+    uint16_t flags;    /* DP_FLAG_* */
+    dp_key key;        /* registered for: may be an alias; Undefined for none */
+    char *file, *code; /* copies: they outlive the mapping */
+} dpi_kernel;
+dpi_kernel *dpi_kernel_unref(dpi_kernel *k);
+
+/* What stands in a table cell; index into dpi_provenance_names. */
+enum {
+    DPI_P_KERNEL,
+    DPI_P_DEFAULT_BACKEND,
+    DPI_P_MATH,
+    DPI_P_NESTED,
+    DPI_P_AUTOGRAD,
+    DPI_P_BATCHED,
+    DPI_P_AMBIGUOUS,
+    DPI_P_FALLBACK,
+    DPI_P_FALLTHROUGH,
+    DPI_P_MISSING
+};
+extern const char *const dpi_provenance_names[];
+
+typedef struct dpi_cell {
+    const dpi_kernel *kernel; /* NULL: missing, ambiguous, or the host's own fallthrough */
+    uint8_t provenance;
+} dpi_cell;
+
+/* Kernels of one operator for one registered key, newest first. */
+typedef struct dpi_stack {
+    dp_key key;
+    uint32_t n, cap;
+    dpi_kernel **kernels;
+} dpi_stack;
+
+/* An operator's truth.  Interned: lives as long as the registry, so handles never dangle. */
+struct dp_op {
+    uint32_t id;
+    char *name; /* "aten::add.Tensor" */
+    /* under the registry's lock: */
+    dp_schema *schema;       /* NULL: not defined */
+    dpi_generation *def_gen; /* who defined it */
+    char *def_file, *tags;
+    uint32_t def_line;
+    uint64_t def_order; /* grows in the order of definition */
+    uint32_t n_stacks, cap_stacks;
+    dpi_stack *stacks; /* by key, ascending dp_key */
+};
+typedef struct dp_op dpi_truth;
+
+/* Fallbacks per runtime key: at most one. */
+typedef struct dpi_fallbacks {
+    dpi_kernel *kernel[DPI_SLOTS_MAX];
+} dpi_fallbacks;
+
+/* The rules of c10::impl::OperatorEntry for one runtime key (Undefined included): truth, fallbacks,
+ * and the host's own fallthroughs in; what serves the key out.  extra, n_extra: kernels that the
+ * operator would also have (what-if), as if registered last. */
+dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, const dp_key *extra,
+                        size_t n_extra);
+
+enum { DPI_CELL_MISSING = 0xffff, DPI_CELL_AMBIGUOUS = 0xfffe };
+
+/* The cache of one operator: immutable, counted. */
+typedef struct dpi_entry {
+    atomic_uint refs;
+    const dp_op *op;
+    dp_schema *schema;  /* counted; NULL: not defined */
+    uint64_t def_order; /* of the operator: overloads are tried in it */
+    uint32_t code;      /* interned number of schema->code; UINT32_MAX, no caller's: none */
+    uint32_t n_slots;
+    uint32_t n_args, n_rets;                                             /* of the schema */
+    uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS]; /* dpi_argument.tags */
+    uint64_t written;                                                    /* of the schema */
+    bool returns_memory; /* some return may point to memory: a list, a string */
+    bool settles; /* its returns are looked at once more: that, or some are written arguments */
+    uint32_t n_kernels, n_columns;
+    dpi_kernel **kernels; /* counted */
+    uint16_t *table;      /* [n_slots] index into kernels, or DPI_CELL_* */
+    uint8_t *provenance;  /* [n_slots] */
+    uint64_t mask[];      /* [n_columns] by backend column: functionalities not fallthrough */
+} dpi_entry;              /* kernels, table and provenance are in this block */
+
+/* What the entry's table says for k. */
+dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k);
+/* The key is passed over: the host's fallthrough, or a kernel that is one. */
+bool dpi_cell_falls_through(dpi_cell c);
+/* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none"; the first of many. */
+void dpi_entry_list(const dpi_entry *e, dpi_text *t);
+
+typedef struct dpi_names dpi_names; /* counted hash: full name -> operator id */
+
+typedef struct dpi_snapshot {
+    atomic_uint refs;
+    uint64_t number;
+    dp_registry *reg;
+    uint32_t n_entries;  /* operator ids below this */
+    uint32_t n_plain;    /* n_entries, or 0 when there are observers */
+    dpi_entry **entries; /* NULL where the operator has neither def nor kernel */
+    dpi_names *names;
+    uint32_t n_observers;
+    dpi_kernel **observers; /* counted; fn in ->unboxed */
+    struct dpi_snapshot *next_retired;
+} dpi_snapshot;
+
+/* -- threads and contexts -- */
+
+/* What a thread publishes about one call.  Written by its thread with plain (relaxed) stores; the
+ * atomic members are read by anyone. */
+typedef struct dpi_frame {
+    _Atomic(const dpi_kernel *) kernel; /* NULL: none */
+    _Atomic(const dp_op *) op;
+    _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
+    _Atomic(const dp_value *) args;           /* NULL: a call with C types */
+} dpi_frame;
+
+typedef struct dpi_thread {
+    struct dpi_thread *next;
+    atomic_int used;
+    _Atomic(const dpi_snapshot *) pinned;
+    atomic_uint depth;
+    atomic_uint_fast64_t since; /* nanos when the top-level call began; 0: unknown */
+    _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words */
+    dpi_frame frames[DP_LIMIT_CALL_DEPTH];
+} dpi_thread;
+
+/* What a typed call resolved.  The last two are a function of the others and of nothing else, so
+ * they need not be taken back when something changes. */
+enum { DPI_FOUND = 8 }; /* of them in a context, by operator id */
+typedef struct dpi_found {
+    uint64_t snapshot; /* its number; 0: none */
+    uint64_t op_and_code;
+    dp_keyset keys;           /* of the call, state applied */
+    uint64_t kept;            /* functionalities that the operator does not skip */
+    const dpi_kernel *kernel; /* alive while a snapshot of that number is held */
+} dpi_found;
+
+struct dp_ctx {
+    dp_registry *reg;
+    dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
+    dp_keyset include, exclude;
+    bool watched; /* traced or timed */
+    unsigned
+        special;   /* 1: watched or labelled, or without membarrier: not for dp_enter's short way */
+    bool outdated; /* the snapshot held names a generation that is closed */
+    bool shares_pin; /* another context of this thread holds the snapshot */
+    bool tracing, timing;
+    uint32_t pins; /* dp_ctx_begin nesting */
+    dp_arena arena;
+    uint32_t n_counts;
+    atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */
+    dp_call_facts facts;
+    uint64_t t_top; /* timing: when the top-level call began */
+    uint64_t since; /* when the request began; 0: nobody said */
+    int threads;
+    dpi_stop stop; /* of dp_checkpoint() */
+    char label[32];
+    struct dpi_trace *trace;
+    dp_tensor **owned; /* tensors bound for the request: wrapped numbers */
+    uint32_t n_owned, cap_owned;
+    dpi_found found[DPI_FOUND];
+    dp_ctx *next, **link;      /* the registry's list, under ctx_lock */
+    dp_generators *generators; /* borrowed; NULL: the registry's */
+    dp_generator *generator;   /* counted; held by the running kernel; NULL: none */
+    dp_error error;
+};
+
+/* -- values (value.c) -- */
+
+/* Tags of values that point to memory which has to live as long as they do. */
+#define DPI_TAGS_MEMORY                                                                            \
+    (1u << DP_TAG_COMPLEX | 1u << DP_TAG_STR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_INTS |          \
+     1u << DP_TAG_DOUBLES | 1u << DP_TAG_BOOLS | 1u << DP_TAG_LIST)
+size_t dpi_items_bytes(uint32_t tag, size_t n); /* of a list of n, or of a string */
+bool dpi_value_lacks(const dp_value *v);        /* it has to point somewhere and does not */
+/* Bytes of all that the values point to, lists in lists too; tensors are not followed. */
+size_t dpi_values_bytes(const dp_value *values, size_t n);
+/* Copy all that to `to`, which has so many bytes, and have them point there; its end. */
+char *dpi_values_move(dp_value *values, size_t n, char *to);
+/* The same into an arena.  DP_ERESOURCE, and nothing has happened. */
+int dpi_values_copy(dp_arena *a, dp_value *values, size_t n);
+/* Wind the arena back to `at`, but for what the values point to, which lies there then.
+ * DP_ERESOURCE: the values may be released already. */
+int dpi_values_settle(dp_arena *a, char *at, dp_value *values, size_t n);
+
+/* -- registry -- */
+
+struct dpi_plugin; /* plugin.c */
+
+struct dp_registry {
+    pthread_mutex_t lock; /* every change, and reading of truth */
+    _Atomic(const dpi_snapshot *) current;
+    uint64_t next_snapshot, next_generation, next_load, next_kernel;
+    dp_op **ops; /* by id */
+    uint32_t n_ops, cap_ops;
+    dpi_names *names; /* of every interned name; snapshots share it */
+    dpi_fallbacks fallbacks;
+    struct dpi_library *libraries; /* namespace -> owner, by namespace */
+    uint32_t n_observers;
+    dpi_kernel **observers;    /* fn in ->unboxed; in load order */
+    dp_generators *generators; /* of contexts that have no others */
+    pthread_mutex_t ctx_lock;
+    dp_ctx *contexts;
+    uint64_t *counts_gone; /* calls per operator of contexts that are gone */
+    uint32_t n_counts_gone;
+    dpi_snapshot *retired;
+    struct dpi_plugin *plugins; /* by load number; plugin.c's */
+    /* Set with the first plugin, the first thread of one.  False: a thread runs on, and with it the
+     * registry. */
+    bool (*plugins_free)(dp_registry *reg), (*threads_end)(dp_registry *reg);
+    pthread_mutex_t plugin_lock; /* one load, unload or reload at a time */
+    struct dpi_listener_node *listeners;
+    uint32_t n_kernels;
+    dp_unit *units;
+};
+
+/* A namespace owned by a DP_LIBRARY block. */
+typedef struct dpi_library {
+    struct dpi_library *next;
+    char *ns, *file;
+    uint32_t line;
+    dpi_generation *gen;
+} dpi_library;
+
+/* Calls counted so far: of one operator, of all. */
+uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id);
+uint64_t dpi_registry_calls(dp_registry *reg);
+
+/* All registrations of one generation, as one change.  Made from blocks; what it says is checked in
+ * full before anything changes.  Copies every string: records may be unmapped while it lives. */
+struct dp_unit {
+    dp_unit *next;
+    dp_registry *reg;
+    dpi_generation *gen;
+    struct dpi_reg *regs; /* what to undo */
+    uint32_t n_regs;
+    uint32_t defs, impls, fallbacks, backends;
+};
+
+typedef struct dpi_attach_options {
+    bool reject_override;
+    dp_unit *replace; /* reload: take this unit's place and load number, and drop it, in the same
+                     snapshot; it becomes draining: its generation stays callable from older pins */
+} dpi_attach_options;
+
+/* Check and publish, one snapshot.  On failure nothing has changed.  overrides (may be NULL): lines
+ * for the report.  Blocks are sorted by (file, line) here. */
+int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
+                        const dp_block *const *blocks, size_t n, const dpi_attach_options *o,
+                        dp_unit **out, dpi_text *overrides, dp_error *err);
+/* Undo, one snapshot.  The unit's registrations are gone; its generation may still run. */
+int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
+/* Take a detach back (its drain timed out): same place in every stack, one snapshot. */
+int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
+void dpi_unit_free(dp_unit *unit);                        /* after detach or replacement */
+dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
+/* True when no thread runs gen's kernels and none can start to: no pinned snapshot older than the
+ * detach, or (close) gen is closed and no frame names it.  *who says what is in the way. */
+bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
+                         size_t bytes);
+/* Poll dpi_generation_idle until timeout_ms (-1 for ever). false: still in use, *who says by whom.
+ * close: after a grace of 50 ms close the generation, so that calls from older snapshots that reach
+ * it fail by name instead of holding it. */
+bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
+                          char *who, size_t bytes);
+void dpi_registry_reclaim(dp_registry *reg); /* frees retired snapshots nobody pins */
+
+/* Hold a snapshot for reading (not calling); any thread. */
+const dpi_snapshot *dpi_snapshot_get(dp_registry *reg);
+void dpi_snapshot_put(const dpi_snapshot *s);
+const dpi_entry *dpi_snapshot_find(const dpi_snapshot *s, const char *name,
+                                   size_t n); /* NULL: none */
+const char *dpi_code_text(uint32_t code);     /* of an interned code string */
+uint32_t dpi_code_intern(const char *code);   /* 0: no memory or empty */
+
+/* Resolve: argument keys -> final key set, key, cell.  Shared by call, explain and bind. */
+dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
+                        dp_keyset exclude);
+dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args);
+/* Old generations that still run; under the registry's lock. */
+uint32_t dpi_plugins_draining(const dp_registry *reg);
+/* The host's table for plugins (host.c). */
+const dp_host *dpi_host_table(void);
+static inline dp_keyset dpi_frame_keys(const dpi_frame *f)
+{
+    return (dp_keyset){atomic_load_explicit(&f->functionality, memory_order_relaxed),
+                       atomic_load_explicit(&f->backend, memory_order_relaxed)};
+}
+
+/* The snapshot that ctx holds; only while it holds one. */
+static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
+{
+    return atomic_load_explicit(&ctx->thread->pinned, memory_order_relaxed);
+}
+
+/* Hold a snapshot for a moment: the running call's or program's, or the newest. */
+static inline int dpi_ctx_hold(dp_ctx *ctx, bool *begun)
+{
+    *begun = ctx->thread == NULL;
+    return DPI_UNLIKELY(*begun) ? dp_ctx_begin(ctx) : 0;
+}
+static inline void dpi_ctx_let_go(dp_ctx *ctx, bool begun)
+{
+    if (DPI_UNLIKELY(begun))
+        dp_ctx_end(ctx);
+}
+
+/* The entry of an operator id in s; NULL: it has neither definition nor kernel there. */
+static inline dpi_entry *dpi_snapshot_at(const dpi_snapshot *s, uint64_t id)
+{
+    return DPI_LIKELY(id < s->n_entries) ? s->entries[id] : NULL;
+}
+static inline const dpi_entry *dpi_snapshot_entry(const dpi_snapshot *s, const dp_op *op)
+{
+    return DPI_LIKELY(op != NULL) ? dpi_snapshot_at(s, op->id) : NULL; /* NULL for NULL, too */
+}
+
+/* The code of a call of NULL, which is what dp_op_find() gave: its error stands. */
+int dpi_fail_no_op(dp_ctx *ctx);
+
+/* -- between call.c and ctx.c -- */
+void dpi_ctx_watch(dp_ctx *ctx);                     /* sets ctx->watched */
+int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id); /* room for a counter; slow path */
+/* A trace step begins / ends; index of the step, or -1. */
+int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth, bool redispatch,
+                        const dpi_kernel *k, uint8_t provenance);
+void dpi_trace_leave(dp_ctx *ctx, int32_t step, uint64_t nanos);
+/* Own a tensor for the request. takes */
+int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,102 @@
+/* names.c -- full name -> operator id, base name -> its overloads: one hash, open addressing. */
+#include "truth.h"
+
+typedef struct name_slot {
+    uint32_t hash, id; /* id + 1; 0 is empty */
+    uint32_t len;
+    uint32_t next;    /* slot + 1 of another overload of its base name; 0: the last */
+    const char *name; /* the operator's own: interned */
+} name_slot;
+
+struct dpi_names {
+    atomic_uint refs;
+    uint32_t mask;
+    uint32_t
+        *base; /* [mask + 1], in this block: slot + 1 of an overload, by the base name's hash */
+    name_slot slot[];
+};
+
+dpi_names *dpi_names_ref(dpi_names *n)
+{
+    atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
+    return n;
+}
+
+dpi_names *dpi_names_unref(dpi_names *n)
+{
+    if (n != NULL && atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) == 1)
+        dp_free(n);
+    return NULL;
+}
+
+size_t dpi_base_bytes(const char *name)
+{
+    const char *colons = strstr(name, "::");
+    return strcspn(colons ? colons : name, ".") + (colons ? (size_t)(colons - name) : 0);
+}
+
+/* Where the overloads of a base name are, or would be, kept. */
+static uint32_t *base_of(const dpi_names *names, const char *base, size_t n)
+{
+    uint32_t i = (uint32_t)dpi_hash(base, n) & names->mask;
+
+    for (; names->base[i] != 0; i = (i + 1) & names->mask) {
+        const char *name = names->slot[names->base[i] - 1].name;
+        if (strncmp(name, base, n) == 0 && dpi_base_bytes(name) == n)
+            break;
+    }
+    return &names->base[i];
+}
+
+static void names_add(dpi_names *names, const char *name, uint32_t id)
+{
+    size_t len = strlen(name);
+    uint32_t hash = (uint32_t)dpi_hash(name, len), i = hash & names->mask;
+    uint32_t *base = base_of(names, name, dpi_base_bytes(name));
+
+    while (names->slot[i].id != 0)
+        i = (i + 1) & names->mask;
+    names->slot[i] = (name_slot){hash, id + 1, (uint32_t)len, *base, name};
+    *base = i + 1;
+}
+
+dpi_names *dpi_names_build(dp_op *const *ops, uint32_t n)
+{
+    uint32_t cap = 16;
+
+    while (cap < n * 2)
+        cap *= 2;
+    dpi_names *names =
+        dp_calloc(1, sizeof(*names) + cap * (sizeof(name_slot) + sizeof(*names->base)));
+    if (names == NULL)
+        return NULL;
+    atomic_init(&names->refs, 1);
+    names->mask = cap - 1;
+    names->base = (uint32_t *)(names->slot + cap);
+    for (uint32_t id = 0; id < n; id++)
+        names_add(names, ops[id]->name, id);
+    return names;
+}
+
+int64_t dpi_names_find(const dpi_names *names, const char *name, size_t n)
+{
+    uint32_t hash = (uint32_t)dpi_hash(name, n);
+
+    for (uint32_t i = hash & names->mask; names->slot[i].id != 0; i = (i + 1) & names->mask) {
+        const name_slot *s = &names->slot[i];
+        if (s->hash == hash && s->len == n && memcmp(s->name, name, n) == 0)
+            return (int64_t)s->id - 1;
+    }
+    return -1;
+}
+
+uint32_t dpi_names_base(const dpi_names *names, const char *base, size_t n)
+{
+    return *base_of(names, base, n);
+}
+
+uint32_t dpi_names_next(const dpi_names *names, uint32_t at, uint32_t *id)
+{
+    *id = names->slot[at - 1].id - 1;
+    return names->slot[at - 1].next;
+}

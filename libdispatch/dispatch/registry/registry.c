@@ -1,0 +1,284 @@
+/* registry.c -- a registry: its units, attached and detached. */
+#include "change.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void units_remove(dp_registry *reg, const dp_unit *u);
+
+/* -- new and free -- */
+
+static int publish_first(dp_registry *reg, dp_error *err)
+{
+    dpi_snapshot *s = dp_calloc(1, sizeof(*s));
+
+    reg->names = dpi_names_build(NULL, 0);
+    if (s == NULL || reg->names == NULL) {
+        dp_free(s);
+        return dpi_no_memory(err, "a snapshot");
+    }
+    s->reg = reg;
+    s->number = reg->next_snapshot++;
+    s->names = dpi_names_ref(reg->names);
+    dpi_snapshot_publish(reg, s);
+    return 0;
+}
+
+int dp_registry_new(dp_registry **out, dp_error *err)
+{
+    dp_registry *reg = dp_calloc(1, sizeof(*reg));
+
+    if (reg == NULL)
+        return dpi_no_memory(err, "a registry");
+    dpi_membarrier_start();
+    pthread_mutex_init(&reg->lock, NULL);
+    pthread_mutex_init(&reg->plugin_lock, NULL);
+    pthread_mutex_init(&reg->ctx_lock, NULL);
+    reg->next_snapshot = reg->next_generation = reg->next_load = reg->next_kernel = 1;
+    int rc = dp_generators_new(&reg->generators, err);
+    if (rc == 0)
+        rc = publish_first(reg, err);
+    if (rc < 0) {
+        dp_registry_free(reg);
+        return rc;
+    }
+    *out = reg;
+    return 0;
+}
+
+dp_registry *dp_registry_free(dp_registry *reg)
+{
+    if (reg == NULL)
+        return NULL;
+    if ((reg->plugins_free != NULL && !reg->plugins_free(reg)) ||
+        (reg->threads_end != NULL && !reg->threads_end(reg)))
+        return reg;
+    while (reg->units != NULL) {
+        dp_unit *u = reg->units;
+        while (u->next != NULL) /* newest first: a backend's users came after it */
+            u = u->next;
+        if (dpi_registry_detach(reg, u, NULL) < 0)
+            units_remove(reg, u); /* no memory for a snapshot that nobody would ask for */
+        dpi_unit_free(u);
+    }
+    dpi_snapshot_free((dpi_snapshot *)(uintptr_t)atomic_load(&reg->current));
+    while (reg->retired != NULL) {
+        dpi_snapshot *s = reg->retired;
+        reg->retired = s->next_retired;
+        dpi_snapshot_free(s);
+    }
+    dpi_names_unref(reg->names);
+    for (uint32_t i = 0; i < reg->n_ops; i++)
+        dpi_op_free(reg->ops[i]);
+    dp_free(reg->ops);
+    dp_free(reg->observers);
+    dp_free(reg->counts_gone);
+    dp_generators_free(reg->generators);
+    pthread_mutex_destroy(&reg->lock);
+    pthread_mutex_destroy(&reg->plugin_lock);
+    pthread_mutex_destroy(&reg->ctx_lock);
+    dp_free(reg);
+    return NULL;
+}
+
+/* -- the registry's counters and list of units -- */
+
+static void account(dp_registry *reg, const dp_unit *u, int sign)
+{
+    reg->n_kernels += (uint32_t)sign * u->impls;
+}
+
+static void units_remove(dp_registry *reg, const dp_unit *u)
+{
+    for (dp_unit **link = &reg->units; *link != NULL; link = &(*link)->next)
+        if (*link == u) {
+            *link = u->next;
+            return;
+        }
+}
+
+static void units_add(dp_registry *reg, dp_unit *u)
+{
+    dp_unit **link = &reg->units;
+
+    while (*link != NULL && (*link)->gen->load_number < u->gen->load_number)
+        link = &(*link)->next;
+    u->next = *link;
+    *link = u;
+}
+
+/* The replaced unit's backends that the new one names, too, change hands. */
+static void backends_inherit(dp_unit *old, dp_unit *u)
+{
+    for (uint32_t i = 0; i < old->n_regs; i++)
+        for (uint32_t j = 0; old->regs[i].owns_backend && j < u->n_regs; j++) {
+            if (u->regs[j].kind != DPI_REG_BACKEND || u->regs[j].bit != old->regs[i].bit)
+                continue;
+            dpi_backend_replace(u->regs[j].bit, u->gen->plugin, u->regs[j].device);
+            old->regs[i].owns_backend = false;
+            u->regs[j].owns_backend = true;
+        }
+}
+
+/* Another unit's registrations at a key of backend `bit`: they would outlive its name. */
+static const dpi_reg *backend_user(const dp_registry *reg, const dp_unit *except, int bit)
+{
+    for (const dp_unit *u = reg->units; u != NULL; u = u->next)
+        for (uint32_t i = 0; u != except && i < u->n_regs; i++) {
+            const dpi_reg *r = &u->regs[i];
+            if ((r->kind == DPI_REG_IMPL || r->kind == DPI_REG_FALLBACK) &&
+                dp_key_backend(r->key) == bit)
+                return r;
+        }
+    return NULL;
+}
+
+static int check_backends_free(const dp_registry *reg, const dp_unit *u, const dp_unit *next,
+                               dp_error *err)
+{
+    for (uint32_t i = 0; i < u->n_regs; i++) {
+        const dpi_reg *r = &u->regs[i], *user;
+        bool kept = false;
+        if (r->kind != DPI_REG_BACKEND)
+            continue;
+        for (uint32_t j = 0; next && j < next->n_regs; j++)
+            kept |= next->regs[j].kind == DPI_REG_BACKEND && next->regs[j].bit == r->bit;
+        if (!kept && (user = backend_user(reg, u, r->bit)) != NULL)
+            return dp_error_set(
+                err, DP_EBUSY,
+                "backend '%s' of plugin '%s': plugin '%s' has kernels for it (%s:%u)", r->name,
+                u->gen->plugin, user->gen->plugin, user->file, user->line);
+    }
+    return 0;
+}
+
+/* -- attach and detach -- */
+
+static int attach(dp_registry *reg, const char *name, const char *version,
+                  const dp_block *const *sorted, size_t n, const dpi_attach_options *o,
+                  dp_unit **out, dpi_text *overrides, dp_error *err)
+{
+    dpi_change c;
+    dp_unit *replace = o ? o->replace : NULL;
+    dp_unit *u = dpi_unit_new(reg, name, version, sorted, n, replace, err);
+
+    if (u == NULL)
+        return DP_ERESOURCE;
+    dpi_change_begin(&c, reg);
+    int rc = dpi_unit_fill(&c, u, sorted, n, replace, err);
+    if (rc == 0 && replace != NULL)
+        rc = check_backends_free(reg, replace, u, err);
+    if (rc < 0)
+        dpi_change_abort(&c);
+    else
+        rc = dpi_change_run(&c, u, replace, o && o->reject_override, overrides, err);
+    if (rc < 0) {
+        dpi_unit_free(u);
+        return rc;
+    }
+    if (replace != NULL) {
+        units_remove(reg, replace);
+        account(reg, replace, -1);
+        backends_inherit(replace, u);
+    }
+    units_add(reg, u);
+    account(reg, u, 1);
+    *out = u;
+    return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const dp_block *x = *(const dp_block *const *)a, *y = *(const dp_block *const *)b;
+    int c = strcmp(x->file, y->file);
+    return c ? c : x->line < y->line ? -1 : x->line > y->line;
+}
+
+int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
+                        const dp_block *const *blocks, size_t n, const dpi_attach_options *o,
+                        dp_unit **out, dpi_text *overrides, dp_error *err)
+{
+    const dp_block **sorted = dp_malloc((n + 1) * sizeof(*sorted));
+
+    if (sorted == NULL)
+        return dpi_no_memory(err, name);
+    if (strlen(name) > DP_LIMIT_NAME_BYTES || name[0] == '\0') {
+        dp_free(sorted);
+        return dp_error_set(err, DP_EPLUGIN, "a plugin's name has 1 to %d bytes, this one %zu",
+                            DP_LIMIT_NAME_BYTES, strlen(name));
+    }
+    memcpy(sorted, blocks, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), by_place);
+    pthread_mutex_lock(&reg->lock);
+    int rc = attach(reg, name, version, sorted, n, o, out, overrides, err);
+    pthread_mutex_unlock(&reg->lock);
+    dp_free(sorted);
+    dpi_registry_reclaim(reg);
+    return rc;
+}
+
+int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err)
+{
+    dpi_change c;
+
+    pthread_mutex_lock(&reg->lock);
+    int rc = check_backends_free(reg, unit, NULL, err);
+    if (rc == 0) {
+        dpi_change_begin(&c, reg);
+        rc = dpi_change_run(&c, NULL, unit, false, NULL, err);
+    }
+    if (rc == 0) {
+        units_remove(reg, unit);
+        account(reg, unit, -1);
+    }
+    pthread_mutex_unlock(&reg->lock);
+    dpi_registry_reclaim(reg);
+    return rc;
+}
+
+int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err)
+{
+    dpi_change c;
+
+    pthread_mutex_lock(&reg->lock);
+    dpi_change_begin(&c, reg);
+    int rc = dpi_change_run(&c, unit, NULL, false, NULL, err);
+    if (rc == 0) {
+        units_add(reg, unit);
+        account(reg, unit, 1);
+        atomic_store_explicit(&unit->gen->closed, 0, memory_order_release);
+    }
+    pthread_mutex_unlock(&reg->lock);
+    dpi_registry_reclaim(reg);
+    return rc;
+}
+
+int dp_registry_attach(dp_registry *reg, const char *name, const char *version,
+                       const dp_block *blocks, size_t n, dp_unit **out, dp_error *err)
+{
+    const dp_block **list = dp_malloc((n + 1) * sizeof(*list));
+
+    if (list == NULL)
+        return dpi_no_memory(err, name);
+    for (size_t i = 0; i < n; i++)
+        list[i] = &blocks[i];
+    int rc = dpi_registry_attach(reg, name, version, list, n, NULL, out, NULL, err);
+    dp_free(list);
+    return rc;
+}
+
+int dp_registry_detach(dp_registry *reg, dp_unit *unit, int timeout_ms, dp_error *err)
+{
+    char who[128] = "";
+    int rc = dpi_registry_detach(reg, unit, err);
+
+    if (rc < 0)
+        return rc;
+    if (!dpi_generation_drain(reg, unit->gen, true, timeout_ms, who, sizeof(who))) {
+        rc = dpi_registry_reattach(reg, unit, err);
+        return rc < 0 ? rc
+                      : dp_error_set(err, DP_EBUSY, "'%s' is in use: %s", unit->gen->plugin, who);
+    }
+    dpi_registry_reclaim(reg);
+    dpi_unit_free(unit);
+    return 0;
+}

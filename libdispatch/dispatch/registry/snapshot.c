@@ -1,0 +1,81 @@
+/* snapshot.c -- snapshots, and when the old ones may go.
+ *
+ * A reader pins a snapshot by publishing it in its thread record with a plain store and looking
+ * again; a writer publishes the new one, has every thread pass a barrier, and then frees what no
+ * thread record names. */
+#include "truth.h"
+
+dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s)
+{
+    if (s == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < s->n_entries; i++)
+        dpi_entry_unref(s->entries[i]);
+    for (uint32_t i = 0; i < s->n_observers; i++)
+        dpi_kernel_unref(s->observers[i]);
+    dp_free(s->entries);
+    dp_free(s->observers);
+    dpi_names_unref(s->names);
+    dp_free(s);
+    return NULL;
+}
+
+const dpi_entry *dpi_snapshot_find(const dpi_snapshot *s, const char *name, size_t n)
+{
+    int64_t id = dpi_names_find(s->names, name, n);
+    return dpi_snapshot_at(s, (uint64_t)id); /* -1 is none of its ids */
+}
+
+const dpi_snapshot *dpi_snapshot_get(dp_registry *reg)
+{
+    pthread_mutex_lock(&reg->lock);
+    const dpi_snapshot *s = atomic_load_explicit(&reg->current, memory_order_relaxed);
+    atomic_fetch_add_explicit(&((dpi_snapshot *)(uintptr_t)s)->refs, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&reg->lock);
+    return s;
+}
+
+/* The last holder of a retired snapshot leaves it to the next reclaim. */
+void dpi_snapshot_put(const dpi_snapshot *s)
+{
+    if (s != NULL)
+        atomic_fetch_sub_explicit(&((dpi_snapshot *)(uintptr_t)s)->refs, 1, memory_order_release);
+}
+
+void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s)
+{
+    dpi_snapshot *old =
+        (dpi_snapshot *)(uintptr_t)atomic_load_explicit(&reg->current, memory_order_relaxed);
+
+    atomic_store_explicit(&reg->current, s, memory_order_release);
+    if (old != NULL) {
+        old->next_retired = reg->retired;
+        reg->retired = old;
+    }
+}
+
+/* Under the lock. */
+static void reclaim(dp_registry *reg)
+{
+    dpi_snapshot **link = &reg->retired;
+
+    if (*link == NULL)
+        return;
+    dpi_membarrier();
+    while (*link != NULL) {
+        dpi_snapshot *s = *link;
+        if (atomic_load_explicit(&s->refs, memory_order_acquire) != 0 || dpi_thread_pins(s)) {
+            link = &s->next_retired;
+            continue;
+        }
+        *link = s->next_retired;
+        dpi_snapshot_free(s);
+    }
+}
+
+void dpi_registry_reclaim(dp_registry *reg)
+{
+    pthread_mutex_lock(&reg->lock);
+    reclaim(reg);
+    pthread_mutex_unlock(&reg->lock);
+}

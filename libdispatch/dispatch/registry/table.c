@@ -1,0 +1,298 @@
+/* table.c -- the one function that derives an operator's table from its truth, and the entry that
+ * holds it.
+ *
+ * The rules are c10's OperatorEntry::computeDispatchTableEntryWithDebug. */
+#include "truth.h"
+
+/* -- the table -- */
+
+const char *const dpi_provenance_names[] = {
+    [DPI_P_KERNEL] = "kernel",
+    [DPI_P_DEFAULT_BACKEND] = "default backend kernel",
+    [DPI_P_MATH] = "math kernel",
+    [DPI_P_NESTED] = "nested kernel",
+    [DPI_P_AUTOGRAD] = "autograd kernel",
+    [DPI_P_BATCHED] = "batched kernel",
+    [DPI_P_AMBIGUOUS] = "ambiguous autogradother",
+    [DPI_P_FALLBACK] = "backend fallback",
+    [DPI_P_FALLTHROUGH] = "fallthrough",
+    [DPI_P_MISSING] = "missing",
+};
+
+/* Layers that do nothing unless a plugin brings them: the host lets them fall through, as PyTorch's
+ * VariableFallbackKernel.cpp, BackendSelectFallbackKernel.cpp and VmapModeRegistrations.cpp do. */
+static const uint64_t host_fallthrough = DP_AUTOGRAD_BITS | DP_AUTOCAST_BITS |
+                                         DP_FBIT(DP_F_ADInplaceOrView) |
+                                         DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_Tracer) |
+                                         DP_FBIT(DP_F_FuncTorchVmapMode) | DP_FBIT(DP_F_VmapMode);
+
+/* Backends whose autograd is AutogradOther (autogradother_backends). */
+static const uint64_t other_bits = DP_FBIT(DP_F_FPGA) | DP_FBIT(DP_F_Vulkan) | DP_FBIT(DP_F_Metal) |
+                                   DP_FBIT(DP_F_CustomRNGKeyId) | DP_FBIT(DP_F_MkldnnCPU) |
+                                   DP_FBIT(DP_F_Sparse) | DP_FBIT(DP_F_SparseCsr) |
+                                   DP_FBIT(DP_F_Quantized);
+
+/* Stands for a kernel that a what-if adds. */
+static const dpi_kernel what_if_kernel;
+
+enum { N_ALIASES = DP_ALIAS_END - DP_ALIAS_FIRST };
+
+/* What the rules ask of one operator, gathered once for all its slots. */
+typedef struct rules {
+    const dpi_kernel *alias[N_ALIASES];
+    uint64_t dense; /* backends with a Dense kernel of their own */
+    bool nested;    /* any NestedTensor kernel */
+    bool other;     /* any kernel of autogradother_backends */
+} rules;
+
+static void rules_note(rules *r, dp_key key, const dpi_kernel *k)
+{
+    int f = dp_key_functionality(key);
+
+    if (dp_key_is_alias(key)) {
+        r->alias[f - DP_ALIAS_FIRST] = k;
+        return;
+    }
+    if (f == DP_F_Dense)
+        r->dense |= DP_BBIT(dp_key_backend(key));
+    r->nested |= f == DP_F_NestedTensor;
+    r->other |= f != DP_F_Undefined && (other_bits & DP_FBIT(f)) != 0;
+}
+
+static void rules_gather(rules *r, const dpi_truth *t, const dp_key *extra, size_t n_extra)
+{
+    memset(r, 0, sizeof(*r));
+    for (uint32_t i = 0; i < t->n_stacks; i++)
+        rules_note(r, t->stacks[i].key, t->stacks[i].kernels[0]);
+    for (size_t i = 0; i < n_extra; i++)
+        rules_note(r, extra[i], &what_if_kernel);
+}
+
+/* Does the backend below autograd key k have a kernel of its own, so that the implicit one must not
+ * stand above it? */
+static bool has_backend_kernel(const rules *r, dp_key k)
+{
+    switch (dp_key_functionality(k)) {
+    case DP_F_AutogradFunctionality:
+        return (r->dense & DP_BBIT(dp_key_backend(k))) != 0;
+    case DP_F_AutogradNestedTensor:
+        return r->nested;
+    case DP_F_AutogradOther:
+        return r->other;
+    default:
+        return false;
+    }
+}
+
+static dpi_cell cell_of(const rules *r, const dpi_kernel *direct, const dpi_fallbacks *fb, dp_key k)
+{
+    static const struct {
+        uint8_t alias, provenance;
+        bool undefined; /* serves Undefined too */
+    } rule[] = {
+        {DP_ALIAS_CompositeExplicitAutogradNonFunctional, DPI_P_DEFAULT_BACKEND, true},
+        {DP_ALIAS_CompositeExplicitAutograd, DPI_P_DEFAULT_BACKEND, true},
+        {DP_ALIAS_CompositeImplicitAutogradNestedTensor, DPI_P_NESTED, false},
+        {DP_ALIAS_CompositeImplicitAutograd, DPI_P_MATH, true},
+        {DP_ALIAS_Autograd, DPI_P_AUTOGRAD, false},
+        {DP_ALIAS_FuncTorchBatchedDecomposition, DPI_P_BATCHED, false},
+    };
+    int f = dp_key_functionality(k);
+
+    if (direct != NULL)
+        return (dpi_cell){direct, DPI_P_KERNEL};
+    for (size_t i = 0; i < DPI_COUNT(rule); i++) {
+        const dpi_kernel *kernel = r->alias[rule[i].alias - DP_ALIAS_FIRST];
+        if (kernel == NULL)
+            continue;
+        if (f == DP_F_Undefined ? !rule[i].undefined : !dpi_alias_has(DP_KEY(rule[i].alias), k))
+            continue;
+        if (rule[i].provenance == DPI_P_MATH) {
+            if (f == DP_F_AutogradOther && r->other)
+                return (dpi_cell){NULL, DPI_P_AMBIGUOUS};
+            if (r->alias[DP_ALIAS_CompositeExplicitAutograd - DP_ALIAS_FIRST] != NULL ||
+                has_backend_kernel(r, k))
+                continue;
+        }
+        return (dpi_cell){kernel, rule[i].provenance};
+    }
+    const dpi_kernel *fallback = fb->kernel[dpi_key_slot(k)];
+    if (fallback != NULL)
+        return (dpi_cell){fallback, DPI_P_FALLBACK};
+    if (f != DP_F_Undefined && (host_fallthrough & DP_FBIT(f)))
+        return (dpi_cell){NULL, DPI_P_FALLTHROUGH};
+    return (dpi_cell){NULL, DPI_P_MISSING};
+}
+
+dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, const dp_key *extra,
+                        size_t n_extra)
+{
+    rules r;
+    const dpi_stack *s = dpi_truth_stack(t, k);
+    const dpi_kernel *direct = s ? s->kernels[0] : NULL;
+
+    rules_gather(&r, t, extra, n_extra);
+    for (size_t i = 0; i < n_extra; i++)
+        if (extra[i] == k)
+            direct = &what_if_kernel;
+    return cell_of(&r, direct, f, k);
+}
+
+/* -- entries -- */
+
+dpi_entry *dpi_entry_unref(dpi_entry *e)
+{
+    if (e != NULL && atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1) {
+        for (uint32_t i = 0; i < e->n_kernels; i++)
+            dpi_kernel_unref(e->kernels[i]);
+        dp_schema_free(e->schema);
+        dp_free(e);
+    }
+    return NULL;
+}
+
+static void entry_schema(dpi_entry *e, dp_schema *s)
+{
+    if (s == NULL)
+        return;
+    e->schema = dpi_schema_ref(s);
+    e->n_args = s->n_args;
+    e->n_rets = s->n_rets;
+    e->settles = s->written != 0;
+    e->written = s->written;
+    for (uint32_t i = 0; i < s->n_args; i++)
+        e->arg_tags[i] = s->args[i].tags;
+    for (uint32_t i = 0; i < s->n_rets; i++) {
+        e->ret_tags[i] = s->rets[i].tags;
+        e->returns_memory |= (s->rets[i].tags & DPI_TAGS_MEMORY) != 0;
+        e->settles |= e->returns_memory;
+    }
+}
+
+/* Index of kernel k in the entry, added when it is new. */
+static uint16_t entry_kernel(dpi_entry *e, const dpi_kernel *k)
+{
+    for (uint32_t i = e->n_kernels; i-- > 0;)
+        if (e->kernels[i] == k)
+            return (uint16_t)i;
+    e->kernels[e->n_kernels] = dpi_kernel_ref((dpi_kernel *)(uintptr_t)k);
+    return (uint16_t)e->n_kernels++;
+}
+
+/* Functionalities that are not skipped, for each backend column. */
+static void entry_masks(dpi_entry *e)
+{
+    for (uint32_t c = 0; c < e->n_columns; c++)
+        e->mask[c] = ~(uint64_t)0;
+    for (uint32_t slot = 1; slot < e->n_slots; slot++) {
+        dp_key k = dpi_slot_key(slot);
+        uint64_t bit = DP_FBIT(dp_key_functionality(k));
+        bool skip = e->provenance[slot] == DPI_P_FALLTHROUGH ||
+                    (e->table[slot] < e->n_kernels &&
+                     (e->kernels[e->table[slot]]->flags & DP_FLAG_FALLTHROUGH));
+        if (!skip)
+            continue;
+        if (dp_key_backend(k) >= 0)
+            e->mask[dpi_slot_rows[dp_key_backend(k)].column] &= ~bit;
+        else
+            for (uint32_t c = 0; c < e->n_columns; c++)
+                e->mask[c] &= ~bit;
+    }
+}
+
+/* Most kernels the table can name: one a registered key, and every fallback. */
+static uint32_t entry_bound(const dpi_truth *t, const dpi_fallbacks *fb, uint32_t n_slots)
+{
+    uint32_t n = t->n_stacks;
+    const dpi_kernel *last = NULL;
+
+    for (uint32_t slot = 0; slot < n_slots; slot++)
+        if (fb->kernel[slot] != NULL && fb->kernel[slot] != last) {
+            last = fb->kernel[slot];
+            n++;
+        }
+    return n;
+}
+
+dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallbacks *fb,
+                           uint32_t n_named)
+{
+    rules r;
+    const dpi_kernel *direct[DPI_SLOTS_MAX] = {NULL};
+    uint32_t n_slots = DPI_SLOTS(n_named), n_columns = DPI_COLUMNS_BUILTIN + n_named;
+    uint32_t bound = entry_bound(t, fb, n_slots);
+    dpi_entry *e =
+        dp_calloc(1, sizeof(*e) + n_columns * sizeof(*e->mask) + bound * sizeof(*e->kernels) +
+                         n_slots * (sizeof(*e->table) + sizeof(*e->provenance)));
+
+    if (e == NULL)
+        return NULL;
+    atomic_init(&e->refs, 1);
+    e->op = op;
+    e->n_slots = n_slots;
+    e->n_columns = n_columns;
+    e->kernels = (dpi_kernel **)(e->mask + n_columns);
+    e->table = (uint16_t *)(e->kernels + bound);
+    e->provenance = (uint8_t *)(e->table + n_slots);
+    e->def_order = t->def_order;
+    e->code = UINT32_MAX;
+    entry_schema(e, t->schema);
+    if (t->schema != NULL && t->schema->code[0] != '\0' &&
+        (e->code = dpi_code_intern(t->schema->code)) == 0)
+        return dpi_entry_unref(e);
+
+    rules_gather(&r, t, NULL, 0);
+    for (uint32_t i = 0; i < t->n_stacks; i++)
+        if (!dp_key_is_alias(t->stacks[i].key))
+            direct[dpi_key_slot(t->stacks[i].key)] = t->stacks[i].kernels[0];
+    for (uint32_t slot = 0; slot < n_slots; slot++) {
+        dpi_cell c = cell_of(&r, direct[slot], fb, dpi_slot_key(slot));
+        e->provenance[slot] = c.provenance;
+        e->table[slot] = c.kernel != NULL                  ? entry_kernel(e, c.kernel)
+                         : c.provenance == DPI_P_AMBIGUOUS ? DPI_CELL_AMBIGUOUS
+                                                           : DPI_CELL_MISSING;
+    }
+    entry_masks(e);
+    return e;
+}
+
+dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k)
+{
+    unsigned slot = dpi_key_slot(k);
+    dpi_cell c = {NULL, DPI_P_MISSING};
+
+    if (slot >= e->n_slots)
+        return c;
+    c.provenance = e->provenance[slot];
+    if (e->table[slot] < e->n_kernels)
+        c.kernel = e->kernels[e->table[slot]];
+    return c;
+}
+
+bool dpi_cell_falls_through(dpi_cell c)
+{
+    if (c.kernel == NULL)
+        return c.provenance == DPI_P_FALLTHROUGH;
+    return (c.kernel->flags & DP_FLAG_FALLTHROUGH) != 0;
+}
+
+void dpi_entry_list(const dpi_entry *e, dpi_text *t)
+{
+    enum { SHOWN = 24 };
+    dp_key keys[DPI_SLOTS_MAX];
+    char name[DP_KEY_NAME_MAX];
+    size_t n = dpi_runtime_keys(keys), shown = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        dpi_cell c = dpi_entry_cell(e, keys[i]);
+        if (c.kernel == NULL || dpi_cell_falls_through(c))
+            continue;
+        if (shown++ == SHOWN) {
+            dpi_text_add(t, ", ...");
+            break;
+        }
+        dpi_text_printf(t, "%s%s", shown > 1 ? ", " : "", dp_key_name(keys[i], name));
+    }
+    if (shown == 0)
+        dpi_text_add(t, "none");
+}

@@ -1,0 +1,213 @@
+/* thread.c -- what each calling thread publishes, and who reads it.
+ *
+ * A thread takes a record the first time it calls and gives it back when it ends; records are never
+ * freed, so that a writer can walk them at any time.  One structure serves reclaiming, draining,
+ * status and the crash report. */
+#include "thread.h"
+#include <stdio.h>
+
+static const dpi_snapshot nothing;
+dpi_thread dpi_thread_nobody = {.pinned = &nothing};
+_Thread_local dpi_thread *dpi_thread_self = &dpi_thread_nobody;
+
+static _Atomic(dpi_thread *) threads;
+static atomic_uint n_threads;
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
+static void thread_leave(void *p)
+{
+    dpi_thread *t = p;
+    atomic_store_explicit(&t->used, 0, memory_order_release);
+}
+
+static void leaving_make(void)
+{
+    pthread_key_create(&leaving, thread_leave);
+}
+
+static dpi_thread *thread_reuse(void)
+{
+    for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t; t = t->next) {
+        int unused = 0;
+        if (atomic_compare_exchange_strong(&t->used, &unused, 1))
+            return t;
+    }
+    return NULL;
+}
+
+static dpi_thread *thread_new(dp_error *err)
+{
+    dpi_thread *t;
+
+    if (atomic_fetch_add(&n_threads, 1) >= DP_LIMIT_THREADS ||
+        (t = dp_calloc(1, sizeof(*t))) == NULL) {
+        atomic_fetch_sub(&n_threads, 1);
+        dp_error_set(err, DP_ERESOURCE, "no thread record: at most %d threads call at once",
+                     DP_LIMIT_THREADS);
+        return NULL;
+    }
+    atomic_init(&t->used, 1);
+    t->next = atomic_load_explicit(&threads, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&threads, &t->next, t))
+        ;
+    return t;
+}
+
+dpi_thread *dpi_thread_enter(dp_error *err)
+{
+    pthread_once(&leaving_once, leaving_make);
+    dpi_thread *t = thread_reuse();
+    if (t == NULL)
+        t = thread_new(err);
+    if (t != NULL) {
+        pthread_setspecific(leaving, t);
+        dpi_thread_self = t;
+    }
+    return t;
+}
+
+const dpi_thread *dpi_threads(void)
+{
+    return atomic_load_explicit(&threads, memory_order_acquire);
+}
+
+bool dpi_thread_pins(const dpi_snapshot *s)
+{
+    for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t; t = t->next)
+        if (atomic_load_explicit(&t->pinned, memory_order_acquire) == s)
+            return true;
+    return false;
+}
+
+/* The snapshot of this registry that t holds, or NULL.  Under its lock, without which none of them
+ * is freed; a pointer that is none of them is not followed. */
+static const dpi_snapshot *pinned_of(dpi_thread *t, const dp_registry *reg)
+{
+    const dpi_snapshot *s = atomic_load_explicit(&t->pinned, memory_order_acquire);
+    const dpi_snapshot *old = reg->retired;
+
+    if (s == NULL || s == atomic_load_explicit(&reg->current, memory_order_relaxed))
+        return s;
+    while (old != NULL && old != s)
+        old = old->next_retired;
+    return old;
+}
+
+void dpi_thread_label(const dpi_thread *t, char out[DPI_LABEL_BYTES])
+{
+    uint64_t words[4];
+
+    for (int i = 0; i < 4; i++)
+        words[i] = atomic_load_explicit(&t->label[i], memory_order_relaxed);
+    memcpy(out, words, sizeof(words));
+    out[DPI_LABEL_BYTES - 1] = '\0';
+}
+
+/* Under the registry's lock, which keeps kernels and snapshots that a frame names alive. */
+static size_t running_of(dpi_thread *t, dp_registry *reg, dp_running *out, size_t cap)
+{
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+    uint64_t since = atomic_load_explicit(&t->since, memory_order_relaxed);
+    size_t n = 0;
+
+    if (pinned_of(t, reg) == NULL)
+        return 0;
+    for (uint32_t d = 0; d < depth && d < DP_LIMIT_CALL_DEPTH && n < cap; d++) {
+        const dpi_kernel *k = atomic_load_explicit(&t->frames[d].kernel, memory_order_relaxed);
+        const dp_op *op = atomic_load_explicit(&t->frames[d].op, memory_order_relaxed);
+        if (k == NULL || op == NULL)
+            continue;
+        uint64_t now = dpi_nanos();
+        dp_running *r = &out[n++];
+        dpi_thread_label(t, r->label);
+        r->op = op->name;
+        memcpy(r->plugin, k->gen->plugin, sizeof(r->plugin));
+        r->generation = k->gen->number;
+        r->key = dp_keyset_highest(dpi_frame_keys(&t->frames[d]));
+        r->depth = (int)d;
+        r->nanos = since && now > since ? now - since : 0;
+    }
+    return n;
+}
+
+size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&reg->lock);
+    dpi_membarrier();
+    for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t; t = t->next)
+        n += running_of(t, reg, out + n, cap - n);
+    pthread_mutex_unlock(&reg->lock);
+    return n;
+}
+
+/* -- draining -- */
+
+static void say_who(dpi_thread *t, const dp_op *op, char *who, size_t bytes)
+{
+    char label[DPI_LABEL_BYTES];
+    uint64_t since = atomic_load_explicit(&t->since, memory_order_relaxed);
+
+    if (who == NULL || bytes == 0)
+        return;
+    dpi_thread_label(t, label);
+    snprintf(who, bytes, "%s in %s for %.1f s", label[0] ? label : "a caller",
+             op ? op->name : "a call", since ? (double)(dpi_nanos() - since) / 1e9 : 0.0);
+}
+
+/* A frame of t that names gen; NULL: none. */
+static const dp_op *frame_of(dpi_thread *t, const dpi_generation *gen)
+{
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+
+    for (uint32_t d = 0; d < depth && d < DP_LIMIT_CALL_DEPTH; d++) {
+        const dpi_kernel *k = atomic_load_explicit(&t->frames[d].kernel, memory_order_acquire);
+        if (k != NULL && k->gen == gen)
+            return atomic_load_explicit(&t->frames[d].op, memory_order_relaxed);
+    }
+    return NULL;
+}
+
+bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who, size_t bytes)
+{
+    bool idle = true;
+
+    pthread_mutex_lock(&reg->lock);
+    if (close)
+        atomic_store_explicit(&gen->closed, 1, memory_order_release);
+    dpi_membarrier();
+    for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t && idle;
+         t = t->next) {
+        const dpi_snapshot *s = pinned_of(t, reg);
+        const dp_op *op = s != NULL ? frame_of(t, gen) : NULL;
+        bool holds = op != NULL || (s != NULL && !close && s->number < atomic_load(&gen->gone_at));
+        if (!holds)
+            continue;
+        idle = false;
+        say_who(t, op ? op : atomic_load_explicit(&t->frames[0].op, memory_order_relaxed), who,
+                bytes);
+    }
+    pthread_mutex_unlock(&reg->lock);
+    return idle;
+}
+
+bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
+                          char *who, size_t bytes)
+{
+    enum { GRACE_MS = 50 };
+    uint64_t start = dpi_nanos(), pause_ns = 20000;
+
+    for (;;) {
+        uint64_t ms = (dpi_nanos() - start) / 1000000;
+        if (dpi_generation_idle(reg, gen, close && ms >= GRACE_MS, who, bytes))
+            return true;
+        if (timeout_ms >= 0 && ms >= (uint64_t)timeout_ms && (!close || ms >= GRACE_MS))
+            return false;
+        struct timespec ts = {0, (long)pause_ns};
+        nanosleep(&ts, NULL);
+        if (pause_ns < 2000000)
+            pause_ns *= 2;
+    }
+}

@@ -1,0 +1,174 @@
+/* truth.c -- kernels, and which of them an operator has, per key, newest first. */
+#include "truth.h"
+
+dpi_generation *dpi_generation_ref(dpi_generation *g)
+{
+    atomic_fetch_add_explicit(&g->refs, 1, memory_order_relaxed);
+    return g;
+}
+
+dpi_generation *dpi_generation_unref(dpi_generation *g)
+{
+    if (g != NULL && atomic_fetch_sub_explicit(&g->refs, 1, memory_order_acq_rel) == 1)
+        dp_free(g);
+    return NULL;
+}
+
+dpi_kernel *dpi_kernel_ref(dpi_kernel *k)
+{
+    atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
+    return k;
+}
+
+dpi_kernel *dpi_kernel_unref(dpi_kernel *k)
+{
+    if (k != NULL && atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) == 1) {
+        dpi_generation_unref(k->gen);
+        dp_free(k->file);
+        dp_free(k->code);
+        dp_free(k);
+    }
+    return NULL;
+}
+
+/* -- truth -- */
+
+/* Is kernel a newer than b?  Load number, then place in the plugin's source. */
+static bool newer(const dpi_kernel *a, const dpi_kernel *b)
+{
+    if (a->gen->load_number != b->gen->load_number)
+        return a->gen->load_number > b->gen->load_number;
+    if (a->gen->number != b->gen->number)
+        return a->gen->number > b->gen->number;
+    return a->order > b->order;
+}
+
+dpi_stack *dpi_truth_stack(const dpi_truth *t, dp_key key)
+{
+    for (uint32_t i = 0; i < t->n_stacks; i++)
+        if (t->stacks[i].key == key)
+            return &t->stacks[i];
+    return NULL;
+}
+
+static dpi_stack *stack_add(dpi_truth *t, dp_key key)
+{
+    uint32_t at = 0;
+    dpi_stack *stacks = dpi_grow(t->stacks, &t->cap_stacks, t->n_stacks + 1, sizeof(dpi_stack));
+
+    if (stacks == NULL)
+        return NULL;
+    t->stacks = stacks;
+    while (at < t->n_stacks && stacks[at].key < key)
+        at++;
+    memmove(stacks + at + 1, stacks + at, (t->n_stacks - at) * sizeof(dpi_stack));
+    t->n_stacks++;
+    stacks[at] = (dpi_stack){.key = key};
+    return &stacks[at];
+}
+
+int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err)
+{
+    dpi_stack *s = dpi_truth_stack(t, k->key);
+    uint32_t at = 0;
+
+    if (s == NULL && (s = stack_add(t, k->key)) == NULL)
+        return dpi_no_memory(err, t->name);
+    dpi_kernel **kernels = dpi_grow(s->kernels, &s->cap, s->n + 1, sizeof(dpi_kernel *));
+    if (kernels == NULL)
+        return dpi_no_memory(err, t->name);
+    s->kernels = kernels;
+    while (at < s->n && newer(kernels[at], k))
+        at++;
+    memmove(kernels + at + 1, kernels + at, (s->n - at) * sizeof(dpi_kernel *));
+    kernels[at] = dpi_kernel_ref(k);
+    s->n++;
+    return 0;
+}
+
+void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k)
+{
+    dpi_stack *s = dpi_truth_stack(t, k->key);
+
+    for (uint32_t i = 0; s != NULL && i < s->n; i++) {
+        if (s->kernels[i] != k)
+            continue;
+        dpi_kernel_unref(s->kernels[i]);
+        s->n--;
+        memmove(s->kernels + i, s->kernels + i + 1, (s->n - i) * sizeof(dpi_kernel *));
+        break;
+    }
+    if (s != NULL && s->n == 0) {
+        size_t i = (size_t)(s - t->stacks);
+        dp_free(s->kernels);
+        t->n_stacks--;
+        memmove(s, s + 1, (t->n_stacks - i) * sizeof(dpi_stack));
+    }
+}
+
+void dpi_truth_define(dpi_truth *t, const dpi_reg *def)
+{
+    dp_schema_free(t->schema);
+    dpi_generation_unref(t->def_gen);
+    t->schema = def ? dpi_schema_ref(def->schema) : NULL;
+    t->def_gen = def ? dpi_generation_ref(def->gen) : NULL;
+    t->def_file = def ? def->file : NULL;
+    t->tags = def ? def->tags : NULL;
+    t->def_line = def ? def->line : 0;
+    t->def_order = def ? def->gen->load_number << 32 | def->order : 0;
+}
+
+void dpi_truth_fini(dpi_truth *t)
+{
+    for (uint32_t i = 0; i < t->n_stacks; i++) {
+        for (uint32_t j = 0; j < t->stacks[i].n; j++)
+            dpi_kernel_unref(t->stacks[i].kernels[j]);
+        dp_free(t->stacks[i].kernels);
+    }
+    dp_free(t->stacks);
+    dp_schema_free(t->schema);
+    dpi_generation_unref(t->def_gen);
+    t->stacks = NULL;
+    t->schema = NULL;
+    t->def_gen = NULL;
+    t->n_stacks = t->cap_stacks = 0;
+}
+
+int dpi_truth_copy(dpi_truth *to, const dpi_truth *from, dp_error *err)
+{
+    *to = *from;
+    to->stacks = NULL;
+    to->n_stacks = to->cap_stacks = 0;
+    if (to->schema != NULL)
+        dpi_schema_ref(to->schema);
+    if (to->def_gen != NULL)
+        dpi_generation_ref(to->def_gen);
+    for (uint32_t i = 0; i < from->n_stacks; i++)
+        for (uint32_t j = 0; j < from->stacks[i].n; j++)
+            if (dpi_truth_add(to, from->stacks[i].kernels[j], err) < 0) {
+                dpi_truth_fini(to);
+                return err ? err->code : DP_ERESOURCE;
+            }
+    return 0;
+}
+
+/* Not id and name: callers read those without a lock, and they never change. */
+void dpi_truth_move(dpi_truth *to, const dpi_truth *from)
+{
+    to->schema = from->schema;
+    to->def_gen = from->def_gen;
+    to->def_file = from->def_file;
+    to->tags = from->tags;
+    to->def_line = from->def_line;
+    to->def_order = from->def_order;
+    to->n_stacks = from->n_stacks;
+    to->cap_stacks = from->cap_stacks;
+    to->stacks = from->stacks;
+}
+
+void dpi_op_free(dp_op *op)
+{
+    dpi_truth_fini(op);
+    dp_free(op->name);
+    dp_free(op);
+}

@@ -1,0 +1,316 @@
+/* unit.c -- from a plugin's blocks to checked registrations that can go in, out and in again. */
+#include "change.h"
+#include <stdlib.h>
+
+dpi_generation *dpi_unit_generation(const dp_unit *unit)
+{
+    return unit->gen;
+}
+
+void dpi_unit_free(dp_unit *u)
+{
+    if (u == NULL)
+        return;
+    for (uint32_t i = 0; i < u->n_regs; i++) {
+        dpi_reg *r = &u->regs[i];
+        if (r->owns_backend)
+            dpi_device_end(r->bit);
+        dp_schema_free(r->schema);
+        dpi_kernel_unref(r->kernel);
+        if (r->library != NULL) {
+            dp_free(r->library->ns);
+            dp_free(r->library->file);
+            dp_free(r->library);
+        }
+        dp_free(r->tags);
+        dp_free(r->file);
+        dp_free(r->name);
+    }
+    dp_free(u->regs);
+    dpi_generation_unref(u->gen);
+    dp_free(u);
+}
+
+static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, dp_boxed_fn boxed,
+                       dp_any_fn unboxed, const char *code, uint16_t flags, dpi_kernel **out,
+                       dp_error *err)
+{
+    dpi_kernel *k = dp_calloc(1, sizeof(*k));
+
+    if (k == NULL || (k->file = dp_strdup(r->file)) == NULL ||
+        (k->code = dp_strdup(code ? code : "")) == NULL) {
+        if (k != NULL)
+            dp_free(k->file);
+        dp_free(k);
+        return dpi_no_memory(err, "a kernel's record");
+    }
+    atomic_init(&k->refs, 1);
+    k->boxed = boxed;
+    k->unboxed = unboxed;
+    k->gen = dpi_generation_ref(u->gen);
+    k->id = reg->next_kernel++;
+    k->line = r->line;
+    k->order = r->order;
+    k->flags = flags;
+    k->key = r->key;
+    *out = k;
+    return 0;
+}
+
+static bool valid_ns(const char *s)
+{
+    size_t n = s ? strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0;
+    return n > 0 && n <= DP_LIMIT_NAME_BYTES && s[n] == '\0';
+}
+
+static int fail_at(dp_error *err, int code, const dp_block *b, const char *what, const char *name,
+                   const char *why)
+{
+    return dp_error_set(err, code, "%s '%s' at %s:%u: %s", what, name ? name : "", b->file, b->line,
+                        why);
+}
+
+static int fail_parse(dp_error *err, int rc, const dp_block *b, const char *what, const char *name,
+                      const dp_error *why)
+{
+    return rc == DP_ERESOURCE ? dp_error_set(err, rc, "%s", why->message)
+                              : fail_at(err, DP_EPLUGIN, b, what, name, why->message);
+}
+
+static int key_of(const dp_block *b, dp_key *key, dp_error *err)
+{
+    *key = dp_key_parse(b->key);
+    if (*key == DP_KEY_Undefined)
+        return fail_at(err, DP_EPLUGIN, b, "dispatch key", b->key,
+                       dp_key_known(b->key)
+                           ? "no key that an operator falls back from"
+                           : "no such key (a named backend's keys exist while a plugin names it)");
+    return 0;
+}
+
+static dpi_reg *reg_add(dp_unit *u, uint8_t kind, const dp_block *b, dp_error *err)
+{
+    dpi_reg *r = &u->regs[u->n_regs];
+
+    memset(r, 0, sizeof(*r));
+    if ((r->file = dp_strdup(b->file)) == NULL) {
+        dpi_no_memory(err, b->file);
+        return NULL;
+    }
+    r->kind = kind;
+    r->gen = u->gen;
+    r->line = b->line;
+    r->order = u->n_regs++;
+    r->bit = -1;
+    return r;
+}
+
+static int reg_def(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item, dp_error *err)
+{
+    dpi_reg *r;
+    dp_error why = DP_ERROR_INIT;
+
+    if (b->kind == DP_BLOCK_IMPL)
+        return fail_at(
+            err, DP_EPLUGIN, b, "definition", item->name,
+            "DP_DEF stands in DP_LIBRARY or DP_LIBRARY_FRAGMENT, not in DP_LIBRARY_IMPL");
+    if ((r = reg_add(u, DPI_REG_DEF, b, err)) == NULL)
+        return DP_ERESOURCE;
+    int rc = dpi_schema_parse(item->name, b->ns, &r->schema, &why);
+    if (rc < 0)
+        return fail_parse(err, rc, b, "schema", item->name, &why);
+    if (r->schema->name_only)
+        return fail_at(err, DP_EPLUGIN, b, "schema", item->name,
+                       "only a name: the arguments are missing");
+    if (item->tags != NULL && item->tags[0] != '\0' && (r->tags = dp_strdup(item->tags)) == NULL)
+        return dpi_no_memory(err, "tags");
+    u->defs++;
+    return dpi_op_intern(c, r->schema->name, &r->op, err);
+}
+
+/* DP_IMPL in DP_LIBRARY, and a block for Undefined: the catch-all. */
+static int impl_key(const dp_block *b, dp_key *key, dp_error *err)
+{
+    *key = DP_KEY(DP_ALIAS_CompositeImplicitAutograd);
+    return b->key[0] == '\0' || strcmp(b->key, "Undefined") == 0 ? 0 : key_of(b, key, err);
+}
+
+/* The operator that a kernel is for; a redundant namespace is welcome. */
+static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32_t *op,
+                   dp_error *err)
+{
+    dp_error why = DP_ERROR_INIT;
+    dp_schema *name;
+    int rc = dpi_name_parse(item->name, b->ns, &name, &why);
+
+    if (rc < 0)
+        return fail_parse(err, rc, b, "kernel", item->name, &why);
+    rc = dpi_op_intern(c, name->name, op, err);
+    dp_schema_free(name);
+    return rc;
+}
+
+static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item,
+                    dp_error *err)
+{
+    bool fallthrough = item->flags & DP_FLAG_FALLTHROUGH;
+    dpi_reg *r;
+
+    if (item->boxed == NULL && !fallthrough)
+        return fail_at(err, DP_EPLUGIN, b, "kernel", item->name, "no function");
+    if (item->unboxed != NULL && (item->code == NULL || item->code[0] == '\0'))
+        return fail_at(err, DP_EPLUGIN, b, "kernel", item->name,
+                       "an unboxed kernel without its C type");
+    if ((r = reg_add(u, DPI_REG_IMPL, b, err)) == NULL)
+        return DP_ERESOURCE;
+    int rc = impl_key(b, &r->key, err);
+    if (rc == 0)
+        rc = impl_op(c, b, item, &r->op, err);
+    if (rc < 0)
+        return rc;
+    u->impls++;
+    return kernel_make(c->reg, u, r, item->boxed, item->unboxed, item->code, item->flags,
+                       &r->kernel, err);
+}
+
+static int reg_library(dp_unit *u, const dp_block *b, dp_error *err)
+{
+    dpi_reg *r = reg_add(u, DPI_REG_LIBRARY, b, err);
+
+    if (r == NULL)
+        return DP_ERESOURCE;
+    if ((r->library = dp_calloc(1, sizeof(dpi_library))) == NULL ||
+        (r->library->ns = dp_strdup(b->ns)) == NULL ||
+        (r->library->file = dp_strdup(b->file)) == NULL)
+        return dpi_no_memory(err, "a namespace");
+    r->library->line = b->line;
+    r->library->gen = u->gen;
+    return 0;
+}
+
+static int reg_items(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err)
+{
+    int rc = 0;
+
+    if (!valid_ns(b->ns))
+        return fail_at(err, DP_EPLUGIN, b, "namespace", b->ns, "letters, digits and _ only");
+    if (b->kind == DP_BLOCK_LIBRARY)
+        rc = reg_library(u, b, err);
+    for (uint32_t i = 0; i < b->n_items && rc == 0; i++) {
+        dp_item item = {0}; /* what an older plugin's record does not cover is zero */
+        const char *at = (const char *)b->items + (size_t)i * b->item_size;
+        memcpy(&item, at, b->item_size < sizeof(item) ? b->item_size : sizeof(item));
+        if (item.name == NULL)
+            rc = fail_at(err, DP_EPLUGIN, b, "item", "", "no name");
+        else if (item.kind == DP_ITEM_DEF)
+            rc = reg_def(c, u, b, &item, err);
+        else if (item.kind == DP_ITEM_IMPL)
+            rc = reg_impl(c, u, b, &item, err);
+        else
+            rc = fail_at(err, DP_EPLUGIN, b, "item", item.name, "a kind this host does not know");
+    }
+    return rc;
+}
+
+static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err)
+{
+    bool fallthrough = b->flags & DP_FLAG_FALLTHROUGH;
+    dpi_reg *r;
+
+    if (b->fn == NULL && !fallthrough)
+        return fail_at(err, DP_EPLUGIN, b, "fallback", b->key, "no function");
+    if ((r = reg_add(u, DPI_REG_FALLBACK, b, err)) == NULL)
+        return DP_ERESOURCE;
+    int rc = key_of(b, &r->key, err);
+    u->fallbacks++;
+    return rc < 0
+               ? rc
+               : kernel_make(c->reg, u, r, (dp_boxed_fn)b->fn, NULL, "", b->flags, &r->kernel, err);
+}
+
+static int reg_observer(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err)
+{
+    dpi_reg *r;
+
+    if (b->fn == NULL)
+        return fail_at(err, DP_EPLUGIN, b, "observer", b->ns, "no function");
+    if ((r = reg_add(u, DPI_REG_OBSERVER, b, err)) == NULL)
+        return DP_ERESOURCE;
+    return kernel_make(c->reg, u, r, NULL, b->fn, "", 0, &r->kernel, err);
+}
+
+/* A backend is named at once, so that the unit's own blocks can use its keys; dpi_unit_free ends
+ * it, which is after the last call on its kernels left. */
+static int reg_backend(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_error *err)
+{
+    dpi_reg *r = reg_add(u, DPI_REG_BACKEND, b, err);
+
+    if (r == NULL)
+        return DP_ERESOURCE;
+    if ((r->name = dp_strdup(b->ns)) == NULL)
+        return dpi_no_memory(err, b->ns);
+    r->device = b->data;
+    u->backends++;
+    for (uint32_t i = 0; replace && i < replace->n_regs; i++)
+        if (replace->regs[i].kind == DPI_REG_BACKEND && strcmp(replace->regs[i].name, b->ns) == 0) {
+            r->bit = replace->regs[i].bit; /* the records change when the change commits */
+            return 0;
+        }
+    int rc = dpi_backend_register(b->ns, u->gen->plugin, r->device, &r->bit, err);
+    r->owns_backend = rc == 0;
+    return rc;
+}
+
+int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size_t n,
+                  const dp_unit *replace, dp_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (blocks[i]->kind == DP_BLOCK_BACKEND)
+            rc = reg_backend(u, blocks[i], replace, err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        switch (blocks[i]->kind) {
+        case DP_BLOCK_LIBRARY:
+        case DP_BLOCK_FRAGMENT:
+        case DP_BLOCK_IMPL:
+            rc = reg_items(c, u, blocks[i], err);
+            break;
+        case DP_BLOCK_FALLBACK:
+            rc = reg_fallback(c, u, blocks[i], err);
+            break;
+        case DP_BLOCK_OBSERVER:
+            rc = reg_observer(c, u, blocks[i], err);
+            break;
+        default:
+            break; /* the plugin's name, hooks: not the registry's */
+        }
+    return rc;
+}
+
+dp_unit *dpi_unit_new(dp_registry *reg, const char *name, const char *version,
+                      const dp_block *const *blocks, size_t n, const dp_unit *replace,
+                      dp_error *err)
+{
+    size_t most = n;
+    dp_unit *u = dp_calloc(1, sizeof(*u));
+
+    for (size_t i = 0; i < n; i++)
+        most += blocks[i]->n_items;
+    if (u == NULL || (u->gen = dp_calloc(1, sizeof(*u->gen))) == NULL ||
+        (u->regs = dp_calloc(most + 1, sizeof(dpi_reg))) == NULL) {
+        if (u != NULL)
+            dp_free(u->gen);
+        dp_free(u);
+        dpi_no_memory(err, name);
+        return NULL;
+    }
+    u->reg = reg;
+    atomic_init(&u->gen->refs, 1);
+    atomic_init(&u->gen->gone_at, UINT64_MAX);
+    u->gen->number = reg->next_generation++;
+    u->gen->load_number = replace ? replace->gen->load_number : reg->next_load++;
+    strncpy(u->gen->plugin, name, sizeof(u->gen->plugin) - 1);
+    strncpy(u->gen->version, version, sizeof(u->gen->version) - 1);
+    return u;
+}
