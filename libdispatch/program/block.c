@@ -1,0 +1,130 @@
+/* block.c -- the finished program: one block, counted, and the questions it answers. */
+#include "program_i.h"
+#include <stdio.h>
+
+/* -- life -- */
+
+void dpi_program_drop(dp_program *p)
+{
+    dp_values_release(p->constants, p->n_constants);
+    for (uint32_t i = 0; i < p->n_types; i++)
+        dp_schema_free(p->types[i].schema);
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        dp_schema_free(p->ops[i].schema);
+    for (uint32_t i = 0; i < p->n_subs; i++)
+        dp_program_unref(p->subs[i]);
+}
+
+dp_program *dp_program_ref(dp_program *p)
+{
+    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+    return p;
+}
+
+dp_program *dp_program_unref(dp_program *p)
+{
+    if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) > 1)
+        return NULL;
+    dpi_program_drop(p);
+    dp_free(p);
+    return NULL;
+}
+
+/* -- asking -- */
+
+void dp_program_info_get(const dp_program *p, dp_program_info *out)
+{
+    *out = (dp_program_info){.n_inputs = p->n_inputs,
+                             .n_outputs = p->n_outputs,
+                             .n_steps = p->n_steps,
+                             .n_constants = p->n_constants,
+                             .depth = p->depth,
+                             .expanded = p->expanded,
+                             .bytes = p->bytes,
+                             .constant_bytes = p->constant_bytes};
+}
+
+const char *dp_program_input_name(const dp_program *p, uint32_t i)
+{
+    return p->values[i].name != NULL ? p->values[i].name : "";
+}
+
+const char *dp_program_input_type(const dp_program *p, uint32_t i)
+{
+    return p->types[p->inputs[i].type].text;
+}
+
+const char *dp_program_output_name(const dp_program *p, uint32_t i)
+{
+    return p->outputs[i].name;
+}
+
+dp_ref dp_program_output(const dp_program *p, uint32_t i)
+{
+    return p->outputs[i].ref;
+}
+
+const dp_value *dp_program_constant(const dp_program *p, dp_ref r)
+{
+    return DPI_REF_KIND(r) == DPI_REF_CONSTANT ? &p->constants[DPI_REF_INDEX(r)] : NULL;
+}
+
+const char *dp_program_value_name(const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX])
+{
+    uint32_t i = DPI_REF_INDEX(r);
+    bool constant = DPI_REF_KIND(r) == DPI_REF_CONSTANT;
+    const char *name = constant ? p->constant_names[i] : p->values[i].name;
+
+    if (name != NULL || constant)
+        snprintf(buf, DP_KEY_NAME_MAX, "%s", name != NULL ? name : "");
+    else
+        snprintf(buf, DP_KEY_NAME_MAX, "%%%u", i);
+    return buf;
+}
+
+void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
+{
+    static const char *const kinds[] = {
+        [DP_STEP_CALL] = "CALL", [DP_STEP_GET] = "GET", [DP_STEP_LIST] = "LIST",
+        [DP_STEP_ITEM] = "ITEM", [DP_STEP_SUB] = "SUB", [DPI_STEP_BIND] = "CALL",
+    };
+    const dpi_step *s = &p->steps[i];
+
+    *out = (dp_step_info){.kind = kinds[s->kind],
+                          .name = "",
+                          .origin = s->origin,
+                          .decided = s->kind != DPI_STEP_BIND,
+                          .n_args = s->n_args,
+                          .n_rets = s->n_rets,
+                          .n_frees = s->n_frees,
+                          .args = p->links + s->args,
+                          .frees = p->links + s->frees,
+                          .first = DPI_REF(DPI_REF_VALUE, s->ret),
+                          .index = s->kind == DP_STEP_ITEM ? (int64_t)s->what : -1,
+                          .program = s->kind == DP_STEP_SUB ? p->subs[s->what] : NULL};
+    if (s->kind == DP_STEP_CALL)
+        out->name = p->ops[s->what].schema->name;
+    if (s->kind == DP_STEP_GET)
+        out->name = dpi_gets[s->what].name;
+    if (s->kind == DPI_STEP_BIND) {
+        out->name = p->binds[s->what].name;
+        out->kwargs = p->binds[s->what].kwargs;
+    }
+}
+
+int64_t dp_program_input_find(const dp_program *p, const char *name)
+{
+    uint32_t low = 0, high = p->n_inputs;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2, i = p->inputs[mid].by_name;
+        int order = strcmp(dp_program_input_name(p, i), name);
+        if (order == 0)
+            return i;
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return -1;
+}

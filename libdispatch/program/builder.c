@@ -1,0 +1,114 @@
+/* builder.c -- a program from its first input to the finished block.
+ *
+ * Owns the arrays until lay.c has laid them out.  A function that fails leaves the builder as it
+ * was; what a step may be is check.c's. */
+#include "program_i.h"
+#include <stdio.h>
+
+/* -- steps and outputs -- */
+
+int dpi_step_fail(dp_ctx *ctx, uint32_t origin)
+{
+    dp_error *err = &ctx->error;
+    char before[24];
+    size_t n = (size_t)snprintf(before, sizeof(before), "step %u: ", origin);
+    size_t len = strnlen(err->message, sizeof(err->message) - 1);
+
+    if (len > sizeof(err->message) - 1 - n)
+        len = sizeof(err->message) - 1 - n;
+    memmove(err->message + n, err->message, len);
+    memcpy(err->message, before, n);
+    err->message[n + len] = '\0';
+    return err->code;
+}
+
+int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_rets)
+{
+    uint32_t before = b->p.n_values;
+    int rc = 0;
+
+    dp_error_clear(&b->ctx->error);
+    for (size_t i = 0; i < s->n_args && rc == 0; i++)
+        rc = dpi_builder_check(b, s->args[i]);
+    for (size_t i = 0; i < s->n_kwargs && rc == 0; i++)
+        rc = dpi_builder_check(b, s->kwargs[i].value);
+    if (rc == 0)
+        rc = dpi_check_step(b, s);
+    if (rc < 0)
+        return dpi_step_fail(b->ctx, s->origin);
+    if (first != NULL)
+        *first = DPI_REF(DPI_REF_VALUE, before);
+    if (n_rets != NULL)
+        *n_rets = b->p.n_values - before;
+    return 0;
+}
+
+int dp_builder_output(dp_builder *b, const char *name, dp_ref r)
+{
+    int rc = dpi_builder_check(b, r);
+
+    if (rc < 0)
+        return rc;
+    const char *copy = dpi_builder_str(b, name != NULL ? name : "");
+    if (copy == NULL || !DPI_ROOM(b, outputs, 1))
+        return DP_ERESOURCE;
+    b->p.outputs[b->p.n_outputs++] = (dpi_output){copy, r};
+    return 0;
+}
+
+/* -- life -- */
+
+int dp_builder_new(dp_ctx *ctx, dp_builder **out)
+{
+    dp_builder *b = dp_calloc(1, sizeof(*b));
+
+    if (b == NULL || (b->arena = dp_arena_new()) == NULL) {
+        dp_free(b);
+        return dpi_no_memory(&ctx->error, "a program");
+    }
+    b->ctx = ctx;
+    b->p.reg = ctx->reg;
+    b->begun =
+        ctx->thread == NULL || ctx->pins > 0; /* else inside a call, which holds a snapshot */
+    int rc = b->begun ? dp_ctx_begin(ctx) : 0;
+    if (rc < 0) {
+        b->begun = false;
+        dp_builder_free(b);
+        return rc;
+    }
+    *out = b;
+    return 0;
+}
+
+dp_builder *dp_builder_free(dp_builder *b)
+{
+    if (b == NULL)
+        return NULL;
+    if (b->begun)
+        dp_ctx_end(b->ctx);
+    dpi_program_drop(&b->p);
+    dp_free(b->p.inputs);
+    dp_free(b->p.values);
+    dp_free(b->p.constants);
+    dp_free(b->p.constant_names);
+    dp_free(b->p.steps);
+    dp_free(b->p.links);
+    dp_free(b->p.types);
+    dp_free(b->p.ops);
+    dp_free(b->p.binds);
+    dp_free(b->p.subs);
+    dp_free(b->p.outputs);
+    dp_free(b->names);
+    dp_arena_free(b->arena);
+    dp_free(b);
+    return NULL;
+}
+
+int dp_builder_finish(dp_builder *b, dp_program **out)
+{
+    if (b->done)
+        return dpi_builder_fail(b, DP_EVALUE, "this builder has finished its program");
+    int rc = dpi_program_lay(b, out);
+    b->done = rc == 0;
+    return rc;
+}

@@ -1,0 +1,467 @@
+/* check.c -- one step: is it possible, and what does it make?
+ *
+ * Nothing runs.  A value that is not there yet is known by the tags it may have; an overload is
+ * chosen where those decide it, and arguments are put in the schema's order with its defaults.
+ * Everything that can fail comes before the step is added. */
+#include "program_i.h"
+#include <stdio.h>
+
+static const struct {
+    uint8_t list, element;
+} list_elements[] = {
+    {DP_TAG_TENSORS, DP_TAG_TENSOR},
+    {DP_TAG_INTS, DP_TAG_INT},
+    {DP_TAG_DOUBLES, DP_TAG_DOUBLE},
+    {DP_TAG_BOOLS, DP_TAG_BOOL},
+};
+
+/* -- adding -- */
+
+static int fail_limit(dp_builder *b, int64_t limit, const char *what, const char *name)
+{
+    return dpi_builder_fail(b, DP_ERESOURCE, "a program of more than %lld %s (%s)",
+                            (long long)limit, what, name);
+}
+
+/* Room for a step with so many arguments and returns; frame: of the program it runs. */
+static int make_room(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame, uint64_t expanded)
+{
+    const dp_program *p = &b->p;
+
+    if (frame < p->frame)
+        frame = p->frame;
+    if (p->n_steps >= DP_LIMIT_PROGRAM_LOWERED_STEPS)
+        return fail_limit(b, DP_LIMIT_PROGRAM_LOWERED_STEPS, "steps", "program_lowered_steps");
+    if (n_args > DP_LIMIT_PROGRAM_ARGUMENTS - p->n_links)
+        return fail_limit(b, DP_LIMIT_PROGRAM_ARGUMENTS, "arguments", "program_arguments");
+    if (n_rets > DP_LIMIT_PROGRAM_VALUES - p->n_values ||
+        frame > DP_LIMIT_PROGRAM_VALUES - p->n_values - n_rets)
+        return fail_limit(b, DP_LIMIT_PROGRAM_VALUES, "values", "program_values");
+    if (expanded > DP_LIMIT_PROGRAM_EXPANDED - p->expanded)
+        return fail_limit(b, DP_LIMIT_PROGRAM_EXPANDED, "steps, those it runs counted each time",
+                          "program_expanded");
+    if (!DPI_ROOM(b, steps, 1) || !DPI_ROOM(b, links, (uint32_t)n_args) ||
+        !DPI_ROOM(b, values, (uint32_t)n_rets))
+        return DP_ERESOURCE;
+    return 0;
+}
+
+/* There is room.  Its links follow. */
+static dpi_step *add_step(dp_builder *b, uint32_t kind, uint32_t what, const dp_step *s)
+{
+    dpi_step *step = &b->p.steps[b->p.n_steps++];
+
+    *step = (dpi_step){.kind = kind,
+                       .what = what,
+                       .args = b->p.n_links,
+                       .ret = b->p.n_values,
+                       .origin = s->origin};
+    b->p.expanded++;
+    return step;
+}
+
+static void add_link(dp_builder *b, dpi_step *step, dp_ref r)
+{
+    b->p.links[b->p.n_links++] = r;
+    step->n_args++;
+}
+
+static void add_value(dp_builder *b, dpi_step *step, dpi_value_info v)
+{
+    b->p.values[b->p.n_values++] = v;
+    step->n_rets++;
+}
+
+static bool from_constant(const dp_builder *b, dp_ref r)
+{
+    if (DPI_REF_KIND(r) == DPI_REF_VALUE)
+        return b->p.values[DPI_REF_INDEX(r)].constant;
+    uint32_t tag = b->p.constants[DPI_REF_INDEX(r)].tag;
+    return tag == DP_TAG_TENSOR || tag == DP_TAG_TENSORS || tag == DP_TAG_LIST;
+}
+
+/* -- CALL -- */
+
+/* What binding sees: a constant itself, of anything else the tags. */
+static dp_value symbol(const dp_builder *b, dp_ref r)
+{
+    if (DPI_REF_KIND(r) == DPI_REF_CONSTANT)
+        return b->p.constants[DPI_REF_INDEX(r)];
+    dp_value v = {DPI_TAG_SYMBOL, r, {0}};
+    v.u.i = b->p.values[r].tags;
+    return v;
+}
+
+static int fail_returns(dp_builder *b, const dp_step *s, const char *what, size_t has)
+{
+    return dpi_builder_fail(b, DP_EVALUE, "as names %lld returns but %s has %zu",
+                            (long long)s->n_rets, what, has);
+}
+
+static int64_t op_find(dp_builder *b, const dp_op *op, dp_schema *schema)
+{
+    for (uint32_t i = b->p.n_ops; i-- > 0;)
+        if (b->p.ops[i].op == op)
+            return i;
+    if (!DPI_ROOM(b, ops, 1))
+        return DP_ERESOURCE;
+    b->p.ops[b->p.n_ops] = (dpi_op_use){op, dpi_schema_ref(schema)};
+    return b->p.n_ops++;
+}
+
+/* A constant of the step that was taken as it is. */
+static bool given_constant(const dp_builder *b, const dp_step *s, const dp_value *v, dp_ref *out)
+{
+    for (size_t i = 0; i < s->n_args + s->n_kwargs; i++) {
+        dp_ref r = i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value;
+        const dp_value *c = dp_program_constant(&b->p, r);
+        *out = r;
+        if (c != NULL && c->tag == v->tag && c->len == v->len && c->u.i == v->u.i)
+            return true;
+    }
+    return false;
+}
+
+/* Bound arguments as refs; what is no symbol is a constant. */
+static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
+                      const dp_schema *schema, dp_ref *out)
+{
+    for (uint32_t i = 0; i < bound->n_args; i++) {
+        const dp_value *v = &bound->args[i];
+        int rc = 0;
+        if (v->tag == DPI_TAG_SYMBOL)
+            out[i] = v->len;
+        else if (!given_constant(b, s, v, &out[i]))
+            rc = dp_builder_constant(b, NULL, v, &out[i]);
+        if (rc < 0)
+            return rc;
+        if ((bound->written >> i & 1) && v->tag != DP_TAG_NONE && from_constant(b, out[i]))
+            return dpi_builder_fail(b, DP_EVALUE,
+                                    "%s writes to its argument '%s', which is a constant",
+                                    schema->name, schema->args[i].name);
+    }
+    return 0;
+}
+
+static void note_written(dp_builder *b, dp_ref r)
+{
+    if (DPI_REF_KIND(r) == DPI_REF_VALUE)
+        b->p.values[DPI_REF_INDEX(r)].written = true;
+}
+
+static uint32_t return_tags(const dpi_argument *ret)
+{
+    const dpi_type *t = ret->type;
+    bool gaps = t->kind == DPI_TYPE_LIST && t->elem->kind == DPI_TYPE_OPTIONAL;
+
+    return gaps ? DPI_TAGS_ANY : ret->tags;
+}
+
+static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, const dpi_kinds *kinds)
+{
+    dp_ref refs[DP_LIMIT_ARGUMENTS];
+    const dp_schema *schema = kinds->schema;
+
+    if (s->n_rets >= 0 && s->n_rets != bound->n_rets)
+        return fail_returns(b, s, schema->name, bound->n_rets);
+    int rc = bound_refs(b, s, bound, schema, refs);
+    if (rc == 0)
+        rc = make_room(b, bound->n_args, bound->n_rets, 0, 1);
+    int64_t op = rc == 0 ? op_find(b, bound->op, kinds->schema) : rc;
+    if (op < 0)
+        return (int)op;
+    dpi_step *step = add_step(b, DP_STEP_CALL, (uint32_t)op, s);
+    step->late = kinds->late;
+    step->names_written = bound->ret_written != 0;
+    for (uint32_t i = 0; i < bound->n_args; i++) {
+        add_link(b, step, refs[i]);
+        if (bound->written >> i & 1)
+            note_written(b, refs[i]);
+    }
+    for (uint32_t i = 0; i < bound->n_rets; i++)
+        add_value(
+            b, step,
+            (dpi_value_info){.tags = return_tags(&schema->rets[i]), .names = bound->ret_names[i]});
+    return 0;
+}
+
+/* The values will say which overload is meant. */
+static int add_bind(dp_builder *b, const dp_step *s)
+{
+    size_t n = s->n_args + s->n_kwargs, n_rets = s->n_rets > 0 ? (size_t)s->n_rets : 0;
+    const char **names = dp_arena_alloc(b->arena, n * sizeof(*names) + 1);
+    dpi_bind bind = {dpi_builder_str(b, s->name), names};
+
+    if (names == NULL || bind.name == NULL)
+        return dpi_no_memory(&b->ctx->error, "a program");
+    for (size_t i = 0; i < n; i++) {
+        names[i] = i < s->n_args ? NULL : dpi_builder_str(b, s->kwargs[i - s->n_args].name);
+        if (i >= s->n_args && names[i] == NULL)
+            return DP_ERESOURCE;
+    }
+    int rc = make_room(b, n, n_rets, 0, 1);
+    if (rc < 0 || !DPI_ROOM(b, binds, 1))
+        return rc < 0 ? rc : DP_ERESOURCE;
+    b->p.binds[b->p.n_binds] = bind;
+    dpi_step *step = add_step(b, DPI_STEP_BIND, b->p.n_binds++, s);
+    step->names_written = s->n_rets >= 0; /* their number is checked then */
+    for (size_t i = 0; i < n; i++)
+        add_link(b, step, i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value);
+    for (size_t i = 0; i < n_rets; i++)
+        add_value(b, step, (dpi_value_info){.tags = DPI_TAGS_ANY});
+    return 0;
+}
+
+static int check_call(dp_builder *b, const dp_step *s)
+{
+    dp_arena *a = &b->ctx->arena;
+    dp_value *args = dp_arena_alloc(a, s->n_args * sizeof(*args) + 1);
+    dp_kwarg *kwargs = dp_arena_alloc(a, s->n_kwargs * sizeof(*kwargs) + 1);
+    dp_bound bound;
+    dpi_kinds kinds;
+
+    if (args == NULL || kwargs == NULL)
+        return dpi_no_memory(&b->ctx->error, "arguments of a step");
+    for (size_t i = 0; i < s->n_args; i++)
+        args[i] = symbol(b, s->args[i]);
+    for (size_t i = 0; i < s->n_kwargs; i++)
+        kwargs[i] = (dp_kwarg){s->kwargs[i].name, symbol(b, s->kwargs[i].value)};
+    int rc = dpi_bind_kinds(b->ctx, s->name, args, s->n_args, kwargs, s->n_kwargs, &bound, &kinds);
+    if (rc < 0)
+        return rc;
+    return kinds.schema != NULL ? add_call(b, s, &bound, &kinds) : add_bind(b, s);
+}
+
+/* -- GET -- */
+
+static int fail_get(dp_builder *b, const char *name)
+{
+    const char *names[DPI_GETS_MAX];
+    char near[200] = "";
+
+    for (uint32_t i = 0; i < dpi_n_gets; i++)
+        names[i] = dpi_gets[i].name;
+    dpi_nearest(name, names, dpi_n_gets, 3, near, sizeof(near));
+    return dpi_builder_fail(b, DP_ENOTFOUND, "nothing to get is called '%.64s'; nearest: %s", name,
+                            near);
+}
+
+static int check_get(dp_builder *b, const dp_step *s)
+{
+    char name[DP_KEY_NAME_MAX];
+    uint32_t i = 0;
+
+    while (i < dpi_n_gets && strcmp(dpi_gets[i].name, s->name) != 0)
+        i++;
+    if (i == dpi_n_gets)
+        return fail_get(b, s->name);
+    const dpi_get *g = &dpi_gets[i];
+    if (s->n_args != g->n_args || s->n_kwargs > 0)
+        return dpi_builder_fail(b, DP_ETYPE, "get '%s' takes %u arguments, but %zu were given",
+                                g->name, g->n_args, s->n_args + s->n_kwargs);
+    if (!(dpi_builder_tags(b, s->args[0]) & g->of))
+        return dpi_builder_fail(b, DP_ETYPE, "get '%s' is of a %s, which '%s' is not", g->name,
+                                g->of == DPI_TENSOR ? "Tensor" : "list",
+                                dpi_builder_name_of(b, s->args[0], name));
+    if (s->n_rets >= 0 && s->n_rets != 1)
+        return fail_returns(b, s, g->name, 1);
+    int rc = make_room(b, s->n_args, 1, 0, 1);
+    if (rc < 0)
+        return rc;
+    dpi_step *step = add_step(b, DP_STEP_GET, i, s);
+    for (size_t k = 0; k < s->n_args; k++)
+        add_link(b, step, s->args[k]);
+    add_value(b, step, (dpi_value_info){.tags = 1u << g->tag, .names = g->names});
+    return 0;
+}
+
+/* -- LIST and ITEM -- */
+
+static uint32_t list_tags(const dp_builder *b, const dp_ref *args, size_t n)
+{
+    for (size_t k = 0; k < DPI_COUNT(list_elements); k++) {
+        size_t i = 0;
+        while (i < n && dpi_builder_tags(b, args[i]) == 1u << list_elements[k].element)
+            i++;
+        if (i == n)
+            return 1u << list_elements[k].list;
+    }
+    return DPI_LISTS;
+}
+
+static int check_list(dp_builder *b, const dp_step *s)
+{
+    bool constant = false;
+    int rc = make_room(b, s->n_args, 1, 0, 1);
+
+    if (rc < 0)
+        return rc;
+    if (s->n_args == 0)
+        return dpi_builder_fail(b, DP_EVALUE, "a list of nothing is a constant, not a step");
+    uint32_t tags = list_tags(b, s->args, s->n_args);
+    dpi_step *step = add_step(b, DP_STEP_LIST, 0, s);
+    for (size_t i = 0; i < s->n_args; i++) {
+        constant |= from_constant(b, s->args[i]);
+        add_link(b, step, s->args[i]);
+    }
+    add_value(b, step, (dpi_value_info){.tags = tags, .constant = constant});
+    return 0;
+}
+
+static uint32_t item_tags(uint32_t list)
+{
+    uint32_t tags = list >> DP_TAG_LIST & 1 ? DPI_TAGS_ANY : 0;
+
+    for (size_t k = 0; k < DPI_COUNT(list_elements); k++)
+        if (list >> list_elements[k].list & 1)
+            tags |= 1u << list_elements[k].element;
+    return tags;
+}
+
+static int check_item(dp_builder *b, const dp_step *s)
+{
+    char buf[DP_KEY_NAME_MAX];
+    const char *name = s->n_args == 1 ? dpi_builder_name_of(b, s->args[0], buf) : "";
+
+    if (s->n_args != 1 || s->index < 0 || s->index > UINT32_MAX)
+        return dpi_builder_fail(b, DP_EVALUE, "index %lld of %zu lists", (long long)s->index,
+                                s->n_args);
+    uint32_t tags = dpi_builder_tags(b, s->args[0]) & DPI_LISTS;
+    if (tags == 0)
+        return dpi_builder_fail(b, DP_ETYPE, "index %lld of '%.64s', which is no list",
+                                (long long)s->index, name);
+    int rc = make_room(b, 1, 1, 0, 1);
+    if (rc < 0)
+        return rc;
+    dpi_step *step = add_step(b, DP_STEP_ITEM, (uint32_t)s->index, s);
+    add_link(b, step, s->args[0]);
+    add_value(b, step,
+              (dpi_value_info){.tags = item_tags(tags), .constant = from_constant(b, s->args[0])});
+    return 0;
+}
+
+/* -- SUB -- */
+
+static int fail_input(dp_builder *b, const dp_program *sub, uint32_t i)
+{
+    const char *what = strstr(b->ctx->error.message, " must be ");
+    char text[300];
+
+    snprintf(text, sizeof(text), "%s", what != NULL ? what : " has another type");
+    return dpi_builder_fail(b, DP_ETYPE, "input '%.64s'%s", dp_program_input_name(sub, i), text);
+}
+
+static int check_input(dp_builder *b, const dp_program *sub, uint32_t i, dp_ref r)
+{
+    const dp_schema *schema = sub->types[sub->inputs[i].type].schema;
+    dp_value v = symbol(b, r);
+
+    if (schema != NULL && dpi_fit(b->ctx, schema, 1, &v) < 0)
+        return b->ctx->error.code == DP_ETYPE ? fail_input(b, sub, i) : b->ctx->error.code;
+    if (sub->values[i].written && from_constant(b, r))
+        return dpi_builder_fail(b, DP_EVALUE,
+                                "the program writes to its input '%.64s', which is a constant",
+                                dp_program_input_name(sub, i));
+    if (sub->values[i].written)
+        note_written(b, r);
+    return 0;
+}
+
+/* The inputs by name as refs in the program's order. */
+static int sub_inputs(dp_builder *b, const dp_step *s, dp_ref *out)
+{
+    const dp_program *sub = s->program;
+
+    for (uint32_t i = 0; i < sub->n_inputs; i++)
+        out[i] = UINT32_MAX;
+    for (size_t k = 0; k < s->n_kwargs; k++) {
+        int64_t i = dp_program_input_find(sub, s->kwargs[k].name);
+        if (i < 0)
+            return dpi_builder_fail(b, DP_ENOTFOUND, "the program has no input '%.64s'",
+                                    s->kwargs[k].name);
+        if (out[i] != UINT32_MAX)
+            return dpi_builder_fail(b, DP_EVALUE, "input '%.64s' has more than one value",
+                                    s->kwargs[k].name);
+        out[i] = s->kwargs[k].value;
+    }
+    for (uint32_t i = 0; i < sub->n_inputs; i++) {
+        if (out[i] == UINT32_MAX)
+            return dpi_builder_fail(b, DP_ETYPE, "missing input '%.64s'",
+                                    dp_program_input_name(sub, i));
+        int rc = check_input(b, sub, i, out[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static void sub_outputs(dp_builder *b, const dp_program *sub, dpi_step *step)
+{
+    for (uint32_t i = 0; i < sub->n_outputs; i++) {
+        dp_ref r = sub->outputs[i].ref;
+        dpi_value_info v = {.constant = true};
+        if (DPI_REF_KIND(r) == DPI_REF_VALUE) {
+            v = sub->values[DPI_REF_INDEX(r)];
+            v.name = NULL;
+            v.written = false;
+        } else {
+            v.tags = 1u << sub->constants[DPI_REF_INDEX(r)].tag;
+        }
+        add_value(b, step, v);
+    }
+}
+
+static int check_sub(dp_builder *b, const dp_step *s)
+{
+    const dp_program *sub = s->program;
+
+    if (sub == NULL || s->n_args > 0 || sub->reg != b->p.reg)
+        return dpi_builder_fail(b, DP_EVALUE,
+                                "a step that runs a program needs one of the same "
+                                "registry, and inputs by name");
+    if (sub->depth >= DP_LIMIT_PROGRAM_DEPTH)
+        return dpi_builder_fail(b, DP_ERESOURCE,
+                                "programs that run programs, more than %d deep (program_depth)",
+                                DP_LIMIT_PROGRAM_DEPTH);
+    if (s->n_rets >= 0 && s->n_rets != sub->n_outputs)
+        return fail_returns(b, s, "the program", sub->n_outputs);
+    dp_ref *refs = dp_arena_alloc(&b->ctx->arena, sub->n_inputs * sizeof(*refs) + 1);
+    int rc = refs != NULL ? sub_inputs(b, s, refs) : dpi_no_memory(&b->ctx->error, "a program");
+    if (rc == 0)
+        rc = make_room(b, sub->n_inputs, sub->n_outputs, sub->frame, sub->expanded + 1);
+    if (rc < 0 || !DPI_ROOM(b, subs, 1))
+        return rc < 0 ? rc : DP_ERESOURCE;
+    b->p.subs[b->p.n_subs] = dp_program_ref(s->program);
+    dpi_step *step = add_step(b, DP_STEP_SUB, b->p.n_subs++, s);
+    for (uint32_t i = 0; i < sub->n_inputs; i++)
+        add_link(b, step, refs[i]);
+    sub_outputs(b, sub, step);
+    b->p.expanded += sub->expanded;
+    if (b->p.depth < sub->depth)
+        b->p.depth = sub->depth;
+    if (b->p.frame < sub->frame)
+        b->p.frame = sub->frame;
+    return 0;
+}
+
+/* -- all kinds -- */
+
+static int check_reserved(dp_builder *b, const dp_step *s)
+{
+    return dpi_builder_fail(b, DP_ENOTIMPL, "step kind '%s' is reserved",
+                            s->kind == DP_STEP_COND ? "cond" : "while");
+}
+
+int dpi_check_step(dp_builder *b, const dp_step *s)
+{
+    static int (*const kinds[DP_STEP_END])(dp_builder *, const dp_step *) = {
+        [DP_STEP_CALL] = check_call,      [DP_STEP_GET] = check_get,
+        [DP_STEP_LIST] = check_list,      [DP_STEP_ITEM] = check_item,
+        [DP_STEP_SUB] = check_sub,        [DP_STEP_COND] = check_reserved,
+        [DP_STEP_WHILE] = check_reserved,
+    };
+
+    if (s->kind >= DP_STEP_END || kinds[s->kind] == NULL)
+        return dpi_builder_fail(b, DP_EVALUE, "there is no step kind %u", s->kind);
+    return kinds[s->kind](b, s);
+}

@@ -1,0 +1,273 @@
+/* draft.c -- what a builder holds while a program is made: names, inputs, constants, and room. */
+#include "program_i.h"
+
+/* -- room -- */
+
+int dpi_builder_fail(dp_builder *b, int code, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    dp_error_vset(&b->ctx->error, code, format, ap);
+    va_end(ap);
+    return code;
+}
+
+static int no_memory(dp_builder *b)
+{
+    return dpi_no_memory(&b->ctx->error, "a program");
+}
+
+bool dpi_builder_grow(dp_builder *b, void *array, uint32_t *cap, uint32_t need, size_t item)
+{
+    void *old, *grown;
+
+    memcpy(&old, array, sizeof(old));
+    if ((grown = dpi_grow(old, cap, need, item)) == NULL) {
+        no_memory(b);
+        return false;
+    }
+    memcpy(array, &grown, sizeof(grown));
+    return true;
+}
+
+const char *dpi_builder_str(dp_builder *b, const char *s)
+{
+    const char *copy = dp_arena_dup(b->arena, s, strlen(s) + 1);
+
+    if (copy == NULL)
+        no_memory(b);
+    return copy;
+}
+
+/* -- refs -- */
+
+bool dpi_builder_has(const dp_builder *b, dp_ref r)
+{
+    uint32_t n = DPI_REF_KIND(r) == DPI_REF_VALUE      ? b->p.n_values
+                 : DPI_REF_KIND(r) == DPI_REF_CONSTANT ? b->p.n_constants
+                                                       : 0;
+    return DPI_REF_INDEX(r) < n;
+}
+
+uint32_t dpi_builder_tags(const dp_builder *b, dp_ref r)
+{
+    if (DPI_REF_KIND(r) == DPI_REF_CONSTANT)
+        return 1u << b->p.constants[DPI_REF_INDEX(r)].tag;
+    return b->p.values[DPI_REF_INDEX(r)].tags;
+}
+
+const char *dpi_builder_name_of(const dp_builder *b, dp_ref r, char buf[DP_KEY_NAME_MAX])
+{
+    return dp_program_value_name(&b->p, r, buf);
+}
+
+int dpi_builder_check(dp_builder *b, dp_ref r)
+{
+    if (dpi_builder_has(b, r))
+        return 0;
+    return dpi_builder_fail(b, DP_EVALUE, "reference %#x is to nothing made so far", (unsigned)r);
+}
+
+/* -- names -- */
+
+static dpi_name *slot(const dp_builder *b, const char *name)
+{
+    uint64_t h = dpi_hash(name, strlen(name));
+    uint32_t i = (uint32_t)(h ^ h >> 32) & b->mask;
+
+    while (b->names[i].name != NULL && strcmp(b->names[i].name, name) != 0)
+        i = (i + 1) & b->mask;
+    return &b->names[i];
+}
+
+/* At most half of the table is in use. */
+static bool names_grow(dp_builder *b)
+{
+    dpi_name *old = b->names;
+    uint32_t n = old != NULL ? b->mask + 1 : 0, room = n > 0 ? 2 * n : 64;
+
+    if (2 * (b->n_names + 1) <= n)
+        return true;
+    if ((b->names = dp_calloc(room, sizeof(*old))) == NULL) {
+        b->names = old;
+        no_memory(b);
+        return false;
+    }
+    b->mask = room - 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i].name != NULL)
+            *slot(b, old[i].name) = old[i];
+    dp_free(old);
+    return true;
+}
+
+static int fail_taken(dp_builder *b, const dpi_name *taken)
+{
+    if (taken->origin == DPI_ORIGIN_INPUT)
+        return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is an input already", taken->name);
+    if (taken->origin == DPI_ORIGIN_CONSTANT)
+        return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is a constant already", taken->name);
+    return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is made by step %u already", taken->name,
+                            taken->origin);
+}
+
+/* Room for one more name, and that it is free; *copy in the arena. */
+static int name_check(dp_builder *b, const char *name, const char **copy)
+{
+    if (!names_grow(b))
+        return DP_ERESOURCE;
+    const dpi_name *there = slot(b, name);
+    if (there->name != NULL)
+        return fail_taken(b, there);
+    *copy = dpi_builder_str(b, name);
+    return *copy != NULL ? 0 : DP_ERESOURCE;
+}
+
+static void name_take(dp_builder *b, const char *copy, dp_ref r, uint32_t origin)
+{
+    *slot(b, copy) = (dpi_name){copy, r, origin};
+    b->n_names++;
+}
+
+int dp_builder_name(dp_builder *b, const char *name, dp_ref r, uint32_t origin)
+{
+    const char *copy;
+    int rc = dpi_builder_check(b, r);
+
+    if (rc == 0)
+        rc = name_check(b, name, &copy);
+    if (rc < 0)
+        return rc;
+    name_take(b, copy, r, origin);
+    if (DPI_REF_KIND(r) == DPI_REF_VALUE && b->p.values[DPI_REF_INDEX(r)].name == NULL)
+        b->p.values[DPI_REF_INDEX(r)].name = copy;
+    return 0;
+}
+
+int dp_builder_find(dp_builder *b, const char *name, dp_ref *out)
+{
+    const dpi_name *n = b->names != NULL ? slot(b, name) : NULL;
+
+    if (n == NULL || n->name == NULL)
+        return dpi_builder_fail(b, DP_ENOTFOUND,
+                                "no earlier step, input or constant is called '%.64s'", name);
+    *out = n->ref;
+    return 0;
+}
+
+/* -- inputs -- */
+
+/* A type is what stands before an argument's name in a schema. */
+static int type_parse(dp_builder *b, const char *type, dp_schema **out)
+{
+    dpi_text text = {0};
+
+    dpi_text_printf(&text, "input(%.200s v) -> ()", type);
+    int rc = text.failed ? no_memory(b) : dpi_schema_parse(text.s, "program", out, &b->ctx->error);
+    dpi_text_fini(&text);
+    if (rc == DP_ERESOURCE)
+        return rc;
+    const dp_schema *s = rc == 0 ? *out : NULL;
+    if (s != NULL && s->n_args == 1 && !s->vararg && !s->args[0].kwarg_only)
+        return 0;
+    if (s != NULL)
+        *out = dp_schema_free(*out);
+    return dpi_builder_fail(b, DP_EVALUE, "'%.64s' is no type of an argument", type);
+}
+
+/* NULL: anything.  Index in types, or a code. */
+static int64_t type_find(dp_builder *b, const char *type)
+{
+    const char *text = type != NULL ? type : "any";
+    dp_schema *schema = NULL;
+
+    for (uint32_t i = 0; i < b->p.n_types; i++)
+        if (strcmp(b->p.types[i].text, text) == 0 &&
+            (b->p.types[i].schema != NULL) == (type != NULL))
+            return i;
+    if (!DPI_ROOM(b, types, 1) || (text = dpi_builder_str(b, text)) == NULL)
+        return DP_ERESOURCE;
+    int rc = type != NULL ? type_parse(b, type, &schema) : 0;
+    if (rc < 0)
+        return rc;
+    b->p.types[b->p.n_types] = (dpi_type_text){schema, text};
+    return b->p.n_types++;
+}
+
+int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *out)
+{
+    const char *copy = NULL;
+    int64_t t = type_find(b, type);
+    uint32_t i = b->p.n_inputs;
+
+    if (t < 0)
+        return (int)t;
+    if (b->p.n_steps > 0)
+        return dpi_builder_fail(b, DP_EVALUE, "input '%.64s' comes after the first step",
+                                name != NULL ? name : "");
+    if (i >= DP_LIMIT_PROGRAM_VALUES)
+        return dpi_builder_fail(b, DP_ERESOURCE,
+                                "a program of more than %d values (program_values)",
+                                DP_LIMIT_PROGRAM_VALUES);
+    if (!DPI_ROOM(b, inputs, 1) || !DPI_ROOM(b, values, 1))
+        return DP_ERESOURCE;
+    int rc = name != NULL ? name_check(b, name, &copy) : 0;
+    if (rc < 0)
+        return rc;
+    *out = DPI_REF(DPI_REF_VALUE, i);
+    if (name != NULL)
+        name_take(b, copy, *out, DPI_ORIGIN_INPUT);
+    const dp_schema *s = b->p.types[t].schema;
+    b->p.inputs[b->p.n_inputs++] = (dpi_input){(uint32_t)t, i};
+    b->p.values[b->p.n_values++] =
+        (dpi_value_info){.name = copy, .tags = s != NULL ? s->args[0].tags : DPI_TAGS_ANY};
+    return 0;
+}
+
+/* -- constants -- */
+
+static int charge(dp_builder *b, size_t bytes)
+{
+    if (bytes > DP_LIMIT_PROGRAM_CONSTANT_BYTES - b->p.constant_bytes)
+        return dpi_builder_fail(b, DP_ERESOURCE,
+                                "a program's constants of more than %d bytes "
+                                "(program_constant_bytes)",
+                                DP_LIMIT_PROGRAM_CONSTANT_BYTES);
+    b->p.constant_bytes += bytes;
+    return 0;
+}
+
+int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_ref *out)
+{
+    const char *copy = NULL;
+    dpi_bump m = {0};
+
+    if (b->p.n_constants >= DP_LIMIT_PROGRAM_ARGUMENTS)
+        return dpi_builder_fail(b, DP_ERESOURCE,
+                                "a program of more than %d constants "
+                                "(program_arguments)",
+                                DP_LIMIT_PROGRAM_ARGUMENTS);
+    if (!DPI_ROOM(b, constants, 1) ||
+        !dpi_builder_grow(b, &b->p.constant_names, &b->cap_constant_names, b->p.n_constants + 1,
+                          sizeof(*b->p.constant_names)))
+        return DP_ERESOURCE;
+    int rc = name != NULL ? name_check(b, name, &copy) : 0;
+    if (rc < 0)
+        return rc;
+    dpi_bump_value(&m, v);
+    size_t payload = m.used;
+    m = (dpi_bump){dp_arena_alloc(b->arena, payload + 1), 0};
+    if (m.at == NULL)
+        return no_memory(b);
+    if ((rc = charge(b, payload + dpi_storage_bytes_of(v))) < 0)
+        return rc;
+    dp_value held = dpi_bump_value(&m, v);
+    dpi_tensors_ref(&held);
+    *out = DPI_REF(DPI_REF_CONSTANT, b->p.n_constants);
+    if (copy != NULL)
+        name_take(b, copy, *out, DPI_ORIGIN_CONSTANT);
+    b->p.constant_names[b->p.n_constants] = copy;
+    b->p.constants[b->p.n_constants++] = held;
+    return 0;
+}

@@ -1,0 +1,198 @@
+/* lay.c -- a finished draft becomes one block: where values end, inputs by name, arrays behind it.
+ *
+ * The same code lays it out twice: first without memory, to learn its size, then for good. */
+#include "program_i.h"
+#include <stdlib.h>
+
+/* -- where each value ends -- */
+
+static void note_uses(const dp_program *p, uint32_t *last)
+{
+    for (uint32_t s = 0; s < p->n_steps; s++) {
+        const dpi_step *step = &p->steps[s];
+        for (uint32_t i = 0; i < step->n_rets; i++)
+            last[step->ret + i] = s; /* what nobody uses goes at once */
+        for (uint32_t i = 0; i < step->n_args; i++) {
+            dp_ref r = p->links[step->args + i];
+            if (DPI_REF_KIND(r) == DPI_REF_VALUE)
+                last[DPI_REF_INDEX(r)] = s;
+        }
+    }
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        if (DPI_REF_KIND(p->outputs[i].ref) == DPI_REF_VALUE)
+            last[DPI_REF_INDEX(p->outputs[i].ref)] = UINT32_MAX;
+}
+
+/* Only what may hold a tensor is worth releasing. */
+static bool is_freed(const dp_program *p, uint32_t value, uint32_t last)
+{
+    const uint32_t holds = 1u << DP_TAG_TENSOR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_LIST;
+
+    return last != UINT32_MAX && (p->values[value].tags & holds) != 0;
+}
+
+/* Each step's values that end there, one step's after the other's, into links. */
+static int add_frees(dp_builder *b)
+{
+    dp_program *p = &b->p;
+    uint32_t *last = dp_malloc((size_t)p->n_values * sizeof(*last) + 1);
+
+    if (last == NULL || !DPI_ROOM(b, links, p->n_values)) {
+        dp_free(last);
+        return dpi_no_memory(&b->ctx->error, "a program");
+    }
+    note_uses(p, last);
+    for (uint32_t s = 0; s < p->n_steps; s++)
+        p->steps[s].n_frees = 0;
+    for (uint32_t v = p->n_inputs; v < p->n_values; v++) /* inputs are the caller's */
+        if (is_freed(p, v, last[v]))
+            p->steps[last[v]].n_frees++;
+    for (uint32_t s = 0; s < p->n_steps; s++) {
+        p->steps[s].frees = p->n_links;
+        p->n_links += p->steps[s].n_frees;
+        p->steps[s].n_frees = 0;
+    }
+    for (uint32_t v = p->n_inputs; v < p->n_values; v++)
+        if (is_freed(p, v, last[v])) {
+            dpi_step *step = &p->steps[last[v]];
+            p->links[step->frees + step->n_frees++] = DPI_REF(DPI_REF_VALUE, v);
+        }
+    dp_free(last);
+    return 0;
+}
+
+/* -- inputs by name -- */
+
+typedef struct named {
+    const char *name;
+    uint32_t i;
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named *)a)->name, ((const named *)b)->name);
+}
+
+static int sort_inputs(dp_builder *b)
+{
+    uint32_t n = b->p.n_inputs;
+    named *sorted = dp_malloc(n * sizeof(*sorted) + 1);
+
+    if (sorted == NULL)
+        return dpi_no_memory(&b->ctx->error, "a program");
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = (named){b->p.values[i].name != NULL ? b->p.values[i].name : "", i};
+    if (n > 1)
+        qsort(sorted, n, sizeof(*sorted), by_name);
+    for (uint32_t i = 0; i < n; i++)
+        b->p.inputs[i].by_name = sorted[i].i;
+    dp_free(sorted);
+    return 0;
+}
+
+/* -- laying out -- */
+
+static const char *bump_str(dpi_bump *m, const char *s)
+{
+    return s != NULL ? dpi_bump_add(m, s, strlen(s) + 1) : NULL;
+}
+
+#define BUMP_ARRAY(m, p, name)                                                                     \
+    dpi_bump_add((m), (p)->name, (size_t)(p)->n_##name * sizeof(*(p)->name))
+
+static void lay_names(dpi_bump *m, const dp_program *from, dp_program *to)
+{
+    for (uint32_t i = 0; i < from->n_values; i++) {
+        const char *name = bump_str(m, from->values[i].name);
+        if (to != NULL)
+            to->values[i].name = name;
+    }
+    for (uint32_t i = 0; i < from->n_types; i++) {
+        const char *text = bump_str(m, from->types[i].text);
+        if (to != NULL)
+            to->types[i].text = text;
+    }
+    for (uint32_t i = 0; i < from->n_outputs; i++) {
+        const char *name = bump_str(m, from->outputs[i].name);
+        if (to != NULL)
+            to->outputs[i].name = name;
+    }
+}
+
+static void lay_constants(dpi_bump *m, const dp_program *from, dp_program *to)
+{
+    for (uint32_t i = 0; i < from->n_constants; i++) {
+        dp_value v = dpi_bump_value(m, &from->constants[i]);
+        const char *name = bump_str(m, from->constant_names[i]);
+        if (to != NULL) {
+            to->constants[i] = v;
+            to->constant_names[i] = name;
+        }
+    }
+}
+
+static void lay_binds(dpi_bump *m, const dp_program *from, dp_program *to)
+{
+    for (uint32_t s = 0; s < from->n_steps; s++) {
+        const dpi_step *step = &from->steps[s];
+        if (step->kind != DPI_STEP_BIND)
+            continue;
+        const dpi_bind *bind = &from->binds[step->what];
+        const char *name = bump_str(m, bind->name);
+        const char **kwargs = dpi_bump_add(m, bind->kwargs, step->n_args * sizeof(*kwargs));
+        for (uint32_t i = 0; i < step->n_args; i++) {
+            const char *kwarg = bump_str(m, bind->kwargs[i]);
+            if (to != NULL)
+                kwargs[i] = kwarg;
+        }
+        if (to != NULL)
+            to->binds[step->what] = (dpi_bind){name, kwargs};
+    }
+}
+
+static dp_program *lay(dpi_bump *m, const dp_program *from)
+{
+    dp_program *to = dpi_bump_add(m, from, sizeof(*from)), unused;
+    dp_program *p = to != NULL ? to : &unused;
+
+    p->inputs = BUMP_ARRAY(m, from, inputs);
+    p->values = BUMP_ARRAY(m, from, values);
+    p->constants = BUMP_ARRAY(m, from, constants);
+    p->constant_names =
+        dpi_bump_add(m, from->constant_names, from->n_constants * sizeof(*from->constant_names));
+    p->steps = BUMP_ARRAY(m, from, steps);
+    p->links = BUMP_ARRAY(m, from, links);
+    p->types = BUMP_ARRAY(m, from, types);
+    p->ops = BUMP_ARRAY(m, from, ops);
+    p->binds = BUMP_ARRAY(m, from, binds);
+    p->subs = BUMP_ARRAY(m, from, subs);
+    p->outputs = BUMP_ARRAY(m, from, outputs);
+    lay_names(m, from, to);
+    lay_constants(m, from, to);
+    lay_binds(m, from, to);
+    return to;
+}
+
+int dpi_program_lay(dp_builder *b, dp_program **out)
+{
+    dpi_bump m = {0};
+    int rc = add_frees(b);
+
+    if (rc == 0)
+        rc = sort_inputs(b);
+    if (rc < 0)
+        return rc;
+    lay(&m, &b->p);
+    size_t bytes = m.used;
+    m = (dpi_bump){dp_malloc(bytes), 0};
+    if (m.at == NULL)
+        return dpi_no_memory(&b->ctx->error, "a program");
+    dp_program *p = lay(&m, &b->p);
+    atomic_init(&p->refs, 1);
+    p->bytes = bytes;
+    p->depth++;
+    p->frame += p->n_values;
+    b->p.n_constants = b->p.n_types = b->p.n_ops = b->p.n_subs = 0; /* they are p's now */
+    *out = p;
+    return 0;
+}

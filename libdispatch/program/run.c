@@ -1,0 +1,419 @@
+/* run.c -- one run of a program: its values in one block, step after step.
+ *
+ * Values that steps made are owned by the run and released at their last use; inputs, constants and
+ * the arguments of a step are borrowed.  A program that a step runs has its values behind those of
+ * the one that runs it, so that a run allocates nothing between its steps. */
+#include "program_i.h"
+
+typedef struct machine {
+    dp_ctx *ctx;
+    dp_run *run;
+    dp_value *values; /* of all programs of the nesting */
+    bool *written;    /* [same] the value is an argument that its step wrote */
+} machine;
+
+static int run_steps(machine *m, const dp_program *p, uint32_t base);
+
+/* -- operators -- */
+
+static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
+{
+    const char *name = use->schema->name;
+
+    if (now == NULL)
+        dp_error_set(&ctx->error, DP_ENOTFOUND,
+                     "%s: no plugin defines this operator of the program any more", name);
+    else
+        dp_error_set(&ctx->error, DP_ERUNTIME,
+                     "%s: its schema has changed since the program was made, from '%s' to '%s'",
+                     name, use->schema->text, now->text);
+    memset(ctx->error.op, 0, sizeof(ctx->error.op));
+    strncpy(ctx->error.op, name, sizeof(ctx->error.op) - 1);
+    return ctx->error.code;
+}
+
+/* Every operator is what the steps were checked against. */
+static int check_ops(dp_ctx *ctx, const dp_program *p)
+{
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const dpi_op_use *use = &p->ops[i];
+        const dpi_entry *e = use->op->id < s->n_entries ? s->entries[use->op->id] : NULL;
+        const dp_schema *now = e != NULL ? e->schema : NULL;
+        if (now != use->schema && (now == NULL || strcmp(now->text, use->schema->text) != 0))
+            return fail_op(ctx, use, now);
+    }
+    for (uint32_t i = 0; i < p->n_subs; i++) {
+        int rc = check_ops(ctx, p->subs[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* -- CALL -- */
+
+static inline const dp_value *value_of(const machine *m, const dp_program *p, uint32_t base,
+                                       dp_ref r)
+{
+    return DPI_REF_KIND(r) == DPI_REF_VALUE ? &m->values[base + r]
+                                            : &p->constants[DPI_REF_INDEX(r)];
+}
+
+/* Tensors made to fit an argument, numbers mostly, are done with. */
+static inline void drop_owned(dp_ctx *ctx, uint32_t before)
+{
+    while (DPI_UNLIKELY(ctx->n_owned > before))
+        dp_tensor_unref(ctx->owned[--ctx->n_owned]);
+}
+
+/* What the kernel that failed was writing.  Without memory nobody is told. */
+static void note_unspecified(machine *m, const dp_value *args, uint32_t n_args)
+{
+    uint64_t written = m->ctx->error.written;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < n_args; i++)
+        n += written >> i & 1 ? (args[i].tag == DP_TAG_TENSORS ? args[i].len : 1) : 0;
+    const dp_tensor **list = n > 0 ? dp_arena_alloc(&m->ctx->arena, n * sizeof(*list)) : NULL;
+    if (list == NULL)
+        return;
+    n = 0;
+    for (uint32_t i = 0; i < n_args; i++) {
+        if (!(written >> i & 1))
+            continue;
+        if (args[i].tag == DP_TAG_TENSOR)
+            list[n++] = args[i].u.t;
+        for (uint32_t k = 0; args[i].tag == DP_TAG_TENSORS && k < args[i].len; k++)
+            if (args[i].u.tensors[k] != NULL)
+                list[n++] = args[i].u.tensors[k];
+    }
+    m->run->unspecified = list;
+    m->run->n_unspecified = n;
+}
+
+static void mark_written(machine *m, const dp_schema *schema, uint32_t first)
+{
+    for (uint32_t i = 0; i < schema->n_rets; i++)
+        m->written[first + i] = schema->ret_alias[i] >= 0;
+}
+
+static int run_call(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    const dpi_op_use *use = &p->ops[s->what];
+    dp_value args[DP_LIMIT_ARGUMENTS];
+    uint32_t owned = m->ctx->n_owned;
+
+    for (uint32_t i = 0; i < s->n_args; i++)
+        args[i] = *value_of(m, p, base, p->links[s->args + i]);
+    int rc = s->late != 0 ? dpi_fit(m->ctx, use->schema, s->late, args) : 0;
+    if (DPI_LIKELY(rc == 0)) {
+        rc = dp_call_boxed(m->ctx, use->op, args, s->n_args, &m->values[base + s->ret], s->n_rets);
+        if (DPI_UNLIKELY(rc < 0))
+            note_unspecified(m, args, s->n_args);
+    }
+    if (DPI_UNLIKELY(s->names_written) && rc == 0)
+        mark_written(m, use->schema, base + s->ret);
+    drop_owned(m->ctx, owned);
+    return rc;
+}
+
+/* -- CALL whose overload depends on the values -- */
+
+static int bind_now(machine *m, const dp_program *p, uint32_t base, const dpi_step *s,
+                    dp_bound *bound)
+{
+    const dpi_bind *bind = &p->binds[s->what];
+    dp_value *args = dp_arena_alloc(&m->ctx->arena, s->n_args * sizeof(*args) + 1);
+    dp_kwarg *kwargs = dp_arena_alloc(&m->ctx->arena, s->n_args * sizeof(*kwargs) + 1);
+    size_t n_args = 0, n_kwargs = 0;
+
+    if (args == NULL || kwargs == NULL)
+        return dpi_no_memory(&m->ctx->error, "arguments of a step");
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const dp_value *v = value_of(m, p, base, p->links[s->args + i]);
+        if (bind->kwargs[i] == NULL)
+            args[n_args++] = *v;
+        else
+            kwargs[n_kwargs++] = (dp_kwarg){bind->kwargs[i], *v};
+    }
+    int rc = dp_bind(m->ctx, bind->name, args, n_args, kwargs, n_kwargs, bound);
+    if (rc == 0 && s->names_written && bound->n_rets != s->n_rets)
+        return dp_error_set(&m->ctx->error, DP_EVALUE, "as names %u returns but %s has %u",
+                            s->n_rets, dp_op_name(bound->op), bound->n_rets);
+    return rc;
+}
+
+/* Does a constant hold t? */
+static bool is_constant(const dp_program *p, const dpi_step *s, const dp_tensor *t)
+{
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const dp_value *v = dp_program_constant(p, p->links[s->args + i]);
+        if (v != NULL && v->tag == DP_TAG_TENSOR && v->u.t == t)
+            return true;
+    }
+    return false;
+}
+
+static int check_written(machine *m, const dp_program *p, const dpi_step *s, const dp_bound *bound)
+{
+    for (uint32_t i = 0; i < bound->n_args; i++)
+        if ((bound->written >> i & 1) && bound->args[i].tag == DP_TAG_TENSOR &&
+            is_constant(p, s, bound->args[i].u.t))
+            return dp_error_set(&m->ctx->error, DP_EVALUE,
+                                "%s writes to argument %u, which is a constant",
+                                dp_op_name(bound->op), i + 1);
+    return 0;
+}
+
+static int run_bind(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    dp_value rets[DP_LIMIT_ARGUMENTS];
+    uint32_t owned = m->ctx->n_owned;
+    dp_bound bound;
+    int rc = bind_now(m, p, base, s, &bound);
+
+    if (rc == 0)
+        rc = check_written(m, p, s, &bound);
+    if (rc == 0) {
+        rc = dp_call_boxed(m->ctx, bound.op, bound.args, bound.n_args, rets, bound.n_rets);
+        if (rc < 0)
+            note_unspecified(m, bound.args, bound.n_args);
+        else if ((rc = dp_name_returns(m->ctx, &bound, rets)) < 0)
+            dp_values_release(rets, bound.n_rets);
+    }
+    for (uint32_t i = 0; rc == 0 && i < s->n_rets; i++) {
+        m->values[base + s->ret + i] = rets[i];
+        m->written[base + s->ret + i] = bound.ret_alias[i] >= 0;
+    }
+    if (rc == 0 && s->n_rets == 0)
+        dp_values_release(rets, bound.n_rets);
+    drop_owned(m->ctx, owned);
+    return rc;
+}
+
+/* -- GET, LIST, ITEM -- */
+
+static int run_get(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    const dpi_get *g = &dpi_gets[s->what];
+    dp_value args[2];
+
+    for (uint32_t i = 0; i < s->n_args; i++)
+        args[i] = *value_of(m, p, base, p->links[s->args + i]);
+    if (!(g->of >> args[0].tag & 1))
+        return dp_error_set(&m->ctx->error, DP_ETYPE, "get '%s' of %s", g->name,
+                            dpi_value_kind(&args[0]));
+    return g->fn(m->ctx, args, &m->values[base + s->ret]);
+}
+
+/* Elements of one kind make a list of that kind, as a schema's list types have it. */
+static int run_list(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    dp_value *items = dp_arena_alloc(&m->ctx->arena, s->n_args * sizeof(*items));
+    uint64_t *words = (uint64_t *)items;
+    static const uint8_t tags[DP_TAG_END] = {[DP_TAG_TENSOR] = DP_TAG_TENSORS,
+                                             [DP_TAG_INT] = DP_TAG_INTS,
+                                             [DP_TAG_DOUBLE] = DP_TAG_DOUBLES};
+    uint32_t tags_seen = 0;
+
+    if (items == NULL)
+        return dpi_no_memory(&m->ctx->error, "a list");
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        items[i] = *value_of(m, p, base, p->links[s->args + i]);
+        tags_seen |= 1u << items[i].tag;
+    }
+    dp_value *out = &m->values[base + s->ret], list = {DP_TAG_LIST, s->n_args, {0}};
+    uint8_t tag = tags[items[0].tag];
+    if (tag != 0 && tags_seen == 1u << items[0].tag) {
+        list.tag = tag;
+        for (uint32_t i = 0; i < s->n_args; i++)
+            memcpy(&words[i], &items[i].u, sizeof(*words)); /* behind what is still to be read */
+    }
+    list.u.values = items;
+    int rc = dpi_value_hold(&m->ctx->arena, &list, &m->ctx->error);
+    if (rc == 0)
+        *out = list;
+    return rc;
+}
+
+static int run_item(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    char name[DP_KEY_NAME_MAX];
+    dp_ref r = p->links[s->args];
+    const dp_value *list = value_of(m, p, base, r);
+
+    if (list->tag < DP_TAG_TENSORS || list->tag > DP_TAG_LIST)
+        return dp_error_set(&m->ctx->error, DP_ETYPE, "index %u of '%.64s', which is no list",
+                            s->what, dp_program_value_name(p, r, name));
+    if (s->what >= list->len)
+        return dp_error_set(&m->ctx->error, DP_EINDEX, "index %u of '%.64s', a list of %u", s->what,
+                            dp_program_value_name(p, r, name), list->len);
+    dp_value item = dp_list_item(list, s->what);
+    int rc = dpi_value_hold(&m->ctx->arena, &item, &m->ctx->error);
+    if (rc == 0)
+        m->values[base + s->ret] = item;
+    return rc;
+}
+
+/* -- SUB -- */
+
+static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
+{
+    char text[300];
+    const char *what = strstr(ctx->error.message, " must be ");
+
+    if (ctx->error.code != DP_ETYPE || what == NULL)
+        return ctx->error.code;
+    memset(text, 0, sizeof(text));
+    strncpy(text, what, sizeof(text) - 1);
+    dp_error_clear(&ctx->error);
+    return dp_error_set(&ctx->error, DP_ETYPE, "input '%.64s'%s", dp_program_input_name(p, i),
+                        text);
+}
+
+/* Inputs that are there become what the program says they are. */
+static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
+{
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        const dp_schema *type = p->types[p->inputs[i].type].schema;
+        uint32_t tags = p->values[i].tags;
+        bool plain = (tags & (tags - 1)) == 0 && tags == 1u << inputs[i].tag;
+        if (type != NULL && !plain && dpi_fit(ctx, type, 1, &inputs[i]) < 0)
+            return fail_input(ctx, p, i);
+    }
+    return 0;
+}
+
+/* Owned copies of what p gives; None where this fails. */
+static int take_outputs(machine *m, const dp_program *p, uint32_t base, dp_value *out,
+                        bool *written)
+{
+    for (uint32_t i = 0; i < p->n_outputs; i++) {
+        dp_ref r = p->outputs[i].ref;
+        dp_value v = *value_of(m, p, base, r);
+        int rc = dpi_value_hold(&m->ctx->arena, &v, &m->ctx->error);
+        if (rc < 0) {
+            dp_values_release(out, i);
+            return rc;
+        }
+        out[i] = v;
+        if (written != NULL)
+            written[i] = DPI_REF_KIND(r) == DPI_REF_VALUE && m->written[base + r];
+    }
+    return 0;
+}
+
+/* p on the inputs in [base, base + n_inputs); what it made is gone afterwards. */
+static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value *out, bool *written)
+{
+    dp_value *made = &m->values[base + p->n_inputs];
+    uint32_t n_made = p->n_values - p->n_inputs;
+
+    memset(made, 0, n_made * sizeof(*made));
+    memset(m->written + base, 0, p->n_values * sizeof(bool));
+    int rc = fit_inputs(m->ctx, p, &m->values[base]);
+    if (rc == 0)
+        rc = run_steps(m, p, base);
+    if (rc == 0)
+        rc = take_outputs(m, p, base, out, written);
+    dp_values_release(made, n_made);
+    return rc;
+}
+
+static int run_sub(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    uint32_t inner = base + p->n_values, owned = m->ctx->n_owned;
+
+    for (uint32_t i = 0; i < s->n_args; i++)
+        m->values[inner + i] = *value_of(m, p, base, p->links[s->args + i]);
+    int rc = run_program(m, p->subs[s->what], inner, &m->values[base + s->ret],
+                         &m->written[base + s->ret]);
+    drop_owned(m->ctx, owned);
+    return rc;
+}
+
+/* -- a run -- */
+
+static inline int run_step(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    switch (s->kind) {
+    case DP_STEP_CALL:
+        return run_call(m, p, base, s);
+    case DPI_STEP_BIND:
+        return run_bind(m, p, base, s);
+    case DP_STEP_GET:
+        return run_get(m, p, base, s);
+    case DP_STEP_LIST:
+        return run_list(m, p, base, s);
+    case DP_STEP_ITEM:
+        return run_item(m, p, base, s);
+    default:
+        return run_sub(m, p, base, s);
+    }
+}
+
+static int run_steps(machine *m, const dp_program *p, uint32_t base)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const dpi_step *s = &p->steps[i];
+        int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
+        if (DPI_LIKELY(rc == 0))
+            rc = run_step(m, p, base, s);
+        if (DPI_UNLIKELY(rc < 0)) {
+            m->run->step = s->origin; /* the outermost program's is the last to be written */
+            return dpi_step_fail(m->ctx, s->origin);
+        }
+        for (uint32_t k = 0; k < s->n_frees; k++)
+            dp_values_release(&m->values[base + p->links[s->frees + k]], 1);
+    }
+    return 0;
+}
+
+static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
+{
+    machine m = {.ctx = ctx, .run = run};
+    int rc = check_ops(ctx, p);
+
+    if (rc < 0)
+        return rc;
+    m.values = dp_arena_alloc(&ctx->arena, (size_t)p->frame * sizeof(*m.values) + 1);
+    m.written = dp_arena_alloc(&ctx->arena, (size_t)p->frame * sizeof(bool) + 1);
+    if (m.values == NULL || m.written == NULL)
+        return dpi_no_memory(&ctx->error, "a program's values");
+    if (p->n_inputs > 0)
+        memcpy(m.values, run->inputs, p->n_inputs * sizeof(*m.values));
+    rc = run_program(&m, p, 0, run->outputs, run->written);
+    for (uint32_t i = 0; rc == 0 && i < p->n_outputs; i++) {
+        dp_ref r = p->outputs[i].ref;
+        uint8_t names = DPI_REF_KIND(r) == DPI_REF_VALUE ? p->values[r].names : 0;
+        if (names != 0)
+            rc = dpi_name_value(ctx, names, &run->outputs[i]);
+    }
+    if (rc < 0)
+        dp_values_release(run->outputs, p->n_outputs);
+    return rc;
+}
+
+int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)
+{
+    bool mine =
+        ctx->thread == NULL || ctx->pins > 0; /* else inside a call, which holds a snapshot */
+
+    run->step = -1;
+    run->unspecified = NULL;
+    run->n_unspecified = 0;
+    if (p->n_outputs > 0)
+        memset(run->outputs, 0, p->n_outputs * sizeof(*run->outputs));
+    dp_error_clear(&ctx->error);
+    if (ctx->reg != p->reg)
+        return dp_error_set(&ctx->error, DP_EVALUE, "the program was made for another registry");
+    int rc = mine ? dp_ctx_begin(ctx) : 0;
+    if (rc < 0)
+        return rc;
+    rc = run_pinned(ctx, p, run);
+    if (mine)
+        dp_ctx_end(ctx);
+    return rc;
+}

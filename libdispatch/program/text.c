@@ -1,0 +1,263 @@
+/* text.c -- a program for people: lines of text, or Graphviz's dot.  A program that a step runs is
+ * named by its size, never written out. */
+#include "program_i.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { LIST_SHOWN = 16, TEXT_SHOWN = 40 };
+
+/* -- values -- */
+
+static void add_number(dpi_text *t, double d)
+{
+    char buf[40];
+    int n = 0;
+
+    for (int digits = 6; digits <= 17; digits++) { /* the shortest that reads back */
+        double back;
+        n = snprintf(buf, sizeof(buf), "%.*g", digits, d);
+        if (sscanf(buf, "%lf", &back) == 1 && back == d)
+            break;
+    }
+    dpi_text_addn(t, buf, (size_t)n);
+}
+
+static void add_value(dpi_text *t, const dp_value *v, int depth);
+
+static void add_list(dpi_text *t, const dp_value *v, int depth)
+{
+    dpi_text_add(t, "[");
+    for (uint32_t i = 0; i < v->len; i++) {
+        dp_value item = dp_list_item(v, i);
+        dpi_text_add(t, i > 0 ? ", " : "");
+        if (i == LIST_SHOWN || depth == DP_LIMIT_TYPE_DEPTH) {
+            dpi_text_add(t, "...");
+            break;
+        }
+        add_value(t, &item, depth + 1);
+    }
+    dpi_text_add(t, "]");
+}
+
+static void add_tensor(dpi_text *t, const dp_tensor *tensor)
+{
+    DPI_VIEW(v, tensor);
+    dpi_text_printf(t, "<%s [", dp_dtype_name(v.dtype));
+    for (int d = 0; d < v.ndim; d++)
+        dpi_text_printf(t, "%s%" PRId64, d ? ", " : "", v.sizes[d]);
+    dpi_text_add(t, "]>");
+}
+
+static void add_value(dpi_text *t, const dp_value *v, int depth)
+{
+    switch (v->tag) {
+    case DP_TAG_TENSOR:
+        add_tensor(t, v->u.t);
+        break;
+    case DP_TAG_INT:
+        dpi_text_printf(t, "%" PRId64, v->u.i);
+        break;
+    case DP_TAG_DOUBLE:
+        add_number(t, v->u.d);
+        break;
+    case DP_TAG_BOOL:
+        dpi_text_add(t, v->u.b ? "true" : "false");
+        break;
+    case DP_TAG_COMPLEX:
+        dpi_text_add(t, "(");
+        add_number(t, v->u.doubles[0]);
+        dpi_text_add(t, ", ");
+        add_number(t, v->u.doubles[1]);
+        dpi_text_add(t, ")");
+        break;
+    case DP_TAG_STR:
+        dpi_text_printf(t, "'%.*s'", TEXT_SHOWN, v->u.s);
+        break;
+    case DP_TAG_NONE:
+    case DP_TAG_GENERATOR:
+        dpi_text_add(t, dpi_value_kind(v));
+        break;
+    default:
+        add_list(t, v, depth);
+    }
+}
+
+static void add_ref(dpi_text *t, const dp_program *p, dp_ref r)
+{
+    char name[DP_KEY_NAME_MAX];
+    const dp_value *constant = dp_program_constant(p, r);
+
+    dp_program_value_name(p, r, name);
+    if (constant != NULL && name[0] == '\0')
+        add_value(t, constant, 0);
+    else
+        dpi_text_add(t, name);
+}
+
+static void add_refs(dpi_text *t, const dp_program *p, const dp_ref *refs, uint32_t n,
+                     const char *const *names)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        dpi_text_add(t, i > 0 ? ", " : "");
+        if (names != NULL && names[i] != NULL)
+            dpi_text_printf(t, "%s=", names[i]);
+        add_ref(t, p, refs[i]);
+    }
+}
+
+/* -- text -- */
+
+static void add_call(dpi_text *t, const dp_program *p, const dp_step_info *s)
+{
+    bool list = strcmp(s->kind, "LIST") == 0;
+
+    if (s->index >= 0) {
+        add_refs(t, p, s->args, 1, NULL);
+        dpi_text_printf(t, "[%" PRId64 "]", s->index);
+        return;
+    }
+    if (s->program != NULL)
+        dpi_text_printf(t, "program of %u steps", s->program->n_steps);
+    else
+        dpi_text_printf(t, "%s%s%s", strcmp(s->kind, "GET") == 0 ? "get " : "", s->name,
+                        s->decided ? "" : "?");
+    dpi_text_add(t, list ? "[" : "(");
+    add_refs(t, p, s->args, s->n_args, s->kwargs);
+    dpi_text_add(t, list ? "]" : ")");
+}
+
+static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
+{
+    dp_step_info s;
+
+    dp_program_step(p, i, &s);
+    dpi_text_printf(t, "  %4u  ", s.origin);
+    for (uint32_t k = 0; k < s.n_rets; k++) {
+        dpi_text_add(t, k > 0 ? ", " : "");
+        add_ref(t, p, s.first + k);
+    }
+    dpi_text_add(t, s.n_rets > 0 ? " = " : "");
+    add_call(t, p, &s);
+    if (s.n_frees > 0) {
+        dpi_text_add(t, "  # ends: ");
+        add_refs(t, p, s.frees, s.n_frees, NULL);
+    }
+    dpi_text_add(t, "\n");
+}
+
+/* The text as it will be answered; t is gone. */
+static const char *finish(dpi_text *t, dp_arena *a)
+{
+    const char *text = t->failed ? NULL : dp_arena_dup(a, t->s, t->len + 1);
+
+    dpi_text_fini(t);
+    return text;
+}
+
+const char *dp_program_text(const dp_program *p, dp_arena *a)
+{
+    dpi_text t = {0};
+
+    dpi_text_add(&t, "program(");
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        dpi_text_printf(&t, "%s%s %s", i ? ", " : "", dp_program_input_type(p, i),
+                        dp_program_input_name(p, i));
+    dpi_text_add(&t, ") -> (");
+    for (uint32_t i = 0; i < p->n_outputs; i++) {
+        dpi_text_add(&t, i > 0 ? ", " : "");
+        add_ref(&t, p, p->outputs[i].ref);
+    }
+    dpi_text_add(&t, ")\n");
+    for (uint32_t i = 0; i < p->n_constants; i++)
+        if (p->constant_names[i] != NULL) {
+            dpi_text_printf(&t, "  constant %s = ", p->constant_names[i]);
+            add_value(&t, &p->constants[i], 0);
+            dpi_text_add(&t, "\n");
+        }
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        add_step(&t, p, i);
+    return finish(&t, a);
+}
+
+/* -- dot -- */
+
+/* Inside double quotes. */
+static void add_quoted(dpi_text *t, const char *s)
+{
+    for (; *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\')
+            dpi_text_add(t, "\\");
+        dpi_text_addn(t, *s == '\n' ? " " : s, 1);
+    }
+}
+
+static void add_node(dpi_text *t, const char *kind, uint32_t i, const char *shape)
+{
+    dpi_text_printf(t, "  %s%u [shape=%s, label=\"", kind, i, shape);
+}
+
+/* The node that makes each value: a step, or the value itself where it is an input. */
+static void add_edges(dpi_text *t, const dp_program *p, const uint32_t *maker, const dp_ref *refs,
+                      uint32_t n, const char *kind, uint32_t to)
+{
+    char name[DP_KEY_NAME_MAX];
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t v = DPI_REF_INDEX(refs[i]);
+        if (DPI_REF_KIND(refs[i]) != DPI_REF_VALUE)
+            continue;
+        bool input = v < p->n_inputs;
+        dpi_text_printf(t, "  %s%u -> %s%u [label=\"", input ? "input" : "step",
+                        input ? v : maker[v], kind, to);
+        add_quoted(t, input ? "" : dp_program_value_name(p, refs[i], name));
+        dpi_text_add(t, "\"];\n");
+    }
+}
+
+static void dot_nodes(dpi_text *t, const dp_program *p)
+{
+    dp_step_info s;
+
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        add_node(t, "input", i, "ellipse");
+        add_quoted(t, dp_program_input_name(p, i));
+        dpi_text_add(t, "\"];\n");
+    }
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        dp_program_step(p, i, &s);
+        add_node(t, "step", i, "box");
+        add_quoted(t, s.name[0] != '\0' ? s.name : s.kind);
+        if (s.index >= 0)
+            dpi_text_printf(t, " %" PRId64, s.index);
+        dpi_text_add(t, "\"];\n");
+    }
+    for (uint32_t i = 0; i < p->n_outputs; i++) {
+        add_node(t, "output", i, "ellipse");
+        add_quoted(t, dp_program_output_name(p, i));
+        dpi_text_add(t, "\"];\n");
+    }
+}
+
+const char *dp_program_dot(const dp_program *p, dp_arena *a)
+{
+    dpi_text t = {0};
+    uint32_t *maker = dp_calloc(p->n_values + 1, sizeof(*maker));
+    dp_step_info s;
+
+    if (maker == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        for (uint32_t k = 0; k < p->steps[i].n_rets; k++)
+            maker[p->steps[i].ret + k] = i;
+    dpi_text_add(&t, "digraph program {\n");
+    dot_nodes(&t, p);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        dp_program_step(p, i, &s);
+        add_edges(&t, p, maker, s.args, s.n_args, "step", i);
+    }
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        add_edges(&t, p, maker, &p->outputs[i].ref, 1, "output", i);
+    dpi_text_add(&t, "}\n");
+    dp_free(maker);
+    return finish(&t, a);
+}
