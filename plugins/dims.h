@@ -1,27 +1,36 @@
-/* dims.h -- dimensions as PyTorch counts and prints them; for aten's kernels in any plugin. */
+/* dims.h -- checks of dimensions, and values of Scalars, as PyTorch has them; for aten's kernels in
+ * any plugin. */
 #ifndef PLUGINS_DIMS_H
 #define PLUGINS_DIMS_H
 
 #include <dispatchd/plugin.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
-enum { SHAPE_TEXT = 512 }; /* bytes; longer ones are cut */
-
-/* "[2, 3]" into buf [SHAPE_TEXT]; returns buf. */
-__attribute__((unused)) static const char *shape_text(char *buf, const int64_t *sizes, size_t n)
+/* A real Scalar as a double. */
+__attribute__((unused)) static double as_double(dp_value v)
 {
-    size_t at = (size_t)snprintf(buf, SHAPE_TEXT, "[");
-
-    for (size_t i = 0; i < n && at < SHAPE_TEXT; i++)
-        at += (size_t)snprintf(buf + at, SHAPE_TEXT - at, "%s%" PRId64, i ? ", " : "", sizes[i]);
-    if (at < SHAPE_TEXT)
-        snprintf(buf + at, SHAPE_TEXT - at, "]");
-    return buf;
+    return v.tag == DP_TAG_DOUBLE ? v.u.d : v.tag == DP_TAG_BOOL ? v.u.b : (double)v.u.i;
 }
 
-/* *dim, which may count from the end, into [0, ndim); a 0-dim tensor counts as having one.
- * Source: c10::maybe_wrap_dim. */
+/* A real Scalar as an integer.  A double is truncated; INT64_MIN if it does not fit. */
+__attribute__((unused)) static int64_t as_int(dp_value v)
+{
+    double d = as_double(v);
+    return v.tag == DP_TAG_INT ? v.u.i : fabs(d) < 0x1p63 ? (int64_t)d : INT64_MIN;
+}
+
+/* Fails when n dimensions are more than a tensor can have. */
+__attribute__((unused)) static int check_ndim(dp_ctx *ctx, size_t n)
+{
+    if (n <= DP_DIM_MAX)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX, n);
+}
+
+/* Bring *dim, which may count from the end, into [0, ndim).  A 0-dim tensor counts as having one
+ * dimension.  Source: c10::maybe_wrap_dim. */
 __attribute__((unused)) static int wrap_dim(dp_ctx *ctx, int64_t *dim, int64_t ndim)
 {
     int64_t n = ndim > 0 ? ndim : 1;
@@ -35,7 +44,7 @@ __attribute__((unused)) static int wrap_dim(dp_ctx *ctx, int64_t *dim, int64_t n
     return 0;
 }
 
-/* channels_last is of 4 dimensions, channels_last_3d of 5. */
+/* channels_last needs 4 dimensions, channels_last_3d 5. */
 __attribute__((unused)) static int check_format(dp_ctx *ctx, int64_t format, int ndim)
 {
     int rank = format == DP_CHANNELS_LAST ? 4 : format == DP_CHANNELS_LAST_3D ? 5 : ndim;
@@ -46,16 +55,17 @@ __attribute__((unused)) static int check_format(dp_ctx *ctx, int64_t format, int
     return 0;
 }
 
-/* Sizes for `numel` elements with the one -1 filled in; out [n].  Source: at::infer_size. */
+/* out [n]: the sizes, with a single -1 replaced by what makes `numel` elements.
+ * Source: at::infer_size. */
 __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const int64_t *sizes,
                                               size_t n, int64_t *out)
 {
-    char text[SHAPE_TEXT];
+    char text[DP_SHAPE_TEXT];
     int64_t known = 1, hole = -1;
+    int rc = check_ndim(ctx, n);
 
-    if (n > DP_DIM_MAX)
-        return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX,
-                       n);
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < n; i++) {
         out[i] = sizes[i];
         if (sizes[i] == -1 && hole >= 0)
@@ -71,12 +81,12 @@ __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const 
         return dp_fail(ctx, DP_ERUNTIME,
                        "cannot reshape tensor of 0 elements into shape %s because the unspecified "
                        "dimension size -1 can be any value and is ambiguous",
-                       shape_text(text, sizes, n));
+                       dp_shape_text(text, sizes, n));
     if (hole >= 0 && known > 0 && numel % known == 0)
         out[hole] = numel / known;
     else if (hole >= 0 || known != numel)
         return dp_fail(ctx, DP_ERUNTIME, "shape '%s' is invalid for input of size %" PRId64,
-                       shape_text(text, sizes, n), numel);
+                       dp_shape_text(text, sizes, n), numel);
     return 0;
 }
 

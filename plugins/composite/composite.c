@@ -1,8 +1,8 @@
 /* composite.c -- the plugin's name, and what its files share.
  *
- * Operators written in terms of others, for every backend: CompositeExplicitAutograd where PyTorch
- * has a derivative of their own for them, CompositeImplicitAutograd where it differentiates what
- * they call. */
+ * The plugin's operators call other operators, so that they work on every backend.  As in PyTorch,
+ * those with a derivative of their own are registered for CompositeExplicitAutograd; the others,
+ * whose derivative follows from the operators that they call, for CompositeImplicitAutograd. */
 #include "composite.h"
 
 DP_PLUGIN(composite, "1.0")
@@ -17,14 +17,14 @@ int options_check(dp_ctx *ctx, const options *o)
     return 0;
 }
 
-/* t's geometry, as empty_like would choose it, on another device. */
+/* empty_like() on another device: the strides that it would choose, over memory of that device. */
 static int like_elsewhere(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_device device,
                           dp_memory_format format, dp_tensor **out)
 {
     dp_tensor *here;
     int rc = dp_empty_like(ctx, t, dtype, format, &here);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(x, here);
     rc = dp_empty_strided(ctx, x.dtype, device, x.ndim, x.sizes, x.strides, out);
@@ -41,7 +41,7 @@ int like(dp_ctx *ctx, dp_tensor *t, const options *o, const int64_t *format, dp_
 
     if (rc == 0)
         rc = check_format(ctx, f, x.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     if (o->device && *o->device != x.device)
         return like_elsewhere(ctx, t, dtype, (dp_device)*o->device, f, out);

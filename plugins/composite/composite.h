@@ -4,15 +4,15 @@
 
 #include "../dims.h"
 
-/* What a factory is asked for: dtype, layout, device, pin_memory, each NULL when not given. */
+/* The options that a factory takes; NULL: not given. */
 typedef struct options {
     const int64_t *dtype, *layout, *device;
     const bool *pin;
 } options;
 
-/* Layouts and memory that are not ours are refused by name. */
+/* Fails for another layout than strided, and for pinned memory. */
 int options_check(dp_ctx *ctx, const options *o);
-/* at::empty_like: NULLs are taken from t.  format NULL: preserve. */
+/* at::empty_like.  Options not given are those of t; format NULL means preserve_format. */
 int like(dp_ctx *ctx, dp_tensor *t, const options *o, const int64_t *format, dp_tensor **out);
 /* A Scalar as a 0-dim wrapped number. */
 int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out);

@@ -1,41 +1,45 @@
-/* copy.c -- copies, conversions, and tensors that stay as they are. */
+/* copy.c -- copies and conversions; the latter return self when there is nothing to convert. */
 #include "composite.h"
 
-/* copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!) */
+/* aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!) */
 static int copy_(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking, dp_tensor **out)
 {
     int rc = dp_copy(ctx, self, src);
 
     (void)non_blocking;
-    if (rc)
+    if (rc < 0)
         return rc;
     dp_tensor_bump_version(self);
     *out = dp_tensor_ref(self);
     return 0;
 }
 
-/* A copy of self in a new tensor of these options. */
+/* A copy of self in a new tensor with these options. */
 static int copied(dp_ctx *ctx, dp_tensor *self, const options *o, const int64_t *format,
                   dp_tensor **out)
 {
     dp_tensor *made;
     int rc = like(ctx, self, o, format, &made);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_copy(ctx, made, self);
-    if (rc)
+    if (rc < 0)
         dp_tensor_unref(made);
     else
         *out = made;
     return rc;
 }
 
+/* aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor */
 static int clone(dp_ctx *ctx, dp_tensor *self, const int64_t *format, dp_tensor **out)
 {
     return copied(ctx, self, &(options){0}, format, out);
 }
 
+/* aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None, bool non_blocking=False,
+ *     MemoryFormat? memory_format=None) -> Tensor */
 static int to_copy(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, const int64_t *layout,
                    const int64_t *device, const bool *pin, bool non_blocking, const int64_t *format,
                    dp_tensor **out)
@@ -44,6 +48,7 @@ static int to_copy(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, const int
     return copied(ctx, self, &(options){dtype, layout, device, pin}, format, out);
 }
 
+/* aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a) */
 static int contiguous(dp_ctx *ctx, dp_tensor *self, int64_t format, dp_tensor **out)
 {
     dp_memory_format wanted = format == DP_PRESERVE ? DP_CONTIGUOUS : (dp_memory_format)format;
@@ -60,7 +65,7 @@ static int contiguous(dp_ctx *ctx, dp_tensor *self, int64_t format, dp_tensor **
 
 /* -- to -- */
 
-/* self when it is what is asked for (at::native::to_will_alias). */
+/* Returns self if it already has what is asked for (at::native::to_will_alias). */
 static int to(dp_ctx *ctx, dp_tensor *self, const options *o, bool non_blocking, bool copy,
               const int64_t *format, dp_tensor **out)
 {
@@ -76,12 +81,16 @@ static int to(dp_ctx *ctx, dp_tensor *self, const options *o, bool non_blocking,
     return 0;
 }
 
+/* aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False,
+ *     MemoryFormat? memory_format=None) -> Tensor(a) */
 static int to_dtype(dp_ctx *ctx, dp_tensor *self, int64_t dtype, bool non_blocking, bool copy,
                     const int64_t *format, dp_tensor **out)
 {
     return to(ctx, self, &(options){.dtype = &dtype}, non_blocking, copy, format, out);
 }
 
+/* aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False,
+ *     bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) */
 static int to_device(dp_ctx *ctx, dp_tensor *self, int64_t device, int64_t dtype, bool non_blocking,
                      bool copy, const int64_t *format, dp_tensor **out)
 {
@@ -89,6 +98,9 @@ static int to_device(dp_ctx *ctx, dp_tensor *self, int64_t device, int64_t dtype
               out);
 }
 
+/* aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False,
+ *     MemoryFormat? memory_format=None) -> Tensor(a) */
 static int to_options(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, const int64_t *layout,
                       const int64_t *device, const bool *pin, bool non_blocking, bool copy,
                       const int64_t *format, dp_tensor **out)
@@ -96,6 +108,8 @@ static int to_options(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, const 
     return to(ctx, self, &(options){dtype, layout, device, pin}, non_blocking, copy, format, out);
 }
 
+/* aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False,
+ *     MemoryFormat? memory_format=None) -> Tensor(a) */
 static int to_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, bool non_blocking, bool copy,
                     const int64_t *format, dp_tensor **out)
 {
@@ -105,6 +119,7 @@ static int to_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, bool non_blo
               out);
 }
 
+/* aten::type_as(Tensor self, Tensor other) -> Tensor */
 static int type_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     return to_other(ctx, self, other, false, false, NULL, out);
@@ -112,12 +127,15 @@ static int type_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **o
 
 /* -- the same bytes, or the same tensor -- */
 
+/* aten::alias(Tensor(a) self) -> Tensor(a)
+ * aten::detach(Tensor(a) self) -> Tensor(a) */
 static int alias(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     DP_VIEW(x, self);
     return dp_as_strided(ctx, self, x.ndim, x.sizes, x.strides, dp_tensor_offset(self), out);
 }
 
+/* aten::positive(Tensor(a) self) -> Tensor(a) */
 static int same(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     (void)ctx;
@@ -125,6 +143,7 @@ static int same(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return 0;
 }
 
+/* aten::item(Tensor self) -> Scalar */
 static int item(dp_ctx *ctx, dp_tensor *self, dp_value *out)
 {
     DP_VIEW(x, self);

@@ -1,24 +1,25 @@
-/* factory.c -- tensors from nothing, by way of empty, zero_ and fill_ of their backend. */
+/* factory.c -- zeros, ones, full, arange and their like, by way of the backend's empty, zero_ and
+ * fill_. */
 #include "composite.h"
 #include <math.h>
 
-/* aten::empty.memory_format with these options and no format. */
+/* Calls aten::empty.memory_format with these options and no memory format. */
 static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const options *o, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::empty.memory_format", "lioioioioboi>T", sizes, n, o->dtype,
                      o->layout, o->device, o->pin, (const int64_t *)NULL, out);
 }
 
-/* Fill a new tensor through an operator; on failure it is released. */
+/* Fill the new tensor *t, unless rc says that making it failed.  On failure *t is released. */
 static int filled(dp_ctx *ctx, int rc, dp_tensor **t, dp_value value)
 {
     dp_tensor *same = NULL;
 
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>T", *t, value, &same);
     dp_tensor_unref(same);
-    if (rc)
+    if (rc < 0)
         *t = dp_tensor_unref(*t);
     return rc;
 }
@@ -27,16 +28,16 @@ static int zeroed(dp_ctx *ctx, int rc, dp_tensor **t)
 {
     dp_tensor *same = NULL;
 
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::zero_", "T>T", *t, &same);
     dp_tensor_unref(same);
-    if (rc)
+    if (rc < 0)
         *t = dp_tensor_unref(*t);
     return rc;
 }
 
-/* What torch.full takes a value for: bool, int64, float32 or complex64. */
+/* The dtype that torch.full infers from a value: bool, int64, float32 or complex64. */
 static int64_t value_dtype(dp_value v)
 {
     return v.tag == DP_TAG_BOOL      ? DP_BOOL
@@ -45,22 +46,28 @@ static int64_t value_dtype(dp_value v)
                                      : DP_FLOAT32;
 }
 
-/* -- of a size -- */
+/* -- given sizes -- */
 
 #define OPTIONS_PARAMS                                                                             \
     const int64_t *dtype, const int64_t *layout, const int64_t *device, const bool *pin
 #define OPTIONS ((options){dtype, layout, device, pin})
 
+/* aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
 static int zeros(dp_ctx *ctx, const int64_t *sizes, size_t n, OPTIONS_PARAMS, dp_tensor **out)
 {
     return zeroed(ctx, empty(ctx, sizes, n, &OPTIONS, out), out);
 }
 
+/* aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
+ *     bool? pin_memory=None) -> Tensor */
 static int ones(dp_ctx *ctx, const int64_t *sizes, size_t n, OPTIONS_PARAMS, dp_tensor **out)
 {
     return filled(ctx, empty(ctx, sizes, n, &OPTIONS, out), out, dp_int(1));
 }
 
+/* aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
 static int full(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_value value, OPTIONS_PARAMS,
                 dp_tensor **out)
 {
@@ -69,40 +76,51 @@ static int full(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_value value, OPT
     return filled(ctx, empty(ctx, sizes, n, &o, out), out, value);
 }
 
+/* aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
 static int scalar_tensor(dp_ctx *ctx, dp_value value, OPTIONS_PARAMS, dp_tensor **out)
 {
     return filled(ctx, empty(ctx, NULL, 0, &OPTIONS, out), out, value);
 }
 
-/* -- like another -- */
+/* -- the sizes of another tensor -- */
 
+/* aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
 static int empty_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t *format,
                       dp_tensor **out)
 {
     return like(ctx, self, &OPTIONS, format, out);
 }
 
+/* aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
 static int zeros_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t *format,
                       dp_tensor **out)
 {
     return zeroed(ctx, like(ctx, self, &OPTIONS, format, out), out);
 }
 
+/* aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
 static int ones_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t *format,
                      dp_tensor **out)
 {
     return filled(ctx, like(ctx, self, &OPTIONS, format, out), out, dp_int(1));
 }
 
+/* aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None,
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None,
+ *     MemoryFormat? memory_format=None) -> Tensor */
 static int full_like(dp_ctx *ctx, dp_tensor *self, dp_value value, OPTIONS_PARAMS,
                      const int64_t *format, dp_tensor **out)
 {
     return filled(ctx, like(ctx, self, &OPTIONS, format, out), out, value);
 }
 
-/* -- new_: of a size, the rest like another -- */
+/* -- new_*: given sizes, dtype and device of another tensor -- */
 
-/* Options with self's dtype and device where none are given; *own holds them. */
+/* o, with self's dtype and device where none is given; own[] holds their values. */
 static options of_self(dp_tensor *self, options o, int64_t own[2])
 {
     DP_VIEW(x, self);
@@ -113,6 +131,8 @@ static options of_self(dp_tensor *self, options o, int64_t own[2])
     return o;
 }
 
+/* aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
 static int new_empty(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, OPTIONS_PARAMS,
                      dp_tensor **out)
 {
@@ -121,12 +141,16 @@ static int new_empty(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t 
     return empty(ctx, sizes, n, &o, out);
 }
 
+/* aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
 static int new_zeros(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, OPTIONS_PARAMS,
                      dp_tensor **out)
 {
     return zeroed(ctx, new_empty(ctx, self, sizes, n, dtype, layout, device, pin, out), out);
 }
 
+/* aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
 static int new_ones(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, OPTIONS_PARAMS,
                     dp_tensor **out)
 {
@@ -134,12 +158,17 @@ static int new_ones(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n
                   dp_int(1));
 }
 
+/* aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None,
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 static int new_full(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, dp_value value,
                     OPTIONS_PARAMS, dp_tensor **out)
 {
     return filled(ctx, new_empty(ctx, self, sizes, n, dtype, layout, device, pin, out), out, value);
 }
 
+/* aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *,
+ *     ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None)
+ *     -> Tensor */
 static int new_empty_strided(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
                              const int64_t *strides, size_t n_strides, OPTIONS_PARAMS,
                              dp_tensor **out)
@@ -152,31 +181,14 @@ static int new_empty_strided(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes,
 
 /* -- arange -- */
 
-static double as_double(dp_value v)
-{
-    return v.tag == DP_TAG_DOUBLE ? v.u.d : v.tag == DP_TAG_BOOL ? v.u.b : (double)v.u.i;
-}
-
-/* A double as the integer that it is cut to. */
-static int64_t as_int(dp_value v)
-{
-    double d = as_double(v);
-    return v.tag == DP_TAG_INT ? v.u.i : fabs(d) < 0x1p63 ? (int64_t)d : INT64_MIN;
-}
-
-static bool is_integral(int64_t dtype)
-{
-    return dtype <= DP_INT64 || dtype == DP_BOOL;
-}
-
-/* How many values there are; counted in integers for int64. */
+/* Number of values of the range; computed in integers if dtype is int64. */
 static int count_range(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, int64_t dtype,
                        int64_t *count)
 {
     double from = as_double(start), to = as_double(end), by = as_double(step);
     double n = ceil((to - from) / by);
 
-    if (by == 0 || isnan(by) || (is_integral(dtype) && as_int(step) == 0))
+    if (by == 0 || isnan(by) || (dp_dtype_is_integral((dp_dtype)dtype, true) && as_int(step) == 0))
         return dp_fail(ctx, DP_ERUNTIME, "step must be nonzero");
     if (!isfinite(from) || !isfinite(to))
         return dp_fail(ctx, DP_ERUNTIME, "unsupported range: %g -> %g", from, to);
@@ -200,6 +212,8 @@ static int check_range(dp_ctx *ctx, dp_value start, dp_value end, dp_value step)
     return 0;
 }
 
+/* aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None,
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 static int arange_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, OPTIONS_PARAMS,
                        dp_tensor **out)
 {
@@ -213,22 +227,26 @@ static int arange_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step,
         rc = count_range(ctx, start, end, step, own, &count);
     if (rc == 0)
         rc = empty(ctx, &count, 1, &(options){&own, layout, device, pin}, &made);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::arange.start_out", "sssT>T", start, end, step, made, &same);
     dp_tensor_unref(same);
-    if (rc)
+    if (rc < 0)
         dp_tensor_unref(made);
     else
         *out = made;
     return rc;
 }
 
+/* aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
 static int arange_start(dp_ctx *ctx, dp_value start, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
 {
     return arange_step(ctx, start, end, dp_int(1), dtype, layout, device, pin, out);
 }
 
+/* aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
+ *     bool? pin_memory=None) -> Tensor */
 static int arange(dp_ctx *ctx, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
 {
     return arange_step(ctx, dp_int(0), end, dp_int(1), dtype, layout, device, pin, out);

@@ -1,4 +1,4 @@
-/* join.c -- stack, repeat, embedding and choosing, in terms of cat, views, copies and where. */
+/* join.c -- stack, repeat, embedding, where and masked_fill by way of cat, views and copies. */
 #include "composite.h"
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
 {
-    char first[SHAPE_TEXT], other[SHAPE_TEXT];
+    char first[DP_SHAPE_TEXT], other[DP_SHAPE_TEXT];
 
     if (n == 0)
         return dp_fail(ctx, DP_ERUNTIME, "stack expects a non-empty TensorList");
@@ -18,24 +18,25 @@ static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
                 ctx, DP_ERUNTIME,
                 "stack expects each tensor to be equal size, but got %s at entry 0 and %s "
                 "at entry %zu",
-                shape_text(first, x.sizes, (size_t)x.ndim),
-                shape_text(other, y.sizes, (size_t)y.ndim), i);
+                dp_shape_text(first, x.sizes, (size_t)x.ndim),
+                dp_shape_text(other, y.sizes, (size_t)y.ndim), i);
     }
     return 0;
 }
 
+/* aten::stack(Tensor[] tensors, int dim=0) -> Tensor */
 static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor **out)
 {
     size_t made = 0;
     int rc = check_stack(ctx, tensors, n);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(x, tensors[0]);
     rc = wrap_dim(ctx, &dim, x.ndim + 1);
-    dp_tensor **rows = rc ? NULL : dp_alloc(ctx, n * sizeof(dp_tensor *));
+    dp_tensor **rows = rc < 0 ? NULL : dp_alloc(ctx, n * sizeof(dp_tensor *));
     if (rows == NULL)
-        return rc ? rc : DP_ERESOURCE;
+        return rc < 0 ? rc : DP_ERESOURCE;
     for (; rc == 0 && made < n; made += rc == 0)
         rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", tensors[made], dim, &rows[made]);
     if (rc == 0)
@@ -47,7 +48,8 @@ static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, 
 
 /* -- repeat -- */
 
-/* The result seen as [r0, s0, r1, s1, ...] is self, seen as [1, s0, 1, s1, ...], broadcast. */
+/* Copies self, viewed as [1, s0, 1, s1, ...] and broadcast, into made, viewed as [r0, s0, r1, s1,
+ * ...]; r are the repeats, s the sizes of self. */
 static int repeat_into(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, int n, dp_tensor *made)
 {
     int64_t sizes[DP_DIM_MAX], from[DP_DIM_MAX], to[DP_DIM_MAX];
@@ -75,7 +77,7 @@ static int repeat_into(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, int
 static int repeated_sizes(dp_ctx *ctx, const dp_view *x, const int64_t *repeats, size_t n,
                           int64_t *sizes)
 {
-    char text[SHAPE_TEXT];
+    char text[DP_SHAPE_TEXT];
 
     if (n < (size_t)x->ndim)
         return dp_fail(ctx, DP_ERUNTIME,
@@ -90,11 +92,12 @@ static int repeated_sizes(dp_ctx *ctx, const dp_view *x, const int64_t *repeats,
         if (repeats[d] < 0 || __builtin_mul_overflow(size, repeats[d], &sizes[d]))
             return dp_fail(ctx, DP_ERUNTIME,
                            "Trying to create tensor with negative or too large dimension: %s",
-                           shape_text(text, repeats, n));
+                           dp_shape_text(text, repeats, n));
     }
     return 0;
 }
 
+/* aten::repeat(Tensor self, SymInt[] repeats) -> Tensor */
 static int repeat(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, size_t n, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -104,10 +107,12 @@ static int repeat(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, size_t n
 
     if (rc == 0)
         rc = dp_empty(ctx, x.dtype, x.device, (int)n, sizes, DP_CONTIGUOUS, &made);
-    if (rc)
+    if (rc < 0)
         return rc;
-    rc = repeat_into(ctx, self, repeats, (int)n, made);
-    if (rc)
+    DP_VIEW(y, made);
+    if (y.numel > 0)
+        rc = repeat_into(ctx, self, repeats, (int)n, made);
+    if (rc < 0)
         dp_tensor_unref(made);
     else
         *out = made;
@@ -116,6 +121,8 @@ static int repeat(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, size_t n
 
 /* -- embedding -- */
 
+/* aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1,
+ *     bool scale_grad_by_freq=False, bool sparse=False) -> Tensor */
 static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t padding,
                      bool scale_by_freq, bool sparse, dp_tensor **out)
 {
@@ -124,7 +131,7 @@ static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t
     DP_VIEW(w, weight);
     DP_VIEW(i, indices);
 
-    (void)padding, (void)scale_by_freq, (void)sparse; /* of the gradient only */
+    (void)padding, (void)scale_by_freq, (void)sparse; /* concern the gradient only */
     if (w.ndim != 2)
         return dp_fail(ctx, DP_ERUNTIME, "'weight' must be 2-D");
     if (i.dtype != DP_INT64 && i.dtype != DP_INT32)
@@ -133,11 +140,11 @@ static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t
                        "following scalar types: Long, Int; but got %s instead",
                        dp_dtype_name(i.dtype));
     int rc = dp_invoke(ctx, "aten::reshape", "Tli>T", indices, &flat, (size_t)1, &index);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::index_select", "TiT>T", weight, (int64_t)0, index, &rows);
     dp_tensor_unref(index);
-    if (rc)
+    if (rc < 0)
         return rc;
     memcpy(sizes, i.sizes, (size_t)i.ndim * sizeof(int64_t));
     sizes[i.ndim] = w.sizes[1];
@@ -146,8 +153,9 @@ static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t
     return rc;
 }
 
-/* -- choosing -- */
+/* -- where, masked_fill -- */
 
+/* aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor */
 static int where(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_value other, dp_tensor **out)
 {
     dp_tensor *a = NULL, *b = NULL;
@@ -165,20 +173,22 @@ static int where(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_value othe
     return rc;
 }
 
+/* aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor */
 static int where_other(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_value other,
                        dp_tensor **out)
 {
     return where(ctx, condition, dp_tensor_value(self), other, out);
 }
 
+/* aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor */
 static int where_self(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_tensor *other,
                       dp_tensor **out)
 {
     return where(ctx, condition, self, dp_tensor_value(other), out);
 }
 
-/* masked_fill.Scalar: on a row-major copy of self in the shape to which it and the mask broadcast.
- */
+/* aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor
+ * Fills a row-major copy of self, expanded to the shape to which self and mask broadcast. */
 static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value value,
                        dp_tensor **out)
 {
@@ -191,15 +201,15 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
 
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::expand", "Tlib>T", self, sizes, (size_t)ndim, (int)false, &wide);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::clone", "Toi>T", wide, &format, &copy);
     dp_tensor_unref(wide);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::masked_fill_.Scalar", "TTs>T", copy, mask, value, &same);
     dp_tensor_unref(same);
-    if (rc)
+    if (rc < 0)
         dp_tensor_unref(copy);
     else
         *out = copy;

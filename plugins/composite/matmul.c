@@ -1,8 +1,8 @@
-/* matmul.c -- products of tensors of any rank, by way of dot, mv, mm and bmm. */
+/* matmul.c -- matmul and linear for tensors of any rank, by way of dot, mv, mm and bmm. */
 #include "composite.h"
 #include <string.h>
 
-/* Tensors made on the way; all of them go at the end. */
+/* Intermediate tensors; steps_fini() releases all of them. */
 typedef struct steps {
     dp_tensor *made[8];
     int n;
@@ -14,7 +14,7 @@ static void steps_fini(steps *s)
         dp_tensor_unref(s->made[i]);
 }
 
-/* The slot of the next one. */
+/* Where to put the next intermediate tensor. */
 static dp_tensor **next(steps *s)
 {
     s->made[s->n] = NULL;
@@ -29,10 +29,10 @@ static int reshaped(dp_ctx *ctx, steps *s, const char *op, dp_tensor *t, const i
     return rc;
 }
 
-/* [n] x [n, p]: as a row. */
+/* [n] x [n, p]: the vector as a matrix of one row. */
 static int vector_by_matrix(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
-    steps s = {.n = 0};
+    steps s = {0};
     int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)0, next(&s));
 
     if (rc == 0)
@@ -43,10 +43,10 @@ static int vector_by_matrix(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_t
     return rc;
 }
 
-/* [..., n, m] x [m, p] or [m]: the rows of all matrices at once. */
+/* [..., n, m] x [m, p] or [m]: one product with the rows of all matrices below each other. */
 static int fold(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
-    steps s = {.n = 0};
+    steps s = {0};
     int64_t rows[2] = {1, 0}, sizes[DP_DIM_MAX];
     dp_tensor *flat;
     DP_VIEW(x, self);
@@ -68,7 +68,8 @@ static int fold(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
     return rc;
 }
 
-/* t [..., rows, columns] in the batch shape [n_batch], as [batch, rows, columns]. */
+/* t [..., rows, columns], expanded to the batch sizes batch [n_batch] and reshaped to
+ * [product of batch, rows, columns]. */
 static int batched(dp_ctx *ctx, steps *s, dp_tensor *t, const int64_t *batch, int n_batch,
                    dp_tensor **out)
 {
@@ -77,20 +78,20 @@ static int batched(dp_ctx *ctx, steps *s, dp_tensor *t, const int64_t *batch, in
     DP_VIEW(x, t);
 
     memcpy(wide, batch, (size_t)n_batch * sizeof(int64_t));
-    for (int d = 0; d < n_batch; d++)
-        flat[0] *= batch[d];
     for (int d = 0; d < 2; d++)
         wide[n_batch + d] = flat[1 + d] = x.sizes[x.ndim - 2 + d];
     int rc =
         dp_invoke(ctx, "aten::expand", "Tlib>T", t, wide, (size_t)n_batch + 2, (int)false, next(s));
     expanded = s->made[s->n - 1];
-    return rc ? rc : reshaped(ctx, s, "aten::reshape", expanded, flat, 3, out);
+    for (int d = 0; rc == 0 && d < n_batch; d++) /* expand checked that this fits */
+        flat[0] *= batch[d];
+    return rc < 0 ? rc : reshaped(ctx, s, "aten::reshape", expanded, flat, 3, out);
 }
 
-/* Any ranks, one of them at least 3: broadcast what stands before the matrices. */
+/* Any ranks, one of them at least 3: the dimensions before the matrices are broadcast, then bmm. */
 static int broadcast(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
-    steps s = {.n = 0};
+    steps s = {0};
     int64_t sizes[DP_DIM_MAX];
     dp_tensor *a = self, *b = other, *left, *right;
     DP_VIEW(x, self);
@@ -125,7 +126,8 @@ static int broadcast(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
     return rc;
 }
 
-/* Source: at::native::matmul. */
+/* aten::matmul(Tensor self, Tensor other) -> Tensor
+ * Source: at::native::matmul. */
 static int matmul(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     DP_VIEW(x, self);
@@ -146,11 +148,12 @@ static int matmul(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **ou
     return y.ndim <= 2 ? fold(ctx, self, other, out) : broadcast(ctx, self, other, out);
 }
 
-/* input [..., n] x weight [m, n] transposed, + bias */
+/* aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
+ * input [..., n] x weight [m, n] transposed, + bias */
 static int linear(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                   dp_tensor **out)
 {
-    steps s = {.n = 0};
+    steps s = {0};
     DP_VIEW(x, input);
     int rc = dp_invoke(ctx, "aten::t", "T>T", weight, next(&s));
 

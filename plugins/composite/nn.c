@@ -1,11 +1,11 @@
-/* nn.c -- layers of networks, in terms of the operators that backends implement. */
+/* nn.c -- layers of neural networks, by way of the operators that backends implement. */
 #include "composite.h"
 
 /* -- convolution -- */
 
 enum { SPATIAL_MAX = 3 };
 
-/* v [1 or n] as n values. */
+/* out [n]: v, of which one value stands for n equal ones. */
 static int widen(dp_ctx *ctx, const char *what, const int64_t *v, size_t have, size_t n,
                  int64_t *out)
 {
@@ -33,11 +33,12 @@ static int convolve(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tens
                      out);
 }
 
-/* input [batch, channels, ...] or [channels, ...]: a batch of one. */
+/* input [N, C, ...], or [C, ...] without a batch: then a batch of one is added and removed
+ * again. */
 static int conv(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tensor *weight,
                 dp_tensor *bias, dp_tensor **out)
 {
-    char shape[SHAPE_TEXT];
+    char shape[DP_SHAPE_TEXT];
     dp_tensor *batch, *result;
     DP_VIEW(x, input);
     size_t rank = c->n + 2;
@@ -49,13 +50,13 @@ static int conv(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tensor *
             ctx, DP_ERUNTIME,
             "Expected %zuD (unbatched) or %zuD (batched) input to conv%zud, but got input of "
             "size: %s",
-            rank - 1, rank, c->n, shape_text(shape, x.sizes, (size_t)x.ndim));
+            rank - 1, rank, c->n, dp_shape_text(shape, x.sizes, (size_t)x.ndim));
     int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", input, (int64_t)0, &batch);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = convolve(ctx, c, batch, weight, bias, &result);
     dp_tensor_unref(batch);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::squeeze.dim", "Ti>T", result, (int64_t)0, out);
     dp_tensor_unref(result);
@@ -73,13 +74,17 @@ static int conv(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tensor *
         rc = widen(ctx, "padding", padding, n_padding, c.n, c.padding);                            \
     if (rc == 0)                                                                                   \
         rc = widen(ctx, "dilation", dilation, n_dilation, c.n, c.dilation);                        \
-    return rc ? rc : conv(ctx, &c, input, weight, bias, out);
+    return rc < 0 ? rc : conv(ctx, &c, input, weight, bias, out);
 
+/* aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=[1],
+ *     int[1] padding=[0], int[1] dilation=[1], int groups=1) -> Tensor */
 static int conv1d(CONV_PARAMS)
 {
     CONV_BODY(1)
 }
 
+/* aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1,
+ *     int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor */
 static int conv2d(CONV_PARAMS)
 {
     CONV_BODY(2)
@@ -87,6 +92,8 @@ static int conv2d(CONV_PARAMS)
 
 /* -- pooling -- */
 
+/* aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0,
+ *     int[2] dilation=1, bool ceil_mode=False) -> Tensor */
 static int max_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
                       const int64_t *stride, size_t n_stride, const int64_t *padding,
                       size_t n_padding, const int64_t *dilation, size_t n_dilation, bool ceil_mode,
@@ -102,37 +109,43 @@ static int max_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_
 
 /* -- normalisation -- */
 
+/* aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
+ *     Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)
+ *     -> (Tensor, Tensor, Tensor, Tensor, int) */
 static int batch_norm_index(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                             dp_tensor *mean, dp_tensor *var, bool training, double momentum,
                             double eps, bool cudnn, dp_tensor **out, dp_tensor **save_mean,
                             dp_tensor **save_invstd, dp_tensor **reserve, int64_t *implementation)
 {
     static const int64_t empty;
-    dp_tensor *parts[3] = {NULL}, *nothing = NULL;
+    dp_tensor *parts[3] = {0}, *none = NULL;
     DP_VIEW(x, input);
 
     (void)cudnn;
-    int rc = dp_empty(ctx, DP_UINT8, x.device, 1, &empty, DP_CONTIGUOUS, &nothing);
+    int rc = dp_empty(ctx, DP_UINT8, x.device, 1, &empty, DP_CONTIGUOUS, &none);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", input, weight, bias,
                        mean, var, (int)training, momentum, eps, &parts[0], &parts[1], &parts[2]);
-    if (rc) {
-        dp_tensor_unref(nothing);
+    if (rc < 0) {
+        dp_tensor_unref(none);
         return rc;
     }
     *out = parts[0];
     *save_mean = parts[1];
     *save_invstd = parts[2];
-    *reserve = nothing;
-    *implementation = 0; /* native */
+    *reserve = none;
+    *implementation = 0; /* PyTorch's number of the native one */
     return 0;
 }
 
+/* aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
+ *     Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)
+ *     -> Tensor */
 static int batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                       dp_tensor *mean, dp_tensor *var, bool training, double momentum, double eps,
                       bool cudnn, dp_tensor **out)
 {
-    dp_tensor *rest[3] = {NULL};
+    dp_tensor *rest[3] = {0};
     int64_t implementation;
     int rc = dp_invoke(ctx, "aten::_batch_norm_impl_index", "ToToToToTbffb>TTTTi", input, weight,
                        bias, mean, var, (int)training, momentum, eps, (int)cudnn, out, &rest[0],
@@ -143,6 +156,8 @@ static int batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tenso
     return rc;
 }
 
+/* aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None,
+ *     float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor */
 static int layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, size_t n,
                       dp_tensor *weight, dp_tensor *bias, double eps, bool cudnn, dp_tensor **out)
 {
@@ -158,9 +173,9 @@ static int layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, size_
 
 /* -- softmax, dropout and the like -- */
 
-/* op(self, dim, half_to_float=False), on self in dtype when one is given. */
-static int along(dp_ctx *ctx, const char *op, dp_tensor *self, int64_t dim, const int64_t *dtype,
-                 dp_tensor **out)
+/* op(self, dim, half_to_float=False); if a dtype is given, self is converted first. */
+static int softmax_op(dp_ctx *ctx, const char *op, dp_tensor *self, int64_t dim,
+                      const int64_t *dtype, dp_tensor **out)
 {
     dp_tensor *converted = NULL;
     int rc = 0;
@@ -173,18 +188,22 @@ static int along(dp_ctx *ctx, const char *op, dp_tensor *self, int64_t dim, cons
     return rc;
 }
 
+/* aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor */
 static int softmax(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype, dp_tensor **out)
 {
-    return along(ctx, "aten::_softmax", self, dim, dtype, out);
+    return softmax_op(ctx, "aten::_softmax", self, dim, dtype, out);
 }
 
+/* aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor */
 static int log_softmax(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype,
                        dp_tensor **out)
 {
-    return along(ctx, "aten::_log_softmax", self, dim, dtype, out);
+    return softmax_op(ctx, "aten::_log_softmax", self, dim, dtype, out);
 }
 
-/* In evaluation it is its input.  In training it would need random numbers. */
+/* aten::dropout(Tensor input, float p, bool train) -> Tensor
+ * Outside of training dropout returns its input.  Training needs random numbers: not
+ * implemented. */
 static int dropout(dp_ctx *ctx, dp_tensor *input, double p, bool train, dp_tensor **out)
 {
     DP_VIEW(x, input);
@@ -202,21 +221,25 @@ static int dropout(dp_ctx *ctx, dp_tensor *input, double p, bool train, dp_tenso
     return 0;
 }
 
+/* aten::relu6(Tensor self) -> Tensor */
 static int relu6(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::hardtanh", "Tss>T", self, dp_int(0), dp_int(6), out);
 }
 
+/* aten::square(Tensor self) -> Tensor */
 static int square(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::pow.Tensor_Scalar", "Ts>T", self, dp_int(2), out);
 }
 
+/* aten::max.other(Tensor self, Tensor other) -> Tensor */
 static int max_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::maximum", "TT>T", self, other, out);
 }
 
+/* aten::min.other(Tensor self, Tensor other) -> Tensor */
 static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::minimum", "TT>T", self, other, out);

@@ -1,8 +1,9 @@
-/* scalar.c -- overloads with a Scalar where another takes a tensor: one kernel for all of them. */
+/* scalar.c -- one kernel for all overloads that take a Scalar where another overload takes a
+ * tensor. */
 #include "composite.h"
 #include <string.h>
 
-/* ns::name.Scalar(self, other, ...) is ns::name.Tensor(self, other as a wrapped number, ...). */
+/* Calls ns::name.Tensor for ns::name.Scalar, with `other` (argument 1) as a wrapped number. */
 static int as_tensor(dp_call *call, dp_error *err)
 {
     enum { ARGS_MAX = 4, SUFFIX = sizeof("Scalar") - 1 };
@@ -17,7 +18,7 @@ static int as_tensor(dp_call *call, dp_error *err)
     if (op == NULL)
         return DP_ENOTFOUND;
     int rc = wrap_scalar(call->ctx, call->args[1], &other);
-    if (rc)
+    if (rc < 0)
         return rc;
     memcpy(args, call->args, call->n_args * sizeof(dp_value));
     args[1] = dp_tensor_value(other);

@@ -1,7 +1,9 @@
-/* select.c -- BackendSelect: operators without tensor arguments go where their device says. */
+/* select.c -- BackendSelect: sends operators without tensor arguments to the backend of their
+ * `device` argument. */
 #include "composite.h"
 
-/* Redispatch to the backend of the argument at `position` from the end; None is the CPU. */
+/* Redispatch to the backend of the device argument, the `position`th from the end; None is the
+ * CPU. */
 static int select_backend(dp_call *call, uint32_t position)
 {
     const dp_value *device = &call->args[call->n_args - position];
@@ -12,14 +14,14 @@ static int select_backend(dp_call *call, uint32_t position)
                                call->n_rets);
 }
 
-/* ..., ScalarType? dtype, Layout? layout, Device? device, bool? pin_memory) */
+/* Schemas that end in: Layout? layout, Device? device, bool? pin_memory */
 static int device_2(dp_call *call, dp_error *err)
 {
     (void)err;
     return select_backend(call, 2);
 }
 
-/* ..., Device? device, bool? pin_memory, MemoryFormat? memory_format) */
+/* Schemas that end in: Device? device, bool? pin_memory, MemoryFormat? memory_format */
 static int device_3(dp_call *call, dp_error *err)
 {
     (void)err;

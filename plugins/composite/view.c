@@ -1,11 +1,11 @@
 /* view.c -- views: other sizes, strides and offset over the same bytes.
  *
- * The explicit ones make the geometry; the implicit ones, at the end, are written in terms of them.
- */
+ * The CompositeExplicitAutograd ones compute the new geometry; the CompositeImplicitAutograd ones,
+ * at the end of the file, call those. */
 #include "composite.h"
 #include <string.h>
 
-/* A geometry in the making; starts as a tensor's own. */
+/* The sizes, strides and offset of a view that is being computed. */
 typedef struct geometry {
     int ndim;
     int64_t offset;
@@ -26,10 +26,9 @@ static geometry geometry_of(const dp_tensor *t)
 
 static int view_as_geometry(dp_ctx *ctx, dp_tensor *t, const geometry *g, dp_tensor **out)
 {
-    if (g->ndim > DP_DIM_MAX)
-        return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %d", DP_DIM_MAX,
-                       g->ndim);
-    return dp_as_strided(ctx, t, g->ndim, g->sizes, g->strides, g->offset, out);
+    int rc = check_ndim(ctx, (size_t)g->ndim);
+
+    return rc < 0 ? rc : dp_as_strided(ctx, t, g->ndim, g->sizes, g->strides, g->offset, out);
 }
 
 static void drop_dim(geometry *g, int64_t dim)
@@ -52,8 +51,29 @@ static void insert_dim(geometry *g, int64_t dim, int64_t size, int64_t stride)
     g->ndim++;
 }
 
+/* size * stride: the stride of the next outer dimension of a packed tensor.  If it overflows, the
+ * tensor has no elements and its strides do not matter. */
+static int64_t stride_beyond(int64_t size, int64_t stride)
+{
+    int64_t beyond;
+    return __builtin_mul_overflow(size, stride, &beyond) ? stride : beyond;
+}
+
+/* Advance the offset by n steps of `stride`. */
+static int move_start(dp_ctx *ctx, geometry *g, int64_t n, int64_t stride)
+{
+    int64_t step;
+
+    if (!__builtin_mul_overflow(n, stride, &step) &&
+        !__builtin_add_overflow(g->offset, step, &g->offset))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "storage offset: %" PRId64 " steps of %" PRId64 " do not fit int64", n, stride);
+}
+
 /* -- order of dimensions -- */
 
+/* aten::permute(Tensor(a) self, int[] dims) -> Tensor(a) */
 static int permute(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, size_t n, dp_tensor **out)
 {
     geometry old = geometry_of(self), new = old;
@@ -69,7 +89,7 @@ static int permute(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, size_t n, 
     for (size_t i = 0; i < n; i++) {
         int64_t d = dims[i];
         int rc = wrap_dim(ctx, &d, old.ndim);
-        if (rc)
+        if (rc < 0)
             return rc;
         if (seen & (uint64_t)1 << d)
             return dp_fail(ctx, DP_ERUNTIME, "repeated dim in permute");
@@ -80,6 +100,7 @@ static int permute(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, size_t n, 
     return view_as_geometry(ctx, self, &new, out);
 }
 
+/* aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a) */
 static int transpose(dp_ctx *ctx, dp_tensor *self, int64_t a, int64_t b, dp_tensor **out)
 {
     geometry old = geometry_of(self), new = old;
@@ -87,7 +108,7 @@ static int transpose(dp_ctx *ctx, dp_tensor *self, int64_t a, int64_t b, dp_tens
 
     if (rc == 0)
         rc = wrap_dim(ctx, &b, old.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     if (old.ndim > 0) {
         new.sizes[a] = old.sizes[b], new.strides[a] = old.strides[b];
@@ -96,6 +117,7 @@ static int transpose(dp_ctx *ctx, dp_tensor *self, int64_t a, int64_t b, dp_tens
     return view_as_geometry(ctx, self, &new, out);
 }
 
+/* aten::t(Tensor(a) self) -> Tensor(a) */
 static int t(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     DP_VIEW(x, self);
@@ -106,8 +128,9 @@ static int t(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return transpose(ctx, self, 0, x.ndim < 2 ? 0 : 1, out);
 }
 
-/* -- sizes of 1 -- */
+/* -- squeeze, unsqueeze, expand -- */
 
+/* aten::squeeze(Tensor(a) self) -> Tensor(a) */
 static int squeeze(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     geometry g = geometry_of(self);
@@ -118,48 +141,51 @@ static int squeeze(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return view_as_geometry(ctx, self, &g, out);
 }
 
+/* aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a) */
 static int squeeze_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor **out)
 {
     geometry g = geometry_of(self);
     int rc = wrap_dim(ctx, &dim, g.ndim);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     if (g.ndim > 0 && g.sizes[dim] == 1)
         drop_dim(&g, dim);
     return view_as_geometry(ctx, self, &g, out);
 }
 
+/* aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a) */
 static int unsqueeze(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor **out)
 {
     geometry g = geometry_of(self);
     int rc = wrap_dim(ctx, &dim, g.ndim + 1);
 
-    if (rc)
+    if (rc < 0)
         return rc;
-    insert_dim(&g, dim, 1, dim < g.ndim ? g.sizes[dim] * g.strides[dim] : 1);
+    insert_dim(&g, dim, 1, dim < g.ndim ? stride_beyond(g.sizes[dim], g.strides[dim]) : 1);
     return view_as_geometry(ctx, self, &g, out);
 }
 
-/* Source: at::inferExpandGeometry. */
+/* aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)
+ * Source: at::inferExpandGeometry. */
 static int expand(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, bool implicit,
                   dp_tensor **out)
 {
     geometry old = geometry_of(self), new;
-    char want[SHAPE_TEXT], have[SHAPE_TEXT];
+    char want[DP_SHAPE_TEXT], have[DP_SHAPE_TEXT];
 
     (void)implicit;
     if (n < (size_t)old.ndim || n > DP_DIM_MAX)
         return dp_fail(ctx, DP_ERUNTIME,
                        "expand(%s, size=%s): the number of sizes provided (%zu) must be greater or "
                        "equal to the number of dimensions in the tensor (%d)",
-                       shape_text(have, old.sizes, (size_t)old.ndim), shape_text(want, sizes, n), n,
-                       old.ndim);
+                       dp_shape_text(have, old.sizes, (size_t)old.ndim),
+                       dp_shape_text(want, sizes, n), n, old.ndim);
     new.ndim = (int)n;
     new.offset = old.offset;
     for (int d = new.ndim - 1, from = old.ndim - 1; d >= 0; d--, from--) {
         int64_t size = from >= 0 ? old.sizes[from] : 1;
-        int64_t outer = d + 1 < new.ndim ? new.sizes[d + 1] * new.strides[d + 1] : 1;
+        int64_t outer = d + 1 < new.ndim ? stride_beyond(new.sizes[d + 1], new.strides[d + 1]) : 1;
         int64_t stride = from >= 0 ? old.strides[from] : outer;
 
         new.sizes[d] = sizes[d] == -1 && from >= 0 ? size : sizes[d];
@@ -173,22 +199,24 @@ static int expand(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, 
                            "The expanded size of the tensor (%" PRId64
                            ") must match the existing size (%" PRId64
                            ") at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-                           new.sizes[d], size, d, shape_text(want, sizes, n),
-                           shape_text(have, old.sizes, (size_t)old.ndim));
+                           new.sizes[d], size, d, dp_shape_text(want, sizes, n),
+                           dp_shape_text(have, old.sizes, (size_t)old.ndim));
         new.strides[d] = size != new.sizes[d] ? 0 : stride;
     }
     return view_as_geometry(ctx, self, &new, out);
 }
 
-/* -- parts of a dimension -- */
+/* -- slice, select, diagonal -- */
 
-/* An index that may count from the end, into [0, size]. */
+/* Bring an index, which may count from the end, into [0, size]. */
 static int64_t clamp_index(int64_t i, int64_t size)
 {
     i += i < 0 ? size : 0;
     return i < 0 ? 0 : i > size ? size : i;
 }
 
+/* aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None,
+ *     SymInt step=1) -> Tensor(a) */
 static int slice(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *start,
                  const int64_t *end, int64_t step, dp_tensor **out)
 {
@@ -197,42 +225,44 @@ static int slice(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *start
     if (g.ndim == 0)
         return dp_fail(ctx, DP_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
     int rc = wrap_dim(ctx, &dim, g.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     if (step <= 0)
         return dp_fail(ctx, DP_ERUNTIME, "slice step must be positive");
     int64_t from = start ? clamp_index(*start, g.sizes[dim]) : 0;
     int64_t to = end ? clamp_index(*end, g.sizes[dim]) : g.sizes[dim];
     int64_t length = to > from ? (to - from - 1) / step + 1 : 0;
-    g.offset += from * g.strides[dim];
+    rc = move_start(ctx, &g, from, g.strides[dim]);
     g.sizes[dim] = length;
     int64_t stride;
-    if (!__builtin_mul_overflow(g.strides[dim], step,
-                                &stride)) /* else there is no second element */
+    /* if the stride overflows, there is no second element and the old stride does */
+    if (!__builtin_mul_overflow(g.strides[dim], step, &stride))
         g.strides[dim] = stride;
-    return view_as_geometry(ctx, self, &g, out);
+    return rc < 0 ? rc : view_as_geometry(ctx, self, &g, out);
 }
 
+/* aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a) */
 static int select_int(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t index, dp_tensor **out)
 {
     geometry g = geometry_of(self);
-    char shape[SHAPE_TEXT];
+    char shape[DP_SHAPE_TEXT];
 
     if (g.ndim == 0)
         return dp_fail(ctx, DP_EINDEX, "select() cannot be applied to a 0-dim tensor.");
     int rc = wrap_dim(ctx, &dim, g.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     if (index < -g.sizes[dim] || index >= g.sizes[dim])
         return dp_fail(ctx, DP_EINDEX,
                        "select(): index %" PRId64
                        " out of range for tensor of size %s at dimension %" PRId64,
-                       index, shape_text(shape, g.sizes, (size_t)g.ndim), dim);
-    g.offset += (index + (index < 0 ? g.sizes[dim] : 0)) * g.strides[dim];
+                       index, dp_shape_text(shape, g.sizes, (size_t)g.ndim), dim);
+    rc = move_start(ctx, &g, index + (index < 0 ? g.sizes[dim] : 0), g.strides[dim]);
     drop_dim(&g, dim);
-    return view_as_geometry(ctx, self, &g, out);
+    return rc < 0 ? rc : view_as_geometry(ctx, self, &g, out);
 }
 
+/* aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a) */
 static int diagonal(dp_ctx *ctx, dp_tensor *self, int64_t offset, int64_t a, int64_t b,
                     dp_tensor **out)
 {
@@ -242,29 +272,35 @@ static int diagonal(dp_ctx *ctx, dp_tensor *self, int64_t offset, int64_t a, int
 
     if (rc == 0)
         rc = wrap_dim(ctx, &b, g.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     if (a == b)
         return dp_fail(ctx, DP_ERUNTIME,
                        "diagonal dimensions cannot be identical %" PRId64 ", %" PRId64, first,
                        second);
-    int64_t rows = g.sizes[a], columns = g.sizes[b], stride = g.strides[a] + g.strides[b];
+    int64_t rows = g.sizes[a], columns = g.sizes[b], stride;
     int64_t row = offset < 0 ? (offset < -rows ? rows : -offset) : 0;
     int64_t column = offset > 0 ? (offset > columns ? columns : offset) : 0;
     int64_t length = rows - row < columns - column ? rows - row : columns - column;
+    if (__builtin_add_overflow(g.strides[a], g.strides[b], &stride))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "diagonal: strides %" PRId64 " and %" PRId64 " do not add up in int64",
+                       g.strides[a], g.strides[b]);
     if (length > 0)
-        g.offset += row * g.strides[a] + column * g.strides[b];
+        rc = move_start(ctx, &g, row, g.strides[a]);
+    if (rc == 0 && length > 0)
+        rc = move_start(ctx, &g, column, g.strides[b]);
     drop_dim(&g, a > b ? a : b);
     drop_dim(&g, a > b ? b : a);
     insert_dim(&g, g.ndim, length, stride);
-    return view_as_geometry(ctx, self, &g, out);
+    return rc < 0 ? rc : view_as_geometry(ctx, self, &g, out);
 }
 
-/* -- into several -- */
+/* -- lists of views: unbind, split, chunk -- */
 
-enum { PIECES_MAX = 1 << 16 }; /* tensors that one call returns */
+enum { PIECES_MAX = 1 << 16 }; /* tensors that one call may return */
 
-/* Room for the views of a list. */
+/* Memory for a list of n tensors, freed when the call ends. */
 static dp_tensor **pieces(dp_ctx *ctx, int64_t n)
 {
     if (n <= PIECES_MAX)
@@ -274,16 +310,17 @@ static dp_tensor **pieces(dp_ctx *ctx, int64_t n)
     return NULL;
 }
 
-/* Hand out list [n], or, after a failure, release the `made` first of it. */
+/* Return list [n]; after a failure release its first `made` tensors instead. */
 static int give(int rc, dp_tensor **list, int64_t n, int64_t made, dp_value *out)
 {
     if (rc == 0)
         *out = dp_tensors(list, (size_t)n);
-    for (int64_t i = 0; rc && i < made; i++)
+    for (int64_t i = 0; rc < 0 && i < made; i++)
         dp_tensor_unref(list[i]);
     return rc;
 }
 
+/* aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[] */
 static int unbind(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_value *out)
 {
     DP_VIEW(x, self);
@@ -292,7 +329,7 @@ static int unbind(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_value *out)
 
     if (rc == 0 && x.ndim == 0)
         rc = dp_fail(ctx, DP_EINDEX, "select() cannot be applied to a 0-dim tensor.");
-    if (rc)
+    if (rc < 0)
         return rc;
     dp_tensor **list = pieces(ctx, x.sizes[dim]);
     if (list == NULL)
@@ -302,7 +339,7 @@ static int unbind(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_value *out)
     return give(rc, list, x.sizes[dim], made, out);
 }
 
-/* n pieces of dim, piece i [lengths[i]], or [length] where lengths is NULL; the last may be
+/* Cut dim into n pieces of lengths[i], or of `length` if lengths is NULL; the last may be
  * shorter. */
 static int cut(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t n, const int64_t *lengths,
                int64_t length, dp_value *out)
@@ -310,17 +347,20 @@ static int cut(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t n, const int64
     int64_t made = 0, at = 0;
     int rc = 0;
     dp_tensor **list = pieces(ctx, n);
+    DP_VIEW(x, self);
 
     if (list == NULL)
         return DP_ERESOURCE;
     for (; rc == 0 && made < n; made += rc == 0) {
-        int64_t end = at + (lengths ? lengths[made] : length);
+        int64_t own = lengths ? lengths[made] : length, left = x.sizes[dim] - at;
+        int64_t end = at + (own < left ? own : left);
         rc = slice(ctx, self, dim, &at, &end, 1, &list[made]);
         at = end;
     }
     return give(rc, list, n, made, out);
 }
 
+/* aten::split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[] */
 static int split(dp_ctx *ctx, dp_tensor *self, int64_t length, int64_t dim, dp_value *out)
 {
     DP_VIEW(x, self);
@@ -332,7 +372,7 @@ static int split(dp_ctx *ctx, dp_tensor *self, int64_t length, int64_t dim, dp_v
                        "split expects split_size be non-negative, but got split_size=%" PRId64,
                        length);
     int rc = wrap_dim(ctx, &dim, x.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     int64_t size = x.sizes[dim];
     if (length == 0 && size != 0)
@@ -344,17 +384,18 @@ static int split(dp_ctx *ctx, dp_tensor *self, int64_t length, int64_t dim, dp_v
                length < size ? length : size, out);
 }
 
+/* aten::split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[] */
 static int split_with_sizes(dp_ctx *ctx, dp_tensor *self, const int64_t *lengths, size_t n,
                             int64_t dim, dp_value *out)
 {
     DP_VIEW(x, self);
-    char text[SHAPE_TEXT];
+    char text[DP_SHAPE_TEXT];
     int64_t sum = 0;
 
     if (x.ndim == 0)
         return dp_fail(ctx, DP_ERUNTIME, "split expects at least a 1-dimensional tensor");
     int rc = wrap_dim(ctx, &dim, x.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     for (size_t i = 0; i < n; i++) {
         if (lengths[i] < 0)
@@ -362,7 +403,7 @@ static int split_with_sizes(dp_ctx *ctx, dp_tensor *self, const int64_t *lengths
                 ctx, DP_ERUNTIME,
                 "split_with_sizes expects split_sizes have only non-negative entries, but "
                 "got split_sizes=%s",
-                shape_text(text, lengths, n));
+                dp_shape_text(text, lengths, n));
         if (__builtin_add_overflow(sum, lengths[i], &sum))
             sum = -1;
     }
@@ -370,11 +411,12 @@ static int split_with_sizes(dp_ctx *ctx, dp_tensor *self, const int64_t *lengths
         return dp_fail(ctx, DP_ERUNTIME,
                        "split_with_sizes expects split_sizes to sum exactly to %" PRId64
                        " (input tensor's size at dimension %" PRId64 "), but got split_sizes=%s",
-                       x.sizes[dim], dim, shape_text(text, lengths, n));
+                       x.sizes[dim], dim, dp_shape_text(text, lengths, n));
     return cut(ctx, self, dim, (int64_t)n, lengths, 0, out);
 }
 
-/* Only a tensor without elements gets as many pieces as asked for when there are too few. */
+/* aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]
+ * As in PyTorch, fewer than `chunks` pieces may result, except for a dimension of size 0. */
 static int chunk(dp_ctx *ctx, dp_tensor *self, int64_t chunks, int64_t dim, dp_value *out)
 {
     DP_VIEW(x, self);
@@ -385,16 +427,17 @@ static int chunk(dp_ctx *ctx, dp_tensor *self, int64_t chunks, int64_t dim, dp_v
         return dp_fail(ctx, DP_ERUNTIME,
                        "chunk expects `chunks` to be greater than 0, got: %" PRId64, chunks);
     int rc = wrap_dim(ctx, &dim, x.ndim);
-    if (rc)
+    if (rc < 0)
         return rc;
     if (x.sizes[dim] == 0)
         return cut(ctx, self, dim, chunks, NULL, 0, out);
     return split(ctx, self, (x.sizes[dim] - 1) / chunks + 1, dim, out);
 }
 
-/* -- in terms of others -- */
+/* -- views that call other operators -- */
 
-/* A view where the strides allow it, else a copy. */
+/* aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)
+ * A view where the strides allow it, else a copy. */
 static int reshape(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX], contiguous = DP_CONTIGUOUS;
@@ -402,48 +445,54 @@ static int reshape(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n,
     DP_VIEW(x, self);
     int rc = infer_size(ctx, x.numel, shape, n, sizes);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     if (dp_view_strides(self, (int)n, sizes, strides))
         return dp_invoke(ctx, "aten::_reshape_alias", "Tlili>T", self, sizes, n, strides, n, out);
     rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, &contiguous, &copy);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::_unsafe_view", "Tli>T", copy, sizes, n, out);
     dp_tensor_unref(copy);
     return rc;
 }
 
+/* aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor */
 static int unsafe_view(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
                        dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::view", "Tli>T", self, sizes, n, out);
 }
 
+/* aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a) */
 static int view_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     DP_VIEW(y, other);
     return dp_invoke(ctx, "aten::view", "Tli>T", self, y.sizes, (size_t)y.ndim, out);
 }
 
+/* aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a) */
 static int reshape_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     DP_VIEW(y, other);
     return reshape(ctx, self, y.sizes, (size_t)y.ndim, out);
 }
 
+/* aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a) */
 static int expand_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     DP_VIEW(y, other);
     return dp_invoke(ctx, "aten::expand", "Tlib>T", self, y.sizes, (size_t)y.ndim, (int)false, out);
 }
 
+/* aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a) */
 static int broadcast_to(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
                         dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::expand", "Tlib>T", self, sizes, n, (int)false, out);
 }
 
+/* aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a) */
 static int flatten(dp_ctx *ctx, dp_tensor *self, int64_t start, int64_t end, dp_tensor **out)
 {
     DP_VIEW(x, self);
@@ -455,7 +504,7 @@ static int flatten(dp_ctx *ctx, dp_tensor *self, int64_t start, int64_t end, dp_
     if (rc == 0 && start > end)
         rc = dp_fail(ctx, DP_ERUNTIME,
                      "flatten() has invalid args: start_dim cannot come after end_dim");
-    if (rc)
+    if (rc < 0)
         return rc;
     if (x.ndim > 0 && start == end) {
         *out = dp_tensor_ref(self);
@@ -471,6 +520,7 @@ static int flatten(dp_ctx *ctx, dp_tensor *self, int64_t start, int64_t end, dp_
     return dp_invoke(ctx, "aten::reshape", "Tli>T", self, sizes, (size_t)n, out);
 }
 
+/* aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a) */
 static int unflatten(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *parts, size_t n,
                      dp_tensor **out)
 {
@@ -484,7 +534,7 @@ static int unflatten(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *p
     if (rc == 0 && g.ndim == 0)
         rc = dp_fail(ctx, DP_EINDEX,
                      "Dimension specified as %" PRId64 " but tensor has no dimensions", dim);
-    if (rc)
+    if (rc < 0)
         return rc;
     memcpy(sizes, g.sizes, (size_t)dim * sizeof(int64_t));
     memcpy(sizes + dim, parts, n * sizeof(int64_t));
@@ -492,6 +542,7 @@ static int unflatten(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *p
     return dp_invoke(ctx, "aten::view", "Tli>T", self, sizes, (size_t)g.ndim - 1 + n, out);
 }
 
+/* aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a) */
 static int narrow(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t start, int64_t length,
                   dp_tensor **out)
 {
@@ -504,7 +555,7 @@ static int narrow(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t start, int6
     int rc = wrap_dim(ctx, &dim, x.ndim);
     if (rc == 0 && start != x.sizes[dim])
         rc = wrap_dim(ctx, &start, x.sizes[dim]);
-    if (rc)
+    if (rc < 0)
         return rc;
     if (start > x.sizes[dim] - length)
         return dp_fail(ctx, DP_ERUNTIME,
@@ -516,13 +567,14 @@ static int narrow(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t start, int6
                      out);
 }
 
-/* Dimension source[i] goes to destination[i]; the others keep their order around them. */
+/* aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)
+ * Dimension source[i] becomes dimension destination[i]; the others keep their order. */
 static int movedim(dp_ctx *ctx, dp_tensor *self, const int64_t *source, size_t n,
                    const int64_t *destination, size_t n_to, dp_tensor **out)
 {
     DP_VIEW(x, self);
     int64_t order[DP_DIM_MAX + 1], at = 0;
-    bool taken[DP_DIM_MAX + 1] = {false};
+    bool taken[DP_DIM_MAX + 1] = {0};
 
     if (n != n_to)
         return dp_fail(
@@ -537,7 +589,7 @@ static int movedim(dp_ctx *ctx, dp_tensor *self, const int64_t *source, size_t n
         int rc = wrap_dim(ctx, &from, x.ndim);
         if (rc == 0)
             rc = wrap_dim(ctx, &to, x.ndim);
-        if (rc)
+        if (rc < 0)
             return rc;
         if (taken[from] || order[to] >= 0)
             return dp_fail(ctx, DP_ERUNTIME, "movedim: repeated dim in `source` or `destination`");
@@ -554,6 +606,7 @@ static int movedim(dp_ctx *ctx, dp_tensor *self, const int64_t *source, size_t n
     return dp_invoke(ctx, "aten::permute", "Tli>T", self, order, (size_t)x.ndim, out);
 }
 
+/* aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a) */
 static int movedim_int(dp_ctx *ctx, dp_tensor *self, int64_t source, int64_t destination,
                        dp_tensor **out)
 {

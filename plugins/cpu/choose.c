@@ -1,4 +1,4 @@
-/* choose.c -- where and masked_fill_: elements are chosen as they are, whatever their type. */
+/* choose.c -- where and masked_fill_.  Elements are copied by their size, whatever their dtype. */
 #include "../dims.h"
 
 /* n elements: data[0] = data[1] (bool) ? data[2] : data[3] */
@@ -35,7 +35,7 @@ static dp_iter_loop loop_of(dp_dtype d)
     }
 }
 
-/* a and b have one dtype; *out NULL: allocated. */
+/* *out = condition ? a : b, for a and b of one dtype.  *out NULL: it is allocated. */
 static int choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b, dp_tensor **out)
 {
     dp_tensor *given = *out, *ins[] = {condition, a, b};
@@ -48,12 +48,12 @@ static int choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b,
     if (rc == 0)
         rc = dp_iter_run(ctx, it, loop_of(x.dtype), NULL);
     dp_iter_fini(it);
-    if (rc && given == NULL)
+    if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
     return rc;
 }
 
-/* t in dtype: itself with a reference, or a copy. */
+/* t as `dtype`: t itself with another reference, or a converted copy.  *out owned. */
 static int in_dtype(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
 {
     DP_VIEW(x, t);
@@ -68,6 +68,7 @@ static int in_dtype(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
     return rc;
 }
 
+/* aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor */
 static int where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *other,
                  dp_tensor **out)
 {
@@ -92,6 +93,7 @@ static int where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *
     return rc;
 }
 
+/* aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!) */
 static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value value,
                        dp_tensor **out)
 {
@@ -104,11 +106,11 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
                        "masked_fill_ only supports boolean masks, but got mask with dtype %s",
                        dp_dtype_name(m.dtype));
     int rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = choose(ctx, mask, t, self, &dst);
     dp_tensor_unref(t);
-    if (rc)
+    if (rc < 0)
         return rc;
     dp_tensor_bump_version(self);
     *out = dp_tensor_ref(self);

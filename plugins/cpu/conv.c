@@ -1,33 +1,36 @@
 /* conv.c -- convolution over 1, 2 and 3 spatial dimensions, as columns times weights.
  *
- * Fewer than three dimensions are three with leading ones.  For one sample and group the patches
- * under the kernel become a matrix [channels * kernel, outputs] by which the weights are
- * multiplied. Samples are dealt out to lanes, each with a matrix of its own; a single lane splits
- * its products instead.  Everything is computed row-major; channels_last is a copy at the end. */
+ * One and two dimensions are computed as three whose first sizes are 1.  For each sample and group
+ * the patches under the kernel are copied into a matrix [channels * kernel, outputs] (im2col),
+ * which the weights are multiplied by.  A slot is a worker with a matrix of its own; the samples
+ * are shared out among the slots.  If there is only one slot, its matrix products are split over
+ * the threads instead.  Everything is computed row-major; a channels_last result is a copy at the
+ * end. */
 #include "dense.h"
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    SPACE = 3,              /* spatial dimensions computed with */
-    LANES_MAX = 32,         /* samples at work at once */
-    ROOM_BYTES = 256 << 20, /* of all lanes together; one lane takes what it needs */
-    BLOCK = 8,              /* elements of a line that are copied at once */
+    SPACE = 3,              /* spatial dimensions, after padding with leading ones */
+    SLOTS_MAX = 32,         /* samples computed at the same time */
+    ROOM_BYTES = 256 << 20, /* of all slots together; a single slot may exceed it */
+    BLOCK = 8,              /* elements copied by one memcpy */
 };
 
 typedef struct conv {
-    int64_t n, groups, in_channels, out_channels; /* channels of one group */
+    int64_t n, groups;                 /* n: samples */
+    int64_t in_channels, out_channels; /* of one group */
     int64_t in[SPACE], out[SPACE], kernel[SPACE], stride[SPACE], padding[SPACE], dilation[SPACE];
-    dp_dtype dtype;                /* class */
-    int64_t bytes;                 /* of an element */
+    dp_dtype dtype;                /* the class that is computed in; see dense.h */
+    int64_t bytes;                 /* of one element */
     const char *x, *weight, *bias; /* bias may be NULL */
     char *y;
-    int64_t padded[SPACE]; /* in, with the padding on both sides */
-    char *room;            /* of lane 0: the matrix, then the padded planes; NULL: not needed */
-    int64_t columns_bytes; /* of the matrix */
-    int64_t room_bytes;    /* of one lane */
-    int64_t lanes;
-    dp_ctx *ctx; /* set when the only lane may split its products */
+    int64_t padded[SPACE]; /* sizes of the input with its padding */
+    char *room;            /* of slot 0: its matrix, then its padded planes; NULL: not needed */
+    int64_t columns_bytes; /* of one matrix */
+    int64_t room_bytes;    /* of one slot */
+    int64_t slots;
+    dp_ctx *ctx; /* set when there is one slot: its products are then split over the threads */
 } conv;
 
 static int64_t volume(const int64_t s[SPACE])
@@ -35,11 +38,12 @@ static int64_t volume(const int64_t s[SPACE])
     return s[0] * s[1] * s[2];
 }
 
-/* What is done with elements of one size:
- * - pad: the group's channels x of one sample into the middle of planes whose rim stays zero;
- * - columns: the matrix, from padded planes.  With stride 1 a line is copied in whole blocks; what
- *   runs over its end is overwritten by the next line, or lies in the slack at the matrix's end;
- * - bias: y [out_channels, outputs] starts as that. */
+/* The three steps that move elements, for elements of 4 and of 8 bytes:
+ * - pad copies one group's channels of one sample into the middle of planes whose rim stays zero.
+ * - columns builds the matrix from the padded planes.  With stride 1 a line is copied in whole
+ *   blocks.  The last block may run past the end of its line; the next line then overwrites that,
+ *   and behind the last line there is slack.
+ * - bias sets every element of y [out_channels, outputs] to its channel's bias. */
 #define ELEMENTS(name, type)                                                                       \
     static void pad_##name(const conv *c, const void *from, void *to)                              \
     {                                                                                              \
@@ -91,7 +95,7 @@ static int64_t volume(const int64_t s[SPACE])
 ELEMENTS(4, uint32_t)
 ELEMENTS(8, uint64_t)
 
-/* room: of the lane: the matrix, then the padded planes; NULL: the input itself is the matrix. */
+/* room: the slot's matrix and padded planes.  NULL: the input is used as the matrix. */
 static void run_group(const conv *c, int64_t sample, int64_t group, char *room)
 {
     int64_t k = c->in_channels * volume(c->kernel), n = volume(c->out);
@@ -120,18 +124,19 @@ static void run_group(const conv *c, int64_t sample, int64_t group, char *room)
         gemm_rows(&g, 0, g.m);
 }
 
-static void run_lanes(int64_t begin, int64_t end, void *user)
+static void run_slots(int64_t begin, int64_t end, void *user)
 {
     const conv *c = user;
 
-    for (int64_t lane = begin; lane < end; lane++) {
-        char *room = c->room ? c->room + lane * c->room_bytes : NULL;
-        for (int64_t sample = lane; sample < c->n; sample += c->lanes)
+    for (int64_t slot = begin; slot < end; slot++) {
+        char *room = c->room ? c->room + slot * c->room_bytes : NULL;
+        for (int64_t sample = slot; sample < c->n; sample += c->slots)
             for (int64_t group = 0; group < c->groups; group++)
                 run_group(c, sample, group, room);
     }
 }
 
+/* A kernel of one element, stride 1 and no padding: the input already is the matrix. */
 static bool is_plain(const conv *c)
 {
     for (int s = 0; s < SPACE; s++)
@@ -140,7 +145,7 @@ static bool is_plain(const conv *c)
     return true;
 }
 
-/* How many lanes there are follows from what they take. */
+/* Allocate the slots' rooms; c->slots shrinks until they fit ROOM_BYTES. */
 static int make_room(dp_ctx *ctx, conv *c)
 {
     enum { ALIGN = 64 };
@@ -160,18 +165,18 @@ static int make_room(dp_ctx *ctx, conv *c)
         return dp_fail(ctx, DP_ERESOURCE, "a matrix of %lld x %lld patches", (long long)k,
                        (long long)n);
     int64_t fit = ROOM_BYTES / c->room_bytes;
-    if (c->lanes > fit)
-        c->lanes = fit > 0 ? fit : 1;
-    c->room = dp_alloc(ctx, (size_t)(c->room_bytes * c->lanes));
+    if (c->slots > fit)
+        c->slots = fit > 0 ? fit : 1;
+    c->room = dp_alloc(ctx, (size_t)(c->room_bytes * c->slots));
     if (c->room == NULL)
         return DP_ERESOURCE;
-    for (int64_t lane = 0; lane < c->lanes; lane++)
-        memset(c->room + lane * c->room_bytes + c->columns_bytes, 0,
+    for (int64_t slot = 0; slot < c->slots; slot++)
+        memset(c->room + slot * c->room_bytes + c->columns_bytes, 0,
                (size_t)(c->room_bytes - c->columns_bytes));
     return 0;
 }
 
-/* x, weight, bias and y of *c are set, and nothing in them is empty. */
+/* Needs x, weight, bias and y of *c; none of them may be empty. */
 static int compute(dp_ctx *ctx, conv *c)
 {
     int64_t k = c->in_channels * volume(c->kernel), n = volume(c->out);
@@ -180,15 +185,15 @@ static int compute(dp_ctx *ctx, conv *c)
 
     if (rc < 0)
         return rc;
-    c->lanes = c->n < LANES_MAX ? c->n : LANES_MAX;
+    c->slots = c->n < SLOTS_MAX ? c->n : SLOTS_MAX;
     if (!is_plain(c) && (rc = make_room(ctx, c)) < 0)
         return rc;
-    if (c->lanes == 1) {
+    if (c->slots == 1) {
         c->ctx = ctx;
-        run_lanes(0, 1, c);
-    } else
-        dp_parallel_for(ctx, 0, c->lanes, 1, run_lanes, c);
-    return 0;
+        run_slots(0, 1, c);
+        return dp_checkpoint(ctx); /* of the products inside */
+    }
+    return dp_parallel_for(ctx, 0, c->slots, 1, run_slots, c);
 }
 
 /* -- checks: at::_convolution's order and messages -- */
@@ -196,9 +201,9 @@ static int compute(dp_ctx *ctx, conv *c)
 static int check_list(dp_ctx *ctx, const char *name, const int64_t *list, size_t n, int dims,
                       int64_t least, int64_t out[SPACE])
 {
-    char text[SHAPE_TEXT];
+    char text[DP_SHAPE_TEXT];
 
-    shape_text(text, list, n);
+    dp_shape_text(text, list, n);
     if (n != 1 && n != (size_t)dims)
         return dp_fail(
             ctx, DP_ERUNTIME,
@@ -226,10 +231,10 @@ static int check_types(dp_ctx *ctx, dp_dtype x, const char *name, dp_dtype other
 static int check_shapes(dp_ctx *ctx, const dp_view *x, const dp_view *w, dp_tensor *bias,
                         int64_t groups)
 {
-    char xs[SHAPE_TEXT], ws[SHAPE_TEXT];
+    char xs[DP_SHAPE_TEXT], ws[DP_SHAPE_TEXT];
 
-    shape_text(xs, x->sizes, (size_t)x->ndim);
-    shape_text(ws, w->sizes, (size_t)w->ndim);
+    dp_shape_text(xs, x->sizes, (size_t)x->ndim);
+    dp_shape_text(ws, w->sizes, (size_t)w->ndim);
     if (w->ndim < 3 || w->ndim > 2 + SPACE)
         return dp_fail(ctx, DP_ERUNTIME, "weight should have three to five dimensions, but got %s",
                        ws);
@@ -256,17 +261,18 @@ static int check_shapes(dp_ctx *ctx, const dp_view *x, const dp_view *w, dp_tens
             (long long)groups, ws, xs, (long long)(w->sizes[1] * groups), (long long)x->sizes[1]);
     if (bias) {
         DP_VIEW(b, bias);
-        char bs[SHAPE_TEXT];
+        char bs[DP_SHAPE_TEXT];
         if (b.ndim != 1 || b.sizes[0] != w->sizes[0])
             return dp_fail(ctx, DP_ERUNTIME,
                            "Given weight of size %s, expected bias to be 1-dimensional with %lld "
                            "elements, but got bias of size %s instead",
-                           ws, (long long)w->sizes[0], shape_text(bs, b.sizes, (size_t)b.ndim));
+                           ws, (long long)w->sizes[0], dp_shape_text(bs, b.sizes, (size_t)b.ndim));
     }
     return 0;
 }
 
-static void cross(const int64_t *s, int n, char *buf, size_t bytes)
+/* Sizes as "3 x 5", which PyTorch's message about the kernel's size has. */
+static void cross_text(const int64_t *s, int n, char *buf, size_t bytes)
 {
     size_t at = 0;
 
@@ -275,7 +281,7 @@ static void cross(const int64_t *s, int n, char *buf, size_t bytes)
         at += (size_t)snprintf(buf + at, bytes - at, "%s%lld", i ? " x " : "", (long long)s[i]);
 }
 
-/* Sizes of the output; the kernel has to fit into the padded input. */
+/* Set c->padded and c->out; fails when the dilated kernel is larger than the padded input. */
 static int output_sizes(dp_ctx *ctx, conv *c, int dims)
 {
     int64_t *padded = c->padded, span[SPACE];
@@ -284,116 +290,156 @@ static int output_sizes(dp_ctx *ctx, conv *c, int dims)
     for (int s = 0; s < SPACE; s++) {
         if (__builtin_add_overflow(c->in[s], c->padding[s], &padded[s]) ||
             __builtin_add_overflow(padded[s], c->padding[s], &padded[s]) ||
-            __builtin_mul_overflow(c->dilation[s], c->kernel[s] - 1, &span[s]))
+            __builtin_mul_overflow(c->dilation[s], c->kernel[s] - 1, &span[s]) ||
+            __builtin_add_overflow(span[s], 1, &span[s]))
             return dp_fail(ctx, DP_ERUNTIME, "padding %lld or dilation %lld is too large",
                            (long long)c->padding[s], (long long)c->dilation[s]);
-        span[s] += 1;
         fits = fits && c->kernel[s] > 0 && span[s] <= padded[s];
         c->out[s] = fits ? (padded[s] - span[s]) / c->stride[s] + 1 : 0;
     }
     if (fits)
         return 0;
     char have[96], want[96];
-    cross(padded + SPACE - dims, dims, have, sizeof(have));
-    cross(span + SPACE - dims, dims, want, sizeof(want));
+    cross_text(padded + SPACE - dims, dims, have, sizeof(have));
+    cross_text(span + SPACE - dims, dims, want, sizeof(want));
     return dp_fail(ctx, DP_ERUNTIME,
                    "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size "
                    "can't be greater than actual input size",
                    have, want);
 }
 
+/* The arguments of aten::convolution that are used. */
+typedef struct arguments {
+    dp_tensor *input, *weight, *bias; /* bias may be NULL */
+    const int64_t *stride, *padding, *dilation;
+    size_t n_stride, n_padding, n_dilation;
+    int64_t groups;
+} arguments;
+
+static int check_arguments(dp_ctx *ctx, const arguments *a, conv *c)
+{
+    DP_VIEW(x, a->input);
+    DP_VIEW(w, a->weight);
+    int dims = w.ndim - 2;
+    int rc = check_shapes(ctx, &x, &w, a->bias, a->groups);
+
+    if (rc == 0)
+        rc = check_list(ctx, "stride", a->stride, a->n_stride, dims, 1, c->stride);
+    if (rc == 0)
+        rc = check_list(ctx, "padding", a->padding, a->n_padding, dims, 0, c->padding);
+    if (rc == 0)
+        rc = check_list(ctx, "dilation", a->dilation, a->n_dilation, dims, 1, c->dilation);
+    if (rc == 0)
+        rc = check_types(ctx, x.dtype, "weight", w.dtype);
+    if (rc == 0 && a->bias) {
+        DP_VIEW(b, a->bias);
+        rc = check_types(ctx, x.dtype, "bias", b.dtype);
+    }
+    return rc < 0 ? rc : dense_check_type(ctx, "slow_conv2d_cpu", x.dtype, DENSE_NUMBERS);
+}
+
+/* Set the sizes of *c from checked arguments. */
+static int set_sizes(dp_ctx *ctx, const arguments *a, conv *c)
+{
+    DP_VIEW(x, a->input);
+    DP_VIEW(w, a->weight);
+    int dims = w.ndim - 2;
+
+    for (int s = 0; s < dims; s++) {
+        c->in[SPACE - dims + s] = x.sizes[2 + s];
+        c->kernel[SPACE - dims + s] = w.sizes[2 + s];
+    }
+    c->n = x.sizes[0];
+    c->groups = a->groups;
+    c->in_channels = w.sizes[1];
+    c->out_channels = w.sizes[0] / a->groups;
+    c->dtype = dense_class(x.dtype);
+    c->bytes = (int64_t)dp_dtype_size(c->dtype);
+    return output_sizes(ctx, c, dims);
+}
+
+static int empty_output(dp_ctx *ctx, const arguments *a, const conv *c, dp_tensor **y)
+{
+    int64_t sizes[2 + SPACE];
+    DP_VIEW(x, a->input);
+    DP_VIEW(w, a->weight);
+    int dims = w.ndim - 2;
+
+    sizes[0] = c->n;
+    sizes[1] = x.sizes[1] == 0 ? 0 : w.sizes[0]; /* no channels in, none out: as in PyTorch */
+    memcpy(sizes + 2, c->out + SPACE - dims, (size_t)dims * sizeof(*sizes));
+    return dp_empty(ctx, c->dtype, x.device, x.ndim, sizes, DP_CONTIGUOUS, y);
+}
+
+static dp_memory_format output_format(const arguments *a)
+{
+    dp_memory_format format = dp_tensor_suggest_format(a->input);
+    return format != DP_CONTIGUOUS ? format : dp_tensor_suggest_format(a->weight);
+}
+
+/* Pack the operands, compute, and return the result in the input's dtype. */
+static int run(dp_ctx *ctx, const arguments *a, conv *c, dp_tensor **out)
+{
+    dp_tensor *x = NULL, *w = NULL, *b = NULL, *y = NULL;
+    dp_memory_format format = output_format(a);
+    DP_VIEW(input, a->input);
+    int rc = empty_output(ctx, a, c, &y);
+
+    if (rc == 0)
+        rc = dense_get(ctx, a->input, c->dtype, &x);
+    if (rc == 0)
+        rc = dense_get(ctx, a->weight, c->dtype, &w);
+    if (rc == 0 && a->bias)
+        rc = dense_get(ctx, a->bias, c->dtype, &b);
+    if (rc == 0) {
+        c->x = dense_data(x);
+        c->weight = dense_data(w);
+        c->bias = b ? dense_data(b) : NULL;
+        c->y = dense_data(y);
+        DP_VIEW(v, y);
+        if (v.numel > 0)
+            rc = compute(ctx, c);
+        else
+            format = DP_CONTIGUOUS;
+    }
+    if (rc == 0) {
+        rc = dense_put(ctx, y, input.dtype, format, out);
+        y = NULL;
+    }
+    dp_tensor_unref(y);
+    dp_tensor_unref(x);
+    dp_tensor_unref(w);
+    dp_tensor_unref(b);
+    return rc;
+}
+
 /* aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding,
  *     int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor
- * input [N, C, ...], weight [O, C / groups, ...], bias [O]; channels_last when either is. */
+ * input [N, C, ...], weight [O, C / groups, ...], bias [O].  The result is channels_last if input
+ * or weight is. */
 static int convolution(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                        const int64_t *stride, size_t n_stride, const int64_t *padding,
                        size_t n_padding, const int64_t *dilation, size_t n_dilation,
                        bool transposed, const int64_t *output_padding, size_t n_output_padding,
                        int64_t groups, dp_tensor **out)
 {
-    dp_tensor *px = NULL, *pw = NULL, *pb = NULL, *y = NULL;
-    int64_t sizes[2 + SPACE];
-    DP_VIEW(x, input);
-    DP_VIEW(w, weight);
-    conv c = {
-        .in = {1, 1, 1},
-        .out = {1, 1, 1},
-        .kernel = {1, 1, 1},
-        .stride = {1, 1, 1},
-        .padding = {0, 0, 0},
-        .dilation = {1, 1, 1}
-    };
+    const arguments a = {input,    weight,   bias,      stride,     padding,
+                         dilation, n_stride, n_padding, n_dilation, groups};
+    conv c = {.in = {1, 1, 1},
+              .out = {1, 1, 1},
+              .kernel = {1, 1, 1},
+              .stride = {1, 1, 1},
+              .dilation = {1, 1, 1}};
 
-    (void)output_padding; /* of transposed ones only */
+    (void)output_padding; /* concerns transposed convolutions only */
     (void)n_output_padding;
     if (transposed)
         return dp_fail(ctx, DP_ENOTIMPL,
                        "aten::convolution with transposed=True has no CPU kernel");
-    int dims = w.ndim - 2;
-    int rc = check_shapes(ctx, &x, &w, bias, groups);
+    int rc = check_arguments(ctx, &a, &c);
     if (rc == 0)
-        rc = check_list(ctx, "stride", stride, n_stride, dims, 1, c.stride);
-    if (rc == 0)
-        rc = check_list(ctx, "padding", padding, n_padding, dims, 0, c.padding);
-    if (rc == 0)
-        rc = check_list(ctx, "dilation", dilation, n_dilation, dims, 1, c.dilation);
-    if (rc == 0)
-        rc = check_types(ctx, x.dtype, "weight", w.dtype);
-    if (rc == 0 && bias) {
-        DP_VIEW(b, bias);
-        rc = check_types(ctx, x.dtype, "bias", b.dtype);
-    }
-    if (rc == 0)
-        rc = dense_check_type(ctx, "slow_conv2d_cpu", x.dtype, DENSE_NUMBERS);
-    if (rc < 0)
-        return rc;
-    for (int s = 0; s < dims; s++) {
-        c.in[SPACE - dims + s] = x.sizes[2 + s];
-        c.kernel[SPACE - dims + s] = w.sizes[2 + s];
-    }
-    rc = output_sizes(ctx, &c, dims);
-    if (rc < 0)
-        return rc;
-    c.n = sizes[0] = x.sizes[0];
-    c.groups = groups;
-    c.in_channels = w.sizes[1];
-    c.out_channels = w.sizes[0] / groups;
-    c.dtype = dense_class(x.dtype);
-    c.bytes = (int64_t)dp_dtype_size(c.dtype);
-    sizes[1] =
-        x.sizes[1] == 0 ? 0 : w.sizes[0]; /* without channels there are none, as in PyTorch */
-    memcpy(sizes + 2, c.out + SPACE - dims, (size_t)dims * sizeof(*sizes));
-
-    dp_memory_format format = dp_tensor_suggest_format(input);
-    if (format == DP_CONTIGUOUS)
-        format = dp_tensor_suggest_format(weight);
-    rc = dp_empty(ctx, c.dtype, x.device, x.ndim, sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0)
-        rc = dense_get(ctx, input, c.dtype, &px);
-    if (rc == 0)
-        rc = dense_get(ctx, weight, c.dtype, &pw);
-    if (rc == 0 && bias)
-        rc = dense_get(ctx, bias, c.dtype, &pb);
-    if (rc == 0) {
-        c.x = dense_data(px);
-        c.weight = dense_data(pw);
-        c.bias = pb ? dense_data(pb) : NULL;
-        c.y = dense_data(y);
-        DP_VIEW(v, y);
-        if (v.numel > 0)
-            rc = compute(ctx, &c);
-        else
-            format = DP_CONTIGUOUS;
-    }
-    if (rc == 0) {
-        rc = dense_put(ctx, y, x.dtype, format, out);
-        y = NULL;
-    }
-    dp_tensor_unref(y);
-    dp_tensor_unref(px);
-    dp_tensor_unref(pw);
-    dp_tensor_unref(pb);
-    return rc;
+        rc = set_sizes(ctx, &a, &c);
+    return rc < 0 ? rc : run(ctx, &a, &c, out);
 }
 
 DP_LIBRARY_IMPL(aten, CPU,

@@ -1,4 +1,5 @@
-/* cpu.c -- the name of the plugin; its kernels are beside it and in proto/ops/pointwise.yaml. */
+/* cpu.c -- the plugin's name.  Its kernels are in the files beside it; the loops of the pointwise
+ * ones are generated from proto/ops/pointwise.yaml. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(cpu, "1.0")

@@ -1,4 +1,4 @@
-/* dense.c -- bringing tensors into packed form and back, and the checks that go with it. */
+/* dense.c -- converting tensors to packed form and back, and the checks that go with it. */
 #include "dense.h"
 
 dp_dtype dense_class(dp_dtype d)
@@ -92,9 +92,19 @@ void *dense_data(const dp_tensor *t)
     return v.data;
 }
 
-int64_t dense_grain(int64_t each)
+void *dense_array(dp_ctx *ctx, int64_t n, size_t item)
 {
-    enum { WORTHWHILE = 32768 }; /* operations that pay for waking a thread */
-    int64_t grain = WORTHWHILE / (each > 0 ? each : 1);
+    uint64_t bytes = dp_sizes_product(item, &n, 1);
+
+    if (bytes <= INT64_MAX)
+        return dp_alloc(ctx, bytes);
+    dp_fail(ctx, DP_ERESOURCE, "out of memory: %" PRId64 " items of %zu bytes", n, item);
+    return NULL;
+}
+
+int64_t dense_grain(double each)
+{
+    enum { WORTHWHILE = 32768 }; /* element operations that are worth waking a thread for */
+    int64_t grain = (int64_t)(WORTHWHILE / (each > 1 ? each : 1));
     return grain > 0 ? grain : 1;
 }

@@ -1,25 +1,26 @@
 /* dense.h -- what the kernels over packed arrays share: mm, conv, pool, norm, softmax, reduce.
  *
- * They compute in one of three dtypes, the class of a tensor's dtype: float32 (also for float16 and
- * bfloat16), float64, and int64 (for every integer and bool; two's complement wraps, so cutting the
- * result gives what the narrow type would have).  Inputs are brought into packed row-major form of
- * the class, results into the dtype and memory format that PyTorch gives. */
+ * They compute in one of three dtypes, which is called the class of a tensor's dtype: float32 (also
+ * for float16 and bfloat16), float64, or int64 (for bool and every integer; two's complement wraps,
+ * so truncating an int64 result gives what the narrow type would have given).  Inputs are copied
+ * into packed row-major elements of the class where they are not that already; results are
+ * converted to the dtype and memory format that PyTorch gives them. */
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
 
 #include "../dims.h"
 
-/* Functions that hold the loops are compiled for wider vectors, too; the dynamic linker takes what
- * the machine has. */
+/* For functions with a loop worth vectorising: compiled once for each vector width.  The dynamic
+ * linker chooses the widest that the machine has. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define DENSE_LOOP __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define DENSE_LOOP
 #endif
 
-/* Class of a dtype: DP_FLOAT32, DP_FLOAT64 or DP_INT64; DP_DTYPE_NONE for complex ones. */
+/* The class of a dtype: DP_FLOAT32, DP_FLOAT64 or DP_INT64.  DP_DTYPE_NONE if it is complex. */
 dp_dtype dense_class(dp_dtype d);
-/* PyTorch's name of a dtype in messages: "Float". */
+/* What PyTorch's messages call a dtype: "Float" for float32. */
 const char *dense_type_name(dp_dtype d);
 
 #define DENSE_BIT(d) (1u << (d))
@@ -30,22 +31,26 @@ const char *dense_type_name(dp_dtype d);
 #define DENSE_NUMBERS (DENSE_FLOATS | DENSE_INTEGERS)
 #define DENSE_ALL     (DENSE_NUMBERS | DENSE_BIT(DP_FLOAT16) | DENSE_BIT(DP_BOOL))
 
-/* DP_ERUNTIME '"what" not implemented for 'Half'' unless d is one of `types`. */
+/* Fails with DP_ERUNTIME, "what" not implemented for 'Half', unless d is one of `types`. */
 int dense_check_type(dp_ctx *ctx, const char *what, dp_dtype d, unsigned types);
-/* DP_ERUNTIME "expected scalar type Float but found Double". */
+/* Fails with DP_ERUNTIME, expected scalar type Float but found Double, unless they are equal. */
 int dense_check_same(dp_ctx *ctx, dp_dtype want, dp_dtype got);
 
-/* t as packed row-major elements of `dtype`; t itself when it is that.  *out owned. */
+/* t as packed row-major elements of `dtype`: a copy, or t itself if it is that.  *out owned. */
 int dense_get(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out);
-/* t (taken, packed row-major) as `dtype` in `format`; t itself when it is that.  *out owned. */
+/* t, packed row-major, as `dtype` in `format`: a copy, or t itself if it is that.  Takes the
+ * reference to t, also on failure.  *out owned. */
 int dense_put(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out);
 void *dense_data(const dp_tensor *t);
+/* Memory for n items, freed when the call ends.  NULL: there is none, and ctx has the error. */
+void *dense_array(dp_ctx *ctx, int64_t n, size_t item);
 
-/* Elements per piece of a parallel loop whose steps cost `each` element operations. */
-int64_t dense_grain(int64_t each);
+/* Grain of a parallel loop: how many of its steps are worth a thread.  `each` is the number of
+ * element operations of a step; a double, because products of sizes may exceed an int64. */
+int64_t dense_grain(double each);
 
-/* C = beta C + alpha A B.  A [m, k], B [k, n], C [m, n]; strides in elements, C's columns adjoin.
- * With beta 0 C is not read.  Either stride pair must suit BLAS: see gemm_suits(). */
+/* C = beta C + alpha A B, for A [m, k], B [k, n] and C [m, n].  Strides count elements; C's column
+ * stride is 1.  If beta is 0, C is not read.  A and B must satisfy gemm_suits(). */
 typedef struct gemm {
     dp_dtype dtype; /* a class */
     int64_t m, n, k;
@@ -56,11 +61,11 @@ typedef struct gemm {
     int64_t int_alpha, int_beta; /* for DP_INT64 */
 } gemm;
 
-/* Can a matrix [rows, cols] with these strides be handed to BLAS as it is? */
+/* Can BLAS read a matrix [rows, cols] with these strides in place? */
 bool gemm_suits(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride);
-/* DP_ERUNTIME when a size does not fit BLAS's int. */
+/* Fails with DP_ERUNTIME when a size or stride does not fit int, in which BLAS counts. */
 int gemm_check(dp_ctx *ctx, const gemm *g);
-void gemm_rows(const gemm *g, int64_t begin, int64_t end); /* on this thread */
-void gemm_run(dp_ctx *ctx, const gemm *g);                 /* in panels over the pool */
+void gemm_rows(const gemm *g, int64_t begin, int64_t end); /* rows [begin, end), on this thread */
+int gemm_run(dp_ctx *ctx, const gemm *g);                  /* split over the pool's threads */
 
 #endif

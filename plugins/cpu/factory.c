@@ -1,8 +1,8 @@
-/* factory.c -- new tensors in the host's memory, and filling them. */
+/* factory.c -- empty, empty_strided, fill_, zero_ and arange in host memory. */
 #include "../dims.h"
 #include <math.h>
 
-/* What else a factory was asked for; dtype NULL is float32. */
+/* Layout, device and pin_memory of a factory; NULL is the default, others are refused. */
 static int check(dp_ctx *ctx, const int64_t *layout, const int64_t *device, const bool *pin)
 {
     if (layout && *layout != DP_LAYOUT_STRIDED)
@@ -16,13 +16,8 @@ static int check(dp_ctx *ctx, const int64_t *layout, const int64_t *device, cons
     return 0;
 }
 
-static int check_rank(dp_ctx *ctx, size_t n)
-{
-    return n <= DP_DIM_MAX ? 0
-                           : dp_fail(ctx, DP_ERUNTIME,
-                                     "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX, n);
-}
-
+/* aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
 static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *dtype,
                  const int64_t *layout, const int64_t *device, const bool *pin,
                  const int64_t *format, dp_tensor **out)
@@ -30,14 +25,16 @@ static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *dty
     int rc = check(ctx, layout, device, pin);
 
     if (rc == 0)
-        rc = check_rank(ctx, n);
+        rc = check_ndim(ctx, n);
     if (rc == 0 && format)
         rc = check_format(ctx, *format, (int)n);
-    return rc ? rc
-              : dp_empty(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU, (int)n, sizes,
-                         format ? (dp_memory_format)*format : DP_CONTIGUOUS, out);
+    return rc < 0 ? rc
+                  : dp_empty(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU, (int)n,
+                             sizes, format ? (dp_memory_format)*format : DP_CONTIGUOUS, out);
 }
 
+/* aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None,
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 static int empty_strided(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *strides,
                          size_t n_strides, const int64_t *dtype, const int64_t *layout,
                          const int64_t *device, const bool *pin, dp_tensor **out)
@@ -49,58 +46,52 @@ static int empty_strided(dp_ctx *ctx, const int64_t *sizes, size_t n, const int6
                      "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)", n,
                      n_strides);
     if (rc == 0)
-        rc = check_rank(ctx, n);
-    return rc ? rc
-              : dp_empty_strided(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU, (int)n,
-                                 sizes, strides, out);
+        rc = check_ndim(ctx, n);
+    return rc < 0 ? rc
+                  : dp_empty_strided(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU,
+                                     (int)n, sizes, strides, out);
 }
 
 /* -- filling -- */
 
-/* Range of every dtype that has one to exceed; a Scalar outside of it is refused, not wrapped. */
+/* Range of each dtype whose range a Scalar can exceed.  Outside of it fill_ fails. */
 static const struct {
     const char *name;
-    double low,
-        high; /* of the values that convert; uint8 takes negatives by their two's complement */
+    double low, high; /* uint8 accepts negative integers, as their two's complement */
 } ranges[DP_DTYPE_END] = {
-    [DP_UINT8] = {"uint8_t",      -255,            255                 },
-    [DP_INT8] = {"int8_t",       -128,            127                 },
-    [DP_INT16] = {"int16_t",      -32768,          32767               },
-    [DP_INT32] = {"int",          -2147483648.0,   2147483647.0        },
-    [DP_INT64] = {"int64_t",      -0x1p63,         0x1.fffffffffffffp62},
-    [DP_FLOAT16] = {"at::Half",     -65504,          65504               },
-    [DP_BFLOAT16] = {"at::BFloat16", -0x1.fep127,     0x1.fep127          },
-    [DP_FLOAT32] = {"float",        -0x1.fffffep127, 0x1.fffffep127      },
+    [DP_UINT8] = {"uint8_t", -255, 255},
+    [DP_INT8] = {"int8_t", -128, 127},
+    [DP_INT16] = {"int16_t", -32768, 32767},
+    [DP_INT32] = {"int", -2147483648.0, 2147483647.0},
+    [DP_INT64] = {"int64_t", -0x1p63, 0x1.fffffffffffffp62},
+    [DP_FLOAT16] = {"at::Half", -65504, 65504},
+    [DP_BFLOAT16] = {"at::BFloat16", -0x1.fep127, 0x1.fep127},
+    [DP_FLOAT32] = {"float", -0x1.fffffep127, 0x1.fffffep127},
 };
-
-static bool is_floating(dp_dtype d)
-{
-    return d == DP_FLOAT16 || d == DP_BFLOAT16 || d == DP_FLOAT32;
-}
 
 /* Source: c10::checked_convert. */
 static int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype)
 {
     double d;
 
-    if (v.tag == DP_TAG_COMPLEX && v.u.doubles[1] != 0 && dtype != DP_COMPLEX64 &&
-        dtype != DP_COMPLEX128 && dtype != DP_BOOL)
+    if (v.tag == DP_TAG_COMPLEX && v.u.doubles[1] != 0 && !dp_dtype_is_complex(dtype) &&
+        dtype != DP_BOOL)
         return dp_fail(ctx, DP_ERUNTIME, "value cannot be converted to type %s without overflow",
                        ranges[dtype].name ? ranges[dtype].name : "double");
     if (v.tag == DP_TAG_BOOL || ranges[dtype].name == NULL ||
         (v.tag == DP_TAG_INT && dtype == DP_INT64))
         return 0;
     d = v.tag == DP_TAG_INT ? (double)v.u.i : v.tag == DP_TAG_DOUBLE ? v.u.d : v.u.doubles[0];
-    bool special = is_floating(dtype) && !isfinite(d);
+    bool special = dp_dtype_is_floating(dtype) && !isfinite(d);
     if (dtype == DP_UINT8 && v.tag != DP_TAG_INT && d < 0)
-        d = INFINITY; /* only integers wrap */
+        d = INFINITY; /* out of range: only integers wrap */
     if (special || (d >= ranges[dtype].low && d <= ranges[dtype].high))
         return 0;
     return dp_fail(ctx, DP_ERUNTIME, "value cannot be converted to type %s without overflow",
                    ranges[dtype].name);
 }
 
-/* One value into all of self, whose elements may share memory: each is written once. */
+/* Copy one value into all of self.  Where elements share memory (stride 0) it is written once. */
 static int spread(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -110,13 +101,14 @@ static int spread(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
     for (int d = 0; d < x.ndim; d++)
         sizes[d] = x.strides[d] == 0 && x.sizes[d] > 1 ? 1 : x.sizes[d];
     int rc = dp_as_strided(ctx, self, x.ndim, sizes, x.strides, dp_tensor_offset(self), &once);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_copy(ctx, once, value);
     dp_tensor_unref(once);
     return rc;
 }
 
+/* aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!) */
 static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value, dp_tensor **out)
 {
     dp_tensor *t;
@@ -125,17 +117,18 @@ static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value, dp_tensor *
 
     if (rc == 0)
         rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = spread(ctx, self, t);
     dp_tensor_unref(t);
-    if (rc)
+    if (rc < 0)
         return rc;
     dp_tensor_bump_version(self);
     *out = dp_tensor_ref(self);
     return 0;
 }
 
+/* aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!) */
 static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value, dp_tensor **out)
 {
     dp_value scalar;
@@ -147,9 +140,10 @@ static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value, dp_tensor
             "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
             x.ndim);
     int rc = dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", value, &scalar);
-    return rc ? rc : fill_scalar(ctx, self, scalar, out);
+    return rc < 0 ? rc : fill_scalar(ctx, self, scalar, out);
 }
 
+/* aten::zero_(Tensor(a!) self) -> Tensor(a!) */
 static int zero_(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     return fill_scalar(ctx, self, dp_bool(false), out);
@@ -171,30 +165,20 @@ static void fill_range(int64_t begin, int64_t end, void *user)
 
     for (int64_t i = begin; i < end; i++)
         if (r->integral)
-            ((int64_t *)r->data)[i] = r->start + i * r->step;
+            ((uint64_t *)r->data)[i] = (uint64_t)r->start + (uint64_t)i * (uint64_t)r->step;
         else
             ((double *)r->data)[i] = r->from + (double)i * r->by;
 }
 
-static double as_double(dp_value v)
-{
-    return v.tag == DP_TAG_DOUBLE ? v.u.d : v.tag == DP_TAG_BOOL ? v.u.b : (double)v.u.i;
-}
-
-static int64_t as_int(dp_value v)
-{
-    double d = as_double(v);
-    return v.tag == DP_TAG_INT ? v.u.i : fabs(d) < 0x1p63 ? (int64_t)d : INT64_MIN;
-}
-
-/* dst [n], which its maker made as long as the range is. */
+/* aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)
+ * The caller made dst [n] as long as the range is; `end` is not needed any more. */
 static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst,
                       dp_tensor **out)
 {
     enum { GRAIN = 32768 };
     dp_tensor *wide;
     DP_VIEW(x, dst);
-    range r = {x.dtype <= DP_INT64 || x.dtype == DP_BOOL,
+    range r = {dp_dtype_is_integral(x.dtype, true),
                as_int(start),
                as_int(step),
                as_double(start),
@@ -207,12 +191,13 @@ static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, 
                        x.ndim);
     int rc = dp_empty(ctx, r.integral ? DP_INT64 : DP_FLOAT64, DP_DEVICE_CPU, 1, &x.numel,
                       DP_CONTIGUOUS, &wide);
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(w, wide);
     r.data = w.data;
-    dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_range, &r);
-    rc = dp_copy(ctx, dst, wide);
+    rc = dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_range, &r);
+    if (rc == 0)
+        rc = dp_copy(ctx, dst, wide);
     dp_tensor_unref(wide);
     if (rc == 0) {
         dp_tensor_bump_version(dst);

@@ -1,19 +1,20 @@
-/* index.c -- joining tensors, and picking elements by number. */
-#include "../dims.h"
+/* index.c -- cat, and picking elements by index: index_select and gather. */
+#include "dense.h"
 #include <stdatomic.h>
 #include <string.h>
 
-enum { GRAIN_BYTES = 65536 }; /* of work that is worth a thread */
+enum { GRAIN_BYTES = 65536 }; /* bytes that are worth a thread's time to copy */
 
 /* -- cat -- */
 
-/* The old rule: an empty vector joins with anything. */
+/* cat ignores empty 1-dim tensors, whatever the other shapes are: a rule kept from old PyTorch. */
 static bool is_skipped(const dp_view *x)
 {
     return x->ndim == 1 && x->sizes[0] == 0;
 }
 
-/* Shape of the result, from the first that is not skipped; sizes [*ndim] with dim summed up. */
+/* Shape of cat's result: that of the first tensor not skipped, with the sizes of `dim` summed
+ * up. */
 static int joined_shape(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t *dim,
                         int64_t *sizes, int *ndim)
 {
@@ -30,7 +31,7 @@ static int joined_shape(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_
             continue;
         if (!found) {
             int rc = wrap_dim(ctx, dim, x.ndim);
-            if (rc)
+            if (rc < 0)
                 return rc;
             memcpy(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t));
             *ndim = x.ndim;
@@ -56,7 +57,7 @@ static int joined_shape(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_
     return 0;
 }
 
-/* The memory format that all of them suggest, or contiguous. */
+/* The memory format that all tensors suggest; contiguous if they differ. */
 static dp_memory_format common_format(dp_tensor *const *tensors, size_t n)
 {
     dp_memory_format format = dp_tensor_suggest_format(tensors[0]);
@@ -73,7 +74,7 @@ static dp_device device_of(const dp_tensor *t)
     return x.device;
 }
 
-/* Copy part into out, from `at` on in dim. */
+/* Copy `part` into out, starting at index `at` of dim. */
 static int put(dp_ctx *ctx, dp_tensor *out, const dp_tensor *part, int64_t dim, int64_t at)
 {
     dp_tensor *there;
@@ -82,13 +83,14 @@ static int put(dp_ctx *ctx, dp_tensor *out, const dp_tensor *part, int64_t dim, 
     int rc = dp_as_strided(ctx, out, x.ndim, x.sizes, y.strides,
                            dp_tensor_offset(out) + at * y.strides[dim], &there);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_copy(ctx, there, part);
     dp_tensor_unref(there);
     return rc;
 }
 
+/* aten::cat(Tensor[] tensors, int dim=0) -> Tensor */
 static int cat(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], at = 0;
@@ -101,40 +103,25 @@ static int cat(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp
     if (rc == 0)
         rc = dp_empty(ctx, dp_result_type(tensors, n), device_of(tensors[0]), ndim, sizes,
                       common_format(tensors, n), &made);
-    if (rc)
+    if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         DP_VIEW(x, tensors[i]);
         if (is_skipped(&x))
             continue;
-        rc = put(ctx, made, tensors[i], dim, at);
+        rc = x.numel > 0 ? put(ctx, made, tensors[i], dim, at) : 0;
         at += x.sizes[dim];
     }
-    if (rc)
+    if (rc < 0)
         dp_tensor_unref(made);
     else
         *out = made;
     return rc;
 }
 
-/* -- picking -- */
+/* -- index_select -- */
 
-/* t packed in dtype (its own if NONE), in row-major order; *out has a reference of its own. */
-static int packed(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
-{
-    DP_VIEW(x, t);
-
-    if ((dtype == DP_DTYPE_NONE || x.dtype == dtype) && dp_tensor_is_contiguous(t, DP_CONTIGUOUS)) {
-        *out = dp_tensor_ref(t);
-        return 0;
-    }
-    int rc = dp_empty_like(ctx, t, dtype, DP_CONTIGUOUS, out);
-    if (rc == 0)
-        rc = dp_copy(ctx, *out, t);
-    return rc;
-}
-
-/* Packed tensors: to [outer, count, inner bytes], from [outer, size, inner bytes]. */
+/* Packed tensors: `to` [outer, count], `from` [outer, size], items of `inner` bytes. */
 typedef struct pick {
     char *to;
     const char *from;
@@ -173,13 +160,12 @@ static int pick_into(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, int64_t dim
     pick p = {y.data, x.data, i.data, i.numel, x.ndim ? x.sizes[dim] : 1, dp_dtype_size(x.dtype)};
     int rc = check_index(ctx, p.index, p.count, p.size);
 
-    if (rc || y.numel == 0)
+    if (rc < 0 || y.numel == 0)
         return rc;
     for (int d = (int)dim + 1; d < x.ndim; d++)
         p.inner *= (size_t)x.sizes[d];
     int64_t rows = y.numel / (int64_t)(p.inner / dp_dtype_size(x.dtype));
-    dp_parallel_for(ctx, 0, rows, 1 + GRAIN_BYTES / (int64_t)p.inner, pick_rows, &p);
-    return 0;
+    return dp_parallel_for(ctx, 0, rows, 1 + GRAIN_BYTES / (int64_t)p.inner, pick_rows, &p);
 }
 
 static int check_index_select(dp_ctx *ctx, const dp_view *self, const dp_view *index, int64_t dim)
@@ -201,6 +187,7 @@ static int check_index_select(dp_ctx *ctx, const dp_view *self, const dp_view *i
     return 0;
 }
 
+/* aten::index_select(Tensor self, int dim, Tensor index) -> Tensor */
 static int index_select(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                         dp_tensor **out)
 {
@@ -212,21 +199,21 @@ static int index_select(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
 
     if (rc == 0)
         rc = check_index_select(ctx, &x, &i, dim);
-    if (rc)
+    if (rc < 0)
         return rc;
     memcpy(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t));
     if (x.ndim > 0)
         sizes[dim] = i.numel;
-    rc = packed(ctx, self, DP_DTYPE_NONE, &from);
+    rc = dense_get(ctx, self, x.dtype, &from);
     if (rc == 0)
-        rc = packed(ctx, index, DP_INT64, &at);
+        rc = dense_get(ctx, index, DP_INT64, &at);
     if (rc == 0)
         rc = dp_empty(ctx, x.dtype, DP_DEVICE_CPU, x.ndim, sizes, DP_CONTIGUOUS, &made);
     if (rc == 0)
         rc = pick_into(ctx, from, at, dim, made);
     dp_tensor_unref(from);
     dp_tensor_unref(at);
-    if (rc)
+    if (rc < 0)
         dp_tensor_unref(made);
     else
         *out = made;
@@ -236,13 +223,13 @@ static int index_select(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
 /* -- gather -- */
 
 typedef struct gathering {
-    dp_view self, index, out; /* index and out packed, of one shape */
+    dp_view self, index, out; /* index and out are packed and have the same shape */
     int64_t dim;
     size_t bytes;
-    atomic_bool outside;
+    atomic_bool outside; /* an index was out of range */
 } gathering;
 
-/* Element n of out is self's at n's own position, with the index in place of dim. */
+/* Element n of out is the element of self at the same position, but with index[n] in dim. */
 static void gather_range(int64_t begin, int64_t end, void *user)
 {
     gathering *g = user;
@@ -253,6 +240,8 @@ static void gather_range(int64_t begin, int64_t end, void *user)
             atomic_store_explicit(&g->outside, true, memory_order_relaxed);
             continue;
         }
+        if (g->index.ndim == 0 && g->self.ndim > 0) /* a 0-dim index is one of [1] */
+            offset = i * g->self.strides[0];
         for (int d = g->index.ndim - 1; d >= 0 && g->self.ndim > 0; d--) {
             offset += (d == g->dim ? i : rest % g->index.sizes[d]) * g->self.strides[d];
             rest /= g->index.sizes[d];
@@ -264,7 +253,7 @@ static void gather_range(int64_t begin, int64_t end, void *user)
 
 static int check_gather(dp_ctx *ctx, const dp_view *x, const dp_view *i, int64_t dim)
 {
-    char self[SHAPE_TEXT], index[SHAPE_TEXT];
+    char self[DP_SHAPE_TEXT], index[DP_SHAPE_TEXT];
 
     if (i->dtype != DP_INT64)
         return dp_fail(ctx, DP_ERUNTIME, "gather(): Expected dtype int64 for index, got %s",
@@ -278,11 +267,12 @@ static int check_gather(dp_ctx *ctx, const dp_view *x, const dp_view *i, int64_t
                 ctx, DP_ERUNTIME,
                 "Size does not match at dimension %d expected index %s to be smaller than "
                 "self %s apart from dimension %" PRId64,
-                d, shape_text(index, i->sizes, (size_t)i->ndim),
-                shape_text(self, x->sizes, (size_t)x->ndim), dim);
+                d, dp_shape_text(index, i->sizes, (size_t)i->ndim),
+                dp_shape_text(self, x->sizes, (size_t)x->ndim), dim);
     return 0;
 }
 
+/* aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor */
 static int gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, bool sparse_grad,
                   dp_tensor **out)
 {
@@ -295,28 +285,28 @@ static int gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, b
     if (rc == 0 && i.numel > 0)
         rc = check_gather(ctx, &x, &i, dim);
     if (rc == 0)
-        rc = packed(ctx, index, DP_INT64, &at);
+        rc = dense_get(ctx, index, DP_INT64, &at);
     if (rc == 0)
         rc = dp_empty(ctx, x.dtype, DP_DEVICE_CPU, i.ndim, i.sizes, DP_CONTIGUOUS, &made);
     if (rc == 0) {
         DP_VIEW(packed_index, at);
         DP_VIEW(y, made);
         gathering g = {x, packed_index, y, dim, dp_dtype_size(x.dtype), false};
-        dp_parallel_for(ctx, 0, y.numel, GRAIN_BYTES / 16, gather_range, &g);
-        if (g.outside)
+        rc = dp_parallel_for(ctx, 0, y.numel, GRAIN_BYTES / 16, gather_range, &g);
+        if (rc == 0 && g.outside)
             rc = dp_fail(ctx, DP_ERUNTIME,
                          "index is out of bounds for dimension %" PRId64 " with size %" PRId64, dim,
                          x.ndim ? x.sizes[dim] : 1);
     }
     dp_tensor_unref(at);
-    if (rc)
+    if (rc < 0)
         dp_tensor_unref(made);
     else
         *out = made;
     return rc;
 }
 
-/* For calls without any tensor, too, which have no backend and are told what they lack. */
+/* cat of an empty list has no backend to go to: this registration gives it cat's own error. */
 DP_LIBRARY_IMPL(aten, CompositeExplicitAutogradNonFunctional,
                 DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)))
 DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)),

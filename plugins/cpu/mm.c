@@ -1,19 +1,24 @@
 /* mm.c -- matrix products.
  *
- * OpenBLAS runs single-threaded (cpu.c sees to that); a product is split into panels of rows over
- * the host's pool.  Integers and very small products have a plain loop. */
+ * OpenBLAS is told to use one thread (touch_buffers() below).  Large products are split into panels
+ * of rows or columns, which run on the host's pool.  Integers and very small products use a plain
+ * loop, which BLAS has not or is slower at. */
 #include "dense.h"
 #include <cblas.h>
 #include <limits.h>
 
 /* -- the product itself -- */
 
+/* Are the elements of a row next to each other, and the rows apart?  Of columns the same, with
+ * sizes and strides exchanged. */
+static bool by_rows(int64_t cols, int64_t row_stride, int64_t col_stride)
+{
+    return (col_stride == 1 || cols <= 1) && row_stride >= (cols > 1 ? cols : 1);
+}
+
 bool gemm_suits(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride)
 {
-    bool by_rows = (col_stride == 1 || cols <= 1) && row_stride >= (cols > 1 ? cols : 1);
-    bool by_cols = (row_stride == 1 || rows <= 1) && col_stride >= (rows > 1 ? rows : 1);
-
-    return by_rows || by_cols;
+    return by_rows(cols, row_stride, col_stride) || by_rows(rows, col_stride, row_stride);
 }
 
 int gemm_check(dp_ctx *ctx, const gemm *g)
@@ -28,15 +33,13 @@ int gemm_check(dp_ctx *ctx, const gemm *g)
     return 0;
 }
 
-/* How BLAS is told of a matrix: its leading dimension, and whether rows or columns lie together. */
-static CBLAS_TRANSPOSE layout(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride,
-                              int *lead)
+/* Describe a matrix to BLAS: its leading dimension, and whether it is row-major (no transpose). */
+static CBLAS_TRANSPOSE layout(int64_t cols, int64_t row_stride, int64_t col_stride, int *lead)
 {
-    bool by_rows = (col_stride == 1 || cols <= 1) && row_stride >= (cols > 1 ? cols : 1);
+    bool row_major = by_rows(cols, row_stride, col_stride);
 
-    *lead = (int)(by_rows ? row_stride : col_stride);
-    (void)rows;
-    return by_rows ? CblasNoTrans : CblasTrans;
+    *lead = (int)(row_major ? row_stride : col_stride);
+    return row_major ? CblasNoTrans : CblasTrans;
 }
 
 #define BLAS_ROWS(name, type, xgemm)                                                               \
@@ -44,8 +47,8 @@ static CBLAS_TRANSPOSE layout(int64_t rows, int64_t cols, int64_t row_stride, in
     {                                                                                              \
         int lda, ldb;                                                                              \
         const type *a = (const type *)g->a + begin * g->a_row;                                     \
-        CBLAS_TRANSPOSE ta = layout(end - begin, g->k, g->a_row, g->a_col, &lda);                  \
-        CBLAS_TRANSPOSE tb = layout(g->k, g->n, g->b_row, g->b_col, &ldb);                         \
+        CBLAS_TRANSPOSE ta = layout(g->k, g->a_row, g->a_col, &lda);                               \
+        CBLAS_TRANSPOSE tb = layout(g->n, g->b_row, g->b_col, &ldb);                               \
         xgemm(CblasRowMajor, ta, tb, (int)(end - begin), (int)g->n, (int)g->k, (type)g->alpha, a,  \
               lda, (const type *)g->b, ldb, (type)g->beta, (type *)g->c + begin * g->c_row,        \
               (int)g->c_row);                                                                      \
@@ -53,7 +56,7 @@ static CBLAS_TRANSPOSE layout(int64_t rows, int64_t cols, int64_t row_stride, in
 BLAS_ROWS(rows_f32, float, cblas_sgemm)
 BLAS_ROWS(rows_f64, double, cblas_dgemm)
 
-/* C += alpha A B, in the order of A's columns. */
+/* C += alpha A B, one column of A after another. */
 #define PLAIN_ROWS(name, type, alpha_)                                                             \
     DENSE_LOOP static void name(const gemm *g, int64_t begin, int64_t end)                         \
     {                                                                                              \
@@ -70,9 +73,9 @@ BLAS_ROWS(rows_f64, double, cblas_dgemm)
     }
 PLAIN_ROWS(plain_f32, float, alpha)
 PLAIN_ROWS(plain_f64, double, alpha)
-PLAIN_ROWS(plain_i64, uint64_t, int_alpha) /* unsigned, for wrapping is meant */
+PLAIN_ROWS(plain_i64, uint64_t, int_alpha) /* unsigned, since int64 products wrap */
 
-/* For what only adds: beta comes first. */
+/* C = beta C: the first step of the plain loops, which only add. */
 static void scale_rows(const gemm *g, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++)
@@ -90,7 +93,7 @@ static void scale_rows(const gemm *g, int64_t begin, int64_t end)
 
 void gemm_rows(const gemm *g, int64_t begin, int64_t end)
 {
-    enum { FEW = 400 }; /* multiplications that BLAS takes longer to begin; PyTorch has it, too */
+    enum { FEW = 400 }; /* below so many multiplications a plain loop beats BLAS, as in PyTorch */
     bool f32 = g->dtype == DP_FLOAT32, f64 = g->dtype == DP_FLOAT64;
 
     if (g->n == 0 || begin >= end)
@@ -108,7 +111,7 @@ static void panel(int64_t begin, int64_t end, void *user)
     gemm_rows(user, begin, end);
 }
 
-/* A wide and low product: the same with columns for rows, C's columns being its rows. */
+/* Columns [begin, end) of C: a product that is wider than tall is split by columns. */
 static void panel_of_columns(int64_t begin, int64_t end, void *user)
 {
     gemm g = *(const gemm *)user;
@@ -120,29 +123,30 @@ static void panel_of_columns(int64_t begin, int64_t end, void *user)
     gemm_rows(&g, 0, g.m);
 }
 
-void gemm_run(dp_ctx *ctx, const gemm *g)
+int gemm_run(dp_ctx *ctx, const gemm *g)
 {
     enum {
-        WORTHWHILE = 1 << 20, /* multiplications that pay for a panel of their own */
-        NARROWEST = 32        /* rows or columns under which BLAS loses its speed */
+        WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications */
+        NARROWEST = 32        /* and so many rows or columns: BLAS is slow below */
     };
     bool tall = g->m >= g->n;
     double line = (double)g->k * (double)(tall ? g->n : g->m);
     int64_t grain = line >= WORTHWHILE / NARROWEST ? NARROWEST : (int64_t)(WORTHWHILE / (line + 1));
 
-    dp_parallel_for(ctx, 0, tall ? g->m : g->n, grain, tall ? panel : panel_of_columns, (void *)g);
+    return dp_parallel_for(ctx, 0, tall ? g->m : g->n, grain, tall ? panel : panel_of_columns,
+                           (void *)g);
 }
 
 /* -- operands -- */
 
 typedef struct matrix {
-    dp_tensor *packed; /* what holds the elements; owned */
+    dp_tensor *packed; /* owned; holds the elements */
     const void *data;
-    int64_t batch, row, col; /* strides */
+    int64_t batch, row, col; /* strides, in elements */
 } matrix;
 
-/* The last two dimensions of t (1-dim: a column) as elements of the class: in place when BLAS can.
- */
+/* The last two dimensions of t as a matrix of the class; a 1-dim t is a column.  Uses t's own
+ * memory when BLAS can read it there, else a packed copy. */
 static int matrix_get(dp_ctx *ctx, dp_tensor *t, dp_dtype class, matrix *m)
 {
     DP_VIEW(v, t);
@@ -151,13 +155,17 @@ static int matrix_get(dp_ctx *ctx, dp_tensor *t, dp_dtype class, matrix *m)
     int64_t cols = n > 1 ? v.sizes[n - 1] : 1, rows = n > 1 ? v.sizes[n - 2] : v.sizes[0];
     int64_t row = n > 1 ? v.strides[n - 2] : v.strides[0], col = n > 1 ? v.strides[n - 1] : one;
 
-    if (v.dtype == class && (class == DP_INT64 || gemm_suits(rows, cols, row, col)))
+    /* With a stride of 0 the sizes are not bounded by memory, and a plain loop over them might
+     * never end.  Copying such a tensor first fails for lack of memory instead. */
+    bool repeats = (rows > 1 && row == 0) || (cols > 1 && col == 0);
+    bool suits = class == DP_INT64 ? !repeats : gemm_suits(rows, cols, row, col);
+    if (v.dtype == class && suits)
         m->packed = dp_tensor_ref(t);
     else {
         int rc = dense_get(ctx, t, class, &m->packed);
         if (rc < 0)
             return rc;
-        /* a packed tensor may keep odd strides where a size is 1 */
+        /* where a size is 1, a packed tensor's stride may be any number */
         row = cols > 1 ? cols : 1;
         col = 1;
         v.size = sizeof(v);
@@ -166,29 +174,19 @@ static int matrix_get(dp_ctx *ctx, dp_tensor *t, dp_dtype class, matrix *m)
     m->data = v.data;
     m->row = row;
     m->col = col;
-    m->batch = n > 2 ? v.strides[0] : 0;
+    m->batch = n > 2 && v.sizes[0] > 1 ? v.strides[0] : 0;
     return 0;
 }
 
+/* beta and alpha as doubles and as integers, for both kinds of class. */
 static void scalars(gemm *g, dp_value beta, dp_value alpha)
 {
-    const dp_value in[2] = {beta, alpha};
-    double d[2];
-    int64_t i[2];
-
-    for (int s = 0; s < 2; s++) {
-        i[s] = in[s].tag == DP_TAG_DOUBLE ? (int64_t)in[s].u.d
-               : in[s].tag == DP_TAG_BOOL ? in[s].u.b
-                                          : in[s].u.i;
-        d[s] = in[s].tag == DP_TAG_DOUBLE ? in[s].u.d : (double)i[s];
-    }
-    g->beta = d[0];
-    g->int_beta = i[0];
-    g->alpha = d[1];
-    g->int_alpha = i[1];
+    g->beta = as_double(beta);
+    g->int_beta = as_int(beta);
+    g->alpha = as_double(alpha);
+    g->int_alpha = as_int(alpha);
 }
 
-/* A complex factor has no place in a real product. */
 static int check_scalars(dp_ctx *ctx, dp_value beta, dp_value alpha)
 {
     if (beta.tag == DP_TAG_COMPLEX || alpha.tag == DP_TAG_COMPLEX)
@@ -197,14 +195,14 @@ static int check_scalars(dp_ctx *ctx, dp_value beta, dp_value alpha)
     return 0;
 }
 
-/* Can t be expanded to sizes [n]?  at::expand's messages. */
+/* Fails unless t can be expanded to sizes [n]; the messages are at::expand's. */
 static int check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *sizes)
 {
-    char have[SHAPE_TEXT], want[SHAPE_TEXT];
+    char have[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
     DP_VIEW(v, t);
 
-    shape_text(have, v.sizes, (size_t)v.ndim);
-    shape_text(want, sizes, (size_t)n);
+    dp_shape_text(have, v.sizes, (size_t)v.ndim);
+    dp_shape_text(want, sizes, (size_t)n);
     if (v.ndim > n)
         return dp_fail(
             ctx, DP_ERUNTIME,
@@ -225,7 +223,7 @@ static int check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *s
 
 typedef struct batches {
     gemm g;
-    int64_t a, b, c; /* strides of the batch, bytes */
+    int64_t a, b, c; /* bytes from one matrix of the batch to the next */
 } batches;
 
 static void run_batches(int64_t begin, int64_t end, void *user)
@@ -241,8 +239,27 @@ static void run_batches(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* out [sizes] = beta self + alpha a b; self NULL: only the product.  The last two sizes are the
- * result's, a first one of three the batch.  Shapes and dtypes were checked. */
+/* Sets the operands and runs the batch; c [n_batch, m, n] is packed. */
+static int multiply(dp_ctx *ctx, batches *s, const matrix *a, const matrix *b, void *c,
+                    int64_t n_batch)
+{
+    gemm *g = &s->g;
+    int64_t bytes = (int64_t)dp_dtype_size(g->dtype);
+
+    g->a = a->data, g->a_row = a->row, g->a_col = a->col;
+    g->b = b->data, g->b_row = b->row, g->b_col = b->col;
+    g->c = c, g->c_row = g->n > 1 ? g->n : 1;
+    s->a = a->batch * bytes, s->b = b->batch * bytes, s->c = g->m * g->n * bytes;
+    int rc = g->dtype == DP_INT64 ? 0 : gemm_check(ctx, g);
+    if (rc < 0 || n_batch == 1)
+        return rc < 0 ? rc : gemm_run(ctx, g);
+    return dp_parallel_for(ctx, 0, n_batch,
+                           dense_grain((double)g->m * (double)g->n * (double)(g->k + 1) / 16),
+                           run_batches, s);
+}
+
+/* out [sizes] = beta self + alpha a b; self NULL: alpha a b.  sizes is [m], [m, n] or
+ * [batch, m, n]; k is the length of the sums.  The caller has checked shapes and dtypes. */
 static int product(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b, int ndim,
                    const int64_t *sizes, int64_t k, dp_value beta, dp_value alpha, dp_tensor **out)
 {
@@ -250,40 +267,28 @@ static int product(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b, int
     dp_tensor *c = NULL;
     DP_VIEW(v, a);
     dp_dtype class = dense_class(v.dtype);
-    int64_t bytes = (int64_t)dp_dtype_size(class), n_batch = ndim > 2 ? sizes[0] : 1;
     const int64_t *last = sizes + (ndim > 2);
-    batches s = {
-        .g = {.dtype = class, .m = last[0], .n = ndim > 1 ? last[1] : 1, .k = k}
-    };
+    batches s = {.g = {.dtype = class, .m = last[0], .n = ndim > 1 ? last[1] : 1, .k = k}};
 
     scalars(&s.g, beta, alpha);
     bool reads = self != NULL && (class == DP_INT64 ? s.g.int_beta != 0 : s.g.beta != 0);
     if (!reads)
         s.g.beta = 0, s.g.int_beta = 0;
     int rc = dp_empty(ctx, class, v.device, ndim, sizes, DP_CONTIGUOUS, &c);
+    if (rc == 0 && dp_sizes_product(1, sizes, (size_t)ndim) == 0)
+        return dense_put(ctx, c, v.dtype, DP_CONTIGUOUS, out);
     if (rc == 0 && reads)
         rc = dp_copy(ctx, c, self);
     if (rc == 0)
         rc = matrix_get(ctx, a, class, &ma);
     if (rc == 0)
         rc = matrix_get(ctx, b, class, &mb);
-    if (rc < 0)
-        goto out;
-    s.g.a = ma.data, s.g.a_row = ma.row, s.g.a_col = ma.col;
-    s.g.b = mb.data, s.g.b_row = mb.row, s.g.b_col = mb.col;
-    s.g.c = dense_data(c), s.g.c_row = s.g.n > 1 ? s.g.n : 1;
-    s.a = ma.batch * bytes, s.b = mb.batch * bytes, s.c = s.g.m * s.g.n * bytes;
-    rc = class == DP_INT64 ? 0 : gemm_check(ctx, &s.g);
-    if (rc == 0 && n_batch == 1)
-        gemm_run(ctx, &s.g);
-    else if (rc == 0)
-        dp_parallel_for(ctx, 0, n_batch, dense_grain(s.g.m * s.g.n * (k + 1) / 16), run_batches,
-                        &s);
+    if (rc == 0)
+        rc = multiply(ctx, &s, &ma, &mb, dense_data(c), ndim > 2 ? sizes[0] : 1);
     if (rc == 0) {
         rc = dense_put(ctx, c, v.dtype, DP_CONTIGUOUS, out);
         c = NULL;
     }
-out:
     dp_tensor_unref(c);
     dp_tensor_unref(ma.packed);
     dp_tensor_unref(mb.packed);
@@ -302,7 +307,8 @@ static int check_shapes(dp_ctx *ctx, const dp_view *a, const dp_view *b)
                    (long long)b->sizes[1]);
 }
 
-/* aten::mm(Tensor self, Tensor mat2) -> Tensor */
+/* aten::mm(Tensor self, Tensor mat2) -> Tensor
+ * self [n, m], mat2 [m, p] -> [n, p]. */
 static int mm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor **out)
 {
     DP_VIEW(a, self);
@@ -322,7 +328,8 @@ static int mm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor **out)
 }
 
 /* aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
- * With beta 0 NaN in self does not matter. */
+ * If beta is 0, self is not read, so that a NaN in it does not count.
+ * mat1 [n, m], mat2 [m, p]; self broadcasts to [n, p]. */
 static int addmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat1, dp_tensor *mat2, dp_value beta,
                  dp_value alpha, dp_tensor **out)
 {
@@ -354,7 +361,8 @@ static int addmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat1, dp_tensor *mat2,
 }
 
 /* aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)
- *   -> Tensor; self NULL for bmm */
+ *     -> Tensor
+ * batch1 [b, n, m], batch2 [b, m, p]; self broadcasts to [b, n, p].  NULL: as bmm. */
 static int baddbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *batch2,
                    dp_value beta, dp_value alpha, dp_tensor **out)
 {
@@ -388,13 +396,15 @@ static int baddbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *b
     return product(ctx, self, batch1, batch2, 3, sizes, a.sizes[2], beta, alpha, out);
 }
 
-/* aten::bmm(Tensor self, Tensor mat2) -> Tensor */
+/* aten::bmm(Tensor self, Tensor mat2) -> Tensor
+ * self [b, n, m], mat2 [b, m, p] -> [b, n, p]. */
 static int bmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor **out)
 {
     return baddbmm(ctx, NULL, self, mat2, dp_int(0), dp_int(1), out);
 }
 
-/* aten::mv(Tensor self, Tensor vec) -> Tensor */
+/* aten::mv(Tensor self, Tensor vec) -> Tensor
+ * self [n, m], vec [m] -> [n]. */
 static int mv(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec, dp_tensor **out)
 {
     DP_VIEW(a, self);
@@ -416,7 +426,7 @@ static int mv(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec, dp_tensor **out)
 
 static void dot_run(dp_dtype class, const void *x, const void *y, int64_t n, void *out)
 {
-    enum { PIECE = 1 << 30 }; /* BLAS counts in int */
+    enum { PIECE = 1 << 30 }; /* elements for one call of BLAS, which counts in int */
     double sum = 0;
     uint64_t whole = 0;
 
@@ -436,7 +446,8 @@ static void dot_run(dp_dtype class, const void *x, const void *y, int64_t n, voi
         *(uint64_t *)out = whole;
 }
 
-/* aten::dot(Tensor self, Tensor tensor) -> Tensor */
+/* aten::dot(Tensor self, Tensor tensor) -> Tensor
+ * self [n], tensor [n] -> []. */
 static int dot(dp_ctx *ctx, dp_tensor *self, dp_tensor *tensor, dp_tensor **out)
 {
     dp_tensor *x = NULL, *y = NULL, *r = NULL;
@@ -475,6 +486,7 @@ static int dot(dp_ctx *ctx, dp_tensor *self, dp_tensor *tensor, dp_tensor **out)
 
 /* -- load -- */
 
+/* A product, to make OpenBLAS allocate a buffer for this thread. */
 static void touch(int64_t begin, int64_t end, void *user)
 {
     enum { SIDE = 64 };
@@ -485,15 +497,15 @@ static void touch(int64_t begin, int64_t end, void *user)
                     SIDE, 0, y, SIDE);
 }
 
-/* OpenBLAS ends the process when it cannot have a buffer for a thread: let it take them now. */
+/* One thread for each call of OpenBLAS.  It ends the process when it cannot allocate a thread's
+ * buffer, so let every thread of the pool allocate its buffer now. */
 static int touch_buffers(dp_ctx *ctx, dp_error *err)
 {
     static float zeros[64 * 64];
 
     (void)err;
     openblas_set_num_threads(1);
-    dp_parallel_for(ctx, 0, 1024, 1, touch, zeros);
-    return 0;
+    return dp_parallel_for(ctx, 0, 1024, 1, touch, zeros);
 }
 
 DP_ON_LOAD(touch_buffers)

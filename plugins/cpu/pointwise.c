@@ -1,8 +1,9 @@
-/* pointwise.c -- brings the operands of a pointwise operator to its loop, and the result back.
+/* pointwise.c -- feeds the operands of a pointwise operator to its loop and stores the result.
  *
- * A loop computes in one class of types on packed elements.  Each run goes through its operands in
- * blocks: an operand that is packed and of the class's own type is used where it lies, any other is
- * gathered into a block of its own, converted and padded, and a result is spread out again. */
+ * A loop works on packed elements of one class of types.  The operands are processed block by
+ * block.  An operand that is packed and already of the class's type is used in place; any other is
+ * first copied into a buffer, converted and padded.  The result is converted back in the same
+ * way. */
 #include "dense.h"
 #include "pointwise.h"
 #include <math.h>
@@ -10,7 +11,7 @@
 
 extern const pw_row pw_table_v1[], pw_table_v3[], pw_table_v4[];
 
-/* The widest that this machine has. */
+/* The loop for the widest vectors that this machine has. */
 static pw_kernel find_kernel(const pw_op *op, int class)
 {
     if (__builtin_cpu_supports("x86-64-v4"))
@@ -24,22 +25,7 @@ static pw_kernel find_kernel(const pw_op *op, int class)
 
 typedef uint16_t bfloat16;
 
-static inline float from_bfloat16(bfloat16 h)
-{
-    uint32_t u = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &u, sizeof(f));
-    return f;
-}
-
-static inline bfloat16 to_bfloat16(float f)
-{
-    uint32_t u;
-    memcpy(&u, &f, sizeof(u));
-    return f != f ? 0x7fc0 : (bfloat16)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
-/* n elements from src, `stride` bytes apart, to packed dst; or from packed src to dst. */
+/* load: n elements that lie `stride` bytes apart to packed ones; store: the reverse. */
 typedef void (*pw_move)(char *restrict dst, const char *restrict src, int64_t stride, int64_t n);
 
 #define MOVES(name, memory, class, in, out)                                                        \
@@ -65,7 +51,7 @@ MOVES(int16, int16_t, int64_t, x, x)
 MOVES(int32, int32_t, int64_t, x, x)
 MOVES(int64, int64_t, int64_t, x, x)
 MOVES(float16, _Float16, float, x, x)
-MOVES(bfloat16, bfloat16, float, from_bfloat16(x), to_bfloat16(x))
+MOVES(bfloat16, bfloat16, float, dp_bfloat16_to_float(x), dp_float_to_bfloat16(x))
 MOVES(float32, float, float, x, x)
 MOVES(float64, double, double, x, x)
 MOVES(complex64, float _Complex, double _Complex, x, x)
@@ -73,35 +59,35 @@ MOVES(complex128, double _Complex, double _Complex, x, x)
 
 static const struct {
     uint8_t class, bytes; /* of an element of that class */
-    bool native;          /* the class's own type */
+    bool native;          /* this dtype is the class's type: nothing to convert */
     pw_move load, store;
 } types[DP_DTYPE_END] = {
-    [DP_UINT8] = {PW_U8,   1,  true,  load_byte,       store_byte      },
-    [DP_INT8] = {PW_I64,  8,  false, load_int8,       store_int8      },
-    [DP_INT16] = {PW_I64,  8,  false, load_int16,      store_int16     },
-    [DP_INT32] = {PW_I64,  8,  false, load_int32,      store_int32     },
-    [DP_INT64] = {PW_I64,  8,  true,  load_int64,      store_int64     },
-    [DP_FLOAT16] = {PW_F32,  4,  false, load_float16,    store_float16   },
-    [DP_BFLOAT16] = {PW_F32,  4,  false, load_bfloat16,   store_bfloat16  },
-    [DP_FLOAT32] = {PW_F32,  4,  true,  load_float32,    store_float32   },
-    [DP_FLOAT64] = {PW_F64,  8,  true,  load_float64,    store_float64   },
-    [DP_COMPLEX64] = {PW_C128, 16, false, load_complex64,  store_complex64 },
-    [DP_COMPLEX128] = {PW_C128, 16, true,  load_complex128, store_complex128},
-    [DP_BOOL] = {PW_BOOL, 1,  true,  load_byte,       store_byte      },
+    [DP_UINT8] = {PW_U8, 1, true, load_byte, store_byte},
+    [DP_INT8] = {PW_I64, 8, false, load_int8, store_int8},
+    [DP_INT16] = {PW_I64, 8, false, load_int16, store_int16},
+    [DP_INT32] = {PW_I64, 8, false, load_int32, store_int32},
+    [DP_INT64] = {PW_I64, 8, true, load_int64, store_int64},
+    [DP_FLOAT16] = {PW_F32, 4, false, load_float16, store_float16},
+    [DP_BFLOAT16] = {PW_F32, 4, false, load_bfloat16, store_bfloat16},
+    [DP_FLOAT32] = {PW_F32, 4, true, load_float32, store_float32},
+    [DP_FLOAT64] = {PW_F64, 8, true, load_float64, store_float64},
+    [DP_COMPLEX64] = {PW_C128, 16, false, load_complex64, store_complex64},
+    [DP_COMPLEX128] = {PW_C128, 16, true, load_complex128, store_complex128},
+    [DP_BOOL] = {PW_BOOL, 1, true, load_byte, store_byte},
 };
 
 /* -- one run -- */
 
 typedef struct pw_run {
     pw_kernel kernel;
-    dp_dtype common;                   /* what the inputs are promoted to */
-    dp_dtype dtype[1 + PW_INPUTS_MAX]; /* of the operands as they lie in memory, the result first */
-    int n;                             /* operands */
-    int64_t block;                     /* elements */
+    dp_dtype common;                   /* the dtype that the inputs are promoted to */
+    dp_dtype dtype[1 + PW_INPUTS_MAX]; /* of the operands in memory; the result comes first */
+    int n;                             /* operands, the result included */
+    int64_t block;                     /* elements processed at a time */
     pw_state state;
 } pw_run;
 
-/* Repeat the last of n elements up to the next multiple of PW_LANES: any valid value would do. */
+/* Fill up to a multiple of PW_VECTOR with copies of the last element; the results are dropped. */
 static void pad(char *p, size_t bytes, int64_t n, int64_t padded)
 {
     for (int64_t i = n; i < padded; i++)
@@ -116,16 +102,16 @@ static void pw_loop(char *const *data, const int64_t *strides, int64_t n, void *
 
     for (int64_t at = 0, m; at < n; at += m) {
         m = n - at < run->block ? n - at : run->block;
-        if (m > PW_LANES)
-            m -= m % PW_LANES;
-        int64_t padded = (m + PW_LANES - 1) / PW_LANES * PW_LANES;
+        if (m > PW_VECTOR)
+            m -= m % PW_VECTOR;
+        int64_t padded = (m + PW_VECTOR - 1) / PW_VECTOR * PW_VECTOR;
         for (int o = 0; o < run->n; o++) {
             size_t bytes = types[run->dtype[o]].bytes;
             char *from = data[o] + at * strides[o];
             bool here = types[run->dtype[o]].native && strides[o] == (int64_t)bytes && m == padded;
 
             p[o] = here ? from : block[o];
-            if (here || o == 0 || (strides[o] == 0 && at > 0)) /* one value: the block holds it */
+            if (here || o == 0 || (strides[o] == 0 && at > 0)) /* broadcast: loaded already */
                 continue;
             types[run->dtype[o]].load(block[o], from, strides[o], m);
             pad(block[o], bytes, m, padded);
@@ -138,55 +124,36 @@ static void pw_loop(char *const *data, const int64_t *strides, int64_t n, void *
 
 /* -- arguments -- */
 
-static bool is_integral(dp_dtype d)
-{
-    return d <= DP_INT64 || d == DP_BOOL;
-}
-
-static bool is_complex(dp_dtype d)
-{
-    return d == DP_COMPLEX64 || d == DP_COMPLEX128;
-}
-
-/* alpha must not change the type of the result (at::native::alpha_check). */
+/* alpha must not need a wider type than the result's (at::native::alpha_check). */
 static int check_alpha(dp_ctx *ctx, const dp_value *v, dp_dtype dtype)
 {
     if (v->tag == DP_TAG_BOOL && dtype != DP_BOOL)
         return dp_fail(ctx, DP_ERUNTIME, "Boolean alpha only supported for Boolean results.");
-    if (v->tag == DP_TAG_DOUBLE && is_integral(dtype))
+    if (v->tag == DP_TAG_DOUBLE && dp_dtype_is_integral(dtype, true))
         return dp_fail(ctx, DP_ERUNTIME,
                        "For integral input tensors, argument alpha must not be a floating point "
                        "number.");
     return 0;
 }
 
-/* A Scalar parameter for a computation in `dtype`; a float for integers is cut. */
+/* A Scalar parameter of a computation in `dtype`.  For an integer dtype a float is truncated. */
 static int take_param(dp_ctx *ctx, const char *name, const dp_value *v, dp_dtype dtype,
                       pw_scalar *out)
 {
     int rc = strcmp(name, "alpha") == 0 ? check_alpha(ctx, v, dtype) : 0;
 
-    if (rc)
+    if (rc < 0)
         return rc;
-    if (v->tag == DP_TAG_COMPLEX && !is_complex(dtype))
+    if (v->tag == DP_TAG_COMPLEX && !dp_dtype_is_complex(dtype))
         return dp_fail(ctx, DP_ERUNTIME,
                        "For non-complex input tensors, argument %s must not be a complex number.",
                        name);
-    switch (v->tag) {
-    case DP_TAG_COMPLEX:
-        *out = (pw_scalar){0, v->u.doubles[0], v->u.doubles[1]};
-        break;
-    case DP_TAG_DOUBLE:
-        *out = (pw_scalar){fabs(v->u.d) < 0x1p63 ? (int64_t)v->u.d : INT64_MIN, v->u.d, 0};
-        break;
-    default:
-        *out = (pw_scalar){v->tag == DP_TAG_BOOL ? v->u.b : v->u.i, 0, 0};
-        out->d = (double)out->i;
-    }
+    *out = v->tag == DP_TAG_COMPLEX ? (pw_scalar){0, v->u.doubles[0], v->u.doubles[1]}
+                                    : (pw_scalar){as_int(*v), as_double(*v), 0};
     return 0;
 }
 
-/* Scalars become 0-dim wrapped numbers, owned by tensors[]; tensors get a reference. */
+/* Scalars become 0-dim wrapped numbers.  Every entry of tensors[] is a reference to be dropped. */
 static int take_inputs(dp_ctx *ctx, int n, const dp_value *ins, dp_tensor **tensors)
 {
     for (int i = 0; i < n; i++) {
@@ -195,14 +162,14 @@ static int take_inputs(dp_ctx *ctx, int n, const dp_value *ins, dp_tensor **tens
             continue;
         }
         int rc = dp_scalar_tensor(ctx, ins[i], DP_DTYPE_NONE, &tensors[i]);
-        if (rc)
+        if (rc < 0)
             return rc;
         dp_tensor_set_wrapped(tensors[i], true);
     }
     return 0;
 }
 
-/* Everything that can be wrong with types, before anything is allocated. */
+/* Choose dtypes, loop and parameters; all errors about types come before anything is allocated. */
 static int take_types(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, const dp_value *params,
                       pw_run *run)
 {
@@ -213,7 +180,7 @@ static int take_types(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, const
         if (x.dtype == DP_BOOL)
             return dp_fail(ctx, DP_ERUNTIME, "%s", op->no_bool);
     }
-    if (op->flags & PW_TO_FLOAT && is_integral(dtype))
+    if (op->flags & PW_TO_FLOAT && dp_dtype_is_integral(dtype, true))
         dtype = DP_FLOAT32;
     run->common = dtype;
     run->kernel = find_kernel(op, types[dtype].class);
@@ -222,13 +189,13 @@ static int take_types(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, const
                        dense_type_name(dtype));
     for (int i = 0; i < op->n_params; i++) {
         int rc = take_param(ctx, op->params[i], &params[i], dtype, &run->state.param[i]);
-        if (rc)
+        if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-/* Where TensorIterator's cast_common_dtype_to_outputs is off. */
+/* PW_SAME_DTYPE: an output must have the result's dtype, since nothing is cast into it. */
 static int check_same(dp_ctx *ctx, const pw_op *op, const dp_tensor *dst, dp_dtype dtype)
 {
     if (!(op->flags & PW_SAME_DTYPE) || dst == NULL)
@@ -259,16 +226,16 @@ static int run_loop(dp_ctx *ctx, const pw_op *op, dp_tensor **ins, pw_run *run, 
     if (rc == 0 && run->state.fault)
         rc = dp_fail(ctx, DP_ERUNTIME, "ZeroDivisionError");
     dp_iter_fini(it);
-    if (rc && given == NULL)
+    if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
     return rc;
 }
 
-/* *out NULL: allocated. */
+/* *out NULL: the result is allocated. */
 static int compute(dp_ctx *ctx, const pw_op *op, const dp_value *values, const dp_value *params,
                    dp_tensor **out)
 {
-    dp_tensor *ins[PW_INPUTS_MAX] = {NULL};
+    dp_tensor *ins[PW_INPUTS_MAX] = {0};
     pw_run run = {0};
     int rc = take_inputs(ctx, op->n_in, values, ins);
 
@@ -299,7 +266,7 @@ int pw_write(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *
 {
     int rc = compute(ctx, op, ins, params, &dst);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     dp_tensor_bump_version(dst);
     *ret = dp_tensor_ref(dst);

@@ -1,19 +1,18 @@
-/* pointwise_math.h -- what the expressions of pointwise.yaml may use beside C and tgmath.h.
+/* pointwise_math.h -- functions that the expressions of pointwise.yaml may use, beside tgmath.h's.
  *
- * Included by the generated loops only, which define T, the type of the computation. */
+ * Included by the generated loops only.  They define T, the type that they compute in. */
 #ifndef CPU_POINTWISE_MATH_H
 #define CPU_POINTWISE_MATH_H
 
 #include "pointwise.h"
 
-/* One expression serves signed and unsigned types. */
+/* An expression is compiled for signed and unsigned types, where x < 0 is always false. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
 #include <complex.h>
 #include <math.h>
 
-/* glibc has these for whole vectors, in libmvec; without the attribute gcc calls them one by one.
- */
+/* glibc's libmvec has vector versions of these; without the attribute gcc calls the scalar ones. */
 #define VECTOR(name)                                                                               \
     __attribute__((simd("notinbranch"))) extern double name(double);                               \
     __attribute__((simd("notinbranch"))) extern float name##f(float);
@@ -35,7 +34,7 @@ __attribute__((simd("notinbranch"))) extern float atan2f(float, float);
 
 #include <tgmath.h>
 
-/* No iteration depends on another: p[0] is an input's address or apart from all of them. */
+/* No iteration depends on another: p[0] is the address of an input or overlaps none of them. */
 #define PW_LOOP(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < (n); i++)
 
 #define K(x) ((T)(x))
@@ -46,7 +45,7 @@ static inline void pw_finish(pw_state *s, int fault)
         __atomic_store_n(&s->fault, 1, __ATOMIC_RELAXED);
 }
 
-/* NaN in a wins over b, and b's NaN over a. */
+/* If either is NaN, so is the result. */
 #define REAL_FUNCTIONS(type, suffix)                                                               \
     __attribute__((unused)) static inline type greater_##suffix(type a, type b)                    \
     {                                                                                              \
@@ -76,7 +75,7 @@ static inline bool apart(int64_t a, int64_t b)
     return (a < 0) != (b < 0);
 }
 
-/* Integers.  INT64_MIN / -1 wraps to itself; a divisor of zero gives 0 and sets fault. */
+/* Integers.  INT64_MIN / -1 wraps to INT64_MIN.  Division by zero gives 0 and sets fault. */
 #define INT_FUNCTIONS(type, suffix)                                                                \
     __attribute__((unused)) static inline type int_div_##suffix(type a, type b, int *fault)        \
     {                                                                                              \
@@ -116,6 +115,8 @@ INT_FUNCTIONS(int64_t, i64)
 #define int_rem_floor(a, b, fault) PW_INT(int_rem_floor)(a, b, &(fault))
 #define int_pow(a, b)              PW_INT(int_pow)(a, b)
 
+/* div_floor computes the quotient from the remainder, so that it cannot be rounded up to the next
+ * integer (at::native::div_floor_floating). */
 #define FLOAT_FUNCTIONS(type, suffix)                                                              \
     __attribute__((unused)) static inline type select_##suffix(bool c, type a, type b)             \
     {                                                                                              \
@@ -126,8 +127,6 @@ INT_FUNCTIONS(int64_t, i64)
         type r = fmod(a, b);                                                                       \
         return r != 0 && (b < 0) != (r < 0) ? r + b : r;                                           \
     }                                                                                              \
-    /* From the remainder, so that the quotient cannot be rounded up to the next integer           \
-     * (at::native::div_floor_floating). */                                                        \
     __attribute__((unused)) static inline type div_floor_##suffix(type a, type b)                  \
     {                                                                                              \
         type r = fmod(a, b), q = (a - r) / b, whole;                                               \

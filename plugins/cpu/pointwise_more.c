@@ -1,4 +1,4 @@
-/* pointwise_more.c -- pointwise operators whose arguments choose what is computed. */
+/* pointwise_more.c -- pointwise operators whose arguments decide which loop runs. */
 #include "pointwise.h"
 #include <string.h>
 
@@ -6,7 +6,8 @@ extern const pw_op pw_sub, pw_div, pw_div_trunc, pw_div_floor, pw_pow, pw_pow_sc
     pw_gelu_tanh, pw_hardtanh, pw_clamp, pw_clamp_min, pw_clamp_max, pw_clamp_tensor, pw_maximum,
     pw_minimum;
 
-/* The order of the inputs is sub's, which decides the strides of the result. */
+/* aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+ * The inputs are swapped, so that the result gets the strides that sub(other, self) gives it. */
 static int rsub(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_value alpha, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(other), dp_tensor_value(self)}, params[] = {alpha};
@@ -29,6 +30,7 @@ static const pw_op *division(dp_ctx *ctx, dp_str mode)
     return NULL;
 }
 
+/* aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor */
 static int div_mode(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(other)};
@@ -36,6 +38,7 @@ static int div_mode(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode,
     return op ? pw_new(ctx, op, ins, NULL, out) : DP_ERUNTIME;
 }
 
+/* aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) */
 static int div_mode_(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(other)};
@@ -45,50 +48,49 @@ static int div_mode_(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode
 
 /* -- pow with a Scalar -- */
 
-static bool is_integer(dp_dtype d)
-{
-    return d <= DP_INT64 || d == DP_BOOL;
-}
-
-/* A negative power of integers is no integer (at::native::pow_Tensor_Scalar). */
+/* Source: at::native::pow_Tensor_Scalar; such a power would not be an integer. */
 static int check_power(dp_ctx *ctx, dp_tensor *self, dp_value exponent)
 {
     DP_VIEW(x, self);
-    if (is_integer(x.dtype) && exponent.tag == DP_TAG_INT && exponent.u.i < 0)
+    if (dp_dtype_is_integral(x.dtype, true) && exponent.tag == DP_TAG_INT && exponent.u.i < 0)
         return dp_fail(ctx, DP_ERUNTIME, "Integers to negative integer powers are not allowed.");
     return 0;
 }
 
+/* aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor */
 static int pow_scalar(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self), exponent};
     int rc = check_power(ctx, self, exponent);
-    return rc ? rc : pw_new(ctx, &pw_pow_scalar, ins, NULL, out);
+    return rc < 0 ? rc : pw_new(ctx, &pw_pow_scalar, ins, NULL, out);
 }
 
+/* aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) */
 static int pow_scalar_(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self), exponent};
     int rc = check_power(ctx, self, exponent);
-    return rc ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, self, out);
+    return rc < 0 ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, self, out);
 }
 
+/* aten::pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) */
 static int pow_scalar_out(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor *dst,
                           dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self), exponent};
     int rc = check_power(ctx, self, exponent);
-    return rc ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, dst, out);
+    return rc < 0 ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, dst, out);
 }
 
-/* The result is row-major, whatever the strides of the exponent. */
+/* aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor
+ * The result is row-major even if the exponent is not. */
 static int scalar_pow(dp_ctx *ctx, dp_value self, dp_tensor *exponent, dp_tensor **out)
 {
     const dp_value ins[] = {self, dp_tensor_value(exponent)};
     dp_tensor *made = NULL, *packed = NULL;
     int rc = pw_new(ctx, &pw_pow, ins, NULL, &made);
 
-    if (rc || dp_tensor_is_contiguous(made, DP_CONTIGUOUS)) {
+    if (rc < 0 || dp_tensor_is_contiguous(made, DP_CONTIGUOUS)) {
         *out = made;
         return rc;
     }
@@ -96,7 +98,7 @@ static int scalar_pow(dp_ctx *ctx, dp_value self, dp_tensor *exponent, dp_tensor
     if (rc == 0)
         rc = dp_copy(ctx, packed, made);
     dp_tensor_unref(made);
-    if (rc)
+    if (rc < 0)
         dp_tensor_unref(packed);
     else
         *out = packed;
@@ -105,14 +107,14 @@ static int scalar_pow(dp_ctx *ctx, dp_value self, dp_tensor *exponent, dp_tensor
 
 /* -- clamp -- */
 
-/* What is computed with both bounds, with only a lower, with only an upper one. */
+/* Which operator runs with both bounds, with only a lower one, with only an upper one. */
 typedef struct clamps {
     const pw_op *both, *low, *high;
 } clamps;
 static const clamps by_scalar = {&pw_clamp, &pw_clamp_min, &pw_clamp_max};
 static const clamps by_tensor = {&pw_clamp_tensor, &pw_maximum, &pw_minimum};
 
-/* ins: self, and min and max, either of which may be None.  NULL: failed. */
+/* ins is {self, min, max}; min or max may be None, and is then removed.  NULL: both are None. */
 static const pw_op *bounds(dp_ctx *ctx, const clamps *c, dp_value ins[3])
 {
     if (ins[1].tag != DP_TAG_NONE)
@@ -124,6 +126,7 @@ static const pw_op *bounds(dp_ctx *ctx, const clamps *c, dp_value ins[3])
     return NULL;
 }
 
+/* aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor */
 static int clamp(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_value *max,
                  dp_tensor **out)
 {
@@ -132,6 +135,7 @@ static int clamp(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_val
     return op ? pw_new(ctx, op, ins, NULL, out) : DP_ERUNTIME;
 }
 
+/* aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) */
 static int clamp_(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_value *max,
                   dp_tensor **out)
 {
@@ -140,6 +144,7 @@ static int clamp_(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_va
     return op ? pw_write(ctx, op, ins, NULL, self, out) : DP_ERUNTIME;
 }
 
+/* aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor */
 static int clamp_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *min, dp_tensor *max,
                         dp_tensor **out)
 {
@@ -153,6 +158,7 @@ static bool is_negative(dp_value v)
     return v.tag == DP_TAG_INT ? v.u.i < 0 : v.tag == DP_TAG_DOUBLE && v.u.d < 0;
 }
 
+/* aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor */
 static int hardtanh(dp_ctx *ctx, dp_tensor *self, dp_value min, dp_value max, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self)}, params[] = {min, max};
@@ -166,6 +172,7 @@ static int hardtanh(dp_ctx *ctx, dp_tensor *self, dp_value min, dp_value max, dp
 
 /* -- gelu -- */
 
+/* aten::gelu(Tensor self, *, str approximate="none") -> Tensor */
 static int gelu(dp_ctx *ctx, dp_tensor *self, dp_str approximate, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self)};

@@ -1,6 +1,7 @@
-/* pool.c -- maximum and average over windows of the last two dimensions.
+/* pool.c -- max and average pooling over windows of the last two dimensions.
  *
- * A window is clipped to the plane once, per output; planes are dealt out to the pool's threads. */
+ * For each output the window is clipped to the plane once; planes are shared out among the
+ * threads. */
 #include "dense.h"
 #include <string.h>
 
@@ -10,13 +11,13 @@ typedef struct pool {
     int64_t in[2], out[2]; /* height, width */
     int64_t planes;
     bool count_padding;
-    int64_t divisor; /* 0: the window's size */
+    int64_t divisor; /* of averages; 0: use the window's size */
     const void *x;
     void *y;
-    int64_t *index; /* maximum only */
+    int64_t *index; /* of maxima, in their plane; NULL for averages */
 } pool;
 
-/* Elements [begin, end) of the window of output o that lie in the plane, in steps of dilation. */
+/* The part of output o's window that lies inside the plane: begin, begin + dilation, ... < end. */
 static void clip(const pool *p, int d, int64_t o, int64_t *begin, int64_t *end)
 {
     int64_t first = o * p->stride[d] - p->padding[d];
@@ -29,7 +30,7 @@ static void clip(const pool *p, int d, int64_t o, int64_t *begin, int64_t *end)
     *begin = first;
 }
 
-/* The maximum is the first of its value, but the last NaN, as in PyTorch. */
+/* Of equal maxima the first counts, of several NaNs the last, as in PyTorch. */
 #define MAXIMUM(name, type)                                                                        \
     static void name(int64_t from, int64_t to, void *user)                                         \
     {                                                                                              \
@@ -60,8 +61,8 @@ static void clip(const pool *p, int d, int64_t o, int64_t *begin, int64_t *end)
 MAXIMUM(maximum_f32, float)
 MAXIMUM(maximum_f64, double)
 
-/* What the sum over a window is divided by: without a divisor the elements, those of the padding
- * counted or not. */
+/* What the sum over a window is divided by: the divisor given, else the window's size with its
+ * padding, or without it: `counted`. */
 static int64_t divide_by(const pool *p, int64_t oh, int64_t ow, int64_t counted)
 {
     const int64_t o[2] = {oh, ow};
@@ -105,7 +106,10 @@ AVERAGE(average_i64, int64_t)
 
 /* -- checks: at::native's pool2d_shape_check -- */
 
-/* One or two numbers; none stands for `otherwise`, when it is given. */
+enum { MOST = INT32_MAX }; /* PyTorch's limit; it keeps products of two sizes within int64 */
+
+/* list [n] holds one number for both dimensions or one for each.  An empty list means `otherwise`,
+ * unless that is NULL. */
 static int take_pair(dp_ctx *ctx, const pool *p, const char *name, const int64_t *list, size_t n,
                      const int64_t *otherwise, int64_t pair[2])
 {
@@ -120,8 +124,6 @@ static int take_pair(dp_ctx *ctx, const pool *p, const char *name, const int64_t
 
 static int check_numbers(dp_ctx *ctx, const pool *p)
 {
-    static const int64_t most = (int64_t)1 << 40; /* beyond any size: products stay in int64 */
-
     for (int d = 0; d < 2; d++) {
         if (p->kernel[d] <= 0)
             return dp_fail(ctx, DP_ERUNTIME,
@@ -144,7 +146,7 @@ static int check_numbers(dp_ctx *ctx, const pool *p)
                            "pad should be at most half of kernel size, but got pad=%lld and "
                            "kernel_size=%lld",
                            (long long)p->padding[d], (long long)p->kernel[d]);
-        if (p->kernel[d] > most || p->stride[d] > most || p->dilation[d] > most / p->kernel[d])
+        if (p->kernel[d] > MOST || p->stride[d] > MOST || p->dilation[d] > MOST / p->kernel[d])
             return dp_fail(
                 ctx, DP_ERUNTIME, "kernel, stride or dilation is too large: %lld, %lld, %lld",
                 (long long)p->kernel[d], (long long)p->stride[d], (long long)p->dilation[d]);
@@ -154,7 +156,7 @@ static int check_numbers(dp_ctx *ctx, const pool *p)
 
 static int check_input(dp_ctx *ctx, const dp_view *x)
 {
-    char shape[SHAPE_TEXT];
+    char shape[DP_SHAPE_TEXT];
 
     for (int d = x->ndim - 3; x->ndim == 3 || x->ndim == 4;) {
         bool empty = false;
@@ -168,7 +170,7 @@ static int check_input(dp_ctx *ctx, const dp_view *x)
         ctx, DP_ERUNTIME,
         "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
         "but got: %s",
-        shape_text(shape, x->sizes, (size_t)x->ndim));
+        dp_shape_text(shape, x->sizes, (size_t)x->ndim));
 }
 
 static int output_size(dp_ctx *ctx, pool *p, int64_t channels, bool ceil_mode)
@@ -177,7 +179,7 @@ static int output_size(dp_ctx *ctx, pool *p, int64_t channels, bool ceil_mode)
         int64_t span = p->dilation[d] * (p->kernel[d] - 1) + 1;
         int64_t room = p->in[d] + 2 * p->padding[d] - span + (ceil_mode ? p->stride[d] - 1 : 0);
         p->out[d] = room < 0 ? 0 : room / p->stride[d] + 1;
-        /* the last window has to start inside the input or its left padding */
+        /* drop a last window that would start in the right padding */
         if (ceil_mode && (p->out[d] - 1) * p->stride[d] >= p->in[d] + p->padding[d])
             p->out[d]--;
     }
@@ -200,14 +202,18 @@ static int check(dp_ctx *ctx, pool *p, const dp_view *x, bool ceil_mode)
         return rc;
     p->in[0] = x->sizes[x->ndim - 2];
     p->in[1] = x->sizes[x->ndim - 1];
+    for (int d = 0; d < 2; d++)
+        if (p->in[d] > MOST)
+            return dp_fail(ctx, DP_ERUNTIME, "a plane of %lld x %lld is too large",
+                           (long long)p->in[0], (long long)p->in[1]);
     p->planes = x->sizes[x->ndim - 3] * (x->ndim == 4 ? x->sizes[0] : 1);
     return output_size(ctx, p, x->sizes[x->ndim - 3], ceil_mode);
 }
 
 /* -- operators -- */
 
-/* Fills in x, y and index, runs, and brings the results into dtype and format of self.
- * indices NULL: there are none. */
+/* Run the loop and return its results in self's dtype and memory format.  indices NULL: no
+ * indices. */
 static int compute(dp_ctx *ctx, pool *p, dp_tensor *self, dp_range_fn run, dp_tensor **out,
                    dp_tensor **indices)
 {
@@ -229,8 +235,10 @@ static int compute(dp_ctx *ctx, pool *p, dp_tensor *self, dp_range_fn run, dp_te
         p->x = dense_data(x);
         p->y = dense_data(y);
         p->index = index ? dense_data(index) : NULL;
-        int64_t each = p->out[0] * p->out[1] * p->kernel[0] * p->kernel[1];
-        dp_parallel_for(ctx, 0, p->planes, dense_grain(each), run, p);
+        double each = (double)(p->out[0] * p->out[1]) * (double)(p->kernel[0] * p->kernel[1]);
+        rc = dp_parallel_for(ctx, 0, p->planes, dense_grain(each), run, p);
+    }
+    if (rc == 0) {
         rc = dense_put(ctx, y, v.dtype, format, out);
         y = NULL;
     }
@@ -254,12 +262,12 @@ static int take_window(dp_ctx *ctx, pool *p, const int64_t *kernel, size_t n_ker
 
     if (rc == 0)
         rc = take_pair(ctx, p, "stride", stride, n_stride, p->kernel, p->stride);
-    return rc ? rc : take_pair(ctx, p, "padding", padding, n_padding, NULL, p->padding);
+    return rc < 0 ? rc : take_pair(ctx, p, "padding", padding, n_padding, NULL, p->padding);
 }
 
-/* aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2]
- * padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) self [N?, C, H, W]; an
- * index counts elements of its plane. */
+/* aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[],
+ *     int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)
+ * self [N, C, H, W] or [C, H, W]; an index counts the elements of its plane. */
 static int max_pool2d_with_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel,
                                    size_t n_kernel, const int64_t *stride, size_t n_stride,
                                    const int64_t *padding, size_t n_padding,
@@ -283,16 +291,14 @@ static int max_pool2d_with_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *
 }
 
 /* aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0,
- *     bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
+ *     bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
+ * self [N, C, H, W] or [C, H, W]. */
 static int avg_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
                       const int64_t *stride, size_t n_stride, const int64_t *padding,
                       size_t n_padding, bool ceil_mode, bool count_include_pad,
                       const int64_t *divisor_override, dp_tensor **out)
 {
-    pool p = {
-        .name = "avg_pool2d", .dilation = {1, 1},
-             .count_padding = count_include_pad
-    };
+    pool p = {.name = "avg_pool2d", .dilation = {1, 1}, .count_padding = count_include_pad};
     DP_VIEW(x, self);
 
     int rc = take_window(ctx, &p, kernel, n_kernel, stride, n_stride, padding, n_padding);

@@ -1,43 +1,47 @@
-/* reduce.c -- sums, products, extremes and truths over some or all dimensions.
+/* reduce.c -- sum, mean, prod, max, min, argmax, argmin, any and all over some or all dimensions.
  *
- * The tensor is seen with its kept dimensions first, packed, and then every output is one row. Rows
- * are reduced in halves, so that rounding errors stay small, and by a rule that depends on the
- * length only; a few long rows are cut into chunks of a fixed size for the same reason: the result
- * does not depend on the number of threads. */
+ * The tensor is packed with its kept dimensions first, so that every output is the reduction of one
+ * row.  A row is reduced by halves (pairwise summation), which keeps rounding errors small.  Few
+ * long rows are cut into chunks for the threads.  Where a row is cut depends on its length only, so
+ * the result does not depend on the number of threads. */
 #include "dense.h"
 #include <math.h>
 #include <stdio.h>
 
-enum { CHUNK = 65536, LEAF = 4096, LANES = 32 };
+enum {
+    CHUNK = 65536,    /* elements of a long row that one thread reduces at a time */
+    LEAF = 4096,      /* elements below which a row is not halved any more */
+    ACCUMULATORS = 32 /* running results of a leaf */
+};
 
-/* Reduces n > 0 elements of the class at x to one at out. */
+/* Reduces n > 0 elements of the class at x to one element at out. */
 typedef void (*row_fn)(const void *x, int64_t n, void *out);
 
-/* Over a leaf, LANES running results: several vector registers, so that no step waits for the one
- * before it. */
+/* A leaf is reduced into ACCUMULATORS running results.  They fill several vector registers, so that
+ * no step has to wait for the one before it. */
 #define ROW(name, type, start, step)                                                               \
     DENSE_LOOP static type name##_leaf(const type *x, int64_t n)                                   \
     {                                                                                              \
-        type lane[LANES], all = start;                                                             \
+        type acc[ACCUMULATORS], all = start;                                                       \
         int64_t i = 0;                                                                             \
-        for (int l = 0; l < LANES; l++)                                                            \
-            lane[l] = start;                                                                       \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (int l = 0; l < LANES; l++)                                                        \
-                step(lane[l], x[i + l]);                                                           \
+        for (int l = 0; l < ACCUMULATORS; l++)                                                     \
+            acc[l] = start;                                                                        \
+        for (; i + ACCUMULATORS <= n; i += ACCUMULATORS)                                           \
+            for (int l = 0; l < ACCUMULATORS; l++)                                                 \
+                step(acc[l], x[i + l]);                                                            \
         for (; i < n; i++)                                                                         \
             step(all, x[i]);                                                                       \
-        for (int width = n < LANES ? 0 : LANES / 2; width > 0; width /= 2)                         \
+        for (int width = n < ACCUMULATORS ? 0 : ACCUMULATORS / 2; width > 0; width /= 2)           \
             for (int l = 0; l < width; l++)                                                        \
-                step(lane[l], lane[l + width]);                                                    \
-        step(all, lane[0]);                                                                        \
+                step(acc[l], acc[l + width]);                                                      \
+        step(all, acc[0]);                                                                         \
         return all;                                                                                \
     }                                                                                              \
     static type name##_row(const type *x, int64_t n)                                               \
     {                                                                                              \
         if (n <= LEAF)                                                                             \
             return name##_leaf(x, n);                                                              \
-        int64_t half = n / 2 / LANES * LANES;                                                      \
+        int64_t half = n / 2 / ACCUMULATORS * ACCUMULATORS;                                        \
         type a = name##_row(x, half), b = name##_row(x + half, n - half);                          \
         step(a, b);                                                                                \
         return a;                                                                                  \
@@ -49,7 +53,7 @@ typedef void (*row_fn)(const void *x, int64_t n, void *out);
 
 #define ADD(a, b)      ((a) += (b))
 #define MULTIPLY(a, b) ((a) *= (b))
-/* NaN wins, and stays. */
+/* A NaN wins over every number, and stays. */
 #define GREATER(a, b) ((a) = (b) > (a) || (b) != (b) ? (b) : (a))
 #define LESS(a, b)    ((a) = (b) < (a) || (b) != (b) ? (b) : (a))
 #define OR(a, b)      ((a) |= (b))
@@ -72,59 +76,41 @@ ROW(all_i64, int64_t, 1, AND)
 
 typedef struct operation {
     const char *name;
-    row_fn row[3];  /* by class: float32, float64, int64 */
-    double nothing; /* the result over no elements; unless `needs` */
-    bool needs;     /* there is no result over no elements */
+    row_fn row[3];    /* by class: float32, float64, int64 */
+    double identity;  /* the result over no elements */
+    bool no_identity; /* there is none: reducing no elements is an error */
 } operation;
 
-static const operation sum_op = {
-    "sum", {sum_f32, sum_f64, sum_i64},
-     0, false
-};
-static const operation prod_op = {
-    "prod", {prod_f32, prod_f64, prod_i64},
-     1, false
-};
-static const operation max_op = {
-    "max", {max_f32, max_f64, max_i64},
-     0, true
-};
-static const operation min_op = {
-    "min", {min_f32, min_f64, min_i64},
-     0, true
-};
-static const operation amax_op = {
-    "amax", {max_f32, max_f64, max_i64},
-     0, true
-};
-static const operation amin_op = {
-    "amin", {min_f32, min_f64, min_i64},
-     0, true
-};
-static const operation any_op = {
-    "any", {NULL, NULL, any_i64},
-     0, false
-};
-static const operation all_op = {
-    "all", {NULL, NULL, all_i64},
-     1, false
-};
+/* Of a class, in tables of loops. */
+static int class_index(dp_dtype class)
+{
+    return class == DP_FLOAT32 ? 0 : class == DP_FLOAT64 ? 1 : 2;
+}
 
-/* -- which dimensions -- */
+static const operation sum_op = {"sum", {sum_f32, sum_f64, sum_i64}, 0, false};
+static const operation prod_op = {"prod", {prod_f32, prod_f64, prod_i64}, 1, false};
+static const operation max_op = {"max", {max_f32, max_f64, max_i64}, 0, true};
+static const operation min_op = {"min", {min_f32, min_f64, min_i64}, 0, true};
+static const operation amax_op = {"amax", {max_f32, max_f64, max_i64}, 0, true};
+static const operation amin_op = {"amin", {min_f32, min_f64, min_i64}, 0, true};
+static const operation any_op = {"any", {NULL, NULL, any_i64}, 0, false};
+static const operation all_op = {"all", {NULL, NULL, all_i64}, 1, false};
+
+/* -- the dimensions to reduce -- */
 
 typedef struct layout {
     int ndim;                  /* of the result */
     int64_t sizes[DP_DIM_MAX]; /* of the result */
     int order[DP_DIM_MAX];     /* of the input: kept dimensions, then reduced ones */
-    int n_in;
-    int64_t rows, length; /* outputs, and elements of each */
+    int n_in;                  /* entries of order */
+    int64_t rows, length;      /* number of outputs; elements reduced to each */
 } layout;
 
-/* dims [n]: none means all. */
+/* dims [n]; an empty list means all dimensions. */
 static int plan(dp_ctx *ctx, const dp_view *x, const int64_t *dims, size_t n, bool keepdim,
                 layout *l)
 {
-    bool reduced[DP_DIM_MAX] = {false};
+    bool reduced[DP_DIM_MAX] = {0};
 
     for (size_t i = 0; i < n; i++) {
         int64_t dim = dims[i];
@@ -156,7 +142,7 @@ static int plan(dp_ctx *ctx, const dp_view *x, const int64_t *dims, size_t n, bo
     return 0;
 }
 
-/* self in the layout's order, packed, in the class.  *out owned. */
+/* self with its dimensions in the layout's order, packed, as elements of the class.  *out owned. */
 static int arrange(dp_ctx *ctx, dp_tensor *self, const layout *l, dp_dtype class, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
@@ -185,7 +171,7 @@ typedef struct job {
     char *y;
     int64_t length, bytes;
     row_fn row;
-    int64_t total; /* chunks only: elements in the row that is cut */
+    int64_t total; /* elements of the row that is cut into chunks */
 } job;
 
 static void run_rows(int64_t begin, int64_t end, void *user)
@@ -222,20 +208,14 @@ static int run(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l
 {
     enum { FEW_ROWS = 64 };
     int64_t bytes = (int64_t)dp_dtype_size(class);
-    job j = {x,
-             y,
-             l->length,
-             bytes,
-             op->row[class == DP_FLOAT32 ? 0 : class == DP_FLOAT64 ? 1 : 2],
-             l->length};
+    job j = {x, y, l->length, bytes, op->row[class_index(class)], l->length};
 
     if (l->length == 0)
-        fill(class, y, l->rows, op->nothing);
+        fill(class, y, l->rows, op->identity);
     if (l->length == 0 || l->rows == 0)
         return 0;
     if (l->length <= 2 * CHUNK || l->rows > FEW_ROWS) {
-        dp_parallel_for(ctx, 0, l->rows, dense_grain(l->length), run_rows, &j);
-        return 0;
+        return dp_parallel_for(ctx, 0, l->rows, dense_grain((double)l->length), run_rows, &j);
     }
     int64_t chunks = (l->length + CHUNK - 1) / CHUNK;
     char *partial = dp_alloc(ctx, (size_t)(chunks * bytes));
@@ -244,13 +224,15 @@ static int run(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l
     j.y = partial;
     for (int64_t r = 0; r < l->rows; r++) {
         j.x = x + r * l->length * bytes;
-        dp_parallel_for(ctx, 0, chunks, 1, run_chunks, &j);
+        int rc = dp_parallel_for(ctx, 0, chunks, 1, run_chunks, &j);
+        if (rc < 0)
+            return rc;
         j.row(partial, chunks, y + r * bytes);
     }
     return 0;
 }
 
-/* Without elements to choose from a result needs at least rows that are none. */
+/* For reductions without an identity: an empty input is allowed only if the result is empty too. */
 static int check_elements(dp_ctx *ctx, const char *name, const dp_view *x, const int64_t *dims,
                           size_t n)
 {
@@ -275,8 +257,8 @@ static int check_elements(dp_ctx *ctx, const char *name, const dp_view *x, const
     return 0;
 }
 
-/* Reduce self, first cast to `from`, and give the result as `to`.  divide: by the number of
- * elements of each row, NaN when there are none. */
+/* Cast self to `from`, reduce it, and return the result as `to`.  divide: by the number of elements
+ * of a row; a row without elements gives NaN. */
 static int reduce(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64_t *dims, size_t n,
                   bool keepdim, dp_dtype from, dp_dtype to, bool divide, dp_tensor **out)
 {
@@ -285,11 +267,11 @@ static int reduce(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64
     DP_VIEW(v, self);
     dp_dtype class = dense_class(from);
 
-    int rc = op->needs ? check_elements(ctx, op->name, &v, dims, n) : 0;
+    int rc = op->no_identity ? check_elements(ctx, op->name, &v, dims, n) : 0;
     if (rc == 0)
         rc = plan(ctx, &v, dims, n, keepdim, &l);
     if (rc == 0 && from != v.dtype && from != class)
-        rc = dense_get(ctx, self, from, &cast); /* what the dtype cuts off is cut before */
+        rc = dense_get(ctx, self, from, &cast); /* a narrower dtype rounds before the reduction */
     if (rc == 0)
         rc = arrange(ctx, cast ? cast : self, &l, class, &x);
     if (rc == 0)
@@ -335,7 +317,8 @@ static int sum(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **o
     return sum_like(ctx, &sum_op, "sum_cpu", DENSE_ALL, self, NULL, 0, false, dtype, out);
 }
 
-/* aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) */
+/* aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)
+ *     -> Tensor */
 static int sum_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                    const int64_t *dtype, dp_tensor **out)
 {
@@ -349,8 +332,8 @@ static int prod(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **
     return sum_like(ctx, &prod_op, "prod_cpu", types, self, NULL, 0, false, dtype, out);
 }
 
-/* aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
- */
+/* aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)
+ *     -> Tensor */
 static int prod_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, const int64_t *dtype,
                     dp_tensor **out)
 {
@@ -358,7 +341,8 @@ static int prod_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, con
     return sum_like(ctx, &prod_op, "prod_cpu", types, self, &dim, 1, keepdim, dtype, out);
 }
 
-/* aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) */
+/* aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)
+ *     -> Tensor */
 static int mean_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                     const int64_t *dtype, dp_tensor **out)
 {
@@ -385,7 +369,7 @@ static int mean(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **
     return mean_dim(ctx, self, NULL, 0, false, dtype, out);
 }
 
-/* -- extremes and truths -- */
+/* -- max, min, any, all -- */
 
 static int extreme(dp_ctx *ctx, const operation *op, const char *what, dp_tensor *self,
                    const int64_t *dims, size_t n, bool keepdim, dp_tensor **out)
@@ -398,33 +382,35 @@ static int extreme(dp_ctx *ctx, const operation *op, const char *what, dp_tensor
     return reduce(ctx, op, self, dims, n, keepdim, x.dtype, x.dtype, false, out);
 }
 
-/* aten::max(Tensor self) -> Tensor, aten::min(Tensor self) -> Tensor */
+/* aten::max(Tensor self) -> Tensor */
 static int max_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     return extreme(ctx, &max_op, "max_all", self, NULL, 0, false, out);
 }
 
+/* aten::min(Tensor self) -> Tensor */
 static int min_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     return extreme(ctx, &min_op, "min_all", self, NULL, 0, false, out);
 }
 
-/* aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor, and amin */
+/* aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor */
 static int amax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                 dp_tensor **out)
 {
     return extreme(ctx, &amax_op, "amax_cpu", self, dim, n, keepdim, out);
 }
 
+/* aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor */
 static int amin(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                 dp_tensor **out)
 {
     return extreme(ctx, &amin_op, "amin_cpu", self, dim, n, keepdim, out);
 }
 
-/* Truths are bools, but of uint8 they are uint8. */
-static int truth(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64_t *dims, size_t n,
-                 bool keepdim, dp_tensor **out)
+/* any and all return bool, but uint8 for a uint8 tensor. */
+static int any_or_all(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64_t *dims,
+                      size_t n, bool keepdim, dp_tensor **out)
 {
     DP_VIEW(x, self);
     dp_dtype to = x.dtype == DP_UINT8 ? DP_UINT8 : DP_BOOL;
@@ -432,37 +418,40 @@ static int truth(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64_
     return reduce(ctx, op, self, dims, n, keepdim, DP_BOOL, to, false, out);
 }
 
-/* aten::any(Tensor self), any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor, and all */
+/* aten::any(Tensor self) -> Tensor */
 static int any_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
-    return truth(ctx, &any_op, self, NULL, 0, false, out);
+    return any_or_all(ctx, &any_op, self, NULL, 0, false, out);
 }
 
+/* aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor */
 static int any_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_tensor **out)
 {
-    return truth(ctx, &any_op, self, &dim, 1, keepdim, out);
+    return any_or_all(ctx, &any_op, self, &dim, 1, keepdim, out);
 }
 
+/* aten::all(Tensor self) -> Tensor */
 static int all_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
-    return truth(ctx, &all_op, self, NULL, 0, false, out);
+    return any_or_all(ctx, &all_op, self, NULL, 0, false, out);
 }
 
+/* aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor */
 static int all_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_tensor **out)
 {
-    return truth(ctx, &all_op, self, &dim, 1, keepdim, out);
+    return any_or_all(ctx, &all_op, self, &dim, 1, keepdim, out);
 }
 
-/* -- extremes with their places -- */
+/* -- argmax, argmin, and max and min with indices -- */
 
 typedef struct search {
     const void *x;
     void *values; /* may be NULL */
-    int64_t *places;
+    int64_t *indices;
     int64_t length;
 } search;
 
-/* The first of the extreme value; a NaN is more extreme than any. */
+/* Of equal extremes the first counts; the first NaN wins over every number. */
 #define SEARCH(name, type, beats)                                                                  \
     static void name(int64_t begin, int64_t end, void *user)                                       \
     {                                                                                              \
@@ -473,7 +462,7 @@ typedef struct search {
             for (int64_t i = 1; i < s->length && x[best] == x[best]; i++)                          \
                 if (x[i] beats x[best] || x[i] != x[i])                                            \
                     best = i;                                                                      \
-            s->places[r] = best;                                                                   \
+            s->indices[r] = best;                                                                  \
             if (s->values)                                                                         \
                 ((type *)s->values)[r] = x[best];                                                  \
         }                                                                                          \
@@ -488,9 +477,9 @@ SEARCH(least_i64, int64_t, <)
 static const dp_range_fn greatest[3] = {greatest_f32, greatest_f64, greatest_i64};
 static const dp_range_fn least[3] = {least_f32, least_f64, least_i64};
 
-/* values NULL: only the places. */
+/* values NULL: only the indices are wanted. */
 static int search_run(dp_ctx *ctx, const dp_range_fn *find, dp_tensor *self, const layout *l,
-                      dp_tensor **values, dp_tensor **places)
+                      dp_tensor **values, dp_tensor **indices)
 {
     dp_tensor *x = NULL, *y = NULL, *p = NULL;
     DP_VIEW(v, self);
@@ -503,15 +492,15 @@ static int search_run(dp_ctx *ctx, const dp_range_fn *find, dp_tensor *self, con
         rc = dp_empty(ctx, class, v.device, l->ndim, l->sizes, DP_CONTIGUOUS, &y);
     if (rc == 0) {
         search s = {dense_data(x), y ? dense_data(y) : NULL, dense_data(p), l->length};
-        int c = class == DP_FLOAT32 ? 0 : class == DP_FLOAT64 ? 1 : 2;
-        dp_parallel_for(ctx, 0, l->rows, dense_grain(l->length), find[c], &s);
+        rc = dp_parallel_for(ctx, 0, l->rows, dense_grain((double)l->length),
+                             find[class_index(class)], &s);
     }
     if (rc == 0 && values) {
         rc = dense_put(ctx, y, v.dtype, DP_CONTIGUOUS, values);
         y = NULL;
     }
     if (rc == 0) {
-        *places = p;
+        *indices = p;
         p = NULL;
     }
     dp_tensor_unref(x);
@@ -520,9 +509,9 @@ static int search_run(dp_ctx *ctx, const dp_range_fn *find, dp_tensor *self, con
     return rc;
 }
 
-/* dim NULL: all elements, numbered as in row-major order. */
-static int place_of(dp_ctx *ctx, const char *name, const dp_range_fn *find, dp_tensor *self,
-                    const int64_t *dim, bool keepdim, dp_tensor **out)
+/* dim NULL: over all elements, whose index then counts in row-major order. */
+static int arg_extreme(dp_ctx *ctx, const char *name, const dp_range_fn *find, dp_tensor *self,
+                       const int64_t *dim, bool keepdim, dp_tensor **out)
 {
     char what[32];
     layout l;
@@ -540,15 +529,16 @@ static int place_of(dp_ctx *ctx, const char *name, const dp_range_fn *find, dp_t
     return rc < 0 ? rc : search_run(ctx, find, self, &l, NULL, out);
 }
 
-/* aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor, and argmin */
+/* aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor */
 static int argmax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool keepdim, dp_tensor **out)
 {
-    return place_of(ctx, "argmax", greatest, self, dim, keepdim, out);
+    return arg_extreme(ctx, "argmax", greatest, self, dim, keepdim, out);
 }
 
+/* aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor */
 static int argmin(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool keepdim, dp_tensor **out)
 {
-    return place_of(ctx, "argmin", least, self, dim, keepdim, out);
+    return arg_extreme(ctx, "argmin", least, self, dim, keepdim, out);
 }
 
 static int extreme_dim(dp_ctx *ctx, const char *name, const dp_range_fn *find, dp_tensor *self,
@@ -572,6 +562,7 @@ static int max_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_t
     return extreme_dim(ctx, "max", greatest, self, dim, keepdim, values, indices);
 }
 
+/* aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) */
 static int min_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_tensor **values,
                    dp_tensor **indices)
 {

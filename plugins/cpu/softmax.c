@@ -1,16 +1,16 @@
 /* softmax.c -- _softmax and _log_softmax over one dimension.
  *
- * The tensor is packed as [outer, length, inner]; each of outer * inner lines is normalised on its
- * own, its largest element first taken off so that nothing overflows.  Sums run in double.  A line
- * is taken in blocks, the last one filled up, so that all elements go through the same vector code.
- */
+ * The tensor is packed as [outer, length, inner] and has outer * inner lines of `length` elements,
+ * each normalised on its own.  The line's largest element is subtracted first, so that exp() does
+ * not overflow.  Sums are computed in double.  A line is processed in blocks; the last block is
+ * filled up, so that every element goes through the same vector code. */
 #include "dense.h"
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 16 };
+enum { BLOCK = 16 }; /* elements */
 
-/* glibc has these for whole vectors, in libmvec. */
+/* glibc's libmvec has vector versions of these; the attribute makes gcc call them. */
 __attribute__((simd("notinbranch"))) extern double exp(double);
 __attribute__((simd("notinbranch"))) extern float expf(float);
 
@@ -21,57 +21,58 @@ typedef struct softmax {
     bool log;
 } softmax;
 
-/* NaN anywhere makes the line NaN by way of the sum; so do two infinities.  What fills up the last
- * block is no one's maximum and adds nothing.  A loop that gcc unrolls first would call exp one by
- * one. */
+/* A NaN makes the sum NaN and thereby the whole line; an infinity does the same (inf - inf).  The
+ * last block is filled up with -infinity, which is never the maximum and adds exp(-inf) = 0.
+ * `unroll 1`: gcc unrolls a loop before it vectorises it, and would call exp once for each
+ * element. */
 #define LINES(name, type, exp_, log_)                                                              \
     static inline void name##_load(type *block, const type *x, int64_t left, int64_t step)         \
     {                                                                                              \
-        if (step == 1 && left >= LANES)                                                            \
-            memcpy(block, x, LANES * sizeof(type));                                                \
+        if (step == 1 && left >= BLOCK)                                                            \
+            memcpy(block, x, BLOCK * sizeof(type));                                                \
         else                                                                                       \
-            for (int l = 0; l < LANES; l++)                                                        \
+            for (int l = 0; l < BLOCK; l++)                                                        \
                 block[l] = l < left ? x[l * step] : -(type)INFINITY;                               \
     }                                                                                              \
     static inline void name##_store(type *y, const type *block, int64_t left, int64_t step)        \
     {                                                                                              \
-        if (step == 1 && left >= LANES)                                                            \
-            memcpy(y, block, LANES * sizeof(type));                                                \
+        if (step == 1 && left >= BLOCK)                                                            \
+            memcpy(y, block, BLOCK * sizeof(type));                                                \
         else                                                                                       \
-            for (int l = 0; l < LANES && l < left; l++)                                            \
+            for (int l = 0; l < BLOCK && l < left; l++)                                            \
                 y[l * step] = block[l];                                                            \
     }                                                                                              \
     DENSE_LOOP static void name##_line(const type *x, type *y, int64_t n, int64_t step,            \
                                        bool is_log)                                                \
     {                                                                                              \
-        type block[LANES], tops[LANES], top = -(type)INFINITY;                                     \
-        double sums[LANES] = {0}, sum = 0;                                                         \
-        for (int l = 0; l < LANES; l++)                                                            \
+        type block[BLOCK], tops[BLOCK], top = -(type)INFINITY;                                     \
+        double sums[BLOCK] = {0}, sum = 0;                                                         \
+        for (int l = 0; l < BLOCK; l++)                                                            \
             tops[l] = top;                                                                         \
-        for (int64_t i = 0; i < n; i += LANES) {                                                   \
+        for (int64_t i = 0; i < n; i += BLOCK) {                                                   \
             name##_load(block, x + i * step, n - i, step);                                         \
-            for (int l = 0; l < LANES; l++)                                                        \
+            for (int l = 0; l < BLOCK; l++)                                                        \
                 tops[l] = block[l] > tops[l] ? block[l] : tops[l];                                 \
         }                                                                                          \
-        for (int l = 0; l < LANES; l++)                                                            \
+        for (int l = 0; l < BLOCK; l++)                                                            \
             top = tops[l] > top ? tops[l] : top;                                                   \
-        for (int64_t i = 0; i < n; i += LANES) {                                                   \
+        for (int64_t i = 0; i < n; i += BLOCK) {                                                   \
             name##_load(block, x + i * step, n - i, step);                                         \
-            _Pragma("GCC unroll 1") for (int l = 0; l < LANES; l++)                                \
+            _Pragma("GCC unroll 1") for (int l = 0; l < BLOCK; l++)                                \
             {                                                                                      \
                 block[l] = exp_(block[l] - top);                                                   \
             }                                                                                      \
-            for (int l = 0; l < LANES; l++)                                                        \
+            for (int l = 0; l < BLOCK; l++)                                                        \
                 sums[l] += (double)block[l];                                                       \
             if (!is_log)                                                                           \
                 name##_store(y + i * step, block, n - i, step);                                    \
         }                                                                                          \
-        for (int l = 0; l < LANES; l++)                                                            \
+        for (int l = 0; l < BLOCK; l++)                                                            \
             sum += sums[l];                                                                        \
         type less = log_((type)sum), factor = (type)(1 / sum);                                     \
-        for (int64_t i = 0; i < n; i += LANES) {                                                   \
+        for (int64_t i = 0; i < n; i += BLOCK) {                                                   \
             name##_load(block, (is_log ? x : y) + i * step, n - i, step);                          \
-            for (int l = 0; l < LANES; l++)                                                        \
+            for (int l = 0; l < BLOCK; l++)                                                        \
                 block[l] = is_log ? block[l] - top - less : block[l] * factor;                     \
             name##_store(y + i * step, block, n - i, step);                                        \
         }                                                                                          \
@@ -111,8 +112,8 @@ static int run(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_float, bo
         softmax s = {dense_data(x), dense_data(y), v.ndim ? v.sizes[dim] : 1, 1, is_log};
         for (int i = (int)dim + 1; i < v.ndim; i++)
             s.inner *= v.sizes[i];
-        dp_parallel_for(ctx, 0, v.numel / s.length, dense_grain(8 * s.length),
-                        class == DP_FLOAT32 ? lines_f32 : lines_f64, &s);
+        rc = dp_parallel_for(ctx, 0, v.numel / s.length, dense_grain(8 * (double)s.length),
+                             class == DP_FLOAT32 ? lines_f32 : lines_f64, &s);
     }
     if (rc == 0) {
         rc = dense_put(ctx, y, v.dtype, DP_CONTIGUOUS, out);

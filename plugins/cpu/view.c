@@ -1,14 +1,15 @@
-/* view.c -- the views that every backend makes for itself. */
+/* view.c -- the views that PyTorch registers for each backend: view, as_strided, unfold. */
 #include "../dims.h"
 #include <string.h>
 
+/* aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a) */
 static int view(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
     DP_VIEW(x, self);
     int rc = infer_size(ctx, x.numel, shape, n, sizes);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     if (!dp_view_strides(self, (int)n, sizes, strides))
         return dp_fail(
@@ -21,40 +22,43 @@ static int view(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n, dp
 static int check_strides(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *strides,
                          size_t n_strides)
 {
-    char size[SHAPE_TEXT], stride[SHAPE_TEXT];
+    char size[DP_SHAPE_TEXT], stride[DP_SHAPE_TEXT];
 
     if (n != n_strides)
         return dp_fail(ctx, DP_ERUNTIME, "mismatch in length of strides and shape: %s and %s",
-                       shape_text(stride, strides, n_strides), shape_text(size, sizes, n));
-    if (n > DP_DIM_MAX)
-        return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX,
-                       n);
-    for (size_t i = 0; i < n; i++)
+                       dp_shape_text(stride, strides, n_strides), dp_shape_text(size, sizes, n));
+    int rc = check_ndim(ctx, n);
+    for (size_t i = 0; rc == 0 && i < n; i++)
         if (strides[i] < 0)
             return dp_fail(
                 ctx, DP_ERUNTIME,
                 "as_strided: Negative strides are not supported at the moment, got strides: %s",
-                shape_text(stride, strides, n));
-    return 0;
+                dp_shape_text(stride, strides, n));
+    return rc;
 }
 
+/* aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None)
+ *     -> Tensor(a) */
 static int as_strided(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
                       const int64_t *strides, size_t n_strides, const int64_t *offset,
                       dp_tensor **out)
 {
     int rc = check_strides(ctx, sizes, n, strides, n_strides);
-    return rc ? rc
-              : dp_as_strided(ctx, self, (int)n, sizes, strides,
-                              offset ? *offset : dp_tensor_offset(self), out);
+    return rc < 0 ? rc
+                  : dp_as_strided(ctx, self, (int)n, sizes, strides,
+                                  offset ? *offset : dp_tensor_offset(self), out);
 }
 
+/* aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a) */
 static int reshape_alias(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
                          const int64_t *strides, size_t n_strides, dp_tensor **out)
 {
     return as_strided(ctx, self, sizes, n, strides, n_strides, NULL, out);
 }
 
-/* Windows of `size` every `step` elements of a dimension, as a new last one. */
+/* aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)
+ * Windows of `size` elements, one every `step` elements of dim; a window is a new last
+ * dimension. */
 static int unfold(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t size, int64_t step,
                   dp_tensor **out)
 {
@@ -62,7 +66,7 @@ static int unfold(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t size, int64
     int64_t sizes[DP_DIM_MAX + 1], strides[DP_DIM_MAX + 1];
     int rc = wrap_dim(ctx, &dim, x.ndim);
 
-    if (rc)
+    if (rc < 0)
         return rc;
     int64_t have = x.ndim ? x.sizes[dim] : 1, stride = x.ndim ? x.strides[dim] : 1;
     if (size < 0 || size > have)
@@ -72,8 +76,9 @@ static int unfold(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t size, int64
                        dim, have, size);
     if (step <= 0)
         return dp_fail(ctx, DP_ERUNTIME, "step is %" PRId64 " but must be > 0", step);
-    if (x.ndim == DP_DIM_MAX)
-        return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions", DP_DIM_MAX);
+    rc = check_ndim(ctx, (size_t)x.ndim + 1);
+    if (rc < 0)
+        return rc;
     memcpy(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t));
     memcpy(strides, x.strides, (size_t)x.ndim * sizeof(int64_t));
     sizes[x.ndim] = size;
@@ -86,7 +91,8 @@ static int unfold(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t size, int64
     return dp_as_strided(ctx, self, x.ndim + 1, sizes, strides, dp_tensor_offset(self), out);
 }
 
-/* The first element of self as a Scalar, through a tensor of the widest dtype of its kind. */
+/* aten::_local_scalar_dense(Tensor self) -> Scalar
+ * The first element of self as a Scalar, converted to the widest dtype of its kind. */
 static int local_scalar_dense(dp_ctx *ctx, dp_tensor *self, dp_value *out)
 {
     static const dp_dtype wide[DP_DTYPE_END] = {
@@ -98,8 +104,7 @@ static int local_scalar_dense(dp_ctx *ctx, dp_tensor *self, dp_value *out)
         [DP_COMPLEX128] = DP_COMPLEX128, [DP_BOOL] = DP_BOOL};
     DP_VIEW(x, self);
     dp_tensor *first = NULL, *one = NULL;
-    double *parts =
-        dp_alloc(ctx, 2 * sizeof(double)); /* a complex result lives as long as the call */
+    double *parts = dp_alloc(ctx, 2 * sizeof(double)); /* freed when the call ends */
 
     if (parts == NULL)
         return DP_ERESOURCE;
@@ -115,7 +120,7 @@ static int local_scalar_dense(dp_ctx *ctx, dp_tensor *self, dp_value *out)
         memcpy(parts, y.data, dp_dtype_size(y.dtype));
         *out = y.dtype == DP_INT64     ? dp_int(*(const int64_t *)y.data)
                : y.dtype == DP_FLOAT64 ? dp_double(*parts)
-               : y.dtype == DP_BOOL    ? dp_bool(*(const bool *)y.data)
+               : y.dtype == DP_BOOL    ? dp_bool(*(const uint8_t *)y.data != 0)
                                        : (dp_value){DP_TAG_COMPLEX, 2, {.doubles = parts}};
     }
     dp_tensor_unref(first);

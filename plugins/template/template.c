@@ -24,7 +24,7 @@ static int scale(dp_ctx *ctx, dp_tensor *self, double factor, dp_tensor **out)
     if (x.dtype != DP_FLOAT32)
         return dp_fail(ctx, DP_ETYPE, "expected float32 but got %s", dp_dtype_name(x.dtype));
     int rc = dp_iter_init(ctx, &config, &it);
-    if (rc)
+    if (rc < 0)
         return rc;
     rc = dp_iter_run(ctx, it, scale_loop, &f);
     dp_iter_fini(it);
