@@ -145,7 +145,7 @@ def kernels(native_path, path):
     print("};")
 
 
-LETTERS = {"Tensor": ("T", "dp_tensor *"), "Scalar": ("s", "dp_value ")}
+LETTERS = {"Tensor": "T", "Scalar": "s"}  # their C types are DP_T_x of dispatchd/typed.h
 
 
 def entry(op, schema):
@@ -159,7 +159,7 @@ def entry(op, schema):
         raise SystemExit(f"{schema.name}: arguments {inputs(schema, op)}, want {op['args']}")
     values = {n: f"dp_tensor_value({n})" if k == "Tensor" else n for k, n, _ in schema.args}
     params = [values.get(p) for p in op["params"]]
-    arguments = ", ".join(LETTERS[k][1] + n for k, n, _ in schema.args)
+    arguments = ", ".join(f"DP_T_{LETTERS[k]} {n}" for k, n, _ in schema.args)
     print(f"static int {fn}(dp_ctx *ctx, {arguments}, dp_tensor **ret)\n{{")
     print(f"    const dp_value ins[] = {{{', '.join(values[a] for a in op['args'])}}};")
     if params:
@@ -169,7 +169,7 @@ def entry(op, schema):
         print(f"    return pw_write(ctx, &pw_{op['op']}, ins, {given}, {written[0]}, ret);\n}}")
     else:
         print(f"    return pw_new(ctx, &pw_{op['op']}, ins, {given}, ret);\n}}")
-    letters = ", ".join(LETTERS[k][0] for k, _, _ in schema.args)
+    letters = ", ".join(LETTERS[k] for k, _, _ in schema.args)
     return f"DP_IMPL_UNBOXED({literal(schema.name)}, {fn}, ({letters}), (T))"
 
 

@@ -1,4 +1,4 @@
-"""proto_tables.py PROTO_DIR -- methods/*.json and types/*.json as C tables (daemon/method.h) on stdout.
+"""proto_tables.py PROTO_DIR -- methods/*.json and types/*.json as C tables (daemon/methods/methods.h) on stdout.
 
 The schemas are a small subset of JSON Schema: type, properties, required, additionalProperties, items,
 enum, minimum, $ref to a type by its file's name, and oneOf.  A oneOf tells its objects apart by the
@@ -143,7 +143,7 @@ def main(folder):
     rows = [f'    {{"{n}", {tables.refer(m["params"])}}},' for n, m in methods.items()]
     document = json.dumps(openrpc(methods, types), separators=(",", ":"), ensure_ascii=True)
     print("/* Made by proto/gen/proto_tables.py from proto/methods and proto/types. */")
-    print('#include "method.h"')
+    print('#include "methods/methods.h"')
     for name in types:
         print(f"extern const proto_type proto_{name};")
     print("\n".join(tables.lines))
