@@ -1,4 +1,4 @@
-/* base.c -- the clock and the growing of arrays, for every file of the daemon. */
+/* base.c -- the clock, and arrays that grow. */
 #include "daemon.h"
 #include <time.h>
 

@@ -2,29 +2,32 @@
  *
  *   readable -> recvmsg -> frame -> job -> run here, or executor -> out -> sendmsg -> job freed
  *
- * A job counts as outstanding from the moment it is read until its answer is wholly sent; at
- * LIMIT_OUTSTANDING of them, or LIMIT_OUTSTANDING_BYTES, or LIMIT_UNSENT_BYTES of answers that the
- * client leaves unread, nothing more is read from it.  All of this file runs on the loop thread but
- * connection_join, request_attach and the getters.
+ * A job counts as outstanding from the moment it is read until its answer is wholly sent.  At
+ * LIMIT_OUTSTANDING jobs, or LIMIT_OUTSTANDING_BYTES, or LIMIT_UNSENT_BYTES of answers that the
+ * client leaves unread, nothing more is read from it; that it has gone is still noticed.
+ * connection_join(), connection_session() and connection_cancel() may be called on any thread, all
+ * else only on the loop's.
  *
  *   C1: answers leave in the order of the lines: a job runs here only when in_executor == 0, and
- * the executor gives back the jobs of one connection in order C2: no client is waited for: every
- * recvmsg and sendmsg is non-blocking */
+ *       the executor gives back the jobs of one connection in order
+ *   C2: no client is waited for: every recvmsg and sendmsg is non-blocking
+ */
 #define _GNU_SOURCE
+#include "methods/methods.h"
 #include "server.h"
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    READ_ROUNDS = 4,    /* reads before other connections have their turn */
-    INLINE_BUDGET = 64, /* requests run on the loop before that; the rest goes to workers */
-    SEND_ROUNDS = 16,
+    /* What one connection may do before others have their turn: */
+    READ_ROUNDS = 4,
+    SEND_BYTES = 512 << 10,
+    INLINE_NS = 500 * 1000,      /* run requests for so long; workers run the rest */
+    SLOW_FREE_BYTES = 256 << 10, /* longer answers are freed on a worker */
     SEND_PIECES = 64,
-    INLINE_CALL_BYTES =
-        4 << 10,         /* a longer op.call carries data: making tensors of it is no short work */
-    CANCEL_BYTES = 4096, /* a longer line is no call.cancel */
     CONTROL_DESCRIPTORS = 64,
 };
 
@@ -40,6 +43,7 @@ static void connection_unref(struct connection *c)
     dp_free(c);
 }
 
+/* Tell fair_threads() who sends requests. */
 static void note_request(struct connection *c, uint64_t now)
 {
     server *s = c->server;
@@ -53,12 +57,14 @@ static void note_request(struct connection *c, uint64_t now)
 
 static job *job_new(struct connection *c, char *line, size_t bytes)
 {
-    job *j = dp_calloc(1, sizeof(*j));
+    job *j = dp_malloc(sizeof(*j)); /* calloc is slow here */
 
     if (j == NULL)
         return NULL;
-    jw_init(&j->rq.out);
+    *j = (job){0};
+    j->rq.daemon = c->server->calls;
     j->rq.conn = c;
+    j->rq.state = &c->state;
     j->rq.line = line;
     j->rq.line_bytes = bytes;
     j->rq.bytes_charged = bytes;
@@ -72,46 +78,45 @@ static job *job_new(struct connection *c, char *line, size_t bytes)
     return j;
 }
 
-static void job_free(job *j)
+static void drop_answer(task *t)
 {
-    request *rq = &j->rq;
-    struct connection *c = rq->conn;
+    request *rq = &((job *)t->arg)->rq;
 
-    c->outstanding--;
-    c->outstanding_bytes -= rq->bytes_charged;
     for (size_t i = 0; i < rq->n_parts; i++) {
         dp_tensor_unref(rq->parts[i].tensor);
         dp_free(rq->parts[i].owned);
     }
     dp_free(rq->parts);
     jw_fini(&rq->out);
-    cJSON_Delete(rq->root);
-    dp_free(rq->line);
-    dp_free(rq->attached);
-    dp_free(rq->attachment_bytes);
-    dp_free(rq->attachment_offset);
-    session_unref(rq->session);
-    dp_free(j);
-    connection_unref(c);
 }
 
-int request_attach(request *rq, dp_tensor *tensor, void *owned, const void *data, size_t bytes)
+static void dropped(task *t)
 {
-    answer_part *parts = array_grow(rq->parts, rq->n_parts, &rq->cap_parts, sizeof(*parts));
+    dp_free(t->arg);
+}
 
-    if (parts == NULL) {
-        dp_tensor_unref(tensor);
-        dp_free(owned);
-        return -1;
+static void job_free(job *j)
+{
+    server *s = j->rq.conn->server;
+
+    j->rq.conn->outstanding--;
+    j->rq.conn->outstanding_bytes -= j->rq.bytes_charged;
+    connection_unref(j->rq.conn);
+    job_drop(j);
+    dp_free(j->rq.attachment_bytes);
+    dp_free(j->rq.attachment_offset);
+    j->drop = (task){.work = drop_answer, .done = dropped, .arg = j};
+    if (j->answer_bytes > SLOW_FREE_BYTES && !s->leaving) {
+        executor_task(&s->executor, &j->drop);
+        return;
     }
-    rq->parts = parts;
-    parts[rq->n_parts] = (answer_part){tensor, owned, data, bytes};
-    return (int)rq->n_parts++;
+    drop_answer(&j->drop);
+    dropped(&j->drop);
 }
 
 /* -- sending -- */
 
-/* Pieces of j's answer from j->sent on; how many of at most `room`. */
+/* The pieces of j's answer that are not sent yet, at most `room` of them; returns how many. */
 static size_t answer_pieces(const job *j, struct iovec *iov, size_t room)
 {
     size_t n = 0, skip = j->sent;
@@ -126,7 +131,7 @@ static size_t answer_pieces(const job *j, struct iovec *iov, size_t room)
     return n;
 }
 
-/* n more bytes are sent: drop the jobs that are done with. */
+/* n more bytes are sent: free the jobs whose answers are now wholly sent. */
 static void sent(struct connection *c, size_t n)
 {
     size_t before = atomic_fetch_sub(&c->unsent, n);
@@ -143,18 +148,18 @@ static void sent(struct connection *c, size_t n)
             connection_close(c);
         job_free(j);
     }
-    if (before >= LIMIT_UNSENT_BYTES && atomic_load(&c->unsent) < LIMIT_UNSENT_BYTES &&
-        !c->closed && executor_resume(&c->server->executor, c))
-        server_tick_start(c->server);
+    if (before >= LIMIT_UNSENT_BYTES && atomic_load(&c->unsent) < LIMIT_UNSENT_BYTES && !c->closed)
+        executor_resume(&c->server->executor, c);
 }
 
 static void flush(struct connection *c)
 {
     struct iovec iov[SEND_PIECES];
     struct msghdr m = {.msg_iov = iov};
+    size_t total = 0;
 
-    sent(c, 0); /* answers to notifications are empty */
-    for (int i = 0; !c->closed && !c->blocked && c->out.head != NULL; i++) {
+    sent(c, 0); /* free the jobs whose answers are empty, those of notifications */
+    while (!c->closed && !c->blocked && c->out.head != NULL) {
         m.msg_iovlen = 0;
         for (job *j = c->out.head; j != NULL && m.msg_iovlen < SEND_PIECES; j = j->next)
             m.msg_iovlen += answer_pieces(j, iov + m.msg_iovlen, SEND_PIECES - m.msg_iovlen);
@@ -165,8 +170,8 @@ static void flush(struct connection *c)
             c->blocked = true;
         else if (errno != EINTR)
             connection_close(c); /* nobody reads any more */
-        if (i == SEND_ROUNDS)    /* others have their turn before the next one */
-            c->blocked = true;
+        total += n > 0 ? (size_t)n : 0;
+        c->blocked = c->blocked || total > SEND_BYTES;
     }
 }
 
@@ -175,46 +180,46 @@ static void flush(struct connection *c)
 static void submit(struct connection *c, job *j)
 {
     c->in_executor++;
-    if (executor_submit(&c->server->executor, j))
-        server_tick_start(c->server);
+    executor_submit(&c->server->executor, j);
 }
 
-static bool may_run_here(const job *j)
+/* Run j on this thread.  false: it turned out to be for a worker. */
+static bool run_now(struct connection *c, job *j)
 {
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(j->rq.root, "method");
-    const method *m = cJSON_IsString(name) ? method_find(name->valuestring) : NULL;
-
-    if (j->stage == JOB_ANSWERED)
-        return true;
-    if (!cJSON_IsObject(j->rq.root)) /* a batch may hold anything */
-        return false;
-    if (m == NULL) /* an error, and errors are short */
-        return true;
-    return m->where == METHOD_QUICK ||
-           (m->where == METHOD_CALL && j->rq.line_bytes <= INLINE_CALL_BYTES &&
-            j->rq.attached == NULL);
+    j->rq.session = session_ref(c->session);
+    bool done = executor_run(&c->server->executor, j, c->server->placement.loop_ctx, true);
+    c->budget -= (int64_t)j->spent;
+    j->rq.session = session_unref(j->rq.session);
+    return done;
 }
 
-/* Run j on this thread if it is its turn and it is short; false: it is for a worker. */
+/* If other requests wait ahead of j and its method acts at once nevertheless, run it now.  Its
+ * answer still waits for its turn. */
+static void run_at_once(struct connection *c, job *j)
+{
+    const method *m;
+
+    if (c->in_executor == 0 || j->stage != JOB_NEW || j->rq.line_bytes > LIMIT_CANCEL_BYTES)
+        return;
+    job_parse(j);
+    m = j->stage == JOB_PARSED ? request_method(&j->rq) : NULL;
+    if (m != NULL && m->where == METHOD_AT_ONCE)
+        run_now(c, j);
+}
+
+/* Run j on this thread if it is its turn and it is short.  false: it is for a worker. */
 static bool run_here(struct connection *c, job *j)
 {
-    if (c->in_executor > 0 || c->budget == 0 || j->rq.line_bytes > LIMIT_INLINE_PARSE_BYTES)
+    executor *ex = &c->server->executor;
+
+    if (c->in_executor > 0 || c->budget <= 0 || !executor_may_begin(ex, j))
         return false;
-    if (j->stage == JOB_NEW)
-        job_parse(j);
-    if (!may_run_here(j))
-        return false;
-    c->budget--;
-    j->rq.session = session_ref(c->session);
-    if (executor_run(&c->server->executor, j, c->server->ctx, true))
-        return true;
-    j->rq.session = session_unref(j->rq.session);
-    return false;
+    return run_now(c, j);
 }
 
 static void answered(struct connection *c, job *j)
 {
-    if (j->unreadable && c->n_fds > 0) /* whose they are is not known */
+    if (j->unreadable && c->n_fds > 0) /* it is not known which request the descriptors belong to */
         j->rq.close_after = true;
     if (j->rq.close_after)
         c->shut = true;
@@ -223,6 +228,7 @@ static void answered(struct connection *c, job *j)
 
 static void dispatch(struct connection *c, job *j)
 {
+    run_at_once(c, j);
     if (!run_here(c, j)) {
         submit(c, j);
         return;
@@ -231,45 +237,45 @@ static void dispatch(struct connection *c, job *j)
     answered(c, j);
 }
 
-static void refuse(struct connection *c, job *j, int code, const char *message, bool close)
+/* Answer j with *err, as what is no request.  close: the connection ends with that answer. */
+static void refuse(struct connection *c, job *j, const dp_error *err, bool close)
 {
-    request_refuse(&j->rq, code, message);
+    request_refuse(&j->rq, err);
     j->stage = JOB_ANSWERED;
-    j->rq.close_after = close;
+    j->rq.close_after = j->rq.close_after || close;
     c->shut = c->shut || close;
     dispatch(c, j);
 }
 
-/* call.cancel is acted on when it is read, before what is queued ahead of it. */
-static bool take_cancel(struct connection *c, job *j)
-{
-    executor *ex = &c->server->executor;
+/* -- cancelled requests -- */
 
-    if (j->rq.line_bytes > CANCEL_BYTES ||
-        memmem(j->rq.line, j->rq.line_bytes, "call.cancel", strlen("call.cancel")) == NULL)
-        return false;
-    job_parse(j);
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(j->rq.root, "method");
-    if (j->stage != JOB_PARSED || !cJSON_IsString(name) ||
-        strcmp(name->valuestring, "call.cancel") != 0 ||
-        cJSON_GetObjectItemCaseSensitive(j->rq.root, "id") != NULL)
-        return false;
-    cJSON *params = cJSON_GetObjectItemCaseSensitive(j->rq.root, "params");
-    cJSON *id = cJSON_DetachItemFromObjectCaseSensitive(params, "id");
-    cancel *k = id != NULL ? dp_malloc(sizeof(*k)) : NULL;
-    pthread_mutex_lock(&ex->lock);
-    if (k != NULL && c->in_executor > 0 && c->n_cancels < LIMIT_OUTSTANDING) {
-        *k = (cancel){c->cancels, id, j->number};
-        c->cancels = k;
-        c->n_cancels++;
-        k = NULL;
-        id = NULL;
+int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err)
+{
+    const job *j = (const job *)rq;
+    struct connection *c = rq->conn;
+    executor *ex = &c->server->executor;
+    cancel *k;
+
+    *waiting = j->on_loop && c->in_executor > 0; /* a worker runs it in its turn: none is ahead */
+    if (!*waiting)
+        return 0;
+    if (c->n_cancels >= LIMIT_OUTSTANDING)
+        return dp_error_set(err, DP_ERESOURCE, "%d requests are cancelled already (outstanding)",
+                            LIMIT_OUTSTANDING);
+    k = dp_malloc(sizeof(*k));
+    if (k != NULL)
+        *k = (cancel){NULL, cJSON_Duplicate(id, true), j->number - 1};
+    if (k == NULL || k->id == NULL) {
+        dp_free(k);
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a cancelled request");
     }
+    pthread_mutex_lock(&ex->lock);
+    k->next = c->cancels;
+    c->cancels = k;
+    c->n_cancels++;
     pthread_mutex_unlock(&ex->lock);
-    dp_free(k);
-    cJSON_Delete(id);
-    job_free(j);
-    return true;
+    executor_cancel(ex, c, id);
+    return 0;
 }
 
 static void drop_cancels(struct connection *c)
@@ -289,88 +295,34 @@ static void drop_cancels(struct connection *c)
 
 /* -- attachments and descriptors -- */
 
-static bool whole(const cJSON *j, double most, size_t *out)
+static void drop_descriptors(struct connection *c, size_t n)
 {
-    if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= most) ||
-        j->valuedouble != (double)(size_t)j->valuedouble)
-        return false;
-    *out = (size_t)j->valuedouble;
-    return true;
-}
-
-/* "attachments":[n...] into rq; their sum, or -1 and why not. */
-static int64_t read_announcement(request *rq, size_t limit, char *why, size_t bytes)
-{
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(rq->root, "attachments"), *j;
-    size_t total = 0, n = (size_t)cJSON_GetArraySize(list);
-
-    if (list == NULL)
-        return 0;
-    snprintf(why, bytes,
-             "attachments: expected an array of at most %d sizes that add up to at most "
-             "%zu bytes",
-             LIMIT_ATTACHMENTS, limit);
-    if (!cJSON_IsArray(list) || n > LIMIT_ATTACHMENTS)
-        return -1;
-    rq->attachment_bytes = dp_calloc(n + 1, sizeof(size_t));
-    rq->attachment_offset = dp_calloc(n + 1, sizeof(size_t));
-    if (rq->attachment_bytes == NULL || rq->attachment_offset == NULL) {
-        snprintf(why, bytes, "out of memory: attachments");
-        return -1;
-    }
-    cJSON_ArrayForEach(j, list)
-    {
-        size_t i = rq->n_attachments;
-        if (!whole(j, (double)(limit - total), &rq->attachment_bytes[i]))
-            return -1;
-        rq->attachment_offset[i] = total;
-        total += rq->attachment_bytes[i];
-        rq->n_attachments++;
-    }
-    return (int64_t)total;
-}
-
-static bool take_descriptors(struct connection *c, const cJSON *root, char *why, size_t bytes)
-{
-    const cJSON *j = cJSON_GetObjectItemCaseSensitive(root, "fds");
-    size_t n = 0;
-
-    if (j != NULL && (!whole(j, LIMIT_DESCRIPTORS, &n) || n > c->n_fds)) {
-        snprintf(why, bytes,
-                 "fds: expected a count of at most %d descriptors, all of them sent "
-                 "beside this line; %u came",
-                 LIMIT_DESCRIPTORS, c->n_fds);
-        return false;
-    }
     for (size_t i = 0; i < n; i++)
         close(c->fds[i]);
     c->n_fds -= (unsigned)n;
     memmove(c->fds, c->fds + n, c->n_fds * sizeof(c->fds[0]));
-    return true;
 }
 
-/* The pending line is parsed: learn what follows it. */
+/* The pending line is parsed: find out what follows it. */
 static void announced(struct connection *c)
 {
     job *j = c->pending;
-    char why[256];
     int64_t total = 0;
+    size_t n_fds = 0;
 
-    if (j->stage == JOB_PARSED && cJSON_IsObject(j->rq.root)) {
+    if (j->stage == JOB_PARSED) {
         total =
-            read_announcement(&j->rq, (size_t)c->server->options->max_attachment, why, sizeof(why));
-        if (total < 0 || !take_descriptors(c, j->rq.root, why, sizeof(why))) {
-            c->pending = NULL;
-            refuse(c, j, -32600, why, true);
-            return;
-        }
+            request_announced(&j->rq, (size_t)c->server->options->max_attachment, c->n_fds, &n_fds);
+        if (total < 0)
+            j->stage = JOB_ANSWERED;
     }
-    if (j->stage == JOB_ANSWERED) { /* unreadable: the connection ends with this answer */
+    if (j->stage == JOB_ANSWERED) { /* it is not known where the next line begins */
         c->pending = NULL;
-        c->shut = true;
+        c->shut = j->rq.close_after = true;
         dispatch(c, j);
         return;
     }
+    drop_descriptors(c, n_fds); /* no method takes them */
     frame_expect(&c->frame, (size_t)total);
 }
 
@@ -390,7 +342,7 @@ static void parse_done(task *t)
         job_free(c->pending);
         c->pending = NULL;
     } else {
-        c->budget = INLINE_BUDGET;
+        c->budget = INLINE_NS;
         announced(c);
         settle(c);
     }
@@ -403,19 +355,18 @@ static void take_line(struct connection *c, char *line, size_t bytes)
 
     if (j == NULL) {
         dp_free(line);
-        log_event(LOG_WARN, "connection.close", "connection=%llu error=\"out of memory\"",
-                  (unsigned long long)c->number);
+        log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"out of memory\"",
+                   (unsigned long long)c->number);
         connection_close(c);
         return;
     }
     if (!c->frame.announces) {
-        if (!take_cancel(c, j))
-            dispatch(c, j);
+        dispatch(c, j);
         return;
     }
     j->announces = true;
     c->pending = j;
-    if (bytes <= LIMIT_INLINE_PARSE_BYTES) {
+    if (bytes <= LIMIT_INLINE_BYTES && c->budget > 0) {
         job_parse(j);
         announced(c);
         return;
@@ -423,8 +374,7 @@ static void take_line(struct connection *c, char *line, size_t bytes)
     c->parsing = true;
     c->refs++;
     c->parse = (task){.work = parse_work, .done = parse_done, .arg = c};
-    if (executor_task(&c->server->executor, &c->parse))
-        server_tick_start(c->server);
+    executor_task(&c->server->executor, &c->parse);
 }
 
 static void take_body(struct connection *c)
@@ -448,15 +398,15 @@ static void take_body(struct connection *c)
 static void take_long(struct connection *c, bool close)
 {
     job *j = job_new(c, NULL, 0);
-    char message[128];
+    dp_error err = DP_ERROR_INIT;
 
     if (j == NULL) {
         connection_close(c);
         return;
     }
-    snprintf(message, sizeof(message), "line is longer than %lld bytes (line_bytes)",
-             (long long)c->server->options->max_line);
-    refuse(c, j, -32600, message, close);
+    dp_error_set(&err, DP_EVALUE, "line is longer than %lld bytes (line_bytes)",
+                 (long long)c->server->options->max_line);
+    refuse(c, j, &err, close);
 }
 
 static bool wants(const struct connection *c)
@@ -466,7 +416,7 @@ static bool wants(const struct connection *c)
            atomic_load(&c->unsent) < LIMIT_UNSENT_BYTES;
 }
 
-/* Everything whole that was read, as far as the client may be ahead; false: there was nothing. */
+/* Take the whole messages that were read, as many as may be outstanding.  false: there was none. */
 static bool take_messages(struct connection *c)
 {
     bool any = false;
@@ -492,7 +442,7 @@ static bool take_messages(struct connection *c)
 
 /* -- receiving -- */
 
-/* Descriptors go to the end of the connection's queue; false: more than it may send ahead. */
+/* Append received descriptors to the connection's queue.  false: that is full, some were closed. */
 static bool keep_descriptors(struct connection *c, const struct cmsghdr *h)
 {
     size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -511,7 +461,9 @@ static bool keep_descriptors(struct connection *c, const struct cmsghdr *h)
     return all;
 }
 
-/* Bytes received; 0 end; -1 nothing now; -2 the connection is over. */
+/* The number of bytes received.  0: the client sends no more; NOTHING_NOW; or BROKEN: close. */
+enum { NOTHING_NOW = -1, BROKEN = -2 };
+
 static ssize_t receive(struct connection *c, char *p, size_t space)
 {
     char control[CMSG_SPACE(CONTROL_DESCRIPTORS * sizeof(int))] __attribute__((aligned(8)));
@@ -527,15 +479,15 @@ static ssize_t receive(struct connection *c, char *p, size_t space)
         n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return errno == EAGAIN || errno == EWOULDBLOCK ? -1 : -2;
+        return errno == EAGAIN || errno == EWOULDBLOCK ? NOTHING_NOW : BROKEN;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h != NULL; h = CMSG_NXTHDR(&m, h))
         if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
             kept = keep_descriptors(c, h) && kept;
     if (kept && !(m.msg_flags & MSG_CTRUNC))
         return n;
-    log_event(LOG_WARN, "connection.close", "connection=%llu error=\"descriptors were lost\"",
-              (unsigned long long)c->number);
-    return -2;
+    log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"descriptors were lost\"",
+               (unsigned long long)c->number);
+    return BROKEN;
 }
 
 static void read_some(struct connection *c)
@@ -543,36 +495,49 @@ static void read_some(struct connection *c)
     for (int i = 0; i < READ_ROUNDS && wants(c) && !c->eof; i++) {
         char *p;
         size_t space = frame_space(&c->frame, &p);
-        ssize_t n = space > 0 ? receive(c, p, space) : -2;
-        if (n == -1)
+        ssize_t n = space > 0 ? receive(c, p, space < c->to_read ? space : c->to_read) : BROKEN;
+        if (n == NOTHING_NOW)
             return;
-        if (n == -2) {
+        if (n == BROKEN) {
             connection_close(c);
             return;
         }
-        c->eof = n == 0;
+        c->to_read -= (size_t)n;
+        c->eof = n == 0 || c->to_read == 0;
         frame_filled(&c->frame, (size_t)n);
         take_messages(c);
+        if ((size_t)n < space && !c->server->draining) /* what comes later will be polled */
+            return;
     }
 }
 
 /* -- life -- */
+
+/* The event that says that the client has gone.  The system reports that to every poll, but libuv
+ * passes it on only to who asked for some event.  Asking for UV_PRIORITIZED (urgent data) is
+ * enough; no client has a reason to send such data, and one that does is closed too.  UV_DISCONNECT
+ * is of no use: it also says, over and over, that a client has closed its sending side and still
+ * reads. */
+enum { LEFT = UV_PRIORITIZED };
 
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct connection *c = h->data;
 
     c->refs++;
-    c->budget = INLINE_BUDGET;
+    c->budget = INLINE_NS;
+    if (status < 0 || (events & LEFT))
+        connection_close(c);
     if (events & UV_WRITABLE)
         c->blocked = false;
-    if ((events & UV_READABLE) || status < 0)
+    if (events & UV_READABLE)
         read_some(c);
     settle(c);
     connection_unref(c);
 }
 
-/* Send, take what was waiting for that, and see what to wait for next. */
+/* Send what can be sent, take messages as far as that made room for them, and choose the events to
+ * wait for. */
 static void settle(struct connection *c)
 {
     do
@@ -580,7 +545,7 @@ static void settle(struct connection *c)
     while (take_messages(c));
     if (c->closed)
         return;
-    if (c->eof && c->pending != NULL && !c->parsing && wants(c)) { /* half a message */
+    if (c->eof && c->pending != NULL && !c->parsing && wants(c)) { /* its attachments never came */
         job_free(c->pending);
         c->pending = NULL;
     }
@@ -588,14 +553,10 @@ static void settle(struct connection *c)
         connection_close(c);
         return;
     }
-    int events = (wants(c) && !c->eof ? UV_READABLE : 0) | (c->blocked ? UV_WRITABLE : 0);
-    if (events == c->events)
-        return;
+    int events = LEFT | (wants(c) && !c->eof ? UV_READABLE : 0) | (c->blocked ? UV_WRITABLE : 0);
+    if (events != c->events && uv_poll_start(&c->poll, events, on_poll) < 0)
+        connection_close(c);
     c->events = events;
-    if (events == 0)
-        uv_poll_stop(&c->poll);
-    else
-        uv_poll_start(&c->poll, events, on_poll);
 }
 
 void connection_answered(job *j, bool last)
@@ -612,19 +573,39 @@ void connection_answered(job *j, bool last)
     if (!last)
         return;
     c->refs++;
-    c->budget = INLINE_BUDGET;
+    c->budget = INLINE_NS;
     settle(c);
     connection_unref(c);
 }
 
-void connection_drain(struct connection *c)
+static void drain(struct connection *c)
 {
+    int sent_before = 0;
+
+    if (c->closed)
+        return;
     c->refs++;
-    c->budget = INLINE_BUDGET;
-    read_some(c);
-    c->eof = true;
+    c->budget = INLINE_NS;
+    if (ioctl(c->fd, FIONREAD, &sent_before) < 0 || sent_before == 0)
+        c->eof = true;
+    c->to_read = (size_t)sent_before;
     settle(c);
     connection_unref(c);
+}
+
+static void check_drained(server *s)
+{
+    if (s->draining && s->connections == NULL)
+        uv_stop(&s->loop);
+}
+
+void connections_drain(server *s)
+{
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next; /* draining c closes no other connection */
+        drain(c);
+    }
+    check_drained(s);
 }
 
 static void on_closed(uv_handle_t *h)
@@ -642,7 +623,7 @@ void connection_close(struct connection *c)
     c->closed = true;
     log_event(LOG_DEBUG, "connection.close", "connection=%llu outstanding=%u",
               (unsigned long long)c->number, c->outstanding);
-    uv_close((uv_handle_t *)&c->poll, on_closed); /* keeps the reference of the poll handle */
+    uv_close((uv_handle_t *)&c->poll, on_closed); /* that drops the poll handle's reference */
     close(c->fd);
     for (unsigned i = 0; i < c->n_fds; i++)
         close(c->fds[i]);
@@ -662,12 +643,11 @@ void connection_close(struct connection *c)
     c->session = NULL;
     pthread_mutex_unlock(&s->executor.lock);
     session_leave(session);
-    server_session_left(s);
     *c->link = c->next;
     if (c->next != NULL)
         c->next->link = c->link;
     atomic_fetch_sub(&s->n_connections, 1);
-    server_check_drained(s);
+    check_drained(s);
     connection_unref(c); /* the server's */
 }
 
@@ -700,18 +680,67 @@ static struct connection *connection_new(server *s, int fd, dp_error *err)
     if (rc < 0) {
         dp_error_set(err, DP_ERUNTIME, "poll: %s", uv_strerror(rc));
         session_leave(c->session);
-        server_session_left(s);
         dp_free(c);
         return NULL;
     }
     c->poll.data = c;
     c->server = s;
     c->fd = fd;
+    c->to_read = SIZE_MAX;
+    c->opened = nanos();
     c->refs = 2; /* the server's, the handle's */
     c->number = ++s->last_connection;
     frame_init(&c->frame, (size_t)s->options->max_line);
     dp_state_default(&c->state.include, &c->state.exclude);
     return c;
+}
+
+/* One answer line on a connection that is about to be closed, if it can be sent at once. */
+static void say_why(int fd, const dp_error *why)
+{
+    request rq = {0};
+
+    jw_init(&rq.out);
+    request_refuse(&rq, why);
+    if (send(fd, rq.out.s, rq.out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        log_event(LOG_DEBUG, "connection.refuse", "error=\"%s\"", strerror(errno));
+    jw_fini(&rq.out);
+}
+
+/* The connection that was opened first, at least LIMIT_SILENT_MS ago, and has sent no whole request
+ * since: nothing is lost when it is closed. */
+static struct connection *longest_silent(const server *s)
+{
+    uint64_t now = nanos(), most = LIMIT_SILENT_MS * UINT64_C(1000000);
+    struct connection *found = NULL;
+
+    for (struct connection *c = s->connections; c != NULL; c = c->next)
+        if (now - c->opened > most && c->n_jobs == (c->pending != NULL) &&
+            (found == NULL || c->opened < found->opened))
+            found = c;
+    return found;
+}
+
+static int make_room(server *s, dp_error *err)
+{
+    int64_t most = s->limits[LIMIT_AT_CONNECTIONS];
+    struct connection *silent;
+
+    if (atomic_load(&s->n_connections) < most)
+        return 0;
+    silent = longest_silent(s);
+    if (silent == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "%lld connections are open (connections)",
+                            (long long)most);
+    dp_error why = DP_ERROR_INIT;
+    dp_error_set(&why, DP_ERESOURCE,
+                 "no request in %d ms (silent_ms), and others wait to be connected",
+                 LIMIT_SILENT_MS);
+    log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"%s\"",
+               (unsigned long long)silent->number, why.message);
+    say_why(silent->fd, &why);
+    connection_close(silent);
+    return 0;
 }
 
 void connection_accept(server *s, int fd)
@@ -720,15 +749,16 @@ void connection_accept(server *s, int fd)
     struct connection *c = NULL;
     uid_t uid;
 
-    if (!same_user(fd, &uid))
+    if (!same_user(fd, &uid)) {
         dp_error_set(&err, DP_EPERM, "uid %ld is not the daemon's %ld", (long)uid, (long)geteuid());
-    else if (atomic_load(&s->n_connections) >= LIMIT_CONNECTIONS)
-        dp_error_set(&err, DP_ERESOURCE, "%d connections are open (connections)",
-                     LIMIT_CONNECTIONS);
-    else
-        c = connection_new(s, fd, &err);
+    } else {
+        if (make_room(s, &err) == 0)
+            c = connection_new(s, fd, &err);
+        if (c == NULL)
+            say_why(fd, &err);
+    }
     if (c == NULL) {
-        log_event(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
+        log_seldom(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
         close(fd);
         return;
     }
@@ -743,17 +773,7 @@ void connection_accept(server *s, int fd)
     settle(c);
 }
 
-/* -- what methods ask -- */
-
-conn_state *connection_state(struct connection *c)
-{
-    return &c->state;
-}
-
-uint64_t connection_number(const struct connection *c)
-{
-    return c->number;
-}
+/* -- what methods ask: daemon_calls -- */
 
 int connection_join(struct connection *c, const char *key, dp_error *err)
 {
@@ -768,7 +788,6 @@ int connection_join(struct connection *c, const char *key, dp_error *err)
         c->session = joined;
     pthread_mutex_unlock(&s->executor.lock);
     session_leave(left != NULL ? left : joined); /* NULL: closed meanwhile */
-    server_session_left(s);
     return 0;
 }
 

@@ -1,7 +1,9 @@
 /* endpoint.c -- the path of the socket, its lock, and the listening socket itself.
  *
- * PATH.lock is held by flock while a daemon lives and holds its process id.  Who has the lock owns
- * PATH: a socket found there is a dead daemon's and is replaced, unless somebody answers on it. */
+ * A living daemon holds a flock on PATH.lock, which contains its process id.  The daemon with the
+ * lock owns PATH: it replaces a socket that it finds there, unless somebody answers on it.  Both
+ * files may be removed by somebody, and made anew by a second daemon.  So a daemon removes only the
+ * files that it made itself. */
 #define _GNU_SOURCE
 #include "server.h"
 #include <errno.h>
@@ -17,7 +19,7 @@
 
 enum { BACKLOG = LIMIT_CONNECTIONS, PATH_BYTES = 512 };
 
-/* A directory of ours alone under the temporary one. */
+/* Make a directory for this user alone below the temporary one. */
 static int private_directory(char *path, size_t bytes, dp_error *err)
 {
     const char *tmp = getenv("TMPDIR");
@@ -57,12 +59,18 @@ int endpoint_path(const options *o, char **out, dp_error *err)
     return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "out of memory: socket path");
 }
 
+static bool is_file(const struct stat *a, const char *path)
+{
+    struct stat b;
+
+    return lstat(path, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+}
+
 static bool same_file(int fd, const char *path)
 {
-    struct stat a, b;
+    struct stat st;
 
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    return fstat(fd, &st) == 0 && is_file(&st, path);
 }
 
 static int in_use(int fd, const char *path, dp_error *err)
@@ -75,8 +83,8 @@ static int in_use(int fd, const char *path, dp_error *err)
                         pid[0] != '\0' ? pid : "(unknown)");
 }
 
-/* The lock, held until its descriptor is closed. */
-int endpoint_lock(const char *path, const char *lock_path, int *out, dp_error *err)
+/* Take the lock; it is held until the descriptor *out is closed. */
+static int take_lock(const char *path, const char *lock_path, int *out, dp_error *err)
 {
     for (;;) {
         int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -97,7 +105,7 @@ int endpoint_lock(const char *path, const char *lock_path, int *out, dp_error *e
                                     strerror(errno));
             return 0;
         }
-        close(fd); /* its last holder has just removed it: what was locked is no longer the lock */
+        close(fd); /* its last holder has just removed this file: open the new one */
     }
 }
 
@@ -109,7 +117,7 @@ static struct sockaddr_un address(const char *path)
     return a;
 }
 
-/* Remove what a dead daemon left; anything else there is somebody's. */
+/* Remove a socket that a dead daemon left at path.  Anything else there is an error. */
 static int remove_stale(const char *path, dp_error *err)
 {
     struct sockaddr_un a = address(path);
@@ -135,8 +143,22 @@ static int remove_stale(const char *path, dp_error *err)
     return 0;
 }
 
-int endpoint_listen(const char *path, int64_t mode, int *out, dp_error *err)
+int endpoint_open(endpoint *e, const options *o, dp_error *err)
 {
+    *e = (endpoint){.fd = -1, .lock_fd = -1};
+    if (endpoint_path(o, &e->path, err) < 0)
+        return err->code;
+    size_t bytes = strlen(e->path) + sizeof(".lock");
+    e->lock_path = dp_malloc(bytes);
+    if (e->lock_path == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: socket path");
+    snprintf(e->lock_path, bytes, "%s.lock", e->path);
+    return take_lock(e->path, e->lock_path, &e->lock_fd, err);
+}
+
+int endpoint_listen(endpoint *e, int64_t mode, dp_error *err)
+{
+    const char *path = e->path;
     struct sockaddr_un a = address(path);
 
     if (remove_stale(path, err) < 0)
@@ -147,8 +169,9 @@ int endpoint_listen(const char *path, int64_t mode, int *out, dp_error *err)
     mode_t old = umask(077);
     int rc = bind(fd, (struct sockaddr *)&a, sizeof(a));
     umask(old);
-    if (rc == 0 && chmod(path, (mode_t)mode) == 0 && listen(fd, BACKLOG) == 0) {
-        *out = fd;
+    if (rc == 0 && lstat(path, &e->bound) == 0 && chmod(path, (mode_t)mode) == 0 &&
+        listen(fd, BACKLOG) == 0) {
+        e->fd = fd;
         return 0;
     }
     dp_error_set(err, DP_ERUNTIME, "cannot listen on '%s': %s", path, strerror(errno));
@@ -156,4 +179,30 @@ int endpoint_listen(const char *path, int64_t mode, int *out, dp_error *err)
         unlink(path);
     close(fd);
     return err->code;
+}
+
+void endpoint_deafen(endpoint *e)
+{
+    if (e->fd < 0)
+        return;
+    close(e->fd);
+    e->fd = -1;
+    if (is_file(&e->bound, e->path))
+        unlink(e->path);
+}
+
+void endpoint_remove(endpoint *e)
+{
+    endpoint_deafen(e);
+    if (e->lock_fd >= 0 && same_file(e->lock_fd, e->lock_path))
+        unlink(e->lock_path);
+}
+
+void endpoint_close(endpoint *e)
+{
+    endpoint_remove(e);
+    if (e->lock_fd >= 0)
+        close(e->lock_fd);
+    dp_free(e->path);
+    dp_free(e->lock_path);
 }

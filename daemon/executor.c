@@ -1,33 +1,30 @@
 /* executor.c -- which thread runs a request, and when.
  *
- * A connection's jobs run one after another.  A connection that has one to run is ready and stands
- * in the lane of its session; lanes take turns (round-robin), and so do the connections in a lane.
- * One worker is in a connection at a time, at most `cap` in a session, so a session with many
- * connections cannot take every thread.  There are `cap` workers at first; when work has waited for
- * STALLED_NS because all of them are inside long calls, more are started, up to LIMIT_WORKERS, and
- * leave when they have been idle.
+ * A connection's jobs run one after another.  A connection that has a job to run is ready and
+ * stands in the lane of its session.  Lanes take turns, and so do the connections of a lane.  One
+ * worker at a time runs a connection's jobs and at most `cap` those of a session, so a session with
+ * many connections cannot take every thread.  `cap` workers are started as they are needed.  When
+ * work has waited for STALLED_NS because all of them are inside long calls, more are started, up to
+ * LIMIT_WORKERS; these leave again when they have been idle.
  *
- * What may run on the loop thread is learned: see executor_may_run.
+ * The loop's thread runs short requests itself: see placement.c.
  *
- *   E1: connection.ready == it stands in its session's lane == !busy, its queue is not empty and
- * its client takes its answers E2: lane.listed == lane.head != NULL && lane.running < cap
+ *   E1: a connection is ready exactly when it is not busy, its queue is not empty and its client
+ *       takes its answers; it then stands in its session's lane
+ *   E2: a lane is listed exactly when it is not empty and fewer than `cap` workers are in it
  */
+#include "methods/methods.h"
 #include "server.h"
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 enum { IDLE = 0, RUNNING, LEFT }; /* worker.state: a free slot, a thread, a thread to be joined */
 
 enum {
-    PROMOTE_CALLS = 16,
-    PROMOTE_NS = 20 * 1000,
-    DEMOTE_NS = 1000 * 1000,
-    DEMOTE_FACTOR = 16, /* each demotion asks for so many times more short calls in a row */
-    NEEDED_MAX = 1 << 20,
     STALLED_NS = 50 * 1000 * 1000,
-    WRITE_BYTES = 16 << 10, /* results of bigger arguments are not written on the loop thread */
-    SPARE_S = 2,            /* so long a worker above `cap` waits for something to do */
+    TICK_MS = 20,    /* how often stalled work is looked for */
+    OTHERS_MS = 100, /* for so long after its request another connection counts as asking */
+    SPARE_S = 2,     /* a worker above `cap` leaves after so many idle seconds */
 };
 
 void job_push(job_list *l, job *j)
@@ -49,7 +46,7 @@ job *job_pop(job_list *l)
     return j;
 }
 
-/* -- lanes; executor.lock is held in every function down to the workers -- */
+/* -- lanes; executor.lock is held in these functions -- */
 
 static void list_lane(executor *ex, lane *l)
 {
@@ -114,7 +111,8 @@ static void leave_lane(executor *ex, struct connection *c)
         unlist_lane(ex, l);
 }
 
-/* The next job by turns; its connection is busy and its session counted until put_back(). */
+/* The job whose turn it is.  Until put_back() its connection is busy and a reference of its session
+ * is held. */
 static job *take(executor *ex)
 {
     lane *l = ex->ready;
@@ -168,11 +166,11 @@ static void run_job(executor *ex, job *j, dp_ctx *ctx)
     put_back(ex, s, j);
     uv_async_send(ex->async);
     pthread_mutex_unlock(&ex->lock);
-    session_unref(s); /* may be the last one */
+    session_unref(s); /* may be the last reference, so not under the lock */
     pthread_mutex_lock(&ex->lock);
 }
 
-/* Sleep until there may be work; false: this worker is to leave. */
+/* Sleep until there may be work.  false: this worker has to leave. */
 static bool wait_for_work(executor *ex)
 {
     struct timespec until;
@@ -197,6 +195,7 @@ static void *worker_main(void *arg)
     executor *ex = w->ex;
     job *j;
 
+    crash_thread();
     pthread_mutex_lock(&ex->lock);
     for (;;) {
         if (ex->tasks != NULL)
@@ -225,7 +224,7 @@ sigset_t signals_block(void)
     return old;
 }
 
-/* A worker says that it left as the last thing it does under the lock, so this does not wait. */
+/* Setting LEFT is the last thing a worker does under the lock, so joining it does not wait. */
 static void join_left(worker *w)
 {
     if (w->state != LEFT)
@@ -258,7 +257,8 @@ static int start_worker(executor *ex, dp_error *err)
     return 0;
 }
 
-/* Something was made ready: see to it that a thread takes it; true: more waits than threads do. */
+/* Something was made ready: wake a worker for it, or start one.  true: more things wait than
+ * workers are idle. */
 static bool wake_worker(executor *ex, unsigned most)
 {
     dp_error err = DP_ERROR_INIT;
@@ -270,24 +270,23 @@ static bool wake_worker(executor *ex, unsigned most)
     return ex->n_waiting > ex->n_idle;
 }
 
-/* -- for the loop thread -- */
+/* -- for the loop's thread -- */
 
-int executor_init(executor *ex, dp_registry *reg, uv_async_t *async, unsigned cap, dp_error *err)
+int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *proofs, unsigned cap,
+                  dp_error *err)
 {
     pthread_condattr_t monotonic;
 
-    memset(ex, 0, sizeof(*ex));
+    *ex = (executor){.placement = proofs, .reg = proofs->reg, .async = async, .cap = cap};
+    uv_timer_init(loop, &ex->tick);
+    ex->tick.data = ex;
     pthread_mutex_init(&ex->lock, NULL);
-    pthread_mutex_init(&ex->proof_lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&ex->wake, &monotonic);
     pthread_cond_init(&ex->left, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    ex->reg = reg;
-    ex->async = async;
-    ex->cap = cap;
-    pthread_mutex_lock(&ex->lock); /* the first one now: without it nothing would ever run */
+    pthread_mutex_lock(&ex->lock); /* without a first worker nothing would ever run: fail now */
     int rc = start_worker(ex, err);
     pthread_mutex_unlock(&ex->lock);
     return rc;
@@ -314,11 +313,33 @@ void executor_fini(executor *ex)
 {
     pthread_cond_destroy(&ex->wake);
     pthread_cond_destroy(&ex->left);
-    pthread_mutex_destroy(&ex->proof_lock);
     pthread_mutex_destroy(&ex->lock);
 }
 
-bool executor_submit(executor *ex, job *j)
+static void on_tick(uv_timer_t *h)
+{
+    executor *ex = h->data;
+    uint64_t now = nanos();
+
+    pthread_mutex_lock(&ex->lock);
+    bool stalled = (ex->tasks != NULL && now - ex->tasks->since > STALLED_NS) ||
+                   (ex->ready != NULL && now - ex->ready->since > STALLED_NS);
+    for (unsigned n = stalled ? ex->n_waiting : 0; n > 0; n--)
+        wake_worker(ex, LIMIT_WORKERS);
+    bool waits = ex->n_waiting > 0;
+    pthread_mutex_unlock(&ex->lock);
+    if (!waits)
+        uv_timer_stop(h);
+}
+
+/* Something waits for a worker: see to it that it does not wait for ever. */
+static void start_tick(executor *ex)
+{
+    if (!uv_is_active((uv_handle_t *)&ex->tick))
+        uv_timer_start(&ex->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+void executor_submit(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
 
@@ -327,10 +348,11 @@ bool executor_submit(executor *ex, job *j)
     enter_lane(ex, c);
     bool waits = wake_worker(ex, ex->cap);
     pthread_mutex_unlock(&ex->lock);
-    return waits;
+    if (waits)
+        start_tick(ex);
 }
 
-bool executor_task(executor *ex, task *t)
+void executor_task(executor *ex, task *t)
 {
     pthread_mutex_lock(&ex->lock);
     task **last = &ex->tasks;
@@ -342,16 +364,18 @@ bool executor_task(executor *ex, task *t)
     ex->n_waiting++;
     bool waits = wake_worker(ex, ex->cap);
     pthread_mutex_unlock(&ex->lock);
-    return waits;
+    if (waits)
+        start_tick(ex);
 }
 
-bool executor_resume(executor *ex, struct connection *c)
+void executor_resume(executor *ex, struct connection *c)
 {
     pthread_mutex_lock(&ex->lock);
     enter_lane(ex, c);
     bool waits = wake_worker(ex, ex->cap);
     pthread_mutex_unlock(&ex->lock);
-    return waits;
+    if (waits)
+        start_tick(ex);
 }
 
 job_list executor_done(executor *ex, task **tasks)
@@ -365,9 +389,32 @@ job_list executor_done(executor *ex, task **tasks)
     return done;
 }
 
+/* Locked. */
+static bool cancel_running(struct connection *c, const cJSON *id)
+{
+    job *j = c->running;
+
+    if (j == NULL)
+        return false;
+    if (id != NULL && !request_has_id(&j->rq, id))
+        return false;
+    atomic_store(&j->rq.cancel, 1);
+    return true;
+}
+
+bool executor_cancel(executor *ex, struct connection *c, const cJSON *id)
+{
+    pthread_mutex_lock(&ex->lock);
+    bool found = cancel_running(c, id);
+    pthread_mutex_unlock(&ex->lock);
+    return found;
+}
+
 job_list executor_withdraw(executor *ex, struct connection *c)
 {
     pthread_mutex_lock(&ex->lock);
+    c->gone = true;
+    cancel_running(c, NULL);
     leave_lane(ex, c);
     job_list jobs = c->queue;
     c->queue.head = NULL;
@@ -375,32 +422,36 @@ job_list executor_withdraw(executor *ex, struct connection *c)
     return jobs;
 }
 
-bool executor_tick(executor *ex)
+/* -- running one job -- */
+
+/* From here on executor_cancel() finds j; what was read before is in the connection's cancels. */
+static void publish(executor *ex, job *j)
 {
-    uint64_t now = nanos();
+    struct connection *c = j->rq.conn;
 
     pthread_mutex_lock(&ex->lock);
-    bool stalled = (ex->tasks != NULL && now - ex->tasks->since > STALLED_NS) ||
-                   (ex->ready != NULL && now - ex->ready->since > STALLED_NS);
-    for (unsigned n = stalled ? ex->n_waiting : 0; n > 0; n--)
-        wake_worker(ex, LIMIT_WORKERS);
-    bool waits = ex->n_waiting > 0;
+    c->running = j;
+    if (c->gone)
+        atomic_store(&j->rq.cancel, 1);
     pthread_mutex_unlock(&ex->lock);
-    return waits;
 }
 
-/* -- running one job -- */
+static void withdraw(executor *ex, job *j)
+{
+    pthread_mutex_lock(&ex->lock);
+    j->rq.conn->running = NULL;
+    pthread_mutex_unlock(&ex->lock);
+}
 
 static bool cancelled(executor *ex, const job *j)
 {
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(j->rq.root, "id");
     bool found = false;
 
     if (atomic_load(&j->rq.conn->n_cancels) == 0)
         return false;
     pthread_mutex_lock(&ex->lock);
     for (const cancel *k = j->rq.conn->cancels; k != NULL && !found; k = k->next)
-        found = j->number <= k->before && id != NULL && cJSON_Compare(id, k->id, true);
+        found = j->number <= k->before && request_has_id(&j->rq, k->id);
     pthread_mutex_unlock(&ex->lock);
     return found;
 }
@@ -409,17 +460,16 @@ void job_parse(job *j)
 {
     bool ok = request_parse(&j->rq);
 
-    j->rq.t_parsed = nanos();
     j->stage = ok ? JOB_PARSED : JOB_ANSWERED;
     j->unreadable = !ok;
-    /* What an unreadable line announced is not known, so neither is where the next one begins. */
+    /* It is not known what an unreadable line announced, and so not where the next one begins. */
     if (!ok && j->announces)
         j->rq.close_after = true;
 }
 
-/* How many threads a parallel kernel of c may have at `now` (nanos): while others ask too, one core
- * less than there are.  Their short calls would otherwise wait for one to be free: for the kernel's
- * next clock tick, 4 ms. */
+/* How many threads a parallel kernel of c may have at `now` (nanos): while other connections send
+ * requests too, one less than there are cores.  Their short calls would otherwise wait for a core
+ * until the system's next clock tick, 4 ms. */
 static int fair_threads(const struct connection *c, int asked, uint64_t now)
 {
     const server *s = c->server;
@@ -427,7 +477,7 @@ static int fair_threads(const struct connection *c, int asked, uint64_t now)
     uint64_t others = atomic_load(newest ? &s->others_at : &s->asked_at);
     int most = (int)s->options->threads - 1;
 
-    if (others == 0 || now > others + EXECUTOR_OTHERS_MS * UINT64_C(1000000))
+    if (others == 0 || now > others + OTHERS_MS * UINT64_C(1000000))
         return asked;
     most = most > 1 ? most : 1;
     return asked > 0 && asked < most ? asked : most;
@@ -435,15 +485,11 @@ static int fair_threads(const struct connection *c, int asked, uint64_t now)
 
 static void prepare(dp_ctx *ctx, request *rq)
 {
-    const conn_state *state = connection_state(rq->conn);
-    char label[32];
-
-    rq->t_started = nanos();
-    snprintf(label, sizeof(label), "session %llu", (unsigned long long)session_id(rq->session));
-    dp_ctx_set_label(ctx, label);
-    dp_ctx_set_state(ctx, state->include, state->exclude);
-    dp_ctx_set_threads(ctx, fair_threads(rq->conn, state->num_threads, rq->t_started));
-    rq->ctx = ctx;
+    dp_ctx_set_label(ctx, rq->session->label);
+    dp_ctx_set_state(ctx, rq->state->include, rq->state->exclude);
+    dp_ctx_set_generators(ctx, session_default_generators(rq->session));
+    dp_ctx_set_cancel(ctx, &rq->cancel);
+    dp_ctx_set_threads(ctx, fair_threads(rq->conn, rq->state->num_threads, rq->t_started));
 }
 
 static void answered(job *j)
@@ -454,113 +500,101 @@ static void answered(job *j)
         j->answer_bytes += j->rq.parts[i].bytes;
 }
 
+#define METHOD_ID ((uint64_t)1 << 40) /* above the numbers of kernels, which count from 1 */
+
+/* Name the work of a parsed message, as far as the message alone tells; kernel 0: it does not. */
+static const method *begin_work(job *j)
+{
+    const method *m = request_method(&j->rq);
+
+    j->work = (work){0};
+    if (m != NULL && m->where == METHOD_QUICK) {
+        j->work.kernel = METHOD_ID + (uint64_t)(m - methods);
+        j->work.method = m->name;
+    }
+    return m;
+}
+
+bool executor_may_begin(executor *ex, job *j)
+{
+    if (j->rq.bytes_charged > LIMIT_INLINE_BYTES)
+        return false;
+    if (j->stage == JOB_NEW)
+        job_parse(j);
+    if (j->stage == JOB_ANSWERED)
+        return true;
+    const method *m = begin_work(j);
+    if (m == NULL) /* an error, and errors are short */
+        return true;
+    return m->where == METHOD_CALL || m->where == METHOD_AT_ONCE ||
+           (m->where == METHOD_QUICK && placement_proven(ex->placement, &j->work));
+}
+
+/* Run the parsed message, or print its answer if its kernel has run already.  false: it has to move
+ * to a worker. */
+static bool run_parsed(executor *ex, job *j, dp_ctx *ctx)
+{
+    request *rq = &j->rq;
+
+    if (j->ctx == NULL) {
+        begin_work(j);
+        prepare(ctx, rq);
+    }
+    rq->ctx = j->ctx != NULL ? j->ctx : ctx;
+    j->moved = j->long_answer = false;
+    request_run(rq);
+    dp_call_facts facts = dp_ctx_facts(rq->ctx);
+    if (rq->ctx != j->ctx) /* j->ctx holds what the kernel returned */
+        dp_ctx_reset(rq->ctx);
+    rq->ctx = NULL;
+    /* If it was parsed before it began, that time counts as well. */
+    j->spent =
+        nanos() - rq->t_started + (rq->t_parsed < rq->t_started ? rq->t_parsed - rq->t_read : 0);
+    if (!request_is_batch(rq))
+        placement_note(ex->placement, j, &facts);
+    if (j->moved) {
+        jw_fini(&rq->out);
+        jw_init(&rq->out);
+    }
+    return !j->moved;
+}
+
 bool executor_run(executor *ex, job *j, dp_ctx *ctx, bool on_loop)
 {
     request *rq = &j->rq;
 
+    j->on_loop = on_loop;
+    rq->t_started = nanos();
     if (j->stage == JOB_NEW)
         job_parse(j);
-    if (j->stage == JOB_PARSED && cancelled(ex, j)) {
+    if (j->stage == JOB_PARSED && !on_loop)
+        publish(ex, j);
+    if (j->stage == JOB_PARSED && j->ctx == NULL && cancelled(ex, j)) {
         dp_error err = DP_ERROR_INIT;
         dp_error_set(&err, DP_ECANCELLED, "cancelled before it ran");
         request_fail(rq, &err);
-    } else if (j->stage == JOB_PARSED) {
-        prepare(ctx, rq);
-        j->on_loop = on_loop;
-        j->moved = false;
-        request_run(rq);
-        rq->ctx = NULL;
-        dp_ctx_reset(ctx);
-        if (j->moved) {
-            jw_fini(&rq->out);
-            jw_init(&rq->out);
-            return false;
-        }
+    } else if (j->stage == JOB_PARSED && !run_parsed(ex, j, ctx)) {
+        return false;
     }
     answered(j);
+    if (!on_loop)
+        withdraw(ex, j);
+    job_drop(j); /* before the answer leaves, so that the loop is idle when its client wakes */
     return true;
 }
 
-/* -- what is proven short -- */
-
-/* Where it is or would be noted: two that share a place forget each other, which costs some calls
- * on workers and nothing else.  proof_lock is held. */
-static proof *proof_of(executor *ex, uint64_t kernel, size_t bytes)
+void job_drop(job *j)
 {
-    uint32_t size_class = bytes == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes);
-    uint64_t hash = (kernel * 64 + size_class) * 0x9e3779b97f4a7c15u;
-    proof *p = &ex->proofs[hash >> 52];
+    request *rq = &j->rq;
 
-    _Static_assert(EXECUTOR_PROOFS == 1 << 12, "12 bits of hash choose a proof");
-    if (p->kernel != kernel || p->size_class != size_class)
-        *p = (proof){kernel, size_class, 0, PROMOTE_CALLS};
-    return p;
-}
-
-/* Are the results to be written out?  That may take long behind a kernel that does not: a view. */
-static bool writes_data(const request *rq)
-{
-    const cJSON *params = cJSON_GetObjectItemCaseSensitive(rq->root, "params");
-    const cJSON *how = cJSON_GetObjectItemCaseSensitive(params, "return");
-
-    return cJSON_IsString(how) && strcmp(how->valuestring, "handle") != 0;
-}
-
-/* A call runs on the loop thread once its kernel was short and a leaf in PROMOTE_CALLS calls of
- * that size class in a row; on a worker it always may. */
-bool executor_may_run(request *rq, uint64_t kernel_id, size_t bytes)
-{
-    job *j = (job *)rq;
-    executor *ex = &rq->conn->server->executor;
-
-    if (!j->on_loop || kernel_id == 0) /* without a kernel it is an error, and errors are short */
-        return true;
-    pthread_mutex_lock(&ex->proof_lock);
-    proof *p = proof_of(ex, kernel_id, bytes);
-    j->moved = p->in_a_row < p->needed || (bytes > WRITE_BYTES && writes_data(rq));
-    pthread_mutex_unlock(&ex->proof_lock);
-    return !j->moved;
-}
-
-/* The plugin of a kernel of op, for the log. */
-static void log_demotion(executor *ex, const char *op, uint64_t kernel_id, size_t bytes,
-                         uint64_t ns)
-{
-    dp_arena *a = dp_arena_new();
-    dp_op_info info;
-    dp_provenance from = {.plugin = "?"};
-
-    if (a != NULL && dp_registry_describe(ex->reg, op, a, &info, NULL) == 0)
-        for (uint32_t i = 0; i < info.n_cells; i++)
-            if (info.cells[i].kernel != NULL && info.cells[i].kernel->id == kernel_id)
-                from = info.cells[i].kernel->from;
-    log_event(LOG_WARN, "executor.demote",
-              "op='%s' plugin='%s' generation=%llu bytes=%zu micros=%llu", op, from.plugin,
-              (unsigned long long)from.generation, bytes, (unsigned long long)ns / 1000);
-    dp_arena_free(a);
-}
-
-void executor_note(request *rq, const dp_op *op, uint64_t kernel_id, size_t bytes,
-                   const dp_call_facts *f, uint64_t ns)
-{
-    const job *j = (const job *)rq;
-    executor *ex = &rq->conn->server->executor;
-    bool demote = j->on_loop && ns > DEMOTE_NS;
-
-    atomic_fetch_add(j->on_loop ? &ex->calls_inline : &ex->calls_worker, 1);
-    pthread_mutex_lock(&ex->proof_lock);
-    proof *p = proof_of(ex, kernel_id, bytes);
-    if (demote) {
-        p->in_a_row = 0;
-        p->needed = p->needed < NEEDED_MAX / DEMOTE_FACTOR ? p->needed * DEMOTE_FACTOR : NEEDED_MAX;
-    } else if (f->n_calls == 1 && ns < PROMOTE_NS) {
-        p->in_a_row += p->in_a_row < p->needed;
-    } else if (!j->on_loop) { /* between the two bounds an inline call keeps its place */
-        p->in_a_row = 0;
-    }
-    pthread_mutex_unlock(&ex->proof_lock);
-    if (!demote)
-        return;
-    atomic_fetch_add(&ex->demotions, 1);
-    log_demotion(ex, dp_op_name(op), kernel_id, bytes, ns);
+    request_drop(rq);
+    j->ctx = dp_ctx_free(j->ctx);
+    json_free(rq->root);
+    dp_free(rq->line);
+    dp_free(rq->attached);
+    rq->session =
+        session_unref(rq->session); /* may be the last reference, which frees its tensors */
+    rq->root = NULL;
+    rq->line = NULL;
+    rq->attached = NULL;
 }

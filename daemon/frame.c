@@ -2,8 +2,8 @@
  *
  * States:  LINE --line that announces--> HELD --frame_expect--> BODY --all read--> LINE
  *          LINE --line over the limit--> SKIP --its LF--> LINE
- * It owns the bytes not consumed yet: at most one line and one read, and the attachments announced.
- * It knows no JSON: who reads the line tells it how many bytes follow. */
+ * It owns the bytes not consumed yet, at most one line and one read, and the announced attachments.
+ * It knows no JSON: the caller reads the line and says how many bytes follow it. */
 #define _GNU_SOURCE
 #include "server.h"
 #include <string.h>
@@ -11,13 +11,40 @@
 enum { LINE, HELD, BODY, SKIP };
 enum { READ_BYTES = 16 << 10, KEEP_BYTES = 64 << 10 };
 
-static const char *const words[] = {"\"attachments\"", "\"fds\""};
-enum { WORD_MAX = 13 };
+static const struct {
+    const char *text;
+    size_t bytes;
+} words[] = {{"\"attachments\"", 13}, {"\"fds\"", 5}};
+enum { WORD_MAX = 13, STEP = sizeof(uint64_t) };
 
+/* Does one of the words end behind byte i + 1? */
+static bool ends_word(const char *p, size_t i)
+{
+    for (size_t k = 0; p[i] == 's' && k < sizeof(words) / sizeof(words[0]); k++)
+        if (i + 2 >= words[k].bytes &&
+            memcmp(p + i + 2 - words[k].bytes, words[k].text, words[k].bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Every line is looked through.  Both words end in s": eight bytes at a time without one. */
 static bool has_word(const char *p, size_t n)
 {
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (memmem(p, n, words[i], strlen(words[i])) != NULL)
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    size_t i = 0;
+
+    for (uint64_t here, behind; n - i > STEP; i += STEP) {
+        memcpy(&here, p + i, STEP);
+        memcpy(&behind, p + i + 1, STEP);
+        here = (here ^ each * 's') | (behind ^ each * '"'); /* 0 in a byte: there they are */
+        if (((here - each) & ~here & each * 0x80) == 0)
+            continue;
+        for (size_t k = i; k < i + STEP; k++)
+            if (ends_word(p, k))
+                return true;
+    }
+    for (; i + 1 < n; i++)
+        if (ends_word(p, i))
             return true;
     return false;
 }
@@ -72,7 +99,8 @@ static void consume(frame *f, size_t n)
     if (f->start < f->end)
         return;
     f->start = f->end = 0;
-    if (f->cap > KEEP_BYTES) { /* a long line came: an idle connection need not keep its room */
+    if (f->cap >
+        KEEP_BYTES) { /* a long line was consumed: an idle connection does not keep its memory */
         dp_free(f->in);
         f->in = NULL;
         f->cap = 0;
@@ -87,7 +115,7 @@ static bool blank(const char *p, size_t n)
     return true;
 }
 
-/* Length of the line at start without its LF; false: it has none yet. */
+/* The length of the line at start, without its LF.  false: no LF has come yet. */
 static bool line_end(frame *f, size_t *n)
 {
     const char *from = f->in + f->start + f->scanned;
@@ -136,7 +164,8 @@ static int next_line(frame *f, char **line, size_t *bytes)
     return FRAME_LONG;
 }
 
-/* Drop the rest of an over-long line; what stays behind is too short to hide a word. */
+/* Drop what has come of an over-long line, but for its last bytes: a word may begin in them, and is
+ * found when the rest of it comes. */
 static int skip_line(frame *f)
 {
     size_t n = f->end - f->start;

@@ -1,4 +1,5 @@
-/* main.c -- start, serve, leave.  Exit status: 0 told to leave, 1 could not start, 2 usage. */
+/* main.c -- start, serve, leave.  Exit status: 0 it was told to leave, or has printed what was
+ * asked for; 1 it failed; 2 the options are wrong. */
 #include "server.h"
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ static int usage(const dp_error *err)
 
 static int serve(const options *o)
 {
-    static server s; /* some hundred KB */
+    static server s; /* large: some hundred KB */
     dp_error err = DP_ERROR_INIT;
     int rc = server_init(&s, o, &err);
 
@@ -30,7 +31,30 @@ static int serve(const options *o)
     return rc == 0 ? 0 : 1;
 }
 
-/* One descriptor a connection, and messages bring more: take what the system allows. */
+/* Print what plugin.describe would answer, as dispatchctl prints it. */
+static int describe(const options *o, dp_error *err)
+{
+    const char *path;
+    dp_arena *a = dp_arena_new();
+    dp_manifest m;
+
+    if (a == NULL) {
+        dp_error_set(err, DP_ERESOURCE, "out of memory: a manifest");
+    } else if (plugin_file(o->describe, o->plugin_path, a, &path, err) == 0 &&
+               dp_manifest_read(path, a, &m, err) == 0) {
+        printf("%s %s, plugin interface %u.%u\n\n%s", m.plugin, m.version, m.abi_major, m.abi_minor,
+               m.text);
+        for (uint32_t i = 0; i < m.n_warnings; i++)
+            printf("warning: %s\n", m.warnings[i]);
+    }
+    dp_arena_free(a);
+    if (err->code != 0)
+        fprintf(stderr, "dispatchd: %s\n", err->message);
+    return err->code != 0;
+}
+
+/* Every connection takes a descriptor, and messages bring more: raise the limit to what the system
+ * allows. */
 static void raise_descriptors(void)
 {
     struct rlimit r;
@@ -48,7 +72,6 @@ int main(int argc, char **argv)
     int status = 0;
 
     signal(SIGPIPE, SIG_IGN);
-    raise_descriptors();
     cJSON_InitHooks(&(cJSON_Hooks){dp_malloc, dp_free});
     if (options_parse(&o, argc, argv, &err) < 0) {
         status = usage(&err);
@@ -56,10 +79,16 @@ int main(int argc, char **argv)
         options_help();
     } else if (o.version) {
         printf("dispatchd %s\n", DISPATCHD_VERSION);
+    } else if (o.describe != NULL) {
+        status = describe(&o, &err);
+    } else if (o.probe != NULL) {
+        probe_file(o.probe);
     } else if (o.log != NULL && log_open(o.log, &err) < 0) {
         status = usage(&err);
     } else {
+        raise_descriptors();
         log_level_set(o.log_level);
+        crash_watch();
         status = serve(&o);
     }
     options_fini(&o);

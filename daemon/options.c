@@ -13,30 +13,32 @@ enum { FLAG, TEXT, TEXTS, COUNT, OCTAL, LEVEL }; /* what an option takes */
 typedef struct option_row {
     const char *name;
     int takes;
-    size_t offset; /* of its member in options */
+    size_t offset; /* where struct options keeps it */
     int64_t low, high;
     const char *value, *help;
 } option_row;
 
 #define AT(member) offsetof(options, member)
 static const option_row rows[] = {
-    {"socket",         TEXT,  AT(socket),         0,    0,                "PATH",    "listen here (default: see docs/operating.md)" },
-    {"mode",           OCTAL, AT(mode),           0,    0777,             "OCTAL",   "mode of the socket (default 0600)"            },
-    {"plugin",         TEXTS, 0,                  0,    0,                "PATH",    "load this plugin at the start; repeatable"    },
-    {"no-plugins",     FLAG,  AT(no_plugins),     0,    0,                NULL,      "do not load plugins/ beside the executable"   },
-    {"plugin-path",    TEXT,  AT(plugin_path),    0,    0,                "DIR:...", "where plugin.load finds a bare name"          },
-    {"cache-dir",      TEXT,  AT(cache_dir),      0,    0,                "DIR",     "where private copies of plugins live"         },
-    {"max-line",       COUNT, AT(max_line),       1024, 1 << 30,          "BYTES",   "longest line (default 1048576)"               },
-    {"max-attachment", COUNT, AT(max_attachment), 0,    (int64_t)1 << 46, "BYTES",
-     "all attachments of one message (default 1073741824)"                                                                          },
-    {"workers",        COUNT, AT(workers),        1,    LIMIT_WORKERS,    "N",
-     "threads that run requests (default 16)"                                                                                       },
-    {"threads",        COUNT, AT(threads),        0,    1024,             "N",
-     "threads of one parallel kernel (default: cores)"                                                                              },
-    {"log",            TEXT,  AT(log),            0,    0,                "FILE",    "append the log here (default: standard error)"},
-    {"log-level",      LEVEL, AT(log_level),      0,    0,                "LEVEL",   "error, warn, info (default) or debug"         },
-    {"version",        FLAG,  AT(version),        0,    0,                NULL,      "say the version and leave"                    },
-    {"help",           FLAG,  AT(help),           0,    0,                NULL,      "say this and leave"                           },
+    {"socket", TEXT, AT(socket), 0, 0, "PATH", "listen here (default: see docs/operating.md)"},
+    {"mode", OCTAL, AT(mode), 0, 0777, "OCTAL", "mode of the socket (default 0600)"},
+    {"plugin", TEXTS, 0, 0, 0, "PATH", "load this plugin at the start; repeatable"},
+    {"no-plugins", FLAG, AT(no_plugins), 0, 0, NULL, "do not load plugins/ beside the executable"},
+    {"plugin-path", TEXT, AT(plugin_path), 0, 0, "DIR:...", "where plugin.load finds a bare name"},
+    {"cache-dir", TEXT, AT(cache_dir), 0, 0, "DIR", "make private copies of plugins here"},
+    {"max-line", COUNT, AT(max_line), 1024, 1 << 30, "BYTES", "longest line (default 1048576)"},
+    {"max-attachment", COUNT, AT(max_attachment), 0, (int64_t)1 << 46, "BYTES",
+     "all attachments of one message (default 1073741824)"},
+    {"workers", COUNT, AT(workers), 1, LIMIT_WORKERS, "N",
+     "threads that run requests (default 16)"},
+    {"threads", COUNT, AT(threads), 0, 1024, "N",
+     "threads of one parallel kernel (default: cores)"},
+    {"log", TEXT, AT(log), 0, 0, "FILE", "append the log here (default: standard error)"},
+    {"log-level", LEVEL, AT(log_level), 0, 0, "LEVEL", "error, warn, info (default) or debug"},
+    {"describe", TEXT, AT(describe), 0, 0, "FILE", "say what a plugin's file holds and leave"},
+    {"probe", TEXT, AT(probe), 0, 0, "FILE", "load a plugin's file, unload it and leave"},
+    {"version", FLAG, AT(version), 0, 0, NULL, "say the version and leave"},
+    {"help", FLAG, AT(help), 0, 0, NULL, "say this and leave"},
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -100,7 +102,7 @@ static int set(options *o, const option_row *r, const char *text, dp_error *err)
 
 int options_parse(options *o, int argc, char **argv, dp_error *err)
 {
-    struct option known[ROWS + 1] = {{0}};
+    struct option known[ROWS + 1] = {0};
     int found, row, rc = 0;
 
     *o = (options){.mode = 0600,

@@ -1,10 +1,10 @@
 /* server.c -- the daemon's life: plugins, listening, signals, timers, draining, the end.
  *
- *   INIT -> SERVING --shutdown, SIGTERM--> DRAINING --all answered, or drain_ms--> LEAVING
+ *   INIT -> SERVING --server.shutdown, SIGTERM--> DRAINING --all answered, or drain_ms--> LEAVING
  *
- * Draining, nobody is accepted, what every client has sent so far is still answered, and
- * connections close as they run dry.  Loop thread, but server_facts_get, server_shutdown and
- * server_session_left. */
+ * While it drains, it accepts nobody and still answers what every client has sent by then; each
+ * connection closes when its last answer is sent.  Loop thread, but for on_session_left() and what
+ * daemon_calls says. */
 #define _GNU_SOURCE
 #include "server.h"
 #include <dirent.h>
@@ -13,31 +13,52 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPT_ROUNDS = 16, REAP_MS = 1000, STOP_MS = 50, PATH_BYTES = 4096 };
+enum {
+    ACCEPT_ROUNDS = 16,    /* connections accepted before others have their turn */
+    ACCEPT_AGAIN_MS = 100, /* after a failure */
+    REAP_MS = 1000,        /* how often old generations of plugins are looked for */
+    STOP_MS = 50,          /* workers have at least so long to finish when the daemon leaves */
+    DRAIN_MS = 5000,       /* after SIGTERM or SIGINT */
+    PATH_BYTES = 4096,
+    DESCRIPTORS_KEPT = 64 /* for what is no connection: plugins' files, the log, clients' files */
+};
 
 /* -- plugins at the start -- */
 
+int plugin_file(const char *word, const char *plugin_path, dp_arena *a, const char **out,
+                dp_error *err)
+{
+    char here[PATH_BYTES];
+
+    /* Links in the path are not resolved, so that a reload sees where they lead by then. */
+    if (word[0] != '/' && strchr(word, '/') != NULL && getcwd(here, sizeof(here)) != NULL)
+        word = dp_arena_printf(a, "%s/%s", here, word + 2 * (strncmp(word, "./", 2) == 0));
+    if (word == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a plugin's path");
+    if (dp_plugin_find(word, plugin_path, a, out, err) == DP_ENOTFOUND && access(word, F_OK) == 0) {
+        dp_error found = *err;
+        dp_error_set(err, DP_ENOTFOUND, "%s; a path needs a '/': './%s'", found.message, word);
+    }
+    return err->code;
+}
+
 static int load_plugin(server *s, const char *path, dp_error *err)
 {
-    dp_load_options lo = {.size = sizeof(lo),
-                          .search_path = s->options->plugin_path,
-                          .cache_dir = s->options->cache_dir};
+    dp_load_options lo = {.size = sizeof(lo), .cache_dir = s->cache};
     dp_plugin_report r;
     dp_arena *a = dp_arena_new();
-    char *real = strchr(path, '/') != NULL ? realpath(path, NULL) : NULL;
 
     if (a == NULL)
-        dp_error_set(err, DP_ERESOURCE, "out of memory: plugin '%s'", path);
-    else if (strchr(path, '/') != NULL && real == NULL)
-        dp_error_set(err, DP_ENOTFOUND, "plugin '%s': %s", path, strerror(errno));
-    else if (dp_plugin_load(s->reg, real != NULL ? real : path, &lo, a, &r, err) == 0)
+        dp_error_set(err, DP_ERESOURCE, "out of memory: a plugin's path");
+    else if (plugin_file(path, s->options->plugin_path, a, &path, err) == 0 &&
+             dp_plugin_load(s->reg, path, &lo, a, &r, err) == 0)
         log_event(LOG_INFO, "plugin.load",
                   "plugin='%s' generation=%llu defs=%u impls=%u millis=%.1f path='%s'", r.plugin,
                   (unsigned long long)r.generation, r.defs, r.impls, r.millis, path);
-    free(real);
     dp_arena_free(a);
     return err->code;
 }
@@ -58,7 +79,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return a_first != b_first ? (int)b_first - (int)a_first : strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* plugins/ beside the executable. */
+/* Load plugins/ beside the executable. */
 static int load_own_plugins(server *s, dp_error *err)
 {
     char directory[PATH_BYTES], path[PATH_BYTES + 256];
@@ -123,27 +144,7 @@ static void on_async(uv_async_t *h)
         begin_drain(s);
 }
 
-static void on_tick(uv_timer_t *h)
-{
-    server *s = h->data;
-
-    if (!executor_tick(&s->executor))
-        uv_timer_stop(h);
-}
-
-void server_tick_start(server *s)
-{
-    if (!s->leaving && !uv_is_active((uv_handle_t *)&s->tick))
-        uv_timer_start(&s->tick, on_tick, EXECUTOR_TICK_MS, EXECUTOR_TICK_MS);
-}
-
-static void start_task(server *s, task *t)
-{
-    if (executor_task(&s->executor, t))
-        server_tick_start(s);
-}
-
-/* Old generations that nobody runs any more are closed on a worker: dlclose may block. */
+/* Close old generations of plugins that no thread runs any more, on a worker: dlclose may block. */
 static void reap_work(task *t)
 {
     server *s = t->arg;
@@ -166,7 +167,7 @@ static void on_reap(uv_timer_t *h)
         return;
     s->reaping = true;
     s->reap_task = (task){.work = reap_work, .done = reap_done, .arg = s};
-    start_task(s, &s->reap_task);
+    executor_task(&s->executor, &s->reap_task);
 }
 
 /* Sessions end on a worker: one may have a million tensors. */
@@ -196,52 +197,81 @@ static void start_linger(server *s)
 {
     if (s->leaving)
         return;
-    if (s->lingering) { /* it may have passed that session already: look again */
+    if (s->lingering) { /* the task may have passed the session that is due: look once more */
         atomic_store(&s->left, true);
         uv_timer_start(&s->linger, on_linger, 1, 0);
         return;
     }
     s->lingering = true;
     s->linger_task = (task){.work = linger_work, .done = linger_done, .arg = s};
-    start_task(s, &s->linger_task);
+    executor_task(&s->executor, &s->linger_task);
 }
 
-void server_session_left(server *s)
+/* sessions.on_left; any thread. */
+static void on_session_left(void *arg)
 {
+    server *s = arg;
+
     atomic_store(&s->left, true);
     uv_async_send(&s->async);
 }
 
 /* -- listening -- */
 
+static void on_listener(uv_poll_t *h, int status, int events);
+
+static int listen_again(server *s)
+{
+    return uv_poll_start(&s->listener, UV_READABLE, on_listener);
+}
+
+static void on_accept_again(uv_timer_t *h)
+{
+    listen_again(h->data);
+}
+
+/* Nobody can be accepted just now.  Clients wait in the listener's queue, and it stays readable, so
+ * it is not polled for a while. */
+static void pause_listening(server *s, const char *why)
+{
+    log_seldom(LOG_ERROR, "accept", "error=\"%s\"", why);
+    uv_poll_stop(&s->listener);
+    uv_timer_start(&s->accept, on_accept_again, ACCEPT_AGAIN_MS, 0);
+}
+
+/* Accept at most `most` connections; 0, or errno. */
+static int accept_some(server *s, int most)
+{
+    for (int i = 0; i < most; i++) {
+        int fd = accept4(s->endpoint.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0)
+            connection_accept(s, fd);
+        else if (errno != EINTR && errno != ECONNABORTED)
+            return errno;
+    }
+    return 0;
+}
+
 static void on_listener(uv_poll_t *h, int status, int events)
 {
     server *s = h->data;
+    int why = status == 0 ? accept_some(s, ACCEPT_ROUNDS) : 0;
 
     (void)events;
-    for (int i = 0; status == 0 && i < ACCEPT_ROUNDS; i++) {
-        int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            connection_accept(s, fd);
-            continue;
-        }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            log_event(LOG_ERROR, "accept", "error=\"%s\"", strerror(errno));
-            usleep(1000); /* the listener stays readable: do not spin on it */
-        }
-        return;
-    }
+    if (status < 0)
+        pause_listening(s, uv_strerror(status));
+    else if (why != 0 && why != EAGAIN && why != EWOULDBLOCK)
+        pause_listening(s, strerror(why));
 }
 
 static void stop_listening(server *s)
 {
-    if (s->fd < 0)
-        return;
-    if (s->listening)
+    if (s->listening) {
         uv_poll_stop(&s->listener);
-    close(s->fd);
-    s->fd = -1;
-    unlink(s->path);
+        uv_timer_stop(&s->accept);
+    }
+    s->listening = false;
+    endpoint_deafen(&s->endpoint);
 }
 
 /* -- the end -- */
@@ -255,12 +285,6 @@ static void on_drain_over(uv_timer_t *h)
     uv_stop(&s->loop);
 }
 
-void server_check_drained(server *s)
-{
-    if (s->draining && s->connections == NULL)
-        uv_stop(&s->loop);
-}
-
 static void begin_drain(server *s)
 {
     int64_t ms = atomic_load(&s->drain_ms);
@@ -269,40 +293,40 @@ static void begin_drain(server *s)
               atomic_load(&s->n_connections), (long long)ms);
     s->draining = true;
     s->deadline = nanos() + (uint64_t)ms * 1000000;
+    accept_some(s, LIMIT_CONNECTIONS); /* clients in the queue may have sent requests already */
     stop_listening(s);
     uv_timer_start(&s->drain, on_drain_over, (uint64_t)ms, 0);
-    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
-        next = c->next; /* draining c closes no other connection */
-        connection_drain(c);
-    }
-    server_check_drained(s);
+    connections_drain(s);
 }
 
 static void on_signal(uv_signal_t *h, int signum)
 {
     server *s = h->data;
 
-    if (s->draining || atomic_load(&s->shutdown)) { /* asked twice: at once */
+    if (s->draining || atomic_load(&s->shutdown)) { /* the second time: leave at once */
         log_event(LOG_WARN, "server.leave", "signal=%d status=1", signum);
-        stop_listening(s);
-        unlink(s->lock_path);
+        endpoint_remove(&s->endpoint);
         _exit(1);
     }
-    atomic_store(&s->drain_ms, SERVER_DRAIN_MS);
+    atomic_store(&s->drain_ms, DRAIN_MS);
     atomic_store(&s->shutdown, true);
     begin_drain(s);
 }
 
-void server_shutdown(struct connection *c, int64_t drain_ms)
+/* -- what methods ask; any thread -- */
+
+static void ask_shutdown(struct connection *c, int64_t drain_ms)
 {
     server *s = c->server;
 
+    log_event(LOG_INFO, "server.shutdown", "connection=%llu drain_ms=%lld",
+              (unsigned long long)c->number, (long long)drain_ms);
     atomic_store(&s->drain_ms, drain_ms > 0 ? drain_ms : 0);
     atomic_store(&s->shutdown, true);
     uv_async_send(&s->async);
 }
 
-void server_facts_get(struct connection *c, server_facts *out)
+static void facts_get(struct connection *c, server_facts *out)
 {
     server *s = c->server;
 
@@ -311,16 +335,23 @@ void server_facts_get(struct connection *c, server_facts *out)
         .sessions = sessions_count(&s->sessions),
         .connections = atomic_load(&s->n_connections),
         .requests = atomic_load(&s->requests),
-        .calls_inline = atomic_load(&s->executor.calls_inline),
-        .calls_worker = atomic_load(&s->executor.calls_worker),
-        .demotions = atomic_load(&s->executor.demotions),
+        .calls_inline = atomic_load(&s->placement.calls_inline),
+        .calls_worker = atomic_load(&s->placement.calls_worker),
+        .demotions = atomic_load(&s->placement.demotions),
         .reg = s->reg,
         .plugin_path = s->options->plugin_path,
-        .cache_dir = s->options->cache_dir,
-        .limit_line = (size_t)s->options->max_line,
-        .limit_attachment = (size_t)s->options->max_attachment,
+        .cache_dir = s->cache,
+        .limits = s->limits,
     };
 }
+
+static const daemon_calls calls = {
+    .facts = facts_get,
+    .shutdown = ask_shutdown,
+    .join = connection_join,
+    .session = connection_session,
+    .cancel = connection_cancel,
+};
 
 /* -- start and finish -- */
 
@@ -335,28 +366,35 @@ static int init_loop(server *s, dp_error *err)
         uv_loop_close(&s->loop);
         return dp_error_set(err, DP_ERUNTIME, "event loop: %s", uv_strerror(rc));
     }
-    uv_timer_init(&s->loop, &s->tick);
     uv_timer_init(&s->loop, &s->reap);
     uv_timer_init(&s->loop, &s->linger);
     uv_timer_init(&s->loop, &s->drain);
+    uv_timer_init(&s->loop, &s->accept);
     uv_signal_init(&s->loop, &s->sigterm);
     uv_signal_init(&s->loop, &s->sigint);
-    s->async.data = s->tick.data = s->reap.data = s->linger.data = s->drain.data = s;
+    s->async.data = s->reap.data = s->linger.data = s->drain.data = s;
+    s->accept.data = s;
     s->sigterm.data = s->sigint.data = s;
     s->looping = true;
-    return 0;
+    /* before anybody can connect: who is answered may tell us to leave, and we do as documented */
+    rc = uv_signal_start(&s->sigterm, on_signal, SIGTERM);
+    if (rc == 0)
+        rc = uv_signal_start(&s->sigint, on_signal, SIGINT);
+    return rc < 0 ? dp_error_set(err, DP_ERUNTIME, "signals: %s", uv_strerror(rc)) : 0;
 }
 
 static int init_engine(server *s, dp_error *err)
 {
-    if (dp_registry_new(&s->reg, err) < 0 || dp_ctx_new(s->reg, &s->ctx, err) < 0)
+    if (dp_registry_new(&s->reg, err) < 0 || placement_init(&s->placement, s->reg, err) < 0)
         return err->code;
     sigset_t old = signals_block();
     int rc = dp_pool_start((int)(s->options->threads > 0 ? s->options->threads - 1 : 0), err);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc < 0 || load_plugins(s, err) < 0)
+    if (rc < 0 || cache_open(s->options->cache_dir, &s->cache, &s->cache_fd, err) < 0 ||
+        load_plugins(s, err) < 0)
         return err->code;
-    if (executor_init(&s->executor, s->reg, &s->async, (unsigned)s->options->workers, err) < 0)
+    if (executor_init(&s->executor, &s->loop, &s->async, &s->placement,
+                      (unsigned)s->options->workers, err) < 0)
         return err->code;
     s->executing = true;
     return 0;
@@ -364,46 +402,51 @@ static int init_engine(server *s, dp_error *err)
 
 static int init_listener(server *s, dp_error *err)
 {
-    if (endpoint_listen(s->path, s->options->mode, &s->fd, err) < 0)
+    if (endpoint_listen(&s->endpoint, s->options->mode, err) < 0)
         return err->code;
-    int rc = uv_poll_init(&s->loop, &s->listener, s->fd);
+    int rc = uv_poll_init(&s->loop, &s->listener, s->endpoint.fd);
     s->listening = rc == 0;
     s->listener.data = s;
     if (rc == 0)
-        rc = uv_poll_start(&s->listener, UV_READABLE, on_listener);
-    if (rc == 0)
-        rc = uv_signal_start(&s->sigterm, on_signal, SIGTERM);
-    if (rc == 0)
-        rc = uv_signal_start(&s->sigint, on_signal, SIGINT);
+        rc = listen_again(s);
     if (rc < 0)
         return dp_error_set(err, DP_ERUNTIME, "listener: %s", uv_strerror(rc));
     return uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
 }
 
-static int init_path(server *s, dp_error *err)
+#define LIMIT_DEFAULT_(NAME, name, value) [LIMIT_AT_##NAME] = (value),
+static const int64_t default_limits[LIMITS] = {LIMIT_MAP(LIMIT_DEFAULT_)};
+#undef LIMIT_DEFAULT_
+
+static void init_limits(server *s)
 {
-    if (endpoint_path(s->options, &s->path, err) < 0)
-        return err->code;
-    size_t bytes = strlen(s->path) + sizeof(".lock");
-    s->lock_path = dp_malloc(bytes);
-    if (s->lock_path == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: socket path");
-    snprintf(s->lock_path, bytes, "%s.lock", s->path);
-    return endpoint_lock(s->path, s->lock_path, &s->lock_fd, err);
+    int64_t *limits = s->limits;
+    struct rlimit r;
+
+    memcpy(limits, default_limits, sizeof(default_limits));
+    limits[LIMIT_AT_LINE_BYTES] = s->options->max_line;
+    limits[LIMIT_AT_ATTACHMENT_BYTES] = s->options->max_attachment;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + DESCRIPTORS_KEPT)
+        limits[LIMIT_AT_CONNECTIONS] =
+            r.rlim_cur > DESCRIPTORS_KEPT ? (int64_t)r.rlim_cur - DESCRIPTORS_KEPT : 1;
 }
 
 int server_init(server *s, const options *o, dp_error *err)
 {
-    memset(s, 0, sizeof(*s));
+    memset(s, 0, sizeof(*s)); /* it is too large for a `(server){0}` on the stack */
     s->options = o;
-    s->fd = s->lock_fd = -1;
+    s->calls = &calls;
+    s->cache_fd = -1;
     s->started = nanos();
+    init_limits(s);
     sessions_init(&s->sessions);
-    if (init_path(s, err) < 0 || init_loop(s, err) < 0 || init_engine(s, err) < 0 ||
-        init_listener(s, err) < 0)
+    s->sessions.on_left = on_session_left;
+    s->sessions.on_left_arg = s;
+    if (endpoint_open(&s->endpoint, o, err) < 0 || init_loop(s, err) < 0 ||
+        init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
     log_event(LOG_INFO, "server.start", "version=%s pid=%ld socket='%s' workers=%lld threads=%lld",
-              DISPATCHD_VERSION, (long)getpid(), s->path, (long long)o->workers,
+              DISPATCHD_VERSION, (long)getpid(), s->endpoint.path, (long long)o->workers,
               (long long)o->threads);
     return 0;
 }
@@ -420,7 +463,7 @@ static void close_handle(uv_handle_t *h, void *arg)
         uv_close(h, NULL);
 }
 
-/* Workers first, then what they gave back, then the handles. */
+/* Stop the workers, take what they gave back, close the loop's handles.  false: some still run. */
 static bool stop(server *s)
 {
     uint64_t deadline = nanos() + STOP_MS * 1000000;
@@ -443,18 +486,16 @@ static bool stop(server *s)
 bool server_fini(server *s)
 {
     stop_listening(s);
-    bool whole = !s->looping || stop(s);
-    if (s->lock_fd >= 0)
-        unlink(s->lock_path);
-    if (!whole)
+    if (s->looping && !stop(s)) {
+        endpoint_remove(&s->endpoint);
         return false;
-    if (s->lock_fd >= 0)
-        close(s->lock_fd);
+    }
+    endpoint_close(&s->endpoint);
     sessions_fini(&s->sessions);
-    dp_ctx_free(s->ctx);
-    dp_registry_free(s->reg);
+    placement_fini(&s->placement);
+    if (dp_registry_free(s->reg) != NULL)
+        return false; /* a plugin's thread runs on */
+    cache_close(s->cache, s->cache_fd);
     dp_pool_stop();
-    dp_free(s->path);
-    dp_free(s->lock_path);
     return true;
 }

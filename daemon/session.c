@@ -1,9 +1,10 @@
 /* session.c -- sessions: their keys, how long they live, and the tensors their handles name.
  *
- * A session's handles ascend and are never reused, so the table is an array in order of handle:
- * appended to, searched by halves, squeezed when half of it is released.  A session that can be
- * joined is in `sessions`, which holds one reference; connections and running requests hold the
- * others, and the last one to go drops the tensors.  Any thread. */
+ * A session's handles ascend and are never reused.  So its table is an array in order of handle: a
+ * new handle is appended, one is found by binary search, and the released ones are squeezed out
+ * when they are half of it.  `sessions` lists those that can be joined and holds one reference of
+ * each; connections and running requests hold the others, and whoever drops the last one frees it
+ * with its tensors.  Any thread. */
 #include "server.h"
 #include <errno.h>
 #include <string.h>
@@ -21,6 +22,12 @@ void sessions_fini(sessions *all)
     pthread_mutex_destroy(&all->lock);
 }
 
+static void tell_left(const sessions *all)
+{
+    if (all->on_left != NULL)
+        all->on_left(all->on_left_arg);
+}
+
 static int random_key(char key[33], dp_error *err)
 {
     unsigned char bytes[16];
@@ -32,6 +39,45 @@ static int random_key(char key[33], dp_error *err)
     return 0;
 }
 
+/* The session at *p ends; sessions_reap() drops it.  all->lock is held. */
+static void end(sessions *all, struct session **p)
+{
+    struct session *s = *p;
+
+    *p = s->next;
+    s->next = all->over;
+    all->over = s;
+    all->n--;
+}
+
+/* Put s into the list.  If that is full, the lingering session that is due first ends now. */
+static int enlist(struct session *s, dp_error *err)
+{
+    sessions *all = s->all;
+    struct session **first = NULL;
+
+    pthread_mutex_lock(&all->lock);
+    if (all->n >= LIMIT_SESSIONS) {
+        for (struct session **p = &all->head; *p != NULL; p = &(*p)->next)
+            if ((*p)->n_connections == 0 && (first == NULL || (*p)->ends_at < (*first)->ends_at))
+                first = p;
+        if (first != NULL)
+            end(all, first);
+    }
+    bool room = all->n < LIMIT_SESSIONS;
+    if (room) {
+        s->id = ++all->last_id;
+        snprintf(s->label, sizeof(s->label), "session %llu", (unsigned long long)s->id);
+        s->next = all->head;
+        all->head = s;
+        all->n++;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return room
+               ? 0
+               : dp_error_set(err, DP_ERESOURCE, "%d sessions are open (sessions)", LIMIT_SESSIONS);
+}
+
 struct session *session_new(sessions *all, dp_error *err)
 {
     struct session *s = dp_calloc(1, sizeof(*s));
@@ -40,21 +86,25 @@ struct session *session_new(sessions *all, dp_error *err)
         dp_error_set(err, DP_ERESOURCE, "out of memory: session");
         return NULL;
     }
-    if (random_key(s->key, err) < 0) {
+    if (random_key(s->key, err) < 0 || session_generators_init(s, err) < 0) {
         dp_free(s);
         return NULL;
     }
     pthread_mutex_init(&s->lock, NULL);
+    programs_init(&s->programs);
     atomic_init(&s->refs, 2); /* the list's and the caller's */
     s->all = all;
     s->n_connections = 1;
-    pthread_mutex_lock(&all->lock);
-    s->id = ++all->last_id;
-    s->next = all->head;
-    all->head = s;
-    all->n++;
-    pthread_mutex_unlock(&all->lock);
-    return s;
+    int rc = enlist(s, err);
+    if (sessions_over(all))
+        tell_left(all);
+    if (rc == 0)
+        return s;
+    programs_fini(&s->programs);
+    session_generators_fini(s);
+    pthread_mutex_destroy(&s->lock);
+    dp_free(s);
+    return NULL;
 }
 
 struct session *session_join(sessions *all, const char *key)
@@ -81,34 +131,55 @@ void session_leave(struct session *s)
         s->ends_at = nanos() + (uint64_t)s->linger_ms * 1000000;
     pthread_mutex_unlock(&all->lock);
     session_unref(s);
+    tell_left(all);
+}
+
+static void drop_handles(struct session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    handle *handles = s->handles;
+    size_t n = s->n_handles;
+    s->handles = NULL;
+    s->n_handles = s->cap_handles = s->n_released = 0;
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < n; i++)
+        dp_tensor_unref(handles[i].tensor);
+    dp_free(handles);
 }
 
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them)
 {
-    struct session *over = NULL;
     uint64_t next = 0;
 
     pthread_mutex_lock(&all->lock);
     for (struct session **p = &all->head; *p != NULL;) {
         struct session *s = *p;
         if (s->n_connections == 0 && (all_of_them || s->ends_at <= now)) {
-            *p = s->next;
-            s->next = over;
-            over = s;
-            all->n--;
+            end(all, p);
             continue;
         }
         if (s->n_connections == 0 && (next == 0 || s->ends_at < next))
             next = s->ends_at;
         p = &s->next;
     }
+    struct session *over = all->over;
+    all->over = NULL;
     pthread_mutex_unlock(&all->lock);
     while (over != NULL) { /* outside the lock: a session may have many tensors to drop */
         struct session *s = over;
         over = s->next;
+        drop_handles(s); /* now, even if a running call still keeps the session itself */
         session_unref(s);
     }
     return next;
+}
+
+bool sessions_over(sessions *all)
+{
+    pthread_mutex_lock(&all->lock);
+    bool some = all->over != NULL;
+    pthread_mutex_unlock(&all->lock);
+    return some;
 }
 
 uint64_t sessions_count(sessions *all)
@@ -129,9 +200,9 @@ struct session *session_unref(struct session *s)
 {
     if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
         return NULL;
-    for (size_t i = 0; i < s->n_handles; i++)
-        dp_tensor_unref(s->handles[i].tensor);
-    dp_free(s->handles);
+    drop_handles(s);
+    session_generators_fini(s);
+    programs_fini(&s->programs);
     pthread_mutex_destroy(&s->lock);
     dp_free(s);
     return NULL;
@@ -142,6 +213,11 @@ uint64_t session_id(const struct session *s)
     return s->id;
 }
 
+programs *session_programs(struct session *s)
+{
+    return &s->programs;
+}
+
 const char *session_key(const struct session *s)
 {
     return s->key;
@@ -150,11 +226,11 @@ const char *session_key(const struct session *s)
 void session_set_linger(struct session *s, int64_t ms)
 {
     pthread_mutex_lock(&s->all->lock);
-    s->linger_ms = ms > 0 ? ms : 0;
+    s->linger_ms = ms;
     pthread_mutex_unlock(&s->all->lock);
 }
 
-/* -- handles; session.lock is held -- */
+/* -- handles; session.lock is held down to session_put() -- */
 
 static handle *find(struct session *s, uint64_t id)
 {

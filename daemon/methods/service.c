@@ -1,39 +1,42 @@
-/* method_service.c -- server.*, session.* and rpc.discover. */
-#include "method.h"
+/* service.c -- server.*, session.*, call.cancel and rpc.discover. */
+#include "methods.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { PROTOCOL_MIN = 1, PROTOCOL_MAX = 1, RUNNING_MAX = 256, SHUTDOWN_DRAIN_MS = 5000 };
 
+/* The param `name` is a time; refuse one that is longer than the limit of the same name. */
+static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
+{
+    const place at = {NULL, name, 0};
+
+    if (ms <= most)
+        return 0;
+    return place_fail(err, DP_EPARAMS, &at, "expected at most %lld (%s) but got %lld",
+                      (long long)most, name, (long long)ms);
+}
+
 /* -- server.hello -- */
 
-static void write_limits(jw *w, const server_facts *f)
+static void write_limits(jw *w, const int64_t *limits)
 {
-    const struct {
+#define NAME_(NAME, name, value) #name,
+    static const char *const names[LIMITS] = {LIMIT_MAP(NAME_)};
+#undef NAME_
+#define LIBRARY_(NAME, name, value) {#name, DP_LIMIT_##NAME},
+    static const struct {
         const char *name;
-        size_t value;
-    } rows[] = {
-        {"line_bytes",        f->limit_line          },
-        {"attachment_bytes",  f->limit_attachment    },
-        {"attachments",       LIMIT_ATTACHMENTS      },
-        {"outstanding",       LIMIT_OUTSTANDING      },
-        {"outstanding_bytes", LIMIT_OUTSTANDING_BYTES},
-        {"batch",             LIMIT_BATCH            },
-        {"json_depth",        LIMIT_JSON_DEPTH       },
-        {"json_nodes",        LIMIT_JSON_NODES       },
-        {"json_number_bytes", LIMIT_JSON_NUMBER_BYTES},
-        {"connections",       LIMIT_CONNECTIONS      },
-        {"session_tensors",   LIMIT_SESSION_TENSORS  },
-        {"program_steps",     LIMIT_PROGRAM_STEPS    },
-        {"answer_bytes",      LIMIT_ANSWER_BYTES     },
-        {"dimensions",        DP_DIM_MAX             },
-    };
+        int64_t value;
+    } library[] = {DP_LIMIT_MAP(LIBRARY_) DP_PROGRAM_LIMIT_MAP(LIBRARY_)};
+#undef LIBRARY_
 
     jw_key(w, "limits");
     jw_object(w);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        member_int(w, rows[i].name, rows[i].value);
+    for (size_t i = 0; i < LIMITS; i++)
+        member_int(w, names[i], limits[i]);
+    for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
+        member_int(w, library[i].name, library[i].value);
     jw_object_end(w);
 }
 
@@ -64,19 +67,21 @@ int server_hello(request *rq, const cJSON *params, jw *w, dp_error *err)
     if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
         return dp_error_set(err, DP_EVALUE, "protocol %lld, but this daemon speaks %d to %d",
                             (long long)protocol, PROTOCOL_MIN, PROTOCOL_MAX);
-    if (key != NULL && connection_join(rq->conn, key, err) < 0)
+    if (check_ms("linger_ms", linger, LIMIT_LINGER_MS, err) < 0)
+        return DP_EPARAMS;
+    if (key != NULL && rq->daemon->join(rq->conn, key, err) < 0)
         return err->code;
-    struct session *s = connection_session(rq->conn);
+    struct session *s = rq->daemon->session(rq->conn);
     if (s == NULL)
         return dp_error_set(err, DP_ECANCELLED, "the connection is closed");
     if (linger >= 0)
         session_set_linger(s, linger);
-    server_facts_get(rq->conn, &facts);
+    rq->daemon->facts(rq->conn, &facts);
     jw_object(w);
     write_identity(w);
     member_int(w, "session", session_id(s));
     member_str(w, "session_key", session_key(s));
-    write_limits(w, &facts);
+    write_limits(w, facts.limits);
     jw_key(w, "features");
     jw_array(w);
     jw_str(w, "attachments");
@@ -122,51 +127,66 @@ int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
     dp_registry_stats r;
     dp_tensor_stats t;
 
-    (void)params, (void)err;
-    server_facts_get(rq->conn, &f);
+    (void)params;
+    rq->daemon->facts(rq->conn, &f);
     dp_registry_stats_get(f.reg, &r);
     dp_tensor_stats_get(&t);
     const struct {
         const char *name;
         uint64_t value;
     } rows[] = {
-        {"uptime_ms",    f.uptime_ms   },
-        {"sessions",     f.sessions    },
-        {"connections",  f.connections },
-        {"tensors",      t.tensors     },
-        {"storages",     t.storages    },
-        {"bytes",        t.bytes       },
-        {"bytes_peak",   t.bytes_peak  },
-        {"plugins",      r.plugins     },
-        {"ops",          r.ops         },
-        {"kernels",      r.kernels     },
-        {"backends",     r.backends    },
-        {"draining",     r.draining    },
-        {"snapshots",    r.snapshots   },
-        {"calls",        r.calls       },
-        {"requests",     f.requests    },
+        {"uptime_ms", f.uptime_ms},
+        {"sessions", f.sessions},
+        {"connections", f.connections},
+        {"tensors", t.tensors},
+        {"storages", t.storages},
+        {"bytes", t.bytes},
+        {"bytes_peak", t.bytes_peak},
+        {"plugins", r.plugins},
+        {"ops", r.ops},
+        {"kernels", r.kernels},
+        {"backends", r.backends},
+        {"draining", r.draining},
+        {"snapshots", r.snapshots},
+        {"calls", r.calls},
+        {"requests", f.requests},
         {"calls_inline", f.calls_inline},
         {"calls_worker", f.calls_worker},
-        {"demotions",    f.demotions   },
+        {"demotions", f.demotions},
     };
     jw_object(w);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         member_int(w, rows[i].name, rows[i].value);
     write_running(w, f.reg);
+    int rc = plugins_kept(rq, f.reg, w, err);
     jw_object_end(w);
-    return 0;
+    return rc;
 }
 
 int server_shutdown_method(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
     int64_t drain_ms = param_int(params, "drain_ms", SHUTDOWN_DRAIN_MS);
 
-    (void)err;
-    log_event(LOG_INFO, "server.shutdown", "connection=%llu drain_ms=%lld",
-              (unsigned long long)connection_number(rq->conn), (long long)drain_ms);
-    server_shutdown(rq->conn, drain_ms);
+    if (check_ms("drain_ms", drain_ms, LIMIT_DRAIN_MS, err) < 0)
+        return DP_EPARAMS;
+    rq->daemon->shutdown(rq->conn, drain_ms);
     jw_object(w);
     member_int(w, "drain_ms", drain_ms);
+    jw_object_end(w);
+    return 0;
+}
+
+/* -- call.cancel, rpc.discover -- */
+
+int call_cancel(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    bool waiting;
+    int rc = rq->daemon->cancel(rq, param(params, "id"), &waiting, err);
+
+    if (rc < 0)
+        return rc;
+    jw_object(w);
+    member_bool(w, "waiting", waiting);
     jw_object_end(w);
     return 0;
 }
@@ -180,20 +200,25 @@ int rpc_discover(request *rq, const cJSON *params, jw *w, dp_error *err)
 
 /* -- session.get, session.set: state of this connection -- */
 
-static void write_state(jw *w, const conn_state *s)
+static void write_state(request *rq, jw *w, const conn_state *s)
 {
+    uint64_t seed;
+
     jw_object(w);
     keyset_to_json(w, "include", s->include);
     keyset_to_json(w, "exclude", s->exclude);
     member_int(w, "num_threads", s->num_threads);
+    if (dp_generators_initial_seed(session_default_generators(rq->session), &seed))
+        member_seed(w, seed);
     jw_object_end(w);
 }
 
-/* The keys that member `name` lists; left alone when there is none. */
+/* Read the keys that member `name` lists into *out, which is unchanged when there is no such
+ * member. */
 static int keys_from_json(const cJSON *params, const char *name, dp_keyset *out, dp_error *err)
 {
     const cJSON *list = param(params, name), *item;
-    dp_keyset set = {0, 0};
+    dp_keyset set = {0};
     place at = {NULL, name, 0}, inside = {&at, NULL, 0};
 
     if (list == NULL)
@@ -214,19 +239,26 @@ static int keys_from_json(const cJSON *params, const char *name, dp_keyset *out,
 int session_get_method(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
     (void)params, (void)err;
-    write_state(w, connection_state(rq->conn));
+    write_state(rq, w, rq->state);
     return 0;
 }
 
 int session_set_method(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
-    conn_state *state = connection_state(rq->conn), next = *state;
+    conn_state *state = rq->state, next = *state;
+    dp_generators *generators = session_default_generators(rq->session);
+    uint64_t seed = 0;
 
     if (keys_from_json(params, "include", &next.include, err) < 0 ||
-        keys_from_json(params, "exclude", &next.exclude, err) < 0)
+        keys_from_json(params, "exclude", &next.exclude, err) < 0 ||
+        seed_from_json(params, &seed, err) < 0)
         return err->code;
+    if (param(params, "seed") != NULL && session_draws(rq->session) && !run_is_quick(rq, SIZE_MAX))
+        return DP_EWORKER;
     next.num_threads = (int)param_int(params, "num_threads", next.num_threads);
     *state = next;
-    write_state(w, state);
+    if (param(params, "seed") != NULL)
+        dp_generators_seed(generators, seed);
+    write_state(rq, w, state);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* method_registry.c -- everything can be asked: registry.*.  Nothing here changes anything. */
-#include "method.h"
+/* registry.c -- registry.*: questions about operators, kernels and keys.  None changes anything. */
+#include "methods.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@ static dp_registry *registry_of(const request *rq)
 {
     server_facts facts;
 
-    server_facts_get(rq->conn, &facts);
+    rq->daemon->facts(rq->conn, &facts);
     return facts.reg;
 }
 
@@ -19,7 +19,7 @@ static void write_key(jw *w, dp_key k)
     member_str(w, "key", dp_key_name(k, name));
 }
 
-/* Members of a provenance, inside an open object. */
+/* Write the members of a provenance into the open object. */
 static void write_provenance(jw *w, const dp_provenance *p)
 {
     member_str(w, "plugin", p->plugin);
@@ -56,9 +56,8 @@ static void write_arguments(jw *w, const char *name, const dp_argument_info *a, 
         jw_object(w);
         member_str(w, "name", a[i].name != NULL ? a[i].name : "");
         member_str(w, "type", a[i].type);
-        if (a[i].default_value != NULL) {
+        if (a[i].default_value != NULL)
             member_str(w, "default", a[i].default_value);
-        }
         member_bool(w, "kwarg_only", a[i].kwarg_only);
         member_bool(w, "written", a[i].written);
         jw_object_end(w);
@@ -148,7 +147,7 @@ int registry_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
 
 /* -- table, keys -- */
 
-/* What registry.table was asked for, in the request's memory. */
+/* What registry.table was asked for; its arrays lie in the request's memory. */
 typedef struct question {
     const char *const *ops;
     size_t n_ops;
@@ -185,7 +184,7 @@ static int ask_keys(request *rq, const cJSON *list, question *q, dp_error *err)
     place at = {NULL, "keys", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
 
-    if (list == NULL) { /* every runtime key; the aliases stand behind them */
+    if (list == NULL) { /* every runtime key; the list has the aliases at its end */
         q->n_keys = dp_registry_keys(registry_of(rq), dp_ctx_arena(rq->ctx), &q->keys);
         while (q->n_keys > 0 && dp_key_is_alias(q->keys[q->n_keys - 1]))
             q->n_keys--;
@@ -259,7 +258,7 @@ int registry_table(request *rq, const cJSON *params, jw *w, dp_error *err)
     return rc;
 }
 
-/* Undefined first, then functionality and backend ascending: priority. */
+/* By priority: Undefined first, then by functionality and by backend, both ascending. */
 static int by_priority(const void *a, const void *b)
 {
     dp_key x = *(const dp_key *)a, y = *(const dp_key *)b;
@@ -279,9 +278,8 @@ static void write_key_row(jw *w, dp_key k, const dp_backend_info *backends, size
     write_key(w, k);
     member_str(w, "kind", kind_of(k));
     for (size_t i = 0; i < n; i++)
-        if (backends[i].named && backends[i].bit == dp_key_backend(k)) {
+        if (backends[i].named && backends[i].bit == dp_key_backend(k))
             member_str(w, "owner", backends[i].owner);
-        }
     jw_object_end(w);
 }
 
@@ -290,9 +288,8 @@ static void write_backend(jw *w, const dp_backend_info *b)
     jw_object(w);
     member_str(w, "key", b->name);
     member_str(w, "kind", "backend");
-    if (b->named) {
+    if (b->named)
         member_str(w, "owner", b->owner);
-    }
     member_int(w, "storages", b->storages);
     jw_object_end(w);
 }
@@ -333,15 +330,13 @@ static void write_steps(jw *w, const char *name, const dp_explain_step *steps, u
     for (uint32_t i = 0; i < n; i++) {
         jw_object(w);
         write_key(w, steps[i].key);
-        if (steps[i].provenance != NULL) {
+        if (steps[i].provenance != NULL)
             member_str(w, "provenance", steps[i].provenance);
-        }
         if (steps[i].from.plugin != NULL)
             write_provenance(w, &steps[i].from);
         member_str(w, "why", steps[i].why != NULL ? steps[i].why : "");
-        if (steps[i].assumed) {
+        if (steps[i].assumed)
             member_bool(w, "assumed", true);
-        }
         jw_object_end(w);
     }
     jw_array_end(w);

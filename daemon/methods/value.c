@@ -1,84 +1,13 @@
 /* value.c -- values and tensors, JSON to dp_value and back (docs/protocol.md).
  *
- * What comes in was checked against proto, so only meaning is checked here.  Lists and strings lie
- * in the request's arena; tensors are kept by the run until the method ends. */
-#include "method.h"
-#include <inttypes.h>
+ * What comes in was checked against proto, so its types are right and only its meaning is checked
+ * here.  Lists and strings lie in the request's arena; rq->run keeps tensors until the method
+ * ends. */
+#include "methods.h"
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static void *request_alloc(request *rq, size_t bytes, dp_error *err)
-{
-    void *p = dp_arena_alloc(dp_ctx_arena(rq->ctx), bytes);
-
-    if (p == NULL)
-        dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes of arguments", bytes);
-    return p;
-}
-
-/* -- numbers -- */
-
-/* "nan", "inf", "-inf" */
-static bool special_float(const char *s, double *out)
-{
-    static const struct {
-        const char *name;
-        double value;
-    } rows[] = {
-        {"nan",  NAN      },
-        {"inf",  INFINITY },
-        {"-inf", -INFINITY}
-    };
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (strcmp(rows[i].name, s) == 0) {
-            *out = rows[i].value;
-            return true;
-        }
-    return false;
-}
-
-/* A number, or one of the strings above. */
-int double_from_json(const cJSON *j, const place *at, double *out, dp_error *err)
-{
-    *out = j->valuedouble;
-    if (cJSON_IsNumber(j) || (cJSON_IsString(j) && special_float(j->valuestring, out)))
-        return 0;
-    if (cJSON_IsString(j))
-        return place_fail(err, DP_EVALUE, at,
-                          "expected a number, 'nan', 'inf' or '-inf' but got '%.64s'",
-                          j->valuestring);
-    return place_fail(err, DP_ETYPE, at, "expected a number but got %s", json_kind(j));
-}
-
-/* An integral number, or a decimal string of any int64. */
-int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err)
-{
-    const char *s = j->valuestring;
-
-    if (cJSON_IsNumber(j) && floor(j->valuedouble) == j->valuedouble &&
-        fabs(j->valuedouble) < (double)JSON_EXACT_INT) {
-        *out = (int64_t)j->valuedouble;
-        return 0;
-    }
-    if (cJSON_IsNumber(j))
-        return place_fail(err, DP_EVALUE, at, "expected an integer but got %.15g", j->valuedouble);
-    if (!cJSON_IsString(j))
-        return place_fail(err, DP_ETYPE, at, "expected an integer but got %s", json_kind(j));
-    const char *digits = s + (*s == '-');
-    size_t n = strspn(digits, "0123456789");
-    intmax_t i = strtoimax(s, NULL, 10);
-    char back[24];
-    snprintf(back, sizeof(back), "%" PRIdMAX, i);
-    if (n == 0 || digits[n] != '\0')
-        return place_fail(err, DP_EVALUE, at, "expected decimal digits but got '%.64s'", s);
-    if (strcmp(back, s) != 0 && n > 18) /* shorter ones fit, leading zeros or not */
-        return place_fail(err, DP_EVALUE, at, "%.64s does not fit int64", s);
-    *out = i;
-    return 0;
-}
+/* -- values in -- */
 
 static int pair_from_json(const cJSON *j, const place *at, double *out, dp_error *err)
 {
@@ -97,8 +26,6 @@ static int pair_from_json(const cJSON *j, const place *at, double *out, dp_error
     return 0;
 }
 
-/* -- values in -- */
-
 int values_from_json(request *rq, const cJSON *array, const place *at, dp_value **out, size_t *n,
                      dp_error *err)
 {
@@ -106,7 +33,7 @@ int values_from_json(request *rq, const cJSON *array, const place *at, dp_value 
     place inside = {at, NULL, 0};
 
     *n = array != NULL ? (size_t)cJSON_GetArraySize(array) : 0;
-    *out = request_alloc(rq, *n * sizeof(**out), err);
+    *out = run_alloc(rq, *n * sizeof(**out), err);
     if (*out == NULL)
         return DP_ERESOURCE;
     cJSON_ArrayForEach(item, array)
@@ -134,7 +61,7 @@ static int list_from_json(request *rq, const cJSON *j, const place *at, dp_value
 static int string_from_json(request *rq, const char *s, dp_value *out, dp_error *err)
 {
     size_t n = strlen(s);
-    char *copy = request_alloc(rq, n + 1, err);
+    char *copy = run_alloc(rq, n + 1, err);
 
     if (copy == NULL)
         return DP_ERESOURCE;
@@ -146,7 +73,7 @@ static int string_from_json(request *rq, const char *s, dp_value *out, dp_error 
 static int complex_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
                              dp_error *err)
 {
-    double *z = request_alloc(rq, 2 * sizeof(*z), err);
+    double *z = run_alloc(rq, 2 * sizeof(*z), err);
 
     if (z == NULL)
         return DP_ERESOURCE;
@@ -164,6 +91,13 @@ static int handle_from_json(request *rq, const cJSON *j, const place *at, dp_val
     if (rc == 0)
         *out = dp_tensor_value(t);
     return rc;
+}
+
+static int generator_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+                               dp_error *err)
+{
+    *out = (dp_value){DP_TAG_GENERATOR, 0, {0}};
+    return run_pin_generator(rq, (uint64_t)j->valuedouble, at, &out->u.g, err);
 }
 
 static int int_value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
@@ -195,15 +129,14 @@ static int literal_from_json(request *rq, const cJSON *j, const place *at, dp_va
     return rc;
 }
 
-/* The member that says what an object is, and what reads it. */
+/* The member that tells what an object stands for, and the function that reads it. */
 static const struct {
     const char *name;
     int (*read)(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err);
 } objects[] = {
-    {"tensor",  handle_from_json     },
-    {"int",     int_value_from_json  },
-    {"float",   float_value_from_json},
-    {"complex", complex_from_json    },
+    {"tensor", handle_from_json},       {"int", int_value_from_json},
+    {"float", float_value_from_json},   {"complex", complex_from_json},
+    {"generator", generator_from_json},
 };
 
 static int object_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
@@ -217,28 +150,29 @@ static int object_from_json(request *rq, const cJSON *j, const place *at, dp_val
     }
     if (param(j, "ref") == NULL)
         return literal_from_json(rq, j, at, out, err);
-    if (rq->run->program == NULL)
-        return place_fail(err, DP_EVALUE, at, "ref is for the steps of a program");
-    return program_ref(rq->run->program, j, at, out, err);
+    return place_fail(err, DP_EVALUE, at, "ref is for the steps of a program");
 }
 
 int value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err)
 {
     *out = dp_none();
-    if (cJSON_IsObject(j))
+    switch (json_type(j)) {
+    case cJSON_Object:
         return object_from_json(rq, j, at, out, err);
-    if (cJSON_IsArray(j))
+    case cJSON_Array:
         return list_from_json(rq, j, at, out, err);
-    if (cJSON_IsString(j))
+    case cJSON_String:
         return string_from_json(rq, j->valuestring, out, err);
-    if (cJSON_IsBool(j))
-        *out = dp_bool(cJSON_IsTrue(j));
-    else if (cJSON_IsNumber(j) && floor(j->valuedouble) == j->valuedouble &&
-             fabs(j->valuedouble) < (double)JSON_EXACT_INT)
-        *out = dp_int((int64_t)j->valuedouble);
-    else if (cJSON_IsNumber(j))
-        *out = dp_double(j->valuedouble);
-    return 0;
+    case cJSON_True:
+    case cJSON_False:
+        *out = dp_bool(json_type(j) == cJSON_True);
+        return 0;
+    case cJSON_Number:
+        *out = json_is_int(j) ? dp_int((int64_t)j->valuedouble) : dp_double(j->valuedouble);
+        return 0;
+    default:
+        return 0;
+    }
 }
 
 /* -- values out -- */
@@ -252,28 +186,52 @@ static void sizes_to_json(jw *w, const char *name, const int64_t *sizes, int n)
     jw_array_end(w);
 }
 
-void keyset_to_json(jw *w, const char *name, dp_keyset s)
+static void keys_to_json(jw *w, dp_keyset s)
 {
     dp_key keys[128];
     char text[DP_KEY_NAME_MAX];
     size_t n = dp_keyset_list(s, keys, sizeof(keys) / sizeof(keys[0]));
 
-    jw_key(w, name);
     jw_array(w);
     for (size_t i = 0; i < n && i < sizeof(keys) / sizeof(keys[0]); i++)
         jw_str(w, dp_key_name(keys[i], text));
     jw_array_end(w);
 }
 
-void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
+#define NAMED_BACKENDS (((UINT64_C(1) << DP_B_NAMED_MAX) - 1) << DP_B_NAMED_FIRST)
+
+/* What a set of built-in keys prints as never changes, and most tensors have the one before's. */
+void keyset_to_json(jw *w, const char *name, dp_keyset s)
+{
+    static _Thread_local struct {
+        dp_keyset set;
+        size_t n; /* 0: none */
+        char text[256];
+    } last;
+
+    jw_key(w, name);
+    if (last.n > 0 && last.set.functionality == s.functionality && last.set.backend == s.backend) {
+        jw_raw(w, last.text, last.n);
+        return;
+    }
+    size_t from = w->len;
+    keys_to_json(w, s);
+    size_t n = w->len - from;
+    if (w->failed || (s.backend & NAMED_BACKENDS) != 0 || n > sizeof(last.text))
+        return;
+    last.set = s;
+    last.n = n;
+    memcpy(last.text, w->s + from, n);
+}
+
+static void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
 {
     char device[DP_KEY_NAME_MAX];
     dp_view v = {.size = sizeof(v)};
 
     dp_tensor_view(t, &v);
-    if (handle != 0) {
+    if (handle != 0)
         member_int(w, "tensor", handle);
-    }
     member_str(w, "dtype", dp_dtype_name(v.dtype));
     sizes_to_json(w, "shape", v.sizes, v.ndim);
     sizes_to_json(w, "strides", v.strides, v.ndim);
@@ -285,21 +243,47 @@ void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
     keyset_to_json(w, "keys", dp_tensor_keys(t));
 }
 
-size_t tensor_bytes(const dp_tensor *t)
+uint64_t tensor_bytes(const dp_tensor *t)
 {
     dp_view v = {.size = sizeof(v)};
 
     if (t == NULL)
         return 0;
     dp_tensor_view(t, &v);
-    return (size_t)v.numel * dp_dtype_size(v.dtype);
+    return dp_sizes_product(dp_dtype_size(v.dtype), v.sizes, (size_t)v.ndim);
 }
 
-/* Packed elements of t, whose view is *v: *out owned, *bytes of them. */
-static int packed(const dp_tensor *t, dp_view *v, void **out, size_t *bytes, dp_error *err)
+/* The fewest characters that the elements take as text: brackets, commas and the shortest elements.
+ * Even a tensor without elements has its outer brackets. */
+static uint64_t text_bytes(const dp_view *v)
 {
-    v->size = sizeof(*v);
-    dp_tensor_view(t, v);
+    uint64_t element = dp_dtype_is_complex(v->dtype) ? sizeof("[0,0]") - 1
+                       : v->dtype == DP_BOOL         ? sizeof("true") - 1
+                                                     : sizeof("0") - 1;
+    uint64_t arrays = 1, bytes = 0;
+
+    for (int d = 0; d < v->ndim; d++) {
+        uint64_t size = (uint64_t)v->sizes[d], commas = size > 0 ? size - 1 : 0;
+        bytes = dp_size_plus(bytes, dp_size_times(arrays, sizeof("[]") - 1 + commas));
+        arrays = dp_size_times(arrays, size);
+    }
+    return dp_size_plus(bytes, dp_size_times(arrays, element));
+}
+
+uint64_t tensor_text_bytes(const dp_tensor *t)
+{
+    dp_view v = {.size = sizeof(v)};
+
+    if (t == NULL)
+        return 0;
+    dp_tensor_view(t, &v);
+    return text_bytes(&v);
+}
+
+/* Copy the elements of t, whose view is *v: *out owned, *bytes long.  The caller has checked that
+ * length against a limit. */
+static int packed(const dp_tensor *t, const dp_view *v, void **out, size_t *bytes, dp_error *err)
+{
     *bytes = (size_t)v->numel * dp_dtype_size(v->dtype);
     *out = dp_malloc(*bytes + 1);
     if (*out == NULL)
@@ -312,8 +296,8 @@ static int packed(const dp_tensor *t, dp_view *v, void **out, size_t *bytes, dp_
     return rc;
 }
 
-/* One level of nested arrays; p is the next packed element.  Brackets are written as bare text: a
- * tensor may have as many dimensions as jw has levels. */
+/* Write one level of nested arrays; p is the next packed element.  The brackets are written as
+ * text, not as arrays of w: a tensor may have as many dimensions as w has levels. */
 static const char *write_level(jw *w, const dp_view *v, int depth, const char *p)
 {
     char text[ELEMENT_TEXT_MAX];
@@ -332,33 +316,52 @@ static const char *write_level(jw *w, const dp_view *v, int depth, const char *p
     return p;
 }
 
-int data_to_json(jw *w, const dp_tensor *t, dp_error *err)
+static int data_to_json(jw *w, const dp_tensor *t, dp_error *err)
 {
-    dp_view v;
+    dp_view v = {.size = sizeof(v)};
     void *elements;
     size_t bytes;
-    int rc = packed(t, &v, &elements, &bytes, err);
 
+    dp_tensor_view(t, &v);
+    int rc = dp_sizes_check(dp_size_plus(w->len, text_bytes(&v)), LIMIT_ANSWER_BYTES,
+                            "answer_bytes", v.sizes, (size_t)v.ndim, dp_dtype_size(v.dtype), err);
+    if (rc == 0)
+        rc = packed(t, &v, &elements, &bytes, err);
     if (rc < 0)
         return rc;
     jw_key(w, "data");
-    jw_raw(w, "", 0); /* where one value stands; the text of it follows */
+    jw_raw(w, "", 0); /* the writer counts one value; write_level() writes its text */
     write_level(w, &v, 0, elements);
     dp_free(elements);
     return 0;
 }
 
+/* Is there room for v among the answer's attachments? */
+static int check_attachment(const request *rq, const dp_view *v, dp_error *err)
+{
+    size_t item = dp_dtype_size(v->dtype);
+    uint64_t bytes = dp_sizes_product(item, v->sizes, (size_t)v->ndim);
+
+    for (size_t i = 0; i < rq->n_parts; i++)
+        bytes = dp_size_plus(bytes, rq->parts[i].bytes);
+    return dp_sizes_check(bytes, LIMIT_ANSWER_ATTACHMENT_BYTES, "answer_attachment_bytes", v->sizes,
+                          (size_t)v->ndim, item, err);
+}
+
 static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
 {
-    dp_view v;
+    dp_view v = {.size = sizeof(v)};
     void *elements;
     size_t bytes;
-    /* A copy: the answer may leave after the next request has written to the tensor. */
-    int rc = packed(t, &v, &elements, &bytes, err);
 
+    dp_tensor_view(t, &v);
+    /* A copy: the answer may leave after the next request has written to the tensor. */
+    int rc = check_attachment(rq, &v, err);
+    if (rc == 0)
+        rc = packed(t, &v, &elements, &bytes, err);
     if (rc < 0)
         return rc;
-    int index = request_attach(rq, NULL, elements, elements, bytes);
+    int index = run_attach(rq, NULL, elements, elements, bytes);
     if (index < 0)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: an attachment");
     member_int(w, "attachment", index);
@@ -369,7 +372,7 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
 {
     int rc = 0;
 
-    /* as in a call: another connection may give the tensor another shape, but not to us */
+    /* Until dp_ctx_end() this thread sees one shape, whatever another connection does to it. */
     if (dp_ctx_begin(rq->ctx) < 0)
         return run_ctx_error(rq, err);
     jw_object(w);

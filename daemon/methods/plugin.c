@@ -1,41 +1,11 @@
-/* method_plugin.c -- plugin.*: what comes and goes while the daemon runs. */
-#include "method.h"
+/* plugin.c -- plugin.*: load, unload, reload, list and describe plugins. */
+#include "methods.h"
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 static void write_millis(jw *w, const char *name, double ms)
 {
     jw_key(w, name);
     jw_element(w, DP_FLOAT64, &ms);
-}
-
-/* An absolute path, or a bare name in --plugin-path, with or without its .so: *out in the request's
- * memory. */
-static int find_file(request *rq, const char *path, const char *search, const char **out,
-                     dp_error *err)
-{
-    dp_arena *arena = dp_ctx_arena(rq->ctx);
-
-    *out = path;
-    if (path[0] == '/')
-        return 0;
-    if (path[0] == '\0' || strchr(path, '/') != NULL)
-        return dp_error_set(err, DP_EVALUE, "path '%s' is neither absolute nor a bare name", path);
-    for (const char *dir = search; dir != NULL && *dir != '\0';) {
-        int n = (int)strcspn(dir, ":");
-        for (int suffix = 0; suffix < 2; suffix++) {
-            *out = dp_arena_printf(arena, "%.*s/%s%s", n, dir, path, suffix ? ".so" : "");
-            if (*out == NULL)
-                return dp_error_set(err, DP_ERESOURCE, "out of memory: path '%s'", path);
-            struct stat st; /* a build has the folder beside the file */
-            if (stat(*out, &st) == 0 && S_ISREG(st.st_mode))
-                return 0;
-        }
-        dir += n + (dir[n] == ':');
-    }
-    return dp_error_set(err, DP_ENOTFOUND, "no plugin '%s' in --plugin-path '%s'", path,
-                        search != NULL ? search : "");
 }
 
 /* -- load, unload, reload -- */
@@ -57,7 +27,11 @@ static void write_report(jw *w, const dp_plugin_report *r)
 static dp_load_options options_of(const server_facts *f)
 {
     return (dp_load_options){
-        .size = sizeof(dp_load_options), .search_path = f->plugin_path, .cache_dir = f->cache_dir};
+        .size = sizeof(dp_load_options),
+        .search_path = f->plugin_path,
+        .cache_dir = f->cache_dir,
+        .probe = probe,
+    };
 }
 
 static int log_failure(const char *event, const char *what, const dp_error *err)
@@ -74,11 +48,10 @@ int plugin_load(request *rq, const cJSON *params, jw *w, dp_error *err)
     server_facts facts;
     dp_plugin_report report;
 
-    server_facts_get(rq->conn, &facts);
+    rq->daemon->facts(rq->conn, &facts);
     dp_load_options o = options_of(&facts);
     o.reject_override = param_enum(params, "replace", replace) == 1;
-    if (find_file(rq, path, facts.plugin_path, &path, err) < 0 ||
-        dp_plugin_load(facts.reg, path, &o, dp_ctx_arena(rq->ctx), &report, err) < 0)
+    if (dp_plugin_load(facts.reg, path, &o, dp_ctx_arena(rq->ctx), &report, err) < 0)
         return log_failure("plugin.load", path, err);
     log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu millis=%.3f path='%s'",
               report.plugin, (unsigned long long)report.generation, report.millis, path);
@@ -96,7 +69,7 @@ int plugin_unload(request *rq, const cJSON *params, jw *w, dp_error *err)
     server_facts facts;
     dp_unload_report r = {0};
 
-    server_facts_get(rq->conn, &facts);
+    rq->daemon->facts(rq->conn, &facts);
     if (dp_plugin_unload(facts.reg, plugin, timeout, param_bool(params, "force"), &r, err) < 0)
         return log_failure("plugin.unload", plugin, err);
     log_event(LOG_INFO, "plugin.unload", "plugin='%s' unmapped=%d drained_ms=%.3f kept='%s'",
@@ -119,19 +92,23 @@ int plugin_reload(request *rq, const cJSON *params, jw *w, dp_error *err)
     dp_plugin_report report;
     dp_unload_report old = {0};
 
-    server_facts_get(rq->conn, &facts);
+    rq->daemon->facts(rq->conn, &facts);
     dp_load_options o = options_of(&facts);
     if (dp_plugin_reload(facts.reg, plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err) < 0)
         return log_failure("plugin.reload", plugin, err);
-    log_event(LOG_INFO, "plugin.reload", "plugin='%s' generation=%llu old=%llu millis=%.3f", plugin,
+    log_event(LOG_INFO, "plugin.reload",
+              "plugin='%s' generation=%llu old=%llu millis=%.3f unmapped=%d kept='%s'", plugin,
               (unsigned long long)report.generation, (unsigned long long)old.old_generation,
-              report.millis);
+              report.millis, old.unmapped, old.kept_because);
     jw_object(w);
     write_report(w, &report);
     jw_key(w, "old");
     jw_object(w);
     member_int(w, "generation", old.old_generation);
     member_bool(w, "drained", old.drained);
+    member_bool(w, "unmapped", old.unmapped);
+    if (old.kept_because[0] != '\0')
+        member_str(w, "kept_because", old.kept_because);
     jw_object_end(w);
     jw_object_end(w);
     return 0;
@@ -155,6 +132,7 @@ static void write_plugin(jw *w, const dp_plugin_info *p)
     member_int(w, "backends", p->backends);
     member_bool(w, "resident", p->resident);
     member_bool(w, "draining", p->draining);
+    member_bool(w, "kept", p->kept);
     if (p->kept_because != NULL && p->kept_because[0] != '\0')
         member_str(w, "kept_because", p->kept_because);
     member_int(w, "calls_running", p->calls_running);
@@ -168,7 +146,8 @@ int plugin_list(request *rq, const cJSON *params, jw *w, dp_error *err)
     size_t n;
 
     (void)params;
-    server_facts_get(rq->conn, &facts);
+    rq->daemon->facts(rq->conn, &facts);
+    dp_plugin_reap(facts.reg); /* not as of the last timer: calls may have ended since */
     int rc = dp_plugin_list(facts.reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
     if (rc < 0)
         return rc;
@@ -182,14 +161,37 @@ int plugin_list(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
+int plugins_kept(request *rq, dp_registry *reg, jw *w, dp_error *err)
+{
+    const dp_plugin_info *plugins;
+    size_t n;
+    int rc = dp_plugin_list(reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
+
+    if (rc < 0)
+        return rc;
+    jw_key(w, "kept");
+    jw_array(w);
+    for (size_t i = 0; i < n; i++) {
+        if (!plugins[i].kept)
+            continue;
+        jw_object(w);
+        member_str(w, "plugin", plugins[i].plugin);
+        member_int(w, "generation", plugins[i].generation);
+        member_str(w, "kept_because", plugins[i].kept_because);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+    return 0;
+}
+
 int plugin_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
     const char *path = param_str(params, "path");
     server_facts facts;
     dp_manifest m;
 
-    server_facts_get(rq->conn, &facts);
-    if (find_file(rq, path, facts.plugin_path, &path, err) < 0 ||
+    rq->daemon->facts(rq->conn, &facts);
+    if (dp_plugin_find(path, facts.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
         dp_manifest_read(path, dp_ctx_arena(rq->ctx), &m, err) < 0)
         return err->code;
     jw_object(w);

@@ -1,14 +1,14 @@
-/* proto.c -- params checked against proto's tables, and read once they are.
+/* proto.c -- checks params against proto's tables, and reads those that were checked.
  *
- * Owns nothing.  A message names the place in the params and both sides: "args[1].dtype: expected
+ * Owns nothing.  An error names the place in the params and both sides: "args[1].dtype: expected
  * one of 'uint8', ... but got 'flaot32'". */
-#include "method.h"
+#include "methods.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_SHOWN = 100, NAME_COMPARED = 127 };
+enum { NAME_SHOWN = 100 };
 
 /* -- places -- */
 
@@ -40,40 +40,13 @@ int place_fail(dp_error *err, int code, const place *at, const char *format, ...
 
 /* -- names -- */
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-    size_t m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* Levenshtein's distance; names longer than NAME_COMPARED are far from everything. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[NAME_COMPARED + 1], n = strlen(b);
-
-    if (n > NAME_COMPARED || strlen(a) > NAME_COMPARED)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t up = row[j];
-            row[j] = min3(up + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = up;
-        }
-    }
-    return row[n];
-}
-
 const char *nearest_name(const char *name, const char *const *names, size_t n)
 {
     const char *best = NULL;
-    size_t least = strlen(name) / 2 + 2; /* further away it is no slip of the hand */
+    size_t least = strlen(name) / 2 + 2; /* a name that is further away was not meant */
 
     for (size_t i = 0; i < n; i++) {
-        size_t d = distance(name, names[i]);
+        size_t d = dp_edit_distance(name, names[i]);
         if (d < least) {
             least = d;
             best = names[i];
@@ -90,19 +63,21 @@ enum { KINDS = sizeof(kind_names) / sizeof(kind_names[0]) };
 
 static unsigned kinds_of(const cJSON *j)
 {
-    if (cJSON_IsBool(j))
+    switch (json_type(j)) {
+    case cJSON_True:
+    case cJSON_False:
         return PROTO_BOOL;
-    if (cJSON_IsString(j))
+    case cJSON_String:
         return PROTO_STRING;
-    if (cJSON_IsArray(j))
+    case cJSON_Array:
         return PROTO_ARRAY;
-    if (cJSON_IsObject(j))
+    case cJSON_Object:
         return PROTO_OBJECT;
-    if (!cJSON_IsNumber(j))
+    case cJSON_Number:
+        return json_is_int(j) ? PROTO_INT | PROTO_NUMBER : PROTO_NUMBER;
+    default:
         return PROTO_NULL;
-    if (floor(j->valuedouble) == j->valuedouble && fabs(j->valuedouble) < (double)JSON_EXACT_INT)
-        return PROTO_INT | PROTO_NUMBER;
-    return PROTO_NUMBER;
+    }
 }
 
 const char *json_kind(const cJSON *j)
@@ -134,12 +109,13 @@ static int fail_kind(unsigned kinds, const cJSON *j, const place *at, dp_error *
 
 static int check_enum(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
 {
-    char list[512] = "";
+    char list[512];
     size_t n = 0;
 
     for (unsigned i = 0; i < t->n_values; i++)
         if (strcmp(t->values[i], j->valuestring) == 0)
             return 0;
+    list[0] = '\0';
     for (unsigned i = 0; i < t->n_values && n < sizeof(list); i++)
         n += (size_t)snprintf(list + n, sizeof(list) - n, i ? ", '%s'" : "'%s'", t->values[i]);
     return place_fail(err, DP_EPARAMS, at, "expected one of %s but got '%.*s'", list, NAME_SHOWN,
@@ -162,13 +138,13 @@ static int fail_unknown(const proto_type *t, const char *name, const place *at, 
                       name, near);
 }
 
-/* Type of an object's member: *type NULL when anything goes. */
+/* Find the type of an object's member; *type is NULL if any value will do. */
 static int member_type(const proto_type *t, const cJSON *m, const place *at,
                        const proto_type **type, dp_error *err)
 {
     *type = t->items;
     for (unsigned i = 0; i < t->n_members; i++)
-        if (strcmp(t->members[i].name, m->string) == 0) {
+        if (same_name(t->members[i].name, m->string)) {
             *type = t->members[i].type;
             return 0;
         }
@@ -211,7 +187,7 @@ static const proto_type *choose(const proto_type *t, const cJSON *j)
 {
     for (unsigned i = 0; i + 1 < t->n_choices; i++) {
         const proto_type *c = t->choices[i];
-        if (c->n_members > 0 && cJSON_GetObjectItemCaseSensitive(j, c->members[0].name) != NULL)
+        if (c->n_members > 0 && param(j, c->members[0].name) != NULL)
             return c;
     }
     return t->choices[t->n_choices - 1];
@@ -219,17 +195,17 @@ static const proto_type *choose(const proto_type *t, const cJSON *j)
 
 int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
 {
-    if (t->kinds != 0 && !(t->kinds & kinds_of(j)))
+    unsigned kinds = kinds_of(j);
+
+    if (t->kinds != 0 && !(t->kinds & kinds))
         return fail_kind(t->kinds, j, at, err);
-    if (cJSON_IsObject(j) && t->n_choices > 0)
-        return check_object(choose(t, j), j, at, err);
-    if (cJSON_IsObject(j))
-        return check_object(t, j, at, err);
-    if (cJSON_IsArray(j) && t->items != NULL)
+    if (kinds == PROTO_OBJECT)
+        return check_object(t->n_choices > 0 ? choose(t, j) : t, j, at, err);
+    if (kinds == PROTO_ARRAY && t->items != NULL)
         return check_items(t, j, at, err);
-    if (cJSON_IsString(j) && t->n_values > 0)
+    if (kinds == PROTO_STRING && t->n_values > 0)
         return check_enum(t, j, at, err);
-    if (cJSON_IsNumber(j) && t->bounded && j->valuedouble < (double)t->minimum)
+    if ((kinds & PROTO_NUMBER) && t->bounded && j->valuedouble < (double)t->minimum)
         return place_fail(err, DP_EPARAMS, at, "expected at least %" PRId64 " but got %.15g",
                           t->minimum, j->valuedouble);
     return 0;
@@ -238,7 +214,7 @@ int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *
 const proto_method *proto_find(const char *name)
 {
     for (const proto_method *m = proto_methods; m->name != NULL; m++)
-        if (strcmp(m->name, name) == 0)
+        if (same_name(m->name, name))
             return m;
     return NULL;
 }
@@ -247,12 +223,19 @@ const proto_method *proto_find(const char *name)
 
 const cJSON *param(const cJSON *params, const char *name)
 {
-    return cJSON_GetObjectItemCaseSensitive(params, name);
+    const cJSON *m;
+
+    if (params == NULL || params->type != cJSON_Object) /* an array's values have no names */
+        return NULL;
+    for (m = params->child; m != NULL && !same_name(m->string, name);)
+        m = m->next;
+    return m;
 }
 
 const char *param_str(const cJSON *params, const char *name)
 {
-    return cJSON_GetStringValue(param(params, name));
+    const cJSON *j = param(params, name);
+    return j != NULL ? j->valuestring : NULL; /* of a string only */
 }
 
 int64_t param_int(const cJSON *params, const char *name, int64_t absent)

@@ -1,37 +1,36 @@
 /* literal.c -- tensor literals: {"dtype", "shape", "data" | "attachment", "strides", ...}
  * (docs/protocol.md).
  *
- * Owns nothing that outlives a call; a tensor made is the caller's. */
-#include "method.h"
+ * Owns nothing that outlives a call; the tensor that is made belongs to the caller. */
+#include "methods.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 /* -- tensor literals: data -- */
 
-/* Elements are read into one of three wide dtypes and then converted in one go. */
+/* Elements are read as float64, int64 or complex128 and then all converted to the dtype at once. */
 typedef struct literal {
     dp_dtype dtype, wide;
-    int ndim;
-    int64_t shape[DP_DIM_MAX];
-    int64_t index[DP_DIM_MAX]; /* of what is being read */
-    const place *at;           /* of "data" */
-    char *to;                  /* next element, wide; NULL while only the shape is checked */
+    const place *at; /* the place of "data" */
+    char *to;        /* where the next element goes, as `wide`; NULL: only check the shape */
     bool all_bool;
     dp_error *err;
+    int ndim; /* of what follows, which is long: as much of it is set */
+    int64_t shape[DP_DIM_MAX];
+    int64_t index[DP_DIM_MAX]; /* of what is being read */
 } literal;
 
 static dp_dtype wide_of(dp_dtype dtype)
 {
-    if (dtype == DP_COMPLEX64 || dtype == DP_COMPLEX128)
-        return DP_COMPLEX128;
-    if (dtype == DP_FLOAT16 || dtype == DP_BFLOAT16 || dtype == DP_FLOAT32 || dtype == DP_FLOAT64)
-        return DP_FLOAT64;
-    return DP_INT64;
+    return dp_dtype_is_complex(dtype)    ? DP_COMPLEX128
+           : dp_dtype_is_floating(dtype) ? DP_FLOAT64
+                                         : DP_INT64;
 }
 
-/* place_fail at data[i0][i1]..., `depth` indices deep. */
+/* Fail at data[i0][i1]..., with the first `depth` indices. */
 static int literal_fail(const literal *l, int depth, int code, const char *what)
 {
     char path[1024] = "";
@@ -51,7 +50,7 @@ static bool is_complex(const literal *l)
     return l->wide == DP_COMPLEX128;
 }
 
-/* The shape that the first elements show; a complex element is itself an array. */
+/* Take the shape from the first element of each level.  A complex element is itself an array. */
 static int literal_shape(literal *l, const cJSON *data)
 {
     const cJSON *j = data;
@@ -87,12 +86,9 @@ static const struct {
     dp_dtype dtype;
     int64_t min, max;
 } int_ranges[] = {
-    {DP_UINT8, 0,         UINT8_MAX},
-    {DP_INT8,  INT8_MIN,  INT8_MAX },
-    {DP_INT16, INT16_MIN, INT16_MAX},
-    {DP_INT32, INT32_MIN, INT32_MAX},
-    {DP_INT64, INT64_MIN, INT64_MAX},
-    {DP_BOOL,  0,         1        },
+    {DP_UINT8, 0, UINT8_MAX},         {DP_INT8, INT8_MIN, INT8_MAX},
+    {DP_INT16, INT16_MIN, INT16_MAX}, {DP_INT32, INT32_MIN, INT32_MAX},
+    {DP_INT64, INT64_MIN, INT64_MAX}, {DP_BOOL, 0, 1},
 };
 
 static int put_int(literal *l, const cJSON *j)
@@ -114,13 +110,13 @@ static int put_int(literal *l, const cJSON *j)
     return 0;
 }
 
-/* A finite number that its dtype cannot hold. */
+/* Is it a finite number that the dtype cannot hold? */
 static bool too_large(dp_dtype dtype, double d)
 {
     char narrow[16];
     double back;
 
-    if (dtype == DP_FLOAT64 || dtype == DP_COMPLEX128 || !isfinite(d) || fabs(d) < 65504)
+    if (fabs(d) < 65504 || dtype == DP_FLOAT64 || dtype == DP_COMPLEX128 || !isfinite(d))
         return false;
     if (dtype == DP_COMPLEX64)
         dtype = DP_FLOAT32;
@@ -131,11 +127,11 @@ static bool too_large(dp_dtype dtype, double d)
 
 static int put_double(literal *l, const cJSON *j, size_t part)
 {
-    double d = cJSON_IsTrue(j);
+    double d = json_type(j) == cJSON_True;
     dp_error ignored;
     char what[128];
 
-    if (!cJSON_IsBool(j) && double_from_json(j, l->at, &d, &ignored) < 0)
+    if (!json_is_bool(j) && double_from_json(j, l->at, &d, &ignored) < 0)
         return fail_element(l, "a number, 'nan', 'inf' or '-inf'", j);
     if (too_large(l->dtype, d)) {
         snprintf(what, sizeof(what), "%.15g does not fit %s", d, dp_dtype_name(l->dtype));
@@ -182,13 +178,13 @@ static int walk(literal *l, const cJSON *j, int depth)
     const cJSON *item;
 
     if (depth == l->ndim) {
-        l->all_bool = l->all_bool && cJSON_IsBool(j);
-        if (l->to == NULL && cJSON_IsArray(j) && !is_complex(l))
+        l->all_bool = l->all_bool && json_is_bool(j);
+        if (l->to == NULL && json_type(j) == cJSON_Array && !is_complex(l))
             return literal_fail(l, depth, DP_EVALUE,
-                                "an array where the first of its level is none");
+                                "found an array; the first element at this level is no array");
         return l->to != NULL ? put_element(l, j) : 0;
     }
-    if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != l->shape[depth])
+    if (json_type(j) != cJSON_Array || cJSON_GetArraySize(j) != l->shape[depth])
         return fail_ragged(l, depth, j);
     l->index[depth] = 0;
     cJSON_ArrayForEach(item, j)
@@ -201,22 +197,15 @@ static int walk(literal *l, const cJSON *j, int depth)
     return 0;
 }
 
-static int64_t product(const int64_t *sizes, int n)
-{
-    int64_t p = 1;
-    for (int d = 0; d < n; d++)
-        p *= sizes[d];
-    return p;
-}
-
 /* -- tensor literals: geometry -- */
 
 typedef struct geometry {
-    bool has_shape, whole; /* whole: the bytes are the storage */
-    int ndim, n_strides;
-    int64_t shape[DP_DIM_MAX], strides[DP_DIM_MAX];
+    bool has_shape, has_strides;
+    bool whole; /* the elements given are the whole storage, not the tensor's elements in order */
     int64_t offset;
     dp_device device;
+    int ndim, n_strides; /* of what follows, which is long: as much of it is set */
+    int64_t shape[DP_DIM_MAX], strides[DP_DIM_MAX];
 } geometry;
 
 static int sizes_from_json(const cJSON *j, const place *at, int64_t *out, int *n, dp_error *err)
@@ -238,8 +227,11 @@ static int geometry_from_json(const cJSON *j, const place *at, geometry *g, dp_e
     const char *device = param_str(j, "device");
     int rc = 0;
 
-    *g = (geometry){.has_shape = shape != NULL, .whole = strides != NULL || offset != NULL};
-    g->offset = param_int(j, "storage_offset", 0);
+    memset(g, 0, offsetof(geometry, shape));
+    g->has_shape = shape != NULL;
+    g->has_strides = strides != NULL;
+    g->whole = strides != NULL || offset != NULL;
+    g->offset = offset != NULL ? (int64_t)offset->valuedouble : 0;
     if (g->whole && shape == NULL)
         return place_fail(err, DP_EVALUE, at, "strides and storage_offset need a shape");
     if (shape != NULL)
@@ -251,27 +243,10 @@ static int geometry_from_json(const cJSON *j, const place *at, geometry *g, dp_e
                           g->n_strides, g->ndim);
     if (rc == 0 && device != NULL)
         rc = dp_device_parse(device, &g->device, err);
-    if (rc < 0 || strides != NULL)
-        return rc;
-    for (int64_t d = g->ndim - 1, step = 1; d >= 0; d--) {
-        g->strides[d] = step;
-        if (__builtin_mul_overflow(step, g->shape[d] > 0 ? g->shape[d] : 1, &step))
-            return place_fail(err, DP_EVALUE, at, "shape has more elements than fit int64");
-    }
-    return 0;
+    return rc;
 }
 
-static void print_sizes(char *out, size_t bytes, const int64_t *sizes, int n)
-{
-    size_t len = (size_t)snprintf(out, bytes, "[");
-
-    for (int d = 0; d < n && len < bytes; d++)
-        len += (size_t)snprintf(out + len, bytes - len, d ? ", %" PRId64 : "%" PRId64, sizes[d]);
-    if (len < bytes)
-        snprintf(out + len, bytes - len, "]");
-}
-
-/* The shape that data shows against the one given; below a 0 nested arrays show nothing. */
+/* Does the shape of data agree with the one given?  Data shows no sizes behind one that is 0. */
 static bool shapes_agree(const literal *l, const geometry *g)
 {
     int n = l->ndim;
@@ -283,7 +258,7 @@ static bool shapes_agree(const literal *l, const geometry *g)
 
 static int check_shape(const literal *l, geometry *g, dp_error *err)
 {
-    char ours[256], theirs[256];
+    char ours[DP_SHAPE_TEXT], theirs[DP_SHAPE_TEXT];
 
     if (g->whole && l->ndim != 1)
         return place_fail(err, DP_EVALUE, l->at,
@@ -291,22 +266,27 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
     if (g->whole)
         return 0;
     if (!g->has_shape) {
-        memcpy(g->shape, l->shape, sizeof(g->shape));
+        memcpy(g->shape, l->shape, (size_t)l->ndim * sizeof(*l->shape));
         g->ndim = l->ndim;
         return 0;
     }
     if (shapes_agree(l, g))
         return 0;
-    print_sizes(ours, sizeof(ours), l->shape, l->ndim);
-    print_sizes(theirs, sizeof(theirs), g->shape, g->ndim);
-    return place_fail(err, DP_EVALUE, l->at, "shape %s was given but data has %s", theirs, ours);
+    return place_fail(err, DP_EVALUE, l->at, "shape %s was given but data has %s",
+                      dp_shape_text(theirs, g->shape, (size_t)g->ndim),
+                      dp_shape_text(ours, l->shape, (size_t)l->ndim));
 }
 
-/* A tensor of `n` packed elements, which with g->whole are its storage; *out owned. */
+/* Make a tensor of n packed elements, which are its whole storage if g->whole; *out owned. */
 static int tensor_of_bytes(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
-                           const void *bytes, dp_tensor **out, dp_error *err)
+                           const void *bytes, const place *at, dp_tensor **out, dp_error *err)
 {
     dp_tensor *flat = NULL;
+
+    if (g->offset > n) /* checked here because a shape without elements may lie anywhere */
+        return place_fail(err, DP_EVALUE, at,
+                          "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
+                          g->offset, n);
     int rc = g->whole ? dp_tensor_new(dtype, g->device, 1, &n, NULL, &flat, err)
                       : dp_tensor_new(dtype, g->device, g->ndim, g->shape, NULL, &flat, err);
 
@@ -316,7 +296,8 @@ static int tensor_of_bytes(request *rq, const geometry *g, dp_dtype dtype, int64
         *out = rc == 0 ? flat : dp_tensor_unref(flat);
         return rc;
     }
-    rc = dp_as_strided(rq->ctx, flat, g->ndim, g->shape, g->strides, g->offset, out);
+    rc = dp_as_strided(rq->ctx, flat, g->ndim, g->shape, g->has_strides ? g->strides : NULL,
+                       g->offset, out);
     dp_tensor_unref(flat);
     return rc < 0 ? run_ctx_error(rq, err) : 0;
 }
@@ -332,53 +313,47 @@ static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *dat
         rc = check_shape(l, g, l->err);
     if (rc < 0)
         return rc;
-    int64_t n = product(l->shape, l->ndim);
+    /* This does not overflow: the JSON holds that many values. */
+    int64_t n = (int64_t)dp_sizes_product(1, l->shape, (size_t)l->ndim);
     if (!has_dtype && l->all_bool && n > 0) {
         l->dtype = DP_BOOL;
         l->wide = wide_of(DP_BOOL);
     }
     size_t wide_bytes = (size_t)n * dp_dtype_size(l->wide);
-    char *wide = dp_malloc(wide_bytes + 1),
-         *narrow = dp_malloc((size_t)n * dp_dtype_size(l->dtype) + 1);
-    rc = wide == NULL || narrow == NULL
-             ? dp_error_set(l->err, DP_ERESOURCE,
-                            "out of memory: a tensor literal of %" PRId64 " elements", n)
-             : 0;
+    char *wide = dp_malloc(wide_bytes + (size_t)n * dp_dtype_size(l->dtype) + 1);
+    if (wide == NULL)
+        return dp_error_set(l->err, DP_ERESOURCE,
+                            "out of memory: a tensor literal of %" PRId64 " elements", n);
+    l->to = wide;
+    rc = walk(l, data, 0);
     if (rc == 0) {
-        l->to = wide;
-        rc = walk(l, data, 0);
-    }
-    if (rc == 0) {
+        char *narrow = wide + wide_bytes;
         dp_convert(l->dtype, narrow, l->wide, wide, (size_t)n);
-        rc = tensor_of_bytes(rq, g, l->dtype, n, narrow, out, l->err);
+        rc = tensor_of_bytes(rq, g, l->dtype, n, narrow, l->at, out, l->err);
     }
     dp_free(wide);
-    dp_free(narrow);
     return rc;
 }
 
 static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, size_t index,
                                 const place *at, dp_tensor **out, dp_error *err)
 {
-    size_t size = dp_dtype_size(dtype), have, numel = 1, want;
+    size_t size = dp_dtype_size(dtype), have;
+    uint64_t want = dp_sizes_product(size, g->shape, (size_t)g->ndim);
 
     if (index >= rq->n_attachments)
         return place_fail(err, DP_EVALUE, at, "attachment %zu, but the message has %zu", index,
                           rq->n_attachments);
     have = rq->attachment_bytes[index];
-    for (int d = 0; d < g->ndim; d++)
-        if (__builtin_mul_overflow(numel, (size_t)g->shape[d], &numel))
-            numel = SIZE_MAX;
-    if (__builtin_mul_overflow(numel, size, &want))
-        want = SIZE_MAX;
     if (g->whole && have % size != 0)
         return place_fail(err, DP_EVALUE, at, "%zu bytes are no whole number of %s", have,
                           dp_dtype_name(dtype));
     if (!g->whole && want != have)
         return place_fail(err, DP_EVALUE, at,
-                          "shape and dtype take %zu bytes but the attachment has %zu", want, have);
+                          "shape and dtype take %" PRIu64 " bytes but the attachment has %zu", want,
+                          have);
     return tensor_of_bytes(rq, g, dtype, (int64_t)(have / size),
-                           rq->attached + rq->attachment_offset[index], out, err);
+                           rq->attached + rq->attachment_offset[index], at, out, err);
 }
 
 int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err)
@@ -395,7 +370,13 @@ int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **o
         return rc;
     dp_dtype d = dtype != NULL ? dp_dtype_parse(dtype) : DP_FLOAT32;
     if (data != NULL) {
-        literal l = {.dtype = d, .wide = wide_of(d), .at = &inside, .all_bool = true, .err = err};
+        literal l;
+        memset(&l, 0, offsetof(literal, shape));
+        l.dtype = d;
+        l.wide = wide_of(d);
+        l.at = &inside;
+        l.all_bool = true;
+        l.err = err;
         return tensor_of_data(rq, &l, &g, data, dtype != NULL, out);
     }
     if (dtype == NULL || !g.has_shape)

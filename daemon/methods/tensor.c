@@ -1,17 +1,11 @@
-/* method_tensor.c -- tensor.*: handles of the session. */
-#include "method.h"
+/* tensor.c -- tensor.*: make, describe, read, list and release the tensors of the session. */
+#include "methods.h"
 #include <string.h>
 
 int tensor_create(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
     dp_tensor *t;
     uint64_t handle;
-    size_t bytes = rq->line_bytes;
-
-    for (size_t i = 0; i < rq->n_attachments; i++)
-        bytes += rq->attachment_bytes[i];
-    if (!run_is_quick(rq, bytes))
-        return DP_EWORKER;
     int rc = tensor_from_json(rq, params, NULL, &t, err);
 
     if (rc == 0)
@@ -54,7 +48,8 @@ int tensor_read(request *rq, const cJSON *params, jw *w, dp_error *err)
     int rc = find(rq, params, &handle, &t, err);
     if (rc < 0)
         return rc;
-    if (!run_is_quick(rq, tensor_bytes(t)))
+    uint64_t bytes = tensor_bytes(t), text = how[i] == RETURN_DATA ? tensor_text_bytes(t) : 0;
+    if (!run_is_quick(rq, bytes > text ? bytes : text))
         return DP_EWORKER;
     return tensor_to_json(rq, w, t, handle, how[i], err);
 }
@@ -83,19 +78,25 @@ int tensor_list(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
+enum { FREED_BYTES = 256 }; /* freeing so many bytes takes as long as printing one */
+
 static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_error *err)
 {
     place at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
     dp_tensor *t;
+    size_t bytes = 0;
 
     cJSON_ArrayForEach(item, list)
     {
         int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err);
         if (rc < 0)
             return rc;
+        bytes += tensor_bytes(t) / FREED_BYTES;
         inside.index++;
     }
+    if (!run_is_quick(rq, bytes))
+        return DP_EWORKER;
     cJSON_ArrayForEach(item, list) *released +=
         session_release(rq->session, (uint64_t)item->valuedouble);
     return 0;
@@ -121,10 +122,11 @@ int tensor_release(request *rq, const cJSON *params, jw *w, dp_error *err)
 
     if (list == NULL && !all)
         return place_fail(err, DP_EPARAMS, NULL, "missing member 'tensors', or all: true");
-    if (!run_is_quick(rq, all ? SIZE_MAX : rq->line_bytes))
+    if (!run_is_quick(rq, all ? SIZE_MAX : 0))
         return DP_EWORKER;
-    if (release_listed(rq, list, &released, err) < 0)
-        return err->code;
+    int rc = release_listed(rq, list, &released, err);
+    if (rc < 0)
+        return rc;
     if (all)
         released += release_all(rq);
     jw_object(w);

@@ -1,8 +1,9 @@
-/* json_write.c -- JSON text of answers, straight into a buffer (docs/protocol.md).
+/* write.c -- JSON text of answers, straight into a buffer (docs/protocol.md).
  *
  * A jw owns its buffer and nothing else.  Numbers are printed so that they read back exactly, in
  * the element's own dtype, with as few digits as that takes, whatever the process's locale is. */
-#include "method.h"
+#include "json/json.h"
+#include "daemon.h"
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -23,14 +24,12 @@ void jw_fini(jw *w)
     jw_init(w);
 }
 
-static bool room(jw *w, size_t n)
+static bool grow(jw *w, size_t n)
 {
+    size_t cap = w->cap > JW_FIRST_BYTES ? w->cap : JW_FIRST_BYTES;
+
     if (w->failed)
         return false;
-    if (w->cap - w->len >= n)
-        return true;
-
-    size_t cap = w->cap > JW_FIRST_BYTES ? w->cap : JW_FIRST_BYTES;
     while (cap - w->len < n)
         cap *= 2;
     char *s = w->len + n > LIMIT_ANSWER_BYTES ? NULL : dp_realloc(w->s, cap);
@@ -42,6 +41,11 @@ static bool room(jw *w, size_t n)
     return true;
 }
 
+static inline bool room(jw *w, size_t n)
+{
+    return (w->cap - w->len >= n && !w->failed) || grow(w, n);
+}
+
 void jw_text(jw *w, const char *s, size_t n)
 {
     if (n > 0 && room(w, n)) {
@@ -50,13 +54,13 @@ void jw_text(jw *w, const char *s, size_t n)
     }
 }
 
-static void put(jw *w, char c)
+static inline void put(jw *w, char c)
 {
     if (room(w, 1))
         w->s[w->len++] = c;
 }
 
-static void element(jw *w)
+static inline void element(jw *w)
 {
     uint64_t level = (uint64_t)1 << w->depth;
 
@@ -132,26 +136,30 @@ static void escape(jw *w, unsigned char c)
         jw_text(w, text, (size_t)snprintf(text, sizeof(text), "\\u%04x", c));
 }
 
+/* The first byte of s, which is not plain; behind it. */
+static const char *put_special(jw *w, const char *s, size_t n)
+{
+    size_t bytes = utf8_sequence(s, n);
+
+    if (bytes == 0)
+        jw_text(w, "\xef\xbf\xbd", 3); /* U+FFFD for each byte that is no UTF-8 */
+    else if (bytes > 1)
+        jw_text(w, s, bytes);
+    else
+        escape(w, (unsigned char)*s);
+    return s + (bytes > 0 ? bytes : 1);
+}
+
 static void quoted(jw *w, const char *s, size_t n)
 {
-    size_t from = 0, i = 0;
+    const char *end = s + n;
 
     put(w, '"');
-    while (i < n) {
-        unsigned char c = (unsigned char)s[i];
-        size_t bytes = c < 0x80 ? 1 : utf8_sequence(s + i, n - i);
-        if (c >= 0x20 && c != '"' && c != '\\' && bytes > 0) {
-            i += bytes;
-            continue;
-        }
-        jw_text(w, s + from, i - from);
-        if (bytes == 0)
-            jw_text(w, "\xef\xbf\xbd", 3); /* U+FFFD for each byte that is no UTF-8 */
-        else
-            escape(w, c);
-        from = ++i;
+    for (size_t plain; (plain = plain_bytes(s, (size_t)(end - s))) < (size_t)(end - s);) {
+        jw_text(w, s, plain);
+        s = put_special(w, s + plain, (size_t)(end - s) - plain);
     }
-    jw_text(w, s + from, n - from);
+    jw_text(w, s, (size_t)(end - s));
     put(w, '"');
 }
 
@@ -169,19 +177,46 @@ void jw_str(jw *w, const char *s)
         jw_strn(w, s, strlen(s));
 }
 
+/* Names are the daemon's own, and plain. */
 void jw_key(jw *w, const char *name)
 {
-    jw_str(w, name);
-    put(w, ':');
-    w->comma &= ~((uint64_t)1 << w->depth); /* its value follows without a comma */
+    uint64_t level = (uint64_t)1 << w->depth;
+    size_t n = strlen(name);
+
+    if (room(w, n + sizeof(",\"\":") - 1)) {
+        char *p = w->s + w->len;
+        if (w->comma & level)
+            *p++ = ',';
+        *p++ = '"';
+        memcpy(p, name, n);
+        memcpy(p + n, "\":", 2);
+        w->len = (size_t)(p + n + 2 - w->s);
+    }
+    w->comma &= ~level; /* its value follows without a comma */
 }
 
 /* -- integers -- */
 
+enum { DIGITS_MAX = 20 };
+
+/* Decimal digits of x, so that they end at `end`; where they begin. */
+static char *digits_of(uint64_t x, char *end)
+{
+    do {
+        *--end = (char)('0' + x % 10);
+        x /= 10;
+    } while (x > 0);
+    return end;
+}
+
 void jw_int(jw *w, int64_t i)
 {
-    char text[24];
-    jw_raw(w, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, i));
+    char text[1 + DIGITS_MAX], *end = text + sizeof(text);
+    char *p = digits_of(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, end);
+
+    if (i < 0)
+        *--p = '-';
+    jw_raw(w, p, (size_t)(end - p));
 }
 
 static bool is_exact_int(int64_t i)
@@ -228,12 +263,12 @@ void member_strings(jw *w, const char *name, const char *const *strings, size_t 
     jw_array_end(w);
 }
 
-/* -- floating point --
- *
- * A decimal is digits * 10^exp10 with digits an integer.  A long double of 64 bits holds every
- * digits below 10^18 and every power up to 10^27 exactly, so one product or division gives the
- * digits of a number, and another what a decimal reads as, each but for its last bit.  Where that
- * bit could decide, and beyond those powers, the C library is asked. */
+/* -- floating point -- */
+
+/* A decimal is digits * 10^exp10, with an integer for digits.  A long double of 64 bits holds every
+ * digits below 10^18 and every power up to 10^27 exactly.  So one product or quotient gives the
+ * digits of a number, and another one the value that a decimal reads as; both are exact but for the
+ * last bit.  Where that bit could decide, and beyond those powers, the C library is asked. */
 
 #if LDBL_MANT_DIG < 64
 #error "a long double of less than 64 bits"
@@ -249,25 +284,26 @@ typedef struct decimal {
     int exp10;
 } decimal;
 
-enum { NO, YES, UNSURE }; /* does it read back? */
+enum { NO, YES, UNSURE }; /* does a decimal read back as the number it was made of? */
 
 /* How many digits survive decimal -> dtype -> decimal, and how many any value needs. */
 typedef struct precision {
     int least, most;
     double normal; /* below it values have fewer bits, so fewer digits may do */
+    double exact;  /* below it no two integers read as the same value */
 } precision;
 
 static precision precision_of(dp_dtype dtype)
 {
     switch (dtype) {
     case DP_FLOAT16:
-        return (precision){3, 5, 0x1p-14};
+        return (precision){3, 5, 0x1p-14, 0x1p11};
     case DP_BFLOAT16:
-        return (precision){2, 4, 0x1p-126};
+        return (precision){2, 4, 0x1p-126, 0x1p8};
     case DP_FLOAT32:
-        return (precision){6, 9, 0x1p-126};
+        return (precision){6, 9, 0x1p-126, 0x1p24};
     default:
-        return (precision){15, 17, 0x1p-1022};
+        return (precision){15, 17, 0x1p-1022, 0x1p53};
     }
 }
 
@@ -285,10 +321,10 @@ static double read_as(dp_dtype dtype, long double x)
     return d;
 }
 
-/* d > 0 rounded to n digits, and whether they read as d. */
-static int round_by_power(double d, int n, dp_dtype dtype, decimal *out)
+/* d > 0 rounded to n digits, the first of them that of 10^top, and whether they read as d. */
+static int round_by_power(double d, int n, int top, dp_dtype dtype, decimal *out)
 {
-    int k = n - 1 - (int)floor(log10(d));
+    int k = n - 1 - top;
 
     if (k <= -POWERS || k >= POWERS)
         return UNSURE;
@@ -314,18 +350,20 @@ static int round_by_text(double d, int n, dp_dtype dtype, decimal *out)
         if (*p >= '0' && *p <= '9') /* else it is the locale's decimal point */
             out->digits = 10 * out->digits + (uint64_t)(*p - '0');
     out->exp10 = atoi(p + 1) - (n - 1);
-    /* In the locale that printed it. */
+    /* strtod reads the text in the same locale that printed it. */
     return d ==
            (dtype == DP_FLOAT32 ? (double)strtof(text, NULL) : read_as(dtype, strtod(text, NULL)));
 }
 
+/* Of d > 0. */
 static decimal shortest(double d, dp_dtype dtype)
 {
     precision p = precision_of(dtype);
+    int top = (int)floor(log10(d));
     decimal x;
 
     for (int n = d < p.normal ? 1 : p.least; n <= p.most; n++) {
-        int back = round_by_power(d, n, dtype, &x);
+        int back = round_by_power(d, n, top, dtype, &x);
         if (back == UNSURE || (back == NO && n == p.most))
             back = round_by_text(d, n, dtype, &x);
         if (back == YES)
@@ -350,24 +388,10 @@ static char *put_zeros(char *p, int n)
     return p + n;
 }
 
-/* Decimal digits of x into buf; returns how many. */
-static int digits_of(uint64_t x, char buf[20])
-{
-    char back[20];
-    int n = 0;
-
-    do {
-        back[n++] = (char)('0' + x % 10);
-        x /= 10;
-    } while (x > 0);
-    for (int i = 0; i < n; i++)
-        buf[i] = back[n - 1 - i];
-    return n;
-}
-
 static char *put_exponent(char *p, const char *digits, int n, int exponent)
 {
-    char text[20];
+    char text[DIGITS_MAX], *end = text + sizeof(text);
+    char *from = digits_of((uint64_t)abs(exponent), end);
 
     *p++ = digits[0];
     if (n > 1) {
@@ -377,14 +401,16 @@ static char *put_exponent(char *p, const char *digits, int n, int exponent)
     *p++ = 'e';
     if (exponent < 0)
         *p++ = '-';
-    return put_digits(p, text, digits_of((uint64_t)abs(exponent), text));
+    return put_digits(p, from, (int)(end - from));
 }
 
-/* Positional while that is short and, when integral, below what a reader takes for an int. */
+/* Without an exponent as long as that is short, and as long as an integral number stays below what
+ * would be read as an int. */
 static size_t layout(char *out, bool negative, decimal x)
 {
-    char digits[20], *p = out;
-    int n = digits_of(x.digits, digits);
+    char text[DIGITS_MAX], *end = text + sizeof(text), *p = out;
+    const char *digits = digits_of(x.digits, end);
+    int n = (int)(end - digits);
     int point = n + x.exp10; /* digits before the decimal point */
 
     if (negative)
@@ -404,10 +430,43 @@ static size_t layout(char *out, bool negative, decimal x)
     return (size_t)(p - out);
 }
 
+static size_t print_int(char *out, int64_t i)
+{
+    char text[DIGITS_MAX], *end = text + sizeof(text), *p = out;
+    const char *digits = digits_of(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, end);
+    bool quoted_text = !is_exact_int(i);
+
+    if (quoted_text)
+        *p++ = '"';
+    if (i < 0)
+        *p++ = '-';
+    p = put_digits(p, digits, (int)(end - digits));
+    if (quoted_text)
+        *p++ = '"';
+    return (size_t)(p - out);
+}
+
+static size_t put_text(char *out, const char *text)
+{
+    size_t n = strlen(text);
+
+    memcpy(out, text, n);
+    return n;
+}
+
+/* Is d an integer that is short, and that no shorter decimal reads as? */
+static bool is_own_decimal(double d, dp_dtype dtype)
+{
+    double size = fabs(d);
+    return size < 1e15 && size < precision_of(dtype).exact && (double)(int64_t)d == d;
+}
+
 static size_t print_finite(char *out, double d, dp_dtype dtype)
 {
     if (d == 0) /* "-0" would be an integer to most readers, and lose its sign */
-        return (size_t)sprintf(out, signbit(d) ? "-0.0" : "0");
+        return put_text(out, signbit(d) ? "-0.0" : "0");
+    if (is_own_decimal(d, dtype))
+        return print_int(out, (int64_t)d);
     return layout(out, d < 0, shortest(fabs(d), dtype));
 }
 
@@ -415,7 +474,7 @@ static size_t print_float(char *out, double d, dp_dtype dtype)
 {
     if (isfinite(d))
         return print_finite(out, d, dtype);
-    return (size_t)sprintf(out, "\"%s\"", isnan(d) ? "nan" : d < 0 ? "-inf" : "inf");
+    return put_text(out, isnan(d) ? "\"nan\"" : d < 0 ? "\"-inf\"" : "\"inf\"");
 }
 
 void jw_value_double(jw *w, double d)
@@ -447,22 +506,6 @@ static size_t print_complex(char *out, const double *z, dp_dtype part)
     return n;
 }
 
-static size_t print_int(char *out, int64_t i)
-{
-    char digits[20], *p = out;
-    int n = digits_of(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, digits);
-    bool quoted_text = !is_exact_int(i);
-
-    if (quoted_text)
-        *p++ = '"';
-    if (i < 0)
-        *p++ = '-';
-    p = put_digits(p, digits, n);
-    if (quoted_text)
-        *p++ = '"';
-    return (size_t)(p - out);
-}
-
 size_t element_print(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p)
 {
     union {
@@ -472,7 +515,7 @@ size_t element_print(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p)
 
     switch (dtype) {
     case DP_BOOL:
-        return (size_t)sprintf(out, *(const uint8_t *)p ? "true" : "false");
+        return put_text(out, *(const uint8_t *)p ? "true" : "false");
     case DP_COMPLEX64:
     case DP_COMPLEX128:
         dp_convert(DP_COMPLEX128, x.z, dtype, p, 1);

@@ -1,0 +1,564 @@
+/* read.c -- strict JSON in.
+ *
+ * One pass over the text checks the whole grammar, UTF-8, depth, size and numbers and builds the
+ * tree on its way, in cJSON's form.  It owns the tree's memory: a few blocks of nodes, and behind
+ * the nodes of the first a copy of the text, in which strings are unescaped where they stand. */
+#define _GNU_SOURCE
+#include "json/json.h"
+#include "daemon.h"
+#include <endian.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORD = sizeof(uint64_t), /* zeros behind the text, so that words of it can be loaded */
+    NODE_BYTES = 16,         /* of text for each node that there is room for at first: a short */
+    NODES_MIN = 4,           /* line's blocks are of sizes that malloc has at hand */
+};
+
+typedef struct block {
+    struct block *next;
+    cJSON nodes[]; /* the first one of the first block is the root */
+} block;
+
+typedef struct scan {
+    char *s; /* NUL-terminated; what was read of it may have been written over */
+    size_t n, i;
+    size_t nodes;
+    unsigned depth;
+    cJSON **open;      /* [LIMIT_JSON_DEPTH]: what is begun and not ended, outermost first */
+    char *key;         /* of the next value */
+    cJSON *next, *end; /* nodes not used yet */
+    block *blocks;     /* the first one */
+    int repeated;      /* 0, or what check_members() said first */
+    dp_error *err;
+} scan;
+
+size_t utf8_sequence(const char *s, size_t n)
+{
+    /* First byte's range, length, and the range of the second byte (Unicode table 3-7). */
+    static const struct {
+        unsigned char first, last, length, low, high;
+    } rows[] = {
+        {0x00, 0x7f, 1, 0x80, 0xbf}, {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},
+        {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf},
+        {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
+    };
+    const unsigned char *u = (const unsigned char *)s;
+
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        if (u[0] < rows[r].first || u[0] > rows[r].last)
+            continue;
+        if (rows[r].length > n)
+            return 0;
+        for (size_t i = 1; i < rows[r].length; i++)
+            if (u[i] < (i == 1 ? rows[r].low : 0x80) || u[i] > (i == 1 ? rows[r].high : 0xbf))
+                return 0;
+        return rows[r].length;
+    }
+    return 0;
+}
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Bytes of a word that are below n <= 0x80, each as its high bit; the lowest bit set is exact. */
+#define BELOW(word, n) (((word)-EACH(n)) & ~(word))
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+size_t plain_bytes(const char *s, size_t n)
+{
+    size_t i = 0;
+
+    for (uint64_t word, hits; n - i >= WORD; i += WORD) {
+        memcpy(&word, s + i, WORD);
+        word = le64toh(word);
+        hits = word | BELOW(word, 0x20) | BELOW(word ^ EACH('"'), 1) | BELOW(word ^ EACH('\\'), 1);
+        hits &= EACH(0x80);
+        if (hits != 0)
+            return i + (size_t)__builtin_ctzll(hits) / 8;
+    }
+    while (i < n && is_plain((unsigned char)s[i]))
+        i++;
+    return i;
+}
+
+/* -- the tree -- */
+
+static block *block_new(size_t nodes, size_t text)
+{
+    block *b = dp_malloc(sizeof(*b) + nodes * sizeof(b->nodes[0]) + text);
+
+    if (b != NULL)
+        b->next = NULL;
+    return b;
+}
+
+void json_free(cJSON *root)
+{
+    block *b = root != NULL ? (void *)((char *)root - offsetof(block, nodes)) : NULL;
+
+    while (b != NULL) {
+        block *next = b->next;
+        dp_free(b);
+        b = next;
+    }
+}
+
+static int no_memory(scan *x)
+{
+    return dp_error_set(x->err, DP_ERESOURCE, "out of memory: a message of %zu bytes", x->n);
+}
+
+static int tree_init(scan *x, const char *s)
+{
+    size_t nodes = x->n / NODE_BYTES + NODES_MIN;
+
+    x->blocks = block_new(nodes, x->n + WORD);
+    if (x->blocks == NULL)
+        return no_memory(x);
+    x->next = x->blocks->nodes;
+    x->end = x->next + nodes;
+    x->s = memcpy(x->end, s, x->n);
+    memset(x->s + x->n, 0, WORD);
+    return 0;
+}
+
+/* As many more as there are. */
+static int more_nodes(scan *x)
+{
+    block *b = block_new(x->nodes, 0);
+
+    if (b == NULL)
+        return no_memory(x);
+    b->next = x->blocks->next;
+    x->blocks->next = b;
+    x->next = b->nodes;
+    x->end = b->nodes + x->nodes;
+    return 0;
+}
+
+/* As the last one of what is open.  A first child's prev is the last one. */
+static cJSON *add_node(scan *x)
+{
+    if (x->next == x->end && more_nodes(x) < 0)
+        return NULL;
+    cJSON *j = x->next++;
+    *j = (cJSON){.string = x->key};
+    x->key = NULL;
+    if (x->depth == 0)
+        return j;
+    cJSON *up = x->open[x->depth - 1];
+    if (up->child == NULL) {
+        up->child = j->prev = j;
+        return j;
+    }
+    j->prev = up->child->prev;
+    j->prev->next = j;
+    up->child->prev = j;
+    return j;
+}
+
+/* -- the pass over the text -- */
+
+static int fail(scan *x, size_t at, const char *what)
+{
+    return dp_error_set(x->err, DP_EVALUE, "%s at byte %zu", what, at + 1);
+}
+
+static int fail_char(scan *x, const char *expected)
+{
+    unsigned char c = x->i < x->n ? (unsigned char)x->s[x->i] : 0;
+
+    if (x->i >= x->n)
+        return dp_error_set(x->err, DP_EVALUE, "expected %s but the line ends at byte %zu",
+                            expected, x->n);
+    return dp_error_set(x->err, DP_EVALUE,
+                        c > ' ' && c < 0x7f ? "expected %s but got '%c' at byte %zu"
+                                            : "expected %s but got 0x%02x at byte %zu",
+                        expected, c, x->i + 1);
+}
+
+static char peek(const scan *x)
+{
+    return x->s[x->i];
+}
+
+static void skip_space(scan *x)
+{
+    unsigned char c;
+
+    while ((c = (unsigned char)peek(x)) <= ' ' && (c == ' ' || c == '\t' || c == '\r' || c == '\n'))
+        x->i++;
+}
+
+/* The value of four hexadecimal digits at i; -1: there are not four. */
+static int hex4(const scan *x, size_t i)
+{
+    int value = 0;
+
+    if (x->n - i < 4)
+        return -1;
+    for (size_t k = i; k < i + 4; k++) {
+        const char *digits = "0123456789abcdef", *at = memchr(digits, x->s[k] | 0x20, 16);
+        if (at == NULL || x->s[k] < '0')
+            return -1;
+        value = value * 16 + (int)(at - digits);
+    }
+    return value;
+}
+
+/* Code point `c` as UTF-8 at `to`; behind it. */
+static char *put_utf8(char *to, unsigned c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+        return to;
+    }
+    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
+    *to++ = (char)(leads[more] | c >> 6 * more);
+    while (more-- > 0)
+        *to++ = (char)(0x80 | (c >> 6 * more & 0x3f));
+    return to;
+}
+
+static int scan_unicode(scan *x, size_t start, char **to)
+{
+    int high = hex4(x, x->i), low;
+
+    if (high < 0)
+        return fail(x, start, "\\u without four hexadecimal digits");
+    if (high == 0)
+        return fail(x, start, "\\u0000 in a string");
+    x->i += 4;
+    if (high < 0xd800 || high > 0xdfff) {
+        *to = put_utf8(*to, (unsigned)high);
+        return 0;
+    }
+    if (high > 0xdbff || x->n - x->i < 6 || memcmp(x->s + x->i, "\\u", 2) != 0)
+        return fail(x, start, "lone surrogate");
+    low = hex4(x, x->i + 2);
+    if (low < 0xdc00 || low > 0xdfff)
+        return fail(x, start, "lone surrogate");
+    x->i += 6;
+    *to = put_utf8(*to, 0x10000 + ((unsigned)(high - 0xd800) << 10) + (unsigned)(low - 0xdc00));
+    return 0;
+}
+
+static int scan_escape(scan *x, char **to)
+{
+    static const char letters[] = "\"\\/bfnrt", plain[] = "\"\\/\b\f\n\r\t";
+    size_t start = x->i++;
+    char c = peek(x);
+
+    x->i++;
+    if (c == 'u')
+        return scan_unicode(x, start, to);
+    const char *at = memchr(letters, c, sizeof(letters) - 1);
+    if (at == NULL)
+        return fail(x, start, "unknown escape");
+    *(*to)++ = plain[at - letters];
+    return 0;
+}
+
+/* n bytes of the string as they are. */
+static char *copy_down(scan *x, char *to, size_t n)
+{
+    const char *from = x->s + x->i;
+
+    if (to != from)
+        memmove(to, from, n);
+    x->i += n;
+    return to + n;
+}
+
+static int scan_string(scan *x, char **out)
+{
+    size_t start = x->i++, bytes;
+    char *to = *out = x->s + x->i;
+
+    for (;;) {
+        to = copy_down(x, to, plain_bytes(x->s + x->i, x->n - x->i + WORD));
+        unsigned char c = (unsigned char)x->s[x->i];
+        if (x->i >= x->n)
+            return fail(x, start, "string without an end");
+        if (c == '"')
+            break;
+        if (c < 0x20)
+            return fail(x, x->i, c == 0 ? "NUL in a string" : "control character in a string");
+        if (c == '\\') {
+            if (scan_escape(x, &to) < 0)
+                return DP_EVALUE;
+            continue;
+        }
+        bytes = utf8_sequence(x->s + x->i, x->n - x->i);
+        if (bytes == 0)
+            return fail(x, x->i, "invalid UTF-8");
+        to = copy_down(x, to, bytes);
+    }
+    x->i++;
+    *to = '\0';
+    return 0;
+}
+
+/* *value is continued by them. */
+static size_t scan_digits(scan *x, uint64_t *value)
+{
+    size_t from = x->i;
+
+    for (unsigned digit; (digit = (unsigned)peek(x) - '0') <= 9; x->i++)
+        *value = *value * 10 + digit;
+    return x->i - from;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static locale_t c_locale;
+
+static void set_up(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc's own object: cannot fail */
+}
+
+/* A number that is grammatical: can it be held? */
+static int read_number(scan *x, size_t start, bool integral, double *out)
+{
+    pthread_once(&once, set_up);
+    *out = strtod_l(x->s + start, NULL, c_locale);
+    if (!isfinite(*out))
+        return fail(x, start, "number too large for a double");
+    if (integral && fabs(*out) >= (double)JSON_EXACT_INT)
+        return fail(x, start, "bare integer of 2^53 or more: write {\"int\":\"...\"}");
+    return 0;
+}
+
+enum { EXACT_DIGITS = 15 }; /* every integer of so many is below 2^53, and so is 10^15 */
+static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                              1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+static int scan_number(scan *x, double *out)
+{
+    size_t start = x->i, digits, fraction = 0;
+    bool negative = peek(x) == '-', integral = true, exponent = false;
+    uint64_t value = 0, power = 0;
+
+    x->i += negative;
+    char first = peek(x);
+    digits = scan_digits(x, &value);
+    if (digits == 0)
+        return fail_char(x, "a digit");
+    if (digits > 1 && first == '0')
+        return fail(x, start, "number with a leading zero");
+    if (peek(x) == '.') {
+        integral = false;
+        x->i++;
+        fraction = scan_digits(x, &value);
+        if (fraction == 0)
+            return fail_char(x, "a digit");
+    }
+    if ((peek(x) | 0x20) == 'e') {
+        integral = false;
+        exponent = true;
+        x->i++;
+        x->i += peek(x) == '+' || peek(x) == '-';
+        if (scan_digits(x, &power) == 0)
+            return fail_char(x, "a digit");
+    }
+    if (x->i - start > LIMIT_JSON_NUMBER_BYTES)
+        return dp_error_set(x->err, DP_EVALUE, "number of %zu characters, at most %d, at byte %zu",
+                            x->i - start, LIMIT_JSON_NUMBER_BYTES, start + 1);
+    if (exponent || digits + fraction > EXACT_DIGITS)
+        return read_number(x, start, integral, out);
+    *out = (double)value / tens[fraction]; /* of two exact numbers: rounded once */
+    *out = negative ? -*out : *out;
+    return 0;
+}
+
+static int scan_word(scan *x, int *type)
+{
+    static const struct {
+        const char *text;
+        int type;
+    } words[] = {{"true", cJSON_True}, {"false", cJSON_False}, {"null", cJSON_NULL}};
+
+    for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+        size_t n = strlen(words[k].text);
+        if (x->n - x->i >= n && memcmp(x->s + x->i, words[k].text, n) == 0) {
+            x->i += n;
+            *type = words[k].type;
+            return 0;
+        }
+    }
+    return fail_char(x, "a value");
+}
+
+static int scan_key(scan *x)
+{
+    skip_space(x);
+    if (peek(x) != '"')
+        return fail_char(x, "a member's name");
+    if (scan_string(x, &x->key) < 0)
+        return DP_EVALUE;
+    skip_space(x);
+    if (peek(x) != ':')
+        return fail_char(x, "':'");
+    x->i++;
+    return 0;
+}
+
+/* -- members -- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int name_repeated(const cJSON *object, size_t n, dp_error *err)
+{
+    const char **names = dp_malloc(n * sizeof(*names));
+    const cJSON *m;
+    size_t i = 0;
+    int rc = 0;
+
+    if (names == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: an object with %zu members", n);
+    cJSON_ArrayForEach(m, object) names[i++] = m->string;
+    qsort(names, n, sizeof(*names), by_name);
+    for (i = 1; i < n && rc == 0; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            rc = dp_error_set(err, DP_EVALUE, "duplicate member '%.100s'", names[i]);
+    dp_free(names);
+    return rc;
+}
+
+enum { FEW = 8 };
+
+/* Each of a few members is compared with those before it; more are sorted first. */
+static int check_members(const cJSON *object, dp_error *err)
+{
+    const cJSON *m;
+    size_t n = 0;
+    bool repeated = false;
+
+    cJSON_ArrayForEach(m, object)
+    {
+        for (const cJSON *k = object->child; n < FEW && k != m; k = k->next)
+            repeated = repeated || same_name(k->string, m->string);
+        n++;
+    }
+    return repeated || n > FEW ? name_repeated(object, n, err) : 0;
+}
+
+/* -- values -- */
+
+/* Container j begins: *inside when something is in it. */
+static int scan_open(scan *x, cJSON *j, bool *inside)
+{
+    bool object = peek(x) == '{';
+
+    if (x->depth == LIMIT_JSON_DEPTH)
+        return dp_error_set(x->err, DP_EVALUE, "nested deeper than %d at byte %zu",
+                            LIMIT_JSON_DEPTH, x->i + 1);
+    j->type = object ? cJSON_Object : cJSON_Array;
+    x->i++;
+    skip_space(x);
+    *inside = peek(x) != (object ? '}' : ']');
+    if (!*inside) {
+        x->i++;
+        return 0;
+    }
+    x->open[x->depth++] = j;
+    return object ? scan_key(x) : 0;
+}
+
+/* One value; of a container only its start, up to its first value: *inside. */
+static int scan_value(scan *x, bool *inside)
+{
+    skip_space(x);
+    *inside = false;
+    if (++x->nodes > LIMIT_JSON_NODES)
+        return dp_error_set(x->err, DP_EVALUE, "more than %d values", LIMIT_JSON_NODES);
+    cJSON *j = add_node(x);
+    char c = peek(x);
+    if (j == NULL)
+        return DP_ERESOURCE;
+    if (c == '{' || c == '[')
+        return scan_open(x, j, inside);
+    if (c == '"') {
+        j->type = cJSON_String;
+        return scan_string(x, &j->valuestring);
+    }
+    if (c == '-' || (c >= '0' && c <= '9')) {
+        j->type = cJSON_Number;
+        return scan_number(x, &j->valuedouble);
+    }
+    return scan_word(x, &j->type);
+}
+
+/* The innermost container ends; what its members are is said when the whole text is read. */
+static void end_container(scan *x)
+{
+    const cJSON *j = x->open[--x->depth];
+
+    x->i++;
+    if (x->repeated == 0 && j->type == cJSON_Object)
+        x->repeated = check_members(j, x->err);
+}
+
+/* After a value: close the levels that end here.  *more: another value follows. */
+static int scan_after(scan *x, bool *more)
+{
+    *more = false;
+    while (x->depth > 0) {
+        bool object = x->open[x->depth - 1]->type == cJSON_Object;
+        skip_space(x);
+        if (peek(x) == ',') {
+            x->i++;
+            *more = true;
+            return object ? scan_key(x) : 0;
+        }
+        if (peek(x) != (object ? '}' : ']'))
+            return fail_char(x, object ? "',' or '}'" : "',' or ']'");
+        end_container(x);
+    }
+    return 0;
+}
+
+static int scan_text(scan *x)
+{
+    bool more = true, inside;
+
+    while (more) {
+        int rc = scan_value(x, &inside);
+        if (rc == 0 && !inside)
+            rc = scan_after(x, &more);
+        if (rc < 0)
+            return rc;
+    }
+    skip_space(x);
+    return x->i < x->n ? fail_char(x, "the end of the line") : x->repeated;
+}
+
+int json_parse(const char *s, size_t n, cJSON **out, dp_error *err)
+{
+    cJSON *open[LIMIT_JSON_DEPTH];
+    scan x = {.n = n, .open = open, .err = err};
+
+    int rc = tree_init(&x, s);
+    if (rc < 0)
+        return rc;
+    rc = scan_text(&x);
+    if (rc == 0)
+        *out = x.blocks->nodes;
+    else
+        json_free(x.blocks->nodes);
+    return rc;
+}

@@ -1,0 +1,202 @@
+/* generator.c -- generator.*: random state of the session, saved and set as tensors of bytes.
+ *
+ * A generator is named by its handle, or is the session's default one of a device.  Whoever asks
+ * for a state waits until no kernel draws from it. */
+#include "methods.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+int seed_from_json(const cJSON *params, uint64_t *out, dp_error *err)
+{
+    place at = {NULL, "seed", 0};
+    const cJSON *j = param(params, "seed");
+    int64_t seed = 0;
+
+    if (j == NULL || int_from_json(j, &at, &seed, err) < 0)
+        return j != NULL ? err->code : 0;
+    *out = (uint64_t)seed;
+    return 0;
+}
+
+void member_seed(jw *w, uint64_t seed)
+{
+    int64_t i = (int64_t)seed;
+    char text[24];
+
+    if (i < JSON_EXACT_INT && i > -JSON_EXACT_INT) {
+        member_int(w, "seed", i);
+        return;
+    }
+    snprintf(text, sizeof(text), "%" PRId64, i);
+    member_str(w, "seed", text);
+}
+
+static int device_from_json(const cJSON *params, dp_device *out, dp_error *err)
+{
+    const char *name = param_str(params, "device");
+
+    *out = DP_DEVICE_CPU;
+    return name != NULL ? dp_device_parse(name, out, err) : 0;
+}
+
+/* The one that params name, kept until the method ends. */
+static int find(request *rq, const cJSON *params, dp_generator **out, dp_error *err)
+{
+    place at = {NULL, "generator", 0};
+    int64_t handle = param_int(params, "generator", 0);
+    dp_device device;
+    int rc;
+
+    if (handle != 0 && param(params, "device") != NULL)
+        return place_fail(err, DP_EPARAMS, NULL, "expected 'generator' or 'device', not both");
+    if (handle != 0)
+        return run_pin_generator(rq, (uint64_t)handle, &at, out, err);
+    rc = device_from_json(params, &device, err);
+    if (rc == 0)
+        rc = dp_generators_get(session_default_generators(rq->session), device, out, err);
+    return rc == 0 ? run_keep_generator(rq, *out, err) : rc;
+}
+
+static void write_generator(jw *w, uint64_t handle, dp_generator *g)
+{
+    char device[DP_KEY_NAME_MAX];
+
+    jw_object(w);
+    member_int(w, "generator", handle);
+    member_str(w, "device", dp_device_name(dp_generator_device(g), device));
+    member_seed(w, dp_generator_initial_seed(g));
+    jw_object_end(w);
+}
+
+int generator_create(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    uint64_t seed = DP_GENERATOR_SEED, handle;
+    dp_device device;
+    dp_generator *g;
+
+    if (seed_from_json(params, &seed, err) < 0 || device_from_json(params, &device, err) < 0)
+        return err->code;
+    int rc = dp_generator_new(device, seed, &g, err);
+    if (rc == 0)
+        rc = run_keep_generator(rq, g, err);
+    if (rc < 0)
+        return rc;
+    handle = session_generator_put(rq->session, g, err);
+    if (handle == 0)
+        return err->code;
+    rq->run->fresh_generator = handle;
+    write_generator(w, handle, g);
+    return 0;
+}
+
+static int state_tensor(dp_generator *g, dp_tensor **out, dp_error *err)
+{
+    int64_t bytes = (int64_t)dp_generator_state_bytes(g);
+    void *state = dp_malloc((size_t)bytes);
+
+    if (state == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a generator's state");
+    dp_generator_state_get(g, state);
+    int rc = dp_tensor_new(DP_UINT8, DP_DEVICE_CPU, 1, &bytes, NULL, out, err);
+    if (rc == 0 && (rc = dp_tensor_write(*out, state, err)) < 0)
+        *out = dp_tensor_unref(*out);
+    dp_free(state);
+    return rc;
+}
+
+int generator_state(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    static const char *const kinds[] = {"handle", "data", "attachment", NULL}; /* RETURN_* */
+    int how = param_enum(params, "return", kinds);
+    uint64_t handle = 0;
+    dp_generator *g;
+    dp_tensor *t;
+    int rc = find(rq, params, &g, err);
+
+    if (rc == 0)
+        rc = state_tensor(g, &t, err);
+    if (rc == 0)
+        rc = run_keep(rq, t, err);
+    if (rc == 0 && how == RETURN_HANDLE)
+        rc = run_put(rq, t, &handle, err);
+    if (rc < 0)
+        return rc;
+    jw_object(w);
+    jw_key(w, "state");
+    rc = tensor_to_json(rq, w, t, handle, how, err);
+    jw_object_end(w);
+    return rc;
+}
+
+/* The bytes of a uint8 tensor: *out owned. */
+static int state_bytes(const dp_tensor *t, void **out, size_t *n, dp_error *err)
+{
+    enum { MOST = 1 << 16 }; /* more than any state has: not copied to find that out */
+    dp_view v = {.size = sizeof(v)};
+
+    dp_tensor_view(t, &v);
+    if (v.dtype != DP_UINT8 || v.ndim != 1)
+        return dp_error_set(err, DP_ETYPE,
+                            "state: expected a uint8 tensor of 1 dimension but got %s of %d",
+                            dp_dtype_name(v.dtype), v.ndim);
+    if (v.numel > MOST)
+        return dp_error_set(err, DP_EVALUE, "state: %lld bytes are no generator's state",
+                            (long long)v.numel);
+    *n = (size_t)v.numel;
+    *out = dp_malloc(*n + 1);
+    if (*out == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a generator's state");
+    int rc = dp_tensor_read(t, *out, err);
+    if (rc < 0)
+        dp_free(*out);
+    return rc;
+}
+
+int generator_set_state(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    place at = {NULL, "state", 0};
+    dp_generator *g;
+    dp_value state;
+    void *bytes;
+    size_t n = 0;
+    int rc = find(rq, params, &g, err);
+
+    if (rc == 0)
+        rc = value_from_json(rq, param(params, "state"), &at, &state, err);
+    if (rc == 0 && state.tag != DP_TAG_TENSOR)
+        rc = place_fail(err, DP_ETYPE, &at, "expected a tensor");
+    if (rc == 0)
+        rc = state_bytes(state.u.t, &bytes, &n, err);
+    if (rc < 0)
+        return rc;
+    rc = dp_generator_state_set(g, bytes, n, err);
+    dp_free(bytes);
+    if (rc < 0)
+        return rc;
+    jw_object(w);
+    member_seed(w, dp_generator_initial_seed(g));
+    jw_object_end(w);
+    return 0;
+}
+
+int generator_release(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    const cJSON *list = param(params, "generators"), *item;
+    place at = {NULL, "generators", 0}, inside = {&at, NULL, 0};
+    int64_t released = 0;
+    dp_generator *g;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        int rc = run_pin_generator(rq, (uint64_t)item->valuedouble, &inside, &g, err);
+        if (rc < 0)
+            return rc;
+        inside.index++;
+    }
+    cJSON_ArrayForEach(item, list) released +=
+        session_generator_release(rq->session, (uint64_t)item->valuedouble);
+    jw_object(w);
+    member_int(w, "released", released);
+    jw_object_end(w);
+    return 0;
+}

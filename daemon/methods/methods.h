@@ -1,0 +1,299 @@
+/* methods.h -- JSON-RPC: the messages, the methods, and what methods are made of.
+ *
+ * proto/ is data.  proto_tables.py turns it into the tables declared here, and one function checks
+ * params against them, so a method reads only members that are there and have their type.
+ *
+ *   envelope.c                     a message in, an answer's line out
+ *   table.c                        the methods by name
+ *   op.c registry.c tensor.c ...   the methods
+ *   value.c literal.c number.c     JSON to values and back
+ *   run.c                          what one running method keeps
+ *   proto.c                        params checked and read */
+#ifndef DAEMON_METHODS_H
+#define DAEMON_METHODS_H
+
+#include "request.h"
+
+/* -- envelope.c: what the rest of the daemon calls; any thread -- */
+
+/* connection.c looks for an announcement while attachments are still on their way, so it may call
+ * request_parse() long before request_run().  frame.c finds "attachments" and "fds" only where they
+ * are spelled so, without escapes.  request_run() therefore refuses a message whose top-level
+ * "attachments" has not as many items as n_attachments: an escaped spelling announces nothing.
+ * Descriptors are received and closed: no method takes them. */
+
+/* Strict parse of rq->line into rq->root.  On failure the error answer is in rq->out, and the
+ * result false. */
+bool request_parse(request *rq);
+/* Handle the whole parsed message, one request or a batch, and write the answer's line into rq->out
+ * (nothing for notifications).  rq->ctx is set.  Where placement.c has said no, rq->out is empty
+ * and the request is to run again. */
+void request_run(request *rq);
+/* Free what a method has kept in order to answer later.  rq->run may be NULL. */
+void request_drop(request *rq);
+/* Answer what cannot be run at all, with id null: an error DP_EVALUE as an invalid request
+ * (-32600), any other like a method's error. */
+void request_refuse(request *rq, const dp_error *err);
+/* Answer *err under the request's own id instead of running it; a notification gets no answer.  rq
+ * is parsed and no batch. */
+void request_fail(request *rq, const dp_error *err);
+/* How many bytes of attachments and how many descriptors (*n_fds) follow rq's parsed line.  Keeps
+ * the attachments' sizes in rq.  `came`: descriptors that have been received so far.  -1: the
+ * announcement is wrong, and rq has the error answer. */
+int64_t request_announced(request *rq, size_t max_bytes, size_t came, size_t *n_fds);
+/* What the parsed message asks for.  NULL: no such method, so it will be answered with an error. */
+const struct method *request_method(const request *rq);
+bool request_is_batch(const request *rq);
+/* Does it have this id?  Not for a batch. */
+bool request_has_id(const request *rq, const cJSON *id);
+
+/* -- table.c -- */
+
+/* A method writes its result (exactly one JSON value) into w, or fails with *err; what it has
+ * written is then dropped. */
+typedef int (*method_fn)(request *rq, const cJSON *params, jw *w, dp_error *err);
+
+enum {
+    DP_EPARAMS = -1000, /* the params are wrong: answered as -32602 */
+    DP_EWORKER = -1001, /* placement.c said no: run the request again, on a worker */
+};
+
+/* where a method may run */
+enum {
+    METHOD_QUICK = 0,   /* short: on the loop's thread if nothing is queued before it */
+    METHOD_CALL = 1,    /* it depends on the operator: see placement_may_run() */
+    METHOD_WORKER = 2,  /* always on a worker */
+    METHOD_AT_ONCE = 3, /* as soon as it is read; it is still answered in its turn */
+};
+
+typedef struct method {
+    const char *name;
+    method_fn fn;
+    int where;
+} method;
+extern const method methods[]; /* by name; ends with a NULL name */
+extern const char *const method_names[];
+extern const size_t n_methods;
+const method *method_find(const char *name);
+
+/* -- proto.c: places -- */
+
+/* Where in the params something is, for errors: "args[1].data".  Each level makes its own on the
+ * stack on the way down, and only an error prints it. */
+typedef struct place {
+    const struct place *up; /* NULL: top */
+    const char *name;       /* NULL: an array's item, [index] */
+    size_t index;
+} place;
+/* dp_error_set(err, code, "<place>: <format>"). */
+int place_fail(dp_error *err, int code, const place *at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* -- proto.c: the check -- */
+
+/* proto_type.kinds; 0: anything */
+enum {
+    PROTO_NULL = 1,
+    PROTO_BOOL = 2,
+    PROTO_INT = 4, /* an integral number below 2^53 */
+    PROTO_NUMBER = 8,
+    PROTO_STRING = 16,
+    PROTO_ARRAY = 32,
+    PROTO_OBJECT = 64,
+};
+struct proto_type;
+typedef struct proto_member {
+    const char *name;
+    const struct proto_type *type;
+    bool required;
+} proto_member;
+typedef struct proto_type {
+    unsigned kinds;
+    const proto_member *members; /* [n_members] of an object, required ones first */
+    const char *const *values;   /* [n_values] that a string may have; n_values 0: any */
+    /* Of an array's items, or of an object's members that are not in `members`; NULL: anything. */
+    const struct proto_type *items;
+    /* Types that an object may have.  It has the first whose first required member it has. */
+    const struct proto_type *const *choices;
+    unsigned n_members, n_values, n_choices;
+    bool closed; /* an object may have no other members */
+    bool bounded;
+    int64_t minimum; /* of a number, if bounded */
+} proto_type;
+typedef struct proto_method {
+    const char *name;
+    const proto_type *params;
+} proto_method;
+extern const proto_method proto_methods[]; /* by name; ends with a NULL name */
+extern const char proto_openrpc[];         /* the document that rpc.discover answers */
+
+const proto_method *proto_find(const char *name);
+/* DP_EPARAMS names the place and both sides. */
+int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *err);
+
+/* -- proto.c: params that were checked -- */
+
+const cJSON *param(const cJSON *params, const char *name);    /* NULL: absent */
+const char *param_str(const cJSON *params, const char *name); /* NULL: absent */
+int64_t param_int(const cJSON *params, const char *name, int64_t absent);
+bool param_bool(const cJSON *params, const char *name);
+/* The index of its value among the NULL-ended `values`; 0 when absent. */
+int param_enum(const cJSON *params, const char *name, const char *const *values);
+const char *json_kind(const cJSON *j); /* "object", "string" ..., for messages */
+/* The one of n names nearest to `name`; NULL: none is near. */
+const char *nearest_name(const char *name, const char *const *names, size_t n);
+
+/* -- run.c: what a running method keeps -- */
+
+typedef struct pin {   /* an argument that came as {"tensor":handle} */
+    dp_tensor *tensor; /* owned */
+    uint64_t handle;
+    dp_generator *generator; /* owned; it came as {"generator":handle}, and tensor is NULL */
+} pin;
+
+typedef struct run {
+    pin *pins;
+    size_t n_pins, cap_pins;
+    uint64_t *fresh; /* handles that this method made; taken back when it fails */
+    size_t n_fresh, cap_fresh;
+    uint64_t fresh_generator; /* the same; 0: none */
+    size_t n_written;         /* of `written`, which is last: it is long, and not zeroed */
+    int64_t step;             /* of a program; -1: none */
+    /* op.call: the kernel has run, and all that is left is to answer with `rets`. */
+    bool called;
+    dp_bound bound;
+    dp_value *rets;                       /* [bound.n_rets], owned */
+    uint64_t written[DP_LIMIT_ARGUMENTS]; /* handles whose bytes a failed call left unspecified */
+} run;
+
+/* Begin to keep things for rq's method, unless a worker goes on with what the loop's thread
+ * kept. */
+int run_begin(request *rq, dp_error *err);
+/* The method failed: take back its handles and its attachments. */
+void run_undo(request *rq);
+/* Memory that lasts until the request ends. */
+void *run_alloc(request *rq, size_t bytes, dp_error *err);
+/* The tensor with this handle, kept until the method ends; *out borrowed.  DP_ENOTFOUND names the
+ * place. */
+int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_error *err);
+/* The same for a generator. */
+int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generator **out,
+                      dp_error *err);
+/* Keep a tensor until the method ends; takes. */
+int run_keep(request *rq, dp_tensor *t, dp_error *err);
+int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
+/* The handle that t came in by; 0: none. */
+uint64_t run_handle(const run *r, const dp_tensor *t);
+int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err); /* a fresh handle */
+/* Add an attachment to the answer; takes tensor and owned.  Its index; -1: no memory. */
+int run_attach(request *rq, dp_tensor *tensor, void *owned, const void *data, size_t bytes);
+/* May so many bytes be copied or printed on this thread?  false: return DP_EWORKER. */
+bool run_is_quick(request *rq, size_t bytes);
+/* Fail with the error that the context holds. */
+int run_ctx_error(request *rq, dp_error *err);
+
+/* -- number.c -- */
+
+/* A number, or "nan", "inf", "-inf". */
+int double_from_json(const cJSON *j, const place *at, double *out, dp_error *err);
+/* An integral number, or the decimal digits of an int64 as a string. */
+int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err);
+
+/* -- literal.c -- */
+
+/* Tensor literal {"dtype", "shape", "data" | "attachment", "strides", "storage_offset"}; *out
+ * owned. */
+int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err);
+
+/* -- value.c: JSON to dp_value and back -- */
+
+/* What comes in was checked against proto's type `value`.  Its lists and strings live until
+ * rq->ctx is reset, its tensors until the method ends. */
+
+/* Numbers, strings, arrays (DP_TAG_LIST), {"tensor":n}, tensor literals; not yet fitted to any
+ * schema. */
+int value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err);
+/* The items of an array, or the members of an object. */
+int values_from_json(request *rq, const cJSON *array, const place *at, dp_value **out, size_t *n,
+                     dp_error *err);
+
+enum { RETURN_HANDLE, RETURN_DATA, RETURN_ATTACHMENT, RETURN_DESCRIBED };
+/* One returned value.  A tensor becomes a descriptor: with a fresh handle, or with its elements and
+ * no handle. */
+int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err);
+/* A descriptor as one value, with data or an attachment when `how` says so; handle 0: left out. */
+int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
+/* Member `name`: the runtime keys of a set, highest priority first. */
+void keyset_to_json(jw *w, const char *name, dp_keyset s);
+/* Bytes of t's elements, packed; and the fewest characters they take as text.  UINT64_MAX: too many
+ * to count.  t NULL: 0. */
+uint64_t tensor_bytes(const dp_tensor *t);
+uint64_t tensor_text_bytes(const dp_tensor *t);
+
+/* -- generator.c -- */
+
+/* Member "seed", any 64 bits written as an int64; left alone when there is none. */
+int seed_from_json(const cJSON *params, uint64_t *out, dp_error *err);
+void member_seed(jw *w, uint64_t seed);
+
+/* -- lower.c: programs as JSON -- */
+
+/* {inputs, constants?, steps, outputs} of program.create; *out owned. */
+int program_from_json(request *rq, const cJSON *params, dp_program **out, dp_error *err);
+/* steps, outputs and input values of program.run: the program, which may be one that ran before,
+ * and its inputs in order.  *out owned; inputs in the request's memory. */
+int program_inline(request *rq, const cJSON *params, dp_program **out, const dp_value **inputs,
+                   dp_error *err);
+/* By handle; *out owned.  DP_ENOTFOUND names the place. */
+int program_get(request *rq, const cJSON *params, const place *at, dp_program **out, dp_error *err);
+
+/* -- methods that others build on -- */
+
+/* op.c: {"op", "args"?, "kwargs"?} of j, bound to an overload. */
+int bind_from_json(request *rq, const cJSON *j, const place *at, dp_bound *out, dp_error *err);
+/* plugin.c: member "kept", the generations that should have left memory but have not, and why. */
+int plugins_kept(request *rq, dp_registry *reg, jw *w, dp_error *err);
+
+/* -- the methods -- */
+
+#define METHOD_MAP(X)                                                                              \
+    X("call.cancel", call_cancel, METHOD_AT_ONCE)                                                  \
+    X("generator.create", generator_create, METHOD_QUICK)                                          \
+    X("generator.release", generator_release, METHOD_QUICK)                                        \
+    X("generator.set_state", generator_set_state, METHOD_WORKER)                                   \
+    X("generator.state", generator_state, METHOD_WORKER)                                           \
+    X("op.call", op_call, METHOD_CALL)                                                             \
+    X("plugin.describe", plugin_describe, METHOD_WORKER)                                           \
+    X("plugin.list", plugin_list, METHOD_WORKER)                                                   \
+    X("plugin.load", plugin_load, METHOD_WORKER)                                                   \
+    X("plugin.reload", plugin_reload, METHOD_WORKER)                                               \
+    X("plugin.unload", plugin_unload, METHOD_WORKER)                                               \
+    X("program.create", program_create, METHOD_WORKER)                                             \
+    X("program.describe", program_describe, METHOD_WORKER)                                         \
+    X("program.release", program_release, METHOD_QUICK)                                            \
+    X("program.run", program_run, METHOD_WORKER)                                                   \
+    X("registry.check", registry_check, METHOD_WORKER)                                             \
+    X("registry.describe", registry_describe, METHOD_WORKER)                                       \
+    X("registry.dump", registry_dump, METHOD_WORKER)                                               \
+    X("registry.explain", registry_explain, METHOD_WORKER)                                         \
+    X("registry.keys", registry_keys, METHOD_WORKER)                                               \
+    X("registry.list", registry_list, METHOD_WORKER)                                               \
+    X("registry.table", registry_table, METHOD_WORKER)                                             \
+    X("rpc.discover", rpc_discover, METHOD_QUICK)                                                  \
+    X("server.hello", server_hello, METHOD_QUICK)                                                  \
+    X("server.shutdown", server_shutdown_method, METHOD_QUICK)                                     \
+    X("server.status", server_status, METHOD_QUICK)                                                \
+    X("session.get", session_get_method, METHOD_QUICK)                                             \
+    X("session.set", session_set_method, METHOD_QUICK)                                             \
+    X("tensor.create", tensor_create, METHOD_QUICK)                                                \
+    X("tensor.describe", tensor_describe, METHOD_QUICK)                                            \
+    X("tensor.list", tensor_list, METHOD_WORKER)                                                   \
+    X("tensor.read", tensor_read, METHOD_QUICK)                                                    \
+    X("tensor.release", tensor_release, METHOD_QUICK)
+
+#define METHOD_DECLARE_(name, fn, where)                                                           \
+    int fn(request *rq, const cJSON *params, jw *w, dp_error *err);
+METHOD_MAP(METHOD_DECLARE_)
+#undef METHOD_DECLARE_
+
+#endif

@@ -1,0 +1,63 @@
+/* number.c -- numbers that JSON cannot hold exactly, or at all, and how they are spelled instead.
+ *
+ * What is not finite is a string; an int64 of 2^53 or more is a string of its digits. */
+#include "methods.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is it "nan", "inf" or "-inf"? */
+static bool special_float(const char *s, double *out)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } rows[] = {{"nan", NAN}, {"inf", INFINITY}, {"-inf", -INFINITY}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (strcmp(rows[i].name, s) == 0) {
+            *out = rows[i].value;
+            return true;
+        }
+    return false;
+}
+
+int double_from_json(const cJSON *j, const place *at, double *out, dp_error *err)
+{
+    *out = j->valuedouble;
+    if (json_type(j) == cJSON_Number ||
+        (json_type(j) == cJSON_String && special_float(j->valuestring, out)))
+        return 0;
+    if (cJSON_IsString(j))
+        return place_fail(err, DP_EVALUE, at,
+                          "expected a number, 'nan', 'inf' or '-inf' but got '%.64s'",
+                          j->valuestring);
+    return place_fail(err, DP_ETYPE, at, "expected a number but got %s", json_kind(j));
+}
+
+int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err)
+{
+    const char *s = j->valuestring;
+
+    if (json_is_int(j)) {
+        *out = (int64_t)j->valuedouble;
+        return 0;
+    }
+    if (cJSON_IsNumber(j))
+        return place_fail(err, DP_EVALUE, at, "expected an integer but got %.15g", j->valuedouble);
+    if (!cJSON_IsString(j))
+        return place_fail(err, DP_ETYPE, at, "expected an integer but got %s", json_kind(j));
+    const char *digits = s + (*s == '-');
+    size_t n = strspn(digits, "0123456789");
+    intmax_t i = strtoimax(s, NULL, 10);
+    char back[24];
+    snprintf(back, sizeof(back), "%" PRIdMAX, i);
+    if (n == 0 || digits[n] != '\0')
+        return place_fail(err, DP_EVALUE, at, "expected decimal digits but got '%.64s'", s);
+    if (strcmp(back, s) != 0 && n > 18) /* 18 digits always fit, even with leading zeros */
+        return place_fail(err, DP_EVALUE, at, "%.64s does not fit int64", s);
+    *out = i;
+    return 0;
+}

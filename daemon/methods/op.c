@@ -1,0 +1,318 @@
+/* op.c -- op.call: JSON arguments -> dp_bind -> dp_call_boxed -> outputs.
+ *
+ * Every output gets a fresh handle.  The exception is a result that the schema marks as one of the
+ * arguments, written: it is answered with the handle that the argument came by. */
+#include "methods.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { DESCRIPTOR_BYTES = 64 }; /* printing a descriptor takes as long as that many of elements */
+
+static const char *const return_kinds[] = {"handle", "data", "attachment", NULL}; /* RETURN_* */
+
+/* -- arguments -- */
+
+static int kwargs_from_json(request *rq, const cJSON *j, const place *at, dp_kwarg **out, size_t *n,
+                            dp_error *err)
+{
+    const cJSON *m;
+    size_t i = 0;
+
+    *n = j != NULL ? (size_t)cJSON_GetArraySize(j) : 0;
+    *out = dp_arena_alloc(dp_ctx_arena(rq->ctx), *n * sizeof(**out));
+    if (*out == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu arguments by name", *n);
+    cJSON_ArrayForEach(m, j)
+    {
+        place inside = {at, m->string, 0};
+        int rc = value_from_json(rq, m, &inside, &(*out)[i].value, err);
+        if (rc < 0)
+            return rc;
+        (*out)[i++].name = m->string;
+    }
+    return 0;
+}
+
+int bind_from_json(request *rq, const cJSON *j, const place *at, dp_bound *out, dp_error *err)
+{
+    place in_args = {at, "args", 0}, in_kwargs = {at, "kwargs", 0};
+    size_t n_args, n_kwargs;
+    dp_value *args;
+    dp_kwarg *kwargs;
+    int rc = values_from_json(rq, param(j, "args"), &in_args, &args, &n_args, err);
+
+    if (rc == 0)
+        rc = kwargs_from_json(rq, param(j, "kwargs"), &in_kwargs, &kwargs, &n_kwargs, err);
+    if (rc == 0 && dp_bind(rq->ctx, param_str(j, "op"), args, n_args, kwargs, n_kwargs, out) < 0)
+        rc = run_ctx_error(rq, err);
+    return rc;
+}
+
+/* -- calling -- */
+
+static double magnitude(double x)
+{
+    x = x < 0 ? -x : x;
+    return x > 0 && x < 1 ? 1 / x
+           : x > 1        ? x
+                          : 1; /* a small number, a step of 1e-6, asks for much too */
+}
+
+/* Describe a call, so that placement.c can tell big calls of a kernel from small ones. */
+static work work_of(const request *rq, uint64_t kernel, const dp_bound *b, int how)
+{
+    work w = {kernel, dp_op_name(b->op), rq->bytes_charged, 1, how, NULL};
+
+    for (uint32_t i = 0; i < b->n_args; i++) {
+        const dp_value *v = &b->args[i];
+        if (v->tag == DP_TAG_TENSOR)
+            w.bytes = dp_size_plus(w.bytes, tensor_bytes(v->u.t));
+        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
+            w.bytes = dp_size_plus(w.bytes, tensor_bytes(v->u.tensors[k]));
+        if (v->tag == DP_TAG_INT)
+            w.asked *= magnitude((double)v->u.i);
+        if (v->tag == DP_TAG_DOUBLE)
+            w.asked *= magnitude(v->u.d);
+        for (uint32_t k = 0; v->tag == DP_TAG_INTS && k < v->len; k++)
+            w.asked *= magnitude((double)v->u.ints[k]);
+    }
+    return w;
+}
+
+/* An estimate for one tensor: its elements and, as nested arrays, its brackets, which are most of
+ * it when it has few elements or none. */
+static double printed_bytes(const dp_tensor *t, int how)
+{
+    dp_view v = {.size = sizeof(v)};
+    double lists = 1;
+
+    if (t == NULL || how == RETURN_HANDLE)
+        return DESCRIPTOR_BYTES;
+    dp_tensor_view(t, &v);
+    double bytes = DESCRIPTOR_BYTES + (double)tensor_bytes(t);
+    for (int d = 0; how == RETURN_DATA && d < v.ndim && v.sizes[d] > 0; d++)
+        bytes += lists *= (double)v.sizes[d];
+    return bytes;
+}
+
+/* An estimate of the bytes that have to be copied or printed to answer with rets[n]. */
+static size_t answer_bytes(const dp_value *rets, uint32_t n, int how)
+{
+    double bytes = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const dp_value *v = &rets[i];
+        bytes += v->tag == DP_TAG_TENSOR ? printed_bytes(v->u.t, how) : sizeof(*v);
+        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
+            bytes += printed_bytes(v->u.tensors[k], how);
+        if (v->tag == DP_TAG_LIST)
+            bytes += (double)answer_bytes(v->u.values, v->len, how);
+        else if (v->tag > DP_TAG_TENSORS || v->tag == DP_TAG_STR)
+            bytes += v->len * (double)sizeof(*v);
+    }
+    return bytes < 0x1p62 ? (size_t)bytes : SIZE_MAX;
+}
+
+static void note_written(run *r, const dp_tensor *t)
+{
+    uint64_t handle = t != NULL ? run_handle(r, t) : 0;
+
+    if (handle != 0 && r->n_written < sizeof(r->written) / sizeof(r->written[0]))
+        r->written[r->n_written++] = handle;
+}
+
+/* Note the handles of the arguments (bit i of `written` for argument i) that the failed kernel may
+ * have written to. */
+static void note_failure(run *r, const dp_bound *b, uint64_t written)
+{
+    for (uint32_t i = 0; i < b->n_args && i < 64; i++) {
+        const dp_value *v = &b->args[i];
+        if (!(written & (uint64_t)1 << i))
+            continue;
+        if (v->tag == DP_TAG_TENSOR)
+            note_written(r, v->u.t);
+        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
+            note_written(r, v->u.tensors[k]);
+    }
+}
+
+/* Call the bound operator.  rets [b->n_rets] is owned on success. */
+static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
+{
+    if (dp_call_boxed(rq->ctx, b->op, b->args, b->n_args, rets, b->n_rets) == 0) {
+        if (dp_name_returns(rq->ctx, b, rets) == 0)
+            return 0;
+        dp_values_release(rets, b->n_rets);
+        return run_ctx_error(rq, err);
+    }
+    run_ctx_error(rq, err);
+    note_failure(rq->run, b, err->written);
+    return err->code;
+}
+
+static int check_deadline(const request *rq, const cJSON *params, dp_error *err)
+{
+    int64_t deadline = param_int(params, "deadline_ms", -1);
+    uint64_t waited = deadline >= 0 ? nanos() - rq->t_read : 0;
+
+    if (deadline < 0 || waited / 1000000 < (uint64_t)deadline)
+        return 0;
+    return dp_error_set(err, DP_EDEADLINE, "queued for %.3f ms, deadline_ms is %lld",
+                        (double)waited / 1e6, (long long)deadline);
+}
+
+/* -- answering -- */
+
+/* If the schema says that return i is an argument which the call wrote: the handle that the
+ * argument came by.  Else 0. */
+static uint64_t written_handle(const request *rq, const dp_bound *b, uint32_t i)
+{
+    const dp_value *argument;
+
+    if (i >= 64 || !(b->ret_written & (uint64_t)1 << i) || b->ret_alias[i] < 0)
+        return 0;
+    argument = &b->args[b->ret_alias[i]];
+    return argument->tag == DP_TAG_TENSOR ? run_handle(rq->run, argument->u.t) : 0;
+}
+
+static int output_to_json(request *rq, jw *w, const dp_bound *b, const dp_value *rets, uint32_t i,
+                          int how, dp_error *err)
+{
+    uint64_t handle = how == RETURN_HANDLE ? written_handle(rq, b, i) : 0;
+
+    if (handle != 0 && rets[i].tag == DP_TAG_TENSOR)
+        return tensor_to_json(rq, w, rets[i].u.t, handle, how, err);
+    return value_to_json(rq, w, &rets[i], how, err);
+}
+
+static int outputs_to_json(request *rq, jw *w, const dp_bound *b, const dp_value *rets, int how,
+                           dp_error *err)
+{
+    int rc = 0;
+
+    jw_key(w, "outputs");
+    jw_array(w);
+    for (uint32_t i = 0; i < b->n_rets && rc == 0; i++)
+        rc = output_to_json(rq, w, b, rets, i, how, err);
+    jw_array_end(w);
+    return rc;
+}
+
+static void write_step(jw *w, const dp_trace_step *s)
+{
+    char key[DP_KEY_NAME_MAX];
+    const struct {
+        const char *name, *value;
+    } texts[] = {
+        {"op", dp_op_name(s->op)},
+        {"key", dp_key_name(s->key, key)},
+        {"provenance", s->provenance},
+        {"plugin", s->from.plugin},
+        {"file", s->from.file ? s->from.file : ""},
+    };
+
+    jw_object(w);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        member_str(w, texts[i].name, texts[i].value);
+    member_int(w, "line", s->from.line);
+    member_int(w, "generation", s->from.generation);
+    member_int(w, "depth", s->depth);
+    member_bool(w, "redispatch", s->redispatch);
+    member_int(w, "nanos", s->nanos);
+    jw_object_end(w);
+}
+
+static void trace_to_json(const request *rq, jw *w)
+{
+    bool cut = false;
+    size_t n;
+    const dp_trace_step *steps = dp_ctx_trace_get(rq->ctx, &n, &cut);
+
+    jw_key(w, "trace");
+    jw_array(w);
+    for (size_t i = 0; i < n; i++)
+        write_step(w, &steps[i]);
+    jw_array_end(w);
+    if (cut)
+        member_bool(w, "trace_cut", true);
+}
+
+/* A line is parsed either when it is read, and then it queues, or by the worker that runs it, and
+ * then it has queued before. */
+static void timing_to_json(const request *rq, jw *w)
+{
+    dp_call_facts facts = dp_ctx_facts(rq->ctx);
+    bool parsed_late = rq->t_started != 0 && rq->t_started <= rq->t_parsed;
+    uint64_t parse = rq->t_parsed - (parsed_late ? rq->t_started : rq->t_read);
+    uint64_t begun = parsed_late ? rq->t_started : rq->t_read + parse;
+    const struct {
+        const char *name;
+        uint64_t nanos;
+    } rows[] = {
+        {"parse", parse},
+        {"queue", parsed_late                    ? begun - rq->t_read
+                  : rq->t_started > rq->t_parsed ? rq->t_started - rq->t_parsed
+                                                 : 0},
+        {"dispatch", facts.dispatch_nanos},
+        {"kernel", facts.kernel_nanos},
+        {"total", nanos() - rq->t_read},
+    };
+
+    jw_key(w, "timing");
+    jw_object(w);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        member_int(w, rows[i].name, rows[i].nanos);
+    jw_object_end(w);
+}
+
+/* -- op.call -- */
+
+static int bind_and_call(request *rq, const cJSON *params, int how, dp_error *err)
+{
+    run *r = rq->run;
+
+    if (check_deadline(rq, params, err) < 0)
+        return err->code;
+    /* a kernel may hold one of the session's generators: then this call would wait for it here */
+    if (session_draws(rq->session) && !placement_may_take(rq, SIZE_MAX, false))
+        return DP_EWORKER;
+    int rc = bind_from_json(rq, params, NULL, &r->bound, err);
+    if (rc < 0)
+        return rc;
+    work w = work_of(rq, dp_bound_kernel(rq->ctx, &r->bound), &r->bound, how);
+    if (!placement_may_run(rq, &w))
+        return DP_EWORKER;
+    r->rets = dp_arena_alloc(dp_ctx_arena(rq->ctx), r->bound.n_rets * sizeof(*r->rets));
+    if (r->rets == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: %u returns", r->bound.n_rets);
+    dp_ctx_timing(rq->ctx, param_bool(params, "timing"));
+    if (dp_ctx_trace(rq->ctx, param_bool(params, "trace")) < 0)
+        return run_ctx_error(rq, err);
+    rc = call(rq, &r->bound, r->rets, err);
+    r->called = rc == 0;
+    dp_ctx_timing(rq->ctx, false);
+    return rc;
+}
+
+int op_call(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    int how = param_enum(params, "return", return_kinds);
+    run *r = rq->run;
+    int rc = r->called ? 0 : bind_and_call(rq, params, how, err);
+
+    /* A short kernel may have a long answer: it may return a view of much memory. */
+    if (rc == 0 && !run_is_quick(rq, answer_bytes(r->rets, r->bound.n_rets, how)))
+        rc = DP_EWORKER;
+    if (rc == 0) {
+        jw_object(w);
+        rc = outputs_to_json(rq, w, &r->bound, r->rets, how, err);
+        if (param_bool(params, "trace"))
+            trace_to_json(rq, w);
+        if (param_bool(params, "timing"))
+            timing_to_json(rq, w);
+        jw_object_end(w);
+    }
+    if (rc != DP_EWORKER)
+        dp_ctx_trace(rq->ctx, false);
+    return rc;
+}

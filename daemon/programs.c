@@ -1,0 +1,162 @@
+/* programs.c -- a session's programs: those it made, by handle, and those that came inline, by
+ * content.
+ *
+ * They go with the session.  Whoever runs one holds a reference, so neither a release nor the cache
+ * waits for it. */
+#include "server.h"
+#include <string.h>
+
+void programs_init(programs *ps)
+{
+    pthread_mutex_init(&ps->lock, NULL);
+}
+
+void programs_fini(programs *ps)
+{
+    for (size_t i = 0; i < ps->n_handles; i++)
+        dp_program_unref(ps->handles[i].program);
+    dp_free(ps->handles);
+    for (size_t i = 0; i < ps->n_kept; i++) {
+        dp_program_unref(ps->kept[i].program);
+        dp_free(ps->kept[i].key);
+    }
+    pthread_mutex_destroy(&ps->lock);
+}
+
+static size_t bytes_of(const dp_program *p)
+{
+    dp_program_info info;
+
+    dp_program_info_get(p, &info);
+    return info.bytes + info.constant_bytes;
+}
+
+/* -- by handle; the lock is held -- */
+
+static program_handle *find(programs *ps, uint64_t id)
+{
+    size_t low = 0, high = ps->n_handles;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (ps->handles[mid].id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < ps->n_handles && ps->handles[low].id == id ? &ps->handles[low] : NULL;
+}
+
+static int make_room(programs *ps, size_t bytes, dp_error *err)
+{
+    if (ps->n_handles >= LIMIT_SESSION_PROGRAMS)
+        return dp_error_set(err, DP_ERESOURCE,
+                            "a session holds at most %d programs (session_programs)",
+                            LIMIT_SESSION_PROGRAMS);
+    if (bytes > LIMIT_SESSION_PROGRAM_BYTES - ps->bytes)
+        return dp_error_set(err, DP_ERESOURCE,
+                            "a session's programs hold at most %d bytes (session_program_bytes)",
+                            LIMIT_SESSION_PROGRAM_BYTES);
+    program_handle *handles =
+        array_grow(ps->handles, ps->n_handles, &ps->cap_handles, sizeof(*handles));
+    if (handles == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: handle");
+    ps->handles = handles;
+    return 0;
+}
+
+uint64_t programs_put(programs *ps, dp_program *p, dp_error *err)
+{
+    size_t bytes = bytes_of(p);
+    uint64_t id = 0;
+
+    pthread_mutex_lock(&ps->lock);
+    if (make_room(ps, bytes, err) == 0) {
+        id = ++ps->last_handle;
+        ps->handles[ps->n_handles++] = (program_handle){id, dp_program_ref(p)};
+        ps->bytes += bytes;
+    }
+    pthread_mutex_unlock(&ps->lock);
+    return id;
+}
+
+dp_program *programs_get(programs *ps, uint64_t id)
+{
+    pthread_mutex_lock(&ps->lock);
+    const program_handle *h = find(ps, id);
+    dp_program *p = h != NULL ? dp_program_ref(h->program) : NULL;
+    pthread_mutex_unlock(&ps->lock);
+    return p;
+}
+
+bool programs_release(programs *ps, uint64_t id)
+{
+    dp_program *p = NULL;
+
+    pthread_mutex_lock(&ps->lock);
+    program_handle *h = find(ps, id);
+    if (h != NULL) {
+        p = h->program;
+        ps->bytes -= bytes_of(p);
+        ps->n_handles--;
+        memmove(h, h + 1, (size_t)(ps->handles + ps->n_handles - h) * sizeof(*h));
+    }
+    pthread_mutex_unlock(&ps->lock);
+    dp_program_unref(p);
+    return p != NULL;
+}
+
+/* -- by content -- */
+
+dp_program *programs_recall(programs *ps, const char *key, size_t bytes)
+{
+    dp_program *p = NULL;
+
+    pthread_mutex_lock(&ps->lock);
+    for (size_t i = 0; i < ps->n_kept && p == NULL; i++) {
+        program_kept *k = &ps->kept[i];
+        if (k->key_bytes != bytes || memcmp(k->key, key, bytes) != 0)
+            continue;
+        k->used = ++ps->uses;
+        p = dp_program_ref(k->program);
+    }
+    pthread_mutex_unlock(&ps->lock);
+    return p;
+}
+
+/* The one used least lately, into *out; the lock is held. */
+static void take_oldest(programs *ps, program_kept *out)
+{
+    size_t oldest = 0;
+
+    for (size_t i = 1; i < ps->n_kept; i++)
+        if (ps->kept[i].used < ps->kept[oldest].used)
+            oldest = i;
+    *out = ps->kept[oldest];
+    ps->kept[oldest] = ps->kept[--ps->n_kept];
+    ps->kept_bytes -= out->bytes;
+}
+
+void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p)
+{
+    program_kept gone[LIMIT_PROGRAM_CACHE], k = {.key_bytes = bytes, .program = p};
+    size_t n_gone = 0;
+
+    k.bytes = bytes_of(p) + bytes;
+    if (k.bytes > LIMIT_PROGRAM_CACHE_BYTES || (k.key = dp_malloc(bytes + 1)) == NULL)
+        return;
+    memcpy(k.key, key, bytes);
+    dp_program_ref(p);
+    pthread_mutex_lock(&ps->lock);
+    while (ps->n_kept == LIMIT_PROGRAM_CACHE ||
+           k.bytes > LIMIT_PROGRAM_CACHE_BYTES - ps->kept_bytes)
+        take_oldest(ps, &gone[n_gone++]);
+    k.used = ++ps->uses;
+    ps->kept[ps->n_kept++] = k;
+    ps->kept_bytes += k.bytes;
+    pthread_mutex_unlock(&ps->lock);
+    for (size_t i = 0; i < n_gone; i++) {
+        dp_program_unref(gone[i].program);
+        dp_free(gone[i].key);
+    }
+}

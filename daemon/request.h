@@ -1,0 +1,152 @@
+/* request.h -- one request on its way through the daemon, and what its method may use meanwhile.
+ *
+ *   bytes -> frame.c             one message, and the attachments behind it
+ *         -> connection.c        keeps requests and answers in order
+ *         -> executor.c          runs it on the loop's thread or on a worker, as placement.c says
+ *         -> methods/envelope.c  checks the message, finds the method, writes the answer around it
+ *         -> methods/            the method itself; json/write.c prints into request.out
+ *         -> connection.c -> bytes
+ *
+ * Only server.c, connection.c and executor.c know libuv.  Methods know neither sockets nor threads:
+ * what they need from above stands in request.daemon. */
+#ifndef DAEMON_REQUEST_H
+#define DAEMON_REQUEST_H
+
+#include "daemon.h"
+#include "json/json.h"
+#include <dispatchd/program.h>
+
+struct connection;
+struct session;
+struct request;
+
+/* -- what a method may ask of the daemon above it; any thread -- */
+
+typedef struct server_facts {
+    uint64_t uptime_ms, sessions, connections, requests, calls_inline, calls_worker, demotions;
+    dp_registry *reg;
+    const char *plugin_path; /* --plugin-path; may be NULL */
+    const char *cache_dir;   /* where this process alone keeps its copies of plugins */
+    const int64_t *limits;   /* [LIMITS], the values in force */
+} server_facts;
+
+typedef struct daemon_calls {
+    void (*facts)(struct connection *c, server_facts *out);
+    /* Stop accepting, let what runs finish for at most drain_ms, then leave. */
+    void (*shutdown)(struct connection *c, int64_t drain_ms);
+    /* Move the connection into the session with this key; requests that are read later belong to
+     * it.  DP_ENOTFOUND. */
+    int (*join)(struct connection *c, const char *key, dp_error *err);
+    /* The session that later requests of the connection will belong to; owned.  NULL: the
+     * connection is closed. */
+    struct session *(*session)(struct connection *c);
+    /* Requests of this connection that were read before rq, carry this id and have not begun will
+     * not run.  *waiting: some requests still wait. */
+    int (*cancel)(struct request *rq, const cJSON *id, bool *waiting, dp_error *err);
+} daemon_calls;
+
+/* -- the request -- */
+
+/* A connection's dispatcher state: installed in request.ctx before a method runs. */
+typedef struct conn_state {
+    dp_keyset include, exclude;
+    int num_threads;
+} conn_state;
+
+typedef struct answer_part { /* bytes that follow the answer's line */
+    dp_tensor *tensor;       /* owned; keeps data alive; may be NULL */
+    void *owned;             /* freed with dp_free; may be NULL */
+    const void *data;
+    size_t bytes;
+} answer_part;
+
+/* Made by connection.c, used by one thread at a time. */
+typedef struct request {
+    const daemon_calls *daemon;
+    struct connection *conn; /* counted */
+    conn_state *state;       /* of the connection */
+    struct session *session; /* counted */
+    char *line;              /* owned, NUL-terminated */
+    size_t line_bytes;
+    uint8_t *attached; /* owned: all attachments, one behind the other */
+    size_t n_attachments;
+    size_t *attachment_bytes; /* [n_attachments], owned, as is attachment_offset */
+    size_t *attachment_offset;
+    cJSON *root;        /* the parsed message: an object, or an array (a batch); NULL: not parsed */
+    dp_ctx *ctx;        /* of the thread that runs it; set before a method runs */
+    jw out;             /* the answer's line, with its LF once it is complete */
+    answer_part *parts; /* attachments of the answer, in order */
+    size_t n_parts, cap_parts;
+    uint64_t t_read, t_parsed, t_started; /* nanos */
+    uint64_t bytes_charged;               /* line and attachments, against OUTSTANDING_BYTES */
+    bool close_after;                     /* close the connection once the answer is sent */
+    struct run *run;                      /* methods/run.c: what the running method keeps */
+    dp_cancel_flag cancel; /* not 0: called off, or nobody waits for the answer.  Any thread */
+} request;
+
+/* -- placement.c: what may run on the loop's thread -- */
+
+/* A method asks before it does something that may take long.  When the answer is no, it returns
+ * DP_EWORKER: what it has written is dropped, and the same parsed request runs again on a worker,
+ * where the answer is always yes.  How long the whole request took is then noted for the work that
+ * it named. */
+typedef struct work {
+    uint64_t kernel;    /* dp_bound_kernel(), or a method's number; 0: an error, always short */
+    const char *op;     /* the operator's name; NULL: a method */
+    size_t bytes;       /* of the line, and of the tensors among the arguments */
+    double asked;       /* product of the numbers among the arguments: ones([4096, 4096]) */
+    int how;            /* the answer's RETURN_* */
+    const char *method; /* the method's name, when it has no operator */
+} work;
+/* Is this work known to be short? */
+bool placement_may_run(request *rq, const work *w);
+/* May so many bytes be parsed, copied or printed here?  keep: the kernel has run already, so the
+ * worker goes on with the same rq->run and rq->ctx. */
+bool placement_may_take(request *rq, size_t bytes, bool keep);
+
+/* -- session.c: the tensors that handles name; every function locks the session -- */
+
+struct session *session_ref(struct session *s);
+struct session *session_unref(struct session *s);
+uint64_t session_id(const struct session *s);
+const char *session_key(const struct session *s);       /* 32 hex digits */
+void session_set_linger(struct session *s, int64_t ms); /* [0, LIMIT_LINGER_MS] */
+/* A fresh handle for t, of which the session takes a reference of its own.  0: no memory, or
+ * LIMIT_SESSION_TENSORS; *err is set. */
+uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err);
+dp_tensor *session_get(struct session *s, uint64_t handle); /* owned; NULL: no such handle */
+bool session_release(struct session *s, uint64_t handle);
+size_t session_handles(struct session *s, uint64_t **out); /* owned, ascending */
+/* The lowest handle of t; 0: it has none. */
+uint64_t session_handle_of(struct session *s, const dp_tensor *t);
+
+/* -- generators.c: those of a session -- */
+
+dp_generators *session_default_generators(struct session *s); /* borrowed */
+/* As session_put, session_get and session_release. */
+uint64_t session_generator_put(struct session *s, dp_generator *g, dp_error *err);
+dp_generator *session_generator_get(struct session *s, uint64_t handle);
+bool session_generator_release(struct session *s, uint64_t handle);
+/* A kernel holds one of them now: who wants it as well may wait for long. */
+bool session_draws(struct session *s);
+
+/* -- programs.c: a session's programs; every function locks them -- */
+
+typedef struct programs programs;
+programs *session_programs(struct session *s); /* borrowed */
+/* A handle for p (shared: takes its own reference).  0: over a limit or no memory, *err set. */
+uint64_t programs_put(programs *ps, dp_program *p, dp_error *err);
+dp_program *programs_get(programs *ps, uint64_t handle); /* owned; NULL: none */
+bool programs_release(programs *ps, uint64_t handle);
+/* Programs that came inline, by their content; what was used least lately goes.  Any bytes do as
+ * key.  recall: owned, NULL: none.  remember: shared, or not when there is no room for it. */
+dp_program *programs_recall(programs *ps, const char *key, size_t bytes);
+void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p);
+
+/* -- probe.c -- */
+
+/* dp_load_options.probe: a child process loads this file first, in case that kills it.  Any
+ * thread. */
+int probe(const char *copy, dp_error *err);
+
+#endif
