@@ -115,6 +115,8 @@ static int send_all(dc_client *c, const void *data, size_t bytes, dc_error *err)
         ssize_t n = send(c->fd, p, bytes, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && errno == EPIPE)
+            return 0; /* it has closed, and may have said why: that is read next */
         if (n < 0)
             return fail(err, "the connection broke while sending: %s", strerror(errno));
         p += n;

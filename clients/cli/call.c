@@ -202,12 +202,12 @@ static char *cell_op(const cJSON *row, const char *name)
 }
 
 static const column trace_columns[] = {
-    {"operator",   cell_op,     "op",         false},
-    {"key",        cell_text,   "key",        false},
-    {"plugin",     cell_text,   "plugin",     false},
-    {"generation", cell_text,   "generation", true },
-    {"provenance", cell_text,   "provenance", false},
-    {"µs",        cell_micros, "nanos",      true },
+    {"operator", cell_op, "op", false},
+    {"key", cell_text, "key", false},
+    {"plugin", cell_text, "plugin", false},
+    {"generation", cell_text, "generation", true},
+    {"provenance", cell_text, "provenance", false},
+    {"µs", cell_micros, "nanos", true},
 };
 
 static void show_call(const cJSON *result)
@@ -241,18 +241,15 @@ static int call(cli *c)
 /* -- explain -- */
 
 static const column path_columns[] = {
-    {"key",        cell_text,  "key",        false},
-    {"provenance", cell_text,  "provenance", false},
-    {"plugin",     cell_text,  "plugin",     false},
-    {"generation", cell_text,  "generation", true },
-    {"from",       cell_place, "file",       false},
-    {"assumed",    cell_mark,  "assumed",    false},
-    {"why",        cell_text,  "why",        false},
+    {"key", cell_text, "key", false},       {"provenance", cell_text, "provenance", false},
+    {"plugin", cell_text, "plugin", false}, {"generation", cell_text, "generation", true},
+    {"from", cell_place, "file", false},    {"assumed", cell_mark, "assumed", false},
+    {"why", cell_text, "why", false},
 };
 
 static const column skipped_columns[] = {
     {"skipped", cell_text, "key", false},
-    {"why",     cell_text, "why", false},
+    {"why", cell_text, "why", false},
 };
 
 static void print_keys_line(const cJSON *result, const char *label, const char *name)

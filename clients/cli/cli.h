@@ -1,7 +1,8 @@
 /* cli.h -- what the files of dispatchctl share.
  *
- * main.c finds the verb and owns the connection; each other file holds one group of verbs and its
- * table; print.c turns answers into text.  A verb returns one of the exit codes below. */
+ * print.c turns answers into text; words.c takes options from the command line; ask.c owns the
+ * connection.  main.c finds the verb; each other file holds one group of verbs and its table.  A
+ * verb returns one of the exit codes below. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -34,9 +35,10 @@ typedef struct verb {
 } verb;
 
 /* One table per file; each ends with a NULL name. */
-extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_service[];
+extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
+    verbs_service[];
 
-/* -- main.c: words and requests -- */
+/* -- words.c -- */
 
 bool take_flag(cli *c, const char *name); /* "--trace" */
 const char *take_option(cli *c,
@@ -44,15 +46,16 @@ const char *take_option(cli *c,
 /* After the options are taken: are there min to max words (-1: any number) and no option left?
  * Otherwise says how the verb is used. */
 bool words_fit(cli *c, int min, int max);
+void remove_words(cli *c, int at, int n);
 int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3))); /* CLI_USAGE */
+
+/* -- ask.c -- */
 
 /* One request; takes params.  An error is printed.  a: dc_answer_fini() it iff CLI_OK. */
 int request(cli *c, const char *method, cJSON *params, dc_answer *a);
 /* A request whose result is printed: as JSON with --json, else by show. Takes params. */
 int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result));
 
-/* Memory ran out: says so and ends the program.  Returns p. */
-void *need(void *p);
 cJSON *params_new(void);
 void params_text(cJSON *params, const char *name, const char *value); /* NULL value: nothing */
 void params_raw(cJSON *params, const char *name, const char *json);   /* JSON text as it is */
@@ -61,6 +64,9 @@ void params_bool(cJSON *params, const char *name, bool value);        /* false: 
 bool params_count(cli *c, cJSON *params, const char *name, const char *text);
 
 /* -- print.c -- */
+
+/* p, unless memory ran out: then says so and ends the program. */
+void *need(void *p);
 
 /* A column of a table whose rows are objects. */
 typedef struct column {

@@ -3,6 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static void show_old(const cJSON *old)
+{
+    const char *what = cJSON_IsTrue(member(old, "unmapped"))  ? "is gone"
+                       : cJSON_IsTrue(member(old, "drained")) ? "stays mapped"
+                                                              : "still finishes its calls";
+    const char *kept = text_of(old, "kept_because");
+
+    printf("  generation %.0f %s%s%s\n", number_of(old, "generation"), what, *kept ? ": " : "",
+           kept);
+}
 
 static void show_loaded(const cJSON *result)
 {
@@ -20,16 +32,20 @@ static void show_loaded(const cJSON *result)
     cJSON_ArrayForEach(item, member(result, "dangling"))
         printf("  not defined by anyone yet: %s\n", item->valuestring);
     if (old)
-        printf("  generation %.0f %s\n", number_of(old, "generation"),
-               cJSON_IsTrue(member(old, "drained")) ? "is gone" : "still finishes its calls");
+        show_old(old);
     free(backends);
 }
 
-/* The daemon wants an absolute path or a bare name; a relative path is ours to resolve.  Owned. */
+/* The daemon wants an absolute path or a bare name; a relative path is ours to complete.  Links
+ * stay in it: a reload follows where they lead then.  Owned. */
 static char *plugin_path(const char *word)
 {
-    char *full = strchr(word, '/') ? realpath(word, NULL) : NULL;
-    return full ? full : text_printf("%s", word);
+    char *here = *word != '/' && strchr(word, '/') ? realpath(".", NULL) : NULL;
+    char *path = here ? text_printf("%s/%s", here, word + 2 * (strncmp(word, "./", 2) == 0))
+                      : text_printf("%s", word);
+
+    free(here);
+    return path;
 }
 
 static int ask_about_path(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *))
@@ -41,7 +57,11 @@ static int ask_about_path(cli *c, const char *method, cJSON *params, void (*show
     char *path = plugin_path(c->words[0]);
     params_text(params, "path", path);
     free(path);
-    return ask(c, method, params, show);
+    int rc = ask(c, method, params, show);
+    if (rc == CLI_ERROR && !c->json && !strchr(c->words[0], '/') && access(c->words[0], F_OK) == 0)
+        fprintf(stderr, "dispatchctl: '%s' is in this folder; a path needs a '/': './%s'\n",
+                c->words[0], c->words[0]);
+    return rc;
 }
 
 static int load(cli *c)
@@ -85,16 +105,18 @@ static int reload(cli *c)
 }
 
 static const column plugin_columns[] = {
-    {"plugin",     cell_text, "plugin",        false},
-    {"version",    cell_text, "version",       false},
-    {"generation", cell_text, "generation",    true },
-    {"defs",       cell_text, "defs",          true },
-    {"impls",      cell_text, "impls",         true },
-    {"fallbacks",  cell_text, "fallbacks",     true },
-    {"backends",   cell_text, "backends",      true },
-    {"running",    cell_text, "calls_running", true },
-    {"draining",   cell_mark, "draining",      false},
-    {"path",       cell_text, "path",          false},
+    {"plugin", cell_text, "plugin", false},
+    {"version", cell_text, "version", false},
+    {"generation", cell_text, "generation", true},
+    {"defs", cell_text, "defs", true},
+    {"impls", cell_text, "impls", true},
+    {"fallbacks", cell_text, "fallbacks", true},
+    {"backends", cell_text, "backends", true},
+    {"running", cell_text, "calls_running", true},
+    {"draining", cell_mark, "draining", false},
+    {"kept", cell_mark, "kept", false},
+    {"path", cell_text, "path", false},
+    {"why", cell_text, "kept_because", false},
 };
 
 static void show_list(const cJSON *result)
@@ -133,7 +155,7 @@ const verb verbs_plugin[] = {
     {"plugin reload", "NAME",
      "load its file again, in its place", reload},
     {"plugin list", "",
-     "the plugins, in the order of loading", list},
+     "the plugins, in the order of loading, and old ones still in memory", list},
     {"plugin describe", "FILE",
      "what a plugin's file says it holds; nothing in it is run", describe},
     {NULL, NULL, NULL, NULL},

@@ -12,6 +12,15 @@ enum {
     MATRIX_EDGE = 3,     /* entries at each end of a dimension then */
 };
 
+void *need(void *p)
+{
+    if (p == NULL) {
+        fprintf(stderr, "dispatchctl: out of memory\n");
+        exit(CLI_NO_CONNECTION);
+    }
+    return p;
+}
+
 char *text_printf(const char *format, ...)
 {
     va_list ap;

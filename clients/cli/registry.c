@@ -30,11 +30,9 @@ static int ops(cli *c)
 /* -- op -- */
 
 static const column kernel_columns[] = {
-    {"registered for", cell_text,  "key",        false},
-    {"plugin",         cell_text,  "plugin",     false},
-    {"generation",     cell_text,  "generation", true },
-    {"from",           cell_place, "file",       false},
-    {"active",         cell_mark,  "active",     false},
+    {"registered for", cell_text, "key", false},   {"plugin", cell_text, "plugin", false},
+    {"generation", cell_text, "generation", true}, {"from", cell_place, "file", false},
+    {"active", cell_mark, "active", false},
 };
 
 static char *cell_kernel(const cJSON *row, const char *name)
@@ -45,9 +43,9 @@ static char *cell_kernel(const cJSON *row, const char *name)
 }
 
 static const column cell_columns[] = {
-    {"key",        cell_text,   "key",        false},
-    {"provenance", cell_text,   "provenance", false},
-    {"kernel",     cell_kernel, "kernel",     false},
+    {"key", cell_text, "key", false},
+    {"provenance", cell_text, "provenance", false},
+    {"kernel", cell_kernel, "kernel", false},
 };
 
 /* Nothing in particular happens there: most of the 200 keys of most operators. */
@@ -207,10 +205,10 @@ static int dump(cli *c)
 }
 
 static const column key_columns[] = {
-    {"key",     cell_text, "key",      false},
-    {"kind",    cell_text, "kind",     false},
-    {"owner",   cell_text, "owner",    false},
-    {"storage", cell_text, "storages", true },
+    {"key", cell_text, "key", false},
+    {"kind", cell_text, "kind", false},
+    {"owner", cell_text, "owner", false},
+    {"storage", cell_text, "storages", true},
 };
 
 static void show_keys(const cJSON *result)

@@ -9,23 +9,33 @@ static char *cell_millis(const cJSON *row, const char *name)
 }
 
 static const column running_columns[] = {
-    {"session",    cell_text,   "session",    true },
-    {"operator",   cell_text,   "op",         false},
-    {"key",        cell_text,   "key",        false},
-    {"plugin",     cell_text,   "plugin",     false},
-    {"generation", cell_text,   "generation", true },
-    {"ms",         cell_millis, "ms",         true },
+    {"session", cell_text, "session", true},
+    {"operator", cell_text, "op", false},
+    {"key", cell_text, "key", false},
+    {"plugin", cell_text, "plugin", false},
+    {"generation", cell_text, "generation", true},
+    {"ms", cell_millis, "ms", true},
 };
+
+static const column kept_columns[] = {
+    {"still mapped", cell_text, "plugin", false},
+    {"generation", cell_text, "generation", true},
+    {"because", cell_text, "kept_because", false},
+};
+
+static void show_rows(const cJSON *rows, const column *columns, size_t n)
+{
+    if (cJSON_GetArraySize(rows) == 0)
+        return;
+    putchar('\n');
+    print_table(rows, columns, n);
+}
 
 static void show_status(const cJSON *result)
 {
-    const cJSON *running = member(result, "running");
-
     print_members(result);
-    if (cJSON_GetArraySize(running) == 0)
-        return;
-    putchar('\n');
-    print_table(running, running_columns, COUNT(running_columns));
+    show_rows(member(result, "running"), running_columns, COUNT(running_columns));
+    show_rows(member(result, "kept"), kept_columns, COUNT(kept_columns));
 }
 
 static int status(cli *c)

@@ -4,13 +4,10 @@
 #include <string.h>
 
 static const column tensor_columns[] = {
-    {"tensor",  cell_text, "tensor",  true },
-    {"dtype",   cell_text, "dtype",   false},
-    {"shape",   cell_text, "shape",   false},
-    {"strides", cell_text, "strides", false},
-    {"device",  cell_text, "device",  false},
-    {"storage", cell_text, "storage", true },
-    {"keys",    cell_text, "keys",    false},
+    {"tensor", cell_text, "tensor", true},  {"dtype", cell_text, "dtype", false},
+    {"shape", cell_text, "shape", false},   {"strides", cell_text, "strides", false},
+    {"device", cell_text, "device", false}, {"storage", cell_text, "storage", true},
+    {"keys", cell_text, "keys", false},
 };
 
 static void show_list(const cJSON *result)

@@ -65,17 +65,21 @@ STEPS = [
 
 def main():
     title("3. A trained network on 360 images of digits")
-    say("Weights and images go to the daemon as bytes behind a JSON line; the network is one message "
-        f"of {len(STEPS)} steps, from cutting the test images out to counting the right answers.")
+    say(f"Weights and images go to the daemon as bytes behind a JSON line; the network is a program of "
+        f"{len(STEPS)} steps, from cutting the test images out to counting the right answers. It is made "
+        "once, with the weights as its constants, and then run on the images.")
     data, model = read_safetensors("digits.safetensors"), read_safetensors("digits_cnn.safetensors")
     expected = model.pop("expected_log_probs")
     with connect() as d:
-        tensors = {k: d.call("tensor.create", **v) for k, v in {**data, **model}.items()}
+        network = d.call("program.create", inputs=[{"name": k, "type": "Tensor"} for k in data],
+                         constants=model, steps=STEPS, outputs=["log_probs", "right"])["program"]
+        tensors = {k: d.call("tensor.create", **v) for k, v in data.items()}
         inputs = {k: {"tensor": t["tensor"]} for k, t in tensors.items()}
         start = time.perf_counter()
-        log_probs, right = d.call("program.run", steps=STEPS, inputs=inputs,
-                                  outputs=["log_probs", "right"], **{"return": "attachment"})["outputs"]
+        log_probs, right = d.call("program.run", program=network, inputs=inputs,
+                                  **{"return": "attachment"})["outputs"]
         millis = (time.perf_counter() - start) * 1000
+        d.call("program.release", program=network)
         d.release(*tensors.values())
     n = len(expected["attachment"]) // 4
     got, want = (struct.unpack(f"<{n}f", x["attachment"]) for x in (log_probs, expected))

@@ -8,16 +8,22 @@
 
 Bytes travel as attachments: a bytes-like value of a member "attachment" in the params is sent behind
 the line, and in an answer every "attachment" is the bytes themselves.  Requests may be pipelined:
-send() any number, then receive() as often; answers come in the order of the requests.  A client
-belongs to one thread at a time.
+send() any number, then receive() as often; answers come in the order of the requests.  A call() that
+is interrupted (Ctrl-C, a timeout) is abandoned: its answer is dropped when it comes.  A client belongs
+to one thread at a time.
 """
 
 import collections
+import itertools
 import json
 import os
 import select
 import socket
 import struct
+
+_READ_BYTES = 1 << 14  # of one recv, unless more is known to come: room for it is made each time
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_decode = json.JSONDecoder().raw_decode
 
 # JSON-RPC's own faults have a number only; every other error carries its type.
 _RPC_TYPES = {-32700: "ParseError", -32600: "InvalidRequest", -32601: "MethodNotFound",
@@ -64,13 +70,20 @@ def connect(path=None, timeout=None):
 
 
 class Client:
+    # A signal's handler may raise between any two steps of ours, so what must not be lost is kept by
+    # single ones: _in is [where the next message begins, bytes as they were received...] and _out
+    # [bytes to send, how many of them went at each send...].
     def __init__(self, sock, timeout=None):
         self._sock = sock
         self._timeout = timeout
-        self._sock.setblocking(False)
-        self._in = bytearray()
+        self._sock.setblocking(True)  # the kernel's timeout costs no system call of its own
+        seconds = timeout or 0
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
+                              struct.pack("ll", int(seconds), int(seconds % 1 * 1e6)))
+        self._in = [0]
+        self._out = []
         self._last_id = 0
-        self._pending = 0  # requests sent whose answers were not received
+        self._sent = collections.deque()  # ids of what send() sent and receive() has not received
         self.notifications = collections.deque()  # messages without an id, oldest first
 
     def __enter__(self):
@@ -86,10 +99,9 @@ class Client:
 
     def call(self, method, /, **params):
         """Call a method and return its result; raises Error.  Waits out the answers before it."""
-        if self._pending:
+        if self._sent:
             raise RuntimeError("receive() the answers to what was sent before a call()")
-        self.send(method, **params)
-        return self.receive()
+        return _result(self._answer(self._send(method, params)))
 
     def op(self, name, /, *args, returns="handle", **kwargs):
         """Call an operator: its one output, or the list of them."""
@@ -108,49 +120,81 @@ class Client:
 
         Never deadlocks: while the daemon takes no bytes because of answers that nobody read, they
         are read and kept for receive()."""
-        self._last_id += 1
-        self.send_message({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
-        self._pending += 1
-        return self._last_id
+        id_ = self._send(method, params)
+        self._sent.append(id_)
+        return id_
+
+    def _send(self, method, params):
+        self._last_id = id_ = self._last_id + 1
+        self.send_message({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+        return id_
 
     def send_message(self, message):
         """Send a message object as it is, its "attachment" bytes behind it."""
-        blobs = []
-        message = _detach(message, blobs)
-        if blobs:
+        try:
+            self.send_bytes(_encode(message).encode() + b"\n")
+        except TypeError:  # mostly there are no bytes
+            blobs = []
+            message = _detach(message, blobs)
             message["attachments"] = [len(b) for b in blobs]
-        line = json.dumps(message, separators=(",", ":"), allow_nan=False)
-        self.send_bytes(b"".join([line.encode(), b"\n", *blobs]))
+            self.send_bytes(b"".join([_encode(message).encode(), b"\n", *blobs]))
 
     def send_bytes(self, data):
-        rest = memoryview(data)
-        while rest:
-            readable, writable, _ = select.select([self._sock], [self._sock], [], self._timeout)
-            if not readable and not writable:
-                raise TimeoutError("the daemon takes no bytes")
-            if writable:
-                rest = rest[self._sock.send(rest):]
-            elif readable:
-                self._fill()
+        if len(self._out) > 1:  # the rest of a message whose sending was interrupted
+            self._flush()
+        self._out = [data]
+        self._flush()
+
+    def _flush(self):
+        data, at = self._out[0], sum(self._out[1:])
+        while at < len(data):
+            try:
+                self._out.extend(map(self._sock.send, (memoryview(data)[at:],), (socket.MSG_DONTWAIT,)))
+            except BlockingIOError:
+                self._wait_to_send()
+            at = sum(self._out[1:])
+        self._out = []
+
+    def _wait_to_send(self):
+        readable, writable, _ = select.select([self._sock], [self._sock], [], self._timeout)
+        if not readable and not writable:
+            raise TimeoutError("the daemon takes no bytes")
+        if not writable:
+            self._fill(0)
 
     def receive(self):
         """The result of the oldest request not received yet; raises Error if it failed."""
-        answer = self.receive_message()
-        while "id" not in answer:
-            self.notifications.append(answer)
+        answer = self._answer(self._sent[0] if self._sent else 0)
+        while self._sent and self._sent.popleft() != answer["id"]:
+            if not isinstance(answer["id"], int):  # an error that could not say whose it is
+                break
+        return _result(answer)
+
+    def _answer(self, id_):
+        """To request id_.  Those to earlier ones are of calls that were interrupted."""
+        while True:
             answer = self.receive_message()
-        self._pending -= 1
-        if "error" in answer:
-            raise Error(answer["error"])
-        return answer["result"]
+            if "id" not in answer:
+                self.notifications.append(answer)
+            elif not isinstance(answer["id"], int) or answer["id"] >= id_:
+                return answer
 
     def receive_message(self):
         """The next message as it came, attachments in place.  ConnectionError at the end."""
-        line = self._take_line()
-        message = json.loads(line)
-        if isinstance(message, dict) and "attachments" in message:
-            blobs = [self._take(n) for n in message.pop("attachments")]
-            message = _attach(message, blobs)
+        at, end = self._in[0], self._line_end()
+        message = _decode(str(memoryview(self._in[1])[at:end], "utf-8"))[0]
+        sizes = message.get("attachments", ()) if isinstance(message, dict) else ()
+        have = len(self._in[1])
+        while have < end + sum(sizes):
+            self._fill(end + sum(sizes) - have)
+            have += len(self._in[-1])
+        data = self._joined()
+        if sizes:
+            ends = list(itertools.accumulate(sizes, initial=end))
+            message.pop("attachments")
+            message = _attach(message, [data[a:b] for a, b in zip(ends, ends[1:])])
+            end = ends[-1]
+        self._in[:] = [end, data] if end < len(data) else [0]
         return message
 
     def half_close(self):
@@ -159,30 +203,39 @@ class Client:
 
     # -- bytes -----------------------------------------------------------------------------------
 
-    def _fill(self):
-        data = self._sock.recv(1 << 20)
-        if not data:
+    def _fill(self, more):
+        """Receive something; more: bytes that are known to come, if any are."""
+        try:
+            self._in.extend(map(self._sock.recv, (max(_READ_BYTES, min(more, 1 << 20)),)))
+        except BlockingIOError:
+            raise TimeoutError("no answer from the daemon") from None
+        if not self._in[-1]:
             raise ConnectionError("the daemon closed the connection")
-        self._in += data
 
-    def _wait(self):
-        if not select.select([self._sock], [], [], self._timeout)[0]:
-            raise TimeoutError("no answer from the daemon")
-        self._fill()
+    def _joined(self):
+        if len(self._in) > 2:
+            self._in[:] = [self._in[0], b"".join(self._in[1:])]
+        return self._in[1]
 
-    def _take_line(self):
-        seen = 0
-        while (end := self._in.find(b"\n", seen)) < 0:
-            seen = len(self._in)
-            self._wait()
-        return self._take(end + 1)
+    def _line_end(self):
+        """Where the first line ends, its LF included, in what has come; all of it is one piece then."""
+        if len(self._in) == 1:
+            self._fill(0)
+        data, at = self._joined(), self._in[0]
+        end = data.find(b"\n", at)
+        while end < 0:
+            have = sum(map(len, self._in[1:]))
+            self._fill(have)
+            found = self._in[-1].find(b"\n")
+            end = have + found if found >= 0 else -1
+        self._joined()
+        return end + 1
 
-    def _take(self, n):
-        while len(self._in) < n:
-            self._wait()
-        data = bytes(self._in[:n])
-        del self._in[:n]
-        return data
+
+def _result(answer):
+    if "error" in answer:
+        raise Error(answer["error"])
+    return answer["result"]
 
 
 def op_params(name, /, *args, returns="handle", **kwargs):

@@ -1,0 +1,141 @@
+/* ask.c -- a verb's question: params, the connection, the answer or the daemon's error. */
+#include "cli.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- params -- */
+
+cJSON *params_new(void)
+{
+    return need(cJSON_CreateObject());
+}
+
+void params_text(cJSON *params, const char *name, const char *value)
+{
+    if (value)
+        need(cJSON_AddStringToObject(params, name, value));
+}
+
+void params_raw(cJSON *params, const char *name, const char *json)
+{
+    if (json)
+        need(cJSON_AddRawToObject(params, name, json));
+}
+
+void params_bool(cJSON *params, const char *name, bool value)
+{
+    if (value)
+        need(cJSON_AddTrueToObject(params, name));
+}
+
+bool params_count(cli *c, cJSON *params, const char *name, const char *text)
+{
+    char *end;
+
+    if (text == NULL)
+        return true;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno != 0 || value < 0 || end == text || *end != '\0') {
+        usage(c, "%s wants a whole number of 0 or more, not '%s'", name, text);
+        return false;
+    }
+    need(cJSON_AddNumberToObject(params, name, (double)value));
+    return true;
+}
+
+/* -- requests -- */
+
+static int send_request(cli *c, const char *method, cJSON *params, dc_answer *a)
+{
+    dc_error err;
+
+    if (dc_call(c->client, method, params, NULL, 0, a, &err) == 0)
+        return CLI_OK;
+    fprintf(stderr, "dispatchctl: %s\n", err.message);
+    return CLI_NO_CONNECTION;
+}
+
+static int print_error(cli *c, const cJSON *error)
+{
+    const char *type = text_of(member(error, "data"), "type");
+
+    if (c->json) {
+        char *text = json_text(error);
+        fprintf(stderr, "%s\n", text);
+        free(text);
+    } else {
+        fprintf(stderr, "dispatchctl: %s%s%s\n", type, *type ? ": " : "",
+                text_of(error, "message"));
+    }
+    return CLI_ERROR;
+}
+
+static int request_plain(cli *c, const char *method, cJSON *params, dc_answer *a)
+{
+    int rc = send_request(c, method, params, a);
+
+    if (rc == CLI_OK && a->error) {
+        rc = print_error(c, a->error);
+        dc_answer_fini(a);
+    }
+    return rc;
+}
+
+static int connect_client(cli *c)
+{
+    dc_error err;
+    dc_answer a;
+
+    if (dc_connect(c->socket, &c->client, &err) < 0) {
+        fprintf(stderr, "dispatchctl: %s\n", err.message);
+        return CLI_NO_CONNECTION;
+    }
+    if (c->session == NULL)
+        return CLI_OK;
+    cJSON *params = params_new();
+    params_text(params, "session_key", c->session);
+    int rc = request_plain(c, "server.hello", params, &a);
+    if (rc == CLI_OK)
+        dc_answer_fini(&a);
+    return rc;
+}
+
+/* params as text of our own: cJSON would change the last digits of numbers, and what the user wrote
+ * may have line breaks, which would end the message. */
+static cJSON *exact(cJSON *params)
+{
+    if (params == NULL)
+        return NULL;
+    char *text = json_text(params);
+    for (char *p = text; (p = strchr(p, '\n')) != NULL;)
+        *p = ' ';
+    cJSON *raw = need(cJSON_CreateRaw(text));
+    free(text);
+    cJSON_Delete(params);
+    return raw;
+}
+
+int request(cli *c, const char *method, cJSON *params, dc_answer *a)
+{
+    int rc = c->client ? CLI_OK : connect_client(c);
+
+    if (rc == CLI_OK)
+        return request_plain(c, method, exact(params), a);
+    cJSON_Delete(params);
+    return rc;
+}
+
+int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result))
+{
+    dc_answer a;
+    int rc = request(c, method, params, &a);
+
+    if (rc != CLI_OK)
+        return rc;
+    (c->json ? print_json : show)(a.result);
+    dc_answer_fini(&a);
+    return CLI_OK;
+}

@@ -1,0 +1,162 @@
+/* program.c -- verbs on programs in files: {"inputs","constants"?,"steps","outputs"}, the params of
+ * program.create. */
+#include "cli.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_MAX = 1 << 30 };
+
+/* All of a file, "-" standard input; owned.  NULL: errno. */
+static char *read_all(FILE *f)
+{
+    size_t n = 0, cap = 1 << 16;
+    char *s = need(malloc(cap));
+
+    for (size_t got; (got = fread(s + n, 1, cap - n - 1, f)) > 0;) {
+        n += got;
+        if (n + 1 == cap && cap < FILE_MAX)
+            s = need(realloc(s, cap *= 2));
+    }
+    s[n] = '\0';
+    return s;
+}
+
+static char *read_file(const char *path)
+{
+    bool input = strcmp(path, "-") == 0;
+    FILE *f = input ? stdin : fopen(path, "r");
+    char *s = f != NULL ? read_all(f) : NULL;
+
+    if (f != NULL && !input)
+        fclose(f);
+    return s;
+}
+
+/* The program of the file named by the first word: program.create's params.  NULL: usage. */
+static cJSON *program_of_file(cli *c)
+{
+    char *text = read_file(c->words[0]);
+
+    if (text == NULL) {
+        usage(c, "%s: %s", c->words[0], strerror(errno));
+        return NULL;
+    }
+    cJSON *j = cJSON_ParseWithOpts(text, NULL, true);
+    free(text);
+    if (!cJSON_IsObject(j)) {
+        usage(c, "%s: not a JSON object", c->words[0]);
+        cJSON_Delete(j);
+        return NULL;
+    }
+    return j;
+}
+
+/* Made in the daemon for as long as the connection lasts.  CLI_OK: *params names it. */
+static int create(cli *c, cJSON **params)
+{
+    cJSON *program = program_of_file(c);
+    dc_answer a;
+
+    if (program == NULL)
+        return CLI_USAGE;
+    int rc = request(c, "program.create", program, &a);
+    if (rc != CLI_OK)
+        return rc;
+    *params = params_new();
+    cJSON_AddItemToObject(*params, "program",
+                          need(cJSON_Duplicate(member(a.result, "program"), true)));
+    dc_answer_fini(&a);
+    return CLI_OK;
+}
+
+static void show_text(const cJSON *result)
+{
+    fputs(text_of(result, "text"), stdout);
+}
+
+static int describe(cli *c, const char *format)
+{
+    cJSON *params;
+    int rc = words_fit(c, 1, 1) ? create(c, &params) : CLI_USAGE;
+
+    if (rc != CLI_OK)
+        return rc;
+    params_text(params, "format", c->json && strcmp(format, "text") == 0 ? "json" : format);
+    return ask(c, "program.describe", params, show_text);
+}
+
+static int check(cli *c)
+{
+    return describe(c, "text");
+}
+
+static int dot(cli *c)
+{
+    return describe(c, "dot");
+}
+
+/* NAME=JSON; nested or flat, an array is a tensor of float32. */
+static bool add_input(cli *c, const char *word, cJSON *inputs)
+{
+    const char *equals = strchr(word, '=');
+    cJSON *j = equals != NULL ? cJSON_ParseWithOpts(equals + 1, NULL, true) : NULL;
+
+    if (j == NULL) {
+        usage(c, "'%s' is not NAME=JSON", word);
+        return false;
+    }
+    char *name = text_printf("%.*s", (int)(equals - word), word);
+    cJSON *value = need(cJSON_CreateRaw(equals + 1)); /* as it was written: no digit changes */
+    if (cJSON_IsArray(j)) {
+        cJSON *literal = params_new();
+        cJSON_AddItemToObject(literal, "data", value);
+        value = literal;
+    }
+    cJSON_AddItemToObject(inputs, name, value);
+    free(name);
+    cJSON_Delete(j);
+    return true;
+}
+
+static void show_outputs(const cJSON *result)
+{
+    print_value(member(result, "outputs"));
+}
+
+static int run(cli *c)
+{
+    cJSON *deadline = params_new(), *inputs = params_new(), *params = NULL;
+    bool ok = params_count(c, deadline, "deadline_ms", take_option(c, "--deadline-ms")) &&
+              words_fit(c, 1, -1);
+
+    for (int i = 1; i < c->n_words && ok; i++)
+        ok = add_input(c, c->words[i], inputs);
+    int rc = ok ? create(c, &params) : CLI_USAGE;
+    if (rc != CLI_OK) {
+        cJSON_Delete(deadline);
+        cJSON_Delete(inputs);
+        return rc;
+    }
+    cJSON_AddItemToObject(params, "inputs", inputs);
+    cJSON *ms = cJSON_DetachItemFromObjectCaseSensitive(deadline, "deadline_ms");
+    if (ms != NULL)
+        cJSON_AddItemToObject(params, "deadline_ms", ms);
+    cJSON_Delete(deadline);
+    params_text(params, "return", "data");
+    return ask(c, "program.run", params, show_outputs);
+}
+
+/* The formatter would make columns of the sentences. */
+/* clang-format off */
+const verb verbs_program[] = {
+    {"program check", "FILE",
+     "check a program without running it, and print its steps as they would run; FILE may be -", check},
+    {"program run", "FILE [NAME=JSON...] [--deadline-ms N]",
+     "run a program on inputs and print what it gives; an array is a tensor of float32", run},
+    {"program dot", "FILE",
+     "the program as a graph for Graphviz's dot", dot},
+    {NULL, NULL, NULL, NULL},
+};
+/* clang-format on */
