@@ -1,19 +1,22 @@
 """bench.py -- timings of $BUILD: a table, and the same in $BUILD/bench.json.
 
 Every figure is a median; where PyTorch is installed it does the same work in the same run, and the
-ratio is ours over PyTorch's (below 1: we are faster).  A goal that is missed is marked, and is no
+ratio is ours over PyTorch's (below 1: we are faster).  OTHER names another build directory, say of the
+commit before: that is the peer then, in turns with ours.  A goal that is missed is marked, and is no
 failure: a shared machine decides too."""
 
 import json
 import os
+import shutil
 import statistics
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from harness import BUILD, ROOT
+from harness import BUILD, ROOT, wait_until
 from daemon import TestDaemon
 import fairness
 
@@ -22,6 +25,7 @@ try:
 except ImportError:
     torch = None
 
+OTHER = os.environ.get("OTHER") and os.path.abspath(os.environ["OTHER"])
 REPEAT, WARM = 30, 4
 SETTLE = 0.05  # seconds
 ROUNDS = 5  # in which we and PyTorch take turns
@@ -31,7 +35,7 @@ rows = []
 def row(name, ours, unit, peer=None, goal=None):
     """goal: what ours should stay at or below."""
     ratio = ours / peer if peer else None
-    rows.append({"name": name, "ours": ours, "unit": unit, "pytorch": peer, "ratio": ratio, "goal": goal,
+    rows.append({"name": name, "ours": ours, "unit": unit, "peer": peer, "ratio": ratio, "goal": goal,
                  "met": None if goal is None else ours <= goal})
     cells = [f"{ours:10.2f} {unit:<5}", f"{peer:10.2f}" if peer else " " * 10,
              f"{ratio:6.2f}" if ratio else " " * 6,
@@ -64,7 +68,8 @@ def torch_dispatch():
 
 
 def bench_dispatch():
-    programs = [p for p in (os.path.join(BUILD, "tests", "bench", "dispatch"), torch_dispatch()) if p]
+    dispatch = [os.path.join(b, "tests", "bench", "dispatch") for b in (BUILD, OTHER) if b]
+    programs = [p for p in (*dispatch, torch_dispatch()) if p][:2]
     runs = [[program(p) for p in programs] for _ in range(ROUNDS)]  # in turns: both meet the same noise
     medians = [{k: statistics.median(r[k] for r in each) for k in each[0]} for each in zip(*runs)]
     ours, peer = medians[0], medians[1] if len(medians) > 1 else {}
@@ -72,17 +77,127 @@ def bench_dispatch():
     for what, goal in ("unboxed", 10), ("boxed", 30), ("lookup", 30):
         row(f"dispatch: {what}", ours[what + "_ns"], "ns", peer.get(what + "_ns"), goal)
     for what, name in ("turns", "two key sets in turns"), ("label", "context with a label"), ("thread", "second thread"):
-        row(f"dispatch: unboxed, {name}", ours[what + "_ns"], "ns", peer.get("unboxed_ns"))
+        row(f"dispatch: unboxed, {name}", ours[what + "_ns"], "ns", peer.get(what + "_ns", peer.get("unboxed_ns")))
 
 
-def bench_socket(daemon):
-    ours = program(os.path.join(BUILD, "tests", "bench", "socket"), daemon.socket)
-    row("socket: op.call add, 4 elements, p50", ours["p50_us"], "us")
-    row("socket: op.call add, 4 elements, p99", ours["p99_us"], "us")
-    row("socket: the same, 64 outstanding", ours["pipelined_per_s"], "/s")
+def bench_program():
+    """1,000 multiplications of one element; PyTorch's are eager calls from Python."""
+    plugins = [os.path.join(BUILD, "plugins", p + ".so") for p in ("aten", "composite", "cpu")]
+    ours, peers = [], []
+    for _ in range(ROUNDS):
+        ours.append(program(os.path.join(BUILD, "tests", "bench", "program"), *plugins))
+        if torch:
+            x, k = torch.ones(1), torch.ones(1)
+            mul = lambda: [torch.mul(x, k) for _ in range(1000)]
+            mul()
+            peers += [timed(mul) * 1e6 for _ in range(ROUNDS)]
+    peer = statistics.median(peers) if peers else None
+    row("program: a step, mul of one element", statistics.median(o["step_ns"] for o in ours), "ns", peer, 450)
+    row("program: the same as a boxed call", statistics.median(o["call_ns"] for o in ours), "ns", peer)
 
 
-def bench_plugins(daemon):
+def bench_program_run(daemon, _):
+    """The same over the socket, inline each time and made once: the round trip, for each step."""
+    steps = [{"op": "aten::mul.Tensor", "args": [{"ref": "x%d" % i}, {"ref": "k"}], "as": ["x%d" % (i + 1)]}
+             for i in range(1000)]
+    values, outputs = {"x0": {"data": [1]}, "k": {"data": [1]}}, ["x1000"]
+    with daemon.connect() as d:
+        made = d.call("program.create", steps=steps, outputs=outputs,
+                      inputs=[{"name": n, "type": "Tensor"} for n in values])["program"]
+        for name, params in (("inline", {"steps": steps, "outputs": outputs}), ("made once", {"program": made})):
+            request = {"jsonrpc": "2.0", "id": 1, "method": "program.run",
+                       "params": {**params, "inputs": values, "return": "data"}}
+            line = json.dumps(request).encode() + b"\n"
+
+            def run():
+                d.send_bytes(line)
+                if "result" not in d.receive_message():
+                    raise AssertionError("program.run failed")
+
+            ours = [timed(run) for _ in range(WARM + REPEAT)][WARM:]
+            row(f"program: the same by program.run, {name}", statistics.median(ours) * 1e6, "ns")
+
+
+class Echo:
+    """A bare libuv server: what the loop and the socket cost with nothing behind them."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="dispatchd-bench-")
+        self.socket = os.path.join(self.dir, "echo.sock")
+        self.process = subprocess.Popen([os.path.join(BUILD, "tests", "bench", "echo"), self.socket])
+        wait_until(lambda: os.path.exists(self.socket), "the echo server listens")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.dir)
+
+
+def bench_round_trips(where, cores, goal):
+    """One client, with the servers on `cores`, in turns; goal: times the echo."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)  # the servers and clients started meanwhile stay there
+    servers = {"ours": TestDaemon(), "echo": Echo(), **({"other": TestDaemon(build=OTHER)} if OTHER else {})}
+    client = os.path.join(BUILD, "tests", "bench", "socket")
+    runs = [{k: program(client, s.socket) for k, s in servers.items()} for _ in range(ROUNDS)]
+    os.sched_setaffinity(0, before)
+    for s in servers.values():
+        s.stop()
+
+    def median(who, what):
+        return statistics.median(r[who][what] for r in runs)
+
+    echo = median("echo", "p50_us")
+    row(f"{where}: bare libuv echo, p50", echo, "us")
+    row(f"{where}: op.call add, 4 elements, p50", median("ours", "p50_us"), "us", echo, goal * echo)
+    for what, unit in ("p50_us", "us"), ("p99_us", "us"), ("pipelined_per_s", "/s"):
+        if OTHER or what != "p50_us":
+            row(f"{where}: op.call add, {what}", median("ours", what), unit, median("other", what) if OTHER else None)
+
+
+def bench_socket():
+    cores = os.sched_getaffinity(0)
+    bench_round_trips("socket, one core", {max(cores)}, 1.6)
+    bench_round_trips("socket", cores, 2)
+
+
+def op_call(op, *args, **params):
+    return {"method": "op.call", "params": {"op": op, "args": list(args), **params}}
+
+
+# name, what another client sends once, what it sends over and over
+HOGS = [
+    ("unfold of 4 KB to 4.2 M elements as data",
+     [{"method": "tensor.create", "params": {"dtype": "uint8", "shape": [4096], "data": [1] * 4096}}],
+     [op_call("aten::unfold", {"tensor": 1}, 0, 2048, 1, **{"return": "data"})]),
+    ("arange(200000) after short ones", [op_call("aten::arange", 10)] * 40,
+     [op_call("aten::arange", 200_000), {"method": "tensor.release", "params": {"all": True}}]),
+    ("lines of 60 KB, 12,000 numbers", [],
+     [op_call("aten::sum", {"data": [12.5] * 12_000}, **{"return": "data"})]),
+]
+
+
+def beside(build, once, over_and_over):
+    with TestDaemon(build=build) as daemon:
+        with open(os.path.join(daemon.dir, "hog"), "w") as f:
+            for messages in once, over_and_over:
+                for m in messages:
+                    f.write(json.dumps({"jsonrpc": "2.0", "id": 1, **m}) + "\n")
+                f.write("\n" if messages is once else "")
+        return program(os.path.join(BUILD, "tests", "bench", "socket"), daemon.socket, f.name)
+
+
+def bench_hogs():
+    """What short calls of one client take while another sends what would hold up the loop."""
+    for name, once, over_and_over in HOGS:
+        ours = beside(BUILD, once, over_and_over)
+        other = beside(OTHER, once, over_and_over) if OTHER else {}
+        row(f"add beside {name}, p99", ours["p99_us"], "us", other.get("p99_us"), 2000)
+        row(f"add beside {name}, worst", ours["max_us"], "us", other.get("max_us"))
+
+
+def plugin_times(daemon):
+    """Milliseconds of load, reload and unload, as the client sees them."""
     with daemon.connect() as d:
         path = [p["path"] for p in d.call("plugin.list")["plugins"] if p["plugin"] == "template"][0]
         loads, reloads, unloads = [], [], []
@@ -91,16 +206,23 @@ def bench_plugins(daemon):
         for _ in range(REPEAT):
             unloads.append(timed(lambda: d.call("plugin.unload", plugin="template")))
             loads.append(timed(lambda: d.call("plugin.load", path=path)))
-    row("plugin: load template, as the client sees it", median_ms(loads), "ms", goal=5)
-    row("plugin: reload template", median_ms(reloads), "ms", goal=5)
-    row("plugin: unload template", median_ms(unloads), "ms")
+    return [median_ms(seconds) for seconds in (loads, reloads, unloads)]
 
 
-def bench_fairness(daemon):
-    alone, beside, _ = fairness.measure(daemon, 128, 2048, 300)
-    a, b = (fairness.percentile(v, 99) * 1e6 for v in (alone, beside))
-    row("fairness: mm 128x128, p99 alone", a, "us")
-    row("fairness: mm 128x128, p99 beside 2048x2048", b, "us", goal=10 * a)
+def bench_plugins(daemon, other):
+    peers = plugin_times(other) if other else [None] * 3
+    for what, ours, peer, goal in zip(("load", "reload", "unload"), plugin_times(daemon), peers, (5, 5, None)):
+        row(f"plugin: {what} template, as the client sees it", ours, "ms", peer, goal)
+
+
+def bench_fairness(daemon, other):
+    def p99s(d):
+        return [fairness.percentile(v, 99) * 1e6 for v in fairness.measure(d, 128, 2048, 300)[:2]]
+
+    peers = p99s(other) if other else [None] * 2
+    alone, beside_large = p99s(daemon)
+    row("fairness: mm 128x128, p99 alone", alone, "us", peers[0])
+    row("fairness: mm 128x128, p99 beside 2048x2048", beside_large, "us", peers[1], 10 * alone)
 
 
 def timed(fn):
@@ -151,38 +273,53 @@ def torch_args(literals):
             for t in literals]
 
 
-def bench_kernels(daemon):
-    """Kernel time as op.call reports it, against the whole call in PyTorch."""
-    with daemon.connect() as d:
-        for name, op, shapes, rest, peer in KERNELS:
+def kernel_call(d, op, literals, rest):
+    """A function that calls op once: microseconds of its kernel.  And what it takes to end it."""
+    tensors = [d.call("tensor.create", **t) for t in literals]
+    kwargs = {"memory_format": "channels_last"} if rest == ["memory_format"] else {}
+    args = [{"tensor": t["tensor"]} for t in tensors] + ([] if kwargs else rest)
+
+    def call():
+        answer = d.call("op.call", op=op, args=args, kwargs=kwargs, timing=True)
+        d.release(*answer["outputs"])
+        return answer["timing"]["kernel"] / 1e3
+
+    return call, lambda: d.release(*tensors)
+
+
+def bench_kernels(daemon, other):
+    """Kernel time as op.call reports it, against the other build's or the whole call in PyTorch."""
+    with daemon.connect() as d, (other or daemon).connect() as d2:
+        for name, op, shapes, rest, torchs in KERNELS:
             literals = [literal(s) for s in shapes]
-            tensors = [d.call("tensor.create", **t) for t in literals]
-            kwargs = {"memory_format": "channels_last"} if rest == ["memory_format"] else {}
-            args = [{"tensor": t["tensor"]} for t in tensors] + ([] if kwargs else rest)
-            theirs = torch_args(literals) if torch else None
-
-            def call():
-                answer = d.call("op.call", op=op, args=args, kwargs=kwargs, timing=True)
-                d.release(*answer["outputs"])
-                return answer["timing"]["kernel"] / 1e3
-
+            call, end = kernel_call(d, op, literals, rest)
+            peer = end2 = None
+            if other:
+                peer, end2 = kernel_call(d2, op, literals, rest)
+            elif torch:
+                theirs = torch_args(literals)
+                peer = lambda: timed(lambda: torchs(*theirs)) * 1e6
             ours, peers = [], []
             for _ in range(ROUNDS):
                 ours += turn(call)
-                if torch:
-                    peers += turn(lambda: timed(lambda: peer(*theirs)) * 1e6)
-            d.release(*tensors)
-            row(f"kernel: {name}", statistics.median(ours), "us",
-                statistics.median(peers) if peers else None)
+                peers += turn(peer) if peer else []
+            end()
+            if end2:
+                end2()
+            row(f"kernel: {name}", statistics.median(ours), "us", statistics.median(peers) if peers else None)
 
 
 def main():
-    print(f"{'':<46} {'ours':>10} {'':<5}  {'PyTorch':>10}  {'ratio':>6}")
+    print(f"{'':<46} {'ours':>10} {'':<5}  {'peer':>10}  {'ratio':>6}")
     bench_dispatch()
-    daemon = TestDaemon()
-    for part in bench_socket, bench_plugins, bench_fairness, bench_kernels:
-        part(daemon)
-    daemon.stop()
+    bench_program()
+    bench_socket()
+    bench_hogs()
+    daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None
+    for part in bench_program_run, bench_plugins, bench_fairness, bench_kernels:
+        part(daemon, other)
+    for d in filter(None, (daemon, other)):
+        d.stop()
     with open(os.path.join(BUILD, "bench.json"), "w") as f:
         json.dump({"pytorch": torch.__version__ if torch else None, "cores": os.cpu_count(),
                    "rows": rows}, f, indent=1)

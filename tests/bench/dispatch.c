@@ -26,16 +26,13 @@ static int first_boxed(dp_call *call, dp_error *err)
 }
 
 static const dp_item defs[] = {
-    {.size = sizeof(dp_item), .kind = DP_ITEM_DEF, .name = "first(Tensor a, Tensor b) -> Tensor"}
-};
-static const dp_item impls[] = {
-    {.size = sizeof(dp_item),
-     .kind = DP_ITEM_IMPL,
-     .name = "first",
-     .boxed = first_boxed,
-     .unboxed = (dp_any_fn)first,
-     .code = "TT>T"}
-};
+    {.size = sizeof(dp_item), .kind = DP_ITEM_DEF, .name = "first(Tensor a, Tensor b) -> Tensor"}};
+static const dp_item impls[] = {{.size = sizeof(dp_item),
+                                 .kind = DP_ITEM_IMPL,
+                                 .name = "first",
+                                 .boxed = first_boxed,
+                                 .unboxed = (dp_any_fn)first,
+                                 .code = "TT>T"}};
 #define BLOCK(k, key_, items_)                                                                     \
     {                                                                                              \
         .size = sizeof(dp_block), .kind = k, .line = __LINE__, .n_items = 1, .file = __FILE__,     \

@@ -1,16 +1,30 @@
-/* socket.c -- what op.call aten::add costs over the socket: bench SOCKET.  One client that writes
- * fixed bytes and looks for line feeds, so that what is measured is the daemon.  Prints one JSON
- * object: microseconds of a round trip, calls a second with many outstanding. */
+/* socket.c -- what op.call aten::add costs over the socket: socket SOCKET [HOG].  One client that
+ * writes fixed bytes and looks for line feeds, so that what is measured is the daemon.  Prints one
+ * JSON object: microseconds of a round trip, calls a second with many outstanding.
+ *
+ * HOG is a file of requests that a second client sends meanwhile, one after another: those before
+ * an empty line once, the others over and over.  A call is due every PACE_US then, and its time
+ * counts from there: the longer the daemon holds up, the more calls see it. */
 #define _GNU_SOURCE /* memmem */
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WARM_UP = 2000, ROUNDS = 20000, OUTSTANDING = 64, PIPELINED = 100000 };
+enum {
+    WARM_UP = 2000,
+    ROUNDS = 20000,
+    PACED = 4000, /* calls beside a hog */
+    PACE_US = 1000,
+    OUTSTANDING = 64,
+    PIPELINED = 100000
+};
 
 static const char request[] =
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"op.call\",\"params\":{\"op\":\"aten::add.Tensor\","
@@ -98,22 +112,94 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Send the line at p and wait for its answer; the next line. */
+static const char *ask(int fd, const char *p)
+{
+    const char *end = strchr(p, '\n') + 1;
+
+    while (p < end) {
+        ssize_t n = send(fd, p, (size_t)(end - p), MSG_NOSIGNAL);
+        if (n < 0)
+            die("send");
+        p += n;
+    }
+    while (read_answers(fd) == 0)
+        ;
+    return end;
+}
+
+static char *read_file(const char *path)
+{
+    static char text[1 << 20];
+    FILE *f = fopen(path, "r");
+
+    if (f == NULL)
+        die(path);
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+static void hog(const char *socket_path, const char *path)
+{
+    int fd = connect_to(socket_path);
+    const char *p = read_file(path), *cycle;
+
+    while (*p != '\n')
+        p = ask(fd, p);
+    for (cycle = ++p;; p = *p != '\0' ? p : cycle)
+        p = ask(fd, p);
+}
+
+static void paced(double us[PACED], int fd)
+{
+    double due = now_us();
+
+    for (int i = 0; i < PACED; i++, due += PACE_US) {
+        double early = due - now_us();
+        if (early > 0)
+            usleep((unsigned)early);
+        double start = now_us();
+        start = start < due || early < 0 ? due : start; /* the sleep's own lateness is not ours */
+        round_trip(fd);
+        us[i] = now_us() - start;
+    }
+}
+
+static int measure(double us[ROUNDS], int fd, bool beside)
+{
+    int n = beside ? PACED : ROUNDS;
+
+    for (int i = 0; i < WARM_UP; i++)
+        round_trip(fd);
+    for (int i = 0; i < ROUNDS && !beside; i++)
+        us[i] = round_trip(fd);
+    if (beside)
+        paced(us, fd);
+    qsort(us, (size_t)n, sizeof(us[0]), by_value);
+    return n;
+}
+
 int main(int argc, char **argv)
 {
     static double us[ROUNDS];
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: socket SOCKET\n");
+    if (argc < 2 || argc > 3) {
+        fprintf(stderr, "usage: socket SOCKET [HOG]\n");
         return 2;
     }
+    pid_t other = argc == 3 ? fork() : -1;
+    if (other == 0)
+        hog(argv[1], argv[2]);
     int fd = connect_to(argv[1]);
-    for (int i = 0; i < WARM_UP; i++)
-        round_trip(fd);
-    for (int i = 0; i < ROUNDS; i++)
-        us[i] = round_trip(fd);
-    qsort(us, ROUNDS, sizeof(us[0]), by_value);
-    printf("{\"p50_us\": %.2f, \"p99_us\": %.2f, \"pipelined_per_s\": %.0f}\n", us[ROUNDS / 2],
-           us[ROUNDS * 99 / 100], pipelined(fd));
+    int n = measure(us, fd, other > 0);
+    if (other > 0) {
+        kill(other, SIGKILL);
+        waitpid(other, NULL, 0);
+    }
+    printf("{\"p10_us\": %.2f, \"p50_us\": %.2f, \"p99_us\": %.2f, \"max_us\": %.2f, "
+           "\"pipelined_per_s\": %.0f}\n",
+           us[n / 10], us[n / 2], us[n * 99 / 100], us[n - 1], pipelined(fd));
     close(fd);
     return 0;
 }

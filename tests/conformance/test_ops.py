@@ -314,7 +314,7 @@ CASES["index_select"] = lambda: (((x, d, torch.tensor(i, dtype=t)), {}) for x in
                                   (0, i64), ([[0]], i64), ([0], f32))
                                  if x.ndim or i == [0])
 CASES["gather"] = lambda: (((x, d, torch.tensor(i, dtype=t)), {}) for x in viewed() for d in (0, 1, -1) for i, t in
-                           (([0], i64), ([[0, 1], [1, 0]], i64), ([[[0, 1]]], i64), ([9], i64), ([], i64), (0, i64), ([0], i32), ([[9, 0]], i64)))
+                           (([0], i64), ([[0, 1], [1, 0]], i64), ([[[0, 1]]], i64), ([9], i64), ([], i64), (0, i64), (1, i64), ([0], i32), ([[9, 0]], i64)))
 CASES["embedding"] = lambda: (((make(d, 5, 3), torch.tensor(i, dtype=t)), {}) for d in MAIN for i, t in
                               (([0, 4, 1], i64), ([[1, 2], [3, 0]], i64), (2, i64), ([5], i64), ([], i64), ([1], i32), ([1], f32)))
 

@@ -71,8 +71,7 @@ static int range(dp_ctx *ctx, int64_t n, dp_tensor **out)
     if (rc)
         return rc;
     DP_VIEW(x, *out);
-    dp_parallel_for(ctx, 0, n, 1000, count_up, x.data);
-    return 0;
+    return dp_parallel_for(ctx, 0, n, 1000, count_up, x.data);
 }
 
 DP_TYPED(call_add, (T, T, s), (T))

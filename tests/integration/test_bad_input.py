@@ -50,7 +50,7 @@ def setup():
 
 def teardown(f):
     f.d.close()
-    f.daemon.stop()
+    f.daemon.finish()
 
 
 def failure(f, op, args):

@@ -139,4 +139,26 @@ def test_exit_codes(f):
     contains(f.ctl("call", "--help")[0], "--trace")
 
 
+def test_programs_in_files(f):
+    path = os.path.join(f.dir, "p.json")
+    program = {"inputs": [{"name": "x", "type": "Tensor"}, {"name": "n", "type": "int"}],
+               "steps": [{"op": "aten::mul.Tensor", "args": [{"ref": "x"}, {"ref": "n"}], "as": ["y"]}],
+               "outputs": ["y"]}
+    with open(path, "w") as out:
+        json.dump(program, out)
+    equal(f.lines("program", "check", path),
+          ["program(Tensor x, int n) -> (y)", "     0  y = aten::mul.Tensor(x, n)"])
+    equal(f.json("program", "check", path)["steps"][0]["name"], "aten::mul.Tensor")
+    equal(f.lines("program", "dot", path)[0], "digraph program {")
+    equal(f.json("program", "run", path, "x=[1,2]", "n=3")["outputs"][0]["data"], [3, 6])
+    contains(f.ctl("program", "run", path, "x=[1,2]", status=1)[1], "missing input 'n'")
+    contains(f.ctl("program", "run", path, "x", status=2)[1], "NAME=JSON")
+    contains(f.ctl("program", "run", path, "n=1", "x=[1]", "--deadline-ms", "0", status=1)[1], "deadline")
+    program["steps"][0]["op"] = "aten::mull"
+    with open(path, "w") as out:
+        json.dump(program, out)
+    contains(f.ctl("program", "check", path, status=1)[1], "aten::mull")
+    contains(f.ctl("program", "check", path + "?", status=2)[1], "No such file")
+
+
 main(Fixture, TestDaemon.finish)

@@ -1,8 +1,10 @@
-"""test_docs.py -- runs every command of docs/protocol.md and compares what it prints with the page.
+"""test_docs.py -- runs every command of docs/protocol.md and compares what it prints with the page;
+and no page has lines that are too long.
 
 A block ```sh is run; a block ```output after it is what it must print, where "..." stands for
 anything.  Blocks run one after the other in one shell, so that functions stay defined."""
 
+import glob
 import os
 import re
 import subprocess
@@ -16,6 +18,7 @@ from daemon import TestDaemon
 PAGE = os.path.join(ROOT, "docs", "protocol.md")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 MARK = "-- end of block --"
+WIDTH = 110  # of a page, outside of code and tables
 
 
 def blocks():
@@ -71,6 +74,26 @@ def test_every_command_prints_what_the_page_says(f):
             wrong.append(f"{commands}printed {len(got)} lines, the page has {len(want)}: {got}")
         wrong += [f"got  {g}\nwant {w}" for g, w in zip(got, want) if not matches(w, g)]
     equal("\n\n".join(wrong), "", "the page")
+
+
+def long_lines(path):
+    """Lines over WIDTH outside of code and tables."""
+    long, code = [], False
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            line = line.rstrip("\n")
+            if line.startswith("```"):
+                code = not code
+            if len(line) > WIDTH and not code and not line.lstrip().startswith("|") and line[:4].strip():
+                long.append(f"{os.path.relpath(path, ROOT)}:{number} has {len(line)}")
+    return long
+
+
+def test_no_line_of_a_page_is_too_long():
+    pages = [p for pattern in ("*.md", "docs/*.md", "plugins/*/*.md", "tests/*/*.md")
+             for p in sorted(glob.glob(os.path.join(ROOT, pattern)))]
+    less(5, len(pages), "pages")
+    equal([line for page in pages for line in long_lines(page)], [], f"lines over {WIDTH} characters")
 
 
 main(TestDaemon, TestDaemon.finish)

@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from daemon import TestDaemon
 from harness import BUILD, ROOT, contains, equal, main
 
-COMMANDS = ("cp", "sed", "cc", "dispatchctl")
+COMMANDS = ("cp", "sed", "cc", "dispatchd", "dispatchctl")
 
 
 def blocks():
@@ -55,4 +55,4 @@ def test_every_command_and_answer(f):
     contains(said, "unmapped")
 
 
-main(Fixture, lambda f: f.daemon.stop())
+main(Fixture, lambda f: f.daemon.finish())

@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 import resource
+import select
 import socket
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
+from harness import BUILD, ROOT, SANITIZED, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
+import dispatchd
 
 PLUGINS = os.path.join(BUILD, "plugins")
 SLEEPS = os.path.join(BUILD, "tests", "plugins", "sleeps.so")
@@ -64,6 +68,7 @@ def held_back(daemon, line, most):
             d._sock.sendall(line * (2 * most))
         except (TimeoutError, socket.timeout):
             pass
+        d._sock.settimeout(None)
         time.sleep(0.2)
         read = other.call("server.status")["requests"] - before
         equal(d.receive_message()["id"], 1)
@@ -94,10 +99,13 @@ def test_connections():
                     open_.append(daemon.connect())
                 wait_until(lambda: d.call("server.status")["connections"] == most, "all are open")
                 with socket.socket(socket.AF_UNIX) as late:
-                    late.settimeout(60)
-                    late.connect(daemon.socket)
-                    equal(late.recv(1), b"", "bytes for the one too many")
+                    answer = refused(daemon, late)
+                    equal(answer["error"]["data"]["type"], "ResourceExhausted")
+                    contains(answer["error"]["message"], f"{most} connections are open")
                 contains(daemon.log(), f"{most} connections are open")
+                told = subprocess.run([BUILD + "/dispatchctl", "--socket", daemon.socket, "status"],
+                                      capture_output=True, text=True, timeout=60)
+                contains(told.stderr, f"{most} connections are open")
                 open_.pop(0).close()  # a low number: the client's select() takes none above 1023
                 wait_until(lambda: d.call("server.status")["connections"] < most, "one is gone")
                 with daemon.connect() as next_:
@@ -107,13 +115,164 @@ def test_connections():
                 c.close()
 
 
+def refused(daemon, s):
+    """The answer to a connection that is not taken."""
+    s.settimeout(60)
+    s.connect(daemon.socket)
+    with s.makefile("rb") as f:
+        lines = f.readlines()
+    equal(len(lines), 1, "lines for one that is not taken")
+    answer = json.loads(lines[0])
+    equal(answer["id"], None)
+    return answer
+
+
+def few_connections(n):
+    """A daemon with descriptors for n connections."""
+    return TestDaemon("--no-plugins", preexec=lambda: resource.setrlimit(
+        resource.RLIMIT_NOFILE, (64 + n, 64 + n)))
+
+
+def test_silent_connections_make_room():
+    """One that never asked anything goes for one that comes; one that has asked stays."""
+    with few_connections(20) as daemon, daemon.connect() as d:
+        known = d.call("server.hello")["limits"]
+        equal(known["connections"], 20)
+        wait_until(lambda: d.call("server.status")["connections"] == 1, "the first is gone")
+        silent = [socket.socket(socket.AF_UNIX) for _ in range(19)]
+        for i, s in enumerate(silent):
+            s.connect(daemon.socket)
+            if i == 0:
+                s.sendall(b'{"jsonrpc":"2.0","id":1,"attachments":[5],"method":"x"}\nab')
+            elif i == 1:
+                s.sendall(b'{"jsonrpc"')
+        wait_until(lambda: d.call("server.status")["connections"] == 20, "all are open")
+
+        def connected():
+            with daemon.connect() as late:
+                try:
+                    return late.call("server.status")["connections"] == 20
+                except (dispatchd.Error, OSError):
+                    return False
+        equal(connected(), False, "taken while nobody has been silent for long")
+        wait_until(connected, "room is made", known["silent_ms"] / 1000 + 30)
+        answers = [json.loads(s.recv(4096)) for s in silent if readable(s)]
+        equal(len(answers), 1, "connections that were closed")
+        contains(answers[0]["error"]["message"], "silent_ms")
+        d.call("server.status")
+        for s in silent:
+            s.close()
+
+
+def readable(s):
+    return bool(select.select([s], [], [], 0)[0])
+
+
+def test_descriptors_run_out():
+    """Those that come wait until one is free; who is connected is served, and the log stays short."""
+    with TestDaemon("--no-plugins") as daemon, daemon.connect() as d:
+        wait_until(lambda: d.call("server.status")["connections"] == 1, "the first is gone")
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        taken = {int(name) for name in os.listdir(f"/proc/{daemon.pid}/fd")}
+        free = min(set(range(len(taken) + 1)) - taken)
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (free, hard))
+        waiting = [daemon.connect() for _ in range(5)]
+        for w in waiting:
+            w.send("server.status")
+        for _ in range(200):
+            d.call("server.status")
+            time.sleep(0.01)
+        equal(d.call("server.status")["connections"], 1)
+        contains(daemon.log(), "Too many open files")
+        less(daemon.log().count("Too many open files"), 10, "lines in the log of two seconds")
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        for w in waiting:
+            w.receive()
+            w.close()
+
+
+def test_sessions():
+    """Those that linger are bounded: the one that is due first ends for a new one."""
+    daemon = TestDaemon("--no-plugins")
+    with daemon.connect() as d:
+        known = d.call("server.hello")["limits"]
+        most = known["sessions"]
+        key = linger(daemon, 3600 * 1000 - 1)
+        for _ in range(most + 100):
+            linger(daemon, 3600 * 1000)
+        less(d.call("server.status")["sessions"], most + 1, "sessions")
+        raises(lambda: d.call("server.hello", session_key=key), "NotFound")
+    daemon.stop()  # not finish(): its sessions linger, with their tensors
+
+
+def linger(daemon, ms):
+    """Leave a session with a tensor behind; its key."""
+    with daemon.connect() as d:
+        key = d.call("server.hello", linger_ms=ms)["session_key"]
+        d.call("tensor.create", data=[1.0])
+        return key
+
+
+def test_how_long_a_session_lingers(daemon):
+    with daemon.connect() as d:
+        most = d.call("server.hello")["limits"]["linger_ms"]
+        key = d.call("server.hello", linger_ms=most)["session_key"]
+        for ms in (most + 1, 18446744073709, (1 << 53) - 1):
+            raises(lambda: d.call("server.hello", linger_ms=ms), "InvalidParams", str(most), str(ms))
+    with daemon.connect() as d:
+        d.call("server.hello", session_key=key, linger_ms=0)
+
+
+def test_how_long_a_drain_takes(daemon):
+    with daemon.connect() as d:
+        most = d.call("server.hello")["limits"]["drain_ms"]
+        raises(lambda: d.call("server.shutdown", drain_ms=most + 1), "InvalidParams", str(most + 1))
+        d.call("server.status")
+
+
+def test_attachments_of_an_answer():
+    """They are counted before they are copied."""
+    with TestDaemon("--no-plugins") as daemon, daemon.connect() as d:
+        most = d.call("server.hello")["limits"]["answer_attachment_bytes"]
+        t = d.call("tensor.create", dtype="uint8", shape=[most + 1], strides=[0], data=[1])["tensor"]
+        before = daemon.resident_kb()
+        raises(lambda: d.call("tensor.read", tensor=t, **{"as": "attachment"}), "ResourceExhausted",
+               str(most + 1), str(most))
+        less(daemon.resident_kb() - before, 64 << 10, "kB more than before")
+        d.release(t)
+
+
+def test_hello_reports_every_limit(daemon):
+    """Of the daemon and of the library, one name for each."""
+    tables = ((r"LIMIT_MAP", "daemon"), (r"DP_LIMIT_MAP", "libdispatch/include"),
+              (r"DP_PROGRAM_LIMIT_MAP", "libdispatch/include"))
+    names = [name for word, folder in tables for name in limit_names(word, folder)]
+    equal(len(names), len(set(names)), "names, and different ones")
+    known = limits(daemon)
+    equal(sorted(known), sorted(names))
+    for name in ("workers", "unsent_bytes", "descriptors", "plugins", "plugin_file", "sessions",
+                 "linger_ms", "call_depth"):
+        contains(names, name)
+
+
+def limit_names(word, folder):
+    """Second members of the table that is defined as `word` below a folder."""
+    for directory, _, files in os.walk(os.path.join(ROOT, folder)):
+        for file in files:
+            with open(os.path.join(directory, file), errors="replace") as f:
+                found = re.search(rf"#define {word}\(X\)((?:.*\\\n)*.*\n)", f.read())
+            if found:
+                return re.findall(r"\bX\(\w+, (\w+),", found[1])
+    raise AssertionError(f"no table {word} in {folder}")
+
+
 def threads(daemon):
     return len(os.listdir(f"/proc/{daemon.pid}/task"))
 
 
 def test_workers(daemon):
     """More sleeping calls than there may be threads: they take turns."""
-    most = 256
+    most = limits(daemon)["workers"]
     before = threads(daemon)
     sleepers = [daemon.connect() for _ in range(most + 44)]
     for s in sleepers:

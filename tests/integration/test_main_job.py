@@ -231,7 +231,7 @@ def test_a_dead_daemons_socket_is_replaced(f):
     second = TestDaemon(socket=path)
     with second.connect() as d:
         equal(d.call("server.hello")["pid"], second.pid)
-    second.stop()
+    second.finish()
 
 
 def test_shutdown_lets_calls_finish(f):

@@ -96,7 +96,7 @@ def setup():
 
 def teardown(f):
     f.d.close()
-    f.daemon.stop()
+    f.daemon.finish()
 
 
 def tensor(descriptor):
@@ -509,6 +509,10 @@ def test_a_programs_error_names_its_step(f):
     steps = [{"op": "aten::add_.Tensor", "args": [tensor(x), 1]}, scale({"data": [1]}, "a", "y")]
     e = raises(lambda: f.call("program.run", steps=steps, outputs=["y"]), "TypeError", "factor")
     equal((e.data["step"], e.data["op"]), (1, "tutorial::scale"))
+    equal(read(f, x)["data"], [1], "found before the first step ran")
+    steps[1] = {"op": "aten::mm", "args": [tensor(x), tensor(x)], "as": ["y"]}
+    e = raises(lambda: f.call("program.run", steps=steps, outputs=["y"]), "RuntimeError")
+    equal((e.data["step"], e.data["op"]), (1, "aten::mm"))
     equal(read(f, x)["data"], [2], "writes of earlier steps stand")
     steps = [{**scale({"data": [1]}, 1, "y"), "as": ["y", "z"]}]
     e = raises(lambda: f.call("program.run", steps=steps, outputs=[]), "ValueError", "2", "1")

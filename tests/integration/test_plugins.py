@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import threading
 
@@ -55,6 +56,9 @@ class Fixture:
     def unload(self, name, **params):
         return self.client.call("plugin.unload", plugin=name, **params)
 
+    def ctl(self, *words, cwd=None):
+        return run([os.path.join(BUILD, "dispatchctl"), "--socket", self.daemon.socket, *words], cwd=cwd)
+
     def state(self):
         """Everything that a failed load or call must leave as it was."""
         status = self.client.call("server.status")
@@ -63,6 +67,10 @@ class Fixture:
                 "tensors": status["tensors"], "storages": status["storages"], "bytes": status["bytes"],
                 "plugins": [p["plugin"] for p in self.client.call("plugin.list")["plugins"]],
                 "copies": len([line for line in self.daemon.maps() if ".so" in line])}
+
+
+def run(command, cwd=None):
+    return subprocess.run(command, check=True, text=True, timeout=60, cwd=cwd, stdout=subprocess.PIPE).stdout
 
 
 def gone(report):
@@ -108,6 +116,36 @@ def test_files_that_are_no_plugins(f):
     raises(lambda: f.client.call("plugin.load", path="not_there.so"), "NotFound", "not_there.so")
     raises(lambda: f.client.call("plugin.load", path=f.daemon.dir), "PluginError", f.daemon.dir)
     equal(f.state(), before)
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(f):
+    path, stop = os.path.join(f.daemon.dir, "changing.so"), threading.Event()
+    with open(path, "wb") as out:
+        out.truncate(32 << 20)
+
+    def keep_touching():
+        while not stop.is_set():
+            os.utime(path)
+
+    toucher = threading.Thread(target=keep_touching)
+    toucher.start()
+    try:
+        raises(lambda: f.client.call("plugin.load", path=path), "Busy", path, "changed while it was read")
+    finally:
+        stop.set()
+        toucher.join()
+    raises(lambda: f.client.call("plugin.load", path=path), "PluginError", "is not an ELF file")
+
+
+def test_an_optional_return_may_be_none(f):
+    f.load("returns_nothing.so")
+    equal(f.client.op("returns_nothing::optional", X, False), None)
+    equal(f.client.call("op.call", op="returns_nothing::optional", args=[X, True],
+                        **{"return": "data"})["outputs"][0]["data"], X["data"])
+    equal([f.client.op("returns_nothing::number", X, some) for some in (False, True)], [None, 7])
+    equal([f.client.op("returns_nothing::asks_number", X, some) for some in (False, True)], [-1, 7])
+    equal([f.client.op("returns_nothing::asks", X, some) for some in (False, True)], [False, True])
+    gone(f.unload("returns_nothing"))
 
 
 def test_a_second_copy_is_refused(f):
@@ -257,6 +295,124 @@ def test_force_frees_a_backends_tensors(f):
            "backend toy was unloaded")
     f.client.release(y)
     equal(f.state(), before)
+
+
+def test_force_has_the_device_release_its_memory(f):
+    """Before its on_unload, which fails if blocks are left; and no old pointer reaches the new code."""
+    before = f.state()
+    f.load("faulting_device.so")
+    old = f.client.op("myfault::to", X)
+    kept = f.client.op("myfault::to", {"data": [0] * 9})
+    bytes_ = f.client.call("server.status")["bytes"]
+    f.client.release(kept)
+    raises(lambda: f.unload("faulting_device"), "Busy", "1 storages")
+    gone(f.unload("faulting_device", force=True))
+    equal(f.client.call("server.status")["bytes"], bytes_ - 12 - 36, "bytes")
+    for again in False, True:
+        if again:
+            f.load("faulting_device.so")
+        for op in "myfault::add_one", "aten::neg", "aten::add.Tensor":
+            args = [{"tensor": old["tensor"]}] * (2 if "add." in op else 1)
+            what = "NotFound" if "myfault" in op and not again else "RuntimeError"
+            e = raises(lambda: f.client.op(op, *args), what)
+            if what == "RuntimeError":
+                contains(e.message, "backend faultdev was unloaded")
+        raises(lambda: f.client.call("tensor.read", tensor=old["tensor"]), "RuntimeError",
+               "backend faultdev was unloaded")
+    new = f.client.op("myfault::add_one", {"tensor": f.client.op("myfault::to", X)["tensor"]})
+    equal(f.client.call("tensor.read", tensor=new["tensor"])["data"], [2, 3, 4], "on the new device")
+    f.client.release(old)
+    gone(f.unload("faulting_device", force=True))
+    for handle in f.client.call("tensor.list")["tensors"]:
+        f.client.call("tensor.release", tensors=[handle["tensor"]])
+    equal(f.state(), before)
+
+
+def test_a_reload_and_the_status_say_what_stayed_mapped(f):
+    for name, reason in ("starts_thread", "pthread_create"), ("failing_on_unload", "failed with 77"):
+        f.load(name + ".so")
+        old = f.client.call("plugin.reload", plugin=name)["old"]
+        equal((old["drained"], old["unmapped"]), (True, False), name)
+        contains(old["kept_because"], reason)
+        for kept in f.client.call("server.status")["kept"], \
+                [p for p in f.client.call("plugin.list")["plugins"] if p["kept"]]:
+            why = [p["kept_because"] for p in kept if p["generation"] == old["generation"]]
+            equal(why, [old["kept_because"]], name)
+        for words in ("plugin", "list"), ("status",):
+            contains(f.ctl(*words), old["kept_because"], words)
+        equal(f.unload(name, force=True)["unmapped"], False, "forced out, and kept")
+    f.load("version_1.so")
+    equal([(o["drained"], o["unmapped"], o.get("kept_because")) for o in
+           [f.client.call("plugin.reload", plugin="version")["old"]]], [(True, True, None)])
+    gone(f.unload("version"))
+
+
+def test_a_link_is_followed_at_each_load(f):
+    link = os.path.join(f.daemon.dir, "link.so")
+    for version in 1, 2, 1:
+        if os.path.lexists(link):
+            os.unlink(link)
+        os.symlink(os.path.join(BUILD, "tests", "plugins", f"version_{version}.so"), link)
+        if f.client.call("plugin.list")["plugins"][-1]["path"] == link:
+            f.client.call("plugin.reload", plugin="version")
+        else:
+            f.ctl("plugin", "load", "./link.so", cwd=f.daemon.dir)
+        equal(f.client.op("version::value", X), version)
+    gone(f.unload("version"))
+
+
+def test_a_file_is_described_without_a_daemon(f):
+    for name in "version_1", "starts_thread":
+        path = os.path.join(BUILD, "tests", "plugins", name + ".so")
+        equal(run([os.path.join(BUILD, "dispatchd"), "--describe", path]), f.ctl("plugin", "describe", path))
+    done = subprocess.run([os.path.join(BUILD, "dispatchd"), "--describe", __file__], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    equal((done.returncode, done.stdout), (1, ""))
+    contains(done.stderr, "is not an ELF file")
+
+
+def test_a_bare_name_of_a_file_in_the_folder_is_explained(f):
+    """Names without a '/' are looked for in the plugin path only: the error says so, and what was tried."""
+    shutil.copy(os.path.join(BUILD, "tests", "plugins", "version_1.so"), os.path.join(f.daemon.dir, "mine.so"))
+    ctl = [os.path.join(BUILD, "dispatchctl"), "--socket", f.daemon.socket, "plugin"]
+    dispatchd = os.path.join(BUILD, "dispatchd")
+    path = os.path.join(BUILD, "tests", "plugins")
+    for command in [*ctl, "load"], [*ctl, "describe"], [dispatchd, "--plugin-path", path, "--describe"], \
+            [dispatchd, "--no-plugins", "--socket", "./own.sock", "--plugin-path", path, "--plugin"]:
+        done = subprocess.run([*command, "mine.so"], text=True, timeout=60, cwd=f.daemon.dir, stderr=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+        equal((done.returncode, done.stdout), (1, ""), command)
+        for part in "'mine.so.so'", "'mine.so'", "in the plugin path", "a path needs a '/': './mine.so'":
+            contains(done.stderr, part)
+        done = subprocess.run([*command, "yours"], text=True, timeout=60, cwd=f.daemon.dir, stderr=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+        equal((done.returncode, "'yours.so'" in done.stderr, "needs a '/'" in done.stderr), (1, True, False), command)
+    shown = run([dispatchd, "--describe", "./mine.so"], cwd=f.daemon.dir)
+    equal(shown, f.ctl("plugin", "describe", "./mine.so", cwd=f.daemon.dir))
+    equal(shown, run([dispatchd, "--plugin-path", f.daemon.dir, "--describe", "mine"]))
+
+
+def test_a_drained_generation_is_gone_from_the_list_at_once(f):
+    f.load("sleeps.so")
+    with f.daemon.connect() as sleeper:
+        sleeper.send("op.call", op="sleeps::sleep", args=[X, 1500], **{"return": "data"})
+        wait_until(lambda: f.client.call("plugin.list")["plugins"][-1]["calls_running"] == 1, "a call")
+        f.client.call("plugin.reload", plugin="sleeps")
+        equal([p["draining"] for p in f.client.call("plugin.list")["plugins"] if p["plugin"] == "sleeps"],
+              [True, False])
+        sleeper.receive()
+        equal([p["draining"] for p in f.client.call("plugin.list")["plugins"] if p["plugin"] == "sleeps"], [False])
+    gone(f.unload("sleeps"))
+
+
+def test_a_file_that_kills_its_loader_is_an_error():
+    for how, part in ("abort", "died of signal 6 (SIGABRT)"), ("exit", "with status 0"), \
+            ("sleep", "longer than probe_ms"):
+        with TestDaemon("--no-plugins", "--plugin-path", os.path.join(BUILD, "tests", "plugins"),
+                        env={"DIES_BY": how}) as daemon, daemon.connect() as d:
+            raises(lambda: d.call("plugin.load", path="dies_on_load"), "PluginError",
+                   "tests/plugins/dies_on_load.so", part)
+            equal(d.call("plugin.list")["plugins"], [])
 
 
 def test_what_cannot_be_unmapped_says_why(f):

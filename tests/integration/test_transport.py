@@ -27,7 +27,7 @@ def setup():
 
 
 def teardown(daemon):
-    daemon.stop()
+    daemon.finish()
 
 
 class Raw:
@@ -125,6 +125,45 @@ def test_half_close_still_gets_every_answer(daemon):
         c.send(*[request(i, "registry.dump") for i in range(100)])
         c.s.shutdown(socket.SHUT_WR)
         equal([json.loads(line)["id"] for line in c.file], list(range(100)))
+
+
+def test_half_close_behind_backpressure_still_gets_every_answer(daemon):
+    """Nothing is read from it when it closes its side: that is not yet leaving."""
+    n, line = 600, request(1, "rpc.discover")
+    with Raw(daemon) as c:
+        sender = threading.Thread(target=lambda: (c.send(line * n), c.s.shutdown(socket.SHUT_WR)))
+        sender.start()
+        time.sleep(0.5)  # long enough to have answers pile up unread
+        equal(sum(1 for _ in c.file), n, "answers")
+        sender.join()
+
+
+def test_client_that_leaves_unread_answers_is_noticed(daemon):
+    """It is not being read from, since it reads nothing, and holds a tensor."""
+    clients = [Raw(daemon) for _ in range(10)]
+    for c in clients:
+        equal(c.ask(request(1, "tensor.create", params={"data": [1.0]}))["id"], 1)
+        c.s.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                c.s.send(request(2, "rpc.discover") * 100)
+    with daemon.connect() as d:
+        equal(d.call("server.status")["tensors"], len(clients))
+        for c in clients:
+            c.__exit__()
+        wait_until(lambda: d.call("server.status")["connections"] == 1, "they are gone")
+        wait_until(lambda: d.call("server.status")["tensors"] == 0, "their tensors are gone")
+
+
+def test_urgent_data_ends_a_connection(daemon):
+    """It must not keep the loop turning either."""
+    with Raw(daemon) as c:
+        equal(c.ask(request(1))["id"], 1)
+        try:
+            c.s.send(b"!", socket.MSG_OOB)
+        except OSError:
+            return  # a system that knows none
+        c.ended()
 
 
 def test_half_a_message_then_silence(daemon):
@@ -297,6 +336,23 @@ def test_notifications_get_no_answer(daemon):
         lives(c)
 
 
+def test_null_is_an_id(daemon):
+    with Raw(daemon) as c:
+        answer = c.ask(request(None))
+        equal(answer["id"], None)
+        contains(answer, "result")
+        lives(c)
+
+
+def test_cancel_is_a_method_that_answers_in_its_turn(daemon):
+    with Raw(daemon) as c:
+        equal(c.ask(request(2, "call.cancel", params={"id": 1}))["result"], {"waiting": False})
+        answer = c.ask(request(3, "call.cancel", params={"ids": 1}))
+        equal(answer["error"]["code"], -32602)
+        batch = [json.loads(request(4, "call.cancel", params={"id": "a"}))]
+        equal(c.ask(json.dumps(batch).encode() + b"\n")[0]["result"], {"waiting": False})
+
+
 def test_64_connections(daemon):
     clients = [Raw(daemon) for _ in range(64)]
     for i, c in enumerate(clients):
@@ -419,6 +475,60 @@ def test_socket_has_mode_0600_and_goes_with_the_daemon(daemon):
             p.send_signal(signal.SIGINT)
             equal(p.wait(60), 0)
         equal(os.listdir(directory), [])
+
+
+def test_daemon_removes_only_its_own_files(daemon):
+    """Somebody cleans the directory, a second daemon takes the path, the first one leaves."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = directory + "/s"
+        with started("--socket", path) as first:
+            wait_until(lambda: os.path.exists(path), "the first listens")
+            os.unlink(path)
+            os.unlink(path + ".lock")
+            with started("--socket", path) as second:
+                wait_until(lambda: os.path.exists(path), "the second listens")
+                first.terminate()
+                equal(first.wait(60), 0)
+                equal(sorted(os.listdir(directory)), ["s", "s.lock"], "files of the second")
+                with dispatchd.connect(path, 60) as d:
+                    equal(d.call("server.hello")["pid"], second.pid)
+                second.terminate()
+                equal(second.wait(60), 0)
+        equal(os.listdir(directory), [])
+
+
+def test_what_was_sent_before_the_end_is_answered(daemon):
+    """More than one read takes, on connections accepted and not yet accepted."""
+    line = request(1, params={})[:-2] + b" " * 300 + b"}\n"
+    for n in (900, 450, 100, 1):
+        with tempfile.TemporaryDirectory() as directory:
+            path = directory + "/s"
+            with started("--socket", path) as p:
+                wait_until(lambda: os.path.exists(path), "it listens")
+                with contextlib.ExitStack() as stack:
+                    p.send_signal(signal.SIGSTOP)  # so that it reads nothing before the signal
+                    clients = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(3)]
+                    sent = []
+                    for c in clients:
+                        c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+                        c.connect(path)
+                        c.setblocking(False)
+                        sent.append(c.send(line * n) // len(line))
+                    p.terminate()
+                    p.send_signal(signal.SIGCONT)
+                    for c, whole in zip(clients, sent):
+                        c.settimeout(60)
+                        equal(count_lines(c), whole, f"answers to the {whole} requests sent")
+                equal(p.wait(60), 0)
+
+
+def count_lines(c):
+    """Lines until the end, however the other side ends."""
+    n = 0
+    with contextlib.suppress(ConnectionResetError):
+        while data := c.recv(1 << 16):
+            n += data.count(b"\n")
+    return n
 
 
 def test_dead_daemons_socket_is_replaced(daemon):

@@ -83,7 +83,7 @@ def start():
 
 
 def stop(daemon):
-    daemon.stop()
+    daemon.finish()
 
 
 if __name__ == "__main__":

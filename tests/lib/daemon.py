@@ -3,8 +3,9 @@
     with TestDaemon("--max-line", "4096") as daemon:
         with daemon.connect() as d: ...
 
-Leaving the block stops it with SIGTERM and asserts that it ended with status 0 and that its log holds
-no report of a sanitizer."""
+Leaving the block asserts that no tensor is left and that every plugin can be unloaded (finish()), stops
+it with SIGTERM, and asserts that it ended with status 0 and that its log holds no report of a
+sanitizer (stop())."""
 
 import os
 import re
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from harness import BUILD, equal
+from harness import BUILD, equal, wait_until
 import dispatchd
 
 # Seconds; a sanitizer build on a busy machine is slow to start and to stop.
@@ -28,7 +29,7 @@ _ASAN = "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1"
 class TestDaemon:
     __test__ = False
 
-    def __init__(self, *options, socket=None, env=None):
+    def __init__(self, *options, socket=None, env=None, preexec=None, build=BUILD):
         self.dir = tempfile.mkdtemp(prefix="dispatchd-test-")
         self.socket = socket or os.path.join(self.dir, "dispatchd.sock")
         self.log_path = os.path.join(self.dir, "log")
@@ -36,8 +37,8 @@ class TestDaemon:
         env.setdefault("ASAN_OPTIONS", _ASAN)
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [os.path.join(BUILD, "dispatchd"), "--socket", self.socket, *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
+                [os.path.join(build, "dispatchd"), "--socket", self.socket, *options],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, preexec_fn=preexec)
         self._wait_until_it_listens()
 
     def _wait_until_it_listens(self):
@@ -93,19 +94,37 @@ class TestDaemon:
         if status != 0 or report:
             raise AssertionError(f"the daemon ended with status {status}, want 0; its log:\n{log}")
 
+    def loaded(self, d):
+        """Names of the plugins; not of files that only stay mapped."""
+        return [p["plugin"] for p in d.call("plugin.list")["plugins"] if not p["kept"]]
+
     def finish(self):
-        """The end of every integration file: no tensor is left, and it stops as it should."""
+        """The end of every integration file, when its clients are gone: their calls end, no tensor is
+        left, every plugin can be unloaded, and the daemon stops as it should."""
         with self.connect() as d:
-            equal(d.call("server.status")["tensors"], 0, "live tensors")
+            def idle():
+                status = d.call("server.status")
+                return not status["running"] and status["tensors"] == 0
+            try:
+                wait_until(idle, "no call runs and no tensor is left")
+            except AssertionError:
+                pass  # say what is left
+            status = d.call("server.status")
+            equal((status["tensors"], status["running"]), (0, []), "live tensors, running calls")
+            for name in reversed(self.loaded(d)):
+                d.call("plugin.unload", plugin=name)
+            equal(self.loaded(d), [], "plugins still loaded")
+            equal(d.call("server.status")["tensors"], 0, "live tensors after every unload")
         self.stop()
 
     def __enter__(self):
         return self
 
     def __exit__(self, type_, *rest):
+        if type_ is None:
+            self.finish()
+            return
         try:
             self.stop()
         except AssertionError as e:
-            if type_ is None:
-                raise
             print(e, file=sys.stderr)

@@ -24,7 +24,9 @@ static int count(dp_ctx *ctx, dp_tensor *self, int64_t *out)
     int ids[PIECES], n = 0;
 
     (void)self;
-    dp_parallel_for(ctx, 0, PIECES, 1, piece, ids);
+    int rc = dp_parallel_for(ctx, 0, PIECES, 1, piece, ids);
+    if (rc < 0)
+        return rc;
     for (int i = 0; i < PIECES; i++) {
         int j = 0;
         while (j < i && ids[j] != ids[i])

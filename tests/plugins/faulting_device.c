@@ -13,7 +13,7 @@ static int add_one(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
         return dp_fail(ctx, DP_ETYPE, "add_one takes dense float32 tensors, not %s",
                        dp_dtype_name(x.dtype));
     int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, out);
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(y, *out);
     size_t bytes = (size_t)x.numel * sizeof(float);
@@ -31,16 +31,19 @@ static int to_device(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     dp_device device;
     int rc = dp_device_find(ctx, "faultdev", &device);
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(x, self);
     rc = dp_empty(ctx, x.dtype, device, x.ndim, x.sizes, DP_CONTIGUOUS, out);
-    return rc ? rc : dp_copy(ctx, *out, self);
+    return rc < 0 ? rc : dp_copy(ctx, *out, self);
 }
 
+/* What was given out has to be back by now. */
 static int close_device(dp_ctx *ctx, dp_error *err)
 {
-    (void)ctx, (void)err;
+    (void)err;
+    if (faultdev.live)
+        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
     faultdev_close();
     return 0;
 }

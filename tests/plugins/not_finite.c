@@ -8,7 +8,7 @@ static int tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     static const double values[] = {NAN, INFINITY, -INFINITY, -0.0};
     int rc = dp_empty_like(ctx, self, DP_FLOAT64, DP_CONTIGUOUS, out);
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(y, *out);
     for (int64_t i = 0; i < y.numel; i++)

@@ -8,11 +8,11 @@ static int to_toy(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     dp_device toy;
     int rc = dp_device_find(ctx, "toy", &toy);
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(x, self);
     rc = dp_empty(ctx, x.dtype, toy, x.ndim, x.sizes, DP_CONTIGUOUS, out);
-    return rc ? rc : dp_copy(ctx, *out, self);
+    return rc < 0 ? rc : dp_copy(ctx, *out, self);
 }
 
 static int where(dp_ctx *ctx, dp_tensor *self, int64_t *out)

@@ -6,7 +6,7 @@ DP_PLUGIN(writes_past_end, "1.0")
 static int kernel(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     int rc = dp_empty_like(ctx, self, DP_FLOAT32, DP_CONTIGUOUS, out);
-    if (rc)
+    if (rc < 0)
         return rc;
     DP_VIEW(y, *out);
     for (int64_t i = 0; i <= y.numel; i++)

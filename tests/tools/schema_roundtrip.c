@@ -2,7 +2,7 @@
  * whose print must parse to the same fields.
  *
  * usage: schema_roundtrip FILE; ends "N passed, M failed". */
-#include "dispatch/schema.h"
+#include "dispatch/schema/schema.h"
 #include <stdio.h>
 #include <stdlib.h>
 

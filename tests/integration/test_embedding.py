@@ -1,0 +1,99 @@
+"""test_embedding.py -- docs/embedding.md from an installed tree: its listings build, run and print what it says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from harness import BUILD, ROOT, SANITIZED, contains, equal, main
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+NAME = re.compile(r"/\* (\w+\.c) -- ")
+PREFIX = "/opt/dispatchd"
+PAGE_LINES = 270  # with lines of at most 110 characters
+STRICT = "-std=gnu11 -Wall -Wextra -Werror"
+
+
+def sanitizers():
+    words = [w for w in ("address", "undefined", "thread") if w in os.path.basename(BUILD)]
+    return f"-fsanitize={','.join(words)}" if words else ""
+
+
+class Tree:
+    """What `make install DESTDIR=...` makes, and a directory in which the page's commands run."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="dispatchd-embedding-")
+        self.root = os.path.join(self.dir, "root")
+        self.work = os.path.join(self.dir, "work")
+        os.mkdir(self.work)
+        self.make("install")
+        self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.root}{PREFIX}/lib/pkgconfig",
+                    "PATH": f"{self.work}:{os.environ['PATH']}"}
+        with open(os.path.join(self.work, "cc"), "w") as f:  # the page's cc, stricter
+            f.write(f'#!/bin/sh\nexec /usr/bin/cc {STRICT} {sanitizers()} "$@"\n')
+        os.chmod(f.name, 0o755)
+
+    def make(self, target):
+        env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}
+        done = subprocess.run(["make", "-s", "-C", ROOT, target, f"BUILD={BUILD}", f"DESTDIR={self.root}",
+                               f"PREFIX={PREFIX}", f"SANITIZE={os.environ.get('SANITIZE', '')}"],
+                              env=env, text=True, timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        equal(done.returncode, 0, f"make {target}: {done.stdout}")
+
+    def run(self, commands):
+        done = subprocess.run(["sh", "-ec", commands], cwd=self.work, env=self.env, text=True, timeout=300,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        equal(done.returncode, 0, f"exit code of '{commands}': {done.stdout}")
+        return done.stdout
+
+    def remove(self):
+        self.make("uninstall")
+        left = [os.path.join(d, n) for d, _, names in os.walk(self.root) for n in names]
+        equal(left, [], "files that an uninstall leaves")
+        shutil.rmtree(self.dir)
+
+
+def page():
+    with open(os.path.join(ROOT, "docs", "embedding.md")) as f:
+        return f.read()
+
+
+def test_every_listing_builds_and_prints_what_the_page_says(tree):
+    said, listings, outputs = None, 0, 0
+    for language, text in BLOCK.findall(page()):
+        if language == "c":
+            with open(os.path.join(tree.work, NAME.match(text)[1]), "w") as f:
+                f.write(text)
+            listings += 1
+        elif language == "sh":
+            said = tree.run(text)
+        else:
+            equal(language, "output", "language of a block")
+            equal(said.splitlines(), text.splitlines(), "the page")
+            outputs += 1
+    equal((listings, outputs), (4, 4), "listings and outputs on the page")
+    equal(len(page().splitlines()) < PAGE_LINES, True, "the page is short enough")
+
+
+def test_a_plugin_needs_headers_only(tree):
+    equal(tree.run("pkg-config --libs dispatchd-plugin").strip(), "")
+    contains(tree.run("pkg-config --cflags dispatchd-plugin"), "-I")
+
+
+def test_both_headers_in_one_file_is_an_error_that_says_so(tree):
+    with open(os.path.join(tree.work, "both.c"), "w") as f:
+        f.write("#include <dispatchd/plugin.h>\n#include <dispatchd/dispatch.h>\n")
+    said = tree.run("! cc $(pkg-config --cflags dispatchd) -c both.c 2>&1")
+    contains(said, "one file includes one of them")
+
+
+def test_the_installed_daemon_finds_its_library(tree):
+    if not SANITIZED:
+        contains(tree.run(f"{tree.root}{PREFIX}/bin/dispatchd --version"), "0.1.0")
+
+
+main(Tree, Tree.remove)

@@ -1,0 +1,62 @@
+"""test_headers.py -- what compilers say about a plugin: nothing about a right one, and an error for a
+kernel whose C type is not that of its letters."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from harness import ROOT, contains, equal, main
+
+COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
+STRICT = ["-Wall", "-Wextra", "-pedantic"]
+KERNEL = """
+#include <dispatchd/plugin.h>
+DP_PLUGIN(wrong, "1.0")
+static int scale(dp_ctx *ctx, %s, %s, %s)
+{
+    (void)ctx, (void)self, (void)k, (void)out;
+    return 0;
+}
+DP_LIBRARY(wrong, DP_DEF("scale(Tensor self, float k) -> Tensor"))
+DP_LIBRARY_IMPL(wrong, CPU, DP_IMPL_UNBOXED("scale", scale, (T, f), (T)))
+"""
+RIGHT = ["dp_tensor *self", "double k", "dp_tensor **out"]
+
+
+def compile_(compiler, options, source, language="c"):
+    command = [compiler, "-x", language, *options, "-fsyntax-only", "-I",
+               os.path.join(ROOT, "libdispatch", "include"), "-"]
+    return subprocess.run(command, input=source, text=True, timeout=120, env={**os.environ, "LC_ALL": "C"},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path)) as f:
+        return f.read()
+
+
+def test_a_right_plugin_compiles_without_a_word():
+    for compiler in COMPILERS:
+        for source in read("plugins", "template", "template.c"), KERNEL % tuple(RIGHT):
+            done = compile_(compiler, ["-std=gnu11", *STRICT], source)
+            equal((done.returncode, done.stdout), (0, ""), compiler)
+    for compiler in "g++", "clang++":
+        if shutil.which(compiler):
+            done = compile_(compiler, ["-std=gnu++17", *STRICT], read("tests", "plugins", "in_cxx.cc"), "c++")
+            equal((done.returncode, done.stdout), (0, ""), compiler)
+
+
+def test_a_kernel_of_another_type_than_its_letters_does_not_compile():
+    for i, wrong in (1, "float k"), (1, "int k"), (0, "dp_value self"), (2, "double *out"):
+        source = KERNEL % tuple(RIGHT[:i] + [wrong] + RIGHT[i + 1:])
+        for compiler in COMPILERS:
+            done = compile_(compiler, ["-std=gnu11"], source)
+            equal(done.returncode, 1, f"{compiler}'s exit code for '{wrong}': {done.stdout}")
+            contains(done.stdout.replace("\\'", "'"), "kernel 'scale': its C type is not what its letters (T, f) -> (T) stand for")
+        done = compile_("g++", ["-std=gnu++17"], source, "c++")
+        equal(done.returncode, 1, f"g++'s exit code for '{wrong}': {done.stdout}")
+
+
+main()

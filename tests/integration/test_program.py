@@ -1,0 +1,272 @@
+"""test_program.py -- programs over the socket: made once, run often, told about, called off, gone with
+their session."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
+from daemon import TestDaemon
+
+DATA = {"return": "data"}
+X = {"data": [1, 2]}
+
+
+def setup():
+    return TestDaemon("--plugin", os.path.join(BUILD, "tests", "plugins", "sleeps.so"))
+
+
+def ref(name, index=None):
+    return {"ref": name} if index is None else {"ref": name, "index": index}
+
+
+def step(op, *args, as_=None, **kwargs):
+    s = {"op": "aten::" + op, "args": list(args)}
+    if kwargs:
+        s["kwargs"] = kwargs
+    return {**s, "as": as_.split()} if as_ else s
+
+
+def create(d, steps, outputs, inputs="x:Tensor", **constants):
+    declared = [dict(zip(("name", "type"), i.split(":"))) for i in inputs.split()]
+    return d.call("program.create", inputs=declared, constants=constants, steps=steps,
+                  outputs=outputs.split())["program"]
+
+
+def run(d, program, how="data", **inputs):
+    return d.call("program.run", program=program, inputs=inputs, **{"return": how})["outputs"]
+
+
+def test_a_program_is_made_once_and_run_often(f):
+    with f.connect() as d:
+        p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
+                       step("add.Tensor", ref("y"), ref("b"), alpha=ref("n"), as_="z")],
+                   "z y n", "x:Tensor n:int", k=3, b={"data": [10, 20]})
+        for n in 1, 2:
+            z, y, m = run(d, p, x=X, n=n)
+            equal((z["data"], y["data"], m), ([3 + 10 * n, 6 + 20 * n], [3, 6], n))
+        kept = d.call("tensor.create", data=[5, 5])
+        equal(run(d, p, x={"tensor": kept["tensor"]}, n=0)[0]["data"], [15, 15])
+        d.call("program.release", program=p)
+        raises(lambda: run(d, p, x=X, n=1), "NotFound", f"no program {p}")
+        raises(lambda: d.call("program.release", program=p), "NotFound", f"no program {p}")
+
+
+def test_inputs_are_checked(f):
+    with f.connect() as d:
+        p = create(d, [step("neg", ref("x"), as_="y")], "y")
+        raises(lambda: run(d, p), "TypeError", "missing input 'x'")
+        raises(lambda: run(d, p, x=X, z=1), "NotFound", "no input 'z'")
+        raises(lambda: run(d, p, x="a"), "TypeError", "input 'x' must be Tensor, not str 'a'")
+        raises(lambda: create(d, [], "x", "x:Tenser[[ y:int"), "ValueError", "inputs[0]", "Tenser[[")
+        raises(lambda: create(d, [], "x", "x:Tensor x:int"), "AlreadyExists", "inputs[1]", "'x'")
+        raises(lambda: d.call("program.run", program=p, steps=[], outputs=[]), "InvalidParams", "either")
+
+
+def test_a_mistake_is_found_before_anything_runs(f):
+    with f.connect() as d:
+        x = d.call("tensor.create", data=[1])
+        writes = [{"op": "aten::add_.Tensor", "args": [ref("x"), 1]}] * 900
+        for bad, type_, part in [
+                (step("relu", ref("x"), as_="y z"), "ValueError", "as names 2 returns but aten::relu has 1"),
+                (step("rely", ref("x")), "NotFound", "aten::rely"),
+                (step("relu", ref("q")), "NotFound", "steps[900].args[0]"),
+                (step("relu", "a"), "TypeError", "must be Tensor, not str"),
+                (step("relu"), "TypeError", "missing 1 required argument"),
+                ({"get": "shape", "args": [ref("x")]}, "NotFound", "'shape'"),
+                ({"while": "x"}, "NotImplementedError", "step kind 'while' is reserved"),
+                ({"cond": "x"}, "NotImplementedError", "step kind 'cond' is reserved"),
+                ({"program": 99, "inputs": {}}, "NotFound", "no program 99")]:
+            for method, inputs in ("program.run", {"x": {"tensor": x["tensor"]}}), \
+                                  ("program.create", [{"name": "x", "type": "Tensor"}]):
+                e = raises(lambda: d.call(method, inputs=inputs, steps=[*writes, bad], outputs=[]),
+                           type_, part)
+                equal(e.data["step"], 900, part)
+        equal(d.call("tensor.read", tensor=x["tensor"])["data"], [1])
+
+
+def test_lists_and_what_can_be_got(f):
+    with f.connect() as d:
+        p = create(d, [step("split.Tensor", ref("x"), 1, as_="parts"),
+                       step("cat", [ref("parts", 1), ref("parts", 0), {"data": [[7, 7]]}], as_="y"),
+                       {"get": "sizes", "args": [ref("y")], "as": ["sizes"]},
+                       {"get": "size", "args": [ref("y"), -1], "as": ["columns"]},
+                       {"get": "dtype", "args": [ref("y")], "as": ["dtype"]},
+                       {"get": "len", "args": [ref("parts")], "as": ["n"]},
+                       step("full", [ref("n"), ref("columns")], 1.5, dtype=ref("dtype"), as_="z")],
+                   "y sizes columns dtype n z")
+        y, sizes, columns, dtype, n, z = run(d, p, x={"dtype": "float64", "data": [[1, 2], [3, 4]]})
+        equal(y["data"], [[3, 4], [1, 2], [7, 7]])
+        equal((sizes, columns, dtype, n), ([3, 2], 2, "float64", 2))
+        equal((z["data"], z["dtype"]), ([[1.5, 1.5]] * 2, "float64"))
+        e = raises(lambda: run(d, p, x={"data": [[1, 2]]}), "IndexError", "index 1 of 'parts', a list of 1")
+        equal(e.data["step"], 1)
+
+
+def test_what_a_step_writes_has_its_own_handle(f):
+    with f.connect() as d:
+        x = d.call("tensor.create", data=[1, 2])
+        p = create(d, [step("add_.Tensor", ref("x"), 1, as_="y"), step("add_.Tensor", ref("y"), ref("x"), as_="z")], "z x")
+        z, same = run(d, p, "handle", x={"tensor": x["tensor"]})
+        equal((z["tensor"], z["version"]), (x["tensor"], 2))
+        less(x["tensor"], same["tensor"], "an input that is an output has a fresh handle")
+        equal(d.call("tensor.read", tensor=x["tensor"])["data"], [4, 6])
+        raises(lambda: create(d, [step("add_.Tensor", ref("k"), 1)], "", k=X), "ValueError",
+               "aten::add_.Tensor writes to its argument 'self', which is a constant")
+        bad = create(d, [step("add_.Tensor", ref("x"), {"data": [1, 2, 3]})], "")
+        e = raises(lambda: run(d, bad, x={"tensor": x["tensor"]}), "RuntimeError", "step 0")
+        equal(e.data["written"], [x["tensor"]])
+
+
+def test_programs_run_programs(f):
+    with f.connect() as d:
+        twice = create(d, [step("add.Tensor", ref("x"), ref("x"), as_="y")], "y")
+        sub = lambda of, x, y: {"program": of, "inputs": {"x": ref(x)}, "as": [y]}
+        p = create(d, [sub(twice, "x", "a"), sub(twice, "a", "b")], "b")
+        d.call("program.release", program=twice)
+        equal(run(d, p, x=X)[0]["data"], [4, 8])
+        raises(lambda: create(d, [{"program": p, "inputs": {}}], ""), "TypeError", "missing input 'x'")
+        made = 0
+        for _ in range(40):
+            try:
+                p, made = create(d, [sub(p, "x", "a"), sub(p, "a", "b")], "b"), made + 1
+            except Exception as e:
+                contains(str(e), "1000000 steps")
+                break
+        less(made, 20, "programs that call the one before twice")
+        told = d.call("program.describe", program=p)
+        less(told["expanded"], 1000001)
+        equal((told["depth"], [s["kind"] for s in told["steps"]]), (made + 2, ["SUB", "SUB"]))
+
+
+def test_a_program_can_be_read(f):
+    with f.connect() as d:
+        p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
+                       step("cat", [ref("y"), ref("x")], as_="z")], "z", k=0.5)
+        text = d.call("program.describe", program=p, format="text")["text"].splitlines()
+        equal(text[0], "program(Tensor x) -> (z)")
+        equal(text[1], "  constant k = 0.5")
+        contains(text[2], "     0  y = aten::mul.Tensor(x, <float64 []>)")
+        contains(text[3], "     1  %2 = LIST[y, x]".replace("LIST", ""))
+        contains(text[4], "z = aten::cat(%2, 0)  # ends: %2")
+        dot = d.call("program.describe", program=p, format="dot")["text"]
+        equal((dot.splitlines()[0], dot.splitlines()[-1]), ("digraph program {", "}"))
+        contains(dot, 'step0 -> step1 [label="y"];')
+        told = d.call("program.describe", program=p)
+        equal([(s["step"], s["kind"], s["ends"]) for s in told["steps"]],
+              [(0, "CALL", []), (1, "LIST", ["y"]), (1, "CALL", ["%2"])])
+        equal((told["inputs"], told["outputs"]), ([{"name": "x", "type": "Tensor"}], ["z"]))
+        equal(told["steps"][0]["args"][0], {"ref": "x"})
+        equal(told["steps"][2]["args"][1], 0)
+
+
+def test_an_inline_program_is_built_once_for_its_content(f):
+    """What runs again is what was sent again: other tensors, constants, kinds or names make no mistake."""
+    with f.connect() as d:
+        def inline(x, other, name="y", **inputs):
+            return d.call("program.run", inputs={"x": x, **inputs}, outputs=[name],
+                          steps=[step("add.Tensor", ref("x"), other, as_=name)], **DATA)["outputs"][0]
+
+        for _ in range(3):
+            equal(inline(X, {"data": [1, 1]})["data"], [2, 3])
+            equal(inline(X, {"data": [5, 6]})["data"], [6, 8])
+            equal(inline(X, 3)["data"], [4, 5])
+            equal(inline(X, 4)["data"], [5, 6])
+            equal(inline(X, ref("k"), k=7)["data"], [8, 9])
+            equal(inline(X, ref("k"), k={"data": [10, 20]})["data"], [11, 22])
+            equal(inline(X, 3, "z")["data"], [4, 5])
+            raises(lambda: inline(X, "a"), "TypeError", "must be Tensor, not str")
+        for i in range(200):  # more than are kept
+            equal(inline(X, i)["data"], [1 + i, 2 + i])
+
+
+def test_limits(f):
+    with f.connect() as d:
+        limits = d.call("server.hello")["limits"]
+        most = limits["session_programs"]
+        for i in range(most):
+            p = create(d, [], "x")
+        raises(lambda: create(d, [], "x"), "ResourceExhausted", f"{most} programs (session_programs)")
+        d.call("program.release", program=p)
+        equal(create(d, [], "x"), most + 1, "handles are never reused")
+
+
+def test_a_session_takes_its_programs_along(f):
+    with f.connect() as watch:
+        with f.connect() as d:
+            create(d, [step("add.Tensor", ref("x"), ref("k"))], "x", k={"data": [1, 2, 3]})
+            d.call("program.run", inputs={"x": X}, steps=[step("mul.Tensor", ref("x"), 2)], outputs=[])
+            less(0, watch.call("server.status")["tensors"])
+        wait_until(lambda: watch.call("server.status")["tensors"] == 0, "the constants are gone")
+
+
+def sleepy(n, ms=200):
+    return [{"op": "sleeps::sleep", "args": [ref("x"), ms], "as": [f"y{i}"]} for i in range(n)]
+
+
+def running(d):
+    return [r for r in d.call("server.status")["running"] if r["op"].startswith("sleeps")]
+
+
+def test_a_deadline_stops_a_program_between_steps(f):
+    with f.connect() as d:
+        start = time.monotonic()
+        e = raises(lambda: d.call("program.run", inputs={"x": X}, steps=sleepy(50), outputs=[],
+                                  deadline_ms=300), "DeadlineExceeded", "deadline")
+        less(time.monotonic() - start, 8)
+        less(0, e.data["step"])
+        equal(d.op("aten::neg", X, returns="data")["data"], [-1, -2], "the next request has none")
+
+
+def test_call_cancel_stops_a_program_that_runs(f):
+    with f.connect() as d, f.connect() as watch:
+        id_ = d.send("program.run", inputs={"x": X}, steps=sleepy(50), outputs=[])
+        wait_until(lambda: running(watch), "it runs")
+        d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": id_}})
+        e = raises(d.receive, "Cancelled", "cancelled while it ran")
+        less(e.data["step"], 50)
+        wait_until(lambda: not running(watch), "nothing runs")
+        equal(d.op("aten::neg", X, returns="data")["data"], [-1, -2])
+
+
+def test_a_client_that_leaves_stops_its_program(f):
+    with f.connect() as watch:
+        d = f.connect()
+        d.send("program.run", inputs={"x": X}, steps=sleepy(50), outputs=[])
+        wait_until(lambda: running(watch), "it runs")
+        d.close()
+        wait_until(lambda: not running(watch), "it has stopped", 6)
+        wait_until(lambda: watch.call("server.status")["tensors"] == 0, "its tensors are gone")
+
+
+def test_an_operator_that_is_gone_is_named(f):
+    with f.connect() as d:
+        p = create(d, [{"op": "tutorial::scale", "args": [ref("x"), 2], "as": ["y"]}], "y")
+        equal(run(d, p, x=X)[0]["data"], [2, 4])
+        path = [q["path"] for q in d.call("plugin.list")["plugins"] if q["plugin"] == "template"][0]
+        d.call("plugin.unload", plugin="template")
+        e = raises(lambda: run(d, p, x=X), "NotFound", "tutorial::scale")
+        equal(e.data["op"], "tutorial::scale")
+        d.call("plugin.load", path=path)
+        equal(run(d, p, x=X)[0]["data"], [2, 4])
+
+
+def test_intermediate_values_go_at_their_last_use(f):
+    if SANITIZED:  # what is freed stays in quarantine
+        return
+    with f.connect() as d:
+        n = 1 << 18  # 1 MiB of float32
+        steps = [step("ones", [n], as_="y0")]
+        steps += [step("mul.Tensor", ref(f"y{i}"), 1.0, as_=f"y{i + 1}") for i in range(300)]
+        before = f.resident_kb()
+        equal(d.call("program.run", steps=steps, outputs=["y300"])["outputs"][0]["shape"], [n])
+        less(f.resident_kb() - before, 100 << 10, "KiB more, of 300 MiB that were made")
+
+
+def test_the_registry_is_whole(f):
+    with f.connect() as d:
+        equal(d.call("registry.check"), {"ok": True, "violations": []})
+
+
+main(setup, TestDaemon.finish)

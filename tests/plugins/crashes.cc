@@ -1,0 +1,107 @@
+// crashes.cc -- kernels that take the process with them, each in its way.
+#include <dispatchd/plugin.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdexcept>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+DP_PLUGIN(crashes, "1.0")
+
+namespace
+{
+
+volatile int *volatile nowhere = reinterpret_cast<volatile int *>(0x98);
+volatile int depth = -1; // without end, as far as the compiler knows it may have one
+
+__attribute__((noinline)) int recurse(int n)
+{
+    volatile char room[4096];
+
+    room[n % 4096] = (char)n;
+    return n == depth ? 0 : recurse(n + 1) + room[0];
+}
+
+int die(dp_ctx *ctx, dp_tensor *, dp_str how, int64_t n, dp_tensor **)
+{
+    if (strcmp(how.s, "null") == 0)
+        *(volatile int *)n = 1;
+    else if (strcmp(how.s, "abort") == 0)
+        abort();
+    else if (strcmp(how.s, "illegal") == 0)
+        __builtin_trap();
+    else if (strcmp(how.s, "overflow") == 0)
+        return recurse(0);
+    else if (strcmp(how.s, "throw") == 0)
+        throw std::runtime_error("it escapes");
+    else if (strcmp(how.s, "exit") == 0)
+        exit((int)n);
+    else
+        raise((int)n);
+    return dp_fail(ctx, DP_ERUNTIME, "still alive");
+}
+
+// The same, one call deeper, with a shape of its own.
+int calls(dp_ctx *ctx, dp_tensor *self, dp_str how, int64_t n, dp_tensor **out)
+{
+    dp_tensor *wide = nullptr;
+    int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)0, &wide);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "crashes::die", "TSi>T", wide, how, n, out);
+    dp_tensor_unref(wide);
+    return rc;
+}
+
+// On another thread than the caller's: of the pool (how "pool"), or one of the plugin's own.
+struct apart {
+    pthread_t caller;
+    volatile bool came;
+};
+
+void die_apart(int64_t, int64_t, void *user)
+{
+    apart *a = static_cast<apart *>(user);
+
+    if (!pthread_equal(a->caller, pthread_self()))
+        *nowhere = 1;
+    usleep(1000); // so that a helper comes for a piece
+}
+
+void die_in_thread(dp_ctx *, void *)
+{
+    *nowhere = 1;
+}
+
+int dies_apart(dp_ctx *ctx, dp_tensor *self, dp_str how, int64_t, dp_tensor **out)
+{
+    apart a = {pthread_self(), false};
+    uint64_t id;
+    int rc = strcmp(how.s, "pool") == 0
+                 ? dp_parallel_for(ctx, 0, 5000, 1, die_apart, &a)
+                 : dp_thread_start(ctx, "doomed", die_in_thread, nullptr, &id);
+
+    if (rc == 0 && strcmp(how.s, "pool") != 0)
+        rc = dp_thread_join(ctx, id, 5000);
+    *out = rc == 0 ? dp_tensor_ref(self) : nullptr;
+    return rc;
+}
+
+// Tramples on its own arguments first.
+int scribbles(dp_call *call, dp_error *)
+{
+    const_cast<dp_value *>(call->args)[0].u.t = reinterpret_cast<dp_tensor *>(64);
+    *(volatile int *)call->args[2].u.i = 1;
+    return 0;
+}
+
+} // namespace
+
+DP_LIBRARY(crashes, DP_DEF("die(Tensor self, str how, int n=0) -> Tensor"),
+           DP_DEF("scribbles(Tensor self, str how, int n=0) -> Tensor"),
+           DP_DEF("dies_apart(Tensor self, str how, int n=0) -> Tensor"),
+           DP_DEF("calls(Tensor self, str how, int n=0) -> Tensor"))
+DP_LIBRARY_IMPL(crashes, CPU, DP_IMPL_UNBOXED("die", die, (T, S, i), (T)),
+                DP_IMPL_UNBOXED("dies_apart", dies_apart, (T, S, i), (T)),
+                DP_IMPL_UNBOXED("calls", calls, (T, S, i), (T)), DP_IMPL("scribbles", scribbles))

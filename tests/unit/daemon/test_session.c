@@ -1,0 +1,301 @@
+/* test_session.c -- handles are never reused, sessions end when they should, nothing is leaked. */
+#include "unit.h"
+#include <pthread.h>
+#include <server.h>
+#include <string.h>
+
+static sessions all;
+static struct session *s;
+static dp_error err;
+
+static dp_tensor *make(void)
+{
+    int64_t sizes[] = {2};
+    dp_tensor *t = NULL;
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &t, &err), 0);
+    return t;
+}
+
+static uint64_t live(void)
+{
+    dp_tensor_stats stats;
+
+    dp_tensor_stats_get(&stats);
+    return stats.tensors;
+}
+
+static void setup(void)
+{
+    sessions_init(&all);
+    s = session_new(&all, &err);
+    ck_assert_ptr_nonnull(s);
+}
+
+static void teardown(void)
+{
+    session_leave(s);
+    sessions_fini(&all);
+    ck_assert_uint_eq(live(), 0);
+}
+
+START_TEST(session_handles_name_tensors)
+{
+    dp_tensor *a = make(), *b = make();
+    uint64_t ha = session_put(s, a, &err), hb = session_put(s, b, &err), again;
+
+    ck_assert_uint_ne(ha, 0);
+    ck_assert_uint_gt(hb, ha);
+    dp_tensor *got = session_get(s, ha);
+    ck_assert_ptr_eq(got, a);
+    dp_tensor_unref(got);
+    ck_assert_ptr_null(session_get(s, 0));
+    ck_assert_ptr_null(session_get(s, hb + 1));
+    ck_assert_uint_eq(session_handle_of(s, b), hb);
+    again = session_put(s, a, &err);
+    ck_assert_uint_eq(session_handle_of(s, a), ha);
+    ck_assert(session_release(s, ha));
+    ck_assert(!session_release(s, ha));
+    ck_assert_ptr_null(session_get(s, ha));
+    ck_assert_uint_eq(session_handle_of(s, a), again);
+    dp_tensor_unref(a);
+    dp_tensor_unref(b);
+}
+END_TEST
+
+/* Whatever is released in whatever order, the rest is found, and no number comes twice. */
+START_TEST(session_handles_are_never_reused)
+{
+    enum { N = 1000 };
+    uint64_t handles[N], last = 0, *list;
+    dp_tensor *t = make();
+
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < N; i++) {
+            handles[i] = session_put(s, t, &err);
+            ck_assert_uint_gt(handles[i], last);
+            last = handles[i];
+        }
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(session_release(s, handles[(i * 7) % N]), true);
+    }
+    uint64_t first = session_put(s, t, &err), second = session_put(s, t, &err);
+    ck_assert_uint_eq(session_handles(s, &list), 2);
+    ck_assert_uint_eq(list[0], first);
+    ck_assert_uint_eq(list[1], second);
+    dp_free(list);
+    dp_tensor_unref(t);
+}
+END_TEST
+
+START_TEST(session_is_joined_by_its_key)
+{
+    struct session *other = session_new(&all, &err);
+
+    ck_assert_uint_ne(session_id(s), session_id(other));
+    ck_assert_str_ne(session_key(s), session_key(other));
+    ck_assert_uint_eq(strlen(session_key(s)), 32);
+    ck_assert_ptr_null(session_join(&all, "0"));
+    struct session *joined = session_join(&all, session_key(s));
+    ck_assert_ptr_eq(joined, s);
+    session_leave(other);
+    ck_assert_uint_eq(sessions_reap(&all, nanos(), false), 0);
+    ck_assert_uint_eq(sessions_count(&all), 1);
+    session_leave(joined);
+    sessions_reap(&all, nanos(), false);
+    ck_assert_uint_eq(sessions_count(&all), 1);
+}
+END_TEST
+
+START_TEST(session_lingers)
+{
+    struct session *other = session_new(&all, &err);
+    char key[33];
+    dp_tensor *t = make();
+
+    strcpy(key, session_key(other));
+    session_put(other, t, &err);
+    dp_tensor_unref(t);
+    session_set_linger(other, 1000);
+    uint64_t now = nanos();
+    session_leave(other);
+    uint64_t next = sessions_reap(&all, now, false);
+    ck_assert_uint_ge(next, now + 1000000000);
+    other = session_join(&all, key);
+    ck_assert_ptr_nonnull(other);
+    ck_assert_uint_eq(sessions_reap(&all, next, false), 0);
+    session_leave(other);
+    ck_assert_uint_eq(live(), 1);
+    ck_assert_uint_eq(sessions_reap(&all, nanos() + 2000000000, false), 0);
+    ck_assert_uint_eq(live(), 0);
+    ck_assert_ptr_null(session_join(&all, key));
+}
+END_TEST
+
+/* A running request outlives its session; what it puts there goes with its reference. */
+START_TEST(session_outlived_by_a_request)
+{
+    struct session *other = session_new(&all, &err), *held = session_ref(other);
+    dp_tensor *t = make();
+
+    session_leave(other);
+    sessions_reap(&all, nanos(), false);
+    ck_assert_uint_ne(session_put(held, t, &err), 0);
+    dp_tensor_unref(t);
+    ck_assert_uint_eq(live(), 1);
+    session_unref(held);
+    ck_assert_uint_eq(live(), 0);
+}
+END_TEST
+
+/* Where no more fit, the one that would end first makes room; connected ones never do. */
+START_TEST(session_limit_ends_lingering_ones)
+{
+    enum { LINGERING = 10 };
+    static struct session *held[LIMIT_SESSIONS];
+    char keys[LINGERING][33];
+    int n = LIMIT_SESSIONS - 1; /* s is one */
+
+    for (int i = 0; i < n; i++) {
+        held[i] = session_new(&all, &err);
+        ck_assert_ptr_nonnull(held[i]);
+    }
+    ck_assert_ptr_null(session_new(&all, &err));
+    ck_assert_int_eq(err.code, DP_ERESOURCE);
+    ck_assert(!sessions_over(&all));
+    for (int i = 0; i < LINGERING; i++) {
+        strcpy(keys[i], session_key(held[i]));
+        session_set_linger(held[i], LIMIT_LINGER_MS - (i == 3));
+        session_leave(held[i]);
+    }
+    held[3] = session_new(&all, &err);
+    ck_assert_ptr_nonnull(held[3]);
+    ck_assert(sessions_over(&all));
+    ck_assert_uint_eq(sessions_count(&all), LIMIT_SESSIONS);
+    ck_assert_ptr_null(session_join(&all, keys[3]));
+    ck_assert_uint_ne(sessions_reap(&all, nanos(), false), 0);
+    ck_assert(!sessions_over(&all));
+    session_leave(held[3]);
+    for (int i = LINGERING; i < n; i++)
+        session_leave(held[i]);
+    sessions_reap(&all, nanos() + (LIMIT_LINGER_MS + 1000) * UINT64_C(1000000), false);
+    ck_assert_uint_eq(sessions_count(&all), 1);
+}
+END_TEST
+
+START_TEST(session_drops_its_tensors_when_it_ends)
+{
+    struct session *other = session_new(&all, &err), *held = session_ref(other);
+    dp_tensor *t = make();
+
+    session_put(other, t, &err);
+    dp_tensor_unref(t);
+    session_leave(other);
+    sessions_reap(&all, nanos(), false);
+    ck_assert_uint_eq(live(), 0);
+    ck_assert_ptr_null(session_get(held, 1));
+    session_unref(held);
+}
+END_TEST
+
+START_TEST(session_survives_every_failed_allocation)
+{
+    dp_tensor *t = make();
+    uint64_t got = 0;
+
+    for (uint64_t n = 1; got == 0; n++) {
+        ck_assert_uint_lt(n, 10);
+        dp_fault_arm(n);
+        got = session_put(s, t, &err);
+        dp_fault_arm(0);
+        if (got == 0)
+            ck_assert_int_eq(err.code, DP_ERESOURCE);
+    }
+    ck_assert_uint_eq(got, 1);
+    dp_fault_arm(1);
+    ck_assert_ptr_null(session_new(&all, &err));
+    dp_fault_arm(0);
+    ck_assert_int_eq(err.code, DP_ERESOURCE);
+    ck_assert_uint_eq(sessions_count(&all), 1);
+    dp_tensor_unref(t);
+}
+END_TEST
+
+/* Generators have handles from the same numbers, and go with the session. */
+START_TEST(session_holds_generators)
+{
+    dp_tensor *t = make();
+    dp_generator *g = NULL, *got;
+    uint64_t tensor = session_put(s, t, &err), first = 0, second;
+
+    ck_assert_int_eq(dp_generator_new(DP_DEVICE_CPU, 1, &g, &err), 0);
+    for (uint64_t n = 1; first == 0; n++) {
+        ck_assert_uint_lt(n, 10);
+        dp_fault_arm(n);
+        first = session_generator_put(s, g, &err);
+        dp_fault_arm(0);
+        if (first == 0)
+            ck_assert_int_eq(err.code, DP_ERESOURCE);
+    }
+    second = session_generator_put(s, g, &err);
+    dp_generator_unref(g);
+    ck_assert_uint_gt(first, tensor);
+    ck_assert_uint_gt(second, first);
+    got = session_generator_get(s, first);
+    ck_assert_ptr_eq(got, g);
+    dp_generator_unref(got);
+    ck_assert_ptr_null(session_generator_get(s, tensor));
+    ck_assert_ptr_null(session_get(s, first));
+    ck_assert(!session_draws(s));
+    ck_assert(session_generator_release(s, first));
+    ck_assert(!session_generator_release(s, first));
+    ck_assert_ptr_null(session_generator_get(s, first));
+    dp_tensor_unref(t);
+}
+END_TEST
+
+static void *churn(void *arg)
+{
+    dp_tensor *t = arg;
+
+    for (int i = 0; i < 2000; i++) {
+        dp_error e = DP_ERROR_INIT;
+        uint64_t h = session_put(s, t, &e);
+        dp_tensor *got = session_get(s, h);
+        ck_assert_ptr_eq(got, t);
+        dp_tensor_unref(got);
+        ck_assert(session_release(s, h));
+    }
+    return NULL;
+}
+
+START_TEST(session_is_used_by_several_threads)
+{
+    pthread_t threads[4];
+    dp_tensor *t = make();
+    uint64_t *list;
+
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, churn, t);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(session_handles(s, &list), 0);
+    dp_free(list);
+    dp_tensor_unref(t);
+}
+END_TEST
+
+UNIT_SUITE(session)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, session_handles_name_tensors);
+    tcase_add_test(tc, session_handles_are_never_reused);
+    tcase_add_test(tc, session_is_joined_by_its_key);
+    tcase_add_test(tc, session_lingers);
+    tcase_add_test(tc, session_outlived_by_a_request);
+    tcase_add_test(tc, session_limit_ends_lingering_ones);
+    tcase_add_test(tc, session_drops_its_tensors_when_it_ends);
+    tcase_add_test(tc, session_survives_every_failed_allocation);
+    tcase_add_test(tc, session_holds_generators);
+    tcase_add_test(tc, session_is_used_by_several_threads);
+}

@@ -1,0 +1,113 @@
+/* records.h -- registration records made by hand, for tests of the registry without plugin files.
+ */
+#ifndef RECORDS_H
+#define RECORDS_H
+
+#include "dispatch/ask/ask.h"
+#include "unit.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REC_DEF(schema)                                                                            \
+    {                                                                                              \
+        .size = sizeof(dp_item), .kind = DP_ITEM_DEF, .name = schema, .tags = ""                   \
+    }
+#define REC_IMPL(op, fn)                                                                           \
+    {                                                                                              \
+        .size = sizeof(dp_item), .kind = DP_ITEM_IMPL, .name = op, .boxed = fn, .code = ""         \
+    }
+#define REC_IMPL_FLAGS(op, fn, how)                                                                \
+    {                                                                                              \
+        .size = sizeof(dp_item), .kind = DP_ITEM_IMPL, .flags = how, .name = op, .boxed = fn,      \
+        .code = ""                                                                                 \
+    }
+/* With the unboxed form `unboxed` of C type `c` ("TT>T"); either form may be NULL. */
+#define REC_IMPL_UNBOXED(op, fn, unboxed_, c, how)                                                 \
+    {                                                                                              \
+        .size = sizeof(dp_item), .kind = DP_ITEM_IMPL, .flags = how, .name = op, .boxed = fn,      \
+        .unboxed = (dp_any_fn)(unboxed_), .code = c                                                \
+    }
+#define REC_BLOCK(what, at, space, on, list)                                                       \
+    {                                                                                              \
+        .size = sizeof(dp_block), .kind = what, .line = at,                                        \
+        .n_items = sizeof(list) / sizeof((list)[0]), .item_size = sizeof(dp_item), .file = "t.c",  \
+        .ns = space, .key = on, .items = list                                                      \
+    }
+/* Blocks without items: a backend (named `space`), a fallback for `on`. */
+#define REC_PLAIN(what, how, at, space, on, function)                                              \
+    {                                                                                              \
+        .size = sizeof(dp_block), .kind = what, .flags = how, .line = at,                          \
+        .item_size = sizeof(dp_item), .file = "t.c", .ns = space, .key = on,                       \
+        .fn = (dp_any_fn)(function)                                                                \
+    }
+
+/* A kernel that returns its first argument. */
+static inline int rec_kernel(dp_call *call, dp_error *err)
+{
+    (void)err;
+    call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
+    return 0;
+}
+
+static inline dp_registry *rec_registry(void)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_registry *reg = NULL;
+
+    ck_assert_msg(dp_registry_new(&reg, &err) == 0, "%s", err.message);
+    return reg;
+}
+
+static inline dp_unit *rec_attach(dp_registry *reg, const char *name, const dp_block *blocks,
+                                  size_t n)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_unit *unit = NULL;
+
+    ck_assert_msg(dp_registry_attach(reg, name, "1.0", blocks, n, &unit, &err) == 0, "%s",
+                  err.message);
+    return unit;
+}
+
+static inline void rec_detach(dp_registry *reg, dp_unit *unit)
+{
+    dp_error err = DP_ERROR_INIT;
+    ck_assert_msg(dp_registry_detach(reg, unit, -1, &err) == 0, "%s", err.message);
+}
+
+/* The dump; free() it. */
+static inline char *rec_dump(dp_registry *reg)
+{
+    dp_arena *a = dp_arena_new();
+    dp_error err = DP_ERROR_INIT;
+    const char *text = NULL;
+
+    ck_assert_msg(dp_registry_dump(reg, a, &text, &err) == 0, "%s", err.message);
+    char *copy = strdup(text);
+    dp_arena_free(a);
+    return copy;
+}
+
+/* The dump is `want`, which is freed. */
+static inline void rec_same(dp_registry *reg, char *want)
+{
+    char *have = rec_dump(reg);
+    ck_assert_str_eq(have, want);
+    free(have);
+    free(want);
+}
+
+/* Every invariant holds. */
+static inline void rec_check(dp_registry *reg)
+{
+    dp_arena *a = dp_arena_new();
+    dp_error err = DP_ERROR_INIT;
+    const char *const *lines = NULL;
+    size_t n = 0;
+
+    ck_assert_msg(dp_registry_check(reg, a, &lines, &n, &err) == 0, "%s", err.message);
+    ck_assert_msg(n == 0, "%zu violations, first: %s", n, n ? lines[0] : "");
+    dp_arena_free(a);
+}
+
+#endif
