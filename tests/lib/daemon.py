@@ -96,7 +96,7 @@ class TestDaemon:
 
     def loaded(self, d):
         """Names of the plugins; not of files that only stay mapped."""
-        return [p["plugin"] for p in d.call("plugin.list")["plugins"] if not p["kept"]]
+        return [p["plugin"] for p in d.call("plugin.list")["plugins"] if not p.get("kept")]
 
     def finish(self):
         """The end of every integration file, when its clients are gone: their calls end, no tensor is
