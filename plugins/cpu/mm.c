@@ -106,35 +106,58 @@ void gemm_rows(const gemm *g, int64_t begin, int64_t end)
     (f32 ? plain_f32 : f64 ? plain_f64 : plain_i64)(g, begin, end);
 }
 
-static void panel(int64_t begin, int64_t end, void *user)
+/* A product in panels of rows, or of columns where it is wider than tall.  What a panel holds depends
+ * on the shape alone and not on the threads: BLAS computes the lines at the end of what it is given
+ * with other instructions, so that other panels would be other last bits. */
+typedef struct panels {
+    const gemm *g;
+    int64_t lines; /* rows or columns of a panel */
+} panels;
+
+static void panels_of_rows(int64_t begin, int64_t end, void *user)
 {
-    gemm_rows(user, begin, end);
+    const panels *p = user;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t to = (i + 1) * p->lines;
+        gemm_rows(p->g, i * p->lines, to < p->g->m ? to : p->g->m);
+    }
 }
 
-/* Columns [begin, end) of C: a product that is wider than tall is split by columns. */
-static void panel_of_columns(int64_t begin, int64_t end, void *user)
+static void panels_of_columns(int64_t begin, int64_t end, void *user)
 {
-    gemm g = *(const gemm *)user;
-    size_t bytes = dp_dtype_size(g.dtype);
+    const panels *p = user;
+    int64_t bytes = (int64_t)dp_dtype_size(p->g->dtype);
 
-    g.b = (const char *)g.b + begin * g.b_col * (int64_t)bytes;
-    g.c = (char *)g.c + begin * (int64_t)bytes;
-    g.n = end - begin;
-    gemm_rows(&g, 0, g.m);
+    for (int64_t i = begin; i < end; i++) {
+        gemm g = *p->g;
+        int64_t from = i * p->lines;
+        g.b = (const char *)g.b + from * g.b_col * bytes;
+        g.c = (char *)g.c + from * bytes;
+        g.n = g.n - from < p->lines ? g.n - from : p->lines;
+        gemm_rows(&g, 0, g.m);
+    }
 }
 
 int gemm_run(dp_ctx *ctx, const gemm *g)
 {
     enum {
-        WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications */
-        NARROWEST = 32        /* and so many rows or columns: BLAS is slow below */
+        WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications, */
+        ALIGN = 48,           /* a multiple of so many lines, as BLAS's kernels have them, */
+        NARROWEST = 2 * ALIGN,
+        WIDEST = 4 * ALIGN, /* wider ones are not faster */
+        PANELS = 8
     };
     bool tall = g->m >= g->n;
-    double line = (double)g->k * (double)(tall ? g->n : g->m);
-    int64_t grain = line >= WORTHWHILE / NARROWEST ? NARROWEST : (int64_t)(WORTHWHILE / (line + 1));
+    int64_t lines = tall ? g->m : g->n, narrow = lines / PANELS;
+    double line = (double)g->k * (double)(tall ? g->n : g->m) + 1;
 
-    return dp_parallel_for(ctx, 0, tall ? g->m : g->n, grain, tall ? panel : panel_of_columns,
-                           (void *)g);
+    narrow = narrow < NARROWEST ? NARROWEST : narrow > WIDEST ? WIDEST : narrow;
+    if ((double)narrow * line < WORTHWHILE)
+        narrow = (int64_t)(WORTHWHILE / line) + 1;
+    panels p = {g, (narrow + ALIGN - 1) / ALIGN * ALIGN};
+    return dp_parallel_for(ctx, 0, (lines + p.lines - 1) / p.lines, 1,
+                           tall ? panels_of_rows : panels_of_columns, &p);
 }
 
 /* -- operands -- */
@@ -499,11 +522,10 @@ static void touch(int64_t begin, int64_t end, void *user)
 
 /* One thread for each call of OpenBLAS.  It ends the process when it cannot allocate a thread's
  * buffer, so let every thread of the pool allocate its buffer now. */
-static int touch_buffers(dp_ctx *ctx, dp_error *err)
+static int touch_buffers(dp_ctx *ctx)
 {
     static float zeros[64 * 64];
 
-    (void)err;
     openblas_set_num_threads(1);
     return dp_parallel_for(ctx, 0, 1024, 1, touch, zeros);
 }
