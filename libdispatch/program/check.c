@@ -218,7 +218,7 @@ static int check_call(dp_builder *b, const dp_step *s)
     dp_value *args = dp_arena_alloc(a, s->n_args * sizeof(*args) + 1);
     dp_kwarg *kwargs = dp_arena_alloc(a, s->n_kwargs * sizeof(*kwargs) + 1);
     dp_bound bound;
-    dpi_kinds kinds;
+    dpi_kinds kinds = {0};
 
     if (args == NULL || kwargs == NULL)
         return dpi_no_memory(&b->ctx->error, "arguments of a step");

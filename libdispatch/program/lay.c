@@ -152,7 +152,7 @@ static void lay_binds(dpi_bump *m, const dp_program *from, dp_program *to)
 
 static dp_program *lay(dpi_bump *m, const dp_program *from)
 {
-    dp_program *to = dpi_bump_add(m, from, sizeof(*from)), unused;
+    dp_program *to = dpi_bump_add(m, from, sizeof(*from)), unused = {0};
     dp_program *p = to != NULL ? to : &unused;
 
     p->inputs = BUMP_ARRAY(m, from, inputs);
