@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Calls ns::name.Tensor for ns::name.Scalar, with `other` (argument 1) as a wrapped number. */
-static int as_tensor(dp_call *call, dp_error *err)
+static int as_tensor(dp_call *call)
 {
     enum { ARGS_MAX = 4, SUFFIX = sizeof("Scalar") - 1 };
     const char *full = dp_op_name(call->op);
@@ -12,7 +12,6 @@ static int as_tensor(dp_call *call, dp_error *err)
     dp_value args[ARGS_MAX];
     dp_tensor *other;
 
-    (void)err;
     snprintf(name, sizeof(name), "%.*sTensor", (int)(strlen(full) - SUFFIX), full);
     const dp_op *op = dp_op_find(call->ctx, name);
     if (op == NULL)

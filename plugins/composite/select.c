@@ -15,16 +15,14 @@ static int select_backend(dp_call *call, uint32_t position)
 }
 
 /* Schemas that end in: Layout? layout, Device? device, bool? pin_memory */
-static int device_2(dp_call *call, dp_error *err)
+static int device_2(dp_call *call)
 {
-    (void)err;
     return select_backend(call, 2);
 }
 
 /* Schemas that end in: Device? device, bool? pin_memory, MemoryFormat? memory_format */
-static int device_3(dp_call *call, dp_error *err)
+static int device_3(dp_call *call)
 {
-    (void)err;
     return select_backend(call, 3);
 }
 

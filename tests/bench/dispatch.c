@@ -18,9 +18,8 @@ static int first(dp_ctx *ctx, dp_tensor *a, dp_tensor *b, dp_tensor **out)
     return 0;
 }
 
-static int first_boxed(dp_call *call, dp_error *err)
+static int first_boxed(dp_call *call)
 {
-    (void)err;
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
     return 0;
 }

@@ -14,15 +14,15 @@ DP_BACKEND(frozen)
 
 static atomic_llong begun, ended, loads;
 
-static int on_load(dp_ctx *ctx, dp_error *err)
+static int on_load(dp_ctx *ctx)
 {
-    (void)ctx, (void)err;
+    (void)ctx;
     atomic_fetch_add(&loads, 1);
     return 0;
 }
-static int on_unload(dp_ctx *ctx, dp_error *err)
+static int on_unload(dp_ctx *ctx)
 {
-    (void)ctx, (void)err;
+    (void)ctx;
     return atomic_load(&loads) == 1 ? 0 : DP_ERUNTIME;
 }
 static void observe(const dp_observation *o)
@@ -112,13 +112,13 @@ static int observed(dp_ctx *ctx, dp_tensor *self, int64_t *now_begun, int64_t *n
 
 /* -- boxed: every kind of argument, lists and strings back, redispatch -- */
 
-static int describe(dp_call *call, dp_error *err)
+static int describe(dp_call *call)
 {
     const dp_value *a = call->args;
     int64_t *sizes = dp_alloc(call->ctx, 3 * sizeof(*sizes));
 
     if (sizes == NULL)
-        return err->code;
+        return DP_ERESOURCE;
     sizes[0] = a[1].tag == DP_TAG_INTS ? (int64_t)a[1].len : -1;
     sizes[1] = a[2].tag == DP_TAG_NONE ? -1 : (int64_t)a[2].len;
     sizes[2] = a[3].tag == DP_TAG_INT ? a[3].u.i : (int64_t)a[3].u.d;
@@ -129,9 +129,8 @@ static int describe(dp_call *call, dp_error *err)
     return 0;
 }
 
-static int above(dp_call *call, dp_error *err)
+static int above(dp_call *call)
 {
-    (void)err;
     return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
                                call->args, call->n_args, call->rets, call->n_rets);
 }

@@ -89,7 +89,7 @@ int dies_apart(dp_ctx *ctx, dp_tensor *self, dp_str how, int64_t, dp_tensor **ou
 }
 
 // Tramples on its own arguments first.
-int scribbles(dp_call *call, dp_error *)
+int scribbles(dp_call *call)
 {
     const_cast<dp_value *>(call->args)[0].u.t = reinterpret_cast<dp_tensor *>(64);
     *(volatile int *)call->args[2].u.i = 1;

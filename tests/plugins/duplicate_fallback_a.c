@@ -3,9 +3,8 @@
 
 DP_PLUGIN(duplicate_fallback_a, "1.0")
 
-static int fallback(dp_call *call, dp_error *err)
+static int fallback(dp_call *call)
 {
-    (void)err;
     return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
                                call->args, call->n_args, call->rets, call->n_rets);
 }

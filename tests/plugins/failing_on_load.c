@@ -3,9 +3,8 @@
 
 DP_PLUGIN(failing_on_load, "1.0")
 
-static int on_load(dp_ctx *ctx, dp_error *err)
+static int on_load(dp_ctx *ctx)
 {
-    (void)err;
     return dp_fail(ctx, DP_ERUNTIME, "no device of kind '%s' is there", "toy");
 }
 

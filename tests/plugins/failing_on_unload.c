@@ -6,10 +6,9 @@ DP_PLUGIN(failing_on_unload, "1.0")
 
 static int asked;
 
-static int on_unload(dp_ctx *ctx, dp_error *err)
+static int on_unload(dp_ctx *ctx)
 {
     (void)ctx;
-    (void)err;
     return asked++ ? 0 : 77;
 }
 

@@ -39,9 +39,8 @@ static int to_device(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 }
 
 /* What was given out has to be back by now. */
-static int close_device(dp_ctx *ctx, dp_error *err)
+static int close_device(dp_ctx *ctx)
 {
-    (void)err;
     if (faultdev.live)
         return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
     faultdev_close();

@@ -18,11 +18,10 @@ static void run(dp_ctx *ctx, void *arg)
     }
 }
 
-static int on_load(dp_ctx *ctx, dp_error *err)
+static int on_load(dp_ctx *ctx)
 {
     uint64_t id;
 
-    (void)err;
     return dp_thread_start(ctx, "forgotten", run, NULL, &id);
 }
 

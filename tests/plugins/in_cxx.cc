@@ -27,7 +27,7 @@ int twice(dp_ctx *ctx, dp_tensor *self, dp_tensor **out) noexcept
     return 0;
 }
 
-int same(dp_call *call, dp_error *) noexcept
+int same(dp_call *call) noexcept
 {
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
     return 0;

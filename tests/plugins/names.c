@@ -17,13 +17,13 @@ static int of(dp_ctx *ctx, dp_tensor *self, int64_t given, int64_t *dtype, int64
 }
 
 /* The tensor's dtype, bool, and a number that is no dtype. */
-static int list(dp_call *call, dp_error *err)
+static int list(dp_call *call)
 {
     dp_view x = {.size = sizeof(x)};
     int64_t *dtypes = dp_alloc(call->ctx, 3 * sizeof(*dtypes));
 
     if (dtypes == NULL)
-        return err->code;
+        return DP_ERESOURCE;
     dp_tensor_view(call->args[0].u.t, &x);
     dtypes[0] = x.dtype;
     dtypes[1] = DP_BOOL;

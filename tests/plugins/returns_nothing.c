@@ -3,10 +3,9 @@
 
 DP_PLUGIN(returns_nothing, "1.0")
 
-static int boxed(dp_call *call, dp_error *err)
+static int boxed(dp_call *call)
 {
     (void)call;
-    (void)err;
     return 0;
 }
 
@@ -57,9 +56,8 @@ static int asks(dp_ctx *ctx, dp_tensor *self, bool some, bool *out)
 }
 
 /* One of two. */
-static int half(dp_call *call, dp_error *err)
+static int half(dp_call *call)
 {
-    (void)err;
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
     return 0;
 }

@@ -12,11 +12,10 @@ static void *run(void *arg)
     return arg;
 }
 
-static int on_load(dp_ctx *ctx, dp_error *err)
+static int on_load(dp_ctx *ctx)
 {
     pthread_t thread;
 
-    (void)err;
     if (pthread_create(&thread, NULL, run, NULL))
         return dp_fail(ctx, DP_ERESOURCE, "no thread");
     pthread_detach(thread);

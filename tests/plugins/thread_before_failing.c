@@ -11,12 +11,11 @@ static void run(dp_ctx *ctx, void *arg)
     usleep(100000);
 }
 
-static int on_load(dp_ctx *ctx, dp_error *err)
+static int on_load(dp_ctx *ctx)
 {
     uint64_t id;
     int rc = dp_thread_start(ctx, "late", run, NULL, &id);
 
-    (void)err;
     return rc ? rc : dp_fail(ctx, DP_ERUNTIME, "no device of kind 'threads' is there");
 }
 

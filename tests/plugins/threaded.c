@@ -50,17 +50,15 @@ static void ticker(dp_ctx *ctx, void *arg)
     }
 }
 
-static int on_load(dp_ctx *ctx, dp_error *err)
+static int on_load(dp_ctx *ctx)
 {
     int rc = dp_thread_start(ctx, "worker", worker, NULL, &worker_id);
 
-    (void)err;
     return rc ? rc : dp_thread_start(ctx, "ticker", ticker, &stop, &ticker_id);
 }
 
-static int on_unload(dp_ctx *ctx, dp_error *err)
+static int on_unload(dp_ctx *ctx)
 {
-    (void)err;
     pthread_mutex_lock(&lock);
     stop = true;
     pthread_cond_broadcast(&changed);

@@ -33,10 +33,10 @@ static dp_key keys[KEYS_MAX];
 static const char *key_names[KEYS_MAX];
 static int n_keys;
 
-static int no_kernel(dp_call *call, dp_error *err)
+static int no_kernel(dp_call *call)
 {
     (void)call;
-    return dp_error_set(err, DP_ERUNTIME, "only tables are compared here");
+    return dp_fail(call->ctx, DP_ERUNTIME, "only tables are compared here");
 }
 
 /* Reports once for each sequence what it was, then every difference. */

@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
 
     char *at = ctx->arena.at;
 
-    int rc = k->boxed(&call, &ctx->error);
+    int rc = k->boxed(&call);
     if (DPI_UNLIKELY(rc != 0 || e->settles || ctx->arena.at != at || !all_fit(e, rets)))
         rc = finish(ctx, e, k, at, args, rets, rc);
     return rc;

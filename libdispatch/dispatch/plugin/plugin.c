@@ -163,7 +163,7 @@ static int run_hook(dp_registry *reg, dpi_image *im, int kind, dp_error *err)
         return rc;
     dp_ctx_set_label(ctx, what);
     im->ran = true;
-    rc = ((dp_hook_fn)b->fn)(ctx, dp_ctx_error(ctx));
+    rc = ((dp_hook_fn)b->fn)(ctx);
     if (rc) {
         const char *said = dp_ctx_error(ctx)->message;
         int code = dp_error_name(rc) ? rc : DP_EPLUGIN;

@@ -41,9 +41,10 @@ typedef struct dp_call {
 } dp_call;
 
 /* Boxed kernel: works for every schema.  Returns 0, or a DP_E* code after describing the fault in
- * *err (dp_fail does both).  What it put in rets before failing is released by the host.
- * Must not throw or longjmp out.  Any thread. */
-typedef int (*dp_boxed_fn)(dp_call *call, dp_error *err);
+ * the context (dp_fail does both, and what a failing dp_* function returned is handed on as it is).
+ * What it put in rets before failing is released by the host.  Must not throw or longjmp out.  Any
+ * thread. */
+typedef int (*dp_boxed_fn)(dp_call *call);
 typedef void (*dp_any_fn)(void); /* an unboxed kernel, of the C type that its code stands for */
 
 /* -- registration records -- */
@@ -97,8 +98,9 @@ typedef struct dp_block {
     const void *data;
 } dp_block;
 
-/* Hook of a plugin.  Runs on the loading thread with nothing of the plugin in flight. */
-typedef int (*dp_hook_fn)(dp_ctx *ctx, dp_error *err);
+/* Hook of a plugin; fails as a kernel does.  Runs on the loading thread with nothing of the plugin
+ * in flight. */
+typedef int (*dp_hook_fn)(dp_ctx *ctx);
 
 /* An observer sees every call (not redispatch) of every operator, on the calling thread, before the
  * kernel and after it; RecordFunction's job.  It must be short and must not call operators. */

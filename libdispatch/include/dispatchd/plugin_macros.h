@@ -32,11 +32,10 @@
 #endif
 #define DP_KIND_UNBOXED_THUNK(n, fn, args, rets)                                                   \
     DP_CHECK_TYPE_(fn, args, rets)                                                                 \
-    static int DP_CAT(fn##_boxed_, n)(dp_call * call, dp_error * err)                              \
+    static int DP_CAT(fn##_boxed_, n)(dp_call * call)                                              \
     {                                                                                              \
         int (*typed)(dp_ctx * DP_MAP(DP_SIG_ARG_, DP_UNPAREN args)                                 \
                                   DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)) = fn;                      \
-        (void)err;                                                                                 \
         return typed(call->ctx DP_MAP(DP_SIG_UNBOX_, DP_UNPAREN args)                              \
                          DP_MAP(DP_SIG_SLOT_, DP_UNPAREN rets));                                   \
     }

@@ -23,36 +23,37 @@ static void note_live(void)
     runs++;
 }
 
-static int fresh(dp_call *call, dp_error *err)
+static int fresh(dp_call *call)
 {
     dp_tensor *t = NULL;
     int64_t n = 1;
-    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &t, err);
+    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &t, dp_ctx_error(call->ctx));
 
     note_live();
     call->rets[0] = dp_tensor_value(t);
     return rc;
 }
-static int scaled(dp_call *call, dp_error *err)
+static int scaled(dp_call *call)
 {
     ck_assert_uint_eq(call->args[1].tag, DP_TAG_DOUBLE);
-    return fresh(call, err);
+    return fresh(call);
 }
-static int same(dp_call *call, dp_error *err)
+static int same(dp_call *call)
 {
     note_live();
-    return rec_kernel(call, err);
+    return rec_kernel(call);
 }
-static int parts(dp_call *call, dp_error *err)
+static int parts(dp_call *call)
 {
     dp_tensor **list = dp_arena_alloc(dp_ctx_arena(call->ctx), 2 * sizeof(*list));
     int64_t n = 1;
 
     note_live();
     if (list == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: parts");
+        return dp_fail(call->ctx, DP_ERESOURCE, "out of memory: parts");
     list[0] = dp_tensor_ref(call->args[0].u.t);
-    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &list[1], err);
+    int rc =
+        dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &list[1], dp_ctx_error(call->ctx));
     if (rc < 0) {
         dp_tensor_unref(list[0]);
         return rc;
@@ -60,21 +61,21 @@ static int parts(dp_call *call, dp_error *err)
     call->rets[0] = dp_tensors(list, 2);
     return 0;
 }
-static int join(dp_call *call, dp_error *err)
+static int join(dp_call *call)
 {
     ck_assert_uint_eq(call->args[0].tag, DP_TAG_TENSORS);
-    return fresh(call, err);
+    return fresh(call);
 }
-static int fails(dp_call *call, dp_error *err)
+static int fails(dp_call *call)
 {
     (void)call;
     note_live();
-    return dp_error_set(err, DP_ERUNTIME, "it fails");
+    return dp_fail(call->ctx, DP_ERUNTIME, "it fails");
 }
-static int cancels(dp_call *call, dp_error *err)
+static int cancels(dp_call *call)
 {
     atomic_store(&cancel, 1);
-    return same(call, err);
+    return same(call);
 }
 
 static const dp_item defs[] = {

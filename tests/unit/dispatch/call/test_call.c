@@ -26,57 +26,50 @@ static int first_unboxed(dp_ctx *c, dp_tensor *x, dp_tensor *y, dp_tensor **out)
     *out = dp_tensor_ref(x);
     return 0;
 }
-static int first(dp_call *call, dp_error *e)
+static int first(dp_call *call)
 {
-    (void)e;
     atomic_fetch_add(&kernel_runs, 1);
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
     return 0;
 }
-static int second(dp_call *call, dp_error *e)
+static int second(dp_call *call)
 {
-    (void)e;
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[1].u.t));
     return 0;
 }
-static int below(dp_call *call, dp_error *e)
+static int below(dp_call *call)
 {
-    (void)e;
     return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
                                call->args, call->n_args, call->rets, call->n_rets);
 }
-static int again(dp_call *call, dp_error *e)
+static int again(dp_call *call)
 {
-    (void)e;
     return dp_call_boxed(call->ctx, call->op, call->args, call->n_args, call->rets, call->n_rets);
 }
-static int nothing(dp_call *call, dp_error *e)
+static int nothing(dp_call *call)
 {
-    (void)call, (void)e;
+    (void)call;
     return 0;
 }
-static int returns_int(dp_call *call, dp_error *e)
+static int returns_int(dp_call *call)
 {
-    (void)e;
     call->rets[0] = dp_int(1);
     return 0;
 }
-static int returns_seven(dp_call *call, dp_error *e)
+static int returns_seven(dp_call *call)
 {
-    (void)e;
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
     return 7;
 }
-static int waits(dp_call *call, dp_error *e)
+static int waits(dp_call *call)
 {
     atomic_store(&entered, 1);
     while (atomic_load(&may_leave) == 0)
         usleep(200);
-    return first(call, e);
+    return first(call);
 }
-static int invokes(dp_call *call, dp_error *e)
+static int invokes(dp_call *call)
 {
-    (void)e;
     dp_tensor *out = NULL;
     dp_value rets[1];
     const dp_op *op = dp_op_find(call->ctx, "t::first");
@@ -250,9 +243,8 @@ START_TEST(call_checks_arguments_before_a_kernel_runs)
 }
 END_TEST
 
-static int invokes_gone(dp_call *call, dp_error *e)
+static int invokes_gone(dp_call *call)
 {
-    (void)e;
     return dp_call_boxed(call->ctx, dp_op_find(call->ctx, "gone::op"), call->args, 1, call->rets,
                          1);
 }
@@ -427,7 +419,7 @@ END_TEST
 /* -- what kernels take -- */
 
 /* Takes a little and a lot, and returns its argument. */
-static int takes(dp_call *call, dp_error *e)
+static int takes(dp_call *call)
 {
     static const size_t bytes[] = {100, 100000, 3000};
 
@@ -437,7 +429,7 @@ static int takes(dp_call *call, dp_error *e)
             return DP_ERESOURCE;
         memset(p, 0xee, bytes[i]);
     }
-    return first(call, e);
+    return first(call);
 }
 
 static int takes_unboxed(dp_ctx *c, dp_tensor *x, dp_tensor *y, dp_tensor **out)
@@ -461,7 +453,7 @@ static dp_value text(const char *s)
 
 /* Everything that can point somewhere: into the kernel's own code, its scratch and its arguments.
  */
-static int returns_memory(dp_call *call, dp_error *e)
+static int returns_memory(dp_call *call)
 {
     static const char code[] = "in the code";
     int64_t n = call->args[1].u.i;
@@ -471,7 +463,6 @@ static int returns_memory(dp_call *call, dp_error *e)
     dp_value *words = dp_alloc(call->ctx, 2 * sizeof(*words));
     char *number = dp_alloc(call->ctx, 32), *noise = dp_alloc(call->ctx, 40000);
 
-    (void)e;
     if (!z || !ints || !list || !words || !number || !noise)
         return DP_ERESOURCE;
     memset(noise, 0xee, 40000);
@@ -517,7 +508,7 @@ static const dp_item memory_items[] = {
 static const dp_block memory_block = REC_BLOCK(DP_BLOCK_FRAGMENT, 1, "t", "", memory_items);
 
 /* Whether the request's memory is where it was after so many nested calls. */
-static int nested_calls(dp_call *call, dp_error *e)
+static int nested_calls(dp_call *call)
 {
     enum { CALLS = 200 };
     const dp_op *op = dp_op_find(call->ctx, "t::takes");
@@ -528,7 +519,6 @@ static int nested_calls(dp_call *call, dp_error *e)
     dp_tensor *out;
     int moved = 0, rc = dp_typed_init(call->ctx, "t::takes", "TT>T", &typed);
 
-    (void)e;
     for (int i = 0; i <= CALLS && rc == 0; i++) { /* the first may leave a block */
         at = arena->at;
         rc = dp_call_boxed(call->ctx, op, call->args, 2, &ret, 1);
@@ -561,13 +551,12 @@ START_TEST(call_gives_back_what_nested_kernels_took)
 END_TEST
 
 /* Results of the first nested call, after others have used the memory that it left. */
-static int nested_results(dp_call *call, dp_error *e)
+static int nested_results(dp_call *call)
 {
     const dp_op *op = dp_op_find(call->ctx, "t::memory");
     dp_value args[2] = {call->args[0]}, rets[3][5];
     int rc = 0, made = 0;
 
-    (void)e;
     for (; made < 3 && rc == 0; made += rc == 0) {
         args[1] = dp_int(made * 1000);
         rc = dp_call_boxed(call->ctx, op, args, 2, rets[made], 5);
@@ -617,11 +606,10 @@ START_TEST(call_results_without_memory)
 }
 END_TEST
 
-static int lists_nothing(dp_call *call, dp_error *e)
+static int lists_nothing(dp_call *call)
 {
     dp_tensor **list = dp_alloc(call->ctx, sizeof(*list));
 
-    (void)e;
     *list = NULL;
     call->rets[0] = call->args[0].u.i == 0   ? (dp_value){DP_TAG_STR, 0, {0}}
                     : call->args[0].u.i == 1 ? text("fine")
@@ -681,9 +669,8 @@ static void *call_in_thread(void *arg)
     return (void *)(intptr_t)(rc == 0);
 }
 
-static int begins(dp_call *call, dp_error *e)
+static int begins(dp_call *call)
 {
-    (void)e;
     int rc = dp_ctx_begin(call->ctx);
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
     return rc;
@@ -702,10 +689,10 @@ START_TEST(call_holds_its_snapshot_alone)
 }
 END_TEST
 
-static int fails(dp_call *call, dp_error *e)
+static int fails(dp_call *call)
 {
     (void)call;
-    return dp_error_set(e, DP_ERUNTIME, "it fails");
+    return dp_fail(call->ctx, DP_ERUNTIME, "it fails");
 }
 
 START_TEST(call_that_fails_has_written_what_it_was_to_write)
