@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -509,8 +510,11 @@ static void stop_after_two(int64_t begin, int64_t end, void *user)
     stopping *s = user;
 
     (void)begin, (void)end;
-    if (atomic_fetch_add(&s->pieces, 1) == 1)
+    int before = atomic_fetch_add(&s->pieces, 1);
+    if (before == 1)
         atomic_store(&s->cancel, 1);
+    while (before > 1 && atomic_load(&s->cancel) == 0) /* a thread begins one piece more at most */
+        sched_yield();
 }
 
 START_TEST(pool_stops_between_pieces)
