@@ -115,11 +115,12 @@ typedef struct dpi_entry {
     bool returns_memory; /* some return may point to memory: a list, a string */
     bool settles; /* its returns are looked at once more: that, or some are written arguments */
     uint32_t n_kernels, n_columns;
-    dpi_kernel **kernels; /* counted */
-    uint16_t *table;      /* [n_slots] index into kernels, or DPI_CELL_* */
-    uint8_t *provenance;  /* [n_slots] */
-    uint64_t mask[];      /* [n_columns] by backend column: functionalities not fallthrough */
-} dpi_entry;              /* kernels, table and provenance are in this block */
+    dpi_kernel **kernels;        /* counted */
+    uint16_t *table;             /* [n_slots] index into kernels, or DPI_CELL_* */
+    uint8_t *provenance;         /* [n_slots] */
+    const dpi_kernel *composite; /* of kernels: the one that calls other operators; NULL: none */
+    uint64_t mask[]; /* [n_columns] by backend column: functionalities not fallthrough */
+} dpi_entry;         /* kernels, table and provenance are in this block */
 
 /* What the entry's table says for k. */
 dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k);

@@ -179,6 +179,22 @@ static uint16_t entry_kernel(dpi_entry *e, const dpi_kernel *k)
     return (uint16_t)e->n_kernels++;
 }
 
+/* The kernel that decomposes the operator: the implicit one before those that say how it
+ * differentiates elsewhere.  It may stand in no slot. */
+static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
+{
+    static const uint8_t aliases[] = {DP_ALIAS_CompositeImplicitAutograd,
+                                      DP_ALIAS_CompositeExplicitAutograd,
+                                      DP_ALIAS_CompositeExplicitAutogradNonFunctional};
+
+    for (size_t i = 0; i < DPI_COUNT(aliases); i++) {
+        const dpi_stack *s = dpi_truth_stack(t, DP_KEY(aliases[i]));
+        if (s != NULL && !(s->kernels[0]->flags & DP_FLAG_FALLTHROUGH))
+            return e->kernels[entry_kernel(e, s->kernels[0])];
+    }
+    return NULL;
+}
+
 /* Functionalities that are not skipped, for each backend column. */
 static void entry_masks(dpi_entry *e)
 {
@@ -253,6 +269,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
                                                            : DPI_CELL_MISSING;
     }
     entry_masks(e);
+    e->composite = entry_composite(e, t);
     return e;
 }
 

@@ -1132,6 +1132,37 @@ static bool same_set(const dpi_alias *a, const dpi_alias *b)
     return a->write && b->write && a->before && b->before && strcmp(a->before, b->before) == 0;
 }
 
+/* Do two alias sets, "a" and "a|b", have a name in common? */
+static bool sets_meet(const dpi_alias *a, const dpi_alias *b)
+{
+    if (a->before == NULL || b->before == NULL)
+        return false;
+    for (const char *s = a->before; *s != '\0'; s += strspn(s, "|")) {
+        size_t n = strcspn(s, "|");
+        for (const char *t = b->before; *t != '\0'; t += strspn(t, "|")) {
+            size_t m = strcspn(t, "|");
+            if (n == m && memcmp(s, t, n) == 0)
+                return true;
+            t += m;
+        }
+        s += n;
+    }
+    return false;
+}
+
+/* Which argument each return shares memory with, by the letters of their alias sets. */
+static void derive_views(dp_schema *s)
+{
+    memset(s->ret_view, -1, sizeof(s->ret_view));
+    for (uint32_t r = 0; r < s->n_rets; r++) {
+        for (uint32_t i = 0; i < s->n_args && s->ret_view[r] < 0; i++)
+            if (sets_meet(alias_of(s->rets[r].type), alias_of(s->args[i].type)))
+                s->ret_view[r] = (int8_t)i;
+        if (s->ret_view[r] >= 0 && !s->args[s->ret_view[r]].written)
+            s->viewed |= (uint64_t)1 << s->ret_view[r];
+    }
+}
+
 static void derive_aliases(dp_schema *s)
 {
     memset(s->ret_alias, -1, sizeof(s->ret_alias));
@@ -1235,6 +1266,7 @@ static bool parse_schema(parser *p, const char *ns, dp_schema *s)
     if (*p->at != '\0')
         return fail(p, s->name_only ? "'(' or the end" : "the end");
     derive_aliases(s);
+    derive_views(s);
     return derive_code(p, s) && derive_text(p, s);
 }
 

@@ -73,6 +73,8 @@ struct dp_schema {
     uint64_t written; /* bit i: argument i is written */
     int8_t
         ret_alias[DP_LIMIT_ARGUMENTS]; /* return i is written argument j (same set, both "!"); -1 */
+    uint64_t viewed; /* bit i: some return shares memory with argument i, which is not written */
+    int8_t ret_view[DP_LIMIT_ARGUMENTS]; /* return i shares memory with argument j, or is it; -1 */
 };
 
 dp_schema *dpi_schema_ref(dp_schema *s);

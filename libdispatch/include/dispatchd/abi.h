@@ -47,6 +47,71 @@ typedef struct dp_call {
 typedef int (*dp_boxed_fn)(dp_call *call);
 typedef void (*dp_any_fn)(void); /* an unboxed kernel, of the C type that its code stands for */
 
+/* -- what a schema says (dp_op_facts_get) -- */
+
+enum {                      /* dp_op_facts.flags */
+       DP_OP_COMPOSITE = 1, /* it has a kernel that calls other operators: dp_decompose() runs it */
+       DP_OP_IMPLICIT = 2,  /* and that is CompositeImplicitAutograd's: autograd sees the others */
+       DP_OP_VARARG = 4,    /* "...": more arguments than the schema names */
+       DP_OP_VARRET = 8
+};
+
+enum { /* dp_op_facts.form, of PyTorch's SchemaKind */
+       DP_FORM_FUNCTIONAL = 0,
+       DP_FORM_IN_PLACE, /* add_: writes its first argument */
+       DP_FORM_OUT,      /* add.out: writes arguments that are given by name only */
+       DP_FORM_MUTABLE   /* writes some other argument */
+};
+
+/* Facts of an operator.  Set `size` first.  Valid while the call, or the dp_ctx_begin(), that they
+ * were got in lasts: `schema` and what dp_op_arg() gives lie in its snapshot.  Bit i of a mask is
+ * argument i; arguments past the 64th are in none, dp_op_arg() tells of them, too. */
+typedef struct dp_op_facts {
+    uint32_t size;
+    uint32_t flags; /* DP_OP_* */
+    uint32_t n_args, n_rets;
+    int32_t form; /* DP_FORM_* */
+    uint32_t reserved;
+    uint64_t tensors; /* is, or may hold, tensors: Tensor, Tensor?, lists of them */
+    uint64_t written;
+    uint64_t viewed;    /* not written; some return may share its memory */
+    const char *text;   /* canonical schema: "aten::add.Tensor(Tensor self, ..." */
+    const void *schema; /* the host's */
+} dp_op_facts;
+
+enum {                    /* dp_arg_info.type */
+       DP_TYPE_OTHER = 0, /* type_name has its name */
+       DP_TYPE_TENSOR,
+       DP_TYPE_INT,
+       DP_TYPE_SYMINT,
+       DP_TYPE_FLOAT,
+       DP_TYPE_BOOL,
+       DP_TYPE_COMPLEX,
+       DP_TYPE_SCALAR,
+       DP_TYPE_STR,
+       DP_TYPE_DTYPE, /* ScalarType */
+       DP_TYPE_LAYOUT,
+       DP_TYPE_MEMORY_FORMAT,
+       DP_TYPE_DEVICE,
+       DP_TYPE_GENERATOR
+};
+
+/* One argument or return.  Set `size` first.  For Tensor?[] type is TENSOR, depth 1,
+ * optional_item. */
+typedef struct dp_arg_info {
+    uint32_t size;
+    int32_t type;       /* DP_TYPE_* of what it holds in the end */
+    uint32_t depth;     /* of lists around that: 2 for int[][] */
+    uint32_t length;    /* of the outermost: 2 for int[2]; 0: any */
+    bool optional;      /* itself may be None */
+    bool optional_item; /* what it holds in the end may be None */
+    bool kwarg_only, written, has_default;
+    int32_t alias_of;       /* of a return: the argument that it is, or shares memory with; -1 */
+    const char *name;       /* "" for an unnamed return */
+    const char *type_name;  /* "Tensor", "int", "QScheme" */
+    dp_value default_value; /* None without one; borrowed */
+} dp_arg_info;
+
 /* -- registration records -- */
 
 enum {                      /* dp_block.kind */

@@ -202,3 +202,12 @@ DP_FN(int, dp_thread_join, (dp_ctx * ctx, uint64_t id, int timeout_ms), (ctx, id
 /* A thread's context is one long request: this ends it and begins the next.  The memory of dp_alloc()
  * goes, the error and the dispatcher state.  Of the thread itself, between its calls. */
 DP_FN(int, dp_thread_turn, (dp_ctx * ctx), (ctx))
+
+/* -- facts: what a boxed kernel has to know of the operator that it is called for -- */
+
+/* The schema in numbers.  out->size set.  DP_ENOTFOUND: nobody defines op (any more); DP_ERUNTIME:
+ * outside of a call and of dp_ctx_begin(), where nothing keeps what *out would point to. */
+DP_FN(int, dp_op_facts_get, (dp_ctx * ctx, const dp_op *op, dp_op_facts *out), (ctx, op, out))
+/* Argument or return i; false: there are not so many.  out->size set. */
+DP_FN(bool, dp_op_arg, (const dp_op_facts *facts, uint32_t i, dp_arg_info *out), (facts, i, out))
+DP_FN(bool, dp_op_ret, (const dp_op_facts *facts, uint32_t i, dp_arg_info *out), (facts, i, out))

@@ -1,0 +1,137 @@
+/* facts.c -- what a schema says, by accessors: for kernels that serve operators they do not know. */
+#include "enter.h"
+
+/* out, of a size that its owner knows, gets as much of `full` as it has room for. */
+static void give(void *out, const void *full, size_t bytes)
+{
+    uint32_t size = *(const uint32_t *)out;
+
+    memcpy(out, full, size < bytes ? size : bytes);
+    *(uint32_t *)out = size;
+}
+
+static int form_of(const dp_schema *s)
+{
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (s->args[i].written && s->args[i].kwarg_only)
+            return DP_FORM_OUT;
+    size_t n = strlen(s->base);
+    if (s->n_args > 0 && s->args[0].written && n > 0 && s->base[n - 1] == '_')
+        return DP_FORM_IN_PLACE;
+    return s->written != 0 ? DP_FORM_MUTABLE : DP_FORM_FUNCTIONAL;
+}
+
+/* The schema's tensor_args counts generators, too: they carry keys. */
+static uint64_t tensors_of(const dp_schema *s)
+{
+    const uint32_t tags = 1u << DP_TAG_TENSOR | 1u << DP_TAG_TENSORS;
+    uint64_t mask = 0;
+
+    for (uint32_t i = 0; i < s->n_args && i < 64; i++)
+        mask |= (uint64_t)((s->args[i].tags & tags) != 0) << i;
+    return mask;
+}
+
+static uint32_t flags_of(const dpi_entry *e)
+{
+    uint32_t flags = 0;
+
+    if (e->composite != NULL)
+        flags |= DP_OP_COMPOSITE;
+    if (e->composite != NULL && e->composite->key == DP_KEY(DP_ALIAS_CompositeImplicitAutograd))
+        flags |= DP_OP_IMPLICIT;
+    return flags | (e->schema->vararg ? DP_OP_VARARG : 0) | (e->schema->varret ? DP_OP_VARRET : 0);
+}
+
+int dp_op_facts_get(dp_ctx *ctx, const dp_op *op, dp_op_facts *out)
+{
+    if (ctx->thread == NULL)
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "facts of %s outside of a call: dp_ctx_begin() holds the registry that "
+                            "they are of",
+                            dp_op_name(op));
+    const dpi_entry *e = entry_of(ctx, op);
+    if (e == NULL)
+        return ctx->error.code;
+    const dp_schema *s = e->schema;
+    dp_op_facts facts = {.flags = flags_of(e),
+                         .n_args = s->n_args,
+                         .n_rets = s->n_rets,
+                         .form = form_of(s),
+                         .tensors = tensors_of(s),
+                         .written = s->written,
+                         .viewed = s->viewed,
+                         .text = s->text,
+                         .schema = s};
+    give(out, &facts, sizeof(facts));
+    return 0;
+}
+
+/* -- arguments and returns -- */
+
+static int32_t type_number(const dpi_type *t)
+{
+    static const uint8_t numbers[DPI_TYPE_FUTURE + 1] = {
+        [DPI_TYPE_TENSOR] = DP_TYPE_TENSOR,
+        [DPI_TYPE_INT] = DP_TYPE_INT,
+        [DPI_TYPE_SYMINT] = DP_TYPE_SYMINT,
+        [DPI_TYPE_FLOAT] = DP_TYPE_FLOAT,
+        [DPI_TYPE_BOOL] = DP_TYPE_BOOL,
+        [DPI_TYPE_COMPLEX] = DP_TYPE_COMPLEX,
+        [DPI_TYPE_SCALAR] = DP_TYPE_SCALAR,
+        [DPI_TYPE_STR] = DP_TYPE_STR,
+        [DPI_TYPE_SCALAR_TYPE] = DP_TYPE_DTYPE,
+        [DPI_TYPE_LAYOUT] = DP_TYPE_LAYOUT,
+        [DPI_TYPE_MEMORY_FORMAT] = DP_TYPE_MEMORY_FORMAT,
+        [DPI_TYPE_DEVICE] = DP_TYPE_DEVICE,
+        [DPI_TYPE_GENERATOR] = DP_TYPE_GENERATOR,
+    };
+    return numbers[t->kind];
+}
+
+/* Optionals around the first list make the argument optional, those inside the last one its items.
+ */
+static void tell(const dpi_argument *a, int alias_of, dp_arg_info *out)
+{
+    const dpi_type *t = a->type;
+    dp_arg_info info = {.kwarg_only = a->kwarg_only,
+                        .written = a->written,
+                        .has_default = a->has_default,
+                        .alias_of = alias_of,
+                        .name = a->name,
+                        .default_value = a->has_default ? a->def : dp_none()};
+
+    for (; t->kind == DPI_TYPE_OPTIONAL || t->kind == DPI_TYPE_LIST; t = t->elem) {
+        if (t->kind == DPI_TYPE_OPTIONAL) {
+            info.optional |= info.depth == 0;
+            info.optional_item = info.depth > 0;
+            continue;
+        }
+        if (info.depth++ == 0 && t->sized)
+            info.length = t->n;
+        info.optional_item = false;
+    }
+    info.type = type_number(t);
+    info.type_name = t->name != NULL ? t->name : "";
+    give(out, &info, sizeof(info));
+}
+
+bool dp_op_arg(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
+{
+    const dp_schema *s = facts->schema;
+
+    if (i >= s->n_args)
+        return false;
+    tell(&s->args[i], -1, out);
+    return true;
+}
+
+bool dp_op_ret(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
+{
+    const dp_schema *s = facts->schema;
+
+    if (i >= s->n_rets)
+        return false;
+    tell(&s->rets[i], s->ret_view[i], out);
+    return true;
+}
