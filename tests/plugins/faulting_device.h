@@ -1,13 +1,12 @@
 /* faulting_device.h -- a device whose memory is its own: addresses it gives out fault when anybody
  * touches them, and are good only by way of a second mapping that the device alone knows.
  *
- * Both mappings are of one memfd, of whole pages given out first fit.  Any thread. */
+ * Both mappings are of one memfd, of whole pages given out first fit.  Any thread.  Included after
+ * plugin.h or dispatch.h. */
 #ifndef FAULTING_DEVICE_H
 #define FAULTING_DEVICE_H
 
-#include <dispatchd/abi.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -24,12 +23,6 @@ static struct {
     size_t live; /* blocks */
     int refuse;  /* allocations and copies from now on fail with this code */
 } faultdev = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static int faultdev_fail(dp_error *err, int code, const char *what)
-{
-    snprintf(err->message, sizeof(err->message), "%s", what);
-    return err->code = code;
-}
 
 /* Locked. */
 static int faultdev_open(void)
@@ -89,7 +82,7 @@ static int faultdev_allocate(int index, size_t bytes, void **out, dp_error *err)
 
     (void)index;
     if (faultdev.refuse)
-        return faultdev_fail(err, faultdev.refuse, "told to refuse");
+        return dp_error_set(err, faultdev.refuse, "told to refuse");
     pthread_mutex_lock(&faultdev.lock);
     int at = faultdev_open() < 0 ? -1 : faultdev_find(n);
     if (at >= 0) {
@@ -98,7 +91,7 @@ static int faultdev_allocate(int index, size_t bytes, void **out, dp_error *err)
         *out = faultdev.given + (size_t)at * FAULTDEV_PAGE;
     }
     pthread_mutex_unlock(&faultdev.lock);
-    return at < 0 ? faultdev_fail(err, DP_ERESOURCE, "no room on the device") : 0;
+    return at < 0 ? dp_error_set(err, DP_ERESOURCE, "no room on the device") : 0;
 }
 
 static void faultdev_release(int index, void *p, size_t bytes)
@@ -120,9 +113,9 @@ static int faultdev_copy(int index, void *dst, const void *src, size_t bytes, in
 
     (void)index;
     if (faultdev.refuse)
-        return faultdev_fail(err, faultdev.refuse, "told to refuse");
+        return dp_error_set(err, faultdev.refuse, "told to refuse");
     if (to == NULL || from == NULL)
-        return faultdev_fail(err, DP_EVALUE, "an address that is not the device's");
+        return dp_error_set(err, DP_EVALUE, "an address that is not the device's");
     memmove(to, from, bytes);
     return 0;
 }

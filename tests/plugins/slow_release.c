@@ -10,7 +10,7 @@ static int allocate(int index, size_t bytes, void **out, dp_error *err)
 {
     (void)index;
     *out = malloc(bytes + 1);
-    return *out != NULL ? 0 : (err->code = DP_ERESOURCE);
+    return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "no memory for %zu bytes", bytes);
 }
 
 static void release(int index, void *p, size_t bytes)

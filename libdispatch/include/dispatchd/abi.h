@@ -181,7 +181,12 @@ typedef struct dp_observation {
 typedef void (*dp_observer_fn)(const dp_observation *o);
 
 /* Memory of a named backend that is not the host's.  Every slot runs on the calling thread, under
- * the same accounting as kernels.  Direction: 0 host to device, 1 device to host, 2 on device. */
+ * the same accounting as kernels.  Direction: 0 host to device, 1 device to host, 2 on device.
+ *
+ * Device functions fail as kernels do, but into `err`: they also run where there is no request, so
+ * no context.  They return 0, or a DP_E* code after describing the fault with dp_error_set(), which
+ * returns that code.  `err` is never NULL, and is looked at only when they fail.  One without `err`
+ * cannot fail. */
 typedef struct dp_device_ops {
     uint32_t size;
     uint32_t flags;
@@ -189,7 +194,8 @@ typedef struct dp_device_ops {
     int (*allocate)(int index, size_t bytes, void **out, dp_error *err);
     void (*release)(int index, void *p, size_t bytes);
     int (*copy)(int index, void *dst, const void *src, size_t bytes, int direction, dp_error *err);
-    int (*memory_info)(int index, size_t *free_bytes, size_t *total_bytes); /* (optional) unknown */
+    int (*memory_info)(int index, size_t *free_bytes, size_t *total_bytes,
+                       dp_error *err); /* (optional) unknown */
     int (*exchange_device)(int index); /* (optional) makes current, returns previous; default: 0 */
     int (*stream_new)(int index, void **out, dp_error *err); /* (optional) default: synchronous */
     void (*stream_free)(void *stream);

@@ -211,3 +211,9 @@ DP_FN(int, dp_op_facts_get, (dp_ctx * ctx, const dp_op *op, dp_op_facts *out), (
 /* Argument or return i; false: there are not so many.  out->size set. */
 DP_FN(bool, dp_op_arg, (const dp_op_facts *facts, uint32_t i, dp_arg_info *out), (facts, i, out))
 DP_FN(bool, dp_op_ret, (const dp_op_facts *facts, uint32_t i, dp_arg_info *out), (facts, i, out))
+
+/* -- devices -- */
+
+/* What dp_vfail() does, for the functions of a device (dp_device_ops): they have an error and no
+ * context.  err NULL: nothing is written.  Any thread. */
+DP_FN(int, dp_error_vset, (dp_error * err, int code, const char *format, va_list ap), (err, code, format, ap))

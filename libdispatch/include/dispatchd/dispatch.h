@@ -132,7 +132,6 @@ DP_API char *dp_arena_printf(dp_arena *a, const char *format, ...)
 /* -- errors -- */
 DP_API int dp_error_set(dp_error *err, int code, const char *format, ...) /* err may be NULL */
     __attribute__((format(printf, 3, 4)));
-DP_API int dp_error_vset(dp_error *err, int code, const char *format, va_list ap);
 DP_API void dp_error_clear(dp_error *err);
 DP_API const char *dp_error_name(int code); /* "TypeError"; NULL for a code that is not ours */
 DP_API const char *dp_error_text(int code);

@@ -13,6 +13,19 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_fail(dp_ctx *ctx, in
     return code;
 }
 
+#ifdef DISPATCHD_PLUGIN_H /* embedders link with the library's own */
+/* What dp_fail() does, for the functions of a device. */
+__attribute__((format(printf, 3, 4), unused)) static int dp_error_set(dp_error *err, int code,
+                                                                      const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    code = dp_error_vset(err, code, format, ap);
+    va_end(ap);
+    return code;
+}
+#endif
+
 /* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */
 __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, const char *code, ...)
 {
