@@ -174,7 +174,7 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
     }
 }
 
-/* -- checks, and making a geometry -- */
+/* -- checks, and making a geometry of what was checked -- */
 
 int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err)
 {
@@ -216,91 +216,72 @@ int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *e
     return packed_numel(dtype, ndim, sizes, &numel, err);
 }
 
-/* Checks that the last element lies within what a storage can hold.  strides NULL: contiguous. */
-static int check_extent(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                        int64_t numel, dp_error *err)
+/* Sets the extent, and checks that a storage can be so long. */
+static int check_extent(dpi_layout *l, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT], steps[DP_SHAPE_TEXT];
-    int64_t extent = strides ? 1 : numel;
-    bool overflow = __builtin_add_overflow(extent, offset, &extent);
+    bool overflow = __builtin_add_overflow(l->strides ? 1 : l->numel, l->offset, &l->extent);
 
-    if (offset < 0)
-        return dp_error_set(err, DP_ERUNTIME, "storage offset %lld is negative", (long long)offset);
-    for (int d = 0; strides && d < ndim; d++) {
+    if (l->offset < 0)
+        return dp_error_set(err, DP_ERUNTIME, "storage offset %lld is negative",
+                            (long long)l->offset);
+    for (int d = 0; l->strides && d < l->ndim; d++) {
         int64_t step = 0;
-        if (strides[d] < 0)
+        if (l->strides[d] < 0)
             return dp_error_set(err, DP_ERUNTIME, "negative strides are not supported, got %s",
-                                dp_shape_text(steps, strides, (size_t)ndim));
-        if (numel > 0)
-            overflow |= __builtin_mul_overflow(sizes[d] - 1, strides[d], &step) ||
-                        __builtin_add_overflow(extent, step, &extent);
+                                dp_shape_text(steps, l->strides, (size_t)l->ndim));
+        if (l->numel > 0)
+            overflow |= __builtin_mul_overflow(l->sizes[d] - 1, l->strides[d], &step) ||
+                        __builtin_add_overflow(l->extent, step, &l->extent);
     }
-    if (overflow || extent > DP_LIMIT_STORAGE_BYTES)
-        return dp_error_set(
-            err, DP_ERUNTIME, "sizes %s with strides %s at offset %lld reach beyond any storage",
-            dp_shape_text(shape, sizes, (size_t)ndim),
-            strides ? dp_shape_text(steps, strides, (size_t)ndim) : "of a contiguous tensor",
-            (long long)offset);
+    if (overflow || l->extent > DP_LIMIT_STORAGE_BYTES)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "sizes %s with strides %s at offset %lld reach beyond any storage",
+                            dp_shape_text(shape, l->sizes, (size_t)l->ndim),
+                            l->strides ? dp_shape_text(steps, l->strides, (size_t)l->ndim)
+                                       : "of a contiguous tensor",
+                            (long long)l->offset);
     return DP_OK;
 }
 
-/* Of what was checked. */
-static int geometry_make(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                         int64_t numel, dpi_geometry **out, dp_error *err)
+int dpi_layout_check(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     dpi_layout *out, dp_error *err)
 {
-    size_t row = (size_t)ndim * sizeof(int64_t);
-    dpi_geometry *g = dp_malloc(sizeof(*g) + 2 * row);
-    if (g == NULL)
-        return dpi_no_memory(err, "a tensor's geometry");
-    atomic_init(&g->refs, 1);
-    g->ndim = ndim;
-    g->numel = numel;
-    g->offset = offset;
-    g->storage = NULL;
+    *out = (dpi_layout){ndim, sizes, strides, offset, 0, 0};
+    int rc = dpi_sizes_check(ndim, sizes, &out->numel, err);
+
+    return rc < 0 ? rc : check_extent(out, err);
+}
+
+int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout *out,
+                      dp_error *err)
+{
+    *out = (dpi_layout){ndim, sizes, NULL, 0, 0, 0};
+    int rc = packed_numel(dtype, ndim, sizes, &out->numel, err);
+
+    out->extent = out->numel;
+    return rc;
+}
+
+void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
+{
+    size_t row = (size_t)l->ndim * sizeof(int64_t);
+
+    g->ndim = l->ndim;
+    g->numel = l->numel;
+    g->offset = l->offset;
+    g->storage = s;
     g->former = NULL;
     g->n_formers = 0;
     g->sizes = (int64_t *)(g + 1);
-    g->strides = g->sizes + ndim;
-    if (ndim > 0)
-        memcpy(g->sizes, sizes, row);
-    if (strides == NULL)
-        dpi_strides_contiguous(ndim, sizes, g->strides);
-    else if (ndim > 0)
-        memcpy(g->strides, strides, row);
+    g->strides = g->sizes + l->ndim;
+    if (row > 0)
+        memcpy(g->sizes, l->sizes, row);
+    if (l->strides == NULL)
+        dpi_strides_contiguous(l->ndim, l->sizes, g->strides);
+    else if (row > 0)
+        memcpy(g->strides, l->strides, row);
     set_flags(g);
-    *out = g;
-    return DP_OK;
-}
-
-int dpi_geometry_new(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                     dpi_geometry **out, dp_error *err)
-{
-    int64_t numel;
-    int rc = dpi_sizes_check(ndim, sizes, &numel, err);
-
-    if (rc == DP_OK)
-        rc = check_extent(ndim, sizes, strides, offset, numel, err);
-    return rc < 0 ? rc : geometry_make(ndim, sizes, strides, offset, numel, out, err);
-}
-
-int dpi_geometry_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_geometry **out,
-                        dp_error *err)
-{
-    int64_t numel;
-    int rc = packed_numel(dtype, ndim, sizes, &numel, err);
-
-    return rc < 0 ? rc : geometry_make(ndim, sizes, NULL, 0, numel, out, err);
-}
-
-dpi_geometry *dpi_geometry_unref(dpi_geometry *g)
-{
-    while (g && dpi_unref_last(&g->refs)) {
-        dpi_geometry *former = g->former;
-        dpi_storage_unref(g->storage);
-        dp_free(g);
-        g = former;
-    }
-    return NULL;
 }
 
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize)
@@ -314,17 +295,20 @@ size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize)
     return (size_t)(g->offset + extent) * itemsize;
 }
 
-int dpi_fits_check(const dpi_geometry *g, size_t itemsize, size_t bytes, dp_error *err)
+int dpi_fits_check(const dpi_layout *l, size_t itemsize, size_t bytes, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT], steps[DP_SHAPE_TEXT];
-    size_t need = dpi_geometry_bytes(g, itemsize);
+    int64_t strides[DP_DIM_MAX];
+    size_t need = dpi_layout_bytes(l, itemsize);
 
     if (need <= bytes)
         return DP_OK;
+    if (l->strides == NULL)
+        dpi_strides_contiguous(l->ndim, l->sizes, strides);
     return dp_error_set(err, DP_ERUNTIME,
                         "sizes %s, strides %s, offset %lld and itemsize %zu require a storage of "
                         "%zu bytes; it has %zu",
-                        dp_shape_text(shape, g->sizes, (size_t)g->ndim),
-                        dp_shape_text(steps, g->strides, (size_t)g->ndim), (long long)g->offset,
-                        itemsize, need, bytes);
+                        dp_shape_text(shape, l->sizes, (size_t)l->ndim),
+                        dp_shape_text(steps, l->strides ? l->strides : strides, (size_t)l->ndim),
+                        (long long)l->offset, itemsize, need, bytes);
 }

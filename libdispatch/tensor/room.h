@@ -29,9 +29,15 @@ size_t dpi_memory_warm(void); /* bytes of freed blocks that are kept */
  * memory.  Fails with DP_ERUNTIME, backend npu was unloaded. */
 int dpi_storage_enter(const dpi_storage *s, const dp_device_ops **ops, dp_error *err);
 void dpi_storage_leave(const dpi_storage *s);
+/* How much of its home's memory a storage of `bytes` wants: all that it needs, or none. */
+size_t dpi_storage_inside(dp_device device, size_t bytes);
+/* Make *s a storage.  inside: dpi_storage_inside() bytes of its home, 64-byte aligned, if that is
+ * not 0. */
+int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err);
 /* A storage over the caller's memory.  release NULL: it is not the storage's to free. */
-int dpi_storage_wrap(void *data, size_t bytes, void (*release)(void *arg), void *arg,
-                     dpi_storage **out, dp_error *err);
+void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
+                              void *arg);
+void dpi_storage_fini(dpi_storage *s);
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages together, exact */
 /* Turn what ops->copy or ops->allocate returned (rc) and wrote (from) into an error that names
  * it. */
@@ -42,15 +48,15 @@ int dpi_device_failed(int bit, const char *what, int rc, const dp_error *from, d
 int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err);
 /* The same, and that so many packed elements fit into a storage. */
 int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *err);
-/* Checks that g lies within a storage of `bytes`. */
-int dpi_fits_check(const dpi_geometry *g, size_t itemsize, size_t bytes, dp_error *err);
-static inline dpi_geometry *dpi_geometry_ref(const dpi_geometry *g)
+/* Bytes that a storage needs for it; 0 when it has no elements. */
+static inline size_t dpi_layout_bytes(const dpi_layout *l, size_t itemsize)
 {
-    dpi_geometry *shared = (dpi_geometry *)(uintptr_t)g; /* only the count changes */
-
-    atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
-    return shared;
+    return l->numel == 0 ? 0 : (size_t)l->extent * itemsize;
 }
+/* Checks that it lies within a storage of `bytes`. */
+int dpi_fits_check(const dpi_layout *l, size_t itemsize, size_t bytes, dp_error *err);
+/* Make *g, behind which there is room for its sizes and strides, a geometry over s. */
+void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s);
 static inline bool dpi_same_sizes(const dpi_geometry *a, const dpi_geometry *b)
 {
     return a->ndim == b->ndim && memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof(int64_t)) == 0;

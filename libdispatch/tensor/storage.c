@@ -1,11 +1,20 @@
-/* storage.c -- reference-counted bytes on one device, and how many bytes all storages hold.
+/* storage.c -- bytes on one device, and how many bytes all storages hold.
  *
- * A storage refers to its backend by number and has no pointer into a plugin.  Its bytes may be
- * used, and released, only between dpi_storage_enter() and dpi_storage_leave().  Storages in a
+ * A storage lies in a tensor's home, and so do its bytes if they are few and the host's.  It refers
+ * to its backend by number and has no pointer into a plugin.  Its bytes may be used, and released,
+ * only between dpi_storage_enter() and dpi_storage_leave().  Storages in a
  * device's memory are linked in a list, so that the device can release them when its registration
  * ends; the struct then lives on without data until its last reference is dropped. */
 #include "room.h"
 #include <pthread.h>
+
+enum {
+#ifdef __SANITIZE_ADDRESS__
+    INSIDE_MAX = 0 /* what is written past its end is to be seen */
+#else
+    INSIDE_MAX = 512 /* bytes: then the C library has homes of this size at hand */
+#endif
+};
 
 static atomic_uint_fast64_t next_id = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -71,6 +80,16 @@ static int device_alloc(dpi_storage *s, const dp_device_ops *ops, dp_error *err)
     return s->data ? DP_OK : no_bytes(s->device, s->bytes, err);
 }
 
+static void leave_alone(void *arg)
+{
+    (void)arg;
+}
+
+size_t dpi_storage_inside(dp_device device, size_t bytes)
+{
+    return bytes <= INSIDE_MAX && dp_device_backend(device) == DP_B_CPU ? bytes : 0;
+}
+
 /* Give s its data.  The caller has entered the device. */
 static int fill_in(dpi_storage *s, const dp_device_ops *ops, bool host, dp_error *err)
 {
@@ -93,13 +112,11 @@ static int64_t memory_bytes(const dpi_storage *s)
 }
 
 /* Complete a new storage: from here on it is counted. */
-static dpi_storage *storage_count(dpi_storage *s)
+static void storage_count(dpi_storage *s)
 {
-    atomic_init(&s->refs, 1);
     s->id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
     dpi_backend_hold(dp_device_backend(s->device));
     count_bytes(memory_bytes(s));
-    return s;
 }
 
 static void device_add(dpi_storage *s)
@@ -159,7 +176,7 @@ void dpi_device_end(int bit)
     dpi_backend_unregister(bit);
 }
 
-int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error *err)
+int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
 {
     const dp_device_ops *ops;
     bool host;
@@ -167,43 +184,32 @@ int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error 
 
     if (rc < 0)
         return rc;
-    dpi_storage *s = dp_malloc(sizeof(*s)); /* calloc is slower */
-    if (s) {
-        *s = (dpi_storage){.device = device, .bytes = bytes};
-        rc = fill_in(s, ops, host, err);
+    *s = (dpi_storage){.device = device, .bytes = bytes};
+    if (dpi_storage_inside(device, bytes) > 0) {
+        s->host = true;
+        s->data = inside;
+        s->release = leave_alone;
     } else {
-        rc = dpi_no_memory(err, "a tensor's storage");
+        rc = fill_in(s, ops, host, err);
     }
-    if (rc < 0)
-        dp_free(s);
-    else
-        *out = storage_count(s); /* before leaving, so that the bit is never free in between */
+    if (rc == DP_OK)
+        storage_count(s); /* before leaving, so that the bit is never free in between */
     if (rc == DP_OK && !host && s->data)
         device_add(s);
     dpi_device_leave(bit);
     return rc;
 }
 
-static void leave_alone(void *arg)
+void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
+                              void *arg)
 {
-    (void)arg;
-}
-
-int dpi_storage_wrap(void *data, size_t bytes, void (*release)(void *arg), void *arg,
-                     dpi_storage **out, dp_error *err)
-{
-    dpi_storage *s = dp_malloc(sizeof(*s));
-
-    if (s == NULL)
-        return dpi_no_memory(err, "a tensor's storage");
     *s = (dpi_storage){.device = DP_DEVICE_CPU,
                        .data = data,
                        .bytes = bytes,
                        .release = release ? release : leave_alone,
                        .release_arg = arg,
                        .host = true};
-    *out = storage_count(s);
-    return DP_OK;
+    storage_count(s);
 }
 
 int dpi_storage_enter(const dpi_storage *s, const dp_device_ops **ops, dp_error *err)
@@ -257,13 +263,9 @@ static void data_free(dpi_storage *s)
     }
 }
 
-dpi_storage *dpi_storage_unref(dpi_storage *s)
+void dpi_storage_fini(dpi_storage *s)
 {
-    if (s == NULL || !dpi_unref_last(&s->refs))
-        return NULL;
     data_free(s);
     dpi_backend_drop(dp_device_backend(s->device));
     count_bytes(-memory_bytes(s));
-    dp_free(s);
-    return NULL;
 }

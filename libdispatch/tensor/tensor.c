@@ -14,46 +14,93 @@ void dp_tensor_stats_get(dp_tensor_stats *out)
         out->storages += dpi_backend_storages(bit);
 }
 
+/* -- homes -- */
+
+_Static_assert(sizeof(dpi_home) == offsetof(dpi_home, geometry) + sizeof(dpi_geometry),
+               "sizes and strides lie right behind the geometry");
+enum { INSIDE_ALIGN = 64 }; /* as of dpi_memory_alloc() */
+
+#define HOME_OF(part, p) ((dpi_home *)(void *)((char *)(p)-offsetof(dpi_home, part)))
+
+/* With room for ndim dimensions, and for `inside` bytes of its storage.  Has only an empty geometry
+ * as yet. */
+static dpi_home *home_new(int ndim, size_t inside)
+{
+    size_t dims = 2 * (size_t)ndim * sizeof(int64_t);
+    dpi_home *h = dp_malloc(sizeof(*h) + dims + (inside ? inside + INSIDE_ALIGN : 0));
+
+    if (h == NULL)
+        return NULL;
+    atomic_init(&h->refs, 1);
+    h->geometry.storage = NULL;
+    h->geometry.former = NULL;
+    return h;
+}
+
+/* Where the bytes of its storage lie. */
+static void *home_inside(dpi_home *h, int ndim)
+{
+    uintptr_t end = (uintptr_t)((int64_t *)(h + 1) + 2 * (size_t)ndim);
+
+    return (void *)((end + INSIDE_ALIGN - 1) & ~(uintptr_t)(INSIDE_ALIGN - 1));
+}
+
+static dpi_home *home_ref(dpi_home *h)
+{
+    atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
+    return h;
+}
+
+/* Drop a reference; if it was the last one, put h on the list of those that end. */
+static void drop(dpi_home *h, dpi_home **dead)
+{
+    if (dpi_unref_last(&h->refs)) {
+        h->next_dead = *dead;
+        *dead = h;
+    }
+}
+
+/* A loop, since the chain of what homes hold can be long. */
+static void home_unref(dpi_home *h)
+{
+    dpi_home *dead = NULL;
+
+    drop(h, &dead);
+    while ((h = dead) != NULL) {
+        dpi_geometry *g = &h->geometry;
+        dead = h->next_dead;
+        if (g->former)
+            drop(HOME_OF(geometry, g->former), &dead);
+        if (g->storage == &h->storage)
+            dpi_storage_fini(&h->storage);
+        else if (g->storage)
+            drop(HOME_OF(storage, g->storage), &dead);
+        dp_free(h);
+    }
+}
+
 /* -- the object -- */
 
-static dpi_version *version_unref(dpi_version *v)
+/* Complete h's tensor, which holds the homes of g and v. */
+static dp_tensor *tensor_init(dpi_home *h, dp_dtype dtype, dpi_geometry *g, dpi_version *v)
 {
-    if (v && dpi_unref_last(&v->refs))
-        dp_free(v);
-    return NULL;
-}
+    dp_tensor *t = &h->tensor;
 
-static dpi_version *version_get(dpi_version *shared)
-{
-    dpi_version *v = shared ? shared : dp_malloc(sizeof(*v));
-
-    if (shared) {
-        atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
-    } else if (v) {
-        atomic_init(&v->refs, 1);
-        atomic_init(&v->value, 0);
-    }
-    return v;
-}
-
-int dpi_tensor_make(dp_dtype dtype, dpi_geometry *g, dpi_version *v, dp_tensor **out, dp_error *err)
-{
-    dp_tensor *t = dp_malloc(sizeof(*t));
-    dpi_version *version = t ? version_get(v) : NULL;
-
-    if (version == NULL) {
-        dp_free(t);
-        dpi_geometry_unref(g);
-        return dpi_no_memory(err, "a tensor");
-    }
     *t = (dp_tensor){.keys = dpi_backend_keys(dp_device_backend(g->storage->device)),
                      .refs = 1,
                      .dtype = dtype,
-                     .version = version};
+                     .version = v};
     atomic_init(&t->geometry, g);
     atomic_fetch_add_explicit(&n_tensors, 1, memory_order_relaxed);
-    *out = t;
-    return DP_OK;
+    return t;
+}
+
+/* Complete h, which has its storage, with a geometry, a version and a tensor of its own. */
+static dp_tensor *own_all(dpi_home *h, dp_dtype dtype, const dpi_layout *l)
+{
+    dpi_geometry_init(&h->geometry, l, &h->storage);
+    atomic_init(&h->version.value, 0);
+    return tensor_init(h, dtype, &h->geometry, &h->version);
 }
 
 _Static_assert(offsetof(dp_tensor, keys) == offsetof(dp_tensor_head, keys) &&
@@ -74,9 +121,14 @@ dp_tensor *dp_tensor_unref(dp_tensor *t)
 
 dp_tensor *dp_tensor_destroy(dp_tensor *t)
 {
-    dpi_geometry_unref(atomic_load_explicit(&t->geometry, memory_order_relaxed));
-    version_unref(t->version);
-    dp_free(t);
+    dpi_home *h = HOME_OF(tensor, t), *of_version = HOME_OF(version, t->version);
+    dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+
+    if (g != NULL && g != &h->geometry)
+        home_unref(HOME_OF(geometry, g));
+    if (of_version != h)
+        home_unref(of_version);
+    home_unref(h);
     atomic_fetch_sub_explicit(&n_tensors, 1, memory_order_relaxed);
     return NULL;
 }
@@ -103,12 +155,22 @@ static int check_change(const dp_tensor *t, dp_error *err)
     return DP_OK;
 }
 
+/* t's geometry, with a reference to its home. */
+static dpi_geometry *take_geometry(dp_tensor *t)
+{
+    dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+
+    if (HOME_OF(geometry, g) == HOME_OF(tensor, t))
+        home_ref(HOME_OF(geometry, g)); /* otherwise t's is taken */
+    return g;
+}
+
 static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
 {
-    dpi_geometry *g = atomic_load_explicit(&from->geometry, memory_order_relaxed);
+    dpi_geometry *g = take_geometry(from);
 
     atomic_store_explicit(&from->geometry, NULL, memory_order_relaxed);
-    g->former = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+    g->former = take_geometry(t);
     g->n_formers = g->former->n_formers + 1;
     g->since = since;
     g->by = &dpi_call_began;
@@ -227,55 +289,55 @@ static int check_dtype(dp_dtype dtype, dp_error *err)
                                 : dp_error_set(err, DP_ETYPE, "no dtype has number %d", dtype);
 }
 
-/* A tensor over a new storage of `bytes`; SIZE_MAX: of as many as g needs.  Takes the reference to
- * g. */
-static int over_new_storage(dp_dtype dtype, dp_device device, dpi_geometry *g, size_t bytes,
+/* A tensor over a new storage of `bytes`. */
+static int over_new_storage(dp_dtype dtype, dp_device device, const dpi_layout *l, size_t bytes,
                             dp_tensor **out, dp_error *err)
 {
-    dpi_storage *s;
-    size_t need = dpi_geometry_bytes(g, dp_dtype_size(dtype));
-    int rc = dpi_storage_new(device, bytes == SIZE_MAX ? need : bytes, &s, err);
+    dpi_home *h = home_new(l->ndim, dpi_storage_inside(device, bytes));
 
+    if (h == NULL)
+        return dpi_no_memory(err, "a tensor");
+    int rc = dpi_storage_init(&h->storage, device, bytes, home_inside(h, l->ndim), err);
     if (rc < 0) {
-        dpi_geometry_unref(g);
+        dp_free(h);
         return rc;
     }
-    g->storage = s;
-    return dpi_tensor_make(dtype, g, NULL, out, err);
+    *out = own_all(h, dtype, l);
+    return DP_OK;
 }
 
 int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
                   const int64_t *strides, dp_tensor **out, dp_error *err)
 {
-    dpi_geometry *g = NULL;
+    dpi_layout l;
     int rc = check_dtype(dtype, err);
 
     if (rc == DP_OK)
-        rc = strides ? dpi_geometry_new(ndim, sizes, strides, 0, &g, err)
-                     : dpi_geometry_packed(dtype, ndim, sizes, &g, err);
-    return rc < 0 ? rc : over_new_storage(dtype, device, g, SIZE_MAX, out, err);
+        rc = strides ? dpi_layout_check(ndim, sizes, strides, 0, &l, err)
+                     : dpi_layout_packed(dtype, ndim, sizes, &l, err);
+    if (rc < 0)
+        return rc;
+    return over_new_storage(dtype, device, &l, dpi_layout_bytes(&l, dp_dtype_size(dtype)), out,
+                            err);
 }
 
 int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, int ndim,
                           const int64_t *sizes, const int64_t *strides, int64_t offset,
                           dp_tensor **out, dp_error *err)
 {
-    dpi_geometry *g = NULL;
+    dpi_layout l;
     int rc = check_dtype(dtype, err);
 
     if (rc == DP_OK && (n_elements < 0 || n_elements > DP_LIMIT_STORAGE_BYTES))
         rc = dp_error_set(err, DP_EVALUE, "a storage of %lld elements", (long long)n_elements);
     if (rc == DP_OK)
-        rc = dpi_geometry_new(ndim, sizes, strides, offset, &g, err);
+        rc = dpi_layout_check(ndim, sizes, strides, offset, &l, err);
     if (rc < 0)
         return rc;
     size_t bytes = (size_t)n_elements * dp_dtype_size(dtype);
-    rc = dpi_fits_check(g, dp_dtype_size(dtype), bytes, err);
-    if (rc < 0) {
-        dpi_geometry_unref(g);
-        return rc;
-    }
-    rc = over_new_storage(dtype, device, g, bytes, out, err);
+    rc = dpi_fits_check(&l, dp_dtype_size(dtype), bytes, err);
+    if (rc == DP_OK)
+        rc = over_new_storage(dtype, device, &l, bytes, out, err);
     if (rc == DP_OK && dpi_storage_of(*out)->host && bytes > 0)
         memset(dpi_storage_of(*out)->data, 0, bytes);
     return rc;
@@ -285,35 +347,50 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
                    void *data, size_t bytes, void (*release)(void *arg), void *arg, dp_tensor **out,
                    dp_error *err)
 {
-    dpi_geometry *g = NULL;
-    dpi_storage *s = NULL;
+    dpi_layout l;
     int rc = check_dtype(dtype, err);
 
     if (rc == DP_OK && (uintptr_t)data % dp_dtype_size(dtype) % 8 != 0)
         rc = dp_error_set(err, DP_EVALUE, "memory at %p is not aligned for %s", data,
                           dp_dtype_name(dtype));
     if (rc == DP_OK)
-        rc = dpi_geometry_new(ndim, sizes, strides, 0, &g, err);
+        rc = dpi_layout_check(ndim, sizes, strides, 0, &l, err);
     if (rc == DP_OK)
-        rc = dpi_fits_check(g, dp_dtype_size(dtype), bytes, err);
-    if (rc == DP_OK)
-        rc = dpi_storage_wrap(data, bytes, NULL, NULL, &s, err);
-    if (rc < 0) {
-        dpi_geometry_unref(g);
+        rc = dpi_fits_check(&l, dp_dtype_size(dtype), bytes, err);
+    if (rc < 0)
         return rc;
-    }
-    g->storage = s;
-    rc = dpi_tensor_make(dtype, g, NULL, out, err);
-    if (rc == DP_OK && release) { /* only now: on failure the memory stays the caller's */
-        s->release = release;
-        s->release_arg = arg;
-    }
-    return rc;
+    dpi_home *h = home_new(ndim, 0);
+    if (h == NULL)
+        return dpi_no_memory(err, "a tensor"); /* the memory stays the caller's */
+    dpi_storage_init_foreign(&h->storage, data, bytes, release, arg);
+    *out = own_all(h, dtype, &l);
+    return DP_OK;
+}
+
+int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err)
+{
+    dpi_home *h = home_new(l->ndim, 0);
+
+    if (h == NULL)
+        return dpi_no_memory(err, "a tensor");
+    dpi_geometry_init(&h->geometry, l, dpi_storage_of(t));
+    home_ref(HOME_OF(storage, h->geometry.storage));
+    home_ref(HOME_OF(version, t->version));
+    *out = tensor_init(h, t->dtype, &h->geometry, t->version);
+    return DP_OK;
 }
 
 int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
 {
-    return dpi_tensor_make(t->dtype, dpi_geometry_ref(dpi_geometry_of(t)), t->version, out, err);
+    dpi_home *h = home_new(0, 0);
+    dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t); /* is not written to */
+
+    if (h == NULL)
+        return dpi_no_memory(err, "a tensor");
+    home_ref(HOME_OF(geometry, g));
+    home_ref(HOME_OF(version, t->version));
+    *out = tensor_init(h, t->dtype, g, t->version);
+    return DP_OK;
 }
 
 int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,

@@ -1,8 +1,8 @@
 /* tensor_i.h -- storage, geometry, tensor: the structs behind dp_tensor.
  *
- * A storage is a reference-counted run of bytes on one device.  A geometry is an immutable,
- * reference-counted block: sizes, strides and offset, the flags derived from them, and the
- * storage.  Changing a tensor's shape gives it another geometry.  A running call does not see
+ * A storage is a run of bytes on one device.  A geometry is immutable: sizes, strides and offset,
+ * the flags derived from them, and the storage.  A tensor and what is made for it lie in one
+ * counted allocation, its home.  Changing a tensor's shape gives it another geometry.  A running call does not see
  * changes by other calls: to it, a tensor has the geometry that it had when the call began, or that
  * the call itself gave it.  So one connection's call can resize a tensor while another's kernel
  * reads it. */
@@ -14,7 +14,6 @@
 #pragma GCC visibility push(hidden)
 
 typedef struct dpi_storage {
-    atomic_uint refs;
     dp_device device;
     void *data;                 /* may be NULL when bytes is 0; becomes NULL when its device goes */
     size_t bytes;               /* that may be used */
@@ -27,20 +26,18 @@ typedef struct dpi_storage {
 } dpi_storage;
 
 typedef struct dpi_version {
-    atomic_uint refs;
     atomic_uint_fast64_t value;
 } dpi_version;
 
 typedef struct dpi_geometry {
-    atomic_uint refs;
     int32_t ndim;
     int64_t numel;
     int64_t offset;                                          /* elements */
     bool contiguous, channels_last, channels_last_3d, dense; /* c10/core/Contiguity.h */
     bool like_channels_last, like_channels_last_3d;          /* strides in that order, not packed */
-    int64_t *sizes, *strides;                                /* [ndim], in this block */
-    dpi_storage *storage;                                    /* owned */
-    /* If this geometry replaced another in a tensor: `former` is that one, owned, since calls may
+    int64_t *sizes, *strides;                                /* [ndim], behind this struct */
+    dpi_storage *storage;                                    /* its home is held */
+    /* If this geometry replaced another in a tensor: `former` is that one, held, since calls may
      * use it as long as the tensor lives; `since` is the number of the change (dpi_changes.n); `by`
      * identifies the thread that made it.  n_formers: length of the chain of formers. */
     struct dpi_geometry *former;
@@ -58,6 +55,21 @@ struct dp_tensor {
     dpi_version *version;
     void *autograd; /* opaque to this room */
 };
+
+/* One allocation: a tensor, and its own version, storage and geometry.  A view has its geometry
+ * here, but the storage and version of its base; an alias has none of them here.  Whoever refers to
+ * a part of another home holds all of that home: the tensor for its geometry and its version, the
+ * geometry for its storage and its former.  (So what a resized tensor was is kept for its views,
+ * too.) */
+typedef struct dpi_home {
+    dp_tensor tensor; /* until dp_tensor_destroy(), which is one reference to the home */
+    atomic_uint refs;
+    dpi_version version;
+    dpi_storage storage;        /* in use if geometry.storage is this one */
+    struct dpi_home *next_dead; /* while homes are ended */
+    dpi_geometry geometry;      /* in use if it has a storage.  Behind it its sizes and strides, and
+                                   the bytes of a small storage */
+} dpi_home;
 
 /* n: 1 + the number of shape changes so far.  On its own cache line, since every call reads it. */
 typedef struct dpi_counter {
@@ -93,14 +105,19 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
     return dpi_geometry_of(t)->storage;
 }
 
-/* Checks sizes and strides (>= 0, product fits int64, extent DP_LIMIT_STORAGE_BYTES).  Without a
- * storage as yet. */
-int dpi_geometry_new(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                     dpi_geometry **out, dp_error *err);
+/* What a geometry is to be, checked.  sizes and strides are borrowed. */
+typedef struct dpi_layout {
+    int ndim;
+    const int64_t *sizes, *strides; /* strides NULL: contiguous */
+    int64_t offset, numel;
+    int64_t extent; /* elements of a storage up to the last one; nothing if numel is 0 */
+} dpi_layout;
+/* Checks sizes and strides (>= 0, product fits int64, extent DP_LIMIT_STORAGE_BYTES). */
+int dpi_layout_check(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     dpi_layout *out, dp_error *err);
 /* Contiguous, after dpi_packed_check(). */
-int dpi_geometry_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_geometry **out,
-                        dp_error *err);
-dpi_geometry *dpi_geometry_unref(dpi_geometry *g);
+int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout *out,
+                      dp_error *err);
 /* Bytes a storage needs for this geometry; 0 when empty. */
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize);
 void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides);
@@ -112,18 +129,14 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
  * there is none, and for 0 bytes.  Any thread. */
 void *dpi_memory_alloc(size_t bytes);
 void dpi_memory_free(void *p, size_t bytes); /* bytes as asked for; NULL is fine */
-int dpi_storage_new(dp_device device, size_t bytes, dpi_storage **out, dp_error *err);
-dpi_storage *dpi_storage_unref(dpi_storage *s);
 /* End the registration of a named backend (dpi_backend_unregister).  Memory that tensors still hold
  * on it is given to the device's own release first; those tensors fail with "backend npu was
  * unloaded" from then on. */
 void dpi_device_end(int bit);
 /* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t is gone. */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
-/* Takes the reference to g, which has its storage, also on failure.  Adds one to v; NULL: a new
- * version counter. */
-int dpi_tensor_make(dp_dtype dtype, dpi_geometry *g, dpi_version *v, dp_tensor **out,
-                    dp_error *err);
+/* A tensor on the storage of t, which has room for it, with t's dtype and version. */
+int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
 /* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
 int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);

@@ -5,20 +5,12 @@
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                    int64_t offset, dp_tensor **out, dp_error *err)
 {
-    dpi_geometry *g;
-    int rc = dpi_geometry_new(ndim, sizes, strides, offset, &g, err);
+    dpi_layout l;
+    int rc = dpi_layout_check(ndim, sizes, strides, offset, &l, err);
 
-    if (rc < 0)
-        return rc;
-    dpi_storage *s = dpi_storage_of(t);
-    rc = dpi_fits_check(g, dp_dtype_size(t->dtype), s->bytes, err);
-    if (rc < 0) {
-        dpi_geometry_unref(g);
-        return rc;
-    }
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    g->storage = s;
-    return dpi_tensor_make(t->dtype, g, t->version, out, err);
+    if (rc == DP_OK)
+        rc = dpi_fits_check(&l, dp_dtype_size(t->dtype), dpi_storage_of(t)->bytes, err);
+    return rc < 0 ? rc : dpi_tensor_on(t, &l, out, err);
 }
 
 /* Walks the old dimensions from the last.  Neighbours that could be merged into one dimension form

@@ -151,9 +151,9 @@ START_TEST(impossible_geometry_is_refused_by_name)
     };
 
     for (size_t i = 0; i < DPI_COUNT(rows); i++) {
-        dpi_geometry *g = NULL;
-        int rc = dpi_geometry_new(rows[i].sizes.n, rows[i].sizes.at, rows[i].strides.at,
-                                  rows[i].offset, &g, &err);
+        dpi_layout l;
+        int rc = dpi_layout_check(rows[i].sizes.n, rows[i].sizes.at, rows[i].strides.at,
+                                  rows[i].offset, &l, &err);
         ck_assert_int_eq(rc, rows[i].code);
         ck_assert_msg(strstr(err.message, rows[i].message), "row %zu: %s", i, err.message);
     }
