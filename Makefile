@@ -72,7 +72,7 @@ $(BUILD)/dispatchd: $(DAEMON_OBJ) $(LIB)
 	$(Q)$(CC) $(BASE) -o $@ $(DAEMON_OBJ) -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
 $(BUILD)/clients/%.o: clients/%.c | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) -Iclients/c $$(pkg-config --cflags libcjson) -c -o $@ $<
+	$(Q)$(CC) $(BASE) -Iclients/c -DDISPATCHCTL_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson) -c -o $@ $<
 $(BUILD)/dispatchctl: $(CLI_OBJ)
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
@@ -137,10 +137,13 @@ install: all ## copy to PREFIX
 	ln -sf ../lib/dispatchd/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd
 	install -m 644 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins/
 	install -m 644 libdispatch/include/dispatchd/*.h $(DESTDIR)$(PREFIX)/include/dispatchd/
+	install -d $(DESTDIR)$(PREFIX)/share/dispatchd/c $(DESTDIR)$(PREFIX)/share/dispatchd/python
+	install -m 644 clients/c/*.[ch] $(DESTDIR)$(PREFIX)/share/dispatchd/c/
+	install -m 644 clients/python/dispatchd.py $(DESTDIR)$(PREFIX)/share/dispatchd/python/
 	for pc in dispatchd dispatchd-plugin; do sed 's/@VERSION@/$(VERSION)/' libdispatch/$$pc.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 uninstall: ## remove what install copied
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd-plugin.pc
-	rm -rf $(DESTDIR)$(PREFIX)/lib/dispatchd $(DESTDIR)$(PREFIX)/include/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchctl
+	rm -rf $(DESTDIR)$(PREFIX)/lib/dispatchd $(DESTDIR)$(PREFIX)/share/dispatchd $(DESTDIR)$(PREFIX)/include/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchctl
 clean: ## remove every build directory
 	rm -rf build build-*
 

@@ -13,7 +13,8 @@ static const char *const help_tail =
     "  --socket PATH   where the daemon listens ($DISPATCHD_SOCKET, else the usual place)\n"
     "  --session KEY   join a session that 'dispatchctl session' made ($DISPATCHD_SESSION)\n"
     "  --json          print the answer as one line of JSON\n"
-    "  --help          of the verb\n"
+    "  --help          of the verb, or of the verbs that begin with this word\n"
+    "  --version       of dispatchctl; 'dispatchctl raw server.hello' has the daemon's\n"
     "  --              what follows are no options\n"
     "\nAn argument of an operator is JSON: 2, true, null, '[[1,2],[3,4]]', '{\"tensor\":17}',\n"
     "'{\"dtype\":\"int64\",\"data\":[1,2]}'.  Where the operator wants a Tensor, nested arrays are "
@@ -39,6 +40,22 @@ static int print_help(void)
     return CLI_OK;
 }
 
+/* "dispatchctl plugin --help": every verb that begins with the word; 0: none does. */
+static int print_group(const char *word)
+{
+    size_t bytes = strlen(word);
+    int n = 0;
+
+    for (size_t g = 0; g < N_GROUPS; g++)
+        for (const verb *v = groups[g]; v->name; v++)
+            if (strncmp(v->name, word, bytes) == 0 &&
+                (v->name[bytes] == ' ' || v->name[bytes] == '\0')) {
+                print_verb(v);
+                n++;
+            }
+    return n;
+}
+
 /* How many of the words are v's name; 0: it is another verb. */
 static int verb_matches(const verb *v, char **words, int n_words)
 {
@@ -50,6 +67,16 @@ static int verb_matches(const verb *v, char **words, int n_words)
         return 0;
     int n = snprintf(name, sizeof(name), "%s %s", words[0], words[1]);
     return n > 0 && (size_t)n < sizeof(name) && strcmp(v->name, name) == 0 ? 2 : 0;
+}
+
+/* Is the first word this one?  Then it is taken. */
+static bool take_word(cli *c, const char *word)
+{
+    bool is = c->n_words > 0 && strcmp(c->words[0], word) == 0;
+
+    if (is)
+        remove_words(c, 0, 1);
+    return is;
 }
 
 static int find_verb(cli *c)
@@ -76,9 +103,13 @@ int main(int argc, char **argv)
     if ((session = take_option(&c, "--session")) != NULL)
         c.session = session;
     c.json = take_flag(&c, "--json");
-    bool help = take_flag(&c, "--help");
+    if (take_flag(&c, "--version"))
+        return printf("dispatchctl %s\n", DISPATCHCTL_VERSION) < 0;
+    bool help = take_flag(&c, "--help") || take_word(&c, "help");
     if (help && c.n_words == 0)
         return print_help();
+    if (help && c.n_words == 1 && print_group(c.words[0]) > 0)
+        return CLI_OK;
     rc = find_verb(&c);
     if (rc == CLI_OK && help)
         print_verb(c.verb);

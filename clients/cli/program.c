@@ -1,5 +1,7 @@
-/* program.c -- verbs on programs in files: {"inputs","constants"?,"steps","outputs"}, the params of
- * program.create. */
+/* program.c -- verbs on programs in files: {"inputs","constants"?,"steps","outputs"}.
+ *
+ * "inputs" lists names and types, as in program.create, or holds values by name, as in program.run:
+ * these are what `run` takes where the command line gives none. */
 #include "cli.h"
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +55,28 @@ static cJSON *program_of_file(cli *c)
     return j;
 }
 
-/* Made in the daemon for as long as the connection lasts.  CLI_OK: *params names it. */
+/* Makes `inputs` the list of names that program.create wants.  Returns the values that stood there,
+ * by name; owned. */
+static cJSON *take_values(cJSON *program)
+{
+    cJSON *inputs = cJSON_DetachItemFromObjectCaseSensitive(program, "inputs"), *list, *value;
+
+    if (inputs != NULL && !cJSON_IsObject(inputs)) { /* a list, or what the daemon will refuse */
+        cJSON_AddItemToObject(program, "inputs", inputs);
+        return params_new();
+    }
+    list = need(cJSON_AddArrayToObject(program, "inputs"));
+    cJSON_ArrayForEach(value, inputs)
+    {
+        cJSON *input = params_new();
+        params_text(input, "name", value->string);
+        cJSON_AddItemToArray(list, input);
+    }
+    return inputs != NULL ? inputs : params_new();
+}
+
+/* Made in the daemon for as long as the connection lasts.  CLI_OK: *params names it, and its
+ * "inputs" are what stood in the file. */
 static int create(cli *c, cJSON **params)
 {
     cJSON *program = program_of_file(c);
@@ -61,10 +84,14 @@ static int create(cli *c, cJSON **params)
 
     if (program == NULL)
         return CLI_USAGE;
+    cJSON *values = take_values(program);
     int rc = request(c, "program.create", program, &a);
-    if (rc != CLI_OK)
+    if (rc != CLI_OK) {
+        cJSON_Delete(values);
         return rc;
+    }
     *params = params_new();
+    cJSON_AddItemToObject(*params, "inputs", values);
     cJSON_AddItemToObject(*params, "program",
                           need(cJSON_Duplicate(member(a.result, "program"), true)));
     dc_answer_fini(&a);
@@ -83,6 +110,7 @@ static int describe(cli *c, const char *format)
 
     if (rc != CLI_OK)
         return rc;
+    cJSON_DeleteItemFromObjectCaseSensitive(params, "inputs");
     params_text(params, "format", c->json && strcmp(format, "text") == 0 ? "json" : format);
     return ask(c, "program.describe", params, show_text);
 }
@@ -120,6 +148,19 @@ static bool add_input(cli *c, const char *word, cJSON *inputs)
     return true;
 }
 
+/* Values for the inputs that have none yet; takes values. */
+static void fill_in(cJSON *inputs, cJSON *values)
+{
+    for (cJSON *v; (v = values->child) != NULL;) {
+        cJSON_DetachItemViaPointer(values, v);
+        if (member(inputs, v->string) != NULL)
+            cJSON_Delete(v);
+        else
+            cJSON_AddItemToObject(inputs, v->string, v);
+    }
+    cJSON_Delete(values);
+}
+
 static void show_outputs(const cJSON *result)
 {
     print_value(member(result, "outputs"));
@@ -139,6 +180,7 @@ static int run(cli *c)
         cJSON_Delete(inputs);
         return rc;
     }
+    fill_in(inputs, cJSON_DetachItemFromObjectCaseSensitive(params, "inputs"));
     cJSON_AddItemToObject(params, "inputs", inputs);
     cJSON *ms = cJSON_DetachItemFromObjectCaseSensitive(deadline, "deadline_ms");
     if (ms != NULL)

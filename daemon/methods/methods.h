@@ -223,6 +223,8 @@ enum { RETURN_HANDLE, RETURN_DATA, RETURN_ATTACHMENT, RETURN_DESCRIBED };
 int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err);
 /* A descriptor as one value, with data or an attachment when `how` says so; handle 0: left out. */
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
+/* A runtime key by its name.  DP_ENOTFOUND names the nearest ones, DP_EVALUE an alias. */
+int key_from_json(const cJSON *j, const place *at, dp_key *out, dp_error *err);
 /* Member `name`: the runtime keys of a set, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
 /* Bytes of t's elements, packed; and the fewest characters they take as text.  UINT64_MAX: too many

@@ -197,10 +197,10 @@ static int ask_keys(request *rq, const cJSON *list, question *q, dp_error *err)
     q->keys = keys;
     cJSON_ArrayForEach(item, list)
     {
-        if (!dp_key_known(item->valuestring) || dp_key_is_alias(dp_key_parse(item->valuestring)))
-            return place_fail(err, DP_ENOTFOUND, &inside, "no runtime key '%.64s'",
-                              item->valuestring);
-        keys[q->n_keys++] = dp_key_parse(item->valuestring);
+        int rc = key_from_json(item, &inside, &keys[q->n_keys], err);
+        if (rc < 0)
+            return rc;
+        q->n_keys++;
         inside.index++;
     }
     return 0;

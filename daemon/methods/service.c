@@ -225,10 +225,10 @@ static int keys_from_json(const cJSON *params, const char *name, dp_keyset *out,
         return 0;
     cJSON_ArrayForEach(item, list)
     {
-        dp_key k = dp_key_parse(item->valuestring);
-        if (k == DP_KEY_Undefined || dp_key_is_alias(k))
-            return place_fail(err, DP_EVALUE, &inside, "no dispatch key '%.64s'",
-                              item->valuestring);
+        dp_key k;
+        int rc = key_from_json(item, &inside, &k, err);
+        if (rc < 0)
+            return rc;
         set = dp_keyset_or(set, dp_keyset_of(k));
         inside.index++;
     }

@@ -200,6 +200,18 @@ static void keys_to_json(jw *w, dp_keyset s)
 
 #define NAMED_BACKENDS (((UINT64_C(1) << DP_B_NAMED_MAX) - 1) << DP_B_NAMED_FIRST)
 
+int key_from_json(const cJSON *j, const place *at, dp_key *out, dp_error *err)
+{
+    dp_error why = DP_ERROR_INIT;
+
+    if (dp_key_lookup(j->valuestring, out, &why) < 0)
+        return place_fail(err, why.code, at, "%s", why.message);
+    if (dp_key_is_alias(*out))
+        return place_fail(err, DP_EVALUE, at, "'%s' is an alias, expected a key that calls go to",
+                          j->valuestring);
+    return 0;
+}
+
 /* What a set of built-in keys prints as never changes, and most tensors have the one before's. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s)
 {

@@ -180,11 +180,29 @@ dp_key dp_key_parse(const char *name)
     return k;
 }
 
-bool dp_key_known(const char *name)
+static int no_key(const char *name, dp_error *err)
 {
-    dp_key k;
+    dp_key keys[DPI_SLOTS_MAX + DP_ALIAS_END - DP_ALIAS_FIRST];
+    size_t n = dpi_runtime_keys(keys);
+    char near[3 * DP_KEY_NAME_MAX] = "";
 
-    return find_key(name, &k);
+    for (int a = DP_ALIAS_FIRST; a < DP_ALIAS_END; a++)
+        keys[n++] = DP_KEY(a);
+    char(*names)[DP_KEY_NAME_MAX] = dp_malloc(n * sizeof(*names));
+    const char **list = dp_malloc(n * sizeof(*list));
+    for (size_t i = 0; names != NULL && list != NULL && i < n; i++)
+        list[i] = dp_key_name(keys[i], names[i]);
+    if (names != NULL && list != NULL)
+        dpi_nearest(name, list, n, 3, near, sizeof(near));
+    dp_free(list);
+    dp_free(names);
+    return dp_error_set(err, DP_ENOTFOUND, "no dispatch key '%.64s'%s%s", name,
+                        near[0] != '\0' ? "; nearest: " : "", near);
+}
+
+int dp_key_lookup(const char *name, dp_key *out, dp_error *err)
+{
+    return find_key(name, out) ? 0 : no_key(name, err);
 }
 
 /* The highest bit of *bits, which is taken out. */

@@ -161,4 +161,40 @@ def test_programs_in_files(f):
     contains(f.ctl("program", "check", path + "?", status=2)[1], "No such file")
 
 
+def test_a_program_whose_inputs_have_values(f):
+    path = os.path.join(f.dir, "v.json")
+    program = {"inputs": {"x": {"data": [1, -2]}, "n": 3}, "outputs": ["y"],
+               "steps": [{"op": "aten::mul.Tensor", "args": [{"ref": "x"}, {"ref": "n"}], "as": ["y"]}]}
+    with open(path, "w") as out:
+        json.dump(program, out)
+    equal(f.lines("program", "check", path)[0], "program(any x, any n) -> (y)")
+    equal(f.json("program", "run", path)["outputs"][0]["data"], [3, -6])
+    equal(f.json("program", "run", path, "n=5")["outputs"][0]["data"], [5, -10])
+    equal(f.json("program", "run", path, "x=[7]", "n=5")["outputs"][0]["data"], [35])
+    del program["inputs"]
+    program["steps"][0]["args"] = [{"data": [1]}, 2]
+    with open(path, "w") as out:
+        json.dump(program, out)
+    equal(f.json("program", "run", path)["outputs"][0]["data"], [2])
+
+
+def test_help(f):
+    groups = f.ctl("plugin", "--help")[0]
+    contains(groups, "plugin load FILE")
+    contains(groups, "plugin describe")
+    equal("tensor" in groups, False, "another group's verbs")
+    equal(f.ctl("help", "plugin", "load"), f.ctl("plugin", "load", "--help"))
+    equal(f.ctl("help"), f.ctl("--help"))
+    equal(f.lines("--version"), ["dispatchctl " + f.json("raw", "server.hello")["version"]])
+    f.ctl("help", "nonsense", status=2)
+
+
+def test_a_wrong_key_names_the_nearest(f):
+    for words in (["table", "aten::mm", "--keys", "AutogradCPUU"], ["table", "--with", "aten::mm@AutogradCPUU"],
+                  ["ops", "--key", "AutogradCPUU"],
+                  ["raw", "session.set", '{"exclude":["AutogradCPUU"]}']):
+        contains(f.ctl(*words, status=1)[1], "no dispatch key 'AutogradCPUU'; nearest: 'AutogradCPU'")
+    contains(f.ctl("raw", "session.set", '{"include":["Autograd"]}', status=1)[1], "is an alias")
+
+
 main(Fixture, TestDaemon.finish)

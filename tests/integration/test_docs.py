@@ -1,8 +1,9 @@
-"""test_docs.py -- runs every command of docs/protocol.md and compares what it prints with the page;
-and no page has lines that are too long.
+"""test_docs.py -- runs every command of the pages below and compares what it prints with the page;
+the README's session prints what it says; and no page has lines that are too long.
 
 A block ```sh is run; a block ```output after it is what it must print, where "..." stands for
-anything.  Blocks run one after the other in one shell, so that functions stay defined."""
+anything; a block ```c is written to the file that its first line names.  Blocks of a page run one
+after the other in one shell, so that functions stay defined."""
 
 import glob
 import os
@@ -15,22 +16,26 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from harness import BUILD, ROOT, equal, less, main
 from daemon import TestDaemon
 
-PAGE = os.path.join(ROOT, "docs", "protocol.md")
+PAGES = {"protocol": 10, "programs": 5, "plugins": 3}  # and the least number of blocks
+NAME = re.compile(r"/\* (\w+\.c) -- ")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 MARK = "-- end of block --"
 WIDTH = 110  # of a page, outside of code and tables
 
 
-def blocks():
-    """[(commands, what they must print or None)]"""
-    with open(PAGE) as f:
+def blocks(page, folder):
+    """[(commands, what they must print or None)]; listings are written into the folder."""
+    with open(os.path.join(ROOT, "docs", page + ".md")) as f:
         found = BLOCK.findall(f.read())
     pairs = []
     for language, text in found:
         if language == "output":
             pairs[-1] = (pairs[-1][0], text)
+        elif language == "c":
+            with open(os.path.join(folder, NAME.match(text)[1]), "w") as f:
+                f.write(text)
         else:
-            equal(language, "sh", "language of a block in docs/protocol.md")
+            equal(language, "sh", f"language of a block in docs/{page}.md")
             pairs.append((text, None))
     return pairs
 
@@ -43,15 +48,15 @@ def netcat_speaks_unix():
     return "-N" in done.stdout + done.stderr and "-U" in done.stdout + done.stderr
 
 
-def run(script, daemon):
-    env = {**os.environ, "DISPATCHD_SOCKET": daemon.socket, "BUILD": BUILD}
+def run(script, daemon, folder):
+    env = {**os.environ, "DISPATCHD_SOCKET": daemon.socket, "BUILD": BUILD, "ROOT": ROOT,
+           "PATH": BUILD + os.pathsep + os.environ["PATH"]}
     if not netcat_speaks_unix():
-        env["PATH"] = daemon.dir + os.pathsep + env["PATH"]
-        os.symlink(os.path.join(ROOT, "tests", "lib", "nc"), os.path.join(daemon.dir, "nc"))
+        env["PATH"] = os.path.join(ROOT, "tests", "lib") + os.pathsep + env["PATH"]
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as f:
         f.write(script)
         f.flush()
-        done = subprocess.run(["sh", f.name], env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(["sh", f.name], env=env, cwd=folder, capture_output=True, text=True, timeout=120)
     equal((done.returncode, done.stderr), (0, ""), "status and standard error of the page's commands")
     return done.stdout
 
@@ -61,11 +66,14 @@ def matches(want, got):
     return re.fullmatch(pattern, got) is not None
 
 
-def test_every_command_prints_what_the_page_says(f):
-    pairs = blocks()
-    less(10, len(pairs), "blocks on the page")
+def wrong_lines(page, daemon):
+    """Where what the page's commands print differs from the page."""
+    folder = os.path.join(daemon.dir, page)
+    os.mkdir(folder)
+    pairs = blocks(page, folder)
+    less(PAGES[page] - 1, len(pairs), f"blocks on {page}")
     script = "".join(f"{commands}echo '{MARK}'\n" for commands, _ in pairs)
-    printed = run(script, f).split(MARK + "\n")
+    printed = run(script, daemon, folder).split(MARK + "\n")
     equal(len(printed), len(pairs) + 1, "blocks that ran")
     wrong = []
     for (commands, want), got in zip(pairs, printed):
@@ -73,7 +81,30 @@ def test_every_command_prints_what_the_page_says(f):
         if len(want) != len(got):
             wrong.append(f"{commands}printed {len(got)} lines, the page has {len(want)}: {got}")
         wrong += [f"got  {g}\nwant {w}" for g, w in zip(got, want) if not matches(w, g)]
-    equal("\n\n".join(wrong), "", "the page")
+    return wrong
+
+
+def test_every_command_prints_what_its_page_says(f):
+    for page in PAGES:
+        equal("\n\n".join(wrong_lines(page, f)), "", f"docs/{page}.md")
+
+
+def without_times(line):
+    """Times, line numbers of kernels and the width of columns differ from one day to the next."""
+    return re.sub(r"\d+\.\d+$|(?<=\.c:)\d+", "N", " ".join(line.split()))
+
+
+def test_the_session_of_the_readme(f):
+    with open(os.path.join(ROOT, "README.md")) as page:
+        session = page.read().split("\n```\n$ dispatchctl", 1)[1].split("\n```\n", 1)[0]
+    commands = 0
+    for part in session.split("\n$ dispatchctl"):
+        command, _, want = part.partition("\n")
+        said = run("dispatchctl" + command + " 2>&1 || true\n", f, f.dir).rstrip("\n")
+        equal([without_times(line) for line in said.splitlines()],
+              [without_times(line) for line in want.strip("\n").splitlines()], command)
+        commands += 1
+    less(3, commands, "commands of the session")
 
 
 def long_lines(path):

@@ -91,6 +91,13 @@ def test_both_headers_in_one_file_is_an_error_that_says_so(tree):
     contains(said, "one file includes one of them")
 
 
+def test_the_clients_are_installed(tree):
+    share = f"{tree.root}{PREFIX}/share/dispatchd"
+    contains(tree.run(f"PYTHONPATH={share}/python /usr/bin/python3 -c 'import dispatchd; print(dispatchd.__file__)'"),
+             share)
+    tree.run(f"cc $(pkg-config --cflags libcjson) -c {share}/c/dispatch_client.c")
+
+
 def test_the_installed_daemon_finds_its_library(tree):
     if not SANITIZED:
         contains(tree.run(f"{tree.root}{PREFIX}/bin/dispatchd --version"), "0.1.0")

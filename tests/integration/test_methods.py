@@ -164,7 +164,7 @@ def test_session_state_is_the_connections(f):
         changed = call("session.set", include=["Tracer", "BackendSelect"], num_threads=1)
         equal((changed["include"], changed["num_threads"]), (["Tracer", "BackendSelect"], 1))
         equal(changed["exclude"], first["exclude"])
-        raises(lambda: call("session.set", include=["Tracer", "Bogus"]), "ValueError", "include[1]", "Bogus")
+        raises(lambda: call("session.set", include=["Tracer", "Bogus"]), "NotFound", "include[1]", "Bogus")
         equal(call("session.get"), changed)
         raises(lambda: call("session.set", exclude=["Autograd"]), "ValueError", "Autograd")
         explained = call("registry.explain", op="tutorial::scale", args=[{"data": [1]}, 2])
@@ -208,7 +208,7 @@ def test_table_and_what_if(f):
     everything = f.call("registry.table")
     equal(len(everything["rows"]), len(f.call("registry.list")["ops"]))
     equal({len(row["cells"]) for row in everything["rows"]}, {len(everything["keys"])})
-    raises(lambda: f.call("registry.table", keys=["CPU", "Autograd"]), "NotFound", "keys[1]", "Autograd")
+    raises(lambda: f.call("registry.table", keys=["CPU", "Autograd"]), "ValueError", "keys[1]", "Autograd")
 
 
 def test_keys(f):

@@ -208,12 +208,11 @@ static void read_keys(const cJSON *first)
     cJSON_ArrayForEach(k, cJSON_GetObjectItem(first, "keys"))
     {
         const char *name = cJSON_GetStringValue(k);
-        if (name == NULL || !dp_key_known(name) || n_keys == KEYS_MAX) {
+        if (name == NULL || n_keys == KEYS_MAX || dp_key_lookup(name, &keys[n_keys], NULL) < 0) {
             fprintf(stderr, "dispatch_tables: key %s is not known here\n", name ? name : "?");
             exit(2);
         }
-        key_names[n_keys] = name;
-        keys[n_keys++] = dp_key_parse(name);
+        key_names[n_keys++] = name;
     }
 }
 

@@ -26,14 +26,6 @@ static const dp_op *find_op(dp_registry *reg, const char *name, dp_error *err)
     return e ? e->op : NULL;
 }
 
-static int find_key(const char *name, dp_key *out, dp_error *err)
-{
-    if (!dp_key_known(name))
-        return dp_error_set(err, DP_ENOTFOUND, "no dispatch key '%s'", name);
-    *out = dp_key_parse(name);
-    return 0;
-}
-
 /* -- describe -- */
 
 static const dp_argument_info *describe_arguments(dpi_answer *a, const dpi_argument *args,
@@ -226,7 +218,7 @@ int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena *arena,
                      const char *const **out, size_t *n, dp_error *err)
 {
     filter x = {f, DP_KEY_Undefined};
-    int rc = f && f->key ? find_key(f->key, &x.key, err) : 0;
+    int rc = f && f->key ? dp_key_lookup(f->key, &x.key, err) : 0;
 
     if (rc < 0)
         return rc;
@@ -257,7 +249,7 @@ typedef struct extra {
 static int find_extra(const char *const *ops, size_t n_ops, const dp_what_if *with, extra *out,
                       dp_error *err)
 {
-    int rc = find_key(with->key, &out->key, err);
+    int rc = dp_key_lookup(with->key, &out->key, err);
 
     if (rc < 0)
         return rc;

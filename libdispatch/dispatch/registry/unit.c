@@ -79,12 +79,15 @@ static int fail_parse(dp_error *err, int rc, const dp_block *b, const char *what
 
 static int key_of(const dp_block *b, dp_key *key, dp_error *err)
 {
-    *key = dp_key_parse(b->key);
+    dp_error why = DP_ERROR_INIT;
+
+    if (dp_key_lookup(b->key, key, &why) < 0)
+        return dp_error_set(err, DP_EPLUGIN,
+                            "%s:%u: %s (a named backend's keys exist while a plugin names it)",
+                            b->file, b->line, why.message);
     if (*key == DP_KEY_Undefined)
         return fail_at(err, DP_EPLUGIN, b, "dispatch key", b->key,
-                       dp_key_known(b->key)
-                           ? "no key that an operator falls back from"
-                           : "no such key (a named backend's keys exist while a plugin names it)");
+                       "no key that an operator falls back from");
     return 0;
 }
 

@@ -154,7 +154,8 @@ DP_API void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, s
 /* Canonical name into buf; returns buf.  Named backends alive in the process are known by name. */
 DP_API const char *dp_key_name(dp_key k, char buf[DP_KEY_NAME_MAX]);
 DP_API dp_key dp_key_parse(const char *name); /* Undefined for "Undefined" and for unknown names */
-DP_API bool dp_key_known(const char *name);   /* tells those two apart */
+/* Tells those two apart.  DP_ENOTFOUND names the nearest ones. */
+DP_API int dp_key_lookup(const char *name, dp_key *out, dp_error *err);
 /* Runtime keys of a set, highest priority first; returns how many, writes at most cap. */
 DP_API size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap);
 /* "DispatchKeySet(AutogradCPU, CPU)" without the wrapper: "AutogradCPU, CPU". */

@@ -54,6 +54,7 @@ START_TEST(key_names_read_back)
 {
     char name[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
     int npu, backends = 0;
+    dp_key found;
 
     ck_assert_int_eq(dpi_backend_register("npu", "t", NULL, &npu, NULL), DP_OK);
     for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++) {
@@ -65,7 +66,7 @@ START_TEST(key_names_read_back)
             ck_assert(dp_key_parse(name) != k);
             continue;
         }
-        ck_assert_msg(dp_key_known(name), "%s", name);
+        ck_assert_msg(dp_key_lookup(name, &found, NULL) == 0, "%s", name);
         ck_assert_str_eq(dp_key_name(dp_key_parse(name), other), name);
         ck_assert_uint_eq(dp_key_parse(name), k);
         backends += b == npu;
@@ -77,13 +78,24 @@ START_TEST(key_names_read_back)
     ck_assert_str_eq(dp_key_name(DP_KEY_OF(DP_F_AutocastNamed, npu), name), "Autocastnpu");
     ck_assert_uint_eq(dp_key_parse("Sparsenpu"), DP_KEY_OF(DP_F_Sparse, npu));
     ck_assert_uint_eq(dp_key_parse("AutocastCPU"), DP_KEY(DP_F_AutocastCPU));
-    ck_assert(dp_key_known("Undefined"));
+    ck_assert_int_eq(dp_key_lookup("Undefined", &found, NULL), 0);
     static const char *const unknown[] = {
         "", "cpu", "Dense", "AutocastNamed", "AutocastMeta", "CatchAll", "Autogradxpu", "CPU "};
     for (size_t i = 0; i < DPI_COUNT(unknown); i++)
-        ck_assert_msg(!dp_key_known(unknown[i]), "'%s'", unknown[i]);
+        ck_assert_msg(dp_key_lookup(unknown[i], &found, NULL) == DP_ENOTFOUND, "'%s'", unknown[i]);
     dpi_backend_unregister(npu);
-    ck_assert(!dp_key_known("Autogradnpu"));
+    ck_assert_int_eq(dp_key_lookup("Autogradnpu", &found, NULL), DP_ENOTFOUND);
+}
+END_TEST
+
+START_TEST(key_a_wrong_one_offers_the_nearest)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_key found;
+
+    ck_assert_int_eq(dp_key_lookup("AutogradCPUU", &found, &err), DP_ENOTFOUND);
+    ck_assert_str_eq(err.message, "no dispatch key 'AutogradCPUU'; nearest: 'AutogradCPU', "
+                                  "'AutogradIPU', 'AutogradXPU'");
 }
 END_TEST
 
@@ -153,13 +165,14 @@ START_TEST(key_aliases_stand_for)
     };
     char word[DP_KEY_NAME_MAX];
     int npu, n;
+    dp_key found;
 
     ck_assert_int_eq(dpi_backend_register("npu", "t", NULL, &npu, NULL), DP_OK);
     for (size_t i = 0; i < DPI_COUNT(cases); i++)
         for (int side = 0; side < 2; side++)
             for (const char *s = side ? cases[i].out : cases[i].in;
                  sscanf(s, "%63s%n", word, &n) > 0; s += n) {
-                ck_assert_msg(dp_key_known(word), "%s", word);
+                ck_assert_msg(dp_key_lookup(word, &found, NULL) == 0, "%s", word);
                 ck_assert_msg(dpi_alias_has(dp_key_parse(cases[i].alias), dp_key_parse(word)) !=
                                   side,
                               "%s and %s", cases[i].alias, word);
@@ -195,6 +208,7 @@ UNIT_SUITE(key)
 {
     tcase_add_test(tc, key_slots_are_a_bijection);
     tcase_add_test(tc, key_names_read_back);
+    tcase_add_test(tc, key_a_wrong_one_offers_the_nearest);
     tcase_add_test(tc, key_sets_of_a_call);
     tcase_add_test(tc, key_set_lists_are_cut_at_cap);
     tcase_add_test(tc, key_aliases_stand_for);
