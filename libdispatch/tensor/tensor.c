@@ -234,6 +234,22 @@ uint64_t dp_tensor_storage_id(const dp_tensor *t)
     return dpi_storage_of(t)->id;
 }
 
+/* Most tensors are never asked, so the one counter is not touched when one is made. */
+uint64_t dp_tensor_id(const dp_tensor *t)
+{
+    static atomic_uint_fast64_t last;
+    atomic_uint_fast64_t *own = (atomic_uint_fast64_t *)(uintptr_t)&t->id;
+    uint64_t id = atomic_load_explicit(own, memory_order_relaxed), next;
+
+    if (id != 0)
+        return id;
+    next = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return atomic_compare_exchange_strong_explicit(own, &id, next, memory_order_relaxed,
+                                                   memory_order_relaxed)
+               ? next
+               : id;
+}
+
 size_t dp_tensor_storage_bytes(const dp_tensor *t)
 {
     return dpi_storage_of(t)->bytes;
@@ -390,6 +406,7 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     home_ref(HOME_OF(geometry, g));
     home_ref(HOME_OF(version, t->version));
     *out = tensor_init(h, t->dtype, g, t->version);
+    atomic_init(&(*out)->id, dp_tensor_id(t));
     return DP_OK;
 }
 

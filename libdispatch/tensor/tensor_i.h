@@ -53,7 +53,8 @@ struct dp_tensor {
     bool wrapped;
     _Atomic(dpi_geometry *) geometry; /* dpi_geometry_of() */
     dpi_version *version;
-    void *autograd; /* opaque to this room */
+    void *autograd;          /* opaque to this room */
+    atomic_uint_fast64_t id; /* 0: nobody has asked for it yet */
 };
 
 /* One allocation: a tensor, and its own version, storage and geometry.  A view has its geometry

@@ -217,3 +217,9 @@ DP_FN(bool, dp_op_ret, (const dp_op_facts *facts, uint32_t i, dp_arg_info *out),
 /* What dp_vfail() does, for the functions of a device (dp_device_ops): they have an error and no
  * context.  err NULL: nothing is written.  Any thread. */
 DP_FN(int, dp_error_vset, (dp_error * err, int code, const char *format, va_list ap), (err, code, format, ap))
+
+/* -- more of tensors -- */
+
+/* Which tensor this is: never 0, never that of another one, even after it is gone.  A view is
+ * another tensor; what dp_tensor_alias() made is the same.  Any thread. */
+DP_FN(uint64_t, dp_tensor_id, (const dp_tensor *t), (t))

@@ -189,7 +189,8 @@ DP_API int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_ele
 DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t *strides,
                           void *data, size_t bytes, void (*release)(void *arg), void *arg,
                           dp_tensor **out, dp_error *err);
-/* A second tensor on the same storage with the same geometry and version counter. */
+/* A second tensor that stands for t, as when t is saved: the same storage, geometry, version counter
+ * and dp_tensor_id(). */
 DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
 /* Copy all elements, packed row-major, to or from host memory of numel*itemsize bytes. */
 DP_API int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err);

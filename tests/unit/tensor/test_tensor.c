@@ -133,6 +133,35 @@ START_TEST(views_share_bytes_and_version)
 }
 END_TEST
 
+/* Of the object, not of its bytes; of the tensor, not of its memory, which the next one may get. */
+START_TEST(ids_are_of_tensors_and_never_reused)
+{
+    int64_t sizes[] = {2};
+    dp_tensor *t = floats(1, sizes), *view = NULL, *saved = NULL, *second = NULL;
+    uint64_t id = dp_tensor_id(t);
+
+    ck_assert_uint_ne(id, 0);
+    ck_assert_uint_eq(dp_tensor_id(t), id);
+    OK(dpi_as_strided(t, 1, sizes, NULL, 0, &view, &err));
+    ck_assert_uint_ne(dp_tensor_id(view), id);
+    OK(dp_tensor_alias(t, &saved, &err));
+    ck_assert_uint_eq(dp_tensor_id(saved), id);
+    OK(dp_tensor_alias(view, &second, &err));
+    ck_assert_uint_eq(dp_tensor_id(second), dp_tensor_id(view));
+    dp_tensor_unref(t);
+    dp_tensor_unref(view);
+    dp_tensor_unref(saved);
+    uint64_t last = dp_tensor_id(second);
+    dp_tensor_unref(second);
+    for (int i = 0; i < 100; i++) {
+        t = floats(1, sizes);
+        ck_assert_uint_gt(dp_tensor_id(t), last);
+        last = dp_tensor_id(t);
+        dp_tensor_unref(t);
+    }
+}
+END_TEST
+
 START_TEST(as_strided_stays_within_the_storage)
 {
     int64_t sizes[] = {3, 4}, past[] = {3, 4}, strides[] = {4, 1};
@@ -683,6 +712,7 @@ UNIT_SUITE(tensor)
     tcase_add_test(tc, view_writes_no_more_than_its_size);
     tcase_add_test(tc, only_zero_dim_tensors_are_wrapped_numbers);
     tcase_add_test(tc, views_share_bytes_and_version);
+    tcase_add_test(tc, ids_are_of_tensors_and_never_reused);
     tcase_add_test(tc, as_strided_stays_within_the_storage);
     tcase_add_test(tc, whole_storages_come_zeroed);
     tcase_add_test(tc, foreign_memory_is_released_once_by_the_last);
