@@ -363,12 +363,17 @@ int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **o
     place inside = {at, data != NULL ? "data" : "attachment", 0};
     geometry g;
 
-    if ((data == NULL) == (attachment == NULL))
-        return place_fail(err, DP_EVALUE, at, "a tensor literal needs either data or attachment");
     int rc = geometry_from_json(j, at, &g, err);
     if (rc < 0)
         return rc;
     dp_dtype d = dtype != NULL ? dp_dtype_parse(dtype) : DP_FLOAT32;
+    bool meta = dp_device_backend(g.device) == DP_B_Meta;
+    if (meta && g.has_shape && g.offset == 0 && data == NULL && attachment == NULL)
+        return dp_tensor_new(d, g.device, g.ndim, g.shape, g.has_strides ? g.strides : NULL, out,
+                             err);
+    if ((data == NULL) == (attachment == NULL))
+        return place_fail(err, DP_EVALUE, at, "a tensor literal needs either data or attachment%s",
+                          meta ? ", or a shape alone" : "");
     if (data != NULL) {
         literal l;
         memset(&l, 0, offsetof(literal, shape));

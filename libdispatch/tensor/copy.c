@@ -93,11 +93,6 @@ static size_t span_bytes(const dp_tensor *t) /* from the first element to the en
     return dpi_geometry_bytes(g, itemsize) - (size_t)g->offset * itemsize;
 }
 
-static bool is_meta(const dp_tensor *t)
-{
-    return dp_device_backend(dpi_storage_of(t)->device) == DP_B_Meta;
-}
-
 /* The caller has entered the device.  direction: as in dp_device_ops.copy. */
 static int device_copy(const dp_device_ops *ops, dp_device device, void *dst, const void *src,
                        size_t bytes, int direction, dp_error *err)
@@ -241,8 +236,9 @@ static int check_copy(const dp_tensor *dst, const dp_tensor *src, int64_t *strid
         rc = dpi_overlap_check(dst, NULL, err);
     if (rc == DP_OK)
         rc = dpi_overlap_check(dst, src, err);
-    if (rc == DP_OK && is_meta(src) && !is_meta(dst) && dpi_geometry_of(dst)->numel > 0)
-        rc = dp_error_set(err, DP_ENOTIMPL, "cannot copy out of a meta tensor; it has no data");
+    if (rc == DP_OK && dpi_is_memoryless(src) && !dpi_is_memoryless(dst) &&
+        dpi_geometry_of(dst)->numel > 0)
+        rc = dpi_no_data(dpi_storage_of(src)->device, err);
     return rc;
 }
 
@@ -254,7 +250,7 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
     if (dst == src)
         return DP_OK;
     int rc = check_copy(dst, src, strides, err);
-    if (rc < 0 || d->numel == 0 || is_meta(dst))
+    if (rc < 0 || d->numel == 0 || dpi_is_memoryless(dst))
         return rc;
     bool alike =
         dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) && dpi_same_strides(d, s);
@@ -263,13 +259,11 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
     return copy_staged(dst, src, strides, threads, err);
 }
 
-/* Fails if t has no data, or if its elements, packed, exceed the limit of a storage. */
+/* Fails if t's elements, packed, exceed the limit of a storage. */
 static int check_packed(const dp_tensor *t, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
 
-    if (is_meta(t))
-        return dp_error_set(err, DP_ENOTIMPL, "a meta tensor has no data");
     return dpi_packed_check(t->dtype, g->ndim, g->sizes, err);
 }
 
@@ -285,7 +279,8 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     int64_t strides[DP_DIM_MAX];
     side to = {t->dtype, strides, dst}, from = {t->dtype, g->strides, NULL};
     void *owned;
-    int rc = check_packed(t, err);
+    int rc = g->storage->memoryless && g->numel > 0 ? dpi_no_data(g->storage->device, err)
+                                                    : check_packed(t, err);
 
     if (rc < 0 || g->numel == 0)
         return rc;
@@ -312,7 +307,7 @@ int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
 
     if (rc == DP_OK)
         rc = dpi_overlap_check(t, NULL, err);
-    if (rc < 0 || g->numel == 0)
+    if (rc < 0 || g->numel == 0 || g->storage->memoryless)
         return rc;
     if (lies_packed(t))
         from.strides = NULL;

@@ -12,9 +12,9 @@ struct dp_iter {
     int n_out, n; /* operands: outputs, then inputs */
     dp_dtype common;
     dp_device device;
-    bool meta;     /* on the meta device: the loop does not run */
-    bool same;     /* every operand has the same shape */
-    bool converts; /* own and seen differ for some operand */
+    bool memoryless; /* some operand has no memory: the loop does not run, outputs get none */
+    bool same;       /* every operand has the same shape */
+    bool converts;   /* own and seen differ for some operand */
     dp_dtype own[DP_ITER_OPERANDS_MAX], seen[DP_ITER_OPERANDS_MAX]; /* in memory; by the loop */
     dp_tensor *tensors[DP_ITER_OPERANDS_MAX]; /* NULL: an output to be allocated */
     dp_tensor *fresh[DP_ITER_OPERANDS_MAX];   /* owned until init succeeds */
@@ -150,7 +150,7 @@ static int check_device(dp_iter *it, dp_error *err)
     return DP_OK;
 }
 
-/* A loop needs host memory.  On the meta device it does not run, so any operands will do. */
+/* A loop needs host memory.  Without any it does not run, so any operands will do. */
 static int check_memory(dp_iter *it, dp_error *err)
 {
     char name[DP_KEY_NAME_MAX];
@@ -158,8 +158,10 @@ static int check_memory(dp_iter *it, dp_error *err)
     const dp_device_ops *ops;
     bool host;
 
-    it->meta = bit == DP_B_Meta;
-    if (bit == DP_B_CPU || it->meta)
+    it->memoryless = false;
+    for (int k = 0; k < it->n; k++)
+        it->memoryless |= it->tensors[k] != NULL && dpi_is_memoryless(it->tensors[k]);
+    if (bit == DP_B_CPU || it->memoryless)
         return DP_OK;
     int rc = dpi_device_enter(bit, &ops, &host, err);
     if (rc < 0)
@@ -540,7 +542,7 @@ int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, co
     const dp_device_ops *ops;
     bool host;
 
-    if (it->meta || it->nest.numel == 0)
+    if (it->memoryless || it->nest.numel == 0)
         return DP_OK;
     if ((rc = dpi_device_enter(bit, &ops, &host, err)) < 0)
         return rc;

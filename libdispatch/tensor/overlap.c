@@ -24,11 +24,13 @@ int dp_overlap(const dp_tensor *a, const dp_tensor *b)
         return DPI_OVERLAP_NONE;
     if (!ga->dense || !gb->dense)
         return DPI_OVERLAP_TOO_HARD;
-    if (dpi_storage_of(a) != dpi_storage_of(b) || dpi_storage_of(a)->data == NULL)
+    if (ga->storage != gb->storage)
         return DPI_OVERLAP_NONE;
-    const char *at_a = dpi_tensor_data(a), *at_b = dpi_tensor_data(b);
-    const char *end_a = at_a + (size_t)ga->numel * dp_dtype_size(a->dtype);
-    const char *end_b = at_b + (size_t)gb->numel * dp_dtype_size(b->dtype);
+    /* places in the storage, which need not have memory */
+    size_t at_a = (size_t)ga->offset * dp_dtype_size(a->dtype);
+    size_t at_b = (size_t)gb->offset * dp_dtype_size(b->dtype);
+    size_t end_a = at_a + (size_t)ga->numel * dp_dtype_size(a->dtype);
+    size_t end_b = at_b + (size_t)gb->numel * dp_dtype_size(b->dtype);
     if (at_a == at_b && end_a == end_b)
         return dpi_same_strides(ga, gb) ? DPI_OVERLAP_FULL : DPI_OVERLAP_PARTIAL;
     return at_a < end_b && at_b < end_a ? DPI_OVERLAP_PARTIAL : DPI_OVERLAP_NONE;

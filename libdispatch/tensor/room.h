@@ -25,8 +25,11 @@ void dpi_memory_trim(size_t keep);
 size_t dpi_memory_warm(void); /* bytes of freed blocks that are kept */
 
 /* -- storage.c -- */
+/* DP_ENOTIMPL, in PyTorch's words: a tensor on `device` has no bytes to read. */
+int dpi_no_data(dp_device device, dp_error *err);
 /* Pin the device of s until dpi_storage_leave(), to use s's bytes.  *ops NULL: they are in host
- * memory.  Fails with DP_ERUNTIME, backend npu was unloaded. */
+ * memory.  Fails with DP_ERUNTIME, backend npu was unloaded, and with DP_ENOTIMPL for a storage
+ * without memory. */
 int dpi_storage_enter(const dpi_storage *s, const dp_device_ops **ops, dp_error *err);
 void dpi_storage_leave(const dpi_storage *s);
 /* How much of its home's memory a storage of `bytes` wants: all that it needs, or none. */

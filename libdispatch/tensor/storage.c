@@ -93,19 +93,15 @@ size_t dpi_storage_inside(dp_device device, size_t bytes)
 /* Give s its data.  The caller has entered the device. */
 static int fill_in(dpi_storage *s, const dp_device_ops *ops, bool host, dp_error *err)
 {
-    int bit = dp_device_backend(s->device);
-
     s->host = host;
-    s->registration = dpi_backend_registration(bit);
-    if (bit == DP_B_Meta)
-        return DP_OK;
+    s->registration = dpi_backend_registration(dp_device_backend(s->device));
     if (!host)
         return device_alloc(s, ops, err);
     s->data = dpi_memory_alloc(s->bytes);
     return s->data || s->bytes == 0 ? DP_OK : no_bytes(s->device, s->bytes, err);
 }
 
-/* Bytes of memory that s takes; a meta tensor takes none. */
+/* Bytes of memory that s takes. */
 static int64_t memory_bytes(const dpi_storage *s)
 {
     return s->data ? (int64_t)s->bytes : 0;
@@ -176,12 +172,26 @@ void dpi_device_end(int bit)
     dpi_backend_unregister(bit);
 }
 
+static int init_memoryless(dpi_storage *s, dp_device device, size_t bytes, dp_error *err)
+{
+    int bit = dp_device_backend(device);
+
+    if (bit < 0 || bit > 63 || dpi_backend_name(bit) == NULL)
+        return dp_error_set(err, DP_ERUNTIME, "no backend has number %d", bit);
+    *s = (dpi_storage){.device = device, .bytes = bytes, .memoryless = true};
+    storage_count(s);
+    return DP_OK;
+}
+
 int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
 {
     const dp_device_ops *ops;
     bool host;
-    int bit = dp_device_backend(device), rc = dpi_device_enter(bit, &ops, &host, err);
+    int bit = dp_device_backend(device);
 
+    if (bit == DP_B_Meta || (device & DPI_MEMORYLESS))
+        return init_memoryless(s, device & ~DPI_MEMORYLESS, bytes, err);
+    int rc = dpi_device_enter(bit, &ops, &host, err);
     if (rc < 0)
         return rc;
     *s = (dpi_storage){.device = device, .bytes = bytes};
@@ -212,12 +222,25 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
     storage_count(s);
 }
 
+int dpi_no_data(dp_device device, dp_error *err)
+{
+    char name[DP_KEY_NAME_MAX];
+
+    if (dp_device_backend(device) == DP_B_Meta)
+        return dp_error_set(err, DP_ENOTIMPL, "Cannot copy out of meta tensor; no data!");
+    return dp_error_set(err, DP_ENOTIMPL,
+                        "Cannot copy out of a tensor on %s without memory; no data!",
+                        dp_device_name(device, name));
+}
+
 int dpi_storage_enter(const dpi_storage *s, const dp_device_ops **ops, dp_error *err)
 {
     int bit = dp_device_backend(s->device);
     bool host;
-    int rc = dpi_device_enter(bit, ops, &host, err);
 
+    if (s->memoryless)
+        return dpi_no_data(s->device, err);
+    int rc = dpi_device_enter(bit, ops, &host, err);
     if (rc < 0)
         return rc;
     if (!s->host && (host || dpi_backend_registration(bit) != s->registration)) {
@@ -238,9 +261,9 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
 {
     const dpi_storage *s = dpi_storage_of(t);
     const dp_device_ops *ops;
-    int rc = dpi_storage_enter(s, &ops, err);
+    int rc = s->memoryless ? DP_OK : dpi_storage_enter(s, &ops, err);
 
-    if (rc == DP_OK)
+    if (rc == DP_OK && !s->memoryless)
         dpi_storage_leave(s);
     return rc;
 }
@@ -249,7 +272,9 @@ static void data_free(dpi_storage *s)
 {
     const dp_device_ops *ops;
 
-    if (s->release) {
+    if (s->memoryless) {
+        return;
+    } else if (s->release) {
         s->release(s->release_arg);
     } else if (s->host) {
         dpi_memory_free(s->data, s->bytes);

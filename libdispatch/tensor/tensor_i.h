@@ -13,14 +13,20 @@
 
 #pragma GCC visibility push(hidden)
 
+/* In a device for a new tensor: its storage is to take no memory, whatever the device is.  Such a
+ * tensor has sizes and strides and no data: whoever reads bytes refuses it, whoever writes skips it.
+ * Everything on device meta is so. */
+enum { DPI_MEMORYLESS = 1 << 30 };
+
 typedef struct dpi_storage {
     dp_device device;
     void *data;                 /* may be NULL when bytes is 0; becomes NULL when its device goes */
-    size_t bytes;               /* that may be used */
+    size_t bytes;               /* that may be used; memoryless: that would be used */
     uint64_t id;                /* never reused */
     void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
     void *release_arg;
     bool host;             /* data can be read and written here */
+    bool memoryless;       /* it has a size and never any data: device meta, fakes, wrappers */
     uint64_t registration; /* of the device whose memory it is; dpi_backend_registration() */
     struct dpi_storage *next, **at; /* list of the device's storages; storage.c's */
 } dpi_storage;
@@ -106,6 +112,11 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
     return dpi_geometry_of(t)->storage;
 }
 
+static inline bool dpi_is_memoryless(const dp_tensor *t)
+{
+    return dpi_storage_of(t)->memoryless;
+}
+
 /* What a geometry is to be, checked.  sizes and strides are borrowed. */
 typedef struct dpi_layout {
     int ndim;
@@ -134,7 +145,7 @@ void dpi_memory_free(void *p, size_t bytes); /* bytes as asked for; NULL is fine
  * on it is given to the device's own release first; those tensors fail with "backend npu was
  * unloaded" from then on. */
 void dpi_device_end(int bit);
-/* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t is gone. */
+/* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t's memory is gone. */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
 /* A tensor on the storage of t, which has room for it, with t's dtype and version. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);

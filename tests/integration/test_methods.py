@@ -321,6 +321,25 @@ def test_release_is_all_or_nothing(f):
         equal(call("tensor.list"), {"tensors": []})
 
 
+def test_tensors_without_memory(f):
+    """On device meta a tensor is a dtype and a geometry; whoever asks for its bytes is refused by name."""
+    def held():
+        return f.call("server.status")["bytes"]
+    before = held()
+    x = f.call("tensor.create", shape=[1 << 20, 1 << 20], device="meta")
+    equal((x["dtype"], x["shape"], x["strides"]), ("float32", [1 << 20, 1 << 20], [1 << 20, 1]))
+    equal((x["device"], x["keys"]), ("meta", ["AutogradMeta", "ADInplaceOrView", "Meta"]))
+    y = f.call("tensor.create", dtype="int64", data=[[1, 2], [3, 4]], device="meta")
+    equal((y["dtype"], y["shape"]), ("int64", [2, 2]))
+    equal(held(), before)
+    for how in ["json", "attachment"]:
+        raises(lambda: f.call("tensor.read", tensor=y["tensor"], **{"as": how}), "NotImplementedError",
+               "Cannot copy out of meta tensor; no data!")
+    raises(lambda: f.call("tensor.create", shape=[2], device="meta", storage_offset=1), "ValueError",
+           "either data or attachment, or a shape alone")
+    f.call("tensor.release", tensors=[x["tensor"], y["tensor"]])
+
+
 def test_literals(f):
     for literal, dtype, shape, data in [
             (dict(data=5), "float32", [], 5),

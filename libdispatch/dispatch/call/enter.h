@@ -43,6 +43,8 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
 DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
                              const dp_value *v);
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code); /* DP_ECANCELLED, DP_EDEADLINE */
+/* The running kernel asks for a loop over bytes, and its tensors have none. */
+DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
 /* -- watch.c -- */

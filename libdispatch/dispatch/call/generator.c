@@ -55,6 +55,9 @@ void dp_generator_leave(dp_ctx *ctx)
 
 static int check_held(dp_ctx *ctx)
 {
+    if (dpi_ctx_memoryless(ctx))
+        return dp_error_set(&ctx->error, DP_EPLUGIN,
+                            "a draw for tensors that have no memory: their kernel does not look");
     if (ctx->generator != NULL)
         return 0;
     return dp_error_set(&ctx->error, DP_ERUNTIME,

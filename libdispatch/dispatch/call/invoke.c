@@ -29,6 +29,8 @@ int dp_checkpoint(dp_ctx *ctx)
 int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                     void *user)
 {
+    if (DPI_UNLIKELY(dpi_ctx_memoryless(ctx)))
+        return dpi_fail_memoryless(ctx);
     int code = dpi_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
 
     return DPI_LIKELY(code == 0) ? 0 : dpi_fail_stopped(ctx, code);

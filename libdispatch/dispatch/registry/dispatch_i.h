@@ -328,6 +328,15 @@ static inline dp_keyset dpi_frame_keys(const dpi_frame *f)
                        atomic_load_explicit(&f->backend, memory_order_relaxed)};
 }
 
+/* Does the call that ctx runs make tensors without memory?  Its kernel has bytes to neither read nor
+ * write then. */
+static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
+{
+    uint32_t n = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
+
+    return n > 0 && (dpi_frame_keys(&ctx->thread->frames[n - 1]).backend & DP_BBIT(DP_B_Meta)) != 0;
+}
+
 /* The snapshot that ctx holds; only while it holds one. */
 static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
 {

@@ -580,19 +580,78 @@ END_TEST
 
 START_TEST(meta_tensors_have_no_data)
 {
-    int64_t sizes[] = {1 << 20, 1 << 20};
+    int64_t sizes[] = {1 << 20, 1 << 20}, none[] = {0};
     dp_tensor *m = make(DP_FLOAT64, DP_DEVICE(DP_B_Meta, 0), 2, sizes), *z = floats(0, NULL);
-    float x;
+    dp_tensor *empty = make(DP_FLOAT64, DP_DEVICE(DP_B_Meta, 0), 1, none);
+    dp_tensor_stats now;
+    float x = 7;
 
     ck_assert_ptr_null(dpi_tensor_data(m));
-    FAILS(dp_tensor_read(m, &x, &err), DP_ENOTIMPL, "meta");
+    ck_assert(dpi_is_memoryless(m) && dpi_is_memoryless(empty) && !dpi_is_memoryless(z));
+    ck_assert_uint_eq(dp_tensor_storage_bytes(m), (uint64_t)1 << 43);
+    dp_tensor_stats_get(&now);
+    ck_assert_uint_eq(now.bytes, before.bytes + sizeof(x));
+    ck_assert_uint_eq(now.storages, before.storages + 3);
+    FAILS(dp_tensor_read(m, &x, &err), DP_ENOTIMPL, "Cannot copy out of meta tensor; no data!");
+    OK(dp_tensor_read(empty, &x, &err));
     OK(dpi_copy(m, z, 0, &err));
-    sizes[0] = sizes[1] = 1;
     dp_tensor *small = make(DP_FLOAT64, DP_DEVICE(DP_B_Meta, 0), 0, NULL);
-    FAILS(dpi_copy(z, small, 0, &err), DP_ENOTIMPL, "cannot copy out of a meta tensor");
+    FAILS(dpi_copy(z, small, 0, &err), DP_ENOTIMPL, "Cannot copy out of meta tensor; no data!");
+    OK(dp_tensor_write(small, &x, &err));
+    ck_assert_float_eq(x, 7);
+    dp_tensor_unref(empty);
     dp_tensor_unref(small);
     dp_tensor_unref(m);
     dp_tensor_unref(z);
+}
+END_TEST
+
+/* The device is a true one; it may go meanwhile, since the storage has nothing of it. */
+START_TEST(storages_without_memory_know_a_size_alone)
+{
+    const dp_device_ops *ops;
+    int64_t sizes[] = {1 << 18};
+    dp_tensor_stats now;
+
+    open_device(0);
+    dp_tensor *t = make(DP_FLOAT32, DP_DEVICE(device_bit, 1) | DPI_MEMORYLESS, 1, sizes);
+    const dpi_storage *s = dpi_storage_of(t);
+    ck_assert_ptr_null(s->data);
+    ck_assert_uint_eq(s->bytes, 1 << 20);
+    ck_assert_int_eq(s->device, DP_DEVICE(device_bit, 1));
+    ck_assert_uint_eq(faultdev.live, 0);
+    dp_tensor_stats_get(&now);
+    ck_assert_uint_eq(now.bytes, before.bytes);
+    FAILS(dpi_storage_enter(s, &ops, &err), DP_ENOTIMPL,
+          "Cannot copy out of a tensor on faultdev:1 without memory; no data!");
+    dpi_device_end(device_bit);
+    FAILS(dpi_storage_enter(s, &ops, &err), DP_ENOTIMPL, "faultdev:1 without memory");
+    ck_assert_uint_eq(dpi_backend_storages(device_bit), 1);
+    FAILS(dp_tensor_new(DP_FLOAT32, DP_DEVICE(70, 0) | DPI_MEMORYLESS, 1, sizes, NULL, &t, &err),
+          DP_ERUNTIME, "no backend has number 70");
+    dp_tensor_unref(t);
+    ck_assert_uint_eq(dpi_backend_storages(device_bit), 0);
+    faultdev_close();
+}
+END_TEST
+
+/* As on the host: it is the places in the storage that count. */
+START_TEST(overlaps_are_found_without_memory)
+{
+    int64_t sizes[] = {8}, four[] = {4}, one[] = {1}, zero[] = {0};
+    dp_tensor *m = make(DP_FLOAT32, DP_DEVICE(DP_B_Meta, 0), 1, sizes), *v[4];
+
+    for (int i = 0; i < 3; i++)
+        OK(dpi_as_strided(m, 1, four, one, 2 * i, &v[i], &err));
+    OK(dpi_as_strided(m, 1, four, zero, 0, &v[3], &err));
+    ck_assert_int_eq(dp_overlap(v[0], v[1]), DPI_OVERLAP_PARTIAL);
+    ck_assert_int_eq(dp_overlap(v[0], v[2]), DPI_OVERLAP_NONE);
+    ck_assert_int_eq(dp_overlap(v[0], v[0]), DPI_OVERLAP_FULL);
+    FAILS(dpi_copy(v[0], v[1], 0, &err), DP_ERUNTIME, "refer to a single memory location");
+    FAILS(dpi_copy(v[3], v[1], 0, &err), DP_ERUNTIME, "more than one element");
+    for (int i = 0; i < 4; i++)
+        dp_tensor_unref(v[i]);
+    dp_tensor_unref(m);
 }
 END_TEST
 
@@ -730,6 +789,8 @@ UNIT_SUITE(tensor)
     tcase_add_test(tc, tensors_of_a_device_that_ends_are_released_by_it);
     tcase_add_test(tc, tensors_of_an_unloaded_backend_answer_by_name);
     tcase_add_test(tc, meta_tensors_have_no_data);
+    tcase_add_test(tc, storages_without_memory_know_a_size_alone);
+    tcase_add_test(tc, overlaps_are_found_without_memory);
     tcase_add_loop_test(tc, no_memory_is_an_error_and_changes_nothing, 0, 7);
     tcase_add_test(tc, threads_share_tensors);
 }
