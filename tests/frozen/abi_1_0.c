@@ -25,7 +25,7 @@ static int on_unload(dp_ctx *ctx)
     (void)ctx;
     return atomic_load(&loads) == 1 ? 0 : DP_ERUNTIME;
 }
-static void observe(const dp_observation *o)
+static void observe(dp_observation *o)
 {
     atomic_fetch_add(o->phase ? &ended : &begun, 1);
 }

@@ -6,7 +6,7 @@ DP_PLUGIN(observer, "1.0")
 
 static atomic_llong before, after;
 
-static void observe(const dp_observation *o)
+static void observe(dp_observation *o)
 {
     atomic_fetch_add(o->phase ? &after : &before, 1);
 }

@@ -142,6 +142,17 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
     return rc;
 }
 
+static DPI_COLD int run_observed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                                 dp_keyset keys, const dp_value *args, dp_value *rets)
+{
+    dpi_observed seen;
+
+    dpi_observe_before(ctx, e, args, &seen);
+    int rc = run_kernel(ctx, e, k, keys, args, rets);
+    dpi_observe_after(ctx, &seen, e->n_rets, rets, rc);
+    return rc;
+}
+
 /* The first by hand: for most operators it is the only one, and a loop becomes a call of memset. */
 static inline void none_all(dp_value *rets, size_t n)
 {
@@ -185,8 +196,9 @@ static inline __attribute__((always_inline)) int call_boxed(dp_ctx *ctx, const d
     const dpi_kernel *k = enter(ctx, e, &ks, args, given ? BY_REDISPATCH : 0, &m);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
-    rc = run_kernel(ctx, e, k, ks, args, rets);
-    leave(ctx, &m, rc);
+    rc = DPI_UNLIKELY(m.how & BY_OBSERVED) ? run_observed(ctx, e, k, ks, args, rets)
+                                           : run_kernel(ctx, e, k, ks, args, rets);
+    leave(ctx, &m);
     return rc;
 }
 
@@ -234,5 +246,8 @@ int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t 
 
     none_all(rets, n_rets);
     atomic_store_explicit(&ctx->thread->frames[m->depth].args, args, memory_order_relaxed);
-    return rc < 0 ? rc : run_kernel(ctx, e, kernel_of(ctx, m), dp_ctx_keys(ctx), args, rets);
+    if (rc < 0)
+        return rc;
+    return (m->how & BY_OBSERVED ? run_observed : run_kernel)(ctx, e, kernel_of(ctx, m),
+                                                              dp_ctx_keys(ctx), args, rets);
 }

@@ -23,9 +23,11 @@ typedef struct mark {
 } mark;
 enum {
     BY_REDISPATCH = 1,
-    BY_TOP = 2,   /* leaving it ends the request's hold on the snapshot */
-    BY_PLAIN = 4, /* enter_found() */
-    BY_KEEPS = 8  /* what it returns may lie in memory that it took */
+    BY_TOP = 2,      /* leaving it ends the request's hold on the snapshot */
+    BY_PLAIN = 4,    /* enter_found() */
+    BY_KEEPS = 8,    /* what it returns may lie in memory that it took */
+    BY_WATCHED = 16, /* traced, timed or observed */
+    BY_OBSERVED = 32 /* run_observed() runs its kernel, boxed */
 };
 _Static_assert(sizeof(mark) <= sizeof(((dp_entered *)0)->reserved), "a mark fits into dp_entered");
 
@@ -50,7 +52,17 @@ DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 /* -- watch.c -- */
 
 DPI_COLD void dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e);
-DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m, int rc);
+DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m);
+/* Tell the observers of a call that is BY_OBSERVED: before its kernel, and after it. */
+typedef struct dpi_observed {
+    dp_observation o;
+    const dp_op *op;
+    void *states[DP_LIMIT_OBSERVERS];
+} dpi_observed;
+DPI_COLD void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dp_value *args,
+                                 dpi_observed *seen);
+DPI_COLD void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets,
+                                const dp_value *rets, int rc);
 DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
 
 /* -- pin.c: hold the newest snapshot -- */
@@ -214,10 +226,10 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
     return k;
 }
 
-static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m, int rc)
+static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m)
 {
-    if (DPI_UNLIKELY(is_watched(ctx)))
-        dpi_leave_watched(ctx, m, rc);
+    if (DPI_UNLIKELY(m->how & BY_WATCHED))
+        dpi_leave_watched(ctx, m);
     atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);
 }
 

@@ -17,7 +17,7 @@ enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_en
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
     m->at = ctx->arena.at;
-    out->unboxed = k->unboxed;
+    out->unboxed = DPI_UNLIKELY(m->how & BY_OBSERVED) ? NULL : k->unboxed;
     return 0;
 }
 
@@ -120,7 +120,7 @@ static __attribute__((noinline)) int leave_any(dp_ctx *ctx, const mark *m, int r
         rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
     if (!(m->how & (BY_KEEPS | BY_PLAIN)) && DPI_UNLIKELY(ctx->arena.at != m->at))
         dpi_arena_rewind(&ctx->arena, m->at);
-    leave(ctx, m, rc);
+    leave(ctx, m);
     if ((m->how & BY_TOP) && ctx->pins == 0)
         dpi_unpin(ctx);
     return rc;

@@ -21,36 +21,66 @@ static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const d
     atomic_store_explicit(&t->depth, d, memory_order_release);
 }
 
-static void observe_all(dp_ctx *ctx, const mark *m, int phase, int rc)
+/* Each observer finds in o->state what it left there. */
+static void observe_all(dp_ctx *ctx, dpi_observed *seen)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
-    const dp_op *op = op_of(ctx, m);
-    dp_observation o = {.size = (uint32_t)sizeof(o),
-                        .phase = phase,
-                        .op = op->name,
-                        .key = dp_ctx_key(ctx),
-                        .depth = m->depth,
-                        .rc = rc};
 
-    for (uint32_t i = 0; !(m->how & BY_REDISPATCH) && i < s->n_observers; i++)
-        observe(ctx, s->observers[i], &o, op);
+    for (uint32_t i = 0; i < s->n_observers; i++) {
+        dp_observation o = seen->o; /* what one of them breaks the next does not see */
+        o.state = seen->states[i];
+        observe(ctx, s->observers[i], &o, seen->op);
+        seen->states[i] = o.state;
+    }
+}
+
+void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_observed *seen)
+{
+    static atomic_uint_fast64_t last_id;
+    uint32_t depth = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
+
+    *seen =
+        (dpi_observed){.op = e->op,
+                       .o = {.size = (uint32_t)sizeof(dp_observation),
+                             .id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1,
+                             .op = e->op->name,
+                             .key = dp_ctx_key(ctx),
+                             .depth = (uint16_t)(depth - 1),
+                             .thread = ctx->thread->number,
+                             .n_args = e->n_args,
+                             .args = args,
+                             .label = ctx->label}};
+    observe_all(ctx, seen);
+}
+
+void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets, const dp_value *rets,
+                       int rc)
+{
+    seen->o.phase = 1;
+    seen->o.rc = rc;
+    seen->o.n_rets = rc == 0 ? n_rets : 0;
+    seen->o.rets = rc == 0 ? rets : NULL;
+    observe_all(ctx, seen);
 }
 
 DPI_COLD void dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
 {
     dp_key key = dp_ctx_key(ctx);
+    bool redispatch = m->how & BY_REDISPATCH;
 
+    m->how |= BY_WATCHED;
+    if (!redispatch && dpi_ctx_snapshot(ctx)->n_observers > 0)
+        m->how |= BY_OBSERVED;
     m->step = -1;
-    observe_all(ctx, m, 0, 0);
     if (ctx->tracing)
-        m->step = dpi_trace_enter(ctx, e->op, key, m->depth, m->how & BY_REDISPATCH,
-                                  kernel_of(ctx, m), e->provenance[dpi_key_slot(key)]);
+        m->step = dpi_trace_enter(ctx, e->op, key, m->depth, redispatch, kernel_of(ctx, m),
+                                  e->provenance[dpi_key_slot(key)]);
     m->begun = dpi_nanos();
     if (ctx->timing && ctx->facts.n_calls == 1)
         ctx->facts.dispatch_nanos = m->begun - ctx->t_top;
 }
 
-DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m, int rc)
+DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m)
 {
     uint64_t spent = dpi_nanos() - m->begun;
 
@@ -58,7 +88,6 @@ DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m, int rc)
         ctx->facts.kernel_nanos = spent; /* the outermost call leaves last */
     if (m->step >= 0)
         dpi_trace_leave(ctx, m->step, spent);
-    observe_all(ctx, m, 1, rc);
 }
 
 /* Without memory it is not counted. */

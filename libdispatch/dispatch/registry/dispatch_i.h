@@ -158,6 +158,7 @@ typedef struct dpi_frame {
 typedef struct dpi_thread {
     struct dpi_thread *next;
     atomic_int used;
+    uint32_t number; /* from 1, never another record's */
     _Atomic(const dpi_snapshot *) pinned;
     atomic_uint depth;
     atomic_uint_fast64_t since; /* nanos when the top-level call began; 0: unknown */

@@ -11,7 +11,7 @@ dpi_thread dpi_thread_nobody = {.pinned = &nothing};
 _Thread_local dpi_thread *dpi_thread_self = &dpi_thread_nobody;
 
 static _Atomic(dpi_thread *) threads;
-static atomic_uint n_threads;
+static atomic_uint n_threads, last_number;
 static pthread_key_t leaving;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
@@ -48,6 +48,7 @@ static dpi_thread *thread_new(dp_error *err)
         return NULL;
     }
     atomic_init(&t->used, 1);
+    t->number = atomic_fetch_add(&last_number, 1) + 1;
     t->next = atomic_load_explicit(&threads, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&threads, &t->next, t))
         ;

@@ -167,18 +167,32 @@ typedef struct dp_block {
  * in flight. */
 typedef int (*dp_hook_fn)(dp_ctx *ctx);
 
-/* An observer sees every call (not redispatch) of every operator, on the calling thread, before the
- * kernel and after it; RecordFunction's job.  It must be short and must not call operators. */
+/* What an observer is told of one call.  Everything is borrowed for the duration of the observer;
+ * args and rets are as in dp_call. */
 typedef struct dp_observation {
     uint32_t size;
-    int32_t phase; /* 0 before, 1 after */
-    const char *op;
-    dp_key key;
-    uint16_t depth;
-    int32_t rc;     /* after: what the kernel returned */
-    uint64_t nanos; /* CLOCK_MONOTONIC */
+    int32_t phase;   /* 0 before, 1 after */
+    uint64_t id;     /* of the call: the same before and after, and never another call's */
+    uint64_t nanos;  /* CLOCK_MONOTONIC */
+    const char *op;  /* full name */
+    dp_key key;      /* that the kernel was chosen for */
+    uint16_t depth;  /* calls around this one, redispatches included */
+    int32_t rc;      /* after: what the kernel returned */
+    uint32_t thread; /* small numbers from 1; of threads that run at once no two have the same */
+    uint32_t n_args, n_rets; /* n_rets is 0 before, and after a failure */
+    const dp_value *args;
+    const dp_value *rets;
+    const char *label; /* of the request's context, "session 3"; "" when it has none */
+    void *state; /* the observer's own, one a call: NULL before, and what it left there after */
 } dp_observation;
-typedef void (*dp_observer_fn)(const dp_observation *o);
+
+/* An observer sees every call (not redispatch) of every operator that reaches a kernel, on the
+ * calling thread, before the kernel and after it; RecordFunction's job.  There may be
+ * DP_LIMIT_OBSERVERS, which are told in load order.  It must be short and must not call operators;
+ * it may write nothing of *o but `state`.  One that is loaded or unloaded meanwhile does not see the
+ * rest of the call, so `state` should not be the only pointer to something.  While there is one,
+ * typed calls are boxed, so that it sees their arguments; while there is none they cost nothing. */
+typedef void (*dp_observer_fn)(dp_observation *o);
 
 /* Memory of a named backend that is not the host's.  Every slot runs on the calling thread, under
  * the same accounting as kernels.  Direction: 0 host to device, 1 device to host, 2 on device.

@@ -51,6 +51,7 @@ extern "C" {
     X(DRAINING, draining, 64)               /* old generations still in use */                     \
     X(TRACE, trace, 4096)                   /* steps of one trace */                               \
     X(THREADS, threads, 1024)               /* threads that ever called at once */                 \
+    X(OBSERVERS, observers, 16)             /* of all plugins together */                          \
     X(PLUGIN_THREADS, plugin_threads, 64)   /* of one plugin at once */                            \
     X(RESIZES, resizes, 64)                 /* new shapes of one tensor */                         \
     X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */

@@ -798,7 +798,7 @@ START_TEST(call_never_fails_while_kernels_come_and_go)
 END_TEST
 
 static int observed[2];
-static void observer(const dp_observation *o)
+static void observer(dp_observation *o)
 {
     observed[o->phase]++;
 }
