@@ -102,6 +102,13 @@ dp_ctx *dp_ctx_free(dp_ctx *ctx)
     return NULL;
 }
 
+static void no_label(dp_ctx *ctx)
+{
+    memset(ctx->label, 0, sizeof(ctx->label));
+    ctx->since = 0;
+    ctx->label_id = 0;
+}
+
 void dp_ctx_reset(dp_ctx *ctx)
 {
     dp_generator_leave(ctx); /* a kernel that forgot to keeps nobody waiting */
@@ -119,8 +126,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->facts = (dp_call_facts){0};
     ctx->threads = 0;
     ctx->stop = (dpi_stop){0};
-    ctx->since = 0;
-    ctx->label[0] = '\0';
+    no_label(ctx);
     dpi_ctx_watch(ctx);
 }
 
@@ -136,10 +142,14 @@ dp_arena *dp_ctx_arena(dp_ctx *ctx)
 
 void dp_ctx_set_label(dp_ctx *ctx, const char *label)
 {
-    memset(ctx->label, 0, sizeof(ctx->label));
+    static atomic_uint_fast64_t ids;
+
+    no_label(ctx);
+    if (label[0] == '\0')
+        return;
     strncpy(ctx->label, label, sizeof(ctx->label) - 1);
     ctx->since = dpi_nanos();
-    dpi_ctx_watch(ctx);
+    ctx->label_id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
 }
 
 void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
@@ -190,7 +200,7 @@ int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t)
 void dpi_ctx_watch(dp_ctx *ctx)
 {
     ctx->watched = ctx->tracing || ctx->timing;
-    ctx->special = ctx->watched || ctx->label[0] != '\0' || !dpi_membarrier_works;
+    ctx->special = ctx->watched || !dpi_membarrier_works;
 }
 
 /* -- guards -- */

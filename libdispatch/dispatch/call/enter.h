@@ -69,7 +69,6 @@ DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
 
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t);
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t);
-DPI_COLD void dpi_withdraw_label(dpi_thread *t);
 
 static inline __attribute__((always_inline)) int dpi_pin(dp_ctx *ctx)
 {
@@ -80,7 +79,7 @@ static inline __attribute__((always_inline)) int dpi_pin(dp_ctx *ctx)
         return DP_ERESOURCE;
     if (DPI_UNLIKELY(atomic_load_explicit(&t->pinned, memory_order_relaxed) != NULL))
         return dpi_pin_shared(ctx, t);
-    if (DPI_UNLIKELY(ctx->label[0] != '\0'))
+    if (DPI_UNLIKELY(t->labelled != ctx->label_id))
         dpi_publish_label(ctx, t);
     while (DPI_UNLIKELY(!dpi_thread_try_pin(t, ctx->reg, dpi_membarrier_works, &s)))
         ;
@@ -97,8 +96,6 @@ static inline void dpi_unpin(dp_ctx *ctx)
         ctx->shares_pin = false;
         return;
     }
-    if (DPI_UNLIKELY(ctx->label[0] != '\0'))
-        dpi_withdraw_label(t);
     dpi_thread_unpin(t);
 }
 

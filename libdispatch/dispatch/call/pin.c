@@ -14,6 +14,7 @@ DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
     return 0;
 }
 
+/* Stays until this thread pins for another request: nobody looks while nothing is pinned. */
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
 {
     uint64_t words[4];
@@ -22,12 +23,7 @@ DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
     for (int i = 0; i < 4; i++)
         atomic_store_explicit(&t->label[i], words[i], memory_order_relaxed);
     atomic_store_explicit(&t->since, ctx->since, memory_order_relaxed);
-}
-
-DPI_COLD void dpi_withdraw_label(dpi_thread *t)
-{
-    atomic_store_explicit(&t->label[0], 0, memory_order_relaxed);
-    atomic_store_explicit(&t->since, 0, memory_order_relaxed);
+    t->labelled = ctx->label_id;
 }
 
 int dp_ctx_begin(dp_ctx *ctx)

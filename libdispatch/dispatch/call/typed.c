@@ -95,7 +95,7 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed), *s;
 
     if (DPI_UNLIKELY(((uintptr_t)held | (uintptr_t)ctx->thread | (unsigned)ctx->error.code |
-                      ctx->special) != 0))
+                      ctx->special | (th->labelled ^ ctx->label_id)) != 0))
         return enter_any(ctx, t, argument_keys, 0, out);
     ctx->thread = th;
     if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))

@@ -161,8 +161,9 @@ typedef struct dpi_thread {
     uint32_t number; /* from 1, never another record's */
     _Atomic(const dpi_snapshot *) pinned;
     atomic_uint depth;
-    atomic_uint_fast64_t since; /* nanos when the top-level call began; 0: unknown */
-    _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words */
+    uint64_t labelled;          /* dp_ctx.label_id that the next two are of; for this thread only */
+    atomic_uint_fast64_t since; /* nanos when the request began; 0: unknown */
+    _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words; valid while a snapshot is pinned */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
 } dpi_thread;
 
@@ -181,11 +182,10 @@ struct dp_ctx {
     dp_registry *reg;
     dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
     dp_keyset include, exclude;
-    bool watched; /* traced or timed */
-    unsigned
-        special;   /* 1: watched or labelled, or without membarrier: not for dp_enter's short way */
-    bool outdated; /* the snapshot held names a generation that is closed */
-    bool shares_pin; /* another context of this thread holds the snapshot */
+    bool watched;     /* traced or timed */
+    unsigned special; /* 1: watched, or without membarrier: not for dp_enter's short way */
+    bool outdated;    /* the snapshot held names a generation that is closed */
+    bool shares_pin;  /* another context of this thread holds the snapshot */
     bool tracing, timing;
     uint32_t pins; /* dp_ctx_begin nesting */
     dp_arena arena;
@@ -195,7 +195,8 @@ struct dp_ctx {
     uint64_t t_top; /* timing: when the top-level call began */
     uint64_t since; /* when the request began; 0: nobody said */
     int threads;
-    dpi_stop stop; /* of dp_checkpoint() */
+    dpi_stop stop;     /* of dp_checkpoint() */
+    uint64_t label_id; /* another one for each label set; 0: none */
     char label[32];
     struct dpi_trace *trace;
     dp_tensor **owned; /* tensors bound for the request: wrapped numbers */

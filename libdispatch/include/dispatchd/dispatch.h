@@ -400,8 +400,8 @@ typedef struct dp_trace_step {
 DP_API int dp_ctx_trace(dp_ctx *ctx, bool on); /* DP_ERESOURCE: no memory */
 DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut);
 
-/* Facts of the last top-level call of a context that has a label or is traced or timed: for the
- * executor and `timing`. */
+/* Facts of the last top-level call, which was boxed or of a context that is traced or timed: for
+ * the executor and `timing`. */
 typedef struct dp_call_facts {
     uint64_t kernel_id; /* changes with every generation of the kernel */
     uint32_t n_calls;   /* calls and redispatches entered, the first included; 1 = a leaf */

@@ -170,10 +170,9 @@ START_TEST(call_reaches_a_kernel_boxed_and_typed)
 }
 END_TEST
 
-/* The short way through dp_enter() and the long one, which a label asks for, are one. */
-START_TEST(call_typed_is_the_same_with_and_without_a_label)
+/* The short way through dp_enter() and the long one, which timing asks for, are one. */
+START_TEST(call_typed_is_the_same_with_and_without_timing)
 {
-    const char *labels[] = {"", "session 12"};
     dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
     dp_registry_stats before, after;
     dp_typed t;
@@ -181,7 +180,7 @@ START_TEST(call_typed_is_the_same_with_and_without_a_label)
     ck_assert_int_eq(dp_typed_init(ctx, "t::first", DP_CODE((T, T), (T)), &t), 0);
     for (int i = 0; i < 2; i++) {
         dp_tensor *out = NULL;
-        dp_ctx_set_label(ctx, labels[i]);
+        dp_ctx_timing(ctx, i == 1);
         ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), DP_ENOTIMPL);
         dp_unit *cpu = attach_as("cpu", "CPU", first, (dp_any_fn)first_unboxed, 0);
         dp_unit *above = attach_as("auto", "AutogradCPU", below, NULL, 0);
@@ -204,6 +203,53 @@ START_TEST(call_typed_is_the_same_with_and_without_a_label)
         detach(above);
         detach(cpu);
     }
+}
+END_TEST
+
+static char seen_label[32];
+
+static int sees_label(dp_call *call)
+{
+    dp_running running[4];
+
+    ck_assert_uint_eq(dp_registry_running(reg, running, 4), 1);
+    memcpy(seen_label, running[0].label, sizeof(seen_label));
+    ck_assert(seen_label[0] != '\0' || running[0].nanos == 0);
+    return first(call);
+}
+
+/* A thread keeps the label that it published last; no call of another request shows it. */
+START_TEST(call_shows_its_own_label)
+{
+    dp_ctx *labelled = NULL;
+    dp_error e = DP_ERROR_INIT;
+    dp_typed t;
+    const struct {
+        const char *set; /* NULL: as before */
+        const char *seen;
+    } rows[] = {{"session 12", "session 12"},
+                {NULL, "session 12"},
+                {"session 7", "session 7"},
+                {"", ""},
+                {NULL, ""},
+                {"session 7", "session 7"}};
+
+    attach_as("cpu", "CPU", sees_label, NULL, 0);
+    ck_assert_int_eq(dp_ctx_new(reg, &labelled, &e), 0);
+    ck_assert_int_eq(dp_typed_init(ctx, "t::first", DP_CODE((T, T), (T)), &t), 0);
+    for (size_t i = 0; i < DPI_COUNT(rows); i++) {
+        dp_tensor *out = NULL;
+        if (rows[i].set != NULL)
+            dp_ctx_set_label(labelled, rows[i].set);
+        for (int again = 0; again < 2; again++) {
+            ck_assert_int_eq(typed_first(labelled, &t, a, b, &out), 0);
+            dp_tensor_unref(out);
+            ck_assert_str_eq(seen_label, rows[i].seen);
+        }
+        expect_tensor(a); /* of the context without one */
+        ck_assert_str_eq(seen_label, "");
+    }
+    dp_ctx_free(labelled);
 }
 END_TEST
 
@@ -886,7 +932,8 @@ UNIT_SUITE(call)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, call_reaches_a_kernel_boxed_and_typed);
-    tcase_add_test(tc, call_typed_is_the_same_with_and_without_a_label);
+    tcase_add_test(tc, call_typed_is_the_same_with_and_without_timing);
+    tcase_add_test(tc, call_shows_its_own_label);
     tcase_add_test(tc, call_typed_boxes_for_a_boxed_kernel);
     tcase_add_test(tc, call_typed_mismatch_names_both_types);
     tcase_add_test(tc, call_checks_arguments_before_a_kernel_runs);
