@@ -130,6 +130,8 @@ static void print_kernel(dpi_text *t, const dpi_kernel *k)
         dpi_text_add(t, " [fallthrough]");
     if (k->flags & DP_FLAG_BELOW)
         dpi_text_add(t, " [redispatches below]");
+    if (k->flags & DP_FLAG_META)
+        dpi_text_add(t, " [without memory, too]");
     if (k->unboxed != NULL)
         dpi_text_printf(t, " [%s]", k->code);
 }

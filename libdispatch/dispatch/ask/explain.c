@@ -54,6 +54,10 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
     case DPI_P_BATCHED:
         dpi_text_printf(t, "%s serves it: it has no kernel of its own", alias);
         break;
+    case DPI_P_META:
+        dpi_text_printf(t, "%s has no kernel of its own; the one for %s needs no memory", key,
+                        alias);
+        break;
     case DPI_P_FALLBACK:
         dpi_text_printf(t, "no kernel of the operator serves it; backend fallback of plugin %s",
                         c.kernel ? c.kernel->gen->plugin : "?");

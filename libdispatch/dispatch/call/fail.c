@@ -77,6 +77,9 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
         else
             dpi_text_printf(&t, "no kernel for %s (the call's keys: %s)", dp_key_name(key, name),
                             dp_keyset_print(ks, set, sizeof(set)));
+        if (key == DP_KEY_OF(DP_F_Dense, DP_B_Meta) &&
+            dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU)).kernel != NULL)
+            dpi_text_add(&t, ": the one for CPU needs the bytes of its tensors");
         dpi_text_add(&t, "; keys that have one: ");
         dpi_entry_list(e, &t);
     }

@@ -26,6 +26,11 @@ int dp_checkpoint(dp_ctx *ctx)
     return DPI_LIKELY(code == 0) ? 0 : dpi_fail_stopped(ctx, code);
 }
 
+bool dp_memoryless(const dp_ctx *ctx)
+{
+    return dpi_ctx_memoryless(ctx);
+}
+
 int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                     void *user)
 {

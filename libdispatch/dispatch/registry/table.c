@@ -1,7 +1,8 @@
 /* table.c -- the one function that derives an operator's table from its truth, and the entry that
  * holds it.
  *
- * The rules are c10's OperatorEntry::computeDispatchTableEntryWithDebug. */
+ * The rules are c10's OperatorEntry::computeDispatchTableEntryWithDebug, and one of ours: a kernel
+ * for CPU with DP_FLAG_META stands as if it were registered for Meta, too, if nothing else is. */
 #include "truth.h"
 
 /* -- the table -- */
@@ -13,6 +14,7 @@ const char *const dpi_provenance_names[] = {
     [DPI_P_NESTED] = "nested kernel",
     [DPI_P_AUTOGRAD] = "autograd kernel",
     [DPI_P_BATCHED] = "batched kernel",
+    [DPI_P_META] = "cpu kernel without memory",
     [DPI_P_AMBIGUOUS] = "ambiguous autogradother",
     [DPI_P_FALLBACK] = "backend fallback",
     [DPI_P_FALLTHROUGH] = "fallthrough",
@@ -40,9 +42,10 @@ enum { N_ALIASES = DP_ALIAS_END - DP_ALIAS_FIRST };
 /* What the rules ask of one operator, gathered once for all its slots. */
 typedef struct rules {
     const dpi_kernel *alias[N_ALIASES];
-    uint64_t dense; /* backends with a Dense kernel of their own */
-    bool nested;    /* any NestedTensor kernel */
-    bool other;     /* any kernel of autogradother_backends */
+    const dpi_kernel *cpu; /* the one for CPU, which may serve Meta, too */
+    uint64_t dense;        /* backends with a Dense kernel of their own */
+    bool nested;           /* any NestedTensor kernel */
+    bool other;            /* any kernel of autogradother_backends */
 } rules;
 
 static void rules_note(rules *r, dp_key key, const dpi_kernel *k)
@@ -55,8 +58,15 @@ static void rules_note(rules *r, dp_key key, const dpi_kernel *k)
     }
     if (f == DP_F_Dense)
         r->dense |= DP_BBIT(dp_key_backend(key));
+    if (key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
+        r->cpu = k;
     r->nested |= f == DP_F_NestedTensor;
     r->other |= f != DP_F_Undefined && (other_bits & DP_FBIT(f)) != 0;
+}
+
+static bool serves_meta(const rules *r)
+{
+    return r->cpu != NULL && (r->cpu->flags & DP_FLAG_META) != 0;
 }
 
 static void rules_gather(rules *r, const dpi_truth *t, const dp_key *extra, size_t n_extra)
@@ -66,6 +76,8 @@ static void rules_gather(rules *r, const dpi_truth *t, const dp_key *extra, size
         rules_note(r, t->stacks[i].key, t->stacks[i].kernels[0]);
     for (size_t i = 0; i < n_extra; i++)
         rules_note(r, extra[i], &what_if_kernel);
+    if (serves_meta(r))
+        r->dense |= DP_BBIT(DP_B_Meta);
 }
 
 /* Does the backend below autograd key k have a kernel of its own, so that the implicit one must not
@@ -101,6 +113,8 @@ static dpi_cell cell_of(const rules *r, const dpi_kernel *direct, const dpi_fall
 
     if (direct != NULL)
         return (dpi_cell){direct, DPI_P_KERNEL};
+    if (k == DP_KEY_OF(DP_F_Dense, DP_B_Meta) && serves_meta(r))
+        return (dpi_cell){r->cpu, DPI_P_META};
     for (size_t i = 0; i < DPI_COUNT(rule); i++) {
         const dpi_kernel *kernel = r->alias[rule[i].alias - DP_ALIAS_FIRST];
         if (kernel == NULL)

@@ -167,6 +167,9 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     if ((r = reg_add(u, DPI_REG_IMPL, b, err)) == NULL)
         return DP_ERESOURCE;
     int rc = impl_key(b, &r->key, err);
+    if (rc == 0 && (item->flags & DP_FLAG_META) && r->key != DP_KEY_OF(DP_F_Dense, DP_B_CPU))
+        rc = fail_at(err, DP_EPLUGIN, b, "kernel", item->name,
+                     "DP_META is for kernels of CPU, which then serve Meta, too");
     if (rc == 0)
         rc = impl_op(c, b, item, &r->op, err);
     if (rc < 0)

@@ -203,6 +203,13 @@ DP_FN(int, dp_thread_join, (dp_ctx * ctx, uint64_t id, int timeout_ms), (ctx, id
  * goes, the error and the dispatcher state.  Of the thread itself, between its calls. */
 DP_FN(int, dp_thread_turn, (dp_ctx * ctx), (ctx))
 
+/* -- without memory -- */
+
+/* Have the tensors that the running call makes no memory?  So it is on device meta.  A kernel with
+ * DP_FLAG_META then leaves its loops out; dp_iter_run() and dp_copy() do that by themselves.
+ * dp_parallel_for() and draws are errors. */
+DP_FN(bool, dp_memoryless, (const dp_ctx *ctx), (ctx))
+
 /* -- facts: what a boxed kernel has to know of the operator that it is called for -- */
 
 /* The schema in numbers.  out->size set.  DP_ENOTFOUND: nobody defines op (any more); DP_ERUNTIME:

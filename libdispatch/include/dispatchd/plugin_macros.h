@@ -5,21 +5,24 @@
 #ifndef DISPATCHD_PLUGIN_MACROS_H
 #define DISPATCHD_PLUGIN_MACROS_H
 
-/* -- items: tuples (kind, name, tags, fn, args, rets) -- */
+/* -- items: tuples (kind, name, tags or flags, fn, args, rets) -- */
 
 #define DP_DEF(schema)            (DP_KIND_DEF, schema, "", 0, (), ())
 #define DP_DEF_TAGS(schema, tags) (DP_KIND_DEF, schema, tags, 0, (), ())
-#define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, "", fn, (), ())
+#define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, 0, fn, (), ())
 /* A boxed kernel that redispatches below its own key. */
-#define DP_IMPL_BELOW(name, fn) (DP_KIND_BELOW, name, "", fn, (), ())
+#define DP_IMPL_BELOW(name, fn) (DP_KIND_BOXED, name, DP_FLAG_BELOW, fn, (), ())
 /* DP_IMPL_UNBOXED("add.Tensor", add, (T, T, s), (T)); a function once per block. */
-#define DP_IMPL_UNBOXED(name, fn, args, rets) (DP_KIND_UNBOXED, name, "", fn, args, rets)
-#define DP_IMPL_FALLTHROUGH(name)             (DP_KIND_FALLTHROUGH, name, "", 0, (), ())
+#define DP_IMPL_UNBOXED(name, fn, args, rets) (DP_KIND_UNBOXED, name, 0, fn, args, rets)
+#define DP_IMPL_FALLTHROUGH(name)             (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
+/* DP_META(DP_IMPL(...)): the same for a kernel of CPU that needs no bytes: DP_FLAG_META. */
+#define DP_META(item) DP_META_ item
+#define DP_META_(kind, name, flags, fn, args, rets)                                                \
+    (kind, name, (flags) | DP_FLAG_META, fn, args, rets)
 
 #define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
 #define DP_KIND_DEF_THUNK(n, fn, args, rets)
 #define DP_KIND_BOXED_THUNK(n, fn, args, rets)
-#define DP_KIND_BELOW_THUNK(n, fn, args, rets)
 #define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
 /* C++ refuses to convert between types of functions; C only warns. */
 #ifdef __cplusplus
@@ -48,20 +51,17 @@
     }
 #define DP_KIND_DEF_RECORD(n, name, tags, fn, args, rets)                                          \
     DP_ITEM_(DP_ITEM_DEF, 0, name, tags, 0, 0, "")
-#define DP_KIND_BOXED_RECORD(n, name, tags, fn, args, rets)                                        \
-    DP_ITEM_(DP_ITEM_IMPL, 0, name, tags, fn, 0, "")
-#define DP_KIND_BELOW_RECORD(n, name, tags, fn, args, rets)                                        \
-    DP_ITEM_(DP_ITEM_IMPL, DP_FLAG_BELOW, name, tags, fn, 0, "")
-#define DP_KIND_FALLTHROUGH_RECORD(n, name, tags, fn, args, rets)                                  \
-    DP_ITEM_(DP_ITEM_IMPL, DP_FLAG_FALLTHROUGH, name, tags, 0, 0, "")
-#define DP_KIND_UNBOXED_RECORD(n, name, tags, fn, args, rets)                                      \
-    DP_ITEM_(DP_ITEM_IMPL, 0, name, tags, DP_CAT(fn##_boxed_, n), fn, DP_CODE(args, rets))
+#define DP_KIND_BOXED_RECORD(n, name, flags, fn, args, rets)                                       \
+    DP_ITEM_(DP_ITEM_IMPL, flags, name, "", fn, 0, "")
+#define DP_KIND_FALLTHROUGH_RECORD(n, name, flags, fn, args, rets)                                 \
+    DP_ITEM_(DP_ITEM_IMPL, DP_FLAG_FALLTHROUGH, name, "", 0, 0, "")
+#define DP_KIND_UNBOXED_RECORD(n, name, flags, fn, args, rets)                                     \
+    DP_ITEM_(DP_ITEM_IMPL, flags, name, "", DP_CAT(fn##_boxed_, n), fn, DP_CODE(args, rets))
 
 /* Text of a note: one line for the block, one for each item, tabs between fields. */
 #define DP_TEXT_(n, kind, name, tags, fn, args, rets)    DP_CAT(kind, _TEXT)(name, tags, args, rets)
 #define DP_KIND_DEF_TEXT(name, tags, args, rets)         "def\t" name "\t" tags "\n"
 #define DP_KIND_BOXED_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
-#define DP_KIND_BELOW_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
 #define DP_KIND_FALLTHROUGH_TEXT(name, tags, args, rets) "fallthrough\t" name "\t\n"
 #define DP_KIND_UNBOXED_TEXT(name, tags, args, rets)     "impl\t" name "\t" DP_CODE(args, rets) "\n"
 

@@ -34,7 +34,20 @@ static int draws(dp_call *call)
     return rc;
 }
 
-static const dp_item defs[] = {REC_DEF("loops(Tensor x) -> ()"), REC_DEF("draws(Tensor x) -> ()")};
+/* Says in which way it was called: 1 without memory, 0 with. */
+static int asks(dp_call *call)
+{
+    call->rets[0] = dp_int(dp_memoryless(call->ctx));
+    return 0;
+}
+static int composite(dp_call *call)
+{
+    call->rets[0] = dp_int(2);
+    return 0;
+}
+
+static const dp_item defs[] = {REC_DEF("loops(Tensor x) -> ()"), REC_DEF("draws(Tensor x) -> ()"),
+                               REC_DEF("asks(Tensor x) -> int"), REC_DEF("both(Tensor x) -> int")};
 static const dp_item impls[] = {REC_IMPL("loops", loops), REC_IMPL("draws", draws)};
 static const dp_block blocks[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "t", "", defs),
                                   REC_BLOCK(DP_BLOCK_IMPL, 7, "t", "Meta", impls)};
@@ -101,9 +114,131 @@ START_TEST(generators_do_not_advance)
 }
 END_TEST
 
+/* -- which kernels serve Meta -- */
+
+static const dp_item flagged[] = {REC_IMPL_FLAGS("asks", asks, DP_FLAG_META)};
+static const dp_item plain[] = {REC_IMPL("asks", asks)};
+static const dp_item both[] = {REC_IMPL_FLAGS("both", asks, DP_FLAG_META)};
+static const dp_item composites[] = {REC_IMPL("both", composite)};
+
+static dp_unit *attach(const char *plugin, const char *key, const dp_item *items)
+{
+    dp_block b = {.size = sizeof(b),
+                  .kind = DP_BLOCK_IMPL,
+                  .line = 9,
+                  .n_items = 1,
+                  .item_size = sizeof(dp_item),
+                  .file = "t.c",
+                  .ns = "t",
+                  .key = key,
+                  .items = items};
+
+    return rec_attach(reg, plugin, &b, 1);
+}
+
+static int64_t answer(const char *op, dp_tensor *x)
+{
+    dp_value arg = dp_tensor_value(x), ret;
+
+    ck_assert_msg(dp_call_boxed(ctx, dp_op_find(ctx, op), &arg, 1, &ret, 1) == 0, "%s",
+                  dp_ctx_error(ctx)->message);
+    return ret.u.i;
+}
+
+static void refused(const char *op, const char *text)
+{
+    dp_value arg = dp_tensor_value(m), ret;
+
+    ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, op), &arg, 1, &ret, 1), DP_ENOTIMPL);
+    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, text), "'%s' is not in '%s'", text,
+                  dp_ctx_error(ctx)->message);
+}
+
+START_TEST(kernels_of_cpu_serve_meta_if_they_say_so)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_tensor *x;
+    dp_unit *cpu = attach("cpu", "CPU", flagged);
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 0, NULL, NULL, &x, &err), 0);
+    ck_assert_int_eq(answer("t::asks", x), 0);
+    ck_assert_int_eq(answer("t::asks", m), 1);
+    dp_unit *newer = attach("newer", "CPU", plain); /* it is this one that CPU has now */
+    ck_assert_int_eq(answer("t::asks", x), 0);
+    refused("t::asks", "t::asks: no kernel for Meta (the call's keys: Meta): the one for CPU needs "
+                       "the bytes of its tensors; keys that have one: CPU");
+    rec_check(reg);
+    rec_detach(reg, newer);
+    ck_assert_int_eq(answer("t::asks", m), 1);
+    rec_detach(reg, cpu);
+    refused("t::asks",
+            "t::asks: no kernel for Meta (the call's keys: Meta); keys that have one: none");
+    rec_check(reg);
+    dp_tensor_unref(x);
+}
+END_TEST
+
+/* As if it were registered for Meta: it comes before composite ones, and an implicit one does not
+ * stand above it, whichever came first. */
+START_TEST(such_kernels_stand_where_kernels_of_meta_would)
+{
+    const char *const aliases[] = {"CompositeExplicitAutograd", "CompositeImplicitAutograd"};
+
+    for (size_t i = 0; i < 2 * DPI_COUNT(aliases); i++) {
+        dp_unit *alias = i % 2 ? attach("all", aliases[i / 2], composites) : NULL;
+        if (alias)
+            ck_assert_int_eq(answer("t::both", m), 2);
+        dp_unit *cpu = attach("cpu", "CPU", both);
+        if (!alias)
+            alias = attach("all", aliases[i / 2], composites);
+        ck_assert_int_eq(answer("t::both", m), 1);
+        rec_check(reg);
+        rec_detach(reg, cpu);
+        rec_detach(reg, alias);
+    }
+}
+END_TEST
+
+START_TEST(explain_and_dump_tell_where_the_kernel_is_from)
+{
+    dp_value arg = dp_tensor_value(m);
+    dp_explanation x;
+    dp_bound b;
+    dp_unit *cpu = attach("cpu", "CPU", flagged);
+
+    ck_assert_int_eq(dp_bind(ctx, "t::asks", &arg, 1, NULL, 0, &b), 0);
+    ck_assert_int_eq(dp_explain(ctx, &b, dp_ctx_arena(ctx), &x), 0);
+    ck_assert_str_eq(x.path[0].provenance, "cpu kernel without memory");
+    ck_assert_str_eq(x.path[0].from.plugin, "cpu");
+    ck_assert_str_eq(x.path[0].why, "highest key that is not fallthrough; Meta has no kernel of "
+                                    "its own; the one for CPU needs no memory");
+    char *dump = rec_dump(reg);
+    ck_assert_ptr_nonnull(strstr(dump, "  CPU: cpu t.c:9 [without memory, too]\n"));
+    ck_assert_ptr_nonnull(strstr(dump, "  > cpu kernel without memory, cpu t.c:9: Meta\n"));
+    free(dump);
+    rec_detach(reg, cpu);
+}
+END_TEST
+
+START_TEST(the_flag_is_for_kernels_of_cpu)
+{
+    dp_block b = REC_BLOCK(DP_BLOCK_IMPL, 3, "t", "Meta", flagged);
+    dp_error err = DP_ERROR_INIT;
+    dp_unit *u = NULL;
+
+    ck_assert_int_eq(dp_registry_attach(reg, "bad", "1", &b, 1, &u, &err), DP_EPLUGIN);
+    ck_assert_str_eq(err.message, "kernel 'asks' at t.c:3: DP_META is for kernels of CPU, which "
+                                  "then serve Meta, too");
+}
+END_TEST
+
 UNIT_SUITE(meta)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, loops_over_bytes_that_are_not_there_are_the_plugins_fault);
     tcase_add_test(tc, generators_do_not_advance);
+    tcase_add_test(tc, kernels_of_cpu_serve_meta_if_they_say_so);
+    tcase_add_test(tc, such_kernels_stand_where_kernels_of_meta_would);
+    tcase_add_test(tc, explain_and_dump_tell_where_the_kernel_is_from);
+    tcase_add_test(tc, the_flag_is_for_kernels_of_cpu);
 }
