@@ -214,7 +214,7 @@ static void show_call(const cJSON *result)
 {
     const cJSON *trace = member(result, "trace"), *timing = member(result, "timing"), *part;
 
-    print_value(member(result, "outputs"));
+    print_outputs(result);
     if (trace) {
         putchar('\n');
         print_table(trace, trace_columns, COUNT(trace_columns));

@@ -85,10 +85,11 @@ void print_table(const cJSON *rows, const column *columns, size_t n);
 /* "name  value" lines: every member of an object that is no array of objects. */
 void print_members(const cJSON *object);
 
-char *json_text(const cJSON *j);      /* exact numbers; owned */
-void print_json(const cJSON *j);      /* one line */
-void print_value(const cJSON *value); /* an output: tensor as a matrix, list, number, null */
-char *list_text(const cJSON *array);  /* "a, b, c"; owned */
+char *json_text(const cJSON *j);         /* exact numbers; owned */
+void print_json(const cJSON *j);         /* one line */
+void print_value(const cJSON *value);    /* an output: tensor as a matrix, list, number, null */
+void print_outputs(const cJSON *result); /* of a call or program; its warnings on standard error */
+char *list_text(const cJSON *array);     /* "a, b, c"; owned */
 
 static inline const cJSON *member(const cJSON *object, const char *name)
 {

@@ -333,3 +333,12 @@ void print_value(const cJSON *value)
     else
         print_json(value);
 }
+
+void print_outputs(const cJSON *result)
+{
+    const cJSON *warning;
+
+    cJSON_ArrayForEach(warning, member(result, "warnings"))
+        fprintf(stderr, "dispatchctl: warning: %s\n", warning->valuestring);
+    print_value(member(result, "outputs"));
+}

@@ -161,11 +161,6 @@ static void fill_in(cJSON *inputs, cJSON *values)
     cJSON_Delete(values);
 }
 
-static void show_outputs(const cJSON *result)
-{
-    print_value(member(result, "outputs"));
-}
-
 static int run(cli *c)
 {
     cJSON *deadline = params_new(), *inputs = params_new(), *params = NULL;
@@ -187,7 +182,7 @@ static int run(cli *c)
         cJSON_AddItemToObject(params, "deadline_ms", ms);
     cJSON_Delete(deadline);
     params_text(params, "return", "data");
-    return ask(c, "program.run", params, show_outputs);
+    return ask(c, "program.run", params, print_outputs);
 }
 
 /* The formatter would make columns of the sentences. */

@@ -251,6 +251,8 @@ int program_get(request *rq, const cJSON *params, const place *at, dp_program **
 
 /* -- methods that others build on -- */
 
+/* run.c: member "warnings", what kernels of this request warned of, if they did. */
+void warnings_to_json(const request *rq, jw *w);
 /* op.c: {"op", "args"?, "kwargs"?} of j, bound to an overload. */
 int bind_from_json(request *rq, const cJSON *j, const place *at, dp_bound *out, dp_error *err);
 /* plugin.c: member "kept", the generations that should have left memory but have not, and why. */

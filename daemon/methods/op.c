@@ -306,6 +306,7 @@ int op_call(request *rq, const cJSON *params, jw *w, dp_error *err)
     if (rc == 0) {
         jw_object(w);
         rc = outputs_to_json(rq, w, &r->bound, r->rets, how, err);
+        warnings_to_json(rq, w);
         if (param_bool(params, "trace"))
             trace_to_json(rq, w);
         if (param_bool(params, "timing"))

@@ -103,6 +103,7 @@ static int outputs_to_json(request *rq, jw *w, const dp_run *r, uint32_t n, int 
                          : value_to_json(rq, w, v, how, err);
     }
     jw_array_end(w);
+    warnings_to_json(rq, w);
     jw_object_end(w);
     return rc;
 }

@@ -163,3 +163,12 @@ int run_attach(request *rq, dp_tensor *tensor, void *owned, const void *data, si
     parts[rq->n_parts] = (answer_part){tensor, owned, data, bytes};
     return (int)rq->n_parts++;
 }
+
+void warnings_to_json(const request *rq, jw *w)
+{
+    size_t n;
+    const char *const *texts = dp_ctx_warnings(rq->ctx, &n);
+
+    if (n > 0)
+        member_strings(w, "warnings", texts, n);
+}

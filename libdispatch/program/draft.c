@@ -263,7 +263,7 @@ int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_r
     if ((rc = charge(b, payload + dpi_storage_bytes_of(v))) < 0)
         return rc;
     dp_value held = dpi_bump_value(&m, v);
-    dpi_tensors_ref(&held);
+    dpi_values_ref(&held, 1);
     *out = DPI_REF(DPI_REF_CONSTANT, b->p.n_constants);
     if (copy != NULL)
         name_take(b, copy, *out, DPI_ORIGIN_CONSTANT);

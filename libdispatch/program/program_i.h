@@ -148,7 +148,8 @@ int dpi_check_step(dp_builder *b, const dp_step *s);
 int dpi_program_lay(dp_builder *b, dp_program **out); /* lay.c */
 
 /* hold.c */
-/* Deep copy of what v points to; at NULL: only count.  Tensors are not counted. */
+/* One block that is filled from its start; at NULL: only counted.  A value goes in with all that it
+ * points to; its tensors are not referenced. */
 typedef struct dpi_bump {
     char *at;
     size_t used;
@@ -159,7 +160,6 @@ size_t dpi_storage_bytes_of(const dp_value *v);
 /* Own every tensor in v; lists of values are copied to the arena, since releasing writes to them.
  */
 int dpi_value_hold(dp_arena *a, dp_value *v, dp_error *err);
-void dpi_tensors_ref(const dp_value *v);
 void dpi_program_drop(dp_program *p); /* what the arrays own */
 
 /* "step 3: " before the message of the context. */

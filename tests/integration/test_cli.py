@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from harness import BUILD, contains, equal, main
 from daemon import TestDaemon
 
+WARNS = os.path.join(BUILD, "tests", "plugins", "warns.so")
 VERSION = os.path.join(BUILD, "tests", "plugins", "version_1.so")
 
 
@@ -176,6 +177,20 @@ def test_a_program_whose_inputs_have_values(f):
     with open(path, "w") as out:
         json.dump(program, out)
     equal(f.json("program", "run", path)["outputs"][0]["data"], [2])
+
+
+def test_warnings_go_to_standard_error(f):
+    f.ctl("plugin", "load", WARNS)
+    equal(f.ctl("call", "warns::warn", "careful", "2"),
+          ("2\n", "dispatchctl: warning: careful 0\ndispatchctl: warning: careful 1\n"))
+    out, error = f.ctl("call", "warns::warn", "careful", "3", "same=true", "--json")
+    equal((json.loads(out), error), ({"outputs": [3], "warnings": ["careful 0"]}, ""))
+    path = os.path.join(f.dir, "w.json")
+    with open(path, "w") as out:
+        json.dump({"inputs": [], "outputs": ["n"],
+                   "steps": [{"op": "warns::warn", "args": ["step"], "as": [n]} for n in "mn"]}, out)
+    equal(f.ctl("program", "run", path)[1], "dispatchctl: warning: step 0\n")
+    equal(f.ctl("call", "aten::neg", "[1]")[1], "")
 
 
 def test_help(f):

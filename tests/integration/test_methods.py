@@ -500,6 +500,26 @@ def test_a_program(f):
     equal(r["outputs"][0]["data"], [2])
 
 
+def test_warnings_of_calls_and_programs(f):
+    f.call("plugin.load", path=os.path.join(TEST_PLUGINS, "warns.so"))
+    limits = f.call("server.hello")["limits"]
+    answer = f.call("op.call", op="warns::warn", args=["watch out", 1000])
+    equal(len(answer["warnings"]), limits["warnings"])
+    equal(answer["warnings"][:2], ["watch out 0", "watch out 1"])
+    contains(answer["warnings"][-1], f"more warnings than the {limits['warnings']}")
+    equal("warnings" in f.call("op.call", op="warns::warn", args=["", 0]), False, "warnings without one")
+    answer = f.call("program.run", outputs=["b"], steps=[
+        {"op": "warns::warn", "args": ["first"], "as": ["a"]},
+        {"op": "warns::warn", "args": ["second", {"ref": "a"}], "as": ["b"]}])
+    equal(answer, {"outputs": [1], "warnings": ["first 0", "second 0"]})
+    answer = f.call("op.call", op="warns::warn", args=["x" * 5000])
+    equal(answer["warnings"], ["x" * limits["warning_bytes"]])
+    answer = f.call("op.call", op="warns::pair", args=[{"data": [1, 2]}], **{"return": "data"})
+    equal([o["data"] for o in answer["outputs"]], [[1, 2], [1, 2]])
+    raises(lambda: f.call("op.call", op="warns::single", args=[{"data": [1]}]), "PluginError",
+           "returns 1 values, its kernel gave 2 tensors")
+
+
 def test_a_program_writes_in_place(f):
     x = f.call("tensor.create", data=[1, 2])
     r = f.call("program.run", inputs={"x": tensor(x)},

@@ -96,6 +96,7 @@ dp_ctx *dp_ctx_free(dp_ctx *ctx)
     pthread_mutex_unlock(&ctx->reg->ctx_lock);
     trace_free(ctx->trace);
     dp_free(ctx->owned);
+    dp_free(ctx->warnings);
     dp_free(ctx->counts);
     dpi_arena_fini(&ctx->arena);
     dp_free(ctx);
@@ -119,6 +120,7 @@ void dp_ctx_reset(dp_ctx *ctx)
         dp_tensor_unref(ctx->owned[i]);
     ctx->n_owned = 0;
     trace_reset(ctx->trace);
+    dpi_warnings_clear(ctx);
     dp_arena_reset(&ctx->arena);
     dp_error_clear(&ctx->error);
     dp_state_default(&ctx->include, &ctx->exclude);

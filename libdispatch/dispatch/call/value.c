@@ -1,4 +1,4 @@
-/* value.c -- what a dp_value points to: how many bytes, moved as a whole, released.
+/* value.c -- what a dp_value points to: how many bytes, moved as a whole, kept, released.
  *
  * Strings, complex numbers and lists lie outside of the value, and lists may hold more of them.
  * Tensors are only pointed to: moving a value moves no reference. */
@@ -106,6 +106,57 @@ int dpi_values_settle(dp_arena *a, char *at, dp_value *values, size_t n)
     if (temporary != few)
         dp_free(temporary);
     return rc;
+}
+
+void dpi_values_ref(const dp_value *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const dp_value *v = &values[i];
+        if (v->tag == DP_TAG_TENSOR)
+            dp_tensor_ref(v->u.t);
+        for (uint32_t j = 0; v->tag == DP_TAG_TENSORS && j < v->len; j++)
+            if (v->u.tensors[j] != NULL)
+                dp_tensor_ref(v->u.tensors[j]);
+        if (v->tag == DP_TAG_LIST)
+            dpi_values_ref(v->u.values, v->len);
+    }
+}
+
+/* -- values that outlive their call: one block for all that one points to -- */
+
+/* Returns own their tensors alone; a value that is kept owns its generators, too. */
+static void count_generators(const dp_value *v, bool more)
+{
+    if (v->tag == DP_TAG_GENERATOR && more)
+        dp_generator_ref(v->u.g);
+    else if (v->tag == DP_TAG_GENERATOR)
+        dp_generator_unref(v->u.g);
+    for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len; i++)
+        count_generators(&v->u.values[i], more);
+}
+
+int dp_value_keep(dp_ctx *ctx, const dp_value *v, dp_value *out)
+{
+    size_t bytes = dpi_values_bytes(v, 1);
+    char *block = bytes > 0 ? dp_malloc(bytes) : NULL;
+    bool ok = bytes == 0 || block != NULL;
+
+    *out = ok ? *v : dp_none();
+    if (!ok)
+        return dpi_no_memory(&ctx->error, "a value to keep");
+    dpi_values_move(out, 1, block);
+    dpi_values_ref(out, 1);
+    count_generators(out, true);
+    return 0;
+}
+
+void dp_value_drop(dp_value *v)
+{
+    void *block = points(v) ? (void *)(uintptr_t)v->u.s : NULL;
+
+    count_generators(v, false);
+    dp_values_release(v, 1);
+    dp_free(block);
 }
 
 void dp_values_release(dp_value *values, size_t n)

@@ -206,6 +206,8 @@ struct dp_ctx {
     dp_ctx *next, **link;      /* the registry's list, under ctx_lock */
     dp_generators *generators; /* borrowed; NULL: the registry's */
     dp_generator *generator;   /* counted; held by the running kernel; NULL: none */
+    char **warnings;           /* of the request; dp_malloc() */
+    uint32_t n_warnings, cap_warnings;
     dp_error error;
 };
 
@@ -223,6 +225,8 @@ size_t dpi_values_bytes(const dp_value *values, size_t n);
 char *dpi_values_move(dp_value *values, size_t n, char *to);
 /* The same into an arena.  DP_ERESOURCE, and nothing has happened. */
 int dpi_values_copy(dp_arena *a, dp_value *values, size_t n);
+/* One more reference for every tensor in them, lists in lists too. */
+void dpi_values_ref(const dp_value *values, size_t n);
 /* Wind the arena back to `at`, but for what the values point to, which lies there then.
  * DP_ERESOURCE: the values may be released already. */
 int dpi_values_settle(dp_arena *a, char *at, dp_value *values, size_t n);
@@ -378,6 +382,7 @@ int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id); /* room for a counter; slow
 int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth, bool redispatch,
                         const dpi_kernel *k, uint8_t provenance);
 void dpi_trace_leave(dp_ctx *ctx, int32_t step, uint64_t nanos);
+void dpi_warnings_clear(dp_ctx *ctx); /* warn.c */
 /* Own a tensor for the request. takes */
 int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t);
 

@@ -230,3 +230,18 @@ DP_FN(int, dp_error_vset, (dp_error * err, int code, const char *format, va_list
 /* Which tensor this is: never 0, never that of another one, even after it is gone.  A view is
  * another tensor; what dp_tensor_alias() made is the same.  Any thread. */
 DP_FN(uint64_t, dp_tensor_id, (const dp_tensor *t), (t))
+
+/* -- values that outlive their call -- */
+
+/* *out: v with a copy of all that it points to, lists in lists too, and a reference to every tensor
+ * and generator in it.  Owned, by whoever calls dp_value_drop(), on any thread; it is no value to
+ * return.  DP_ERESOURCE: *out is None. */
+DP_FN(int, dp_value_keep, (dp_ctx * ctx, const dp_value *v, dp_value *out), (ctx, v, out))
+/* What dp_value_keep() gave, only that, becomes None. */
+DP_FN(void, dp_value_drop, (dp_value * v), (v))
+
+/* -- warnings -- */
+
+/* Tell the client something that is no failure: the answer's `warnings` (TORCH_WARN).  printf format;
+ * each text once per request.  At most DP_LIMIT_WARNINGS; the rest is one line that says so. */
+DP_FN(void, dp_vwarn, (dp_ctx * ctx, const char *format, va_list ap), (ctx, format, ap))

@@ -54,6 +54,8 @@ extern "C" {
     X(OBSERVERS, observers, 16)             /* of all plugins together */                          \
     X(PLUGIN_THREADS, plugin_threads, 64)   /* of one plugin at once */                            \
     X(RESIZES, resizes, 64)                 /* new shapes of one tensor */                         \
+    X(WARNINGS, warnings, 32)               /* of one request */                                   \
+    X(WARNING_BYTES, warning_bytes, 1000)   /* of one; longer ones are cut */                      \
     X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */
 
 #define DP_LIMIT_VALUE_(NAME, name, value) DP_LIMIT_##NAME = (value),
@@ -386,6 +388,9 @@ DP_API void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag);
  * which holds one anyway. */
 DP_API int dp_ctx_begin(dp_ctx *ctx);
 DP_API void dp_ctx_end(dp_ctx *ctx);
+
+/* What kernels warned of since dp_ctx_reset(), in order: *n texts, borrowed until then. */
+DP_API const char *const *dp_ctx_warnings(const dp_ctx *ctx, size_t *n);
 
 /* Steps of a traced request, in the order entered. */
 typedef struct dp_trace_step {

@@ -26,6 +26,31 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_error_set(dp_error *
 }
 #endif
 
+/* dp_warn(ctx, "an output was resized from %s", text), by dp_vwarn() */
+__attribute__((format(printf, 2, 3), unused)) static void dp_warn(dp_ctx *ctx, const char *format,
+                                                                  ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    dp_vwarn(ctx, format, ap);
+    va_end(ap);
+}
+
+/* A boxed kernel's returns, all of them tensors: takes tensors [n], NULL is None.  A return that is a
+ * written argument may stay NULL. */
+__attribute__((unused)) static int dp_return_tensors(dp_call *call, uint32_t n,
+                                                     dp_tensor *const *tensors)
+{
+    for (uint32_t i = 0; n == call->n_rets && i < n; i++)
+        call->rets[i] = dp_tensor_value(tensors[i]);
+    if (n == call->n_rets)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        dp_tensor_unref(tensors[i]);
+    return dp_fail(call->ctx, DP_EPLUGIN, "%s returns %u values, its kernel gave %u tensors",
+                   dp_op_name(call->op), call->n_rets, n);
+}
+
 /* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */
 __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, const char *code, ...)
 {
