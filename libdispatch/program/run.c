@@ -109,7 +109,8 @@ static int run_call(machine *m, const dp_program *p, uint32_t base, const dpi_st
         args[i] = *value_of(m, p, base, p->links[s->args + i]);
     int rc = s->late != 0 ? dpi_fit(m->ctx, use->schema, s->late, args) : 0;
     if (DPI_LIKELY(rc == 0)) {
-        rc = dp_call_boxed(m->ctx, use->op, args, s->n_args, &m->values[base + s->ret], s->n_rets);
+        rc = dpi_call_for_all(m->ctx, use->op, args, s->n_args, &m->values[base + s->ret],
+                              s->n_rets);
         if (DPI_UNLIKELY(rc < 0))
             note_unspecified(m, args, s->n_args);
     }
@@ -177,7 +178,7 @@ static int run_bind(machine *m, const dp_program *p, uint32_t base, const dpi_st
     if (rc == 0)
         rc = check_written(m, p, s, &bound);
     if (rc == 0) {
-        rc = dp_call_boxed(m->ctx, bound.op, bound.args, bound.n_args, rets, bound.n_rets);
+        rc = dpi_call_for_all(m->ctx, bound.op, bound.args, bound.n_args, rets, bound.n_rets);
         if (rc < 0)
             note_unspecified(m, bound.args, bound.n_args);
         else if ((rc = dp_name_returns(m->ctx, &bound, rets)) < 0)

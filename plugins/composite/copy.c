@@ -2,16 +2,14 @@
 #include "composite.h"
 
 /* aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!) */
-static int copy_(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking, dp_tensor **out)
+static int copy_(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking)
 {
     int rc = dp_copy(ctx, self, src);
 
     (void)non_blocking;
-    if (rc < 0)
-        return rc;
-    dp_tensor_bump_version(self);
-    *out = dp_tensor_ref(self);
-    return 0;
+    if (rc == 0)
+        dp_tensor_bump_version(self);
+    return rc;
 }
 
 /* A copy of self in a new tensor with these options. */
@@ -154,7 +152,7 @@ static int item(dp_ctx *ctx, dp_tensor *self, dp_value *out)
     return dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", self, out);
 }
 
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("copy_", copy_, (T, T, b), (T)),
+DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("copy_", copy_, (T, T, b), ()),
                 DP_IMPL_UNBOXED("clone", clone, (T, oi), (T)),
                 DP_IMPL_UNBOXED("_to_copy", to_copy, (T, oi, oi, oi, ob, b, oi), (T)),
                 DP_IMPL_UNBOXED("alias", alias, (T), (T)))

@@ -13,12 +13,9 @@ static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const options *o, 
 /* Fill the new tensor *t, unless rc says that making it failed.  On failure *t is released. */
 static int filled(dp_ctx *ctx, int rc, dp_tensor **t, dp_value value)
 {
-    dp_tensor *same = NULL;
-
     if (rc < 0)
         return rc;
-    rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>T", *t, value, &same);
-    dp_tensor_unref(same);
+    rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", *t, value);
     if (rc < 0)
         *t = dp_tensor_unref(*t);
     return rc;
@@ -26,12 +23,9 @@ static int filled(dp_ctx *ctx, int rc, dp_tensor **t, dp_value value)
 
 static int zeroed(dp_ctx *ctx, int rc, dp_tensor **t)
 {
-    dp_tensor *same = NULL;
-
     if (rc < 0)
         return rc;
-    rc = dp_invoke(ctx, "aten::zero_", "T>T", *t, &same);
-    dp_tensor_unref(same);
+    rc = dp_invoke(ctx, "aten::zero_", "T>", *t);
     if (rc < 0)
         *t = dp_tensor_unref(*t);
     return rc;
@@ -220,7 +214,7 @@ static int arange_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step,
     bool integral =
         start.tag != DP_TAG_DOUBLE && end.tag != DP_TAG_DOUBLE && step.tag != DP_TAG_DOUBLE;
     int64_t count, own = dtype ? *dtype : integral ? DP_INT64 : DP_FLOAT32;
-    dp_tensor *made, *same = NULL;
+    dp_tensor *made;
     int rc = check_range(ctx, start, end, step);
 
     if (rc == 0)
@@ -229,8 +223,7 @@ static int arange_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step,
         rc = empty(ctx, &count, 1, &(options){&own, layout, device, pin}, &made);
     if (rc < 0)
         return rc;
-    rc = dp_invoke(ctx, "aten::arange.start_out", "sssT>T", start, end, step, made, &same);
-    dp_tensor_unref(same);
+    rc = dp_invoke(ctx, "aten::arange.start_out", "sssT>", start, end, step, made);
     if (rc < 0)
         dp_tensor_unref(made);
     else

@@ -193,7 +193,7 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
                        dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], format = DP_CONTIGUOUS;
-    dp_tensor *wide, *copy, *same = NULL;
+    dp_tensor *wide, *copy;
     DP_VIEW(x, self);
     DP_VIEW(m, mask);
     int ndim = x.ndim > m.ndim ? x.ndim : m.ndim;
@@ -207,8 +207,7 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
     dp_tensor_unref(wide);
     if (rc < 0)
         return rc;
-    rc = dp_invoke(ctx, "aten::masked_fill_.Scalar", "TTs>T", copy, mask, value, &same);
-    dp_tensor_unref(same);
+    rc = dp_invoke(ctx, "aten::masked_fill_.Scalar", "TTs>", copy, mask, value);
     if (rc < 0)
         dp_tensor_unref(copy);
     else

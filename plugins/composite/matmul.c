@@ -163,7 +163,9 @@ static int linear(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *b
     } else if (rc == 0 && bias) {
         rc = dp_invoke(ctx, "aten::matmul", "TT>T", input, s.made[0], next(&s));
         if (rc == 0)
-            rc = dp_invoke(ctx, "aten::add_.Tensor", "TTs>T", s.made[1], bias, dp_int(1), out);
+            rc = dp_invoke(ctx, "aten::add_.Tensor", "TTs>", s.made[1], bias, dp_int(1));
+        if (rc == 0)
+            *out = dp_tensor_ref(s.made[1]);
     } else if (rc == 0) {
         rc = dp_invoke(ctx, "aten::matmul", "TT>T", input, s.made[0], out);
     }

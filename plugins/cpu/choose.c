@@ -94,8 +94,7 @@ static int where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *
 }
 
 /* aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!) */
-static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value value,
-                       dp_tensor **out)
+static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value value)
 {
     dp_tensor *t, *dst = self;
     DP_VIEW(x, self);
@@ -110,12 +109,10 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
         return rc;
     rc = choose(ctx, mask, t, self, &dst);
     dp_tensor_unref(t);
-    if (rc < 0)
-        return rc;
-    dp_tensor_bump_version(self);
-    *out = dp_tensor_ref(self);
-    return 0;
+    if (rc == 0)
+        dp_tensor_bump_version(self);
+    return rc;
 }
 
 DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("where.self", where, (T, T, T), (T)),
-                DP_IMPL_UNBOXED("masked_fill_.Scalar", masked_fill, (T, T, s), (T)))
+                DP_IMPL_UNBOXED("masked_fill_.Scalar", masked_fill, (T, T, s), ()))

@@ -109,7 +109,7 @@ static int spread(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
 }
 
 /* aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!) */
-static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value, dp_tensor **out)
+static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value)
 {
     dp_tensor *t;
     DP_VIEW(x, self);
@@ -121,15 +121,13 @@ static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value, dp_tensor *
         return rc;
     rc = spread(ctx, self, t);
     dp_tensor_unref(t);
-    if (rc < 0)
-        return rc;
-    dp_tensor_bump_version(self);
-    *out = dp_tensor_ref(self);
-    return 0;
+    if (rc == 0)
+        dp_tensor_bump_version(self);
+    return rc;
 }
 
 /* aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!) */
-static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value, dp_tensor **out)
+static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
 {
     dp_value scalar;
     DP_VIEW(x, value);
@@ -140,13 +138,13 @@ static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value, dp_tensor
             "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
             x.ndim);
     int rc = dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", value, &scalar);
-    return rc < 0 ? rc : fill_scalar(ctx, self, scalar, out);
+    return rc < 0 ? rc : fill_scalar(ctx, self, scalar);
 }
 
 /* aten::zero_(Tensor(a!) self) -> Tensor(a!) */
-static int zero_(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+static int zero_(dp_ctx *ctx, dp_tensor *self)
 {
-    return fill_scalar(ctx, self, dp_bool(false), out);
+    return fill_scalar(ctx, self, dp_bool(false));
 }
 
 /* -- arange -- */
@@ -172,8 +170,7 @@ static void fill_range(int64_t begin, int64_t end, void *user)
 
 /* aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)
  * The caller made dst [n] as long as the range is; `end` is not needed any more. */
-static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst,
-                      dp_tensor **out)
+static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst)
 {
     enum { GRAIN = 32768 };
     dp_tensor *wide;
@@ -199,17 +196,15 @@ static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, 
     if (rc == 0)
         rc = dp_copy(ctx, dst, wide);
     dp_tensor_unref(wide);
-    if (rc == 0) {
+    if (rc == 0)
         dp_tensor_bump_version(dst);
-        *out = dp_tensor_ref(dst);
-    }
     return rc;
 }
 
 DP_LIBRARY_IMPL(aten, CPU,
                 DP_IMPL_UNBOXED("empty.memory_format", empty, (li, oi, oi, oi, ob, oi), (T)),
                 DP_IMPL_UNBOXED("empty_strided", empty_strided, (li, li, oi, oi, oi, ob), (T)),
-                DP_IMPL_UNBOXED("fill_.Scalar", fill_scalar, (T, s), (T)),
-                DP_IMPL_UNBOXED("fill_.Tensor", fill_tensor, (T, T), (T)),
-                DP_IMPL_UNBOXED("zero_", zero_, (T), (T)),
-                DP_IMPL_UNBOXED("arange.start_out", arange_out, (s, s, s, T), (T)))
+                DP_IMPL_UNBOXED("fill_.Scalar", fill_scalar, (T, s), ()),
+                DP_IMPL_UNBOXED("fill_.Tensor", fill_tensor, (T, T), ()),
+                DP_IMPL_UNBOXED("zero_", zero_, (T), ()),
+                DP_IMPL_UNBOXED("arange.start_out", arange_out, (s, s, s, T), ()))

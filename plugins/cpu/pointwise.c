@@ -262,13 +262,11 @@ int pw_new(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *pa
 }
 
 int pw_write(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
-             dp_tensor *dst, dp_tensor **ret)
+             dp_tensor *dst)
 {
     int rc = compute(ctx, op, ins, params, &dst);
 
-    if (rc < 0)
-        return rc;
-    dp_tensor_bump_version(dst);
-    *ret = dp_tensor_ref(dst);
-    return 0;
+    if (rc == 0)
+        dp_tensor_bump_version(dst);
+    return rc;
 }

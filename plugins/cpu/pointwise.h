@@ -64,8 +64,8 @@ typedef struct pw_op {
 int pw_new(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
            dp_tensor **out);
 /* The same into `dst`, which must have that shape and a dtype to which the result can be cast.
- * Bumps dst's version.  *ret is dst with a reference of its own. */
+ * Bumps dst's version. */
 int pw_write(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
-             dp_tensor *dst, dp_tensor **ret);
+             dp_tensor *dst);
 
 #endif

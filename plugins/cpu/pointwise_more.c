@@ -39,11 +39,11 @@ static int div_mode(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode,
 }
 
 /* aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) */
-static int div_mode_(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode, dp_tensor **out)
+static int div_mode_(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_str mode)
 {
     const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(other)};
     const pw_op *op = division(ctx, mode);
-    return op ? pw_write(ctx, op, ins, NULL, self, out) : DP_ERUNTIME;
+    return op ? pw_write(ctx, op, ins, NULL, self) : DP_ERUNTIME;
 }
 
 /* -- pow with a Scalar -- */
@@ -66,20 +66,19 @@ static int pow_scalar(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor
 }
 
 /* aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) */
-static int pow_scalar_(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor **out)
+static int pow_scalar_(dp_ctx *ctx, dp_tensor *self, dp_value exponent)
 {
     const dp_value ins[] = {dp_tensor_value(self), exponent};
     int rc = check_power(ctx, self, exponent);
-    return rc < 0 ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, self, out);
+    return rc < 0 ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, self);
 }
 
 /* aten::pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) */
-static int pow_scalar_out(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor *dst,
-                          dp_tensor **out)
+static int pow_scalar_out(dp_ctx *ctx, dp_tensor *self, dp_value exponent, dp_tensor *dst)
 {
     const dp_value ins[] = {dp_tensor_value(self), exponent};
     int rc = check_power(ctx, self, exponent);
-    return rc < 0 ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, dst, out);
+    return rc < 0 ? rc : pw_write(ctx, &pw_pow_scalar, ins, NULL, dst);
 }
 
 /* aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor
@@ -136,12 +135,11 @@ static int clamp(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_val
 }
 
 /* aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) */
-static int clamp_(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_value *max,
-                  dp_tensor **out)
+static int clamp_(dp_ctx *ctx, dp_tensor *self, const dp_value *min, const dp_value *max)
 {
     dp_value ins[] = {dp_tensor_value(self), min ? *min : dp_none(), max ? *max : dp_none()};
     const pw_op *op = bounds(ctx, &by_scalar, ins);
-    return op ? pw_write(ctx, op, ins, NULL, self, out) : DP_ERUNTIME;
+    return op ? pw_write(ctx, op, ins, NULL, self) : DP_ERUNTIME;
 }
 
 /* aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor */
@@ -186,13 +184,13 @@ static int gelu(dp_ctx *ctx, dp_tensor *self, dp_str approximate, dp_tensor **ou
 
 DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("rsub.Tensor", rsub, (T, T, s), (T)),
                 DP_IMPL_UNBOXED("div.Tensor_mode", div_mode, (T, T, oS), (T)),
-                DP_IMPL_UNBOXED("div_.Tensor_mode", div_mode_, (T, T, oS), (T)),
+                DP_IMPL_UNBOXED("div_.Tensor_mode", div_mode_, (T, T, oS), ()),
                 DP_IMPL_UNBOXED("pow.Tensor_Scalar", pow_scalar, (T, s), (T)),
-                DP_IMPL_UNBOXED("pow_.Scalar", pow_scalar_, (T, s), (T)),
-                DP_IMPL_UNBOXED("pow.Tensor_Scalar_out", pow_scalar_out, (T, s, T), (T)),
+                DP_IMPL_UNBOXED("pow_.Scalar", pow_scalar_, (T, s), ()),
+                DP_IMPL_UNBOXED("pow.Tensor_Scalar_out", pow_scalar_out, (T, s, T), ()),
                 DP_IMPL_UNBOXED("pow.Scalar", scalar_pow, (s, T), (T)),
                 DP_IMPL_UNBOXED("hardtanh", hardtanh, (T, s, s), (T)),
                 DP_IMPL_UNBOXED("clamp", clamp, (T, os, os), (T)),
-                DP_IMPL_UNBOXED("clamp_", clamp_, (T, os, os), (T)),
+                DP_IMPL_UNBOXED("clamp_", clamp_, (T, os, os), ()),
                 DP_IMPL_UNBOXED("clamp.Tensor", clamp_tensor, (T, oT, oT), (T)),
                 DP_IMPL_UNBOXED("gelu", gelu, (T, S), (T)))

@@ -160,17 +160,18 @@ def entry(op, schema):
     values = {n: f"dp_tensor_value({n})" if k == "Tensor" else n for k, n, _ in schema.args}
     params = [values.get(p) for p in op["params"]]
     arguments = ", ".join(f"DP_T_{LETTERS[k]} {n}" for k, n, _ in schema.args)
-    print(f"static int {fn}(dp_ctx *ctx, {arguments}, dp_tensor **ret)\n{{")
+    ret = "" if written else ", dp_tensor **ret"  # a written argument is returned by the host
+    print(f"static int {fn}(dp_ctx *ctx, {arguments}{ret})\n{{")
     print(f"    const dp_value ins[] = {{{', '.join(values[a] for a in op['args'])}}};")
     if params:
         print(f"    const dp_value params[] = {{{', '.join(params)}}};")
     given = "params" if params else "NULL"
     if written:
-        print(f"    return pw_write(ctx, &pw_{op['op']}, ins, {given}, {written[0]}, ret);\n}}")
+        print(f"    return pw_write(ctx, &pw_{op['op']}, ins, {given}, {written[0]});\n}}")
     else:
         print(f"    return pw_new(ctx, &pw_{op['op']}, ins, {given}, ret);\n}}")
     letters = ", ".join(LETTERS[k] for k, _, _ in schema.args)
-    return f"DP_IMPL_UNBOXED({literal(schema.name)}, {fn}, ({letters}), (T))"
+    return f"DP_IMPL_UNBOXED({literal(schema.name)}, {fn}, ({letters}), ({'' if written else 'T'}))"
 
 
 def entries(native_path, path):

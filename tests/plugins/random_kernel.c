@@ -30,7 +30,7 @@ static int uniform(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *d
 }
 
 /* at::normal_ of fewer than 16 elements: draws of float64, whatever the dtype */
-static int normal_(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **out)
+static int normal_(dp_ctx *ctx, dp_tensor *self, dp_generator *g)
 {
     DP_VIEW(x, self);
     double *draws = dp_alloc(ctx, (size_t)x.numel * sizeof(double));
@@ -45,7 +45,6 @@ static int normal_(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **ou
             ((float *)x.data)[i] = (float)draws[i];
         else
             ((double *)x.data)[i] = draws[i];
-    *out = dp_tensor_ref(self);
     return rc;
 }
 
@@ -137,7 +136,7 @@ DP_LIBRARY(rnd,
            DP_DEF("draws_without() -> int"), DP_DEF("holds_two(*, Generator generator) -> int"))
 DP_LIBRARY_IMPL(rnd, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("uniform", uniform, (li, oi, og), (T)),
-                DP_IMPL_UNBOXED("normal_", normal_, (T, og), (T)),
+                DP_IMPL_UNBOXED("normal_", normal_, (T, og), ()),
                 DP_IMPL_UNBOXED("raw", raw, (i, og), (T)),
                 DP_IMPL_UNBOXED("range", range, (i, og), (i, i)),
                 DP_IMPL_UNBOXED("forgets", forgets, (og), (i)),

@@ -22,6 +22,9 @@ int dpi_bind_kinds(dp_ctx *ctx, const char *name, const dp_value *args, size_t n
 int dpi_fit(dp_ctx *ctx, const dp_schema *schema, uint64_t late, dp_value *values);
 /* Numbers of that kind of enum (dp_bound.ret_names) as names: one value, or a list. */
 int dpi_name_value(dp_ctx *ctx, uint8_t kind, dp_value *v);
+/* dp_call_boxed(), whose returns that are written arguments are given inside a kernel, too. */
+int dpi_call_for_all(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
+                     dp_value *rets, size_t n_rets);
 
 #pragma GCC visibility pop
 

@@ -35,25 +35,56 @@ dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset inclu
 
 /* -- boxed -- */
 
-/* A return that the schema calls a written argument is that argument, not a tensor like it. */
-static int check_written(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, const dp_value *args,
-                         const dp_value *rets)
-{
-    const dp_schema *s = e->schema;
-    char text[500];
+/* -- returns that are written arguments: a kernel leaves them None, the outermost caller gets them.
+ *    Layers hand on what they were called with, so no call between these two gives any. -- */
 
-    for (uint32_t i = 0; i < e->n_rets; i++) {
+/* The thunk of a C type sets what the type has slots for, without gaps. */
+static void make_gaps(const dp_schema *s, dp_value *rets)
+{
+    uint32_t given = s->n_given;
+
+    for (uint32_t i = s->n_rets; i-- > given;)
+        rets[i] = s->ret_alias[i] < 0 ? rets[--given] : dp_none();
+}
+
+static void close_gaps(const dp_schema *s, const dp_value *rets, dp_value *out)
+{
+    for (uint32_t i = 0; i < s->n_rets; i++)
+        if (s->ret_alias[i] < 0)
+            *out++ = rets[i];
+}
+
+/* Nobody can tell whether a kernel that set one took a reference for it: left alone, it leaks at
+ * worst; released, it may be freed twice. */
+static void forget_arguments(const dp_schema *s, const dp_value *args, dp_value *rets)
+{
+    for (uint32_t i = 0; i < s->n_rets; i++) {
         int j = s->ret_alias[i];
-        if (j < 0 || rets[i].tag != DP_TAG_TENSOR || rets[i].u.t == args[j].u.t)
+        if (j >= 0 && (rets[i].tag != DP_TAG_TENSOR || rets[i].u.t == args[j].u.t))
+            rets[i] = dp_none();
+    }
+}
+
+static int give_arguments(dp_ctx *ctx, const dp_schema *s, const dp_value *args, dp_value *rets)
+{
+    for (uint32_t i = 0; i < s->n_rets; i++) {
+        const dp_value *v = s->ret_alias[i] < 0 ? NULL : &args[s->ret_alias[i]];
+        if (v == NULL || v->tag == DP_TAG_NONE)
             continue;
-        snprintf(text, sizeof(text),
-                 "kernel of plugin '%s' (%s:%u) gave another tensor for return %u of %u, which is "
-                 "argument '%s'",
-                 k->gen->plugin, k->file, k->line, i + 1, e->n_rets, s->args[j].name);
-        return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
+        dp_value copy = *v;
+        if (dpi_values_copy(&ctx->arena, &copy, 1) < 0)
+            return dpi_no_memory(&ctx->error, "a list of written arguments");
+        if (v->tag == DP_TAG_TENSOR)
+            dp_tensor_ref(v->u.t);
+        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
+            if (v->u.tensors[k] != NULL)
+                dp_tensor_ref(v->u.tensors[k]);
+        rets[i] = copy;
     }
     return 0;
 }
+
+/* -- what a kernel gave -- */
 
 static inline __attribute__((always_inline)) bool fits(const dpi_entry *e, size_t i,
                                                        const dp_value *v)
@@ -71,8 +102,7 @@ static inline __attribute__((always_inline)) bool all_fit(const dpi_entry *e, co
 }
 
 /* Deep, where they point somewhere.  An unboxed kernel's Tensor? that is NULL is None. */
-static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, const dp_value *args,
-                         dp_value *rets)
+static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_value *rets)
 {
     for (uint32_t i = 0; i < e->n_rets; i++) {
         dp_value *v = &rets[i];
@@ -82,7 +112,7 @@ static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, c
                                (dpi_value_lacks(v) || !dpi_type_fits(e->schema->rets[i].type, v))))
             return dpi_fail_return(ctx, e, k, i, v);
     }
-    return check_written(ctx, e, k, args, rets);
+    return 0;
 }
 
 /* A kernel failed: what it gave goes, and what it was to write counts as written, since nobody
@@ -106,15 +136,24 @@ static DPI_COLD void give_up(dp_ctx *ctx, const dpi_entry *e, const dp_value *ar
  * filled to `at` goes; what its results point to is copied, wherever it lies: the kernel's code,
  * too, may be gone before they are read. */
 static __attribute__((noinline)) int finish(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
-                                            char *at, const dp_value *args, dp_value *rets, int rc)
+                                            char *at, const dp_value *args, dp_value *rets,
+                                            bool outermost, int rc)
 {
-    rc = rc == 0 ? check_returns(ctx, e, k, args, rets) : dpi_fail_kernel(ctx, k, e->op, rc);
+    if (k->unboxed != NULL)
+        make_gaps(e->schema, rets);
+    rc = rc == 0 ? check_returns(ctx, e, k, rets) : dpi_fail_kernel(ctx, k, e->op, rc);
+    if (rc < 0) {
+        forget_arguments(e->schema, args, rets);
+        give_up(ctx, e, args, rets);
+    }
+    if (dpi_values_settle(&ctx->arena, at, rets, e->n_rets) < 0)
+        rc = dpi_no_memory(&ctx->error, "results of a kernel");
+    else if (rc < 0)
+        return rc;
+    else if (outermost)
+        rc = give_arguments(ctx, e->schema, args, rets);
     if (rc < 0)
         give_up(ctx, e, args, rets);
-    if (dpi_values_settle(&ctx->arena, at, rets, e->n_rets) == 0)
-        return rc;
-    rc = dpi_no_memory(&ctx->error, "results of a kernel");
-    give_up(ctx, e, args, rets);
     return rc;
 }
 
@@ -122,7 +161,8 @@ static __attribute__((noinline)) int finish(dp_ctx *ctx, const dpi_entry *e, con
  */
 static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const dpi_entry *e,
                                                             const dpi_kernel *k, dp_keyset keys,
-                                                            const dp_value *args, dp_value *rets)
+                                                            const dp_value *args, dp_value *rets,
+                                                            bool outermost)
 {
     dp_call call = {.size = (uint32_t)sizeof(call),
                     .n_args = e->n_args,
@@ -138,17 +178,18 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
 
     int rc = k->boxed(&call);
     if (DPI_UNLIKELY(rc != 0 || e->settles || ctx->arena.at != at || !all_fit(e, rets)))
-        rc = finish(ctx, e, k, at, args, rets, rc);
+        rc = finish(ctx, e, k, at, args, rets, outermost, rc);
     return rc;
 }
 
 static DPI_COLD int run_observed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
-                                 dp_keyset keys, const dp_value *args, dp_value *rets)
+                                 dp_keyset keys, const dp_value *args, dp_value *rets,
+                                 bool outermost)
 {
     dpi_observed seen;
 
     dpi_observe_before(ctx, e, args, &seen);
-    int rc = run_kernel(ctx, e, k, keys, args, rets);
+    int rc = run_kernel(ctx, e, k, keys, args, rets, outermost);
     dpi_observe_after(ctx, &seen, e->n_rets, rets, rc);
     return rc;
 }
@@ -180,10 +221,9 @@ static inline int check_arguments(dp_ctx *ctx, const dpi_entry *e, const dp_valu
     return 0;
 }
 
-static inline __attribute__((always_inline)) int call_boxed(dp_ctx *ctx, const dp_op *op,
-                                                            const dp_keyset *given,
-                                                            const dp_value *args, size_t n_args,
-                                                            dp_value *rets, size_t n_rets)
+static inline __attribute__((always_inline)) int
+call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *args,
+           size_t n_args, dp_value *rets, size_t n_rets, bool outermost)
 {
     mark m;
     dp_keyset ks;
@@ -196,16 +236,15 @@ static inline __attribute__((always_inline)) int call_boxed(dp_ctx *ctx, const d
     const dpi_kernel *k = enter(ctx, e, &ks, args, given ? BY_REDISPATCH : 0, &m);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
-    rc = DPI_UNLIKELY(m.how & BY_OBSERVED) ? run_observed(ctx, e, k, ks, args, rets)
-                                           : run_kernel(ctx, e, k, ks, args, rets);
+    rc = DPI_UNLIKELY(m.how & BY_OBSERVED) ? run_observed(ctx, e, k, ks, args, rets, outermost)
+                                           : run_kernel(ctx, e, k, ks, args, rets, outermost);
     leave(ctx, &m);
     return rc;
 }
 
-static inline __attribute__((always_inline)) int top_boxed(dp_ctx *ctx, const dp_op *op,
-                                                           const dp_keyset *given,
-                                                           const dp_value *args, size_t n_args,
-                                                           dp_value *rets, size_t n_rets)
+static inline __attribute__((always_inline)) int
+top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *args, size_t n_args,
+          dp_value *rets, size_t n_rets, bool outermost)
 {
     bool top = is_top(ctx);
     int rc;
@@ -217,7 +256,7 @@ static inline __attribute__((always_inline)) int top_boxed(dp_ctx *ctx, const dp
         rc = top ? top_enter(ctx) : 0;
         if (DPI_UNLIKELY(rc < 0))
             return rc;
-        rc = call_boxed(ctx, op, given, args, n_args, rets, n_rets);
+        rc = call_boxed(ctx, op, given, args, n_args, rets, n_rets, top | outermost);
         if (top && ctx->pins == 0)
             dpi_unpin(ctx);
     } while (DPI_UNLIKELY(rc < 0) && top && outdated(ctx));
@@ -227,13 +266,30 @@ static inline __attribute__((always_inline)) int top_boxed(dp_ctx *ctx, const dp
 int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets,
                   size_t n_rets)
 {
-    return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets);
+    return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets, false);
+}
+
+int dpi_call_for_all(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
+                     dp_value *rets, size_t n_rets)
+{
+    return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets, true);
 }
 
 int dp_redispatch_boxed(dp_ctx *ctx, const dp_op *op, dp_keyset keys, const dp_value *args,
                         size_t n_args, dp_value *rets, size_t n_rets)
 {
-    return top_boxed(ctx, op, &keys, args, n_args, rets, n_rets);
+    return top_boxed(ctx, op, &keys, args, n_args, rets, n_rets, false);
+}
+
+static __attribute__((noinline)) int run_with_gaps(dp_ctx *ctx, dp_entered *entered,
+                                                   const dp_schema *s, const dp_value *args,
+                                                   size_t n_args, dp_value *rets)
+{
+    dp_value all[DP_LIMIT_ARGUMENTS];
+    int rc = dp_run_boxed(ctx, entered, args, n_args, all, s->n_rets);
+
+    close_gaps(s, all, rets);
+    return rc;
 }
 
 int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t n_args,
@@ -242,12 +298,14 @@ int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t 
     const mark *m = (const mark *)entered->reserved;
     const dpi_entry *e = dpi_ctx_snapshot(ctx)->entries[op_of(ctx, m)->id];
     dp_keyset ks;
-    int rc = check_arguments(ctx, e, args, n_args, n_rets, &ks);
 
+    if (DPI_UNLIKELY(n_rets != e->n_rets) && n_rets == e->schema->n_given)
+        return run_with_gaps(ctx, entered, e->schema, args, n_args, rets);
+    int rc = check_arguments(ctx, e, args, n_args, n_rets, &ks);
     none_all(rets, n_rets);
     atomic_store_explicit(&ctx->thread->frames[m->depth].args, args, memory_order_relaxed);
     if (rc < 0)
         return rc;
     return (m->how & BY_OBSERVED ? run_observed : run_kernel)(ctx, e, kernel_of(ctx, m),
-                                                              dp_ctx_keys(ctx), args, rets);
+                                                              dp_ctx_keys(ctx), args, rets, false);
 }

@@ -91,12 +91,13 @@ static int32_t type_number(const dpi_type *t)
 
 /* Optionals around the first list make the argument optional, those inside the last one its items.
  */
-static void tell(const dpi_argument *a, int alias_of, dp_arg_info *out)
+static void tell(const dpi_argument *a, int alias_of, bool is_argument, dp_arg_info *out)
 {
     const dpi_type *t = a->type;
     dp_arg_info info = {.kwarg_only = a->kwarg_only,
                         .written = a->written,
                         .has_default = a->has_default,
+                        .is_argument = is_argument,
                         .alias_of = alias_of,
                         .name = a->name,
                         .default_value = a->has_default ? a->def : dp_none()};
@@ -122,7 +123,7 @@ bool dp_op_arg(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
 
     if (i >= s->n_args)
         return false;
-    tell(&s->args[i], -1, out);
+    tell(&s->args[i], -1, false, out);
     return true;
 }
 
@@ -132,6 +133,6 @@ bool dp_op_ret(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
 
     if (i >= s->n_rets)
         return false;
-    tell(&s->rets[i], s->ret_view[i], out);
+    tell(&s->rets[i], s->ret_view[i], s->ret_alias[i] >= 0, out);
     return true;
 }

@@ -131,6 +131,14 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
     dpi_text type = {0};
     char text[500];
 
+    if (e->schema->ret_alias[i] >= 0) {
+        snprintf(text, sizeof(text),
+                 "kernel of plugin '%s' (%s:%u) set return %zu of %u, which is argument '%s': it "
+                 "stays None, the host returns the argument",
+                 k->gen->plugin, k->file, k->line, i + 1, e->n_rets,
+                 e->schema->args[e->schema->ret_alias[i]].name);
+        return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
+    }
     dpi_type_print(&type, e->schema->rets[i].type, true);
     snprintf(text, sizeof(text),
              "kernel of plugin '%s' (%s:%u) gave %s for return %zu of %u, which is %s",

@@ -206,6 +206,21 @@ static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_
     return 0;
 }
 
+/* To the caller's slots, from `c` on, what is no written argument: for those it has none. */
+static void give_returns(const dp_schema *s, const char *c, va_list *ap, dp_value *rets)
+{
+    for (uint32_t i = 0; i < s->n_rets; i++) {
+        if (s->ret_alias[i] >= 0) {
+            dp_values_release(&rets[i], 1);
+            continue;
+        }
+        bool value = *c == 'l' || (*c == 'o' && c[1] != 'T'); /* any but those of give() */
+        c += strspn(c, "lo");
+        give(value ? 's' : *c, &rets[i], va_arg(*ap, void *));
+        c++;
+    }
+}
+
 static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
 {
     dp_value args[DP_LIMIT_ARGUMENTS], rets[DP_LIMIT_ARGUMENTS];
@@ -223,17 +238,14 @@ static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
     uint32_t n_rets = 0;
     for (const char *p = c; *p; p++)
         n_rets += *p != 'l' && *p != 'o';
-    if (n_rets != e->n_rets)
+    if (n_rets != e->schema->n_given)
         return dp_error_set(&ctx->error, DP_ETYPE,
-                            "%s returns %u values, the caller's '%s' says %u", name, e->n_rets,
-                            code, n_rets);
-    rc = dp_call_boxed(ctx, e->op, args, e->n_args, rets, n_rets);
-    for (uint32_t i = 0; rc == 0 && i < n_rets; i++) {
-        bool value = *c == 'l' || (*c == 'o' && c[1] != 'T'); /* any but those of give() */
-        c += strspn(c, "lo");
-        give(value ? 's' : *c, &rets[i], va_arg(*ap, void *));
-        c++;
-    }
+                            "%s returns %u values besides written arguments, the caller's '%s' "
+                            "says %u",
+                            name, e->schema->n_given, code, n_rets);
+    rc = dp_call_boxed(ctx, e->op, args, e->n_args, rets, e->n_rets);
+    if (rc == 0)
+        give_returns(e->schema, c, ap, rets);
     return rc;
 }
 

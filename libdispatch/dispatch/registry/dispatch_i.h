@@ -110,10 +110,12 @@ typedef struct dpi_entry {
     uint64_t def_order; /* of the operator: overloads are tried in it */
     uint32_t code;      /* interned number of schema->code; UINT32_MAX, no caller's: none */
     uint32_t n_slots;
-    uint32_t n_args, n_rets;                                             /* of the schema */
-    uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS]; /* dpi_argument.tags */
-    uint64_t written;                                                    /* of the schema */
-    bool returns_memory; /* some return may point to memory: a list, a string */
+    uint32_t n_args, n_rets; /* of the schema */
+    uint32_t arg_tags[DP_LIMIT_ARGUMENTS],
+        ret_tags[DP_LIMIT_ARGUMENTS]; /* dpi_argument.tags; a written
+                                                                         argument's return: None */
+    uint64_t written;                 /* of the schema */
+    bool returns_memory;              /* some return may point to memory: a list, a string */
     bool settles; /* its returns are looked at once more: that, or some are written arguments */
     uint32_t n_kernels, n_columns;
     dpi_kernel **kernels;        /* counted */

@@ -172,13 +172,13 @@ static void entry_schema(dpi_entry *e, dp_schema *s)
     e->schema = dpi_schema_ref(s);
     e->n_args = s->n_args;
     e->n_rets = s->n_rets;
-    e->settles = s->written != 0;
+    e->settles = s->n_given != s->n_rets;
     e->written = s->written;
     for (uint32_t i = 0; i < s->n_args; i++)
         e->arg_tags[i] = s->args[i].tags;
     for (uint32_t i = 0; i < s->n_rets; i++) {
-        e->ret_tags[i] = s->rets[i].tags;
-        e->returns_memory |= (s->rets[i].tags & DPI_TAGS_MEMORY) != 0;
+        e->ret_tags[i] = s->ret_alias[i] >= 0 ? 1u << DP_TAG_NONE : s->rets[i].tags;
+        e->returns_memory |= (e->ret_tags[i] & DPI_TAGS_MEMORY) != 0;
         e->settles |= e->returns_memory;
     }
 }

@@ -1170,10 +1170,14 @@ static void derive_aliases(dp_schema *s)
         s->tensor_args |= (uint64_t)carries_keys(s->args[i].type) << i;
         s->written |= (uint64_t)s->args[i].written << i;
     }
-    for (uint32_t r = 0; r < s->n_rets; r++)
+    s->n_given = s->n_rets;
+    for (uint32_t r = 0; r < s->n_rets; r++) {
         for (uint32_t i = 0; i < s->n_args && s->ret_alias[r] < 0; i++)
-            if (same_set(alias_of(s->rets[r].type), alias_of(s->args[i].type)))
+            if (same_set(alias_of(s->rets[r].type), alias_of(s->args[i].type)) &&
+                same_type(s->rets[r].type, s->args[i].type))
                 s->ret_alias[r] = (int8_t)i;
+        s->n_given -= s->ret_alias[r] >= 0;
+    }
 }
 
 static bool derive_code(parser *p, dp_schema *s)
@@ -1185,7 +1189,7 @@ static bool derive_code(parser *p, dp_schema *s)
         whole = type_code(&code, s->args[i].type);
     dpi_text_add(&code, ">");
     for (uint32_t i = 0; i < s->n_rets && whole; i++)
-        whole = type_code(&code, s->rets[i].type);
+        whole = s->ret_alias[i] >= 0 || type_code(&code, s->rets[i].type);
     if (whole || code.failed)
         return (s->code = keep(p, &code)) != NULL;
     dpi_text_fini(&code);

@@ -65,14 +65,15 @@ struct dp_schema {
     const char *text;                 /* canonical print */
     const char *code;                 /* unboxed C type, plugin.h; "" when some type has none */
     uint32_t n_args, n_rets;
+    uint32_t n_given; /* returns that a kernel gives: all but those of ret_alias; those of `code` */
     dpi_argument *args, *rets;
     bool name_only; /* no "(": it is only a name */
     bool vararg, varret;
     uint64_t
         tensor_args;  /* bit i: argument i can carry key sets (Tensor, Tensor?, lists, Generator) */
     uint64_t written; /* bit i: argument i is written */
-    int8_t
-        ret_alias[DP_LIMIT_ARGUMENTS]; /* return i is written argument j (same set, both "!"); -1 */
+    int8_t ret_alias[DP_LIMIT_ARGUMENTS]; /* return i is written argument j (one type, one set, both
+                                          "!"), which the host returns; -1: a kernel's */
     uint64_t viewed; /* bit i: some return shares memory with argument i, which is not written */
     int8_t ret_view[DP_LIMIT_ARGUMENTS]; /* return i shares memory with argument j, or is it; -1 */
 };

@@ -27,7 +27,9 @@ typedef struct dp_op dp_op;   /* an operator by name; stays valid as long as the
 
 /* One call as a boxed kernel sees it.  args are in schema order, defaults filled in, checked
  * against the schema; everything in them is borrowed.  rets come in as None; the kernel sets each,
- * rets[0] = dp_tensor_value(t), and gives its reference away. */
+ * rets[0] = dp_tensor_value(t), and gives its reference away: all but those that the schema marks
+ * as a written argument, Tensor(a!), which stay None.  Those the host gives to the outermost
+ * caller, so a layer can hand its own rets on to the call below it. */
 typedef struct dp_call {
     uint32_t size;
     uint32_t n_args, n_rets;
@@ -106,9 +108,10 @@ typedef struct dp_arg_info {
     bool optional;      /* itself may be None */
     bool optional_item; /* what it holds in the end may be None */
     bool kwarg_only, written, has_default;
-    int32_t alias_of;       /* of a return: the argument that it is, or shares memory with; -1 */
-    const char *name;       /* "" for an unnamed return */
-    const char *type_name;  /* "Tensor", "int", "QScheme" */
+    bool is_argument;      /* of a return: the host returns argument alias_of, no kernel gives it */
+    int32_t alias_of;      /* of a return: the argument that it is, or shares memory with; -1 */
+    const char *name;      /* "" for an unnamed return */
+    const char *type_name; /* "Tensor", "int", "QScheme" */
     dp_value default_value; /* None without one; borrowed */
 } dp_arg_info;
 
@@ -148,7 +151,8 @@ typedef struct dp_item {
     const char *name;
     const char *tags; /* DEF: may be NULL */
     dp_boxed_fn boxed;
-    dp_any_fn unboxed; /* NULL: boxed only */
+    dp_any_fn unboxed; /* NULL: boxed only.  Else `boxed` unboxes for it: the returns of `code`
+                          come first in rets, without gaps for written arguments */
     const char *code;  /* C type of `unboxed`, "TTs>T"; "" when unboxed is NULL */
 } dp_item;
 

@@ -113,7 +113,8 @@ DP_FN(void, dp_iter_fini, (dp_iter * it), (it)) /* NULL is fine */
 DP_FN(const dp_op *, dp_op_find, (dp_ctx * ctx, const char *name), (ctx, name))
 DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
 /* Dispatch.  op may be what dp_op_find() gave: NULL fails with its error.  args [n_args] in schema order, all of them; borrowed.  rets [n_rets] out: owned;
- * None on failure.  When a kernel fails, the version of every argument that the schema marks as
+ * None on failure.  A return that is a written argument is given to the outermost caller only; inside
+ * a kernel it is None.  When a kernel fails, the version of every argument that the schema marks as
  * written is bumped and the error's `written` names them (a typed call leaves both to its caller).
  */
 DP_FN(int, dp_call_boxed,
@@ -126,7 +127,8 @@ DP_FN(int, dp_redispatch_boxed,
        size_t n_rets),
       (ctx, op, keys, args, n_args, rets, n_rets))
 /* Dispatch by name with C arguments: code is a prefix of the operator's code in its arguments
- * ("Tii>T"; the rest take their defaults), then pointers to owned slots for the returns. */
+ * ("Tii>T"; the rest take their defaults), then pointers to owned slots for the returns; those that
+ * are written arguments have none. */
 DP_FN(int, dp_vinvoke, (dp_ctx * ctx, const char *name, const char *code, va_list ap), (ctx, name, code, ap))
 /* Drop the references in values that were returned; sets them to None. */
 DP_FN(void, dp_values_release, (dp_value * values, size_t n), (values, n))

@@ -26,7 +26,10 @@
  *     olT oli olf olb ols olS  the same, NULL pointer is None
  *
  * As returns: T dp_tensor **, i int64_t *, f double *, b bool *, every other dp_value *; each
- * points to a slot whose contents are given away.  A kernel returns 0, or a code after dp_fail().
+ * points to a slot whose contents are given away.  A return that the schema marks as a written
+ * argument has no slot, neither in kernels nor in callers: the host returns the argument.
+ * "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)" is (T, T, s), ().
+ * A kernel returns 0, or a code after dp_fail().
  */
 #ifndef DISPATCHD_PLUGIN_H
 #define DISPATCHD_PLUGIN_H

@@ -37,10 +37,10 @@
     DP_CHECK_TYPE_(fn, args, rets)                                                                 \
     static int DP_CAT(fn##_boxed_, n)(dp_call * call)                                              \
     {                                                                                              \
-        int (*typed)(dp_ctx * DP_MAP(DP_SIG_ARG_, DP_UNPAREN args)                                 \
-                                  DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)) = fn;                      \
-        return typed(call->ctx DP_MAP(DP_SIG_UNBOX_, DP_UNPAREN args)                              \
-                         DP_MAP(DP_SIG_SLOT_, DP_UNPAREN rets));                                   \
+        int (*fn_)(dp_ctx * DP_MAP(DP_SIG_ARG_, DP_UNPAREN args)                                   \
+                                DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)) = fn;                        \
+        return fn_(call->ctx DP_MAP(DP_SIG_UNBOX_, DP_UNPAREN args)                                \
+                       DP_MAP(DP_SIG_SLOT_, DP_UNPAREN rets));                                     \
     }
 
 #define DP_RECORD_(n, kind, name, tags, fn, args, rets)                                            \

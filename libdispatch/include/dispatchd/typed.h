@@ -39,7 +39,8 @@
                   a18, a19, n, ...)                                                                \
     n
 #define DP_COUNT(...)                                                                              \
-    DP_COUNT_(__VA_ARGS__, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+    DP_COUNT_(__VA_ARGS__ __VA_OPT__(, ) 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6,   \
+              5, 4, 3, 2, 1, 0)
 #define DP_MAP(m, ...)                             __VA_OPT__(DP_CAT(DP_MAP_, DP_COUNT(__VA_ARGS__))(m, __VA_ARGS__))
 #define DP_MAP_1(m, a)                             m(0, a)
 #define DP_MAP_2(m, a, b)                          DP_MAP_1(m, a) m(1, b)
@@ -356,7 +357,7 @@ static inline dp_value dp_box_generator(dp_generator *g)
 /* From a boxed return into the caller's slot; and is an unboxed tensor return there? */
 #define DP_GIVE_T(i)   *r##i = rets_[i].u.t;
 #define DP_GIVE_oT(i)  *r##i = rets_[i].tag ? rets_[i].u.t : NULL;
-#define DP_GIVE_i(i)   *r##i = rets_[i].u.i;
+#define DP_GIVE_i(k)   *r##k = rets_[k].u.i;
 #define DP_GIVE_f(i)   *r##i = rets_[i].u.d;
 #define DP_GIVE_b(i)   *r##i = rets_[i].u.b;
 #define DP_GIVE_s(i)   *r##i = rets_[i];

@@ -768,6 +768,61 @@ START_TEST(call_that_fails_has_written_what_it_was_to_write)
 }
 END_TEST
 
+static int writes_boxed(dp_call *call)
+{
+    call->rets[1] = dp_int(7);
+    return 0;
+}
+static int writes_unboxed(dp_ctx *c, dp_tensor *y, int64_t *n)
+{
+    (void)c, (void)y;
+    *n = 8;
+    return 0;
+}
+/* As a plugin's thunk: into the first of the slots that its C type has. */
+static int writes_thunk(dp_call *call)
+{
+    call->rets[0] = dp_int(0);
+    return writes_unboxed(call->ctx, call->args[0].u.t, &call->rets[0].u.i);
+}
+DP_TYPED(typed_writes, (T), (i))
+
+START_TEST(call_gives_written_arguments_itself)
+{
+    static const dp_item def[] = {REC_DEF("w(Tensor(a!) y) -> (Tensor(a!), int)")};
+    static const dp_item boxed[] = {REC_IMPL("w", writes_boxed)};
+    static const dp_item thunk[] = {REC_IMPL_UNBOXED("w", writes_thunk, writes_unboxed, "T>i", 0)};
+    static const dp_block blocks[][2] = {{REC_BLOCK(DP_BLOCK_FRAGMENT, __LINE__, "t", "", def),
+                                          REC_BLOCK(DP_BLOCK_IMPL, __LINE__, "t", "CPU", boxed)},
+                                         {REC_BLOCK(DP_BLOCK_FRAGMENT, __LINE__, "t", "", def),
+                                          REC_BLOCK(DP_BLOCK_IMPL, __LINE__, "t", "CPU", thunk)}};
+
+    for (int i = 0; i < 2; i++) {
+        dp_unit *u = NULL;
+        dp_value arg = dp_tensor_value(a), rets[2];
+        dp_typed t;
+        int64_t n = 0;
+
+        ck_assert_msg(dp_registry_attach(reg, "w", "1", blocks[i], 2, &u, &err) == 0, "%s",
+                      err.message);
+        ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "t::w"), &arg, 1, rets, 2), 0);
+        ck_assert_ptr_eq(rets[0].u.t, a);
+        ck_assert_int_eq(rets[1].u.i, 7 + i);
+        ck_assert_uint_eq(atomic_load(&a->refs), 2);
+        dp_values_release(rets, 2);
+        ck_assert_int_eq(dp_typed_init(ctx, "t::w", DP_CODE((T), (i)), &t), 0);
+        ck_assert_int_eq(typed_writes(ctx, &t, a, &n), 0);
+        ck_assert_int_eq(n, 7 + i);
+        n = 0;
+        ck_assert_int_eq(dp_invoke(ctx, "t::w", "T>i", a, &n), 0);
+        ck_assert_int_eq(n, 7 + i);
+        ck_assert_int_eq(dp_invoke(ctx, "t::w", "T>Ti", a, &n, &n), DP_ETYPE);
+        ck_assert_uint_eq(atomic_load(&a->refs), 1);
+        detach(u);
+    }
+}
+END_TEST
+
 START_TEST(call_in_flight_keeps_its_unit)
 {
     pthread_t thread;
@@ -952,6 +1007,7 @@ UNIT_SUITE(call)
     tcase_add_test(tc, call_results_without_memory);
     tcase_add_test(tc, call_refuses_returns_that_point_nowhere);
     tcase_add_test(tc, call_that_fails_has_written_what_it_was_to_write);
+    tcase_add_test(tc, call_gives_written_arguments_itself);
     tcase_add_test(tc, call_holds_its_snapshot_alone);
     tcase_add_test(tc, call_in_flight_keeps_its_unit);
     tcase_add_test(tc, call_never_fails_while_kernels_come_and_go);

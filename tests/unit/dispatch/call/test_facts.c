@@ -152,7 +152,7 @@ START_TEST(facts_what_returns_alias)
     ck_assert(!r.written);
     r = ret(&out, 0);
     ck_assert_int_eq(r.alias_of, 2);
-    ck_assert(r.written);
+    ck_assert(r.written && r.is_argument && !ret(&chunk, 0).is_argument);
     ck_assert(arg(&out, 2).written);
     ck_assert_int_eq(ret(&ix, 0).alias_of, -1);
     ck_assert_str_eq(ret(&ix, 0).name, "a");

@@ -88,7 +88,7 @@ START_TEST(schema_fields_of_an_operator)
     ck_assert_str_eq(s->ns, "aten");
     ck_assert_str_eq(s->base, "add");
     ck_assert_str_eq(s->overload, "out");
-    ck_assert_str_eq(s->code, "ToTloTsliogT>T");
+    ck_assert_str_eq(s->code, "ToTloTsliogT>");
     ck_assert_uint_eq(s->n_args, 7);
     ck_assert_uint_eq(s->tensor_args, 0x67);
     ck_assert_uint_eq(s->written, 0x40);
