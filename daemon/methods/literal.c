@@ -287,13 +287,11 @@ static int tensor_of_bytes(request *rq, const geometry *g, dp_dtype dtype, int64
         return place_fail(err, DP_EVALUE, at,
                           "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
                           g->offset, n);
-    int rc = g->whole ? dp_tensor_new(dtype, g->device, 1, &n, NULL, &flat, err)
-                      : dp_tensor_new(dtype, g->device, g->ndim, g->shape, NULL, &flat, err);
+    int rc = g->whole ? dp_tensor_from(dtype, g->device, 1, &n, bytes, &flat, err)
+                      : dp_tensor_from(dtype, g->device, g->ndim, g->shape, bytes, &flat, err);
 
-    if (rc == 0)
-        rc = dp_tensor_write(flat, bytes, err);
     if (rc < 0 || !g->whole) {
-        *out = rc == 0 ? flat : dp_tensor_unref(flat);
+        *out = flat;
         return rc;
     }
     rc = dp_as_strided(rq->ctx, flat, g->ndim, g->shape, g->has_strides ? g->strides : NULL,

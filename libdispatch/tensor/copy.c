@@ -297,7 +297,7 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     return DP_OK;
 }
 
-int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
+static int write_elements(dp_tensor *t, const void *src, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
@@ -314,4 +314,29 @@ int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
     else
         dpi_strides_contiguous(g->ndim, g->sizes, strides);
     return put(t, from, 1, err);
+}
+
+int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
+{
+    int rc = write_elements(t, src, err);
+
+    if (rc == DP_OK)
+        dp_tensor_bump_version(t);
+    return rc;
+}
+
+int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                   const void *src, dp_tensor **out, dp_error *err)
+{
+    dp_tensor *made;
+    int rc = dp_tensor_new(dtype, device, ndim, sizes, NULL, &made, err);
+
+    if (rc < 0)
+        return rc;
+    rc = write_elements(made, src, err);
+    if (rc < 0)
+        dp_tensor_unref(made);
+    else
+        *out = made;
+    return rc;
 }

@@ -78,6 +78,18 @@ typedef struct dpi_home {
                                    the bytes of a small storage */
 } dpi_home;
 
+/* Nobody else refers to t or to anything of it, and it shares nobody's version: for whoever holds the
+ * reference. */
+static inline bool dpi_tensor_is_only(const dp_tensor *t)
+{
+    const dpi_home *h = (const dpi_home *)(const void *)t; /* the tensor is its first member */
+
+    return __atomic_load_n(&t->refs, __ATOMIC_ACQUIRE) == 1 && t->version == &h->version &&
+           atomic_load_explicit(&h->refs, memory_order_acquire) == 1;
+}
+
+_Static_assert(offsetof(dpi_home, tensor) == 0, "dpi_tensor_is_only() needs it");
+
 /* n: 1 + the number of shape changes so far.  On its own cache line, since every call reads it. */
 typedef struct dpi_counter {
     _Alignas(64) atomic_uint_fast64_t n;

@@ -1,15 +1,25 @@
 /* copy.c -- copies and conversions; the latter return self when there is nothing to convert. */
 #include "composite.h"
 
+/* Can src be broadcast to self?  If not, dp_copy() writes nothing. */
+static bool broadcasts(dp_tensor *self, dp_tensor *src)
+{
+    DP_VIEW(x, self);
+    DP_VIEW(y, src);
+
+    for (int i = 1; i <= y.ndim && i <= x.ndim; i++)
+        if (y.sizes[y.ndim - i] != 1 && y.sizes[y.ndim - i] != x.sizes[x.ndim - i])
+            return false;
+    return y.ndim <= x.ndim;
+}
+
 /* aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!) */
 static int copy_(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking)
 {
     int rc = dp_copy(ctx, self, src);
 
     (void)non_blocking;
-    if (rc == 0)
-        dp_tensor_bump_version(self);
-    return rc;
+    return rc < 0 && !broadcasts(self, src) ? dp_refuse(ctx, rc, NULL) : rc;
 }
 
 /* A copy of self in a new tensor with these options. */

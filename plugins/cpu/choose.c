@@ -45,8 +45,7 @@ static int choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b,
 
     config.out_dtype = x.dtype;
     int rc = dp_iter_init(ctx, &config, &it);
-    if (rc == 0)
-        rc = dp_iter_run(ctx, it, loop_of(x.dtype), NULL);
+    rc = rc == 0 ? dp_iter_run(ctx, it, loop_of(x.dtype), NULL) : dp_refuse(ctx, rc, NULL);
     dp_iter_fini(it);
     if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
@@ -101,16 +100,14 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
     DP_VIEW(m, mask);
 
     if (m.dtype != DP_BOOL && m.dtype != DP_UINT8)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "masked_fill_ only supports boolean masks, but got mask with dtype %s",
-                       dp_dtype_name(m.dtype));
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "masked_fill_ only supports boolean masks, but got mask with dtype %s",
+                         dp_dtype_name(m.dtype));
     int rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
     if (rc < 0)
-        return rc;
+        return dp_refuse(ctx, rc, NULL);
     rc = choose(ctx, mask, t, self, &dst);
     dp_tensor_unref(t);
-    if (rc == 0)
-        dp_tensor_bump_version(self);
     return rc;
 }
 

@@ -118,11 +118,9 @@ static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value)
     if (rc == 0)
         rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
     if (rc < 0)
-        return rc;
+        return dp_refuse(ctx, rc, NULL);
     rc = spread(ctx, self, t);
     dp_tensor_unref(t);
-    if (rc == 0)
-        dp_tensor_bump_version(self);
     return rc;
 }
 
@@ -133,12 +131,12 @@ static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
     DP_VIEW(x, value);
 
     if (x.ndim != 0)
-        return dp_fail(
+        return dp_refuse(
             ctx, DP_ERUNTIME,
             "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
             x.ndim);
     int rc = dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", value, &scalar);
-    return rc < 0 ? rc : fill_scalar(ctx, self, scalar);
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : fill_scalar(ctx, self, scalar);
 }
 
 /* aten::zero_(Tensor(a!) self) -> Tensor(a!) */
@@ -184,20 +182,18 @@ static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, 
 
     (void)end;
     if (x.ndim != 1)
-        return dp_fail(ctx, DP_ERUNTIME, "arange: expected a result of 1 dimension but got %d",
-                       x.ndim);
+        return dp_refuse(ctx, DP_ERUNTIME, "arange: expected a result of 1 dimension but got %d",
+                         x.ndim);
     int rc = dp_empty(ctx, r.integral ? DP_INT64 : DP_FLOAT64, DP_DEVICE_CPU, 1, &x.numel,
                       DP_CONTIGUOUS, &wide);
     if (rc < 0)
-        return rc;
+        return dp_refuse(ctx, rc, NULL);
     DP_VIEW(w, wide);
     r.data = w.data;
     rc = dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_range, &r);
     if (rc == 0)
         rc = dp_copy(ctx, dst, wide);
     dp_tensor_unref(wide);
-    if (rc == 0)
-        dp_tensor_bump_version(dst);
     return rc;
 }
 

@@ -221,8 +221,7 @@ static int run_loop(dp_ctx *ctx, const pw_op *op, dp_tensor **ins, pw_run *run, 
     config.common_dtype = run->common;
     config.out_dtype = run->dtype[0];
     int rc = dp_iter_init(ctx, &config, &it);
-    if (rc == 0)
-        rc = dp_iter_run(ctx, it, pw_loop, run);
+    rc = rc == 0 ? dp_iter_run(ctx, it, pw_loop, run) : dp_refuse(ctx, rc, NULL);
     if (rc == 0 && run->state.fault)
         rc = dp_fail(ctx, DP_ERUNTIME, "ZeroDivisionError");
     dp_iter_fini(it);
@@ -243,8 +242,7 @@ static int compute(dp_ctx *ctx, const pw_op *op, const dp_value *values, const d
         rc = take_types(ctx, op, ins, params, &run);
     if (rc == 0)
         rc = check_same(ctx, op, *out, run.common);
-    if (rc == 0)
-        rc = run_loop(ctx, op, ins, &run, out);
+    rc = rc == 0 ? run_loop(ctx, op, ins, &run, out) : dp_refuse(ctx, rc, NULL);
     for (int i = 0; i < op->n_in; i++)
         dp_tensor_unref(ins[i]);
     return rc;
@@ -264,9 +262,5 @@ int pw_new(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *pa
 int pw_write(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
              dp_tensor *dst)
 {
-    int rc = compute(ctx, op, ins, params, &dst);
-
-    if (rc == 0)
-        dp_tensor_bump_version(dst);
-    return rc;
+    return compute(ctx, op, ins, params, &dst);
 }

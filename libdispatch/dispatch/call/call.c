@@ -1,5 +1,6 @@
 /* call.c -- boxed calls: arguments checked, the kernel run, what it gave checked. */
 #include "enter.h"
+#include "written.h"
 
 /* -- key sets -- */
 
@@ -115,46 +116,68 @@ static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, d
     return 0;
 }
 
-/* A kernel failed: what it gave goes, and what it was to write counts as written, since nobody
+/* A call while its kernel runs, and what is to be known of it afterwards. */
+typedef struct running {
+    const dpi_entry *e;
+    const dpi_kernel *k;
+    bool outermost;
+    char *at;            /* how far the request's memory was filled */
+    dpi_written written; /* versions before; of entries with `counted` only */
+} running;
+
+/* A kernel failed: what it gave goes, and what it may have written counts as written, since nobody
  * knows what it holds now. */
-static DPI_COLD void give_up(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dp_value *rets)
+static DPI_COLD void give_up(dp_call *call, const running *r)
 {
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        if (!(e->written & (uint64_t)1 << i))
-            continue;
-        if (args[i].tag == DP_TAG_TENSOR)
-            dp_tensor_bump_version(args[i].u.t);
-        for (uint32_t j = 0; args[i].tag == DP_TAG_TENSORS && j < args[i].len; j++)
-            if (args[i].u.tensors[j] != NULL)
-                dp_tensor_bump_version(args[i].u.tensors[j]);
-    }
-    ctx->error.written = e->written;
-    dp_values_release(rets, e->n_rets);
+    call->ctx->error.written =
+        r->e->written != 0 ? dpi_written_failed(call->ctx, r->e, r->k, call->args, &r->written) : 0;
+    call->ctx->refused = 0;
+    dp_values_release(call->rets, r->e->n_rets);
 }
 
-/* Whatever is not plain about how a kernel ended.  The memory that it took since the request's was
- * filled to `at` goes; what its results point to is copied, wherever it lies: the kernel's code,
- * too, may be gone before they are read. */
-static __attribute__((noinline)) int finish(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
-                                            char *at, const dp_value *args, dp_value *rets,
-                                            bool outermost, int rc)
+/* Whatever is not plain about how a kernel ended.  The memory that it took goes; what its results
+ * point to is copied, wherever it lies: the kernel's code, too, may be gone before they are read. */
+static __attribute__((noinline)) int finish(dp_call *call, const running *r, int rc)
 {
-    if (k->unboxed != NULL)
-        make_gaps(e->schema, rets);
-    rc = rc == 0 ? check_returns(ctx, e, k, rets) : dpi_fail_kernel(ctx, k, e->op, rc);
+    dp_ctx *ctx = call->ctx;
+    const dpi_entry *e = r->e;
+
+    if (r->k->unboxed != NULL)
+        make_gaps(e->schema, call->rets);
+    rc = rc == 0 ? check_returns(ctx, e, r->k, call->rets) : dpi_fail_kernel(ctx, r->k, e->op, rc);
     if (rc < 0) {
-        forget_arguments(e->schema, args, rets);
-        give_up(ctx, e, args, rets);
+        forget_arguments(e->schema, call->args, call->rets);
+        give_up(call, r);
+    } else if (e->counted != 0) {
+        dpi_written_count(e, call->args, &r->written);
     }
-    if (dpi_values_settle(&ctx->arena, at, rets, e->n_rets) < 0)
+    if (dpi_values_settle(&ctx->arena, r->at, call->rets, e->n_rets) < 0)
         rc = dpi_no_memory(&ctx->error, "results of a kernel");
     else if (rc < 0)
         return rc;
-    else if (outermost)
-        rc = give_arguments(ctx, e->schema, args, rets);
+    else if (r->outermost)
+        rc = give_arguments(ctx, e->schema, call->args, call->rets);
     if (rc < 0)
-        give_up(ctx, e, args, rets);
+        give_up(call, r);
     return rc;
+}
+
+/* The kernel of an entry that `settles`. */
+static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry *e,
+                                                  const dpi_kernel *k, bool outermost)
+{
+    running r = {.e = e, .k = k, .outermost = outermost};
+
+    if (e->counted != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
+        return call->ctx->error.code;
+    r.at = call->ctx->arena.at;
+    return finish(call, &r, k->boxed(call));
+}
+
+static DPI_COLD int finish_plain(dp_call *call, const dpi_entry *e, const dpi_kernel *k, char *at,
+                                 bool outermost, int rc)
+{
+    return finish(call, &(running){.e = e, .k = k, .outermost = outermost, .at = at}, rc);
 }
 
 /* keys: those of the frame, handed on; reading 16 bytes back that were just stored as 2 x 8 stalls.
@@ -174,11 +197,12 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
                     .args = args,
                     .rets = rets};
 
+    if (DPI_UNLIKELY(e->settles))
+        return run_settling(&call, e, k, outermost);
     char *at = ctx->arena.at;
-
     int rc = k->boxed(&call);
-    if (DPI_UNLIKELY(rc != 0 || e->settles || ctx->arena.at != at || !all_fit(e, rets)))
-        rc = finish(ctx, e, k, at, args, rets, outermost, rc);
+    if (DPI_UNLIKELY(rc != 0 || ctx->arena.at != at || !all_fit(e, rets)))
+        rc = finish_plain(&call, e, k, at, outermost, rc);
     return rc;
 }
 

@@ -17,7 +17,7 @@ enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_en
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
     m->at = ctx->arena.at;
-    out->unboxed = DPI_UNLIKELY(m->how & BY_OBSERVED) ? NULL : k->unboxed;
+    out->unboxed = DPI_UNLIKELY(e->boxes || (m->how & BY_OBSERVED)) ? NULL : k->unboxed;
     return 0;
 }
 
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, const 
         return leave_short_way(ctx, t, f->keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
-    out->unboxed = k->unboxed;
+    out->unboxed = f->unboxed;
     count_call(ctx, t->id);
     return 0;
 }
@@ -85,7 +85,9 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
 
     if (cell >= DPI_CELL_AMBIGUOUS)
         return leave_short_way(ctx, t, keys, out);
-    *f = (dpi_found){s->number, op_and_code(t), keys, kept.functionality, e->kernels[cell]};
+    const dpi_kernel *k = e->kernels[cell];
+    *f = (dpi_found){
+        s->number, op_and_code(t), keys, kept.functionality, k, e->boxes ? NULL : k->unboxed};
     return enter_found(ctx, t, f, out);
 }
 
@@ -116,8 +118,10 @@ int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *e)
 
 static __attribute__((noinline)) int leave_any(dp_ctx *ctx, const mark *m, int rc)
 {
-    if (rc != 0)
+    if (rc != 0) {
         rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
+        ctx->refused = 0;
+    }
     if (!(m->how & (BY_KEEPS | BY_PLAIN)) && DPI_UNLIKELY(ctx->arena.at != m->at))
         dpi_arena_rewind(&ctx->arena, m->at);
     leave(ctx, m);

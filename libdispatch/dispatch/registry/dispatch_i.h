@@ -111,12 +111,13 @@ typedef struct dpi_entry {
     uint32_t code;      /* interned number of schema->code; UINT32_MAX, no caller's: none */
     uint32_t n_slots;
     uint32_t n_args, n_rets; /* of the schema */
-    uint32_t arg_tags[DP_LIMIT_ARGUMENTS],
-        ret_tags[DP_LIMIT_ARGUMENTS]; /* dpi_argument.tags; a written
-                                                                         argument's return: None */
-    uint64_t written;                 /* of the schema */
-    bool returns_memory;              /* some return may point to memory: a list, a string */
-    bool settles; /* its returns are looked at once more: that, or some are written arguments */
+    /* dpi_argument.tags; a written argument's return: None */
+    uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
+    uint64_t written;    /* arguments that kernels write: the schema's, and "also_written" ones */
+    uint64_t counted;    /* those of them whose versions count up */
+    bool returns_memory; /* some return may point to memory: a list, a string */
+    bool settles;        /* calls of it have more to do: that, or some arguments are written */
+    bool boxes;          /* the host has to see arguments and returns of every call of it */
     uint32_t n_kernels, n_columns;
     dpi_kernel **kernels;        /* counted */
     uint16_t *table;             /* [n_slots] index into kernels, or DPI_CELL_* */
@@ -179,6 +180,7 @@ typedef struct dpi_found {
     dp_keyset keys;           /* of the call, state applied */
     uint64_t kept;            /* functionalities that the operator does not skip */
     const dpi_kernel *kernel; /* alive while a snapshot of that number is held */
+    dp_any_fn unboxed;        /* the kernel's; NULL: or the entry boxes */
 } dpi_found;
 
 struct dp_ctx {
@@ -200,6 +202,7 @@ struct dp_ctx {
     int threads;
     dpi_stop stop;     /* of dp_checkpoint() */
     uint64_t label_id; /* another one for each label set; 0: none */
+    uint32_t refused;  /* depth of the call whose kernel said dp_refuse(); 0: none */
     char label[32];
     struct dpi_trace *trace;
     dp_tensor **owned; /* tensors bound for the request: wrapped numbers */

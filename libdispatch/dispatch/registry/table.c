@@ -165,15 +165,42 @@ dpi_entry *dpi_entry_unref(dpi_entry *e)
     return NULL;
 }
 
-static void entry_schema(dpi_entry *e, dp_schema *s)
+/* Is `tag`, or with `of` "tag:of", one of the space-separated tags? */
+static bool has_tag(const char *tags, const char *tag, const char *of)
+{
+    size_t n = strlen(tag), m = of ? strlen(of) : 0;
+
+    for (const char *at = tags; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (memcmp(at, tag, n < length ? n : length) == 0 &&
+            (of ? length == n + 1 + m && at[n] == ':' && memcmp(at + n + 1, of, m) == 0
+                : length == n))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+/* What versions have to do with the operator. */
+static void entry_written(dpi_entry *e, const dp_schema *s, const char *tags)
+{
+    e->written = s->written;
+    e->counted = has_tag(tags, "keeps_version", NULL) ? 0 : s->written;
+    for (uint32_t i = 0; i < s->n_args && i < 64; i++)
+        if (has_tag(tags, "also_written", s->args[i].name))
+            e->written |= (uint64_t)1 << i;
+    e->boxes = e->counted != 0;
+}
+
+static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
 {
     if (s == NULL)
         return;
     e->schema = dpi_schema_ref(s);
     e->n_args = s->n_args;
     e->n_rets = s->n_rets;
-    e->settles = s->n_given != s->n_rets;
-    e->written = s->written;
+    e->settles = s->written != 0;
+    entry_written(e, s, tags);
     for (uint32_t i = 0; i < s->n_args; i++)
         e->arg_tags[i] = s->args[i].tags;
     for (uint32_t i = 0; i < s->n_rets; i++) {
@@ -266,7 +293,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     e->provenance = (uint8_t *)(e->table + n_slots);
     e->def_order = t->def_order;
     e->code = UINT32_MAX;
-    entry_schema(e, t->schema);
+    entry_schema(e, t->schema, t->tags);
     if (t->schema != NULL && t->schema->code[0] != '\0' &&
         (e->code = dpi_code_intern(t->schema->code)) == 0)
         return dpi_entry_unref(e);

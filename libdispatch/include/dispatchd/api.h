@@ -37,7 +37,10 @@ DP_FN(uint64_t, dp_tensor_storage_id, (const dp_tensor *t), (t))    /* equal: by
 DP_FN(size_t, dp_tensor_storage_bytes, (const dp_tensor *t), (t))
 DP_FN(bool, dp_tensor_is_wrapped, (const dp_tensor *t), (t))        /* wrapped number */
 DP_FN(void, dp_tensor_set_wrapped, (dp_tensor * t, bool on), (t, on)) /* 0-dim tensors only */
+/* How often it, or what shares its memory as a view, was written.  The host counts: once for a call
+ * of a kernel whose schema says that it writes t (and whose own calls did not count for it). */
 DP_FN(uint64_t, dp_tensor_version, (const dp_tensor *t), (t))
+/* For who writes past the operators: an embedder, a plugin's thread.  Kernels leave it to the host. */
 DP_FN(void, dp_tensor_bump_version, (dp_tensor * t), (t))
 /* is_contiguous(memory_format); any format but CONTIGUOUS is false for other ranks. */
 DP_FN(bool, dp_tensor_is_contiguous, (const dp_tensor *t, dp_memory_format f), (t, f))
@@ -114,9 +117,8 @@ DP_FN(const dp_op *, dp_op_find, (dp_ctx * ctx, const char *name), (ctx, name))
 DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
 /* Dispatch.  op may be what dp_op_find() gave: NULL fails with its error.  args [n_args] in schema order, all of them; borrowed.  rets [n_rets] out: owned;
  * None on failure.  A return that is a written argument is given to the outermost caller only; inside
- * a kernel it is None.  When a kernel fails, the version of every argument that the schema marks as
- * written is bumped and the error's `written` names them (a typed call leaves both to its caller).
- */
+ * a kernel it is None.  When a kernel fails that did not dp_refuse(), the version of every argument
+ * that the schema marks as written counts up and the error's `written` names them. */
 DP_FN(int, dp_call_boxed,
       (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets, size_t n_rets),
       (ctx, op, args, n_args, rets, n_rets))
@@ -247,3 +249,7 @@ DP_FN(void, dp_value_drop, (dp_value * v), (v))
 /* Tell the client something that is no failure: the answer's `warnings` (TORCH_WARN).  printf format;
  * each text once per request.  At most DP_LIMIT_WARNINGS; the rest is one line that says so. */
 DP_FN(void, dp_vwarn, (dp_ctx * ctx, const char *format, va_list ap), (ctx, format, ap))
+
+/* -- failing before anything was written: dp_refuse() of helpers.h -- */
+
+DP_FN(int, dp_vrefuse, (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))

@@ -195,9 +195,13 @@ DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const 
 /* A second tensor that stands for t, as when t is saved: the same storage, geometry, version counter
  * and dp_tensor_id(). */
 DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
-/* Copy all elements, packed row-major, to or from host memory of numel*itemsize bytes. */
+/* Copy all elements, packed row-major, to or from host memory of numel*itemsize bytes.  Writing
+ * counts as a version. */
 DP_API int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err);
 DP_API int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err);
+/* A new contiguous tensor with these elements, of version 0; *out owned. */
+DP_API int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                          const void *src, dp_tensor **out, dp_error *err);
 
 typedef struct dp_tensor_stats {
     uint64_t tensors, storages, bytes, bytes_peak;

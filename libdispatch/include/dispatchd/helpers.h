@@ -51,6 +51,19 @@ __attribute__((unused)) static int dp_return_tensors(dp_call *call, uint32_t n,
                    dp_op_name(call->op), call->n_rets, n);
 }
 
+/* dp_fail(), for a kernel that has written to nothing as yet: no version of an argument counts up, and
+ * the client is not told that one may be damaged.  format NULL: what failed has described it, and
+ * code is what it returned. */
+__attribute__((format(printf, 3, 4), unused)) static int dp_refuse(dp_ctx *ctx, int code,
+                                                                   const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    code = dp_vrefuse(ctx, code, format, ap);
+    va_end(ap);
+    return code;
+}
+
 /* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */
 __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, const char *code, ...)
 {

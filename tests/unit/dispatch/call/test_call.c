@@ -759,7 +759,7 @@ START_TEST(call_that_fails_has_written_what_it_was_to_write)
     args[2].u.tensors = list;
     uint64_t before[] = {dp_tensor_version(a), dp_tensor_version(b), dp_tensor_version(c)};
     ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "t::w"), args, 4, NULL, 0), DP_ERUNTIME);
-    ck_assert_uint_eq(dp_ctx_error(ctx)->written, 0xe);
+    ck_assert_uint_eq(dp_ctx_error(ctx)->written, 0x6); /* None is not damaged */
     ck_assert_uint_eq(dp_tensor_version(a), before[0]);
     ck_assert_uint_eq(dp_tensor_version(b), before[1] + 1);
     ck_assert_uint_eq(dp_tensor_version(c), before[2] + 1);

@@ -1,0 +1,152 @@
+/* written.c -- versions are the host's: read before a kernel that writes, and counted up afterwards
+ * unless the kernel's own calls did so. */
+#include "written.h"
+
+/* The tensors in the arguments of `left`, in order; lists of tensors, too. */
+typedef struct cursor {
+    const dp_value *args;
+    uint64_t left;
+    uint32_t at; /* within the list that is the first of them */
+} cursor;
+
+static dp_tensor *next(cursor *c)
+{
+    for (; c->left != 0; c->left &= c->left - 1, c->at = 0) {
+        const dp_value *v = &c->args[__builtin_ctzll(c->left)];
+        if (v->tag == DP_TAG_TENSOR && c->at++ == 0)
+            return v->u.t;
+        while (v->tag == DP_TAG_TENSORS && c->at < v->len)
+            if (v->u.tensors[c->at++] != NULL)
+                return v->u.tensors[c->at - 1];
+    }
+    return NULL;
+}
+
+/* -- what only the calling kernel holds -- */
+
+static bool holds(const dp_value *args, uint32_t n, const dp_tensor *t)
+{
+    cursor c = {args, 0, 0};
+
+    for (uint32_t i = 0; i < n; i++)
+        c.left |= (uint64_t)1 << i;
+    for (const dp_tensor *arg = next(&c); arg != NULL; arg = next(&c))
+        if (arg == t)
+            return true;
+    return false;
+}
+
+/* The frame that called e's operator: below its redispatches.  NULL: an embedder did. */
+static const dpi_frame *caller_of(const dp_ctx *ctx, const dpi_entry *e)
+{
+    const dpi_thread *t = ctx->thread;
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+
+    while (depth > 0 &&
+           atomic_load_explicit(&t->frames[depth - 1].op, memory_order_relaxed) == e->op)
+        depth--;
+    return depth > 0 ? &t->frames[depth - 1] : NULL;
+}
+
+/* The caller is a kernel that says it writes to nothing: what it alone holds will be its result, or
+ * is gone soon.  A result that is new has version 0, however it was filled. */
+static bool caller_only_makes(dp_ctx *ctx, const dpi_frame *caller)
+{
+    const dpi_entry *e =
+        caller ? dpi_snapshot_entry(dpi_ctx_snapshot(ctx),
+                                    atomic_load_explicit(&caller->op, memory_order_relaxed))
+               : NULL;
+    return e != NULL && e->counted == 0;
+}
+
+static bool is_new(dp_ctx *ctx, const dpi_frame *caller, const dp_tensor *t)
+{
+    const dp_value *args = atomic_load_explicit(&caller->args, memory_order_relaxed);
+    const dpi_entry *e = dpi_snapshot_entry(
+        dpi_ctx_snapshot(ctx), atomic_load_explicit(&caller->op, memory_order_relaxed));
+
+    return dpi_tensor_is_only(t) && (args == NULL || !holds(args, e->n_args, t));
+}
+
+/* -- around a kernel -- */
+
+int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w)
+{
+    size_t n = 0;
+    cursor c = {args, e->counted, 0};
+    const dpi_frame *caller = caller_of(ctx, e);
+
+    for (uint64_t left = e->counted; left != 0; left &= left - 1) {
+        const dp_value *v = &args[__builtin_ctzll(left)];
+        n += v->tag == DP_TAG_TENSORS ? v->len : 1;
+    }
+    w->before = n <= DPI_COUNT(w->few) ? w->few : dp_arena_alloc(&ctx->arena, n * sizeof(uint64_t));
+    if (w->before == NULL)
+        return dp_error_set(&ctx->error, DP_ERESOURCE,
+                            "out of memory: versions of %zu written tensors", n);
+    bool makes = caller_only_makes(ctx, caller);
+    uint64_t *before = w->before;
+    for (dp_tensor *t = next(&c); t != NULL; t = next(&c))
+        *before++ = makes && is_new(ctx, caller, t) ? DPI_NOT_COUNTED : dp_tensor_version(t);
+    return 0;
+}
+
+void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_written *w)
+{
+    const uint64_t *before = w->before;
+    cursor c = {args, e->counted, 0};
+
+    for (dp_tensor *t = next(&c); t != NULL; t = next(&c), before++)
+        if (*before == dp_tensor_version(t))
+            dp_tensor_bump_version(t);
+}
+
+static uint64_t dpi_written_moved(const dpi_entry *e, const dp_value *args, const dpi_written *w)
+{
+    uint64_t moved = 0;
+    const uint64_t *before = w->before;
+
+    for (uint64_t left = e->counted; left != 0; left &= left - 1) {
+        cursor c = {args, left & -left, 0};
+        for (dp_tensor *t = next(&c); t != NULL; t = next(&c), before++)
+            if (*before != DPI_NOT_COUNTED && *before != dp_tensor_version(t))
+                moved |= left & -left;
+    }
+    return moved;
+}
+
+/* Kernels that write through others alone. */
+static bool only_calls(const dpi_kernel *k)
+{
+    int f = dp_key_functionality(k->key);
+
+    return (k->flags & DP_FLAG_BELOW) || f == DP_ALIAS_CompositeImplicitAutograd ||
+           f == DP_ALIAS_CompositeImplicitAutogradNestedTensor || f == DP_ALIAS_Autograd ||
+           f == DP_ALIAS_FuncTorchBatchedDecomposition ||
+           (!dp_key_is_alias(k->key) && f >= DP_F_BackendSelect);
+}
+
+uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                            const dp_value *args, const dpi_written *w)
+{
+    bool refused = ctx->refused == atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
+    uint64_t silent = e->written & ~e->counted; /* versions do not tell of these */
+
+    ctx->refused = 0;
+    if (only_calls(k))
+        silent = ctx->error.written != 0 ? silent : 0;
+    else if (refused)
+        silent = 0;
+    else
+        dpi_written_count(e, args, w);
+    return dpi_written_moved(e, args, w) | silent;
+}
+
+int dp_vrefuse(dp_ctx *ctx, int code, const char *format, va_list ap)
+{
+    if (format != NULL)
+        dp_error_vset(&ctx->error, code, format, ap);
+    if (ctx->thread != NULL)
+        ctx->refused = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
+    return code;
+}

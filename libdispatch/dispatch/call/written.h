@@ -1,0 +1,27 @@
+/* written.h -- versions of what a kernel writes (written.c), around the kernel. */
+#ifndef DPI_WRITTEN_H
+#define DPI_WRITTEN_H
+
+#include "dispatch/registry/dispatch_i.h"
+
+#pragma GCC visibility push(hidden)
+
+#define DPI_NOT_COUNTED UINT64_MAX /* no version gets there */
+
+/* Versions before the kernel ran: of e->counted's tensors, those of lists one by one. */
+typedef struct dpi_written {
+    uint64_t *before, few[8];
+} dpi_written;
+
+/* Before the kernel.  DP_ERESOURCE: it must not run. */
+int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w);
+/* It succeeded: every version that has not moved since counts up. */
+void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_written *w);
+/* It failed: the same, but for kernels that write through others alone and for those that refused.
+ * The arguments that nobody knows the contents of now, for dp_error.written. */
+uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                            const dp_value *args, const dpi_written *w);
+
+#pragma GCC visibility pop
+
+#endif
