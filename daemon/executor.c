@@ -486,7 +486,7 @@ static int fair_threads(const struct connection *c, int asked, uint64_t now)
 static void prepare(dp_ctx *ctx, request *rq)
 {
     dp_ctx_set_label(ctx, rq->session->label);
-    dp_ctx_set_state(ctx, rq->state->include, rq->state->exclude);
+    dp_ctx_set_state(ctx, rq->state->include, rq->state->exclude, &rq->state->mode);
     dp_ctx_set_generators(ctx, session_default_generators(rq->session));
     dp_ctx_set_cancel(ctx, &rq->cancel);
     dp_ctx_set_threads(ctx, fair_threads(rq->conn, rq->state->num_threads, rq->t_started));

@@ -51,6 +51,7 @@ typedef struct daemon_calls {
 typedef struct conn_state {
     dp_keyset include, exclude;
     int num_threads;
+    dp_mode mode;
 } conn_state;
 
 typedef struct answer_part { /* bytes that follow the answer's line */

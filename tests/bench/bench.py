@@ -78,6 +78,8 @@ def bench_dispatch():
         row(f"dispatch: {what}", ours[what + "_ns"], "ns", peer.get(what + "_ns"), goal)
     for what, name in ("turns", "two key sets in turns"), ("label", "context with a label"), ("thread", "second thread"):
         row(f"dispatch: unboxed, {name}", ours[what + "_ns"], "ns", peer.get(what + "_ns", peer.get("unboxed_ns")))
+    row("dispatch: a context's label, added to unboxed", ours["label_ns"] - ours["unboxed_ns"], "ns", None, 2)
+    row("dispatch: a guard inside one that sets the mode", ours["guard_ns"], "ns", peer.get("guard_ns"), 3)
 
 
 def bench_program():

@@ -1,8 +1,8 @@
 /* dispatch.c -- what a call through the dispatcher costs in process: an operator with two tensor
- * arguments whose kernel returns the first.  Prints one JSON object: medians in ns a call.  The
- * last three are unboxed calls that are spared less: with two key sets that take turns, of a
+ * arguments whose kernel returns the first.  Prints one JSON object: medians in ns a call.  Turns,
+ * label and thread are unboxed calls that are spared less: with two key sets that take turns, of a
  * context with a label (as the daemon's have), and in a process with a second thread, where
- * references are atomic. */
+ * references are atomic.  Guard enters and leaves one inside another that has set the mode. */
 #include <dispatchd/dispatch.h>
 #include <dispatchd/typed.h>
 #include <pthread.h>
@@ -82,6 +82,17 @@ static void unboxed_turns(bench *x)
     }
 }
 
+static void guard(bench *x)
+{
+    dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
+    DP_MODE(mode, x->ctx);
+    mode.no_grad = true;
+    int outer = dp_guard_mode(x->ctx, &mode);
+    for (int i = 0; i < CALLS; i++)
+        dp_guard_leave(x->ctx, dp_guard_enter(x->ctx, none, autograd));
+    dp_guard_leave(x->ctx, outer);
+}
+
 static void *sleeps(void *arg)
 {
     pthread_mutex_lock(arg);
@@ -154,6 +165,7 @@ int main(void)
            median_ns(bare, &x), median_ns(unboxed, &x), median_ns(boxed, &x),
            median_ns(lookup, &x));
     printf(", \"turns_ns\": %.2f", median_ns(unboxed_turns, &x));
+    printf(", \"guard_ns\": %.2f", median_ns(guard, &x));
     dp_ctx_set_label(x.ctx, "session 1");
     printf(", \"label_ns\": %.2f", median_ns(unboxed, &x));
     dp_ctx_set_label(x.ctx, "");

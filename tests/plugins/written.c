@@ -101,7 +101,7 @@ static int above(dp_call *call)
 static int beside(dp_call *call)
 {
     dp_keyset key = {DP_FBIT(dp_key_functionality(call->key)), 0}, none = {0, 0};
-    dp_guard guard = dp_guard_enter(call->ctx, none, key);
+    int guard = dp_guard_enter(call->ctx, none, key);
     int rc = dp_call_boxed(call->ctx, call->op, call->args, call->n_args, call->rets, call->n_rets);
 
     dp_guard_leave(call->ctx, guard);

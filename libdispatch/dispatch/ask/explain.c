@@ -179,10 +179,11 @@ static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena 
     memset(out, 0, sizeof(*out));
     out->op = b->op;
     out->argument_keys = dpi_argument_keys(e, b->args);
-    out->merged = dp_keyset_or(out->argument_keys, ctx->include);
-    out->after_state = dpi_call_keys(e, out->argument_keys, ctx->include, ctx->exclude);
+    out->merged = dp_keyset_or(out->argument_keys, ctx->state->include);
+    out->after_state =
+        dpi_call_keys(e, out->argument_keys, ctx->state->include, ctx->state->exclude);
     explain_path(&a, e, out->after_state, out);
-    explain_skipped(&a, e, ctx->exclude, out);
+    explain_skipped(&a, e, ctx->state->exclude, out);
     return a.failed ? dpi_no_memory(&ctx->error, "explanation of a call") : 0;
 }
 

@@ -850,8 +850,8 @@ uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b)
         return 0;
     const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), b->op);
     if (e != NULL && e->schema != NULL && e->n_args == b->n_args) {
-        dp_keyset keys =
-            dpi_call_keys(e, dpi_argument_keys(e, b->args), ctx->include, ctx->exclude);
+        dp_keyset keys = dpi_call_keys(e, dpi_argument_keys(e, b->args), ctx->state->include,
+                                       ctx->state->exclude);
         dpi_cell c = dpi_entry_cell(e, dp_keyset_highest(keys));
         id = c.kernel ? c.kernel->id : 0;
     }

@@ -1,4 +1,4 @@
-/* ctx.c -- a request's context: its memory, its error, its state, its trace and its counters.
+/* ctx.c -- a request's context: its memory, its error, its trace and its counters.
  *
  * A context belongs to one thread at a time.  Its call counters are written by that thread only and
  * summed by whoever asks (dpi_op_calls). */
@@ -11,12 +11,6 @@ typedef struct dpi_trace {
     dp_arena *text; /* of the steps: they outlive their kernels, and what those took */
 } dpi_trace;
 
-void dp_state_default(dp_keyset *include, dp_keyset *exclude)
-{
-    *include = (dp_keyset){DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_ADInplaceOrView), 0};
-    *exclude = (dp_keyset){DP_AUTOCAST_BITS, 0};
-}
-
 int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
 {
     dp_ctx *ctx = dp_calloc(1, sizeof(*ctx));
@@ -26,8 +20,7 @@ int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
     dpi_arena_init(&ctx->arena, dpi_memory_alloc, dpi_memory_free);
     ctx->reg = reg;
     ctx->error.size = (uint32_t)sizeof(dp_error);
-    dp_state_default(&ctx->include, &ctx->exclude);
-    dpi_ctx_watch(ctx);
+    dpi_state_reset(ctx);
     pthread_mutex_lock(&reg->ctx_lock);
     ctx->next = reg->contexts;
     ctx->link = &reg->contexts;
@@ -97,6 +90,7 @@ dp_ctx *dp_ctx_free(dp_ctx *ctx)
     trace_free(ctx->trace);
     dp_free(ctx->owned);
     dp_free(ctx->warnings);
+    dpi_state_fini(ctx);
     dp_free(ctx->counts);
     dpi_arena_fini(&ctx->arena);
     dp_free(ctx);
@@ -123,13 +117,12 @@ void dp_ctx_reset(dp_ctx *ctx)
     dpi_warnings_clear(ctx);
     dp_arena_reset(&ctx->arena);
     dp_error_clear(&ctx->error);
-    dp_state_default(&ctx->include, &ctx->exclude);
     ctx->tracing = ctx->timing = false;
     ctx->facts = (dp_call_facts){0};
     ctx->threads = 0;
     ctx->stop = (dpi_stop){0};
     no_label(ctx);
-    dpi_ctx_watch(ctx);
+    dpi_state_reset(ctx);
 }
 
 dp_error *dp_ctx_error(dp_ctx *ctx)
@@ -152,12 +145,6 @@ void dp_ctx_set_label(dp_ctx *ctx, const char *label)
     strncpy(ctx->label, label, sizeof(ctx->label) - 1);
     ctx->since = dpi_nanos();
     ctx->label_id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
-}
-
-void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
-{
-    ctx->include = include;
-    ctx->exclude = exclude;
 }
 
 void dp_ctx_set_threads(dp_ctx *ctx, int n)
@@ -199,38 +186,7 @@ int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t)
     return 0;
 }
 
-void dpi_ctx_watch(dp_ctx *ctx)
-{
-    ctx->watched = ctx->tracing || ctx->timing;
-    ctx->special = ctx->watched || !dpi_membarrier_works;
-}
-
-/* -- guards -- */
-
-dp_guard dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
-{
-    dp_guard saved = {ctx->include, ctx->exclude};
-
-    ctx->include = dp_keyset_or(ctx->include, include);
-    ctx->exclude = dp_keyset_or(ctx->exclude, exclude);
-    return saved;
-}
-
-void dp_guard_leave(dp_ctx *ctx, dp_guard saved)
-{
-    ctx->include = saved.include;
-    ctx->exclude = saved.exclude;
-}
-
-dp_keyset dp_ctx_include(const dp_ctx *ctx)
-{
-    return ctx->include;
-}
-
-dp_keyset dp_ctx_exclude(const dp_ctx *ctx)
-{
-    return ctx->exclude;
-}
+/* -- what runs -- */
 
 static const dpi_frame *running(const dp_ctx *ctx)
 {

@@ -15,11 +15,12 @@
 
 /* What leave() needs.  Kept in dp_entered.reserved for typed calls. */
 typedef struct mark {
-    uint16_t depth; /* of the frame, which says what runs */
-    uint16_t how;   /* BY_* */
-    int32_t step;   /* of the trace; watched calls only */
-    uint64_t begun; /* nanos; watched calls only */
-    char *at;       /* typed calls, not BY_PLAIN: how far the request's memory was filled */
+    uint16_t depth;   /* of the frame, which says what runs */
+    uint16_t how;     /* BY_* */
+    int32_t step;     /* of the trace; watched calls only */
+    uint64_t begun;   /* nanos; watched calls only */
+    dpi_state *state; /* of the caller; not BY_PLAIN */
+    char *at;         /* typed calls, not BY_PLAIN: how far the request's memory was filled */
 } mark;
 enum {
     BY_REDISPATCH = 1,
@@ -44,6 +45,7 @@ DPI_COLD const dpi_kernel *dpi_fail_closed(dp_ctx *ctx, const dp_op *op, const d
 DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, int rc);
 DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
                              const dp_value *v);
+DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code); /* DP_ECANCELLED, DP_EDEADLINE */
 /* The running kernel asks for a loop over bytes, and its tensors have none. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
@@ -51,7 +53,8 @@ DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
 /* -- watch.c -- */
 
-DPI_COLD void dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e);
+/* False: the context's mode forbids the call, its error says why. */
+DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e);
 DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m);
 /* Tell the observers of a call that is BY_OBSERVED: before its kernel, and after it. */
 typedef struct dpi_observed {
@@ -64,6 +67,11 @@ DPI_COLD void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dp_value
 DPI_COLD void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets,
                                 const dp_value *rets, int rc);
 DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
+
+/* -- state.c -- */
+
+/* Back to this state, which was in force before. */
+DPI_COLD void dpi_state_return(dp_ctx *ctx, dpi_state *to);
 
 /* -- pin.c: hold the newest snapshot -- */
 
@@ -169,7 +177,7 @@ static inline __attribute__((always_inline)) dp_key highest_of(dp_keyset ks)
 
 /* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */
 static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, const dp_op *op,
-                           dp_keyset ks, const dp_value *args, bool barriers)
+                           dp_keyset ks, const dp_value *args, dpi_state *state, bool barriers)
 {
     dpi_frame *frame = &t->frames[depth];
 
@@ -178,6 +186,7 @@ static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, c
     atomic_store_explicit(&frame->functionality, ks.functionality, memory_order_relaxed);
     atomic_store_explicit(&frame->backend, ks.backend, memory_order_relaxed);
     atomic_store_explicit(&frame->args, args, memory_order_relaxed);
+    frame->state = state;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
     dpi_thread_fence(barriers);
     if (DPI_LIKELY(atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0))
@@ -206,7 +215,8 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
         return dpi_fail_depth(ctx, e->op);
     const dpi_kernel *k = e->kernels[cell];
-    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, *ks, args, dpi_membarrier_works)))
+    dpi_state *state = ctx->state;
+    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, *ks, args, state, dpi_membarrier_works)))
         return dpi_fail_closed(ctx, e->op, k);
 
     uint32_t id = e->op->id;
@@ -218,13 +228,17 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
         ctx->facts.kernel_id = k->id;
     m->depth = (uint16_t)depth;
     m->how = (uint16_t)how;
-    if (DPI_UNLIKELY(is_watched(ctx)))
-        dpi_enter_watched(ctx, m, e);
+    m->state = state;
+    if (DPI_UNLIKELY(is_watched(ctx)) && !dpi_enter_watched(ctx, m, e))
+        return NULL;
     return k;
 }
 
+/* A kernel that fails, or forgets to, leaves no guard of its own behind. */
 static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m)
 {
+    if (DPI_UNLIKELY(ctx->state != m->state))
+        dpi_state_return(ctx, m->state);
     if (DPI_UNLIKELY(m->how & BY_WATCHED))
         dpi_leave_watched(ctx, m);
     atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);

@@ -108,6 +108,16 @@ DPI_COLD const dpi_kernel *dpi_fail_closed(dp_ctx *ctx, const dp_op *op, const d
     return NULL;
 }
 
+DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key)
+{
+    char text[300], name[DP_KEY_NAME_MAX];
+
+    snprintf(text, sizeof(text),
+             "no kernel for %s but the fallback of plugin '%s' (%s:%u), which the mode forbids",
+             dp_key_name(key, name), k->gen->plugin, k->file, k->line);
+    dpi_fail_op(ctx, DP_ENOTIMPL, op, key, text);
+}
+
 /* A kernel failed: its code and its text must agree, whoever wrote it. */
 DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, int rc)
 {

@@ -11,7 +11,7 @@ enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_en
     if (DPI_UNLIKELY(e->code != t->code))
         return dpi_fail_code(ctx, e, t->code);
     if (!(how & BY_REDISPATCH))
-        keys = with_state(keys, ctx->include, ctx->exclude);
+        keys = with_state(keys, ctx->state->include, ctx->state->exclude);
     mark *m = (mark *)out->reserved;
     const dpi_kernel *k = enter(ctx, e, &keys, NULL, how | (e->returns_memory ? BY_KEEPS : 0), m);
     if (DPI_UNLIKELY(k == NULL))
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, const 
     dp_keyset kept = {f->kept, f->keys.backend};
     mark *m = (mark *)out->reserved;
 
-    if (DPI_UNLIKELY(!publish(ctx->thread, 0, k, t->op, kept, NULL, true)))
+    if (DPI_UNLIKELY(!publish(ctx->thread, 0, k, t->op, kept, NULL, ctx->state, true)))
         return leave_short_way(ctx, t, f->keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
@@ -96,13 +96,14 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     dpi_thread *th = dpi_thread_self;
     const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed), *s;
 
-    if (DPI_UNLIKELY(((uintptr_t)held | (uintptr_t)ctx->thread | (unsigned)ctx->error.code |
-                      ctx->special | (th->labelled ^ ctx->label_id)) != 0))
+    /* while ctx->thread is set, that thread, which is this one, holds a snapshot */
+    if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->special |
+                      (th->labelled ^ ctx->label_id)) != 0))
         return enter_any(ctx, t, argument_keys, 0, out);
     ctx->thread = th;
     if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))
         return leave_short_way(ctx, t, argument_keys, out);
-    dp_keyset keys = with_state(argument_keys, ctx->include, ctx->exclude);
+    dp_keyset keys = with_state(argument_keys, ctx->state->include, ctx->state->exclude);
     dpi_found *f = &ctx->found[t->id % DPI_FOUND];
     if (DPI_UNLIKELY(f->snapshot != s->number || f->op_and_code != op_and_code(t) ||
                      f->keys.functionality != keys.functionality ||
@@ -116,8 +117,10 @@ int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *e)
     return enter_any(ctx, t, keys, BY_REDISPATCH, e);
 }
 
-static __attribute__((noinline)) int leave_any(dp_ctx *ctx, const mark *m, int rc)
+static __attribute__((noinline)) int leave_any(dp_ctx *ctx, mark *m, int rc)
 {
+    if (m->how & BY_PLAIN)
+        m->state = ctx->thread->frames[0].state;
     if (rc != 0) {
         rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
         ctx->refused = 0;
@@ -132,10 +135,10 @@ static __attribute__((noinline)) int leave_any(dp_ctx *ctx, const mark *m, int r
 
 int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
 {
-    const mark *m = (const mark *)entered->reserved;
+    mark *m = (mark *)entered->reserved;
     dpi_thread *t = ctx->thread;
 
-    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN)))
+    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN) || ctx->state != t->frames[0].state))
         return leave_any(ctx, m, rc);
     ctx->thread = NULL;
     atomic_store_explicit(&t->depth, 0, memory_order_release);

@@ -63,11 +63,34 @@ void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets, const d
     observe_all(ctx, seen);
 }
 
-DPI_COLD void dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
+/* Does the mode let this kernel run?  It may be about what a backend's own fallback makes of
+ * operators that the backend has no kernel for; layers have fallbacks, too, and those only hand the
+ * call on. */
+static bool allowed(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entry *e)
+{
+    uint8_t policy = ctx->state->mode->fallback;
+    char name[DP_KEY_NAME_MAX];
+
+    if (policy == DP_FALLBACK_ALLOW || !dpi_is_backend_key(key) ||
+        e->provenance[dpi_key_slot(key)] != DPI_P_FALLBACK)
+        return true;
+    if (policy == DP_FALLBACK_FORBID)
+        dpi_fail_fallback(ctx, e->op, k, key);
+    else
+        dp_warn(ctx, "%s: served by the fallback of plugin '%s' for %s", e->op->name,
+                k->gen->plugin, dp_key_name(key, name));
+    return policy != DP_FALLBACK_FORBID;
+}
+
+DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
 {
     dp_key key = dp_ctx_key(ctx);
     bool redispatch = m->how & BY_REDISPATCH;
 
+    if (!allowed(ctx, kernel_of(ctx, m), key, e)) {
+        atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);
+        return false;
+    }
     m->how |= BY_WATCHED;
     if (!redispatch && dpi_ctx_snapshot(ctx)->n_observers > 0)
         m->how |= BY_OBSERVED;
@@ -78,6 +101,7 @@ DPI_COLD void dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
     m->begun = dpi_nanos();
     if (ctx->timing && ctx->facts.n_calls == 1)
         ctx->facts.dispatch_nanos = m->begun - ctx->t_top;
+    return true;
 }
 
 DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m)

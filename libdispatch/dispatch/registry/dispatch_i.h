@@ -157,6 +157,7 @@ typedef struct dpi_frame {
     _Atomic(const dp_op *) op;
     _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
     _Atomic(const dp_value *) args;           /* NULL: a call with C types */
+    struct dpi_state *state; /* of the context when it began; for its own thread alone */
 } dpi_frame;
 
 typedef struct dpi_thread {
@@ -183,14 +184,23 @@ typedef struct dpi_found {
     dp_any_fn unboxed;        /* the kernel's; NULL: or the entry boxes */
 } dpi_found;
 
+/* Dispatcher state: of the request, or inside of a guard.  64 bytes: depths are shifts then. */
+typedef struct dpi_state {
+    dp_keyset include, exclude;
+    const dp_mode *mode; /* the context's own, or modes[n_modes - 1] */
+    uint64_t n_modes;    /* of dp_ctx.modes, in use */
+    uint64_t unused[2];
+} dpi_state;
+_Static_assert(sizeof(dpi_state) == 64, "a power of 2");
+
 struct dp_ctx {
     dp_registry *reg;
     dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
-    dp_keyset include, exclude;
-    bool watched;     /* traced or timed */
-    unsigned special; /* 1: watched, or without membarrier: not for dp_enter's short way */
-    bool outdated;    /* the snapshot held names a generation that is closed */
-    bool shares_pin;  /* another context of this thread holds the snapshot */
+    dpi_state *state;   /* in force: states[n], inside of n guards */
+    bool watched;       /* traced or timed, or its mode is about fallbacks */
+    unsigned special;   /* 1: watched, or without membarrier: not for dp_enter's short way */
+    bool outdated;      /* the snapshot held names a generation that is closed */
+    bool shares_pin;    /* another context of this thread holds the snapshot */
     bool tracing, timing;
     uint32_t pins; /* dp_ctx_begin nesting */
     dp_arena arena;
@@ -208,12 +218,16 @@ struct dp_ctx {
     dp_tensor **owned; /* tensors bound for the request: wrapped numbers */
     uint32_t n_owned, cap_owned;
     dpi_found found[DPI_FOUND];
+    dp_mode mode;    /* outside of guards */
+    dp_mode **modes; /* [cap_modes] of guards that set one; each is made once and kept */
+    uint32_t cap_modes;
     dp_ctx *next, **link;      /* the registry's list, under ctx_lock */
     dp_generators *generators; /* borrowed; NULL: the registry's */
     dp_generator *generator;   /* counted; held by the running kernel; NULL: none */
     char **warnings;           /* of the request; dp_malloc() */
     uint32_t n_warnings, cap_warnings;
     dp_error error;
+    dpi_state states[DP_LIMIT_GUARDS + 1];
 };
 
 /* -- values (value.c) -- */
@@ -380,8 +394,12 @@ static inline const dpi_entry *dpi_snapshot_entry(const dpi_snapshot *s, const d
 /* The code of a call of NULL, which is what dp_op_find() gave: its error stands. */
 int dpi_fail_no_op(dp_ctx *ctx);
 
+/* -- state.c -- */
+void dpi_ctx_watch(dp_ctx *ctx);   /* sets ctx->watched */
+void dpi_state_reset(dp_ctx *ctx); /* to the defaults, no guard open */
+void dpi_state_fini(dp_ctx *ctx);
+
 /* -- between call.c and ctx.c -- */
-void dpi_ctx_watch(dp_ctx *ctx);                     /* sets ctx->watched */
 int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id); /* room for a counter; slow path */
 /* A trace step begins / ends; index of the step, or -1. */
 int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth, bool redispatch,

@@ -248,9 +248,25 @@ typedef struct dp_entered {
     uint64_t reserved[7];
 } dp_entered;
 
-typedef struct dp_guard {
-    dp_keyset include, exclude;
-} dp_guard;
+/* -- dispatcher state -- */
+
+enum { /* dp_mode.fallback: of calls that only a backend's fallback serves */
+       DP_FALLBACK_ALLOW,
+       DP_FALLBACK_REPORT, /* a warning that names the operator */
+       DP_FALLBACK_FORBID  /* DP_ENOTIMPL that names it */
+};
+
+/* Dispatcher state of a request beyond the keys that it includes and excludes.  Zero is every
+ * default.  Kernels read it with dp_ctx_mode() and change it with dp_guard_mode(). */
+typedef struct dp_mode {
+    uint32_t size;
+    bool no_grad;           /* nothing is recorded for gradients; at::GradMode is off */
+    bool inference;         /* c10::InferenceMode: no_grad, and no autograd key is called */
+    bool no_cast_cache;     /* autocast casts a weight each time it is used */
+    uint8_t fallback;       /* DP_FALLBACK_* */
+    uint64_t cast_backends; /* DP_BBIT of those that autocast is on for */
+    uint8_t cast_dtype[64]; /* by backend: the dtype's number + 1; 0: autocast's own choice */
+} dp_mode;
 
 /* -- elementwise iteration -- */
 

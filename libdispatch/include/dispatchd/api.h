@@ -147,11 +147,20 @@ DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* ret
 
 /* -- dispatcher state of the request -- */
 
-/* Add to the include and exclude sets; returns what dp_guard_leave() needs.  Guards nest. */
-DP_FN(dp_guard, dp_guard_enter, (dp_ctx * ctx, dp_keyset include, dp_keyset exclude), (ctx, include, exclude))
-DP_FN(void, dp_guard_leave, (dp_ctx * ctx, dp_guard saved), (ctx, saved))
+/* Guards change the state for what a kernel calls.  Entering one returns its depth, which is what
+ * leaving takes; it takes every deeper one back, too.  The end of a kernel leaves all that it
+ * entered, and none that others did.  DP_ERESOURCE: DP_LIMIT_GUARDS, or no memory; then nothing has
+ * changed, and leaving a negative depth does nothing. */
+/* Add to the include and exclude sets. */
+DP_FN(int, dp_guard_enter, (dp_ctx * ctx, dp_keyset include, dp_keyset exclude), (ctx, include, exclude))
+DP_FN(void, dp_guard_leave, (dp_ctx * ctx, int depth), (ctx, depth))
 DP_FN(dp_keyset, dp_ctx_include, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_exclude, (const dp_ctx *ctx), (ctx))
+/* Set the mode; what mode->size does not cover stays as it is.  DP_MODE(m, ctx); m.no_grad = true;
+ * depth = dp_guard_mode(ctx, &m); */
+DP_FN(int, dp_guard_mode, (dp_ctx * ctx, const dp_mode *mode), (ctx, mode))
+/* The mode in force.  Borrowed: until the guard that set it is left. */
+DP_FN(const dp_mode *, dp_ctx_mode, (const dp_ctx *ctx), (ctx))
 /* Key and key set of the running call: for unboxed kernels. */
 DP_FN(dp_key, dp_ctx_key, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_keys, (const dp_ctx *ctx), (ctx))

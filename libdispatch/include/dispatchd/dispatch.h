@@ -49,6 +49,7 @@ extern "C" {
     X(PLUGINS, plugins, 1024)               /* loaded at once */                                   \
     X(PLUGIN_FILE, plugin_file, 256 << 20)  /* bytes of a plugin's file */                         \
     X(DRAINING, draining, 64)               /* old generations still in use */                     \
+    X(GUARDS, guards, 256)                  /* open at once in one request */                      \
     X(TRACE, trace, 4096)                   /* steps of one trace */                               \
     X(THREADS, threads, 1024)               /* threads that ever called at once */                 \
     X(OBSERVERS, observers, 16)             /* of all plugins together */                          \
@@ -374,8 +375,9 @@ DP_API dp_error *dp_ctx_error(dp_ctx *ctx); /* borrowed: of the last call that f
 DP_API dp_arena *dp_ctx_arena(dp_ctx *ctx); /* borrowed: emptied by dp_ctx_reset */
 /* Whose request this is, for status and drain reports: "session 12".  Copied, cut at 31 bytes. */
 DP_API void dp_ctx_set_label(dp_ctx *ctx, const char *label);
-/* Dispatcher state of the connection, for this request. */
-DP_API void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude);
+/* Dispatcher state of the connection, for this request; no guard is open.  mode NULL: defaults. */
+DP_API void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude,
+                             const dp_mode *mode);
 DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch's */
 /* Whose default generators its kernels draw from; borrowed until dp_ctx_reset.  NULL: the
  * registry's own. */

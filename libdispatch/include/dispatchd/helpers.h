@@ -81,6 +81,11 @@ __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, cons
     name.size = (uint32_t)sizeof(dp_view);                                                         \
     dp_tensor_view(tensor, &name)
 
+/* Declare a copy of the mode in force, to be changed and given to dp_guard_mode(). */
+#define DP_MODE(name, ctx)                                                                         \
+    dp_mode name = *dp_ctx_mode(ctx);                                                              \
+    name.size = (uint32_t)sizeof(dp_mode)
+
 /* Declare the configuration of an elementwise loop with the defaults that zero would not give:
  * DP_ITER_CONFIG(config, 1, out, 2, ins);  then config.flags and the dtypes as wanted. */
 #define DP_ITER_CONFIG(name, n_outs, out_tensors, n_inputs, in_tensors)                            \

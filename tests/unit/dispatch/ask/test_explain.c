@@ -138,7 +138,7 @@ START_TEST(fallthrough_kernels_and_excluded_keys)
     impl("grad", 20, "AutogradCPU", kernel);
     dp_state_default(&include, &exclude);
     exclude.functionality |= DP_AUTOGRAD_BITS;
-    dp_ctx_set_state(ctx, include, exclude);
+    dp_ctx_set_state(ctx, include, exclude, NULL);
     expect_explanation(
         KEYS
         "after state: CPU\n"

@@ -190,7 +190,7 @@ START_TEST(call_typed_is_the_same_with_and_without_timing)
         dp_tensor_unref(out);
         dp_registry_stats_get(reg, &after);
         ck_assert_uint_eq(after.calls - before.calls, 2);
-        dp_guard g = dp_guard_enter(ctx, none, autograd);
+        int g = dp_guard_enter(ctx, none, autograd);
         ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), 0);
         dp_tensor_unref(out);
         dp_guard_leave(ctx, g);
@@ -366,7 +366,7 @@ START_TEST(call_redispatches_below_and_honours_guards)
     attach_as("auto", "AutogradCPU", below, NULL, 0);
     expect_tensor(a);
     ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 2);
-    dp_guard g = dp_guard_enter(ctx, none, autograd);
+    int g = dp_guard_enter(ctx, none, autograd);
     expect_tensor(a);
     ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
     dp_guard_leave(ctx, g);
@@ -385,7 +385,7 @@ START_TEST(call_passes_modes_over_that_nobody_serves)
     attach_as("cpu", "CPU", first, NULL, 0);
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         mode.functionality = DP_FBIT(modes[i]);
-        dp_guard g = dp_guard_enter(ctx, mode, none);
+        int g = dp_guard_enter(ctx, mode, none);
         expect_tensor(a);
         dp_guard_leave(ctx, g);
     }

@@ -1,0 +1,184 @@
+/* state.c -- dispatcher state of a request: keys to include and exclude, the mode, and the guards
+ * that change them for a while.
+ *
+ * A context has a stack of states and a pointer to the one in force.  A guard puts a changed copy
+ * on top; leaving it, or the end of the kernel that entered it (leave() in enter.h), sets the
+ * pointer back.  A state refers to its mode, so that guards which change keys copy none. */
+#include "enter.h"
+
+void dp_state_default(dp_keyset *include, dp_keyset *exclude)
+{
+    *include = (dp_keyset){DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_ADInplaceOrView), 0};
+    *exclude = (dp_keyset){DP_AUTOCAST_BITS, 0};
+}
+
+void dpi_ctx_watch(dp_ctx *ctx)
+{
+    ctx->watched = ctx->tracing || ctx->timing || ctx->state->mode->fallback != DP_FALLBACK_ALLOW;
+    ctx->special = ctx->watched || !dpi_membarrier_works;
+}
+
+/* *to := mode, where its size covers it. */
+static void mode_copy(dp_mode *to, const dp_mode *mode)
+{
+    size_t n = mode->size < sizeof(*to) ? mode->size : sizeof(*to);
+
+    memcpy(to, mode, n);
+    to->size = (uint32_t)sizeof(*to);
+    to->no_grad |= to->inference;
+}
+
+/* s->mode := mode, with what follows from it: c10::InferenceMode's keys. */
+static void mode_install(dpi_state *s, const dp_mode *mode, bool was_inference)
+{
+    uint64_t view = DP_FBIT(DP_F_ADInplaceOrView);
+
+    if (mode->inference && !was_inference) {
+        s->include.functionality &= ~view;
+        s->exclude.functionality |= DP_AUTOGRAD_BITS;
+    } else if (!mode->inference && was_inference) {
+        s->include.functionality |= view;
+        s->exclude.functionality &= ~DP_AUTOGRAD_BITS;
+    }
+    s->mode = mode;
+}
+
+void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const dp_mode *mode)
+{
+    dpi_state *s = ctx->state = &ctx->states[0];
+
+    s->include = include;
+    s->exclude = exclude;
+    s->n_modes = 0;
+    ctx->mode = (dp_mode){.size = (uint32_t)sizeof(dp_mode)};
+    if (mode != NULL)
+        mode_copy(&ctx->mode, mode);
+    mode_install(s, &ctx->mode, false);
+    dpi_ctx_watch(ctx);
+}
+
+void dpi_state_reset(dp_ctx *ctx)
+{
+    dp_keyset include, exclude;
+
+    dp_state_default(&include, &exclude);
+    dp_ctx_set_state(ctx, include, exclude, NULL);
+}
+
+void dpi_state_fini(dp_ctx *ctx)
+{
+    for (uint32_t i = 0; i < ctx->cap_modes; i++)
+        dp_free(ctx->modes[i]);
+    dp_free(ctx->modes);
+}
+
+/* -- guards -- */
+
+static DPI_COLD int too_many(dp_ctx *ctx)
+{
+    return dp_error_set(&ctx->error, DP_ERESOURCE,
+                        "%d guards are open, which is the limit (guards)", DP_LIMIT_GUARDS);
+}
+
+/* A record for one more mode, kept for the context's life: kernels hold pointers to it.  NULL: no
+ * memory. */
+static dp_mode *mode_room(dp_ctx *ctx)
+{
+    uint32_t n = (uint32_t)ctx->state->n_modes, had = ctx->cap_modes;
+
+    if (n == had) {
+        dp_mode **modes = dpi_grow(ctx->modes, &ctx->cap_modes, n + 1, sizeof(*modes));
+        if (modes == NULL)
+            return NULL;
+        memset(modes + had, 0, (ctx->cap_modes - had) * sizeof(*modes));
+        ctx->modes = modes;
+    }
+    if (ctx->modes[n] == NULL)
+        ctx->modes[n] = dp_calloc(1, sizeof(dp_mode));
+    return ctx->modes[n];
+}
+
+int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
+{
+    dpi_state *s = ctx->state;
+    int depth = (int)(s - ctx->states);
+
+    if (DPI_UNLIKELY(depth == DP_LIMIT_GUARDS))
+        return too_many(ctx);
+    s[1].include = dp_keyset_or(s->include, include);
+    s[1].exclude = dp_keyset_or(s->exclude, exclude);
+    s[1].mode = s->mode;
+    s[1].n_modes = s->n_modes;
+    ctx->state = s + 1;
+    return depth;
+}
+
+int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
+{
+    dpi_state *s = ctx->state;
+    dp_mode *next = mode_room(ctx);
+
+    if (next == NULL)
+        return dpi_no_memory(&ctx->error, "a guard's mode");
+    if (s == &ctx->states[DP_LIMIT_GUARDS])
+        return too_many(ctx);
+    s[1] = *s;
+    s[1].n_modes++;
+    *next = *s->mode;
+    mode_copy(next, mode);
+    mode_install(&s[1], next, s->mode->inference);
+    ctx->state = s + 1;
+    dpi_ctx_watch(ctx);
+    return (int)(s - ctx->states);
+}
+
+static inline void return_to(dp_ctx *ctx, dpi_state *to)
+{
+    bool other_mode = ctx->state->mode != to->mode;
+
+    ctx->state = to;
+    if (DPI_UNLIKELY(other_mode))
+        dpi_ctx_watch(ctx);
+}
+
+/* The state that the running kernel began with: what is outside of it is its callers'. */
+static inline const dpi_state *outermost(const dp_ctx *ctx)
+{
+    const dpi_thread *t = ctx->thread;
+    uint32_t d;
+
+    if (t == NULL || ctx->shares_pin)
+        return ctx->states;
+    d = atomic_load_explicit(&t->depth, memory_order_relaxed);
+    return d > 0 ? t->frames[d - 1].state : ctx->states;
+}
+
+void dp_guard_leave(dp_ctx *ctx, int depth)
+{
+    dpi_state *to = &ctx->states[(uint32_t)depth]; /* of a negative one: beyond all */
+
+    if (DPI_LIKELY(to < ctx->state && to >= outermost(ctx)))
+        return_to(ctx, to);
+}
+
+DPI_COLD void dpi_state_return(dp_ctx *ctx, dpi_state *to)
+{
+    return_to(ctx, to);
+}
+
+/* -- asking -- */
+
+dp_keyset dp_ctx_include(const dp_ctx *ctx)
+{
+    return ctx->state->include;
+}
+
+dp_keyset dp_ctx_exclude(const dp_ctx *ctx)
+{
+    return ctx->state->exclude;
+}
+
+const dp_mode *dp_ctx_mode(const dp_ctx *ctx)
+{
+    return ctx->state->mode;
+}
