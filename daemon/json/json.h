@@ -33,10 +33,12 @@ static inline bool json_is_int(const cJSON *j) /* an integral number that may st
 
     return json_type(j) == cJSON_Number && d < most && d > -most && (double)(int64_t)d == d;
 }
-/* Most names that are not the same differ in their first letter. */
+/* Names are short, and most that are not the same differ in their first letters. */
 static inline bool same_name(const char *a, const char *b)
 {
-    return a[0] == b[0] && strcmp(a, b) == 0;
+    while (*a == *b && *a != '\0')
+        a++, b++;
+    return *a == *b;
 }
 
 /* -- write.c: a writer appends to a buffer that it owns, and puts the commas itself -- */
@@ -54,7 +56,9 @@ void jw_object(jw *w);
 void jw_object_end(jw *w);
 void jw_array(jw *w);
 void jw_array_end(jw *w);
-void jw_key(jw *w, const char *name);
+/* Names are the daemon's own, and plain. */
+#define jw_key(w, name) jw_keyn(w, name, strlen(name))
+void jw_keyn(jw *w, const char *name, size_t n);
 void jw_str(jw *w, const char *s); /* NULL writes null; invalid UTF-8 becomes U+FFFD */
 void jw_strn(jw *w, const char *s, size_t n);
 void jw_int(jw *w, int64_t i); /* always bare: for counts, sizes and ids */
@@ -66,13 +70,24 @@ void jw_value_int(jw *w, int64_t i);          /* {"int":"..."} from 2^53 on */
 void jw_value_double(jw *w, double d);        /* {"float":2} when integral or not finite */
 /* One element of a tensor, in the fewest digits that read back exactly in its dtype. */
 void jw_element(jw *w, dp_dtype dtype, const void *p);
-enum { ELEMENT_TEXT_MAX = 96 };
-/* The text of one element, without a NUL at its end; returns its length. */
-size_t element_print(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p);
+/* n packed elements as text: commas between them, none before, no brackets. */
+void jw_elements(jw *w, dp_dtype dtype, const char *p, int64_t n);
 /* A member of the open object. */
-void member_str(jw *w, const char *name, const char *s);
-void member_int(jw *w, const char *name, int64_t i);
-void member_bool(jw *w, const char *name, bool b);
+static inline void member_str(jw *w, const char *name, const char *s)
+{
+    jw_key(w, name);
+    jw_str(w, s);
+}
+static inline void member_int(jw *w, const char *name, int64_t i)
+{
+    jw_key(w, name);
+    jw_int(w, i);
+}
+static inline void member_bool(jw *w, const char *name, bool b)
+{
+    jw_key(w, name);
+    jw_bool(w, b);
+}
 void member_strings(jw *w, const char *name, const char *const *strings, size_t n);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JW_DEPTH_MAX = 64, JW_FIRST_BYTES = 256 };
+enum { JW_DEPTH_MAX = 64, JW_FIRST_BYTES = 512, ELEMENT_TEXT_MAX = 96 };
 
 void jw_init(jw *w)
 {
@@ -46,10 +46,25 @@ static inline bool room(jw *w, size_t n)
     return (w->cap - w->len >= n && !w->failed) || grow(w, n);
 }
 
+/* memcpy() for texts that are mostly short. */
+static inline void copy(char *to, const char *from, size_t n)
+{
+    uint64_t first, last;
+
+    if (n < sizeof(first) || n > 2 * sizeof(first)) {
+        memcpy(to, from, n);
+        return;
+    }
+    memcpy(&first, from, sizeof(first));
+    memcpy(&last, from + n - sizeof(last), sizeof(last));
+    memcpy(to, &first, sizeof(first));
+    memcpy(to + n - sizeof(last), &last, sizeof(last));
+}
+
 void jw_text(jw *w, const char *s, size_t n)
 {
     if (n > 0 && room(w, n)) {
-        memcpy(w->s + w->len, s, n);
+        copy(w->s + w->len, s, n);
         w->len += n;
     }
 }
@@ -177,18 +192,16 @@ void jw_str(jw *w, const char *s)
         jw_strn(w, s, strlen(s));
 }
 
-/* Names are the daemon's own, and plain. */
-void jw_key(jw *w, const char *name)
+void jw_keyn(jw *w, const char *name, size_t n)
 {
     uint64_t level = (uint64_t)1 << w->depth;
-    size_t n = strlen(name);
 
     if (room(w, n + sizeof(",\"\":") - 1)) {
         char *p = w->s + w->len;
         if (w->comma & level)
             *p++ = ',';
         *p++ = '"';
-        memcpy(p, name, n);
+        copy(p, name, n);
         memcpy(p + n, "\":", 2);
         w->len = (size_t)(p + n + 2 - w->s);
     }
@@ -235,24 +248,6 @@ void jw_value_int(jw *w, int64_t i)
 }
 
 /* -- members -- */
-
-void member_str(jw *w, const char *name, const char *s)
-{
-    jw_key(w, name);
-    jw_str(w, s);
-}
-
-void member_int(jw *w, const char *name, int64_t i)
-{
-    jw_key(w, name);
-    jw_int(w, i);
-}
-
-void member_bool(jw *w, const char *name, bool b)
-{
-    jw_key(w, name);
-    jw_bool(w, b);
-}
 
 void member_strings(jw *w, const char *name, const char *const *strings, size_t n)
 {
@@ -506,7 +501,7 @@ static size_t print_complex(char *out, const double *z, dp_dtype part)
     return n;
 }
 
-size_t element_print(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p)
+static size_t element_print(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p)
 {
     union {
         double z[2];
@@ -536,4 +531,15 @@ void jw_element(jw *w, dp_dtype dtype, const void *p)
 {
     char text[ELEMENT_TEXT_MAX];
     jw_raw(w, text, element_print(text, dtype, p));
+}
+
+void jw_elements(jw *w, dp_dtype dtype, const char *p, int64_t n)
+{
+    size_t item = dp_dtype_size(dtype);
+
+    for (int64_t i = 0; i < n && room(w, ELEMENT_TEXT_MAX + 1); i++, p += item) {
+        if (i > 0)
+            w->s[w->len++] = ',';
+        w->len += element_print(w->s + w->len, dtype, p);
+    }
 }

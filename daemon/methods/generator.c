@@ -97,7 +97,7 @@ static int state_tensor(dp_generator *g, dp_tensor **out, dp_error *err)
     if (state == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a generator's state");
     dp_generator_state_get(g, state);
-    int rc = dp_tensor_from(DP_UINT8, DP_DEVICE_CPU, 1, &bytes, state, out, err);
+    int rc = dp_tensor_from(DP_UINT8, DP_DEVICE_CPU, 1, &bytes, DP_UINT8, state, out, err);
     dp_free(state);
     return rc;
 }

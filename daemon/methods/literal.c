@@ -15,7 +15,7 @@
 typedef struct literal {
     dp_dtype dtype, wide;
     const place *at; /* the place of "data" */
-    char *to;        /* where the next element goes, as `wide`; NULL: only check the shape */
+    char *to;        /* where the next element goes, as `wide` */
     bool all_bool;
     dp_error *err;
     int ndim; /* of what follows, which is long: as much of it is set */
@@ -172,17 +172,17 @@ static int fail_ragged(literal *l, int depth, const cJSON *j)
     return literal_fail(l, depth, DP_EVALUE, what);
 }
 
-/* Walk the nested arrays: check that they are rectangular, and with l->to read the elements. */
+/* Walk the nested arrays: check that they are rectangular, and read the elements. */
 static int walk(literal *l, const cJSON *j, int depth)
 {
     const cJSON *item;
 
     if (depth == l->ndim) {
         l->all_bool = l->all_bool && json_is_bool(j);
-        if (l->to == NULL && json_type(j) == cJSON_Array && !is_complex(l))
+        if (json_type(j) == cJSON_Array && !is_complex(l))
             return literal_fail(l, depth, DP_EVALUE,
                                 "found an array; the first element at this level is no array");
-        return l->to != NULL ? put_element(l, j) : 0;
+        return put_element(l, j);
     }
     if (json_type(j) != cJSON_Array || cJSON_GetArraySize(j) != l->shape[depth])
         return fail_ragged(l, depth, j);
@@ -277,9 +277,11 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
                       dp_shape_text(ours, l->shape, (size_t)l->ndim));
 }
 
-/* Make a tensor of n packed elements, which are its whole storage if g->whole; *out owned. */
-static int tensor_of_bytes(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
-                           const void *bytes, const place *at, dp_tensor **out, dp_error *err)
+/* Make a tensor of n packed elements of dtype `of`, which are its whole storage if g->whole; *out
+ * owned. */
+static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
+                              dp_dtype of, const void *elements, const place *at, dp_tensor **out,
+                              dp_error *err)
 {
     dp_tensor *flat = NULL;
 
@@ -287,8 +289,8 @@ static int tensor_of_bytes(request *rq, const geometry *g, dp_dtype dtype, int64
         return place_fail(err, DP_EVALUE, at,
                           "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
                           g->offset, n);
-    int rc = g->whole ? dp_tensor_from(dtype, g->device, 1, &n, bytes, &flat, err)
-                      : dp_tensor_from(dtype, g->device, g->ndim, g->shape, bytes, &flat, err);
+    int rc = dp_tensor_from(dtype, g->device, g->whole ? 1 : g->ndim, g->whole ? &n : g->shape, of,
+                            elements, &flat, err);
 
     if (rc < 0 || !g->whole) {
         *out = flat;
@@ -305,30 +307,23 @@ static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *dat
 {
     int rc = literal_shape(l, data);
 
-    if (rc == 0)
-        rc = walk(l, data, 0);
-    if (rc == 0)
-        rc = check_shape(l, g, l->err);
     if (rc < 0)
         return rc;
-    /* This does not overflow: the JSON holds that many values. */
-    int64_t n = (int64_t)dp_sizes_product(1, l->shape, (size_t)l->ndim);
-    if (!has_dtype && l->all_bool && n > 0) {
-        l->dtype = DP_BOOL;
-        l->wide = wide_of(DP_BOOL);
-    }
-    size_t wide_bytes = (size_t)n * dp_dtype_size(l->wide);
-    char *wide = dp_malloc(wide_bytes + (size_t)n * dp_dtype_size(l->dtype) + 1);
+    /* An element takes a byte of the line, at least: an array for more is not rectangular. */
+    uint64_t n = dp_sizes_product(1, l->shape, (size_t)l->ndim);
+    n = n < rq->line_bytes ? n : rq->line_bytes;
+    char *wide = dp_malloc((size_t)n * dp_dtype_size(l->wide) + 1);
     if (wide == NULL)
         return dp_error_set(l->err, DP_ERESOURCE,
-                            "out of memory: a tensor literal of %" PRId64 " elements", n);
+                            "out of memory: a tensor literal of %" PRIu64 " elements", n);
     l->to = wide;
     rc = walk(l, data, 0);
-    if (rc == 0) {
-        char *narrow = wide + wide_bytes;
-        dp_convert(l->dtype, narrow, l->wide, wide, (size_t)n);
-        rc = tensor_of_bytes(rq, g, l->dtype, n, narrow, l->at, out, l->err);
-    }
+    if (rc == 0)
+        rc = check_shape(l, g, l->err);
+    if (rc == 0 && !has_dtype && l->all_bool && n > 0)
+        l->dtype = DP_BOOL;
+    if (rc == 0)
+        rc = tensor_of_elements(rq, g, l->dtype, (int64_t)n, l->wide, wide, l->at, out, l->err);
     dp_free(wide);
     return rc;
 }
@@ -350,8 +345,8 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
         return place_fail(err, DP_EVALUE, at,
                           "shape and dtype take %" PRIu64 " bytes but the attachment has %zu", want,
                           have);
-    return tensor_of_bytes(rq, g, dtype, (int64_t)(have / size),
-                           rq->attached + rq->attachment_offset[index], at, out, err);
+    return tensor_of_elements(rq, g, dtype, (int64_t)(have / size), dtype,
+                              rq->attached + rq->attachment_offset[index], at, out, err);
 }
 
 int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err)

@@ -227,6 +227,9 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
 int key_from_json(const cJSON *j, const place *at, dp_key *out, dp_error *err);
 /* Member `name`: the runtime keys of a set, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
+/* The elements of t, whose view is *v, where they lie packed in the host's memory; NULL: they do not,
+ * or there are none. */
+void *host_elements(const dp_tensor *t, const dp_view *v);
 /* Bytes of t's elements, packed; and the fewest characters they take as text.  UINT64_MAX: too many
  * to count.  t NULL: 0. */
 uint64_t tensor_bytes(const dp_tensor *t);

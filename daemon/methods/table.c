@@ -1,6 +1,5 @@
 /* table.c -- the methods by name.  It stands above them all, so no method includes or calls it. */
 #include "methods.h"
-#include <string.h>
 
 #define METHOD_ROW_(name, fn, where) {name, fn, where},
 const method methods[] = {METHOD_MAP(METHOD_ROW_){NULL, NULL, 0}};
@@ -14,7 +13,7 @@ const size_t n_methods = sizeof(method_names) / sizeof(method_names[0]);
 const method *method_find(const char *name)
 {
     for (const method *m = methods; m->name != NULL; m++)
-        if (strcmp(m->name, name) == 0)
+        if (same_name(m->name, name))
             return m;
     return NULL;
 }

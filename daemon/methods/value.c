@@ -292,6 +292,13 @@ uint64_t tensor_text_bytes(const dp_tensor *t)
     return text_bytes(&v);
 }
 
+void *host_elements(const dp_tensor *t, const dp_view *v)
+{
+    bool here = dp_device_backend(v->device) == DP_B_CPU;
+
+    return here && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
+}
+
 /* Copy the elements of t, whose view is *v: *out owned, *bytes long.  The caller has checked that
  * length against a limit. */
 static int packed(const dp_tensor *t, const dp_view *v, void **out, size_t *bytes, dp_error *err)
@@ -312,39 +319,44 @@ static int packed(const dp_tensor *t, const dp_view *v, void **out, size_t *byte
  * text, not as arrays of w: a tensor may have as many dimensions as w has levels. */
 static const char *write_level(jw *w, const dp_view *v, int depth, const char *p)
 {
-    char text[ELEMENT_TEXT_MAX];
+    int64_t n = depth < v->ndim ? v->sizes[depth] : 1;
 
-    if (depth == v->ndim) {
-        jw_text(w, text, element_print(text, v->dtype, p));
-        return p + dp_dtype_size(v->dtype);
+    if (depth < v->ndim)
+        jw_text(w, "[", 1);
+    if (depth + 1 >= v->ndim) {
+        jw_elements(w, v->dtype, p, n);
+        p += (size_t)n * dp_dtype_size(v->dtype);
     }
-    jw_text(w, "[", 1);
-    for (int64_t i = 0; i < v->sizes[depth] && !w->failed; i++) {
+    for (int64_t i = 0; depth + 1 < v->ndim && i < n && !w->failed; i++) {
         if (i > 0)
             jw_text(w, ",", 1);
         p = write_level(w, v, depth + 1, p);
     }
-    jw_text(w, "]", 1);
+    if (depth < v->ndim)
+        jw_text(w, "]", 1);
     return p;
 }
 
 static int data_to_json(jw *w, const dp_tensor *t, dp_error *err)
 {
     dp_view v = {.size = sizeof(v)};
-    void *elements;
+    void *copied = NULL;
     size_t bytes;
 
     dp_tensor_view(t, &v);
     int rc = dp_sizes_check(dp_size_plus(w->len, text_bytes(&v)), LIMIT_ANSWER_BYTES,
                             "answer_bytes", v.sizes, (size_t)v.ndim, dp_dtype_size(v.dtype), err);
-    if (rc == 0)
-        rc = packed(t, &v, &elements, &bytes, err);
+    const void *elements = host_elements(t, &v);
+    if (rc == 0 && elements == NULL) {
+        rc = packed(t, &v, &copied, &bytes, err);
+        elements = copied;
+    }
     if (rc < 0)
         return rc;
     jw_key(w, "data");
     jw_raw(w, "", 0); /* the writer counts one value; write_level() writes its text */
     write_level(w, &v, 0, elements);
-    dp_free(elements);
+    dp_free(copied);
     return 0;
 }
 

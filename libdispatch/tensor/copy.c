@@ -297,19 +297,25 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     return DP_OK;
 }
 
-static int write_elements(dp_tensor *t, const void *src, dp_error *err)
+/* A byte for a bool may hold any value: converting it from uint8 gives 0 or 1. */
+static dp_dtype as_given(dp_dtype of)
+{
+    return of == DP_BOOL ? DP_UINT8 : of;
+}
+
+/* src: packed elements of dtype `of`. */
+static int write_elements(dp_tensor *t, dp_dtype of, const void *src, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
-    /* a byte for a bool may hold any value: converting it from uint8 gives 0 or 1 */
-    side from = {t->dtype == DP_BOOL ? DP_UINT8 : t->dtype, strides, (char *)src};
+    side from = {as_given(of), strides, (char *)src};
     int rc = check_packed(t, err);
 
     if (rc == DP_OK)
         rc = dpi_overlap_check(t, NULL, err);
     if (rc < 0 || g->numel == 0 || g->storage->memoryless)
         return rc;
-    if (lies_packed(t))
+    if (lies_packed(t) && of == t->dtype)
         from.strides = NULL;
     else
         dpi_strides_contiguous(g->ndim, g->sizes, strides);
@@ -318,14 +324,14 @@ static int write_elements(dp_tensor *t, const void *src, dp_error *err)
 
 int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
 {
-    int rc = write_elements(t, src, err);
+    int rc = write_elements(t, t->dtype, src, err);
 
     if (rc == DP_OK)
         dp_tensor_bump_version(t);
     return rc;
 }
 
-int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_dtype of,
                    const void *src, dp_tensor **out, dp_error *err)
 {
     dp_tensor *made;
@@ -333,7 +339,11 @@ int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *si
 
     if (rc < 0)
         return rc;
-    rc = write_elements(made, src, err);
+    const dpi_geometry *g = dpi_geometry_of(made);
+    if (g->storage->host && g->numel > 0) /* at once: it is contiguous */
+        dp_convert(dtype, g->storage->data, as_given(of), src, (size_t)g->numel);
+    else
+        rc = write_elements(made, of, src, err);
     if (rc < 0)
         dp_tensor_unref(made);
     else

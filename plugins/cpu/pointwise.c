@@ -87,11 +87,12 @@ typedef struct pw_run {
     pw_state state;
 } pw_run;
 
-/* Fill up to a multiple of PW_VECTOR with copies of the last element; the results are dropped. */
-static void pad(char *p, size_t bytes, int64_t n, int64_t padded)
+/* Load n elements, and the last one over and over up to `padded`; those results are dropped. */
+static void load_padded(dp_dtype dtype, char *to, const char *from, int64_t stride, int64_t n,
+                        int64_t padded)
 {
-    for (int64_t i = n; i < padded; i++)
-        memcpy(p + i * bytes, p + (n - 1) * bytes, bytes);
+    types[dtype].load(to, from, stride, n);
+    types[dtype].load(to + n * types[dtype].bytes, from + (n - 1) * stride, 0, padded - n);
 }
 
 static void pw_loop(char *const *data, const int64_t *strides, int64_t n, void *user)
@@ -113,8 +114,7 @@ static void pw_loop(char *const *data, const int64_t *strides, int64_t n, void *
             p[o] = here ? from : block[o];
             if (here || o == 0 || (strides[o] == 0 && at > 0)) /* broadcast: loaded already */
                 continue;
-            types[run->dtype[o]].load(block[o], from, strides[o], m);
-            pad(block[o], bytes, m, padded);
+            load_padded(run->dtype[o], block[o], from, strides[o], m, padded);
         }
         run->kernel(p, padded, &run->state);
         if (p[0] == block[0])

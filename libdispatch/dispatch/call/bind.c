@@ -1,7 +1,8 @@
 /* bind.c -- which overload is meant, and arguments fitted to its schema.
  *
  * Overloads are tried in the order of their definition: first with exact kinds only, then with
- * numbers for tensors and 0-dim tensors for numbers (python_arg_parser.cpp).  Trying formats no
+ * numbers for tensors and 0-dim tensors for numbers (python_arg_parser.cpp); one alone needs no
+ * first round.  Trying formats no
  * messages; once nothing fits, the one likely candidate is tried again to say why. */
 #include "dispatch/call/bind.h"
 #include "find.h"
@@ -777,7 +778,7 @@ static int fail_fit(const request *rq, const char *name, const dpi_entry **list,
 static int choose(const request *rq, const char *name, const dpi_entry **list, size_t n,
                   dp_bound *out)
 {
-    for (int loose = 0; loose < 2; loose++)
+    for (int loose = rq->only; loose < 2; loose++) /* what fits strictly fits the same loosely */
         for (size_t i = 0; i < n; i++) {
             int rc = fit_schema(rq, list[i], loose != 0, NULL, out);
             if (rc != DP_ETYPE)

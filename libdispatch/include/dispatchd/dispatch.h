@@ -200,9 +200,10 @@ DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
  * counts as a version. */
 DP_API int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err);
 DP_API int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err);
-/* A new contiguous tensor with these elements, of version 0; *out owned. */
+/* A new contiguous tensor of version 0 with these elements, packed and of dtype `of`, which are
+ * converted; *out owned. */
 DP_API int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
-                          const void *src, dp_tensor **out, dp_error *err);
+                          dp_dtype of, const void *src, dp_tensor **out, dp_error *err);
 
 typedef struct dp_tensor_stats {
     uint64_t tensors, storages, bytes, bytes_peak;
