@@ -19,10 +19,11 @@ static void add_loop(char *const *data, const int64_t *strides, int64_t n, void 
 static int myadd(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     dp_tensor *ins[] = {self, other};
-    DP_ITER_CONFIG(config, 1, out, 2, ins);
+    dp_iter_config config = {
+        .size = sizeof(config), .n_out = 1, .n_in = 2, .outs = out, .ins = ins};
     dp_iter *it;
 
-    config.common_dtype = DP_FLOAT32;
+    config.common_dtype = dp_some_dtype(DP_FLOAT32);
     int rc = dp_iter_init(ctx, &config, &it);
     if (rc)
         return rc;

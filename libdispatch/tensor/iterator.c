@@ -227,12 +227,14 @@ static int check_dtypes(dp_dtype common, dp_dtype written, dp_error *err)
 static int find_dtypes(dp_iter *it, const dp_iter_config *c, dp_error *err)
 {
     /* one: the loop sees all inputs as one dtype; otherwise each as its own */
-    bool one = c->common_dtype != DP_DTYPE_NONE || (c->flags & DP_ITER_PROMOTE);
-    bool checked = one || c->out_dtype != DP_DTYPE_NONE || (c->flags & DP_ITER_CAST_OUTPUTS);
+    dp_dtype common = dp_dtype_of(c->common_dtype), written = dp_dtype_of(c->out_dtype);
+    bool one = common != DP_DTYPE_NONE || (c->flags & DP_ITER_PROMOTE);
+    bool checked = one || written != DP_DTYPE_NONE || (c->flags & DP_ITER_CAST_OUTPUTS);
     int rc = check_same_dtype(it, err);
 
-    it->common = find_common(it, c->common_dtype);
-    dp_dtype written = c->out_dtype == DP_DTYPE_NONE ? it->common : c->out_dtype;
+    it->common = find_common(it, common);
+    if (written == DP_DTYPE_NONE)
+        written = it->common;
     if (rc == DP_OK)
         rc = check_dtypes(it->common, written, err);
     for (int k = 0; rc == DP_OK && k < it->n; k++) {

@@ -41,9 +41,10 @@ static int choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b,
     dp_tensor *given = *out, *ins[] = {condition, a, b};
     dp_iter *it = NULL;
     DP_VIEW(x, a);
-    DP_ITER_CONFIG(config, 1, out, 3, ins);
+    dp_iter_config config = {
+        .size = sizeof(config), .n_out = 1, .n_in = 3, .outs = out, .ins = ins};
 
-    config.out_dtype = x.dtype;
+    config.out_dtype = dp_some_dtype(x.dtype);
     int rc = dp_iter_init(ctx, &config, &it);
     rc = rc == 0 ? dp_iter_run(ctx, it, loop_of(x.dtype), NULL) : dp_refuse(ctx, rc, NULL);
     dp_iter_fini(it);

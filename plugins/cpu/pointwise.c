@@ -210,7 +210,8 @@ static int run_loop(dp_ctx *ctx, const pw_op *op, dp_tensor **ins, pw_run *run, 
 {
     dp_tensor *given = *out;
     dp_iter *it = NULL;
-    DP_ITER_CONFIG(config, 1, out, op->n_in, ins);
+    dp_iter_config config = {
+        .size = sizeof(config), .n_out = 1, .n_in = op->n_in, .outs = out, .ins = ins};
 
     run->n = 1 + op->n_in;
     run->dtype[0] = op->flags & PW_RESULT_BOOL ? DP_BOOL : run->common;
@@ -218,8 +219,8 @@ static int run_loop(dp_ctx *ctx, const pw_op *op, dp_tensor **ins, pw_run *run, 
         run->dtype[i] = run->common;
     run->block = PW_BLOCK_BYTES / types[run->common].bytes;
     config.flags = DP_ITER_CAST_OUTPUTS;
-    config.common_dtype = run->common;
-    config.out_dtype = run->dtype[0];
+    config.common_dtype = dp_some_dtype(run->common);
+    config.out_dtype = dp_some_dtype(run->dtype[0]);
     int rc = dp_iter_init(ctx, &config, &it);
     rc = rc == 0 ? dp_iter_run(ctx, it, pw_loop, run) : dp_refuse(ctx, rc, NULL);
     if (rc == 0 && run->state.fault)

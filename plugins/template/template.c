@@ -19,7 +19,8 @@ static int scale(dp_ctx *ctx, dp_tensor *self, double factor, dp_tensor **out)
     float f = (float)factor;
     dp_iter *it;
     DP_VIEW(x, self);
-    DP_ITER_CONFIG(config, 1, out, 1, &self);
+    dp_iter_config config = {
+        .size = sizeof(config), .n_out = 1, .n_in = 1, .outs = out, .ins = &self};
 
     if (x.dtype != DP_FLOAT32)
         return dp_fail(ctx, DP_ETYPE, "expected float32 but got %s", dp_dtype_name(x.dtype));

@@ -47,7 +47,8 @@ static int scale(dp_ctx *ctx, dp_tensor *self, double factor, dp_tensor **out)
     float f = (float)factor;
     dp_iter *it;
     DP_VIEW(x, self);
-    DP_ITER_CONFIG(config, 1, out, 1, &self);
+    dp_iter_config config = {
+        .size = sizeof(config), .n_out = 1, .n_in = 1, .outs = out, .ins = &self};
 
     if (x.dtype != DP_FLOAT32)
         return dp_fail(ctx, DP_ETYPE, "expected float32 but got %s", dp_dtype_name(x.dtype));
@@ -57,6 +58,19 @@ static int scale(dp_ctx *ctx, dp_tensor *self, double factor, dp_tensor **out)
     rc = dp_iter_run(ctx, it, scale_loop, &f);
     dp_iter_fini(it);
     return rc;
+}
+
+/* In place: what is written is returned by the host. */
+static int add_(dp_ctx *ctx, dp_tensor *self, int64_t n)
+{
+    DP_VIEW(x, self);
+
+    if (x.dtype != DP_FLOAT32 || !dp_tensor_is_contiguous(self, DP_CONTIGUOUS))
+        return dp_fail(ctx, DP_ETYPE, "expected contiguous float32 but got %s",
+                       dp_dtype_name(x.dtype));
+    for (int64_t i = 0; i < x.numel; i++)
+        ((float *)x.data)[i] += (float)n;
+    return 0;
 }
 
 static void count_up(int64_t begin, int64_t end, void *user)
@@ -136,12 +150,13 @@ static int above(dp_call *call)
 }
 
 DP_LIBRARY(frozen, DP_DEF("scale(Tensor self, float factor=2.0) -> Tensor"),
-           DP_DEF("range(int n) -> Tensor"), DP_DEF("six_times(Tensor self) -> Tensor"),
-           DP_DEF("move(Tensor self) -> Tensor"), DP_DEF("observed(Tensor self) -> (int, int)"),
+           DP_DEF("add_(Tensor(a!) self, int n) -> Tensor(a!)"), DP_DEF("range(int n) -> Tensor"),
+           DP_DEF("six_times(Tensor self) -> Tensor"), DP_DEF("move(Tensor self) -> Tensor"),
+           DP_DEF("observed(Tensor self) -> (int, int)"),
            DP_DEF("describe(Tensor self, int[] dims, str? name=None, *, Scalar s=1) -> (Tensor, "
                   "int[], bool)"))
 DP_LIBRARY_IMPL(frozen, CPU, DP_IMPL_UNBOXED("scale", scale, (T, f), (T)),
-                DP_IMPL_UNBOXED("move", move, (T), (T)),
+                DP_IMPL_UNBOXED("add_", add_, (T, i), ()), DP_IMPL_UNBOXED("move", move, (T), (T)),
                 DP_IMPL_UNBOXED("observed", observed, (T), (i, i)), DP_IMPL("describe", describe))
 DP_LIBRARY_IMPL(frozen, CompositeExplicitAutograd, DP_IMPL_UNBOXED("range", range, (i), (T)))
 DP_LIBRARY_IMPL(frozen, CompositeImplicitAutograd,

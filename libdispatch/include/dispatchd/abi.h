@@ -3,7 +3,9 @@
  * Kernel authors include plugin.h, embedders dispatch.h; both include this.  What may change:
  * structs grow at their end only, and each starts with its size, so that either side can be the
  * older one; fields are never reordered or retyped within one DP_ABI_MAJOR.  What a plugin's struct
- * does not cover, the host takes as zero, and zero is always the stated default. */
+ * does not cover, the host takes as zero, and zero is always the stated default: a member that may
+ * be left out and for which zero would say something has a type that says otherwise
+ * (dp_opt_dtype). */
 #ifndef DISPATCHD_ABI_H
 #define DISPATCHD_ABI_H
 
@@ -286,12 +288,11 @@ typedef struct dp_iter_config {
     uint32_t size;
     uint32_t flags;
     int32_t n_out, n_in;
-    dp_tensor **outs;      /* [n_out]; a NULL is allocated and then owned by the caller */
-    dp_tensor *const *ins; /* [n_in] borrowed */
-    dp_dtype common_dtype; /* loop sees inputs as this; DP_DTYPE_NONE: promoted from the inputs with
-                              PROMOTE, else each input's own */
-    dp_dtype out_dtype;    /* of allocated outputs and of what the loop writes; DP_DTYPE_NONE: the
-                              common one */
+    dp_tensor **outs;          /* [n_out]; a NULL is allocated and then owned by the caller */
+    dp_tensor *const *ins;     /* [n_in] borrowed */
+    dp_opt_dtype common_dtype; /* loop sees inputs as this; none: promoted from the inputs with
+                                  PROMOTE, else each input's own */
+    dp_opt_dtype out_dtype; /* of allocated outputs and of what the loop writes; none: the common */
 } dp_iter_config;
 
 /* n elements; data[o] advances by strides[o] bytes.  May run on several threads at once; user is

@@ -86,16 +86,4 @@ __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, cons
     dp_mode name = *dp_ctx_mode(ctx);                                                              \
     name.size = (uint32_t)sizeof(dp_mode)
 
-/* Declare the configuration of an elementwise loop with the defaults that zero would not give:
- * DP_ITER_CONFIG(config, 1, out, 2, ins);  then config.flags and the dtypes as wanted. */
-#define DP_ITER_CONFIG(name, n_outs, out_tensors, n_inputs, in_tensors)                            \
-    dp_iter_config name = {(uint32_t)sizeof(dp_iter_config),                                       \
-                           0,                                                                      \
-                           n_outs,                                                                 \
-                           n_inputs,                                                               \
-                           out_tensors,                                                            \
-                           in_tensors,                                                             \
-                           DP_DTYPE_NONE,                                                          \
-                           DP_DTYPE_NONE}
-
 #endif

@@ -41,6 +41,21 @@ enum {
 };
 typedef int32_t dp_dtype;
 
+/* A dtype that a struct may leave out: zero is none.  Members that may be left out are of this type,
+ * since zero as a number is uint8; functions take a dp_dtype that may be DP_DTYPE_NONE. */
+typedef struct dp_opt_dtype {
+    int32_t number_plus_1;
+} dp_opt_dtype;
+static inline dp_opt_dtype dp_some_dtype(dp_dtype d) /* none of DP_DTYPE_NONE */
+{
+    dp_opt_dtype o = {d + 1};
+    return o;
+}
+static inline dp_dtype dp_dtype_of(dp_opt_dtype o) /* DP_DTYPE_NONE of none */
+{
+    return o.number_plus_1 - 1;
+}
+
 /* c10::isIntegralType (with bool or without), isFloatingType, isComplexType. */
 static inline bool dp_dtype_is_integral(dp_dtype d, bool with_bool)
 {

@@ -28,7 +28,7 @@ static void teardown(void)
 static int init(dp_tensor **outs, int n_out, dp_tensor **ins, int n_in, uint32_t flags,
                 dp_dtype out, dp_iter **it)
 {
-    dp_iter_config c = {sizeof(c), flags, n_out, n_in, outs, ins, DP_DTYPE_NONE, out};
+    dp_iter_config c = {sizeof(c), flags, n_out, n_in, outs, ins, {0}, dp_some_dtype(out)};
     dp_error_clear(&err);
     return dpi_iter_init(&c, arena, it, &err);
 }
@@ -295,13 +295,12 @@ START_TEST(dtypes_there_are_none_of_are_refused_with_their_part)
                         .outs = outs,
                         .n_in = 2,
                         .ins = ins,
-                        .common_dtype = 77,
-                        .out_dtype = DP_DTYPE_NONE};
+                        .common_dtype = dp_some_dtype(77)};
 
     ck_assert_int_eq(dpi_iter_init(&c, own, &it, &err), DP_ETYPE);
     ck_assert_str_eq(err.message, "a loop is to compute in dtype number 77, which no dtype has");
-    c.common_dtype = DP_FLOAT32;
-    c.out_dtype = 8;
+    c.common_dtype = dp_some_dtype(DP_FLOAT32);
+    c.out_dtype = dp_some_dtype(8);
     ck_assert_int_eq(dpi_iter_init(&c, own, &it, &err), DP_ETYPE);
     ck_assert_str_eq(err.message,
                      "a loop over float32 is to write dtype number 8, which no dtype has");

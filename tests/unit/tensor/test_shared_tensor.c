@@ -28,7 +28,7 @@ static dp_tensor *make(int ndim, const int64_t *sizes)
 static int give_shape(dp_tensor *out, dp_tensor *in, dp_error *err)
 {
     dp_arena *arena = dp_arena_new();
-    dp_iter_config c = {sizeof(c), 0, 1, 1, &out, &in, DP_DTYPE_NONE, DP_DTYPE_NONE};
+    dp_iter_config c = {sizeof(c), 0, 1, 1, &out, &in, {0}, {0}};
     dp_iter *it;
     int rc = dpi_iter_init(&c, arena, &it, err);
 

@@ -163,13 +163,7 @@ START_TEST(nests_of_the_widest_geometry_do_not_wrap)
 
     ck_assert_int_eq(dp_tensor_new(DP_COMPLEX128, meta, 3, sizes, strides, &x, &err), DP_OK);
     dp_tensor *ins[] = {x, x};
-    dp_iter_config c = {.size = sizeof(c),
-                        .n_out = 1,
-                        .outs = &y,
-                        .n_in = 2,
-                        .ins = ins,
-                        .common_dtype = DP_DTYPE_NONE,
-                        .out_dtype = DP_DTYPE_NONE};
+    dp_iter_config c = {.size = sizeof(c), .n_out = 1, .outs = &y, .n_in = 2, .ins = ins};
     dp_iter *it = NULL;
     ck_assert_int_eq(dpi_iter_init(&c, a, &it, &err), DP_OK);
     ck_assert_int_eq(dp_iter_numel(it), 4);
