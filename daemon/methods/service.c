@@ -200,13 +200,20 @@ int rpc_discover(request *rq, const cJSON *params, jw *w, dp_error *err)
 
 /* -- session.get, session.set: state of this connection -- */
 
+static const char *const fallback_names[] = {[DP_FALLBACK_ALLOW] = "allow",
+                                             [DP_FALLBACK_REPORT] = "report",
+                                             [DP_FALLBACK_FORBID] = "forbid"};
+
 static void write_state(request *rq, jw *w, const conn_state *s)
 {
     uint64_t seed;
 
     jw_object(w);
+    member_bool(w, "grad_enabled", !s->mode.no_grad && !s->mode.inference);
+    member_bool(w, "inference", s->mode.inference);
     keyset_to_json(w, "include", s->include);
     keyset_to_json(w, "exclude", s->exclude);
+    member_str(w, "fallback", fallback_names[s->mode.fallback]);
     member_int(w, "num_threads", s->num_threads);
     if (dp_generators_initial_seed(session_default_generators(rq->session), &seed))
         member_seed(w, seed);
@@ -236,6 +243,27 @@ static int keys_from_json(const cJSON *params, const char *name, dp_keyset *out,
     return 0;
 }
 
+/* Read what is given of the mode into *m. */
+static int mode_from_json(const cJSON *params, dp_mode *m, dp_error *err)
+{
+    const cJSON *autocast = param(params, "autocast");
+    const char *fallback = param_str(params, "fallback");
+
+    if (autocast != NULL && param_bool(autocast, "enabled"))
+        return dp_error_set(err, DP_ENOTFOUND,
+                            "autocast: plugin 'autocast' brings it, which is not loaded");
+    m->size = (uint32_t)sizeof(*m);
+    if (param(params, "grad_enabled") != NULL)
+        m->no_grad = !param_bool(params, "grad_enabled");
+    if (param(params, "inference") != NULL)
+        m->inference = param_bool(params, "inference");
+    for (uint8_t i = 0; fallback != NULL && i < sizeof(fallback_names) / sizeof(*fallback_names);
+         i++)
+        if (strcmp(fallback, fallback_names[i]) == 0)
+            m->fallback = i;
+    return 0;
+}
+
 int session_get_method(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
     (void)params, (void)err;
@@ -251,7 +279,7 @@ int session_set_method(request *rq, const cJSON *params, jw *w, dp_error *err)
 
     if (keys_from_json(params, "include", &next.include, err) < 0 ||
         keys_from_json(params, "exclude", &next.exclude, err) < 0 ||
-        seed_from_json(params, &seed, err) < 0)
+        mode_from_json(params, &next.mode, err) < 0 || seed_from_json(params, &seed, err) < 0)
         return err->code;
     if (param(params, "seed") != NULL && session_draws(rq->session) && !run_is_quick(rq, SIZE_MAX))
         return DP_EWORKER;
