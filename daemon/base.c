@@ -1,6 +1,13 @@
-/* base.c -- the clock, and arrays that grow. */
+/* base.c -- the limits as tables, the clock, and arrays that grow. */
 #include "daemon.h"
 #include <time.h>
+
+#define DEFAULT_(NAME, name, value) [LIMIT_AT_##NAME] = (value),
+const int64_t limit_defaults[LIMITS] = {LIMIT_MAP(DEFAULT_)};
+#undef DEFAULT_
+#define NAME_(NAME, name, value) #name,
+const char *const limit_names[LIMITS] = {LIMIT_MAP(NAME_)};
+#undef NAME_
 
 uint64_t nanos(void)
 {
@@ -19,4 +26,22 @@ void *array_grow(void *array, size_t n, size_t *cap, size_t item)
     if (p != NULL)
         *cap = more;
     return p;
+}
+
+void *array_find(const void *array, size_t n, size_t item, uint64_t id)
+{
+    const char *items = array;
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        uint64_t at = *(const uint64_t *)(items + mid * item);
+        if (at == id)
+            return (void *)(uintptr_t)(items + mid * item);
+        if (at < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return NULL;
 }

@@ -30,7 +30,11 @@
     X(SILENT_MS, silent_ms, 5000)     /* a client that sent no request by then may be replaced */  \
     X(SESSIONS, sessions, 4096)       /* beyond that, lingering ones end early */                  \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
+    X(SESSION_TENSOR_BYTES, session_tensor_bytes, 1 << 30)   /* --session-bytes, or all memory */  \
+    X(SESSION_INTERMEDIATES, session_intermediates, 1 << 24) /* of running programs */             \
+    X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* as of tensors */         \
     X(SESSION_GENERATORS, session_generators, 1024)                                                \
+    X(SESSION_GENERATOR_BYTES, session_generator_bytes, 16 << 20)                                  \
     X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000)                                                   \
     X(DRAIN_MS, drain_ms, 60 * 60 * 1000)                                                          \
     X(PROGRAM_STEPS, program_steps, 10000)                   /* as a client writes them */         \
@@ -48,6 +52,8 @@ enum { LIMIT_MAP(LIMIT_VALUE_) };
 enum { LIMIT_MAP(LIMIT_INDEX_) LIMITS }; /* indices into server_facts.limits */
 #undef LIMIT_VALUE_
 #undef LIMIT_INDEX_
+extern const int64_t limit_defaults[LIMITS]; /* base.c, as is limit_names */
+extern const char *const limit_names[LIMITS];
 
 /* -- base.c -- */
 
@@ -55,6 +61,8 @@ uint64_t nanos(void); /* CLOCK_MONOTONIC */
 /* Make room for one more item in an array that holds n and came from dp_realloc(), or is NULL.
  * Returns the array, which may have moved.  NULL: no memory; the array and *cap are unchanged. */
 void *array_grow(void *array, size_t n, size_t *cap, size_t item);
+/* The item with this id among n that ascend by the uint64_t id that each begins with; NULL: none. */
+void *array_find(const void *array, size_t n, size_t item, uint64_t id);
 
 /* -- log.c: one line an event, key=value, to stderr or --log FILE -- */
 

@@ -24,17 +24,14 @@ dp_generators *session_default_generators(struct session *s)
     return s->generators.defaults;
 }
 
-static int make_room(session_generators *all, dp_error *err)
+static int make_room(struct session *s, dp_generator *g, dp_error *err)
 {
-    if (all->n >= LIMIT_SESSION_GENERATORS)
-        return dp_error_set(err, DP_ERESOURCE,
-                            "a session holds at most %d generators (session_generators)",
-                            LIMIT_SESSION_GENERATORS);
+    session_generators *all = &s->generators;
     generator_handle *items = array_grow(all->items, all->n, &all->cap, sizeof(*items));
     if (items == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: handle");
     all->items = items;
-    return 0;
+    return dp_account_charge(s->account, DP_HOLDER_GENERATORS, 1, dp_generator_state_bytes(g), err);
 }
 
 uint64_t session_generator_put(struct session *s, dp_generator *g, dp_error *err)
@@ -43,7 +40,7 @@ uint64_t session_generator_put(struct session *s, dp_generator *g, dp_error *err
     uint64_t id = 0;
 
     pthread_mutex_lock(&s->lock);
-    if (make_room(all, err) == 0) {
+    if (make_room(s, g, err) == 0) {
         id = ++s->last_handle;
         all->items[all->n++] = (generator_handle){id, dp_generator_ref(g)};
     }
@@ -81,6 +78,7 @@ bool session_generator_release(struct session *s, uint64_t id)
     size_t i = find(all, id);
     if (i < all->n) {
         g = all->items[i].generator;
+        dp_account_refund(s->account, DP_HOLDER_GENERATORS, 1, dp_generator_state_bytes(g));
         all->items[i] = all->items[--all->n];
     }
     pthread_mutex_unlock(&s->lock);

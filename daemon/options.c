@@ -29,6 +29,8 @@ static const option_row rows[] = {
     {"max-line", COUNT, AT(max_line), 1024, 1 << 30, "BYTES", "longest line (default 1048576)"},
     {"max-attachment", COUNT, AT(max_attachment), 0, (int64_t)1 << 46, "BYTES",
      "all attachments of one message (default 1073741824)"},
+    {"session-bytes", COUNT, AT(session_bytes), 1, (int64_t)1 << 46, "BYTES",
+     "tensors of one session, and as much of its running programs (default: all memory)"},
     {"workers", COUNT, AT(workers), 1, LIMIT_WORKERS, "N",
      "threads that run requests (default 16)"},
     {"threads", COUNT, AT(threads), 0, 1024, "N",

@@ -6,8 +6,9 @@
 #include "server.h"
 #include <string.h>
 
-void programs_init(programs *ps)
+void programs_init(programs *ps, dp_account *account)
 {
+    ps->account = account;
     pthread_mutex_init(&ps->lock, NULL);
 }
 
@@ -35,46 +36,28 @@ static size_t bytes_of(const dp_program *p)
 
 static program_handle *find(programs *ps, uint64_t id)
 {
-    size_t low = 0, high = ps->n_handles;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (ps->handles[mid].id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < ps->n_handles && ps->handles[low].id == id ? &ps->handles[low] : NULL;
+    return array_find(ps->handles, ps->n_handles, sizeof(*ps->handles), id);
 }
 
 static int make_room(programs *ps, size_t bytes, dp_error *err)
 {
-    if (ps->n_handles >= LIMIT_SESSION_PROGRAMS)
-        return dp_error_set(err, DP_ERESOURCE,
-                            "a session holds at most %d programs (session_programs)",
-                            LIMIT_SESSION_PROGRAMS);
-    if (bytes > LIMIT_SESSION_PROGRAM_BYTES - ps->bytes)
-        return dp_error_set(err, DP_ERESOURCE,
-                            "a session's programs hold at most %d bytes (session_program_bytes)",
-                            LIMIT_SESSION_PROGRAM_BYTES);
     program_handle *handles =
         array_grow(ps->handles, ps->n_handles, &ps->cap_handles, sizeof(*handles));
+
     if (handles == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: handle");
     ps->handles = handles;
-    return 0;
+    return dp_account_charge(ps->account, DP_HOLDER_PROGRAMS, 1, bytes, err);
 }
 
 uint64_t programs_put(programs *ps, dp_program *p, dp_error *err)
 {
-    size_t bytes = bytes_of(p);
     uint64_t id = 0;
 
     pthread_mutex_lock(&ps->lock);
-    if (make_room(ps, bytes, err) == 0) {
+    if (make_room(ps, bytes_of(p), err) == 0) {
         id = ++ps->last_handle;
         ps->handles[ps->n_handles++] = (program_handle){id, dp_program_ref(p)};
-        ps->bytes += bytes;
     }
     pthread_mutex_unlock(&ps->lock);
     return id;
@@ -97,7 +80,7 @@ bool programs_release(programs *ps, uint64_t id)
     program_handle *h = find(ps, id);
     if (h != NULL) {
         p = h->program;
-        ps->bytes -= bytes_of(p);
+        dp_account_refund(ps->account, DP_HOLDER_PROGRAMS, 1, bytes_of(p));
         ps->n_handles--;
         memmove(h, h + 1, (size_t)(ps->handles + ps->n_handles - h) * sizeof(*h));
     }
@@ -134,7 +117,7 @@ static void take_oldest(programs *ps, program_kept *out)
             oldest = i;
     *out = ps->kept[oldest];
     ps->kept[oldest] = ps->kept[--ps->n_kept];
-    ps->kept_bytes -= out->bytes;
+    dp_account_refund(ps->account, DP_HOLDER_PROGRAM_CACHE, 1, out->bytes);
 }
 
 void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p)
@@ -148,12 +131,10 @@ void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *
     memcpy(k.key, key, bytes);
     dp_program_ref(p);
     pthread_mutex_lock(&ps->lock);
-    while (ps->n_kept == LIMIT_PROGRAM_CACHE ||
-           k.bytes > LIMIT_PROGRAM_CACHE_BYTES - ps->kept_bytes)
+    while (dp_account_charge(ps->account, DP_HOLDER_PROGRAM_CACHE, 1, k.bytes, NULL) < 0)
         take_oldest(ps, &gone[n_gone++]);
     k.used = ++ps->uses;
     ps->kept[ps->n_kept++] = k;
-    ps->kept_bytes += k.bytes;
     pthread_mutex_unlock(&ps->lock);
     for (size_t i = 0; i < n_gone; i++) {
         dp_program_unref(gone[i].program);

@@ -32,6 +32,7 @@ typedef struct server_facts {
 
 typedef struct daemon_calls {
     void (*facts)(struct connection *c, server_facts *out);
+    void (*held)(struct connection *c, dp_held out[DP_HOLDERS]); /* by all sessions together */
     /* Stop accepting, let what runs finish for at most drain_ms, then leave. */
     void (*shutdown)(struct connection *c, int64_t drain_ms);
     /* Move the connection into the session with this key; requests that are read later belong to
@@ -112,11 +113,14 @@ struct session *session_unref(struct session *s);
 uint64_t session_id(const struct session *s);
 const char *session_key(const struct session *s);       /* 32 hex digits */
 void session_set_linger(struct session *s, int64_t ms); /* [0, LIMIT_LINGER_MS] */
-/* A fresh handle for t, of which the session takes a reference of its own.  0: no memory, or
- * LIMIT_SESSION_TENSORS; *err is set. */
+dp_account *session_account(struct session *s);         /* borrowed: what it holds */
+/* A fresh handle for t, of which the session takes a reference of its own.  0: no memory, or over a
+ * limit of its account; *err is set. */
 uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err);
 dp_tensor *session_get(struct session *s, uint64_t handle); /* owned; NULL: no such handle */
 bool session_release(struct session *s, uint64_t handle);
+/* t, which has a handle, has another storage now. */
+void session_moved(struct session *s, const dp_tensor *t);
 size_t session_handles(struct session *s, uint64_t **out); /* owned, ascending */
 /* The lowest handle of t; 0: it has none. */
 uint64_t session_handle_of(struct session *s, const dp_tensor *t);

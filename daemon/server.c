@@ -326,6 +326,11 @@ static void ask_shutdown(struct connection *c, int64_t drain_ms)
     uv_async_send(&s->async);
 }
 
+static void held_get(struct connection *c, dp_held out[DP_HOLDERS])
+{
+    sessions_held(&c->server->sessions, out);
+}
+
 static void facts_get(struct connection *c, server_facts *out)
 {
     server *s = c->server;
@@ -347,6 +352,7 @@ static void facts_get(struct connection *c, server_facts *out)
 
 static const daemon_calls calls = {
     .facts = facts_get,
+    .held = held_get,
     .shutdown = ask_shutdown,
     .join = connection_join,
     .session = connection_session,
@@ -414,18 +420,23 @@ static int init_listener(server *s, dp_error *err)
     return uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
 }
 
-#define LIMIT_DEFAULT_(NAME, name, value) [LIMIT_AT_##NAME] = (value),
-static const int64_t default_limits[LIMITS] = {LIMIT_MAP(LIMIT_DEFAULT_)};
-#undef LIMIT_DEFAULT_
+static int64_t all_memory(void)
+{
+    int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && bytes > 0 ? pages * bytes : LIMIT_SESSION_TENSOR_BYTES;
+}
 
 static void init_limits(server *s)
 {
     int64_t *limits = s->limits;
     struct rlimit r;
 
-    memcpy(limits, default_limits, sizeof(default_limits));
+    memcpy(limits, limit_defaults, sizeof(limit_defaults));
     limits[LIMIT_AT_LINE_BYTES] = s->options->max_line;
     limits[LIMIT_AT_ATTACHMENT_BYTES] = s->options->max_attachment;
+    limits[LIMIT_AT_SESSION_TENSOR_BYTES] = limits[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
+        s->options->session_bytes > 0 ? s->options->session_bytes : all_memory();
     if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + DESCRIPTORS_KEPT)
         limits[LIMIT_AT_CONNECTIONS] =
             r.rlim_cur > DESCRIPTORS_KEPT ? (int64_t)r.rlim_cur - DESCRIPTORS_KEPT : 1;
@@ -439,7 +450,7 @@ int server_init(server *s, const options *o, dp_error *err)
     s->cache_fd = -1;
     s->started = nanos();
     init_limits(s);
-    sessions_init(&s->sessions);
+    sessions_init(&s->sessions, s->limits);
     s->sessions.on_left = on_session_left;
     s->sessions.on_left_arg = s;
     if (endpoint_open(&s->endpoint, o, err) < 0 || init_loop(s, err) < 0 ||

@@ -114,15 +114,15 @@ typedef struct program_kept {
 
 struct programs {
     pthread_mutex_t lock;
+    dp_account *account;     /* borrowed */
     program_handle *handles; /* ascending by id */
     size_t n_handles, cap_handles;
     uint64_t last_handle;
-    size_t bytes; /* of what handles name */
     program_kept kept[LIMIT_PROGRAM_CACHE];
-    size_t n_kept, kept_bytes;
+    size_t n_kept;
     uint64_t uses;
 };
-void programs_init(programs *ps);
+void programs_init(programs *ps, dp_account *account);
 void programs_fini(programs *ps);
 
 typedef struct handle {
@@ -142,6 +142,7 @@ typedef struct session_generators {
 } session_generators;
 
 typedef struct sessions {
+    dp_holder_limit limits[DP_HOLDERS]; /* of each session's account */
     pthread_mutex_t lock;
     struct session *head; /* those that can be joined */
     struct session *over; /* those that have ended, for sessions_reap() to drop */
@@ -163,6 +164,7 @@ struct session {
     uint64_t ends_at; /* nanos; 0: it has connections */
     sessions *all;
     lane lane;
+    dp_account *account;  /* owned: what it holds */
     pthread_mutex_t lock; /* of what follows */
     handle *handles;      /* ascending by id */
     size_t n_handles, cap_handles, n_released;
@@ -172,7 +174,7 @@ struct session {
 };
 int session_generators_init(struct session *s, dp_error *err);
 void session_generators_fini(struct session *s);
-void sessions_init(sessions *all);
+void sessions_init(sessions *all, const int64_t *limits); /* [LIMITS] in force */
 void sessions_fini(sessions *all);
 /* A new session with one connection; owned.  NULL: *err.  At LIMIT_SESSIONS it takes the place of a
  * lingering one. */
@@ -185,6 +187,7 @@ void session_leave(struct session *s);
  * none is).  all_of_them: whatever has no connection, due or not. */
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them);
 uint64_t sessions_count(sessions *all);
+void sessions_held(sessions *all, dp_held out[DP_HOLDERS]); /* those that can be joined, together */
 bool sessions_over(sessions *all); /* does sessions_reap() have some to drop? */
 
 /* -- placement.c: which requests are known to be short -- */
@@ -338,7 +341,7 @@ typedef struct options {
     const char *plugin_path, *cache_dir, *log, *describe, *probe;
     const char **plugins; /* [n_plugins] --plugin */
     size_t n_plugins;
-    int64_t mode, max_line, max_attachment, workers, threads;
+    int64_t mode, max_line, max_attachment, session_bytes, workers, threads;
     int log_level;
     bool no_plugins, help, version;
 } options;

@@ -10,9 +10,20 @@
 #include <string.h>
 #include <sys/random.h>
 
-void sessions_init(sessions *all)
+void sessions_init(sessions *all, const int64_t *limits)
 {
-    *all = (sessions){0};
+#define HOLDER(COUNT, BYTES)                                                                       \
+    {limit_names[LIMIT_AT_##COUNT], limit_names[LIMIT_AT_##BYTES],                                 \
+     (uint64_t)limits[LIMIT_AT_##COUNT], (uint64_t)limits[LIMIT_AT_##BYTES]}
+    *all = (sessions){
+        .limits = {
+            [DP_HOLDER_TENSORS] = HOLDER(SESSION_TENSORS, SESSION_TENSOR_BYTES),
+            [DP_HOLDER_INTERMEDIATES] = HOLDER(SESSION_INTERMEDIATES, SESSION_INTERMEDIATE_BYTES),
+            [DP_HOLDER_PROGRAMS] = HOLDER(SESSION_PROGRAMS, SESSION_PROGRAM_BYTES),
+            [DP_HOLDER_PROGRAM_CACHE] = HOLDER(PROGRAM_CACHE, PROGRAM_CACHE_BYTES),
+            [DP_HOLDER_GENERATORS] = HOLDER(SESSION_GENERATORS, SESSION_GENERATOR_BYTES),
+        }};
+#undef HOLDER
     pthread_mutex_init(&all->lock, NULL);
 }
 
@@ -78,6 +89,15 @@ static int enlist(struct session *s, dp_error *err)
                : dp_error_set(err, DP_ERESOURCE, "%d sessions are open (sessions)", LIMIT_SESSIONS);
 }
 
+static void session_free(struct session *s)
+{
+    programs_fini(&s->programs);
+    session_generators_fini(s);
+    dp_account_close(s->account);
+    pthread_mutex_destroy(&s->lock);
+    dp_free(s);
+}
+
 struct session *session_new(sessions *all, dp_error *err)
 {
     struct session *s = dp_calloc(1, sizeof(*s));
@@ -86,12 +106,14 @@ struct session *session_new(sessions *all, dp_error *err)
         dp_error_set(err, DP_ERESOURCE, "out of memory: session");
         return NULL;
     }
-    if (random_key(s->key, err) < 0 || session_generators_init(s, err) < 0) {
+    if (random_key(s->key, err) < 0 || dp_account_new(all->limits, &s->account, err) < 0 ||
+        session_generators_init(s, err) < 0) {
+        dp_account_close(s->account);
         dp_free(s);
         return NULL;
     }
     pthread_mutex_init(&s->lock, NULL);
-    programs_init(&s->programs);
+    programs_init(&s->programs, s->account);
     atomic_init(&s->refs, 2); /* the list's and the caller's */
     s->all = all;
     s->n_connections = 1;
@@ -100,10 +122,7 @@ struct session *session_new(sessions *all, dp_error *err)
         tell_left(all);
     if (rc == 0)
         return s;
-    programs_fini(&s->programs);
-    session_generators_fini(s);
-    pthread_mutex_destroy(&s->lock);
-    dp_free(s);
+    session_free(s);
     return NULL;
 }
 
@@ -134,6 +153,16 @@ void session_leave(struct session *s)
     tell_left(all);
 }
 
+/* A handle of t is gone, and its reference; NULL is fine. */
+static void drop(struct session *s, dp_tensor *t)
+{
+    if (t == NULL)
+        return;
+    dp_account_let(s->account, DP_HOLDER_TENSORS, t);
+    dp_account_refund(s->account, DP_HOLDER_TENSORS, 1, 0);
+    dp_tensor_unref(t);
+}
+
 static void drop_handles(struct session *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -143,7 +172,7 @@ static void drop_handles(struct session *s)
     s->n_handles = s->cap_handles = s->n_released = 0;
     pthread_mutex_unlock(&s->lock);
     for (size_t i = 0; i < n; i++)
-        dp_tensor_unref(handles[i].tensor);
+        drop(s, handles[i].tensor);
     dp_free(handles);
 }
 
@@ -190,6 +219,22 @@ uint64_t sessions_count(sessions *all)
     return n;
 }
 
+void sessions_held(sessions *all, dp_held out[DP_HOLDERS])
+{
+    dp_held held[DP_HOLDERS];
+
+    memset(out, 0, DP_HOLDERS * sizeof(*out));
+    pthread_mutex_lock(&all->lock);
+    for (const struct session *s = all->head; s != NULL; s = s->next) {
+        dp_account_held(s->account, held);
+        for (int h = 0; h < DP_HOLDERS; h++) {
+            out[h].count += held[h].count;
+            out[h].bytes += held[h].bytes;
+        }
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
 struct session *session_ref(struct session *s)
 {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
@@ -201,10 +246,7 @@ struct session *session_unref(struct session *s)
     if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
         return NULL;
     drop_handles(s);
-    session_generators_fini(s);
-    programs_fini(&s->programs);
-    pthread_mutex_destroy(&s->lock);
-    dp_free(s);
+    session_free(s);
     return NULL;
 }
 
@@ -234,16 +276,7 @@ void session_set_linger(struct session *s, int64_t ms)
 
 static handle *find(struct session *s, uint64_t id)
 {
-    size_t low = 0, high = s->n_handles;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (s->handles[mid].id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < s->n_handles && s->handles[low].id == id ? &s->handles[low] : NULL;
+    return array_find(s->handles, s->n_handles, sizeof(*s->handles), id);
 }
 
 static void squeeze(struct session *s)
@@ -257,17 +290,18 @@ static void squeeze(struct session *s)
     s->n_released = 0;
 }
 
-static int make_room(struct session *s, dp_error *err)
+/* Room for a handle of t, paid for. */
+static int make_room(struct session *s, const dp_tensor *t, dp_error *err)
 {
-    if (s->n_handles - s->n_released >= LIMIT_SESSION_TENSORS)
-        return dp_error_set(err, DP_ERESOURCE,
-                            "a session holds at most %d tensors (session_tensors)",
-                            LIMIT_SESSION_TENSORS);
     handle *handles = array_grow(s->handles, s->n_handles, &s->cap_handles, sizeof(*handles));
+
     if (handles == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: handle");
     s->handles = handles;
-    return 0;
+    int rc = dp_account_charge(s->account, DP_HOLDER_TENSORS, 1, 0, err);
+    if (rc == 0 && (rc = dp_account_keep(s->account, DP_HOLDER_TENSORS, t, err)) < 0)
+        dp_account_refund(s->account, DP_HOLDER_TENSORS, 1, 0);
+    return rc;
 }
 
 uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err)
@@ -275,7 +309,7 @@ uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err)
     uint64_t id = 0;
 
     pthread_mutex_lock(&s->lock);
-    if (make_room(s, err) == 0) {
+    if (make_room(s, t, err) == 0) {
         id = ++s->last_handle;
         s->handles[s->n_handles++] = (handle){id, dp_tensor_ref(t)};
     }
@@ -305,8 +339,18 @@ bool session_release(struct session *s, uint64_t id)
             squeeze(s);
     }
     pthread_mutex_unlock(&s->lock);
-    dp_tensor_unref(t);
+    drop(s, t);
     return t != NULL;
+}
+
+void session_moved(struct session *s, const dp_tensor *t)
+{
+    dp_account_keep_anyway(s->account, DP_HOLDER_TENSORS, t);
+}
+
+dp_account *session_account(struct session *s)
+{
+    return s->account;
 }
 
 size_t session_handles(struct session *s, uint64_t **out)

@@ -82,7 +82,7 @@ char *cell_count(const cJSON *row, const char *member);  /* length of an array *
 char *cell_mark(const cJSON *row, const char *member);   /* "yes" or nothing */
 char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2))); /* owned */
 void print_table(const cJSON *rows, const column *columns, size_t n);
-/* "name  value" lines: every member of an object that is no array of objects. */
+/* "name  value" lines: every member of an object that holds no objects. */
 void print_members(const cJSON *object);
 
 char *json_text(const cJSON *j);         /* exact numbers; owned */

@@ -215,7 +215,7 @@ void print_members(const cJSON *object)
 
     cJSON_ArrayForEach(item, object)
     {
-        if (cJSON_IsArray(item) && cJSON_IsObject(item->child))
+        if (cJSON_IsObject(item->child))
             continue;
         char *text = cell_text(object, item->string);
         printf("%-14s  %s\n", item->string, text);

@@ -8,6 +8,18 @@ static char *cell_millis(const cJSON *row, const char *name)
     return text_printf("%.1f", number_of(row, name));
 }
 
+static char *cell_own_name(const cJSON *row, const char *name)
+{
+    (void)name;
+    return text_printf("%s", row->string);
+}
+
+static const column account_columns[] = {
+    {"sessions hold", cell_own_name, NULL, false},
+    {"count", cell_text, "count", true},
+    {"bytes", cell_text, "bytes", true},
+};
+
 static const column running_columns[] = {
     {"session", cell_text, "session", true},
     {"operator", cell_text, "op", false},
@@ -34,6 +46,7 @@ static void show_rows(const cJSON *rows, const column *columns, size_t n)
 static void show_status(const cJSON *result)
 {
     print_members(result);
+    show_rows(member(result, "account"), account_columns, COUNT(account_columns));
     show_rows(member(result, "running"), running_columns, COUNT(running_columns));
     show_rows(member(result, "kept"), kept_columns, COUNT(kept_columns));
 }

@@ -145,9 +145,10 @@ const char *nearest_name(const char *name, const char *const *names, size_t n);
 
 /* -- run.c: what a running method keeps -- */
 
-typedef struct pin {   /* an argument that came as {"tensor":handle} */
-    dp_tensor *tensor; /* owned */
-    uint64_t handle;
+typedef struct pin {         /* an argument that came as {"tensor":handle} */
+    dp_tensor *tensor;       /* owned */
+    uint64_t handle;         /* 0: none */
+    uint64_t storage;        /* its id when the method began, if it has a handle */
     dp_generator *generator; /* owned; it came as {"generator":handle}, and tensor is NULL */
 } pin;
 

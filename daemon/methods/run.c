@@ -38,7 +38,7 @@ static int pin_add(run *r, dp_tensor *t, dp_generator *g, uint64_t handle, dp_er
                             r->n_pins + 1);
     }
     r->pins = pins;
-    pins[r->n_pins++] = (pin){t, handle, g};
+    pins[r->n_pins++] = (pin){t, handle, handle ? dp_tensor_storage_id(t) : 0, g};
     return 0;
 }
 
@@ -123,15 +123,18 @@ void run_undo(request *rq)
     }
 }
 
-static run *run_free(run *r)
+static run *run_free(run *r, struct session *s)
 {
     if (r == NULL)
         return NULL;
     if (r->called)
         dp_values_release(r->rets, r->bound.n_rets);
     for (size_t i = 0; i < r->n_pins; i++) {
-        dp_tensor_unref(r->pins[i].tensor);
-        dp_generator_unref(r->pins[i].generator);
+        pin *p = &r->pins[i];
+        if (p->handle != 0 && dp_tensor_storage_id(p->tensor) != p->storage)
+            session_moved(s, p->tensor); /* an operator has resized it */
+        dp_tensor_unref(p->tensor);
+        dp_generator_unref(p->generator);
     }
     dp_free(r->pins);
     dp_free(r->fresh);
@@ -141,7 +144,7 @@ static run *run_free(run *r)
 
 void request_drop(request *rq)
 {
-    rq->run = run_free(rq->run);
+    rq->run = run_free(rq->run, rq->session);
 }
 
 int run_ctx_error(request *rq, dp_error *err)

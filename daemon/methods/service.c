@@ -21,9 +21,6 @@ static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
 
 static void write_limits(jw *w, const int64_t *limits)
 {
-#define NAME_(NAME, name, value) #name,
-    static const char *const names[LIMITS] = {LIMIT_MAP(NAME_)};
-#undef NAME_
 #define LIBRARY_(NAME, name, value) {#name, DP_LIMIT_##NAME},
     static const struct {
         const char *name;
@@ -34,7 +31,7 @@ static void write_limits(jw *w, const int64_t *limits)
     jw_key(w, "limits");
     jw_object(w);
     for (size_t i = 0; i < LIMITS; i++)
-        member_int(w, names[i], limits[i]);
+        member_int(w, limit_names[i], limits[i]);
     for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
         member_int(w, library[i].name, library[i].value);
     jw_object_end(w);
@@ -121,14 +118,31 @@ static void write_running(jw *w, dp_registry *reg)
     jw_array_end(w);
 }
 
+/* Member "account": what each holder holds. */
+static void write_held(jw *w, const dp_held *held)
+{
+    jw_key(w, "account");
+    jw_object(w);
+    for (int h = 0; h < DP_HOLDERS; h++) {
+        jw_key(w, dp_holder_name(h));
+        jw_object(w);
+        member_int(w, "count", (int64_t)held[h].count);
+        member_int(w, "bytes", (int64_t)held[h].bytes);
+        jw_object_end(w);
+    }
+    jw_object_end(w);
+}
+
 int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
     server_facts f;
     dp_registry_stats r;
     dp_tensor_stats t;
+    dp_held held[DP_HOLDERS];
 
     (void)params;
     rq->daemon->facts(rq->conn, &f);
+    rq->daemon->held(rq->conn, held);
     dp_registry_stats_get(f.reg, &r);
     dp_tensor_stats_get(&t);
     const struct {
@@ -138,7 +152,8 @@ int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
         {"uptime_ms", f.uptime_ms},
         {"sessions", f.sessions},
         {"connections", f.connections},
-        {"tensors", t.tensors},
+        {"tensors", held[DP_HOLDER_TENSORS].count},
+        {"live_tensors", t.tensors},
         {"storages", t.storages},
         {"bytes", t.bytes},
         {"bytes_peak", t.bytes_peak},
@@ -157,6 +172,7 @@ int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
     jw_object(w);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         member_int(w, rows[i].name, rows[i].value);
+    write_held(w, held);
     write_running(w, f.reg);
     int rc = plugins_kept(rq, f.reg, w, err);
     jw_object_end(w);
@@ -204,11 +220,11 @@ static const char *const fallback_names[] = {[DP_FALLBACK_ALLOW] = "allow",
                                              [DP_FALLBACK_REPORT] = "report",
                                              [DP_FALLBACK_FORBID] = "forbid"};
 
+/* Members of the connection's state. */
 static void write_state(request *rq, jw *w, const conn_state *s)
 {
     uint64_t seed;
 
-    jw_object(w);
     member_bool(w, "grad_enabled", !s->mode.no_grad && !s->mode.inference);
     member_bool(w, "inference", s->mode.inference);
     keyset_to_json(w, "include", s->include);
@@ -217,7 +233,6 @@ static void write_state(request *rq, jw *w, const conn_state *s)
     member_int(w, "num_threads", s->num_threads);
     if (dp_generators_initial_seed(session_default_generators(rq->session), &seed))
         member_seed(w, seed);
-    jw_object_end(w);
 }
 
 /* Read the keys that member `name` lists into *out, which is unchanged when there is no such
@@ -266,8 +281,14 @@ static int mode_from_json(const cJSON *params, dp_mode *m, dp_error *err)
 
 int session_get_method(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
+    dp_held held[DP_HOLDERS];
+
     (void)params, (void)err;
+    dp_account_held(session_account(rq->session), held);
+    jw_object(w);
     write_state(rq, w, rq->state);
+    write_held(w, held);
+    jw_object_end(w);
     return 0;
 }
 
@@ -287,6 +308,8 @@ int session_set_method(request *rq, const cJSON *params, jw *w, dp_error *err)
     *state = next;
     if (param(params, "seed") != NULL)
         dp_generators_seed(generators, seed);
+    jw_object(w);
     write_state(rq, w, state);
+    jw_object_end(w);
     return 0;
 }

@@ -227,7 +227,7 @@ int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *
 
 /* -- constants -- */
 
-static int charge(dp_builder *b, size_t bytes)
+static int add_constant_bytes(dp_builder *b, size_t bytes)
 {
     if (bytes > DP_LIMIT_PROGRAM_CONSTANT_BYTES - b->p.constant_bytes)
         return dpi_builder_fail(b, DP_ERESOURCE,
@@ -260,7 +260,7 @@ int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_r
     m = (dpi_bump){dp_arena_alloc(b->arena, payload + 1), 0};
     if (m.at == NULL)
         return no_memory(b);
-    if ((rc = charge(b, payload + dpi_storage_bytes_of(v))) < 0)
+    if ((rc = add_constant_bytes(b, payload + dpi_storage_bytes_of(v))) < 0)
         return rc;
     dp_value held = dpi_bump_value(&m, v);
     dpi_values_ref(&held, 1);

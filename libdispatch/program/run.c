@@ -355,6 +355,22 @@ static inline int run_step(machine *m, const dp_program *p, uint32_t base, const
     }
 }
 
+/* New memory among the values that a step made. */
+static int charge_made(machine *m, const dp_value *made, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bool list = made[i].tag == DP_TAG_TENSORS;
+        uint32_t n_tensors = made[i].tag == DP_TAG_TENSOR ? 1 : list ? made[i].len : 0;
+        for (uint32_t k = 0; k < n_tensors; k++) {
+            const dp_tensor *t = list ? made[i].u.tensors[k] : made[i].u.t;
+            if (t != NULL &&
+                dp_account_keep(m->ctx->account, DP_HOLDER_INTERMEDIATES, t, &m->ctx->error) < 0)
+                return DP_ERESOURCE;
+        }
+    }
+    return 0;
+}
+
 static int run_steps(machine *m, const dp_program *p, uint32_t base)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -362,6 +378,8 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
         int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
         if (DPI_LIKELY(rc == 0))
             rc = run_step(m, p, base, s);
+        if (m->ctx->account != NULL && rc == 0)
+            rc = charge_made(m, &m->values[base + s->ret], s->n_rets);
         if (DPI_UNLIKELY(rc < 0)) {
             m->run->step = s->origin; /* the outermost program's is the last to be written */
             return dpi_step_fail(m->ctx, s->origin);
@@ -372,7 +390,7 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
     return 0;
 }
 
-static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
+static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     machine m = {.ctx = ctx, .run = run};
     int rc = check_ops(ctx, p);
@@ -394,6 +412,21 @@ static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
     }
     if (rc < 0)
         dp_values_release(run->outputs, p->n_outputs);
+    return rc;
+}
+
+/* Room for all its values is charged while it runs, the memory of tensors as they are made. */
+static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
+{
+    uint64_t bytes = p->frame * (sizeof(dp_value) + sizeof(bool));
+
+    if (ctx->account == NULL)
+        return run_charged(ctx, p, run);
+    int rc = dp_account_charge(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, bytes, &ctx->error);
+    if (rc < 0)
+        return rc;
+    rc = run_charged(ctx, p, run);
+    dp_account_refund(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, bytes);
     return rc;
 }
 

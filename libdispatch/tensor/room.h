@@ -46,6 +46,9 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages toge
  * it. */
 int dpi_device_failed(int bit, const char *what, int rc, const dp_error *from, dp_error *err);
 
+/* -- keep.c -- */
+void dpi_storage_forget(dpi_storage *s); /* its memory goes: nobody is charged for it any more */
+
 /* -- layout.c -- */
 /* Checks that a tensor can have these sizes.  *numel: their product. */
 int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err);

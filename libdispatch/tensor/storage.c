@@ -290,6 +290,8 @@ static void data_free(dpi_storage *s)
 
 void dpi_storage_fini(dpi_storage *s)
 {
+    if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0)
+        dpi_storage_forget(s);
     data_free(s);
     dpi_backend_drop(dp_device_backend(s->device));
     count_bytes(-memory_bytes(s));

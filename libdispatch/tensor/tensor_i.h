@@ -29,6 +29,9 @@ typedef struct dpi_storage {
     bool memoryless;       /* it has a size and never any data: device meta, fakes, wrappers */
     uint64_t registration; /* of the device whose memory it is; dpi_backend_registration() */
     struct dpi_storage *next, **at; /* list of the device's storages; storage.c's */
+    /* keep.c's: whose account its bytes are charged to, and how often that holder asked. */
+    atomic_uintptr_t charged;
+    atomic_uint keeps;
 } dpi_storage;
 
 typedef struct dpi_version {

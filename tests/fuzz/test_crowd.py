@@ -122,7 +122,7 @@ def test_crowd():
         equal(d.call("registry.dump")["text"], dump, "dump")
         equal(d.call("registry.check")["violations"], [], "violations")
         status = d.call("server.status")
-        equal((status["tensors"], status["draining"], status["running"]), (0, 0, []))
+        equal((status["live_tensors"], status["draining"], status["running"]), (0, 0, []))
         print(f"seed {SEED}: {sum(c.answers for c in clients)} answers, "
               f"{sum(c.errors for c in clients)} errors")
 

@@ -99,7 +99,7 @@ def test_leaving():
                 here.pop(rnd.randrange(len(here))).leave(rnd)
         wait_until(lambda: d.call("server.status")["connections"] == 1, "the others are gone", 60)
         wait_until(lambda: d.call("server.status")["sessions"] == 1, "their sessions are gone", 60)
-        wait_until(lambda: d.call("server.status")["tensors"] == 0, "their tensors are gone", 60)
+        wait_until(lambda: d.call("server.status")["live_tensors"] == 0, "their tensors are gone", 60)
         equal(d.call("server.status")["running"], [], "calls running")
         for phase, n in left.items():
             less(0, n, f"clients that left in the phase '{phase}'")

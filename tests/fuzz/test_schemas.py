@@ -239,7 +239,7 @@ def test_schemas():
 
             def left():
                 status = last.call("server.status")
-                return status["tensors"], status["bytes"], status["running"]
+                return status["live_tensors"], status["bytes"], status["running"]
 
             # the last request of a client that left may still be letting go of its arguments
             wait_until(lambda: left() == (0, 0, []), f"nothing is left, but {left()}", 30)

@@ -78,7 +78,7 @@ def test_streams():
             wait_until(lambda: d.call("server.status")["connections"] == 1, "the others are gone", 60)
             wait_until(lambda: d.call("server.status")["sessions"] == 1, "their sessions are gone", 60)
             status = d.call("server.status")
-            equal((status["tensors"], status["bytes"], status["running"]), (0, 0, []))
+            equal((status["live_tensors"], status["bytes"], status["running"]), (0, 0, []))
             less(10, streams, "streams")
 
 

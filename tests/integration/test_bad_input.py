@@ -24,7 +24,7 @@ class Fixture:
         self.state = self.now()
 
     def now(self):
-        return (self.d.call("registry.dump")["text"], self.d.call("server.status")["tensors"],
+        return (self.d.call("registry.dump")["text"], self.d.call("server.status")["live_tensors"],
                 self.d.call("tensor.read", tensor=self.x)["data"])
 
     def unchanged(self, what):

@@ -154,7 +154,7 @@ def test_long_answer_of_a_short_kernel_is_printed_on_a_worker(daemon):
             data = answers[0].get("data") or struct.unpack("<5000f", answers[0]["attachment"])
             equal(list(data), [7.0] * 5000, "elements of the answer that was handed over")
             equal(answers[0].get("attachment"), answers[1].get("attachment"), "the second answer's bytes")
-        equal(d.call("server.status")["tensors"], 0, "tensors left")
+        equal(d.call("server.status")["live_tensors"], 0, "tensors left")
         d.call("plugin.unload", plugin="swells")
 
 
@@ -182,7 +182,7 @@ def test_client_that_leaves_while_its_answer_is_handed_over(daemon):
                 gone.send("op.call", op="swells::swell", args=[{"data": [1_000_000, 7]}], **{"return": "data"})
             d.call("plugin.reload", plugin="swells")
         wait_until(lambda: d.call("server.status")["connections"] == 1, "the others are gone")
-        wait_until(lambda: d.call("server.status")["tensors"] == 0, "what their calls held is gone")
+        wait_until(lambda: d.call("server.status")["live_tensors"] == 0, "what their calls held is gone")
         d.call("plugin.unload", plugin="swells")
 
 
@@ -285,7 +285,7 @@ def test_disconnect_in_mid_call(daemon):
             send_sleep(gone, 100, t)
         wait_until(lambda: d.call("server.status")["running"], "it sleeps")
         gone.close()
-        wait_until(lambda: d.call("server.status")["tensors"] == before["tensors"],
+        wait_until(lambda: d.call("server.status")["live_tensors"] == before["tensors"],
                    "the tensors are gone", 10)
         equal(d.call("server.status")["running"], [], "calls running")
         equal(d.call("server.status")["sessions"], before["sessions"])
@@ -333,16 +333,16 @@ def test_word_in_a_request_cancels_nothing(daemon):
 def test_tensors_go_while_the_call_of_a_client_that_left_runs(daemon):
     with daemon.connect() as d:
         wait_until(lambda: d.call("server.status")["sessions"] == 1, "the others are gone")
-        before = d.call("server.status")["tensors"]
+        before = d.call("server.status")["live_tensors"]
         gone = daemon.connect()
         for _ in range(100):
             tensor(gone)
         send_sleep(gone, 3000)
         wait_until(lambda: d.call("server.status")["running"], "it sleeps")
         gone.close()
-        wait_until(lambda: d.call("server.status")["tensors"] < before + 10, "the tensors are gone")
+        wait_until(lambda: d.call("server.status")["live_tensors"] < before + 10, "the tensors are gone")
         equal(len(d.call("server.status")["running"]), 1, "calls running")
-        wait_until(lambda: d.call("server.status")["tensors"] == before, "the call's own too")
+        wait_until(lambda: d.call("server.status")["live_tensors"] == before, "the call's own too")
 
 
 def test_many_sessions_at_once(daemon):

@@ -24,7 +24,7 @@ class Fixture:
 def finish(f):
     f.d.call("generator.release", generators=[])
     equal(f.d.call("plugin.unload", plugin="random_kernel")["unmapped"], True, "unmapped")
-    equal(f.d.call("server.status")["tensors"], 0, "live tensors")
+    equal(f.d.call("server.status")["live_tensors"], 0, "live tensors")
     f.d.close()
     f.daemon.stop()
 

@@ -64,7 +64,7 @@ class Fixture:
         status = self.client.call("server.status")
         return {"dump": self.client.call("registry.dump")["text"], "draining": status["draining"],
                 "check": self.client.call("registry.check")["violations"],
-                "tensors": status["tensors"], "storages": status["storages"], "bytes": status["bytes"],
+                "tensors": status["live_tensors"], "storages": status["storages"], "bytes": status["bytes"],
                 "plugins": [p["plugin"] for p in self.client.call("plugin.list")["plugins"]],
                 "copies": len([line for line in self.daemon.maps() if ".so" in line])}
 

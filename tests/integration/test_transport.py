@@ -148,11 +148,11 @@ def test_client_that_leaves_unread_answers_is_noticed(daemon):
             while True:
                 c.s.send(request(2, "rpc.discover") * 100)
     with daemon.connect() as d:
-        equal(d.call("server.status")["tensors"], len(clients))
+        equal(d.call("server.status")["live_tensors"], len(clients))
         for c in clients:
             c.__exit__()
         wait_until(lambda: d.call("server.status")["connections"] == 1, "they are gone")
-        wait_until(lambda: d.call("server.status")["tensors"] == 0, "their tensors are gone")
+        wait_until(lambda: d.call("server.status")["live_tensors"] == 0, "their tensors are gone")
 
 
 def test_urgent_data_ends_a_connection(daemon):
@@ -401,7 +401,7 @@ def test_sessions(daemon):
         c.call("server.hello", session_key=key)
         equal(c.call("tensor.read", tensor=t)["data"], [1])
     with daemon.connect() as c:
-        wait_until(lambda: c.call("server.status")["tensors"] == 0, "the session has ended")
+        wait_until(lambda: c.call("server.status")["live_tensors"] == 0, "the session has ended")
         raises(lambda: c.call("server.hello", session_key=key), "NotFound")
 
 

@@ -104,17 +104,17 @@ class TestDaemon:
         with self.connect() as d:
             def idle():
                 status = d.call("server.status")
-                return not status["running"] and status["tensors"] == 0
+                return not status["running"] and status["live_tensors"] == 0
             try:
                 wait_until(idle, "no call runs and no tensor is left")
             except AssertionError:
                 pass  # say what is left
             status = d.call("server.status")
-            equal((status["tensors"], status["running"]), (0, []), "live tensors, running calls")
+            equal((status["live_tensors"], status["running"]), (0, []), "live tensors, running calls")
             for name in reversed(self.loaded(d)):
                 d.call("plugin.unload", plugin=name)
             equal(self.loaded(d), [], "plugins still loaded")
-            equal(d.call("server.status")["tensors"], 0, "live tensors after every unload")
+            equal(d.call("server.status")["live_tensors"], 0, "live tensors after every unload")
         self.stop()
 
     def __enter__(self):

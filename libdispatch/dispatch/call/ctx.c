@@ -108,6 +108,7 @@ void dp_ctx_reset(dp_ctx *ctx)
 {
     dp_generator_leave(ctx); /* a kernel that forgot to keeps nobody waiting */
     ctx->generators = NULL;
+    ctx->account = NULL;
     while (ctx->pins > 0)
         dp_ctx_end(ctx);
     for (uint32_t i = 0; i < ctx->n_owned; i++)
@@ -155,6 +156,11 @@ void dp_ctx_set_threads(dp_ctx *ctx, int n)
 void dp_ctx_set_deadline(dp_ctx *ctx, uint64_t nanos)
 {
     ctx->stop.deadline = nanos;
+}
+
+void dp_ctx_set_account(dp_ctx *ctx, dp_account *a)
+{
+    ctx->account = a;
 }
 
 void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag)

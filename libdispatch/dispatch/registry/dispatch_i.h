@@ -223,6 +223,7 @@ struct dp_ctx {
     uint32_t cap_modes;
     dp_ctx *next, **link;      /* the registry's list, under ctx_lock */
     dp_generators *generators; /* borrowed; NULL: the registry's */
+    dp_account *account;       /* borrowed; NULL: nobody's */
     dp_generator *generator;   /* counted; held by the running kernel; NULL: none */
     char **warnings;           /* of the request; dp_malloc() */
     uint32_t n_warnings, cap_warnings;

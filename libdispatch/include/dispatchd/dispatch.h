@@ -239,6 +239,8 @@ DP_API void dp_generators_seed(dp_generators *all, uint64_t seed); /* torch.manu
 DP_API bool dp_generators_initial_seed(dp_generators *all, uint64_t *seed);
 DP_API bool dp_generators_busy(dp_generators *all); /* a kernel holds one of them now */
 
+#include "account.h"
+
 /* Threads of the pool behind dp_parallel_for, the caller not counted; once, before the first use.
  * 0 runs everything on the caller. */
 DP_API int dp_pool_start(int threads, dp_error *err);
@@ -383,6 +385,8 @@ DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch
 /* Whose default generators its kernels draw from; borrowed until dp_ctx_reset.  NULL: the
  * registry's own. */
 DP_API void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all);
+/* What running programs hold is charged to it; borrowed until dp_ctx_reset.  NULL: to nobody. */
+DP_API void dp_ctx_set_account(dp_ctx *ctx, dp_account *a);
 /* Threads that dp_parallel_for may use for this request, the caller included; 0: no bound. */
 DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);
 /* When dp_checkpoint() is to stop this request: at CLOCK_MONOTONIC `nanos` (0: never), or once

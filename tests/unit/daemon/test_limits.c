@@ -161,7 +161,7 @@ START_TEST(limits_tensors_of_a_session)
     dp_tensor *t = NULL;
     int64_t sizes[] = {1};
 
-    sessions_init(&all);
+    sessions_init(&all, limit_defaults);
     struct session *s = session_new(&all, &err);
     ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &t, &err), 0);
     for (int i = 0; i < LIMIT_SESSION_TENSORS; i++)

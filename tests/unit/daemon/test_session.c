@@ -27,7 +27,7 @@ static uint64_t live(void)
 
 static void setup(void)
 {
-    sessions_init(&all);
+    sessions_init(&all, limit_defaults);
     s = session_new(&all, &err);
     ck_assert_ptr_nonnull(s);
 }

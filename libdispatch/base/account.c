@@ -1,0 +1,99 @@
+/* account.c -- what somebody holds: one number and one sum of bytes for each holder, each with its
+ * limit.
+ *
+ * held[h].count <= limits[h].count and held[h].bytes <= limits[h].bytes after each charge that
+ * succeeded; one that fails is taken back, so that meanwhile another may be refused that would just
+ * have fitted.  References are the owner's and one of each storage charged (tensor/keep.c). */
+#include "account.h"
+
+const char *dp_holder_name(int holder)
+{
+#define NAME(NAME, name) #name,
+    static const char *const names[] = {DP_HOLDER_MAP(NAME)};
+#undef NAME
+    return names[holder];
+}
+
+int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *err)
+{
+    dp_account *a = dp_calloc(1, sizeof(*a));
+
+    if (a == NULL)
+        return dpi_no_memory(err, "an account");
+    atomic_init(&a->refs, 1);
+    a->limits = limits;
+    *out = a;
+    return 0;
+}
+
+void dpi_account_ref(dp_account *a)
+{
+    atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+}
+
+void dpi_account_unref(dp_account *a)
+{
+    if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) == 1)
+        dp_free(a);
+}
+
+dp_account *dp_account_close(dp_account *a)
+{
+    if (a != NULL)
+        dpi_account_unref(a);
+    return NULL;
+}
+
+static int refuse(int holder, const char *what, const char *limit, uint64_t asked, uint64_t held,
+                  uint64_t most, dp_error *err)
+{
+    return dp_error_set(err, DP_ERESOURCE, "%s: %llu %s asked for, %llu of %llu left (%s)",
+                        dp_holder_name(holder), (unsigned long long)asked, what,
+                        (unsigned long long)(held < most ? most - held : 0),
+                        (unsigned long long)most, limit);
+}
+
+/* Add n, unless that exceeds `most`.  *held: what there was. */
+static bool add(atomic_uint_fast64_t *sum, uint64_t n, uint64_t most, uint64_t *held)
+{
+    if (n == 0)
+        return true;
+    *held = atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
+    if (*held <= most && n <= most - *held)
+        return true;
+    atomic_fetch_sub_explicit(sum, n, memory_order_relaxed);
+    return false;
+}
+
+int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes, dp_error *err)
+{
+    const dp_holder_limit *limit = &a->limits[holder];
+    uint64_t held = 0;
+
+    if (!add(&a->held[holder].count, count, limit->count, &held))
+        return refuse(holder, "more", limit->count_name, count, held, limit->count, err);
+    if (add(&a->held[holder].bytes, bytes, limit->bytes, &held))
+        return 0;
+    dp_account_refund(a, holder, count, 0);
+    return refuse(holder, "bytes", limit->bytes_name, bytes, held, limit->bytes, err);
+}
+
+void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
+}
+
+void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes)
+{
+    if (count > 0)
+        atomic_fetch_sub_explicit(&a->held[holder].count, count, memory_order_relaxed);
+    if (bytes > 0)
+        atomic_fetch_sub_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
+}
+
+void dp_account_held(const dp_account *a, dp_held out[DP_HOLDERS])
+{
+    for (int h = 0; h < DP_HOLDERS; h++)
+        out[h] = (dp_held){atomic_load_explicit(&a->held[h].count, memory_order_relaxed),
+                           atomic_load_explicit(&a->held[h].bytes, memory_order_relaxed)};
+}

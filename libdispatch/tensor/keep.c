@@ -1,0 +1,92 @@
+/* keep.c -- whose account the memory of a storage is charged to.
+ *
+ * A storage has one word for it: the account and, in the bits that its alignment leaves, the holder;
+ * 0 is nobody.  It changes by compare and exchange; `keeps` counts how often that holder asked.  The
+ * bytes of a storage never change, so what is refunded is what was charged. */
+#include "base/account.h"
+#include "room.h"
+
+enum { HOLDER_BITS = 7 };
+_Static_assert(DP_HOLDERS <= HOLDER_BITS + 1, "a holder fits beside the account");
+
+static uintptr_t word_of(dp_account *a, int holder)
+{
+    return (uintptr_t)a | (unsigned)holder;
+}
+
+static dp_account *account_of(uintptr_t word)
+{
+    return (dp_account *)(word & ~(uintptr_t)HOLDER_BITS);
+}
+
+static int holder_of(uintptr_t word)
+{
+    return (int)(word & HOLDER_BITS);
+}
+
+static uint64_t bytes_of(const dpi_storage *s)
+{
+    return s->memoryless ? 0 : s->bytes;
+}
+
+/* Give back what the word stands for. */
+static void forget(uintptr_t word, uint64_t bytes)
+{
+    dp_account_refund(account_of(word), holder_of(word), 0, bytes);
+    dpi_account_unref(account_of(word));
+}
+
+static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
+{
+    dpi_storage *s = dpi_storage_of(t);
+    uintptr_t mine = word_of(a, holder), word = atomic_load(&s->charged);
+    uint64_t bytes = bytes_of(s);
+
+    if (word == mine)
+        atomic_fetch_add_explicit(&s->keeps, 1, memory_order_relaxed);
+    if (word != 0 && (account_of(word) != a || holder_of(word) <= holder))
+        return 0;
+    if (anyway)
+        dpi_account_charge_anyway(a, holder, bytes);
+    else if (dp_account_charge(a, holder, 0, bytes, err) < 0)
+        return DP_ERESOURCE;
+    dpi_account_ref(a);
+    if (!atomic_compare_exchange_strong(&s->charged, &word, mine)) { /* somebody was faster */
+        forget(mine, bytes);
+        return keep(a, holder, t, anyway, err);
+    }
+    atomic_store_explicit(&s->keeps, 1, memory_order_relaxed);
+    if (word != 0)
+        forget(word, bytes);
+    return 0;
+}
+
+int dp_account_keep(dp_account *a, int holder, const dp_tensor *t, dp_error *err)
+{
+    return keep(a, holder, t, false, err);
+}
+
+void dp_account_keep_anyway(dp_account *a, int holder, const dp_tensor *t)
+{
+    keep(a, holder, t, true, NULL);
+}
+
+void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
+{
+    dpi_storage *s = dpi_storage_of(t);
+    uintptr_t mine = word_of(a, holder);
+
+    if (atomic_load(&s->charged) != mine ||
+        atomic_fetch_sub_explicit(&s->keeps, 1, memory_order_relaxed) > 1)
+        return;
+    if (atomic_compare_exchange_strong(&s->charged, &mine, 0))
+        forget(mine, bytes_of(s));
+}
+
+void dpi_storage_forget(dpi_storage *s)
+{
+    uintptr_t word = atomic_load_explicit(&s->charged, memory_order_relaxed);
+
+    if (word != 0)
+        forget(word, bytes_of(s));
+}

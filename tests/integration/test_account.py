@@ -1,0 +1,156 @@
+"""test_account.py -- what sessions hold, by holder: counted once, shown, limited by name, given back."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import BUILD, equal, less, main, raises, wait_until
+from daemon import TestDaemon
+
+SLEEPS = os.path.join(BUILD, "tests", "plugins", "sleeps.so")
+BYTES = 1 << 20  # of --session-bytes
+NOTHING = {"count": 0, "bytes": 0}
+
+
+def setup():
+    return TestDaemon("--plugin", SLEEPS, "--session-bytes", str(BYTES))
+
+
+def held(d):
+    """{holder: (count, bytes)} of this session, without those that hold nothing."""
+    account = d.call("session.get")["account"]
+    return {name: (h["count"], h["bytes"]) for name, h in account.items() if h != NOTHING}
+
+
+def zeros(d, *sizes):
+    return d.op("aten::zeros", list(sizes), dtype="float32", returns="handle")["tensor"]
+
+
+def ref(name):
+    return {"ref": name}
+
+
+def test_limits_are_reported(f):
+    with f.connect() as d:
+        limits = d.call("server.hello")["limits"]
+        equal((limits["session_tensor_bytes"], limits["session_intermediate_bytes"]), (BYTES, BYTES))
+
+
+def test_a_storage_is_charged_once(f):
+    with f.connect() as d:
+        a = zeros(d, 10, 10)
+        equal(held(d), {"tensors": (1, 400)})
+        views = [d.op("aten::view", {"tensor": a}, [100], returns="handle")["tensor"] for _ in range(5)]
+        equal(held(d), {"tensors": (6, 400)})
+        d.call("tensor.release", tensors=[a])
+        equal(held(d), {"tensors": (5, 400)}, "its views hold it")
+        d.call("tensor.release", tensors=views)
+        equal(held(d), {})
+
+
+def test_the_limit_of_bytes_names_holder_asked_and_left(f):
+    with f.connect() as d, f.connect() as other:
+        a = zeros(d, 1000, 250)
+        raises(lambda: zeros(d, 1000, 20), "ResourceExhausted", "tensors: 80000 bytes asked for",
+               f"{BYTES - 1000000} of {BYTES} left (session_tensor_bytes)")
+        raises(lambda: d.call("tensor.create", shape=[20000], dtype="float32", data=[0] * 20000),
+               "ResourceExhausted", "session_tensor_bytes")
+        equal(held(d), {"tensors": (1, 1000000)}, "what was refused is not charged")
+        zeros(other, 1000, 250)  # another session has its own
+        d.call("tensor.release", tensors=[a])
+        zeros(d, 1000, 20)
+
+
+def test_a_tensor_that_an_operator_resizes_is_charged_anew(f):
+    with f.connect() as d:
+        e = zeros(d, 0)
+        equal(held(d), {"tensors": (1, 0)})
+        ones = {"dtype": "float32", "data": [1] * 1000}
+        d.op("aten::add.out", ones, ones, out={"tensor": e}, returns="handle")
+        equal(held(d), {"tensors": (1, 4000)})
+        d.call("tensor.release", tensors=[e])
+        equal(held(d), {})
+
+
+def test_a_joined_session_has_one_account(f):
+    with f.connect() as d, f.connect() as other:
+        other.call("server.hello", session_key=d.call("server.hello")["session_key"])
+        zeros(d, 10)
+        equal(held(other), {"tensors": (1, 40)})
+
+
+def test_numbers_of_cached_programs_are_the_caches(f):
+    with f.connect() as d, f.connect() as watch:
+        d.call("program.run", inputs={"x": {"data": [1, 2]}}, outputs=["y"],
+               steps=[{"op": "aten::add.Tensor", "args": [ref("x"), 2], "as": ["y"]}])
+        d.call("tensor.release", all=True)
+        count, size = held(d).pop("program_cache")
+        equal((count, list(held(d))), (1, ["program_cache"]))
+        less(100, size)
+        status = watch.call("server.status")
+        equal((status["tensors"], status["live_tensors"]), (0, 1), "of clients, of all")
+        equal(status["account"]["program_cache"], {"count": 1, "bytes": size})
+
+
+def test_a_program_is_charged_for_its_constants(f):
+    with f.connect() as d:
+        p = d.call("program.create", inputs=[], constants={"k": {"data": [1] * 1000}}, outputs=["y"],
+                   steps=[{"op": "aten::neg", "args": [ref("k")], "as": ["y"]}])["program"]
+        count, size = held(d)["programs"]
+        equal(count, 1)
+        less(4000, size)
+        d.call("program.release", program=p)
+        equal(held(d), {})
+
+
+def chain(n, rows):
+    """n steps of rows x 1000 bytes each."""
+    first = [{"op": "aten::zeros", "args": [[rows, 250]], "kwargs": {"dtype": "float32"}, "as": ["y0"]}]
+    return first + [{"op": "aten::neg", "args": [ref(f"y{i}")], "as": [f"y{i + 1}"]} for i in range(n)]
+
+
+def test_intermediates_are_charged_while_they_live(f):
+    with f.connect() as d:
+        # a hundred results of 300,000 bytes, two at a time: more than the limit in sum
+        y = d.call("program.run", steps=chain(100, 300), outputs=["y100"], **{"return": "data"})
+        equal(y["outputs"][0]["shape"], [300, 250])
+        equal(held(d).get("intermediates"), None)
+        e = raises(lambda: d.call("program.run", steps=chain(3, 600), outputs=["y3"]), "ResourceExhausted",
+                   "step 1: intermediates: 600000 bytes asked for", "(session_intermediate_bytes)")
+        equal(e.data["step"], 1)
+        wait_until(lambda: "intermediates" not in held(d), "they are given back")
+        # views are their base's, which may be released before them
+        views = [{"op": "aten::view", "args": [ref("y0"), [250000]], "as": ["v0"]}]
+        views += [{"op": "aten::view", "args": [ref(f"v{i}"), [250000]], "as": [f"v{i + 1}"]} for i in range(20)]
+        d.call("program.run", steps=chain(0, 1000) + views, outputs=["v20"], **{"return": "data"})
+
+
+def test_an_output_moves_to_the_tensors(f):
+    with f.connect() as d:
+        d.call("program.run", steps=chain(2, 100), outputs=["y2", "y1"])
+        equal({h: held(d)[h] for h in ("tensors",)}, {"tensors": (2, 200000)})
+        equal(held(d).get("intermediates"), None)
+
+
+def test_status_shows_a_running_program(f):
+    with f.connect() as d, f.connect() as watch:
+        d.send("program.run", inputs={"x": {"data": [1] * 1000}}, outputs=["z"],
+               steps=[{"op": "aten::neg", "args": [ref("x")], "as": ["y"]},
+                      {"op": "sleeps::sleep", "args": [ref("y"), 500], "as": ["z"]}])
+        wait_until(lambda: watch.call("server.status")["account"]["intermediates"]["bytes"] >= 4000,
+                   "its values are seen")
+        less(1, watch.call("server.status")["account"]["intermediates"]["count"])
+        d.receive()
+
+
+def test_the_end_of_a_session_gives_everything_back(f):
+    with f.connect() as watch:
+        with f.connect() as d:
+            zeros(d, 100)
+            d.call("generator.create", seed=1)
+            equal(held(d), {"tensors": (1, 400), "generators": (1, 5056)})
+        wait_until(lambda: set(map(str, watch.call("server.status")["account"].values())) == {str(NOTHING)},
+                   "nothing is held")
+
+
+main(setup, TestDaemon.finish)
