@@ -429,8 +429,8 @@ int dpi_empty_strided(dp_dtype dtype, dp_device device, int ndim, const int64_t 
     return dp_tensor_new(dtype, device, ndim, sizes, strides, out, err);
 }
 
-int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_tensor **out,
-                   dp_error *err)
+int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_memory_format f,
+                      dp_tensor **out, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
@@ -438,7 +438,7 @@ int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_te
     dp_dtype wanted = dtype == DP_DTYPE_NONE ? t->dtype : dtype;
 
     if (f != DP_PRESERVE)
-        return dpi_empty(wanted, dpi_storage_of(t)->device, g->ndim, g->sizes, f, out, err);
+        return dpi_empty(wanted, device, g->ndim, g->sizes, f, out, err);
     int rc = dpi_packed_check(wanted, g->ndim, g->sizes, err);
     if (rc < 0)
         return rc;
@@ -446,5 +446,11 @@ int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_te
         dpi_strides_dense_like(g->ndim, g->sizes, g->strides, strides);
         like = strides;
     }
-    return dp_tensor_new(wanted, dpi_storage_of(t)->device, g->ndim, g->sizes, like, out, err);
+    return dp_tensor_new(wanted, device, g->ndim, g->sizes, like, out, err);
+}
+
+int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_tensor **out,
+                   dp_error *err)
+{
+    return dpi_empty_like_on(t, dtype, dpi_storage_of(t)->device, f, out, err);
 }

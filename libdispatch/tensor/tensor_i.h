@@ -171,6 +171,8 @@ int dpi_empty_strided(dp_dtype dtype, dp_device device, int ndim, const int64_t 
                       const int64_t *strides, dp_tensor **out, dp_error *err);
 int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_tensor **out,
                    dp_error *err);
+int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_memory_format f,
+                      dp_tensor **out, dp_error *err);
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                    int64_t offset, dp_tensor **out, dp_error *err);
 int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error *err);

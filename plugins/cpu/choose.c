@@ -112,5 +112,5 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("where.self", where, (T, T, T), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("where.self", where, (T, T, T), (T)),
                 DP_IMPL_UNBOXED("masked_fill_.Scalar", masked_fill, (T, T, s), ()))

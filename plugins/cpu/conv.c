@@ -397,10 +397,10 @@ static int run(dp_ctx *ctx, const arguments *a, conv *c, dp_tensor **out)
         c->bias = b ? dense_data(b) : NULL;
         c->y = dense_data(y);
         DP_VIEW(v, y);
-        if (v.numel > 0)
-            rc = compute(ctx, c);
-        else
+        if (v.numel == 0)
             format = DP_CONTIGUOUS;
+        else if (!dp_memoryless(ctx))
+            rc = compute(ctx, c);
     }
     if (rc == 0) {
         rc = dense_put(ctx, y, input.dtype, format, out);
@@ -442,5 +442,5 @@ static int convolution(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tens
     return rc < 0 ? rc : run(ctx, &a, &c, out);
 }
 
-DP_LIBRARY_IMPL(aten, CPU,
+DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("convolution", convolution, (T, T, oT, li, li, li, b, li, i), (T)))

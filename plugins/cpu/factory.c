@@ -8,12 +8,17 @@ static int check(dp_ctx *ctx, const int64_t *layout, const int64_t *device, cons
     if (layout && *layout != DP_LAYOUT_STRIDED)
         return dp_fail(ctx, DP_ERUNTIME, "layout %lld is not supported on the CPU, only strided",
                        (long long)*layout);
-    if (device && *device != DP_DEVICE_CPU)
+    if (device && *device != DP_DEVICE_CPU && !dp_memoryless(ctx))
         return dp_fail(ctx, DP_ERUNTIME, "expected device cpu but got device number %lld",
                        (long long)*device);
     if (pin && *pin)
         return dp_fail(ctx, DP_ERUNTIME, "there is no accelerator that memory could be pinned for");
     return 0;
+}
+
+static dp_device place(const int64_t *device)
+{
+    return device ? (dp_device)*device : DP_DEVICE_CPU;
 }
 
 /* aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
@@ -29,7 +34,7 @@ static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *dty
     if (rc == 0 && format)
         rc = check_format(ctx, *format, (int)n);
     return rc < 0 ? rc
-                  : dp_empty(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU, (int)n,
+                  : dp_empty(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, place(device), (int)n,
                              sizes, format ? (dp_memory_format)*format : DP_CONTIGUOUS, out);
 }
 
@@ -48,7 +53,7 @@ static int empty_strided(dp_ctx *ctx, const int64_t *sizes, size_t n, const int6
     if (rc == 0)
         rc = check_ndim(ctx, n);
     return rc < 0 ? rc
-                  : dp_empty_strided(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, DP_DEVICE_CPU,
+                  : dp_empty_strided(ctx, dtype ? (dp_dtype)*dtype : DP_FLOAT32, place(device),
                                      (int)n, sizes, strides, out);
 }
 
@@ -127,7 +132,8 @@ static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value)
 /* aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!) */
 static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
 {
-    dp_value scalar;
+    dp_value scalar = dp_bool(false);
+    int rc = 0;
     DP_VIEW(x, value);
 
     if (x.ndim != 0)
@@ -135,7 +141,8 @@ static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
             ctx, DP_ERUNTIME,
             "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
             x.ndim);
-    int rc = dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", value, &scalar);
+    if (!dp_memoryless(ctx))
+        rc = dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", value, &scalar);
     return rc < 0 ? dp_refuse(ctx, rc, NULL) : fill_scalar(ctx, self, scalar);
 }
 
@@ -190,14 +197,15 @@ static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, 
         return dp_refuse(ctx, rc, NULL);
     DP_VIEW(w, wide);
     r.data = w.data;
-    rc = dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_range, &r);
+    if (!dp_memoryless(ctx))
+        rc = dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_range, &r);
     if (rc == 0)
         rc = dp_copy(ctx, dst, wide);
     dp_tensor_unref(wide);
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CPU,
+DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("empty.memory_format", empty, (li, oi, oi, oi, ob, oi), (T)),
                 DP_IMPL_UNBOXED("empty_strided", empty_strided, (li, li, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("fill_.Scalar", fill_scalar, (T, s), ()),

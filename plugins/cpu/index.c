@@ -209,7 +209,7 @@ static int index_select(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
         rc = dense_get(ctx, index, DP_INT64, &at);
     if (rc == 0)
         rc = dp_empty(ctx, x.dtype, DP_DEVICE_CPU, x.ndim, sizes, DP_CONTIGUOUS, &made);
-    if (rc == 0)
+    if (rc == 0 && !dp_memoryless(ctx))
         rc = pick_into(ctx, from, at, dim, made);
     dp_tensor_unref(from);
     dp_tensor_unref(at);
@@ -288,7 +288,7 @@ static int gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, b
         rc = dense_get(ctx, index, DP_INT64, &at);
     if (rc == 0)
         rc = dp_empty(ctx, x.dtype, DP_DEVICE_CPU, i.ndim, i.sizes, DP_CONTIGUOUS, &made);
-    if (rc == 0) {
+    if (rc == 0 && !dp_memoryless(ctx)) {
         DP_VIEW(packed_index, at);
         DP_VIEW(y, made);
         gathering g = {x, packed_index, y, dim, dp_dtype_size(x.dtype), false};
@@ -309,6 +309,6 @@ static int gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, b
 /* cat of an empty list has no backend to go to: this registration gives it cat's own error. */
 DP_LIBRARY_IMPL(aten, CompositeExplicitAutogradNonFunctional,
                 DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)))
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)),
                 DP_IMPL_UNBOXED("index_select", index_select, (T, i, T), (T)),
                 DP_IMPL_UNBOXED("gather", gather, (T, i, T, b), (T)))

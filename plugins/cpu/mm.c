@@ -298,7 +298,7 @@ static int product(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b, int
     if (!reads)
         s.g.beta = 0, s.g.int_beta = 0;
     int rc = dp_empty(ctx, class, v.device, ndim, sizes, DP_CONTIGUOUS, &c);
-    if (rc == 0 && dp_sizes_product(1, sizes, (size_t)ndim) == 0)
+    if (rc == 0 && (dp_sizes_product(1, sizes, (size_t)ndim) == 0 || dp_memoryless(ctx)))
         return dense_put(ctx, c, v.dtype, DP_CONTIGUOUS, out);
     if (rc == 0 && reads)
         rc = dp_copy(ctx, c, self);
@@ -499,7 +499,8 @@ static int dot(dp_ctx *ctx, dp_tensor *self, dp_tensor *tensor, dp_tensor **out)
     if (rc == 0)
         rc = dp_empty(ctx, class, a.device, 0, NULL, DP_CONTIGUOUS, &r);
     if (rc == 0) {
-        dot_run(class, dense_data(x), dense_data(y), a.numel, dense_data(r));
+        if (!dp_memoryless(ctx))
+            dot_run(class, dense_data(x), dense_data(y), a.numel, dense_data(r));
         rc = dense_put(ctx, r, a.dtype, DP_CONTIGUOUS, out);
     }
     dp_tensor_unref(x);
@@ -531,7 +532,7 @@ static int touch_buffers(dp_ctx *ctx)
 }
 
 DP_ON_LOAD(touch_buffers)
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("mm", mm, (T, T), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("mm", mm, (T, T), (T)),
                 DP_IMPL_UNBOXED("addmm", addmm, (T, T, T, s, s), (T)),
                 DP_IMPL_UNBOXED("bmm", bmm, (T, T), (T)),
                 DP_IMPL_UNBOXED("baddbmm", baddbmm, (T, T, T, s, s), (T)),

@@ -137,6 +137,8 @@ static int vector_new(dp_ctx *ctx, const double *values, int64_t n, dp_device de
     if (rc < 0)
         return rc;
     void *data = dense_data(t);
+    if (dp_memoryless(ctx))
+        n = 0;
     for (int64_t i = 0; i < n; i++)
         set_element(class, data, i, values[i]);
     return dense_put(ctx, t, dtype, DP_CONTIGUOUS, out);
@@ -147,6 +149,8 @@ static int vector_new(dp_ctx *ctx, const double *values, int64_t n, dp_device de
 static int blended(dp_ctx *ctx, const void *old, const double *fresh, double momentum,
                    const batch *b, dp_device device, dp_tensor **out)
 {
+    if (dp_memoryless(ctx))
+        return vector_new(ctx, NULL, b->channels, device, b->class, b->class, out);
     if (old == NULL)
         return 0;
     double *blend = dense_array(ctx, b->channels, sizeof(*blend));
@@ -214,6 +218,8 @@ static dp_dtype saved_dtype(dp_dtype input, dp_tensor *const *parameters)
 
 static int run_batch(dp_ctx *ctx, batch *b, bool training)
 {
+    if (dp_memoryless(ctx))
+        return 0;
     b->mean = dense_array(ctx, b->channels, sizeof(double));
     b->inverse = dense_array(ctx, b->channels, sizeof(double));
     b->unbiased = dense_array(ctx, b->channels, sizeof(double));
@@ -444,7 +450,7 @@ static int native_layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape
         *(inner ? &l.size : &rows) *= v.sizes[d];
     }
     rc = prepare_layer(ctx, in, sizes, &l, t);
-    if (rc == 0)
+    if (rc == 0 && !dp_memoryless(ctx))
         rc = dp_parallel_for(ctx, 0, rows, dense_grain(6 * (double)l.size),
                              dense_class(v.dtype) == DP_FLOAT32 ? rows_f32 : rows_f64, &l);
     for (int i = 0; rc == 0 && i < 3; i++) {
@@ -456,7 +462,7 @@ static int native_layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape
     return give(rc, result, out, mean, rstd);
 }
 
-DP_LIBRARY_IMPL(aten, CPU,
+DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("native_batch_norm", native_batch_norm,
                                 (T, oT, oT, oT, oT, b, f, f), (T, T, T)),
                 DP_IMPL_UNBOXED("native_layer_norm", native_layer_norm, (T, li, oT, oT, f),

@@ -182,7 +182,7 @@ static int gelu(dp_ctx *ctx, dp_tensor *self, dp_str approximate, dp_tensor **ou
     return pw_new(ctx, plain ? &pw_gelu : &pw_gelu_tanh, ins, NULL, out);
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("rsub.Tensor", rsub, (T, T, s), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("rsub.Tensor", rsub, (T, T, s), (T)),
                 DP_IMPL_UNBOXED("div.Tensor_mode", div_mode, (T, T, oS), (T)),
                 DP_IMPL_UNBOXED("div_.Tensor_mode", div_mode_, (T, T, oS), ()),
                 DP_IMPL_UNBOXED("pow.Tensor_Scalar", pow_scalar, (T, s), (T)),

@@ -231,7 +231,7 @@ static int compute(dp_ctx *ctx, pool *p, dp_tensor *self, dp_range_fn run, dp_te
         rc = dp_empty(ctx, class, v.device, v.ndim, sizes, DP_CONTIGUOUS, &y);
     if (rc == 0 && indices)
         rc = dp_empty(ctx, DP_INT64, v.device, v.ndim, sizes, DP_CONTIGUOUS, &index);
-    if (rc == 0) {
+    if (rc == 0 && !dp_memoryless(ctx)) {
         p->x = dense_data(x);
         p->y = dense_data(y);
         p->index = index ? dense_data(index) : NULL;
@@ -319,7 +319,7 @@ static int avg_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_
                    out, NULL);
 }
 
-DP_LIBRARY_IMPL(aten, CPU,
+DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("max_pool2d_with_indices", max_pool2d_with_indices,
                                 (T, li, li, li, li, b), (T, T)),
                 DP_IMPL_UNBOXED("avg_pool2d", avg_pool2d, (T, li, li, li, b, b, oi), (T)))

@@ -203,8 +203,17 @@ static void fill(dp_dtype class, void *y, int64_t n, double value)
             ((int64_t *)y)[i] = (int64_t)value;
 }
 
-static int run(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l, const char *x,
-               char *y)
+static void divide_rows(dp_dtype class, const layout *l, char *y)
+{
+    for (int64_t i = 0; i < l->rows; i++)
+        if (class == DP_FLOAT32)
+            ((float *)(void *)y)[i] /= (float)l->length;
+        else
+            ((double *)(void *)y)[i] /= (double)l->length;
+}
+
+static int run_all(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l, const char *x,
+                   char *y)
 {
     enum { FEW_ROWS = 64 };
     int64_t bytes = (int64_t)dp_dtype_size(class);
@@ -230,6 +239,17 @@ static int run(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l
         j.row(partial, chunks, y + r * bytes);
     }
     return 0;
+}
+
+/* divide: by the number of elements of a row; a row without elements gives NaN. */
+static int run(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l, const char *x,
+               char *y, bool divide)
+{
+    int rc = run_all(ctx, op, class, l, x, y);
+
+    if (rc == 0 && divide)
+        divide_rows(class, l, y);
+    return rc;
 }
 
 /* For reductions without an identity: an empty input is allowed only if the result is empty too. */
@@ -276,14 +296,9 @@ static int reduce(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64
         rc = arrange(ctx, cast ? cast : self, &l, class, &x);
     if (rc == 0)
         rc = dp_empty(ctx, class, v.device, l.ndim, l.sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0)
-        rc = run(ctx, op, class, &l, dense_data(x), dense_data(y));
+    if (rc == 0 && !dp_memoryless(ctx))
+        rc = run(ctx, op, class, &l, dense_data(x), dense_data(y), divide);
     if (rc == 0) {
-        for (int64_t i = 0; divide && i < l.rows; i++)
-            if (class == DP_FLOAT32)
-                ((float *)dense_data(y))[i] /= (float)l.length;
-            else
-                ((double *)dense_data(y))[i] /= (double)l.length;
         rc = dense_put(ctx, y, to, DP_CONTIGUOUS, out);
         y = NULL;
     }
@@ -490,7 +505,7 @@ static int search_run(dp_ctx *ctx, const dp_range_fn *find, dp_tensor *self, con
         rc = dp_empty(ctx, DP_INT64, v.device, l->ndim, l->sizes, DP_CONTIGUOUS, &p);
     if (rc == 0 && values)
         rc = dp_empty(ctx, class, v.device, l->ndim, l->sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0) {
+    if (rc == 0 && !dp_memoryless(ctx)) {
         search s = {dense_data(x), y ? dense_data(y) : NULL, dense_data(p), l->length};
         rc = dp_parallel_for(ctx, 0, l->rows, dense_grain((double)l->length),
                              find[class_index(class)], &s);
@@ -569,7 +584,7 @@ static int min_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_t
     return extreme_dim(ctx, "min", least, self, dim, keepdim, values, indices);
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)),
                 DP_IMPL_UNBOXED("sum.dim_IntList", sum_dim, (T, oli, b, oi), (T)),
                 DP_IMPL_UNBOXED("prod", prod, (T, oi), (T)),
                 DP_IMPL_UNBOXED("prod.dim_int", prod_dim, (T, i, b, oi), (T)),

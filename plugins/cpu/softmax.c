@@ -108,7 +108,7 @@ static int run(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_float, bo
         rc = dense_get(ctx, self, class, &x);
     if (rc == 0)
         rc = dp_empty(ctx, class, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0 && v.numel > 0) {
+    if (rc == 0 && v.numel > 0 && !dp_memoryless(ctx)) {
         softmax s = {dense_data(x), dense_data(y), v.ndim ? v.sizes[dim] : 1, 1, is_log};
         for (int i = (int)dim + 1; i < v.ndim; i++)
             s.inner *= v.sizes[i];
@@ -137,5 +137,5 @@ static int log_softmax_(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_
     return run(ctx, self, dim, half_to_float, true, out);
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("_softmax", softmax_, (T, i, b), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("_softmax", softmax_, (T, i, b), (T)),
                 DP_IMPL_UNBOXED("_log_softmax", log_softmax_, (T, i, b), (T)))

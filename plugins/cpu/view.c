@@ -128,8 +128,8 @@ static int local_scalar_dense(dp_ctx *ctx, dp_tensor *self, dp_value *out)
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("view", view, (T, li), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("view", view, (T, li), (T)),
                 DP_IMPL_UNBOXED("as_strided", as_strided, (T, li, li, oi), (T)),
                 DP_IMPL_UNBOXED("_reshape_alias", reshape_alias, (T, li, li), (T)),
-                DP_IMPL_UNBOXED("unfold", unfold, (T, i, i, i), (T)),
-                DP_IMPL_UNBOXED("_local_scalar_dense", local_scalar_dense, (T), (s)))
+                DP_IMPL_UNBOXED("unfold", unfold, (T, i, i, i), (T)))
+DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("_local_scalar_dense", local_scalar_dense, (T), (s)))

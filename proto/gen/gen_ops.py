@@ -188,7 +188,7 @@ def entries(native_path, path):
         items = [entry(op, s) for s in op["schemas"]]
         if items:
             print(f'#line {op["line"]} "{path}"')
-            print("DP_LIBRARY_IMPL(aten, CPU, " + ", ".join(items) + ")\n")
+            print("DP_LIBRARY_META(aten, CPU, " + ", ".join(items) + ")\n")
 
 
 if __name__ == "__main__":

@@ -440,14 +440,15 @@ def raw(t):
 
 
 class Both:
-    def __init__(self, client):
+    def __init__(self, client, device="cpu"):
         self.client = client
+        self.device = device  # of every tensor, and what an argument of device cpu stands for
         self.handles = []
 
     def encode(self, v):
         if torch.is_tensor(v):
             made = self.client.call("tensor.create", dtype=DTYPES[v.dtype], shape=list(v.shape), strides=list(v.stride()),
-                                    storage_offset=v.storage_offset(), attachment=raw(storage(v)))
+                                    storage_offset=v.storage_offset(), attachment=raw(storage(v)), device=self.device)
             self.handles.append(made["tensor"])
             return {"tensor": made["tensor"]}
         if isinstance(v, (list, tuple)):
@@ -456,7 +457,7 @@ class Both:
             return {"int": str(v)}
         if isinstance(v, float):
             return {"float": v if v == v and abs(v) != inf else str(v)}
-        return DTYPES.get(v) or FORMATS.get(v) or (str(v) if isinstance(v, torch.device) else v)
+        return DTYPES.get(v) or FORMATS.get(v) or (self.device if isinstance(v, torch.device) else v)
 
     def read(self, handle):
         answer = self.client.call("tensor.read", tensor=handle, **{"as": "attachment"})

@@ -156,7 +156,8 @@ static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32
 static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item,
                     dp_error *err)
 {
-    bool fallthrough = item->flags & DP_FLAG_FALLTHROUGH;
+    uint16_t flags = item->flags | (b->flags & DP_FLAG_META);
+    bool fallthrough = flags & DP_FLAG_FALLTHROUGH;
     dpi_reg *r;
 
     if (item->boxed == NULL && !fallthrough)
@@ -167,16 +168,16 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     if ((r = reg_add(u, DPI_REG_IMPL, b, err)) == NULL)
         return DP_ERESOURCE;
     int rc = impl_key(b, &r->key, err);
-    if (rc == 0 && (item->flags & DP_FLAG_META) && r->key != DP_KEY_OF(DP_F_Dense, DP_B_CPU))
+    if (rc == 0 && (flags & DP_FLAG_META) && r->key != DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         rc = fail_at(err, DP_EPLUGIN, b, "kernel", item->name,
-                     "DP_META is for kernels of CPU, which then serve Meta, too");
+                     "DP_FLAG_META is for kernels of CPU, which then serve Meta, too");
     if (rc == 0)
         rc = impl_op(c, b, item, &r->op, err);
     if (rc < 0)
         return rc;
     u->impls++;
-    return kernel_make(c->reg, u, r, item->boxed, item->unboxed, item->code, item->flags,
-                       &r->kernel, err);
+    return kernel_make(c->reg, u, r, item->boxed, item->unboxed, item->code, flags, &r->kernel,
+                       err);
 }
 
 static int reg_library(dp_unit *u, const dp_block *b, dp_error *err)

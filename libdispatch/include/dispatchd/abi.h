@@ -144,7 +144,8 @@ enum {                          /* dp_item.flags */
        DP_FLAG_FALLTHROUGH = 1, /* no kernel: the key is skipped */
        DP_FLAG_BELOW = 2,       /* the kernel redispatches below its own key */
        DP_FLAG_META = 4 /* for CPU: without memory (dp_memoryless) the kernel makes and checks the
-                           same tensors and touches no bytes, so it serves Meta and Fake, too */
+                           same tensors and touches no bytes, so it serves Meta and Fake, too.
+                           Of an IMPL block: for all its items */
 };
 
 typedef struct dp_item {

@@ -18,10 +18,6 @@
 /* DP_IMPL_UNBOXED("add.Tensor", add, (T, T, s), (T)); a function once per block. */
 #define DP_IMPL_UNBOXED(name, fn, args, rets) (DP_KIND_UNBOXED, name, 0, fn, args, rets)
 #define DP_IMPL_FALLTHROUGH(name)             (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
-/* DP_META(DP_IMPL(...)): the same for a kernel of CPU that needs no bytes: DP_FLAG_META. */
-#define DP_META(item) DP_META_ item
-#define DP_META_(kind, name, flags, fn, args, rets)                                                \
-    (kind, name, (flags) | DP_FLAG_META, fn, args, rets)
 
 #define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
 #define DP_KIND_DEF_THUNK(n, fn, args, rets)
@@ -105,10 +101,10 @@
             5, (uint32_t)(sizeof(text) + (4 - sizeof(text) % 4) % 4), 1, "DISP", text};
 
 #define DP_BLOCK_TEXT_(kind, ns, key) kind "\t" ns "\t" key "\t" __FILE__ "\t" DP_STR(__LINE__) "\n"
-#define DP_BLOCK_ITEMS_(n, kind, text, ns, key, ...)                                               \
+#define DP_BLOCK_ITEMS_(n, kind, flags, text, ns, key, ...)                                        \
     DP_EACH(DP_THUNK_, n, __VA_ARGS__)                                                             \
     static const dp_item DP_CAT(dp_items_, n)[] = {DP_EACH(DP_RECORD_, n, __VA_ARGS__)};           \
-    DP_BLOCK_RECORD_(n, kind, 0, ns, key, DP_CAT(dp_items_, n),                                    \
+    DP_BLOCK_RECORD_(n, kind, flags, ns, key, DP_CAT(dp_items_, n),                                \
                      (uint32_t)(sizeof(DP_CAT(dp_items_, n)) / sizeof(dp_item)), 0, 0)             \
     DP_NOTE_(n, DP_BLOCK_TEXT_(text, ns, key) DP_EACH(DP_TEXT_, n, __VA_ARGS__))
 #define DP_BLOCK_ITEMS(n, ...) DP_BLOCK_ITEMS_(n, __VA_ARGS__)
@@ -125,11 +121,14 @@
         "plugin\t" DP_STR(DP_ABI_MAJOR) "." DP_STR(DP_ABI_MINOR) "\t" DP_STR(DP_ABI_TARGET),       \
         #name, version, 0, 0)
 #define DP_LIBRARY(ns, ...)                                                                        \
-    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_LIBRARY, "library", #ns, "", __VA_ARGS__)
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_LIBRARY, 0, "library", #ns, "", __VA_ARGS__)
 #define DP_LIBRARY_FRAGMENT(ns, ...)                                                               \
-    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_FRAGMENT, "fragment", #ns, "", __VA_ARGS__)
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_FRAGMENT, 0, "fragment", #ns, "", __VA_ARGS__)
 #define DP_LIBRARY_IMPL(ns, key, ...)                                                              \
-    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, "impl", #ns, #key, __VA_ARGS__)
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, 0, "impl", #ns, #key, __VA_ARGS__)
+/* The same for kernels of CPU that need no bytes: all of them get DP_FLAG_META. */
+#define DP_LIBRARY_META(ns, key, ...)                                                              \
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
 #define DP_FALLBACK(key, fn)                                                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, 0, "fallback", "_", #key, fn, 0)
 #define DP_FALLBACK_FALLTHROUGH(key)                                                               \

@@ -227,8 +227,9 @@ START_TEST(the_flag_is_for_kernels_of_cpu)
     dp_unit *u = NULL;
 
     ck_assert_int_eq(dp_registry_attach(reg, "bad", "1", &b, 1, &u, &err), DP_EPLUGIN);
-    ck_assert_str_eq(err.message, "kernel 'asks' at t.c:3: DP_META is for kernels of CPU, which "
-                                  "then serve Meta, too");
+    ck_assert_str_eq(err.message,
+                     "kernel 'asks' at t.c:3: DP_FLAG_META is for kernels of CPU, which "
+                     "then serve Meta, too");
 }
 END_TEST
 

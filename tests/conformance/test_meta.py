@@ -1,0 +1,160 @@
+"""test_meta.py [PATTERN] -- every operator on device meta beside the same call on the CPU, both dispatchd's.
+
+The cases are those of test_ops.py and, where PyTorch can make them, the backend calls of its OpInfo
+samples.  What works on the CPU must give the same number of outputs with the same dtypes, shapes and strides on
+meta, or be NotImplementedError; what fails there must fail alike, unless values decide it.  A test is
+one operator; PATTERN narrows them.  At the end it says which operators meta has no kernel for."""
+
+import collections
+import os
+import re
+import sys
+import types
+import unittest
+
+import test_ops  # ends the process where PyTorch is missing
+from test_ops import ROOT, Both, TestDaemon, dispatchd, flat_tensors, show, torch
+
+import yaml
+
+# Errors of the CPU that depend on values: without values there is nothing to refuse.
+VALUES = re.compile("out of range in self|out of bounds|INDICES element|ZeroDivisionError|^fill_.Tensor: value cannot be")
+GEOMETRY = ("dtype", "shape", "strides")
+
+
+def outcome(both, name, args, kwargs):
+    """([geometry of every output], None) or (None, error)."""
+    try:
+        flat, _ = both.call(name, args, kwargs)
+        return [[x[k] for k in GEOMETRY] if isinstance(x, dict) and "tensor" in x else x for x in flat], None
+    except dispatchd.Error as e:
+        return None, e
+    finally:
+        both.done()
+
+
+class Pair:
+    """The same calls here and there."""
+
+    def __init__(self, client):
+        self.cpu, self.meta = Both(client), Both(client, "meta")
+        self.calls, self.skipped, self.faults = collections.Counter(), collections.Counter(), {}
+
+    def compare(self, name, args, kwargs, takes_device):
+        """None when both agree; else why not."""
+        want, refused = outcome(self.cpu, name, args, kwargs)
+        if takes_device and not flat_tensors(args):
+            kwargs = {**kwargs, "device": torch.device("cpu")}
+        got, error = outcome(self.meta, name, args, kwargs)
+        if error and error.type == "NotImplementedError" and not (refused and refused.type == error.type):
+            self.skipped[name] += 1
+            return None
+        if refused:
+            same = error and error.type == refused.type
+            return None if same or VALUES.search(f"{name}: {refused.message}") else f"{error or got}, want {refused}"
+        if error:
+            return f"{error}, want {want}"
+        return None if got == want else f"{got}, want {want}"
+
+    def case(self, name, args, kwargs, takes_device):
+        self.calls[name] += 1
+        if len(self.faults.get(name, ())) == 3:
+            return
+        why = self.compare(name, args, kwargs, takes_device)
+        if why:
+            given = ", ".join([show(a) for a in args] + [f"{k}={show(v)}" for k, v in kwargs.items()])
+            self.faults.setdefault(name, []).append(f"({given}): {why}")
+
+
+def has_device(schema):
+    return any(a.name == "device" and a.kwarg_only for a in schema.arguments)
+
+
+def written_cases(pair, names):
+    for name in names:
+        schema = test_ops.operator(name)._schema
+        for args, kwargs in test_ops.CASES[name]() if name in test_ops.CASES else test_ops.plain(schema):
+            pair.case(name, args, kwargs, has_device(schema))
+
+
+def recorded(function):
+    """The backend calls that `function` makes: (operator, arguments, keyword arguments)."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    calls = []
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            calls.append((func, args, kwargs or {}))
+            return func(*args, **(kwargs or {}))
+    try:
+        with Recorder():
+            function()
+    except Exception:  # PyTorch refuses its own sample; the calls up to there count
+        pass
+    return calls
+
+
+def plain_arguments(v):
+    if torch.is_tensor(v):
+        return v.layout is torch.strided and not v.is_quantized and not v.is_conj() and not v.is_neg() and \
+            v.device.type == "cpu" and v.dtype in test_ops.DTYPES
+    if isinstance(v, (list, tuple)):
+        return all(map(plain_arguments, v))
+    return v in test_ops.DTYPES or v is None or isinstance(v, (bool, int, float, str, torch.memory_format, torch.device))
+
+
+def samples():
+    """Backend calls of PyTorch's own samples; nothing where it cannot make them."""
+    stub = types.ModuleType("expecttest")  # torch.testing imports it; Debian has no package
+    stub.TestCase, stub.ACCEPT = unittest.TestCase, True
+    sys.modules.setdefault("expecttest", stub)
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db
+    except ImportError as e:
+        print(f"without PyTorch's samples: {e}")
+        return
+    for info in op_db:
+        for dtype in (torch.float32, torch.int64):
+            try:
+                made = list(info.sample_inputs("cpu", dtype, requires_grad=False)) if dtype in info.dtypes else []
+            except Exception:  # its generator fails on this Python
+                continue
+            for s in made:
+                yield from recorded(lambda: info.op(s.input, *s.args, **s.kwargs))
+
+
+def sample_cases(pair, names):
+    seen = set()
+    for func, args, kwargs in samples():
+        name = str(func).replace("aten.", "", 1).removesuffix(".default")
+        kwargs = {k: v for k, v in kwargs.items() if not isinstance(v, torch.layout)}
+        if name not in names or not plain_arguments([*args, *kwargs.values()]):
+            continue
+        key = repr((name, [show(list(a) if isinstance(a, tuple) else a) for a in args], sorted(map(str, kwargs.items()))))
+        if key not in seen:
+            seen.add(key)
+            pair.case(name, [list(a) if isinstance(a, tuple) else a for a in args], kwargs, has_device(func._schema))
+    return len(seen)
+
+
+def main():
+    pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
+    with open(os.path.join(ROOT, "proto", "ops", "native_functions.yaml")) as f:
+        names = [n for n in (e["func"].split("(")[0] for e in yaml.safe_load(f)) if pattern.search(n)]
+    with TestDaemon() as daemon, daemon.connect() as client, torch.no_grad():
+        pair = Pair(client)
+        written_cases(pair, names)
+        n_samples = sample_cases(pair, set(names))
+    for name, faults in pair.faults.items():
+        for fault in faults:
+            print(f"FAIL {name}{fault}", flush=True)
+    total, missing = sum(pair.calls.values()), [n for n in names if pair.skipped[n] == pair.calls[n]]
+    print(f"{total} calls compared, {n_samples} of them from PyTorch's samples; NotImplementedError on meta: "
+          f"{sum(pair.skipped.values())}")
+    print(f"{len(missing)} of {len(names)} operators have no kernel for meta: {', '.join(missing)}")
+    print(f"{len(names) - len(pair.faults)} passed, {len(pair.faults)} failed")
+    return len(pair.faults) != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
