@@ -222,7 +222,8 @@ enum { RETURN_HANDLE, RETURN_DATA, RETURN_ATTACHMENT, RETURN_DESCRIBED };
 /* One returned value.  A tensor becomes a descriptor: with a fresh handle, or with its elements and
  * no handle. */
 int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err);
-/* A descriptor as one value, with data or an attachment when `how` says so; handle 0: left out. */
+/* A descriptor as one value, with data, an attachment or what else is known when `how` says so;
+ * handle 0: left out. */
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
 /* A runtime key by its name.  DP_ENOTFOUND names the nearest ones, DP_EVALUE an alias. */
 int key_from_json(const cJSON *j, const place *at, dp_key *out, dp_error *err);

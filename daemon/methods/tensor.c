@@ -30,7 +30,7 @@ int tensor_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
     dp_tensor *t;
     int rc = find(rq, params, &handle, &t, err);
 
-    return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
+    return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_DESCRIBED, err) : rc;
 }
 
 int tensor_read(request *rq, const cJSON *params, jw *w, dp_error *err)

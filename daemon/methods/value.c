@@ -392,6 +392,16 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     return 0;
 }
 
+/* Of a view: what it views, if that has a handle. */
+static void base_to_json(request *rq, jw *w, const dp_tensor *t)
+{
+    const dp_tensor *root = dp_tensor_root(t);
+    uint64_t handle = root != NULL ? session_handle_of(rq->session, root) : 0;
+
+    if (handle != 0)
+        member_int(w, "base", handle);
+}
+
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err)
 {
     int rc = 0;
@@ -401,6 +411,8 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
         return run_ctx_error(rq, err);
     jw_object(w);
     descriptor_to_json(w, t, handle);
+    if (how == RETURN_DESCRIBED)
+        base_to_json(rq, w, t);
     if (how == RETURN_DATA)
         rc = data_to_json(w, t, err);
     if (how == RETURN_ATTACHMENT)

@@ -123,6 +123,7 @@ dp_tensor *dp_tensor_destroy(dp_tensor *t)
 {
     dpi_home *h = HOME_OF(tensor, t), *of_version = HOME_OF(version, t->version);
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+    dp_tensor *root = t->root;
 
     if (g != NULL && g != &h->geometry)
         home_unref(HOME_OF(geometry, g));
@@ -130,7 +131,7 @@ dp_tensor *dp_tensor_destroy(dp_tensor *t)
         home_unref(of_version);
     home_unref(h);
     atomic_fetch_sub_explicit(&n_tensors, 1, memory_order_relaxed);
-    return NULL;
+    return DPI_UNLIKELY(root != NULL) ? dp_tensor_unref(root) : NULL; /* which has no root */
 }
 
 /* -- changes of shape -- */
@@ -275,6 +276,22 @@ void dp_tensor_bump_version(dp_tensor *t)
     atomic_fetch_add_explicit(&t->version->value, 1, memory_order_relaxed);
 }
 
+dp_tensor *dp_tensor_root(const dp_tensor *t)
+{
+    return t->root;
+}
+
+int dp_tensor_creation(const dp_tensor *t)
+{
+    return t->creation;
+}
+
+void dp_tensor_set_creation(dp_tensor *t, int creation)
+{
+    if (t->root != NULL && creation >= 0 && creation < DP_CREATED_END)
+        t->creation = (uint8_t)creation;
+}
+
 bool dp_tensor_is_contiguous(const dp_tensor *t, dp_memory_format f)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
@@ -391,9 +408,25 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
         return dpi_no_memory(err, "a tensor");
     dpi_geometry_init(&h->geometry, l, dpi_storage_of(t));
     home_ref(HOME_OF(storage, h->geometry.storage));
-    home_ref(HOME_OF(version, t->version));
-    *out = tensor_init(h, t->dtype, &h->geometry, t->version);
+    atomic_init(&h->version.value, 0);
+    *out = tensor_init(h, t->dtype, &h->geometry, &h->version);
     return DP_OK;
+}
+
+void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
+{
+    dpi_home *own = HOME_OF(tensor, v), *former = HOME_OF(version, v->version);
+
+    home_ref(HOME_OF(version, base->version));
+    v->version = base->version;
+    if (former != own)
+        home_unref(former);
+    dp_tensor *root = v->root;
+    v->root = detached ? NULL : dp_tensor_ref(base->root ? base->root : base);
+    v->creation = (uint8_t)creation;
+    if (base->root && (creation == DP_CREATED_DEFAULT || base->creation == DP_CREATED_INFERENCE))
+        v->creation = base->creation;
+    dp_tensor_unref(root);
 }
 
 int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)

@@ -62,12 +62,15 @@ struct dp_tensor {
     bool wrapped;
     _Atomic(dpi_geometry *) geometry; /* dpi_geometry_of() */
     dpi_version *version;
-    void *autograd;          /* opaque to this room */
+    void *autograd;   /* opaque to this room */
+    dp_tensor *root;  /* counted; of a view: what it views, which is no view.  NULL: no view */
+    uint8_t creation; /* DP_CREATED_*; of views */
     atomic_uint_fast64_t id; /* 0: nobody has asked for it yet */
 };
 
 /* One allocation: a tensor, and its own version, storage and geometry.  A view has its geometry
- * here, but the storage and version of its base; an alias has none of them here.  Whoever refers to
+ * here, but the storage of its base, and the version, too, once it has joined it
+ * (dpi_tensor_join()); an alias has none of them here.  Whoever refers to
  * a part of another home holds all of that home: the tensor for its geometry and its version, the
  * geometry for its storage and its former.  (So what a resized tensor was is kept for its views,
  * too.) */
@@ -164,6 +167,10 @@ void dpi_device_end(int bit);
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
 /* A tensor on the storage of t, which has room for it, with t's dtype and version. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
+/* Make v, which nobody else refers to, a view of base: their version is base's.  With a root unless
+ * `detached`: base's, or base itself.  creation: DP_CREATED_*, of which v gets base's if it is
+ * DEFAULT or base's is INFERENCE. */
+void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation);
 /* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
 int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);

@@ -461,7 +461,15 @@ static int reshape(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n,
 static int unsafe_view(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
                        dp_tensor **out)
 {
-    return dp_invoke(ctx, "aten::view", "Tli>T", self, sizes, n, out);
+    dp_tensor *view;
+    int rc = dp_invoke(ctx, "aten::view", "Tli>T", self, sizes, n, &view);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(x, view); /* what it shows, but no view: with a version of its own */
+    rc = dp_as_strided(ctx, view, x.ndim, x.sizes, x.strides, dp_tensor_offset(view), out);
+    dp_tensor_unref(view);
+    return rc;
 }
 
 /* aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a) */

@@ -1,7 +1,8 @@
-"""test_versions.py -- versions of tensors: counted by the host, as PyTorch counts.
+"""test_versions.py -- versions of tensors and roots of views: kept by the host, as PyTorch keeps them.
 
-CASES says for each call how often its tensors were written: [those given], [those returned].  Where
-PyTorch is installed, the table is compared with it."""
+CASES says for each call how often its tensors were written: [those given], [those returned]; VIEWS which
+of those returned are views of the first one given.  Where PyTorch is installed, the tables are compared
+with it."""
 
 import os
 import sys
@@ -26,6 +27,10 @@ def x():
 
 def m():
     return T(M)
+
+
+def m4():
+    return T([X, X])
 
 
 CASES = [
@@ -99,6 +104,48 @@ CASES = [
     ("masked_fill_.Scalar", [x(), T([True] * 3, "bool"), 2.0], {}, [0, 0], None),
     ("fill_.Tensor", [x(), x()], {}, [0, 0], None),
     ("mul_.Tensor", [T([1], "int64"), T([0.5])], {}, [0, 0], None),
+]
+
+
+# operator, arguments, what each tensor returned is: "view", "same" as the argument, "new", or "alias" of
+# it: the version is shared, and there is no root
+VIEWS = [
+    ("view", [x(), [2, 2]], ["view"]),
+    ("as_strided", [x(), [2], [1], 1], ["view"]),
+    ("alias", [x()], ["view"]),
+    ("detach", [x()], ["alias"]),
+    ("reshape", [x(), [2, 2]], ["view"]),
+    ("_reshape_alias", [x(), [2, 2], [2, 1]], ["view"]),
+    ("reshape_as", [x(), T([[0.0] * 2] * 2)], ["view"]),
+    ("view_as", [x(), T([[0.0] * 2] * 2)], ["view"]),
+    ("flatten.using_ints", [m()], ["view"]),
+    ("flatten.using_ints", [x()], ["same"]),
+    ("unflatten.int", [x(), 0, [2, 2]], ["view"]),
+    ("permute", [m(), [1, 0]], ["view"]),
+    ("transpose.int", [m(), 0, 1], ["view"]),
+    ("t", [m()], ["view"]),
+    ("movedim.int", [m(), 0, 1], ["view"]),
+    ("expand", [x(), [2, 4]], ["view"]),
+    ("expand_as", [x(), m4()], ["view"]),
+    ("broadcast_to", [x(), [2, 4]], ["view"]),
+    ("slice.Tensor", [x(), 0, 1, 3], ["view"]),
+    ("select.int", [x(), 0, 1], ["view"]),
+    ("narrow", [x(), 0, 1, 2], ["view"]),
+    ("squeeze", [x()], ["view"]),
+    ("squeeze.dim", [m(), 0], ["view"]),
+    ("unsqueeze", [x(), 0], ["view"]),
+    ("diagonal", [m()], ["view"]),
+    ("unfold", [x(), 0, 2, 1], ["view"]),
+    ("split.Tensor", [x(), 2], ["view"] * 2),
+    ("split_with_sizes", [x(), [1, 3]], ["view"] * 2),
+    ("chunk", [x(), 2], ["view"] * 2),
+    ("unbind.int", [x()], ["view"] * 4),
+    ("_unsafe_view", [x(), [2, 2]], ["new"]),
+    ("contiguous", [x()], ["same"]),
+    ("positive", [x()], ["same"]),
+    ("to.dtype", [x(), "float32"], ["same"]),
+    ("to.dtype", [x(), "float64"], ["new"]),
+    ("clone", [x()], ["new"]),
 ]
 
 
@@ -192,6 +239,76 @@ def test_the_table_is_what_pytorch_does():
         return
     for op, args, kwargs, *want in CASES:
         equal(theirs(torch, op, args, kwargs), tuple(want), op)
+
+
+def kinds(d, op, args):
+    """What is returned, seen from outside: by base, by version, by handle."""
+    given = []
+
+    def value(v):
+        if isinstance(v, T):
+            given.append(create(d, v.data, v.dtype))
+            return {"tensor": given[-1]}
+        return v
+    out = list(flat(d.call("op.call", op="aten::" + op, args=[value(a) for a in args])["outputs"]))
+    d.call("op.call", op="aten::fill_.Scalar", args=[{"tensor": given[0]}, 1.0])
+    for t in out:
+        described = d.call("tensor.describe", tensor=t["tensor"])
+        base, shared = described.get("base"), described["version"] == 1
+        equal(base in (None, given[0]), True, f"{op}: base {base}")
+        yield "view" if base else "new" if not shared else "shared"
+    d.call("tensor.release", all=True)
+
+
+def test_views_have_a_root(f):
+    for op, args, want in VIEWS:
+        # over the wire an argument that comes back is a tensor like an alias
+        equal(list(kinds(f.client, op, args)), ["shared" if k in ("alias", "same") else k for k in want], op)
+
+
+def test_views_are_what_pytorch_says():
+    try:
+        import torch
+    except ImportError:
+        print("python3-torch is not installed")
+        return
+    for op, args, want in VIEWS:
+        args = [torch.tensor(a.data) if isinstance(a, T) else getattr(torch, a) if isinstance(a, str) else a
+                for a in args]
+        base, _, overload = op.partition(".")
+        out = getattr(getattr(torch.ops.aten, base), overload or "default")(*args)
+        got = []
+        for t in flat([out]):
+            args[0].fill_(1)
+            got.append("same" if t is args[0] else "view" if t._is_view() and t._base is args[0]
+                       else "alias" if t._version == args[0]._version else "new")
+        equal(got, want, op)
+
+
+def test_roots_are_the_first_of_a_chain(f):
+    d = f.client
+    call = lambda op, *args: d.call("op.call", op="aten::" + op, args=list(args))["outputs"]
+    base = lambda t: d.call("tensor.describe", tensor=t["tensor"]).get("base")
+    h = lambda t: {"tensor": t["tensor"]}
+    out = call("zeros", [4])[0]
+    v, w = call("slice.Tensor", h(out), 0, 0, 2)[0], call("slice.Tensor", h(out), 0, 1, 3)[0]
+    call("mul_.Tensor", h(v), {"data": [2, 3]})
+    equal([version(d, t["tensor"]) for t in (out, v, w)], [1, 1, 1])
+    equal([base(t) for t in (out, v, w)], [None, out["tensor"], out["tensor"]])
+    deep = v
+    for _ in range(100):
+        deep = call("view", h(deep), [2])[0]
+    equal(base(deep), out["tensor"])
+    half = call("chunk", h(v), 2)[0][0]
+    equal(base(half), out["tensor"])
+    loose = call("detach", h(v))[0]
+    equal((base(loose), base(call("view", h(loose), [2])[0])), (None, loose["tensor"]))
+    d.call("tensor.release", tensors=[out["tensor"]])
+    equal(base(v), None, "its base is no handle of the session any more")
+    call("add_.Scalar", h(w), 1.0)
+    equal([version(d, t["tensor"]) for t in (v, w, deep, half, loose)], [2] * 5)
+    d.call("tensor.release", all=True)
+    equal(d.call("server.status")["tensors"], 0, "views let their roots go")
 
 
 def written(e):

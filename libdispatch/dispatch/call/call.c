@@ -1,5 +1,6 @@
 /* call.c -- boxed calls: arguments checked, the kernel run, what it gave checked. */
 #include "enter.h"
+#include "viewed.h"
 #include "written.h"
 
 /* -- key sets -- */
@@ -155,7 +156,9 @@ static __attribute__((noinline)) int finish(dp_call *call, const running *r, int
         rc = dpi_no_memory(&ctx->error, "results of a kernel");
     else if (rc < 0)
         return rc;
-    else if (r->outermost)
+    else if (e->views)
+        rc = dpi_viewed_join(ctx, e, call->args, call->rets);
+    if (rc == 0 && r->outermost)
         rc = give_arguments(ctx, e->schema, call->args, call->rets);
     if (rc < 0)
         give_up(call, r);

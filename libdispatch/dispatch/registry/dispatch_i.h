@@ -116,7 +116,9 @@ typedef struct dpi_entry {
     uint64_t written;    /* arguments that kernels write: the schema's, and "also_written" ones */
     uint64_t counted;    /* those of them whose versions count up */
     bool returns_memory; /* some return may point to memory: a list, a string */
-    bool settles;        /* calls of it have more to do: that, or some arguments are written */
+    bool views;          /* some return may be a view of an argument */
+    bool detached;       /* such returns have no root (tag "detached") */
+    bool settles;        /* calls of it have more to do: memory, versions, views */
     bool boxes;          /* the host has to see arguments and returns of every call of it */
     uint32_t n_kernels, n_columns;
     dpi_kernel **kernels;        /* counted */

@@ -189,7 +189,13 @@ static void entry_written(dpi_entry *e, const dp_schema *s, const char *tags)
     for (uint32_t i = 0; i < s->n_args && i < 64; i++)
         if (has_tag(tags, "also_written", s->args[i].name))
             e->written |= (uint64_t)1 << i;
-    e->boxes = e->counted != 0;
+}
+
+static void entry_viewed(dpi_entry *e, const dp_schema *s, const char *tags)
+{
+    for (uint32_t i = 0; i < s->n_rets; i++)
+        e->views |= s->ret_view[i] >= 0 && s->ret_alias[i] < 0;
+    e->detached = has_tag(tags, "detached", NULL);
 }
 
 static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
@@ -199,8 +205,10 @@ static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
     e->schema = dpi_schema_ref(s);
     e->n_args = s->n_args;
     e->n_rets = s->n_rets;
-    e->settles = s->written != 0;
     entry_written(e, s, tags);
+    entry_viewed(e, s, tags);
+    e->boxes = e->counted != 0 || e->views;
+    e->settles = s->written != 0 || e->views;
     for (uint32_t i = 0; i < s->n_args; i++)
         e->arg_tags[i] = s->args[i].tags;
     for (uint32_t i = 0; i < s->n_rets; i++) {

@@ -62,8 +62,8 @@ DP_FN(int, dp_empty_strided,
 DP_FN(int, dp_empty_like,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out),
       (ctx, t, dtype, format, out))
-/* View of t's storage: sizes, strides [ndim] (NULL: contiguous), storage_offset in elements; shares
- * its version.
+/* A tensor on t's storage: sizes, strides [ndim] (NULL: contiguous), storage_offset in elements.  A
+ * view of t, with its version and root, it becomes where the schema marks a return as one.
  * Checked against the bounds of the storage.  Source: at::as_strided. */
 DP_FN(int, dp_as_strided,
       (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -262,3 +262,13 @@ DP_FN(void, dp_vwarn, (dp_ctx * ctx, const char *format, va_list ap), (ctx, form
 /* -- failing before anything was written: dp_refuse() of helpers.h -- */
 
 DP_FN(int, dp_vrefuse, (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
+
+/* -- views: what a kernel returns where its schema marks a return as a view, "Tensor(a) self" and
+ *    "-> Tensor(a)", the host makes one, unless it shares no memory with the argument -- */
+
+/* What t is a view of; never itself a view.  NULL: t is none (so is what detach returns).  Borrowed
+ * from t.  Any thread.  Source: Tensor._base. */
+DP_FN(dp_tensor *, dp_tensor_root, (const dp_tensor *t), (t))
+DP_FN(int, dp_tensor_creation, (const dp_tensor *t), (t)) /* DP_CREATED_*; of views */
+/* For a layer that has just made the view t, before others see it. */
+DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation))

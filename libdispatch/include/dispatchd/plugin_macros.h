@@ -8,9 +8,9 @@
 /* -- items: tuples (kind, name, tags or flags, fn, args, rets) -- */
 
 #define DP_DEF(schema) (DP_KIND_DEF, schema, "", 0, (), ())
-/* tags: PyTorch's, space-separated, and two that the host acts on: "also_written:NAME", kernels write
+/* tags: PyTorch's, space-separated, and three that the host acts on: "also_written:NAME", kernels write
  * argument NAME and its version does not count up (running statistics); "keeps_version", no version
- * does (detach_, resize_). */
+ * does (detach_, resize_); "detached", returns that are views have no root. */
 #define DP_DEF_TAGS(schema, tags) (DP_KIND_DEF, schema, tags, 0, (), ())
 #define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, 0, fn, (), ())
 /* A boxed kernel that redispatches below its own key. */

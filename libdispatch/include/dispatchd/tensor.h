@@ -1,7 +1,7 @@
 /* dispatchd/tensor.h -- tensors and values, as plugins and embedders see them.
  *
- * A tensor is a typed, strided view of one counted storage.  Views share the storage and its
- * version counter.  Sizes, strides and offsets count elements, never bytes.  The functions on
+ * A tensor is a typed, strided view of one counted storage.  Views share the storage and
+ * its version counter.  Sizes, strides and offsets count elements, never bytes.  The functions on
  * tensors are in api.h. */
 #ifndef DISPATCHD_TENSOR_H
 #define DISPATCHD_TENSOR_H
@@ -74,6 +74,17 @@ enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAS
 typedef int32_t dp_memory_format;
 
 enum { DP_LAYOUT_STRIDED = 0 };
+
+/* How a view was made (torch::autograd::CreationMeta): whether it may be written in place where
+ * gradients are recorded. */
+enum {
+    DP_CREATED_DEFAULT = 0,
+    DP_CREATED_NO_GRAD,   /* grad mode was off */
+    DP_CREATED_INFERENCE, /* in inference mode */
+    DP_CREATED_MULTIPLE,  /* one of several that one call returned, by split or unbind */
+    DP_CREATED_CUSTOM,    /* by code that brings its own derivative: dp_tensor_set_creation() */
+    DP_CREATED_END
+};
 
 /* backend bit << 16 | index.  cpu is 0. */
 typedef int32_t dp_device;

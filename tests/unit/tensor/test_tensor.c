@@ -113,18 +113,29 @@ START_TEST(only_zero_dim_tensors_are_wrapped_numbers)
 }
 END_TEST
 
-START_TEST(views_share_bytes_and_version)
+START_TEST(views_share_bytes_and_once_joined_version_and_root)
 {
     int64_t sizes[] = {3, 4}, small[] = {2, 2}, strides[] = {4, 2};
     dp_tensor *t = floats(2, sizes), *v = NULL, *same = NULL;
 
     OK(dpi_as_strided(t, 2, small, strides, 5, &v, &err));
-    OK(dp_tensor_alias(v, &same, &err));
     assert_floats(v, 4, (float[]){5, 7, 9, 11});
     ck_assert_uint_eq(dp_tensor_storage_id(t), dp_tensor_storage_id(v));
     dp_tensor_bump_version(v);
+    ck_assert_uint_eq(dp_tensor_version(t), 0);
+    ck_assert_ptr_null(dp_tensor_root(v));
+    dp_tensor_set_creation(v, DP_CREATED_CUSTOM); /* no view as yet */
+    dpi_tensor_join(v, t, false, DP_CREATED_DEFAULT);
+    OK(dp_tensor_alias(v, &same, &err));
+    ck_assert_uint_eq(dp_tensor_version(v), 0);
+    dp_tensor_bump_version(v);
     ck_assert_uint_eq(dp_tensor_version(t), 1);
     ck_assert_uint_eq(dp_tensor_version(same), 1);
+    ck_assert_ptr_eq(dp_tensor_root(v), t);
+    ck_assert_int_eq(dp_tensor_creation(v), DP_CREATED_DEFAULT);
+    dp_tensor_set_creation(v, DP_CREATED_CUSTOM);
+    dp_tensor_set_creation(v, DP_CREATED_END);
+    ck_assert_int_eq(dp_tensor_creation(v), DP_CREATED_CUSTOM);
     ck_assert_int_eq(dp_tensor_offset(same), 5);
     dp_tensor_unref(t);
     assert_floats(same, 4, (float[]){5, 7, 9, 11});
@@ -770,7 +781,7 @@ UNIT_SUITE(tensor)
     tcase_add_test(tc, new_has_keys_geometry_and_zero_version);
     tcase_add_test(tc, view_writes_no_more_than_its_size);
     tcase_add_test(tc, only_zero_dim_tensors_are_wrapped_numbers);
-    tcase_add_test(tc, views_share_bytes_and_version);
+    tcase_add_test(tc, views_share_bytes_and_once_joined_version_and_root);
     tcase_add_test(tc, ids_are_of_tensors_and_never_reused);
     tcase_add_test(tc, as_strided_stays_within_the_storage);
     tcase_add_test(tc, whole_storages_come_zeroed);
