@@ -378,6 +378,8 @@ static int no_such_device(const char *name, dp_error *err)
 
 int dp_device_parse(const char *name, dp_device *out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, name, out))
+        return DP_EVALUE;
     char type[DP_KEY_NAME_MAX];
     size_t n = strcspn(name, ":");
     long index = 0;

@@ -19,6 +19,23 @@
 
 /* dp_error_set(DP_ERESOURCE, "out of memory: what"). */
 int dpi_no_memory(dp_error *err, const char *what);
+/* DPI_GIVEN(err, code, path, out): none of these pointers is NULL; else false, and the error `code`
+ * names the first one that is, and the function.  For arguments that callers must not leave out. */
+#define DPI_GIVEN(err, code, ...)                                                                  \
+    dpi_given(err, code, __func__, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},               \
+              sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
+bool dpi_refuse_null(dp_error *err, int code, const char *function, const char *names, size_t i);
+static inline __attribute__((always_inline)) bool dpi_given(dp_error *err, int code,
+                                                            const char *function, const char *names,
+                                                            const void *const *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (DPI_UNLIKELY(p[i] == NULL))
+            return dpi_refuse_null(err, code, function, names, i);
+    return true;
+}
+/* Does p lie in a frame of this thread's stack that was left: below `frame`?  stack.c */
+bool dpi_stack_left(const void *p, const void *frame);
 /* Counts one allocation for dp_fault_arm(); true: it must fail.  For allocations by other means
  * than dp_malloc(). */
 bool dpi_fault(void);

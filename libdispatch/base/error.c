@@ -41,6 +41,14 @@ static size_t whole_characters(const char *s, size_t n)
     return n - (lead - 1) >= need ? n : lead - 1;
 }
 
+bool dpi_refuse_null(dp_error *err, int code, const char *function, const char *names, size_t i)
+{
+    for (; i > 0; i--)
+        names = strchr(names, ',') + 2;
+    dp_error_set(err, code, "%s: %.*s is NULL", function, (int)strcspn(names, ","), names);
+    return false;
+}
+
 int dp_error_vset(dp_error *err, int code, const char *format, va_list ap)
 {
     char message[DP_ERROR_MESSAGE_MAX]; /* the arguments may point into *err */

@@ -148,6 +148,8 @@ static int check_device(dp_device device, dp_error *err)
 
 int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
     bool cpu = dp_device_backend(device) == DP_B_CPU;
     int rc = check_device(device, err);
 
@@ -429,6 +431,8 @@ struct dp_generators {
 
 int dp_generators_new(dp_generators **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
     dp_generators *all = dp_calloc(1, sizeof(*all));
     uint64_t seed;
 
@@ -491,6 +495,8 @@ static int get_locked(dp_generators *all, dp_device device, dp_generator **out, 
 
 int dp_generators_get(dp_generators *all, dp_device device, dp_generator **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, all, out))
+        return DP_EVALUE;
     pthread_mutex_lock(&all->lock);
     int rc = get_locked(all, device, out, err);
     pthread_mutex_unlock(&all->lock);

@@ -202,6 +202,8 @@ static int no_key(const char *name, dp_error *err)
 
 int dp_key_lookup(const char *name, dp_key *out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, name, out))
+        return DP_EVALUE;
     return find_key(name, out) ? 0 : no_key(name, err);
 }
 

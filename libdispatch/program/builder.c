@@ -24,6 +24,8 @@ int dpi_step_fail(dp_ctx *ctx, uint32_t origin)
 
 int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_rets)
 {
+    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, s))
+        return DP_EVALUE;
     uint32_t before = b->p.n_values;
     int rc = 0;
 
@@ -60,6 +62,8 @@ int dp_builder_output(dp_builder *b, const char *name, dp_ref r)
 
 int dp_builder_new(dp_ctx *ctx, dp_builder **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, out))
+        return DP_EVALUE;
     dp_builder *b = dp_calloc(1, sizeof(*b));
 
     if (b == NULL || (b->arena = dp_arena_new()) == NULL) {
@@ -106,6 +110,8 @@ dp_builder *dp_builder_free(dp_builder *b)
 
 int dp_builder_finish(dp_builder *b, dp_program **out)
 {
+    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, out))
+        return DP_EVALUE;
     if (b->done)
         return dpi_builder_fail(b, DP_EVALUE, "this builder has finished its program");
     int rc = dpi_program_lay(b, out);

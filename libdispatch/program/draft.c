@@ -132,6 +132,8 @@ static void name_take(dp_builder *b, const char *copy, dp_ref r, uint32_t origin
 
 int dp_builder_name(dp_builder *b, const char *name, dp_ref r, uint32_t origin)
 {
+    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, name))
+        return DP_EVALUE;
     const char *copy;
     int rc = dpi_builder_check(b, r);
 
@@ -147,6 +149,8 @@ int dp_builder_name(dp_builder *b, const char *name, dp_ref r, uint32_t origin)
 
 int dp_builder_find(dp_builder *b, const char *name, dp_ref *out)
 {
+    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, name, out))
+        return DP_EVALUE;
     const dpi_name *n = b->names != NULL ? slot(b, name) : NULL;
 
     if (n == NULL || n->name == NULL)
@@ -197,6 +201,8 @@ static int64_t type_find(dp_builder *b, const char *type)
 
 int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *out)
 {
+    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, out))
+        return DP_EVALUE;
     const char *copy = NULL;
     int64_t t = type_find(b, type);
     uint32_t i = b->p.n_inputs;
@@ -240,6 +246,8 @@ static int add_constant_bytes(dp_builder *b, size_t bytes)
 
 int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_ref *out)
 {
+    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, v, out))
+        return DP_EVALUE;
     const char *copy = NULL;
     dpi_bump m = {0};
 

@@ -432,6 +432,8 @@ static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
 
 int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, p, run))
+        return DP_EVALUE;
     bool mine =
         ctx->thread == NULL || ctx->pins > 0; /* else inside a call, which holds a snapshot */
 

@@ -275,6 +275,8 @@ static bool lies_packed(const dp_tensor *t)
 
 int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, t))
+        return DP_EVALUE;
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
     side to = {t->dtype, strides, dst}, from = {t->dtype, g->strides, NULL};
@@ -324,6 +326,8 @@ static int write_elements(dp_tensor *t, dp_dtype of, const void *src, dp_error *
 
 int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, t))
+        return DP_EVALUE;
     int rc = write_elements(t, t->dtype, src, err);
 
     if (rc == DP_OK)
@@ -334,6 +338,8 @@ int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
 int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_dtype of,
                    const void *src, dp_tensor **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
     dp_tensor *made;
     int rc = dp_tensor_new(dtype, device, ndim, sizes, NULL, &made, err);
 

@@ -42,6 +42,9 @@ static int check_config(const dp_iter_config *c, dp_error *err)
         return dp_error_set(err, DP_EPLUGIN,
                             "a loop over %d outputs and %d inputs; 1 to %d operands are possible",
                             c->n_out, c->n_in, DP_ITER_OPERANDS_MAX);
+    if ((c->n_out > 0 && c->outs == NULL) || (c->n_in > 0 && c->ins == NULL))
+        return dp_error_set(err, DP_EPLUGIN, "the %s of a loop are NULL",
+                            c->n_out > 0 && c->outs == NULL ? "outputs" : "inputs");
     for (int i = 0; i < c->n_in; i++)
         if (c->ins[i] == NULL)
             return dp_error_set(err, DP_EPLUGIN, "input %d of a loop is NULL", i);

@@ -342,6 +342,8 @@ static int over_new_storage(dp_dtype dtype, dp_device device, const dpi_layout *
 int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
                   const int64_t *strides, dp_tensor **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
     dpi_layout l;
     int rc = check_dtype(dtype, err);
 
@@ -358,6 +360,8 @@ int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, 
                           const int64_t *sizes, const int64_t *strides, int64_t offset,
                           dp_tensor **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
     dpi_layout l;
     int rc = check_dtype(dtype, err);
 
@@ -380,6 +384,8 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
                    void *data, size_t bytes, void (*release)(void *arg), void *arg, dp_tensor **out,
                    dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
     dpi_layout l;
     int rc = check_dtype(dtype, err);
 
@@ -431,6 +437,8 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
 
 int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, t, out))
+        return DP_EVALUE;
     dpi_home *h = home_new(0, 0);
     dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t); /* is not written to */
 

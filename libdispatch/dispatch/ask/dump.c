@@ -352,6 +352,8 @@ static int print_ops(dpi_text *t, const dp_registry *reg, const key_list *keys)
 
 int dp_registry_dump(dp_registry *reg, dp_arena *a, const char **text, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, a, text))
+        return DP_EVALUE;
     key_list *keys = dp_malloc(sizeof(*keys));
     dpi_text t = {0};
     lines l = {0};
@@ -529,6 +531,8 @@ static void check_fallbacks(check *c)
 int dp_registry_check(dp_registry *reg, dp_arena *a, const char *const **violations, size_t *n,
                       dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, a, violations, n))
+        return DP_EVALUE;
     check c = {.a = {a, false}, .reg = reg};
 
     pthread_mutex_lock(&reg->lock);

@@ -189,6 +189,8 @@ static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena 
 
 int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *arena, dp_explanation *out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, b, arena, out))
+        return DP_EVALUE;
     const dpi_snapshot *s;
     const dpi_entry *e;
     bool begun;

@@ -145,6 +145,8 @@ static void describe_op(dpi_answer *a, const dp_registry *reg, const dp_op *op, 
 int dp_registry_describe(dp_registry *reg, const char *name, dp_arena *arena, dp_op_info *out,
                          dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, name, arena, out))
+        return DP_EVALUE;
     dpi_answer a = {arena, false};
     int rc = 0;
 
@@ -217,6 +219,8 @@ static int by_name(const void *a, const void *b)
 int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena *arena,
                      const char *const **out, size_t *n, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, arena, out, n))
+        return DP_EVALUE;
     filter x = {f, DP_KEY_Undefined};
     int rc = f && f->key ? dp_key_lookup(f->key, &x.key, err) : 0;
 
@@ -282,6 +286,8 @@ int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_ops, co
                       size_t n_keys, const dp_what_if *with, size_t n_with, dp_arena *arena,
                       const char ***cells, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, arena, cells))
+        return DP_EVALUE;
     dpi_answer a = {arena, false};
     const char **out = dpi_answer_alloc(&a, n_ops * n_keys, sizeof(*out));
     extra *extras = dpi_answer_alloc(&a, n_with, sizeof(*extras));

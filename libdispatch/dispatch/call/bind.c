@@ -679,6 +679,8 @@ int dpi_name_value(dp_ctx *ctx, uint8_t kind, dp_value *v)
 
 int dp_name_returns(dp_ctx *ctx, const dp_bound *b, dp_value *rets)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, b))
+        return DP_EVALUE;
     int rc = 0;
 
     for (uint32_t i = 0; i < b->n_rets && rc == 0; i++)
@@ -811,6 +813,8 @@ static int bind_one(request *rq, const char *name, dp_bound *out)
 int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
             const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, name, out))
+        return DP_EVALUE;
     request rq = {ctx, args, n_args, kwargs, n_kwargs, NULL, false};
 
     return bind_one(&rq, name, out);

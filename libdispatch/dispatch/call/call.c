@@ -145,6 +145,8 @@ static __attribute__((noinline)) int finish(dp_call *call, const running *r, int
 
     if (r->k->unboxed != NULL)
         make_gaps(e->schema, call->rets);
+    if (dpi_values_left(call->rets, e->n_rets, call) && rc == 0)
+        rc = dpi_fail_left(ctx, r->k, e->op);
     rc = rc == 0 ? check_returns(ctx, e, r->k, call->rets) : dpi_fail_kernel(ctx, r->k, e->op, rc);
     if (rc < 0) {
         forget_arguments(e->schema, call->args, call->rets);

@@ -13,6 +13,8 @@ typedef struct dpi_trace {
 
 int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, out))
+        return DP_EVALUE;
     dp_ctx *ctx = dp_calloc(1, sizeof(*ctx));
 
     if (ctx == NULL)

@@ -46,6 +46,7 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
 DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
                              const dp_value *v);
 DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
+DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code); /* DP_ECANCELLED, DP_EDEADLINE */
 /* The running kernel asks for a loop over bytes, and its tensors have none. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
@@ -248,7 +249,7 @@ static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *c
 {
     const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), op);
 
-    if (DPI_LIKELY(e != NULL && e->schema != NULL))
+    if (DPI_LIKELY(e != NULL && e->callable == op))
         return e;
     dpi_fail_gone(ctx, op);
     return NULL;

@@ -31,6 +31,9 @@ DPI_COLD int dpi_fail_gone(dp_ctx *ctx, const dp_op *op)
     if (op == NULL)
         return dpi_fail_no_op(ctx);
     const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), op);
+    if (op->reg != ctx->reg)
+        return dpi_fail_op(ctx, DP_ENOTFOUND, op, DP_KEY_Undefined,
+                           "its handle is of another registry than the context's");
     return dpi_fail_op(ctx, DP_ENOTFOUND, op, DP_KEY_Undefined,
                        e == NULL
                            ? "no plugin defines this operator (any more)"
@@ -160,6 +163,17 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
              i + 1, e->n_rets, type.s ? type.s : "?");
     dpi_text_fini(&type);
     return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
+}
+
+DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op)
+{
+    char text[300];
+
+    snprintf(text, sizeof(text),
+             "kernel of plugin '%s' (%s:%u) returned what points to its own stack; dp_alloc() has "
+             "memory for that",
+             k->gen->plugin, k->file, k->line);
+    return dpi_fail_op(ctx, DP_EPLUGIN, op, dp_ctx_key(ctx), text);
 }
 
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code)

@@ -16,18 +16,24 @@ static dp_device place(const dp_ctx *ctx, dp_device device)
 int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
              dp_memory_format format, dp_tensor **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     return dpi_empty(dtype, place(ctx, device), ndim, sizes, format, out, &ctx->error);
 }
 
 int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
                      const int64_t *strides, dp_tensor **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     return dpi_empty_strided(dtype, place(ctx, device), ndim, sizes, strides, out, &ctx->error);
 }
 
 int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format,
                   dp_tensor **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
+        return DP_EPLUGIN;
     return dpi_empty_like_on(t, dtype, place(ctx, dpi_storage_of(t)->device), format, out,
                              &ctx->error);
 }
@@ -35,16 +41,22 @@ int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_for
 int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *sizes,
                   const int64_t *strides, int64_t storage_offset, dp_tensor **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
+        return DP_EPLUGIN;
     return dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error);
 }
 
 int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     return dpi_scalar_tensor(scalar, dtype, out, &ctx->error);
 }
 
 int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src))
+        return DP_EPLUGIN;
     return dpi_copy(dst, src, ctx->threads, &ctx->error);
 }
 
@@ -56,6 +68,8 @@ int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int
 
 int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config, dp_iter **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, out))
+        return DP_EPLUGIN;
     return dpi_iter_init(config, &ctx->arena, out, &ctx->error);
 }
 

@@ -54,6 +54,8 @@ dp_key dp_key_find(dp_ctx *ctx, const char *name)
 
 int dp_device_find(dp_ctx *ctx, const char *name, dp_device *out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name, out))
+        return DP_EPLUGIN;
     return dp_device_parse(name, out, &ctx->error);
 }
 
@@ -251,6 +253,8 @@ static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
 
 int dp_vinvoke(dp_ctx *ctx, const char *name, const char *code, va_list ap)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name, code))
+        return DP_EPLUGIN;
     va_list copy;
     bool begun;
     int rc = dpi_ctx_hold(ctx, &begun);

@@ -149,6 +149,9 @@ int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
 int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
 {
     bool begun;
+
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name, code, t))
+        return DP_EPLUGIN;
     int rc = dpi_ctx_hold(ctx, &begun);
     const dp_op *op = rc == 0 ? dp_op_find(ctx, name) : NULL;
     const dpi_entry *e;
@@ -160,7 +163,7 @@ int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
     }
     t->op = op;
     t->id = op->id;
-    t->code = dpi_code_intern(code);
+    t->code = dpi_registry_code(ctx->reg, code);
     if ((e = entry_of(ctx, op)) == NULL)
         rc = DP_ENOTFOUND;
     else if (t->code == 0 || e->code != t->code)

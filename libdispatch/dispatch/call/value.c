@@ -44,6 +44,27 @@ bool dpi_value_lacks(const dp_value *v)
     return points(v) && v->u.s == NULL && (never_empty || v->len > 0);
 }
 
+static bool is_left(const dp_value *v, const void *frame)
+{
+    bool left = points(v) && dpi_stack_left(v->u.s, frame);
+
+    for (uint32_t i = 0; !left && v->tag == DP_TAG_LIST && v->u.values != NULL && i < v->len; i++)
+        left = is_left(&v->u.values[i], frame);
+    return left;
+}
+
+bool dpi_values_left(dp_value *values, size_t n, const void *frame)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        if (is_left(&values[i], frame)) {
+            values[i] = dp_none();
+            any = true;
+        }
+    return any;
+}
+
 size_t dpi_values_bytes(const dp_value *values, size_t n)
 {
     size_t bytes = 0;

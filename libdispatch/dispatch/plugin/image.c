@@ -534,6 +534,8 @@ bool dpi_image_unmap(dpi_image *im, char *why, size_t bytes)
 
 int dp_plugin_try(const char *path, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, path))
+        return DP_EVALUE;
     char why[sizeof(((dpi_image *)0)->stay)];
     dpi_image *im;
     int rc = dpi_image_open(path, false, NULL, &im, err);

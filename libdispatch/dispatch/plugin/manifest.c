@@ -305,6 +305,8 @@ int dpi_manifest_parse(const void *bytes, size_t n, const char *path, dp_arena *
 
 int dp_manifest_read(const char *path, dp_arena *a, dp_manifest *out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, path, a, out))
+        return DP_EVALUE;
     void *bytes;
     size_t n;
     int rc = dpi_file_read(path, &bytes, &n, err);

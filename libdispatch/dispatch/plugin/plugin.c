@@ -282,6 +282,8 @@ static bool bare_name(const char *s)
 int dp_plugin_find(const char *path, const char *search_path, dp_arena *a, const char **out,
                    dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, path, a, out))
+        return DP_EVALUE;
     int rc;
 
     if (path[0] == '/') {
@@ -479,6 +481,8 @@ static int bring_up(dp_registry *reg, const char *path, const dp_load_options *o
 int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o, dp_arena *a,
                    dp_plugin_report *report, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, path, a, report))
+        return DP_EVALUE;
     uint64_t start = dpi_nanos();
     dp_plugin_report r;
     plugin *p;
@@ -563,6 +567,8 @@ static int reload(dp_registry *reg, const char *name, const dp_load_options *o, 
 int dp_plugin_reload(dp_registry *reg, const char *name, const dp_load_options *o, dp_arena *a,
                      dp_plugin_report *report, dp_unload_report *old, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, name, a, report, old))
+        return DP_EVALUE;
     int rc;
 
     pthread_mutex_lock(&reg->plugin_lock);
@@ -654,6 +660,8 @@ static int unload(dp_registry *reg, plugin *p, int timeout_ms, bool force, dp_un
 int dp_plugin_unload(dp_registry *reg, const char *name, int timeout_ms, bool force,
                      dp_unload_report *report, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, name, report))
+        return DP_EVALUE;
     dp_unload_report r;
     dp_error local = DP_ERROR_INIT;
     plugin *p;
@@ -735,6 +743,8 @@ static int describe(const plugin *p, const dp_running *calls, size_t n, dp_arena
 int dp_plugin_list(dp_registry *reg, dp_arena *a, const dp_plugin_info **out, size_t *n,
                    dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, a, out, n))
+        return DP_EVALUE;
     dp_running *calls = dp_malloc(RUNNING_MAX * sizeof(*calls));
     size_t n_calls, all = 0, got = 0;
     dp_plugin_info *info;

@@ -40,6 +40,7 @@ int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err)
         return dpi_no_memory(err, name);
     }
     op->id = reg->n_ops;
+    op->reg = reg;
     *id = op->id;
     reg->ops[reg->n_ops++] = op;
     return 0;

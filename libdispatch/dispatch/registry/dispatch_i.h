@@ -77,6 +77,7 @@ typedef struct dpi_stack {
 /* An operator's truth.  Interned: lives as long as the registry, so handles never dangle. */
 struct dp_op {
     uint32_t id;
+    const dp_registry *reg;
     char *name; /* "aten::add.Tensor" */
     /* under the registry's lock: */
     dp_schema *schema;       /* NULL: not defined */
@@ -106,9 +107,10 @@ enum { DPI_CELL_MISSING = 0xffff, DPI_CELL_AMBIGUOUS = 0xfffe };
 typedef struct dpi_entry {
     atomic_uint refs;
     const dp_op *op;
-    dp_schema *schema;  /* counted; NULL: not defined */
-    uint64_t def_order; /* of the operator: overloads are tried in it */
-    uint32_t code;      /* interned number of schema->code; UINT32_MAX, no caller's: none */
+    const dp_op *callable; /* op when it is defined, else NULL */
+    dp_schema *schema;     /* counted; NULL: not defined */
+    uint64_t def_order;    /* of the operator: overloads are tried in it */
+    uint32_t code;         /* dpi_registry_code() of schema->code; UINT32_MAX, no caller's: none */
     uint32_t n_slots;
     uint32_t n_args, n_rets; /* of the schema */
     /* dpi_argument.tags; a written argument's return: None */
@@ -241,6 +243,8 @@ struct dp_ctx {
      1u << DP_TAG_DOUBLES | 1u << DP_TAG_BOOLS | 1u << DP_TAG_LIST)
 size_t dpi_items_bytes(uint32_t tag, size_t n); /* of a list of n, or of a string */
 bool dpi_value_lacks(const dp_value *v);        /* it has to point somewhere and does not */
+/* Those that point into frames of this thread below `frame`, deep, become None; are there any? */
+bool dpi_values_left(dp_value *values, size_t n, const void *frame);
 /* Bytes of all that the values point to, lists in lists too; tensors are not followed. */
 size_t dpi_values_bytes(const dp_value *values, size_t n);
 /* Copy all that to `to`, which has so many bytes, and have them point there; its end. */
@@ -259,6 +263,7 @@ struct dpi_plugin; /* plugin.c */
 
 struct dp_registry {
     pthread_mutex_t lock; /* every change, and reading of truth */
+    uint32_t number;      /* of the process's; tells typed calls of one from those of another */
     _Atomic(const dpi_snapshot *) current;
     uint64_t next_snapshot, next_generation, next_load, next_kernel;
     dp_op **ops; /* by id */
@@ -340,8 +345,12 @@ const dpi_snapshot *dpi_snapshot_get(dp_registry *reg);
 void dpi_snapshot_put(const dpi_snapshot *s);
 const dpi_entry *dpi_snapshot_find(const dpi_snapshot *s, const char *name,
                                    size_t n); /* NULL: none */
-const char *dpi_code_text(uint32_t code);     /* of an interned code string */
-uint32_t dpi_code_intern(const char *code);   /* 0: no memory or empty */
+/* A C type as entries and callers of one registry keep it: its number, and the registry's above. */
+static inline uint32_t dpi_registry_code(const dp_registry *reg, const char *code)
+{
+    uint32_t number = dpi_code_intern(code);
+    return number != 0 ? number | reg->number << DPI_CODE_BITS : 0;
+}
 
 /* Resolve: argument keys -> final key set, key, cell.  Shared by call, explain and bind. */
 dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,

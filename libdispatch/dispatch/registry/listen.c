@@ -8,6 +8,8 @@ typedef struct dpi_listener_node {
 
 int dp_registry_listen(dp_registry *reg, const dp_listener *l, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, l))
+        return DP_EVALUE;
     dpi_listener_node *node = dp_calloc(1, sizeof(*node));
 
     if (node == NULL)

@@ -25,10 +25,14 @@ static int publish_first(dp_registry *reg, dp_error *err)
 
 int dp_registry_new(dp_registry **out, dp_error *err)
 {
-    dp_registry *reg = dp_calloc(1, sizeof(*reg));
+    static atomic_uint made;
 
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
+    dp_registry *reg = dp_calloc(1, sizeof(*reg));
     if (reg == NULL)
         return dpi_no_memory(err, "a registry");
+    reg->number = atomic_fetch_add(&made, 1);
     dpi_membarrier_start();
     pthread_mutex_init(&reg->lock, NULL);
     pthread_mutex_init(&reg->plugin_lock, NULL);
@@ -255,6 +259,8 @@ int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err)
 int dp_registry_attach(dp_registry *reg, const char *name, const char *version,
                        const dp_block *blocks, size_t n, dp_unit **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, name, version, out))
+        return DP_EVALUE;
     const dp_block **list = dp_malloc((n + 1) * sizeof(*list));
 
     if (list == NULL)
@@ -268,6 +274,8 @@ int dp_registry_attach(dp_registry *reg, const char *name, const char *version,
 
 int dp_registry_detach(dp_registry *reg, dp_unit *unit, int timeout_ms, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, unit))
+        return DP_EVALUE;
     char who[128] = "";
     int rc = dpi_registry_detach(reg, unit, err);
 

@@ -203,6 +203,7 @@ static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
     if (s == NULL)
         return;
     e->schema = dpi_schema_ref(s);
+    e->callable = e->op;
     e->n_args = s->n_args;
     e->n_rets = s->n_rets;
     entry_written(e, s, tags);
@@ -303,7 +304,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     e->code = UINT32_MAX;
     entry_schema(e, t->schema, t->tags);
     if (t->schema != NULL && t->schema->code[0] != '\0' &&
-        (e->code = dpi_code_intern(t->schema->code)) == 0)
+        (e->code = dpi_registry_code(op->reg, t->schema->code)) == 0)
         return dpi_entry_unref(e);
 
     rules_gather(&r, t, NULL, 0);

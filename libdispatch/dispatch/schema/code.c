@@ -18,7 +18,9 @@ uint32_t dpi_code_intern(const char *code)
     for (uint32_t i = 0; i < codes.n && number == 0; i++)
         if (strcmp(codes.text[i], code) == 0)
             number = i + 1;
-    char **text = number == 0 ? dpi_grow(codes.text, &codes.cap, codes.n + 1, sizeof(*text)) : NULL;
+    char **text = number == 0 && codes.n < (1u << DPI_CODE_BITS) - 1
+                      ? dpi_grow(codes.text, &codes.cap, codes.n + 1, sizeof(*text))
+                      : NULL;
     if (text != NULL) {
         codes.text = text;
         if ((text[codes.n] = dp_strdup(code)) != NULL)
@@ -30,6 +32,7 @@ uint32_t dpi_code_intern(const char *code)
 
 const char *dpi_code_text(uint32_t code)
 {
+    code &= (1u << DPI_CODE_BITS) - 1;
     pthread_mutex_lock(&codes.lock);
     const char *s = code > 0 && code <= codes.n ? codes.text[code - 1] : "?";
     pthread_mutex_unlock(&codes.lock);

@@ -1321,6 +1321,8 @@ int dpi_name_parse(const char *text, const char *ns, dp_schema **out, dp_error *
 
 int dp_schema_parse(const char *text, dp_schema **out, dp_error *err)
 {
+    if (!DPI_GIVEN(err, DP_EVALUE, text, out))
+        return DP_EVALUE;
     return dpi_schema_parse(text, NULL, out, err);
 }
 

@@ -89,6 +89,10 @@ bool dpi_schema_same_types(const dp_schema *a, const dp_schema *b);
 void dpi_type_print(dpi_text *out, const dpi_type *t, bool plain);
 /* Value fits the type, deep: list elements too. */
 bool dpi_type_fits(const dpi_type *type, const dp_value *v);
+/* C types ("TTs>T") as numbers, interned for ever.  0: no memory, or empty. */
+enum { DPI_CODE_BITS = 20 }; /* of a number; what is above them does not count */
+uint32_t dpi_code_intern(const char *code);
+const char *dpi_code_text(uint32_t code);
 const char *dpi_value_kind(const dp_value *v); /* "Tensor", "int", "list", for messages */
 
 #pragma GCC visibility pop

@@ -787,6 +787,95 @@ static int writes_thunk(dp_call *call)
 }
 DP_TYPED(typed_writes, (T), (i))
 
+static int returns_its_stack(dp_call *call)
+{
+    int64_t sizes[4] = {1, 2, 3, 4};
+    const int64_t *p = sizes;
+
+    __asm__("" : "+r"(p) : : "memory"); /* the compiler would see it */
+    call->rets[0] = (dp_value){DP_TAG_INTS, 4, {0}};
+    call->rets[0].u.ints = p;
+    return 0;
+}
+
+START_TEST(call_refuses_a_list_in_a_frame_that_was_left)
+{
+    static const dp_item def[] = {REC_DEF("list(Tensor x) -> int[]")};
+    static const dp_item impl[] = {REC_IMPL("list", returns_its_stack)};
+    static const dp_block blocks[] = {REC_BLOCK(DP_BLOCK_FRAGMENT, __LINE__, "t", "", def),
+                                      REC_BLOCK(DP_BLOCK_IMPL, __LINE__, "t", "CPU", impl)};
+    dp_value arg = dp_tensor_value(a), ret;
+    dp_unit *u = NULL;
+
+    ck_assert_msg(dp_registry_attach(reg, "l", "1", blocks, 2, &u, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "t::list"), &arg, 1, &ret, 1), DP_EPLUGIN);
+    ck_assert_ptr_nonnull(strstr(dp_ctx_error(ctx)->message, "points to its own stack"));
+    ck_assert_uint_eq(ret.tag, DP_TAG_NONE);
+    detach(u);
+}
+END_TEST
+
+/* `first` of this registry has the number that `other` has of another one. */
+START_TEST(call_refuses_another_registrys_operator)
+{
+    static const dp_item def[] = {REC_DEF("other(Tensor a, Tensor b) -> Tensor")};
+    static const dp_item impl[] = {REC_IMPL("other", second)};
+    static const dp_block blocks[] = {REC_BLOCK(DP_BLOCK_LIBRARY, __LINE__, "t", "", def),
+                                      REC_BLOCK(DP_BLOCK_IMPL, __LINE__, "t", "CPU", impl)};
+    dp_registry *reg2 = rec_registry();
+    dp_unit *u2 = rec_attach(reg2, "two", blocks, 2);
+    dp_unit *u = attach_as("cpu", "CPU", first, (dp_any_fn)first_unboxed, 0);
+    dp_ctx *ctx2 = NULL;
+    dp_typed t, t2;
+    dp_tensor *out = NULL;
+    dp_value args[2] = {dp_tensor_value(a), dp_tensor_value(b)}, ret;
+
+    ck_assert_int_eq(dp_ctx_new(reg2, &ctx2, &err), 0);
+    const dp_op *op = dp_op_find(ctx, "t::first"), *op2 = dp_op_find(ctx2, "t::other");
+    ck_assert_uint_eq(op->id, op2->id);
+    ck_assert_int_eq(dp_call_boxed(ctx2, op, args, 2, &ret, 1), DP_ENOTFOUND);
+    ck_assert_ptr_nonnull(
+        strstr(dp_ctx_error(ctx2)->message, "t::first: its handle is of another"));
+    ck_assert_int_eq(dp_typed_init(ctx, "t::first", "TT>T", &t), 0);
+    ck_assert_int_eq(dp_typed_init(ctx2, "t::other", "TT>T", &t2), 0);
+    for (int i = 0; i < 2; i++) { /* the second time it has been resolved before */
+        ck_assert_int_eq(typed_first(ctx2, &t2, a, b, &out), 0);
+        dp_tensor_unref(out);
+        ck_assert_int_eq(typed_first(ctx2, &t, a, b, &out), DP_ENOTFOUND);
+        ck_assert_int_eq(typed_first(ctx, &t, a, b, &out), 0);
+        dp_tensor_unref(out);
+    }
+    detach(u);
+    rec_detach(reg2, u2);
+    dp_ctx_free(ctx2);
+    dp_registry_free(reg2);
+}
+END_TEST
+
+START_TEST(null_where_it_is_forbidden_is_an_error)
+{
+    dp_arena *arena = dp_arena_new();
+    dp_plugin_report report;
+    const char *text;
+
+    ck_assert_int_eq(dp_plugin_load(reg, "/x.so", NULL, NULL, &report, &err), DP_EVALUE);
+    ck_assert_str_eq(err.message, "dp_plugin_load: a is NULL");
+    ck_assert_int_eq(dp_plugin_load(reg, "/x.so", NULL, arena, NULL, &err), DP_EVALUE);
+    ck_assert_str_eq(err.message, "dp_plugin_load: report is NULL");
+    ck_assert_int_eq(dp_plugin_unload(reg, NULL, 0, false, NULL, &err), DP_EVALUE);
+    ck_assert_str_eq(err.message, "dp_plugin_unload: name is NULL");
+    ck_assert_int_eq(dp_registry_dump(reg, NULL, &text, &err), DP_EVALUE);
+    ck_assert_int_eq(dp_ctx_new(reg, NULL, &err), DP_EVALUE);
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, 0, 0, NULL, NULL, NULL, &err), DP_EVALUE);
+    ck_assert_int_eq(dp_empty_like(ctx, NULL, DP_DTYPE_NONE, DP_PRESERVE, NULL), DP_EPLUGIN);
+    ck_assert_str_eq(dp_ctx_error(ctx)->message, "dp_empty_like: t is NULL");
+    ck_assert_int_eq(dp_typed_init(ctx, "t::first", NULL, NULL), DP_EPLUGIN);
+    ck_assert_int_eq(dp_invoke(ctx, NULL, "T>"), DP_EPLUGIN);
+    ck_assert_int_eq(dp_iter_init(ctx, NULL, NULL), DP_EPLUGIN);
+    dp_arena_free(arena);
+}
+END_TEST
+
 START_TEST(call_gives_written_arguments_itself)
 {
     static const dp_item def[] = {REC_DEF("w(Tensor(a!) y) -> (Tensor(a!), int)")};
@@ -1008,6 +1097,9 @@ UNIT_SUITE(call)
     tcase_add_test(tc, call_refuses_returns_that_point_nowhere);
     tcase_add_test(tc, call_that_fails_has_written_what_it_was_to_write);
     tcase_add_test(tc, call_gives_written_arguments_itself);
+    tcase_add_test(tc, call_refuses_a_list_in_a_frame_that_was_left);
+    tcase_add_test(tc, call_refuses_another_registrys_operator);
+    tcase_add_test(tc, null_where_it_is_forbidden_is_an_error);
     tcase_add_test(tc, call_holds_its_snapshot_alone);
     tcase_add_test(tc, call_in_flight_keeps_its_unit);
     tcase_add_test(tc, call_never_fails_while_kernels_come_and_go);
