@@ -163,7 +163,10 @@ static void flush(struct connection *c)
         m.msg_iovlen = 0;
         for (job *j = c->out.head; j != NULL && m.msg_iovlen < SEND_PIECES; j = j->next)
             m.msg_iovlen += answer_pieces(j, iov + m.msg_iovlen, SEND_PIECES - m.msg_iovlen);
-        ssize_t n = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+        /* one piece by send(), which the system does faster */
+        ssize_t n = m.msg_iovlen == 1
+                        ? send(c->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                        : sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n >= 0)
             sent(c, (size_t)n);
         else if (errno == EAGAIN || errno == EWOULDBLOCK)

@@ -33,6 +33,8 @@ typedef struct server_facts {
 typedef struct daemon_calls {
     void (*facts)(struct connection *c, server_facts *out);
     void (*held)(struct connection *c, dp_held out[DP_HOLDERS]); /* by all sessions together */
+    /* Plugins came or went, or tried to: old generations may have to be closed later. */
+    void (*plugins_changed)(struct connection *c);
     /* Stop accepting, let what runs finish for at most drain_ms, then leave. */
     void (*shutdown)(struct connection *c, int64_t drain_ms);
     /* Move the connection into the session with this key; requests that are read later belong to

@@ -117,6 +117,7 @@ static int load_plugins(server *s, dp_error *err)
 
 static void begin_drain(server *s);
 static void start_linger(server *s);
+static int start_reap(server *s);
 
 static void take_done(server *s)
 {
@@ -140,6 +141,8 @@ static void on_async(uv_async_t *h)
     take_done(s);
     if (atomic_exchange(&s->left, false))
         start_linger(s);
+    if (atomic_exchange(&s->changed, false))
+        start_reap(s);
     if (atomic_load(&s->shutdown) && !s->draining)
         begin_drain(s);
 }
@@ -149,7 +152,7 @@ static void reap_work(task *t)
 {
     server *s = t->arg;
 
-    dp_plugin_reap(s->reg);
+    s->reap_left = dp_plugin_reap(s->reg);
 }
 
 static void reap_done(task *t)
@@ -157,6 +160,8 @@ static void reap_done(task *t)
     server *s = t->arg;
 
     s->reaping = false;
+    if (s->reap_left == 0 && !atomic_load(&s->changed))
+        uv_timer_stop(&s->reap);
 }
 
 static void on_reap(uv_timer_t *h)
@@ -168,6 +173,14 @@ static void on_reap(uv_timer_t *h)
     s->reaping = true;
     s->reap_task = (task){.work = reap_work, .done = reap_done, .arg = s};
     executor_task(&s->executor, &s->reap_task);
+}
+
+/* Not while there is nothing to close: with a timer the system takes longer to wait for requests. */
+static int start_reap(server *s)
+{
+    return uv_is_active((uv_handle_t *)&s->reap)
+               ? 0
+               : uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
 }
 
 /* Sessions end on a worker: one may have a million tensors. */
@@ -331,6 +344,11 @@ static void held_get(struct connection *c, dp_held out[DP_HOLDERS])
     sessions_held(&c->server->sessions, out);
 }
 
+static void plugins_changed(struct connection *c)
+{
+    atomic_store(&c->server->changed, true); /* seen when its worker is done */
+}
+
 static void facts_get(struct connection *c, server_facts *out)
 {
     server *s = c->server;
@@ -353,6 +371,7 @@ static void facts_get(struct connection *c, server_facts *out)
 static const daemon_calls calls = {
     .facts = facts_get,
     .held = held_get,
+    .plugins_changed = plugins_changed,
     .shutdown = ask_shutdown,
     .join = connection_join,
     .session = connection_session,
@@ -417,7 +436,7 @@ static int init_listener(server *s, dp_error *err)
         rc = listen_again(s);
     if (rc < 0)
         return dp_error_set(err, DP_ERUNTIME, "listener: %s", uv_strerror(rc));
-    return uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
+    return start_reap(s);
 }
 
 static int64_t all_memory(void)

@@ -386,6 +386,8 @@ typedef struct server {
     uv_timer_t reap, linger, drain, accept;
     task reap_task, linger_task;
     bool reaping, lingering; /* those tasks are under way */
+    size_t reap_left;        /* what reap_task could not close yet */
+    atomic_bool changed;     /* plugins: there may be something to reap */
     dp_registry *reg;
     placement placement;
     executor executor;

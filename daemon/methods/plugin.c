@@ -51,7 +51,9 @@ int plugin_load(request *rq, const cJSON *params, jw *w, dp_error *err)
     rq->daemon->facts(rq->conn, &facts);
     dp_load_options o = options_of(&facts);
     o.reject_override = param_enum(params, "replace", replace) == 1;
-    if (dp_plugin_load(facts.reg, path, &o, dp_ctx_arena(rq->ctx), &report, err) < 0)
+    int rc = dp_plugin_load(facts.reg, path, &o, dp_ctx_arena(rq->ctx), &report, err);
+    rq->daemon->plugins_changed(rq->conn);
+    if (rc < 0)
         return log_failure("plugin.load", path, err);
     log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu millis=%.3f path='%s'",
               report.plugin, (unsigned long long)report.generation, report.millis, path);
@@ -70,7 +72,9 @@ int plugin_unload(request *rq, const cJSON *params, jw *w, dp_error *err)
     dp_unload_report r = {0};
 
     rq->daemon->facts(rq->conn, &facts);
-    if (dp_plugin_unload(facts.reg, plugin, timeout, param_bool(params, "force"), &r, err) < 0)
+    int rc = dp_plugin_unload(facts.reg, plugin, timeout, param_bool(params, "force"), &r, err);
+    rq->daemon->plugins_changed(rq->conn);
+    if (rc < 0)
         return log_failure("plugin.unload", plugin, err);
     log_event(LOG_INFO, "plugin.unload", "plugin='%s' unmapped=%d drained_ms=%.3f kept='%s'",
               plugin, r.unmapped, r.drained_ms, r.kept_because);
@@ -94,7 +98,9 @@ int plugin_reload(request *rq, const cJSON *params, jw *w, dp_error *err)
 
     rq->daemon->facts(rq->conn, &facts);
     dp_load_options o = options_of(&facts);
-    if (dp_plugin_reload(facts.reg, plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err) < 0)
+    int rc = dp_plugin_reload(facts.reg, plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
+    rq->daemon->plugins_changed(rq->conn);
+    if (rc < 0)
         return log_failure("plugin.reload", plugin, err);
     log_event(LOG_INFO, "plugin.reload",
               "plugin='%s' generation=%llu old=%llu millis=%.3f unmapped=%d kept='%s'", plugin,

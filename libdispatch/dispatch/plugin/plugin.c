@@ -234,11 +234,12 @@ size_t dp_plugin_reap(dp_registry *reg)
 
     if (pthread_mutex_trylock(&reg->plugin_lock) == 0) {
         left = reap(reg, false);
+        left += dpi_registry_reclaim(reg);
         pthread_mutex_unlock(&reg->plugin_lock);
         return left;
     }
     pthread_mutex_lock(&reg->lock); /* an operation is under way: it reaps */
-    left = count(reg, DRAINING, NULL);
+    left = count(reg, DRAINING, NULL) + (reg->retired != NULL);
     pthread_mutex_unlock(&reg->lock);
     return left;
 }

@@ -338,7 +338,8 @@ bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char
  * it fail by name instead of holding it. */
 bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
                           char *who, size_t bytes);
-void dpi_registry_reclaim(dp_registry *reg); /* frees retired snapshots nobody pins */
+bool dpi_registry_reclaim(
+    dp_registry *reg); /* frees retired snapshots nobody pins; are some left? */
 
 /* Hold a snapshot for reading (not calling); any thread. */
 const dpi_snapshot *dpi_snapshot_get(dp_registry *reg);

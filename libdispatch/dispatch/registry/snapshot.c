@@ -73,9 +73,11 @@ static void reclaim(dp_registry *reg)
     }
 }
 
-void dpi_registry_reclaim(dp_registry *reg)
+bool dpi_registry_reclaim(dp_registry *reg)
 {
     pthread_mutex_lock(&reg->lock);
     reclaim(reg);
+    bool left = reg->retired != NULL;
     pthread_mutex_unlock(&reg->lock);
+    return left;
 }

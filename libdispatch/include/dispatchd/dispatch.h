@@ -331,7 +331,9 @@ DP_API int dp_plugin_try(const char *path, dp_error *err);
  * in the first directory of search_path that has one.  *out in a. */
 DP_API int dp_plugin_find(const char *path, const char *search_path, dp_arena *a, const char **out,
                           dp_error *err);
-/* Close old generations nobody runs any more; returns how many are left.  Call now and then. */
+/* Close old generations nobody runs any more, and drop the registry's old snapshots; returns how
+ * many generations are left, and one more if snapshots are.  Call now and then after a load, unload
+ * or reload, until it is 0. */
 DP_API size_t dp_plugin_reap(dp_registry *reg);
 
 typedef struct dp_plugin_info {
