@@ -122,6 +122,15 @@ static void put_call(void *arg, const char *s)
     put_line("server.crash.call", s);
 }
 
+static bool tell(size_t thread)
+{
+    bool more = dp_thread_report(thread, put_call, NULL);
+
+    if (thread == 0)
+        dp_thread_report_last(put_call, NULL);
+    return more;
+}
+
 static void put_threads(void)
 {
     /* volatile: written between sigsetjmp() and siglongjmp() */
@@ -129,7 +138,7 @@ static void put_threads(void)
         bool more = true;
         if (sigsetjmp(unreadable, 1) == 0) {
             reading = 1;
-            more = dp_thread_report(thread, put_call, NULL);
+            more = tell(thread);
         } else {
             put_line("server.crash.call", "what a thread ran cannot be read");
         }
@@ -212,7 +221,7 @@ static void on_end(int status, void *arg)
         return;
     add(&what, "exit=");
     add_number(&what, (uint64_t)(status & 0xff), 10, 1);
-    add(&what, "  a kernel called exit(); thread 0 is the one that did");
+    add(&what, "  a plugin called exit(); thread 0 is the one that did");
     what.s[what.n] = '\0';
     report(what.s);
     _exit(status);

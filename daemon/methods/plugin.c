@@ -8,6 +8,20 @@ static void write_millis(jw *w, const char *name, double ms)
     jw_element(w, DP_FLOAT64, &ms);
 }
 
+static void write_counts(jw *w, uint64_t defs, uint64_t impls, uint64_t fallbacks)
+{
+    member_int(w, "defs", (int64_t)defs);
+    member_int(w, "impls", (int64_t)impls);
+    member_int(w, "fallbacks", (int64_t)fallbacks);
+}
+
+/* Why the code is still in memory; NULL or "": it is not, and there is no such member. */
+static void write_reason(jw *w, const char *kept_because)
+{
+    if (kept_because != NULL && kept_because[0] != '\0')
+        member_str(w, "kept_because", kept_because);
+}
+
 /* -- load, unload, reload -- */
 
 static void write_report(jw *w, const dp_plugin_report *r)
@@ -15,9 +29,7 @@ static void write_report(jw *w, const dp_plugin_report *r)
     member_str(w, "plugin", r->plugin);
     member_int(w, "generation", r->generation);
     member_str(w, "version", r->version);
-    member_int(w, "defs", r->defs);
-    member_int(w, "impls", r->impls);
-    member_int(w, "fallbacks", r->fallbacks);
+    write_counts(w, r->defs, r->impls, r->fallbacks);
     member_strings(w, "backends", r->backends, r->n_backends);
     member_strings(w, "dangling", r->dangling, r->n_dangling);
     member_strings(w, "overrides", r->overrides, r->n_overrides);
@@ -82,8 +94,7 @@ int plugin_unload(request *rq, const cJSON *params, jw *w, dp_error *err)
     write_millis(w, "drained_ms", r.drained_ms);
     member_int(w, "removed", r.removed);
     member_bool(w, "unmapped", r.unmapped);
-    if (r.kept_because[0] != '\0')
-        member_str(w, "kept_because", r.kept_because);
+    write_reason(w, r.kept_because);
     member_int(w, "bytes_returned", r.bytes_returned);
     jw_object_end(w);
     return 0;
@@ -113,8 +124,7 @@ int plugin_reload(request *rq, const cJSON *params, jw *w, dp_error *err)
     member_int(w, "generation", old.old_generation);
     member_bool(w, "drained", old.drained);
     member_bool(w, "unmapped", old.unmapped);
-    if (old.kept_because[0] != '\0')
-        member_str(w, "kept_because", old.kept_because);
+    write_reason(w, old.kept_because);
     jw_object_end(w);
     jw_object_end(w);
     return 0;
@@ -132,15 +142,12 @@ static void write_plugin(jw *w, const dp_plugin_info *p)
         member_str(w, "mapped_file", p->mapped_file);
     member_int(w, "generation", p->generation);
     member_int(w, "load_number", p->load_number);
-    member_int(w, "defs", p->defs);
-    member_int(w, "impls", p->impls);
-    member_int(w, "fallbacks", p->fallbacks);
+    write_counts(w, p->defs, p->impls, p->fallbacks);
     member_int(w, "backends", p->backends);
     member_bool(w, "resident", p->resident);
     member_bool(w, "draining", p->draining);
     member_bool(w, "kept", p->kept);
-    if (p->kept_because != NULL && p->kept_because[0] != '\0')
-        member_str(w, "kept_because", p->kept_because);
+    write_reason(w, p->kept_because);
     member_int(w, "calls_running", p->calls_running);
     jw_object_end(w);
 }
@@ -209,9 +216,7 @@ int plugin_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
     member_int(w, "minor", m.abi_minor);
     member_int(w, "target", m.abi_target);
     jw_object_end(w);
-    member_int(w, "defs", m.defs);
-    member_int(w, "impls", m.impls);
-    member_int(w, "fallbacks", m.fallbacks);
+    write_counts(w, m.defs, m.impls, m.fallbacks);
     member_strings(w, "backends", m.backends, m.n_backends);
     member_str(w, "text", m.text);
     member_strings(w, "warnings", m.warnings, m.n_warnings);

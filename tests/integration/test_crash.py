@@ -25,6 +25,7 @@ DEATHS = [
     ("raise", signal.SIGBUS, "signal=SIGBUS", -signal.SIGBUS),
     ("exit", 7, "exit=7", 7),
     ("exit", 0, "exit=0", 0),
+    ("pthread_exit", 0, "signal=SIGABRT", -signal.SIGABRT),
 ]
 
 
@@ -55,7 +56,7 @@ class Death:
         """What the log says of each call that ran: {field: text}, by operator."""
         lines = re.findall(r"^\S+Z error server\.crash\.call (.*)$", self.log, re.M)
         fields = [dict(re.findall(r"(\w+)=('[^']*'|\(.*\)|\S+)", line)) for line in lines]
-        return {f["op"].strip("'"): f for f in fields if f}
+        return {f["op"].strip("'"): f for f in fields if "op" in f}
 
     def has_ended(self, status):
         if not SANITIZED:  # those report, too, and end as they like
@@ -71,7 +72,8 @@ def test_every_death_is_reported_and_stays_what_it_was():
               ("'crashes'", str(death.generation), "CPU", f"'{death.session}'", "0"), how)
         equal(call["args"], f"(float32 [2, 3], str, {int(n)})", how)
         stack = death.log.split("server.crash.stack", 1)[1]
-        contains(stack, "crashes", how)
+        if how != "pthread_exit":  # that has left the kernel's stack
+            contains(stack, "crashes", how)
         death.has_ended(status)
 
 
@@ -82,6 +84,22 @@ def test_a_stack_that_ran_over_is_reported():
     contains(death.log, "error server.crash signal=SIGSEGV")
     equal(death.calls()["crashes::die"]["plugin"], "'crashes'")
     death.has_ended(-signal.SIGSEGV)
+
+
+def test_a_bad_result_names_the_operator_that_gave_it():
+    death = Death("crashes::bogus", "", 64)
+    contains(death.log, "error server.crash signal=SIGSEGV")
+    line = re.search(r"server\.crash\.call (.*returned=1.*)", death.log)[1]
+    equal(line, f"thread=0 for='{death.session}' returned=1 op='crashes::bogus' key=CPU")
+    death.has_ended(-signal.SIGSEGV)
+
+
+def test_numbers_among_the_arguments():
+    for f, b, said in [(2.5, True, "2.50000, true"), (-0.0001234567, False, "-1.23457e-4, false"),
+                       (3, True, "3.0, true"), (1e300, False, "1.00000e300, false"),
+                       ({"float": "nan"}, True, "nan, true"), ({"float": "-inf"}, True, "-inf, true")]:
+        death = Death("crashes::numbers", f, b)
+        equal(death.calls()["crashes::numbers"]["args"], f"(float32 [2, 3], {said})")
 
 
 def test_a_report_that_cannot_read_a_call_goes_on():
@@ -125,6 +143,22 @@ def test_a_fault_on_another_thread_is_reported_too():
         equal(death.calls()["crashes::dies_apart"]["plugin"], "'crashes'", how)
         contains(death.log.split("server.crash.stack", 1)[1], "crashes", how)
         death.has_ended(-signal.SIGSEGV)
+
+
+def test_a_thread_of_a_plugin_is_named():
+    for how, says, status in [("abort", "signal=SIGABRT", -signal.SIGABRT), ("exit", "exit=3", 3),
+                              ("thread", "signal=SIGSEGV address=0x98", -signal.SIGSEGV)]:
+        death = Death("crashes::dies_apart", how, 0)
+        contains(death.log, f"error server.crash {says}", how)
+        line = re.search(r"server\.crash\.call thread=0 for='thread 'doomed'' file='(.*)'", death.log)
+        contains(line[1], "crashes", how)
+        equal(death.calls()["crashes::dies_apart"]["plugin"], "'crashes'", how)
+        death.has_ended(status)
+
+
+def test_a_thread_of_a_plugin_may_leave_by_pthread_exit():
+    with TestDaemon("--plugin", plugin("crashes")) as daemon, daemon.connect() as d:
+        equal(d.op("crashes::dies_apart", X, "leave", returns="data")["shape"], [2, 3], "it was joined")
 
 
 def test_an_orderly_end_is_no_crash():

@@ -37,6 +37,8 @@ int die(dp_ctx *ctx, dp_tensor *, dp_str how, int64_t n, dp_tensor **)
         throw std::runtime_error("it escapes");
     else if (strcmp(how.s, "exit") == 0)
         exit((int)n);
+    else if (strcmp(how.s, "pthread_exit") == 0)
+        pthread_exit(nullptr);
     else
         raise((int)n);
     return dp_fail(ctx, DP_ERUNTIME, "still alive");
@@ -55,37 +57,43 @@ int calls(dp_ctx *ctx, dp_tensor *self, dp_str how, int64_t n, dp_tensor **out)
 }
 
 // On another thread than the caller's: of the pool (how "pool"), or one of the plugin's own.
-struct apart {
-    pthread_t caller;
-    volatile bool came;
-};
-
 void die_apart(int64_t, int64_t, void *user)
 {
-    apart *a = static_cast<apart *>(user);
-
-    if (!pthread_equal(a->caller, pthread_self()))
+    if (!pthread_equal(*static_cast<pthread_t *>(user), pthread_self()))
         *nowhere = 1;
     usleep(1000); // so that a helper comes for a piece
 }
 
-void die_in_thread(dp_ctx *, void *)
+void die_in_thread(dp_ctx *, void *how)
 {
+    if (strcmp((const char *)how, "exit") == 0)
+        exit(3);
+    else if (strcmp((const char *)how, "abort") == 0)
+        abort();
+    else if (strcmp((const char *)how, "leave") == 0)
+        pthread_exit(nullptr);
     *nowhere = 1;
 }
 
 int dies_apart(dp_ctx *ctx, dp_tensor *self, dp_str how, int64_t, dp_tensor **out)
 {
-    apart a = {pthread_self(), false};
+    pthread_t caller = pthread_self();
     uint64_t id;
     int rc = strcmp(how.s, "pool") == 0
-                 ? dp_parallel_for(ctx, 0, 5000, 1, die_apart, &a)
-                 : dp_thread_start(ctx, "doomed", die_in_thread, nullptr, &id);
+                 ? dp_parallel_for(ctx, 0, 5000, 1, die_apart, &caller)
+                 : dp_thread_start(ctx, "doomed", die_in_thread, (void *)how.s, &id);
 
     if (rc == 0 && strcmp(how.s, "pool") != 0)
         rc = dp_thread_join(ctx, id, 5000);
     *out = rc == 0 ? dp_tensor_ref(self) : nullptr;
     return rc;
+}
+
+// Returns what is no tensor: whoever looks at it dies.
+int bogus(dp_ctx *, dp_tensor *, dp_str, int64_t n, dp_tensor **out)
+{
+    *out = reinterpret_cast<dp_tensor *>(n);
+    return 0;
 }
 
 // Tramples on its own arguments first.
@@ -96,12 +104,21 @@ int scribbles(dp_call *call)
     return 0;
 }
 
+int numbers(dp_call *)
+{
+    *nowhere = 1;
+    return 0;
+}
+
 } // namespace
 
 DP_LIBRARY(crashes, DP_DEF("die(Tensor self, str how, int n=0) -> Tensor"),
            DP_DEF("scribbles(Tensor self, str how, int n=0) -> Tensor"),
+           DP_DEF("bogus(Tensor self, str how, int n=0) -> Tensor"),
+           DP_DEF("numbers(Tensor self, float f, bool b) -> Tensor"),
            DP_DEF("dies_apart(Tensor self, str how, int n=0) -> Tensor"),
            DP_DEF("calls(Tensor self, str how, int n=0) -> Tensor"))
 DP_LIBRARY_IMPL(crashes, CPU, DP_IMPL_UNBOXED("die", die, (T, S, i), (T)),
+                DP_IMPL_UNBOXED("bogus", bogus, (T, S, i), (T)), DP_IMPL("numbers", numbers),
                 DP_IMPL_UNBOXED("dies_apart", dies_apart, (T, S, i), (T)),
                 DP_IMPL_UNBOXED("calls", calls, (T, S, i), (T)), DP_IMPL("scribbles", scribbles))

@@ -41,11 +41,10 @@ static void label(const thread *t)
     dp_ctx_set_label(t->ctx, text);
 }
 
-static void *run(void *arg)
+static void end(void *arg)
 {
     thread *t = arg;
 
-    t->fn(t->ctx, t->arg);
     pthread_mutex_lock(&lock);
     dp_ctx *ctx = t->ctx;
     t->ctx = NULL; /* its address may be another one's soon */
@@ -55,6 +54,17 @@ static void *run(void *arg)
     t->ended = true;
     pthread_cond_broadcast(&one_ended);
     pthread_mutex_unlock(&lock);
+}
+
+static void *run(void *arg)
+{
+    thread *t = arg;
+
+    snprintf(dpi_thread_plugin, sizeof(dpi_thread_plugin), "thread=0 for='thread '%s'' file='%s'",
+             t->name, t->file);
+    pthread_cleanup_push(end, t); /* it may leave by pthread_exit() */
+    t->fn(t->ctx, t->arg);
+    pthread_cleanup_pop(1);
     return NULL;
 }
 

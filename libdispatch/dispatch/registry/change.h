@@ -15,7 +15,7 @@ typedef struct dpi_shadow { /* of one operator that the change touches */
 typedef struct dpi_change {
     dp_registry *reg;
     dpi_shadow *shadows; /* by operator id */
-    uint32_t n_shadows, cap_shadows;
+    uint32_t n_shadows;
     uint32_t n_ops_before;
     dpi_fallbacks fallbacks;
     bool fallbacks_changed;

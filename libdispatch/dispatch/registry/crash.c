@@ -39,6 +39,37 @@ static void add_number(text *t, int64_t i)
     add(t, at);
 }
 
+/* Six digits: d.dddddde+n; stdio is out of bounds here. */
+static void add_double(text *t, double d)
+{
+    int exponent = 0;
+
+    if (d != d || d - d != 0) {
+        add(t, d != d ? "nan" : d > 0 ? "inf" : "-inf");
+        return;
+    }
+    if (d == (double)(int32_t)d) { /* 2 is told from an int by its point */
+        add_number(t, (int32_t)d);
+        add(t, ".0");
+        return;
+    }
+    add(t, d < 0 ? "-" : "");
+    d = d < 0 ? -d : d;
+    for (; d >= 10 && exponent < 400; exponent++)
+        d /= 10;
+    for (; d < 1 && exponent > -400; exponent--)
+        d *= 10;
+    int64_t digits = (int64_t)(d * 1e5 + 0.5);
+    add_number(t, digits / 100000);
+    add(t, ".");
+    for (int64_t unit = 10000; unit > 0; unit /= 10)
+        add_number(t, digits / unit % 10);
+    if (exponent != 0) {
+        add(t, "e");
+        add_number(t, exponent);
+    }
+}
+
 static void add_tensor(text *t, const dp_tensor *x)
 {
     if (x == NULL) {
@@ -55,7 +86,7 @@ static void add_tensor(text *t, const dp_tensor *x)
     add(t, "]");
 }
 
-/* Shapes and dtypes of tensors, integers; of the rest what it is. */
+/* Shapes and dtypes of tensors, numbers; of the rest what it is. */
 static void add_value(text *t, const dp_value *v)
 {
     uint32_t n = v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_INTS ? v->len : 0;
@@ -64,6 +95,10 @@ static void add_value(text *t, const dp_value *v)
         add_tensor(t, v->u.t);
     else if (v->tag == DP_TAG_INT)
         add_number(t, v->u.i);
+    else if (v->tag == DP_TAG_DOUBLE)
+        add_double(t, v->u.d);
+    else if (v->tag == DP_TAG_BOOL)
+        add(t, v->u.b ? "true" : "false");
     else
         add(t, dpi_value_kind(v));
     for (uint32_t i = 0; i < n && i < SHOWN; i++) {
@@ -104,28 +139,42 @@ static void add_kernel(text *t, const dpi_kernel *k)
     add_number(t, k->line);
 }
 
+static void add_call(text *t, const dpi_frame *f, const dp_op *op)
+{
+    char key[DP_KEY_NAME_MAX];
+
+    add(t, " op='");
+    add(t, op->name);
+    add(t, "' key=");
+    add(t, dp_key_name(dp_keyset_highest(dpi_frame_keys(f)), key));
+}
+
+static void add_thread(text *t, const dpi_thread *th, size_t number)
+{
+    char label[DPI_LABEL_BYTES];
+
+    dpi_thread_label(th, label);
+    add(t, "thread=");
+    add_number(t, (int64_t)number);
+    add(t, " for='");
+    add(t, label);
+    add(t, "'");
+}
+
 static void tell_frame(const dpi_thread *th, size_t number, uint32_t depth,
                        void (*line)(void *arg, const char *text), void *arg)
 {
     const dpi_frame *f = &th->frames[depth];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
     const dp_op *op = atomic_load_explicit(&f->op, memory_order_relaxed);
-    char name[DP_KEY_NAME_MAX], label[DPI_LABEL_BYTES];
     text t = {.n = 0};
 
     if (k == NULL || op == NULL)
         return;
-    dpi_thread_label(th, label);
-    add(&t, "thread=");
-    add_number(&t, (int64_t)number);
-    add(&t, " for='");
-    add(&t, label);
-    add(&t, "' depth=");
+    add_thread(&t, th, number);
+    add(&t, " depth=");
     add_number(&t, depth);
-    add(&t, " op='");
-    add(&t, op->name);
-    add(&t, "' key=");
-    add(&t, dp_key_name(dp_keyset_highest(dpi_frame_keys(f)), name));
+    add_call(&t, f, op);
     add_kernel(&t, k);
     add_arguments(&t, th, f, op);
     line(arg, t.s);
@@ -151,5 +200,22 @@ bool dp_thread_report(size_t number, void (*line)(void *arg, const char *text), 
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
     for (uint32_t d = 0; d < depth && d < DP_LIMIT_CALL_DEPTH; d++)
         tell_frame(t, number, d, line, arg);
+    if (number == 0 && depth == 0 && dpi_thread_plugin[0] != '\0')
+        line(arg, dpi_thread_plugin);
     return true;
+}
+
+/* Of the kernel only its operator is told: the code may be gone, names of operators never go. */
+void dp_thread_report_last(void (*line)(void *arg, const char *text), void *arg)
+{
+    const dpi_thread *t = dpi_thread_self;
+    const dp_op *op = atomic_load_explicit(&t->frames[0].op, memory_order_relaxed);
+    text last = {.n = 0};
+
+    if (op == NULL || atomic_load_explicit(&t->depth, memory_order_relaxed) > 0)
+        return;
+    add_thread(&last, t, 0);
+    add(&last, " returned=1");
+    add_call(&last, &t->frames[0], op);
+    line(arg, last.s);
 }

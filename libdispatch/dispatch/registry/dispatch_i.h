@@ -176,6 +176,10 @@ typedef struct dpi_thread {
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
 } dpi_thread;
 
+/* Of a thread that a plugin started: its name and its file, for crash reports; else "". */
+enum { DPI_THREAD_PLUGIN_BYTES = 512 };
+extern _Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
+
 /* What a typed call resolved.  The last two are a function of the others and of nothing else, so
  * they need not be taken back when something changes. */
 enum { DPI_FOUND = 8 }; /* of them in a context, by operator id */

@@ -5,19 +5,25 @@
  * status and the crash report. */
 #include "thread.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 static const dpi_snapshot nothing;
 dpi_thread dpi_thread_nobody = {.pinned = &nothing};
 _Thread_local dpi_thread *dpi_thread_self = &dpi_thread_nobody;
+_Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
 
 static _Atomic(dpi_thread *) threads;
 static atomic_uint n_threads, last_number;
 static pthread_key_t leaving;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
+/* A kernel that ends its thread leaves its caller waiting for ever, with whatever both hold. */
 static void thread_leave(void *p)
 {
     dpi_thread *t = p;
+
+    if (atomic_load_explicit(&t->depth, memory_order_relaxed) > 0)
+        abort();
     atomic_store_explicit(&t->used, 0, memory_order_release);
 }
 

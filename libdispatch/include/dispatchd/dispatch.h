@@ -556,6 +556,9 @@ DP_API size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap)
  * reports: async-signal-safe, and it looks at what other threads may be changing, so that a caller
  * who reports them has to survive a fault. */
 DP_API bool dp_thread_report(size_t thread, void (*line)(void *arg, const char *text), void *arg);
+/* The same for a thread that runs nothing: the call that it ran last, whose result may be at fault.
+ */
+DP_API void dp_thread_report_last(void (*line)(void *arg, const char *text), void *arg);
 
 /* Listener: told of every operator that gets or loses its definition, under the registry's lock, in
  * order; first of all of those already there.  Must not call the registry. */
