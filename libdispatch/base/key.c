@@ -218,6 +218,7 @@ static int take_highest(uint64_t *bits)
 
 size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap)
 {
+    s.functionality &= ~DP_GRAD_BIT;
     uint64_t functionalities = s.functionality & ((DP_FBIT(DP_F_COUNT - 1) << 1) - 1);
     size_t n = 0;
 

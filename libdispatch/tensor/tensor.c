@@ -222,7 +222,20 @@ void dp_tensor_view(const dp_tensor *t, dp_view *view)
 
 dp_keyset dp_tensor_keys(const dp_tensor *t)
 {
-    return t->keys;
+    return (dp_keyset){t->keys.functionality & ~DP_GRAD_BIT, t->keys.backend};
+}
+
+bool dp_tensor_may_grad(const dp_tensor *t)
+{
+    return (__atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DP_GRAD_BIT) != 0;
+}
+
+void dpi_tensor_may_grad(dp_tensor *t, bool on)
+{
+    if (on)
+        __atomic_fetch_or(&t->keys.functionality, DP_GRAD_BIT, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(&t->keys.functionality, ~DP_GRAD_BIT, __ATOMIC_RELAXED);
 }
 
 int64_t dp_tensor_offset(const dp_tensor *t)

@@ -96,6 +96,8 @@ static inline bool dpi_tensor_is_only(const dp_tensor *t)
 
 _Static_assert(offsetof(dpi_home, tensor) == 0, "dpi_tensor_is_only() needs it");
 
+void dpi_tensor_may_grad(dp_tensor *t, bool on); /* the skip bit of t's keys; any thread */
+
 /* n: 1 + the number of shape changes so far.  On its own cache line, since every call reads it. */
 typedef struct dpi_counter {
     _Alignas(64) atomic_uint_fast64_t n;

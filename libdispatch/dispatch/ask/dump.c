@@ -130,6 +130,8 @@ static void print_kernel(dpi_text *t, const dpi_kernel *k)
         dpi_text_add(t, " [fallthrough]");
     if (k->flags & DP_FLAG_BELOW)
         dpi_text_add(t, " [redispatches below]");
+    if (k->flags & DP_FLAG_GRAD)
+        dpi_text_add(t, " [for gradients]");
     if (k->flags & DP_FLAG_META)
         dpi_text_add(t, " [without memory, too]");
     if (k->unboxed != NULL)
@@ -192,7 +194,9 @@ static void print_table(dpi_text *t, const dp_registry *reg, const dp_op *op, co
         if (cell[i].kernel != NULL)
             dpi_text_printf(t, ", %s %s:%u%s", cell[i].kernel->gen->plugin, cell[i].kernel->file,
                             cell[i].kernel->line,
-                            dpi_cell_falls_through(cell[i]) ? " [fallthrough]" : "");
+                            dpi_cell_falls_through(cell[i]) ? " [fallthrough]"
+                            : dpi_cell_needs_grad(cell[i])  ? " [for gradients]"
+                                                            : "");
         dpi_text_add(t, ": ");
         print_keys(t, keys, in);
     }
@@ -450,14 +454,15 @@ static void check_mask(check *c, const dpi_entry *e, dp_key k, dpi_cell cell)
 
     if (f == DP_F_Undefined)
         return;
-    for (unsigned column = first; column < last; column++)
-        if (((e->mask[column] & DP_FBIT(f)) != 0) == dpi_cell_falls_through(cell)) {
-            violation(c, "%s: %s is %s by its table, but %s by its mask", e->op->name,
-                      dp_key_name(k, key),
-                      dpi_cell_falls_through(cell) ? "fallthrough" : "a kernel's",
-                      dpi_cell_falls_through(cell) ? "kept" : "skipped");
-            break;
-        }
+    for (unsigned i = 2 * first; i < 2 * last; i++) {
+        bool passed = dpi_cell_falls_through(cell) || (i % 2 == 0 && dpi_cell_needs_grad(cell));
+        if (((e->mask[i] & DP_FBIT(f)) != 0) != passed)
+            continue;
+        violation(c, "%s: %s is %s by its table, but %s by its mask %s the skip bit", e->op->name,
+                  dp_key_name(k, key), passed ? "passed over" : "a kernel's",
+                  passed ? "kept" : "skipped", i % 2 ? "with" : "without");
+        break;
+    }
 }
 
 static void check_cell(check *c, const dp_op *op, const dpi_entry *e, unsigned slot)

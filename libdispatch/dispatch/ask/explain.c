@@ -99,6 +99,10 @@ static const char *why_skipped(dpi_answer *a, dp_keyset exclude, dp_key k, dpi_c
 {
     if (exclude.functionality & dp_keyset_of(k).functionality)
         return "excluded by thread state";
+    if (dpi_cell_needs_grad(c) && !dpi_cell_falls_through(c))
+        return dpi_answer_printf(
+            a, "kernel of plugin %s at %s:%u is for gradients, and no argument may have one",
+            c.kernel->gen->plugin, c.kernel->file, c.kernel->line);
     if (c.kernel != NULL)
         return dpi_answer_printf(a, "fallthrough %s registered by plugin %s at %s:%u",
                                  c.provenance == DPI_P_FALLBACK ? "fallback" : "kernel",
@@ -116,8 +120,11 @@ static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
     return step;
 }
 
-static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dp_explanation *out)
+/* grad: the skip bit of the arguments, which every redispatch looks up again. */
+static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, uint64_t grad,
+                         dp_explanation *out)
 {
+    const dp_keyset none = {0, 0};
     dp_explain_step *path = dpi_answer_alloc(a, STEPS_MAX, sizeof(*path));
     dp_key above = DP_KEY_Undefined;
     bool assumed = false, declared = true, more = path != NULL;
@@ -132,6 +139,8 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dp_e
         step->assumed = assumed;
         more = goes_on(k, c, &declared);
         keys = k ? dp_keyset_below(keys, k) : keys;
+        keys.functionality |= grad;
+        keys = dpi_call_keys(e, keys, none, none);
         above = k;
     }
     out->path = path;
@@ -178,11 +187,12 @@ static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena 
 
     memset(out, 0, sizeof(*out));
     out->op = b->op;
-    out->argument_keys = dpi_argument_keys(e, b->args);
+    dp_keyset keys = dpi_argument_keys(e, b->args);
+    uint64_t grad = keys.functionality & ~ctx->state->exclude.functionality & DP_GRAD_BIT;
+    out->argument_keys = (dp_keyset){keys.functionality & ~DP_GRAD_BIT, keys.backend};
     out->merged = dp_keyset_or(out->argument_keys, ctx->state->include);
-    out->after_state =
-        dpi_call_keys(e, out->argument_keys, ctx->state->include, ctx->state->exclude);
-    explain_path(&a, e, out->after_state, out);
+    out->after_state = dpi_call_keys(e, keys, ctx->state->include, ctx->state->exclude);
+    explain_path(&a, e, out->after_state, grad, out);
     explain_skipped(&a, e, ctx->state->exclude, out);
     return a.failed ? dpi_no_memory(&ctx->error, "explanation of a call") : 0;
 }

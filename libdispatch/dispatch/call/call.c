@@ -261,7 +261,8 @@ call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value 
 
     if (DPI_UNLIKELY(rc < 0))
         return rc;
-    ks = given ? *given : with_state(ks, ctx->state->include, ctx->state->exclude);
+    ks = given ? with_grad(*given, ks, ctx->state->exclude)
+               : with_state(ks, ctx->state->include, ctx->state->exclude);
     const dpi_kernel *k = enter(ctx, e, &ks, args, given ? BY_REDISPATCH : 0, &m);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;

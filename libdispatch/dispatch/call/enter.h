@@ -126,7 +126,7 @@ static inline unsigned top_bit(uint64_t word)
     return (unsigned)__builtin_clzll(word) ^ 63;
 }
 
-_Static_assert(DP_F_COUNT <= 64, "bit 63 of the functionalities is free");
+_Static_assert(DP_F_COUNT <= 64, "bit 63 of the functionalities is the skip bit");
 static inline unsigned functionality_of(dp_keyset ks) /* 0: none */
 {
     return top_bit(ks.functionality << 1 | 1);
@@ -137,16 +137,29 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
     return dp_keyset_minus(dp_keyset_or(arguments, include), exclude);
 }
 
-/* Takes what falls through out of *ks; the index of its highest key's kernel in e, or DPI_CELL_*.
- * A backend that is younger than the entry has none. */
+/* The key set that a kernel redispatches with, and the skip bit of the arguments it gives. */
+static inline dp_keyset with_grad(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
+{
+    uint64_t bit = arguments.functionality & ~exclude.functionality & DP_GRAD_BIT;
+
+    return (dp_keyset){(given.functionality & ~DP_GRAD_BIT) | bit, given.backend};
+}
+
+/* The index of the kernel of *ks's highest key in e, or DPI_CELL_*.  Takes what falls through out
+ * of *ks, and the skip bit.  A layer that is passed over for want of that bit goes, too, if it is
+ * above the kernel; below, the kernel may redispatch to it with other tensors.  A backend that is
+ * younger than the entry has none. */
 static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
 {
     unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column; /* without any: of bit 0 */
 
     if (DPI_UNLIKELY(column >= e->n_columns))
         return DPI_CELL_MISSING;
-    ks->functionality &= e->mask[column];
-    const dpi_slot_row *row = &dpi_slot_rows[functionality_of(*ks)];
+    const uint64_t *mask = &e->mask[2 * column];
+    dp_keyset called = {ks->functionality & mask[ks->functionality >> 63], 0};
+    unsigned f = functionality_of(called);
+    ks->functionality &= mask[1] & (((uint64_t)1 << f) - 1);
+    const dpi_slot_row *row = &dpi_slot_rows[f];
     return e->table[row->base + row->stride * column];
 }
 

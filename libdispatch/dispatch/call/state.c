@@ -18,6 +18,49 @@ void dpi_ctx_watch(dp_ctx *ctx)
     ctx->special = ctx->watched || !dpi_membarrier_works;
 }
 
+/* -- the skip bit -- */
+
+/* Key sets that callers give have none. */
+static dp_keyset without_skip_bit(dp_keyset s)
+{
+    return (dp_keyset){s.functionality & ~DP_GRAD_BIT, s.backend};
+}
+
+/* It is excluded where no call is to be recorded, or none need be. */
+static void install_skip_bit(const dp_ctx *ctx, dpi_state *s)
+{
+    bool no_tensor =
+        ctx->grad_flag != NULL && atomic_load_explicit(ctx->grad_flag, memory_order_relaxed) == 0;
+
+    s->exclude = without_skip_bit(s->exclude);
+    if (no_tensor || s->mode->no_grad)
+        s->exclude.functionality |= DP_GRAD_BIT;
+}
+
+/* Up to the state in force. */
+static void install_skip_bits(dp_ctx *ctx)
+{
+    for (dpi_state *s = ctx->states; s <= ctx->state; s++)
+        install_skip_bit(ctx, s);
+}
+
+void dp_ctx_set_grad_flag(dp_ctx *ctx, dp_flag *flag)
+{
+    ctx->grad_flag = flag;
+    install_skip_bits(ctx);
+}
+
+void dp_tensor_set_may_grad(dp_ctx *ctx, dp_tensor *t, bool on)
+{
+    dpi_tensor_may_grad(t, on);
+    if (!on || ctx->grad_flag == NULL)
+        return;
+    atomic_store_explicit(ctx->grad_flag, 1, memory_order_relaxed);
+    install_skip_bits(ctx);
+}
+
+/* -- the mode -- */
+
 /* *to := mode, where its size covers it. */
 static void mode_copy(dp_mode *to, const dp_mode *mode)
 {
@@ -28,8 +71,8 @@ static void mode_copy(dp_mode *to, const dp_mode *mode)
     to->no_grad |= to->inference;
 }
 
-/* s->mode := mode, with what follows from it: c10::InferenceMode's keys. */
-static void mode_install(dpi_state *s, const dp_mode *mode, bool was_inference)
+/* s->mode := mode, with what follows from it: c10::InferenceMode's keys, and the skip bit. */
+static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, bool was_inference)
 {
     uint64_t view = DP_FBIT(DP_F_ADInplaceOrView);
 
@@ -41,19 +84,20 @@ static void mode_install(dpi_state *s, const dp_mode *mode, bool was_inference)
         s->exclude.functionality &= ~DP_AUTOGRAD_BITS;
     }
     s->mode = mode;
+    install_skip_bit(ctx, s);
 }
 
 void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const dp_mode *mode)
 {
     dpi_state *s = ctx->state = &ctx->states[0];
 
-    s->include = include;
+    s->include = without_skip_bit(include);
     s->exclude = exclude;
     s->n_modes = 0;
     ctx->mode = (dp_mode){.size = (uint32_t)sizeof(dp_mode)};
     if (mode != NULL)
         mode_copy(&ctx->mode, mode);
-    mode_install(s, &ctx->mode, false);
+    mode_install(ctx, s, &ctx->mode, false);
     dpi_ctx_watch(ctx);
 }
 
@@ -61,6 +105,7 @@ void dpi_state_reset(dp_ctx *ctx)
 {
     dp_keyset include, exclude;
 
+    ctx->grad_flag = NULL;
     dp_state_default(&include, &exclude);
     dp_ctx_set_state(ctx, include, exclude, NULL);
 }
@@ -105,8 +150,8 @@ int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
 
     if (DPI_UNLIKELY(depth == DP_LIMIT_GUARDS))
         return too_many(ctx);
-    s[1].include = dp_keyset_or(s->include, include);
-    s[1].exclude = dp_keyset_or(s->exclude, exclude);
+    s[1].include = dp_keyset_or(s->include, without_skip_bit(include));
+    s[1].exclude = dp_keyset_or(s->exclude, without_skip_bit(exclude));
     s[1].mode = s->mode;
     s[1].n_modes = s->n_modes;
     ctx->state = s + 1;
@@ -126,7 +171,7 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
     s[1].n_modes++;
     *next = *s->mode;
     mode_copy(next, mode);
-    mode_install(&s[1], next, s->mode->inference);
+    mode_install(ctx, &s[1], next, s->mode->inference);
     ctx->state = s + 1;
     dpi_ctx_watch(ctx);
     return (int)(s - ctx->states);
@@ -175,7 +220,7 @@ dp_keyset dp_ctx_include(const dp_ctx *ctx)
 
 dp_keyset dp_ctx_exclude(const dp_ctx *ctx)
 {
-    return ctx->state->exclude;
+    return without_skip_bit(ctx->state->exclude);
 }
 
 const dp_mode *dp_ctx_mode(const dp_ctx *ctx)

@@ -1,8 +1,10 @@
 /* typed.c -- calls with C types: resolved once more only when something changed. */
 #include "enter.h"
 
-static inline __attribute__((always_inline)) int
-enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_entered *out)
+static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const dp_typed *t,
+                                                              const dp_keyset *given,
+                                                              dp_keyset keys, unsigned how,
+                                                              dp_entered *out)
 {
     const dpi_entry *e = entry_of(ctx, t->op);
 
@@ -10,8 +12,8 @@ enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_en
         return DP_ENOTFOUND;
     if (DPI_UNLIKELY(e->code != t->code))
         return dpi_fail_code(ctx, e, t->code);
-    if (!(how & BY_REDISPATCH))
-        keys = with_state(keys, ctx->state->include, ctx->state->exclude);
+    keys = given ? with_grad(*given, keys, ctx->state->exclude)
+                 : with_state(keys, ctx->state->include, ctx->state->exclude);
     mark *m = (mark *)out->reserved;
     const dpi_kernel *k = enter(ctx, e, &keys, NULL, how | (e->returns_memory ? BY_KEEPS : 0), m);
     if (DPI_UNLIKELY(k == NULL))
@@ -21,10 +23,11 @@ enter_pinned(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, unsigned how, dp_en
     return 0;
 }
 
-static __attribute__((noinline)) int enter_any(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
-                                               unsigned how, dp_entered *out)
+static __attribute__((noinline)) int
+enter_any(dp_ctx *ctx, const dp_typed *t, const dp_keyset *given, dp_keyset keys, dp_entered *out)
 {
     bool top = is_top(ctx);
+    unsigned how = given ? BY_REDISPATCH : 0;
     int rc;
 
     if (t->op == NULL)
@@ -35,7 +38,7 @@ static __attribute__((noinline)) int enter_any(dp_ctx *ctx, const dp_typed *t, d
         rc = top ? top_enter(ctx) : 0;
         if (DPI_UNLIKELY(rc < 0))
             return rc;
-        rc = enter_pinned(ctx, t, keys, how, out);
+        rc = enter_pinned(ctx, t, given, keys, how, out);
         if (DPI_UNLIKELY(rc < 0) && top && ctx->pins == 0)
             dpi_unpin(ctx);
     } while (DPI_UNLIKELY(rc < 0) && top && outdated(ctx));
@@ -50,7 +53,7 @@ static DPI_COLD int leave_short_way(dp_ctx *ctx, const dp_typed *t, dp_keyset ke
 {
     dpi_thread_unpin(ctx->thread);
     ctx->thread = NULL;
-    return enter_any(ctx, t, keys, 0, out);
+    return enter_any(ctx, t, NULL, keys, out);
 }
 
 static inline uint64_t op_and_code(const dp_typed *t)
@@ -99,7 +102,7 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     /* while ctx->thread is set, that thread, which is this one, holds a snapshot */
     if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->special |
                       (th->labelled ^ ctx->label_id)) != 0))
-        return enter_any(ctx, t, argument_keys, 0, out);
+        return enter_any(ctx, t, NULL, argument_keys, out);
     ctx->thread = th;
     if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))
         return leave_short_way(ctx, t, argument_keys, out);
@@ -112,9 +115,10 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     return enter_found(ctx, t, f, out);
 }
 
-int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *e)
+int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys,
+                  dp_entered *e)
 {
-    return enter_any(ctx, t, keys, BY_REDISPATCH, e);
+    return enter_any(ctx, t, &keys, argument_keys, e);
 }
 
 static __attribute__((noinline)) int leave_any(dp_ctx *ctx, mark *m, int rc)

@@ -127,13 +127,16 @@ typedef struct dpi_entry {
     uint16_t *table;             /* [n_slots] index into kernels, or DPI_CELL_* */
     uint8_t *provenance;         /* [n_slots] */
     const dpi_kernel *composite; /* of kernels: the one that calls other operators; NULL: none */
-    uint64_t mask[]; /* [n_columns] by backend column: functionalities not fallthrough */
+    uint64_t mask[]; /* [2 * n_columns] functionalities that are not passed over, by backend's
+                        column; [2 * c + 1]: with the skip bit, [2 * c]: without */
 } dpi_entry;         /* kernels, table and provenance are in this block */
 
 /* What the entry's table says for k. */
 dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k);
 /* The key is passed over: the host's fallthrough, or a kernel that is one. */
 bool dpi_cell_falls_through(dpi_cell c);
+/* So it is where no argument may have a gradient. */
+bool dpi_cell_needs_grad(dpi_cell c);
 /* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none"; the first of many. */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
@@ -218,9 +221,10 @@ struct dp_ctx {
     uint64_t t_top; /* timing: when the top-level call began */
     uint64_t since; /* when the request began; 0: nobody said */
     int threads;
-    dpi_stop stop;     /* of dp_checkpoint() */
-    uint64_t label_id; /* another one for each label set; 0: none */
-    uint32_t refused;  /* depth of the call whose kernel said dp_refuse(); 0: none */
+    dp_flag *grad_flag; /* borrowed; NULL: none */
+    dpi_stop stop;      /* of dp_checkpoint() */
+    uint64_t label_id;  /* another one for each label set; 0: none */
+    uint32_t refused;   /* depth of the call whose kernel said dp_refuse(); 0: none */
     char label[32];
     struct dpi_trace *trace;
     dp_tensor **owned; /* tensors bound for the request: wrapped numbers */

@@ -245,24 +245,21 @@ static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
     return NULL;
 }
 
-/* Functionalities that are not skipped, for each backend column. */
 static void entry_masks(dpi_entry *e)
 {
-    for (uint32_t c = 0; c < e->n_columns; c++)
-        e->mask[c] = ~(uint64_t)0;
+    for (uint32_t i = 0; i < 2 * e->n_columns; i++)
+        e->mask[i] = ~DP_GRAD_BIT;
     for (uint32_t slot = 1; slot < e->n_slots; slot++) {
         dp_key k = dpi_slot_key(slot);
-        uint64_t bit = DP_FBIT(dp_key_functionality(k));
-        bool skip = e->provenance[slot] == DPI_P_FALLTHROUGH ||
-                    (e->table[slot] < e->n_kernels &&
-                     (e->kernels[e->table[slot]]->flags & DP_FLAG_FALLTHROUGH));
-        if (!skip)
-            continue;
-        if (dp_key_backend(k) >= 0)
-            e->mask[dpi_slot_rows[dp_key_backend(k)].column] &= ~bit;
-        else
-            for (uint32_t c = 0; c < e->n_columns; c++)
-                e->mask[c] &= ~bit;
+        dpi_cell cell = dpi_entry_cell(e, k);
+        uint64_t keep = ~DP_FBIT(dp_key_functionality(k));
+        bool always = dpi_cell_falls_through(cell);
+        int b = dp_key_backend(k);
+        uint32_t c = b < 0 ? 0 : dpi_slot_rows[b].column, end = b < 0 ? e->n_columns : c + 1;
+        for (; c < end && (always || dpi_cell_needs_grad(cell)); c++) {
+            e->mask[2 * c] &= keep;
+            e->mask[2 * c + 1] &= always ? keep : ~(uint64_t)0;
+        }
     }
 }
 
@@ -288,7 +285,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     uint32_t n_slots = DPI_SLOTS(n_named), n_columns = DPI_COLUMNS_BUILTIN + n_named;
     uint32_t bound = entry_bound(t, fb, n_slots);
     dpi_entry *e =
-        dp_calloc(1, sizeof(*e) + n_columns * sizeof(*e->mask) + bound * sizeof(*e->kernels) +
+        dp_calloc(1, sizeof(*e) + 2 * n_columns * sizeof(*e->mask) + bound * sizeof(*e->kernels) +
                          n_slots * (sizeof(*e->table) + sizeof(*e->provenance)));
 
     if (e == NULL)
@@ -297,7 +294,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     e->op = op;
     e->n_slots = n_slots;
     e->n_columns = n_columns;
-    e->kernels = (dpi_kernel **)(e->mask + n_columns);
+    e->kernels = (dpi_kernel **)(e->mask + 2 * n_columns);
     e->table = (uint16_t *)(e->kernels + bound);
     e->provenance = (uint8_t *)(e->table + n_slots);
     e->def_order = t->def_order;
@@ -362,4 +359,9 @@ void dpi_entry_list(const dpi_entry *e, dpi_text *t)
     }
     if (shown == 0)
         dpi_text_add(t, "none");
+}
+
+bool dpi_cell_needs_grad(dpi_cell c)
+{
+    return c.kernel != NULL && (c.kernel->flags & DP_FLAG_GRAD) != 0;
 }

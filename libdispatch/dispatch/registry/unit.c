@@ -153,10 +153,23 @@ static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32
     return rc;
 }
 
+/* Kernels of layers alone may be passed over: below a backend's there is nothing. */
+static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char *name,
+                      dp_error *err)
+{
+    bool layer = dp_key_is_alias(key) ? key == DP_KEY(DP_ALIAS_Autograd)
+                                      : dp_key_functionality(key) > DP_F_NestedTensor;
+
+    return layer || !(flags & DP_FLAG_GRAD)
+               ? 0
+               : fail_at(err, DP_EPLUGIN, b, "kernel", name,
+                         "DP_FLAG_GRAD is for layers, and this key is no layer's");
+}
+
 static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item,
                     dp_error *err)
 {
-    uint16_t flags = item->flags | (b->flags & DP_FLAG_META);
+    uint16_t flags = item->flags | (b->flags & (DP_FLAG_META | DP_FLAG_GRAD));
     bool fallthrough = flags & DP_FLAG_FALLTHROUGH;
     dpi_reg *r;
 
@@ -171,6 +184,8 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     if (rc == 0 && (flags & DP_FLAG_META) && r->key != DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         rc = fail_at(err, DP_EPLUGIN, b, "kernel", item->name,
                      "DP_FLAG_META is for kernels of CPU, which then serve Meta, too");
+    if (rc == 0)
+        rc = check_grad(b, r->key, flags, item->name, err);
     if (rc == 0)
         rc = impl_op(c, b, item, &r->op, err);
     if (rc < 0)
@@ -229,6 +244,8 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
     if ((r = reg_add(u, DPI_REG_FALLBACK, b, err)) == NULL)
         return DP_ERESOURCE;
     int rc = key_of(b, &r->key, err);
+    if (rc == 0)
+        rc = check_grad(b, r->key, b->flags, b->key, err);
     u->fallbacks++;
     return rc < 0
                ? rc

@@ -32,6 +32,10 @@ DP_FN(dp_tensor *, dp_tensor_unref, (dp_tensor * t), (t)) /* takes; NULL is fine
 /* Fill in *view; set view->size first (DP_VIEW does). */
 DP_FN(void, dp_tensor_view, (const dp_tensor *t, dp_view *view), (t, view))
 DP_FN(dp_keyset, dp_tensor_keys, (const dp_tensor *t), (t))
+/* Kernels with DP_FLAG_GRAD see the calls that t is an argument of.  A layer says so of tensors that
+ * require a gradient and of what is computed from them; it may take it back, which only saves time. */
+DP_FN(void, dp_tensor_set_may_grad, (dp_ctx * ctx, dp_tensor *t, bool on), (ctx, t, on))
+DP_FN(bool, dp_tensor_may_grad, (const dp_tensor *t), (t))
 DP_FN(int64_t, dp_tensor_offset, (const dp_tensor *t), (t))         /* storage_offset, elements */
 DP_FN(uint64_t, dp_tensor_storage_id, (const dp_tensor *t), (t))    /* equal: bytes are shared */
 DP_FN(size_t, dp_tensor_storage_bytes, (const dp_tensor *t), (t))
@@ -123,7 +127,8 @@ DP_FN(int, dp_call_boxed,
       (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets, size_t n_rets),
       (ctx, op, args, n_args, rets, n_rets))
 /* The same with this key set as it is: no thread state, no union.  A kernel passes
- * dp_keyset_below(call->keys, call->key). */
+ * dp_keyset_below(call->keys, call->key).  Whether some argument may have a gradient is looked up anew.
+ */
 DP_FN(int, dp_redispatch_boxed,
       (dp_ctx * ctx, const dp_op *op, dp_keyset keys, const dp_value *args, size_t n_args, dp_value *rets,
        size_t n_rets),
@@ -139,8 +144,10 @@ DP_FN(int, dp_typed_init, (dp_ctx * ctx, const char *name, const char *code, dp_
 /* For DP_TYPED: resolve and pin the kernel; dp_leave() must follow iff it returns 0. */
 DP_FN(int, dp_enter, (dp_ctx * ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *e),
       (ctx, t, argument_keys, e))
-DP_FN(int, dp_enter_with, (dp_ctx * ctx, const dp_typed *t, dp_keyset keys, dp_entered *e),
-      (ctx, t, keys, e))
+/* The same with the key set `keys`, as dp_redispatch_boxed() does. */
+DP_FN(int, dp_enter_with,
+      (dp_ctx * ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys, dp_entered *e),
+      (ctx, t, keys, argument_keys, e))
 DP_FN(int, dp_run_boxed, (dp_ctx * ctx, dp_entered *e, const dp_value *args, size_t n_args, dp_value *rets, size_t n_rets),
       (ctx, e, args, n_args, rets, n_rets))
 DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* returns rc */

@@ -366,10 +366,11 @@ DP_API int dp_manifest_read(const char *path, dp_arena *a, dp_manifest *out, dp_
 /* -- contexts -- */
 
 #ifdef __cplusplus
-typedef int dp_cancel_flag; /* C's atomic_int */
+typedef int dp_flag; /* C's atomic_int */
 #else
-typedef _Atomic(int) dp_cancel_flag;
+typedef _Atomic(int) dp_flag;
 #endif
+typedef dp_flag dp_cancel_flag;
 
 /* A request's context: *out owned, to be freed before its registry.  One thread at a time, and so
  * are all functions that take one.  Those that return int fail with the code of dp_ctx_error(). */
@@ -389,6 +390,9 @@ DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch
 DP_API void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all);
 /* What running programs hold is charged to it; borrowed until dp_ctx_reset.  NULL: to nobody. */
 DP_API void dp_ctx_set_account(dp_ctx *ctx, dp_account *a);
+/* While *flag is 0, calls of this request go as if no tensor may have a gradient; the first that
+ * gets one sets it.  Borrowed until dp_ctx_reset().  NULL: the tensors alone decide. */
+DP_API void dp_ctx_set_grad_flag(dp_ctx *ctx, dp_flag *flag);
 /* Threads that dp_parallel_for may use for this request, the caller included; 0: no bound. */
 DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);
 /* When dp_checkpoint() is to stop this request: at CLOCK_MONOTONIC `nanos` (0: never), or once

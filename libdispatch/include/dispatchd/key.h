@@ -155,6 +155,11 @@ typedef struct dp_keyset {
     (DP_FBIT(DP_F_AutogradFunctionality) | DP_FBIT(DP_F_AutogradOther) |                           \
      DP_FBIT(DP_F_AutogradNestedTensor))
 
+/* The skip bit, of no functionality: some tensor here may have a gradient.  It is a hint: set too
+ * often costs time, and never a gradient.  It stands in the key sets inside of tensors and of
+ * arguments; in those that kernels see or give it means nothing. */
+#define DP_GRAD_BIT ((uint64_t)1 << 63)
+
 static inline dp_keyset dp_keyset_of(dp_key k)
 {
     dp_keyset s = {0, 0};
@@ -206,6 +211,7 @@ static inline int dp_keyset_backend(dp_keyset s)
  * functionality without a backend bit counts as CPU's, as in PyTorch. */
 static inline dp_key dp_keyset_highest(dp_keyset s)
 {
+    s.functionality &= ~DP_GRAD_BIT;
     if (s.functionality == 0)
         return DP_KEY_Undefined;
     int f = 64 - __builtin_clzll(s.functionality);

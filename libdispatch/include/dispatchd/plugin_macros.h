@@ -129,10 +129,17 @@
 /* The same for kernels of CPU that need no bytes: all of them get DP_FLAG_META. */
 #define DP_LIBRARY_META(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
+/* The same for a layer that has nothing to do where nothing may have a gradient: DP_FLAG_GRAD. */
+#define DP_LIBRARY_GRAD(ns, key, ...)                                                              \
+    DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_GRAD, "impl", #ns, #key, __VA_ARGS__)
 #define DP_FALLBACK(key, fn)                                                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, 0, "fallback", "_", #key, fn, 0)
 #define DP_FALLBACK_FALLTHROUGH(key)                                                               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, DP_FLAG_FALLTHROUGH, "fallback", "_", #key, 0, 0)
+/* DP_LIBRARY_GRAD for every operator that has no kernel for the key; it redispatches below. */
+#define DP_FALLBACK_GRAD(key, fn)                                                                  \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, DP_FLAG_GRAD | DP_FLAG_BELOW, "fallback", "_",  \
+                   #key, fn, 0)
 /* A backend whose tensors live in the host's memory. */
 #define DP_BACKEND(name)                                                                           \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, 0)

@@ -1,8 +1,12 @@
 /* dispatchd/typed.h -- C types of operators: the letters of plugin.h, and calling by them.
  *
- *     DP_TYPED(call_add, (T, T, s), (T))       makes   int call_add(dp_ctx *, const dp_typed *,
- *                                                  dp_tensor *, dp_tensor *, dp_value, dp_tensor
- * **) dp_typed add; dp_typed_init(ctx, "aten::add.Tensor", DP_CODE((T, T, s), (T)), &add);
+ *     DP_TYPED(call_add, (T, T, s), (T))
+ * makes
+ *     int call_add(dp_ctx *, const dp_typed *, dp_tensor *, dp_tensor *, dp_value, dp_tensor **);
+ *     int call_add_with(dp_ctx *, const dp_typed *, dp_keyset, ...the same...);
+ * of which the second redispatches, with the key set given.
+ *     dp_typed add;
+ *     dp_typed_init(ctx, "aten::add.Tensor", DP_CODE((T, T, s), (T)), &add);
  *     call_add(ctx, &add, x, y, dp_int(1), &out);
  *
  * A kernel registered with the same letters is called without boxing anything; any other is called
@@ -394,14 +398,18 @@ static inline dp_value dp_box_generator(dp_generator *g)
 #define DP_TY_GIVE_(i, x)       DP_GIVE_##x(i)
 
 #define DP_TYPED(name, args, rets)                                                                 \
+    DP_TYPED_(name, (), dp_enter(ctx_, op_, ks_, &entered_), args, rets)                           \
+    DP_TYPED_(name##_with, (, dp_keyset keys_), dp_enter_with(ctx_, op_, keys_, ks_, &entered_),   \
+              args, rets)
+#define DP_TYPED_(name, with, enter, args, rets)                                                   \
     __attribute__((unused)) static inline int name(                                                \
-        dp_ctx *ctx_, const dp_typed *op_ DP_MAP(DP_TY_PARAM_, DP_UNPAREN args)                    \
+        dp_ctx *ctx_, const dp_typed *op_ DP_UNPAREN with DP_MAP(DP_TY_PARAM_, DP_UNPAREN args)    \
                           DP_MAP(DP_TY_RET_, DP_UNPAREN rets))                                     \
     {                                                                                              \
         dp_entered entered_;                                                                       \
         dp_keyset ks_ = {0, 0};                                                                    \
         DP_MAP(DP_TY_KEYS_, DP_UNPAREN args)                                                       \
-        int rc_ = dp_enter(ctx_, op_, ks_, &entered_);                                             \
+        int rc_ = enter;                                                                           \
         if (rc_ < 0)                                                                               \
             return rc_;                                                                            \
         if (entered_.unboxed != NULL) {                                                            \

@@ -126,7 +126,8 @@ static const struct {
 } broken[] = {
     {wrong_cell, "t::f.a: table of CPU says kernel (:0), its registrations say kernel (t.c:22)"},
     {wrong_provenance, "t::f.a: table of Undefined says math kernel"},
-    {wrong_mask, "t::f.a: Tracer is fallthrough by its table, but kept by its mask"},
+    {wrong_mask,
+     "t::f.a: Tracer is passed over by its table, but kept by its mask with the skip bit"},
     {wrong_schema, "t::f.a: the snapshot's schema is not the one defined"},
     {wrong_room, "t::f.a: its table has no room for backend npu"},
 };
