@@ -90,4 +90,31 @@ __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const 
     return 0;
 }
 
+/* Number of values of arange's range in a result of `dtype`; computed in integers for int64.
+ * Source: at::native::arange_out. */
+__attribute__((unused)) static int count_range(dp_ctx *ctx, dp_value start, dp_value end,
+                                               dp_value step, dp_dtype dtype, int64_t *count)
+{
+    if (start.tag == DP_TAG_COMPLEX || end.tag == DP_TAG_COMPLEX || step.tag == DP_TAG_COMPLEX)
+        return dp_fail(ctx, DP_ERUNTIME, "arange takes no complex numbers");
+    double from = as_double(start), to = as_double(end), by = as_double(step);
+    double n = ceil((to - from) / by);
+
+    if (by == 0 || isnan(by) || (dp_dtype_is_integral(dtype, true) && as_int(step) == 0))
+        return dp_fail(ctx, DP_ERUNTIME, "step must be nonzero");
+    if (!isfinite(from) || !isfinite(to))
+        return dp_fail(ctx, DP_ERUNTIME, "unsupported range: %g -> %g", from, to);
+    if (from != to && (from < to) != (by > 0))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "upper bound and larger bound inconsistent with step sign");
+    if (n >= 0x1p62)
+        return dp_fail(ctx, DP_ERUNTIME, "invalid size, possible overflow?");
+    *count = (int64_t)n;
+    if (dtype == DP_INT64) {
+        __int128 each = as_int(step), span = (__int128)as_int(end) - as_int(start);
+        *count = (int64_t)((span + each + (each > 0 ? -1 : 1)) / each);
+    }
+    return 0;
+}
+
 #endif

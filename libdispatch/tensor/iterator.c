@@ -18,7 +18,7 @@ struct dp_iter {
     dp_dtype own[DP_ITER_OPERANDS_MAX], seen[DP_ITER_OPERANDS_MAX]; /* in memory; by the loop */
     dp_tensor *tensors[DP_ITER_OPERANDS_MAX]; /* NULL: an output to be allocated */
     dp_tensor *fresh[DP_ITER_OPERANDS_MAX];   /* owned until init succeeds */
-    bool resize[DP_ITER_OPERANDS_MAX];        /* an empty output, which is resized */
+    bool resize[DP_ITER_OPERANDS_MAX];        /* an output of another shape, which is resized */
     int ndim;
     int64_t *shape; /* [ndim] */
     dpi_nest nest;
@@ -75,7 +75,7 @@ static int check_output(dp_iter *it, int k, dp_error *err)
 
     if (t == NULL || has_shape(it, g))
         return DP_OK;
-    it->resize[k] = g->numel == 0 && !is_input(it, t);
+    it->resize[k] = !is_input(it, t); /* one that is an input, too, is written in place */
     return it->resize[k] ? DP_OK
                          : dp_error_set(err, DP_ERUNTIME,
                                         "output with shape %s doesn't match the broadcast shape %s",
@@ -319,8 +319,10 @@ static int allocate(dp_iter *it, const int64_t *strides, dp_error *err)
             continue;
         int rc = dpi_packed_check(it->own[k], it->ndim, it->shape, err);
         if (rc == DP_OK)
-            rc = dp_tensor_new(it->own[k], it->device, it->ndim, it->shape, strides, &it->fresh[k],
-                               err);
+            rc = it->resize[k] ? dpi_reshaped(it->tensors[k], it->ndim, it->shape, strides,
+                                              &it->fresh[k], err)
+                               : dp_tensor_new(it->own[k], it->device, it->ndim, it->shape, strides,
+                                               &it->fresh[k], err);
         if (rc < 0)
             return rc;
     }
@@ -464,6 +466,13 @@ int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error 
     if (rc == DP_OK)
         *out = it;
     return rc;
+}
+
+const dpi_geometry *dpi_iter_resized(const dp_iter *it, int k)
+{
+    const dpi_geometry *former = it->resize[k] ? dpi_geometry_of(it->tensors[k])->former : NULL;
+
+    return former != NULL && former->numel > 0 ? former : NULL;
 }
 
 dp_dtype dp_iter_dtype(const dp_iter *it)

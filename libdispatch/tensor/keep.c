@@ -2,7 +2,8 @@
  *
  * A storage has one word for it: the account and, in the bits that its alignment leaves, the holder;
  * 0 is nobody.  It changes by compare and exchange; `keeps` counts how often that holder asked.  The
- * bytes of a storage never change, so what is refunded is what was charged. */
+ * bytes of a storage never change, so what is refunded is what was charged; those that it grew by are
+ * a storage of their own (dpi_growth), charged until both end. */
 #include "base/account.h"
 #include "room.h"
 
@@ -81,6 +82,24 @@ void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
         return;
     if (atomic_compare_exchange_strong(&s->charged, &mine, 0))
         forget(mine, bytes_of(s));
+}
+
+/* While this holds the word, what it stands for stays. */
+int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err)
+{
+    uintptr_t word = atomic_exchange(&s->charged, 0), nobody = 0;
+    int rc = 0;
+
+    if (word == 0)
+        return 0;
+    rc = dp_account_charge(account_of(word), holder_of(word), 0, bytes_of(grown), err);
+    if (rc == 0) {
+        dpi_account_ref(account_of(word));
+        atomic_store(&grown->charged, word);
+    }
+    if (!atomic_compare_exchange_strong(&s->charged, &nobody, word))
+        forget(word, bytes_of(s));
+    return rc;
 }
 
 void dpi_storage_forget(dpi_storage *s)

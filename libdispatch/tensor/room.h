@@ -1,7 +1,7 @@
 /* room.h -- what only the files of this room share.
  *
  * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; view.c other
- * geometries on the same bytes; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
+ * geometries on the same bytes; resize.c another geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
  * memory; copy.c moving elements; iterator.c elementwise loops over tensors. */
 #ifndef DPI_ROOM_H
 #define DPI_ROOM_H
@@ -41,12 +41,18 @@ int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *insid
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg);
 void dpi_storage_fini(dpi_storage *s);
+/* At least `bytes` long from here on, with what it held at its beginning; for all tensors on it.
+ * DP_ERUNTIME: its memory is fixed, another call grew it since this one began, or it grew
+ * DP_LIMIT_RESIZES times. */
+int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err);
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages together, exact */
 /* Turn what ops->copy or ops->allocate returned (rc) and wrote (from) into an error that names
  * it. */
 int dpi_device_failed(int bit, const char *what, int rc, const dp_error *from, dp_error *err);
 
 /* -- keep.c -- */
+/* What s grew by is charged to whom s is.  DP_ERESOURCE: that is too much for it. */
+int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err);
 void dpi_storage_forget(dpi_storage *s); /* its memory goes: nobody is charged for it any more */
 
 /* -- layout.c -- */
@@ -73,14 +79,22 @@ static inline bool dpi_same_strides(const dpi_geometry *a, const dpi_geometry *b
            memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
 
+/* -- resize.c -- */
+/* A tensor of t's dtype over t's storage, from t's offset on, which grows if it has to; for
+ * dpi_tensors_become().  strides NULL: contiguous. */
+int dpi_reshaped(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                 dp_tensor **out, dp_error *err);
+
 /* -- tensor.c -- */
+/* Can t get another shape now?  dpi_tensors_become() asks, too. */
+int dpi_change_check(const dp_tensor *t, dp_error *err);
 /* Gives ts[i] the geometry of from[i] and releases from[i], which nobody else may refer to, for
  * every i where neither is NULL.  Either all of them change or none:  DP_ERUNTIME if another call
  * changed one since this call began, or if one was changed DP_LIMIT_RESIZES times.  Any thread. */
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err);
 static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
 {
-    char *p = __atomic_load_n(&g->storage->data, __ATOMIC_RELAXED);
+    char *p = __atomic_load_n(&dpi_memory_of(g->storage)->data, __ATOMIC_RELAXED);
     return p ? p + (size_t)g->offset * dp_dtype_size(dtype) : NULL;
 }
 static inline char *dpi_tensor_data(const dp_tensor *t) /* first element; NULL: no memory */

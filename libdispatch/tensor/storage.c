@@ -183,7 +183,8 @@ static int init_memoryless(dpi_storage *s, dp_device device, size_t bytes, dp_er
     return DP_OK;
 }
 
-int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
+/* inside NULL: the bytes lie elsewhere. */
+static int storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
 {
     const dp_device_ops *ops;
     bool host;
@@ -195,7 +196,7 @@ int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *insid
     if (rc < 0)
         return rc;
     *s = (dpi_storage){.device = device, .bytes = bytes};
-    if (dpi_storage_inside(device, bytes) > 0) {
+    if (inside != NULL) {
         s->host = true;
         s->data = inside;
         s->release = leave_alone;
@@ -210,6 +211,12 @@ int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *insid
     return rc;
 }
 
+int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
+{
+    bool fits = dpi_storage_inside(device, bytes) > 0;
+    return storage_init(s, device, bytes, fits ? inside : NULL, err);
+}
+
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg)
 {
@@ -218,7 +225,8 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
                        .bytes = bytes,
                        .release = release ? release : leave_alone,
                        .release_arg = arg,
-                       .host = true};
+                       .host = true,
+                       .fixed = true};
     storage_count(s);
 }
 
@@ -295,4 +303,101 @@ void dpi_storage_fini(dpi_storage *s)
     data_free(s);
     dpi_backend_drop(dp_device_backend(s->device));
     count_bytes(-memory_bytes(s));
+    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
+    for (dpi_growth *former; g != NULL; g = former) {
+        former = g->former;
+        dpi_storage_fini(&g->memory);
+        dp_free(g);
+    }
+}
+
+/* -- growing -- */
+
+static int check_growth(const dpi_storage *s, const dpi_growth *last, size_t bytes, dp_error *err)
+{
+    const dpi_storage *now = dpi_memory_of(s);
+
+    if (s->fixed)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "Trying to resize storage that is not resizable: %zu bytes are needed, "
+                            "it has %zu",
+                            bytes, now->bytes);
+    if (last != NULL && now != &last->memory)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "a storage of %zu bytes was grown to %zu by another call, since this "
+                            "one began",
+                            now->bytes, last->memory.bytes);
+    if (last != NULL && last->n >= DP_LIMIT_RESIZES)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "a storage that grew %d times, which is the limit (DP_LIMIT_RESIZES), "
+                            "cannot grow from %zu to %zu bytes",
+                            last->n, now->bytes, bytes);
+    return DP_OK;
+}
+
+static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *err)
+{
+    const dp_device_ops *ops;
+    dp_error theirs = DP_ERROR_INIT;
+    int bit = dp_device_backend(from->device);
+
+    if (from->bytes == 0)
+        return DP_OK;
+    int rc = dpi_storage_enter(from, &ops, err);
+    if (rc < 0)
+        return rc;
+    if (ops == NULL)
+        memcpy(to->data, from->data, from->bytes);
+    else if ((rc = ops->copy(dp_device_index(from->device), to->data, from->data, from->bytes, 2,
+                             &theirs)) != 0)
+        rc = dpi_device_failed(bit, "copy", rc, &theirs, err);
+    dpi_storage_leave(from);
+    return rc;
+}
+
+/* A longer copy of what s holds now. */
+static int growth_new(dpi_storage *s, size_t bytes, dpi_growth **out, dp_error *err)
+{
+    dpi_growth *g = dp_calloc(1, sizeof(*g));
+    dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
+
+    if (g == NULL)
+        return dpi_no_memory(err, "a tensor's storage");
+    int rc = storage_init(&g->memory, device, bytes, NULL, err);
+    if (rc < 0) {
+        dp_free(g);
+        return rc;
+    }
+    rc = s->memoryless ? DP_OK : copy_bytes(&g->memory, dpi_memory_of(s), err);
+    if (rc == DP_OK)
+        rc = dpi_storage_charge_growth(s, &g->memory, err);
+    if (rc == DP_OK) {
+        *out = g;
+        return DP_OK;
+    }
+    dpi_storage_fini(&g->memory);
+    dp_free(g);
+    return rc;
+}
+
+int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err)
+{
+    dpi_growth *g = NULL;
+
+    if (bytes <= dpi_memory_of(s)->bytes)
+        return DP_OK;
+    uint64_t since = dpi_change_shapes_begin();
+    dpi_growth *last = atomic_load_explicit(&s->growth, memory_order_relaxed);
+    int rc = check_growth(s, last, bytes, err);
+    if (rc == DP_OK)
+        rc = growth_new(s, bytes, &g, err);
+    if (rc == DP_OK) {
+        g->former = last;
+        g->since = since;
+        g->by = &dpi_call_began;
+        g->n = last != NULL ? last->n + 1 : 1;
+        atomic_store_explicit(&s->growth, g, memory_order_release);
+    }
+    dpi_change_shapes_end(since);
+    return rc;
 }

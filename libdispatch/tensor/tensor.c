@@ -2,7 +2,6 @@
  *
  * Owns the number of tensors in the process, which is exact, and the number of shape changes. */
 #include "room.h"
-#include <pthread.h>
 
 static atomic_uint_fast64_t n_tensors;
 
@@ -136,9 +135,7 @@ dp_tensor *dp_tensor_destroy(dp_tensor *t)
 
 /* -- changes of shape -- */
 
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-
-static int check_change(const dp_tensor *t, dp_error *err)
+int dpi_change_check(const dp_tensor *t, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     char shape[DP_SHAPE_TEXT];
@@ -187,16 +184,13 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
         first++;
     if (first == n)
         return DP_OK;
-    pthread_mutex_lock(&changing);
-    uint64_t since = atomic_load_explicit(&dpi_changes.n, memory_order_relaxed) + 1;
+    uint64_t since = dpi_change_shapes_begin();
     for (int i = first; rc == DP_OK && i < n; i++)
-        rc = ts[i] && from[i] ? check_change(ts[i], err) : DP_OK;
+        rc = ts[i] && from[i] ? dpi_change_check(ts[i], err) : DP_OK;
     for (int i = first; rc == DP_OK && i < n; i++)
         if (ts[i] && from[i])
             become(ts[i], from[i], since);
-    /* last: a call that begins at `since` must see all of these changes */
-    atomic_store_explicit(&dpi_changes.n, since, memory_order_release);
-    pthread_mutex_unlock(&changing);
+    dpi_change_shapes_end(since);
     return rc;
 }
 
@@ -266,7 +260,7 @@ uint64_t dp_tensor_id(const dp_tensor *t)
 
 size_t dp_tensor_storage_bytes(const dp_tensor *t)
 {
-    return dpi_storage_of(t)->bytes;
+    return dpi_memory_of(dpi_storage_of(t))->bytes;
 }
 
 bool dp_tensor_is_wrapped(const dp_tensor *t)

@@ -32,7 +32,19 @@ typedef struct dpi_storage {
     /* keep.c's: whose account its bytes are charged to, and how often that holder asked. */
     atomic_uintptr_t charged;
     atomic_uint keeps;
+    bool fixed; /* it never gets more bytes: the memory is somebody else's */
+    _Atomic(struct dpi_growth *) growth; /* the latest; NULL: it never grew */
 } dpi_storage;
+
+/* A storage that grew: its bytes are these from change `since` on, which thread `by` made.  What
+ * they were before stays as long as the storage: calls may use it. */
+typedef struct dpi_growth {
+    dpi_storage memory;
+    struct dpi_growth *former;
+    uint64_t since;
+    const void *by;
+    int n; /* how often it grew */
+} dpi_growth;
 
 typedef struct dpi_version {
     atomic_uint_fast64_t value;
@@ -106,6 +118,11 @@ extern dpi_counter dpi_changes;
 /* dpi_changes.n when this thread's call began; 0: no call runs. */
 extern _Thread_local uint64_t dpi_call_began;
 
+/* Only one thread changes shapes at a time, from begin, which gives the number of the change, to
+ * end: calls that begin afterwards see it. */
+uint64_t dpi_change_shapes_begin(void);
+void dpi_change_shapes_end(uint64_t since);
+
 static inline void dpi_call_begin(void)
 {
     dpi_call_began = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
@@ -130,6 +147,17 @@ static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->storage;
+}
+
+/* Whose `data` and `bytes` are those of s: the same ones during a whole call, as with geometries. */
+static inline const dpi_storage *dpi_memory_of(const dpi_storage *s)
+{
+    const dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
+    uint64_t began = dpi_call_began;
+
+    while (DPI_UNLIKELY(g != NULL) && began != 0 && g->since > began && g->by != &dpi_call_began)
+        g = g->former;
+    return g != NULL ? &g->memory : s;
 }
 
 static inline bool dpi_is_memoryless(const dp_tensor *t)
@@ -184,10 +212,20 @@ int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_m
                       dp_tensor **out, dp_error *err);
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                    int64_t offset, dp_tensor **out, dp_error *err);
+/* at::resize_; PRESERVE: without a memory format. */
+int dpi_resize(dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f, dp_error *err);
+/* at::set_.source_Storage_storage_offset, with the storage of `source`; strides NULL: contiguous. */
+int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
+                    const int64_t *sizes, const int64_t *strides, dp_error *err);
+/* An output of a wrong shape: at::resize_output, then these strides; NULL: contiguous. */
+int dpi_resize_output(dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                      dp_error *err);
 int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error *err);
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
 int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error *err);
+/* The shape that output k had, if it had elements and was given another one; NULL: it was not. */
+const dpi_geometry *dpi_iter_resized(const dp_iter *it, int k);
 /* DP_ECANCELLED, DP_EDEADLINE: `stop` (NULL: never) said so between two pieces. */
 int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, const dpi_stop *stop,
                  dp_error *err);

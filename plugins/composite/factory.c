@@ -175,37 +175,6 @@ static int new_empty_strided(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes,
 
 /* -- arange -- */
 
-/* Number of values of the range; computed in integers if dtype is int64. */
-static int count_range(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, int64_t dtype,
-                       int64_t *count)
-{
-    double from = as_double(start), to = as_double(end), by = as_double(step);
-    double n = ceil((to - from) / by);
-
-    if (by == 0 || isnan(by) || (dp_dtype_is_integral((dp_dtype)dtype, true) && as_int(step) == 0))
-        return dp_fail(ctx, DP_ERUNTIME, "step must be nonzero");
-    if (!isfinite(from) || !isfinite(to))
-        return dp_fail(ctx, DP_ERUNTIME, "unsupported range: %g -> %g", from, to);
-    if (from != to && (from < to) != (by > 0))
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "upper bound and larger bound inconsistent with step sign");
-    if (n >= 0x1p62)
-        return dp_fail(ctx, DP_ERUNTIME, "invalid size, possible overflow?");
-    *count = (int64_t)n;
-    if (dtype == DP_INT64) {
-        __int128 each = as_int(step), span = (__int128)as_int(end) - as_int(start);
-        *count = (int64_t)((span + each + (each > 0 ? -1 : 1)) / each);
-    }
-    return 0;
-}
-
-static int check_range(dp_ctx *ctx, dp_value start, dp_value end, dp_value step)
-{
-    if (start.tag == DP_TAG_COMPLEX || end.tag == DP_TAG_COMPLEX || step.tag == DP_TAG_COMPLEX)
-        return dp_fail(ctx, DP_ERUNTIME, "arange takes no complex numbers");
-    return 0;
-}
-
 /* aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None,
  *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 static int arange_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, OPTIONS_PARAMS,
@@ -213,12 +182,10 @@ static int arange_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step,
 {
     bool integral =
         start.tag != DP_TAG_DOUBLE && end.tag != DP_TAG_DOUBLE && step.tag != DP_TAG_DOUBLE;
-    int64_t count, own = dtype ? *dtype : integral ? DP_INT64 : DP_FLOAT32;
+    int64_t count = 0, own = dtype ? *dtype : integral ? DP_INT64 : DP_FLOAT32;
     dp_tensor *made;
-    int rc = check_range(ctx, start, end, step);
+    int rc = count_range(ctx, start, end, step, (dp_dtype)own, &count);
 
-    if (rc == 0)
-        rc = count_range(ctx, start, end, step, own, &count);
     if (rc == 0)
         rc = empty(ctx, &count, 1, &(options){&own, layout, device, pin}, &made);
     if (rc < 0)

@@ -173,12 +173,31 @@ static void fill_range(int64_t begin, int64_t end, void *user)
             ((double *)r->data)[i] = r->from + (double)i * r->by;
 }
 
+/* As long as the range, whatever its shape is; else it becomes one of 1 dimension. */
+static int fit_range(dp_ctx *ctx, int64_t count, dp_tensor *dst)
+{
+    char shape[DP_SHAPE_TEXT];
+    DP_VIEW(x, dst);
+
+    if (x.numel == count)
+        return 0;
+    if (x.numel > 0)
+        dp_warn(ctx,
+                "The number of elements in the out tensor of shape %s is %lld which does not match "
+                "the computed number of elements %lld. Note that this may occur as a result of "
+                "rounding error. The out tensor will be resized to a tensor of shape (%lld,).",
+                dp_shape_text(shape, x.sizes, (size_t)x.ndim), (long long)x.numel, (long long)count,
+                (long long)count);
+    return dp_resize(ctx, dst, 1, &count, DP_PRESERVE);
+}
+
 /* aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)
- * The caller made dst [n] as long as the range is; `end` is not needed any more. */
+ */
 static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst)
 {
     enum { GRAIN = 32768 };
     dp_tensor *wide;
+    int64_t count = 0;
     DP_VIEW(x, dst);
     range r = {dp_dtype_is_integral(x.dtype, true),
                as_int(start),
@@ -187,18 +206,20 @@ static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, 
                as_double(step),
                NULL};
 
-    (void)end;
-    if (x.ndim != 1)
-        return dp_refuse(ctx, DP_ERUNTIME, "arange: expected a result of 1 dimension but got %d",
-                         x.ndim);
-    int rc = dp_empty(ctx, r.integral ? DP_INT64 : DP_FLOAT64, DP_DEVICE_CPU, 1, &x.numel,
-                      DP_CONTIGUOUS, &wide);
+    int rc = count_range(ctx, start, end, step, x.dtype, &count);
+    if (rc == 0)
+        rc = fit_range(ctx, count, dst);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    dp_tensor_view(dst, &x);
+    rc = dp_empty(ctx, r.integral ? DP_INT64 : DP_FLOAT64, DP_DEVICE_CPU, x.ndim, x.sizes,
+                  DP_CONTIGUOUS, &wide);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
     DP_VIEW(w, wide);
     r.data = w.data;
     if (!dp_memoryless(ctx))
-        rc = dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_range, &r);
+        rc = dp_parallel_for(ctx, 0, count, GRAIN, fill_range, &r);
     if (rc == 0)
         rc = dp_copy(ctx, dst, wide);
     dp_tensor_unref(wide);

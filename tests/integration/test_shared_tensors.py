@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import BUILD, SANITIZED, contains, equal, main
+from harness import BUILD, SANITIZED, contains, equal, less, main
 from daemon import TestDaemon
 import dispatchd
 
@@ -121,14 +121,14 @@ def test_two_give_the_shape_at_once(daemon):
         contains([[0], SHAPE, other], receive(reader)["shape"])
         results = [receive(a), receive(b)]
         won = [r for r in results if not isinstance(r, dispatchd.Error)]
-        equal(len(won), 1, f"of two shapes one is given; {results}")
-        late = [r for r in results if isinstance(r, dispatchd.Error)][0]
-        equal(late.type, "RuntimeError")
-        equal(any(text in late.message for text in
-                  ("given another one by another call", "doesn't match the broadcast shape")), True,
-              late.message)
+        late = [r for r in results if isinstance(r, dispatchd.Error)]
+        less(0, len(won), f"answers of {results}")
+        for r in late:  # they overlapped
+            equal(r.type, "RuntimeError")
+            contains(r.message, "by another call, since this one began")
         last = reader.call("tensor.read", **{"tensor": out, "as": "attachment"})
-        equal(last["shape"], won[0]["outputs"][0]["shape"], "the shape that stays")
+        final = [r for r in won if len(won) == 1 or "warnings" in r]  # the later one resized it again
+        equal([last["shape"]], [r["outputs"][0]["shape"] for r in final], "the shape that stays")
         equal(set(array.array("f", last["attachment"])), {1.0}, "its elements")
         a.release(out)
     for d in (a, b, reader):

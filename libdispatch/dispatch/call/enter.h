@@ -52,6 +52,9 @@ DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code); /* DP_ECANCELLED, DP_EDEAD
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
+/* -- output.c: warn that t, which had `former`, was given another shape -- */
+DPI_COLD void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *t);
+
 /* -- watch.c -- */
 
 /* False: the context's mode forbids the call, its error says why. */

@@ -10,17 +10,6 @@ static void give(void *out, const void *full, size_t bytes)
     *(uint32_t *)out = size;
 }
 
-static int form_of(const dp_schema *s)
-{
-    for (uint32_t i = 0; i < s->n_args; i++)
-        if (s->args[i].written && s->args[i].kwarg_only)
-            return DP_FORM_OUT;
-    size_t n = strlen(s->base);
-    if (s->n_args > 0 && s->args[0].written && n > 0 && s->base[n - 1] == '_')
-        return DP_FORM_IN_PLACE;
-    return s->written != 0 ? DP_FORM_MUTABLE : DP_FORM_FUNCTIONAL;
-}
-
 /* The schema's tensor_args counts generators, too: they carry keys. */
 static uint64_t tensors_of(const dp_schema *s)
 {
@@ -57,7 +46,7 @@ int dp_op_facts_get(dp_ctx *ctx, const dp_op *op, dp_op_facts *out)
     dp_op_facts facts = {.flags = flags_of(e),
                          .n_args = s->n_args,
                          .n_rets = s->n_rets,
-                         .form = form_of(s),
+                         .form = s->form,
                          .tensors = tensors_of(s),
                          .written = s->written,
                          .viewed = s->viewed,

@@ -70,7 +70,13 @@ int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config, dp_iter **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, out))
         return DP_EPLUGIN;
-    return dpi_iter_init(config, &ctx->arena, out, &ctx->error);
+    int rc = dpi_iter_init(config, &ctx->arena, out, &ctx->error);
+    for (int k = 0; rc == DP_OK && k < config->n_out; k++) {
+        const dpi_geometry *former = dpi_iter_resized(*out, k);
+        if (DPI_UNLIKELY(former != NULL))
+            dpi_warn_resized(ctx, former, config->outs[k]);
+    }
+    return rc;
 }
 
 int dp_iter_run(dp_ctx *ctx, dp_iter *it, dp_iter_loop loop, void *user)
@@ -78,4 +84,19 @@ int dp_iter_run(dp_ctx *ctx, dp_iter *it, dp_iter_loop loop, void *user)
     int rc = dpi_iter_run(it, ctx->threads, loop, user, &ctx->stop, &ctx->error);
 
     return rc == DP_ECANCELLED || rc == DP_EDEADLINE ? dpi_fail_stopped(ctx, rc) : rc;
+}
+
+int dp_resize(dp_ctx *ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))
+        return DP_EPLUGIN;
+    return dpi_resize(t, ndim, sizes, format, &ctx->error);
+}
+
+int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t storage_offset,
+                   int ndim, const int64_t *sizes, const int64_t *strides)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, source))
+        return DP_EPLUGIN;
+    return dpi_set_storage(t, source, storage_offset, ndim, sizes, strides, &ctx->error);
 }

@@ -1180,6 +1180,17 @@ static void derive_aliases(dp_schema *s)
     }
 }
 
+static int form_of(const dp_schema *s)
+{
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (s->args[i].written && s->args[i].kwarg_only)
+            return DP_FORM_OUT;
+    size_t n = strlen(s->base);
+    if (s->n_args > 0 && s->args[0].written && n > 0 && s->base[n - 1] == '_')
+        return DP_FORM_IN_PLACE;
+    return s->written != 0 ? DP_FORM_MUTABLE : DP_FORM_FUNCTIONAL;
+}
+
 static bool derive_code(parser *p, dp_schema *s)
 {
     dpi_text code = {0};
@@ -1271,6 +1282,7 @@ static bool parse_schema(parser *p, const char *ns, dp_schema *s)
         return fail(p, s->name_only ? "'(' or the end" : "the end");
     derive_aliases(s);
     derive_views(s);
+    s->form = form_of(s);
     return derive_code(p, s) && derive_text(p, s);
 }
 

@@ -74,6 +74,7 @@ struct dp_schema {
     uint64_t written; /* bit i: argument i is written */
     int8_t ret_alias[DP_LIMIT_ARGUMENTS]; /* return i is written argument j (one type, one set, both
                                           "!"), which the host returns; -1: a kernel's */
+    int32_t form;                         /* DP_FORM_* */
     uint64_t viewed; /* bit i: some return shares memory with argument i, which is not written */
     int8_t ret_view[DP_LIMIT_ARGUMENTS]; /* return i shares memory with argument j, or is it; -1 */
 };

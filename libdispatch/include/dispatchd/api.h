@@ -279,3 +279,30 @@ DP_FN(dp_tensor *, dp_tensor_root, (const dp_tensor *t), (t))
 DP_FN(int, dp_tensor_creation, (const dp_tensor *t), (t)) /* DP_CREATED_*; of views */
 /* For a layer that has just made the view t, before others see it. */
 DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation))
+
+/* -- shapes and storage of tensors that exist --
+ *
+ * Calls of others that run meanwhile keep the geometry and the bytes that they saw.  Views of t take
+ * part in a growing storage, as in PyTorch.  Fails with DP_ERUNTIME: memory that is an embedder's is
+ * of a fixed size; a tensor changes its shape at most DP_LIMIT_RESIZES times. */
+
+/* sizes [ndim].  Its elements stay in the storage, in memory order; new ones are undefined.  format
+ * PRESERVE: resize_ without memory_format, which leaves a tensor of these sizes as it is.  No new
+ * version.  Source: at::resize_. */
+DP_FN(int, dp_resize, (dp_ctx * ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format),
+      (ctx, t, ndim, sizes, format))
+/* t gets the storage of `source`, of its dtype and device, with this geometry; strides NULL:
+ * contiguous.  t keeps its version counter.  Source: at::set_.source_Storage_storage_offset. */
+DP_FN(int, dp_set_storage,
+      (dp_ctx * ctx, dp_tensor *t, const dp_tensor *source, int64_t storage_offset, int ndim,
+       const int64_t *sizes, const int64_t *strides),
+      (ctx, t, source, storage_offset, ndim, sizes, strides))
+/* One output of the running operator, in whichever form it was called: *out NULL is made (owned by
+ * the caller); an out= argument of another shape is resized, with PyTorch's warning if it had
+ * elements; a tensor that is written in place must have the shape.  A tensor that is there must be
+ * of this dtype (DP_DTYPE_NONE: any) and device; strides (NULL: contiguous) are for new shapes only.
+ * Take views of *out after this.  Source: resize_out, check_inplace. */
+DP_FN(int, dp_set_output,
+      (dp_ctx * ctx, dp_tensor **out, int ndim, const int64_t *sizes, const int64_t *strides, dp_dtype dtype,
+       dp_device device),
+      (ctx, out, ndim, sizes, strides, dtype, device))

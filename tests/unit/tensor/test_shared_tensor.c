@@ -174,7 +174,8 @@ static void *reader(void *arg)
         dp_tensor_view(r->t, &b);
         ck_assert_ptr_eq(a.data, b.data);
         ck_assert_ptr_eq(a.sizes, b.sizes);
-        ck_assert_uint_eq(dp_tensor_storage_bytes(r->t), (size_t)b.numel * sizeof(float));
+        /* the storage grows first */
+        ck_assert_uint_ge(dp_tensor_storage_bytes(r->t), (size_t)b.numel * sizeof(float));
         for (int d = 0; d < b.ndim; d++)
             ck_assert_int_eq(b.sizes[d], b.numel == 0 ? 0 : d == 0 ? i % 50 + 1 : COLUMNS);
         r->seen_empty += b.numel == 0;
@@ -197,8 +198,8 @@ static void *changer(void *arg)
         if (rc == DP_OK)
             r->changed++;
         else
-            ck_assert_str_eq(err.message, "output with shape [0] was given another one by another "
-                                          "call, since this one began");
+            ck_assert_msg(strstr(err.message, "by another call, since this one began") != NULL,
+                          "%s", err.message);
         pthread_barrier_wait(r->start);
     }
     return NULL;

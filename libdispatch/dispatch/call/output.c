@@ -1,0 +1,72 @@
+/* output.c -- one output of an operator in any of its forms: made, resized or only checked
+ * (resize_out and check_inplace of ATen's generated kernels). */
+#include "enter.h"
+
+void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *t)
+{
+    char had[DP_SHAPE_TEXT], has[DP_SHAPE_TEXT];
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    dp_warn(ctx,
+            "An output with one or more elements was resized since it had shape %s, which does not "
+            "match the required output shape %s. This behavior is deprecated, and in a future "
+            "PyTorch release outputs will not be resized unless they have zero elements. You can "
+            "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+            "t.resize_(0).",
+            dp_shape_text(had, former->sizes, (size_t)former->ndim),
+            dp_shape_text(has, g->sizes, (size_t)g->ndim));
+}
+
+/* Of the operator that runs; out= where none does. */
+static int running_form(const dp_ctx *ctx)
+{
+    const dp_op *op = dpi_ctx_running(ctx);
+    const dpi_entry *e = op != NULL ? dpi_snapshot_entry(dpi_ctx_snapshot(ctx), op) : NULL;
+
+    return e != NULL && e->schema != NULL ? e->schema->form : DP_FORM_OUT;
+}
+
+static int check_given(dp_ctx *ctx, bool in_place, const dp_tensor *t, dp_dtype dtype,
+                       dp_device device)
+{
+    char own[DP_KEY_NAME_MAX], wanted[DP_KEY_NAME_MAX];
+    dp_device has = dpi_storage_of(t)->device;
+
+    if (dtype != DP_DTYPE_NONE && dtype != t->dtype)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       in_place ? "Bad in-place call: input tensor dtype %s and output tensor "
+                                  "dtype %s should match"
+                                : "Expected out tensor to have dtype %2$s, but got %1$s instead",
+                       dp_dtype_name(t->dtype), dp_dtype_name(dtype));
+    if (device != has)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       in_place ? "Bad in-place call: input tensor device %s and output tensor "
+                                  "device %s should match"
+                                : "Expected out tensor to have device %2$s, but got %1$s instead",
+                       dp_device_name(has, own), dp_device_name(device, wanted));
+    return 0;
+}
+
+int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
+                  const int64_t *strides, dp_dtype dtype, dp_device device)
+{
+    char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
+    dp_tensor *t = *out;
+
+    if (t == NULL)
+        return dp_tensor_new(dtype, device, ndim, sizes, strides, out, &ctx->error);
+    bool in_place = running_form(ctx) == DP_FORM_IN_PLACE;
+    const dpi_geometry *g = dpi_geometry_of(t);
+    int rc = check_given(ctx, in_place, t, dtype, device);
+    if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
+        return rc;
+    if (in_place)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "output with shape %s doesn't match the broadcast shape %s",
+                       dp_shape_text(own, g->sizes, (size_t)g->ndim),
+                       dp_shape_text(wanted, sizes, (size_t)ndim));
+    rc = dpi_resize_output(t, ndim, sizes, strides, &ctx->error);
+    if (rc == 0 && g->numel > 0)
+        dpi_warn_resized(ctx, g, t);
+    return rc;
+}

@@ -1,0 +1,89 @@
+/* resize.c -- another geometry in the same tensor: at::resize_, at::set_ and outputs
+ * (aten/src/ATen/native/Resize.cpp).
+ *
+ * A running call of somebody else keeps the geometry that it saw (dpi_tensors_become), and the bytes
+ * (dpi_storage_grow). */
+#include "room.h"
+
+/* A tensor of `dtype` over the storage of `of`, which grows if it has to. */
+static int over_storage(const dp_tensor *of, int64_t offset, int ndim, const int64_t *sizes,
+                        const int64_t *strides, dp_tensor **out, dp_error *err)
+{
+    size_t itemsize = dp_dtype_size(of->dtype);
+    dpi_layout l;
+    int rc = dpi_packed_check(of->dtype, ndim, sizes, err);
+
+    if (rc == DP_OK)
+        rc = dpi_layout_check(ndim, sizes, strides, offset, &l, err);
+    if (rc == DP_OK)
+        rc = dp_sizes_check(dp_size_times(itemsize, (uint64_t)l.extent), DP_LIMIT_STORAGE_BYTES,
+                            "DP_LIMIT_STORAGE_BYTES", sizes, (size_t)ndim, itemsize, err);
+    if (rc == DP_OK)
+        rc = dpi_storage_grow(dpi_storage_of(of), dpi_layout_bytes(&l, itemsize), err);
+    return rc < 0 ? rc : dpi_tensor_on(of, &l, out, err);
+}
+
+int dpi_reshaped(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                 dp_tensor **out, dp_error *err)
+{
+    int rc = dpi_change_check(t, err);
+
+    return rc < 0 ? rc
+                  : over_storage(t, dpi_geometry_of(t)->offset, ndim, sizes, strides, out, err);
+}
+
+/* Takes fresh. */
+static int become(dp_tensor *t, dp_tensor *fresh, dp_error *err)
+{
+    int rc = dpi_tensors_become(1, &t, &fresh, err);
+
+    if (rc < 0) /* somebody else changed it just now */
+        dp_tensor_unref(fresh);
+    return rc;
+}
+
+int dpi_resize_output(dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                      dp_error *err)
+{
+    dp_tensor *fresh = NULL;
+    int rc = dpi_reshaped(t, ndim, sizes, strides, &fresh, err);
+
+    return rc < 0 ? rc : become(t, fresh, err);
+}
+
+int dpi_resize(dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f, dp_error *err)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    int64_t strides[DP_DIM_MAX];
+    int rc = dpi_sizes_check(ndim, sizes, &(int64_t){0}, err);
+
+    if (rc < 0)
+        return rc;
+    bool same = ndim == g->ndim && memcmp(sizes, g->sizes, (size_t)ndim * sizeof(*sizes)) == 0;
+    if (same && f == DP_PRESERVE)
+        return DP_OK;
+    rc = dpi_strides_format(ndim, sizes, f == DP_PRESERVE ? DP_CONTIGUOUS : f, strides, err);
+    return rc < 0 ? rc : dpi_resize_output(t, ndim, sizes, strides, err);
+}
+
+int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
+                    const int64_t *sizes, const int64_t *strides, dp_error *err)
+{
+    char own[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
+    dp_device device = dpi_storage_of(t)->device, theirs = dpi_storage_of(source)->device;
+    dp_tensor *fresh = NULL;
+
+    if (t->dtype != source->dtype)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "Expected a Storage of type %s, but got type %s for argument 1 "
+                            "'storage'",
+                            dp_dtype_name(t->dtype), dp_dtype_name(source->dtype));
+    if (device != theirs)
+        return dp_error_set(
+            err, DP_ERUNTIME,
+            "Attempted to set the storage of a tensor on device \"%s\" to a storage "
+            "on different device \"%s\"",
+            dp_device_name(device, own), dp_device_name(theirs, other));
+    int rc = over_storage(source, offset, ndim, sizes, strides, &fresh, err);
+    return rc < 0 ? rc : become(t, fresh, err);
+}

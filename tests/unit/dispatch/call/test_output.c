@@ -1,0 +1,172 @@
+/* test_output.c -- one kernel function, three forms: what dp_set_output() does in each. */
+#include "base/base.h"
+#include "dispatch/records.h"
+#include <dispatchd/dispatch.h>
+
+static dp_registry *reg;
+static dp_ctx *ctx;
+static dp_error err;
+static dp_dtype wanted;
+static dp_device device;
+
+/* The output is as long as the first argument's sizes say, whatever the form. */
+static int kernel(dp_call *call)
+{
+    dp_tensor *given = call->n_args > 1 ? call->args[1].u.t : NULL, *t = given;
+    const int64_t strides[] = {1, 2};
+
+    if (given == NULL && call->args[0].tag == DP_TAG_TENSOR)
+        given = t = call->args[0].u.t;
+    int rc = dp_set_output(call->ctx, &t, 2, (int64_t[]){2, 3}, strides, wanted, device);
+    if (rc == 0 && given == NULL)
+        call->rets[0] = dp_tensor_value(t);
+    return rc;
+}
+
+static const dp_item defs[] = {
+    REC_DEF("f(int[] x) -> Tensor"),
+    REC_DEF("f.out(int[] x, *, Tensor(a!) out) -> Tensor(a!)"),
+    REC_DEF("f_(Tensor(a!) self) -> Tensor(a!)"),
+};
+static const dp_item impls[] = {REC_IMPL("f", kernel), REC_IMPL("f.out", kernel),
+                                REC_IMPL("f_", kernel)};
+static const dp_block blocks[] = {
+    REC_BLOCK(DP_BLOCK_LIBRARY, 1, "o", "", defs),
+    REC_BLOCK(DP_BLOCK_IMPL, 2, "o", "CompositeExplicitAutograd", impls)};
+
+static void setup(void)
+{
+    wanted = DP_FLOAT32;
+    device = DP_DEVICE_CPU;
+    reg = rec_registry();
+    rec_attach(reg, "outputs", blocks, 2);
+    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
+}
+
+static void teardown(void)
+{
+    ctx = dp_ctx_free(ctx);
+    reg = dp_registry_free(reg);
+}
+
+static dp_tensor *make(int64_t a, int64_t b)
+{
+    dp_tensor *t = NULL;
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, 0, 2, (int64_t[]){a, b}, NULL, &t, &err), 0);
+    return t;
+}
+
+static int call(const char *name, dp_tensor *t, dp_value *ret)
+{
+    dp_value args[2] = {dp_ints(NULL, 0), dp_tensor_value(t)};
+    bool in_place = strcmp(name, "o::f_") == 0;
+
+    return dp_call_boxed(ctx, dp_op_find(ctx, name), in_place ? args + 1 : args,
+                         in_place || t == NULL ? 1 : 2, ret, 1);
+}
+
+static void expect(const char *name, dp_tensor *t, int64_t stride)
+{
+    dp_value ret;
+    int rc = call(name, t, &ret);
+
+    ck_assert_msg(rc == 0, "%s", dp_ctx_error(ctx)->message);
+    DP_VIEW(v, ret.u.t);
+    ck_assert_int_eq(v.ndim, 2);
+    ck_assert_int_eq(v.sizes[1], 3);
+    ck_assert_int_eq(v.strides[0], stride);
+    if (t != NULL)
+        ck_assert_ptr_eq(ret.u.t, t);
+    dp_values_release(&ret, 1);
+}
+
+static void refuse(const char *name, dp_tensor *t, const char *message)
+{
+    dp_value ret;
+
+    ck_assert_int_eq(call(name, t, &ret), DP_ERUNTIME);
+    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, message) != NULL, "'%s' not in '%s'", message,
+                  dp_ctx_error(ctx)->message);
+}
+
+START_TEST(outputs_are_made_resized_or_checked)
+{
+    dp_tensor *right = make(2, 3), *empty = make(0, 9), *wrong = make(4, 4);
+    size_t n;
+
+    expect("o::f", NULL, 1);
+    expect("o::f.out", right, 3); /* it keeps its own strides */
+    expect("o::f_", right, 3);
+    expect("o::f.out", empty, 1);
+    dp_ctx_warnings(ctx, &n);
+    ck_assert_uint_eq(n, 0);
+    refuse("o::f_", wrong, "output with shape [4, 4] doesn't match the broadcast shape [2, 3]");
+    expect("o::f.out", wrong, 1);
+    const char *const *texts = dp_ctx_warnings(ctx, &n);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(
+        texts[0],
+        "An output with one or more elements was resized since it had shape [4, 4], which does not "
+        "match the required output shape [2, 3]. This behavior is deprecated, and in a future "
+        "PyTorch release outputs will not be resized unless they have zero elements. You can "
+        "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+        "t.resize_(0).");
+    dp_tensor_unref(right);
+    dp_tensor_unref(empty);
+    dp_tensor_unref(wrong);
+}
+END_TEST
+
+START_TEST(outputs_have_the_dtype_and_the_device)
+{
+    dp_tensor *t = make(2, 3);
+
+    wanted = DP_INT8;
+    refuse("o::f.out", t, "Expected out tensor to have dtype int8, but got float32 instead");
+    refuse("o::f_", t,
+           "Bad in-place call: input tensor dtype float32 and output tensor dtype int8");
+    wanted = DP_DTYPE_NONE;
+    expect("o::f.out", t, 3);
+    device = DP_DEVICE(DP_B_Meta, 0);
+    refuse("o::f.out", t, "Expected out tensor to have device meta, but got cpu instead");
+    refuse("o::f_", t, "Bad in-place call: input tensor device cpu and output tensor device meta");
+    dp_tensor_unref(t);
+}
+END_TEST
+
+/* The iterator tells of what it resized, and leaves alone what it reads, too. */
+START_TEST(outputs_of_the_iterator_are_resized_with_the_warning)
+{
+    dp_tensor *in = make(2, 3), *out = make(4, 4), *outs[1] = {out};
+    dp_iter *it;
+    size_t n;
+    dp_iter_config config = {
+        .size = sizeof(config), .n_out = 1, .n_in = 1, .outs = outs, .ins = &in};
+
+    ck_assert_int_eq(dp_iter_init(ctx, &config, &it), 0);
+    dp_iter_fini(it);
+    ck_assert_ptr_eq(outs[0], out);
+    DP_VIEW(v, out);
+    ck_assert_int_eq(v.sizes[0], 2);
+    const char *const *texts = dp_ctx_warnings(ctx, &n);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_ptr_nonnull(strstr(texts[0], "had shape [4, 4], which does not match the required "
+                                           "output shape [2, 3]"));
+    dp_tensor *small = make(1, 3), *ins[2] = {small, in};
+    dp_iter_config both = {.size = sizeof(both), .n_out = 1, .n_in = 2, .outs = &small, .ins = ins};
+    ck_assert_int_eq(dp_iter_init(ctx, &both, &it), DP_ERUNTIME);
+    ck_assert_str_eq(dp_ctx_error(ctx)->message,
+                     "output with shape [1, 3] doesn't match the broadcast shape [2, 3]");
+    dp_tensor_unref(in);
+    dp_tensor_unref(out);
+    dp_tensor_unref(small);
+}
+END_TEST
+
+UNIT_SUITE(output)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, outputs_are_made_resized_or_checked);
+    tcase_add_test(tc, outputs_have_the_dtype_and_the_device);
+    tcase_add_test(tc, outputs_of_the_iterator_are_resized_with_the_warning);
+}
