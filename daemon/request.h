@@ -116,6 +116,7 @@ uint64_t session_id(const struct session *s);
 const char *session_key(const struct session *s);       /* 32 hex digits */
 void session_set_linger(struct session *s, int64_t ms); /* [0, LIMIT_LINGER_MS] */
 dp_account *session_account(struct session *s);         /* borrowed: what it holds */
+dp_flag *session_grad_flag(struct session *s); /* borrowed: some tensor of it had a gradient */
 /* A fresh handle for t, of which the session takes a reference of its own.  0: no memory, or over a
  * limit of its account; *err is set. */
 uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err);

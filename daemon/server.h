@@ -171,6 +171,7 @@ struct session {
     uint64_t last_handle;
     session_generators generators; /* generators.c */
     programs programs;             /* its own lock */
+    dp_flag grad;                  /* dp_ctx_set_grad_flag() */
 };
 int session_generators_init(struct session *s, dp_error *err);
 void session_generators_fini(struct session *s);

@@ -348,6 +348,11 @@ void session_moved(struct session *s, const dp_tensor *t)
     dp_account_keep_anyway(s->account, DP_HOLDER_TENSORS, t);
 }
 
+dp_flag *session_grad_flag(struct session *s)
+{
+    return &s->grad;
+}
+
 dp_account *session_account(struct session *s)
 {
     return s->account;

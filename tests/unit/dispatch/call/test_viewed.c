@@ -111,6 +111,8 @@ START_TEST(a_view_joins_its_argument)
     ck_assert_ptr_eq(dp_tensor_root(deep), x);
     ck_assert_ptr_eq(same, v);
     ck_assert_ptr_null(dp_tensor_root(x));
+    ck_assert(dp_tensor_may_grad(v) && dp_tensor_may_grad(deep)); /* x may come to need one */
+    ck_assert(!dp_tensor_may_grad(x));
     dp_tensor_bump_version(deep);
     ck_assert_uint_eq(dp_tensor_version(x), 1);
     ck_assert_uint_eq(dp_tensor_version(v), 1);
