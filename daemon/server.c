@@ -24,6 +24,7 @@ enum {
     STOP_MS = 50,          /* workers have at least so long to finish when the daemon leaves */
     DRAIN_MS = 5000,       /* after SIGTERM or SIGINT */
     PATH_BYTES = 4096,
+    CONNECTIONS_LEAST = 2,
     DESCRIPTORS_KEPT = 64 /* for what is no connection: plugins' files, the log, clients' files */
 };
 
@@ -457,8 +458,21 @@ static void init_limits(server *s)
     limits[LIMIT_AT_SESSION_TENSOR_BYTES] = limits[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
         s->options->session_bytes > 0 ? s->options->session_bytes : all_memory();
     if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + DESCRIPTORS_KEPT)
-        limits[LIMIT_AT_CONNECTIONS] =
-            r.rlim_cur > DESCRIPTORS_KEPT ? (int64_t)r.rlim_cur - DESCRIPTORS_KEPT : 1;
+        limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - DESCRIPTORS_KEPT;
+}
+
+/* A client that has to wait for another one to leave is as good as not served. */
+static int check_descriptors(const server *s, dp_error *err)
+{
+    int64_t connections = s->limits[LIMIT_AT_CONNECTIONS];
+
+    if (connections >= CONNECTIONS_LEAST)
+        return 0;
+    return dp_error_set(err, DP_ERESOURCE,
+                        "the limit of descriptors (ulimit -n) is %lld, at least %d are needed: %d "
+                        "for files and %d for connections",
+                        (long long)connections + DESCRIPTORS_KEPT,
+                        DESCRIPTORS_KEPT + CONNECTIONS_LEAST, DESCRIPTORS_KEPT, CONNECTIONS_LEAST);
 }
 
 int server_init(server *s, const options *o, dp_error *err)
@@ -472,8 +486,8 @@ int server_init(server *s, const options *o, dp_error *err)
     sessions_init(&s->sessions, s->limits);
     s->sessions.on_left = on_session_left;
     s->sessions.on_left_arg = s;
-    if (endpoint_open(&s->endpoint, o, err) < 0 || init_loop(s, err) < 0 ||
-        init_engine(s, err) < 0 || init_listener(s, err) < 0)
+    if (endpoint_open(&s->endpoint, o, err) < 0 || check_descriptors(s, err) < 0 ||
+        init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
     log_event(LOG_INFO, "server.start", "version=%s pid=%ld socket='%s' workers=%lld threads=%lld",
               DISPATCHD_VERSION, (long)getpid(), s->endpoint.path, (long long)o->workers,

@@ -3,6 +3,8 @@
  * Nothing runs.  A value that is not there yet is known by the tags it may have; an overload is
  * chosen where those decide it, and arguments are put in the schema's order with its defaults.
  * Everything that can fail comes before the step is added. */
+#include "dispatch/call/find.h"
+#include "dispatch/registry/truth.h"
 #include "program_i.h"
 #include <stdio.h>
 
@@ -185,6 +187,30 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
     return 0;
 }
 
+/* Could a call of `name`, whichever overload is meant, give n values? */
+static int check_some_returns(dp_builder *b, const dp_step *s)
+{
+    size_t base = dpi_base_bytes(s->name), n;
+    const dpi_entry **list = NULL;
+    bool begun, some = false;
+    int rc = dpi_ctx_hold(b->ctx, &begun);
+
+    if (rc < 0)
+        return rc;
+    n = dpi_overloads(dpi_ctx_snapshot(b->ctx), s->name, base, NULL, 0);
+    list = dp_arena_alloc(&b->ctx->arena, n * sizeof(*list) + 1);
+    if (list != NULL)
+        dpi_overloads(dpi_ctx_snapshot(b->ctx), s->name, base, list, n);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        some |= list[i]->schema != NULL && list[i]->schema->n_rets == s->n_rets;
+    dpi_ctx_let_go(b->ctx, begun);
+    if (list == NULL)
+        return dpi_no_memory(&b->ctx->error, "overloads of an operator");
+    return some ? 0
+                : dpi_builder_fail(b, DP_EVALUE, "as names %lld returns but no %s has so many",
+                                   (long long)s->n_rets, s->name);
+}
+
 /* The values will say which overload is meant. */
 static int add_bind(dp_builder *b, const dp_step *s)
 {
@@ -194,6 +220,8 @@ static int add_bind(dp_builder *b, const dp_step *s)
 
     if (names == NULL || bind.name == NULL)
         return dpi_no_memory(&b->ctx->error, "a program");
+    if (s->n_rets >= 0 && check_some_returns(b, s) < 0)
+        return b->ctx->error.code;
     for (size_t i = 0; i < n; i++) {
         names[i] = i < s->n_args ? NULL : dpi_builder_str(b, s->kwargs[i - s->n_args].name);
         if (i >= s->n_args && names[i] == NULL)
@@ -232,6 +260,19 @@ static int check_call(dp_builder *b, const dp_step *s)
     return kinds.schema != NULL ? add_call(b, s, &bound, &kinds) : add_bind(b, s);
 }
 
+/* "'x'", or for a constant without a name what kind of value it is. */
+static const char *what_is(const dp_builder *b, dp_ref r, char buf[DP_KEY_NAME_MAX])
+{
+    char name[DP_KEY_NAME_MAX];
+
+    dpi_builder_name_of(b, r, name);
+    if (name[0] != '\0')
+        snprintf(buf, DP_KEY_NAME_MAX, "'%.60s'", name);
+    else
+        snprintf(buf, DP_KEY_NAME_MAX, "%s", dpi_value_kind(dp_program_constant(&b->p, r)));
+    return buf;
+}
+
 /* -- GET -- */
 
 static int fail_get(dp_builder *b, const char *name)
@@ -260,9 +301,9 @@ static int check_get(dp_builder *b, const dp_step *s)
         return dpi_builder_fail(b, DP_ETYPE, "get '%s' takes %u arguments, but %zu were given",
                                 g->name, g->n_args, s->n_args + s->n_kwargs);
     if (!(dpi_builder_tags(b, s->args[0]) & g->of))
-        return dpi_builder_fail(b, DP_ETYPE, "get '%s' is of a %s, which '%s' is not", g->name,
+        return dpi_builder_fail(b, DP_ETYPE, "get '%s' is of a %s, which %s is not", g->name,
                                 g->of == DPI_TENSOR ? "Tensor" : "list",
-                                dpi_builder_name_of(b, s->args[0], name));
+                                what_is(b, s->args[0], name));
     if (s->n_rets >= 0 && s->n_rets != 1)
         return fail_returns(b, s, g->name, 1);
     int rc = make_room(b, s->n_args, 1, 0, 1);
@@ -320,16 +361,15 @@ static uint32_t item_tags(uint32_t list)
 
 static int check_item(dp_builder *b, const dp_step *s)
 {
-    char buf[DP_KEY_NAME_MAX];
-    const char *name = s->n_args == 1 ? dpi_builder_name_of(b, s->args[0], buf) : "";
+    char name[DP_KEY_NAME_MAX];
 
     if (s->n_args != 1 || s->index < 0 || s->index > UINT32_MAX)
         return dpi_builder_fail(b, DP_EVALUE, "index %lld of %zu lists", (long long)s->index,
                                 s->n_args);
     uint32_t tags = dpi_builder_tags(b, s->args[0]) & DPI_LISTS;
     if (tags == 0)
-        return dpi_builder_fail(b, DP_ETYPE, "index %lld of '%.64s', which is no list",
-                                (long long)s->index, name);
+        return dpi_builder_fail(b, DP_ETYPE, "index %lld of %s, which is no list",
+                                (long long)s->index, what_is(b, s->args[0], name));
     int rc = make_room(b, 1, 1, 0, 1);
     if (rc < 0)
         return rc;

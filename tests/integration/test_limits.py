@@ -133,6 +133,17 @@ def few_connections(n):
         resource.RLIMIT_NOFILE, (64 + n, 64 + n)))
 
 
+def test_too_few_descriptors_are_refused_by_name(daemon):
+    command = [os.path.join(BUILD, "dispatchd"), "--no-plugins", "--socket", daemon.socket + "2"]
+    for n in (20, 65):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+        equal(done.returncode, 1, done.stderr)
+        contains(done.stderr, f"(ulimit -n) is {n}, at least 66 are needed")
+    with few_connections(2) as daemon, daemon.connect() as d:
+        equal(d.call("server.hello")["limits"]["connections"], 2)
+
+
 def test_silent_connections_make_room():
     """One that never asked anything goes for one that comes; one that has asked stays."""
     with few_connections(20) as daemon, daemon.connect() as d:

@@ -74,6 +74,10 @@ def test_a_mistake_is_found_before_anything_runs(f):
                 (step("relu", ref("q")), "NotFound", "steps[900].args[0]"),
                 (step("relu", "a"), "TypeError", "must be Tensor, not str"),
                 (step("relu"), "TypeError", "missing 1 required argument"),
+                ({"op": "aten::add", "args": [ref("x"), ref("x")], "as": ["y", "z"]}, "ValueError",
+                 "as names 2 returns but "),
+                ({"get": "sizes", "args": [3]}, "TypeError", "get 'sizes' is of a Tensor, which int is not"),
+                ({"get": "len", "args": ["a"]}, "TypeError", "get 'len' is of a list, which str is not"),
                 ({"get": "shape", "args": [ref("x")]}, "NotFound", "'shape'"),
                 ({"while": "x"}, "NotImplementedError", "step kind 'while' is reserved"),
                 ({"cond": "x"}, "NotImplementedError", "step kind 'cond' is reserved"),
@@ -84,6 +88,13 @@ def test_a_mistake_is_found_before_anything_runs(f):
                            type_, part)
                 equal(e.data["step"], 900, part)
         equal(d.call("tensor.read", tensor=x["tensor"])["data"], [1])
+
+
+def test_the_number_of_returns_is_that_of_some_overload(f):
+    with f.connect() as d:
+        raises(lambda: create(d, [step("add", ref("x"), ref("y"), as_="a b")], "a", "x y"), "ValueError",
+               "as names 2 returns but no aten::add has so many")
+        create(d, [step("max", ref("x"), ref("y"), as_="a b")], "a", "x y")  # max.dim has two
 
 
 def test_lists_and_what_can_be_got(f):

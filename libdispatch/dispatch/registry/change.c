@@ -170,6 +170,31 @@ static int fail_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k, con
         file, line);
 }
 
+/* The first type variable in a type; NULL: there is none. */
+static const char *variable_in(const dpi_type *t)
+{
+    while (t->kind == DPI_TYPE_OPTIONAL || t->kind == DPI_TYPE_LIST)
+        t = t->elem;
+    return t->kind == DPI_TYPE_VARIABLE ? t->name : NULL;
+}
+
+static int fail_no_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k)
+{
+    const dp_schema *s = t->schema;
+    const char *word = NULL;
+
+    for (uint32_t i = 0; i < s->n_args && word == NULL; i++)
+        word = variable_in(s->args[i].type);
+    for (uint32_t i = 0; i < s->n_rets && word == NULL; i++)
+        word = variable_in(s->rets[i].type);
+    return dp_error_set(err, DP_ETYPE,
+                        "%s: the kernel of plugin '%s' at %s:%u has the C type '%s', but no C type "
+                        "stands for the schema at %s:%u%s%s%s; its kernels are boxed",
+                        t->name, k->gen->plugin, k->file, k->line, k->code, t->def_file,
+                        t->def_line, word ? ": '" : "", word ? word : "",
+                        word ? "' is a type variable (a C double is 'float')" : "");
+}
+
 /* Every unboxed kernel of t has the C type of the schema, or, without one, that of the others. */
 static int check_codes(const dpi_truth *t, dp_error *err)
 {
@@ -180,6 +205,8 @@ static int check_codes(const dpi_truth *t, dp_error *err)
             const dpi_kernel *k = t->stacks[i].kernels[j];
             if (k->unboxed == NULL)
                 continue;
+            if (t->schema != NULL && t->schema->code[0] == '\0')
+                return fail_no_code(err, t, k);
             if (t->schema != NULL && strcmp(t->schema->code, k->code) != 0)
                 return fail_code(err, t, k, t->schema->code, t->def_gen->plugin, t->def_file,
                                  t->def_line);
