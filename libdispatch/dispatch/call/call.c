@@ -339,3 +339,25 @@ int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t 
     return (m->how & BY_OBSERVED ? run_observed : run_kernel)(ctx, e, kernel_of(ctx, m),
                                                               dp_ctx_keys(ctx), args, rets, false);
 }
+
+int dp_decompose(dp_call *call)
+{
+    dp_ctx *ctx = call->ctx;
+    const dpi_entry *e = entry_of(ctx, call->op);
+    mark m;
+
+    if (e == NULL)
+        return ctx->error.code;
+    if (e->composite == NULL || e->composite == dpi_ctx_kernel(ctx))
+        return dpi_fail_op(ctx, DP_ENOTIMPL, call->op, call->key,
+                           e->composite == NULL
+                               ? "it has no composite kernel to run in place of this one"
+                               : "its composite kernel asks for itself");
+    const dpi_kernel *k = enter_kernel(ctx, e, e->composite, call->keys, call->args,
+                                       BY_REDISPATCH | BY_DECOMPOSE, &m);
+    if (k == NULL)
+        return ctx->error.code;
+    int rc = run_kernel(ctx, e, k, call->keys, call->args, call->rets, false);
+    leave(ctx, &m);
+    return rc;
+}

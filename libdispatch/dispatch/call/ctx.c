@@ -202,6 +202,12 @@ static const dpi_frame *running(const dp_ctx *ctx)
     return d > 0 ? &ctx->thread->frames[d - 1] : NULL;
 }
 
+const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx)
+{
+    const dpi_frame *f = running(ctx);
+    return f ? atomic_load_explicit(&f->kernel, memory_order_relaxed) : NULL;
+}
+
 const dp_op *dpi_ctx_running(const dp_ctx *ctx)
 {
     const dpi_frame *f = running(ctx);

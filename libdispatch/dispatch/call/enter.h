@@ -24,11 +24,12 @@ typedef struct mark {
 } mark;
 enum {
     BY_REDISPATCH = 1,
-    BY_TOP = 2,      /* leaving it ends the request's hold on the snapshot */
-    BY_PLAIN = 4,    /* enter_found() */
-    BY_KEEPS = 8,    /* what it returns may lie in memory that it took */
-    BY_WATCHED = 16, /* traced, timed or observed */
-    BY_OBSERVED = 32 /* run_observed() runs its kernel, boxed */
+    BY_TOP = 2,       /* leaving it ends the request's hold on the snapshot */
+    BY_PLAIN = 4,     /* enter_found() */
+    BY_KEEPS = 8,     /* what it returns may lie in memory that it took */
+    BY_WATCHED = 16,  /* traced, timed or observed */
+    BY_OBSERVED = 32, /* run_observed() runs its kernel, boxed */
+    BY_DECOMPOSE = 64 /* the operator's composite kernel, not the key's */
 };
 _Static_assert(sizeof(mark) <= sizeof(((dp_entered *)0)->reserved), "a mark fits into dp_entered");
 
@@ -218,22 +219,19 @@ static inline void count_call(dp_ctx *ctx, uint32_t id)
     atomic_store_explicit(&ctx->counts[id], n + 1, memory_order_relaxed);
 }
 
-/* Resolve *ks in e and publish the frame.  *m is to be given to leave() iff this returns a kernel;
- * NULL: the context's error says why. */
+/* Publish the frame of a kernel of e.  *m is to be given to leave() iff this returns it; NULL: the
+ * context's error says why. */
 static inline __attribute__((always_inline)) const dpi_kernel *
-enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsigned how, mark *m)
+enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
+             const dp_value *args, unsigned how, mark *m)
 {
     dpi_thread *t = ctx->thread;
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-    unsigned cell = resolve(e, ks);
 
-    if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS))
-        return dpi_fail_missing(ctx, e, *ks, cell);
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
         return dpi_fail_depth(ctx, e->op);
-    const dpi_kernel *k = e->kernels[cell];
     dpi_state *state = ctx->state;
-    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, *ks, args, state, dpi_membarrier_works)))
+    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, args, state, dpi_membarrier_works)))
         return dpi_fail_closed(ctx, e->op, k);
 
     uint32_t id = e->op->id;
@@ -249,6 +247,17 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
     if (DPI_UNLIKELY(is_watched(ctx)) && !dpi_enter_watched(ctx, m, e))
         return NULL;
     return k;
+}
+
+/* The same with the kernel that *ks resolves to. */
+static inline __attribute__((always_inline)) const dpi_kernel *
+enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsigned how, mark *m)
+{
+    unsigned cell = resolve(e, ks);
+
+    if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS))
+        return dpi_fail_missing(ctx, e, *ks, cell);
+    return enter_kernel(ctx, e, e->kernels[cell], *ks, args, how, m);
 }
 
 /* A kernel that fails, or forgets to, leaves no guard of its own behind. */

@@ -82,12 +82,20 @@ static bool allowed(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entr
     return policy != DP_FALLBACK_FORBID;
 }
 
+static uint8_t provenance_of(const mark *m, dp_key key, const dpi_entry *e)
+{
+    if (!(m->how & BY_DECOMPOSE))
+        return e->provenance[dpi_key_slot(key)];
+    return e->composite->key == DP_KEY(DP_ALIAS_CompositeImplicitAutograd) ? DPI_P_MATH
+                                                                           : DPI_P_DEFAULT_BACKEND;
+}
+
 DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
 {
     dp_key key = dp_ctx_key(ctx);
     bool redispatch = m->how & BY_REDISPATCH;
 
-    if (!allowed(ctx, kernel_of(ctx, m), key, e)) {
+    if (!(m->how & BY_DECOMPOSE) && !allowed(ctx, kernel_of(ctx, m), key, e)) {
         atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);
         return false;
     }
@@ -97,7 +105,7 @@ DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
     m->step = -1;
     if (ctx->tracing)
         m->step = dpi_trace_enter(ctx, e->op, key, m->depth, redispatch, kernel_of(ctx, m),
-                                  e->provenance[dpi_key_slot(key)]);
+                                  provenance_of(m, key, e));
     m->begun = dpi_nanos();
     if (ctx->timing && ctx->facts.n_calls == 1)
         ctx->facts.dispatch_nanos = m->begun - ctx->t_top;

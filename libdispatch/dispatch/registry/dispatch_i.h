@@ -390,7 +390,8 @@ static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
     return atomic_load_explicit(&ctx->thread->pinned, memory_order_relaxed);
 }
 
-const dp_op *dpi_ctx_running(const dp_ctx *ctx); /* the innermost call's; NULL: none runs */
+const dp_op *dpi_ctx_running(const dp_ctx *ctx);     /* the innermost call's; NULL: none runs */
+const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx); /* its kernel */
 
 /* Hold a snapshot for a moment: the running call's or program's, or the newest. */
 static inline int dpi_ctx_hold(dp_ctx *ctx, bool *begun)

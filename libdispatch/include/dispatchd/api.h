@@ -306,3 +306,11 @@ DP_FN(int, dp_set_output,
       (dp_ctx * ctx, dp_tensor **out, int ndim, const int64_t *sizes, const int64_t *strides, dp_dtype dtype,
        dp_device device),
       (ctx, out, ndim, sizes, strides, dtype, device))
+
+/* -- decomposing -- */
+
+/* Run the operator's composite kernel on the call's arguments, in place of the boxed kernel that calls
+ * this, and hand on what it returns; its rets are the call's, which are still None.  A
+ * CompositeImplicitAutograd kernel goes before a CompositeExplicitAutograd one (dp_op_facts.flags).
+ * What it calls is dispatched from the top, under the guards that are on.  DP_ENOTIMPL: there is none. */
+DP_FN(int, dp_decompose, (dp_call * call), (call))

@@ -194,6 +194,83 @@ START_TEST(facts_need_a_snapshot_and_a_definition)
 }
 END_TEST
 
+/* -- dp_decompose -- */
+
+static int calls_neg(dp_call *call)
+{
+    return dp_call_boxed(call->ctx, dp_op_find(call->ctx, "d::neg"), call->args, 1, call->rets, 1);
+}
+static int decomposes(dp_call *call)
+{
+    return dp_decompose(call);
+}
+static int fails(dp_call *call)
+{
+    return dp_fail(call->ctx, DP_EVALUE, "neg fails");
+}
+
+static int decompose(const char *name, bool traced, dp_value *ret)
+{
+    dp_tensor *t = NULL;
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 0, NULL, NULL, &t, &err), 0);
+    dp_value arg = dp_tensor_value(t);
+    ck_assert_int_eq(dp_ctx_trace(ctx, traced), 0);
+    int rc = dp_call_boxed(ctx, dp_op_find(ctx, name), &arg, 1, ret, 1);
+    if (rc == 0)
+        ck_assert_ptr_eq(ret->u.t, t);
+    dp_values_release(ret, 1);
+    dp_tensor_unref(t);
+    return rc;
+}
+
+START_TEST(facts_a_fallback_decomposes)
+{
+    static const dp_item ops[] = {REC_DEF("twice(Tensor x) -> Tensor"),
+                                  REC_DEF("neg(Tensor x) -> Tensor"),
+                                  REC_DEF("bad(Tensor x) -> Tensor")};
+    static const dp_item explicit_ones[] = {REC_IMPL("twice", fails)};
+    static const dp_item implicit_ones[] = {REC_IMPL("twice", calls_neg),
+                                            REC_IMPL("bad", decomposes)};
+    static const dp_item cpu[] = {REC_IMPL("twice", decomposes), REC_IMPL("neg", rec_kernel)};
+    static const dp_item broken[] = {REC_IMPL("neg", fails)};
+    dp_block all[] = {
+        REC_BLOCK(DP_BLOCK_LIBRARY, 11, "d", "", ops),
+        REC_BLOCK(DP_BLOCK_IMPL, 12, "d", "CompositeImplicitAutograd", implicit_ones),
+        REC_BLOCK(DP_BLOCK_IMPL, 13, "d", "CompositeExplicitAutograd", explicit_ones),
+        REC_BLOCK(DP_BLOCK_IMPL, 14, "d", "CPU", cpu),
+        REC_PLAIN(DP_BLOCK_FALLBACK, 0, 15, "_", "AutogradCPU", decomposes),
+    };
+    dp_block later = REC_BLOCK(DP_BLOCK_IMPL, 16, "d", "CPU", broken);
+    dp_value ret;
+    size_t n;
+    bool cut;
+
+    dp_ctx_end(ctx);
+    rec_attach(reg, "d", all, 4);
+    ck_assert_int_eq(decompose("d::twice", true, &ret), 0);
+    const dp_trace_step *steps = dp_ctx_trace_get(ctx, &n, &cut);
+    ck_assert_uint_eq(n, 3); /* twice at CPU, its composite kernel, neg */
+    ck_assert_str_eq(steps[1].provenance, "math kernel");
+    ck_assert_uint_eq(steps[1].from.line, 12);
+    ck_assert_uint_eq(steps[1].depth, 1);
+    ck_assert_str_eq(dp_op_name(steps[2].op), "d::neg");
+    ck_assert_int_eq(decompose("d::bad", false, &ret), DP_ENOTIMPL);
+    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, "asks for itself") != NULL, "%s",
+                  dp_ctx_error(ctx)->message);
+    /* a layer above that decomposes what has nothing to decompose */
+    dp_unit *layer = rec_attach(reg, "layer", all + 4, 1);
+    ck_assert_int_eq(decompose("d::neg", false, &ret), DP_ENOTIMPL);
+    ck_assert_str_eq(dp_ctx_error(ctx)->op, "d::neg");
+    ck_assert_str_eq(dp_ctx_error(ctx)->key, "AutogradCPU");
+    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, "no composite kernel") != NULL, "%s",
+                  dp_ctx_error(ctx)->message);
+    rec_detach(reg, layer);
+    rec_attach(reg, "broken", &later, 1);
+    ck_assert_int_eq(decompose("d::twice", false, &ret), DP_EVALUE);
+    ck_assert_int_eq(dp_ctx_begin(ctx), 0);
+}
+END_TEST
+
 UNIT_SUITE(facts)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -201,5 +278,6 @@ UNIT_SUITE(facts)
     tcase_add_test(tc, facts_types_of_arguments);
     tcase_add_test(tc, facts_what_returns_alias);
     tcase_add_test(tc, facts_into_a_shorter_struct);
+    tcase_add_test(tc, facts_a_fallback_decomposes);
     tcase_add_test(tc, facts_need_a_snapshot_and_a_definition);
 }
