@@ -12,7 +12,8 @@ struct dp_iter {
     int n_out, n; /* operands: outputs, then inputs */
     dp_dtype common;
     dp_device device;
-    bool memoryless; /* some operand has no memory: the loop does not run, outputs get none */
+    bool memoryless; /* some operand has no memory: the loop does not run */
+    bool fake;       /* outputs become fakes */
     bool same;       /* every operand has the same shape */
     bool converts;   /* own and seen differ for some operand */
     dp_dtype own[DP_ITER_OPERANDS_MAX], seen[DP_ITER_OPERANDS_MAX]; /* in memory; by the loop */
@@ -161,9 +162,12 @@ static int check_memory(dp_iter *it, dp_error *err)
     const dp_device_ops *ops;
     bool host;
 
-    it->memoryless = false;
-    for (int k = 0; k < it->n; k++)
-        it->memoryless |= it->tensors[k] != NULL && dpi_is_memoryless(it->tensors[k]);
+    it->memoryless = it->fake;
+    for (int k = 0; k < it->n; k++) {
+        const dpi_storage *s = it->tensors[k] ? dpi_storage_of(it->tensors[k]) : NULL;
+        it->memoryless |= s != NULL && s->memoryless;
+        it->fake |= s != NULL && s->fake;
+    }
     if (bit == DP_B_CPU || it->memoryless)
         return DP_OK;
     int rc = dpi_device_enter(bit, &ops, &host, err);
@@ -321,8 +325,8 @@ static int allocate(dp_iter *it, const int64_t *strides, dp_error *err)
         if (rc == DP_OK)
             rc = it->resize[k] ? dpi_reshaped(it->tensors[k], it->ndim, it->shape, strides,
                                               &it->fresh[k], err)
-                               : dp_tensor_new(it->own[k], it->device, it->ndim, it->shape, strides,
-                                               &it->fresh[k], err);
+                               : dp_tensor_new(it->own[k], it->device | (it->fake ? DPI_FAKE : 0),
+                                               it->ndim, it->shape, strides, &it->fresh[k], err);
         if (rc < 0)
             return rc;
     }
@@ -449,7 +453,7 @@ static int hand_out(dp_iter *it, const dp_iter_config *c, dp_error *err)
     return DP_OK;
 }
 
-int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error *err)
+int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter **out, dp_error *err)
 {
     int rc = check_config(c, err);
 
@@ -458,6 +462,7 @@ int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error 
     dp_iter *it = iter_new(c, a);
     if (it == NULL)
         return dpi_no_memory(err, "an elementwise loop");
+    it->fake = fake;
     rc = build(it, c, err);
     if (rc == DP_OK)
         rc = hand_out(it, c, err);

@@ -172,13 +172,14 @@ void dpi_device_end(int bit)
     dpi_backend_unregister(bit);
 }
 
-static int init_memoryless(dpi_storage *s, dp_device device, size_t bytes, dp_error *err)
+static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t bytes, dp_error *err)
 {
     int bit = dp_device_backend(device);
 
     if (bit < 0 || bit > 63 || dpi_backend_name(bit) == NULL)
         return dp_error_set(err, DP_ERUNTIME, "no backend has number %d", bit);
-    *s = (dpi_storage){.device = device, .bytes = bytes, .memoryless = true};
+    *s = (dpi_storage){
+        .device = device, .bytes = bytes, .memoryless = true, .fake = fake && bit != DP_B_Meta};
     storage_count(s);
     return DP_OK;
 }
@@ -191,7 +192,7 @@ static int storage_init(dpi_storage *s, dp_device device, size_t bytes, void *in
     int bit = dp_device_backend(device);
 
     if (bit == DP_B_Meta || (device & DPI_MEMORYLESS))
-        return init_memoryless(s, device & ~DPI_MEMORYLESS, bytes, err);
+        return init_memoryless(s, device & ~DPI_FAKE, (device & DPI_FAKE) == DPI_FAKE, bytes, err);
     int rc = dpi_device_enter(bit, &ops, &host, err);
     if (rc < 0)
         return rc;
@@ -237,7 +238,7 @@ int dpi_no_data(dp_device device, dp_error *err)
     if (dp_device_backend(device) == DP_B_Meta)
         return dp_error_set(err, DP_ENOTIMPL, "Cannot copy out of meta tensor; no data!");
     return dp_error_set(err, DP_ENOTIMPL,
-                        "Cannot copy out of a tensor on %s without memory; no data!",
+                        "Cannot copy out of a tensor on %s that has no memory; no data!",
                         dp_device_name(device, name));
 }
 

@@ -89,6 +89,8 @@ static dp_tensor *tensor_init(dpi_home *h, dp_dtype dtype, dpi_geometry *g, dpi_
                      .refs = 1,
                      .dtype = dtype,
                      .version = v};
+    if (DPI_UNLIKELY(g->storage->fake))
+        t->keys.functionality |= DP_FBIT(DP_F_Fake);
     atomic_init(&t->geometry, g);
     atomic_fetch_add_explicit(&n_tensors, 1, memory_order_relaxed);
     return t;
@@ -468,6 +470,20 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     *out = tensor_init(h, t->dtype, g, t->version);
     atomic_init(&(*out)->id, dp_tensor_id(t));
     return DP_OK;
+}
+
+int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    dpi_layout l;
+    int rc = dpi_layout_check(g->ndim, g->sizes, g->strides, g->offset, &l, err);
+
+    if (rc == DP_OK)
+        rc = over_new_storage(t->dtype, g->storage->device | DPI_FAKE, &l, g->storage->bytes, out,
+                              err);
+    if (rc == DP_OK)
+        (*out)->wrapped = t->wrapped;
+    return rc;
 }
 
 int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,

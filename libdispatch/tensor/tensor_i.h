@@ -16,7 +16,7 @@
 /* In a device for a new tensor: its storage is to take no memory, whatever the device is.  Such a
  * tensor has sizes and strides and no data: whoever reads bytes refuses it, whoever writes skips it.
  * Everything on device meta is so. */
-enum { DPI_MEMORYLESS = 1 << 30 };
+enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 /* and has the key Fake */ };
 
 typedef struct dpi_storage {
     dp_device device;
@@ -27,6 +27,7 @@ typedef struct dpi_storage {
     void *release_arg;
     bool host;             /* data can be read and written here */
     bool memoryless;       /* it has a size and never any data: device meta, fakes, wrappers */
+    bool fake;             /* memoryless, and its tensors have the key Fake */
     uint64_t registration; /* of the device whose memory it is; dpi_backend_registration() */
     struct dpi_storage *next, **at; /* list of the device's storages; storage.c's */
     /* keep.c's: whose account its bytes are charged to, and how often that holder asked. */
@@ -201,6 +202,9 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
  * `detached`: base's, or base itself.  creation: DP_CREATED_*, of which v gets base's if it is
  * DEFAULT or base's is INFERENCE. */
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation);
+/* A fake of t: its dtype, device and geometry, and a storage of its own, of that size and without
+ * memory. */
+int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err);
 /* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
 int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);
@@ -223,7 +227,8 @@ int dpi_resize_output(dp_tensor *t, int ndim, const int64_t *sizes, const int64_
 int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error *err);
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
-int dpi_iter_init(const dp_iter_config *c, dp_arena *a, dp_iter **out, dp_error *err);
+/* fake: as if some operand were a fake. */
+int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter **out, dp_error *err);
 /* The shape that output k had, if it had elements and was given another one; NULL: it was not. */
 const dpi_geometry *dpi_iter_resized(const dp_iter *it, int k);
 /* DP_ECANCELLED, DP_EDEADLINE: `stop` (NULL: never) said so between two pieces. */

@@ -208,7 +208,7 @@ static int index_select(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
     if (rc == 0)
         rc = dense_get(ctx, index, DP_INT64, &at);
     if (rc == 0)
-        rc = dp_empty(ctx, x.dtype, DP_DEVICE_CPU, x.ndim, sizes, DP_CONTIGUOUS, &made);
+        rc = dp_empty(ctx, x.dtype, x.device, x.ndim, sizes, DP_CONTIGUOUS, &made);
     if (rc == 0 && !dp_memoryless(ctx))
         rc = pick_into(ctx, from, at, dim, made);
     dp_tensor_unref(from);
@@ -287,7 +287,7 @@ static int gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, b
     if (rc == 0)
         rc = dense_get(ctx, index, DP_INT64, &at);
     if (rc == 0)
-        rc = dp_empty(ctx, x.dtype, DP_DEVICE_CPU, i.ndim, i.sizes, DP_CONTIGUOUS, &made);
+        rc = dp_empty(ctx, x.dtype, x.device, i.ndim, i.sizes, DP_CONTIGUOUS, &made);
     if (rc == 0 && !dp_memoryless(ctx)) {
         DP_VIEW(packed_index, at);
         DP_VIEW(y, made);

@@ -1,9 +1,10 @@
-"""test_meta.py [PATTERN] -- every operator on device meta beside the same call on the CPU, both dispatchd's.
+"""test_meta.py [PATTERN] -- every operator without memory beside the same call with, both dispatchd's: on device
+meta, and of fakes.
 
 The cases are those of test_ops.py and, where PyTorch can make them, the backend calls of its OpInfo
-samples.  What works on the CPU must give the same number of outputs with the same dtypes, shapes and strides on
-meta, or be NotImplementedError; what fails there must fail alike, unless values decide it.  A test is
-one operator; PATTERN narrows them.  At the end it says which operators meta has no kernel for."""
+samples.  What works on the CPU must give the same number of outputs with the same dtypes, shapes and strides
+without memory, or be NotImplementedError; what fails there must fail alike, unless values decide it.  A test is
+one operator; PATTERN narrows them.  At the end it says which operators are left out."""
 
 import collections
 import os
@@ -17,8 +18,9 @@ from test_ops import ROOT, Both, TestDaemon, dispatchd, flat_tensors, show, torc
 
 import yaml
 
-# Errors of the CPU that depend on values: without values there is nothing to refuse.
-VALUES = re.compile("out of range in self|out of bounds|INDICES element|ZeroDivisionError|^fill_.Tensor: value cannot be")
+# Errors of the CPU that depend on values: without values there is nothing to refuse.  An empty tensor's attachment
+# has no offset.
+VALUES = re.compile("attachment: storage_offset|out of range in self|out of bounds|INDICES element|ZeroDivisionError|^fill_.Tensor: value cannot be")
 GEOMETRY = ("dtype", "shape", "strides")
 
 
@@ -33,19 +35,39 @@ def outcome(both, name, args, kwargs):
         both.done()
 
 
-class Pair:
-    """The same calls here and there."""
+class Fakes(Both):
+    """A session in fake mode: what its calls make has no memory."""
 
     def __init__(self, client):
-        self.cpu, self.meta = Both(client), Both(client, "meta")
+        super().__init__(client)
+        client.call("session.set", include=["BackendSelect", "ADInplaceOrView", "Fake"])
+
+    def encode(self, v):
+        if not torch.is_tensor(v):
+            return super().encode(v)
+        n = test_ops.storage(v).numel()
+        whole = self.made("aten::empty_strided", [[n], [1]], dtype=test_ops.DTYPES[v.dtype])
+        return {"tensor": self.made("aten::as_strided", [{"tensor": whole}, list(v.shape), list(v.stride()),
+                                                         v.storage_offset()])}
+
+    def made(self, op, args, **kwargs):
+        self.handles.append(self.client.call("op.call", op=op, args=args, kwargs=kwargs)["outputs"][0]["tensor"])
+        return self.handles[-1]
+
+
+class Pair:
+    """The same calls with memory and without."""
+
+    def __init__(self, what, cpu, without):
+        self.what, self.cpu, self.without = what, cpu, without
         self.calls, self.skipped, self.faults = collections.Counter(), collections.Counter(), {}
 
     def compare(self, name, args, kwargs, takes_device):
         """None when both agree; else why not."""
         want, refused = outcome(self.cpu, name, args, kwargs)
         if takes_device and not flat_tensors(args):
-            kwargs = {**kwargs, "device": torch.device("cpu")}
-        got, error = outcome(self.meta, name, args, kwargs)
+            kwargs = {**kwargs, "device": torch.device("cpu")}  # which stands for the device of this side
+        got, error = outcome(self.without, name, args, kwargs)
         if error and error.type == "NotImplementedError" and not (refused and refused.type == error.type):
             self.skipped[name] += 1
             return None
@@ -70,11 +92,12 @@ def has_device(schema):
     return any(a.name == "device" and a.kwarg_only for a in schema.arguments)
 
 
-def written_cases(pair, names):
+def written_cases(pairs, names):
     for name in names:
         schema = test_ops.operator(name)._schema
         for args, kwargs in test_ops.CASES[name]() if name in test_ops.CASES else test_ops.plain(schema):
-            pair.case(name, args, kwargs, has_device(schema))
+            for pair in pairs:
+                pair.case(name, args, kwargs, has_device(schema))
 
 
 def recorded(function):
@@ -123,7 +146,7 @@ def samples():
                 yield from recorded(lambda: info.op(s.input, *s.args, **s.kwargs))
 
 
-def sample_cases(pair, names):
+def sample_cases(pairs, names):
     seen = set()
     for func, args, kwargs in samples():
         name = str(func).replace("aten.", "", 1).removesuffix(".default")
@@ -133,7 +156,8 @@ def sample_cases(pair, names):
         key = repr((name, [show(list(a) if isinstance(a, tuple) else a) for a in args], sorted(map(str, kwargs.items()))))
         if key not in seen:
             seen.add(key)
-            pair.case(name, [list(a) if isinstance(a, tuple) else a for a in args], kwargs, has_device(func._schema))
+            for pair in pairs:
+                pair.case(name, [list(a) if isinstance(a, tuple) else a for a in args], kwargs, has_device(func._schema))
     return len(seen)
 
 
@@ -141,19 +165,20 @@ def main():
     pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
     with open(os.path.join(ROOT, "proto", "ops", "native_functions.yaml")) as f:
         names = [n for n in (e["func"].split("(")[0] for e in yaml.safe_load(f)) if pattern.search(n)]
-    with TestDaemon() as daemon, daemon.connect() as client, torch.no_grad():
-        pair = Pair(client)
-        written_cases(pair, names)
-        n_samples = sample_cases(pair, set(names))
-    for name, faults in pair.faults.items():
-        for fault in faults:
-            print(f"FAIL {name}{fault}", flush=True)
-    total, missing = sum(pair.calls.values()), [n for n in names if pair.skipped[n] == pair.calls[n]]
-    print(f"{total} calls compared, {n_samples} of them from PyTorch's samples; NotImplementedError on meta: "
-          f"{sum(pair.skipped.values())}")
-    print(f"{len(missing)} of {len(names)} operators have no kernel for meta: {', '.join(missing)}")
-    print(f"{len(names) - len(pair.faults)} passed, {len(pair.faults)} failed")
-    return len(pair.faults) != 0
+    with TestDaemon() as daemon, daemon.connect() as client, daemon.connect() as other, torch.no_grad():
+        pairs = [Pair("device meta", Both(client), Both(client, "meta")), Pair("fakes", Both(client), Fakes(other))]
+        written_cases(pairs, names)
+        n_samples = sample_cases(pairs, set(names))
+    for pair in pairs:
+        for name, faults in pair.faults.items():
+            for fault in faults:
+                print(f"FAIL {pair.what}: {name}{fault}", flush=True)
+        total, missing = sum(pair.calls.values()), [n for n in names if pair.skipped[n] == pair.calls[n]]
+        print(f"{pair.what}: {total} calls compared, {n_samples} of them from PyTorch's samples; NotImplementedError: "
+              f"{sum(pair.skipped.values())}; operators without a kernel: {', '.join(missing) or 'none'}")
+    failed = len({name for pair in pairs for name in pair.faults})
+    print(f"{len(names) - failed} passed, {failed} failed")
+    return failed != 0
 
 
 if __name__ == "__main__":

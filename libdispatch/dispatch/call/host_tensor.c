@@ -2,23 +2,12 @@
  * error, memory and threads. */
 #include "enter.h"
 
-/* Where a kernel's new tensor lies.  One for CPU that serves Meta, too, makes tensors of Meta there,
- * whatever it names: it copies operands and makes its results where it is. */
-static dp_device place(const dp_ctx *ctx, dp_device device)
-{
-    if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
-        return device;
-    const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
-    const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
-    return k->flags & DP_FLAG_META ? DP_DEVICE(DP_B_Meta, 0) : device;
-}
-
 int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
              dp_memory_format format, dp_tensor **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return dpi_empty(dtype, place(ctx, device), ndim, sizes, format, out, &ctx->error);
+    return dpi_empty(dtype, dpi_ctx_place(ctx, device), ndim, sizes, format, out, &ctx->error);
 }
 
 int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
@@ -26,7 +15,8 @@ int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, co
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return dpi_empty_strided(dtype, place(ctx, device), ndim, sizes, strides, out, &ctx->error);
+    return dpi_empty_strided(dtype, dpi_ctx_place(ctx, device), ndim, sizes, strides, out,
+                             &ctx->error);
 }
 
 int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format,
@@ -34,8 +24,15 @@ int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_for
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
         return DP_EPLUGIN;
-    return dpi_empty_like_on(t, dtype, place(ctx, dpi_storage_of(t)->device), format, out,
+    return dpi_empty_like_on(t, dtype, dpi_ctx_place(ctx, dpi_storage_of(t)->device), format, out,
                              &ctx->error);
+}
+
+int dp_fake(dp_ctx *ctx, const dp_tensor *t, dp_tensor **out)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
+        return DP_EPLUGIN;
+    return dpi_tensor_fake(t, out, &ctx->error);
 }
 
 int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *sizes,
@@ -70,7 +67,7 @@ int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config, dp_iter **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, out))
         return DP_EPLUGIN;
-    int rc = dpi_iter_init(config, &ctx->arena, out, &ctx->error);
+    int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), &ctx->arena, out, &ctx->error);
     for (int k = 0; rc == DP_OK && k < config->n_out; k++) {
         const dpi_geometry *former = dpi_iter_resized(*out, k);
         if (DPI_UNLIKELY(former != NULL))

@@ -51,13 +51,14 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
                   const int64_t *strides, dp_dtype dtype, dp_device device)
 {
     char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
+    dp_device placed = dpi_ctx_place(ctx, device);
     dp_tensor *t = *out;
 
     if (t == NULL)
-        return dp_tensor_new(dtype, device, ndim, sizes, strides, out, &ctx->error);
+        return dp_tensor_new(dtype, placed, ndim, sizes, strides, out, &ctx->error);
     bool in_place = running_form(ctx) == DP_FORM_IN_PLACE;
     const dpi_geometry *g = dpi_geometry_of(t);
-    int rc = check_given(ctx, in_place, t, dtype, device);
+    int rc = check_given(ctx, in_place, t, dtype, placed & ~DPI_FAKE);
     if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
         return rc;
     if (in_place)

@@ -87,12 +87,19 @@ static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, b
     install_skip_bit(ctx, s);
 }
 
+/* Nothing excludes Fake: kernels below it would get tensors without memory. */
+static inline dp_keyset no_fake(dp_keyset exclude)
+{
+    exclude.functionality &= ~DP_FBIT(DP_F_Fake);
+    return exclude;
+}
+
 void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const dp_mode *mode)
 {
     dpi_state *s = ctx->state = &ctx->states[0];
 
     s->include = without_skip_bit(include);
-    s->exclude = exclude;
+    s->exclude = no_fake(exclude);
     s->n_modes = 0;
     ctx->mode = (dp_mode){.size = (uint32_t)sizeof(dp_mode)};
     if (mode != NULL)
@@ -151,7 +158,7 @@ int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
     if (DPI_UNLIKELY(depth == DP_LIMIT_GUARDS))
         return too_many(ctx);
     s[1].include = dp_keyset_or(s->include, without_skip_bit(include));
-    s[1].exclude = dp_keyset_or(s->exclude, without_skip_bit(exclude));
+    s[1].exclude = dp_keyset_or(s->exclude, without_skip_bit(no_fake(exclude)));
     s[1].mode = s->mode;
     s[1].n_modes = s->n_modes;
     ctx->state = s + 1;

@@ -375,13 +375,33 @@ static inline dp_keyset dpi_frame_keys(const dpi_frame *f)
                        atomic_load_explicit(&f->backend, memory_order_relaxed)};
 }
 
+/* Is fake mode on?  Then whatever is made is a fake. */
+static inline bool dpi_ctx_fake(const dp_ctx *ctx)
+{
+    return (ctx->state->include.functionality & DP_FBIT(DP_F_Fake)) != 0;
+}
+
 /* Does the call that ctx runs make tensors without memory?  Its kernel has bytes to neither read nor
  * write then. */
 static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
 {
     uint32_t n = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
 
-    return n > 0 && (dpi_frame_keys(&ctx->thread->frames[n - 1]).backend & DP_BBIT(DP_B_Meta)) != 0;
+    return dpi_ctx_fake(ctx) || (n > 0 && (dpi_frame_keys(&ctx->thread->frames[n - 1]).backend &
+                                           DP_BBIT(DP_B_Meta)) != 0);
+}
+
+/* Where a new tensor lies.  In fake mode it is a fake.  A kernel for CPU that serves Meta, too, makes
+ * tensors of Meta there, whatever it names: it copies operands and makes its results where it is. */
+static inline dp_device dpi_ctx_place(const dp_ctx *ctx, dp_device device)
+{
+    if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
+        return device;
+    if (dpi_ctx_fake(ctx))
+        return device | DPI_FAKE;
+    const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
+    const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
+    return k->flags & DP_FLAG_META ? DP_DEVICE(DP_B_Meta, 0) : device;
 }
 
 /* The snapshot that ctx holds; only while it holds one. */

@@ -225,10 +225,15 @@ DP_FN(int, dp_thread_turn, (dp_ctx * ctx), (ctx))
 
 /* -- without memory -- */
 
-/* Have the tensors that the running call makes no memory?  So it is on device meta.  A kernel with
+/* Have the tensors that the running call makes no memory?  So it is on device meta and in fake mode,
+ * which is on while the state includes the key Fake (dp_guard_enter).  A kernel with
  * DP_FLAG_META then leaves its loops out; dp_iter_run() and dp_copy() do that by themselves.
  * dp_parallel_for() and draws are errors. */
 DP_FN(bool, dp_memoryless, (const dp_ctx *ctx), (ctx))
+/* A fake of t: dtype, device, sizes, strides and offset of t over a storage of its own without memory.
+ * Calls of fakes, and all calls in fake mode, make fakes: they run no loop and read no value.  On device
+ * meta it is one more tensor of meta.  *out owned. */
+DP_FN(int, dp_fake, (dp_ctx * ctx, const dp_tensor *t, dp_tensor **out), (ctx, t, out))
 
 /* -- facts: what a boxed kernel has to know of the operator that it is called for -- */
 

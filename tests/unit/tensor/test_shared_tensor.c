@@ -30,7 +30,7 @@ static int give_shape(dp_tensor *out, dp_tensor *in, dp_error *err)
     dp_arena *arena = dp_arena_new();
     dp_iter_config c = {sizeof(c), 0, 1, 1, &out, &in, {0}, {0}};
     dp_iter *it;
-    int rc = dpi_iter_init(&c, arena, &it, err);
+    int rc = dpi_iter_init(&c, false, arena, &it, err);
 
     dp_arena_free(arena);
     return rc;

@@ -165,7 +165,7 @@ START_TEST(nests_of_the_widest_geometry_do_not_wrap)
     dp_tensor *ins[] = {x, x};
     dp_iter_config c = {.size = sizeof(c), .n_out = 1, .outs = &y, .n_in = 2, .ins = ins};
     dp_iter *it = NULL;
-    ck_assert_int_eq(dpi_iter_init(&c, a, &it, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_init(&c, false, a, &it, &err), DP_OK);
     ck_assert_int_eq(dp_iter_numel(it), 4);
     dp_tensor_unref(y);
     strides[0]++;

@@ -634,9 +634,9 @@ START_TEST(storages_without_memory_know_a_size_alone)
     dp_tensor_stats_get(&now);
     ck_assert_uint_eq(now.bytes, before.bytes);
     FAILS(dpi_storage_enter(s, &ops, &err), DP_ENOTIMPL,
-          "Cannot copy out of a tensor on faultdev:1 without memory; no data!");
+          "Cannot copy out of a tensor on faultdev:1 that has no memory; no data!");
     dpi_device_end(device_bit);
-    FAILS(dpi_storage_enter(s, &ops, &err), DP_ENOTIMPL, "faultdev:1 without memory");
+    FAILS(dpi_storage_enter(s, &ops, &err), DP_ENOTIMPL, "faultdev:1 that has no memory");
     ck_assert_uint_eq(dpi_backend_storages(device_bit), 1);
     FAILS(dp_tensor_new(DP_FLOAT32, DP_DEVICE(70, 0) | DPI_MEMORYLESS, 1, sizes, NULL, &t, &err),
           DP_ERUNTIME, "no backend has number 70");

@@ -1,0 +1,281 @@
+/* test_fake.c -- fakes: a true device, no memory, and calls that run no loop; with plugins aten,
+ * composite and cpu. */
+#include "dispatch/records.h"
+#include <limits.h>
+
+static dp_registry *reg;
+static dp_ctx *ctx;
+static dp_arena *arena;
+static dp_error err;
+static dp_tensor *x; /* float32 [2, 3] of 6, with memory */
+static dp_tensor_stats before;
+
+static void load(const char *name)
+{
+    char relative[300], path[PATH_MAX];
+    const char *build = getenv("BUILD");
+    dp_load_options options = {0};
+    dp_plugin_report report;
+
+    snprintf(relative, sizeof(relative), "%s/plugins/%s.so", build ? build : "build", name);
+    ck_assert_msg(realpath(relative, path) != NULL, "%s is not built", relative);
+    ck_assert_msg(dp_plugin_load(reg, path, &options, arena, &report, &err) == 0, "%s",
+                  err.message);
+}
+
+static void setup(void)
+{
+    int64_t sizes[] = {2, 3}, strides[] = {1, 2};
+
+    dp_tensor_stats_get(&before);
+    dp_error_clear(&err);
+    arena = dp_arena_new();
+    reg = rec_registry();
+    load("aten");
+    load("composite");
+    load("cpu");
+    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 2, sizes, strides, &x, &err), 0);
+}
+
+static void teardown(void)
+{
+    static const char *const plugins[] = {"cpu", "composite", "aten"};
+    dp_unload_report gone;
+    dp_tensor_stats now;
+
+    dp_tensor_unref(x);
+    dp_ctx_free(ctx);
+    for (size_t i = 0; i < DPI_COUNT(plugins); i++)
+        ck_assert_int_eq(dp_plugin_unload(reg, plugins[i], -1, false, &gone, &err), 0);
+    ck_assert_ptr_null(dp_registry_free(reg));
+    dp_arena_free(arena);
+    dp_tensor_stats_get(&now);
+    ck_assert_uint_eq(now.tensors, before.tensors);
+    ck_assert_uint_eq(now.storages, before.storages);
+}
+
+static dp_tensor *fake_of(const dp_tensor *t)
+{
+    dp_tensor *f = NULL;
+
+    ck_assert_int_eq(dp_fake(ctx, t, &f), 0);
+    return f;
+}
+
+static void is_fake(const dp_tensor *t, dp_device device, int ndim, const int64_t *sizes,
+                    const int64_t *strides)
+{
+    DP_VIEW(v, t);
+
+    ck_assert_int_eq(v.device, device);
+    ck_assert_int_eq(v.ndim, ndim);
+    ck_assert_mem_eq(v.sizes, sizes, (size_t)ndim * sizeof(*sizes));
+    ck_assert_mem_eq(v.strides, strides, (size_t)ndim * sizeof(*strides));
+    ck_assert_ptr_null(v.data);
+    ck_assert(dp_keyset_has(dp_tensor_keys(t), DP_KEY(DP_F_Fake)));
+}
+
+static void failed(int rc, int code, const char *text)
+{
+    ck_assert_int_eq(rc, code);
+    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, text), "'%s' is not in '%s'", text,
+                  dp_ctx_error(ctx)->message);
+}
+
+#define OK(call) ck_assert_msg((call) == 0, "%s", dp_ctx_error(ctx)->message)
+
+static const dp_keyset fake_mode = {DP_FBIT(DP_F_Fake), 0}, nothing = {0, 0};
+
+START_TEST(a_fake_is_its_tensor_without_memory)
+{
+    int64_t sizes[] = {2}, strides[] = {2};
+    dp_tensor_stats with, now;
+    dp_tensor *v, *f;
+    char keys[256];
+    float first;
+
+    OK(dp_as_strided(ctx, x, 1, sizes, strides, 3, &v));
+    dp_tensor_stats_get(&with);
+    f = fake_of(v);
+    dp_tensor_stats_get(&now);
+    ck_assert_uint_eq(now.bytes, with.bytes);
+    is_fake(f, DP_DEVICE_CPU, 1, sizes, strides);
+    ck_assert_int_eq(dp_tensor_offset(f), 3);
+    ck_assert_uint_eq(dp_tensor_storage_bytes(f), 6 * sizeof(float));
+    ck_assert_uint_ne(dp_tensor_storage_id(f), dp_tensor_storage_id(v));
+    ck_assert_str_eq(dp_keyset_print(dp_tensor_keys(f), keys, sizeof(keys)),
+                     "AutogradCPU, ADInplaceOrView, Fake, CPU");
+    ck_assert_int_eq(dp_tensor_read(f, &first, &err), DP_ENOTIMPL);
+    ck_assert_str_eq(err.message,
+                     "Cannot copy out of a tensor on cpu that has no memory; no data!");
+    failed(dp_copy(ctx, v, f), DP_ENOTIMPL, "Cannot copy out of a tensor on cpu");
+    dp_tensor_unref(f);
+    dp_tensor_unref(v);
+}
+END_TEST
+
+START_TEST(calls_of_fakes_make_fakes)
+{
+    int64_t square[] = {2, 2}, rows[] = {2, 1}, sizes[] = {2, 3}, strides[] = {1, 2}, flat = -1;
+    int64_t six = 6, one = 1;
+    dp_tensor *f = fake_of(x), *t, *product, *sum, *view;
+
+    OK(dp_invoke(ctx, "aten::t", "T>T", f, &t));
+    OK(dp_invoke(ctx, "aten::matmul", "TT>T", f, t, &product)); /* a composite */
+    is_fake(product, DP_DEVICE_CPU, 2, square, rows);
+    OK(dp_invoke(ctx, "aten::add.Tensor", "TT>T", f, x, &sum)); /* with memory and without */
+    is_fake(sum, DP_DEVICE_CPU, 2, sizes, strides);
+    OK(dp_invoke(ctx, "aten::reshape", "Tli>T", t, &flat, (size_t)1, &view));
+    is_fake(view, DP_DEVICE_CPU, 1, &six, &one);
+    ck_assert_uint_eq(dp_tensor_storage_id(view), dp_tensor_storage_id(f));
+    OK(dp_invoke(ctx, "aten::add_.Tensor", "TT>", f, x));
+    ck_assert_uint_eq(dp_tensor_version(f), 1);
+    dp_tensor_unref(view);
+    dp_tensor_unref(sum);
+    dp_tensor_unref(product);
+    dp_tensor_unref(t);
+    dp_tensor_unref(f);
+}
+END_TEST
+
+START_TEST(in_fake_mode_factories_make_fakes)
+{
+    int64_t sizes[] = {2, 3}, rows[] = {3, 1}, strides[] = {1, 2};
+    dp_tensor *made, *sum, *real;
+    int depth = dp_guard_enter(ctx, fake_mode, nothing);
+
+    ck_assert(dp_memoryless(ctx));
+    OK(dp_invoke(ctx, "aten::ones", "li>T", sizes, (size_t)2, &made));
+    is_fake(made, DP_DEVICE_CPU, 2, sizes, rows);
+    OK(dp_invoke(ctx, "aten::add.Tensor", "TT>T", x, x, &sum)); /* of what has memory */
+    is_fake(sum, DP_DEVICE_CPU, 2, sizes, strides);
+    dp_guard_leave(ctx, depth);
+    ck_assert(!dp_memoryless(ctx));
+    OK(dp_invoke(ctx, "aten::ones", "li>T", sizes, (size_t)2, &real));
+    DP_VIEW(v, real);
+    ck_assert_ptr_nonnull(v.data);
+    dp_tensor_unref(made);
+    dp_tensor_unref(sum);
+    dp_tensor_unref(real);
+}
+END_TEST
+
+START_TEST(what_reads_values_is_refused_by_name)
+{
+    dp_tensor *f = fake_of(x), *one;
+    dp_value v;
+
+    OK(dp_invoke(ctx, "aten::sum", "T>T", f, &one));
+    failed(dp_invoke(ctx, "aten::item", "T>s", one, &v), DP_ENOTIMPL,
+           "aten::_local_scalar_dense: no kernel for Meta");
+    failed(dp_invoke(ctx, "aten::item", "T>s", one, &v), DP_ENOTIMPL,
+           "the one for CPU needs the bytes of its tensors");
+    dp_tensor_unref(one);
+    dp_tensor_unref(f);
+}
+END_TEST
+
+/* It would keep what it held before. */
+START_TEST(what_has_memory_is_not_written)
+{
+    int64_t sizes[] = {3}, stride[] = {1};
+    dp_tensor *f = fake_of(x), *mean, *in, *out[3];
+
+    failed(dp_invoke(ctx, "aten::add_.Tensor", "TT>", x, f), DP_ERUNTIME,
+           "argument 'self' of aten::add_.Tensor has memory: a fake call cannot write to it");
+    failed(dp_invoke(ctx, "aten::add.out", "TTsT>", f, f, dp_int(1), x), DP_ERUNTIME,
+           "argument 'out' of aten::add.out has memory");
+    ck_assert_uint_eq(dp_tensor_version(x), 0);
+    /* and where the schema does not say that it is written */
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, stride, &mean, &err), 0);
+    OK(dp_empty(ctx, DP_FLOAT32, DP_DEVICE_CPU, 2, (int64_t[]){4, 3}, DP_CONTIGUOUS, &in));
+    dp_tensor *batch = fake_of(in);
+    failed(dp_invoke(ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", batch, NULL, NULL, mean,
+                     mean, true, 0.1, 1e-5, &out[0], &out[1], &out[2]),
+           DP_ENOTIMPL, "Cannot copy out of a tensor on cpu that has no memory");
+    dp_tensor_unref(batch);
+    dp_tensor_unref(in);
+    dp_tensor_unref(mean);
+    dp_tensor_unref(f);
+}
+END_TEST
+
+/* Else a kernel below would get what has no bytes. */
+START_TEST(nothing_excludes_fake)
+{
+    dp_tensor *f = fake_of(x), *sum = NULL;
+    int64_t sizes[] = {2, 3}, strides[] = {1, 2};
+
+    dp_guard_enter(ctx, nothing, fake_mode);
+    OK(dp_invoke(ctx, "aten::add.Tensor", "TT>T", f, f, &sum));
+    is_fake(sum, DP_DEVICE_CPU, 2, sizes, strides);
+    dp_tensor_unref(sum);
+    dp_ctx_set_state(ctx, nothing, fake_mode, NULL);
+    OK(dp_invoke(ctx, "aten::add.Tensor", "TT>T", f, f, &sum));
+    is_fake(sum, DP_DEVICE_CPU, 2, sizes, strides);
+    dp_tensor_unref(sum);
+    dp_tensor_unref(f);
+}
+END_TEST
+
+/* The kernels are the CPU's, the device is not. */
+START_TEST(fakes_of_another_backend_stay_there)
+{
+    int64_t sizes[] = {2, 3}, rows[] = {3, 1}, square[] = {2, 2}, pair[] = {2, 1};
+    dp_tensor *real, *f, *t, *product, *zeros;
+    static const dp_block b[] = {REC_PLAIN(DP_BLOCK_BACKEND, 0, 1, "fakenpu", "", NULL)};
+    dp_unit *unit = rec_attach(reg, "npu", b, 1);
+    dp_device npu = DP_DEVICE(dpi_backend_find("fakenpu"), 2);
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, npu, 2, sizes, NULL, &real, &err), 0);
+    f = fake_of(real);
+    is_fake(f, npu, 2, sizes, rows);
+    OK(dp_invoke(ctx, "aten::t", "T>T", f, &t));
+    OK(dp_invoke(ctx, "aten::mm", "TT>T", f, t, &product));
+    is_fake(product, npu, 2, square, pair);
+    OK(dp_invoke(ctx, "aten::zeros_like", "T>T", f, &zeros));
+    is_fake(zeros, npu, 2, sizes, rows);
+    dp_tensor *all[] = {real, f, t, product, zeros};
+    for (size_t i = 0; i < DPI_COUNT(all); i++)
+        dp_tensor_unref(all[i]);
+    rec_detach(reg, unit);
+}
+END_TEST
+
+static int touches(dp_call *call)
+{
+    DP_VIEW(v, call->args[0].u.t);
+    *(float *)v.data = 1;
+    return 0;
+}
+
+START_TEST(kernels_that_say_nothing_never_get_one)
+{
+    static const dp_item def[] = {REC_DEF("touches(Tensor x) -> ()")};
+    static const dp_item impl[] = {REC_IMPL("touches", touches)};
+    static const dp_block b[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "mine", "", def),
+                                 REC_BLOCK(DP_BLOCK_IMPL, 2, "mine", "CPU", impl)};
+    dp_unit *mine = rec_attach(reg, "mine", b, 2);
+    dp_tensor *f = fake_of(x);
+
+    OK(dp_invoke(ctx, "mine::touches", "T>", x));
+    failed(dp_invoke(ctx, "mine::touches", "T>", f), DP_ENOTIMPL,
+           "mine::touches: no kernel for Meta");
+    rec_detach(reg, mine);
+    dp_tensor_unref(f);
+}
+END_TEST
+
+UNIT_SUITE(fake)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_fake_is_its_tensor_without_memory);
+    tcase_add_test(tc, calls_of_fakes_make_fakes);
+    tcase_add_test(tc, in_fake_mode_factories_make_fakes);
+    tcase_add_test(tc, what_reads_values_is_refused_by_name);
+    tcase_add_test(tc, what_has_memory_is_not_written);
+    tcase_add_test(tc, nothing_excludes_fake);
+    tcase_add_test(tc, fakes_of_another_backend_stay_there);
+    tcase_add_test(tc, kernels_that_say_nothing_never_get_one);
+}
