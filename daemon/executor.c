@@ -502,7 +502,7 @@ static void answered(job *j)
         j->answer_bytes += j->rq.parts[i].bytes;
 }
 
-#define METHOD_ID ((uint64_t)1 << 40) /* above the numbers of kernels, which count from 1 */
+#define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* which is 0 in the numbers of kernels */
 
 /* Name the work of a parsed message, as far as the message alone tells; kernel 0: it does not. */
 static const method *begin_work(job *j)

@@ -109,7 +109,8 @@ static dp_provenance provenance_of(const placement *pl, const work *w, dp_arena 
 
     if (a != NULL && dp_registry_describe(pl->reg, w->op, a, &info, NULL) == 0)
         for (uint32_t i = 0; i < info.n_cells; i++)
-            if (info.cells[i].kernel != NULL && info.cells[i].kernel->id == w->kernel)
+            if (info.cells[i].kernel != NULL &&
+                info.cells[i].kernel->id == DP_KERNEL_BELOW(w->kernel))
                 return info.cells[i].kernel->from;
     return (dp_provenance){.plugin = "?"};
 }

@@ -79,6 +79,7 @@ def bench_dispatch():
     for what, name in ("turns", "two key sets in turns"), ("label", "context with a label"), ("thread", "second thread"):
         row(f"dispatch: unboxed, {name}", ours[what + "_ns"], "ns", peer.get(what + "_ns", peer.get("unboxed_ns")))
     row("dispatch: a context's label, added to unboxed", ours["label_ns"] - ours["unboxed_ns"], "ns", None, 2)
+    row("dispatch: a layer with nothing to do, added", ours["layer_ns"] - ours["unboxed_ns"], "ns", None, 2)
     row("dispatch: a guard inside one that sets the mode", ours["guard_ns"], "ns", peer.get("guard_ns"), 3)
 
 
@@ -139,7 +140,9 @@ def bench_round_trips(where, cores, goal):
     """One client, with the servers on `cores`, in turns; goal: times the echo."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)  # the servers and clients started meanwhile stay there
-    servers = {"ours": TestDaemon(), "echo": Echo(), **({"other": TestDaemon(build=OTHER)} if OTHER else {})}
+    layer = os.path.join(BUILD, "tests", "plugins", "layer.so")
+    servers = {"ours": TestDaemon(), "echo": Echo(), "layer": TestDaemon("--plugin", layer),
+               **({"other": TestDaemon(build=OTHER)} if OTHER else {})}
     client = os.path.join(BUILD, "tests", "bench", "socket")
     runs = [{k: program(client, s.socket) for k, s in servers.items()} for _ in range(ROUNDS)]
     os.sched_setaffinity(0, before)
@@ -152,6 +155,7 @@ def bench_round_trips(where, cores, goal):
     echo = median("echo", "p50_us")
     row(f"{where}: bare libuv echo, p50", echo, "us")
     row(f"{where}: op.call add, 4 elements, p50", median("ours", "p50_us"), "us", echo, goal * echo)
+    row(f"{where}: the same below a layer that sees every call, p50", median("layer", "p50_us"), "us", median("ours", "p50_us"))
     for what, unit in ("p50_us", "us"), ("p99_us", "us"), ("pipelined_per_s", "/s"):
         if OTHER or what != "p50_us":
             row(f"{where}: op.call add, {what}", median("ours", what), unit, median("other", what) if OTHER else None)

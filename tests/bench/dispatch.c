@@ -2,7 +2,8 @@
  * arguments whose kernel returns the first.  Prints one JSON object: medians in ns a call.  Turns,
  * label and thread are unboxed calls that are spared less: with two key sets that take turns, of a
  * context with a label (as the daemon's have), and in a process with a second thread, where
- * references are atomic.  Guard enters and leaves one inside another that has set the mode. */
+ * references are atomic.  Guard enters and leaves one inside another that has set the mode; layer
+ * is unboxed below a layer that has nothing to do. */
 #include <dispatchd/dispatch.h>
 #include <dispatchd/typed.h>
 #include <pthread.h>
@@ -37,6 +38,18 @@ static const dp_item impls[] = {{.size = sizeof(dp_item),
         .size = sizeof(dp_block), .kind = k, .line = __LINE__, .n_items = 1, .file = __FILE__,     \
         .item_size = sizeof(dp_item), .ns = "bench", .key = key_, .items = items_                  \
     }
+static int hands_on(dp_call *call)
+{
+    return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
+                               call->args, call->n_args, call->rets, call->n_rets);
+}
+
+static const dp_item layers[] = {{.size = sizeof(dp_item),
+                                  .kind = DP_ITEM_IMPL,
+                                  .flags = DP_FLAG_GRAD | DP_FLAG_BELOW,
+                                  .name = "first",
+                                  .boxed = hands_on}};
+static const dp_block layer[] = {BLOCK(DP_BLOCK_IMPL, "Autograd", layers)};
 static const dp_block blocks[] = {BLOCK(DP_BLOCK_LIBRARY, "", defs),
                                   BLOCK(DP_BLOCK_IMPL, "CPU", impls),
                                   BLOCK(DP_BLOCK_IMPL, "Meta", impls)};
@@ -169,6 +182,9 @@ int main(void)
     dp_ctx_set_label(x.ctx, "session 1");
     printf(", \"label_ns\": %.2f", median_ns(unboxed, &x));
     dp_ctx_set_label(x.ctx, "");
+    if (dp_registry_attach(reg, "layer", "1", layer, 1, &unit, &err) < 0)
+        return 1;
+    printf(", \"layer_ns\": %.2f", median_ns(unboxed, &x));
     pthread_t thread;
     pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&held);

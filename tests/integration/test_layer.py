@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from harness import BUILD, contains, equal, main
+from harness import BUILD, SANITIZED, contains, equal, less, main
 from daemon import TestDaemon
 
 
@@ -83,6 +83,36 @@ def test_explain_says_why_it_was_passed_over(daemon):
         contains(d.call("registry.dump")["text"], "AutogradCPU: layer")
         contains(d.call("registry.dump")["text"], "[for gradients]")
         equal(d.call("registry.check")["violations"], [])
+
+
+def inline_calls(d, n, op, *args):
+    """Of n calls, how many ran on the loop's thread."""
+    before = d.call("server.status")["calls_inline"]
+    for _ in range(n):
+        call(d, op, *args)
+    return d.call("server.status")["calls_inline"] - before
+
+
+def test_a_layer_moves_no_call_off_the_loop(daemon):
+    if SANITIZED:
+        return  # nothing is short there
+    with daemon.connect() as d:
+        x = create(d)
+        call(d, "layer::seen")
+        for _ in range(50):
+            if inline_calls(d, 40, "aten::relu", x) == 40:
+                break
+        less(90, inline_calls(d, 100, "aten::relu", x), "of 100 short calls below a layer, those on the loop")
+        less(140, call(d, "layer::seen")[1], "calls that the layer saw")
+
+
+def test_a_layer_is_no_proof_that_what_is_below_is_short(daemon):
+    with daemon.connect() as d:
+        x = create(d)
+        d.call("plugin.load", path="sleeps")
+        inline_calls(d, 100, "aten::relu", x)
+        equal(inline_calls(d, 3, "sleeps::sleep", x, 5), 0)
+        d.call("plugin.unload", plugin="sleeps")
 
 
 main(setup, teardown)

@@ -239,8 +239,12 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
         count_call(ctx, id);
     else
         dpi_count_first(ctx, id);
-    if (ctx->facts.n_calls++ == 0)
+    if (ctx->facts.n_calls == 0) {
+        ctx->facts.n_calls = 1;
         ctx->facts.kernel_id = k->id;
+    } else if (!(how & BY_REDISPATCH)) { /* which is the same call still */
+        ctx->facts.n_calls++;
+    }
     m->depth = (uint16_t)depth;
     m->how = (uint16_t)how;
     m->state = state;

@@ -107,7 +107,7 @@ DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
         m->step = dpi_trace_enter(ctx, e->op, key, m->depth, redispatch, kernel_of(ctx, m),
                                   provenance_of(m, key, e));
     m->begun = dpi_nanos();
-    if (ctx->timing && ctx->facts.n_calls == 1)
+    if (ctx->timing && ctx->facts.n_calls == 1 && ctx->facts.kernel_id == kernel_of(ctx, m)->id)
         ctx->facts.dispatch_nanos = m->begun - ctx->t_top;
     return true;
 }

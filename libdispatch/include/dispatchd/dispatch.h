@@ -425,8 +425,8 @@ DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool 
 /* Facts of the last top-level call, which was boxed or of a context that is traced or timed: for
  * the executor and `timing`. */
 typedef struct dp_call_facts {
-    uint64_t kernel_id; /* changes with every generation of the kernel */
-    uint32_t n_calls;   /* calls and redispatches entered, the first included; 1 = a leaf */
+    uint64_t kernel_id; /* of the outermost; changes with every generation of it */
+    uint32_t n_calls;   /* entered, the first included; 1: a leaf, whatever layers handed it on */
     uint64_t kernel_nanos, dispatch_nanos; /* 0 unless timing is on */
 } dp_call_facts;
 DP_API void dp_ctx_timing(dp_ctx *ctx, bool on);
@@ -462,8 +462,12 @@ DP_API int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n
  * of them stays.  Fails with DP_ERESOURCE; rets are good then too. */
 DP_API int dp_name_returns(dp_ctx *ctx, const dp_bound *b, dp_value *rets);
 
-/* The kernel that would run: its dp_call_facts.kernel_id, 0 when none.  For the executor. */
+/* What would run: 0 for nothing, else the same number as long as the same kernels do, layers that
+ * hand the call on and the one below them, whose dp_kernel_info.id is DP_KERNEL_BELOW() of it.  For
+ * the executor. */
 DP_API uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b);
+#define DP_KERNEL_BITS          40 /* of ids; the next bit is 0 in what dp_bound_kernel() gives */
+#define DP_KERNEL_BELOW(number) ((number) & (((uint64_t)1 << DP_KERNEL_BITS) - 1))
 
 /* -- asking: any thread, without waiting for calls.  What is found lives in the arena given and
  * says what was so at that moment.  All fail with DP_ERESOURCE when memory ends, those that take an

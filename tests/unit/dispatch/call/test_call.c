@@ -357,21 +357,34 @@ START_TEST(call_newest_kernel_wins_and_removal_restores)
 }
 END_TEST
 
+/* Kernels that ran since last asked. */
+static uint64_t ran(void)
+{
+    static uint64_t before;
+    dp_registry_stats now;
+
+    dp_registry_stats_get(reg, &now);
+    uint64_t n = now.calls - before;
+    before = now.calls;
+    return n;
+}
+
 START_TEST(call_redispatches_below_and_honours_guards)
 {
     dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
 
-    dp_ctx_set_label(ctx, "session 12");
     attach_as("cpu", "CPU", first, NULL, 0);
     attach_as("auto", "AutogradCPU", below, NULL, 0);
+    ran();
     expect_tensor(a);
-    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 2);
+    ck_assert_uint_eq(ran(), 2);
+    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1); /* a layer does not make it another call */
     int g = dp_guard_enter(ctx, none, autograd);
     expect_tensor(a);
-    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
+    ck_assert_uint_eq(ran(), 1);
     dp_guard_leave(ctx, g);
     expect_tensor(a);
-    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 2);
+    ck_assert_uint_eq(ran(), 2);
 }
 END_TEST
 
