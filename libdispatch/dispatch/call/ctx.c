@@ -243,6 +243,7 @@ int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id)
     dp_free(ctx->counts);
     ctx->counts = p;
     ctx->n_counts = n;
+    memset(ctx->found, 0, sizeof(ctx->found)); /* they point to the old ones */
     pthread_mutex_unlock(&ctx->reg->ctx_lock);
     return 0;
 }

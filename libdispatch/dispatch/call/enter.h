@@ -213,10 +213,10 @@ static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, c
     return false;
 }
 
-static inline void count_call(dp_ctx *ctx, uint32_t id)
+static inline void count_up(atomic_uint_fast64_t *count) /* this thread alone writes it */
 {
-    uint64_t n = atomic_load_explicit(&ctx->counts[id], memory_order_relaxed);
-    atomic_store_explicit(&ctx->counts[id], n + 1, memory_order_relaxed);
+    uint64_t n = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, n + 1, memory_order_relaxed);
 }
 
 /* Publish the frame of a kernel of e.  *m is to be given to leave() iff this returns it; NULL: the
@@ -236,7 +236,7 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
 
     uint32_t id = e->op->id;
     if (DPI_LIKELY(id < ctx->n_counts))
-        count_call(ctx, id);
+        count_up(&ctx->counts[id]);
     else
         dpi_count_first(ctx, id);
     if (ctx->facts.n_calls == 0) {

@@ -61,25 +61,32 @@ static inline uint64_t op_and_code(const dp_typed *t)
     return (uint64_t)t->id << 32 | t->code;
 }
 
-static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, const dp_typed *t,
-                                                             const dpi_found *f, dp_entered *out)
+/* th: the thread of ctx. */
+static inline __attribute__((always_inline)) int
+enter_found(dp_ctx *ctx, dpi_thread *th, const dp_typed *t, const dpi_found *f, dp_entered *out)
 {
     const dpi_kernel *k = f->kernel;
     dp_keyset kept = {f->kept, f->keys.backend};
     mark *m = (mark *)out->reserved;
 
-    if (DPI_UNLIKELY(!publish(ctx->thread, 0, k, t->op, kept, NULL, ctx->state, true)))
+    if (DPI_UNLIKELY(!publish(th, 0, k, t->op, kept, NULL, ctx->state, true)))
         return leave_short_way(ctx, t, f->keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
     out->unboxed = f->unboxed;
-    count_call(ctx, t->id);
+    count_up(f->count);
     return 0;
 }
 
-static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
-                                          dpi_found *f, dp_entered *out)
+static inline dpi_found *place_of(dp_ctx *ctx, const dp_typed *t)
 {
+    return &ctx->found[t->id % DPI_FOUND];
+}
+
+static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
+                                          dp_entered *out)
+{
+    dpi_found *f = place_of(ctx, t);
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
     const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->entries[t->id] : NULL;
     dp_keyset kept = keys;
@@ -89,9 +96,14 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
     if (cell >= DPI_CELL_AMBIGUOUS)
         return leave_short_way(ctx, t, keys, out);
     const dpi_kernel *k = e->kernels[cell];
-    *f = (dpi_found){
-        s->number, op_and_code(t), keys, kept.functionality, k, e->boxes ? NULL : k->unboxed};
-    return enter_found(ctx, t, f, out);
+    *f = (dpi_found){.snapshot = s->number,
+                     .op_and_code = op_and_code(t),
+                     .keys = keys,
+                     .kept = kept.functionality,
+                     .kernel = k,
+                     .unboxed = e->boxes ? NULL : k->unboxed,
+                     .count = &ctx->counts[t->id]};
+    return enter_found(ctx, ctx->thread, t, f, out);
 }
 
 int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *out)
@@ -107,12 +119,12 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))
         return leave_short_way(ctx, t, argument_keys, out);
     dp_keyset keys = with_state(argument_keys, ctx->state->include, ctx->state->exclude);
-    dpi_found *f = &ctx->found[t->id % DPI_FOUND];
+    const dpi_found *f = place_of(ctx, t);
     if (DPI_UNLIKELY(f->snapshot != s->number || f->op_and_code != op_and_code(t) ||
                      f->keys.functionality != keys.functionality ||
                      f->keys.backend != keys.backend))
-        return find(ctx, t, keys, f, out);
-    return enter_found(ctx, t, f, out);
+        return find(ctx, t, keys, out);
+    return enter_found(ctx, th, t, f, out);
 }
 
 int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys,

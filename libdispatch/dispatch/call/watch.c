@@ -126,5 +126,5 @@ DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m)
 DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id)
 {
     if (dpi_ctx_count_grow(ctx, id) == 0)
-        count_call(ctx, id);
+        count_up(&ctx->counts[id]);
 }

@@ -189,11 +189,13 @@ enum { DPI_FOUND = 8 }; /* of them in a context, by operator id */
 typedef struct dpi_found {
     uint64_t snapshot; /* its number; 0: none */
     uint64_t op_and_code;
-    dp_keyset keys;           /* of the call, state applied */
-    uint64_t kept;            /* functionalities that the operator does not skip */
-    const dpi_kernel *kernel; /* alive while a snapshot of that number is held */
-    dp_any_fn unboxed;        /* the kernel's; NULL: or the entry boxes */
+    dp_keyset keys;              /* of the call, state applied */
+    uint64_t kept;               /* functionalities that the operator does not skip */
+    const dpi_kernel *kernel;    /* alive while a snapshot of that number is held */
+    dp_any_fn unboxed;           /* the kernel's; NULL: or the entry boxes */
+    atomic_uint_fast64_t *count; /* of the operator's calls, in dp_ctx.counts */
 } dpi_found;
+_Static_assert(sizeof(dpi_found) == 64, "one is found by a shift");
 
 /* Dispatcher state: of the request, or inside of a guard.  64 bytes: depths are shifts then. */
 typedef struct dpi_state {
