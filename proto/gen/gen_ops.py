@@ -145,7 +145,7 @@ def kernels(native_path, path):
     print("};")
 
 
-LETTERS = {"Tensor": "T", "Scalar": "s"}  # their C types are DP_T_x of dispatchd/typed.h
+LETTERS = {"Tensor": "T", "Scalar": "s"}  # their C types are DP_T_Lx of dispatchd/typed.h
 
 
 def entry(op, schema):
@@ -159,7 +159,7 @@ def entry(op, schema):
         raise SystemExit(f"{schema.name}: arguments {inputs(schema, op)}, want {op['args']}")
     values = {n: f"dp_tensor_value({n})" if k == "Tensor" else n for k, n, _ in schema.args}
     params = [values.get(p) for p in op["params"]]
-    arguments = ", ".join(f"DP_T_{LETTERS[k]} {n}" for k, n, _ in schema.args)
+    arguments = ", ".join(f"DP_T_L{LETTERS[k]} {n}" for k, n, _ in schema.args)
     ret = "" if written else ", dp_tensor **ret"  # a written argument is returned by the host
     print(f"static int {fn}(dp_ctx *ctx, {arguments}{ret})\n{{")
     print(f"    const dp_value ins[] = {{{', '.join(values[a] for a in op['args'])}}};")

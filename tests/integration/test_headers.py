@@ -39,13 +39,15 @@ def read(*path):
 
 def test_a_right_plugin_compiles_without_a_word():
     for compiler in COMPILERS:
-        for source in read("plugins", "template", "template.c"), KERNEL % tuple(RIGHT):
+        for source in (read("plugins", "template", "template.c"), read("tests", "plugins", "written.c"),
+                       KERNEL % tuple(RIGHT)):
             done = compile_(compiler, ["-std=gnu11", *STRICT], source)
             equal((done.returncode, done.stdout), (0, ""), compiler)
     for compiler in "g++", "clang++":
         if shutil.which(compiler):
-            done = compile_(compiler, ["-std=gnu++17", *STRICT], read("tests", "plugins", "in_cxx.cc"), "c++")
-            equal((done.returncode, done.stdout), (0, ""), compiler)
+            for file in "in_cxx.cc", "cxx_forms.cc":
+                done = compile_(compiler, ["-std=gnu++17", *STRICT], read("tests", "plugins", file), "c++")
+                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {file}")
 
 
 def test_a_kernel_of_another_type_than_its_letters_does_not_compile():
@@ -54,9 +56,21 @@ def test_a_kernel_of_another_type_than_its_letters_does_not_compile():
         for compiler in COMPILERS:
             done = compile_(compiler, ["-std=gnu11"], source)
             equal(done.returncode, 1, f"{compiler}'s exit code for '{wrong}': {done.stdout}")
-            contains(done.stdout.replace("\\'", "'"), "kernel 'scale': its C type is not what its letters (T, f) -> (T) stand for")
+            contains(done.stdout.replace("\\'", "'"), "kernel 'scale': its C type is not what its letters Tf>T stand for")
         done = compile_("g++", ["-std=gnu++17"], source, "c++")
         equal(done.returncode, 1, f"g++'s exit code for '{wrong}': {done.stdout}")
+
+
+def test_a_wrong_kernel_of_cxx_is_named():
+    body = "(dp_ctx *, float n, double *out) { *out = n; return 0; }"
+    for compiler in "g++", "clang++":
+        for fn, kernel in (f"static int halve{body}", "halve"), ("", f"[]{body}"):
+            source = f'#include <dispatchd/plugin.h>\n{fn}\nDP_KERNEL(half, m, CPU, "half", {kernel}, (f), (f))\n'
+            done = compile_(compiler, ["-std=gnu++17"], source, "c++") if shutil.which(compiler) else None
+            if done is not None:
+                equal(done.returncode, 1, f"{compiler}'s exit code for '{kernel}': {done.stdout}")
+                contains(done.stdout.replace("\\'", "'"), f"kernel '{kernel}': its C type is not what its letters "
+                         "f>f stand for")
 
 
 main()

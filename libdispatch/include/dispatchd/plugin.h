@@ -15,6 +15,10 @@
  * and line, and the same as an ELF note that is read before the file is loaded; nothing of the
  * plugin runs to register it.
  *
+ * A kernel by itself, anywhere in the file, of a template, a lambda, a function of a namespace too:
+ *
+ *     DP_KERNEL(myadd, myops, CPU, "myadd", myadd, (T, T), (T))
+ *
  * Letters for C types of unboxed kernels, `int fn(dp_ctx *, arguments..., returns...)`:
  *
  *     T   dp_tensor *          Tensor            oT  the same, NULL is None

@@ -15,32 +15,55 @@
 #define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, 0, fn, (), ())
 /* A boxed kernel that redispatches below its own key. */
 #define DP_IMPL_BELOW(name, fn) (DP_KIND_BOXED, name, DP_FLAG_BELOW, fn, (), ())
-/* DP_IMPL_UNBOXED("add.Tensor", add, (T, T, s), (T)); a function once per block. */
-#define DP_IMPL_UNBOXED(name, fn, args, rets) (DP_KIND_UNBOXED, name, 0, fn, args, rets)
-#define DP_IMPL_FALLTHROUGH(name)             (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
+/* DP_IMPL_UNBOXED("add.Tensor", add, (T, T, s), (T)); a function by its plain name, once per block:
+ * DP_KERNEL takes others. */
+#define DP_IMPL_UNBOXED(name, fn, args, ...)                                                       \
+    (DP_KIND_UNBOXED, name, 0, fn, DP_LETTERS args __VA_OPT__()##args,                             \
+     DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
+#define DP_IMPL_FALLTHROUGH(name) (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
 
 #define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
 #define DP_KIND_DEF_THUNK(n, fn, args, rets)
 #define DP_KIND_BOXED_THUNK(n, fn, args, rets)
 #define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
-/* C++ refuses to convert between types of functions; C only warns. */
+/* dp_fn_ID: fn as a pointer of its C type, in C++, where that is what overloaded functions,
+ * templates and lambdas are asked for.  C only warns of other types, and has no such functions. */
+#define DP_WRONG_TYPE_(fn, args, rets)                                                             \
+    "kernel '" #fn "': its C type is not what its letters " DP_CODE_(args, rets) " stand for"
 #ifdef __cplusplus
-#define DP_CHECK_TYPE_(fn, args, rets)
+extern "C++" {
+template <class F> constexpr bool dp_is_(F)
+{
+    return true;
+}
+template <class F> constexpr bool dp_is_(...)
+{
+    return false;
+}
+}
+#define DP_TYPE_FN_(id, fn, args, rets)                                                            \
+    static_assert(dp_is_<DP_FN_TYPE_(*, args, rets)>(fn), DP_WRONG_TYPE_(fn, args, rets));         \
+    static constexpr DP_FN_TYPE_(*DP_CAT(dp_fn_, id), args, rets) = fn;
+#define DP_FN_(id, fn) DP_CAT(dp_fn_, id)
 #else
-#define DP_CHECK_TYPE_(fn, args, rets)                                                             \
-    _Static_assert(                                                                                \
-        __builtin_types_compatible_p(__typeof__(&*(fn)), __typeof__((DP_FN_TYPE(args, rets))0)),   \
-        "kernel '" #fn "': its C type is not what its letters " #args " -> " #rets " stand for");
+#define DP_TYPE_FN_(id, fn, args, rets)                                                            \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(&*(fn)),                                \
+                                                __typeof__((DP_FN_TYPE_(*, args, rets))0)),        \
+                   DP_WRONG_TYPE_(fn, args, rets));
+#define DP_FN_(id, fn) (fn)
 #endif
-#define DP_KIND_UNBOXED_THUNK(n, fn, args, rets)                                                   \
-    DP_CHECK_TYPE_(fn, args, rets)                                                                 \
-    static int DP_CAT(fn##_boxed_, n)(dp_call * call)                                              \
+#define DP_BOXED_FN_(id, fn, takes, gives)                                                         \
+    DP_TYPE_FN_(id, fn, takes, gives)                                                              \
+    static int DP_CAT(dp_boxed_, id)(dp_call * dp_call_)                                           \
     {                                                                                              \
-        int (*fn_)(dp_ctx * DP_MAP(DP_SIG_ARG_, DP_UNPAREN args)                                   \
-                                DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)) = fn;                        \
-        return fn_(call->ctx DP_MAP(DP_SIG_UNBOX_, DP_UNPAREN args)                                \
-                       DP_MAP(DP_SIG_SLOT_, DP_UNPAREN rets));                                     \
+        const dp_value *dp_args_ = dp_call_->args + DP_COUNT(DP_UNPAREN takes);                    \
+        dp_value *dp_rets_ = dp_call_->rets + DP_COUNT(DP_UNPAREN gives);                          \
+        (void)dp_args_, (void)dp_rets_;                                                            \
+        return DP_FN_(id, fn)(dp_call_->ctx DP_MAP(DP_SIG_UNBOX_, DP_UNPAREN takes)                \
+                                  DP_MAP(DP_SIG_SLOT_, DP_UNPAREN gives));                         \
     }
+#define DP_KIND_UNBOXED_THUNK(n, fn, args, rets)                                                   \
+    DP_BOXED_FN_(DP_CAT(DP_CAT(n, _), fn), fn, args, rets)
 
 #define DP_RECORD_(n, kind, name, tags, fn, args, rets)                                            \
     DP_CAT(kind, _RECORD)(n, name, tags, fn, args, rets),
@@ -55,14 +78,15 @@
 #define DP_KIND_FALLTHROUGH_RECORD(n, name, flags, fn, args, rets)                                 \
     DP_ITEM_(DP_ITEM_IMPL, DP_FLAG_FALLTHROUGH, name, "", 0, 0, "")
 #define DP_KIND_UNBOXED_RECORD(n, name, flags, fn, args, rets)                                     \
-    DP_ITEM_(DP_ITEM_IMPL, flags, name, "", DP_CAT(fn##_boxed_, n), fn, DP_CODE(args, rets))
+    DP_ITEM_(DP_ITEM_IMPL, flags, name, "", DP_CAT(DP_CAT(dp_boxed_, n), _##fn), fn,               \
+             DP_CODE_(args, rets))
 
 /* Text of a note: one line for the block, one for each item, tabs between fields. */
 #define DP_TEXT_(n, kind, name, tags, fn, args, rets)    DP_CAT(kind, _TEXT)(name, tags, args, rets)
 #define DP_KIND_DEF_TEXT(name, tags, args, rets)         "def\t" name "\t" tags "\n"
 #define DP_KIND_BOXED_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
 #define DP_KIND_FALLTHROUGH_TEXT(name, tags, args, rets) "fallthrough\t" name "\t\n"
-#define DP_KIND_UNBOXED_TEXT(name, tags, args, rets)     "impl\t" name "\t" DP_CODE(args, rets) "\n"
+#define DP_KIND_UNBOXED_TEXT(name, tags, args, rets)     "impl\t" name "\t" DP_CODE_(args, rets) "\n"
 
 /* -- records and notes -- */
 
@@ -132,6 +156,43 @@
 /* The same for a layer that has nothing to do where nothing may have a gradient: DP_FLAG_GRAD. */
 #define DP_LIBRARY_GRAD(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_GRAD, "impl", #ns, #key, __VA_ARGS__)
+/* One kernel at file scope, also of a function that has no plain name:
+ *
+ *     DP_KERNEL(scale, tutorial, CPU, "scale", scale_of<float>, (T, f), (T))
+ *
+ * id is any name that no other has in this file.  What has commas of its own stands in parentheses.
+ * Time to compile grows with the number of kernels, and with nothing else. */
+#define DP_KERNEL(id, ns, key, name, fn, args, ...)                                                \
+    DP_KERNEL_(id, 0, #ns, #key, name, fn, DP_LETTERS args __VA_OPT__()##args,                     \
+               DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
+/* With DP_FLAG_META, DP_FLAG_GRAD, DP_FLAG_BELOW or several of them. */
+#define DP_KERNEL_FLAGS(id, flags, ns, key, name, fn, args, ...)                                   \
+    DP_KERNEL_(id, flags, #ns, #key, name, fn, DP_LETTERS args __VA_OPT__()##args,                 \
+               DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
+#define DP_KERNEL_(id, flags, ns, key, name, fn, args, rets)                                       \
+    DP_BOXED_FN_(id, fn, args, rets)                                                               \
+    static const dp_item dp_items_##id[] = {DP_ITEM_(DP_ITEM_IMPL, flags, name, "", dp_boxed_##id, \
+                                                     DP_FN_(id, fn), DP_CODE_(args, rets))};       \
+    DP_BLOCK_RECORD_(id, DP_BLOCK_IMPL, 0, ns, key, dp_items_##id, 1, 0, 0)                        \
+    DP_NOTE_(id, DP_BLOCK_TEXT_("impl", ns, key) DP_KIND_UNBOXED_TEXT(name, , args, rets))
+
+/* For generators, which write thunks and dp_items themselves: one block of n items.
+ *
+ *     static int boxed_add(dp_call *c) { return add(c->ctx, c->args[0].u.t, c->args[1].u.t); }
+ *     static const dp_item items[] = {
+ *         {sizeof(dp_item), DP_ITEM_IMPL, 0, "add_", "", boxed_add, (dp_any_fn)add, "TT>"}};
+ *     DP_RECORDS(id, IMPL, mine, CPU, items, 1, "impl\tadd_\tTT>\n")
+ *
+ * kind is LIBRARY, FRAGMENT (their key is empty) or IMPL.  text has a line for each item, the same
+ * as the records: "def\tSCHEMA\tTAGS\n", "impl\tNAME\tCODE\n", "fallthrough\tNAME\t\n".  A load
+ * compares them. */
+#define DP_RECORDS(id, kind, ns, key, items, n, text)                                              \
+    DP_BLOCK_RECORD_(id, DP_BLOCK_##kind, 0, #ns, #key, items, n, 0, 0)                            \
+    DP_NOTE_(id, DP_BLOCK_TEXT_(DP_RECORDS_##kind, #ns, #key) text)
+#define DP_RECORDS_LIBRARY  "library"
+#define DP_RECORDS_FRAGMENT "fragment"
+#define DP_RECORDS_IMPL     "impl"
+
 #define DP_FALLBACK(key, fn)                                                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, 0, "fallback", "_", #key, fn, 0)
 #define DP_FALLBACK_FALLTHROUGH(key)                                                               \
