@@ -105,6 +105,16 @@ dp_key dpi_slot_key(unsigned slot); /* inverse */
  * AutocastNamed is a key of named backends only. */
 size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX]);
 
+/* A functionality of all backends, "Dense", "Quantized": what fallbacks can be for, beside runtime
+ * keys and aliases.  DP_KEY(f) of a per-backend f; Undefined for every other name. */
+dp_key dpi_functionality_find(const char *name);
+static inline bool dpi_is_functionality(dp_key k)
+{
+    int f = dp_key_functionality(k);
+    return f > 0 && f < DP_F_COUNT && dp_key_backend(k) < 0 &&
+           (DP_PER_BACKEND_BITS & DP_FBIT(f)) != 0;
+}
+
 /* A tensor's own keys on backend b: Dense, Autograd, ADInplaceOrView (no autocast keys; those are
  * thread state).  Backends without autograd keys of their own get AutogradOther, as in
  * c10/core/DispatchKeySet.cpp. */

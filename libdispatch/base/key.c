@@ -172,6 +172,14 @@ static bool find_key(const char *name, dp_key *out)
     return false;
 }
 
+dp_key dpi_functionality_find(const char *name)
+{
+    for (int f = 1; f < DP_F_COUNT; f++)
+        if (per_backend(f) && strcmp(name, functionality_names[f]) == 0)
+            return DP_KEY(f);
+    return DP_KEY_Undefined;
+}
+
 dp_key dp_key_parse(const char *name)
 {
     dp_key k = DP_KEY_Undefined;

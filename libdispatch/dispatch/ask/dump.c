@@ -299,20 +299,27 @@ static void print_units(dpi_text *t, const dp_registry *reg, lines *l)
     lines_print(l, t, "plugins");
 }
 
+/* The first brings the title along. */
+static void print_fallback(dpi_text *t, bool *any, const char *key, const dpi_kernel *k)
+{
+    if (k == NULL)
+        return;
+    dpi_text_printf(t, "%s  %s: ", *any ? "" : "fallbacks:\n", key);
+    print_kernel(t, k);
+    dpi_text_add(t, "\n");
+    *any = true;
+}
+
 static void print_fallbacks(dpi_text *t, const dp_registry *reg, const key_list *keys)
 {
-    const char *title = "fallbacks:\n";
+    char name[DP_KEY_NAME_MAX];
+    bool any = false;
 
-    for (size_t i = 0; i < keys->n; i++) {
-        const dpi_kernel *k = reg->fallbacks.kernel[dpi_key_slot(keys->key[i])];
-        if (k == NULL)
-            continue;
-        dpi_text_printf(t, "%s  %s: ", title, keys->name[i]);
-        print_kernel(t, k);
-        dpi_text_add(t, "\n");
-        title = "";
-    }
-    if (*title == '\0')
+    for (size_t i = 0; i < keys->n; i++)
+        print_fallback(t, &any, keys->name[i], reg->fallbacks.kernel[dpi_key_slot(keys->key[i])]);
+    for (int f = 0; f < DP_F_COUNT; f++)
+        print_fallback(t, &any, dp_key_name(DP_KEY(f), name), reg->fallbacks.of_all[f]);
+    if (any)
         dpi_text_add(t, "\n");
 }
 
@@ -530,6 +537,12 @@ static void check_fallbacks(check *c)
         if (k != NULL && !dpi_alias_has(k->key, dpi_slot_key(slot)))
             violation(c, "fallback at %s:%u serves %s, which is not its key", k->file, k->line,
                       dp_key_name(dpi_slot_key(slot), key));
+    }
+    for (int f = 0; f < DP_F_COUNT; f++) {
+        const dpi_kernel *k = c->reg->fallbacks.of_all[f];
+        if (k != NULL && (k->key != DP_KEY(f) || !dpi_is_functionality(k->key)))
+            violation(c, "fallback at %s:%u serves every %s, which is not its key", k->file,
+                      k->line, dp_key_name(DP_KEY(f), key));
     }
 }
 

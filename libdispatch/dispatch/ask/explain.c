@@ -61,6 +61,8 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
     case DPI_P_FALLBACK:
         dpi_text_printf(t, "no kernel of the operator serves it; backend fallback of plugin %s",
                         c.kernel ? c.kernel->gen->plugin : "?");
+        if (c.kernel && dpi_is_functionality(c.kernel->key))
+            dpi_text_printf(t, " for %s of every backend", alias);
         break;
     case DPI_P_AMBIGUOUS:
         dpi_text_add(t,

@@ -117,6 +117,11 @@ static dpi_truth *shadow_of(dpi_change *c, uint32_t op)
 
 static void fallback_set(dpi_change *c, dp_key key, dpi_kernel *only, dpi_kernel *with)
 {
+    dpi_kernel **of_all =
+        dpi_is_functionality(key) ? &c->fallbacks.of_all[dp_key_functionality(key)] : NULL;
+
+    if (of_all != NULL && (only == NULL || *of_all == only))
+        *of_all = with;
     for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++)
         if (dpi_alias_has(key, dpi_slot_key(slot)) &&
             (only == NULL || c->fallbacks.kernel[slot] == only))
@@ -258,7 +263,12 @@ static int add_impl(dpi_change *c, const dpi_reg *r, bool reject, dpi_text *over
 static int add_fallback(dpi_change *c, const dpi_reg *r, dp_error *err)
 {
     char key[DP_KEY_NAME_MAX];
+    const dpi_kernel *same =
+        dpi_is_functionality(r->key) ? c->fallbacks.of_all[dp_key_functionality(r->key)] : NULL;
 
+    if (same != NULL)
+        return fail_twice(err, "fallback for", dp_key_name(r->key, key), r->file, r->line,
+                          same->gen->plugin, same->file, same->line);
     for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++) {
         const dpi_kernel *old = c->fallbacks.kernel[slot];
         if (old != NULL && dpi_alias_has(r->key, dpi_slot_key(slot)))

@@ -90,10 +90,17 @@ struct dp_op {
 };
 typedef struct dp_op dpi_truth;
 
-/* Fallbacks per runtime key: at most one. */
+/* Fallbacks per runtime key, and per functionality, for the backends without one of their own: at
+ * most one. */
 typedef struct dpi_fallbacks {
     dpi_kernel *kernel[DPI_SLOTS_MAX];
+    dpi_kernel *of_all[DP_F_COUNT];
 } dpi_fallbacks;
+static inline const dpi_kernel *dpi_fallback_for(const dpi_fallbacks *f, dp_key k)
+{
+    const dpi_kernel *own = f->kernel[dpi_key_slot(k)];
+    return own != NULL ? own : f->of_all[dp_key_functionality(k)];
+}
 
 /* The rules of c10::impl::OperatorEntry for one runtime key (Undefined included): truth, fallbacks,
  * and the host's own fallthroughs in; what serves the key out.  extra, n_extra: kernels that the

@@ -130,7 +130,7 @@ static dpi_cell cell_of(const rules *r, const dpi_kernel *direct, const dpi_fall
         }
         return (dpi_cell){kernel, rule[i].provenance};
     }
-    const dpi_kernel *fallback = fb->kernel[dpi_key_slot(k)];
+    const dpi_kernel *fallback = dpi_fallback_for(fb, k);
     if (fallback != NULL)
         return (dpi_cell){fallback, DPI_P_FALLBACK};
     if (f != DP_F_Undefined && (host_fallthrough & DP_FBIT(f)))
@@ -274,6 +274,8 @@ static uint32_t entry_bound(const dpi_truth *t, const dpi_fallbacks *fb, uint32_
             last = fb->kernel[slot];
             n++;
         }
+    for (int f = 0; f < DP_F_COUNT; f++)
+        n += fb->of_all[f] != NULL;
     return n;
 }
 

@@ -243,7 +243,8 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
         return fail_at(err, DP_EPLUGIN, b, "fallback", b->key, "no function");
     if ((r = reg_add(u, DPI_REG_FALLBACK, b, err)) == NULL)
         return DP_ERESOURCE;
-    int rc = key_of(b, &r->key, err);
+    r->key = dpi_functionality_find(b->key);
+    int rc = r->key != DP_KEY_Undefined ? 0 : key_of(b, &r->key, err);
     if (rc == 0)
         rc = check_grad(b, r->key, b->flags, b->key, err);
     u->fallbacks++;

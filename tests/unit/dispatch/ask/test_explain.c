@@ -169,6 +169,20 @@ START_TEST(fallbacks)
 }
 END_TEST
 
+START_TEST(fallback_of_every_backend)
+{
+    static const dp_block block[] = {REC_PLAIN(DP_BLOCK_FALLBACK, 0, 55, "_", "Dense", rec_kernel)};
+
+    rec_attach(reg, "falls", block, 1);
+    expect_explanation(
+        KEYS
+        "after state: CPU\n"
+        "> CPU [backend fallback] falls:55: highest key that is not fallthrough; no kernel of the "
+        "operator serves it; backend fallback of plugin falls for Dense of every backend\n"
+        "- AutogradCPU: " HOST "- ADInplaceOrView: " HOST "- BackendSelect: " HOST);
+}
+END_TEST
+
 START_TEST(nothing_serves_it)
 {
     impl("meta", 60, "Meta", kernel);
@@ -287,6 +301,7 @@ UNIT_SUITE(explain)
     tcase_add_test(tc, composite_at_autograd);
     tcase_add_test(tc, fallthrough_kernels_and_excluded_keys);
     tcase_add_test(tc, fallbacks);
+    tcase_add_test(tc, fallback_of_every_backend);
     tcase_add_test(tc, nothing_serves_it);
     tcase_add_test(tc, no_tensor_argument);
     tcase_add_loop_test(tc, the_first_step_is_what_a_call_takes, 0, 64);
