@@ -240,6 +240,7 @@ static void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
 {
     char device[DP_KEY_NAME_MAX];
     dp_view v = {.size = sizeof(v)};
+    dp_wrapper parts = {.size = sizeof(parts)};
 
     dp_tensor_view(t, &v);
     if (handle != 0)
@@ -249,7 +250,11 @@ static void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
     sizes_to_json(w, "strides", v.strides, v.ndim);
     member_int(w, "storage_offset", dp_tensor_offset(t));
     member_str(w, "device", dp_device_name(v.device, device));
-    member_int(w, "storage", dp_tensor_storage_id(t));
+    jw_key(w, "storage");
+    if (dp_wrapper_get(t, &parts))
+        jw_null(w);
+    else
+        jw_int(w, (int64_t)dp_tensor_storage_id(t));
     member_int(w, "version", dp_tensor_version(t));
     member_bool(w, "requires_grad", false);
     keyset_to_json(w, "keys", dp_tensor_keys(t));
@@ -392,6 +397,28 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     return 0;
 }
 
+/* What a wrapper is made of: each part's descriptor, one level deep. */
+static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
+{
+    dp_wrapper parts = {.size = sizeof(parts)};
+
+    if (!dp_wrapper_get(t, &parts))
+        return;
+    member_str(w, "kind", parts.kind);
+    jw_key(w, "parts");
+    jw_array(w);
+    for (uint32_t i = 0; i < parts.n_tensors; i++) {
+        dp_wrapper inner = {.size = sizeof(inner)};
+        jw_object(w);
+        descriptor_to_json(w, parts.tensors[i], session_handle_of(rq->session, parts.tensors[i]));
+        if (dp_wrapper_get(parts.tensors[i], &inner))
+            member_str(w, "kind", inner.kind);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+    sizes_to_json(w, "ints", parts.ints, (int)parts.n_ints);
+}
+
 /* Of a view: what it views, if that has a handle. */
 static void base_to_json(request *rq, jw *w, const dp_tensor *t)
 {
@@ -411,8 +438,10 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
         return run_ctx_error(rq, err);
     jw_object(w);
     descriptor_to_json(w, t, handle);
-    if (how == RETURN_DESCRIBED)
+    if (how == RETURN_DESCRIBED) {
         base_to_json(rq, w, t);
+        parts_to_json(rq, w, t);
+    }
     if (how == RETURN_DATA)
         rc = data_to_json(w, t, err);
     if (how == RETURN_ATTACHMENT)

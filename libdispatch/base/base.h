@@ -86,6 +86,10 @@ enum {
 };
 #define DPI_SLOTS(n_named) (DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + (n_named)))
 
+/* The mark of wrapper tensors, among the backends of their key sets and of calls with one: it is no
+ * backend, and has no column, so that resolving such a call fails at first (dpi_resolve_wrapped()).
+ * Nobody outside of the library sees it. */
+#define DPI_WRAPPER_BIT ((uint64_t)1 << 62)
 /* slot = base[functionality] + stride[functionality] * column[backend].  The rows are constants, so
  * that no code runs at start-up. */
 typedef struct dpi_slot_row {

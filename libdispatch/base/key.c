@@ -66,7 +66,10 @@ const dpi_slot_row dpi_slot_rows[64] = {
     NAMED8(DP_B_NAMED_FIRST + 24),
     NAMED8(DP_B_NAMED_FIRST + 32),
     [DP_B_Meta].column = DP_B_NAMED_FIRST,
+    [62].column = UINT8_MAX, /* DPI_WRAPPER_BIT: past every table */
 };
+_Static_assert(DPI_COLUMNS_BUILTIN + DP_B_NAMED_MAX < UINT8_MAX, "no table has so many columns");
+_Static_assert(DP_B_NAMED_FIRST + DP_B_NAMED_MAX <= 62, "bit 62 is no backend's");
 _Static_assert(DP_B_NAMED_MAX == 40, "dpi_slot_rows lists 40 named backends");
 
 /* Functionality by slot, that of CPU's column for per-backend ones. */

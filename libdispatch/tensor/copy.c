@@ -238,7 +238,7 @@ static int check_copy(const dp_tensor *dst, const dp_tensor *src, int64_t *strid
         rc = dpi_overlap_check(dst, src, err);
     if (rc == DP_OK && dpi_is_memoryless(src) && !dpi_is_memoryless(dst) &&
         dpi_geometry_of(dst)->numel > 0)
-        rc = dpi_no_data(dpi_storage_of(src)->device, err);
+        rc = dpi_no_data(dpi_storage_of(src), err);
     return rc;
 }
 
@@ -249,7 +249,11 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
 
     if (dst == src)
         return DP_OK;
-    int rc = check_copy(dst, src, strides, err);
+    int rc = dpi_no_wrapper(dst, err);
+    if (rc == DP_OK)
+        rc = dpi_no_wrapper(src, err);
+    if (rc == DP_OK)
+        rc = check_copy(dst, src, strides, err);
     if (rc < 0 || d->numel == 0 || dpi_is_memoryless(dst))
         return rc;
     bool alike =
@@ -263,8 +267,9 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
 static int check_packed(const dp_tensor *t, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
+    int rc = dpi_no_wrapper(t, err);
 
-    return dpi_packed_check(t->dtype, g->ndim, g->sizes, err);
+    return rc < 0 ? rc : dpi_packed_check(t->dtype, g->ndim, g->sizes, err);
 }
 
 /* Do its elements lie as they do packed, every byte as it is?  A bool's may hold anything. */
@@ -281,7 +286,7 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     int64_t strides[DP_DIM_MAX];
     side to = {t->dtype, strides, dst}, from = {t->dtype, g->strides, NULL};
     void *owned;
-    int rc = g->storage->memoryless && g->numel > 0 ? dpi_no_data(g->storage->device, err)
+    int rc = g->storage->memoryless && g->numel > 0 ? dpi_no_data(g->storage, err)
                                                     : check_packed(t, err);
 
     if (rc < 0 || g->numel == 0)

@@ -167,6 +167,8 @@ static int check_memory(dp_iter *it, dp_error *err)
         const dpi_storage *s = it->tensors[k] ? dpi_storage_of(it->tensors[k]) : NULL;
         it->memoryless |= s != NULL && s->memoryless;
         it->fake |= s != NULL && s->fake;
+        if (s != NULL && s->kind != NULL)
+            return dpi_no_data(s, err);
     }
     if (bit == DP_B_CPU || it->memoryless)
         return DP_OK;

@@ -272,6 +272,7 @@ void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
     g->offset = l->offset;
     g->storage = s;
     g->former = NULL;
+    g->parts = NULL;
     g->n_formers = 0;
     g->sizes = (int64_t *)(g + 1);
     g->strides = g->sizes + l->ndim;

@@ -26,8 +26,10 @@ static int over_storage(const dp_tensor *of, int64_t offset, int ndim, const int
 int dpi_reshaped(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                  dp_tensor **out, dp_error *err)
 {
-    int rc = dpi_change_check(t, err);
+    int rc = dpi_no_wrapper(t, err);
 
+    if (rc == DP_OK)
+        rc = dpi_change_check(t, err);
     return rc < 0 ? rc
                   : over_storage(t, dpi_geometry_of(t)->offset, ndim, sizes, strides, out, err);
 }
@@ -72,7 +74,12 @@ int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int n
     char own[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
     dp_device device = dpi_storage_of(t)->device, theirs = dpi_storage_of(source)->device;
     dp_tensor *fresh = NULL;
+    int rc = dpi_no_wrapper(t, err);
 
+    if (rc == DP_OK)
+        rc = dpi_no_wrapper(source, err);
+    if (rc < 0)
+        return rc;
     if (t->dtype != source->dtype)
         return dp_error_set(err, DP_ERUNTIME,
                             "Expected a Storage of type %s, but got type %s for argument 1 "
@@ -84,6 +91,6 @@ int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int n
             "Attempted to set the storage of a tensor on device \"%s\" to a storage "
             "on different device \"%s\"",
             dp_device_name(device, own), dp_device_name(theirs, other));
-    int rc = over_storage(source, offset, ndim, sizes, strides, &fresh, err);
+    rc = over_storage(source, offset, ndim, sizes, strides, &fresh, err);
     return rc < 0 ? rc : become(t, fresh, err);
 }

@@ -26,7 +26,7 @@ size_t dpi_memory_warm(void); /* bytes of freed blocks that are kept */
 
 /* -- storage.c -- */
 /* DP_ENOTIMPL, in PyTorch's words: a tensor on `device` has no bytes to read. */
-int dpi_no_data(dp_device device, dp_error *err);
+int dpi_no_data(const dpi_storage *s, dp_error *err);
 /* Pin the device of s until dpi_storage_leave(), to use s's bytes.  *ops NULL: they are in host
  * memory.  Fails with DP_ERUNTIME, backend npu was unloaded, and with DP_ENOTIMPL for a storage
  * without memory. */

@@ -231,15 +231,28 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
     storage_count(s);
 }
 
-int dpi_no_data(dp_device device, dp_error *err)
+int dpi_no_data(const dpi_storage *s, dp_error *err)
 {
     char name[DP_KEY_NAME_MAX];
+    dp_device device = s->device;
 
+    if (s->kind != NULL)
+        return dp_error_set(err, DP_ENOTIMPL,
+                            "a tensor of kind '%s' has no bytes of its own: they are those of the "
+                            "tensors that it is made of",
+                            s->kind);
     if (dp_device_backend(device) == DP_B_Meta)
         return dp_error_set(err, DP_ENOTIMPL, "Cannot copy out of meta tensor; no data!");
     return dp_error_set(err, DP_ENOTIMPL,
                         "Cannot copy out of a tensor on %s that has no memory; no data!",
                         dp_device_name(device, name));
+}
+
+int dpi_no_wrapper(const dp_tensor *t, dp_error *err)
+{
+    const dpi_storage *s = dpi_storage_of(t);
+
+    return DPI_LIKELY(s->kind == NULL) ? DP_OK : dpi_no_data(s, err);
 }
 
 int dpi_storage_enter(const dpi_storage *s, const dp_device_ops **ops, dp_error *err)
@@ -248,7 +261,7 @@ int dpi_storage_enter(const dpi_storage *s, const dp_device_ops **ops, dp_error 
     bool host;
 
     if (s->memoryless)
-        return dpi_no_data(s->device, err);
+        return dpi_no_data(s, err);
     int rc = dpi_device_enter(bit, ops, &host, err);
     if (rc < 0)
         return rc;

@@ -33,6 +33,7 @@ static dpi_home *home_new(int ndim, size_t inside)
     atomic_init(&h->refs, 1);
     h->geometry.storage = NULL;
     h->geometry.former = NULL;
+    h->geometry.parts = NULL;
     return h;
 }
 
@@ -59,15 +60,39 @@ static void drop(dpi_home *h, dpi_home **dead)
     }
 }
 
-/* A loop, since the chain of what homes hold can be long. */
-static void home_unref(dpi_home *h)
+/* What a tensor without references holds. */
+static void tensor_end(dp_tensor *t, dpi_home **dead)
 {
-    dpi_home *dead = NULL;
+    dpi_home *h = HOME_OF(tensor, t), *of_version = HOME_OF(version, t->version);
+    dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+    dp_tensor *root = t->root;
 
-    drop(h, &dead);
-    while ((h = dead) != NULL) {
+    if (g != NULL && g != &h->geometry)
+        drop(HOME_OF(geometry, g), dead);
+    if (of_version != h)
+        drop(of_version, dead);
+    drop(h, dead);
+    atomic_fetch_sub_explicit(&n_tensors, 1, memory_order_relaxed);
+    if (DPI_UNLIKELY(root != NULL) && dp_refs_drop_(&root->refs))
+        tensor_end(root, dead); /* once: it has no root */
+}
+
+static void parts_end(dpi_parts *p, dpi_home **dead)
+{
+    for (uint32_t i = 0; i < p->n_tensors; i++)
+        if (dp_refs_drop_(&p->tensors[i]->refs))
+            tensor_end(p->tensors[i], dead);
+    dp_free(p);
+}
+
+/* A loop, since the chain of what homes hold can be long. */
+static void bury(dpi_home *dead)
+{
+    for (dpi_home *h; (h = dead) != NULL;) {
         dpi_geometry *g = &h->geometry;
         dead = h->next_dead;
+        if (DPI_UNLIKELY(g->parts != NULL))
+            parts_end(g->parts, &dead);
         if (g->former)
             drop(HOME_OF(geometry, g->former), &dead);
         if (g->storage == &h->storage)
@@ -76,6 +101,14 @@ static void home_unref(dpi_home *h)
             drop(HOME_OF(storage, g->storage), &dead);
         dp_free(h);
     }
+}
+
+static void home_unref(dpi_home *h)
+{
+    dpi_home *dead = NULL;
+
+    drop(h, &dead);
+    bury(dead);
 }
 
 /* -- the object -- */
@@ -122,17 +155,11 @@ dp_tensor *dp_tensor_unref(dp_tensor *t)
 
 dp_tensor *dp_tensor_destroy(dp_tensor *t)
 {
-    dpi_home *h = HOME_OF(tensor, t), *of_version = HOME_OF(version, t->version);
-    dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
-    dp_tensor *root = t->root;
+    dpi_home *dead = NULL;
 
-    if (g != NULL && g != &h->geometry)
-        home_unref(HOME_OF(geometry, g));
-    if (of_version != h)
-        home_unref(of_version);
-    home_unref(h);
-    atomic_fetch_sub_explicit(&n_tensors, 1, memory_order_relaxed);
-    return DPI_UNLIKELY(root != NULL) ? dp_tensor_unref(root) : NULL; /* which has no root */
+    tensor_end(t, &dead);
+    bury(dead);
+    return NULL;
 }
 
 /* -- changes of shape -- */
@@ -218,7 +245,7 @@ void dp_tensor_view(const dp_tensor *t, dp_view *view)
 
 dp_keyset dp_tensor_keys(const dp_tensor *t)
 {
-    return (dp_keyset){t->keys.functionality & ~DP_GRAD_BIT, t->keys.backend};
+    return (dp_keyset){t->keys.functionality & ~DP_GRAD_BIT, t->keys.backend & ~DPI_WRAPPER_BIT};
 }
 
 bool dp_tensor_may_grad(const dp_tensor *t)
@@ -437,15 +464,44 @@ static bool differentiable(dp_dtype d)
     return (dtypes >> d & 1) != 0;
 }
 
-void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
+int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const dpi_layout *l, dpi_parts *p,
+                        dp_tensor **out, dp_error *err)
 {
-    dpi_home *own = HOME_OF(tensor, v), *former = HOME_OF(version, v->version);
+    int rc = over_new_storage(dtype, device | DPI_MEMORYLESS, l, 0, out, err);
 
-    home_ref(HOME_OF(version, base->version));
-    v->version = base->version;
+    if (rc < 0)
+        return rc;
+    dpi_home *h = HOME_OF(tensor, *out);
+    h->storage.kind = p->kind; /* ends with this home, as its geometry and so p do */
+    h->geometry.parts = p;
+    return DP_OK;
+}
+
+int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
+                              dp_tensor **out, dp_error *err)
+{
+    int rc = dpi_tensor_on(t, l, out, err);
+
+    if (rc == DP_OK)
+        HOME_OF(tensor, *out)->geometry.parts = p;
+    return rc;
+}
+
+void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of)
+{
+    dpi_home *own = HOME_OF(tensor, t), *former = HOME_OF(version, t->version);
+
+    home_ref(HOME_OF(version, of->version));
+    t->version = of->version;
     if (former != own)
         home_unref(former);
+}
+
+void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
+{
     dp_tensor *root = v->root;
+
+    dpi_tensor_share_version(v, base);
     v->root = detached ? NULL : dp_tensor_ref(base->root ? base->root : base);
     v->creation = (uint8_t)creation;
     if (base->root && (creation == DP_CREATED_DEFAULT || base->creation == DP_CREATED_INFERENCE))
@@ -469,6 +525,7 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     home_ref(HOME_OF(version, t->version));
     *out = tensor_init(h, t->dtype, g, t->version);
     atomic_init(&(*out)->id, dp_tensor_id(t));
+    (*out)->keys = t->keys;
     return DP_OK;
 }
 

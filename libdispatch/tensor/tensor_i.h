@@ -28,6 +28,7 @@ typedef struct dpi_storage {
     bool host;             /* data can be read and written here */
     bool memoryless;       /* it has a size and never any data: device meta, fakes, wrappers */
     bool fake;             /* memoryless, and its tensors have the key Fake */
+    const char *kind;      /* of a wrapper, whose bytes are its parts'; NULL: of no wrapper */
     uint64_t registration; /* of the device whose memory it is; dpi_backend_registration() */
     struct dpi_storage *next, **at; /* list of the device's storages; storage.c's */
     /* keep.c's: whose account its bytes are charged to, and how often that holder asked. */
@@ -51,6 +52,16 @@ typedef struct dpi_version {
     atomic_uint_fast64_t value;
 } dpi_version;
 
+/* What a wrapper tensor is made of, in one block.  Belongs to its geometry: the two change
+ * together, and a running call sees neither change. */
+typedef struct dpi_parts {
+    uint32_t version, n_tensors, n_ints;
+    uint32_t depth;      /* 1 + that of the deepest wrapper among the tensors, when t was made */
+    dp_tensor **tensors; /* counted */
+    int64_t *ints;
+    const char *kind;
+} dpi_parts;
+
 typedef struct dpi_geometry {
     int32_t ndim;
     int64_t numel;
@@ -59,6 +70,7 @@ typedef struct dpi_geometry {
     bool like_channels_last, like_channels_last_3d;          /* strides in that order, not packed */
     int64_t *sizes, *strides;                                /* [ndim], behind this struct */
     dpi_storage *storage;                                    /* its home is held */
+    struct dpi_parts *parts; /* owned; of a wrapper; NULL: of no wrapper */
     /* If this geometry replaced another in a tensor: `former` is that one, held, since calls may
      * use it as long as the tensor lives; `since` is the number of the change (dpi_changes.n); `by`
      * identifies the thread that made it.  n_formers: length of the chain of formers. */
@@ -205,6 +217,19 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
 /* A fake of t: its dtype, device and geometry, and a storage of its own, of that size and without
  * memory. */
 int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err);
+/* A tensor over a storage without bytes, made of p.  Takes p, on success only. */
+int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const dpi_layout *l, dpi_parts *p,
+                        dp_tensor **out, dp_error *err);
+/* The same over t's storage. */
+int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
+                              dp_tensor **out, dp_error *err);
+/* Fails with DP_ENOTIMPL, by its kind, if t is a wrapper: it has no bytes to be read or written. */
+int dpi_no_wrapper(const dp_tensor *t, dp_error *err);
+/* t, new, has the version of `of` and is no view. */
+void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of);
+/* -- wrapper.c -- */
+int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
+int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
 /* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
 int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);

@@ -9,6 +9,8 @@ int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int
     int rc = dpi_layout_check(ndim, sizes, strides, offset, &l, err);
 
     if (rc == DP_OK)
+        rc = dpi_no_wrapper(t, err);
+    if (rc == DP_OK)
         rc = dpi_fits_check(&l, dp_dtype_size(t->dtype), dpi_memory_of(dpi_storage_of(t))->bytes,
                             err);
     return rc < 0 ? rc : dpi_tensor_on(t, &l, out, err);

@@ -23,6 +23,7 @@ dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args)
 
     for (uint32_t i = 0; i < e->n_args; i++)
         ks = add_keys(ks, &args[i]);
+    ks.backend &= ~DPI_WRAPPER_BIT;
     return ks;
 }
 
@@ -261,7 +262,7 @@ call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value 
 
     if (DPI_UNLIKELY(rc < 0))
         return rc;
-    ks = given ? with_grad(*given, ks, ctx->state->exclude)
+    ks = given ? with_marks(*given, ks, ctx->state->exclude)
                : with_state(ks, ctx->state->include, ctx->state->exclude);
     const dpi_kernel *k = enter(ctx, e, &ks, args, given ? BY_REDISPATCH : 0, &m);
     if (DPI_UNLIKELY(k == NULL))

@@ -78,6 +78,13 @@ DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
 /* Back to this state, which was in force before. */
 DPI_COLD void dpi_state_return(dp_ctx *ctx, dpi_state *to);
 
+/* -- wrapped.c -- */
+
+/* resolve() gave `cell`, no kernel: because of the mark of a wrapper, or there is none.  What it
+ * gives without the mark, which it takes out of *ks; no kernel again: the context's error says why. */
+DPI_COLD unsigned dpi_resolve_wrapped(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks,
+                                      unsigned cell);
+
 /* -- pin.c: hold the newest snapshot -- */
 
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t);
@@ -141,12 +148,15 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
     return dp_keyset_minus(dp_keyset_or(arguments, include), exclude);
 }
 
-/* The key set that a kernel redispatches with, and the skip bit of the arguments it gives. */
-static inline dp_keyset with_grad(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
+/* The key set that a kernel redispatches with, and the marks of the arguments it gives: the skip bit,
+ * and that of wrapper tensors. */
+static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
 {
-    uint64_t bit = arguments.functionality & ~exclude.functionality & DP_GRAD_BIT;
+    uint64_t grad = arguments.functionality & ~exclude.functionality & DP_GRAD_BIT;
+    uint64_t wrapper = arguments.backend & DPI_WRAPPER_BIT;
 
-    return (dp_keyset){(given.functionality & ~DP_GRAD_BIT) | bit, given.backend};
+    return (dp_keyset){(given.functionality & ~DP_GRAD_BIT) | grad,
+                       (given.backend & ~DPI_WRAPPER_BIT) | wrapper};
 }
 
 /* The index of the kernel of *ks's highest key in e, or DPI_CELL_*.  Takes what falls through out
@@ -260,7 +270,8 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
     unsigned cell = resolve(e, ks);
 
     if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS))
-        return dpi_fail_missing(ctx, e, *ks, cell);
+        if ((cell = dpi_resolve_wrapped(ctx, e, ks, cell)) >= DPI_CELL_AMBIGUOUS)
+            return NULL;
     return enter_kernel(ctx, e, e->kernels[cell], *ks, args, how, m);
 }
 

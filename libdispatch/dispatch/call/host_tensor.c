@@ -97,3 +97,15 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
         return DP_EPLUGIN;
     return dpi_set_storage(t, source, storage_offset, ndim, sizes, strides, &ctx->error);
 }
+
+int dp_wrapper_new(dp_ctx *ctx, const dp_wrapper *w, dp_tensor **out)
+{
+    return DPI_GIVEN(&ctx->error, DP_EVALUE, w, out) ? dpi_wrapper_new(w, out, &ctx->error)
+                                                     : DP_EVALUE;
+}
+
+int dp_wrapper_become(dp_ctx *ctx, dp_tensor *t, const dp_wrapper *w)
+{
+    return DPI_GIVEN(&ctx->error, DP_EVALUE, t, w) ? dpi_wrapper_become(t, w, &ctx->error)
+                                                   : DP_EVALUE;
+}

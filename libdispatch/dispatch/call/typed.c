@@ -12,7 +12,7 @@ static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const
         return DP_ENOTFOUND;
     if (DPI_UNLIKELY(e->code != t->code))
         return dpi_fail_code(ctx, e, t->code);
-    keys = given ? with_grad(*given, keys, ctx->state->exclude)
+    keys = given ? with_marks(*given, keys, ctx->state->exclude)
                  : with_state(keys, ctx->state->include, ctx->state->exclude);
     mark *m = (mark *)out->reserved;
     const dpi_kernel *k = enter(ctx, e, &keys, NULL, how | (e->returns_memory ? BY_KEEPS : 0), m);

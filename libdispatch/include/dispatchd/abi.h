@@ -274,6 +274,26 @@ typedef struct dp_mode {
     uint8_t cast_dtype[64]; /* by backend: the dtype's number + 1; 0: autocast's own choice */
 } dp_mode;
 
+/* -- tensors made of tensors -- */
+
+/* A wrapper tensor: of a kind, with tensors and integers that only its kind's kernels understand
+ * (values and a mask; values and indices).  It is data: it has no function of a plugin, and outlives
+ * the one that made it.  Kernels of its keys take it apart; no other kernel gets one. */
+typedef struct dp_wrapper {
+    uint32_t size;
+    uint32_t version; /* of the kind's own arrangement; what it means is the kind's */
+    const char *kind; /* letters, digits and "_.:-" */
+    dp_keyset keys;   /* never Dense; without a backend: the device's */
+    dp_dtype dtype;
+    dp_device device;
+    int32_t ndim;
+    uint32_t n_tensors, n_ints; /* DP_LIMIT_WRAPPER_PARTS at most, of each */
+    const int64_t *sizes;       /* [ndim] */
+    const int64_t *strides;     /* [ndim]; NULL: contiguous */
+    dp_tensor *const *tensors;  /* [n_tensors], at least one; never NULL */
+    const int64_t *ints;        /* [n_ints] */
+} dp_wrapper;
+
 /* -- elementwise iteration -- */
 
 #define DP_ITER_OPERANDS_MAX 8

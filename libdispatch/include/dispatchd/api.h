@@ -319,3 +319,19 @@ DP_FN(int, dp_set_output,
  * CompositeImplicitAutograd kernel goes before a CompositeExplicitAutograd one (dp_op_facts.flags).
  * What it calls is dispatched from the top, under the guards that are on.  DP_ENOTIMPL: there is none. */
 DP_FN(int, dp_decompose, (dp_call * call), (call))
+
+/* -- tensors made of tensors (dp_wrapper) -- */
+
+/* The host copies all of *w and takes its own references.  *out owned: a tensor with w's sizes, strides,
+ * dtype and device, no memory, and w's keys.  Without an autograd key among those it has the version of
+ * its first tensor.  DP_EVALUE: w says what cannot be; DP_ERESOURCE: DP_LIMIT_WRAPPER_DEPTH wrappers
+ * inside one another, DP_LIMIT_WRAPPER_PARTS. */
+DP_FN(int, dp_wrapper_new, (dp_ctx * ctx, const dp_wrapper *w, dp_tensor **out), (ctx, w, out))
+/* What t is made of, as this call sees it; out->size set.  Borrowed: for the call.  False: t is no
+ * wrapper. */
+DP_FN(bool, dp_wrapper_get, (const dp_tensor *t, dp_wrapper *out), (t, out))
+/* t, a wrapper, is made of something else from now on: w's sizes, strides, tensors and integers.  Kind,
+ * keys, dtype and device must be t's.  A tensor in w that is nested as deep as t was when it was made may
+ * hold t, and is refused (DP_EVALUE): so no wrapper ever holds itself.  DP_ERUNTIME as for a change of
+ * shape: another call made one, or there were DP_LIMIT_RESIZES. */
+DP_FN(int, dp_wrapper_become, (dp_ctx * ctx, dp_tensor *t, const dp_wrapper *w), (ctx, t, w))

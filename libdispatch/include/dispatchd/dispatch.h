@@ -57,6 +57,8 @@ extern "C" {
     X(RESIZES, resizes, 64)                 /* new shapes of one tensor */                         \
     X(WARNINGS, warnings, 32)               /* of one request */                                   \
     X(WARNING_BYTES, warning_bytes, 1000)   /* of one; longer ones are cut */                      \
+    X(WRAPPER_DEPTH, wrapper_depth, 64)     /* wrapper tensors inside one another */               \
+    X(WRAPPER_PARTS, wrapper_parts, 256)    /* tensors of one wrapper, and integers */             \
     X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */
 
 #define DP_LIMIT_VALUE_(NAME, name, value) DP_LIMIT_##NAME = (value),

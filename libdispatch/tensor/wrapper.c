@@ -1,0 +1,234 @@
+/* wrapper.c -- tensors made of tensors: a kind, its parts and integers, and no memory.
+ *
+ * No wrapper holds itself: what one becomes is nested less deep than it was when it was made, so that
+ * depths, as they were then, fall along every chain of parts. */
+#include "room.h"
+#include <dispatchd/dispatch.h>
+
+static int cannot(dp_error *err, const char *what, long long got, long long limit)
+{
+    return dp_error_set(err, DP_ERESOURCE, "a wrapper tensor has at most %lld %s, not %lld", limit,
+                        what, got);
+}
+
+static int check_kind(const char *kind, dp_error *err)
+{
+    size_t n = kind != NULL ? strlen(kind) : 0;
+    bool good = n > 0 && n <= DP_LIMIT_NAME_BYTES;
+
+    for (size_t i = 0; good && i < n; i++)
+        good = (unsigned)(kind[i] | 32) - 'a' < 26 || (unsigned)kind[i] - '0' < 10 ||
+               strchr("_.:-", kind[i]) != NULL;
+    return good ? DP_OK
+                : dp_error_set(err, DP_EVALUE,
+                               "a wrapper tensor's kind is a name of 1 to %d letters, digits and "
+                               "_.:-, not '%.*s'",
+                               DP_LIMIT_NAME_BYTES, DP_LIMIT_NAME_BYTES, kind ? kind : "");
+}
+
+static int check_keys(const dp_wrapper *w, dp_error *err)
+{
+    char text[400];
+    dp_keyset keys = w->keys;
+
+    if (keys.functionality == 0 || (keys.functionality & DP_FBIT(DP_F_Dense)))
+        return dp_error_set(err, DP_EVALUE,
+                            "a wrapper tensor of kind '%s' needs keys, and none of them Dense: its "
+                            "kernels are to take it apart; got %s",
+                            w->kind,
+                            keys.functionality ? dp_keyset_print(keys, text, 400) : "none");
+    return DP_OK;
+}
+
+static uint32_t depth_of(const dp_tensor *t)
+{
+    const dpi_parts *p = dpi_geometry_of(t)->parts;
+
+    return p != NULL ? p->depth : 0;
+}
+
+/* *depth: that of the wrapper. */
+static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
+{
+    if (w->n_tensors > DP_LIMIT_WRAPPER_PARTS)
+        return cannot(err, "tensors (wrapper_parts)", w->n_tensors, DP_LIMIT_WRAPPER_PARTS);
+    if (w->n_ints > DP_LIMIT_WRAPPER_PARTS)
+        return cannot(err, "integers (wrapper_parts)", w->n_ints, DP_LIMIT_WRAPPER_PARTS);
+    if (w->n_tensors == 0 || w->tensors == NULL || (w->n_ints > 0 && w->ints == NULL))
+        return dp_error_set(err, DP_EVALUE, "a wrapper tensor of kind '%s' is made of no tensor",
+                            w->kind);
+    *depth = 1;
+    for (uint32_t i = 0; i < w->n_tensors; i++) {
+        if (w->tensors[i] == NULL)
+            return dp_error_set(err, DP_EVALUE, "tensor %u of a wrapper of kind '%s' is NULL", i,
+                                w->kind);
+        uint32_t inner = depth_of(w->tensors[i]);
+        *depth = inner >= *depth ? inner + 1 : *depth;
+    }
+    return *depth <= DP_LIMIT_WRAPPER_DEPTH
+               ? DP_OK
+               : cannot(err, "levels (wrapper_depth)", *depth, DP_LIMIT_WRAPPER_DEPTH);
+}
+
+/* NULL: no memory. */
+static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
+{
+    size_t tensors = w->n_tensors * sizeof(dp_tensor *), ints = w->n_ints * sizeof(int64_t);
+    size_t kind = strlen(w->kind) + 1;
+    dpi_parts *p = dp_malloc(sizeof(*p) + ints + tensors + kind);
+
+    if (p == NULL)
+        return NULL;
+    int64_t *own_ints = (int64_t *)(p + 1);
+    dp_tensor **own_tensors = (dp_tensor **)(own_ints + w->n_ints);
+    char *own_kind = (char *)(own_tensors + w->n_tensors);
+    *p = (dpi_parts){w->version, w->n_tensors, w->n_ints, depth, own_tensors, own_ints, own_kind};
+    if (ints > 0)
+        memcpy(own_ints, w->ints, ints);
+    for (uint32_t i = 0; i < w->n_tensors; i++)
+        own_tensors[i] = dp_tensor_ref(w->tensors[i]);
+    memcpy(own_kind, w->kind, kind);
+    return p;
+}
+
+static void parts_free(dpi_parts *p)
+{
+    for (uint32_t i = 0; p != NULL && i < p->n_tensors; i++)
+        dp_tensor_unref(p->tensors[i]);
+    dp_free(p);
+}
+
+static int check(const dp_wrapper *w, dpi_layout *l, uint32_t *depth, dp_error *err)
+{
+    int rc = check_kind(w->kind, err);
+
+    if (rc == DP_OK)
+        rc = check_keys(w, err);
+    if (rc == DP_OK && dp_dtype_size(w->dtype) == 0)
+        rc = dp_error_set(err, DP_ETYPE, "no dtype has number %d", w->dtype);
+    if (rc == DP_OK)
+        rc = check_parts(w, depth, err);
+    if (rc == DP_OK)
+        rc = w->strides ? dpi_layout_check(w->ndim, w->sizes, w->strides, 0, l, err)
+                        : dpi_layout_packed(w->dtype, w->ndim, w->sizes, l, err);
+    return rc;
+}
+
+/* The keys asked for, the device's backend if they name none, the mark, and what is inside hints at. */
+static dp_keyset keys_of(const dp_wrapper *w)
+{
+    dp_keyset keys = w->keys;
+
+    if (keys.backend == 0)
+        keys.backend = DP_BBIT(dp_device_backend(w->device));
+    keys.backend |= DPI_WRAPPER_BIT;
+    for (uint32_t i = 0; i < w->n_tensors; i++)
+        keys.functionality |= w->tensors[i]->keys.functionality & DP_GRAD_BIT;
+    return keys;
+}
+
+/* What a struct of the caller's size covers. */
+static dp_wrapper whole(const dp_wrapper *w)
+{
+    dp_wrapper full = {0};
+
+    memcpy(&full, w, w->size < sizeof(full) ? w->size : sizeof(full));
+    return full;
+}
+
+int dpi_wrapper_new(const dp_wrapper *given, dp_tensor **out, dp_error *err)
+{
+    dp_wrapper w = whole(given);
+    dpi_layout l;
+    uint32_t depth;
+    int rc = check(&w, &l, &depth, err);
+
+    if (rc < 0)
+        return rc;
+    dpi_parts *p = parts_new(&w, depth);
+    rc = p ? dpi_tensor_of_parts(w.dtype, w.device, &l, p, out, err)
+           : dpi_no_memory(err, "a wrapper tensor");
+    if (rc < 0) {
+        parts_free(p);
+        return rc;
+    }
+    (*out)->keys = keys_of(&w);
+    if (!(w.keys.functionality & DP_AUTOGRAD_BITS))
+        dpi_tensor_share_version(*out, w.tensors[0]);
+    return DP_OK;
+}
+
+bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    const dpi_parts *p = g->parts;
+
+    if (p == NULL)
+        return false;
+    dp_wrapper full = {.size = out->size,
+                       .version = p->version,
+                       .kind = p->kind,
+                       .keys = dp_tensor_keys(t),
+                       .dtype = t->dtype,
+                       .device = g->storage->device,
+                       .ndim = g->ndim,
+                       .n_tensors = p->n_tensors,
+                       .n_ints = p->n_ints,
+                       .sizes = g->sizes,
+                       .strides = g->strides,
+                       .tensors = p->tensors,
+                       .ints = p->ints};
+    memcpy(out, &full, out->size < sizeof(full) ? out->size : sizeof(full));
+    return true;
+}
+
+/* Only what it is made of, and its shape, may change. */
+static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    dp_keyset is = dp_tensor_keys(t), want = w->keys;
+
+    if (g->parts == NULL)
+        return dp_error_set(err, DP_EVALUE, "it is no wrapper tensor and cannot become one");
+    if (want.backend == 0)
+        want.backend = DP_BBIT(dp_device_backend(w->device));
+    if (strcmp(w->kind, g->parts->kind) == 0 && w->dtype == t->dtype &&
+        w->device == g->storage->device && is.functionality == want.functionality &&
+        is.backend == want.backend)
+        return DP_OK;
+    return dp_error_set(
+        err, DP_EVALUE,
+        "a wrapper tensor of kind '%s' and %s stays that, with its keys and device; "
+        "asked to become kind '%s' and %s",
+        g->parts->kind, dp_dtype_name(t->dtype), w->kind, dp_dtype_name(w->dtype));
+}
+
+int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
+{
+    dp_wrapper w = whole(given);
+    dpi_layout l;
+    uint32_t depth;
+    dp_tensor *from;
+    int rc = check(&w, &l, &depth, err);
+
+    if (rc == DP_OK)
+        rc = check_same(t, &w, err);
+    if (rc < 0)
+        return rc;
+    uint32_t was = depth_of(t);
+    if (depth > was)
+        return dp_error_set(err, DP_EVALUE,
+                            "a wrapper tensor that was made of %u levels cannot become one of %u: "
+                            "it might hold itself",
+                            was, depth);
+    dpi_parts *p = parts_new(&w, was);
+    rc = p ? dpi_tensor_of_other_parts(t, &l, p, &from, err) : dpi_no_memory(err, "its parts");
+    if (rc < 0) {
+        parts_free(p);
+        return rc;
+    }
+    rc = dpi_tensors_become(1, &t, &from, err);
+    if (rc < 0)
+        dp_tensor_unref(from);
+    return rc;
+}
