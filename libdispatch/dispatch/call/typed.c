@@ -183,9 +183,9 @@ int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
     if ((e = entry_of(ctx, op)) == NULL)
         rc = DP_ENOTFOUND;
     else if (t->code == 0 || e->code != t->code)
-        rc = dp_error_set(&ctx->error, DP_ETYPE,
-                          "%s: its schema has the C type '%s', the caller uses '%s'", name,
-                          e->schema->code, code);
+        rc = dp_error_set(&ctx->error, DP_ETYPE, "%s: its schema has %s%s%s, the caller uses '%s'",
+                          name, e->schema->code[0] ? "the C type '" : "no C type", e->schema->code,
+                          e->schema->code[0] ? "'" : "", code);
     dpi_ctx_let_go(ctx, begun);
     return rc;
 }

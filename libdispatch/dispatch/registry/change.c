@@ -183,21 +183,41 @@ static const char *variable_in(const dpi_type *t)
     return t->kind == DPI_TYPE_VARIABLE ? t->name : NULL;
 }
 
+/* Why no C type stands for s. */
+static void tell_letterless(const dp_schema *s, dpi_text *out)
+{
+    const dpi_argument *a = dpi_schema_letterless(s);
+
+    if (a == NULL) {
+        dpi_text_add(out, "'...' stands for any number");
+        return;
+    }
+    bool ret = a >= s->rets && a < s->rets + s->n_rets;
+    const char *variable = variable_in(a->type);
+    if (ret)
+        dpi_text_printf(out, "return %d is ", (int)(a - s->rets) + 1);
+    else
+        dpi_text_printf(out, "argument '%s' is ", a->name);
+    if (variable != NULL)
+        dpi_text_printf(out, "'%s', a type variable (a C double is 'float')", variable);
+    else
+        dpi_type_print(out, a->type, true);
+    if (dpi_type_reserved(a->type))
+        dpi_text_add(out, ", for which letters are reserved");
+}
+
 static int fail_no_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k)
 {
-    const dp_schema *s = t->schema;
-    const char *word = NULL;
+    dpi_text why = {0};
 
-    for (uint32_t i = 0; i < s->n_args && word == NULL; i++)
-        word = variable_in(s->args[i].type);
-    for (uint32_t i = 0; i < s->n_rets && word == NULL; i++)
-        word = variable_in(s->rets[i].type);
-    return dp_error_set(err, DP_ETYPE,
-                        "%s: the kernel of plugin '%s' at %s:%u has the C type '%s', but no C type "
-                        "stands for the schema at %s:%u%s%s%s; its kernels are boxed",
-                        t->name, k->gen->plugin, k->file, k->line, k->code, t->def_file,
-                        t->def_line, word ? ": '" : "", word ? word : "",
-                        word ? "' is a type variable (a C double is 'float')" : "");
+    tell_letterless(t->schema, &why);
+    dp_error_set(err, DP_ETYPE,
+                 "%s: the kernel of plugin '%s' at %s:%u has the C type '%s', but no C type stands "
+                 "for the schema at %s:%u: %s; its kernels are boxed",
+                 t->name, k->gen->plugin, k->file, k->line, k->code, t->def_file, t->def_line,
+                 why.s ? why.s : "?");
+    dpi_text_fini(&why);
+    return DP_ETYPE;
 }
 
 /* Every unboxed kernel of t has the C type of the schema, or, without one, that of the others. */

@@ -34,7 +34,7 @@ static const word words[] = {
     {"bool", DPI_TYPE_BOOL, TAG(BOOL), TAG(BOOLS), "b"},
     {"str", DPI_TYPE_STR, TAG(STR), TAG(LIST), "S"},
     {"Scalar", DPI_TYPE_SCALAR, TAGS_SCALAR, TAG(LIST), "s"},
-    {"complex", DPI_TYPE_COMPLEX, TAG(COMPLEX), TAG(LIST), NULL},
+    {"complex", DPI_TYPE_COMPLEX, TAG(COMPLEX), TAG(LIST), "c"},
     {"SymInt", DPI_TYPE_SYMINT, TAG(INT), TAG(INTS), "i"},
     {"ScalarType", DPI_TYPE_SCALAR_TYPE, TAG(INT), TAG(INTS), "i"},
     {"Layout", DPI_TYPE_LAYOUT, TAG(INT), TAG(INTS), "i"},
@@ -45,8 +45,8 @@ static const word words[] = {
     {"SymBool", DPI_TYPE_NAMED, TAG(BOOL), TAG(BOOLS), NULL},
     {"DeviceIndex", DPI_TYPE_NAMED, TAG(INT), TAG(INTS), NULL},
     {"QScheme", DPI_TYPE_NAMED, TAG(INT), TAG(INTS), NULL},
-    {"Storage", DPI_TYPE_NAMED, 0, TAG(LIST), NULL},
-    {"Stream", DPI_TYPE_NAMED, 0, TAG(LIST), NULL},
+    {"Storage", DPI_TYPE_NAMED, 0, TAG(LIST), "U"},
+    {"Stream", DPI_TYPE_NAMED, 0, TAG(LIST), "M"},
     {"Quantizer", DPI_TYPE_NAMED, 0, TAG(LIST), NULL},
     {"ConstQuantizerPtr", DPI_TYPE_NAMED, 0, TAG(LIST), NULL},
     {"Capsule", DPI_TYPE_NAMED, 0, TAG(LIST), NULL},
@@ -186,6 +186,37 @@ static bool type_code(dpi_text *out, const dpi_type *t)
             return true;
         }
     return false;
+}
+
+static bool lacks_letters(const dpi_type *t)
+{
+    dpi_text code = {0};
+    bool has = type_code(&code, t);
+
+    dpi_text_fini(&code);
+    return !has;
+}
+
+const dpi_argument *dpi_schema_letterless(const dp_schema *s)
+{
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (lacks_letters(s->args[i].type))
+            return &s->args[i];
+    for (uint32_t i = 0; i < s->n_rets; i++)
+        if (s->ret_alias[i] < 0 && lacks_letters(s->rets[i].type))
+            return &s->rets[i];
+    return NULL;
+}
+
+bool dpi_type_reserved(const dpi_type *t)
+{
+    bool list_of_tensors = t->kind == DPI_TYPE_OPTIONAL && t->elem->kind == DPI_TYPE_LIST;
+
+    while (t->kind == DPI_TYPE_OPTIONAL || t->kind == DPI_TYPE_LIST)
+        t = t->elem;
+    const word *w = word_of(t);
+    return w != NULL && w->letter != NULL &&
+           (strchr("cUM", w->letter[0]) != NULL || (list_of_tensors && w->letter[0] == 'T'));
 }
 
 static void print_alias(dpi_text *out, const dpi_alias *a, bool plain)

@@ -88,6 +88,9 @@ int dpi_name_parse(const char *text, const char *ns, dp_schema **out, dp_error *
 bool dpi_schema_same_types(const dp_schema *a, const dp_schema *b);
 /* Type as text, canonical, without alias info when plain. */
 void dpi_type_print(dpi_text *out, const dpi_type *t, bool plain);
+/* The first argument or return whose type no letters stand for; NULL: they all have some. */
+const dpi_argument *dpi_schema_letterless(const dp_schema *s);
+bool dpi_type_reserved(const dpi_type *t); /* no letters stand for it yet (plugin.h) */
 /* Value fits the type, deep: list elements too. */
 bool dpi_type_fits(const dpi_type *type, const dp_value *v);
 /* C types ("TTs>T") as numbers, interned for ever.  0: no memory, or empty. */

@@ -32,6 +32,14 @@
     X(olT) X(oli) X(olf) X(olb) X(ols) X(olS)
 /* clang-format on */
 
+/* Letters that stand for nothing yet, nor do they with o or l before them: no unboxed kernel, and no
+ * caller with C types, of an operator that has such a type. */
+#define DP_T_Lc    DP_letter_c_is_reserved_for_complex
+#define DP_T_Ly    DP_letter_y_is_reserved_for_a_SymInt_that_is_no_number
+#define DP_T_LU    DP_letter_U_is_reserved_for_Storage
+#define DP_T_LM    DP_letter_M_is_reserved_for_Stream
+#define DP_T_LoloT DP_letters_oloT_are_reserved_for_an_optional_list_of_Tensors_that_may_be_None
+
 #define DP_T_LT   dp_tensor *
 #define DP_T_LoT  dp_tensor *
 #define DP_T_Li   int64_t

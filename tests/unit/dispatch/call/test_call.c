@@ -449,6 +449,33 @@ START_TEST(call_wrong_c_type_is_refused_at_attach)
 }
 END_TEST
 
+START_TEST(call_reserved_letters_are_refused_by_name)
+{
+    static const struct {
+        const char *schema, *want;
+    } cases[] = {
+        {"r(Tensor a, Storage source) -> Tensor",
+         "argument 'source' is Storage, for which letters"},
+        {"r(Stream? s) -> Tensor", "argument 's' is Stream?, for which letters are reserved"},
+        {"r(Tensor a, complex[] z) -> Tensor", "argument 'z' is complex[], for which letters"},
+        {"r(Tensor?[]? xs) -> Tensor", "argument 'xs' is Tensor?[]?, for which letters"},
+        {"r(Tensor a) -> (Tensor, Stream)", "return 2 is Stream, for which letters are reserved"},
+        {"r(Tensor a, QScheme q) -> Tensor", "argument 'q' is QScheme; its kernels are boxed"},
+        {"r(Tensor a, ...) -> Tensor", "'...' stands for any number"},
+    };
+
+    for (size_t i = 0; i < DPI_COUNT(cases); i++) {
+        dp_item items[2] = {REC_DEF(cases[i].schema),
+                            REC_IMPL_UNBOXED("r", first, first_unboxed, "TT>T", 0)};
+        dp_block block = REC_BLOCK(DP_BLOCK_FRAGMENT, __LINE__, "t", "", items);
+        dp_unit *u = NULL;
+
+        ck_assert_int_eq(dp_registry_attach(reg, "bad", "1", &block, 1, &u, &err), DP_ETYPE);
+        ck_assert_msg(strstr(err.message, cases[i].want) != NULL, "%s", err.message);
+    }
+}
+END_TEST
+
 START_TEST(call_inside_a_call_sees_the_same_snapshot)
 {
     attach_as("cpu", "CPU", first, NULL, 0);
@@ -1103,6 +1130,7 @@ UNIT_SUITE(call)
     tcase_add_test(tc, call_recursion_has_a_limit);
     tcase_add_test(tc, call_refuses_what_a_kernel_must_not_return);
     tcase_add_test(tc, call_wrong_c_type_is_refused_at_attach);
+    tcase_add_test(tc, call_reserved_letters_are_refused_by_name);
     tcase_add_test(tc, call_inside_a_call_sees_the_same_snapshot);
     tcase_add_test(tc, call_gives_back_what_nested_kernels_took);
     tcase_add_test(tc, call_results_outlive_what_their_kernels_took);

@@ -340,7 +340,7 @@ static const struct refusal {
     {"clash", "plugins/template", DP_EEXISTS, {"tutorial::scale", "template.c:"}},
     {"second_owner", "plugins/template", DP_EEXISTS, {"tutorial", "template.c:"}},
     {"wrong_signature", NULL, DP_ETYPE, {"'Ti>T'", "'Tf>T'"}},
-    {"type_variable", NULL, DP_ETYPE, {"'f>f'", "'double' is a type variable"}},
+    {"type_variable", NULL, DP_ETYPE, {"'f>f'", "argument 'x' is 'double', a type variable"}},
     {"duplicate_fallback_b",
      "duplicate_fallback_a",
      DP_EEXISTS,
