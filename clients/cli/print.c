@@ -315,7 +315,7 @@ static void print_tensor(const cJSON *t)
         printf("tensor %.0f  ", handle->valuedouble);
     printf("%s [%s]  strides [%s]  %s  keys %s\n", text_of(t, "dtype"), shape, strides,
            text_of(t, "device"), keys);
-    if (member(t, "data"))
+    if (member(t, "data") && !cJSON_IsNull(member(t, "data"))) /* without memory */
         print_matrix(member(t, "data"), member(t, "shape"));
     free(shape);
     free(strides);

@@ -46,6 +46,8 @@ int tensor_read(request *rq, const cJSON *params, jw *w, dp_error *err)
                             "as 'fd': this daemon does not pass descriptors, "
                             "use 'json' or 'attachment'");
     int rc = find(rq, params, &handle, &t, err);
+    if (rc == 0 && dp_tensor_is_memoryless(t))
+        rc = dp_tensor_read(t, NULL, err); /* fails, unless there is nothing to read */
     if (rc < 0)
         return rc;
     uint64_t bytes = tensor_bytes(t), text = how[i] == RETURN_DATA ? tensor_text_bytes(t) : 0;

@@ -419,6 +419,17 @@ static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
     sizes_to_json(w, "ints", parts.ints, (int)parts.n_ints);
 }
 
+/* A result that has no elements to show says so; tensor.read refuses. */
+static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
+{
+    if (dp_tensor_is_memoryless(t)) {
+        jw_key(w, "data");
+        jw_null(w);
+        return 0;
+    }
+    return how == RETURN_DATA ? data_to_json(w, t, err) : attachment_to_json(rq, w, t, err);
+}
+
 /* Of a view: what it views, if that has a handle. */
 static void base_to_json(request *rq, jw *w, const dp_tensor *t)
 {
@@ -442,10 +453,8 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
         base_to_json(rq, w, t);
         parts_to_json(rq, w, t);
     }
-    if (how == RETURN_DATA)
-        rc = data_to_json(w, t, err);
-    if (how == RETURN_ATTACHMENT)
-        rc = attachment_to_json(rq, w, t, err);
+    if (how == RETURN_DATA || how == RETURN_ATTACHMENT)
+        rc = elements_to_json(rq, w, t, how, err);
     jw_object_end(w);
     dp_ctx_end(rq->ctx);
     return rc;

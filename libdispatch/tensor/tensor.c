@@ -292,6 +292,11 @@ size_t dp_tensor_storage_bytes(const dp_tensor *t)
     return dpi_memory_of(dpi_storage_of(t))->bytes;
 }
 
+bool dp_tensor_is_memoryless(const dp_tensor *t)
+{
+    return dpi_is_memoryless(t);
+}
+
 bool dp_tensor_is_wrapped(const dp_tensor *t)
 {
     return t->wrapped;

@@ -341,6 +341,48 @@ def test_tensors_without_memory(f):
     f.call("tensor.release", tensors=[x["tensor"], y["tensor"]])
 
 
+def handle(t):
+    return {"tensor": t["tensor"]}
+
+
+def test_calls_without_memory(f):
+    """The kernels that need no bytes say dtype and shape; the others are refused by name."""
+    def meta(*shape, **more):
+        return {"shape": list(shape), "device": "meta", **more}
+    for how in ["data", "attachment"]:
+        out, = f.call("op.call", op="aten::mm", args=[meta(2, 3), meta(3, 4)], **{"return": how})["outputs"]
+        equal((out["dtype"], out["shape"], out["device"], out["data"]), ("float32", [2, 4], "meta", None))
+    x = f.call("op.call", op="aten::ones", args=[[2, 3]], kwargs={"device": "meta"})["outputs"][0]
+    y = f.call("op.call", op="aten::add_.Tensor", args=[handle(x), meta(3, dtype="float64")])["outputs"][0]
+    equal((y["tensor"], y["storage"], y["version"]), (x["tensor"], x["storage"], 1))
+    raises(lambda: f.call("op.call", op="aten::item", args=[meta()]), "NotImplementedError",
+           "aten::_local_scalar_dense: no kernel for Meta")
+    raises(lambda: f.call("op.call", op="aten::mm", args=[meta(2, 3), meta(2, 3)]), "RuntimeError", "(2x3 and 2x3)")
+    raises(lambda: f.call("op.call", op="aten::copy_", args=[{"data": [1]}, meta(1)]), "NotImplementedError", "no data!")
+    raises(lambda: f.call("op.call", op="aten::to.device", args=[meta(1), "cpu", "float32"]), "NotImplementedError", "no data!")
+    down = f.call("op.call", op="aten::to.device", args=[{"data": [1]}, "meta", "float32"], **{"return": "data"})
+    equal(down["outputs"][0]["data"], None)
+    f.call("tensor.release", tensors=[x["tensor"]])
+
+
+def test_a_session_of_fakes(f):
+    """With Fake included, what calls make has a true device and no memory."""
+    with f.daemon.connect() as d:
+        call = Checked(d)
+        real = call("tensor.create", data=[[1, 2], [3, 4]])
+        call("session.set", include=["BackendSelect", "ADInplaceOrView", "Fake"])
+        fake = call("op.call", op="aten::matmul", args=[handle(real), handle(real)])["outputs"][0]
+        equal((fake["shape"], fake["device"], fake["keys"]),
+              ([2, 2], "cpu", ["AutogradCPU", "ADInplaceOrView", "Fake", "CPU"]))
+        raises(lambda: call("tensor.read", tensor=fake["tensor"]), "NotImplementedError", "on cpu that has no memory")
+        raises(lambda: call("op.call", op="aten::relu_", args=[handle(real)]), "RuntimeError",
+               "argument 'self' of aten::relu_ has memory: a fake call cannot write to it")
+        call("session.set", include=["BackendSelect", "ADInplaceOrView"], exclude=["Fake"])
+        fake = call("op.call", op="aten::relu", args=[handle(fake)])["outputs"][0]  # nothing excludes it
+        equal(fake["keys"], ["AutogradCPU", "ADInplaceOrView", "Fake", "CPU"])
+        equal(call("op.call", op="aten::relu", args=[handle(real)], **{"return": "data"})["outputs"][0]["data"], [[1, 2], [3, 4]])
+
+
 def test_literals(f):
     for literal, dtype, shape, data in [
             (dict(data=5), "float32", [], 5),

@@ -353,6 +353,8 @@ void dpi_entry_list(const dpi_entry *e, dpi_text *t)
         dpi_cell c = dpi_entry_cell(e, keys[i]);
         if (c.kernel == NULL || dpi_cell_falls_through(c))
             continue;
+        if (c.provenance == DPI_P_FALLBACK && !dpi_is_backend_key(keys[i]))
+            continue; /* a layer's: it hands calls on */
         if (shown++ == SHOWN) {
             dpi_text_add(t, ", ...");
             break;

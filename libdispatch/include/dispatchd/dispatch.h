@@ -198,6 +198,8 @@ DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const 
 /* A second tensor that stands for t, as when t is saved: the same storage, geometry, version counter
  * and dp_tensor_id(). */
 DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
+/* It has sizes and a dtype and nothing to read: on device meta, a fake. */
+DP_API bool dp_tensor_is_memoryless(const dp_tensor *t);
 /* Copy all elements, packed row-major, to or from host memory of numel*itemsize bytes.  Writing
  * counts as a version. */
 DP_API int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err);
