@@ -205,7 +205,7 @@ static void run_at_once(struct connection *c, job *j)
     if (c->in_executor == 0 || j->stage != JOB_NEW || j->rq.line_bytes > LIMIT_CANCEL_BYTES)
         return;
     job_parse(j);
-    m = j->stage == JOB_PARSED ? request_method(&j->rq) : NULL;
+    m = j->stage == JOB_PARSED ? j->rq.method : NULL;
     if (m != NULL && m->where == METHOD_AT_ONCE)
         run_now(c, j);
 }

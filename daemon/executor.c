@@ -507,7 +507,7 @@ static void answered(job *j)
 /* Name the work of a parsed message, as far as the message alone tells; kernel 0: it does not. */
 static const method *begin_work(job *j)
 {
-    const method *m = request_method(&j->rq);
+    const method *m = j->rq.method;
 
     j->work = (work){0};
     if (m != NULL && m->where == METHOD_QUICK) {

@@ -76,10 +76,11 @@ typedef struct request {
     size_t n_attachments;
     size_t *attachment_bytes; /* [n_attachments], owned, as is attachment_offset */
     size_t *attachment_offset;
-    cJSON *root;        /* the parsed message: an object, or an array (a batch); NULL: not parsed */
-    dp_ctx *ctx;        /* of the thread that runs it; set before a method runs */
-    jw out;             /* the answer's line, with its LF once it is complete */
-    answer_part *parts; /* attachments of the answer, in order */
+    cJSON *root; /* the parsed message: an object, or an array (a batch); NULL: not parsed */
+    const struct method *method; /* that it asks for; NULL: there is none, which is an error */
+    dp_ctx *ctx;                 /* of the thread that runs it; set before a method runs */
+    jw out;                      /* the answer's line, with its LF once it is complete */
+    answer_part *parts;          /* attachments of the answer, in order */
     size_t n_parts, cap_parts;
     uint64_t t_read, t_parsed, t_started; /* nanos */
     uint64_t bytes_charged;               /* line and attachments, against OUTSTANDING_BYTES */

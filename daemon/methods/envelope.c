@@ -112,25 +112,6 @@ static bool is_id(const cJSON *id)
 enum { JSONRPC, ID, METHOD, PARAMS, ATTACHMENTS, FDS, KNOWN };
 static const char *const known[KNOWN] = {"jsonrpc", "id", "method", "params", "attachments", "fds"};
 
-/* A request's members by name; the first one that is none of them, or NULL. */
-static const cJSON *find_members(const cJSON *msg, const cJSON *found[KNOWN])
-{
-    const cJSON *m, *unknown = NULL;
-
-    memset(found, 0, KNOWN * sizeof(*found));
-    cJSON_ArrayForEach(m, msg)
-    {
-        size_t i = 0;
-        while (i < KNOWN && !same_name(known[i], m->string))
-            i++;
-        if (i < KNOWN)
-            found[i] = m;
-        else if (unknown == NULL)
-            unknown = m;
-    }
-    return unknown;
-}
-
 static int fail_unknown(const cJSON *m, dp_error *err)
 {
     const char *near = nearest_name(m->string, known, KNOWN);
@@ -158,11 +139,10 @@ static int check_attachments(const request *rq, const cJSON *attachments, const 
     return 0;
 }
 
-static int find_method(const char *name, envelope *e, dp_error *err)
+static int check_method(const char *name, const envelope *e, dp_error *err)
 {
     const char *near;
 
-    e->method = method_find(name);
     if (e->method != NULL)
         return 0;
     near = nearest_name(name, method_names, n_methods);
@@ -181,7 +161,7 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
     *e = (envelope){0};
     if (!cJSON_IsObject(msg))
         return refuse(err, RPC_REQUEST, "expected a request object");
-    const cJSON *unknown = find_members(msg, found);
+    const cJSON *unknown = params_find(msg, known, KNOWN, found);
     const cJSON *id = found[ID], *version = found[JSONRPC], *name = found[METHOD];
     if (id != NULL && !cJSON_IsNull(id) && !is_id(id))
         return refuse(err, RPC_REQUEST, "id: expected a string or an integer below 2^53");
@@ -196,12 +176,13 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
     int code = unknown != NULL
                    ? fail_unknown(unknown, err)
                    : check_attachments(rq, found[ATTACHMENTS], found[FDS], in_batch, err);
-    return code != 0 ? code : find_method(name->valuestring, e, err);
+    e->method = in_batch ? method_find(name->valuestring) : rq->method;
+    return code != 0 ? code : check_method(name->valuestring, e, err);
 }
 
 /* -- what can be known before it runs -- */
 
-const method *request_method(const request *rq)
+static const method *find_method(const request *rq)
 {
     static const method batch = {"", NULL, METHOD_WORKER}; /* it may hold anything */
     const char *name;
@@ -452,8 +433,10 @@ bool request_parse(request *rq)
     int rc = json_parse(rq->line, rq->line_bytes, &rq->root, &err);
 
     rq->t_parsed = nanos();
-    if (rc == 0)
+    if (rc == 0) {
+        rq->method = find_method(rq);
         return true;
+    }
     write_error(&rq->out, NULL, rc == DP_ERESOURCE ? RPC_SERVER : RPC_PARSE, &err, NULL);
     end_line(rq);
     return false;

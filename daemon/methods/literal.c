@@ -220,11 +220,15 @@ static int sizes_from_json(const cJSON *j, const place *at, int64_t *out, int *n
     return 0;
 }
 
-static int geometry_from_json(const cJSON *j, const place *at, geometry *g, dp_error *err)
+enum { DATA, ATTACHMENT, DTYPE, SHAPE, STRIDES, OFFSET, DEVICE, MEMBERS };
+static const char *const members[MEMBERS] = {"data",    "attachment",     "dtype", "shape",
+                                             "strides", "storage_offset", "device"};
+
+static int geometry_from_json(const cJSON *const found[MEMBERS], const place *at, geometry *g,
+                              dp_error *err)
 {
-    const cJSON *shape = param(j, "shape"), *strides = param(j, "strides");
-    const cJSON *offset = param(j, "storage_offset");
-    const char *device = param_str(j, "device");
+    const cJSON *shape = found[SHAPE], *strides = found[STRIDES], *offset = found[OFFSET];
+    const char *device = found[DEVICE] != NULL ? found[DEVICE]->valuestring : NULL;
     int rc = 0;
 
     memset(g, 0, offsetof(geometry, shape));
@@ -351,12 +355,15 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
 
 int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err)
 {
-    const cJSON *data = param(j, "data"), *attachment = param(j, "attachment");
-    const char *dtype = param_str(j, "dtype");
+    const cJSON *found[MEMBERS];
+
+    params_find(j, members, MEMBERS, found);
+    const cJSON *data = found[DATA], *attachment = found[ATTACHMENT];
+    const char *dtype = found[DTYPE] != NULL ? found[DTYPE]->valuestring : NULL;
     place inside = {at, data != NULL ? "data" : "attachment", 0};
     geometry g;
 
-    int rc = geometry_from_json(j, at, &g, err);
+    int rc = geometry_from_json(found, at, &g, err);
     if (rc < 0)
         return rc;
     dp_dtype d = dtype != NULL ? dp_dtype_parse(dtype) : DP_FLOAT32;

@@ -41,8 +41,6 @@ void request_fail(request *rq, const dp_error *err);
  * the attachments' sizes in rq.  `came`: descriptors that have been received so far.  -1: the
  * announcement is wrong, and rq has the error answer. */
 int64_t request_announced(request *rq, size_t max_bytes, size_t came, size_t *n_fds);
-/* What the parsed message asks for.  NULL: no such method, so it will be answered with an error. */
-const struct method *request_method(const request *rq);
 bool request_is_batch(const request *rq);
 /* Does it have this id?  Not for a batch. */
 bool request_has_id(const request *rq, const cJSON *id);
@@ -133,7 +131,11 @@ int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *
 
 /* -- proto.c: params that were checked -- */
 
-const cJSON *param(const cJSON *params, const char *name);    /* NULL: absent */
+const cJSON *param(const cJSON *params, const char *name); /* NULL: absent */
+/* n members at once, found[i] the one of names[i].  Returns the first that has none of these names;
+ * NULL: all have. */
+const cJSON *params_find(const cJSON *params, const char *const *names, size_t n,
+                         const cJSON **found);
 const char *param_str(const cJSON *params, const char *name); /* NULL: absent */
 int64_t param_int(const cJSON *params, const char *name, int64_t absent);
 bool param_bool(const cJSON *params, const char *name);

@@ -185,10 +185,13 @@ static int check_items(const proto_type *t, const cJSON *j, const place *at, dp_
 
 static const proto_type *choose(const proto_type *t, const cJSON *j)
 {
+    const cJSON *m;
+
     for (unsigned i = 0; i + 1 < t->n_choices; i++) {
         const proto_type *c = t->choices[i];
-        if (c->n_members > 0 && param(j, c->members[0].name) != NULL)
-            return c;
+        for (m = c->n_members > 0 ? j->child : NULL; m != NULL; m = m->next)
+            if (same_name(c->members[0].name, m->string))
+                return c;
     }
     return t->choices[t->n_choices - 1];
 }
@@ -230,6 +233,25 @@ const cJSON *param(const cJSON *params, const char *name)
     for (m = params->child; m != NULL && !same_name(m->string, name);)
         m = m->next;
     return m;
+}
+
+const cJSON *params_find(const cJSON *params, const char *const *names, size_t n,
+                         const cJSON **found)
+{
+    const cJSON *m, *unknown = NULL;
+
+    memset(found, 0, n * sizeof(*found));
+    cJSON_ArrayForEach(m, params)
+    {
+        size_t i = 0;
+        while (i < n && !same_name(names[i], m->string))
+            i++;
+        if (i < n)
+            found[i] = m;
+        else if (unknown == NULL)
+            unknown = m;
+    }
+    return unknown;
 }
 
 const char *param_str(const cJSON *params, const char *name)

@@ -142,15 +142,18 @@ static const struct {
 static int object_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
                             dp_error *err)
 {
-    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
-        const cJSON *m = param(j, objects[i].name);
-        place inside = {at, objects[i].name, 0};
-        if (m != NULL)
-            return objects[i].read(rq, m, &inside, out, err);
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, j)
+    {
+        place inside = {at, m->string, 0};
+        for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+            if (same_name(objects[i].name, m->string))
+                return objects[i].read(rq, m, &inside, out, err);
+        if (same_name(m->string, "ref"))
+            return place_fail(err, DP_EVALUE, at, "ref is for the steps of a program");
     }
-    if (param(j, "ref") == NULL)
-        return literal_from_json(rq, j, at, out, err);
-    return place_fail(err, DP_EVALUE, at, "ref is for the steps of a program");
+    return literal_from_json(rq, j, at, out, err);
 }
 
 int value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err)
