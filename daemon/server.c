@@ -345,6 +345,15 @@ static void held_get(struct connection *c, dp_held out[DP_HOLDERS])
     sessions_held(&c->server->sessions, out);
 }
 
+/* Device memory was put aside: it is looked for until it is released. */
+static void on_aside(void *arg)
+{
+    server *s = arg;
+
+    atomic_store(&s->changed, true);
+    uv_async_send(&s->async);
+}
+
 static void plugins_changed(struct connection *c)
 {
     atomic_store(&c->server->changed, true); /* seen when its worker is done */
@@ -392,6 +401,7 @@ static int init_loop(server *s, dp_error *err)
         uv_loop_close(&s->loop);
         return dp_error_set(err, DP_ERUNTIME, "event loop: %s", uv_strerror(rc));
     }
+    dp_on_aside(on_aside, s);
     uv_timer_init(&s->loop, &s->reap);
     uv_timer_init(&s->loop, &s->linger);
     uv_timer_init(&s->loop, &s->drain);
@@ -521,6 +531,7 @@ static bool stop(server *s)
         take_done(s);
         executor_fini(&s->executor);
     }
+    dp_on_aside(NULL, NULL);
     uv_walk(&s->loop, close_handle, NULL);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     uv_loop_close(&s->loop);

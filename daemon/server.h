@@ -170,6 +170,7 @@ struct session {
     size_t n_handles, cap_handles, n_released;
     uint64_t last_handle;
     session_generators generators; /* generators.c */
+    dp_streams *streams;           /* owned; has a lock of its own */
     programs programs;             /* its own lock */
     dp_flag grad;                  /* dp_ctx_set_grad_flag() */
 };

@@ -93,6 +93,7 @@ static void session_free(struct session *s)
 {
     programs_fini(&s->programs);
     session_generators_fini(s);
+    dp_streams_free(s->streams);
     dp_account_close(s->account);
     pthread_mutex_destroy(&s->lock);
     dp_free(s);
@@ -107,8 +108,9 @@ struct session *session_new(sessions *all, dp_error *err)
         return NULL;
     }
     if (random_key(s->key, err) < 0 || dp_account_new(all->limits, &s->account, err) < 0 ||
-        session_generators_init(s, err) < 0) {
+        dp_streams_new(&s->streams, err) < 0 || session_generators_init(s, err) < 0) {
         dp_account_close(s->account);
+        dp_streams_free(s->streams);
         dp_free(s);
         return NULL;
     }

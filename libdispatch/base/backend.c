@@ -8,7 +8,8 @@
  * A device's functions are called between dpi_device_enter() and dpi_device_leave(), which count
  * the threads inside.  Replacing or ending a registration lets no other thread enter and waits
  * until all have left.  A thread that is inside already may enter again, or it would wait for
- * itself. */
+ * itself.  After a reload the old device is no longer its backend's, but lives until nobody runs
+ * the old code: until then it takes back what it gave out. */
 #include "backend.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -22,10 +23,7 @@ typedef struct slot {
     atomic_uint_fast64_t storages;
     atomic_uint_fast64_t ended; /* number of registrations of this bit that have ended */
     char owner[DP_LIMIT_NAME_BYTES + 1];
-    bool has_ops;
-    dp_device_ops ops; /* a copy: the plugin's record may be shorter, and may be unmapped */
-    bool changing;
-    unsigned inside;
+    dpi_device *device; /* counted; NULL: not registered */
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,7 +43,8 @@ static const char *const device_names[64] = {
 #undef DEVICE
         [DP_B_Meta] = "meta",
 };
-static const dp_device_ops no_memory_ops = {.size = sizeof(dp_device_ops)}; /* Meta's */
+static dpi_device host_device = {.refs = 1, .bit = DP_B_CPU, .host = true};
+static dpi_device meta_device = {.refs = 1, .bit = DP_B_Meta};
 
 static bool is_registered(int bit)
 {
@@ -150,21 +149,71 @@ static int check_name(const char *name, dp_error *err)
     return DP_OK;
 }
 
-static int check_ops(const char *name, const dp_device_ops *ops, dp_error *err)
+/* A slot that has to be there: always, or because another of its group is. */
+static const char *missing_slot(const dp_device_ops *o)
 {
-    dp_device_ops o = {0};
+    bool streams = o->stream_new || o->stream_free || o->stream_query || o->stream_synchronize;
+    bool events = o->event_new || o->event_free || o->event_record || o->event_wait ||
+                  o->event_query || o->event_synchronize || o->event_elapsed;
+    const struct {
+        const char *name;
+        bool wanted, there;
+    } all[] = {
+        {"allocate", true, o->allocate != NULL},
+        {"release", true, o->release != NULL},
+        {"copy", true, o->copy != NULL},
+        {"stream_new", streams || events || o->copy_async, o->stream_new != NULL},
+        {"stream_free", streams, o->stream_free != NULL},
+        {"stream_query", streams, o->stream_query != NULL},
+        {"stream_synchronize", streams, o->stream_synchronize != NULL},
+        {"event_new", events, o->event_new != NULL},
+        {"event_free", events, o->event_free != NULL},
+        {"event_record", events, o->event_record != NULL},
+        {"event_wait", events, o->event_wait != NULL},
+        {"event_query", events, o->event_query != NULL},
+        {"event_synchronize", events, o->event_synchronize != NULL},
+        {"pin", o->unpin != NULL, o->pin != NULL},
+        {"unpin", o->pin != NULL, o->unpin != NULL},
+    };
 
-    if (ops == NULL)
-        return DP_OK;
-    memcpy(&o, ops, ops->size < sizeof(o) ? ops->size : sizeof(o));
-    const char *missing = !o.allocate  ? "allocate"
-                          : !o.release ? "release"
-                          : !o.copy    ? "copy"
-                                       : NULL;
-    if (missing)
+    for (size_t i = 0; i < DPI_COUNT(all); i++)
+        if (all[i].wanted && !all[i].there)
+            return all[i].name;
+    return NULL;
+}
+
+int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out, dp_error *err)
+{
+    dpi_device *d = dp_calloc(1, sizeof(*d));
+
+    if (d == NULL)
+        return dpi_no_memory(err, "a device");
+    atomic_init(&d->refs, 1);
+    d->bit = -1;
+    d->host = ops == NULL;
+    if (ops)
+        memcpy(&d->ops, ops, ops->size < sizeof(d->ops) ? ops->size : sizeof(d->ops));
+    const char *missing = ops ? missing_slot(&d->ops) : NULL;
+    if (missing) {
+        dp_free(d);
         return dp_error_set(err, DP_EPLUGIN, "device record of backend '%s' has no '%s'", name,
                             missing);
+    }
+    *out = d;
     return DP_OK;
+}
+
+dpi_device *dpi_device_ref(dpi_device *d)
+{
+    atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+    return d;
+}
+
+dpi_device *dpi_device_unref(dpi_device *d)
+{
+    if (d != NULL && atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) == 1)
+        dp_free(d);
+    return NULL;
 }
 
 /* Locked.  NULL: no memory, or NAMES_MAX. */
@@ -181,26 +230,18 @@ static const char *intern(const char *name)
     return names[n++];
 }
 
-/* Locked.  Wait until nobody but this thread is inside. */
-static void wait_until_left(int bit)
-{
-    slots[bit].changing = true;
-    while (slots[bit].inside > depth[bit])
-        pthread_cond_wait(&changed, &lock);
-}
-
-/* Locked, nobody inside. */
-static void install(int bit, const char *owner, const dp_device_ops *ops)
+/* Locked. */
+static void install(int bit, const char *owner, dpi_device *d)
 {
     slot *s = &slots[bit];
 
     snprintf(s->owner, sizeof(s->owner), "%s", owner);
-    s->ops = (dp_device_ops){0};
-    s->has_ops = ops != NULL;
-    if (ops)
-        memcpy(&s->ops, ops, ops->size < sizeof(s->ops) ? ops->size : sizeof(s->ops));
-    s->changing = false;
-    pthread_cond_broadcast(&changed);
+    dpi_device_unref(s->device);
+    s->device = d ? dpi_device_ref(d) : NULL;
+    if (d) {
+        d->bit = bit;
+        d->name = atomic_load(&s->name);
+    }
 }
 
 /* Locked.  The living bit of this name, else the lowest that is not alive; -1: none. */
@@ -216,7 +257,7 @@ static int free_bit(const char *name)
     return -1;
 }
 
-static int register_locked(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
+static int register_locked(const char *name, const char *owner, dpi_device *d, int *bit,
                            dp_error *err)
 {
     int b = dpi_backend_find(name);
@@ -232,51 +273,94 @@ static int register_locked(const char *name, const char *owner, const dp_device_
     const char *text = intern(name);
     if (text == NULL)
         return dpi_no_memory(err, "name of a backend");
-    install(b, owner, ops);
     atomic_store(&slots[b].name, text);
+    install(b, owner, d);
     atomic_store(&slots[b].registered, true);
     *bit = b;
     return DP_OK;
 }
 
-int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
-                         dp_error *err)
+int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit, dp_error *err)
 {
     int rc = check_name(name, err);
 
-    if (rc == DP_OK)
-        rc = check_ops(name, ops, err);
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&lock);
-    rc = register_locked(name, owner, ops, bit, err);
+    rc = register_locked(name, owner, d, bit, err);
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
-void dpi_backend_replace(int bit, const char *owner, const dp_device_ops *ops)
+int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
+                         dp_error *err)
+{
+    dpi_device *d;
+    int rc = check_name(name, err);
+
+    if (rc == DP_OK)
+        rc = dpi_device_new(name, ops, &d, err);
+    if (rc < 0)
+        return rc;
+    rc = dpi_backend_install(name, owner, d, bit, err);
+    dpi_device_unref(d);
+    return rc;
+}
+
+/* Locked.  Let nobody in, and wait until nobody but this thread is inside. */
+static void close_locked(dpi_device *d)
+{
+    d->changing = true;
+    while (d->inside > (d->bit >= 0 ? depth[d->bit] : 0))
+        pthread_cond_wait(&changed, &lock);
+}
+
+void dpi_device_close(dpi_device *d)
 {
     pthread_mutex_lock(&lock);
-    wait_until_left(bit);
-    install(bit, owner, ops);
+    close_locked(d);
     pthread_mutex_unlock(&lock);
 }
 
-void dpi_backend_close(int bit, const dp_device_ops **ops)
+void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d)
 {
     pthread_mutex_lock(&lock);
-    wait_until_left(bit);
-    *ops = slots[bit].has_ops ? &slots[bit].ops : NULL;
+    install(old->bit, owner, d);
+    old->changing = d->changing = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Locked; d is closed. */
+static void finish_locked(dpi_device *d)
+{
+    int bit = d->bit;
+
+    d->ended = true;
+    d->changing = false;
+    if (bit >= 0 && slots[bit].device == d) {
+        atomic_store(&slots[bit].registered, false);
+        atomic_fetch_add(&slots[bit].ended, 1);
+        install(bit, "", NULL);
+    }
+    pthread_cond_broadcast(&changed);
+}
+
+void dpi_device_finish(dpi_device *d)
+{
+    pthread_mutex_lock(&lock);
+    finish_locked(d);
     pthread_mutex_unlock(&lock);
 }
 
 void dpi_backend_unregister(int bit)
 {
     pthread_mutex_lock(&lock);
-    wait_until_left(bit);
-    atomic_store(&slots[bit].registered, false);
-    atomic_fetch_add(&slots[bit].ended, 1);
-    install(bit, "", NULL);
+    dpi_device *d = slots[bit].device;
+    if (d) {
+        close_locked(d);
+        finish_locked(d);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -297,49 +381,94 @@ uint64_t dpi_backend_storages(int bit)
     return atomic_load(&slots[bit].storages);
 }
 
-static int enter_named(int bit, const dp_device_ops **ops, bool *host, dp_error *err)
+/* Locked.  Whatever *on points to once it may be entered; others change that meanwhile. */
+static dpi_device *wait_for(dpi_device *const *on)
 {
-    slot *s = &slots[bit];
-    int rc = DP_OK;
-
-    pthread_mutex_lock(&lock);
-    while (s->changing && depth[bit] == 0)
+    while (*on && (*on)->changing && depth[(*on)->bit] == 0)
         pthread_cond_wait(&changed, &lock);
-    if (is_registered(bit)) {
-        s->inside++;
-        depth[bit]++;
-        *ops = s->has_ops ? &s->ops : NULL;
-        *host = !s->has_ops;
-    } else {
-        const char *name = atomic_load(&s->name);
-        rc = dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", name ? name : "?");
-    }
+    return *on;
+}
+
+/* Locked. */
+static int go_inside(dpi_device *d, dpi_device **out)
+{
+    d->inside++;
+    depth[d->bit]++;
+    *out = d;
+    return DP_OK;
+}
+
+static int unloaded(const char *name, dp_error *err)
+{
+    return dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", name ? name : "?");
+}
+
+static int enter_named(int bit, dpi_device **out, dp_error *err)
+{
+    pthread_mutex_lock(&lock);
+    dpi_device *d = wait_for(&slots[bit].device);
+    int rc = d ? go_inside(d, out) : unloaded(atomic_load(&slots[bit].name), err);
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
-int dpi_device_enter(int bit, const dp_device_ops **ops, bool *host, dp_error *err)
+int dpi_device_enter(int bit, dpi_device **out, dp_error *err)
 {
     if (dpi_backend_is_named(bit))
-        return enter_named(bit, ops, host, err);
+        return enter_named(bit, out, err);
     if (bit != DP_B_CPU && bit != DP_B_Meta)
         return dp_error_set(err, DP_ERUNTIME, "backend %s has no device in this process",
                             bit >= 0 && bit < 64 && builtin_names[bit] ? builtin_names[bit] : "?");
-    *host = bit == DP_B_CPU;
-    *ops = bit == DP_B_CPU ? NULL : &no_memory_ops;
+    *out = bit == DP_B_CPU ? &host_device : &meta_device;
     return DP_OK;
 }
 
-void dpi_device_leave(int bit)
+int dpi_device_use(dpi_device *const *on, bool former, dpi_device **out, dp_error *err)
 {
-    if (!dpi_backend_is_named(bit))
+    pthread_mutex_lock(&lock);
+    dpi_device *d = wait_for(on);
+    bool gone = d->ended || (!former && slots[d->bit].device != d);
+    int rc = gone ? unloaded(d->name, err) : go_inside(d, out);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+void dpi_device_move(dpi_device **on, dpi_device *to)
+{
+    pthread_mutex_lock(&lock);
+    dpi_device *from = *on;
+    *on = dpi_device_ref(to);
+    pthread_mutex_unlock(&lock);
+    dpi_device_unref(from);
+}
+
+void dpi_device_leave(dpi_device *d)
+{
+    if (!dpi_backend_is_named(d->bit))
         return;
     pthread_mutex_lock(&lock);
-    depth[bit]--;
-    slots[bit].inside--;
-    if (slots[bit].changing)
+    depth[d->bit]--;
+    d->inside--;
+    if (d->changing)
         pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
+}
+
+int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
+                      dp_error *err)
+{
+    size_t n = strnlen(from->message, DP_ERROR_MESSAGE_MAX);
+
+    if (dp_error_name(rc) == NULL)
+        return dp_error_set(err, DP_EPLUGIN, "backend %s: %s returned %d, which is no error code",
+                            d->name, what, rc);
+    return dp_error_set(err, rc, "backend %s: %s failed%s%.*s", d->name, what, n ? ": " : "",
+                        (int)n, from->message);
+}
+
+int dpi_device_count(const dpi_device *d)
+{
+    return d->ops.count ? d->ops.count() : 1;
 }
 
 uint64_t dpi_backend_registration(int bit)

@@ -133,20 +133,45 @@ dp_key dpi_autograd_of(dp_key k);
 
 /* -- backends: process-wide, because a tensor's keys are -- */
 
+/* One registration of a backend: where its tensors' memory is, and what can be done with it.
+ * Counted; it outlives the code that ops points to, which dpi_device_use() knows. */
+typedef struct dpi_device {
+    atomic_uint refs;
+    int bit;           /* -1: not installed yet */
+    const char *name;  /* its backend's, interned */
+    bool host;         /* its memory is the host's; ops is zero */
+    dp_device_ops ops; /* a copy: the plugin's record may be shorter, and may be unmapped */
+    /* Under backend.c's lock: */
+    bool changing; /* nobody may enter */
+    bool ended;    /* nobody will; its code may be gone */
+    unsigned inside;
+    /* What it gave out, under the locks of storage.c and stream.c: */
+    struct dpi_block *blocks, *waiting;
+    struct dpi_handle *handles;
+} dpi_device;
+/* ops NULL: host memory.  Checks that the record is whole.  Not of a bit yet. */
+int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out, dp_error *err);
+dpi_device *dpi_device_ref(dpi_device *d);
+dpi_device *dpi_device_unref(dpi_device *d);
+
 /* Name a backend: takes the lowest free named bit.  DP_EEXISTS when the name is registered or is a
  * built-in's, DP_ERESOURCE at DP_B_NAMED_MAX.  A name whose old tensors still live gets its old bit
- * back.  ops NULL: host memory. */
+ * back.  d: counted by the table until another takes its place. */
+int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit,
+                        dp_error *err);
+/* The same, with a device made of ops. */
 int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
                          dp_error *err);
-/* For a reload: the bit stays, owner and ops change.  Returns when no thread is inside the old
- * ops. */
-void dpi_backend_replace(int bit, const char *owner, const dp_device_ops *ops);
+/* For a reload: the bit stays; `d` takes the place of `old`, which must be closed and is open
+ * afterwards, as d is, to those who give back what is of it. */
+void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d);
 /* Ends the registration.  The bit is free again when no storage is left on it.  Returns when no
  * thread is inside its ops; later allocations on it fail with its name. */
 void dpi_backend_unregister(int bit);
-/* The first half of that: until dpi_backend_unregister() no other thread can enter the device, and
- * the caller may use *ops (NULL: host memory). */
-void dpi_backend_close(int bit, const dp_device_ops **ops);
+/* From now on nobody else can enter d; returns when everybody has left. */
+void dpi_device_close(dpi_device *d);
+/* d, which is closed, is gone, and with it the registration of its bit if that is d's still. */
+void dpi_device_finish(dpi_device *d);
 int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu"); -1: none */
 int dpi_backend_find_device(const char *name); /* bit by device name ("cpu", "npu"); -1: none */
 const char *dpi_backend_name(int bit);         /* NULL: no such backend alive */
@@ -155,10 +180,21 @@ unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 -
 void dpi_backend_hold(int bit);
 void dpi_backend_drop(int bit);
 uint64_t dpi_backend_storages(int bit);
-/* Get the device's functions, pinned until dpi_device_leave().  *host: its memory is the host's.
- * Fails with DP_ERUNTIME, backend npu was unloaded. */
-int dpi_device_enter(int bit, const dp_device_ops **ops, bool *host, dp_error *err);
-void dpi_device_leave(int bit);
+/* Get the device that a backend has now, pinned until dpi_device_leave().  Fails with DP_ERUNTIME,
+ * backend npu was unloaded. */
+int dpi_device_enter(int bit, dpi_device **out, dp_error *err);
+/* Pin the device that *on points to; another thread may change that pointer, by dpi_device_move().
+ * Fails if it is not its backend's device any more.  former: to give something back, which
+ * a device that was replaced takes until it is finished. */
+int dpi_device_use(dpi_device *const *on, bool former, dpi_device **out, dp_error *err);
+/* *on = to, with their references. */
+void dpi_device_move(dpi_device **on, dpi_device *to);
+void dpi_device_leave(dpi_device *d);
+/* Turn what a function of a device returned (rc) and wrote (from) into an error that names both. */
+int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
+                      dp_error *err);
+/* How many devices it has: its indices are below that.  The caller is inside. */
+int dpi_device_count(const dpi_device *d);
 /* A number that changes when a registration of the bit ends, but not on a reload.  It tells memory
  * of an unloaded device from that of a later one with the same name.  Stable between enter and
  * leave. */

@@ -122,9 +122,9 @@ static float draw_normal_float(twister *t)
 
 /* -- lifetime -- */
 
-static int check_index(const dp_device_ops *ops, bool host, dp_device device, dp_error *err)
+static int check_index(const dpi_device *d, dp_device device, dp_error *err)
 {
-    int n = !host && ops->count != NULL ? ops->count() : 1;
+    int n = dpi_device_count(d);
     char name[DP_KEY_NAME_MAX];
 
     if (dp_device_index(device) < n)
@@ -135,14 +135,13 @@ static int check_index(const dp_device_ops *ops, bool host, dp_device device, dp
 
 static int check_device(dp_device device, dp_error *err)
 {
-    const dp_device_ops *ops;
-    bool host;
-    int rc = dpi_device_enter(dp_device_backend(device), &ops, &host, err);
+    dpi_device *d;
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
 
     if (rc < 0)
         return rc;
-    rc = check_index(ops, host, device, err);
-    dpi_device_leave(dp_device_backend(device));
+    rc = check_index(d, device, err);
+    dpi_device_leave(d);
     return rc;
 }
 

@@ -93,29 +93,29 @@ static size_t span_bytes(const dp_tensor *t) /* from the first element to the en
     return dpi_geometry_bytes(g, itemsize) - (size_t)g->offset * itemsize;
 }
 
-/* The caller has entered the device.  direction: as in dp_device_ops.copy. */
-static int device_copy(const dp_device_ops *ops, dp_device device, void *dst, const void *src,
+/* The caller has entered d.  direction: as in dp_device_ops.copy. */
+static int device_copy(const dpi_device *d, dp_device device, void *dst, const void *src,
                        size_t bytes, int direction, dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
-    int rc = ops->copy(dp_device_index(device), dst, src, bytes, direction, &theirs);
+    int rc = d->ops.copy(dp_device_index(device), dst, src, bytes, direction, &theirs);
 
-    return rc ? dpi_device_failed(dp_device_backend(device), "copy", rc, &theirs, err) : DP_OK;
+    return rc ? dpi_device_failed(d, "copy", rc, &theirs, err) : DP_OK;
 }
 
-/* Copy bytes from host memory to t's device (direction 0) or from there to host memory (1). */
+/* Copy bytes from host memory to t's device, or from there to host memory. */
 static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction, dp_error *err)
 {
-    const dp_device_ops *ops;
+    dpi_device *d;
     const dpi_storage *s = dpi_storage_of(t);
-    char *there = dpi_tensor_data(t);
-    int rc = dpi_storage_enter(s, &ops, err);
+    bool up = direction == DP_DEVICE_TO_HOST;
+    int rc = dpi_storage_enter(s, &d, err);
 
     if (rc < 0)
         return rc;
-    rc = device_copy(ops, s->device, direction ? host : there, direction ? there : host, bytes,
-                     direction, err);
-    dpi_storage_leave(s);
+    char *there = dpi_tensor_data(t);
+    rc = device_copy(d, s->device, up ? host : there, up ? there : host, bytes, direction, err);
+    dpi_device_leave(d);
     return rc;
 }
 
@@ -124,15 +124,15 @@ static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction,
  * if `filled`. */
 static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_error *err)
 {
-    const dp_device_ops *ops;
+    dpi_device *d;
     const dpi_storage *s = dpi_storage_of(t);
-    int rc = dpi_storage_enter(s, &ops, err);
+    int rc = dpi_storage_enter(s, &d, err);
 
     *owned = NULL;
     *data = dpi_tensor_data(t);
     if (rc < 0)
         return rc;
-    dpi_storage_leave(s); /* entered only to see that it is not unloaded; t keeps host memory */
+    dpi_device_leave(d); /* entered only to see that it is not unloaded; t keeps host memory */
     if (s->host)
         return DP_OK;
     size_t bytes = span_bytes(t);
@@ -140,7 +140,7 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
     if (*owned == NULL)
         return dp_error_set(err, DP_ERESOURCE,
                             "out of memory: %zu bytes to stage a tensor of a device", bytes);
-    rc = filled ? transfer(t, *owned, bytes, 1, err) : DP_OK;
+    rc = filled ? transfer(t, *owned, bytes, DP_DEVICE_TO_HOST, err) : DP_OK;
     if (rc < 0) {
         dpi_memory_free(*owned, bytes);
         *owned = NULL;
@@ -164,7 +164,7 @@ static int put(dp_tensor *dst, side src, int threads, dp_error *err)
     else
         copy_host(g->ndim, g->sizes, to, src, threads);
     if (owned)
-        rc = transfer(dst, owned, span_bytes(dst), 0, err);
+        rc = transfer(dst, owned, span_bytes(dst), DP_HOST_TO_DEVICE, err);
     dpi_memory_free(owned, span_bytes(dst));
     return rc;
 }
@@ -185,23 +185,26 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
     return rc;
 }
 
-/* Copy one block of bytes within one device, which may be the host. */
+/* Copy one block of bytes within one device, which may be the host.  Both were given out by the same
+ * code, or one of them fails to be entered. */
 static int copy_block(dp_tensor *dst, const dp_tensor *src, dp_error *err)
 {
-    const dp_device_ops *ops;
+    dpi_device *d, *from;
     const dpi_storage *to = dpi_storage_of(dst);
-    int bit = dp_device_backend(to->device), rc = dpi_storage_enter(to, &ops, err);
+    int rc = dpi_storage_enter(to, &d, err);
 
     if (rc < 0)
         return rc;
-    if (ops == NULL)
-        memmove(dpi_tensor_data(dst), dpi_tensor_data(src), span_bytes(dst));
-    else if (dpi_storage_of(src)->registration != to->registration)
-        rc = dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", dpi_backend_name(bit));
-    else
-        rc = device_copy(ops, to->device, dpi_tensor_data(dst), dpi_tensor_data(src),
-                         span_bytes(dst), 2, err);
-    dpi_storage_leave(to);
+    rc = dpi_storage_enter(dpi_storage_of(src), &from, err);
+    if (rc == DP_OK) {
+        if (to->host)
+            memmove(dpi_tensor_data(dst), dpi_tensor_data(src), span_bytes(dst));
+        else
+            rc = device_copy(d, to->device, dpi_tensor_data(dst), dpi_tensor_data(src),
+                             span_bytes(dst), DP_ON_DEVICE, err);
+        dpi_device_leave(from);
+    }
+    dpi_device_leave(d);
     return rc;
 }
 

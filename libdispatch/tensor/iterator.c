@@ -159,8 +159,7 @@ static int check_memory(dp_iter *it, dp_error *err)
 {
     char name[DP_KEY_NAME_MAX];
     int bit = dp_device_backend(it->device);
-    const dp_device_ops *ops;
-    bool host;
+    dpi_device *d;
 
     it->memoryless = it->fake;
     for (int k = 0; k < it->n; k++) {
@@ -172,10 +171,11 @@ static int check_memory(dp_iter *it, dp_error *err)
     }
     if (bit == DP_B_CPU || it->memoryless)
         return DP_OK;
-    int rc = dpi_device_enter(bit, &ops, &host, err);
+    int rc = dpi_device_enter(bit, &d, err);
     if (rc < 0)
         return rc;
-    dpi_device_leave(bit);
+    bool host = d->host;
+    dpi_device_leave(d);
     for (int k = 0; k < it->n; k++)
         host &= it->tensors[k] == NULL || dpi_storage_of(it->tensors[k])->host;
     return host ? DP_OK
@@ -560,17 +560,16 @@ int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, co
 {
     job j = {it, loop, user};
     int bit = dp_device_backend(it->device), rc;
-    const dp_device_ops *ops;
-    bool host;
+    dpi_device *d;
 
     if (it->memoryless || it->nest.numel == 0)
         return DP_OK;
-    if ((rc = dpi_device_enter(bit, &ops, &host, err)) < 0)
+    if ((rc = dpi_device_enter(bit, &d, err)) < 0)
         return rc;
     if (it->nest.numel < 2 * DPI_GRAIN)
         run_range(0, it->nest.numel, &j);
     else
         rc = dpi_pool_run(max_threads, 0, it->nest.numel, DPI_GRAIN, run_range, &j, stop);
-    dpi_device_leave(bit);
+    dpi_device_leave(d);
     return rc;
 }

@@ -27,11 +27,10 @@ size_t dpi_memory_warm(void); /* bytes of freed blocks that are kept */
 /* -- storage.c -- */
 /* DP_ENOTIMPL, in PyTorch's words: a tensor on `device` has no bytes to read. */
 int dpi_no_data(const dpi_storage *s, dp_error *err);
-/* Pin the device of s until dpi_storage_leave(), to use s's bytes.  *ops NULL: they are in host
+/* Pin the device of s until dpi_device_leave(), to use s's bytes; (*d)->host: they are in host
  * memory.  Fails with DP_ERUNTIME, backend npu was unloaded, and with DP_ENOTIMPL for a storage
  * without memory. */
-int dpi_storage_enter(const dpi_storage *s, const dp_device_ops **ops, dp_error *err);
-void dpi_storage_leave(const dpi_storage *s);
+int dpi_storage_enter(const dpi_storage *s, dpi_device **d, dp_error *err);
 /* How much of its home's memory a storage of `bytes` wants: all that it needs, or none. */
 size_t dpi_storage_inside(dp_device device, size_t bytes);
 /* Make *s a storage.  inside: dpi_storage_inside() bytes of its home, 64-byte aligned, if that is
@@ -45,10 +44,26 @@ void dpi_storage_fini(dpi_storage *s);
  * DP_ERUNTIME: its memory is fixed, another call grew it since this one began, or it grew
  * DP_LIMIT_RESIZES times. */
 int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err);
+
+/* -- block.c -- */
+typedef struct dpi_block dpi_block;
+/* Give `of`, whose device and bytes are known, its data.  The caller is inside d, its device. */
+int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err);
+/* Host memory, pinned by d, which can do so and which the caller is inside of; for a storage that is
+ * released by dpi_block_release(*out). */
+int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
+                  dp_error *err);
+void dpi_block_release(void *block);
+void dpi_block_drop(dpi_block *b);             /* its storage is gone */
+dpi_block *dpi_block_of(const dpi_storage *s); /* of pinned memory, too; NULL: there is none */
+const dpi_device *dpi_block_pinned_by(const dpi_block *b); /* NULL: it is not pinned */
+int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
+/* What a call that began before a reload still sees of a block that was not adopted; NULL to all
+ * others. */
+void *dpi_block_former(const dpi_block *b);
+int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err); /* dpi_storage_enter() */
+void dpi_bytes_count(int64_t bytes); /* > 0: a storage was made; < 0: one was released */
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages together, exact */
-/* Turn what ops->copy or ops->allocate returned (rc) and wrote (from) into an error that names
- * it. */
-int dpi_device_failed(int bit, const char *what, int rc, const dp_error *from, dp_error *err);
 
 /* -- keep.c -- */
 /* What s grew by is charged to whom s is.  DP_ERESOURCE: that is too much for it. */
@@ -94,7 +109,10 @@ int dpi_change_check(const dp_tensor *t, dp_error *err);
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err);
 static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
 {
-    char *p = __atomic_load_n(&dpi_memory_of(g->storage)->data, __ATOMIC_RELAXED);
+    const dpi_storage *s = dpi_memory_of(g->storage);
+    char *p = __atomic_load_n(&s->data, __ATOMIC_RELAXED);
+    if (DPI_UNLIKELY(p == NULL && s->block != NULL))
+        p = dpi_block_former(s->block);
     return p ? p + (size_t)g->offset * dp_dtype_size(dtype) : NULL;
 }
 static inline char *dpi_tensor_data(const dp_tensor *t) /* first element; NULL: no memory */

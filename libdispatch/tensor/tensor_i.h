@@ -25,12 +25,11 @@ typedef struct dpi_storage {
     uint64_t id;                /* never reused */
     void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
     void *release_arg;
-    bool host;             /* data can be read and written here */
-    bool memoryless;       /* it has a size and never any data: device meta, fakes, wrappers */
-    bool fake;             /* memoryless, and its tensors have the key Fake */
-    const char *kind;      /* of a wrapper, whose bytes are its parts'; NULL: of no wrapper */
-    uint64_t registration; /* of the device whose memory it is; dpi_backend_registration() */
-    struct dpi_storage *next, **at; /* list of the device's storages; storage.c's */
+    bool host;               /* data can be read and written here */
+    bool memoryless;         /* it has a size and never any data: device meta, fakes, wrappers */
+    bool fake;               /* memoryless, and its tensors have the key Fake */
+    const char *kind;        /* of a wrapper, whose bytes are its parts'; NULL: of no wrapper */
+    struct dpi_block *block; /* whose data this is; NULL: the host's */
     /* keep.c's: whose account its bytes are charged to, and how often that holder asked. */
     atomic_uintptr_t charged;
     atomic_uint keeps;
@@ -202,10 +201,18 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
  * there is none, and for 0 bytes.  Any thread. */
 void *dpi_memory_alloc(size_t bytes);
 void dpi_memory_free(void *p, size_t bytes); /* bytes as asked for; NULL is fine */
-/* End the registration of a named backend (dpi_backend_unregister).  Memory that tensors still hold
- * on it is given to the device's own release first; those tensors fail with "backend npu was
- * unloaded" from then on. */
-void dpi_device_end(int bit);
+/* End a device: it waits for what it was given, frees its streams and events, releases the memory
+ * that tensors still hold, which fail with "backend npu was unloaded" from then on, and is no
+ * backend's any more.  Its code may go. */
+void dpi_device_end(dpi_device *d);
+/* d takes the place of old at its backend, and the memory that its code adopts.  Other tensors fail
+ * as if old had ended, but for the calls that began before; old releases theirs when it ends. */
+void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d);
+/* Release what was put aside and is not used any more, on all devices.  Does not wait.  How many
+ * blocks are left. */
+size_t dpi_blocks_reap(void);
+/* Wait for what is put aside on a backend's devices, and release it. */
+void dpi_blocks_settle(int bit);
 /* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t's memory is gone. */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
 /* A tensor on the storage of t, which has room for it, with t's dtype and version. */
@@ -261,6 +268,12 @@ int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, co
                  dp_error *err);
 /* threads: at most so many take part in a large copy; 0: all of the pool's. */
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
+int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);
+int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
+int dpi_empty_pinned(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                     dp_tensor **out, dp_error *err);
+bool dpi_tensor_is_pinned(const dp_tensor *t);
+int dpi_record_stream(dp_tensor *t, dp_stream *s, dp_error *err);
 
 #pragma GCC visibility pop
 

@@ -267,7 +267,7 @@ static void line_of_reg(dpi_text *t, const dpi_reg *r)
     switch (r->kind) {
     case DPI_REG_BACKEND:
         dpi_text_printf(t, "%s: %s %s:%u, memory: %s", r->name, r->gen->plugin, r->file, r->line,
-                        r->device ? "its own" : "host");
+                        r->device->host ? "host" : "its own");
         break;
     case DPI_REG_LIBRARY:
         dpi_text_printf(t, "%s: %s %s:%u", r->library->ns, r->gen->plugin, r->file, r->line);

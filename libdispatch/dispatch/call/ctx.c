@@ -111,6 +111,8 @@ void dp_ctx_reset(dp_ctx *ctx)
     dp_generator_leave(ctx); /* a kernel that forgot to keeps nobody waiting */
     ctx->generators = NULL;
     ctx->account = NULL;
+    ctx->streams = NULL;
+    ctx->own_streams = dp_streams_free(ctx->own_streams);
     while (ctx->pins > 0)
         dp_ctx_end(ctx);
     for (uint32_t i = 0; i < ctx->n_owned; i++)

@@ -230,18 +230,18 @@ static size_t reap(dp_registry *reg, bool close)
 
 size_t dp_plugin_reap(dp_registry *reg)
 {
-    size_t left;
+    size_t left, aside = dpi_blocks_reap();
 
     if (pthread_mutex_trylock(&reg->plugin_lock) == 0) {
         left = reap(reg, false);
         left += dpi_registry_reclaim(reg);
         pthread_mutex_unlock(&reg->plugin_lock);
-        return left;
+        return left + aside;
     }
     pthread_mutex_lock(&reg->lock); /* an operation is under way: it reaps */
     left = count(reg, DRAINING, NULL) + (reg->retired != NULL);
     pthread_mutex_unlock(&reg->lock);
-    return left;
+    return left + aside;
 }
 
 /* -- finding the file -- */
@@ -586,6 +586,8 @@ static int check_storages(const plugin *p, dp_error *err)
 {
     for (uint32_t i = 0; i < p->unit->n_regs; i++) {
         const dpi_reg *r = &p->unit->regs[i];
+        if (r->kind == DPI_REG_BACKEND)
+            dpi_blocks_settle(r->bit); /* what no tensor holds, only a copy that still runs */
         uint64_t n = r->kind == DPI_REG_BACKEND ? dpi_backend_storages(r->bit) : 0;
         if (n)
             return dp_error_set(

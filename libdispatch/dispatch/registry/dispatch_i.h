@@ -245,8 +245,10 @@ struct dp_ctx {
     dp_ctx *next, **link;      /* the registry's list, under ctx_lock */
     dp_generators *generators; /* borrowed; NULL: the registry's */
     dp_account *account;       /* borrowed; NULL: nobody's */
-    dp_generator *generator;   /* counted; held by the running kernel; NULL: none */
-    char **warnings;           /* of the request; dp_malloc() */
+    dp_streams *streams;       /* borrowed; NULL: own_streams, made when they are first asked for */
+    dp_streams *own_streams;
+    dp_generator *generator; /* counted; held by the running kernel; NULL: none */
+    char **warnings;         /* of the request; dp_malloc() */
     uint32_t n_warnings, cap_warnings;
     dp_error error;
     dpi_state states[DP_LIMIT_GUARDS + 1];

@@ -111,16 +111,12 @@ static void units_add(dp_registry *reg, dp_unit *u)
 }
 
 /* The replaced unit's backends that the new one names, too, change hands. */
-static void backends_inherit(dp_unit *old, dp_unit *u)
+static void backends_inherit(const dp_unit *old, const dp_unit *u)
 {
     for (uint32_t i = 0; i < old->n_regs; i++)
-        for (uint32_t j = 0; old->regs[i].owns_backend && j < u->n_regs; j++) {
-            if (u->regs[j].kind != DPI_REG_BACKEND || u->regs[j].bit != old->regs[i].bit)
-                continue;
-            dpi_backend_replace(u->regs[j].bit, u->gen->plugin, u->regs[j].device);
-            old->regs[i].owns_backend = false;
-            u->regs[j].owns_backend = true;
-        }
+        for (uint32_t j = 0; old->regs[i].kind == DPI_REG_BACKEND && j < u->n_regs; j++)
+            if (u->regs[j].kind == DPI_REG_BACKEND && u->regs[j].bit == old->regs[i].bit)
+                dpi_device_replace(old->regs[i].device, u->gen->plugin, u->regs[j].device);
 }
 
 /* Another unit's registrations at a key of backend `bit`: they would outlive its name. */

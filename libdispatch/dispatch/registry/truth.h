@@ -12,15 +12,14 @@ typedef struct dpi_reg {
     uint8_t kind; /* DPI_REG_* */
     dp_key key;
     uint32_t line, order;
-    uint32_t op;         /* id; DEF and IMPL */
-    dpi_generation *gen; /* the unit's */
-    dp_schema *schema;   /* DEF: counted */
-    char *tags, *file;   /* owned */
-    char *name;          /* owned: backend, observer, namespace */
-    dpi_kernel *kernel;  /* IMPL, FALLBACK, OBSERVER: counted */
-    const dp_device_ops *device;
+    uint32_t op;          /* id; DEF and IMPL */
+    dpi_generation *gen;  /* the unit's */
+    dp_schema *schema;    /* DEF: counted */
+    char *tags, *file;    /* owned */
+    char *name;           /* owned: backend, observer, namespace */
+    dpi_kernel *kernel;   /* IMPL, FALLBACK, OBSERVER: counted */
+    dpi_device *device;   /* BACKEND: counted; this unit's end is its end */
     int bit;              /* BACKEND */
-    bool owns_backend;    /* BACKEND: this unit's end is the backend's end */
     dpi_library *library; /* LIBRARY: owned while not in the registry's list */
 } dpi_reg;
 

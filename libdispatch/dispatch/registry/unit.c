@@ -13,8 +13,9 @@ void dpi_unit_free(dp_unit *u)
         return;
     for (uint32_t i = 0; i < u->n_regs; i++) {
         dpi_reg *r = &u->regs[i];
-        if (r->owns_backend)
-            dpi_device_end(r->bit);
+        if (r->device)
+            dpi_device_end(r->device);
+        dpi_device_unref(r->device);
         dp_schema_free(r->schema);
         dpi_kernel_unref(r->kernel);
         if (r->library != NULL) {
@@ -274,16 +275,16 @@ static int reg_backend(dp_unit *u, const dp_block *b, const dp_unit *replace, dp
         return DP_ERESOURCE;
     if ((r->name = dp_strdup(b->ns)) == NULL)
         return dpi_no_memory(err, b->ns);
-    r->device = b->data;
+    int rc = dpi_device_new(b->ns, b->data, &r->device, err);
+    if (rc < 0)
+        return rc;
     u->backends++;
     for (uint32_t i = 0; replace && i < replace->n_regs; i++)
         if (replace->regs[i].kind == DPI_REG_BACKEND && strcmp(replace->regs[i].name, b->ns) == 0) {
             r->bit = replace->regs[i].bit; /* the records change when the change commits */
             return 0;
         }
-    int rc = dpi_backend_register(b->ns, u->gen->plugin, r->device, &r->bit, err);
-    r->owns_backend = rc == 0;
-    return rc;
+    return dpi_backend_install(b->ns, u->gen->plugin, r->device, &r->bit, err);
 }
 
 int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size_t n,

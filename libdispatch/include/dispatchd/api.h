@@ -335,3 +335,59 @@ DP_FN(bool, dp_wrapper_get, (const dp_tensor *t, dp_wrapper *out), (t, out))
  * hold t, and is refused (DP_EVALUE): so no wrapper ever holds itself.  DP_ERUNTIME as for a change of
  * shape: another call made one, or there were DP_LIMIT_RESIZES. */
 DP_FN(int, dp_wrapper_become, (dp_ctx * ctx, dp_tensor *t, const dp_wrapper *w), (ctx, t, w))
+
+/* -- devices as a whole -- */
+
+/* DP_ENOTIMPL: the backend does not say. */
+DP_FN(int, dp_device_memory, (dp_ctx * ctx, dp_device device, size_t *free_bytes, size_t *total_bytes),
+      (ctx, device, free_bytes, total_bytes))
+/* Wait for everything that the device was given.  at::cuda::device_synchronize */
+DP_FN(int, dp_device_synchronize, (dp_ctx * ctx, dp_device device), (ctx, device))
+
+/* -- streams and events of devices (dp_device_ops says what they are) --
+ *
+ * On a device without streams, the host too, every stream is its default one and nothing is ever to
+ * be waited for.  They are counted; when their backend is unloaded they answer so.  Any thread. */
+
+/* *out owned.  c10::cuda::getStreamFromPool */
+DP_FN(int, dp_stream_new, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
+DP_FN(dp_stream *, dp_stream_ref, (dp_stream * s), (s))     /* returns s */
+DP_FN(dp_stream *, dp_stream_unref, (dp_stream * s), (s))   /* takes; NULL is fine; returns NULL */
+DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s))
+DP_FN(void *, dp_stream_handle, (const dp_stream *s), (s))  /* the backend's own; NULL: the default one */
+/* *done: everything that it was given has ended. */
+DP_FN(int, dp_stream_query, (dp_ctx * ctx, const dp_stream *s, bool *done), (ctx, s, done))
+DP_FN(int, dp_stream_synchronize, (dp_ctx * ctx, const dp_stream *s), (ctx, s))
+/* The stream that kernels of this session use on the device: the default one until another is set.
+ * *out owned.  c10::cuda::getCurrentCUDAStream */
+DP_FN(int, dp_stream_current, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
+/* For all later calls of the session, until another is set.  Counts a reference of its own. */
+DP_FN(int, dp_stream_set_current, (dp_ctx * ctx, dp_stream *s), (ctx, s))
+/* *out owned.  at::cuda::CUDAEvent */
+DP_FN(int, dp_event_new, (dp_ctx * ctx, dp_device device, dp_event **out), (ctx, device, out))
+DP_FN(dp_event *, dp_event_ref, (dp_event * e), (e))
+DP_FN(dp_event *, dp_event_unref, (dp_event * e), (e))
+/* It is over when everything that s, of its device, was given so far has ended.  May be repeated. */
+DP_FN(int, dp_event_record, (dp_ctx * ctx, dp_event *e, const dp_stream *s), (ctx, e, s))
+/* What s is given from now on waits for e; s of another backend: the caller waits. */
+DP_FN(int, dp_event_wait, (dp_ctx * ctx, const dp_event *e, const dp_stream *s), (ctx, e, s))
+/* One that was never recorded is over. */
+DP_FN(int, dp_event_query, (dp_ctx * ctx, const dp_event *e, bool *done), (ctx, e, done))
+DP_FN(int, dp_event_synchronize, (dp_ctx * ctx, const dp_event *e), (ctx, e))
+DP_FN(int, dp_event_elapsed, (dp_ctx * ctx, const dp_event *begin, const dp_event *end, double *ms),
+      (ctx, begin, end, ms))
+/* dp_copy() by the stream: it returns before the copy is done when sizes and dtypes are the same, both
+ * lie as rows at one distance each, and both are on the stream's device or one of them in pinned memory.
+ * Otherwise it waits for the stream and is dp_copy().  at::copy_(non_blocking=True) */
+DP_FN(int, dp_copy_async, (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src, dp_stream *s), (ctx, dst, src, s))
+/* Every byte of t, which is dense and on the host or the stream's device.  memset */
+DP_FN(int, dp_fill_bytes, (dp_ctx * ctx, dp_tensor *t, int byte, dp_stream *s), (ctx, t, byte, s))
+/* Contiguous, on the CPU, in memory that the backend of `device` has pinned, if it can.  *out owned.
+ * at::empty(pin_memory=True) */
+DP_FN(int, dp_empty_pinned,
+      (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_tensor **out),
+      (ctx, dtype, device, ndim, sizes, out))
+DP_FN(bool, dp_tensor_is_pinned, (const dp_tensor *t), (t))
+/* s uses t's memory: once nobody holds it any more it is put aside until s is done with what it was
+ * given by then.  dp_copy_async() and dp_fill_bytes() do this by themselves.  at::record_stream */
+DP_FN(int, dp_record_stream, (dp_ctx * ctx, dp_tensor *t, dp_stream *s), (ctx, t, s))

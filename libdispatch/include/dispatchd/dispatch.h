@@ -209,6 +209,11 @@ DP_API int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err);
 DP_API int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
                           dp_dtype of, const void *src, dp_tensor **out, dp_error *err);
 
+/* fn(arg) is called when memory that a stream still uses is put aside (dp_record_stream): somebody has
+ * to call dp_plugin_reap() from time to time then, or it is released with the next allocation on its
+ * device.  On any thread; it must be short and call nothing of the library.  NULL: nobody is told. */
+DP_API void dp_on_aside(void (*fn)(void *arg), void *arg);
+
 typedef struct dp_tensor_stats {
     uint64_t tensors, storages, bytes, bytes_peak;
 } dp_tensor_stats;
@@ -230,6 +235,11 @@ DP_API size_t dp_generator_state_bytes(const dp_generator *g);
 DP_API void dp_generator_state_get(dp_generator *g, void *out);
 DP_API int dp_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err);
 DP_API bool dp_generator_busy(const dp_generator *g); /* a kernel holds it now */
+
+/* The current stream of each device: of a session.  Any thread. */
+typedef struct dp_streams dp_streams;
+DP_API int dp_streams_new(dp_streams **out, dp_error *err);
+DP_API dp_streams *dp_streams_free(dp_streams *all); /* NULL is fine; returns NULL */
 
 /* Default generators, one a device, each made when it is first asked for; all with one seed, which
  * nobody knows before it is set. */
@@ -336,7 +346,8 @@ DP_API int dp_plugin_try(const char *path, dp_error *err);
 DP_API int dp_plugin_find(const char *path, const char *search_path, dp_arena *a, const char **out,
                           dp_error *err);
 /* Close old generations nobody runs any more, and drop the registry's old snapshots; returns how
- * many generations are left, and one more if snapshots are.  Call now and then after a load, unload
+ * many generations are left, and one more if snapshots are, and how many blocks of devices' memory
+ * wait for a stream (dp_on_aside).  Call now and then after a load, unload
  * or reload, until it is 0. */
 DP_API size_t dp_plugin_reap(dp_registry *reg);
 
@@ -397,6 +408,9 @@ DP_API void dp_ctx_set_account(dp_ctx *ctx, dp_account *a);
 /* While *flag is 0, calls of this request go as if no tensor may have a gradient; the first that
  * gets one sets it.  Borrowed until dp_ctx_reset().  NULL: the tensors alone decide. */
 DP_API void dp_ctx_set_grad_flag(dp_ctx *ctx, dp_flag *flag);
+/* Whose current streams its kernels use; borrowed until dp_ctx_reset.  NULL: the context's own, which
+ * are the default ones again then. */
+DP_API void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all);
 /* Threads that dp_parallel_for may use for this request, the caller included; 0: no bound. */
 DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);
 /* When dp_checkpoint() is to stop this request: at CLOCK_MONOTONIC `nanos` (0: never), or once

@@ -309,21 +309,20 @@ END_TEST
 START_TEST(backend_bit_waits_for_its_storages)
 {
     dp_error err = DP_ERROR_INIT;
-    const dp_device_ops *ops;
+    dpi_device *d;
     int npu, other, again;
-    bool host = false;
 
     ck_assert_int_eq(dpi_backend_register("npu", "a", NULL, &npu, &err), DP_OK);
     ck_assert_int_eq(dpi_backend_register("npu", "b", NULL, &other, &err), DP_EEXISTS);
     ck_assert_str_eq(err.message, "backend 'npu' is registered by plugin 'a'");
-    ck_assert_int_eq(dpi_device_enter(npu, &ops, &host, &err), DP_OK);
-    ck_assert(host);
+    ck_assert_int_eq(dpi_device_enter(npu, &d, &err), DP_OK);
+    ck_assert(d->host);
     dpi_backend_hold(npu);
-    dpi_device_leave(npu);
+    dpi_device_leave(d);
     dpi_backend_unregister(npu);
     ck_assert_str_eq(dpi_backend_name(npu), "npu");
     ck_assert_int_eq(dpi_backend_find("npu"), -1);
-    ck_assert_int_eq(dpi_device_enter(npu, &ops, &host, &err), DP_ERUNTIME);
+    ck_assert_int_eq(dpi_device_enter(npu, &d, &err), DP_ERUNTIME);
     ck_assert_str_eq(err.message, "backend npu was unloaded");
     ck_assert_int_eq(dpi_backend_register("tpu", "a", NULL, &other, &err), DP_OK);
     ck_assert_int_ne(other, npu);
@@ -364,8 +363,7 @@ START_TEST(device_names)
     dp_error err = DP_ERROR_INIT;
     char name[DP_KEY_NAME_MAX];
     dp_device d = -1;
-    const dp_device_ops *ops;
-    bool host = true;
+    dpi_device *on;
     int bit;
 
     ck_assert_int_eq(dp_device_parse("cpu", &d, &err), DP_OK);
@@ -373,9 +371,9 @@ START_TEST(device_names)
     ck_assert_str_eq(dp_device_name(d, name), "cpu");
     ck_assert_int_eq(dp_device_parse("meta", &d, &err), DP_OK);
     ck_assert_str_eq(dp_device_name(d, name), "meta");
-    ck_assert_int_eq(dpi_device_enter(dp_device_backend(d), &ops, &host, &err), DP_OK);
-    ck_assert(!host);
-    ck_assert(ops->allocate == NULL);
+    ck_assert_int_eq(dpi_device_enter(dp_device_backend(d), &on, &err), DP_OK);
+    ck_assert(!on->host);
+    ck_assert(on->ops.allocate == NULL);
     ck_assert_int_eq(dp_device_parse("npu", &d, &err), DP_ERUNTIME);
     ck_assert_ptr_nonnull(strstr(err.message, "'npu'"));
     ck_assert_int_eq(dpi_backend_register("npu", "t", NULL, &bit, &err), DP_OK);
@@ -386,7 +384,7 @@ START_TEST(device_names)
     ck_assert_int_eq(dp_device_parse("npu:", &d, &err), DP_ERUNTIME);
     ck_assert_int_eq(dp_device_parse("npu:65536", &d, &err), DP_ERUNTIME);
     ck_assert_int_eq(dp_device_parse("npu:-1", &d, &err), DP_ERUNTIME);
-    ck_assert_int_eq(dpi_device_enter(DP_B_CUDA, &ops, &host, &err), DP_ERUNTIME);
+    ck_assert_int_eq(dpi_device_enter(DP_B_CUDA, &on, &err), DP_ERUNTIME);
     ck_assert_str_eq(err.message, "backend CUDA has no device in this process");
     dpi_backend_unregister(bit);
 }
@@ -422,15 +420,14 @@ static const dp_device_ops device = {.size = sizeof(device),
 static void *enter_and_leave(void *arg)
 {
     int bit = *(int *)arg;
-    const dp_device_ops *ops;
+    dpi_device *d;
     void *p = NULL;
-    bool host;
 
     for (int i = 0; i < 2000; i++)
-        if (dpi_device_enter(bit, &ops, &host, NULL) == DP_OK) {
-            ck_assert_int_eq(ops->allocate(0, 16, &p, NULL), 0);
-            ops->release(0, p, 16);
-            dpi_device_leave(bit);
+        if (dpi_device_enter(bit, &d, NULL) == DP_OK) {
+            ck_assert_int_eq(d->ops.allocate(0, 16, &p, NULL), 0);
+            d->ops.release(0, p, 16);
+            dpi_device_leave(d);
         }
     return NULL;
 }
@@ -438,13 +435,22 @@ static void *enter_and_leave(void *arg)
 START_TEST(backend_is_replaced_between_uses)
 {
     pthread_t threads[2];
+    dpi_device *on, *next;
     int bit;
 
-    ck_assert_int_eq(dpi_backend_register("npu", "t", &device, &bit, NULL), DP_OK);
+    ck_assert_int_eq(dpi_device_new("npu", &device, &on, NULL), DP_OK);
+    ck_assert_int_eq(dpi_backend_install("npu", "t", on, &bit, NULL), DP_OK);
     for (int i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, enter_and_leave, &bit);
-    for (int i = 0; i < 100; i++)
-        dpi_backend_replace(bit, "t", &device);
+    for (int i = 0; i < 100; i++, on = next) {
+        ck_assert_int_eq(dpi_device_new("npu", &device, &next, NULL), DP_OK);
+        dpi_device_close(on);
+        dpi_backend_replace(on, "t", next);
+        dpi_device_close(on);
+        dpi_device_finish(on);
+        dpi_device_unref(on);
+    }
+    dpi_device_unref(on);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     dpi_backend_unregister(bit);

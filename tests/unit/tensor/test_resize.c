@@ -184,10 +184,12 @@ END_TEST
 
 START_TEST(memory_of_a_device_and_none_at_all)
 {
+    dpi_device *on;
     int bit;
     dp_tensor *t, *meta = NULL;
 
-    OK(dpi_backend_register("faultdev", "test", &faultdev_ops, &bit, &err));
+    OK(dpi_device_new("faultdev", &faultdev_ops, &on, &err));
+    OK(dpi_backend_install("faultdev", "test", on, &bit, &err));
     t = floats(DP_DEVICE(bit, 0), 2);
     OK(dpi_resize(t, 1, SIZES(2000), DP_PRESERVE, &err));
     OK(dpi_resize(t, 1, SIZES(2), DP_PRESERVE, &err));
@@ -197,7 +199,8 @@ START_TEST(memory_of_a_device_and_none_at_all)
     faultdev.refuse = DP_EBUSY;
     FAILS(dpi_resize(t, 1, SIZES(4000), DP_PRESERVE, &err), DP_EBUSY, "told to refuse");
     faultdev.refuse = 0;
-    dpi_device_end(bit); /* what it was before it grew goes, too */
+    dpi_device_end(on); /* what it was before it grew goes, too */
+    dpi_device_unref(on);
     ck_assert_uint_eq(faultdev.live, 0);
     FAILS(dpi_resize(t, 1, SIZES(4000), DP_PRESERVE, &err), DP_ERUNTIME, "was unloaded");
     dp_tensor_unref(t);

@@ -457,11 +457,15 @@ END_TEST
 /* -- devices -- */
 
 static int device_bit;
+static dpi_device *the_device; /* of the last registration */
 
 static dp_device open_device(int index)
 {
-    if (index == 0)
-        OK(dpi_backend_register("faultdev", "test", &faultdev_ops, &device_bit, &err));
+    if (index == 0) {
+        OK(dpi_device_new("faultdev", &faultdev_ops, &the_device, &err));
+        OK(dpi_backend_install("faultdev", "test", the_device, &device_bit, &err));
+        dpi_device_unref(the_device); /* the table's */
+    }
     return DP_DEVICE(device_bit, index);
 }
 
@@ -540,7 +544,7 @@ START_TEST(tensors_of_a_device_that_ends_are_released_by_it)
     dp_tensor_stats_get(&start);
     dp_tensor_unref(gone);
     ck_assert_uint_eq(faultdev.live, 1);
-    dpi_device_end(device_bit);
+    dpi_device_end(the_device);
     ck_assert_uint_eq(faultdev.live, 0);
     dp_tensor_stats_get(&end);
     ck_assert_uint_eq(end.bytes, start.bytes - 10);
@@ -620,7 +624,7 @@ END_TEST
 /* The device is a true one; it may go meanwhile, since the storage has nothing of it. */
 START_TEST(storages_without_memory_know_a_size_alone)
 {
-    const dp_device_ops *ops;
+    dpi_device *d;
     int64_t sizes[] = {1 << 18};
     dp_tensor_stats now;
 
@@ -633,10 +637,10 @@ START_TEST(storages_without_memory_know_a_size_alone)
     ck_assert_uint_eq(faultdev.live, 0);
     dp_tensor_stats_get(&now);
     ck_assert_uint_eq(now.bytes, before.bytes);
-    FAILS(dpi_storage_enter(s, &ops, &err), DP_ENOTIMPL,
+    FAILS(dpi_storage_enter(s, &d, &err), DP_ENOTIMPL,
           "Cannot copy out of a tensor on faultdev:1 that has no memory; no data!");
-    dpi_device_end(device_bit);
-    FAILS(dpi_storage_enter(s, &ops, &err), DP_ENOTIMPL, "faultdev:1 that has no memory");
+    dpi_device_end(the_device);
+    FAILS(dpi_storage_enter(s, &d, &err), DP_ENOTIMPL, "faultdev:1 that has no memory");
     ck_assert_uint_eq(dpi_backend_storages(device_bit), 1);
     FAILS(dp_tensor_new(DP_FLOAT32, DP_DEVICE(70, 0) | DPI_MEMORYLESS, 1, sizes, NULL, &t, &err),
           DP_ERUNTIME, "no backend has number 70");

@@ -1,0 +1,522 @@
+/* stream.c -- streams and events of devices, and which stream of each device is current.
+ *
+ * Both are a counted name for a handle of the backend's code.  All handles of a device are listed,
+ * so that the code that made them frees them before it goes; a handle never outlives its device's
+ * registration and is never given to other code. */
+#include "stream.h"
+#include <pthread.h>
+
+/* The part that streams and events have in common. */
+typedef struct dpi_handle {
+    atomic_uint refs;
+    dp_device device;
+    dpi_device *on; /* counted */
+    void *handle;   /* NULL: the default stream, or the backend has none of these */
+    void (*free)(int index, void *handle);
+    struct dpi_handle *next, **at; /* of on's handles; at NULL: not listed */
+} dpi_handle;
+
+struct dp_stream {
+    dpi_handle h;
+};
+struct dp_event {
+    dpi_handle h;
+    atomic_uint_fast64_t recorded; /* nanos, of the last time; 0: never */
+};
+
+struct dp_streams {
+    pthread_mutex_t lock;
+    uint32_t n, cap;
+    dp_stream **items; /* counted; one a device */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of handles */
+
+/* -- handles -- */
+
+static void list(dpi_handle *h)
+{
+    dpi_handle **head = &h->on->handles;
+
+    pthread_mutex_lock(&lock);
+    h->next = *head;
+    h->at = head;
+    if (h->next)
+        h->next->at = &h->next;
+    *head = h;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Locked. */
+static void unlist(dpi_handle *h)
+{
+    if (h->at == NULL)
+        return;
+    *h->at = h->next;
+    if (h->next)
+        h->next->at = h->at;
+    h->at = NULL;
+}
+
+static void handle_unref(dpi_handle *h)
+{
+    dpi_device *d;
+
+    if (h == NULL || atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    if (h->handle && dpi_device_use(&h->on, true, &d, NULL) == DP_OK) {
+        h->free(dp_device_index(h->device), h->handle);
+        pthread_mutex_lock(&lock);
+        unlist(h);
+        pthread_mutex_unlock(&lock);
+        dpi_device_leave(d);
+    }
+    dpi_device_unref(h->on);
+    dp_free(h);
+}
+
+static int check_index(const dpi_device *d, dp_device device, dp_error *err)
+{
+    char name[DP_KEY_NAME_MAX];
+    int n = dpi_device_count(d);
+
+    return dp_device_index(device) < n
+               ? DP_OK
+               : dp_error_set(err, DP_ERUNTIME, "no device %s: its backend has %d",
+                              dp_device_name(device, name), n);
+}
+
+/* Make a handle of `bytes` by `make` (NULL: it stays NULL), which `give_back` takes back. */
+static int handle_new(size_t bytes, dp_device device, dpi_device *d, const char *what,
+                      int (*make)(int index, void **out, dp_error *err),
+                      void (*give_back)(int index, void *handle), dpi_handle **out, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dpi_handle *h = dp_calloc(1, bytes);
+    int rc = h == NULL ? dpi_no_memory(err, what) : check_index(d, device, err);
+
+    if (rc == DP_OK && make && (rc = make(dp_device_index(device), &h->handle, &theirs)) != 0)
+        rc = dpi_device_failed(d, what, rc, &theirs, err);
+    if (rc < 0) {
+        dp_free(h);
+        return rc;
+    }
+    atomic_init(&h->refs, 1);
+    h->device = device;
+    h->on = dpi_device_ref(d);
+    h->free = give_back;
+    if (h->handle)
+        list(h);
+    *out = h;
+    return DP_OK;
+}
+
+void dpi_streams_end(dpi_device *d)
+{
+    dp_error ignored = DP_ERROR_INIT;
+    dpi_handle *h;
+
+    for (int i = 0; d->ops.synchronize && i < dpi_device_count(d); i++)
+        d->ops.synchronize(i, &ignored);
+    for (h = d->ops.synchronize ? NULL : d->handles; h; h = h->next)
+        if (h->free == d->ops.stream_free)
+            d->ops.stream_synchronize(dp_device_index(h->device), h->handle, &ignored);
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        h = d->handles;
+        void *handle = h ? h->handle : NULL;
+        if (h)
+            unlist(h);
+        pthread_mutex_unlock(&lock);
+        if (h == NULL)
+            return;
+        h->free(dp_device_index(h->device), handle); /* h lives: who drops it waits to enter d */
+    }
+}
+
+/* -- streams -- */
+
+static int stream_make(dp_device device, bool own, dp_stream **out, dp_error *err)
+{
+    dpi_handle *h;
+    dpi_device *d;
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = handle_new(sizeof(dp_stream), device, d, "stream_new", own ? d->ops.stream_new : NULL,
+                    d->ops.stream_free, &h, err);
+    dpi_device_leave(d);
+    if (rc == DP_OK)
+        *out = (dp_stream *)h;
+    return rc;
+}
+
+int dpi_stream_new(dp_device device, dp_stream **out, dp_error *err)
+{
+    return stream_make(device, true, out, err);
+}
+
+dp_stream *dp_stream_ref(dp_stream *s)
+{
+    atomic_fetch_add_explicit(&s->h.refs, 1, memory_order_relaxed);
+    return s;
+}
+
+dp_stream *dp_stream_unref(dp_stream *s)
+{
+    handle_unref(s ? &s->h : NULL);
+    return NULL;
+}
+
+dp_device dp_stream_device(const dp_stream *s)
+{
+    return s->h.device;
+}
+
+void *dp_stream_handle(const dp_stream *s)
+{
+    return s->h.handle;
+}
+
+/* After a reload, the code that made it still takes it, until its last call has left. */
+static int handle_enter(const dpi_handle *h, dpi_device **out, dp_error *err)
+{
+    return h->on->bit == DP_B_CPU || h->on->bit == DP_B_Meta
+               ? dpi_device_enter(h->on->bit, out, err)
+               : dpi_device_use(&h->on, true, out, err);
+}
+
+int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err)
+{
+    *handle = s->h.handle;
+    return handle_enter(&s->h, out, err);
+}
+
+int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dpi_device *d;
+    int rc = handle_enter(&s->h, &d, err);
+
+    if (rc < 0)
+        return rc;
+    *done = true;
+    if (d->ops.stream_query &&
+        (rc = d->ops.stream_query(dp_device_index(s->h.device), s->h.handle, done, &theirs)) != 0)
+        rc = dpi_device_failed(d, "stream_query", rc, &theirs, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* Inside. */
+static int synchronize(dpi_device *d, const dp_stream *s, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    int index = dp_device_index(s->h.device), rc;
+
+    if (d->ops.stream_synchronize == NULL)
+        return DP_OK;
+    rc = d->ops.stream_synchronize(index, s->h.handle, &theirs);
+    return rc ? dpi_device_failed(d, "stream_synchronize", rc, &theirs, err) : DP_OK;
+}
+
+int dpi_stream_synchronize(const dp_stream *s, dp_error *err)
+{
+    dpi_device *d;
+    int rc = handle_enter(&s->h, &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = synchronize(d, s, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+int dpi_device_synchronize(dp_device device, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dpi_device *d;
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = check_index(d, device, err);
+    if (rc == DP_OK && d->ops.synchronize &&
+        (rc = d->ops.synchronize(dp_device_index(device), &theirs)) != 0)
+        rc = dpi_device_failed(d, "synchronize", rc, &theirs, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* Inside d. */
+static int memory(dpi_device *d, dp_device device, size_t *free_bytes, size_t *total_bytes,
+                  dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    char name[DP_KEY_NAME_MAX];
+    int rc = check_index(d, device, err);
+
+    if (rc < 0)
+        return rc;
+    if (d->ops.memory_info == NULL)
+        return dp_error_set(err, DP_ENOTIMPL, "how much memory %s has is not known",
+                            dp_device_name(device, name));
+    rc = d->ops.memory_info(dp_device_index(device), free_bytes, total_bytes, &theirs);
+    return rc ? dpi_device_failed(d, "memory_info", rc, &theirs, err) : DP_OK;
+}
+
+int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes, dp_error *err)
+{
+    dpi_device *d;
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = memory(d, device, free_bytes, total_bytes, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* -- events -- */
+
+/* Inside d. */
+static int event_make(dpi_device *d, dp_device device, dp_event **out, dp_error *err)
+{
+    dpi_handle *h;
+    int rc = handle_new(sizeof(dp_event), device, d, "event_new", d->ops.event_new,
+                        d->ops.event_free, &h, err);
+
+    if (rc == DP_OK)
+        *out = (dp_event *)h;
+    return rc;
+}
+
+int dpi_event_new(dp_device device, dp_event **out, dp_error *err)
+{
+    dpi_device *d;
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = event_make(d, device, out, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+int dpi_event_new_on(const dp_stream *s, dp_event **out, dp_error *err)
+{
+    dpi_device *d;
+    int rc = handle_enter(&s->h, &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = event_make(d, s->h.device, out, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+dp_event *dp_event_ref(dp_event *e)
+{
+    atomic_fetch_add_explicit(&e->h.refs, 1, memory_order_relaxed);
+    return e;
+}
+
+dp_event *dp_event_unref(dp_event *e)
+{
+    handle_unref(e ? &e->h : NULL);
+    return NULL;
+}
+
+static int wrong_device(const dpi_handle *a, const dpi_handle *b, dp_error *err)
+{
+    char one[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
+
+    return dp_error_set(err, DP_ERUNTIME, "an event of %s and a stream or event of %s",
+                        dp_device_name(a->device, one), dp_device_name(b->device, other));
+}
+
+int dpi_event_record(dp_event *e, const dp_stream *s, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dpi_device *d;
+    int rc = handle_enter(&s->h, &d, err);
+
+    if (rc < 0)
+        return rc;
+    if (e->h.on != d || e->h.device != s->h.device)
+        rc = wrong_device(&e->h, &s->h, err);
+    else if (d->ops.event_record == NULL)
+        rc = synchronize(d, s, err);
+    else if ((rc = d->ops.event_record(dp_device_index(s->h.device), e->h.handle, s->h.handle,
+                                       &theirs)) != 0)
+        rc = dpi_device_failed(d, "event_record", rc, &theirs, err);
+    if (rc == DP_OK)
+        atomic_store(&e->recorded, dpi_nanos());
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* An event that was never recorded is over, as in CUDA. */
+int dpi_event_query(const dp_event *e, bool *done, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dpi_device *d;
+    int rc = handle_enter(&e->h, &d, err);
+
+    if (rc < 0)
+        return rc;
+    *done = true;
+    if (d->ops.event_query && atomic_load(&e->recorded) &&
+        (rc = d->ops.event_query(dp_device_index(e->h.device), e->h.handle, done, &theirs)) != 0)
+        rc = dpi_device_failed(d, "event_query", rc, &theirs, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+int dpi_event_synchronize(const dp_event *e, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dpi_device *d;
+    int rc = handle_enter(&e->h, &d, err);
+
+    if (rc < 0)
+        return rc;
+    if (d->ops.event_synchronize && atomic_load(&e->recorded) &&
+        (rc = d->ops.event_synchronize(dp_device_index(e->h.device), e->h.handle, &theirs)) != 0)
+        rc = dpi_device_failed(d, "event_synchronize", rc, &theirs, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* Another backend's stream cannot wait for it: then the calling thread does. */
+int dpi_event_wait(const dp_event *e, const dp_stream *s, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dpi_device *d;
+
+    if (e->h.on != s->h.on)
+        return dpi_event_synchronize(e, err);
+    int rc = handle_enter(&s->h, &d, err);
+    if (rc < 0)
+        return rc;
+    if (d->ops.event_wait && atomic_load(&e->recorded) &&
+        (rc = d->ops.event_wait(dp_device_index(s->h.device), e->h.handle, s->h.handle, &theirs)) !=
+            0)
+        rc = dpi_device_failed(d, "event_wait", rc, &theirs, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* Inside. */
+static int elapsed(dpi_device *d, const dp_event *begin, const dp_event *end, double *ms,
+                   dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    uint64_t from = atomic_load(&begin->recorded), to = atomic_load(&end->recorded);
+
+    if (begin->h.on != d || begin->h.device != end->h.device)
+        return wrong_device(&begin->h, &end->h, err);
+    if (from == 0 || to == 0)
+        return dp_error_set(err, DP_ERUNTIME, "an event that was never recorded has no time");
+    if (d->ops.event_new == NULL) {
+        *ms = ((double)to - (double)from) / 1e6;
+        return DP_OK;
+    }
+    if (d->ops.event_elapsed == NULL)
+        return dp_error_set(err, DP_ENOTIMPL, "backend %s: its events have no time", d->name);
+    int rc = d->ops.event_elapsed(dp_device_index(end->h.device), begin->h.handle, end->h.handle,
+                                  ms, &theirs);
+    return rc ? dpi_device_failed(d, "event_elapsed", rc, &theirs, err) : DP_OK;
+}
+
+int dpi_event_elapsed(const dp_event *begin, const dp_event *end, double *ms, dp_error *err)
+{
+    dpi_device *d;
+    int rc = handle_enter(&end->h, &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = elapsed(d, begin, end, ms, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* -- current streams -- */
+
+int dp_streams_new(dp_streams **out, dp_error *err)
+{
+    dp_streams *all = dp_calloc(1, sizeof(*all));
+
+    if (all == NULL)
+        return dpi_no_memory(err, "current streams");
+    pthread_mutex_init(&all->lock, NULL);
+    *out = all;
+    return DP_OK;
+}
+
+dp_streams *dp_streams_free(dp_streams *all)
+{
+    if (all == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < all->n; i++)
+        dp_stream_unref(all->items[i]);
+    dp_free(all->items);
+    pthread_mutex_destroy(&all->lock);
+    dp_free(all);
+    return NULL;
+}
+
+/* Locked.  Its place in items, or n. */
+static uint32_t find(const dp_streams *all, dp_device device)
+{
+    uint32_t i = 0;
+
+    while (i < all->n && all->items[i]->h.device != device)
+        i++;
+    return i;
+}
+
+int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error *err)
+{
+    dpi_device *d;
+
+    pthread_mutex_lock(&all->lock);
+    uint32_t i = find(all, device);
+    dp_stream *s = i < all->n ? dp_stream_ref(all->items[i]) : NULL;
+    pthread_mutex_unlock(&all->lock);
+    int rc = s ? dpi_device_enter(dp_device_backend(device), &d, err) : DP_OK;
+    bool is_its = s && rc == DP_OK && s->h.on == d;
+    if (s && rc == DP_OK)
+        dpi_device_leave(d);
+    if (is_its) {
+        *out = s;
+        return DP_OK;
+    }
+    dp_stream_unref(s); /* its backend was unloaded meanwhile, or reloaded */
+    return stream_make(device, false, out, err);
+}
+
+int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err)
+{
+    dp_stream *former = NULL;
+    int rc = DP_OK;
+
+    pthread_mutex_lock(&all->lock);
+    uint32_t i = find(all, s->h.device);
+    dp_stream **items =
+        i < all->n ? all->items : dpi_grow(all->items, &all->cap, i + 1, sizeof(*items));
+    if (items == NULL) {
+        rc = dpi_no_memory(err, "a current stream");
+    } else {
+        all->items = items;
+        if (i < all->n)
+            former = items[i];
+        else
+            all->n++;
+        items[i] = dp_stream_ref(s);
+    }
+    pthread_mutex_unlock(&all->lock);
+    dp_stream_unref(former);
+    return rc;
+}

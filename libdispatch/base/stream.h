@@ -1,0 +1,38 @@
+/* stream.h -- streams and events of devices, and which stream of each device is current. */
+#ifndef DPI_STREAM_H
+#define DPI_STREAM_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The functions of api.h without a context; `stream` NULL is not allowed. */
+int dpi_stream_new(dp_device device, dp_stream **out, dp_error *err);
+int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err);
+int dpi_stream_synchronize(const dp_stream *s, dp_error *err);
+int dpi_device_synchronize(dp_device device, dp_error *err);
+int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes, dp_error *err);
+int dpi_event_new(dp_device device, dp_event **out, dp_error *err);
+/* Of the code that made s. */
+int dpi_event_new_on(const dp_stream *s, dp_event **out, dp_error *err);
+int dpi_event_record(dp_event *e, const dp_stream *s, dp_error *err);
+int dpi_event_wait(const dp_event *e, const dp_stream *s, dp_error *err);
+int dpi_event_query(const dp_event *e, bool *done, dp_error *err);
+int dpi_event_synchronize(const dp_event *e, dp_error *err);
+int dpi_event_elapsed(const dp_event *begin, const dp_event *end, double *ms, dp_error *err);
+
+/* Pin the device of s until dpi_device_leave(); *handle is what its functions take. */
+int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err);
+
+/* The current streams of a session; any thread.  *out counted: the device's default one when
+ * another was never set, or is gone with its backend. */
+int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error *err);
+int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err);
+
+/* d is closed: wait for all that it was given, then free its streams and events; those that are
+ * still referred to answer that the backend was unloaded. */
+void dpi_streams_end(dpi_device *d);
+
+#pragma GCC visibility pop
+
+#endif

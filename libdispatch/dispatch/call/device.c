@@ -1,0 +1,114 @@
+/* device.c -- the functions of api.h on devices, streams and events: those of base and of the tensor
+ * room, given a context's error and its session's current streams. */
+#include "base/stream.h"
+#include "enter.h"
+
+int dp_device_memory(dp_ctx *ctx, dp_device device, size_t *free_bytes, size_t *total_bytes)
+{
+    return dpi_device_memory(device, free_bytes, total_bytes, &ctx->error);
+}
+
+int dp_device_synchronize(dp_ctx *ctx, dp_device device)
+{
+    return dpi_device_synchronize(device, &ctx->error);
+}
+
+int dp_stream_new(dp_ctx *ctx, dp_device device, dp_stream **out)
+{
+    return dpi_stream_new(device, out, &ctx->error);
+}
+
+int dp_stream_query(dp_ctx *ctx, const dp_stream *s, bool *done)
+{
+    return dpi_stream_query(s, done, &ctx->error);
+}
+
+int dp_stream_synchronize(dp_ctx *ctx, const dp_stream *s)
+{
+    return dpi_stream_synchronize(s, &ctx->error);
+}
+
+/* The session's; of a context without one its own, until it is reset.  NULL: no memory. */
+static dp_streams *streams_of(dp_ctx *ctx)
+{
+    if (ctx->streams != NULL)
+        return ctx->streams;
+    if (ctx->own_streams == NULL)
+        dp_streams_new(&ctx->own_streams, &ctx->error);
+    return ctx->own_streams;
+}
+
+int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
+{
+    dp_streams *all = streams_of(ctx);
+
+    return all != NULL ? dpi_streams_get(all, device, out, &ctx->error) : ctx->error.code;
+}
+
+int dp_stream_set_current(dp_ctx *ctx, dp_stream *s)
+{
+    dp_streams *all = streams_of(ctx);
+
+    return all != NULL ? dpi_streams_set(all, s, &ctx->error) : ctx->error.code;
+}
+
+void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all)
+{
+    ctx->streams = all;
+}
+
+int dp_event_new(dp_ctx *ctx, dp_device device, dp_event **out)
+{
+    return dpi_event_new(device, out, &ctx->error);
+}
+
+int dp_event_record(dp_ctx *ctx, dp_event *e, const dp_stream *s)
+{
+    return dpi_event_record(e, s, &ctx->error);
+}
+
+int dp_event_wait(dp_ctx *ctx, const dp_event *e, const dp_stream *s)
+{
+    return dpi_event_wait(e, s, &ctx->error);
+}
+
+int dp_event_query(dp_ctx *ctx, const dp_event *e, bool *done)
+{
+    return dpi_event_query(e, done, &ctx->error);
+}
+
+int dp_event_synchronize(dp_ctx *ctx, const dp_event *e)
+{
+    return dpi_event_synchronize(e, &ctx->error);
+}
+
+int dp_event_elapsed(dp_ctx *ctx, const dp_event *begin, const dp_event *end, double *ms)
+{
+    return dpi_event_elapsed(begin, end, ms, &ctx->error);
+}
+
+int dp_copy_async(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src, dp_stream *s)
+{
+    return dpi_copy_async(dst, src, s, ctx->threads, &ctx->error);
+}
+
+int dp_fill_bytes(dp_ctx *ctx, dp_tensor *t, int byte, dp_stream *s)
+{
+    return dpi_fill_bytes(t, byte, s, &ctx->error);
+}
+
+int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                    dp_tensor **out)
+{
+    return dpi_empty_pinned(dtype, device, ndim, sizes, out, &ctx->error);
+}
+
+bool dp_tensor_is_pinned(const dp_tensor *t)
+{
+    return dpi_tensor_is_pinned(t);
+}
+
+int dp_record_stream(dp_ctx *ctx, dp_tensor *t, dp_stream *s)
+{
+    return dpi_record_stream(t, s, &ctx->error);
+}

@@ -1,0 +1,261 @@
+/* async.c -- what streams do with tensors: copies, bytes set, and which memory they use. */
+#include "base/stream.h"
+#include "room.h"
+
+/* -- two tensors as rows of bytes -- */
+
+typedef struct rows {
+    size_t bytes, n; /* of a row; rows */
+    size_t dst, src; /* pitches, bytes */
+} rows;
+
+/* Outer dimensions [0, d) of g as one: *stride is the innermost one's, elements. */
+static bool merges(const dpi_geometry *g, int d, int64_t *stride)
+{
+    int64_t next = -1;
+
+    *stride = 0;
+    for (int i = d - 1; i >= 0; i--) {
+        if (g->sizes[i] == 1)
+            continue;
+        if (next < 0)
+            *stride = g->strides[i];
+        else if (g->strides[i] != next)
+            return false;
+        next = g->strides[i] * g->sizes[i];
+    }
+    return true;
+}
+
+/* Both have these sizes and this dtype.  False: they are not rows at one distance each. */
+static bool as_rows(const dpi_geometry *dst, const dpi_geometry *src, size_t itemsize, rows *out)
+{
+    int64_t run = 1, to, from;
+    int d = dst->ndim;
+
+    for (; d > 0; d--) {
+        int64_t size = dst->sizes[d - 1];
+        if (size != 1 && (dst->strides[d - 1] != run || src->strides[d - 1] != run))
+            break;
+        run *= size;
+    }
+    if (!merges(dst, d, &to) || !merges(src, d, &from))
+        return false;
+    *out = (rows){.bytes = (size_t)run * itemsize, .n = (size_t)(dst->numel / run)};
+    out->dst = out->n > 1 ? (size_t)to * itemsize : out->bytes;
+    out->src = out->n > 1 ? (size_t)from * itemsize : out->bytes;
+    return out->dst >= out->bytes && out->src >= out->bytes;
+}
+
+/* -- copies -- */
+
+/* Can a copy to or from t run by itself, by a stream of d?  It is on that device, or in host memory
+ * that d's code has pinned. */
+static bool reachable(const dp_tensor *t, const dpi_device *d, dp_device device)
+{
+    const dpi_storage *s = dpi_storage_of(t);
+    const dpi_block *b = dpi_block_of(s);
+
+    return s->device == device || (b != NULL && dpi_block_pinned_by(b) == d);
+}
+
+static bool runs_by_itself(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
+                           dp_device device, rows *r)
+{
+    const dpi_geometry *to = dpi_geometry_of(dst), *from = dpi_geometry_of(src);
+
+    return d->ops.copy_async && dst->dtype == src->dtype && dpi_same_sizes(to, from) &&
+           reachable(dst, d, device) && reachable(src, d, device) &&
+           (to->storage->device == device || from->storage->device == device) &&
+           as_rows(to, from, dp_dtype_size(dst->dtype), r);
+}
+
+/* Inside d, the stream's device. */
+static int enqueue(dpi_device *d, const rows *r, dp_tensor *dst, const dp_tensor *src, dp_stream *s,
+                   dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dp_device device = dp_stream_device(s);
+    bool down = dpi_storage_of(src)->device != device, up = dpi_storage_of(dst)->device != device;
+    dp_device_copy c = {.size = (uint32_t)sizeof(c),
+                        .index = dp_device_index(device),
+                        .direction = down ? DP_HOST_TO_DEVICE
+                                     : up ? DP_DEVICE_TO_HOST
+                                          : DP_ON_DEVICE,
+                        .dst = dpi_tensor_data(dst),
+                        .src = dpi_tensor_data(src),
+                        .bytes = r->bytes,
+                        .rows = r->n,
+                        .dst_pitch = r->dst,
+                        .src_pitch = r->src,
+                        .stream = dp_stream_handle(s)};
+    int rc = dpi_record_stream(dst, s, err); /* first, so that nothing has happened if it fails */
+
+    if (rc == DP_OK)
+        rc = dpi_record_stream((dp_tensor *)(uintptr_t)src, s, err);
+    if (rc == DP_OK && (rc = d->ops.copy_async(&c, &theirs)) != 0)
+        rc = dpi_device_failed(d, "copy_async", rc, &theirs, err);
+    return rc;
+}
+
+/* Inside d. */
+static int copy_async(dpi_device *d, dp_tensor *dst, const dp_tensor *src, dp_stream *s,
+                      int threads, dp_error *err)
+{
+    rows r;
+
+    if (dst != src && dpi_geometry_of(dst)->numel > 0 && !dpi_is_memoryless(dst) &&
+        !dpi_is_memoryless(src) && runs_by_itself(dst, src, d, dp_stream_device(s), &r)) {
+        int rc = dpi_overlap_check(dst, NULL, err);
+        if (rc == DP_OK)
+            rc = dpi_overlap_check(dst, src, err);
+        if (rc == DP_OK)
+            rc = dpi_tensor_check_device(dst, err);
+        if (rc == DP_OK)
+            rc = dpi_tensor_check_device(src, err);
+        return rc < 0 ? rc : enqueue(d, &r, dst, src, s, err);
+    }
+    int rc = dpi_stream_synchronize(s, err);
+    return rc < 0 ? rc : dpi_copy(dst, src, threads, err);
+}
+
+int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err)
+{
+    dpi_device *d;
+    void *handle;
+    int rc = dpi_stream_enter(s, &d, &handle, err);
+
+    if (rc < 0)
+        return rc;
+    rc = copy_async(d, dst, src, s, threads, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* -- setting bytes -- */
+
+/* By way of host memory, piece by piece.  Inside d. */
+static int fill_staged(const dpi_device *d, dp_device device, char *p, int byte, size_t bytes,
+                       dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    char piece[4096];
+    int rc = 0;
+
+    memset(piece, byte, sizeof(piece));
+    for (size_t n; bytes > 0 && rc == 0; p += n, bytes -= n) {
+        n = bytes < sizeof(piece) ? bytes : sizeof(piece);
+        rc = d->ops.copy(dp_device_index(device), p, piece, n, DP_HOST_TO_DEVICE, &theirs);
+    }
+    return rc ? dpi_device_failed(d, "copy", rc, &theirs, err) : DP_OK;
+}
+
+/* Inside d. */
+static int fill_there(const dpi_device *d, dp_tensor *t, int byte, size_t bytes, dp_stream *s,
+                      dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    int rc;
+
+    if (d->ops.fill == NULL) {
+        rc = dpi_stream_synchronize(s, err);
+        return rc < 0 ? rc
+                      : fill_staged(d, dp_stream_device(s), dpi_tensor_data(t), byte, bytes, err);
+    }
+    if ((rc = dpi_record_stream(t, s, err)) < 0)
+        return rc;
+    rc = d->ops.fill(dp_device_index(dp_stream_device(s)), dp_stream_handle(s), dpi_tensor_data(t),
+                     byte, bytes, &theirs);
+    return rc ? dpi_device_failed(d, "fill", rc, &theirs, err) : DP_OK;
+}
+
+static int check_fill(const dp_tensor *t, const dp_stream *s, dp_error *err)
+{
+    char own[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
+    const dpi_storage *storage = dpi_storage_of(t);
+
+    if (!dpi_geometry_of(t)->dense)
+        return dp_error_set(err, DP_ERUNTIME, "dp_fill_bytes() takes dense tensors only");
+    if (!storage->host && storage->device != dp_stream_device(s))
+        return dp_error_set(err, DP_ERUNTIME, "a tensor on %s and a stream of %s",
+                            dp_device_name(storage->device, own),
+                            dp_device_name(dp_stream_device(s), other));
+    return DP_OK;
+}
+
+int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    size_t bytes = (size_t)g->numel * dp_dtype_size(t->dtype);
+    dpi_device *d;
+    int rc = check_fill(t, s, err);
+
+    if (rc < 0 || bytes == 0 || g->storage->memoryless)
+        return rc;
+    rc = dpi_storage_enter(g->storage, &d, err);
+    if (rc < 0)
+        return rc;
+    if (g->storage->host) {
+        rc = dpi_tensor_is_pinned(t) ? dpi_stream_synchronize(s, err) : DP_OK;
+        if (rc == DP_OK)
+            memset(dpi_tensor_data(t), byte, bytes);
+    } else {
+        rc = fill_there(d, t, byte, bytes, s, err);
+    }
+    dpi_device_leave(d);
+    return rc;
+}
+
+/* -- memory that streams use -- */
+
+bool dpi_tensor_is_pinned(const dp_tensor *t)
+{
+    const dpi_block *b = dpi_block_of(dpi_storage_of(t));
+
+    return b != NULL && dpi_block_pinned_by(b) != NULL;
+}
+
+int dpi_record_stream(dp_tensor *t, dp_stream *s, dp_error *err)
+{
+    dpi_block *b = dpi_block_of(dpi_storage_of(t));
+
+    return b ? dpi_block_record(b, s, err) : DP_OK;
+}
+
+/* Inside d. */
+static int empty_pinned(dpi_device *d, dp_dtype dtype, dp_device device, int ndim,
+                        const int64_t *sizes, dp_tensor **out, dp_error *err)
+{
+    dpi_block *b;
+    int64_t numel;
+    void *data;
+    int rc = dpi_packed_check(dtype, ndim, sizes, err);
+
+    if (rc == DP_OK)
+        rc = dpi_sizes_check(ndim, sizes, &numel, err);
+    if (rc < 0)
+        return rc;
+    size_t bytes = (size_t)numel * dp_dtype_size(dtype);
+    if (d->ops.pin == NULL || bytes == 0)
+        return dpi_empty(dtype, DP_DEVICE_CPU, ndim, sizes, DP_CONTIGUOUS, out, err);
+    rc = dpi_block_pin(d, device, bytes, &b, &data, err);
+    if (rc < 0)
+        return rc;
+    rc = dp_tensor_wrap(dtype, ndim, sizes, NULL, data, bytes, dpi_block_release, b, out, err);
+    if (rc < 0)
+        dpi_block_drop(b);
+    return rc;
+}
+
+int dpi_empty_pinned(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                     dp_tensor **out, dp_error *err)
+{
+    dpi_device *d;
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
+
+    if (rc < 0)
+        return rc;
+    rc = empty_pinned(d, dtype, device, ndim, sizes, out, err);
+    dpi_device_leave(d);
+    return rc;
+}

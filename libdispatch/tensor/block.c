@@ -1,0 +1,503 @@
+/* block.c -- memory that a device's code gave out, or pinned, and the streams that use it; and how
+ * many bytes all storages hold.
+ *
+ * A block outlives its storage while streams use it (dp_record_stream): it is put aside with an
+ * event for each of them, and released when those are over, by whoever comes along: the next
+ * allocation on its device, dpi_blocks_reap().  Nobody waits.  All blocks of a device are listed, so
+ * that the code that gave them out takes them back before it goes. */
+#include "base/stream.h"
+#include "room.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+typedef struct use {
+    struct use *next;
+    dp_stream *stream; /* counted */
+    dp_event *event;   /* counted; what has to be over once the block is put aside; NULL: nothing */
+} use;
+
+struct dpi_block {
+    dpi_device *on; /* counted; dpi_device_use() */
+    dp_device device;
+    dpi_storage *of; /* whose data this is; NULL: pinned memory, or the storage is gone */
+    void *data;
+    size_t bytes;
+    bool pinned;          /* host memory; else the device's */
+    atomic_bool unpinned; /* its device ended: from then on it is host memory like any other */
+    atomic_uint_fast64_t since; /* number of the reload that did not adopt it; 0: none */
+    use *uses;
+    struct dpi_block *next, **at; /* of on's blocks */
+    struct dpi_block *next_waiting;
+};
+
+enum { PAGE = 4096 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lists, uses, `of` */
+
+static struct {
+    atomic_uint_fast64_t now, peak;
+} bytes_held;
+
+void dpi_bytes_count(int64_t bytes)
+{
+    uint64_t now = (uint64_t)bytes + atomic_fetch_add_explicit(&bytes_held.now, (uint64_t)bytes,
+                                                               memory_order_relaxed);
+    uint64_t peak = atomic_load_explicit(&bytes_held.peak, memory_order_relaxed);
+
+    while (bytes > 0 && now > peak &&
+           !atomic_compare_exchange_weak_explicit(&bytes_held.peak, &peak, now,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
+{
+    *bytes = atomic_load(&bytes_held.now);
+    *peak = atomic_load(&bytes_held.peak);
+}
+
+/* -- lists -- */
+
+static void list(dpi_block *b, dpi_device *d)
+{
+    pthread_mutex_lock(&lock);
+    b->next = d->blocks;
+    b->at = &d->blocks;
+    if (b->next)
+        b->next->at = &b->next;
+    d->blocks = b;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Locked. */
+static void unlist_locked(dpi_block *b)
+{
+    if (b->at == NULL)
+        return;
+    *b->at = b->next;
+    if (b->next)
+        b->next->at = b->at;
+    b->at = NULL;
+}
+
+static void unlist(dpi_block *b)
+{
+    pthread_mutex_lock(&lock);
+    unlist_locked(b);
+    pthread_mutex_unlock(&lock);
+}
+
+/* All that wait, which nobody else sees then. */
+static dpi_block *take_waiting(dpi_device *d)
+{
+    pthread_mutex_lock(&lock);
+    dpi_block *all = d->waiting;
+    d->waiting = NULL;
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
+static void wait_aside(dpi_block *b, dpi_device *d)
+{
+    pthread_mutex_lock(&lock);
+    b->next_waiting = d->waiting;
+    d->waiting = b;
+    pthread_mutex_unlock(&lock);
+}
+
+/* -- the end of a block -- */
+
+/* Inside d, which gave b out, or with d closed. */
+static void give_back(dpi_block *b, const dpi_device *d)
+{
+    if (b->data == NULL)
+        return;
+    if (b->pinned) {
+        d->ops.unpin(b->data, b->bytes);
+        atomic_store(&b->unpinned, true);
+        return;
+    }
+    d->ops.release(dp_device_index(b->device), b->data, b->bytes);
+    dpi_bytes_count(-(int64_t)b->bytes);
+    b->data = NULL;
+}
+
+static void uses_free(dpi_block *b)
+{
+    for (use *u; (u = b->uses) != NULL; dp_free(u)) {
+        b->uses = u->next;
+        dp_event_unref(u->event);
+        dp_stream_unref(u->stream);
+    }
+}
+
+static void block_free(dpi_block *b)
+{
+    dpi_device *d;
+
+    if (dpi_device_use(&b->on, true, &d, NULL) == DP_OK) {
+        give_back(b, d);
+        unlist(b);
+        dpi_device_leave(d);
+    } else {
+        unlist(b);
+    }
+    if (b->pinned)
+        free(b->data);
+    else if (b->data) /* its device lost it */
+        dpi_bytes_count(-(int64_t)b->bytes);
+    if (!b->pinned)
+        dpi_backend_drop(dp_device_backend(b->device));
+    uses_free(b);
+    dpi_device_unref(b->on);
+    dp_free(b);
+}
+
+/* -- streams that use it -- */
+
+int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err)
+{
+    use *u = dp_calloc(1, sizeof(*u)), *other;
+
+    if (u == NULL)
+        return dpi_no_memory(err, "a stream that uses a tensor");
+    u->stream = dp_stream_ref(s);
+    pthread_mutex_lock(&lock);
+    for (other = b->uses; other && other->stream != s; other = other->next)
+        continue;
+    if (other == NULL) {
+        u->next = b->uses;
+        b->uses = u;
+    }
+    pthread_mutex_unlock(&lock);
+    if (other != NULL) {
+        dp_stream_unref(s);
+        dp_free(u);
+    }
+    return DP_OK;
+}
+
+/* Without an event the stream itself is waited for: memory that is in use must not be given away. */
+static void use_mark(use *u)
+{
+    if (dpi_event_new_on(u->stream, &u->event, NULL) == DP_OK &&
+        dpi_event_record(u->event, u->stream, NULL) == DP_OK)
+        return;
+    u->event = dp_event_unref(u->event);
+    dpi_stream_synchronize(u->stream, NULL);
+}
+
+/* What cannot be asked any more is over: the device waited for all before its code went. */
+static bool is_over(const dpi_block *b)
+{
+    bool done = true;
+
+    for (const use *u = b->uses; u && done; u = u->next)
+        if (u->event && dpi_event_query(u->event, &done, NULL) < 0)
+            done = true;
+    return done;
+}
+
+static struct {
+    void (*fn)(void *arg);
+    void *arg;
+} aside_told; /* under lock */
+
+void dp_on_aside(void (*fn)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&lock);
+    aside_told.fn = fn;
+    aside_told.arg = arg;
+    pthread_mutex_unlock(&lock);
+}
+
+static void tell_aside(void)
+{
+    pthread_mutex_lock(&lock);
+    if (aside_told.fn)
+        aside_told.fn(aside_told.arg);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The storage is gone.  True: b waits. */
+static bool put_aside(dpi_block *b)
+{
+    dpi_device *d;
+
+    if (b->uses == NULL || dpi_device_use(&b->on, true, &d, NULL) < 0)
+        return false;
+    for (use *u = b->uses; u; u = u->next)
+        use_mark(u);
+    bool waits = !is_over(b);
+    if (waits)
+        wait_aside(b, d);
+    dpi_device_leave(d);
+    if (waits)
+        tell_aside();
+    return waits;
+}
+
+void dpi_block_drop(dpi_block *b)
+{
+    pthread_mutex_lock(&lock);
+    b->of = NULL;
+    pthread_mutex_unlock(&lock);
+    if (!put_aside(b))
+        block_free(b);
+}
+
+/* Inside d, so that it does not end meanwhile.  How many go on waiting. */
+static size_t reap(dpi_device *d)
+{
+    size_t left = 0;
+
+    for (dpi_block *b, *all = take_waiting(d); (b = all) != NULL;) {
+        all = b->next_waiting;
+        if (is_over(b)) {
+            block_free(b);
+        } else {
+            wait_aside(b, d);
+            left++;
+        }
+    }
+    return left;
+}
+
+size_t dpi_blocks_reap(void)
+{
+    dpi_device *d;
+    size_t left = 0;
+
+    for (int bit = DP_B_NAMED_FIRST; bit < DP_B_NAMED_FIRST + DP_B_NAMED_MAX; bit++)
+        if (dpi_device_enter(bit, &d, NULL) == DP_OK) {
+            left += reap(d);
+            dpi_device_leave(d);
+        }
+    return left;
+}
+
+/* Inside d: wait for all blocks that are put aside.  False: there are none. */
+static bool settle(dpi_device *d)
+{
+    dpi_block *b, *all = take_waiting(d);
+    bool any = all != NULL;
+
+    for (; (b = all) != NULL; block_free(b)) {
+        all = b->next_waiting;
+        for (use *u = b->uses; u; u = u->next)
+            if (u->event)
+                dpi_event_synchronize(u->event, NULL);
+    }
+    return any;
+}
+
+void dpi_blocks_settle(int bit)
+{
+    dpi_device *d;
+
+    if (dpi_device_enter(bit, &d, NULL) < 0)
+        return;
+    settle(d);
+    dpi_device_leave(d);
+}
+
+/* -- the beginning of a block -- */
+
+static int no_bytes(dp_device device, size_t bytes, dp_error *err)
+{
+    char name[DP_KEY_NAME_MAX];
+    return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes for a tensor on %s", bytes,
+                        dp_device_name(device, name));
+}
+
+/* Inside d.  If there is no room: once more when what was put aside is back. */
+static int allocate(dpi_device *d, dp_device device, size_t bytes, void **out, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    int rc = d->ops.allocate(dp_device_index(device), bytes, out, &theirs);
+
+    if (rc == DP_ERESOURCE && settle(d))
+        rc = d->ops.allocate(dp_device_index(device), bytes, out, &theirs);
+    if (rc != 0)
+        return dpi_device_failed(d, "allocate", rc, &theirs, err);
+    return *out ? DP_OK : no_bytes(device, bytes, err);
+}
+
+static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
+{
+    dpi_block *b = dp_calloc(1, sizeof(*b));
+
+    if (b == NULL)
+        return NULL;
+    b->on = dpi_device_ref(d);
+    b->device = device;
+    b->bytes = bytes;
+    return b;
+}
+
+int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err)
+{
+    int n = dpi_device_count(d), rc = DP_OK;
+
+    if (dp_device_index(of->device) >= n)
+        return dp_error_set(err, DP_ERUNTIME, "backend %s has %d devices, there is no %s:%d",
+                            d->name, n, d->name, dp_device_index(of->device));
+    dpi_block *b = block_new(d, of->device, of->bytes);
+    if (b == NULL)
+        return dpi_no_memory(err, "a block of a device");
+    reap(d);
+    if (of->bytes > 0)
+        rc = allocate(d, of->device, of->bytes, &b->data, err);
+    if (rc < 0) {
+        dpi_device_unref(b->on);
+        dp_free(b);
+        return rc;
+    }
+    b->of = of;
+    of->data = b->data;
+    of->block = b;
+    dpi_backend_hold(dp_device_backend(of->device));
+    if (b->data)
+        dpi_bytes_count((int64_t)b->bytes);
+    list(b, d);
+    return DP_OK;
+}
+
+void dpi_block_release(void *arg)
+{
+    dpi_block_drop(arg);
+}
+
+dpi_block *dpi_block_of(const dpi_storage *s)
+{
+    return s->release == dpi_block_release ? s->release_arg : dpi_memory_of(s)->block;
+}
+
+const dpi_device *dpi_block_pinned_by(const dpi_block *b)
+{
+    return b->pinned && !atomic_load(&b->unpinned) ? b->on : NULL;
+}
+
+int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
+                  dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
+    dpi_block *b = block_new(d, device, whole);
+
+    if (b == NULL || dpi_fault() || (b->data = aligned_alloc(PAGE, whole)) == NULL) {
+        if (b)
+            dpi_device_unref(b->on);
+        dp_free(b);
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes to pin", bytes);
+    }
+    int rc = d->ops.pin(b->data, whole, &theirs);
+    if (rc != 0) {
+        rc = dpi_device_failed(d, "pin", rc, &theirs, err);
+        dpi_device_unref(b->on);
+        free(b->data);
+        dp_free(b);
+        return rc;
+    }
+    b->pinned = true;
+    list(b, d);
+    *out = b;
+    *data = b->data;
+    return DP_OK;
+}
+
+/* -- using it -- */
+
+/* A call that began before a reload that did not adopt b still uses it. */
+static bool began_before(const dpi_block *b)
+{
+    uint64_t since = atomic_load_explicit(&b->since, memory_order_acquire);
+
+    return since != 0 && dpi_call_began != 0 && dpi_call_began < since;
+}
+
+void *dpi_block_former(const dpi_block *b)
+{
+    return began_before(b) ? b->data : NULL;
+}
+
+int dpi_block_enter(const dpi_block *b, dpi_device **out, dp_error *err)
+{
+    return dpi_device_use(&b->on, began_before(b), out, err);
+}
+
+/* -- devices that end -- */
+
+/* d is closed.  Pinned memory stays its tensors', and is not pinned any more. */
+static void take_all_back(dpi_device *d)
+{
+    for (dpi_block *b;;) {
+        pthread_mutex_lock(&lock);
+        if ((b = d->blocks) != NULL)
+            unlist_locked(b);
+        if (b && b->of)
+            __atomic_store_n(&b->of->data, NULL, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&lock);
+        if (b == NULL)
+            return;
+        give_back(b, d); /* whoever drops it meanwhile waits to enter d */
+    }
+}
+
+void dpi_device_end(dpi_device *d)
+{
+    if (d->bit < 0)
+        return; /* no backend ever had it */
+    dpi_device_close(d);
+    dpi_streams_end(d);
+    dpi_block *waiting = take_waiting(d);
+    take_all_back(d);
+    dpi_device_finish(d);
+    for (dpi_block *b; (b = waiting) != NULL; block_free(b))
+        waiting = b->next_waiting;
+}
+
+/* Asks the new code for b, which the old one, closed, gave out. */
+static void adopt_or_retire(dpi_block *b, dpi_device *d, uint64_t since)
+{
+    dp_error ignored = DP_ERROR_INIT;
+
+    if (b->data == NULL || (d->ops.adopt && d->ops.adopt(dp_device_index(b->device), b->data,
+                                                         b->bytes, &ignored) == 0)) {
+        unlist(b);
+        dpi_device_move(&b->on, d);
+        list(b, d);
+        return;
+    }
+    atomic_store_explicit(&b->since, since, memory_order_release);
+    pthread_mutex_lock(&lock);
+    if (b->of)
+        __atomic_store_n(&b->of->data, NULL, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool has_storage(const dpi_block *b)
+{
+    pthread_mutex_lock(&lock);
+    bool has = b->of != NULL;
+    pthread_mutex_unlock(&lock);
+    return has;
+}
+
+/* Nobody else is inside old, so its list changes only here.  Changes of shapes come first: one that
+ * is under way may wait to enter the device. */
+void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
+{
+    uint64_t since = dpi_change_shapes_begin();
+
+    dpi_device_close(old);
+    d->bit = old->bit;
+    dpi_device_close(d); /* what it adopts is not to be used before it is in its place */
+    for (dpi_block *b = old->blocks, *next; b; b = next) {
+        next = b->next;
+        if (has_storage(b))
+            adopt_or_retire(b, d, since);
+    }
+    dpi_backend_replace(old, owner, d);
+    dpi_change_shapes_end(since);
+}

@@ -1,0 +1,488 @@
+/* async_device.h -- a device whose streams are queues that one thread of the host works off.
+ *
+ * Every function of a dp_device_ops is here, and fails when it is told to (simdev_fail).  Memory is
+ * the C library's, so that another load of this code can adopt it.  What a block, a stream or an
+ * event was used for wrongly aborts. */
+#ifndef ASYNC_DEVICE_H
+#define ASYNC_DEVICE_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SIMDEV_COUNT = 2, SIMDEV_BYTES = 1 << 24 };
+
+/* clang-format off */
+#define SIMDEV_SLOTS(X) \
+    X(allocate) X(release) X(copy) X(memory_info) X(synchronize) \
+    X(stream_new) X(stream_free) X(stream_query) X(stream_synchronize) X(copy_async) \
+    X(fill) X(event_new) X(event_free) X(event_record) X(event_wait) \
+    X(event_query) X(event_synchronize) X(event_elapsed) X(pin) X(unpin) \
+    X(adopt)
+/* clang-format on */
+enum {
+#define SLOT(name) SIM_##name,
+    SIMDEV_SLOTS(SLOT)
+#undef SLOT
+        SIM_SLOTS
+};
+static const char *const simdev_names[SIM_SLOTS] = {
+#define SLOT(name) #name,
+    SIMDEV_SLOTS(SLOT)
+#undef SLOT
+};
+
+typedef struct sim_event {
+    uint64_t recorded, reached; /* how many times: given to a stream, reached by it */
+    uint64_t nanos;
+} sim_event;
+
+enum { SIM_COPY, SIM_FILL, SIM_RECORD, SIM_WAIT, SIM_SLEEP };
+typedef struct sim_work {
+    struct sim_work *next;
+    int kind, byte, ms;
+    dp_device_copy copy;
+    sim_event *event;
+    uint64_t number; /* of the event's recording */
+} sim_work;
+
+typedef struct sim_stream {
+    struct sim_stream *next;
+    sim_work *first, **last;
+    int index;
+    bool running, freed;
+} sim_stream;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    sim_stream *streams;
+    long live, pinned, events;
+    size_t bytes;
+    long calls[SIM_SLOTS], fail_at[SIM_SLOTS]; /* fail_at: this call fails; 0: none */
+    bool stop, adopts;
+} sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .adopts = true};
+
+static uint64_t sim_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Every call is counted, and logged for those who look from outside: old code and new. */
+static int sim_called(int slot, dp_error *err)
+{
+    const char *path = getenv("SIMDEV_LOG");
+    FILE *f = path ? fopen(path, "a") : NULL;
+
+    if (f != NULL) {
+        fprintf(f, "%p %s\n", (void *)&sim, simdev_names[slot]);
+        fclose(f);
+    }
+    pthread_mutex_lock(&sim.lock);
+    bool fails = ++sim.calls[slot] == sim.fail_at[slot];
+    pthread_mutex_unlock(&sim.lock);
+    return fails ? dp_error_set(err, DP_EBUSY, "%s was told to fail", simdev_names[slot]) : 0;
+}
+
+/* -- memory -- */
+
+static int sim_count(void)
+{
+    return SIMDEV_COUNT;
+}
+
+static int sim_allocate(int index, size_t bytes, void **out, dp_error *err)
+{
+    int rc = sim_called(SIM_allocate, err);
+
+    (void)index;
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&sim.lock);
+    bool room = sim.bytes + bytes <= SIMDEV_BYTES;
+    void *p = room ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    if (p != NULL) {
+        sim.live++;
+        sim.bytes += bytes;
+        memset(p, 0xee, bytes);
+    }
+    pthread_mutex_unlock(&sim.lock);
+    *out = p;
+    return p ? 0 : dp_error_set(err, DP_ERESOURCE, "no room for %zu bytes", bytes);
+}
+
+static void sim_release(int index, void *p, size_t bytes)
+{
+    (void)index;
+    sim_called(SIM_release, NULL);
+    pthread_mutex_lock(&sim.lock);
+    sim.live--;
+    sim.bytes -= bytes;
+    pthread_mutex_unlock(&sim.lock);
+    memset(p, 0xdd, bytes);
+    free(p);
+}
+
+static int sim_adopt(int index, void *p, size_t bytes, dp_error *err)
+{
+    int rc = sim_called(SIM_adopt, err);
+
+    (void)index, (void)p;
+    if (rc || !sim.adopts)
+        return rc ? rc : dp_error_set(err, DP_ERUNTIME, "not taken over");
+    pthread_mutex_lock(&sim.lock);
+    sim.live++;
+    sim.bytes += bytes;
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
+}
+
+static int sim_memory_info(int index, size_t *free_bytes, size_t *total_bytes, dp_error *err)
+{
+    (void)index;
+    pthread_mutex_lock(&sim.lock);
+    *free_bytes = SIMDEV_BYTES - sim.bytes;
+    *total_bytes = SIMDEV_BYTES;
+    pthread_mutex_unlock(&sim.lock);
+    return sim_called(SIM_memory_info, err);
+}
+
+static int sim_pin(void *p, size_t bytes, dp_error *err)
+{
+    int rc = sim_called(SIM_pin, err);
+
+    if (rc)
+        return rc;
+    if ((uintptr_t)p % 4096 || bytes % 4096)
+        abort();
+    pthread_mutex_lock(&sim.lock);
+    sim.pinned++;
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
+}
+
+static void sim_unpin(void *p, size_t bytes)
+{
+    (void)p, (void)bytes;
+    sim_called(SIM_unpin, NULL);
+    pthread_mutex_lock(&sim.lock);
+    sim.pinned--;
+    pthread_mutex_unlock(&sim.lock);
+}
+
+/* -- streams -- */
+
+static void sim_run(const sim_work *w)
+{
+    const dp_device_copy *c = &w->copy;
+
+    if (w->kind == SIM_COPY)
+        for (size_t i = 0; i < c->rows; i++)
+            memcpy((char *)c->dst + i * c->dst_pitch, (const char *)c->src + i * c->src_pitch,
+                   c->bytes);
+    else if (w->kind == SIM_FILL)
+        memset(c->dst, w->byte, c->bytes);
+    else if (w->kind == SIM_SLEEP)
+        nanosleep(&(struct timespec){w->ms / 1000, w->ms % 1000 * 1000000L}, NULL);
+}
+
+/* Locked.  The next that can run: the first of a stream that waits for no event. */
+static sim_stream *sim_ready(void)
+{
+    for (sim_stream *s = sim.streams; s; s = s->next)
+        if (s->first && !s->running &&
+            (s->first->kind != SIM_WAIT || s->first->event->reached >= s->first->number))
+            return s;
+    return NULL;
+}
+
+/* Locked; unlocked while it runs. */
+static void sim_step(sim_stream *s)
+{
+    sim_work *w = s->first;
+
+    s->running = true;
+    pthread_mutex_unlock(&sim.lock);
+    sim_run(w);
+    pthread_mutex_lock(&sim.lock);
+    s->running = false;
+    s->first = w->next;
+    if (s->first == NULL)
+        s->last = &s->first;
+    if (w->kind == SIM_RECORD) {
+        w->event->reached++;
+        w->event->nanos = sim_now();
+    }
+    free(w);
+    pthread_cond_broadcast(&sim.changed);
+}
+
+/* Locked.  Streams that were freed go when they are done. */
+static void sim_sweep(void)
+{
+    for (sim_stream **at = &sim.streams, *s; (s = *at) != NULL;)
+        if (s->freed && s->first == NULL) {
+            *at = s->next;
+            free(s);
+        } else {
+            at = &s->next;
+        }
+}
+
+/* Two threads run this, so that one stream's sleep does not hold up another. */
+__attribute__((unused)) static void sim_worker(dp_ctx *ctx, void *arg)
+{
+    (void)ctx, (void)arg;
+    pthread_mutex_lock(&sim.lock);
+    for (;;) {
+        sim_stream *s = sim_ready();
+        sim_sweep();
+        if (s != NULL)
+            sim_step(s);
+        else if (sim.stop)
+            break;
+        else
+            pthread_cond_wait(&sim.changed, &sim.lock);
+    }
+    pthread_mutex_unlock(&sim.lock);
+}
+
+static int sim_stream_new(int index, void **out, dp_error *err)
+{
+    int rc = sim_called(SIM_stream_new, err);
+    sim_stream *s = rc ? NULL : calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return rc ? rc : dp_error_set(err, DP_ERESOURCE, "no memory for a stream");
+    s->last = &s->first;
+    s->index = index;
+    pthread_mutex_lock(&sim.lock);
+    s->next = sim.streams;
+    sim.streams = s;
+    pthread_mutex_unlock(&sim.lock);
+    *out = s;
+    return 0;
+}
+
+/* Locked.  It is this code's; or the test ends here. */
+static sim_stream *sim_own(void *stream, int index)
+{
+    sim_stream *s = sim.streams;
+
+    while (s && s != stream)
+        s = s->next;
+    if (s == NULL || s->freed || s->index != index)
+        abort();
+    return s;
+}
+
+static void sim_stream_free(int index, void *stream)
+{
+    sim_called(SIM_stream_free, NULL);
+    pthread_mutex_lock(&sim.lock);
+    sim_own(stream, index)->freed = true;
+    pthread_cond_broadcast(&sim.changed);
+    pthread_mutex_unlock(&sim.lock);
+}
+
+/* Locked.  stream NULL: all of the device's. */
+static bool sim_idle(int index, const sim_stream *stream)
+{
+    for (sim_stream *s = sim.streams; s; s = s->next)
+        if ((s == stream || (stream == NULL && s->index == index)) && s->first)
+            return false;
+    return true;
+}
+
+static int sim_stream_query(int index, void *stream, bool *done, dp_error *err)
+{
+    pthread_mutex_lock(&sim.lock);
+    *done = sim_idle(index, stream ? sim_own(stream, index) : NULL);
+    pthread_mutex_unlock(&sim.lock);
+    return sim_called(SIM_stream_query, err);
+}
+
+static void sim_wait_idle(int index, void *stream)
+{
+    pthread_mutex_lock(&sim.lock);
+    const sim_stream *s = stream ? sim_own(stream, index) : NULL;
+    while (!sim_idle(index, s))
+        pthread_cond_wait(&sim.changed, &sim.lock);
+    pthread_mutex_unlock(&sim.lock);
+}
+
+static int sim_stream_synchronize(int index, void *stream, dp_error *err)
+{
+    sim_wait_idle(index, stream);
+    return sim_called(SIM_stream_synchronize, err);
+}
+
+static int sim_synchronize(int index, dp_error *err)
+{
+    sim_wait_idle(index, NULL);
+    return sim_called(SIM_synchronize, err);
+}
+
+/* The default stream waits for all, and runs at once. */
+static int sim_give(int index, void *stream, const sim_work *work, dp_error *err)
+{
+    sim_work *w = stream ? malloc(sizeof(*w)) : NULL;
+
+    if (stream == NULL) {
+        sim_wait_idle(index, NULL);
+        sim_run(work);
+        return 0;
+    }
+    if (w == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "no memory for work");
+    *w = *work;
+    w->next = NULL;
+    pthread_mutex_lock(&sim.lock);
+    sim_stream *s = sim_own(stream, index);
+    *s->last = w;
+    s->last = &w->next;
+    pthread_cond_broadcast(&sim.changed);
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
+}
+
+static int sim_copy(int index, void *dst, const void *src, size_t bytes, int direction,
+                    dp_error *err)
+{
+    int rc = sim_called(SIM_copy, err);
+
+    (void)direction;
+    if (rc)
+        return rc;
+    sim_wait_idle(index, NULL);
+    memmove(dst, src, bytes);
+    return 0;
+}
+
+static int sim_copy_async(const dp_device_copy *c, dp_error *err)
+{
+    sim_work w = {.kind = SIM_COPY, .copy = *c};
+    int rc = sim_called(SIM_copy_async, err);
+
+    return rc ? rc : sim_give(c->index, c->stream, &w, err);
+}
+
+static int sim_fill(int index, void *stream, void *p, int byte, size_t bytes, dp_error *err)
+{
+    sim_work w = {.kind = SIM_FILL, .byte = byte, .copy = {.dst = p, .bytes = bytes}};
+    int rc = sim_called(SIM_fill, err);
+
+    return rc ? rc : sim_give(index, stream, &w, err);
+}
+
+/* -- events -- */
+
+static int sim_event_new(int index, void **out, dp_error *err)
+{
+    int rc = sim_called(SIM_event_new, err);
+
+    (void)index;
+    if (rc)
+        return rc;
+    *out = calloc(1, sizeof(sim_event));
+    if (*out == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "no memory for an event");
+    pthread_mutex_lock(&sim.lock);
+    sim.events++;
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
+}
+
+static void sim_event_wait_over(sim_event *e) /* locked */
+{
+    for (uint64_t n = e->recorded; e->reached < n;)
+        pthread_cond_wait(&sim.changed, &sim.lock);
+}
+
+static void sim_event_free(int index, void *event)
+{
+    (void)index;
+    sim_called(SIM_event_free, NULL);
+    pthread_mutex_lock(&sim.lock);
+    sim_event_wait_over(event); /* its stream still points to it */
+    sim.events--;
+    pthread_mutex_unlock(&sim.lock);
+    free(event);
+}
+
+static int sim_event_record(int index, void *event, void *stream, dp_error *err)
+{
+    sim_event *e = event;
+    sim_work w = {.kind = SIM_RECORD, .event = e};
+    int rc = sim_called(SIM_event_record, err);
+
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&sim.lock);
+    e->recorded++;
+    pthread_mutex_unlock(&sim.lock);
+    rc = sim_give(index, stream, &w, err);
+    if (stream == NULL || rc) { /* over at once */
+        pthread_mutex_lock(&sim.lock);
+        e->reached++;
+        e->nanos = sim_now();
+        pthread_mutex_unlock(&sim.lock);
+    }
+    return rc;
+}
+
+static int sim_event_wait(int index, void *event, void *stream, dp_error *err)
+{
+    sim_event *e = event;
+    int rc = sim_called(SIM_event_wait, err);
+
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&sim.lock);
+    sim_work w = {.kind = SIM_WAIT, .event = e, .number = e->recorded};
+    pthread_mutex_unlock(&sim.lock);
+    return sim_give(index, stream, &w, err);
+}
+
+static int sim_event_query(int index, void *event, bool *done, dp_error *err)
+{
+    sim_event *e = event;
+
+    (void)index;
+    pthread_mutex_lock(&sim.lock);
+    *done = e->reached >= e->recorded;
+    pthread_mutex_unlock(&sim.lock);
+    return sim_called(SIM_event_query, err);
+}
+
+static int sim_event_synchronize(int index, void *event, dp_error *err)
+{
+    (void)index;
+    pthread_mutex_lock(&sim.lock);
+    sim_event_wait_over(event);
+    pthread_mutex_unlock(&sim.lock);
+    return sim_called(SIM_event_synchronize, err);
+}
+
+static int sim_event_elapsed(int index, void *begin, void *end, double *ms, dp_error *err)
+{
+    (void)index;
+    pthread_mutex_lock(&sim.lock);
+    *ms = ((double)((sim_event *)end)->nanos - (double)((sim_event *)begin)->nanos) / 1e6;
+    pthread_mutex_unlock(&sim.lock);
+    return sim_called(SIM_event_elapsed, err);
+}
+
+static const dp_device_ops sim_ops = {.size = (uint32_t)sizeof(dp_device_ops),
+                                      .count = sim_count,
+#define SLOT(name) .name = sim_##name,
+                                      SIMDEV_SLOTS(SLOT)
+#undef SLOT
+};
+
+#endif
