@@ -1,7 +1,7 @@
 /* keep.c -- whose account the memory of a storage is charged to.
  *
  * A storage has one word for it: the account and, in the bits that its alignment leaves, the holder;
- * 0 is nobody.  It changes by compare and exchange; `keeps` counts how often that holder asked.  The
+ * 0 is nobody.  A wrapper tensor has no bytes, and is charged what its parts have.  It changes by compare and exchange; `keeps` counts how often that holder asked.  The
  * bytes of a storage never change, so what is refunded is what was charged; those that it grew by are
  * a storage of their own (dpi_growth), charged until both end. */
 #include "base/account.h"
@@ -37,6 +37,36 @@ static void forget(uintptr_t word, uint64_t bytes)
     dpi_account_unref(account_of(word));
 }
 
+static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err);
+
+static const dpi_geometry *newest(const dp_tensor *t)
+{
+    return atomic_load_explicit(&t->geometry, memory_order_acquire);
+}
+
+/* The first n of them. */
+static void let_parts(dp_account *a, int holder, const dp_tensor *t, size_t n)
+{
+    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = g->former)
+        for (uint32_t i = 0; i < g->parts->n_tensors && n > 0; i++, n--)
+            dp_account_let(a, holder, g->parts->tensors[i]);
+}
+
+/* What a wrapper is made of, and was: all of it is there as long as it is.  Only the first to keep a
+ * wrapper comes here, so what it holds along several ways is not walked once for each. */
+static int keep_parts(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
+{
+    size_t kept = 0;
+
+    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = g->former)
+        for (uint32_t i = 0; i < g->parts->n_tensors; i++, kept++)
+            if (keep(a, holder, g->parts->tensors[i], anyway, err) < 0) {
+                let_parts(a, holder, t, kept);
+                return DP_ERESOURCE;
+            }
+    return 0;
+}
+
 static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
 {
     dpi_storage *s = dpi_storage_of(t);
@@ -59,7 +89,10 @@ static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_e
     atomic_store_explicit(&s->keeps, 1, memory_order_relaxed);
     if (word != 0)
         forget(word, bytes);
-    return 0;
+    int rc = DPI_LIKELY(s->kind == NULL) ? 0 : keep_parts(a, holder, t, anyway, err);
+    if (rc < 0 && atomic_compare_exchange_strong(&s->charged, &mine, 0))
+        forget(mine, 0);
+    return rc;
 }
 
 int dp_account_keep(dp_account *a, int holder, const dp_tensor *t, dp_error *err)
@@ -80,8 +113,11 @@ void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
     if (atomic_load(&s->charged) != mine ||
         atomic_fetch_sub_explicit(&s->keeps, 1, memory_order_relaxed) > 1)
         return;
-    if (atomic_compare_exchange_strong(&s->charged, &mine, 0))
-        forget(mine, bytes_of(s));
+    if (!atomic_compare_exchange_strong(&s->charged, &mine, 0))
+        return;
+    if (s->kind != NULL)
+        let_parts(a, holder, t, SIZE_MAX);
+    forget(mine, bytes_of(s));
 }
 
 /* While this holds the word, what it stands for stays. */

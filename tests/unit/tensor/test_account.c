@@ -1,5 +1,5 @@
 /* test_account.c -- charges and refunds are exact, limits have names, a storage is charged once. */
-#include "base/base.h"
+#include "tensor/tensor_i.h"
 #include "unit.h"
 #include <pthread.h>
 
@@ -81,6 +81,46 @@ START_TEST(account_a_storage_is_charged_once)
     is(DP_HOLDER_TENSORS, 0, 0);
     dp_tensor_unref(t);
     dp_tensor_unref(view);
+}
+END_TEST
+
+static dp_tensor *wrapper(dp_tensor *x, dp_tensor *y)
+{
+    dp_tensor *t = NULL, *parts[] = {x, y};
+    dp_wrapper w = {.size = sizeof(w),
+                    .kind = "pair",
+                    .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+                    .n_tensors = 2,
+                    .tensors = parts};
+
+    ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
+    return t;
+}
+
+START_TEST(account_a_wrapper_is_charged_what_its_parts_have)
+{
+    dp_tensor *x = make(100), *y = make(200), *z = make(800);
+    dp_tensor *in = wrapper(x, y), *t = wrapper(in, in), *large = wrapper(in, z);
+    const int h = DP_HOLDER_TENSORS;
+
+    ck_assert_int_eq(dp_account_keep(a, h, x, &err), 0);
+    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
+    is(h, 0, 300);
+    ck_assert_int_eq(dp_account_keep(a, h, large, &err), DP_ERESOURCE);
+    is(h, 0, 300);
+    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
+    dp_account_let(a, h, t);
+    is(h, 0, 300);
+    dp_account_let(a, h, t);
+    is(h, 0, 100); /* which is kept itself */
+    dp_account_let(a, h, x);
+    is(h, 0, 0);
+    dp_tensor_unref(x), dp_tensor_unref(y), dp_tensor_unref(z), dp_tensor_unref(in);
+    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
+    is(h, 0, 300);
+    dp_tensor_unref(large);
+    dp_tensor_unref(t);
+    is(h, 0, 0);
 }
 END_TEST
 
@@ -199,6 +239,7 @@ UNIT_SUITE(account)
     tcase_add_test(tc, account_limits_name_holder_asked_and_left);
     tcase_add_test(tc, account_holders_have_names);
     tcase_add_test(tc, account_a_storage_is_charged_once);
+    tcase_add_test(tc, account_a_wrapper_is_charged_what_its_parts_have);
     tcase_add_test(tc, account_memory_that_goes_is_refunded);
     tcase_add_test(tc, account_over_the_limit_of_bytes);
     tcase_add_test(tc, account_outlives_its_owner);
