@@ -205,7 +205,7 @@ static inline __attribute__((always_inline)) dp_key highest_of(dp_keyset ks)
 
 /* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */
 static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, const dp_op *op,
-                           dp_keyset ks, const dp_value *args, dpi_state *state, bool barriers)
+                           dp_keyset ks, const dp_value *args, bool barriers)
 {
     dpi_frame *frame = &t->frames[depth];
 
@@ -214,7 +214,6 @@ static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, c
     atomic_store_explicit(&frame->functionality, ks.functionality, memory_order_relaxed);
     atomic_store_explicit(&frame->backend, ks.backend, memory_order_relaxed);
     atomic_store_explicit(&frame->args, args, memory_order_relaxed);
-    frame->state = state;
     atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
     dpi_thread_fence(barriers);
     if (DPI_LIKELY(atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0))
@@ -240,9 +239,9 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
 
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
         return dpi_fail_depth(ctx, e->op);
-    dpi_state *state = ctx->state;
-    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, args, state, dpi_membarrier_works)))
+    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, args, dpi_membarrier_works)))
         return dpi_fail_closed(ctx, e->op, k);
+    t->frames[depth].state = m->state = ctx->state;
 
     uint32_t id = e->op->id;
     if (DPI_LIKELY(id < ctx->n_counts))
@@ -257,7 +256,6 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
     }
     m->depth = (uint16_t)depth;
     m->how = (uint16_t)how;
-    m->state = state;
     if (DPI_UNLIKELY(is_watched(ctx)) && !dpi_enter_watched(ctx, m, e))
         return NULL;
     return k;

@@ -15,7 +15,7 @@ void dp_state_default(dp_keyset *include, dp_keyset *exclude)
 void dpi_ctx_watch(dp_ctx *ctx)
 {
     ctx->watched = ctx->tracing || ctx->timing || ctx->state->mode->fallback != DP_FALLBACK_ALLOW;
-    ctx->special = ctx->watched || !dpi_membarrier_works;
+    ctx->special = ctx->watched || ctx->guarded || !dpi_membarrier_works;
 }
 
 /* -- the skip bit -- */
@@ -98,6 +98,7 @@ void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const d
 {
     dpi_state *s = ctx->state = &ctx->states[0];
 
+    ctx->guarded = false;
     s->include = without_skip_bit(include);
     s->exclude = no_fake(exclude);
     s->n_modes = 0;
@@ -150,6 +151,24 @@ static dp_mode *mode_room(dp_ctx *ctx)
     return ctx->modes[n];
 }
 
+static inline bool in_call(const dp_ctx *ctx)
+{
+    const dpi_thread *t = ctx->thread;
+
+    return t != NULL &&
+           (ctx->shares_pin || atomic_load_explicit(&t->depth, memory_order_relaxed) > 0);
+}
+
+/* s is in force from now on. */
+static inline void enter_state(dp_ctx *ctx, dpi_state *s)
+{
+    ctx->state = s;
+    if (DPI_UNLIKELY(!ctx->guarded && !in_call(ctx))) {
+        ctx->guarded = true;
+        ctx->special = 1;
+    }
+}
+
 int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
 {
     dpi_state *s = ctx->state;
@@ -161,7 +180,7 @@ int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
     s[1].exclude = dp_keyset_or(s->exclude, without_skip_bit(no_fake(exclude)));
     s[1].mode = s->mode;
     s[1].n_modes = s->n_modes;
-    ctx->state = s + 1;
+    enter_state(ctx, s + 1);
     return depth;
 }
 
@@ -179,7 +198,7 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
     *next = *s->mode;
     mode_copy(next, mode);
     mode_install(ctx, &s[1], next, s->mode->inference);
-    ctx->state = s + 1;
+    enter_state(ctx, s + 1);
     dpi_ctx_watch(ctx);
     return (int)(s - ctx->states);
 }
@@ -189,20 +208,21 @@ static inline void return_to(dp_ctx *ctx, dpi_state *to)
     bool other_mode = ctx->state->mode != to->mode;
 
     ctx->state = to;
-    if (DPI_UNLIKELY(other_mode))
-        dpi_ctx_watch(ctx);
+    if (DPI_LIKELY(!other_mode && !(to == ctx->states && ctx->guarded)))
+        return;
+    ctx->guarded &= to != ctx->states;
+    dpi_ctx_watch(ctx);
 }
 
 /* The state that the running kernel began with: what is outside of it is its callers'. */
 static inline const dpi_state *outermost(const dp_ctx *ctx)
 {
     const dpi_thread *t = ctx->thread;
-    uint32_t d;
 
-    if (t == NULL || ctx->shares_pin)
+    if (!in_call(ctx) || ctx->shares_pin)
         return ctx->states;
-    d = atomic_load_explicit(&t->depth, memory_order_relaxed);
-    return d > 0 ? t->frames[d - 1].state : ctx->states;
+    uint32_t d = atomic_load_explicit(&t->depth, memory_order_relaxed);
+    return d > 1 || ctx->guarded ? t->frames[d - 1].state : ctx->states;
 }
 
 void dp_guard_leave(dp_ctx *ctx, int depth)

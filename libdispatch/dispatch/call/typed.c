@@ -69,7 +69,7 @@ enter_found(dp_ctx *ctx, dpi_thread *th, const dp_typed *t, const dpi_found *f, 
     dp_keyset kept = {f->kept, f->keys.backend};
     mark *m = (mark *)out->reserved;
 
-    if (DPI_UNLIKELY(!publish(th, 0, k, t->op, kept, NULL, ctx->state, true)))
+    if (DPI_UNLIKELY(!publish(th, 0, k, t->op, kept, NULL, true)))
         return leave_short_way(ctx, t, f->keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
@@ -111,14 +111,14 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     dpi_thread *th = dpi_thread_self;
     const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed), *s;
 
-    /* while ctx->thread is set, that thread, which is this one, holds a snapshot */
+    /* without a guard its state is the outermost; while ctx->thread is set, that thread, which is this one, holds a snapshot */
     if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->special |
                       (th->labelled ^ ctx->label_id)) != 0))
         return enter_any(ctx, t, NULL, argument_keys, out);
     ctx->thread = th;
     if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))
         return leave_short_way(ctx, t, argument_keys, out);
-    dp_keyset keys = with_state(argument_keys, ctx->state->include, ctx->state->exclude);
+    dp_keyset keys = with_state(argument_keys, ctx->states->include, ctx->states->exclude);
     const dpi_found *f = place_of(ctx, t);
     if (DPI_UNLIKELY(f->snapshot != s->number || f->op_and_code != op_and_code(t) ||
                      f->keys.functionality != keys.functionality ||
@@ -136,7 +136,7 @@ int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argu
 static __attribute__((noinline)) int leave_any(dp_ctx *ctx, mark *m, int rc)
 {
     if (m->how & BY_PLAIN)
-        m->state = ctx->thread->frames[0].state;
+        m->state = ctx->states;
     if (rc != 0) {
         rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
         ctx->refused = 0;
@@ -154,7 +154,7 @@ int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
     mark *m = (mark *)entered->reserved;
     dpi_thread *t = ctx->thread;
 
-    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN) || ctx->state != t->frames[0].state))
+    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN) || ctx->state != ctx->states))
         return leave_any(ctx, m, rc);
     ctx->thread = NULL;
     atomic_store_explicit(&t->depth, 0, memory_order_release);

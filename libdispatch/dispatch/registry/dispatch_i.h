@@ -171,7 +171,8 @@ typedef struct dpi_frame {
     _Atomic(const dp_op *) op;
     _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
     _Atomic(const dp_value *) args;           /* NULL: a call with C types */
-    struct dpi_state *state; /* of the context when it began; for its own thread alone */
+    struct dpi_state *state; /* of the context when it began; for its own thread alone; not
+                                enter_found()'s, which begins with the outermost */
 } dpi_frame;
 
 typedef struct dpi_thread {
@@ -190,7 +191,7 @@ typedef struct dpi_thread {
 enum { DPI_THREAD_PLUGIN_BYTES = 512 };
 extern _Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
 
-/* What a typed call resolved.  The last two are a function of the others and of nothing else, so
+/* What a typed call resolved, in 64 bytes, so that finding it is a shift.  The last three are a function of the others and of nothing else, so
  * they need not be taken back when something changes. */
 enum { DPI_FOUND = 8 }; /* of them in a context, by operator id */
 typedef struct dpi_found {
@@ -217,10 +218,11 @@ struct dp_ctx {
     dp_registry *reg;
     dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
     dpi_state *state;   /* in force: states[n], inside of n guards */
+    bool guarded;       /* some of them were entered outside of a call */
     bool watched;       /* traced or timed, or its mode is about fallbacks */
-    unsigned special;   /* 1: watched, or without membarrier: not for dp_enter's short way */
-    bool outdated;      /* the snapshot held names a generation that is closed */
-    bool shares_pin;    /* another context of this thread holds the snapshot */
+    unsigned special; /* 1: watched, guarded, or without membarrier: not for dp_enter's short way */
+    bool outdated;    /* the snapshot held names a generation that is closed */
+    bool shares_pin;  /* another context of this thread holds the snapshot */
     bool tracing, timing;
     uint32_t pins; /* dp_ctx_begin nesting */
     dp_arena arena;
