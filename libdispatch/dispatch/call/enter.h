@@ -149,14 +149,19 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
 }
 
 /* The key set that a kernel redispatches with, and the marks of the arguments it gives: the skip bit,
- * and that of wrapper tensors. */
+ * that of wrapper tensors, and what keeps tensors without memory from kernels that want bytes.  Those
+ * are Meta's column, for arguments of device meta, and for fakes where Fake was left out: below it only
+ * that column is left. */
 static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
 {
     uint64_t grad = arguments.functionality & ~exclude.functionality & DP_GRAD_BIT;
     uint64_t wrapper = arguments.backend & DPI_WRAPPER_BIT;
 
+    uint64_t fake = arguments.functionality & ~given.functionality & DP_FBIT(DP_F_Fake);
+    uint64_t meta = (arguments.backend & DP_BBIT(DP_B_Meta)) | fake << (DP_B_Meta + 1 - DP_F_Fake);
+
     return (dp_keyset){(given.functionality & ~DP_GRAD_BIT) | grad,
-                       (given.backend & ~DPI_WRAPPER_BIT) | wrapper};
+                       (given.backend & ~DPI_WRAPPER_BIT) | wrapper | meta};
 }
 
 /* The index of the kernel of *ks's highest key in e, or DPI_CELL_*.  Takes what falls through out
