@@ -66,12 +66,19 @@ def test_a_core_is_left_to_others_that_ask():
         def count():
             return d.op("counts_threads::count", {"data": [1.0]})
 
+        def count_beside():
+            """The other's request counts for 100 ms, in which a busy machine may not come to ours."""
+            for _ in range(50):
+                other.call("server.status")
+                n = count()
+                if n != 4:
+                    return n
+            return n
+
         time.sleep(0.3)  # nobody has asked for that long
         equal(count(), 4, "threads of one kernel alone")
-        other.call("server.status")
-        equal(count(), 3, "threads while another connection asks")
+        equal(count_beside(), 3, "threads while another connection asks")
         d.call("session.set", num_threads=2)
-        other.call("server.status")
         equal(count(), 2, "threads when the connection itself wants fewer")
         d.call("plugin.unload", plugin="counts_threads")
     teardown(daemon)

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -10,7 +11,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import BUILD, equal, less, main
+from harness import BUILD, equal, less, main, wait_until
 from daemon import TestDaemon
 import dispatchd
 
@@ -21,9 +22,10 @@ class Interrupt(BaseException):
     """As KeyboardInterrupt is: no Exception."""
 
 
-def interrupted(seconds, fn):
-    """What fn returns, or None: a signal's handler raised in the middle of it."""
-    armed = False
+def interrupted(when, fn):
+    """What fn returns, or None: a signal's handler raised in the middle of it.  when: after so many
+    seconds, or as soon as this function of another thread returns."""
+    armed, trigger = False, None
 
     def handler(*_):
         if armed:
@@ -32,7 +34,12 @@ def interrupted(seconds, fn):
     before = signal.signal(signal.SIGALRM, handler)
     try:
         armed = True
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        if callable(when):
+            trigger = threading.Thread(target=lambda: (when(), signal.pthread_kill(
+                threading.main_thread().ident, signal.SIGALRM)))
+            trigger.start()
+        else:
+            signal.setitimer(signal.ITIMER_REAL, when)
         result = fn()
         armed = False
         return result
@@ -41,6 +48,8 @@ def interrupted(seconds, fn):
     finally:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
+        if trigger:
+            trigger.join()
         signal.signal(signal.SIGALRM, before)
 
 
@@ -49,8 +58,11 @@ def floats(n, value):
 
 
 def test_call_after_an_interrupted_one_gets_its_own_answer(daemon):
-    with daemon.connect() as d:
-        equal(interrupted(0.1, lambda: d.op("sleeps::sleep", {"data": [1.0]}, 500, returns="data")), None,
+    with daemon.connect() as d, daemon.connect() as watch:
+        def it_runs():
+            wait_until(lambda: watch.call("server.status")["running"], "the call runs")
+
+        equal(interrupted(it_runs, lambda: d.op("sleeps::sleep", {"data": [1.0]}, 3000, returns="data")), None,
               "what the interrupted call returned")
         equal(d.op("sleeps::sleep", {"data": [2.0]}, 0, returns="data")["data"], [2.0], "the next call's answer")
 
@@ -78,22 +90,22 @@ def test_interrupts_at_any_point_keep_answers_whole(daemon):
 
 
 def test_timed_out_call_is_dropped(daemon):
-    with daemon.connect(0.2) as d:
+    with daemon.connect(1) as d:
         try:
-            d.op("sleeps::sleep", {"data": [1.0]}, 300, returns="data")
-            raise AssertionError("a call of 0.3 s did not time out after 0.2")
+            d.op("sleeps::sleep", {"data": [1.0]}, 1200, returns="data")
+            raise AssertionError("a call of 1.2 s did not time out after 1")
         except TimeoutError:
             pass
         equal(d.op("sleeps::sleep", {"data": [2.0]}, 0, returns="data")["data"], [2.0], "the next call's answer")
 
 
 def test_receive_after_a_timeout_gets_the_same_answer(daemon):
-    with daemon.connect(0.2) as d:
-        d.send("op.call", op="sleeps::sleep", args=[{"data": [1.0]}, 300], **{"return": "data"})
+    with daemon.connect(1) as d:
+        d.send("op.call", op="sleeps::sleep", args=[{"data": [1.0]}, 1200], **{"return": "data"})
         d.send("op.call", op="sleeps::sleep", args=[{"data": [2.0]}, 0], **{"return": "data"})
         try:
             d.receive()
-            raise AssertionError("an answer after 0.3 s did not time out after 0.2")
+            raise AssertionError("an answer after 1.2 s did not time out after 1")
         except TimeoutError:
             pass
         for want in [1.0], [2.0]:
@@ -105,7 +117,8 @@ def test_message_that_was_cut_short_is_sent_to_its_end():
     ours, theirs = socket.socketpair()
     d, got = dispatchd.Client(ours, 20), []
     messages = [{"long": "x" * (4 << 20)}, {"next": 1}]
-    interrupted(0.2, lambda: d.send_message(messages[0]))  # nobody reads, so it cannot all be sent
+    interrupted(lambda: select.select([theirs], [], []),  # nobody reads, so it cannot all be sent
+                lambda: d.send_message(messages[0]))
     got.append(theirs.recv(4 << 20, socket.MSG_DONTWAIT))  # and now there is room again
 
     def read():
