@@ -73,6 +73,7 @@ static void write_kernel(jw *w, const dp_kernel_info *k)
     member_bool(w, "active", k->active);
     member_bool(w, "fallthrough", k->fallthrough);
     member_bool(w, "unboxed", k->unboxed);
+    member_bool(w, "for_gradients", k->for_gradients);
     jw_object_end(w);
 }
 

@@ -55,6 +55,7 @@ static dp_kernel_info kernel_info(dpi_answer *a, const dpi_kernel *k, bool activ
     info.from = dpi_answer_from(a, k->gen, k->file, k->line);
     info.fallthrough = (k->flags & DP_FLAG_FALLTHROUGH) != 0;
     info.unboxed = k->unboxed != NULL;
+    info.for_gradients = (k->flags & DP_FLAG_GRAD) != 0;
     info.id = k->id;
     return info;
 }

@@ -498,8 +498,8 @@ typedef struct dp_argument_info {
 typedef struct dp_kernel_info {
     dp_key key;
     dp_provenance from;
-    bool active, fallthrough, unboxed;
-    uint64_t id; /* dp_call_facts.kernel_id */
+    bool active, fallthrough, unboxed, for_gradients; /* DP_FLAG_GRAD */
+    uint64_t id;                                      /* dp_call_facts.kernel_id */
 } dp_kernel_info;
 typedef struct dp_cell_info {
     dp_key key;
