@@ -48,7 +48,7 @@ int dp_op_facts_get(dp_ctx *ctx, const dp_op *op, dp_op_facts *out)
                          .n_rets = s->n_rets,
                          .form = s->form,
                          .tensors = tensors_of(s),
-                         .written = s->written,
+                         .written = e->written,
                          .viewed = s->viewed,
                          .text = s->text,
                          .schema = s};
@@ -112,7 +112,9 @@ bool dp_op_arg(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
 
     if (i >= s->n_args)
         return false;
-    tell(&s->args[i], -1, false, out);
+    dpi_argument a = s->args[i];
+    a.written |= i < 64 && (facts->written >> i & 1); /* tagged so */
+    tell(&a, -1, false, out);
     return true;
 }
 

@@ -76,8 +76,8 @@ typedef struct dp_op_facts {
     uint32_t n_args, n_rets;
     int32_t form; /* DP_FORM_* */
     uint32_t reserved;
-    uint64_t tensors; /* is, or may hold, tensors: Tensor, Tensor?, lists of them */
-    uint64_t written;
+    uint64_t tensors;   /* is, or may hold, tensors: Tensor, Tensor?, lists of them */
+    uint64_t written;   /* by the schema, or tagged also_written */
     uint64_t viewed;    /* not written; some return may share its memory */
     const char *text;   /* canonical schema: "aten::add.Tensor(Tensor self, ..." */
     const void *schema; /* the host's */

@@ -17,6 +17,10 @@ static const dp_item defs[] = {
         "*, str s='x', ScalarType? dtype=None, Device? device=None, Layout? layout=None, "
         "MemoryFormat? f=None, Generator? g=None, QScheme q=1, complex c=1) -> (Tensor a, int)"),
     REC_DEF("stats(Tensor x, Tensor(b!)[] sums) -> ()"),
+    {.size = sizeof(dp_item),
+     .kind = DP_ITEM_DEF,
+     .name = "norm(Tensor x, Tensor? mean) -> Tensor",
+     .tags = "core also_written:mean"},
 };
 static const dp_item implicit[] = {REC_IMPL("add.Tensor", rec_kernel)};
 static const dp_item explicit_[] = {REC_IMPL("add_", rec_kernel),
@@ -80,6 +84,7 @@ START_TEST(facts_form_masks_and_composites)
         {"f::chunk", 3, 1, 0, DP_FORM_FUNCTIONAL, 1, 0, 1},
         {"f::index", 13, 2, 0, DP_FORM_FUNCTIONAL, 7, 0, 0},
         {"f::stats", 2, 0, 0, DP_FORM_MUTABLE, 3, 2, 0},
+        {"f::norm", 2, 1, 0, DP_FORM_FUNCTIONAL, 3, 2, 0},
     };
     for (size_t i = 0; i < DPI_COUNT(want); i++) {
         dp_op_facts f = facts_of(want[i].name);
@@ -154,6 +159,8 @@ START_TEST(facts_what_returns_alias)
     ck_assert_int_eq(r.alias_of, 2);
     ck_assert(r.written && r.is_argument && !ret(&chunk, 0).is_argument);
     ck_assert(arg(&out, 2).written);
+    dp_op_facts norm = facts_of("f::norm");
+    ck_assert(arg(&norm, 1).written && !arg(&norm, 0).written);
     ck_assert_int_eq(ret(&ix, 0).alias_of, -1);
     ck_assert_str_eq(ret(&ix, 0).name, "a");
     ck_assert_str_eq(ret(&ix, 1).name, "");
