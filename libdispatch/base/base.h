@@ -17,6 +17,12 @@
 #define DPI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define DPI_COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 
+/* dp_dtype_size(), inline. */
+extern const uint8_t dpi_itemsizes[DP_DTYPE_END];
+static inline size_t dpi_itemsize(dp_dtype d)
+{
+    return d >= 0 && d < DP_DTYPE_END ? dpi_itemsizes[d] : 0;
+}
 /* dp_error_set(DP_ERESOURCE, "out of memory: what"). */
 int dpi_no_memory(dp_error *err, const char *what);
 /* DPI_GIVEN(err, code, path, out): none of these pointers is NULL; else false, and the error `code`
@@ -201,7 +207,8 @@ int dpi_device_count(const dpi_device *d);
 uint64_t dpi_backend_registration(int bit);
 
 /* -- the pool behind dp_parallel_for -- */
-uint64_t dpi_nanos(void); /* CLOCK_MONOTONIC */
+uint64_t dpi_nanos(void);       /* CLOCK_MONOTONIC */
+uint64_t dpi_nanos_about(void); /* the same up to a tick of the system ago, for a tenth */
 /* When work is to stop; all zero: never. */
 typedef struct dpi_stop {
     uint64_t deadline; /* nanos; 0: none */

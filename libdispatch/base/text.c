@@ -58,12 +58,22 @@ void dpi_text_fini(dpi_text *t)
     *t = (dpi_text){0};
 }
 
-uint64_t dpi_nanos(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t dpi_nanos(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t dpi_nanos_about(void)
+{
+    return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
 /* Takes eight bytes at a time.  The high bits are folded into the low ones, which tables use. */

@@ -293,7 +293,7 @@ static void one_run(dp_iter *it)
     it->nest.ndim = 1;
     it->nest.sizes[0] = it->nest.numel;
     for (int k = 0; k < it->n; k++)
-        it->nest.strides[k] = (int64_t)dp_dtype_size(it->own[k]);
+        it->nest.strides[k] = (int64_t)dpi_itemsize(it->own[k]);
 }
 
 /* Set the nest's strides of operand k, in elements; 0 where it is broadcast. */
@@ -323,7 +323,8 @@ static int allocate(dp_iter *it, const int64_t *strides, dp_error *err)
     for (int k = 0; k < it->n_out; k++) {
         if (defined(it, k))
             continue;
-        int rc = dpi_packed_check(it->own[k], it->ndim, it->shape, err);
+        bool packed = strides == NULL && !it->resize[k]; /* then it is checked when it is made */
+        int rc = packed ? DP_OK : dpi_packed_check(it->own[k], it->ndim, it->shape, err);
         if (rc == DP_OK)
             rc = it->resize[k] ? dpi_reshaped(it->tensors[k], it->ndim, it->shape, strides,
                                               &it->fresh[k], err)

@@ -201,7 +201,7 @@ int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *er
 static int packed_numel(dp_dtype dtype, int ndim, const int64_t *sizes, int64_t *numel,
                         dp_error *err)
 {
-    size_t itemsize = dp_dtype_size(dtype);
+    size_t itemsize = dpi_itemsize(dtype);
     int rc = dpi_sizes_check(ndim, sizes, numel, err);
 
     return rc < 0

@@ -113,7 +113,7 @@ static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
     char *p = __atomic_load_n(&s->data, __ATOMIC_RELAXED);
     if (DPI_UNLIKELY(p == NULL && s->block != NULL))
         p = dpi_block_former(s->block);
-    return p ? p + (size_t)g->offset * dp_dtype_size(dtype) : NULL;
+    return p ? p + (size_t)g->offset * dpi_itemsize(dtype) : NULL;
 }
 static inline char *dpi_tensor_data(const dp_tensor *t) /* first element; NULL: no memory */
 {

@@ -228,19 +228,19 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
 void dp_tensor_view(const dp_tensor *t, dp_view *view)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
-    dp_view full = {.size = view->size,
-                    .dtype = t->dtype,
-                    .device = g->storage->device,
-                    .ndim = g->ndim,
-                    .data = dpi_geometry_data(g, t->dtype),
-                    .sizes = g->sizes,
-                    .strides = g->strides,
-                    .numel = g->numel};
+    dp_view whole = {.size = view->size}; /* of a caller that knows less of it */
+    dp_view *v = DPI_LIKELY(view->size >= sizeof(whole)) ? view : &whole;
 
-    if (DPI_LIKELY(view->size >= sizeof(full)))
-        *view = full;
-    else
-        memcpy(view, &full, view->size);
+    /* one by one: what is stored in pieces and then copied in larger ones stalls */
+    v->dtype = t->dtype;
+    v->device = g->storage->device;
+    v->ndim = g->ndim;
+    v->data = dpi_geometry_data(g, t->dtype);
+    v->sizes = g->sizes;
+    v->strides = g->strides;
+    v->numel = g->numel;
+    if (v == &whole)
+        memcpy(view, &whole, view->size);
 }
 
 dp_keyset dp_tensor_keys(const dp_tensor *t)

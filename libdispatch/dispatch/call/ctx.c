@@ -148,7 +148,7 @@ void dp_ctx_set_label(dp_ctx *ctx, const char *label)
     if (label[0] == '\0')
         return;
     strncpy(ctx->label, label, sizeof(ctx->label) - 1);
-    ctx->since = dpi_nanos();
+    ctx->since = dpi_nanos_about();
     ctx->label_id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
 }
 
