@@ -177,6 +177,86 @@ START_TEST(limits_tensors_of_a_session)
 }
 END_TEST
 
+/* Each holder of a session stops at two limits that server.hello reports. */
+START_TEST(limits_of_a_sessions_account)
+{
+    static const struct {
+        int count, bytes;
+    } at[DP_HOLDERS] = {
+        [DP_HOLDER_TENSORS] = {LIMIT_AT_SESSION_TENSORS, LIMIT_AT_SESSION_TENSOR_BYTES},
+        [DP_HOLDER_INTERMEDIATES] = {LIMIT_AT_SESSION_INTERMEDIATES,
+                                     LIMIT_AT_SESSION_INTERMEDIATE_BYTES},
+        [DP_HOLDER_PROGRAMS] = {LIMIT_AT_SESSION_PROGRAMS, LIMIT_AT_SESSION_PROGRAM_BYTES},
+        [DP_HOLDER_PROGRAM_CACHE] = {LIMIT_AT_PROGRAM_CACHE, LIMIT_AT_PROGRAM_CACHE_BYTES},
+        [DP_HOLDER_GENERATORS] = {LIMIT_AT_SESSION_GENERATORS, LIMIT_AT_SESSION_GENERATOR_BYTES},
+    };
+    int64_t limits[LIMITS];
+    sessions all;
+
+    memcpy(limits, limit_defaults, sizeof(limits));
+    limits[LIMIT_AT_SESSION_TENSOR_BYTES] = 5; /* as --session-bytes has it */
+    sessions_init(&all, limits);
+    struct session *s = session_new(&all, &err);
+    dp_account *a = session_account(s);
+    for (int h = 0; h < DP_HOLDERS; h++) {
+        uint64_t count = (uint64_t)limits[at[h].count], bytes = (uint64_t)limits[at[h].bytes];
+        ck_assert_int_eq(dp_account_charge(a, h, count, bytes, &err), 0);
+        refused(dp_account_charge(a, h, 1, 0, &err), limit_names[at[h].count]);
+        refused(dp_account_charge(a, h, 0, 1, &err), limit_names[at[h].bytes]);
+        refused(err.code, dp_holder_name(h));
+        dp_account_refund(a, h, count, bytes);
+    }
+    session_leave(s);
+    sessions_fini(&all);
+}
+END_TEST
+
+/* What was used least lately goes first, by number and by bytes. */
+START_TEST(limits_programs_kept_from_inline_runs)
+{
+    enum { MOST = LIMIT_PROGRAM_CACHE };
+    dp_registry *reg = rec_registry();
+    dp_builder *b;
+    dp_program *p, *found;
+    dp_held held[DP_HOLDERS];
+    static char large[LIMIT_PROGRAM_CACHE_BYTES / 2];
+    sessions all;
+    dp_ctx *ctx;
+
+    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
+    ck_assert_int_eq(dp_builder_new(ctx, &b), 0);
+    ck_assert_int_eq(dp_builder_finish(b, &p), 0);
+    dp_builder_free(b);
+    sessions_init(&all, limit_defaults);
+    struct session *s = session_new(&all, &err);
+    programs *ps = session_programs(s);
+    for (int i = 0; i <= MOST; i++) /* one too many: that of 0 goes */
+        programs_remember(ps, (const char *)&i, sizeof(i), p);
+    for (int i = 0; i <= MOST; i++) {
+        found = programs_recall(ps, (const char *)&i, sizeof(i));
+        ck_assert_msg((found != NULL) == (i > 0), "%d", i);
+        dp_program_unref(found);
+    }
+    dp_account_held(session_account(s), held);
+    ck_assert_uint_eq(held[DP_HOLDER_PROGRAM_CACHE].count, MOST);
+    for (int i = 0; i < 3; i++) { /* two of these do not fit together */
+        large[0] = (char)i;
+        programs_remember(ps, large, sizeof(large), p);
+    }
+    dp_account_held(session_account(s), held);
+    ck_assert_uint_le(held[DP_HOLDER_PROGRAM_CACHE].bytes, LIMIT_PROGRAM_CACHE_BYTES);
+    ck_assert_uint_eq(held[DP_HOLDER_PROGRAM_CACHE].count, 1);
+    found = programs_recall(ps, large, sizeof(large));
+    ck_assert_ptr_eq(found, p);
+    dp_program_unref(found);
+    dp_program_unref(p);
+    session_leave(s);
+    sessions_fini(&all);
+    dp_ctx_free(ctx);
+    dp_registry_free(reg);
+}
+END_TEST
+
 START_TEST(limits_text_of_an_answer)
 {
     jw w;
@@ -212,6 +292,8 @@ UNIT_SUITE(limits)
     tcase_add_test(tc, limits_a_trace_is_cut);
     tcase_add_test(tc, limits_threads_that_call_at_once);
     tcase_add_test(tc, limits_tensors_of_a_session);
+    tcase_add_test(tc, limits_of_a_sessions_account);
+    tcase_add_test(tc, limits_programs_kept_from_inline_runs);
     tcase_add_test(tc, limits_text_of_an_answer);
     tcase_add_test(tc, limits_values_of_a_line);
 }

@@ -573,7 +573,8 @@ START_TEST(program_that_would_never_end_is_refused)
         made++;
     }
     ck_assert_int_eq(made, 18); /* 2^18 calls and the steps that lead to them are under 10^6 */
-    expect(dp_ctx_error(ctx)->code, DP_ERESOURCE, "1000000 steps");
+    expect(dp_ctx_error(ctx)->code, DP_ERESOURCE,
+           "1000000 steps, those it runs counted each time (program_expanded)");
 }
 END_TEST
 
@@ -619,6 +620,32 @@ START_TEST(program_has_limits)
     expect(dp_builder_constant(b, NULL, &v, &k), DP_ERESOURCE, "(program_constant_bytes)");
     dp_tensor_unref(large);
     dp_builder_free(b);
+}
+END_TEST
+
+START_TEST(program_has_limits_of_values_and_arguments)
+{
+    enum { MOST = DP_LIMIT_PROGRAM_VALUES };
+    _Static_assert((int)MOST == (int)DP_LIMIT_PROGRAM_ARGUMENTS, "one array serves both");
+    dp_ref *refs = calloc(MOST + 1, sizeof(*refs)), t;
+    dp_step s = {.size = sizeof(s), .kind = DP_STEP_LIST, .n_rets = 1, .args = refs};
+    dp_builder *b;
+
+    ck_assert_int_eq(dp_builder_new(ctx, &b), 0);
+    ck_assert_int_eq(dp_builder_input(b, NULL, "Tensor", &t), 0);
+    for (int i = 0; i <= MOST; i++)
+        refs[i] = t;
+    s.n_args = MOST + 1;
+    expect(dp_builder_add(b, &s, &t, NULL), DP_ERESOURCE,
+           "more than 1048576 arguments (program_arguments)");
+    for (int i = 1; i < MOST; i++)
+        unit_each(dp_builder_input(b, NULL, "Tensor", &t) == 0, "%s", dp_ctx_error(ctx)->message);
+    expect(dp_builder_input(b, NULL, "Tensor", &t), DP_ERESOURCE,
+           "more than 1048576 values (program_values)");
+    expect(add(b, 0, "t::fresh", refs, 1, &t), DP_ERESOURCE,
+           "more than 1048576 values (program_values)");
+    dp_builder_free(b);
+    free(refs);
 }
 END_TEST
 
@@ -742,6 +769,7 @@ UNIT_SUITE(program)
     tcase_add_test(tc, program_that_would_never_end_is_refused);
     tcase_add_test(tc, program_checks_the_inputs_of_programs);
     tcase_add_test(tc, program_has_limits);
+    tcase_add_test(tc, program_has_limits_of_values_and_arguments);
     tcase_add_test(tc, program_survives_every_failed_allocation);
     tcase_add_test(tc, program_as_text_and_as_dot);
 }
