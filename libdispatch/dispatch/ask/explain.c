@@ -12,7 +12,8 @@ static const uint64_t hands_on =
     DP_AUTOGRAD_BITS | DP_AUTOCAST_BITS | DP_FBIT(DP_F_ADInplaceOrView) |
     DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_Functionalize) | DP_FBIT(DP_F_Named) |
     DP_FBIT(DP_F_Conjugate) | DP_FBIT(DP_F_Negative) | DP_FBIT(DP_F_ZeroTensor) |
-    DP_FBIT(DP_F_Tracer) | DP_FBIT(DP_F_PythonTLSSnapshot) | DP_FBIT(DP_F_PreDispatch);
+    DP_FBIT(DP_F_Tracer) | DP_FBIT(DP_F_PythonTLSSnapshot) | DP_FBIT(DP_F_PreDispatch) |
+    DP_FBIT(DP_F_Fake);
 
 static bool serves_layer(dp_key k)
 {
@@ -141,6 +142,8 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, uint
         step->assumed = assumed;
         more = goes_on(k, c, &declared);
         keys = k ? dp_keyset_below(keys, k) : keys;
+        if (dp_key_functionality(k) == DP_F_Fake) /* without memory: as if on device meta */
+            keys.backend |= DP_BBIT(DP_B_Meta);
         keys.functionality |= grad;
         keys = dpi_call_keys(e, keys, none, none);
         above = k;

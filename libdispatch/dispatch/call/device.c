@@ -100,6 +100,9 @@ int dp_fill_bytes(dp_ctx *ctx, dp_tensor *t, int byte, dp_stream *s)
 int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
                     dp_tensor **out)
 {
+    if (dpi_ctx_memoryless(ctx)) /* there is nothing to pin */
+        return dpi_empty(dtype, dpi_ctx_place(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
+                         &ctx->error);
     return dpi_empty_pinned(dtype, device, ndim, sizes, out, &ctx->error);
 }
 

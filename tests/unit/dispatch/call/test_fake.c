@@ -142,7 +142,7 @@ END_TEST
 START_TEST(in_fake_mode_factories_make_fakes)
 {
     int64_t sizes[] = {2, 3}, rows[] = {3, 1}, strides[] = {1, 2};
-    dp_tensor *made, *sum, *real;
+    dp_tensor *made, *sum, *real, *pinned;
     int depth = dp_guard_enter(ctx, fake_mode, nothing);
 
     ck_assert(dp_memoryless(ctx));
@@ -150,6 +150,9 @@ START_TEST(in_fake_mode_factories_make_fakes)
     is_fake(made, DP_DEVICE_CPU, 2, sizes, rows);
     OK(dp_invoke(ctx, "aten::add.Tensor", "TT>T", x, x, &sum)); /* of what has memory */
     is_fake(sum, DP_DEVICE_CPU, 2, sizes, strides);
+    OK(dp_empty_pinned(ctx, DP_FLOAT32, DP_DEVICE_CPU, 2, sizes, &pinned));
+    is_fake(pinned, DP_DEVICE_CPU, 2, sizes, rows);
+    dp_tensor_unref(pinned);
     dp_guard_leave(ctx, depth);
     ck_assert(!dp_memoryless(ctx));
     OK(dp_invoke(ctx, "aten::ones", "li>T", sizes, (size_t)2, &real));
@@ -300,6 +303,25 @@ START_TEST(not_by_redispatch_either)
 }
 END_TEST
 
+START_TEST(explain_goes_on_below_fake)
+{
+    dp_tensor *f = fake_of(x);
+    dp_value args[] = {dp_tensor_value(f), dp_tensor_value(f)};
+    dp_explanation e;
+    dp_bound b;
+
+    OK(dp_bind(ctx, "aten::mm", args, 2, NULL, 0, &b));
+    OK(dp_explain(ctx, &b, arena, &e));
+    ck_assert_uint_eq(e.n_path, 2);
+    ck_assert_uint_eq(e.path[0].key, DP_KEY(DP_F_Fake));
+    ck_assert_str_eq(e.path[0].from.plugin, "composite");
+    ck_assert_uint_eq(e.path[1].key, DP_KEY_OF(DP_F_Dense, DP_B_Meta));
+    ck_assert_str_eq(e.path[1].provenance, "cpu kernel without memory");
+    ck_assert_str_eq(e.path[1].from.plugin, "cpu");
+    dp_tensor_unref(f);
+}
+END_TEST
+
 UNIT_SUITE(fake)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -312,4 +334,5 @@ UNIT_SUITE(fake)
     tcase_add_test(tc, fakes_of_another_backend_stay_there);
     tcase_add_test(tc, kernels_that_say_nothing_never_get_one);
     tcase_add_test(tc, not_by_redispatch_either);
+    tcase_add_test(tc, explain_goes_on_below_fake);
 }
