@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from harness import BUILD, ROOT, equal, less, main
 from daemon import TestDaemon
 
-PAGES = {"protocol": 10, "programs": 5, "plugins": 3}  # and the least number of blocks
+PAGES = {"protocol": 10, "programs": 5, "plugins": 3, "first-plugin": 3}  # and the least number of blocks
 NAME = re.compile(r"/\* (\w+\.c) -- ")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 MARK = "-- end of block --"
