@@ -308,7 +308,30 @@ def test_roots_are_the_first_of_a_chain(f):
     call("add_.Scalar", h(w), 1.0)
     equal([version(d, t["tensor"]) for t in (v, w, deep, half, loose)], [2] * 5)
     d.call("tensor.release", all=True)
-    equal(d.call("server.status")["tensors"], 0, "views let their roots go")
+    equal(d.call("server.status")["live_tensors"], 0, "views let their roots go")
+
+
+def test_views_below_a_layer_for_gradients(f):
+    """A view made before its base needed a gradient is seen by the layer."""
+    d = f.client
+    d.call("plugin.load", path=os.path.join(BUILD, "tests", "plugins", "layer.so"))
+    call = lambda op, *args: d.call("op.call", op=op, args=[{"tensor": a["tensor"]} if isinstance(a, dict) else a
+                                                            for a in args])["outputs"]
+    seen = lambda: call("layer::seen")[0]
+    t = d.call("tensor.create", data=[2.0, 3.0])
+    out = call("aten::zeros", [4])[0]
+    v, w = call("aten::slice.Tensor", out, 0, 0, 2)[0], call("aten::slice.Tensor", out, 0, 1, 3)[0]
+    seen()
+    call("layer::requires_grad_", t)
+    call("aten::mul_.Tensor", v, t)
+    equal(seen(), 1, "v.mul_(x) is recorded")
+    call("aten::neg", w)
+    equal(seen(), 1, "w shares its root's gradient")
+    describe = lambda i: d.call("tensor.describe", tensor=i["tensor"])
+    equal([describe(i)["version"] for i in (out, v, w, t)], [1, 1, 1, 0])
+    equal([describe(i).get("base") for i in (out, v, w, t)], [None, out["tensor"], out["tensor"], None])
+    d.call("tensor.release", all=True)
+    equal(d.call("plugin.unload", plugin="layer")["unmapped"], True)
 
 
 def written(e):

@@ -21,7 +21,7 @@ def setup():
 
 def teardown(daemon):
     daemon.client.call("tensor.release", all=True)
-    equal(daemon.client.call("server.status")["tensors"], 0, "tensors")
+    equal(daemon.client.call("server.status")["live_tensors"], 0, "tensors")
     equal(daemon.client.call("plugin.unload", plugin="masked")["unmapped"], True)
     daemon.client.close()
     daemon.finish()
@@ -118,14 +118,14 @@ def test_it_becomes_something_else(f):
 def test_levels_have_a_limit(f):
     nest = lambda t, n: op(f, "masked::nest", t, more=[n])["tensor"]
     limits = f.client.call("server.hello")["limits"]
-    t, before = make(f)["tensor"], f.client.call("server.status")["tensors"]
+    t, before = make(f)["tensor"], f.client.call("server.status")["live_tensors"]
     deep = nest(t, limits["wrapper_depth"] - 1)  # each of them holds the next one twice
     raises(lambda: nest(deep, 1), "ResourceExhausted", "wrapper_depth", "at most 64 levels")
     raises(lambda: nest(t, 1000), "ResourceExhausted", "at most 64 levels")
     d = f.client.call("tensor.describe", tensor=deep)
     equal([p["kind"] for p in d["parts"]], ["masked"] * 2)
     f.client.call("tensor.release", tensors=[deep])
-    equal(f.client.call("server.status")["tensors"], before)
+    equal(f.client.call("server.status")["live_tensors"], before)
 
 
 def test_its_plugin_can_go_and_come(f):
@@ -139,7 +139,7 @@ def test_its_plugin_can_go_and_come(f):
     equal(dense(f, op(f, "aten::neg", t)["tensor"]), [[-1, 0, -3], [-4, -5, 0]])
     equal(f.client.call("plugin.unload", plugin="masked")["unmapped"], True)
     f.client.call("tensor.release", all=True)
-    equal(f.client.call("server.status")["tensors"], 0, "freed without its plugin")
+    equal(f.client.call("server.status")["live_tensors"], 0, "freed without its plugin")
     f.client.call("plugin.load", path=PLUGIN)
 
 

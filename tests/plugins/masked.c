@@ -106,12 +106,10 @@ static int binary(dp_call *call)
     int rc = dp_call_boxed(call->ctx, call->op, args, call->n_args, call->rets, 1);
     if (rc == 0)
         rc = both_masks(call->ctx, of[0], of[1], &mask);
-    if (rc == 0)
-        rc = wrap(call->ctx, call->rets[0].u.t, mask, &out);
-    if (rc == 0)
-        call->rets[0].u.t = out;
-    else if (call->rets[0].tag)
-        call->rets[0] = dp_none();
+    if (rc < 0)
+        return rc;
+    rc = wrap(call->ctx, call->rets[0].u.t, mask, &out);
+    call->rets[0] = dp_tensor_value(rc == 0 ? out : NULL);
     return rc;
 }
 
