@@ -245,7 +245,9 @@ void dp_tensor_view(const dp_tensor *t, dp_view *view)
 
 dp_keyset dp_tensor_keys(const dp_tensor *t)
 {
-    return (dp_keyset){t->keys.functionality & ~DP_GRAD_BIT, t->keys.backend & ~DPI_WRAPPER_BIT};
+    dp_keyset keys = dpi_keys_of(t);
+
+    return (dp_keyset){keys.functionality & ~DP_GRAD_BIT, keys.backend & ~DPI_WRAPPER_BIT};
 }
 
 bool dp_tensor_may_grad(const dp_tensor *t)
@@ -530,7 +532,7 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     home_ref(HOME_OF(version, t->version));
     *out = tensor_init(h, t->dtype, g, t->version);
     atomic_init(&(*out)->id, dp_tensor_id(t));
-    (*out)->keys = t->keys;
+    (*out)->keys = dpi_keys_of(t);
     return DP_OK;
 }
 

@@ -156,6 +156,11 @@ static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
         g = g->former;
     return g;
 }
+/* Its key set with its marks; another thread may be changing the skip bit. */
+static inline dp_keyset dpi_keys_of(const dp_tensor *t)
+{
+    return (dp_keyset){__atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED), t->keys.backend};
+}
 static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->storage;

@@ -123,7 +123,7 @@ static dp_keyset keys_of(const dp_wrapper *w)
         keys.backend = DP_BBIT(dp_device_backend(w->device));
     keys.backend |= DPI_WRAPPER_BIT;
     for (uint32_t i = 0; i < w->n_tensors; i++)
-        keys.functionality |= w->tensors[i]->keys.functionality & DP_GRAD_BIT;
+        keys.functionality |= dpi_keys_of(w->tensors[i]).functionality & DP_GRAD_BIT;
     return keys;
 }
 

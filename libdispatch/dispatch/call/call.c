@@ -13,7 +13,7 @@ dp_keyset dpi_other_keys(const dp_value *v)
         return *(const dp_keyset *)(const void *)v->u.g; /* first in it, as in a tensor */
     for (uint32_t i = 0; i < v->len; i++)
         if (v->u.tensors[i] != NULL)
-            ks = dp_keyset_or(ks, v->u.tensors[i]->keys);
+            ks = dp_keyset_or(ks, dpi_keys_of(v->u.tensors[i]));
     return ks;
 }
 

@@ -126,7 +126,7 @@ dp_keyset dpi_other_keys(const dp_value *v); /* of lists and generators; call.c 
 static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
 {
     if (v->tag == DP_TAG_TENSOR)
-        return dp_keyset_or(ks, v->u.t->keys);
+        return dp_keyset_or(ks, dpi_keys_of(v->u.t));
     const uint32_t carry_keys = 1u << DP_TAG_TENSORS | 1u << DP_TAG_GENERATOR;
     return DPI_UNLIKELY(carry_keys >> v->tag & 1) ? dp_keyset_or(ks, dpi_other_keys(v)) : ks;
 }
