@@ -322,6 +322,14 @@ void dpi_device_close(dpi_device *d)
     pthread_mutex_unlock(&lock);
 }
 
+void dpi_device_open(dpi_device *d)
+{
+    pthread_mutex_lock(&lock);
+    d->changing = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
 void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d)
 {
     pthread_mutex_lock(&lock);

@@ -176,6 +176,7 @@ void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d);
 void dpi_backend_unregister(int bit);
 /* From now on nobody else can enter d; returns when everybody has left. */
 void dpi_device_close(dpi_device *d);
+void dpi_device_open(dpi_device *d); /* it was closed, and nothing came of it */
 /* d, which is closed, is gone, and with it the registration of its bit if that is d's still. */
 void dpi_device_finish(dpi_device *d);
 int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu"); -1: none */

@@ -10,9 +10,11 @@
 typedef struct dpi_handle {
     atomic_uint refs;
     dp_device device;
-    dpi_device *on; /* counted */
-    void *handle;   /* NULL: the default stream, or the backend has none of these */
-    void (*free)(int index, void *handle);
+    dpi_device *on;                        /* counted */
+    void (*free)(int index, void *handle); /* NULL: there is nothing to free */
+    /* Read inside `on`: */
+    void *handle;                  /* NULL: the default stream, or the backend has none of these */
+    bool dead;                     /* its code took the handle back */
     struct dpi_handle *next, **at; /* of on's handles; at NULL: not listed */
 } dpi_handle;
 
@@ -64,8 +66,9 @@ static void handle_unref(dpi_handle *h)
 
     if (h == NULL || atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) > 1)
         return;
-    if (h->handle && dpi_device_use(&h->on, true, &d, NULL) == DP_OK) {
-        h->free(dp_device_index(h->device), h->handle);
+    if (h->free && dpi_device_use(&h->on, true, &d, NULL) == DP_OK) {
+        if (!h->dead)
+            h->free(dp_device_index(h->device), h->handle);
         pthread_mutex_lock(&lock);
         unlist(h);
         pthread_mutex_unlock(&lock);
@@ -104,9 +107,10 @@ static int handle_new(size_t bytes, dp_device device, dpi_device *d, const char 
     atomic_init(&h->refs, 1);
     h->device = device;
     h->on = dpi_device_ref(d);
-    h->free = give_back;
-    if (h->handle)
+    if (h->handle) {
+        h->free = give_back;
         list(h);
+    }
     *out = h;
     return DP_OK;
 }
@@ -124,13 +128,14 @@ void dpi_streams_end(dpi_device *d)
     for (;;) {
         pthread_mutex_lock(&lock);
         h = d->handles;
-        void *handle = h ? h->handle : NULL;
         if (h)
             unlist(h);
         pthread_mutex_unlock(&lock);
         if (h == NULL)
             return;
-        h->free(dp_device_index(h->device), handle); /* h lives: who drops it waits to enter d */
+        h->free(dp_device_index(h->device), h->handle); /* who drops h waits to enter d */
+        h->handle = NULL;
+        h->dead = true;
     }
 }
 
@@ -179,18 +184,31 @@ void *dp_stream_handle(const dp_stream *s)
     return s->h.handle;
 }
 
+static int taken_back(const dpi_device *d, dp_error *err)
+{
+    return dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", d->name);
+}
+
 /* After a reload, the code that made it still takes it, until its last call has left. */
 static int handle_enter(const dpi_handle *h, dpi_device **out, dp_error *err)
 {
-    return h->on->bit == DP_B_CPU || h->on->bit == DP_B_Meta
-               ? dpi_device_enter(h->on->bit, out, err)
-               : dpi_device_use(&h->on, true, out, err);
+    int rc = h->on->bit == DP_B_CPU || h->on->bit == DP_B_Meta
+                 ? dpi_device_enter(h->on->bit, out, err)
+                 : dpi_device_use(&h->on, true, out, err);
+
+    if (rc < 0 || !h->dead)
+        return rc;
+    rc = taken_back(*out, err);
+    dpi_device_leave(*out);
+    return rc;
 }
 
 int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err)
 {
-    *handle = s->h.handle;
-    return handle_enter(&s->h, out, err);
+    int rc = handle_enter(&s->h, out, err);
+
+    *handle = rc == DP_OK ? s->h.handle : NULL;
+    return rc;
 }
 
 int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err)
@@ -346,6 +364,8 @@ int dpi_event_record(dp_event *e, const dp_stream *s, dp_error *err)
         return rc;
     if (e->h.on != d || e->h.device != s->h.device)
         rc = wrong_device(&e->h, &s->h, err);
+    else if (e->h.dead)
+        rc = taken_back(d, err);
     else if (d->ops.event_record == NULL)
         rc = synchronize(d, s, err);
     else if ((rc = d->ops.event_record(dp_device_index(s->h.device), e->h.handle, s->h.handle,
@@ -400,7 +420,7 @@ int dpi_event_wait(const dp_event *e, const dp_stream *s, dp_error *err)
     int rc = handle_enter(&s->h, &d, err);
     if (rc < 0)
         return rc;
-    if (d->ops.event_wait && atomic_load(&e->recorded) &&
+    if (d->ops.event_wait && atomic_load(&e->recorded) && !e->h.dead &&
         (rc = d->ops.event_wait(dp_device_index(s->h.device), e->h.handle, s->h.handle, &theirs)) !=
             0)
         rc = dpi_device_failed(d, "event_wait", rc, &theirs, err);
@@ -417,6 +437,8 @@ static int elapsed(dpi_device *d, const dp_event *begin, const dp_event *end, do
 
     if (begin->h.on != d || begin->h.device != end->h.device)
         return wrong_device(&begin->h, &end->h, err);
+    if (begin->h.dead)
+        return taken_back(d, err);
     if (from == 0 || to == 0)
         return dp_error_set(err, DP_ERUNTIME, "an event that was never recorded has no time");
     if (d->ops.event_new == NULL) {
@@ -486,7 +508,7 @@ int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error
     dp_stream *s = i < all->n ? dp_stream_ref(all->items[i]) : NULL;
     pthread_mutex_unlock(&all->lock);
     int rc = s ? dpi_device_enter(dp_device_backend(device), &d, err) : DP_OK;
-    bool is_its = s && rc == DP_OK && s->h.on == d;
+    bool is_its = s && rc == DP_OK && s->h.on == d && !s->h.dead;
     if (s && rc == DP_OK)
         dpi_device_leave(d);
     if (is_its) {

@@ -30,7 +30,7 @@ int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error
 int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err);
 
 /* d is closed: wait for all that it was given, then free its streams and events; those that are
- * still referred to answer that the backend was unloaded. */
+ * still referred to answer from then on that the backend was unloaded. */
 void dpi_streams_end(dpi_device *d);
 
 #pragma GCC visibility pop

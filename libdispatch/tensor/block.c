@@ -113,8 +113,8 @@ static void give_back(dpi_block *b, const dpi_device *d)
     if (b->data == NULL)
         return;
     if (b->pinned) {
-        d->ops.unpin(b->data, b->bytes);
-        atomic_store(&b->unpinned, true);
+        if (!atomic_exchange(&b->unpinned, true))
+            d->ops.unpin(b->data, b->bytes);
         return;
     }
     d->ops.release(dp_device_index(b->device), b->data, b->bytes);
@@ -442,6 +442,20 @@ static void take_all_back(dpi_device *d)
             return;
         give_back(b, d); /* whoever drops it meanwhile waits to enter d */
     }
+}
+
+void dpi_device_quiet(dpi_device *d)
+{
+    dpi_device_close(d);
+    dpi_streams_end(d);
+    for (dpi_block *b = d->blocks, *next; b; b = next) {
+        next = b->next;
+        if (b->pinned) {
+            unlist(b);
+            give_back(b, d);
+        }
+    }
+    dpi_device_open(d);
 }
 
 void dpi_device_end(dpi_device *d)

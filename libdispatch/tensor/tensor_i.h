@@ -210,6 +210,9 @@ void dpi_memory_free(void *p, size_t bytes); /* bytes as asked for; NULL is fine
  * that tensors still hold, which fail with "backend npu was unloaded" from then on, and is no
  * backend's any more.  Its code may go. */
 void dpi_device_end(dpi_device *d);
+/* Before its code is asked whether it may go: the same with all but the memory that tensors hold, and
+ * the device goes on. */
+void dpi_device_quiet(dpi_device *d);
 /* d takes the place of old at its backend, and the memory that its code adopts.  Other tensors fail
  * as if old had ended, but for the calls that began before; old releases theirs when it ends. */
 void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d);

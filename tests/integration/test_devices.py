@@ -237,6 +237,18 @@ def test_an_unload_waits_for_copies(f):
     f.d.release(p)
 
 
+def test_an_unload_that_is_refused_takes_streams_and_pins(f):
+    """They are gone before on_unload is asked; the session is back at the default stream."""
+    p = handle(f.d, "sim::pinned", [2, 4])
+    f.d.op("sim::use_stream")
+    f.d.op("sim::refuse")
+    raises(lambda: f.d.call("plugin.unload", plugin="async_device"), "RuntimeError", "not yet")
+    equal((f.d.op("sim::on_default"), f.d.op("sim::is_pinned", p), f.state()),
+          (True, False, {"live": 0, "pinned": 0, "events": 0, "streams": 0}))
+    equal((f.d.op("sim::use_stream"), f.d.op("sim::on_default")), (True, False), "and it goes on")
+    f.d.release(p)
+
+
 def test_a_forced_unload_waits_too_and_gives_back(f):
     x, p = handle(f.d, "sim::to", X), handle(f.d, "sim::pinned", [2, 4])
     f.d.op("sim::use_stream")

@@ -2,6 +2,7 @@
  * operators that use each. */
 #include <dispatchd/plugin.h>
 #include "async_device.h"
+#include <stdatomic.h>
 
 DP_PLUGIN(async_device, "1.0")
 DP_BACKEND_DEVICE(simdev, sim_ops)
@@ -320,8 +321,18 @@ static int on_load(dp_ctx *ctx)
     return rc ? rc : dp_thread_start(ctx, "simdev 1", sim_worker, NULL, &workers[1]);
 }
 
+static atomic_bool refuses;
+static int refuse(dp_ctx *ctx)
+{
+    (void)ctx;
+    atomic_store(&refuses, true);
+    return 0;
+}
+
 static int on_unload(dp_ctx *ctx)
 {
+    if (atomic_exchange(&refuses, false))
+        return dp_fail(ctx, DP_ERUNTIME, "not yet");
     pthread_mutex_lock(&sim.lock);
     sim.stop = true;
     pthread_cond_broadcast(&sim.changed);
@@ -343,7 +354,7 @@ DP_LIBRARY(sim, DP_DEF("to(Tensor self, int index=0) -> Tensor"),
            DP_DEF("record(Tensor self) -> ()"), DP_DEF("events(int ms) -> (bool, bool, float)"),
            DP_DEF("memory() -> (int, int)"), DP_DEF("add_one(Tensor self) -> Tensor"),
            DP_DEF("late(Tensor self, int ms) -> float"), DP_DEF("fail(str slot, int nth) -> ()"),
-           DP_DEF("state() -> (int, int, int, int)"))
+           DP_DEF("refuse() -> ()"), DP_DEF("state() -> (int, int, int, int)"))
 DP_LIBRARY_IMPL(
     sim, CompositeExplicitAutograd, DP_IMPL_UNBOXED("to", to, (T, i), (T)),
     DP_IMPL_UNBOXED("pinned", pinned, (li), (T)), DP_IMPL_UNBOXED("is_pinned", is_pinned, (T), (b)),
@@ -354,6 +365,6 @@ DP_LIBRARY_IMPL(
     DP_IMPL_UNBOXED("synchronize", synchronize, (b), ()),
     DP_IMPL_UNBOXED("record", record, (T), ()), DP_IMPL_UNBOXED("events", events, (i), (b, b, f)),
     DP_IMPL_UNBOXED("memory", memory, (), (i, i)), DP_IMPL_UNBOXED("fail", fail, (S, i), ()),
-    DP_IMPL_UNBOXED("state", state, (), (i, i, i, i)))
+    DP_IMPL_UNBOXED("refuse", refuse, (), ()), DP_IMPL_UNBOXED("state", state, (), (i, i, i, i)))
 DP_LIBRARY_IMPL(sim, simdev, DP_IMPL_UNBOXED("add_one", add_one, (T), (T)),
                 DP_IMPL_UNBOXED("late", late, (T, i), (f)))

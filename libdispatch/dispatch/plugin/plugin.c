@@ -599,6 +599,14 @@ static int check_storages(const plugin *p, dp_error *err)
     return 0;
 }
 
+/* Its streams, events and pins go before on_unload, which may end what they need. */
+static void quiet(const plugin *p)
+{
+    for (uint32_t i = 0; i < p->unit->n_regs; i++)
+        if (p->unit->regs[i].kind == DPI_REG_BACKEND)
+            dpi_device_quiet(p->unit->regs[i].device);
+}
+
 /* A step of an unload failed as *err says: attach it again.  If that fails too it can only go. */
 static int put_back(dp_registry *reg, plugin *p, dp_error *err)
 {
@@ -645,6 +653,8 @@ static int unload(dp_registry *reg, plugin *p, int timeout_ms, bool force, dp_un
         rc = check_storages(p, err);
     if (rc == 0) {
         r->drained_ms = millis_since(start);
+        if (!force)
+            quiet(p);
         rc = force ? 0 : run_hook(reg, p->image, DP_BLOCK_ON_UNLOAD, err);
     }
     if (rc == 0 && !force)

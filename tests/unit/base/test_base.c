@@ -335,6 +335,32 @@ START_TEST(backend_bit_waits_for_its_storages)
 }
 END_TEST
 
+static int group_allocate(int index, size_t bytes, void **out, dp_error *e)
+{
+    (void)index, (void)bytes, (void)out;
+    return dp_error_set(e, DP_ERESOURCE, "none");
+}
+static void group_release(int index, void *p, size_t bytes)
+{
+    (void)index, (void)p, (void)bytes;
+}
+static int group_copy(int index, void *dst, const void *src, size_t bytes, int direction,
+                      dp_error *e)
+{
+    (void)index, (void)dst, (void)src, (void)bytes, (void)direction, (void)e;
+    return 0;
+}
+static int group_pin(void *p, size_t bytes, dp_error *e)
+{
+    (void)p, (void)bytes, (void)e;
+    return 0;
+}
+static const dp_device_ops half_a_group = {.size = sizeof(half_a_group),
+                                           .allocate = group_allocate,
+                                           .release = group_release,
+                                           .copy = group_copy,
+                                           .pin = group_pin};
+
 START_TEST(backend_names_are_checked)
 {
     static const char *const bad[] = {"",
@@ -354,6 +380,9 @@ START_TEST(backend_names_are_checked)
         ck_assert_int_eq(dpi_backend_register(taken[i], "t", NULL, &bit, &err), DP_EEXISTS);
     dp_device_ops empty = {.size = sizeof(empty)};
     ck_assert_int_eq(dpi_backend_register("npu", "t", &empty, &bit, &err), DP_EPLUGIN);
+    empty = half_a_group;
+    ck_assert_int_eq(dpi_backend_register("npu", "t", &empty, &bit, &err), DP_EPLUGIN);
+    ck_assert_str_eq(err.message, "device record of backend 'npu' has no 'unpin'");
     ck_assert_int_eq(bit, -1);
 }
 END_TEST

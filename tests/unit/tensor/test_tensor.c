@@ -1,6 +1,7 @@
 /* test_tensor.c -- tensors: making, viewing, copying, on the host and on devices that are not. */
 #include "tensor_cases.h"
 #include "../../plugins/faulting_device.h"
+#include "base/stream.h"
 #include <pthread.h>
 
 static dp_error err;
@@ -593,6 +594,51 @@ START_TEST(tensors_of_an_unloaded_backend_answer_by_name)
 }
 END_TEST
 
+/* A record with the three slots that must be there: what the others do when they are not. */
+START_TEST(a_device_without_streams_has_nothing_to_wait_for)
+{
+    dp_device device = open_device(0);
+    int64_t sizes[] = {2, 3};
+    dp_tensor *host = floats(2, sizes), *there = make(DP_FLOAT32, device, 2, sizes), *pinned = NULL;
+    dp_stream *s = NULL, *other = NULL;
+    dp_event *begin = NULL, *end = NULL;
+    size_t have, all;
+    double ms = -1;
+    bool done = false;
+
+    OK(dpi_stream_new(device, &s, &err));
+    ck_assert_ptr_null(dp_stream_handle(s));
+    OK(dpi_event_new(device, &begin, &err));
+    OK(dpi_event_new(device, &end, &err));
+    FAILS(dpi_event_elapsed(begin, end, &ms, &err), DP_ERUNTIME, "never recorded");
+    OK(dpi_event_record(begin, s, &err));
+    OK(dpi_copy_async(there, host, s, 1, &err));
+    OK(dpi_event_record(end, s, &err));
+    OK(dpi_event_wait(end, s, &err));
+    OK(dpi_event_query(end, &done, &err));
+    ck_assert(done);
+    OK(dpi_event_elapsed(begin, end, &ms, &err));
+    ck_assert_double_ge(ms, 0);
+    OK(dpi_stream_query(s, &done, &err));
+    ck_assert(done);
+    assert_floats(there, 6, (float[]){0, 1, 2, 3, 4, 5});
+    OK(dpi_fill_bytes(there, 0, s, &err));
+    assert_floats(there, 6, (float[]){0, 0, 0, 0, 0, 0});
+    OK(dpi_empty_pinned(DP_FLOAT32, device, 2, sizes, &pinned, &err));
+    ck_assert(!dpi_tensor_is_pinned(pinned));
+    OK(dpi_record_stream(there, s, &err));
+    FAILS(dpi_device_memory(device, &have, &all, &err), DP_ENOTIMPL, "faultdev:0 has is not known");
+    FAILS(dpi_stream_new(DP_DEVICE(device_bit, 2), &other, &err), DP_ERUNTIME, "faultdev:2");
+    dp_tensor_unref(host);
+    dp_tensor_unref(there);
+    dp_tensor_unref(pinned);
+    dp_stream_unref(s);
+    dp_event_unref(begin);
+    dp_event_unref(end);
+    close_device();
+}
+END_TEST
+
 START_TEST(meta_tensors_have_no_data)
 {
     int64_t sizes[] = {1 << 20, 1 << 20}, none[] = {0};
@@ -803,6 +849,7 @@ UNIT_SUITE(tensor)
     tcase_add_test(tc, device_failures_are_told_with_the_backends_name);
     tcase_add_test(tc, tensors_of_a_device_that_ends_are_released_by_it);
     tcase_add_test(tc, tensors_of_an_unloaded_backend_answer_by_name);
+    tcase_add_test(tc, a_device_without_streams_has_nothing_to_wait_for);
     tcase_add_test(tc, meta_tensors_have_no_data);
     tcase_add_test(tc, storages_without_memory_know_a_size_alone);
     tcase_add_test(tc, overlaps_are_found_without_memory);
