@@ -54,7 +54,11 @@ int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src))
         return DP_EPLUGIN;
-    return dpi_copy(dst, src, ctx->threads, &ctx->error);
+    int rc = dpi_copy(dst, src, ctx->threads, &ctx->error);
+
+    if (rc == 0 && is_top(ctx)) /* no kernel runs, whose schema would say so */
+        dp_tensor_bump_version(dst);
+    return rc;
 }
 
 int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int64_t *b,

@@ -81,7 +81,8 @@ DP_FN(bool, dp_view_strides,
  * by its kind.  Source: at::scalar_tensor. */
 DP_FN(int, dp_scalar_tensor, (dp_ctx * ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out),
       (ctx, scalar, dtype, out))
-/* Copy elements, converting dtype, layout and device; src broadcasts to dst.  Source: at::copy_. */
+/* Copy elements, converting dtype, layout and device; src broadcasts to dst.  Outside of a call it counts
+ * as a version.  Source: at::copy_. */
 DP_FN(int, dp_copy, (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src), (ctx, dst, src))
 /* Overlap of two tensors' memory: 0 none, 1 full, 2 partial, 3 too hard to say.
  * Source: at::get_overlap_status. */

@@ -125,6 +125,21 @@ START_TEST(a_view_joins_its_argument)
 }
 END_TEST
 
+START_TEST(who_writes_past_the_operators_counts)
+{
+    dp_tensor *y = call("v::unsafe", x), *one;
+
+    ck_assert_int_eq(dp_scalar_tensor(ctx, dp_int(1), DP_FLOAT32, &one), 0);
+    ck_assert_int_eq(dp_copy(ctx, x, one), 0);
+    dp_tensor_unref(one);
+    ck_assert_uint_eq(dp_tensor_version(x), 1);
+    ck_assert_int_eq(dp_tensor_write(x, (float[]){1, 2, 3, 4}, &err), 0);
+    ck_assert_uint_eq(dp_tensor_version(x), 2);
+    ck_assert_uint_eq(dp_tensor_version(y), 0); /* its memory, but no view of it */
+    dp_tensor_unref(y);
+}
+END_TEST
+
 START_TEST(what_is_no_view_has_a_version_of_its_own)
 {
     dp_tensor *v = call("v::unsafe", x), *loose = call("v::loose", x), *of = call("v::half", loose);
@@ -210,6 +225,7 @@ UNIT_SUITE(viewed)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_view_joins_its_argument);
+    tcase_add_test(tc, who_writes_past_the_operators_counts);
     tcase_add_test(tc, what_is_no_view_has_a_version_of_its_own);
     tcase_add_test(tc, a_tensor_that_others_hold_is_left_alone);
     tcase_add_test(tc, a_view_says_how_it_was_made);
