@@ -1,4 +1,4 @@
-/* tensor.c -- the object: a dtype and a geometry over a counted storage, and the factories.
+/* tensor.c -- the object: a dtype and a geometry over a storage, all in one home, and the factories.
  *
  * Owns the number of tensors in the process, which is exact, and the number of shape changes. */
 #include "room.h"
