@@ -120,6 +120,15 @@ static inline char *dpi_tensor_data(const dp_tensor *t) /* first element; NULL: 
     return dpi_geometry_data(dpi_geometry_of(t), t->dtype);
 }
 
+/* Can a tensor of this dtype have a gradient?  c10::isDifferentiableType */
+static inline bool dpi_differentiable(dp_dtype d)
+{
+    const uint32_t dtypes = 1u << DP_FLOAT16 | 1u << DP_FLOAT32 | 1u << DP_FLOAT64 |
+                            1u << DP_BFLOAT16 | 1u << DP_COMPLEX64 | 1u << DP_COMPLEX128;
+
+    return (dtypes >> d & 1) != 0;
+}
+
 /* -- overlap.c -- */
 enum { DPI_OVERLAP_NONE, DPI_OVERLAP_FULL, DPI_OVERLAP_PARTIAL, DPI_OVERLAP_TOO_HARD };
 /* Fails if out cannot be written element by element: its elements share memory, or, unless `in` is

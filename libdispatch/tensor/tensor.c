@@ -462,15 +462,6 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
     return DP_OK;
 }
 
-/* Can a tensor of this dtype have a gradient?  c10::isDifferentiableType */
-static bool differentiable(dp_dtype d)
-{
-    const uint32_t dtypes = 1u << DP_FLOAT16 | 1u << DP_FLOAT32 | 1u << DP_FLOAT64 |
-                            1u << DP_BFLOAT16 | 1u << DP_COMPLEX64 | 1u << DP_COMPLEX128;
-
-    return (dtypes >> d & 1) != 0;
-}
-
 int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const dpi_layout *l, dpi_parts *p,
                         dp_tensor **out, dp_error *err)
 {
@@ -514,7 +505,7 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
     if (base->root && (creation == DP_CREATED_DEFAULT || base->creation == DP_CREATED_INFERENCE))
         v->creation = base->creation;
     /* its root may come to need a gradient, by another view of it even */
-    if (!detached && v->creation != DP_CREATED_INFERENCE && differentiable(v->dtype))
+    if (!detached && v->creation != DP_CREATED_INFERENCE && dpi_differentiable(v->dtype))
         v->keys.functionality |= DP_GRAD_BIT;
     dp_tensor_unref(root);
 }

@@ -114,7 +114,16 @@ static int check(const dp_wrapper *w, dpi_layout *l, uint32_t *depth, dp_error *
     return rc;
 }
 
-/* The keys asked for, the device's backend if they name none, the mark, and what is inside hints at. */
+/* Does, or may come to, something inside have a gradient? */
+static bool holds_grad(const dp_wrapper *w)
+{
+    for (uint32_t i = 0; i < w->n_tensors; i++)
+        if (dp_tensor_may_grad(w->tensors[i]) || dpi_differentiable(w->tensors[i]->dtype))
+            return true;
+    return false;
+}
+
+/* The keys asked for, the device's backend if they name none, the mark, and the skip bit. */
 static dp_keyset keys_of(const dp_wrapper *w)
 {
     dp_keyset keys = w->keys;
@@ -122,8 +131,8 @@ static dp_keyset keys_of(const dp_wrapper *w)
     if (keys.backend == 0)
         keys.backend = DP_BBIT(dp_device_backend(w->device));
     keys.backend |= DPI_WRAPPER_BIT;
-    for (uint32_t i = 0; i < w->n_tensors; i++)
-        keys.functionality |= dpi_keys_of(w->tensors[i]).functionality & DP_GRAD_BIT;
+    if (holds_grad(w))
+        keys.functionality |= DP_GRAD_BIT;
     return keys;
 }
 
@@ -230,5 +239,7 @@ int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
     rc = dpi_tensors_become(1, &t, &from, err);
     if (rc < 0)
         dp_tensor_unref(from);
+    else if (holds_grad(&w))
+        dpi_tensor_may_grad(t, true);
     return rc;
 }

@@ -161,6 +161,28 @@ START_TEST(a_running_call_sees_what_it_began_with)
 }
 END_TEST
 
+/* Also when what is inside comes to need one after it was made, or is put there later. */
+START_TEST(a_wrapper_may_have_a_gradient_when_its_parts_may)
+{
+    dp_tensor *t, *n, *parts[] = {x};
+    dp_wrapper w = of(parts, 1);
+
+    ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
+    ck_assert(dp_tensor_may_grad(t));
+    ck_assert(!dp_tensor_may_grad(x));
+    dp_tensor_unref(t);
+    ck_assert_int_eq(dp_tensor_new(DP_INT64, DP_DEVICE_CPU, 2, shape, NULL, &n, &err), 0);
+    w.tensors = &n;
+    ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
+    ck_assert(!dp_tensor_may_grad(t));
+    w.tensors = parts;
+    ck_assert_int_eq(dpi_wrapper_become(t, &w, &err), 0);
+    ck_assert(dp_tensor_may_grad(t));
+    dp_tensor_unref(t);
+    dp_tensor_unref(n);
+}
+END_TEST
+
 UNIT_SUITE(wrapper)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -168,4 +190,5 @@ UNIT_SUITE(wrapper)
     tcase_add_test(tc, everything_is_copied);
     tcase_add_test(tc, wrappers_in_wrappers_end_in_a_loop);
     tcase_add_test(tc, a_running_call_sees_what_it_began_with);
+    tcase_add_test(tc, a_wrapper_may_have_a_gradient_when_its_parts_may);
 }

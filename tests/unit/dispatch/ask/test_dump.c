@@ -111,6 +111,10 @@ static void wrong_mask(dpi_entry *e)
 {
     e->mask[3] ^= DP_FBIT(DP_F_Tracer);
 }
+static void wrong_even_mask(dpi_entry *e)
+{
+    e->mask[2] ^= DP_FBIT(DP_F_Tracer);
+}
 static void wrong_schema(dpi_entry *e)
 {
     e->schema = NULL;
@@ -128,6 +132,8 @@ static const struct {
     {wrong_provenance, "t::f.a: table of Undefined says math kernel"},
     {wrong_mask,
      "t::f.a: Tracer is passed over by its table, but kept by its mask with the skip bit"},
+    {wrong_even_mask,
+     "t::f.a: Tracer is passed over by its table, but kept by its mask without the skip bit"},
     {wrong_schema, "t::f.a: the snapshot's schema is not the one defined"},
     {wrong_room, "t::f.a: its table has no room for backend npu"},
 };
@@ -145,14 +151,14 @@ START_TEST(check_names_what_is_wrong)
     uint8_t provenance[DPI_SLOTS_MAX];
     memcpy(table, e->table, e->n_slots * sizeof(*table));
     memcpy(provenance, e->provenance, e->n_slots);
-    uint64_t column = e->mask[3];
+    const uint64_t masks[] = {e->mask[2], e->mask[3]};
 
     broken[_i].harm(e);
     ck_assert_int_eq(dp_registry_check(reg, arena, &lines, &n, &err), 0);
     *e = good;
     memcpy(e->table, table, e->n_slots * sizeof(*table));
     memcpy(e->provenance, provenance, e->n_slots);
-    e->mask[3] = column;
+    memcpy(&e->mask[2], masks, sizeof(masks));
     dpi_snapshot_put(s);
     ck_assert_uint_gt(n, 0);
     ck_assert_msg(strstr(lines[0], broken[_i].says) == lines[0], "'%s' is not '%s'", lines[0],
