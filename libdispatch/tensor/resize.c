@@ -91,6 +91,11 @@ int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int n
             "Attempted to set the storage of a tensor on device \"%s\" to a storage "
             "on different device \"%s\"",
             dp_device_name(device, own), dp_device_name(theirs, other));
+    if (dpi_storage_of(t)->memoryless != dpi_storage_of(source)->memoryless)
+        return dp_error_set(
+            err, DP_ERUNTIME,
+            "Attempted to set the storage of a tensor with memory to one without, or "
+            "the reverse (a fake)");
     rc = over_storage(source, offset, ndim, sizes, strides, &fresh, err);
     return rc < 0 ? rc : become(t, fresh, err);
 }

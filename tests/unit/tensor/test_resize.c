@@ -129,7 +129,12 @@ START_TEST(set_storage_swaps_storage_and_geometry)
           "Expected a Storage of type float32, but got type float64");
     OK(dp_tensor_new(DP_FLOAT32, DP_DEVICE(DP_B_Meta, 0), 0, NULL, NULL, &meta, &err));
     FAILS(dpi_set_storage(t, meta, 0, 0, NULL, NULL, &err), DP_ERUNTIME, "different device");
-    dp_tensor *all[] = {t, other, doubles, meta};
+    dp_tensor *fake = NULL;
+    OK(dp_tensor_new(DP_FLOAT32, DPI_MEMORYLESS, 0, NULL, NULL, &fake, &err));
+    FAILS(dpi_set_storage(t, fake, 0, 0, NULL, NULL, &err), DP_ERUNTIME, "to one without");
+    OK(dpi_resize(fake, 1, SIZES(1000), DP_PRESERVE, &err));
+    ck_assert_uint_eq(dp_tensor_storage_bytes(fake), 4000);
+    dp_tensor *all[] = {t, other, doubles, meta, fake};
     for (size_t i = 0; i < DPI_COUNT(all); i++)
         dp_tensor_unref(all[i]);
 }
