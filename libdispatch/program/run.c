@@ -306,6 +306,23 @@ static int take_outputs(machine *m, const dp_program *p, uint32_t base, dp_value
     return 0;
 }
 
+/* Values that a program or a caller has held for long: their backend may have been unloaded, or
+ * reloaded, since.  Binding has not seen them now. */
+static int check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        const dp_value *v = &values[i];
+        if (v->tag == DP_TAG_TENSOR)
+            rc = dpi_tensor_check_device(v->u.t, &ctx->error);
+        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len && rc == 0; k++)
+            if (v->u.tensors[k] != NULL)
+                rc = dpi_tensor_check_device(v->u.tensors[k], &ctx->error);
+    }
+    return rc;
+}
+
 /* p on the inputs in [base, base + n_inputs); what it made is gone afterwards. */
 static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value *out, bool *written)
 {
@@ -315,6 +332,10 @@ static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value 
     memset(made, 0, n_made * sizeof(*made));
     memset(m->written + base, 0, p->n_values * sizeof(bool));
     int rc = fit_inputs(m->ctx, p, &m->values[base]);
+    if (rc == 0)
+        rc = check_devices(m->ctx, &m->values[base], p->n_inputs);
+    if (rc == 0)
+        rc = check_devices(m->ctx, p->constants, p->n_constants);
     if (rc == 0)
         rc = run_steps(m, p, base);
     if (rc == 0)

@@ -283,6 +283,19 @@ def test_a_reload_adopts(f):
     equal(f.state()["live"], 0)
 
 
+def test_a_constant_of_a_program_is_not_given_to_the_new_code():
+    f = Fixture(adopts="no")
+    x = handle(f.d, "sim::to", X)
+    program = f.d.call("program.create", inputs=[], constants={"x": x}, outputs=["y"], steps=[
+        {"op": "sim::add_one", "args": [{"ref": "x"}], "as": ["y"]}])["program"]
+    f.d.release({"tensor": f.d.call("program.run", program=program)["outputs"][0]["tensor"]})
+    reload(f)
+    raises(lambda: f.d.call("program.run", program=program), "RuntimeError", GONE)
+    f.d.call("program.release", program=program)
+    f.d.release(x)
+    finish(f)
+
+
 def test_a_call_under_way_keeps_the_old_memory():
     f = Fixture(adopts="no")
     x = handle(f.d, "sim::to", X)
