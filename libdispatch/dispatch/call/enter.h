@@ -210,7 +210,7 @@ static inline __attribute__((always_inline)) dp_key highest_of(dp_keyset ks)
 
 /* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */
 static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, const dp_op *op,
-                           dp_keyset ks, const dp_value *args, bool barriers)
+                           dp_keyset ks, bool barriers)
 {
     dpi_frame *frame = &t->frames[depth];
 
@@ -218,7 +218,6 @@ static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, c
     atomic_store_explicit(&frame->op, op, memory_order_relaxed);
     atomic_store_explicit(&frame->functionality, ks.functionality, memory_order_relaxed);
     atomic_store_explicit(&frame->backend, ks.backend, memory_order_relaxed);
-    atomic_store_explicit(&frame->args, args, memory_order_relaxed);
     atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
     dpi_thread_fence(barriers);
     if (DPI_LIKELY(atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0))
@@ -244,9 +243,10 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
 
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
         return dpi_fail_depth(ctx, e->op);
-    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, args, dpi_membarrier_works)))
+    if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, dpi_membarrier_works)))
         return dpi_fail_closed(ctx, e->op, k);
     t->frames[depth].state = m->state = ctx->state;
+    atomic_store_explicit(&t->frames[depth].args, args, memory_order_relaxed);
 
     uint32_t id = e->op->id;
     if (DPI_LIKELY(id < ctx->n_counts))
@@ -281,11 +281,14 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
 /* A kernel that fails, or forgets to, leaves no guard of its own behind. */
 static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m)
 {
+    dpi_thread *t = ctx->thread;
+
     if (DPI_UNLIKELY(ctx->state != m->state))
         dpi_state_return(ctx, m->state);
     if (DPI_UNLIKELY(m->how & BY_WATCHED))
         dpi_leave_watched(ctx, m);
-    atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);
+    atomic_store_explicit(&t->frames[m->depth].args, NULL, memory_order_relaxed);
+    atomic_store_explicit(&t->depth, m->depth, memory_order_release);
 }
 
 static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *ctx, const dp_op *op)

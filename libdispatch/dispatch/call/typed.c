@@ -69,13 +69,20 @@ enter_found(dp_ctx *ctx, dpi_thread *th, const dp_typed *t, const dpi_found *f, 
     dp_keyset kept = {f->kept, f->keys.backend};
     mark *m = (mark *)out->reserved;
 
-    if (DPI_UNLIKELY(!publish(th, 0, k, t->op, kept, NULL, true)))
+    if (DPI_UNLIKELY(!publish(th, 0, k, t->op, kept, true)))
         return leave_short_way(ctx, t, f->keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
     out->unboxed = f->unboxed;
     count_up(f->count);
     return 0;
+}
+
+static inline __attribute__((always_inline)) bool is_for(const dpi_found *f, const dpi_snapshot *s,
+                                                         const dp_typed *t, dp_keyset keys)
+{
+    return f->snapshot == s->number && f->op_and_code == op_and_code(t) &&
+           f->keys.functionality == keys.functionality && f->keys.backend == keys.backend;
 }
 
 static inline dpi_found *place_of(dp_ctx *ctx, const dp_typed *t)
@@ -86,8 +93,11 @@ static inline dpi_found *place_of(dp_ctx *ctx, const dp_typed *t)
 static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
                                           dp_entered *out)
 {
-    dpi_found *f = place_of(ctx, t);
+    dpi_found *first = place_of(ctx, t), *second = &ctx->found[(t->id ^ 1) % DPI_FOUND];
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+
+    if (is_for(second, s, t, keys))
+        return enter_found(ctx, ctx->thread, t, second, out);
     const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->entries[t->id] : NULL;
     dp_keyset kept = keys;
     unsigned cell =
@@ -96,6 +106,8 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
     if (cell >= DPI_CELL_AMBIGUOUS)
         return leave_short_way(ctx, t, keys, out);
     const dpi_kernel *k = e->kernels[cell];
+    bool taken = first->snapshot == s->number && first->op_and_code == op_and_code(t);
+    dpi_found *f = taken ? second : first; /* two key sets may take turns */
     *f = (dpi_found){.snapshot = s->number,
                      .op_and_code = op_and_code(t),
                      .keys = keys,
@@ -111,7 +123,8 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     dpi_thread *th = dpi_thread_self;
     const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed), *s;
 
-    /* without a guard its state is the outermost; while ctx->thread is set, that thread, which is this one, holds a snapshot */
+    /* without a guard its state is the outermost; while ctx->thread is set, that thread, which is
+     * this one, holds a snapshot */
     if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->special |
                       (th->labelled ^ ctx->label_id)) != 0))
         return enter_any(ctx, t, NULL, argument_keys, out);
@@ -120,9 +133,7 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
         return leave_short_way(ctx, t, argument_keys, out);
     dp_keyset keys = with_state(argument_keys, ctx->states->include, ctx->states->exclude);
     const dpi_found *f = place_of(ctx, t);
-    if (DPI_UNLIKELY(f->snapshot != s->number || f->op_and_code != op_and_code(t) ||
-                     f->keys.functionality != keys.functionality ||
-                     f->keys.backend != keys.backend))
+    if (DPI_UNLIKELY(!is_for(f, s, t, keys)))
         return find(ctx, t, keys, out);
     return enter_found(ctx, th, t, f, out);
 }

@@ -11,7 +11,6 @@ static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const d
         return;
     atomic_store_explicit(&t->frames[d].kernel, k, memory_order_release);
     atomic_store_explicit(&t->frames[d].op, op, memory_order_relaxed);
-    atomic_store_explicit(&t->frames[d].args, NULL, memory_order_relaxed);
     atomic_store_explicit(&t->depth, d + 1, memory_order_release);
     dpi_thread_fence(dpi_membarrier_works);
     if (atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0) {

@@ -170,7 +170,7 @@ typedef struct dpi_frame {
     _Atomic(const dpi_kernel *) kernel; /* NULL: none */
     _Atomic(const dp_op *) op;
     _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
-    _Atomic(const dp_value *) args;           /* NULL: a call with C types */
+    _Atomic(const dp_value *) args;           /* of a boxed call while it runs, else NULL */
     struct dpi_state *state; /* of the context when it began; for its own thread alone; not
                                 enter_found()'s, which begins with the outermost */
 } dpi_frame;
@@ -191,9 +191,10 @@ typedef struct dpi_thread {
 enum { DPI_THREAD_PLUGIN_BYTES = 512 };
 extern _Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
 
-/* What a typed call resolved, in 64 bytes, so that finding it is a shift.  The last three are a function of the others and of nothing else, so
- * they need not be taken back when something changes. */
-enum { DPI_FOUND = 8 }; /* of them in a context, by operator id */
+/* What a typed call resolved, in 64 bytes, so that finding it is a shift.  The last three are a
+ * function of the others and of nothing else, so they need not be taken back when something
+ * changes.  Each operator has two places, the second of which is its neighbour's first. */
+enum { DPI_FOUND = 8 }; /* of them in a context, by operator id; even */
 typedef struct dpi_found {
     uint64_t snapshot; /* its number; 0: none */
     uint64_t op_and_code;
