@@ -73,4 +73,27 @@ def test_a_wrong_kernel_of_cxx_is_named():
                          "f>f stand for")
 
 
+def test_a_function_of_another_type_than_its_macro_wants_does_not_compile():
+    fn = "static int f(dp_ctx *c, long n) { (void)c; return (int)n; }\nstatic const int ops = 0;\n"
+    for macro, wanted in (('DP_FALLBACK(CPU, f)', "'f' is not of the C type int (dp_call *)"),
+                          ('DP_FALLBACK_GRAD(AutogradCPU, f)', "'f' is not of the C type int (dp_call *)"),
+                          ('DP_LIBRARY_IMPL(m, CPU, DP_IMPL("f", f))', "'f' is not of the C type int (dp_call *)"),
+                          ('DP_OBSERVER(f)', "'f' is not of the C type void (dp_observation *)"),
+                          ('DP_ON_LOAD(f)', "'f' is not of the C type int (dp_ctx *)"),
+                          ('DP_ON_UNLOAD(f)', "'f' is not of the C type int (dp_ctx *)"),
+                          ('DP_BACKEND_DEVICE(npu, ops)', "'ops' is not a const dp_device_ops")):
+        source = f"#include <dispatchd/plugin.h>\n{fn}{macro}\n"
+        for compiler, std, language in [(c, "-std=gnu11", "c") for c in COMPILERS] + [("g++", "-std=gnu++17", "c++")]:
+            done = compile_(compiler, [std], source, language)
+            equal(done.returncode, 1, f"{compiler}'s exit code for {macro}: {done.stdout}")
+            contains(done.stdout.replace("\\'", "'"), wanted)
+
+
+def test_a_reserved_letter_is_named():
+    source = ('#include <dispatchd/plugin.h>\nstatic int f(dp_ctx *, double) { return 0; }\n'
+              'DP_KERNEL(f, m, CPU, "f", f, (c), ())\n')
+    for compiler, std, language in ("gcc", "-std=gnu2x", "c"), ("g++", "-std=gnu++17", "c++"):
+        contains(compile_(compiler, [std], source, language).stdout, "DP_letter_c_is_reserved_for_complex")
+
+
 main()

@@ -24,7 +24,7 @@
 
 #define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
 #define DP_KIND_DEF_THUNK(n, fn, args, rets)
-#define DP_KIND_BOXED_THUNK(n, fn, args, rets)
+#define DP_KIND_BOXED_THUNK(n, fn, args, rets) DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)
 #define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
 /* dp_fn_ID: fn as a pointer of its C type, in C++, where that is what overloaded functions,
  * templates and lambdas are asked for.  C only warns of other types, and has no such functions. */
@@ -42,16 +42,22 @@ template <class F> constexpr bool dp_is_(...)
 }
 }
 #define DP_TYPE_FN_(id, fn, args, rets)                                                            \
-    static_assert(dp_is_<DP_FN_TYPE_(*, args, rets)>(fn), DP_WRONG_TYPE_(fn, args, rets));         \
-    static constexpr DP_FN_TYPE_(*DP_CAT(dp_fn_, id), args, rets) = fn;
-#define DP_FN_(id, fn) DP_CAT(dp_fn_, id)
+    typedef DP_FN_TYPE_(*DP_CAT(dp_type_, id), args, rets);                                        \
+    static_assert(dp_is_<DP_CAT(dp_type_, id)>(fn), DP_WRONG_TYPE_(fn, args, rets));               \
+    static constexpr DP_CAT(dp_type_, id) DP_CAT(dp_fn_, id) = fn;
+#define DP_IS_(type, value, message) static_assert(dp_is_<type>(value), message);
+#define DP_FN_(id, fn)               DP_CAT(dp_fn_, id)
 #else
 #define DP_TYPE_FN_(id, fn, args, rets)                                                            \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&*(fn)),                                \
                                                 __typeof__((DP_FN_TYPE_(*, args, rets))0)),        \
                    DP_WRONG_TYPE_(fn, args, rets));
 #define DP_FN_(id, fn) (fn)
+#define DP_IS_(type, value, message)                                                               \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(&*(value)), type), message);
 #endif
+/* Blocks keep functions as dp_any_fn, a cast that hides every other type. */
+#define DP_FN_IS_(type, text, fn) DP_IS_(type, fn, "'" #fn "' is not of the C type " text)
 #define DP_BOXED_FN_(id, fn, takes, gives)                                                         \
     DP_TYPE_FN_(id, fn, takes, gives)                                                              \
     static int DP_CAT(dp_boxed_, id)(dp_call * dp_call_)                                           \
@@ -194,11 +200,13 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_RECORDS_IMPL     "impl"
 
 #define DP_FALLBACK(key, fn)                                                                       \
+    DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)                                                  \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, 0, "fallback", "_", #key, fn, 0)
 #define DP_FALLBACK_FALLTHROUGH(key)                                                               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, DP_FLAG_FALLTHROUGH, "fallback", "_", #key, 0, 0)
 /* DP_LIBRARY_GRAD for every operator that has no kernel for the key; it redispatches below. */
 #define DP_FALLBACK_GRAD(key, fn)                                                                  \
+    DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)                                                  \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, DP_FLAG_GRAD | DP_FLAG_BELOW, "fallback", "_",  \
                    #key, fn, 0)
 /* A backend whose tensors live in the host's memory. */
@@ -206,11 +214,16 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, 0)
 /* A backend with memory of its own; ops is a const dp_device_ops. */
 #define DP_BACKEND_DEVICE(name, ops)                                                               \
+    DP_IS_(const dp_device_ops *, &(ops), "'" #ops "' is not a const dp_device_ops")               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, &(ops))
 #define DP_OBSERVER(fn)                                                                            \
+    DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, "", fn, 0)
-#define DP_ON_LOAD(fn) DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_LOAD, 0, "on_load", #fn, "", fn, 0)
+#define DP_ON_LOAD(fn)                                                                             \
+    DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_LOAD, 0, "on_load", #fn, "", fn, 0)
 #define DP_ON_UNLOAD(fn)                                                                           \
+    DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_UNLOAD, 0, "on_unload", #fn, "", fn, 0)
 #define DP_RESIDENT() DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_RESIDENT, 0, "resident", "", "", 0, 0)
 
