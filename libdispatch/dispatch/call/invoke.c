@@ -245,6 +245,11 @@ static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
                             "%s returns %u values besides written arguments, the caller's '%s' "
                             "says %u",
                             name, e->schema->n_given, code, n_rets);
+    const char *own = strchr(e->schema->code, '>');
+    if (own != NULL && strcmp(own + 1, c) != 0)
+        return dp_error_set(&ctx->error, DP_ETYPE,
+                            "%s returns the C types '%s', the caller's '%s' says '%s'", name,
+                            own + 1, code, c);
     rc = dp_call_boxed(ctx, e->op, args, e->n_args, rets, e->n_rets);
     if (rc == 0)
         give_returns(e->schema, c, ap, rets);

@@ -946,6 +946,10 @@ START_TEST(call_gives_written_arguments_itself)
         ck_assert_int_eq(dp_invoke(ctx, "t::w", "T>i", a, &n), 0);
         ck_assert_int_eq(n, 7 + i);
         ck_assert_int_eq(dp_invoke(ctx, "t::w", "T>Ti", a, &n, &n), DP_ETYPE);
+        ck_assert_int_eq(dp_invoke(ctx, "t::w", "T>T", a, &n), DP_ETYPE);
+        ck_assert_str_eq(dp_ctx_error(ctx)->message,
+                         "t::w returns the C types 'i', the caller's 'T>T' says 'T'");
+        ck_assert_int_eq(n, 7 + i);
         ck_assert_uint_eq(atomic_load(&a->refs), 1);
         detach(u);
     }
