@@ -109,6 +109,27 @@ static dpi_reg *reg_add(dp_unit *u, uint8_t kind, const dp_block *b, dp_error *e
     return r;
 }
 
+/* "also_written:NAME" acts on an argument, so it names one: a slip would go unnoticed. */
+static int check_tags(const dp_block *b, const dp_item *item, const dp_schema *s, dp_error *err)
+{
+    static const char tag[] = "also_written:";
+
+    for (const char *at = item->tags; at != NULL && (at = strstr(at, tag)) != NULL;) {
+        at += sizeof(tag) - 1;
+        size_t n = strcspn(at, " ");
+        uint32_t i = 0;
+        while (i < s->n_args && (strlen(s->args[i].name) != n || memcmp(s->args[i].name, at, n)))
+            i++;
+        if (i == s->n_args) {
+            char text[200];
+            snprintf(text, sizeof(text), "also_written: no argument '%.*s'", (int)(n < 80 ? n : 80),
+                     at);
+            return fail_at(err, DP_EPLUGIN, b, "tags of", s->name, text);
+        }
+    }
+    return 0;
+}
+
 static int reg_def(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item, dp_error *err)
 {
     dpi_reg *r;
@@ -126,6 +147,8 @@ static int reg_def(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *
     if (r->schema->name_only)
         return fail_at(err, DP_EPLUGIN, b, "schema", item->name,
                        "only a name: the arguments are missing");
+    if ((rc = check_tags(b, item, r->schema, err)) < 0)
+        return rc;
     if (item->tags != NULL && item->tags[0] != '\0' && (r->tags = dp_strdup(item->tags)) == NULL)
         return dpi_no_memory(err, "tags");
     u->defs++;

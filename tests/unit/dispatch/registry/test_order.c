@@ -317,6 +317,10 @@ static const dp_item dunder[] = {REC_IMPL("foo.__get__", rec_kernel)};
 static const dp_item two_words[] = {REC_IMPL("foo bar", rec_kernel)};
 static const dp_item whole_schema[] = {REC_IMPL("foo(Tensor x) -> Tensor", rec_kernel)};
 static const dp_item elsewhere[] = {REC_IMPL("u::foo", rec_kernel)};
+static const dp_item no_argument[] = {{.size = sizeof(dp_item),
+                                       .kind = DP_ITEM_DEF,
+                                       .name = "norm(Tensor x, Tensor? mean) -> Tensor",
+                                       .tags = "core also_written:meen also_written:mean"}};
 
 /* Records that are refused, and the two things that the error must name. */
 #define REFUSED(records, error, one, other)                                                        \
@@ -347,6 +351,8 @@ static const struct {
     REFUSED(REC_BLOCK(DP_BLOCK_IMPL, 214, "t", "CPU", elsewhere), DP_EPLUGIN, "t.c:214", "u::foo"),
     REFUSED(REC_PLAIN(DP_BLOCK_FALLBACK, 0, 215, "_", "Undefined", rec_kernel), DP_EPLUGIN,
             "t.c:215", "falls back"),
+    REFUSED(REC_BLOCK(DP_BLOCK_FRAGMENT, 216, "t", "", no_argument), DP_EPLUGIN, "t.c:216",
+            "'meen'"),
 };
 
 START_TEST(a_refused_attach_changes_nothing)
