@@ -260,7 +260,8 @@ def test_kernels_that_return_nothing_or_something_else(f):
         f.refused("PluginError", ["returns_nothing", "nothing", "Tensor"], op, f"returns_nothing::{op}", x)
     unload(f, "returns_nothing")
     bad_plugin(f, "returns_wrong_kind")
-    for op, parts in [("an_int", ["int", "Tensor"]), ("a_tensor", ["Tensor", "int"]), ("no_tag", ["Tensor"])]:
+    for op, parts in [("an_int", ["int", "Tensor"]), ("a_tensor", ["Tensor", "int"]), ("no_tag", ["Tensor"]),
+                      ("hole", ["Tensor?[]", "which is Tensor[]"])]:
         f.refused("PluginError", ["returns_wrong_kind", *parts], op, f"returns_wrong_kind::{op}", x)
     unload(f, "returns_wrong_kind")
 

@@ -138,6 +138,17 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
     return rc;
 }
 
+/* What a kernel gave, for the message: as a type of the schema language, as far as that goes. */
+static const char *given_kind(const dp_value *v)
+{
+    if (v->tag == DP_TAG_NONE || (v->tag == DP_TAG_TENSOR && v->u.t == NULL) || dpi_value_lacks(v))
+        return "nothing";
+    for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
+        if (v->u.tensors[i] == NULL)
+            return "Tensor?[]";
+    return dpi_value_kind(v);
+}
+
 DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
                              const dp_value *v)
 {
@@ -155,12 +166,8 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
     dpi_type_print(&type, e->schema->rets[i].type, true);
     snprintf(text, sizeof(text),
              "kernel of plugin '%s' (%s:%u) gave %s for return %zu of %u, which is %s",
-             k->gen->plugin, k->file, k->line,
-             v->tag == DP_TAG_NONE || (v->tag == DP_TAG_TENSOR && v->u.t == NULL) ||
-                     dpi_value_lacks(v)
-                 ? "nothing"
-                 : dpi_value_kind(v),
-             i + 1, e->n_rets, type.s ? type.s : "?");
+             k->gen->plugin, k->file, k->line, given_kind(v), i + 1, e->n_rets,
+             type.s ? type.s : "?");
     dpi_text_fini(&type);
     return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
 }
