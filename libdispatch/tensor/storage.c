@@ -74,8 +74,10 @@ static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t b
 static int storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
 {
     dpi_device *d;
-    int bit = dp_device_backend(device);
+    int bit = dp_device_backend(device), real = dp_device_backend(device & ~DPI_FAKE);
 
+    if (real == DP_B_CPU || real == DP_B_Meta)
+        device -= dp_device_index(device); /* "cpu:1" is cpu, as in PyTorch */
     if (bit == DP_B_Meta || (device & DPI_MEMORYLESS))
         return init_memoryless(s, device & ~DPI_FAKE, (device & DPI_FAKE) == DPI_FAKE, bytes, err);
     int rc = dpi_device_enter(bit, &d, err);

@@ -8,7 +8,7 @@ static int check(dp_ctx *ctx, const int64_t *layout, const int64_t *device, cons
     if (layout && *layout != DP_LAYOUT_STRIDED)
         return dp_fail(ctx, DP_ERUNTIME, "layout %lld is not supported on the CPU, only strided",
                        (long long)*layout);
-    if (device && *device != DP_DEVICE_CPU && !dp_memoryless(ctx))
+    if (device && dp_device_backend((dp_device)*device) != 0 && !dp_memoryless(ctx))
         return dp_fail(ctx, DP_ERUNTIME, "expected device cpu but got device number %lld",
                        (long long)*device);
     if (pin && *pin)

@@ -300,6 +300,8 @@ def test_create_read_release(f):
     x = f.call("tensor.create", data=[[1, 2, 3], [4, 5, 6]])
     equal((x["dtype"], x["shape"], x["strides"], x["storage_offset"]), ("float32", [2, 3], [3, 1], 0))
     equal((x["device"], x["keys"]), ("cpu", ["AutogradCPU", "ADInplaceOrView", "CPU"]))
+    zeros = f.call("op.call", op="aten::zeros", args=[[1]], kwargs={"device": "cpu:1"})["outputs"][0]
+    equal((f.call("tensor.create", data=[1], device="cpu:1")["device"], zeros["device"]), ("cpu", "cpu"))
     equal(f.call("tensor.describe", tensor=x["tensor"]), x)
     equal(read(f, x)["data"], [[1, 2, 3], [4, 5, 6]])
     equal(f.call("tensor.read", tensor=x["tensor"], **{"as": "attachment"})["attachment"],

@@ -252,6 +252,21 @@ START_TEST(empty_and_zero_dim_tensors_work)
 }
 END_TEST
 
+/* As in PyTorch: torch.empty(1, device="cpu:1").device is cpu. */
+START_TEST(cpu_and_meta_have_no_index)
+{
+    const int bits[] = {DP_B_CPU, DP_B_Meta};
+
+    for (int i = 0; i < 2; i++) {
+        dp_tensor *t = NULL;
+        OK(dp_tensor_new(DP_INT8, DP_DEVICE(bits[i], 7), 0, NULL, NULL, &t, &err));
+        DP_VIEW(v, t);
+        ck_assert_int_eq(v.device, DP_DEVICE(bits[i], 0));
+        dp_tensor_unref(t);
+    }
+}
+END_TEST
+
 START_TEST(strangers_are_named)
 {
     int64_t huge[] = {(int64_t)1 << 50};
@@ -837,6 +852,7 @@ UNIT_SUITE(tensor)
     tcase_add_test(tc, whole_storages_come_zeroed);
     tcase_add_test(tc, foreign_memory_is_released_once_by_the_last);
     tcase_add_test(tc, empty_and_zero_dim_tensors_work);
+    tcase_add_test(tc, cpu_and_meta_have_no_index);
     tcase_add_test(tc, strangers_are_named);
     tcase_add_test(tc, scalars_take_their_kinds_dtype);
     tcase_add_test(tc, scalars_that_do_not_fit_are_refused);
