@@ -111,9 +111,10 @@ def chain(n, rows):
 
 def test_intermediates_are_charged_while_they_live(f):
     with f.connect() as d:
-        # a hundred results of 300,000 bytes, two at a time: more than the limit in sum
-        y = d.call("program.run", steps=chain(100, 300), outputs=["y100"], **{"return": "data"})
-        equal(y["outputs"][0]["shape"], [300, 250])
+        # a thousand results of 500,000 bytes, within a limit that two of them nearly fill
+        y = d.call("program.run", steps=chain(1000, 500), outputs=["y1000"], **{"return": "handle"})
+        equal(y["outputs"][0]["shape"], [500, 250])
+        d.release(*y["outputs"])
         equal(held(d).get("intermediates"), None)
         e = raises(lambda: d.call("program.run", steps=chain(3, 600), outputs=["y3"]), "ResourceExhausted",
                    "step 1: intermediates: 600000 bytes asked for", "(session_intermediate_bytes)")
