@@ -1,9 +1,10 @@
 /* keep.c -- whose account the memory of a storage is charged to.
  *
  * A storage has one word for it: the account and, in the bits that its alignment leaves, the holder;
- * 0 is nobody.  A wrapper tensor has no bytes, and is charged what its parts have.  It changes by compare and exchange; `keeps` counts how often that holder asked.  The
- * bytes of a storage never change, so what is refunded is what was charged; those that it grew by are
- * a storage of their own (dpi_growth), charged until both end. */
+ * 0 is nobody.  A wrapper tensor has no bytes, and is charged what its parts have.  It changes by
+ * compare and exchange; `keeps` counts how often that holder asked.  The bytes of a storage never
+ * change, so what is refunded is what was charged; those that it grew by are a storage of their own
+ * (dpi_growth), charged until both end: to whom the storage is when it grows, or to its next keeper. */
 #include "base/account.h"
 #include "room.h"
 
@@ -67,14 +68,12 @@ static int keep_parts(dp_account *a, int holder, const dp_tensor *t, bool anyway
     return 0;
 }
 
-static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
+/* 1: s is charged here from now on; 0: it was, or to somebody whom it stays charged to. */
+static int charge(dp_account *a, int holder, dpi_storage *s, bool anyway, dp_error *err)
 {
-    dpi_storage *s = dpi_storage_of(t);
     uintptr_t mine = word_of(a, holder), word = atomic_load(&s->charged);
     uint64_t bytes = bytes_of(s);
 
-    if (word == mine)
-        atomic_fetch_add_explicit(&s->keeps, 1, memory_order_relaxed);
     if (word != 0 && (account_of(word) != a || holder_of(word) <= holder))
         return 0;
     if (anyway)
@@ -84,14 +83,42 @@ static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_e
     dpi_account_ref(a);
     if (!atomic_compare_exchange_strong(&s->charged, &word, mine)) { /* somebody was faster */
         forget(mine, bytes);
-        return keep(a, holder, t, anyway, err);
+        return charge(a, holder, s, anyway, err);
     }
-    atomic_store_explicit(&s->keeps, 1, memory_order_relaxed);
     if (word != 0)
         forget(word, bytes);
-    int rc = DPI_LIKELY(s->kind == NULL) ? 0 : keep_parts(a, holder, t, anyway, err);
-    if (rc < 0 && atomic_compare_exchange_strong(&s->charged, &mine, 0))
-        forget(mine, 0);
+    return 1;
+}
+
+/* What s grew by when nobody was charged for it, or another holder. */
+static int keep_growth(dp_account *a, int holder, dpi_storage *s, bool anyway, dp_error *err)
+{
+    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
+    int rc = 0;
+
+    for (; g != NULL && rc >= 0; g = g->former)
+        rc = charge(a, holder, &g->memory, anyway, err);
+    return rc;
+}
+
+static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
+{
+    dpi_storage *s = dpi_storage_of(t);
+    uintptr_t mine = word_of(a, holder);
+    int rc = charge(a, holder, s, anyway, err);
+
+    if (rc == 0 && atomic_load(&s->charged) == mine)
+        atomic_fetch_add_explicit(&s->keeps, 1, memory_order_relaxed);
+    if (rc <= 0)
+        return rc;
+    atomic_store_explicit(&s->keeps, 1, memory_order_relaxed);
+    rc = keep_growth(a, holder, s, anyway, err);
+    if (DPI_UNLIKELY(s->kind != NULL) && rc >= 0)
+        rc = keep_parts(a, holder, t, anyway, err);
+    if (rc >= 0)
+        return 0;
+    if (atomic_compare_exchange_strong(&s->charged, &mine, 0))
+        forget(mine, bytes_of(s));
     return rc;
 }
 
@@ -133,6 +160,24 @@ int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err)
         dpi_account_ref(account_of(word));
         atomic_store(&grown->charged, word);
     }
+    if (!atomic_compare_exchange_strong(&s->charged, &nobody, word))
+        forget(word, bytes_of(s));
+    return rc;
+}
+
+int dpi_storage_charge_parts(dpi_storage *s, const dpi_parts *p, dp_error *err)
+{
+    uintptr_t word = atomic_exchange(&s->charged, 0), nobody = 0;
+    uint32_t n = 0;
+    int rc = 0;
+
+    if (word == 0)
+        return 0;
+    while (n < p->n_tensors &&
+           (rc = dp_account_keep(account_of(word), holder_of(word), p->tensors[n], err)) == 0)
+        n++;
+    while (rc < 0 && n > 0)
+        dp_account_let(account_of(word), holder_of(word), p->tensors[--n]);
     if (!atomic_compare_exchange_strong(&s->charged, &nobody, word))
         forget(word, bytes_of(s));
     return rc;

@@ -68,6 +68,8 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages toge
 /* -- keep.c -- */
 /* What s grew by is charged to whom s is.  DP_ERESOURCE: that is too much for it. */
 int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err);
+/* The same of what a wrapper, whose storage s is, is about to be made of. */
+int dpi_storage_charge_parts(dpi_storage *s, const dpi_parts *p, dp_error *err);
 void dpi_storage_forget(dpi_storage *s); /* its memory goes: nobody is charged for it any more */
 
 /* -- layout.c -- */

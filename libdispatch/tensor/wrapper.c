@@ -236,7 +236,11 @@ int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
         parts_free(p);
         return rc;
     }
-    rc = dpi_tensors_become(1, &t, &from, err);
+    rc = dpi_change_check(t, err);
+    if (rc == DP_OK)
+        rc = dpi_storage_charge_parts(dpi_storage_of(t), p, err);
+    if (rc == DP_OK)
+        rc = dpi_tensors_become(1, &t, &from, err);
     if (rc < 0)
         dp_tensor_unref(from);
     else if (holds_grad(&w))

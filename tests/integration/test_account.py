@@ -72,6 +72,22 @@ def test_a_tensor_that_an_operator_resizes_is_charged_anew(f):
         equal(held(d), {})
 
 
+def test_what_grew_before_it_is_kept_is_charged(f):
+    """Nobody is charged for a literal while an operator makes it longer: whoever keeps it is."""
+    grow = {"op": "aten::arange.start_out", "kwargs": {"out": {"data": [1]}}, "as": ["y"]}
+    with f.connect() as d:
+        d.op("aten::arange.start_out", 0, 1000, 1, out={"data": [1]}, returns="handle")
+        equal(held(d), {"tensors": (1, 4004)})
+        raises(lambda: d.op("aten::arange.start_out", 0, BYTES, 1, out={"data": [1]}, returns="handle"),
+               "ResourceExhausted", f"tensors: {4 * BYTES} bytes asked for", "(session_tensor_bytes)")
+        raises(lambda: d.call("program.run", steps=[{**grow, "args": [0, BYTES, 1]}], outputs=["y"]),
+               "ResourceExhausted", "step 0: intermediates: ", "(session_intermediate_bytes)")
+        d.call("program.run", steps=[{**grow, "args": [0, 1000, 1]}], outputs=["y"])
+        equal([held(d).get(h) for h in ("tensors", "intermediates")], [(2, 8008), None])
+        d.call("tensor.release", all=True)
+        equal(held(d).get("tensors"), None)
+
+
 def test_a_joined_session_has_one_account(f):
     with f.connect() as d, f.connect() as other:
         other.call("server.hello", session_key=d.call("server.hello")["session_key"])

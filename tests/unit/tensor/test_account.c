@@ -84,18 +84,62 @@ START_TEST(account_a_storage_is_charged_once)
 }
 END_TEST
 
+/* Grown while nobody was charged, then for one holder, then for the next. */
+START_TEST(account_what_a_storage_grew_by_is_its_keepers)
+{
+    dp_tensor *t = make(100), *u = make(100);
+
+    ck_assert_int_eq(dpi_resize(t, 1, (int64_t[]){300}, DP_PRESERVE, &err), 0);
+    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_INTERMEDIATES, t, &err), 0);
+    is(DP_HOLDER_INTERMEDIATES, 0, 400);
+    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+    is(DP_HOLDER_INTERMEDIATES, 0, 0);
+    is(DP_HOLDER_TENSORS, 0, 400);
+    ck_assert_int_eq(dpi_resize(u, 1, (int64_t[]){700}, DP_PRESERVE, &err), 0);
+    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, u, &err), DP_ERESOURCE);
+    is(DP_HOLDER_TENSORS, 0, 400);
+    dp_tensor_unref(t), dp_tensor_unref(u);
+    is(DP_HOLDER_TENSORS, 0, 0);
+}
+END_TEST
+
+static dp_wrapper pair_of(dp_tensor *parts[2])
+{
+    return (dp_wrapper){.size = sizeof(dp_wrapper),
+                        .kind = "pair",
+                        .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+                        .n_tensors = 2,
+                        .tensors = parts};
+}
+
 static dp_tensor *wrapper(dp_tensor *x, dp_tensor *y)
 {
-    dp_tensor *t = NULL, *parts[] = {x, y};
-    dp_wrapper w = {.size = sizeof(w),
-                    .kind = "pair",
-                    .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
-                    .n_tensors = 2,
-                    .tensors = parts};
+    dp_tensor *t = NULL;
+    dp_wrapper w = pair_of((dp_tensor *[]){x, y});
 
     ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
     return t;
 }
+
+START_TEST(account_a_wrapper_is_charged_for_its_next_parts)
+{
+    dp_tensor *x = make(100), *y = make(200), *z = make(800), *t = wrapper(x, x);
+    dp_wrapper fits = pair_of((dp_tensor *[]){x, y}), large = pair_of((dp_tensor *[]){y, z});
+    const int h = DP_HOLDER_TENSORS;
+
+    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
+    is(h, 0, 100);
+    ck_assert_int_eq(dpi_wrapper_become(t, &fits, &err), 0);
+    is(h, 0, 300);
+    ck_assert_int_eq(dpi_wrapper_become(t, &large, &err), DP_ERESOURCE);
+    ck_assert_str_eq(err.message, "tensors: 800 bytes asked for, 700 of 1000 left (bytes_limit)");
+    is(h, 0, 300);
+    dp_tensor_unref(x), dp_tensor_unref(y), dp_tensor_unref(z);
+    dp_account_let(a, h, t);
+    is(h, 0, 0);
+    dp_tensor_unref(t);
+}
+END_TEST
 
 START_TEST(account_a_wrapper_is_charged_what_its_parts_have)
 {
@@ -240,6 +284,8 @@ UNIT_SUITE(account)
     tcase_add_test(tc, account_holders_have_names);
     tcase_add_test(tc, account_a_storage_is_charged_once);
     tcase_add_test(tc, account_a_wrapper_is_charged_what_its_parts_have);
+    tcase_add_test(tc, account_what_a_storage_grew_by_is_its_keepers);
+    tcase_add_test(tc, account_a_wrapper_is_charged_for_its_next_parts);
     tcase_add_test(tc, account_memory_that_goes_is_refunded);
     tcase_add_test(tc, account_over_the_limit_of_bytes);
     tcase_add_test(tc, account_outlives_its_owner);
