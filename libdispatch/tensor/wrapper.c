@@ -54,9 +54,13 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
         return cannot(err, "tensors (wrapper_parts)", w->n_tensors, DP_LIMIT_WRAPPER_PARTS);
     if (w->n_ints > DP_LIMIT_WRAPPER_PARTS)
         return cannot(err, "integers (wrapper_parts)", w->n_ints, DP_LIMIT_WRAPPER_PARTS);
-    if (w->n_tensors == 0 || w->tensors == NULL || (w->n_ints > 0 && w->ints == NULL))
+    if (w->n_tensors == 0 || w->tensors == NULL)
         return dp_error_set(err, DP_EVALUE, "a wrapper tensor of kind '%s' is made of no tensor",
                             w->kind);
+    if ((w->n_ints > 0 && w->ints == NULL) || (w->ndim > 0 && w->sizes == NULL))
+        return dp_error_set(err, DP_EVALUE,
+                            "a wrapper tensor of kind '%s' says that it has %s: they are NULL",
+                            w->kind, w->ints == NULL && w->n_ints > 0 ? "integers" : "sizes");
     *depth = 1;
     for (uint32_t i = 0; i < w->n_tensors; i++) {
         if (w->tensors[i] == NULL)

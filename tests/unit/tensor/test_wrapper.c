@@ -63,7 +63,9 @@ START_TEST(what_cannot_be_is_refused)
     w = of(many, DPI_COUNT(many));
     refuses(&w, DP_ERESOURCE, "wrapper_parts");
     w = good, w.n_ints = 1;
-    refuses(&w, DP_EVALUE, "made of no tensor");
+    refuses(&w, DP_EVALUE, "integers: they are NULL");
+    w = good, w.sizes = NULL;
+    refuses(&w, DP_EVALUE, "sizes: they are NULL");
     w = good, w.size = offsetof(dp_wrapper, n_tensors);
     refuses(&w, DP_EVALUE, "made of no tensor");
     w = good, w.device = DP_DEVICE(DP_B_NAMED_FIRST + 3, 0);
