@@ -266,6 +266,14 @@ def test_kernels_that_return_nothing_or_something_else(f):
     unload(f, "returns_wrong_kind")
 
 
+def test_a_parallel_loop_that_calls_operators(f):
+    bad_plugin(f, "calls_in_loop")
+    for i in range(20):
+        f.refused("PluginError", ["plugin 'calls_in_loop'", "from the body of dp_parallel_for()"], f"call {i}",
+                  "calls_in_loop::loop", {"tensor": f.x})
+    unload(f, "calls_in_loop")
+
+
 def test_a_kernel_without_end(f):
     bad_plugin(f, "recursion")
     f.refused("RuntimeError", ["recursion::f", "128"], "recursion", "recursion::f", {"tensor": f.x})

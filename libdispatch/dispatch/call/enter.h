@@ -51,6 +51,7 @@ DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code); /* DP_ECANCELLED, DP_EDEADLINE */
 /* The running kernel asks for a loop over bytes, and its tensors have none. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
+DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
 /* -- output.c: warn that t, which had `former`, was given another shape -- */

@@ -192,18 +192,32 @@ DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code)
     return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
 }
 
-DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx)
+/* What the running kernel did. */
+static int fail_running(dp_ctx *ctx, const char *what)
 {
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
     char text[300];
 
-    snprintf(text, sizeof(text),
-             "kernel of plugin '%s' (%s:%u) asked for dp_parallel_for(), which works on bytes, "
-             "and its tensors have no memory",
-             k->gen->plugin, k->file, k->line);
+    snprintf(text, sizeof(text), "kernel of plugin '%s' (%s:%u) %s", k->gen->plugin, k->file,
+             k->line, what);
     return dpi_fail_op(ctx, DP_EPLUGIN, atomic_load_explicit(&f->op, memory_order_relaxed),
                        dp_ctx_key(ctx), text);
+}
+
+DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx)
+{
+    return fail_running(ctx, "asked for dp_parallel_for(), which works on bytes, and its tensors "
+                             "have no memory");
+}
+
+DPI_COLD int dpi_fail_looping(dp_ctx *ctx)
+{
+    const char *what = "called an operator from the body of dp_parallel_for()";
+    bool running = ctx->thread != NULL && atomic_load(&ctx->thread->depth) > 0;
+
+    return running ? fail_running(ctx, what)
+                   : dp_error_set(&ctx->error, DP_EPLUGIN, "its caller %s", what);
 }
 
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code)

@@ -36,8 +36,11 @@ int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_r
 {
     if (DPI_UNLIKELY(dpi_ctx_memoryless(ctx)))
         return dpi_fail_memoryless(ctx);
+    unsigned char around = atomic_exchange_explicit(&ctx->looping, 1, memory_order_relaxed);
     int code = dpi_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
 
+    if (DPI_UNLIKELY(atomic_exchange_explicit(&ctx->looping, around, memory_order_relaxed) == 2))
+        return dpi_fail_looping(ctx);
     return DPI_LIKELY(code == 0) ? 0 : dpi_fail_stopped(ctx, code);
 }
 
@@ -260,6 +263,10 @@ int dp_vinvoke(dp_ctx *ctx, const char *name, const char *code, va_list ap)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name, code))
         return DP_EPLUGIN;
+    if (atomic_load_explicit(&ctx->looping, memory_order_relaxed) != 0) {
+        atomic_store_explicit(&ctx->looping, 2, memory_order_relaxed); /* and ctx is another's */
+        return DP_EPLUGIN;
+    }
     va_list copy;
     bool begun;
     int rc = dpi_ctx_hold(ctx, &begun);

@@ -233,10 +233,11 @@ struct dp_ctx {
     uint64_t t_top; /* timing: when the top-level call began */
     uint64_t since; /* when the request began; 0: nobody said */
     int threads;
-    dp_flag *grad_flag; /* borrowed; NULL: none */
-    dpi_stop stop;      /* of dp_checkpoint() */
-    uint64_t label_id;  /* another one for each label set; 0: none */
-    uint32_t refused;   /* depth of the call whose kernel said dp_refuse(); 0: none */
+    dp_flag *grad_flag;   /* borrowed; NULL: none */
+    dpi_stop stop;        /* of dp_checkpoint() */
+    atomic_uchar looping; /* 1: dp_parallel_for() runs; 2: and its body called an operator */
+    uint64_t label_id;    /* another one for each label set; 0: none */
+    uint32_t refused;     /* depth of the call whose kernel said dp_refuse(); 0: none */
     char label[32];
     struct dpi_trace *trace;
     dp_tensor **owned; /* tensors bound for the request: wrapped numbers */
