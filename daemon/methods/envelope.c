@@ -370,6 +370,8 @@ static int run_one(request *rq, const cJSON *msg, bool in_batch)
     dp_error_clear(&err);
     int code = open_envelope(rq, msg, in_batch, &e, &err);
 
+    if (code == 0 && dp_shapes_hold(&err) < 0)
+        code = RPC_SERVER;
     if (code == 0)
         return run_method(rq, &e, in_batch);
     if (e.id != NULL || code == RPC_REQUEST)
@@ -401,6 +403,7 @@ void request_run(request *rq)
 {
     int rc = cJSON_IsArray(rq->root) ? run_batch(rq) : run_one(rq, rq->root, false);
 
+    dp_shapes_let();
     if (rc == DP_EWORKER) {
         jw_fini(&rq->out);
         return;

@@ -413,7 +413,7 @@ static bool began_before(const dpi_block *b)
 {
     uint64_t since = atomic_load_explicit(&b->since, memory_order_acquire);
 
-    return since != 0 && dpi_call_began != 0 && dpi_call_began < since;
+    return since != 0 && dpi_call_since() != 0 && dpi_call_since() < since;
 }
 
 void *dpi_block_former(const dpi_block *b)

@@ -1,12 +1,25 @@
-/* changes.c -- when shapes changed, and when this thread's call began: what decides which geometry
- * of a tensor a call sees (dpi_geometry_of). */
+/* changes.c -- when shapes changed, when this thread's call began, and the oldest of all: what
+ * decides which geometry of a tensor a call sees (dpi_geometry_of), and which ones may go. */
 #include "room.h"
 #include <pthread.h>
 
 dpi_counter dpi_changes = {1};
-_Thread_local uint64_t dpi_call_began;
+_Thread_local atomic_uint_fast64_t dpi_call_began;
+static uint64_t (*_Atomic oldest_call)(void);
 
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+void dpi_oldest_call_from(uint64_t (*oldest)(void))
+{
+    atomic_store_explicit(&oldest_call, oldest, memory_order_release);
+}
+
+uint64_t dpi_oldest_call(void)
+{
+    uint64_t (*oldest)(void) = atomic_load_explicit(&oldest_call, memory_order_acquire);
+
+    return oldest != NULL ? oldest() : 0;
+}
 
 uint64_t dpi_change_shapes_begin(void)
 {

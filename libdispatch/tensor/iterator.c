@@ -478,7 +478,8 @@ int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter **out
 
 const dpi_geometry *dpi_iter_resized(const dp_iter *it, int k)
 {
-    const dpi_geometry *former = it->resize[k] ? dpi_geometry_of(it->tensors[k])->former : NULL;
+    const dpi_geometry *former =
+        it->resize[k] ? dpi_former_of(dpi_geometry_of(it->tensors[k])) : NULL;
 
     return former != NULL && former->numel > 0 ? former : NULL;
 }

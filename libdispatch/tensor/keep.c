@@ -48,7 +48,7 @@ static const dpi_geometry *newest(const dp_tensor *t)
 /* The first n of them. */
 static void let_parts(dp_account *a, int holder, const dp_tensor *t, size_t n)
 {
-    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = g->former)
+    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = dpi_former_of(g))
         for (uint32_t i = 0; i < g->parts->n_tensors && n > 0; i++, n--)
             dp_account_let(a, holder, g->parts->tensors[i]);
 }
@@ -59,7 +59,7 @@ static int keep_parts(dp_account *a, int holder, const dp_tensor *t, bool anyway
 {
     size_t kept = 0;
 
-    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = g->former)
+    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = dpi_former_of(g))
         for (uint32_t i = 0; i < g->parts->n_tensors; i++, kept++)
             if (keep(a, holder, g->parts->tensors[i], anyway, err) < 0) {
                 let_parts(a, holder, t, kept);

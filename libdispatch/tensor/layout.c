@@ -271,9 +271,9 @@ void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
     g->numel = l->numel;
     g->offset = l->offset;
     g->storage = s;
-    g->former = NULL;
+    atomic_init(&g->former, NULL);
     g->parts = NULL;
-    g->n_formers = 0;
+    atomic_init(&g->n_formers, 0);
     g->sizes = (int64_t *)(g + 1);
     g->strides = g->sizes + l->ndim;
     if (row > 0)

@@ -32,7 +32,7 @@ static dpi_home *home_new(int ndim, size_t inside)
         return NULL;
     atomic_init(&h->refs, 1);
     h->geometry.storage = NULL;
-    h->geometry.former = NULL;
+    atomic_init(&h->geometry.former, NULL);
     h->geometry.parts = NULL;
     return h;
 }
@@ -93,8 +93,9 @@ static void bury(dpi_home *dead)
         dead = h->next_dead;
         if (DPI_UNLIKELY(g->parts != NULL))
             parts_end(g->parts, &dead);
-        if (g->former)
-            drop(HOME_OF(geometry, g->former), &dead);
+        dpi_geometry *former = dpi_former_of(g);
+        if (former)
+            drop(HOME_OF(geometry, former), &dead);
         if (g->storage == &h->storage)
             dpi_storage_fini(&h->storage);
         else if (g->storage)
@@ -164,7 +165,12 @@ dp_tensor *dp_tensor_destroy(dp_tensor *t)
 
 /* -- changes of shape -- */
 
-int dpi_change_check(const dp_tensor *t, dp_error *err)
+static int n_formers(const dpi_geometry *g)
+{
+    return atomic_load_explicit(&g->n_formers, memory_order_relaxed);
+}
+
+static int change_check(const dp_tensor *t, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     char shape[DP_SHAPE_TEXT];
@@ -174,12 +180,51 @@ int dpi_change_check(const dp_tensor *t, dp_error *err)
                             "output with shape %s was given another one by another call, since "
                             "this one began",
                             dp_shape_text(shape, g->sizes, (size_t)g->ndim));
-    if (g->n_formers >= DP_LIMIT_RESIZES)
+    if (n_formers(g) >= DP_LIMIT_RESIZES)
         return dp_error_set(err, DP_ERUNTIME,
                             "output with shape %s was given another one %d times, which is the "
                             "limit (DP_LIMIT_RESIZES)",
-                            dp_shape_text(shape, g->sizes, (size_t)g->ndim), g->n_formers);
+                            dp_shape_text(shape, g->sizes, (size_t)g->ndim), n_formers(g));
     return DP_OK;
+}
+
+/* What t was and no running call can see goes.  (What a wrapper was stays: it is charged for it.) */
+static void forget_formers(const dp_tensor *t)
+{
+    uint64_t since = dpi_change_shapes_begin(), oldest = dpi_oldest_call();
+    dpi_geometry *newest = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+    dpi_geometry *g = newest, *gone;
+    int n = 0;
+
+    while ((gone = dpi_former_of(g)) != NULL && g->since > oldest) {
+        g = gone;
+        n++;
+    }
+    if (gone != NULL && gone->parts == NULL) {
+        atomic_store_explicit(&g->former, NULL, memory_order_relaxed);
+        atomic_store_explicit(&newest->n_formers, n, memory_order_relaxed);
+    } else {
+        gone = NULL;
+    }
+    dpi_change_shapes_end(since - 1); /* nothing changed */
+    if (gone != NULL)
+        home_unref(HOME_OF(geometry, gone));
+}
+
+/* Looking who runs is not free, so it is done for a few at a time, and for what holds bytes. */
+static bool forgetting_is_due(const dpi_geometry *g, const dpi_geometry *next)
+{
+    enum { AT_A_TIME = 8 };
+    const dpi_geometry *former = dpi_former_of(g);
+
+    return former != NULL && (n_formers(g) % AT_A_TIME == 0 || next->storage != g->storage);
+}
+
+int dpi_change_check(const dp_tensor *t, dp_error *err)
+{
+    if (n_formers(dpi_geometry_of(t)) >= DP_LIMIT_RESIZES)
+        forget_formers(t);
+    return change_check(t, err);
 }
 
 /* t's geometry, with a reference to its home. */
@@ -197,8 +242,9 @@ static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
     dpi_geometry *g = take_geometry(from);
 
     atomic_store_explicit(&from->geometry, NULL, memory_order_relaxed);
-    g->former = take_geometry(t);
-    g->n_formers = g->former->n_formers + 1;
+    dpi_geometry *former = take_geometry(t);
+    atomic_store_explicit(&g->former, former, memory_order_relaxed);
+    atomic_store_explicit(&g->n_formers, n_formers(former) + 1, memory_order_relaxed);
     g->since = since;
     g->by = &dpi_call_began;
     atomic_store_explicit(&t->geometry, g, memory_order_release);
@@ -213,9 +259,12 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
         first++;
     if (first == n)
         return DP_OK;
+    for (int i = first; i < n; i++)
+        if (ts[i] && from[i] && forgetting_is_due(dpi_geometry_of(ts[i]), dpi_geometry_of(from[i])))
+            forget_formers(ts[i]);
     uint64_t since = dpi_change_shapes_begin();
     for (int i = first; rc == DP_OK && i < n; i++)
-        rc = ts[i] && from[i] ? dpi_change_check(ts[i], err) : DP_OK;
+        rc = ts[i] && from[i] ? change_check(ts[i], err) : DP_OK;
     for (int i = first; rc == DP_OK && i < n; i++)
         if (ts[i] && from[i])
             become(ts[i], from[i], since);

@@ -70,13 +70,13 @@ typedef struct dpi_geometry {
     int64_t *sizes, *strides;                                /* [ndim], behind this struct */
     dpi_storage *storage;                                    /* its home is held */
     struct dpi_parts *parts; /* owned; of a wrapper; NULL: of no wrapper */
-    /* If this geometry replaced another in a tensor: `former` is that one, held, since calls may
-     * use it as long as the tensor lives; `since` is the number of the change (dpi_changes.n); `by`
-     * identifies the thread that made it.  n_formers: length of the chain of formers. */
-    struct dpi_geometry *former;
+    /* If this geometry replaced another in a tensor: `former` is that one, held as long as a running
+     * call may have begun before; `since` is the number of the change (dpi_changes.n); `by`
+     * identifies the thread that made it.  n_formers: at most so long is the chain of formers. */
+    _Atomic(struct dpi_geometry *) former;
     uint64_t since;
     const void *by;
-    int32_t n_formers;
+    atomic_int n_formers;
 } dpi_geometry;
 
 struct dp_tensor {
@@ -127,8 +127,14 @@ typedef struct dpi_counter {
     _Alignas(64) atomic_uint_fast64_t n;
 } dpi_counter;
 extern dpi_counter dpi_changes;
-/* dpi_changes.n when this thread's call began; 0: no call runs. */
-extern _Thread_local uint64_t dpi_call_began;
+/* dpi_changes.n when this thread's call began; 0: no call runs.  Written by its thread alone. */
+extern _Thread_local atomic_uint_fast64_t dpi_call_began;
+
+/* `oldest` gives the least dpi_call_began of all threads: 0 where one is just beginning, UINT64_MAX
+ * where no call runs.  A call that it does not see sees all changes that were made before it was
+ * asked.  Until it is known, no former geometry goes. */
+void dpi_oldest_call_from(uint64_t (*oldest)(void));
+uint64_t dpi_oldest_call(void);
 
 /* Only one thread changes shapes at a time, from begin, which gives the number of the change, to
  * end: calls that begin afterwards see it. */
@@ -137,23 +143,32 @@ void dpi_change_shapes_end(uint64_t since);
 
 static inline void dpi_call_begin(void)
 {
-    dpi_call_began = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
+    uint64_t n = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
+    atomic_store_explicit(&dpi_call_began, n, memory_order_release);
 }
 static inline void dpi_call_end(void)
 {
-    dpi_call_began = 0;
+    atomic_store_explicit(&dpi_call_began, 0, memory_order_release);
+}
+static inline uint64_t dpi_call_since(void)
+{
+    return atomic_load_explicit(&dpi_call_began, memory_order_relaxed);
+}
+static inline dpi_geometry *dpi_former_of(const dpi_geometry *g)
+{
+    return atomic_load_explicit(&g->former, memory_order_acquire);
 }
 
 /* t's geometry, borrowed: the same one during a whole call, unless the call itself changes it.
- * Outside of a call it is the newest. */
+ * Outside of a call it is the newest, until somebody changes it. */
 static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
     const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
-    uint64_t began = dpi_call_began;
+    uint64_t began = dpi_call_since();
 
-    while (DPI_UNLIKELY(g->former != NULL) && began != 0 && g->since > began &&
+    while (DPI_UNLIKELY(dpi_former_of(g) != NULL) && began != 0 && g->since > began &&
            g->by != &dpi_call_began)
-        g = g->former;
+        g = dpi_former_of(g);
     return g;
 }
 /* Its key set with its marks; another thread may be changing the skip bit. */
@@ -170,7 +185,7 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
 static inline const dpi_storage *dpi_memory_of(const dpi_storage *s)
 {
     const dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
-    uint64_t began = dpi_call_began;
+    uint64_t began = dpi_call_since();
 
     while (DPI_UNLIKELY(g != NULL) && began != 0 && g->since > began && g->by != &dpi_call_began)
         g = g->former;

@@ -153,17 +153,31 @@ def test_a_tensor_released_while_calls_use_it(daemon):
         d.close()
 
 
-def test_shapes_of_one_tensor_are_limited(daemon):
-    with daemon.connect() as d:
+def test_one_tensor_changes_its_shape_without_end(daemon):
+    """Only what a running call saw is kept, so many at most."""
+    with daemon.connect() as d, daemon.connect() as other:
+        d.call("plugin.load", path=f"{BUILD}/tests/plugins/sleeps.so")
         out = d.op("aten::empty.memory_format", [0, 1])["tensor"]
         x = [d.op("aten::empty.memory_format", [0, n])["tensor"] for n in (1, 2)]
-        for n in range(1000):
-            d.send("op.call", op="aten::neg.out", args=[{"tensor": x[(n + 1) % 2]}],
-                   kwargs={"out": {"tensor": out}})
-        results = [receive(d) for _ in range(1000)]
-        failed = [r for r in results if isinstance(r, dispatchd.Error)]
+
+
+        def change(times):
+            """Those that failed."""
+            for n in range(times):
+                d.send("op.call", op="aten::neg.out", args=[{"tensor": x[(n + 1) % 2]}],
+                       kwargs={"out": {"tensor": out}})
+            return [r for r in [receive(d) for _ in range(times)] if isinstance(r, dispatchd.Error)]
+
+        equal(change(2000), [])
+        mine = other.op("aten::empty.memory_format", [1])["tensor"]
+        other.send("op.call", op="sleeps::sleep", args=[{"tensor": mine}, 3000])
+        while not d.call("server.status")["running"]:
+            pass
+        failed = change(200)
         equal(len(failed) > 0, True, "some shape is one too many")
         contains(failed[0].message, "DP_LIMIT_RESIZES")
+        other.receive()
+        equal(change(200), [])
         d.call("tensor.release", all=True)
 
 

@@ -185,6 +185,8 @@ typedef struct dpi_thread {
     atomic_uint_fast64_t since; /* nanos when the request began; 0: unknown */
     _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words; valid while a snapshot is pinned */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
+    const atomic_uint_fast64_t *began; /* its dpi_call_began; NULL: none.  Under leaving_lock */
+    atomic_uint_fast64_t looks; /* dpi_changes.n when dp_shapes_hold() began; 0: nothing is held */
 } dpi_thread;
 
 /* Of a thread that a plugin started: its name and its file, for crash reports; else "". */

@@ -16,6 +16,14 @@ static _Atomic(dpi_thread *) threads;
 static atomic_uint n_threads, last_number;
 static pthread_key_t leaving;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER; /* dpi_thread.began of all */
+
+static void set_began(dpi_thread *t, const atomic_uint_fast64_t *began)
+{
+    pthread_mutex_lock(&leaving_lock);
+    t->began = began;
+    pthread_mutex_unlock(&leaving_lock);
+}
 
 /* A kernel that ends its thread leaves its caller waiting for ever, with whatever both hold. */
 static void thread_leave(void *p)
@@ -24,12 +32,40 @@ static void thread_leave(void *p)
 
     if (atomic_load_explicit(&t->depth, memory_order_relaxed) > 0)
         abort();
+    set_began(t, NULL);
     atomic_store_explicit(&t->used, 0, memory_order_release);
+}
+
+/* Since when t looks at tensors: in a call, in dp_shapes_hold(); UINT64_MAX: it does not. */
+static uint64_t looks_since(const dpi_thread *t)
+{
+    uint64_t looks = atomic_load_explicit(&t->looks, memory_order_acquire), began = UINT64_MAX;
+
+    if (atomic_load_explicit(&t->pinned, memory_order_acquire) != NULL)
+        began = t->began != NULL ? atomic_load_explicit(t->began, memory_order_acquire) : 0;
+    return looks != 0 && looks < began ? looks : began;
+}
+
+/* For dpi_oldest_call_from().  A thread whose pin or hold is not seen here looks at the number of
+ * changes after this barrier. */
+static uint64_t oldest_call(void)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    pthread_mutex_lock(&leaving_lock);
+    dpi_membarrier();
+    for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t; t = t->next) {
+        uint64_t since = looks_since(t);
+        oldest = since < oldest ? since : oldest;
+    }
+    pthread_mutex_unlock(&leaving_lock);
+    return oldest;
 }
 
 static void leaving_make(void)
 {
     pthread_key_create(&leaving, thread_leave);
+    dpi_oldest_call_from(oldest_call);
 }
 
 static dpi_thread *thread_reuse(void)
@@ -68,10 +104,30 @@ dpi_thread *dpi_thread_enter(dp_error *err)
     if (t == NULL)
         t = thread_new(err);
     if (t != NULL) {
+        set_began(t, &dpi_call_began);
         pthread_setspecific(leaving, t);
         dpi_thread_self = t;
     }
     return t;
+}
+
+int dp_shapes_hold(dp_error *err)
+{
+    dpi_thread *t = dpi_thread_self;
+
+    if (t == &dpi_thread_nobody && (t = dpi_thread_enter(err)) == NULL)
+        return DP_ERESOURCE;
+    atomic_store_explicit(&t->looks, 1, memory_order_release); /* before any change */
+    dpi_thread_fence(dpi_membarrier_works);
+    uint64_t n = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
+    atomic_store_explicit(&t->looks, n, memory_order_release);
+    return DP_OK;
+}
+
+void dp_shapes_let(void)
+{
+    if (dpi_thread_self != &dpi_thread_nobody)
+        atomic_store_explicit(&dpi_thread_self->looks, 0, memory_order_release);
 }
 
 const dpi_thread *dpi_threads(void)

@@ -35,10 +35,10 @@ static inline void dpi_thread_fence(bool barriers)
 static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, bool barriers,
                                       const dpi_snapshot **out)
 {
-    dpi_call_begin();
     const dpi_snapshot *s = *out = atomic_load_explicit(&reg->current, memory_order_acquire);
     atomic_store_explicit(&t->pinned, s, memory_order_release);
     dpi_thread_fence(barriers);
+    dpi_call_begin(); /* after what says that a call is beginning: dpi_oldest_call() */
     return s == atomic_load_explicit(&reg->current, memory_order_acquire);
 }
 

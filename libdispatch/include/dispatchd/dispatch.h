@@ -423,6 +423,11 @@ DP_API void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag);
  * which holds one anyway. */
 DP_API int dp_ctx_begin(dp_ctx *ctx);
 DP_API void dp_ctx_end(dp_ctx *ctx);
+/* Between these two, all that this thread finds in a tensor (sizes, strides, memory) stays where it is,
+ * though other threads give it another shape, which is seen at once outside of calls.  Holding again
+ * lets what was held.  DP_ERESOURCE: too many threads (DP_LIMIT_THREADS).  Not ended by a call. */
+DP_API int dp_shapes_hold(dp_error *err);
+DP_API void dp_shapes_let(void);
 
 /* What kernels warned of since dp_ctx_reset(), in order: *n texts, borrowed until then. */
 DP_API const char *const *dp_ctx_warnings(const dp_ctx *ctx, size_t *n);
