@@ -123,9 +123,9 @@ bench: all ## print timings, beside those of build directory OTHER if set
 
 SRC := $(shell find libdispatch daemon plugins clients tests -name '*.[ch]' -o -name '*.cc')
 fmt: ## format the C sources
-	clang-format -i $(filter-out %/api.h,$(SRC))
+	$(Q)clang-format -i $(filter-out %/api.h,$(SRC))
 fmt-check: ## fail when a source is not formatted
-	clang-format --dry-run -Werror $(filter-out %/api.h,$(SRC))
+	$(Q)clang-format --dry-run -Werror $(filter-out %/api.h,$(SRC))
 lint: ## cppcheck over the C sources
 	$(Q)cppcheck --quiet --std=c11 --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=unknownMacro --suppress=missingInclude $(INC) -Ilibdispatch -Idaemon libdispatch daemon clients/cli clients/c
 symbols: $(LIB) ## compare what is exported with tests/lib/symbols.txt
