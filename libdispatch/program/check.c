@@ -180,10 +180,13 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
         if (bound->written >> i & 1)
             note_written(b, refs[i]);
     }
-    for (uint32_t i = 0; i < bound->n_rets; i++)
-        add_value(
-            b, step,
-            (dpi_value_info){.tags = return_tags(&schema->rets[i]), .names = bound->ret_names[i]});
+    for (uint32_t i = 0; i < bound->n_rets; i++) {
+        int viewed = schema->ret_view[i];
+        add_value(b, step,
+                  (dpi_value_info){.tags = return_tags(&schema->rets[i]),
+                                   .names = bound->ret_names[i],
+                                   .constant = viewed >= 0 && from_constant(b, refs[viewed])});
+    }
     return 0;
 }
 

@@ -37,7 +37,7 @@ typedef struct dpi_value_info {
     uint32_t tags;    /* bit t: it may be of tag t */
     uint8_t names;    /* kind of enum its numbers are, for outputs; 0: numbers */
     bool written;     /* an input: a step writes to it */
-    bool constant;    /* a constant is among it */
+    bool constant;    /* a constant is among it, or is what it views */
 } dpi_value_info;
 
 typedef struct dpi_input {

@@ -125,6 +125,9 @@ def test_what_a_step_writes_has_its_own_handle(f):
         equal(d.call("tensor.read", tensor=x["tensor"])["data"], [4, 6])
         raises(lambda: create(d, [step("add_.Tensor", ref("k"), 1)], "", k=X), "ValueError",
                "aten::add_.Tensor writes to its argument 'self', which is a constant")
+        view = step("view", ref("k"), [-1], as_="v")
+        raises(lambda: create(d, [view, step("add_.Tensor", ref("v"), 1)], "", k=X), "ValueError",
+               "aten::add_.Tensor writes to its argument 'self', which is a constant")
         bad = create(d, [step("add_.Tensor", ref("x"), {"data": [1, 2, 3]})], "")
         e = raises(lambda: run(d, bad, x={"tensor": x["tensor"]}), "RuntimeError", "step 0")
         equal(e.data.get("written"), None, "refused before it was written")
