@@ -30,11 +30,13 @@
     X(SILENT_MS, silent_ms, 5000)     /* a client that sent no request by then may be replaced */  \
     X(SESSIONS, sessions, 4096)       /* beyond that, lingering ones end early */                  \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
-    X(SESSION_TENSOR_BYTES, session_tensor_bytes, 1 << 30)   /* --session-bytes, or all memory */  \
-    X(SESSION_INTERMEDIATES, session_intermediates, 1 << 24) /* of running programs */             \
+    X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
+      1 << 30) /* --session-bytes, or half of memory */                                            \
+    X(SESSION_INTERMEDIATES, session_intermediates, 1 << 24)           /* of running programs */   \
     X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* as of tensors */         \
     X(SESSION_GENERATORS, session_generators, 1024)                                                \
     X(SESSION_GENERATOR_BYTES, session_generator_bytes, 16 << 20)                                  \
+    X(SESSION_THREADS, session_threads, 1024) /* num_threads of session.set */                     \
     X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000)                                                   \
     X(DRAIN_MS, drain_ms, 60 * 60 * 1000)                                                          \
     X(PROGRAM_STEPS, program_steps, 10000)                   /* as a client writes them */         \

@@ -450,11 +450,12 @@ static int init_listener(server *s, dp_error *err)
     return start_reap(s);
 }
 
-static int64_t all_memory(void)
+/* A session may have so much in tensors and as much in running programs. */
+static int64_t half_of_memory(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
 
-    return pages > 0 && bytes > 0 ? pages * bytes : LIMIT_SESSION_TENSOR_BYTES;
+    return pages > 0 && bytes > 0 ? pages / 2 * bytes : LIMIT_SESSION_TENSOR_BYTES;
 }
 
 static void init_limits(server *s)
@@ -466,7 +467,7 @@ static void init_limits(server *s)
     limits[LIMIT_AT_LINE_BYTES] = s->options->max_line;
     limits[LIMIT_AT_ATTACHMENT_BYTES] = s->options->max_attachment;
     limits[LIMIT_AT_SESSION_TENSOR_BYTES] = limits[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
-        s->options->session_bytes > 0 ? s->options->session_bytes : all_memory();
+        s->options->session_bytes > 0 ? s->options->session_bytes : half_of_memory();
     if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + DESCRIPTORS_KEPT)
         limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - DESCRIPTORS_KEPT;
 }

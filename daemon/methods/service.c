@@ -304,7 +304,12 @@ int session_set_method(request *rq, const cJSON *params, jw *w, dp_error *err)
         return err->code;
     if (param(params, "seed") != NULL && session_draws(rq->session) && !run_is_quick(rq, SIZE_MAX))
         return DP_EWORKER;
-    next.num_threads = (int)param_int(params, "num_threads", next.num_threads);
+    int64_t threads = param_int(params, "num_threads", next.num_threads);
+    if (threads > LIMIT_SESSION_THREADS)
+        return dp_error_set(err, DP_EPARAMS,
+                            "num_threads is %lld, the most is %d (session_threads)",
+                            (long long)threads, LIMIT_SESSION_THREADS);
+    next.num_threads = (int)threads;
     *state = next;
     if (param(params, "seed") != NULL)
         dp_generators_seed(generators, seed);

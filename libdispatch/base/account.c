@@ -78,6 +78,15 @@ int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes,
     return refuse(holder, "bytes", limit->bytes_name, bytes, held, limit->bytes, err);
 }
 
+int dpi_account_could(const dp_account *a, int holder, uint64_t bytes, dp_error *err)
+{
+    const dp_holder_limit *limit = &a->limits[holder];
+
+    return bytes <= limit->bytes
+               ? 0
+               : refuse(holder, "bytes", limit->bytes_name, bytes, 0, limit->bytes, err);
+}
+
 void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);

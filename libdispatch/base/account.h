@@ -15,6 +15,8 @@ struct dp_account {
 };
 void dpi_account_ref(dp_account *a);
 void dpi_account_unref(dp_account *a);
+/* Could it hold so many bytes at all, if it held nothing?  DP_ERESOURCE. */
+int dpi_account_could(const dp_account *a, int holder, uint64_t bytes, dp_error *err);
 void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes);
 
 #pragma GCC visibility pop

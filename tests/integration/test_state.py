@@ -85,6 +85,7 @@ def test_wrong_values_change_nothing(f):
     before = f.client.call("session.get")
     for wrong in {"fallback": "sometimes"}, {"grad_enabled": 1}, {"inference": None}, {"vmap": 1}:
         raises(lambda w=wrong: f.client.call("session.set", num_threads=3, **w), "InvalidParams")
+    raises(lambda: f.client.call("session.set", num_threads=1 << 40), "InvalidParams", "(session_threads)")
     equal(f.client.call("session.get"), before)
 
 

@@ -1,13 +1,30 @@
 /* host_tensor.c -- the tensor functions of api.h: those of the tensor room, given a context's
  * error, memory and threads. */
+#include "base/account.h"
 #include "enter.h"
+
+/* A kernel's tensor that its session could never hold goes before the kernel fills it, since what
+ * the memory is not there for is found out only then. */
+static int new_tensor(dp_ctx *ctx, int rc, dp_tensor **out)
+{
+    const dpi_storage *s = rc == 0 ? dpi_storage_of(*out) : NULL;
+
+    if (rc == 0 && ctx->account != NULL && !s->memoryless) {
+        rc = dpi_account_could(ctx->account, DP_HOLDER_INTERMEDIATES, s->bytes, &ctx->error);
+        if (DPI_UNLIKELY(rc < 0))
+            *out = dp_tensor_unref(*out);
+    }
+    return rc;
+}
 
 int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
              dp_memory_format format, dp_tensor **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return dpi_empty(dtype, dpi_ctx_place(ctx, device), ndim, sizes, format, out, &ctx->error);
+    return new_tensor(
+        ctx, dpi_empty(dtype, dpi_ctx_place(ctx, device), ndim, sizes, format, out, &ctx->error),
+        out);
 }
 
 int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
@@ -15,8 +32,10 @@ int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, co
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return dpi_empty_strided(dtype, dpi_ctx_place(ctx, device), ndim, sizes, strides, out,
-                             &ctx->error);
+    return new_tensor(ctx,
+                      dpi_empty_strided(dtype, dpi_ctx_place(ctx, device), ndim, sizes, strides,
+                                        out, &ctx->error),
+                      out);
 }
 
 int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format,
@@ -24,8 +43,10 @@ int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_for
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
         return DP_EPLUGIN;
-    return dpi_empty_like_on(t, dtype, dpi_ctx_place(ctx, dpi_storage_of(t)->device), format, out,
-                             &ctx->error);
+    return new_tensor(ctx,
+                      dpi_empty_like_on(t, dtype, dpi_ctx_place(ctx, dpi_storage_of(t)->device),
+                                        format, out, &ctx->error),
+                      out);
 }
 
 int dp_fake(dp_ctx *ctx, const dp_tensor *t, dp_tensor **out)
