@@ -184,13 +184,15 @@ HOGS = [
 
 
 def beside(build, once, over_and_over):
-    with TestDaemon(build=build) as daemon:
-        with open(os.path.join(daemon.dir, "hog"), "w") as f:
-            for messages in once, over_and_over:
-                for m in messages:
-                    f.write(json.dumps({"jsonrpc": "2.0", "id": 1, **m}) + "\n")
-                f.write("\n" if messages is once else "")
-        return program(os.path.join(BUILD, "tests", "bench", "socket"), daemon.socket, f.name)
+    daemon = TestDaemon(build=build)
+    with open(os.path.join(daemon.dir, "hog"), "w") as f:
+        for messages in once, over_and_over:
+            for m in messages:
+                f.write(json.dumps({"jsonrpc": "2.0", "id": 1, **m}) + "\n")
+            f.write("\n" if messages is once else "")
+    times = program(os.path.join(BUILD, "tests", "bench", "socket"), daemon.socket, f.name)
+    daemon.stop()  # whatever the hog, which has just left, may still hold in an older build
+    return times
 
 
 def bench_hogs():

@@ -104,7 +104,7 @@ class TestDaemon:
         with self.connect() as d:
             def idle():
                 status = d.call("server.status")
-                return not status["running"] and status["live_tensors"] == 0
+                return not status["running"] and status.get("live_tensors", 0) == 0
             try:
                 wait_until(idle, "no call runs and no tensor is left")
             except AssertionError:
