@@ -33,6 +33,7 @@ static void thread_leave(void *p)
     if (atomic_load_explicit(&t->depth, memory_order_relaxed) > 0)
         abort();
     set_began(t, NULL);
+    atomic_store_explicit(&t->looks, 0, memory_order_release);
     atomic_store_explicit(&t->used, 0, memory_order_release);
 }
 
