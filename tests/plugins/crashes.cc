@@ -61,7 +61,8 @@ void die_apart(int64_t, int64_t, void *user)
 {
     if (!pthread_equal(*static_cast<pthread_t *>(user), pthread_self()))
         *nowhere = 1;
-    usleep(1000); // so that a helper comes for a piece
+    for (int ms = 0; ms < 20000; ms++) // until a helper has come for a piece, however busy all are
+        usleep(1000);
 }
 
 void die_in_thread(dp_ctx *, void *how)
