@@ -82,6 +82,16 @@ static bool from_constant(const dp_builder *b, dp_ref r)
     return tag == DP_TAG_TENSOR || tag == DP_TAG_TENSORS || tag == DP_TAG_LIST;
 }
 
+/* 1 + the input that r is, views or holds; 0: none. */
+static uint32_t viewed_by(const dp_builder *b, dp_ref r)
+{
+    uint32_t i = DPI_REF_INDEX(r);
+
+    if (DPI_REF_KIND(r) != DPI_REF_VALUE)
+        return 0;
+    return i < b->p.n_inputs ? i + 1 : b->p.values[i].viewed;
+}
+
 /* -- CALL -- */
 
 /* What binding sees: a constant itself, of anything else the tags. */
@@ -147,8 +157,10 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
 
 static void note_written(dp_builder *b, dp_ref r)
 {
-    if (DPI_REF_KIND(r) == DPI_REF_VALUE)
-        b->p.values[DPI_REF_INDEX(r)].written = true;
+    uint32_t input = viewed_by(b, r);
+
+    if (input > 0)
+        b->p.values[input - 1].written = true;
 }
 
 static uint32_t return_tags(const dpi_argument *ret)
@@ -185,7 +197,8 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
         add_value(b, step,
                   (dpi_value_info){.tags = return_tags(&schema->rets[i]),
                                    .names = bound->ret_names[i],
-                                   .constant = viewed >= 0 && from_constant(b, refs[viewed])});
+                                   .constant = viewed >= 0 && from_constant(b, refs[viewed]),
+                                   .viewed = viewed >= 0 ? viewed_by(b, refs[viewed]) : 0});
     }
     return 0;
 }
@@ -335,20 +348,21 @@ static uint32_t list_tags(const dp_builder *b, const dp_ref *args, size_t n)
 
 static int check_list(dp_builder *b, const dp_step *s)
 {
-    bool constant = false;
+    dpi_value_info list = {0};
     int rc = make_room(b, s->n_args, 1, 0, 1);
 
     if (rc < 0)
         return rc;
     if (s->n_args == 0)
         return dpi_builder_fail(b, DP_EVALUE, "a list of nothing is a constant, not a step");
-    uint32_t tags = list_tags(b, s->args, s->n_args);
+    list.tags = list_tags(b, s->args, s->n_args);
     dpi_step *step = add_step(b, DP_STEP_LIST, 0, s);
     for (size_t i = 0; i < s->n_args; i++) {
-        constant |= from_constant(b, s->args[i]);
+        list.constant |= from_constant(b, s->args[i]);
+        list.viewed = list.viewed != 0 ? list.viewed : viewed_by(b, s->args[i]);
         add_link(b, step, s->args[i]);
     }
-    add_value(b, step, (dpi_value_info){.tags = tags, .constant = constant});
+    add_value(b, step, list);
     return 0;
 }
 
@@ -379,7 +393,9 @@ static int check_item(dp_builder *b, const dp_step *s)
     dpi_step *step = add_step(b, DP_STEP_ITEM, (uint32_t)s->index, s);
     add_link(b, step, s->args[0]);
     add_value(b, step,
-              (dpi_value_info){.tags = item_tags(tags), .constant = from_constant(b, s->args[0])});
+              (dpi_value_info){.tags = item_tags(tags),
+                               .constant = from_constant(b, s->args[0]),
+                               .viewed = viewed_by(b, s->args[0])});
     return 0;
 }
 
@@ -438,15 +454,20 @@ static int sub_inputs(dp_builder *b, const dp_step *s, dp_ref *out)
     return 0;
 }
 
-static void sub_outputs(dp_builder *b, const dp_program *sub, dpi_step *step)
+/* Its outputs share no memory with its own constants; with ours they may. */
+static void sub_outputs(dp_builder *b, const dp_program *sub, const dp_ref *inputs, dpi_step *step)
 {
     for (uint32_t i = 0; i < sub->n_outputs; i++) {
         dp_ref r = sub->outputs[i].ref;
-        dpi_value_info v = {.constant = true};
+        dpi_value_info v = {0};
         if (DPI_REF_KIND(r) == DPI_REF_VALUE) {
-            v = sub->values[DPI_REF_INDEX(r)];
-            v.name = NULL;
-            v.written = false;
+            const dpi_value_info *from = &sub->values[DPI_REF_INDEX(r)];
+            uint32_t input = r < sub->n_inputs ? r + 1 : from->viewed;
+            v = (dpi_value_info){.tags = from->tags, .names = from->names};
+            if (input > 0) {
+                v.constant = from_constant(b, inputs[input - 1]);
+                v.viewed = viewed_by(b, inputs[input - 1]);
+            }
         } else {
             v.tags = 1u << sub->constants[DPI_REF_INDEX(r)].tag;
         }
@@ -478,7 +499,7 @@ static int check_sub(dp_builder *b, const dp_step *s)
     dpi_step *step = add_step(b, DP_STEP_SUB, b->p.n_subs++, s);
     for (uint32_t i = 0; i < sub->n_inputs; i++)
         add_link(b, step, refs[i]);
-    sub_outputs(b, sub, step);
+    sub_outputs(b, sub, refs, step);
     b->p.expanded += sub->expanded;
     if (b->p.depth < sub->depth)
         b->p.depth = sub->depth;

@@ -36,8 +36,9 @@ typedef struct dpi_value_info {
     const char *name; /* NULL: none */
     uint32_t tags;    /* bit t: it may be of tag t */
     uint8_t names;    /* kind of enum its numbers are, for outputs; 0: numbers */
-    bool written;     /* an input: a step writes to it */
+    bool written;     /* an input: a step writes to it, or to a view of it */
     bool constant;    /* a constant is among it, or is what it views */
+    uint32_t viewed;  /* 1 + the input that it is, views or holds; 0: none */
 } dpi_value_info;
 
 typedef struct dpi_input {

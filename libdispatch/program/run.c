@@ -146,22 +146,32 @@ static int bind_now(machine *m, const dp_program *p, uint32_t base, const dpi_st
     return rc;
 }
 
-/* Does a constant hold t? */
-static bool is_constant(const dp_program *p, const dpi_step *s, const dp_tensor *t)
+static bool holds_storage(const dp_value *v, const dpi_storage *s)
 {
-    for (uint32_t i = 0; i < s->n_args; i++) {
-        const dp_value *v = dp_program_constant(p, p->links[s->args + i]);
-        if (v != NULL && v->tag == DP_TAG_TENSOR && v->u.t == t)
-            return true;
-    }
-    return false;
+    bool found = v->tag == DP_TAG_TENSOR && dpi_storage_of(v->u.t) == s;
+
+    for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len && !found; i++)
+        found = v->u.tensors[i] != NULL && dpi_storage_of(v->u.tensors[i]) == s;
+    for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len && !found; i++)
+        found = holds_storage(&v->u.values[i], s);
+    return found;
 }
 
-static int check_written(machine *m, const dp_program *p, const dpi_step *s, const dp_bound *bound)
+/* Does a constant of p hold some of t's memory? */
+static bool is_constant(const dp_program *p, const dp_tensor *t)
+{
+    uint32_t i = 0;
+
+    while (i < p->n_constants && !holds_storage(&p->constants[i], dpi_storage_of(t)))
+        i++;
+    return i < p->n_constants;
+}
+
+static int check_written(machine *m, const dp_program *p, const dp_bound *bound)
 {
     for (uint32_t i = 0; i < bound->n_args; i++)
         if ((bound->written >> i & 1) && bound->args[i].tag == DP_TAG_TENSOR &&
-            is_constant(p, s, bound->args[i].u.t))
+            is_constant(p, bound->args[i].u.t))
             return dp_error_set(&m->ctx->error, DP_EVALUE,
                                 "%s writes to argument %u, which is a constant",
                                 dp_op_name(bound->op), i + 1);
@@ -176,7 +186,7 @@ static int run_bind(machine *m, const dp_program *p, uint32_t base, const dpi_st
     int rc = bind_now(m, p, base, s, &bound);
 
     if (rc == 0)
-        rc = check_written(m, p, s, &bound);
+        rc = check_written(m, p, &bound);
     if (rc == 0) {
         rc = dpi_call_for_all(m->ctx, bound.op, bound.args, bound.n_args, rets, bound.n_rets);
         if (rc < 0)
@@ -287,19 +297,68 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
     return 0;
 }
 
-/* Owned copies of what p gives; None where this fails. */
+/* -- outputs -- */
+
+/* Whoever gets an output may write to it; a constant's memory stays the program's: *t, owned, becomes
+ * a copy where it has any of it. */
+static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
+{
+    dp_error *err = &m->ctx->error;
+    dp_device device = dpi_storage_of(*t)->device;
+    dp_tensor *copy = NULL;
+
+    if (!is_constant(p, *t))
+        return 0;
+    int rc = dp_checkpoint(m->ctx);
+    if (rc == 0)
+        rc = dpi_no_wrapper(*t, err);
+    if (rc == 0)
+        rc = dpi_empty_like_on(*t, (*t)->dtype, device, DP_PRESERVE, &copy, err);
+    if (rc == 0)
+        rc = dpi_copy(copy, *t, m->ctx->threads, err);
+    if (rc < 0) {
+        dp_tensor_unref(copy);
+        return rc;
+    }
+    dp_tensor_unref(*t);
+    *t = copy;
+    return m->ctx->account == NULL
+               ? 0
+               : dp_account_keep(m->ctx->account, DP_HOLDER_INTERMEDIATES, copy, err);
+}
+
+/* What v points to is the caller's alone. */
+static int part_output(machine *m, const dp_program *p, dp_value *v)
+{
+    int rc = v->tag == DP_TAG_TENSOR ? part_tensor(m, p, &v->u.t) : 0;
+
+    for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len && rc == 0; i++)
+        if (v->u.tensors[i] != NULL)
+            rc = part_tensor(m, p, (dp_tensor **)(uintptr_t)&v->u.tensors[i]);
+    for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len && rc == 0; i++)
+        rc = part_output(m, p, (dp_value *)(uintptr_t)&v->u.values[i]);
+    return rc;
+}
+
+/* Owned copies of what p gives, None as yet; also where this fails. */
 static int take_outputs(machine *m, const dp_program *p, uint32_t base, dp_value *out,
                         bool *written)
 {
     for (uint32_t i = 0; i < p->n_outputs; i++) {
         dp_ref r = p->outputs[i].ref;
         dp_value v = *value_of(m, p, base, r);
-        int rc = dpi_value_hold(&m->ctx->arena, &v, &m->ctx->error);
+        int rc = dpi_values_copy(&m->ctx->arena, &v, 1);
         if (rc < 0) {
-            dp_values_release(out, i);
+            dpi_no_memory(&m->ctx->error, "outputs of a program");
+        } else {
+            dpi_values_ref(&v, 1);
+            out[i] = v;
+            rc = part_output(m, p, &out[i]);
+        }
+        if (rc < 0) {
+            dp_values_release(out, i + 1); /* those not reached are None */
             return rc;
         }
-        out[i] = v;
         if (written != NULL)
             written[i] = DPI_REF_KIND(r) == DPI_REF_VALUE && m->written[base + r];
     }

@@ -115,6 +115,25 @@ def test_lists_and_what_can_be_got(f):
         equal(e.data["step"], 1)
 
 
+def test_an_output_shares_no_memory_with_a_constant(f):
+    """Whoever has an output's handle may write to it; the next run sees the constant as it was."""
+    with f.connect() as d:
+        inner = create(d, [step("t", ref("w"), as_="v")], "v", "", w={"data": [[1, 2], [3, 4]]})
+        p = create(d, [step("t", ref("k"), as_="t"), step("unbind.int", ref("k"), as_="parts"),
+                       step("contiguous", ref("k"), as_="same"),
+                       {"program": inner, "inputs": {}, "as": ["sub"]}], "k t parts same many sub", "",
+                   k={"data": [[1, 2], [3, 4]]}, many=[{"data": [5]}, {"data": [6]}])
+        rows, columns = [[1, 2], [3, 4]], [[1, 3], [2, 4]]
+        for _ in range(2):
+            k, t, parts, same, many, sub = run(d, p, "handle")
+            outputs = [k, t, *parts, same, *many, sub]
+            equal(t["strides"], [1, 2], "a copy is laid out as what it copies")
+            for o, data in zip(outputs, [rows, columns, *rows, rows, [5], [6], columns]):
+                equal(d.call("tensor.read", tensor=o["tensor"])["data"], data)
+                d.call("op.call", op="aten::zero_", args=[{"tensor": o["tensor"]}])
+        equal(len({d.call("tensor.describe", tensor=o["tensor"])["storage"] for o in outputs}), 8)
+
+
 def test_what_a_step_writes_has_its_own_handle(f):
     with f.connect() as d:
         x = d.call("tensor.create", data=[1, 2])
@@ -128,6 +147,15 @@ def test_what_a_step_writes_has_its_own_handle(f):
         view = step("view", ref("k"), [-1], as_="v")
         raises(lambda: create(d, [view, step("add_.Tensor", ref("v"), 1)], "", k=X), "ValueError",
                "aten::add_.Tensor writes to its argument 'self', which is a constant")
+        same, views = create(d, [], "x"), create(d, [step("view", ref("x"), [-1], as_="v")], "v")
+        for sub in same, views:  # a constant that went through another program
+            through = [{"program": sub, "inputs": {"x": ref("k")}, "as": ["y"]}, step("add_.Tensor", ref("y"), 1)]
+            raises(lambda: create(d, through, "", k=X), "ValueError", "'self', which is a constant")
+        writes = create(d, [step("view", ref("x"), [-1], as_="v"), step("add_.Tensor", ref("v"), 1)], "")
+        raises(lambda: create(d, [{"program": writes, "inputs": {"x": ref("k")}}], "", k=X), "ValueError",
+               "the program writes to its input 'x', which is a constant")
+        late = create(d, [step("view", ref("k"), [-1], as_="v"), step("mul_", ref("v"), ref("n"))], "", "n", k=X)
+        raises(lambda: run(d, late, n=2), "ValueError", "aten::mul_.Scalar writes to argument 1, which is a constant")
         bad = create(d, [step("add_.Tensor", ref("x"), {"data": [1, 2, 3]})], "")
         e = raises(lambda: run(d, bad, x={"tensor": x["tensor"]}), "RuntimeError", "step 0")
         equal(e.data.get("written"), None, "refused before it was written")

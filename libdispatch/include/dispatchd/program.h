@@ -98,7 +98,8 @@ DP_API dp_program *dp_program_unref(dp_program *p); /* takes; NULL is fine; retu
 typedef struct dp_run {
     uint32_t size;
     const dp_value *inputs; /* [as many as the program has], in its order, borrowed */
-    dp_value *outputs;      /* [as many as the program has] out: owned */
+    dp_value *outputs;      /* [as many as the program has] out: owned; a copy of what shares memory
+                               with a constant */
     bool *written;          /* [same], may be NULL: is output i an argument that its step wrote? */
     /* After a failure: */
     int64_t step;                        /* origin of the step; -1: it was none */
