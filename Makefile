@@ -76,7 +76,7 @@ $(BUILD)/clients/%.o: clients/%.c | deps
 $(BUILD)/dispatchctl: $(CLI_OBJ)
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
-# -- plugins: every .c below the folder, plus what plugins/NAME/plugin.mk adds ------------------------
+# -- plugins: every .c below the folder but NOT_ALONE_NAME, plus what plugins/NAME/plugin.mk adds -----
 -include $(wildcard plugins/*/plugin.mk)
 PLUGIN_CC = $(BASE) $(INC) -fPIC -I$(BUILD)/gen
 CXX_CC    = -std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -MMD -MP $(OPT) $(SAN) $(INC) -fPIC
@@ -84,7 +84,7 @@ $(BUILD)/plugins/%.o: plugins/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_$(firstword $(subst /, ,$*))) -c -o $@ $<
 .SECONDEXPANSION:
-$(BUILD)/plugins/%.so: $$(addprefix $(BUILD)/,$$(addsuffix .o,$$(basename $$(call sources,plugins/$$*)))) $$(OBJ_$$*)
+$(BUILD)/plugins/%.so: $$(addprefix $(BUILD)/,$$(addsuffix .o,$$(basename $$(filter-out $$(NOT_ALONE_$$*),$$(call sources,plugins/$$*))))) $$(OBJ_$$*)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -shared -Wl,-z,defs -o $@ $^ $(LIBS_$*)
 $(BUILD)/tests/plugins/%.so: tests/plugins/%.c | deps

@@ -15,7 +15,9 @@
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define DENSE_LOOP __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
-#define DENSE_LOOP
+#define DENSE_LOOP /* When the plugin is loaded: OpenBLAS uses one thread, and has a buffer for each of the pool's. */
+int mm_touch_buffers(dp_ctx *ctx);
+
 #endif
 
 /* The class of a dtype: DP_FLOAT32, DP_FLOAT64 or DP_INT64.  DP_DTYPE_NONE if it is complex. */
@@ -67,5 +69,7 @@ bool gemm_suits(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stri
 int gemm_check(dp_ctx *ctx, const gemm *g);
 void gemm_rows(const gemm *g, int64_t begin, int64_t end); /* rows [begin, end), on this thread */
 int gemm_run(dp_ctx *ctx, const gemm *g);                  /* split over the pool's threads */
+/* When the plugin is loaded: OpenBLAS uses one thread, and has a buffer for each of the pool's. */
+int mm_touch_buffers(dp_ctx *ctx);
 
 #endif

@@ -523,7 +523,7 @@ static void touch(int64_t begin, int64_t end, void *user)
 
 /* One thread for each call of OpenBLAS.  It ends the process when it cannot allocate a thread's
  * buffer, so let every thread of the pool allocate its buffer now. */
-static int touch_buffers(dp_ctx *ctx)
+int mm_touch_buffers(dp_ctx *ctx)
 {
     static float zeros[64 * 64];
 
@@ -531,7 +531,6 @@ static int touch_buffers(dp_ctx *ctx)
     return dp_parallel_for(ctx, 0, 1024, 1, touch, zeros);
 }
 
-DP_ON_LOAD(touch_buffers)
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("mm", mm, (T, T), (T)),
                 DP_IMPL_UNBOXED("addmm", addmm, (T, T, T, s, s), (T)),
                 DP_IMPL_UNBOXED("bmm", bmm, (T, T), (T)),

@@ -5,21 +5,12 @@
  * first copied into a buffer, converted and padded.  The result is converted back in the same
  * way. */
 #include "dense.h"
+#include "isa.h"
 #include "pointwise.h"
 #include <math.h>
 #include <string.h>
 
-extern const pw_row pw_table_v1[], pw_table_v3[], pw_table_v4[];
-
-/* The loop for the widest vectors that this machine has. */
-static pw_kernel find_kernel(const pw_op *op, int class)
-{
-    if (__builtin_cpu_supports("x86-64-v4"))
-        return pw_table_v4[op->row][class];
-    if (__builtin_cpu_supports("x86-64-v3"))
-        return pw_table_v3[op->row][class];
-    return pw_table_v1[op->row][class];
-}
+CPU_TABLE(pw_row, pw_table)
 
 /* -- elements of every dtype to and from those of its class -- */
 
@@ -183,7 +174,7 @@ static int take_types(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, const
     if (op->flags & PW_TO_FLOAT && dp_dtype_is_integral(dtype, true))
         dtype = DP_FLOAT32;
     run->common = dtype;
-    run->kernel = find_kernel(op, types[dtype].class);
+    run->kernel = CPU_CHOSEN(pw_table)[op->row][types[dtype].class];
     if (run->kernel == NULL)
         return dp_fail(ctx, DP_ERUNTIME, "\"%s_cpu\" not implemented for '%s'", op->name,
                        dense_type_name(dtype));

@@ -4,6 +4,7 @@
 #ifndef CPU_POINTWISE_MATH_H
 #define CPU_POINTWISE_MATH_H
 
+#include "isa.h"
 #include "pointwise.h"
 
 /* An expression is compiled for signed and unsigned types, where x < 0 is always false. */
@@ -12,7 +13,9 @@
 #include <complex.h>
 #include <math.h>
 
-/* glibc's libmvec has vector versions of these; without the attribute gcc calls the scalar ones. */
+/* glibc's libmvec of x86-64 has vector versions of these; without the attribute gcc calls the scalar
+ * ones. */
+#ifdef __x86_64__
 #define VECTOR(name)                                                                               \
     __attribute__((simd("notinbranch"))) extern double name(double);                               \
     __attribute__((simd("notinbranch"))) extern float name##f(float);
@@ -31,6 +34,7 @@ __attribute__((simd("notinbranch"))) extern float powf(float, float);
 __attribute__((simd("notinbranch"))) extern double atan2(double, double);
 __attribute__((simd("notinbranch"))) extern float atan2f(float, float);
 #undef VECTOR
+#endif
 
 #include <tgmath.h>
 

@@ -138,7 +138,7 @@ def kernels(native_path, path):
     for op in ops:
         for cls in op["exprs"]:
             kernel(op, cls)
-    print("const pw_row PW_TABLE[] = {")
+    print("const pw_row CPU_NAME(pw_table)[] = {")
     for op in ops:
         cells = ", ".join(f"loop_{op['op']}_{c}" if c in op["exprs"] else "0" for c in CLASSES)
         print(f"    {{{cells}}},")

@@ -1,0 +1,68 @@
+"""test_levels.py -- kernels for wider vectors give the same bytes, and the environment chooses among them."""
+
+import os
+import platform
+import random
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import BUILD, equal, main, raises
+from daemon import TestDaemon
+
+ENV = "DISPATCHD_CPU_CAPABILITY"
+N = 1003
+UNARY = ["neg", "abs", "floor", "relu", "sqrt", "reciprocal", "sign"]
+BINARY = ["add.Tensor", "mul.Tensor", "div.Tensor", "maximum", "eq.Tensor", "remainder.Tensor"]
+
+
+def levels():
+    """The levels that this machine has, lowest first."""
+    with open("/proc/cpuinfo") as f:
+        flags = set(next((line for line in f if line.startswith("flags")), "").split())
+    wider = [("avx2", {"avx2", "fma", "bmi2", "f16c"}), ("avx512", {"avx512f", "avx512bw", "avx512vl", "avx512dq"})]
+    return ["default"] + [name for name, needs in wider if platform.machine() == "x86_64" and needs <= flags]
+
+
+def results(level):
+    """What every operator gives at one level, as bytes."""
+    rnd = random.Random(5)
+    data = [struct.pack(f"<{N}f", *(rnd.gauss(0, 3) for _ in range(N))) for _ in "ab"]
+    with TestDaemon(env={ENV: level}) as daemon, daemon.connect() as d:
+        a, b = ({"tensor": d.call("tensor.create", dtype="float32", shape=[N], attachment=x)["tensor"]}
+                for x in data)
+        found = {}
+        for args, names in (([a], UNARY), ([a, b], BINARY)):
+            for name in names:
+                out = d.op("aten::" + name, *args, returns="attachment")
+                found[name] = bytes(out["attachment"])
+        d.release(a["tensor"], b["tensor"])
+    return found
+
+
+def test_every_level_gives_the_same_bytes():
+    first = results("default")
+    for level in levels()[1:]:
+        got = results(level)
+        equal([name for name in first if got[name] != first[name]], [], f"operators that differ at {level}")
+
+
+def refused(level):
+    with TestDaemon("--no-plugins", env={ENV: level}) as daemon, daemon.connect() as d:
+        d.call("plugin.load", path=os.path.join(BUILD, "plugins", "aten.so"))
+        path = os.path.join(BUILD, "plugins", "cpu.so")
+        return raises(lambda: d.call("plugin.load", path=path), "RuntimeError", ENV, repr(level))
+
+
+def test_an_unknown_level_refuses_the_plugin():
+    error = refused("sse9")
+    equal("default, avx2 or avx512" in error.message, True, error.message)
+
+
+def test_a_level_that_the_machine_lacks_refuses_the_plugin():
+    if "avx512" not in levels():
+        error = refused("avx512")
+        equal(repr(levels()[-1]) in error.message, True, error.message)
+
+
+main()
