@@ -13,7 +13,7 @@ import yaml
 NATIVE = os.path.join(ROOT, "proto", "ops", "native_functions.yaml")
 POINTWISE = os.path.join(ROOT, "proto", "ops", "pointwise.yaml")
 SCHEMAS = os.path.join(ROOT, "tests", "data", "aten_schemas.txt")
-FIELDS = {"func", "variants", "dispatch", "tags"}
+FIELDS = {"func", "variants", "structured", "structured_delegate", "dispatch", "autogen", "tags"}
 
 
 def load(path):
