@@ -120,6 +120,8 @@ demo: all ## the main job, on real input
 
 bench: all ## print timings, beside those of build directory OTHER if set
 	$(Q)BUILD=$(BUILD) OTHER=$(OTHER) $(PYTHON) tests/bench/bench.py
+bench-aten: all ## time operators beside PyTorch's; ARGS='--only PATTERN --quick'
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/aten_bench.py $(ARGS)
 
 SRC := $(shell find libdispatch daemon plugins clients tests -name '*.[ch]' -o -name '*.cc')
 fmt: ## format the C sources
@@ -148,4 +150,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help all deps check conformance demo bench fmt fmt-check lint symbols install uninstall clean
+.PHONY: help all deps check conformance demo bench bench-aten fmt fmt-check lint symbols install uninstall clean
