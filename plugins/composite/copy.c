@@ -162,12 +162,12 @@ static int item(dp_ctx *ctx, dp_tensor *self, dp_value *out)
     return dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", self, out);
 }
 
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("copy_", copy_, (T, T, b), ()),
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("copy_", copy_, (T, T, b), ()),
                 DP_IMPL_UNBOXED("clone", clone, (T, oi), (T)),
                 DP_IMPL_UNBOXED("_to_copy", to_copy, (T, oi, oi, oi, ob, b, oi), (T)),
                 DP_IMPL_UNBOXED("alias", alias, (T), (T)))
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("detach", alias, (T), (T)))
-DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd,
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("detach", alias, (T), (T)))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("contiguous", contiguous, (T, i), (T)),
                 DP_IMPL_UNBOXED("to.dtype", to_dtype, (T, i, b, b, oi), (T)),
                 DP_IMPL_UNBOXED("to.device", to_device, (T, i, i, b, b, oi), (T)),

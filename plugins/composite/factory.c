@@ -212,7 +212,7 @@ static int arange(dp_ctx *ctx, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
     return arange_step(ctx, dp_int(0), end, dp_int(1), dtype, layout, device, pin, out);
 }
 
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd,
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("zeros", zeros, (li, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("ones", ones, (li, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("full", full, (li, s, oi, oi, oi, ob), (T)),

@@ -215,11 +215,11 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("stack", stack, (lT, i), (T)),
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("stack", stack, (lT, i), (T)),
                 DP_IMPL_UNBOXED("repeat", repeat, (T, li), (T)),
                 DP_IMPL_UNBOXED("embedding", embedding, (T, T, i, b, b), (T)),
                 DP_IMPL_UNBOXED("masked_fill.Scalar", masked_fill, (T, T, s), (T)))
-DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd,
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("where.Scalar", where, (T, s, s), (T)),
                 DP_IMPL_UNBOXED("where.ScalarOther", where_other, (T, T, s), (T)),
                 DP_IMPL_UNBOXED("where.ScalarSelf", where_self, (T, s, T), (T)))

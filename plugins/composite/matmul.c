@@ -173,5 +173,5 @@ static int linear(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *b
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("matmul", matmul, (T, T), (T)),
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("matmul", matmul, (T, T), (T)),
                 DP_IMPL_UNBOXED("linear", linear, (T, T, oT), (T)))

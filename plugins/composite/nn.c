@@ -245,7 +245,7 @@ static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
     return dp_invoke(ctx, "aten::minimum", "TT>T", self, other, out);
 }
 
-DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd,
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("conv1d", conv1d, (T, T, oT, li, li, li, i), (T)),
                 DP_IMPL_UNBOXED("conv2d", conv2d, (T, T, oT, li, li, li, i), (T)),
                 DP_IMPL_UNBOXED("max_pool2d", max_pool2d, (T, li, li, li, li, b), (T)),

@@ -26,7 +26,7 @@ static int as_tensor(dp_call *call)
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL("add.Scalar", as_tensor),
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("add.Scalar", as_tensor),
                 DP_IMPL("add_.Scalar", as_tensor), DP_IMPL("sub.Scalar", as_tensor),
                 DP_IMPL("sub_.Scalar", as_tensor), DP_IMPL("rsub.Scalar", as_tensor),
                 DP_IMPL("mul.Scalar", as_tensor), DP_IMPL("mul_.Scalar", as_tensor),

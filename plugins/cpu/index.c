@@ -307,7 +307,7 @@ static int gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, b
 }
 
 /* cat of an empty list has no backend to go to: this registration gives it cat's own error. */
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutogradNonFunctional,
+DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
                 DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)))
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)),
                 DP_IMPL_UNBOXED("index_select", index_select, (T, i, T), (T)),

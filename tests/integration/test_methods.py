@@ -385,6 +385,41 @@ def test_a_session_of_fakes(f):
         equal(call("op.call", op="aten::relu", args=[handle(real)], **{"return": "data"})["outputs"][0]["data"], [[1, 2], [3, 4]])
 
 
+def test_a_composite_kernel_without_the_flag_gets_no_tensor_without_memory(f):
+    """Nobody can tell whether it reads bytes: by name it is refused where there are none, and nowhere else."""
+    refused = ") has no DP_FLAG_META, so it may read bytes, and in this call tensors have none"
+    with f.daemon.connect() as d:
+        call = Checked(d)
+
+        def op(name, *args):
+            return call("op.call", op="forgets_flag::" + name, args=list(args))["outputs"]
+
+        call("plugin.load", path=os.path.join(BUILD, "tests", "plugins", "forgets_flag.so"))
+        real = call("tensor.create", data=[3, 4])
+        fake_mode = lambda on: call("session.set", include=["BackendSelect", "ADInplaceOrView"] + ["Fake"] * on)
+        fake_mode(True)
+        fake = call("op.call", op="aten::relu", args=[handle(real)])["outputs"][0]
+        for name in "implicit", "explicit":  # real tensors, too: fake mode makes fakes of all
+            for x in fake, real:
+                raises(lambda: op(name, handle(x)), "NotImplementedError", refused)
+        raises(lambda: op("made", 2.5), "NotImplementedError", "forgets_flag.c:48" + refused)
+        equal(op("next", 1), [2], "no tensor is involved")
+        fake_mode(False)
+        meta = call("tensor.create", shape=[2], device="meta")
+        for name in "implicit", "explicit":
+            for x in fake, meta:
+                raises(lambda: op(name, handle(x)), "NotImplementedError", "has no DP_FLAG_META")
+            equal(op(name, handle(real)), [{"float": 3}])
+        equal(call("tensor.read", tensor=op("made", 2.5)[0]["tensor"])["data"], 2.5)
+        contains(call("registry.explain", op="forgets_flag::implicit", args=[handle(fake)])["path"][0]["why"],
+                 "without DP_FLAG_META it may read bytes, so the call is refused")
+        for x, memoryless, device in (real, False, "cpu"), (fake, True, "cpu"), (meta, True, "meta"):
+            y, told = op("asks", handle(x))
+            equal((told, y["device"], "Fake" in y["keys"]), (memoryless, device, x is fake))
+        call("tensor.release", all=True)
+        call("plugin.unload", plugin="forgets_flag")
+
+
 def test_literals(f):
     for literal, dtype, shape, data in [
             (dict(data=5), "float32", [], 5),

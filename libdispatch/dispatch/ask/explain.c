@@ -79,9 +79,12 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
     }
 }
 
-static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_key k, dpi_cell c, dp_key above)
+/* keys: of the call at this step. */
+static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dpi_cell c,
+                            dp_key above)
 {
     char key[DP_KEY_NAME_MAX];
+    dp_key k = dp_keyset_highest(keys);
     dpi_text t = {0};
 
     if (k == DP_KEY_Undefined)
@@ -92,6 +95,8 @@ static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_key k, dpi_cel
     else
         dpi_text_add(&t, "highest key that is not fallthrough; ");
     why_cell(e, k, c, &t);
+    if (c.kernel != NULL && dpi_keys_memoryless(keys) && dpi_may_want_bytes(e, c.kernel))
+        dpi_text_add(&t, "; without DP_FLAG_META it may read bytes, so the call is refused");
     a->failed |= t.failed;
     const char *why = t.failed ? NULL : dpi_answer_str(a, t.s);
     dpi_text_fini(&t);
@@ -138,7 +143,7 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, uint
         dp_explain_step *step = &path[out->n_path++];
         assumed |= !declared;
         *step = make_step(a, k, c);
-        step->why = why_step(a, e, k, c, above);
+        step->why = why_step(a, e, keys, c, above);
         step->assumed = assumed;
         more = goes_on(k, c, &declared);
         keys = k ? dp_keyset_below(keys, k) : keys;

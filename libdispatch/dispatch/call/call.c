@@ -17,12 +17,19 @@ dp_keyset dpi_other_keys(const dp_value *v)
     return ks;
 }
 
-dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args)
+static dp_keyset marked_keys(const dpi_entry *e, const dp_value *args)
 {
     dp_keyset ks = {0, 0};
 
     for (uint32_t i = 0; i < e->n_args; i++)
         ks = add_keys(ks, &args[i]);
+    return ks;
+}
+
+dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args)
+{
+    dp_keyset ks = marked_keys(e, args);
+
     ks.backend &= ~DPI_WRAPPER_BIT;
     return ks;
 }
@@ -354,6 +361,10 @@ int dp_decompose(dp_call *call)
                            e->composite == NULL
                                ? "it has no composite kernel to run in place of this one"
                                : "its composite kernel asks for itself");
+    dp_keyset ks = marked_keys(e, call->args);
+    if (dpi_check_bare(ctx, e, e->composite, dp_keyset_or(ks, call->keys),
+                       (ks.backend & DPI_WRAPPER_BIT) != 0) < 0)
+        return ctx->error.code;
     const dpi_kernel *k = enter_kernel(ctx, e, e->composite, call->keys, call->args,
                                        BY_REDISPATCH | BY_DECOMPOSE, &m);
     if (k == NULL)

@@ -81,10 +81,13 @@ DPI_COLD void dpi_state_return(dp_ctx *ctx, dpi_state *to);
 
 /* -- wrapped.c -- */
 
-/* resolve() gave `cell`, no kernel: because of the mark of a wrapper, or there is none.  What it
- * gives without the mark, which it takes out of *ks; no kernel again: the context's error says why. */
-DPI_COLD unsigned dpi_resolve_wrapped(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks,
-                                      unsigned cell);
+/* resolve() gave `cell`, which is no plain kernel: because of the mark of a wrapper, since it may want
+ * bytes, or there is none.  What it gives without the mark, which it takes out of *ks; no kernel, or
+ * one that may not run: the context's error says why. */
+DPI_COLD unsigned dpi_resolve_bare(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned cell);
+/* May k, a kernel of e, run with these keys, wrappers among the arguments or not? */
+DPI_COLD int dpi_check_bare(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
+                            bool wrapped);
 
 /* -- pin.c: hold the newest snapshot -- */
 
@@ -165,7 +168,7 @@ static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keys
                        (given.backend & ~DPI_WRAPPER_BIT) | wrapper | meta};
 }
 
-/* The index of the kernel of *ks's highest key in e, or DPI_CELL_*.  Takes what falls through out
+/* The index of the kernel of *ks's highest key in e, with DPI_CELL_WARY or not, or DPI_CELL_*.  Takes what falls through out
  * of *ks, and the skip bit.  A layer that is passed over for want of that bit goes, too, if it is
  * above the kernel; below, the kernel may redispatch to it with other tensors.  A backend that is
  * younger than the entry has none. */
@@ -273,8 +276,8 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
 {
     unsigned cell = resolve(e, ks);
 
-    if (DPI_UNLIKELY(cell >= DPI_CELL_AMBIGUOUS))
-        if ((cell = dpi_resolve_wrapped(ctx, e, ks, cell)) >= DPI_CELL_AMBIGUOUS)
+    if (DPI_UNLIKELY(cell >= DPI_CELL_WARY))
+        if ((cell = dpi_resolve_bare(ctx, e, ks, cell)) >= DPI_CELL_WARY)
             return NULL;
     return enter_kernel(ctx, e, e->kernels[cell], *ks, args, how, m);
 }

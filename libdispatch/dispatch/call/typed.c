@@ -103,7 +103,9 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
     unsigned cell =
         e != NULL && t->op != NULL && e->code == t->code ? resolve(e, &kept) : DPI_CELL_MISSING;
 
-    if (cell >= DPI_CELL_AMBIGUOUS)
+    if (cell < DPI_CELL_AMBIGUOUS && !dpi_keys_memoryless(kept))
+        cell &= ~DPI_CELL_WARY;
+    if (cell >= DPI_CELL_WARY)
         return leave_short_way(ctx, t, keys, out);
     const dpi_kernel *k = e->kernels[cell];
     bool taken = first->snapshot == s->number && first->op_and_code == op_and_code(t);

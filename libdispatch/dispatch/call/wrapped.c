@@ -1,35 +1,42 @@
-/* wrapped.c -- calls with wrapper tensors: a kernel for bytes gets none. */
+/* wrapped.c -- calls with tensors that have no bytes, wrappers, fakes and those of device meta: a kernel
+ * that may want bytes gets none. */
 #include "enter.h"
 
-/* A kernel of a backend reads and writes bytes; those of other keys take wrappers apart, and
- * composites call others. */
-static bool takes_bytes(const dpi_kernel *k)
+static DPI_COLD int refuse(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, bool wrapped)
 {
-    return dp_key_functionality(k->key) == DP_F_Dense;
-}
-
-static DPI_COLD unsigned refuse(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k)
-{
+    bool wary = dpi_may_want_bytes(e, k);
     char text[400], key[DP_KEY_NAME_MAX];
 
-    snprintf(text, sizeof(text),
-             "the kernel for %s (plugin '%s', %s:%u) reads bytes, and an argument is a tensor made "
-             "of tensors, which has none",
-             dp_key_name(k->key, key), k->gen->plugin, k->file, k->line);
-    dpi_fail_op(ctx, DP_ENOTIMPL, e->op, k->key, text);
-    return DPI_CELL_MISSING;
+    snprintf(text, sizeof(text), "the kernel for %s (plugin '%s', %s:%u) %s, and %s",
+             dp_key_name(k->key, key), k->gen->plugin, k->file, k->line,
+             wary ? "has no DP_FLAG_META, so it may read bytes" : "reads bytes",
+             wrapped ? "an argument is a tensor made of tensors, which has none"
+                     : "in this call tensors have none (device meta, fakes)");
+    return dpi_fail_op(ctx, DP_ENOTIMPL, e->op, k->key, text);
 }
 
-DPI_COLD unsigned dpi_resolve_wrapped(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned cell)
+DPI_COLD int dpi_check_bare(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
+                            bool wrapped)
+{
+    /* a kernel of a backend reads and writes bytes; those of other keys take wrappers apart */
+    bool dense = wrapped && dp_key_functionality(k->key) == DP_F_Dense;
+
+    return dense || ((wrapped || dpi_keys_memoryless(ks)) && dpi_may_want_bytes(e, k))
+               ? refuse(ctx, e, k, wrapped)
+               : 0;
+}
+
+DPI_COLD unsigned dpi_resolve_bare(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned cell)
 {
     bool wrapped = (ks->backend & DPI_WRAPPER_BIT) != 0;
 
     ks->backend &= ~DPI_WRAPPER_BIT;
     if (wrapped)
         cell = resolve(e, ks);
-    if (cell >= DPI_CELL_AMBIGUOUS)
+    if (cell >= DPI_CELL_AMBIGUOUS) {
         dpi_fail_missing(ctx, e, *ks, cell);
-    else if (takes_bytes(e->kernels[cell]))
-        return refuse(ctx, e, e->kernels[cell]);
-    return cell;
+        return cell;
+    }
+    cell &= ~DPI_CELL_WARY;
+    return dpi_check_bare(ctx, e, e->kernels[cell], *ks, wrapped) < 0 ? DPI_CELL_MISSING : cell;
 }

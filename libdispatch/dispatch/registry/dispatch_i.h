@@ -108,7 +108,12 @@ static inline const dpi_kernel *dpi_fallback_for(const dpi_fallbacks *f, dp_key 
 dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, const dp_key *extra,
                         size_t n_extra);
 
-enum { DPI_CELL_MISSING = 0xffff, DPI_CELL_AMBIGUOUS = 0xfffe };
+enum {
+    DPI_CELL_MISSING = 0xffff,
+    DPI_CELL_AMBIGUOUS = 0xfffe,
+    DPI_CELL_WARY =
+        0x8000 /* with the index of a kernel that may want bytes, see dpi_may_want_bytes */
+};
 
 /* The cache of one operator: immutable, counted. */
 typedef struct dpi_entry {
@@ -130,9 +135,9 @@ typedef struct dpi_entry {
     bool settles;        /* calls of it have more to do: memory, versions, views */
     bool boxes;          /* the host has to see arguments and returns of every call of it */
     uint32_t n_kernels, n_columns;
-    dpi_kernel **kernels;        /* counted */
-    uint16_t *table;             /* [n_slots] index into kernels, or DPI_CELL_* */
-    uint8_t *provenance;         /* [n_slots] */
+    dpi_kernel **kernels; /* counted */
+    uint16_t *table;      /* [n_slots] index into kernels, with DPI_CELL_WARY or not; DPI_CELL_* */
+    uint8_t *provenance;  /* [n_slots] */
     const dpi_kernel *composite; /* of kernels: the one that calls other operators; NULL: none */
     uint64_t mask[]; /* [2 * n_columns] functionalities that are not passed over, by backend's
                         column; [2 * c + 1]: with the skip bit, [2 * c]: without */
@@ -144,6 +149,10 @@ dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k);
 bool dpi_cell_falls_through(dpi_cell c);
 /* So it is where no argument may have a gradient. */
 bool dpi_cell_needs_grad(dpi_cell c);
+bool dpi_is_composite(dp_key k); /* an alias whose kernels call others, as a rule */
+/* A composite kernel that nobody has flagged as touching none: it may be written like one of a backend.
+ * Then it runs for no tensor without memory; where no tensor is involved, it may. */
+bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
 /* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none"; the first of many. */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
@@ -398,14 +407,20 @@ static inline bool dpi_ctx_fake(const dp_ctx *ctx)
     return (ctx->state->include.functionality & DP_FBIT(DP_F_Fake)) != 0;
 }
 
+/* Of a call: has an argument no memory (device meta, a fake), or is fake mode on? */
+static inline bool dpi_keys_memoryless(dp_keyset ks)
+{
+    return ((ks.functionality & DP_FBIT(DP_F_Fake)) | (ks.backend & DP_BBIT(DP_B_Meta))) != 0;
+}
+
 /* Does the call that ctx runs make tensors without memory?  Its kernel has bytes to neither read nor
  * write then. */
 static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
 {
     uint32_t n = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
 
-    return dpi_ctx_fake(ctx) || (n > 0 && (dpi_frame_keys(&ctx->thread->frames[n - 1]).backend &
-                                           DP_BBIT(DP_B_Meta)) != 0);
+    return dpi_ctx_fake(ctx) ||
+           (n > 0 && dpi_keys_memoryless(dpi_frame_keys(&ctx->thread->frames[n - 1])));
 }
 
 /* Where a new tensor lies.  In fake mode it is a fake.  A kernel for CPU that serves Meta, too, makes
@@ -418,7 +433,9 @@ static inline dp_device dpi_ctx_place(const dp_ctx *ctx, dp_device device)
         return device | DPI_FAKE;
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
-    return k->flags & DP_FLAG_META ? DP_DEVICE(DP_B_Meta, 0) : device;
+    if (dpi_frame_keys(f).functionality & DP_FBIT(DP_F_Fake))
+        return device | DPI_FAKE;
+    return k->key == DP_KEY_OF(DP_F_Dense, DP_B_CPU) ? DP_DEVICE(DP_B_Meta, 0) : device;
 }
 
 /* The snapshot that ctx holds; only while it holds one. */

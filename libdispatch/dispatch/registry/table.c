@@ -229,6 +229,39 @@ static uint16_t entry_kernel(dpi_entry *e, const dpi_kernel *k)
     return (uint16_t)e->n_kernels++;
 }
 
+static bool has_tensors(const dpi_entry *e)
+{
+    uint32_t tags = 0;
+
+    for (uint32_t i = 0; i < e->n_args; i++)
+        tags |= e->arg_tags[i];
+    for (uint32_t i = 0; i < e->n_rets; i++)
+        tags |= e->ret_tags[i];
+    return (tags & (1u << DP_TAG_TENSOR | 1u << DP_TAG_TENSORS)) != 0;
+}
+
+bool dpi_is_composite(dp_key k)
+{
+    static const bool composite[N_ALIASES] = {
+        [DP_ALIAS_CompositeImplicitAutograd - DP_ALIAS_FIRST] = true,
+        [DP_ALIAS_CompositeImplicitAutogradNestedTensor - DP_ALIAS_FIRST] = true,
+        [DP_ALIAS_CompositeExplicitAutograd - DP_ALIAS_FIRST] = true,
+        [DP_ALIAS_CompositeExplicitAutogradNonFunctional - DP_ALIAS_FIRST] = true};
+
+    return dp_key_is_alias(k) && composite[dp_key_functionality(k) - DP_ALIAS_FIRST];
+}
+
+bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k)
+{
+    return dpi_is_composite(k->key) && !(k->flags & (DP_FLAG_META | DP_FLAG_FALLTHROUGH)) &&
+           has_tensors(e);
+}
+
+static uint16_t entry_cell(dpi_entry *e, const dpi_kernel *k)
+{
+    return entry_kernel(e, k) | (dpi_may_want_bytes(e, k) ? DPI_CELL_WARY : 0);
+}
+
 /* The kernel that decomposes the operator: the implicit one before those that say how it
  * differentiates elsewhere.  It may stand in no slot. */
 static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
@@ -313,7 +346,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     for (uint32_t slot = 0; slot < n_slots; slot++) {
         dpi_cell c = cell_of(&r, direct[slot], fb, dpi_slot_key(slot));
         e->provenance[slot] = c.provenance;
-        e->table[slot] = c.kernel != NULL                  ? entry_kernel(e, c.kernel)
+        e->table[slot] = c.kernel != NULL                  ? entry_cell(e, c.kernel)
                          : c.provenance == DPI_P_AMBIGUOUS ? DPI_CELL_AMBIGUOUS
                                                            : DPI_CELL_MISSING;
     }
@@ -330,8 +363,9 @@ dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k)
     if (slot >= e->n_slots)
         return c;
     c.provenance = e->provenance[slot];
-    if (e->table[slot] < e->n_kernels)
-        c.kernel = e->kernels[e->table[slot]];
+    unsigned kernel = e->table[slot] & ~DPI_CELL_WARY;
+    if (kernel < e->n_kernels)
+        c.kernel = e->kernels[kernel];
     return c;
 }
 

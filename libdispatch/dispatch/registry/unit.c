@@ -205,9 +205,11 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     if ((r = reg_add(u, DPI_REG_IMPL, b, err)) == NULL)
         return DP_ERESOURCE;
     int rc = impl_key(b, &r->key, err);
-    if (rc == 0 && (flags & DP_FLAG_META) && r->key != DP_KEY_OF(DP_F_Dense, DP_B_CPU))
+    if (rc == 0 && (flags & DP_FLAG_META) && r->key != DP_KEY_OF(DP_F_Dense, DP_B_CPU) &&
+        !dpi_is_composite(r->key))
         rc = fail_at(err, DP_EPLUGIN, b, "kernel", item->name,
-                     "DP_FLAG_META is for kernels of CPU, which then serve Meta, too");
+                     "DP_FLAG_META is for kernels of CPU, which then serve Meta, too, and for "
+                     "composite ones");
     if (rc == 0)
         rc = check_grad(b, r->key, flags, item->name, err);
     if (rc == 0)

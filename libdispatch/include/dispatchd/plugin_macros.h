@@ -156,7 +156,7 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_FRAGMENT, 0, "fragment", #ns, "", __VA_ARGS__)
 #define DP_LIBRARY_IMPL(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, 0, "impl", #ns, #key, __VA_ARGS__)
-/* The same for kernels of CPU that need no bytes: all of them get DP_FLAG_META. */
+/* The same for kernels of CPU, or composite ones, that need no bytes: all of them get DP_FLAG_META. */
 #define DP_LIBRARY_META(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
 /* The same for a layer that has nothing to do where nothing may have a gradient: DP_FLAG_GRAD. */

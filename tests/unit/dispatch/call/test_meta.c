@@ -119,7 +119,7 @@ END_TEST
 static const dp_item flagged[] = {REC_IMPL_FLAGS("asks", asks, DP_FLAG_META)};
 static const dp_item plain[] = {REC_IMPL("asks", asks)};
 static const dp_item both[] = {REC_IMPL_FLAGS("both", asks, DP_FLAG_META)};
-static const dp_item composites[] = {REC_IMPL("both", composite)};
+static const dp_item composites[] = {REC_IMPL_FLAGS("both", composite, DP_FLAG_META)};
 
 static dp_unit *attach(const char *plugin, const char *key, const dp_item *items)
 {
@@ -199,6 +199,47 @@ START_TEST(such_kernels_stand_where_kernels_of_meta_would)
 }
 END_TEST
 
+static int composite_unboxed(dp_ctx *c, dp_tensor *x, int64_t *out)
+{
+    (void)c, (void)x;
+    *out = 3;
+    return 0;
+}
+static const dp_item wary[] = {REC_IMPL_UNBOXED("both", composite, composite_unboxed, "T>i", 0)};
+static const dp_item decomposes[] = {REC_IMPL("both", dp_decompose)};
+
+/* Boxed, typed and in place of another kernel; where there is memory it runs like any other. */
+START_TEST(a_composite_kernel_without_the_flag_gets_no_tensor_without_memory)
+{
+    static const char text[] =
+        "the kernel for CompositeExplicitAutograd (plugin 'all', t.c:9) has no "
+        "DP_FLAG_META, so it may read bytes, and in this call tensors have none";
+    dp_error err = DP_ERROR_INIT;
+    dp_tensor *x;
+    dp_typed t;
+    dp_entered entered;
+    dp_unit *all = attach("all", "CompositeExplicitAutograd", wary);
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 0, NULL, NULL, &x, &err), 0);
+    ck_assert_int_eq(dp_typed_init(ctx, "t::both", "T>i", &t), 0);
+    for (int i = 0; i < 3; i++) { /* what the context keeps of one is not for the other */
+        refused("t::both", text);
+        ck_assert_int_eq(dp_enter(ctx, &t, dp_tensor_keys(m), &entered), DP_ENOTIMPL);
+        ck_assert_ptr_nonnull(strstr(dp_ctx_error(ctx)->message, text));
+        ck_assert_int_eq(answer("t::both", x), 2);
+        ck_assert_int_eq(dp_enter(ctx, &t, dp_tensor_keys(x), &entered), 0);
+        ck_assert_ptr_eq((void *)entered.unboxed, (void *)composite_unboxed);
+        ck_assert_int_eq(dp_leave(ctx, &entered, 0), 0);
+    }
+    dp_unit *above = attach("meta", "Meta", decomposes);
+    refused("t::both", text);
+    rec_check(reg);
+    rec_detach(reg, above);
+    rec_detach(reg, all);
+    dp_tensor_unref(x);
+}
+END_TEST
+
 START_TEST(explain_and_dump_tell_where_the_kernel_is_from)
 {
     dp_value arg = dp_tensor_value(m);
@@ -229,7 +270,7 @@ START_TEST(the_flag_is_for_kernels_of_cpu)
     ck_assert_int_eq(dp_registry_attach(reg, "bad", "1", &b, 1, &u, &err), DP_EPLUGIN);
     ck_assert_str_eq(err.message,
                      "kernel 'asks' at t.c:3: DP_FLAG_META is for kernels of CPU, which "
-                     "then serve Meta, too");
+                     "then serve Meta, too, and for composite ones");
 }
 END_TEST
 
@@ -240,6 +281,7 @@ UNIT_SUITE(meta)
     tcase_add_test(tc, generators_do_not_advance);
     tcase_add_test(tc, kernels_of_cpu_serve_meta_if_they_say_so);
     tcase_add_test(tc, such_kernels_stand_where_kernels_of_meta_would);
+    tcase_add_test(tc, a_composite_kernel_without_the_flag_gets_no_tensor_without_memory);
     tcase_add_test(tc, explain_and_dump_tell_where_the_kernel_is_from);
     tcase_add_test(tc, the_flag_is_for_kernels_of_cpu);
 }
