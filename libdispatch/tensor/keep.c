@@ -1,10 +1,12 @@
 /* keep.c -- whose account the memory of a storage is charged to.
  *
  * A storage has one word for it: the account and, in the bits that its alignment leaves, the holder;
- * 0 is nobody.  A wrapper tensor has no bytes, and is charged what its parts have.  It changes by
- * compare and exchange; `keeps` counts how often that holder asked.  The bytes of a storage never
- * change, so what is refunded is what was charged; those that it grew by are a storage of their own
- * (dpi_growth), charged until both end: to whom the storage is when it grows, or to its next keeper. */
+ * 0 is nobody.  It changes by compare and exchange; `keeps` counts how often that holder asked.  The
+ * bytes of a storage stay, so what is refunded is what was charged; those that it grew by are a
+ * storage of their own (dpi_growth), charged to whom the storage is when it grows, or to its next
+ * keeper.  A wrapper tensor has no bytes, and is charged what its parts have; each of
+ * its sets of parts has a word, too.  What formers hold changes between dpi_change_shapes_begin()
+ * and _end() only, where storages that grew and wrappers are kept and let. */
 #include "base/account.h"
 #include "room.h"
 
@@ -39,33 +41,64 @@ static void forget(uintptr_t word, uint64_t bytes)
 }
 
 static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err);
+static void let(dp_account *a, int holder, const dp_tensor *t);
 
-static const dpi_geometry *newest(const dp_tensor *t)
+static void let_first(uintptr_t word, const dpi_parts *p, uint32_t n)
+{
+    while (n > 0)
+        let(account_of(word), holder_of(word), p->tensors[--n]);
+}
+
+static void let_parts(uintptr_t word, dpi_parts *p)
+{
+    if (p->charged != word)
+        return;
+    p->charged = 0;
+    let_first(word, p, p->n_tensors);
+    dpi_account_unref(account_of(word));
+}
+
+static int keep_parts(uintptr_t word, dpi_parts *p, bool anyway, dp_error *err)
+{
+    uintptr_t former = p->charged;
+
+    if (former == word)
+        return 0;
+    for (uint32_t i = 0; i < p->n_tensors; i++)
+        if (keep(account_of(word), holder_of(word), p->tensors[i], anyway, err) < 0) {
+            let_first(word, p, i);
+            return DP_ERESOURCE;
+        }
+    dpi_account_ref(account_of(word));
+    p->charged = word;
+    if (former != 0)
+        dpi_account_unref(account_of(former));
+    return 0;
+}
+
+static dpi_geometry *newest(const dp_tensor *t)
 {
     return atomic_load_explicit(&t->geometry, memory_order_acquire);
 }
 
-/* The first n of them. */
-static void let_parts(dp_account *a, int holder, const dp_tensor *t, size_t n)
+static void let_all_parts(uintptr_t word, const dp_tensor *t)
 {
     for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = dpi_former_of(g))
-        for (uint32_t i = 0; i < g->parts->n_tensors && n > 0; i++, n--)
-            dp_account_let(a, holder, g->parts->tensors[i]);
+        let_parts(word, g->parts);
 }
 
-/* What a wrapper is made of, and was: all of it is there as long as it is.  Only the first to keep a
+/* What a wrapper is made of, and what it was made of and is still there.  Only the first to keep a
  * wrapper comes here, so what it holds along several ways is not walked once for each. */
-static int keep_parts(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
+static int keep_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_error *err)
 {
-    size_t kept = 0;
+    int rc = 0;
 
-    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = dpi_former_of(g))
-        for (uint32_t i = 0; i < g->parts->n_tensors; i++, kept++)
-            if (keep(a, holder, g->parts->tensors[i], anyway, err) < 0) {
-                let_parts(a, holder, t, kept);
-                return DP_ERESOURCE;
-            }
-    return 0;
+    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL && rc == 0;
+         g = dpi_former_of(g))
+        rc = keep_parts(word, g->parts, anyway, err);
+    if (rc < 0)
+        let_all_parts(word, t);
+    return rc;
 }
 
 /* 1: s is charged here from now on; 0: it was, or to somebody whom it stays charged to. */
@@ -101,6 +134,15 @@ static int keep_growth(dp_account *a, int holder, dpi_storage *s, bool anyway, d
     return rc;
 }
 
+static void let_growth(uintptr_t word, dpi_storage *s)
+{
+    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
+
+    for (uintptr_t mine = word; g != NULL; g = g->former, mine = word)
+        if (atomic_compare_exchange_strong(&g->memory.charged, &mine, 0))
+            forget(word, bytes_of(&g->memory));
+}
+
 static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
 {
     dpi_storage *s = dpi_storage_of(t);
@@ -114,7 +156,7 @@ static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_e
     atomic_store_explicit(&s->keeps, 1, memory_order_relaxed);
     rc = keep_growth(a, holder, s, anyway, err);
     if (DPI_UNLIKELY(s->kind != NULL) && rc >= 0)
-        rc = keep_parts(a, holder, t, anyway, err);
+        rc = keep_all_parts(mine, t, anyway, err);
     if (rc >= 0)
         return 0;
     if (atomic_compare_exchange_strong(&s->charged, &mine, 0))
@@ -122,17 +164,7 @@ static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_e
     return rc;
 }
 
-int dp_account_keep(dp_account *a, int holder, const dp_tensor *t, dp_error *err)
-{
-    return keep(a, holder, t, false, err);
-}
-
-void dp_account_keep_anyway(dp_account *a, int holder, const dp_tensor *t)
-{
-    keep(a, holder, t, true, NULL);
-}
-
-void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
+static void let(dp_account *a, int holder, const dp_tensor *t)
 {
     dpi_storage *s = dpi_storage_of(t);
     uintptr_t mine = word_of(a, holder);
@@ -143,8 +175,50 @@ void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
     if (!atomic_compare_exchange_strong(&s->charged, &mine, 0))
         return;
     if (s->kind != NULL)
-        let_parts(a, holder, t, SIZE_MAX);
+        let_all_parts(mine, t);
+    let_growth(mine, s);
     forget(mine, bytes_of(s));
+}
+
+/* What t holds may change at any time: if it is more than its storage's first memory, only one thread
+ * looks at it.  0: it is not. */
+static uint64_t alone_begin(const dp_tensor *t)
+{
+    const dpi_storage *s = dpi_storage_of(t);
+    bool more = s->kind != NULL || atomic_load_explicit(&s->growth, memory_order_acquire) != NULL;
+
+    return more ? dpi_change_shapes_begin() : 0;
+}
+
+static void alone_end(uint64_t since)
+{
+    if (since != 0)
+        dpi_change_shapes_end(since - 1); /* nothing changed */
+}
+
+int dp_account_keep(dp_account *a, int holder, const dp_tensor *t, dp_error *err)
+{
+    uint64_t since = alone_begin(t);
+    int rc = keep(a, holder, t, false, err);
+
+    alone_end(since);
+    return rc;
+}
+
+void dp_account_keep_anyway(dp_account *a, int holder, const dp_tensor *t)
+{
+    uint64_t since = alone_begin(t);
+
+    keep(a, holder, t, true, NULL);
+    alone_end(since);
+}
+
+void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
+{
+    uint64_t since = alone_begin(t);
+
+    let(a, holder, t);
+    alone_end(since);
 }
 
 /* While this holds the word, what it stands for stays. */
@@ -165,22 +239,30 @@ int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err)
     return rc;
 }
 
-int dpi_storage_charge_parts(dpi_storage *s, const dpi_parts *p, dp_error *err)
+int dpi_parts_keep(const dpi_geometry *g, dp_error *err)
 {
-    uintptr_t word = atomic_exchange(&s->charged, 0), nobody = 0;
-    uint32_t n = 0;
-    int rc = 0;
+    uintptr_t word = atomic_load(&g->storage->charged);
+
+    return word != 0 ? keep_parts(word, g->parts, false, err) : 0;
+}
+
+void dpi_parts_let(dpi_parts *p)
+{
+    uintptr_t word = p->charged;
 
     if (word == 0)
-        return 0;
-    while (n < p->n_tensors &&
-           (rc = dp_account_keep(account_of(word), holder_of(word), p->tensors[n], err)) == 0)
-        n++;
-    while (rc < 0 && n > 0)
-        dp_account_let(account_of(word), holder_of(word), p->tensors[--n]);
-    if (!atomic_compare_exchange_strong(&s->charged, &nobody, word))
-        forget(word, bytes_of(s));
-    return rc;
+        return;
+    uint64_t since = dpi_change_shapes_begin();
+    let_parts(word, p);
+    dpi_change_shapes_end(since - 1);
+}
+
+void dpi_storage_refund_own(dpi_storage *s)
+{
+    uintptr_t word = atomic_load(&s->charged);
+
+    if (word != 0)
+        dp_account_refund(account_of(word), holder_of(word), 0, bytes_of(s));
 }
 
 void dpi_storage_forget(dpi_storage *s)

@@ -42,7 +42,7 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
 void dpi_storage_fini(dpi_storage *s);
 /* At least `bytes` long from here on, with what it held at its beginning; for all tensors on it.
  * DP_ERUNTIME: its memory is fixed, another call grew it since this one began, or it grew
- * DP_LIMIT_RESIZES times. */
+ * DP_LIMIT_RESIZES times while a call runs that began before. */
 int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err);
 
 /* -- block.c -- */
@@ -68,8 +68,12 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages toge
 /* -- keep.c -- */
 /* What s grew by is charged to whom s is.  DP_ERESOURCE: that is too much for it. */
 int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err);
-/* The same of what a wrapper, whose storage s is, is about to be made of. */
-int dpi_storage_charge_parts(dpi_storage *s, const dpi_parts *p, dp_error *err);
+/* The same of what a wrapper is about to be made of, with a new geometry over its storage.  Between
+ * dpi_change_shapes_begin() and _end(). */
+int dpi_parts_keep(const dpi_geometry *g, dp_error *err);
+void dpi_parts_let(dpi_parts *p); /* they go */
+/* What s itself held is to go.  While shapes change. */
+void dpi_storage_refund_own(dpi_storage *s);
 void dpi_storage_forget(dpi_storage *s); /* its memory goes: nobody is charged for it any more */
 
 /* -- layout.c -- */
@@ -107,7 +111,8 @@ int dpi_reshaped(const dp_tensor *t, int ndim, const int64_t *sizes, const int64
 int dpi_change_check(const dp_tensor *t, dp_error *err);
 /* Gives ts[i] the geometry of from[i] and releases from[i], which nobody else may refer to, for
  * every i where neither is NULL.  Either all of them change or none:  DP_ERUNTIME if another call
- * changed one since this call began, or if one was changed DP_LIMIT_RESIZES times.  Any thread. */
+ * changed one since this call began, or if one was changed DP_LIMIT_RESIZES times while a call runs
+ * that began before.  DP_ERESOURCE: a wrapper's new parts are too much for its keeper.  Any thread. */
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err);
 static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
 {

@@ -162,35 +162,45 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
     return rc;
 }
 
-/* Of s alone, not of what it grew to. */
-static void memory_fini(dpi_storage *s)
+/* Of s alone, not of what it grew to; a block counts its bytes by itself. */
+static void memory_release(dpi_storage *s)
 {
     int64_t bytes = memory_bytes(s);
 
-    if (s->block) {
-        dpi_block_drop(s->block); /* counts its bytes and its backend by itself */
-        return;
-    }
-    if (s->release)
+    if (s->block)
+        dpi_block_drop(s->block);
+    else if (s->release)
         s->release(s->release_arg);
     else if (!s->memoryless)
         dpi_memory_free(s->data, s->bytes);
-    dpi_backend_drop(dp_device_backend(s->device));
-    dpi_bytes_count(-bytes);
+    if (bytes > 0)
+        dpi_bytes_count(-bytes);
 }
 
-void dpi_storage_fini(dpi_storage *s)
+static void memory_fini(dpi_storage *s)
 {
-    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
+    bool counted = s->block == NULL; /* else the block is */
 
-    if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0)
-        dpi_storage_forget(s);
-    memory_fini(s);
+    memory_release(s);
+    if (counted)
+        dpi_backend_drop(dp_device_backend(s->device));
+}
+
+static void growths_free(dpi_growth *g)
+{
     for (dpi_growth *former; g != NULL; g = former) {
         former = g->former;
         dpi_storage_fini(&g->memory);
         dp_free(g);
     }
+}
+
+void dpi_storage_fini(dpi_storage *s)
+{
+    if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0)
+        dpi_storage_forget(s);
+    memory_fini(s);
+    growths_free(atomic_load_explicit(&s->growth, memory_order_relaxed));
 }
 
 /* -- growing -- */
@@ -209,11 +219,11 @@ static int check_growth(const dpi_storage *s, const dpi_growth *last, size_t byt
                             "a storage of %zu bytes was grown to %zu by another call, since this "
                             "one began",
                             now->bytes, last->memory.bytes);
-    if (last != NULL && last->n >= DP_LIMIT_RESIZES)
+    if (last != NULL && last->n_formers >= DP_LIMIT_RESIZES)
         return dp_error_set(err, DP_ERUNTIME,
-                            "a storage that grew %d times, which is the limit (DP_LIMIT_RESIZES), "
-                            "cannot grow from %zu to %zu bytes",
-                            last->n, now->bytes, bytes);
+                            "a storage that grew %d times while a call runs, which is the limit "
+                            "(DP_LIMIT_RESIZES), cannot grow from %zu to %zu bytes",
+                            last->n_formers, now->bytes, bytes);
     return DP_OK;
 }
 
@@ -261,6 +271,36 @@ static int growth_new(dpi_storage *s, size_t bytes, dpi_growth **out, dp_error *
     return rc;
 }
 
+/* The memory that s had before it grew goes; s stays, and is counted. */
+static void own_memory_end(dpi_storage *s)
+{
+    dpi_storage_refund_own(s);
+    if (s->block != NULL)
+        dpi_backend_hold(dp_device_backend(s->device)); /* as its block did */
+    memory_release(s);
+    s->block = NULL;
+    s->data = NULL;
+    s->bytes = 0;
+}
+
+/* While shapes change: what no running call can see of s goes. */
+static void forget_formers(dpi_storage *s, dpi_growth *last)
+{
+    uint64_t oldest = dpi_oldest_call();
+    dpi_growth *g = last;
+    int n = 0;
+
+    for (; g != NULL && g->since > oldest; g = g->former)
+        n++;
+    if (g == NULL)
+        return;
+    growths_free(g->former);
+    g->former = NULL;
+    last->n_formers = n;
+    if (s->data != NULL || s->bytes > 0)
+        own_memory_end(s);
+}
+
 int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err)
 {
     dpi_growth *g = NULL;
@@ -269,6 +309,8 @@ int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err)
         return DP_OK;
     uint64_t since = dpi_change_shapes_begin();
     dpi_growth *last = atomic_load_explicit(&s->growth, memory_order_relaxed);
+    if (last != NULL)
+        forget_formers(s, last);
     int rc = check_growth(s, last, bytes, err);
     if (rc == DP_OK)
         rc = growth_new(s, bytes, &g, err);
@@ -276,7 +318,7 @@ int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err)
         g->former = last;
         g->since = since;
         g->by = &dpi_call_began;
-        g->n = last != NULL ? last->n + 1 : 1;
+        g->n_formers = last != NULL ? last->n_formers + 1 : 1;
         atomic_store_explicit(&s->growth, g, memory_order_release);
     }
     dpi_change_shapes_end(since);

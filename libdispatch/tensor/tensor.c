@@ -79,6 +79,7 @@ static void tensor_end(dp_tensor *t, dpi_home **dead)
 
 static void parts_end(dpi_parts *p, dpi_home **dead)
 {
+    dpi_parts_let(p);
     for (uint32_t i = 0; i < p->n_tensors; i++)
         if (dp_refs_drop_(&p->tensors[i]->refs))
             tensor_end(p->tensors[i], dead);
@@ -188,7 +189,7 @@ static int change_check(const dp_tensor *t, dp_error *err)
     return DP_OK;
 }
 
-/* What t was and no running call can see goes.  (What a wrapper was stays: it is charged for it.) */
+/* What t was and no running call can see goes. */
 static void forget_formers(const dp_tensor *t)
 {
     uint64_t since = dpi_change_shapes_begin(), oldest = dpi_oldest_call();
@@ -200,24 +201,23 @@ static void forget_formers(const dp_tensor *t)
         g = gone;
         n++;
     }
-    if (gone != NULL && gone->parts == NULL) {
+    if (gone != NULL) {
         atomic_store_explicit(&g->former, NULL, memory_order_relaxed);
         atomic_store_explicit(&newest->n_formers, n, memory_order_relaxed);
-    } else {
-        gone = NULL;
     }
     dpi_change_shapes_end(since - 1); /* nothing changed */
     if (gone != NULL)
         home_unref(HOME_OF(geometry, gone));
 }
 
-/* Looking who runs is not free, so it is done for a few at a time, and for what holds bytes. */
+/* Looking who runs is not free, so it is done for a few at a time, and for what holds memory. */
 static bool forgetting_is_due(const dpi_geometry *g, const dpi_geometry *next)
 {
     enum { AT_A_TIME = 8 };
     const dpi_geometry *former = dpi_former_of(g);
 
-    return former != NULL && (n_formers(g) % AT_A_TIME == 0 || next->storage != g->storage);
+    return former != NULL &&
+           (n_formers(g) % AT_A_TIME == 0 || next->storage != g->storage || next->parts != NULL);
 }
 
 int dpi_change_check(const dp_tensor *t, dp_error *err)
@@ -237,18 +237,25 @@ static dpi_geometry *take_geometry(dp_tensor *t)
     return g;
 }
 
-static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
+/* from's geometry, which leaves it. */
+static dpi_geometry *strip(dp_tensor *from)
 {
     dpi_geometry *g = take_geometry(from);
 
     atomic_store_explicit(&from->geometry, NULL, memory_order_relaxed);
+    dp_tensor_unref(from);
+    return g;
+}
+
+static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
+{
+    dpi_geometry *g = strip(from);
     dpi_geometry *former = take_geometry(t);
     atomic_store_explicit(&g->former, former, memory_order_relaxed);
     atomic_store_explicit(&g->n_formers, n_formers(former) + 1, memory_order_relaxed);
     g->since = since;
     g->by = &dpi_call_began;
     atomic_store_explicit(&t->geometry, g, memory_order_release);
-    dp_tensor_unref(from);
 }
 
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err)
@@ -265,6 +272,8 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
     uint64_t since = dpi_change_shapes_begin();
     for (int i = first; rc == DP_OK && i < n; i++)
         rc = ts[i] && from[i] ? change_check(ts[i], err) : DP_OK;
+    if (rc == DP_OK && dpi_geometry_of(from[first])->parts != NULL) /* then there is no other */
+        rc = dpi_parts_keep(dpi_geometry_of(from[first]), err);
     for (int i = first; rc == DP_OK && i < n; i++)
         if (ts[i] && from[i])
             become(ts[i], from[i], since);
@@ -511,17 +520,38 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
     return DP_OK;
 }
 
-int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const dpi_layout *l, dpi_parts *p,
-                        dp_tensor **out, dp_error *err)
+/* Its home holds the storage, so parts lie with a geometry of another home, which goes when the tensor
+ * becomes something else. */
+int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
+                        dpi_parts *p, dp_tensor **out, dp_error *err)
 {
-    int rc = over_new_storage(dtype, device | DPI_MEMORYLESS, l, 0, out, err);
+    size_t bytes = strlen(kind) + 1;
+    dpi_home *h = home_new(l->ndim, bytes);
+    dp_tensor *from;
+    int rc = h ? dpi_storage_init(&h->storage, device | DPI_MEMORYLESS, 0, NULL, err)
+               : dpi_no_memory(err, "a tensor");
 
-    if (rc < 0)
+    if (rc < 0) {
+        dp_free(h);
         return rc;
-    dpi_home *h = HOME_OF(tensor, *out);
-    h->storage.kind = p->kind; /* ends with this home, as its geometry and so p do */
-    h->geometry.parts = p;
+    }
+    h->storage.kind = memcpy(home_inside(h, l->ndim), kind, bytes);
+    dp_tensor *t = own_all(h, dtype, l);
+    if ((rc = dpi_tensor_of_other_parts(t, l, p, &from, err)) < 0) {
+        dp_tensor_unref(t);
+        return rc;
+    }
+    atomic_store_explicit(&t->geometry, strip(from), memory_order_relaxed);
+    *out = t;
     return DP_OK;
+}
+
+bool dpi_parts_are_only(const dp_tensor *t)
+{
+    const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
+
+    return g->parts != NULL && atomic_load(&HOME_OF(geometry, g)->refs) == 1 &&
+           atomic_load(&HOME_OF(tensor, t)->refs) == 2;
 }
 
 int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
@@ -583,8 +613,8 @@ int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
     int rc = dpi_layout_check(g->ndim, g->sizes, g->strides, g->offset, &l, err);
 
     if (rc == DP_OK)
-        rc = over_new_storage(t->dtype, g->storage->device | DPI_FAKE, &l, g->storage->bytes, out,
-                              err);
+        rc = over_new_storage(t->dtype, g->storage->device | DPI_FAKE, &l,
+                              dpi_memory_of(g->storage)->bytes, out, err);
     if (rc == DP_OK)
         (*out)->wrapped = t->wrapped;
     return rc;

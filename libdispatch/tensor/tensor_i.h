@@ -25,10 +25,10 @@ typedef struct dpi_storage {
     uint64_t id;                /* never reused */
     void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
     void *release_arg;
-    bool host;               /* data can be read and written here */
-    bool memoryless;         /* it has a size and never any data: device meta, fakes, wrappers */
-    bool fake;               /* memoryless, and its tensors have the key Fake */
-    const char *kind;        /* of a wrapper, whose bytes are its parts'; NULL: of no wrapper */
+    bool host;        /* data can be read and written here */
+    bool memoryless;  /* it has a size and never any data: device meta, fakes, wrappers */
+    bool fake;        /* memoryless, and its tensors have the key Fake */
+    const char *kind; /* of a wrapper, whose bytes are its parts'; in its home; NULL: of none */
     struct dpi_block *block; /* whose data this is; NULL: the host's */
     /* keep.c's: whose account its bytes are charged to, and how often that holder asked. */
     atomic_uintptr_t charged;
@@ -38,13 +38,13 @@ typedef struct dpi_storage {
 } dpi_storage;
 
 /* A storage that grew: its bytes are these from change `since` on, which thread `by` made.  What
- * they were before stays as long as the storage: calls may use it. */
+ * they were before stays as long as a running call may have begun before. */
 typedef struct dpi_growth {
     dpi_storage memory;
-    struct dpi_growth *former;
+    struct dpi_growth *former; /* NULL: the storage's own memory, or nothing any more */
     uint64_t since;
     const void *by;
-    int n; /* how often it grew */
+    int n_formers; /* memories behind it, the storage's own among them */
 } dpi_growth;
 
 typedef struct dpi_version {
@@ -58,7 +58,8 @@ typedef struct dpi_parts {
     uint32_t depth;      /* 1 + that of the deepest wrapper among the tensors, when t was made */
     dp_tensor **tensors; /* counted */
     int64_t *ints;
-    const char *kind;
+    uintptr_t
+        charged; /* keep.c's: whose account holds the tensors, as the storage; changes of shape wait */
 } dpi_parts;
 
 typedef struct dpi_geometry {
@@ -108,6 +109,9 @@ typedef struct dpi_home {
                                    the bytes of a small storage */
 } dpi_home;
 
+/* t is a wrapper whose home is held by its geometry alone, and nobody else refers to that. */
+bool dpi_parts_are_only(const dp_tensor *t);
+
 /* Nobody else refers to t or to anything of it, and it shares nobody's version: for whoever holds the
  * reference. */
 static inline bool dpi_tensor_is_only(const dp_tensor *t)
@@ -115,7 +119,7 @@ static inline bool dpi_tensor_is_only(const dp_tensor *t)
     const dpi_home *h = (const dpi_home *)(const void *)t; /* the tensor is its first member */
 
     return __atomic_load_n(&t->refs, __ATOMIC_ACQUIRE) == 1 && t->version == &h->version &&
-           atomic_load_explicit(&h->refs, memory_order_acquire) == 1;
+           (atomic_load_explicit(&h->refs, memory_order_acquire) == 1 || dpi_parts_are_only(t));
 }
 
 _Static_assert(offsetof(dpi_home, tensor) == 0, "dpi_tensor_is_only() needs it");
@@ -247,9 +251,10 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
 /* A fake of t: its dtype, device and geometry, and a storage of its own, of that size and without
  * memory. */
 int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err);
-/* A tensor over a storage without bytes, made of p.  Takes p, on success only. */
-int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const dpi_layout *l, dpi_parts *p,
-                        dp_tensor **out, dp_error *err);
+/* A tensor over a storage without bytes, of a kind, which is copied, made of p.  Takes p, on success
+ * only. */
+int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
+                        dpi_parts *p, dp_tensor **out, dp_error *err);
 /* The same over t's storage. */
 int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
                               dp_tensor **out, dp_error *err);

@@ -78,20 +78,17 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
 static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
 {
     size_t tensors = w->n_tensors * sizeof(dp_tensor *), ints = w->n_ints * sizeof(int64_t);
-    size_t kind = strlen(w->kind) + 1;
-    dpi_parts *p = dp_malloc(sizeof(*p) + ints + tensors + kind);
+    dpi_parts *p = dp_malloc(sizeof(*p) + ints + tensors);
 
     if (p == NULL)
         return NULL;
     int64_t *own_ints = (int64_t *)(p + 1);
     dp_tensor **own_tensors = (dp_tensor **)(own_ints + w->n_ints);
-    char *own_kind = (char *)(own_tensors + w->n_tensors);
-    *p = (dpi_parts){w->version, w->n_tensors, w->n_ints, depth, own_tensors, own_ints, own_kind};
+    *p = (dpi_parts){w->version, w->n_tensors, w->n_ints, depth, own_tensors, own_ints, 0};
     if (ints > 0)
         memcpy(own_ints, w->ints, ints);
     for (uint32_t i = 0; i < w->n_tensors; i++)
         own_tensors[i] = dp_tensor_ref(w->tensors[i]);
-    memcpy(own_kind, w->kind, kind);
     return p;
 }
 
@@ -159,7 +156,7 @@ int dpi_wrapper_new(const dp_wrapper *given, dp_tensor **out, dp_error *err)
     if (rc < 0)
         return rc;
     dpi_parts *p = parts_new(&w, depth);
-    rc = p ? dpi_tensor_of_parts(w.dtype, w.device, &l, p, out, err)
+    rc = p ? dpi_tensor_of_parts(w.dtype, w.device, w.kind, &l, p, out, err)
            : dpi_no_memory(err, "a wrapper tensor");
     if (rc < 0) {
         parts_free(p);
@@ -180,7 +177,7 @@ bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
         return false;
     dp_wrapper full = {.size = out->size,
                        .version = p->version,
-                       .kind = p->kind,
+                       .kind = g->storage->kind,
                        .keys = dp_tensor_keys(t),
                        .dtype = t->dtype,
                        .device = g->storage->device,
@@ -205,7 +202,7 @@ static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
         return dp_error_set(err, DP_EVALUE, "it is no wrapper tensor and cannot become one");
     if (want.backend == 0)
         want.backend = DP_BBIT(dp_device_backend(w->device));
-    if (strcmp(w->kind, g->parts->kind) == 0 && w->dtype == t->dtype &&
+    if (strcmp(w->kind, g->storage->kind) == 0 && w->dtype == t->dtype &&
         w->device == g->storage->device && is.functionality == want.functionality &&
         is.backend == want.backend)
         return DP_OK;
@@ -213,7 +210,7 @@ static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
         err, DP_EVALUE,
         "a wrapper tensor of kind '%s' and %s stays that, with its keys and device; "
         "asked to become kind '%s' and %s",
-        g->parts->kind, dp_dtype_name(t->dtype), w->kind, dp_dtype_name(w->dtype));
+        g->storage->kind, dp_dtype_name(t->dtype), w->kind, dp_dtype_name(w->dtype));
 }
 
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
@@ -240,11 +237,7 @@ int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
         parts_free(p);
         return rc;
     }
-    rc = dpi_change_check(t, err);
-    if (rc == DP_OK)
-        rc = dpi_storage_charge_parts(dpi_storage_of(t), p, err);
-    if (rc == DP_OK)
-        rc = dpi_tensors_become(1, &t, &from, err);
+    rc = dpi_tensors_become(1, &t, &from, err);
     if (rc < 0)
         dp_tensor_unref(from);
     else if (holds_grad(&w))

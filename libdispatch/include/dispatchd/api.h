@@ -290,8 +290,8 @@ DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation)
  *
  * Calls of others that run meanwhile keep the geometry and the bytes that they saw.  Views of t take
  * part in a growing storage, as in PyTorch.  Fails with DP_ERUNTIME: memory that is an embedder's is
- * of a fixed size; a tensor changes its shape at most DP_LIMIT_RESIZES times while a call runs that
- * began before, and a storage grows so often. */
+ * of a fixed size; a tensor changes its shape, and a storage grows, at most DP_LIMIT_RESIZES times
+ * while a call runs that began before. */
 
 /* sizes [ndim].  Its elements stay in the storage, in memory order; new ones are undefined.  format
  * PRESERVE: resize_ without memory_format, which leaves a tensor of these sizes as it is.  No new
@@ -335,7 +335,7 @@ DP_FN(bool, dp_wrapper_get, (const dp_tensor *t, dp_wrapper *out), (t, out))
 /* t, a wrapper, is made of something else from now on: w's sizes, strides, tensors and integers.  Kind,
  * keys, dtype and device must be t's.  A tensor in w that is nested as deep as t was when it was made may
  * hold t, and is refused (DP_EVALUE): so no wrapper ever holds itself.  DP_ERUNTIME as for a change of
- * shape: another call made one, or there were DP_LIMIT_RESIZES: what t was stays as long as it. */
+ * shape: another call made one, or there were DP_LIMIT_RESIZES while a call runs that began before. */
 DP_FN(int, dp_wrapper_become, (dp_ctx * ctx, dp_tensor *t, const dp_wrapper *w), (ctx, t, w))
 
 /* -- devices as a whole -- */

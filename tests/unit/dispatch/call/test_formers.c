@@ -1,5 +1,5 @@
-/* test_formers.c -- what a tensor was before it changed its shape goes when no running call can see it.
- */
+/* test_formers.c -- what a tensor was before it changed its shape, its parts or its memory goes when no
+ * running call can see it. */
 #include "dispatch/records.h"
 #include "tensor/tensor_i.h"
 #include <dispatchd/dispatch.h>
@@ -12,8 +12,14 @@ enum { CHANGES = 100000, AT_A_TIME = 8 };
 static dp_registry *reg;
 static dp_ctx *ctx;
 static dp_error err;
-static dp_tensor *t;
+static dp_tensor *t, *w, *parts[2]; /* w: a wrapper of one of the parts */
 static sem_t running, go;
+
+static float *data_of(const dp_tensor *x)
+{
+    DP_VIEW(v, x);
+    return v.data;
+}
 
 static int shape_(dp_call *call)
 {
@@ -43,19 +49,79 @@ static int look(dp_call *call)
     DP_VIEW(after, call->args[0].u.t);
     unit_each(before.sizes == after.sizes && before.data == after.data, "%p and %p",
               (const void *)before.sizes, (const void *)after.sizes);
-    unit_each(n >= 1 && n <= 3 && before.sizes[before.ndim - 1] == n, "%lld and %lld", (long long)n,
-              (long long)before.sizes[before.ndim - 1]);
+    unit_each(n >= 0 && n < CHANGES && before.sizes[before.ndim - 1] == n, "%lld and %lld",
+              (long long)n, (long long)before.sizes[before.ndim - 1]);
+    return 0;
+}
+
+/* As many bytes as n says, if it has less. */
+static int grow_(dp_call *call)
+{
+    dp_tensor *self = call->args[0].u.t;
+    int64_t n = call->args[1].u.i, few = 1;
+    int rc = dp_resize(call->ctx, self, 1, &n, DP_PRESERVE);
+
+    return rc < 0 ? rc : dp_resize(call->ctx, self, 1, &few, DP_PRESERVE);
+}
+
+static dp_wrapper wrapper_of(dp_tensor *const *part)
+{
+    return (dp_wrapper){.size = sizeof(dp_wrapper),
+                        .kind = "one",
+                        .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+                        .dtype = DP_FLOAT32,
+                        .n_tensors = 1,
+                        .tensors = part};
+}
+
+static int become_(dp_call *call)
+{
+    dp_wrapper next = wrapper_of(&call->args[1].u.t);
+
+    return dp_wrapper_become(call->ctx, call->args[0].u.t, &next);
+}
+
+/* It is made of one tensor from its beginning to its end. */
+static int look_inside(dp_call *call)
+{
+    dp_wrapper before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
+    float *first;
+
+    unit_each(dp_wrapper_get(call->args[0].u.t, &before), "it is no wrapper");
+    first = data_of(before.tensors[0]);
+    for (int i = 0; i < 10; i++)
+        unit_each(*first == 1 || *first == 2, "%g", (double)*first);
+    unit_each(dp_wrapper_get(call->args[0].u.t, &after), "it is no wrapper");
+    unit_each(before.tensors == after.tensors, "%p and %p", (const void *)before.tensors,
+              (const void *)after.tensors);
     return 0;
 }
 
 static const dp_item defs[] = {REC_DEF("shape_(Tensor(a!) self, int n) -> ()"),
                                REC_DEF("shape.out(int n, *, Tensor(a!) out) -> Tensor(a!)"),
-                               REC_DEF("look(Tensor x, bool wait) -> ()")};
+                               REC_DEF("look(Tensor x, bool wait) -> ()"),
+                               REC_DEF("grow_(Tensor(a!) self, int n) -> ()"),
+                               REC_DEF("become_(Tensor(a!) self, Tensor part) -> ()"),
+                               REC_DEF("look_inside(Tensor x) -> ()")};
 static const dp_item impls[] = {REC_IMPL("shape_", shape_), REC_IMPL("shape.out", shape_out),
-                                REC_IMPL("look", look)};
+                                REC_IMPL("look", look), REC_IMPL("grow_", grow_)};
+static const dp_item wrapper_impls[] = {REC_IMPL("become_", become_),
+                                        REC_IMPL("look_inside", look_inside)};
 static const dp_block blocks[] = {
     REC_BLOCK(DP_BLOCK_LIBRARY, 1, "s", "", defs),
-    REC_BLOCK(DP_BLOCK_IMPL, 2, "s", "CompositeExplicitAutograd", impls)};
+    REC_BLOCK(DP_BLOCK_IMPL, 2, "s", "CompositeExplicitAutograd", impls),
+    REC_BLOCK(DP_BLOCK_IMPL, 3, "s", "FuncTorchBatched", wrapper_impls)};
+
+static dp_tensor *part(float value)
+{
+    dp_tensor *p = NULL;
+    int64_t n = 1000;
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, 0, 1, &n, NULL, &p, &err), 0);
+    for (int i = 0; i < n; i++)
+        data_of(p)[i] = value;
+    return p;
+}
 
 static dp_ctx *context(void)
 {
@@ -69,18 +135,25 @@ static dp_ctx *context(void)
 static void setup(void)
 {
     reg = rec_registry();
-    rec_attach(reg, "shapes", blocks, 2);
+    rec_attach(reg, "shapes", blocks, DPI_COUNT(blocks));
     ctx = context();
     sem_init(&running, 0, 0);
     sem_init(&go, 0, 0);
     ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, 0, 1, (int64_t[]){3}, NULL, &t, &err), 0);
+    *data_of(t) = 7;
+    parts[0] = part(1);
+    parts[1] = part(2);
+    dp_wrapper of = wrapper_of(parts);
+    ck_assert_int_eq(dpi_wrapper_new(&of, &w, &err), 0);
 }
 
 static void teardown(void)
 {
     dp_tensor_stats left;
 
-    dp_tensor_unref(t);
+    dp_tensor *all[] = {t, w, parts[0], parts[1]};
+    for (size_t i = 0; i < DPI_COUNT(all); i++)
+        dp_tensor_unref(all[i]);
     dp_ctx_free(ctx);
     dp_registry_free(reg);
     dp_tensor_stats_get(&left);
@@ -105,6 +178,20 @@ static int give(dp_ctx *c, int64_t n)
         dp_ctx_reset(c); /* its warning */
     }
     return rc;
+}
+
+static int grow(dp_ctx *c, int64_t n)
+{
+    dp_value args[] = {dp_tensor_value(t), dp_int(n)};
+
+    return dp_call_boxed(c, dp_op_find(c, "s::grow_"), args, 2, NULL, 0);
+}
+
+static int become(dp_ctx *c, dp_tensor *p)
+{
+    dp_value args[] = {dp_tensor_value(w), dp_tensor_value(p)};
+
+    return dp_call_boxed(c, dp_op_find(c, "s::become_"), args, 2, NULL, 0);
 }
 
 static int look_at(dp_ctx *c, bool wait)
@@ -139,6 +226,141 @@ START_TEST(a_shape_changes_without_end)
         }
         ck_assert_uint_lt(mallinfo2().uordblks, before + 65536);
     }
+}
+END_TEST
+
+static dp_tensor_stats stats(void)
+{
+    dp_tensor_stats now;
+
+    dp_tensor_stats_get(&now);
+    return now;
+}
+
+START_TEST(a_storage_grows_without_end)
+{
+    for (int i = 0; i < CHANGES; i++) {
+        unit_each(grow(ctx, 100 + i) == 0, "growth %d: %s", i, dp_ctx_error(ctx)->message);
+        unit_each(stats().bytes < 4 * (uint64_t)(2 * i + 1000) + 8000, "%llu bytes after growth %d",
+                  (unsigned long long)stats().bytes, i);
+        unit_each(stats().storages <= 6, "%llu storages", (unsigned long long)stats().storages);
+    }
+    ck_assert_msg(*data_of(t) == 7, "%g", (double)*data_of(t));
+}
+END_TEST
+
+/* What it was made of goes, though the wrapper's first geometry lies with the wrapper. */
+START_TEST(a_wrapper_becomes_others_without_end)
+{
+    size_t before = 0;
+
+    for (int i = 0; i < CHANGES; i++) {
+        dp_tensor *p = part((float)(i % 2 + 1));
+        unit_each(become(ctx, p) == 0, "change %d: %s", i, dp_ctx_error(ctx)->message);
+        dp_tensor_unref(p);
+        unit_each(stats().tensors <= 6, "%llu tensors", (unsigned long long)stats().tensors);
+        if (i == 100)
+            before = mallinfo2().uordblks;
+    }
+    ck_assert_uint_lt(mallinfo2().uordblks, before + 65536);
+    ck_assert_uint_eq(parts[0]->refs, 1);
+}
+END_TEST
+
+/* Whoever keeps a wrapper is charged for what it is made of now, and for what it was as long as that is
+ * there. */
+START_TEST(an_account_holds_what_a_wrapper_is_made_of)
+{
+    dp_holder_limit limits[DP_HOLDERS];
+    dp_held held[DP_HOLDERS];
+    dp_account *a;
+
+    for (int h = 0; h < DP_HOLDERS; h++)
+        limits[h] = (dp_holder_limit){"count_limit", "bytes_limit", 10, 20000};
+    ck_assert_int_eq(dp_account_new(limits, &a, &err), 0);
+    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, w, &err), 0);
+    for (int i = 0; i < 1000; i++) {
+        dp_tensor *p = part(1);
+        unit_each(become(ctx, p) == 0, "change %d: %s", i, dp_ctx_error(ctx)->message);
+        dp_tensor_unref(p);
+        dp_account_held(a, held);
+        unit_each(held[DP_HOLDER_TENSORS].bytes == 8000, "%llu bytes",
+                  (unsigned long long)held[DP_HOLDER_TENSORS].bytes);
+    }
+    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, parts[0], &err), 0);
+    ck_assert_int_eq(become(ctx, parts[0]), 0); /* another's handle */
+    ck_assert_int_eq(become(ctx, parts[1]), 0);
+    ck_assert_int_eq(become(ctx, parts[1]), 0);
+    dp_account_held(a, held);
+    ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 8000);
+    dp_account_let(a, DP_HOLDER_TENSORS, w);
+    dp_account_held(a, held);
+    ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 4000);
+    dp_account_let(a, DP_HOLDER_TENSORS, parts[0]);
+    dp_account_held(a, held);
+    ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
+    dp_account_close(a);
+}
+END_TEST
+
+/* The former memory is refunded when it goes. */
+START_TEST(an_account_holds_what_a_storage_grew_to)
+{
+    dp_holder_limit limits[DP_HOLDERS];
+    dp_held held[DP_HOLDERS];
+    dp_account *a;
+
+    for (int h = 0; h < DP_HOLDERS; h++)
+        limits[h] = (dp_holder_limit){"count_limit", "bytes_limit", 10, 100000};
+    ck_assert_int_eq(dp_account_new(limits, &a, &err), 0);
+    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+    for (int i = 1; i < 1000; i++) {
+        unit_each(grow(ctx, 100 + i) == 0, "growth %d: %s", i, dp_ctx_error(ctx)->message);
+        dp_account_held(a, held);
+        uint64_t most = i == 1 ? 12 + 404 : 4 * (2 * 100 + 2 * (uint64_t)i - 1);
+        unit_each(held[DP_HOLDER_TENSORS].bytes == most, "%llu bytes, not %llu",
+                  (unsigned long long)held[DP_HOLDER_TENSORS].bytes, (unsigned long long)most);
+    }
+    dp_account_let(a, DP_HOLDER_TENSORS, t);
+    dp_account_held(a, held);
+    ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
+    ck_assert_int_eq(grow(ctx, 2000), 0); /* for nobody, and then for its next keeper */
+    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+    dp_account_held(a, held);
+    ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 4 * (1099 + 2000));
+    dp_tensor_unref(t);
+    t = part(1);
+    dp_account_held(a, held);
+    ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
+    dp_account_close(a);
+}
+END_TEST
+
+/* The first allocation fails, then the second, until none does; each time all is as it was. */
+START_TEST(no_memory_changes_nothing)
+{
+    for (int way = 0; way < 2; way++)
+        for (uint64_t n = 1;; n++) {
+            dp_wrapper got = {.size = sizeof(got)};
+            uint64_t tensors = stats().tensors, storages = stats().storages;
+            ck_assert_int_eq(way ? become(ctx, parts[0]) : grow(ctx, 200 * (int64_t)n), 0);
+            ck_assert_int_eq(way ? become(ctx, parts[0]) : grow(ctx, 200 * (int64_t)n + 1), 0);
+            size_t bytes = dp_tensor_storage_bytes(t);
+            dp_fault_arm(n);
+            int rc = way ? become(ctx, parts[1]) : grow(ctx, 200 * (int64_t)n + 2);
+            dp_fault_arm(0);
+            ck_assert(dp_wrapper_get(w, &got));
+            if (rc == 0) {
+                ck_assert_uint_gt(n, 1);
+                break;
+            }
+            ck_assert_int_eq(rc, DP_ERESOURCE);
+            ck_assert_ptr_eq(got.tensors[0], parts[0]);
+            ck_assert_uint_le(dp_tensor_storage_bytes(t), bytes + 4); /* it may have grown */
+            ck_assert_msg(*data_of(t) == 7, "%g", (double)*data_of(t));
+            ck_assert_uint_eq(stats().tensors, tensors);
+            ck_assert_uint_le(stats().storages, storages + 2);
+        }
 }
 END_TEST
 
@@ -198,7 +420,10 @@ static void *change(void *arg)
 
     (void)arg;
     for (int i = 0; i < CHANGES / 20; i++) {
-        int rc = i % 3 == 0 ? give(c, i % 2 + 1) : reshape(c, i % 2 + 1);
+        int rc = i % 4 == 0   ? give(c, i % 2 + 1)
+                 : i % 4 == 1 ? grow(c, i)
+                 : i % 4 == 2 ? become(c, parts[i / 4 % 2])
+                              : reshape(c, i % 2 + 1);
         const char *text = dp_ctx_error(c)->message;
         unit_each(rc == 0 || strstr(text, "by another call, since") != NULL ||
                       strstr(text, "DP_LIMIT_RESIZES") != NULL, /* a thread may be slow */
@@ -215,10 +440,13 @@ static void *watch(void *arg)
 
     (void)arg;
     for (int i = 0; i < CHANGES / 10; i++) {
+        dp_value args[] = {dp_tensor_value(w)};
         unit_each(look_at(c, false) == 0, "%s", dp_ctx_error(c)->message);
+        unit_each(dp_call_boxed(c, dp_op_find(c, "s::look_inside"), args, 1, NULL, 0) == 0, "%s",
+                  dp_ctx_error(c)->message);
         unit_each(dp_shapes_hold(&e) == 0, "%s", e.message);
         DP_VIEW(v, t);
-        unit_each(v.sizes[v.ndim - 1] <= 3, "%lld", (long long)v.sizes[v.ndim - 1]);
+        unit_each(v.sizes[v.ndim - 1] < CHANGES, "%lld", (long long)v.sizes[v.ndim - 1]);
         dp_shapes_let();
     }
     dp_ctx_free(c);
@@ -243,6 +471,11 @@ UNIT_SUITE(formers)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_shape_changes_without_end);
+    tcase_add_test(tc, a_storage_grows_without_end);
+    tcase_add_test(tc, a_wrapper_becomes_others_without_end);
+    tcase_add_test(tc, an_account_holds_what_a_wrapper_is_made_of);
+    tcase_add_test(tc, an_account_holds_what_a_storage_grew_to);
+    tcase_add_test(tc, no_memory_changes_nothing);
     tcase_add_test(tc, what_a_running_call_sees_stays);
     tcase_add_test(tc, what_is_held_stays);
     tcase_add_test(tc, calls_look_while_others_change);
