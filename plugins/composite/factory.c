@@ -212,6 +212,87 @@ static int arange(dp_ctx *ctx, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
     return arange_step(ctx, dp_int(0), end, dp_int(1), dtype, layout, device, pin, out);
 }
 
+/* -- linspace, logspace, eye: made empty here, filled by the backend -- */
+
+/* The dtype of a range between two Scalars.  Source: at::native::linspace_logspace_infer_options. */
+static int range_dtype(dp_ctx *ctx, dp_value start, dp_value end, const int64_t *dtype,
+                       const char *name, int64_t *own)
+{
+    bool complex = start.tag == DP_TAG_COMPLEX || end.tag == DP_TAG_COMPLEX;
+
+    *own = dtype ? *dtype : complex ? DP_COMPLEX64 : DP_FLOAT32;
+    if (complex && !dp_dtype_is_complex((dp_dtype)*own))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "%s: inferred dtype ComplexFloat can't be safely cast to passed dtype %s",
+                       name, dp_dtype_name((dp_dtype)*own));
+    return 0;
+}
+
+static int empty_range(dp_ctx *ctx, int64_t steps, const options *o, dp_tensor **out)
+{
+    if (steps < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "number of steps must be non-negative");
+    return empty(ctx, &steps, 1, o, out);
+}
+
+/* aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None,
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
+static int linspace(dp_ctx *ctx, dp_value start, dp_value end, int64_t steps, OPTIONS_PARAMS,
+                    dp_tensor **out)
+{
+    int64_t own;
+    int rc = range_dtype(ctx, start, end, dtype, "torch.linspace()", &own);
+
+    if (rc == 0)
+        rc = empty_range(ctx, steps, &(options){&own, layout, device, pin}, out);
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::linspace.out", "ssiT>", start, end, steps, *out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None,
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
+static int logspace(dp_ctx *ctx, dp_value start, dp_value end, int64_t steps, double base,
+                    OPTIONS_PARAMS, dp_tensor **out)
+{
+    int64_t own;
+    int rc = range_dtype(ctx, start, end, dtype, "torch.logspace()", &own);
+
+    if (rc == 0)
+        rc = empty_range(ctx, steps, &(options){&own, layout, device, pin}, out);
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::logspace.out", "ssifT>", start, end, steps, base, *out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
+static int eye_m(dp_ctx *ctx, int64_t n, int64_t m, OPTIONS_PARAMS, dp_tensor **out)
+{
+    int64_t none[1] = {0};
+    int rc = empty(ctx, none, 1, &OPTIONS, out);
+
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::eye.m_out", "iiT>", n, m, *out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
+ *     bool? pin_memory=None) -> Tensor */
+static int eye(dp_ctx *ctx, int64_t n, OPTIONS_PARAMS, dp_tensor **out)
+{
+    return eye_m(ctx, n, n, dtype, layout, device, pin, out);
+}
+
 DP_LIBRARY_META(aten, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("zeros", zeros, (li, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("ones", ones, (li, oi, oi, oi, ob), (T)),
@@ -229,4 +310,8 @@ DP_LIBRARY_META(aten, CompositeExplicitAutograd,
                                 (T)),
                 DP_IMPL_UNBOXED("arange.start_step", arange_step, (s, s, s, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("arange.start", arange_start, (s, s, oi, oi, oi, ob), (T)),
-                DP_IMPL_UNBOXED("arange", arange, (s, oi, oi, oi, ob), (T)))
+                DP_IMPL_UNBOXED("arange", arange, (s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("linspace", linspace, (s, s, i, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("logspace", logspace, (s, s, i, f, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("eye", eye, (i, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("eye.m", eye_m, (i, i, oi, oi, oi, ob), (T)))

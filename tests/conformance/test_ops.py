@@ -286,6 +286,96 @@ CASES["diagonal"] = with_args((), (1,), (-1, 0, 2), (0, -1, 0), (0, 1, 1), (9, 0
 CASES["unfold"] = with_args((0, 1, 1), (0, 2, 1), (1, 2, 2), (-1, 2, 1), (0, 9, 1), (0, 1, 0), (0, 0, 1))
 
 
+# -- other shapes and orders --
+
+ALL = MORE + [torch.complex64, torch.complex128]
+
+
+def of_all(*lists):
+    """Every dtype in two shapes, and every geometry, with each list of arguments."""
+    return lambda: (((x, *a), {}) for a in lists
+                    for x in [make(d, *shape) for d in ALL for shape in ((3, 4), (2, 3, 2))] + viewed())
+
+
+def with_out(cases):
+    """The same with out= of the right shape, of another, of another dtype, and strided."""
+    def given():
+        for args, _ in cases():
+            yield args, {"out": torch.zeros(0, dtype=args[0].dtype)}
+        for args, _ in itertools.islice(cases(), 6):
+            yield args, {"out": torch.zeros(2, 2, dtype=args[0].dtype)}
+            yield args, {"out": torch.zeros(12, 8, dtype=args[0].dtype).t()[::2]}
+            yield args, {"out": torch.zeros(0, dtype=b8)}
+    return given
+
+
+CASES["flip"] = of_all(([0],), ([0, 1],), ([-1],), ([],), ([0, 0],), ([0, -5],), ([2, 0],))
+CASES["roll"] = of_all(([1], [0]), ([-1], [0]), ([1],), ([5, -7], [0, 1]), ([2**62], [0]), ([], []), ([1, 2], [0]))
+CASES["rot90"] = of_all((), (2,), (3, [0, 1]), (-1, [1, 0]), (1, [0, 0]), (1, [0]), (4, [0, -1]), (1, [0, 7]))
+CASES["tril"] = CASES["triu"] = CASES["tril_"] = CASES["triu_"] = of_all((), (1,), (-1,), (100,), (-100,), (2**60,), (-2**60,))
+CASES["tril.out"] = CASES["triu.out"] = with_out(of_all((), (1,)))
+CASES["diag"] = of_all((), (1,), (-1,), (3,))
+CASES["diag.out"] = with_out(of_all((), (1,)))
+CASES["diag_embed"] = of_all((), (1,), (-2, 0, 1), (0, -1, 0), (0, 0, 0), (0, 0, 9))
+CASES["trace"] = lambda: (((make(d, *s),), {}) for d in ALL if not d.is_complex for s in ((3, 4), (0, 2), (4,), ()))
+CASES["constant_pad_nd"] = of_all(([1, 2],), ([1, 0, 0, 1], 3), ([-1, 0],), ([-1, 2],), ([0, 0],), ([1],), ([-9, 2],),
+                                  ([1] * 10,), ([2**62, 2**62],))
+CASES["narrow_copy"] = CASES["narrow"]
+CASES["block_diag"] = lambda: ((([make(a, 2, 3), make(b), make(b, 4), make(a, 0)],), {}) for a in MAIN for b in MAIN)
+CASES["slice_scatter"] = lambda: (((make(d, 4, 3), make(e, *s), 0, *a), {}) for d in MAIN for e in (d, f32)
+                                  for s, a in (((2, 3), (1, 3)), ((2, 3), (0, 4, 2)), ((1, 3), (0, 2)), ((4, 3), ())))
+CASES["select_scatter"] = lambda: (((make(d, 4, 3), make(e, *s), *a), {}) for d in MAIN for e in (d, f32)
+                                   for s, a in (((3,), (0, 1)), ((4,), (1, -1)), ((4,), (0, 1)), ((3,), (0, 9))))
+CASES["diagonal_scatter"] = lambda: (((make(d, 4, 3), make(e, s), *a), {}) for d in MAIN for e in (d, f32)
+                                     for s, a in ((3, ()), (2, (1,)), (3, (1,)), (3, (0, 1, 0))))
+CASES["as_strided_scatter"] = lambda: (((x, make(x.dtype, *s), s, *a), {}) for d in MAIN for x in (make(d, 4, 3), make(d, 3, 4).t())
+                                       for s, a in (([2, 2], ([1, 2],)), ([3], ([2], 1)), ([2, 2], ([100, 1],))))
+CASES["pixel_shuffle"] = lambda: (((x, r), {}) for d in ALL for r in (1, 2, 0, 3, -1)
+                                  for x in (make(d, 2, 8, 3, 2), make(d, 4, 1, 1), make(d, 2, 8), make(d, 0, 4, 2, 2),
+                                            make(d, 1, 8, 3, 2).to(memory_format=torch.channels_last)))
+CASES["pixel_unshuffle"] = lambda: (((x, r), {}) for d in ALL for r in (1, 2, 0, 3)
+                                    for x in (make(d, 2, 2, 6, 4), make(d, 4, 2, 2), make(d, 2, 8), make(d, 2, 1, 3, 4)))
+CASES["repeat_interleave.Tensor"] = lambda: (((torch.tensor(v, dtype=d), *a), {}) for d in (i64, torch.int32, f32)
+                                             for v, a in (([1, 2, 0, 3], ()), ([], ()), ([2, -1], ()), ([[1]], ())))
+@case("equal")
+def compared():
+    for dtype in ALL:
+        x = make(dtype, 3, 4)
+        for y in (x, x.clone(), x.t().contiguous().t(), x[:2], make(dtype, 4), make(f32, 3, 4)):
+            yield (x, y), {}
+        yield (make(dtype, 0), make(dtype, 0)), {}
+    yield (torch.tensor([nan]), torch.tensor([nan])), {}
+
+
+# -- ranges --
+
+CASES["linspace"] = lambda: (((a, b, n), {"dtype": d} if d else {}) for a, b in ((0, 1), (-2.5, 7), (3, -3), (1, 1))
+                             for n in (0, 1, 2, 5, 50, -1) for d in (None, f32, f64, torch.float16, torch.bfloat16, torch.complex64))
+CASES["logspace"] = lambda: (((a, b, n, *p), {"dtype": d} if d else {}) for a, b in ((0, 1), (-2.5, 3), (3, -3))
+                             for n in (0, 1, 2, 5, -1) for p in ((), (2.0,)) for d in (None, f32, f64, torch.complex64))
+CASES["linspace.out"] = lambda: (((0, 4, n), {"out": o()}) for n in (0, 1, 5) for o in (
+    lambda: torch.zeros(0), lambda: torch.zeros(5), lambda: torch.zeros(10)[::2], lambda: torch.zeros(2, 2)))
+CASES["logspace.out"] = CASES["linspace.out"]
+CASES["eye"] = lambda: (((n,), {"dtype": d} if d else {}) for n in (0, 1, 3, -1) for d in [None] + ALL)
+CASES["eye.m"] = lambda: (((n, m), {}) for n in (0, 2, -1) for m in (0, 3, -1))
+CASES["eye.out"] = lambda: (((n,), {"out": o}) for n in (0, 3, -1) for o in (torch.zeros(0), torch.zeros(2, 2), torch.zeros(3, 6)[:, ::2]))
+CASES["eye.m_out"] = lambda: (((n, 2), {"out": o}) for n in (0, 3, -1) for o in (torch.zeros(0), torch.zeros(2, 2), torch.zeros(3, 2)))
+CASES["tril_indices"] = CASES["triu_indices"] = lambda: (
+    ((r, c, o), {}) for r in (0, 1, 3, 5, -1) for c in (0, 1, 4, -1) for o in (0, 1, -1, 3, -3, 100, -100))
+
+# -- a tensor's own sizes --
+
+CASES["squeeze_"] = CASES["t_"] = with_args(())
+CASES["squeeze_.dim"] = CASES["unsqueeze_"] = CASES["squeeze.dim"]
+CASES["transpose_"] = CASES["transpose.int"]
+CASES["as_strided_"] = CASES["as_strided"]
+CASES["resize_"] = lambda: (((x, s), k) for x in viewed() for s, k in (
+    ([2, 2], {}), ([0], {}), ([], {}), ([1, 2, 1, 1], {"memory_format": torch.channels_last}), ([-1], {}), ([2], {"memory_format": torch.channels_last})) if x.numel() >= 4 and x.stride() != (0,))
+CASES["resize_as_"] = lambda: (((make(f32, 4), make(f32, *s)), {}) for s in ((2, 2), (4,), (0,), ()))
+CASES["set_"] = with_args(())
+CASES["set_.source_Tensor"] = lambda: (((make(f32, 4), x), {}) for x in (make(f32, 3, 2).t(), make(f32), make(f32, 0)))
+
+
 # -- joining and indexing --
 
 @case("cat")
