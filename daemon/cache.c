@@ -124,6 +124,12 @@ int cache_open(const char *base, char **dir, int *lock_fd, dp_error *err)
                         base);
 }
 
+void cache_remove(const char *dir)
+{
+    if (dir != NULL)
+        remove_locked(dir);
+}
+
 void cache_close(char *dir, int lock_fd)
 {
     if (dir == NULL)

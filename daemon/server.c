@@ -320,6 +320,7 @@ static void on_signal(uv_signal_t *h, int signum)
     if (s->draining || atomic_load(&s->shutdown)) { /* the second time: leave at once */
         log_event(LOG_WARN, "server.leave", "signal=%d status=1", signum);
         endpoint_remove(&s->endpoint);
+        cache_remove(s->cache);
         _exit(1);
     }
     atomic_store(&s->drain_ms, DRAIN_MS);
@@ -544,13 +545,16 @@ bool server_fini(server *s)
     stop_listening(s);
     if (s->looping && !stop(s)) {
         endpoint_remove(&s->endpoint);
+        cache_remove(s->cache);
         return false;
     }
     endpoint_close(&s->endpoint);
     sessions_fini(&s->sessions);
     placement_fini(&s->placement);
-    if (dp_registry_free(s->reg) != NULL)
-        return false; /* a plugin's thread runs on */
+    if (dp_registry_free(s->reg) != NULL) { /* a plugin's thread runs on */
+        cache_remove(s->cache);
+        return false;
+    }
     cache_close(s->cache, s->cache_fd);
     dp_pool_stop();
     return true;

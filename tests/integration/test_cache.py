@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from harness import BUILD, contains, equal, main
+from harness import BUILD, contains, equal, main, wait_until
 from daemon import TestDaemon
 
 OPTIONS = ("--no-plugins", "--plugin", os.path.join(BUILD, "plugins", "template.so"))
@@ -61,6 +61,27 @@ def test_a_dead_daemons_copies_go_and_a_living_ones_stay(f):
         for directory in copies(living):
             equal(os.path.exists(os.path.join(directory, "template.so")), True, directory)
     equal(f.left(), [])
+
+
+def test_a_daemon_that_leaves_while_a_call_runs_leaves_nothing(f):
+    """Its drain is over, or it is told so a second time."""
+    sleeps = "--plugin", os.path.join(BUILD, "tests", "plugins", "sleeps.so")
+    for again, status in (False, 0), (True, 1):
+        daemon = TestDaemon(*OPTIONS, *sleeps, "--cache-dir", f.cache)
+        with daemon.connect() as d, daemon.connect() as other:
+            d.send("program.run", inputs={"ms": 60000}, outputs=[],
+                   steps=[{"op": "sleeps::sleep", "args": [{"data": 1}, {"ref": "ms"}]}])
+            wait_until(lambda: other.call("server.status")["running"], "it sleeps")
+            equal(len(f.left()), 1)
+            if again:
+                daemon.process.send_signal(signal.SIGTERM)
+                wait_until(lambda: not os.path.exists(daemon.socket), "it drains")
+                daemon.process.send_signal(signal.SIGTERM)
+            else:
+                other.call("server.shutdown", drain_ms=1)
+            equal(daemon.process.wait(60), status, "exit status")
+            equal(f.left(), [])
+        shutil.rmtree(daemon.dir)
 
 
 def test_a_directory_without_its_lock_stays(f):
