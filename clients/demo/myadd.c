@@ -19,17 +19,12 @@ static void add_loop(char *const *data, const int64_t *strides, int64_t n, void 
 static int myadd(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     dp_tensor *ins[] = {self, other};
-    dp_iter_config config = {
-        .size = sizeof(config), .n_out = 1, .n_in = 2, .outs = out, .ins = ins};
-    dp_iter *it;
+    dp_iter_config config = dp_iter_of(DP_ITER_BINARY, 1, out, 2, ins);
+    dp_iter it;
 
     config.common_dtype = dp_some_dtype(DP_FLOAT32);
     int rc = dp_iter_init(ctx, &config, &it);
-    if (rc)
-        return rc;
-    rc = dp_iter_run(ctx, it, add_loop, NULL);
-    dp_iter_fini(it);
-    return rc;
+    return rc ? rc : dp_iter_run_1d(ctx, &it, add_loop, NULL);
 }
 
 DP_LIBRARY(myops, DP_DEF("myadd(Tensor self, Tensor other) -> Tensor"))

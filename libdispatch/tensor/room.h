@@ -2,7 +2,7 @@
  *
  * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; view.c other
  * geometries on the same bytes; resize.c another geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
- * memory; copy.c moving elements; iterator.c elementwise loops over tensors. */
+ * memory; copy.c moving elements; iter.c, iter_types.c, iter_layout.c, iter_run.c loops over tensors. */
 #ifndef DPI_ROOM_H
 #define DPI_ROOM_H
 
@@ -161,5 +161,25 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
 /* Convert n elements from one dtype to another; strides in bytes. */
 void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, const char *src,
                   int64_t src_stride, int64_t n);
+
+/* -- iter*.c: what is known of an iterator while it is built -- */
+typedef struct dpi_iter_plan {
+    const dp_iter_config *c;
+    dp_iter *it;
+    bool fake; /* outputs become fakes */
+    bool same; /* all operands that keep their shape have the loop's */
+    int ndim;
+    const int64_t *shape;          /* [ndim] of the loop, before dimensions are sorted and merged */
+    uint32_t resize;               /* bit k: output k is given another shape */
+    const dpi_geometry **geometry; /* [n] of operand k, which exists and keeps its shape; NULL: an
+                                      output still to be allocated or resized */
+    dp_tensor **fresh;             /* [n_out] that were made; owned until init succeeds */
+    int64_t *room;                 /* [DP_DIM_MAX] for the shape, if it is none of an operand's */
+} dpi_iter_plan;
+/* iter_types.c: sets device, memoryless and p->fake; dtype, own, seen, converts. */
+int dpi_iter_devices(dpi_iter_plan *p, dp_error *err);
+int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err);
+/* iter_layout.c: makes the outputs; sets ndim, numel, shape, strides.  a: where they do not fit. */
+int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err);
 
 #endif

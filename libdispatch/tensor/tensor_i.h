@@ -287,13 +287,13 @@ int dpi_resize_output(dp_tensor *t, int ndim, const int64_t *sizes, const int64_
 int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error *err);
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
-/* fake: as if some operand were a fake. */
-int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter **out, dp_error *err);
-/* The shape that output k had, if it had elements and was given another one; NULL: it was not. */
-const dpi_geometry *dpi_iter_resized(const dp_iter *it, int k);
+/* fake: as if some operand were a fake.  a: memory for what does not fit into *it. */
+int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter *it, dp_error *err);
 /* DP_ECANCELLED, DP_EDEADLINE: `stop` (NULL: never) said so between two pieces. */
-int dpi_iter_run(dp_iter *it, int max_threads, dp_iter_loop loop, void *user, const dpi_stop *stop,
-                 dp_error *err);
+int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
+                 const dpi_stop *stop, dp_error *err);
+int dpi_iter_run_1d(const dp_iter *it, int max_threads, dp_iter_loop loop, void *user,
+                    const dpi_stop *stop, dp_error *err);
 /* threads: at most so many take part in a large copy; 0: all of the pool's. */
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);

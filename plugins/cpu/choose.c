@@ -39,15 +39,13 @@ static dp_iter_loop loop_of(dp_dtype d)
 static int choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b, dp_tensor **out)
 {
     dp_tensor *given = *out, *ins[] = {condition, a, b};
-    dp_iter *it = NULL;
+    dp_iter it;
     DP_VIEW(x, a);
-    dp_iter_config config = {
-        .size = sizeof(config), .n_out = 1, .n_in = 3, .outs = out, .ins = ins};
+    dp_iter_config config = dp_iter_of(DP_ITER_WHERE, 1, out, 3, ins);
 
     config.out_dtype = dp_some_dtype(x.dtype);
     int rc = dp_iter_init(ctx, &config, &it);
-    rc = rc == 0 ? dp_iter_run(ctx, it, loop_of(x.dtype), NULL) : dp_refuse(ctx, rc, NULL);
-    dp_iter_fini(it);
+    rc = rc == 0 ? dp_iter_run_1d(ctx, &it, loop_of(x.dtype), NULL) : dp_refuse(ctx, rc, NULL);
     if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
     return rc;

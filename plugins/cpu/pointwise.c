@@ -200,23 +200,20 @@ static int check_same(dp_ctx *ctx, const pw_op *op, const dp_tensor *dst, dp_dty
 static int run_loop(dp_ctx *ctx, const pw_op *op, dp_tensor **ins, pw_run *run, dp_tensor **out)
 {
     dp_tensor *given = *out;
-    dp_iter *it = NULL;
-    dp_iter_config config = {
-        .size = sizeof(config), .n_out = 1, .n_in = op->n_in, .outs = out, .ins = ins};
+    dp_iter it;
+    dp_iter_config config = dp_iter_of(DP_ITER_BINARY, 1, out, op->n_in, ins);
 
     run->n = 1 + op->n_in;
     run->dtype[0] = op->flags & PW_RESULT_BOOL ? DP_BOOL : run->common;
     for (int i = 1; i < run->n; i++)
         run->dtype[i] = run->common;
     run->block = PW_BLOCK_BYTES / types[run->common].bytes;
-    config.flags = DP_ITER_CAST_OUTPUTS;
     config.common_dtype = dp_some_dtype(run->common);
     config.out_dtype = dp_some_dtype(run->dtype[0]);
     int rc = dp_iter_init(ctx, &config, &it);
-    rc = rc == 0 ? dp_iter_run(ctx, it, pw_loop, run) : dp_refuse(ctx, rc, NULL);
+    rc = rc == 0 ? dp_iter_run_1d(ctx, &it, pw_loop, run) : dp_refuse(ctx, rc, NULL);
     if (rc == 0 && run->state.fault)
         rc = dp_fail(ctx, DP_ERUNTIME, "ZeroDivisionError");
-    dp_iter_fini(it);
     if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
     return rc;

@@ -17,19 +17,14 @@ static void scale_loop(char *const *data, const int64_t *strides, int64_t n, voi
 static int scale(dp_ctx *ctx, dp_tensor *self, double factor, dp_tensor **out)
 {
     float f = (float)factor;
-    dp_iter *it;
+    dp_iter it;
     DP_VIEW(x, self);
-    dp_iter_config config = {
-        .size = sizeof(config), .n_out = 1, .n_in = 1, .outs = out, .ins = &self};
+    dp_iter_config config = dp_iter_of(DP_ITER_UNARY, 1, out, 1, &self);
 
     if (x.dtype != DP_FLOAT32)
         return dp_fail(ctx, DP_ETYPE, "expected float32 but got %s", dp_dtype_name(x.dtype));
     int rc = dp_iter_init(ctx, &config, &it);
-    if (rc < 0)
-        return rc;
-    rc = dp_iter_run(ctx, it, scale_loop, &f);
-    dp_iter_fini(it);
-    return rc;
+    return rc ? rc : dp_iter_run_1d(ctx, &it, scale_loop, &f);
 }
 
 DP_LIBRARY(tutorial, DP_DEF("scale(Tensor self, float factor) -> Tensor"))

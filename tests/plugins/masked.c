@@ -174,10 +174,9 @@ static int leak(dp_call *call)
     dp_tensor *self = call->args[0].u.t, *dense = call->args[1].u.t, *out = NULL;
     dp_value args[] = {dp_tensor_value(self), dp_tensor_value(dense)};
     dp_tensor *ins[] = {self, dense};
-    dp_iter_config config = {
-        .size = sizeof(config), .n_out = 1, .n_in = 2, .outs = &out, .ins = ins};
+    dp_iter_config config = dp_iter_of(DP_ITER_BINARY, 1, &out, 2, ins);
     dp_keyset cpu = {DP_FBIT(DP_F_Dense), DP_BBIT(DP_B_CPU)};
-    dp_iter *it;
+    dp_iter it;
     DP_VIEW(x, self);
 
     switch (call->args[2].u.i) {

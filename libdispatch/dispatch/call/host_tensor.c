@@ -88,24 +88,34 @@ int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int
     return dpi_broadcast_shapes(na, a, nb, b, out, &ctx->error);
 }
 
-int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config, dp_iter **out)
+int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, out))
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, it))
         return DP_EPLUGIN;
-    int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), &ctx->arena, out, &ctx->error);
-    for (int k = 0; rc == DP_OK && k < config->n_out; k++) {
-        const dpi_geometry *former = dpi_iter_resized(*out, k);
-        if (DPI_UNLIKELY(former != NULL))
-            dpi_warn_resized(ctx, former, config->outs[k]);
+    int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), &ctx->arena, it, &ctx->error);
+    if (DPI_LIKELY(rc < 0 || it->resized == 0))
+        return rc;
+    for (int k = 0; k < it->n_out; k++) {
+        const dpi_geometry *former = dpi_former_of(dpi_geometry_of(it->tensors[k]));
+        if ((it->resized >> k & 1) && former != NULL && former->numel > 0)
+            dpi_warn_resized(ctx, former, it->tensors[k]);
     }
-    return rc;
+    return DP_OK;
 }
 
-int dp_iter_run(dp_ctx *ctx, dp_iter *it, dp_iter_loop loop, void *user)
+static int stopped(dp_ctx *ctx, int rc)
 {
-    int rc = dpi_iter_run(it, ctx->threads, loop, user, &ctx->stop, &ctx->error);
+    return DPI_UNLIKELY(rc == DP_ECANCELLED || rc == DP_EDEADLINE) ? dpi_fail_stopped(ctx, rc) : rc;
+}
 
-    return rc == DP_ECANCELLED || rc == DP_EDEADLINE ? dpi_fail_stopped(ctx, rc) : rc;
+int dp_iter_run(dp_ctx *ctx, const dp_iter *it, dp_iter_loop2d loop, void *user)
+{
+    return stopped(ctx, dpi_iter_run(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
+}
+
+int dp_iter_run_1d(dp_ctx *ctx, const dp_iter *it, dp_iter_loop loop, void *user)
+{
+    return stopped(ctx, dpi_iter_run_1d(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
 }
 
 int dp_resize(dp_ctx *ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format)

@@ -10,6 +10,7 @@
 #define DISPATCHD_ABI_H
 
 #include "error.h"
+#include "iter.h"
 #include "tensor.h"
 
 #ifdef __cplusplus
@@ -355,35 +356,6 @@ typedef struct dp_wrapper {
     dp_tensor *const *tensors;  /* [n_tensors], at least one; never NULL */
     const int64_t *ints;        /* [n_ints] */
 } dp_wrapper;
-
-/* -- elementwise iteration -- */
-
-#define DP_ITER_OPERANDS_MAX 8
-typedef struct dp_iter dp_iter;
-
-enum {                               /* dp_iter_config.flags; TensorIteratorConfig's names */
-       DP_ITER_PROMOTE = 1,          /* promote_inputs_to_common_dtype */
-       DP_ITER_INT_TO_FLOAT = 2,     /* promote_integer_inputs_to_float, with PROMOTE */
-       DP_ITER_CAST_OUTPUTS = 4,     /* cast_common_dtype_to_outputs, checked with canCast */
-       DP_ITER_SAME_DTYPE = 8,       /* check_all_same_dtype */
-       DP_ITER_NO_OVERLAP_CHECK = 16 /* not check_mem_overlap */
-};
-
-/* Outputs come first in every array that the loop sees. */
-typedef struct dp_iter_config {
-    uint32_t size;
-    uint32_t flags;
-    int32_t n_out, n_in;
-    dp_tensor **outs;          /* [n_out]; a NULL is allocated and then owned by the caller */
-    dp_tensor *const *ins;     /* [n_in] borrowed */
-    dp_opt_dtype common_dtype; /* loop sees inputs as this; none: promoted from the inputs with
-                                  PROMOTE, else each input's own */
-    dp_opt_dtype out_dtype; /* of allocated outputs and of what the loop writes; none: the common */
-} dp_iter_config;
-
-/* n elements; data[o] advances by strides[o] bytes.  May run on several threads at once; user is
- * shared.  Must not call operators. */
-typedef void (*dp_iter_loop)(char *const *data, const int64_t *strides, int64_t n, void *user);
 
 /* Body of dp_parallel_for: [begin, end).  Any thread; must not call operators. */
 typedef void (*dp_range_fn)(int64_t begin, int64_t end, void *user);

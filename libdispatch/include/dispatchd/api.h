@@ -103,16 +103,17 @@ DP_FN(int, dp_broadcast_shapes,
       (dp_ctx * ctx, int na, const int64_t *a, int nb, const int64_t *b, int64_t *out),
       (ctx, na, a, nb, b, out))
 
-/* -- elementwise iteration: broadcast, promote, allocate outputs, then loop -- */
+/* -- elementwise iteration: broadcast, promote, allocate outputs, then loop (iter.h) -- */
 
-/* *out lies in the kernel's scratch memory, until it returns; dp_iter_fini() says that it is done with,
- * also after a failure of dp_iter_run().  When this fails, the outputs that it allocated are released
- * and set back to NULL; when dp_iter_run() fails they stay the caller's. */
-DP_FN(int, dp_iter_init, (dp_ctx * ctx, const dp_iter_config *config, dp_iter **out), (ctx, config, out))
-DP_FN(dp_dtype, dp_iter_dtype, (const dp_iter *it), (it)) /* the common dtype */
-DP_FN(int64_t, dp_iter_numel, (const dp_iter *it), (it))
-DP_FN(int, dp_iter_run, (dp_ctx * ctx, dp_iter *it, dp_iter_loop loop, void *user), (ctx, it, loop, user))
-DP_FN(void, dp_iter_fini, (dp_iter * it), (it)) /* NULL is fine */
+/* Fill in *it.  When this fails, the outputs that it allocated are released and set back to NULL; when a
+ * loop fails they stay the caller's.  DP_ERUNTIME: shapes, dtypes, devices or memory do not go together.
+ * Source: TensorIteratorConfig::build. */
+DP_FN(int, dp_iter_build, (dp_ctx * ctx, const dp_iter_config *config, dp_iter *it), (ctx, config, it))
+/* Over every element.  As dp_parallel_for(): in pieces of at least 32768 elements, and with its codes.
+ * Source: TensorIteratorBase::for_each. */
+DP_FN(int, dp_iter_run, (dp_ctx * ctx, const dp_iter *it, dp_iter_loop2d loop, void *user), (ctx, it, loop, user))
+/* The same, row by row. */
+DP_FN(int, dp_iter_run_1d, (dp_ctx * ctx, const dp_iter *it, dp_iter_loop loop, void *user), (ctx, it, loop, user))
 
 /* -- calling operators -- */
 

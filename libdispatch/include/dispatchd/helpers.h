@@ -64,6 +64,14 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_refuse(dp_ctx *ctx, 
     return code;
 }
 
+/* dp_iter_build() into an iterator of this size. */
+__attribute__((unused)) static int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config,
+                                                dp_iter *it)
+{
+    it->size = (uint32_t)sizeof(*it);
+    return dp_iter_build(ctx, config, it);
+}
+
 /* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */
 __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, const char *code, ...)
 {

@@ -26,9 +26,12 @@ static void teardown(void)
 }
 
 static int init(dp_tensor **outs, int n_out, dp_tensor **ins, int n_in, uint32_t flags,
-                dp_dtype out, dp_iter **it)
+                dp_dtype out, dp_iter *it)
 {
-    dp_iter_config c = {sizeof(c), flags, n_out, n_in, outs, ins, {0}, dp_some_dtype(out)};
+    dp_iter_config c = dp_iter_of(flags, n_out, outs, n_in, ins);
+
+    c.out_dtype = dp_some_dtype(out);
+    it->size = sizeof(*it);
     dp_error_clear(&err);
     return dpi_iter_init(&c, false, arena, it, &err);
 }
@@ -112,7 +115,7 @@ START_TEST(outputs_lie_as_pytorchs_do_and_hold_the_sum)
 
     for (; cases_next(&c, "iter"); n++) {
         dp_tensor *in[2], *out[1] = {NULL};
-        dp_iter *it;
+        dp_iter it;
         char shape[512];
         for (int k = 0; k < 2; k++) {
             in[k] = tensor_of(DP_FLOAT64, numbers_read(c.fields[1 + 2 * k]),
@@ -126,12 +129,11 @@ START_TEST(outputs_lie_as_pytorchs_do_and_hold_the_sum)
         ck_assert_str_eq(numbers_print(out[0]->geometry->ndim, out[0]->geometry->sizes, shape),
                          c.fields[5]);
         assert_strides(&c, out[0], c.fields[6]);
-        ck_assert_int_eq(dpi_iter_run(it, 1, add_double, NULL, NULL, &err), DP_OK);
+        ck_assert_int_eq(dpi_iter_run_1d(&it, 1, add_double, NULL, NULL, &err), DP_OK);
         for (int64_t i = 0; i < out[0]->geometry->numel; i++)
             ck_assert_double_eq(element(out[0], i),
                                 element(in[0], broadcast_index(in[0], out[0], i)) +
                                     element(in[1], broadcast_index(in[1], out[0], i)));
-        dp_iter_fini(it);
         dp_tensor_unref(out[0]);
         dp_tensor_unref(in[0]);
         dp_tensor_unref(in[1]);
@@ -149,11 +151,11 @@ START_TEST(operands_of_other_dtypes_are_converted)
     for (size_t i = 0; i < DPI_COUNT(dtypes); i++) {
         dp_tensor *in[2] = {counting(DP_FLOAT32, 2, sizes), counting(dtypes[i], 2, column)};
         dp_tensor *out[1] = {NULL};
-        dp_iter *it;
+        dp_iter it;
         ck_assert_int_eq(init(out, 1, in, 2, DP_ITER_PROMOTE, DP_DTYPE_NONE, &it), DP_OK);
-        ck_assert_int_eq(dp_iter_dtype(it), DP_FLOAT32);
-        ck_assert_int_eq(dp_iter_numel(it), 1000);
-        ck_assert_int_eq(dpi_iter_run(it, 0, add_float, NULL, NULL, &err), DP_OK);
+        ck_assert_int_eq(it.dtype, DP_FLOAT32);
+        ck_assert_int_eq(it.numel, 1000);
+        ck_assert_int_eq(dpi_iter_run_1d(&it, 0, add_float, NULL, NULL, &err), DP_OK);
         for (int64_t k = 0; k < 1000; k += 37)
             ck_assert_double_eq(element(out[0], k), (double)(k + k / 100));
         dp_tensor_unref(in[0]);
@@ -168,12 +170,12 @@ START_TEST(integers_become_float32_when_asked)
     int64_t sizes[] = {4};
     dp_tensor *in[2] = {counting(DP_INT32, 1, sizes), counting(DP_BOOL, 1, sizes)},
               *out[1] = {NULL};
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(
         init(out, 1, in, 2, DP_ITER_PROMOTE | DP_ITER_INT_TO_FLOAT, DP_DTYPE_NONE, &it), DP_OK);
     ck_assert_int_eq(out[0]->dtype, DP_FLOAT32);
-    ck_assert_int_eq(dpi_iter_run(it, 1, add_float, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 1, add_float, NULL, NULL, &err), DP_OK);
     ck_assert_double_eq(element(out[0], 3), 4);
     for (int i = 0; i < 2; i++)
         dp_tensor_unref(in[i]);
@@ -188,11 +190,11 @@ START_TEST(given_outputs_are_cast_when_they_can_be)
     dp_tensor *out[1] = {counting(DP_FLOAT16, 1, sizes)};
     dp_tensor *in[2] = {out[0], counting(DP_FLOAT32, 1, sizes)};
     uint32_t flags = DP_ITER_PROMOTE | DP_ITER_CAST_OUTPUTS;
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(init(out, 1, in, 2, DP_ITER_PROMOTE, DP_DTYPE_NONE, &it), DP_ERUNTIME);
     ck_assert_int_eq(init(out, 1, in, 2, flags, DP_DTYPE_NONE, &it), DP_OK);
-    ck_assert_int_eq(dpi_iter_run(it, 1, add_float, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 1, add_float, NULL, NULL, &err), DP_OK);
     ck_assert_double_eq(element(out[0], 599), 1198);
     dp_tensor_unref(out[0]);
 
@@ -220,14 +222,14 @@ START_TEST(a_loop_may_write_another_dtype_than_it_reads)
     dp_tensor *in[2] = {counting(DP_INT64, 2, sizes), counting(DP_FLOAT32, 0, NULL)};
     dp_tensor *out[1] = {NULL}, *given[1] = {counting(DP_FLOAT64, 2, sizes)};
     uint32_t flags = DP_ITER_PROMOTE | DP_ITER_CAST_OUTPUTS;
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(init(out, 1, in, 2, flags, DP_BOOL, &it), DP_OK);
     ck_assert_int_eq(out[0]->dtype, DP_BOOL);
-    ck_assert_int_eq(dpi_iter_run(it, 1, less, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 1, less, NULL, NULL, &err), DP_OK);
     ck_assert_double_eq(element(out[0], 0), 0);
     ck_assert_int_eq(init(given, 1, in, 2, flags, DP_BOOL, &it), DP_OK);
-    ck_assert_int_eq(dpi_iter_run(it, 1, less, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 1, less, NULL, NULL, &err), DP_OK);
     ck_assert_double_eq(element(given[0], 599), 0);
     dp_tensor_unref(in[0]);
     dp_tensor_unref(in[1]);
@@ -242,13 +244,12 @@ static void refused(dp_tensor *out, dp_tensor *a, dp_tensor *b, uint32_t flags, 
                     const char *message)
 {
     dp_tensor *outs[1] = {out}, *ins[2] = {a, b};
-    dp_iter *it = NULL;
+    dp_iter it;
     int rc = init(outs, 1, ins, 2, flags, DP_DTYPE_NONE, &it);
 
     ck_assert_int_eq(rc, code);
     ck_assert_str_eq(err.message, message);
     ck_assert_ptr_eq(outs[0], out);
-    ck_assert_ptr_null(it);
 }
 
 START_TEST(shapes_that_do_not_broadcast_are_named)
@@ -287,13 +288,11 @@ START_TEST(dtypes_there_are_none_of_are_refused_with_their_part)
 {
     dp_tensor *a = counting(DP_FLOAT32, 0, NULL), *ins[2] = {a, a}, *outs[1] = {NULL};
     dp_arena *own = dp_arena_new();
-    dp_iter *it = NULL;
-    dp_iter_config c = {.size = sizeof(c),
-                        .n_out = 1,
-                        .outs = outs,
-                        .n_in = 2,
-                        .ins = ins,
-                        .common_dtype = dp_some_dtype(77)};
+    dp_iter it;
+    dp_iter_config c = dp_iter_of(0, 1, outs, 2, ins);
+
+    it.size = sizeof(it);
+    c.common_dtype = dp_some_dtype(77);
 
     ck_assert_int_eq(dpi_iter_init(&c, false, own, &it, &err), DP_ETYPE);
     ck_assert_str_eq(err.message, "a loop is to compute in dtype number 77, which no dtype has");
@@ -312,7 +311,7 @@ START_TEST(dtypes_must_agree_when_asked)
 {
     dp_tensor *a = counting(DP_FLOAT32, 0, NULL), *b = counting(DP_INT8, 0, NULL);
 
-    refused(NULL, a, b, DP_ITER_SAME_DTYPE, DP_ERUNTIME, "found dtype int8 but expected float32");
+    refused(NULL, a, b, DP_ITER_UNARY, DP_ERUNTIME, "Found dtype int8 but expected float32");
     dp_tensor_unref(a);
     dp_tensor_unref(b);
 }
@@ -323,7 +322,7 @@ START_TEST(outputs_that_share_elements_are_refused)
     int64_t six[] = {6}, five[] = {5}, one[] = {1}, zero[] = {0};
     dp_tensor *a = counting(DP_FLOAT32, 1, six), *low = NULL, *high = NULL, *point = NULL;
     dp_tensor *outs[1], *ins[1];
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(dpi_as_strided(a, 1, five, one, 0, &low, &err), DP_OK);
     ck_assert_int_eq(dpi_as_strided(a, 1, five, one, 1, &high, &err), DP_OK);
@@ -349,13 +348,13 @@ END_TEST
 START_TEST(wrong_configurations_are_the_plugins_fault)
 {
     dp_tensor *outs[1] = {NULL}, *ins[1] = {NULL};
-    dp_iter *it;
+    dp_iter it;
     dp_iter_config small = {.size = 8, .n_out = 1, .n_in = 1, .outs = outs, .ins = ins};
 
     ck_assert_int_eq(init(outs, 1, ins, 1, 0, DP_DTYPE_NONE, &it), DP_EPLUGIN);
     ck_assert_str_eq(err.message, "input 0 of a loop is NULL");
     ck_assert_int_eq(init(outs, 1, ins, 0, 0, DP_DTYPE_NONE, &it), DP_EPLUGIN);
-    ck_assert_int_eq(init(outs, 5, ins, 4, 0, DP_DTYPE_NONE, &it), DP_EPLUGIN);
+    ck_assert_int_eq(init(outs, 9, ins, 8, 0, DP_DTYPE_NONE, &it), DP_EPLUGIN);
     ck_assert_int_eq(dpi_iter_init(&small, false, arena, &it, &err), DP_EPLUGIN);
 }
 END_TEST
@@ -368,7 +367,7 @@ START_TEST(loops_stay_on_one_device_that_the_host_can_reach)
     int near, far;
     dp_tensor *a = NULL, *b = NULL, *x = counting(DP_FLOAT32, 1, sizes), *outs[1] = {NULL};
     dp_tensor *scalar = counting(DP_FLOAT32, 0, NULL), *ins[2], *meta = NULL;
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(dpi_backend_register("nearby", "test", NULL, &near, &err), DP_OK);
     ck_assert_int_eq(dpi_backend_register("faultdev", "test", &faultdev_ops, &far, &err), DP_OK);
@@ -378,28 +377,29 @@ START_TEST(loops_stay_on_one_device_that_the_host_can_reach)
         dp_tensor_new(DP_FLOAT32, DP_DEVICE(DP_B_Meta, 0), 1, sizes, NULL, &meta, &err), 0);
     ck_assert_int_eq(dpi_copy(a, x, 0, &err), DP_OK);
     refused(NULL, a, b, 0, DP_ERUNTIME,
-            "expected all tensors to be on the same device, but found at least two, nearby:0 and "
-            "faultdev:1");
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            "nearby:0 and faultdev:1!");
     refused(NULL, x, a, 0, DP_ERUNTIME,
-            "expected all tensors to be on the same device, but found at least two, nearby:0 and "
-            "cpu");
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            "nearby:0 and cpu!");
     refused(NULL, b, b, 0, DP_ERUNTIME,
             "elementwise loops run on the host, which cannot reach the memory of faultdev:1");
     ins[0] = scalar;
     ins[1] = a;
-    ck_assert_int_eq(init(outs, 1, ins, 2, 0, DP_DTYPE_NONE, &it), DP_OK);
+    ck_assert_int_eq(init(outs, 1, ins, 2, 0, DP_DTYPE_NONE, &it), DP_ERUNTIME);
+    ck_assert_int_eq(init(outs, 1, ins, 2, DP_ITER_CPU_SCALARS, DP_DTYPE_NONE, &it), DP_OK);
     ck_assert_int_eq(outs[0]->geometry->storage->device, DP_DEVICE(near, 0));
-    ck_assert_int_eq(dpi_iter_run(it, 1, add_float, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 1, add_float, NULL, NULL, &err), DP_OK);
     ck_assert_double_eq(element(outs[0], 2), 2);
     outs[0] = dp_tensor_unref(outs[0]);
     ins[0] = ins[1] = meta;
     ck_assert_int_eq(init(outs, 1, ins, 2, 0, DP_DTYPE_NONE, &it), DP_OK);
-    ck_assert_int_eq(dpi_iter_run(it, 1, add_float, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 1, add_float, NULL, NULL, &err), DP_OK);
     outs[0] = dp_tensor_unref(outs[0]);
     ins[0] = ins[1] = a;
     ck_assert_int_eq(init(outs, 1, ins, 2, 0, DP_DTYPE_NONE, &it), DP_OK);
     dpi_backend_unregister(near);
-    ck_assert_int_eq(dpi_iter_run(it, 1, add_float, NULL, NULL, &err), DP_ERUNTIME);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 1, add_float, NULL, NULL, &err), DP_ERUNTIME);
     ck_assert_str_eq(err.message, "backend nearby was unloaded");
     dp_tensor *all[] = {a, b, x, scalar, meta, outs[0]};
     for (size_t i = 0; i < DPI_COUNT(all); i++)
@@ -424,10 +424,10 @@ START_TEST(no_elements_no_loop)
     dp_tensor *in[2] = {counting(DP_FLOAT32, 2, sizes), counting(DP_INT64, 2, one)};
     dp_tensor *out[1] = {NULL};
     atomic_llong elements = 0;
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(init(out, 1, in, 2, DP_ITER_PROMOTE, DP_DTYPE_NONE, &it), DP_OK);
-    ck_assert_int_eq(dpi_iter_run(it, 0, count_calls, &elements, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 0, count_calls, &elements, NULL, &err), DP_OK);
     ck_assert_int_eq(elements, 0);
     ck_assert_int_eq(out[0]->geometry->sizes[0], 0);
     dp_tensor_unref(in[0]);
@@ -441,12 +441,12 @@ START_TEST(an_empty_output_gets_the_shape)
     int64_t sizes[] = {2, 3}, none[] = {0};
     dp_tensor *in[2] = {counting(DP_FLOAT32, 2, sizes), counting(DP_FLOAT32, 2, sizes)};
     dp_tensor *out[1] = {counting(DP_FLOAT64, 1, none)}, *given = out[0];
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(
         init(out, 1, in, 2, DP_ITER_PROMOTE | DP_ITER_CAST_OUTPUTS, DP_DTYPE_NONE, &it), DP_OK);
     ck_assert_ptr_eq(out[0], given);
-    ck_assert_int_eq(dpi_iter_run(it, 0, add_float, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 0, add_float, NULL, NULL, &err), DP_OK);
     ck_assert_int_eq(given->geometry->ndim, 2);
     ck_assert_double_eq(element(given, 5), 10);
     dp_tensor_unref(in[0]);
@@ -460,11 +460,11 @@ START_TEST(outputs_alone_are_filled)
     int64_t sizes[] = {7, 5}, strides[] = {1, 7};
     dp_tensor *out[2] = {NULL, NULL};
     atomic_llong elements = 0;
-    dp_iter *it;
+    dp_iter it;
 
     ck_assert_int_eq(dp_tensor_new(DP_INT16, 0, 2, sizes, strides, &out[0], &err), DP_OK);
     ck_assert_int_eq(init(out, 2, NULL, 0, 0, DP_DTYPE_NONE, &it), DP_OK);
-    ck_assert_int_eq(dpi_iter_run(it, 0, count_calls, &elements, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 0, count_calls, &elements, NULL, &err), DP_OK);
     ck_assert_int_eq(elements, 35);
     ck_assert(dpi_same_strides(out[0]->geometry, out[1]->geometry));
     dp_tensor_unref(out[0]);
@@ -479,13 +479,13 @@ START_TEST(big_loops_run_on_the_pool)
     dp_tensor *in[2] = {counting(DP_INT32, 3, sizes), counting(DP_INT32, 3, rows)},
               *out[1] = {NULL};
     dp_tensor *back = NULL;
-    dp_iter *it;
+    dp_iter it;
     double *all = calloc(150000, sizeof(*all));
 
     ck_assert_int_eq(dp_pool_start(3, &err), DP_OK);
     ck_assert_int_eq(
         init(out, 1, in, 2, DP_ITER_PROMOTE | DP_ITER_INT_TO_FLOAT, DP_DTYPE_NONE, &it), DP_OK);
-    ck_assert_int_eq(dpi_iter_run(it, 0, add_float, NULL, NULL, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_run_1d(&it, 0, add_float, NULL, NULL, &err), DP_OK);
     dp_pool_stop();
     ck_assert_int_eq(dp_tensor_new(DP_FLOAT64, 0, 3, sizes, NULL, &back, &err), DP_OK);
     ck_assert_int_eq(dpi_copy(back, out[0], 0, &err), DP_OK);
@@ -508,7 +508,7 @@ START_TEST(a_failed_allocation_changes_nothing)
     dp_tensor *empty = counting(DP_FLOAT32, 1, none), *outs[2] = {NULL, empty};
     const dpi_geometry *before = empty->geometry;
     uint64_t count = live();
-    dp_iter *it;
+    dp_iter it;
     int rc;
 
     for (uint64_t n = 1;; n++) {

@@ -28,8 +28,8 @@ static dp_tensor *make(int ndim, const int64_t *sizes)
 static int give_shape(dp_tensor *out, dp_tensor *in, dp_error *err)
 {
     dp_arena *arena = dp_arena_new();
-    dp_iter_config c = {sizeof(c), 0, 1, 1, &out, &in, {0}, {0}};
-    dp_iter *it;
+    dp_iter_config c = dp_iter_of(DP_ITER_UNARY, 1, &out, 1, &in);
+    dp_iter it = {.size = sizeof(it)};
     int rc = dpi_iter_init(&c, false, arena, &it, err);
 
     dp_arena_free(arena);

@@ -163,10 +163,10 @@ START_TEST(nests_of_the_widest_geometry_do_not_wrap)
 
     ck_assert_int_eq(dp_tensor_new(DP_COMPLEX128, meta, 3, sizes, strides, &x, &err), DP_OK);
     dp_tensor *ins[] = {x, x};
-    dp_iter_config c = {.size = sizeof(c), .n_out = 1, .outs = &y, .n_in = 2, .ins = ins};
-    dp_iter *it = NULL;
+    dp_iter_config c = dp_iter_of(DP_ITER_BINARY, 1, &y, 2, ins);
+    dp_iter it = {.size = sizeof(it)};
     ck_assert_int_eq(dpi_iter_init(&c, false, a, &it, &err), DP_OK);
-    ck_assert_int_eq(dp_iter_numel(it), 4);
+    ck_assert_int_eq(it.numel, 4);
     dp_tensor_unref(y);
     strides[0]++;
     ck_assert_int_eq(dp_tensor_new(DP_COMPLEX128, meta, 3, sizes, strides, &y, &err), DP_ERUNTIME);

@@ -911,7 +911,7 @@ START_TEST(null_where_it_is_forbidden_is_an_error)
     ck_assert_str_eq(dp_ctx_error(ctx)->message, "dp_empty_like: t is NULL");
     ck_assert_int_eq(dp_typed_init(ctx, "t::first", NULL, NULL), DP_EPLUGIN);
     ck_assert_int_eq(dp_invoke(ctx, NULL, "T>"), DP_EPLUGIN);
-    ck_assert_int_eq(dp_iter_init(ctx, NULL, NULL), DP_EPLUGIN);
+    ck_assert_int_eq(dp_iter_build(ctx, NULL, NULL), DP_EPLUGIN);
     dp_arena_free(arena);
 }
 END_TEST

@@ -138,13 +138,11 @@ END_TEST
 START_TEST(outputs_of_the_iterator_are_resized_with_the_warning)
 {
     dp_tensor *in = make(2, 3), *out = make(4, 4), *outs[1] = {out};
-    dp_iter *it;
+    dp_iter it;
     size_t n;
-    dp_iter_config config = {
-        .size = sizeof(config), .n_out = 1, .n_in = 1, .outs = outs, .ins = &in};
+    dp_iter_config config = dp_iter_of(DP_ITER_UNARY, 1, outs, 1, &in);
 
     ck_assert_int_eq(dp_iter_init(ctx, &config, &it), 0);
-    dp_iter_fini(it);
     ck_assert_ptr_eq(outs[0], out);
     DP_VIEW(v, out);
     ck_assert_int_eq(v.sizes[0], 2);
@@ -153,7 +151,7 @@ START_TEST(outputs_of_the_iterator_are_resized_with_the_warning)
     ck_assert_ptr_nonnull(strstr(texts[0], "had shape [4, 4], which does not match the required "
                                            "output shape [2, 3]"));
     dp_tensor *small = make(1, 3), *ins[2] = {small, in};
-    dp_iter_config both = {.size = sizeof(both), .n_out = 1, .n_in = 2, .outs = &small, .ins = ins};
+    dp_iter_config both = dp_iter_of(DP_ITER_BINARY, 1, &small, 2, ins);
     ck_assert_int_eq(dp_iter_init(ctx, &both, &it), DP_ERUNTIME);
     ck_assert_str_eq(dp_ctx_error(ctx)->message,
                      "output with shape [1, 3] doesn't match the broadcast shape [2, 3]");

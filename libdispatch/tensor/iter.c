@@ -1,0 +1,235 @@
+/* iter.c -- building an iterator: operands, shape, and the steps in TensorIterator's order
+ * (aten/src/ATen/TensorIterator.cpp: build).
+ *
+ * The iterator is the caller's and borrows the tensors it was given.  What is only needed while it is
+ * built is a dpi_iter_plan, on this stack. */
+#include "room.h"
+
+/* -- operands -- */
+
+static int check_config(const dp_iter_config *c, const dp_iter *it, dp_error *err)
+{
+    if (c->size < sizeof(*c) || it->size < sizeof(*it))
+        return dp_error_set(
+            err, DP_EPLUGIN,
+            "dp_iter_config of %u bytes and dp_iter of %u, %zu and %zu are the least", c->size,
+            it->size, sizeof(*c), sizeof(*it));
+    if (c->n_out < 0 || c->n_in < 0 || c->n_out > DP_ITER_OPERANDS_MAX ||
+        c->n_in > DP_ITER_OPERANDS_MAX - c->n_out || c->n_out + c->n_in == 0)
+        return dp_error_set(err, DP_EPLUGIN,
+                            "a loop over %d outputs and %d inputs; 1 to %d operands are possible",
+                            c->n_out, c->n_in, DP_ITER_OPERANDS_MAX);
+    if ((c->n_out > 0 && c->outs == NULL) || (c->n_in > 0 && c->ins == NULL))
+        return dp_error_set(err, DP_EPLUGIN, "the %s of a loop are NULL",
+                            c->n_out > 0 && c->outs == NULL ? "outputs" : "inputs");
+    for (int i = 0; i < c->n_in; i++)
+        if (c->ins[i] == NULL)
+            return dp_error_set(err, DP_EPLUGIN, "input %d of a loop is NULL", i);
+    if (c->n_in == 0 && c->outs[0] == NULL)
+        return dp_error_set(err, DP_EPLUGIN, "a loop without inputs needs its output");
+    if (c->shape != NULL && (c->ndim < 0 || c->ndim > DP_DIM_MAX))
+        return dp_error_set(err, DP_EPLUGIN, "a loop over %d dimensions; 0 to %d are possible",
+                            c->ndim, DP_DIM_MAX);
+    return DP_OK;
+}
+
+/* Room for n operands. */
+static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
+{
+    size_t n = (size_t)it->n, places = DPI_COUNT(it->operand_room) / 2;
+    void **pointers = it->operand_room;
+    dp_dtype *dtypes = it->dtype_room;
+
+    if (n > places) {
+        places = n;
+        pointers = dp_arena_alloc(a, 2 * n * (sizeof(*pointers) + sizeof(*dtypes)));
+        if (pointers == NULL)
+            return dpi_no_memory(err, "an elementwise loop");
+        dtypes = (dp_dtype *)(pointers + 2 * n);
+    }
+    it->data = (char **)pointers;
+    it->tensors = (dp_tensor **)(pointers + places);
+    it->own = dtypes;
+    it->seen = dtypes + places;
+    return DP_OK;
+}
+
+static int take_config(dpi_iter_plan *p, dp_arena *a, dp_error *err)
+{
+    const dp_iter_config *c = p->c;
+    dp_iter *it = p->it;
+
+    it->flags = c->flags;
+    it->n_out = c->n_out;
+    it->n = c->n_out + c->n_in;
+    it->converts = false;
+    int rc = take_operands(it, a, err);
+    for (int k = 0; rc == DP_OK && k < it->n; k++) {
+        dp_tensor *t = k < c->n_out ? c->outs[k] : c->ins[k - c->n_out];
+        it->tensors[k] = t;
+        p->geometry[k] = t != NULL ? dpi_geometry_of(t) : NULL;
+        if (k < c->n_out)
+            p->fresh[k] = NULL;
+    }
+    return rc;
+}
+
+static int check_overlaps(const dpi_iter_plan *p, dp_error *err)
+{
+    const dp_iter *it = p->it;
+
+    if (it->flags & DP_ITER_NO_OVERLAP_CHECK)
+        return DP_OK;
+    for (int o = 0; o < it->n_out; o++) {
+        const dp_tensor *out = it->tensors[o];
+        int rc = out ? dpi_overlap_check(out, NULL, err) : DP_OK;
+        for (int k = it->n_out; out && rc == DP_OK && k < it->n; k++)
+            rc = it->tensors[k] == out ? DP_OK : dpi_overlap_check(out, it->tensors[k], err);
+        if (rc < 0)
+            return rc;
+    }
+    return DP_OK;
+}
+
+/* -- shape -- */
+
+static bool has_shape(const dpi_iter_plan *p, const dpi_geometry *g)
+{
+    return g->ndim == p->ndim && memcmp(g->sizes, p->shape, (size_t)p->ndim * sizeof(int64_t)) == 0;
+}
+
+static bool is_input(const dp_iter *it, const dp_tensor *t)
+{
+    for (int k = it->n_out; k < it->n; k++)
+        if (it->tensors[k] == t)
+            return true;
+    return false;
+}
+
+/* An output that is an input, too, is written in place. */
+static int check_output(dpi_iter_plan *p, int k, dp_error *err)
+{
+    const dpi_geometry *g = p->geometry[k];
+    char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
+
+    if (g == NULL || has_shape(p, g))
+        return DP_OK;
+    if (!(p->c->flags & DP_ITER_NO_RESIZE) && !is_input(p->it, p->it->tensors[k])) {
+        p->resize |= 1u << k;
+        p->geometry[k] = NULL;
+        return DP_OK;
+    }
+    return dp_error_set(err, DP_ERUNTIME,
+                        "output with shape %s doesn't match the broadcast shape %s",
+                        dp_shape_text(own, g->sizes, (size_t)g->ndim),
+                        dp_shape_text(wanted, p->shape, (size_t)p->ndim));
+}
+
+/* p's shape and g's broadcast, in p's own room. */
+static int broadcast(dpi_iter_plan *p, const dpi_geometry *g, dp_error *err)
+{
+    int rc = dpi_broadcast_shapes(p->ndim, p->shape, g->ndim, g->sizes, p->room, err);
+
+    p->shape = p->room;
+    p->ndim = p->ndim > g->ndim ? p->ndim : g->ndim;
+    return rc;
+}
+
+/* Every operand has the dimensions of the given shape, and reaches as far. */
+static int take_given_shape(dpi_iter_plan *p, dp_error *err)
+{
+    char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
+
+    p->ndim = p->c->ndim;
+    p->shape = p->c->shape;
+    p->same = false;
+    for (int k = 0; k < p->it->n; k++) {
+        const dpi_geometry *g = p->geometry[k];
+        bool fits = g != NULL && g->ndim == p->ndim;
+        for (int d = 0; fits && d < p->ndim; d++)
+            fits = g->sizes[d] >= p->shape[d] || g->sizes[d] == 1;
+        if (!fits)
+            return dp_error_set(err, DP_ERUNTIME, "operand %d of a loop over %s has shape %s", k,
+                                dp_shape_text(wanted, p->shape, (size_t)p->ndim),
+                                g ? dp_shape_text(own, g->sizes, (size_t)g->ndim) : "none as yet");
+    }
+    return DP_OK;
+}
+
+static int find_shape(dpi_iter_plan *p, dp_error *err)
+{
+    const dp_iter *it = p->it;
+    int k = it->n_out == it->n || (p->c->flags & DP_ITER_NO_RESIZE) ? 0 : it->n_out, rc;
+
+    if (p->c->shape != NULL)
+        return take_given_shape(p, err);
+    while (p->geometry[k] == NULL)
+        k++; /* some operand has one: check_config() */
+    p->same = true;
+    p->ndim = p->geometry[k]->ndim;
+    p->shape = p->geometry[k]->sizes;
+    for (k++; k < it->n; k++) {
+        if (p->geometry[k] == NULL || has_shape(p, p->geometry[k]))
+            continue;
+        p->same = false;
+        if ((rc = broadcast(p, p->geometry[k], err)) < 0)
+            return rc;
+    }
+    for (k = 0; k < it->n_out; k++)
+        if ((rc = check_output(p, k, err)) < 0)
+            return rc;
+    return DP_OK;
+}
+
+/* -- init -- */
+
+static int build(dpi_iter_plan *p, dp_arena *a, dp_error *err)
+{
+    int rc = check_overlaps(p, err);
+
+    if (rc == DP_OK)
+        rc = find_shape(p, err);
+    if (rc == DP_OK)
+        rc = dpi_iter_devices(p, err);
+    if (rc == DP_OK)
+        rc = dpi_iter_dtypes(p, err);
+    return rc == DP_OK ? dpi_iter_lay_out(p, a, err) : rc;
+}
+
+/* Give the outputs to the caller.  First comes the last step that can fail. */
+static int hand_out(dpi_iter_plan *p, dp_error *err)
+{
+    dp_iter *it = p->it;
+    int rc = p->resize ? dpi_tensors_become(it->n_out, it->tensors, p->fresh, err) : DP_OK;
+
+    if (rc < 0)
+        return rc;
+    for (int k = 0; k < it->n_out; k++)
+        if (it->tensors[k] == NULL)
+            p->c->outs[k] = it->tensors[k] = p->fresh[k];
+    for (int k = 0; k < it->n; k++)
+        it->data[k] = dpi_tensor_data(it->tensors[k]);
+    it->resized = p->resize;
+    return DP_OK;
+}
+
+int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter *it, dp_error *err)
+{
+    const dpi_geometry *geometry[DP_ITER_OPERANDS_MAX];
+    dp_tensor *fresh[DP_ITER_OPERANDS_MAX];
+    int64_t room[DP_DIM_MAX];
+    dpi_iter_plan p = {
+        .c = c, .it = it, .fake = fake, .geometry = geometry, .fresh = fresh, .room = room};
+    int rc = check_config(c, it, err);
+
+    if (rc == DP_OK)
+        rc = take_config(&p, a, err);
+    if (rc < 0)
+        return rc;
+    rc = build(&p, a, err);
+    if (rc == DP_OK)
+        rc = hand_out(&p, err);
+    for (int k = 0; rc < 0 && k < it->n_out; k++)
+        dp_tensor_unref(fresh[k]);
+    return rc;
+}

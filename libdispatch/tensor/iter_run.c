@@ -1,0 +1,243 @@
+/* iter_run.c -- running a loop over what an iterator walks, in blocks of two dimensions
+ * (aten/src/ATen/TensorIterator.cpp: for_each, serial_for_each; cpu/TensorIteratorDynamicCasting). */
+#include "room.h"
+
+/* -- blocks of two dimensions -- */
+
+typedef struct place {
+    int64_t at[DP_DIM_MAX];
+    char *data[DP_ITER_OPERANDS_MAX];
+} place;
+
+static const int64_t *strides_at(const dp_iter *it, int d)
+{
+    return it->strides + (size_t)d * (size_t)it->n;
+}
+
+static void seek(const dp_iter *it, place *p, int64_t to)
+{
+    memcpy(p->data, it->data, (size_t)it->n * sizeof(char *));
+    for (int d = 0; d < it->ndim; d++) {
+        const int64_t *s = strides_at(it, d);
+        p->at[d] = to % it->shape[d];
+        to /= it->shape[d];
+        for (int k = 0; k < it->n; k++)
+            p->data[k] += p->at[d] * s[k];
+    }
+}
+
+/* n steps on in dimension d, which may end it: then one step on in the next, and so on. */
+static void step(const dp_iter *it, place *p, int d, int64_t n)
+{
+    for (; d < it->ndim; d++, n = 1) {
+        const int64_t *s = strides_at(it, d);
+        int64_t by = n;
+        p->at[d] += n;
+        bool ends = p->at[d] == it->shape[d];
+        if (ends) {
+            by -= it->shape[d];
+            p->at[d] = 0;
+        }
+        for (int k = 0; k < it->n; k++)
+            p->data[k] += by * s[k];
+        if (!ends)
+            return;
+    }
+}
+
+static void run_blocks(const dp_iter *it, int64_t begin, int64_t end, dp_iter_loop2d loop,
+                       void *user)
+{
+    char *data[DP_ITER_OPERANDS_MAX];
+    place p;
+
+    seek(it, &p, begin);
+    while (begin < end) {
+        int64_t n0 = it->shape[0] - p.at[0], n1 = 1;
+        if (n0 > end - begin)
+            n0 = end - begin;
+        if (n0 == it->shape[0] && it->ndim > 1) {
+            int64_t rows = (end - begin) / n0;
+            n1 = it->shape[1] - p.at[1];
+            n1 = n1 < rows ? n1 : rows;
+        }
+        memcpy(data, p.data, (size_t)it->n * sizeof(char *));
+        loop(data, it->strides, n0, n1, user);
+        begin += n0 * n1;
+        step(it, &p, n1 > 1 ? 1 : 0, n1 > 1 ? n1 : n0);
+    }
+}
+
+static void run_range(const dp_iter *it, int64_t begin, int64_t end, dp_iter_loop2d loop,
+                      void *user)
+{
+    char *data[DP_ITER_OPERANDS_MAX];
+
+    if (it->ndim > 1) {
+        run_blocks(it, begin, end, loop, user);
+        return;
+    }
+    for (int k = 0; k < it->n; k++)
+        data[k] = it->data[k] + begin * it->strides[k];
+    loop(data, it->strides, end - begin, 1, user);
+}
+
+/* -- operands of other dtypes than the loop sees -- */
+
+enum { ROOM = 32 << 10 /* bytes of elements that are converted at a time */ };
+
+typedef struct job {
+    const dp_iter *it;
+    dp_iter_loop2d loop;
+    void *user;
+    int64_t block; /* elements that are converted at a time */
+} job;
+
+static bool is_converted(const dp_iter *it, int k)
+{
+    return it->own[k] != it->seen[k];
+}
+
+/* As many elements of all operands that are converted as there is room for. */
+static int64_t block_of(const dp_iter *it)
+{
+    int64_t bytes = 0;
+
+    for (int k = 0; k < it->n; k++)
+        bytes += is_converted(it, k) ? (int64_t)dpi_itemsize(it->seen[k]) : 0;
+    return bytes ? ROOM / bytes / 8 * 8 : ROOM;
+}
+
+/* One block of the loop's: operands in memory, and as the loop is to see them. */
+typedef struct view {
+    char *data[DP_ITER_OPERANDS_MAX], *seen[DP_ITER_OPERANDS_MAX];
+    int64_t strides[2 * DP_ITER_OPERANDS_MAX];
+} view;
+
+/* Where operand k's elements lie as the loop sees them.  What is broadcast in a row stays so. */
+static char *place_operand(const dp_iter *it, view *v, int k, const int64_t *strides, int64_t n0,
+                           int64_t block, char *at)
+{
+    int64_t bytes = (int64_t)dpi_itemsize(it->seen[k]);
+
+    v->strides[k] = strides[k];
+    v->strides[it->n + k] = strides[it->n + k];
+    if (!is_converted(it, k)) {
+        v->seen[k] = v->data[k];
+        return at;
+    }
+    v->seen[k] = at;
+    v->strides[k] = k < it->n_out || strides[k] != 0 ? bytes : 0;
+    v->strides[it->n + k] = n0 * bytes;
+    return at + block * bytes;
+}
+
+/* Convert operand k's n1 rows, to what the loop sees or back. */
+static void convert(const dp_iter *it, const view *v, int k, const int64_t *strides, int64_t n0,
+                    int64_t n1, bool back)
+{
+    for (int64_t i = 0; i < n1; i++) {
+        char *own = v->data[k] + i * strides[it->n + k];
+        char *seen = v->seen[k] + i * v->strides[it->n + k];
+        if (back)
+            dpi_run_copy(it->own[k], own, strides[k], it->seen[k], seen, v->strides[k], n0);
+        else
+            dpi_run_copy(it->seen[k], seen, (int64_t)dpi_itemsize(it->seen[k]), it->own[k], own,
+                         strides[k], v->strides[k] ? n0 : 1);
+    }
+}
+
+/* n1 rows of n0 elements, which are a block at most, at v->data. */
+static void run_block(const job *j, view *v, const int64_t *strides, int64_t n0, int64_t n1)
+{
+    _Alignas(64) char room[ROOM];
+    const dp_iter *it = j->it;
+    char *at = room, *seen[DP_ITER_OPERANDS_MAX];
+
+    for (int k = 0; k < it->n; k++) {
+        at = place_operand(it, v, k, strides, n0, j->block, at);
+        if (is_converted(it, k) && k >= it->n_out)
+            convert(it, v, k, strides, n0, n1, false);
+    }
+    memcpy(seen, v->seen, (size_t)it->n * sizeof(char *));
+    j->loop(seen, v->strides, n0, n1, j->user);
+    for (int k = 0; k < it->n_out; k++)
+        if (is_converted(it, k))
+            convert(it, v, k, strides, n0, n1, true);
+}
+
+/* A dp_iter_loop2d: cut into blocks that fit. */
+static void run_converted(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
+{
+    const job *j = user;
+    int n = j->it->n;
+    int64_t columns = n0 < j->block ? n0 : j->block, rows = j->block / columns;
+    view v;
+
+    for (int64_t i = 0; i < n1; i += rows)
+        for (int64_t c = 0; c < n0; c += columns) {
+            memcpy(v.data, data, (size_t)n * sizeof(char *));
+            for (int k = 0; k < n; k++)
+                v.data[k] += i * strides[n + k] + c * strides[k];
+            run_block(j, &v, strides, n0 - c < columns ? n0 - c : columns,
+                      n1 - i < rows ? n1 - i : rows);
+        }
+}
+
+/* -- threads -- */
+
+static void run_piece(int64_t begin, int64_t end, void *arg)
+{
+    job *j = arg;
+
+    if (j->it->converts)
+        run_range(j->it, begin, end, run_converted, j);
+    else
+        run_range(j->it, begin, end, j->loop, j->user);
+}
+
+int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
+                 const dpi_stop *stop, dp_error *err)
+{
+    job j = {it, loop, user, it->converts ? block_of(it) : 0};
+    dpi_device *d = NULL;
+    int rc = DP_OK;
+
+    if (it->memoryless || it->numel == 0)
+        return DP_OK;
+    if (it->device != DP_DEVICE_CPU)
+        rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
+    if (rc < 0)
+        return rc;
+    if (it->numel < DPI_GRAIN)
+        run_piece(0, it->numel, &j);
+    else
+        rc = dpi_pool_run(max_threads, 0, it->numel, DPI_GRAIN, run_piece, &j, stop);
+    if (d != NULL)
+        dpi_device_leave(d);
+    return rc;
+}
+
+typedef struct rows {
+    dp_iter_loop loop;
+    void *user;
+    int n; /* operands */
+} rows;
+
+static void run_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
+{
+    const rows *r = user;
+
+    for (int64_t i = 0; i < n1; i++) {
+        r->loop(data, strides, n0, r->user);
+        for (int k = 0; k < r->n; k++)
+            data[k] += strides[r->n + k];
+    }
+}
+
+int dpi_iter_run_1d(const dp_iter *it, int max_threads, dp_iter_loop loop, void *user,
+                    const dpi_stop *stop, dp_error *err)
+{
+    rows r = {loop, user, it->n};
+    return dpi_iter_run(it, max_threads, run_rows, &r, stop, err);
+}

@@ -1,0 +1,191 @@
+/* iter_types.c -- which device and which dtypes a loop has (aten/src/ATen/TensorIterator.cpp:
+ * compute_types). */
+#include "room.h"
+
+/* -- device -- */
+
+/* The device of the first operand that is not on the CPU; the CPU if all are.  *one: all are on it. */
+static dp_device find_device(const dp_iter *it, bool *one)
+{
+    dp_device found = DP_DEVICE_CPU;
+    bool cpu = false;
+
+    *one = true;
+    for (int k = 0; k < it->n; k++) {
+        if (it->tensors[k] == NULL)
+            continue;
+        dp_device own = dpi_storage_of(it->tensors[k])->device;
+        cpu |= own == DP_DEVICE_CPU;
+        if (found == DP_DEVICE_CPU)
+            found = own;
+        *one &= own == found;
+    }
+    *one &= !cpu || found == DP_DEVICE_CPU;
+    return found;
+}
+
+static int check_devices(const dp_iter *it, dp_error *err)
+{
+    char a[DP_KEY_NAME_MAX], b[DP_KEY_NAME_MAX];
+    int scalars = 0;
+
+    for (int k = 0; k < it->n; k++) {
+        const dp_tensor *t = it->tensors[k];
+        dp_device own = t ? dpi_storage_of(t)->device : it->device;
+        if (own == it->device)
+            continue;
+        bool scalar = k >= it->n_out && dpi_geometry_of(t)->ndim == 0 && own == DP_DEVICE_CPU;
+        if (scalar && (it->flags & DP_ITER_CPU_SCALARS)) {
+            if (dp_tensor_is_wrapped(t) || ++scalars == 1) /* numbers are no tensors of a device */
+                continue;
+            return dp_error_set(err, DP_ERUNTIME,
+                                "Trying to pass too many CPU scalars to non-CPU kernel!");
+        }
+        return dp_error_set(err, DP_ERUNTIME,
+                            "Expected all tensors to be on the same device, but found at least two "
+                            "devices, %s and %s!",
+                            dp_device_name(it->device, a), dp_device_name(own, b));
+    }
+    return DP_OK;
+}
+
+/* A loop needs host memory.  Without any it does not run, so any operands will do. */
+static int check_memory(dpi_iter_plan *p, dp_error *err)
+{
+    dp_iter *it = p->it;
+    char name[DP_KEY_NAME_MAX];
+    dpi_device *d;
+
+    it->memoryless = p->fake;
+    for (int k = 0; k < it->n; k++) {
+        const dpi_storage *s = it->tensors[k] ? dpi_storage_of(it->tensors[k]) : NULL;
+        if (s == NULL)
+            continue;
+        it->memoryless |= s->memoryless;
+        p->fake |= s->fake;
+        if (s->kind != NULL)
+            return dpi_no_data(s, err);
+    }
+    if (it->device == DP_DEVICE_CPU || it->memoryless)
+        return DP_OK;
+    int rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
+    if (rc < 0)
+        return rc;
+    bool host = d->host;
+    dpi_device_leave(d);
+    for (int k = 0; k < it->n; k++)
+        host &= it->tensors[k] == NULL || dpi_storage_of(it->tensors[k])->host;
+    return host ? DP_OK
+                : dp_error_set(err, DP_ERUNTIME,
+                               "elementwise loops run on the host, which cannot reach the memory "
+                               "of %s",
+                               dp_device_name(it->device, name));
+}
+
+int dpi_iter_devices(dpi_iter_plan *p, dp_error *err)
+{
+    bool one;
+    int rc = DP_OK;
+
+    p->it->device = find_device(p->it, &one);
+    if (!one && !(p->c->flags & DP_ITER_ANY_DEVICE))
+        rc = check_devices(p->it, err);
+    return rc == DP_OK ? check_memory(p, err) : rc;
+}
+
+/* -- dtypes -- */
+
+/* The first input, or without inputs the first output. */
+static const dp_tensor *first_of(const dp_iter *it)
+{
+    return it->tensors[it->n_out < it->n ? it->n_out : 0];
+}
+
+static int check_same(const dp_iter *it, dp_error *err)
+{
+    dp_dtype expected = first_of(it)->dtype;
+
+    for (int k = 0; k < it->n; k++)
+        if (it->tensors[k] && it->tensors[k]->dtype != expected)
+            return dp_error_set(err, DP_ERUNTIME, "Found dtype %s but expected %s",
+                                dp_dtype_name(it->tensors[k]->dtype), dp_dtype_name(expected));
+    return DP_OK;
+}
+
+/* The inputs' common dtype.  0-dim ones go by rules of their own even when they agree. */
+static dp_dtype promoted(const dpi_iter_plan *p)
+{
+    const dp_iter *it = p->it;
+    dp_dtype first = first_of(it)->dtype;
+    bool differ = p->ndim == 0;
+
+    for (int k = it->n_out; !differ && k < it->n; k++)
+        differ = it->tensors[k]->dtype != first;
+    return differ && it->n_out < it->n
+               ? dp_result_type(it->tensors + it->n_out, (size_t)(it->n - it->n_out))
+               : first;
+}
+
+static dp_dtype find_common(const dpi_iter_plan *p)
+{
+    dp_dtype d = dp_dtype_of(p->c->common_dtype);
+    uint32_t flags = p->c->flags;
+
+    if (d == DP_DTYPE_NONE)
+        d = flags & DP_ITER_PROMOTE ? promoted(p) : first_of(p->it)->dtype;
+    bool to_float = (flags & DP_ITER_PROMOTE) && (flags & DP_ITER_INT_TO_FLOAT);
+    return to_float && dp_dtype_is_integral(d, true) ? DP_FLOAT32 : d;
+}
+
+/* For an output given by the caller whose dtype is not the one that the loop writes. */
+static int check_cast(const dp_iter *it, dp_dtype written, dp_dtype own, dp_error *err)
+{
+    bool casts = (it->flags & DP_ITER_CAST_OUTPUTS) != 0;
+
+    if (casts && dp_can_cast(written, own))
+        return DP_OK;
+    return dp_error_set(err, DP_ERUNTIME, "result type %s can't be cast to the %s output type %s",
+                        dp_dtype_name(written), casts ? "desired" : "given", dp_dtype_name(own));
+}
+
+static int check_numbers(dp_dtype common, dp_dtype written, dp_error *err)
+{
+    if (dp_dtype_size(common) == 0)
+        return dp_error_set(err, DP_ETYPE,
+                            "a loop is to compute in dtype number %d, which no dtype has", common);
+    if (dp_dtype_size(written) == 0)
+        return dp_error_set(err, DP_ETYPE,
+                            "a loop over %s is to write dtype number %d, which no dtype has",
+                            dp_dtype_name(common), written);
+    return DP_OK;
+}
+
+int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err)
+{
+    dp_iter *it = p->it;
+    uint32_t flags = it->flags;
+    dp_dtype wanted = dp_dtype_of(p->c->common_dtype), written = dp_dtype_of(p->c->out_dtype);
+
+    if (written == DP_DTYPE_NONE && (flags & DP_ITER_BOOL_OUTPUT))
+        written = DP_BOOL;
+    /* one: the loop sees all inputs as one dtype; fixed: all outputs as one */
+    bool one = wanted != DP_DTYPE_NONE || (flags & DP_ITER_PROMOTE);
+    bool fixed = one || written != DP_DTYPE_NONE || (flags & DP_ITER_CAST_OUTPUTS);
+    int rc = fixed || (flags & DP_ITER_ANY_DTYPE) ? DP_OK : check_same(it, err);
+    it->dtype = find_common(p);
+    if (written == DP_DTYPE_NONE)
+        written = it->dtype;
+    if (rc == DP_OK)
+        rc = check_numbers(it->dtype, written, err);
+    for (int k = 0; rc == DP_OK && k < it->n; k++) {
+        bool out = k < it->n_out;
+        it->own[k] = it->tensors[k] ? it->tensors[k]->dtype : written;
+        it->seen[k] = out ? (fixed ? written : it->own[k]) : one ? it->dtype : it->own[k];
+        if (it->own[k] == it->seen[k])
+            continue;
+        it->converts = !(flags & DP_ITER_LOOP_CASTS);
+        if (out)
+            rc = check_cast(it, written, it->own[k], err);
+    }
+    return rc;
+}
