@@ -271,6 +271,8 @@ int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts
 int dpi_no_wrapper(const dp_tensor *t, dp_error *err);
 /* t, new, has the version of `of` and is no view. */
 void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of);
+/* Does a lie on the storage of b, or does one of what a wrapper is made of? */
+bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 /* -- wrapper.c -- */
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
