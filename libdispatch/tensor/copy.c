@@ -60,7 +60,7 @@ static void run_tiled(dpi_nest *nest, copy_job *j, int threads)
 static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads)
 {
     int64_t at[DP_DIM_MAX + 1], steps[2 * (DP_DIM_MAX + 1)];
-    dpi_nest nest = {2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}};
+    dpi_nest nest = {2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}, 0};
     int64_t to_bytes = (int64_t)dp_dtype_size(dst.dtype);
     int64_t from_bytes = (int64_t)dp_dtype_size(src.dtype);
     copy_job j = {&nest, {dst.dtype, src.dtype}};
@@ -75,7 +75,7 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
         steps[2 * i] = sizes[d] > 1 ? dst.strides[d] * to_bytes : 0;
         steps[2 * i + 1] = sizes[d] > 1 ? src.strides[d] * from_bytes : 0;
     }
-    dpi_nest_order(&nest, perm);
+    dpi_nest_order(&nest, perm, false);
     dpi_nest_coalesce(&nest);
     if (nest.ndim > 1 && nest.sizes[0] > TILE && steps[1] > steps[3])
         run_tiled(&nest, &j, threads);

@@ -27,6 +27,10 @@ static int check_config(const dp_iter_config *c, const dp_iter *it, dp_error *er
             return dp_error_set(err, DP_EPLUGIN, "input %d of a loop is NULL", i);
     if (c->n_in == 0 && c->outs[0] == NULL)
         return dp_error_set(err, DP_EPLUGIN, "a loop without inputs needs its output");
+    if ((c->flags & DP_ITER_REDUCE) &&
+        (c->shape != NULL || c->n_in == 0 || c->n_out == 0 || (c->flags & DP_ITER_NO_RESIZE)))
+        return dp_error_set(err, DP_EPLUGIN,
+                            "a reduction has inputs, outputs that resize, and no shape of its own");
     if (c->shape != NULL && (c->ndim < 0 || c->ndim > DP_DIM_MAX))
         return dp_error_set(err, DP_EPLUGIN, "a loop over %d dimensions; 0 to %d are possible",
                             c->ndim, DP_DIM_MAX);
@@ -93,9 +97,9 @@ static int check_overlaps(const dpi_iter_plan *p, dp_error *err)
 
 /* -- shape -- */
 
-static bool has_shape(const dpi_iter_plan *p, const dpi_geometry *g)
+static bool has_shape(const dpi_geometry *g, int ndim, const int64_t *shape)
 {
-    return g->ndim == p->ndim && memcmp(g->sizes, p->shape, (size_t)p->ndim * sizeof(int64_t)) == 0;
+    return g->ndim == ndim && memcmp(g->sizes, shape, (size_t)ndim * sizeof(int64_t)) == 0;
 }
 
 static bool is_input(const dp_iter *it, const dp_tensor *t)
@@ -112,7 +116,7 @@ static int check_output(dpi_iter_plan *p, int k, dp_error *err)
     const dpi_geometry *g = p->geometry[k];
     char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
 
-    if (g == NULL || has_shape(p, g))
+    if (g == NULL || has_shape(g, p->out_ndim, p->out_shape))
         return DP_OK;
     if (!(p->c->flags & DP_ITER_NO_RESIZE) && !is_input(p->it, p->it->tensors[k])) {
         p->resize |= 1u << k;
@@ -122,7 +126,7 @@ static int check_output(dpi_iter_plan *p, int k, dp_error *err)
     return dp_error_set(err, DP_ERUNTIME,
                         "output with shape %s doesn't match the broadcast shape %s",
                         dp_shape_text(own, g->sizes, (size_t)g->ndim),
-                        dp_shape_text(wanted, p->shape, (size_t)p->ndim));
+                        dp_shape_text(wanted, p->out_shape, (size_t)p->out_ndim));
 }
 
 /* p's shape and g's broadcast, in p's own room. */
@@ -156,26 +160,56 @@ static int take_given_shape(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-static int find_shape(dpi_iter_plan *p, dp_error *err)
+/* The shape of all operands that do not get another one. */
+static int find_common_shape(dpi_iter_plan *p, dp_error *err)
 {
     const dp_iter *it = p->it;
-    int k = it->n_out == it->n || (p->c->flags & DP_ITER_NO_RESIZE) ? 0 : it->n_out, rc;
+    bool with_outputs = it->n_out == it->n || (it->flags & DP_ITER_NO_RESIZE);
+    int k = with_outputs ? 0 : it->n_out, rc;
 
-    if (p->c->shape != NULL)
-        return take_given_shape(p, err);
     while (p->geometry[k] == NULL)
         k++; /* some operand has one: check_config() */
     p->same = true;
     p->ndim = p->geometry[k]->ndim;
     p->shape = p->geometry[k]->sizes;
     for (k++; k < it->n; k++) {
-        if (p->geometry[k] == NULL || has_shape(p, p->geometry[k]))
+        if (p->geometry[k] == NULL || has_shape(p->geometry[k], p->ndim, p->shape))
             continue;
         p->same = false;
         if ((rc = broadcast(p, p->geometry[k], err)) < 0)
             return rc;
     }
-    for (k = 0; k < it->n_out; k++)
+    return DP_OK;
+}
+
+/* The shape without the dimensions that are reduced, or with size 1. */
+static void reduce_shape(dpi_iter_plan *p)
+{
+    bool keepdim = (p->it->flags & DP_ITER_KEEPDIM) != 0;
+
+    p->same = false;
+    p->out_ndim = 0;
+    p->out_shape = p->out_room;
+    for (int d = 0; d < p->ndim; d++) {
+        bool reduced = (p->c->reduced >> d & 1) != 0;
+        if (!reduced || keepdim)
+            p->out_room[p->out_ndim++] = reduced ? 1 : p->shape[d];
+    }
+}
+
+static int find_shape(dpi_iter_plan *p, dp_error *err)
+{
+    int rc;
+
+    if (p->c->shape != NULL)
+        return take_given_shape(p, err);
+    if ((rc = find_common_shape(p, err)) < 0)
+        return rc;
+    p->out_ndim = p->ndim;
+    p->out_shape = p->shape;
+    if (p->it->flags & DP_ITER_REDUCE)
+        reduce_shape(p);
+    for (int k = 0; k < p->it->n_out; k++)
         if ((rc = check_output(p, k, err)) < 0)
             return rc;
     return DP_OK;
@@ -217,9 +251,14 @@ int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter *it, 
 {
     const dpi_geometry *geometry[DP_ITER_OPERANDS_MAX];
     dp_tensor *fresh[DP_ITER_OPERANDS_MAX];
-    int64_t room[DP_DIM_MAX];
-    dpi_iter_plan p = {
-        .c = c, .it = it, .fake = fake, .geometry = geometry, .fresh = fresh, .room = room};
+    int64_t room[DP_DIM_MAX], out_room[DP_DIM_MAX];
+    dpi_iter_plan p = {.c = c,
+                       .it = it,
+                       .fake = fake,
+                       .geometry = geometry,
+                       .fresh = fresh,
+                       .room = room,
+                       .out_room = out_room};
     int rc = check_config(c, it, err);
 
     if (rc == DP_OK)

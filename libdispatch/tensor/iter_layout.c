@@ -15,12 +15,12 @@ static int allocate(dpi_iter_plan *p, const int64_t *strides, dp_error *err)
             continue;
         bool resize = (p->resize >> k & 1) != 0;
         bool packed = strides == NULL && !resize; /* then it is checked when it is made */
-        int rc = packed ? DP_OK : dpi_packed_check(it->own[k], p->ndim, p->shape, err);
+        int rc = packed ? DP_OK : dpi_packed_check(it->own[k], p->out_ndim, p->out_shape, err);
         if (rc == DP_OK)
-            rc = resize
-                     ? dpi_reshaped(it->tensors[k], p->ndim, p->shape, strides, &p->fresh[k], err)
-                     : dp_tensor_new(it->own[k], it->device | (p->fake ? DPI_FAKE : 0), p->ndim,
-                                     p->shape, strides, &p->fresh[k], err);
+            rc = resize ? dpi_reshaped(it->tensors[k], p->out_ndim, p->out_shape, strides,
+                                       &p->fresh[k], err)
+                        : dp_tensor_new(it->own[k], it->device | (p->fake ? DPI_FAKE : 0),
+                                        p->out_ndim, p->out_shape, strides, &p->fresh[k], err);
         if (rc < 0)
             return rc;
     }
@@ -68,6 +68,8 @@ static void one_run(dp_iter *it)
     int64_t *strides = it->room + 1;
 
     it->ndim = 1;
+    it->n_reduced = 0;
+    it->n_each = 1;
     it->room[0] = it->numel;
     it->shape = it->room;
     it->strides = strides;
@@ -134,42 +136,110 @@ static int keep(dp_iter *it, const dpi_nest *nest, dp_arena *a, dp_error *err)
     return DP_OK;
 }
 
+/* -- reductions: outputs have no strides in the dimensions that they lack -- */
+
+static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
+{
+    const dpi_geometry *g = p->geometry[k];
+    bool keepdim = (p->it->flags & DP_ITER_KEEPDIM) != 0;
+    int own = 0; /* dimension of the output */
+
+    for (int d = 0; d < p->ndim; d++) {
+        bool reduced = (p->c->reduced >> d & 1) != 0;
+        if (!reduced)
+            nest->strides[(p->ndim - 1 - d) * nest->n_ops + k] = g->strides[own];
+        own += !reduced || keepdim;
+    }
+}
+
+/* How many elements make one of an output; without any, those dimensions are walked as of size 1. */
+static void count_each(const dpi_iter_plan *p, dpi_nest *nest)
+{
+    p->it->n_each = 1;
+    for (int d = 0; (p->it->flags & DP_ITER_REDUCE) && d < p->ndim; d++)
+        if (p->c->reduced >> d & 1)
+            p->it->n_each *= p->shape[d];
+    for (int d = 0; p->it->n_each == 0 && d < p->ndim; d++)
+        if (p->c->reduced >> d & 1)
+            nest->sizes[p->ndim - 1 - d] = 1;
+}
+
+/* The outputs are dense in row-major order, whatever order the inputs have. */
+static int allocate_reduced(dpi_iter_plan *p, dp_error *err)
+{
+    int rc = allocate(p, NULL, err);
+
+    for (int k = 0; rc == DP_OK && k < p->it->n_out; k++)
+        if (p->geometry[k] == NULL)
+            p->geometry[k] = dpi_geometry_of(p->fresh[k]);
+    return rc;
+}
+
+static int count_reduced(const dp_iter *it, const dpi_nest *nest)
+{
+    int n = 0;
+
+    if (!(it->flags & DP_ITER_REDUCE) || it->n_out == 0)
+        return 0;
+    while (n < nest->ndim && nest->strides[n * nest->n_ops] == 0 && nest->sizes[n] != 1)
+        n++;
+    return n;
+}
+
+/* -- all of it -- */
+
 static void start_nest(const dpi_iter_plan *p, dpi_nest *nest)
 {
     nest->n_ops = p->it->n;
     nest->ndim = p->ndim ? p->ndim : 1;
+    nest->n_reduced = p->it->flags & DP_ITER_REDUCE ? p->it->n_out : 0;
     nest->sizes[0] = 1;
     for (int i = 0; i < p->ndim; i++)
         nest->sizes[i] = p->shape[p->ndim - 1 - i];
     memset(nest->strides, 0, (size_t)(nest->ndim * nest->n_ops) * sizeof(int64_t));
+    count_each(p, nest);
     for (int k = 0; k < nest->n_ops; k++)
-        if (p->geometry[k] != NULL)
+        if (k < nest->n_reduced)
+            fill_reduced(p, nest, k);
+        else if (p->geometry[k] != NULL)
             fill_strides(p, nest, k);
+}
+
+/* Sort the dimensions, and make the outputs in that order. */
+static int order(dpi_iter_plan *p, dpi_nest *nest, dp_error *err)
+{
+    bool linear = (p->it->flags & DP_ITER_LINEAR) != 0;
+    int64_t strides[DP_DIM_MAX];
+    int perm[DP_DIM_MAX];
+    bool row_major = dpi_nest_order(nest, perm, linear);
+
+    if (nest->n_reduced > 0)
+        return DP_OK;
+    output_strides(p, perm, strides);
+    int rc = allocate(p, row_major || linear ? NULL : strides, err);
+    for (int k = 0; rc == DP_OK && k < p->it->n_out; k++)
+        for (int i = 0; p->fresh[k] && i < p->ndim; i++)
+            nest->strides[i * nest->n_ops + k] =
+                dpi_geometry_of(p->fresh[k])->strides[p->ndim - 1 - perm[i]];
+    return rc;
 }
 
 static int lay_out_in_general(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
-    int64_t sizes[DP_DIM_MAX], steps[DP_DIM_MAX * DP_ITER_OPERANDS_MAX], strides[DP_DIM_MAX];
-    dpi_nest nest = {.sizes = sizes, .strides = steps};
-    dp_iter *it = p->it;
-    int perm[DP_DIM_MAX];
-    bool row_major = true;
+    int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX * DP_ITER_OPERANDS_MAX];
+    dpi_nest nest = {.sizes = sizes, .strides = strides};
+    int rc = p->it->flags & DP_ITER_REDUCE ? allocate_reduced(p, err) : DP_OK;
 
-    start_nest(p, &nest);
-    for (int i = 0; i < nest.ndim; i++)
-        perm[i] = i;
-    if (!(it->flags & DP_ITER_LINEAR))
-        row_major = dpi_nest_order(&nest, perm);
-    output_strides(p, perm, strides);
-    int rc = allocate(p, row_major ? NULL : strides, err);
     if (rc < 0)
         return rc;
-    for (int k = 0; k < it->n_out; k++)
-        for (int i = 0; p->fresh[k] && i < p->ndim; i++)
-            steps[i * it->n + k] = dpi_geometry_of(p->fresh[k])->strides[p->ndim - 1 - perm[i]];
-    scale_strides(it, &nest);
+    start_nest(p, &nest);
+    rc = order(p, &nest, err);
+    if (rc < 0)
+        return rc;
+    scale_strides(p->it, &nest);
     dpi_nest_coalesce(&nest);
-    return keep(it, &nest, a, err);
+    p->it->n_reduced = count_reduced(p->it, &nest);
+    return keep(p->it, &nest, a, err);
 }
 
 int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err)

@@ -99,7 +99,7 @@ static bool is_converted(const dp_iter *it, int k)
 }
 
 /* As many elements of all operands that are converted as there is room for. */
-static int64_t block_of(const dp_iter *it)
+int64_t dpi_iter_block(const dp_iter *it)
 {
     int64_t bytes = 0;
 
@@ -110,60 +110,57 @@ static int64_t block_of(const dp_iter *it)
 
 /* One block of the loop's: operands in memory, and as the loop is to see them. */
 typedef struct view {
-    char *data[DP_ITER_OPERANDS_MAX], *seen[DP_ITER_OPERANDS_MAX];
+    char *seen[DP_ITER_OPERANDS_MAX];
     int64_t strides[2 * DP_ITER_OPERANDS_MAX];
 } view;
 
-/* Where operand k's elements lie as the loop sees them.  What is broadcast in a row stays so. */
-static char *place_operand(const dp_iter *it, view *v, int k, const int64_t *strides, int64_t n0,
-                           int64_t block, char *at)
+/* Where the operands' elements lie as the loop sees them.  What is broadcast in a row stays so. */
+static void place_operands(const dp_iter *it, view *v, char *const *data, const int64_t *strides,
+                           int64_t n0, int64_t n1, char *room)
+{
+    for (int k = 0; k < it->n; k++) {
+        int64_t bytes = (int64_t)dpi_itemsize(it->seen[k]);
+        bool converted = is_converted(it, k), flat = k >= it->n_out && strides[k] == 0;
+        v->seen[k] = converted ? room : data[k];
+        v->strides[k] = !converted ? strides[k] : flat ? 0 : bytes;
+        v->strides[it->n + k] = converted ? n0 * bytes : strides[it->n + k];
+        room += converted ? n0 * n1 * bytes : 0;
+    }
+}
+
+/* Convert operand k's n1 rows at `data`, to what the loop sees or back. */
+static void convert(const dp_iter *it, const view *v, int k, char *data, const int64_t *strides,
+                    int64_t n0, int64_t n1, bool back)
 {
     int64_t bytes = (int64_t)dpi_itemsize(it->seen[k]);
 
-    v->strides[k] = strides[k];
-    v->strides[it->n + k] = strides[it->n + k];
-    if (!is_converted(it, k)) {
-        v->seen[k] = v->data[k];
-        return at;
-    }
-    v->seen[k] = at;
-    v->strides[k] = k < it->n_out || strides[k] != 0 ? bytes : 0;
-    v->strides[it->n + k] = n0 * bytes;
-    return at + block * bytes;
-}
-
-/* Convert operand k's n1 rows, to what the loop sees or back. */
-static void convert(const dp_iter *it, const view *v, int k, const int64_t *strides, int64_t n0,
-                    int64_t n1, bool back)
-{
     for (int64_t i = 0; i < n1; i++) {
-        char *own = v->data[k] + i * strides[it->n + k];
+        char *own = data + i * strides[it->n + k];
         char *seen = v->seen[k] + i * v->strides[it->n + k];
         if (back)
-            dpi_run_copy(it->own[k], own, strides[k], it->seen[k], seen, v->strides[k], n0);
+            dpi_run_copy(it->own[k], own, strides[k], it->seen[k], seen, bytes, n0);
         else
-            dpi_run_copy(it->seen[k], seen, (int64_t)dpi_itemsize(it->seen[k]), it->own[k], own,
-                         strides[k], v->strides[k] ? n0 : 1);
+            dpi_run_copy(it->seen[k], seen, bytes, it->own[k], own, strides[k],
+                         v->strides[k] ? n0 : 1);
     }
 }
 
-/* n1 rows of n0 elements, which are a block at most, at v->data. */
-static void run_block(const job *j, view *v, const int64_t *strides, int64_t n0, int64_t n1)
+void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *strides, int64_t n0,
+                        int64_t n1, dp_iter_loop2d loop, void *user)
 {
     _Alignas(64) char room[ROOM];
-    const dp_iter *it = j->it;
-    char *at = room, *seen[DP_ITER_OPERANDS_MAX];
+    char *seen[DP_ITER_OPERANDS_MAX];
+    view v;
 
-    for (int k = 0; k < it->n; k++) {
-        at = place_operand(it, v, k, strides, n0, j->block, at);
-        if (is_converted(it, k) && k >= it->n_out)
-            convert(it, v, k, strides, n0, n1, false);
-    }
-    memcpy(seen, v->seen, (size_t)it->n * sizeof(char *));
-    j->loop(seen, v->strides, n0, n1, j->user);
+    place_operands(it, &v, data, strides, n0, n1, room);
+    for (int k = it->n_out; k < it->n; k++)
+        if (is_converted(it, k))
+            convert(it, &v, k, data[k], strides, n0, n1, false);
+    memcpy(seen, v.seen, (size_t)it->n * sizeof(char *));
+    loop(seen, v.strides, n0, n1, user);
     for (int k = 0; k < it->n_out; k++)
         if (is_converted(it, k))
-            convert(it, v, k, strides, n0, n1, true);
+            convert(it, &v, k, data[k], strides, n0, n1, true);
 }
 
 /* A dp_iter_loop2d: cut into blocks that fit. */
@@ -172,15 +169,15 @@ static void run_converted(char **data, const int64_t *strides, int64_t n0, int64
     const job *j = user;
     int n = j->it->n;
     int64_t columns = n0 < j->block ? n0 : j->block, rows = j->block / columns;
-    view v;
+    char *at[DP_ITER_OPERANDS_MAX];
 
     for (int64_t i = 0; i < n1; i += rows)
         for (int64_t c = 0; c < n0; c += columns) {
-            memcpy(v.data, data, (size_t)n * sizeof(char *));
+            memcpy(at, data, (size_t)n * sizeof(char *));
             for (int k = 0; k < n; k++)
-                v.data[k] += i * strides[n + k] + c * strides[k];
-            run_block(j, &v, strides, n0 - c < columns ? n0 - c : columns,
-                      n1 - i < rows ? n1 - i : rows);
+                at[k] += i * strides[n + k] + c * strides[k];
+            dpi_iter_run_block(j->it, at, strides, n0 - c < columns ? n0 - c : columns,
+                               n1 - i < rows ? n1 - i : rows, j->loop, j->user);
         }
 }
 
@@ -199,7 +196,7 @@ static void run_piece(int64_t begin, int64_t end, void *arg)
 int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
                  const dpi_stop *stop, dp_error *err)
 {
-    job j = {it, loop, user, it->converts ? block_of(it) : 0};
+    job j = {it, loop, user, it->converts ? dpi_iter_block(it) : 0};
     dpi_device *d = NULL;
     int rc = DP_OK;
 

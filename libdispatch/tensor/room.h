@@ -150,10 +150,12 @@ typedef struct dpi_nest {
     int64_t *sizes;   /* [ndim] */
     int64_t *strides; /* [ndim][n_ops] bytes */
     char *data[DP_ITER_OPERANDS_MAX];
+    int n_reduced; /* so many operands are of a reduction: dimensions where their stride is 0 are inside */
 } dpi_nest;
 /* Sort the nest's dimensions by the operands' strides, the smallest innermost; perm [ndim] says
- * where each was before.  Strides of 0 do not count.  True: the order was right already. */
-bool dpi_nest_order(dpi_nest *nest, int *perm);
+ * where each was before.  Strides of 0 do not count.  linear: the order stays, but for reductions.
+ * True: the order was right already. */
+bool dpi_nest_order(dpi_nest *nest, int *perm, bool linear);
 /* Merge neighbouring dimensions that lie one after the other in memory. */
 void dpi_nest_coalesce(dpi_nest *nest);
 /* Run the loop over elements [begin, end), in runs along dimension 0. */
@@ -169,17 +171,23 @@ typedef struct dpi_iter_plan {
     bool fake; /* outputs become fakes */
     bool same; /* all operands that keep their shape have the loop's */
     int ndim;
-    const int64_t *shape;          /* [ndim] of the loop, before dimensions are sorted and merged */
+    const int64_t *shape; /* [ndim] of the loop, before dimensions are sorted and merged */
+    int out_ndim;
+    const int64_t *out_shape;      /* [out_ndim] of the outputs: the loop's but in reductions */
     uint32_t resize;               /* bit k: output k is given another shape */
     const dpi_geometry **geometry; /* [n] of operand k, which exists and keeps its shape; NULL: an
                                       output still to be allocated or resized */
     dp_tensor **fresh;             /* [n_out] that were made; owned until init succeeds */
-    int64_t *room;                 /* [DP_DIM_MAX] for the shape, if it is none of an operand's */
+    int64_t *room, *out_room;      /* [DP_DIM_MAX] for shapes that are no operand's */
 } dpi_iter_plan;
 /* iter_types.c: sets device, memoryless and p->fake; dtype, own, seen, converts. */
 int dpi_iter_devices(dpi_iter_plan *p, dp_error *err);
 int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err);
 /* iter_layout.c: makes the outputs; sets ndim, numel, shape, strides.  a: where they do not fit. */
 int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err);
+/* iter_run.c: elements that are converted at a time, and one such block: n0 * n1 of them at most. */
+int64_t dpi_iter_block(const dp_iter *it);
+void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *strides, int64_t n0,
+                        int64_t n1, dp_iter_loop2d loop, void *user);
 
 #endif

@@ -10,12 +10,14 @@ static const int64_t *strides_at(const dpi_nest *nest, int d)
 }
 
 /* 1: dimension a is outside b; -1: it is inside; 0: undecided. */
-static int compare(const dpi_nest *nest, int a, int b)
+static int compare(const dpi_nest *nest, int a, int b, bool linear)
 {
     const int64_t *sa = strides_at(nest, a), *sb = strides_at(nest, b);
 
-    for (int k = 0; k < nest->n_ops; k++) {
-        if (sa[k] == 0 || sb[k] == 0)
+    for (int k = 0; k < (linear ? nest->n_reduced : nest->n_ops); k++) {
+        if (k < nest->n_reduced && (sa[k] == 0) != (sb[k] == 0))
+            return sb[k] == 0 ? 1 : -1;
+        if (linear || sa[k] == 0 || sb[k] == 0)
             continue;
         if (sa[k] != sb[k])
             return sa[k] < sb[k] ? -1 : 1;
@@ -38,7 +40,7 @@ static void permute(dpi_nest *nest, const int *perm)
     }
 }
 
-bool dpi_nest_order(dpi_nest *nest, int *perm)
+bool dpi_nest_order(dpi_nest *nest, int *perm, bool linear)
 {
     bool unchanged = true;
 
@@ -46,7 +48,7 @@ bool dpi_nest_order(dpi_nest *nest, int *perm)
         perm[i] = i;
     for (int i = 1; i < nest->ndim; i++)
         for (int outer = i, inner = i - 1; inner >= 0; inner--) {
-            int c = compare(nest, perm[inner], perm[outer]);
+            int c = compare(nest, perm[inner], perm[outer], linear);
             if (c < 0)
                 break;
             if (c > 0) {

@@ -305,6 +305,8 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
                  const dpi_stop *stop, dp_error *err);
 int dpi_iter_run_1d(const dp_iter *it, int max_threads, dp_iter_loop loop, void *user,
                     const dpi_stop *stop, dp_error *err);
+int dpi_iter_reduce(const dp_iter *it, int max_threads, const dp_reduction *r, void *user,
+                    dp_arena *a, const dpi_stop *stop, dp_error *err);
 /* threads: at most so many take part in a large copy; 0: all of the pool's. */
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);

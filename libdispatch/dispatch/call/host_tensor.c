@@ -118,6 +118,12 @@ int dp_iter_run_1d(dp_ctx *ctx, const dp_iter *it, dp_iter_loop loop, void *user
     return stopped(ctx, dpi_iter_run_1d(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
 }
 
+int dp_iter_reduce(dp_ctx *ctx, const dp_iter *it, const dp_reduction *r, void *user)
+{
+    return stopped(
+        ctx, dpi_iter_reduce(it, ctx->threads, r, user, &ctx->arena, &ctx->stop, &ctx->error));
+}
+
 int dp_resize(dp_ctx *ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))

@@ -115,6 +115,10 @@ DP_FN(int, dp_iter_run, (dp_ctx * ctx, const dp_iter *it, dp_iter_loop2d loop, v
 /* The same, row by row. */
 DP_FN(int, dp_iter_run_1d, (dp_ctx * ctx, const dp_iter *it, dp_iter_loop loop, void *user), (ctx, it, loop, user))
 
+/* Bring together the elements of every output, with DP_ITER_REDUCE; also where there are none of them.
+ * r->size is set.  The same bits whatever the number of threads.  As dp_iter_run() otherwise. */
+DP_FN(int, dp_iter_reduce, (dp_ctx * ctx, const dp_iter *it, const dp_reduction *r, void *user), (ctx, it, r, user))
+
 /* -- calling operators -- */
 
 /* Operator by full name, "aten::add.Tensor", in the registry of this request; NULL and an error

@@ -38,6 +38,9 @@ enum { /* dp_iter_config.flags; in brackets what TensorIteratorConfig calls it. 
        DP_ITER_LOOP_CASTS = 1024, /* the loop gets operands as they lie in memory, and converts
                                      from `own` to `seen` and back by itself */
 
+       DP_ITER_REDUCE = 2048,  /* outputs lack the dimensions of `reduced` [is_reduction] */
+       DP_ITER_KEEPDIM = 4096, /* or have them with size 1 */
+
        /* TensorIterator's presets */
        DP_ITER_UNARY = 0,
        DP_ITER_UNARY_FLOAT =
@@ -49,7 +52,8 @@ enum { /* dp_iter_config.flags; in brackets what TensorIteratorConfig calls it. 
        DP_ITER_TERNARY = DP_ITER_PROMOTE | DP_ITER_CAST_OUTPUTS,
        DP_ITER_NULLARY = DP_ITER_ANY_DTYPE | DP_ITER_NO_RESIZE,
        DP_ITER_WHERE = DP_ITER_ANY_DTYPE | DP_ITER_CPU_SCALARS, /* and set out_dtype */
-       DP_ITER_COPY = DP_ITER_ANY_DTYPE | DP_ITER_ANY_DEVICE | DP_ITER_NO_RESIZE
+       DP_ITER_COPY = DP_ITER_ANY_DTYPE | DP_ITER_ANY_DEVICE | DP_ITER_NO_RESIZE,
+       DP_ITER_REDUCTION = DP_ITER_REDUCE | DP_ITER_PROMOTE /* and set reduced, out_dtype */
 };
 
 /* What is zero has its default.  Outputs come first in every array that the loop sees. */
@@ -67,13 +71,14 @@ typedef struct dp_iter_config {
                                   is smaller or resized [declare_static_shape]; NULL: that one */
     int32_t ndim;
     uint32_t reserved;
+    uint64_t reduced; /* with REDUCE: bit d is dimension d of the inputs' shape */
 } dp_iter_config;
 
 static inline dp_iter_config dp_iter_of(uint32_t flags, int n_out, dp_tensor **outs, int n_in,
                                         dp_tensor *const *ins)
 {
     dp_iter_config c = {
-        (uint32_t)sizeof(dp_iter_config), flags, n_out, n_in, outs, ins, {0}, {0}, 0, 0, 0};
+        (uint32_t)sizeof(dp_iter_config), flags, n_out, n_in, outs, ins, {0}, {0}, 0, 0, 0, 0};
     return c;
 }
 
@@ -90,9 +95,10 @@ typedef struct dp_iter {
     bool memoryless; /* some operand has no memory: loops are left out */
     bool converts;   /* `own` and `seen` differ for some operand, and the loop does not convert */
     bool reserved[2];
-    uint32_t resized; /* bit k: output k was given another shape */
-    uint32_t reserved_too;
+    uint32_t resized;  /* bit k: output k was given another shape */
+    int32_t n_reduced; /* dimensions, the innermost ones, that outputs lack: their stride is 0 */
     int64_t numel;
+    int64_t n_each;         /* elements that make one of an output: 1 without REDUCE */
     const int64_t *shape;   /* [ndim] */
     const int64_t *strides; /* [at least 2][n] bytes; 0 where there is no such dimension */
     char **data;            /* [n] first elements */
@@ -102,7 +108,7 @@ typedef struct dp_iter {
     int64_t room[2 * DP_ITER_OPERANDS_MAX + 4];
     void *operand_room[8];
     dp_dtype dtype_room[8];
-    uint64_t reserved_room[20];
+    uint64_t reserved_room[19];
 } dp_iter;
 
 /* n1 rows of n0 elements.  Operand k's next element lies strides[k] bytes on, its next row
@@ -112,6 +118,29 @@ typedef void (*dp_iter_loop2d)(char **data, const int64_t *strides, int64_t n0, 
                                void *user);
 /* The same for one row. */
 typedef void (*dp_iter_loop)(char *const *data, const int64_t *strides, int64_t n, void *user);
+
+enum { DP_ITER_CHUNK = 16384 };
+
+/* How the elements that make one of an output are brought together, for dp_iter_reduce().  They are
+ * taken in chunks of DP_ITER_CHUNK, in the iterator's order; each chunk has an accumulator of its own
+ * and neighbours are merged in pairs, so that the result does not depend on threads.  What runs works
+ * on n accumulators at a time, acc_bytes apart and the first one 64-byte aligned, which belong to n
+ * neighbours of an output.  On several threads at once, user is shared; must not call operators. */
+typedef struct dp_reduction {
+    uint32_t size;
+    uint32_t acc_bytes;
+    /* No element yet. */
+    void (*begin)(char *acc, int64_t n, void *user);
+    /* Add n0 elements to each accumulator.  data [n] and strides [2][n] are as in dp_iter_loop2d, rows
+     * being accumulators; outputs have no data here.  index: how many of its output's elements
+     * come before the first of them. */
+    void (*step)(char *acc, char **data, const int64_t *strides, int64_t n0, int64_t n,
+                 int64_t index, void *user);
+    /* Add what `from` was made of, which comes after all that acc was made of. */
+    void (*merge)(char *acc, const char *from, int64_t n, void *user);
+    /* Write n of each output: data [n_out], strides [n_out]. */
+    void (*finish)(char **data, const int64_t *strides, const char *acc, int64_t n, void *user);
+} dp_reduction;
 
 #ifdef __cplusplus
 }

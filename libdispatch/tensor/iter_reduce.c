@@ -1,0 +1,255 @@
+/* iter_reduce.c -- reductions over an iterator: chunks of fixed size, merged in pairs
+ * (aten/src/ATen/TensorIteratorReduce.cpp has two strategies by the number of threads; here the chunks
+ * depend on the shape alone, so the same bits come out however many threads there are).
+ *
+ * An item of work is one chunk of the elements of some neighbouring outputs.  If there is one chunk, its
+ * accumulators lie on the stack and are finished at once; otherwise they lie in request memory until all
+ * items are done. */
+#include "room.h"
+
+enum {
+    ACC_ROOM = 16 << 10, /* bytes of accumulators that an item works on */
+    WIDE = 128, /* neighbours at least, where they lie nearer to each other than elements do */
+    ITEM = 2 * DPI_GRAIN /* elements of an item that is no wider than it must be */
+};
+
+typedef struct job {
+    const dp_iter *it;
+    const dp_reduction *r;
+    void *user;
+    int64_t n_outputs, n_chunks;
+    int64_t row, width,
+        n_blocks;  /* outputs along the innermost kept dimension; of an item; items a chunk */
+    char *partial; /* [n_chunks][n_outputs] accumulators; NULL: one chunk */
+    int64_t block; /* elements that are converted at a time; 0: none is */
+} job;
+
+static const int64_t *strides_at(const dp_iter *it, int d)
+{
+    return it->strides + (size_t)d * (size_t)it->n;
+}
+
+/* The outputs first to first + n are neighbours in one row. */
+typedef struct place {
+    int64_t first, n;
+    char *data[DP_ITER_OPERANDS_MAX];
+    int64_t strides[2 * DP_ITER_OPERANDS_MAX]; /* along elements, along outputs */
+} place;
+
+static void seek_outputs(const job *j, int64_t block, place *p)
+{
+    const dp_iter *it = j->it;
+    int64_t in_row = (j->row + j->width - 1) / j->width, row = block / in_row;
+    int64_t at = block % in_row * j->width;
+    int d = it->n_reduced;
+
+    p->first = row * j->row + at;
+    p->n = j->row - at < j->width ? j->row - at : j->width;
+    memcpy(p->data, it->data, (size_t)it->n * sizeof(char *));
+    memset(p->strides, 0, sizeof(p->strides));
+    if (d > 0)
+        memcpy(p->strides, it->strides, (size_t)it->n * sizeof(int64_t));
+    if (d < it->ndim)
+        memcpy(p->strides + it->n, strides_at(it, d), (size_t)it->n * sizeof(int64_t));
+    for (; d < it->ndim; d++) {
+        int64_t i = d == it->n_reduced ? at : row % it->shape[d];
+        row = d == it->n_reduced ? row : row / it->shape[d];
+        for (int k = 0; k < it->n; k++)
+            p->data[k] += i * strides_at(it, d)[k];
+    }
+}
+
+/* -- one chunk -- */
+
+typedef struct call {
+    const job *j;
+    char *acc;
+    int64_t index;
+} call;
+
+/* A dp_iter_loop2d over one block of elements that were converted. */
+static void step_block(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
+{
+    const call *c = user;
+    c->j->r->step(c->acc, data, strides, n0, n1, c->index, c->j->user);
+}
+
+/* n0 elements of a row, from data on. */
+static void step_row(const job *j, const place *p, char *const *data, char *acc, int64_t n0,
+                     int64_t index)
+{
+    int64_t columns = j->block == 0 ? n0 : j->block / p->n;
+    char *at[DP_ITER_OPERANDS_MAX];
+
+    for (int64_t i = 0; i < n0; i += columns) {
+        int64_t m = n0 - i < columns ? n0 - i : columns;
+        call c = {j, acc, index + i};
+        memcpy(at, data, (size_t)j->it->n * sizeof(char *));
+        for (int k = 0; k < j->it->n; k++)
+            at[k] += i * p->strides[k];
+        if (j->block == 0)
+            step_block(at, p->strides, m, p->n, &c);
+        else
+            dpi_iter_run_block(j->it, at, p->strides, m, p->n, step_block, &c);
+    }
+}
+
+/* The elements from `begin` on of the outputs at p, in rows along dimension 0. */
+static void step_chunk(const job *j, const place *p, char *acc, int64_t begin, int64_t end)
+{
+    const dp_iter *it = j->it;
+    int64_t row = it->n_reduced > 0 ? it->shape[0] : 1;
+    char *data[DP_ITER_OPERANDS_MAX];
+
+    while (begin < end) {
+        int64_t rest = begin, n = row - begin % row;
+        n = n < end - begin ? n : end - begin;
+        memcpy(data, p->data, (size_t)it->n * sizeof(char *));
+        for (int d = 0; d < it->n_reduced; d++) {
+            for (int k = 0; k < it->n; k++)
+                data[k] += rest % it->shape[d] * strides_at(it, d)[k];
+            rest /= it->shape[d];
+        }
+        step_row(j, p, data, acc, n, begin);
+        begin += n;
+    }
+}
+
+static void run_item(const job *j, int64_t item)
+{
+    _Alignas(64) char room[ACC_ROOM];
+    int64_t chunk = item / j->n_blocks, begin = chunk * DP_ITER_CHUNK, end = j->it->n_each;
+    char *acc = room;
+    place p;
+
+    seek_outputs(j, item % j->n_blocks, &p);
+    if (j->partial != NULL)
+        acc = j->partial + (chunk * j->n_outputs + p.first) * j->r->acc_bytes;
+    j->r->begin(acc, p.n, j->user);
+    step_chunk(j, &p, acc, begin, end - begin < DP_ITER_CHUNK ? end : begin + DP_ITER_CHUNK);
+    if (j->partial == NULL)
+        j->r->finish(p.data, p.strides + j->it->n, acc, p.n, j->user);
+}
+
+static void run_items(int64_t begin, int64_t end, void *user)
+{
+    while (begin < end)
+        run_item(user, begin++);
+}
+
+/* Of outputs [begin, end): neighbouring chunks in pairs, then pairs of those, and so on. */
+static void merge_chunks(int64_t begin, int64_t end, void *user)
+{
+    const job *j = user;
+    int64_t bytes = j->r->acc_bytes, row = j->n_outputs * bytes;
+
+    for (int64_t by = 1; by < j->n_chunks; by *= 2)
+        for (int64_t c = 0; c + by < j->n_chunks; c += 2 * by)
+            j->r->merge(j->partial + c * row + begin * bytes,
+                        j->partial + (c + by) * row + begin * bytes, end - begin, j->user);
+}
+
+static void finish_all(const job *j)
+{
+    place p;
+
+    for (int64_t block = 0; block < j->n_blocks; block++) {
+        seek_outputs(j, block, &p);
+        j->r->finish(p.data, p.strides + j->it->n, j->partial + p.first * j->r->acc_bytes, p.n,
+                     j->user);
+    }
+}
+
+/* -- all of it -- */
+
+/* How many neighbouring outputs an item has.  That changes no result. */
+static int64_t width_of(const job *j)
+{
+    const dp_iter *it = j->it;
+    int64_t each = it->n_each < DP_ITER_CHUNK ? it->n_each : DP_ITER_CHUNK;
+    int64_t width = each > 0 ? ITEM / each : ITEM, most = ACC_ROOM / j->r->acc_bytes;
+    bool outer = it->n_reduced > 0 && it->n_reduced < it->ndim &&
+                 strides_at(it, it->n_reduced)[it->n - 1] < strides_at(it, 0)[it->n - 1];
+
+    if (outer && width < WIDE)
+        width = WIDE;
+    width = width < 1 ? 1 : width < most ? width : most;
+    if (j->block > 0 && width > j->block)
+        width = j->block;
+    return width < j->row ? width : j->row;
+}
+
+static void plan(job *j)
+{
+    const dp_iter *it = j->it;
+
+    j->n_outputs = 1;
+    for (int d = it->n_reduced; d < it->ndim; d++)
+        j->n_outputs *= it->shape[d];
+    j->row = it->n_reduced < it->ndim ? it->shape[it->n_reduced] : 1;
+    j->block = it->converts ? dpi_iter_block(it) : 0;
+    j->width = width_of(j);
+    j->n_blocks = j->n_outputs / j->row * ((j->row + j->width - 1) / j->width);
+    j->n_chunks = it->n_each > 0 ? (it->n_each + DP_ITER_CHUNK - 1) / DP_ITER_CHUNK : 1;
+}
+
+static int take_partial(job *j, dp_arena *a, dp_error *err)
+{
+    int64_t bytes = 0;
+
+    if (j->n_chunks == 1)
+        return DP_OK;
+    if (!__builtin_mul_overflow(j->n_chunks * (int64_t)j->r->acc_bytes, j->n_outputs, &bytes))
+        j->partial = dp_arena_alloc(a, (size_t)bytes + 64);
+    if (j->partial == NULL)
+        return dpi_no_memory(err, "a reduction");
+    j->partial = (char *)(((uintptr_t)j->partial + 63) & ~(uintptr_t)63);
+    return DP_OK;
+}
+
+static int run(job *j, int max_threads, const dpi_stop *stop)
+{
+    int64_t items = j->n_blocks * j->n_chunks, numel = j->it->numel;
+    int64_t grain = numel < DPI_GRAIN ? items : 1 + (DPI_GRAIN - 1) * items / numel;
+    int rc = dpi_pool_run(max_threads, 0, items, grain, run_items, j, stop);
+
+    if (rc == 0 && j->partial != NULL)
+        rc = dpi_pool_run(max_threads, 0, j->n_outputs, 1 + DPI_GRAIN / j->n_chunks, merge_chunks,
+                          j, stop);
+    if (rc == 0 && j->partial != NULL)
+        finish_all(j);
+    return rc;
+}
+
+static int check(const dp_iter *it, const dp_reduction *r, dp_error *err)
+{
+    if (r == NULL || r->size < sizeof(*r) || r->acc_bytes == 0 || r->acc_bytes > ACC_ROOM ||
+        !(it->flags & DP_ITER_REDUCE))
+        return dp_error_set(
+            err, DP_EPLUGIN,
+            "dp_reduction of %u bytes with accumulators of %u over a loop with flags "
+            "%u; %zu, %d and DP_ITER_REDUCE are the bounds",
+            r ? r->size : 0, r ? r->acc_bytes : 0, it->flags, sizeof(*r), ACC_ROOM);
+    return DP_OK;
+}
+
+int dpi_iter_reduce(const dp_iter *it, int max_threads, const dp_reduction *r, void *user,
+                    dp_arena *a, const dpi_stop *stop, dp_error *err)
+{
+    job j = {.it = it, .r = r, .user = user};
+    dpi_device *d = NULL;
+    int rc = check(it, r, err);
+
+    if (rc < 0 || it->memoryless || dpi_geometry_of(it->tensors[0])->numel == 0)
+        return rc;
+    plan(&j);
+    rc = take_partial(&j, a, err);
+    if (rc == DP_OK && it->device != DP_DEVICE_CPU)
+        rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
+    if (rc < 0)
+        return rc;
+    rc = run(&j, max_threads, stop);
+    if (d != NULL)
+        dpi_device_leave(d);
+    return rc;
+}
