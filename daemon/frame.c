@@ -6,6 +6,7 @@
  * It knows no JSON: the caller reads the line and says how many bytes follow it. */
 #define _GNU_SOURCE
 #include "server.h"
+#include <endian.h>
 #include <string.h>
 
 enum { LINE, HELD, BODY, SKIP };
@@ -36,11 +37,10 @@ static bool has_word(const char *p, size_t n)
     for (uint64_t here, behind; n - i > STEP; i += STEP) {
         memcpy(&here, p + i, STEP);
         memcpy(&behind, p + i + 1, STEP);
-        here = (here ^ each * 's') | (behind ^ each * '"'); /* 0 in a byte: there they are */
-        if (((here - each) & ~here & each * 0x80) == 0)
-            continue;
-        for (size_t k = i; k < i + STEP; k++)
-            if (ends_word(p, k))
+        here =
+            le64toh((here ^ each * 's') | (behind ^ each * '"')); /* 0 in a byte: there they are */
+        for (uint64_t hits = (here - each) & ~here & each * 0x80; hits != 0; hits &= hits - 1)
+            if (ends_word(p, i + (size_t)__builtin_ctzll(hits) / 8))
                 return true;
     }
     for (; i + 1 < n; i++)

@@ -85,12 +85,11 @@ bool placement_may_take(request *rq, size_t bytes, bool keep)
     job *j = (job *)rq;
     placement *pl = &rq->conn->server->placement;
     dp_ctx *fresh = NULL;
-    dp_error err = DP_ERROR_INIT;
 
     j->long_answer = j->long_answer || bytes > LIMIT_INLINE_BYTES;
     if (!j->on_loop || bytes <= LIMIT_INLINE_BYTES)
         return true;
-    if (keep && dp_ctx_new(pl->reg, &fresh, &err) < 0)
+    if (keep && dp_ctx_new(pl->reg, &fresh, NULL) < 0)
         return true; /* no memory: answering late is better than not at all */
     if (keep) {
         j->ctx = pl->loop_ctx;

@@ -46,19 +46,31 @@ static inline bool room(jw *w, size_t n)
     return (w->cap - w->len >= n && !w->failed) || grow(w, n);
 }
 
+/* n bytes as the first and the last `part` of them, which may overlap; part <= n <= 2 * part. */
+static inline __attribute__((always_inline)) void copy_ends(char *to, const char *from, size_t n,
+                                                            size_t part)
+{
+    char first[8], last[8];
+
+    memcpy(first, from, part);
+    memcpy(last, from + n - part, part);
+    memcpy(to, first, part);
+    memcpy(to + n - part, last, part);
+}
+
 /* memcpy() for texts that are mostly short. */
 static inline void copy(char *to, const char *from, size_t n)
 {
-    uint64_t first, last;
-
-    if (n < sizeof(first) || n > 2 * sizeof(first)) {
+    if (n > 16)
         memcpy(to, from, n);
-        return;
-    }
-    memcpy(&first, from, sizeof(first));
-    memcpy(&last, from + n - sizeof(last), sizeof(last));
-    memcpy(to, &first, sizeof(first));
-    memcpy(to + n - sizeof(last), &last, sizeof(last));
+    else if (n >= 8)
+        copy_ends(to, from, n, 8);
+    else if (n >= 4)
+        copy_ends(to, from, n, 4);
+    else if (n >= 2)
+        copy_ends(to, from, n, 2);
+    else if (n == 1)
+        *to = *from;
 }
 
 void jw_text(jw *w, const char *s, size_t n)
