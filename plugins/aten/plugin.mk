@@ -1,8 +1,13 @@
 # plugin aten: schemas only, from proto/ops/native_functions.yaml
 OBJ_aten := $(BUILD)/gen/aten.o
 
-$(BUILD)/gen/aten.c: proto/gen/gen_ops.py proto/ops/native_functions.yaml | deps
+# What is generated from the tables of operators, for all plugins.  A file stays as it is when its text does
+# not change, and what depends on it is not built again.
+OPS_YAML := proto/ops/native_functions.yaml proto/ops/pointwise.yaml
+$(BUILD)/gen/ops.stamp: $(filter-out proto/gen/proto_tables.py,$(wildcard proto/gen/*.py)) $(OPS_YAML) | deps
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) proto/gen/gen_ops.py schemas proto/ops/native_functions.yaml > $@.tmp && mv $@.tmp $@
+	$(Q)$(PYTHON) proto/gen/gen_ops.py $(OPS_YAML) $(@D) && touch $@
+$(BUILD)/gen/aten.c $(BUILD)/gen/pointwise_entries.c $(BUILD)/gen/composite_forms.c: $(BUILD)/gen/ops.stamp
+	@:
 $(BUILD)/gen/aten.o: $(BUILD)/gen/aten.c
 	$(Q)$(CC) $(PLUGIN_CC) -c -o $@ $<

@@ -30,11 +30,19 @@ int cpu_choose_level(dp_ctx *ctx);
 
 #ifdef __x86_64__
 #define CPU_TABLE(type, name) extern const type name##_v1[], name##_v3[], name##_v4[];
+#define CPU_TABLES(name)                                                                           \
+    {                                                                                              \
+        name##_v1, name##_v3, name##_v4                                                            \
+    } /* all of them, by level */
 #define CPU_CHOSEN(name)                                                                           \
     (cpu_level == CPU_V4 ? name##_v4 : cpu_level == CPU_V3 ? name##_v3 : name##_v1)
 #else
 #define CPU_TABLE(type, name) extern const type name##_v1[];
-#define CPU_CHOSEN(name)      name##_v1
+#define CPU_TABLES(name)                                                                           \
+    {                                                                                              \
+        name##_v1                                                                                  \
+    }
+#define CPU_CHOSEN(name) name##_v1
 #endif
 
 #endif

@@ -20,8 +20,9 @@ CPU_MARCH_v3 := -march=x86-64-v3
 CPU_MARCH_v4 := -march=x86-64-v4
 
 NOT_ALONE_cpu := plugins/cpu/levels/%
+PW_FAMILIES := $(filter-out aliases,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
-            gen/levels/pointwise
+            $(PW_FAMILIES:%=gen/levels/pw_%)
 OBJ_cpu  := $(BUILD)/gen/pointwise_entries.o \
             $(foreach level,$(CPU_LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o))
 
@@ -34,12 +35,7 @@ $(BUILD)/gen/levels/%_$(1).o: $(BUILD)/gen/levels/%.c
 endef
 $(foreach level,$(CPU_LEVELS),$(eval $(call CPU_LEVEL_RULES,$(level))))
 
-PW_YAML := proto/ops/native_functions.yaml proto/ops/pointwise.yaml
-$(BUILD)/gen/levels/pointwise.c: proto/gen/gen_ops.py $(PW_YAML) | deps
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) proto/gen/gen_ops.py kernels $(PW_YAML) > $@.tmp && mv $@.tmp $@
-$(BUILD)/gen/pointwise_entries.c: proto/gen/gen_ops.py $(PW_YAML) | deps
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) proto/gen/gen_ops.py entries $(PW_YAML) > $@.tmp && mv $@.tmp $@
+$(PW_FAMILIES:%=$(BUILD)/gen/levels/pw_%.c): $(BUILD)/gen/ops.stamp
+	@:
 $(BUILD)/gen/pointwise_entries.o: $(BUILD)/gen/pointwise_entries.c
 	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_cpu) -Iplugins/cpu -c -o $@ $<

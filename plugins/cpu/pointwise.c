@@ -1,119 +1,48 @@
-/* pointwise.c -- feeds the operands of a pointwise operator to its loop and stores the result.
- *
- * A loop works on packed elements of one class of types.  The operands are processed block by
- * block.  An operand that is packed and already of the class's type is used in place; any other is
- * first copied into a buffer, converted and padded.  The result is converted back in the same
- * way. */
-#include "dense.h"
-#include "isa.h"
+/* pointwise.c -- what a pointwise operator computes in, and with: types, loop, parameters. */
 #include "pointwise.h"
+#include "dense.h"
+#include "pointwise_run.h"
 #include <math.h>
 #include <string.h>
 
-CPU_TABLE(pw_row, pw_table)
-
-/* -- elements of every dtype to and from those of its class -- */
-
-typedef uint16_t bfloat16;
-
-/* load: n elements that lie `stride` bytes apart to packed ones; store: the reverse. */
-typedef void (*pw_move)(char *restrict dst, const char *restrict src, int64_t stride, int64_t n);
-
-#define MOVES(name, memory, class, in, out)                                                        \
-    static void load_##name(char *restrict dst, const char *restrict src, int64_t stride,          \
-                            int64_t n)                                                             \
-    {                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            memory x = *(const memory *)(src + i * stride);                                        \
-            ((class *)dst)[i] = (class)in;                                                         \
-        }                                                                                          \
-    }                                                                                              \
-    static void store_##name(char *restrict dst, const char *restrict src, int64_t stride,         \
-                             int64_t n)                                                            \
-    {                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            class x = ((const class *)src)[i];                                                     \
-            *(memory *)(dst + i * stride) = (memory)out;                                           \
-        }                                                                                          \
-    }
-MOVES(byte, uint8_t, uint8_t, x, x)
-MOVES(int8, int8_t, int64_t, x, x)
-MOVES(int16, int16_t, int64_t, x, x)
-MOVES(int32, int32_t, int64_t, x, x)
-MOVES(int64, int64_t, int64_t, x, x)
-MOVES(float16, _Float16, float, x, x)
-MOVES(bfloat16, bfloat16, float, dp_bfloat16_to_float(x), dp_float_to_bfloat16(x))
-MOVES(float32, float, float, x, x)
-MOVES(float64, double, double, x, x)
-MOVES(complex64, float _Complex, double _Complex, x, x)
-MOVES(complex128, double _Complex, double _Complex, x, x)
-
+/* By dtype: the place in a row of loops of the type that it is computed in, that type's dtype, and its
+ * bytes. */
 static const struct {
-    uint8_t class, bytes; /* of an element of that class */
-    bool native;          /* this dtype is the class's type: nothing to convert */
-    pw_move load, store;
+    int8_t place;
+    int8_t dtype, bytes;
 } types[DP_DTYPE_END] = {
-    [DP_UINT8] = {PW_U8, 1, true, load_byte, store_byte},
-    [DP_INT8] = {PW_I64, 8, false, load_int8, store_int8},
-    [DP_INT16] = {PW_I64, 8, false, load_int16, store_int16},
-    [DP_INT32] = {PW_I64, 8, false, load_int32, store_int32},
-    [DP_INT64] = {PW_I64, 8, true, load_int64, store_int64},
-    [DP_FLOAT16] = {PW_F32, 4, false, load_float16, store_float16},
-    [DP_BFLOAT16] = {PW_F32, 4, false, load_bfloat16, store_bfloat16},
-    [DP_FLOAT32] = {PW_F32, 4, true, load_float32, store_float32},
-    [DP_FLOAT64] = {PW_F64, 8, true, load_float64, store_float64},
-    [DP_COMPLEX64] = {PW_C128, 16, false, load_complex64, store_complex64},
-    [DP_COMPLEX128] = {PW_C128, 16, true, load_complex128, store_complex128},
-    [DP_BOOL] = {PW_BOOL, 1, true, load_byte, store_byte},
+#define TYPE(t, place, dtype, memory, value) [dtype] = {place, dtype, sizeof(memory)},
+    PW_TYPE_MAP(TYPE)
+#undef TYPE
+        [DP_FLOAT16] = {6, DP_FLOAT32, 4},
+    [DP_BFLOAT16] = {6, DP_FLOAT32, 4},
 };
 
-/* -- one run -- */
+/* -- Scalars -- */
 
-typedef struct pw_run {
-    pw_kernel kernel;
-    dp_dtype common;                   /* the dtype that the inputs are promoted to */
-    dp_dtype dtype[1 + PW_INPUTS_MAX]; /* of the operands in memory; the result comes first */
-    int n;                             /* operands, the result included */
-    int64_t block;                     /* elements processed at a time */
-    pw_state state;
-} pw_run;
-
-/* Load n elements, and the last one over and over up to `padded`; those results are dropped. */
-static void load_padded(dp_dtype dtype, char *to, const char *from, int64_t stride, int64_t n,
-                        int64_t padded)
+/* The dtype that a Scalar counts as, next to tensors. */
+static dp_dtype scalar_dtype(const dp_value *v)
 {
-    types[dtype].load(to, from, stride, n);
-    types[dtype].load(to + n * types[dtype].bytes, from + (n - 1) * stride, 0, padded - n);
+    return v->tag == DP_TAG_BOOL     ? DP_BOOL
+           : v->tag == DP_TAG_INT    ? DP_INT64
+           : v->tag == DP_TAG_DOUBLE ? DP_FLOAT32
+                                     : DP_COMPLEX64;
 }
 
-static void pw_loop(char *const *data, const int64_t *strides, int64_t n, void *user)
+/* What wider types Scalars make of the tensors' (combine_categories of TypeProperties.cpp). */
+static dp_dtype with_scalar(dp_dtype tensors, dp_dtype scalar)
 {
-    pw_run *run = user;
-    char block[1 + PW_INPUTS_MAX][PW_BLOCK_BYTES] __attribute__((aligned(64)));
-    char *p[1 + PW_INPUTS_MAX];
-
-    for (int64_t at = 0, m; at < n; at += m) {
-        m = n - at < run->block ? n - at : run->block;
-        if (m > PW_VECTOR)
-            m -= m % PW_VECTOR;
-        int64_t padded = (m + PW_VECTOR - 1) / PW_VECTOR * PW_VECTOR;
-        for (int o = 0; o < run->n; o++) {
-            size_t bytes = types[run->dtype[o]].bytes;
-            char *from = data[o] + at * strides[o];
-            bool here = types[run->dtype[o]].native && strides[o] == (int64_t)bytes && m == padded;
-
-            p[o] = here ? from : block[o];
-            if (here || o == 0 || (strides[o] == 0 && at > 0)) /* broadcast: loaded already */
-                continue;
-            load_padded(run->dtype[o], block[o], from, strides[o], m, padded);
-        }
-        run->kernel(p, padded, &run->state);
-        if (p[0] == block[0])
-            types[run->dtype[0]].store(data[0] + at * strides[0], block[0], strides[0], m);
+    if (dp_dtype_is_complex(tensors))
+        return tensors;
+    if (dp_dtype_is_floating(tensors)) {
+        if (!dp_dtype_is_complex(scalar))
+            return tensors;
+        return tensors == DP_FLOAT64 ? DP_COMPLEX128 : DP_COMPLEX64;
     }
+    if (tensors == DP_BOOL || !dp_dtype_is_integral(scalar, true))
+        return dp_promote_types(tensors, scalar);
+    return tensors;
 }
-
-/* -- arguments -- */
 
 /* alpha must not need a wider type than the result's (at::native::alpha_check). */
 static int check_alpha(dp_ctx *ctx, const dp_value *v, dp_dtype dtype)
@@ -127,7 +56,7 @@ static int check_alpha(dp_ctx *ctx, const dp_value *v, dp_dtype dtype)
     return 0;
 }
 
-/* A Scalar parameter of a computation in `dtype`.  For an integer dtype a float is truncated. */
+/* A parameter of a computation in `dtype`.  For an integer dtype a float is truncated. */
 static int take_param(dp_ctx *ctx, const char *name, const dp_value *v, dp_dtype dtype,
                       pw_scalar *out)
 {
@@ -144,97 +73,215 @@ static int take_param(dp_ctx *ctx, const char *name, const dp_value *v, dp_dtype
     return 0;
 }
 
-/* Scalars become 0-dim wrapped numbers.  Every entry of tensors[] is a reference to be dropped. */
-static int take_inputs(dp_ctx *ctx, int n, const dp_value *ins, dp_tensor **tensors)
+/* A Scalar as an operand: by way of the common dtype, as a 0-dim tensor would be. */
+static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
 {
-    for (int i = 0; i < n; i++) {
-        if (ins[i].tag == DP_TAG_TENSOR) {
-            tensors[i] = dp_tensor_ref(ins[i].u.t);
-            continue;
-        }
-        int rc = dp_scalar_tensor(ctx, ins[i], DP_DTYPE_NONE, &tensors[i]);
-        if (rc < 0)
-            return rc;
-        dp_tensor_set_wrapped(tensors[i], true);
+    static const dp_dtype dtypes[] = {[DP_TAG_BOOL] = DP_BOOL,
+                                      [DP_TAG_INT] = DP_INT64,
+                                      [DP_TAG_DOUBLE] = DP_FLOAT64,
+                                      [DP_TAG_COMPLEX] = DP_COMPLEX128};
+    const void *from = v->tag == DP_TAG_COMPLEX ? (const void *)v->u.doubles : (const void *)&v->u;
+    dp_dtype seen = types[common].dtype;
+
+    o->at = -1;
+    if (seen == common) {
+        CPU_CONVERT(common, dtypes[v->tag])(o->scalar, 16, from, 16, 1);
+        return;
     }
+    _Alignas(16) char half[16];
+    CPU_CONVERT(common, dtypes[v->tag])(half, 16, from, 16, 1);
+    CPU_CONVERT(seen, common)(o->scalar, 16, half, 16, 1);
+}
+
+/* -- types -- */
+
+typedef struct pw_call {
+    const pw_op *op;
+    const dp_value *ins, *params;
+    dp_tensor *tensors[PW_INPUTS_MAX]; /* those of ins that are tensors */
+    int n_tensors;
+    dp_dtype common, result;
+    pw_run run;
+} pw_call;
+
+static dp_dtype result_dtype(const pw_op *op, dp_dtype d)
+{
+    if (op->flags & PW_RESULT_BOOL)
+        return DP_BOOL;
+    if (op->flags & PW_RESULT_REAL)
+        return d == DP_COMPLEX64 ? DP_FLOAT32 : d == DP_COMPLEX128 ? DP_FLOAT64 : d;
+    if (op->flags & PW_RESULT_COMPLEX)
+        return d == DP_FLOAT64 ? DP_COMPLEX128 : DP_COMPLEX64;
+    return d;
+}
+
+static int find_common(dp_ctx *ctx, pw_call *c)
+{
+    const pw_op *op = c->op;
+    dp_dtype d = DP_DTYPE_NONE;
+
+    for (int i = 0; i < c->n_tensors && (op->no_bool || op->flags & PW_SAME_INPUTS); i++) {
+        DP_VIEW(x, c->tensors[i]);
+        if (op->no_bool && x.dtype == DP_BOOL)
+            return dp_fail(ctx, DP_ERUNTIME, "%s", op->no_bool);
+        if (i > 0 && op->flags & PW_SAME_INPUTS && x.dtype != d)
+            return dp_fail(ctx, DP_ERUNTIME, "Found dtype %s but expected %s",
+                           dense_type_name(x.dtype), dense_type_name(d));
+        d = x.dtype;
+    }
+    d = dp_result_type(c->tensors, (size_t)c->n_tensors);
+    for (int i = 0; i < op->n_in; i++)
+        if (c->ins[i].tag != DP_TAG_TENSOR)
+            d = with_scalar(d, scalar_dtype(&c->ins[i]));
+    if (op->flags & PW_TO_FLOAT && dp_dtype_is_integral(d, true))
+        d = DP_FLOAT32;
+    c->common = d;
+    c->result = result_dtype(op, d);
     return 0;
+}
+
+static bool is_number(const dp_value *v, double value)
+{
+    return (v->tag == DP_TAG_INT || v->tag == DP_TAG_DOUBLE) && as_double(*v) == value;
+}
+
+/* The row of the first `when` that fits and knows the type; the operator's own otherwise. */
+static const pw_row *find_row(const pw_call *c)
+{
+    const pw_op *op = c->op;
+    const pw_row *table = op->tables[cpu_level];
+
+    for (int i = 0; i < op->n_when; i++) {
+        const pw_when *w = &op->when[i];
+        const dp_value *v =
+            w->input < PW_INPUTS_MAX ? &c->ins[w->input] : &c->params[w->input - PW_INPUTS_MAX];
+        if (is_number(v, w->value) && table[w->row].loop[types[c->common].place] != NULL)
+            return &table[w->row];
+    }
+    return &table[op->row];
 }
 
 /* Choose dtypes, loop and parameters; all errors about types come before anything is allocated. */
-static int take_types(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, const dp_value *params,
-                      pw_run *run)
+static int take_types(dp_ctx *ctx, pw_call *c)
 {
-    dp_dtype dtype = dp_result_type(ins, (size_t)op->n_in);
+    int rc = find_common(ctx, c), place;
 
-    for (int i = 0; i < op->n_in && op->no_bool; i++) {
-        DP_VIEW(x, ins[i]);
-        if (x.dtype == DP_BOOL)
-            return dp_fail(ctx, DP_ERUNTIME, "%s", op->no_bool);
-    }
-    if (op->flags & PW_TO_FLOAT && dp_dtype_is_integral(dtype, true))
-        dtype = DP_FLOAT32;
-    run->common = dtype;
-    run->kernel = CPU_CHOSEN(pw_table)[op->row][types[dtype].class];
-    if (run->kernel == NULL)
-        return dp_fail(ctx, DP_ERUNTIME, "\"%s_cpu\" not implemented for '%s'", op->name,
-                       dense_type_name(dtype));
-    for (int i = 0; i < op->n_params; i++) {
-        int rc = take_param(ctx, op->params[i], &params[i], dtype, &run->state.param[i]);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
+    if (rc < 0)
+        return rc;
+    const pw_row *row = find_row(c);
+    place = types[c->common].place;
+    c->run.loop = row->loop[place];
+    c->run.packed = row->packed >> place & 1;
+    if (c->run.loop == NULL)
+        return dp_fail(ctx, DP_ERUNTIME, "\"%s_cpu\" not implemented for '%s'", c->op->name,
+                       dense_type_name(c->common));
+    for (int i = 0; rc == 0 && i < c->op->n_params; i++)
+        rc = take_param(ctx, c->op->params[i], &c->params[i], c->common, &c->run.state.param[i]);
+    return rc;
 }
 
 /* PW_SAME_DTYPE: an output must have the result's dtype, since nothing is cast into it. */
-static int check_same(dp_ctx *ctx, const pw_op *op, const dp_tensor *dst, dp_dtype dtype)
+static int check_same(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
 {
-    if (!(op->flags & PW_SAME_DTYPE) || dst == NULL)
+    if (!(c->op->flags & PW_SAME_DTYPE) || dst == NULL)
         return 0;
     DP_VIEW(y, dst);
-    return y.dtype == dtype ? 0
-                            : dp_fail(ctx, DP_ERUNTIME, "Found dtype %s but expected %s",
-                                      dense_type_name(y.dtype), dense_type_name(dtype));
+    return y.dtype == c->result ? 0
+                                : dp_fail(ctx, DP_ERUNTIME, "Found dtype %s but expected %s",
+                                          dense_type_name(y.dtype), dense_type_name(c->result));
 }
 
-static int run_loop(dp_ctx *ctx, const pw_op *op, dp_tensor **ins, pw_run *run, dp_tensor **out)
+/* -- running -- */
+
+/* Operand k of the loop is the iterator's `at`, of dtype `own` in memory, and goes by `common`. */
+static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype common)
+{
+    pw_operand *o = &run->operand[k];
+    dp_dtype seen = types[common].dtype;
+    bool out = k == 0;
+
+    o->at = at;
+    o->bytes = types[common].bytes;
+    o->first = own == common ? NULL : out ? CPU_CONVERT(own, common) : CPU_CONVERT(common, own);
+    o->second = common == seen ? NULL : out ? CPU_CONVERT(common, seen) : CPU_CONVERT(seen, common);
+    run->converted |= o->first != NULL || o->second != NULL;
+}
+
+static void take_operands(pw_call *c, const dp_iter *it)
+{
+    pw_run *run = &c->run;
+    int at = 1;
+
+    run->n = 1 + c->op->n_in;
+    run->block = PW_BLOCK_BYTES / types[c->common].bytes;
+    run->block = run->block < PW_BLOCK ? run->block : PW_BLOCK;
+    take_operand(run, 0, 0, it->own[0], c->result);
+    for (int k = 1; k < run->n; k++) {
+        if (c->ins[k - 1].tag == DP_TAG_TENSOR) {
+            take_operand(run, k, at, it->own[at], c->common);
+            at++;
+            continue;
+        }
+        run->operand[k].bytes = types[c->common].bytes;
+        run->operand[k].first = run->operand[k].second = NULL;
+        take_scalar(&run->operand[k], &c->ins[k - 1], c->common);
+        run->rearranged = true;
+    }
+}
+
+static int make_row_major(dp_ctx *ctx, const pw_call *c, dp_tensor **out)
+{
+    DP_VIEW(x, c->tensors[0]);
+    return dp_empty(ctx, c->result, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, out);
+}
+
+static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
 {
     dp_tensor *given = *out;
     dp_iter it;
-    dp_iter_config config = dp_iter_of(DP_ITER_BINARY, 1, out, op->n_in, ins);
+    if (given == NULL && c->op->flags & PW_ROW_MAJOR) {
+        int rc = make_row_major(ctx, c, out);
+        if (rc < 0)
+            return dp_refuse(ctx, rc, NULL);
+    }
+    dp_iter_config config =
+        dp_iter_of(DP_ITER_BINARY | DP_ITER_LOOP_CASTS, 1, out, c->n_tensors, c->tensors);
 
-    run->n = 1 + op->n_in;
-    run->dtype[0] = op->flags & PW_RESULT_BOOL ? DP_BOOL : run->common;
-    for (int i = 1; i < run->n; i++)
-        run->dtype[i] = run->common;
-    run->block = PW_BLOCK_BYTES / types[run->common].bytes;
-    config.common_dtype = dp_some_dtype(run->common);
-    config.out_dtype = dp_some_dtype(run->dtype[0]);
+    config.common_dtype = dp_some_dtype(c->common);
+    config.out_dtype = dp_some_dtype(c->result);
     int rc = dp_iter_init(ctx, &config, &it);
-    rc = rc == 0 ? dp_iter_run_1d(ctx, &it, pw_loop, run) : dp_refuse(ctx, rc, NULL);
-    if (rc == 0 && run->state.fault)
-        rc = dp_fail(ctx, DP_ERUNTIME, "ZeroDivisionError");
+    if (rc < 0)
+        dp_refuse(ctx, rc, NULL);
+    if (rc == 0 && !it.memoryless && it.numel > 0) {
+        take_operands(c, &it);
+        rc = pw_run_over(ctx, &it, &c->run);
+    }
     if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
     return rc;
 }
 
 /* *out NULL: the result is allocated. */
-static int compute(dp_ctx *ctx, const pw_op *op, const dp_value *values, const dp_value *params,
+static int compute(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
                    dp_tensor **out)
 {
-    dp_tensor *ins[PW_INPUTS_MAX] = {0};
-    pw_run run = {0};
-    int rc = take_inputs(ctx, op->n_in, values, ins);
+    pw_call c;
+    int rc = op->check ? op->check(ctx, ins, params) : 0;
 
-    if (rc == 0)
-        rc = take_types(ctx, op, ins, params, &run);
-    if (rc == 0)
-        rc = check_same(ctx, op, *out, run.common);
-    rc = rc == 0 ? run_loop(ctx, op, ins, &run, out) : dp_refuse(ctx, rc, NULL);
+    c.op = op;
+    c.ins = ins;
+    c.params = params;
+    c.n_tensors = 0;
+    c.run.rearranged = c.run.converted = false;
+    c.run.state.fault = 0;
     for (int i = 0; i < op->n_in; i++)
-        dp_tensor_unref(ins[i]);
-    return rc;
+        if (ins[i].tag == DP_TAG_TENSOR)
+            c.tensors[c.n_tensors++] = ins[i].u.t;
+    if (rc == 0)
+        rc = take_types(ctx, &c);
+    if (rc == 0)
+        rc = check_same(ctx, &c, *out);
+    return rc == 0 ? run_loop(ctx, &c, out) : dp_refuse(ctx, rc, NULL);
 }
 
 int pw_new(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,

@@ -1,36 +1,36 @@
 /* pointwise.h -- what one pointwise operator is, and how to run it.
  *
- * proto/ops/pointwise.yaml has the expression of each operator.  From it gen_ops.py generates one
- * loop for each operator and class of types (a pw_kernel), and a pw_op that describes its
- * arguments.  A loop is given packed elements of its class, a multiple of PW_VECTOR of them.
- * pointwise.c brings strided operands, narrower types and the last few elements into that form.  So
- * every element goes through the same vector code, and a result never depends on an element's
- * position. */
+ * proto/ops/pointwise.yaml has the expression of each operator.  From it proto/gen makes one loop for
+ * each operator and type (loops/pointwise.h), and a pw_op that describes its arguments.  pointwise.c
+ * finds the types, makes the output, and converts what loops do not take: float16 and bfloat16, which are
+ * computed as float32, and operands of another dtype than the common one. */
 #ifndef CPU_POINTWISE_H
 #define CPU_POINTWISE_H
 
+#include "isa.h"
+#include "loops/types.h"
 #include <dispatchd/plugin.h>
-
-/* Classes: the types that loops compute in.  int8, int16 and int32 are computed as int64 and
- * truncated (exact, since two's complement wraps), float16 and bfloat16 as float32, complex64 as
- * complex128. */
-enum { PW_BOOL, PW_U8, PW_I64, PW_F32, PW_F64, PW_C128, PW_CLASSES };
 
 enum {
     PW_VECTOR = 16,        /* elements; the most floats that a vector register holds */
-    PW_BLOCK_BYTES = 4096, /* of one operand, so that the blocks of all operands fit the L1 cache */
-    PW_INPUTS_MAX = 3,
-    PW_PARAMS_MAX = 3
+    PW_BLOCK = 1024,       /* elements that are converted at a time, */
+    PW_BLOCK_BYTES = 8192, /* as long as they need no more than this */
+    PW_INPUTS_MAX = 4,
+    PW_PARAMS_MAX = 4
 };
 
-/* pw_op.flags */
+/* pw_op.flags: how types are found, as dp_iter_config.flags say it */
 enum {
-    PW_TO_FLOAT = 1,    /* integers and bools are computed as float32 */
-    PW_RESULT_BOOL = 2, /* the result is bool */
-    PW_SAME_DTYPE = 4   /* an output must have the result's dtype: nothing is cast into it */
+    PW_TO_FLOAT = 1,        /* integers and bools are computed as float32 */
+    PW_RESULT_BOOL = 2,     /* the result is bool */
+    PW_SAME_DTYPE = 4,      /* an output must have the result's dtype: nothing is cast into it */
+    PW_RESULT_REAL = 8,     /* the result of complex numbers is real */
+    PW_RESULT_COMPLEX = 16, /* that of real numbers is complex */
+    PW_SAME_INPUTS = 32,    /* inputs are not promoted: they have one dtype */
+    PW_ROW_MAJOR = 64 /* a new output is contiguous, whatever the first input, whose shape it has */
 };
 
-/* A Scalar's value in the form each class needs: integer, real part, imaginary part. */
+/* A Scalar's value in the form each type needs: integer, real part, imaginary part. */
 typedef struct pw_scalar {
     int64_t i;
     double d, im;
@@ -42,17 +42,29 @@ typedef struct pw_state {
     int fault; /* an integer was divided by zero */
 } pw_state;
 
-/* Computes n elements, a multiple of PW_VECTOR: p[0] is the result, p[1].. are the inputs, all
- * packed.  p[0] may be the same address as an input's. */
-typedef void (*pw_kernel)(char *const *p, int64_t n, pw_state *s);
-typedef pw_kernel pw_row[PW_CLASSES];
+/* A kernel's loops by type.  Those of `packed` (bit: place of the type) take packed operands alone,
+ * a multiple of PW_VECTOR elements in one row. */
+typedef struct pw_row {
+    void (*loop[PW_TYPES])(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
+    uint32_t packed;
+} pw_row;
+
+/* Another kernel where a Scalar has one value. */
+typedef struct pw_when {
+    int input; /* number of an input that is a Scalar, or PW_INPUTS_MAX + that of a parameter */
+    int row;
+    double value;
+} pw_when;
 
 typedef struct pw_op {
     const char *name;
-    int row; /* of the table of kernels */
-    int flags, n_in, n_params;
+    const pw_row *const *tables; /* [CPU_LEVELS] of its family */
+    int row, flags, n_in, n_params, n_when;
     const char *params[PW_PARAMS_MAX];
+    const pw_when *when;
     const char *no_bool; /* the error when an input is bool; NULL: bool is allowed */
+    /* NULL, or a check of the arguments that comes first: 0, or the error's code */
+    int (*check)(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 } pw_op;
 
 /* Compute op of ins [n_in] with params [n_params].  ins are tensors and Scalars; a Scalar counts as
@@ -63,9 +75,13 @@ typedef struct pw_op {
  * Errors: DP_ERUNTIME, naming the type, when the operator does not take it. */
 int pw_new(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
            dp_tensor **out);
-/* The same into `dst`, which must have that shape and a dtype to which the result can be cast.
- * Bumps dst's version. */
+/* The same into `dst`, which is resized if it is none of the inputs, and has a dtype to which the
+ * result can be cast. */
 int pw_write(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
              dp_tensor *dst);
+
+/* Checks: `check` of pointwise.yaml.  They refuse with DP_ERUNTIME. */
+int pw_check_power(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_hardtanh(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 
 #endif

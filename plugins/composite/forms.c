@@ -1,0 +1,99 @@
+/* forms.c -- overloads that follow from others. */
+#include "forms.h"
+#include "composite.h"
+#include <string.h>
+
+enum { ARGS_MAX = 16 };
+
+static const dp_op *find(dp_call *call, const char *target)
+{
+    if (call->n_args < ARGS_MAX)
+        return dp_op_find(call->ctx, target);
+    dp_fail(call->ctx, DP_EPLUGIN, "%s has %u arguments; forms of %s have %d at most",
+            dp_op_name(call->op), call->n_args, target, ARGS_MAX - 1);
+    return NULL;
+}
+
+int form_alias(dp_call *call, const char *target)
+{
+    return dp_call_boxed(call->ctx, dp_op_find(call->ctx, target), call->args, call->n_args,
+                         call->rets, call->n_rets);
+}
+
+int form_wrapped(dp_call *call, const char *target, uint32_t scalars)
+{
+    const dp_op *op = find(call, target);
+    dp_tensor *made[ARGS_MAX] = {0};
+    dp_value args[ARGS_MAX];
+    int rc = op ? 0 : DP_ENOTFOUND;
+
+    for (uint32_t i = 0; rc == 0 && i < call->n_args; i++) {
+        args[i] = call->args[i];
+        if (!(scalars >> i & 1))
+            continue;
+        rc = wrap_scalar(call->ctx, call->args[i], &made[i]);
+        args[i] = dp_tensor_value(made[i]);
+    }
+    if (rc == 0)
+        rc = dp_call_boxed(call->ctx, op, args, call->n_args, call->rets, call->n_rets);
+    for (uint32_t i = 0; op && i < call->n_args; i++)
+        dp_tensor_unref(made[i]);
+    return rc;
+}
+
+static dp_dtype result_dtype(dp_dtype self, int result)
+{
+    if (result == FORM_REAL)
+        return self == DP_COMPLEX64 ? DP_FLOAT32 : self == DP_COMPLEX128 ? DP_FLOAT64 : self;
+    return result == FORM_BOOL ? DP_BOOL : self;
+}
+
+int form_by_out(dp_call *call, const char *target, int result)
+{
+    const dp_op *op = find(call, target);
+    dp_tensor *self = call->args[0].u.t, *out = NULL;
+    int64_t none = 0;
+    dp_op_facts facts = {.size = sizeof(facts)};
+    dp_value args[ARGS_MAX], ignored = dp_none();
+
+    if (op == NULL)
+        return DP_ENOTFOUND;
+    int rc = dp_op_facts_get(call->ctx, call->op, &facts);
+    if (rc < 0)
+        return rc;
+    bool in_place = facts.form == DP_FORM_IN_PLACE;
+    DP_VIEW(x, self);
+    if (!in_place)
+        rc = dp_empty(call->ctx, result_dtype(x.dtype, result), x.device, 1, &none, DP_CONTIGUOUS,
+                      &out);
+    if (rc < 0)
+        return rc;
+    memcpy(args, call->args, call->n_args * sizeof(dp_value));
+    args[call->n_args] = dp_tensor_value(in_place ? self : out);
+    rc = dp_call_boxed(call->ctx, op, args, call->n_args + 1, &ignored, 1);
+    dp_values_release(&ignored, 1);
+    if (rc < 0)
+        dp_tensor_unref(out);
+    else if (!in_place)
+        call->rets[0] = dp_tensor_value(out);
+    return rc;
+}
+
+int form_out_of(dp_call *call, const char *target)
+{
+    const dp_op *op = find(call, target);
+    dp_tensor *out = call->args[call->n_args - 1].u.t;
+    dp_value made = dp_none();
+
+    if (op == NULL)
+        return DP_ENOTFOUND;
+    int rc = dp_call_boxed(call->ctx, op, call->args, call->n_args - 1, &made, 1);
+    if (rc < 0)
+        return rc;
+    DP_VIEW(x, made.u.t);
+    rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
+    if (rc == 0)
+        rc = dp_copy(call->ctx, out, made.u.t);
+    dp_values_release(&made, 1);
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* forms.h -- overloads that follow from others: what the generated kernels of gen/composite_forms.c call.
+ * Each is given the name of the operator that it follows from, whose arguments are the call's but for
+ * what is said. */
+#ifndef COMPOSITE_FORMS_H
+#define COMPOSITE_FORMS_H
+
+#include <dispatchd/plugin.h>
+
+enum {
+    FORM_SAME,
+    FORM_BOOL,
+    FORM_REAL
+}; /* the result's dtype: that of self; bool; that of its real part */
+
+/* `target` takes tensors for the Scalars at the bits of `scalars`: they become wrapped numbers. */
+int form_wrapped(dp_call *call, const char *target, uint32_t scalars);
+/* `target` is the overload with out=, which comes last: given a new tensor, or for an in-place overload
+ * the call's first argument. */
+int form_by_out(dp_call *call, const char *target, int result);
+/* The call has out= in addition, and last: it is resized to what `target` returns, and that is copied. */
+int form_out_of(dp_call *call, const char *target);
+/* The same operator by another name. */
+int form_alias(dp_call *call, const char *target);
+
+#endif

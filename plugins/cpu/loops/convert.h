@@ -1,0 +1,141 @@
+/* loops/convert.h -- elements of each dtype to every other.  Included by levels/convert.c alone.
+ *
+ * Values that do not fit give what x86-64's cvttsd2si gives, on every machine; floats become uint8 by way
+ * of int64, and 16-bit floats are written by way of float, as in ATen. */
+#ifndef CPU_LOOPS_CONVERT_H
+#define CPU_LOOPS_CONVERT_H
+
+#include <complex.h>
+#include <dispatchd/plugin.h>
+
+typedef struct cv_f16 {
+    uint16_t bits;
+} cv_f16;
+typedef struct cv_bf16 {
+    uint16_t bits;
+} cv_bf16;
+
+/* X(end of names, dtype, in memory, what it is read as: I an integer, R a real, C a complex number) */
+#define CV_FROM(X, ...)                                                                            \
+    X(b8, DP_BOOL, uint8_t, I, __VA_ARGS__)                                                        \
+    X(u8, DP_UINT8, uint8_t, I, __VA_ARGS__)                                                       \
+    X(i8, DP_INT8, int8_t, I, __VA_ARGS__)                                                         \
+    X(i16, DP_INT16, int16_t, I, __VA_ARGS__)                                                      \
+    X(i32, DP_INT32, int32_t, I, __VA_ARGS__)                                                      \
+    X(i64, DP_INT64, int64_t, I, __VA_ARGS__)                                                      \
+    X(f16, DP_FLOAT16, cv_f16, R, __VA_ARGS__)                                                     \
+    X(bf16, DP_BFLOAT16, cv_bf16, R, __VA_ARGS__)                                                  \
+    X(f32, DP_FLOAT32, float, R, __VA_ARGS__)                                                      \
+    X(f64, DP_FLOAT64, double, R, __VA_ARGS__)                                                     \
+    X(c64, DP_COMPLEX64, float _Complex, C, __VA_ARGS__)                                           \
+    X(c128, DP_COMPLEX128, double _Complex, C, __VA_ARGS__)
+#define CV_TO(X)                                                                                   \
+    X(b8, DP_BOOL, uint8_t)                                                                        \
+    X(u8, DP_UINT8, uint8_t)                                                                       \
+    X(i8, DP_INT8, int8_t)                                                                         \
+    X(i16, DP_INT16, int16_t)                                                                      \
+    X(i32, DP_INT32, int32_t)                                                                      \
+    X(i64, DP_INT64, int64_t)                                                                      \
+    X(f16, DP_FLOAT16, cv_f16)                                                                     \
+    X(bf16, DP_BFLOAT16, cv_bf16)                                                                  \
+    X(f32, DP_FLOAT32, float)                                                                      \
+    X(f64, DP_FLOAT64, double)                                                                     \
+    X(c64, DP_COMPLEX64, float _Complex)                                                           \
+    X(c128, DP_COMPLEX128, double _Complex)
+
+/* As the narrowest type of C that holds every value. */
+#define CV_READ_b8(x)   ((x) != 0)
+#define CV_READ_u8(x)   (x)
+#define CV_READ_i8(x)   (x)
+#define CV_READ_i16(x)  (x)
+#define CV_READ_i32(x)  (x)
+#define CV_READ_i64(x)  (x)
+#define CV_READ_f16(x)  dp_float16_to_float((x).bits)
+#define CV_READ_bf16(x) dp_bfloat16_to_float((x).bits)
+#define CV_READ_f32(x)  (x)
+#define CV_READ_f64(x)  (x)
+#define CV_READ_c64(x)  (x)
+#define CV_READ_c128(x) (x)
+
+static inline int32_t cv_int32_float(float x)
+{
+    return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
+}
+static inline int32_t cv_int32_double(double x)
+{
+    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+}
+static inline int64_t cv_int64_float(float x)
+{
+    return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? (int64_t)x : INT64_MIN;
+}
+static inline int64_t cv_int64_double(double x)
+{
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+#define CV_INT32(x) _Generic((x), float : cv_int32_float, double : cv_int32_double)(x)
+#define CV_INT64(x) _Generic((x), float : cv_int64_float, double : cv_int64_double)(x)
+
+/* Its real part, in its own precision. */
+static inline float cv_real_float(float x)
+{
+    return x;
+}
+static inline double cv_real_double(double x)
+{
+    return x;
+}
+static inline float cv_real_c64(float _Complex x)
+{
+    return crealf(x);
+}
+static inline double cv_real_c128(double _Complex x)
+{
+    return creal(x);
+}
+#define CV_REAL(x)                                                                                 \
+    _Generic((x), float                                                                            \
+             : cv_real_float, double                                                               \
+             : cv_real_double, float _Complex                                                      \
+             : cv_real_c64, double _Complex                                                        \
+             : cv_real_c128)(x)
+
+/* To each type, from an integer (I), and from a real or complex number (R, C). */
+#define CV_PUT_I_b8(x)   ((x) != 0)
+#define CV_PUT_I_u8(x)   ((uint8_t)(x))
+#define CV_PUT_I_i8(x)   ((int8_t)(x))
+#define CV_PUT_I_i16(x)  ((int16_t)(x))
+#define CV_PUT_I_i32(x)  ((int32_t)(x))
+#define CV_PUT_I_i64(x)  ((int64_t)(x))
+#define CV_PUT_I_f16(x)  ((cv_f16){dp_float_to_float16((float)(x))})
+#define CV_PUT_I_bf16(x) ((cv_bf16){dp_float_to_bfloat16((float)(x))})
+#define CV_PUT_I_f32(x)  ((float)(x))
+#define CV_PUT_I_f64(x)  ((double)(x))
+#define CV_PUT_I_c64(x)  ((float)(x))
+#define CV_PUT_I_c128(x) ((double)(x))
+#define CV_PUT_R_b8(x)   ((x) != 0)
+#define CV_PUT_R_u8(x)   ((uint8_t)CV_INT64(CV_REAL(x)))
+#define CV_PUT_R_i8(x)   ((int8_t)CV_INT32(CV_REAL(x)))
+#define CV_PUT_R_i16(x)  ((int16_t)CV_INT32(CV_REAL(x)))
+#define CV_PUT_R_i32(x)  CV_INT32(CV_REAL(x))
+#define CV_PUT_R_i64(x)  CV_INT64(CV_REAL(x))
+#define CV_PUT_R_f16(x)  ((cv_f16){dp_float_to_float16((float)CV_REAL(x))})
+#define CV_PUT_R_bf16(x) ((cv_bf16){dp_float_to_bfloat16((float)CV_REAL(x))})
+#define CV_PUT_R_f32(x)  ((float)CV_REAL(x))
+#define CV_PUT_R_f64(x)  ((double)CV_REAL(x))
+#define CV_PUT_R_c64(x)  (x)
+#define CV_PUT_R_c128(x) (x)
+#define CV_PUT_C_b8(x)   ((x) != 0)
+#define CV_PUT_C_u8(x)   CV_PUT_R_u8(x)
+#define CV_PUT_C_i8(x)   CV_PUT_R_i8(x)
+#define CV_PUT_C_i16(x)  CV_PUT_R_i16(x)
+#define CV_PUT_C_i32(x)  CV_PUT_R_i32(x)
+#define CV_PUT_C_i64(x)  CV_PUT_R_i64(x)
+#define CV_PUT_C_f16(x)  CV_PUT_R_f16(x)
+#define CV_PUT_C_bf16(x) CV_PUT_R_bf16(x)
+#define CV_PUT_C_f32(x)  CV_PUT_R_f32(x)
+#define CV_PUT_C_f64(x)  CV_PUT_R_f64(x)
+#define CV_PUT_C_c64(x)  (x)
+#define CV_PUT_C_c128(x) (x)
+
+#endif

@@ -1,0 +1,302 @@
+/* loops/math.h -- the functions of pointwise.yaml's expressions: exp(x) there is pw_exp_f32(x) for
+ * float32, and so on for each end of names of types.h.
+ *
+ * Where an element's bits must not depend on its place in a vector, the function is inlined, or a call
+ * that is never vectorised.  Those that libmvec vectorises are the exception; the generator knows them
+ * (VECTORS of proto/gen/ops.py). */
+#ifndef CPU_LOOPS_MATH_H
+#define CPU_LOOPS_MATH_H
+
+#include "types.h"
+#include <float.h>
+#include <math.h>
+
+#pragma GCC diagnostic ignored "-Wunused-function"
+/* An expression is compiled for signed and unsigned types, where x < 0 is always false. */
+#pragma GCC diagnostic ignored "-Wtype-limits"
+
+/* -- libmvec: without the attribute gcc calls the scalar functions -- */
+
+#ifdef __x86_64__
+#define PW_SIMD_(name)                                                                             \
+    __attribute__((simd("notinbranch"))) extern double name(double);                               \
+    __attribute__((simd("notinbranch"))) extern float name##f(float);
+PW_SIMD_(exp)
+PW_SIMD_(expm1)
+PW_SIMD_(log)
+PW_SIMD_(log1p)
+PW_SIMD_(log2)
+PW_SIMD_(sin)
+PW_SIMD_(cos)
+PW_SIMD_(tan)
+PW_SIMD_(tanh)
+PW_SIMD_(erf)
+__attribute__((simd("notinbranch"))) extern double pow(double, double);
+__attribute__((simd("notinbranch"))) extern float powf(float, float);
+__attribute__((simd("notinbranch"))) extern double atan2(double, double);
+__attribute__((simd("notinbranch"))) extern float atan2f(float, float);
+#endif
+
+/* -- the C library's, for float and double -- */
+
+#define PW_LIBM1_(name)                                                                            \
+    static inline float pw_##name##_f32(float x)                                                   \
+    {                                                                                              \
+        return name##f(x);                                                                         \
+    }                                                                                              \
+    static inline double pw_##name##_f64(double x)                                                 \
+    {                                                                                              \
+        return name(x);                                                                            \
+    }
+#define PW_LIBM2_(name)                                                                            \
+    static inline float pw_##name##_f32(float x, float y)                                          \
+    {                                                                                              \
+        return name##f(x, y);                                                                      \
+    }                                                                                              \
+    static inline double pw_##name##_f64(double x, double y)                                       \
+    {                                                                                              \
+        return name(x, y);                                                                         \
+    }
+PW_LIBM1_(exp)
+PW_LIBM1_(expm1)
+PW_LIBM1_(exp2)
+PW_LIBM1_(log)
+PW_LIBM1_(log1p)
+PW_LIBM1_(log2)
+PW_LIBM1_(log10)
+PW_LIBM1_(sqrt)
+PW_LIBM1_(sin)
+PW_LIBM1_(cos)
+PW_LIBM1_(tan)
+PW_LIBM1_(asin)
+PW_LIBM1_(acos)
+PW_LIBM1_(atan)
+PW_LIBM1_(sinh)
+PW_LIBM1_(cosh)
+PW_LIBM1_(tanh)
+PW_LIBM1_(asinh)
+PW_LIBM1_(acosh)
+PW_LIBM1_(atanh)
+PW_LIBM1_(erf)
+PW_LIBM1_(erfc)
+PW_LIBM1_(lgamma)
+PW_LIBM1_(tgamma)
+PW_LIBM1_(fabs)
+PW_LIBM1_(floor)
+PW_LIBM1_(ceil)
+PW_LIBM1_(trunc)
+PW_LIBM1_(rint)
+PW_LIBM2_(pow)
+PW_LIBM2_(atan2)
+PW_LIBM2_(fmod)
+PW_LIBM2_(hypot)
+PW_LIBM2_(copysign)
+PW_LIBM2_(nextafter)
+
+/* -- complex numbers -- */
+
+#define PW_CLIBM1_(name)                                                                           \
+    static inline float _Complex pw_##name##_c64(float _Complex x)                                 \
+    {                                                                                              \
+        return c##name##f(x);                                                                      \
+    }                                                                                              \
+    static inline double _Complex pw_##name##_c128(double _Complex x)                              \
+    {                                                                                              \
+        return c##name(x);                                                                         \
+    }
+PW_CLIBM1_(exp)
+PW_CLIBM1_(log)
+PW_CLIBM1_(sqrt)
+PW_CLIBM1_(sin)
+PW_CLIBM1_(cos)
+PW_CLIBM1_(tan)
+PW_CLIBM1_(asin)
+PW_CLIBM1_(acos)
+PW_CLIBM1_(atan)
+PW_CLIBM1_(sinh)
+PW_CLIBM1_(cosh)
+PW_CLIBM1_(tanh)
+PW_CLIBM1_(asinh)
+PW_CLIBM1_(acosh)
+PW_CLIBM1_(atanh)
+static inline float _Complex pw_pow_c64(float _Complex x, float _Complex y)
+{
+    return cpowf(x, y);
+}
+static inline double _Complex pw_pow_c128(double _Complex x, double _Complex y)
+{
+    return cpow(x, y);
+}
+
+#define PW_COMPLEX_(t, R, f)                                                                            \
+    static inline R _Complex pw_complex_##t(R re, R im)                                                 \
+    {                                                                                                   \
+        return __builtin_complex(re, im);                                                               \
+    }                                                                                                   \
+    static inline R pw_real_##t(R _Complex x)                                                           \
+    {                                                                                                   \
+        return creal##f(x);                                                                             \
+    }                                                                                                   \
+    static inline R pw_imag_##t(R _Complex x)                                                           \
+    {                                                                                                   \
+        return cimag##f(x);                                                                             \
+    }                                                                                                   \
+    static inline R pw_abs_##t(R _Complex x)                                                            \
+    {                                                                                                   \
+        return cabs##f(x);                                                                              \
+    }                                                                                                   \
+    static inline R pw_angle_##t(R _Complex x)                                                          \
+    {                                                                                                   \
+        return carg##f(x);                                                                              \
+    }                                                                                                   \
+    static inline R _Complex pw_conj_##t(R _Complex x)                                                  \
+    {                                                                                                   \
+        return conj##f(x);                                                                              \
+    }                                                                                                   \
+    static inline R _Complex pw_mul_##t(R _Complex x, R _Complex y)                                     \
+    {                                                                                                   \
+        R a = creal##f(x), b = cimag##f(x), c = creal##f(y), d = cimag##f(y);                           \
+        return __builtin_complex((R)(a * c - b * d), (R)(a * d + b * c));                               \
+    }                                                                                                   \
+    /* Divided by the larger part of y first, so that nothing overflows that need not: the vectorised \
+     * division of c10, which gives nan+nanj for y of 0. */ \
+    static inline R _Complex pw_div_##t(R _Complex x, R _Complex y)                                     \
+    {                                                                                                   \
+        R c = creal##f(y), d = cimag##f(y), p = fabs##f(c), q = fabs##f(d);                             \
+        R scale = 1 / (p > q ? p : q), a = creal##f(x) * scale, b = cimag##f(x) * scale;                \
+        c *= scale, d *= scale;                                                                         \
+        R n = c * c + d * d;                                                                            \
+        return __builtin_complex((R)((a * c + b * d) / n), (R)((b * c - a * d) / n));                   \
+    }                                                                                                   \
+    static inline R _Complex pw_select_##t(bool k, R _Complex x, R _Complex y)                          \
+    {                                                                                                   \
+        return k ? x : y;                                                                               \
+    }
+PW_COMPLEX_(c64, float, f)
+PW_COMPLEX_(c128, double, )
+
+/* -- every real type -- */
+
+/* greater, lesser: if either is NaN, so is the result.  clip: x with NaN for its bounds is x. */
+#define PW_REAL_(t, T)                                                                             \
+    static inline T pw_greater_##t(T x, T y)                                                       \
+    {                                                                                              \
+        return x > y || x != x ? x : y;                                                            \
+    }                                                                                              \
+    static inline T pw_lesser_##t(T x, T y)                                                        \
+    {                                                                                              \
+        return x < y || x != x ? x : y;                                                            \
+    }                                                                                              \
+    static inline T pw_clip_##t(T x, T low, T high)                                                \
+    {                                                                                              \
+        return pw_lesser_##t(pw_greater_##t(x, low), high);                                        \
+    }                                                                                              \
+    static inline T pw_select_##t(bool k, T x, T y)                                                \
+    {                                                                                              \
+        return k ? x : y;                                                                          \
+    }                                                                                              \
+    static inline T pw_mul_##t(T x, T y)                                                           \
+    {                                                                                              \
+        return (T)(x * y);                                                                         \
+    }
+PW_REAL_(u8, uint8_t)
+PW_REAL_(i8, int8_t)
+PW_REAL_(i16, int16_t)
+PW_REAL_(i32, int32_t)
+PW_REAL_(i64, int64_t)
+PW_REAL_(f32, float)
+PW_REAL_(f64, double)
+
+/* -- integers -- */
+
+/* Do they have different signs? */
+static inline bool pw_apart(int64_t x, int64_t y)
+{
+    return (x < 0) != (y < 0);
+}
+
+/* INT_MIN / -1 wraps to INT_MIN.  Division by zero gives 0 and sets fault. */
+#define PW_INT_(t, T)                                                                              \
+    static inline T pw_int_div_##t(T x, T y, int *fault)                                           \
+    {                                                                                              \
+        *fault |= y == 0;                                                                          \
+        return y == 0 ? 0 : (T)(y + 1) == 0 && (T)-1 < 0 ? (T)-x : (T)(x / y);                     \
+    }                                                                                              \
+    static inline T pw_int_rem_##t(T x, T y, int *fault)                                           \
+    {                                                                                              \
+        return (T)(x - (T)(pw_int_div_##t(x, y, fault) * y));                                      \
+    }                                                                                              \
+    static inline T pw_int_div_floor_##t(T x, T y, int *fault)                                     \
+    {                                                                                              \
+        T r = pw_int_rem_##t(x, y, fault);                                                         \
+        return (T)(pw_int_div_##t(x, y, fault) - (r != 0 && pw_apart(r, y)));                      \
+    }                                                                                              \
+    static inline T pw_int_rem_floor_##t(T x, T y, int *fault)                                     \
+    {                                                                                              \
+        T r = pw_int_rem_##t(x, y, fault);                                                         \
+        return (T)(r != 0 && pw_apart(r, y) ? r + y : r);                                          \
+    }                                                                                              \
+    /* A negative power is 0 but for bases 1 and -1 (at::native::powi). */                         \
+    static inline T pw_pow_##t(T x, T y)                                                           \
+    {                                                                                              \
+        T result = 1;                                                                              \
+        if (y < 0)                                                                                 \
+            return x == 1 ? 1 : (T)(x + 1) == 0 ? (y % 2 ? (T)-1 : 1) : 0;                         \
+        for (; y > 0; y = (T)(y / 2), x = (T)(x * x))                                              \
+            result = y % 2 ? (T)(result * x) : result;                                             \
+        return result;                                                                             \
+    }                                                                                              \
+    /* As what at::native::gcd and lcm give: of the magnitudes. */                                 \
+    static inline T pw_gcd_##t(T x, T y)                                                           \
+    {                                                                                              \
+        while (x != 0) {                                                                           \
+            T r = (T)(x + 1) == 0 ? 0 : (T)(y % x);                                                \
+            y = x;                                                                                 \
+            x = r;                                                                                 \
+        }                                                                                          \
+        return y < 0 ? (T)-y : y;                                                                  \
+    }                                                                                              \
+    static inline T pw_lcm_##t(T x, T y)                                                           \
+    {                                                                                              \
+        T g = pw_gcd_##t(x, y), m = g == 0 ? 0 : (T)((T)(x / g) * y);                              \
+        return m < 0 ? (T)-m : m;                                                                  \
+    }
+PW_INT_(u8, uint8_t)
+PW_INT_(i8, int8_t)
+PW_INT_(i16, int16_t)
+PW_INT_(i32, int32_t)
+PW_INT_(i64, int64_t)
+
+/* -- float and double -- */
+
+/* div_floor computes the quotient from the remainder, so that it cannot be rounded up to the next
+ * integer (at::native::div_floor_floating). */
+#define PW_FLOAT_(t, T, f)                                                                         \
+    static inline T pw_rem_floor_##t(T x, T y)                                                     \
+    {                                                                                              \
+        T r = fmod##f(x, y);                                                                       \
+        return r != 0 && (y < 0) != (r < 0) ? r + y : r;                                           \
+    }                                                                                              \
+    static inline T pw_div_floor_##t(T x, T y)                                                     \
+    {                                                                                              \
+        T r = fmod##f(x, y), q = (x - r) / y, whole;                                               \
+        if (y == 0)                                                                                \
+            return x / y;                                                                          \
+        q -= r != 0 && (y < 0) != (r < 0);                                                         \
+        if (q == 0)                                                                                \
+            return copysign##f((T)0, x / y);                                                       \
+        whole = floor##f(q);                                                                       \
+        return q - whole > (T)0.5 ? whole + 1 : whole;                                             \
+    }                                                                                              \
+    static inline T pw_div_##t(T x, T y)                                                           \
+    {                                                                                              \
+        return x / y;                                                                              \
+    }                                                                                              \
+    static inline bool pw_signbit_##t(T x)                                                         \
+    {                                                                                              \
+        return __builtin_signbit(x) != 0;                                                          \
+    }
+PW_FLOAT_(f32, float, f)
+PW_FLOAT_(f64, double, )
+
+#endif

@@ -1,0 +1,61 @@
+"""emit_forms.py -- plugin composite: overloads of pointwise operators that follow from others.
+
+A Scalar is wrapped for the overload that takes a Tensor there; a functional or in-place overload that
+PyTorch has as a composite calls out=; one that PyTorch generates (autogen) calls the functional one; an alias
+calls the operator that it is another name of."""
+
+from emit import line, literal
+from ops import check
+
+DTYPES = {"bool": "FORM_BOOL", "real": "FORM_REAL"}
+
+
+def tensor_overload(op, ops):
+    """(the overload with Tensors where op has Scalars, bits of those arguments), or None"""
+    for other in ops.values():
+        if (other.base, len(other.args)) != (op.base, len(op.args)) or other is op or other.form != op.form:
+            continue
+        pairs = list(zip(op.args, other.args))
+        if all(a.name == b.name and (a.type == b.type or (a.type, b.type) == ("Scalar", "Tensor"))
+               for a, b in pairs):
+            return other, sum(1 << i for i, (a, b) in enumerate(pairs) if a.type != b.type)
+    return None
+
+
+def call(op, ops, groups, results):
+    """The C that runs op, or None where nothing is known."""
+    group = groups[op.signature]
+    if op.form == "out":
+        source = op.generated_from or group.get("functional")
+        return f"form_out_of(call, {literal('aten::' + source.name)})" if source else None
+    wider = tensor_overload(op, ops)
+    if wider:
+        return f"form_wrapped(call, {literal('aten::' + wider[0].name)}, {wider[1]:#x})"
+    out = group.get("out")
+    if out and "CPU" in out.keys:
+        dtype = DTYPES.get(results.get(op.signature[0]), "FORM_SAME")
+        return f"form_by_out(call, {literal('aten::' + out.name)}, {dtype})"
+    return None
+
+
+def forms(ops, families, aliases, groups):
+    results = {g[0].signature[0]: p.result for listed in families.values() for p in listed if not p.choose
+               for g in p.funcs if g}
+    bases = {g[0].signature[0] for listed in families.values() for p in listed for g in p.funcs if g}
+    out = ["/* Made by proto/gen from native_functions.yaml and pointwise.yaml. */",
+           '#include "forms.h"\n']
+    for op in ops.values():
+        base = op.signature[0]
+        text = None
+        if base in aliases:
+            name = aliases[base] + op.base[len(base):] + ("." + op.overload if op.overload else "")
+            check(name in ops, op.where, f"{op.name}: an alias of {name}, which is not there")
+            text = f"form_alias(call, {literal('aten::' + name)})"
+        elif base in bases and "CPU" not in op.keys:
+            text = call(op, ops, groups, results)
+        if text is None:
+            continue
+        fn = "form_" + op.name.replace(".", "_")
+        out += [f"static int {fn}(dp_call *call)\n{{\n    return {text};\n}}", line(op.where)]
+        out += [f"DP_LIBRARY_IMPL(aten, {key}, DP_IMPL({literal(op.name)}, {fn}))" for key in op.keys]
+    return "\n".join(out) + "\n"

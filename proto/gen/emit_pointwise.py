@@ -1,0 +1,160 @@
+"""emit_pointwise.py -- plugin cpu: the loops of pointwise.yaml, and the kernels of operators that run them."""
+
+from emit import line, literal
+from ops import TYPES, Fault, check
+
+HEAD = "/* Made by proto/gen from pointwise.yaml. */\n"
+
+
+# -- loops -------------------------------------------------------------------------------------------
+
+def result_type(p, cls):
+    if p.result == "bool":
+        return "b8"
+    real = {"c64": "f32", "c128": "f64"}
+    if p.result == "real":
+        return real.get(cls, cls)
+    if p.result == "complex":
+        return {v: k for k, v in real.items()}.get(cls, cls)
+    return cls
+
+
+def kernel(p, row, cls):
+    """One loop."""
+    expr, n = row.exprs[cls], len(p.args)
+    params = " ".join(f"const T {name} = pw_param_{cls}(s, {i});"
+                      for i, name in enumerate(p.params) if name in expr.names)
+    used = [a for a in p.args if a in expr.names]
+    args = p.args
+    if n > 1 and used == p.args[:1]:  # what is not looked at is not walked
+        args, n = used, 1
+    unused = "".join(f"(void){a}, " for a in args if a not in expr.names)
+    form = "PW_PACKED" if expr.packed else "PW_KERNEL"
+    return (f"{form}{n}({row.name}_{cls}, {1 + len(p.args)}, {cls}, {result_type(p, cls)}, {params}, "
+            f"{', '.join(args)}, ({unused}{expr.text}))")
+
+
+def loops(family, entries):
+    out = [HEAD + '#include "loops/pointwise.h"\n']
+    table = []
+    for p in (p for p in entries if not p.choose):
+        for row in p.rows:
+            out.append(line(row.where))
+            out += [kernel(p, row, cls) for cls in TYPES if cls in row.exprs]
+            cells = ", ".join(f"{row.name}_{c}" if c in row.exprs else "0" for c in TYPES)
+            packed = sum(1 << i for i, c in enumerate(TYPES) if c in row.exprs and row.exprs[c].packed)
+            table.append(f"    {{{{{cells}}}, {packed:#x}}},")
+    return "\n".join(out + [f"\nconst pw_row CPU_NAME(pw_{family})[] = {{"] + table + ["};"]) + "\n"
+
+
+# -- operators ---------------------------------------------------------------------------------------
+
+def as_value(arg, p, where):
+    """The argument as a dp_value."""
+    default = p.defaults.get(arg.name)
+    made = {"T": f"dp_tensor_value({arg.name})", "oT": f"dp_tensor_value({arg.name})", "s": arg.name,
+            "f": f"dp_double({arg.name})", "i": f"dp_int({arg.name})", "b": f"dp_bool({arg.name})"}
+    if arg.letter in made:
+        return made[arg.letter]
+    if arg.letter == "os":
+        none = "dp_none()" if default is None else f"dp_double({default})"
+        return f"({arg.name} ? *{arg.name} : {none})"
+    if arg.letter in ("of", "oi") and default is not None:
+        kind = "double" if arg.letter == "of" else "int"
+        return f"dp_{kind}({arg.name} ? *{arg.name} : {default})"
+    raise Fault(where, f"cannot generate a kernel with a {arg.type} '{arg.name}'")
+
+
+def run(p, op):
+    """Statements that run the pointwise operation p with op's arguments."""
+    by_name = {a.name: a for a in op.args}
+    for name in p.args + p.params:
+        check(name in by_name, p.where, f"{op.name}: no argument '{name}', which op '{p.name}' takes")
+    values = {n: as_value(by_name[n], p, p.where) for n in p.args + p.params}
+    out = [f"const dp_value ins[] = {{{', '.join(values[n] for n in p.args)}}};"]
+    if p.params:
+        out.append(f"const dp_value params[] = {{{', '.join(values[n] for n in p.params)}}};")
+    given = "params" if p.params else "NULL"
+    written = op.outs()
+    call = f"pw_write(ctx, &pw_{p.name}, ins, {given}, {written[0].name})" if written else \
+        f"pw_new(ctx, &pw_{p.name}, ins, {given}, ret)"
+    return out + [f"return {call};"]
+
+
+def condition(arg, case, where):
+    """Is the argument's value that of this case of a `choose`?"""
+    if arg.letter in ("S", "oS"):
+        return f"{arg.name}.s == NULL" if case is None else \
+            f"{arg.name}.s != NULL && strcmp({arg.name}.s, {literal(case)}) == 0"
+    raise Fault(where, f"choose: by a {arg.type} '{arg.name}'")
+
+
+def chosen(p, op):
+    """Statements: one of several operations, by a str argument or by which optional ones are given."""
+    by_name = {a.name: a for a in op.args}
+    out = []
+    for key, choice in p.choose.items():
+        if isinstance(choice, dict):
+            check(key in by_name, p.where, f"{op.name}: choose: no argument '{key}'")
+            tests = [(condition(by_name[key], case, p.where), name)
+                     for case, name in choice.items() if case != "where"]
+            told = f", {key}.s"
+        else:
+            given = key.split()
+            check(set(given) <= set(by_name), p.where, f"{op.name}: choose: no arguments '{key}'")
+            tests = [(" && ".join(f"{g} != NULL" for g in given), choice)]
+            told = ""
+        for test, name in tests:
+            out += [f"if ({test}) {{"] + ["    " + s for s in run(p.known[name], op)] + ["}"]
+    text = literal(p.otherwise or f"{op.name}: no such choice")
+    return out + [f"return dp_fail(ctx, DP_ERUNTIME, {text}{told if '%s' in text else ''});"]
+
+
+def entry(p, op):
+    """An unboxed kernel of one overload: its text and its DP_IMPL_UNBOXED item."""
+    fn = "call_" + op.name.replace(".", "_")
+    for arg in op.args:
+        check(arg.letter, op.where, f"{op.name}: cannot generate a kernel with a {arg.type} '{arg.name}'")
+    arguments = ", ".join(f"DP_T_L{a.letter} {a.name}" for a in op.args)
+    written = op.outs()
+    ret = "" if written else ", dp_tensor **ret"  # a written argument is returned by the host
+    body = chosen(p, op) if p.choose else run(p, op)
+    used = " ".join(body)
+    unused = [f"(void){a.name};" for a in op.args if a.name not in used]
+    text = f"static int {fn}(dp_ctx *ctx, {arguments}{ret})\n{{\n    " + "\n    ".join(unused + body) + "\n}"
+    letters = ", ".join(a.letter for a in op.args)
+    return text, f"DP_IMPL_UNBOXED({literal(op.name)}, {fn}, ({letters}), ({'' if written else 'T'}))"
+
+
+def describe(p, first_row):
+    """The pw_op of p."""
+    names = ", ".join(literal(n) for n in p.params) or "NULL"
+    inputs = {n: i for i, n in enumerate(p.args)} | {n: f"PW_INPUTS_MAX + {i}" for i, n in enumerate(p.params)}
+    out = []
+    if p.when:
+        cells = ", ".join(f"{{{inputs[name]}, {first_row + 1 + i}, {value!r}}}"
+                          for i, (name, value, _) in enumerate(p.when))
+        out.append(f"static const pw_when when_{p.name}[] = {{{cells}}};")
+    fields = [literal(p.name), f"tables_{p.family}", str(first_row), " | ".join(p.flags) or "0",
+              str(len(p.args)), str(len(p.params)), str(len(p.when)), f"{{{names}}}",
+              f"when_{p.name}" if p.when else "NULL", literal(p.no_bool) if p.no_bool else "NULL",
+              f"pw_check_{p.check}" if p.check else "NULL"]
+    return out + [f"static const pw_op pw_{p.name} = {{{', '.join(fields)}}};"]
+
+
+def entries(families):
+    out = [HEAD + '#include "pointwise.h"\n#include <math.h>\n#include <string.h>\n']
+    out.append('#pragma GCC diagnostic ignored "-Wunused-const-variable"')
+    for family, listed in families.items():
+        out.append(f"CPU_TABLE(pw_row, pw_{family})\n"
+                   f"static const pw_row *const tables_{family}[CPU_LEVELS] = CPU_TABLES(pw_{family});")
+        row = 0
+        for p in (p for p in listed if not p.choose):
+            out += [line(p.where)] + describe(p, row)
+            row += len(p.rows)
+    for p in (p for listed in families.values() for p in listed):
+        made = [entry(p, op) for group in p.funcs for op in group if "CPU" in op.keys]
+        if made:
+            out += [line(p.where)] + [text for text, _ in made]
+            out += [line(p.where), "DP_LIBRARY_META(aten, CPU, " + ", ".join(i for _, i in made) + ")\n"]
+    return "\n".join(out) + "\n"

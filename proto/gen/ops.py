@@ -1,0 +1,281 @@
+"""ops.py -- the model of the operators: schemas, their forms and keys, and what pointwise.yaml says of them.
+
+Emitters (emit_*.py) print C from it.  Whatever is wrong in a yaml ends the program with the file, the line,
+the entry and the field."""
+
+import re
+
+import yaml
+
+# Letters of C types (dispatchd/plugin.h): type in a schema -> letter.
+LETTERS = {
+    "Tensor": "T", "Scalar": "s", "int": "i", "SymInt": "i", "ScalarType": "i", "Layout": "i",
+    "MemoryFormat": "i", "Device": "i", "float": "f", "bool": "b", "str": "S", "Generator": "g",
+    "Tensor?": "oT", "Scalar?": "os", "int?": "oi", "ScalarType?": "oi", "Layout?": "oi",
+    "MemoryFormat?": "oi", "Device?": "oi", "float?": "of", "bool?": "ob", "str?": "oS",
+    "Generator?": "og", "Tensor[]": "lT", "int[]": "li", "float[]": "lf", "bool[]": "lb",
+}
+
+# Types that loops compute in (plugins/cpu/loops/types.h), in the order of a row.
+TYPES = ["b8", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"]
+INTS, FLOATS, COMPLEX = TYPES[1:6], TYPES[6:8], TYPES[8:]
+# What may stand before an expression, and for which types; the narrower wins.
+KINDS = {
+    "bool": ["b8"], "int": INTS, "float": FLOATS, "complex": COMPLEX, "real": INTS + FLOATS,
+    "inexact": FLOATS + COMPLEX, "number": INTS + FLOATS + COMPLEX, "any": TYPES,
+}
+# Functions whose vector form is libmvec's, and gives other bits than for one element.
+VECTORS = {"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "tanh", "erf", "pow", "atan2"}
+VECTOR_TYPES = FLOATS
+
+# What the inputs and the result are (semantics of at::TensorIterator's presets): flags of pw_op.
+PRESETS = {
+    "unary": ["PW_SAME_DTYPE"], "unary_float": ["PW_TO_FLOAT"], "unary_bool": ["PW_RESULT_BOOL"],
+    "binary": [], "binary_float": ["PW_TO_FLOAT"], "comparison": ["PW_RESULT_BOOL"], "ternary": [],
+    "same": ["PW_SAME_INPUTS"],
+}
+RESULTS = {"bool": "PW_RESULT_BOOL", "real": "PW_RESULT_REAL", "complex": "PW_RESULT_COMPLEX"}
+INPUTS_MAX, PARAMS_MAX = 4, 4  # of plugins/cpu/pointwise.h
+FIELDS = {"op", "func", "preset", "args", "params", "defaults", "result", "when", "no_bool", "check",
+          "choose", "otherwise", "row_major"} | set(KINDS)
+NATIVE_FIELDS = {"func", "variants", "structured", "structured_delegate", "dispatch", "autogen", "tags"}
+
+
+class Fault(SystemExit):
+    def __init__(self, where, text):
+        path, line = where
+        super().__init__(f"{path}:{line}: {text}")
+
+
+def check(condition, where, text):
+    if not condition:
+        raise Fault(where, text)
+
+
+def load(path):
+    """The yaml document, every mapping with the place where it starts as `where`."""
+    with open(path) as f:
+        text = f.read()
+    try:
+        document, node = yaml.safe_load(text), yaml.compose(text)
+    except yaml.YAMLError as e:
+        mark = getattr(e, "problem_mark", None)
+        raise Fault((path, mark.line + 1 if mark else 1), f"no yaml: {getattr(e, 'problem', e)}")
+    mark_places(document, node, path)
+    return document
+
+
+def mark_places(value, node, path):
+    if isinstance(value, dict):
+        for (key, child), (_, child_node) in zip(list(value.items()), node.value):
+            mark_places(child, child_node, path)
+        value["where"] = (path, node.start_mark.line + 1)
+    elif isinstance(value, list):
+        for child, child_node in zip(value, node.value):
+            mark_places(child, child_node, path)
+
+
+# -- operators ---------------------------------------------------------------------------------------
+
+class Argument:
+    """"Tensor(a!) self" or "Scalar alpha=1": its type without alias set, and whether it is written."""
+
+    def __init__(self, text, where):
+        text, _, self.default = text.partition("=")
+        check(" " in text, where, f"func: an argument without a name: '{text}'")
+        kind, self.name = text.rsplit(" ", 1)
+        self.written = "!" in kind
+        self.type = re.sub(r"\([^)]*\)", "", kind)
+
+    @property
+    def letter(self):
+        return LETTERS.get(re.sub(r"\[\d+\]", "[]", self.type))
+
+
+class Op:
+    """One entry of native_functions.yaml."""
+
+    def __init__(self, entry):
+        self.where, self.func = entry["where"], entry["func"]
+        self.tags = entry.get("tags", "").replace(",", " ").split()
+        match = re.fullmatch(r"([\w.]+)\((.*)\) -> (.+)", self.func)
+        check(match, self.where, f"func: not a schema: '{self.func}'")
+        self.name, arguments, returns = match.groups()
+        self.base, _, self.overload = self.name.partition(".")
+        parts = re.split(r", (?![^\[(]*[\])])", arguments)
+        self.args = [Argument(a, self.where) for a in parts if a not in ("", "*")]
+        self.returns = re.split(r", ", returns.strip("()")) if returns.startswith("(") else [returns]
+        self.structured = bool(entry.get("structured") or entry.get("structured_delegate"))
+        self.dispatch = entry.get("dispatch", "").replace(",", " ").split()
+        self.autogen = entry.get("autogen", "").replace(",", " ").split()
+        self.generated_from = None  # the operator whose autogen names this one
+
+    @property
+    def form(self):
+        if self.base.endswith("_") and not self.base.endswith("__"):
+            return "in_place"
+        return "out" if any(a.written for a in self.args) else "functional"
+
+    @property
+    def signature(self):
+        """What the forms of one operator have in common: base name and the arguments that are read."""
+        kept = [(a.type, a.name) for a in self.args if not (self.form == "out" and a.written)]
+        return self.base.rstrip("_") if self.form == "in_place" else self.base, tuple(kept)
+
+    @property
+    def keys(self):
+        """Where PyTorch has a kernel of it."""
+        if self.structured:
+            return ["CPU"]
+        if self.dispatch:
+            return self.dispatch
+        return ["CompositeExplicitAutograd" if self.generated_from else "CompositeImplicitAutograd"]
+
+    def outs(self):
+        return [a for a in self.args if a.written]
+
+
+def native(path):
+    """{name: Op}, in the order of the file."""
+    ops = {}
+    for entry in load(path):
+        where = entry["where"]
+        check("func" in entry, where, "an entry without func")
+        unknown = set(entry) - NATIVE_FIELDS - {"where"}
+        check(not unknown, where, f"{entry['func'].split('(')[0]}: no such field: {', '.join(sorted(unknown))}")
+        op = Op(entry)
+        check(op.name not in ops, where, f"{op.name} is there twice")
+        ops[op.name] = op
+    for op in ops.values():
+        for name in op.autogen:
+            if name in ops:
+                ops[name].generated_from = op
+    return ops
+
+
+def forms(ops):
+    """{signature: {form: Op}}"""
+    groups = {}
+    for op in ops.values():
+        groups.setdefault(op.signature, {}).setdefault(op.form, op)
+    return groups
+
+
+# -- pointwise operators -----------------------------------------------------------------------------
+
+class Expr:
+    """An expression for one type: `text` with the functions of that type, and what it uses."""
+
+    def __init__(self, text, cls):
+        text = str(text)
+        self.cls = cls
+        self.names = set(re.findall(r"\b[A-Za-z_]\w*\b", text))
+        calls = set(re.findall(r"\b([a-z_]\w*)\(", text))
+        self.packed = cls in VECTOR_TYPES and bool(calls & VECTORS)
+        self.text = re.sub(r"\b([a-z_]\w*)\(", rf"pw_\1_{cls}(", text)
+
+
+class Kernel:
+    """One row of loops: expressions by type."""
+
+    def __init__(self, name, entry, where):
+        self.name, self.where = name, where
+        self.exprs = {}
+        for kind in sorted((k for k in KINDS if k in entry), key=lambda k: -len(KINDS[k])):
+            for cls in KINDS[kind]:
+                self.exprs[cls] = Expr(entry[kind], cls)
+
+
+class Pointwise:
+    """One entry of pointwise.yaml."""
+
+    def __init__(self, entry, family, ops, groups):
+        self.where, self.family = entry["where"], family
+        self.name = entry.get("op")
+        self.entry = entry
+        label = self.name or str(entry.get("func"))
+        unknown = set(entry) - FIELDS - {"where"}
+        check(not unknown, self.where, f"{label}: no such field: {', '.join(sorted(map(str, unknown)))}")
+        self.funcs = self.find_funcs(entry, ops, groups, label)
+        self.choose, self.otherwise = entry.get("choose"), entry.get("otherwise")
+        if self.choose:
+            self.choose = {k: v for k, v in self.choose.items() if k != "where"}
+            return
+        check(self.name, self.where, f"{label}: neither op nor choose")
+        self.params = entry.get("params", [])
+        self.defaults = {k: v for k, v in entry.get("defaults", {}).items() if k != "where"}
+        self.args = entry.get("args") or [
+            a.name for a in self.funcs[0][0].args
+            if a.letter in ("T", "s", "oT", "os") and a.name not in self.params and not a.written]
+        preset = entry.get("preset", "binary")
+        check(preset in PRESETS, self.where, f"{label}: preset: no such: '{preset}'")
+        result = entry.get("result")
+        check(result is None or result in RESULTS, self.where, f"{label}: result: no such: '{result}'")
+        self.result = result or ("bool" if "PW_RESULT_BOOL" in PRESETS[preset] else None)
+        self.flags = sorted(set(PRESETS[preset]) | ({RESULTS[result]} if result else set())
+                            | ({"PW_ROW_MAJOR"} if entry.get("row_major") else set()))
+        self.no_bool, self.check = entry.get("no_bool"), entry.get("check")
+        self.rows = [Kernel(self.name, entry, self.where)]
+        self.when = [self.special(w, label) for w in entry.get("when", [])]
+        self.rows += [row for _, _, row in self.when]
+        check(len(self.args) <= INPUTS_MAX and len(self.params) <= PARAMS_MAX, self.where,
+              f"{label}: {len(self.args)} inputs and {len(self.params)} params, {INPUTS_MAX} and "
+              f"{PARAMS_MAX} are the most")
+        self.check_names(label)
+
+    def find_funcs(self, entry, ops, groups, label):
+        """[[functional, in-place, out] that are there, of each func]"""
+        found = []
+        names = entry.get("func", [])
+        for name in [names] if isinstance(names, str) else names:
+            check(name in ops, self.where, f"{label}: func: '{name}' is not in native_functions.yaml")
+            group = groups[ops[name].signature]
+            found.append([group[f] for f in ("functional", "in_place", "out") if f in group])
+        return found
+
+    def special(self, entry, label):
+        """(argument, value, Kernel) of one `when`"""
+        rest = {k: v for k, v in entry.items() if k not in KINDS and k != "where"}
+        check(len(rest) == 1, entry["where"], f"{label}: when: one argument and expressions, not {rest}")
+        (name, value), = rest.items()
+        check(name in self.args + self.params, entry["where"], f"{label}: when: no argument '{name}'")
+        text = re.sub(r"\W", lambda m: {"-": "minus", ".": "point"}[m[0]], str(value))
+        return name, float(value), Kernel(f"{self.name}_{name}_{text}", entry, entry["where"])
+
+    def check_names(self, label):
+        """Every expression uses arguments, functions, constants and T."""
+        known = set(self.args) | set(self.params) | {"T", "K", "fault", "bool", "I"}
+        for row in self.rows:
+            check(row.exprs, row.where, f"{label}: no expression")
+            for expr in row.exprs.values():
+                odd = {n for n in expr.names - known
+                       if not n.isupper() and not re.match(r"[A-Z]+_|u?int\d+_t", n)
+                       and f"pw_{n}_{expr.cls}(" not in expr.text}
+                check(not odd, row.where, f"{label}: expression: no argument '{', '.join(sorted(odd))}'")
+
+
+def pointwise(path, ops):
+    """({family: [Pointwise]}, {base name: the one that it is another name of})"""
+    document = load(path)
+    groups = forms(ops)
+    check(isinstance(document, dict), (path, 1), "families of entries are wanted")
+    aliases = {k: v for k, v in document.pop("aliases", {}).items() if k != "where"}
+    families = {}
+    for family, entries in document.items():
+        if family != "where":
+            families[family] = [Pointwise(e, family, ops, groups) for e in entries or []]
+    known = {}
+    for p in (p for entries in families.values() for p in entries if not p.choose):
+        check(p.name not in known, p.where, f"op: '{p.name}' is there twice")
+        known[p.name] = p
+    for p in (p for entries in families.values() for p in entries if p.choose):
+        for name in cases(p):
+            check(name in known, p.where, f"{p.entry.get('func')}: choose: no op '{name}'")
+        p.known = known
+    return families, aliases
+
+
+def cases(p):
+    """Names of the ops that a `choose` names."""
+    return [name for choice in p.choose.values() for name in
+            ([v for k, v in choice.items() if k != "where"] if isinstance(choice, dict) else [choice])]

@@ -1,0 +1,138 @@
+"""test_gen.py -- the generator of operators: what it makes of its tables, and what it says of wrong ones."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import ROOT, contains, equal, main
+
+sys.path.insert(0, os.path.join(ROOT, "proto", "gen"))
+import ops
+
+NATIVE = """\
+- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+  structured_delegate: add.out
+- func: add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
+  structured_delegate: add.out
+- func: add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)
+  structured: True
+- func: add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
+  dispatch: CompositeExplicitAutograd
+  autogen: add.Scalar_out
+- func: add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)
+- func: exp(Tensor self) -> Tensor
+  structured_delegate: exp.out
+- func: exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  structured: True
+"""
+ADD = """\
+arithmetic:
+- op: add
+  func: add.Tensor
+  params: [alpha]
+  when: [{alpha: 1, number: self + other}]
+  number: self + alpha * other
+"""
+EXP = """\
+unary:
+- op: exp
+  func: exp
+  preset: unary_float
+  inexact: exp(self)
+"""
+
+
+def generate(native, pointwise):
+    """({file: text}, what it printed)"""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, n) for n in ("native.yaml", "pointwise.yaml")]
+        for path, text in zip(paths, (native, pointwise)):
+            with open(path, "w") as f:
+                f.write(text)
+        out = os.path.join(folder, "out")
+        ran = subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "gen_ops.py"), *paths, out],
+                             capture_output=True, text=True)
+        made = {}
+        for place, _, names in os.walk(out):
+            for name in names:
+                with open(os.path.join(place, name)) as f:
+                    made[name] = f.read()
+        return made, ran.stderr.replace(folder + "/", "")
+
+
+def refused(native, pointwise, *parts):
+    made, said = generate(native, pointwise)
+    equal(made, {}, "files of wrong tables")
+    for part in parts:
+        contains(said, part, "what is said of wrong tables")
+
+
+def native(text=NATIVE):
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(text)
+        f.flush()
+        return ops.native(f.name)
+
+
+def test_forms_and_keys():
+    found = native()
+    equal([found[n].form for n in ("add.Tensor", "add_.Tensor", "add.out")], ["functional", "in_place", "out"])
+    equal({n: op.keys for n, op in found.items() if n.startswith("add.S")},
+          {"add.Scalar": ["CompositeExplicitAutograd"], "add.Scalar_out": ["CompositeExplicitAutograd"]})
+    group = ops.forms(found)[found["add.Tensor"].signature]
+    equal({form: op.name for form, op in group.items()},
+          {"functional": "add.Tensor", "in_place": "add_.Tensor", "out": "add.out"})
+
+
+def test_arguments():
+    args = native("- func: x.y(Tensor(a!) self, int[2]? dim=[0, 1], *, str mode=\"none\") -> (Tensor, Tensor)\n")["x.y"]
+    equal([(a.type, a.name, a.written) for a in args.args][:2],
+          [("Tensor", "self", True), ("int[2]?", "dim", False)])
+    equal(args.returns, ["Tensor", "Tensor"])
+
+
+def test_a_loop_for_each_type_and_special_value():
+    made, said = generate(NATIVE, ADD)
+    equal(said, "")
+    loops = made["pw_arithmetic.c"]
+    contains(loops, "PW_KERNEL2(add_f32, 3, f32, f32, const T alpha = pw_param_f32(s, 0);, self, other, "
+                    "(self + alpha * other))")
+    contains(loops, "PW_KERNEL2(add_alpha_1_i8, 3, i8, i8, , self, other, (self + other))")
+    equal("add_b8" in loops, False, "a loop for bool, which has no expression")
+    contains(made["pointwise_entries.c"], "DP_IMPL_UNBOXED(\"add_.Tensor\", call_add__Tensor, (T, T, s), ())")
+    contains(made["composite_forms.c"], "form_wrapped(call, \"aten::add.Tensor\", 0x2)")
+    contains(made["composite_forms.c"], "form_out_of(call, \"aten::add.Scalar\")")
+
+
+def test_functions_are_those_of_the_type():
+    made, said = generate(NATIVE, EXP)
+    equal(said, "")
+    for text in ("exp_f32, 2, f32, f32, , self, (pw_exp_f32(self)))", "(pw_exp_c64(self)))"):
+        contains(made["pw_unary.c"], text)
+
+
+def test_a_family_is_a_file_of_its_own():
+    both, _ = generate(NATIVE, ADD + EXP)
+    changed, _ = generate(NATIVE, ADD + EXP.replace("exp(self)", "exp(self) + 0"))
+    equal([n for n in both if both[n] != changed[n]], ["pw_unary.c"], "files that a changed expression changes")
+
+
+def test_errors_name_file_line_and_field():
+    refused(NATIVE, ADD.replace("number: self + alpha", "numbr: self + alpha"), "pointwise.yaml:2: add: no such field: numbr")
+    refused(NATIVE, ADD.replace("func: add.Tensor", "func: add.Tensr"),
+            "pointwise.yaml:2: add: func: 'add.Tensr' is not in native_functions.yaml")
+    refused(NATIVE, ADD.replace("number: self + alpha * other", "number: self + beta * other"),
+            "pointwise.yaml:2: add: expression: no argument 'beta'")
+    refused(NATIVE, ADD.replace("{alpha: 1,", "{gamma: 1,"), "pointwise.yaml:5: add: when: no argument 'gamma'")
+    refused(NATIVE, EXP.replace("unary_float", "unary_flt"), "pointwise.yaml:2: exp: preset: no such: 'unary_flt'")
+    refused(NATIVE, EXP + EXP.replace("unary:\n", ""), "pointwise.yaml:6: op: 'exp' is there twice")
+    refused(NATIVE.replace("  structured: True\n", "  structred: True\n", 1), ADD,
+            "native.yaml:5: add.out: no such field: structred")
+    refused(NATIVE + "- func: exp(Tensor self) -> Tensor\n", ADD, "native.yaml:15: exp is there twice")
+    refused(NATIVE + "- func: exp Tensor\n", ADD, "native.yaml:15: func: not a schema")
+    refused(NATIVE, "unary: [\n", "pointwise.yaml:")
+
+
+main()
