@@ -164,7 +164,8 @@ int dpi_stream_new(dp_device device, dp_stream **out, dp_error *err)
 
 dp_stream *dp_stream_ref(dp_stream *s)
 {
-    atomic_fetch_add_explicit(&s->h.refs, 1, memory_order_relaxed);
+    if (s != NULL)
+        atomic_fetch_add_explicit(&s->h.refs, 1, memory_order_relaxed);
     return s;
 }
 
@@ -176,12 +177,12 @@ dp_stream *dp_stream_unref(dp_stream *s)
 
 dp_device dp_stream_device(const dp_stream *s)
 {
-    return s->h.device;
+    return s != NULL ? s->h.device : DP_DEVICE_CPU;
 }
 
 void *dp_stream_handle(const dp_stream *s)
 {
-    return s->h.handle;
+    return s != NULL ? s->h.handle : NULL;
 }
 
 static int taken_back(const dpi_device *d, dp_error *err)
@@ -336,7 +337,8 @@ int dpi_event_new_on(const dp_stream *s, dp_event **out, dp_error *err)
 
 dp_event *dp_event_ref(dp_event *e)
 {
-    atomic_fetch_add_explicit(&e->h.refs, 1, memory_order_relaxed);
+    if (e != NULL)
+        atomic_fetch_add_explicit(&e->h.refs, 1, memory_order_relaxed);
     return e;
 }
 

@@ -30,7 +30,7 @@ struct dpi_block {
     struct dpi_block *next_waiting;
 };
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, ALIGN = 64 /* as dp_device_ops says */ };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lists, uses, `of` */
 
@@ -320,7 +320,12 @@ static int allocate(dpi_device *d, dp_device device, size_t bytes, void **out, d
         rc = d->ops.allocate(dp_device_index(device), bytes, out, &theirs);
     if (rc != 0)
         return dpi_device_failed(d, "allocate", rc, &theirs, err);
-    return *out ? DP_OK : no_bytes(device, bytes, err);
+    if ((uintptr_t)*out % ALIGN == 0)
+        return *out ? DP_OK : no_bytes(device, bytes, err);
+    dp_error_set(err, DP_EPLUGIN, "backend %s: allocate gave %p, which is not aligned to %d bytes",
+                 d->name, *out, ALIGN);
+    d->ops.release(dp_device_index(device), *out, bytes);
+    return DP_EPLUGIN;
 }
 
 static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
@@ -337,11 +342,7 @@ static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
 
 int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err)
 {
-    int n = dpi_device_count(d), rc = DP_OK;
-
-    if (dp_device_index(of->device) >= n)
-        return dp_error_set(err, DP_ERUNTIME, "backend %s has %d devices, there is no %s:%d",
-                            d->name, n, d->name, dp_device_index(of->device));
+    int rc = DP_OK;
     dpi_block *b = block_new(d, of->device, of->bytes);
     if (b == NULL)
         return dpi_no_memory(err, "a block of a device");

@@ -33,9 +33,24 @@ size_t dpi_storage_inside(dp_device device, size_t bytes)
     return bytes <= INSIDE_MAX && dp_device_backend(device) == DP_B_CPU ? bytes : 0;
 }
 
+/* A backend in the host's memory is one device.  A tensor without memory may be on any: it needs none. */
+static int check_index(const dpi_device *d, dp_device device, dp_error *err)
+{
+    int n = dpi_device_count(d), index = dp_device_index(device);
+
+    return index < n
+               ? DP_OK
+               : dp_error_set(err, DP_ERUNTIME, "backend %s has %d device%s, there is no %s:%d",
+                              d->name, n, n == 1 ? "" : "s", d->name, index);
+}
+
 /* Give s its data.  The caller has entered the device. */
 static int fill_in(dpi_storage *s, dpi_device *d, dp_error *err)
 {
+    int rc = check_index(d, s->device, err);
+
+    if (rc < 0)
+        return rc;
     s->host = d->host;
     if (!d->host)
         return dpi_block_new(d, s, err);

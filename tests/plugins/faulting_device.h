@@ -22,6 +22,7 @@ static struct {
     unsigned char used[FAULTDEV_PAGES];
     size_t live; /* blocks */
     int refuse;  /* allocations and copies from now on fail with this code */
+    size_t off;  /* by so many bytes allocations from now on lie where they should not */
 } faultdev = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Locked. */
@@ -88,7 +89,7 @@ static int faultdev_allocate(int index, size_t bytes, void **out, dp_error *err)
     if (at >= 0) {
         memset(faultdev.used + at, 1, (size_t)n);
         faultdev.live++;
-        *out = faultdev.given + (size_t)at * FAULTDEV_PAGE;
+        *out = faultdev.given + (size_t)at * FAULTDEV_PAGE + faultdev.off;
     }
     pthread_mutex_unlock(&faultdev.lock);
     return at < 0 ? dp_error_set(err, DP_ERESOURCE, "no room on the device") : 0;

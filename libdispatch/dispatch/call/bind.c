@@ -539,6 +539,8 @@ static int fail_missing(const fit *f)
 static int fail_value(const fit *f, uint32_t i)
 {
     const dpi_argument *arg = &f->schema->args[i];
+    const dp_value *v = given(f, i);
+    dp_error why = DP_ERROR_INIT;
     dpi_text t = {0};
 
     dpi_text_printf(&t, "%s: argument '%s'", f->schema->name, arg->name);
@@ -551,6 +553,9 @@ static int fail_value(const fit *f, uint32_t i)
     else
         dpi_text_printf(&t, ", not %s with %s at index %lld", dpi_value_kind(given(f, i)),
                         f->actual, (long long)f->element);
+    if (enum_kind(arg->type) == DPI_TYPE_DEVICE && v != NULL && v->tag == DP_TAG_STR &&
+        dp_device_parse(v->u.s, &(dp_device){0}, &why) < 0)
+        dpi_text_printf(&t, ": %s", why.message);
     int rc = t.failed ? no_memory(f) : dp_error_set(f->err, DP_ETYPE, "%s", t.s);
     dpi_text_fini(&t);
     return rc;

@@ -5,6 +5,8 @@
 
 int dp_device_memory(dp_ctx *ctx, dp_device device, size_t *free_bytes, size_t *total_bytes)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, free_bytes, total_bytes))
+        return DP_EPLUGIN;
     return dpi_device_memory(device, free_bytes, total_bytes, &ctx->error);
 }
 
@@ -15,16 +17,22 @@ int dp_device_synchronize(dp_ctx *ctx, dp_device device)
 
 int dp_stream_new(dp_ctx *ctx, dp_device device, dp_stream **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     return dpi_stream_new(device, out, &ctx->error);
 }
 
 int dp_stream_query(dp_ctx *ctx, const dp_stream *s, bool *done)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, s, done))
+        return DP_EPLUGIN;
     return dpi_stream_query(s, done, &ctx->error);
 }
 
 int dp_stream_synchronize(dp_ctx *ctx, const dp_stream *s)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, s))
+        return DP_EPLUGIN;
     return dpi_stream_synchronize(s, &ctx->error);
 }
 
@@ -40,6 +48,8 @@ static dp_streams *streams_of(dp_ctx *ctx)
 
 int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     dp_streams *all = streams_of(ctx);
 
     return all != NULL ? dpi_streams_get(all, device, out, &ctx->error) : ctx->error.code;
@@ -47,6 +57,8 @@ int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
 
 int dp_stream_set_current(dp_ctx *ctx, dp_stream *s)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, s))
+        return DP_EPLUGIN;
     dp_streams *all = streams_of(ctx);
 
     return all != NULL ? dpi_streams_set(all, s, &ctx->error) : ctx->error.code;
@@ -59,47 +71,65 @@ void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all)
 
 int dp_event_new(dp_ctx *ctx, dp_device device, dp_event **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     return dpi_event_new(device, out, &ctx->error);
 }
 
 int dp_event_record(dp_ctx *ctx, dp_event *e, const dp_stream *s)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e, s))
+        return DP_EPLUGIN;
     return dpi_event_record(e, s, &ctx->error);
 }
 
 int dp_event_wait(dp_ctx *ctx, const dp_event *e, const dp_stream *s)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e, s))
+        return DP_EPLUGIN;
     return dpi_event_wait(e, s, &ctx->error);
 }
 
 int dp_event_query(dp_ctx *ctx, const dp_event *e, bool *done)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e, done))
+        return DP_EPLUGIN;
     return dpi_event_query(e, done, &ctx->error);
 }
 
 int dp_event_synchronize(dp_ctx *ctx, const dp_event *e)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e))
+        return DP_EPLUGIN;
     return dpi_event_synchronize(e, &ctx->error);
 }
 
 int dp_event_elapsed(dp_ctx *ctx, const dp_event *begin, const dp_event *end, double *ms)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, begin, end, ms))
+        return DP_EPLUGIN;
     return dpi_event_elapsed(begin, end, ms, &ctx->error);
 }
 
 int dp_copy_async(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src, dp_stream *s)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src, s))
+        return DP_EPLUGIN;
     return dpi_copy_async(dst, src, s, ctx->threads, &ctx->error);
 }
 
 int dp_fill_bytes(dp_ctx *ctx, dp_tensor *t, int byte, dp_stream *s)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, s))
+        return DP_EPLUGIN;
     return dpi_fill_bytes(t, byte, s, &ctx->error);
 }
 
 int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
                     dp_tensor **out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     if (dpi_ctx_memoryless(ctx)) /* there is nothing to pin */
         return dpi_empty(dtype, dpi_ctx_place(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
                          &ctx->error);
@@ -113,5 +143,7 @@ bool dp_tensor_is_pinned(const dp_tensor *t)
 
 int dp_record_stream(dp_ctx *ctx, dp_tensor *t, dp_stream *s)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, s))
+        return DP_EPLUGIN;
     return dpi_record_stream(t, s, &ctx->error);
 }

@@ -71,6 +71,26 @@ static void mode_copy(dp_mode *to, const dp_mode *mode)
     to->no_grad |= to->inference;
 }
 
+static int refuse_mode(dp_ctx *ctx, const char *field, unsigned number, const char *are)
+{
+    return dp_error_set(&ctx->error, DP_EVALUE, "dp_guard_mode: %s is %u; there are %s", field,
+                        number, are);
+}
+
+/* What the mode in force has was checked when it was set. */
+static int mode_check(dp_ctx *ctx, const dp_mode *m, const dp_mode *checked)
+{
+    if (m->fallback > DP_FALLBACK_FORBID)
+        return refuse_mode(ctx, "fallback", m->fallback, "DP_FALLBACK_ALLOW, _REPORT and _FORBID");
+    if (memcmp(m->cast_dtype, checked->cast_dtype, sizeof(m->cast_dtype)) == 0)
+        return 0;
+    for (size_t i = 0; i < DPI_COUNT(m->cast_dtype); i++)
+        if (m->cast_dtype[i] > 0 && dp_dtype_size((dp_dtype)(m->cast_dtype[i] - 1)) == 0)
+            return refuse_mode(ctx, "a cast_dtype", m->cast_dtype[i],
+                               "0 and the numbers of dtypes + 1");
+    return 0;
+}
+
 /* s->mode := mode, with what follows from it: c10::InferenceMode's keys, and the skip bit. */
 static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, bool was_inference)
 {
@@ -186,6 +206,8 @@ int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
 
 int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, mode))
+        return DP_EVALUE;
     dpi_state *s = ctx->state;
     dp_mode *next = mode_room(ctx);
 
@@ -193,10 +215,13 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
         return dpi_no_memory(&ctx->error, "a guard's mode");
     if (s == &ctx->states[DP_LIMIT_GUARDS])
         return too_many(ctx);
-    s[1] = *s;
-    s[1].n_modes++;
     *next = *s->mode;
     mode_copy(next, mode);
+    int rc = mode_check(ctx, next, s->mode);
+    if (rc < 0)
+        return rc;
+    s[1] = *s;
+    s[1].n_modes++;
     mode_install(ctx, &s[1], next, s->mode->inference);
     enter_state(ctx, s + 1);
     dpi_ctx_watch(ctx);

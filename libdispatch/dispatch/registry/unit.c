@@ -1,5 +1,6 @@
 /* unit.c -- from a plugin's blocks to checked registrations that can go in, out and in again. */
 #include "change.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 dpi_generation *dpi_unit_generation(const dp_unit *unit)
@@ -236,10 +237,25 @@ static int reg_library(dp_unit *u, const dp_block *b, dp_error *err)
     return 0;
 }
 
+static int check_flags(const dp_block *b, uint16_t flags, const char *what, const char *name,
+                       dp_error *err)
+{
+    enum { KNOWN = DP_FLAG_FALLTHROUGH | DP_FLAG_BELOW | DP_FLAG_META | DP_FLAG_GRAD };
+    char text[80];
+
+    if ((flags & ~KNOWN) == 0)
+        return 0;
+    snprintf(text, sizeof(text), "flags 0x%x, of which this host does not know 0x%x", flags,
+             flags & ~KNOWN);
+    return fail_at(err, DP_EPLUGIN, b, what, name, text);
+}
+
 static int reg_items(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err)
 {
-    int rc = 0;
+    int rc = check_flags(b, b->flags, "namespace", b->ns, err);
 
+    if (rc < 0)
+        return rc;
     if (!valid_ns(b->ns))
         return fail_at(err, DP_EPLUGIN, b, "namespace", b->ns, "letters, digits and _ only");
     if (b->kind == DP_BLOCK_LIBRARY)
@@ -250,6 +266,8 @@ static int reg_items(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err
         memcpy(&item, at, b->item_size < sizeof(item) ? b->item_size : sizeof(item));
         if (item.name == NULL)
             rc = fail_at(err, DP_EPLUGIN, b, "item", "", "no name");
+        else if ((rc = check_flags(b, item.flags, "item", item.name, err)) < 0)
+            break;
         else if (item.kind == DP_ITEM_DEF)
             rc = reg_def(c, u, b, &item, err);
         else if (item.kind == DP_ITEM_IMPL)
@@ -265,6 +283,8 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
     bool fallthrough = b->flags & DP_FLAG_FALLTHROUGH;
     dpi_reg *r;
 
+    if (check_flags(b, b->flags, "fallback", b->key, err) < 0)
+        return DP_EPLUGIN;
     if (b->fn == NULL && !fallthrough)
         return fail_at(err, DP_EPLUGIN, b, "fallback", b->key, "no function");
     if ((r = reg_add(u, DPI_REG_FALLBACK, b, err)) == NULL)

@@ -169,7 +169,8 @@ DP_FN(int, dp_guard_enter, (dp_ctx * ctx, dp_keyset include, dp_keyset exclude),
 DP_FN(void, dp_guard_leave, (dp_ctx * ctx, int depth), (ctx, depth))
 DP_FN(dp_keyset, dp_ctx_include, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_exclude, (const dp_ctx *ctx), (ctx))
-/* Set the mode; what mode->size does not cover stays as it is.  DP_MODE(m, ctx); m.no_grad = true;
+/* Set the mode; what mode->size does not cover stays as it is.  DP_EVALUE: a number that is none of its
+ * field's.  DP_MODE(m, ctx); m.no_grad = true;
  * depth = dp_guard_mode(ctx, &m); */
 DP_FN(int, dp_guard_mode, (dp_ctx * ctx, const dp_mode *mode), (ctx, mode))
 /* The mode in force.  Borrowed: until the guard that set it is left. */
@@ -354,13 +355,14 @@ DP_FN(int, dp_device_synchronize, (dp_ctx * ctx, dp_device device), (ctx, device
 /* -- streams and events of devices (dp_device_ops says what they are) --
  *
  * On a device without streams, the host too, every stream is its default one and nothing is ever to
- * be waited for.  They are counted; when their backend is unloaded they answer so.  Any thread. */
+ * be waited for.  They are counted; when their backend is unloaded they answer so.  Any thread.
+ * DP_EPLUGIN where one is NULL. */
 
 /* *out owned.  c10::cuda::getStreamFromPool */
 DP_FN(int, dp_stream_new, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
-DP_FN(dp_stream *, dp_stream_ref, (dp_stream * s), (s))     /* returns s */
+DP_FN(dp_stream *, dp_stream_ref, (dp_stream * s), (s))     /* NULL is fine; returns s */
 DP_FN(dp_stream *, dp_stream_unref, (dp_stream * s), (s))   /* takes; NULL is fine; returns NULL */
-DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s))
+DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s)) /* of NULL: the CPU */
 DP_FN(void *, dp_stream_handle, (const dp_stream *s), (s))  /* the backend's own; NULL: the default one */
 /* *done: everything that it was given has ended. */
 DP_FN(int, dp_stream_query, (dp_ctx * ctx, const dp_stream *s, bool *done), (ctx, s, done))

@@ -542,6 +542,11 @@ START_TEST(device_failures_are_told_with_the_backends_name)
           "backend faultdev: copy returned 12345, which is no error code");
     FAILS(dp_tensor_new(DP_INT8, device, 1, sizes, NULL, &t, NULL), DP_EPLUGIN, "");
     faultdev.refuse = 0;
+    faultdev.off = 16;
+    FAILS(dp_tensor_new(DP_INT8, device, 1, sizes, NULL, &t, &err), DP_EPLUGIN,
+          "which is not aligned to 64 bytes");
+    ck_assert_uint_eq(faultdev.live, 1); /* it has it back */
+    faultdev.off = 0;
     dp_tensor_unref(host);
     dp_tensor_unref(there);
     close_device();

@@ -188,7 +188,11 @@ static const struct {
     CASE("MemoryFormat", STR("channels_last"), "2"),
     CASE("MemoryFormat?", STR("channels_last_3d"), "3"),
     CASE("Device", STR("cpu"), "0"),
-    CASE("Device", STR("nowhere:1"), "!Device, not str 'nowhere:1'"),
+    CASE(
+        "Device", STR("nowhere:1"),
+        "!Device, not str 'nowhere:1': no device 'nowhere:1'; there are cpu, cuda, hip, xla, mps, "
+        "ipu, xpu, hpu, ve, lazy, mtia, maia, privateuseone, privateusetwo, privateusethree, meta"),
+    CASE("Device?", STR("cpu:-1"), "!Device?, not str 'cpu:-1': invalid device string: 'cpu:-1'"),
     CASE("Device", INT(-5), "!Device, not int"),
     CASE("int[]", LIST(INT(1), INT(2)), "int[][1, 2]"),
     CASE("int[]", LIST(INT(1), FLOAT(2)), "!int[], not list with float at index 1"),
@@ -224,7 +228,7 @@ static const struct {
 
 START_TEST(a_value_fits_a_type)
 {
-    char schema[100], want[200];
+    char schema[100], want[400];
     const char *w = fits[_i].want;
 
     snprintf(schema, sizeof(schema), "f(%s x) -> ()", fits[_i].type);

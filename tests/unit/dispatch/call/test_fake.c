@@ -222,16 +222,18 @@ START_TEST(nothing_excludes_fake)
 }
 END_TEST
 
-/* The kernels are the CPU's, the device is not. */
+/* The kernels are the CPU's, the device is not; nor need it be there. */
 START_TEST(fakes_of_another_backend_stay_there)
 {
     int64_t sizes[] = {2, 3}, rows[] = {3, 1}, square[] = {2, 2}, pair[] = {2, 1};
-    dp_tensor *real, *f, *t, *product, *zeros;
+    dp_tensor *real = NULL, *f, *t, *product, *zeros;
     static const dp_block b[] = {REC_PLAIN(DP_BLOCK_BACKEND, 0, 1, "fakenpu", "", NULL)};
     dp_unit *unit = rec_attach(reg, "npu", b, 1);
     dp_device npu = DP_DEVICE(dpi_backend_find("fakenpu"), 2);
 
-    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, npu, 2, sizes, NULL, &real, &err), 0);
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, npu, 2, sizes, NULL, &real, &err), DP_ERUNTIME);
+    ck_assert_str_eq(err.message, "backend fakenpu has 1 device, there is no fakenpu:2");
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, npu | DPI_FAKE, 2, sizes, NULL, &real, &err), 0);
     f = fake_of(real);
     is_fake(f, npu, 2, sizes, rows);
     OK(dp_invoke(ctx, "aten::t", "T>T", f, &t));

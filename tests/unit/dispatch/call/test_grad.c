@@ -311,6 +311,26 @@ START_TEST(grad_kernels_are_layers)
 }
 END_TEST
 
+START_TEST(flags_that_nobody_knows_are_refused)
+{
+    static const dp_item strange[] = {REC_IMPL_FLAGS("f", recorder, 0x40 | DP_FLAG_BELOW)};
+    static const dp_item ordinary[] = {REC_IMPL("f", recorder)};
+    dp_block three[] = {REC_BLOCK(DP_BLOCK_IMPL, 9, "t", "CPU", strange),
+                        REC_BLOCK(DP_BLOCK_IMPL, 9, "t", "CPU", ordinary),
+                        REC_PLAIN(DP_BLOCK_FALLBACK, 0x40, 9, "_", "AutogradCPU", recorder)};
+    dp_error err = DP_ERROR_INIT;
+    dp_unit *unit;
+
+    three[1].flags = 0x40;
+    for (size_t i = 0; i < DPI_COUNT(three); i++) {
+        ck_assert_int_eq(dp_registry_attach(reg, "wrong", "1", &three[i], 1, &unit, &err),
+                         DP_EPLUGIN);
+        ck_assert_msg(strstr(err.message, "t.c:9") && strstr(err.message, "does not know 0x40"),
+                      "%s", err.message);
+    }
+}
+END_TEST
+
 UNIT_SUITE(grad)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -323,4 +343,5 @@ UNIT_SUITE(grad)
     tcase_add_test(tc, grad_flag_of_a_session);
     tcase_add_test(tc, grad_kernels_are_named_as_such);
     tcase_add_test(tc, grad_kernels_are_layers);
+    tcase_add_test(tc, flags_that_nobody_knows_are_refused);
 }

@@ -248,6 +248,24 @@ START_TEST(state_mode_keeps_what_an_older_record_does_not_cover)
 }
 END_TEST
 
+START_TEST(state_mode_takes_no_number_that_it_does_not_know)
+{
+    dp_mode wrong[] = {{.fallback = DP_FALLBACK_FORBID + 1}, {.fallback = 255}, {0}, {0}};
+    const char *text = dp_ctx_error(ctx)->message;
+
+    wrong[2].cast_dtype[DP_B_CUDA] = 200;
+    wrong[3].cast_dtype[63] = DP_DTYPE_END + 1;
+    for (size_t i = 0; i < DPI_COUNT(wrong); i++) {
+        wrong[i].size = (uint32_t)sizeof(dp_mode);
+        ck_assert_int_eq(dp_guard_mode(ctx, &wrong[i]), DP_EVALUE);
+        ck_assert_msg(strstr(text, i < 2 ? "dp_guard_mode: fallback is" : "a cast_dtype is"), "%s",
+                      text);
+    }
+    ck_assert_int_eq(dp_guard_mode(ctx, NULL), DP_EVALUE);
+    expect_default("after all of them");
+}
+END_TEST
+
 START_TEST(state_inference_calls_no_autograd_key)
 {
     DP_MODE(m, ctx);
@@ -324,6 +342,7 @@ UNIT_SUITE(state)
     tcase_add_test(tc, state_guards_have_a_limit);
     tcase_add_test(tc, state_survives_a_guard_without_memory);
     tcase_add_test(tc, state_mode_keeps_what_an_older_record_does_not_cover);
+    tcase_add_test(tc, state_mode_takes_no_number_that_it_does_not_know);
     tcase_add_test(tc, state_inference_calls_no_autograd_key);
     tcase_add_test(tc, state_mode_forbids_fallbacks_of_backends);
 }
