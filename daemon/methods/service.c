@@ -133,25 +133,21 @@ static void write_held(jw *w, const dp_held *held)
     jw_object_end(w);
 }
 
-int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
+/* The members that are counts. */
+static void write_counts(jw *w, const server_facts *f, const dp_held *held)
 {
-    server_facts f;
     dp_registry_stats r;
     dp_tensor_stats t;
-    dp_held held[DP_HOLDERS];
 
-    (void)params;
-    rq->daemon->facts(rq->conn, &f);
-    rq->daemon->held(rq->conn, held);
-    dp_registry_stats_get(f.reg, &r);
+    dp_registry_stats_get(f->reg, &r);
     dp_tensor_stats_get(&t);
     const struct {
         const char *name;
         uint64_t value;
     } rows[] = {
-        {"uptime_ms", f.uptime_ms},
-        {"sessions", f.sessions},
-        {"connections", f.connections},
+        {"uptime_ms", f->uptime_ms},
+        {"sessions", f->sessions},
+        {"connections", f->connections},
         {"tensors", held[DP_HOLDER_TENSORS].count},
         {"live_tensors", t.tensors},
         {"storages", t.storages},
@@ -164,14 +160,25 @@ int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
         {"draining", r.draining},
         {"snapshots", r.snapshots},
         {"calls", r.calls},
-        {"requests", f.requests},
-        {"calls_inline", f.calls_inline},
-        {"calls_worker", f.calls_worker},
-        {"demotions", f.demotions},
+        {"requests", f->requests},
+        {"calls_inline", f->calls_inline},
+        {"calls_worker", f->calls_worker},
+        {"demotions", f->demotions},
     };
-    jw_object(w);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         member_int(w, rows[i].name, rows[i].value);
+}
+
+int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
+{
+    server_facts f;
+    dp_held held[DP_HOLDERS];
+
+    (void)params;
+    rq->daemon->facts(rq->conn, &f);
+    rq->daemon->held(rq->conn, held);
+    jw_object(w);
+    write_counts(w, &f, held);
     write_held(w, held);
     write_running(w, f.reg);
     int rc = plugins_kept(rq, f.reg, w, err);

@@ -32,8 +32,19 @@ static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
     return ctx->error.code;
 }
 
+/* The error is that of p's first step of this kind that has `what`. */
+static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kind, uint32_t what)
+{
+    for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
+        if (s->kind == kind && s->what == what) {
+            run->step = s->origin; /* the outermost program's is the last to be written */
+            return dpi_step_fail(ctx, s->origin);
+        }
+    return ctx->error.code;
+}
+
 /* Every operator is what the steps were checked against. */
-static int check_ops(dp_ctx *ctx, const dp_program *p)
+static int check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
@@ -41,14 +52,14 @@ static int check_ops(dp_ctx *ctx, const dp_program *p)
         const dpi_op_use *use = &p->ops[i];
         const dpi_entry *e = use->op->id < s->n_entries ? s->entries[use->op->id] : NULL;
         const dp_schema *now = e != NULL ? e->schema : NULL;
-        if (now != use->schema && (now == NULL || strcmp(now->text, use->schema->text) != 0))
-            return fail_op(ctx, use, now);
+        if (now != use->schema && (now == NULL || strcmp(now->text, use->schema->text) != 0)) {
+            fail_op(ctx, use, now);
+            return fail_step(ctx, run, p, DP_STEP_CALL, i);
+        }
     }
-    for (uint32_t i = 0; i < p->n_subs; i++) {
-        int rc = check_ops(ctx, p->subs[i]);
-        if (rc < 0)
-            return rc;
-    }
+    for (uint32_t i = 0; i < p->n_subs; i++)
+        if (check_ops(ctx, p->subs[i], run) < 0)
+            return fail_step(ctx, run, p, DP_STEP_SUB, i);
     return 0;
 }
 
@@ -473,7 +484,7 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
 static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     machine m = {.ctx = ctx, .run = run};
-    int rc = check_ops(ctx, p);
+    int rc = check_ops(ctx, p, run);
 
     if (rc < 0)
         return rc;

@@ -284,12 +284,13 @@ def test_a_client_that_leaves_stops_its_program(f):
 
 def test_an_operator_that_is_gone_is_named(f):
     with f.connect() as d:
-        p = create(d, [{"op": "tutorial::scale", "args": [ref("x"), 2], "as": ["y"]}], "y")
+        p = create(d, [step("relu", ref("x"), as_="r"),
+                       {"op": "tutorial::scale", "args": [ref("r"), 2], "as": ["y"]}], "y")
         equal(run(d, p, x=X)[0]["data"], [2, 4])
         path = [q["path"] for q in d.call("plugin.list")["plugins"] if q["plugin"] == "template"][0]
         d.call("plugin.unload", plugin="template")
-        e = raises(lambda: run(d, p, x=X), "NotFound", "tutorial::scale")
-        equal(e.data["op"], "tutorial::scale")
+        e = raises(lambda: run(d, p, x=X), "NotFound", "step 1: tutorial::scale")
+        equal((e.data["op"], e.data["step"]), ("tutorial::scale", 1))
         d.call("plugin.load", path=path)
         equal(run(d, p, x=X)[0]["data"], [2, 4])
 

@@ -474,42 +474,6 @@ END_TEST
 
 /* -- the registry moves -- */
 
-static dp_unit *define(const char *schema)
-{
-    dp_item item[] = {REC_DEF(schema)};
-    dp_item impl[] = {REC_IMPL("f", same)};
-    dp_block both[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "u", "", item),
-                       REC_BLOCK(DP_BLOCK_IMPL, 2, "u", "CPU", impl)};
-    return rec_attach(reg, "u", both, 2);
-}
-
-START_TEST(program_holds_operators_by_name_and_schema)
-{
-    dp_unit *u = define("f(Tensor x, int n=1) -> Tensor");
-    dp_program *p = chain("u::f", 1);
-    dp_value out;
-    dp_run r;
-
-    ck_assert_int_eq(run1(p, &out, &r), 0);
-    dp_values_release(&out, 1);
-    rec_detach(reg, u);
-    expect(run1(p, &out, &r), DP_ENOTFOUND, "u::f: no plugin defines this operator");
-    ck_assert_str_eq(dp_ctx_error(ctx)->op, "u::f");
-    u = define("f(Tensor x, int n=1) -> Tensor"); /* the same, newly loaded */
-    ck_assert_int_eq(run1(p, &out, &r), 0);
-    dp_values_release(&out, 1);
-    rec_detach(reg, u);
-    u = define("f(Tensor x, int n=2) -> Tensor");
-    expect(run1(p, &out, &r), DP_ERUNTIME,
-           "u::f: its schema has changed since the program was made, from "
-           "'u::f(Tensor x, int n=1) -> Tensor' to 'u::f(Tensor x, int n=2) -> Tensor'");
-    rec_detach(reg, u);
-    dp_program_unref(p);
-}
-END_TEST
-
-/* -- programs that run programs -- */
-
 static int add_sub(dp_builder *b, dp_program *p, dp_ref in, dp_ref *out)
 {
     dp_step s = {.size = sizeof(s),
@@ -537,6 +501,47 @@ static dp_program *around(dp_program *p, int times)
     dp_builder_free(b);
     return NULL;
 }
+
+static dp_unit *define(const char *schema)
+{
+    dp_item item[] = {REC_DEF(schema)};
+    dp_item impl[] = {REC_IMPL("f", same)};
+    dp_block both[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "u", "", item),
+                       REC_BLOCK(DP_BLOCK_IMPL, 2, "u", "CPU", impl)};
+    return rec_attach(reg, "u", both, 2);
+}
+
+START_TEST(program_holds_operators_by_name_and_schema)
+{
+    dp_unit *u = define("f(Tensor x, int n=1) -> Tensor");
+    dp_program *p = chain("u::f", 1);
+    dp_value out;
+    dp_run r;
+
+    ck_assert_int_eq(run1(p, &out, &r), 0);
+    dp_values_release(&out, 1);
+    rec_detach(reg, u);
+    expect(run1(p, &out, &r), DP_ENOTFOUND, "step 0: u::f: no plugin defines this operator");
+    ck_assert_str_eq(dp_ctx_error(ctx)->op, "u::f");
+    ck_assert_int_eq(r.step, 0);
+    u = define("f(Tensor x, int n=1) -> Tensor"); /* the same, newly loaded */
+    ck_assert_int_eq(run1(p, &out, &r), 0);
+    dp_values_release(&out, 1);
+    rec_detach(reg, u);
+    u = define("f(Tensor x, int n=2) -> Tensor");
+    expect(run1(p, &out, &r), DP_ERUNTIME,
+           "step 0: u::f: its schema has changed since the program was made, from "
+           "'u::f(Tensor x, int n=1) -> Tensor' to 'u::f(Tensor x, int n=2) -> Tensor'");
+    ck_assert_int_eq(r.step, 0);
+    ck_assert_ptr_nonnull(p = around(p, 1));
+    expect(run1(p, &out, &r), DP_ERUNTIME, "step 4: step 0: u::f: its schema has changed");
+    ck_assert_int_eq(r.step, 4);
+    rec_detach(reg, u);
+    dp_program_unref(p);
+}
+END_TEST
+
+/* -- programs that run programs -- */
 
 START_TEST(program_runs_programs_to_a_depth)
 {
