@@ -47,19 +47,18 @@ unary:
 def generate(native, pointwise):
     """({file: text}, what it printed)"""
     with tempfile.TemporaryDirectory() as folder:
-        paths = [os.path.join(folder, n) for n in ("native.yaml", "pointwise.yaml")]
-        for path, text in zip(paths, (native, pointwise)):
-            with open(path, "w") as f:
+        for name, text in (("native.yaml", native), ("pointwise.yaml", pointwise)):
+            with open(os.path.join(folder, name), "w") as f:
                 f.write(text)
-        out = os.path.join(folder, "out")
-        ran = subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "gen_ops.py"), *paths, out],
+        program = os.path.join(ROOT, "proto", "gen", "gen_ops.py")
+        ran = subprocess.run([sys.executable, program, "native.yaml", "pointwise.yaml", "out"], cwd=folder,
                              capture_output=True, text=True)
         made = {}
-        for place, _, names in os.walk(out):
+        for place, _, names in os.walk(os.path.join(folder, "out")):
             for name in names:
                 with open(os.path.join(place, name)) as f:
                     made[name] = f.read()
-        return made, ran.stderr.replace(folder + "/", "")
+        return made, ran.stderr
 
 
 def refused(native, pointwise, *parts):
