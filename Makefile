@@ -31,7 +31,7 @@ LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,libdispatch))
 LIB      := $(BUILD)/libdispatchd.so
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
 CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli clients/c))
-PLUGIN_DIRS := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
+PLUGIN_DIRS := $(filter-out lib,$(patsubst plugins/%/,%,$(wildcard plugins/*/)))
 PLUGINS  := $(PLUGIN_DIRS:%=$(BUILD)/plugins/%.so)
 BAD_PLUGINS := $(patsubst tests/plugins/%,$(BUILD)/tests/plugins/%.so,$(basename $(wildcard tests/plugins/*.c tests/plugins/*.cc)))
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,tests/unit))
@@ -99,8 +99,23 @@ $(BUILD)/tests/plugins/%.so: tests/plugins/%.cc | deps
 $(BUILD)/tests/unit/%.o: tests/unit/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS)) -c -o $@ $<
+# plugins/lib/math.h at each vector level
+MATH_LEVELS := v1 $(if $(filter x86_64,$(shell uname -m)),v3 v4)
+MATH_LOOPS  := $(MATH_LEVELS:%=$(BUILD)/tests/lib/math_loops_%.o)
+MATH_THEIRS := $(MATH_LEVELS:%=$(BUILD)/tests/lib/math_libmvec_%.o)
+MATH_CFLAGS_v3 := -march=x86-64-v3
+MATH_CFLAGS_v4 := -march=x86-64-v4 -mprefer-vector-width=512
+$(MATH_LOOPS): $(BUILD)/tests/lib/math_loops_%.o: tests/lib/math_loops.c | deps
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
+$(MATH_THEIRS): $(BUILD)/tests/lib/math_libmvec_%.o: tests/lib/math_libmvec.c | deps
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
+$(BUILD)/tests/bench/math: tests/bench/math.c $(MATH_LOOPS) $(MATH_THEIRS)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) -o $@ $^ -lmvec -lm
 # linked with the objects, not the library: unit tests see what is hidden
-$(BUILD)/tests/run_unit: $(UNIT_OBJ) $(LIB_OBJ) $(filter-out %/main.o,$(DAEMON_OBJ))
+$(BUILD)/tests/run_unit: $(UNIT_OBJ) $(MATH_LOOPS) $(LIB_OBJ) $(filter-out %/main.o,$(DAEMON_OBJ))
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs $(TEST_PKGS) $(DAEMON_PKGS)) -ldl -lpthread -lm
 $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ)
 	@mkdir -p $(@D)

@@ -87,7 +87,7 @@ void print_members(const cJSON *object);
 
 char *json_text(const cJSON *j);         /* exact numbers; owned */
 void print_json(const cJSON *j);         /* one line */
-void print_value(const cJSON *value);    /* an output: tensor as a matrix, list, number, null */
+void print_value(const cJSON *value);    /* tensor as a matrix, list, number, null */
 void print_outputs(const cJSON *result); /* of a call or program; its warnings on standard error */
 char *list_text(const cJSON *array);     /* "a, b, c"; owned */
 

@@ -322,23 +322,51 @@ static void print_tensor(const cJSON *t)
     free(keys);
 }
 
-void print_value(const cJSON *value)
+/* -- values -- */
+
+static bool holds_tensor(const cJSON *value)
 {
     const cJSON *item;
 
+    if (!cJSON_IsArray(value))
+        return member(value, "dtype") != NULL;
+    cJSON_ArrayForEach(item, value) if (holds_tensor(item)) return true;
+    return false;
+}
+
+/* at: where it stands in the list that is printed, "[1][0] ", or "".  Lists without tensors are one line
+ * of JSON. */
+static void print_at(const cJSON *value, const char *at)
+{
+    const cJSON *item;
+    int i = 0;
+
+    if (cJSON_IsArray(value) && holds_tensor(value)) {
+        cJSON_ArrayForEach(item, value)
+        {
+            char *inside = text_printf("%.*s[%d] ", (int)strcspn(at, " "), at, i++);
+            print_at(item, inside);
+            free(inside);
+        }
+        return;
+    }
+    fputs(at, stdout);
     if (member(value, "dtype"))
         print_tensor(value);
-    else if (cJSON_IsArray(value))
-        cJSON_ArrayForEach(item, value) print_value(item);
     else
         print_json(value);
 }
 
+void print_value(const cJSON *value)
+{
+    print_at(value, "");
+}
+
 void print_outputs(const cJSON *result)
 {
-    const cJSON *warning;
+    const cJSON *warning, *output;
 
     cJSON_ArrayForEach(warning, member(result, "warnings"))
         fprintf(stderr, "dispatchctl: warning: %s\n", warning->valuestring);
-    print_value(member(result, "outputs"));
+    cJSON_ArrayForEach(output, member(result, "outputs")) print_value(output);
 }

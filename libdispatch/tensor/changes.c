@@ -4,7 +4,8 @@
 #include <pthread.h>
 
 dpi_counter dpi_changes = {1};
-_Thread_local atomic_uint_fast64_t dpi_call_began;
+static dpi_looker nobody;
+_Thread_local dpi_looker *dpi_looker_self = &nobody;
 static uint64_t (*_Atomic oldest_call)(void);
 
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;

@@ -14,6 +14,29 @@ int dp_internal_overlap(const dp_tensor *t)
     return 2;
 }
 
+/* `left`: so many pairs are looked at, since a wrapper may hold one tensor along very many ways. */
+static bool share_storage(const dp_tensor *a, const dp_tensor *b, int *left)
+{
+    const dpi_geometry *ga = dpi_geometry_of(a), *gb = dpi_geometry_of(b);
+    const dpi_parts *p = ga->parts != NULL ? ga->parts : gb->parts;
+
+    if (ga->storage == gb->storage)
+        return true;
+    for (uint32_t i = 0; p != NULL && i<p->n_tensors && * left> 0; i++)
+        if (p == ga->parts ? share_storage(p->tensors[i], b, left)
+                           : share_storage(a, p->tensors[i], left))
+            return true;
+    --*left;
+    return false;
+}
+
+bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b)
+{
+    enum { PAIRS = 4096 };
+
+    return share_storage(a, b, &(int){PAIRS});
+}
+
 int dp_overlap(const dp_tensor *a, const dp_tensor *b)
 {
     const dpi_geometry *ga = dpi_geometry_of(a), *gb = dpi_geometry_of(b);

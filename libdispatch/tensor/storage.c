@@ -332,7 +332,7 @@ int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err)
     if (rc == DP_OK) {
         g->former = last;
         g->since = since;
-        g->by = &dpi_call_began;
+        g->by = dpi_looker_self;
         g->n_formers = last != NULL ? last->n_formers + 1 : 1;
         atomic_store_explicit(&s->growth, g, memory_order_release);
     }

@@ -254,7 +254,7 @@ static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
     atomic_store_explicit(&g->former, former, memory_order_relaxed);
     atomic_store_explicit(&g->n_formers, n_formers(former) + 1, memory_order_relaxed);
     g->since = since;
-    g->by = &dpi_call_began;
+    g->by = dpi_looker_self;
     atomic_store_explicit(&t->geometry, g, memory_order_release);
 }
 

@@ -131,10 +131,14 @@ typedef struct dpi_counter {
     _Alignas(64) atomic_uint_fast64_t n;
 } dpi_counter;
 extern dpi_counter dpi_changes;
-/* dpi_changes.n when this thread's call began; 0: no call runs.  Written by its thread alone. */
-extern _Thread_local atomic_uint_fast64_t dpi_call_began;
+/* A thread as one that looks at tensors; part of its record (dpi_thread), which is never freed. */
+typedef struct dpi_looker {
+    atomic_uint_fast64_t began; /* dpi_changes.n when its call began; 0: no call runs.  Written by
+                                   its thread alone */
+} dpi_looker;
+extern _Thread_local dpi_looker *dpi_looker_self; /* of a thread that never called: nobody's */
 
-/* `oldest` gives the least dpi_call_began of all threads: 0 where one is just beginning, UINT64_MAX
+/* `oldest` gives the least dpi_looker.began of all threads: 0 where one is just beginning, UINT64_MAX
  * where no call runs.  A call that it does not see sees all changes that were made before it was
  * asked.  Until it is known, no former geometry goes. */
 void dpi_oldest_call_from(uint64_t (*oldest)(void));
@@ -145,18 +149,26 @@ uint64_t dpi_oldest_call(void);
 uint64_t dpi_change_shapes_begin(void);
 void dpi_change_shapes_end(uint64_t since);
 
-static inline void dpi_call_begin(void)
+static inline void dpi_call_begin(dpi_looker *self)
 {
     uint64_t n = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
-    atomic_store_explicit(&dpi_call_began, n, memory_order_release);
+    atomic_store_explicit(&self->began, n, memory_order_release);
 }
-static inline void dpi_call_end(void)
+static inline void dpi_call_end(dpi_looker *self)
 {
-    atomic_store_explicit(&dpi_call_began, 0, memory_order_release);
+    atomic_store_explicit(&self->began, 0, memory_order_release);
 }
 static inline uint64_t dpi_call_since(void)
 {
-    return atomic_load_explicit(&dpi_call_began, memory_order_relaxed);
+    return atomic_load_explicit(&dpi_looker_self->began, memory_order_relaxed);
+}
+/* A change by `by` that was made while this thread's call runs, and not by the call itself. */
+static inline bool dpi_is_unseen(uint64_t since, const void *by)
+{
+    const dpi_looker *self = dpi_looker_self;
+    uint64_t began = atomic_load_explicit(&self->began, memory_order_relaxed);
+
+    return began != 0 && since > began && by != self;
 }
 static inline dpi_geometry *dpi_former_of(const dpi_geometry *g)
 {
@@ -168,10 +180,8 @@ static inline dpi_geometry *dpi_former_of(const dpi_geometry *g)
 static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
     const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
-    uint64_t began = dpi_call_since();
 
-    while (DPI_UNLIKELY(dpi_former_of(g) != NULL) && began != 0 && g->since > began &&
-           g->by != &dpi_call_began)
+    while (DPI_UNLIKELY(dpi_former_of(g) != NULL) && dpi_is_unseen(g->since, g->by))
         g = dpi_former_of(g);
     return g;
 }
@@ -189,9 +199,8 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
 static inline const dpi_storage *dpi_memory_of(const dpi_storage *s)
 {
     const dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
-    uint64_t began = dpi_call_since();
 
-    while (DPI_UNLIKELY(g != NULL) && began != 0 && g->since > began && g->by != &dpi_call_began)
+    while (DPI_UNLIKELY(g != NULL) && dpi_is_unseen(g->since, g->by))
         g = g->former;
     return g != NULL ? &g->memory : s;
 }
@@ -262,6 +271,8 @@ int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts
 int dpi_no_wrapper(const dp_tensor *t, dp_error *err);
 /* t, new, has the version of `of` and is no view. */
 void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of);
+/* Does a lie on the storage of b, or does one of what a wrapper is made of? */
+bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 /* -- wrapper.c -- */
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);

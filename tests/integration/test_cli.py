@@ -73,6 +73,20 @@ def test_shapes_of_all_ranks_print(f):
     contains(big[1], "1, 1, 1, ..., 1, 1, 1")
 
 
+def test_lists_keep_their_nesting(f):
+    head = "float32 [1]  strides [1]  cpu  keys AutogradCPU, ADInplaceOrView, CPU"
+    equal(f.lines("call", "aten::chunk", "[1,2]", "2"), ["[0] " + head, "[1]", "[1] " + head, "[2]"])
+    path = os.path.join(f.dir, "l.json")
+    x = [{"data": [n]} for n in range(4)]
+    with open(path, "w") as out:
+        json.dump({"inputs": {}, "steps": [], "outputs": ["flat", "deep", "x", "n", "tensors"],
+                   "constants": {"flat": [1, 2], "deep": [1, [2, [3]], [], "a"], "x": x[0], "n": None,
+                                 "tensors": [[x[1]], [], [x[2], 5, [x[3], [6, 7]]]]}}, out)
+    equal(f.lines("program", "run", path),
+          ["[1,2]", '[1,[2,[3]],[],"a"]', head, "[0]", "null", "[0][0] " + head, "[1]", "[1] []",
+           "[2][0] " + head, "[2]", "[2][1] 5", "[2][2][0] " + head, "[3]", "[2][2][1] [6,7]"])
+
+
 def test_explain(f):
     out = f.lines("explain", "aten::add.Tensor", "[1]", "[2]")
     equal(out[0].split(), ["operator", "aten::add.Tensor"])

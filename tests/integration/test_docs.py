@@ -107,6 +107,19 @@ def test_the_session_of_the_readme(f):
     less(3, commands, "commands of the session")
 
 
+def test_the_plugin_of_the_readme(f):
+    with open(os.path.join(ROOT, "README.md")) as page:
+        text = page.read()
+    with open(os.path.join(f.dir, "myops.c"), "w") as out:
+        out.write(re.search(r"^```c\n(.*?)^```$", text, re.M | re.S)[1])
+    said = run("cc -Wall -Wextra -Werror -shared -fPIC -I $ROOT/libdispatch/include -o myops.so myops.c\n"
+               "dispatchctl plugin load ./myops.so\ndispatchctl call myops::twice '[1,2]'\n"
+               "dispatchctl plugin unload myops\n", f, f.dir).splitlines()
+    equal((said[3], said[4].split()[-1]), ("[2, 4]", "unmapped"), "what it answers, and how it leaves")
+    methods = len(os.listdir(os.path.join(ROOT, "proto", "methods")))
+    equal(f"| {methods} methods," in text, True, f"{methods} methods, says the README")
+
+
 def long_lines(path):
     """Lines over WIDTH outside of code and tables."""
     long, code = [], False

@@ -30,6 +30,9 @@ CASES = [  # operator, arguments, by name
     # lists of tensors, and of tensors that may be None
     ("cat", [[A, B]], {}), ("cat", [[A, B], 1], {}), ("stack", [[ROW, ROW]], {}),
     ("split.Tensor", [A, 1, 1], {}), ("chunk", [A, 2], {}), ("unbind.int", [A], {}),
+    ("lists::reversed", [[A, ROW]], {}), ("lists::present", [[A, None, ROW]], {}),
+    ("lists::copy_", [[A, ROW], [B, {"data": [7, 8, 9]}]], {}), ("lists::copy_", [[A], [B]], {}),
+    ("lists::copy.out", [[A, ROW]], {"out": [B, {"data": [0, 0, 0]}]}),
     # in place
     ("add_.Tensor", [A, B], {}), ("mul_.Scalar", [A, 2], {}), ("relu_", [A], {}), ("clamp_", [A, 0, None], {}),
     ("fill_.Scalar", [A, 7], {}), ("zero_", [A], {}), ("copy_", [A, B], {}), ("neg_", [INTS], {}),
@@ -60,20 +63,31 @@ CASES = [  # operator, arguments, by name
 ]
 
 
+def lists(case): return case[0].startswith("lists::")
+def in_place(case): return case[0].split(".")[0].endswith("_")
+def out(case): return "out" in case[2]
+def factories(case): return "device" in case[2]
+
+
+FORMS = lists, in_place, out, factories
+
+
 class Fixture(TestDaemon):
     def __init__(self):
         super().__init__("--plugin-path", os.path.join(BUILD, "tests", "plugins"))
         self.d = self.connect()
-        self.d.call("plugin.load", path="far")
+        for plugin in "far", "lists":
+            self.d.call("plugin.load", path=plugin)
 
     def done(self):
         self.d.call("tensor.release", all=True)
-        equal(self.d.call("plugin.unload", plugin="far")["unmapped"], True, "unmapped")
+        for plugin in "lists", "far":
+            equal(self.d.call("plugin.unload", plugin=plugin)["unmapped"], True, "unmapped")
         self.d.close()
         self.finish()
 
     def call(self, op, *args, **more):
-        return self.d.call("op.call", op="aten::" + op, args=list(args), **more)
+        return self.d.call("op.call", op=op if "::" in op else "aten::" + op, args=list(args), **more)
 
     def put(self, value, device, made):
         """Tensors of value on the device, each once; noted in made."""
@@ -115,13 +129,14 @@ class Fixture(TestDaemon):
 
 
 def test_every_operator_gives_what_it_gives_on_the_cpu(f):
-    served = 0
+    served = []
     for op, args, kwargs in CASES:
         want, have = f.run("cpu", op, args, kwargs), f.run("far", op, args, kwargs)
         equal(have[:3], want[:3], f"{op} {args} {kwargs}")
-        served += "far" in have[4]
-    print(f"{len(CASES)} cases, {served} of them by the fallback")
-    equal(served > 60, True, f"only {served} were served by the fallback")
+        served.append("far" in have[4])
+    equal(sum(served) > 60, True, f"only {sum(served)} were served by the fallback")
+    for form in FORMS:
+        equal(any(s and form(case) for s, case in zip(served, CASES)), True, f"{form.__name__} by the fallback")
 
 
 def test_views_write_through(f):

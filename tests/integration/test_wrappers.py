@@ -102,6 +102,26 @@ def test_version_is_that_of_its_values(f):
     equal(dense(f, t), [[3, 0, 7], [9, 11, 0]])
 
 
+def test_views_of_it_know_their_root(f):
+    """As those of plain tensors: what views a view has the root of that; detach has none; a copy has none."""
+    t, describe = make(f)["tensor"], lambda i: f.client.call("tensor.describe", tensor=i)
+    base = lambda i: describe(i).get("base")
+    view = op(f, "aten::transpose.int", t, more=[0, 1])["tensor"]
+    deeper = op(f, "aten::transpose.int", view, more=[0, 1])["tensor"]
+    equal([base(i) for i in (t, view, deeper)], [None, t, t])
+    equal(dense(f, view), [[1, 4], [0, 5], [3, 0]])
+    equal(base(op(f, "aten::detach", t)["tensor"]), None)
+    equal(base(op(f, "aten::neg", t)["tensor"]), None)
+    values = op(f, "masked::values", t)["tensor"]
+    equal((base(values), describe(values).get("kind")), (t, None), "a plain tensor on the bytes of a part")
+    op(f, "aten::mul_.Scalar", view, more=[2])
+    equal([describe(i)["version"] for i in (t, view, deeper, values)], [1] * 4)
+    nested = op(f, "masked::nest", t, more=[1])["tensor"]
+    inner = op(f, "masked::same", nested)["tensor"]
+    equal((base(inner), base(t), describe(inner)["kind"]), (nested, None, "masked"), "held by others, too")
+    equal(inner == t, False)
+
+
 def test_it_becomes_something_else(f):
     t, plain = make(f)["tensor"], create(f, [5, 6, 7])
     set_ = lambda *tensors: op(f, "masked::set_", *tensors)

@@ -14,22 +14,28 @@ static bool take_apart(dp_tensor *t, dp_wrapper *w)
     return dp_wrapper_get(t, w) && strcmp(w->kind, "masked") == 0;
 }
 
-/* Takes both, also on failure.  The sizes are those of the values. */
+/* The sizes are those of the values.  Borrows parts and ints. */
+static dp_wrapper masked(dp_tensor *const *parts, uint32_t n_ints, const int64_t *ints)
+{
+    DP_VIEW(x, parts[VALUES]);
+    return (dp_wrapper){.size = sizeof(dp_wrapper),
+                        .kind = "masked",
+                        .keys = KEYS,
+                        .dtype = x.dtype,
+                        .device = x.device,
+                        .ndim = x.ndim,
+                        .n_tensors = PARTS,
+                        .n_ints = n_ints,
+                        .sizes = x.sizes,
+                        .tensors = parts,
+                        .ints = ints};
+}
+
+/* Takes both, also on failure. */
 static int wrap(dp_ctx *ctx, dp_tensor *values, dp_tensor *mask, dp_tensor **out)
 {
     dp_tensor *parts[PARTS] = {values, mask};
-    DP_VIEW(x, values);
-    dp_wrapper w = {.size = sizeof(w),
-                    .kind = "masked",
-                    .keys = KEYS,
-                    .dtype = x.dtype,
-                    .device = x.device,
-                    .ndim = x.ndim,
-                    .n_tensors = PARTS,
-                    .n_ints = 1,
-                    .sizes = x.sizes,
-                    .tensors = parts,
-                    .ints = (const int64_t[]){7}};
+    dp_wrapper w = masked(parts, 1, (const int64_t[]){7});
     int rc = dp_wrapper_new(ctx, &w, out);
 
     dp_tensor_unref(values);
@@ -113,6 +119,54 @@ static int binary(dp_call *call)
     return rc;
 }
 
+/* aten::transpose.int, aten::detach: of both parts, with the same other arguments */
+static int each(dp_call *call)
+{
+    dp_wrapper w;
+    dp_value args[4], mask = {0};
+    dp_tensor *out = NULL;
+
+    if (!take_apart(call->args[0].u.t, &w))
+        return dp_fail(call->ctx, DP_ETYPE, "masked: it is not masked");
+    for (uint32_t i = 0; i < call->n_args; i++)
+        args[i] = call->args[i];
+    args[0].u.t = w.tensors[MASK];
+    int rc = dp_call_boxed(call->ctx, call->op, args, call->n_args, &mask, 1);
+    if (rc < 0)
+        return rc;
+    args[0].u.t = w.tensors[VALUES];
+    rc = dp_call_boxed(call->ctx, call->op, args, call->n_args, call->rets, 1);
+    if (rc < 0) {
+        dp_tensor_unref(mask.u.t);
+        return rc;
+    }
+    rc = wrap(call->ctx, call->rets[0].u.t, mask.u.t, &out);
+    call->rets[0] = dp_tensor_value(rc == 0 ? out : NULL);
+    return rc;
+}
+
+/* masked::values(Tensor(a) self) -> Tensor(a) */
+static int values(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    dp_wrapper w;
+
+    if (!take_apart(self, &w))
+        return dp_fail(ctx, DP_ETYPE, "masked: it is not masked");
+    *out = dp_tensor_ref(w.tensors[VALUES]);
+    return 0;
+}
+
+/* masked::same(Tensor(a) self) -> Tensor(a): a tensor that others hold */
+static int same(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    dp_wrapper w;
+
+    if (!take_apart(self, &w) || !take_apart(w.tensors[VALUES], &(dp_wrapper){0}))
+        return dp_fail(ctx, DP_ETYPE, "masked: it is not nested");
+    *out = dp_tensor_ref(w.tensors[VALUES]);
+    return 0;
+}
+
 /* aten::mul_.Scalar writes the values, whose version is the wrapper's */
 static int mul_(dp_ctx *ctx, dp_tensor *self, dp_value other)
 {
@@ -140,16 +194,8 @@ static int sum(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **o
 static int set_(dp_call *call)
 {
     dp_tensor *parts[PARTS] = {call->args[1].u.t, call->args[2].u.t};
-    DP_VIEW(x, parts[VALUES]);
-    dp_wrapper w = {.size = sizeof(w),
-                    .kind = "masked",
-                    .keys = KEYS,
-                    .dtype = x.dtype,
-                    .device = x.device,
-                    .ndim = x.ndim,
-                    .n_tensors = PARTS,
-                    .sizes = x.sizes,
-                    .tensors = parts};
+    dp_wrapper w = masked(parts, 0, NULL);
+
     return dp_wrapper_become(call->ctx, call->args[0].u.t, &w);
 }
 
@@ -201,12 +247,17 @@ DP_LIBRARY(masked, DP_DEF("make(Tensor values, Tensor mask) -> Tensor"),
            DP_DEF("to_dense(Tensor self, Scalar fill=0) -> Tensor"),
            DP_DEF("set_(Tensor(a!) self, Tensor values, Tensor mask) -> ()"),
            DP_DEF("nest(Tensor self, int n) -> Tensor"),
+           DP_DEF("values(Tensor(a) self) -> Tensor(a)"),
+           DP_DEF("same(Tensor(a) self) -> Tensor(a)"),
            DP_DEF("leak(Tensor self, Tensor dense, int how) -> Tensor"))
 DP_LIBRARY_IMPL(masked, CPU, DP_IMPL_UNBOXED("make", make, (T, T), (T)))
 DP_LIBRARY_IMPL(masked, TESTING_ONLY_GenericWrapper,
                 DP_IMPL_UNBOXED("to_dense", to_dense, (T, s), (T)), DP_IMPL("set_", set_),
-                DP_IMPL_UNBOXED("nest", nest, (T, i), (T)), DP_IMPL("leak", leak))
+                DP_IMPL_UNBOXED("nest", nest, (T, i), (T)), DP_IMPL("leak", leak),
+                DP_IMPL_UNBOXED("values", values, (T), (T)),
+                DP_IMPL_UNBOXED("same", same, (T), (T)))
 DP_LIBRARY_IMPL(aten, TESTING_ONLY_GenericWrapper, DP_IMPL_UNBOXED("neg", neg, (T), (T)),
                 DP_IMPL("add.Tensor", binary), DP_IMPL("mul.Tensor", binary),
+                DP_IMPL("transpose.int", each), DP_IMPL("detach", each),
                 DP_IMPL_UNBOXED("mul_.Scalar", mul_, (T, s), ()),
                 DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)))

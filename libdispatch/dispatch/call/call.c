@@ -240,22 +240,30 @@ static inline void none_all(dp_value *rets, size_t n)
         rets[i] = (dp_value){0};
 }
 
-/* Every argument against the schema, before a kernel runs; and, in the same pass, their key sets.
- */
-static inline int check_arguments(dp_ctx *ctx, const dpi_entry *e, const dp_value *args,
-                                  size_t n_args, size_t n_rets, dp_keyset *keys)
+/* The first of the entry's n arguments that its schema does not allow, or n; and, in the same pass,
+ * their key sets. */
+static inline __attribute__((always_inline)) size_t misfit(const dpi_entry *e, const dp_value *args,
+                                                           size_t n, dp_keyset *keys)
 {
     dp_keyset ks = {0, 0};
 
-    if (DPI_UNLIKELY(n_args != e->n_args || n_rets != e->n_rets))
-        return dpi_fail_count(ctx, e, n_args, n_rets);
-    for (size_t i = 0; i < n_args; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (DPI_UNLIKELY(args[i].tag >= DP_TAG_END || !(e->arg_tags[i] >> args[i].tag & 1)))
-            return dpi_fail_argument(ctx, e, i, &args[i]);
+            return i;
         ks = add_keys(ks, &args[i]);
     }
     *keys = ks;
-    return 0;
+    return n;
+}
+
+/* Every argument against the schema, before a kernel runs. */
+static inline int check_arguments(dp_ctx *ctx, const dpi_entry *e, const dp_value *args,
+                                  size_t n_args, size_t n_rets, dp_keyset *keys)
+{
+    if (DPI_UNLIKELY(n_args != e->n_args || n_rets != e->n_rets))
+        return dpi_fail_count(ctx, e, n_args, n_rets);
+    size_t wrong = misfit(e, args, n_args, keys);
+    return DPI_LIKELY(wrong == n_args) ? 0 : dpi_fail_argument(ctx, e, wrong, &args[wrong]);
 }
 
 static inline __attribute__((always_inline)) int
@@ -301,10 +309,53 @@ top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *
     return rc;
 }
 
+static __attribute__((noinline)) int call_any(dp_ctx *ctx, const dp_op *op, const dp_value *args,
+                                              size_t n_args, dp_value *rets, size_t n_rets)
+{
+    return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets, false);
+}
+
+/* The kernel for a call on the short way; NULL: it is unusual. */
+static inline __attribute__((always_inline)) const dpi_kernel *
+find_short(const dp_ctx *ctx, const dp_op *op, const dpi_entry *e, const dp_value *args,
+           size_t n_args, size_t n_rets, dp_keyset *keys)
+{
+    if (DPI_UNLIKELY(e == NULL || e->callable != op || n_args != e->n_args || n_rets != e->n_rets))
+        return NULL;
+    if (DPI_UNLIKELY(misfit(e, args, n_args, keys) < n_args))
+        return NULL;
+    *keys = with_state(*keys, ctx->states->include, ctx->states->exclude);
+    unsigned cell = resolve_short(e, keys);
+    return DPI_LIKELY(cell < DPI_CELL_WARY) ? e->kernels[cell] : NULL;
+}
+
 int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets,
                   size_t n_rets)
 {
-    return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets, false);
+    dpi_thread *th = dpi_thread_self;
+    const dpi_snapshot *s;
+    dp_keyset ks;
+
+    if (DPI_UNLIKELY(op == NULL || !enter_short(ctx, th, &s)))
+        return call_any(ctx, op, args, n_args, rets, n_rets);
+    uint32_t id = op->id;
+    const dpi_entry *e = id < s->n_plain && id < ctx->n_counts ? s->entries[id] : NULL;
+    const dpi_kernel *k = find_short(ctx, op, e, args, n_args, n_rets, &ks);
+    if (DPI_UNLIKELY(k == NULL || !publish(th, 0, k, op, ks, true))) {
+        leave_short(ctx, th);
+        return call_any(ctx, op, args, n_args, rets, n_rets);
+    }
+    none_all(rets, n_rets);
+    atomic_store_explicit(&th->frames[0].args, args, memory_order_relaxed);
+    count_up(&ctx->counts[id]);
+    ctx->facts.n_calls = 1;
+    ctx->facts.kernel_id = k->id;
+    int rc = run_kernel(ctx, e, k, ks, args, rets, true);
+    if (DPI_UNLIKELY(ctx->state != ctx->states))
+        dpi_state_return(ctx, ctx->states);
+    atomic_store_explicit(&th->frames[0].args, NULL, memory_order_relaxed);
+    leave_short(ctx, th);
+    return rc;
 }
 
 int dpi_call_for_all(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,

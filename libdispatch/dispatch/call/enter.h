@@ -15,12 +15,11 @@
 
 /* What leave() needs.  Kept in dp_entered.reserved for typed calls. */
 typedef struct mark {
-    uint16_t depth;   /* of the frame, which says what runs */
-    uint16_t how;     /* BY_* */
-    int32_t step;     /* of the trace; watched calls only */
-    uint64_t begun;   /* nanos; watched calls only */
-    dpi_state *state; /* of the caller; not BY_PLAIN */
-    char *at;         /* typed calls, not BY_PLAIN: how far the request's memory was filled */
+    uint16_t depth; /* of the frame, which says what runs and with which state it began */
+    uint16_t how;   /* BY_* */
+    int32_t step;   /* of the trace; watched calls only */
+    uint64_t begun; /* nanos; watched calls only */
+    char *at;       /* typed calls, not BY_PLAIN: how far the request's memory was filled */
 } mark;
 enum {
     BY_REDISPATCH = 1,
@@ -249,7 +248,7 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
         return dpi_fail_depth(ctx, e->op);
     if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, dpi_membarrier_works)))
         return dpi_fail_closed(ctx, e->op, k);
-    t->frames[depth].state = m->state = ctx->state;
+    t->frames[depth].state = ctx->state;
     atomic_store_explicit(&t->frames[depth].args, args, memory_order_relaxed);
 
     uint32_t id = e->op->id;
@@ -286,12 +285,13 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
 static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m)
 {
     dpi_thread *t = ctx->thread;
+    dpi_frame *frame = &t->frames[m->depth];
 
-    if (DPI_UNLIKELY(ctx->state != m->state))
-        dpi_state_return(ctx, m->state);
+    if (DPI_UNLIKELY(ctx->state != frame->state))
+        dpi_state_return(ctx, frame->state);
     if (DPI_UNLIKELY(m->how & BY_WATCHED))
         dpi_leave_watched(ctx, m);
-    atomic_store_explicit(&t->frames[m->depth].args, NULL, memory_order_relaxed);
+    atomic_store_explicit(&frame->args, NULL, memory_order_relaxed);
     atomic_store_explicit(&t->depth, m->depth, memory_order_release);
 }
 
@@ -318,6 +318,46 @@ static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
     if (DPI_UNLIKELY(ctx->timing))
         ctx->t_top = dpi_nanos();
     return ctx->thread != NULL ? 0 : dpi_pin(ctx);
+}
+
+/* -- the short way: the outermost call of a context that nobody watches.  The same as the long one,
+ *    with nothing that calls out and with as few loads and stores as can be.  When something is
+ *    unusual it takes back what it did, which is the pin, and the long way is asked. -- */
+
+/* th: dpi_thread_self.  False: ctx holds nothing. */
+static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_thread *th,
+                                                              const dpi_snapshot **s)
+{
+    const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed);
+
+    /* without a guard its state is the outermost; while ctx->thread is set, that thread, which is
+     * this one, holds a snapshot */
+    if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->special |
+                      (th->labelled ^ ctx->label_id)) != 0))
+        return false;
+    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, s))) {
+        dpi_thread_unpin(th);
+        return false;
+    }
+    ctx->thread = th;
+    return true;
+}
+
+/* resolve(), where what is found runs at once; from DPI_CELL_WARY on there is more to ask. */
+static inline unsigned resolve_short(const dpi_entry *e, dp_keyset *ks)
+{
+    unsigned cell = resolve(e, ks);
+
+    if (DPI_UNLIKELY(cell >= DPI_CELL_WARY) && cell < DPI_CELL_AMBIGUOUS)
+        cell &= dpi_keys_memoryless(*ks) ? ~0u : ~(unsigned)DPI_CELL_WARY;
+    return cell;
+}
+
+static inline __attribute__((always_inline)) void leave_short(dp_ctx *ctx, dpi_thread *th)
+{
+    ctx->thread = NULL;
+    atomic_store_explicit(&th->depth, 0, memory_order_release);
+    dpi_thread_unpin(th);
 }
 
 /* No call is open in this context; a program may be. */

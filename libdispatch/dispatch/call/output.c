@@ -1,6 +1,7 @@
 /* output.c -- one output of an operator in any of its forms: made, resized or only checked
  * (resize_out and check_inplace of ATen's generated kernels). */
 #include "enter.h"
+#include <stdio.h>
 
 void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *t)
 {
@@ -17,13 +18,48 @@ void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *
             dp_shape_text(has, g->sizes, (size_t)g->ndim));
 }
 
-/* Of the operator that runs; out= where none does. */
-static int running_form(const dp_ctx *ctx)
+/* Of the operator that runs; NULL: none does, or it has no schema. */
+static const dpi_entry *running_entry(const dp_ctx *ctx)
 {
     const dp_op *op = dpi_ctx_running(ctx);
     const dpi_entry *e = op != NULL ? dpi_snapshot_entry(dpi_ctx_snapshot(ctx), op) : NULL;
 
-    return e != NULL && e->schema != NULL ? e->schema->form : DP_FORM_OUT;
+    return e != NULL && e->schema != NULL ? e : NULL;
+}
+
+static bool is_or_holds(const dp_value *v, const dp_tensor *t)
+{
+    bool found = v->tag == DP_TAG_TENSOR && v->u.t == t;
+
+    for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len && !found; i++)
+        found = v->u.tensors[i] == t;
+    return found;
+}
+
+/* Has the running operator no output in t, which is to get another shape?  A call with written
+ * arguments is boxed, so its frame knows them; what is no argument the kernel has made. */
+static int check_is_output(dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
+{
+    const dpi_thread *th = ctx->thread;
+    uint32_t depth = atomic_load_explicit(&th->depth, memory_order_relaxed);
+    const dp_value *args = atomic_load_explicit(&th->frames[depth - 1].args, memory_order_relaxed);
+    const char *name = NULL;
+    char text[300];
+
+    for (uint32_t i = 0; args != NULL && i < e->n_args; i++)
+        if (is_or_holds(&args[i], t)) {
+            if (e->written >> i & 1)
+                return 0;
+            name = e->schema->args[i].name;
+        }
+    if (name == NULL && e->written != 0)
+        return 0;
+    snprintf(
+        text, sizeof(text),
+        "its kernel gives %s%s%s another shape, as an output, and its schema does not say that "
+        "it writes %s",
+        name ? "argument '" : "a tensor", name ? name : "", name ? "'" : "", name ? "it" : "any");
+    return dpi_fail_op(ctx, DP_EPLUGIN, e->op, DP_KEY_Undefined, text);
 }
 
 static int check_given(dp_ctx *ctx, bool in_place, const dp_tensor *t, dp_dtype dtype,
@@ -56,7 +92,8 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
 
     if (t == NULL)
         return dp_tensor_new(dtype, placed, ndim, sizes, strides, out, &ctx->error);
-    bool in_place = running_form(ctx) == DP_FORM_IN_PLACE;
+    const dpi_entry *e = running_entry(ctx);
+    bool in_place = e != NULL && e->schema->form == DP_FORM_IN_PLACE;
     const dpi_geometry *g = dpi_geometry_of(t);
     int rc = check_given(ctx, in_place, t, dtype, placed & ~DPI_FAKE);
     if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
@@ -66,6 +103,8 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
                        "output with shape %s doesn't match the broadcast shape %s",
                        dp_shape_text(own, g->sizes, (size_t)g->ndim),
                        dp_shape_text(wanted, sizes, (size_t)ndim));
+    if (e != NULL && (rc = check_is_output(ctx, e, t)) < 0)
+        return rc;
     rc = dpi_resize_output(t, ndim, sizes, strides, &ctx->error);
     if (rc == 0 && g->numel > 0)
         dpi_warn_resized(ctx, g, t);

@@ -45,14 +45,11 @@ enter_any(dp_ctx *ctx, const dp_typed *t, const dp_keyset *given, dp_keyset keys
     return rc;
 }
 
-/* The outermost call of a context that nobody watches goes the same way as enter_any(), with
- * nothing that calls out and with as few loads and stores as can be; what it resolved it keeps.
- * When something is unusual nothing has happened, and enter_any() is asked.  keys: with include and
- * exclude applied, which may be done twice. */
-static DPI_COLD int leave_short_way(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
+/* The short way keeps what it resolved.  keys: with include and exclude applied, which may be done
+ * twice. */
+static DPI_COLD int go_long_way(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
 {
-    dpi_thread_unpin(ctx->thread);
-    ctx->thread = NULL;
+    leave_short(ctx, ctx->thread);
     return enter_any(ctx, t, NULL, keys, out);
 }
 
@@ -61,16 +58,17 @@ static inline uint64_t op_and_code(const dp_typed *t)
     return (uint64_t)t->id << 32 | t->code;
 }
 
-/* th: the thread of ctx. */
-static inline __attribute__((always_inline)) int
-enter_found(dp_ctx *ctx, dpi_thread *th, const dp_typed *t, const dpi_found *f, dp_entered *out)
+/* th: the thread of ctx; keys: those of f. */
+static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, dpi_thread *th,
+                                                             const dp_typed *t, const dpi_found *f,
+                                                             dp_keyset keys, dp_entered *out)
 {
     const dpi_kernel *k = f->kernel;
-    dp_keyset kept = {f->kept, f->keys.backend};
+    dp_keyset kept = {f->kept, keys.backend};
     mark *m = (mark *)out->reserved;
 
     if (DPI_UNLIKELY(!publish(th, 0, k, t->op, kept, true)))
-        return leave_short_way(ctx, t, f->keys, out);
+        return go_long_way(ctx, t, keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
     out->unboxed = f->unboxed;
@@ -97,16 +95,14 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
     if (is_for(second, s, t, keys))
-        return enter_found(ctx, ctx->thread, t, second, out);
+        return enter_found(ctx, ctx->thread, t, second, keys, out);
     const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->entries[t->id] : NULL;
     dp_keyset kept = keys;
-    unsigned cell =
-        e != NULL && t->op != NULL && e->code == t->code ? resolve(e, &kept) : DPI_CELL_MISSING;
+    unsigned cell = e != NULL && t->op != NULL && e->code == t->code ? resolve_short(e, &kept)
+                                                                     : DPI_CELL_MISSING;
 
-    if (cell < DPI_CELL_AMBIGUOUS && !dpi_keys_memoryless(kept))
-        cell &= ~DPI_CELL_WARY;
     if (cell >= DPI_CELL_WARY)
-        return leave_short_way(ctx, t, keys, out);
+        return go_long_way(ctx, t, keys, out);
     const dpi_kernel *k = e->kernels[cell];
     bool taken = first->snapshot == s->number && first->op_and_code == op_and_code(t);
     dpi_found *f = taken ? second : first; /* two key sets may take turns */
@@ -117,27 +113,21 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
                      .kernel = k,
                      .unboxed = e->boxes ? NULL : k->unboxed,
                      .count = &ctx->counts[t->id]};
-    return enter_found(ctx, ctx->thread, t, f, out);
+    return enter_found(ctx, ctx->thread, t, f, keys, out);
 }
 
 int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *out)
 {
     dpi_thread *th = dpi_thread_self;
-    const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed), *s;
+    const dpi_snapshot *s;
 
-    /* without a guard its state is the outermost; while ctx->thread is set, that thread, which is
-     * this one, holds a snapshot */
-    if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->special |
-                      (th->labelled ^ ctx->label_id)) != 0))
+    if (DPI_UNLIKELY(!enter_short(ctx, th, &s)))
         return enter_any(ctx, t, NULL, argument_keys, out);
-    ctx->thread = th;
-    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, &s)))
-        return leave_short_way(ctx, t, argument_keys, out);
     dp_keyset keys = with_state(argument_keys, ctx->states->include, ctx->states->exclude);
     const dpi_found *f = place_of(ctx, t);
     if (DPI_UNLIKELY(!is_for(f, s, t, keys)))
         return find(ctx, t, keys, out);
-    return enter_found(ctx, th, t, f, out);
+    return enter_found(ctx, th, t, f, keys, out);
 }
 
 int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys,
@@ -149,7 +139,7 @@ int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argu
 static __attribute__((noinline)) int leave_any(dp_ctx *ctx, mark *m, int rc)
 {
     if (m->how & BY_PLAIN)
-        m->state = ctx->states;
+        ctx->thread->frames[0].state = ctx->states;
     if (rc != 0) {
         rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
         ctx->refused = 0;
@@ -169,9 +159,7 @@ int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
 
     if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN) || ctx->state != ctx->states))
         return leave_any(ctx, m, rc);
-    ctx->thread = NULL;
-    atomic_store_explicit(&t->depth, 0, memory_order_release);
-    dpi_thread_unpin(t);
+    leave_short(ctx, t);
     return 0;
 }
 

@@ -2,19 +2,34 @@
  * version and the root of the argument. */
 #include "viewed.h"
 
+/* A wrapper may have the version of what it is made of, so only its root says that it has joined. */
+static bool wrapper_has_to_join(const dpi_entry *e, const dp_tensor *t, const dp_tensor *of)
+{
+    const dp_tensor *root = e->detached ? NULL : of->root != NULL ? of->root : of;
+
+    return (t->version != of->version || t->root != root) && dpi_share_storage(t, of);
+}
+
 /* A view is made by the innermost kernel that the schema says so of: the others find that it has
  * joined.  What shares no memory with the argument is a copy (reshape), or the argument itself. */
-static bool has_to_join(const dp_tensor *t, const dp_tensor *of)
+static bool has_to_join(const dpi_entry *e, const dp_tensor *t, const dp_tensor *of)
 {
-    return t != of && t->version != of->version && dpi_storage_of(t) == dpi_storage_of(of);
+    if (t == of)
+        return false;
+    if (DPI_UNLIKELY((t->keys.backend | of->keys.backend) & DPI_WRAPPER_BIT))
+        return wrapper_has_to_join(e, t, of);
+    return t->version != of->version && dpi_storage_of(t) == dpi_storage_of(of);
 }
 
 /* A tensor that others hold, too, must not change under them: another one takes its place. */
 static int replace(dp_ctx *ctx, dp_tensor **t)
 {
     const dpi_geometry *g = dpi_geometry_of(*t);
+    dp_wrapper w = {.size = sizeof(w)};
     dp_tensor *other;
-    int rc = dpi_as_strided(*t, g->ndim, g->sizes, g->strides, g->offset, &other, &ctx->error);
+    int rc = dp_wrapper_get(*t, &w) ? dpi_wrapper_new(&w, &other, &ctx->error)
+                                    : dpi_as_strided(*t, g->ndim, g->sizes, g->strides, g->offset,
+                                                     &other, &ctx->error);
 
     if (rc < 0)
         return rc;
@@ -33,7 +48,7 @@ static int creation_now(const dp_ctx *ctx, int creation)
 
 static int join(dp_ctx *ctx, const dpi_entry *e, dp_tensor **t, dp_tensor *of, int creation)
 {
-    if (*t == NULL || of == NULL || !has_to_join(*t, of))
+    if (*t == NULL || of == NULL || !has_to_join(e, *t, of))
         return 0;
     if (__atomic_load_n(&(*t)->refs, __ATOMIC_ACQUIRE) != 1) {
         int rc = replace(ctx, t);

@@ -180,9 +180,11 @@ typedef struct dpi_frame {
     _Atomic(const dp_op *) op;
     _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
     _Atomic(const dp_value *) args;           /* of a boxed call while it runs, else NULL */
-    struct dpi_state *state; /* of the context when it began; for its own thread alone; not
-                                enter_found()'s, which begins with the outermost */
+    struct dpi_state *state; /* of the context when it began; for its own thread alone; not of calls
+                                that went the short way, which begin with the outermost */
+    uint64_t unused[2];
 } dpi_frame;
+_Static_assert(sizeof(dpi_frame) == 64, "a power of 2");
 
 typedef struct dpi_thread {
     struct dpi_thread *next;
@@ -190,11 +192,11 @@ typedef struct dpi_thread {
     uint32_t number; /* from 1, never another record's */
     _Atomic(const dpi_snapshot *) pinned;
     atomic_uint depth;
+    dpi_looker looker;
     uint64_t labelled;          /* dp_ctx.label_id that the next two are of; for this thread only */
     atomic_uint_fast64_t since; /* nanos when the request began; 0: unknown */
     _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words; valid while a snapshot is pinned */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
-    const atomic_uint_fast64_t *began; /* its dpi_call_began; NULL: none.  Under leaving_lock */
     atomic_uint_fast64_t looks; /* dpi_changes.n when dp_shapes_hold() began; 0: nothing is held */
 } dpi_thread;
 

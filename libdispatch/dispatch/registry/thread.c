@@ -16,14 +16,6 @@ static _Atomic(dpi_thread *) threads;
 static atomic_uint n_threads, last_number;
 static pthread_key_t leaving;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER; /* dpi_thread.began of all */
-
-static void set_began(dpi_thread *t, const atomic_uint_fast64_t *began)
-{
-    pthread_mutex_lock(&leaving_lock);
-    t->began = began;
-    pthread_mutex_unlock(&leaving_lock);
-}
 
 /* A kernel that ends its thread leaves its caller waiting for ever, with whatever both hold. */
 static void thread_leave(void *p)
@@ -32,7 +24,8 @@ static void thread_leave(void *p)
 
     if (atomic_load_explicit(&t->depth, memory_order_relaxed) > 0)
         abort();
-    set_began(t, NULL);
+    dpi_thread_self = &dpi_thread_nobody;
+    dpi_looker_self = &dpi_thread_nobody.looker;
     atomic_store_explicit(&t->looks, 0, memory_order_release);
     atomic_store_explicit(&t->used, 0, memory_order_release);
 }
@@ -43,7 +36,7 @@ static uint64_t looks_since(const dpi_thread *t)
     uint64_t looks = atomic_load_explicit(&t->looks, memory_order_acquire), began = UINT64_MAX;
 
     if (atomic_load_explicit(&t->pinned, memory_order_acquire) != NULL)
-        began = t->began != NULL ? atomic_load_explicit(t->began, memory_order_acquire) : 0;
+        began = atomic_load_explicit(&t->looker.began, memory_order_acquire);
     return looks != 0 && looks < began ? looks : began;
 }
 
@@ -53,13 +46,11 @@ static uint64_t oldest_call(void)
 {
     uint64_t oldest = UINT64_MAX;
 
-    pthread_mutex_lock(&leaving_lock);
     dpi_membarrier();
     for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t; t = t->next) {
         uint64_t since = looks_since(t);
         oldest = since < oldest ? since : oldest;
     }
-    pthread_mutex_unlock(&leaving_lock);
     return oldest;
 }
 
@@ -105,9 +96,9 @@ dpi_thread *dpi_thread_enter(dp_error *err)
     if (t == NULL)
         t = thread_new(err);
     if (t != NULL) {
-        set_began(t, &dpi_call_began);
         pthread_setspecific(leaving, t);
         dpi_thread_self = t;
+        dpi_looker_self = &t->looker;
     }
     return t;
 }

@@ -38,13 +38,13 @@ static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, bool barr
     const dpi_snapshot *s = *out = atomic_load_explicit(&reg->current, memory_order_acquire);
     atomic_store_explicit(&t->pinned, s, memory_order_release);
     dpi_thread_fence(barriers);
-    dpi_call_begin(); /* after what says that a call is beginning: dpi_oldest_call() */
+    dpi_call_begin(&t->looker); /* after what says that a call is beginning: dpi_oldest_call() */
     return s == atomic_load_explicit(&reg->current, memory_order_acquire);
 }
 
 static inline void dpi_thread_unpin(dpi_thread *t)
 {
-    dpi_call_end();
+    dpi_call_end(&t->looker);
     atomic_store_explicit(&t->pinned, NULL, memory_order_release);
 }
 

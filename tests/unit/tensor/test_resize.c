@@ -1,4 +1,5 @@
 /* test_resize.c -- one tensor gets another shape, another storage, more bytes. */
+#include "calling.h"
 #include "tensor_cases.h"
 #include "../../plugins/faulting_device.h"
 #include <pthread.h>
@@ -233,7 +234,7 @@ START_TEST(a_call_keeps_the_bytes_it_began_with)
     pthread_t thread;
 
     OK(dpi_as_strided(t, 1, SIZES(2), NULL, 2, &view, &err));
-    dpi_call_begin();
+    call_begins();
     const char *data = dpi_tensor_data(t);
     ck_assert_int_eq(pthread_create(&thread, NULL, grow, view), 0);
     pthread_join(thread, NULL);
@@ -245,7 +246,7 @@ START_TEST(a_call_keeps_the_bytes_it_began_with)
     FAILS(dpi_resize(t, 1, SIZES(5), DP_PRESERVE, &err), DP_ERUNTIME,
           "a storage of 16 bytes was grown to 4008 by another call, since this one began");
     OK(dpi_resize(t, 1, SIZES(3), DP_PRESERVE, &err));
-    dpi_call_end();
+    call_ends();
     ck_assert_ptr_ne(dpi_tensor_data(t), data);
     assert_floats(t, 3, (float[]){0, 1, 2});
     ck_assert_uint_eq(dp_tensor_storage_bytes(t), 4008);

@@ -1,6 +1,6 @@
 /* test_shared_tensor.c -- one tensor in two calls: one gives it a shape while the other reads it.
  */
-#include "tensor/room.h"
+#include "calling.h"
 #include "unit.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ START_TEST(a_call_sees_the_shape_it_began_with)
     dp_tensor *t = make(1, none), *in = make(2, sizes), *ts[] = {t, in}, *alias = NULL;
     dp_error err = DP_ERROR_INIT;
 
-    dpi_call_begin();
+    call_begins();
     in_another_thread(look_in_a_call_begun_before, ts);
     expect_shape(t, 1, 0);
     ck_assert_uint_eq(dp_tensor_storage_bytes(t), 0);
@@ -79,12 +79,12 @@ START_TEST(a_call_sees_the_shape_it_began_with)
     ck_assert_str_eq(err.message, "output with shape [0] was given another one by another call, "
                                   "since this one began");
     ck_assert_int_eq(dp_tensor_alias(t, &alias, &err), DP_OK);
-    dpi_call_end();
+    call_ends();
     expect_shape(t, 2, 3);
     expect_shape(alias, 1, 0);
-    dpi_call_begin();
+    call_begins();
     expect_shape(t, 2, 3);
-    dpi_call_end();
+    call_ends();
     dp_tensor_unref(alias);
     dp_tensor_unref(t);
     dp_tensor_unref(in);
@@ -98,11 +98,11 @@ START_TEST(a_call_sees_what_it_changes_itself)
     dp_tensor *t = make(1, none), *in = make(2, sizes);
     dp_error err = DP_ERROR_INIT;
 
-    dpi_call_begin();
+    call_begins();
     ck_assert_int_eq(give_shape(t, in, &err), DP_OK);
     expect_shape(t, 2, 3);
     ck_assert_uint_eq(dp_tensor_storage_bytes(t), 3 * COLUMNS * sizeof(float));
-    dpi_call_end();
+    call_ends();
     dp_tensor_unref(t);
     dp_tensor_unref(in);
 }
@@ -193,11 +193,11 @@ START_TEST(all_outputs_change_or_none)
     dp_tensor *ts[] = {outs[1], in}, *fresh[] = {make(2, sizes), make(2, sizes)};
     dp_error err = DP_ERROR_INIT;
 
-    dpi_call_begin();
+    call_begins();
     in_another_thread(look_in_a_call_begun_before, ts);
     ck_assert_int_eq(dpi_tensors_become(2, outs, fresh, &err), DP_ERUNTIME);
     expect_shape(outs[0], 1, 0);
-    dpi_call_end();
+    call_ends();
     for (int i = 0; i < 2; i++) {
         dp_tensor_unref(outs[i]);
         dp_tensor_unref(fresh[i]);
@@ -224,7 +224,7 @@ static void *reader(void *arg)
 
     for (int i = 0; i < ROUNDS; i++) {
         pthread_barrier_wait(r->start);
-        dpi_call_begin();
+        call_begins();
         dp_view a = {.size = sizeof(a)}, b = {.size = sizeof(b)};
         dp_tensor_view(r->t, &a);
         ck_assert_int_eq(dp_tensor_read(r->t, r->elements, &err), DP_OK);
@@ -236,7 +236,7 @@ static void *reader(void *arg)
         for (int d = 0; d < b.ndim; d++)
             ck_assert_int_eq(b.sizes[d], b.numel == 0 ? 0 : d == 0 ? i % 50 + 1 : COLUMNS);
         r->seen_empty += b.numel == 0;
-        dpi_call_end();
+        call_ends();
         pthread_barrier_wait(r->start);
     }
     return NULL;
@@ -249,9 +249,9 @@ static void *changer(void *arg)
     for (int i = 0; i < ROUNDS; i++) {
         dp_error err = DP_ERROR_INIT;
         pthread_barrier_wait(r->start);
-        dpi_call_begin();
+        call_begins();
         int rc = give_shape(r->t, r->in, &err);
-        dpi_call_end();
+        call_ends();
         if (rc == DP_OK)
             r->changed++;
         else

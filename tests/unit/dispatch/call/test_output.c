@@ -23,13 +23,27 @@ static int kernel(dp_call *call)
     return rc;
 }
 
+static bool takes_ins;
+
+static int kernel_of_lists(dp_call *call)
+{
+    dp_tensor *t = call->args[takes_ins ? 0 : 1].u.tensors[0];
+
+    return dp_set_output(call->ctx, &t, 2, (int64_t[]){2, 3}, NULL, wanted, device);
+}
+
 static const dp_item defs[] = {
     REC_DEF("f(int[] x) -> Tensor"),
     REC_DEF("f.out(int[] x, *, Tensor(a!) out) -> Tensor(a!)"),
     REC_DEF("f_(Tensor(a!) self) -> Tensor(a!)"),
+    REC_DEF("reads(int[] x, Tensor y) -> ()"),
+    REC_DEF("other.out(int[] x, Tensor y, *, Tensor(a!) out) -> Tensor(a!)"),
+    REC_DEF("lists.out(Tensor[] ins, *, Tensor(a!)[] outs) -> ()"),
 };
-static const dp_item impls[] = {REC_IMPL("f", kernel), REC_IMPL("f.out", kernel),
-                                REC_IMPL("f_", kernel)};
+static const dp_item impls[] = {
+    REC_IMPL("f", kernel),         REC_IMPL("f.out", kernel),
+    REC_IMPL("f_", kernel),        REC_IMPL("reads", kernel),
+    REC_IMPL("other.out", kernel), REC_IMPL("lists.out", kernel_of_lists)};
 static const dp_block blocks[] = {
     REC_BLOCK(DP_BLOCK_LIBRARY, 1, "o", "", defs),
     REC_BLOCK(DP_BLOCK_IMPL, 2, "o", "CompositeExplicitAutograd", impls)};
@@ -117,6 +131,37 @@ START_TEST(outputs_are_made_resized_or_checked)
 }
 END_TEST
 
+/* Whoever passes an argument that only is read finds it as it was. */
+START_TEST(only_written_arguments_are_outputs)
+{
+    dp_tensor *y = make(4, 4), *out = make(0, 0);
+    dp_value args[] = {dp_ints(NULL, 0), dp_tensor_value(y), dp_tensor_value(out)}, ret;
+    dp_value lists[] = {dp_tensors(&y, 1), dp_tensors(&out, 1)};
+    const dp_op *reads = dp_op_find(ctx, "o::reads"), *other = dp_op_find(ctx, "o::other.out"),
+                *of_lists = dp_op_find(ctx, "o::lists.out");
+    const char *text = dp_ctx_error(ctx)->message;
+
+    ck_assert_int_eq(dp_call_boxed(ctx, reads, args, 2, NULL, 0), DP_EPLUGIN);
+    ck_assert_str_eq(text,
+                     "o::reads: its kernel gives argument 'y' another shape, as an output, and "
+                     "its schema does not say that it writes it");
+    ck_assert_int_eq(dp_call_boxed(ctx, other, args, 3, &ret, 1), DP_EPLUGIN);
+    ck_assert_msg(strstr(text, "o::other.out: its kernel gives argument 'y'") != NULL, "%s", text);
+    takes_ins = true;
+    ck_assert_int_eq(dp_call_boxed(ctx, of_lists, lists, 2, NULL, 0), DP_EPLUGIN);
+    ck_assert_msg(strstr(text, "argument 'ins'") != NULL, "%s", text);
+    DP_VIEW(v, y);
+    ck_assert_int_eq(v.sizes[0], 4);
+    takes_ins = false;
+    ck_assert_int_eq(dp_call_boxed(ctx, of_lists, lists, 2, NULL, 0), 0);
+    args[2] = args[1]; /* read and written */
+    ck_assert_int_eq(dp_call_boxed(ctx, other, args, 3, &ret, 1), 0);
+    dp_values_release(&ret, 1);
+    dp_tensor_unref(y);
+    dp_tensor_unref(out);
+}
+END_TEST
+
 START_TEST(outputs_have_the_dtype_and_the_device)
 {
     dp_tensor *t = make(2, 3);
@@ -165,6 +210,7 @@ UNIT_SUITE(output)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, outputs_are_made_resized_or_checked);
+    tcase_add_test(tc, only_written_arguments_are_outputs);
     tcase_add_test(tc, outputs_have_the_dtype_and_the_device);
     tcase_add_test(tc, outputs_of_the_iterator_are_resized_with_the_warning);
 }

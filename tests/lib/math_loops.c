@@ -1,0 +1,28 @@
+/* math_loops.c -- see math_loops.h.  MATH_LEVEL is v1, v3 or v4. */
+#include "math_loops.h"
+#include "../../plugins/lib/math.h"
+
+#define LOOPS(name, call)                                                                          \
+    static void name##_f32(float *restrict out, const float *restrict a, const float *restrict b,  \
+                           size_t n)                                                               \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        for (size_t i = 0; i < n; i++)                                                             \
+            out[i] = dpm_##name##_f32 call;                                                        \
+    }                                                                                              \
+    static void name##_f64(double *restrict out, const double *restrict a,                         \
+                           const double *restrict b, size_t n)                                     \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        for (size_t i = 0; i < n; i++)                                                             \
+            out[i] = dpm_##name##_f64 call;                                                        \
+    }
+#define UNARY(name, ulps)  LOOPS(name, (a[i]))
+#define BINARY(name, ulps) LOOPS(name, (a[i], b[i]))
+MATH_UNARY(UNARY)
+MATH_BINARY(BINARY)
+
+#define ENTRY(name, ulps) {#name, name##_f32, name##_f64},
+#define JOIN(a, b)        JOIN_(a, b)
+#define JOIN_(a, b)       a##b
+const math_loop JOIN(math_loops_, MATH_LEVEL)[] = {MATH_UNARY(ENTRY) MATH_BINARY(ENTRY){0}};

@@ -1,0 +1,30 @@
+/* math_loops.h -- every function of plugins/lib/math.h as a loop over arrays, for tests and
+ * benchmarks. math_loops.c is compiled once for each vector level. */
+#ifndef TESTS_MATH_LOOPS_H
+#define TESTS_MATH_LOOPS_H
+
+#include <stddef.h>
+
+/* X(name, most units in the last place that a result may be wrong by) */
+#define MATH_UNARY(X)                                                                              \
+    X(exp, 1)                                                                                      \
+    X(log, 1)                                                                                      \
+    X(expm1, 4)                                                                                    \
+    X(tanh, 4)                                                                                     \
+    X(sigmoid, 4)                                                                                  \
+    X(erf, 4)
+#define MATH_BINARY(X)
+
+typedef struct math_loop {
+    const char *name;
+    void (*f32)(float *out, const float *a, const float *b, size_t n);
+    void (*f64)(double *out, const double *a, const double *b, size_t n);
+} math_loop;
+
+/* In the order of MATH_UNARY, then MATH_BINARY. */
+extern const math_loop math_loops_v1[];
+#ifdef __x86_64__
+extern const math_loop math_loops_v3[], math_loops_v4[];
+#endif
+
+#endif
