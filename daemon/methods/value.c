@@ -302,7 +302,8 @@ uint64_t tensor_text_bytes(const dp_tensor *t)
 
 void *host_elements(const dp_tensor *t, const dp_view *v)
 {
-    bool here = dp_device_backend(v->device) == DP_B_CPU;
+    bool here = dp_device_backend(v->device) == DP_B_CPU &&
+                !(dp_tensor_keys(t).functionality & DP_MATH_BITS); /* else to be converted */
 
     return here && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
 }

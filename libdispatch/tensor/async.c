@@ -64,7 +64,8 @@ static bool runs_by_itself(const dp_tensor *dst, const dp_tensor *src, const dpi
 {
     const dpi_geometry *to = dpi_geometry_of(dst), *from = dpi_geometry_of(src);
 
-    return d->ops.copy_async && dst->dtype == src->dtype && dpi_same_sizes(to, from) &&
+    return d->ops.copy_async && dst->dtype == src->dtype &&
+           dpi_math_bits(dst) == dpi_math_bits(src) && dpi_same_sizes(to, from) &&
            reachable(dst, d, device) && reachable(src, d, device) &&
            (to->storage->device == device || from->storage->device == device) &&
            as_rows(to, from, dp_dtype_size(dst->dtype), r);

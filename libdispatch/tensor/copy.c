@@ -12,6 +12,7 @@ typedef struct side {
     dp_dtype dtype;
     const int64_t *strides; /* elements; NULL: packed like the other side, and of its dtype */
     char *data;             /* first element */
+    uint64_t bits;          /* of DP_MATH_BITS */
 } side;
 
 /* -- in host memory -- */
@@ -81,6 +82,8 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
         run_tiled(&nest, &j, threads);
     else
         dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, NULL);
+    if (DPI_UNLIKELY(dst.bits != src.bits))
+        dpi_twist(dst.dtype, dst.bits ^ src.bits, ndim, sizes, dst.strides, dst.data);
 }
 
 /* -- staging -- */
@@ -153,7 +156,7 @@ static int put(dp_tensor *dst, side src, int threads, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(dst);
     void *owned;
-    side to = {dst->dtype, g->strides, NULL};
+    side to = {dst->dtype, g->strides, NULL, dpi_math_bits(dst)};
     /* with gaps between the elements, the gaps' bytes must be read first: they are written back */
     int rc = stage(dst, !g->dense, &owned, &to.data, err);
 
@@ -175,7 +178,7 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
                        dp_error *err)
 {
     void *owned;
-    side from = {src->dtype, strides, NULL};
+    side from = {src->dtype, strides, NULL, dpi_math_bits(src)};
     int rc = stage(src, true, &owned, &from.data, err);
 
     if (rc < 0)
@@ -259,8 +262,8 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
         rc = check_copy(dst, src, strides, err);
     if (rc < 0 || d->numel == 0 || dpi_is_memoryless(dst))
         return rc;
-    bool alike =
-        dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) && dpi_same_strides(d, s);
+    bool alike = dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) &&
+                 dpi_same_strides(d, s) && dpi_math_bits(dst) == dpi_math_bits(src);
     if (alike && d->storage->device == s->storage->device)
         return copy_block(dst, src, err);
     return copy_staged(dst, src, strides, threads, err);
@@ -278,7 +281,7 @@ static int check_packed(const dp_tensor *t, dp_error *err)
 /* Do its elements lie as they do packed, every byte as it is?  A bool's may hold anything. */
 static bool lies_packed(const dp_tensor *t)
 {
-    return dpi_geometry_of(t)->contiguous && t->dtype != DP_BOOL;
+    return dpi_geometry_of(t)->contiguous && t->dtype != DP_BOOL && dpi_math_bits(t) == 0;
 }
 
 int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
@@ -287,7 +290,7 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
         return DP_EVALUE;
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
-    side to = {t->dtype, strides, dst}, from = {t->dtype, g->strides, NULL};
+    side to = {t->dtype, strides, dst, 0}, from = {t->dtype, g->strides, NULL, dpi_math_bits(t)};
     void *owned;
     int rc = g->storage->memoryless && g->numel > 0 ? dpi_no_data(g->storage, err)
                                                     : check_packed(t, err);
@@ -318,7 +321,7 @@ static int write_elements(dp_tensor *t, dp_dtype of, const void *src, dp_error *
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
-    side from = {as_given(of), strides, (char *)src};
+    side from = {as_given(of), strides, (char *)src, 0};
     int rc = check_packed(t, err);
 
     if (rc == DP_OK)

@@ -160,6 +160,10 @@ bool dpi_nest_order(dpi_nest *nest, int *perm, bool linear);
 void dpi_nest_coalesce(dpi_nest *nest);
 /* Run the loop over elements [begin, end), in runs along dimension 0. */
 void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop loop, void *user);
+/* Conjugates or negates, by `bits` of DP_MATH_BITS, sizes [ndim] elements in host memory; strides in
+ * elements, none of them beside another's bytes twice. */
+void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
+               const int64_t *strides, char *data);
 /* Convert n elements from one dtype to another; strides in bytes. */
 void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, const char *src,
                   int64_t src_stride, int64_t n);

@@ -185,6 +185,12 @@ static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
         g = dpi_former_of(g);
     return g;
 }
+/* Which of DP_MATH_BITS t has: what its bytes have yet to be turned into. */
+static inline uint64_t dpi_math_bits(const dp_tensor *t)
+{
+    return __atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DP_MATH_BITS;
+}
+
 /* Its key set with its marks; another thread may be changing the skip bit. */
 static inline dp_keyset dpi_keys_of(const dp_tensor *t)
 {
@@ -285,6 +291,10 @@ int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_te
                    dp_error *err);
 int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_memory_format f,
                       dp_tensor **out, dp_error *err);
+/* The same in another dtype, in whose elements strides and offset count, and with these of DP_MATH_BITS
+ * flipped. */
+int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
+                const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err);
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                    int64_t offset, dp_tensor **out, dp_error *err);
 /* at::resize_; PRESERVE: without a memory format. */

@@ -2,8 +2,8 @@
  * to. */
 #include "room.h"
 
-int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
-                   int64_t offset, dp_tensor **out, dp_error *err)
+int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
+                const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err)
 {
     dpi_layout l;
     int rc = dpi_layout_check(ndim, sizes, strides, offset, &l, err);
@@ -11,9 +11,20 @@ int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int
     if (rc == DP_OK)
         rc = dpi_no_wrapper(t, err);
     if (rc == DP_OK)
-        rc = dpi_fits_check(&l, dp_dtype_size(t->dtype), dpi_memory_of(dpi_storage_of(t))->bytes,
-                            err);
-    return rc < 0 ? rc : dpi_tensor_on(t, &l, out, err);
+        rc = dpi_fits_check(&l, dp_dtype_size(dtype), dpi_memory_of(dpi_storage_of(t))->bytes, err);
+    if (rc == DP_OK)
+        rc = dpi_tensor_on(t, &l, out, err);
+    if (rc < 0)
+        return rc;
+    (*out)->dtype = dtype;
+    (*out)->keys.functionality |= dpi_math_bits(t) ^ flip;
+    return DP_OK;
+}
+
+int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                   int64_t offset, dp_tensor **out, dp_error *err)
+{
+    return dpi_view_as(t, t->dtype, 0, ndim, sizes, strides, offset, out, err);
 }
 
 /* Walks the old dimensions from the last.  Neighbours that could be merged into one dimension form

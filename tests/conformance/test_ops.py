@@ -376,6 +376,27 @@ CASES["set_"] = with_args(())
 CASES["set_.source_Tensor"] = lambda: (((make(f32, 4), x), {}) for x in (make(f32, 3, 2).t(), make(f32), make(f32, 0)))
 
 
+# -- the same bytes, seen otherwise --
+
+def complexes():
+    return [make(d, *shape) for d in (torch.complex64, torch.complex128) for shape in ((3, 4), (), (0, 2), (2, 3, 2))] + [
+        make(torch.complex64, 4, 3).t(), make(torch.complex64, 6, 5)[1::2, ::3], make(torch.complex64, 1).expand(3)]
+
+
+CASES["_conj"] = CASES["view_as_real"] = lambda: (((x,), {}) for x in complexes())
+CASES["_neg_view"] = lambda: (((x,), {}) for x in [make(d, 3, 4) for d in ALL if d is not b8] + complexes())
+CASES["conj"] = CASES["_conj_physical"] = CASES["conj_physical"] = CASES["conj_physical_"] = CASES["real"] = CASES["imag"] = \
+    CASES["resolve_conj"] = CASES["resolve_neg"] = lambda: (((x,), {}) for x in complexes() + viewed()
+                                                            if x.is_complex() or x.is_contiguous())
+CASES["conj_physical.out"] = lambda: (((x,), {"out": o}) for x in complexes() for o in (
+    torch.zeros(0, dtype=x.dtype), torch.zeros(2, 2, dtype=x.dtype), torch.zeros_like(x, memory_format=torch.contiguous_format)))
+CASES["view_as_complex"] = lambda: (((x,), {}) for d in (f32, f64, i64) for x in (
+    make(d, 3, 2), make(d, 2), make(d), make(d, 3, 3), make(d, 0, 2), make(d, 2, 3).t(), make(d, 4, 5, 2)[::2, 1::2], make(d, 3)[1:],
+    make(d, 3, 3)[:, :2], make(d, 3, 4)[:, 1:3]))
+CASES["view.dtype"] = lambda: (((x, d), {}) for d in ALL if d is not b8 for x in [make(e, *s) for e in (f32, u8, i64, torch.complex64)
+                               for s in ((3, 4), (), (0, 8), (16,))] + [make(f32, 8, 16)[:, ::2], make(f32, 8, 16)[1:, 2:10], make(f64, 4, 4).t()])
+
+
 # -- joining and indexing --
 
 @case("cat")

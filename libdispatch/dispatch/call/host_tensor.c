@@ -64,6 +64,19 @@ int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
     return dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error);
 }
 
+int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
+               const int64_t *sizes, const int64_t *strides, int64_t storage_offset,
+               dp_tensor **out)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
+        return DP_EPLUGIN;
+    if (dp_dtype_size(dtype) == 0)
+        return dp_fail(ctx, DP_ETYPE, "a view in dtype number %d, which no dtype has", dtype);
+    if (flip & ~DP_MATH_BITS)
+        return dp_fail(ctx, DP_EVALUE, "a view flips Conjugate and Negative, no other keys");
+    return dpi_view_as(t, dtype, flip, ndim, sizes, strides, storage_offset, out, &ctx->error);
+}
+
 int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))

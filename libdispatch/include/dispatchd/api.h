@@ -401,3 +401,10 @@ DP_FN(bool, dp_tensor_is_pinned, (const dp_tensor *t), (t))
 /* s uses t's memory: once nobody holds it any more it is put aside until s is done with what it was
  * given by then.  dp_copy_async() and dp_fill_bytes() do this by themselves.  at::record_stream */
 DP_FN(int, dp_record_stream, (dp_ctx * ctx, dp_tensor *t, dp_stream *s), (ctx, t, s))
+/* dp_as_strided() in another dtype, in whose elements strides and storage_offset count; a tensor with
+ * those of DP_MATH_BITS that t has, but `flip`'s the other way round (_conj, _neg_view, view.dtype,
+ * view_as_real).  DP_ERUNTIME: memory that begins between two of its elements. */
+DP_FN(int, dp_view_as,
+      (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
+       const int64_t *strides, int64_t storage_offset, dp_tensor **out),
+      (ctx, t, dtype, flip, ndim, sizes, strides, storage_offset, out))

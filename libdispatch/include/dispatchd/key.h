@@ -155,6 +155,10 @@ typedef struct dp_keyset {
     (DP_FBIT(DP_F_AutogradFunctionality) | DP_FBIT(DP_F_AutogradOther) |                           \
      DP_FBIT(DP_F_AutogradNestedTensor))
 
+/* Keys of tensors whose elements are not quite what their bytes say: conjugated, negated, or both.
+ * Views of such a tensor are such, too; dp_copy() from or to one converts. */
+#define DP_MATH_BITS (DP_FBIT(DP_F_Conjugate) | DP_FBIT(DP_F_Negative))
+
 /* The skip bit, of no functionality: some tensor here may have a gradient.  It is a hint: set too
  * often costs time, and never a gradient.  It stands in the key sets inside of tensors and of
  * arguments; in those that kernels see or give it means nothing. */

@@ -1,0 +1,74 @@
+/* twist.c -- what the bits Conjugate and Negative of a tensor say of its bytes, done to bytes. */
+#include "room.h"
+
+/* Negates n numbers of `type`: of integers in two's complement, of others the sign, of NaN and 0,
+ * too. */
+#define NEGATE(name, type, expr)                                                                   \
+    static void name(char *data, int64_t stride, int64_t n)                                        \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++, data += stride) {                                          \
+            type v;                                                                                \
+            memcpy(&v, data, sizeof(v));                                                           \
+            v = (type)(expr);                                                                      \
+            memcpy(data, &v, sizeof(v));                                                           \
+        }                                                                                          \
+    }
+NEGATE(negate_8, uint8_t, -v)
+NEGATE(negate_16, uint16_t, -v)
+NEGATE(negate_32, uint32_t, -v)
+NEGATE(negate_64, uint64_t, -v)
+NEGATE(sign_16, uint16_t, v ^ 0x8000)
+NEGATE(sign_32, uint32_t, v ^ 0x80000000U)
+NEGATE(sign_64, uint64_t, v ^ 0x8000000000000000U)
+
+typedef void (*negate_fn)(char *data, int64_t stride, int64_t n);
+
+/* Of a complex dtype: for each of its two numbers. */
+static negate_fn negate_of(dp_dtype dtype)
+{
+    static const negate_fn table[DP_DTYPE_END] = {
+        [DP_UINT8] = negate_8,    [DP_INT8] = negate_8,     [DP_INT16] = negate_16,
+        [DP_INT32] = negate_32,   [DP_INT64] = negate_64,   [DP_FLOAT16] = sign_16,
+        [DP_BFLOAT16] = sign_16,  [DP_FLOAT32] = sign_32,   [DP_FLOAT64] = sign_64,
+        [DP_COMPLEX64] = sign_32, [DP_COMPLEX128] = sign_64};
+    return table[dtype];
+}
+
+typedef struct twist {
+    negate_fn real, imag; /* NULL: stays */
+    int64_t half;         /* bytes from the real to the imaginary part */
+} twist;
+
+static void run(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    const twist *t = user;
+
+    if (t->real)
+        t->real(data[0], strides[0], n);
+    if (t->imag)
+        t->imag(data[0] + t->half, strides[0], n);
+}
+
+void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
+               const int64_t *strides, char *data)
+{
+    int64_t at[DP_DIM_MAX + 1], steps[DP_DIM_MAX + 1], itemsize = (int64_t)dp_dtype_size(dtype);
+    dpi_nest nest = {
+        .n_ops = 1, .ndim = ndim ? ndim : 1, .numel = 1, .sizes = at, .strides = steps};
+    bool is_complex = dp_dtype_is_complex(dtype), negative = bits & DP_FBIT(DP_F_Negative);
+    bool conjugate = is_complex && bits & DP_FBIT(DP_F_Conjugate);
+    negate_fn negate = negate_of(dtype);
+    twist t = {negative ? negate : NULL, is_complex && negative != conjugate ? negate : NULL,
+               itemsize / 2};
+
+    nest.data[0] = data;
+    at[0] = 1;
+    steps[0] = 0;
+    for (int d = 0; d < ndim; d++) {
+        at[ndim - 1 - d] = sizes[d];
+        steps[ndim - 1 - d] = strides[d] * itemsize;
+        nest.numel *= sizes[d];
+    }
+    if (t.real || t.imag)
+        dpi_nest_run(&nest, 0, nest.numel, run, &t);
+}
