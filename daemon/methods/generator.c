@@ -89,7 +89,7 @@ int generator_create(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
-static int state_tensor(dp_generator *g, dp_tensor **out, dp_error *err)
+static int state_tensor(dp_account *a, dp_generator *g, dp_tensor **out, dp_error *err)
 {
     int64_t bytes = (int64_t)dp_generator_state_bytes(g);
     void *state = dp_malloc((size_t)bytes);
@@ -97,7 +97,7 @@ static int state_tensor(dp_generator *g, dp_tensor **out, dp_error *err)
     if (state == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a generator's state");
     dp_generator_state_get(g, state);
-    int rc = dp_tensor_from(DP_UINT8, DP_DEVICE_CPU, 1, &bytes, DP_UINT8, state, out, err);
+    int rc = dp_tensor_from(a, DP_UINT8, DP_DEVICE_CPU, 1, &bytes, DP_UINT8, state, out, err);
     dp_free(state);
     return rc;
 }
@@ -112,7 +112,7 @@ int generator_state(request *rq, const cJSON *params, jw *w, dp_error *err)
     int rc = find(rq, params, &g, err);
 
     if (rc == 0)
-        rc = state_tensor(g, &t, err);
+        rc = state_tensor(session_account(rq->session), g, &t, err);
     if (rc == 0)
         rc = run_keep(rq, t, err);
     if (rc == 0 && how == RETURN_HANDLE)

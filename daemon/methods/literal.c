@@ -287,14 +287,15 @@ static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, in
                               dp_dtype of, const void *elements, const place *at, dp_tensor **out,
                               dp_error *err)
 {
+    dp_account *a = rq->run->constants ? NULL : session_account(rq->session);
     dp_tensor *flat = NULL;
 
     if (g->offset > n) /* checked here because a shape without elements may lie anywhere */
         return place_fail(err, DP_EVALUE, at,
                           "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
                           g->offset, n);
-    int rc = dp_tensor_from(dtype, g->device, g->whole ? 1 : g->ndim, g->whole ? &n : g->shape, of,
-                            elements, &flat, err);
+    int rc = dp_tensor_from(a, dtype, g->device, g->whole ? 1 : g->ndim, g->whole ? &n : g->shape,
+                            of, elements, &flat, err);
 
     if (rc < 0 || !g->whole) {
         *out = flat;

@@ -160,6 +160,7 @@ typedef struct run {
     uint64_t *fresh; /* handles that this method made; taken back when it fails */
     size_t n_fresh, cap_fresh;
     uint64_t fresh_generator; /* the same; 0: none */
+    bool constants;           /* literals become a program's, which is charged for them */
     size_t n_written;         /* of `written`, which is last: it is long, and not zeroed */
     int64_t step;             /* of a program; -1: none */
     /* op.call: the kernel has run, and all that is left is to answer with `rets`. */

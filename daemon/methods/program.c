@@ -15,6 +15,7 @@ enum { FORMAT_JSON, FORMAT_TEXT, FORMAT_DOT };
 int program_create(request *rq, const cJSON *params, jw *w, dp_error *err)
 {
     dp_program *p = NULL;
+    rq->run->constants = true;
     int rc = program_from_json(rq, params, &p, err);
 
     if (rc < 0)

@@ -26,15 +26,9 @@ int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *er
     return 0;
 }
 
-void dpi_account_ref(dp_account *a)
+void dpi_account_free(dp_account *a)
 {
-    atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
-}
-
-void dpi_account_unref(dp_account *a)
-{
-    if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) == 1)
-        dp_free(a);
+    dp_free(a);
 }
 
 dp_account *dp_account_close(dp_account *a)
@@ -76,15 +70,6 @@ int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes,
         return 0;
     dp_account_refund(a, holder, count, 0);
     return refuse(holder, "bytes", limit->bytes_name, bytes, held, limit->bytes, err);
-}
-
-int dpi_account_could(const dp_account *a, int holder, uint64_t bytes, dp_error *err)
-{
-    const dp_holder_limit *limit = &a->limits[holder];
-
-    return bytes <= limit->bytes
-               ? 0
-               : refuse(holder, "bytes", limit->bytes_name, bytes, 0, limit->bytes, err);
 }
 
 void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes)

@@ -315,7 +315,7 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
 static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
 {
     dp_error *err = &m->ctx->error;
-    dp_device device = dpi_storage_of(*t)->device;
+    dpi_place at = {dpi_storage_of(*t)->device, m->ctx->account};
     dp_tensor *copy = NULL;
 
     if (!is_constant(p, *t))
@@ -324,7 +324,7 @@ static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
     if (rc == 0)
         rc = dpi_no_wrapper(*t, err);
     if (rc == 0)
-        rc = dpi_empty_like_on(*t, (*t)->dtype, device, DP_PRESERVE, &copy, err);
+        rc = dpi_empty_like(*t, (*t)->dtype, at, DP_PRESERVE, &copy, err);
     if (rc == 0)
         rc = dpi_copy(copy, *t, m->ctx->threads, err);
     if (rc < 0) {
@@ -333,9 +333,7 @@ static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
     }
     dp_tensor_unref(*t);
     *t = copy;
-    return m->ctx->account == NULL
-               ? 0
-               : dp_account_keep(m->ctx->account, DP_HOLDER_INTERMEDIATES, copy, err);
+    return 0;
 }
 
 /* What v points to is the caller's alone. */
@@ -446,22 +444,6 @@ static inline int run_step(machine *m, const dp_program *p, uint32_t base, const
     }
 }
 
-/* New memory among the values that a step made. */
-static int charge_made(machine *m, const dp_value *made, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        bool list = made[i].tag == DP_TAG_TENSORS;
-        uint32_t n_tensors = made[i].tag == DP_TAG_TENSOR ? 1 : list ? made[i].len : 0;
-        for (uint32_t k = 0; k < n_tensors; k++) {
-            const dp_tensor *t = list ? made[i].u.tensors[k] : made[i].u.t;
-            if (t != NULL &&
-                dp_account_keep(m->ctx->account, DP_HOLDER_INTERMEDIATES, t, &m->ctx->error) < 0)
-                return DP_ERESOURCE;
-        }
-    }
-    return 0;
-}
-
 static int run_steps(machine *m, const dp_program *p, uint32_t base)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -469,8 +451,6 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
         int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
         if (DPI_LIKELY(rc == 0))
             rc = run_step(m, p, base, s);
-        if (m->ctx->account != NULL && rc == 0)
-            rc = charge_made(m, &m->values[base + s->ret], s->n_rets);
         if (DPI_UNLIKELY(rc < 0)) {
             m->run->step = s->origin; /* the outermost program's is the last to be written */
             return dpi_step_fail(m->ctx, s->origin);

@@ -224,8 +224,8 @@ int dpi_record_stream(dp_tensor *t, dp_stream *s, dp_error *err)
 }
 
 /* Inside d. */
-static int empty_pinned(dpi_device *d, dp_dtype dtype, dp_device device, int ndim,
-                        const int64_t *sizes, dp_tensor **out, dp_error *err)
+static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes,
+                        dp_tensor **out, dp_error *err)
 {
     dpi_block *b;
     int64_t numel;
@@ -238,25 +238,33 @@ static int empty_pinned(dpi_device *d, dp_dtype dtype, dp_device device, int ndi
         return rc;
     size_t bytes = (size_t)numel * dp_dtype_size(dtype);
     if (d->ops.pin == NULL || bytes == 0)
-        return dpi_empty(dtype, DP_DEVICE_CPU, ndim, sizes, DP_CONTIGUOUS, out, err);
-    rc = dpi_block_pin(d, device, bytes, &b, &data, err);
-    if (rc < 0)
+        return dpi_empty(dtype, (dpi_place){DP_DEVICE_CPU, at.account}, ndim, sizes, DP_CONTIGUOUS,
+                         out, err);
+    dpi_bill bill = {0};
+    if (at.account != NULL && (rc = dpi_bill_begin(&bill, at.account, bytes, err)) < 0)
         return rc;
-    rc = dp_tensor_wrap(dtype, ndim, sizes, NULL, data, bytes, dpi_block_release, b, out, err);
-    if (rc < 0)
-        dpi_block_drop(b);
+    rc = dpi_block_pin(d, at.device, bytes, &b, &data, err);
+    if (rc == DP_OK) {
+        rc = dp_tensor_wrap(dtype, ndim, sizes, NULL, data, bytes, dpi_block_release, b, out, err);
+        if (rc < 0)
+            dpi_block_drop(b);
+    }
+    if (rc == DP_OK)
+        dpi_storage_take_bill(dpi_storage_of(*out), bill);
+    else
+        dpi_bill_end(bill);
     return rc;
 }
 
-int dpi_empty_pinned(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
-                     dp_tensor **out, dp_error *err)
+int dpi_empty_pinned(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_tensor **out,
+                     dp_error *err)
 {
     dpi_device *d;
-    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
+    int rc = dpi_device_enter(dp_device_backend(at.device), &d, err);
 
     if (rc < 0)
         return rc;
-    rc = empty_pinned(d, dtype, device, ndim, sizes, out, err);
+    rc = empty_pinned(d, dtype, at, ndim, sizes, out, err);
     dpi_device_leave(d);
     return rc;
 }

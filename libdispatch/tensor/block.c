@@ -26,6 +26,7 @@ struct dpi_block {
     atomic_bool unpinned; /* its device ended: from then on it is host memory like any other */
     atomic_uint_fast64_t since; /* number of the reload that did not adopt it; 0: none */
     use *uses;
+    dpi_bill bill;                /* whose it is once its storage is gone */
     struct dpi_block *next, **at; /* of on's blocks */
     struct dpi_block *next_waiting;
 };
@@ -150,6 +151,7 @@ static void block_free(dpi_block *b)
         dpi_backend_drop(dp_device_backend(b->device));
     uses_free(b);
     dpi_device_unref(b->on);
+    dpi_bill_end(b->bill);
     dp_free(b);
 }
 
@@ -367,6 +369,11 @@ int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err)
 void dpi_block_release(void *arg)
 {
     dpi_block_drop(arg);
+}
+
+void dpi_block_charge(dpi_block *b, dpi_bill bill)
+{
+    b->bill = bill;
 }
 
 dpi_block *dpi_block_of(const dpi_storage *s)

@@ -346,13 +346,13 @@ int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
     return rc;
 }
 
-int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_dtype of,
-                   const void *src, dp_tensor **out, dp_error *err)
+int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                   dp_dtype of, const void *src, dp_tensor **out, dp_error *err)
 {
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
     dp_tensor *made;
-    int rc = dp_tensor_new(dtype, device, ndim, sizes, NULL, &made, err);
+    int rc = dpi_empty_strided(dtype, (dpi_place){device, a}, ndim, sizes, NULL, &made, err);
 
     if (rc < 0)
         return rc;

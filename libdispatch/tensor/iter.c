@@ -247,7 +247,8 @@ static int hand_out(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter *it, dp_error *err)
+int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
+                  dp_error *err)
 {
     const dpi_geometry *geometry[DP_ITER_OPERANDS_MAX];
     dp_tensor *fresh[DP_ITER_OPERANDS_MAX];
@@ -255,6 +256,7 @@ int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter *it, 
     dpi_iter_plan p = {.c = c,
                        .it = it,
                        .fake = fake,
+                       .account = account,
                        .geometry = geometry,
                        .fresh = fresh,
                        .room = room,

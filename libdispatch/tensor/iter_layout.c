@@ -9,6 +9,7 @@
 static int allocate(dpi_iter_plan *p, const int64_t *strides, dp_error *err)
 {
     dp_iter *it = p->it;
+    dpi_place at = {it->device | (p->fake ? DPI_FAKE : 0), p->account};
 
     for (int k = 0; k < it->n_out; k++) {
         if (p->geometry[k] != NULL)
@@ -17,10 +18,10 @@ static int allocate(dpi_iter_plan *p, const int64_t *strides, dp_error *err)
         bool packed = strides == NULL && !resize; /* then it is checked when it is made */
         int rc = packed ? DP_OK : dpi_packed_check(it->own[k], p->out_ndim, p->out_shape, err);
         if (rc == DP_OK)
-            rc = resize ? dpi_reshaped(it->tensors[k], p->out_ndim, p->out_shape, strides,
-                                       &p->fresh[k], err)
-                        : dp_tensor_new(it->own[k], it->device | (p->fake ? DPI_FAKE : 0),
-                                        p->out_ndim, p->out_shape, strides, &p->fresh[k], err);
+            rc = resize ? dpi_reshaped(p->account, it->tensors[k], p->out_ndim, p->out_shape,
+                                       strides, &p->fresh[k], err)
+                        : dpi_empty_strided(it->own[k], at, p->out_ndim, p->out_shape, strides,
+                                            &p->fresh[k], err);
         if (rc < 0)
             return rc;
     }

@@ -1,17 +1,28 @@
 /* keep.c -- whose account the memory of a storage is charged to.
  *
- * A storage has one word for it: the account and, in the bits that its alignment leaves, the holder;
- * 0 is nobody.  It changes by compare and exchange; `keeps` counts how often that holder asked.  The
- * bytes of a storage stay, so what is refunded is what was charged; those that it grew by are a
- * storage of their own (dpi_growth), charged to whom the storage is when it grows, or to its next
- * keeper.  A wrapper tensor has no bytes, and is charged what its parts have; each of
- * its sets of parts has a word, too.  What formers hold changes between dpi_change_shapes_begin()
- * and _end() only, where storages that grew and wrappers are kept and let. */
+ * What a call makes is charged to the account of its context before it is there, and refunded when it
+ * is given back, whoever has it by then.  A storage has one word for it: the account and, in the bits
+ * that its alignment leaves, the holder; 0 is nobody.  All that a storage has grown by is charged with
+ * it.  Who keeps it only moves the charge:
+ *
+ *   made by a call, kept by nobody      DP_HOLDER_INTERMEDIATES of that account, `all_made` bytes
+ *   kept, so and so often               whoever comes first in DP_HOLDER_MAP, and of those the first to
+ *                                       ask, of any account; `all` bytes
+ *   let again                           DP_HOLDER_INTERMEDIATES of the last to keep it, `all_made` bytes
+ *
+ * So a session that names what another one's call has left in a plugin pays for it from then on.  What
+ * nobody's call made (an embedder's tensors, a plugin's own) is charged while it is kept.  A wrapper
+ * tensor has no bytes, and is charged what its parts have; each of its sets of parts has a word, too.
+ * A word is locked while it changes.  What formers hold changes between dpi_change_shapes_begin() and
+ * _end() only, where storages that grew and wrappers are kept and let. */
 #include "base/account.h"
 #include "room.h"
+#include <sched.h>
+#include <stddef.h>
 
-enum { HOLDER_BITS = 7 };
-_Static_assert(DP_HOLDERS <= HOLDER_BITS + 1, "a holder fits beside the account");
+enum { HOLDER_BITS = 7, BUSY = 8 };
+_Static_assert(DP_HOLDERS <= HOLDER_BITS + 1 && _Alignof(max_align_t) > BUSY,
+               "a holder and the lock fit beside the account");
 
 static uintptr_t word_of(dp_account *a, int holder)
 {
@@ -28,17 +39,120 @@ static int holder_of(uintptr_t word)
     return (int)(word & HOLDER_BITS);
 }
 
-static uint64_t bytes_of(const dpi_storage *s)
+/* Until unlock() nobody else changes what s is charged, or to whom. */
+static uintptr_t lock(dpi_storage *s)
 {
-    return s->memoryless ? 0 : s->bytes;
+    uintptr_t word = atomic_load_explicit(&s->charged, memory_order_relaxed) & ~(uintptr_t)BUSY;
+
+    while (!atomic_compare_exchange_weak_explicit(&s->charged, &word, word | BUSY,
+                                                  memory_order_acquire, memory_order_relaxed))
+        if (word & BUSY) {
+            sched_yield();
+            word &= ~(uintptr_t)BUSY;
+        }
+    return word;
 }
 
-/* Give back what the word stands for. */
-static void forget(uintptr_t word, uint64_t bytes)
+static void unlock(dpi_storage *s, uintptr_t word)
 {
-    dp_account_refund(account_of(word), holder_of(word), 0, bytes);
-    dpi_account_unref(account_of(word));
+    atomic_store_explicit(&s->charged, word, memory_order_release);
 }
+
+static uint64_t charged_bytes(const dpi_storage *s)
+{
+    return s->keeps > 0 ? s->all : s->all_made;
+}
+
+static int pay(uintptr_t word, uint64_t bytes, bool anyway, dp_error *err)
+{
+    dp_account *a = account_of(word);
+
+    if (anyway)
+        dpi_account_charge_anyway(a, holder_of(word), bytes);
+    else if (DPI_UNLIKELY(!dpi_account_add(a, holder_of(word), bytes)))
+        return dp_account_charge(a, holder_of(word), 0, bytes, err); /* says why */
+    return 0;
+}
+
+static void refund(uintptr_t word, uint64_t bytes)
+{
+    dpi_account_sub(account_of(word), holder_of(word), bytes);
+}
+
+/* -- bills -- */
+
+int dpi_bill_begin(dpi_bill *b, dp_account *a, uint64_t bytes, dp_error *err)
+{
+    uintptr_t word = word_of(a, DP_HOLDER_INTERMEDIATES);
+
+    if (pay(word, bytes, false, err) < 0)
+        return DP_ERESOURCE;
+    dpi_account_ref(a);
+    *b = (dpi_bill){word, bytes};
+    return 0;
+}
+
+void dpi_bill_end(dpi_bill b)
+{
+    if (b.word == 0)
+        return;
+    refund(b.word, b.bytes);
+    dpi_account_unref(account_of(b.word));
+}
+
+int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err)
+{
+    if (DPI_UNLIKELY(!dpi_account_add(a, DP_HOLDER_INTERMEDIATES, s->bytes)) &&
+        dp_account_charge(a, DP_HOLDER_INTERMEDIATES, 0, s->bytes, err) < 0) /* says why */
+        return DP_ERESOURCE;
+    dpi_account_ref(a);
+    dpi_storage_take_bill(s, (dpi_bill){word_of(a, DP_HOLDER_INTERMEDIATES), s->bytes});
+    return 0;
+}
+
+dpi_bill dpi_storage_bill(const dpi_storage *s)
+{
+    return (dpi_bill){atomic_load_explicit(&s->charged, memory_order_relaxed), charged_bytes(s)};
+}
+
+/* -- growth -- */
+
+int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_error *err)
+{
+    uintptr_t word = lock(s), to = word;
+    int rc = 0;
+
+    if (word == 0 && a != NULL && bytes > 0)
+        to = word_of(a, DP_HOLDER_INTERMEDIATES);
+    if (to != 0 && (s->keeps > 0 || a != NULL))
+        rc = pay(to, bytes, false, err);
+    if (rc == 0) {
+        if (to != word)
+            dpi_account_ref(a);
+        s->all += bytes;
+        s->all_made += a != NULL ? bytes : 0;
+        word = to;
+    }
+    unlock(s, word);
+    return rc;
+}
+
+dpi_bill dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made)
+{
+    uintptr_t word = lock(s);
+    dpi_bill part = {word, s->keeps > 0 || made ? bytes : 0};
+
+    s->all -= bytes;
+    s->all_made -= made ? bytes : 0;
+    if (word != 0 && s->keeps == 0 && s->all_made == 0)
+        word = 0; /* the part has its reference */
+    else if (word != 0)
+        dpi_account_ref(account_of(word));
+    unlock(s, word);
+    return part;
+}
+
+/* -- keeping -- */
 
 static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err);
 static void let(dp_account *a, int holder, const dp_tensor *t);
@@ -101,67 +215,69 @@ static int keep_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_er
     return rc;
 }
 
-/* 1: s is charged here from now on; 0: it was, or to somebody whom it stays charged to. */
-static int charge(dp_account *a, int holder, dpi_storage *s, bool anyway, dp_error *err)
+/* Locked: s, charged to `word`, is kept by `mine` from now on. */
+static int take(dpi_storage *s, uintptr_t word, uintptr_t mine, bool anyway, dp_error *err)
 {
-    uintptr_t mine = word_of(a, holder), word = atomic_load(&s->charged);
-    uint64_t bytes = bytes_of(s);
+    uint64_t had = charged_bytes(s);
 
-    if (word != 0 && (account_of(word) != a || holder_of(word) <= holder))
-        return 0;
-    if (anyway)
-        dpi_account_charge_anyway(a, holder, bytes);
-    else if (dp_account_charge(a, holder, 0, bytes, err) < 0)
+    if (pay(mine, s->all - (word == mine ? had : 0), anyway, err) < 0)
         return DP_ERESOURCE;
-    dpi_account_ref(a);
-    if (!atomic_compare_exchange_strong(&s->charged, &word, mine)) { /* somebody was faster */
-        forget(mine, bytes);
-        return charge(a, holder, s, anyway, err);
+    if (word != 0 && word != mine)
+        refund(word, had);
+    if (account_of(word) != account_of(mine)) {
+        dpi_account_ref(account_of(mine));
+        if (word != 0)
+            dpi_account_unref(account_of(word));
     }
-    if (word != 0)
-        forget(word, bytes);
+    s->keeps = 1;
     return 1;
 }
 
-/* What s grew by when nobody was charged for it, or another holder. */
-static int keep_growth(dp_account *a, int holder, dpi_storage *s, bool anyway, dp_error *err)
+/* 1: s is kept here from now on; 0: it was, or by somebody who comes before. */
+static int keep_storage(dpi_storage *s, uintptr_t mine, bool anyway, dp_error *err)
 {
-    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
+    uintptr_t word = lock(s);
     int rc = 0;
 
-    for (; g != NULL && rc >= 0; g = g->former)
-        rc = charge(a, holder, &g->memory, anyway, err);
+    if (word == 0 || holder_of(mine) < holder_of(word) || (word == mine && s->keeps == 0))
+        rc = take(s, word, mine, anyway, err);
+    else if (word == mine)
+        s->keeps++;
+    unlock(s, rc > 0 ? mine : word);
     return rc;
 }
 
-static void let_growth(uintptr_t word, dpi_storage *s)
+/* True: nobody keeps it any more. */
+static bool let_storage(dpi_storage *s, uintptr_t mine)
 {
-    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
+    uintptr_t word = lock(s), to = word;
+    bool last = word == mine && s->keeps == 1;
 
-    for (uintptr_t mine = word; g != NULL; g = g->former, mine = word)
-        if (atomic_compare_exchange_strong(&g->memory.charged, &mine, 0))
-            forget(word, bytes_of(&g->memory));
+    if (last)
+        to = s->all_made > 0 ? word_of(account_of(word), DP_HOLDER_INTERMEDIATES) : 0;
+    if (to != word) {
+        refund(word, s->all);
+        if (to != 0)
+            pay(to, s->all_made, true, NULL);
+        else
+            dpi_account_unref(account_of(word));
+    } else if (last) {
+        refund(word, s->all - s->all_made);
+    }
+    s->keeps -= word == mine && s->keeps > 0;
+    unlock(s, to);
+    return last;
 }
 
 static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
 {
     dpi_storage *s = dpi_storage_of(t);
     uintptr_t mine = word_of(a, holder);
-    int rc = charge(a, holder, s, anyway, err);
+    int rc = keep_storage(s, mine, anyway, err);
 
-    if (rc == 0 && atomic_load(&s->charged) == mine)
-        atomic_fetch_add_explicit(&s->keeps, 1, memory_order_relaxed);
-    if (rc <= 0)
-        return rc;
-    atomic_store_explicit(&s->keeps, 1, memory_order_relaxed);
-    rc = keep_growth(a, holder, s, anyway, err);
-    if (DPI_UNLIKELY(s->kind != NULL) && rc >= 0)
-        rc = keep_all_parts(mine, t, anyway, err);
-    if (rc >= 0)
-        return 0;
-    if (atomic_compare_exchange_strong(&s->charged, &mine, 0))
-        forget(mine, bytes_of(s));
-    return rc;
+    if (DPI_UNLIKELY(s->kind != NULL) && rc > 0 && (rc = keep_all_parts(mine, t, anyway, err)) < 0)
+        let_storage(s, mine);
+    return rc < 0 ? rc : 0;
 }
 
 static void let(dp_account *a, int holder, const dp_tensor *t)
@@ -169,15 +285,8 @@ static void let(dp_account *a, int holder, const dp_tensor *t)
     dpi_storage *s = dpi_storage_of(t);
     uintptr_t mine = word_of(a, holder);
 
-    if (atomic_load(&s->charged) != mine ||
-        atomic_fetch_sub_explicit(&s->keeps, 1, memory_order_relaxed) > 1)
-        return;
-    if (!atomic_compare_exchange_strong(&s->charged, &mine, 0))
-        return;
-    if (s->kind != NULL)
+    if (let_storage(s, mine) && DPI_UNLIKELY(s->kind != NULL))
         let_all_parts(mine, t);
-    let_growth(mine, s);
-    forget(mine, bytes_of(s));
 }
 
 /* What t holds may change at any time: if it is more than its storage's first memory, only one thread
@@ -221,27 +330,9 @@ void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
     alone_end(since);
 }
 
-/* While this holds the word, what it stands for stays. */
-int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err)
-{
-    uintptr_t word = atomic_exchange(&s->charged, 0), nobody = 0;
-    int rc = 0;
-
-    if (word == 0)
-        return 0;
-    rc = dp_account_charge(account_of(word), holder_of(word), 0, bytes_of(grown), err);
-    if (rc == 0) {
-        dpi_account_ref(account_of(word));
-        atomic_store(&grown->charged, word);
-    }
-    if (!atomic_compare_exchange_strong(&s->charged, &nobody, word))
-        forget(word, bytes_of(s));
-    return rc;
-}
-
 int dpi_parts_keep(const dpi_geometry *g, dp_error *err)
 {
-    uintptr_t word = atomic_load(&g->storage->charged);
+    uintptr_t word = atomic_load(&g->storage->charged) & ~(uintptr_t)BUSY;
 
     return word != 0 ? keep_parts(word, g->parts, false, err) : 0;
 }
@@ -255,20 +346,4 @@ void dpi_parts_let(dpi_parts *p)
     uint64_t since = dpi_change_shapes_begin();
     let_parts(word, p);
     dpi_change_shapes_end(since - 1);
-}
-
-void dpi_storage_refund_own(dpi_storage *s)
-{
-    uintptr_t word = atomic_load(&s->charged);
-
-    if (word != 0)
-        dp_account_refund(account_of(word), holder_of(word), 0, bytes_of(s));
-}
-
-void dpi_storage_forget(dpi_storage *s)
-{
-    uintptr_t word = atomic_load_explicit(&s->charged, memory_order_relaxed);
-
-    if (word != 0)
-        forget(word, bytes_of(s));
 }

@@ -6,8 +6,9 @@
 #include "room.h"
 
 /* A tensor of `dtype` over the storage of `of`, which grows if it has to. */
-static int over_storage(const dp_tensor *of, int64_t offset, int ndim, const int64_t *sizes,
-                        const int64_t *strides, dp_tensor **out, dp_error *err)
+static int over_storage(dp_account *a, const dp_tensor *of, int64_t offset, int ndim,
+                        const int64_t *sizes, const int64_t *strides, dp_tensor **out,
+                        dp_error *err)
 {
     size_t itemsize = dp_dtype_size(of->dtype);
     dpi_layout l;
@@ -19,19 +20,19 @@ static int over_storage(const dp_tensor *of, int64_t offset, int ndim, const int
         rc = dp_sizes_check(dp_size_times(itemsize, (uint64_t)l.extent), DP_LIMIT_STORAGE_BYTES,
                             "DP_LIMIT_STORAGE_BYTES", sizes, (size_t)ndim, itemsize, err);
     if (rc == DP_OK)
-        rc = dpi_storage_grow(dpi_storage_of(of), dpi_layout_bytes(&l, itemsize), err);
+        rc = dpi_storage_grow(dpi_storage_of(of), a, dpi_layout_bytes(&l, itemsize), err);
     return rc < 0 ? rc : dpi_tensor_on(of, &l, out, err);
 }
 
-int dpi_reshaped(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
-                 dp_tensor **out, dp_error *err)
+int dpi_reshaped(dp_account *a, const dp_tensor *t, int ndim, const int64_t *sizes,
+                 const int64_t *strides, dp_tensor **out, dp_error *err)
 {
     int rc = dpi_no_wrapper(t, err);
 
     if (rc == DP_OK)
         rc = dpi_change_check(t, err);
     return rc < 0 ? rc
-                  : over_storage(t, dpi_geometry_of(t)->offset, ndim, sizes, strides, out, err);
+                  : over_storage(a, t, dpi_geometry_of(t)->offset, ndim, sizes, strides, out, err);
 }
 
 /* Takes fresh. */
@@ -44,16 +45,17 @@ static int become(dp_tensor *t, dp_tensor *fresh, dp_error *err)
     return rc;
 }
 
-int dpi_resize_output(dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
-                      dp_error *err)
+int dpi_resize_output(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes,
+                      const int64_t *strides, dp_error *err)
 {
     dp_tensor *fresh = NULL;
-    int rc = dpi_reshaped(t, ndim, sizes, strides, &fresh, err);
+    int rc = dpi_reshaped(a, t, ndim, sizes, strides, &fresh, err);
 
     return rc < 0 ? rc : become(t, fresh, err);
 }
 
-int dpi_resize(dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f, dp_error *err)
+int dpi_resize(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f,
+               dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
@@ -65,10 +67,10 @@ int dpi_resize(dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f,
     if (same && f == DP_PRESERVE)
         return DP_OK;
     rc = dpi_strides_format(ndim, sizes, f == DP_PRESERVE ? DP_CONTIGUOUS : f, strides, err);
-    return rc < 0 ? rc : dpi_resize_output(t, ndim, sizes, strides, err);
+    return rc < 0 ? rc : dpi_resize_output(a, t, ndim, sizes, strides, err);
 }
 
-int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
+int dpi_set_storage(dp_account *a, dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
                     const int64_t *sizes, const int64_t *strides, dp_error *err)
 {
     char own[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
@@ -96,6 +98,6 @@ int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int n
             err, DP_ERUNTIME,
             "Attempted to set the storage of a tensor with memory to one without, or "
             "the reverse (a fake)");
-    rc = over_storage(source, offset, ndim, sizes, strides, &fresh, err);
+    rc = over_storage(a, source, offset, ndim, sizes, strides, &fresh, err);
     return rc < 0 ? rc : become(t, fresh, err);
 }

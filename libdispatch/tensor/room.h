@@ -35,15 +35,40 @@ int dpi_storage_enter(const dpi_storage *s, dpi_device **d, dp_error *err);
 size_t dpi_storage_inside(dp_device device, size_t bytes);
 /* Make *s a storage.  inside: dpi_storage_inside() bytes of its home, 64-byte aligned, if that is
  * not 0. */
-int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err);
+int dpi_storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err);
 /* A storage over the caller's memory.  release NULL: it is not the storage's to free. */
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg);
 void dpi_storage_fini(dpi_storage *s);
 /* At least `bytes` long from here on, with what it held at its beginning; for all tensors on it.
  * DP_ERUNTIME: its memory is fixed, another call grew it since this one began, or it grew
- * DP_LIMIT_RESIZES times while a call runs that began before. */
-int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err);
+ * DP_LIMIT_RESIZES times while a call runs that began before.
+ * DP_ERESOURCE: the account that pays for it, or the machine, has no more. */
+int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err);
+
+/* -- keep.c: see there -- */
+/* Bytes and whose they are; all zero: nobody's. */
+typedef struct dpi_bill {
+    uintptr_t word;
+    uint64_t bytes;
+} dpi_bill;
+/* So many bytes are about to be made for a.  DP_ERESOURCE: that is too much for it. */
+int dpi_bill_begin(dpi_bill *b, dp_account *a, uint64_t bytes, dp_error *err);
+static inline void dpi_storage_take_bill(dpi_storage *s, dpi_bill b) /* of s, which is new */
+{
+    s->made = true;
+    s->all_made = b.bytes;
+    atomic_store_explicit(&s->charged, b.word, memory_order_relaxed);
+}
+/* The bytes of s, which is new, are about to be made for a. */
+int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
+dpi_bill dpi_storage_bill(const dpi_storage *s); /* of s, which is gone */
+void dpi_bill_end(dpi_bill b);                   /* those bytes are gone */
+/* s is about to grow by so many bytes, made for a: whoever is charged for s pays; a, if it is nobody
+ * and a is not NULL. */
+int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_error *err);
+/* So many bytes of s, which were `made` for an account or not, go: their part of what it is charged. */
+dpi_bill dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made);
 
 /* -- block.c -- */
 typedef struct dpi_block dpi_block;
@@ -54,8 +79,9 @@ int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err);
 int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
                   dp_error *err);
 void dpi_block_release(void *block);
-void dpi_block_drop(dpi_block *b);             /* its storage is gone */
-dpi_block *dpi_block_of(const dpi_storage *s); /* of pinned memory, too; NULL: there is none */
+void dpi_block_charge(dpi_block *b, dpi_bill bill); /* ends it when b is released; takes */
+void dpi_block_drop(dpi_block *b);                  /* its storage is gone */
+dpi_block *dpi_block_of(const dpi_storage *s);      /* of pinned memory, too; NULL: there is none */
 const dpi_device *dpi_block_pinned_by(const dpi_block *b); /* NULL: it is not pinned */
 int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
 /* What a call that began before a reload still sees of a block that was not adopted; NULL to all
@@ -65,16 +91,11 @@ int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err); /* dpi_s
 void dpi_bytes_count(int64_t bytes); /* > 0: a storage was made; < 0: one was released */
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages together, exact */
 
-/* -- keep.c -- */
-/* What s grew by is charged to whom s is.  DP_ERESOURCE: that is too much for it. */
-int dpi_storage_charge_growth(dpi_storage *s, dpi_storage *grown, dp_error *err);
-/* The same of what a wrapper is about to be made of, with a new geometry over its storage.  Between
- * dpi_change_shapes_begin() and _end(). */
+/* -- keep.c, too -- */
+/* What a wrapper is about to be made of, with a new geometry over its storage, is charged to whom that
+ * is.  Between dpi_change_shapes_begin() and _end().  DP_ERESOURCE: that is too much for it. */
 int dpi_parts_keep(const dpi_geometry *g, dp_error *err);
 void dpi_parts_let(dpi_parts *p); /* they go */
-/* What s itself held is to go.  While shapes change. */
-void dpi_storage_refund_own(dpi_storage *s);
-void dpi_storage_forget(dpi_storage *s); /* its memory goes: nobody is charged for it any more */
 
 /* -- layout.c -- */
 /* Checks that a tensor can have these sizes.  *numel: their product. */
@@ -103,8 +124,8 @@ static inline bool dpi_same_strides(const dpi_geometry *a, const dpi_geometry *b
 /* -- resize.c -- */
 /* A tensor of t's dtype over t's storage, from t's offset on, which grows if it has to; for
  * dpi_tensors_become().  strides NULL: contiguous. */
-int dpi_reshaped(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
-                 dp_tensor **out, dp_error *err);
+int dpi_reshaped(dp_account *a, const dp_tensor *t, int ndim, const int64_t *sizes,
+                 const int64_t *strides, dp_tensor **out, dp_error *err);
 
 /* -- tensor.c -- */
 /* Can t get another shape now?  dpi_tensors_become() asks, too. */
@@ -172,8 +193,9 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
 typedef struct dpi_iter_plan {
     const dp_iter_config *c;
     dp_iter *it;
-    bool fake; /* outputs become fakes */
-    bool same; /* all operands that keep their shape have the loop's */
+    bool fake;           /* outputs become fakes */
+    dp_account *account; /* pays for them */
+    bool same;           /* all operands that keep their shape have the loop's */
     int ndim;
     const int64_t *shape; /* [ndim] of the loop, before dimensions are sorted and merged */
     int out_ndim;

@@ -65,7 +65,8 @@ static int check_scalar(const dp_value *v, dp_dtype to, dp_error *err)
                              dp_dtype_name(to));
 }
 
-int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error *err)
+int dpi_scalar_tensor(dp_account *a, dp_value scalar, dp_dtype dtype, dp_tensor **out,
+                      dp_error *err)
 {
     const void *from = NULL;
     dp_dtype own = source(&scalar, &from);
@@ -76,7 +77,7 @@ int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error
     dp_dtype to = dtype == DP_DTYPE_NONE ? own : dtype;
     int rc = dp_dtype_size(to) ? check_scalar(&scalar, to, err) : DP_OK; /* else refused below */
     if (rc == DP_OK)
-        rc = dp_tensor_new(to, DP_DEVICE_CPU, 0, NULL, NULL, out, err);
+        rc = dpi_empty_strided(to, (dpi_place){DP_DEVICE_CPU, a}, 0, NULL, NULL, out, err);
     if (rc == DP_OK)
         dp_convert(to, dpi_storage_of(*out)->data, own, from, 1);
     return rc;

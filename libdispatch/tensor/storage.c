@@ -85,9 +85,44 @@ static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t b
     return DP_OK;
 }
 
-/* inside NULL: the bytes lie elsewhere. */
-static int storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
+/* Inside d.  If the account has no room: once more when what was put aside on the device is back. */
+static int charge(dpi_storage *s, const dpi_device *d, dp_account *a, dp_error *err)
 {
+    if (d->host)
+        return dpi_storage_charge(s, a, err);
+    if (dpi_storage_charge(s, a, NULL) == DP_OK)
+        return DP_OK;
+    dpi_blocks_settle(d->bit);
+    return dpi_storage_charge(s, a, err);
+}
+
+static int lie_inside(dpi_storage *s, void *inside)
+{
+    s->host = true;
+    s->data = inside;
+    s->release = leave_alone;
+    return DP_OK;
+}
+
+/* Give s, whose device and bytes are known, its memory.  The caller has entered d, its device.
+ * inside NULL: the bytes lie elsewhere. */
+static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, void *inside, dp_error *err)
+{
+    int rc = a != NULL && s->bytes > 0 ? charge(s, d, a, err) : DP_OK;
+
+    if (rc < 0)
+        return rc;
+    rc = inside != NULL ? lie_inside(s, inside) : fill_in(s, d, err);
+    if (rc == DP_OK)
+        storage_count(s); /* before the device is left, so that the bit is never free in between */
+    else
+        dpi_bill_end(dpi_storage_bill(s));
+    return rc;
+}
+
+static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err)
+{
+    dp_device device = at.device;
     dpi_device *d;
     int bit = dp_device_backend(device), real = dp_device_backend(device & ~DPI_FAKE);
 
@@ -98,24 +133,16 @@ static int storage_init(dpi_storage *s, dp_device device, size_t bytes, void *in
     int rc = dpi_device_enter(bit, &d, err);
     if (rc < 0)
         return rc;
-    *s = (dpi_storage){.device = device, .bytes = bytes};
-    if (inside != NULL) {
-        s->host = true;
-        s->data = inside;
-        s->release = leave_alone;
-    } else {
-        rc = fill_in(s, d, err);
-    }
-    if (rc == DP_OK)
-        storage_count(s); /* before leaving, so that the bit is never free in between */
+    *s = (dpi_storage){.device = device, .bytes = bytes, .all = bytes};
+    rc = memory_init(s, d, at.account, inside, err);
     dpi_device_leave(d);
     return rc;
 }
 
-int dpi_storage_init(dpi_storage *s, dp_device device, size_t bytes, void *inside, dp_error *err)
+int dpi_storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err)
 {
-    bool fits = dpi_storage_inside(device, bytes) > 0;
-    return storage_init(s, device, bytes, fits ? inside : NULL, err);
+    bool fits = dpi_storage_inside(at.device, bytes) > 0;
+    return storage_init(s, at, bytes, fits ? inside : NULL, err);
 }
 
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
@@ -124,6 +151,7 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
     *s = (dpi_storage){.device = DP_DEVICE_CPU,
                        .data = data,
                        .bytes = bytes,
+                       .all = bytes,
                        .release = release ? release : leave_alone,
                        .release_arg = arg,
                        .host = true,
@@ -177,6 +205,17 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
     return rc;
 }
 
+/* The memory of s alone is about to be released: a block may outlive it, and then so does the bill. */
+static void memory_paid(dpi_storage *s, dpi_bill bill)
+{
+    if (s->block)
+        dpi_block_charge(s->block, bill);
+    else if (s->release == dpi_block_release)
+        dpi_block_charge(s->release_arg, bill);
+    else
+        dpi_bill_end(bill);
+}
+
 /* Of s alone, not of what it grew to; a block counts its bytes by itself. */
 static void memory_release(dpi_storage *s)
 {
@@ -201,21 +240,31 @@ static void memory_fini(dpi_storage *s)
         dpi_backend_drop(dp_device_backend(s->device));
 }
 
-static void growths_free(dpi_growth *g)
+/* A piece of s's memory, its own or what it grew by, as far as it takes any. */
+static uint64_t piece_bytes(const dpi_storage *piece)
+{
+    return piece->memoryless ? 0 : piece->bytes;
+}
+
+static void growths_free(dpi_storage *s, dpi_growth *g)
 {
     for (dpi_growth *former; g != NULL; g = former) {
         former = g->former;
-        dpi_storage_fini(&g->memory);
+        memory_paid(&g->memory, dpi_storage_part(s, piece_bytes(&g->memory), g->memory.made));
+        memory_fini(&g->memory);
         dp_free(g);
     }
 }
 
 void dpi_storage_fini(dpi_storage *s)
 {
+    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
+
+    if (DPI_UNLIKELY(g != NULL))
+        growths_free(s, g);
     if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0)
-        dpi_storage_forget(s);
+        memory_paid(s, dpi_storage_bill(s));
     memory_fini(s);
-    growths_free(atomic_load_explicit(&s->growth, memory_order_relaxed));
 }
 
 /* -- growing -- */
@@ -262,21 +311,19 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
 }
 
 /* A longer copy of what s holds now. */
-static int growth_new(dpi_storage *s, size_t bytes, dpi_growth **out, dp_error *err)
+static int growth_new(const dpi_storage *s, size_t bytes, dpi_growth **out, dp_error *err)
 {
     dpi_growth *g = dp_calloc(1, sizeof(*g));
     dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
 
     if (g == NULL)
         return dpi_no_memory(err, "a tensor's storage");
-    int rc = storage_init(&g->memory, device, bytes, NULL, err);
+    int rc = storage_init(&g->memory, (dpi_place){device, NULL}, bytes, NULL, err);
     if (rc < 0) {
         dp_free(g);
         return rc;
     }
     rc = s->memoryless ? DP_OK : copy_bytes(&g->memory, dpi_memory_of(s), err);
-    if (rc == DP_OK)
-        rc = dpi_storage_charge_growth(s, &g->memory, err);
     if (rc == DP_OK) {
         *out = g;
         return DP_OK;
@@ -286,16 +333,31 @@ static int growth_new(dpi_storage *s, size_t bytes, dpi_growth **out, dp_error *
     return rc;
 }
 
+/* The same, charged before it is there. */
+static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growth **out,
+                          dp_error *err)
+{
+    size_t counted = s->memoryless ? 0 : bytes;
+    int rc = dpi_storage_charge_growth(s, a, counted, err);
+
+    if (rc == DP_OK && (rc = growth_new(s, bytes, out, err)) < 0)
+        dpi_bill_end(dpi_storage_part(s, counted, a != NULL));
+    if (rc == DP_OK)
+        (*out)->memory.made = a != NULL;
+    return rc;
+}
+
 /* The memory that s had before it grew goes; s stays, and is counted. */
 static void own_memory_end(dpi_storage *s)
 {
-    dpi_storage_refund_own(s);
+    memory_paid(s, dpi_storage_part(s, piece_bytes(s), s->made));
     if (s->block != NULL)
         dpi_backend_hold(dp_device_backend(s->device)); /* as its block did */
     memory_release(s);
     s->block = NULL;
     s->data = NULL;
     s->bytes = 0;
+    s->made = false;
 }
 
 /* While shapes change: what no running call can see of s goes. */
@@ -309,14 +371,14 @@ static void forget_formers(dpi_storage *s, dpi_growth *last)
         n++;
     if (g == NULL)
         return;
-    growths_free(g->former);
+    growths_free(s, g->former);
     g->former = NULL;
     last->n_formers = n;
     if (s->data != NULL || s->bytes > 0)
         own_memory_end(s);
 }
 
-int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err)
+int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 {
     dpi_growth *g = NULL;
 
@@ -328,7 +390,7 @@ int dpi_storage_grow(dpi_storage *s, size_t bytes, dp_error *err)
         forget_formers(s, last);
     int rc = check_growth(s, last, bytes, err);
     if (rc == DP_OK)
-        rc = growth_new(s, bytes, &g, err);
+        rc = growth_charged(s, a, bytes, &g, err);
     if (rc == DP_OK) {
         g->former = last;
         g->since = since;

@@ -424,14 +424,14 @@ static int check_dtype(dp_dtype dtype, dp_error *err)
 }
 
 /* A tensor over a new storage of `bytes`. */
-static int over_new_storage(dp_dtype dtype, dp_device device, const dpi_layout *l, size_t bytes,
+static int over_new_storage(dp_dtype dtype, dpi_place at, const dpi_layout *l, size_t bytes,
                             dp_tensor **out, dp_error *err)
 {
-    dpi_home *h = home_new(l->ndim, dpi_storage_inside(device, bytes));
+    dpi_home *h = home_new(l->ndim, dpi_storage_inside(at.device, bytes));
 
     if (h == NULL)
         return dpi_no_memory(err, "a tensor");
-    int rc = dpi_storage_init(&h->storage, device, bytes, home_inside(h, l->ndim), err);
+    int rc = dpi_storage_init(&h->storage, at, bytes, home_inside(h, l->ndim), err);
     if (rc < 0) {
         dp_free(h);
         return rc;
@@ -440,11 +440,10 @@ static int over_new_storage(dp_dtype dtype, dp_device device, const dpi_layout *
     return DP_OK;
 }
 
-int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
-                  const int64_t *strides, dp_tensor **out, dp_error *err)
+static inline __attribute__((always_inline)) int empty(dp_dtype dtype, dpi_place at, int ndim,
+                                                       const int64_t *sizes, const int64_t *strides,
+                                                       dp_tensor **out, dp_error *err)
 {
-    if (!DPI_GIVEN(err, DP_EVALUE, out))
-        return DP_EVALUE;
     dpi_layout l;
     int rc = check_dtype(dtype, err);
 
@@ -453,8 +452,21 @@ int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *siz
                      : dpi_layout_packed(dtype, ndim, sizes, &l, err);
     if (rc < 0)
         return rc;
-    return over_new_storage(dtype, device, &l, dpi_layout_bytes(&l, dp_dtype_size(dtype)), out,
-                            err);
+    return over_new_storage(dtype, at, &l, dpi_layout_bytes(&l, dp_dtype_size(dtype)), out, err);
+}
+
+int dpi_empty_strided(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes,
+                      const int64_t *strides, dp_tensor **out, dp_error *err)
+{
+    return empty(dtype, at, ndim, sizes, strides, out, err);
+}
+
+int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+                  const int64_t *strides, dp_tensor **out, dp_error *err)
+{
+    if (!DPI_GIVEN(err, DP_EVALUE, out))
+        return DP_EVALUE;
+    return empty(dtype, (dpi_place){device, NULL}, ndim, sizes, strides, out, err);
 }
 
 int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, int ndim,
@@ -475,7 +487,7 @@ int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, 
     size_t bytes = (size_t)n_elements * dp_dtype_size(dtype);
     rc = dpi_fits_check(&l, dp_dtype_size(dtype), bytes, err);
     if (rc == DP_OK)
-        rc = over_new_storage(dtype, device, &l, bytes, out, err);
+        rc = over_new_storage(dtype, (dpi_place){device, NULL}, &l, bytes, out, err);
     if (rc == DP_OK && dpi_storage_of(*out)->host && bytes > 0)
         memset(dpi_storage_of(*out)->data, 0, bytes);
     return rc;
@@ -528,8 +540,9 @@ int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, cons
     size_t bytes = strlen(kind) + 1;
     dpi_home *h = home_new(l->ndim, bytes);
     dp_tensor *from;
-    int rc = h ? dpi_storage_init(&h->storage, device | DPI_MEMORYLESS, 0, NULL, err)
-               : dpi_no_memory(err, "a tensor");
+    int rc =
+        h ? dpi_storage_init(&h->storage, (dpi_place){device | DPI_MEMORYLESS, NULL}, 0, NULL, err)
+          : dpi_no_memory(err, "a tensor");
 
     if (rc < 0) {
         dp_free(h);
@@ -613,34 +626,28 @@ int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
     int rc = dpi_layout_check(g->ndim, g->sizes, g->strides, g->offset, &l, err);
 
     if (rc == DP_OK)
-        rc = over_new_storage(t->dtype, g->storage->device | DPI_FAKE, &l,
+        rc = over_new_storage(t->dtype, (dpi_place){g->storage->device | DPI_FAKE, NULL}, &l,
                               dpi_memory_of(g->storage)->bytes, out, err);
     if (rc == DP_OK)
         (*out)->wrapped = t->wrapped;
     return rc;
 }
 
-int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
+int dpi_empty(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err)
 {
     int64_t strides[DP_DIM_MAX];
 
     if (f == DP_CONTIGUOUS)
-        return dp_tensor_new(dtype, device, ndim, sizes, NULL, out, err);
+        return dpi_empty_strided(dtype, at, ndim, sizes, NULL, out, err);
     int rc = dpi_packed_check(dtype, ndim, sizes, err); /* products of sizes must fit int64 */
     if (rc == DP_OK)
         rc = dpi_strides_format(ndim, sizes, f, strides, err);
-    return rc < 0 ? rc : dp_tensor_new(dtype, device, ndim, sizes, strides, out, err);
+    return rc < 0 ? rc : dpi_empty_strided(dtype, at, ndim, sizes, strides, out, err);
 }
 
-int dpi_empty_strided(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
-                      const int64_t *strides, dp_tensor **out, dp_error *err)
-{
-    return dp_tensor_new(dtype, device, ndim, sizes, strides, out, err);
-}
-
-int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_memory_format f,
-                      dp_tensor **out, dp_error *err)
+int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_place at, dp_memory_format f,
+                   dp_tensor **out, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
@@ -648,7 +655,7 @@ int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_m
     dp_dtype wanted = dtype == DP_DTYPE_NONE ? t->dtype : dtype;
 
     if (f != DP_PRESERVE)
-        return dpi_empty(wanted, device, g->ndim, g->sizes, f, out, err);
+        return dpi_empty(wanted, at, g->ndim, g->sizes, f, out, err);
     int rc = dpi_packed_check(wanted, g->ndim, g->sizes, err);
     if (rc < 0)
         return rc;
@@ -656,11 +663,5 @@ int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_m
         dpi_strides_dense_like(g->ndim, g->sizes, g->strides, strides);
         like = strides;
     }
-    return dp_tensor_new(wanted, device, g->ndim, g->sizes, like, out, err);
-}
-
-int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_tensor **out,
-                   dp_error *err)
-{
-    return dpi_empty_like_on(t, dtype, dpi_storage_of(t)->device, f, out, err);
+    return dpi_empty_strided(wanted, at, g->ndim, g->sizes, like, out, err);
 }

@@ -18,6 +18,12 @@
  * Everything on device meta is so. */
 enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 /* and has the key Fake */ };
 
+/* Where the memory of a new tensor is to be, and at whose expense. */
+typedef struct dpi_place {
+    dp_device device;
+    dp_account *account; /* NULL: nobody's */
+} dpi_place;
+
 typedef struct dpi_storage {
     dp_device device;
     void *data;                 /* may be NULL when bytes is 0; becomes NULL when its device goes */
@@ -30,9 +36,12 @@ typedef struct dpi_storage {
     bool fake;        /* memoryless, and its tensors have the key Fake */
     const char *kind; /* of a wrapper, whose bytes are its parts'; in its home; NULL: of none */
     struct dpi_block *block; /* whose data this is; NULL: the host's */
-    /* keep.c's: whose account its bytes are charged to, and how often that holder asked. */
+    /* keep.c's: whose account it is charged to, and how often that holder asked; its bytes and those
+     * that it grew by, and how many of them were made for an account. */
     atomic_uintptr_t charged;
-    atomic_uint keeps;
+    uint32_t keeps;
+    bool made; /* `bytes` were */
+    uint64_t all, all_made;
     bool fixed; /* it never gets more bytes: the memory is somebody else's */
     _Atomic(struct dpi_growth *) growth; /* the latest; NULL: it never grew */
 } dpi_storage;
@@ -283,33 +292,37 @@ bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
 /* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
-int dpi_empty(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes, dp_memory_format f,
+int dpi_empty(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);
-int dpi_empty_strided(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
-                      const int64_t *strides, dp_tensor **out, dp_error *err);
-int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dp_memory_format f, dp_tensor **out,
-                   dp_error *err);
-int dpi_empty_like_on(const dp_tensor *t, dp_dtype dtype, dp_device device, dp_memory_format f,
-                      dp_tensor **out, dp_error *err);
+int dpi_empty_strided(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes,
+                      const int64_t *strides /* NULL: contiguous */, dp_tensor **out,
+                      dp_error *err);
+int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_place at, dp_memory_format f,
+                   dp_tensor **out, dp_error *err);
 /* The same in another dtype, in whose elements strides and offset count, and with these of DP_MATH_BITS
  * flipped. */
 int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
                 const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err);
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                    int64_t offset, dp_tensor **out, dp_error *err);
-/* at::resize_; PRESERVE: without a memory format. */
-int dpi_resize(dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f, dp_error *err);
+/* at::resize_; PRESERVE: without a memory format.  a: who pays for what it grows by, unless t is
+ * charged to somebody; NULL: nobody. */
+int dpi_resize(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f,
+               dp_error *err);
 /* at::set_.source_Storage_storage_offset, with the storage of `source`; strides NULL: contiguous. */
-int dpi_set_storage(dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
+int dpi_set_storage(dp_account *a, dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
                     const int64_t *sizes, const int64_t *strides, dp_error *err);
 /* An output of a wrong shape: at::resize_output, then these strides; NULL: contiguous. */
-int dpi_resize_output(dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+int dpi_resize_output(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes,
+                      const int64_t *strides, dp_error *err);
+int dpi_scalar_tensor(dp_account *a, dp_value scalar, dp_dtype dtype, dp_tensor **out,
                       dp_error *err);
-int dpi_scalar_tensor(dp_value scalar, dp_dtype dtype, dp_tensor **out, dp_error *err);
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
-/* fake: as if some operand were a fake.  a: memory for what does not fit into *it. */
-int dpi_iter_init(const dp_iter_config *c, bool fake, dp_arena *a, dp_iter *it, dp_error *err);
+/* fake: as if some operand were a fake.  account: who pays for outputs that are made.  a: memory for
+ * what does not fit into *it. */
+int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
+                  dp_error *err);
 /* DP_ECANCELLED, DP_EDEADLINE: `stop` (NULL: never) said so between two pieces. */
 int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
                  const dpi_stop *stop, dp_error *err);
@@ -321,8 +334,8 @@ int dpi_iter_reduce(const dp_iter *it, int max_threads, const dp_reduction *r, v
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);
 int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
-int dpi_empty_pinned(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
-                     dp_tensor **out, dp_error *err);
+int dpi_empty_pinned(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_tensor **out,
+                     dp_error *err);
 bool dpi_tensor_is_pinned(const dp_tensor *t);
 int dpi_record_stream(dp_tensor *t, dp_stream *s, dp_error *err);
 

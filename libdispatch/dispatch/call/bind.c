@@ -62,7 +62,7 @@ static int to_tensor(fit *f, const dpi_type *type, const dp_value *v, dp_value *
         return v->u.t ? dpi_tensor_check_device(v->u.t, &ctx->error) : DP_ETYPE;
     if (!f->loose || f->written || !is_number(v))
         return DP_ETYPE;
-    int rc = dpi_scalar_tensor(*v, DP_DTYPE_NONE, &t, &ctx->error);
+    int rc = dpi_scalar_tensor(NULL, *v, DP_DTYPE_NONE, &t, &ctx->error);
     if (rc < 0)
         return rc;
     dp_tensor_set_wrapped(t, true);

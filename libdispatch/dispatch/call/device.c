@@ -133,7 +133,8 @@ int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, con
     if (dpi_ctx_memoryless(ctx)) /* there is nothing to pin */
         return dpi_empty(dtype, dpi_ctx_place(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
                          &ctx->error);
-    return dpi_empty_pinned(dtype, device, ndim, sizes, out, &ctx->error);
+    return dpi_empty_pinned(dtype, (dpi_place){device, ctx->account}, ndim, sizes, out,
+                            &ctx->error);
 }
 
 bool dp_tensor_is_pinned(const dp_tensor *t)

@@ -1,30 +1,13 @@
 /* host_tensor.c -- the tensor functions of api.h: those of the tensor room, given a context's
  * error, memory and threads. */
-#include "base/account.h"
 #include "enter.h"
-
-/* A kernel's tensor that its session could never hold goes before the kernel fills it, since what
- * the memory is not there for is found out only then. */
-static int new_tensor(dp_ctx *ctx, int rc, dp_tensor **out)
-{
-    const dpi_storage *s = rc == 0 ? dpi_storage_of(*out) : NULL;
-
-    if (rc == 0 && ctx->account != NULL && !s->memoryless) {
-        rc = dpi_account_could(ctx->account, DP_HOLDER_INTERMEDIATES, s->bytes, &ctx->error);
-        if (DPI_UNLIKELY(rc < 0))
-            *out = dp_tensor_unref(*out);
-    }
-    return rc;
-}
 
 int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
              dp_memory_format format, dp_tensor **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return new_tensor(
-        ctx, dpi_empty(dtype, dpi_ctx_place(ctx, device), ndim, sizes, format, out, &ctx->error),
-        out);
+    return dpi_empty(dtype, dpi_ctx_place(ctx, device), ndim, sizes, format, out, &ctx->error);
 }
 
 int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
@@ -32,10 +15,8 @@ int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, co
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return new_tensor(ctx,
-                      dpi_empty_strided(dtype, dpi_ctx_place(ctx, device), ndim, sizes, strides,
-                                        out, &ctx->error),
-                      out);
+    return dpi_empty_strided(dtype, dpi_ctx_place(ctx, device), ndim, sizes, strides, out,
+                             &ctx->error);
 }
 
 int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format,
@@ -43,10 +24,8 @@ int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_for
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
         return DP_EPLUGIN;
-    return new_tensor(ctx,
-                      dpi_empty_like_on(t, dtype, dpi_ctx_place(ctx, dpi_storage_of(t)->device),
-                                        format, out, &ctx->error),
-                      out);
+    return dpi_empty_like(t, dtype, dpi_ctx_place(ctx, dpi_storage_of(t)->device), format, out,
+                          &ctx->error);
 }
 
 int dp_fake(dp_ctx *ctx, const dp_tensor *t, dp_tensor **out)
@@ -81,7 +60,7 @@ int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **o
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return dpi_scalar_tensor(scalar, dtype, out, &ctx->error);
+    return dpi_scalar_tensor(ctx->account, scalar, dtype, out, &ctx->error);
 }
 
 int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
@@ -105,7 +84,7 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, it))
         return DP_EPLUGIN;
-    int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), &ctx->arena, it, &ctx->error);
+    int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), ctx->account, &ctx->arena, it, &ctx->error);
     if (DPI_LIKELY(rc < 0 || it->resized == 0))
         return rc;
     for (int k = 0; k < it->n_out; k++) {
@@ -141,7 +120,7 @@ int dp_resize(dp_ctx *ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memo
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))
         return DP_EPLUGIN;
-    return dpi_resize(t, ndim, sizes, format, &ctx->error);
+    return dpi_resize(ctx->account, t, ndim, sizes, format, &ctx->error);
 }
 
 int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t storage_offset,
@@ -149,7 +128,8 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, source))
         return DP_EPLUGIN;
-    return dpi_set_storage(t, source, storage_offset, ndim, sizes, strides, &ctx->error);
+    return dpi_set_storage(ctx->account, t, source, storage_offset, ndim, sizes, strides,
+                           &ctx->error);
 }
 
 int dp_wrapper_new(dp_ctx *ctx, const dp_wrapper *w, dp_tensor **out)

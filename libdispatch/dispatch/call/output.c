@@ -87,15 +87,15 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
                   const int64_t *strides, dp_dtype dtype, dp_device device)
 {
     char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
-    dp_device placed = dpi_ctx_place(ctx, device);
+    dpi_place at = dpi_ctx_place(ctx, device);
     dp_tensor *t = *out;
 
     if (t == NULL)
-        return dp_tensor_new(dtype, placed, ndim, sizes, strides, out, &ctx->error);
+        return dpi_empty_strided(dtype, at, ndim, sizes, strides, out, &ctx->error);
     const dpi_entry *e = running_entry(ctx);
     bool in_place = e != NULL && e->schema->form == DP_FORM_IN_PLACE;
     const dpi_geometry *g = dpi_geometry_of(t);
-    int rc = check_given(ctx, in_place, t, dtype, placed & ~DPI_FAKE);
+    int rc = check_given(ctx, in_place, t, dtype, at.device & ~DPI_FAKE);
     if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
         return rc;
     if (in_place)
@@ -105,7 +105,7 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
                        dp_shape_text(wanted, sizes, (size_t)ndim));
     if (e != NULL && (rc = check_is_output(ctx, e, t)) < 0)
         return rc;
-    rc = dpi_resize_output(t, ndim, sizes, strides, &ctx->error);
+    rc = dpi_resize_output(ctx->account, t, ndim, sizes, strides, &ctx->error);
     if (rc == 0 && g->numel > 0)
         dpi_warn_resized(ctx, g, t);
     return rc;

@@ -425,19 +425,22 @@ static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
            (n > 0 && dpi_keys_memoryless(dpi_frame_keys(&ctx->thread->frames[n - 1])));
 }
 
-/* Where a new tensor lies.  In fake mode it is a fake.  A kernel for CPU that serves Meta, too, makes
- * tensors of Meta there, whatever it names: it copies operands and makes its results where it is. */
-static inline dp_device dpi_ctx_place(const dp_ctx *ctx, dp_device device)
+/* Where a new tensor lies, at the expense of the context's account.  In fake mode it is a fake.  A
+ * kernel for CPU that serves Meta, too, makes tensors of Meta there, whatever it names: it copies
+ * operands and makes its results where it is. */
+static inline dpi_place dpi_ctx_place(const dp_ctx *ctx, dp_device device)
 {
     if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
-        return device;
+        return (dpi_place){device, ctx->account};
     if (dpi_ctx_fake(ctx))
-        return device | DPI_FAKE;
+        return (dpi_place){device | DPI_FAKE, ctx->account};
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
     if (dpi_frame_keys(f).functionality & DP_FBIT(DP_F_Fake))
-        return device | DPI_FAKE;
-    return k->key == DP_KEY_OF(DP_F_Dense, DP_B_CPU) ? DP_DEVICE(DP_B_Meta, 0) : device;
+        device |= DPI_FAKE;
+    else if (k->key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
+        device = DP_DEVICE(DP_B_Meta, 0);
+    return (dpi_place){device, ctx->account};
 }
 
 /* The snapshot that ctx holds; only while it holds one. */

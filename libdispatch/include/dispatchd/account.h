@@ -5,8 +5,13 @@
  *     dp_account_refund(a, DP_HOLDER_PROGRAMS, 1, bytes);
  *     dp_account_close(a);
  *
- * Bytes of tensors are those of their storages, which several may share: dp_account_keep() charges
- * each storage once.  Any thread. */
+ * What a call makes is charged to its context's account (dp_ctx_set_account) before it is there:
+ * tensors' storages and what they grow by, pinned memory, scratch.  DP_ERESOURCE, and nothing has
+ * happened, if that is too much.  It is refunded when the memory is given back: that of a device when
+ * no stream uses it any more.  Several tensors, holders and accounts may share a storage, which is
+ * charged once: to DP_HOLDER_INTERMEDIATES of whose call made it while nobody keeps it, and to a keeper
+ * while somebody does (dp_account_keep).  So what one session's call left in a plugin is charged to the
+ * other session that names it.  Any thread. */
 #ifndef DISPATCHD_ACCOUNT_H
 #define DISPATCHD_ACCOUNT_H
 
@@ -19,7 +24,7 @@ extern "C" {
 /* X(NAME, name): a storage that several hold is charged to the first of them in this order. */
 #define DP_HOLDER_MAP(X)                                                                           \
     X(TENSORS, tensors)             /* that handles name */                                        \
-    X(INTERMEDIATES, intermediates) /* values of running programs */                               \
+    X(INTERMEDIATES, intermediates) /* what calls made that no handle names; scratch, answers */   \
     X(PROGRAMS, programs)           /* and what their constants hold */                            \
     X(PROGRAM_CACHE, program_cache) /* the same, of those that came inline */                      \
     X(GENERATORS, generators)
@@ -48,9 +53,10 @@ DP_API dp_account *dp_account_close(dp_account *a);
 DP_API int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes,
                              dp_error *err);
 DP_API void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes);
-/* Charge the bytes of t's storage, unless they are charged already, to whichever account; a holder
- * that comes first takes them over from one behind it.  They are refunded when the storage is freed,
- * or at the last of as many dp_account_let() as there were calls of this for the same holder. */
+/* Charge the bytes of t's storage, unless somebody keeps them already who comes no later in
+ * DP_HOLDER_MAP, of whichever account; a holder that comes first takes them over from one behind it.
+ * At the last of as many dp_account_let() as there were calls of this for the same holder they are
+ * refunded or, if a call made them, intermediates again until they are given back. */
 DP_API int dp_account_keep(dp_account *a, int holder, const dp_tensor *t, dp_error *err);
 /* The same for memory that there is already: it may exceed the limit, and nothing else then fits. */
 DP_API void dp_account_keep_anyway(dp_account *a, int holder, const dp_tensor *t);

@@ -179,6 +179,8 @@ typedef struct dp_backend_info {
 /* Every backend alive, lowest bit first; *out in the arena.  0: no memory.  Any thread. */
 DP_API size_t dp_backend_list(dp_arena *a, const dp_backend_info **out);
 
+#include "account.h"
+
 /* -- tensors, beside those of api.h -- */
 
 /* These make tensors without a context.  Same meaning as their namesakes; *out owned. */
@@ -205,9 +207,10 @@ DP_API bool dp_tensor_is_memoryless(const dp_tensor *t);
 DP_API int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err);
 DP_API int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err);
 /* A new contiguous tensor of version 0 with these elements, packed and of dtype `of`, which are
- * converted; *out owned. */
-DP_API int dp_tensor_from(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
-                          dp_dtype of, const void *src, dp_tensor **out, dp_error *err);
+ * converted; *out owned.  Made for a, as by a call of its context (account.h); NULL: for nobody. */
+DP_API int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim,
+                          const int64_t *sizes, dp_dtype of, const void *src, dp_tensor **out,
+                          dp_error *err);
 
 /* fn(arg) is called when memory that a stream still uses is put aside (dp_record_stream): somebody has
  * to call dp_plugin_reap() from time to time then, or it is released with the next allocation on its
@@ -252,8 +255,6 @@ DP_API void dp_generators_seed(dp_generators *all, uint64_t seed); /* torch.manu
 /* Their seed; false: nobody set it. */
 DP_API bool dp_generators_initial_seed(dp_generators *all, uint64_t *seed);
 DP_API bool dp_generators_busy(dp_generators *all); /* a kernel holds one of them now */
-
-#include "account.h"
 
 /* Threads of the pool behind dp_parallel_for, the caller not counted; once, before the first use.
  * 0 runs everything on the caller. */
@@ -403,7 +404,7 @@ DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch
 /* Whose default generators its kernels draw from; borrowed until dp_ctx_reset.  NULL: the
  * registry's own. */
 DP_API void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all);
-/* What running programs hold is charged to it; borrowed until dp_ctx_reset.  NULL: to nobody. */
+/* What its calls make is charged to it (account.h); borrowed until dp_ctx_reset.  NULL: to nobody. */
 DP_API void dp_ctx_set_account(dp_ctx *ctx, dp_account *a);
 /* While *flag is 0, calls of this request go as if no tensor may have a gradient; the first that
  * gets one sets it.  Borrowed until dp_ctx_reset().  NULL: the tensors alone decide. */

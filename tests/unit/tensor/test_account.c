@@ -89,13 +89,13 @@ START_TEST(account_what_a_storage_grew_by_is_its_keepers)
 {
     dp_tensor *t = make(100), *u = make(100);
 
-    ck_assert_int_eq(dpi_resize(t, 1, (int64_t[]){300}, DP_PRESERVE, &err), 0);
+    ck_assert_int_eq(dpi_resize(NULL, t, 1, (int64_t[]){300}, DP_PRESERVE, &err), 0);
     ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_INTERMEDIATES, t, &err), 0);
     is(DP_HOLDER_INTERMEDIATES, 0, 400);
     ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
     is(DP_HOLDER_INTERMEDIATES, 0, 0);
     is(DP_HOLDER_TENSORS, 0, 400);
-    ck_assert_int_eq(dpi_resize(u, 1, (int64_t[]){700}, DP_PRESERVE, &err), 0);
+    ck_assert_int_eq(dpi_resize(NULL, u, 1, (int64_t[]){700}, DP_PRESERVE, &err), 0);
     ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, u, &err), DP_ERESOURCE);
     is(DP_HOLDER_TENSORS, 0, 400);
     dp_tensor_unref(t), dp_tensor_unref(u);
@@ -229,7 +229,190 @@ START_TEST(account_memory_that_is_none_costs_nothing)
 }
 END_TEST
 
+/* -- what calls make -- */
+
+enum { INTER = DP_HOLDER_INTERMEDIATES, NAMED = DP_HOLDER_TENSORS };
+
+static int make_for(dp_account *who, int64_t n, dp_tensor **out)
+{
+    return dpi_empty(DP_UINT8, (dpi_place){DP_DEVICE_CPU, who}, 1, &n, DP_CONTIGUOUS, out, &err);
+}
+
+static uint64_t bytes_there(void)
+{
+    dp_tensor_stats s;
+
+    dp_tensor_stats_get(&s);
+    return s.bytes;
+}
+
+static void both(uint64_t intermediates, uint64_t tensors)
+{
+    is(INTER, 0, intermediates);
+    is(NAMED, 0, tensors);
+}
+
+START_TEST(account_what_a_call_makes_is_charged_from_birth_to_death)
+{
+    dp_tensor *t, *small;
+
+    ck_assert_int_eq(make_for(a, 900, &t), 0);
+    ck_assert_int_eq(make_for(a, 100, &small), 0);
+    both(1000, 0);
+    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
+    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
+    both(100, 900);
+    dp_account_let(a, NAMED, t);
+    both(100, 900);
+    dp_account_let(a, NAMED, t); /* a running call may have it still */
+    both(1000, 0);
+    dp_account_let(a, NAMED, t); /* nobody's: nothing happens */
+    dp_tensor_unref(t);
+    both(100, 0);
+    dp_tensor_unref(small);
+    both(0, 0);
+}
+END_TEST
+
+START_TEST(account_what_is_too_much_is_refused_before_it_is_there)
+{
+    uint64_t before = bytes_there(), n = 0;
+    dp_tensor *kept[100], *t;
+
+    while (n < 100 && make_for(a, 100, &kept[n]) == 0)
+        n++;
+    ck_assert_uint_eq(n, MOST_BYTES / 100);
+    ck_assert_str_eq(err.message,
+                     "intermediates: 100 bytes asked for, 0 of 1000 left (bytes_limit)");
+    ck_assert_uint_eq(bytes_there(), before + MOST_BYTES);
+    while (n > 0)
+        dp_tensor_unref(kept[--n]);
+    both(0, 0);
+    ck_assert_int_eq(make_for(a, (int64_t)1 << 50, &t), DP_ERESOURCE);
+    both(0, 0);
+    ck_assert_uint_eq(bytes_there(), before);
+}
+END_TEST
+
+/* A storage and all that it grew by are one, whoever is charged for it. */
+START_TEST(account_what_a_call_grows_a_storage_by)
+{
+    dp_tensor *t, *u = make(100);
+
+    ck_assert_int_eq(make_for(a, 100, &t), 0);
+    ck_assert_int_eq(dpi_resize(a, t, 1, (int64_t[]){200}, DP_PRESERVE, &err), 0);
+    both(300, 0);
+    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
+    both(0, 300);
+    ck_assert_int_eq(dpi_resize(a, t, 1, (int64_t[]){800}, DP_PRESERVE, &err), DP_ERESOURCE);
+    ck_assert_str_eq(err.message, "tensors: 800 bytes asked for, 700 of 1000 left (bytes_limit)");
+    ck_assert_int_eq(dp_tensor_storage_bytes(t), 200);
+    dp_account_let(a, NAMED, t);
+    both(300, 0);
+    dp_tensor_unref(t);
+    both(0, 0);
+    ck_assert_int_eq(dpi_resize(a, u, 1, (int64_t[]){200}, DP_PRESERVE, &err), 0);
+    both(200, 0); /* its own bytes were made for nobody */
+    ck_assert_int_eq(dp_account_keep(a, NAMED, u, &err), 0);
+    both(0, 300);
+    dp_account_let(a, NAMED, u);
+    both(200, 0);
+    dp_tensor_unref(u);
+    both(0, 0);
+}
+END_TEST
+
+/* A plugin has kept what a call of one session made; another one names it. */
+START_TEST(account_who_names_it_pays)
+{
+    dp_account *other;
+    dp_tensor *t;
+
+    ck_assert_int_eq(dp_account_new(limits, &other, &err), 0);
+    ck_assert_int_eq(make_for(other, 100, &t), 0);
+    ck_assert_int_eq(dp_account_keep(a, INTER, t, &err), 0); /* comes no earlier */
+    both(0, 0);
+    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
+    both(0, 100);
+    ck_assert_int_eq(dp_account_keep(other, NAMED, t, &err), 0); /* it is a's by now */
+    dp_account_let(other, NAMED, t);
+    both(0, 100);
+    dp_account_close(other);
+    dp_account_let(a, NAMED, t);
+    both(100, 0);
+    dp_tensor_unref(t);
+    both(0, 0);
+}
+END_TEST
+
+static int everything(dp_tensor **t)
+{
+    int rc = make_for(a, 100, t);
+
+    if (rc == 0)
+        rc = dpi_resize(a, *t, 1, (int64_t[]){200}, DP_PRESERVE, &err);
+    if (rc == 0)
+        rc = dp_account_keep(a, NAMED, *t, &err);
+    if (rc == 0)
+        rc = dpi_resize(a, *t, 2, (int64_t[]){2, 150}, DP_PRESERVE, &err);
+    return rc;
+}
+
+START_TEST(account_at_the_nth_allocation_that_fails)
+{
+    int rc = -1;
+
+    for (int n = 1; rc != 0; n++) {
+        dp_tensor *t = NULL;
+        dp_fault_arm(n);
+        rc = everything(&t);
+        dp_fault_arm(0);
+        ck_assert(rc == 0 || rc == DP_ERESOURCE);
+        dp_tensor_unref(t);
+        both(0, 0);
+        ck_assert_int_lt(n, 30);
+    }
+}
+END_TEST
+
 static dp_tensor *shared;
+static void *grower(void *arg)
+{
+    dp_error mine = DP_ERROR_INIT;
+
+    for (int i = 0; i < 5000; i++) {
+        dp_tensor *t = NULL;
+        int64_t n = 10, more = 20;
+        if (dpi_empty(DP_UINT8, (dpi_place){0, a}, 1, &n, DP_CONTIGUOUS, &t, &mine) < 0 ||
+            dp_account_keep(a, NAMED, t, &mine) < 0 || dp_account_keep(a, NAMED, arg, &mine) < 0 ||
+            dpi_resize(a, t, 1, &more, DP_PRESERVE, &mine) < 0)
+            return "refused";
+        dp_account_let(a, NAMED, t);
+        dp_account_let(a, NAMED, arg);
+        dp_tensor_unref(t);
+    }
+    return NULL;
+}
+
+START_TEST(account_of_threads_that_make_keep_and_grow)
+{
+    pthread_t threads[4];
+    dp_tensor *t;
+    void *failed;
+
+    ck_assert_int_eq(make_for(a, 50, &t), 0);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, grower, t), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    both(50, 0);
+    dp_tensor_unref(t);
+    both(0, 0);
+}
+END_TEST
+
 static void *keeper(void *arg)
 {
     dp_error mine = DP_ERROR_INIT;
@@ -291,5 +474,11 @@ UNIT_SUITE(account)
     tcase_add_test(tc, account_outlives_its_owner);
     tcase_add_test(tc, account_memory_that_is_none_costs_nothing);
     tcase_add_test(tc, account_of_two_threads_comes_out_even);
+    tcase_add_test(tc, account_what_a_call_makes_is_charged_from_birth_to_death);
+    tcase_add_test(tc, account_what_is_too_much_is_refused_before_it_is_there);
+    tcase_add_test(tc, account_what_a_call_grows_a_storage_by);
+    tcase_add_test(tc, account_who_names_it_pays);
+    tcase_add_test(tc, account_at_the_nth_allocation_that_fails);
+    tcase_add_test(tc, account_of_threads_that_make_keep_and_grow);
     tcase_add_test(tc, account_without_memory);
 }

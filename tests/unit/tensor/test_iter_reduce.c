@@ -152,7 +152,7 @@ static int reduce(const dp_tensor *const *in, dp_tensor **outs, int n_out, uint6
 
     c.reduced = reduced;
     dp_error_clear(&err);
-    int rc = dpi_iter_init(&c, false, arena, &it, &err);
+    int rc = dpi_iter_init(&c, false, NULL, arena, &it, &err);
     return rc < 0 ? rc : dpi_iter_reduce(&it, threads, r, NULL, arena, NULL, &err);
 }
 
@@ -308,7 +308,7 @@ START_TEST(inputs_are_converted)
 
         c.reduced = reduced;
         c.common_dtype = dp_some_dtype(DP_FLOAT32);
-        ck_assert_int_eq(dpi_iter_init(&c, false, arena, &it, &err), DP_OK);
+        ck_assert_int_eq(dpi_iter_init(&c, false, NULL, arena, &it, &err), DP_OK);
         ck_assert_int_eq(dpi_iter_reduce(&it, 0, &sum, NULL, arena, NULL, &err), DP_OK);
         check_sum(in, out, reduced);
         dp_tensor_unref(out);

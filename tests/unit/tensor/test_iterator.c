@@ -33,7 +33,7 @@ static int init(dp_tensor **outs, int n_out, dp_tensor **ins, int n_in, uint32_t
     c.out_dtype = dp_some_dtype(out);
     it->size = sizeof(*it);
     dp_error_clear(&err);
-    return dpi_iter_init(&c, false, arena, it, &err);
+    return dpi_iter_init(&c, false, NULL, arena, it, &err);
 }
 
 static void add_double(char *const *data, const int64_t *s, int64_t n, void *user)
@@ -294,11 +294,11 @@ START_TEST(dtypes_there_are_none_of_are_refused_with_their_part)
     it.size = sizeof(it);
     c.common_dtype = dp_some_dtype(77);
 
-    ck_assert_int_eq(dpi_iter_init(&c, false, own, &it, &err), DP_ETYPE);
+    ck_assert_int_eq(dpi_iter_init(&c, false, NULL, own, &it, &err), DP_ETYPE);
     ck_assert_str_eq(err.message, "a loop is to compute in dtype number 77, which no dtype has");
     c.common_dtype = dp_some_dtype(DP_FLOAT32);
     c.out_dtype = dp_some_dtype(8);
-    ck_assert_int_eq(dpi_iter_init(&c, false, own, &it, &err), DP_ETYPE);
+    ck_assert_int_eq(dpi_iter_init(&c, false, NULL, own, &it, &err), DP_ETYPE);
     ck_assert_str_eq(err.message,
                      "a loop over float32 is to write dtype number 8, which no dtype has");
     ck_assert_ptr_null(outs[0]);
@@ -355,7 +355,7 @@ START_TEST(wrong_configurations_are_the_plugins_fault)
     ck_assert_str_eq(err.message, "input 0 of a loop is NULL");
     ck_assert_int_eq(init(outs, 1, ins, 0, 0, DP_DTYPE_NONE, &it), DP_EPLUGIN);
     ck_assert_int_eq(init(outs, 9, ins, 8, 0, DP_DTYPE_NONE, &it), DP_EPLUGIN);
-    ck_assert_int_eq(dpi_iter_init(&small, false, arena, &it, &err), DP_EPLUGIN);
+    ck_assert_int_eq(dpi_iter_init(&small, false, NULL, arena, &it, &err), DP_EPLUGIN);
 }
 END_TEST
 

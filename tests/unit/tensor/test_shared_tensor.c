@@ -30,7 +30,7 @@ static int give_shape(dp_tensor *out, dp_tensor *in, dp_error *err)
     dp_arena *arena = dp_arena_new();
     dp_iter_config c = dp_iter_of(DP_ITER_UNARY, 1, &out, 1, &in);
     dp_iter it = {.size = sizeof(it)};
-    int rc = dpi_iter_init(&c, false, arena, &it, err);
+    int rc = dpi_iter_init(&c, false, NULL, arena, &it, err);
 
     dp_arena_free(arena);
     return rc;

@@ -94,7 +94,8 @@ START_TEST(elements_beyond_memory_are_neither_read_nor_written)
         ck_assert_msg(dp_tensor_read(t, untouched, &err) == DP_ERESOURCE, "row %zu", i);
         ck_assert_msg(strstr(err.message, "DP_LIMIT_STORAGE_BYTES"), "row %zu: %s", i, err.message);
         for (int f = DP_CONTIGUOUS; f <= DP_PRESERVE; f++)
-            ck_assert_msg(dpi_empty_like(t, DP_DTYPE_NONE, f, &packed, &err) == DP_ERESOURCE,
+            ck_assert_msg(dpi_empty_like(t, DP_DTYPE_NONE, (dpi_place){0}, f, &packed, &err) ==
+                              DP_ERESOURCE,
                           "row %zu, format %d", i, f);
         dp_tensor_unref(t);
     }
@@ -114,7 +115,8 @@ START_TEST(new_tensors_are_bounded_by_a_name)
     dp_tensor *t = NULL;
 
     for (int f = DP_CONTIGUOUS; f <= DP_CHANNELS_LAST; f += DP_CHANNELS_LAST) {
-        ck_assert_int_eq(dpi_empty(DP_FLOAT64, 0, 4, sizes, f, &t, &err), DP_ERESOURCE);
+        ck_assert_int_eq(dpi_empty(DP_FLOAT64, (dpi_place){0}, 4, sizes, f, &t, &err),
+                         DP_ERESOURCE);
         ck_assert_str_eq(err.message,
                          "sizes [1, 576460752303423488, 1, 1] with items of 8 bytes come to "
                          "4611686018427387904 bytes, the limit is 288230376151711744 "
@@ -165,7 +167,7 @@ START_TEST(nests_of_the_widest_geometry_do_not_wrap)
     dp_tensor *ins[] = {x, x};
     dp_iter_config c = dp_iter_of(DP_ITER_BINARY, 1, &y, 2, ins);
     dp_iter it = {.size = sizeof(it)};
-    ck_assert_int_eq(dpi_iter_init(&c, false, a, &it, &err), DP_OK);
+    ck_assert_int_eq(dpi_iter_init(&c, false, NULL, a, &it, &err), DP_OK);
     ck_assert_int_eq(it.numel, 4);
     dp_tensor_unref(y);
     strides[0]++;

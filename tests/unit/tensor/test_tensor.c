@@ -306,7 +306,7 @@ START_TEST(scalars_take_their_kinds_dtype)
     for (size_t i = 0; i < DPI_COUNT(rows); i++) {
         dp_tensor *t = NULL;
         double x;
-        OK(dpi_scalar_tensor(rows[i].v, rows[i].dtype, &t, &err));
+        OK(dpi_scalar_tensor(NULL, rows[i].v, rows[i].dtype, &t, &err));
         ck_assert_int_eq(t->dtype, rows[i].expected);
         ck_assert_int_eq(t->geometry->ndim, 0);
         dp_convert(DP_FLOAT64, &x, t->dtype, t->geometry->storage->data, 1);
@@ -330,10 +330,10 @@ START_TEST(scalars_that_do_not_fit_are_refused)
     dp_tensor *t = NULL;
 
     for (size_t i = 0; i < DPI_COUNT(rows); i++)
-        FAILS(dpi_scalar_tensor(rows[i].v, rows[i].dtype, &t, &err), DP_ERUNTIME,
+        FAILS(dpi_scalar_tensor(NULL, rows[i].v, rows[i].dtype, &t, &err), DP_ERUNTIME,
               "value cannot be converted to type");
-    FAILS(dpi_scalar_tensor(dp_none(), DP_INT8, &t, &err), DP_ETYPE, "a number or a bool");
-    FAILS(dpi_scalar_tensor(dp_int(1), 77, &t, &err), DP_ETYPE, "no dtype has number 77");
+    FAILS(dpi_scalar_tensor(NULL, dp_none(), DP_INT8, &t, &err), DP_ETYPE, "a number or a bool");
+    FAILS(dpi_scalar_tensor(NULL, dp_int(1), 77, &t, &err), DP_ETYPE, "no dtype has number 77");
 }
 END_TEST
 
@@ -597,8 +597,9 @@ START_TEST(tensors_of_an_unloaded_backend_answer_by_name)
     FAILS(dp_tensor_read(old, x, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     FAILS(dpi_copy(old, host, 0, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     FAILS(dpi_copy(host, old, 0, &err), DP_ERUNTIME, "backend faultdev was unloaded");
-    FAILS(dpi_empty_like(old, DP_DTYPE_NONE, DP_PRESERVE, &t, &err), DP_ERUNTIME,
-          "backend faultdev was unloaded");
+    FAILS(dpi_empty_like(old, DP_DTYPE_NONE, (dpi_place){dpi_storage_of(old)->device, NULL},
+                         DP_PRESERVE, &t, &err),
+          DP_ERUNTIME, "backend faultdev was unloaded");
     ck_assert_int_eq(open_device(0), device);
     FAILS(dp_tensor_read(old, x, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     dp_tensor *fresh = make(DP_FLOAT32, device, 1, sizes);
@@ -644,7 +645,7 @@ START_TEST(a_device_without_streams_has_nothing_to_wait_for)
     assert_floats(there, 6, (float[]){0, 1, 2, 3, 4, 5});
     OK(dpi_fill_bytes(there, 0, s, &err));
     assert_floats(there, 6, (float[]){0, 0, 0, 0, 0, 0});
-    OK(dpi_empty_pinned(DP_FLOAT32, device, 2, sizes, &pinned, &err));
+    OK(dpi_empty_pinned(DP_FLOAT32, (dpi_place){device, NULL}, 2, sizes, &pinned, &err));
     ck_assert(!dpi_tensor_is_pinned(pinned));
     OK(dpi_record_stream(there, s, &err));
     FAILS(dpi_device_memory(device, &have, &all, &err), DP_ENOTIMPL, "faultdev:0 has is not known");
@@ -744,7 +745,7 @@ static int do_new(const dp_tensor *t, dp_tensor **out)
 }
 static int do_empty_like(const dp_tensor *t, dp_tensor **out)
 {
-    return dpi_empty_like(t, DP_INT8, DP_PRESERVE, out, &err);
+    return dpi_empty_like(t, DP_INT8, (dpi_place){0}, DP_PRESERVE, out, &err);
 }
 static int do_view(const dp_tensor *t, dp_tensor **out)
 {
@@ -757,7 +758,7 @@ static int do_alias(const dp_tensor *t, dp_tensor **out)
 static int do_scalar(const dp_tensor *t, dp_tensor **out)
 {
     (void)t;
-    return dpi_scalar_tensor(dp_int(1), DP_DTYPE_NONE, out, &err);
+    return dpi_scalar_tensor(NULL, dp_int(1), DP_DTYPE_NONE, out, &err);
 }
 static int do_wrap(const dp_tensor *t, dp_tensor **out)
 {
@@ -822,7 +823,7 @@ static void *ref_and_make(void *arg)
         dp_tensor *mine = NULL;
         dp_error local = DP_ERROR_INIT;
         dp_tensor_ref(t);
-        if (dpi_empty_like(t, DP_DTYPE_NONE, DP_PRESERVE, &mine, &local) == DP_OK)
+        if (dpi_empty_like(t, DP_DTYPE_NONE, (dpi_place){0}, DP_PRESERVE, &mine, &local) == DP_OK)
             dpi_copy(mine, t, 0, &local);
         dp_tensor_unref(mine);
         dp_tensor_unref(t);
