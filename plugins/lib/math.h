@@ -55,7 +55,7 @@ DPM_INLINE double dpm_real_f64(uint64_t u)
 
 /* s, the sum of two numbers rounded to nearest, with e left over, as the same sum rounded to odd:
  * that may be rounded again, to fewer digits, as if it were exact. */
-DPM_INLINE double dpm_odd(double s, double e)
+DPM_INLINE double dpm_to_odd(double s, double e)
 {
     uint64_t u = dpm_bits_f64(s), even = ~u & 1, down = (u ^ dpm_bits_f64(e)) >> 63;
     uint64_t step = (even ^ -down) + down; /* towards e: even, or -even */
@@ -83,11 +83,16 @@ DPM_INLINE uint64_t dpm_lesser_f64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
+
+DPM_INLINE double dpm_pick_odd_f64(uint64_t u, double a, double b)
+{
+    return u & 1 ? a : b;
+}
 #else
 DPM_INLINE float dpm_fma_f32(float a, float b, float c)
 {
     double p = (double)a * b, s = p + c, t = s - p;
-    float sum = (float)dpm_odd(s, (p - (s - t)) + (c - t));
+    float sum = (float)dpm_to_odd(s, (p - (s - t)) + (c - t));
 
     return sum - sum == 0 ? sum : (float)s;
 }
@@ -106,23 +111,81 @@ DPM_INLINE double dpm_fma_f64(double a, double b, double c)
     double t = c + pe, t1 = t - c, te = (c - (t - t1)) + (pe - t1);
     double s = p + t, s1 = s - p, se = (p - (s - s1)) + (t - s1);
     double u = se + te, u1 = u - se, ue = (se - (u - u1)) + (te - u1);
-    double sum = s + dpm_odd(u, ue);
+    double sum = s + dpm_to_odd(u, ue);
 
     return sum - sum == 0 ? sum : p + c;
 }
 
-/* Without comparing: there are no vector instructions for that. */
+/* The next two do not compare integers: there are no vector instructions for that. */
 DPM_INLINE uint64_t dpm_lesser_f64(uint64_t a, uint64_t b)
 {
     uint64_t d = a - b, borrow = ((~a & b) | ((~a | b) & d)) >> 63;
 
     return b + (d & -borrow);
 }
+
+DPM_INLINE double dpm_pick_odd_f64(uint64_t u, double a, double b)
+{
+    return dpm_real_f64(u << 63 | dpm_bits_f64(1)) < 0 ? a : b;
+}
 #endif
+
+/* u is odd ? a : b */
+DPM_INLINE float dpm_pick_odd_f32(uint32_t u, float a, float b)
+{
+    return u & 1 ? a : b;
+}
 
 DPM_INLINE uint32_t dpm_lesser_f32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+/* sin, cos and tan of arguments up to these are computed like the other functions. */
+#define DPM_NEAR_F32 0x1p17f
+#define DPM_NEAR_F64 0x1p47
+
+/* x in quarter turns, x >= DPM_NEAR_F32: their number, and the rest in radians, |rest| <= pi / 4.
+ * Source: Payne and Hanek, "Radian reduction for trigonometric functions", 1983. */
+__attribute__((unused)) static unsigned dpm_turns(double x, double *rest)
+{
+    /* 2 / pi after 64 bits before its point */
+    static const uint64_t inverse[] = {
+        0,
+        0xa2f9836e4e441529,
+        0xfc2757d1f534ddc0,
+        0xdb6295993c439041,
+        0xfe5163abdebbc561,
+        0xb7246e3a424dd2e0,
+        0x06492eea09d1921c,
+        0xfe1deb1cb129a73e,
+        0xe88235f52ebb4484,
+        0xe99c7026b45f7e41,
+        0x3991d639835339f4,
+        0x9c845f8bbdf9283b,
+        0x1ff897ffde05980f,
+        0xef2f118b5a0a6d1f,
+        0x6d367ecf27cb09b7,
+        0x4f463f669e5fea2d,
+        0x7527bac7ebe5f17b,
+        0x3d0739f78a5292ea,
+        0x6bfb5fb11f8d5d08,
+        0x56033046fc7b6bab,
+        0xf0cfbc209af4361d,
+    };
+    typedef unsigned __int128 wide;
+    uint64_t u = dpm_bits_f64(x), m = (u & 0xfffffffffffff) | 0x10000000000000;
+    unsigned bit = (unsigned)(u >> 52) - 1013, shift = bit % 64; /* of weight 2, times m */
+    const uint64_t *w = inverse + bit / 64;
+    wide high = ((wide)w[0] << 64 | w[1]) << shift | (shift ? w[2] >> (64 - shift) : 0);
+    wide low = (wide)(w[2] << shift | (shift ? w[3] >> (64 - shift) : 0)) * m >> 64;
+    wide turns = high * m + low + ((wide)1 << 125); /* 2^126 is one */
+    __int128 part = (__int128)(turns & (((wide)1 << 126) - 1)) - ((__int128)1 << 125);
+    double top = (double)part, tail = (double)(part - (__int128)top);
+    const double scale = 0x1.921fb54442d18p-126, scale_low = 0x1.1a62633145c07p-180;
+
+    *rest = dpm_fma_f64(top, scale, dpm_fma_f64(tail, scale, top * scale_low));
+    return (unsigned)(turns >> 126);
 }
 
 /* The text of every function, for float and for double. */

@@ -1,7 +1,8 @@
 /* math_of_type.h -- math.h's functions for one type.  T is float or double, U the unsigned integer
  * of its size, FN(name) the name of T's function, K(s, d) s for float and d for double. */
 
-#define DIGITS K(23, 52)                /* stored digits of a significand */
+#define DIGITS K(23, 52) /* stored digits of a significand */
+#define BITS   ((int)sizeof(T) * 8)
 #define BIAS   (((U)1 << K(7, 10)) - 1) /* of an exponent */
 #define INF    ((T)INFINITY)
 #define ROUND                                                                                      \
@@ -9,6 +10,14 @@
 #define LN2_HIGH K(0x1.62e43p-1f, 0x1.62e42fefa39efp-1) /* ln 2 = LN2_HIGH + LN2_LOW */
 #define LN2_LOW  K(-0x1.05c61p-29f, 0x1.abc9e3b39803fp-56)
 #define LOG2_E   K(0x1.715476p0f, 0x1.71547652b82fep0)
+
+#define TOP       (~((U)-1 >> 1))      /* the bit of the sign */
+#define TINY      K(0x1p-30f, 0x1p-60) /* below it, f(x) = x for many f */
+#define PI        K(0x1.921fb6p1f, 0x1.921fb54442d18p1)
+#define TURNS     K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi */
+#define TURN_HIGH K(0x1.921fb6p0f, 0x1.921fb54442d18p0)   /* pi / 2 = HIGH + MID + LOW */
+#define TURN_MID  K(-0x1.777a5cp-25f, 0x1.1a62633145c07p-54)
+#define TURN_LOW  K(-0x1.ee59dap-50f, -0x1.f1976b7ed8fbcp-110)
 
 /* The polynomial of x with these coefficients, the highest first: (for float), (for double). */
 #define POLY(x, s, d) K(POLY_(x, UNPACK s), POLY_(x, UNPACK d))
@@ -37,15 +46,13 @@ DPM_INLINE T FN(pick)(bool c, T a, T b)
 
 DPM_INLINE T FN(abs)(T x)
 {
-    return FN(real)(FN(bits)(x) & ((U)-1 >> 1));
+    return FN(real)(FN(bits)(x) & ~TOP);
 }
 
 /* x's magnitude with y's sign. */
 DPM_INLINE T FN(sign)(T x, T y)
 {
-    U top = ~((U)-1 >> 1);
-
-    return FN(real)((FN(bits)(x) & ~top) | (FN(bits)(y) & top));
+    return FN(real)((FN(bits)(x) & ~TOP) | (FN(bits)(y) & TOP));
 }
 
 /* Where a polynomial does not hold, it is computed all the same and not picked.  Clamping x instead
@@ -53,18 +60,32 @@ DPM_INLINE T FN(sign)(T x, T y)
 
 /* -- exponentials: x = n ln 2 + r, exp(x) = 2^n exp(r), |r| <= ln 2 / 2 -- */
 
-/* exp(r) = 1 + r + r^2 q: q, and r.  *turns: n in the last digits of the sum with ROUND. */
+/* exp(r) = 1 + r + r^2 q: q. */
+DPM_INLINE T FN(exp_of)(T r)
+{
+    return POLY(r, (0x1.6d4ea6p-10f, 0x1.120c8ep-7f, 0x1.5554e8p-5f, 0x1.5554dcp-3f, 0x1p-1f),
+                (0x1.1f874c40c69f1p-29, 0x1.af4fa8861b838p-26, 0x1.27e4cf81308abp-22,
+                 0x1.71de014b13816p-19, 0x1.a01a01aba7113p-16, 0x1.a01a01ac3868fp-13,
+                 0x1.6c16c16c1568ep-10, 0x1.111111111002fp-7, 0x1.5555555555557p-5,
+                 0x1.5555555555557p-3, 0x1p-1));
+}
+
+/* exp_of(r), and r.  *turns: n in the last digits of the sum with ROUND. */
 DPM_INLINE T FN(exp_part)(T x, T *r, T *turns)
 {
     T z = FN(fma)(x, LOG2_E, ROUND), n = z - ROUND;
 
     *turns = z;
     *r = FN(fma)(n, -LN2_LOW, FN(fma)(n, -LN2_HIGH, x));
-    return POLY(*r, (0x1.6d4ea6p-10f, 0x1.120c8ep-7f, 0x1.5554e8p-5f, 0x1.5554dcp-3f, 0x1p-1f),
-                (0x1.1f874c40c69f1p-29, 0x1.af4fa8861b838p-26, 0x1.27e4cf81308abp-22,
-                 0x1.71de014b13816p-19, 0x1.a01a01aba7113p-16, 0x1.a01a01ac3868fp-13,
-                 0x1.6c16c16c1568ep-10, 0x1.111111111002fp-7, 0x1.5555555555557p-5,
-                 0x1.5555555555557p-3, 0x1p-1));
+    return FN(exp_of)(*r);
+}
+
+/* y 2^n, rounded once, in two steps: 2^n may be subnormal or too large. */
+DPM_INLINE T FN(exp_scaled)(T y, T turns)
+{
+    U n = FN(bits)(turns), half = n >> 1;
+
+    return y * FN(real)((half + BIAS) << DIGITS) * FN(real)((n - half + BIAS) << DIGITS);
 }
 
 /* 2^(n + k); it is normal. */
@@ -78,11 +99,9 @@ DPM_INLINE T FN(exp)(T x)
     const T most = K(0x1.62e42ep6f, 0x1.62e42fefa39efp9);
     const T least = K(-104, -746); /* from there down, exp is 0 */
     T z, r, q = FN(exp_part)(FN(real)(FN(lesser)(FN(bits)(x), FN(bits)(least))), &r, &z);
-    U n = FN(bits)(z), half = n >> 1;
     T y = FN(fma)(FN(fma)(q, r, 1), r, 1);
 
-    y = y * FN(real)((half + BIAS) << DIGITS) * FN(real)((n - half + BIAS) << DIGITS);
-    return FN(pick)(x <= most, y, x + INF);
+    return FN(pick)(x <= most, FN(exp_scaled)(y, z), x + INF);
 }
 
 /* (exp(x) - 1) / 4 for |x| >= TINY: a quarter, since sinh's exp(x) may not fit. */
@@ -98,8 +117,18 @@ DPM_INLINE T FN(expm1)(T x)
     const T least = K(-20, -40), most = K(0x1.62e42ep6f, 0x1.62e42fefa39efp9);
     T y = FN(pick)(x < least, -1, 4 * FN(expm1_quarter)(x));
 
-    y = FN(pick)(FN(abs)(x) < K(0x1p-30f, 0x1p-60), x, y);
+    y = FN(pick)(FN(abs)(x) < TINY, x, y);
     return FN(pick)(x <= most, y, x + INF);
+}
+
+DPM_INLINE T FN(exp2)(T x)
+{
+    const T least = K(-151, -1076), most = K(128, 1024);
+    T low = FN(real)(FN(lesser)(FN(bits)(x), FN(bits)(least))), z = low + ROUND;
+    T r = (low - (z - ROUND)) * LN2_HIGH;
+    T y = FN(fma)(FN(fma)(FN(exp_of)(r), r, 1), r, 1);
+
+    return FN(pick)(x < most, FN(exp_scaled)(y, z), x + INF);
 }
 
 DPM_INLINE T FN(sigmoid)(T x)
@@ -114,7 +143,24 @@ DPM_INLINE T FN(tanh)(T x)
     const T most = K(10, 20);
     T a = FN(abs)(x), e = FN(expm1_quarter)(2 * a), y = FN(pick)(a > most, 1, e / (e + (T)0.5));
 
-    return FN(pick)(a < K(0x1p-30f, 0x1p-60), x, FN(sign)(y, x));
+    return FN(pick)(a < TINY, x, FN(sign)(y, x));
+}
+
+DPM_INLINE T FN(sinh)(T x)
+{
+    const T most = K(0x1.65a9fap6f, 0x1.633ce8fb9f87dp9);
+    T a = FN(abs)(x), q = FN(expm1_quarter)(a), y = 2 * q + 2 * q / (4 * q + 1);
+
+    return FN(pick)(a < TINY, x, FN(sign)(FN(pick)(a <= most, y, a + INF), x));
+}
+
+DPM_INLINE T FN(cosh)(T x)
+{
+    const T most = K(0x1.65a9fap6f, 0x1.633ce8fb9f87dp9);
+    T a = FN(abs)(x), z, r, q = FN(exp_part)(a, &r, &z), s = FN(exp_scale)(z, -2);
+    T e = FN(fma)(s, FN(fma)(r * r, q, r), s);
+
+    return FN(pick)(a <= most, 2 * e + (T)0.125 / e, a + INF);
 }
 
 /* -- logarithms: x = 2^n (1 + f), |f| <= 1/3 -- */
@@ -133,16 +179,22 @@ DPM_INLINE T FN(log_part)(T f)
          0x1.999999999e247p-3, -0x1.00000000005efp-2, 0x1.5555555555546p-2, -0x1.fffffffffffffp-2));
 }
 
-/* f and n of a positive finite x; n - less if x was multiplied by 2^less. */
-DPM_INLINE T FN(log_split)(T x, T *n, T less)
+/* The significand of a positive finite x, 2/3 <= m < 4/3.  *e: the exponent, plus BIAS. */
+DPM_INLINE T FN(log_split)(T x, U *e)
 {
     const U low = K(0x3f2aaaab, 0x3fe5555555555555); /* 2/3 */
     U u = FN(bits)(x) - low + (BIAS << DIGITS);
-    U m = (u & (((U)1 << DIGITS) - 1)) + low;
+
+    *e = u >> DIGITS;
+    return FN(real)((u & (((U)1 << DIGITS) - 1)) + low);
+}
+
+/* e - BIAS - less. */
+DPM_INLINE T FN(log_count)(U e, T less)
+{
     const T grid = K(0x1p23f, 0x1p52);
 
-    *n = FN(real)((u >> DIGITS) | FN(bits)(grid)) - (grid + BIAS + less);
-    return FN(real)(m) - 1;
+    return FN(real)(e | FN(bits)(grid)) - (grid + BIAS + less);
 }
 
 /* y is a function's value for 0 < x < infinity; the rest as for logarithms. */
@@ -153,14 +205,253 @@ DPM_INLINE T FN(log_ends)(T x, T y)
     return FN(pick)(x > 0, FN(pick)(x < INF, y, x), low);
 }
 
-DPM_INLINE T FN(log)(T x)
+/* f, and n, of a positive finite x, which may be subnormal. */
+DPM_INLINE T FN(log_parts)(T x, T *n)
 {
     const T least = K(FLT_MIN, DBL_MIN);
-    T n, f = FN(log_split)(FN(pick)(x < least, x * K(0x1p25f, 0x1p54), x), &n,
-                           FN(pick)(x < least, K(25, 54), 0));
-    T y = FN(fma)(f * f, FN(log_part)(f), n * LN2_LOW);
+    U e;
+    T m = FN(log_split)(FN(pick)(x < least, x * K(0x1p25f, 0x1p54), x), &e);
+
+    *n = FN(log_count)(e, FN(pick)(x < least, K(25, 54), 0));
+    return m - 1;
+}
+
+DPM_INLINE T FN(log)(T x)
+{
+    T n, f = FN(log_parts)(x, &n), y = FN(fma)(f * f, FN(log_part)(f), n * LN2_LOW);
 
     return FN(log_ends)(x, FN(fma)(n, LN2_HIGH, f + y));
+}
+
+DPM_INLINE T FN(log2)(T x)
+{
+    T n, f = FN(log_parts)(x, &n), y = FN(fma)(f * f, FN(log_part)(f), f);
+
+    return FN(log_ends)(x, FN(fma)(y, LOG2_E, n));
+}
+
+DPM_INLINE T FN(log10)(T x)
+{
+    const T two_high = K(0x1.344136p-2f, 0x1.34413509f79ffp-2); /* of 2 */
+    const T two_low = K(-0x1.ec10c0p-27f, -0x1.9dc1da994fd21p-59);
+    const T e = K(0x1.bcb7b2p-2f, 0x1.bcb7b1526e50ep-2); /* of e */
+    T n, f = FN(log_parts)(x, &n), y = FN(fma)(f * f, FN(log_part)(f), f);
+
+    return FN(log_ends)(x, FN(fma)(n, two_high, FN(fma)(y, e, n * two_low)));
+}
+
+/* f is made from x, not from 1 + x, which is rounded. */
+DPM_INLINE T FN(log1p)(T x)
+{
+    T u = 1 + x, n, y;
+    U e;
+    T m = FN(log_split)(u, &e), s = FN(real)((2 * BIAS - e) << DIGITS); /* 2^-n */
+    T f = FN(pick)(u < K(0x1p60f, 0x1p100), FN(fma)(x, s, s - 1), m - 1);
+
+    n = FN(log_count)(e, 0);
+    y = FN(fma)(f * f, FN(log_part)(f), n * LN2_LOW);
+    y = FN(log_ends)(u, FN(fma)(n, LN2_HIGH, f + y));
+    return FN(pick)(FN(abs)(x) < TINY, x, y);
+}
+
+DPM_INLINE T FN(asinh)(T x)
+{
+    const T much = K(0x1p28f, 0x1p60);
+    T a = FN(abs)(x), mid = a + a * a / (1 + K(sqrtf, sqrt)(FN(fma)(a, a, 1)));
+    T y = FN(log1p)(FN(pick)(a < much, mid, a)) + FN(pick)(a < much, 0, LN2_HIGH);
+
+    return FN(sign)(y, x);
+}
+
+DPM_INLINE T FN(acosh)(T x)
+{
+    const T much = K(0x1p28f, 0x1p60);
+    T t = x - 1, mid = t + K(sqrtf, sqrt)(FN(fma)(t, t, 2 * t));
+    T y = FN(log1p)(FN(pick)(x < much, mid, x)) + FN(pick)(x < much, 0, LN2_HIGH);
+
+    return FN(pick)(x >= 1, y, (T)NAN);
+}
+
+DPM_INLINE T FN(atanh)(T x)
+{
+    T a = FN(abs)(x), y = (T)0.5 * FN(log1p)(2 * a / (1 - a));
+
+    return FN(pick)(a < TINY, x, FN(sign)(y, x));
+}
+
+/* -- circular functions --
+ *
+ * sin_near, cos_near and tan_near are for |x| <= DPM_NEAR_*, infinities and NaN.  sin, cos and tan
+ * take every x, with a branch.  So a loop looks for elements that are far first, and takes the one
+ * or the other: both give the same bits. */
+
+/* a - n pi / 2.  The first step is exact. */
+DPM_INLINE T FN(turned)(T a, T n)
+{
+    T r = FN(fma)(n, -TURN_HIGH, a);
+
+    return FN(fma)(n, -TURN_LOW, FN(fma)(n, -TURN_MID, r));
+}
+
+/* sin(r) and cos(r) for |r| <= pi / 4. */
+DPM_INLINE T FN(sin_part)(T r, T s)
+{
+    T q = POLY(s, (-0x1.9ab408p-13f, 0x1.110be6p-7f, -0x1.555552p-3f),
+               (0x1.5e118c867491cp-33, -0x1.ae6020fd65d6ep-26, 0x1.71de37b1c6854p-19,
+                -0x1.a01a019ea12efp-13, 0x1.1111111110c83p-7, -0x1.5555555555555p-3));
+
+    return FN(fma)(r * s, q, r);
+}
+
+DPM_INLINE T FN(cos_part)(T s)
+{
+    T q = POLY(s, (0x1.9bc76ap-16f, -0x1.6c129ep-10f, 0x1.555554p-5f),
+               (-0x1.9073d27e1f87fp-37, 0x1.1eeb584e7aa5ep-29, -0x1.27e4fa036b9b5p-22,
+                0x1.a01a019f38aeep-16, -0x1.6c16c16c168ccp-10, 0x1.5555555555555p-5));
+
+    return FN(fma)(s, FN(fma)(s, q, (T)-0.5), 1);
+}
+
+/* sin(r + turns pi / 2), of which the last digits count. */
+DPM_INLINE T FN(sin_of)(T r, U turns)
+{
+    T s = r * r, y = FN(pick_odd)(turns, FN(cos_part)(s), FN(sin_part)(r, s));
+
+    return FN(real)(FN(bits)(y) ^ (turns >> 1 << (BITS - 1)));
+}
+
+/* tan(r + turns pi / 2) */
+DPM_INLINE T FN(tan_of)(T r, U turns)
+{
+    T s = r * r, sine = FN(sin_part)(r, s), cosine = FN(cos_part)(s);
+
+    return FN(pick_odd)(turns, -cosine, sine) / FN(pick_odd)(turns, sine, cosine);
+}
+
+DPM_INLINE T FN(sin_near)(T x)
+{
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
+    T y = FN(sin_of)(FN(turned)(a, z - ROUND), FN(bits)(z));
+
+    return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
+}
+
+DPM_INLINE T FN(cos_near)(T x)
+{
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
+
+    return FN(sin_of)(FN(turned)(a, z - ROUND), FN(bits)(z) + 1);
+}
+
+DPM_INLINE T FN(tan_near)(T x)
+{
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
+    T y = FN(tan_of)(FN(turned)(a, z - ROUND), FN(bits)(z));
+
+    return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
+}
+
+/* Is x further, infinite or NaN?  1 or 0. */
+DPM_INLINE U FN(far)(T x)
+{
+    return (FN(bits)(K(DPM_NEAR_F32, DPM_NEAR_F64)) - (FN(bits)(x) & ~TOP)) >> (BITS - 1);
+}
+
+DPM_INLINE T FN(sin)(T x)
+{
+    double r;
+
+    if (!FN(far)(x) || !(FN(abs)(x) < INF))
+        return FN(sin_near)(x);
+    U turns = dpm_turns(FN(abs)(x), &r);
+    T y = FN(sin_of)((T)r, turns);
+    return x < 0 ? -y : y;
+}
+
+DPM_INLINE T FN(cos)(T x)
+{
+    double r;
+
+    if (!FN(far)(x) || !(FN(abs)(x) < INF))
+        return FN(cos_near)(x);
+    U turns = dpm_turns(FN(abs)(x), &r);
+    return FN(sin_of)((T)r, turns + 1);
+}
+
+DPM_INLINE T FN(tan)(T x)
+{
+    double r;
+
+    if (!FN(far)(x) || !(FN(abs)(x) < INF))
+        return FN(tan_near)(x);
+    U turns = dpm_turns(FN(abs)(x), &r);
+    T y = FN(tan_of)((T)r, turns);
+    return x < 0 ? -y : y;
+}
+
+/* -- their inverses -- */
+
+/* The angle of (den, num), 0 <= num <= den. */
+DPM_INLINE T FN(atan_part)(T num, T den)
+{
+    T t = num / den, s = t * t;
+    T q = POLY(s,
+               (-0x1.4488e6p-9f, 0x1.c61e32p-7f, -0x1.2a6f5p-5f, 0x1.01e2a4p-4f, -0x1.636cf2p-4f,
+                0x1.c423bap-4f, -0x1.246f72p-3f, 0x1.99984cp-3f, -0x1.555554p-2f),
+               (0x1.40c32a3124e99p-16, -0x1.b87b6a49845afp-13, 0x1.1ebf4c56f788ep-10,
+                -0x1.d9c54139defe6p-9, 0x1.195b77dd06064p-7, -0x1.033f106ee866cp-6,
+                0x1.88eaba1fa7fa9p-6, -0x1.01fb486edfb4cp-5, 0x1.342d0f304b064p-5,
+                -0x1.5d765976b7951p-5, 0x1.8445919d47872p-5, -0x1.aec608c2a2a7fp-5,
+                0x1.e1d2269169678p-5, -0x1.111023e445238p-4, 0x1.3b139d78214b5p-4,
+                -0x1.745d162c7428bp-4, 0x1.c71c71bd8ce9p-4, -0x1.249249247c649p-3,
+                0x1.9999999999727p-3, -0x1.5555555555555p-2));
+
+    return FN(fma)(t * s, q, t);
+}
+
+DPM_INLINE T FN(atan)(T x)
+{
+    T a = FN(abs)(x), y = FN(atan_part)(FN(pick)(a > 1, 1, a), FN(pick)(a > 1, a, 1));
+
+    return FN(sign)(FN(pick)(a > 1, PI / 2 - y, y), x);
+}
+
+DPM_INLINE T FN(atan2)(T y, T x)
+{
+    T a = FN(abs)(x), b = FN(abs)(y), num = FN(pick)(b > a, a, b), den = FN(pick)(b > a, b, a);
+    T t = FN(atan_part)(num, den);
+
+    t = FN(pick)(num == den, FN(pick)(den == 0, 0, PI / 4), t);
+    t = FN(pick)(b > a, PI / 2 - t, t);
+    t = FN(pick)(FN(sign)(1, x) < 0, PI - t, t);
+    return FN(pick)(x == x && y == y, FN(sign)(t, y), x + y);
+}
+
+/* asin(r) = r + r z q, z = r^2 <= 1/4: q. */
+DPM_INLINE T FN(asin_part)(T z)
+{
+    return POLY(z, (0x1.3a0c6ap-5f, 0x1.b10824p-6f, 0x1.70cf0ap-5f, 0x1.332634p-4f, 0x1.55555ep-3f),
+                (0x1.d1edc86c2a6fap-6, -0x1.6c52c0059f8eep-7, 0x1.0a50beb35ea96p-6,
+                 0x1.fa8e4e2fcd21ap-8, 0x1.85a38239b75cdp-7, 0x1.c86122438f154p-7,
+                 0x1.1c59fb6820df3p-6, 0x1.6e8b20e731084p-6, 0x1.f1c71fe93f41cp-6,
+                 0x1.6db6db6798c18p-5, 0x1.333333333775dp-4, 0x1.555555555554dp-3));
+}
+
+DPM_INLINE T FN(asin)(T x)
+{
+    T a = FN(abs)(x), z = FN(pick)(a > (T)0.5, (1 - a) / 2, x * x);
+    T r = FN(pick)(a > (T)0.5, K(sqrtf, sqrt)(z), a), y = FN(fma)(r * z, FN(asin_part)(z), r);
+
+    return FN(sign)(FN(pick)(a > (T)0.5, FN(fma)(-2, y, PI / 2), y), x);
+}
+
+DPM_INLINE T FN(acos)(T x)
+{
+    T a = FN(abs)(x), z = FN(pick)(a > (T)0.5, (1 - a) / 2, x * x);
+    T r = FN(pick)(a > (T)0.5, K(sqrtf, sqrt)(z), a), y = FN(fma)(r * z, FN(asin_part)(z), r);
+    T far = FN(pick)(x < 0, FN(fma)(-2, y, PI), 2 * y);
+
+    return FN(pick)(a > (T)0.5, far, PI / 2 - FN(sign)(y, x));
 }
 
 /* -- erf -- */
@@ -190,7 +481,7 @@ DPM_INLINE T FN(erf)(T x)
                 0x1.b9807f2338cf2p-20, -0x1.f4ca5bb28570dp-17, 0x1.f9a2bb4bba0e5p-14,
                 -0x1.c02db03ff6859p-11, 0x1.565bccf908894p-8, -0x1.b82ce311f7069p-6,
                 0x1.ce2f21a040b02p-4, -0x1.812746b0379b5p-2, 0x1.06eba8214db68p-3));
-    T near = FN(pick)(a < K(0x1p-30f, 0x1p-60), x * slope, FN(fma)(q, x, x));
+    T near = FN(pick)(a < TINY, x * slope, FN(fma)(q, x, x));
     T far = FN(pick)(a > most, 1, -4 * FN(expm1_quarter)(FN(erf_part)(a)));
 
     return FN(pick)(a > K(0.93f, 1), FN(sign)(far, x), near);
@@ -198,11 +489,19 @@ DPM_INLINE T FN(erf)(T x)
 
 #undef DIGITS
 #undef BIAS
+#undef BITS
 #undef INF
 #undef ROUND
 #undef LN2_HIGH
 #undef LN2_LOW
 #undef LOG2_E
+#undef TOP
+#undef TINY
+#undef PI
+#undef TURNS
+#undef TURN_HIGH
+#undef TURN_MID
+#undef TURN_LOW
 #undef POLY
 #undef POLY_
 #undef UNPACK

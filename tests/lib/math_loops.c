@@ -17,9 +17,28 @@
         for (size_t i = 0; i < n; i++)                                                             \
             out[i] = dpm_##name##_f64 call;                                                        \
     }
+/* As kernels use them: the vector form if no element is far. */
+#define TURN_LOOP(name, type, bits, suffix)                                                        \
+    static void name##_##suffix(type *restrict out, const type *restrict a,                        \
+                                const type *restrict b, size_t n)                                  \
+    {                                                                                              \
+        bits far = 0;                                                                              \
+        (void)b;                                                                                   \
+        for (size_t i = 0; i < n; i++)                                                             \
+            far |= dpm_far_##suffix(a[i]);                                                         \
+        if (far)                                                                                   \
+            for (size_t i = 0; i < n; i++)                                                         \
+                out[i] = dpm_##name##_##suffix(a[i]);                                              \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                out[i] = dpm_##name##_near_##suffix(a[i]);                                         \
+    }
+#define TURN(name, ulps)                                                                           \
+    TURN_LOOP(name, float, uint32_t, f32) TURN_LOOP(name, double, uint64_t, f64)
 #define UNARY(name, ulps)  LOOPS(name, (a[i]))
 #define BINARY(name, ulps) LOOPS(name, (a[i], b[i]))
-MATH_UNARY(UNARY)
+MATH_PLAIN(UNARY)
+MATH_TURN(TURN)
 MATH_BINARY(BINARY)
 
 #define ENTRY(name, ulps) {#name, name##_f32, name##_f64},

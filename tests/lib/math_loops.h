@@ -6,14 +6,31 @@
 #include <stddef.h>
 
 /* X(name, most units in the last place that a result may be wrong by) */
-#define MATH_UNARY(X)                                                                              \
+#define MATH_PLAIN(X)                                                                              \
     X(exp, 1)                                                                                      \
     X(log, 1)                                                                                      \
     X(expm1, 4)                                                                                    \
     X(tanh, 4)                                                                                     \
     X(sigmoid, 4)                                                                                  \
-    X(erf, 4)
-#define MATH_BINARY(X)
+    X(erf, 4)                                                                                      \
+    X(exp2, 4)                                                                                     \
+    X(log2, 4)                                                                                     \
+    X(log10, 4)                                                                                    \
+    X(log1p, 4)                                                                                    \
+    X(sinh, 4)                                                                                     \
+    X(cosh, 4)                                                                                     \
+    X(asin, 4)                                                                                     \
+    X(acos, 4)                                                                                     \
+    X(atan, 4)                                                                                     \
+    X(asinh, 4)                                                                                    \
+    X(acosh, 4)                                                                                    \
+    X(atanh, 4)
+#define MATH_TURN(X)                                                                               \
+    X(sin, 4)                                                                                      \
+    X(cos, 4)                                                                                      \
+    X(tan, 4)
+#define MATH_UNARY(X)  MATH_PLAIN(X) MATH_TURN(X)
+#define MATH_BINARY(X) X(atan2, 4)
 
 typedef struct math_loop {
     const char *name;
