@@ -77,6 +77,7 @@ def test_streams():
                 streams += 1
             wait_until(lambda: d.call("server.status")["connections"] == 1, "the others are gone", 60)
             wait_until(lambda: d.call("server.status")["sessions"] == 1, "their sessions are gone", 60)
+            wait_until(lambda: not d.call("server.status")["running"], "calls that they began are over", 60)
             status = d.call("server.status")
             equal((status["live_tensors"], status["bytes"], status["running"]), (0, 0, []))
             less(10, streams, "streams")
