@@ -55,7 +55,7 @@ int dp_error_vset(dp_error *err, int code, const char *format, va_list ap)
 
     if (err == NULL)
         return code;
-    int n = vsnprintf(message, sizeof(message), format, ap);
+    int n = vsnprintf(message, sizeof(message), format != NULL ? format : "", ap);
     if (n < 0)
         message[0] = '\0';
     if (n >= (int)sizeof(message))

@@ -128,6 +128,8 @@ int dp_fill_bytes(dp_ctx *ctx, dp_tensor *t, int byte, dp_stream *s)
 int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
                     dp_tensor **out)
 {
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
+        return DP_EPLUGIN;
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
     if (dpi_ctx_memoryless(ctx)) /* there is nothing to pin */

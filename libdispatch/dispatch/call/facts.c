@@ -34,6 +34,8 @@ static uint32_t flags_of(const dpi_entry *e)
 
 int dp_op_facts_get(dp_ctx *ctx, const dp_op *op, dp_op_facts *out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
     if (ctx->thread == NULL)
         return dp_error_set(&ctx->error, DP_ERUNTIME,
                             "facts of %s outside of a call: dp_ctx_begin() holds the registry that "

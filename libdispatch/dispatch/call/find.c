@@ -96,11 +96,11 @@ int dpi_no_operator(const dpi_snapshot *s, const char *name, dp_error *err)
 
 const dp_op *dp_op_find(dp_ctx *ctx, const char *name)
 {
-    size_t n = strlen(name);
     bool begun;
 
-    if (dpi_ctx_hold(ctx, &begun) < 0)
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name) || dpi_ctx_hold(ctx, &begun) < 0)
         return NULL;
+    size_t n = strlen(name);
     const dpi_entry *e = dpi_snapshot_find(dpi_ctx_snapshot(ctx), name, n);
     const dp_op *op = e ? e->op : NULL; /* the entry goes with the snapshot, the operator stays */
     if (DPI_UNLIKELY(e == NULL))

@@ -7,6 +7,8 @@ int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int6
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
+        return DP_EPLUGIN;
     return dpi_empty(dtype, dpi_ctx_place(ctx, device), ndim, sizes, format, out, &ctx->error);
 }
 
@@ -14,6 +16,8 @@ int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, co
                      const int64_t *strides, dp_tensor **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
     return dpi_empty_strided(dtype, dpi_ctx_place(ctx, device), ndim, sizes, strides, out,
                              &ctx->error);
@@ -39,6 +43,8 @@ int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
                   const int64_t *strides, int64_t storage_offset, dp_tensor **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
+        return DP_EPLUGIN;
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
     return dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error);
 }
@@ -102,11 +108,15 @@ static int stopped(dp_ctx *ctx, int rc)
 
 int dp_iter_run(dp_ctx *ctx, const dp_iter *it, dp_iter_loop2d loop, void *user)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, it, loop))
+        return DP_EPLUGIN;
     return stopped(ctx, dpi_iter_run(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
 }
 
 int dp_iter_run_1d(dp_ctx *ctx, const dp_iter *it, dp_iter_loop loop, void *user)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, it, loop))
+        return DP_EPLUGIN;
     return stopped(ctx, dpi_iter_run_1d(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
 }
 
@@ -120,6 +130,8 @@ int dp_resize(dp_ctx *ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memo
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))
         return DP_EPLUGIN;
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
+        return DP_EPLUGIN;
     return dpi_resize(ctx->account, t, ndim, sizes, format, &ctx->error);
 }
 
@@ -127,6 +139,8 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
                    int ndim, const int64_t *sizes, const int64_t *strides)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, source))
+        return DP_EPLUGIN;
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
     return dpi_set_storage(ctx->account, t, source, storage_offset, ndim, sizes, strides,
                            &ctx->error);

@@ -34,8 +34,13 @@ bool dp_memoryless(const dp_ctx *ctx)
 int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                     void *user)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, fn))
+        return DP_EPLUGIN;
     if (DPI_UNLIKELY(dpi_ctx_memoryless(ctx)))
         return dpi_fail_memoryless(ctx);
+    int64_t n;
+    if (DPI_UNLIKELY(__builtin_sub_overflow(end, begin, &n)))
+        return dp_error_set(&ctx->error, DP_EVALUE, "a range longer than an int64");
     unsigned char around = atomic_exchange_explicit(&ctx->looping, 1, memory_order_relaxed);
     int code = dpi_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
 
@@ -51,8 +56,7 @@ const char *dp_op_name(const dp_op *op)
 
 dp_key dp_key_find(dp_ctx *ctx, const char *name)
 {
-    (void)ctx;
-    return dp_key_parse(name);
+    return DPI_GIVEN(&ctx->error, DP_EPLUGIN, name) ? dp_key_parse(name) : DP_KEY_Undefined;
 }
 
 int dp_device_find(dp_ctx *ctx, const char *name, dp_device *out)
@@ -74,6 +78,12 @@ static int no_c_type(dp_ctx *ctx, const char *code)
     return dp_error_set(&ctx->error, DP_ETYPE, "no C type '%s' for an argument", code);
 }
 
+static int fail_list(dp_ctx *ctx, const dp_value *v)
+{
+    return dp_error_set(&ctx->error, DP_EPLUGIN, "dp_invoke: %s of %u is NULL",
+                        v->u.values == NULL ? "a list" : "a tensor in a list", v->len);
+}
+
 /* A pointer and a length; NULL is None when the list is optional. */
 static int take_list(dp_ctx *ctx, const char *start, char letter, bool opt, va_list *ap,
                      dp_value *v)
@@ -93,7 +103,12 @@ static int take_list(dp_ctx *ctx, const char *start, char letter, bool opt, va_l
             v->tag = lists[i].tag;
     if (p == NULL && opt)
         v->tag = DP_TAG_NONE;
-    return v->tag == DP_TAG_NONE && !opt ? no_c_type(ctx, start) : 0;
+    if (v->tag == DP_TAG_NONE)
+        return opt ? 0 : no_c_type(ctx, start);
+    bool lacks = p == NULL && v->len > 0, whole = letter == 'T' && start[opt + 1] != 'o';
+    for (uint32_t i = 0; whole && !lacks && i < v->len; i++)
+        lacks = v->u.tensors[i] == NULL;
+    return lacks ? fail_list(ctx, v) : 0;
 }
 
 /* int?, float?, bool?, Scalar?: a pointer that may be NULL. */
@@ -226,6 +241,22 @@ static void give_returns(const dp_schema *s, const char *c, va_list *ap, dp_valu
     }
 }
 
+/* ap is at the slots for n returns. */
+static int check_slots(dp_ctx *ctx, const dp_op *op, uint32_t n, va_list *ap)
+{
+    va_list slots;
+    uint32_t i = 0;
+
+    va_copy(slots, *ap);
+    while (i < n && va_arg(slots, void *) != NULL)
+        i++;
+    va_end(slots);
+    return i == n
+               ? 0
+               : dp_error_set(&ctx->error, DP_EPLUGIN,
+                              "dp_invoke: the slot for return %u of %s is NULL", i + 1, op->name);
+}
+
 static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
 {
     dp_value args[DP_LIMIT_ARGUMENTS], rets[DP_LIMIT_ARGUMENTS];
@@ -253,6 +284,8 @@ static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
         return dp_error_set(&ctx->error, DP_ETYPE,
                             "%s returns the C types '%s', the caller's '%s' says '%s'", name,
                             own + 1, code, c);
+    if ((rc = check_slots(ctx, e->op, n_rets, ap)) < 0)
+        return rc;
     rc = dp_call_boxed(ctx, e->op, args, e->n_args, rets, e->n_rets);
     if (rc == 0)
         give_returns(e->schema, c, ap, rets);

@@ -86,6 +86,10 @@ static int check_given(dp_ctx *ctx, bool in_place, const dp_tensor *t, dp_dtype 
 int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
                   const int64_t *strides, dp_dtype dtype, dp_device device)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
+        return DP_EPLUGIN;
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
+        return DP_EPLUGIN;
     char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
     dpi_place at = dpi_ctx_place(ctx, device);
     dp_tensor *t = *out;

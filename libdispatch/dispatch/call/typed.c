@@ -133,6 +133,8 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
 int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys,
                   dp_entered *e)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, e))
+        return DP_EPLUGIN;
     return enter_any(ctx, t, &keys, argument_keys, e);
 }
 

@@ -158,6 +158,8 @@ static void count_generators(const dp_value *v, bool more)
 
 int dp_value_keep(dp_ctx *ctx, const dp_value *v, dp_value *out)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, v, out))
+        return DP_EPLUGIN;
     size_t bytes = dpi_values_bytes(v, 1);
     char *block = bytes > 0 ? dp_malloc(bytes) : NULL;
     bool ok = bytes == 0 || block != NULL;
@@ -173,6 +175,8 @@ int dp_value_keep(dp_ctx *ctx, const dp_value *v, dp_value *out)
 
 void dp_value_drop(dp_value *v)
 {
+    if (v == NULL)
+        return;
     void *block = points(v) ? (void *)(uintptr_t)v->u.s : NULL;
 
     count_generators(v, false);

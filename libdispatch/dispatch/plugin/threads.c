@@ -148,6 +148,8 @@ static int start(thread *t, uint64_t *id, dp_error *err)
 
 int dp_thread_start(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg, uint64_t *id)
 {
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name, fn, id))
+        return DP_EPLUGIN;
     thread *t = NULL;
     int rc = thread_new(ctx, name, fn, arg, &t);
 

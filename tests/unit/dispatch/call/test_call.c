@@ -960,6 +960,44 @@ START_TEST(null_for_a_stream_or_an_event_is_an_error)
 }
 END_TEST
 
+static void no_range(int64_t begin, int64_t end, void *user)
+{
+    (void)begin, (void)end, (void)user;
+}
+
+/* What a kernel's author may leave out by mistake. */
+START_TEST(null_from_a_kernel_is_an_error)
+{
+    static const int64_t sizes[1] = {2};
+    dp_tensor *out = NULL;
+    uint64_t id;
+    dp_value v = dp_int(1);
+#define REFUSED(call, text)                                                                        \
+    do {                                                                                           \
+        ck_assert_int_eq(call, DP_EPLUGIN);                                                        \
+        ck_assert_str_eq(dp_ctx_error(ctx)->message, text);                                        \
+    } while (0)
+
+    REFUSED(dp_empty(ctx, DP_FLOAT32, 0, 1, NULL, DP_CONTIGUOUS, &out), "dp_empty: sizes is NULL");
+    REFUSED(dp_set_output(ctx, NULL, 1, sizes, NULL, DP_FLOAT32, 0), "dp_set_output: out is NULL");
+    REFUSED(dp_set_output(ctx, &out, 1, NULL, NULL, DP_FLOAT32, 0), "dp_set_output: sizes is NULL");
+    REFUSED(dp_parallel_for(ctx, 0, 1, 1, NULL, NULL), "dp_parallel_for: fn is NULL");
+    REFUSED(dp_iter_run(ctx, NULL, NULL, NULL), "dp_iter_run: it is NULL");
+    REFUSED(dp_thread_start(ctx, "t", NULL, NULL, &id), "dp_thread_start: fn is NULL");
+    REFUSED(dp_value_keep(ctx, &v, NULL), "dp_value_keep: out is NULL");
+    REFUSED(dp_op_facts_get(ctx, NULL, NULL), "dp_op_facts_get: out is NULL");
+    REFUSED(dp_enter_with(ctx, NULL, (dp_keyset){0}, (dp_keyset){0}, NULL),
+            "dp_enter_with: t is NULL");
+    ck_assert_ptr_null(dp_op_find(ctx, NULL));
+    ck_assert_str_eq(dp_ctx_error(ctx)->message, "dp_op_find: name is NULL");
+    ck_assert_int_eq(dp_key_find(ctx, NULL), DP_KEY_Undefined);
+    dp_value_drop(NULL);
+    ck_assert_int_eq(dp_parallel_for(ctx, INT64_MIN, INT64_MAX, 1, no_range, NULL), DP_EVALUE);
+    ck_assert_int_eq(dp_fail(ctx, DP_ERUNTIME, NULL), DP_ERUNTIME);
+#undef REFUSED
+}
+END_TEST
+
 START_TEST(call_gives_written_arguments_itself)
 {
     static const dp_item def[] = {REC_DEF("w(Tensor(a!) y) -> (Tensor(a!), int)")};
@@ -1190,6 +1228,7 @@ UNIT_SUITE(call)
     tcase_add_test(tc, call_refuses_another_registrys_operator);
     tcase_add_test(tc, null_where_it_is_forbidden_is_an_error);
     tcase_add_test(tc, null_for_a_stream_or_an_event_is_an_error);
+    tcase_add_test(tc, null_from_a_kernel_is_an_error);
     tcase_add_test(tc, call_holds_its_snapshot_alone);
     tcase_add_test(tc, call_in_flight_keeps_its_unit);
     tcase_add_test(tc, call_never_fails_while_kernels_come_and_go);
