@@ -53,5 +53,5 @@ static int isfinite_(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("isinf", isinf_, (T), (T)))
-DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("isfinite", isfinite_, (T), (T)))
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("isinf", isinf_, (T), (T)))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("isfinite", isfinite_, (T), (T)))

@@ -57,5 +57,5 @@ def forms(ops, families, aliases, groups):
             continue
         fn = "form_" + op.name.replace(".", "_")
         out += [f"static int {fn}(dp_call *call)\n{{\n    return {text};\n}}", line(op.where)]
-        out += [f"DP_LIBRARY_IMPL(aten, {key}, DP_IMPL({literal(op.name)}, {fn}))" for key in op.keys]
+        out += [f"DP_LIBRARY_META(aten, {key}, DP_IMPL({literal(op.name)}, {fn}))" for key in op.keys]
     return "\n".join(out) + "\n"

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import re
 import struct
 import sys
 
@@ -383,6 +384,13 @@ def test_a_session_of_fakes(f):
         fake = call("op.call", op="aten::relu", args=[handle(fake)])["outputs"][0]  # nothing excludes it
         equal(fake["keys"], ["AutogradCPU", "ADInplaceOrView", "Fake", "CPU"])
         equal(call("op.call", op="aten::relu", args=[handle(real)], **{"return": "data"})["outputs"][0]["data"], [[1, 2], [3, 4]])
+
+
+def test_composite_kernels_of_our_plugins_have_the_flag(f):
+    kernels = [line for line in f.call("registry.dump")["text"].splitlines()
+               if re.match(r" +Composite\w+\[alias\]: (aten|composite|cpu) ", line)]
+    less(100, len(kernels), "composite kernels")
+    equal([k for k in kernels if "[without memory, too]" not in k], [], "without DP_FLAG_META")
 
 
 def test_a_composite_kernel_without_the_flag_gets_no_tensor_without_memory(f):
