@@ -17,13 +17,16 @@ X = {"data": [1.0, 2.0, 3.0]}
 REFUSED = [
     ("bad_schema", "PluginError", ["broken(Tensor self -> Tensor"]),
     ("clash", "AlreadyExists", ["tutorial::scale", "clash.c", "template.c"]),
+    ("empty_version", "PluginError", ["its version is empty"]),
     ("failing_on_load", "RuntimeError", ["no device of kind 'toy' is there"]),
     ("lying_note", "PluginError", ["lying_note", "note"]),
     ("missing_symbol", "PluginError", ["not_anywhere"]),
     ("second_owner", "AlreadyExists", ["tutorial", "second_owner.c", "template.c"]),
+    ("split_tags", "PluginError", ["split_tags::f", "split_tags.c:5", "a control character"]),
     ("static_tls", "PluginError", ["static TLS"]),
     ("too_new", "AbiMismatch", ["1.99", "1.0"]),
     ("two_names", "PluginError", ["two_names.c:4", "two_names.c:5"]),
+    ("unknown_flag", "PluginError", ["unknown_flag.c:14", "a flag this host does not know"]),
     ("wrong_abi", "AbiMismatch", ["99", "1.0"]),
     ("wrong_signature", "TypeError", ["Tf>T", "Ti>T"]),
 ]

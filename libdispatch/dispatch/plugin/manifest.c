@@ -247,6 +247,8 @@ static int check_names(const dp_manifest *m, const char *path, dp_error *err)
             "'%s' calls its plugin '%.*s'; a name has 1 to %d letters, digits, '_', "
             "'.' and '-'",
             path, SHOWN_MAX, m->plugin, DP_LIMIT_NAME_BYTES);
+    if (m->version[0] == '\0')
+        return dp_error_set(err, DP_EPLUGIN, "plugin '%s': its version is empty", m->plugin);
     if (strlen(m->version) >= sizeof(((dp_plugin_report *)0)->version))
         return dp_error_set(err, DP_EPLUGIN,
                             "plugin '%s': its version has %zu bytes, more than %zu", m->plugin,

@@ -115,6 +115,10 @@ static int check_tags(const dp_block *b, const dp_item *item, const dp_schema *s
 {
     static const char tag[] = "also_written:";
 
+    for (const char *at = item->tags; at != NULL && *at != '\0'; at++)
+        if ((unsigned char)*at < ' ') /* dumps have one line for them */
+            return fail_at(err, DP_EPLUGIN, b, "tags of", s->name,
+                           "a control character; spaces stand between them");
     for (const char *at = item->tags; at != NULL && (at = strstr(at, tag)) != NULL;) {
         at += sizeof(tag) - 1;
         size_t n = strcspn(at, " ");
