@@ -226,7 +226,9 @@ static inline int dpi_stop_code(const dpi_stop *s)
 /* fn over [begin, end) in pieces of at least `grain`, on at most max_threads threads (0: all of the
  * pool's), the caller included.  Nested calls, and calls while the pool is busy with another, run
  * on whatever threads are free, at least the caller.  Between pieces it asks `stop` (NULL: does
- * not), and returns its code when not all of them ran.  Any thread. */
+ * not), and returns its code when not all of them ran.  DPI_POOL_LEFT: fn ended the thread that it
+ * was called on.  Any thread. */
+enum { DPI_POOL_LEFT = INT32_MIN };
 int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                  void *user, const dpi_stop *stop);
 

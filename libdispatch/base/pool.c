@@ -11,7 +11,10 @@
  *
  * Linux wakes a helper on its caller's core if no other core is idle at that moment, and leaves it
  * in that core's queue until the next clock tick (4 ms), which is longer than most jobs.  So a
- * helper is not allowed to run on the core that its caller was on when it called. */
+ * helper is not allowed to run on the core that its caller was on when it called.
+ *
+ * A body that ends its thread (pthread_exit) on a helper fails its job, and a new thread takes the
+ * helper's place.  On the caller's thread it ends the kernel, too (registry/thread.c). */
 #define _GNU_SOURCE /* sched_getcpu, pthread_setaffinity_np */
 #include "base.h"
 #include <pthread.h>
@@ -43,7 +46,8 @@ typedef struct helper {
     pthread_cond_t wake;
     struct helper *next; /* asleep */
     bool called;
-    int off; /* the core it must not run on; -1: none */
+    job *job; /* that it works on */
+    int off;  /* the core it must not run on; -1: none */
 } helper;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -127,6 +131,34 @@ static void sleep_until_called(helper *h)
         pthread_cond_wait(&h->wake, &lock);
 }
 
+/* Locked.  j is its caller's again when the last has left. */
+static void leave_job(job *j)
+{
+    if (atomic_fetch_sub_explicit(&j->inside, 1, memory_order_release) == 1)
+        pthread_cond_broadcast(&left);
+}
+
+static void *worker(void *arg);
+
+/* Of a helper whose thread ends in a body.  If no other can be started, it stays away. */
+static void replace_thread(void *arg)
+{
+    helper *self = arg;
+    job *j = self->job;
+    pthread_t next;
+
+    atomic_store(&j->stopped, DPI_POOL_LEFT);
+    atomic_store(&j->claimed, j->n_pieces);
+    pthread_mutex_lock(&lock);
+    self->off = -1;
+    if (!stopping && pthread_create(&next, NULL, worker, self) == 0) {
+        pthread_detach(self->thread); /* or dp_pool_stop() joins it */
+        self->thread = next;
+    }
+    leave_job(j);
+    pthread_mutex_unlock(&lock);
+}
+
 static void *worker(void *arg)
 {
     helper *self = arg;
@@ -143,11 +175,13 @@ static void *worker(void *arg)
             unlink_job(j);
         if (sched_getcpu() == j->cpu)
             keep_off(self, j->cpu);
+        self->job = j;
         pthread_mutex_unlock(&lock);
+        pthread_cleanup_push(replace_thread, self);
         run_pieces(j);
+        pthread_cleanup_pop(0);
         pthread_mutex_lock(&lock);
-        if (atomic_fetch_sub_explicit(&j->inside, 1, memory_order_release) == 1)
-            pthread_cond_broadcast(&left); /* j is its caller's again */
+        leave_job(j);
         pthread_mutex_unlock(&lock);
         poll_for(&n_jobs, false);
         pthread_mutex_lock(&lock);

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import BUILD, ROOT, SANITIZED, contains, equal, less, main, raises
@@ -272,6 +273,26 @@ def test_a_parallel_loop_that_calls_operators(f):
         f.refused("PluginError", ["plugin 'calls_in_loop'", "from the body of dp_parallel_for()"], f"call {i}",
                   "calls_in_loop::loop", {"tensor": f.x})
     unload(f, "calls_in_loop")
+
+
+def test_a_parallel_loop_that_ends_a_thread_of_the_pool(f):
+    """Another thread takes its place each time."""
+    bad_plugin(f, "ends_thread_in_loop")
+    threads = lambda: len(os.listdir(f"/proc/{f.daemon.process.pid}/task"))
+    x = f.d.call("tensor.create", data=[0.5] * 100000)["tensor"]
+    f.state = f.now()
+    before = threads()
+    for i in range(40):
+        f.refused("PluginError", ["ends_thread_in_loop::f", "plugin 'ends_thread_in_loop'",
+                                  "ended a thread of the pool"],
+                  f"call {i}", "ends_thread_in_loop::f", {"tensor": x}, i % 2 == 1)
+    soon = time.monotonic() + 10
+    while threads() > before and time.monotonic() < soon:
+        pass
+    equal(threads(), before, "threads")
+    f.d.call("tensor.release", tensors=[x])
+    f.state = f.now()
+    unload(f, "ends_thread_in_loop")
 
 
 def test_a_kernel_without_end(f):

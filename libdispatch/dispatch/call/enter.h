@@ -47,7 +47,8 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *v);
 DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
 DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
-DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code); /* DP_ECANCELLED, DP_EDEADLINE */
+/* DP_ECANCELLED, DP_EDEADLINE, DPI_POOL_LEFT (DP_EPLUGIN) */
+DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
 /* The running kernel asks for a loop over bytes, and its tensors have none. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);

@@ -211,19 +211,26 @@ DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx)
                              "have no memory");
 }
 
-DPI_COLD int dpi_fail_looping(dp_ctx *ctx)
+/* The same, of a loop that an embedder may have asked for. */
+static int fail_loop(dp_ctx *ctx, const char *what)
 {
-    const char *what = "called an operator from the body of dp_parallel_for()";
     bool running = ctx->thread != NULL && atomic_load(&ctx->thread->depth) > 0;
 
     return running ? fail_running(ctx, what)
                    : dp_error_set(&ctx->error, DP_EPLUGIN, "its caller %s", what);
 }
 
+DPI_COLD int dpi_fail_looping(dp_ctx *ctx)
+{
+    return fail_loop(ctx, "called an operator from the body of dp_parallel_for()");
+}
+
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code)
 {
     double late = ctx->stop.deadline != 0 ? (double)(dpi_nanos() - ctx->stop.deadline) / 1e6 : 0;
 
+    if (code == DPI_POOL_LEFT)
+        return fail_loop(ctx, "ended a thread of the pool, from the body of its loop");
     if (code == DP_ECANCELLED)
         return dp_error_set(&ctx->error, code, "cancelled while it ran");
     return dp_error_set(&ctx->error, code, "its deadline passed %.3f ms ago", late);

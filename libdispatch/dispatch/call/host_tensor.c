@@ -103,7 +103,9 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
 
 static int stopped(dp_ctx *ctx, int rc)
 {
-    return DPI_UNLIKELY(rc == DP_ECANCELLED || rc == DP_EDEADLINE) ? dpi_fail_stopped(ctx, rc) : rc;
+    bool is = rc == DP_ECANCELLED || rc == DP_EDEADLINE || rc == DPI_POOL_LEFT;
+
+    return DPI_UNLIKELY(is) ? dpi_fail_stopped(ctx, rc) : rc;
 }
 
 int dp_iter_run(dp_ctx *ctx, const dp_iter *it, dp_iter_loop2d loop, void *user)

@@ -34,6 +34,8 @@ int dp_ctx_begin(dp_ctx *ctx)
         int rc = dpi_pin(ctx);
         if (rc < 0)
             return rc;
+        if (!ctx->shares_pin)
+            ctx->thread->begun = ctx;
     }
     ctx->pins++;
     return 0;
@@ -41,6 +43,9 @@ int dp_ctx_begin(dp_ctx *ctx)
 
 void dp_ctx_end(dp_ctx *ctx)
 {
-    if (ctx->pins > 0 && --ctx->pins == 0)
-        dpi_unpin(ctx);
+    if (ctx->pins == 0 || --ctx->pins > 0)
+        return;
+    if (!ctx->shares_pin)
+        ctx->thread->begun = NULL;
+    dpi_unpin(ctx);
 }

@@ -198,6 +198,7 @@ typedef struct dpi_thread {
     _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words; valid while a snapshot is pinned */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
     atomic_uint_fast64_t looks; /* dpi_changes.n when dp_shapes_hold() began; 0: nothing is held */
+    struct dp_ctx *begun;       /* that holds `pinned` by dp_ctx_begin(); for this thread only */
 } dpi_thread;
 
 /* Of a thread that a plugin started: its name and its file, for crash reports; else "". */

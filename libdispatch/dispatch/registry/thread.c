@@ -17,13 +17,20 @@ static atomic_uint n_threads, last_number;
 static pthread_key_t leaving;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
-/* A kernel that ends its thread leaves its caller waiting for ever, with whatever both hold. */
+/* A kernel that ends its thread leaves its caller waiting for ever, with whatever both hold.  What
+ * dp_ctx_begin() holds ends with the thread. */
 static void thread_leave(void *p)
 {
     dpi_thread *t = p;
 
     if (atomic_load_explicit(&t->depth, memory_order_relaxed) > 0)
         abort();
+    if (t->begun != NULL) {
+        t->begun->pins = 0;
+        t->begun->thread = NULL;
+        t->begun = NULL;
+        dpi_thread_unpin(t);
+    }
     dpi_thread_self = &dpi_thread_nobody;
     dpi_looker_self = &dpi_thread_nobody.looker;
     atomic_store_explicit(&t->looks, 0, memory_order_release);

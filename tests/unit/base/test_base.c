@@ -571,6 +571,37 @@ START_TEST(pool_stops_between_pieces)
 }
 END_TEST
 
+typedef struct leaving {
+    pthread_t caller;
+    atomic_bool left;
+} leaving;
+
+/* The caller waits until a helper has come, however busy all are. */
+static void leave_the_thread(int64_t begin, int64_t end, void *user)
+{
+    leaving *l = user;
+
+    (void)begin, (void)end;
+    if (!pthread_equal(l->caller, pthread_self())) {
+        atomic_store(&l->left, true);
+        pthread_exit(NULL);
+    }
+    while (!atomic_load(&l->left))
+        sched_yield();
+}
+
+START_TEST(pool_has_its_threads_after_a_body_that_ends_them)
+{
+    ck_assert_int_eq(dp_pool_start(_i, NULL), DP_OK);
+    for (int i = 0; i < 100; i++) {
+        leaving l = {.caller = pthread_self()};
+        ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, leave_the_thread, &l, NULL), DPI_POOL_LEFT);
+    }
+    check_run(0, 0, 10000, 1);
+    dp_pool_stop();
+}
+END_TEST
+
 START_TEST(pool_runs_every_element_once)
 {
     pthread_t threads[3];
@@ -617,4 +648,5 @@ UNIT_SUITE(base)
     tcase_add_test(tc, backend_is_replaced_between_uses);
     tcase_add_loop_test(tc, pool_runs_every_element_once, 0, 4);
     tcase_add_loop_test(tc, pool_stops_between_pieces, 0, 4);
+    tcase_add_loop_test(tc, pool_has_its_threads_after_a_body_that_ends_them, 1, 4);
 }

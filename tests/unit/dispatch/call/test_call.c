@@ -775,6 +775,57 @@ START_TEST(call_holds_its_snapshot_alone)
 }
 END_TEST
 
+static void *begin_and_leave(void *c)
+{
+    return (void *)(intptr_t)(dp_ctx_begin(c) == 0 && dp_ctx_begin(c) == 0);
+}
+
+static void *call_once(void *c)
+{
+    dp_value args[2] = {dp_tensor_value(a), dp_tensor_value(b)}, ret;
+    int rc = dp_call_boxed(c, dp_op_find(c, "t::first"), args, 2, &ret, 1);
+
+    if (rc == 0)
+        dp_values_release(&ret, 1);
+    return (void *)(intptr_t)(rc == 0);
+}
+
+static void on_a_thread(void *(*work)(void *), dp_ctx *c)
+{
+    pthread_t thread;
+    void *ok = NULL;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, work, c), 0);
+    pthread_join(thread, &ok);
+    ck_assert_msg(ok != NULL, "%s", dp_ctx_error(c)->message);
+}
+
+/* A thread ends with a snapshot that it began to hold: neither the next one with its record nor the
+ * registry sees any of it, and the context is as before. */
+START_TEST(call_context_lets_go_when_its_thread_ends)
+{
+    dp_registry *reg2 = rec_registry();
+    dp_ctx *ctx2 = NULL, *begun = NULL;
+    dp_unit *u = attach_as("cpu", "CPU", first, NULL, 0);
+
+    ck_assert_int_eq(dp_ctx_new(reg2, &ctx2, &err), 0);
+    ck_assert_int_eq(dp_ctx_new(reg2, &begun, &err), 0);
+    on_a_thread(begin_and_leave, begun);
+    on_a_thread(call_once, ctx); /* of another registry, with the same record */
+    ck_assert_int_eq(dp_ctx_begin(begun), 0);
+    dp_ctx_end(begun);
+    dp_ctx_end(begun);
+    on_a_thread(begin_and_leave, ctx);
+    detach(u); /* nobody holds the snapshot it was in */
+    u = attach_as("cpu", "CPU", first, NULL, 0);
+    ck_assert_ptr_nonnull(call_once(ctx));
+    detach(u);
+    dp_ctx_free(begun);
+    dp_ctx_free(ctx2);
+    dp_registry_free(reg2);
+}
+END_TEST
+
 static int fails(dp_call *call)
 {
     (void)call;
@@ -1230,6 +1281,7 @@ UNIT_SUITE(call)
     tcase_add_test(tc, null_for_a_stream_or_an_event_is_an_error);
     tcase_add_test(tc, null_from_a_kernel_is_an_error);
     tcase_add_test(tc, call_holds_its_snapshot_alone);
+    tcase_add_test(tc, call_context_lets_go_when_its_thread_ends);
     tcase_add_test(tc, call_in_flight_keeps_its_unit);
     tcase_add_test(tc, call_never_fails_while_kernels_come_and_go);
     tcase_add_test(tc, call_is_seen_by_observers);
