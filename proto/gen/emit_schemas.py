@@ -4,13 +4,15 @@ from emit import line, literal
 
 
 def schemas(ops, path):
+    """A block has one line, so each definition is a block: in the registry it has the line of its func."""
+    all_tags = [literal(" ".join(op.tags or ())) for op in ops.values()]
     out = [f"/* Made by proto/gen from {path}. */", "#include <dispatchd/plugin.h>", "",
-           line((path, 1)), 'DP_PLUGIN(aten, "1.0")']
-    block = "DP_LIBRARY"
-    for op in ops.values():
-        item = f"DP_DEF({literal(op.func)})"
-        if op.tags:
-            item = f"DP_DEF_TAGS({literal(op.func)}, {literal(' '.join(op.tags))})"
-        out += [line(op.where), f"{block}(aten, {item})"]
-        block = "DP_LIBRARY_FRAGMENT"
+           line((path, 1)), 'DP_PLUGIN(aten, "1.0")', "static const dp_item items[] = {"]
+    out += [f'    {{sizeof(dp_item), DP_ITEM_DEF, 0, {literal(op.func)}, {tags}, 0, 0, ""}},'
+            for op, tags in zip(ops.values(), all_tags)]
+    out += ["};"]
+    for i, (op, tags) in enumerate(zip(ops.values(), all_tags)):
+        kind = "FRAGMENT" if i else "LIBRARY"
+        text = f'"def\\t" {literal(op.func)} "\\t" {tags} "\\n"'
+        out += [line(op.where), f"DP_RECORDS(op_{i}, {kind}, aten, , items + {i}, 1, {text})"]
     return "\n".join(out) + "\n"

@@ -9,25 +9,82 @@
 #define DP_STR(x)       DP_STR_(x)
 #define DP_UNPAREN(...) __VA_ARGS__
 
-/* DP_EACH(m, n, (a...), (b...)): m(n, a...) m(n, b...), for the tuples of a block.  The list ends in
- * an empty one, since -pedantic wants every "..." to be given something.  The first is done apart, and
- * so blocks of one are quick; for more the time grows with the square of their number.  What is left
- * over of too many names the way out. */
-#define DP_EV1(...)        __VA_ARGS__
-#define DP_EV2(...)        DP_EV1(DP_EV1(DP_EV1(DP_EV1(__VA_ARGS__))))
-#define DP_EV3(...)        DP_EV2(DP_EV2(DP_EV2(DP_EV2(__VA_ARGS__))))
-#define DP_EV4(...)        DP_EV3(DP_EV3(DP_EV3(DP_EV3(__VA_ARGS__))))
-#define DP_EV5(...)        DP_EV4(DP_EV4(DP_EV4(DP_EV4(__VA_ARGS__))))
-#define DP_PARENS          ()
-#define DP_APPLY(m, ...)   m(__VA_ARGS__)
-#define DP_EACH(m, n, ...) __VA_OPT__(DP_EACH_FIRST_(m, n, __VA_ARGS__, ))
-#define DP_EACH_FIRST_(m, n, tuple, ...)                                                           \
-    DP_APPLY(m, n, DP_UNPAREN tuple) __VA_OPT__(DP_EV5(DP_EACH_(m, n, __VA_ARGS__)))
-#define DP_EACH_(m, n, tuple, ...)                                                                 \
-    DP_APPLY(m, n, DP_UNPAREN tuple)                                                               \
-    __VA_OPT__(                                                                                    \
-        DP_MORE_THAN_340_ITEMS_IN_A_BLOCK_MAKE_TWO_OR_USE_DP_KERNEL DP_PARENS(m, n, __VA_ARGS__))
-#define DP_MORE_THAN_340_ITEMS_IN_A_BLOCK_MAKE_TWO_OR_USE_DP_KERNEL() DP_EACH_
+/* DP_EACH(m, n, (a...), (b...)): m(n, a...) m(n, b...), for the tuples of a block: the first 64, and
+ * so small blocks are quick; then 512 at a time, 21 times.  Behind the last stand empty ones, which make
+ * nothing.  What is left over of too many names the way out. */
+#define DP_EV1(...) __VA_ARGS__
+#define DP_EV2(...) DP_EV1(DP_EV1(DP_EV1(DP_EV1(__VA_ARGS__))))
+#define DP_EV3(...) DP_EV2(DP_EV2(DP_EV2(DP_EV2(__VA_ARGS__))))
+#define DP_PARENS   ()
+/* clang-format off */
+#define DP_EACH(m, n, ...) __VA_OPT__(DP_EACH_FIRST_(m, n, __VA_ARGS__, DP_NONE_64_, (), ()))
+#define DP_NONE_64_ \
+    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), \
+    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), ()
+#define DP_NONE_512_ \
+    DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, \
+    DP_NONE_64_
+#define DP_EACH_64_(m, n, \
+    t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13, t14, t15, t16, \
+    t17, t18, t19, t20, t21, t22, t23, t24, t25, t26, t27, t28, t29, t30, t31, t32, \
+    t33, t34, t35, t36, t37, t38, t39, t40, t41, t42, t43, t44, t45, t46, t47, t48, \
+    t49, t50, t51, t52, t53, t54, t55, t56, t57, t58, t59, t60, t61, t62, t63, t64, \
+    ...) \
+    DP_ONE_(m, n, t1) DP_ONE_(m, n, t2) DP_ONE_(m, n, t3) DP_ONE_(m, n, t4) \
+    DP_ONE_(m, n, t5) DP_ONE_(m, n, t6) DP_ONE_(m, n, t7) DP_ONE_(m, n, t8) \
+    DP_ONE_(m, n, t9) DP_ONE_(m, n, t10) DP_ONE_(m, n, t11) DP_ONE_(m, n, t12) \
+    DP_ONE_(m, n, t13) DP_ONE_(m, n, t14) DP_ONE_(m, n, t15) DP_ONE_(m, n, t16) \
+    DP_ONE_(m, n, t17) DP_ONE_(m, n, t18) DP_ONE_(m, n, t19) DP_ONE_(m, n, t20) \
+    DP_ONE_(m, n, t21) DP_ONE_(m, n, t22) DP_ONE_(m, n, t23) DP_ONE_(m, n, t24) \
+    DP_ONE_(m, n, t25) DP_ONE_(m, n, t26) DP_ONE_(m, n, t27) DP_ONE_(m, n, t28) \
+    DP_ONE_(m, n, t29) DP_ONE_(m, n, t30) DP_ONE_(m, n, t31) DP_ONE_(m, n, t32) \
+    DP_ONE_(m, n, t33) DP_ONE_(m, n, t34) DP_ONE_(m, n, t35) DP_ONE_(m, n, t36) \
+    DP_ONE_(m, n, t37) DP_ONE_(m, n, t38) DP_ONE_(m, n, t39) DP_ONE_(m, n, t40) \
+    DP_ONE_(m, n, t41) DP_ONE_(m, n, t42) DP_ONE_(m, n, t43) DP_ONE_(m, n, t44) \
+    DP_ONE_(m, n, t45) DP_ONE_(m, n, t46) DP_ONE_(m, n, t47) DP_ONE_(m, n, t48) \
+    DP_ONE_(m, n, t49) DP_ONE_(m, n, t50) DP_ONE_(m, n, t51) DP_ONE_(m, n, t52) \
+    DP_ONE_(m, n, t53) DP_ONE_(m, n, t54) DP_ONE_(m, n, t55) DP_ONE_(m, n, t56) \
+    DP_ONE_(m, n, t57) DP_ONE_(m, n, t58) DP_ONE_(m, n, t59) DP_ONE_(m, n, t60) \
+    DP_ONE_(m, n, t61) DP_ONE_(m, n, t62) DP_ONE_(m, n, t63) DP_ONE_(m, n, t64)
+#define DP_EACH_REST_( \
+    t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13, t14, t15, t16, \
+    t17, t18, t19, t20, t21, t22, t23, t24, t25, t26, t27, t28, t29, t30, t31, t32, \
+    t33, t34, t35, t36, t37, t38, t39, t40, t41, t42, t43, t44, t45, t46, t47, t48, \
+    t49, t50, t51, t52, t53, t54, t55, t56, t57, t58, t59, t60, t61, t62, t63, t64, \
+    ...) __VA_ARGS__
+/* clang-format on */
+#define DP_EACH_FIRST_(m, n, ...)                                                                  \
+    DP_EACH_64_(m, n, __VA_ARGS__)                                                                 \
+    DP_EACH_GO_(DP_EACH_MORE_, DP_EACH_REST_(__VA_ARGS__))(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_MORE_(m, n, ...) DP_EV3(DP_EACH_1_(m, n, __VA_ARGS__, DP_NONE_512_))
+#define DP_EACH_1_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__) DP_EACH_2_(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_2_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__) DP_EACH_3_(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_3_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__) DP_EACH_4_(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_4_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__) DP_EACH_5_(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_5_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__) DP_EACH_6_(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_6_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__) DP_EACH_7_(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_7_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__) DP_EACH_8_(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_8_(m, n, ...)                                                                      \
+    DP_EACH_64_(m, n, __VA_ARGS__)                                                                 \
+    DP_EACH_GO_(DP_EACH_AGAIN_, DP_EACH_REST_(__VA_ARGS__))(m, n, DP_EACH_REST_(__VA_ARGS__))
+#define DP_EACH_AGAIN_(m, n, ...)                                                                  \
+    DP_MORE_THAN_10000_ITEMS_IN_A_BLOCK_MAKE_TWO_OR_USE_DP_KERNEL DP_PARENS(m, n, __VA_ARGS__)
+#define DP_MORE_THAN_10000_ITEMS_IN_A_BLOCK_MAKE_TWO_OR_USE_DP_KERNEL() DP_EACH_1_
+#define DP_EACH_END_(...)
+/* DP_EACH_GO_(more, (a...), ...): more, or what makes nothing where the tuple is empty. */
+#define DP_EACH_GO_(more, ...)           DP_EACH_GO_TO_(more, __VA_ARGS__)
+#define DP_EACH_GO_TO_(more, tuple, ...) DP_EACH_GO_IF_(more, DP_UNPAREN tuple)
+#define DP_EACH_GO_IF_(more, ...)        DP_PICK_(__VA_OPT__(more, ) DP_EACH_END_, )
+#define DP_PICK_(a, ...)                 a
+#define DP_ONE_(m, n, tuple)             DP_ONE_OF_(m, n, DP_UNPAREN tuple)
+#define DP_ONE_OF_(m, n, ...)            __VA_OPT__(m(n, __VA_ARGS__))
 
 /* How many, up to 64: as many as an operator has arguments. */
 /* clang-format off */
