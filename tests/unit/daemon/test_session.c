@@ -1,4 +1,5 @@
 /* test_session.c -- handles are never reused, sessions end when they should, nothing is leaked. */
+#include "../alive.h"
 #include "unit.h"
 #include <pthread.h>
 #include <server.h>
@@ -17,14 +18,6 @@ static dp_tensor *make(void)
     return t;
 }
 
-static uint64_t live(void)
-{
-    dp_tensor_stats stats;
-
-    dp_tensor_stats_get(&stats);
-    return stats.tensors;
-}
-
 static void setup(void)
 {
     sessions_init(&all, limit_defaults);
@@ -36,7 +29,7 @@ static void teardown(void)
 {
     session_leave(s);
     sessions_fini(&all);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
 }
 
 START_TEST(session_handles_name_tensors)
@@ -125,9 +118,9 @@ START_TEST(session_lingers)
     ck_assert_ptr_nonnull(other);
     ck_assert_uint_eq(sessions_reap(&all, next, false), 0);
     session_leave(other);
-    ck_assert_uint_eq(live(), 1);
+    ck_assert_uint_eq(alive().tensors, 1);
     ck_assert_uint_eq(sessions_reap(&all, nanos() + 2000000000, false), 0);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
     ck_assert_ptr_null(session_join(&all, key));
 }
 END_TEST
@@ -142,9 +135,9 @@ START_TEST(session_outlived_by_a_request)
     sessions_reap(&all, nanos(), false);
     ck_assert_uint_ne(session_put(held, t, &err), 0);
     dp_tensor_unref(t);
-    ck_assert_uint_eq(live(), 1);
+    ck_assert_uint_eq(alive().tensors, 1);
     session_unref(held);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
 }
 END_TEST
 
@@ -192,7 +185,7 @@ START_TEST(session_drops_its_tensors_when_it_ends)
     dp_tensor_unref(t);
     session_leave(other);
     sessions_reap(&all, nanos(), false);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
     ck_assert_ptr_null(session_get(held, 1));
     session_unref(held);
 }

@@ -1,27 +1,20 @@
 /* test_iterator.c -- elementwise loops: layout of outputs, broadcasting, conversion, refusals. */
 #include "tensor_cases.h"
 #include "../../plugins/faulting_device.h"
+#include "../alive.h"
 
 static dp_error err;
 static dp_arena *arena;
-static uint64_t tensors_before;
-
-static uint64_t live(void)
-{
-    dp_tensor_stats s;
-    dp_tensor_stats_get(&s);
-    return s.tensors;
-}
 
 static void setup(void)
 {
     arena = dp_arena_new();
-    tensors_before = live();
+    alive_begin();
 }
 
 static void teardown(void)
 {
-    ck_assert_uint_eq(live(), tensors_before);
+    alive_end();
     arena = dp_arena_free(arena);
 }
 
@@ -507,7 +500,7 @@ START_TEST(a_failed_allocation_changes_nothing)
     dp_tensor *in[2] = {counting(DP_FLOAT32, 2, sizes), counting(DP_FLOAT32, 2, column)};
     dp_tensor *empty = counting(DP_FLOAT32, 1, none), *outs[2] = {NULL, empty};
     const dpi_geometry *before = empty->geometry;
-    uint64_t count = live();
+    uint64_t count = alive().tensors;
     dp_iter it;
     int rc;
 
@@ -521,7 +514,7 @@ START_TEST(a_failed_allocation_changes_nothing)
         if (!hit)
             break;
         ck_assert_int_eq(rc, DP_ERESOURCE);
-        ck_assert_uint_eq(live(), count);
+        ck_assert_uint_eq(alive().tensors, count);
         ck_assert_ptr_null(outs[0]);
         ck_assert_ptr_eq(empty->geometry, before);
         ck_assert_uint_lt(n, 100);

@@ -2,34 +2,10 @@
 #include "calling.h"
 #include "tensor_cases.h"
 #include "../../plugins/faulting_device.h"
+#include "../alive.h"
 #include <pthread.h>
 
 static dp_error err;
-static dp_tensor_stats before;
-
-static void setup(void)
-{
-    dp_tensor_stats_get(&before);
-    dp_error_clear(&err);
-}
-
-static void teardown(void)
-{
-    dp_tensor_stats now;
-
-    dp_tensor_stats_get(&now);
-    ck_assert_uint_eq(now.tensors, before.tensors);
-    ck_assert_uint_eq(now.storages, before.storages);
-    ck_assert_uint_eq(now.bytes, before.bytes);
-}
-
-#define OK(call) ck_assert_msg((call) == DP_OK, "%s", err.message)
-#define FAILS(call, code, text)                                                                    \
-    do {                                                                                           \
-        ck_assert_int_eq(call, code);                                                              \
-        ck_assert_msg(strstr(err.message, text), "'%s' is not in '%s'", text, err.message);        \
-    } while (0)
-#define SIZES(...) ((int64_t[]){__VA_ARGS__})
 
 static dp_tensor *floats(dp_device device, int64_t n) /* 0, 1, 2 ... */
 {
@@ -260,7 +236,7 @@ END_TEST
 
 UNIT_SUITE(resize)
 {
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, alive_begin, alive_end);
     tcase_add_test(tc, resized_elements_stay_in_memory_order);
     tcase_add_test(tc, views_take_part_in_a_growing_storage);
     tcase_add_test(tc, set_storage_swaps_storage_and_geometry);

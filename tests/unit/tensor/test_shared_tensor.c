@@ -1,18 +1,11 @@
 /* test_shared_tensor.c -- one tensor in two calls: one gives it a shape while the other reads it.
  */
 #include "calling.h"
-#include "unit.h"
+#include "../alive.h"
 #include <pthread.h>
 #include <stdlib.h>
 
 enum { ROUNDS = 2000, COLUMNS = 7 };
-
-static uint64_t live(void)
-{
-    dp_tensor_stats s;
-    dp_tensor_stats_get(&s);
-    return s.tensors;
-}
 
 static dp_tensor *make(int ndim, const int64_t *sizes)
 {
@@ -88,7 +81,7 @@ START_TEST(a_call_sees_the_shape_it_began_with)
     dp_tensor_unref(alias);
     dp_tensor_unref(t);
     dp_tensor_unref(in);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
 }
 END_TEST
 
@@ -125,7 +118,7 @@ START_TEST(shapes_of_one_tensor_are_limited)
     dp_tensor_unref(t);
     dp_tensor_unref(in[0]);
     dp_tensor_unref(in[1]);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
 }
 END_TEST
 
@@ -182,7 +175,7 @@ START_TEST(a_long_chain_of_homes_ends_in_a_loop)
     }
     dp_tensor_unref(in);
     dp_tensor_unref(t);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
 }
 END_TEST
 
@@ -203,7 +196,7 @@ START_TEST(all_outputs_change_or_none)
         dp_tensor_unref(fresh[i]);
     }
     dp_tensor_unref(in);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
 }
 END_TEST
 
@@ -295,7 +288,7 @@ START_TEST(readers_and_changers_run_side_by_side)
     ck_assert_uint_ge(parts[1].changed + parts[2].changed, ROUNDS);
     pthread_barrier_destroy(&start);
     free(elements);
-    ck_assert_uint_eq(live(), 0);
+    ck_assert_uint_eq(alive().tensors, 0);
 }
 END_TEST
 

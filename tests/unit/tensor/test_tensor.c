@@ -1,34 +1,11 @@
 /* test_tensor.c -- tensors: making, viewing, copying, on the host and on devices that are not. */
 #include "tensor_cases.h"
 #include "../../plugins/faulting_device.h"
+#include "../alive.h"
 #include "base/stream.h"
 #include <pthread.h>
 
 static dp_error err;
-static dp_tensor_stats before;
-
-static void setup(void)
-{
-    dp_tensor_stats_get(&before);
-    dp_error_clear(&err);
-}
-
-static void teardown(void)
-{
-    dp_tensor_stats now;
-
-    dp_tensor_stats_get(&now);
-    ck_assert_uint_eq(now.tensors, before.tensors);
-    ck_assert_uint_eq(now.storages, before.storages);
-    ck_assert_uint_eq(now.bytes, before.bytes);
-}
-
-#define OK(call) ck_assert_msg((call) == DP_OK, "%s", err.message)
-#define FAILS(call, code, text)                                                                    \
-    do {                                                                                           \
-        ck_assert_int_eq(call, code);                                                              \
-        ck_assert_msg(strstr(err.message, text), "'%s' is not in '%s'", text, err.message);        \
-    } while (0)
 
 static dp_tensor *make(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes)
 {
@@ -672,8 +649,8 @@ START_TEST(meta_tensors_have_no_data)
     ck_assert(dpi_is_memoryless(m) && dpi_is_memoryless(empty) && !dpi_is_memoryless(z));
     ck_assert_uint_eq(dp_tensor_storage_bytes(m), (uint64_t)1 << 43);
     dp_tensor_stats_get(&now);
-    ck_assert_uint_eq(now.bytes, before.bytes + sizeof(x));
-    ck_assert_uint_eq(now.storages, before.storages + 3);
+    ck_assert_uint_eq(now.bytes, alive_before.bytes + sizeof(x));
+    ck_assert_uint_eq(now.storages, alive_before.storages + 3);
     FAILS(dp_tensor_read(m, &x, &err), DP_ENOTIMPL, "Cannot copy out of meta tensor; no data!");
     OK(dp_tensor_read(empty, &x, &err));
     OK(dpi_copy(m, z, 0, &err));
@@ -703,7 +680,7 @@ START_TEST(storages_without_memory_know_a_size_alone)
     ck_assert_int_eq(s->device, DP_DEVICE(device_bit, 1));
     ck_assert_uint_eq(faultdev.live, 0);
     dp_tensor_stats_get(&now);
-    ck_assert_uint_eq(now.bytes, before.bytes);
+    ck_assert_uint_eq(now.bytes, alive_before.bytes);
     FAILS(dpi_storage_enter(s, &d, &err), DP_ENOTIMPL,
           "Cannot copy out of a tensor on faultdev:1 that has no memory; no data!");
     dpi_device_end(the_device);
@@ -848,7 +825,7 @@ END_TEST
 
 UNIT_SUITE(tensor)
 {
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, alive_begin, alive_end);
     tcase_add_test(tc, new_has_keys_geometry_and_zero_version);
     tcase_add_test(tc, view_writes_no_more_than_its_size);
     tcase_add_test(tc, only_zero_dim_tensors_are_wrapped_numbers);

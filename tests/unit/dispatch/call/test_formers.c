@@ -1,5 +1,6 @@
 /* test_formers.c -- what a tensor was before it changed its shape, its parts or its memory goes when no
  * running call can see it. */
+#include "../../alive.h"
 #include "dispatch/records.h"
 #include "tensor/tensor_i.h"
 #include <dispatchd/dispatch.h>
@@ -134,6 +135,7 @@ static dp_ctx *context(void)
 
 static void setup(void)
 {
+    alive_begin();
     reg = rec_registry();
     rec_attach(reg, "shapes", blocks, DPI_COUNT(blocks));
     ctx = context();
@@ -149,16 +151,12 @@ static void setup(void)
 
 static void teardown(void)
 {
-    dp_tensor_stats left;
-
     dp_tensor *all[] = {t, w, parts[0], parts[1]};
     for (size_t i = 0; i < DPI_COUNT(all); i++)
         dp_tensor_unref(all[i]);
     dp_ctx_free(ctx);
     dp_registry_free(reg);
-    dp_tensor_stats_get(&left);
-    ck_assert_uint_eq(left.tensors, 0);
-    ck_assert_uint_eq(left.storages, 0);
+    alive_end();
 }
 
 static int reshape(dp_ctx *c, int64_t n)
@@ -229,21 +227,13 @@ START_TEST(a_shape_changes_without_end)
 }
 END_TEST
 
-static dp_tensor_stats stats(void)
-{
-    dp_tensor_stats now;
-
-    dp_tensor_stats_get(&now);
-    return now;
-}
-
 START_TEST(a_storage_grows_without_end)
 {
     for (int i = 0; i < CHANGES; i++) {
         unit_each(grow(ctx, 100 + i) == 0, "growth %d: %s", i, dp_ctx_error(ctx)->message);
-        unit_each(stats().bytes < 4 * (uint64_t)(2 * i + 1000) + 8000, "%llu bytes after growth %d",
-                  (unsigned long long)stats().bytes, i);
-        unit_each(stats().storages <= 6, "%llu storages", (unsigned long long)stats().storages);
+        unit_each(alive().bytes < 4 * (uint64_t)(2 * i + 1000) + 8000, "%llu bytes after growth %d",
+                  (unsigned long long)alive().bytes, i);
+        unit_each(alive().storages <= 6, "%llu storages", (unsigned long long)alive().storages);
     }
     ck_assert_msg(*data_of(t) == 7, "%g", (double)*data_of(t));
 }
@@ -258,7 +248,7 @@ START_TEST(a_wrapper_becomes_others_without_end)
         dp_tensor *p = part((float)(i % 2 + 1));
         unit_each(become(ctx, p) == 0, "change %d: %s", i, dp_ctx_error(ctx)->message);
         dp_tensor_unref(p);
-        unit_each(stats().tensors <= 6, "%llu tensors", (unsigned long long)stats().tensors);
+        unit_each(alive().tensors <= 6, "%llu tensors", (unsigned long long)alive().tensors);
         if (i == 100)
             before = mallinfo2().uordblks;
     }
@@ -342,7 +332,7 @@ START_TEST(no_memory_changes_nothing)
     for (int way = 0; way < 2; way++)
         for (uint64_t n = 1;; n++) {
             dp_wrapper got = {.size = sizeof(got)};
-            uint64_t tensors = stats().tensors, storages = stats().storages;
+            uint64_t tensors = alive().tensors, storages = alive().storages;
             ck_assert_int_eq(way ? become(ctx, parts[0]) : grow(ctx, 200 * (int64_t)n), 0);
             ck_assert_int_eq(way ? become(ctx, parts[0]) : grow(ctx, 200 * (int64_t)n + 1), 0);
             size_t bytes = dp_tensor_storage_bytes(t);
@@ -358,8 +348,8 @@ START_TEST(no_memory_changes_nothing)
             ck_assert_ptr_eq(got.tensors[0], parts[0]);
             ck_assert_uint_le(dp_tensor_storage_bytes(t), bytes + 4); /* it may have grown */
             ck_assert_msg(*data_of(t) == 7, "%g", (double)*data_of(t));
-            ck_assert_uint_eq(stats().tensors, tensors);
-            ck_assert_uint_le(stats().storages, storages + 2);
+            ck_assert_uint_eq(alive().tensors, tensors);
+            ck_assert_uint_le(alive().storages, storages + 2);
         }
 }
 END_TEST
