@@ -498,6 +498,7 @@ static void prepare(dp_ctx *ctx, request *rq)
 static void answered(job *j)
 {
     j->stage = JOB_ANSWERED;
+    j->rq.out.account = NULL; /* may go with the session */
     j->answer_bytes = j->rq.out.len;
     for (size_t i = 0; i < j->rq.n_parts; i++)
         j->answer_bytes += j->rq.parts[i].bytes;
@@ -544,6 +545,7 @@ static bool run_parsed(executor *ex, job *j, dp_ctx *ctx)
         prepare(ctx, rq);
     }
     rq->ctx = j->ctx != NULL ? j->ctx : ctx;
+    rq->out.account = session_account(rq->session);
     j->moved = j->long_answer = false;
     request_run(rq);
     dp_call_facts facts = dp_ctx_facts(rq->ctx);

@@ -58,11 +58,17 @@ typedef struct conn_state {
 } conn_state;
 
 typedef struct answer_part { /* bytes that follow the answer's line */
-    dp_tensor *tensor;       /* owned; keeps data alive; may be NULL */
-    void *owned;             /* freed with dp_free; may be NULL */
-    const void *data;
+    void *data;              /* owned; freed with dp_free */
     size_t bytes;
+    dp_account *paid_by; /* counted: who is charged for them */
 } answer_part;
+
+static inline void answer_part_free(answer_part *p)
+{
+    dp_free(p->data);
+    dp_account_refund(p->paid_by, DP_HOLDER_INTERMEDIATES, 0, p->bytes);
+    dp_account_close(p->paid_by);
+}
 
 /* Made by connection.c, used by one thread at a time. */
 typedef struct request {

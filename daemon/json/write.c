@@ -20,8 +20,26 @@ void jw_init(jw *w)
 
 void jw_fini(jw *w)
 {
+    if (w->paid_by != NULL)
+        dp_account_refund(w->paid_by, DP_HOLDER_INTERMEDIATES, 0, w->paid);
+    dp_account_close(w->paid_by);
     dp_free(w->s);
     jw_init(w);
+}
+
+/* For a buffer of cap bytes. */
+static bool pay(jw *w, size_t cap)
+{
+    if (w->account == NULL || cap <= LIMIT_INLINE_BYTES)
+        return true;
+    w->refused =
+        dp_account_charge(w->account, DP_HOLDER_INTERMEDIATES, 0, cap - w->paid, w->err) < 0;
+    if (w->refused)
+        return false;
+    if (w->paid_by == NULL)
+        w->paid_by = dp_account_ref(w->account);
+    w->paid = cap;
+    return true;
 }
 
 static bool grow(jw *w, size_t n)
@@ -32,7 +50,7 @@ static bool grow(jw *w, size_t n)
         return false;
     while (cap - w->len < n)
         cap *= 2;
-    char *s = w->len + n > LIMIT_ANSWER_BYTES ? NULL : dp_realloc(w->s, cap);
+    char *s = w->len + n > LIMIT_ANSWER_BYTES || !pay(w, cap) ? NULL : dp_realloc(w->s, cap);
     w->failed = s == NULL;
     if (s == NULL)
         return false;

@@ -24,6 +24,7 @@ static void rewind_to(jw *w, const jw *mark)
     w->depth = mark->depth;
     w->comma = mark->comma;
     w->failed = mark->failed;
+    w->refused = false;
 }
 
 static void open_answer(jw *w, const cJSON *id)
@@ -64,9 +65,12 @@ static void write_data(jw *w, const dp_error *err, const run *r)
     jw_object_end(w);
 }
 
-/* r is what the method kept; NULL: no method ran. */
+/* r is what the method kept; NULL: no method ran.  An error is short: its session is not asked. */
 static void write_error(jw *w, const cJSON *id, int code, const dp_error *err, const run *r)
 {
+    dp_account *account = w->account;
+
+    w->account = NULL;
     open_answer(w, id);
     jw_key(w, "error");
     jw_object(w);
@@ -76,11 +80,13 @@ static void write_error(jw *w, const cJSON *id, int code, const dp_error *err, c
         write_data(w, err, r);
     jw_object_end(w);
     jw_object_end(w);
+    w->account = account;
 }
 
 /* End the line.  If there was no memory for it, the connection is closed instead. */
 static void end_line(request *rq)
 {
+    rq->out.account = NULL; /* its last byte is not refused */
     if (rq->out.len > 0 || rq->out.failed)
         jw_text(&rq->out, "\n", 1);
     if (rq->out.failed) {
@@ -315,6 +321,8 @@ static int check_answer(const request *rq, bool in_batch, dp_error *err)
 {
     if (in_batch && rq->n_parts > 0)
         return dp_error_set(err, DP_EVALUE, "an answer in a batch cannot carry attachments");
+    if (rq->out.refused)
+        return err->code;
     if (rq->out.failed)
         return dp_error_set(err, DP_ERESOURCE, "an answer of more than %d bytes, or out of memory",
                             LIMIT_ANSWER_BYTES);
@@ -344,8 +352,10 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     dp_error_clear(&err); /* its texts are long: not all of it */
     int rc = run_begin(rq, &err);
 
+    rq->out.err = &err;
     if (rc == 0)
         rc = write_result(rq, e, in_batch, &err);
+    rq->out.err = NULL;
     run *r = rq->run;
     if (rc == 0 && e->id == NULL) /* drop the answer, but not the handles that were made */
         r->n_fresh = r->fresh_generator = 0;

@@ -189,8 +189,9 @@ int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
 /* The handle that t came in by; 0: none. */
 uint64_t run_handle(const run *r, const dp_tensor *t);
 int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err); /* a fresh handle */
-/* Add an attachment to the answer; takes tensor and owned.  Its index; -1: no memory. */
-int run_attach(request *rq, dp_tensor *tensor, void *owned, const void *data, size_t bytes);
+/* Add an attachment to the answer; takes elements, and what the session is charged for them.  Its
+ * index; -1: no memory. */
+int run_attach(request *rq, void *elements, size_t bytes);
 /* May so many bytes be copied or printed on this thread?  false: return DP_EWORKER. */
 bool run_is_quick(request *rq, size_t bytes);
 /* Fail with the error that the context holds. */

@@ -22,7 +22,7 @@ void *run_alloc(request *rq, size_t bytes, dp_error *err)
     void *p = dp_arena_alloc(dp_ctx_arena(rq->ctx), bytes);
 
     if (p == NULL)
-        dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes of arguments", bytes);
+        dp_arena_failed(dp_ctx_arena(rq->ctx), bytes, "arguments", err);
     return p;
 }
 
@@ -116,11 +116,8 @@ void run_undo(request *rq)
         session_release(rq->session, r->fresh[--r->n_fresh]);
     if (r->fresh_generator != 0)
         session_generator_release(rq->session, r->fresh_generator);
-    while (rq->n_parts > 0) {
-        answer_part *p = &rq->parts[--rq->n_parts];
-        dp_tensor_unref(p->tensor);
-        dp_free(p->owned);
-    }
+    while (rq->n_parts > 0)
+        answer_part_free(&rq->parts[--rq->n_parts]);
 }
 
 static run *run_free(run *r, struct session *s)
@@ -153,17 +150,17 @@ int run_ctx_error(request *rq, dp_error *err)
     return err->code;
 }
 
-int run_attach(request *rq, dp_tensor *tensor, void *owned, const void *data, size_t bytes)
+int run_attach(request *rq, void *elements, size_t bytes)
 {
     answer_part *parts = array_grow(rq->parts, rq->n_parts, &rq->cap_parts, sizeof(*parts));
+    answer_part p = {elements, bytes, dp_account_ref(session_account(rq->session))};
 
     if (parts == NULL) {
-        dp_tensor_unref(tensor);
-        dp_free(owned);
+        answer_part_free(&p);
         return -1;
     }
     rq->parts = parts;
-    parts[rq->n_parts] = (answer_part){tensor, owned, data, bytes};
+    parts[rq->n_parts] = p;
     return (int)rq->n_parts++;
 }
 

@@ -308,17 +308,28 @@ void *host_elements(const dp_tensor *t, const dp_view *v)
     return here && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
 }
 
-/* Copy the elements of t, whose view is *v: *out owned, *bytes long.  The caller has checked that
- * length against a limit. */
-static int packed(const dp_tensor *t, const dp_view *v, void **out, size_t *bytes, dp_error *err)
+static void packed_free(request *rq, void *elements, size_t bytes)
+{
+    dp_free(elements);
+    dp_account_refund(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, bytes);
+}
+
+/* Copy the elements of t, whose view is *v: *out owned, *bytes long, which the session is charged until
+ * packed_free().  The caller has checked that length against a limit. */
+static int packed(request *rq, const dp_tensor *t, const dp_view *v, void **out, size_t *bytes,
+                  dp_error *err)
 {
     *bytes = (size_t)v->numel * dp_dtype_size(v->dtype);
+    int rc =
+        dp_account_charge(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, *bytes, err);
+    if (rc < 0)
+        return rc;
     *out = dp_malloc(*bytes + 1);
-    if (*out == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: a copy of %zu bytes", *bytes);
-    int rc = dp_tensor_read(t, *out, err);
+    rc = *out != NULL
+             ? dp_tensor_read(t, *out, err)
+             : dp_error_set(err, DP_ERESOURCE, "out of memory: a copy of %zu bytes", *bytes);
     if (rc < 0) {
-        dp_free(*out);
+        packed_free(rq, *out, *bytes);
         *out = NULL;
     }
     return rc;
@@ -346,18 +357,18 @@ static const char *write_level(jw *w, const dp_view *v, int depth, const char *p
     return p;
 }
 
-static int data_to_json(jw *w, const dp_tensor *t, dp_error *err)
+static int data_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
 {
     dp_view v = {.size = sizeof(v)};
     void *copied = NULL;
-    size_t bytes;
+    size_t bytes = 0;
 
     dp_tensor_view(t, &v);
     int rc = dp_sizes_check(dp_size_plus(w->len, text_bytes(&v)), LIMIT_ANSWER_BYTES,
                             "answer_bytes", v.sizes, (size_t)v.ndim, dp_dtype_size(v.dtype), err);
     const void *elements = host_elements(t, &v);
     if (rc == 0 && elements == NULL) {
-        rc = packed(t, &v, &copied, &bytes, err);
+        rc = packed(rq, t, &v, &copied, &bytes, err);
         elements = copied;
     }
     if (rc < 0)
@@ -365,7 +376,8 @@ static int data_to_json(jw *w, const dp_tensor *t, dp_error *err)
     jw_key(w, "data");
     jw_raw(w, "", 0); /* the writer counts one value; write_level() writes its text */
     write_level(w, &v, 0, elements);
-    dp_free(copied);
+    if (copied != NULL)
+        packed_free(rq, copied, bytes);
     return 0;
 }
 
@@ -391,10 +403,10 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     /* A copy: the answer may leave after the next request has written to the tensor. */
     int rc = check_attachment(rq, &v, err);
     if (rc == 0)
-        rc = packed(t, &v, &elements, &bytes, err);
+        rc = packed(rq, t, &v, &elements, &bytes, err);
     if (rc < 0)
         return rc;
-    int index = run_attach(rq, NULL, elements, elements, bytes);
+    int index = run_attach(rq, elements, bytes);
     if (index < 0)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: an attachment");
     member_int(w, "attachment", index);
@@ -431,7 +443,7 @@ static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error 
         jw_null(w);
         return 0;
     }
-    return how == RETURN_DATA ? data_to_json(w, t, err) : attachment_to_json(rq, w, t, err);
+    return how == RETURN_DATA ? data_to_json(rq, w, t, err) : attachment_to_json(rq, w, t, err);
 }
 
 /* Of a view: what it views, if that has a handle. */

@@ -31,6 +31,12 @@ void dpi_account_free(dp_account *a)
     dp_free(a);
 }
 
+dp_account *dp_account_ref(dp_account *a)
+{
+    dpi_account_ref(a);
+    return a;
+}
+
 dp_account *dp_account_close(dp_account *a)
 {
     if (a != NULL)

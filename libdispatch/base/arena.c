@@ -3,8 +3,9 @@
  * A list of blocks, the one being filled first.  Blocks double from BLOCK_MIN to BLOCK_MAX; what
  * would not fit into half of the largest is an allocation of its own, of which a record lies in a
  * block: so one address, `at`, says how far an arena was filled.  Under the address sanitizer every
- * allocation is one, so that writing past it is seen. */
-#include "base.h"
+ * allocation is one, so that writing past it is seen.  What it takes is charged to its account until
+ * it gives that back, or is reset: the block that it keeps then is nobody's. */
+#include "account.h"
 #include <stdio.h>
 
 enum {
@@ -20,15 +21,33 @@ enum {
 
 typedef struct dpi_block {
     struct dpi_block *next;
-    size_t bytes; /* of data */
+    dp_account *account; /* who pays for it; NULL: nobody */
+    size_t bytes;        /* of data */
     _Alignas(ALIGN) char data[];
 } block;
 
 typedef struct dpi_own { /* a large allocation; lies in a block, and goes with its place there */
     struct dpi_own *next;
+    dp_account *account; /* as of blocks */
     void *data;
     size_t bytes;
 } own;
+
+static void *take_paid(dp_arena *a, size_t bytes)
+{
+    if (a->account != NULL && !dpi_account_add(a->account, DP_HOLDER_INTERMEDIATES, bytes))
+        return NULL;
+    void *p = a->alloc(bytes);
+    if (p == NULL && a->account != NULL)
+        dpi_account_sub(a->account, DP_HOLDER_INTERMEDIATES, bytes);
+    return p;
+}
+
+static void refund(dp_account *paid, size_t bytes)
+{
+    if (paid != NULL)
+        dpi_account_sub(paid, DP_HOLDER_INTERMEDIATES, bytes);
+}
 
 static void *from_malloc(size_t bytes)
 {
@@ -62,6 +81,7 @@ static void drop_own(dp_arena *a, const char *from, const char *to)
     while (a->own && (char *)a->own >= from && (char *)a->own < to) {
         own *o = a->own;
         a->own = o->next;
+        refund(o->account, o->bytes);
         a->release(o->data, o->bytes);
     }
 }
@@ -72,6 +92,7 @@ static void drop_block(dp_arena *a)
 
     drop_own(a, b->data, b->data + b->bytes);
     a->blocks = b->next;
+    refund(b->account, sizeof(block) + b->bytes);
     a->release(b, sizeof(block) + b->bytes);
 }
 
@@ -125,14 +146,18 @@ void dp_arena_reset(dp_arena *a)
     for (a->blocks = newest->next; a->blocks;)
         drop_block(a);
     newest->next = NULL;
+    refund(newest->account, sizeof(block) + newest->bytes);
+    newest->account = NULL;
     a->blocks = newest;
 }
 
 static block *block_new(dp_arena *a, size_t bytes)
 {
-    block *b = a->alloc(sizeof(block) + bytes);
-    if (b)
+    block *b = take_paid(a, sizeof(block) + bytes);
+    if (b) {
         b->bytes = bytes;
+        b->account = a->account;
+    }
     return b;
 }
 
@@ -176,7 +201,7 @@ static void *take_own(dp_arena *a, size_t bytes)
 
     if (o == NULL)
         return NULL;
-    *o = (own){a->own, a->alloc(bytes), bytes};
+    *o = (own){a->own, a->account, take_paid(a, bytes), bytes};
     if (o->data)
         a->own = o;
     return o->data;
@@ -210,4 +235,15 @@ char *dp_arena_printf(dp_arena *a, const char *format, ...)
         va_end(ap);
     }
     return s;
+}
+
+int dp_arena_failed(dp_arena *a, size_t bytes, const char *what, dp_error *err)
+{
+    size_t taken = bytes > OWN_MIN ? bytes : sizeof(block) + BLOCK_MAX;
+
+    if (a->account != NULL &&
+        dp_account_charge(a->account, DP_HOLDER_INTERMEDIATES, 0, taken, err) < 0)
+        return DP_ERESOURCE;
+    refund(a->account, taken);
+    return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes of %s", bytes, what);
 }

@@ -57,6 +57,7 @@ struct dp_arena {
     struct dpi_block *blocks; /* the one being filled first */
     struct dpi_own *own;      /* large allocations, the latest first */
     size_t grown;             /* size of the latest block */
+    dp_account *account;      /* borrowed: who pays for what it takes from now on; NULL: nobody */
     void *(*alloc)(size_t bytes);
     void (*release)(void *p, size_t bytes);
 };

@@ -471,7 +471,8 @@ static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
     m.values = dp_arena_alloc(&ctx->arena, (size_t)p->frame * sizeof(*m.values) + 1);
     m.written = dp_arena_alloc(&ctx->arena, (size_t)p->frame * sizeof(bool) + 1);
     if (m.values == NULL || m.written == NULL)
-        return dpi_no_memory(&ctx->error, "a program's values");
+        return dp_arena_failed(&ctx->arena, (size_t)p->frame * sizeof(*m.values),
+                               "a program's values", &ctx->error);
     if (p->n_inputs > 0)
         memcpy(m.values, run->inputs, p->n_inputs * sizeof(*m.values));
     rc = run_program(&m, p, 0, run->outputs, run->written);
@@ -486,18 +487,16 @@ static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
     return rc;
 }
 
-/* Room for all its values is charged while it runs, the memory of tensors as they are made. */
+/* Its values are counted while it runs; their room and their tensors are charged as they are made. */
 static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
-    uint64_t bytes = p->frame * (sizeof(dp_value) + sizeof(bool));
-
     if (ctx->account == NULL)
         return run_charged(ctx, p, run);
-    int rc = dp_account_charge(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, bytes, &ctx->error);
+    int rc = dp_account_charge(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, 0, &ctx->error);
     if (rc < 0)
         return rc;
     rc = run_charged(ctx, p, run);
-    dp_account_refund(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, bytes);
+    dp_account_refund(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, 0);
     return rc;
 }
 

@@ -2,18 +2,20 @@
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import BUILD, equal, less, main, raises, wait_until
+from harness import BUILD, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
 
-SLEEPS = os.path.join(BUILD, "tests", "plugins", "sleeps.so")
+PLUGINS = [os.path.join(BUILD, "tests", "plugins", name + ".so") for name in ("sleeps", "hoards", "async_device")]
 BYTES = 1 << 20  # of --session-bytes
 NOTHING = {"count": 0, "bytes": 0}
 
 
 def setup():
-    return TestDaemon("--plugin", SLEEPS, "--session-bytes", str(BYTES))
+    options = [part for path in PLUGINS for part in ("--plugin", path)]
+    return TestDaemon(*options, "--session-bytes", str(BYTES))
 
 
 def held(d):
@@ -132,9 +134,9 @@ def chain(n, rows):
 
 def test_intermediates_are_charged_while_they_live(f):
     with f.connect() as d:
-        # a thousand results of 500,000 bytes, within a limit that two of them nearly fill
-        y = d.call("program.run", steps=chain(1000, 500), outputs=["y1000"], **{"return": "handle"})
-        equal(y["outputs"][0]["shape"], [500, 250])
+        # a thousand results of 400,000 bytes, within a limit that two of them and the text nearly fill
+        y = d.call("program.run", steps=chain(1000, 400), outputs=["y1000"], **{"return": "handle"})
+        equal(y["outputs"][0]["shape"], [400, 250])
         d.release(*y["outputs"])
         equal(held(d).get("intermediates"), None)
         e = raises(lambda: d.call("program.run", steps=chain(3, 600), outputs=["y3"]), "ResourceExhausted",
@@ -144,7 +146,7 @@ def test_intermediates_are_charged_while_they_live(f):
         # views are their base's, which may be released before them
         views = [{"op": "aten::view", "args": [ref("y0"), [250000]], "as": ["v0"]}]
         views += [{"op": "aten::view", "args": [ref(f"v{i}"), [250000]], "as": [f"v{i + 1}"]} for i in range(20)]
-        d.call("program.run", steps=chain(0, 1000) + views, outputs=["v20"], **{"return": "data"})
+        d.call("program.run", steps=chain(0, 1000) + views, outputs=["v20"])
 
 
 def test_an_output_moves_to_the_tensors(f):
@@ -152,6 +154,89 @@ def test_an_output_moves_to_the_tensors(f):
         d.call("program.run", steps=chain(2, 100), outputs=["y2", "y1"])
         equal({h: held(d)[h] for h in ("tensors",)}, {"tensors": (2, 200000)})
         equal(held(d).get("intermediates"), None)
+
+
+WAYS = [(way, "cpu") for way in ("empty", "strided", "output", "iterated", "resized", "scratch")]
+WAYS += [("pinned", "simdev"), ("device", "simdev")]
+
+
+def test_temporaries_are_refused_in_the_middle(f):
+    with f.connect() as d:
+        zeros(d, 1000)
+        for way, device in WAYS:
+            equal(d.op("hoards::hoard", way, 10, BYTES // 20, device), 10, way)
+            equal(held(d), {"tensors": (1, 4000)}, way)
+            raises(lambda: d.op("hoards::hoard", way, 100, BYTES // 20, device),
+                   "ResourceExhausted", "intermediates: ", f" of {BYTES} left (session_intermediate_bytes)")
+            equal(held(d), {"tensors": (1, 4000)}, way)
+        less(d.call("server.status")["bytes"], BYTES)
+
+
+def test_temporaries_of_several_connections_are_one_sessions(f):
+    with f.connect() as d, f.connect() as other, f.connect() as stranger:
+        other.call("server.hello", session_key=d.call("server.hello")["session_key"])
+        x = {"dtype": "uint8", "data": [0] * 1000}
+        d.send("op.call", op="sleeps::sleep", args=[x, 300])
+        wait_until(lambda: held(other).get("intermediates", (0, 0))[1] >= 1000, "the literal is the session's")
+        raises(lambda: other.op("hoards::hoard", "empty", 2, BYTES // 2), "ResourceExhausted",
+               "intermediates: ", "(session_intermediate_bytes)")
+        equal(stranger.op("hoards::hoard", "empty", 2, BYTES // 2 - 1), 2, "another session has its own")
+        d.receive()
+
+
+def test_two_connections_of_a_session_come_out_even(f):
+    with f.connect() as d, f.connect() as other:
+        other.call("server.hello", session_key=d.call("server.hello")["session_key"])
+        for _ in range(100):
+            for c in (d, other):
+                c.send("op.call", op="hoards::hoard", args=["resized", 3, BYTES // 5])
+            for c in (d, other):
+                try:
+                    c.receive()
+                except Exception as e:
+                    contains(str(e), "session_intermediate_bytes")
+        equal(held(d), {})
+
+
+def test_what_a_plugin_keeps_is_whose_call_made_it_or_who_names_it(f):
+    with f.connect() as d, f.connect() as other:
+        d.op("hoards::leave", 1000)
+        equal((held(d), held(other)), ({"intermediates": (0, 1000)}, {}))
+        t = other.op("hoards::left", returns="handle")["tensor"]
+        equal((held(d), held(other)), ({}, {"tensors": (1, 1000)}), "it pays who names it")
+        other.call("tensor.release", tensors=[t])
+        equal((held(d), held(other)), ({}, {"intermediates": (0, 1000)}), "the plugin has it still")
+        d.op("hoards::clear")
+        equal((held(d), held(other)), ({}, {}))
+
+
+def test_a_released_argument_is_charged_until_its_call_ends(f):
+    with f.connect() as d, f.connect() as other:
+        other.call("server.hello", session_key=d.call("server.hello")["session_key"])
+        a = zeros(d, 1000)
+        d.send("op.call", op="sleeps::sleep", args=[{"tensor": a}, 300])
+        time.sleep(0.1)
+        other.call("tensor.release", tensors=[a])
+        equal(held(other)["intermediates"][1], 4000)
+        d.receive()
+        d.call("tensor.release", all=True)
+        equal(held(other), {})
+
+
+def test_an_answer_is_charged_until_it_is_read(f):
+    with f.connect() as d, f.connect() as other:
+        other.call("server.hello", session_key=d.call("server.hello")["session_key"])
+        t = d.op("aten::ones", [BYTES * 3 // 4], dtype="uint8", returns="handle")["tensor"]
+        raises(lambda: other.call("tensor.read", tensor=t), "ResourceExhausted",
+               "intermediates: ", "bytes asked for", "(session_intermediate_bytes)")
+        equal(held(other), {"tensors": (1, BYTES * 3 // 4)})
+        d.send("tensor.read", tensor=t, **{"as": "attachment"})  # and is not read
+        wait_until(lambda: "intermediates" in held(other), "the answer waits")
+        equal(held(other)["intermediates"], (0, BYTES * 3 // 4))
+        raises(lambda: other.call("tensor.read", tensor=t, **{"as": "attachment"}), "ResourceExhausted",
+               f"intermediates: {BYTES * 3 // 4} bytes asked for, {BYTES // 4} of {BYTES} left")
+        d.receive()
+        wait_until(lambda: "intermediates" not in held(other), "it is read")
 
 
 def test_status_shows_a_running_program(f):

@@ -110,7 +110,6 @@ void dp_ctx_reset(dp_ctx *ctx)
 {
     dp_generator_leave(ctx); /* a kernel that forgot to keeps nobody waiting */
     ctx->generators = NULL;
-    ctx->account = NULL;
     ctx->streams = NULL;
     ctx->own_streams = dp_streams_free(ctx->own_streams);
     while (ctx->pins > 0)
@@ -121,6 +120,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     trace_reset(ctx->trace);
     dpi_warnings_clear(ctx);
     dp_arena_reset(&ctx->arena);
+    ctx->account = ctx->arena.account = NULL;
     dp_error_clear(&ctx->error);
     ctx->tracing = ctx->timing = false;
     ctx->facts = (dp_call_facts){0};
@@ -164,7 +164,7 @@ void dp_ctx_set_deadline(dp_ctx *ctx, uint64_t nanos)
 
 void dp_ctx_set_account(dp_ctx *ctx, dp_account *a)
 {
-    ctx->account = a;
+    ctx->account = ctx->arena.account = a;
 }
 
 void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag)

@@ -13,7 +13,7 @@ void *dp_alloc(dp_ctx *ctx, size_t bytes)
     char *p = bytes <= SIZE_MAX - ALIGN ? dp_arena_alloc(&ctx->arena, bytes + ALIGN) : NULL;
 
     if (p == NULL) {
-        dp_error_set(&ctx->error, DP_ERESOURCE, "out of memory: %zu bytes of scratch", bytes);
+        dp_arena_failed(&ctx->arena, bytes, "scratch", &ctx->error);
         return NULL;
     }
     return (void *)(((uintptr_t)p + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));

@@ -46,6 +46,7 @@ typedef struct dp_held {
 DP_API const char *dp_holder_name(int holder); /* "tensors" */
 /* limits [DP_HOLDERS], borrowed until the memory of the last thing charged is gone.  *out owned. */
 DP_API int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *err);
+DP_API dp_account *dp_account_ref(dp_account *a); /* shared: returns a, to be closed once more */
 /* Takes.  What is still charged may be refunded afterwards.  NULL is fine; returns NULL. */
 DP_API dp_account *dp_account_close(dp_account *a);
 /* Both or neither.  DP_ERESOURCE names the limit, the holder, what was asked for and what is left.

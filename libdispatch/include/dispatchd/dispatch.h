@@ -131,6 +131,9 @@ DP_API dp_arena *dp_arena_new(void);                    /* NULL: no memory */
 DP_API dp_arena *dp_arena_free(dp_arena *a);            /* NULL is fine; returns NULL */
 DP_API void dp_arena_reset(dp_arena *a);                /* keeps one block warm */
 DP_API void *dp_arena_alloc(dp_arena *a, size_t bytes); /* 16-byte aligned; NULL: no memory */
+/* Such an allocation of `what` failed: DP_ERESOURCE, by the limit of who pays for a context's arena, or
+ * for want of memory. */
+DP_API int dp_arena_failed(dp_arena *a, size_t bytes, const char *what, dp_error *err);
 DP_API void *dp_arena_dup(dp_arena *a, const void *p, size_t bytes);
 DP_API char *dp_arena_printf(dp_arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
