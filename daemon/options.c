@@ -30,7 +30,7 @@ static const option_row rows[] = {
     {"max-attachment", COUNT, AT(max_attachment), 0, (int64_t)1 << 46, "BYTES",
      "all attachments of one message (default 1073741824)"},
     {"session-bytes", COUNT, AT(session_bytes), 1, (int64_t)1 << 46, "BYTES",
-     "tensors of one session, and as much of its running programs (default: half of memory)"},
+     "tensors of one session, and as much that its calls make (default: half of memory)"},
     {"workers", COUNT, AT(workers), 1, LIMIT_WORKERS, "N",
      "threads that run requests (default 16)"},
     {"threads", COUNT, AT(threads), 0, 1024, "N",

@@ -375,6 +375,35 @@ START_TEST(account_at_the_nth_allocation_that_fails)
 }
 END_TEST
 
+/* A request's scratch: what it takes is charged until it is given back. */
+START_TEST(account_of_scratch)
+{
+    dp_arena *s = dp_arena_new();
+    const size_t large = 100000;
+
+    for (int h = 0; h < DP_HOLDERS; h++)
+        limits[h].bytes = 4 * large;
+    for (int n = 1, ok = 0; !ok; n++) {
+        s->account = a;
+        dp_fault_arm(n);
+        ok = dp_arena_alloc(s, 10) && dp_arena_alloc(s, large) && dp_arena_alloc(s, 5000);
+        dp_fault_arm(0);
+        ck_assert(!ok || dp_arena_alloc(s, large));
+        ck_assert(!ok || dp_arena_alloc(s, 3 * large) == NULL);
+        ck_assert_int_eq(dp_arena_failed(s, 3 * large, "scratch", &err), DP_ERESOURCE);
+        ck_assert(!ok || strstr(err.message, "intermediates: 300000 bytes asked for, ") != NULL);
+        ck_assert(ok || strcmp(err.message, "out of memory: 300000 bytes of scratch") == 0);
+        dp_arena_reset(s);
+        both(0, 0);
+        s->account = NULL;
+        ck_assert_int_lt(n, 20);
+    }
+    ck_assert_ptr_nonnull(dp_arena_alloc(s, 10 * large));
+    both(0, 0);
+    dp_arena_free(s);
+}
+END_TEST
+
 static dp_tensor *shared;
 static void *grower(void *arg)
 {
@@ -479,6 +508,7 @@ UNIT_SUITE(account)
     tcase_add_test(tc, account_what_a_call_grows_a_storage_by);
     tcase_add_test(tc, account_who_names_it_pays);
     tcase_add_test(tc, account_at_the_nth_allocation_that_fails);
+    tcase_add_test(tc, account_of_scratch);
     tcase_add_test(tc, account_of_threads_that_make_keep_and_grow);
     tcase_add_test(tc, account_without_memory);
 }
