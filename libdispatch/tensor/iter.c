@@ -66,7 +66,6 @@ static int take_config(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     it->flags = c->flags;
     it->n_out = c->n_out;
     it->n = c->n_out + c->n_in;
-    it->converts = false;
     int rc = take_operands(it, a, err);
     for (int k = 0; rc == DP_OK && k < it->n; k++) {
         dp_tensor *t = k < c->n_out ? c->outs[k] : c->ins[k - c->n_out];
@@ -169,8 +168,8 @@ static int find_common_shape(dpi_iter_plan *p, dp_error *err)
 
     while (p->geometry[k] == NULL)
         k++; /* some operand has one: check_config() */
-    p->same = true;
     p->ndim = p->geometry[k]->ndim;
+    p->same = !(it->flags & DP_ITER_NUMBER) || p->ndim == 0;
     p->shape = p->geometry[k]->sizes;
     for (k++; k < it->n; k++) {
         if (p->geometry[k] == NULL || has_shape(p->geometry[k], p->ndim, p->shape))

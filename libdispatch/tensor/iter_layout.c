@@ -206,7 +206,7 @@ static void start_nest(const dpi_iter_plan *p, dpi_nest *nest)
             fill_strides(p, nest, k);
 }
 
-/* Sort the dimensions, and make the outputs in that order. */
+/* Sort the dimensions, and make the outputs that are not there in that order. */
 static int order(dpi_iter_plan *p, dpi_nest *nest, dp_error *err)
 {
     bool linear = (p->it->flags & DP_ITER_LINEAR) != 0;
@@ -219,7 +219,7 @@ static int order(dpi_iter_plan *p, dpi_nest *nest, dp_error *err)
     output_strides(p, perm, strides);
     int rc = allocate(p, row_major || linear ? NULL : strides, err);
     for (int k = 0; rc == DP_OK && k < p->it->n_out; k++)
-        for (int i = 0; p->fresh[k] && i < p->ndim; i++)
+        for (int i = 0; p->geometry[k] == NULL && i < p->ndim; i++)
             nest->strides[i * nest->n_ops + k] =
                 dpi_geometry_of(p->fresh[k])->strides[p->ndim - 1 - perm[i]];
     return rc;
@@ -243,6 +243,64 @@ static int lay_out_in_general(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     return keep(p->it, &nest, a, err);
 }
 
+/* -- inputs that ATen would convert first: outputs lie as the converted ones would -- */
+
+static bool is_copied(const dpi_iter_plan *p, int k)
+{
+    return k >= p->it->n_out && p->it->own[k] != p->it->seen[k] && !p->geometry[k]->dense;
+}
+
+/* Some input is copied, and there is an output whose layout depends on it. */
+static bool some_copied(const dpi_iter_plan *p)
+{
+    bool copied = false, made = false;
+
+    for (int k = 0; k < p->it->n_out; k++)
+        made |= p->geometry[k] == NULL;
+    for (int k = p->it->n_out; made && k < p->it->n; k++)
+        copied |= is_copied(p, k);
+    return copied && !(p->it->flags & DP_ITER_REDUCE);
+}
+
+/* *out: t.to(dtype) of a tensor with geometry g, which is not dense.  strides [DP_DIM_MAX]. */
+static void copied(const dpi_geometry *g, int64_t *strides, dpi_geometry *out)
+{
+    dpi_strides_dense_like(g->ndim, g->sizes, g->strides, strides);
+    out->ndim = g->ndim;
+    out->numel = g->numel;
+    out->sizes = g->sizes;
+    out->strides = strides;
+    dpi_geometry_set_flags(out);
+}
+
+/* Make the outputs, and walk the operands as they are. */
+static int lay_out_as_copied(dpi_iter_plan *p, dp_arena *a, dp_error *err)
+{
+    int64_t room[DP_ITER_OPERANDS_MAX][DP_DIM_MAX], steps[DP_DIM_MAX * DP_ITER_OPERANDS_MAX];
+    int64_t sizes[DP_DIM_MAX], buffer[DP_DIM_MAX];
+    const dpi_geometry *own[DP_ITER_OPERANDS_MAX];
+    dpi_geometry as[DP_ITER_OPERANDS_MAX];
+    dpi_nest nest = {.sizes = sizes, .strides = steps};
+    const int64_t *strides;
+    int rc;
+
+    memcpy(own, p->geometry, (size_t)p->it->n * sizeof(own[0]));
+    for (int k = p->it->n_out; k < p->it->n; k++)
+        if (is_copied(p, k)) {
+            copied(own[k], room[k], &as[k]);
+            p->geometry[k] = &as[k];
+        }
+    if (p->same && lies_alike(p, buffer, &strides)) {
+        rc = allocate(p, strides, err);
+    } else {
+        start_nest(p, &nest);
+        rc = order(p, &nest, err);
+    }
+    for (int k = 0; rc == DP_OK && k < p->it->n; k++)
+        p->geometry[k] = own[k] != NULL ? own[k] : dpi_geometry_of(p->fresh[k]);
+    return rc == DP_OK ? lay_out_in_general(p, a, err) : rc;
+}
+
 int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
     int64_t buffer[DP_DIM_MAX];
@@ -251,6 +309,8 @@ int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 
     if (rc < 0)
         return rc;
+    if (p->differ && some_copied(p))
+        return lay_out_as_copied(p, a, err);
     if (!p->same || !lies_alike(p, buffer, &strides))
         return lay_out_in_general(p, a, err);
     one_run(p->it);

@@ -183,9 +183,10 @@ int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err)
         it->seen[k] = out ? (fixed ? written : it->own[k]) : one ? it->dtype : it->own[k];
         if (it->own[k] == it->seen[k])
             continue;
-        it->converts = !(flags & DP_ITER_LOOP_CASTS);
+        p->differ = true;
         if (out)
             rc = check_cast(it, written, it->own[k], err);
     }
+    it->converts = p->differ && !(flags & DP_ITER_LOOP_CASTS);
     return rc;
 }

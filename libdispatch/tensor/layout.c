@@ -76,7 +76,7 @@ static bool is_dense(const dpi_geometry *g)
     return true;
 }
 
-static void set_flags(dpi_geometry *g)
+void dpi_geometry_set_flags(dpi_geometry *g)
 {
     g->contiguous = g->numel == 0 || packed_in(g, NULL);
     g->channels_last = g->ndim == 4 && packed_in(g, order_4d);
@@ -282,7 +282,7 @@ void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
         dpi_strides_contiguous(l->ndim, l->sizes, g->strides);
     else if (row > 0)
         memcpy(g->strides, l->strides, row);
-    set_flags(g);
+    dpi_geometry_set_flags(g);
 }
 
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize)

@@ -111,6 +111,7 @@ static inline size_t dpi_layout_bytes(const dpi_layout *l, size_t itemsize)
 int dpi_fits_check(const dpi_layout *l, size_t itemsize, size_t bytes, dp_error *err);
 /* Make *g, behind which there is room for its sizes and strides, a geometry over s. */
 void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s);
+void dpi_geometry_set_flags(dpi_geometry *g); /* from its sizes, strides and numel */
 static inline bool dpi_same_sizes(const dpi_geometry *a, const dpi_geometry *b)
 {
     return a->ndim == b->ndim && memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof(int64_t)) == 0;
@@ -196,6 +197,7 @@ typedef struct dpi_iter_plan {
     bool fake;           /* outputs become fakes */
     dp_account *account; /* pays for them */
     bool same;           /* all operands that keep their shape have the loop's */
+    bool differ;         /* own and seen differ for some operand */
     int ndim;
     const int64_t *shape; /* [ndim] of the loop, before dimensions are sorted and merged */
     int out_ndim;

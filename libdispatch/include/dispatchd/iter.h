@@ -39,6 +39,8 @@ enum { /* dp_iter_config.flags; in brackets what TensorIteratorConfig calls it. 
                                      from `own` to `seen` and back by itself */
 
        DP_ITER_REDUCE = 2048,  /* outputs lack the dimensions of `reduced` [is_reduction] */
+       DP_ITER_NUMBER = 8192,  /* outputs lie as if a 0-dim input took part, too: a number that the
+                                     loop has by itself */
        DP_ITER_KEEPDIM = 4096, /* or have them with size 1 */
 
        /* TensorIterator's presets */
