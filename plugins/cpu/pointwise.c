@@ -229,24 +229,27 @@ static void take_operands(pw_call *c, const dp_iter *it)
     }
 }
 
-static int make_row_major(dp_ctx *ctx, const pw_call *c, dp_tensor **out)
+/* An output that does not lie as the iterator would have it. */
+static int make_output(dp_ctx *ctx, const pw_call *c, dp_tensor **out)
 {
-    DP_VIEW(x, c->tensors[0]);
-    return dp_empty(ctx, c->result, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, out);
+    dp_memory_format f = c->op->flags & PW_LIKE_INPUT ? DP_PRESERVE : DP_CONTIGUOUS;
+    return dp_empty_like(ctx, c->tensors[0], c->result, f, out);
 }
 
 static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
 {
     dp_tensor *given = *out;
     dp_iter it;
-    if (given == NULL && c->op->flags & PW_ROW_MAJOR) {
-        int rc = make_row_major(ctx, c, out);
+    if (given == NULL && c->op->flags & (PW_ROW_MAJOR | PW_LIKE_INPUT)) {
+        int rc = make_output(ctx, c, out);
         if (rc < 0)
             return dp_refuse(ctx, rc, NULL);
     }
     dp_iter_config config =
         dp_iter_of(DP_ITER_BINARY | DP_ITER_LOOP_CASTS, 1, out, c->n_tensors, c->tensors);
 
+    if (c->op->flags & PW_RESULT_BOOL && c->n_tensors < c->op->n_in)
+        config.flags |= DP_ITER_NUMBER; /* ATen makes a tensor of what comparisons compare with */
     config.common_dtype = dp_some_dtype(c->common);
     config.out_dtype = dp_some_dtype(c->result);
     int rc = dp_iter_init(ctx, &config, &it);

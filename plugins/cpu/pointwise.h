@@ -27,7 +27,9 @@ enum {
     PW_RESULT_REAL = 8,     /* the result of complex numbers is real */
     PW_RESULT_COMPLEX = 16, /* that of real numbers is complex */
     PW_SAME_INPUTS = 32,    /* inputs are not promoted: they have one dtype */
-    PW_ROW_MAJOR = 64 /* a new output is contiguous, whatever the first input, whose shape it has */
+    PW_ROW_MAJOR =
+        64, /* a new output is contiguous, whatever the first input, whose shape it has */
+    PW_LIKE_INPUT = 128 /* a new output has the first input's strides, as by at::empty_like */
 };
 
 /* A Scalar's value in the form each type needs: integer, real part, imaginary part. */

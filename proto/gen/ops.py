@@ -37,7 +37,7 @@ PRESETS = {
 RESULTS = {"bool": "PW_RESULT_BOOL", "real": "PW_RESULT_REAL", "complex": "PW_RESULT_COMPLEX"}
 INPUTS_MAX, PARAMS_MAX = 4, 4  # of plugins/cpu/pointwise.h
 FIELDS = {"op", "func", "preset", "args", "params", "defaults", "result", "when", "no_bool", "check",
-          "choose", "otherwise", "row_major"} | set(KINDS)
+          "choose", "otherwise", "row_major", "like_input"} | set(KINDS)
 NATIVE_FIELDS = {"func", "variants", "structured", "structured_delegate", "dispatch", "autogen", "tags"}
 
 
@@ -213,7 +213,8 @@ class Pointwise:
         check(result is None or result in RESULTS, self.where, f"{label}: result: no such: '{result}'")
         self.result = result or ("bool" if "PW_RESULT_BOOL" in PRESETS[preset] else None)
         self.flags = sorted(set(PRESETS[preset]) | ({RESULTS[result]} if result else set())
-                            | ({"PW_ROW_MAJOR"} if entry.get("row_major") else set()))
+                            | ({"PW_ROW_MAJOR"} if entry.get("row_major") else set())
+                            | ({"PW_LIKE_INPUT"} if entry.get("like_input") else set()))
         self.no_bool, self.check = entry.get("no_bool"), entry.get("check")
         self.rows = [Kernel(self.name, entry, self.where)]
         self.when = [self.special(w, label) for w in entry.get("when", [])]
