@@ -376,12 +376,18 @@ void dpi_backend_unregister(int bit)
 
 void dpi_backend_hold(int bit)
 {
-    atomic_fetch_add_explicit(&slots[bit].storages, 1, memory_order_relaxed);
+    if (dpi_backend_is_named(bit))
+        atomic_fetch_add_explicit(&slots[bit].storages, 1, memory_order_relaxed);
+    else
+        dpi_tally_add(DPI_TALLY_STORAGES, 1);
 }
 
 void dpi_backend_drop(int bit)
 {
-    atomic_fetch_sub(&slots[bit].storages, 1);
+    if (dpi_backend_is_named(bit))
+        atomic_fetch_sub(&slots[bit].storages, 1);
+    else
+        dpi_tally_add(DPI_TALLY_STORAGES, -1);
 }
 
 uint64_t dpi_backend_storages(int bit)

@@ -187,7 +187,7 @@ unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 -
 /* Live storages keep a bit from being reused. */
 void dpi_backend_hold(int bit);
 void dpi_backend_drop(int bit);
-uint64_t dpi_backend_storages(int bit);
+uint64_t dpi_backend_storages(int bit); /* of a named one */
 /* Get the device that a backend has now, pinned until dpi_device_leave().  Fails with DP_ERUNTIME,
  * backend npu was unloaded. */
 int dpi_device_enter(int bit, dpi_device **out, dp_error *err);
@@ -207,6 +207,37 @@ int dpi_device_count(const dpi_device *d);
  * of an unloaded device from that of a later one with the same name.  Stable between enter and
  * leave. */
 uint64_t dpi_backend_registration(int bit);
+
+/* -- tally.c: numbers that every thread counts and few ask for -- */
+enum {
+    DPI_TALLY_TENSORS,
+    DPI_TALLY_STORAGES, /* of backends that are always there; backend.c counts those of others */
+    DPI_TALLY_BYTES,    /* of storages, as far as block.c has not counted them */
+    DPI_TALLY_END
+};
+typedef struct dpi_tally_row { /* of a thread, which alone writes n; the first one is shared */
+    _Alignas(64) atomic_int_fast64_t n[DPI_TALLY_END];
+    atomic_bool taken;
+} dpi_tally_row;
+extern dpi_tally_row dpi_tally_rows[];
+extern _Thread_local dpi_tally_row *dpi_tally_own;
+void dpi_tally_enter(void);       /* take a row for this thread, if there is one left */
+int64_t dpi_tally_sum(int which); /* exact while nobody counts */
+/* What this row holds now. */
+static inline int64_t dpi_tally_add(int which, int64_t by)
+{
+    dpi_tally_row *row = dpi_tally_own;
+
+    if (DPI_UNLIKELY(row == dpi_tally_rows)) {
+        dpi_tally_enter();
+        row = dpi_tally_own;
+        if (row == dpi_tally_rows)
+            return by + atomic_fetch_add_explicit(&row->n[which], by, memory_order_relaxed);
+    }
+    int64_t n = by + atomic_load_explicit(&row->n[which], memory_order_relaxed);
+    atomic_store_explicit(&row->n[which], n, memory_order_relaxed);
+    return n;
+}
 
 /* -- the pool behind dp_parallel_for -- */
 uint64_t dpi_nanos(void);       /* CLOCK_MONOTONIC */

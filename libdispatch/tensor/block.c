@@ -39,7 +39,10 @@ static struct {
     atomic_uint_fast64_t now, peak;
 } bytes_held;
 
-void dpi_bytes_count(int64_t bytes)
+/* What threads have counted by themselves goes into `now` a piece at a time. */
+enum { PIECE = 64 << 10 };
+
+static void count_piece(int64_t bytes)
 {
     uint64_t now = (uint64_t)bytes + atomic_fetch_add_explicit(&bytes_held.now, (uint64_t)bytes,
                                                                memory_order_relaxed);
@@ -51,9 +54,19 @@ void dpi_bytes_count(int64_t bytes)
         continue;
 }
 
+void dpi_bytes_count(int64_t bytes)
+{
+    int64_t own = dpi_tally_add(DPI_TALLY_BYTES, bytes);
+
+    if (DPI_LIKELY(own < PIECE && own > -PIECE))
+        return;
+    dpi_tally_add(DPI_TALLY_BYTES, -own);
+    count_piece(own);
+}
+
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
 {
-    *bytes = atomic_load(&bytes_held.now);
+    *bytes = atomic_load(&bytes_held.now) + (uint64_t)dpi_tally_sum(DPI_TALLY_BYTES);
     *peak = atomic_load(&bytes_held.peak);
 }
 

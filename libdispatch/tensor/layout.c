@@ -176,7 +176,7 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
 
 /* -- checks, and making a geometry of what was checked -- */
 
-int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err)
+static int check_any_sizes(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT];
     uint64_t padded = 1; /* product with every 0 counted as 1: strides are such products */
@@ -198,16 +198,46 @@ int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *er
     return DP_OK;
 }
 
-static int packed_numel(dp_dtype dtype, int ndim, const int64_t *sizes, int64_t *numel,
-                        dp_error *err)
+/* What most sizes are: all of them positive, and not too many elements. */
+static inline bool sizes_are_plain(int ndim, const int64_t *sizes, int64_t *numel)
+{
+    int64_t n = 1;
+
+    if (ndim < 0 || ndim > DP_DIM_MAX)
+        return false;
+    for (int d = 0; d < ndim; d++)
+        if (sizes[d] <= 0 || __builtin_mul_overflow(n, sizes[d], &n))
+            return false;
+    *numel = n;
+    return true;
+}
+
+int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err)
+{
+    return DPI_LIKELY(sizes_are_plain(ndim, sizes, numel))
+               ? DP_OK
+               : check_any_sizes(ndim, sizes, numel, err);
+}
+
+static int check_bytes(dp_dtype dtype, int ndim, const int64_t *sizes, int64_t numel, dp_error *err)
 {
     size_t itemsize = dpi_itemsize(dtype);
-    int rc = dpi_sizes_check(ndim, sizes, numel, err);
 
-    return rc < 0
-               ? rc
-               : dp_sizes_check(dp_size_times(itemsize, (uint64_t)*numel), DP_LIMIT_STORAGE_BYTES,
-                                "DP_LIMIT_STORAGE_BYTES", sizes, (size_t)ndim, itemsize, err);
+    return dp_sizes_check(dp_size_times(itemsize, (uint64_t)numel), DP_LIMIT_STORAGE_BYTES,
+                          "DP_LIMIT_STORAGE_BYTES", sizes, (size_t)ndim, itemsize, err);
+}
+
+static inline int packed_numel(dp_dtype dtype, int ndim, const int64_t *sizes, int64_t *numel,
+                               dp_error *err)
+{
+    if (DPI_UNLIKELY(!sizes_are_plain(ndim, sizes, numel))) {
+        int rc = check_any_sizes(ndim, sizes, numel, err);
+        if (rc < 0)
+            return rc;
+    }
+    return DPI_LIKELY(*numel <= DP_LIMIT_STORAGE_BYTES / DPI_ITEM_MAX)
+               ? DP_OK
+               : check_bytes(dtype, ndim, sizes, *numel, err);
 }
 
 int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *err)
@@ -282,7 +312,13 @@ void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
         dpi_strides_contiguous(l->ndim, l->sizes, g->strides);
     else if (row > 0)
         memcpy(g->strides, l->strides, row);
-    dpi_geometry_set_flags(g);
+    if (l->strides != NULL || l->ndim >= 4) {
+        dpi_geometry_set_flags(g);
+        return;
+    }
+    g->contiguous = g->dense = true;
+    g->channels_last = g->channels_last_3d = g->like_channels_last = g->like_channels_last_3d =
+        false;
 }
 
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize)

@@ -89,7 +89,8 @@ int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
 void *dpi_block_former(const dpi_block *b);
 int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err); /* dpi_storage_enter() */
 void dpi_bytes_count(int64_t bytes); /* > 0: a storage was made; < 0: one was released */
-void dpi_storage_stats(uint64_t *bytes, uint64_t *peak); /* of all storages together, exact */
+/* Of all storages together; the peak but for 64 KiB a thread. */
+void dpi_storage_stats(uint64_t *bytes, uint64_t *peak);
 
 /* -- keep.c, too -- */
 /* What a wrapper is about to be made of, with a new geometry over its storage, is charged to whom that

@@ -14,8 +14,6 @@ enum {
 #endif
 };
 
-static atomic_uint_fast64_t next_id = 1;
-
 static int no_bytes(dp_device device, size_t bytes, dp_error *err)
 {
     char name[DP_KEY_NAME_MAX];
@@ -67,10 +65,27 @@ static int64_t memory_bytes(const dpi_storage *s)
 /* Complete a new storage: from here on it is counted. */
 static void storage_count(dpi_storage *s)
 {
-    s->id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
     if (s->block == NULL)
         dpi_backend_hold(dp_device_backend(s->device));
     dpi_bytes_count(memory_bytes(s));
+}
+
+/* One by one: gcc would clear so many bytes by an instruction that takes longer than all the rest. */
+static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
+{
+    s->device = device;
+    s->data = NULL;
+    s->bytes = bytes;
+    atomic_init(&s->id, 0);
+    s->release = NULL;
+    s->release_arg = NULL;
+    s->host = s->memoryless = s->fake = s->made = s->fixed = false;
+    s->kind = NULL;
+    s->block = NULL;
+    atomic_init(&s->charged, 0);
+    s->keeps = 0;
+    s->all = s->all_made = 0;
+    atomic_init(&s->growth, NULL);
 }
 
 static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t bytes, dp_error *err)
@@ -79,8 +94,9 @@ static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t b
 
     if (bit < 0 || bit > 63 || dpi_backend_name(bit) == NULL)
         return dp_error_set(err, DP_ERUNTIME, "no backend has number %d", bit);
-    *s = (dpi_storage){
-        .device = device, .bytes = bytes, .memoryless = true, .fake = fake && bit != DP_B_Meta};
+    storage_clear(s, device, bytes);
+    s->memoryless = true;
+    s->fake = fake && bit != DP_B_Meta;
     storage_count(s);
     return DP_OK;
 }
@@ -133,7 +149,8 @@ static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside
     int rc = dpi_device_enter(bit, &d, err);
     if (rc < 0)
         return rc;
-    *s = (dpi_storage){.device = device, .bytes = bytes, .all = bytes};
+    storage_clear(s, device, bytes);
+    s->all = bytes;
     rc = memory_init(s, d, at.account, inside, err);
     dpi_device_leave(d);
     return rc;
@@ -148,14 +165,12 @@ int dpi_storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, d
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg)
 {
-    *s = (dpi_storage){.device = DP_DEVICE_CPU,
-                       .data = data,
-                       .bytes = bytes,
-                       .all = bytes,
-                       .release = release ? release : leave_alone,
-                       .release_arg = arg,
-                       .host = true,
-                       .fixed = true};
+    storage_clear(s, DP_DEVICE_CPU, bytes);
+    s->all = bytes;
+    s->data = data;
+    s->release = release ? release : leave_alone;
+    s->release_arg = arg;
+    s->host = s->fixed = true;
     storage_count(s);
 }
 

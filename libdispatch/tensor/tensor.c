@@ -3,13 +3,12 @@
  * Owns the number of tensors in the process, which is exact, and the number of shape changes. */
 #include "room.h"
 
-static atomic_uint_fast64_t n_tensors;
-
 void dp_tensor_stats_get(dp_tensor_stats *out)
 {
-    *out = (dp_tensor_stats){.tensors = atomic_load(&n_tensors)};
+    *out = (dp_tensor_stats){.tensors = (uint64_t)dpi_tally_sum(DPI_TALLY_TENSORS),
+                             .storages = (uint64_t)dpi_tally_sum(DPI_TALLY_STORAGES)};
     dpi_storage_stats(&out->bytes, &out->bytes_peak);
-    for (int bit = 0; bit < 64; bit++) /* every backend counts its storages */
+    for (int bit = 0; bit < 64; bit++) /* named backends count theirs */
         out->storages += dpi_backend_storages(bit);
 }
 
@@ -72,7 +71,7 @@ static void tensor_end(dp_tensor *t, dpi_home **dead)
     if (of_version != h)
         drop(of_version, dead);
     drop(h, dead);
-    atomic_fetch_sub_explicit(&n_tensors, 1, memory_order_relaxed);
+    dpi_tally_add(DPI_TALLY_TENSORS, -1);
     if (DPI_UNLIKELY(root != NULL) && dp_refs_drop_(&root->refs))
         tensor_end(root, dead); /* once: it has no root */
 }
@@ -127,7 +126,7 @@ static dp_tensor *tensor_init(dpi_home *h, dp_dtype dtype, dpi_geometry *g, dpi_
     if (DPI_UNLIKELY(g->storage->fake))
         t->keys.functionality |= DP_FBIT(DP_F_Fake);
     atomic_init(&t->geometry, g);
-    atomic_fetch_add_explicit(&n_tensors, 1, memory_order_relaxed);
+    dpi_tally_add(DPI_TALLY_TENSORS, 1);
     return t;
 }
 
@@ -326,25 +325,30 @@ int64_t dp_tensor_offset(const dp_tensor *t)
     return dpi_geometry_of(t)->offset;
 }
 
-uint64_t dp_tensor_storage_id(const dp_tensor *t)
+/* Most are never asked for, so the one counter is not touched when something is made. */
+static uint64_t id_of(atomic_uint_fast64_t *own, atomic_uint_fast64_t *last)
 {
-    return dpi_storage_of(t)->id;
-}
-
-/* Most tensors are never asked, so the one counter is not touched when one is made. */
-uint64_t dp_tensor_id(const dp_tensor *t)
-{
-    static atomic_uint_fast64_t last;
-    atomic_uint_fast64_t *own = (atomic_uint_fast64_t *)(uintptr_t)&t->id;
     uint64_t id = atomic_load_explicit(own, memory_order_relaxed), next;
 
     if (id != 0)
         return id;
-    next = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    next = atomic_fetch_add_explicit(last, 1, memory_order_relaxed) + 1;
     return atomic_compare_exchange_strong_explicit(own, &id, next, memory_order_relaxed,
                                                    memory_order_relaxed)
                ? next
                : id;
+}
+
+uint64_t dp_tensor_storage_id(const dp_tensor *t)
+{
+    static atomic_uint_fast64_t last;
+    return id_of(&dpi_storage_of(t)->id, &last);
+}
+
+uint64_t dp_tensor_id(const dp_tensor *t)
+{
+    static atomic_uint_fast64_t last;
+    return id_of((atomic_uint_fast64_t *)(uintptr_t)&t->id, &last);
 }
 
 size_t dp_tensor_storage_bytes(const dp_tensor *t)

@@ -28,7 +28,7 @@ typedef struct dpi_storage {
     dp_device device;
     void *data;                 /* may be NULL when bytes is 0; becomes NULL when its device goes */
     size_t bytes;               /* that may be used; memoryless: that would be used */
-    uint64_t id;                /* never reused */
+    atomic_uint_fast64_t id;    /* never reused; 0: nobody has asked for it yet */
     void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
     void *release_arg;
     bool host;        /* data can be read and written here */
