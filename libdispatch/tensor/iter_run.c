@@ -206,7 +206,7 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
         rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
     if (rc < 0)
         return rc;
-    if (it->numel < DPI_GRAIN)
+    if (it->numel < DPI_GRAIN || it->flags & DP_ITER_SERIAL)
         run_piece(0, it->numel, &j);
     else
         rc = dpi_pool_run(max_threads, 0, it->numel, DPI_GRAIN, run_piece, &j, stop);

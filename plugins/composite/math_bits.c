@@ -51,15 +51,13 @@ static uint32_t count(const dp_value *v, uint64_t bit)
 {
     uint32_t n = v->tag == DP_TAG_TENSOR && has_bit(v->u.t, bit);
 
-    for (uint32_t i = 0; dp_is_list(v) && i < v->len; i++) {
-        dp_value item = dp_list_item(v, i);
-        n += item.tag == DP_TAG_TENSOR && has_bit(item.u.t, bit);
-    }
+    for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
+        n += has_bit(v->u.tensors[i], bit);
     return n;
 }
 
-/* A list with plain tensors, in memory of the call. */
-static int replace_tensors(straight *s, dp_value *v)
+/* A list with plain tensors, in memory of the call; some may be NULL. */
+static int replace_list(straight *s, dp_value *v)
 {
     dp_tensor **items = dp_alloc(s->call->ctx, v->len * sizeof(dp_tensor *));
     int rc = items ? 0 : DP_ERESOURCE;
@@ -72,21 +70,6 @@ static int replace_tensors(straight *s, dp_value *v)
     return rc;
 }
 
-/* The same of one in which some are None. */
-static int replace_optional(straight *s, dp_value *v)
-{
-    dp_value *items = dp_alloc(s->call->ctx, v->len * sizeof(dp_value));
-    int rc = items ? 0 : DP_ERESOURCE;
-
-    for (uint32_t i = 0; rc == 0 && i < v->len; i++) {
-        items[i] = v->u.values[i];
-        if (items[i].tag == DP_TAG_TENSOR && has_bit(items[i].u.t, s->bit))
-            rc = replace(s, &items[i].u.t);
-    }
-    *v = (dp_value){DP_TAG_LIST, v->len, {.values = items}};
-    return rc;
-}
-
 static int replace_all(straight *s, uint64_t viewed, dp_value *args)
 {
     int rc = 0;
@@ -94,9 +77,7 @@ static int replace_all(straight *s, uint64_t viewed, dp_value *args)
     for (uint32_t i = 0; rc == 0 && i < s->call->n_args; i++) {
         if (viewed >> i & 1 || count(&args[i], s->bit) == 0)
             continue;
-        rc = args[i].tag == DP_TAG_TENSOR    ? replace(s, &args[i].u.t)
-             : args[i].tag == DP_TAG_TENSORS ? replace_tensors(s, &args[i])
-                                             : replace_optional(s, &args[i]);
+        rc = args[i].tag == DP_TAG_TENSOR ? replace(s, &args[i].u.t) : replace_list(s, &args[i]);
     }
     return rc;
 }

@@ -1,5 +1,5 @@
 /* choose.c -- where and masked_fill_.  Elements are copied by their size, whatever their dtype. */
-#include "../dims.h"
+#include "elements.h"
 
 /* n elements: data[0] = data[1] (bool) ? data[2] : data[3] */
 #define LOOP(name, type)                                                                           \
@@ -102,7 +102,9 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
         return dp_refuse(ctx, DP_ERUNTIME,
                          "masked_fill_ only supports boolean masks, but got mask with dtype %s",
                          dp_dtype_name(m.dtype));
-    int rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
+    int rc = check_fits(ctx, value, x.dtype);
+    if (rc == 0)
+        rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
     rc = choose(ctx, mask, t, self, &dst);

@@ -1,5 +1,5 @@
 /* factory.c -- empty, empty_strided, fill_, zero_ and arange in host memory. */
-#include "../dims.h"
+#include "elements.h"
 #include <math.h>
 
 /* Layout, device and pin_memory of a factory; NULL is the default, others are refused. */
@@ -74,8 +74,7 @@ static const struct {
     [DP_FLOAT32] = {"float", -0x1.fffffep127, 0x1.fffffep127},
 };
 
-/* Source: c10::checked_convert. */
-static int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype)
+int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype)
 {
     double d;
 

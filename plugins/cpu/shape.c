@@ -1,34 +1,5 @@
 /* shape.c -- copies in another order or shape: flip, roll, tril, triu, diag, pixel_shuffle and kin. */
-#include "../dims.h"
-#include <string.h>
-
-/* -- elements by their size -- */
-
-/* n elements of `size` bytes; steps in bytes, which may be negative */
-static void copy_row(size_t size, int64_t n, char *dst, int64_t to, const char *src, int64_t from)
-{
-#define EACH(type)                                                                                 \
-    for (int64_t i = 0; i < n; i++)                                                                \
-    *(type *)(dst + i * to) = *(const type *)(src + i * from)
-    switch (size) {
-    case 1:
-        EACH(uint8_t);
-        break;
-    case 2:
-        EACH(uint16_t);
-        break;
-    case 4:
-        EACH(uint32_t);
-        break;
-    case 8:
-        EACH(uint64_t);
-        break;
-    default:
-        EACH(double _Complex);
-        break;
-    }
-#undef EACH
-}
+#include "elements.h"
 
 /* -- flip -- */
 
@@ -58,8 +29,8 @@ static void flip_rows(int64_t begin, int64_t end, void *user)
             src += at * j->src.strides[d] * size;
         }
         int64_t step = j->src.strides[last] * size;
-        copy_row(j->size, n, dst, j->dst.strides[last] * size, turn ? src + (n - 1) * step : src,
-                 turn ? -step : step);
+        copy_elements(j->size, n, dst, j->dst.strides[last] * size,
+                      turn ? src + (n - 1) * step : src, turn ? -step : step);
     }
 }
 
@@ -209,8 +180,8 @@ static void triangle_rows(int64_t begin, int64_t end, void *user)
         at = at < 0 ? 0 : at > columns ? columns : at;
         int64_t kept = t->upper ? at : 0, n_kept = t->upper ? columns - at : at;
         int64_t zeroed = t->upper ? 0 : at;
-        copy_row(t->size, n_kept, dst + kept * to, to, src + kept * from, from);
-        copy_row(t->size, columns - n_kept, dst + zeroed * to, to, (const char *)&zero, 0);
+        copy_elements(t->size, n_kept, dst + kept * to, to, src + kept * from, from);
+        copy_elements(t->size, columns - n_kept, dst + zeroed * to, to, (const char *)&zero, 0);
     }
 }
 

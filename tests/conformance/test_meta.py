@@ -20,7 +20,8 @@ import yaml
 
 # Errors of the CPU that depend on values: without values there is nothing to refuse.  An empty tensor's attachment
 # has no offset.
-VALUES = re.compile("attachment: storage_offset|out of range in self|out of bounds|INDICES element|ZeroDivisionError|^fill_.Tensor: value cannot be")
+VALUES = re.compile("attachment: storage_offset|out of range in self|out of bounds|INDICES element|tried to access index|Number of elements of source|"
+                    "ZeroDivisionError|^fill_.Tensor: value cannot be")
 GEOMETRY = ("dtype", "shape", "strides")
 
 

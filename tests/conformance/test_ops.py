@@ -376,6 +376,65 @@ CASES["set_"] = with_args(())
 CASES["set_.source_Tensor"] = lambda: (((make(f32, 4), x), {}) for x in (make(f32, 3, 2).t(), make(f32), make(f32, 0)))
 
 
+# -- by index and by mask --
+
+def masks():
+    return [torch.tensor([True, False, True]), torch.tensor([[True, False, True, True]] * 3), torch.zeros(3, dtype=b8),
+            torch.tensor([1, 0, 1], dtype=u8), torch.ones(2, dtype=b8)]
+
+
+def indices():
+    at = torch.tensor([0, 2, 1, -1])
+    return [[at], [None, at], [at, at], [at.reshape(2, 2)], [at[:1], at], [at.reshape(4, 1), at], [torch.tensor(1)], [None, torch.tensor(-4)],
+            [torch.tensor([], dtype=i64)], [torch.tensor([5])], [torch.tensor([0, -9])], [at, at, at], [at, None, at[:2]],
+            [torch.tensor([0, 1]), None, torch.tensor([[0], [1]])], [at.to(torch.int32)], [at[:3], at[:2]], [torch.tensor([1.5])]] + [
+            [m] for m in masks()] + [[None, torch.tensor([True, False, True, True])], [at[:2], torch.tensor([True, False, False, True])]]
+
+
+def indexed():
+    return [make(d, 3, 4) for d in ALL] + [make(f32, 4, 3).t(), make(f32, 3, 4, 2), make(f32, 0, 4), make(f32, 3, 0), make(f32),
+                                           make(i64, 6, 8)[::2, ::2], make(f32, 3, 1).expand(3, 4), make(f32, 3, 4, 2).permute(0, 2, 1)]
+
+
+CASES["index.Tensor"] = lambda: (((x, i), {}) for x in indexed() for i in indices())
+CASES["index.Tensor_out"] = lambda: (((x, i), {"out": o}) for x in indexed() for i in indices()[:6] for o in (
+    torch.zeros(0, dtype=x.dtype), torch.zeros(4, 8, dtype=x.dtype)[:, ::2]))
+
+
+@case("index_put", "index_put_", "_index_put_impl_")
+def put_at():
+    for x in indexed():
+        if x.stride() == (1, 0):
+            continue
+        for i in indices():
+            for values in (make(x.dtype), make(x.dtype, 1), make(x.dtype, 4), make(x.dtype, 4, 4), make(i64 if x.dtype is f32 else f32)):
+                # where an index is there twice, PyTorch's threads decide
+                for add in (False, True) if x.dtype is not torch.float16 else (False,):
+                    yield (x, i, values, add), {}
+
+
+CASES["nonzero"] = lambda: (((x,), {}) for x in indexed() + [special(f32), make(f32, 70, 1001), torch.tensor([-0.0, nan])])
+CASES["nonzero.out"] = lambda: (((x,), {"out": o}) for x in indexed() for o in (
+    torch.zeros(0, dtype=i64), torch.zeros(2, 2, dtype=i64), torch.zeros(0)))
+CASES["masked_select"] = lambda: (((x, m), {}) for x in indexed() for m in masks() + [make(f32, 3, 4), torch.ones(3, 1, dtype=b8)])
+CASES["masked_select.out"] = lambda: (((x, m), {"out": o}) for x in indexed() for m in masks()[:2] for o in (
+    torch.zeros(0, dtype=x.dtype), torch.zeros(20, dtype=x.dtype)[::2], torch.zeros(0, dtype=b8)))
+CASES["masked_scatter"] = CASES["masked_scatter_"] = lambda: (
+    ((x, m, s), {}) for x in indexed() if x.is_contiguous() for m in masks() + [make(f32, 3, 4)]
+    for s in (make(x.dtype, 3, 4), make(x.dtype, 40), make(x.dtype, 1), make(f64, 12)))
+CASES["masked_fill.Tensor"] = CASES["masked_fill_.Tensor"] = lambda: (
+    ((x, m, v), {}) for x in indexed() if x.stride() != (1, 0) for m in masks()[:4]
+    for v in (torch.tensor(2), torch.tensor(True), torch.tensor(2.5), torch.tensor([1])) if x.dtype is not b8 or v.dtype is b8)
+CASES["take"] = lambda: (((x, i), {}) for x in indexed() for i in (
+    torch.tensor([0, 5, -1]), torch.tensor([[0], [3]]), torch.tensor(2), torch.tensor([12]), torch.tensor([-13]), torch.tensor([], dtype=i64),
+    torch.tensor([1], dtype=torch.int32), torch.tensor([[0, 1], [2, 3]]).t()))
+CASES["take.out"] = lambda: (((x, torch.tensor([0, 5, -1])), {"out": o}) for x in indexed() for o in (
+    torch.zeros(0, dtype=x.dtype), torch.zeros(6, dtype=x.dtype)[::2], torch.zeros(2, 2, dtype=x.dtype)))
+CASES["put"] = CASES["put_"] = lambda: (((x, i, s, a), {}) for x in indexed() if x.stride() != (1, 0) for i in (
+    torch.tensor([0, 5, -1]), torch.tensor([[0], [3], [7]]), torch.tensor([12, 0, 0]), torch.tensor([1, 2, 3], dtype=torch.int32))
+    for s in (make(x.dtype, 3), make(x.dtype, 1, 3), make(x.dtype, 2), make(f64, 3)) for a in (False, True))
+
+
 # -- the same bytes, seen otherwise --
 
 def complexes():

@@ -1,0 +1,529 @@
+/* flat_index.c -- nonzero, masked_select, masked_scatter, take and put: elements in row-major order. */
+#include "elements.h"
+
+/* -- which elements are not zero -- */
+
+/* flags [n] = are these elements of dtype not 0? */
+static void flag_elements(dp_dtype dtype, int64_t n, const char *src, int64_t step, bool *flags)
+{
+    switch (dtype) {
+#define EACH(name, memory, value, load, store)                                                     \
+    case name:                                                                                     \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            flags[i] = load(*(const memory *)(src + i * step)) != 0;                               \
+        break;
+        ELEMENT_TYPES(EACH)
+#undef EACH
+    }
+}
+
+enum { FLAGS = 1024 };
+
+typedef struct places {
+    dp_view self;
+    int64_t at, found;
+    int64_t *to, n; /* [ndim][n]; NULL: they are only counted */
+} places;
+
+static void find_places(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    places *p = user;
+    bool flags[FLAGS];
+
+    for (int64_t begin = 0; begin < n; begin += FLAGS) {
+        int64_t m = n - begin < FLAGS ? n - begin : FLAGS;
+        flag_elements(p->self.dtype, m, data[0] + begin * strides[0], strides[0], flags);
+        for (int64_t i = 0; i < m; i++, p->at++) {
+            if (!flags[i])
+                continue;
+            int64_t left = p->at;
+            for (int d = p->self.ndim - 1; p->to && d >= 0; d--) {
+                p->to[d * p->n + p->found] = left % p->self.sizes[d];
+                left /= p->self.sizes[d];
+            }
+            p->found++;
+        }
+    }
+}
+
+/* Counts, or writes, the places of self that are not 0. */
+static int walk_places(dp_ctx *ctx, dp_tensor *self, places *p)
+{
+    dp_iter it;
+    dp_iter_config c = dp_iter_of(DP_ITER_LINEAR | DP_ITER_SERIAL, 0, NULL, 1, &self);
+    int rc = dp_iter_init(ctx, &c, &it);
+
+    return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, find_places, p);
+}
+
+/* aten::nonzero(Tensor self) -> Tensor
+ * As in PyTorch the places of one dimension lie beside one another. */
+static int nonzero(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    DP_VIEW(x, self);
+    places p = {x, 0, 0, NULL, 0};
+    dp_tensor *made;
+    int rc = walk_places(ctx, self, &p);
+    int64_t sizes[2] = {p.found, x.ndim}, strides[2] = {1, p.found > 0 ? p.found : 1};
+
+    if (rc == 0)
+        rc = dp_empty_strided(ctx, DP_INT64, x.device, 2, sizes, strides, &made);
+    if (rc < 0)
+        return rc;
+    DP_VIEW(y, made);
+    p = (places){x, 0, 0, y.data, p.found};
+    rc = walk_places(ctx, self, &p);
+    if (rc < 0)
+        made = dp_tensor_unref(made);
+    *out = made;
+    return rc;
+}
+
+/* aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) */
+static int nonzero_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out)
+{
+    dp_tensor *made = NULL;
+    DP_VIEW(y, out);
+
+    if (y.dtype != DP_INT64)
+        return dp_refuse(
+            ctx, DP_ERUNTIME,
+            "nonzero: Expected out tensor to have scalar type Long but got scalar type "
+            "%s",
+            dp_dtype_name(y.dtype));
+    int rc = nonzero(ctx, self, &made);
+    if (rc == 0) {
+        DP_VIEW(x, made);
+        rc = dp_set_output(ctx, &out, 2, x.sizes, x.strides, DP_INT64, x.device);
+    }
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_copy(ctx, out, made);
+    dp_tensor_unref(made);
+    return rc;
+}
+
+/* -- masks -- */
+
+static int check_mask(dp_ctx *ctx, dp_tensor *mask, const char *name)
+{
+    DP_VIEW(m, mask);
+
+    if (m.dtype == DP_BOOL || m.dtype == DP_UINT8)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "%s: expected BoolTensor or ByteTensor for mask", name);
+}
+
+/* Elements of self where the mask is true, one after the other. */
+typedef struct selection {
+    size_t size;
+    char *to; /* NULL: they are counted */
+    int64_t n;
+} selection;
+
+static void select_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    selection *s = user;
+
+    for (int64_t i = 0; i < n; i++) {
+        if (*(data[1] + i * strides[1]) == 0)
+            continue;
+        if (s->to)
+            memcpy(s->to + (size_t)s->n * s->size, data[0] + i * strides[0], s->size);
+        s->n++;
+    }
+}
+
+static int walk_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, selection *s)
+{
+    dp_iter it;
+    dp_tensor *ins[] = {self, mask};
+    dp_iter_config c =
+        dp_iter_of(DP_ITER_LINEAR | DP_ITER_SERIAL | DP_ITER_ANY_DTYPE, 0, NULL, 2, ins);
+    int rc = dp_iter_init(ctx, &c, &it);
+
+    return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, select_elements, s);
+}
+
+static int write_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
+{
+    DP_VIEW(x, self);
+    selection s = {dp_dtype_size(x.dtype), NULL, 0};
+    dp_tensor *packed;
+    int rc = check_mask(ctx, mask, "masked_select");
+
+    if (rc == 0)
+        rc = walk_selection(ctx, self, mask, &s);
+    if (rc == 0)
+        rc = dp_set_output(ctx, out, 1, &s.n, NULL, x.dtype, x.device);
+    if (rc == 0)
+        rc = dp_empty(ctx, x.dtype, x.device, 1, &s.n, DP_CONTIGUOUS, &packed);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    DP_VIEW(y, packed);
+    s = (selection){s.size, y.data, 0};
+    if (y.numel > 0)
+        rc = walk_selection(ctx, self, mask, &s);
+    if (rc == 0)
+        rc = dp_copy(ctx, *out, packed);
+    dp_tensor_unref(packed);
+    return rc;
+}
+
+/* aten::masked_select(Tensor self, Tensor mask) -> Tensor */
+static int masked_select(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
+{
+    *out = NULL;
+    int rc = write_selection(ctx, self, mask, out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!) */
+static int masked_select_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *out)
+{
+    DP_VIEW(x, self);
+    DP_VIEW(y, out);
+
+    if (x.dtype != y.dtype)
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "masked_select(): self and result must have the same scalar type");
+    return write_selection(ctx, self, mask, &out);
+}
+
+/* source's elements, in order, go where the mask is true, in row-major order.  (PyTorch 1.13 goes by the
+ * order of self's memory; what masked_scatter gives is by rows.) */
+typedef struct scattering {
+    size_t size;
+    const char *from;
+    int64_t n;
+} scattering;
+
+static void scatter_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    scattering *s = user;
+
+    for (int64_t i = 0; i < n; i++)
+        if (*(data[1] + i * strides[1]) != 0) {
+            memcpy(data[0] + i * strides[0], s->from, s->size);
+            s->from += s->size;
+        }
+}
+
+static int check_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *source)
+{
+    DP_VIEW(x, self);
+    DP_VIEW(y, source);
+    selection count = {0};
+    int rc = check_mask(ctx, mask, "masked_scatter");
+
+    if (rc == 0 && x.dtype != y.dtype)
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "masked_scatter: expected self and source to have same dtypes but got %s and "
+                     "%s",
+                     dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
+    if (rc == 0)
+        rc = walk_selection(ctx, self, mask, &count);
+    if (rc == 0 && count.n > y.numel)
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "masked_scatter: Number of elements of source < number of ones in mask");
+    return rc;
+}
+
+/* aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!) */
+static int masked_scatter_(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *source)
+{
+    dp_iter it;
+    dp_tensor *packed = NULL;
+    dp_iter_config c =
+        dp_iter_of(DP_ITER_LINEAR | DP_ITER_SERIAL | DP_ITER_NULLARY, 1, &self, 1, &mask);
+    int rc = check_scatter(ctx, self, mask, source);
+
+    if (rc == 0)
+        rc = dp_iter_init(ctx, &c, &it);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::contiguous", "T>T", source, &packed);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    DP_VIEW(y, packed);
+    scattering s = {dp_dtype_size(y.dtype), y.data, 0};
+    rc = dp_iter_run_1d(ctx, &it, scatter_elements, &s);
+    dp_tensor_unref(packed);
+    return rc;
+}
+
+/* -- take, put -- */
+
+typedef struct taking {
+    dp_view self;
+    bool contiguous, add;
+    int64_t outside;
+    int fault;
+} taking;
+
+/* Where element `index` of self in row-major order lies; NULL: there is none. */
+static char *element(taking *t, int64_t index)
+{
+    int64_t offset = 0, size = (int64_t)dp_dtype_size(t->self.dtype);
+
+    if (index < -t->self.numel || index >= t->self.numel) {
+        __atomic_store_n(&t->outside, index, __ATOMIC_RELAXED);
+        __atomic_store_n(&t->fault, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    index += index < 0 ? t->self.numel : 0;
+    if (t->contiguous)
+        return (char *)t->self.data + index * size;
+    for (int d = t->self.ndim - 1; d >= 0; d--) {
+        offset += index % t->self.sizes[d] * t->self.strides[d];
+        index /= t->self.sizes[d];
+    }
+    return (char *)t->self.data + offset * size;
+}
+
+static void take_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    taking *t = user;
+    size_t size = dp_dtype_size(t->self.dtype);
+
+    for (int64_t i = 0; i < n; i++) {
+        const char *from = element(t, *(const int64_t *)(data[1] + i * strides[1]));
+        if (from)
+            memcpy(data[0] + i * strides[0], from, size);
+    }
+}
+
+static void check_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    for (int64_t i = 0; i < n; i++)
+        element(user, *(const int64_t *)(data[0] + i * strides[0]));
+}
+
+static void put_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    taking *t = user;
+
+    for (int64_t i = 0; i < n; i++) {
+        char *to = element(t, *(const int64_t *)(data[0] + i * strides[0]));
+        const char *from = data[1] + i * strides[1];
+        switch (t->self.dtype) {
+#define EACH(name, memory, value, load, store)                                                     \
+    case name: {                                                                                   \
+        value a = load(*(memory *)to), b = load(*(const memory *)from);                            \
+        *(memory *)to = t->add ? store((value)(a + b)) : *(const memory *)from;                    \
+        break;                                                                                     \
+    }
+            ELEMENT_TYPES(EACH)
+#undef EACH
+        }
+    }
+}
+
+static int fault_of(dp_ctx *ctx, const taking *t)
+{
+    if (!t->fault)
+        return 0;
+    return dp_fail(ctx, DP_EINDEX,
+                   "out of range: tried to access index %" PRId64 " on a tensor of %" PRId64
+                   " elements.",
+                   t->outside, t->self.numel);
+}
+
+static int write_take(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor **out)
+{
+    dp_iter it;
+    DP_VIEW(x, self);
+    DP_VIEW(i, index);
+    taking t = {x, dp_tensor_is_contiguous(self, DP_CONTIGUOUS), false, 0, 0};
+    int rc = 0;
+
+    if (i.dtype != DP_INT64)
+        rc = dp_fail(ctx, DP_ERUNTIME, "take(): Expected a long tensor for index, but got %s",
+                     dp_dtype_name(i.dtype));
+    else if (x.numel == 0 && i.numel != 0)
+        rc = dp_fail(ctx, DP_EINDEX, "take(): tried to take from an empty tensor");
+    if (rc == 0)
+        rc = dp_set_output(ctx, out, i.ndim, i.sizes, NULL, x.dtype, x.device);
+    if (rc == 0) {
+        dp_iter_config c = dp_iter_of(DP_ITER_ANY_DTYPE, 1, out, 1, &index);
+        rc = dp_iter_init(ctx, &c, &it);
+    }
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    rc = dp_iter_run_1d(ctx, &it, take_elements, &t);
+    return rc < 0 ? rc : fault_of(ctx, &t);
+}
+
+/* aten::take(Tensor self, Tensor index) -> Tensor */
+static int take(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor **out)
+{
+    *out = NULL;
+    int rc = write_take(ctx, self, index, out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!) */
+static int take_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *out)
+{
+    return write_take(ctx, self, index, &out);
+}
+
+static int check_put(dp_ctx *ctx, const dp_view *self, const dp_view *index, const dp_view *source)
+{
+    if (index->dtype != DP_INT64)
+        return dp_fail(ctx, DP_ERUNTIME, "put_(): Expected a long tensor for index, but got %s",
+                       dp_dtype_name(index->dtype));
+    if (self->dtype != source->dtype)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "put_(): self and source expected to have the same dtype, but got self.dtype "
+            "= %s and source.dtype = %s",
+            dp_dtype_name(self->dtype), dp_dtype_name(source->dtype));
+    if (index->numel != source->numel)
+        return dp_fail(ctx, DP_EINDEX,
+                       "put_(): Expected source and index to have the same number of elements, but "
+                       "got source.numel() = %" PRId64 ", index.numel() = %" PRId64,
+                       source->numel, index->numel);
+    if (self->numel == 0 && index->numel != 0)
+        return dp_fail(ctx, DP_EINDEX, "put_(): Tried to put elements into an empty tensor");
+    return 0;
+}
+
+/* index and source have the same number of elements, and are walked in the same order. */
+static int put_flat(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *source, bool add)
+{
+    dp_iter check, write;
+    DP_VIEW(x, self);
+    dp_tensor *ins[] = {index, source};
+    taking t = {x, dp_tensor_is_contiguous(self, DP_CONTIGUOUS), add, 0, 0};
+    dp_iter_config one = dp_iter_of(DP_ITER_ANY_DTYPE, 0, NULL, 1, &index);
+    dp_iter_config two =
+        dp_iter_of(DP_ITER_ANY_DTYPE | DP_ITER_LINEAR | DP_ITER_SERIAL, 0, NULL, 2, ins);
+    int rc = dp_iter_init(ctx, &one, &check);
+
+    if (rc == 0)
+        rc = dp_iter_init(ctx, &two, &write);
+    if (rc == 0)
+        rc = dp_iter_run_1d(ctx, &check, check_elements, &t);
+    if (rc == 0)
+        rc = fault_of(ctx, &t);
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_iter_run_1d(ctx, &write, put_elements, &t);
+}
+
+/* aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!) */
+static int put_(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *source, bool accumulate)
+{
+    DP_VIEW(x, self);
+    DP_VIEW(i, index);
+    DP_VIEW(s, source);
+    dp_tensor *alike = NULL;
+    int rc = check_put(ctx, &x, &i, &s);
+
+    if (rc == 0 && dp_internal_overlap(self) == 1)
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "unsupported operation: more than one element of the written-to tensor refers "
+                     "to a single memory location. Please clone() the tensor before performing the "
+                     "operation.");
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::reshape", "Tli>T", source, i.sizes, (size_t)i.ndim, &alike);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    rc = put_flat(ctx, self, index, alike, accumulate);
+    dp_tensor_unref(alike);
+    return rc;
+}
+
+/* -- on copies -- */
+
+/* aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor */
+static int put(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *source, bool accumulate,
+               dp_tensor **out)
+{
+    int64_t preserve = DP_PRESERVE;
+    int rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, &preserve, out);
+
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::put_", "TTTb>", *out, index, source, (int)accumulate);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* self broadcast with the mask, in a new contiguous tensor. */
+static int expanded_copy(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
+{
+    int64_t shape[DP_DIM_MAX], contiguous = DP_CONTIGUOUS;
+    dp_tensor *wide;
+    DP_VIEW(x, self);
+    DP_VIEW(m, mask);
+    size_t n = (size_t)(x.ndim > m.ndim ? x.ndim : m.ndim);
+    int rc = dp_broadcast_shapes(ctx, x.ndim, x.sizes, m.ndim, m.sizes, shape);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::expand", "Tli>T", self, shape, n, &wide);
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::clone", "Toi>T", wide, &contiguous, out);
+    dp_tensor_unref(wide);
+    return rc;
+}
+
+/* aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor */
+static int masked_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *source,
+                          dp_tensor **out)
+{
+    int rc = expanded_copy(ctx, self, mask, out);
+
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::masked_scatter_", "TTT>", *out, mask, source);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!) */
+static int masked_fill_tensor_(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *value)
+{
+    DP_VIEW(v, value);
+    dp_value number;
+
+    if (v.ndim != 0)
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
+                         "with %d dimension(s).",
+                         v.ndim);
+    int rc = dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", value, &number);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    return dp_invoke(ctx, "aten::masked_fill_.Scalar", "TTs>", self, mask, number);
+}
+
+/* aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor */
+static int masked_fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *value,
+                              dp_tensor **out)
+{
+    int rc = expanded_copy(ctx, self, mask, out);
+
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::masked_fill_.Tensor", "TTT>", *out, mask, value);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("nonzero", nonzero, (T), (T)),
+                DP_IMPL_UNBOXED("nonzero.out", nonzero_out, (T, T), ()),
+                DP_IMPL_UNBOXED("masked_select", masked_select, (T, T), (T)),
+                DP_IMPL_UNBOXED("masked_select.out", masked_select_out, (T, T, T), ()))
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("masked_scatter_", masked_scatter_, (T, T, T), ()),
+                DP_IMPL_UNBOXED("masked_fill_.Tensor", masked_fill_tensor_, (T, T, T), ()),
+                DP_IMPL_UNBOXED("take", take, (T, T), (T)),
+                DP_IMPL_UNBOXED("take.out", take_out, (T, T, T), ()),
+                DP_IMPL_UNBOXED("put_", put_, (T, T, T, b), ()))
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("put", put, (T, T, T, b), (T)),
+                DP_IMPL_UNBOXED("masked_scatter", masked_scatter, (T, T, T), (T)),
+                DP_IMPL_UNBOXED("masked_fill.Tensor", masked_fill_tensor, (T, T, T), (T)))
