@@ -135,8 +135,14 @@ static int run_and_answer(request *rq, const dp_program *p, const dp_value *inpu
                 .written = dp_arena_alloc(a, info.n_outputs * sizeof(bool))};
     if (r.outputs == NULL || r.written == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %u outputs", info.n_outputs);
-    if (dp_program_run(rq->ctx, p, &r) < 0)
+    dp_shapes_let(); /* or what its steps change would stay until it ends */
+    int code = dp_program_run(rq->ctx, p, &r);
+    if (code < 0)
         return fail_run(rq, &r, err);
+    if (dp_shapes_hold(err) < 0) {
+        dp_values_release(r.outputs, info.n_outputs);
+        return DP_ERESOURCE;
+    }
     int rc = outputs_to_json(rq, w, &r, info.n_outputs, how, err);
     dp_values_release(r.outputs, info.n_outputs);
     return rc;

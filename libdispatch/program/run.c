@@ -444,10 +444,23 @@ static inline int run_step(machine *m, const dp_program *p, uint32_t base, const
     }
 }
 
+/* Each step sees the shapes that its tensors have now, as a call of its own would, where no kernel
+ * around the program may still look at those before: so what they were can go. */
+static void see_shapes_of_now(dp_ctx *ctx)
+{
+    dpi_thread *t = ctx->thread;
+    bool outermost = ctx->pins == 1 && !ctx->shares_pin &&
+                     atomic_load_explicit(&t->depth, memory_order_relaxed) == 0;
+
+    if (outermost)
+        dpi_call_begin(&t->looker);
+}
+
 static int run_steps(machine *m, const dp_program *p, uint32_t base)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const dpi_step *s = &p->steps[i];
+        see_shapes_of_now(m->ctx);
         int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
         if (DPI_LIKELY(rc == 0))
             rc = run_step(m, p, base, s);

@@ -307,6 +307,18 @@ def test_intermediate_values_go_at_their_last_use(f):
         less(f.resident_kb() - before, 100 << 10, "KiB more, of 300 MiB that were made")
 
 
+def test_steps_change_the_shape_of_one_tensor_without_end(f):
+    """As calls of their own would: what it was goes between them."""
+    with f.connect() as d:
+        x = [{"tensor": d.call("tensor.create", data=list(range(n)))["tensor"]} for n in (1, 2)]
+        out = {"tensor": d.call("tensor.create", data=[])["tensor"]}
+        steps = [step("neg.out", ref("xy"[i % 2]), out=ref("out"), as_=f"r{i}") for i in range(300)]
+        steps += [step("resize_", ref("out"), [4 + i], as_=f"s{i}") for i in range(200)]
+        r = d.call("program.run", steps=steps, outputs=["s199"], inputs={"x": x[0], "y": x[1], "out": out})
+        equal((r["outputs"][0]["tensor"], r["outputs"][0]["shape"]), (out["tensor"], [203]))
+        equal(d.call("tensor.read", **out)["data"][:2], [0, -1])
+
+
 def test_the_registry_is_whole(f):
     with f.connect() as d:
         equal(d.call("registry.check"), {"ok": True, "violations": []})

@@ -106,8 +106,9 @@ typedef struct dp_run {
     const dp_tensor *const *unspecified; /* [n_unspecified] what the step was writing: to compare */
     size_t n_unspecified;                /* with, since some may be gone */
 } dp_run;
-/* One snapshot; values are released at their last use; dp_checkpoint() between steps.  Lists and
- * strings among the outputs live until dp_ctx_reset(). */
+/* One snapshot; values are released at their last use; dp_checkpoint() between steps.  Each step sees
+ * the shapes that tensors have when it begins, unless something around the program has begun before: a
+ * kernel, dp_ctx_begin().  Lists and strings among the outputs live until dp_ctx_reset(). */
 DP_API int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run);
 
 /* -- asking -- */
