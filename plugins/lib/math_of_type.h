@@ -165,18 +165,16 @@ DPM_INLINE T FN(cosh)(T x)
 
 /* -- logarithms: x = 2^n (1 + f), |f| <= 1/3 -- */
 
-/* ln(1 + f) = f + f^2 q: q. */
+/* ln(1 + f) - f, from s = f / (2 + f): f = 2 s + s f, ln(1 + f) = 2 s + 2/3 s^3 + 2/5 s^5 + ... */
 DPM_INLINE T FN(log_part)(T f)
 {
-    return POLY(
-        f,
-        (-0x1.087f8ap-3f, 0x1.19b5d4p-3f, -0x1.f306eap-4f, 0x1.1fd5ecp-3f, -0x1.559bf6p-3f,
-         0x1.99bfe6p-3f, -0x1.ffff0cp-3f, 0x1.55552cp-2f, -0x1p-1f),
-        (0x1.5d69a92ab2606p-4, -0x1.5b52eb229a7fbp-4, 0x1.551b15082d65dp-5, -0x1.7ccbe63bef428p-5,
-         0x1.efdd093519785p-5, -0x1.051c219a946e8p-4, 0x1.1069ae4b5b878p-4, -0x1.24279144e94dep-4,
-         0x1.3b1d8300adc55p-4, -0x1.555aad00e9a49p-4, 0x1.745cbb0467e1cp-4, -0x1.999970135d356p-4,
-         0x1.c71c73d08a351p-4, -0x1.0000005caa17bp-3, 0x1.24924921665fep-3, -0x1.5555555482558p-3,
-         0x1.999999999e247p-3, -0x1.00000000005efp-2, 0x1.5555555555546p-2, -0x1.fffffffffffffp-2));
+    T s = f / (2 + f), z = s * s, half = (T)0.5 * f * f;
+    T rest = z * POLY(z, (0x1.32dc28p-2f, 0x1.99616cp-2f, 0x1.555566p-1f),
+                      (0x1.16ea8853e3eecp-3, 0x1.0e8136b53618dp-3, 0x1.3b2a7126a1deap-3,
+                       0x1.745ca7aa58afdp-3, 0x1.c71c72f137c3fp-3, 0x1.24924923cccf4p-2,
+                       0x1.999999999a008p-2, 0x1.5555555555555p-1));
+
+    return FN(fma)(s, half + rest, -half);
 }
 
 /* The significand of a positive finite x, 2/3 <= m < 4/3.  *e: the exponent, plus BIAS. */
@@ -218,14 +216,14 @@ DPM_INLINE T FN(log_parts)(T x, T *n)
 
 DPM_INLINE T FN(log)(T x)
 {
-    T n, f = FN(log_parts)(x, &n), y = FN(fma)(f * f, FN(log_part)(f), n * LN2_LOW);
+    T n, f = FN(log_parts)(x, &n), y = FN(fma)(n, LN2_LOW, FN(log_part)(f));
 
     return FN(log_ends)(x, FN(fma)(n, LN2_HIGH, f + y));
 }
 
 DPM_INLINE T FN(log2)(T x)
 {
-    T n, f = FN(log_parts)(x, &n), y = FN(fma)(f * f, FN(log_part)(f), f);
+    T n, f = FN(log_parts)(x, &n), y = f + FN(log_part)(f);
 
     return FN(log_ends)(x, FN(fma)(y, LOG2_E, n));
 }
@@ -235,7 +233,7 @@ DPM_INLINE T FN(log10)(T x)
     const T two_high = K(0x1.344136p-2f, 0x1.34413509f79ffp-2); /* of 2 */
     const T two_low = K(-0x1.ec10c0p-27f, -0x1.9dc1da994fd21p-59);
     const T e = K(0x1.bcb7b2p-2f, 0x1.bcb7b1526e50ep-2); /* of e */
-    T n, f = FN(log_parts)(x, &n), y = FN(fma)(f * f, FN(log_part)(f), f);
+    T n, f = FN(log_parts)(x, &n), y = f + FN(log_part)(f);
 
     return FN(log_ends)(x, FN(fma)(n, two_high, FN(fma)(y, e, n * two_low)));
 }
@@ -249,7 +247,7 @@ DPM_INLINE T FN(log1p)(T x)
     T f = FN(pick)(u < K(0x1p60f, 0x1p100), FN(fma)(x, s, s - 1), m - 1);
 
     n = FN(log_count)(e, 0);
-    y = FN(fma)(f * f, FN(log_part)(f), n * LN2_LOW);
+    y = FN(fma)(n, LN2_LOW, FN(log_part)(f));
     y = FN(log_ends)(u, FN(fma)(n, LN2_HIGH, f + y));
     return FN(pick)(FN(abs)(x) < TINY, x, y);
 }
@@ -454,6 +452,72 @@ DPM_INLINE T FN(acos)(T x)
     return FN(pick)(a > (T)0.5, far, PI / 2 - FN(sign)(y, x));
 }
 
+/* -- pow --
+ *
+ * x^y = exp(y ln x), where ln x has twice T's digits: a sum of two numbers, the second small. */
+
+/* ln(m 2^n), 2/3 <= m < 4/3.  *low: the second number. */
+DPM_INLINE T FN(log_twice)(T m, T n, T *low)
+{
+    const T high = K(0x1.62e4p-1f, 0x1.62e42fefa38p-1); /* of ln 2; n times it is exact */
+    const T high_low = K(0x1.7f7d1cp-20f, 0x1.ef35793c7673p-45);
+    const T third = K(0x1.555556p-1f, 0x1.5555555555555p-1); /* 2/3 */
+    const T third_low = K(-0x1.555556p-26f, 0x1.5555555555555p-55);
+    T f = m - 1, d = 2 + f, inverse = 1 / d;
+    T s = f * inverse, sl = inverse * FN(fma)(-s, f - (d - 2), FN(fma)(-s, d, f));
+    T z = s * s, zl = FN(fma)(2 * s, sl, FN(fma)(s, s, -z));
+    T q = z * POLY(z, (0x1.8c3c1cp-3f, 0x1.c69f98p-3f, 0x1.24928p-2f, 0x1.99999ap-2f),
+                   (0x1.f3ecbf8f3ca68p-4, 0x1.dd3e0ffe9877cp-4, 0x1.1125aacafa38p-3,
+                    0x1.3b134c2e81207p-3, 0x1.745d1853a5a47p-3, 0x1.c71c71c5b725ap-3,
+                    0x1.2492492492a62p-2, 0x1.9999999999999p-2));
+    T c = third + q, cl = third - c + q + third_low;
+    T t = z * s, tl = FN(fma)(z, s, -t) + FN(fma)(z, sl, zl * s); /* s^3 */
+    T p = t * c, pl = FN(fma)(t, c, -p) + FN(fma)(t, cl, tl * c);
+    T a = n * high, b = a + 2 * s, bl = a - b + 2 * s;
+    T sum = b + p;
+
+    *low = b - sum + p + bl + 2 * sl + FN(fma)(n, high_low, pl);
+    return sum;
+}
+
+/* Is a >= 0 an integer, or infinite? */
+DPM_INLINE bool FN(whole)(T a)
+{
+    const T grid = K(0x1p23f, 0x1p52);
+
+    return FN(pick)(a < grid, a + grid - grid, a) == a;
+}
+
+/* exp(e + l), where l is small against e. */
+DPM_INLINE T FN(exp_twice)(T e, T l)
+{
+    const T least = K(-104, -746), most = K(89, 710);
+    T z, r, q;
+
+    FN(exp_part)(FN(real)(FN(lesser)(FN(bits)(e), FN(bits)(least))), &r, &z);
+    r += l;
+    q = FN(exp_of)(r);
+    T y = FN(exp_scaled)(FN(fma)(FN(fma)(q, r, 1), r, 1), z);
+
+    return FN(pick)(e <= least, 0, FN(pick)(e >= most, INF, y));
+}
+
+DPM_INLINE T FN(pow)(T x, T y)
+{
+    const T least = K(FLT_MIN, DBL_MIN);
+    T a = FN(abs)(x), b = FN(abs)(y), l;
+    U e;
+    T m = FN(log_split)(FN(pick)(a < least, a * K(0x1p25f, 0x1p54), a), &e);
+    T h = FN(log_twice)(m, FN(log_count)(e, FN(pick)(a < least, K(25, 54), 0)), &l);
+
+    h = FN(pick)(a == 0, -INF, FN(pick)(a < INF, h, a));
+    T p = y * h, pl = FN(fma)(y, l, FN(fma)(y, h, -p)), r = FN(exp_twice)(p, pl);
+    r = FN(pick)(FN(whole)(b), FN(sign)(r, FN(pick)(FN(whole)(b / 2), 1, x)),
+                 FN(pick)(x < 0, FN(pick)(a < INF, (T)NAN, r), r));
+    T one = FN(pick)(x > 0, 1, FN(pick)(b == INF, 1, r));
+    return FN(pick)(y == 0, 1, FN(pick)(a == 1, one, r));
+}
+
 /* -- erf -- */
 
 /* ln(1 - erf(a)) for a between 1 and where erf is 1. */
@@ -470,21 +534,63 @@ DPM_INLINE T FN(erf_part)(T a)
                      -0x1.a4f415dedd625p-4, -0x1.45f30f38d372cp-1, -0x1.20dd747bc4026p0));
 }
 
+/* erf(x) = x + x q for |x| <= 1: q. */
+DPM_INLINE T FN(erf_near)(T x)
+{
+    return POLY(x * x,
+                (-0x1.373d26p-11f, 0x1.46956p-8f, -0x1.b6721p-6f, 0x1.ce18fep-4f, -0x1.8126ep-2f,
+                 0x1.06eba6p-3f),
+                (-0x1.ac1a419759674p-31, 0x1.d73d744d741c6p-27, -0x1.5c0bc31311077p-23,
+                 0x1.b9807f2338cf2p-20, -0x1.f4ca5bb28570dp-17, 0x1.f9a2bb4bba0e5p-14,
+                 -0x1.c02db03ff6859p-11, 0x1.565bccf908894p-8, -0x1.b82ce311f7069p-6,
+                 0x1.ce2f21a040b02p-4, -0x1.812746b0379b5p-2, 0x1.06eba8214db68p-3));
+}
+
 DPM_INLINE T FN(erf)(T x)
 {
     const T most = K(4.1f, 6), slope = K(0x1.20dd76p0f, 0x1.20dd750429b6dp0); /* 2 / sqrt(pi) */
-    T a = FN(abs)(x);
-    T q = POLY(x * x,
-               (-0x1.373d26p-11f, 0x1.46956p-8f, -0x1.b6721p-6f, 0x1.ce18fep-4f, -0x1.8126ep-2f,
-                0x1.06eba6p-3f),
-               (-0x1.ac1a419759674p-31, 0x1.d73d744d741c6p-27, -0x1.5c0bc31311077p-23,
-                0x1.b9807f2338cf2p-20, -0x1.f4ca5bb28570dp-17, 0x1.f9a2bb4bba0e5p-14,
-                -0x1.c02db03ff6859p-11, 0x1.565bccf908894p-8, -0x1.b82ce311f7069p-6,
-                0x1.ce2f21a040b02p-4, -0x1.812746b0379b5p-2, 0x1.06eba8214db68p-3));
+    T a = FN(abs)(x), q = FN(erf_near)(x);
     T near = FN(pick)(a < TINY, x * slope, FN(fma)(q, x, x));
     T far = FN(pick)(a > most, 1, -4 * FN(expm1_quarter)(FN(erf_part)(a)));
 
     return FN(pick)(a > K(0.93f, 1), FN(sign)(far, x), near);
+}
+
+/* exp(x^2) (1 - erf(x)) for x > 0.59 where erfc(x) is not 0. */
+DPM_INLINE T FN(erfc_part)(T x)
+{
+    T d = x + 4, inverse = 1 / d;
+    T rest = inverse * FN(fma)(-inverse, x - (d - 4), FN(fma)(-inverse, d, 1));
+    T t = FN(fma)(rest, -8, FN(fma)(inverse, -8, 1)); /* (x - 4) / (x + 4) */
+    T q = POLY(t,
+               (0x1.63c9aep-11f, 0x1.99720cp-8f, -0x1.b679b4p-6f, 0x1.386decp-4f, -0x1.64417ap-3f,
+                0x1.52ceb6p-2f, -0x1.14eb3ep-1f, 0x1.8be1eep-1f, -0x1.f3fe3p-1f),
+               (-0x1.b9d926c8eacfap-27, 0x1.63366c0d14118p-30, 0x1.0523926d63df7p-23,
+                -0x1.469737428df83p-24, -0x1.c5ce0ab8fe527p-21, 0x1.7e62f98f1fadep-20,
+                0x1.3b0d55b821af8p-18, -0x1.3c6f4f3cc578fp-16, -0x1.e7f36e013d88fp-19,
+                0x1.72cdaaaad7182p-13, -0x1.dd283c7c79a1bp-12, -0x1.269b523640adep-12,
+                0x1.908f470503edap-8, -0x1.b00c052c4741bp-6, 0x1.38dbd2c9208afp-4,
+                -0x1.645fd8a4bbb77p-3, 0x1.52cac2370f0f6p-2, -0x1.14eacb1ad034dp-1,
+                0x1.8be202d26c743p-1, -0x1.f3fe31ecb49bfp-1));
+
+    const T first = K(0x1.18932cp0f, 0x1.18932bf08e154p0);
+    T y = FN(fma)(q, t, first);
+
+    return FN(fma)(inverse, y, rest * y);
+}
+
+DPM_INLINE T FN(erfc)(T x)
+{
+    const T most = K(10.1f, 27.3);
+    T a = FN(abs)(x), near = 1 - FN(fma)(FN(erf_near)(x), x, x), turns, r;
+    T square = a * a;
+
+    FN(exp_part)(-square, &r, &turns);
+    r -= FN(fma)(a, a, -square);
+    T y = FN(fma)(FN(fma)(FN(exp_of)(r), r, 1), r, 1) * FN(erfc_part)(a);
+
+    y = FN(pick)(a > most, 0, FN(exp_scaled)(y, turns));
+    return FN(pick)(a < (T)0.6, near, FN(pick)(x < 0, 2 - y, y));
 }
 
 #undef DIGITS

@@ -12,6 +12,7 @@
     X(expm1, 4)                                                                                    \
     X(tanh, 4)                                                                                     \
     X(sigmoid, 4)                                                                                  \
+    X(erfc, 4)                                                                                     \
     X(erf, 4)                                                                                      \
     X(exp2, 4)                                                                                     \
     X(log2, 4)                                                                                     \
@@ -29,8 +30,10 @@
     X(sin, 4)                                                                                      \
     X(cos, 4)                                                                                      \
     X(tan, 4)
-#define MATH_UNARY(X)  MATH_PLAIN(X) MATH_TURN(X)
-#define MATH_BINARY(X) X(atan2, 4)
+#define MATH_UNARY(X) MATH_PLAIN(X) MATH_TURN(X)
+#define MATH_BINARY(X)                                                                             \
+    X(atan2, 4)                                                                                    \
+    X(pow, 4)
 
 typedef struct math_loop {
     const char *name;
