@@ -20,9 +20,10 @@ void jw_init(jw *w)
 
 void jw_fini(jw *w)
 {
-    if (w->paid_by != NULL)
+    if (w->paid_by != NULL) {
         dp_account_refund(w->paid_by, DP_HOLDER_INTERMEDIATES, 0, w->paid);
-    dp_account_close(w->paid_by);
+        dp_account_close(w->paid_by);
+    }
     dp_free(w->s);
     jw_init(w);
 }

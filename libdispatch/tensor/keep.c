@@ -100,14 +100,32 @@ void dpi_bill_end(dpi_bill b)
     dpi_account_unref(account_of(b.word));
 }
 
+static __attribute__((cold, noinline)) int charge_or_say_why(dpi_storage *s, dp_account *a,
+                                                             dp_error *err)
+{
+    dpi_bill b;
+    int rc = dpi_bill_begin(&b, a, s->bytes, err);
+
+    if (rc == 0)
+        dpi_storage_take_bill(s, b);
+    return rc;
+}
+
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err)
 {
-    if (DPI_UNLIKELY(!dpi_account_add(a, DP_HOLDER_INTERMEDIATES, s->bytes)) &&
-        dp_account_charge(a, DP_HOLDER_INTERMEDIATES, 0, s->bytes, err) < 0) /* says why */
-        return DP_ERESOURCE;
+    if (DPI_UNLIKELY(!dpi_account_add(a, DP_HOLDER_INTERMEDIATES, s->bytes)))
+        return charge_or_say_why(s, a, err);
     dpi_account_ref(a);
     dpi_storage_take_bill(s, (dpi_bill){word_of(a, DP_HOLDER_INTERMEDIATES), s->bytes});
     return 0;
+}
+
+void dpi_storage_forget(const dpi_storage *s)
+{
+    uintptr_t word = atomic_load_explicit(&s->charged, memory_order_relaxed);
+
+    refund(word, charged_bytes(s));
+    dpi_account_unref(account_of(word));
 }
 
 dpi_bill dpi_storage_bill(const dpi_storage *s)

@@ -63,6 +63,7 @@ static inline void dpi_storage_take_bill(dpi_storage *s, dpi_bill b) /* of s, wh
 /* The bytes of s, which is new, are about to be made for a. */
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
 dpi_bill dpi_storage_bill(const dpi_storage *s); /* of s, which is gone */
+void dpi_storage_forget(const dpi_storage *s);   /* the same, ended */
 void dpi_bill_end(dpi_bill b);                   /* those bytes are gone */
 /* s is about to grow by so many bytes, made for a: whoever is charged for s pays; a, if it is nobody
  * and a is not NULL. */

@@ -277,8 +277,12 @@ void dpi_storage_fini(dpi_storage *s)
 
     if (DPI_UNLIKELY(g != NULL))
         growths_free(s, g);
-    if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0)
-        memory_paid(s, dpi_storage_bill(s));
+    if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0) {
+        if (s->block || s->release == dpi_block_release)
+            memory_paid(s, dpi_storage_bill(s));
+        else
+            dpi_storage_forget(s);
+    }
     memory_fini(s);
 }
 
