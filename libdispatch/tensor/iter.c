@@ -37,35 +37,46 @@ static int check_config(const dp_iter_config *c, const dp_iter *it, dp_error *er
     return DP_OK;
 }
 
-/* Room for n operands. */
-static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
+/* Room for n operands, of which `places` fit into it. */
+static inline void place_operands(dp_iter *it, void **pointers, dp_dtype *dtypes, size_t places)
 {
-    size_t n = (size_t)it->n, places = DPI_COUNT(it->operand_room) / 2;
-    void **pointers = it->operand_room;
-    dp_dtype *dtypes = it->dtype_room;
-
-    if (n > places) {
-        places = n;
-        pointers = dp_arena_alloc(a, 2 * n * (sizeof(*pointers) + sizeof(*dtypes)));
-        if (pointers == NULL)
-            return dpi_no_memory(err, "an elementwise loop");
-        dtypes = (dp_dtype *)(pointers + 2 * n);
-    }
     it->data = (char **)pointers;
     it->tensors = (dp_tensor **)(pointers + places);
     it->own = dtypes;
     it->seen = dtypes + places;
+}
+
+enum { PLACES = DPI_COUNT(((dp_iter *)0)->operand_room) / 2 };
+
+static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
+{
+    size_t n = (size_t)it->n;
+    void **pointers = it->operand_room;
+
+    if (n > PLACES) {
+        pointers = dp_arena_alloc(a, 2 * n * (sizeof(*pointers) + sizeof(dp_dtype)));
+        if (pointers == NULL)
+            return dpi_no_memory(err, "an elementwise loop");
+        place_operands(it, pointers, (dp_dtype *)(pointers + 2 * n), n);
+    } else {
+        place_operands(it, pointers, it->dtype_room, PLACES);
+    }
     return DP_OK;
 }
 
-static int take_config(dpi_iter_plan *p, dp_arena *a, dp_error *err)
+static inline void take_config(const dp_iter_config *c, dp_iter *it)
+{
+    it->flags = c->flags;
+    it->n_out = c->n_out;
+    it->n = c->n_out + c->n_in;
+}
+
+static int take_plan(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
     const dp_iter_config *c = p->c;
     dp_iter *it = p->it;
 
-    it->flags = c->flags;
-    it->n_out = c->n_out;
-    it->n = c->n_out + c->n_in;
+    take_config(c, it);
     int rc = take_operands(it, a, err);
     for (int k = 0; rc == DP_OK && k < it->n; k++) {
         dp_tensor *t = k < c->n_out ? c->outs[k] : c->ins[k - c->n_out];
@@ -246,8 +257,102 @@ static int hand_out(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
-                  dp_error *err)
+/* -- plain loops: contiguous operands of one shape on the CPU, which nothing has to be found out of -- */
+
+static bool is_like(const dp_tensor *t, const dpi_geometry *first, dp_dtype dtype)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    const dpi_storage *s = g->storage;
+
+    if (!g->contiguous || g->ndim != first->ndim || t->dtype != dtype ||
+        s->device != DP_DEVICE_CPU || s->memoryless || s->kind != NULL)
+        return false;
+    for (int d = 0; d < g->ndim; d++)
+        if (g->sizes[d] != first->sizes[d])
+            return false;
+    return true;
+}
+
+/* Is t none of the inputs, and yet in their memory? */
+static bool lies_in_inputs(const dp_iter_config *c, const dp_tensor *t)
+{
+    for (int i = 0; i < c->n_in; i++)
+        if (c->ins[i] != t && dpi_storage_of(c->ins[i]) == dpi_storage_of(t))
+            return true;
+    return false;
+}
+
+/* *written: what the loop writes.  Operands that are converted, or promoted by rules of their own, are
+ * not plain. */
+static bool is_plain(const dp_iter_config *c, dp_dtype *written)
+{
+    dp_dtype wanted = dp_dtype_of(c->common_dtype), dtype;
+    const dpi_geometry *first;
+
+    if (c->n_in == 0 || c->n_in + c->n_out > 4 || c->shape != NULL || c->ins[0] == NULL ||
+        (c->flags & (DP_ITER_NUMBER | DP_ITER_REDUCE)))
+        return false;
+    dtype = c->ins[0]->dtype;
+    first = dpi_geometry_of(c->ins[0]);
+    *written = dp_dtype_of(c->out_dtype);
+    if (*written == DP_DTYPE_NONE)
+        *written = c->flags & DP_ITER_BOOL_OUTPUT ? DP_BOOL : dtype;
+    if ((wanted != DP_DTYPE_NONE && wanted != dtype) || dp_dtype_size(*written) == 0 ||
+        ((c->flags & DP_ITER_PROMOTE) && first->ndim == 0) ||
+        ((c->flags & DP_ITER_INT_TO_FLOAT) && dp_dtype_is_integral(dtype, true)))
+        return false;
+    for (int i = 0; i < c->n_in; i++)
+        if (c->ins[i] == NULL || !is_like(c->ins[i], first, dtype))
+            return false;
+    for (int k = 0; k < c->n_out; k++)
+        if (c->outs[k] != NULL &&
+            (!is_like(c->outs[k], first, *written) || lies_in_inputs(c, c->outs[k])))
+            return false;
+    return true;
+}
+
+static void set_plain_operand(dp_iter *it, int k, dp_tensor *t)
+{
+    it->tensors[k] = t;
+    it->data[k] = dpi_tensor_data(t);
+    it->own[k] = it->seen[k] = t->dtype;
+    it->room[1 + k] = (int64_t)dpi_itemsize(t->dtype);
+    it->room[1 + it->n + k] = 0;
+}
+
+static int init_plain(const dp_iter_config *c, dp_dtype written, dp_account *account, dp_iter *it,
+                      dp_error *err)
+{
+    const dpi_geometry *first = dpi_geometry_of(c->ins[0]);
+    dpi_place at = {DP_DEVICE_CPU, account};
+    uint32_t made = 0;
+
+    take_config(c, it);
+    place_operands(it, it->operand_room, it->dtype_room, PLACES);
+    it->dtype = c->ins[0]->dtype;
+    it->device = DP_DEVICE_CPU;
+    it->memoryless = it->converts = false;
+    it->resized = 0;
+    dpi_iter_one_run(it, first->numel);
+    for (int i = 0; i < c->n_in; i++)
+        set_plain_operand(it, it->n_out + i, c->ins[i]);
+    for (int k = 0; k < c->n_out; k++) {
+        made |= c->outs[k] == NULL ? 1u << k : 0;
+        int rc = c->outs[k] != NULL ? DP_OK
+                                    : dpi_empty_strided(written, at, first->ndim, first->sizes,
+                                                        NULL, &c->outs[k], err);
+        for (int o = 0; rc < 0 && o < k; o++)
+            if (made >> o & 1)
+                c->outs[o] = dp_tensor_unref(c->outs[o]);
+        if (rc < 0)
+            return rc;
+        set_plain_operand(it, k, c->outs[k]);
+    }
+    return DP_OK;
+}
+
+static int init_planned(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a,
+                        dp_iter *it, dp_error *err)
 {
     const dpi_geometry *geometry[DP_ITER_OPERANDS_MAX];
     dp_tensor *fresh[DP_ITER_OPERANDS_MAX];
@@ -260,10 +365,8 @@ int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_ar
                        .fresh = fresh,
                        .room = room,
                        .out_room = out_room};
-    int rc = check_config(c, it, err);
+    int rc = take_plan(&p, a, err);
 
-    if (rc == DP_OK)
-        rc = take_config(&p, a, err);
     if (rc < 0)
         return rc;
     rc = build(&p, a, err);
@@ -272,4 +375,16 @@ int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_ar
     for (int k = 0; rc < 0 && k < it->n_out; k++)
         dp_tensor_unref(fresh[k]);
     return rc;
+}
+
+int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
+                  dp_error *err)
+{
+    dp_dtype written;
+    int rc = check_config(c, it, err);
+
+    if (rc < 0)
+        return rc;
+    return !fake && is_plain(c, &written) ? init_plain(c, written, account, it, err)
+                                          : init_planned(c, fake, account, a, it, err);
 }

@@ -66,17 +66,10 @@ static bool lies_alike(const dpi_iter_plan *p, int64_t *buffer, const int64_t **
 
 static void one_run(dp_iter *it)
 {
-    int64_t *strides = it->room + 1;
-
-    it->ndim = 1;
-    it->n_reduced = 0;
-    it->n_each = 1;
-    it->room[0] = it->numel;
-    it->shape = it->room;
-    it->strides = strides;
+    dpi_iter_one_run(it, it->numel);
     for (int k = 0; k < it->n; k++) {
-        strides[k] = (int64_t)dpi_itemsize(it->own[k]);
-        strides[it->n + k] = 0;
+        it->room[1 + k] = (int64_t)dpi_itemsize(it->own[k]);
+        it->room[1 + it->n + k] = 0;
     }
 }
 

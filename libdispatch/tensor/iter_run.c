@@ -202,6 +202,10 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
 
     if (it->memoryless || it->numel == 0)
         return DP_OK;
+    if (it->numel < DPI_GRAIN && !it->converts && it->device == DP_DEVICE_CPU) {
+        run_range(it, 0, it->numel, loop, user);
+        return DP_OK;
+    }
     if (it->device != DP_DEVICE_CPU)
         rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
     if (rc < 0)

@@ -210,6 +210,17 @@ typedef struct dpi_iter_plan {
     dp_tensor **fresh;             /* [n_out] that were made; owned until init succeeds */
     int64_t *room, *out_room;      /* [DP_DIM_MAX] for shapes that are no operand's */
 } dpi_iter_plan;
+/* One dimension of n elements; room[1 + k] is operand k's stride, room[1 + it->n + k] is 0. */
+static inline void dpi_iter_one_run(dp_iter *it, int64_t n)
+{
+    it->ndim = 1;
+    it->n_reduced = 0;
+    it->n_each = 1;
+    it->numel = n;
+    it->room[0] = n;
+    it->shape = it->room;
+    it->strides = it->room + 1;
+}
 /* iter_types.c: sets device, memoryless and p->fake; dtype, own, seen, converts. */
 int dpi_iter_devices(dpi_iter_plan *p, dp_error *err);
 int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err);
