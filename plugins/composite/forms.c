@@ -45,6 +45,8 @@ static dp_dtype result_dtype(dp_dtype self, int result)
 {
     if (result == FORM_REAL)
         return self == DP_COMPLEX64 ? DP_FLOAT32 : self == DP_COMPLEX128 ? DP_FLOAT64 : self;
+    if (result == FORM_COMPLEX)
+        return self == DP_FLOAT64 ? DP_COMPLEX128 : DP_COMPLEX64;
     return result == FORM_BOOL ? DP_BOOL : self;
 }
 
@@ -94,6 +96,27 @@ int form_out_of(dp_call *call, const char *target)
     rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
     if (rc == 0)
         rc = dp_copy(call->ctx, out, made.u.t);
+    dp_values_release(&made, 1);
+    return rc;
+}
+
+int form_in_place_of(dp_call *call, const char *target)
+{
+    dp_tensor *self = call->args[0].u.t;
+    dp_value made = dp_none();
+    int rc =
+        dp_call_boxed(call->ctx, dp_op_find(call->ctx, target), call->args, call->n_args, &made, 1);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(x, made.u.t);
+    DP_VIEW(y, self);
+    if (dp_can_cast(x.dtype, y.dtype))
+        rc = dp_copy(call->ctx, self, made.u.t);
+    else
+        rc = dp_fail(call->ctx, DP_ERUNTIME,
+                     "result type %s can't be cast to the desired output type %s",
+                     dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
     dp_values_release(&made, 1);
     return rc;
 }

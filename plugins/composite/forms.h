@@ -6,11 +6,8 @@
 
 #include <dispatchd/plugin.h>
 
-enum {
-    FORM_SAME,
-    FORM_BOOL,
-    FORM_REAL
-}; /* the result's dtype: that of self; bool; that of its real part */
+/* The result's dtype: that of self, bool, that of its real part, that of complex numbers of it. */
+enum { FORM_SAME, FORM_BOOL, FORM_REAL, FORM_COMPLEX };
 
 /* `target` takes tensors for the Scalars at the bits of `scalars`: they become wrapped numbers. */
 int form_wrapped(dp_call *call, const char *target, uint32_t scalars);
@@ -19,6 +16,9 @@ int form_wrapped(dp_call *call, const char *target, uint32_t scalars);
 int form_by_out(dp_call *call, const char *target, int result);
 /* The call has out= in addition, and last: it is resized to what `target` returns, and that is copied. */
 int form_out_of(dp_call *call, const char *target);
+/* The call is in-place: what `target` returns is copied to its first argument, of a dtype to which it can
+ * be cast. */
+int form_in_place_of(dp_call *call, const char *target);
 /* The same operator by another name. */
 int form_alias(dp_call *call, const char *target);
 

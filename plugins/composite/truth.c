@@ -1,57 +1,93 @@
 /* truth.c -- questions about numbers that are answered by other operators. */
-#include "composite.h"
+#include "chain.h"
 
 /* A tensor like t, of bool, all `value`. */
-static int all_of(dp_ctx *ctx, dp_tensor *t, bool value, dp_tensor **out)
+static dp_tensor *all_of(chain *c, dp_tensor *t, bool value)
 {
-    int rc = dp_empty_like(ctx, t, DP_BOOL, DP_PRESERVE, out);
+    dp_tensor *made = NULL;
 
-    if (rc == 0)
-        rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", *out, dp_bool(value));
-    if (rc < 0)
-        *out = dp_tensor_unref(*out);
-    return rc;
-}
-
-/* |t| compared with infinity by `op`. */
-static int magnitude(dp_ctx *ctx, const char *op, dp_tensor *t, dp_tensor **out)
-{
-    dp_tensor *size = NULL;
-    int rc = dp_invoke(ctx, "aten::abs", "T>T", t, &size);
-
-    if (rc == 0)
-        rc = dp_invoke(ctx, op, "Ts>T", size, dp_double(INFINITY), out);
-    dp_tensor_unref(size);
-    return rc;
+    c->rc = dp_empty_like(c->ctx, t, DP_BOOL, DP_PRESERVE, &made);
+    if (c->rc == 0)
+        c->rc = dp_invoke(c->ctx, "aten::fill_.Scalar", "Ts>", made, dp_bool(value));
+    return chain_keep(c, made);
 }
 
 /* aten::isinf(Tensor self) -> Tensor */
-static int isinf_(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+static int is_inf(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
+    chain c = {.ctx = ctx};
     DP_VIEW(x, self);
     if (dp_dtype_is_integral(x.dtype, true))
-        return all_of(ctx, self, false, out);
-    return magnitude(ctx, "aten::eq.Scalar", self, out);
+        return chain_end(&c, all_of(&c, self, false), out);
+    dp_tensor *size = chain_T(&c, "aten::abs", self);
+    return chain_end(&c, chain_Ts(&c, "aten::eq.Scalar", size, dp_double(INFINITY)), out);
 }
 
-/* aten::isfinite(Tensor self) -> Tensor
- * (self == self) * (|self| != inf) */
-static int isfinite_(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+/* (t == t) * (|t| != inf), as a part of another chain */
+static dp_tensor *bounded(chain *c, dp_tensor *t)
 {
-    dp_tensor *number = NULL, *bounded = NULL;
-    DP_VIEW(x, self);
-
-    if (dp_dtype_is_integral(x.dtype, true))
-        return all_of(ctx, self, true, out);
-    int rc = dp_invoke(ctx, "aten::eq.Tensor", "TT>T", self, self, &number);
-    if (rc == 0)
-        rc = magnitude(ctx, "aten::ne.Scalar", self, &bounded);
-    if (rc == 0)
-        rc = dp_invoke(ctx, "aten::mul.Tensor", "TT>T", number, bounded, out);
-    dp_tensor_unref(number);
-    dp_tensor_unref(bounded);
-    return rc;
+    dp_tensor *number = chain_TT(c, "aten::eq.Tensor", t, t), *size = chain_T(c, "aten::abs", t);
+    return chain_TT(c, "aten::mul.Tensor", number,
+                    chain_Ts(c, "aten::ne.Scalar", size, dp_double(INFINITY)));
 }
 
-DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("isinf", isinf_, (T), (T)))
-DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("isfinite", isfinite_, (T), (T)))
+/* aten::isfinite(Tensor self) -> Tensor */
+static int is_finite(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    DP_VIEW(x, self);
+    bool whole = dp_dtype_is_integral(x.dtype, true);
+    return chain_end(&c, whole ? all_of(&c, self, true) : bounded(&c, self), out);
+}
+
+/* aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
+ *     -> Tensor */
+static int is_close(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, double rtol, double atol,
+                    bool equal_nan, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    DP_VIEW(x, self);
+    DP_VIEW(y, other);
+
+    if (x.dtype != y.dtype)
+        return dp_fail(ctx, DP_ERUNTIME, "%s did not match %s", dp_dtype_name(x.dtype),
+                       dp_dtype_name(y.dtype));
+    if (rtol < 0 || atol < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "%s must be greater than or equal to zero, but got %g",
+                       rtol < 0 ? "rtol" : "atol", rtol < 0 ? rtol : atol);
+    dp_tensor *close = chain_TT(&c, "aten::eq.Tensor", self, other);
+    if (equal_nan)
+        close =
+            chain_TT(&c, "aten::logical_or", close,
+                     chain_TT(&c, "aten::logical_and", chain_TT(&c, "aten::ne.Tensor", self, self),
+                              chain_TT(&c, "aten::ne.Tensor", other, other)));
+    if (rtol == 0 && atol == 0)
+        return chain_end(&c, close, out);
+    if (dp_dtype_is_integral(x.dtype, true)) { /* so that the difference does not wrap */
+        self = chain_Ts(&c, "aten::mul.Scalar", self, dp_double(1));
+        other = chain_Ts(&c, "aten::mul.Scalar", other, dp_double(1));
+    }
+    dp_tensor *most =
+        chain_Ts(&c, "aten::mul.Scalar", chain_T(&c, "aten::abs", other), dp_double(rtol));
+    dp_tensor *apart = chain_T(&c, "aten::abs", chain_TT(&c, "aten::sub.Tensor", self, other));
+    dp_tensor *near = chain_TT(&c, "aten::le.Tensor", apart,
+                               chain_Ts(&c, "aten::add.Scalar", most, dp_double(atol)));
+    near = chain_TT(&c, "aten::logical_and", near, bounded(&c, apart));
+    return chain_end(&c, chain_TT(&c, "aten::logical_or", close, near), out);
+}
+
+/* aten::isreal(Tensor self) -> Tensor */
+static int is_real(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    DP_VIEW(x, self);
+    if (!dp_dtype_is_complex(x.dtype))
+        return chain_end(&c, all_of(&c, self, true), out);
+    dp_tensor *conj = chain_T(&c, "aten::_conj_physical", self);
+    return chain_end(&c, chain_TT(&c, "aten::eq.Tensor", self, conj), out);
+}
+
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("isinf", is_inf, (T), (T)))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("isfinite", is_finite, (T), (T)),
+                DP_IMPL_UNBOXED("isreal", is_real, (T), (T)),
+                DP_IMPL_UNBOXED("isclose", is_close, (T, T, f, f, b), (T)))

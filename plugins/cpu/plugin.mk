@@ -20,7 +20,7 @@ CPU_MARCH_v3 := -march=x86-64-v3
 CPU_MARCH_v4 := -march=x86-64-v4
 
 NOT_ALONE_cpu := plugins/cpu/levels/%
-PW_FAMILIES := $(filter-out aliases,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
+PW_FAMILIES := $(filter-out aliases composites,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
             $(PW_FAMILIES:%=gen/levels/pw_%)
 OBJ_cpu  := $(BUILD)/gen/pointwise_entries.o \

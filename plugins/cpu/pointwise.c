@@ -2,6 +2,7 @@
 #include "pointwise.h"
 #include "dense.h"
 #include "pointwise_run.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -161,6 +162,14 @@ static const pw_row *find_row(const pw_call *c)
     return &table[op->row];
 }
 
+static double largest(dp_dtype d)
+{
+    return d == DP_FLOAT16    ? 65504
+           : d == DP_BFLOAT16 ? 0x1.fep127
+           : d == DP_FLOAT32  ? FLT_MAX
+                              : DBL_MAX;
+}
+
 /* Choose dtypes, loop and parameters; all errors about types come before anything is allocated. */
 static int take_types(dp_ctx *ctx, pw_call *c)
 {
@@ -172,6 +181,7 @@ static int take_types(dp_ctx *ctx, pw_call *c)
     place = types[c->common].place;
     c->run.loop = row->loop[place];
     c->run.packed = row->packed >> place & 1;
+    c->run.state.limit = largest(c->common);
     if (c->run.loop == NULL)
         return dp_fail(ctx, DP_ERUNTIME, "\"%s_cpu\" not implemented for '%s'", c->op->name,
                        dense_type_name(c->common));
@@ -258,6 +268,8 @@ static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
     if (rc == 0 && !it.memoryless && it.numel > 0) {
         take_operands(c, &it);
         rc = pw_run_over(ctx, &it, &c->run);
+        if (rc == 0 && c->run.state.fault)
+            rc = dp_fail(ctx, DP_ERUNTIME, "%s", c->op->fault);
     }
     if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);

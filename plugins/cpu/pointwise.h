@@ -41,7 +41,8 @@ typedef struct pw_scalar {
 /* Shared by all threads of one run. */
 typedef struct pw_state {
     pw_scalar param[PW_PARAMS_MAX];
-    int fault; /* an integer was divided by zero */
+    double limit; /* the largest finite number of the common dtype; of floats alone */
+    int fault;    /* an expression found what the operator refuses */
 } pw_state;
 
 /* A kernel's loops by type.  Those of `packed` (bit: place of the type) take packed operands alone,
@@ -65,6 +66,7 @@ typedef struct pw_op {
     const char *params[PW_PARAMS_MAX];
     const pw_when *when;
     const char *no_bool; /* the error when an input is bool; NULL: bool is allowed */
+    const char *fault;   /* the error when a loop sets `fault` */
     /* NULL, or a check of the arguments that comes first: 0, or the error's code */
     int (*check)(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 } pw_op;
@@ -85,5 +87,12 @@ int pw_write(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *
 /* Checks: `check` of pointwise.yaml.  They refuse with DP_ERUNTIME. */
 int pw_check_power(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 int pw_check_hardtanh(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_lerp(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_addcdiv(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_heaviside(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_complex(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_polar(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_polygamma(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
+int pw_check_softshrink(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 
 #endif

@@ -190,7 +190,5 @@ int pw_run_over(dp_ctx *ctx, const dp_iter *it, pw_run *run)
         rc = dp_iter_run(ctx, it, loop_with_scalars, run);
     else
         rc = dp_iter_run(ctx, it, run->loop, &run->state);
-    if (rc == 0 && run->state.fault)
-        rc = dp_fail(ctx, DP_ERUNTIME, "ZeroDivisionError");
     return rc;
 }

@@ -28,7 +28,7 @@ typedef struct pw_run {
     pw_operand operand[PW_OPERANDS_MAX];
 } pw_run;
 
-/* Over all elements.  DP_ERUNTIME: a division by zero. */
+/* Over all elements. */
 int pw_run_over(dp_ctx *ctx, const dp_iter *it, pw_run *run);
 
 #endif

@@ -6,8 +6,9 @@ calls the operator that it is another name of."""
 
 from emit import line, literal
 from ops import check
+from ops import forms as groups_of
 
-DTYPES = {"bool": "FORM_BOOL", "real": "FORM_REAL"}
+DTYPES = {"bool": "FORM_BOOL", "real": "FORM_REAL", "complex": "FORM_COMPLEX"}
 
 
 def tensor_overload(op, ops):
@@ -38,7 +39,19 @@ def call(op, ops, groups, results):
     return None
 
 
-def forms(ops, families, aliases, groups):
+def of_composite(op, groups):
+    """An overload of an operator written by hand, in the forms that are not."""
+    group = groups[op.signature]
+    if op.form == "functional":
+        out = group.get("out")
+        return f"form_by_out(call, {literal('aten::' + out.name)}, FORM_SAME)" \
+            if out and "CPU" in out.keys else None
+    functional = group.get("functional")
+    return f"form_{op.form}_of(call, {literal('aten::' + functional.name)})" if functional else None
+
+
+def forms(ops, families, aliases, composites):
+    groups = groups_of(ops)
     results = {g[0].signature[0]: p.result for listed in families.values() for p in listed if not p.choose
                for g in p.funcs if g}
     bases = {g[0].signature[0] for listed in families.values() for p in listed for g in p.funcs if g}
@@ -47,10 +60,16 @@ def forms(ops, families, aliases, groups):
     for op in ops.values():
         base = op.signature[0]
         text = None
-        if base in aliases:
+        if op.name in aliases and "." in op.name + aliases[op.name]:
+            name = aliases[op.name]
+            check(name in ops, op.where, f"{op.name}: an alias of {name}, which is not there")
+            text = f"form_alias(call, {literal('aten::' + name)})"
+        elif base in aliases:
             name = aliases[base] + op.base[len(base):] + ("." + op.overload if op.overload else "")
             check(name in ops, op.where, f"{op.name}: an alias of {name}, which is not there")
             text = f"form_alias(call, {literal('aten::' + name)})"
+        elif base in composites and "CPU" not in op.keys:
+            text = of_composite(op, groups)
         elif base in bases and "CPU" not in op.keys:
             text = call(op, ops, groups, results)
         if text is None:

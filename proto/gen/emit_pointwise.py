@@ -24,6 +24,8 @@ def kernel(p, row, cls):
     expr, n = row.exprs[cls], len(p.args)
     params = " ".join(f"const T {name} = pw_param_{cls}(s, {i});"
                       for i, name in enumerate(p.params) if name in expr.names)
+    if "limit" in expr.names:  # the largest number of the dtype that the result is rounded to
+        params += " const T limit = (T)s->limit;"
     used = [a for a in p.args if a in expr.names]
     args = p.args
     if n > 1 and used == p.args[:1]:  # what is not looked at is not walked
@@ -138,13 +140,12 @@ def describe(p, first_row):
     fields = [literal(p.name), f"tables_{p.family}", str(first_row), " | ".join(p.flags) or "0",
               str(len(p.args)), str(len(p.params)), str(len(p.when)), f"{{{names}}}",
               f"when_{p.name}" if p.when else "NULL", literal(p.no_bool) if p.no_bool else "NULL",
-              f"pw_check_{p.check}" if p.check else "NULL"]
-    return out + [f"static const pw_op pw_{p.name} = {{{', '.join(fields)}}};"]
+              literal(p.fault) if p.fault else "NULL", f"pw_check_{p.check}" if p.check else "NULL"]
+    return out + [f"const pw_op pw_{p.name} = {{{', '.join(fields)}}};"]
 
 
 def entries(families):
     out = [HEAD + '#include "pointwise.h"\n#include <math.h>\n#include <string.h>\n']
-    out.append('#pragma GCC diagnostic ignored "-Wunused-const-variable"')
     for family, listed in families.items():
         out.append(f"CPU_TABLE(pw_row, pw_{family})\n"
                    f"static const pw_row *const tables_{family}[CPU_LEVELS] = CPU_TABLES(pw_{family});")

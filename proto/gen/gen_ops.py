@@ -19,12 +19,13 @@ from emit_schemas import schemas
 
 def main(native_path, pointwise_path, folder):
     native = ops.native(native_path)
-    families, aliases = ops.pointwise(pointwise_path, native)
+    families, aliases, composites = ops.pointwise(pointwise_path, native)
     write(os.path.join(folder, "aten.c"), schemas(native, native_path))
     for family, listed in families.items():
         write(os.path.join(folder, "levels", f"pw_{family}.c"), loops(family, listed))
     write(os.path.join(folder, "pointwise_entries.c"), entries(families))
-    write(os.path.join(folder, "composite_forms.c"), forms(native, families, aliases, ops.forms(native)))
+    write(os.path.join(folder, "composite_forms.c"),
+          forms(native, families, aliases, composites))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ PRESETS = {
 RESULTS = {"bool": "PW_RESULT_BOOL", "real": "PW_RESULT_REAL", "complex": "PW_RESULT_COMPLEX"}
 INPUTS_MAX, PARAMS_MAX = 4, 4  # of plugins/cpu/pointwise.h
 FIELDS = {"op", "func", "preset", "args", "params", "defaults", "result", "when", "no_bool", "check",
-          "choose", "otherwise", "row_major", "like_input"} | set(KINDS)
+          "choose", "otherwise", "row_major", "like_input", "fault"} | set(KINDS)
 NATIVE_FIELDS = {"func", "variants", "structured", "structured_delegate", "dispatch", "autogen", "tags"}
 
 
@@ -112,7 +112,7 @@ class Op:
 
     @property
     def form(self):
-        if self.base.endswith("_") and not self.base.endswith("__"):
+        if re.fullmatch(r".*[^_]_|__i\w+__", self.base):
             return "in_place"
         return "out" if any(a.written for a in self.args) else "functional"
 
@@ -120,7 +120,8 @@ class Op:
     def signature(self):
         """What the forms of one operator have in common: base name and the arguments that are read."""
         kept = [(a.type, a.name) for a in self.args if not (self.form == "out" and a.written)]
-        return self.base.rstrip("_") if self.form == "in_place" else self.base, tuple(kept)
+        base = re.sub(r"^__i(\w+)__$", r"__\1__", self.base)
+        return base[:-1] if self.form == "in_place" and base == self.base else base, tuple(kept)
 
     @property
     def keys(self):
@@ -215,7 +216,7 @@ class Pointwise:
         self.flags = sorted(set(PRESETS[preset]) | ({RESULTS[result]} if result else set())
                             | ({"PW_ROW_MAJOR"} if entry.get("row_major") else set())
                             | ({"PW_LIKE_INPUT"} if entry.get("like_input") else set()))
-        self.no_bool, self.check = entry.get("no_bool"), entry.get("check")
+        self.no_bool, self.check, self.fault = (entry.get(k) for k in ("no_bool", "check", "fault"))
         self.rows = [Kernel(self.name, entry, self.where)]
         self.when = [self.special(w, label) for w in entry.get("when", [])]
         self.rows += [row for _, _, row in self.when]
@@ -245,22 +246,23 @@ class Pointwise:
 
     def check_names(self, label):
         """Every expression uses arguments, functions, constants and T."""
-        known = set(self.args) | set(self.params) | {"T", "K", "fault", "bool", "I"}
+        known = set(self.args) | set(self.params) | {"T", "K", "fault", "limit", "bool", "I"}
         for row in self.rows:
             check(row.exprs, row.where, f"{label}: no expression")
             for expr in row.exprs.values():
                 odd = {n for n in expr.names - known
-                       if not n.isupper() and not re.match(r"[A-Z]+_|u?int\d+_t", n)
+                       if not re.match(r"[A-Z]\w*$|u?int\d+_t$", n)
                        and f"pw_{n}_{expr.cls}(" not in expr.text}
                 check(not odd, row.where, f"{label}: expression: no argument '{', '.join(sorted(odd))}'")
 
 
 def pointwise(path, ops):
-    """({family: [Pointwise]}, {base name: the one that it is another name of})"""
+    """({family: [Pointwise]}, {base name: the one that it is another name of}, [bases of composites])"""
     document = load(path)
     groups = forms(ops)
     check(isinstance(document, dict), (path, 1), "families of entries are wanted")
     aliases = {k: v for k, v in document.pop("aliases", {}).items() if k != "where"}
+    composites = document.pop("composites", [])
     families = {}
     for family, entries in document.items():
         if family != "where":
@@ -273,7 +275,7 @@ def pointwise(path, ops):
         for name in cases(p):
             check(name in known, p.where, f"{p.entry.get('func')}: choose: no op '{name}'")
         p.known = known
-    return families, aliases
+    return families, aliases, composites
 
 
 def cases(p):

@@ -7,13 +7,12 @@
 #ifndef CPU_LOOPS_MATH_H
 #define CPU_LOOPS_MATH_H
 
-#include "types.h"
-#include <float.h>
-#include <math.h>
-
 #pragma GCC diagnostic ignored "-Wunused-function"
 /* An expression is compiled for signed and unsigned types, where x < 0 is always false. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
+
+#include "special.h"
+#include "types.h"
 
 /* -- libmvec: without the attribute gcc calls the scalar functions -- */
 
@@ -79,8 +78,6 @@ PW_LIBM1_(acosh)
 PW_LIBM1_(atanh)
 PW_LIBM1_(erf)
 PW_LIBM1_(erfc)
-PW_LIBM1_(lgamma)
-PW_LIBM1_(tgamma)
 PW_LIBM1_(fabs)
 PW_LIBM1_(floor)
 PW_LIBM1_(ceil)
@@ -128,6 +125,16 @@ static inline double _Complex pw_pow_c128(double _Complex x, double _Complex y)
     return cpow(x, y);
 }
 
+#define PW_LOG_OF_(name, t, R, f, base)                                                            \
+    static inline R _Complex pw_##name##_##t(R _Complex x)                                         \
+    {                                                                                              \
+        return clog##f(x) * (R)base;                                                               \
+    }
+PW_LOG_OF_(log2, c64, float, f, M_LOG2E)
+PW_LOG_OF_(log2, c128, double, , M_LOG2E)
+PW_LOG_OF_(log10, c64, float, f, M_LOG10E)
+PW_LOG_OF_(log10, c128, double, , M_LOG10E)
+
 #define PW_COMPLEX_(t, R, f)                                                                            \
     static inline R _Complex pw_complex_##t(R re, R im)                                                 \
     {                                                                                                   \
@@ -136,6 +143,11 @@ static inline double _Complex pw_pow_c128(double _Complex x, double _Complex y)
     static inline R pw_real_##t(R _Complex x)                                                           \
     {                                                                                                   \
         return creal##f(x);                                                                             \
+    }                                                                                                   \
+    static inline R _Complex pw_sgn_##t(R _Complex x)                                                   \
+    {                                                                                                   \
+        R size = cabs##f(x);                                                                            \
+        return size == 0 ? 0 : x / size;                                                                \
     }                                                                                                   \
     static inline R pw_imag_##t(R _Complex x)                                                           \
     {                                                                                                   \
@@ -174,6 +186,15 @@ static inline double _Complex pw_pow_c128(double _Complex x, double _Complex y)
     }
 PW_COMPLEX_(c64, float, f)
 PW_COMPLEX_(c128, double, )
+
+static inline float _Complex pw_complex_f32(float re, float im)
+{
+    return __builtin_complex(re, im);
+}
+static inline double _Complex pw_complex_f64(double re, double im)
+{
+    return __builtin_complex(re, im);
+}
 
 /* -- every real type -- */
 
@@ -261,6 +282,22 @@ static inline bool pw_apart(int64_t x, int64_t y)
         T g = pw_gcd_##t(x, y), m = g == 0 ? 0 : (T)((T)(x / g) * y);                              \
         return m < 0 ? (T)-m : m;                                                                  \
     }
+/* By more than there are bits: nothing is left. */
+#define PW_SHIFT_(t, T, U)                                                                         \
+    static inline T pw_shift_left_##t(T x, T n)                                                    \
+    {                                                                                              \
+        return n < 0 || n >= (T)(8 * sizeof(T)) ? 0 : (T)((U)x << n);                              \
+    }                                                                                              \
+    static inline T pw_shift_right_##t(T x, T n)                                                   \
+    {                                                                                              \
+        const T most = (T)(8 * sizeof(T) - ((T)-1 < 0));                                           \
+        return n < 0 || n >= most ? (T)(x < 0 ? -1 : 0) : (T)(x >> n);                             \
+    }
+PW_SHIFT_(u8, uint8_t, uint8_t)
+PW_SHIFT_(i8, int8_t, uint8_t)
+PW_SHIFT_(i16, int16_t, uint16_t)
+PW_SHIFT_(i32, int32_t, uint32_t)
+PW_SHIFT_(i64, int64_t, uint64_t)
 PW_INT_(u8, uint8_t)
 PW_INT_(i8, int8_t)
 PW_INT_(i16, int16_t)
@@ -291,6 +328,25 @@ PW_INT_(i64, int64_t)
     static inline T pw_div_##t(T x, T y)                                                           \
     {                                                                                              \
         return x / y;                                                                              \
+    }                                                                                              \
+    static inline T pw_round_decimals_##t(T x, T decimals)                                         \
+    {                                                                                              \
+        T ten = (T)pow(10, fabs(decimals));                                                        \
+        return decimals < 0 ? rint##f(x / ten) * ten : rint##f(x * ten) / ten;                     \
+    }                                                                                              \
+    /* Of gelu by tanh, whose value at x is t. */                                                  \
+    static inline T pw_gelu_tanh_slope_##t(T x, T t)                                               \
+    {                                                                                              \
+        T slope = (T)(M_SQRT2 * M_2_SQRTPI * 0.5) * (1 + (T)(3 * 0.044715) * x * x);               \
+        return (T)0.5 * (1 + t) + (T)0.5 * x * (1 - t * t) * slope;                                \
+    }                                                                                              \
+    static inline T pw_fmax_##t(T x, T y)                                                          \
+    {                                                                                              \
+        return y != y || x > y ? x : y;                                                            \
+    }                                                                                              \
+    static inline T pw_fmin_##t(T x, T y)                                                          \
+    {                                                                                              \
+        return y != y || x < y ? x : y;                                                            \
     }                                                                                              \
     static inline bool pw_signbit_##t(T x)                                                         \
     {                                                                                              \

@@ -1,0 +1,71 @@
+/* chain.c -- a composite as a chain of calls. */
+#include "chain.h"
+
+static dp_tensor *step(chain *c, const char *name, const dp_value *given, size_t n)
+{
+    enum { ARGS_MAX = 4 };
+    dp_value args[ARGS_MAX], ret = dp_none();
+    dp_op_facts facts = {.size = sizeof(facts)};
+    const dp_op *op = dp_op_find(c->ctx, name);
+
+    for (size_t i = 0; i < n; i++)
+        args[i] = given[i];
+    c->rc = op ? dp_op_facts_get(c->ctx, op, &facts) : DP_ENOTFOUND;
+    if (c->rc == 0 && facts.n_args == n + 1) /* the alpha of add and sub */
+        args[n++] = dp_int(1);
+    if (c->rc == 0)
+        c->rc = dp_call_boxed(c->ctx, op, args, n, &ret, 1);
+    return c->rc < 0 ? NULL : chain_keep(c, ret.u.t);
+}
+
+dp_tensor *chain_keep(chain *c, dp_tensor *t)
+{
+    if (c->n < CHAIN_MAX)
+        return c->made[c->n++] = t;
+    dp_tensor_unref(t);
+    c->rc = dp_fail(c->ctx, DP_EPLUGIN, "a chain of more than %d calls", CHAIN_MAX);
+    return NULL;
+}
+
+dp_tensor *chain_T(chain *c, const char *op, dp_tensor *a)
+{
+    const dp_value args[] = {dp_tensor_value(a)};
+    return c->rc < 0 ? NULL : step(c, op, args, 1);
+}
+
+dp_tensor *chain_TT(chain *c, const char *op, dp_tensor *a, dp_tensor *b)
+{
+    const dp_value args[] = {dp_tensor_value(a), dp_tensor_value(b)};
+    return c->rc < 0 ? NULL : step(c, op, args, 2);
+}
+
+dp_tensor *chain_Ts(chain *c, const char *op, dp_tensor *a, dp_value b)
+{
+    const dp_value args[] = {dp_tensor_value(a), b};
+    return c->rc < 0 ? NULL : step(c, op, args, 2);
+}
+
+dp_tensor *chain_sT(chain *c, const char *op, dp_value a, dp_tensor *b)
+{
+    const dp_value args[] = {a, dp_tensor_value(b)};
+    return c->rc < 0 ? NULL : step(c, op, args, 2);
+}
+
+dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction)
+{
+    dp_tensor *one = NULL;
+
+    if (c->rc < 0 || reduction == 0)
+        return t;
+    c->rc = dp_invoke(c->ctx, reduction == 1 ? "aten::mean" : "aten::sum", "T>T", t, &one);
+    return c->rc < 0 ? NULL : chain_keep(c, one);
+}
+
+int chain_end(chain *c, dp_tensor *result, dp_tensor **out)
+{
+    if (c->rc == 0)
+        *out = dp_tensor_ref(result);
+    for (int i = 0; i < c->n; i++)
+        dp_tensor_unref(c->made[i]);
+    return c->rc;
+}
