@@ -134,9 +134,9 @@ def chain(n, rows):
 
 def test_intermediates_are_charged_while_they_live(f):
     with f.connect() as d:
-        # a thousand results of 400,000 bytes, within a limit that two of them and the text nearly fill
-        y = d.call("program.run", steps=chain(1000, 400), outputs=["y1000"], **{"return": "handle"})
-        equal(y["outputs"][0]["shape"], [400, 250])
+        # a thousand results of 350,000 bytes, within a limit that two of them and the text nearly fill
+        y = d.call("program.run", steps=chain(1000, 350), outputs=["y1000"], **{"return": "handle"})
+        equal(y["outputs"][0]["shape"], [350, 250])
         d.release(*y["outputs"])
         equal(held(d).get("intermediates"), None)
         e = raises(lambda: d.call("program.run", steps=chain(3, 600), outputs=["y3"]), "ResourceExhausted",
@@ -180,7 +180,7 @@ def test_temporaries_of_several_connections_are_one_sessions(f):
         wait_until(lambda: held(other).get("intermediates", (0, 0))[1] >= 1000, "the literal is the session's")
         raises(lambda: other.op("hoards::hoard", "empty", 2, BYTES // 2), "ResourceExhausted",
                "intermediates: ", "(session_intermediate_bytes)")
-        equal(stranger.op("hoards::hoard", "empty", 2, BYTES // 2 - 1), 2, "another session has its own")
+        equal(stranger.op("hoards::hoard", "empty", 2, BYTES // 2 - 4096), 2, "another session has its own")
         d.receive()
 
 
@@ -217,7 +217,7 @@ def test_a_released_argument_is_charged_until_its_call_ends(f):
         d.send("op.call", op="sleeps::sleep", args=[{"tensor": a}, 300])
         time.sleep(0.1)
         other.call("tensor.release", tensors=[a])
-        equal(held(other)["intermediates"][1], 4000)
+        less(3999, held(other)["intermediates"][1])
         d.receive()
         d.call("tensor.release", all=True)
         equal(held(other), {})
