@@ -55,3 +55,15 @@ int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out)
         dp_tensor_set_wrapped(*out, true);
     return rc;
 }
+
+int give_out(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out)
+{
+    if (rc < 0)
+        return rc;
+    DP_VIEW(x, made);
+    rc = dp_set_output(ctx, &out, x.ndim, x.sizes, NULL, x.dtype, x.device);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::copy_", "TTb>", out, made, (int)false);
+    dp_tensor_unref(made);
+    return rc;
+}

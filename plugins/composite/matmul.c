@@ -2,29 +2,10 @@
 #include "composite.h"
 #include <string.h>
 
-/* Intermediate tensors; steps_fini() releases all of them. */
-typedef struct steps {
-    dp_tensor *made[8];
-    int n;
-} steps;
-
-static void steps_fini(steps *s)
-{
-    for (int i = 0; i < s->n; i++)
-        dp_tensor_unref(s->made[i]);
-}
-
-/* Where to put the next intermediate tensor. */
-static dp_tensor **next(steps *s)
-{
-    s->made[s->n] = NULL;
-    return &s->made[s->n++];
-}
-
-static int reshaped(dp_ctx *ctx, steps *s, const char *op, dp_tensor *t, const int64_t *sizes,
+static int reshaped(dp_ctx *ctx, temps *s, const char *op, dp_tensor *t, const int64_t *sizes,
                     int n, dp_tensor **out)
 {
-    int rc = dp_invoke(ctx, op, "Tli>T", t, sizes, (size_t)n, next(s));
+    int rc = dp_invoke(ctx, op, "Tli>T", t, sizes, (size_t)n, temps_next(s));
     *out = s->made[s->n - 1];
     return rc;
 }
@@ -32,21 +13,21 @@ static int reshaped(dp_ctx *ctx, steps *s, const char *op, dp_tensor *t, const i
 /* [n] x [n, p]: the vector as a matrix of one row. */
 static int vector_by_matrix(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
-    steps s = {0};
-    int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)0, next(&s));
+    temps s = {0};
+    int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)0, temps_next(&s));
 
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::mm", "TT>T", s.made[0], other, next(&s));
+        rc = dp_invoke(ctx, "aten::mm", "TT>T", s.made[0], other, temps_next(&s));
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::squeeze.dim", "Ti>T", s.made[1], (int64_t)0, out);
-    steps_fini(&s);
+    temps_fini(&s);
     return rc;
 }
 
 /* [..., n, m] x [m, p] or [m]: one product with the rows of all matrices below each other. */
 static int fold(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
-    steps s = {0};
+    temps s = {0};
     int64_t rows[2] = {1, 0}, sizes[DP_DIM_MAX];
     dp_tensor *flat;
     DP_VIEW(x, self);
@@ -61,16 +42,17 @@ static int fold(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
         sizes[n++] = y.sizes[1];
     int rc = reshaped(ctx, &s, "aten::reshape", self, rows, 2, &flat);
     if (rc == 0)
-        rc = dp_invoke(ctx, y.ndim == 2 ? "aten::mm" : "aten::mv", "TT>T", flat, other, next(&s));
+        rc = dp_invoke(ctx, y.ndim == 2 ? "aten::mm" : "aten::mv", "TT>T", flat, other,
+                       temps_next(&s));
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::_unsafe_view", "Tli>T", s.made[s.n - 1], sizes, (size_t)n, out);
-    steps_fini(&s);
+    temps_fini(&s);
     return rc;
 }
 
 /* t [..., rows, columns], expanded to the batch sizes batch [n_batch] and reshaped to
  * [product of batch, rows, columns]. */
-static int batched(dp_ctx *ctx, steps *s, dp_tensor *t, const int64_t *batch, int n_batch,
+static int batched(dp_ctx *ctx, temps *s, dp_tensor *t, const int64_t *batch, int n_batch,
                    dp_tensor **out)
 {
     int64_t wide[DP_DIM_MAX], flat[3] = {1, 0, 0};
@@ -80,8 +62,8 @@ static int batched(dp_ctx *ctx, steps *s, dp_tensor *t, const int64_t *batch, in
     memcpy(wide, batch, (size_t)n_batch * sizeof(int64_t));
     for (int d = 0; d < 2; d++)
         wide[n_batch + d] = flat[1 + d] = x.sizes[x.ndim - 2 + d];
-    int rc =
-        dp_invoke(ctx, "aten::expand", "Tlib>T", t, wide, (size_t)n_batch + 2, (int)false, next(s));
+    int rc = dp_invoke(ctx, "aten::expand", "Tlib>T", t, wide, (size_t)n_batch + 2, (int)false,
+                       temps_next(s));
     expanded = s->made[s->n - 1];
     for (int d = 0; rc == 0 && d < n_batch; d++) /* expand checked that this fits */
         flat[0] *= batch[d];
@@ -91,7 +73,7 @@ static int batched(dp_ctx *ctx, steps *s, dp_tensor *t, const int64_t *batch, in
 /* Any ranks, one of them at least 3: the dimensions before the matrices are broadcast, then bmm. */
 static int broadcast(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
-    steps s = {0};
+    temps s = {0};
     int64_t sizes[DP_DIM_MAX];
     dp_tensor *a = self, *b = other, *left, *right;
     DP_VIEW(x, self);
@@ -99,11 +81,11 @@ static int broadcast(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
     int n, rc = 0;
 
     if (x.ndim == 1) {
-        rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)0, next(&s));
+        rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)0, temps_next(&s));
         a = s.made[s.n - 1];
     }
     if (rc == 0 && y.ndim == 1) {
-        rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", other, (int64_t)1, next(&s));
+        rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", other, (int64_t)1, temps_next(&s));
         b = s.made[s.n - 1];
     }
     int lead_x = x.ndim > 2 ? x.ndim - 2 : 0, lead_y = y.ndim > 2 ? y.ndim - 2 : 0;
@@ -115,14 +97,14 @@ static int broadcast(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
     if (rc == 0)
         rc = batched(ctx, &s, b, sizes, n, &right);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::bmm", "TT>T", left, right, next(&s));
+        rc = dp_invoke(ctx, "aten::bmm", "TT>T", left, right, temps_next(&s));
     if (x.ndim > 1)
         sizes[n++] = x.sizes[x.ndim - 2];
     if (y.ndim > 1)
         sizes[n++] = y.sizes[y.ndim - 1];
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::_unsafe_view", "Tli>T", s.made[s.n - 1], sizes, (size_t)n, out);
-    steps_fini(&s);
+    temps_fini(&s);
     return rc;
 }
 
@@ -153,15 +135,15 @@ static int matmul(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **ou
 static int linear(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                   dp_tensor **out)
 {
-    steps s = {0};
+    temps s = {0};
     DP_VIEW(x, input);
-    int rc = dp_invoke(ctx, "aten::t", "T>T", weight, next(&s));
+    int rc = dp_invoke(ctx, "aten::t", "T>T", weight, temps_next(&s));
 
     if (rc == 0 && x.ndim == 2 && bias) {
         rc = dp_invoke(ctx, "aten::addmm", "TTTss>T", bias, input, s.made[0], dp_int(1), dp_int(1),
                        out);
     } else if (rc == 0 && bias) {
-        rc = dp_invoke(ctx, "aten::matmul", "TT>T", input, s.made[0], next(&s));
+        rc = dp_invoke(ctx, "aten::matmul", "TT>T", input, s.made[0], temps_next(&s));
         if (rc == 0)
             rc = dp_invoke(ctx, "aten::add_.Tensor", "TTs>", s.made[1], bias, dp_int(1));
         if (rc == 0)
@@ -169,9 +151,20 @@ static int linear(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *b
     } else if (rc == 0) {
         rc = dp_invoke(ctx, "aten::matmul", "TT>T", input, s.made[0], out);
     }
-    steps_fini(&s);
+    temps_fini(&s);
     return rc;
 }
 
+static int matmul_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *out)
+{
+    dp_tensor *made = NULL;
+    int rc = matmul(ctx, self, other, &made);
+    return give_out(ctx, rc, made, out);
+}
+
 DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("matmul", matmul, (T, T), (T)),
+                DP_IMPL_UNBOXED("matmul.out", matmul_out, (T, T, T), ()),
                 DP_IMPL_UNBOXED("linear", linear, (T, T, oT), (T)))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
+                DP_IMPL_UNBOXED("linalg_matmul", matmul, (T, T), (T)),
+                DP_IMPL_UNBOXED("linalg_matmul.out", matmul_out, (T, T, T), ()))

@@ -7,6 +7,7 @@
  * the threads instead.  Everything is computed row-major; a channels_last result is a copy at the
  * end. */
 #include "dense.h"
+#include "gemm.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +27,10 @@ typedef struct conv {
     const char *x, *weight, *bias; /* bias may be NULL */
     char *y;
     int64_t padded[SPACE]; /* sizes of the input with its padding */
-    char *room;            /* of slot 0: its matrix, then its padded planes; NULL: not needed */
+    bool plain;            /* the input already is the matrix */
+    char *room;            /* of slot 0: its matrix, its padded planes, memory for its products */
     int64_t columns_bytes; /* of one matrix */
+    int64_t planes_bytes;  /* and of the planes */
     int64_t room_bytes;    /* of one slot */
     int64_t slots;
     dp_ctx *ctx; /* set when there is one slot: its products are then split over the threads */
@@ -95,16 +98,16 @@ static int64_t volume(const int64_t s[SPACE])
 ELEMENTS(4, uint32_t)
 ELEMENTS(8, uint64_t)
 
-/* room: the slot's matrix and padded planes.  NULL: the input is used as the matrix. */
+/* room: the slot's. */
 static void run_group(const conv *c, int64_t sample, int64_t group, char *room)
 {
     int64_t k = c->in_channels * volume(c->kernel), n = volume(c->out);
     int64_t at = sample * c->groups + group;
     const char *x = c->x + at * c->in_channels * volume(c->in) * c->bytes;
     char *y = c->y + at * c->out_channels * n * c->bytes;
-    gemm g = {.dtype = c->dtype, .m = c->out_channels, .n = n, .k = k, .alpha = 1, .int_alpha = 1};
+    gemm g = {.dtype = c->dtype, .m = c->out_channels, .n = n, .k = k, .alpha = {1, 0, 1}};
 
-    if (room) {
+    if (!c->plain) {
         char *planes = room + c->columns_bytes;
         (c->bytes == 4 ? pad_4 : pad_8)(c, x, planes);
         (c->bytes == 4 ? columns_4 : columns_8)(c, planes, room);
@@ -113,15 +116,12 @@ static void run_group(const conv *c, int64_t sample, int64_t group, char *room)
         (c->bytes == 4 ? bias_4 : bias_8)(c, c->bias + group * c->out_channels * c->bytes, y);
     g.a = c->weight + group * c->out_channels * k * c->bytes;
     g.a_row = k, g.a_col = 1;
-    g.b = room ? room : x;
+    g.b = c->plain ? x : room;
     g.b_row = n, g.b_col = 1;
-    g.c = y, g.c_row = n;
-    g.beta = c->bias ? 1 : 0;
-    g.int_beta = c->bias ? 1 : 0;
-    if (c->ctx)
-        gemm_run(c->ctx, &g);
-    else
-        gemm_rows(&g, 0, g.m);
+    g.c = y, g.c_row = n, g.c_col = 1;
+    if (c->bias)
+        g.beta = g.alpha;
+    gemm_run(c->ctx, &g, room + c->columns_bytes + c->planes_bytes);
 }
 
 static void run_slots(int64_t begin, int64_t end, void *user)
@@ -129,7 +129,7 @@ static void run_slots(int64_t begin, int64_t end, void *user)
     const conv *c = user;
 
     for (int64_t slot = begin; slot < end; slot++) {
-        char *room = c->room ? c->room + slot * c->room_bytes : NULL;
+        char *room = c->room + slot * c->room_bytes;
         for (int64_t sample = slot; sample < c->n; sample += c->slots)
             for (int64_t group = 0; group < c->groups; group++)
                 run_group(c, sample, group, room);
@@ -145,34 +145,42 @@ static bool is_plain(const conv *c)
     return true;
 }
 
-/* Allocate the slots' rooms; c->slots shrinks until they fit ROOM_BYTES. */
-static int make_room(dp_ctx *ctx, conv *c)
+/* Set the bytes of matrix and planes; the matrix has slack behind it. */
+static int size_room(dp_ctx *ctx, conv *c, int64_t k, int64_t n)
 {
     enum { ALIGN = 64 };
-    int64_t slack = BLOCK * c->bytes + ALIGN, planes;
-    int64_t k = c->in_channels * volume(c->kernel), n = volume(c->out);
-    bool huge = __builtin_mul_overflow(c->in_channels * c->bytes, c->padded[0], &planes);
+    int64_t slack = BLOCK * c->bytes + ALIGN;
+    bool huge = __builtin_mul_overflow(c->in_channels * c->bytes, c->padded[0], &c->planes_bytes);
 
     for (int s = 1; s < SPACE; s++)
-        huge |= __builtin_mul_overflow(planes, c->padded[s], &planes);
+        huge |= __builtin_mul_overflow(c->planes_bytes, c->padded[s], &c->planes_bytes);
+    huge |= __builtin_add_overflow(c->planes_bytes, slack, &c->planes_bytes);
     huge |= __builtin_mul_overflow(k * c->bytes, n, &c->columns_bytes);
     huge |= __builtin_add_overflow(c->columns_bytes, slack, &c->columns_bytes);
     c->columns_bytes &= ~(int64_t)(ALIGN - 1);
-    huge |= __builtin_add_overflow(c->columns_bytes, planes, &c->room_bytes);
-    huge |= __builtin_add_overflow(c->room_bytes, slack, &c->room_bytes);
-    c->room_bytes &= ~(int64_t)(ALIGN - 1);
+    c->planes_bytes &= ~(int64_t)(ALIGN - 1);
+    huge |= __builtin_add_overflow(c->columns_bytes, c->planes_bytes, &c->room_bytes);
     if (huge)
         return dp_fail(ctx, DP_ERESOURCE, "a matrix of %lld x %lld patches", (long long)k,
                        (long long)n);
-    int64_t fit = ROOM_BYTES / c->room_bytes;
+    return 0;
+}
+
+/* Allocate the slots' rooms; c->slots shrinks until they fit ROOM_BYTES. */
+static int make_room(dp_ctx *ctx, conv *c, const gemm *widest)
+{
+    int rc = c->plain ? 0 : size_room(ctx, c, widest->k, widest->n);
+
+    if (rc < 0 || __builtin_add_overflow(c->room_bytes, gemm_scratch(widest), &c->room_bytes))
+        return rc < 0 ? rc : dp_fail(ctx, DP_ERESOURCE, "a convolution of too many outputs");
+    int64_t fit = ROOM_BYTES / (c->room_bytes + 1);
     if (c->slots > fit)
         c->slots = fit > 0 ? fit : 1;
     c->room = dp_alloc(ctx, (size_t)(c->room_bytes * c->slots));
     if (c->room == NULL)
         return DP_ERESOURCE;
     for (int64_t slot = 0; slot < c->slots; slot++)
-        memset(c->room + slot * c->room_bytes + c->columns_bytes, 0,
-               (size_t)(c->room_bytes - c->columns_bytes));
+        memset(c->room + slot * c->room_bytes + c->columns_bytes, 0, (size_t)c->planes_bytes);
     return 0;
 }
 
@@ -180,13 +188,12 @@ static int make_room(dp_ctx *ctx, conv *c)
 static int compute(dp_ctx *ctx, conv *c)
 {
     int64_t k = c->in_channels * volume(c->kernel), n = volume(c->out);
-    gemm widest = {.m = c->out_channels, .n = n, .k = k};
-    int rc = c->dtype == DP_INT64 ? 0 : gemm_check(ctx, &widest);
+    gemm widest = {.dtype = c->dtype, .m = c->out_channels, .n = n, .k = k, .c_row = n, .c_col = 1};
+    int rc = gemm_check(ctx, &widest);
 
-    if (rc < 0)
-        return rc;
     c->slots = c->n < SLOTS_MAX ? c->n : SLOTS_MAX;
-    if (!is_plain(c) && (rc = make_room(ctx, c)) < 0)
+    c->plain = is_plain(c);
+    if (rc < 0 || (rc = make_room(ctx, c, &widest)) < 0)
         return rc;
     if (c->slots == 1) {
         c->ctx = ctx;

@@ -1,13 +1,6 @@
 /* cpu.c -- the plugin's name, and what is done when it is loaded.  Its kernels are in the files beside
  * it; the loops of the pointwise ones are generated from proto/ops/pointwise.yaml. */
-#include "dense.h"
 #include "isa.h"
 
-static int on_load(dp_ctx *ctx)
-{
-    int rc = cpu_choose_level(ctx);
-    return rc < 0 ? rc : mm_touch_buffers(ctx);
-}
-
 DP_PLUGIN(cpu, "1.0")
-DP_ON_LOAD(on_load)
+DP_ON_LOAD(cpu_choose_level)

@@ -15,9 +15,7 @@
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define DENSE_LOOP __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
-#define DENSE_LOOP /* When the plugin is loaded: OpenBLAS uses one thread, and has a buffer for each of the pool's. */
-int mm_touch_buffers(dp_ctx *ctx);
-
+#define DENSE_LOOP
 #endif
 
 /* The class of a dtype: DP_FLOAT32, DP_FLOAT64 or DP_INT64.  DP_DTYPE_NONE if it is complex. */
@@ -50,26 +48,5 @@ void *dense_array(dp_ctx *ctx, int64_t n, size_t item);
 /* Grain of a parallel loop: how many of its steps are worth a thread.  `each` is the number of
  * element operations of a step; a double, because products of sizes may exceed an int64. */
 int64_t dense_grain(double each);
-
-/* C = beta C + alpha A B, for A [m, k], B [k, n] and C [m, n].  Strides count elements; C's column
- * stride is 1.  If beta is 0, C is not read.  A and B must satisfy gemm_suits(). */
-typedef struct gemm {
-    dp_dtype dtype; /* a class */
-    int64_t m, n, k;
-    const void *a, *b;
-    void *c;
-    int64_t a_row, a_col, b_row, b_col, c_row;
-    double alpha, beta;
-    int64_t int_alpha, int_beta; /* for DP_INT64 */
-} gemm;
-
-/* Can BLAS read a matrix [rows, cols] with these strides in place? */
-bool gemm_suits(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride);
-/* Fails with DP_ERUNTIME when a size or stride does not fit int, in which BLAS counts. */
-int gemm_check(dp_ctx *ctx, const gemm *g);
-void gemm_rows(const gemm *g, int64_t begin, int64_t end); /* rows [begin, end), on this thread */
-int gemm_run(dp_ctx *ctx, const gemm *g);                  /* split over the pool's threads */
-/* When the plugin is loaded: OpenBLAS uses one thread, and has a buffer for each of the pool's. */
-int mm_touch_buffers(dp_ctx *ctx);
 
 #endif

@@ -1,222 +1,74 @@
-/* mm.c -- matrix products.
+/* mm.c -- products of matrices and vectors: what is checked, and what is added to what (gemm.c computes).
  *
- * OpenBLAS is told to use one thread (touch_buffers() below).  Large products are split into panels
- * of rows or columns, which run on the host's pool.  Integers and very small products use a plain
- * loop, which BLAS has not or is slower at. */
+ * Each kernel serves the three forms of its operator: its last parameter points to NULL, to the out=
+ * argument, or to self.  Source: aten/src/ATen/native/LinearAlgebra.cpp, Blas.cpp. */
 #include "dense.h"
-#include <cblas.h>
-#include <limits.h>
+#include "gemm.h"
 
-/* -- the product itself -- */
+enum { SMALL = 400 }; /* multiplications below which PyTorch names another kernel in its errors */
 
-/* Are the elements of a row next to each other, and the rows apart?  Of columns the same, with
- * sizes and strides exchanged. */
-static bool by_rows(int64_t cols, int64_t row_stride, int64_t col_stride)
+#define PRODUCTS                                                                                   \
+    (DENSE_NUMBERS | DENSE_BIT(DP_COMPLEX64) | DENSE_BIT(DP_COMPLEX128)) /* all but Half, Bool */
+
+/* out = beta self + alpha a b, of any of the ranks that operators take. */
+typedef struct product {
+    dp_tensor *self, *a, *b; /* self NULL: alpha a b */
+    dp_value beta, alpha;
+    int ndim;         /* of the result */
+    int64_t sizes[3]; /* the batch comes first where there is one */
+    int64_t k;
+} product;
+
+/* -- scalars -- */
+
+/* What PyTorch's C++ calls a dtype's elements. */
+static const char *c_name(dp_dtype d)
 {
-    return (col_stride == 1 || cols <= 1) && row_stride >= (cols > 1 ? cols : 1);
-}
-
-bool gemm_suits(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride)
-{
-    return by_rows(cols, row_stride, col_stride) || by_rows(rows, col_stride, row_stride);
-}
-
-int gemm_check(dp_ctx *ctx, const gemm *g)
-{
-    const int64_t sizes[] = {g->m, g->n, g->k, g->a_row, g->a_col, g->b_row, g->b_col, g->c_row};
-
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-        if (sizes[i] > INT_MAX)
-            return dp_fail(ctx, DP_ERUNTIME,
-                           "matrix size or stride %lld is more than BLAS takes (%d)",
-                           (long long)sizes[i], INT_MAX);
-    return 0;
-}
-
-/* Describe a matrix to BLAS: its leading dimension, and whether it is row-major (no transpose). */
-static CBLAS_TRANSPOSE layout(int64_t cols, int64_t row_stride, int64_t col_stride, int *lead)
-{
-    bool row_major = by_rows(cols, row_stride, col_stride);
-
-    *lead = (int)(row_major ? row_stride : col_stride);
-    return row_major ? CblasNoTrans : CblasTrans;
-}
-
-#define BLAS_ROWS(name, type, xgemm)                                                               \
-    static void name(const gemm *g, int64_t begin, int64_t end)                                    \
-    {                                                                                              \
-        int lda, ldb;                                                                              \
-        const type *a = (const type *)g->a + begin * g->a_row;                                     \
-        CBLAS_TRANSPOSE ta = layout(g->k, g->a_row, g->a_col, &lda);                               \
-        CBLAS_TRANSPOSE tb = layout(g->n, g->b_row, g->b_col, &ldb);                               \
-        xgemm(CblasRowMajor, ta, tb, (int)(end - begin), (int)g->n, (int)g->k, (type)g->alpha, a,  \
-              lda, (const type *)g->b, ldb, (type)g->beta, (type *)g->c + begin * g->c_row,        \
-              (int)g->c_row);                                                                      \
-    }
-BLAS_ROWS(rows_f32, float, cblas_sgemm)
-BLAS_ROWS(rows_f64, double, cblas_dgemm)
-
-/* C += alpha A B, one column of A after another. */
-#define PLAIN_ROWS(name, type, alpha_)                                                             \
-    DENSE_LOOP static void name(const gemm *g, int64_t begin, int64_t end)                         \
-    {                                                                                              \
-        const type *a = g->a, *b = g->b, alpha = (type)g->alpha_;                                  \
-        for (int64_t i = begin; i < end; i++) {                                                    \
-            type *restrict c = (type *)g->c + i * g->c_row;                                        \
-            for (int64_t p = 0; p < g->k; p++) {                                                   \
-                type x = alpha * a[i * g->a_row + p * g->a_col];                                   \
-                const type *row = b + p * g->b_row;                                                \
-                for (int64_t j = 0; j < g->n; j++)                                                 \
-                    c[j] += x * row[j * g->b_col];                                                 \
-            }                                                                                      \
-        }                                                                                          \
-    }
-PLAIN_ROWS(plain_f32, float, alpha)
-PLAIN_ROWS(plain_f64, double, alpha)
-PLAIN_ROWS(plain_i64, uint64_t, int_alpha) /* unsigned, since int64 products wrap */
-
-/* C = beta C: the first step of the plain loops, which only add. */
-static void scale_rows(const gemm *g, int64_t begin, int64_t end)
-{
-    for (int64_t i = begin; i < end; i++)
-        for (int64_t j = 0; j < g->n; j++) {
-            int64_t at = i * g->c_row + j;
-            if (g->dtype == DP_FLOAT32)
-                ((float *)g->c)[at] = g->beta == 0 ? 0 : (float)g->beta * ((float *)g->c)[at];
-            else if (g->dtype == DP_FLOAT64)
-                ((double *)g->c)[at] = g->beta == 0 ? 0 : g->beta * ((double *)g->c)[at];
-            else
-                ((uint64_t *)g->c)[at] =
-                    g->int_beta == 0 ? 0 : (uint64_t)g->int_beta * ((uint64_t *)g->c)[at];
-        }
-}
-
-void gemm_rows(const gemm *g, int64_t begin, int64_t end)
-{
-    enum { FEW = 400 }; /* below so many multiplications a plain loop beats BLAS, as in PyTorch */
-    bool f32 = g->dtype == DP_FLOAT32, f64 = g->dtype == DP_FLOAT64;
-
-    if (g->n == 0 || begin >= end)
-        return;
-    if ((f32 || f64) && g->k > 0 && (double)g->m * (double)g->n * (double)g->k >= FEW) {
-        (f32 ? rows_f32 : rows_f64)(g, begin, end);
-        return;
-    }
-    scale_rows(g, begin, end);
-    (f32 ? plain_f32 : f64 ? plain_f64 : plain_i64)(g, begin, end);
-}
-
-/* A product in panels of rows, or of columns where it is wider than tall.  What a panel holds depends
- * on the shape alone and not on the threads: BLAS computes the lines at the end of what it is given
- * with other instructions, so that other panels would be other last bits. */
-typedef struct panels {
-    const gemm *g;
-    int64_t lines; /* rows or columns of a panel */
-} panels;
-
-static void panels_of_rows(int64_t begin, int64_t end, void *user)
-{
-    const panels *p = user;
-
-    for (int64_t i = begin; i < end; i++) {
-        int64_t to = (i + 1) * p->lines;
-        gemm_rows(p->g, i * p->lines, to < p->g->m ? to : p->g->m);
+    switch (d) {
+    case DP_UINT8:
+        return "uint8_t";
+    case DP_INT8:
+        return "int8_t";
+    case DP_INT16:
+        return "int16_t";
+    case DP_INT32:
+        return "int";
+    case DP_INT64:
+        return "int64_t";
+    default:
+        return d == DP_FLOAT64 ? "double" : "float";
     }
 }
 
-static void panels_of_columns(int64_t begin, int64_t end, void *user)
+/* Does a Scalar fit the dtype, as c10::checked_convert has it? */
+static int check_scalar(dp_ctx *ctx, dp_value v, dp_dtype d)
 {
-    const panels *p = user;
-    int64_t bytes = (int64_t)dp_dtype_size(p->g->dtype);
+    static const int bits[DP_DTYPE_END] = {
+        [DP_UINT8] = 8, [DP_INT8] = 7, [DP_INT16] = 15, [DP_INT32] = 31};
+    gemm_number n = gemm_scalar(v);
+    bool fits = true;
 
-    for (int64_t i = begin; i < end; i++) {
-        gemm g = *p->g;
-        int64_t from = i * p->lines;
-        g.b = (const char *)g.b + from * g.b_col * bytes;
-        g.c = (char *)g.c + from * bytes;
-        g.n = g.n - from < p->lines ? g.n - from : p->lines;
-        gemm_rows(&g, 0, g.m);
-    }
+    if (dp_dtype_is_complex(d))
+        return 0;
+    if (d == DP_FLOAT32 || d == DP_BFLOAT16)
+        fits = !isfinite(n.re) || fabs(n.re) <= (double)__FLT_MAX__;
+    else if (d == DP_INT64)
+        fits = fabs(n.re) < 0x1p63 || v.tag == DP_TAG_INT;
+    else if (d != DP_FLOAT64)
+        fits = fabs(n.re) < ldexp(1, bits[d]) || n.re == -ldexp(1, bits[d]);
+    if (fits && n.im == 0)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "value cannot be converted to type %s without overflow",
+                   c_name(d));
 }
 
-int gemm_run(dp_ctx *ctx, const gemm *g)
+static bool is_nonzero(dp_value v)
 {
-    enum {
-        WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications, */
-        ALIGN = 48,           /* a multiple of so many lines, as BLAS's kernels have them, */
-        NARROWEST = 2 * ALIGN,
-        WIDEST = 4 * ALIGN, /* wider ones are not faster */
-        PANELS = 8
-    };
-    bool tall = g->m >= g->n;
-    int64_t lines = tall ? g->m : g->n, narrow = lines / PANELS;
-    double line = (double)g->k * (double)(tall ? g->n : g->m) + 1;
-
-    narrow = narrow < NARROWEST ? NARROWEST : narrow > WIDEST ? WIDEST : narrow;
-    if ((double)narrow * line < WORTHWHILE)
-        narrow = (int64_t)(WORTHWHILE / line) + 1;
-    panels p = {g, (narrow + ALIGN - 1) / ALIGN * ALIGN};
-    return dp_parallel_for(ctx, 0, (lines + p.lines - 1) / p.lines, 1,
-                           tall ? panels_of_rows : panels_of_columns, &p);
+    gemm_number n = gemm_scalar(v);
+    return n.re != 0 || n.im != 0;
 }
 
-/* -- operands -- */
-
-typedef struct matrix {
-    dp_tensor *packed; /* owned; holds the elements */
-    const void *data;
-    int64_t batch, row, col; /* strides, in elements */
-} matrix;
-
-/* The last two dimensions of t as a matrix of the class; a 1-dim t is a column.  Uses t's own
- * memory when BLAS can read it there, else a packed copy. */
-static int matrix_get(dp_ctx *ctx, dp_tensor *t, dp_dtype class, matrix *m)
-{
-    DP_VIEW(v, t);
-    int64_t one = 1;
-    int n = v.ndim;
-    int64_t cols = n > 1 ? v.sizes[n - 1] : 1, rows = n > 1 ? v.sizes[n - 2] : v.sizes[0];
-    int64_t row = n > 1 ? v.strides[n - 2] : v.strides[0], col = n > 1 ? v.strides[n - 1] : one;
-
-    /* With a stride of 0 the sizes are not bounded by memory, and a plain loop over them might
-     * never end.  Copying such a tensor first fails for lack of memory instead. */
-    bool repeats = (rows > 1 && row == 0) || (cols > 1 && col == 0);
-    bool suits = class == DP_INT64 ? !repeats : gemm_suits(rows, cols, row, col);
-    if (v.dtype == class && suits)
-        m->packed = dp_tensor_ref(t);
-    else {
-        int rc = dense_get(ctx, t, class, &m->packed);
-        if (rc < 0)
-            return rc;
-        /* where a size is 1, a packed tensor's stride may be any number */
-        row = cols > 1 ? cols : 1;
-        col = 1;
-        v.size = sizeof(v);
-        dp_tensor_view(m->packed, &v);
-    }
-    m->data = v.data;
-    m->row = row;
-    m->col = col;
-    m->batch = n > 2 && v.sizes[0] > 1 ? v.strides[0] : 0;
-    return 0;
-}
-
-/* beta and alpha as doubles and as integers, for both kinds of class. */
-static void scalars(gemm *g, dp_value beta, dp_value alpha)
-{
-    g->beta = as_double(beta);
-    g->int_beta = as_int(beta);
-    g->alpha = as_double(alpha);
-    g->int_alpha = as_int(alpha);
-}
-
-static int check_scalars(dp_ctx *ctx, dp_value beta, dp_value alpha)
-{
-    if (beta.tag == DP_TAG_COMPLEX || alpha.tag == DP_TAG_COMPLEX)
-        return dp_fail(ctx, DP_ERUNTIME, "%s is complex, the matrices are not",
-                       beta.tag == DP_TAG_COMPLEX ? "beta" : "alpha");
-    return 0;
-}
+/* -- outputs -- */
 
 /* Fails unless t can be expanded to sizes [n]; the messages are at::expand's. */
 static int check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *sizes)
@@ -224,103 +76,136 @@ static int check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *s
     char have[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
     DP_VIEW(v, t);
 
-    dp_shape_text(have, v.sizes, (size_t)v.ndim);
-    dp_shape_text(want, sizes, (size_t)n);
-    if (v.ndim > n)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must "
-            "be greater or equal to the number of dimensions in the tensor (%d)",
-            dense_type_name(v.dtype), have, want, n, v.ndim);
     for (int i = 0; i < v.ndim; i++) {
         int to = n - v.ndim + i;
-        if (v.sizes[i] != 1 && v.sizes[i] != sizes[to])
+        if (to >= 0 && (v.sizes[i] == 1 || v.sizes[i] == sizes[to]))
+            continue;
+        dp_shape_text(have, v.sizes, (size_t)v.ndim);
+        dp_shape_text(want, sizes, (size_t)n);
+        if (to < 0)
             return dp_fail(
                 ctx, DP_ERUNTIME,
-                "The expanded size of the tensor (%lld) must match the existing size "
-                "(%lld) at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-                (long long)sizes[to], (long long)v.sizes[i], to, want, have);
+                "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must "
+                "be greater or equal to the number of dimensions in the tensor (%d)",
+                dense_type_name(v.dtype), have, want, n, v.ndim);
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "The expanded size of the tensor (%lld) must match the existing size "
+                       "(%lld) at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                       (long long)sizes[to], (long long)v.sizes[i], to, want, have);
     }
     return 0;
 }
 
-typedef struct batches {
-    gemm g;
-    int64_t a, b, c; /* bytes from one matrix of the batch to the next */
-} batches;
-
-static void run_batches(int64_t begin, int64_t end, void *user)
+/* at::assert_no_internal_overlap */
+static int check_one_each(dp_ctx *ctx, const dp_tensor *t)
 {
-    const batches *s = user;
-
-    for (int64_t i = begin; i < end; i++) {
-        gemm g = s->g;
-        g.a = (const char *)g.a + i * s->a;
-        g.b = (const char *)g.b + i * s->b;
-        g.c = (char *)g.c + i * s->c;
-        gemm_rows(&g, 0, g.m);
-    }
+    if (dp_internal_overlap(t) != 1)
+        return 0;
+    return dp_refuse(ctx, DP_ERUNTIME,
+                     "unsupported operation: more than one element of the written-to tensor refers "
+                     "to a single memory location. Please clone() the tensor before performing the "
+                     "operation.");
 }
 
-/* Sets the operands and runs the batch; c [n_batch, m, n] is packed. */
-static int multiply(dp_ctx *ctx, batches *s, const matrix *a, const matrix *b, void *c,
-                    int64_t n_batch)
-{
-    gemm *g = &s->g;
-    int64_t bytes = (int64_t)dp_dtype_size(g->dtype);
+/* -- running -- */
 
-    g->a = a->data, g->a_row = a->row, g->a_col = a->col;
-    g->b = b->data, g->b_row = b->row, g->b_col = b->col;
-    g->c = c, g->c_row = g->n > 1 ? g->n : 1;
-    s->a = a->batch * bytes, s->b = b->batch * bytes, s->c = g->m * g->n * bytes;
-    int rc = g->dtype == DP_INT64 ? 0 : gemm_check(ctx, g);
-    if (rc < 0 || n_batch == 1)
-        return rc < 0 ? rc : gemm_run(ctx, g);
-    return dp_parallel_for(ctx, 0, n_batch,
-                           dense_grain((double)g->m * (double)g->n * (double)(g->k + 1) / 16),
-                           run_batches, s);
+static void set_strides(const dp_view *v, int first, int64_t *row, int64_t *col)
+{
+    *row = v->ndim > first ? v->strides[first] : 0;
+    *col = v->ndim > first + 1 ? v->strides[first + 1] : 1;
 }
 
-/* out [sizes] = beta self + alpha a b; self NULL: alpha a b.  sizes is [m], [m, n] or
- * [batch, m, n]; k is the length of the sums.  The caller has checked shapes and dtypes. */
-static int product(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b, int ndim,
-                   const int64_t *sizes, int64_t k, dp_value beta, dp_value alpha, dp_tensor **out)
+/* Of tensors of a batch: the bytes from one to the next. */
+static int64_t batch_step(const dp_view *v, int first)
 {
-    matrix ma = {0}, mb = {0};
-    dp_tensor *c = NULL;
-    DP_VIEW(v, a);
-    dp_dtype class = dense_class(v.dtype);
-    const int64_t *last = sizes + (ndim > 2);
-    batches s = {.g = {.dtype = class, .m = last[0], .n = ndim > 1 ? last[1] : 1, .k = k}};
+    return first == 0 ? 0 : v->strides[0] * (int64_t)dp_dtype_size(v->dtype);
+}
 
-    scalars(&s.g, beta, alpha);
-    bool reads = self != NULL && (class == DP_INT64 ? s.g.int_beta != 0 : s.g.beta != 0);
-    if (!reads)
-        s.g.beta = 0, s.g.int_beta = 0;
-    int rc = dp_empty(ctx, class, v.device, ndim, sizes, DP_CONTIGUOUS, &c);
-    if (rc == 0 && (dp_sizes_product(1, sizes, (size_t)ndim) == 0 || dp_memoryless(ctx)))
-        return dense_put(ctx, c, v.dtype, DP_CONTIGUOUS, out);
-    if (rc == 0 && reads)
-        rc = dp_copy(ctx, c, self);
+/* c, which has memory and the result's shape, = beta c + alpha a b. */
+static int multiply(dp_ctx *ctx, const product *p, dp_tensor *c)
+{
+    DP_VIEW(a, p->a);
+    DP_VIEW(b, p->b);
+    DP_VIEW(y, c);
+    int first = p->ndim > 2; /* dimension of the rows */
+    gemm g = {.dtype = a.dtype,
+              .m = p->sizes[first],
+              .n = p->ndim > 1 ? p->sizes[first + 1] : 1,
+              .k = p->k,
+              .a = a.data,
+              .b = b.data,
+              .c = y.data,
+              .alpha = gemm_scalar(p->alpha)};
+
+    if (p->self != NULL)
+        g.beta = gemm_scalar(p->beta);
+    set_strides(&a, first, &g.a_row, &g.a_col);
+    set_strides(&b, first, &g.b_row, &g.b_col);
+    set_strides(&y, first, &g.c_row, &g.c_col);
+    int rc = gemm_check(ctx, &g);
+    return rc < 0 ? rc
+                  : gemm_batch(ctx, &g, first ? p->sizes[0] : 1, batch_step(&a, first),
+                               batch_step(&b, first), batch_step(&y, first));
+}
+
+/* Where the output shares memory with a factor, the product is made aside. */
+static int multiply_aside(dp_ctx *ctx, const product *p, dp_tensor *c)
+{
+    dp_tensor *aside = NULL;
+    int rc = dp_empty_like(ctx, c, DP_DTYPE_NONE, DP_CONTIGUOUS, &aside);
+
+    if (rc == 0 && p->self != NULL)
+        rc = dp_copy(ctx, aside, c);
     if (rc == 0)
-        rc = matrix_get(ctx, a, class, &ma);
+        rc = multiply(ctx, p, aside);
     if (rc == 0)
-        rc = matrix_get(ctx, b, class, &mb);
-    if (rc == 0)
-        rc = multiply(ctx, &s, &ma, &mb, dense_data(c), ndim > 2 ? sizes[0] : 1);
-    if (rc == 0) {
-        rc = dense_put(ctx, c, v.dtype, DP_CONTIGUOUS, out);
-        c = NULL;
-    }
-    dp_tensor_unref(c);
-    dp_tensor_unref(ma.packed);
-    dp_tensor_unref(mb.packed);
+        rc = dp_copy(ctx, c, aside);
+    dp_tensor_unref(aside);
     return rc;
 }
 
-/* -- operators -- */
+/* The caller has checked shapes and dtypes of a and b. */
+static int run(dp_ctx *ctx, product *p, dp_tensor **out)
+{
+    bool made = *out == NULL;
+    DP_VIEW(a, p->a);
+    int rc = dp_set_output(ctx, out, p->ndim, p->sizes, NULL, a.dtype, a.device);
 
-static int check_shapes(dp_ctx *ctx, const dp_view *a, const dp_view *b)
+    if (rc == 0 && !made)
+        rc = check_one_each(ctx, *out);
+    if (p->self != NULL && !is_nonzero(p->beta))
+        p->self = NULL;
+    if (rc == 0 && dp_sizes_product(1, p->sizes, (size_t)p->ndim) != 0 && !dp_memoryless(ctx)) {
+        if (p->self != NULL && p->self != *out)
+            rc = dp_copy(ctx, *out, p->self);
+        bool shares = !made && (dp_overlap(*out, p->a) != 0 || dp_overlap(*out, p->b) != 0);
+        if (rc == 0)
+            rc = shares ? multiply_aside(ctx, p, *out) : multiply(ctx, p, *out);
+    }
+    if (rc < 0 && made)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* -- two matrices -- */
+
+/* What PyTorch looks at only when there is something to multiply. */
+static int check_types(dp_ctx *ctx, const product *p, const char *what)
+{
+    DP_VIEW(a, p->a);
+    DP_VIEW(b, p->b);
+
+    if (a.numel == 0 || b.numel == 0)
+        return 0;
+    int rc = dense_check_same(ctx, a.dtype, b.dtype);
+    if (rc == 0)
+        rc = dense_check_type(ctx, what, a.dtype, PRODUCTS);
+    if (rc == 0 && p->self != NULL)
+        rc = check_scalar(ctx, p->beta, a.dtype);
+    return rc == 0 ? check_scalar(ctx, p->alpha, a.dtype) : rc;
+}
+
+static int check_inner(dp_ctx *ctx, const dp_view *a, const dp_view *b)
 {
     if (a->sizes[1] == b->sizes[0])
         return 0;
@@ -339,15 +224,12 @@ static int mm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor **out)
 
     if (a.ndim != 2 || b.ndim != 2)
         return dp_fail(ctx, DP_ERUNTIME, "%s must be a matrix", a.ndim != 2 ? "self" : "mat2");
-    int rc = check_shapes(ctx, &a, &b);
+    product p = {.a = self, .b = mat2, .alpha = dp_int(1), .ndim = 2, .k = a.sizes[1]};
+    p.sizes[0] = a.sizes[0], p.sizes[1] = b.sizes[1];
+    int rc = check_inner(ctx, &a, &b);
     if (rc == 0)
-        rc = dense_check_same(ctx, a.dtype, b.dtype);
-    if (rc == 0)
-        rc = dense_check_type(ctx, "addmm_impl_cpu_", a.dtype, DENSE_NUMBERS);
-    if (rc < 0)
-        return rc;
-    const int64_t sizes[] = {a.sizes[0], b.sizes[1]};
-    return product(ctx, NULL, self, mat2, 2, sizes, a.sizes[1], dp_int(0), dp_int(1), out);
+        rc = check_types(ctx, &p, "addmm_impl_cpu_");
+    return rc == 0 ? run(ctx, &p, out) : rc;
 }
 
 /* aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
@@ -359,29 +241,28 @@ static int addmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat1, dp_tensor *mat2,
     DP_VIEW(s, self);
     DP_VIEW(a, mat1);
     DP_VIEW(b, mat2);
+    product q = {.self = self, .a = mat1, .b = mat2, .beta = beta, .alpha = alpha, .ndim = 2};
 
     if (a.ndim != 2 || b.ndim != 2)
         return dp_fail(ctx, DP_ERUNTIME, "%s must be a matrix, got %d-D tensor",
                        a.ndim != 2 ? "mat1" : "mat2", a.ndim != 2 ? a.ndim : b.ndim);
-    int rc = check_shapes(ctx, &a, &b);
+    int rc = check_inner(ctx, &a, &b);
     if (rc < 0)
         return rc;
-    if (s.dtype != b.dtype)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "self and mat2 must have the same dtype, but they are %s and %s",
-                       dense_type_name(s.dtype), dense_type_name(b.dtype));
-    const int64_t sizes[] = {a.sizes[0], b.sizes[1]};
-    rc = dense_check_same(ctx, a.dtype, b.dtype);
+    if (s.dtype != b.dtype || a.dtype != b.dtype)
+        return dp_fail(
+            ctx, DP_ERUNTIME, "%s and mat2 must have the same dtype, but they are %s and %s",
+            s.dtype != b.dtype ? "self" : "mat1",
+            dense_type_name(s.dtype != b.dtype ? s.dtype : a.dtype), dense_type_name(b.dtype));
+    q.sizes[0] = a.sizes[0], q.sizes[1] = b.sizes[1];
+    q.k = a.sizes[1];
+    rc = *out == self ? 0 : check_expand(ctx, self, 2, q.sizes);
     if (rc == 0)
-        rc = dense_check_type(ctx, "addmm_impl_cpu_", a.dtype, DENSE_NUMBERS);
-    if (rc == 0)
-        rc = check_expand(ctx, self, 2, sizes);
-    if (rc == 0)
-        rc = check_scalars(ctx, beta, alpha);
-    if (rc < 0)
-        return rc;
-    return product(ctx, self, mat1, mat2, 2, sizes, a.sizes[1], beta, alpha, out);
+        rc = check_types(ctx, &q, "addmm_impl_cpu_");
+    return rc == 0 ? run(ctx, &q, out) : rc;
 }
+
+/* -- batches -- */
 
 /* aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)
  *     -> Tensor
@@ -391,10 +272,11 @@ static int baddbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *b
 {
     DP_VIEW(a, batch1);
     DP_VIEW(b, batch2);
+    product p = {.self = self, .a = batch1, .b = batch2, .beta = beta, .alpha = alpha, .ndim = 3};
 
     if (a.ndim != 3 || b.ndim != 3)
-        return dp_fail(ctx, DP_ERUNTIME, "%s must be a 3D tensor, got %d-D",
-                       a.ndim != 3 ? "batch1" : "batch2", a.ndim != 3 ? a.ndim : b.ndim);
+        return dp_fail(ctx, DP_ERUNTIME, "%s must be a 3D tensor",
+                       a.ndim != 3 ? "batch1" : "batch2");
     if (b.sizes[0] != a.sizes[0] || b.sizes[1] != a.sizes[2])
         return dp_fail(
             ctx, DP_ERUNTIME,
@@ -402,21 +284,13 @@ static int baddbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *b
             "but got: [%lld, %lld].",
             (long long)a.sizes[0], (long long)a.sizes[2], (long long)b.sizes[0],
             (long long)b.sizes[1]);
-    const int64_t sizes[] = {a.sizes[0], a.sizes[1], b.sizes[2]};
-    int rc = dense_check_same(ctx, a.dtype, b.dtype);
+    p.sizes[0] = a.sizes[0], p.sizes[1] = a.sizes[1], p.sizes[2] = b.sizes[2];
+    p.k = a.sizes[2];
+    bool small = (double)p.k * (double)p.sizes[1] * (double)p.sizes[2] < SMALL;
+    int rc = self != NULL && *out != self ? check_expand(ctx, self, 3, p.sizes) : 0;
     if (rc == 0)
-        rc = dense_check_type(ctx, self ? "baddbmm" : "bmm", a.dtype, DENSE_NUMBERS);
-    if (rc == 0 && self) {
-        DP_VIEW(s, self);
-        rc = dense_check_same(ctx, a.dtype, s.dtype);
-    }
-    if (rc == 0 && self)
-        rc = check_expand(ctx, self, 3, sizes);
-    if (rc == 0)
-        rc = check_scalars(ctx, beta, alpha);
-    if (rc < 0)
-        return rc;
-    return product(ctx, self, batch1, batch2, 3, sizes, a.sizes[2], beta, alpha, out);
+        rc = check_types(ctx, &p, !small ? "addmm_impl_cpu_" : self ? "baddbmm" : "bmm");
+    return rc == 0 ? run(ctx, &p, out) : rc;
 }
 
 /* aten::bmm(Tensor self, Tensor mat2) -> Tensor
@@ -426,113 +300,225 @@ static int bmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor **out)
     return baddbmm(ctx, NULL, self, mat2, dp_int(0), dp_int(1), out);
 }
 
-/* aten::mv(Tensor self, Tensor vec) -> Tensor
- * self [n, m], vec [m] -> [n]. */
-static int mv(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec, dp_tensor **out)
+static int check_addbmm(dp_ctx *ctx, const dp_view *a, const dp_view *b)
 {
-    DP_VIEW(a, self);
-    DP_VIEW(b, vec);
-
-    if (a.ndim != 2 || b.ndim != 1)
-        return dp_fail(ctx, DP_ERUNTIME, "matrix @ vector expected, got %d-D @ %d-D", a.ndim,
-                       b.ndim);
-    if (a.sizes[1] != b.sizes[0])
-        return dp_fail(ctx, DP_ERUNTIME, "size mismatch, got input (%lldx%lld), vec (%lld)",
-                       (long long)a.sizes[0], (long long)a.sizes[1], (long long)b.sizes[0]);
-    int rc = dense_check_same(ctx, a.dtype, b.dtype);
-    if (rc == 0)
-        rc = dense_check_type(ctx, "addmv_impl_cpu", a.dtype, DENSE_NUMBERS);
-    if (rc < 0)
-        return rc;
-    return product(ctx, NULL, self, vec, 1, a.sizes, a.sizes[1], dp_int(0), dp_int(1), out);
+    if (a->ndim != 3 || b->ndim != 3)
+        return dp_fail(ctx, DP_ERUNTIME, "%s must be a 3D tensor",
+                       a->ndim != 3 ? "batch1" : "batch2");
+    if (a->sizes[0] != b->sizes[0])
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "batch1 and batch2 must have same number of batches, got %lld and %lld",
+                       (long long)a->sizes[0], (long long)b->sizes[0]);
+    if (a->sizes[2] != b->sizes[1])
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Incompatible matrix sizes for bmm (%lldx%lld and %lldx%lld)",
+                       (long long)a->sizes[1], (long long)a->sizes[2], (long long)b->sizes[1],
+                       (long long)b->sizes[2]);
+    return 0;
 }
 
-static void dot_run(dp_dtype class, const void *x, const void *y, int64_t n, void *out)
+/* The products of a batch, one added to the next; out has the result's shape. */
+static int add_batch(dp_ctx *ctx, product *p, int64_t n, dp_tensor *out)
 {
-    enum { PIECE = 1 << 30 }; /* elements for one call of BLAS, which counts in int */
-    double sum = 0;
-    uint64_t whole = 0;
+    int64_t at_a = dp_tensor_offset(p->a), at_b = dp_tensor_offset(p->b);
+    DP_VIEW(a, p->a);
+    DP_VIEW(b, p->b);
+    int rc = 0;
 
-    for (int64_t i = 0; class != DP_INT64 && i < n; i += PIECE) {
-        int m = (int)(n - i < PIECE ? n - i : PIECE);
-        sum += class == DP_FLOAT32
-                   ? (double)cblas_sdot(m, (const float *)x + i, 1, (const float *)y + i, 1)
-                   : cblas_ddot(m, (const double *)x + i, 1, (const double *)y + i, 1);
+    for (int64_t i = 0; i < n && rc == 0; i++) {
+        product one = *p;
+        one.a = one.b = NULL;
+        rc = dp_as_strided(ctx, p->a, 2, a.sizes + 1, a.strides + 1, at_a + i * a.strides[0],
+                           &one.a);
+        if (rc == 0)
+            rc = dp_as_strided(ctx, p->b, 2, b.sizes + 1, b.strides + 1, at_b + i * b.strides[0],
+                               &one.b);
+        if (rc == 0)
+            rc = multiply(ctx, &one, out);
+        dp_tensor_unref(one.a);
+        dp_tensor_unref(one.b);
+        p->self = out;
+        p->beta = dp_int(1);
     }
-    for (int64_t i = 0; class == DP_INT64 && i < n; i++)
-        whole += ((const uint64_t *)x)[i] * ((const uint64_t *)y)[i];
-    if (class == DP_FLOAT32)
-        *(float *)out = (float)sum;
-    else if (class == DP_FLOAT64)
-        *(double *)out = sum;
-    else
-        *(uint64_t *)out = whole;
+    return rc;
+}
+
+/* aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+ * batch1 [b, n, m], batch2 [b, m, p]; self broadcasts to [n, p], to which all products are added. */
+static int addbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *batch2, dp_value beta,
+                  dp_value alpha, dp_tensor **out)
+{
+    dp_tensor *sum = NULL;
+    DP_VIEW(s, self);
+    DP_VIEW(a, batch1);
+    DP_VIEW(b, batch2);
+    product p = {.self = self, .a = batch1, .b = batch2, .beta = beta, .alpha = alpha, .ndim = 2};
+    int rc = check_addbmm(ctx, &a, &b);
+
+    if (rc < 0)
+        return rc;
+    p.sizes[0] = a.sizes[1], p.sizes[1] = b.sizes[2];
+    p.k = a.sizes[2];
+    rc = check_expand(ctx, self, 2, p.sizes);
+    if (rc == 0 && (s.dtype != b.dtype || a.dtype != b.dtype))
+        rc = dp_fail(ctx, DP_ERUNTIME, "%s and mat2 must have the same dtype",
+                     s.dtype != b.dtype ? "self" : "mat1");
+    if (rc == 0)
+        rc = check_types(ctx, &p, "addmm_impl_cpu_");
+    if (rc == 0)
+        rc = dp_empty(ctx, a.dtype, a.device, 2, p.sizes, DP_CONTIGUOUS, &sum);
+    if (rc == 0 && *out != NULL)
+        rc = dp_set_output(ctx, out, 2, p.sizes, NULL, a.dtype, a.device);
+    if (!is_nonzero(beta))
+        p.self = NULL;
+    if (rc == 0 && p.self != NULL)
+        rc = dp_copy(ctx, sum, self);
+    if (rc == 0 && dp_sizes_product(1, p.sizes, 2) != 0 && !dp_memoryless(ctx)) {
+        if (a.sizes[0] == 0)
+            p.k = 0;
+        rc = a.sizes[0] == 0 ? multiply(ctx, &p, sum) : add_batch(ctx, &p, a.sizes[0], sum);
+    }
+    if (rc == 0 && *out != NULL)
+        rc = dp_copy(ctx, *out, sum);
+    else if (rc == 0)
+        *out = dp_tensor_ref(sum);
+    dp_tensor_unref(sum);
+    return rc;
+}
+
+/* -- vectors -- */
+
+/* aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+ * mat [n, m], vec [m]; self broadcasts to [n]. */
+static int addmv(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat, dp_tensor *vec, dp_value beta,
+                 dp_value alpha, dp_tensor **out)
+{
+    DP_VIEW(s, self);
+    DP_VIEW(a, mat);
+    DP_VIEW(b, vec);
+    product p = {.self = self, .a = mat, .b = vec, .beta = beta, .alpha = alpha, .ndim = 1};
+
+    if (a.ndim != 2 || b.ndim != 1 || s.ndim > 1)
+        return dp_fail(ctx, DP_ERUNTIME, "vector + matrix @ vector expected, got %d, %d, %d",
+                       s.ndim, a.ndim, b.ndim);
+    if (a.sizes[1] != b.sizes[0] || (a.sizes[0] != s.numel && s.numel != 1))
+        return dp_fail(ctx, DP_ERUNTIME, "size mismatch, got %lld, %lldx%lld,%lld",
+                       (long long)s.numel, (long long)a.sizes[0], (long long)a.sizes[1],
+                       (long long)b.sizes[0]);
+    p.sizes[0] = a.sizes[0];
+    p.k = a.sizes[1];
+    int rc = check_types(ctx, &p, "addmv_impl_cpu");
+    return rc == 0 ? run(ctx, &p, out) : rc;
+}
+
+/* What dot and vdot say of their arguments. */
+static int check_dot(dp_ctx *ctx, const dp_view *a, const dp_view *b)
+{
+    if (a->ndim != 1 || b->ndim != 1)
+        return dp_fail(ctx, DP_ERUNTIME, "1D tensors expected, but got %dD and %dD tensors",
+                       a->ndim, b->ndim);
+    if (a->dtype != b->dtype)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "dot : expected both vectors to have same dtype, but found %s and %s",
+                       dense_type_name(a->dtype), dense_type_name(b->dtype));
+    if (a->numel != b->numel)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the "
+            "same number of elements, but got %lld and %lld elements respectively",
+            (long long)a->numel, (long long)b->numel, (long long)a->numel, (long long)b->numel);
+    return dense_check_type(ctx, "dot", a->dtype, PRODUCTS);
 }
 
 /* aten::dot(Tensor self, Tensor tensor) -> Tensor
  * self [n], tensor [n] -> []. */
 static int dot(dp_ctx *ctx, dp_tensor *self, dp_tensor *tensor, dp_tensor **out)
 {
-    dp_tensor *x = NULL, *y = NULL, *r = NULL;
     DP_VIEW(a, self);
     DP_VIEW(b, tensor);
+    int rc = check_dot(ctx, &a, &b);
 
-    if (a.ndim != 1 || b.ndim != 1)
-        return dp_fail(ctx, DP_ERUNTIME, "1D tensors expected, but got %dD and %dD tensors", a.ndim,
-                       b.ndim);
-    if (a.dtype != b.dtype)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "dot : expected both vectors to have same dtype, but found %s and %s",
-                       dense_type_name(a.dtype), dense_type_name(b.dtype));
-    if (a.numel != b.numel)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the "
-            "same number of elements, but got %lld and %lld elements respectively",
-            (long long)a.numel, (long long)b.numel, (long long)a.numel, (long long)b.numel);
-    int rc = dense_check_type(ctx, "dot", a.dtype, DENSE_NUMBERS);
-    dp_dtype class = dense_class(a.dtype);
     if (rc == 0)
-        rc = dense_get(ctx, self, class, &x);
+        rc = dp_empty(ctx, a.dtype, a.device, 0, NULL, DP_CONTIGUOUS, out);
+    if (rc < 0 || dp_memoryless(ctx))
+        return rc;
+    DP_VIEW(y, *out);
+    gemm g = {.dtype = a.dtype, .m = 1, .n = 1, .k = a.numel, .alpha = {1, 0, 1}};
+    g.a = a.data, g.a_col = a.strides[0];
+    g.b = b.data, g.b_row = b.strides[0];
+    g.c = y.data, g.c_col = 1;
+    rc = gemm_check(ctx, &g);
     if (rc == 0)
-        rc = dense_get(ctx, tensor, class, &y);
-    if (rc == 0)
-        rc = dp_empty(ctx, class, a.device, 0, NULL, DP_CONTIGUOUS, &r);
-    if (rc == 0) {
-        if (!dp_memoryless(ctx))
-            dot_run(class, dense_data(x), dense_data(y), a.numel, dense_data(r));
-        rc = dense_put(ctx, r, a.dtype, DP_CONTIGUOUS, out);
-    }
-    dp_tensor_unref(x);
-    dp_tensor_unref(y);
+        rc = gemm_batch(ctx, &g, 1, 0, 0, 0);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
     return rc;
 }
 
-/* -- load -- */
-
-/* A product, to make OpenBLAS allocate a buffer for this thread. */
-static void touch(int64_t begin, int64_t end, void *user)
+/* aten::vdot(Tensor self, Tensor other) -> Tensor
+ * The first one's conjugate is taken. */
+static int vdot(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
-    enum { SIDE = 64 };
-    float *x = user, y[SIDE * SIDE];
+    dp_tensor *conjugate = NULL;
+    DP_VIEW(a, self);
+    DP_VIEW(b, other);
+    int rc = check_dot(ctx, &a, &b);
 
-    for (int64_t i = begin; i < end; i++)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1, x, SIDE, x,
-                    SIDE, 0, y, SIDE);
+    if (rc < 0 || !dp_dtype_is_complex(a.dtype) || dp_memoryless(ctx))
+        return rc < 0 ? rc : dot(ctx, self, other, out);
+    rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, &conjugate);
+    if (rc == 0)
+        rc = dp_copy(ctx, conjugate, self);
+    if (rc == 0) {
+        DP_VIEW(c, conjugate);
+        for (int64_t i = 0; i < c.numel; i++)
+            if (c.dtype == DP_COMPLEX64)
+                ((float *)c.data)[2 * i + 1] *= -1;
+            else
+                ((double *)c.data)[2 * i + 1] *= -1;
+        rc = dot(ctx, conjugate, other, out);
+    }
+    dp_tensor_unref(conjugate);
+    return rc;
 }
 
-/* One thread for each call of OpenBLAS.  It ends the process when it cannot allocate a thread's
- * buffer, so let every thread of the pool allocate its buffer now. */
-int mm_touch_buffers(dp_ctx *ctx)
-{
-    static float zeros[64 * 64];
+/* -- the other forms -- */
 
-    openblas_set_num_threads(1);
-    return dp_parallel_for(ctx, 0, 1024, 1, touch, zeros);
+static int mm_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor *out)
+{
+    return mm(ctx, self, mat2, &out);
 }
+
+static int bmm_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor *out)
+{
+    return bmm(ctx, self, mat2, &out);
+}
+
+#define FORMS(name)                                                                                \
+    static int name##_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b, dp_value beta, \
+                          dp_value alpha, dp_tensor *out)                                          \
+    {                                                                                              \
+        return name(ctx, self, a, b, beta, alpha, &out);                                           \
+    }                                                                                              \
+    static int name##_in_place(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b,           \
+                               dp_value beta, dp_value alpha)                                      \
+    {                                                                                              \
+        return name(ctx, self, a, b, beta, alpha, &self);                                          \
+    }
+FORMS(addmm)
+FORMS(baddbmm)
+FORMS(addbmm)
+FORMS(addmv)
+
+#define IMPL_FORMS(name)                                                                           \
+    DP_IMPL_UNBOXED(#name, name, (T, T, T, s, s), (T)),                                            \
+        DP_IMPL_UNBOXED(#name ".out", name##_out, (T, T, T, s, s, T), ()),                         \
+        DP_IMPL_UNBOXED(#name "_", name##_in_place, (T, T, T, s, s), ())
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("mm", mm, (T, T), (T)),
-                DP_IMPL_UNBOXED("addmm", addmm, (T, T, T, s, s), (T)),
+                DP_IMPL_UNBOXED("mm.out", mm_out, (T, T, T), ()),
                 DP_IMPL_UNBOXED("bmm", bmm, (T, T), (T)),
-                DP_IMPL_UNBOXED("baddbmm", baddbmm, (T, T, T, s, s), (T)),
-                DP_IMPL_UNBOXED("mv", mv, (T, T), (T)), DP_IMPL_UNBOXED("dot", dot, (T, T), (T)))
+                DP_IMPL_UNBOXED("bmm.out", bmm_out, (T, T, T), ()), IMPL_FORMS(addmm),
+                IMPL_FORMS(baddbmm), IMPL_FORMS(addbmm), IMPL_FORMS(addmv),
+                DP_IMPL_UNBOXED("dot", dot, (T, T), (T)),
+                DP_IMPL_UNBOXED("vdot", vdot, (T, T), (T)))

@@ -9,15 +9,18 @@ CFLAGS_cpu = -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing
 
 # The vector levels of the target (isa.h).  What lies under levels/, and what is generated into
 # gen/levels/, is compiled once for each; CFLAGS_NAME_LEVEL are flags of one source at one level.
+# A product's sums are fused where the level has such an instruction: half the instructions.
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
 CPU_LEVELS := v1 v3 v4
-LIBS_cpu   := -lopenblas -lmvec -lm
+LIBS_cpu   := -lmvec -lm
 else
 CPU_LEVELS := v1
-LIBS_cpu   := -lopenblas -lm
+LIBS_cpu   := -lm
 endif
 CPU_MARCH_v3 := -march=x86-64-v3
 CPU_MARCH_v4 := -march=x86-64-v4
+CFLAGS_gemm_v3 := -ffp-contract=fast
+CFLAGS_gemm_v4 := -ffp-contract=fast
 
 NOT_ALONE_cpu := plugins/cpu/levels/%
 PW_FAMILIES := $(filter-out aliases composites,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
