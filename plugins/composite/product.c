@@ -174,6 +174,7 @@ static int addr(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec1, dp_tensor *vec2, 
     temps s = {0};
     dp_tensor *all[] = {self, vec1, vec2};
     dp_dtype d = dp_result_type(all, 3);
+    dp_dtype wide = d == DP_BFLOAT16 || d == DP_FLOAT16 ? DP_FLOAT32 : d; /* rounded once */
     int rc = check_addr(ctx, self, vec1, vec2, &s);
 
     if (rc == 0)
@@ -181,13 +182,13 @@ static int addr(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec1, dp_tensor *vec2, 
     if (rc == 0)
         rc = check_addr_scalar(ctx, d, alpha, "alpha");
     if (rc == 0)
-        rc = scaled_outer(ctx, &s, d, vec1, vec2, alpha);
+        rc = scaled_outer(ctx, &s, wide, vec1, vec2, alpha);
     dp_tensor *sum = rc == 0 ? temps_last(&s) : NULL;
     if (rc == 0 && is_nonzero(beta))
         rc = dp_invoke(ctx, "aten::add_.Tensor", "TTs>", sum, self,
                        d == DP_BOOL ? dp_bool(true) : beta);
     if (rc == 0)
-        *out = dp_tensor_ref(sum);
+        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", sum, (int64_t)d, out);
     temps_fini(&s);
     return rc;
 }

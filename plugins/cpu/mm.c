@@ -343,6 +343,41 @@ static int add_batch(dp_ctx *ctx, product *p, int64_t n, dp_tensor *out)
     return rc;
 }
 
+/* t, or a copy in which sums are not rounded between products. */
+static int widened(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
+{
+    DP_VIEW(v, t);
+
+    if (v.dtype != DP_BFLOAT16) {
+        *out = dp_tensor_ref(t);
+        return 0;
+    }
+    int rc = dp_empty_like(ctx, t, DP_FLOAT32, DP_PRESERVE, out);
+    return rc == 0 ? dp_copy(ctx, *out, t) : rc;
+}
+
+/* sum, of the class, = beta self + alpha times the products. */
+static int sum_batch(dp_ctx *ctx, product *p, dp_tensor *sum)
+{
+    dp_tensor *a = NULL, *b = NULL;
+    DP_VIEW(x, p->a);
+    int rc = widened(ctx, p->a, &a);
+
+    if (rc == 0)
+        rc = widened(ctx, p->b, &b);
+    if (rc == 0 && p->self != NULL)
+        rc = dp_copy(ctx, sum, p->self);
+    if (rc == 0 && dp_sizes_product(1, p->sizes, 2) != 0 && !dp_memoryless(ctx)) {
+        p->a = a, p->b = b;
+        if (x.sizes[0] == 0)
+            p->k = 0;
+        rc = x.sizes[0] == 0 ? multiply(ctx, p, sum) : add_batch(ctx, p, x.sizes[0], sum);
+    }
+    dp_tensor_unref(a);
+    dp_tensor_unref(b);
+    return rc;
+}
+
 /* aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
  * batch1 [b, n, m], batch2 [b, m, p]; self broadcasts to [n, p], to which all products are added. */
 static int addbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *batch2, dp_value beta,
@@ -353,6 +388,7 @@ static int addbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *ba
     DP_VIEW(a, batch1);
     DP_VIEW(b, batch2);
     product p = {.self = self, .a = batch1, .b = batch2, .beta = beta, .alpha = alpha, .ndim = 2};
+    bool made = *out == NULL;
     int rc = check_addbmm(ctx, &a, &b);
 
     if (rc < 0)
@@ -365,23 +401,19 @@ static int addbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *ba
                      s.dtype != b.dtype ? "self" : "mat1");
     if (rc == 0)
         rc = check_types(ctx, &p, "addmm_impl_cpu_");
-    if (rc == 0)
-        rc = dp_empty(ctx, a.dtype, a.device, 2, p.sizes, DP_CONTIGUOUS, &sum);
-    if (rc == 0 && *out != NULL)
-        rc = dp_set_output(ctx, out, 2, p.sizes, NULL, a.dtype, a.device);
     if (!is_nonzero(beta))
         p.self = NULL;
-    if (rc == 0 && p.self != NULL)
-        rc = dp_copy(ctx, sum, self);
-    if (rc == 0 && dp_sizes_product(1, p.sizes, 2) != 0 && !dp_memoryless(ctx)) {
-        if (a.sizes[0] == 0)
-            p.k = 0;
-        rc = a.sizes[0] == 0 ? multiply(ctx, &p, sum) : add_batch(ctx, &p, a.sizes[0], sum);
-    }
-    if (rc == 0 && *out != NULL)
+    if (rc == 0)
+        rc = dp_empty(ctx, a.dtype == DP_BFLOAT16 ? DP_FLOAT32 : a.dtype, a.device, 2, p.sizes,
+                      DP_CONTIGUOUS, &sum);
+    if (rc == 0)
+        rc = dp_set_output(ctx, out, 2, p.sizes, NULL, a.dtype, a.device);
+    if (rc == 0)
+        rc = sum_batch(ctx, &p, sum);
+    if (rc == 0)
         rc = dp_copy(ctx, *out, sum);
-    else if (rc == 0)
-        *out = dp_tensor_ref(sum);
+    if (rc < 0 && made)
+        *out = dp_tensor_unref(*out);
     dp_tensor_unref(sum);
     return rc;
 }
