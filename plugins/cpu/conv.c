@@ -14,7 +14,7 @@
 enum {
     SPACE = 3,              /* spatial dimensions, after padding with leading ones */
     SLOTS_MAX = 32,         /* samples computed at the same time */
-    ROOM_BYTES = 256 << 20, /* of all slots together; a single slot may exceed it */
+    ROOM_BYTES = 128 << 20, /* of all slots together; a single slot may exceed it */
     BLOCK = 8,              /* elements copied by one memcpy */
 };
 

@@ -30,7 +30,7 @@ typedef struct gemm {
 gemm_number gemm_scalar(dp_value v);
 
 bool gemm_takes(dp_dtype d);
-/* Fails with DP_ERUNTIME when a sum is longer than any memory; for expanded operands, which are not
+/* Fails with DP_ERESOURCE when a sum is longer than any memory; for expanded operands, which are not
  * bounded by theirs. */
 int gemm_check(dp_ctx *ctx, const gemm *g);
 /* Bytes of memory, 64-byte aligned, that a product needs. */
