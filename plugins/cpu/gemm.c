@@ -35,7 +35,7 @@ int gemm_check(dp_ctx *ctx, const gemm *g)
 {
     if (g->k <= INT32_MAX)
         return 0;
-    return dp_fail(ctx, DP_ERUNTIME,
+    return dp_fail(ctx, DP_ERESOURCE,
                    "sums of %" PRId64 " products are more than a product takes (%d)", g->k,
                    INT32_MAX);
 }
