@@ -482,7 +482,9 @@ int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_er
 
 int dpi_device_count(const dpi_device *d)
 {
-    return d->ops.count ? d->ops.count() : 1;
+    int n = d->ops.count ? d->ops.count() : 1;
+
+    return n > 0 ? n : 0; /* one that says fewer than none has none */
 }
 
 uint64_t dpi_backend_registration(int bit)

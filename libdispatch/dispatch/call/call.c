@@ -401,6 +401,8 @@ int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t 
 
 int dp_decompose(dp_call *call)
 {
+    if (call == NULL)
+        return DP_EPLUGIN; /* and there is no context that could say so */
     dp_ctx *ctx = call->ctx;
     const dpi_entry *e = entry_of(ctx, call->op);
     mark m;

@@ -141,7 +141,7 @@ int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, con
 
 bool dp_tensor_is_pinned(const dp_tensor *t)
 {
-    return dpi_tensor_is_pinned(t);
+    return t != NULL && dpi_tensor_is_pinned(t);
 }
 
 int dp_record_stream(dp_ctx *ctx, dp_tensor *t, dp_stream *s)
