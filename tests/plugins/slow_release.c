@@ -9,7 +9,7 @@ DP_PLUGIN(slow_release, "1.0")
 static int allocate(int index, size_t bytes, void **out, dp_error *err)
 {
     (void)index;
-    *out = malloc(bytes + 1);
+    *out = aligned_alloc(64, (bytes + 64) / 64 * 64);
     return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "no memory for %zu bytes", bytes);
 }
 
