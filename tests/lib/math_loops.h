@@ -32,6 +32,7 @@
     X(tan, 4)
 #define MATH_UNARY(X) MATH_PLAIN(X) MATH_TURN(X)
 #define MATH_BINARY(X)                                                                             \
+    X(hypot, 4)                                                                                    \
     X(atan2, 4)                                                                                    \
     X(pow, 4)
 
