@@ -1,8 +1,9 @@
-/* math_loops.h -- every function of plugins/lib/math.h as a loop over arrays, for tests and
- * benchmarks. math_loops.c is compiled once for each vector level. */
+/* math_loops.h -- every function of plugins/lib/math.h and complex.h as a loop over arrays, for
+ * tests and benchmarks. math_loops.c is compiled once for each vector level. */
 #ifndef TESTS_MATH_LOOPS_H
 #define TESTS_MATH_LOOPS_H
 
+#include <complex.h>
 #include <stddef.h>
 
 /* X(name, most units in the last place that a result may be wrong by) */
@@ -36,6 +37,17 @@
     X(atan2, 4)                                                                                    \
     X(pow, 4)
 
+/* X(name); those of COMPLEX_TURN have a form for loops. */
+#define COMPLEX_PLAIN(X)                                                                           \
+    X(log) X(log2) X(log10) X(sqrt) X(asin) X(acos) X(atan) X(asinh) X(acosh) X(atanh)
+#define COMPLEX_TURN(X) X(exp) X(sin) X(cos) X(tan) X(sinh) X(cosh) X(tanh)
+
+typedef struct complex_loop {
+    const char *name;
+    void (*c64)(float _Complex *out, const float _Complex *in, size_t n);
+    void (*c128)(double _Complex *out, const double _Complex *in, size_t n);
+} complex_loop;
+
 typedef struct math_loop {
     const char *name;
     void (*f32)(float *out, const float *a, const float *b, size_t n);
@@ -44,8 +56,11 @@ typedef struct math_loop {
 
 /* In the order of MATH_UNARY, then MATH_BINARY. */
 extern const math_loop math_loops_v1[];
+/* In the order of COMPLEX_PLAIN, then COMPLEX_TURN. */
+extern const complex_loop complex_loops_v1[];
 #ifdef __x86_64__
 extern const math_loop math_loops_v3[], math_loops_v4[];
+extern const complex_loop complex_loops_v3[], complex_loops_v4[];
 #endif
 
 #endif
