@@ -114,23 +114,40 @@ static int glu_out(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *dst)
     return rc;
 }
 
-/* Into both halves of dst, which has the shape of self. */
-static int glu_slopes(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim, dp_tensor *dst)
+/* dst gets the shape of self, unless it has it. */
+static int glu_output(dp_ctx *ctx, dp_tensor *self, dp_tensor **dst)
 {
-    dp_tensor *half[2] = {0}, *to[2] = {0};
+    DP_VIEW(x, self);
+    return *dst ? dp_set_output(ctx, dst, x.ndim, x.sizes, NULL, x.dtype, x.device)
+                : dp_empty(ctx, x.dtype, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, dst);
+}
+
+/* Into both halves of *dst, which is made if NULL.  grad must broadcast to a half: of another shape it
+ * would resize the halves. */
+static int glu_slopes(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim, dp_tensor **dst)
+{
+    dp_tensor *half[2] = {0}, *to[2] = {0}, *wide = NULL;
     int rc = halves(ctx, self, &dim, half);
 
-    if (rc == 0)
-        rc = halves(ctx, dst, &dim, to);
     if (rc == 0) {
-        const dp_value ins[] = {dp_tensor_value(grad), dp_tensor_value(half[1])};
+        DP_VIEW(h, half[0]);
+        rc = dp_invoke(ctx, "aten::expand", "Tlib>T", grad, h.sizes, (size_t)h.ndim, (int)false,
+                       &wide);
+    }
+    if (rc == 0)
+        rc = refuse(ctx, glu_output(ctx, self, dst));
+    if (rc == 0)
+        rc = halves(ctx, *dst, &dim, to);
+    if (rc == 0) {
+        const dp_value ins[] = {dp_tensor_value(wide), dp_tensor_value(half[1])};
         rc = pw_write(ctx, &pw_glu_backward_first, ins, NULL, to[0]);
     }
     if (rc == 0) {
-        const dp_value ins[] = {dp_tensor_value(grad), dp_tensor_value(half[0]),
+        const dp_value ins[] = {dp_tensor_value(wide), dp_tensor_value(half[0]),
                                 dp_tensor_value(half[1])};
         rc = pw_write(ctx, &pw_glu_backward_second, ins, NULL, to[1]);
     }
+    dp_tensor_unref(wide);
     drop(half);
     drop(to);
     return rc;
@@ -141,20 +158,15 @@ static int glu_slopes(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim
 static int glu_backward_out(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim,
                             dp_tensor *dst)
 {
-    DP_VIEW(x, self);
-    int rc = dp_set_output(ctx, &dst, x.ndim, x.sizes, NULL, x.dtype, x.device);
-    return rc < 0 ? refuse(ctx, rc) : glu_slopes(ctx, grad, self, dim, dst);
+    return glu_slopes(ctx, grad, self, dim, &dst);
 }
 
 /* aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor */
 static int glu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim, dp_tensor **out)
 {
-    DP_VIEW(x, self);
     dp_tensor *made = NULL;
-    int rc = dp_empty(ctx, x.dtype, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, &made);
+    int rc = glu_slopes(ctx, grad, self, dim, &made);
 
-    if (rc == 0)
-        rc = glu_slopes(ctx, grad, self, dim, made);
     if (rc < 0)
         dp_tensor_unref(made);
     else

@@ -35,15 +35,16 @@ static int loss(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target
     return rc < 0 ? rc : finish(ctx, each, weight, reduction, out);
 }
 
-/* `made`, which is taken, into dst, which is resized to it. */
-static int put(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *dst)
+/* *made, which is taken, into dst, which is resized to it.  A pointer: the call that sets *made is an
+ * argument too, and C says nothing of their order. */
+static int put(dp_ctx *ctx, int rc, dp_tensor **made, dp_tensor *dst)
 {
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    DP_VIEW(x, made);
+    DP_VIEW(x, *made);
     rc = dp_set_output(ctx, &dst, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
-    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_copy(ctx, dst, made);
-    dp_tensor_unref(made);
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_copy(ctx, dst, *made);
+    dp_tensor_unref(*made);
     return rc;
 }
 
@@ -57,7 +58,7 @@ static int mse_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t redu
                    dp_tensor *dst)
 {
     dp_tensor *made = NULL;
-    return put(ctx, mse(ctx, self, target, reduction, &made), made, dst);
+    return put(ctx, mse(ctx, self, target, reduction, &made), &made, dst);
 }
 
 /* aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor */
@@ -74,7 +75,7 @@ static int smooth_l1_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_
                          double beta, dp_tensor *dst)
 {
     dp_tensor *made = NULL;
-    return put(ctx, smooth_l1(ctx, self, target, reduction, beta, &made), made, dst);
+    return put(ctx, smooth_l1(ctx, self, target, reduction, beta, &made), &made, dst);
 }
 
 /* aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor */
@@ -91,7 +92,7 @@ static int huber_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t re
                      double delta, dp_tensor *dst)
 {
     dp_tensor *made = NULL;
-    return put(ctx, huber(ctx, self, target, reduction, delta, &made), made, dst);
+    return put(ctx, huber(ctx, self, target, reduction, delta, &made), &made, dst);
 }
 
 /* aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)
@@ -106,7 +107,7 @@ static int bce_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_tensor *w
                    int64_t reduction, dp_tensor *dst)
 {
     dp_tensor *made = NULL;
-    return put(ctx, bce(ctx, self, target, weight, reduction, &made), made, dst);
+    return put(ctx, bce(ctx, self, target, weight, reduction, &made), &made, dst);
 }
 
 /* -- slopes -- */
@@ -180,7 +181,7 @@ static int bce_backward_out(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_te
                             dp_tensor *weight, int64_t reduction, dp_tensor *dst)
 {
     dp_tensor *made = NULL;
-    return put(ctx, bce_backward(ctx, grad, self, target, weight, reduction, &made), made, dst);
+    return put(ctx, bce_backward(ctx, grad, self, target, weight, reduction, &made), &made, dst);
 }
 
 DP_LIBRARY_META(

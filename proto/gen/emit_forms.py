@@ -27,7 +27,9 @@ def call(op, ops, groups, results):
     """The C that runs op, or None where nothing is known."""
     group = groups[op.signature]
     if op.form == "out":
-        source = op.generated_from or group.get("functional")
+        source = op.generated_from
+        if source is None or source.form != "functional":  # autogen may stand at the in-place one
+            source = group.get("functional")
         return f"form_out_of(call, {literal('aten::' + source.name)})" if source else None
     wider = tensor_overload(op, ops)
     if wider:

@@ -22,6 +22,10 @@ NATIVE = """\
   dispatch: CompositeExplicitAutograd
   autogen: add.Scalar_out
 - func: add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)
+- func: add.Other(Tensor self, Scalar[] other) -> Tensor
+- func: add_.Other(Tensor(a!) self, Scalar[] other) -> Tensor(a!)
+  autogen: add.Other_out
+- func: add.Other_out(Tensor self, Scalar[] other, *, Tensor(a!) out) -> Tensor(a!)
 - func: exp(Tensor self) -> Tensor
   structured_delegate: exp.out
 - func: exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
@@ -103,6 +107,7 @@ def test_a_loop_for_each_type_and_special_value():
     contains(made["pointwise_entries.c"], "DP_IMPL_UNBOXED(\"add_.Tensor\", call_add__Tensor, (T, T, s), ())")
     contains(made["composite_forms.c"], "form_wrapped(call, \"aten::add.Tensor\", 0x2)")
     contains(made["composite_forms.c"], "form_out_of(call, \"aten::add.Scalar\")")
+    contains(made["composite_forms.c"], "form_out_of(call, \"aten::add.Other\")")  # not add_.Other
 
 
 def test_functions_are_those_of_the_type():
@@ -129,7 +134,7 @@ def test_errors_name_file_line_and_field():
     refused(NATIVE, EXP + EXP.replace("unary:\n", ""), "pointwise.yaml:6: op: 'exp' is there twice")
     refused(NATIVE.replace("  structured: True\n", "  structred: True\n", 1), ADD,
             "native.yaml:5: add.out: no such field: structred")
-    refused(NATIVE + "- func: exp(Tensor self) -> Tensor\n", ADD, "native.yaml:15: exp is there twice")
+    refused(NATIVE + "- func: exp(Tensor self) -> Tensor\n", ADD, "native.yaml:19: exp is there twice")
     refused(NATIVE + "- func: exp Tensor\n", ADD, "native.yaml:15: func: not a schema")
     refused(NATIVE, "unary: [\n", "pointwise.yaml:")
 
