@@ -24,6 +24,8 @@
 enum {
     THREADS_MAX = 256,
     PIECES_PER_THREAD = 4, /* so that pieces of unequal cost even out */
+    ALIGN = 64,            /* elements */
+    ALIGNED_MIN = 64 * ALIGN,
     POLL_NANOS = 100000,
     POLLS = 64 /* between two yields */
 };
@@ -249,6 +251,8 @@ int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_
     job j = {.fn = fn, .user = user, .begin = begin, .end = end, .stop = stop};
     j.n_pieces = pieces;
     j.step = n / pieces;
+    if (j.step >= ALIGNED_MIN) /* pieces of large loops begin at lines of the cache */
+        j.step -= j.step % ALIGN;
     if (runners > 1)
         call_helpers(&j, (unsigned)(runners - 1));
     run_pieces(&j);

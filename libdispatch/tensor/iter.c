@@ -259,7 +259,9 @@ static int hand_out(dpi_iter_plan *p, dp_error *err)
 
 /* -- plain loops: contiguous operands of one shape on the CPU, which nothing has to be found out of -- */
 
-static bool is_like(const dp_tensor *t, const dpi_geometry *first, dp_dtype dtype)
+/* Take t as operand k, if it is like the first input, `first`. */
+static inline bool take_like(dp_iter *it, int k, dp_tensor *t, const dpi_geometry *first,
+                             dp_dtype dtype)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     const dpi_storage *s = g->storage;
@@ -270,6 +272,8 @@ static bool is_like(const dp_tensor *t, const dpi_geometry *first, dp_dtype dtyp
     for (int d = 0; d < g->ndim; d++)
         if (g->sizes[d] != first->sizes[d])
             return false;
+    it->tensors[k] = t;
+    it->data[k] = dpi_geometry_data(g, dtype);
     return true;
 }
 
@@ -282,73 +286,94 @@ static bool lies_in_inputs(const dp_iter_config *c, const dp_tensor *t)
     return false;
 }
 
-/* *written: what the loop writes.  Operands that are converted, or promoted by rules of their own, are
- * not plain. */
-static bool is_plain(const dp_iter_config *c, dp_dtype *written)
+/* Do the flags and dtypes leave anything to be found out?  What is converted does, and 0-dim operands,
+ * which are promoted by rules of their own. */
+static bool is_plain(const dp_iter_config *c, const dp_tensor *first, dp_dtype written)
 {
-    dp_dtype wanted = dp_dtype_of(c->common_dtype), dtype;
-    const dpi_geometry *first;
+    dp_dtype wanted = dp_dtype_of(c->common_dtype);
 
-    if (c->n_in == 0 || c->n_in + c->n_out > 4 || c->shape != NULL || c->ins[0] == NULL ||
-        (c->flags & (DP_ITER_NUMBER | DP_ITER_REDUCE)))
-        return false;
-    dtype = c->ins[0]->dtype;
-    first = dpi_geometry_of(c->ins[0]);
-    *written = dp_dtype_of(c->out_dtype);
-    if (*written == DP_DTYPE_NONE)
-        *written = c->flags & DP_ITER_BOOL_OUTPUT ? DP_BOOL : dtype;
-    if ((wanted != DP_DTYPE_NONE && wanted != dtype) || dp_dtype_size(*written) == 0 ||
-        ((c->flags & DP_ITER_PROMOTE) && first->ndim == 0) ||
-        ((c->flags & DP_ITER_INT_TO_FLOAT) && dp_dtype_is_integral(dtype, true)))
-        return false;
+    return c->shape == NULL && (c->flags & (DP_ITER_NUMBER | DP_ITER_REDUCE)) == 0 &&
+           (wanted == DP_DTYPE_NONE || wanted == first->dtype) && dp_dtype_size(written) != 0 &&
+           !((c->flags & DP_ITER_PROMOTE) && dpi_geometry_of(first)->ndim == 0) &&
+           !((c->flags & DP_ITER_INT_TO_FLOAT) && dp_dtype_is_integral(first->dtype, true));
+}
+
+/* Take the operands there are.  False: they are not plain. */
+static bool take_plain(const dp_iter_config *c, dp_iter *it, dp_dtype written)
+{
+    const dpi_geometry *first = dpi_geometry_of(c->ins[0]);
+    dp_dtype dtype = c->ins[0]->dtype;
+
     for (int i = 0; i < c->n_in; i++)
-        if (c->ins[i] == NULL || !is_like(c->ins[i], first, dtype))
+        if (!take_like(it, c->n_out + i, c->ins[i], first, dtype))
             return false;
     for (int k = 0; k < c->n_out; k++)
         if (c->outs[k] != NULL &&
-            (!is_like(c->outs[k], first, *written) || lies_in_inputs(c, c->outs[k])))
+            (!take_like(it, k, c->outs[k], first, written) || lies_in_inputs(c, c->outs[k])))
             return false;
     return true;
 }
 
-static void set_plain_operand(dp_iter *it, int k, dp_tensor *t)
-{
-    it->tensors[k] = t;
-    it->data[k] = dpi_tensor_data(t);
-    it->own[k] = it->seen[k] = t->dtype;
-    it->room[1 + k] = (int64_t)dpi_itemsize(t->dtype);
-    it->room[1 + it->n + k] = 0;
-}
-
-static int init_plain(const dp_iter_config *c, dp_dtype written, dp_account *account, dp_iter *it,
+static int make_plain(const dp_iter_config *c, dp_iter *it, dp_account *account, dp_dtype written,
                       dp_error *err)
 {
     const dpi_geometry *first = dpi_geometry_of(c->ins[0]);
     dpi_place at = {DP_DEVICE_CPU, account};
     uint32_t made = 0;
+    int rc = DP_OK;
 
-    take_config(c, it);
-    place_operands(it, it->operand_room, it->dtype_room, PLACES);
-    it->dtype = c->ins[0]->dtype;
+    for (int k = 0; rc == DP_OK && k < c->n_out; k++) {
+        if (c->outs[k] != NULL)
+            continue;
+        rc = dpi_empty_strided(written, at, first->ndim, first->sizes, NULL, &c->outs[k], err);
+        if (rc < 0)
+            break;
+        made |= 1u << k;
+        it->tensors[k] = c->outs[k];
+        it->data[k] = dpi_tensor_data(c->outs[k]);
+    }
+    for (int k = 0; rc < 0 && k < c->n_out; k++)
+        if (made >> k & 1)
+            c->outs[k] = dp_tensor_unref(c->outs[k]);
+    return rc;
+}
+
+static int finish_plain(const dp_iter_config *c, dp_iter *it, dp_account *account, dp_dtype written,
+                        dp_error *err)
+{
+    dp_dtype dtype = c->ins[0]->dtype;
+
+    it->dtype = dtype;
     it->device = DP_DEVICE_CPU;
     it->memoryless = it->converts = false;
     it->resized = 0;
-    dpi_iter_one_run(it, first->numel);
-    for (int i = 0; i < c->n_in; i++)
-        set_plain_operand(it, it->n_out + i, c->ins[i]);
-    for (int k = 0; k < c->n_out; k++) {
-        made |= c->outs[k] == NULL ? 1u << k : 0;
-        int rc = c->outs[k] != NULL ? DP_OK
-                                    : dpi_empty_strided(written, at, first->ndim, first->sizes,
-                                                        NULL, &c->outs[k], err);
-        for (int o = 0; rc < 0 && o < k; o++)
-            if (made >> o & 1)
-                c->outs[o] = dp_tensor_unref(c->outs[o]);
-        if (rc < 0)
-            return rc;
-        set_plain_operand(it, k, c->outs[k]);
+    dpi_iter_one_run(it, dpi_geometry_of(c->ins[0])->numel);
+    for (int k = 0; k < it->n; k++) {
+        it->own[k] = it->seen[k] = k < it->n_out ? written : dtype;
+        it->room[1 + k] = (int64_t)dpi_itemsize(it->own[k]);
+        it->room[1 + it->n + k] = 0;
     }
-    return DP_OK;
+    return make_plain(c, it, account, written, err);
+}
+
+/* False: it is not plain, nothing is done. */
+static bool init_plain(const dp_iter_config *c, dp_account *account, dp_iter *it, int *rc,
+                       dp_error *err)
+{
+    dp_dtype written = dp_dtype_of(c->out_dtype);
+
+    if (c->n_in == 0 || c->n_in + c->n_out > PLACES)
+        return false;
+    if (written == DP_DTYPE_NONE)
+        written = c->flags & DP_ITER_BOOL_OUTPUT ? DP_BOOL : c->ins[0]->dtype;
+    if (!is_plain(c, c->ins[0], written))
+        return false;
+    take_config(c, it);
+    place_operands(it, it->operand_room, it->dtype_room, PLACES);
+    if (!take_plain(c, it, written))
+        return false;
+    *rc = finish_plain(c, it, account, written, err);
+    return true;
 }
 
 static int init_planned(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a,
@@ -380,11 +405,9 @@ static int init_planned(const dp_iter_config *c, bool fake, dp_account *account,
 int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
                   dp_error *err)
 {
-    dp_dtype written;
     int rc = check_config(c, it, err);
 
-    if (rc < 0)
+    if (rc < 0 || (!fake && init_plain(c, account, it, &rc, err)))
         return rc;
-    return !fake && is_plain(c, &written) ? init_plain(c, written, account, it, err)
-                                          : init_planned(c, fake, account, a, it, err);
+    return init_planned(c, fake, account, a, it, err);
 }

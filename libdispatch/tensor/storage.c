@@ -112,23 +112,14 @@ static int charge(dpi_storage *s, const dpi_device *d, dp_account *a, dp_error *
     return dpi_storage_charge(s, a, err);
 }
 
-static int lie_inside(dpi_storage *s, void *inside)
-{
-    s->host = true;
-    s->data = inside;
-    s->release = leave_alone;
-    return DP_OK;
-}
-
-/* Give s, whose device and bytes are known, its memory.  The caller has entered d, its device.
- * inside NULL: the bytes lie elsewhere. */
-static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, void *inside, dp_error *err)
+/* Give s, whose device and bytes are known, its memory.  The caller has entered d, its device. */
+static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, dp_error *err)
 {
     int rc = a != NULL && s->bytes > 0 ? charge(s, d, a, err) : DP_OK;
 
     if (rc < 0)
         return rc;
-    rc = inside != NULL ? lie_inside(s, inside) : fill_in(s, d, err);
+    rc = fill_in(s, d, err);
     if (rc == DP_OK)
         storage_count(s); /* before the device is left, so that the bit is never free in between */
     else
@@ -136,7 +127,8 @@ static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, void *insid
     return rc;
 }
 
-static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err)
+/* The bytes lie elsewhere. */
+static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, dp_error *err)
 {
     dp_device device = at.device;
     dpi_device *d;
@@ -151,15 +143,25 @@ static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside
         return rc;
     storage_clear(s, device, bytes);
     s->all = bytes;
-    rc = memory_init(s, d, at.account, inside, err);
+    rc = memory_init(s, d, at.account, err);
     dpi_device_leave(d);
     return rc;
 }
 
 int dpi_storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err)
 {
-    bool fits = dpi_storage_inside(at.device, bytes) > 0;
-    return storage_init(s, at, bytes, fits ? inside : NULL, err);
+    if (dpi_storage_inside(at.device, bytes) == 0)
+        return storage_init(s, at, bytes, err);
+    storage_clear(s, DP_DEVICE_CPU, bytes);
+    s->all = bytes;
+    int rc = at.account != NULL ? dpi_storage_charge(s, at.account, err) : DP_OK;
+    if (rc < 0)
+        return rc;
+    s->host = true;
+    s->data = inside;
+    s->release = leave_alone;
+    storage_count(s);
+    return DP_OK;
 }
 
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
@@ -337,7 +339,7 @@ static int growth_new(const dpi_storage *s, size_t bytes, dpi_growth **out, dp_e
 
     if (g == NULL)
         return dpi_no_memory(err, "a tensor's storage");
-    int rc = storage_init(&g->memory, (dpi_place){device, NULL}, bytes, NULL, err);
+    int rc = storage_init(&g->memory, (dpi_place){device, NULL}, bytes, err);
     if (rc < 0) {
         dp_free(g);
         return rc;
