@@ -1,4 +1,4 @@
-# plugin cpu: hand-written kernels, and the pointwise ones from proto/ops/pointwise.yaml.
+# plugin cpu: hand-written kernels, those from proto/ops/pointwise.yaml, and reductions from reduce.yaml.
 #
 # -O3 because -O2 vectorises no loop with a call in it, -fno-math-errno because vector functions set
 # none; -fwrapv because integers wrap, -ffp-contract=off so that all levels give the same sums.
@@ -24,9 +24,10 @@ CFLAGS_gemm_v4 := -ffp-contract=fast
 
 NOT_ALONE_cpu := plugins/cpu/levels/%
 PW_FAMILIES := $(filter-out aliases composites,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
+RD_FAMILIES := $(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/reduce.yaml)
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
-            $(PW_FAMILIES:%=gen/levels/pw_%)
-OBJ_cpu  := $(BUILD)/gen/pointwise_entries.o \
+            $(PW_FAMILIES:%=gen/levels/pw_%) $(RD_FAMILIES:%=gen/levels/rd_%)
+OBJ_cpu  := $(BUILD)/gen/pointwise_entries.o $(BUILD)/gen/reduce_entries.o \
             $(foreach level,$(CPU_LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o))
 
 define CPU_LEVEL_RULES
@@ -38,7 +39,7 @@ $(BUILD)/gen/levels/%_$(1).o: $(BUILD)/gen/levels/%.c
 endef
 $(foreach level,$(CPU_LEVELS),$(eval $(call CPU_LEVEL_RULES,$(level))))
 
-$(PW_FAMILIES:%=$(BUILD)/gen/levels/pw_%.c): $(BUILD)/gen/ops.stamp
+$(PW_FAMILIES:%=$(BUILD)/gen/levels/pw_%.c) $(RD_FAMILIES:%=$(BUILD)/gen/levels/rd_%.c): $(BUILD)/gen/ops.stamp
 	@:
-$(BUILD)/gen/pointwise_entries.o: $(BUILD)/gen/pointwise_entries.c
+$(BUILD)/gen/pointwise_entries.o $(BUILD)/gen/reduce_entries.o: %.o: %.c
 	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_cpu) -Iplugins/cpu -c -o $@ $<

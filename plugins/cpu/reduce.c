@@ -1,604 +1,259 @@
-/* reduce.c -- sum, mean, prod, max, min, argmax, argmin, any and all over some or all dimensions.
- *
- * The tensor is packed with its kept dimensions first, so that every output is the reduction of one
- * row.  A row is reduced by halves (pairwise summation), which keeps rounding errors small.  Few
- * long rows are cut into chunks for the threads.  Where a row is cut depends on its length only, so
- * the result does not depend on the number of threads. */
+/* reduce.c -- dimensions, types and outputs of a reduction, for the loops that reduce.yaml describes
+ * (aten/src/ATen/native/ReduceOps.cpp, ReduceOpsUtils.h). */
+#include "reduce.h"
 #include "dense.h"
-#include <math.h>
-#include <stdio.h>
 
-enum {
-    CHUNK = 65536,    /* elements of a long row that one thread reduces at a time */
-    LEAF = 4096,      /* elements below which a row is not halved any more */
-    ACCUMULATORS = 32 /* running results of a leaf */
+/* By dtype: the place in a row of kernels of the type that it is computed in, that type's dtype, and its
+ * bytes. */
+static const struct {
+    int8_t place, dtype, bytes;
+} types[DP_DTYPE_END] = {
+#define TYPE(t, place, dtype, memory, value) [dtype] = {place, dtype, sizeof(memory)},
+    PW_TYPE_MAP(TYPE)
+#undef TYPE
+        [DP_FLOAT16] = {6, DP_FLOAT32, 4},
+    [DP_BFLOAT16] = {6, DP_FLOAT32, 4},
 };
 
-/* Reduces n > 0 elements of the class at x to one element at out. */
-typedef void (*row_fn)(const void *x, int64_t n, void *out);
+typedef struct rd_job {
+    const rd_op *op;
+    const rd_args *args;
+    dp_view x;
+    uint64_t reduced; /* bit d: dimension d of self */
+    dp_dtype dtype;   /* that the reduction is computed in */
+    dp_dtype loop;    /* that its loops see */
+    const rd_kernel *kernel;
+    int ndim;
+    int64_t sizes[DP_DIM_MAX]; /* of the outputs */
+    rd_state state;
+} rd_job;
 
-/* A leaf is reduced into ACCUMULATORS running results.  They fill several vector registers, so that
- * no step has to wait for the one before it. */
-#define ROW(name, type, start, step)                                                               \
-    DENSE_LOOP static type name##_leaf(const type *x, int64_t n)                                   \
-    {                                                                                              \
-        type acc[ACCUMULATORS], all = start;                                                       \
-        int64_t i = 0;                                                                             \
-        for (int l = 0; l < ACCUMULATORS; l++)                                                     \
-            acc[l] = start;                                                                        \
-        for (; i + ACCUMULATORS <= n; i += ACCUMULATORS)                                           \
-            for (int l = 0; l < ACCUMULATORS; l++)                                                 \
-                step(acc[l], x[i + l]);                                                            \
-        for (; i < n; i++)                                                                         \
-            step(all, x[i]);                                                                       \
-        for (int width = n < ACCUMULATORS ? 0 : ACCUMULATORS / 2; width > 0; width /= 2)           \
-            for (int l = 0; l < width; l++)                                                        \
-                step(acc[l], acc[l + width]);                                                      \
-        step(all, acc[0]);                                                                         \
-        return all;                                                                                \
-    }                                                                                              \
-    static type name##_row(const type *x, int64_t n)                                               \
-    {                                                                                              \
-        if (n <= LEAF)                                                                             \
-            return name##_leaf(x, n);                                                              \
-        int64_t half = n / 2 / ACCUMULATORS * ACCUMULATORS;                                        \
-        type a = name##_row(x, half), b = name##_row(x + half, n - half);                          \
-        step(a, b);                                                                                \
-        return a;                                                                                  \
-    }                                                                                              \
-    static void name(const void *x, int64_t n, void *out)                                          \
-    {                                                                                              \
-        *(type *)out = name##_row(x, n);                                                           \
-    }
+/* -- dimensions -- */
 
-#define ADD(a, b)      ((a) += (b))
-#define MULTIPLY(a, b) ((a) *= (b))
-/* A NaN wins over every number, and stays. */
-#define GREATER(a, b) ((a) = (b) > (a) || (b) != (b) ? (b) : (a))
-#define LESS(a, b)    ((a) = (b) < (a) || (b) != (b) ? (b) : (a))
-#define OR(a, b)      ((a) |= (b))
-#define AND(a, b)     ((a) &= (b))
-
-ROW(sum_f32, float, 0, ADD)
-ROW(sum_f64, double, 0, ADD)
-ROW(sum_i64, int64_t, 0, ADD)
-ROW(prod_f32, float, 1, MULTIPLY)
-ROW(prod_f64, double, 1, MULTIPLY)
-ROW(prod_i64, int64_t, 1, MULTIPLY)
-ROW(max_f32, float, -INFINITY, GREATER)
-ROW(max_f64, double, -INFINITY, GREATER)
-ROW(max_i64, int64_t, INT64_MIN, GREATER)
-ROW(min_f32, float, INFINITY, LESS)
-ROW(min_f64, double, INFINITY, LESS)
-ROW(min_i64, int64_t, INT64_MAX, LESS)
-ROW(any_i64, int64_t, 0, OR)
-ROW(all_i64, int64_t, 1, AND)
-
-typedef struct operation {
-    const char *name;
-    row_fn row[3];    /* by class: float32, float64, int64 */
-    double identity;  /* the result over no elements */
-    bool no_identity; /* there is none: reducing no elements is an error */
-} operation;
-
-/* Of a class, in tables of loops. */
-static int class_index(dp_dtype class)
+/* Source: at::dim_list_to_bitset */
+static int take_dims(dp_ctx *ctx, rd_job *j)
 {
-    return class == DP_FLOAT32 ? 0 : class == DP_FLOAT64 ? 1 : 2;
-}
+    const rd_args *a = j->args;
+    int64_t n = j->x.ndim > 0 ? j->x.ndim : 1;
+    bool all = a->dims == NULL || (a->n_dims == 0 && !(j->op->flags & RD_NONE_IS_NONE));
 
-static const operation sum_op = {"sum", {sum_f32, sum_f64, sum_i64}, 0, false};
-static const operation prod_op = {"prod", {prod_f32, prod_f64, prod_i64}, 1, false};
-static const operation max_op = {"max", {max_f32, max_f64, max_i64}, 0, true};
-static const operation min_op = {"min", {min_f32, min_f64, min_i64}, 0, true};
-static const operation amax_op = {"amax", {max_f32, max_f64, max_i64}, 0, true};
-static const operation amin_op = {"amin", {min_f32, min_f64, min_i64}, 0, true};
-static const operation any_op = {"any", {NULL, NULL, any_i64}, 0, false};
-static const operation all_op = {"all", {NULL, NULL, all_i64}, 1, false};
-
-/* -- the dimensions to reduce -- */
-
-typedef struct layout {
-    int ndim;                  /* of the result */
-    int64_t sizes[DP_DIM_MAX]; /* of the result */
-    int order[DP_DIM_MAX];     /* of the input: kept dimensions, then reduced ones */
-    int n_in;                  /* entries of order */
-    int64_t rows, length;      /* number of outputs; elements reduced to each */
-} layout;
-
-/* dims [n]; an empty list means all dimensions. */
-static int plan(dp_ctx *ctx, const dp_view *x, const int64_t *dims, size_t n, bool keepdim,
-                layout *l)
-{
-    bool reduced[DP_DIM_MAX] = {0};
-
-    for (size_t i = 0; i < n; i++) {
-        int64_t dim = dims[i];
-        int rc = wrap_dim(ctx, &dim, x->ndim);
+    j->reduced = all ? (n == DP_DIM_MAX ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1) : 0;
+    for (size_t i = 0; !all && i < a->n_dims; i++) {
+        int64_t d = a->dims[i];
+        int rc = wrap_dim(ctx, &d, j->x.ndim);
         if (rc < 0)
             return rc;
-        if (reduced[dim])
+        if (j->reduced >> d & 1)
             return dp_fail(ctx, DP_ERUNTIME, "dim %d appears multiple times in the list of dims",
-                           (int)dim);
-        reduced[dim] = true;
+                           (int)d);
+        j->reduced |= (uint64_t)1 << d;
     }
-    l->ndim = l->n_in = 0;
-    l->rows = l->length = 1;
-    for (int d = 0; d < x->ndim; d++) {
-        reduced[d] = reduced[d] || n == 0;
-        if (reduced[d]) {
-            l->length *= x->sizes[d];
-            if (keepdim)
-                l->sizes[l->ndim++] = 1;
-        } else {
-            l->rows *= x->sizes[d];
-            l->sizes[l->ndim++] = x->sizes[d];
-            l->order[l->n_in++] = d;
-        }
-    }
-    for (int d = 0; d < x->ndim; d++)
-        if (reduced[d])
-            l->order[l->n_in++] = d;
     return 0;
 }
 
-/* self with its dimensions in the layout's order, packed, as elements of the class.  *out owned. */
-static int arrange(dp_ctx *ctx, dp_tensor *self, const layout *l, dp_dtype class, dp_tensor **out)
+static void take_shape(rd_job *j)
 {
-    int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
-    dp_tensor *turned = NULL;
-    DP_VIEW(x, self);
-    bool as_it_is = true;
-
-    for (int i = 0; i < l->n_in; i++) {
-        sizes[i] = x.sizes[l->order[i]];
-        strides[i] = x.strides[l->order[i]];
-        as_it_is = as_it_is && l->order[i] == i;
+    j->ndim = 0;
+    j->state.n = 1;
+    for (int d = 0; d < j->x.ndim; d++) {
+        bool reduced = (j->reduced >> d & 1) != 0;
+        if (reduced)
+            j->state.n *= (double)j->x.sizes[d];
+        if (!reduced || j->args->keepdim)
+            j->sizes[j->ndim++] = reduced ? 1 : j->x.sizes[d];
     }
-    if (as_it_is)
-        return dense_get(ctx, self, class, out);
-    int rc = dp_as_strided(ctx, self, l->n_in, sizes, strides, dp_tensor_offset(self), &turned);
+}
+
+/* Of no elements there is a result only where there is none to be made.
+ * Source: at::native::zero_numel_check_dims */
+static int check_elements(dp_ctx *ctx, const rd_job *j)
+{
+    if (!(j->op->flags & RD_NO_IDENTITY) || j->x.numel > 0)
+        return 0;
+    if (j->args->n_dims == 0)
+        return dp_fail(ctx, j->op->flags & RD_ROW_MAJOR ? DP_EINDEX : DP_ERUNTIME,
+                       "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+                       "Specify the reduction dim with the 'dim' argument.",
+                       j->op->name);
+    for (int d = 0; d < j->x.ndim; d++)
+        if (j->reduced >> d & 1 && j->x.sizes[d] == 0)
+            return dp_fail(ctx, DP_EINDEX, "%s(): Expected reduction dim %d to have non-zero size.",
+                           j->op->name, d);
+    return 0;
+}
+
+/* -- types -- */
+
+static int check_float(dp_ctx *ctx, const rd_job *j)
+{
+    if (!(j->op->flags & RD_FLOAT_ONLY) || !dp_dtype_is_integral(j->dtype, true))
+        return 0;
+    return dp_fail(
+        ctx, DP_ERUNTIME,
+        "%s(): could not infer output dtype. %s dtype must be either a floating point or "
+        "complex dtype. Got: %s",
+        j->op->name, j->args->dtype ? "Optional" : "Input", dense_type_name(j->dtype));
+}
+
+/* Source: at::native::infer_dtype_from_optional, get_dtype_from_result */
+static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
+{
+    int flags = j->op->flags;
+
+    j->dtype = j->x.dtype;
+    if (flags & RD_RESULT_BOOL && outs[0] != NULL && outs[0] != j->args->self) {
+        DP_VIEW(y, outs[0]);
+        if (y.dtype == DP_UINT8) /* then elements are made uint8 before they are looked at */
+            j->dtype = DP_UINT8;
+    }
+    if (!(flags & RD_DTYPE))
+        return 0;
+    if (flags & RD_INT_TO_LONG && dp_dtype_is_integral(j->dtype, true))
+        j->dtype = DP_INT64;
+    if (j->args->dtype != NULL)
+        j->dtype = (dp_dtype)*j->args->dtype;
+    int rc = check_float(ctx, j);
+    if (rc < 0 || j->args->dtype != NULL || outs[0] == NULL)
+        return rc;
+    DP_VIEW(y, outs[0]);
+    if (flags & RD_FLOAT_ONLY && !dp_can_cast(j->dtype, y.dtype))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "result type %s can't be cast to the desired output type %s",
+                       dense_type_name(j->dtype), dense_type_name(y.dtype));
+    j->dtype = y.dtype;
+    return 0;
+}
+
+/* Integers are summed from their own type, whatever the sum's; all others in the dtype that was found. */
+static int take_kernel(dp_ctx *ctx, rd_job *j)
+{
+    bool whole = j->op->flags & RD_INT_TO_LONG && dp_dtype_is_integral(j->x.dtype, true) &&
+                 dp_dtype_is_integral(j->dtype, true);
+    dp_dtype from = whole ? j->x.dtype : j->dtype;
+    bool half = from == DP_FLOAT16 || from == DP_BFLOAT16;
+
+    if (from < 0 || from >= DP_DTYPE_END || types[from].bytes == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "%s(): no dtype has number %d", j->op->name, (int)from);
+    j->kernel = &j->op->tables[cpu_level][j->op->row][types[from].place];
+    j->loop = types[from].dtype;
+    if (j->kernel->begin == NULL || (half && j->op->flags & RD_NO_HALF))
+        return dp_fail(ctx, DP_ERUNTIME, "\"%s\" not implemented for '%s'", j->op->error,
+                       dense_type_name(from));
+    return 0;
+}
+
+static dp_dtype result_dtype(const rd_job *j, int k)
+{
+    if (j->op->flags & RD_RESULT_BOOL)
+        return j->x.dtype == DP_UINT8 ? DP_UINT8 : DP_BOOL;
+    if (j->kernel->result[k] == j->loop || j->op->flags & RD_INT_TO_LONG)
+        return j->dtype;
+    return j->kernel->result[k];
+}
+
+/* A 16-bit float, or a narrower one than its elements, is rounded to before the reduction. */
+static int take_elements(dp_ctx *ctx, rd_job *j, dp_tensor **x)
+{
+    dp_dtype own = j->x.dtype, wanted = j->dtype;
+    bool whole = dp_dtype_is_integral(own, true) && dp_dtype_is_integral(wanted, true);
+    dp_tensor *cast = NULL;
+
+    *x = dp_tensor_ref(j->args->self);
+    if (own == wanted || wanted == j->loop || whole)
+        return 0;
+    int rc = dp_empty_like(ctx, *x, wanted, DP_PRESERVE, &cast);
     if (rc == 0)
-        rc = dense_get(ctx, turned, class, out);
-    dp_tensor_unref(turned);
+        rc = dp_copy(ctx, cast, *x);
+    dp_tensor_unref(*x);
+    *x = cast;
     return rc;
 }
 
 /* -- running -- */
 
-typedef struct job {
-    const char *x;
-    char *y;
-    int64_t length, bytes;
-    row_fn row;
-    int64_t total; /* elements of the row that is cut into chunks */
-} job;
-
-static void run_rows(int64_t begin, int64_t end, void *user)
+static int check_output(dp_ctx *ctx, const rd_job *j, const dp_tensor *out, dp_dtype result)
 {
-    const job *j = user;
-
-    for (int64_t r = begin; r < end; r++)
-        j->row(j->x + r * j->length * j->bytes, j->length, j->y + r * j->bytes);
-}
-
-static void run_chunks(int64_t begin, int64_t end, void *user)
-{
-    const job *j = user;
-
-    for (int64_t c = begin; c < end; c++) {
-        int64_t left = j->total - c * CHUNK;
-        j->row(j->x + c * CHUNK * j->bytes, left < CHUNK ? left : CHUNK, j->y + c * j->bytes);
-    }
-}
-
-static void fill(dp_dtype class, void *y, int64_t n, double value)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (class == DP_FLOAT32)
-            ((float *)y)[i] = (float)value;
-        else if (class == DP_FLOAT64)
-            ((double *)y)[i] = value;
-        else
-            ((int64_t *)y)[i] = (int64_t)value;
-}
-
-static void divide_rows(dp_dtype class, const layout *l, char *y)
-{
-    for (int64_t i = 0; i < l->rows; i++)
-        if (class == DP_FLOAT32)
-            ((float *)(void *)y)[i] /= (float)l->length;
-        else
-            ((double *)(void *)y)[i] /= (double)l->length;
-}
-
-static int run_all(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l, const char *x,
-                   char *y)
-{
-    enum { FEW_ROWS = 64 };
-    int64_t bytes = (int64_t)dp_dtype_size(class);
-    job j = {x, y, l->length, bytes, op->row[class_index(class)], l->length};
-
-    if (l->length == 0)
-        fill(class, y, l->rows, op->identity);
-    if (l->length == 0 || l->rows == 0)
-        return 0;
-    if (l->length <= 2 * CHUNK || l->rows > FEW_ROWS) {
-        return dp_parallel_for(ctx, 0, l->rows, dense_grain((double)l->length), run_rows, &j);
-    }
-    int64_t chunks = (l->length + CHUNK - 1) / CHUNK;
-    char *partial = dp_alloc(ctx, (size_t)(chunks * bytes));
-    if (partial == NULL)
-        return DP_ERESOURCE;
-    j.y = partial;
-    for (int64_t r = 0; r < l->rows; r++) {
-        j.x = x + r * l->length * bytes;
-        int rc = dp_parallel_for(ctx, 0, chunks, 1, run_chunks, &j);
-        if (rc < 0)
-            return rc;
-        j.row(partial, chunks, y + r * bytes);
-    }
+    DP_VIEW(y, out);
+    if (j->op->flags & RD_RESULT_BOOL && y.dtype != DP_BOOL && y.dtype != DP_UINT8)
+        return dp_fail(ctx, DP_ERUNTIME, "%s only supports bool tensor for result, got: %s",
+                       j->op->name, dense_type_name(y.dtype));
+    if (!(j->op->flags & (RD_RESULT_BOOL | RD_CAST_RESULT)) && y.dtype != result)
+        return dp_fail(ctx, DP_ERUNTIME, "Expected out tensor to have dtype %s, but got %s instead",
+                       dp_dtype_name(result), dp_dtype_name(y.dtype));
+    if (j->args->dtype != NULL && y.dtype != result)
+        return dp_fail(ctx, DP_ERUNTIME, "Expected out tensor to have dtype %s, but got %s instead",
+                       dp_dtype_name(result), dp_dtype_name(y.dtype));
     return 0;
 }
 
-/* divide: by the number of elements of a row; a row without elements gives NaN. */
-static int run(dp_ctx *ctx, const operation *op, dp_dtype class, const layout *l, const char *x,
-               char *y, bool divide)
+static int take_outputs(dp_ctx *ctx, const rd_job *j, dp_tensor **outs)
 {
-    int rc = run_all(ctx, op, class, l, x, y);
+    int rc = 0;
 
-    if (rc == 0 && divide)
-        divide_rows(class, l, y);
+    for (int k = 0; rc == 0 && k < j->op->n_out; k++) {
+        dp_dtype result = result_dtype(j, k);
+        if (outs[k] != NULL)
+            rc = check_output(ctx, j, outs[k], result);
+        if (rc == 0)
+            rc = dp_set_output(ctx, &outs[k], j->ndim, j->sizes, NULL,
+                               outs[k] != NULL ? DP_DTYPE_NONE : result, j->x.device);
+    }
     return rc;
 }
 
-/* For reductions without an identity: an empty input is allowed only if the result is empty too. */
-static int check_elements(dp_ctx *ctx, const char *name, const dp_view *x, const int64_t *dims,
-                          size_t n)
+static int run_loops(dp_ctx *ctx, rd_job *j, dp_tensor *x, dp_tensor **outs)
 {
-    if (x->numel > 0)
-        return 0;
-    if (n == 0)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify "
-            "the reduction dim with the 'dim' argument.",
-            name);
-    for (size_t i = 0; i < n; i++) {
-        int64_t dim = dims[i];
-        int rc = wrap_dim(ctx, &dim, x->ndim);
-        if (rc < 0)
-            return rc;
-        if (x->ndim > 0 && x->sizes[dim] == 0)
-            return dp_fail(ctx, DP_EINDEX,
-                           "%s(): Expected reduction dim %lld to have non-zero size.", name,
-                           (long long)dims[i]);
-    }
-    return 0;
+    dp_tensor *ins[] = {x};
+    dp_iter_config c = dp_iter_of(DP_ITER_REDUCE | DP_ITER_ANY_DTYPE | DP_ITER_LOOP_CASTS |
+                                      DP_ITER_NO_OVERLAP_CHECK |
+                                      (j->op->flags & RD_ROW_MAJOR ? DP_ITER_LINEAR : 0) |
+                                      (j->args->keepdim ? DP_ITER_KEEPDIM : 0),
+                                  j->op->n_out, outs, 1, ins);
+    dp_reduction r = {sizeof(r),        (uint32_t)j->kernel->acc_bytes,
+                      j->kernel->begin, j->kernel->step,
+                      j->kernel->merge, j->kernel->finish};
+    rd_state *s = &j->state;
+    dp_iter it;
+
+    c.reduced = j->reduced;
+    int rc = dp_iter_init(ctx, &c, &it);
+    if (rc < 0 || it.memoryless)
+        return rc;
+    s->n_out = j->op->n_out;
+    s->direct = it.own[s->n_out] == j->loop;
+    s->load = CPU_CONVERT(j->loop, it.own[s->n_out]);
+    for (int k = 0; k < s->n_out; k++)
+        s->store[k] = CPU_CONVERT(it.own[k], j->kernel->result[k]);
+    s->correction = j->args->correction;
+    s->p = j->args->p;
+    s->root = (j->op->flags & RD_ROOT) != 0;
+    return dp_iter_reduce(ctx, &it, &r, s);
 }
 
-/* Cast self to `from`, reduce it, and return the result as `to`.  divide: by the number of elements
- * of a row; a row without elements gives NaN. */
-static int reduce(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64_t *dims, size_t n,
-                  bool keepdim, dp_dtype from, dp_dtype to, bool divide, dp_tensor **out)
+int rd_run(dp_ctx *ctx, const rd_op *op, const rd_args *args, dp_tensor **outs)
 {
-    dp_tensor *cast = NULL, *x = NULL, *y = NULL;
-    layout l;
-    DP_VIEW(v, self);
-    dp_dtype class = dense_class(from);
+    rd_job j = {.op = op, .args = args};
+    dp_tensor *x = NULL;
+    bool given = outs[0] != NULL;
+    DP_VIEW(self, args->self);
 
-    int rc = op->no_identity ? check_elements(ctx, op->name, &v, dims, n) : 0;
+    j.x = self;
+    int rc = take_dtype(ctx, &j, outs);
     if (rc == 0)
-        rc = plan(ctx, &v, dims, n, keepdim, &l);
-    if (rc == 0 && from != v.dtype && from != class)
-        rc = dense_get(ctx, self, from, &cast); /* a narrower dtype rounds before the reduction */
+        rc = take_dims(ctx, &j);
     if (rc == 0)
-        rc = arrange(ctx, cast ? cast : self, &l, class, &x);
+        rc = check_elements(ctx, &j);
     if (rc == 0)
-        rc = dp_empty(ctx, class, v.device, l.ndim, l.sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0 && !dp_memoryless(ctx))
-        rc = run(ctx, op, class, &l, dense_data(x), dense_data(y), divide);
-    if (rc == 0) {
-        rc = dense_put(ctx, y, to, DP_CONTIGUOUS, out);
-        y = NULL;
-    }
-    dp_tensor_unref(cast);
+        rc = take_kernel(ctx, &j);
+    take_shape(&j);
+    if (rc == 0)
+        rc = take_outputs(ctx, &j, outs);
+    if (rc == 0)
+        rc = take_elements(ctx, &j, &x);
+    if (rc == 0)
+        rc = run_loops(ctx, &j, x, outs);
     dp_tensor_unref(x);
-    dp_tensor_unref(y);
+    for (int k = 0; rc < 0 && !given && k < op->n_out; k++)
+        outs[k] = dp_tensor_unref(outs[k]);
     return rc;
 }
-
-/* -- sum, mean, prod -- */
-
-static int sum_like(dp_ctx *ctx, const operation *op, const char *what, unsigned types,
-                    dp_tensor *self, const int64_t *dims, size_t n, bool keepdim,
-                    const int64_t *dtype, dp_tensor **out)
-{
-    DP_VIEW(x, self);
-    bool whole = dense_class(x.dtype) == DP_INT64;
-    dp_dtype to = dtype ? (dp_dtype)*dtype : whole ? DP_INT64 : x.dtype;
-
-    int rc = dense_check_type(ctx, what, x.dtype, types);
-    if (rc == 0)
-        rc = dense_check_type(ctx, what, to, types);
-    if (rc < 0)
-        return rc;
-    return reduce(ctx, op, self, dims, n, keepdim, to, to, false, out);
-}
-
-/* aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor */
-static int sum(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **out)
-{
-    return sum_like(ctx, &sum_op, "sum_cpu", DENSE_ALL, self, NULL, 0, false, dtype, out);
-}
-
-/* aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)
- *     -> Tensor */
-static int sum_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
-                   const int64_t *dtype, dp_tensor **out)
-{
-    return sum_like(ctx, &sum_op, "sum_cpu", DENSE_ALL, self, dim, n, keepdim, dtype, out);
-}
-
-/* aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor */
-static int prod(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **out)
-{
-    unsigned types = DENSE_ALL & ~(DENSE_BIT(DP_FLOAT16) | DENSE_BIT(DP_BFLOAT16));
-    return sum_like(ctx, &prod_op, "prod_cpu", types, self, NULL, 0, false, dtype, out);
-}
-
-/* aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)
- *     -> Tensor */
-static int prod_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, const int64_t *dtype,
-                    dp_tensor **out)
-{
-    unsigned types = DENSE_ALL & ~(DENSE_BIT(DP_FLOAT16) | DENSE_BIT(DP_BFLOAT16));
-    return sum_like(ctx, &prod_op, "prod_cpu", types, self, &dim, 1, keepdim, dtype, out);
-}
-
-/* aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)
- *     -> Tensor */
-static int mean_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
-                    const int64_t *dtype, dp_tensor **out)
-{
-    DP_VIEW(x, self);
-    dp_dtype to = dtype ? (dp_dtype)*dtype : x.dtype;
-
-    if (dense_class(to) == DP_INT64)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "mean(): could not infer output dtype. %s dtype must be either a floating point "
-            "or complex dtype. Got: %s",
-            dtype ? "Optional" : "Input", dense_type_name(to));
-    int rc = dense_check_type(ctx, "mean_cpu", x.dtype, DENSE_ALL);
-    if (rc == 0)
-        rc = dense_check_type(ctx, "mean_cpu", to, DENSE_ALL);
-    if (rc < 0)
-        return rc;
-    return reduce(ctx, &sum_op, self, dim, n, keepdim, to, to, true, out);
-}
-
-/* aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor */
-static int mean(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **out)
-{
-    return mean_dim(ctx, self, NULL, 0, false, dtype, out);
-}
-
-/* -- max, min, any, all -- */
-
-static int extreme(dp_ctx *ctx, const operation *op, const char *what, dp_tensor *self,
-                   const int64_t *dims, size_t n, bool keepdim, dp_tensor **out)
-{
-    DP_VIEW(x, self);
-
-    int rc = dense_check_type(ctx, what, x.dtype, DENSE_ALL);
-    if (rc < 0)
-        return rc;
-    return reduce(ctx, op, self, dims, n, keepdim, x.dtype, x.dtype, false, out);
-}
-
-/* aten::max(Tensor self) -> Tensor */
-static int max_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
-{
-    return extreme(ctx, &max_op, "max_all", self, NULL, 0, false, out);
-}
-
-/* aten::min(Tensor self) -> Tensor */
-static int min_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
-{
-    return extreme(ctx, &min_op, "min_all", self, NULL, 0, false, out);
-}
-
-/* aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor */
-static int amax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
-                dp_tensor **out)
-{
-    return extreme(ctx, &amax_op, "amax_cpu", self, dim, n, keepdim, out);
-}
-
-/* aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor */
-static int amin(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
-                dp_tensor **out)
-{
-    return extreme(ctx, &amin_op, "amin_cpu", self, dim, n, keepdim, out);
-}
-
-/* any and all return bool, but uint8 for a uint8 tensor. */
-static int any_or_all(dp_ctx *ctx, const operation *op, dp_tensor *self, const int64_t *dims,
-                      size_t n, bool keepdim, dp_tensor **out)
-{
-    DP_VIEW(x, self);
-    dp_dtype to = x.dtype == DP_UINT8 ? DP_UINT8 : DP_BOOL;
-
-    return reduce(ctx, op, self, dims, n, keepdim, DP_BOOL, to, false, out);
-}
-
-/* aten::any(Tensor self) -> Tensor */
-static int any_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
-{
-    return any_or_all(ctx, &any_op, self, NULL, 0, false, out);
-}
-
-/* aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor */
-static int any_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_tensor **out)
-{
-    return any_or_all(ctx, &any_op, self, &dim, 1, keepdim, out);
-}
-
-/* aten::all(Tensor self) -> Tensor */
-static int all_all(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
-{
-    return any_or_all(ctx, &all_op, self, NULL, 0, false, out);
-}
-
-/* aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor */
-static int all_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_tensor **out)
-{
-    return any_or_all(ctx, &all_op, self, &dim, 1, keepdim, out);
-}
-
-/* -- argmax, argmin, and max and min with indices -- */
-
-typedef struct search {
-    const void *x;
-    void *values; /* may be NULL */
-    int64_t *indices;
-    int64_t length;
-} search;
-
-/* Of equal extremes the first counts; the first NaN wins over every number. */
-#define SEARCH(name, type, beats)                                                                  \
-    static void name(int64_t begin, int64_t end, void *user)                                       \
-    {                                                                                              \
-        const search *s = user;                                                                    \
-        for (int64_t r = begin; r < end; r++) {                                                    \
-            const type *x = (const type *)s->x + r * s->length;                                    \
-            int64_t best = 0;                                                                      \
-            for (int64_t i = 1; i < s->length && x[best] == x[best]; i++)                          \
-                if (x[i] beats x[best] || x[i] != x[i])                                            \
-                    best = i;                                                                      \
-            s->indices[r] = best;                                                                  \
-            if (s->values)                                                                         \
-                ((type *)s->values)[r] = x[best];                                                  \
-        }                                                                                          \
-    }
-SEARCH(greatest_f32, float, >)
-SEARCH(greatest_f64, double, >)
-SEARCH(greatest_i64, int64_t, >)
-SEARCH(least_f32, float, <)
-SEARCH(least_f64, double, <)
-SEARCH(least_i64, int64_t, <)
-
-static const dp_range_fn greatest[3] = {greatest_f32, greatest_f64, greatest_i64};
-static const dp_range_fn least[3] = {least_f32, least_f64, least_i64};
-
-/* values NULL: only the indices are wanted. */
-static int search_run(dp_ctx *ctx, const dp_range_fn *find, dp_tensor *self, const layout *l,
-                      dp_tensor **values, dp_tensor **indices)
-{
-    dp_tensor *x = NULL, *y = NULL, *p = NULL;
-    DP_VIEW(v, self);
-    dp_dtype class = dense_class(v.dtype);
-
-    int rc = arrange(ctx, self, l, class, &x);
-    if (rc == 0)
-        rc = dp_empty(ctx, DP_INT64, v.device, l->ndim, l->sizes, DP_CONTIGUOUS, &p);
-    if (rc == 0 && values)
-        rc = dp_empty(ctx, class, v.device, l->ndim, l->sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0 && !dp_memoryless(ctx)) {
-        search s = {dense_data(x), y ? dense_data(y) : NULL, dense_data(p), l->length};
-        rc = dp_parallel_for(ctx, 0, l->rows, dense_grain((double)l->length),
-                             find[class_index(class)], &s);
-    }
-    if (rc == 0 && values) {
-        rc = dense_put(ctx, y, v.dtype, DP_CONTIGUOUS, values);
-        y = NULL;
-    }
-    if (rc == 0) {
-        *indices = p;
-        p = NULL;
-    }
-    dp_tensor_unref(x);
-    dp_tensor_unref(y);
-    dp_tensor_unref(p);
-    return rc;
-}
-
-/* dim NULL: over all elements, whose index then counts in row-major order. */
-static int arg_extreme(dp_ctx *ctx, const char *name, const dp_range_fn *find, dp_tensor *self,
-                       const int64_t *dim, bool keepdim, dp_tensor **out)
-{
-    char what[32];
-    layout l;
-    DP_VIEW(x, self);
-
-    snprintf(what, sizeof(what), "%s_cpu", name);
-    int rc = dense_check_type(ctx, what, x.dtype, DENSE_ALL & ~DENSE_BIT(DP_BOOL));
-    if (rc == 0 && x.numel == 0 && dim == NULL)
-        rc = dp_fail(ctx, DP_EINDEX,
-                     "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);
-    if (rc == 0)
-        rc = check_elements(ctx, name, &x, dim, dim ? 1 : 0);
-    if (rc == 0)
-        rc = plan(ctx, &x, dim, dim ? 1 : 0, keepdim, &l);
-    return rc < 0 ? rc : search_run(ctx, find, self, &l, NULL, out);
-}
-
-/* aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor */
-static int argmax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool keepdim, dp_tensor **out)
-{
-    return arg_extreme(ctx, "argmax", greatest, self, dim, keepdim, out);
-}
-
-/* aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor */
-static int argmin(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool keepdim, dp_tensor **out)
-{
-    return arg_extreme(ctx, "argmin", least, self, dim, keepdim, out);
-}
-
-static int extreme_dim(dp_ctx *ctx, const char *name, const dp_range_fn *find, dp_tensor *self,
-                       int64_t dim, bool keepdim, dp_tensor **values, dp_tensor **indices)
-{
-    layout l;
-    DP_VIEW(x, self);
-
-    int rc = dense_check_type(ctx, name, x.dtype, DENSE_ALL);
-    if (rc == 0)
-        rc = check_elements(ctx, name, &x, &dim, 1);
-    if (rc == 0)
-        rc = plan(ctx, &x, &dim, 1, keepdim, &l);
-    return rc < 0 ? rc : search_run(ctx, find, self, &l, values, indices);
-}
-
-/* aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) */
-static int max_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_tensor **values,
-                   dp_tensor **indices)
-{
-    return extreme_dim(ctx, "max", greatest, self, dim, keepdim, values, indices);
-}
-
-/* aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) */
-static int min_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim, dp_tensor **values,
-                   dp_tensor **indices)
-{
-    return extreme_dim(ctx, "min", least, self, dim, keepdim, values, indices);
-}
-
-DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)),
-                DP_IMPL_UNBOXED("sum.dim_IntList", sum_dim, (T, oli, b, oi), (T)),
-                DP_IMPL_UNBOXED("prod", prod, (T, oi), (T)),
-                DP_IMPL_UNBOXED("prod.dim_int", prod_dim, (T, i, b, oi), (T)),
-                DP_IMPL_UNBOXED("mean", mean, (T, oi), (T)),
-                DP_IMPL_UNBOXED("mean.dim", mean_dim, (T, oli, b, oi), (T)),
-                DP_IMPL_UNBOXED("max", max_all, (T), (T)),
-                DP_IMPL_UNBOXED("min", min_all, (T), (T)),
-                DP_IMPL_UNBOXED("amax", amax, (T, li, b), (T)),
-                DP_IMPL_UNBOXED("amin", amin, (T, li, b), (T)),
-                DP_IMPL_UNBOXED("any", any_all, (T), (T)),
-                DP_IMPL_UNBOXED("all", all_all, (T), (T)),
-                DP_IMPL_UNBOXED("any.dim", any_dim, (T, i, b), (T)),
-                DP_IMPL_UNBOXED("all.dim", all_dim, (T, i, b), (T)),
-                DP_IMPL_UNBOXED("argmax", argmax, (T, oi, b), (T)),
-                DP_IMPL_UNBOXED("argmin", argmin, (T, oi, b), (T)),
-                DP_IMPL_UNBOXED("max.dim", max_dim, (T, i, b), (T, T)),
-                DP_IMPL_UNBOXED("min.dim", min_dim, (T, i, b), (T, T)))

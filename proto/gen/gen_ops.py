@@ -1,8 +1,10 @@
-"""gen_ops.py NATIVE_FUNCTIONS_YAML POINTWISE_YAML DIR -- operators as tables in, C in DIR out.
+"""gen_ops.py NATIVE_FUNCTIONS_YAML POINTWISE_YAML REDUCE_YAML DIR -- operators as tables in, C in DIR out.
 
     aten.c                  plugin aten: definitions
     levels/pw_FAMILY.c      plugin cpu: loops of one family of pointwise.yaml
     pointwise_entries.c     what calls those loops: unboxed kernels of every overload
+    levels/rd_FAMILY.c      ... loops of one family of reduce.yaml
+    reduce_entries.c        what calls those
     composite_forms.c       plugin composite: overloads that follow from others
 
 A file is only written when its text changes."""
@@ -10,25 +12,29 @@ A file is only written when its text changes."""
 import os
 import sys
 
+import emit_reduce
 import ops
 from emit import write
 from emit_forms import forms
 from emit_pointwise import entries, loops
 from emit_schemas import schemas
+from reduce import reductions
 
 
-def main(native_path, pointwise_path, folder):
+def main(native_path, pointwise_path, reduce_path, folder):
     native = ops.native(native_path)
     families, aliases, composites = ops.pointwise(pointwise_path, native)
-    write(os.path.join(folder, "aten.c"), schemas(native, native_path))
-    for family, listed in families.items():
-        write(os.path.join(folder, "levels", f"pw_{family}.c"), loops(family, listed))
-    write(os.path.join(folder, "pointwise_entries.c"), entries(families))
-    write(os.path.join(folder, "composite_forms.c"),
-          forms(native, families, aliases, composites))
+    reduced = reductions(reduce_path, native)
+    made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families),
+            "reduce_entries.c": emit_reduce.entries(reduced),
+            "composite_forms.c": forms(native, families, aliases, composites)}
+    made.update({f"levels/pw_{family}.c": loops(family, listed) for family, listed in families.items()})
+    made.update({f"levels/rd_{family}.c": emit_reduce.loops(family, listed) for family, listed in reduced.items()})
+    for name, text in made.items():  # when nothing was wrong
+        write(os.path.join(folder, name), text)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

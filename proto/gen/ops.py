@@ -13,7 +13,7 @@ LETTERS = {
     "MemoryFormat": "i", "Device": "i", "float": "f", "bool": "b", "str": "S", "Generator": "g",
     "Tensor?": "oT", "Scalar?": "os", "int?": "oi", "ScalarType?": "oi", "Layout?": "oi",
     "MemoryFormat?": "oi", "Device?": "oi", "float?": "of", "bool?": "ob", "str?": "oS",
-    "Generator?": "og", "Tensor[]": "lT", "int[]": "li", "float[]": "lf", "bool[]": "lb",
+    "Generator?": "og", "Tensor[]": "lT", "int[]": "li", "int[]?": "oli", "float[]": "lf", "bool[]": "lb",
 }
 
 # Types that loops compute in (plugins/cpu/loops/types.h), in the order of a row.

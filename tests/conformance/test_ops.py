@@ -656,6 +656,29 @@ CASES["prod.dim_int"] = CASES["any.dim"] = CASES["all.dim"] = CASES["max.dim"] =
     ((x, a, k), {}) for d in MAIN for x in layouts(d) if x.numel() < 1000 for a in (0, -1, 7) for k in (False, True))
 CASES["argmax"] = CASES["argmin"] = lambda: (((x, a, k), {}) for d in MAIN if d is not b8 for x in layouts(d) for a in (None, 0, -1, 7) for k in (False, True))
 
+
+
+def reduced_into(dims, names=("out",), result=None):
+    """With outputs of the right shape, of others, of other dtypes, strided."""
+    def given():
+        for d in MORE + [torch.complex64]:
+            for dim in dims:
+                out = result or d
+                for o in (torch.zeros(0, dtype=out), torch.zeros(8, dtype=out)[::2], torch.zeros(2, 2, dtype=out)):
+                    yield (make(d, 3, 4), *dim), {n: o if i == 0 else o.to(i64) for i, n in enumerate(names)}
+        for out in (f64, i64, b8, u8, torch.bfloat16):
+            yield (make(f32, 3, 4), *dims[0]), {n: torch.zeros(4, dtype=out) for n in names}
+    return given
+
+
+CASES["sum.IntList_out"] = CASES["mean.out"] = CASES["amax.out"] = CASES["amin.out"] = reduced_into((([0],), ([0], True), ([],)))
+CASES["prod.int_out"] = reduced_into(((0,), (0, True)))
+CASES["argmax.out"] = CASES["argmin.out"] = reduced_into(((0,), (0, True), (None,)), result=i64)
+CASES["any.all_out"] = CASES["all.all_out"] = reduced_into(((),), result=b8)
+CASES["any.out"] = CASES["all.out"] = reduced_into(((0,), (0, True)), result=b8)
+CASES["max.dim_max"] = reduced_into(((0,), (0, True)), ("max", "max_values"))
+CASES["min.dim_min"] = reduced_into(((0,), (0, True)), ("min", "min_indices"))
+
 # Their values are whatever lay in memory.
 UNDEFINED = re.compile(r"empty|new_empty")
 # Sums in another order, and 16-bit results of 32-bit sums, differ more than single operations do.

@@ -46,16 +46,32 @@ unary:
   preset: unary_float
   inexact: exp(self)
 """
+SUM_NATIVE = """\
+- func: sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
+  structured_delegate: sum.IntList_out
+- func: sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)
+  structured: True
+"""
+SUM = """\
+sums:
+- op: sum
+  func: sum.IntList_out
+  types: any
+  acc: {bool: i64, int: i64}
+  merge: a + b
+  none: 0
+  flags: [RD_DTYPE]
+"""
 
 
-def generate(native, pointwise):
+def generate(native, pointwise, reduced=""):
     """({file: text}, what it printed)"""
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("native.yaml", native), ("pointwise.yaml", pointwise)):
+        for name, text in (("native.yaml", native), ("pointwise.yaml", pointwise), ("reduce.yaml", reduced or "{}")):
             with open(os.path.join(folder, name), "w") as f:
                 f.write(text)
         program = os.path.join(ROOT, "proto", "gen", "gen_ops.py")
-        ran = subprocess.run([sys.executable, program, "native.yaml", "pointwise.yaml", "out"], cwd=folder,
+        ran = subprocess.run([sys.executable, program, "native.yaml", "pointwise.yaml", "reduce.yaml", "out"], cwd=folder,
                              capture_output=True, text=True)
         made = {}
         for place, _, names in os.walk(os.path.join(folder, "out")):
@@ -65,8 +81,8 @@ def generate(native, pointwise):
         return made, ran.stderr
 
 
-def refused(native, pointwise, *parts):
-    made, said = generate(native, pointwise)
+def refused(native, pointwise, *parts, reduced=""):
+    made, said = generate(native, pointwise, reduced)
     equal(made, {}, "files of wrong tables")
     for part in parts:
         contains(said, part, "what is said of wrong tables")
@@ -137,6 +153,27 @@ def test_errors_name_file_line_and_field():
     refused(NATIVE + "- func: exp(Tensor self) -> Tensor\n", ADD, "native.yaml:19: exp is there twice")
     refused(NATIVE + "- func: exp Tensor\n", ADD, "native.yaml:15: func: not a schema")
     refused(NATIVE, "unary: [\n", "pointwise.yaml:")
+
+
+def test_a_reduction_for_each_type_and_form():
+    made, said = generate(NATIVE + SUM_NATIVE, ADD, SUM)
+    equal(said, "")
+    loops = made["rd_sums.c"]
+    contains(loops, "pw_mem_i64 sum_i8_each_(pw_val_i8 x, pw_val_i64 about, const rd_state *s)")
+    contains(loops, "pw_mem_f32 sum_f32_merge_(pw_mem_f32 a, pw_mem_f32 b)")
+    entries = made["reduce_entries.c"]
+    contains(entries, 'const rd_op rd_sum = {"sum", "sum_cpu", tables_sums, 0, RD_DTYPE, 1};')
+    contains(entries, 'DP_IMPL_UNBOXED("sum.dim_IntList", reduce_sum_dim_IntList, (T, oli, b, oi), (T))')
+    contains(entries, 'DP_IMPL_UNBOXED("sum.IntList_out", reduce_sum_IntList_out, (T, oli, b, oi, T), ())')
+
+
+def test_errors_of_reductions():
+    for wrong, said in ((SUM.replace("none: 0", "non: 0"), "reduce.yaml:2: sum: no such field: non"),
+                        (SUM.replace("func: sum", "func: som"), "reduce.yaml:2: sum: func: 'som.IntList_out' is not in"),
+                        (SUM.replace("types: any", "types: every"), "reduce.yaml:2: sum: types: ['every']; kinds are wanted"),
+                        (SUM.replace("merge: a + b", "merge: {real: a + b}"), "reduce.yaml:2: sum: merge: nothing for b8"),
+                        (SUM + SUM.replace("sums:", ""), "reduce.yaml:10: op: 'sum' is there twice")):
+        refused(NATIVE + SUM_NATIVE, ADD, said, reduced=wrong)
 
 
 main()

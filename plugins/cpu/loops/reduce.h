@@ -1,0 +1,51 @@
+/* loops/reduce.h -- what the loops of reductions have in common; they are in fold.h, var.h and place.h,
+ * each included once for every reduction and type.
+ *
+ * Which bits come out is fixed by the shape and strides alone: element i of a row goes to lane
+ * i % RD_LANES, lanes are merged by halves, rows in order (and chunks in pairs, by dp_iter_reduce()). */
+#ifndef CPU_LOOPS_REDUCE_H
+#define CPU_LOOPS_REDUCE_H
+
+#include "../isa.h"
+#include "../reduce.h"
+#include "math.h"
+#include "types.h"
+
+/* gcc 12 unrolls a loop of fewer than 64 turns beyond them, and warns of what it made there. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+
+enum {
+    RD_LANES = 64,
+    RD_WIDE =
+        256, /* bytes of neighbouring outputs that are reduced at a time: lanes fit the L1 cache */
+    RD_PACKED = 1024, /* elements that are brought together or converted at a time */
+    RD_FEW = 16,      /* rows of no more elements are reduced across outputs */
+    RD_STORED = 256   /* results that are converted at a time */
+};
+
+#define RD_ALIGNED __attribute__((aligned(64)))
+#define RD_INLINE  static inline __attribute__((always_inline))
+
+/* Is a step's work done across outputs, which lie side by side, rather than along each one's elements? */
+RD_INLINE bool rd_across(int64_t s0, int64_t s1, int64_t n0, int64_t n, int64_t bytes)
+{
+    return n > 1 && ((s1 == bytes && s0 != bytes) || (n0 <= RD_FEW && n >= RD_FEW));
+}
+
+RD_INLINE int64_t rd_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Dtype, and place in a row of kernels, by the end of a type's name. */
+enum {
+#define RD_TYPE_(t, place, dtype, memory, value) RD_PLACE_##t = place, RD_DTYPE_##t = dtype,
+    PW_TYPE_MAP(RD_TYPE_)
+#undef RD_TYPE_
+};
+
+/* n results to output k, from `at` on. */
+#define RD_STORE(k, from, at, n)                                                                   \
+    s->store[k](data[k] + (at)*strides[k], strides[k], (const char *)(from), sizeof(*(from)), n)
+
+#endif

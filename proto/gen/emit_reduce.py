@@ -1,0 +1,122 @@
+"""emit_reduce.py -- plugin cpu: the loops of reduce.yaml, and the kernels of operators that run them."""
+
+from emit import line, literal
+from ops import check
+
+HEAD = "/* Made by proto/gen from reduce.yaml. */\n"
+
+
+# -- loops -------------------------------------------------------------------------------------------
+
+def fold(r, name, cls, acc, each, merge, about=None):
+    """loops/fold.h over elements `cls` and results `acc`."""
+    about = about or acc
+    return [f"RD_INLINE pw_mem_{acc} {name}_each_(pw_val_{cls} x, pw_val_{about} about, const rd_state *s)\n"
+            f"{{\n    (void)about, (void)s;\n    return (pw_mem_{acc})({each});\n}}",
+            f"RD_INLINE pw_mem_{acc} {name}_merge_(pw_mem_{acc} a, pw_mem_{acc} b)\n{{\n    return (pw_mem_{acc})({merge});\n}}",
+            f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_A {acc}\n#define RD_M {about}"]
+
+
+def plain(r, name, cls):
+    acc, out = r.acc(cls), r.out(cls)
+    text = [f"typedef pw_mem_{acc} {name}_type;"]
+    text += fold(r, name, cls, acc, r.expr("each", cls, "x"), r.expr("merge", cls))
+    text += [f"RD_INLINE pw_mem_{acc} {name}_none_(void)\n{{\n    return {r.expr('none', cls, '0')};\n}}",
+             f"RD_INLINE pw_mem_{out} {name}_finish_(pw_mem_{acc} a, const rd_state *s)\n"
+             f"{{\n    typedef pw_val_{acc} A __attribute__((unused));\n    (void)s;\n    return (pw_mem_{out})({r.expr('finish', cls, 'a')});\n}}",
+             f"#define RD_O {out}\n#define RD_STEP", '#include "loops/fold.h"']
+    return text, f"sizeof(pw_mem_{acc})", [out]
+
+
+def variance(r, name, cls):
+    mean, out = ("c128" if cls[0] == "c" else "f64"), {"c64": "f32", "c128": "f64"}.get(cls, cls)
+    square = "creal(d) * creal(d) + cimag(d) * cimag(d)" if mean == "c128" else "d * d"
+    head = f"RD_INLINE double {name}_square_(pw_val_{mean} d)\n{{\n    return {square};\n}}"
+    text = [head] + fold(r, name + "_sum", cls, mean, "x", "a + b") + ['#include "loops/fold.h"']
+    text += fold(r, name + "_dev", cls, "f64", f"{name}_square_((pw_val_{mean})x - about)", "a + b", mean)
+    text += ['#include "loops/fold.h"', f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_M {mean}\n#define RD_O {out}",
+             '#include "loops/var.h"']
+    return text, f"sizeof({name}_acc)", [out, cls]
+
+
+def place(r, name, cls):
+    beats = f"RD_INLINE bool {name}_beats_(pw_val_{cls} a, pw_val_{cls} b)\n{{\n    return {r.expr('beats', cls)};\n}}"
+    text = [beats] + fold(r, name + "_best", cls, cls, "x", r.expr("merge", cls)) + ['#include "loops/fold.h"']
+    text += [f"#define RD_NAME {name}\n#define RD_X {cls}", '#include "loops/place.h"']
+    return text, f"sizeof({name}_acc)", [cls, "i64"]
+
+
+def loops(family, entries):
+    out = [HEAD + '#include "loops/reduce.h"\n#include <string.h>\n']
+    table = []
+    for r in (r for r in entries if not r.same):
+        cells = []
+        for cls in r.types:
+            name = f"{r.name}_{cls}"
+            text, size, results = {None: plain, "var": variance, "place": place}[r.form](r, name, cls)
+            if r.form == "place" and r.outputs == 1:
+                results = results[1:]
+            out += [line(r.where)] + text
+            dtypes = ", ".join(f"RD_DTYPE_{t}" for t in results)
+            cells.append(f"        [RD_PLACE_{cls}] = {{{name}_begin, {name}_step, {name}_merge, {name}_finish, {size}, {{{dtypes}}}}},")
+        table += ["    {"] + cells + ["    },"]
+    return "\n".join(out + [f"\nconst rd_row CPU_NAME(rd_{family})[] = {{"] + table + ["};"]) + "\n"
+
+
+# -- operators ---------------------------------------------------------------------------------------
+
+LISTS = {"li", "oli"}
+FIELDS = {  # argument: (field of rd_args, C by letter)
+    "keepdim": {"b": ".keepdim = keepdim"},
+    "dtype": {"oi": ".dtype = dtype"},
+    "unbiased": {"b": ".correction = unbiased"},
+    "correction": {"oi": ".correction = correction ? (double)*correction : 1"},
+    "dim": {"i": ".dims = &dim, .n_dims = 1", "oi": ".dims = dim, .n_dims = dim ? 1 : 0",
+            "li": ".dims = dim, .n_dims = dim_n", "oli": ".dims = dim, .n_dims = dim_n"},
+}
+
+
+def entry(r, op):
+    """An unboxed kernel of one overload: its text and its DP_IMPL_UNBOXED item."""
+    fn = "reduce_" + op.name.replace(".", "_")
+    parameters, fields = [], [".self = self"]
+    for a in op.args:
+        if a.letter in LISTS:
+            parameters += [f"const int64_t *{a.name}", f"size_t {a.name}_n"]
+        else:
+            check(a.letter, op.where, f"{op.name}: cannot generate a kernel with a {a.type} '{a.name}'")
+            parameters.append(f"DP_T_L{a.letter} {a.name}")
+        if a.written or a.name == "self":
+            continue
+        check(a.letter in FIELDS.get(a.name, {}), op.where, f"{op.name}: cannot reduce with a {a.type} '{a.name}'")
+        fields.append(FIELDS[a.name][a.letter])
+    written = op.outs()
+    outs = [a.name for a in written] or [f"*ret{i}" for i in range(len(op.returns))]
+    check(len(outs) == r.outputs, op.where, f"{op.name}: {len(outs)} results, op '{r.name}' has {r.outputs}")
+    parameters += [] if written else [f"dp_tensor **ret{i}" for i in range(len(op.returns))]
+    body = [f"rd_args args = {{{', '.join(fields)}}};",
+            f"dp_tensor *outs[] = {{{', '.join(outs) if written else ', '.join(['NULL'] * len(outs))}}};",
+            f"int rc = rd_run(ctx, &rd_{r.name}, &args, outs);"]
+    body += [] if written else [f"if (rc == 0)\n        {', '.join(f'{o} = outs[{i}]' for i, o in enumerate(outs))};"]
+    text = f"static int {fn}(dp_ctx *ctx, {', '.join(parameters)})\n{{\n    " + "\n    ".join(body + ["return rc;"]) + "\n}"
+    letters = ", ".join(a.letter for a in op.args)
+    returned = "" if written else ", ".join("T" for _ in op.returns)
+    return text, f"DP_IMPL_UNBOXED({literal(op.name)}, {fn}, ({letters}), ({returned}))"
+
+
+def entries(families):
+    out = [HEAD + '#include "reduce.h"\n']
+    for family, listed in families.items():
+        out.append(f"CPU_TABLE(rd_row, rd_{family})\n"
+                   f"static const rd_row *const tables_{family}[CPU_LEVELS] = CPU_TABLES(rd_{family});")
+        rows = [r.name for r in listed if not r.same]
+        for r in listed:
+            fields = [literal(r.name), literal(r.error), f"tables_{r.of.family}", str(rows.index(r.of.name)),
+                      " | ".join(r.flags) or "0", str(r.outputs)]
+            out += [line(r.where), f"const rd_op rd_{r.name} = {{{', '.join(fields)}}};"]
+    for r in (r for listed in families.values() for r in listed):
+        made = [entry(r, op) for op in r.funcs if "CPU" in op.keys]
+        if made:
+            out += [line(r.where)] + [text for text, _ in made]
+            out += [line(r.where), "DP_LIBRARY_META(aten, CPU, " + ", ".join(i for _, i in made) + ")\n"]
+    return "\n".join(out) + "\n"
