@@ -151,7 +151,7 @@ def test_errors_name_file_line_and_field():
     refused(NATIVE.replace("  structured: True\n", "  structred: True\n", 1), ADD,
             "native.yaml:5: add.out: no such field: structred")
     refused(NATIVE + "- func: exp(Tensor self) -> Tensor\n", ADD, "native.yaml:19: exp is there twice")
-    refused(NATIVE + "- func: exp Tensor\n", ADD, "native.yaml:15: func: not a schema")
+    refused(NATIVE + "- func: exp Tensor\n", ADD, "native.yaml:19: func: not a schema")
     refused(NATIVE, "unary: [\n", "pointwise.yaml:")
 
 
