@@ -26,14 +26,12 @@ def tensor_overload(op, ops):
 def call(op, ops, groups, results):
     """The C that runs op, or None where nothing is known."""
     group = groups[op.signature]
-    if op.form == "out":
-        source = op.generated_from
-        if source is None or source.form != "functional":  # autogen may stand at the in-place one
-            source = group.get("functional")
-        return f"form_out_of(call, {literal('aten::' + source.name)})" if source else None
-    wider = tensor_overload(op, ops)
+    wider = None if op.generated_from else tensor_overload(op, ops)
     if wider:
         return f"form_wrapped(call, {literal('aten::' + wider[0].name)}, {wider[1]:#x})"
+    if op.form == "out":
+        source = group.get("functional")
+        return f"form_out_of(call, {literal('aten::' + source.name)})" if source else None
     out = group.get("out")
     if out and "CPU" in out.keys:
         dtype = DTYPES.get(results.get(op.signature[0]), "FORM_SAME")

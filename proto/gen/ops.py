@@ -24,9 +24,11 @@ KINDS = {
     "bool": ["b8"], "int": INTS, "float": FLOATS, "complex": COMPLEX, "real": INTS + FLOATS,
     "inexact": FLOATS + COMPLEX, "number": INTS + FLOATS + COMPLEX, "any": TYPES,
 }
-# Functions whose vector form is libmvec's, and gives other bits than for one element.
-VECTORS = {"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "tanh", "erf", "pow", "atan2"}
-VECTOR_TYPES = FLOATS
+# Functions that are long: one loop for packed operands has them, and others are brought into that form.
+LONG = {"exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin",
+        "acos", "atan", "asinh", "acosh", "atanh", "atan2", "erf", "erfc", "sigmoid", "pow"}
+# ... and those of them that are vectorised only where no argument is far from 0.
+TURNS = re.compile(r"\b(sin|cos|tan)\(")
 
 # What the inputs and the result are (semantics of at::TensorIterator's presets): flags of pw_op.
 PRESETS = {
@@ -171,9 +173,24 @@ class Expr:
         text = str(text)
         self.cls = cls
         self.names = set(re.findall(r"\b[A-Za-z_]\w*\b", text))
-        calls = set(re.findall(r"\b([a-z_]\w*)\(", text))
-        self.packed = cls in VECTOR_TYPES and bool(calls & VECTORS)
-        self.text = re.sub(r"\b([a-z_]\w*)\(", rf"pw_\1_{cls}(", text)
+        self.packed = cls in FLOATS and bool(set(re.findall(r"\b([a-z_]\w*)\(", text)) & LONG)
+        self.turn = self.turned(text) if cls in FLOATS else None
+        self.text = self.typed(text)
+        self.near = self.typed(TURNS.sub(r"\1_near(", text))
+
+    def typed(self, text):
+        return re.sub(r"\b([a-z_]\w*)\(", rf"pw_\1_{self.cls}(", text)
+
+    def turned(self, text):
+        """What its first sine, cosine or tangent is of; all of an expression are of the same."""
+        match = TURNS.search(text)
+        if match is None:
+            return None
+        end, depth = match.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        return self.typed(text[match.end():end - 1])
 
 
 class Kernel:

@@ -1,9 +1,8 @@
 /* loops/math.h -- the functions of pointwise.yaml's expressions: exp(x) there is pw_exp_f32(x) for
  * float32, and so on for each end of names of types.h.
  *
- * Where an element's bits must not depend on its place in a vector, the function is inlined, or a call
- * that is never vectorised.  Those that libmvec vectorises are the exception; the generator knows them
- * (VECTORS of proto/gen/ops.py). */
+ * Each gives the same bits wherever an element stands and on every level: it is inlined, and written for
+ * that, or a call that is never vectorised. */
 #ifndef CPU_LOOPS_MATH_H
 #define CPU_LOOPS_MATH_H
 
@@ -11,30 +10,9 @@
 /* An expression is compiled for signed and unsigned types, where x < 0 is always false. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
+#include "../../lib/math.h"
 #include "special.h"
 #include "types.h"
-
-/* -- libmvec: without the attribute gcc calls the scalar functions -- */
-
-#ifdef __x86_64__
-#define PW_SIMD_(name)                                                                             \
-    __attribute__((simd("notinbranch"))) extern double name(double);                               \
-    __attribute__((simd("notinbranch"))) extern float name##f(float);
-PW_SIMD_(exp)
-PW_SIMD_(expm1)
-PW_SIMD_(log)
-PW_SIMD_(log1p)
-PW_SIMD_(log2)
-PW_SIMD_(sin)
-PW_SIMD_(cos)
-PW_SIMD_(tan)
-PW_SIMD_(tanh)
-PW_SIMD_(erf)
-__attribute__((simd("notinbranch"))) extern double pow(double, double);
-__attribute__((simd("notinbranch"))) extern float powf(float, float);
-__attribute__((simd("notinbranch"))) extern double atan2(double, double);
-__attribute__((simd("notinbranch"))) extern float atan2f(float, float);
-#endif
 
 /* -- the C library's, for float and double -- */
 
@@ -56,39 +34,64 @@ __attribute__((simd("notinbranch"))) extern float atan2f(float, float);
     {                                                                                              \
         return name(x, y);                                                                         \
     }
-PW_LIBM1_(exp)
-PW_LIBM1_(expm1)
-PW_LIBM1_(exp2)
-PW_LIBM1_(log)
-PW_LIBM1_(log1p)
-PW_LIBM1_(log2)
-PW_LIBM1_(log10)
 PW_LIBM1_(sqrt)
-PW_LIBM1_(sin)
-PW_LIBM1_(cos)
-PW_LIBM1_(tan)
-PW_LIBM1_(asin)
-PW_LIBM1_(acos)
-PW_LIBM1_(atan)
-PW_LIBM1_(sinh)
-PW_LIBM1_(cosh)
-PW_LIBM1_(tanh)
-PW_LIBM1_(asinh)
-PW_LIBM1_(acosh)
-PW_LIBM1_(atanh)
-PW_LIBM1_(erf)
-PW_LIBM1_(erfc)
 PW_LIBM1_(fabs)
 PW_LIBM1_(floor)
 PW_LIBM1_(ceil)
 PW_LIBM1_(trunc)
 PW_LIBM1_(rint)
-PW_LIBM2_(pow)
-PW_LIBM2_(atan2)
 PW_LIBM2_(fmod)
 PW_LIBM2_(hypot)
 PW_LIBM2_(copysign)
 PW_LIBM2_(nextafter)
+
+/* -- ../lib/math.h's -- */
+
+#define PW_OURS1_(name)                                                                            \
+    static inline float pw_##name##_f32(float x)                                                   \
+    {                                                                                              \
+        return dpm_##name##_f32(x);                                                                \
+    }                                                                                              \
+    static inline double pw_##name##_f64(double x)                                                 \
+    {                                                                                              \
+        return dpm_##name##_f64(x);                                                                \
+    }
+#define PW_OURS2_(name)                                                                            \
+    static inline float pw_##name##_f32(float x, float y)                                          \
+    {                                                                                              \
+        return dpm_##name##_f32(x, y);                                                             \
+    }                                                                                              \
+    static inline double pw_##name##_f64(double x, double y)                                       \
+    {                                                                                              \
+        return dpm_##name##_f64(x, y);                                                             \
+    }
+PW_OURS1_(exp)
+PW_OURS1_(expm1)
+PW_OURS1_(exp2)
+PW_OURS1_(log)
+PW_OURS1_(log1p)
+PW_OURS1_(log2)
+PW_OURS1_(log10)
+PW_OURS1_(asin)
+PW_OURS1_(acos)
+PW_OURS1_(atan)
+PW_OURS1_(sinh)
+PW_OURS1_(cosh)
+PW_OURS1_(tanh)
+PW_OURS1_(asinh)
+PW_OURS1_(acosh)
+PW_OURS1_(atanh)
+PW_OURS1_(erf)
+PW_OURS1_(erfc)
+PW_OURS1_(sigmoid)
+PW_OURS1_(sin)
+PW_OURS1_(cos)
+PW_OURS1_(tan)
+PW_OURS1_(sin_near)
+PW_OURS1_(cos_near)
+PW_OURS1_(tan_near)
+PW_OURS2_(pow)
+PW_OURS2_(atan2)
 
 /* -- complex numbers -- */
 
@@ -282,22 +285,21 @@ static inline bool pw_apart(int64_t x, int64_t y)
         T g = pw_gcd_##t(x, y), m = g == 0 ? 0 : (T)((T)(x / g) * y);                              \
         return m < 0 ? (T)-m : m;                                                                  \
     }
-/* By more than there are bits: nothing is left. */
-#define PW_SHIFT_(t, T, U)                                                                         \
+/* By n modulo the bits of what C shifts: int, or int64_t. */
+#define PW_SHIFT_(t, T, U, most)                                                                   \
     static inline T pw_shift_left_##t(T x, T n)                                                    \
     {                                                                                              \
-        return n < 0 || n >= (T)(8 * sizeof(T)) ? 0 : (T)((U)x << n);                              \
+        return (T)((U)x << (n & most));                                                            \
     }                                                                                              \
     static inline T pw_shift_right_##t(T x, T n)                                                   \
     {                                                                                              \
-        const T most = (T)(8 * sizeof(T) - ((T)-1 < 0));                                           \
-        return n < 0 || n >= most ? (T)(x < 0 ? -1 : 0) : (T)(x >> n);                             \
+        return (T)(x >> (n & most));                                                               \
     }
-PW_SHIFT_(u8, uint8_t, uint8_t)
-PW_SHIFT_(i8, int8_t, uint8_t)
-PW_SHIFT_(i16, int16_t, uint16_t)
-PW_SHIFT_(i32, int32_t, uint32_t)
-PW_SHIFT_(i64, int64_t, uint64_t)
+PW_SHIFT_(u8, uint8_t, uint32_t, 31)
+PW_SHIFT_(i8, int8_t, uint32_t, 31)
+PW_SHIFT_(i16, int16_t, uint32_t, 31)
+PW_SHIFT_(i32, int32_t, uint32_t, 31)
+PW_SHIFT_(i64, int64_t, uint64_t, 63)
 PW_INT_(u8, uint8_t)
 PW_INT_(i8, int8_t)
 PW_INT_(i16, int16_t)

@@ -6,8 +6,9 @@
  * is a dp_iter_loop2d of that name over 3 operands: the result f32, and inputs f32 which the expression
  * sees as self and other.  T is the type of the inputs; `fault` may be set.  There is a loop for packed
  * operands, one for each way in which inputs are broadcast along a row, and one for all others.
- * PW_PACKED2 is a kernel that is only called with packed operands, PW_VECTOR elements at a time, since
- * what it calls gives other bits for one element than for a vector. */
+ * PW_PACKED2 is a kernel that is only called with packed operands, a multiple of PW_VECTOR elements at a
+ * time: for long expressions, which are compiled once, and for vectors alone.  PW_TURN2 is one whose
+ * expression is vectorised where no `turn` is far from 0, as sines are. */
 #ifndef CPU_LOOPS_POINTWISE_H
 #define CPU_LOOPS_POINTWISE_H
 
@@ -161,6 +162,41 @@
         const T a = PW_AT_(t, p1, i);                                                              \
         const T b = PW_AT_(t, p2, i);                                                              \
         const T c = PW_AT_(t, p3, i);                                                              \
+        PW_PUT_(o, expr)                                                                           \
+    }                                                                                              \
+    PW_END_
+
+#define PW_TURN1(name, n, t, o, params, a, turn, near, expr)                                       \
+    PW_BEGIN_(name, t, params)                                                                     \
+    PW_ROW_(n, 0);                                                                                 \
+    PW_ROW_(n, 1);                                                                                 \
+    uint64_t far = 0;                                                                              \
+    PW_EACH_                                                                                       \
+    {                                                                                              \
+        const T a = PW_AT_(t, p1, i);                                                              \
+        far |= dpm_far_##t(turn);                                                                  \
+    }                                                                                              \
+    if (far == 0)                                                                                  \
+        PW_EACH_                                                                                   \
+        {                                                                                          \
+            const T a = PW_AT_(t, p1, i);                                                          \
+            PW_PUT_(o, near)                                                                       \
+        }                                                                                          \
+    else                                                                                           \
+        for (int64_t i = 0; i < n0; i++) {                                                         \
+            const T a = PW_AT_(t, p1, i);                                                          \
+            PW_PUT_(o, expr)                                                                       \
+        }                                                                                          \
+    PW_END_
+
+#define PW_TURN2(name, n, t, o, params, a, b, turn, near, expr)                                    \
+    PW_BEGIN_(name, t, params)                                                                     \
+    PW_ROW_(n, 0);                                                                                 \
+    PW_ROW_(n, 1);                                                                                 \
+    PW_ROW_(n, 2);                                                                                 \
+    for (int64_t i = 0; i < n0; i++) {                                                             \
+        const T a = PW_AT_(t, p1, i);                                                              \
+        const T b = PW_AT_(t, p2, i);                                                              \
         PW_PUT_(o, expr)                                                                           \
     }                                                                                              \
     PW_END_
