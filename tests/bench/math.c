@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 
     printf("ns for an element  f32: ours libmvec ratio   f64: ours libmvec ratio\n");
     for (int level = 0; level < levels; level++)
-        for (int f = 0; ours[level][f].name != NULL; f++) {
+        for (int f = 0; theirs[level][f].name != NULL; f++) {
             double t[4];
             if (!wanted(ours[level][f].name, argc, argv))
                 continue;

@@ -41,10 +41,29 @@ MATH_PLAIN(UNARY)
 MATH_TURN(TURN)
 MATH_BINARY(BINARY)
 
+#define QUOTIENT_LOOP(name, type, bits, suffix)                                                    \
+    static void name##_##suffix(type *restrict out, const type *restrict a,                        \
+                                const type *restrict b, size_t n)                                  \
+    {                                                                                              \
+        bits far = 0;                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            far |= dpm_quotient_far_##suffix(a[i], b[i]);                                          \
+        if (far)                                                                                   \
+            for (size_t i = 0; i < n; i++)                                                         \
+                out[i] = dpm_##name##_##suffix(a[i], b[i]);                                        \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                out[i] = dpm_##name##_near_##suffix(a[i], b[i]);                                   \
+    }
+#define QUOTIENT(name, ulps)                                                                       \
+    QUOTIENT_LOOP(name, float, uint32_t, f32) QUOTIENT_LOOP(name, double, uint64_t, f64)
+MATH_QUOTIENT(QUOTIENT)
+
 #define ENTRY(name, ulps) {#name, name##_f32, name##_f64},
 #define JOIN(a, b)        JOIN_(a, b)
 #define JOIN_(a, b)       a##b
-const math_loop JOIN(math_loops_, MATH_LEVEL)[] = {MATH_UNARY(ENTRY) MATH_BINARY(ENTRY){0}};
+const math_loop JOIN(math_loops_,
+                     MATH_LEVEL)[] = {MATH_UNARY(ENTRY) MATH_BINARY(ENTRY) MATH_QUOTIENT(ENTRY){0}};
 
 #define COMPLEX_LOOP(name, type, suffix, far_, near)                                               \
     static void name##_##suffix(type _Complex *restrict out, const type _Complex *restrict in,     \

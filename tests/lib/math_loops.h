@@ -37,6 +37,9 @@
     X(atan2, 4)                                                                                    \
     X(pow, 4)
 
+/* div_floor rounds the multiple of b that it divides by b. */
+#define MATH_QUOTIENT(X) X(fmod, 0) X(rem_floor, 1) X(div_floor, 2)
+
 /* X(name); those of COMPLEX_TURN have a form for loops. */
 #define COMPLEX_PLAIN(X)                                                                           \
     X(log) X(log2) X(log10) X(sqrt) X(asin) X(acos) X(atan) X(asinh) X(acosh) X(atanh)
@@ -54,7 +57,7 @@ typedef struct math_loop {
     void (*f64)(double *out, const double *a, const double *b, size_t n);
 } math_loop;
 
-/* In the order of MATH_UNARY, then MATH_BINARY. */
+/* In the order of MATH_UNARY, MATH_BINARY, MATH_QUOTIENT. */
 extern const math_loop math_loops_v1[];
 /* In the order of COMPLEX_PLAIN, then COMPLEX_TURN. */
 extern const complex_loop complex_loops_v1[];

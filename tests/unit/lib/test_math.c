@@ -33,6 +33,19 @@ static long double power(long double a, long double b)
 }
 #define powl power
 
+static long double rem_floorl(long double a, long double b)
+{
+    long double r = fmodl(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* of doubles: (a - r) / b is a whole number, which may have too many digits */
+static long double div_floorl(long double a, long double b)
+{
+    long double r = fmodl(a, b), q = (a - r) / b - (r != 0 && (r < 0) != (b < 0));
+    return b == 0 ? a / b : q == 0 ? copysignl(0, a / b) : rintl(q);
+}
+
 #define UNARY_EXACT(name, ulps)                                                                    \
     static long double exact_##name(long double a, long double b)                                  \
     {                                                                                              \
@@ -46,11 +59,13 @@ static long double power(long double a, long double b)
     }
 MATH_UNARY(UNARY_EXACT)
 MATH_BINARY(BINARY_EXACT)
+MATH_QUOTIENT(BINARY_EXACT)
 
 #define FUNCTION(name, ulps) {#name, ulps, exact_##name},
 #define COUNT(name, ulps)    +1
-static const function functions[] = {MATH_UNARY(FUNCTION) MATH_BINARY(FUNCTION)};
-enum { UNARY = 0 MATH_UNARY(COUNT), FUNCTIONS = UNARY MATH_BINARY(COUNT) };
+static const function functions[] = {MATH_UNARY(FUNCTION) MATH_BINARY(FUNCTION)
+                                         MATH_QUOTIENT(FUNCTION)};
+enum { UNARY = 0 MATH_UNARY(COUNT), FUNCTIONS = UNARY MATH_BINARY(COUNT) MATH_QUOTIENT(COUNT) };
 
 static const math_loop *levels[3];
 static int n_levels;
