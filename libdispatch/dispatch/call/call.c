@@ -175,6 +175,28 @@ static __attribute__((noinline)) int finish(dp_call *call, const running *r, int
     return rc;
 }
 
+static bool gave_nothing(const dp_call *call)
+{
+    for (uint32_t i = 0; i < call->n_rets; i++)
+        if (call->rets[i].tag != DP_TAG_NONE)
+            return false;
+    return true;
+}
+
+/* A kernel ended well whose returns are all written arguments. */
+static int finish_written(dp_call *call, const running *r)
+{
+    int rc = 0;
+
+    if (r->e->counted != 0)
+        dpi_written_count(r->e, call->args, &r->written);
+    if (r->outermost)
+        rc = give_arguments(call->ctx, r->e->schema, call->args, call->rets);
+    if (rc < 0)
+        give_up(call, r);
+    return rc;
+}
+
 /* The kernel of an entry that `settles`. */
 static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry *e,
                                                   const dpi_kernel *k, bool outermost)
@@ -184,7 +206,9 @@ static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry
     if (e->counted != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
         return call->ctx->error.code;
     r.at = call->ctx->arena.at;
-    return finish(call, &r, k->boxed(call));
+    int rc = k->boxed(call);
+    bool plain = rc == 0 && e->schema->n_given == 0 && !e->views && call->ctx->arena.at == r.at;
+    return plain && gave_nothing(call) ? finish_written(call, &r) : finish(call, &r, rc);
 }
 
 static DPI_COLD int finish_plain(dp_call *call, const dpi_entry *e, const dpi_kernel *k, char *at,

@@ -70,12 +70,31 @@ static bool is_new(dp_ctx *ctx, const dpi_frame *caller, const dp_tensor *t)
 
 /* -- around a kernel -- */
 
+/* The tensor that e's kernels write, if it is one, as in most operators that write. */
+static inline dp_tensor *only_written(const dpi_entry *e, const dp_value *args)
+{
+    const dp_value *v = &args[__builtin_ctzll(e->counted)];
+
+    return (e->counted & (e->counted - 1)) == 0 && v->tag == DP_TAG_TENSOR ? v->u.t : NULL;
+}
+
+static uint64_t version_before(dp_ctx *ctx, const dpi_frame *caller, bool makes, const dp_tensor *t)
+{
+    return makes && is_new(ctx, caller, t) ? DPI_NOT_COUNTED : dp_tensor_version(t);
+}
+
 int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w)
 {
     size_t n = 0;
     cursor c = {args, e->counted, 0};
     const dpi_frame *caller = caller_of(ctx, e);
+    const dp_tensor *only = only_written(e, args);
 
+    if (only != NULL) {
+        w->before = w->few;
+        w->few[0] = version_before(ctx, caller, caller_only_makes(ctx, caller), only);
+        return 0;
+    }
     for (uint64_t left = e->counted; left != 0; left &= left - 1) {
         const dp_value *v = &args[__builtin_ctzll(left)];
         n += v->tag == DP_TAG_TENSORS ? v->len : 1;
@@ -87,7 +106,7 @@ int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_
     bool makes = caller_only_makes(ctx, caller);
     uint64_t *before = w->before;
     for (dp_tensor *t = next(&c); t != NULL; t = next(&c))
-        *before++ = makes && is_new(ctx, caller, t) ? DPI_NOT_COUNTED : dp_tensor_version(t);
+        *before++ = version_before(ctx, caller, makes, t);
     return 0;
 }
 
@@ -95,8 +114,11 @@ void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_writt
 {
     const uint64_t *before = w->before;
     cursor c = {args, e->counted, 0};
+    dp_tensor *only = only_written(e, args);
 
-    for (dp_tensor *t = next(&c); t != NULL; t = next(&c), before++)
+    if (only != NULL)
+        c.left = 0;
+    for (dp_tensor *t = only ? only : next(&c); t != NULL; t = next(&c), before++)
         if (*before == dp_tensor_version(t))
             dp_tensor_bump_version(t);
 }
