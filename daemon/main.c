@@ -1,6 +1,7 @@
 /* main.c -- start, serve, leave.  Exit status: 0 it was told to leave, or has printed what was
  * asked for; 1 it failed; 2 the options are wrong. */
 #include "server.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,13 +66,28 @@ static void raise_descriptors(void)
     }
 }
 
+/* Who starts us may have closed 0, 1 or 2.  A socket there would get what is meant for the terminal, and
+ * libuv aborts when it closes one. */
+static void fill_standard_descriptors(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     dp_error err = DP_ERROR_INIT;
     options o;
     int status = 0;
 
+    fill_standard_descriptors();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of that write, not our end */
     cJSON_InitHooks(&(cJSON_Hooks){dp_malloc, dp_free});
     if (options_parse(&o, argc, argv, &err) < 0) {
         status = usage(&err);

@@ -39,6 +39,25 @@ def send_sleep(d, ms):
     d.send("op.call", op="sleeps::sleep", args=[{"data": [1.0]}, ms])
 
 
+def test_standard_descriptors_may_be_closed(_):
+    def close():
+        for fd in (0, 1, 2):
+            os.close(fd)
+    with TestDaemon("--no-plugins", preexec=close) as daemon, daemon.connect() as d:
+        for fd in (0, 1, 2):
+            equal(os.readlink(f"/proc/{daemon.pid}/fd/{fd}"), "/dev/null", f"descriptor {fd}")
+        equal(d.call("registry.check")["violations"], [])
+
+
+def test_a_file_at_its_limit_is_an_error(_):
+    """Of the one write: neither the log nor the copy of a plugin ends the daemon."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
+    with TestDaemon("--no-plugins", preexec=limit) as daemon, daemon.connect() as d:
+        raises(lambda: d.call("plugin.load", path=os.path.join(BUILD, "plugins", "template.so")),
+               "ResourceExhausted", "cannot write the copy of plugin 'template'", "File too large")
+        equal(d.call("plugin.list")["plugins"], [])
+
+
 def test_requests_of_a_batch(daemon):
     most = limits(daemon)["batch"]
     with daemon.connect() as d:
