@@ -252,6 +252,20 @@ static int block_diag(dp_ctx *ctx, dp_tensor *const *blocks, size_t n, dp_tensor
     return rc;
 }
 
+/* aten::diag(Tensor self, int diagonal=0) -> Tensor */
+static int diag(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor **out)
+{
+    int64_t none[1] = {0};
+    DP_VIEW(x, self);
+    int rc = dp_empty(ctx, x.dtype, x.device, 1, none, DP_CONTIGUOUS, out);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::diag.out", "TiT>", self, diagonal, *out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
 /* sizes [ndim + 1] of diag_embed's result; brings the dimensions into range. */
 static int plan_embedding(dp_ctx *ctx, const dp_view *x, int64_t offset, int64_t *a, int64_t *b,
                           int64_t *sizes)
@@ -421,11 +435,11 @@ static int resize_as_(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, const int6
 DP_LIBRARY_META(aten, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("constant_pad_nd", constant_pad_nd, (T, li, s), (T)),
                 DP_IMPL_UNBOXED("rot90", rot90, (T, i, li), (T)),
+                DP_IMPL_UNBOXED("diag", diag, (T, i), (T)),
+                DP_IMPL_UNBOXED("diag_embed", diag_embed, (T, i, i, i), (T)),
                 DP_IMPL_UNBOXED("block_diag", block_diag, (lT), (T)),
                 DP_IMPL_UNBOXED("slice_scatter", slice_scatter, (T, T, i, oi, oi, i), (T)),
                 DP_IMPL_UNBOXED("select_scatter", select_scatter, (T, T, i, i), (T)),
                 DP_IMPL_UNBOXED("diagonal_scatter", diagonal_scatter, (T, T, i, i, i), (T)),
                 DP_IMPL_UNBOXED("as_strided_scatter", as_strided_scatter, (T, T, li, li, oi), (T)),
                 DP_IMPL_UNBOXED("resize_as_", resize_as_, (T, T, oi), ()))
-DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
-                DP_IMPL_UNBOXED("diag_embed", diag_embed, (T, i, i, i), (T)))

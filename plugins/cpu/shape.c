@@ -254,8 +254,8 @@ static int triu_(dp_ctx *ctx, dp_tensor *self, int64_t diagonal)
 
 /* -- diag, trace -- */
 
-/* *out is the matrix with the vector self on a diagonal. */
-static int diag_of_vector(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor **out)
+/* out becomes the matrix with the vector self on a diagonal. */
+static int diag_of_vector(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor *out)
 {
     DP_VIEW(x, self);
     int64_t size, sizes[2];
@@ -265,12 +265,12 @@ static int diag_of_vector(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_ten
         __builtin_add_overflow(x.sizes[0], diagonal < 0 ? -diagonal : diagonal, &size))
         return dp_refuse(ctx, DP_ERUNTIME, "diag: diagonal %" PRId64 " is too large", diagonal);
     sizes[0] = sizes[1] = size;
-    int rc = dp_set_output(ctx, out, 2, sizes, NULL, x.dtype, x.device);
+    int rc = dp_set_output(ctx, &out, 2, sizes, NULL, x.dtype, x.device);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    rc = dp_invoke(ctx, "aten::zero_", "T>", *out);
+    rc = dp_invoke(ctx, "aten::zero_", "T>", out);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::diagonal", "Ti>T", *out, diagonal, &part);
+        rc = dp_invoke(ctx, "aten::diagonal", "Ti>T", out, diagonal, &part);
     if (rc < 0)
         return rc;
     rc = dp_copy(ctx, part, self);
@@ -278,8 +278,8 @@ static int diag_of_vector(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_ten
     return rc;
 }
 
-/* *out is a diagonal of the matrix self. */
-static int diag_of_matrix(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor **out)
+/* out becomes a diagonal of the matrix self. */
+static int diag_of_matrix(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor *out)
 {
     dp_tensor *part;
     DP_VIEW(matrix, self);
@@ -293,37 +293,21 @@ static int diag_of_matrix(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_ten
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
     DP_VIEW(x, part);
-    rc = dp_set_output(ctx, out, 1, x.sizes, NULL, x.dtype, x.device);
-    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_copy(ctx, *out, part);
+    rc = dp_set_output(ctx, &out, 1, x.sizes, NULL, x.dtype, x.device);
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_copy(ctx, out, part);
     dp_tensor_unref(part);
     return rc;
-}
-
-static int write_diag(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor **out)
-{
-    DP_VIEW(x, self);
-    dp_tensor *given = *out;
-
-    if (x.ndim != 1 && x.ndim != 2)
-        return dp_refuse(ctx, DP_ERUNTIME, "matrix or a vector expected");
-    int rc = x.ndim == 1 ? diag_of_vector(ctx, self, diagonal, out)
-                         : diag_of_matrix(ctx, self, diagonal, out);
-    if (rc < 0 && given == NULL)
-        *out = dp_tensor_unref(*out);
-    return rc;
-}
-
-/* aten::diag(Tensor self, int diagonal=0) -> Tensor */
-static int diag(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor **out)
-{
-    *out = NULL;
-    return write_diag(ctx, self, diagonal, out);
 }
 
 /* aten::diag.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) */
 static int diag_out(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor *out)
 {
-    return write_diag(ctx, self, diagonal, &out);
+    DP_VIEW(x, self);
+
+    if (x.ndim != 1 && x.ndim != 2)
+        return dp_refuse(ctx, DP_ERUNTIME, "matrix or a vector expected");
+    return x.ndim == 1 ? diag_of_vector(ctx, self, diagonal, out)
+                       : diag_of_matrix(ctx, self, diagonal, out);
 }
 
 /* aten::trace(Tensor self) -> Tensor */
@@ -487,14 +471,16 @@ static int narrow_copy(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t start,
     return rc;
 }
 
-DP_LIBRARY_META(
-    aten, CPU, DP_IMPL_UNBOXED("flip", flip, (T, li), (T)),
-    DP_IMPL_UNBOXED("roll", roll, (T, li, li), (T)), DP_IMPL_UNBOXED("tril", tril, (T, i), (T)),
-    DP_IMPL_UNBOXED("tril.out", tril_out, (T, i, T), ()),
-    DP_IMPL_UNBOXED("tril_", tril_, (T, i), ()), DP_IMPL_UNBOXED("triu", triu, (T, i), (T)),
-    DP_IMPL_UNBOXED("triu.out", triu_out, (T, i, T), ()),
-    DP_IMPL_UNBOXED("triu_", triu_, (T, i), ()), DP_IMPL_UNBOXED("diag", diag, (T, i), (T)),
-    DP_IMPL_UNBOXED("diag.out", diag_out, (T, i, T), ()), DP_IMPL_UNBOXED("trace", trace, (T), (T)),
-    DP_IMPL_UNBOXED("pixel_shuffle", pixel_shuffle, (T, i), (T)),
-    DP_IMPL_UNBOXED("pixel_unshuffle", pixel_unshuffle, (T, i), (T)),
-    DP_IMPL_UNBOXED("narrow_copy", narrow_copy, (T, i, i, i), (T)))
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("flip", flip, (T, li), (T)),
+                DP_IMPL_UNBOXED("roll", roll, (T, li, li), (T)),
+                DP_IMPL_UNBOXED("tril", tril, (T, i), (T)),
+                DP_IMPL_UNBOXED("tril.out", tril_out, (T, i, T), ()),
+                DP_IMPL_UNBOXED("tril_", tril_, (T, i), ()),
+                DP_IMPL_UNBOXED("triu", triu, (T, i), (T)),
+                DP_IMPL_UNBOXED("triu.out", triu_out, (T, i, T), ()),
+                DP_IMPL_UNBOXED("triu_", triu_, (T, i), ()),
+                DP_IMPL_UNBOXED("diag.out", diag_out, (T, i, T), ()),
+                DP_IMPL_UNBOXED("trace", trace, (T), (T)),
+                DP_IMPL_UNBOXED("pixel_shuffle", pixel_shuffle, (T, i), (T)),
+                DP_IMPL_UNBOXED("pixel_unshuffle", pixel_unshuffle, (T, i), (T)),
+                DP_IMPL_UNBOXED("narrow_copy", narrow_copy, (T, i, i, i), (T)))
