@@ -27,7 +27,14 @@ LIB_CC   := $(BASE) $(INC) -Ilibdispatch -fPIC -ftls-model=initial-exec -fno-sem
 DAEMON_PKGS := libuv libcjson
 TEST_PKGS   := check
 
-LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,libdispatch))
+# The vector levels of the target: what lies in a folder levels/ is compiled once for each.
+LEVELS   := v1 $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),v3 v4)
+MARCH_v3 := -march=x86-64-v3
+MARCH_v4 := -march=x86-64-v4
+LIB_SRC  := $(call sources,libdispatch)
+LIB_LEVELLED := $(foreach f,$(LIB_SRC),$(if $(findstring /levels/,$f),$f))
+LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC))) \
+            $(foreach level,$(LEVELS),$(LIB_LEVELLED:%.c=$(BUILD)/%_$(level).o))
 LIB      := $(BUILD)/libdispatchd.so
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
 CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli clients/c))
@@ -56,6 +63,13 @@ deps: ## install what is missing (Debian 12)
 $(BUILD)/libdispatch/%.o: libdispatch/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_CC) -c -o $@ $<
+# -O3 and -fno-trapping-math: else loops with a choice in them are not vectorised
+define LIB_LEVEL_RULE
+$(BUILD)/libdispatch/%_$(1).o: libdispatch/%.c | deps
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LIB_CC) -O3 -fno-math-errno -fno-trapping-math -fwrapv -ffp-contract=off $$(MARCH_$(1)) -DDPI_LEVEL=$(1) -c -o $$@ $$<
+endef
+$(foreach level,$(LEVELS),$(eval $(call LIB_LEVEL_RULE,$(level))))
 $(LIB): $(LIB_OBJ)
 	$(Q)$(CC) $(BASE) -shared -Wl,-soname,libdispatchd.so -Wl,-z,defs -Wl,-Bsymbolic-functions -o $@ $^ -ldl -lpthread -lm
 
@@ -100,9 +114,8 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS)) -c -o $@ $<
 # plugins/lib/math.h at each vector level
-MATH_LEVELS := v1 $(if $(filter x86_64,$(shell uname -m)),v3 v4)
-MATH_LOOPS  := $(MATH_LEVELS:%=$(BUILD)/tests/lib/math_loops_%.o)
-MATH_THEIRS := $(MATH_LEVELS:%=$(BUILD)/tests/lib/math_libmvec_%.o)
+MATH_LOOPS  := $(LEVELS:%=$(BUILD)/tests/lib/math_loops_%.o)
+MATH_THEIRS := $(LEVELS:%=$(BUILD)/tests/lib/math_libmvec_%.o)
 MATH_CFLAGS_v3 := -march=x86-64-v3
 MATH_CFLAGS_v4 := -march=x86-64-v4 -mprefer-vector-width=512
 $(MATH_LOOPS): $(BUILD)/tests/lib/math_loops_%.o: tests/lib/math_loops.c | deps

@@ -86,12 +86,12 @@ static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
 
     o->at = -1;
     if (seen == common) {
-        CPU_CONVERT(common, dtypes[v->tag])(o->scalar, 16, from, 16, 1);
+        dp_converter(common, dtypes[v->tag])(o->scalar, 16, from, 16, 1);
         return;
     }
     _Alignas(16) char half[16];
-    CPU_CONVERT(common, dtypes[v->tag])(half, 16, from, 16, 1);
-    CPU_CONVERT(seen, common)(o->scalar, 16, half, 16, 1);
+    dp_converter(common, dtypes[v->tag])(half, 16, from, 16, 1);
+    dp_converter(seen, common)(o->scalar, 16, half, 16, 1);
 }
 
 /* -- types -- */
@@ -212,8 +212,10 @@ static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype comm
 
     o->at = at;
     o->bytes = types[common].bytes;
-    o->first = own == common ? NULL : out ? CPU_CONVERT(own, common) : CPU_CONVERT(common, own);
-    o->second = common == seen ? NULL : out ? CPU_CONVERT(common, seen) : CPU_CONVERT(seen, common);
+    o->first = own == common ? NULL : out ? dp_converter(own, common) : dp_converter(common, own);
+    o->second = common == seen ? NULL
+                : out          ? dp_converter(common, seen)
+                               : dp_converter(seen, common);
     run->converted |= o->first != NULL || o->second != NULL;
 }
 

@@ -2,7 +2,6 @@
 #ifndef CPU_POINTWISE_RUN_H
 #define CPU_POINTWISE_RUN_H
 
-#include "convert.h"
 #include "pointwise.h"
 
 enum { PW_OPERANDS_MAX = 1 + PW_INPUTS_MAX };
@@ -10,10 +9,9 @@ enum { PW_OPERANDS_MAX = 1 + PW_INPUTS_MAX };
 /* How operand k of the loop gets there.  What is converted goes by the common dtype, in which float16
  * stays float16, so that a value is rounded as often as in PyTorch. */
 typedef struct pw_operand {
-    int at;    /* its number in the iterator; -1: a Scalar */
-    int bytes; /* of an element, as the loop sees it */
-    cpu_convert_fn first,
-        second; /* as in memory to common to the loop's, or back; NULL: the same */
+    int at;                      /* its number in the iterator; -1: a Scalar */
+    int bytes;                   /* of an element, as the loop sees it */
+    dp_convert_fn first, second; /* as in memory to common to the loop's, or back; NULL: the same */
     _Alignas(16) char scalar[16]; /* the Scalar, as the loop sees it */
 } pw_operand;
 

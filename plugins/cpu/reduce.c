@@ -221,9 +221,9 @@ static int run_loops(dp_ctx *ctx, rd_job *j, dp_tensor *x, dp_tensor **outs)
         return rc;
     s->n_out = j->op->n_out;
     s->direct = it.own[s->n_out] == j->loop;
-    s->load = CPU_CONVERT(j->loop, it.own[s->n_out]);
+    s->load = dp_converter(j->loop, it.own[s->n_out]);
     for (int k = 0; k < s->n_out; k++)
-        s->store[k] = CPU_CONVERT(it.own[k], j->kernel->result[k]);
+        s->store[k] = dp_converter(it.own[k], j->kernel->result[k]);
     s->correction = j->args->correction;
     s->p = j->args->p;
     s->root = (j->op->flags & RD_ROOT) != 0;

@@ -6,20 +6,20 @@
 #ifndef CPU_REDUCE_H
 #define CPU_REDUCE_H
 
-#include "convert.h"
+#include "isa.h"
 #include "loops/types.h"
 
 enum { RD_OUTPUTS_MAX = 2 };
 
 /* Shared by all threads of one run. */
 typedef struct rd_state {
-    cpu_convert_fn load; /* elements as they lie in memory to the loop's type */
-    bool direct;         /* they have it there */
+    dp_convert_fn load; /* elements as they lie in memory to the loop's type */
+    bool direct;        /* they have it there */
     int n_out;
-    cpu_convert_fn store[RD_OUTPUTS_MAX]; /* the loop's results to the outputs' dtypes */
-    double n;                             /* elements that make one of an output */
-    double correction, p;                 /* arguments */
-    bool root;                            /* of a variance: its square root */
+    dp_convert_fn store[RD_OUTPUTS_MAX]; /* the loop's results to the outputs' dtypes */
+    double n;                            /* elements that make one of an output */
+    double correction, p;                /* arguments */
+    bool root;                           /* of a variance: its square root */
 } rd_state;
 
 /* The loops of one reduction over one type; begin NULL: there are none. */

@@ -357,6 +357,11 @@ typedef struct dp_wrapper {
     const int64_t *ints;        /* [n_ints] */
 } dp_wrapper;
 
+/* Converts n elements, src_stride bytes apart, to others that lie dst_stride bytes apart; they share no
+ * memory and need not be aligned. */
+typedef void (*dp_convert_fn)(char *dst, int64_t dst_stride, const char *src, int64_t src_stride,
+                              int64_t n);
+
 /* Body of dp_parallel_for: [begin, end).  Any thread; must not call operators. */
 typedef void (*dp_range_fn)(int64_t begin, int64_t end, void *user);
 

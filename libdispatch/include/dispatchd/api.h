@@ -408,3 +408,6 @@ DP_FN(int, dp_view_as,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
        const int64_t *strides, int64_t storage_offset, dp_tensor **out),
       (ctx, t, dtype, flip, ndim, sizes, strides, storage_offset, out))
+/* What makes elements of `to` of elements of `from`, on the calling thread; for one dtype: copies them.
+ * NULL: one is no dtype of ours.  Source: c10::convert, static_cast_with_inter_type. */
+DP_FN(dp_convert_fn, dp_converter, (dp_dtype to, dp_dtype from), (to, from))

@@ -1,48 +1,76 @@
-/* loops/convert.h -- elements of each dtype to every other.  Included by levels/convert.c alone.
+/* levels/convert.h -- elements of each dtype to every other.  Included by levels/convert.c and base/convert.c.
  *
  * Values that do not fit give what x86-64's cvttsd2si gives, on every machine; floats become uint8 by way
  * of int64, and 16-bit floats are written by way of float, as in ATen. */
-#ifndef CPU_LOOPS_CONVERT_H
-#define CPU_LOOPS_CONVERT_H
+#ifndef DPI_LEVELS_CONVERT_H
+#define DPI_LEVELS_CONVERT_H
 
+#include "base/base.h"
 #include <complex.h>
-#include <dispatchd/plugin.h>
 
-typedef struct cv_f16 {
+/* As elements lie in memory, which need not be aligned. */
+#define CV_UNALIGNED __attribute__((aligned(1), may_alias))
+typedef uint8_t cv_u8 CV_UNALIGNED;
+typedef int8_t cv_i8 CV_UNALIGNED;
+typedef int16_t cv_i16 CV_UNALIGNED;
+typedef int32_t cv_i32 CV_UNALIGNED;
+typedef int64_t cv_i64 CV_UNALIGNED;
+typedef float cv_f32 CV_UNALIGNED;
+typedef double cv_f64 CV_UNALIGNED;
+typedef float _Complex cv_c64 CV_UNALIGNED;
+typedef double _Complex cv_c128 CV_UNALIGNED;
+typedef struct CV_UNALIGNED cv_f16 {
     uint16_t bits;
 } cv_f16;
-typedef struct cv_bf16 {
+typedef struct CV_UNALIGNED cv_bf16 {
     uint16_t bits;
 } cv_bf16;
 
 /* X(end of names, dtype, in memory, what it is read as: I an integer, R a real, C a complex number) */
 #define CV_FROM(X, ...)                                                                            \
-    X(b8, DP_BOOL, uint8_t, I, __VA_ARGS__)                                                        \
-    X(u8, DP_UINT8, uint8_t, I, __VA_ARGS__)                                                       \
-    X(i8, DP_INT8, int8_t, I, __VA_ARGS__)                                                         \
-    X(i16, DP_INT16, int16_t, I, __VA_ARGS__)                                                      \
-    X(i32, DP_INT32, int32_t, I, __VA_ARGS__)                                                      \
-    X(i64, DP_INT64, int64_t, I, __VA_ARGS__)                                                      \
+    X(b8, DP_BOOL, cv_u8, I, __VA_ARGS__)                                                          \
+    X(u8, DP_UINT8, cv_u8, I, __VA_ARGS__)                                                         \
+    X(i8, DP_INT8, cv_i8, I, __VA_ARGS__)                                                          \
+    X(i16, DP_INT16, cv_i16, I, __VA_ARGS__)                                                       \
+    X(i32, DP_INT32, cv_i32, I, __VA_ARGS__)                                                       \
+    X(i64, DP_INT64, cv_i64, I, __VA_ARGS__)                                                       \
     X(f16, DP_FLOAT16, cv_f16, R, __VA_ARGS__)                                                     \
     X(bf16, DP_BFLOAT16, cv_bf16, R, __VA_ARGS__)                                                  \
-    X(f32, DP_FLOAT32, float, R, __VA_ARGS__)                                                      \
-    X(f64, DP_FLOAT64, double, R, __VA_ARGS__)                                                     \
-    X(c64, DP_COMPLEX64, float _Complex, C, __VA_ARGS__)                                           \
-    X(c128, DP_COMPLEX128, double _Complex, C, __VA_ARGS__)
+    X(f32, DP_FLOAT32, cv_f32, R, __VA_ARGS__)                                                     \
+    X(f64, DP_FLOAT64, cv_f64, R, __VA_ARGS__)                                                     \
+    X(c64, DP_COMPLEX64, cv_c64, C, __VA_ARGS__)                                                   \
+    X(c128, DP_COMPLEX128, cv_c128, C, __VA_ARGS__)
 #define CV_TO(X)                                                                                   \
-    X(b8, DP_BOOL, uint8_t)                                                                        \
-    X(u8, DP_UINT8, uint8_t)                                                                       \
-    X(i8, DP_INT8, int8_t)                                                                         \
-    X(i16, DP_INT16, int16_t)                                                                      \
-    X(i32, DP_INT32, int32_t)                                                                      \
-    X(i64, DP_INT64, int64_t)                                                                      \
+    X(b8, DP_BOOL, cv_u8)                                                                          \
+    X(u8, DP_UINT8, cv_u8)                                                                         \
+    X(i8, DP_INT8, cv_i8)                                                                          \
+    X(i16, DP_INT16, cv_i16)                                                                       \
+    X(i32, DP_INT32, cv_i32)                                                                       \
+    X(i64, DP_INT64, cv_i64)                                                                       \
     X(f16, DP_FLOAT16, cv_f16)                                                                     \
     X(bf16, DP_BFLOAT16, cv_bf16)                                                                  \
-    X(f32, DP_FLOAT32, float)                                                                      \
-    X(f64, DP_FLOAT64, double)                                                                     \
-    X(c64, DP_COMPLEX64, float _Complex)                                                           \
-    X(c128, DP_COMPLEX128, double _Complex)
+    X(f32, DP_FLOAT32, cv_f32)                                                                     \
+    X(f64, DP_FLOAT64, cv_f64)                                                                     \
+    X(c64, DP_COMPLEX64, cv_c64)                                                                   \
+    X(c128, DP_COMPLEX128, cv_c128)
 
+/* A value, and no longer what lies in memory. */
+static inline float cv_read_f32(float x)
+{
+    return x;
+}
+static inline double cv_read_f64(double x)
+{
+    return x;
+}
+static inline float _Complex cv_read_c64(float _Complex x)
+{
+    return x;
+}
+static inline double _Complex cv_read_c128(double _Complex x)
+{
+    return x;
+}
 /* As the narrowest type of C that holds every value. */
 #define CV_READ_b8(x)   ((x) != 0)
 #define CV_READ_u8(x)   (x)
@@ -52,10 +80,10 @@ typedef struct cv_bf16 {
 #define CV_READ_i64(x)  (x)
 #define CV_READ_f16(x)  dp_float16_to_float((x).bits)
 #define CV_READ_bf16(x) dp_bfloat16_to_float((x).bits)
-#define CV_READ_f32(x)  (x)
-#define CV_READ_f64(x)  (x)
-#define CV_READ_c64(x)  (x)
-#define CV_READ_c128(x) (x)
+#define CV_READ_f32(x)  cv_read_f32(x)
+#define CV_READ_f64(x)  cv_read_f64(x)
+#define CV_READ_c64(x)  cv_read_c64(x)
+#define CV_READ_c128(x) cv_read_c128(x)
 
 static inline int32_t cv_int32_float(float x)
 {
@@ -137,5 +165,10 @@ static inline double cv_real_c128(double _Complex x)
 #define CV_PUT_C_f64(x)  CV_PUT_R_f64(x)
 #define CV_PUT_C_c64(x)  (x)
 #define CV_PUT_C_c128(x) (x)
+
+/* By the dtype that is read; rows are by the dtype that is written. */
+typedef dp_convert_fn dpi_convert_row[DP_DTYPE_END];
+extern const dpi_convert_row dpi_converts_v1[DP_DTYPE_END], dpi_converts_v3[DP_DTYPE_END],
+    dpi_converts_v4[DP_DTYPE_END];
 
 #endif
