@@ -15,5 +15,195 @@ static int mean(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **
                      out);
 }
 
+/* aten::count_nonzero(Tensor self, int? dim=None) -> Tensor */
+static int count_nonzero(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::count_nonzero.dim_IntList", "Tli>T", self, dim,
+                     (size_t)(dim ? 1 : 0), out);
+}
+
+/* aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)
+ *     -> Tensor
+ * nansum / the number of elements that are numbers */
+static int nanmean(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                   const int64_t *dtype, dp_tensor **out)
+{
+    dp_tensor *nans = NULL, *numbers = NULL, *count = NULL, *total = NULL;
+    DP_VIEW(x, self);
+
+    if (!dp_dtype_is_floating(x.dtype))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "nanmean(): expected input to have floating point dtype but got %s",
+                       dp_dtype_name(x.dtype));
+    int rc = dp_invoke(ctx, "aten::isnan", "T>T", self, &nans);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::logical_not", "T>T", nans, &numbers);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::sum.dim_IntList", "Toliboi>T", numbers, dim, n, (int)keepdim,
+                       NULL, &count);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::nansum", "Toliboi>T", self, dim, n, (int)keepdim, dtype, &total);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::div.Tensor", "TT>T", total, count, out);
+    dp_tensor_unref(nans);
+    dp_tensor_unref(numbers);
+    dp_tensor_unref(count);
+    dp_tensor_unref(total);
+    return rc;
+}
+
+/* -- variances: `unbiased` is a correction of 1 or 0 -- */
+
+#define SPREAD(name)                                                                               \
+    static int name##_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,              \
+                          bool unbiased, bool keepdim, dp_tensor **out)                            \
+    {                                                                                              \
+        int64_t correction = unbiased;                                                             \
+        return dp_invoke(ctx, "aten::" #name ".correction", "Tolioib>T", self, dim, n,             \
+                         &correction, (int)keepdim, out);                                          \
+    }                                                                                              \
+    static int name##_all(dp_ctx *ctx, dp_tensor *self, bool unbiased, dp_tensor **out)            \
+    {                                                                                              \
+        return name##_dim(ctx, self, NULL, 0, unbiased, false, out);                               \
+    }                                                                                              \
+    static int name##_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,              \
+                          bool unbiased, bool keepdim, dp_tensor *out)                             \
+    {                                                                                              \
+        int64_t correction = unbiased;                                                             \
+        return dp_invoke(ctx, "aten::" #name ".correction_out", "TolioibT>", self, dim, n,         \
+                         &correction, (int)keepdim, out);                                          \
+    }                                                                                              \
+    static int name##_mean_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,         \
+                               bool unbiased, bool keepdim, dp_tensor **out, dp_tensor **mean)     \
+    {                                                                                              \
+        int64_t correction = unbiased;                                                             \
+        return dp_invoke(ctx, "aten::" #name "_mean.correction", "Tolioib>TT", self, dim, n,       \
+                         &correction, (int)keepdim, out, mean);                                    \
+    }                                                                                              \
+    static int name##_mean_all(dp_ctx *ctx, dp_tensor *self, bool unbiased, dp_tensor **out,       \
+                               dp_tensor **mean)                                                   \
+    {                                                                                              \
+        return name##_mean_dim(ctx, self, NULL, 0, unbiased, false, out, mean);                    \
+    }                                                                                              \
+    DP_LIBRARY_META(aten, CompositeImplicitAutograd,                                               \
+                    DP_IMPL_UNBOXED(#name, name##_all, (T, b), (T)),                               \
+                    DP_IMPL_UNBOXED(#name ".dim", name##_dim, (T, oli, b, b), (T)),                \
+                    DP_IMPL_UNBOXED(#name ".out", name##_out, (T, oli, b, b, T), ()),              \
+                    DP_IMPL_UNBOXED(#name "_mean", name##_mean_all, (T, b), (T, T)),               \
+                    DP_IMPL_UNBOXED(#name "_mean.dim", name##_mean_dim, (T, oli, b, b), (T, T)))
+SPREAD(var)
+SPREAD(std)
+
+/* -- norms over all dimensions -- */
+
+/* aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor */
+static int norm(dp_ctx *ctx, dp_tensor *self, dp_value p, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::norm.ScalarOpt_dim", "Toslib>T", self, &p, NULL, (size_t)0,
+                     (int)false, out);
+}
+
+/* aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor */
+static int norm_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, int64_t dtype,
+                      dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::norm.ScalarOpt_dim_dtype", "Toslibi>T", self, p, NULL, (size_t)0,
+                     (int)false, dtype, out);
+}
+
+/* -- logsumexp -- */
+
+/* log(sum(exp(t))), in t's memory. */
+static int log_sum_exp(dp_ctx *ctx, dp_tensor *t, const int64_t *dim, size_t n, bool keepdim,
+                       dp_tensor **out)
+{
+    int rc = dp_invoke(ctx, "aten::exp_", "T>", t);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::sum.dim_IntList", "Toliboi>T", t, dim, n, (int)keepdim, NULL,
+                       out);
+    if (rc == 0 && (rc = dp_invoke(ctx, "aten::log_", "T>", *out)) < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* The greatest elements, 0 for those that are infinite. */
+static int finite_maxima(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
+                         dp_tensor **out)
+{
+    dp_tensor *infinite = NULL;
+    int rc = dp_invoke(ctx, "aten::amax", "Tlib>T", self, dim, n, (int)true, out);
+
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::isinf", "T>T", *out, &infinite);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::masked_fill_.Scalar", "TTs>", *out, infinite, dp_int(0));
+    dp_tensor_unref(infinite);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+static int of_floats(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                     dp_tensor **out)
+{
+    dp_tensor *max = NULL, *less = NULL, *flat = NULL;
+    DP_VIEW(x, self);
+    int rc;
+
+    if (x.numel == 0) {
+        rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, NULL, &less);
+        rc = rc == 0 ? log_sum_exp(ctx, less, dim, n, keepdim, out) : rc;
+        dp_tensor_unref(less);
+        return rc;
+    }
+    rc = finite_maxima(ctx, self, dim, n, &max);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::sub.Tensor", "TTs>T", self, max, dp_int(1), &less);
+    if (rc == 0)
+        rc = log_sum_exp(ctx, less, dim, n, keepdim, out);
+    if (rc == 0) {
+        DP_VIEW(y, *out);
+        rc = dp_invoke(ctx, "aten::reshape", "Tli>T", max, y.sizes, (size_t)y.ndim, &flat);
+        if (rc == 0)
+            rc = dp_invoke(ctx, "aten::add_.Tensor", "TTs>", *out, flat, dp_int(1));
+        if (rc < 0)
+            *out = dp_tensor_unref(*out);
+    }
+    dp_tensor_unref(max);
+    dp_tensor_unref(less);
+    dp_tensor_unref(flat);
+    return rc;
+}
+
+/* aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
+ * Moved by the greatest element, so that nothing overflows. */
+static int logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                     dp_tensor **out)
+{
+    dp_tensor *floats = NULL;
+    DP_VIEW(x, self);
+    int rc = 0;
+
+    if (dp_dtype_is_complex(x.dtype))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "logsumexp(): Expected floating point type for result tensor, but got: %s",
+                       dp_dtype_name(x.dtype));
+    if (dp_dtype_is_integral(x.dtype, true))
+        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", self, (int64_t)DP_FLOAT32, &floats);
+    if (rc == 0)
+        rc = of_floats(ctx, floats ? floats : self, dim, n, keepdim, out);
+    dp_tensor_unref(floats);
+    return rc;
+}
+
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)),
-                DP_IMPL_UNBOXED("mean", mean, (T, oi), (T)))
+                DP_IMPL_UNBOXED("mean", mean, (T, oi), (T)),
+                DP_IMPL_UNBOXED("count_nonzero", count_nonzero, (T, oi), (T)),
+                DP_IMPL_UNBOXED("norm.Scalar", norm, (T, s), (T)),
+                DP_IMPL_UNBOXED("norm.ScalarOpt_dtype", norm_dtype, (T, os, i), (T)),
+                DP_IMPL_UNBOXED("logsumexp", logsumexp, (T, li, b), (T)))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
+                DP_IMPL_UNBOXED("nanmean", nanmean, (T, oli, b, oi), (T)),
+                DP_IMPL_UNBOXED("special_logsumexp", logsumexp, (T, li, b), (T)))

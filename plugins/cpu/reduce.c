@@ -120,7 +120,8 @@ static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
         return dp_fail(ctx, DP_ERUNTIME,
                        "result type %s can't be cast to the desired output type %s",
                        dense_type_name(j->dtype), dense_type_name(y.dtype));
-    j->dtype = y.dtype;
+    bool halves = flags & RD_RESULT_REAL && dp_dtype_is_complex(j->dtype);
+    j->dtype = !halves ? y.dtype : y.dtype == DP_FLOAT64 ? DP_COMPLEX128 : DP_COMPLEX64;
     return 0;
 }
 

@@ -71,4 +71,8 @@ typedef struct rd_args {
  * dimension out of range, or one of size 0 where there is no result of nothing. */
 int rd_run(dp_ctx *ctx, const rd_op *op, const rd_args *args, dp_tensor **outs);
 
+/* Those of reduce.yaml that C code runs. */
+extern const rd_op rd_amax, rd_amin, rd_norm_0, rd_norm_1, rd_norm_2, rd_norm_max, rd_norm_min,
+    rd_norm_p;
+
 #endif

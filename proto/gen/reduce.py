@@ -10,9 +10,11 @@ REAL = {"c64": "f32", "c128": "f64"}
 
 
 def by_type(value, cls, default=None):
-    """What `value` says of the type `cls`: for all alike, or {kind: ...}, of which the narrowest counts."""
+    """What `value` says of the type `cls`: for all alike, or {kind or type: ...}, of which the narrowest counts."""
     if not isinstance(value, dict):
         return default if value is None else value
+    if cls in value:
+        return value[cls]
     kinds = sorted((k for k in value if k in KINDS and cls in KINDS[k]), key=lambda k: len(KINDS[k]))
     return value[kinds[0]] if kinds else default
 
@@ -68,7 +70,7 @@ class Reduction:
     def expr(self, field, cls, default=None):
         text = by_type(self.entry.get(field), cls, default)
         check(text is not None, self.where, f"{self.name}: {field}: nothing for {cls}")
-        return Expr(text, self.acc(cls)).text
+        return Expr(text, cls if field == "each" else self.acc(cls)).text
 
 
 def reductions(path, ops):

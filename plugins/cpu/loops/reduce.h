@@ -10,6 +10,7 @@
 #include "../reduce.h"
 #include "math.h"
 #include "types.h"
+#include "../../lib/math.h"
 
 /* gcc 12 unrolls a loop of fewer than 64 turns beyond them, and warns of what it made there. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
@@ -36,6 +37,22 @@ RD_INLINE int64_t rd_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
+
+/* |x| to the p, which is the same in a vector as alone: of doubles one at a time. */
+RD_INLINE float pw_power_f32(float x, double p)
+{
+    return (float)dpm_exp_f64(p * dpm_log_f64(x));
+}
+__attribute__((noinline, unused)) static double pw_power_f64(double x, double p)
+{
+    return pow(x, p);
+}
+#define pw_power_c64  pw_power_f32
+#define pw_power_c128 pw_power_f64
+#define pw_creal_c64  crealf
+#define pw_cimag_c64  cimagf
+#define pw_creal_c128 creal
+#define pw_cimag_c128 cimag
 
 /* Dtype, and place in a row of kernels, by the end of a type's name. */
 enum {
