@@ -67,6 +67,7 @@ static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
 static inline void take_config(const dp_iter_config *c, dp_iter *it)
 {
     it->flags = c->flags;
+    it->grain = c->grain > 0 ? c->grain : DPI_GRAIN;
     it->n_out = c->n_out;
     it->n = c->n_out + c->n_in;
 }

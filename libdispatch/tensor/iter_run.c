@@ -202,7 +202,7 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
 
     if (it->memoryless || it->numel == 0)
         return DP_OK;
-    if (it->numel < DPI_GRAIN && !it->converts && it->device == DP_DEVICE_CPU) {
+    if (it->numel < it->grain && !it->converts && it->device == DP_DEVICE_CPU) {
         run_range(it, 0, it->numel, loop, user);
         return DP_OK;
     }
@@ -210,10 +210,10 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
         rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
     if (rc < 0)
         return rc;
-    if (it->numel < DPI_GRAIN || it->flags & DP_ITER_SERIAL)
+    if (it->numel < it->grain || it->flags & DP_ITER_SERIAL)
         run_piece(0, it->numel, &j);
     else
-        rc = dpi_pool_run(max_threads, 0, it->numel, DPI_GRAIN, run_piece, &j, stop);
+        rc = dpi_pool_run(max_threads, 0, it->numel, it->grain, run_piece, &j, stop);
     if (d != NULL)
         dpi_device_leave(d);
     return rc;

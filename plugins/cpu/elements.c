@@ -17,3 +17,22 @@ void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *sr
 #undef EACH
     }
 }
+
+int check_apart(dp_ctx *ctx, dp_tensor *written, dp_tensor *const *others, int n)
+{
+    const char *what =
+        dp_internal_overlap(written) == 1 ? "more than one element of the written-to tensor" : NULL;
+
+    for (int i = 0; i < n && what == NULL; i++) {
+        int overlap = dp_overlap(written, others[i]);
+        if (overlap == 1 || overlap == 2)
+            what = "some elements of the input tensor and the written-to tensor";
+    }
+    if (what == NULL)
+        return 0;
+    return dp_fail(
+        ctx, DP_ERUNTIME,
+        "unsupported operation: %s refer%s to a single memory location. Please clone() the "
+        "tensor before performing the operation.",
+        what, what[0] == 'm' ? "s" : "");
+}

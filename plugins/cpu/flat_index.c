@@ -420,11 +420,8 @@ static int put_(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *sourc
     dp_tensor *alike = NULL;
     int rc = check_put(ctx, &x, &i, &s);
 
-    if (rc == 0 && dp_internal_overlap(self) == 1)
-        rc = dp_fail(ctx, DP_ERUNTIME,
-                     "unsupported operation: more than one element of the written-to tensor refers "
-                     "to a single memory location. Please clone() the tensor before performing the "
-                     "operation.");
+    if (rc == 0)
+        rc = check_apart(ctx, self, NULL, 0);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::reshape", "Tli>T", source, i.sizes, (size_t)i.ndim, &alike);
     if (rc < 0)

@@ -8,6 +8,7 @@ Without PyTorch nothing is compared, and it says so."""
 
 import itertools
 import os
+import random
 import re
 import sys
 import warnings
@@ -457,6 +458,108 @@ CASES["take.out"] = lambda: (((x, torch.tensor([0, 5, -1])), {"out": o}) for x i
 CASES["put"] = CASES["put_"] = lambda: (((x, i, s, a), {}) for x in indexed() if x.stride() != (1, 0) for i in (
     torch.tensor([0, 5, -1]), torch.tensor([[0], [3], [7]]), torch.tensor([12, 0, 0]), torch.tensor([1, 2, 3], dtype=torch.int32))
     for s in (make(x.dtype, 3), make(x.dtype, 1, 3), make(x.dtype, 2), make(f64, 3)) for a in (False, True))
+
+
+# -- by index, along a dimension --
+
+def some(n, cases):
+    """At most n of them, the same ones each time."""
+    return lambda: random.Random(0).sample(listed, n) if len(listed := list(cases())) > n else listed
+
+
+def vectors():
+    """A tensor of every dtype and geometry, a dimension, and a vector of indices for it."""
+    at = [torch.tensor(i, dtype=t) for i, t in (([0, 2, 1], i64), ([0, 0], i64), ([1, 0], i32), ([], i64), (0, i64), ([9], i64), ([-1], i64),
+                                                ([[0]], i64), ([0.5], f32))]
+    for x in [make(d, 3, 4) for d in ALL] + [make(f32, 4, 3).t(), make(f32, 3, 4, 3), make(f32, 3), make(f32, 3, 0), make(f32, 0, 3), make(f32),
+                                             make(i64, 6, 8)[::2, ::2], make(f32, 3, 4, 3).permute(2, 0, 1), make(f32, 40, 300)]:
+        for i in at[:3] if x.dtype not in (f32, i64) else at:
+            for d in (0, -1, 1, 5)[:2 if x.dtype is not f32 else 4]:
+                yield x, d, i
+
+
+def sources(x, d, i, narrow=False):
+    """What may go to those slices, and what may not."""
+    n, shape = i.numel(), list(x.shape)
+    if not -x.dim() <= d < x.dim() or i.dim() > 1:
+        return [make(x.dtype, 3, 4)]
+    shape[d] = n
+    good = make(x.dtype, *shape)
+    found = [good, good.clone().transpose(0, -1).contiguous().transpose(0, -1)]
+    if x.dtype is f32:
+        found += [make(f32, *shape[:-1], shape[-1] + 1), make(f64, *shape), make(f32), make(f32, n, 1), make(f32, n)]
+    return found
+
+
+def reduced(x):
+    return ("prod", "mean", "amax", "amin") + (("sum", "foo") if x.dtype is f32 else ())
+
+
+def written_outs(x):
+    return [torch.zeros(0, dtype=x.dtype), torch.zeros(2, 2, dtype=x.dtype), torch.zeros(6, 8, dtype=x.dtype)[::2, ::2], torch.zeros(3, 4, dtype=b8),
+            torch.zeros(1, dtype=x.dtype).expand(3, 4)]
+
+
+CASES["index_add"] = CASES["index_add_"] = some(120, lambda: (
+    ((x, d, i, s), k) for x, d, i in vectors() for s in sources(x, d, i) for k in ({}, {"alpha": 2}, {"alpha": -1.5}) if k or x.numel() < 100))
+CASES["index_copy"] = CASES["index_copy_"] = some(120, lambda: (((x, d, i, s), {}) for x, d, i in vectors() for s in sources(x, d, i) if i.tolist() != [0, 0] and x.numel()))
+CASES["index_reduce"] = CASES["index_reduce_"] = some(120, lambda: (
+    ((x, d, i, s, r), {"include_self": k}) for x, d, i in vectors() for s in sources(x, d, i) for r in reduced(x) for k in (True, False)))
+CASES["index_fill.int_Scalar"] = CASES["index_fill_.int_Scalar"] = some(120, lambda: (
+    ((x, d, i, v), {}) for x, d, i in [*vectors(), (make(f32, 3, 1).expand(3, 4), 0, torch.tensor([1])), (make(f32, 3), 0, torch.tensor([-3]))]
+    for v in (2, 1.5, -1, 300)))
+CASES["index_fill.int_Tensor"] = CASES["index_fill_.int_Tensor"] = some(120, lambda: (
+    ((x, d, i, v), {}) for x, d, i in vectors() for v in (torch.tensor(2), torch.tensor(0.5), torch.tensor([1]))))
+CASES["index_select.out"] = some(120, lambda: (((x, d, i), {"out": o}) for x, d, i in vectors() for o in written_outs(x) if x.dim() or i.numel()))
+CASES["index_add.out"] = some(120, lambda: (((x, 0, i, s), {"out": o}) for x, d, i in vectors() for s in sources(x, 0, i) for o in written_outs(x) if o.dtype is x.dtype or x.numel() and s.dim() == x.dim()))
+CASES["index_copy.out"] = some(120, lambda: (((x, 0, i, s), {"out": o}) for x, d, i in vectors() if i.tolist() != [0, 0] and x.numel() for s in sources(x, 0, i) for o in written_outs(x) if o.dtype is x.dtype if x.dim() or i.numel()))
+CASES["index_reduce.out"] = some(120, lambda: (((x, 0, i, s, "amax"), {"out": o}) for x, d, i in vectors() for s in sources(x, 0, i) for o in written_outs(x) if o.dtype is x.dtype or x.numel() and s.dim() == x.dim()))
+
+
+def places():
+    """A tensor, a dimension and an index with as many dimensions."""
+    wide = torch.randint(0, 3, (3, 4))
+    for x in [make(d, 3, 4) for d in ALL] + [make(f32, 4, 3).t(), make(f32, 3), make(f32), make(f32, 3, 0), make(f32, 0, 3), make(i64, 6, 8)[::2, ::2],
+                                             special(f32)[:12].reshape(3, 4), special(i64)[:8].reshape(2, 4)]:
+        for i in (wide, torch.tensor([[0, 1], [1, 0]]), torch.tensor([[2]]).expand(3, 3), wide.t().contiguous().t(), torch.zeros(0, 4, dtype=i64),
+                  torch.tensor([1, 0]), torch.tensor(0), torch.tensor([[9]]), torch.tensor([[-1]]), torch.tensor([[0]], dtype=i32),
+                  torch.zeros(5, 4, dtype=i64), torch.zeros(3, 5, dtype=i64)):
+            for d in (0, 1, -1):
+                yield x, d, i
+    yield make(f32, 50, 70, 20), 1, torch.randint(0, 70, (50, 60, 20))
+    yield make(f32, 20, 70, 50).permute(2, 1, 0), 1, torch.randint(0, 70, (50, 60, 20))
+    yield make(f32, 300, 200), 0, torch.randint(0, 300, (280, 200))
+
+
+def scattered(x, i):
+    return [make(x.dtype, *i.shape)] + ([make(f32, 4, 5), make(f64, *i.shape), make(f32)] if x.dtype is f32 and x.numel() < 100 else [])
+
+
+def placed_outs(x):
+    return [torch.zeros(0, dtype=x.dtype), torch.zeros(6, 8, dtype=x.dtype)[::2, ::2], torch.zeros(3, 4, dtype=b8), torch.zeros(1, dtype=x.dtype).expand(3, 4)]
+
+
+CASES["gather.out"] = some(120, lambda: (((x, d, i), {"out": o}) for x, d, i in places() for o in placed_outs(x)))
+# 16 bits: what one index names twice is rounded after each step, in an order of PyTorch's
+CASES["scatter.src"] = CASES["scatter_.src"] = CASES["scatter_add"] = CASES["scatter_add_"] = some(120, lambda: (
+    ((x, d, i, s), {}) for x, d, i in places() for s in scattered(x, i)))
+CASES["scatter.value"] = CASES["scatter_.value"] = some(120, lambda: (((x, d, i, v), {}) for x, d, i in places() for v in (2, 1.5, 300, -1)))
+CASES["scatter.reduce"] = CASES["scatter_.reduce"] = some(120, lambda: (
+    ((x, d, i, s), {"reduce": r}) for x, d, i in places() for s in scattered(x, i) for r in ("add", "multiply", "sum") if r != "sum" or x.dim() == 2))
+CASES["scatter.value_reduce"] = CASES["scatter_.value_reduce"] = some(120, lambda: (
+    ((x, d, i, v), {"reduce": r}) for x, d, i in places() for v in (2, 1.5) for r in ("add", "multiply", "sum") if r != "sum" or x.dim() == 2))
+CASES["scatter_reduce.two"] = CASES["scatter_reduce_.two"] = some(120, lambda: (
+    ((x, d, i, s, r), {"include_self": k}) for x, d, i in places() for s in scattered(x, i) for r in ("sum", "prod", "mean", "amax", "amin", "foo")
+    for k in (True, False)))
+for _name, _more in (("src", ()), ("reduce", ("add",)), ("add", ()), ("two", ("amax",))):
+    _full = {"add": "scatter_add.out", "two": "scatter_reduce.two_out"}.get(_name, f"scatter.{_name}_out")
+    CASES[_full] = some(120, lambda more=_more, named=_name == "reduce": (
+        ((x, d, i, s, *(() if named else more)), {"out": o, **({"reduce": more[0]} if named else {})})
+        for x, d, i in places() for s in scattered(x, i) for o in placed_outs(x)))
+CASES["scatter.value_out"] = some(120, lambda: (((x, d, i, 2), {"out": o}) for x, d, i in places() for o in placed_outs(x)))
+CASES["scatter.value_reduce_out"] = some(120, lambda: (((x, d, i, 2), {"out": o, "reduce": "add"}) for x, d, i in places() for o in placed_outs(x)))
+CASES["take_along_dim"] = some(120, lambda: itertools.chain((((x, i, d), {}) for x, d, i in places()), (((x, i), {}) for x, d, i in places())))
+CASES["take_along_dim.out"] = some(120, lambda: (((x, i, d), {"out": o}) for x, d, i in places() for o in placed_outs(x)))
 
 
 # -- the same bytes, seen otherwise --

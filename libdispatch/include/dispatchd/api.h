@@ -109,7 +109,7 @@ DP_FN(int, dp_broadcast_shapes,
  * loop fails they stay the caller's.  DP_ERUNTIME: shapes, dtypes, devices or memory do not go together.
  * Source: TensorIteratorConfig::build. */
 DP_FN(int, dp_iter_build, (dp_ctx * ctx, const dp_iter_config *config, dp_iter *it), (ctx, config, it))
-/* Over every element.  As dp_parallel_for(): in pieces of at least 32768 elements, and with its codes.
+/* Over every element.  As dp_parallel_for(): in pieces of at least config.grain elements, and with its codes.
  * Source: TensorIteratorBase::for_each. */
 DP_FN(int, dp_iter_run, (dp_ctx * ctx, const dp_iter *it, dp_iter_loop2d loop, void *user), (ctx, it, loop, user))
 /* The same, row by row. */

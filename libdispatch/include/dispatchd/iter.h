@@ -75,7 +75,7 @@ typedef struct dp_iter_config {
     const int64_t *shape;   /* [ndim] to walk instead of the operands' common one, none of which
                                   is smaller or resized [declare_static_shape]; NULL: that one */
     int32_t ndim;
-    uint32_t reserved;
+    uint32_t grain;   /* elements that are worth a thread's time [grain_size]; 0: 32768 */
     uint64_t reduced; /* with REDUCE: bit d is dimension d of the inputs' shape */
 } dp_iter_config;
 
@@ -113,7 +113,8 @@ typedef struct dp_iter {
     int64_t room[2 * DP_ITER_OPERANDS_MAX + 4];
     void *operand_room[8];
     dp_dtype dtype_room[8];
-    uint64_t reserved_room[19];
+    int64_t grain; /* as configured, never 0 */
+    uint64_t reserved_room[18];
 } dp_iter;
 
 /* n1 rows of n0 elements.  Operand k's next element lies strides[k] bytes on, its next row
