@@ -593,16 +593,14 @@ DPM_INLINE T FN(erfc)(T x)
     return FN(pick)(a < (T)0.6, near, FN(pick)(x < 0, 2 - y, y));
 }
 
-/* sqrt(x^2 + y^2), scaled where the squares would be too large or too small. */
+/* sqrt(x^2 + y^2), computed of 2 x / scale and 2 y / scale, where scale is the power of two at
+ * their mean, or at the smallest normal number. */
 DPM_INLINE T FN(hypot)(T x, T y)
 {
-    const T large = K(0x1p60f, 0x1p500), small = K(0x1p-50f, 0x1p-450);
-    const T shrink = K(0x1p-70f, 0x1p-600), grow = K(0x1p90f, 0x1p600);
-    T a = FN(abs)(x), b = FN(abs)(y), most = FN(pick)(a > b, a, b);
-    T scale = FN(pick)(most > large, shrink, FN(pick)(most < small, grow, 1));
-    T u = a * scale, v = b * scale;
-    T r = K(sqrtf, sqrt)(FN(fma)(u, u, v * v)) *
-          FN(pick)(most > large, 1 / shrink, FN(pick)(most < small, 1 / grow, 1));
+    T a = FN(abs)(x), b = FN(abs)(y), mean = (T)0.5 * a + (T)0.5 * b;
+    U e = FN(bits)(mean + K(FLT_MIN, DBL_MIN)) >> DIGITS;
+    T up = FN(real)((2 * BIAS + 1 - e) << DIGITS), u = a * up, v = b * up;
+    T r = (T)0.5 * K(sqrtf, sqrt)(FN(fma)(u, u, v * v)) * FN(real)(e << DIGITS);
 
     return FN(pick)(a == INF, INF, FN(pick)(b == INF, INF, r));
 }
