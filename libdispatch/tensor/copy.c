@@ -5,8 +5,6 @@
  * device is entered at a time, so two copies in opposite directions cannot deadlock. */
 #include "room.h"
 
-enum { TILE = 64 }; /* elements */
-
 /* One side of a copy, in host memory or in a device's. */
 typedef struct side {
     dp_dtype dtype;
@@ -19,52 +17,37 @@ typedef struct side {
 
 typedef struct copy_job {
     const dpi_nest *nest;
-    dp_dtype dtypes[2]; /* to, from */
+    dp_dtype to, from;
+    bool past; /* the destination, packed in each run, is written past the caches */
 } copy_job;
 
 static void copy_run(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
-    const dp_dtype *dtypes = user;
-    dpi_run_copy(dtypes[0], data[0], strides[0], dtypes[1], data[1], strides[1], n);
+    const copy_job *j = user;
+
+    if (j->past)
+        dpi_run_past(j->to, data[0], j->from, data[1], strides[1], n);
+    else
+        dpi_run_copy(j->to, data[0], strides[0], j->from, data[1], strides[1], n);
 }
 
 static void copy_range(int64_t begin, int64_t end, void *user)
 {
-    copy_job *j = user;
-    dpi_nest_run(j->nest, begin, end, copy_run, j->dtypes);
-}
+    const copy_job *j = user;
 
-/* For a transposed source: every run would touch the same cache lines of the source, which are gone
- * from the cache when the next run needs them.  Shorter runs find them still there.  So the
- * innermost dimension is split in two:  TILE elements stay innermost, the tiles become the
- * outermost dimension.  Elements left over at its end are copied afterwards.  nest has room for one
- * more dimension. */
-static void run_tiled(dpi_nest *nest, copy_job *j, int threads)
-{
-    int64_t rest = nest->sizes[0] % TILE, tiles = nest->sizes[0] / TILE;
-    int last = nest->ndim++;
-
-    nest->sizes[last] = tiles;
-    for (int k = 0; k < 2; k++)
-        nest->strides[2 * last + k] = nest->strides[k] * TILE;
-    nest->numel = nest->numel / nest->sizes[0];
-    nest->sizes[0] = TILE;
-    dpi_pool_run(threads, 0, nest->numel * TILE * tiles, DPI_GRAIN, copy_range, j, NULL);
-    nest->ndim--;
-    nest->sizes[0] = rest;
-    for (int k = 0; k < 2; k++)
-        nest->data[k] += nest->strides[2 * last + k] * tiles;
-    copy_range(0, nest->numel * rest, j);
+    dpi_nest_run(j->nest, begin, end, copy_run, user);
+    if (j->past)
+        dpi_past_end();
 }
 
 /* Copies sizes [ndim] elements, in host memory.  No size is 0. */
 static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads)
 {
-    int64_t at[DP_DIM_MAX + 1], steps[2 * (DP_DIM_MAX + 1)];
+    int64_t at[DP_DIM_MAX], steps[2 * DP_DIM_MAX];
     dpi_nest nest = {2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}, 0};
     int64_t to_bytes = (int64_t)dp_dtype_size(dst.dtype);
     int64_t from_bytes = (int64_t)dp_dtype_size(src.dtype);
-    copy_job j = {&nest, {dst.dtype, src.dtype}};
+    copy_job j = {&nest, dst.dtype, src.dtype, false};
     int perm[DP_DIM_MAX];
 
     at[0] = 1; /* of a tensor without dimensions */
@@ -78,8 +61,10 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
     }
     dpi_nest_order(&nest, perm, false);
     dpi_nest_coalesce(&nest);
-    if (nest.ndim > 1 && nest.sizes[0] > TILE && steps[1] > steps[3])
-        run_tiled(&nest, &j, threads);
+    int across = dpi_nest_across(&nest);
+    j.past = steps[0] == to_bytes && dpi_goes_past(nest.numel * to_bytes);
+    if (across > 0)
+        dpi_copy_across(&nest, across, j.to, j.from, j.past, threads);
     else
         dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, NULL);
     if (DPI_UNLIKELY(dst.bits != src.bits))
@@ -188,9 +173,36 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
     return rc;
 }
 
+typedef struct bytes_job {
+    char *dst;
+    const char *src;
+    bool past;
+} bytes_job;
+
+static void copy_bytes(int64_t begin, int64_t end, void *user)
+{
+    const bytes_job *j = user;
+
+    if (j->past)
+        dpi_run_past(DP_UINT8, j->dst + begin, DP_UINT8, j->src + begin, 1, end - begin);
+    else
+        memcpy(j->dst + begin, j->src + begin, (size_t)(end - begin));
+    if (j->past)
+        dpi_past_end();
+}
+
+/* Copy bytes that do not overlap, or are the same. */
+static void copy_packed(char *dst, const char *src, int64_t bytes, int threads)
+{
+    bytes_job j = {dst, src, dpi_goes_past(bytes)};
+
+    if (dst != src)
+        dpi_pool_run(threads, 0, bytes, 4 * DPI_GRAIN, copy_bytes, &j, NULL);
+}
+
 /* Copy one block of bytes within one device, which may be the host.  Both were given out by the same
  * code, or one of them fails to be entered. */
-static int copy_block(dp_tensor *dst, const dp_tensor *src, dp_error *err)
+static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
 {
     dpi_device *d, *from;
     const dpi_storage *to = dpi_storage_of(dst);
@@ -201,7 +213,8 @@ static int copy_block(dp_tensor *dst, const dp_tensor *src, dp_error *err)
     rc = dpi_storage_enter(dpi_storage_of(src), &from, err);
     if (rc == DP_OK) {
         if (to->host)
-            memmove(dpi_tensor_data(dst), dpi_tensor_data(src), span_bytes(dst));
+            copy_packed(dpi_tensor_data(dst), dpi_tensor_data(src), (int64_t)span_bytes(dst),
+                        threads);
         else
             rc = device_copy(d, to->device, dpi_tensor_data(dst), dpi_tensor_data(src),
                              span_bytes(dst), DP_ON_DEVICE, err);
@@ -265,7 +278,7 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
     bool alike = dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) &&
                  dpi_same_strides(d, s) && dpi_math_bits(dst) == dpi_math_bits(src);
     if (alike && d->storage->device == s->storage->device)
-        return copy_block(dst, src, err);
+        return copy_block(dst, src, threads, err);
     return copy_staged(dst, src, strides, threads, err);
 }
 

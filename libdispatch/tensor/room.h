@@ -2,7 +2,7 @@
  *
  * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; view.c other
  * geometries on the same bytes; resize.c another geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
- * memory; copy.c moving elements; iter.c, iter_types.c, iter_layout.c, iter_run.c loops over tensors. */
+ * memory; copy.c, transpose.c moving elements; iter.c, iter_types.c, iter_layout.c, iter_run.c loops over tensors. */
 #ifndef DPI_ROOM_H
 #define DPI_ROOM_H
 
@@ -191,6 +191,20 @@ void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
 /* Convert n elements from one dtype to another; strides in bytes. */
 void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, const char *src,
                   int64_t src_stride, int64_t n);
+/* The same to packed elements, which go past the caches: for results of which the first parts would be gone
+ * from them when somebody reads them.  dpi_past_end() before another thread is told of them. */
+void dpi_run_past(dp_dtype to, char *dst, dp_dtype from, const char *src, int64_t src_stride,
+                  int64_t n);
+void dpi_past_end(void);
+bool dpi_goes_past(int64_t bytes); /* Is a result so large?  At least half of the last cache */
+
+/* -- transpose.c: nests of two operands, what is written and what is read, that copy.c made -- */
+/* The dimension that is innermost in what is read; 0: the one that is in what is written. */
+int dpi_nest_across(const dpi_nest *nest);
+/* Copy all of it, by tiles of dimension 0 and `across`, not 0.  past: dpi_goes_past(), and the elements
+ * that are written lie one after the other. */
+void dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
+                     int threads);
 
 /* -- iter*.c: what is known of an iterator while it is built -- */
 typedef struct dpi_iter_plan {

@@ -181,22 +181,98 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
                   int64_t src_stride, int64_t n)
 {
     _Alignas(64) char packed[CHUNK * DPI_ITEM_MAX], converted[CHUNK * DPI_ITEM_MAX];
-    int64_t to_bytes = (int64_t)dp_dtype_size(to), from_bytes = (int64_t)dp_dtype_size(from);
+    int64_t to_bytes = (int64_t)dpi_itemsize(to), from_bytes = (int64_t)dpi_itemsize(from);
     bool pack = src_stride != from_bytes, spread = dst_stride != to_bytes;
 
     if (to == from) {
         move(dst, dst_stride, src, src_stride, n, to_bytes);
         return;
     }
+    dp_convert_fn convert = dp_converter(to, from);
     while (n > 0) {
         int64_t m = n < CHUNK || (!pack && !spread) ? n : CHUNK;
         if (pack)
             move(packed, from_bytes, src, src_stride, m, from_bytes);
-        dp_convert(to, spread ? converted : dst, from, pack ? packed : src, (size_t)m);
+        convert(spread ? converted : dst, to_bytes, pack ? packed : src, from_bytes, m);
         if (spread)
             move(dst, dst_stride, converted, to_bytes, m, to_bytes);
         dst += m * dst_stride;
         src += m * src_stride;
         n -= m;
+    }
+}
+
+/* -- past the caches -- */
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#include <unistd.h>
+
+bool dpi_goes_past(int64_t bytes)
+{
+    enum { UNKNOWN = 32 << 20 };
+    static atomic_long half; /* of the last cache; all threads find the same */
+    long h = atomic_load_explicit(&half, memory_order_relaxed);
+
+    if (DPI_UNLIKELY(h == 0)) {
+        long all = sysconf(_SC_LEVEL3_CACHE_SIZE);
+        h = (all > 0 ? all : UNKNOWN) / 2;
+        atomic_store_explicit(&half, h, memory_order_relaxed);
+    }
+    return bytes >= h;
+}
+
+/* Whole lines go past them: a part of one would be read first. */
+static void move_past(char *dst, const char *src, int64_t bytes)
+{
+    enum { LINE = 64, EACH = sizeof(__m128i) };
+    int64_t head = -(uintptr_t)dst % LINE, lines = (bytes - head) / LINE;
+
+    if (bytes < head + LINE) {
+        memcpy(dst, src, (size_t)bytes);
+        return;
+    }
+    memcpy(dst, src, (size_t)head);
+    for (int64_t i = head; i < head + lines * LINE; i += EACH)
+        _mm_stream_si128((__m128i *)(dst + i), _mm_loadu_si128((const __m128i *)(src + i)));
+    head += lines * LINE;
+    memcpy(dst + head, src + head, (size_t)(bytes - head));
+}
+
+void dpi_past_end(void)
+{
+    _mm_sfence();
+}
+#else
+bool dpi_goes_past(int64_t bytes)
+{
+    (void)bytes;
+    return false;
+}
+
+static void move_past(char *dst, const char *src, int64_t bytes)
+{
+    memcpy(dst, src, (size_t)bytes);
+}
+
+void dpi_past_end(void) {}
+#endif
+
+void dpi_run_past(dp_dtype to, char *dst, dp_dtype from, const char *src, int64_t src_stride,
+                  int64_t n)
+{
+    _Alignas(64) char made[CHUNK * DPI_ITEM_MAX];
+    int64_t bytes = (int64_t)dpi_itemsize(to), most = (int64_t)sizeof(made) / bytes;
+
+    if (to == from && src_stride == bytes) {
+        move_past(dst, src, n * bytes);
+        return;
+    }
+    for (int64_t m; n > 0; n -= m) {
+        m = n < most ? n : most;
+        dpi_run_copy(to, made, bytes, from, src, src_stride, m);
+        move_past(dst, made, m * bytes);
+        dst += m * bytes;
+        src += m * src_stride;
     }
 }

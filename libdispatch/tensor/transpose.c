@@ -1,0 +1,181 @@
+/* transpose.c -- copies between layouts whose innermost dimensions differ.
+ *
+ * A run along the destination would read one element of each of many cache lines, which are gone when the
+ * next run needs them.  So elements go in tiles: each is read along the source, turned in a buffer that fits
+ * the first cache, and written along the destination in whole lines.  In the buffer no two rows compete for
+ * the same place in the cache, as those of a matrix with 1024 columns do: that is worth a factor of ten. */
+#include "room.h"
+
+enum {
+    SIDE = 64,       /* elements of a tile in each dimension, where both are as long */
+    ROOM = 32 << 10, /* bytes of a tile */
+    VECTOR = 16,     /* bytes; 16 of them are read at once, and registers hold them */
+    UP = SIDE * SIDE /* elements of a tile */
+};
+
+typedef struct tiles {
+    const dpi_nest *nest; /* [0] is written, [1] is read */
+    dp_dtype to, from;
+    int across;       /* the source's innermost dimension; the destination's is 0 */
+    int64_t side[2];  /* elements of a tile along 0 and along `across` */
+    int64_t count[2]; /* tiles */
+    bool past;        /* the destination is written past the caches */
+} tiles;
+
+/* -- square blocks of elements, turned in registers -- */
+
+/* Rows a and b, a's first elements and b's by turns: the first half of that, and the second.  Of rows i and
+ * i + N/2, log2 N times over: then row i is what was column i. */
+#define TURN(name, type, n, stages, low, high)                                                     \
+    typedef type name##_row __attribute__((vector_size(VECTOR)));                                  \
+    static void name(char *dst, int64_t dst_row, const char *src, int64_t src_row)                 \
+    {                                                                                              \
+        name##_row x[n], y[n];                                                                     \
+        _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                       \
+            memcpy(&x[i], src + i * src_row, VECTOR);                                              \
+        _Pragma("GCC unroll 4") for (int s = 0; s < stages; s++)                                   \
+        {                                                                                          \
+            _Pragma("GCC unroll 8") for (int i = 0; i < n / 2; i++)                                \
+            {                                                                                      \
+                y[2 * i] = __builtin_shufflevector(x[i], x[i + n / 2], low);                       \
+                y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + n / 2], high);                  \
+            }                                                                                      \
+            _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) x[i] = y[i];                      \
+        }                                                                                          \
+        _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                       \
+            memcpy(dst + i * dst_row, &x[i], VECTOR);                                              \
+    }
+#define LOW(...) __VA_ARGS__
+TURN(turn_1, uint8_t, 16, 4, LOW(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+     LOW(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
+TURN(turn_2, uint16_t, 8, 3, LOW(0, 8, 1, 9, 2, 10, 3, 11), LOW(4, 12, 5, 13, 6, 14, 7, 15))
+TURN(turn_4, uint32_t, 4, 2, LOW(0, 4, 1, 5), LOW(2, 6, 3, 7))
+TURN(turn_8, uint64_t, 2, 1, LOW(0, 2), LOW(1, 3))
+
+typedef void (*turn_fn)(char *dst, int64_t dst_row, const char *src, int64_t src_row);
+
+/* n0 runs of na elements of `bytes` bytes, each run's one after the other in memory, into na rows of n0. */
+static void turn_blocks(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t n0,
+                        int64_t na, int64_t bytes)
+{
+    static const turn_fn by_size[] = {[1] = turn_1, [2] = turn_2, [4] = turn_4, [8] = turn_8};
+    turn_fn turn = by_size[bytes];
+    int64_t n = VECTOR / bytes;
+
+    for (int64_t i = 0; i < n0; i += n)
+        for (int64_t k = 0; k < na; k += n)
+            turn(dst + k * dst_row + i * bytes, dst_row, src + i * src_row + k * bytes, src_row);
+}
+
+/* The same by elements, `step` bytes apart in a run, in whichever order has the longer loops. */
+static void turn_elements(dp_dtype d, char *dst, int64_t dst_row, const char *src, int64_t src_row,
+                          int64_t step, int64_t n0, int64_t na)
+{
+    int64_t bytes = (int64_t)dpi_itemsize(d);
+
+    if (n0 > na)
+        for (int64_t k = 0; k < na; k++)
+            dpi_run_copy(d, dst + k * dst_row, bytes, d, src + k * step, src_row, n0);
+    else
+        for (int64_t i = 0; i < n0; i++)
+            dpi_run_copy(d, dst + i * bytes, dst_row, d, src + i * src_row, step, na);
+}
+
+/* Into dst, rows of n0 elements, packed. */
+static void turn_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
+{
+    int64_t bytes = (int64_t)dpi_itemsize(t->from), n = VECTOR / bytes;
+    int64_t src_row = t->nest->strides[1], step = t->nest->strides[2 * t->across + 1];
+    int64_t row = n0 * bytes, i = step == bytes && bytes < VECTOR ? n0 / n * n : 0;
+    int64_t k = i > 0 ? na / n * n : 0;
+
+    i = k > 0 ? i : 0;
+    if (i > 0)
+        turn_blocks(dst, row, src, src_row, i, k, bytes);
+    if (i < n0) /* the runs that are left, and what is left of the others */
+        turn_elements(t->from, dst + i * bytes, row, src + i * src_row, src_row, step, n0 - i, na);
+    if (k < na)
+        turn_elements(t->from, dst + k * row, row, src + k * step, src_row, step, i, na - k);
+}
+
+/* -- tiles -- */
+
+static void run_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
+{
+    _Alignas(64) char room[ROOM];
+    const int64_t *steps = t->nest->strides;
+    int64_t bytes = (int64_t)dpi_itemsize(t->from), each = steps[0], row = steps[2 * t->across];
+    int64_t runs = na, length = n0;
+
+    turn_tile(t, room, src, n0, na);
+    if (row == n0 * each) { /* its rows are one run of the destination */
+        length *= runs;
+        runs = 1;
+    }
+    for (int64_t k = 0; k < runs; k++)
+        if (t->past)
+            dpi_run_past(t->to, dst + k * row, t->from, room + k * length * bytes, bytes, length);
+        else
+            dpi_run_copy(t->to, dst + k * row, each, t->from, room + k * length * bytes, bytes,
+                         length);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Tiles [begin, end): those along `across` follow one another, so that pages are left late. */
+static void run_tiles(int64_t begin, int64_t end, void *user)
+{
+    const tiles *t = user;
+    const dpi_nest *nest = t->nest;
+
+    for (int64_t at = begin; at < end; at++) {
+        int64_t rest = at / t->count[1], i[2] = {rest % t->count[0], at % t->count[1]}, n[2];
+        char *data[2] = {nest->data[0], nest->data[1]};
+        rest /= t->count[0];
+        for (int d = 0; d < nest->ndim; d++) {
+            int side = d == 0 ? 0 : d == t->across ? 1 : -1;
+            int64_t step = side >= 0 ? i[side] * t->side[side] : rest % nest->sizes[d];
+            if (side >= 0)
+                n[side] = least(t->side[side], nest->sizes[d] - step);
+            else
+                rest /= nest->sizes[d];
+            for (int k = 0; k < 2; k++)
+                data[k] += step * nest->strides[2 * d + k];
+        }
+        run_tile(t, data[0], data[1], n[0], n[1]);
+    }
+    if (t->past)
+        dpi_past_end();
+}
+
+int dpi_nest_across(const dpi_nest *nest)
+{
+    int least_of = 0;
+
+    for (int d = 1; d < nest->ndim; d++)
+        if (nest->strides[2 * d + 1] > 0 &&
+            nest->strides[2 * d + 1] < nest->strides[2 * least_of + 1])
+            least_of = d;
+    return least_of;
+}
+
+void dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
+                     int threads)
+{
+    tiles t = {.nest = nest, .to = to, .from = from, .across = across, .past = past};
+    int64_t n0 = nest->sizes[0], na = nest->sizes[across];
+    int64_t most = least(UP, ROOM / (int64_t)dpi_itemsize(from));
+
+    t.side[1] = least(na, SIDE);
+    t.side[0] = least(n0, most / t.side[1] / VECTOR * VECTOR);
+    if (t.side[0] < SIDE) /* it is short: the other may be longer */
+        t.side[1] = least(na, most / t.side[0] / VECTOR * VECTOR);
+    t.count[0] = (n0 + t.side[0] - 1) / t.side[0];
+    t.count[1] = (na + t.side[1] - 1) / t.side[1];
+    int64_t all = nest->numel / (n0 * na) * t.count[0] * t.count[1];
+    dpi_pool_run(threads, 0, all, 1 + (DPI_GRAIN - 1) / (t.side[0] * t.side[1]), run_tiles, &t,
+                 NULL);
+}
