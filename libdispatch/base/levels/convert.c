@@ -6,18 +6,19 @@
     static void from##_to_##to(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n)      \
     {                                                                                              \
         if (ss == (int64_t)sizeof(M) && ds == (int64_t)sizeof(O)) {                                \
-            const M *restrict x = (const M *)src;                                                  \
-            O *restrict y = (O *)dst;                                                              \
+            const M *restrict x = (const void *)src;                                               \
+            O *restrict y = (void *)dst;                                                           \
             for (int64_t i = 0; i < n; i++)                                                        \
                 y[i] = CV_PUT_##kind##_##to(CV_READ_##from(x[i]));                                 \
         } else if (ss == 0 && ds == (int64_t)sizeof(O)) {                                          \
-            O *restrict y = (O *)dst, v = CV_PUT_##kind##_##to(CV_READ_##from(*(const M *)src));   \
+            O *restrict y = (void *)dst,                                                           \
+                        v = CV_PUT_##kind##_##to(CV_READ_##from(*(const M *)(const void *)src));   \
             for (int64_t i = 0; i < n; i++)                                                        \
                 y[i] = v;                                                                          \
         } else {                                                                                   \
             for (int64_t i = 0; i < n; i++)                                                        \
-                *(O *)(dst + i * ds) =                                                             \
-                    CV_PUT_##kind##_##to(CV_READ_##from(*(const M *)(src + i * ss)));              \
+                *(O *)(void *)(dst + i * ds) = CV_PUT_##kind##_##to(                               \
+                    CV_READ_##from(*(const M *)(const void *)(src + i * ss)));                     \
         }                                                                                          \
     }
 #define CV_LOOPS(to, to_dtype, O) CV_FROM(CV_LOOP, to, O)
@@ -32,8 +33,8 @@ static void wide_f16_to_f32(char *dst, int64_t ds, const char *src, int64_t ss, 
     int64_t i = 0;
 
     for (; ss == 2 && ds == 4 && i + 8 <= n; i += 8)
-        _mm256_storeu_ps((float *)(dst + 4 * i),
-                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + 2 * i))));
+        _mm256_storeu_ps((void *)(dst + 4 * i),
+                         _mm256_cvtph_ps(_mm_loadu_si128((const void *)(src + 2 * i))));
     f16_to_f32(dst + i * ds, ds, src + i * ss, ss, n - i);
 }
 
@@ -43,11 +44,11 @@ static void wide_f32_to_f16(char *dst, int64_t ds, const char *src, int64_t ss, 
     int64_t i = 0;
 
     for (; ss == 4 && ds == 2 && i + 8 <= n; i += 8) {
-        __m256 x = _mm256_loadu_ps((const float *)(src + 4 * i));
+        __m256 x = _mm256_loadu_ps((const void *)(src + 4 * i));
         if (_mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
             f32_to_f16(dst + 2 * i, 2, src + 4 * i, 4, 8);
         else
-            _mm_storeu_si128((__m128i *)(dst + 2 * i), _mm256_cvtps_ph(x, 0));
+            _mm_storeu_si128((void *)(dst + 2 * i), _mm256_cvtps_ph(x, 0));
     }
     f32_to_f16(dst + i * ds, ds, src + i * ss, ss, n - i);
 }
