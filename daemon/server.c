@@ -184,12 +184,14 @@ static int start_reap(server *s)
                : uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
 }
 
-/* Sessions end on a worker: one may have a million tensors. */
+/* Sessions end on a worker: one may have a million tensors.  After the last one nobody wants memory soon. */
 static void linger_work(task *t)
 {
     server *s = t->arg;
 
     s->linger_next = sessions_reap(&s->sessions, nanos(), false);
+    if (sessions_count(&s->sessions) == 0)
+        dp_memory_trim(0);
 }
 
 static void on_linger(uv_timer_t *h)

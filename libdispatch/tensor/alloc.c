@@ -3,7 +3,7 @@
  * Fresh pages cost ten times as much as pages that were used before: 64 MiB take 37 ms, and 4 ms where
  * pages are huge ones, for which large blocks ask.  And a freed block is kept
  * warm, on a shelf, for the next request of its size class; all warm blocks together stay below
- * WARM_LIMIT.  Small blocks come from the C library, larger ones are mappings of their own.  The
+ * DP_LIMIT_WARM_BYTES.  Small blocks come from the C library, larger ones are mappings of their own.  The
  * shelves are arrays apart from the blocks, so that a stray write into freed memory cannot corrupt
  * the allocator.  Each shard has its own shelves and lock, so that threads seldom wait for each
  * other; a thread whose shard has no block looks into the others.
@@ -27,10 +27,9 @@ enum {
     EXACT = 0
 #endif
 };
-#define HUGE_MIN   ((size_t)4 << 20)   /* blocks from here up ask for huge pages */
-#define WARM_LIMIT ((size_t)256 << 20) /* bytes of freed blocks that the process keeps */
-#define BLOCK_MAX  (((size_t)1 << 40) - 4096)
-#define PAGE       ((size_t)4096)
+#define HUGE_MIN  ((size_t)4 << 20) /* blocks from here up ask for huge pages */
+#define BLOCK_MAX (((size_t)1 << 40) - 4096)
+#define PAGE      ((size_t)4096)
 
 typedef struct shelf {
     atomic_uint n; /* written under the lock */
@@ -161,9 +160,10 @@ void dpi_memory_free(void *p, size_t bytes)
         return;
     }
     size_class c = class_of(bytes);
-    bool keep = c.number < CLASSES && c.bytes <= WARM_LIMIT / 2;
-    if (keep && dpi_memory_warm() + c.bytes > WARM_LIMIT)
-        dpi_memory_trim(WARM_LIMIT / 2); /* half, so that the next free need not trim again */
+    bool keep = c.number < CLASSES && c.bytes <= DP_LIMIT_WARM_BYTES / 2;
+    if (keep && dpi_memory_warm() + c.bytes > DP_LIMIT_WARM_BYTES)
+        dp_memory_trim(DP_LIMIT_WARM_BYTES /
+                       2); /* half, so that the next free need not trim again */
     if (!keep || !shelf_put(shard_of(0), c.number, p))
         block_free(p, c.bytes);
 }
@@ -173,7 +173,7 @@ size_t dpi_memory_warm(void)
     return atomic_load_explicit(&warm, memory_order_relaxed);
 }
 
-void dpi_memory_trim(size_t keep)
+void dp_memory_trim(size_t keep)
 {
     for (unsigned number = CLASSES; number-- > 0;)
         for (unsigned i = 0; i < SHARDS; i++) {

@@ -20,8 +20,6 @@ static inline bool dpi_unref_last(atomic_uint *refs)
 }
 
 /* -- alloc.c -- */
-/* Give warm blocks back to the system, the largest first, until at most `keep` bytes are left. */
-void dpi_memory_trim(size_t keep);
 size_t dpi_memory_warm(void); /* bytes of freed blocks that are kept */
 
 /* -- storage.c -- */

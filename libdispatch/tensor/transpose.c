@@ -22,17 +22,22 @@ typedef struct tiles {
     bool past;        /* the destination is written past the caches */
 } tiles;
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* -- square blocks of elements, turned in registers -- */
 
 /* Rows a and b, a's first elements and b's by turns: the first half of that, and the second.  Of rows i and
  * i + N/2, log2 N times over: then row i is what was column i. */
 #define TURN(name, type, n, stages, low, high)                                                     \
     typedef type name##_row __attribute__((vector_size(VECTOR)));                                  \
-    static void name(char *dst, int64_t dst_row, const char *src, int64_t src_row)                 \
+    static void name(char *dst, int64_t dst_row, const char *src, int64_t src_row, int rows)       \
     {                                                                                              \
         name##_row x[n], y[n];                                                                     \
         _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                       \
-            memcpy(&x[i], src + i * src_row, VECTOR);                                              \
+            memcpy(&x[i], src + (i < rows ? i : rows - 1) * src_row, VECTOR);                      \
         _Pragma("GCC unroll 4") for (int s = 0; s < stages; s++)                                   \
         {                                                                                          \
             _Pragma("GCC unroll 8") for (int i = 0; i < n / 2; i++)                                \
@@ -52,9 +57,11 @@ TURN(turn_2, uint16_t, 8, 3, LOW(0, 8, 1, 9, 2, 10, 3, 11), LOW(4, 12, 5, 13, 6,
 TURN(turn_4, uint32_t, 4, 2, LOW(0, 4, 1, 5), LOW(2, 6, 3, 7))
 TURN(turn_8, uint64_t, 2, 1, LOW(0, 2), LOW(1, 3))
 
-typedef void (*turn_fn)(char *dst, int64_t dst_row, const char *src, int64_t src_row);
+typedef void (*turn_fn)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int rows);
 
-/* n0 runs of na elements of `bytes` bytes, each run's one after the other in memory, into na rows of n0. */
+/* n0 runs of na elements of `bytes` bytes, each run's one after the other in memory, into na rows of n0.  What
+ * is short of a block is read as far as one, and written so: behind a row, which the next row then
+ * overwrites, and behind the last. */
 static void turn_blocks(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t n0,
                         int64_t na, int64_t bytes)
 {
@@ -64,7 +71,8 @@ static void turn_blocks(char *dst, int64_t dst_row, const char *src, int64_t src
 
     for (int64_t i = 0; i < n0; i += n)
         for (int64_t k = 0; k < na; k += n)
-            turn(dst + k * dst_row + i * bytes, dst_row, src + i * src_row + k * bytes, src_row);
+            turn(dst + k * dst_row + i * bytes, dst_row, src + i * src_row + k * bytes, src_row,
+                 (int)least(n, n0 - i));
 }
 
 /* The same by elements, `step` bytes apart in a run, in whichever order has the longer loops. */
@@ -81,28 +89,46 @@ static void turn_elements(dp_dtype d, char *dst, int64_t dst_row, const char *sr
             dpi_run_copy(d, dst + i * bytes, dst_row, d, src + i * src_row, step, na);
 }
 
+/* How many of n0 runs, *i, and how many elements of each, *k, go by blocks: all but what is left over, or, where
+ * there is less than a block but half of one, that too, as long as no byte behind the last run is read. */
+static void count_blocks(int64_t n0, int64_t na, int64_t src_row, int64_t bytes, int64_t *i,
+                         int64_t *k)
+{
+    int64_t n = VECTOR / bytes, inside = ((n0 - 1) * src_row + na * bytes - VECTOR) / src_row + 1;
+
+    *i = n0 / n * n;
+    *k = na / n * n;
+    if (*i > 0 && *k == 0 && 2 * na >= n) {
+        *i = least(n0, inside) / n * n;
+        *k = na;
+    } else if (*i == 0 && *k > 0 && 2 * n0 >= n) {
+        *i = n0;
+    }
+    if (*i == 0 || *k == 0)
+        *i = *k = 0;
+}
+
 /* Into dst, rows of n0 elements, packed. */
 static void turn_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
 {
-    int64_t bytes = (int64_t)dpi_itemsize(t->from), n = VECTOR / bytes;
+    int64_t bytes = (int64_t)dpi_itemsize(t->from), row = n0 * bytes, i = 0, k = 0;
     int64_t src_row = t->nest->strides[1], step = t->nest->strides[2 * t->across + 1];
-    int64_t row = n0 * bytes, i = step == bytes && bytes < VECTOR ? n0 / n * n : 0;
-    int64_t k = i > 0 ? na / n * n : 0;
 
-    i = k > 0 ? i : 0;
+    if (step == bytes && bytes < VECTOR)
+        count_blocks(n0, na, src_row, bytes, &i, &k);
     if (i > 0)
         turn_blocks(dst, row, src, src_row, i, k, bytes);
-    if (i < n0) /* the runs that are left, and what is left of the others */
-        turn_elements(t->from, dst + i * bytes, row, src + i * src_row, src_row, step, n0 - i, na);
-    if (k < na)
+    if (k > 0 && k < na) /* of these runs, what is left */
         turn_elements(t->from, dst + k * row, row, src + k * step, src_row, step, i, na - k);
+    if (i < n0)
+        turn_elements(t->from, dst + i * bytes, row, src + i * src_row, src_row, step, n0 - i, na);
 }
 
 /* -- tiles -- */
 
 static void run_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
 {
-    _Alignas(64) char room[ROOM];
+    _Alignas(64) char room[ROOM + VECTOR];
     const int64_t *steps = t->nest->strides;
     int64_t bytes = (int64_t)dpi_itemsize(t->from), each = steps[0], row = steps[2 * t->across];
     int64_t runs = na, length = n0;
@@ -118,11 +144,6 @@ static void run_tile(const tiles *t, char *dst, const char *src, int64_t n0, int
         else
             dpi_run_copy(t->to, dst + k * row, each, t->from, room + k * length * bytes, bytes,
                          length);
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Tiles [begin, end): those along `across` follow one another, so that pages are left late. */

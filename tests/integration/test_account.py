@@ -260,4 +260,15 @@ def test_the_end_of_a_session_gives_everything_back(f):
                    "nothing is held")
 
 
+def test_freed_memory_is_kept_until_the_last_session_ends():
+    megabytes = 64
+    with TestDaemon() as daemon:
+        before = daemon.resident_kb()
+        with daemon.connect() as d:
+            d.release(d.op("aten::ones", [megabytes << 20], dtype="uint8", returns="handle")["tensor"])
+            less((megabytes - 8) << 10, daemon.resident_kb() - before, "kB that are kept")
+            less(megabytes << 20, d.call("server.hello")["limits"]["warm_bytes"] + 1, "bytes")
+        wait_until(lambda: daemon.resident_kb() - before < 16 << 10, "freed memory to go back")
+
+
 main(setup, TestDaemon.finish)

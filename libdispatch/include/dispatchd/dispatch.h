@@ -59,7 +59,8 @@ extern "C" {
     X(WARNING_BYTES, warning_bytes, 1000)   /* of one; longer ones are cut */                      \
     X(WRAPPER_DEPTH, wrapper_depth, 64)     /* wrapper tensors inside one another */               \
     X(WRAPPER_PARTS, wrapper_parts, 256)    /* tensors of one wrapper, and integers */             \
-    X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */
+    X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */        \
+    X(WARM_BYTES, warm_bytes, 256 << 20) /* freed memory that is kept for the next tensors */
 
 #define DP_LIMIT_VALUE_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_LIMIT_MAP(DP_LIMIT_VALUE_) };
@@ -124,6 +125,10 @@ DP_API void dp_free(void *p);
 /* The n-th allocation from now (1 = the next), of any thread, fails once; 0 takes it back. */
 DP_API void dp_fault_arm(uint64_t n);
 DP_API bool dp_fault_hit(void); /* did it fail since the last arm? */
+
+/* Freed memory of tensors is kept for the next ones, DP_LIMIT_WARM_BYTES of it: give it back to the system, the
+ * largest pieces first, until at most `keep` bytes are left.  For when nobody will want it soon. */
+DP_API void dp_memory_trim(size_t keep);
 
 /* One lifetime for many allocations.  Not thread-safe. */
 typedef struct dp_arena dp_arena;

@@ -71,7 +71,7 @@ START_TEST(freed_blocks_are_reused_warm)
     ck_assert_ptr_eq(p, q);
     ck_assert_uint_eq(dpi_memory_warm(), before);
     dpi_memory_free(q, MIB - 5000);
-    dpi_memory_trim(0);
+    dp_memory_trim(0);
     ck_assert_uint_eq(dpi_memory_warm(), 0);
 }
 END_TEST
@@ -92,7 +92,7 @@ START_TEST(a_thread_finds_what_another_freed)
     pthread_join(t, &q);
     ck_assert_ptr_eq(p, q);
     dpi_memory_free(q, MIB);
-    dpi_memory_trim(0);
+    dp_memory_trim(0);
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(warm_memory_has_a_limit)
         ck_assert_uint_le(dpi_memory_warm(), 256 * MIB);
     }
     ck_assert_uint_gt(dpi_memory_warm(), 0);
-    dpi_memory_trim(0);
+    dp_memory_trim(0);
     ck_assert_uint_eq(dpi_memory_warm(), 0);
     ck_assert_uint_lt(resident(), start + 16 * MIB);
     void *big = dpi_memory_alloc(200 * MIB); /* more than half the limit: never kept */
@@ -164,7 +164,7 @@ START_TEST(threads_do_not_meet_in_a_block)
         pthread_join(threads[i], &bad);
         ck_assert_ptr_null(bad);
     }
-    dpi_memory_trim(0);
+    dp_memory_trim(0);
     ck_assert_uint_eq(dpi_memory_warm(), 0);
 }
 END_TEST
