@@ -29,11 +29,16 @@ static int64_t least(int64_t a, int64_t b)
 
 /* -- square blocks of elements, turned in registers -- */
 
-/* Rows a and b, a's first elements and b's by turns: the first half of that, and the second.  Of rows i and
- * i + N/2, log2 N times over: then row i is what was column i. */
+/* name: one block.  Rows a and b, a's first elements and b's by turns: the first half of that, and the second.
+ * Of rows i and i + N/2, log2 N times over: then row i is what was column i.
+ *
+ * name_all: n0 runs of na elements, each run's one after the other in memory, into na rows of n0.  What is
+ * short of a block is read as far as one, and written so: behind a row, which the next row then overwrites,
+ * and behind the last. */
 #define TURN(name, type, n, stages, low, high)                                                     \
     typedef type name##_row __attribute__((vector_size(VECTOR)));                                  \
-    static void name(char *dst, int64_t dst_row, const char *src, int64_t src_row, int rows)       \
+    static inline __attribute__((always_inline)) void name(                                        \
+        char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows)                \
     {                                                                                              \
         name##_row x[n], y[n];                                                                     \
         _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                       \
@@ -49,6 +54,18 @@ static int64_t least(int64_t a, int64_t b)
         }                                                                                          \
         _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                       \
             memcpy(dst + i * dst_row, &x[i], VECTOR);                                              \
+    }                                                                                              \
+    static void name##_all(char *dst, int64_t dst_row, const char *src, int64_t src_row,           \
+                           int64_t n0, int64_t na)                                                 \
+    {                                                                                              \
+        const int64_t bytes = VECTOR / n;                                                          \
+        for (int64_t i = 0; i + n <= n0; i += n)                                                   \
+            for (int64_t k = 0; k < na; k += n)                                                    \
+                name(dst + k * dst_row + i * bytes, dst_row, src + i * src_row + k * bytes,        \
+                     src_row, n);                                                                  \
+        for (int64_t i = n0 / n * n, k = 0; i < n0 && k < na; k += n)                              \
+            name(dst + k * dst_row + i * bytes, dst_row, src + i * src_row + k * bytes, src_row,   \
+                 n0 - i);                                                                          \
     }
 #define LOW(...) __VA_ARGS__
 TURN(turn_1, uint8_t, 16, 4, LOW(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
@@ -57,23 +74,10 @@ TURN(turn_2, uint16_t, 8, 3, LOW(0, 8, 1, 9, 2, 10, 3, 11), LOW(4, 12, 5, 13, 6,
 TURN(turn_4, uint32_t, 4, 2, LOW(0, 4, 1, 5), LOW(2, 6, 3, 7))
 TURN(turn_8, uint64_t, 2, 1, LOW(0, 2), LOW(1, 3))
 
-typedef void (*turn_fn)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int rows);
-
-/* n0 runs of na elements of `bytes` bytes, each run's one after the other in memory, into na rows of n0.  What
- * is short of a block is read as far as one, and written so: behind a row, which the next row then
- * overwrites, and behind the last. */
-static void turn_blocks(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t n0,
-                        int64_t na, int64_t bytes)
-{
-    static const turn_fn by_size[] = {[1] = turn_1, [2] = turn_2, [4] = turn_4, [8] = turn_8};
-    turn_fn turn = by_size[bytes];
-    int64_t n = VECTOR / bytes;
-
-    for (int64_t i = 0; i < n0; i += n)
-        for (int64_t k = 0; k < na; k += n)
-            turn(dst + k * dst_row + i * bytes, dst_row, src + i * src_row + k * bytes, src_row,
-                 (int)least(n, n0 - i));
-}
+typedef void (*turn_fn)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t n0,
+                        int64_t na);
+static const turn_fn turns[] = {
+    [1] = turn_1_all, [2] = turn_2_all, [4] = turn_4_all, [8] = turn_8_all};
 
 /* The same by elements, `step` bytes apart in a run, in whichever order has the longer loops. */
 static void turn_elements(dp_dtype d, char *dst, int64_t dst_row, const char *src, int64_t src_row,
@@ -117,7 +121,7 @@ static void turn_tile(const tiles *t, char *dst, const char *src, int64_t n0, in
     if (step == bytes && bytes < VECTOR)
         count_blocks(n0, na, src_row, bytes, &i, &k);
     if (i > 0)
-        turn_blocks(dst, row, src, src_row, i, k, bytes);
+        turns[bytes](dst, row, src, src_row, i, k);
     if (k > 0 && k < na) /* of these runs, what is left */
         turn_elements(t->from, dst + k * row, row, src + k * step, src_row, step, i, na - k);
     if (i < n0)
