@@ -30,12 +30,15 @@ LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard pl
 OBJ_cpu  := $(BUILD)/gen/pointwise_entries.o $(BUILD)/gen/reduce_entries.o \
             $(foreach level,$(CPU_LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o))
 
+# Under sanitizers nothing is vectorised, and -O3 takes twice the time.
+LEVEL_OPT := $(if $(SANITIZE),-O1 -g1)
+
 define CPU_LEVEL_RULES
 $(BUILD)/plugins/cpu/levels/%_$(1).o: plugins/cpu/levels/%.c | deps
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_MARCH_$(1)) $$(CFLAGS_$$*_$(1)) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
+	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
 $(BUILD)/gen/levels/%_$(1).o: $(BUILD)/gen/levels/%.c
-	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_MARCH_$(1)) $$(CFLAGS_$$*_$(1)) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
+	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
 endef
 $(foreach level,$(CPU_LEVELS),$(eval $(call CPU_LEVEL_RULES,$(level))))
 
