@@ -95,7 +95,7 @@ static void output_strides(const dpi_iter_plan *p, const int *perm, int64_t *str
     for (int i = 0; i < p->ndim; i++) {
         int d = p->ndim - 1 - perm[i];
         strides[d] = next;
-        next *= p->shape[d];
+        next = (int64_t)((uint64_t)next * (uint64_t)p->shape[d]);
     }
 }
 
@@ -105,7 +105,8 @@ static void scale_strides(const dp_iter *it, dpi_nest *nest)
     for (int i = 0; i < nest->ndim; i++)
         for (int k = 0; k < it->n; k++) {
             int64_t *s = &nest->strides[i * it->n + k];
-            *s = nest->sizes[i] > 1 ? *s * (int64_t)dpi_itemsize(it->own[k]) : 0;
+            /* without elements a stride may be too large for bytes, and is not used */
+            *s = nest->sizes[i] > 1 ? (int64_t)((uint64_t)*s * dpi_itemsize(it->own[k])) : 0;
         }
 }
 

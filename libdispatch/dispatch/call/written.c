@@ -73,9 +73,10 @@ static bool is_new(dp_ctx *ctx, const dpi_frame *caller, const dp_tensor *t)
 /* The tensor that e's kernels write, if it is one, as in most operators that write. */
 static inline dp_tensor *only_written(const dpi_entry *e, const dp_value *args)
 {
+    if (e->counted == 0 || (e->counted & (e->counted - 1)) != 0)
+        return NULL;
     const dp_value *v = &args[__builtin_ctzll(e->counted)];
-
-    return (e->counted & (e->counted - 1)) == 0 && v->tag == DP_TAG_TENSOR ? v->u.t : NULL;
+    return v->tag == DP_TAG_TENSOR ? v->u.t : NULL;
 }
 
 static uint64_t version_before(dp_ctx *ctx, const dpi_frame *caller, bool makes, const dp_tensor *t)
