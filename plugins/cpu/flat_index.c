@@ -34,7 +34,8 @@ static void find_places(char *const *data, const int64_t *strides, int64_t n, vo
         int64_t m = n - begin < FLAGS ? n - begin : FLAGS;
         flag_elements(p->self.dtype, m, data[0] + begin * strides[0], strides[0], flags);
         for (int64_t i = 0; i < m; i++, p->at++) {
-            if (!flags[i])
+            if (!flags[i] ||
+                (p->to && p->found == p->n)) /* self may be written after it was counted */
                 continue;
             int64_t left = p->at;
             for (int d = p->self.ndim - 1; p->to && d >= 0; d--) {
@@ -73,6 +74,8 @@ static int nonzero(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     DP_VIEW(y, made);
     p = (places){x, 0, 0, y.data, p.found};
     rc = walk_places(ctx, self, &p);
+    for (int d = 0; d < x.ndim && p.found < p.n; d++) /* the first place, which index may use */
+        memset(p.to + d * p.n + p.found, 0, (size_t)(p.n - p.found) * sizeof(int64_t));
     if (rc < 0)
         made = dp_tensor_unref(made);
     *out = made;
@@ -101,6 +104,18 @@ static int nonzero_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out)
     return rc;
 }
 
+/* Do both lie where self does?  A kernel that walks some of them only would find no bytes in the rest. */
+static int check_devices(dp_ctx *ctx, const char *what, dp_tensor *self, dp_tensor *a, dp_tensor *b)
+{
+    DP_VIEW(x, self);
+    DP_VIEW(y, a);
+    DP_VIEW(z, b);
+
+    if (x.device == y.device && x.device == z.device)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "%s: Expected all tensors to be on the same device", what);
+}
+
 /* -- masks -- */
 
 static int check_mask(dp_ctx *ctx, dp_tensor *mask, const char *name)
@@ -112,11 +127,12 @@ static int check_mask(dp_ctx *ctx, dp_tensor *mask, const char *name)
     return dp_fail(ctx, DP_ERUNTIME, "%s: expected BoolTensor or ByteTensor for mask", name);
 }
 
-/* Elements of self where the mask is true, one after the other. */
+/* Elements of self where the mask is true, one after the other.  The mask may be written meanwhile: no
+ * more are packed than were counted. */
 typedef struct selection {
     size_t size;
     char *to; /* NULL: they are counted */
-    int64_t n;
+    int64_t n, most;
 } selection;
 
 static void select_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
@@ -124,7 +140,7 @@ static void select_elements(char *const *data, const int64_t *strides, int64_t n
     selection *s = user;
 
     for (int64_t i = 0; i < n; i++) {
-        if (*(data[1] + i * strides[1]) == 0)
+        if (*(data[1] + i * strides[1]) == 0 || (s->to && s->n == s->most))
             continue;
         if (s->to)
             memcpy(s->to + (size_t)s->n * s->size, data[0] + i * strides[0], s->size);
@@ -146,7 +162,7 @@ static int walk_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, selecti
 static int write_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
 {
     DP_VIEW(x, self);
-    selection s = {dp_dtype_size(x.dtype), NULL, 0};
+    selection s = {dp_dtype_size(x.dtype), NULL, 0, 0};
     dp_tensor *packed;
     int rc = check_mask(ctx, mask, "masked_select");
 
@@ -159,7 +175,7 @@ static int write_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_ten
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
     DP_VIEW(y, packed);
-    s = (selection){s.size, y.data, 0};
+    s = (selection){s.size, y.data, 0, y.numel};
     if (y.numel > 0)
         rc = walk_selection(ctx, self, mask, &s);
     if (rc == 0)
@@ -195,7 +211,7 @@ static int masked_select_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_t
 typedef struct scattering {
     size_t size;
     const char *from;
-    int64_t n;
+    int64_t left; /* elements of source: the mask may be written after it was counted */
 } scattering;
 
 static void scatter_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
@@ -203,9 +219,10 @@ static void scatter_elements(char *const *data, const int64_t *strides, int64_t 
     scattering *s = user;
 
     for (int64_t i = 0; i < n; i++)
-        if (*(data[1] + i * strides[1]) != 0) {
+        if (*(data[1] + i * strides[1]) != 0 && s->left > 0) {
             memcpy(data[0] + i * strides[0], s->from, s->size);
             s->from += s->size;
+            s->left--;
         }
 }
 
@@ -216,6 +233,8 @@ static int check_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tenso
     selection count = {0};
     int rc = check_mask(ctx, mask, "masked_scatter");
 
+    if (rc == 0)
+        rc = check_devices(ctx, "masked_scatter_", self, mask, source);
     if (rc == 0 && x.dtype != y.dtype)
         rc = dp_fail(ctx, DP_ERUNTIME,
                      "masked_scatter: expected self and source to have same dtypes but got %s and "
@@ -245,7 +264,7 @@ static int masked_scatter_(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_ten
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
     DP_VIEW(y, packed);
-    scattering s = {dp_dtype_size(y.dtype), y.data, 0};
+    scattering s = {dp_dtype_size(y.dtype), y.data, y.numel};
     rc = dp_iter_run_1d(ctx, &it, scatter_elements, &s);
     dp_tensor_unref(packed);
     return rc;
@@ -305,6 +324,8 @@ static void put_elements(char *const *data, const int64_t *strides, int64_t n, v
     for (int64_t i = 0; i < n; i++) {
         char *to = element(t, *(const int64_t *)(data[0] + i * strides[0]));
         const char *from = data[1] + i * strides[1];
+        if (to == NULL) /* written after it was checked */
+            continue;
         switch (t->self.dtype) {
 #define EACH(name, memory, value, load, store)                                                     \
     case name: {                                                                                   \
@@ -408,7 +429,10 @@ static int put_flat(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *s
         rc = dp_iter_run_1d(ctx, &check, check_elements, &t);
     if (rc == 0)
         rc = fault_of(ctx, &t);
-    return rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_iter_run_1d(ctx, &write, put_elements, &t);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    rc = dp_iter_run_1d(ctx, &write, put_elements, &t);
+    return rc < 0 ? rc : fault_of(ctx, &t);
 }
 
 /* aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!) */
@@ -418,8 +442,10 @@ static int put_(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *sourc
     DP_VIEW(i, index);
     DP_VIEW(s, source);
     dp_tensor *alike = NULL;
-    int rc = check_put(ctx, &x, &i, &s);
+    int rc = check_devices(ctx, "put_", self, index, source);
 
+    if (rc == 0)
+        rc = check_put(ctx, &x, &i, &s);
     if (rc == 0)
         rc = check_apart(ctx, self, NULL, 0);
     if (rc == 0)

@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import BUILD, SANITIZED, contains, equal, less, main
+from harness import BUILD, SANITIZED, contains, equal, less, main, raises
 from daemon import TestDaemon
 import dispatchd
 
@@ -179,6 +179,47 @@ def test_one_tensor_changes_its_shape_without_end(daemon):
         other.receive()
         equal(change(200), [])
         d.call("tensor.release", all=True)
+
+
+def test_what_tells_where_elements_lie_may_change_meanwhile(daemon):
+    """Masks and indices that were counted or checked are written before they are used."""
+    if RACES_ARE_REPORTED:
+        return
+    n, names = 60000, {}
+    calls = [("masked_select", ["x", "mask"]), ("masked_scatter_", ["x", "mask", "few"]), ("nonzero", ["mask"]),
+             ("index.Tensor", ["x", ["mask"]]), ("put_", ["few", "index", "x"]), ("take", ["few", "index"]),
+             ("index.Tensor", ["few", ["index"]]), ("index_put_", ["few", ["index"], "x"]),
+             ("gather", ["few", 0, "index"]), ("index_select", ["few", 0, "index"]), ("embedding", ["rows", "index"]),
+             ("repeat_interleave.Tensor", ["index"])]
+    d, flips, other = connections(daemon, 3)
+    with d, flips, other:
+        for name, dtype, shape in [("x", "float32", [n]), ("few", "float32", [4]), ("rows", "float32", [4, 2]),
+                                   ("index", "int64", [n]), ("mask", "bool", [n])]:
+            names[name] = {"tensor": d.op("aten::zeros", shape, dtype=dtype)["tensor"]}
+        put = lambda a: [put(v) for v in a] if isinstance(a, list) else names.get(a, a)
+        for op, args in calls:
+            for _ in range(10):
+                for c in flips, other:
+                    for value in [1, 3 if op.startswith("repeat") else 1 << 40, 0] * 10:
+                        c.send("op.call", op="aten::fill_.Scalar", args=[names["index"], value])
+                        c.send("op.call", op="aten::fill_.Scalar", args=[names["mask"], value != 0])
+                for _ in range(20):
+                    d.send("op.call", op="aten::" + op, args=put(args))
+                answers = [receive(d) for _ in range(20)]
+                made = {a["outputs"][0]["tensor"] for a in answers if isinstance(a, dict)}
+                d.release(*made - {v["tensor"] for v in names.values()})
+                for c in flips, other:
+                    for _ in range(60):
+                        c.receive()
+        d.call("tensor.release", tensors=[], all=True)
+
+
+def test_put_and_masked_scatter_want_one_device(daemon):
+    with daemon.connect() as d:
+        x, i, m = {"data": [1, 2]}, {"dtype": "int64", "data": [0, 1]}, {"dtype": "bool", "data": [True, True]}
+        far = {"shape": [2], "device": "meta"}
+        for op, args in [("put", [far, i, x]), ("put", [x, i, far]), ("masked_scatter", [x, m, far])]:
+            raises(lambda: d.op("aten::" + op, *args), "RuntimeError", "on the same device")
 
 
 if __name__ == "__main__":
