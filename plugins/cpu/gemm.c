@@ -8,6 +8,7 @@ enum {
     BLOCK_ROWS = 240,     /* of A, whose panels stay in a core's cache while those of B pass */
     BLOCK_COLS = 512,     /* of B: what is one piece of work beside BLOCK_ROWS */
     PANELS_A_PIECE = 8,   /* panels that are packed by one thread at a time, */
+    PACK_STEPS = 64,      /* so many steps at a time, an even number: what is written is near */
     WORTHWHILE = 1 << 18, /* multiplications for which a second thread is woken */
     SLOTS = 32            /* products of a batch at the same time */
 };
@@ -24,11 +25,6 @@ gemm_number gemm_scalar(dp_value v)
         n.i = as_int(v);
     }
     return n;
-}
-
-bool gemm_takes(dp_dtype d)
-{
-    return CPU_CHOSEN(gemm_dtypes)[d].pack != NULL;
 }
 
 int gemm_check(dp_ctx *ctx, const gemm *g)
@@ -53,6 +49,23 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t pieces(int64_t n, int64_t each)
 {
     return (n + each - 1) / each;
+}
+
+/* How matrices of a dtype are multiplied; vectors are by its own row of the table. */
+static const gemm_dtype *for_tiles(dp_dtype d)
+{
+    const gemm_dtype *all = CPU_CHOSEN(gemm_dtypes);
+#ifdef __x86_64__
+    if (d == DP_BFLOAT16 && all[GEMM_PAIRS].pack != NULL && __builtin_cpu_supports("avx512bf16"))
+        return &all[GEMM_PAIRS];
+#endif
+    return &all[d];
+}
+
+/* Bytes of one line of a panel of `depth` steps. */
+static int64_t line_bytes(const gemm_class *class, int64_t depth)
+{
+    return pieces(depth, class->step) * class->step * class->bytes;
 }
 
 /* One chunk of a product: its panels, and the C that its tiles are added to. */
@@ -82,19 +95,22 @@ static void pack_panels(int64_t begin, int64_t end, void *user)
         int64_t line = b ? g->b_col : g->a_row, step = b ? g->b_row : g->a_col;
         const char *from = (const char *)(b ? g->b : g->a) +
                            ((first + (b ? w->col : w->row)) * line + w->at * step) * bytes;
-        w->dtype->pack((b ? w->b : w->a) + first * w->depth * w->class->bytes, width,
-                       least(left, width), w->depth, from, line, step);
+        char *to = (b ? w->b : w->a) + first * line_bytes(w->class, w->depth);
+        for (int64_t p = 0; p < w->depth; p += PACK_STEPS)
+            w->dtype->pack(to + p * width * w->class->bytes, width, least(left, width),
+                           least(w->depth - p, PACK_STEPS), from + p * step * bytes, line, step);
     }
 }
 
 static void multiply_block(const chunk *w, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
     const gemm_class *k = w->class;
+    int64_t line = line_bytes(k, w->depth);
 
     for (int64_t j = col; j < col + cols; j += k->cols)
         for (int64_t i = row; i < row + rows; i += k->rows)
-            k->tile(w->depth, w->a + i * w->depth * k->bytes, w->b + j * w->depth * k->bytes,
-                    w->c + ((w->row + i) * w->c_row + w->col + j) * k->bytes, w->c_row,
+            k->tile(w->depth, w->a + i * line, w->b + j * line,
+                    w->c + ((w->row + i) * w->c_row + w->col + j) * k->sum_bytes, w->c_row,
                     (int)least(w->rows - i, k->rows), (int)least(w->cols - j, k->cols), &w->alpha,
                     &w->beta);
 }
@@ -154,7 +170,7 @@ static int run_chunk(dp_ctx *ctx, chunk *w)
 static int64_t panel_bytes(const gemm *g, const gemm_class *class, bool of_b)
 {
     int64_t width = of_b ? class->cols : class->rows, lines = least(of_b ? g->n : g->m, CHUNK);
-    return pieces(lines, width) * width * least(g->k, GEMM_DEPTH) * class->bytes;
+    return pieces(lines, width) * width * line_bytes(class, least(g->k, GEMM_DEPTH));
 }
 
 /* Is C of the class, with dense rows? */
@@ -204,11 +220,12 @@ static int64_t round_up(int64_t bytes)
 size_t gemm_scratch(const gemm *g)
 {
     gemm t = turned(g);
-    const gemm_class *class = &CPU_CHOSEN(gemm_classes)[CPU_CHOSEN(gemm_dtypes)[g->dtype].class];
+    const gemm_class *classes = CPU_CHOSEN(gemm_classes),
+                     *class = &classes[for_tiles(g->dtype)->class];
 
     if (is_vector(g))
-        return (size_t)round_up(g->k * class->bytes);
-    int64_t sums = in_place(&t) ? 0 : t.m * t.n * class->bytes;
+        return (size_t)round_up(g->k * classes[CPU_CHOSEN(gemm_dtypes)[g->dtype].class].bytes);
+    int64_t sums = in_place(&t) ? 0 : t.m * t.n * class->sum_bytes;
     return (size_t)(round_up(panel_bytes(&t, class, false)) +
                     round_up(panel_bytes(&t, class, true)) + round_up(sums));
 }
@@ -246,7 +263,7 @@ static int run_matrix(dp_ctx *ctx, const gemm *g, char *room)
     const gemm_number none = {0, 0, 0}, one = {1, 0, 1};
     chunk w = {.g = turned(g), .alpha = g->alpha, .beta = g->beta};
 
-    w.dtype = &CPU_CHOSEN(gemm_dtypes)[g->dtype];
+    w.dtype = for_tiles(g->dtype);
     w.class = &CPU_CHOSEN(gemm_classes)[w.dtype->class];
     w.a = room;
     w.b = w.a + round_up(panel_bytes(&w.g, w.class, false));

@@ -29,7 +29,6 @@ typedef struct gemm {
 /* A Scalar for a dtype; one that is complex for a real dtype loses its imaginary part. */
 gemm_number gemm_scalar(dp_value v);
 
-bool gemm_takes(dp_dtype d);
 /* Fails with DP_ERESOURCE when a sum is longer than any memory; for expanded operands, which are not
  * bounded by theirs. */
 int gemm_check(dp_ctx *ctx, const gemm *g);
@@ -45,7 +44,10 @@ int gemm_batch(dp_ctx *ctx, const gemm *g, int64_t n, int64_t a, int64_t b, int6
 enum { GEMM_DEPTH = 512 }; /* elements of a panel's lines, at most */
 
 typedef struct gemm_class {
-    int rows, cols, bytes; /* of a tile; of one packed element */
+    int rows, cols; /* of a tile */
+    int step;  /* so many elements of a line lie side by side; of the last ones some are zeros */
+    int bytes; /* of one packed element */
+    int sum_bytes; /* of one of C */
     /* C [rows, cols], a tile or less, = beta C + alpha sum over k of a b. */
     void (*tile)(int64_t k, const void *a, const void *b, void *c, int64_t c_row, int rows,
                  int cols, const gemm_number *alpha, const gemm_number *beta);
@@ -64,7 +66,9 @@ typedef struct gemm_dtype {
     void (*vector)(const gemm *g, const void *x, int64_t begin, int64_t end);
 } gemm_dtype;
 
+enum { GEMM_PAIRS = DP_DTYPE_END }; /* bfloat16 where the machine has AVX512-BF16, at level v4 */
+
 CPU_TABLE(gemm_class, gemm_classes)
-CPU_TABLE(gemm_dtype, gemm_dtypes) /* by dtype's number */
+CPU_TABLE(gemm_dtype, gemm_dtypes) /* by dtype's number, and GEMM_PAIRS */
 
 #endif

@@ -13,7 +13,7 @@ from daemon import TestDaemon
 
 THREADS = 5
 SHAPES = {"v": [300001], "m": [401, 303], "w": [303, 517], "b": [517], "a": [9, 61, 70], "c": [9, 70, 83],
-          "x": [13, 16, 19, 21], "k": [24, 16, 3, 3], "ch": [16], "long": [3, 70001]}
+          "x": [13, 16, 19, 21], "k": [24, 16, 3, 3], "ch": [16], "long": [3, 70001], "u": [303]}
 
 # operator and arguments; a name of SHAPES is that tensor
 CASES = [
@@ -21,7 +21,7 @@ CASES = [
     ("aten::sum", ["v"]), ("aten::mean", ["v"]), ("aten::prod", ["ch"]),
     ("aten::sum.dim_IntList", ["m", [0]]), ("aten::sum.dim_IntList", ["m", [1]]),
     ("aten::mean.dim", ["x", [0, 2, 3]]), ("aten::argmax", ["long", 1]), ("aten::amax", ["long", [1]]),
-    ("aten::mm", ["m", "w"]), ("aten::addmm", ["b", "m", "w"]), ("aten::bmm", ["a", "c"]),
+    ("aten::mm", ["m", "w"]), ("aten::addmm", ["b", "m", "w"]), ("aten::bmm", ["a", "c"]), ("aten::mv", ["m", "u"]),
     ("aten::convolution", ["x", "k", None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1]),
     ("aten::max_pool2d", ["x", [2, 2]]), ("aten::avg_pool2d", ["x", [2, 2]]),
     ("aten::batch_norm", ["x", "ch", "ch", None, None, True, 0.1, 1e-5, False]),

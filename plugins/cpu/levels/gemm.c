@@ -6,6 +6,9 @@
  * has first the real parts and then the imaginary ones. */
 #include "../gemm.h"
 #include <string.h>
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 #if defined(__AVX512F__)
 enum { VECTOR = 64, ROWS = 12 };
@@ -21,31 +24,22 @@ enum { VECTOR = 16, ROWS = 6 };
 
 /* -- tiles: the part that lies outside of C is left out when the tile is copied -- */
 
+#define ALWAYS static inline __attribute__((always_inline))
+
 #define TILE(name, type, number)                                                                   \
-    static void tile_##name(int64_t k, const void *a_, const void *b_, void *c_, int64_t c_row,    \
-                            int rows, int cols, const gemm_number *alpha, const gemm_number *beta) \
+    typedef type v_##name __attribute__((vector_size(VECTOR)));                                    \
+    typedef type u_##name __attribute__((vector_size(VECTOR), aligned(sizeof(type))));             \
+    ALWAYS void put_##name(v_##name sum[ROWS][2], void *c_, int64_t c_row, int rows, int cols,     \
+                           const gemm_number *alpha, const gemm_number *beta)                      \
     {                                                                                              \
-        typedef type v __attribute__((vector_size(VECTOR)));                                       \
-        typedef type u __attribute__((vector_size(VECTOR), aligned(sizeof(type))));                \
         enum { W = VECTOR / sizeof(type), COLS = 2 * W };                                          \
-        const type *a = a_, *b = b_, by = (type)alpha->number, old = (type)beta->number;           \
+        const type by = (type)alpha->number, old = (type)beta->number;                             \
         type *c = c_, part[ROWS * COLS] __attribute__((aligned(64)));                              \
         bool whole = rows == ROWS && cols == COLS;                                                 \
-        v sum[ROWS][2];                                                                            \
-        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = (v){0};                      \
-        for (int64_t p = 0; p < k; p++, a += ROWS, b += COLS) {                                    \
-            v b0 = *(const v *)b, b1 = *(const v *)(b + W);                                        \
-            UNROLL for (int i = 0; i < ROWS; i++)                                                  \
-            {                                                                                      \
-                v x = a[i] - (v){0};                                                               \
-                sum[i][0] += x * b0;                                                               \
-                sum[i][1] += x * b1;                                                               \
-            }                                                                                      \
-        }                                                                                          \
         UNROLL for (int i = 0; i < ROWS; i++)                                                      \
         {                                                                                          \
-            u *to = (u *)(whole ? c + i * c_row : part + i * COLS);                                \
-            v s0 = sum[i][0] * by, s1 = sum[i][1] * by;                                            \
+            u_##name *to = (u_##name *)(whole ? c + i * c_row : part + i * COLS);                  \
+            v_##name s0 = sum[i][0] * by, s1 = sum[i][1] * by;                                     \
             if (whole && old != 0)                                                                 \
                 s0 += old * to[0], s1 += old * to[1];                                              \
             to[0] = s0, to[1] = s1;                                                                \
@@ -55,11 +49,81 @@ enum { VECTOR = 16, ROWS = 6 };
                 type *to = c + i * c_row + j, s = part[i * COLS + j];                              \
                 *to = old != 0 ? s + old * *to : s;                                                \
             }                                                                                      \
+    }                                                                                              \
+    static void tile_##name(int64_t k, const void *a_, const void *b_, void *c, int64_t c_row,     \
+                            int rows, int cols, const gemm_number *alpha, const gemm_number *beta) \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type), COLS = 2 * W };                                          \
+        const type *a = a_, *b = b_;                                                               \
+        v_##name sum[ROWS][2];                                                                     \
+        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = (v_##name){0};               \
+        for (int64_t p = 0; p < k; p++, a += ROWS, b += COLS) {                                    \
+            v_##name b0 = *(const v_##name *)b, b1 = *(const v_##name *)(b + W);                   \
+            UNROLL for (int i = 0; i < ROWS; i++)                                                  \
+            {                                                                                      \
+                v_##name x = a[i] - (v_##name){0};                                                 \
+                sum[i][0] += x * b0;                                                               \
+                sum[i][1] += x * b1;                                                               \
+            }                                                                                      \
+        }                                                                                          \
+        put_##name(sum, c, c_row, rows, cols, alpha, beta);                                        \
     }
 TILE(f32, float, re)
 TILE(f64, double, re)
 TILE(i32, uint32_t, i)
 TILE(i64, uint64_t, i)
+
+#ifdef __AVX512F__
+/* bfloat16 where the machine multiplies pairs of it: elements 2p and 2p + 1 of a line lie side by side. */
+__attribute__((target("avx512bf16"))) static void
+tile_pairs(int64_t k, const void *a_, const void *b_, void *c, int64_t c_row, int rows, int cols,
+           const gemm_number *alpha, const gemm_number *beta)
+{
+    enum { W = VECTOR / 4 };
+    const int32_t *a = a_, *b = b_;
+    v_f32 sum[ROWS][2];
+
+    UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = (v_f32){0};
+    for (int64_t p = 0; p < k; p += 2, a += ROWS, b += 2 * W) {
+        __m512bh b0 = (__m512bh)_mm512_load_si512(b), b1 = (__m512bh)_mm512_load_si512(b + W);
+        UNROLL for (int i = 0; i < ROWS; i++)
+        {
+            __m512bh x = (__m512bh)_mm512_set1_epi32(a[i]);
+            sum[i][0] = _mm512_dpbf16_ps(sum[i][0], x, b0);
+            sum[i][1] = _mm512_dpbf16_ps(sum[i][1], x, b1);
+        }
+    }
+    put_f32(sum, c, c_row, rows, cols, alpha, beta);
+}
+
+/* One step past the end is 0. */
+ALWAYS uint32_t pair_at(const uint16_t *from, int64_t step, bool second)
+{
+    return from[0] | (second ? (uint32_t)from[step] << 16 : 0);
+}
+
+static void pack_pairs(void *to_, int width, int64_t lines, int64_t k, const void *from_,
+                       int64_t line, int64_t step)
+{
+    const uint16_t *from = from_;
+    uint32_t *restrict to = to_;
+    int64_t pairs = k / 2;
+
+    if (lines < width)
+        memset(to, 0, (size_t)(width * ((k + 1) / 2)) * sizeof(*to));
+    for (int64_t p = 0; line == 1 && p < pairs; p++)
+        for (int64_t x = 0; x < lines; x++)
+            to[p * width + x] = pair_at(from + 2 * p * step + x, step, true);
+    for (int64_t x = 0; line != 1 && step == 1 && x < lines; x++)
+        for (int64_t p = 0; p < pairs; p++)
+            memcpy(&to[p * width + x], from + x * line + 2 * p, sizeof(*to));
+    for (int64_t x = 0; line != 1 && step != 1 && x < lines; x++)
+        for (int64_t p = 0; p < pairs; p++)
+            to[p * width + x] = pair_at(from + x * line + 2 * p * step, step, true);
+    for (int64_t x = 0; k % 2 == 1 && x < lines; x++)
+        to[pairs * width + x] = pair_at(from + x * line + (k - 1) * step, step, false);
+}
+#endif
 
 #define COMPLEX_TILE(name, type)                                                                   \
     static void tile_##name(int64_t k, const void *a_, const void *b_, void *c_, int64_t c_row,    \
@@ -111,11 +175,17 @@ COMPLEX_MERGE(c128, double)
 COMPLEX_TILE(c64, float)
 COMPLEX_TILE(c128, double)
 
-enum { F32, F64, I32, I64, C64, C128 };
+enum { F32, F64, I32, I64, C64, C128, PAIRS };
 const gemm_class CPU_NAME(gemm_classes)[] = {
-    [F32] = {ROWS, 2 * VECTOR / 4, 4, tile_f32}, [F64] = {ROWS, 2 * VECTOR / 8, 8, tile_f64},
-    [I32] = {ROWS, 2 * VECTOR / 4, 4, tile_i32}, [I64] = {ROWS, 2 * VECTOR / 8, 8, tile_i64},
-    [C64] = {ROWS, VECTOR / 4, 8, tile_c64},     [C128] = {ROWS, VECTOR / 8, 16, tile_c128},
+    [F32] = {ROWS, 2 * VECTOR / 4, 1, 4, 4, tile_f32},
+    [F64] = {ROWS, 2 * VECTOR / 8, 1, 8, 8, tile_f64},
+    [I32] = {ROWS, 2 * VECTOR / 4, 1, 4, 4, tile_i32},
+    [I64] = {ROWS, 2 * VECTOR / 8, 1, 8, 8, tile_i64},
+    [C64] = {ROWS, VECTOR / 4, 1, 8, 8, tile_c64},
+    [C128] = {ROWS, VECTOR / 8, 1, 16, 16, tile_c128},
+#ifdef __AVX512F__
+    [PAIRS] = {ROWS, 2 * VECTOR / 4, 2, 2, 4, tile_pairs},
+#endif
 };
 
 /* -- panels -- */
@@ -159,15 +229,25 @@ const gemm_class CPU_NAME(gemm_classes)[] = {
 #define NARROW(x) dp_float_to_bfloat16(x)
 
 #define FINISH(name, type, wide, number, load, store)                                              \
+    ALWAYS void finish_row_##name(type *c, int64_t col, const wide *acc, int64_t n, wide by,       \
+                                  wide old)                                                        \
+    {                                                                                              \
+        for (int64_t j = 0; old == 0 && j < n; j++)                                                \
+            c[j * col] = (type)store(by * acc[j]);                                                 \
+        for (int64_t j = 0; old != 0 && j < n; j++)                                                \
+            c[j * col] = (type)store(by * acc[j] + old * (wide)load(c[j * col]));                  \
+    }                                                                                              \
     static void finish_##name(const gemm *g, const void *acc_, int64_t begin, int64_t end)         \
     {                                                                                              \
-        const wide *acc = acc_, by = (wide)g->alpha.number, old = (wide)g->beta.number;            \
-        for (int64_t i = begin; i < end; i++)                                                      \
-            for (int64_t j = 0; j < g->n; j++) {                                                   \
-                type *c = (type *)g->c + i * g->c_row + j * g->c_col;                              \
-                wide s = by * acc[i * g->n + j];                                                   \
-                *c = (type)store(old != 0 ? s + old * (wide)load(*c) : s);                         \
-            }                                                                                      \
+        const wide by = (wide)g->alpha.number, old = (wide)g->beta.number;                         \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            const wide *acc = (const wide *)acc_ + i * g->n;                                       \
+            type *c = (type *)g->c + i * g->c_row;                                                 \
+            if (g->c_col == 1)                                                                     \
+                finish_row_##name(c, 1, acc, g->n, by, old);                                       \
+            else                                                                                   \
+                finish_row_##name(c, g->c_col, acc, g->n, by, old);                                \
+        }                                                                                          \
     }
 #define COMPLEX_FINISH(name, type)                                                                 \
     static void finish_##name(const gemm *g, const void *acc_, int64_t begin, int64_t end)         \
@@ -202,6 +282,14 @@ enum { LANES = 64, BLOCK = 512 };
                 part[l] = (wide)load(a[p + l]), from = part;                                       \
             UNROLL for (int i = 0; i < N; i++) sum[i] +=                                           \
                 *(const u *)(from + i * W) * *(const u *)(x + p + i * W);                          \
+        }                                                                                          \
+        if (p == k && k > 0) { /* no single lanes: the same sums, by vectors first */              \
+            UNROLL for (int half = N / 2; half > 0; half /= 2)                                     \
+                UNROLL for (int i = 0; i < half; i++) sum[i] += sum[i + half];                     \
+            *(v *)lane = sum[0];                                                                   \
+            UNROLL for (int half = W / 2; half > 0; half /= 2)                                     \
+                UNROLL for (int l = 0; l < half; l++) lane[l] += lane[l + half];                   \
+            return lane[0];                                                                        \
         }                                                                                          \
         UNROLL for (int i = 0; i < N; i++) * (v *)(lane + i * W) = sum[i];                         \
         for (; p < k; p++)                                                                         \
@@ -293,9 +381,19 @@ COMPLEX(c128, double)
         class, bytes, pack_##name, finish_##name, vector_##name                                    \
     }
 const gemm_dtype CPU_NAME(gemm_dtypes)[] = {
-    [DP_UINT8] = ROW(u8, I32, 1),          [DP_INT8] = ROW(i8, I32, 1),
-    [DP_INT16] = ROW(i16, I32, 2),         [DP_INT32] = ROW(i32, I32, 4),
-    [DP_INT64] = ROW(i64, I64, 8),         [DP_FLOAT32] = ROW(f32, F32, 4),
-    [DP_FLOAT64] = ROW(f64, F64, 8),       [DP_COMPLEX64] = ROW(c64, C64, 8),
-    [DP_COMPLEX128] = ROW(c128, C128, 16), [DP_BFLOAT16] = ROW(bf16, F32, 2),
+    [DP_UINT8] = ROW(u8, I32, 1),
+    [DP_INT8] = ROW(i8, I32, 1),
+    [DP_INT16] = ROW(i16, I32, 2),
+    [DP_INT32] = ROW(i32, I32, 4),
+    [DP_INT64] = ROW(i64, I64, 8),
+    [DP_FLOAT32] = ROW(f32, F32, 4),
+    [DP_FLOAT64] = ROW(f64, F64, 8),
+    [DP_COMPLEX64] = ROW(c64, C64, 8),
+    [DP_COMPLEX128] = ROW(c128, C128, 16),
+    [DP_BFLOAT16] = ROW(bf16, F32, 2),
+#ifdef __AVX512F__
+    [GEMM_PAIRS] = {PAIRS, 2, pack_pairs, finish_bf16, vector_bf16},
+#else
+    [GEMM_PAIRS] = {0, 0, NULL, NULL, NULL},
+#endif
 };
