@@ -10,7 +10,7 @@ VERSION  := $(shell sed -n 's/^.define DISPATCHD_VERSION "\(.*\)"/\1/p' daemon/d
 CC       ?= gcc
 PYTHON   := /usr/bin/python3
 
-DEPS := gcc g++ libc6-dev make pkg-config libuv1-dev libcjson-dev check python3 python3-yaml
+DEPS := gcc g++ libc6-dev make pkg-config libuv1-dev libcjson-dev libopenblas-dev check python3 python3-yaml
 
 # release unless CONFIG says debug or coverage, or SANITIZE is set
 OPT_debug    := -O0 -g3

@@ -1,6 +1,12 @@
 /* cpu.c -- the plugin's name, and what is done when it is loaded.  Its kernels are in the files beside
  * it; the loops of the pointwise ones are generated from proto/ops/pointwise.yaml. */
-#include "isa.h"
+#include "gemm.h"
+
+static int on_load(dp_ctx *ctx)
+{
+    int rc = cpu_choose_level(ctx);
+    return rc < 0 ? rc : blas_start(ctx);
+}
 
 DP_PLUGIN(cpu, "1.0")
-DP_ON_LOAD(cpu_choose_level)
+DP_ON_LOAD(on_load)

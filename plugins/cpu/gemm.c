@@ -225,6 +225,8 @@ size_t gemm_scratch(const gemm *g)
 
     if (is_vector(g))
         return (size_t)round_up(g->k * classes[CPU_CHOSEN(gemm_dtypes)[g->dtype].class].bytes);
+    if (blas_takes(&t))
+        return 0;
     int64_t sums = in_place(&t) ? 0 : t.m * t.n * class->sum_bytes;
     return (size_t)(round_up(panel_bytes(&t, class, false)) +
                     round_up(panel_bytes(&t, class, true)) + round_up(sums));
@@ -325,7 +327,11 @@ int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch)
         scale(g);
         return 0;
     }
-    return is_vector(g) ? run_vector(ctx, g, scratch) : run_matrix(ctx, g, scratch);
+    bool one = is_vector(g);
+    gemm t = one ? as_vector(g) : turned(g);
+    if ((!one || dp_dtype_is_complex(g->dtype)) && blas_takes(&t))
+        return blas_run(ctx, &t);
+    return one ? run_vector(ctx, g, scratch) : run_matrix(ctx, g, scratch);
 }
 
 /* -- batches: several products at the same time where there are enough of them, else each split -- */

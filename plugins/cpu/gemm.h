@@ -1,10 +1,10 @@
 /* gemm.h -- C = beta C + alpha A B, for every dtype and any strides; for products and convolution.
  *
- * A and B are packed into panels of the class of their dtype, which is what sums are kept in: float32
- * (also for bfloat16), float64, int32 (for integers of up to 32 bits: two's complement wraps, so that the
- * low bits are what the narrow type would have given), int64, complex64, complex128.  Tiles of C are
- * sums over panels, in registers (levels/gemm.c).  Each element is one chain of sums in a fixed order,
- * wherever its tile lies: so results are the same bits for any number of threads. */
+ * OpenBLAS computes what it has and can read where it lies (blas.c).  For the rest A and B are packed into
+ * panels of the class of their dtype, which is what sums are kept in: float32 (also for bfloat16),
+ * float64, int32 (for integers of up to 32 bits: two's complement wraps, so that the low bits are what the
+ * narrow type would have given), int64, complex64, complex128.  Tiles of C are sums over panels, in
+ * registers (levels/gemm.c).  Results are the same bits for any number of threads. */
 #ifndef CPU_GEMM_H
 #define CPU_GEMM_H
 
@@ -38,6 +38,15 @@ size_t gemm_scratch(const gemm *g);
 int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch);
 /* n products; a, b and c are the bytes from one to the next.  DP_ERESOURCE: no memory for the panels. */
 int gemm_batch(dp_ctx *ctx, const gemm *g, int64_t n, int64_t a, int64_t b, int64_t c);
+
+/* -- by OpenBLAS -- */
+
+/* Is it one of its dtypes, large enough, with operands and C as it reads them? */
+bool blas_takes(const gemm *g);
+int blas_run(dp_ctx *ctx, const gemm *g); /* ctx as for gemm_run() */
+/* When the plugin is loaded: one thread for each call.  OpenBLAS ends the process when it cannot allocate a
+ * thread's buffer, so every thread of the pool allocates its buffer now. */
+int blas_start(dp_ctx *ctx);
 
 /* -- one class at one vector level; levels/gemm.c -- */
 

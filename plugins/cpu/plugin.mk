@@ -12,10 +12,10 @@ CFLAGS_cpu = -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing
 # A product's sums are fused where the level has such an instruction: half the instructions.
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
 CPU_LEVELS := v1 v3 v4
-LIBS_cpu   := -lmvec -lm
+LIBS_cpu   := -lopenblas -lmvec -lm
 else
 CPU_LEVELS := v1
-LIBS_cpu   := -lm
+LIBS_cpu   := -lopenblas -lm
 endif
 CPU_MARCH_v3 := -march=x86-64-v3
 CPU_MARCH_v4 := -march=x86-64-v4

@@ -38,7 +38,7 @@ ROOMS = {
     "daemon/methods": ((PUBLIC, "daemon/daemon.h", "daemon/json", "daemon/request.h"), ()),
     "daemon": ((PUBLIC, "daemon/daemon.h", "daemon/json", "daemon/request.h", "daemon/methods"),
                ("uv.h",)),
-    "plugins": ((PUBLIC,), ()),
+    "plugins": ((PUBLIC,), ("cblas.h",)),
     "clients/c": ((), ("cjson/cJSON.h",)),
     "clients/cli": (("clients/c",), ("cjson/cJSON.h",)),
     "clients/demo": ((PUBLIC,), ()),
