@@ -732,6 +732,15 @@ CASES["linalg_multi_dot"] = lambda: itertools.chain(CASES["chain_matmul"](), (((
     ((3,), (3, 4)), ((3,), (3, 4), (4,)), ((2, 3), (3, 4), (4,)), ((2, 3), (3, 4, 1), (4,)), ((2, 2, 2), (2, 2)), ((3,), (3,)))),
     [(([make(f32, 2, 3), make(f64, 3, 2)],), {})])
 CASES["linalg_matmul"] = CASES["matmul"]
+CASES["bilinear"] = lambda: ((tuple(make(d, *s) if s is not None else None for s in shapes), {}) for d in (f32, f64, i64, torch.complex64)
+                             for shapes in (((2, 3), (2, 4), (5, 3, 4), (5,)), ((3,), (4,), (5, 3, 4), None), ((2, 6, 3), (2, 6, 4), (5, 3, 4), (5,)),
+                                            ((0, 3), (0, 4), (5, 3, 4), (5,)), ((2, 3), (2, 4), (5, 4, 3), None), ((2, 3), (1, 4), (5, 3, 4), None),
+                                            ((2, 3), (2, 4), (5, 3, 4), (4,)), ((2, 1), (2, 1), (1, 1, 1), (1,)), ((2, 3), (2, 2, 4), (5, 3, 4), None)))
+CASES["_trilinear"] = lambda: (((make(d, *a), make(d, *b), make(d, *c), e1, e2, e3, s, *u), {}) for d in (f32, f64) for a, b, c, e1, e2, e3, s, u in (
+    ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 3], ()), ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 3], (0,)),
+    ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 3], (2,)), ((2, 3), (2, 5), (2, 4), [2, 3], [1, 3], [1, 2], [0], ()),
+    ((2, 3), (2, 5), (2, 4), [2, 3], [1, 3], [1, 2], [0], (0,)), ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 2], ()),
+    ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 3], (4,)), ((0, 3), (5, 3, 4), (0, 4), [1, 3], [0], [1, 2], [2, 3], ())))
 for formed in "mm bmm addmm baddbmm mv addmv addbmm addr dot vdot outer ger inner kron tensordot linalg_matmul matmul chain_matmul linalg_multi_dot".split():
     with_forms(formed)
 CASES["baddbmm_"] = CASES["baddbmm"]
