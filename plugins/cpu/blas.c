@@ -29,8 +29,8 @@ bool blas_takes(const gemm *g)
 {
     bool has = g->dtype == DP_FLOAT32 || g->dtype == DP_FLOAT64 || dp_dtype_is_complex(g->dtype);
 
-    return has && (double)g->m * (double)g->n * (double)g->k >= FEW && g->k <= INT_MAX &&
-           by_rows(g->m, g->n, g->c_row, g->c_col) && g->n <= INT_MAX &&
+    return has && (g->n == 1 || (double)g->m * (double)g->n * (double)g->k >= FEW) &&
+           g->k <= INT_MAX && by_rows(g->m, g->n, g->c_row, g->c_col) && g->n <= INT_MAX &&
            suits(g->m, g->k, g->a_row, g->a_col) && suits(g->k, g->n, g->b_row, g->b_col);
 }
 
@@ -43,7 +43,7 @@ static CBLAS_TRANSPOSE layout(int64_t rows, int64_t cols, int64_t row, int64_t c
     return row_major ? CblasNoTrans : CblasTrans;
 }
 
-/* The same of complex numbers and one column; gemm.c has the real ones. */
+/* One column. */
 static void multiply_vector(const gemm *g)
 {
     int lda, m = (int)g->m, k = (int)g->k, x = (int)g->b_row, y = (int)g->c_row;
@@ -52,18 +52,22 @@ static void multiply_vector(const gemm *g)
     const double by[2] = {g->alpha.re, g->alpha.im}, old[2] = {g->beta.re, g->beta.im};
     const float by_f[2] = {(float)by[0], (float)by[1]}, old_f[2] = {(float)old[0], (float)old[1]};
 
-    if (g->dtype == DP_COMPLEX64)
-        cblas_cgemv(CblasRowMajor, ta, rows ? m : k, rows ? k : m, by_f, g->a, lda, g->b, x, old_f,
-                    g->c, y);
+    int lines = rows ? m : k, each = rows ? k : m; /* of A as it lies */
+
+    if (g->dtype == DP_FLOAT32)
+        cblas_sgemv(CblasRowMajor, ta, lines, each, by_f[0], g->a, lda, g->b, x, old_f[0], g->c, y);
+    else if (g->dtype == DP_FLOAT64)
+        cblas_dgemv(CblasRowMajor, ta, lines, each, by[0], g->a, lda, g->b, x, old[0], g->c, y);
+    else if (g->dtype == DP_COMPLEX64)
+        cblas_cgemv(CblasRowMajor, ta, lines, each, by_f, g->a, lda, g->b, x, old_f, g->c, y);
     else
-        cblas_zgemv(CblasRowMajor, ta, rows ? m : k, rows ? k : m, by, g->a, lda, g->b, x, old,
-                    g->c, y);
+        cblas_zgemv(CblasRowMajor, ta, lines, each, by, g->a, lda, g->b, x, old, g->c, y);
 }
 
 /* One panel, on this thread. */
 static void multiply(const gemm *g)
 {
-    if (g->n == 1 && dp_dtype_is_complex(g->dtype)) {
+    if (g->n == 1) {
         multiply_vector(g);
         return;
     }
@@ -113,6 +117,7 @@ int blas_run(dp_ctx *ctx, const gemm *g)
 {
     enum {
         WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications, */
+        WAITS = 16,           /* fewer by this where each waits for an element of A, */
         ALIGN = 48,           /* a multiple of so many lines, as BLAS's kernels have them, */
         NARROWEST = 2 * ALIGN,
         WIDEST = 4 * ALIGN, /* wider ones are not faster */
@@ -120,7 +125,7 @@ int blas_run(dp_ctx *ctx, const gemm *g)
     };
     bool tall = g->m >= g->n;
     int64_t lines = tall ? g->m : g->n, narrow = lines / PANELS;
-    double line = (double)g->k * (double)(tall ? g->n : g->m) + 1;
+    double line = (double)g->k * (double)(tall ? g->n : g->m) * (g->n == 1 ? WAITS : 1) + 1;
 
     narrow = narrow < NARROWEST ? NARROWEST : narrow > WIDEST ? WIDEST : narrow;
     if ((double)narrow * line < WORTHWHILE)

@@ -329,7 +329,8 @@ int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch)
     }
     bool one = is_vector(g);
     gemm t = one ? as_vector(g) : turned(g);
-    if ((!one || dp_dtype_is_complex(g->dtype)) && blas_takes(&t))
+    bool dot = t.m == 1 && t.n == 1 && !dp_dtype_is_complex(g->dtype);
+    if (!dot && blas_takes(&t))
         return blas_run(ctx, &t);
     return one ? run_vector(ctx, g, scratch) : run_matrix(ctx, g, scratch);
 }
