@@ -142,7 +142,9 @@ static int set_factor(dp_ctx *ctx, factor *f, dp_tensor *t, const int64_t *dims,
     if (rc == 0 && x.ndim + (int)n != ndim)
         rc = dp_fail(ctx, DP_ERUNTIME, "expected %d dimensions with those expanded, got %d", ndim,
                      x.ndim + (int)n);
-    f->t = dp_tensor_ref(t);
+    if (rc == 0) /* products are rounded once, at the end */
+        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", t,
+                       (int64_t)(x.dtype == DP_BFLOAT16 ? DP_FLOAT32 : x.dtype), &f->t);
     for (int d = 0; d < ndim && rc == 0; d++)
         if (f->expanded[d]) {
             dp_tensor *wide = NULL;
@@ -244,6 +246,7 @@ static int trilinear(dp_ctx *ctx, dp_tensor *i1, dp_tensor *i2, dp_tensor *i3, c
                      const int64_t *sumdim, size_t n_sum, int64_t unroll_dim, dp_tensor **out)
 {
     factor f[3] = {{0}};
+    dp_tensor *sum = NULL;
     bool sums[DP_DIM_MAX];
     DP_VIEW(x, i1);
     int ndim = x.ndim + (int)n1, rc = check_ndim(ctx, (size_t)ndim);
@@ -259,9 +262,12 @@ static int trilinear(dp_ctx *ctx, dp_tensor *i1, dp_tensor *i2, dp_tensor *i3, c
     if (rc == 0)
         rc = set_factor(ctx, &f[2], i3, e3, n3, ndim);
     if (rc == 0)
-        rc = sum_slices(ctx, f, sums, ndim, unroll_dim, out);
+        rc = sum_slices(ctx, f, sums, ndim, unroll_dim, &sum);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", sum, (int64_t)x.dtype, out);
     for (int i = 0; i < 3; i++)
         dp_tensor_unref(f[i].t);
+    dp_tensor_unref(sum);
     return rc;
 }
 
