@@ -14,7 +14,8 @@ enum { SMALL = 400 }; /* multiplications below which PyTorch names another kerne
 typedef struct product {
     dp_tensor *self, *a, *b; /* self NULL: alpha a b */
     dp_value beta, alpha;
-    int ndim;         /* of the result */
+    dp_dtype dtype; /* of the result; a's and b's differ from it only where nothing is multiplied */
+    int ndim;       /* of the result */
     int64_t sizes[3]; /* the batch comes first where there is one */
     int64_t k;
 } product;
@@ -148,6 +149,14 @@ static int multiply(dp_ctx *ctx, const product *p, dp_tensor *c)
                                batch_step(&b, first), batch_step(&y, first));
 }
 
+/* Sums of nothing: c = beta c, of any dtype, bool and float16 too. */
+static int scale(dp_ctx *ctx, const product *p, dp_tensor *c)
+{
+    if (p->self == NULL)
+        return dp_invoke(ctx, "aten::zero_", "T>", c);
+    return dp_invoke(ctx, "aten::mul_.Scalar", "Ts>", c, p->beta);
+}
+
 /* Where the output shares memory with a factor, the product is made aside. */
 static int multiply_aside(dp_ctx *ctx, const product *p, dp_tensor *c)
 {
@@ -168,8 +177,8 @@ static int multiply_aside(dp_ctx *ctx, const product *p, dp_tensor *c)
 static int run(dp_ctx *ctx, product *p, dp_tensor **out)
 {
     bool made = *out == NULL;
-    DP_VIEW(a, p->a);
-    int rc = dp_set_output(ctx, out, p->ndim, p->sizes, NULL, a.dtype, a.device);
+    DP_VIEW(b, p->b);
+    int rc = dp_set_output(ctx, out, p->ndim, p->sizes, NULL, p->dtype, b.device);
 
     if (rc == 0 && !made)
         rc = check_one_each(ctx, *out);
@@ -180,7 +189,9 @@ static int run(dp_ctx *ctx, product *p, dp_tensor **out)
             rc = dp_copy(ctx, *out, p->self);
         bool shares = !made && (dp_overlap(*out, p->a) != 0 || dp_overlap(*out, p->b) != 0);
         if (rc == 0)
-            rc = shares ? multiply_aside(ctx, p, *out) : multiply(ctx, p, *out);
+            rc = p->k == 0 ? scale(ctx, p, *out)
+                 : shares  ? multiply_aside(ctx, p, *out)
+                           : multiply(ctx, p, *out);
     }
     if (rc < 0 && made)
         *out = dp_tensor_unref(*out);
@@ -226,6 +237,7 @@ static int mm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat2, dp_tensor **out)
         return dp_fail(ctx, DP_ERUNTIME, "%s must be a matrix", a.ndim != 2 ? "self" : "mat2");
     product p = {.a = self, .b = mat2, .alpha = dp_int(1), .ndim = 2, .k = a.sizes[1]};
     p.sizes[0] = a.sizes[0], p.sizes[1] = b.sizes[1];
+    p.dtype = a.dtype;
     int rc = check_inner(ctx, &a, &b);
     if (rc == 0)
         rc = check_types(ctx, &p, "addmm_impl_cpu_");
@@ -256,6 +268,7 @@ static int addmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat1, dp_tensor *mat2,
             dense_type_name(s.dtype != b.dtype ? s.dtype : a.dtype), dense_type_name(b.dtype));
     q.sizes[0] = a.sizes[0], q.sizes[1] = b.sizes[1];
     q.k = a.sizes[1];
+    q.dtype = a.dtype;
     rc = *out == self ? 0 : check_expand(ctx, self, 2, q.sizes);
     if (rc == 0)
         rc = check_types(ctx, &q, "addmm_impl_cpu_");
@@ -286,6 +299,7 @@ static int baddbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *b
             (long long)b.sizes[1]);
     p.sizes[0] = a.sizes[0], p.sizes[1] = a.sizes[1], p.sizes[2] = b.sizes[2];
     p.k = a.sizes[2];
+    p.dtype = b.dtype;
     bool small = (double)p.k * (double)p.sizes[1] * (double)p.sizes[2] < SMALL;
     int rc = self != NULL && *out != self ? check_expand(ctx, self, 3, p.sizes) : 0;
     if (rc == 0)
@@ -369,12 +383,30 @@ static int sum_batch(dp_ctx *ctx, product *p, dp_tensor *sum)
         rc = dp_copy(ctx, sum, p->self);
     if (rc == 0 && dp_sizes_product(1, p->sizes, 2) != 0 && !dp_memoryless(ctx)) {
         p->a = a, p->b = b;
-        if (x.sizes[0] == 0)
-            p->k = 0;
-        rc = x.sizes[0] == 0 ? multiply(ctx, p, sum) : add_batch(ctx, p, x.sizes[0], sum);
+        rc = p->k == 0 ? scale(ctx, p, sum) : add_batch(ctx, p, x.sizes[0], sum);
     }
     dp_tensor_unref(a);
     dp_tensor_unref(b);
+    return rc;
+}
+
+/* Of no batches: beta self, whatever the dtypes. */
+static int addbmm_nothing(dp_ctx *ctx, product *p, dp_tensor **out)
+{
+    bool made = *out == NULL;
+    DP_VIEW(x, p->self);
+    int rc = dp_set_output(ctx, out, 2, p->sizes, NULL, made ? x.dtype : DP_DTYPE_NONE, x.device);
+
+    if (rc == 0 && !made)
+        rc = check_one_each(ctx, *out);
+    if (rc == 0 && !is_nonzero(p->beta))
+        p->self = NULL;
+    else if (rc == 0 && p->self != *out)
+        rc = dp_copy(ctx, *out, p->self);
+    if (rc == 0)
+        rc = scale(ctx, p, *out);
+    if (rc < 0 && made)
+        *out = dp_tensor_unref(*out);
     return rc;
 }
 
@@ -396,6 +428,8 @@ static int addbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *ba
     p.sizes[0] = a.sizes[1], p.sizes[1] = b.sizes[2];
     p.k = a.sizes[2];
     rc = check_expand(ctx, self, 2, p.sizes);
+    if (rc == 0 && a.sizes[0] == 0)
+        return addbmm_nothing(ctx, &p, out);
     if (rc == 0 && (s.dtype != b.dtype || a.dtype != b.dtype))
         rc = dp_fail(ctx, DP_ERUNTIME, "%s and mat2 must have the same dtype",
                      s.dtype != b.dtype ? "self" : "mat1");
@@ -420,6 +454,33 @@ static int addbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *ba
 
 /* -- vectors -- */
 
+/* Without anything to multiply: beta self, as mul.out has it. */
+static int addmv_nothing(dp_ctx *ctx, product *p, dp_tensor **out)
+{
+    bool made = *out == NULL;
+    dp_tensor *beta = NULL;
+    DP_VIEW(x, p->self);
+    int rc = dp_set_output(ctx, out, 1, p->sizes, NULL, p->dtype, x.device);
+
+    if (rc == 0 && !made)
+        rc = check_one_each(ctx, *out);
+    if (rc == 0 && !is_nonzero(p->beta)) {
+        rc = dp_invoke(ctx, "aten::zero_", "T>", *out);
+    } else if (rc == 0) {
+        dp_tensor *wide = NULL;
+        rc = dp_scalar_tensor(ctx, p->beta, x.dtype, &beta);
+        if (rc == 0)
+            rc = dp_invoke(ctx, "aten::expand", "Tli>T", p->self, p->sizes, (size_t)1, &wide);
+        if (rc == 0)
+            rc = dp_invoke(ctx, "aten::mul.out", "TTT>", wide, beta, *out);
+        dp_tensor_unref(wide);
+    }
+    if (rc < 0 && made)
+        *out = dp_tensor_unref(*out);
+    dp_tensor_unref(beta);
+    return rc;
+}
+
 /* aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
  * mat [n, m], vec [m]; self broadcasts to [n]. */
 static int addmv(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat, dp_tensor *vec, dp_value beta,
@@ -439,6 +500,9 @@ static int addmv(dp_ctx *ctx, dp_tensor *self, dp_tensor *mat, dp_tensor *vec, d
                        (long long)b.sizes[0]);
     p.sizes[0] = a.sizes[0];
     p.k = a.sizes[1];
+    p.dtype = b.dtype;
+    if (a.numel == 0)
+        return addmv_nothing(ctx, &p, out);
     int rc = check_types(ctx, &p, "addmv_impl_cpu");
     return rc == 0 ? run(ctx, &p, out) : rc;
 }

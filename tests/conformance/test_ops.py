@@ -741,6 +741,15 @@ CASES["_trilinear"] = lambda: (((make(d, *a), make(d, *b), make(d, *c), e1, e2, 
     ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 3], (2,)), ((2, 3), (2, 5), (2, 4), [2, 3], [1, 3], [1, 2], [0], ()),
     ((2, 3), (2, 5), (2, 4), [2, 3], [1, 3], [1, 2], [0], (0,)), ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 2], ()),
     ((2, 3), (5, 3, 4), (2, 4), [1, 3], [0], [1, 2], [2, 3], (4,)), ((0, 3), (5, 3, 4), (0, 4), [1, 3], [0], [1, 2], [2, 3], ())))
+for emptied, self_shape, left, right in (("addmm", (3, 5), (3, 0), (0, 5)), ("baddbmm", (2, 3, 5), (2, 3, 0), (2, 0, 5)), ("addmv", (3,), (3, 0), (0,)),
+                                         ("addbmm", (3, 5), (2, 3, 0), (2, 0, 5)), ("addbmm", (3, 5), (0, 3, 4), (0, 4, 5))):
+    CASES[emptied] = lambda more=CASES[emptied], s=self_shape, x=left, y=right: itertools.chain(more(), (
+        ((make(a, *s), make(b, *x), make(c, *y)), k) for a in (f32, i64, torch.float16, b8) for b in (f32, i64, torch.float16, b8)
+        for c in (f32, i64, torch.float16, b8) for k in ({}, {"beta": 0}, {"beta": 2})
+        if x != (2, 3, 0) or s != (3, 5) or b8 not in (a, b, c)))  # there PyTorch multiplies bool by 1
+for emptied, left, right in (("mm", (3, 0), (0, 5)), ("bmm", (2, 3, 0), (2, 0, 5)), ("mv", (3, 0), (0,))):
+    CASES[emptied] = lambda more=CASES[emptied], x=left, y=right: itertools.chain(more(), (
+        ((make(a, *x), make(b, *y)), {}) for a in (f32, i64, torch.float16, b8) for b in (f32, i64, torch.float16, b8)))
 for formed in "mm bmm addmm baddbmm mv addmv addbmm addr dot vdot outer ger inner kron tensordot linalg_matmul matmul chain_matmul linalg_multi_dot".split():
     with_forms(formed)
 CASES["baddbmm_"] = CASES["baddbmm"]
