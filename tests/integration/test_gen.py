@@ -31,6 +31,7 @@ NATIVE = """\
 - func: exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
   structured: True
 """
+END = NATIVE.count("\n") + 1  # where another line of it stands
 ADD = """\
 arithmetic:
 - op: add
