@@ -212,6 +212,7 @@ static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype comm
 
     o->at = at;
     o->bytes = types[common].bytes;
+    o->move = dp_converter(seen, seen);
     o->first = own == common ? NULL : out ? dp_converter(own, common) : dp_converter(common, own);
     o->second = common == seen ? NULL
                 : out          ? dp_converter(common, seen)
@@ -235,6 +236,7 @@ static void take_operands(pw_call *c, const dp_iter *it)
             continue;
         }
         run->operand[k].bytes = types[c->common].bytes;
+        run->operand[k].move = dp_converter(types[c->common].dtype, types[c->common].dtype);
         run->operand[k].first = run->operand[k].second = NULL;
         take_scalar(&run->operand[k], &c->ins[k - 1], c->common);
         run->rearranged = true;

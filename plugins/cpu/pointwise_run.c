@@ -4,7 +4,6 @@
  * whole vectors, blocks of PW_BLOCK elements are converted to buffers and back; of short rows, as many as
  * fit a block at once. */
 #include "pointwise_run.h"
-#include <string.h>
 
 /* The operands of one call of a loop: n1 rows of n0 elements. */
 typedef struct part {
@@ -76,14 +75,6 @@ static bool has_loop_type(const pw_operand *o)
     return o->first == NULL && o->second == NULL;
 }
 
-/* Same type: elements are only brought together, or apart. */
-static void move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int bytes,
-                 int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        memcpy(to + i * to_stride, from + i * from_stride, (size_t)bytes);
-}
-
 /* `rows` rows of operand k from element `at` on, m of each, side by side in `to`; and the last of them
  * repeated up to `padded`. */
 static void gather(const pw_run *run, const part *p, int k, int64_t at, int64_t m, int64_t rows,
@@ -95,11 +86,11 @@ static void gather(const pw_run *run, const part *p, int k, int64_t at, int64_t 
     for (int64_t r = 0; r < rows; r++) {
         const char *from = p->data[k] + r * p->strides[run->n + k] + at * s;
         if (has_loop_type(o))
-            move(to + r * m * bytes, bytes, from, s, o->bytes, m);
+            o->move(to + r * m * bytes, bytes, from, s, m);
         else
             load(o, to + r * m * bytes, from, s, m);
     }
-    move(to + n * bytes, bytes, to + (n - 1) * bytes, 0, o->bytes, padded - n);
+    o->move(to + n * bytes, bytes, to + (n - 1) * bytes, 0, padded - n);
 }
 
 static void scatter(const pw_run *run, const part *p, int64_t at, int64_t m, int64_t rows,
@@ -111,7 +102,7 @@ static void scatter(const pw_run *run, const part *p, int64_t at, int64_t m, int
     for (int64_t r = 0; r < rows; r++) {
         char *to = p->data[0] + r * p->strides[run->n] + at * s;
         if (has_loop_type(o))
-            move(to, s, from + r * m * bytes, bytes, o->bytes, m);
+            o->move(to, s, from + r * m * bytes, bytes, m);
         else
             store(o, to, s, from + r * m * bytes, m);
     }

@@ -12,6 +12,7 @@ typedef struct pw_operand {
     int at;                      /* its number in the iterator; -1: a Scalar */
     int bytes;                   /* of an element, as the loop sees it */
     dp_convert_fn first, second; /* as in memory to common to the loop's, or back; NULL: the same */
+    dp_convert_fn move; /* from the loop\'s type to the same: elements brought together, or apart */
     _Alignas(16) char scalar[16]; /* the Scalar, as the loop sees it */
 } pw_operand;
 

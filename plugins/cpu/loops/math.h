@@ -48,20 +48,20 @@ PW_LIBM2_(nextafter)
 /* -- ../lib/math.h's -- */
 
 #define PW_OURS1_(name)                                                                            \
-    static inline float pw_##name##_f32(float x)                                                   \
+    DPM_INLINE float pw_##name##_f32(float x)                                                      \
     {                                                                                              \
         return dpm_##name##_f32(x);                                                                \
     }                                                                                              \
-    static inline double pw_##name##_f64(double x)                                                 \
+    DPM_INLINE double pw_##name##_f64(double x)                                                    \
     {                                                                                              \
         return dpm_##name##_f64(x);                                                                \
     }
 #define PW_OURS2_(name)                                                                            \
-    static inline float pw_##name##_f32(float x, float y)                                          \
+    DPM_INLINE float pw_##name##_f32(float x, float y)                                             \
     {                                                                                              \
         return dpm_##name##_f32(x, y);                                                             \
     }                                                                                              \
-    static inline double pw_##name##_f64(double x, double y)                                       \
+    DPM_INLINE double pw_##name##_f64(double x, double y)                                          \
     {                                                                                              \
         return dpm_##name##_f64(x, y);                                                             \
     }
@@ -104,7 +104,6 @@ PW_OURS2_(atan2)
     {                                                                                              \
         return c##name(x);                                                                         \
     }
-PW_CLIBM1_(exp)
 PW_CLIBM1_(log)
 PW_CLIBM1_(sqrt)
 PW_CLIBM1_(sin)
@@ -126,6 +125,17 @@ static inline float _Complex pw_pow_c64(float _Complex x, float _Complex y)
 static inline double _Complex pw_pow_c128(double _Complex x, double _Complex y)
 {
     return cpow(x, y);
+}
+
+static inline float _Complex pw_exp_c64(float _Complex x)
+{
+    float size = dpm_exp_f32(crealf(x)), turn = cimagf(x);
+    return __builtin_complex(size * dpm_cos_f32(turn), size * dpm_sin_f32(turn));
+}
+static inline double _Complex pw_exp_c128(double _Complex x)
+{
+    double size = dpm_exp_f64(creal(x)), turn = cimag(x);
+    return __builtin_complex(size * dpm_cos_f64(turn), size * dpm_sin_f64(turn));
 }
 
 #define PW_LOG_OF_(name, t, R, f, base)                                                            \
@@ -205,11 +215,13 @@ static inline double _Complex pw_complex_f64(double re, double im)
 #define PW_REAL_(t, T)                                                                             \
     static inline T pw_greater_##t(T x, T y)                                                       \
     {                                                                                              \
-        return x > y || x != x ? x : y;                                                            \
+        T most = x < y ? y : x;                                                                    \
+        return y != y ? y : most;                                                                  \
     }                                                                                              \
     static inline T pw_lesser_##t(T x, T y)                                                        \
     {                                                                                              \
-        return x < y || x != x ? x : y;                                                            \
+        T least = y < x ? y : x;                                                                   \
+        return y != y ? y : least;                                                                 \
     }                                                                                              \
     static inline T pw_clip_##t(T x, T low, T high)                                                \
     {                                                                                              \
@@ -344,11 +356,11 @@ PW_INT_(i64, int64_t)
     }                                                                                              \
     static inline T pw_fmax_##t(T x, T y)                                                          \
     {                                                                                              \
-        return y != y || x > y ? x : y;                                                            \
+        return ((y != y) | (x > y)) ? x : y;                                                       \
     }                                                                                              \
     static inline T pw_fmin_##t(T x, T y)                                                          \
     {                                                                                              \
-        return y != y || x < y ? x : y;                                                            \
+        return ((y != y) | (x < y)) ? x : y;                                                       \
     }                                                                                              \
     static inline bool pw_signbit_##t(T x)                                                         \
     {                                                                                              \
