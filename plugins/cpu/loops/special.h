@@ -8,7 +8,9 @@
 #include <math.h>
 #include <stdint.h>
 
-#define SF_LIMIT 1000 /* terms of a series; all converge long before */
+#define SF_LIMIT      1000    /* terms of a series; all converge long before */
+#define SF_DEGREE_MAX 1000000 /* of a polynomial: as many steps for one element */
+#define SF_STEPS_MAX  1000000 /* from a negative number up to where a series begins */
 
 /* -- in each width -- */
 
@@ -51,13 +53,13 @@ static inline double sf_igamma(double a, double x, int upper)
     double front = exp(a * log(x) - x - sf_lgamma(a)), p;
     if (x < a + 1) {
         double term = 1 / a, sum = term;
-        for (double k = 1; k < 100 * SF_LIMIT && term > sum * DBL_EPSILON / 4; k++)
+        for (double k = 1; k < SF_STEPS_MAX && term > sum * DBL_EPSILON / 4; k++)
             sum += term *= x / (a + k);
         p = front * sum;
         return upper ? 1 - p : p;
     }
     double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d; /* Lentz */
-    for (double k = 1; k < 100 * SF_LIMIT; k++) {
+    for (double k = 1; k < SF_STEPS_MAX; k++) {
         double n = -k * (k - a), step;
         b += 2;
         d = n * d + b;

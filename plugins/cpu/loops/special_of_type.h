@@ -52,7 +52,7 @@ static inline SF_T SF(zeta)(SF_T x, SF_T q)
     if (q <= 0) {
         if (q == SF_F(floor)(q))
             return INFINITY;
-        if (x != SF_F(floor)(x))
+        if (x != SF_F(floor)(x) || q < -SF_STEPS_MAX)
             return NAN;
     }
     for (sum = SF_F(pow)(q, -x); i < 9 || a <= 9; i++) {
@@ -113,10 +113,8 @@ static inline SF_T SF(chebyshev)(SF_T x, SF_T first, int64_t n)
 {
     SF_T p = 1, q = first, r;
 
-    if (n < 0)
-        return 0;
-    if (n == 0)
-        return 1;
+    if (n <= 0 || n > SF_DEGREE_MAX)
+        return n == 0;
     for (int64_t k = 1; k < n && q == q; k++, p = q, q = r)
         r = 2 * x * q - p;
     return q;
@@ -126,7 +124,7 @@ static inline SF_T SF(hermite_h)(SF_T x, int64_t n)
 {
     SF_T p = 1, q = 2 * x, r;
 
-    if (n <= 0)
+    if (n <= 0 || n > SF_DEGREE_MAX)
         return n == 0;
     for (int64_t k = 1; k < n && q == q; k++, p = q, q = r)
         r = 2 * x * q - 2 * (SF_T)k * p;
@@ -137,7 +135,7 @@ static inline SF_T SF(hermite_he)(SF_T x, int64_t n)
 {
     SF_T p = 1, q = x, r;
 
-    if (n <= 0)
+    if (n <= 0 || n > SF_DEGREE_MAX)
         return n == 0;
     for (int64_t k = 1; k < n && q == q; k++, p = q, q = r)
         r = x * q - (SF_T)k * p;
@@ -148,7 +146,7 @@ static inline SF_T SF(laguerre)(SF_T x, int64_t n)
 {
     SF_T p = 1, q = 1 - x, r;
 
-    if (n <= 0)
+    if (n <= 0 || n > SF_DEGREE_MAX)
         return n == 0;
     for (int64_t k = 1; k < n && q == q; k++, p = q, q = r)
         r = (((SF_T)(2 * k + 1) - x) * q - (SF_T)k * p) / (SF_T)(k + 1);
@@ -159,7 +157,7 @@ static inline SF_T SF(legendre)(SF_T x, int64_t n)
 {
     SF_T p = 1, q = x, r;
 
-    if (n <= 0)
+    if (n <= 0 || n > SF_DEGREE_MAX)
         return n == 0;
     for (int64_t k = 1; k < n && q == q; k++, p = q, q = r)
         r = ((SF_T)(2 * k + 1) * x * q - (SF_T)k * p) / (SF_T)(k + 1);
