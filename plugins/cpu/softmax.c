@@ -1,141 +1,144 @@
-/* softmax.c -- _softmax and _log_softmax over one dimension.
- *
- * The tensor is packed as [outer, length, inner] and has outer * inner lines of `length` elements,
- * each normalised on its own.  The line's largest element is subtracted first, so that exp() does
- * not overflow.  Sums are computed in double.  A line is processed in blocks; the last block is
- * filled up, so that every element goes through the same vector code. */
+/* softmax.c -- _softmax, _log_softmax and their gradients over one dimension
+ * (aten/src/ATen/native/SoftMax.cpp).  Tensors are packed as [outer, length, inner]; bfloat16 is
+ * computed as float32. */
+#include "softmax.h"
 #include "dense.h"
-#include <math.h>
-#include <string.h>
 
-enum { BLOCK = 16 }; /* elements */
+typedef struct sm_call {
+    int op;
+    const char *error; /* what errors call the loops */
+    dp_tensor *x, *y;  /* y NULL: no backward form */
+    int64_t dim;
+    dp_dtype class;
+} sm_call;
 
-/* glibc's libmvec has vector versions of these; the attribute makes gcc call them. */
-__attribute__((simd("notinbranch"))) extern double exp(double);
-__attribute__((simd("notinbranch"))) extern float expf(float);
-
-typedef struct softmax {
-    const void *x;
-    void *y;
-    int64_t length, inner;
-    bool log;
-} softmax;
-
-/* A NaN makes the sum NaN and thereby the whole line; an infinity does the same (inf - inf).  The
- * last block is filled up with -infinity, which is never the maximum and adds exp(-inf) = 0.
- * `unroll 1`: gcc unrolls a loop before it vectorises it, and would call exp once for each
- * element. */
-#define LINES(name, type, exp_, log_)                                                              \
-    static inline void name##_load(type *block, const type *x, int64_t left, int64_t step)         \
-    {                                                                                              \
-        if (step == 1 && left >= BLOCK)                                                            \
-            memcpy(block, x, BLOCK * sizeof(type));                                                \
-        else                                                                                       \
-            for (int l = 0; l < BLOCK; l++)                                                        \
-                block[l] = l < left ? x[l * step] : -(type)INFINITY;                               \
-    }                                                                                              \
-    static inline void name##_store(type *y, const type *block, int64_t left, int64_t step)        \
-    {                                                                                              \
-        if (step == 1 && left >= BLOCK)                                                            \
-            memcpy(y, block, BLOCK * sizeof(type));                                                \
-        else                                                                                       \
-            for (int l = 0; l < BLOCK && l < left; l++)                                            \
-                y[l * step] = block[l];                                                            \
-    }                                                                                              \
-    DENSE_LOOP static void name##_line(const type *x, type *y, int64_t n, int64_t step,            \
-                                       bool is_log)                                                \
-    {                                                                                              \
-        type block[BLOCK], tops[BLOCK], top = -(type)INFINITY;                                     \
-        double sums[BLOCK] = {0}, sum = 0;                                                         \
-        for (int l = 0; l < BLOCK; l++)                                                            \
-            tops[l] = top;                                                                         \
-        for (int64_t i = 0; i < n; i += BLOCK) {                                                   \
-            name##_load(block, x + i * step, n - i, step);                                         \
-            for (int l = 0; l < BLOCK; l++)                                                        \
-                tops[l] = block[l] > tops[l] ? block[l] : tops[l];                                 \
-        }                                                                                          \
-        for (int l = 0; l < BLOCK; l++)                                                            \
-            top = tops[l] > top ? tops[l] : top;                                                   \
-        for (int64_t i = 0; i < n; i += BLOCK) {                                                   \
-            name##_load(block, x + i * step, n - i, step);                                         \
-            _Pragma("GCC unroll 1") for (int l = 0; l < BLOCK; l++)                                \
-            {                                                                                      \
-                block[l] = exp_(block[l] - top);                                                   \
-            }                                                                                      \
-            for (int l = 0; l < BLOCK; l++)                                                        \
-                sums[l] += (double)block[l];                                                       \
-            if (!is_log)                                                                           \
-                name##_store(y + i * step, block, n - i, step);                                    \
-        }                                                                                          \
-        for (int l = 0; l < BLOCK; l++)                                                            \
-            sum += sums[l];                                                                        \
-        type less = log_((type)sum), factor = (type)(1 / sum);                                     \
-        for (int64_t i = 0; i < n; i += BLOCK) {                                                   \
-            name##_load(block, (is_log ? x : y) + i * step, n - i, step);                          \
-            for (int l = 0; l < BLOCK; l++)                                                        \
-                block[l] = is_log ? block[l] - top - less : block[l] * factor;                     \
-            name##_store(y + i * step, block, n - i, step);                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void name(int64_t begin, int64_t end, void *user)                                       \
-    {                                                                                              \
-        const softmax *s = user;                                                                   \
-        for (int64_t line = begin; line < end; line++) {                                           \
-            int64_t at = line / s->inner * s->inner * s->length + line % s->inner;                 \
-            name##_line((const type *)s->x + at, (type *)s->y + at, s->length, s->inner, s->log);  \
-        }                                                                                          \
-    }
-LINES(lines_f32, float, expf, logf)
-LINES(lines_f64, double, exp, log)
-
-static int run(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_float, bool is_log,
-               dp_tensor **out)
+/* out: packed, of the class. */
+static int run_lines(dp_ctx *ctx, const sm_call *c, dp_tensor *x, dp_tensor *y, dp_tensor *out)
 {
-    const char *name = is_log ? "log_softmax" : "softmax";
-    dp_tensor *x = NULL, *y = NULL;
-    DP_VIEW(v, self);
-    dp_dtype class = dense_class(v.dtype);
+    DP_VIEW(v, x);
+    sm_job job = {dense_data(x), y ? dense_data(y) : NULL, dense_data(out), 1, 1, 1};
+    int64_t n = v.numel;
 
-    if (half_to_float)
-        return dp_fail(ctx, DP_ERUNTIME, "%s with half to float conversion is not supported on CPU",
-                       name);
-    int rc = wrap_dim(ctx, &dim, v.ndim);
+    if (n == 0 || dp_memoryless(ctx))
+        return 0;
+    job.length = v.ndim ? v.sizes[c->dim] : 1;
+    for (int i = (int)c->dim + 1; i < v.ndim; i++)
+        job.inner *= v.sizes[i];
+    job.blocks = (job.inner + SM_WIDE - 1) / SM_WIDE;
+    int64_t lines = n / job.length, units = job.inner == 1 ? lines : lines / job.inner * job.blocks;
+    return dp_parallel_for(ctx, 0, units, dense_grain(4 * (double)n / (double)units),
+                           CPU_CHOSEN(sm_loops)[c->op].lines[c->class == DP_FLOAT64], &job);
+}
+
+static int check(dp_ctx *ctx, sm_call *c)
+{
+    char shape[DP_SHAPE_TEXT], other[DP_SHAPE_TEXT];
+    DP_VIEW(v, c->x);
+    int rc = wrap_dim(ctx, &c->dim, v.ndim);
+
     if (rc == 0)
-        rc = dense_check_type(
-            ctx, is_log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl",
-            v.dtype, DENSE_FLOATS);
+        rc = dense_check_type(ctx, c->error, v.dtype, DENSE_FLOATS);
+    c->class = dense_class(v.dtype);
+    if (rc < 0 || c->y == NULL)
+        return rc;
+    DP_VIEW(w, c->y);
+    bool same = v.ndim == w.ndim;
+    for (int i = 0; same && i < v.ndim; i++)
+        same = v.sizes[i] == w.sizes[i];
+    if (!same)
+        return dp_fail(ctx, DP_ERUNTIME, "Expected tensor to have size %s, but got size %s",
+                       dp_shape_text(shape, v.sizes, (size_t)v.ndim),
+                       dp_shape_text(other, w.sizes, (size_t)w.ndim));
+    return dense_check_same(ctx, v.dtype, w.dtype);
+}
+
+/* *out NULL: made, and owned by the caller. */
+static int run(dp_ctx *ctx, sm_call *c, dp_tensor **out)
+{
+    dp_tensor *x = NULL, *y = NULL, *packed = NULL, *given = *out;
+    DP_VIEW(v, c->x);
+    int rc = check(ctx, c);
+
     if (rc == 0)
-        rc = dense_get(ctx, self, class, &x);
+        rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, v.dtype, v.device);
+    if (rc < 0)
+        return rc;
+    DP_VIEW(o, *out);
+    bool direct = o.dtype == c->class && dp_tensor_is_contiguous(*out, DP_CONTIGUOUS);
+    rc = dense_get(ctx, c->x, c->class, &x);
+    if (rc == 0 && c->y != NULL)
+        rc = dense_get(ctx, c->y, c->class, &y);
+    if (rc == 0 && !direct)
+        rc = dp_empty(ctx, c->class, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &packed);
     if (rc == 0)
-        rc = dp_empty(ctx, class, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0 && v.numel > 0 && !dp_memoryless(ctx)) {
-        softmax s = {dense_data(x), dense_data(y), v.ndim ? v.sizes[dim] : 1, 1, is_log};
-        for (int i = (int)dim + 1; i < v.ndim; i++)
-            s.inner *= v.sizes[i];
-        rc = dp_parallel_for(ctx, 0, v.numel / s.length, dense_grain(8 * (double)s.length),
-                             class == DP_FLOAT32 ? lines_f32 : lines_f64, &s);
-    }
-    if (rc == 0) {
-        rc = dense_put(ctx, y, v.dtype, DP_CONTIGUOUS, out);
-        y = NULL;
-    }
+        rc = run_lines(ctx, c, x, y, direct ? *out : packed);
+    if (rc == 0 && !direct)
+        rc = dp_copy(ctx, *out, packed);
     dp_tensor_unref(x);
     dp_tensor_unref(y);
+    dp_tensor_unref(packed);
+    if (rc < 0 && given == NULL)
+        *out = dp_tensor_unref(*out);
     return rc;
 }
 
-/* aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor */
-static int softmax_(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_float, dp_tensor **out)
+static int forward(dp_ctx *ctx, bool log, dp_tensor *self, int64_t dim, bool half_to_float,
+                   dp_tensor **out)
 {
-    return run(ctx, self, dim, half_to_float, false, out);
+    sm_call c = {.op = log ? SM_LOG_SOFTMAX : SM_SOFTMAX,
+                 .error = log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl",
+                 .x = self,
+                 .dim = dim};
+    if (half_to_float)
+        return dp_fail(ctx, DP_ERUNTIME, "%s with half to float conversion is not supported on CPU",
+                       log ? "log_softmax" : "softmax");
+    return run(ctx, &c, out);
 }
 
-/* aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor */
-static int log_softmax_(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_float,
-                        dp_tensor **out)
+/* input_dtype: of what softmax was taken of; as in PyTorch, only a float16 there is looked at. */
+static int backward(dp_ctx *ctx, bool log, dp_tensor *grad, dp_tensor *output, int64_t dim,
+                    int64_t input_dtype, dp_tensor **out)
 {
-    return run(ctx, self, dim, half_to_float, true, out);
+    sm_call c = {.op = log ? SM_LOG_BACKWARD : SM_BACKWARD,
+                 .error = log ? "log_softmax_backward_lastdim_kernel_impl"
+                              : "softmax_backward_lastdim_kernel_impl",
+                 .x = grad,
+                 .y = output,
+                 .dim = dim};
+    DP_VIEW(g, grad);
+    if (g.dtype != input_dtype && input_dtype == DP_FLOAT16)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "softmax backward with half to float conversion is not supported on CPU");
+    return run(ctx, &c, out);
 }
 
-DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("_softmax", softmax_, (T, i, b), (T)),
-                DP_IMPL_UNBOXED("_log_softmax", log_softmax_, (T, i, b), (T)))
+#define FORMS(name, log)                                                                           \
+    static int name(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_float,                 \
+                    dp_tensor **out)                                                               \
+    {                                                                                              \
+        *out = NULL;                                                                               \
+        return forward(ctx, log, self, dim, half_to_float, out);                                   \
+    }                                                                                              \
+    static int name##_out(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool half_to_float,           \
+                          dp_tensor *out)                                                          \
+    {                                                                                              \
+        return forward(ctx, log, self, dim, half_to_float, &out);                                  \
+    }                                                                                              \
+    static int name##_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, int64_t dim,       \
+                               int64_t input_dtype, dp_tensor **out)                               \
+    {                                                                                              \
+        *out = NULL;                                                                               \
+        return backward(ctx, log, grad, output, dim, input_dtype, out);                            \
+    }                                                                                              \
+    static int name##_backward_out(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, int64_t dim,   \
+                                   int64_t input_dtype, dp_tensor *out)                            \
+    {                                                                                              \
+        return backward(ctx, log, grad, output, dim, input_dtype, &out);                           \
+    }                                                                                              \
+    DP_LIBRARY_META(                                                                               \
+        aten, CPU, DP_IMPL_UNBOXED("_" #name, name, (T, i, b), (T)),                               \
+        DP_IMPL_UNBOXED("_" #name ".out", name##_out, (T, i, b, T), ()),                           \
+        DP_IMPL_UNBOXED("_" #name "_backward_data", name##_backward, (T, T, i, i), (T)),           \
+        DP_IMPL_UNBOXED("_" #name "_backward_data.out", name##_backward_out, (T, T, i, i, T), ()))
+FORMS(softmax, false)
+FORMS(log_softmax, true)

@@ -8,19 +8,26 @@ HEAD = "/* Made by proto/gen from reduce.yaml. */\n"
 
 # -- loops -------------------------------------------------------------------------------------------
 
-def fold(r, name, cls, acc, each, merge, about=None):
-    """loops/fold.h over elements `cls` and results `acc`."""
-    about = about or acc
+PARTS = {"c64": "f32", "c128": "f64"}
+
+
+def fold(name, cls, acc, each, merge, about=None):
+    """loops/fold.h over elements `cls` and results `acc`.  Sums of complex numbers are two of real ones."""
+    about, result = about or acc, acc
+    parts = cls in PARTS and acc in PARTS and (each, merge) == ("x", "a + b")
+    if parts:
+        cls, acc, about = PARTS[cls], PARTS[acc], PARTS[about]
     return [f"RD_INLINE pw_mem_{acc} {name}_each_(pw_val_{cls} x, pw_val_{about} about, const rd_state *s)\n"
             f"{{\n    (void)about, (void)s;\n    return (pw_mem_{acc})({each});\n}}",
             f"RD_INLINE pw_mem_{acc} {name}_merge_(pw_mem_{acc} a, pw_mem_{acc} b)\n{{\n    return (pw_mem_{acc})({merge});\n}}",
-            f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_A {acc}\n#define RD_M {about}"]
+            f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_A {acc}\n#define RD_M {about}"
+            + (f"\n#define RD_PARTS 2\n#define RD_R {result}" if parts else "")]
 
 
 def plain(r, name, cls):
     acc, out = r.acc(cls), r.out(cls)
     text = [f"typedef pw_mem_{acc} {name}_type;"]
-    text += fold(r, name, cls, acc, r.expr("each", cls, "x"), r.expr("merge", cls))
+    text += fold(name, cls, acc, r.expr("each", cls, "x"), r.expr("merge", cls))
     text += [f"RD_INLINE pw_mem_{acc} {name}_none_(void)\n{{\n    return {r.expr('none', cls, '0')};\n}}",
              f"RD_INLINE pw_mem_{out} {name}_finish_(pw_mem_{acc} a, const rd_state *s)\n"
              f"{{\n    typedef pw_val_{acc} A __attribute__((unused));\n    (void)s;\n    return (pw_mem_{out})({r.expr('finish', cls, 'a')});\n}}",
@@ -32,8 +39,8 @@ def variance(r, name, cls):
     mean, out = ("c128" if cls[0] == "c" else "f64"), {"c64": "f32", "c128": "f64"}.get(cls, cls)
     square = "creal(d) * creal(d) + cimag(d) * cimag(d)" if mean == "c128" else "d * d"
     head = f"RD_INLINE double {name}_square_(pw_val_{mean} d)\n{{\n    return {square};\n}}"
-    text = [head] + fold(r, name + "_sum", cls, mean, "x", "a + b") + ['#include "loops/fold.h"']
-    text += fold(r, name + "_dev", cls, "f64", f"{name}_square_((pw_val_{mean})x - about)", "a + b", mean)
+    text = [head] + fold(name + "_sum", cls, mean, "x", "a + b") + ['#include "loops/fold.h"']
+    text += fold(name + "_dev", cls, "f64", f"{name}_square_((pw_val_{mean})x - about)", "a + b", mean)
     text += ['#include "loops/fold.h"', f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_M {mean}\n#define RD_O {out}",
              '#include "loops/var.h"']
     return text, f"sizeof({name}_acc)", [out, cls]
@@ -41,7 +48,7 @@ def variance(r, name, cls):
 
 def place(r, name, cls):
     beats = f"RD_INLINE bool {name}_beats_(pw_val_{cls} a, pw_val_{cls} b)\n{{\n    return {r.expr('beats', cls)};\n}}"
-    text = [beats] + fold(r, name + "_best", cls, cls, "x", r.expr("merge", cls)) + ['#include "loops/fold.h"']
+    text = [beats] + fold(name + "_best", cls, cls, "x", r.expr("merge", cls)) + ['#include "loops/fold.h"']
     text += [f"#define RD_NAME {name}\n#define RD_X {cls}", '#include "loops/place.h"']
     return text, f"sizeof({name}_acc)", [cls, "i64"]
 

@@ -861,10 +861,38 @@ CASES["linalg_vector_norm.out"] = lambda: (((make(d, 3, 4), p, [0]), {"out": tor
 # no empty list: PyTorch 1.13.1 cannot add what it has taken the maxima from
 CASES["logsumexp"] = CASES["special_logsumexp"] = reduced_by(*[d for d in DIMS if d[0]], dtypes=MAIN + [torch.complex64])
 
+CASES["special_softmax"] = CASES["softmax.int"]
+CASES["special_log_softmax"] = lambda: ((a[:2], {"dtype": a[2]}) for a, _ in CASES["softmax.int"]())
+CASES["_softmax.out"] = CASES["_log_softmax.out"] = lambda: (
+    ((make(d, 3, 4), dim, False), {"out": o}) for d in (f32, f64, torch.bfloat16, i64) for dim in (0, 1) for o in (
+        torch.zeros(0, dtype=d), torch.zeros(3, 4, dtype=d), torch.zeros(3, 4, dtype=f64)))  # PyTorch takes a strided one for dense
+CASES["_softmax_backward_data"] = CASES["_log_softmax_backward_data"] = lambda: (
+    ((make(d, *x.shape), x, dim, t), {}) for d in (f32, f64, torch.bfloat16) for x in layouts(d) if x.numel() != 14 and x.is_contiguous() and x.numel() < 1000
+    for dim in (0, -1, 1) for t in (d, f64))
+CASES["_softmax_backward_data.out"] = lambda: (((make(f32, 3, 4), make(f32, 3, 4), dim, f32), {"grad_input": torch.zeros(*s)})
+                                               for dim in (0, 1) for s in ((0,), (3, 4), (5,)))
+CASES["_log_softmax_backward_data.out"] = lambda: ((a, {"out": k["grad_input"]}) for a, k in CASES["_softmax_backward_data.out"]())
+
+# -- scans --
+
+CASES["cumsum"] = CASES["cumprod"] = reduced_by((0,), (-1,), (7,), dtypes=[d for d in ALL if d is not torch.float16],
+                                                keywords=({}, {"dtype": f64}, {"dtype": i64}, {"dtype": torch.int32}))
+CASES["cumsum_"] = CASES["cumprod_"] = lambda: (((make(d, 3, 4), dim), k) for d in MORE if d is not b8 for dim in (0, 1, 2) for k in ({}, {"dtype": f64}))
+CASES["cumsum.out"] = CASES["cumprod.out"] = lambda: (((make(d, 3, 4), dim), {"out": o}) for d in MORE for dim in (0, 1) for o in (
+    torch.zeros(0, dtype=d), torch.zeros(3, 4), torch.zeros(4, 3, dtype=f64).t(), torch.zeros(2, 2, dtype=i64)) if o.dtype is not b8)
+CASES["cummax"] = CASES["cummin"] = reduced_by((0,), (-1,), (7,))
+CASES["cummax.out"] = CASES["cummin.out"] = lambda: (
+    ((make(d, 3, 4), dim), {"values": torch.zeros(*s, dtype=e), "indices": torch.zeros(*s, dtype=i64)})
+    for d in (f32, i64, torch.bfloat16) for e in (d, f64) for dim in (0, 1, 2) for s in ((0,), (3, 4), (2, 2)))
+CASES["_cummax_helper"] = CASES["_cummin_helper"] = lambda: (
+    ((make(d, 3, 4), torch.zeros(3, 4, dtype=d), torch.zeros(3, 4, dtype=i64), dim), {}) for d in MORE for dim in (0, 1))
+CASES["logcumsumexp"] = CASES["_logcumsumexp"] = reduced_by((0,), (-1,), (7,), dtypes=[f32, f64, torch.bfloat16, i64])
+CASES["logcumsumexp.out"] = CASES["_logcumsumexp.out"] = lambda: (((make(d, 3, 4), 0), {"out": torch.zeros(n, 4, dtype=d)}) for d in (f32, f64) for n in (0, 3))
+
 # Their values are whatever lay in memory.
 UNDEFINED = re.compile(r"empty|new_empty")
 # Sums in another order, and 16-bit results of 32-bit sums, differ more than single operations do.
-LOOSE = re.compile(r"(sum|mean|prod|var|std|matmul|linear|mm|conv|norm|dot|mv|softmax|pool)")
+LOOSE = re.compile(r"(sum|mean|prod|var|std|matmul|linear|mm|conv|norm|dot|mv|softmax|pool|logcum)")
 
 
 # -- calling both ----------------------------------------------------------------------------------
@@ -981,7 +1009,7 @@ def one(both, name, function, args, kwargs):
     except dispatchd.Error as error:
         return f"{error}, want a result"
     halves = any(t.dtype in (torch.float16, torch.bfloat16) for t in flat_tensors([*args, *kwargs.values()]))
-    wants = list(want) if isinstance(want, (tuple, list)) else [want]
+    wants = list(want) if isinstance(want, (tuple, list)) else [] if want is None else [want]
     if len(wants) != len(flat):
         return f"{len(flat)} outputs, want {len(wants)}"
     for i, (w, got) in enumerate(zip(wants, flat)):

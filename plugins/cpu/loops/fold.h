@@ -1,51 +1,60 @@
 /* loops/fold.h -- elements brought together two by two.  Included for each RD_NAME after
  *
- *     RD_X, RD_A         types of an element and of a result, by the ends of their names
- *     RD_M               the type of what each_() is told of an output
+ *     RD_X, RD_A                types of an element and of a result, by the ends of their names
+ *     RD_M                      the type of what each_() is told of an output
  *     NAME_each_(x, about, s)   what one element counts
  *     NAME_merge_(a, b)         what two results make
+ *     RD_PARTS, RD_R            2 and a complex type where an element is two numbers RD_X that are merged each
+ *                               by itself: sums of complex numbers are vectors of real ones
  *
  * it has row() for one output and rows() for n neighbouring ones, which both give results over n0
  * elements.  (No guard: it is included many times.) */
+#ifndef RD_PARTS
+#define RD_PARTS 1
+#define RD_R     RD_A
+#endif
 #define RD_(part) CPU_PASTE(RD_NAME, part)
 #define RD_XM     CPU_PASTE(pw_mem, RD_X)
 #define RD_XV     CPU_PASTE(pw_val, RD_X)
 #define RD_AM     CPU_PASTE(pw_mem, RD_A)
 #define RD_MV     CPU_PASTE(pw_val, RD_M)
+#define RD_RM     CPU_PASTE(pw_mem, RD_R)
+#define RD_ALL    (RD_LANES * RD_PARTS)      /* numbers in all lanes */
+#define RD_BYTES  (sizeof(RD_XM) * RD_PARTS) /* of an element */
 
-/* Add n elements to the lanes, the first of which go to lane 0.  first: lanes have nothing yet. */
+/* Add n numbers to the lanes, the first of which go to lane 0.  first: lanes have nothing yet. */
 RD_INLINE void RD_(add)(RD_AM *restrict lanes, const RD_XM *restrict x, int64_t n, bool first,
                         RD_MV about, const rd_state *s)
 {
     int64_t i = 0, l;
 
-    if (first && n < RD_LANES) {
+    if (first && n < RD_ALL) {
         for (l = 0; l < n; l++)
             lanes[l] = RD_(each_)((RD_XV)x[l], about, s);
         return;
     }
-    RD_AM a[RD_LANES];
+    RD_AM a[RD_ALL];
     if (first)
-        for (l = 0; l < RD_LANES; l++)
+        for (l = 0; l < RD_ALL; l++)
             a[l] = RD_(each_)((RD_XV)x[l], about, s);
     else
-        for (l = 0; l < RD_LANES; l++)
+        for (l = 0; l < RD_ALL; l++)
             a[l] = lanes[l];
-    for (i = first ? RD_LANES : 0; i + RD_LANES <= n; i += RD_LANES)
-        for (l = 0; l < RD_LANES; l++)
+    for (i = first ? RD_ALL : 0; i + RD_ALL <= n; i += RD_ALL)
+        for (l = 0; l < RD_ALL; l++)
             a[l] = RD_(merge_)(a[l], RD_(each_)((RD_XV)x[i + l], about, s));
-    for (l = 0; l < RD_LANES; l++)
+    for (l = 0; l < RD_ALL; l++)
         lanes[l] = a[l];
     for (l = 0; i + l < n; l++)
         lanes[l] = RD_(merge_)(lanes[l], RD_(each_)((RD_XV)x[i + l], about, s));
 }
 
 /* What lanes make of which `used` have something, by halves. */
-RD_INLINE RD_AM RD_(all)(RD_AM *lanes, int64_t used)
+RD_INLINE RD_RM RD_(all)(RD_AM *lanes, int64_t used)
 {
 #define RD_HALVE(half)                                                                             \
-    _Pragma("GCC ivdep") for (int64_t l = 0; l < half; l++) lanes[l] =                             \
-        RD_(merge_)(lanes[l], lanes[l + half]);
+    _Pragma("GCC ivdep") for (int64_t l = 0; l < half * RD_PARTS; l++) lanes[l] =                  \
+        RD_(merge_)(lanes[l], lanes[l + half * RD_PARTS]);
     if (used == RD_LANES) {
         RD_HALVE(32)
         RD_HALVE(16)
@@ -53,47 +62,53 @@ RD_INLINE RD_AM RD_(all)(RD_AM *lanes, int64_t used)
         RD_HALVE(4)
         RD_HALVE(2)
         RD_HALVE(1)
-        return lanes[0];
+    } else {
+        for (int64_t half = RD_ALL / 2; half >= RD_PARTS; half /= 2)
+            for (int64_t l = 0; l < half && l + half < used * RD_PARTS; l++)
+                lanes[l] = RD_(merge_)(lanes[l], lanes[l + half]);
     }
 #undef RD_HALVE
-    for (int64_t half = RD_LANES / 2; half > 0; half /= 2)
-        for (int64_t l = 0; l < half && l + half < used; l++)
-            lanes[l] = RD_(merge_)(lanes[l], lanes[l + half]);
-    return lanes[0];
+    RD_RM all;
+    memcpy(&all, lanes, sizeof(all));
+    return all;
 }
 
 /* n0 > 0 elements, s0 bytes apart. */
-static RD_AM RD_(row)(const char *x, int64_t s0, int64_t n0, RD_MV about, const rd_state *s)
+static RD_RM RD_(row)(const char *x, int64_t s0, int64_t n0, RD_MV about, const rd_state *s)
 {
-    RD_ALIGNED RD_AM lanes[RD_LANES];
-    RD_ALIGNED RD_XM room[RD_PACKED];
+    RD_ALIGNED RD_AM lanes[RD_ALL];
+    RD_ALIGNED RD_XM room[RD_PACKED * RD_PARTS];
 
-    if (s->direct && s0 == (int64_t)sizeof(RD_XM)) {
-        RD_(add)(lanes, (const RD_XM *)x, n0, true, about, s);
+    if (s->direct && s0 == (int64_t)RD_BYTES) {
+        RD_(add)(lanes, (const RD_XM *)x, n0 * RD_PARTS, true, about, s);
     } else {
         for (int64_t i = 0; i < n0; i += RD_PACKED) {
             int64_t m = rd_least(n0 - i, RD_PACKED);
-            s->load((char *)room, sizeof(RD_XM), x + i * s0, s0, m);
-            RD_(add)(lanes, room, m, i == 0, about, s);
+            s->load((char *)room, RD_BYTES, x + i * s0, s0, m);
+            RD_(add)(lanes, room, m * RD_PARTS, i == 0, about, s);
         }
     }
     return RD_(all)(lanes, rd_least(n0, RD_LANES));
 }
 
-enum { RD_(wide) = RD_WIDE / sizeof(RD_AM) };
+enum {
+    RD_(wide) = RD_WIDE / sizeof(RD_RM),   /* outputs that rows() takes at a time */
+    RD_(numbers) = RD_WIDE / sizeof(RD_AM) /* in them */
+};
 
-RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(wide)], const char *x, int64_t s0,
+/* w numbers of each of n0 rows. */
+RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(numbers)], const char *x, int64_t s0,
                              int64_t s1, int64_t n0, int64_t w, const RD_MV *restrict about,
                              const rd_state *s)
 {
-    RD_ALIGNED RD_XM room[RD_(wide)];
-    bool direct = s->direct && s1 == (int64_t)sizeof(RD_XM);
+    RD_ALIGNED RD_XM room[RD_(numbers)];
+    bool direct = s->direct && s1 == (int64_t)RD_BYTES;
 
     for (int64_t i = 0; i < n0; i++, x += s0) {
         const RD_XM *restrict row = direct ? (const RD_XM *)x : room;
         RD_AM *restrict lane = lanes[i % RD_LANES];
         if (!direct)
-            s->load((char *)room, sizeof(RD_XM), x, s1, w);
+            s->load((char *)room, RD_BYTES, x, s1, w / RD_PARTS);
         if (i < RD_LANES)
             for (int64_t j = 0; j < w; j++)
                 lane[j] = RD_(each_)((RD_XV)row[j], about[j], s);
@@ -109,17 +124,16 @@ RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(wide)], const char *x, 
 }
 
 /* The same of w <= wide outputs, s1 bytes apart: out [w].  about [wide] */
-static void RD_(rows)(RD_AM *out, const char *x, int64_t s0, int64_t s1, int64_t n0, int64_t w,
+static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t n0, int64_t w,
                       const RD_MV *about, const rd_state *s)
 {
-    RD_ALIGNED RD_AM lanes[RD_LANES][RD_(wide)];
+    RD_ALIGNED RD_AM lanes[RD_LANES][RD_(numbers)];
 
     if (w == RD_(wide))
-        RD_(add_rows)(lanes, x, s0, s1, n0, RD_(wide), about, s);
+        RD_(add_rows)(lanes, x, s0, s1, n0, RD_(numbers), about, s);
     else
-        RD_(add_rows)(lanes, x, s0, s1, n0, w, about, s);
-    for (int64_t j = 0; j < w; j++)
-        out[j] = lanes[0][j];
+        RD_(add_rows)(lanes, x, s0, s1, n0, w * RD_PARTS, about, s);
+    memcpy(out, lanes[0], (size_t)w * sizeof(*out));
 }
 
 /* -- a whole reduction of it: RD_STEP, after NAME_none_(), the result of no element, and
@@ -127,9 +141,24 @@ static void RD_(rows)(RD_AM *out, const char *x, int64_t s0, int64_t s1, int64_t
 #ifdef RD_STEP
 #define RD_OM CPU_PASTE(pw_mem, RD_O)
 
+RD_INLINE RD_RM RD_(join)(RD_RM a, RD_RM b)
+{
+#if RD_PARTS == 1
+    return RD_(merge_)(a, b);
+#else
+    RD_AM u[RD_PARTS], v[RD_PARTS];
+    memcpy(u, &a, sizeof(a));
+    memcpy(v, &b, sizeof(b));
+    for (int i = 0; i < RD_PARTS; i++)
+        u[i] = RD_(merge_)(u[i], v[i]);
+    memcpy(&a, u, sizeof(a));
+    return a;
+#endif
+}
+
 static void RD_(begin)(char *acc, int64_t n, void *user)
 {
-    RD_AM *a = (RD_AM *)acc;
+    RD_RM *a = (RD_RM *)acc;
     (void)user;
     for (int64_t j = 0; j < n; j++)
         a[j] = RD_(none_)();
@@ -138,42 +167,42 @@ static void RD_(begin)(char *acc, int64_t n, void *user)
 static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int64_t n,
                       int64_t index, void *user)
 {
-    static const RD_MV nothing[RD_(wide)];
+    static const RD_MV nothing[RD_(numbers)];
     const rd_state *s = user;
-    RD_AM *a = (RD_AM *)acc;
+    RD_RM *a = (RD_RM *)acc;
     const char *x = data[s->n_out];
     int64_t s0 = st[s->n_out], s1 = st[s->n_out + 1 + s->n_out];
     bool first = index % DP_ITER_CHUNK == 0;
 
-    if (!rd_across(s0, s1, n0, n, sizeof(RD_XM))) {
+    if (!rd_across(s0, s1, n0, n, RD_BYTES)) {
         for (int64_t j = 0; j < n; j++, x += s1) {
-            RD_AM b = RD_(row)(x, s0, n0, nothing[0], s);
-            a[j] = first ? b : RD_(merge_)(a[j], b);
+            RD_RM b = RD_(row)(x, s0, n0, nothing[0], s);
+            a[j] = first ? b : RD_(join)(a[j], b);
         }
         return;
     }
     for (int64_t j = 0; j < n; j += RD_(wide), x += s1 * RD_(wide)) {
         int64_t w = rd_least(n - j, RD_(wide));
-        RD_AM b[RD_(wide)];
+        RD_RM b[RD_(wide)];
         RD_(rows)(first ? a + j : b, x, s0, s1, n0, w, nothing, s);
         for (int64_t i = 0; !first && i < w; i++)
-            a[j + i] = RD_(merge_)(a[j + i], b[i]);
+            a[j + i] = RD_(join)(a[j + i], b[i]);
     }
 }
 
 static void RD_(merge)(char *acc, const char *from, int64_t n, void *user)
 {
-    RD_AM *a = (RD_AM *)acc;
-    const RD_AM *b = (const RD_AM *)from;
+    RD_RM *a = (RD_RM *)acc;
+    const RD_RM *b = (const RD_RM *)from;
     (void)user;
     for (int64_t j = 0; j < n; j++)
-        a[j] = RD_(merge_)(a[j], b[j]);
+        a[j] = RD_(join)(a[j], b[j]);
 }
 
 static void RD_(finish)(char **data, const int64_t *strides, const char *acc, int64_t n, void *user)
 {
     const rd_state *s = user;
-    const RD_AM *a = (const RD_AM *)acc;
+    const RD_RM *a = (const RD_RM *)acc;
     RD_OM out[RD_STORED];
 
     for (int64_t j = 0; j < n; j += RD_STORED) {
@@ -197,3 +226,8 @@ static void RD_(finish)(char **data, const int64_t *strides, const char *acc, in
 #undef RD_X
 #undef RD_A
 #undef RD_M
+#undef RD_R
+#undef RD_RM
+#undef RD_ALL
+#undef RD_BYTES
+#undef RD_PARTS

@@ -10,6 +10,7 @@
 #include "../reduce.h"
 #include "math.h"
 #include "types.h"
+#include <string.h>
 #include "../../lib/math.h"
 
 /* gcc 12 unrolls a loop of fewer than 64 turns beyond them, and warns of what it made there. */

@@ -50,7 +50,7 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     for (int64_t j = 0; j < n; j += w, x += w * s1) {
         w = across ? rd_least(n - j, WIDE) : 1;
         if (across)
-            RD_(sum_rows)(mean, x, s0, s1, n0, w, mean, s);
+            RD_(sum_rows)(mean, x, s0, s1, n0, w, (const void *)mean, s); /* told of nothing */
         else
             mean[0] = RD_(sum_row)(x, s0, n0, 0, s);
         for (int64_t i = 0; i < w; i++)
