@@ -81,7 +81,7 @@ static dp_dtype wrapped_dtype(dp_dtype d)
     return category[d] == COMPLEX ? DEFAULT_COMPLEX : category[d] == FLOATING ? DEFAULT_DTYPE : d;
 }
 
-dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
+static dp_dtype result_of_any(dp_tensor *const *tensors, size_t n)
 {
     dp_dtype dimensioned = DP_DTYPE_NONE, scalar = DP_DTYPE_NONE, wrapped = DP_DTYPE_NONE;
 
@@ -97,6 +97,23 @@ dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
             dimensioned = fold(dimensioned, t->dtype);
     }
     return combine(dimensioned, combine(scalar, wrapped));
+}
+
+/* The dtype of tensors with dimensions that all have the same; DP_DTYPE_NONE: they are others. */
+static inline dp_dtype same_dtype(dp_tensor *const *tensors, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tensors[i] == NULL || tensors[i]->dtype != tensors[0]->dtype ||
+            dpi_geometry_of(tensors[i])->ndim == 0)
+            return DP_DTYPE_NONE;
+    return n > 0 ? tensors[0]->dtype : DP_DTYPE_NONE;
+}
+
+dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
+{
+    dp_dtype same = same_dtype(tensors, n);
+
+    return DPI_LIKELY(same != DP_DTYPE_NONE) ? same : result_of_any(tensors, n);
 }
 
 /* Narrowing within a category is allowed, a cast to a lower category is not.  Source:
