@@ -24,19 +24,16 @@ static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
     return 0;
 }
 
-/* aten::stack(Tensor[] tensors, int dim=0) -> Tensor */
-static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor **out)
+/* Behind the last dimension there is nothing to split. */
+static int stack_rows(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim,
+                      dp_tensor **out)
 {
     size_t made = 0;
-    int rc = check_stack(ctx, tensors, n);
+    int rc = 0;
+    dp_tensor **rows = dp_alloc(ctx, n * sizeof(dp_tensor *));
 
-    if (rc < 0)
-        return rc;
-    DP_VIEW(x, tensors[0]);
-    rc = wrap_dim(ctx, &dim, x.ndim + 1);
-    dp_tensor **rows = rc < 0 ? NULL : dp_alloc(ctx, n * sizeof(dp_tensor *));
     if (rows == NULL)
-        return rc < 0 ? rc : DP_ERESOURCE;
+        return DP_ERESOURCE;
     for (; rc == 0 && made < n; made += rc == 0)
         rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", tensors[made], dim, &rows[made]);
     if (rc == 0)
@@ -44,6 +41,42 @@ static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, 
     for (size_t i = 0; i < made; i++)
         dp_tensor_unref(rows[i]);
     return rc;
+}
+
+/* One behind the other, in the layout that they have, and dim split by a view. */
+static int stack_parts(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim,
+                       dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX];
+    dp_tensor *joined;
+    DP_VIEW(x, tensors[0]);
+    int rc = dp_invoke(ctx, "aten::cat", "lTi>T", tensors, n, dim, &joined);
+
+    if (rc < 0)
+        return rc;
+    memcpy(sizes, x.sizes, (size_t)dim * sizeof(int64_t));
+    sizes[dim] = (int64_t)n;
+    memcpy(sizes + dim + 1, x.sizes + dim, (size_t)(x.ndim - dim) * sizeof(int64_t));
+    rc = dp_invoke(ctx, "aten::view", "Tli>T", joined, sizes, (size_t)x.ndim + 1, out);
+    dp_tensor_unref(joined);
+    return rc;
+}
+
+/* aten::stack(Tensor[] tensors, int dim=0) -> Tensor */
+static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor **out)
+{
+    int rc = check_stack(ctx, tensors, n);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(x, tensors[0]);
+    rc = wrap_dim(ctx, &dim, x.ndim + 1);
+    if (rc == 0 && x.ndim == DP_DIM_MAX)
+        rc = check_ndim(ctx, DP_DIM_MAX + 1);
+    if (rc < 0)
+        return rc;
+    return dim < x.ndim ? stack_parts(ctx, tensors, n, dim, out)
+                        : stack_rows(ctx, tensors, n, dim, out);
 }
 
 /* -- repeat -- */

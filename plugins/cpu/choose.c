@@ -1,39 +1,6 @@
 /* choose.c -- where and masked_fill_.  Elements are copied by their size, whatever their dtype. */
+#include "choose.h"
 #include "elements.h"
-
-/* n elements: data[0] = data[1] (bool) ? data[2] : data[3] */
-#define LOOP(name, type)                                                                           \
-    static void name(char *const *data, const int64_t *strides, int64_t n, void *user)             \
-    {                                                                                              \
-        (void)user;                                                                                \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            bool first = *(const uint8_t *)(data[1] + i * strides[1]) != 0;                        \
-            type a = *(const type *)(data[2] + i * strides[2]);                                    \
-            type b = *(const type *)(data[3] + i * strides[3]);                                    \
-            *(type *)(data[0] + i * strides[0]) = first ? a : b;                                   \
-        }                                                                                          \
-    }
-LOOP(choose_1, uint8_t)
-LOOP(choose_2, uint16_t)
-LOOP(choose_4, uint32_t)
-LOOP(choose_8, uint64_t)
-LOOP(choose_16, double _Complex)
-
-static dp_iter_loop loop_of(dp_dtype d)
-{
-    switch (dp_dtype_size(d)) {
-    case 1:
-        return choose_1;
-    case 2:
-        return choose_2;
-    case 4:
-        return choose_4;
-    case 8:
-        return choose_8;
-    default:
-        return choose_16;
-    }
-}
 
 /* *out = condition ? a : b, for a and b of one dtype.  *out NULL: it is allocated. */
 static int choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b, dp_tensor **out)
@@ -45,7 +12,8 @@ static int choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b,
 
     config.out_dtype = dp_some_dtype(x.dtype);
     int rc = dp_iter_init(ctx, &config, &it);
-    rc = rc == 0 ? dp_iter_run_1d(ctx, &it, loop_of(x.dtype), NULL) : dp_refuse(ctx, rc, NULL);
+    rc = rc == 0 ? dp_iter_run(ctx, &it, CPU_CHOSEN(choose_loops)[dp_dtype_size(x.dtype)], NULL)
+                 : dp_refuse(ctx, rc, NULL);
     if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
     return rc;
@@ -66,29 +34,47 @@ static int in_dtype(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
     return rc;
 }
 
-/* aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor */
-static int where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *other,
-                 dp_tensor **out)
+/* *out NULL: it is made */
+static int write_where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *other,
+                       dp_tensor **out)
 {
-    dp_tensor *both[] = {self, other}, *a = NULL, *b = NULL, *made = NULL;
+    dp_tensor *both[] = {self, other}, *a = NULL, *b = NULL;
     dp_dtype dtype = dp_result_type(both, 2);
     DP_VIEW(c, condition);
 
     if (c.dtype != DP_BOOL && c.dtype != DP_UINT8)
-        return dp_fail(
+        return dp_refuse(
             ctx, DP_ERUNTIME,
             "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
             dp_dtype_name(c.dtype));
     int rc = in_dtype(ctx, self, dtype, &a);
     if (rc == 0)
         rc = in_dtype(ctx, other, dtype, &b);
-    if (rc == 0)
-        rc = choose(ctx, condition, a, b, &made);
-    if (rc == 0)
-        *out = made;
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : choose(ctx, condition, a, b, out);
     dp_tensor_unref(a);
     dp_tensor_unref(b);
     return rc;
+}
+
+/* aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor */
+static int where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *other,
+                 dp_tensor **out)
+{
+    *out = NULL;
+    return write_where(ctx, condition, self, other, out);
+}
+
+/* aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) */
+static int where_out(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *other,
+                     dp_tensor *out)
+{
+    dp_tensor *both[] = {self, other};
+    DP_VIEW(y, out);
+
+    if (dp_result_type(both, 2) != y.dtype)
+        return dp_refuse(ctx, DP_ERUNTIME, "Expected out type to be %s but got %s",
+                         dp_dtype_name(dp_result_type(both, 2)), dp_dtype_name(y.dtype));
+    return write_where(ctx, condition, self, other, &out);
 }
 
 /* aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!) */
@@ -113,4 +99,5 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
 }
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("where.self", where, (T, T, T), (T)),
+                DP_IMPL_UNBOXED("where.self_out", where_out, (T, T, T, T), ()),
                 DP_IMPL_UNBOXED("masked_fill_.Scalar", masked_fill, (T, T, s), ()))

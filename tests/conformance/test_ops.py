@@ -603,7 +603,7 @@ def joined(last=torch.channels_last):
     yield ([],), {}
 
 
-CASES["stack"] = lambda: joined(torch.contiguous_format)
+CASES["stack"] = lambda: joined(torch.channels_last)
 CASES["repeat"] = lambda: (((x, r), {}) for d in MAIN for x in layouts(d) if 0 < x.numel() < 1000 for r in
                            ([2], [1, 2], [2, 1, 3], [0, 2], [-1, 2, 1], [2, 2, 1, 3], []))
 CASES["index_select"] = lambda: (((x, d, torch.tensor(i, dtype=t)), {}) for x in viewed() for d in (0, 1, -1, 4) for i, t in
@@ -625,6 +625,11 @@ def chosen():
     yield (make(b8, 3), make(f32, 4), make(f32, 3)), {}
 
 
+CASES["where.self_out"] = lambda: (((make(b8, *x.shape), x, y), {"out": o}) for d in MAIN for x, y in pairs(d, d) if x.numel() < 100 and y.dim() <= x.dim()
+                                   for o in (torch.zeros(0, dtype=d), torch.zeros(6, 8, dtype=d)[::2, ::2], torch.zeros(3, 4, dtype=torch.int8)))
+CASES["cat.out"] = lambda: (((t, d), {"out": o}) for e in MAIN for t in ([make(e, 2, 3), make(e, 2, 3)], [make(e, 3, 2).t(), make(f32, 2, 3)], [make(e, 0), make(e, 2, 3)])
+                            for d in (0, 1) for o in (torch.zeros(0, dtype=e), torch.zeros(4, 3, dtype=e), torch.zeros(8, 6, dtype=e)[::2, ::2], torch.zeros(0), t[0],
+                                                      torch.zeros(1, dtype=e).expand(4, 3)))
 CASES["where.ScalarOther"] = lambda: (((make(b8, 3), make(d, 2, 3), s), {}) for d in MAIN for s in (2, 1.5))
 CASES["where.ScalarSelf"] = lambda: (((make(b8, 3), s, make(d, 2, 3)), {}) for d in MAIN for s in (2, 1.5))
 CASES["where.Scalar"] = lambda: (((make(b8, 3), s, t), {}) for s in (2, 1.5) for t in (2, 1.5))
