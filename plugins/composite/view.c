@@ -201,7 +201,7 @@ static int expand(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, 
                            ") at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
                            new.sizes[d], size, d, dp_shape_text(want, sizes, n),
                            dp_shape_text(have, old.sizes, (size_t)old.ndim));
-        new.strides[d] = size != new.sizes[d] ? 0 : stride;
+        new.strides[d] = old.ndim == 0 || size != new.sizes[d] ? 0 : stride;
     }
     return view_as_geometry(ctx, self, &new, out);
 }
@@ -545,7 +545,9 @@ static int unflatten(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *p
     if (rc < 0)
         return rc;
     memcpy(sizes, g.sizes, (size_t)dim * sizeof(int64_t));
-    memcpy(sizes + dim, parts, n * sizeof(int64_t));
+    rc = infer_size(ctx, g.sizes[dim], parts, n, sizes + dim);
+    if (rc < 0)
+        return rc;
     memcpy(sizes + dim + n, g.sizes + dim + 1, (size_t)(g.ndim - dim - 1) * sizeof(int64_t));
     return dp_invoke(ctx, "aten::view", "Tli>T", self, sizes, (size_t)g.ndim - 1 + n, out);
 }

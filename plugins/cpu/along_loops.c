@@ -1,17 +1,19 @@
 /* along_loops.c -- rows of elements, at and from their indices. */
 #include "along_loops.h"
 
+/* An index outside, or what is left from it to the last one, is negative. */
 bool along_inside(const char *at, int64_t at_step, int64_t n, int64_t size)
 {
-    bool outside = false;
+    int64_t signs = 0;
 
     if (at_step == sizeof(int64_t))
         for (int64_t i = 0; i < n; i++)
-            outside |= ((const uint64_t *)at)[i] >= (uint64_t)size;
+            signs |= ((const int64_t *)at)[i] | (size - 1 - ((const int64_t *)at)[i]);
     else
         for (int64_t i = 0; i < n; i++)
-            outside |= *(const uint64_t *)(at + i * at_step) >= (uint64_t)size;
-    return !outside;
+            signs |= *(const int64_t *)(at + i * at_step) |
+                     (size - 1 - *(const int64_t *)(at + i * at_step));
+    return signs >= 0;
 }
 
 /* -- reading -- */
@@ -63,7 +65,8 @@ void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src,
 
 /* -- writing -- */
 
-/* Elements p of self and q of the source; with one index for all, they lie beside one another. */
+/* Elements p of self and q of the source: with one index for all, beside one another; or one line of each
+ * that is packed; or anything. */
 #define RUN(name, memory, STATEMENT)                                                               \
     static void name(const along_job *job, char *dst, int64_t dst_step, const char *at,            \
                      int64_t at_step, const char *src, int64_t src_step, int64_t n)                \
@@ -72,6 +75,15 @@ void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src,
             dst += *(const int64_t *)at * job->step;                                               \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 memory *p = (memory *)dst + i;                                                     \
+                const memory *q = (const memory *)src + i;                                         \
+                STATEMENT;                                                                         \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        if (dst_step == 0 && job->step == sizeof(memory) && at_step == sizeof(int64_t) &&          \
+            src_step == sizeof(memory)) {                                                          \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                memory *p = (memory *)dst + ((const int64_t *)at)[i];                              \
                 const memory *q = (const memory *)src + i;                                         \
                 STATEMENT;                                                                         \
             }                                                                                      \

@@ -292,11 +292,13 @@ CASES["permute"] = with_args(([0],), ([],), ([2, 0, 1],), ([1, 0],), ([-1, 0, 1]
 CASES["transpose.int"] = with_args((0, 1), (0, -1), (-2, 0), (3, 0), (0, 0))
 CASES["t"] = CASES["squeeze"] = with_args(())
 CASES["squeeze.dim"] = CASES["unsqueeze"] = with_args((0,), (1,), (-1,), (-2,), (3,), (4,), (-5,))
-CASES["expand"] = with_args(([2, 3, 4],), ([3, 5, 2],), ([-1, 6],), ([4],), ([2, 0, 3],), ([-1, -1],), ([5, -1],), ([7, 4],))
-CASES["broadcast_to"] = with_args(([2, 3, 4],), ([4],), ([7, 4],))
+CASES["expand"] = with_args(([1, 1],), ([1],), ([2, 1, 3],), ([2, 3, 4],), ([3, 5, 2],), ([-1, 6],), ([4],), ([2, 0, 3],), ([-1, -1],), ([5, -1],), ([7, 4],))
+CASES["broadcast_to"] = with_args(([1, 1],), ([2, 1],), ([2, 3, 4],), ([4],), ([7, 4],))
 CASES["expand_as"] = lambda: (((make(f32, 3, 1), make(f32, *s)), {}) for s in ((3, 4), (2, 3, 4), (4, 4)))
 CASES["flatten.using_ints"] = with_args((), (0, 0), (0, 1), (1, 2), (-2, -1), (1, 0), (0, 5))
-CASES["unflatten.int"] = with_args((0, [2, 1]), (0, [3, 2]), (-1, [2, -1]), (0, []), (7, [2]))
+CASES["unflatten.int"] = lambda: itertools.chain(unflattened(), (((make(f32, *s), *a), {}) for s, a in (
+    ((0, 3, 2), (1, [5, 1, 1])), ((3, 0), (0, [-1])), ((0, 4), (1, [2, -1])), ((0, 4), (0, [0, 7])), ((0,), (0, [-1, 0])))))
+unflattened = with_args((0, [2, 1]), (0, [3, 2]), (-1, [2, -1]), (0, []), (7, [2]))
 CASES["slice.Tensor"] = with_args((), (0, 1), (0, 1, 2), (1, None, 2), (-1, -2, None), (0, 5, 1), (0, 0, 100, 2), (0, 0, 3, 0),
                                   (9, 0), (0, -100, 100, 2**40))
 CASES["select.int"] = with_args((0, 0), (0, -1), (1, 2), (-1, 1), (0, 9), (5, 0))
@@ -614,6 +616,15 @@ CASES["gather"] = lambda: (((x, d, torch.tensor(i, dtype=t)), {}) for x in viewe
                            (([0], i64), ([[0, 1], [1, 0]], i64), ([[[0, 1]]], i64), ([9], i64), ([], i64), (0, i64), (1, i64), ([0], i32), ([[9, 0]], i64)))
 CASES["embedding"] = lambda: (((make(d, 5, 3), torch.tensor(i, dtype=t)), {}) for d in MAIN for i, t in
                               (([0, 4, 1], i64), ([[1, 2], [3, 0]], i64), (2, i64), ([5], i64), ([], i64), ([1], i32), ([1], f32)))
+
+
+CASES["embedding_dense_backward"] = lambda: (
+    ((make(d, *torch.tensor(i).shape, 3), torch.tensor(i, dtype=t), 6, p, s), {}) for d in (f32, f64, torch.bfloat16) for p in (-1, 1, 0) for s in (False, True)
+    for i, t in (([0, 4, 1, 4], i64), ([[1, 2], [1, 0]], i64), (2, i64), ([1, 1], i32), ([1], f32)))
+CASES["embedding_renorm_"] = lambda: (((make(d, 5, 3), torch.tensor(i, dtype=t), m, p), {}) for d in (f32, f64) for m in (1.0, 100.0, 0.5) for p in (2.0, 1.0, inf)
+                                      for i, t in (([0, 4, 1, 4], i64), ([[1, 2], [3, 0]], i64), ([9], i64), ([1], i32), ([1], f32)))
+CASES["one_hot"] = lambda: (((torch.tensor(i, dtype=t), *n), {}) for n in ((), (6,), (2,), (0,)) for i, t in (
+    ([0, 4, 1], i64), ([[1, 2], [3, 0]], i64), (2, i64), ([], i64), ([-1], i64), ([1], i32)))
 
 
 @case("where.self")
