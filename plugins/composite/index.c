@@ -178,4 +178,4 @@ DP_LIBRARY_META(aten, CompositeExplicitAutograd,
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("take_along_dim", take_along_dim, (T, T, oi), (T)),
                 DP_IMPL_UNBOXED("take_along_dim.out", take_along_dim_out, (T, T, oi, T), ()))
-DP_LIBRARY_IMPL(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("one_hot", one_hot, (T, i), (T)))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("one_hot", one_hot, (T, i), (T)))

@@ -217,10 +217,16 @@ typedef struct putting {
 static void put_run(putting *p, char *dst, int64_t dst_step, const char *at, int64_t at_step,
                     const char *src, int64_t src_step, int64_t n)
 {
-    if (p->job.checked || along_inside(at, at_step, at_step ? n : 1, p->job.size))
-        p->job.run(&p->job, dst, dst_step, at, at_step, src, src_step, n);
-    else
-        __atomic_store_n(&p->job.outside, 1, __ATOMIC_RELAXED);
+    int64_t most = at_step == 0 ? n : ALONG_OWN, own[ALONG_OWN];
+
+    for (int64_t m; n > 0; n -= m, dst += m * dst_step, src += m * src_step, at += m * at_step) {
+        m = n < most ? n : most;
+        if (along_own(own, at, at_step, at_step ? m : 1, p->job.size))
+            p->job.run(&p->job, dst, dst_step, (const char *)own, at_step ? sizeof(int64_t) : 0,
+                       src, src_step, m);
+        else
+            __atomic_store_n(&p->job.outside, 1, __ATOMIC_RELAXED);
+    }
 }
 
 static void put_row(putting *p, char *dst, const char *at, const char *src, const int64_t *steps,

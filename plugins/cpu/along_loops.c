@@ -18,8 +18,6 @@ bool along_inside(const char *at, int64_t at_step, int64_t n, int64_t size)
 
 /* -- reading -- */
 
-enum { CHECKED = 1024 }; /* indices that are still in the cache after they were checked */
-
 #define GET(bytes, type)                                                                           \
     static void get_##bytes(char *dst, int64_t dst_step, const char *src, int64_t src_step,        \
                             const char *at, int64_t at_step, int64_t step, int64_t n)              \
@@ -36,26 +34,32 @@ enum { CHECKED = 1024 }; /* indices that are still in the cache after they were 
 ELEMENT_SIZES(GET)
 #undef GET
 
+bool along_own(int64_t *own, const char *at, int64_t at_step, int64_t n, int64_t size)
+{
+    copy_elements(sizeof(int64_t), n, (char *)own, sizeof(int64_t), at, at_step);
+    return along_inside((const char *)own, sizeof(int64_t), n, size);
+}
+
 void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src, int64_t src_step,
                    const char *at, int64_t at_step, int64_t n)
 {
-    int64_t most = at_step == 0 ? n : CHECKED;
+    int64_t most = at_step == 0 ? n : ALONG_OWN, own[ALONG_OWN];
 
     for (int64_t m; n > 0; n -= m, dst += m * dst_step, src += m * src_step, at += m * at_step) {
         m = n < most ? n : most;
-        if (!job->checked && !along_inside(at, at_step, at_step ? m : 1, job->size)) {
+        if (!along_own(own, at, at_step, at_step ? m : 1, job->size)) {
             __atomic_store_n(&job->outside, 1, __ATOMIC_RELAXED);
             return;
         }
         if (at_step == 0) {
-            copy_elements(job->bytes, m, dst, dst_step, src + *(const int64_t *)at * job->step,
-                          src_step);
+            copy_elements(job->bytes, m, dst, dst_step, src + own[0] * job->step, src_step);
             continue;
         }
         switch (job->bytes) {
 #define EACH(bytes, type)                                                                          \
     case bytes:                                                                                    \
-        get_##bytes(dst, dst_step, src, src_step, at, at_step, job->step, m);                      \
+        get_##bytes(dst, dst_step, src, src_step, (const char *)own, sizeof(int64_t), job->step,   \
+                    m);                                                                            \
         break;
             ELEMENT_SIZES(EACH)
 #undef EACH

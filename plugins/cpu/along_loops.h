@@ -19,6 +19,10 @@ struct along_job {
 
 /* Are these n indices in [0, size)? */
 bool along_inside(const char *at, int64_t at_step, int64_t n, int64_t size);
+/* Copies n indices, at most ALONG_OWN, and says whether the copies are inside: another thread of the
+ * session may be writing to the index, so that only what nobody else can reach is trusted. */
+enum { ALONG_OWN = 512 };
+bool along_own(int64_t *own, const char *at, int64_t at_step, int64_t n, int64_t size);
 /* dst = src at its index; nothing, and job->outside, if one is outside */
 void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src, int64_t src_step,
                    const char *at, int64_t at_step, int64_t n);

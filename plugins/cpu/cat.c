@@ -103,11 +103,12 @@ static void join_bytes(int64_t begin, int64_t end, void *user)
 static bool all_contiguous(dp_tensor *const *tensors, size_t n, const dp_tensor *out)
 {
     DP_VIEW(y, out);
-    bool same = dp_tensor_is_contiguous(out, DP_CONTIGUOUS);
+    bool same = y.device == DP_DEVICE_CPU && dp_tensor_is_contiguous(out, DP_CONTIGUOUS);
 
-    for (size_t i = 0; same && i < n; i++) {
+    for (size_t i = 0; same && i < n; i++) { /* other devices' memory is dp_copy()'s to reach */
         DP_VIEW(x, tensors[i]);
-        same = x.dtype == y.dtype && dp_tensor_is_contiguous(tensors[i], DP_CONTIGUOUS);
+        same = x.dtype == y.dtype && x.device == DP_DEVICE_CPU &&
+               dp_tensor_is_contiguous(tensors[i], DP_CONTIGUOUS);
     }
     return same;
 }
