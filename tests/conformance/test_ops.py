@@ -623,6 +623,28 @@ CASES["embedding_dense_backward"] = lambda: (
     for i, t in (([0, 4, 1, 4], i64), ([[1, 2], [1, 0]], i64), (2, i64), ([1, 1], i32), ([1], f32)))
 CASES["embedding_renorm_"] = lambda: (((make(d, 5, 3), torch.tensor(i, dtype=t), m, p), {}) for d in (f32, f64) for m in (1.0, 100.0, 0.5) for p in (2.0, 1.0, inf)
                                       for i, t in (([0, 4, 1, 4], i64), ([[1, 2], [3, 0]], i64), ([9], i64), ([1], i32), ([1], f32)))
+
+
+def sorted_ones():
+    for a in ALL:
+        for b in (a, f32, i64):
+            yield make(a, 7).sort().values if not a.is_complex else make(a, 7), make(b, 3, 4)
+    yield make(f32, 3, 7).sort().values, make(f32, 3, 4)
+    yield make(f32, 7, 3).t().sort().values, make(f32, 4, 3).t()
+    yield make(f32, 7).sort().values, special(f32)
+    yield special(i64).sort().values, special(i64)
+    for x, y in ((make(f32, 0), make(f32, 2)), (make(f32, 3), make(f32, 0)), (make(f32), make(f32, 2)), (make(f32, 2, 3), make(f32, 3, 3)), (make(f32, 2, 3), make(f32)),
+                 (make(f32, 3).sort().values, make(f32)), (make(f32, 2000).sort().values, make(f32, 5000))):
+        yield x, y
+
+
+CASES["searchsorted.Tensor"] = lambda: itertools.chain(
+    (((x, y), k) for x, y in sorted_ones() for k in ({}, {"right": True}, {"out_int32": True}, {"side": "right"}, {"side": "left", "right": True}, {"side": "up"})),
+    (((x, make(f32, 4)), {"sorter": torch.tensor(s)}) for x in (make(f32, 3),) for s in ([2, 1, 0], [0, 1], [0.5, 1, 2])),  # 1.13 reads where an index that is out of range points
+    [((x := make(f32, 3, 5), make(f32, 3, 4)), {"sorter": x.argsort(-1)})])
+CASES["searchsorted.Scalar"] = lambda: (((x, v), {"right": r}) for x, _ in sorted_ones() for v in (1, 0.5) for r in (False, True))
+CASES["bucketize.Tensor"] = lambda: (((y, x), {"right": r, "out_int32": o}) for x, y in sorted_ones() for r in (False, True) for o in (False, True))
+CASES["bucketize.Scalar"] = lambda: (((v, x), {"right": r}) for x, _ in sorted_ones() for v in (1, 0.5) for r in (False, True))
 CASES["one_hot"] = lambda: (((torch.tensor(i, dtype=t), *n), {}) for n in ((), (6,), (2,), (0,)) for i, t in (
     ([0, 4, 1], i64), ([[1, 2], [3, 0]], i64), (2, i64), ([], i64), ([-1], i64), ([1], i32)))
 
