@@ -4,25 +4,7 @@
  * Both sides are brought to their common dtype, and from there to int64 or float64, which hold every
  * value of it. */
 #include "along.h"
-
-/* t in `dtype` and then in the wide one that stands for it, packed.  *out owned. */
-static int widen(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
-{
-    dp_tensor *cast;
-    DP_VIEW(x, t);
-    dp_dtype wide = dp_dtype_is_integral(dtype, true) ? DP_INT64 : DP_FLOAT64;
-    int rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", t, (int64_t)dtype, &cast);
-
-    if (rc == 0)
-        rc = dp_empty(ctx, wide, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, out);
-    if (rc < 0)
-        return rc;
-    rc = dp_copy(ctx, *out, cast);
-    dp_tensor_unref(cast);
-    if (rc < 0)
-        *out = dp_tensor_unref(*out);
-    return rc;
-}
+#include "order.h"
 
 /* Refuses what has no order. */
 static int check_ordered(dp_ctx *ctx, const char *what, dp_dtype dtype)
@@ -176,9 +158,9 @@ static int find_places(dp_ctx *ctx, const search *s, dp_tensor **out)
         rc = dp_empty(ctx, s->dtype, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, out);
     if (rc < 0 || v.numel == 0 || dp_memoryless(ctx))
         return rc;
-    rc = widen(ctx, s->from, dtype, &from);
+    rc = order_widen(ctx, s->from, dtype, &from);
     if (rc == 0)
-        rc = widen(ctx, s->values, dtype, &values);
+        rc = order_widen(ctx, s->values, dtype, &values);
     if (rc == 0 && s->sorter)
         rc = dp_invoke(ctx, "aten::contiguous", "T>T", s->sorter, &sorter);
     if (rc == 0)

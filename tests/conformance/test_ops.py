@@ -645,6 +645,17 @@ CASES["searchsorted.Tensor"] = lambda: itertools.chain(
 CASES["searchsorted.Scalar"] = lambda: (((x, v), {"right": r}) for x, _ in sorted_ones() for v in (1, 0.5) for r in (False, True))
 CASES["bucketize.Tensor"] = lambda: (((y, x), {"right": r, "out_int32": o}) for x, y in sorted_ones() for r in (False, True) for o in (False, True))
 CASES["bucketize.Scalar"] = lambda: (((v, x), {"right": r}) for x, _ in sorted_ones() for v in (1, 0.5) for r in (False, True))
+
+
+def repeated():
+    return [make(d, *s) for d in MORE + [torch.complex64] for s in ((3, 4), (9,))] + [
+        make(f32, 4, 3).t(), make(f32), make(f32, 0), make(f32, 0, 3), make(f32, 3, 0), make(f32, 0, 0), make(i64, 3, 2, 2, low=0, high=2), make(b8, 6, 2), special(i64)]
+
+
+CASES["_unique2"] = lambda: (((x, True, i, c), {}) for x in repeated() for i in (False, True) for c in (False, True))
+CASES["unique_consecutive"] = lambda: (((x, i, c, *d), {}) for x in repeated() for i in (False, True) for c in (False, True) for d in ((), (0,), (-1,), (5,)))
+CASES["unique_dim"] = lambda: (((x, d, True, i, True), {}) for x in repeated() for d in (0, -1, 5) for i in (False, True))
+CASES["unique_dim_consecutive"] = lambda: (((x, d), {}) for x in repeated() for d in (0, -1, 5))
 CASES["one_hot"] = lambda: (((torch.tensor(i, dtype=t), *n), {}) for n in ((), (6,), (2,), (0,)) for i, t in (
     ([0, 4, 1], i64), ([[1, 2], [3, 0]], i64), (2, i64), ([], i64), ([-1], i64), ([1], i32)))
 
