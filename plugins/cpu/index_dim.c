@@ -322,33 +322,37 @@ static int write_copy(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *inde
 
 /* -- index_fill -- */
 
+static int check_fill(dp_ctx *ctx, dp_tensor *self, int64_t *dim, dp_tensor *index, dp_value value)
+{
+    DP_VIEW(x, self);
+    DP_VIEW(i, index);
+    int rc = 0, overlap = dp_overlap(self, index);
+
+    if (i.dtype != DP_INT64)
+        return dp_fail(ctx, DP_EINDEX, "index_fill_(): Expected dtype int64 for index.");
+    if (overlap == 1 || overlap == 2)
+        return check_apart(ctx, self, &index, 1);
+    if (value.tag == DP_TAG_COMPLEX && !dp_dtype_is_complex(x.dtype))
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+    if (dp_internal_overlap(self) == 1)
+        dp_warn(ctx, "Use of index_fill_ on expanded tensors is deprecated. Please clone() the "
+                     "tensor before performing this operation.");
+    rc = wrap_dim(ctx, dim, x.ndim);
+    if (rc == 0 && i.ndim > 1)
+        rc = dp_fail(ctx, DP_ERUNTIME, "Index has to be a vector/scalar");
+    return rc < 0 ? rc : check_fits(ctx, value, x.dtype);
+}
+
 /* aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) */
 static int index_fill(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_value value)
 {
     along a;
     dp_tensor *indices = NULL;
     DP_VIEW(x, self);
-    DP_VIEW(i, index);
-    int rc = 0;
+    int rc = check_fill(ctx, self, &dim, index, value);
 
-    if (i.dtype != DP_INT64)
-        rc = dp_fail(ctx, DP_EINDEX, "index_fill_(): Expected dtype int64 for index.");
-    else if (dp_overlap(self, index) == 1 || dp_overlap(self, index) == 2)
-        rc = check_apart(ctx, self, &index, 1);
-    else if (value.tag == DP_TAG_COMPLEX && !dp_dtype_is_complex(x.dtype))
-        rc = dp_fail(
-            ctx, DP_ERUNTIME,
-            "index_fill_(): Converting complex Scalar to non-complex type is not supported");
-    if (rc == 0 && dp_internal_overlap(self) == 1)
-        dp_warn(ctx,
-                "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor "
-                "before performing this operation.");
-    if (rc == 0)
-        rc = wrap_dim(ctx, &dim, x.ndim);
-    if (rc == 0 && i.ndim > 1)
-        rc = dp_fail(ctx, DP_ERUNTIME, "Index has to be a vector/scalar");
-    if (rc == 0)
-        rc = check_fits(ctx, value, x.dtype);
     if (rc == 0)
         rc = along_indices(ctx, index, x.ndim ? x.sizes[dim] : 1, true, &indices);
     if (rc == 0) {
