@@ -13,18 +13,19 @@
 typedef uint8_t cv_u8 CV_UNALIGNED;
 typedef int8_t cv_i8 CV_UNALIGNED;
 typedef int16_t cv_i16 CV_UNALIGNED;
+typedef uint16_t cv_u16 CV_UNALIGNED;
 typedef int32_t cv_i32 CV_UNALIGNED;
 typedef int64_t cv_i64 CV_UNALIGNED;
 typedef float cv_f32 CV_UNALIGNED;
 typedef double cv_f64 CV_UNALIGNED;
 typedef float _Complex cv_c64 CV_UNALIGNED;
 typedef double _Complex cv_c128 CV_UNALIGNED;
-typedef struct CV_UNALIGNED cv_f16 {
-    uint16_t bits;
-} cv_f16;
-typedef struct CV_UNALIGNED cv_bf16 {
-    uint16_t bits;
-} cv_bf16;
+typedef struct cv_f16 {
+    cv_u16 bits;
+} CV_UNALIGNED cv_f16;
+typedef struct cv_bf16 {
+    cv_u16 bits;
+} CV_UNALIGNED cv_bf16;
 
 /* X(end of names, dtype, in memory, what it is read as: I an integer, R a real, C a complex number) */
 #define CV_FROM(X, ...)                                                                            \
