@@ -198,7 +198,29 @@ static int logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
     return rc;
 }
 
+/* aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08,
+ *     bool equal_nan=False) -> bool */
+static int allclose(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, double rtol, double atol,
+                    bool equal_nan, bool *out)
+{
+    dp_tensor *close = NULL, *all = NULL;
+    dp_value answer = dp_none();
+    int rc =
+        dp_invoke(ctx, "aten::isclose", "TTffb>T", self, other, rtol, atol, (int)equal_nan, &close);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::all", "T>T", close, &all);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::item", "T>s", all, &answer);
+    if (rc == 0)
+        *out = answer.u.b;
+    dp_tensor_unref(close);
+    dp_tensor_unref(all);
+    return rc;
+}
+
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)),
+                DP_IMPL_UNBOXED("allclose", allclose, (T, T, f, f, b), (b)),
                 DP_IMPL_UNBOXED("mean", mean, (T, oi), (T)),
                 DP_IMPL_UNBOXED("count_nonzero", count_nonzero, (T, oi), (T)),
                 DP_IMPL_UNBOXED("norm.Scalar", norm, (T, s), (T)),

@@ -246,9 +246,12 @@ int rd_run(dp_ctx *ctx, const rd_op *op, const rd_args *args, dp_tensor **outs)
         rc = check_elements(ctx, &j);
     if (rc == 0)
         rc = take_kernel(ctx, &j);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
     take_shape(&j);
-    if (rc == 0)
-        rc = take_outputs(ctx, &j, outs);
+    rc = take_outputs(ctx, &j, outs);
+    if (rc < 0)
+        dp_refuse(ctx, rc, NULL);
     if (rc == 0)
         rc = take_elements(ctx, &j, &x);
     if (rc == 0)

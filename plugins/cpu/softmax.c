@@ -62,7 +62,7 @@ static int run(dp_ctx *ctx, sm_call *c, dp_tensor **out)
     if (rc == 0)
         rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, v.dtype, v.device);
     if (rc < 0)
-        return rc;
+        return dp_refuse(ctx, rc, NULL);
     DP_VIEW(o, *out);
     bool direct = o.dtype == c->class && dp_tensor_is_contiguous(*out, DP_CONTIGUOUS);
     rc = dense_get(ctx, c->x, c->class, &x);

@@ -882,6 +882,8 @@ def reduced_by(*lists, dtypes=None, keywords=({},)):
 DIMS = ([0],), ([-1], True), ([0, 1],), ([],), ([],  True), (None,), ([0, 0],), ([7],)
 ONE_DIM = (0,), (-1, True), (7,)
 NORMS = [torch.float16, torch.bfloat16, f32, f64, torch.complex64, torch.complex128, i64]
+CASES["allclose"] = lambda: ((a, {}) for d in MAIN for x in (make(d, 3, 4), special(d)) for a in (
+    (x, x), (x, x.clone(), 1e-3, 1e-3, True), (x, make(d, *x.shape)), (x, make(d)), (x, make(d, 5, 5))))
 CASES["nansum"] = reduced_by(*DIMS, keywords=({}, {"dtype": f64}))
 CASES["nansum.out"] = reduced_into(DIMS[:3])
 CASES["nanmean"] = reduced_by(*DIMS, dtypes=MAIN)

@@ -13,6 +13,12 @@ from daemon import TestDaemon
 ENV = "DISPATCHD_CPU_CAPABILITY"
 N = 1003
 UNARY = ["neg", "abs", "floor", "relu", "sqrt", "reciprocal", "sign"]
+ROWS, COLUMNS = 70, 20011  # more columns than a chunk has elements
+# name, arguments after the tensor
+REDUCED = [(name, [dims, False]) for name in ("sum.dim_IntList", "mean.dim", "amax") for dims in ([0], [1], [0, 1])] + [
+    ("var.correction", [[0]]), ("var.correction", [[1]]), ("linalg_vector_norm", []), ("linalg_vector_norm", [3]),
+    ("argmax", [0]), ("argmax", [1]), ("_softmax", [0, False]), ("_softmax", [1, False]), ("_log_softmax", [1, False]),
+    ("cumsum", [0]), ("cumsum", [1]), ("logsumexp", [[1]])]
 BINARY = ["add.Tensor", "mul.Tensor", "div.Tensor", "maximum", "eq.Tensor", "remainder.Tensor"]
 
 
@@ -52,6 +58,37 @@ def refused(level):
         d.call("plugin.load", path=os.path.join(BUILD, "plugins", "aten.so"))
         path = os.path.join(BUILD, "plugins", "cpu.so")
         return raises(lambda: d.call("plugin.load", path=path), "RuntimeError", ENV, repr(level))
+
+
+def reduced(level, threads):
+    """What every reduction gives of a matrix and of its transpose, as bytes."""
+    rnd = random.Random(6)
+    data = struct.pack(f"<{ROWS * COLUMNS}f", *(rnd.gauss(0, 3) for _ in range(ROWS * COLUMNS)))
+    with TestDaemon("--threads", str(threads), env={ENV: level}) as daemon, daemon.connect() as d:
+        matrix = {"tensor": d.call("tensor.create", dtype="float32", shape=[ROWS, COLUMNS], attachment=data)["tensor"]}
+        turned = {"tensor": d.op("aten::t", matrix)["tensor"]}
+        found = {f"{name} {args} {what}": bytes(d.op("aten::" + name, x, *args, returns="attachment",
+                                                     **({"correction": 1} if "correction" in name else {}))["attachment"])
+                 for name, args in REDUCED for what, x in (("", matrix), ("transposed", turned))}
+        d.release(matrix["tensor"], turned["tensor"])
+    return found
+
+
+def test_reductions_give_the_same_bytes_at_every_level_and_number_of_threads():
+    first = reduced("default", 1)
+    for level in levels():
+        for threads in (1, 4):
+            got = reduced(level, threads)
+            equal([name for name in first if got[name] != first[name]], [], f"{threads} threads at {level}")
+
+
+def test_a_tensor_expanded_beyond_memory_is_summed_where_it_is():
+    with TestDaemon() as daemon, daemon.connect() as d:
+        one = {"tensor": d.call("tensor.create", dtype="float32", shape=[1], attachment=struct.pack("<f", 0.5))["tensor"]}
+        wide = {"tensor": d.op("aten::expand", one, [400000000])["tensor"]}
+        total = d.op("aten::sum", wide, returns="attachment")["attachment"]
+        equal(struct.unpack("<f", bytes(total)), (2e8,))
+        d.release(one["tensor"], wide["tensor"])
 
 
 def test_an_unknown_level_refuses_the_plugin():
