@@ -286,7 +286,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
     static inline T pw_gcd_##t(T x, T y)                                                           \
     {                                                                                              \
         while (x != 0) {                                                                           \
-            T r = (T)(x + 1) == 0 ? 0 : (T)(y % x);                                                \
+            T r = (T)-1 < 0 && (T)(x + 1) == 0 ? 0 : (T)(y % x);                                   \
             y = x;                                                                                 \
             x = r;                                                                                 \
         }                                                                                          \
