@@ -93,7 +93,6 @@ int pw_check_heaviside(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
 int pw_check_complex(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 int pw_check_polar(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 int pw_check_polygamma(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
-int pw_check_nextafter(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 int pw_check_softshrink(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 
 #endif

@@ -118,16 +118,3 @@ int pw_check_softshrink(dp_ctx *ctx, const dp_value *ins, const dp_value *params
                        "lambda must be greater or equal to 0, but found to be %g.", lambda);
     return 0;
 }
-
-/* The next float32 is no next one of 16 bits. */
-int pw_check_nextafter(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
-{
-    (void)params;
-    for (int i = 0; i < 2; i++) {
-        DP_VIEW(x, ins[i].u.t);
-        if (x.dtype == DP_FLOAT16 || x.dtype == DP_BFLOAT16)
-            return dp_fail(ctx, DP_ERUNTIME, "\"nextafter_cpu\" not implemented for '%s'",
-                           dense_type_name(x.dtype));
-    }
-    return 0;
-}

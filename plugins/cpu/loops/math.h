@@ -43,7 +43,23 @@ PW_LIBM1_(rint)
 PW_LIBM2_(fmod)
 PW_LIBM2_(hypot)
 PW_LIBM2_(copysign)
-PW_LIBM2_(nextafter)
+
+static inline double pw_nextafter_f64(double x, double y, double limit)
+{
+    (void)limit;
+    return nextafter(x, y);
+}
+/* Of the dtype whose largest number is `limit`: 16 bits have a next number of their own. */
+static inline float pw_nextafter_f32(float x, float y, float limit)
+{
+    bool half = limit == 65504;
+
+    if (limit == FLT_MAX || x != x || y != y || x == y)
+        return nextafterf(x, y);
+    uint16_t u = half ? dp_float_to_float16(x) : dp_float_to_bfloat16(x);
+    u = x == 0 ? (uint16_t)(1 | (y < 0) << 15) : (uint16_t)((y > x) == (x > 0) ? u + 1 : u - 1);
+    return half ? dp_float16_to_float(u) : dp_bfloat16_to_float(u);
+}
 
 /* -- ../lib/math.h's -- */
 
