@@ -23,7 +23,7 @@ import dispatchd
 START_LIMIT = 60
 STOP_LIMIT = 120
 REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
-_ASAN = "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1"
+ASAN_OPTIONS = "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1"
 
 
 class TestDaemon:
@@ -34,7 +34,7 @@ class TestDaemon:
         self.socket = socket or os.path.join(self.dir, "dispatchd.sock")
         self.log_path = os.path.join(self.dir, "log")
         env = {**os.environ, "TMPDIR": self.dir, **(env or {})}
-        env.setdefault("ASAN_OPTIONS", _ASAN)
+        env.setdefault("ASAN_OPTIONS", ASAN_OPTIONS)
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [os.path.join(build, "dispatchd"), "--socket", self.socket, *options],
