@@ -1,15 +1,17 @@
 #!/bin/sh
-# run.sh -- every test of one build.  BUILD names it.  Each part's line has its seconds and ends in "N
-# passed, N failed"; so does the whole.
+# run.sh -- every test of one build, JOBS parts at a time.  BUILD names it.  Each part's line has its
+# seconds and ends in "N passed, N failed"; so does the whole.
 BUILD=${BUILD:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
 PART_SECONDS=${PART_SECONDS:-900} # a part that takes longer is stopped, and has failed
-total_passed=0 total_failed=0
-out=$(mktemp) # a file, not a pipe: what a part leaves running would keep a pipe open
-trap 'rm -f "$out"' EXIT
+JOBS=${JOBS:-2}
+export BUILD PYTHON PART_SECONDS RESULTS
+
+# part NAME COMMAND...: one line into $RESULTS, and on the output, with the end of what failed
 part() {
     name=$1 start=$(date +%s)
     shift
+    out=$(mktemp) # a file, not a pipe: what a part leaves running would keep a pipe open
     timeout -k 10 "$PART_SECONDS" "$@" >"$out" 2>&1
     rc=$?
     [ "$rc" != 124 ] || echo "stopped after $PART_SECONDS s" >>"$out"
@@ -18,20 +20,28 @@ part() {
     f=$(printf '%s\n' "$line" | sed -n 's/.* \([0-9][0-9]*\) failed.*/\1/p')
     [ -n "$p" ] || { p=0 f=1; }
     [ "$rc" = 0 ] || [ "$f" != 0 ] || f=1
-    total_passed=$((total_passed + p)) total_failed=$((total_failed + f))
-    printf '%-28s %4d s  %s passed, %s failed\n' "$name" $(($(date +%s) - start)) "$p" "$f"
-    [ "$f" = 0 ] || tail -n 60 "$out"
+    echo "$p $f" >>"$RESULTS"
+    line=$(printf '%-28s %4d s  %s passed, %s failed' "$name" $(($(date +%s) - start)) "$p" "$f")
+    [ "$f" = 0 ] && echo "$line" || printf '%s\n%s\n' "$line" "$(tail -n 60 "$out")"
+    rm -f "$out"
 }
-if [ -z "$PARTS" ]; then
-    PARTS='tests/integration/test_*.py tests/fuzz/test_*.py plugins/*/test_*.py'
-    part unit "$BUILD/tests/run_unit"
-    part schema_roundtrip "$BUILD/tests/schema_roundtrip" tests/data/aten_schemas.txt
-    part dispatch_tables "$BUILD/tests/dispatch_tables" tests/data/dispatch_tables.jsonl
-    [ -n "$SANITIZE" ] || part symbols make -s symbols BUILD="$BUILD"
+if [ "$1" = --part ]; then
+    case $2 in
+    unit) part unit "$BUILD/tests/run_unit" ;;
+    schema_roundtrip) part "$2" "$BUILD/tests/schema_roundtrip" tests/data/aten_schemas.txt ;;
+    dispatch_tables) part "$2" "$BUILD/tests/dispatch_tables" tests/data/dispatch_tables.jsonl ;;
+    symbols) part symbols make -s symbols BUILD="$BUILD" ;;
+    *) part "$(basename "$2" .py)" "$PYTHON" "$2" ;;
+    esac
+    exit 0
 fi
-for t in $PARTS; do
-    [ -e "$t" ] || continue
-    part "$(basename "$t" .py)" env BUILD="$BUILD" "$PYTHON" "$t"
-done
-echo "$total_passed passed, $total_failed failed"
-[ "$total_failed" = 0 ] && [ "$total_passed" -gt 0 ]
+
+# The longest first: the others fill the time beside it.
+if [ -z "$PARTS" ]; then
+    PARTS="unit schema_roundtrip dispatch_tables $([ -n "$SANITIZE" ] || echo symbols)
+           tests/integration/test_*.py tests/fuzz/test_*.py plugins/*/test_*.py"
+fi
+RESULTS=$(mktemp)
+trap 'rm -f "$RESULTS"' EXIT
+printf '%s\n' $PARTS | xargs -P "$JOBS" -n 1 sh "$0" --part
+awk '{ p += $1; f += $2 } END { printf "%d passed, %d failed\n", p, f; exit !(p && !f) }' "$RESULTS"
