@@ -27,6 +27,19 @@ dp_tensor *chain_keep(chain *c, dp_tensor *t)
     return NULL;
 }
 
+dp_tensor *chain_call(chain *c, const char *op, const char *code, ...)
+{
+    va_list ap;
+
+    if (c->rc < 0)
+        return NULL;
+    va_start(ap, code);
+    c->slot = NULL;
+    c->rc = dp_vinvoke(c->ctx, op, code, ap);
+    va_end(ap);
+    return c->rc < 0 ? NULL : chain_keep(c, c->slot);
+}
+
 dp_tensor *chain_T(chain *c, const char *op, dp_tensor *a)
 {
     const dp_value args[] = {dp_tensor_value(a)};

@@ -10,11 +10,12 @@
 
 #include "composite.h"
 
-enum { CHAIN_MAX = 24 }; /* steps */
+enum { CHAIN_MAX = 48 }; /* steps */
 
 typedef struct chain {
     dp_ctx *ctx;
     int rc, n;
+    dp_tensor *slot; /* where a call puts what becomes the chain's */
     dp_tensor *made[CHAIN_MAX];
 } chain;
 
@@ -23,10 +24,18 @@ dp_tensor *chain_T(chain *c, const char *op, dp_tensor *a);
 dp_tensor *chain_TT(chain *c, const char *op, dp_tensor *a, dp_tensor *b);
 dp_tensor *chain_Ts(chain *c, const char *op, dp_tensor *a, dp_value b);
 dp_tensor *chain_sT(chain *c, const char *op, dp_value a, dp_tensor *b);
+/* A step with any arguments and one Tensor returned, by its letters as for dp_invoke():
+ *     CHAIN(&c, "aten::sum.dim_IntList", "Tolib>T", t, dims, n, (int)keepdim)
+ * Tensors may be steps themselves. */
+#define CHAIN(c, op, code, ...) chain_call(c, op, code, __VA_ARGS__, &(c)->slot)
+dp_tensor *chain_call(chain *c, const char *op, const char *code, ...);
 /* A tensor that was made by hand becomes the chain's; returns it. */
 dp_tensor *chain_keep(chain *c, dp_tensor *t);
 /* By a loss's `reduction`: 0 t itself, 1 its mean, 2 its sum. */
 dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction);
+/* Fails the chain, unless it has failed: chain_fail(&c, DP_ERUNTIME, "text %d", n). */
+#define chain_fail(c, code, ...)                                                                   \
+    ((c)->rc = (c)->rc < 0 ? (c)->rc : dp_fail((c)->ctx, code, __VA_ARGS__))
 /* Release what the chain made, but for `result`, which becomes *out. */
 int chain_end(chain *c, dp_tensor *result, dp_tensor **out);
 

@@ -81,22 +81,43 @@ int form_by_out(dp_call *call, const char *target, int result)
     return rc;
 }
 
+/* made [n], as the call's last arguments. */
+static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made, uint32_t n)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        dp_tensor *out = outs[i];
+        DP_VIEW(x, made[i].u.t);
+        rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
+        if (rc == 0)
+            rc = dp_copy(call->ctx, out, made[i].u.t);
+    }
+    return rc;
+}
+
 int form_out_of(dp_call *call, const char *target)
 {
+    enum { OUTS_MAX = 8 };
     const dp_op *op = find(call, target);
-    dp_tensor *out = call->args[call->n_args - 1].u.t;
-    dp_value made = dp_none();
+    uint32_t n = call->n_rets, n_args = call->n_args - n;
+    dp_tensor *outs[OUTS_MAX];
+    dp_value made[OUTS_MAX];
 
     if (op == NULL)
         return DP_ENOTFOUND;
-    int rc = dp_call_boxed(call->ctx, op, call->args, call->n_args - 1, &made, 1);
+    if (n > OUTS_MAX)
+        return dp_fail(call->ctx, DP_EPLUGIN, "%s has %u outputs; forms of %s have %d at most",
+                       dp_op_name(call->op), n, target, OUTS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        outs[i] = call->args[n_args + i].u.t;
+        made[i] = dp_none();
+    }
+    int rc = dp_call_boxed(call->ctx, op, call->args, n_args, made, n);
     if (rc < 0)
         return rc;
-    DP_VIEW(x, made.u.t);
-    rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
-    if (rc == 0)
-        rc = dp_copy(call->ctx, out, made.u.t);
-    dp_values_release(&made, 1);
+    rc = give_outs(call, outs, made, n);
+    dp_values_release(made, n);
     return rc;
 }
 

@@ -14,7 +14,8 @@ int form_wrapped(dp_call *call, const char *target, uint32_t scalars);
 /* `target` is the overload with out=, which comes last: given a new tensor, or for an in-place overload
  * the call's first argument. */
 int form_by_out(dp_call *call, const char *target, int result);
-/* The call has out= in addition, and last: it is resized to what `target` returns, and that is copied. */
+/* The call has out= in addition, and last, one for each of what `target` returns: they are resized to
+ * that, and it is copied. */
 int form_out_of(dp_call *call, const char *target);
 /* The call is in-place: what `target` returns is copied to its first argument, of a dtype to which it can
  * be cast. */

@@ -26,6 +26,8 @@ except ImportError as e:
     print("0 passed, 0 failed")
     sys.exit(0)
 
+import nn_cases
+
 warnings.filterwarnings("ignore")
 torch.manual_seed(0)
 torch.set_num_threads(1)
@@ -940,10 +942,12 @@ CASES["_cummax_helper"] = CASES["_cummin_helper"] = lambda: (
 CASES["logcumsumexp"] = CASES["_logcumsumexp"] = reduced_by((0,), (-1,), (7,), dtypes=[f32, f64, torch.bfloat16, i64])
 CASES["logcumsumexp.out"] = CASES["_logcumsumexp.out"] = lambda: (((make(d, 3, 4), 0), {"out": torch.zeros(n, 4, dtype=d)}) for d in (f32, f64) for n in (0, 3))
 
+CASES.update(nn_cases.cases(make))
+
 # Their values are whatever lay in memory.
 UNDEFINED = re.compile(r"empty|new_empty")
 # Sums in another order, and 16-bit results of 32-bit sums, differ more than single operations do.
-LOOSE = re.compile(r"(sum|mean|prod|var|std|matmul|linear|mm|conv|norm|dot|mv|softmax|pool|logcum)")
+LOOSE = re.compile(r"(sum|mean|prod|var|std|matmul|linear|mm|conv|norm|dot|mv|softmax|pool|logcum|dist|loss|kl_div|cosine)")
 
 
 # -- calling both ----------------------------------------------------------------------------------

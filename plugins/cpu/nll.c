@@ -1,0 +1,316 @@
+/* nll.c -- negative log likelihood: nll_loss and nll_loss2d with their gradients
+ * (aten/src/ATen/native/LossNLL.cpp, LossNLL2d.cpp).
+ *
+ * Both are one loss over an input of [rows, classes, inner]: a vector is one row, a matrix has an inner of 1,
+ * images have their pixels there.  Targets are copied and checked before anything is written. */
+#include "dense.h"
+#include "pack.h"
+#include <string.h>
+
+enum { NONE, MEAN, SUM }; /* at::Reduction */
+
+typedef struct nll {
+    const char *name;
+    dp_tensor *self, *target, *weight, *total;
+    int64_t reduction, ignored;
+    bool images, each; /* nll_loss2d; a loss for each target */
+    dp_dtype dtype;
+    int64_t rows, classes, inner;
+    const int64_t *at;    /* [rows, inner] targets */
+    const double *factor; /* [classes], NULL: 1 */
+} nll;
+
+static double load(dp_dtype dtype, const void *p, int64_t i)
+{
+    return dtype == DP_FLOAT32   ? (double)((const float *)p)[i]
+           : dtype == DP_FLOAT64 ? ((const double *)p)[i]
+                                 : (double)dp_bfloat16_to_float(((const uint16_t *)p)[i]);
+}
+
+static void store(dp_dtype dtype, void *p, int64_t i, double v)
+{
+    if (dtype == DP_FLOAT32)
+        ((float *)p)[i] = (float)v;
+    else if (dtype == DP_FLOAT64)
+        ((double *)p)[i] = v;
+    else
+        ((uint16_t *)p)[i] = dp_float_to_bfloat16((float)v);
+}
+
+/* -- checks -- */
+
+static int check_rows(dp_ctx *ctx, const dp_view *x, const dp_view *t)
+{
+    char a[DP_SHAPE_TEXT], b[DP_SHAPE_TEXT];
+
+    if (x->ndim < 1 || x->ndim > 2)
+        return dp_fail(ctx, DP_ERUNTIME, "input tensor should be 1D or 2D");
+    if (t->ndim > 1)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "0D or 1D target tensor expected, multi-target not supported");
+    if (x->ndim == 1 && t->ndim == 0)
+        return 0;
+    if (t->ndim == 0)
+        return dp_fail(ctx, DP_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
+    if (x->sizes[0] != t->sizes[0])
+        return dp_fail(ctx, DP_ERUNTIME, "size mismatch (got input: %s, target: %s)",
+                       dp_shape_text(a, x->sizes, (size_t)x->ndim),
+                       dp_shape_text(b, t->sizes, (size_t)t->ndim));
+    return 0;
+}
+
+static int check_images(dp_ctx *ctx, const dp_view *x, const dp_view *t)
+{
+    char a[DP_SHAPE_TEXT], b[DP_SHAPE_TEXT];
+
+    if (t->ndim != 3)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "only batches of spatial targets supported (3D tensors) but got targets of "
+                       "dimension: %d",
+                       t->ndim);
+    if (x->ndim != 4)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "only batches of spatial inputs supported (4D tensors), but got input of "
+                       "dimension: %d",
+                       x->ndim);
+    if (x->sizes[0] != t->sizes[0] || x->sizes[2] != t->sizes[1] || x->sizes[3] != t->sizes[2])
+        return dp_fail(ctx, DP_ERUNTIME, "size mismatch (got input: %s , target: %s",
+                       dp_shape_text(a, x->sizes, 4), dp_shape_text(b, t->sizes, 3));
+    return 0;
+}
+
+static int check_weight(dp_ctx *ctx, const nll *l)
+{
+    char shape[DP_SHAPE_TEXT];
+
+    if (l->weight == NULL)
+        return 0;
+    DP_VIEW(w, l->weight);
+    if (w.numel != l->classes || (!l->images && w.ndim != 1))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "weight tensor should be defined either for all %" PRId64
+                       " classes or no classes but got weight tensor of shape: %s",
+                       l->classes, dp_shape_text(shape, w.sizes, (size_t)w.ndim));
+    return dense_check_same(ctx, l->dtype, w.dtype);
+}
+
+/* Everything that shapes and dtypes tell. */
+static int check(dp_ctx *ctx, nll *l)
+{
+    DP_VIEW(x, l->self);
+    DP_VIEW(t, l->target);
+    int rc = l->images ? check_images(ctx, &x, &t) : check_rows(ctx, &x, &t);
+
+    if (rc < 0)
+        return rc;
+    l->dtype = x.dtype;
+    l->rows = t.numel == 0 ? 0 : x.ndim == 1 ? 1 : x.sizes[0];
+    l->classes = x.ndim == 1 ? x.sizes[0] : x.sizes[1];
+    l->inner = l->images && l->rows > 0 ? t.numel / l->rows : 1;
+    l->each = l->reduction == NONE && x.ndim > 1;
+    rc = dense_check_type(ctx, l->name, x.dtype, DENSE_FLOATS);
+    if (rc == 0)
+        rc = check_weight(ctx, l);
+    bool asked = l->each || l->rows > 0 || l->total; /* else there are none, of any dtype */
+    if (rc == 0 && asked && (t.dtype != DP_UINT8 || l->images))
+        rc = dense_check_same(ctx, DP_INT64, t.dtype);
+    return rc;
+}
+
+/* The targets, copied, and whether each is a class; the weights. */
+static void load_targets(pack *p, nll *l)
+{
+    l->at = pack_own(p, l->target, DP_INT64);
+    l->factor = pack_get(p, l->weight, DP_FLOAT64);
+    if (p->rc < 0 || dp_memoryless(p->ctx))
+        return;
+    for (int64_t i = 0; p->rc == 0 && i < l->rows * l->inner; i++)
+        if (l->at[i] != l->ignored && (l->at[i] < 0 || l->at[i] >= l->classes))
+            p->rc = dp_refuse(p->ctx, DP_EINDEX, "Target %" PRId64 " is out of bounds.", l->at[i]);
+}
+
+/* -- forward -- */
+
+/* How x [rows, classes, inner] lies: pixels as they are, if they lie at one distance. */
+typedef struct lie {
+    const void *data;
+    int64_t row, class, inner;
+} lie;
+
+static lie lie_of(pack *p, const nll *l)
+{
+    DP_VIEW(x, l->self);
+    bool even = !l->images || x.strides[2] == x.sizes[3] * x.strides[3] || x.sizes[2] <= 1;
+
+    if (!even)
+        return (lie){pack_get(p, l->self, l->dtype), l->classes * l->inner, l->inner, 1};
+    if (x.ndim == 1)
+        return (lie){x.data, 0, x.strides[0], 0};
+    return (lie){x.data, x.strides[0], x.strides[1], l->images ? x.strides[3] : 0};
+}
+
+/* The losses, each in `out` or their sum there; the sum of the weights. */
+static void run(pack *p, const nll *l, void *out, double *total)
+{
+    lie x = lie_of(p, l);
+    double sum = 0;
+
+    *total = 0;
+    if (p->rc < 0)
+        return;
+    for (int64_t r = 0, i = 0; r < l->rows; r++)
+        for (int64_t j = 0; j < l->inner; j++, i++) {
+            bool ignored = l->at[i] == l->ignored;
+            double w = ignored ? 0 : l->factor ? l->factor[l->at[i]] : 1;
+            double v =
+                ignored ? 0
+                        : -load(l->dtype, x.data, r * x.row + l->at[i] * x.class + j * x.inner) * w;
+            if (l->each)
+                store(l->dtype, out, i, v);
+            sum += v;
+            *total += w;
+        }
+    if (!l->each)
+        store(l->dtype, out, 0, l->reduction == MEAN ? sum / *total : sum);
+}
+
+/* *out, *total: NULL or given */
+static int forward(dp_ctx *ctx, nll *l, dp_tensor **out, dp_tensor **total)
+{
+    pack p = {.ctx = ctx, .rc = check(ctx, l)};
+    dp_tensor *loss, *sum, *given = *out;
+    double weights = 0;
+
+    if (p.rc < 0)
+        return dp_refuse(ctx, p.rc, NULL);
+    DP_VIEW(t, l->target);
+    load_targets(&p, l);
+    void *y = pack_new(&p, l->dtype, l->each ? t.ndim : 0, t.sizes, &loss);
+    void *w = pack_new(&p, l->dtype, 0, NULL, &sum);
+    if (p.rc == 0 && !dp_memoryless(ctx)) {
+        run(&p, l, y, &weights);
+        store(l->dtype, w, 0, l->each ? 0 : weights);
+    }
+    pack_give(&p, loss, l->dtype, out);
+    pack_give(&p, sum, l->dtype, total);
+    if (p.rc < 0 && given == NULL)
+        *out = dp_tensor_unref(*out);
+    return pack_end(&p);
+}
+
+/* -- backward -- */
+
+static int check_gradient(dp_ctx *ctx, const nll *l, dp_tensor *grad)
+{
+    char a[DP_SHAPE_TEXT], b[DP_SHAPE_TEXT];
+    DP_VIEW(g, grad);
+    DP_VIEW(t, l->target);
+    DP_VIEW(w, l->total);
+
+    if (w.numel != 1)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "expected total_weight to be a single element tensor, got: %s (%" PRId64
+                       " elements)",
+                       dp_shape_text(a, w.sizes, (size_t)w.ndim), w.numel);
+    if (!l->each && (g.numel != 1 || (g.ndim > 1 && !l->images)))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Expected a single element grad_output tensor, but got: %s",
+                       dp_shape_text(a, g.sizes, (size_t)g.ndim));
+    bool same = !l->each || g.ndim == t.ndim;
+    for (int i = 0; l->each && same && i < t.ndim; i++)
+        same = g.sizes[i] == t.sizes[i];
+    if (!same)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "size mismatch (got grad_output: %s, target: %s): they should be equal",
+                       dp_shape_text(a, g.sizes, (size_t)g.ndim),
+                       dp_shape_text(b, t.sizes, (size_t)t.ndim));
+    int rc = dense_check_same(ctx, l->dtype, g.dtype);
+    return rc < 0 || l->each ? rc : dense_check_same(ctx, l->dtype, w.dtype);
+}
+
+/* x's slope, zeros but at the targets */
+static void run_backward(const nll *l, const double *grad, double total, void *x)
+{
+    for (int64_t r = 0, i = 0; r < l->rows; r++)
+        for (int64_t j = 0; j < l->inner; j++, i++) {
+            if (l->at[i] == l->ignored)
+                continue;
+            double w = l->factor ? l->factor[l->at[i]] : 1;
+            double g = l->each ? grad[i] : l->reduction == MEAN ? grad[0] / total : grad[0];
+            store(l->dtype, x, (r * l->classes + l->at[i]) * l->inner + j, -w * g);
+        }
+}
+
+static int backward(dp_ctx *ctx, nll *l, dp_tensor *grad, dp_tensor **out)
+{
+    pack p = {.ctx = ctx, .rc = check(ctx, l)};
+    dp_tensor *slope;
+
+    if (p.rc == 0)
+        p.rc = check_gradient(ctx, l, grad);
+    if (p.rc < 0)
+        return dp_refuse(ctx, p.rc, NULL);
+    DP_VIEW(x, l->self);
+    load_targets(&p, l);
+    const double *g = pack_get(&p, grad, DP_FLOAT64);
+    const double *total = pack_get(&p, l->total, DP_FLOAT64);
+    void *y = pack_new(&p, l->dtype, x.ndim, x.sizes, &slope);
+    if (p.rc == 0 && !dp_memoryless(ctx)) {
+        memset(y, 0, (size_t)x.numel * dp_dtype_size(l->dtype));
+        run_backward(l, g, *total, y);
+    }
+    pack_give(&p, slope, l->dtype, out);
+    return pack_end(&p);
+}
+
+/* -- forms: of rows (nll_loss) and of images (nll_loss2d) -- */
+
+/* aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index)
+ *     -> (Tensor output, Tensor total_weight)
+ * aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction,
+ *     int ignore_index, Tensor total_weight) -> Tensor */
+#define PARAMS                                                                                     \
+    dp_tensor *self, dp_tensor *target, dp_tensor *weight, int64_t reduction, int64_t ignored
+#define LOSS(text, of_images)                                                                      \
+    nll l = {.name = text,                                                                         \
+             .self = self,                                                                         \
+             .target = target,                                                                     \
+             .weight = weight,                                                                     \
+             .reduction = reduction,                                                               \
+             .ignored = ignored,                                                                   \
+             .images = of_images}
+#define FORMS(name, of_images)                                                                     \
+    static int name##_forward(dp_ctx *ctx, PARAMS, dp_tensor **out, dp_tensor **total)             \
+    {                                                                                              \
+        LOSS(#name "_out_frame", of_images);                                                       \
+        *out = *total = NULL;                                                                      \
+        return forward(ctx, &l, out, total);                                                       \
+    }                                                                                              \
+    static int name##_forward_out(dp_ctx *ctx, PARAMS, dp_tensor *out, dp_tensor *total)           \
+    {                                                                                              \
+        LOSS(#name "_out_frame", of_images);                                                       \
+        return forward(ctx, &l, &out, &total);                                                     \
+    }                                                                                              \
+    static int name##_backward(dp_ctx *ctx, dp_tensor *grad, PARAMS, dp_tensor *total,             \
+                               dp_tensor **out)                                                    \
+    {                                                                                              \
+        LOSS(#name "_backward_out_frame", of_images);                                              \
+        *out = NULL;                                                                               \
+        l.total = total;                                                                           \
+        return backward(ctx, &l, grad, out);                                                       \
+    }                                                                                              \
+    static int name##_backward_out(dp_ctx *ctx, dp_tensor *grad, PARAMS, dp_tensor *total,         \
+                                   dp_tensor *out)                                                 \
+    {                                                                                              \
+        LOSS(#name "_backward_out_frame", of_images);                                              \
+        l.total = total;                                                                           \
+        return backward(ctx, &l, grad, &out);                                                      \
+    }                                                                                              \
+    DP_LIBRARY_META(                                                                               \
+        aten, CPU, DP_IMPL_UNBOXED(#name "_forward", name##_forward, (T, T, oT, i, i), (T, T)),    \
+        DP_IMPL_UNBOXED(#name "_forward.output", name##_forward_out, (T, T, oT, i, i, T, T), ()),  \
+        DP_IMPL_UNBOXED(#name "_backward", name##_backward, (T, T, T, oT, i, i, T), (T)),          \
+        DP_IMPL_UNBOXED(#name "_backward.grad_input", name##_backward_out,                         \
+                        (T, T, T, oT, i, i, T, T), ()))
+FORMS(nll_loss, false)
+FORMS(nll_loss2d, true)

@@ -1,0 +1,90 @@
+/* pack.c -- operands as packed arrays. */
+#include "pack.h"
+
+static void *keep(pack *p, dp_tensor *t)
+{
+    p->made[p->n++] = t;
+    DP_VIEW(v, t);
+    return v.data;
+}
+
+static bool full(pack *p)
+{
+    if (p->n < PACK_MAX)
+        return false;
+    p->rc = dp_fail(p->ctx, DP_EPLUGIN, "more than %d packed operands", PACK_MAX);
+    return true;
+}
+
+void *pack_own(pack *p, dp_tensor *t, dp_dtype dtype)
+{
+    dp_tensor *copy;
+    DP_VIEW(v, t);
+
+    if (p->rc < 0 || full(p))
+        return NULL;
+    p->rc = dp_empty(p->ctx, dtype, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &copy);
+    if (p->rc < 0)
+        return NULL;
+    void *data = keep(p, copy);
+    p->rc = dp_copy(p->ctx, copy, t);
+    return data;
+}
+
+void *pack_get(pack *p, dp_tensor *t, dp_dtype dtype)
+{
+    if (t == NULL || p->rc < 0)
+        return NULL;
+    DP_VIEW(v, t);
+    if (v.dtype != dtype || !dp_tensor_is_contiguous(t, DP_CONTIGUOUS))
+        return pack_own(p, t, dtype);
+    return v.data;
+}
+
+void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out)
+{
+    if (p->rc < 0 || full(p))
+        return NULL;
+    p->rc = dp_empty(p->ctx, dtype, 0, ndim, sizes, DP_CONTIGUOUS, out);
+    return p->rc < 0 ? NULL : keep(p, *out);
+}
+
+void *pack_array(pack *p, int64_t n, size_t item)
+{
+    uint64_t bytes = dp_sizes_product(item, &n, 1);
+
+    if (p->rc < 0)
+        return NULL;
+    void *data = bytes <= INT64_MAX ? dp_alloc(p->ctx, bytes) : NULL;
+    if (data == NULL)
+        p->rc = bytes <= INT64_MAX
+                    ? DP_ERESOURCE
+                    : dp_fail(p->ctx, DP_ERESOURCE, "out of memory: %" PRId64 " items of %zu bytes",
+                              n, item);
+    return data;
+}
+
+void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out)
+{
+    dp_tensor *given = *out;
+
+    if (p->rc < 0)
+        return;
+    DP_VIEW(v, made);
+    if (given == NULL && v.dtype == dtype) {
+        *out = dp_tensor_ref(made);
+        return;
+    }
+    p->rc = dp_set_output(p->ctx, out, v.ndim, v.sizes, NULL, dtype, v.device);
+    if (p->rc < 0)
+        p->rc = dp_refuse(p->ctx, p->rc, NULL);
+    else if ((p->rc = dp_copy(p->ctx, *out, made)) < 0 && given == NULL)
+        *out = dp_tensor_unref(*out);
+}
+
+int pack_end(pack *p)
+{
+    for (int i = 0; i < p->n; i++)
+        dp_tensor_unref(p->made[i]);
+    return p->rc;
+}
