@@ -1,10 +1,28 @@
 /* elements.c -- elements moved by their size. */
 #include "elements.h"
 
+enum { LINE = 64 };
+
+/* One element, repeated. */
+static void fill(char *dst, size_t bytes, const char *src, size_t size)
+{
+    char line[LINE];
+
+    for (size_t i = 0; i < LINE; i += size)
+        memcpy(line + i, src, size);
+    for (; bytes >= LINE; bytes -= LINE, dst += LINE)
+        memcpy(dst, line, LINE);
+    memcpy(dst, line, bytes);
+}
+
 void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *src, int64_t from)
 {
-    if (to == (int64_t)size && from == (int64_t)size && n > 0) {
+    if (to == (int64_t)size && n > 0 && from == to) {
         memcpy(dst, src, (size_t)n * size);
+        return;
+    }
+    if (to == (int64_t)size && n >= LINE && from == 0) {
+        fill(dst, (size_t)n * size, src, size);
         return;
     }
     switch (size) {
@@ -35,4 +53,15 @@ int check_apart(dp_ctx *ctx, dp_tensor *written, dp_tensor *const *others, int n
         "unsupported operation: %s refer%s to a single memory location. Please clone() the "
         "tensor before performing the operation.",
         what, what[0] == 'm' ? "s" : "");
+}
+
+void write_scalar(dp_value v, dp_dtype dtype, void *out)
+{
+    static const dp_dtype own[] = {[DP_TAG_BOOL] = DP_BOOL,
+                                   [DP_TAG_INT] = DP_INT64,
+                                   [DP_TAG_DOUBLE] = DP_FLOAT64,
+                                   [DP_TAG_COMPLEX] = DP_COMPLEX128};
+    const void *from = v.tag == DP_TAG_COMPLEX ? (const void *)v.u.doubles : (const void *)&v.u;
+
+    dp_converter(dtype, own[v.tag])(out, ELEMENT_MAX, from, ELEMENT_MAX, 1);
 }

@@ -33,6 +33,10 @@
     X(8, uint64_t)                                                                                 \
     X(16, double _Complex)
 
+enum { ELEMENT_MAX = 16 }; /* bytes */
+
+/* v, a number or a bool, as one element of dtype, cast as C casts; out [ELEMENT_MAX] */
+void write_scalar(dp_value v, dp_dtype dtype, void *out);
 /* DP_ERUNTIME if v is out of dtype's range.  Source: c10::checked_convert. */
 int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype);
 /* DP_ERUNTIME where elements of `written` share memory with one another, or with any of others [n].

@@ -1,4 +1,4 @@
-/* factory.c -- empty, empty_strided, fill_, zero_ and arange in host memory. */
+/* factory.c -- empty, empty_strided, fill_ and zero_ in host memory. */
 #include "elements.h"
 #include <math.h>
 
@@ -95,11 +95,33 @@ int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype)
                    ranges[dtype].name);
 }
 
-/* Copy one value into all of self.  Where elements share memory (stride 0) it is written once. */
-static int spread(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
+typedef struct filling {
+    size_t size;
+    char *data; /* of elements that lie beside one another */
+    _Alignas(ELEMENT_MAX) char value[ELEMENT_MAX];
+} filling;
+
+static void fill_beside(int64_t begin, int64_t end, void *user)
+{
+    const filling *f = user;
+
+    copy_elements(f->size, end - begin, f->data + begin * (int64_t)f->size, (int64_t)f->size,
+                  f->value, 0);
+}
+
+static void fill_row(char *const *data, const int64_t *strides, int64_t n, void *user)
+{
+    const filling *f = user;
+
+    copy_elements(f->size, n, data[0], strides[0], f->value, 0);
+}
+
+/* Where elements share memory (stride 0) it is written once. */
+static int fill_strided(dp_ctx *ctx, dp_tensor *self, filling *f)
 {
     int64_t sizes[DP_DIM_MAX];
     dp_tensor *once;
+    dp_iter it;
     DP_VIEW(x, self);
 
     for (int d = 0; d < x.ndim; d++)
@@ -107,7 +129,10 @@ static int spread(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
     int rc = dp_as_strided(ctx, self, x.ndim, sizes, x.strides, dp_tensor_offset(self), &once);
     if (rc < 0)
         return rc;
-    rc = dp_copy(ctx, once, value);
+    dp_iter_config c = dp_iter_of(DP_ITER_NULLARY | DP_ITER_NO_OVERLAP_CHECK, 1, &once, 0, NULL);
+    rc = dp_iter_init(ctx, &c, &it);
+    if (rc == 0)
+        rc = dp_iter_run_1d(ctx, &it, fill_row, f);
     dp_tensor_unref(once);
     return rc;
 }
@@ -115,17 +140,22 @@ static int spread(dp_ctx *ctx, dp_tensor *self, dp_tensor *value)
 /* aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!) */
 static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value)
 {
-    dp_tensor *t;
+    enum { GRAIN = 32768 };
     DP_VIEW(x, self);
     int rc = check_fits(ctx, value, x.dtype);
 
-    if (rc == 0)
-        rc = dp_scalar_tensor(ctx, value, x.dtype, &t);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    rc = spread(ctx, self, t);
-    dp_tensor_unref(t);
-    return rc;
+    filling f = {dp_dtype_size(x.dtype), x.data, {0}};
+    write_scalar(value, x.dtype, f.value);
+    if (x.numel == 0 || dp_memoryless(ctx))
+        return 0;
+    if (!dp_tensor_is_dense(self))
+        return fill_strided(ctx, self, &f);
+    if (x.numel > GRAIN)
+        return dp_parallel_for(ctx, 0, x.numel, GRAIN, fill_beside, &f);
+    fill_beside(0, x.numel, &f);
+    return 0;
 }
 
 /* aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!) */
@@ -151,84 +181,9 @@ static int zero_(dp_ctx *ctx, dp_tensor *self)
     return fill_scalar(ctx, self, dp_bool(false));
 }
 
-/* -- arange -- */
-
-/* In int64 for a result of integers, else in float64. */
-typedef struct range {
-    bool integral;
-    int64_t start, step;
-    double from, by;
-    void *data;
-} range;
-
-static void fill_range(int64_t begin, int64_t end, void *user)
-{
-    const range *r = user;
-
-    for (int64_t i = begin; i < end; i++)
-        if (r->integral)
-            ((uint64_t *)r->data)[i] = (uint64_t)r->start + (uint64_t)i * (uint64_t)r->step;
-        else
-            ((double *)r->data)[i] = r->from + (double)i * r->by;
-}
-
-/* As long as the range, whatever its shape is; else it becomes one of 1 dimension. */
-static int fit_range(dp_ctx *ctx, int64_t count, dp_tensor *dst)
-{
-    char shape[DP_SHAPE_TEXT];
-    DP_VIEW(x, dst);
-
-    if (x.numel == count)
-        return 0;
-    if (x.numel > 0)
-        dp_warn(ctx,
-                "The number of elements in the out tensor of shape %s is %lld which does not match "
-                "the computed number of elements %lld. Note that this may occur as a result of "
-                "rounding error. The out tensor will be resized to a tensor of shape (%lld,).",
-                dp_shape_text(shape, x.sizes, (size_t)x.ndim), (long long)x.numel, (long long)count,
-                (long long)count);
-    return dp_resize(ctx, dst, 1, &count, DP_PRESERVE);
-}
-
-/* aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)
- */
-static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst)
-{
-    enum { GRAIN = 32768 };
-    dp_tensor *wide;
-    int64_t count = 0;
-    DP_VIEW(x, dst);
-    range r = {dp_dtype_is_integral(x.dtype, true),
-               as_int(start),
-               as_int(step),
-               as_double(start),
-               as_double(step),
-               NULL};
-
-    int rc = count_range(ctx, start, end, step, x.dtype, &count);
-    if (rc == 0)
-        rc = fit_range(ctx, count, dst);
-    if (rc < 0)
-        return dp_refuse(ctx, rc, NULL);
-    dp_tensor_view(dst, &x);
-    rc = dp_empty(ctx, r.integral ? DP_INT64 : DP_FLOAT64, DP_DEVICE_CPU, x.ndim, x.sizes,
-                  DP_CONTIGUOUS, &wide);
-    if (rc < 0)
-        return dp_refuse(ctx, rc, NULL);
-    DP_VIEW(w, wide);
-    r.data = w.data;
-    if (!dp_memoryless(ctx))
-        rc = dp_parallel_for(ctx, 0, count, GRAIN, fill_range, &r);
-    if (rc == 0)
-        rc = dp_copy(ctx, dst, wide);
-    dp_tensor_unref(wide);
-    return rc;
-}
-
 DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("empty.memory_format", empty, (li, oi, oi, oi, ob, oi), (T)),
                 DP_IMPL_UNBOXED("empty_strided", empty_strided, (li, li, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("fill_.Scalar", fill_scalar, (T, s), ()),
                 DP_IMPL_UNBOXED("fill_.Tensor", fill_tensor, (T, T), ()),
-                DP_IMPL_UNBOXED("zero_", zero_, (T), ()),
-                DP_IMPL_UNBOXED("arange.start_out", arange_out, (s, s, s, T), ()))
+                DP_IMPL_UNBOXED("zero_", zero_, (T), ()))

@@ -13,7 +13,7 @@ CFLAGS_cpu = -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing
 # A product's sums are fused where the level has such an instruction: half the instructions.
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
 CPU_LEVELS := v1 v3 v4
-LIBS_cpu   := -lopenblas -lmvec -lm
+LIBS_cpu   := -lopenblas -lm
 CPU_MARCH_v1 := -O2 -ftree-vectorize -fvect-cost-model=dynamic
 else
 CPU_LEVELS := v1

@@ -1,6 +1,7 @@
 /* pointwise.c -- what a pointwise operator computes in, and with: types, loop, parameters. */
 #include "pointwise.h"
 #include "dense.h"
+#include "elements.h"
 #include "pointwise_run.h"
 #include <float.h>
 #include <math.h>
@@ -77,21 +78,16 @@ static int take_param(dp_ctx *ctx, const char *name, const dp_value *v, dp_dtype
 /* A Scalar as an operand: by way of the common dtype, as a 0-dim tensor would be. */
 static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
 {
-    static const dp_dtype dtypes[] = {[DP_TAG_BOOL] = DP_BOOL,
-                                      [DP_TAG_INT] = DP_INT64,
-                                      [DP_TAG_DOUBLE] = DP_FLOAT64,
-                                      [DP_TAG_COMPLEX] = DP_COMPLEX128};
-    const void *from = v->tag == DP_TAG_COMPLEX ? (const void *)v->u.doubles : (const void *)&v->u;
     dp_dtype seen = types[common].dtype;
 
     o->at = -1;
     if (seen == common) {
-        dp_converter(common, dtypes[v->tag])(o->scalar, 16, from, 16, 1);
+        write_scalar(*v, common, o->scalar);
         return;
     }
-    _Alignas(16) char half[16];
-    dp_converter(common, dtypes[v->tag])(half, 16, from, 16, 1);
-    dp_converter(seen, common)(o->scalar, 16, half, 16, 1);
+    _Alignas(ELEMENT_MAX) char half[ELEMENT_MAX];
+    write_scalar(*v, common, half);
+    dp_converter(seen, common)(o->scalar, ELEMENT_MAX, half, ELEMENT_MAX, 1);
 }
 
 /* -- types -- */

@@ -1,28 +1,117 @@
-/* range.c -- linspace, logspace, eye, indices of triangles, repeat_interleave: values that follow from
+/* range.c -- arange, linspace, logspace, eye, indices of triangles, repeat_interleave: values that follow from
  * their place.  Computed in float64, complex128 or int64, then converted. */
 #include "../dims.h"
 #include <complex.h>
 
-enum { GRAIN = 32768 };
+/* n values of a range, from number `begin` on, in the type that they are computed in. */
+typedef void (*range_fill)(const void *range, int64_t begin, int64_t n, void *out);
 
-/* dst = a new tensor of n elements of dtype in which `fill` writes what user says. */
-static int write_range(dp_ctx *ctx, dp_tensor *dst, dp_dtype dtype, dp_range_fn fill, void *user,
-                       void **data)
+typedef struct writing {
+    range_fill fill;
+    const void *range;
+    dp_convert_fn convert;
+    int64_t wide, bytes; /* of an element that is computed, and of one that is written */
+    char *to;
+} writing;
+
+static void write_values(int64_t begin, int64_t end, void *user)
 {
-    dp_tensor *wide;
-    DP_VIEW(x, dst);
-    int rc = dp_empty(ctx, dtype, DP_DEVICE_CPU, x.ndim, x.sizes, DP_CONTIGUOUS, &wide);
+    enum { BLOCK = 512 };
+    const writing *w = user;
+    double _Complex values[BLOCK];
+
+    for (int64_t n; begin < end; begin += n) {
+        n = end - begin < BLOCK ? end - begin : BLOCK;
+        w->fill(w->range, begin, n, values);
+        w->convert(w->to + begin * w->bytes, w->bytes, (char *)values, w->wide, n);
+    }
+}
+
+/* dst's elements in row-major order = what `fill` gives in dtype. */
+static int write_range(dp_ctx *ctx, dp_tensor *dst, dp_dtype dtype, range_fill fill,
+                       const void *range)
+{
+    enum { GRAIN = 32768 };
+    dp_tensor *packed = dst;
+    bool direct = dp_tensor_is_contiguous(dst, DP_CONTIGUOUS);
+    int rc = direct ? 0 : dp_empty_like(ctx, dst, DP_DTYPE_NONE, DP_CONTIGUOUS, &packed);
 
     if (rc < 0)
         return rc;
-    DP_VIEW(w, wide);
-    *data = w.data;
+    DP_VIEW(x, packed);
+    writing w = {fill,
+                 range,
+                 dp_converter(x.dtype, dtype),
+                 (int64_t)dp_dtype_size(dtype),
+                 (int64_t)dp_dtype_size(x.dtype),
+                 x.data};
     if (!dp_memoryless(ctx))
-        rc = dp_parallel_for(ctx, 0, w.numel, GRAIN, fill, user);
-    if (rc == 0)
-        rc = dp_copy(ctx, dst, wide);
-    dp_tensor_unref(wide);
+        rc = dp_parallel_for(ctx, 0, x.numel, GRAIN, write_values, &w);
+    if (rc == 0 && !direct)
+        rc = dp_copy(ctx, dst, packed);
+    if (!direct)
+        dp_tensor_unref(packed);
     return rc;
+}
+
+/* -- arange -- */
+
+typedef struct arange {
+    int64_t start, step;
+    double from, by;
+} arange;
+
+static void fill_integers(const void *range, int64_t begin, int64_t n, void *out)
+{
+    const arange *r = range;
+
+    for (int64_t i = 0; i < n; i++)
+        ((uint64_t *)out)[i] = (uint64_t)r->start + (uint64_t)(begin + i) * (uint64_t)r->step;
+}
+
+static void fill_doubles(const void *range, int64_t begin, int64_t n, void *out)
+{
+    const arange *r = range;
+    double first = (double)begin; /* places are below 2^53 */
+
+    for (int i = 0; i < (int)n; i++)
+        ((double *)out)[i] = r->from + (first + i) * r->by;
+}
+
+/* As long as the range, whatever its shape is; else it becomes one of 1 dimension. */
+static int fit_range(dp_ctx *ctx, int64_t count, dp_tensor *dst)
+{
+    char shape[DP_SHAPE_TEXT];
+    DP_VIEW(x, dst);
+
+    if (x.numel == count)
+        return 0;
+    if (x.numel > 0)
+        dp_warn(ctx,
+                "The number of elements in the out tensor of shape %s is %lld which does not match "
+                "the computed number of elements %lld. Note that this may occur as a result of "
+                "rounding error. The out tensor will be resized to a tensor of shape (%lld,).",
+                dp_shape_text(shape, x.sizes, (size_t)x.ndim), (long long)x.numel, (long long)count,
+                (long long)count);
+    return dp_resize(ctx, dst, 1, &count, DP_PRESERVE);
+}
+
+/* aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)
+ */
+static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst)
+{
+    int64_t count = 0;
+    DP_VIEW(x, dst);
+    bool integral = dp_dtype_is_integral(x.dtype, true);
+    int rc = count_range(ctx, start, end, step, x.dtype, &count);
+
+    if (rc == 0)
+        rc = fit_range(ctx, count, dst);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    arange r = {as_int(start), as_int(step), as_double(start), as_double(step)};
+    return write_range(ctx, dst, integral ? DP_INT64 : DP_FLOAT64,
+                       integral ? fill_integers : fill_doubles, &r);
 }
 
 /* -- linspace, logspace -- */
@@ -31,31 +120,30 @@ typedef struct space {
     double _Complex start, end, step, base;
     int64_t steps;
     bool power; /* base ** value */
-    void *data;
 } space;
 
 /* From both ends to the middle, so that the last one is `end`.  (PyTorch 1.13 truncates every fourth
  * value of a range of integers before it adds the next three; later ones do not, nor does this.) */
-static void fill_real(int64_t begin, int64_t end, void *user)
+static void fill_real(const void *range, int64_t begin, int64_t n, void *out)
 {
-    const space *s = user;
+    const space *s = range;
     double from = creal(s->start), to = creal(s->end), step = creal(s->step);
 
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < begin + n; i++) {
         double v =
             i < s->steps / 2 ? from + step * (double)i : to - step * (double)(s->steps - 1 - i);
-        ((double *)s->data)[i] = s->power ? pow(creal(s->base), v) : v;
+        ((double *)out)[i - begin] = s->power ? pow(creal(s->base), v) : v;
     }
 }
 
-static void fill_complex(int64_t begin, int64_t end, void *user)
+static void fill_complex(const void *range, int64_t begin, int64_t n, void *out)
 {
-    const space *s = user;
+    const space *s = range;
 
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < begin + n; i++) {
         double _Complex v = i < s->steps / 2 ? s->start + s->step * (double)i
                                              : s->end - s->step * (double)(s->steps - 1 - i);
-        ((double _Complex *)s->data)[i] = s->power ? cpow(s->base, v) : v;
+        ((double _Complex *)out)[i - begin] = s->power ? cpow(s->base, v) : v;
     }
 }
 
@@ -99,18 +187,13 @@ static int write_space(dp_ctx *ctx, dp_value start, dp_value end, int64_t steps,
         return dp_refuse(ctx, rc, NULL);
     DP_VIEW(x, dst);
     bool is_complex = dp_dtype_is_complex(x.dtype);
-    space s = {as_end(start, x.dtype),
-               as_end(end, x.dtype),
-               0,
-               base ? *base : 0,
-               steps,
-               base != NULL,
-               NULL};
+    space s = {
+        as_end(start, x.dtype), as_end(end, x.dtype), 0, base ? *base : 0, steps, base != NULL};
     s.step = steps > 1 ? (s.end - s.start) / (double)(steps - 1) : 0;
     if (steps == 1)
         s.end = s.start;
     return write_range(ctx, dst, is_complex ? DP_COMPLEX128 : DP_FLOAT64,
-                       is_complex ? fill_complex : fill_real, &s, &s.data);
+                       is_complex ? fill_complex : fill_real, &s);
 }
 
 /* aten::linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!) */
@@ -355,7 +438,8 @@ static int equal(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, bool *out)
     return rc;
 }
 
-DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("linspace.out", linspace_out, (s, s, i, T), ()),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("arange.start_out", arange_out, (s, s, s, T), ()),
+                DP_IMPL_UNBOXED("linspace.out", linspace_out, (s, s, i, T), ()),
                 DP_IMPL_UNBOXED("logspace.out", logspace_out, (s, s, i, f, T), ()),
                 DP_IMPL_UNBOXED("eye.out", eye_out, (i, T), ()),
                 DP_IMPL_UNBOXED("eye.m_out", eye_m_out, (i, i, T), ()),

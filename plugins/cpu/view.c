@@ -146,29 +146,24 @@ static int local_scalar_dense(dp_ctx *ctx, dp_tensor *self, dp_value *out)
         [DP_FLOAT64] = DP_FLOAT64,       [DP_COMPLEX64] = DP_COMPLEX128,
         [DP_COMPLEX128] = DP_COMPLEX128, [DP_BOOL] = DP_BOOL};
     DP_VIEW(x, self);
-    dp_tensor *first = NULL, *one = NULL;
-    double *parts = dp_alloc(ctx, 2 * sizeof(double)); /* freed when the call ends */
+    dp_value v = dp_none();
 
-    if (parts == NULL)
-        return DP_ERESOURCE;
     if (x.numel == 0)
         return dp_fail(ctx, DP_ERUNTIME, "a Tensor with 0 elements cannot be converted to Scalar");
-    int rc = dp_as_strided(ctx, self, 0, NULL, NULL, dp_tensor_offset(self), &first);
-    if (rc == 0)
-        rc = dp_empty(ctx, wide[x.dtype], DP_DEVICE_CPU, 0, NULL, DP_CONTIGUOUS, &one);
-    if (rc == 0)
-        rc = dp_copy(ctx, one, first);
-    if (rc == 0) {
-        DP_VIEW(y, one);
-        memcpy(parts, y.data, dp_dtype_size(y.dtype));
-        *out = y.dtype == DP_INT64     ? dp_int(*(const int64_t *)y.data)
-               : y.dtype == DP_FLOAT64 ? dp_double(*parts)
-               : y.dtype == DP_BOOL    ? dp_bool(*(const uint8_t *)y.data != 0)
-                                       : (dp_value){DP_TAG_COMPLEX, 2, {.doubles = parts}};
+    dp_convert_fn convert = dp_converter(wide[x.dtype], x.dtype);
+    if (dp_dtype_is_complex(x.dtype)) {
+        double *parts = dp_alloc(ctx, 2 * sizeof(double)); /* freed when the call ends */
+        if (parts == NULL)
+            return DP_ERESOURCE;
+        convert((char *)parts, sizeof(double[2]), x.data, 0, 1);
+        *out = (dp_value){DP_TAG_COMPLEX, 2, {.doubles = parts}};
+        return 0;
     }
-    dp_tensor_unref(first);
-    dp_tensor_unref(one);
-    return rc;
+    convert((char *)&v.u, sizeof(v.u), x.data, 0, 1);
+    *out = wide[x.dtype] == DP_INT64     ? dp_int(v.u.i)
+           : wide[x.dtype] == DP_FLOAT64 ? dp_double(v.u.d)
+                                         : dp_bool(v.u.b);
+    return 0;
 }
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("view", view, (T, li), (T)),
