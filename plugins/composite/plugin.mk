@@ -1,7 +1,7 @@
 # plugin composite: sizes of a client's making are multiplied, so that overflow has to be defined
 CFLAGS_composite = -fwrapv
 LIBS_composite   = -lm
-OBJ_composite    = $(BUILD)/gen/composite_forms.o
+OBJ_composite    = $(BUILD)/gen/composite_forms.o $(BUILD)/gen/composite_follow.o
 
-$(BUILD)/gen/composite_forms.o: $(BUILD)/gen/composite_forms.c
+$(OBJ_composite): %.o: %.c
 	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_composite) -Iplugins/composite -c -o $@ $<

@@ -1,8 +1,8 @@
 """emit_forms.py -- plugin composite: overloads of pointwise operators that follow from others.
 
 A Scalar is wrapped for the overload that takes a Tensor there; a functional or in-place overload that
-PyTorch has as a composite calls out=; one that PyTorch generates (autogen) calls the functional one; an alias
-calls the operator that it is another name of."""
+PyTorch has as a composite calls out=, or out= calls the functional one; an alias calls the operator that it is
+another name of.  What autogen names is emit_follow.py's."""
 
 from emit import line, literal
 from ops import check
@@ -26,7 +26,7 @@ def tensor_overload(op, ops):
 def call(op, ops, groups, results):
     """The C that runs op, or None where nothing is known."""
     group = groups[op.signature]
-    wider = None if op.generated_from else tensor_overload(op, ops)
+    wider = tensor_overload(op, ops)
     if wider:
         return f"form_wrapped(call, {literal('aten::' + wider[0].name)}, {wider[1]:#x})"
     if op.form == "out":
@@ -57,7 +57,7 @@ def forms(ops, families, aliases, composites):
     bases = {g[0].signature[0] for listed in families.values() for p in listed for g in p.funcs if g}
     out = ["/* Made by proto/gen from native_functions.yaml and pointwise.yaml. */",
            '#include "forms.h"\n']
-    for op in ops.values():
+    for op in (op for op in ops.values() if not op.generated_from):
         base = op.signature[0]
         text = None
         if op.name in aliases and "." in op.name + aliases[op.name]:

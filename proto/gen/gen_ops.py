@@ -5,7 +5,8 @@
     pointwise_entries.c     what calls those loops: unboxed kernels of every overload
     levels/rd_FAMILY.c      ... loops of one family of reduce.yaml
     reduce_entries.c        what calls those
-    composite_forms.c       plugin composite: overloads that follow from others
+    composite_forms.c       plugin composite: pointwise overloads that follow from others
+    composite_follow.c      ... and what autogen names
 
 A file is only written when its text changes."""
 
@@ -15,6 +16,7 @@ import sys
 import emit_reduce
 import ops
 from emit import write
+from emit_follow import follow
 from emit_forms import forms
 from emit_pointwise import entries, loops
 from emit_schemas import schemas
@@ -27,7 +29,8 @@ def main(native_path, pointwise_path, reduce_path, folder):
     reduced = reductions(reduce_path, native)
     made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families),
             "reduce_entries.c": emit_reduce.entries(reduced),
-            "composite_forms.c": forms(native, families, aliases, composites)}
+            "composite_forms.c": forms(native, families, aliases, composites),
+            "composite_follow.c": follow(native, ops.forms(native))}
     made.update({f"levels/pw_{family}.c": loops(family, listed) for family, listed in families.items()})
     made.update({f"levels/rd_{family}.c": emit_reduce.loops(family, listed) for family, listed in reduced.items()})
     for name, text in made.items():  # when nothing was wrong

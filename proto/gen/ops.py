@@ -5,6 +5,7 @@ the entry and the field."""
 
 import re
 
+import autogen
 import yaml
 
 # Letters of C types (dispatchd/plugin.h): type in a schema -> letter.
@@ -87,6 +88,7 @@ class Argument:
         check(" " in text, where, f"func: an argument without a name: '{text}'")
         kind, self.name = text.rsplit(" ", 1)
         self.written = "!" in kind
+        self.alias = kind[:kind.index(")") + 1] if self.written else None  # "Tensor(a!)"
         self.type = re.sub(r"\([^)]*\)", "", kind)
 
     @property
@@ -104,9 +106,9 @@ class Op:
         check(match, self.where, f"func: not a schema: '{self.func}'")
         self.name, arguments, returns = match.groups()
         self.base, _, self.overload = self.name.partition(".")
-        parts = re.split(r", (?![^\[(]*[\])])", arguments)
-        self.args = [Argument(a, self.where) for a in parts if a not in ("", "*")]
-        self.returns = re.split(r", ", returns.strip("()")) if returns.startswith("(") else [returns]
+        self.parts = re.split(r", (?![^\[(]*[\])])", arguments) if arguments else []
+        self.args = [Argument(a, self.where) for a in self.parts if a != "*"]
+        self.returns = [returns] if not returns.startswith("(") else returns[1:-1].split(", ") if returns != "()" else []
         self.structured = bool(entry.get("structured") or entry.get("structured_delegate"))
         self.dispatch = entry.get("dispatch", "").replace(",", " ").split()
         self.autogen = entry.get("autogen", "").replace(",", " ").split()
@@ -149,10 +151,11 @@ def native(path):
         op = Op(entry)
         check(op.name not in ops, where, f"{op.name} is there twice")
         ops[op.name] = op
-    for op in ops.values():
+    for op in list(ops.values()):
         for name in op.autogen:
-            if name in ops:
-                ops[name].generated_from = op
+            check(name not in ops, op.where, f"{name} is made by autogen of {op.name}: it is there twice")
+            ops[name] = Op({"func": autogen.schema(op, name), "where": op.where, "tags": autogen.tags(op)})
+            ops[name].generated_from = op
     return ops
 
 

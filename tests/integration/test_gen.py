@@ -21,11 +21,9 @@ NATIVE = """\
 - func: add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
   dispatch: CompositeExplicitAutograd
   autogen: add.Scalar_out
-- func: add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)
 - func: add.Other(Tensor self, Scalar[] other) -> Tensor
 - func: add_.Other(Tensor(a!) self, Scalar[] other) -> Tensor(a!)
   autogen: add.Other_out
-- func: add.Other_out(Tensor self, Scalar[] other, *, Tensor(a!) out) -> Tensor(a!)
 - func: exp(Tensor self) -> Tensor
   structured_delegate: exp.out
 - func: exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
@@ -123,8 +121,35 @@ def test_a_loop_for_each_type_and_special_value():
     equal("add_b8" in loops, False, "a loop for bool, which has no expression")
     contains(made["pointwise_entries.c"], "DP_IMPL_UNBOXED(\"add_.Tensor\", call_add__Tensor, (T, T, s), ())")
     contains(made["composite_forms.c"], "form_wrapped(call, \"aten::add.Tensor\", 0x2)")
-    contains(made["composite_forms.c"], "form_out_of(call, \"aten::add.Scalar\")")
-    contains(made["composite_forms.c"], "form_out_of(call, \"aten::add.Other\")")  # not add_.Other
+
+
+def test_what_autogen_names_is_made():
+    found = native()
+    equal(found["add.Scalar_out"].func,
+          "add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)")
+    made, _ = generate(NATIVE, ADD)
+    contains(made["aten.c"], found["add.Scalar_out"].func)
+    contains(made["composite_follow.c"], '{"aten::add.Other_out", "aten::add.Other", 2, 1, 1, ')  # not add_.Other
+    refused(NATIVE + "- func: add.Other_out(Tensor self, Scalar[] other, *, Tensor(a!) out) -> Tensor(a!)\n", ADD,
+            "native.yaml:11: add.Other_out is made by autogen of add_.Other: it is there twice")
+
+
+def made_of(func, *names):
+    found = native(f"- func: {func}\n  autogen: {', '.join(names)}\n")
+    return [found[n].func for n in names]
+
+
+def test_schemas_of_made_overloads():
+    options = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+    equal(made_of(f"like(Tensor self, *, {options}, int? m=None) -> Tensor", "like.out"),
+          ["like.out(Tensor self, *, int? m=None, Tensor(a!) out) -> Tensor(a!)"])
+    equal(made_of("two.x(Tensor self) -> (Tensor a, Tensor b)", "two.x_out"),
+          ["two.x_out(Tensor self, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"])
+    equal(made_of("each_(Tensor(a!)[] self, Tensor(b!) found) -> ()", "each", "each.out"),
+          ["each(Tensor[] self, Tensor found) -> (Tensor[] self_out, Tensor found_out)",
+           "each.out(Tensor[] self, Tensor(b!) found, *, Tensor(a!)[] out) -> ()"])
+    equal(made_of("zero_(Tensor(a!) self) -> Tensor(a!)", "zero", "zero.out"),
+          ["zero(Tensor self) -> Tensor", "zero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"])
 
 
 def test_functions_are_those_of_the_type():
@@ -151,8 +176,8 @@ def test_errors_name_file_line_and_field():
     refused(NATIVE, EXP + EXP.replace("unary:\n", ""), "pointwise.yaml:6: op: 'exp' is there twice")
     refused(NATIVE.replace("  structured: True\n", "  structred: True\n", 1), ADD,
             "native.yaml:5: add.out: no such field: structred")
-    refused(NATIVE + "- func: exp(Tensor self) -> Tensor\n", ADD, "native.yaml:19: exp is there twice")
-    refused(NATIVE + "- func: exp Tensor\n", ADD, "native.yaml:19: func: not a schema")
+    refused(NATIVE + "- func: exp(Tensor self) -> Tensor\n", ADD, f"native.yaml:{END}: exp is there twice")
+    refused(NATIVE + "- func: exp Tensor\n", ADD, f"native.yaml:{END}: func: not a schema")
     refused(NATIVE, "unary: [\n", "pointwise.yaml:")
 
 

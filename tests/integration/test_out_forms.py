@@ -83,6 +83,35 @@ def test_the_slope_of_glu_has_the_shape_of_a_half(daemon):
         raises(lambda: d.op("aten::glu_backward", {"data": [[1, 1, 1, 1]]}, x, 1), "RuntimeError", "4", "2")
 
 
+def into(d, op, *args, **kwargs):
+    """Calls of out= into new tensors by name: their data, and what was warned of."""
+    outs = {n: d.call("tensor.create", **t)["tensor"] for n, t in kwargs.items() if n.startswith("out")}
+    handles = {n: {"tensor": t} for n, t in outs.items()}
+    said = d.call("op.call", op=op, args=list(args), kwargs={**kwargs, **handles})
+    data = [d.call("tensor.read", tensor=t)["data"] for t in outs.values()]
+    d.release(*outs.values())
+    return data, [w[:36] for w in said.get("warnings", [])]
+
+
+def test_overloads_that_autogen_makes(daemon):
+    resized = ["An output with one or more elements "]
+    rows = {"data": [[1, 2], [3, 5]]}
+    with daemon.connect() as d:
+        equal(d.op("aten::zero", rows, returns="data")["data"], [[0, 0], [0, 0]])
+        equal(into(d, "aten::zero.out", rows, out={"data": [7]}), ([[[0, 0], [0, 0]]], resized))
+        equal(into(d, "aten::flip.out", rows, [0], out={"data": [], "dtype": "int32"}), ([[[3, 5], [1, 2]]], []))
+        equal(into(d, "aten::full_like.out", rows, 7.5, out={"dtype": "int64", "data": []}), ([[[7, 7], [7, 7]]], []))
+        equal(into(d, "aten::_unique2.out", {"data": [3, 1, 3]}, True, True, True, out0={"data": []},
+                   out1={"dtype": "int64", "data": []}, out2={"dtype": "int64", "data": []}),
+              ([[1, 3], [1, 0, 1], [1, 2]], []))
+        one = d.call("tensor.create", data=[1])["tensor"]
+        wide = d.call("op.call", op="aten::expand", args=[{"tensor": one}, [2, 2]])["outputs"][0]["tensor"]
+        raises(lambda: d.op("aten::relu.out", rows, out={"tensor": wide}), "RuntimeError", "more than one element")
+        meta = d.op("aten::relu.out", {"shape": [2, 3], "device": "meta"}, out={"shape": [0], "device": "meta"})
+        equal((meta["shape"], meta["device"]), ([2, 3], "meta"))
+        d.call("tensor.release", tensors=[], all=True)
+
+
 def setup():
     return TestDaemon()
 

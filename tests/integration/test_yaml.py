@@ -1,7 +1,6 @@
 """test_yaml.py -- every line of proto/ops is complete: its text is PyTorch's and a kernel serves it."""
 
 import os
-import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -10,9 +9,11 @@ from daemon import TestDaemon
 
 import yaml
 
+sys.path.insert(0, os.path.join(ROOT, "proto", "gen"))
+import ops
+
 NATIVE = os.path.join(ROOT, "proto", "ops", "native_functions.yaml")
 POINTWISE = os.path.join(ROOT, "proto", "ops", "pointwise.yaml")
-sys.path.insert(0, os.path.join(ROOT, "proto", "gen"))
 SCHEMAS = os.path.join(ROOT, "tests", "data", "aten_schemas.txt")
 FIELDS = {"func", "variants", "structured", "structured_delegate", "dispatch", "autogen", "tags"}
 
@@ -22,8 +23,9 @@ def load(path):
         return yaml.safe_load(f)
 
 
-def names():
-    return [entry["func"].split("(")[0] for entry in load(NATIVE)]
+def operators():
+    """{name: Op}, those that autogen names among them"""
+    return ops.native(NATIVE)
 
 
 def none_of(faults):
@@ -35,41 +37,32 @@ def test_every_entry_has_a_func_and_known_fields():
     none_of([f"{e}" for e in load(NATIVE) if "func" not in e or set(e) - FIELDS])
 
 
-def test_no_operator_is_there_twice():
-    seen = names()
-    none_of(sorted({n for n in seen if seen.count(n) > 1}))
-
-
 def test_every_text_is_pytorchs():
     with open(SCHEMAS) as f:
         text = {line.split("(")[0]: line.strip() for line in f}
-    none_of([f"got {e['func']}\n  want {text.get('aten::' + e['func'].split('(')[0])}"
-             for e in load(NATIVE)
-             if text.get("aten::" + e["func"].split("(")[0]) != "aten::" + e["func"]])
+    none_of([f"got {op.func}\n  want {text.get('aten::' + name)}" for name, op in operators().items()
+             if text.get("aten::" + name) != "aten::" + op.func])
 
 
 def test_every_operator_is_defined_where_the_yaml_says(daemon):
     with daemon.connect() as d:
-        with open(NATIVE) as f:
-            lines = {re.split(r"[ (]", line)[2]: n for n, line in enumerate(f, 1)
-                     if line.startswith("- func:")}
         faults = []
-        for name in names():
+        for name, op in operators().items():
             by = d.call("registry.describe", op="aten::" + name)["defined_by"]
-            if (by["plugin"], by["line"]) != ("aten", lines[name]):
-                faults.append(f"{name}: got {by}, want line {lines[name]}")
+            if (by["plugin"], by["line"]) != ("aten", op.where[1]):
+                faults.append(f"{name}: got {by}, want line {op.where[1]}")
         none_of(faults)
 
 
 def test_every_operator_has_a_kernel_for_the_cpu(daemon):
     with daemon.connect() as d:
-        rows = d.call("registry.table", ops=["aten::" + n for n in names()], keys=["CPU"])["rows"]
+        rows = d.call("registry.table", ops=["aten::" + n for n in operators()], keys=["CPU"])["rows"]
         none_of([r["op"] for r in rows if r["cells"][0] == "missing"])
 
 
 def test_nothing_is_implemented_that_is_not_defined(daemon):
     with daemon.connect() as d:
-        defined = {"aten::" + n for n in names()}
+        defined = {"aten::" + n for n in operators()}
         none_of([op for op in d.call("registry.list", namespace="aten")["ops"] if op not in defined])
 
 
@@ -80,8 +73,7 @@ def keys_of(daemon, op):
 
 
 def test_pointwise_kernels_have_pytorchs_keys(daemon):
-    import ops
-    native = ops.native(NATIVE)
+    native = operators()
     families, aliases, composites = ops.pointwise(POINTWISE, native)
     bases = {g[0].signature[0] for listed in families.values() for p in listed for g in p.funcs if g}
     bases |= set(aliases) | set(composites)

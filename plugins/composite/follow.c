@@ -1,0 +1,153 @@
+/* follow.c -- overloads that follow from another one by a row of a table. */
+#include "follow.h"
+#include "composite.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int by_name(const void *name, const void *row)
+{
+    return strcmp(name, ((const follow_row *)row)->name);
+}
+
+/* -- arguments -- */
+
+static int clone(dp_call *call, dp_value given, dp_value *out)
+{
+    dp_tensor **made;
+
+    if (given.tag == DP_TAG_TENSOR) {
+        out->tag = DP_TAG_TENSOR;
+        return dp_invoke(call->ctx, "aten::clone", "T>T", given.u.t, &out->u.t);
+    }
+    if (given.tag != DP_TAG_TENSORS)
+        return 0; /* None stays None */
+    made = dp_alloc(call->ctx, given.len * sizeof(dp_tensor *));
+    if (made == NULL)
+        return DP_ERESOURCE;
+    *out = dp_tensors(made, 0);
+    for (int rc; out->len < given.len; out->len++)
+        if ((rc = dp_invoke(call->ctx, "aten::clone", "T>T", given.u.tensors[out->len],
+                            &made[out->len])) < 0)
+            return rc;
+    return 0;
+}
+
+static dp_value option(dp_call *call, follow_part part)
+{
+    if (part.what == FOLLOW_NONE)
+        return dp_none();
+    if (part.what == FOLLOW_LAYOUT)
+        return dp_int(DP_LAYOUT_STRIDED);
+    DP_VIEW(x, call->args[part.i].u.t);
+    return dp_int(part.what == FOLLOW_DTYPE ? (int64_t)x.dtype : (int64_t)x.device);
+}
+
+/* args [n_args] out: borrowed, but for clones. */
+static int arguments(dp_call *call, const follow_row *row, dp_value *args)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < row->n_args; i++)
+        args[i] = dp_none();
+    for (uint32_t i = 0; rc == 0 && i < row->n_args; i++) {
+        follow_part part = row->args[i];
+        if (part.what == FOLLOW_CLONE)
+            rc = clone(call, call->args[part.i], &args[i]);
+        else
+            args[i] = part.what == FOLLOW_GIVEN ? call->args[part.i] : option(call, part);
+    }
+    return rc;
+}
+
+static void release_clones(const follow_row *row, dp_value *args)
+{
+    for (uint32_t i = 0; i < row->n_args; i++)
+        if (row->args[i].what == FOLLOW_CLONE)
+            dp_values_release(&args[i], 1);
+}
+
+/* -- results -- */
+
+/* The tensors of a Tensor or of a list of them. */
+static size_t tensors_of(const dp_value *v, dp_tensor *const **out)
+{
+    *out = v->tag == DP_TAG_TENSOR ? &v->u.t : v->u.tensors;
+    return v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
+}
+
+static int resize_outs(dp_call *call, const dp_value *made, const dp_value *given)
+{
+    dp_tensor *const *from, *const *to;
+    size_t n = tensors_of(made, &from), n_outs = tensors_of(given, &to);
+    int rc = 0;
+
+    if (n != n_outs)
+        return dp_refuse(call->ctx, DP_ERUNTIME,
+                         "%s expected an out= argument of size %zu, got size %zu",
+                         dp_op_name(call->op), n, n_outs);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        dp_tensor *out = to[i];
+        DP_VIEW(x, from[i]);
+        DP_VIEW(y, out);
+        rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, y.device);
+    }
+    return rc < 0 ? dp_refuse(call->ctx, rc, NULL) : 0;
+}
+
+static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given)
+{
+    dp_tensor *const *from, *const *to;
+    size_t n = tensors_of(made, &from);
+    int rc = 0;
+
+    (void)tensors_of(given, &to);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = dp_invoke(call->ctx, "aten::copy_", "TTb>", to[i], from[i], (int)false);
+    return rc;
+}
+
+/* What the target returned, rets, and its arguments become what the call returns. */
+static int results(dp_call *call, const follow_row *row, dp_value *args, dp_value *rets)
+{
+    uint32_t next = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < row->n_results; i++)
+        if (row->results[i].what == FOLLOW_COPY)
+            rc = resize_outs(call, &rets[i], &call->args[row->results[i].i]);
+    for (uint32_t i = 0; rc == 0 && i < row->n_results; i++) {
+        follow_part part = row->results[i];
+        if (part.what == FOLLOW_COPY) {
+            rc = copy_outs(call, &rets[i], &call->args[part.i]);
+            continue;
+        }
+        dp_value *from = part.what == FOLLOW_RETURN ? &rets[part.i] : &args[part.i];
+        call->rets[next++] = *from;
+        *from = dp_none();
+    }
+    return rc;
+}
+
+int follow(dp_call *call, const follow_row *rows, size_t n)
+{
+    const follow_row *row = bsearch(dp_op_name(call->op), rows, n, sizeof(*rows), by_name);
+
+    if (row == NULL)
+        return dp_fail(call->ctx, DP_EPLUGIN, "%s follows from no operator", dp_op_name(call->op));
+    dp_value *args = dp_alloc(call->ctx, (row->n_args + row->n_rets) * sizeof(dp_value));
+    dp_value *rets = args + row->n_args;
+    if (args == NULL)
+        return DP_ERESOURCE;
+    int rc = arguments(call, row, args);
+    if (rc == 0)
+        rc = dp_call_boxed(call->ctx, dp_op_find(call->ctx, row->target), args, row->n_args, rets,
+                           row->n_rets);
+    if (rc < 0) {
+        release_clones(row, args);
+        return dp_refuse(call->ctx, rc, NULL);
+    }
+    rc = results(call, row, args, rets);
+    release_clones(row, args);
+    dp_values_release(rets, row->n_rets);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* follow.h -- overloads that follow from another one by a row of a table, which proto/gen makes of the fields
+ * of native_functions.yaml (gen/composite_follow.c). */
+#ifndef COMPOSITE_FOLLOW_H
+#define COMPOSITE_FOLLOW_H
+
+#include <dispatchd/plugin.h>
+
+/* What an argument of the target is. */
+enum {
+    FOLLOW_GIVEN, /* argument i of the call */
+    FOLLOW_CLONE, /* a clone of that: the target writes it */
+    FOLLOW_DTYPE, /* that of the call's argument i, an out= argument */
+    FOLLOW_DEVICE,
+    FOLLOW_LAYOUT, /* strided */
+    FOLLOW_NONE,
+};
+
+/* What becomes of what the target returned or wrote. */
+enum {
+    FOLLOW_RETURN,  /* return i is the next one of the call */
+    FOLLOW_WRITTEN, /* argument i of the target, a clone, is the next return of the call */
+    FOLLOW_COPY, /* the target's next return is copied to the call's argument i, which is resized */
+};
+
+typedef struct follow_part {
+    uint8_t what, i;
+} follow_part;
+
+typedef struct follow_row {
+    const char *name, *target;         /* full names */
+    uint8_t n_args, n_rets, n_results; /* of the target, of it, of `results` */
+    const follow_part *args, *results;
+} follow_row;
+
+/* The kernel of every operator that rows [n], sorted by name, have. */
+int follow(dp_call *call, const follow_row *rows, size_t n);
+
+#endif
