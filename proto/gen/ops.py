@@ -153,7 +153,7 @@ def native(path):
         ops[op.name] = op
     for op in list(ops.values()):
         for name in op.autogen:
-            check(name not in ops, op.where, f"{name} is made by autogen of {op.name}: it is there twice")
+            check(name not in ops, op.where, f"{name} is made by autogen of {op.name}: it has no line and no kernel of its own")
             ops[name] = Op({"func": autogen.schema(op, name), "where": op.where, "tags": autogen.tags(op)})
             ops[name].generated_from = op
     return ops

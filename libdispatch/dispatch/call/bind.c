@@ -1,8 +1,8 @@
 /* bind.c -- which overload is meant, and arguments fitted to its schema.
  *
  * Overloads are tried in the order of their definition: first with exact kinds only, then with
- * numbers for tensors and 0-dim tensors for numbers (python_arg_parser.cpp); one alone needs no
- * first round.  Trying formats no
+ * numbers for tensors and 0-dim tensors for numbers (python_arg_parser.cpp); one alone, that has so
+ * many arguments of these names, needs no first round.  Trying formats no
  * messages; once nothing fits, the one likely candidate is tried again to say why. */
 #include "dispatch/call/bind.h"
 #include "find.h"
@@ -19,7 +19,8 @@ typedef struct request {
     const dp_kwarg *kwargs;
     size_t n_kwargs;
     dpi_kinds *kinds; /* NULL: there are no symbols */
-    bool only;        /* there is but one overload */
+    bool only;        /* there is but one overload that can be meant */
+    bool named;       /* check_names() has passed */
 } request;
 
 /* One attempt at one schema. */
@@ -514,7 +515,8 @@ static int fail_unknown(const fit *f, const char *name)
 
     for (uint32_t i = 0; i < f->schema->n_args; i++)
         names[i] = f->schema->args[i].name;
-    dpi_nearest(name, names, f->schema->n_args, 3, near, sizeof(near));
+    if (f->err != NULL)
+        dpi_nearest(name, names, f->schema->n_args, 3, near, sizeof(near));
     return dp_error_set(f->err, DP_ETYPE, "%s: has no argument named '%s'; nearest: %s",
                         f->schema->name, name, near[0] ? near : "(it takes none)");
 }
@@ -605,7 +607,7 @@ static int fit_argument(fit *f, uint32_t i, const dp_value *v, dp_value *out)
 
 static int fit_arguments(fit *f, dp_value *out, uint64_t *late)
 {
-    int rc = check_names(f);
+    int rc = f->rq->named ? 0 : check_names(f);
 
     *late = 0;
     for (uint32_t i = 0; rc == 0 && i < f->schema->n_args; i++) {
@@ -782,8 +784,19 @@ static int fail_fit(const request *rq, const char *name, const dpi_entry **list,
     return rc;
 }
 
-static int choose(const request *rq, const char *name, const dpi_entry **list, size_t n,
-                  dp_bound *out)
+/* Those of list [n] that take so many arguments of these names: to one alone, no kind matters. */
+static size_t named(request *rq, const dpi_entry *const *list, size_t n, const dpi_entry **out)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (check_names(&(fit){.rq = rq, .schema = list[i]->schema}) == 0)
+            out[kept++] = list[i];
+    rq->named = true;
+    return kept;
+}
+
+static int choose(const request *rq, const dpi_entry *const *list, size_t n, dp_bound *out)
 {
     for (int loose = rq->only; loose < 2; loose++) /* what fits strictly fits the same loosely */
         for (size_t i = 0; i < n; i++) {
@@ -791,7 +804,24 @@ static int choose(const request *rq, const char *name, const dpi_entry **list, s
             if (rc != DP_ETYPE)
                 return rc;
         }
-    return fail_fit(rq, name, list, n);
+    return DP_ETYPE;
+}
+
+static int choose_or_say(request *rq, const char *name, const dpi_entry **list, size_t n,
+                         dp_bound *out)
+{
+    const dpi_entry **meant = list;
+    size_t n_meant = n;
+
+    if (n > 1) {
+        if ((meant = dp_arena_alloc(&rq->ctx->arena, n * sizeof(*meant))) == NULL)
+            return dpi_no_memory(&rq->ctx->error, "overloads of an operator");
+        n_meant = named(rq, list, n, meant);
+    }
+    rq->only = n_meant == 1;
+    int rc = choose(rq, meant, n_meant, out);
+    rq->named = false;
+    return rc == DP_ETYPE ? fail_fit(rq, name, list, n) : rc;
 }
 
 static int bind_one(request *rq, const char *name, dp_bound *out)
@@ -806,9 +836,8 @@ static int bind_one(request *rq, const char *name, dp_bound *out)
     if (rc < 0)
         return rc;
     rc = candidates(rq, name, &list, &n);
-    rq->only = n == 1;
     if (rc == 0)
-        rc = choose(rq, name, list, n, out);
+        rc = choose_or_say(rq, name, list, n, out);
     if (rc < 0)
         snprintf(ctx->error.op, sizeof(ctx->error.op), "%s", name);
     dpi_ctx_let_go(ctx, begun);
@@ -820,7 +849,7 @@ int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
 {
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, name, out))
         return DP_EVALUE;
-    request rq = {ctx, args, n_args, kwargs, n_kwargs, NULL, false};
+    request rq = {ctx, args, n_args, kwargs, n_kwargs, NULL, false, false};
 
     return bind_one(&rq, name, out);
 }
@@ -828,14 +857,14 @@ int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
 int dpi_bind_kinds(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
                    const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out, dpi_kinds *kinds)
 {
-    request rq = {ctx, args, n_args, kwargs, n_kwargs, kinds, false};
+    request rq = {ctx, args, n_args, kwargs, n_kwargs, kinds, false, false};
 
     return bind_one(&rq, name, out);
 }
 
 int dpi_fit(dp_ctx *ctx, const dp_schema *schema, uint64_t late, dp_value *values)
 {
-    request rq = {ctx, values, schema->n_args, NULL, 0, NULL, true};
+    request rq = {ctx, values, schema->n_args, NULL, 0, NULL, true, true};
     fit f = {.rq = &rq, .schema = schema, .err = &ctx->error, .loose = true};
     int rc = 0;
 
