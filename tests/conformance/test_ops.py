@@ -662,6 +662,46 @@ CASES["one_hot"] = lambda: (((torch.tensor(i, dtype=t), *n), {}) for n in ((), (
     ([0, 4, 1], i64), ([[1, 2], [3, 0]], i64), (2, i64), ([], i64), ([-1], i64), ([1], i32)))
 
 
+# -- order --
+
+def lines(types=MORE):
+    """A tensor of every dtype and geometry, with equal elements, lines short and long, and a dimension."""
+    for x in [make(d, *s) for d in types for s in ((3, 4), (9,), (7, 5))] + [special(f32), special(i64), special(torch.bfloat16), special(f32).repeat(3, 2)] + [
+            make(f32, 4, 3).t(), make(f32, 6, 8)[::2, ::2], make(f32), make(i64), make(f32, 0), make(f32, 3, 0), make(f32, 2, 3, 4, 2).to(memory_format=torch.channels_last),
+            make(f32, 3, 1).expand(3, 4), make(i64, 30, 70), make(f32, 2, 500), make(f64, 300, 4), make(b8, 8, 90), make(torch.complex64, 3)]:
+        for d in (-1, 0, 1) if x.dtype is f32 else (-1, 5) if x.dtype is i64 else (-1,):
+            yield x, d
+
+
+def distinct(x, d):
+    """Are there no equal elements in long lines?  Their order is nobody's."""
+    return x.dim() == 0 or not -x.dim() <= d < x.dim() or x.shape[d] <= 16
+
+
+def pair_outs(x):
+    return [{"values": v, "indices": i} for v, i in (
+        (torch.zeros(0, dtype=x.dtype), torch.zeros(0, dtype=i64)), (torch.zeros(6, 8, dtype=x.dtype)[::2, ::2], torch.zeros(3, 4, dtype=i64)),
+        (torch.zeros(2, dtype=x.dtype), torch.zeros(2, dtype=i64)), (torch.zeros(0, dtype=x.dtype), torch.zeros(0)), (torch.zeros(0, dtype=torch.int8), torch.zeros(0, dtype=i64)))]
+
+
+CASES["sort"] = CASES["argsort"] = some(60, lambda: (((x, d, r), {}) for x, d in lines() if distinct(x, d) for r in (False, True)))
+CASES["sort.stable"] = some(60, lambda: (((x,), {"stable": True, "dim": d, "descending": r}) for x, d in lines() for r in (False, True)))
+CASES["argsort.stable"] = CASES["sort.stable"]
+CASES["sort.values"] = some(60, lambda: (((x, d), o) for x, d in lines() if distinct(x, d) for o in pair_outs(x)))
+CASES["sort.values_stable"] = some(60, lambda: (((x,), {"stable": True, "dim": d, **o}) for x, d in lines() for o in pair_outs(x)))
+CASES["msort"] = some(60, lambda: (((x,), {}) for x, _ in lines()))
+CASES["msort.out"] = some(60, lambda: (((x,), {"out": torch.zeros(0, dtype=e)}) for x, _ in lines() for e in (x.dtype, b8)))
+CASES["topk"] = some(60, lambda: (((x, k, d, g, s), {}) for x, d in lines() for k in (0, 1, 3, 20, 60, -1) for g in (True, False) for s in (True, False)))
+CASES["topk.values"] = some(60, lambda: (((x, 2, d), o) for x, d in lines() for o in pair_outs(x)))
+CASES["kthvalue"] = some(60, lambda: (((x, k, d, e), {}) for x, d in lines() for k in (0, 1, 3, 35, 400) for e in (False, True)))
+CASES["kthvalue.values"] = some(60, lambda: (((x, 2, d), o) for x, d in lines() for o in pair_outs(x)))
+CASES["median"] = CASES["nanmedian"] = some(60, lambda: (((x,), {}) for x, _ in lines()))
+# 1.13's medians take an expanded dimension for a packed one
+CASES["median.dim"] = CASES["nanmedian.dim"] = CASES["mode"] = some(60, lambda: (((x, d, e), {}) for x, d in lines() if 0 not in x.stride() for e in (False, True)))
+CASES["median.dim_values"] = CASES["nanmedian.dim_values"] = CASES["mode.values"] = some(60, lambda: (
+    ((x, d), o) for x, d in lines() if 0 not in x.stride() for o in pair_outs(x)))
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):

@@ -1,0 +1,385 @@
+/* lines_of_size.h -- algorithms on records; included once for each kind of record, with
+ *
+ *     NAME(f)        f with the kind's ending
+ *     REC            the record
+ *     KEY(r), AT(r)  its key and its place
+ *     MAKE(key, at)  a record
+ *     KEY_BYTES      bytes of a key
+ *
+ * Which of several equal elements topk, kthvalue and mode choose, others can see: these are the algorithms
+ * of PyTorch on its C++ library (libstdc++: bits/stl_algo.h, stl_heap.h), step by step. */
+
+#define LESS(a, b) (KEY(a) < KEY(b))
+
+static inline void NAME(swap)(REC *a, REC *b)
+{
+    REC t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* -- heaps: the greatest first -- */
+
+static void NAME(adjust)(REC *r, int64_t hole, int64_t n, REC value)
+{
+    int64_t top = hole, child = hole;
+
+    while (child < (n - 1) / 2) {
+        child = 2 * (child + 1);
+        if (LESS(r[child], r[child - 1]))
+            child--;
+        r[hole] = r[child];
+        hole = child;
+    }
+    if (n % 2 == 0 && child == (n - 2) / 2) {
+        child = 2 * (child + 1);
+        r[hole] = r[child - 1];
+        hole = child - 1;
+    }
+    for (int64_t parent = (hole - 1) / 2; hole > top && LESS(r[parent], value);
+         parent = (hole - 1) / 2) {
+        r[hole] = r[parent];
+        hole = parent;
+    }
+    r[hole] = value;
+}
+
+/* The least k of n come to the front, as a heap. */
+static void NAME(heap_select)(REC *r, int64_t k, int64_t n)
+{
+    for (int64_t parent = (k - 2) / 2; k > 1 && parent >= 0; parent--)
+        NAME(adjust)(r, parent, k, r[parent]);
+    for (int64_t i = k; i < n; i++)
+        if (LESS(r[i], r[0])) {
+            REC value = r[i];
+            r[i] = r[0];
+            NAME(adjust)(r, 0, k, value);
+        }
+}
+
+static void NAME(sort_heap)(REC *r, int64_t n)
+{
+    while (n-- > 1) {
+        REC value = r[n];
+        r[n] = r[0];
+        NAME(adjust)(r, 0, n, value);
+    }
+}
+
+/* -- partitions -- */
+
+static void NAME(insertion_sort)(REC *r, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++) {
+        REC value = r[i];
+        int64_t at = i;
+        for (; at > 0 && LESS(value, r[at - 1]); at--)
+            r[at] = r[at - 1];
+        r[at] = value;
+    }
+}
+
+static void NAME(median_to_front)(REC *to, REC *a, REC *b, REC *c)
+{
+    if (LESS(*a, *b))
+        NAME(swap)(to, LESS(*b, *c) ? b : LESS(*a, *c) ? c : a);
+    else
+        NAME(swap)(to, LESS(*a, *c) ? a : LESS(*b, *c) ? c : b);
+}
+
+/* Where the second part begins; more than 3 records. */
+static int64_t NAME(partition)(REC *r, int64_t begin, int64_t end)
+{
+    int64_t i = begin + 1, j = end;
+
+    NAME(median_to_front)(&r[begin], &r[i], &r[begin + (end - begin) / 2], &r[end - 1]);
+    for (;; i++) {
+        while (LESS(r[i], r[begin]))
+            i++;
+        j--;
+        while (LESS(r[begin], r[j]))
+            j--;
+        if (i >= j)
+            return i;
+        NAME(swap)(&r[i], &r[j]);
+    }
+}
+
+static int NAME(depth)(int64_t n)
+{
+    return 2 * (63 - __builtin_clzll((unsigned long long)n));
+}
+
+/* The record of rank k comes to its place, none behind it is less (std::nth_element). */
+static void NAME(select)(REC *r, int64_t k, int64_t n)
+{
+    int64_t begin = 0, end = n;
+
+    for (int depth = NAME(depth)(n); end - begin > 3; depth--) {
+        if (depth == 0) {
+            NAME(heap_select)(r + begin, k + 1 - begin, end - begin);
+            NAME(swap)(&r[begin], &r[k]);
+            return;
+        }
+        int64_t cut = NAME(partition)(r, begin, end);
+        if (cut <= k)
+            begin = cut;
+        else
+            end = cut;
+    }
+    NAME(insertion_sort)(r + begin, end - begin);
+}
+
+/* Parts of at most 16 records, in order; depth: how often it may still divide. */
+static void NAME(sort_parts)(REC *r, int64_t begin, int64_t end, int depth)
+{
+    for (; end - begin > 16; depth--) {
+        if (depth == 0) {
+            NAME(heap_select)(r + begin, end - begin, end - begin);
+            NAME(sort_heap)(r + begin, end - begin);
+            return;
+        }
+        int64_t cut = NAME(partition)(r, begin, end);
+        NAME(sort_parts)(r, cut, end, depth - 1);
+        end = cut;
+    }
+}
+
+/* Equal records in no order of theirs (std::sort). */
+static void NAME(sort_any)(REC *r, int64_t n)
+{
+    if (n > 1)
+        NAME(sort_parts)(r, 0, n, NAME(depth)(n));
+    NAME(insertion_sort)(r, n);
+}
+
+/* -- what is done to a line: what is left of it comes to the front -- */
+
+/* By the bytes of the keys, the last one first; a byte that all keys have in common is left out. */
+static void NAME(radix_sort)(REC *r, REC *room, int64_t n)
+{
+    int64_t count[KEY_BYTES][256] = {{0}};
+    REC *from = r, *to = room, *t;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int b = 0; b < KEY_BYTES; b++)
+            count[b][KEY(r[i]) >> 8 * b & 255]++;
+    for (int b = 0; b < KEY_BYTES; b++) {
+        int64_t *next = count[b], sum = 0;
+        if (next[KEY(r[0]) >> 8 * b & 255] == n)
+            continue;
+        for (int d = 0; d < 256; d++) {
+            int64_t here = next[d];
+            next[d] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < n; i++)
+            to[next[KEY(from[i]) >> 8 * b & 255]++] = from[i];
+        t = from, from = to, to = t;
+    }
+    if (from != r)
+        memcpy(r, from, (size_t)n * sizeof(REC));
+}
+
+static void NAME(sort)(const ln_job *j, REC *r, REC *room)
+{
+    if (j->n <= LN_SHORT)
+        NAME(insertion_sort)(r, j->n);
+    else
+        NAME(radix_sort)(r, room, j->n);
+}
+
+static void NAME(top)(const ln_job *j, REC *r, REC *room)
+{
+    int64_t k = j->k;
+
+    (void)room;
+    if (k == 0)
+        return;
+    if (k <= j->n / 64) {
+        NAME(heap_select)(r, k, j->n);
+        NAME(sort_heap)(r, k);
+        return;
+    }
+    NAME(select)(r, k - 1, j->n);
+    if (j->sorted)
+        NAME(sort_any)(r, k - 1);
+}
+
+/* Hoare's selection with a median of three, as PyTorch has it (quick_select_template). */
+static void NAME(kth)(const ln_job *j, REC *r, REC *room)
+{
+    int64_t left = 0, right = j->n - 1;
+
+    (void)room;
+    while (right > left + 1) {
+        int64_t a = left + 1, b = right;
+        NAME(swap)(&r[left + (right - left) / 2], &r[left + 1]);
+        if (LESS(r[right], r[left + 1]))
+            NAME(swap)(&r[left + 1], &r[right]);
+        if (LESS(r[right], r[left]))
+            NAME(swap)(&r[left], &r[right]);
+        if (LESS(r[left], r[left + 1]))
+            NAME(swap)(&r[left + 1], &r[left]);
+        REC pivot = r[left];
+        for (;;) {
+            do
+                a++;
+            while (LESS(r[a], pivot));
+            do
+                b--;
+            while (LESS(pivot, r[b]));
+            if (b < a)
+                break;
+            NAME(swap)(&r[a], &r[b]);
+        }
+        NAME(swap)(&r[left], &r[b]);
+        if (b <= j->k)
+            left = a;
+        if (b >= j->k)
+            right = b - 1;
+    }
+    if (right == left + 1 && LESS(r[right], r[left]))
+        NAME(swap)(&r[left], &r[right]);
+    r[0] = r[j->k];
+}
+
+/* How many NaNs; the first one comes to *first. */
+static int64_t NAME(nans)(const ln_job *j, const REC *r, REC *first)
+{
+    int64_t n = 0;
+
+    for (int64_t i = j->n - 1; j->nan != 0 && i >= 0; i--)
+        if (KEY(r[i]) == j->nan) {
+            *first = r[i];
+            n++;
+        }
+    return n;
+}
+
+/* That of rank k to the front; of equal ones each has the rank that their order gives it. */
+static void NAME(rank)(const ln_job *j, REC *r, REC *room, int64_t k)
+{
+    int64_t less = 0, equal = 0;
+
+    NAME(select)(r, k, j->n);
+    REC found = r[k];
+    for (int64_t i = 0; i < j->n; i++)
+        if (LESS(r[i], found))
+            less++;
+        else if (KEY(r[i]) == KEY(found))
+            room[equal++] = MAKE(AT(r[i]), AT(r[i]));
+    NAME(select)(room, k - less, equal);
+    r[0] = MAKE(KEY(found), AT(room[k - less]));
+}
+
+static void NAME(median)(const ln_job *j, REC *r, REC *room)
+{
+    if (NAME(nans)(j, r, room) > 0)
+        r[0] = *room;
+    else
+        NAME(rank)(j, r, room, (j->n - 1) / 2);
+}
+
+static void NAME(nanmedian)(const ln_job *j, REC *r, REC *room)
+{
+    NAME(rank)(j, r, room, (j->n - NAME(nans)(j, r, room) - 1) / 2);
+}
+
+/* No NaN is equal to another. */
+static void NAME(mode)(const ln_job *j, REC *r, REC *room)
+{
+    int64_t best = 0, most = 0, count = 0;
+
+    (void)room;
+    NAME(sort_any)(r, j->n);
+    for (int64_t i = 0; i < j->n; i++) {
+        count++;
+        if (i < j->n - 1 && KEY(r[i]) == KEY(r[i + 1]) && (j->nan == 0 || KEY(r[i]) != j->nan))
+            continue;
+        if (count > most) {
+            most = count;
+            best = i;
+        }
+        count = 0;
+    }
+    r[0] = r[best];
+}
+
+static void NAME(work)(const ln_job *j, void *records, void *room)
+{
+    static void (*const works[LN_OPS])(const ln_job *, REC *,
+                                       REC *) = {[LN_SORT] = NAME(sort),
+                                                 [LN_TOP] = NAME(top),
+                                                 [LN_KTH] = NAME(kth),
+                                                 [LN_MEDIAN] = NAME(median),
+                                                 [LN_NANMEDIAN] = NAME(nanmedian),
+                                                 [LN_MODE] = NAME(mode)};
+
+    works[j->op](j, records, room);
+}
+
+/* -- from elements and back -- */
+
+/* l->w lines of j->n elements. */
+#define LOAD(name, dtype, type, sign, inf)                                                         \
+    static void NAME(load_##name)(const ln_job *j, const ln_block *l, void *records)               \
+    {                                                                                              \
+        REC *r = records;                                                                          \
+        for (int64_t i = 0; i < j->n; i++)                                                         \
+            for (int64_t w = 0; w < l->w; w++) {                                                   \
+                uint64_t bits = *(const type *)(l->x + i * j->x_step + w * j->x_line);             \
+                r[w * j->n + i] = MAKE(ln_key(bits, sign, inf) ^ j->flip, i);                      \
+            }                                                                                      \
+    }
+LN_TYPES(LOAD)
+#undef LOAD
+
+/* The first j->m records of each line. */
+#define STORE(name, dtype, type, sign, inf)                                                        \
+    static void NAME(store_##name)(const ln_job *j, const ln_block *l, const void *records)        \
+    {                                                                                              \
+        const REC *r = records;                                                                    \
+        for (int64_t i = 0; i < j->m; i++)                                                         \
+            for (int64_t w = 0; w < l->w; w++) {                                                   \
+                REC from = r[w * j->n + i];                                                        \
+                uint64_t key = KEY(from) ^ j->flip;                                                \
+                type *to = (type *)(l->value + i * j->value_step + w * j->value_line);             \
+                if (inf != 0 && (key == sign || key == (type)-1))                                  \
+                    *to = *(const type *)(l->x + (int64_t)AT(from) * j->x_step + w * j->x_line);   \
+                else                                                                               \
+                    *to = (type)ln_bits(key, sign, inf);                                           \
+            }                                                                                      \
+    }
+LN_TYPES(STORE)
+#undef STORE
+
+static void NAME(store_places)(const ln_job *j, const ln_block *l, const void *records)
+{
+    const REC *r = records;
+
+    for (int64_t i = 0; i < j->m; i++)
+        for (int64_t w = 0; w < l->w; w++)
+            *(int64_t *)(l->index + i * j->index_step + w * j->index_line) =
+                (int64_t)AT(r[w * j->n + i]);
+}
+
+static const ln_kind NAME(kind) = {
+    .bytes = sizeof(REC),
+    .work = NAME(work),
+    .store_places = NAME(store_places),
+    .types =
+        {
+#define TYPE(name, dtype, type, sign, inf) [dtype] = {NAME(load_##name), NAME(store_##name)},
+            LN_TYPES(TYPE)
+#undef TYPE
+        },
+};
+
+#undef LESS
+#undef NAME
+#undef REC
+#undef KEY
+#undef AT
+#undef MAKE
+#undef KEY_BYTES
