@@ -6,6 +6,7 @@
 
 enum {
     LN_SHORT = 40,       /* elements up to which a line is sorted by insertion */
+    LN_BLOCK = 128,      /* records that a partition looks at together */
     LN_WIDE = 16,        /* lines that are loaded together at most, */
     LN_CACHED = 1 << 17, /* and bytes of their records */
     LN_SLOTS = 64,       /* parts of the work, each with memory of its own, */
@@ -51,7 +52,7 @@ typedef struct ln_job {
     const struct ln_kind *kind;
     int64_t n, m, k;    /* elements of a line, and how many are left */
     uint64_t flip, nan; /* what keys are changed by; that of NaN, 0 if there is none */
-    bool sorted;
+    bool sorted, stable;
     int ndim, dim, across; /* across: the dimension whose lines are loaded together; -1: none */
     const int64_t *sizes;
     char *x, *value, *index;
@@ -200,7 +201,12 @@ int ln_run(dp_ctx *ctx, const ln_call *c, dp_tensor *values, dp_tensor *indices)
     DP_VIEW(x, c->self);
     DP_VIEW(v, values);
     DP_VIEW(i, indices);
-    ln_job j = {.op = c->op, .k = c->k, .sorted = c->sorted, .ndim = x.ndim, .dim = (int)c->dim};
+    ln_job j = {.op = c->op,
+                .k = c->k,
+                .sorted = c->sorted,
+                .stable = c->stable,
+                .ndim = x.ndim,
+                .dim = (int)c->dim};
     size_t bytes = dp_dtype_size(x.dtype);
     uint64_t mask = UINT64_MAX >> (64 - 8 * bytes);
 

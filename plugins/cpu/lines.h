@@ -26,6 +26,7 @@ typedef struct ln_call {
     int64_t k;
     bool descending; /* the greatest, NaN first, comes first: of SORT and TOP */
     bool sorted;
+    bool stable; /* of SORT: equal elements stay in their order, else in that of PyTorch */
 } ln_call;
 
 /* What is left as values, of self's dtype and shape but in dim, or without dim where one is left; and its

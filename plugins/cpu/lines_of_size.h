@@ -87,17 +87,49 @@ static void NAME(median_to_front)(REC *to, REC *a, REC *b, REC *c)
         NAME(swap)(to, LESS(*a, *c) ? a : LESS(*b, *c) ? c : b);
 }
 
+/* The middle part of a partition of [*begin, *end): what is on the wrong side of the pivot changes places
+ * with its like from the other end, in the order in which two scans would meet them, but without a branch
+ * for each record (Edelkamp, Weiss: BlockQuicksort).  The ends come to the next ones on the wrong side,
+ * or to what was not looked at. */
+static void NAME(exchange)(REC *r, int64_t *begin, int64_t *end, REC pivot)
+{
+    uint8_t left[LN_BLOCK], right[LN_BLOCK]; /* distances from the ends */
+    int n_left = 0, n_right = 0, at_left = 0, at_right = 0;
+    int64_t i = *begin, j = *end;
+
+    while (j - i >= 2 * LN_BLOCK) {
+        if (n_left == 0)
+            for (int k = at_left = 0; k < LN_BLOCK; k++) {
+                left[n_left] = (uint8_t)k;
+                n_left += !LESS(r[i + k], pivot);
+            }
+        if (n_right == 0)
+            for (int k = at_right = 0; k < LN_BLOCK; k++) {
+                right[n_right] = (uint8_t)k;
+                n_right += !LESS(pivot, r[j - 1 - k]);
+            }
+        for (; n_left > 0 && n_right > 0; n_left--, n_right--)
+            NAME(swap)(&r[i + left[at_left++]], &r[j - 1 - right[at_right++]]);
+        i += n_left == 0 ? LN_BLOCK : 0;
+        j -= n_right == 0 ? LN_BLOCK : 0;
+    }
+    *begin = i + (n_left ? left[at_left] : 0);
+    *end = j - (n_right ? right[at_right] : 0);
+}
+
 /* Where the second part begins; more than 3 records. */
 static int64_t NAME(partition)(REC *r, int64_t begin, int64_t end)
 {
     int64_t i = begin + 1, j = end;
 
     NAME(median_to_front)(&r[begin], &r[i], &r[begin + (end - begin) / 2], &r[end - 1]);
+    REC pivot = r[begin];
+    NAME(exchange)(r, &i, &j, pivot);
     for (;; i++) {
-        while (LESS(r[i], r[begin]))
+        while (LESS(r[i], pivot))
             i++;
         j--;
-        while (LESS(r[begin], r[j]))
+        while (LESS(pivot, r[j]))
             j--;
         if (i >= j)
             return i;
@@ -183,7 +215,9 @@ static void NAME(radix_sort)(REC *r, REC *room, int64_t n)
 
 static void NAME(sort)(const ln_job *j, REC *r, REC *room)
 {
-    if (j->n <= LN_SHORT)
+    if (!j->stable)
+        NAME(sort_any)(r, j->n);
+    else if (j->n <= LN_SHORT)
         NAME(insertion_sort)(r, j->n);
     else
         NAME(radix_sort)(r, room, j->n);
@@ -206,6 +240,35 @@ static void NAME(top)(const ln_job *j, REC *r, REC *room)
         NAME(sort_any)(r, k - 1);
 }
 
+/* Records [left, right], more than two, divide at what is returned; *next is where the greater ones begin. */
+static int64_t NAME(divide)(REC *r, int64_t left, int64_t right, int64_t *next)
+{
+    int64_t a = left + 2, b = right;
+
+    NAME(swap)(&r[left + (right - left) / 2], &r[left + 1]);
+    if (LESS(r[right], r[left + 1]))
+        NAME(swap)(&r[left + 1], &r[right]);
+    if (LESS(r[right], r[left]))
+        NAME(swap)(&r[left], &r[right]);
+    if (LESS(r[left], r[left + 1]))
+        NAME(swap)(&r[left + 1], &r[left]);
+    REC pivot = r[left];
+    NAME(exchange)(r, &a, &b, pivot);
+    for (;; a++) {
+        while (LESS(r[a], pivot))
+            a++;
+        b--;
+        while (LESS(pivot, r[b]))
+            b--;
+        if (b < a)
+            break;
+        NAME(swap)(&r[a], &r[b]);
+    }
+    NAME(swap)(&r[left], &r[b]);
+    *next = a;
+    return b;
+}
+
 /* Hoare's selection with a median of three, as PyTorch has it (quick_select_template). */
 static void NAME(kth)(const ln_job *j, REC *r, REC *room)
 {
@@ -213,31 +276,11 @@ static void NAME(kth)(const ln_job *j, REC *r, REC *room)
 
     (void)room;
     while (right > left + 1) {
-        int64_t a = left + 1, b = right;
-        NAME(swap)(&r[left + (right - left) / 2], &r[left + 1]);
-        if (LESS(r[right], r[left + 1]))
-            NAME(swap)(&r[left + 1], &r[right]);
-        if (LESS(r[right], r[left]))
-            NAME(swap)(&r[left], &r[right]);
-        if (LESS(r[left], r[left + 1]))
-            NAME(swap)(&r[left + 1], &r[left]);
-        REC pivot = r[left];
-        for (;;) {
-            do
-                a++;
-            while (LESS(r[a], pivot));
-            do
-                b--;
-            while (LESS(pivot, r[b]));
-            if (b < a)
-                break;
-            NAME(swap)(&r[a], &r[b]);
-        }
-        NAME(swap)(&r[left], &r[b]);
-        if (b <= j->k)
-            left = a;
-        if (b >= j->k)
-            right = b - 1;
+        int64_t next, at = NAME(divide)(r, left, right, &next);
+        if (at <= j->k)
+            left = next;
+        if (at >= j->k)
+            right = at - 1;
     }
     if (right == left + 1 && LESS(r[right], r[left]))
         NAME(swap)(&r[left], &r[right]);

@@ -96,9 +96,12 @@ static int sort_lines(dp_ctx *ctx, ln_call *c, dp_tensor **values, dp_tensor **i
 static int sort(dp_ctx *ctx, dp_tensor *self, const bool *stable, int64_t dim, bool descending,
                 dp_tensor **values, dp_tensor **indices)
 {
-    ln_call c = {.op = LN_SORT, .self = self, .dim = dim, .descending = descending};
+    ln_call c = {.op = LN_SORT,
+                 .self = self,
+                 .dim = dim,
+                 .descending = descending,
+                 .stable = stable != NULL && *stable};
 
-    (void)stable;
     *values = *indices = NULL;
     return sort_lines(ctx, &c, values, indices);
 }
@@ -108,9 +111,12 @@ static int sort(dp_ctx *ctx, dp_tensor *self, const bool *stable, int64_t dim, b
 static int sort_out(dp_ctx *ctx, dp_tensor *self, const bool *stable, int64_t dim, bool descending,
                     dp_tensor *values, dp_tensor *indices)
 {
-    ln_call c = {.op = LN_SORT, .self = self, .dim = dim, .descending = descending};
+    ln_call c = {.op = LN_SORT,
+                 .self = self,
+                 .dim = dim,
+                 .descending = descending,
+                 .stable = stable != NULL && *stable};
 
-    (void)stable;
     return sort_lines(ctx, &c, &values, &indices);
 }
 
@@ -154,7 +160,7 @@ static int top_lines(dp_ctx *ctx, ln_call *c, dp_tensor **values, dp_tensor **in
 static int topk(dp_ctx *ctx, dp_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted,
                 dp_tensor **values, dp_tensor **indices)
 {
-    ln_call c = {LN_TOP, self, dim, k, largest, sorted};
+    ln_call c = {LN_TOP, self, dim, k, largest, sorted, false};
 
     *values = *indices = NULL;
     return top_lines(ctx, &c, values, indices);
@@ -165,7 +171,7 @@ static int topk(dp_ctx *ctx, dp_tensor *self, int64_t k, int64_t dim, bool large
 static int topk_out(dp_ctx *ctx, dp_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted,
                     dp_tensor *values, dp_tensor *indices)
 {
-    ln_call c = {LN_TOP, self, dim, k, largest, sorted};
+    ln_call c = {LN_TOP, self, dim, k, largest, sorted, false};
 
     return top_lines(ctx, &c, &values, &indices);
 }
