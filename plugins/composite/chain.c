@@ -76,7 +76,7 @@ dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction)
 
 int chain_end(chain *c, dp_tensor *result, dp_tensor **out)
 {
-    if (c->rc == 0)
+    if (c->rc == 0 && out != NULL)
         *out = dp_tensor_ref(result);
     for (int i = 0; i < c->n; i++)
         dp_tensor_unref(c->made[i]);

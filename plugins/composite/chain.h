@@ -36,7 +36,7 @@ dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction);
 /* Fails the chain, unless it has failed: chain_fail(&c, DP_ERUNTIME, "text %d", n). */
 #define chain_fail(c, code, ...)                                                                   \
     ((c)->rc = (c)->rc < 0 ? (c)->rc : dp_fail((c)->ctx, code, __VA_ARGS__))
-/* Release what the chain made, but for `result`, which becomes *out. */
+/* Release what the chain made, but for `result`, which becomes *out; out may be NULL. */
 int chain_end(chain *c, dp_tensor *result, dp_tensor **out);
 
 #endif

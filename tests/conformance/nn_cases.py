@@ -83,6 +83,85 @@ def cases(make):
 
     out["cross_entropy_loss"] = entropy
 
+    def margins():
+        for d, (x, t), p, r in itertools.product((f32, f64, i64), (((3, 5), (3,)), ((5,), ()), ((5,), (1,)), ((), ()), ((0, 5), (0,)), ((3, 5), (4,)), ((3, 0), (3,)),
+                                                 ((2, 3, 5), (2,))), (1, 2), (0, 1, 2)):
+            if not (x == (0, 5) and r):
+                t = targets(*t) if x else torch.zeros(t, dtype=i64)
+                yield (make(d, *x), t, p, 0.5, None, r), {}
+                yield (make(d, *x), t, p, 1, make(d, 5, low=0), r), {}
+        yield (make(f32, 3, 5), targets(3) + 4, 1, 1), {}
+        yield (make(f32, 3, 5), targets(3).int(), 1, 1), {}
+        yield (make(f32, 3, 5), targets(3), 3, 1), {}
+
+    def labels():
+        for d, s, r in itertools.product((f32, f64, i64), ((3, 5), (5,), (), (0, 5), (3, 0), (2, 3, 5)), (0, 1, 2)):
+            t = torch.randint(-1, s[-1] if s and s[-1] else 1, s)
+            if not (s == (0, 5) and r):
+                yield (make(d, *s), t, r), {}
+        yield (make(f32, 3, 5), targets(3, 5) + 4, 1), {}
+        yield (make(f32, 3, 5), targets(3, 4), 1), {}
+        yield (make(f32, 3, 5), targets(3, 5).int(), 1), {}
+
+    def with_grad(f, forward):
+        for a, _ in f():
+            try:
+                loss = forward(*a)
+            except RuntimeError:
+                continue
+            loss = loss if isinstance(loss, tuple) else (loss,)
+            yield make(a[0].dtype, *loss[0].shape), a, loss[1:]
+
+    aten = torch.ops.aten
+    out["multi_margin_loss"] = margins
+    out["multi_margin_loss.out"] = lambda: ((a, {"out": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in itertools.islice(margins(), 60))
+    out["multi_margin_loss_backward"] = lambda: (((g, *a), {}) for g, a, _ in with_grad(margins, aten.multi_margin_loss))
+    out["multi_margin_loss_backward.grad_input"] = lambda: ((a, {"grad_input": torch.zeros(0, dtype=a[1].dtype)}) for a, _ in out["multi_margin_loss_backward"]())
+    out["multilabel_margin_loss"] = out["multilabel_margin_loss_forward"] = labels
+    out["multilabel_margin_loss.out"] = lambda: ((a, {"out": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in labels())
+    out["multilabel_margin_loss_forward.output"] = lambda: ((a, {"output": torch.zeros(0, dtype=a[0].dtype), "is_target": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in labels())
+    out["multilabel_margin_loss_backward"] = lambda: (((g, *a, *m), {}) for g, a, m in with_grad(labels, aten.multilabel_margin_loss_forward))
+    out["multilabel_margin_loss_backward.grad_input"] = lambda: (
+        (a, {"grad_input": torch.zeros(0, dtype=a[1].dtype)}) for a, _ in out["multilabel_margin_loss_backward"]())
+
+    def sequences(*flags):
+        for d in (f32, f64):
+            x = make(d, 6, 3, 5).log_softmax(-1)
+            y = torch.tensor([[1, 2, 2], [3, 3, 0], [4, 1, 2]])
+            for lengths, sizes in (([6, 6, 6], [3, 2, 3]), ([6, 5, 2], [3, 2, 1]), ([6, 1, 3], [1, 2, 0]), ([6, 7, 3], [1, 2, 0]), ([6, 6], [3, 2, 3]), ([6, 6, 6], [4, 2, 3])):
+                yield x, y, lengths, sizes
+            yield x, torch.tensor([1, 2, 2, 3, 4, 1]), [6, 6, 6], [3, 1, 2]
+            yield x, torch.tensor([1, 2, 2, 3, 4, 1]), [6, 6, 6], [3, 1, 3]
+            yield x, y.int(), [6, 6, 6], [3, 2, 3]
+        yield make(f32, 6, 3), y, [6, 6, 6], [3, 2, 3]
+        yield make(i64, 6, 3, 5), y, [6, 6, 6], [3, 2, 3]
+
+    out["ctc_loss.IntList"] = lambda: (((*a, b, r, z), {}) for a in sequences() for b in (0, 4) for r in (0, 1, 2) for z in (False, True) if a[0].dim() == 3)
+    out["ctc_loss.Tensor"] = lambda: (((x, y, torch.tensor(l), torch.tensor(s), *o), {}) for (x, y, l, s, *o), _ in out["ctc_loss.IntList"]())
+    # The others leave some of log alpha as what lay in memory.
+    whole = lambda: ((make(d, 6, 3, 5).log_softmax(-1), torch.tensor([[1, 2, 2], [3, 3, 0], [4, 1, 2]]), [6, 6, 6], [3, 3, 3]) for d in (f32, f64))
+    out["_ctc_loss"] = lambda: (((*a, b), {}) for a in whole() for b in (0, 4, 5, -1))
+    out["_ctc_loss.Tensor"] = lambda: (((x, y, torch.tensor(l), torch.tensor(s)), {}) for x, y, l, s in whole())
+    out["_ctc_loss.out"] = lambda: ((a, {"out0": torch.zeros(0, dtype=a[0].dtype), "out1": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in out["_ctc_loss"]())
+
+    def ctc_backward():
+        for x, y, l, s in sequences():
+            for b, z in ((0, False), (0, True)):
+                try:
+                    loss, alpha = aten._ctc_loss(x, y, l, s, b, z)
+                except RuntimeError:
+                    continue
+                yield (make(x.dtype, 3), x, y, l, s, loss, alpha, b, z), {}
+
+    out["_ctc_loss_backward"] = ctc_backward
+    out["_ctc_loss_backward.Tensor"] = lambda: (((g, x, y, torch.tensor(l), torch.tensor(s), *o), {}) for (g, x, y, l, s, *o), _ in ctc_backward())
+    out["_ctc_loss_backward.out"] = lambda: ((a, {"out": torch.zeros(0, dtype=a[1].dtype)}) for a, _ in ctc_backward())
+
+    slices = lambda: (((make(d, *s), p, dim, m), {}) for d in (f32, f64, i64, bf16, torch.complex64) for s in ((3, 4), (2, 3, 4), (3,), (0, 4)) for p in (2, 1, 0.5, inf, 0)
+                      for dim in (0, -1, 2) for m in (1, 0.5, -1) if not (d is bf16 and p == 0.5))
+    out["renorm"] = out["renorm_"] = slices
+    out["renorm.out"] = lambda: ((a, {"out": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in slices())
+
     # -- distances, and losses of them --
 
     def two(*dtypes, shapes=(((3, 4), (3, 4)), ((3, 4), (4,)), ((4,), (4,)), ((), ()), ((2, 3, 4), (3, 1)), ((0, 4), (0, 4)), ((3, 4), (3, 5)))):

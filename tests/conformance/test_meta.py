@@ -21,7 +21,7 @@ import yaml
 # Errors of the CPU that depend on values: without values there is nothing to refuse.  An empty tensor's attachment
 # has no offset.
 VALUES = re.compile("attachment: storage_offset|out of range in self|out of bounds|INDICES element|tried to access index|Number of elements of source|"
-                    "ZeroDivisionError|^fill_.Tensor: value cannot be")
+                    "ZeroDivisionError|target out of range|out of range: there are|^fill_.Tensor: value cannot be")
 GEOMETRY = ("dtype", "shape", "strides")
 
 

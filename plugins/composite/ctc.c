@@ -1,0 +1,126 @@
+/* ctc.c -- ctc_loss and multilabel_margin_loss by way of the operators that backends implement. */
+#include "chain.h"
+
+enum { NONE, MEAN, SUM }; /* at::Reduction */
+
+/* Of the losses of a batch what `reduction` asks for.  lengths: of the targets, as a tensor. */
+static dp_tensor *reduced(chain *c, dp_tensor *loss, dp_tensor *lengths, bool batched,
+                          int64_t reduction, bool zero_infinity)
+{
+    if (zero_infinity) {
+        dp_tensor *none = chain_Ts(c, "aten::eq.Scalar", loss, dp_double(INFINITY));
+        loss = CHAIN(c, "aten::masked_fill.Scalar", "TTs>T", loss, none, dp_int(0));
+    }
+    if (reduction == MEAN) {
+        lengths = chain_Ts(c, "aten::clamp_min", lengths, dp_int(1));
+        loss = chain_TT(c, "aten::div.Tensor", loss, lengths);
+    }
+    if (reduction != NONE)
+        return chain_reduced(c, loss, reduction);
+    return batched ? loss : CHAIN(c, "aten::squeeze.dim", "Ti>T", loss, (int64_t)0);
+}
+
+/* log_probs [time, batch, labels], of one sequence [time, labels]; targets as int64. */
+static void prepare(chain *c, dp_tensor **log_probs, dp_tensor **targets, bool *batched)
+{
+    DP_VIEW(x, *log_probs);
+    *batched = x.ndim == 3;
+    if (!*batched)
+        *log_probs = CHAIN(c, "aten::unsqueeze", "Ti>T", *log_probs, (int64_t)1);
+    *targets = CHAIN(c, "aten::to.dtype", "Ti>T", *targets, (int64_t)DP_INT64);
+}
+
+/* lengths [n] as a tensor of t's device */
+static dp_tensor *lengths_on(chain *c, dp_tensor *t, const int64_t *lengths, size_t n_lengths)
+{
+    dp_tensor *here = NULL, *there = NULL;
+    int64_t n = (int64_t)n_lengths;
+    DP_VIEW(x, t);
+
+    if (c->rc == 0)
+        c->rc = dp_empty(c->ctx, DP_INT64, 0, 1, &n, DP_CONTIGUOUS, &here);
+    if (c->rc < 0)
+        return NULL;
+    DP_VIEW(e, chain_keep(c, here));
+    for (int64_t i = 0; e.data && i < n; i++)
+        ((int64_t *)e.data)[i] = lengths[i];
+    if (x.device == 0)
+        return here;
+    c->rc = dp_empty(c->ctx, DP_INT64, x.device, 1, &n, DP_CONTIGUOUS, &there);
+    if (c->rc == 0)
+        c->rc = dp_copy(c->ctx, chain_keep(c, there), here);
+    return there;
+}
+
+/* aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths,
+ *     int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor */
+static int ctc_loss(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, const int64_t *inputs,
+                    size_t n_inputs, const int64_t *lengths, size_t n_lengths, int64_t blank,
+                    int64_t reduction, bool zero_infinity, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    dp_tensor *loss = NULL, *alpha = NULL;
+    bool batched;
+
+    prepare(&c, &log_probs, &targets, &batched);
+    if (c.rc == 0)
+        c.rc = dp_invoke(ctx, "aten::_ctc_loss", "TTliliib>TT", log_probs, targets, inputs,
+                         n_inputs, lengths, n_lengths, blank, (int)zero_infinity, &loss, &alpha);
+    dp_tensor_unref(alpha);
+    if (c.rc == 0)
+        chain_keep(&c, loss);
+    dp_tensor *each = lengths_on(&c, log_probs, lengths, n_lengths);
+    return chain_end(&c, reduced(&c, loss, each, batched, reduction, zero_infinity), out);
+}
+
+/* aten::ctc_loss.Tensor */
+static int ctc_loss_tensor(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, dp_tensor *inputs,
+                           dp_tensor *lengths, int64_t blank, int64_t reduction, bool zero_infinity,
+                           dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    dp_tensor *loss = NULL, *alpha = NULL;
+    bool batched;
+
+    prepare(&c, &log_probs, &targets, &batched);
+    if (c.rc == 0)
+        c.rc = dp_invoke(ctx, "aten::_ctc_loss.Tensor", "TTTTib>TT", log_probs, targets, inputs,
+                         lengths, blank, (int)zero_infinity, &loss, &alpha);
+    dp_tensor_unref(alpha);
+    if (c.rc == 0)
+        chain_keep(&c, loss);
+    return chain_end(&c, reduced(&c, loss, lengths, batched, reduction, zero_infinity), out);
+}
+
+/* aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor */
+static int multilabel(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
+                      dp_tensor **out)
+{
+    dp_tensor *is_target = NULL;
+    int rc = dp_invoke(ctx, "aten::multilabel_margin_loss_forward", "TTi>TT", self, target,
+                       reduction, out, &is_target);
+    dp_tensor_unref(is_target);
+    return rc;
+}
+
+static int multilabel_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
+                          dp_tensor *out)
+{
+    static const int64_t none;
+    dp_tensor *is_target;
+    DP_VIEW(x, self);
+    int rc = dp_empty(ctx, x.dtype, x.device, 1, &none, DP_CONTIGUOUS, &is_target);
+
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::multilabel_margin_loss_forward.output", "TTiTT>", self, target,
+                   reduction, out, is_target);
+    dp_tensor_unref(is_target);
+    return rc;
+}
+
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
+                DP_IMPL_UNBOXED("ctc_loss.IntList", ctc_loss, (T, T, li, li, i, i, b), (T)),
+                DP_IMPL_UNBOXED("ctc_loss.Tensor", ctc_loss_tensor, (T, T, T, T, i, i, b), (T)),
+                DP_IMPL_UNBOXED("multilabel_margin_loss", multilabel, (T, T, i), (T)),
+                DP_IMPL_UNBOXED("multilabel_margin_loss.out", multilabel_out, (T, T, i, T), ()))

@@ -1,0 +1,384 @@
+/* ctc.c -- connectionist temporal classification: _ctc_loss and its gradient, after Graves et al. 2006
+ * (aten/src/ATen/native/LossCTC.cpp).
+ *
+ * Computed in double over packed copies; lengths and targets are copied and checked before anything is
+ * written.  State s of a target is blank where s is even, and its label s / 2 where it is odd. */
+#include "dense.h"
+#include "pack.h"
+
+typedef struct ctc {
+    dp_tensor *log_probs, *targets;
+    const int64_t *input_lengths, *target_lengths; /* [batch] */
+    int64_t blank;
+    int64_t time, batch, labels, states; /* states: of the longest target */
+    const int64_t *target;               /* of the batch's element b from offset[b] on */
+    int64_t *offset;
+    const double *x; /* [time, batch, labels] */
+    double *alpha;   /* [batch, time, states] */
+    double *loss;    /* [batch] */
+    /* backward */
+    const double *grad;
+    double *beta, *slope; /* of [states] and as x */
+    bool zero_infinity;
+} ctc;
+
+/* -- checks -- */
+
+static int check_sizes(dp_ctx *ctx, ctc *c, size_t n_inputs, size_t n_targets)
+{
+    DP_VIEW(x, c->log_probs);
+    DP_VIEW(t, c->targets);
+
+    if (t.dtype != DP_INT64 && t.dtype != DP_INT32)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "Expected tensor for argument #2 'targets' to have scalar type Long; but got "
+            "%s instead (while checking arguments for ctc_loss)",
+            dense_type_name(t.dtype));
+    if (x.ndim != 3)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Expected 3-dimensional tensor, but got %d-dimensional tensor for argument "
+                       "#1 'log_probs' (while checking arguments for ctc_loss)",
+                       x.ndim);
+    if (t.ndim < 1 || t.ndim > 2)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Expected 1 to 2 dimensions, but got %d-dimensional tensor for argument #2 "
+                       "'targets' (while checking arguments for ctc_loss)",
+                       t.ndim);
+    c->time = x.sizes[0];
+    c->batch = x.sizes[1];
+    c->labels = x.sizes[2];
+    if (c->blank < 0 || c->blank >= c->labels)
+        return dp_fail(ctx, DP_ERUNTIME, "blank must be in label range");
+    if (n_inputs != (uint64_t)c->batch)
+        return dp_fail(ctx, DP_ERUNTIME, "input_lengths must be of size batch_size");
+    if (n_targets != (uint64_t)c->batch)
+        return dp_fail(ctx, DP_ERUNTIME, "target_lengths must be of size batch_size");
+    return dense_check_type(ctx, "ctc_loss_cpu", x.dtype,
+                            DENSE_BIT(DP_FLOAT32) | DENSE_BIT(DP_FLOAT64));
+}
+
+static int check_length(dp_ctx *ctx, const char *what, int64_t length, int64_t most)
+{
+    if (length < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "Expected %s to have no negative value, but got %" PRId64,
+                       what, length);
+    if (length > most)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Expected %s to have value at most %" PRId64 ", but got value %" PRId64
+                       " (while checking arguments for ctc_loss)",
+                       what, most, length);
+    return 0;
+}
+
+/* Lengths, where each target lies, and the number of states. */
+static int check_lengths(dp_ctx *ctx, ctc *c)
+{
+    DP_VIEW(t, c->targets);
+    int64_t most = t.sizes[t.ndim - 1], longest = 0, at = 0;
+    int rc = 0;
+
+    if (t.ndim == 2 && t.sizes[0] != c->batch)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Expected tensor to have size %" PRId64
+                       " at dimension 0, but got size %" PRId64
+                       " for argument #2 'targets' (while checking arguments for ctc_loss)",
+                       c->batch, t.sizes[0]);
+    for (int64_t b = 0; rc == 0 && b < c->batch; b++) {
+        rc = check_length(ctx, "input_lengths", c->input_lengths[b], c->time);
+        if (rc == 0)
+            rc = check_length(ctx, "target_lengths", c->target_lengths[b],
+                              t.ndim == 1 ? most - at : most);
+        if (rc < 0)
+            break;
+        c->offset[b] = t.ndim == 1 ? at : b * most;
+        at += c->target_lengths[b];
+        longest = c->target_lengths[b] > longest ? c->target_lengths[b] : longest;
+    }
+    if (rc == 0 && t.ndim == 1 && at != most)
+        rc =
+            dp_fail(ctx, DP_ERUNTIME,
+                    "Expected tensor to have size %" PRId64 " at dimension 0, but got size %" PRId64
+                    " for argument #2 'targets' (while checking arguments for ctc_loss)",
+                    at, most);
+    c->states = 2 * longest + 1;
+    return rc;
+}
+
+static int check_targets(dp_ctx *ctx, const ctc *c)
+{
+    for (int64_t b = 0; b < c->batch; b++)
+        for (int64_t i = 0; i < c->target_lengths[b]; i++) {
+            int64_t label = c->target[c->offset[b] + i];
+            if (label < 0 || label >= c->labels)
+                return dp_fail(ctx, DP_ERUNTIME,
+                               "target %" PRId64 " is out of range: there are %" PRId64 " labels",
+                               label, c->labels);
+        }
+    return 0;
+}
+
+static void prepare(pack *p, ctc *c, size_t n_inputs, size_t n_targets)
+{
+    if (p->rc == 0)
+        p->rc = check_sizes(p->ctx, c, n_inputs, n_targets);
+    c->offset = pack_array(p, c->batch, sizeof(int64_t));
+    if (p->rc == 0)
+        p->rc = check_lengths(p->ctx, c);
+    c->target = pack_own(p, c->targets, DP_INT64);
+    c->x = pack_get(p, c->log_probs, DP_FLOAT64);
+    if (p->rc == 0 && !dp_memoryless(p->ctx))
+        p->rc = check_targets(p->ctx, c);
+}
+
+/* -- both directions -- */
+
+/* log(exp(a) + exp(b)) */
+static double add_logs(double a, double b)
+{
+    double top = a > b ? a : b;
+    return top == -INFINITY ? top : top + log(exp(a - top) + exp(b - top));
+}
+
+static int64_t label_of(const ctc *c, int64_t b, int64_t s)
+{
+    return s % 2 == 0 ? c->blank : c->target[c->offset[b] + s / 2];
+}
+
+static double x_at(const ctc *c, int64_t t, int64_t b, int64_t s)
+{
+    return c->x[(t * c->batch + b) * c->labels + label_of(c, b, s)];
+}
+
+/* What comes to state s of `last` from s, s - step, and s - 2 * step if their labels differ. */
+static double arriving(const ctc *c, const double *last, int64_t b, int64_t s, int64_t step,
+                       int64_t states)
+{
+    int64_t one = s - step, two = s - 2 * step;
+    double sum = last[s];
+
+    if (one >= 0 && one < states)
+        sum = add_logs(sum, last[one]);
+    if (two >= 0 && two < states && label_of(c, b, two) != label_of(c, b, s))
+        sum = add_logs(sum, last[two]);
+    return sum;
+}
+
+static void forward_one(int64_t begin, int64_t end, void *user)
+{
+    const ctc *c = user;
+
+    for (int64_t b = begin; b < end; b++) {
+        int64_t time = c->input_lengths[b], states = 2 * c->target_lengths[b] + 1;
+        double *alpha = c->alpha + b * c->time * c->states;
+
+        for (int64_t i = 0; i < c->time * c->states; i++)
+            alpha[i] = -INFINITY;
+        for (int64_t s = 0; time > 0 && s < states && s < 2; s++)
+            alpha[s] = x_at(c, 0, b, s);
+        for (int64_t t = 1; t < time; t++)
+            for (int64_t s = 0; s < states; s++)
+                alpha[t * c->states + s] =
+                    arriving(c, alpha + (t - 1) * c->states, b, s, 1, states) + x_at(c, t, b, s);
+        const double *last = alpha + (time - 1) * c->states;
+        if (time == 0)
+            c->loss[b] = states == 1 ? 0 : INFINITY;
+        else
+            c->loss[b] = -(states == 1 ? last[0] : add_logs(last[states - 1], last[states - 2]));
+    }
+}
+
+/* slope [labels] of time t: sums of alpha * beta by label, as logarithms, become the slope. */
+static void finish_slope(const ctc *c, int64_t t, int64_t b)
+{
+    double *slope = c->slope + (t * c->batch + b) * c->labels;
+    const double *x = c->x + (t * c->batch + b) * c->labels;
+
+    for (int64_t l = 0; l < c->labels; l++)
+        slope[l] = (exp(x[l]) - exp(slope[l] + c->loss[b] - x[l])) * c->grad[b];
+}
+
+static void backward_one(int64_t begin, int64_t end, void *user)
+{
+    const ctc *c = user;
+
+    for (int64_t b = begin; b < end; b++) {
+        int64_t time = c->input_lengths[b], states = 2 * c->target_lengths[b] + 1;
+        double *beta = c->beta + b * 2 * c->states, *next = beta + c->states;
+        bool none = c->zero_infinity && c->loss[b] == INFINITY;
+
+        for (int64_t t = c->time - 1; t >= 0; t--) {
+            double *slope = c->slope + (t * c->batch + b) * c->labels;
+            for (int64_t l = 0; l < c->labels; l++)
+                slope[l] = t < time && !none ? -INFINITY : 0;
+            if (t >= time || none)
+                continue;
+            for (int64_t s = 0; s < states; s++) {
+                double from = t < time - 1      ? arriving(c, next, b, s, -1, states)
+                              : s >= states - 2 ? 0
+                                                : -INFINITY;
+                double *sum = &slope[label_of(c, b, s)];
+                beta[s] = from + x_at(c, t, b, s);
+                *sum = add_logs(*sum, c->alpha[(b * c->time + t) * c->states + s] + beta[s]);
+            }
+            finish_slope(c, t, b);
+            double *swap = beta;
+            beta = next;
+            next = swap;
+        }
+    }
+}
+
+static int run(dp_ctx *ctx, ctc *c, dp_range_fn fn)
+{
+    double each = 30.0 * (double)c->time * (double)c->states;
+    return dp_parallel_for(ctx, 0, c->batch, dense_grain(each), fn, c);
+}
+
+/* -- forms -- */
+
+/* aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths,
+ *     int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)
+ * The second is log alpha [batch, time, states]. */
+static int ctc_loss(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, const int64_t *inputs,
+                    size_t n_inputs, const int64_t *lengths, size_t n_lengths, int64_t blank,
+                    bool zero_infinity, dp_tensor **loss, dp_tensor **alpha)
+{
+    ctc c = {.log_probs = log_probs,
+             .targets = targets,
+             .input_lengths = inputs,
+             .target_lengths = lengths,
+             .blank = blank};
+    pack p = {.ctx = ctx};
+    dp_tensor *a, *l;
+    DP_VIEW(x, log_probs);
+
+    (void)zero_infinity;
+    *loss = *alpha = NULL;
+    prepare(&p, &c, n_inputs, n_lengths);
+    int64_t sizes[] = {c.batch, c.time, c.states};
+    c.alpha = pack_new(&p, DP_FLOAT64, 3, sizes, &a);
+    c.loss = pack_new(&p, DP_FLOAT64, 1, &c.batch, &l);
+    if (p.rc == 0 && !dp_memoryless(ctx))
+        p.rc = run(ctx, &c, forward_one);
+    pack_give(&p, l, x.dtype, loss);
+    pack_give(&p, a, x.dtype, alpha);
+    if (p.rc < 0)
+        *loss = dp_tensor_unref(*loss);
+    return pack_end(&p);
+}
+
+/* What the forward call made, as this one needs it. */
+static int check_made(dp_ctx *ctx, const ctc *c, dp_tensor *const given[3])
+{
+    static const char *const names[] = {"grad", "neg_log_likelihood", "log_alpha"};
+    const int64_t sizes[] = {c->batch, c->time, c->states};
+    DP_VIEW(x, c->log_probs);
+
+    for (int i = 0; i < 3; i++) {
+        DP_VIEW(v, given[i]);
+        bool same = v.ndim == (i < 2 ? 1 : 3);
+        for (int d = 0; same && d < v.ndim; d++)
+            same = v.sizes[d] == sizes[d];
+        if (!same)
+            return dp_fail(ctx, DP_ERUNTIME, "%s is not of the sizes that _ctc_loss gives it",
+                           names[i]);
+        int rc = dense_check_same(ctx, x.dtype, v.dtype);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths,
+ *     int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank,
+ *     bool zero_infinity=False) -> Tensor */
+static int ctc_loss_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *log_probs, dp_tensor *targets,
+                             const int64_t *inputs, size_t n_inputs, const int64_t *lengths,
+                             size_t n_lengths, dp_tensor *loss, dp_tensor *alpha, int64_t blank,
+                             bool zero_infinity, dp_tensor **out)
+{
+    ctc c = {.log_probs = log_probs,
+             .targets = targets,
+             .input_lengths = inputs,
+             .target_lengths = lengths,
+             .blank = blank,
+             .zero_infinity = zero_infinity};
+    dp_tensor *const made[] = {grad, loss, alpha};
+    pack p = {.ctx = ctx};
+    dp_tensor *slope;
+    DP_VIEW(x, log_probs);
+
+    *out = NULL;
+    prepare(&p, &c, n_inputs, n_lengths);
+    if (p.rc == 0)
+        p.rc = check_made(ctx, &c, made);
+    c.grad = pack_get(&p, grad, DP_FLOAT64);
+    c.loss = pack_get(&p, loss, DP_FLOAT64);
+    c.alpha = pack_get(&p, alpha, DP_FLOAT64);
+    c.beta = pack_array(&p, c.batch, 2 * (size_t)c.states * sizeof(double));
+    c.slope = pack_new(&p, DP_FLOAT64, x.ndim, x.sizes, &slope);
+    if (p.rc == 0 && !dp_memoryless(ctx))
+        p.rc = run(ctx, &c, backward_one);
+    pack_give(&p, slope, x.dtype, out);
+    return pack_end(&p);
+}
+
+/* -- lengths as tensors -- */
+
+static int lengths_of(pack *p, dp_tensor *t, const char *name, const int64_t **out, size_t *n)
+{
+    DP_VIEW(v, t);
+    if (p->rc == 0 && !dp_dtype_is_integral(v.dtype, false))
+        p->rc = dp_fail(p->ctx, DP_ERUNTIME, "%s must be integral", name);
+    if (p->rc == 0 && dp_memoryless(p->ctx))
+        p->rc = dp_fail(p->ctx, DP_ENOTIMPL,
+                        "_ctc_loss.Tensor reads its lengths, and these have no memory");
+    *out = pack_own(p, t, DP_INT64);
+    *n = (size_t)v.numel;
+    return p->rc;
+}
+
+/* aten::_ctc_loss.Tensor */
+static int ctc_loss_tensor(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, dp_tensor *inputs,
+                           dp_tensor *lengths, int64_t blank, bool zero_infinity, dp_tensor **loss,
+                           dp_tensor **alpha)
+{
+    pack p = {.ctx = ctx};
+    const int64_t *in, *of;
+    size_t n_in, n_of;
+
+    *loss = *alpha = NULL;
+    lengths_of(&p, inputs, "input_lengths", &in, &n_in);
+    lengths_of(&p, lengths, "target_lengths", &of, &n_of);
+    if (p.rc == 0)
+        p.rc = ctc_loss(ctx, log_probs, targets, in, n_in, of, n_of, blank, zero_infinity, loss,
+                        alpha);
+    return pack_end(&p);
+}
+
+/* aten::_ctc_loss_backward.Tensor */
+static int ctc_loss_backward_tensor(dp_ctx *ctx, dp_tensor *grad, dp_tensor *log_probs,
+                                    dp_tensor *targets, dp_tensor *inputs, dp_tensor *lengths,
+                                    dp_tensor *loss, dp_tensor *alpha, int64_t blank,
+                                    bool zero_infinity, dp_tensor **out)
+{
+    pack p = {.ctx = ctx};
+    const int64_t *in, *of;
+    size_t n_in, n_of;
+
+    *out = NULL;
+    lengths_of(&p, inputs, "input_lengths", &in, &n_in);
+    lengths_of(&p, lengths, "target_lengths", &of, &n_of);
+    if (p.rc == 0)
+        p.rc = ctc_loss_backward(ctx, grad, log_probs, targets, in, n_in, of, n_of, loss, alpha,
+                                 blank, zero_infinity, out);
+    return pack_end(&p);
+}
+
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("_ctc_loss", ctc_loss, (T, T, li, li, i, b), (T, T)),
+                DP_IMPL_UNBOXED("_ctc_loss.Tensor", ctc_loss_tensor, (T, T, T, T, i, b), (T, T)),
+                DP_IMPL_UNBOXED("_ctc_loss_backward", ctc_loss_backward,
+                                (T, T, T, li, li, T, T, i, b), (T)),
+                DP_IMPL_UNBOXED("_ctc_loss_backward.Tensor", ctc_loss_backward_tensor,
+                                (T, T, T, T, T, T, T, i, b), (T)))
