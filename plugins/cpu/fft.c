@@ -166,7 +166,7 @@ static void list_lines(axis_job *j, const dp_view *in, const dp_view *out, int64
 static void choose_tiles(axis_job *j, bool dense)
 {
     j->rows = j->plan->rows > j->out_rows ? j->plan->rows : j->out_rows;
-    j->one_by_one = j->plan->rows >= FFT_LONG || j->lines == 1;
+    j->one_by_one = j->lines == 1 || j->plan->rows >= (dense ? DENSE : FFT_LONG);
     j->lanes = j->lines < WIDE ? j->lines : WIDE;
     if (j->one_by_one && (dense || j->rows > ROOM))
         j->lanes = 1;

@@ -13,7 +13,7 @@
 enum {
     FFT_PRIME = 61,  /* the largest prime factor that has passes; others: Bluestein's convolution */
     FFT_PASSES = 48, /* of lengths below 2^63, by radices 8, 4, 2, 3, ... */
-    FFT_LONG = 512,  /* lines of more rows are transformed one by one */
+    FFT_LONG = 4096, /* lines of so many rows are always transformed one by one */
     FFT_ALIGN = 64,
 };
 

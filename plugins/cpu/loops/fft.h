@@ -423,16 +423,16 @@ static void FN(scatter)(const fft_tile *t, int64_t rows, const fft_side *s, doub
     else if (t->lane == 1 && s->apart == 2 && s->imag == 1 && !s->real)
         for (int64_t j = 0; j < rows; j++)
             FN(join)
-            (x + s->offsets[0] + j * s->step, re + j * t->row, im + j * t->row, t->lanes, scale);
-    else
-        for (int64_t first = 0; first < rows; first += BLOCK)
-            for (int64_t b = 0; b < t->lanes; b++)
-                for (int64_t j = first; j < rows && j < first + BLOCK; j++) {
-                    T *at = x + s->offsets[b] + j * s->step;
-                    *at = re[j * t->row + b * t->lane] * scale;
-                    if (!s->real)
-                        at[s->imag] = im[j * t->row + b * t->lane] * scale;
-                }
+    (x + s->offsets[0] + j * s->step, re + j * t->row, im + j * t->row, t->lanes, scale);
+    else for (int64_t first = 0; first < rows;
+              first += BLOCK) for (int64_t b = 0; b < t->lanes;
+                                   b++) for (int64_t j = first; j < rows && j < first + BLOCK; j++)
+    {
+        T *at = x + s->offsets[b] + j * s->step;
+        *at = re[j * t->row + b * t->lane] * scale;
+        if (!s->real)
+            at[s->imag] = im[j * t->row + b * t->lane] * scale;
+    }
 }
 
 /* -- real lines of 2 n elements as complex ones of n -- */
