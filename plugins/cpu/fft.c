@@ -8,10 +8,11 @@
 #include "dense.h"
 
 enum {
-    WIDE = 16,
-    SLOTS = 16,
-    ROOM = 1 << 18
-}; /* lanes of a tile; slots; elements of a long tile */
+    WIDE = 16,      /* lanes of a tile */
+    SLOTS = 16,     /* rooms to work in */
+    ROOM = 1 << 18, /* elements of one with lines behind each other */
+    DENSE = 64,     /* packed lines of so many elements are transformed one by one */
+};
 
 typedef enum fft_kind { COMPLEX, FROM_REAL, TO_REAL } fft_kind;
 
