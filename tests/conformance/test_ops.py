@@ -23,6 +23,7 @@ import dispatchd
 try:
     import torch
     import yaml
+    import linalg_cases
 except ImportError as e:
     print(f"skipped: {e}; install python3-torch to compare operators with PyTorch")
     print("0 passed, 0 failed")
@@ -1047,6 +1048,9 @@ class Both:
         self.handles = []
 
 
+linalg_cases.add(CASES)
+LINEAR = re.compile(r"linalg|cholesky|symeig|geqrf|ormqr|orgqr|triangular_solve|\bsvd|\bqr|lu_|det|inverse|matrix_|^cross|pinv")
+
 # Of whole numbers alone, and where PyTorch has no answer for the extremes.
 WHOLE = re.compile("aten::(gcd|lcm|__i?[lr]shift__|bitwise_(left|right)_shift)")
 # What PyTorch 1.13.1 has no kernel for and later versions have: here it may work.
@@ -1098,8 +1102,9 @@ def one(both, name, function, args, kwargs):
         try:
             both.call(name, args, kwargs)
         except dispatchd.Error as error:
-            same = error.type == ERRORS[type(e)] or error.type == "IndexError" and "INDICES element" in str(e)
-            return None if same else f"{error}, want {ERRORS[type(e)]}: {str(e)[:200]}"
+            kind = next(ERRORS[t] for t in type(e).__mro__ if t in ERRORS)
+            same = error.type == kind or error.type == "IndexError" and "INDICES element" in str(e)
+            return None if same else f"{error}, want {kind}: {str(e)[:200]}"
         return f"no error, want {type(e).__name__}: {str(e)[:200]}"
     try:
         flat, given = both.call(name, args, kwargs)

@@ -1,0 +1,103 @@
+/* linalg.c -- linear algebra by way of the operators that have kernels: some of their outputs, and with their
+ * errors checked.  Source: aten/src/ATen/native/{BatchLinearAlgebra,LinearAlgebra}.cpp. */
+#include "../outs.h"
+#include "composite.h"
+#include <string.h>
+
+/* -- errors -- */
+
+static bool has(const dp_value *name, const char *part)
+{
+    return strstr(name->u.s, part) != NULL;
+}
+
+/* What a positive `info` means, by what the operator's name has in it. */
+static const struct {
+    const char *part, *before, *after; /* what stands around info; after NULL: it is not told */
+} meanings[] = {
+    {"inv", ": The diagonal element ",
+     " is zero, the inversion could not be completed because the input matrix is singular."},
+    {"solve", ": The solver failed because the input matrix is singular.", NULL},
+    {"cholesky",
+     ": The factorization could not be completed because the input is not positive-definite (the "
+     "leading minor of order ",
+     " is not positive-definite)."},
+    {"svd",
+     ": The algorithm failed to converge because the input matrix is ill-conditioned or has too "
+     "many repeated singular values (error code: ",
+     ")."},
+    {"eig",
+     ": The algorithm failed to converge because the input matrix is ill-conditioned or has too "
+     "many repeated eigenvalues (error code: ",
+     ")."},
+    {"lstsq",
+     ": The least squares solution could not be computed because the input matrix does not have "
+     "full rank (error code: ",
+     ")."},
+};
+
+static int fail_with(dp_ctx *ctx, const dp_value *name, const char *which, int info)
+{
+    const char *text = name->u.s;
+    char number[16];
+
+    if (info < 0 && has(name, "svd") && info == -4)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "%s%s: The algorithm failed to converge because the input matrix contained "
+                       "non-finite values.",
+                       text, which);
+    if (info < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "%s%s: Argument %d has illegal value.", text, which,
+                       -info);
+    snprintf(number, sizeof(number), "%d", info);
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
+        if (has(name, meanings[i].part))
+            return dp_fail(ctx, DP_ERUNTIME, "%s%s%s%s%s", text, which, meanings[i].before,
+                           meanings[i].after ? number : "",
+                           meanings[i].after ? meanings[i].after : "");
+    if (has(name, "lu_factor"))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "%s%s: U[%d,%d] is zero and using it on lu_solve would result in a division "
+                       "by zero. If you still want to perform the factorization, consider calling "
+                       "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+                       text, which, info, info);
+    return dp_fail(ctx, DP_ERUNTIME, "%s: Unknown error code: %d.", text, info);
+}
+
+/* The first number of info, int32 and contiguous on the host, that is not 0. */
+static int look(dp_ctx *ctx, dp_tensor *info, const dp_value *name, bool is_matrix)
+{
+    char which[64] = "";
+    DP_VIEW(v, info);
+    const int32_t *numbers = v.data;
+
+    for (int64_t i = 0; i < v.numel; i++) {
+        if (numbers[i] == 0)
+            continue;
+        if (!is_matrix)
+            snprintf(which, sizeof(which), ": (Batch element %" PRId64 ")", i);
+        return fail_with(ctx, name, which, numbers[i]);
+    }
+    return 0;
+}
+
+/* aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> () */
+static int check_errors(dp_call *call)
+{
+    dp_tensor *info = call->args[0].u.t, *own = NULL;
+    DP_VIEW(v, info);
+
+    if (v.dtype != DP_INT32)
+        return dp_fail(call->ctx, DP_ERUNTIME, "_linalg_check_errors: info is %s, not int32",
+                       dp_dtype_name(v.dtype));
+    if (v.numel == 0 || dp_memoryless(call->ctx))
+        return 0;
+    int rc = dp_empty(call->ctx, DP_INT32, DP_DEVICE_CPU, v.ndim, v.sizes, DP_CONTIGUOUS, &own);
+    if (rc == 0)
+        rc = dp_copy(call->ctx, own, info);
+    if (rc == 0)
+        rc = look(call->ctx, own, &call->args[1], call->args[2].u.b);
+    dp_tensor_unref(own);
+    return rc;
+}
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("_linalg_check_errors", check_errors))

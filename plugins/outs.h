@@ -1,0 +1,54 @@
+/* outs.h -- operators with several outputs, in two forms by one function: f makes them, f.out is given
+ * them as its last arguments. */
+#ifndef PLUGINS_OUTS_H
+#define PLUGINS_OUTS_H
+
+#include <dispatchd/plugin.h>
+
+enum { OUTS_MAX = 4 };
+
+typedef struct outs {
+    dp_tensor *t[OUTS_MAX]; /* given: borrowed; else NULL until it is made, and then owned */
+    bool
+        aside[OUTS_MAX]; /* shares memory with an argument: not to be written before that is read */
+    uint32_t n;
+    dp_device device; /* of the first tensor argument */
+    bool given;
+    bool written; /* by whoever writes to one that was given; what fails before is a refusal */
+} outs;
+
+/* args: those of the functional form.  What it makes goes when it fails. */
+typedef int outs_fn(dp_ctx *ctx, const dp_value *args, outs *o);
+
+/* Runs fn for a call whose functional form has n_args arguments, the first of them a tensor. */
+__attribute__((unused)) static int outs_run(dp_call *call, uint32_t n_args, outs_fn *fn)
+{
+    outs o = {.n = call->n_rets, .given = call->n_args > n_args};
+    DP_VIEW(first, call->args[0].u.t);
+
+    o.device = first.device;
+    if (o.n > OUTS_MAX)
+        return dp_fail(call->ctx, DP_EPLUGIN, "%s has %u outputs, more than %d",
+                       dp_op_name(call->op), o.n, OUTS_MAX);
+    for (uint32_t i = 0; o.given && i < o.n; i++) {
+        o.t[i] = call->args[n_args + i].u.t;
+        for (uint32_t a = 0; a < n_args; a++)
+            o.aside[i] |=
+                call->args[a].tag == DP_TAG_TENSOR && dp_overlap(o.t[i], call->args[a].u.t) != 0;
+    }
+    int rc = fn(call->ctx, call->args, &o);
+    if (o.given)
+        return rc < 0 && !o.written ? dp_refuse(call->ctx, rc, NULL) : rc;
+    for (uint32_t i = 0; rc < 0 && i < o.n; i++)
+        dp_tensor_unref(o.t[i]);
+    return rc < 0 ? rc : dp_return_tensors(call, o.n, o.t);
+}
+
+/* A boxed kernel `name` of both forms. */
+#define OUTS_KERNEL(name, n_args, fn)                                                              \
+    static int name(dp_call *call)                                                                 \
+    {                                                                                              \
+        return outs_run(call, n_args, fn);                                                         \
+    }
+
+#endif
