@@ -280,5 +280,3 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_cholesky_ex", cholesky_ex),
                 DP_IMPL("cholesky.out", cholesky), DP_IMPL("_cholesky_solve_helper", solve_helper),
                 DP_IMPL("cholesky_inverse", cholesky_inverse),
                 DP_IMPL("cholesky_inverse.out", cholesky_inverse))
-DP_LIBRARY_META(aten, CompositeExplicitAutograd,
-                DP_IMPL("_cholesky_solve_helper.out", solve_helper))

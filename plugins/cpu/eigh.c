@@ -204,4 +204,3 @@ OUTS_KERNEL(symeig_helper, 3, run_symeig)
 DP_LIBRARY_META(aten, CPU, DP_IMPL("_linalg_eigh", linalg_eigh),
                 DP_IMPL("_linalg_eigh.eigenvalues", linalg_eigh),
                 DP_IMPL("_symeig_helper", symeig_helper))
-DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("_symeig_helper.out", symeig_helper))
