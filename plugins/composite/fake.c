@@ -1,8 +1,10 @@
-/* fake.c -- calls of fakes, and calls in fake mode: only kernels that need no bytes run.
+/* fake.c -- calls of fakes, and calls in fake mode: only kernels that need no bytes run; and calls made fake,
+ * to know what comes out.
  *
  * Those are the ones of column Meta (DP_FLAG_META, composites).  A fake's device is a true one, so
  * what lies above Fake, autograd and autocast, has seen that; here the call goes on as if it were
  * Meta's. */
+#include "fake.h"
 #include "composite.h"
 
 static bool has_memory(const dp_tensor *t)
@@ -34,18 +36,77 @@ static int check_written(dp_call *call)
     return rc;
 }
 
-static int fake(dp_call *call)
+/* As if it were a call of Meta's; what composites make is fake, too. */
+static int run_without_memory(dp_call *call, const dp_value *args, dp_value *rets)
 {
     dp_keyset keys = {DP_FBIT(DP_F_Dense), call->keys.backend | DP_BBIT(DP_B_Meta)};
+    int depth = dp_guard_enter(call->ctx, (dp_keyset){DP_FBIT(DP_F_Fake), 0}, (dp_keyset){0, 0});
+
+    if (depth < 0)
+        return depth;
+    int rc = dp_redispatch_boxed(call->ctx, call->op, keys, args, call->n_args, rets, call->n_rets);
+    dp_guard_leave(call->ctx, depth);
+    return rc;
+}
+
+static int fake(dp_call *call)
+{
     int rc = check_written(call);
 
-    if (rc < 0)
-        return rc;
-    /* so that what composites make is fake, too; the guard ends with this kernel */
-    rc = dp_guard_enter(call->ctx, (dp_keyset){DP_FBIT(DP_F_Fake), 0}, (dp_keyset){0, 0});
-    return rc < 0 ? rc
-                  : dp_redispatch_boxed(call->ctx, call->op, keys, call->args, call->n_args,
-                                        call->rets, call->n_rets);
+    return rc < 0 ? rc : run_without_memory(call, call->args, call->rets);
 }
 
 DP_FALLBACK(Fake, fake)
+
+/* -- fakes of a call's arguments -- */
+
+/* out: owned; what is no tensor stays as it is. */
+static int fake_of(dp_ctx *ctx, const dp_value *given, dp_value *out)
+{
+    dp_tensor **list;
+    int rc = 0;
+
+    *out = *given;
+    if (given->tag == DP_TAG_TENSOR) {
+        out->u.t = NULL;
+        return dp_fake(ctx, given->u.t, &out->u.t);
+    }
+    if (given->tag != DP_TAG_TENSORS)
+        return 0;
+    *out = dp_none();
+    if ((list = dp_alloc(ctx, given->len * sizeof(dp_tensor *))) == NULL)
+        return DP_ERESOURCE;
+    *out = dp_tensors(list, given->len);
+    for (size_t i = 0; i < given->len; i++)
+        list[i] = NULL;
+    for (size_t i = 0; rc == 0 && i < given->len; i++)
+        if (given->u.tensors[i] != NULL)
+            rc = dp_fake(ctx, given->u.tensors[i], &list[i]);
+    return rc;
+}
+
+static void release(const dp_value *v)
+{
+    if (v->tag == DP_TAG_TENSOR)
+        dp_tensor_unref(v->u.t);
+    for (size_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
+        dp_tensor_unref(v->u.tensors[i]);
+}
+
+int fake_run(dp_call *call, dp_value *rets)
+{
+    dp_value *fakes = dp_alloc(call->ctx, call->n_args * sizeof(dp_value));
+    uint32_t n = 0;
+    int rc = fakes ? 0 : DP_ERESOURCE;
+
+    if (dp_memoryless(call->ctx)) /* this is the kernel that was found for that */
+        return dp_fail(call->ctx, DP_ENOTIMPL, "%s: no kernel says without memory what it returns",
+                       dp_op_name(call->op));
+    for (; rc == 0 && n < call->n_args; n++)
+        rc = fake_of(call->ctx, &call->args[n], &fakes[n]);
+    if (rc == 0)
+        rc = run_without_memory(call, fakes, rets);
+    for (uint32_t i = 0; i < n; i++)
+        release(&fakes[i]);
+    return rc;
+}

@@ -1,6 +1,7 @@
 /* follow.c -- overloads that follow from another one by a row of a table. */
 #include "follow.h"
 #include "composite.h"
+#include "fake.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,14 @@ static int clone(dp_call *call, dp_value given, dp_value *out)
     return 0;
 }
 
+/* A tensor as the fake says, with memory. */
+static int make(dp_ctx *ctx, const dp_value *fake, dp_value *out)
+{
+    DP_VIEW(x, fake->u.t);
+    out->tag = DP_TAG_TENSOR;
+    return dp_empty_strided(ctx, x.dtype, x.device, x.ndim, x.sizes, x.strides, &out->u.t);
+}
+
 static dp_value option(dp_call *call, follow_part part)
 {
     if (part.what == FOLLOW_NONE)
@@ -42,27 +51,51 @@ static dp_value option(dp_call *call, follow_part part)
     return dp_int(part.what == FOLLOW_DTYPE ? (int64_t)x.dtype : (int64_t)x.device);
 }
 
-/* args [n_args] out: borrowed, but for clones. */
-static int arguments(dp_call *call, const follow_row *row, dp_value *args)
+static bool is_owned(follow_part part)
+{
+    return part.what == FOLLOW_CLONE || part.what == FOLLOW_MADE;
+}
+
+/* args [n_args], None: borrowed, but for those that are made here.  fakes: fake_run()'s. */
+static int arguments(dp_call *call, const follow_row *row, const dp_value *fakes, dp_value *args)
 {
     int rc = 0;
 
-    for (uint32_t i = 0; i < row->n_args; i++)
-        args[i] = dp_none();
     for (uint32_t i = 0; rc == 0 && i < row->n_args; i++) {
         follow_part part = row->args[i];
         if (part.what == FOLLOW_CLONE)
             rc = clone(call, call->args[part.i], &args[i]);
+        else if (part.what == FOLLOW_MADE)
+            rc = make(call->ctx, &fakes[part.i], &args[i]);
         else
-            args[i] = part.what == FOLLOW_GIVEN ? call->args[part.i] : option(call, part);
+            args[i] = part.what == FOLLOW_GIVEN || part.what == FOLLOW_CHECKED ? call->args[part.i]
+                                                                               : option(call, part);
     }
     return rc;
 }
 
-static void release_clones(const follow_row *row, dp_value *args)
+/* The same, with a fake run before where the row asks for one. */
+static int all_arguments(dp_call *call, const follow_row *row, dp_value *args)
+{
+    bool fake = false;
+
+    for (uint32_t i = 0; i < row->n_args; i++)
+        fake |= row->args[i].what == FOLLOW_MADE || row->args[i].what == FOLLOW_CHECKED;
+    if (!fake)
+        return arguments(call, row, NULL, args);
+    dp_value *fakes = dp_alloc(call->ctx, call->n_rets * sizeof(dp_value));
+    int rc = fakes ? fake_run(call, fakes) : DP_ERESOURCE;
+    if (rc < 0)
+        return rc;
+    rc = arguments(call, row, fakes, args);
+    dp_values_release(fakes, call->n_rets);
+    return rc;
+}
+
+static void release_made(const follow_row *row, dp_value *args)
 {
     for (uint32_t i = 0; i < row->n_args; i++)
-        if (row->args[i].what == FOLLOW_CLONE)
+        if (is_owned(row->args[i]))
             dp_values_release(&args[i], 1);
 }
 
@@ -138,16 +171,18 @@ int follow(dp_call *call, const follow_row *rows, size_t n)
     dp_value *rets = args + row->n_args;
     if (args == NULL)
         return DP_ERESOURCE;
-    int rc = arguments(call, row, args);
+    for (uint32_t i = 0; i < row->n_args; i++)
+        args[i] = dp_none();
+    int rc = all_arguments(call, row, args);
     if (rc == 0)
         rc = dp_call_boxed(call->ctx, dp_op_find(call->ctx, row->target), args, row->n_args, rets,
                            row->n_rets);
     if (rc < 0) {
-        release_clones(row, args);
+        release_made(row, args);
         return dp_refuse(call->ctx, rc, NULL);
     }
     rc = results(call, row, args, rets);
-    release_clones(row, args);
+    release_made(row, args);
     dp_values_release(rets, row->n_rets);
     return rc;
 }

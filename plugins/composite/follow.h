@@ -13,13 +13,15 @@ enum {
     FOLLOW_DEVICE,
     FOLLOW_LAYOUT, /* strided */
     FOLLOW_NONE,
+    FOLLOW_MADE,    /* output i, made as the call's operator makes it without memory */
+    FOLLOW_CHECKED, /* argument i of the call, when it has done all its checks so */
 };
 
 /* What becomes of what the target returned or wrote. */
 enum {
-    FOLLOW_RETURN,  /* return i is the next one of the call */
-    FOLLOW_WRITTEN, /* argument i of the target, a clone, is the next return of the call */
-    FOLLOW_COPY, /* the target's next return is copied to the call's argument i, which is resized */
+    FOLLOW_RETURN, /* return i is the next one of the call */
+    FOLLOW_WRITTEN, /* argument i of the target, that was made for it, is the next return of the call */
+    FOLLOW_COPY, /* return i, in turn, is copied to the call's argument i, which is resized */
 };
 
 typedef struct follow_part {

@@ -245,8 +245,5 @@ static int cat_out(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim
     return write_cat(ctx, tensors, n, dim, &out);
 }
 
-/* cat of an empty list has no backend to go to: this registration gives it cat's own error. */
-DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
-                DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)))
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("cat", cat, (lT, i), (T)),
                 DP_IMPL_UNBOXED("cat.out", cat_out, (lT, i, T), ()))

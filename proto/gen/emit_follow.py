@@ -7,28 +7,42 @@ from ops import check
 OPTIONS = {"dtype": "FOLLOW_DTYPE", "layout": "FOLLOW_LAYOUT", "device": "FOLLOW_DEVICE", "pin_memory": "FOLLOW_NONE"}
 
 
-def row(op, target):
-    """op, which autogen made, by target: (arguments, results), as C"""
+def arguments(op, target, outs):
+    """Those of the target for a call of op, whose own out= arguments are at outs."""
     places = {a.name: i for i, a in enumerate(op.args)}
-    outs = [i for i, a in enumerate(op.args) if a.written and a.name.startswith("out")] if op.form == "out" else []
-    args = []
     for a in target.args:
         if a.name in places:
-            kind = "FOLLOW_CLONE" if a.written and op.form == "functional" else "FOLLOW_GIVEN"
-            args.append((kind, places[a.name]))
+            yield "FOLLOW_CLONE" if a.written and op.form == "functional" else "FOLLOW_GIVEN", places[a.name]
         else:
             check(outs and a.name in OPTIONS, op.where, f"{op.name}: {target.name} takes '{a.name}', which it has not")
-            args.append((OPTIONS[a.name], outs[0]))
-    if op.form == "out":
-        results, rest = [], list(outs)
-        for i, r in enumerate(target.returns):
-            results.append(("FOLLOW_COPY", rest.pop(0)) if r.startswith("Tensor") and rest else ("FOLLOW_RETURN", i))
-        return args, results
-    results = [("FOLLOW_RETURN", i) if "!" not in r else
-               ("FOLLOW_WRITTEN", next(k for k, a in enumerate(target.args) if a.alias == r[:len("Tensor(a!)")]))
+            yield OPTIONS[a.name], outs[0]
+
+
+def out_row(op, target):
+    """out= by the functional overload: (arguments, results)"""
+    outs = [i for i, a in enumerate(op.args) if a.written and a.name.startswith("out")]
+    rest = list(outs)
+    results = [("FOLLOW_COPY", rest.pop(0)) if r.startswith("Tensor") and rest else ("FOLLOW_RETURN", i)
                for i, r in enumerate(target.returns)]
-    returned = [i for what, i in results if what == "FOLLOW_WRITTEN"]
-    return args, results + [("FOLLOW_WRITTEN", i) for i, a in enumerate(target.args) if a.written and i not in returned]
+    return list(arguments(op, target, outs)), results
+
+
+def functional_row(op, target):
+    """By the overload that writes, on clones."""
+    written = {a.alias: i for i, a in enumerate(target.args) if a.written}
+    results = [("FOLLOW_RETURN", i) if "!" not in r else ("FOLLOW_WRITTEN", written.pop(r.split(" ")[0]))
+               for i, r in enumerate(target.returns)]
+    return list(arguments(op, target, [])), results + [("FOLLOW_WRITTEN", i) for i in written.values()]
+
+
+def default_row(op, target):
+    """A structured operator on a backend that has its out= alone."""
+    places = {a.name: i for i, a in enumerate(op.args)}
+    outs = [a.name for a in target.outs()]
+    args = [("FOLLOW_GIVEN", places[a.name]) if a.name not in outs else
+            ("FOLLOW_CHECKED", 0) if op.form == "in_place" else ("FOLLOW_MADE", outs.index(a.name)) for a in target.args]
+    made = [i for i, (what, _) in enumerate(args) if what == "FOLLOW_MADE"]
+    return args, [("FOLLOW_WRITTEN", i) for i in made]
 
 
 def parts(listed):
@@ -36,26 +50,30 @@ def parts(listed):
     return f"(const follow_part[]){{{text}}}" if listed else "NULL"
 
 
-def target_of(op, groups):
-    """PyTorch's generated out= calls the functional overload, and a generated functional one what it is from."""
-    functional = groups[op.signature].get("functional")
-    return functional if op.form == "out" and functional is not None else op.generated_from
+def rows(ops, groups):
+    """[(op, key, target, (arguments, results))], sorted by name"""
+    for op in sorted(ops.values(), key=lambda op: op.name.encode()):
+        if op.generated_from:
+            functional = groups[op.signature].get("functional")
+            by_functional = op.form == "out" and functional is not None
+            target = functional if by_functional else op.generated_from
+            yield op, "CompositeExplicitAutograd", target, (out_row if op.form == "out" else functional_row)(op, target)
+        elif op.delegate:
+            yield op, "CompositeExplicitAutogradNonFunctional", op.delegate, default_row(op, op.delegate)
 
 
 def follow(ops, groups):
     out = ["/* Made by proto/gen from native_functions.yaml. */", '#include "follow.h"\n',
            "static const follow_row rows[] = {"]
-    made = sorted((op for op in ops.values() if op.generated_from), key=lambda op: op.name.encode())
-    for op in made:
-        target = target_of(op, groups)
-        args, results = row(op, target)
+    made = list(rows(ops, groups))
+    for op, _, target, (args, results) in made:
         out.append(f"    {{{literal('aten::' + op.name)}, {literal('aten::' + target.name)}, {len(args)}, "
                    f"{len(target.returns)}, {len(results)}, {parts(args)}, {parts(results)}}},")
     out += ["};", "static int kernel(dp_call *call)\n{\n    return follow(call, rows, sizeof(rows) / sizeof(*rows));\n}",
             "static const dp_item items[] = {"]
-    out += [f'    {{sizeof(dp_item), DP_ITEM_IMPL, DP_FLAG_META, {literal(op.name)}, "", kernel, 0, ""}},' for op in made]
+    out += [f'    {{sizeof(dp_item), DP_ITEM_IMPL, DP_FLAG_META, {literal(op.name)}, "", kernel, 0, ""}},' for op, *_ in made]
     out += ["};"]
-    for i, op in enumerate(made):
-        out += [line(op.where), f"DP_RECORDS(follow_{i}, IMPL, aten, CompositeExplicitAutograd, items + {i}, 1, "
+    for i, (op, key, *_) in enumerate(made):
+        out += [line(op.where), f"DP_RECORDS(follow_{i}, IMPL, aten, {key}, items + {i}, 1, "
                                 f'"impl\\t" {literal(op.name)} "\\t\\n")']
     return "\n".join(out) + "\n"

@@ -110,6 +110,7 @@ class Op:
         self.args = [Argument(a, self.where) for a in self.parts if a != "*"]
         self.returns = [returns] if not returns.startswith("(") else returns[1:-1].split(", ") if returns != "()" else []
         self.structured = bool(entry.get("structured") or entry.get("structured_delegate"))
+        self.delegate = entry.get("structured_delegate")  # a name; the operator when native() has read all
         self.dispatch = entry.get("dispatch", "").replace(",", " ").split()
         self.autogen = entry.get("autogen", "").replace(",", " ").split()
         self.generated_from = None  # the operator whose autogen names this one
@@ -131,7 +132,7 @@ class Op:
     def keys(self):
         """Where PyTorch has a kernel of it."""
         if self.structured:
-            return ["CPU"]
+            return ["CPU", "CompositeExplicitAutogradNonFunctional"] if self.delegate else ["CPU"]
         if self.dispatch:
             return self.dispatch
         return ["CompositeExplicitAutograd" if self.generated_from else "CompositeImplicitAutograd"]
@@ -152,6 +153,7 @@ def native(path):
         check(op.name not in ops, where, f"{op.name} is there twice")
         ops[op.name] = op
     for op in list(ops.values()):
+        op.delegate = ops.get(op.delegate)
         for name in op.autogen:
             check(name not in ops, op.where, f"{name} is made by autogen of {op.name}: it has no line and no kernel of its own")
             ops[name] = Op({"func": autogen.schema(op, name), "where": op.where, "tags": autogen.tags(op)})

@@ -73,7 +73,7 @@ def test_a_mistake_is_found_before_anything_runs(f):
                 (step("rely", ref("x")), "NotFound", "aten::rely"),
                 (step("relu", ref("q")), "NotFound", "steps[900].args[0]"),
                 (step("relu", "a"), "TypeError", "must be Tensor, not str"),
-                (step("relu"), "TypeError", "missing 1 required argument"),
+                (step("relu6"), "TypeError", "missing 1 required argument"),
                 ({"op": "aten::add", "args": [ref("x"), ref("x")], "as": ["y", "z"]}, "ValueError",
                  "as names 2 returns but "),
                 ({"get": "sizes", "args": [3]}, "TypeError", "get 'sizes' is of a Tensor, which int is not"),
