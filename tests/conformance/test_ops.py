@@ -701,6 +701,43 @@ CASES["median.dim_values"] = CASES["nanmedian.dim_values"] = CASES["mode.values"
     ((x, d), o) for x, d in lines() if 0 not in x.stride() for o in pair_outs(x)))
 
 
+def counted():
+    for x in [make(d, *s) for d in MORE for s in ((7,), (3, 4), (0,))] + [make(f32), special(f32), special(i64), make(f32, 4, 3).t(), make(f64, 3, 200)]:
+        yield x
+
+
+CASES["isin.Tensor_Tensor"] = some(150, lambda: (((x, y), k) for x in counted() for y in counted() for k in ({}, {"invert": True}) if y.is_contiguous()))  # 1.13 takes no view of others
+CASES["isin.Tensor_Tensor_out"] = some(60, lambda: (((x, y), {"out": o}) for x in counted() for y in counted() if y.is_contiguous() for o in (torch.zeros(0, dtype=b8), torch.zeros(3, 4, dtype=b8), torch.zeros(0))))
+CASES["isin.Tensor_Scalar"] = some(60, lambda: (((x, v), {"invert": n}) for x in counted() for v in (2, -1, 1.5) for n in (False, True)))
+CASES["isin.Scalar_Tensor"] = some(60, lambda: (((v, x), {"invert": n}) for x in counted() for v in (2, -1, 1.5) for n in (False, True)))
+CASES["isin.Tensor_Scalar_out"] = some(60, lambda: (((x, 2), {"out": torch.zeros(0, dtype=o)}) for x in counted() for o in (b8, f32)))
+CASES["isin.Scalar_Tensor_out"] = some(60, lambda: (((2, x), {"out": torch.zeros(0, dtype=o)}) for x in counted() for o in (b8, f32)))
+CASES["bincount"] = some(100, lambda: (((x.abs() if x.dtype is i64 else x, w, n), {}) for x in counted() for w in (
+    None, make(f32, *x.shape), make(f64, *x.shape), make(i64, *x.shape), make(f32, 3)) for n in (0, 12, -1)
+    if x.numel() == 0 or not x.dtype.is_floating_point and x.max() < 99))
+CASES["histc"] = some(100, lambda: (((x, *a), {}) for x in counted() if x.dtype is not torch.bfloat16 and x.shape != (14,) for a in ((), (5,), (4, -1, 2), (0,), (3, 2, 1), (3, 0, inf))))
+CASES["histc.out"] = some(60, lambda: (((x, 5), {"out": torch.zeros(n, dtype=d)}) for x in counted() for n in (0, 5, 3) for d in (x.dtype, i64)))
+
+
+def weights_of(x):
+    return [{}, {"density": True}, {"weight": make(x.dtype, *x.shape, low=0)}, {"weight": make(i64, *x.shape)}, {"weight": make(x.dtype, 2)}]
+
+
+CASES["histogram.bin_ct"] = some(100, lambda: (((x, *b), {**k, **r}) for x in counted() for b in ((), (5,), (0,)) for k in weights_of(x)
+                                               for r in ({}, {"range": [-1.0, 3.0]}, {"range": [1.0]}, {"range": [2.0, 1.0]}, {"range": [2.0, 2.0]})))
+CASES["histogram.bins_tensor"] = some(100, lambda: (((x, make(d, *s).sort().values), k) for x in counted() for d, s in ((x.dtype, (6,)), (f32, (6,)), (x.dtype, (1,)), (x.dtype, (2, 3)))
+                                                    for k in weights_of(x)))
+CASES["histogram.bin_ct_out"] = some(40, lambda: (((x, 5), {"hist": torch.zeros(n, dtype=d), "bin_edges": torch.zeros(0, dtype=e)}) for x in counted()
+                                                  for n in (0, 5, 3) for d in (x.dtype, i64) for e in (x.dtype, i64)))
+CASES["histogram.bins_tensor_out"] = some(40, lambda: (((x, make(x.dtype, 6).sort().values), {"hist": torch.zeros(n, dtype=d), "bin_edges": torch.zeros(0, dtype=x.dtype)})
+                                                       for x in counted() for n in (0, 5, 3) for d in (x.dtype, i64)))
+points = lambda: [make(d, *s) for d in (f32, f64, i64) for s in ((30, 2), (4, 5, 3), (0, 2), (5,), (9, 1))]
+CASES["_histogramdd_bin_edges"] = CASES["_histogramdd_from_bin_cts"] = some(100, lambda: (
+    ((x, b), {**r, **d}) for x in points() for b in ([3, 4], [3, 2, 5], [1, 0]) if x.shape[-1] == len(b) for r in ({}, {"range": [-2.0, 3.0] * len(b)}, {"range": [1.0]}) for d in ({}, {"density": True})))
+CASES["_histogramdd_from_bin_tensors"] = some(100, lambda: (((x, [make(d, n).sort().values for n in b]), k) for x in points() for d in (x.dtype, f32) for b in ([3, 4], [3, 2, 5], [4], [1, 1])
+                                                            for k in ({}, {"density": True}, {"weight": make(x.dtype, *x.shape[:-1])})))
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):

@@ -1,0 +1,323 @@
+/* count.c -- bincount and isin: how often values are there, and whether
+ * (aten/src/ATen/native/SummaryOps.cpp, TensorCompare.cpp). */
+#include "along.h"
+#include "dense.h"
+#include "order.h"
+
+/* -- bincount -- */
+
+/* How many bins there are; v: packed int64 values. */
+static int count_bins(dp_ctx *ctx, const dp_view *v, int64_t minlength, int64_t *bins)
+{
+    const int64_t *x = v->data;
+    int64_t least = 0, most = -1;
+
+    for (int64_t i = 0; i < v->numel; i++) {
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+    }
+    if (least < 0)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "bincount only supports 1-d non-negative integral inputs.");
+    if (most == INT64_MAX)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "maximum value of input overflowed, it should be < %" PRId64, INT64_MAX);
+    *bins = most + 1 > minlength ? most + 1 : minlength;
+    return 0;
+}
+
+/* The sums of the weights of each value, or their number. */
+static int fill_bins(const dp_view *v, const dp_view *w, dp_tensor *made)
+{
+    DP_VIEW(out, made);
+    const int64_t *x = v->data;
+
+    memset(out.data, 0, (size_t)out.numel * dp_dtype_size(out.dtype));
+    for (int64_t i = 0; i < v->numel; i++)
+        if (w == NULL)
+            ((int64_t *)out.data)[x[i]]++;
+        else if (out.dtype == DP_FLOAT32)
+            ((float *)out.data)[x[i]] += ((const float *)w->data)[i];
+        else
+            ((double *)out.data)[x[i]] += ((const double *)w->data)[i];
+    return 0;
+}
+
+static int check_bincount(dp_ctx *ctx, const dp_view *x, dp_tensor *weights, int64_t minlength)
+{
+    int rc = dense_check_type(ctx, "bincount_cpu", x->dtype, DENSE_INTEGERS);
+
+    if (rc < 0)
+        return rc;
+    if (minlength < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "minlength should be >= 0");
+    if (x->ndim != 1)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "bincount only supports 1-d non-negative integral inputs.");
+    if (weights == NULL || x->numel == 0)
+        return 0;
+    DP_VIEW(w, weights);
+    if (w.ndim == 1 && w.sizes[0] == x->sizes[0])
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "weights should be 1-d and have the same length as input");
+}
+
+/* aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor
+ * int64, or with weights float32 of float32 and float64 of all others */
+static int bincount(dp_ctx *ctx, dp_tensor *self, dp_tensor *weights, int64_t minlength,
+                    dp_tensor **out)
+{
+    dp_tensor *values = NULL, *weighed = NULL;
+    dp_dtype dtype = DP_INT64;
+    int64_t bins = minlength;
+    DP_VIEW(x, self);
+    int rc = check_bincount(ctx, &x, weights, minlength);
+
+    *out = NULL;
+    if (rc < 0)
+        return rc;
+    if (x.numel == 0)
+        weights = NULL;
+    if (weights != NULL) {
+        DP_VIEW(w, weights);
+        dtype = w.dtype == DP_FLOAT32 ? DP_FLOAT32 : DP_FLOAT64;
+        rc = dense_get(ctx, weights, dtype, &weighed);
+    }
+    if (rc == 0)
+        rc = dense_get(ctx, self, DP_INT64, &values);
+    if (rc == 0) {
+        DP_VIEW(v, values);
+        rc = count_bins(ctx, &v, minlength, &bins);
+        if (rc == 0)
+            rc = dp_empty(ctx, dtype, x.device, 1, &bins, DP_CONTIGUOUS, out);
+        if (rc == 0 && weighed != NULL) {
+            DP_VIEW(w, weighed);
+            rc = fill_bins(&v, &w, *out);
+        } else if (rc == 0) {
+            rc = fill_bins(&v, NULL, *out);
+        }
+    }
+    dp_tensor_unref(values);
+    dp_tensor_unref(weighed);
+    return rc;
+}
+
+DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("bincount", bincount, (T, oT, i), (T)))
+
+/* -- isin -- */
+
+typedef struct membership {
+    dp_view from; /* sorted, packed, int64 or float64 */
+    const void *values;
+    uint8_t *out;
+    bool invert;
+} membership;
+
+/* NaN is not among others. */
+#define AMONG(name, type)                                                                          \
+    static void name(int64_t begin, int64_t end, void *user)                                       \
+    {                                                                                              \
+        const membership *m = user;                                                                \
+        const type *values = m->values;                                                            \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            const type *low = m->from.data;                                                        \
+            for (int64_t n = m->from.numel; n > 1; n -= n / 2)                                     \
+                low += low[n / 2 - 1] < values[i] ? n / 2 : 0;                                     \
+            m->out[i] = (*low == values[i]) != m->invert;                                          \
+        }                                                                                          \
+    }
+AMONG(among_ints, int64_t)
+AMONG(among_doubles, double)
+
+static int check_member(dp_ctx *ctx, dp_dtype dtype)
+{
+    if (dtype != DP_BOOL && dtype != DP_BFLOAT16 && !dp_dtype_is_complex(dtype))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "Unsupported input type encountered for isin(): %s",
+                   dense_type_name(dtype));
+}
+
+/* Of what PyTorch's two ways, by comparing with each and by sorting, only one takes float16. */
+static int check_half(dp_ctx *ctx, const dp_view *x, const dp_view *t, dp_dtype dtype, bool unique)
+{
+    bool few = (double)t->numel < floor(10.0 * pow((double)x->numel, 0.145));
+
+    if (dtype != DP_FLOAT16 || x->numel == 0 || (!few && unique))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "\"%s\" not implemented for 'Half'",
+                   few ? "isin_default_cpu" : "unique");
+}
+
+/* *out, packed bool like x: its elements that are among `from`, or are not. */
+static int find_members(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert, dp_tensor *out)
+{
+    dp_tensor *flat = NULL, *sorted = NULL, *at = NULL;
+    bool stable = true;
+    DP_VIEW(v, x);
+    DP_VIEW(t, from);
+    DP_VIEW(y, out);
+    int rc = dp_invoke(ctx, "aten::reshape", "Tli>T", from, &t.numel, (size_t)1, &flat);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::sort.stable", "Tobib>TT", flat, &stable, (int64_t)0, (int)false,
+                       &sorted, &at);
+    if (rc == 0) {
+        DP_VIEW(s, sorted);
+        membership m = {s, v.data, y.data, invert};
+        rc = dp_parallel_for(ctx, 0, v.numel, dense_grain(16),
+                             v.dtype == DP_INT64 ? among_ints : among_doubles, &m);
+    }
+    dp_tensor_unref(flat);
+    dp_tensor_unref(sorted);
+    dp_tensor_unref(at);
+    return rc;
+}
+
+static int members_of(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert, dp_tensor *out)
+{
+    dp_tensor *both[] = {x, from}, *wide = NULL, *others = NULL, *packed = NULL;
+    dp_dtype dtype = dp_result_type(both, 2);
+    DP_VIEW(v, x);
+    DP_VIEW(t, from);
+    int rc;
+
+    if (v.numel == 0 || dp_memoryless(ctx))
+        return 0;
+    if (t.numel == 0)
+        return dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", out, dp_bool(invert));
+    rc = order_widen(ctx, x, dtype, &wide);
+    if (rc == 0)
+        rc = order_widen(ctx, from, dtype, &others);
+    if (rc == 0)
+        rc = dp_empty(ctx, DP_BOOL, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &packed);
+    if (rc == 0)
+        rc = find_members(ctx, wide, others, invert, packed);
+    if (rc == 0)
+        rc = dp_copy(ctx, out, packed);
+    dp_tensor_unref(wide);
+    dp_tensor_unref(others);
+    dp_tensor_unref(packed);
+    return rc;
+}
+
+/* *out NULL: made */
+static int write_isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, bool invert,
+                      dp_tensor **out)
+{
+    dp_tensor *both[] = {x, from};
+    bool given = *out != NULL;
+    DP_VIEW(v, x);
+    DP_VIEW(t, from);
+    int rc = check_member(ctx, v.dtype);
+
+    if (rc == 0)
+        rc = check_member(ctx, t.dtype);
+    if (rc == 0)
+        rc = check_half(ctx, &v, &t, dp_result_type(both, 2), unique);
+    if (rc == 0)
+        rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, DP_BOOL, v.device);
+    if (rc == 0 && given)
+        rc = check_apart(ctx, *out, NULL, 0);
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : members_of(ctx, x, from, invert, *out);
+    return along_end(rc, given, out);
+}
+
+/* A Scalar as a tensor that gives way to others in promotion.  *out owned. */
+static int wrap_number(dp_ctx *ctx, dp_value s, dp_tensor **out)
+{
+    int rc = dp_scalar_tensor(ctx, s, DP_DTYPE_NONE, out);
+
+    if (rc == 0)
+        dp_tensor_set_wrapped(*out, true);
+    return rc;
+}
+
+/* x against one number: eq, or ne. */
+static int write_isin_scalar(dp_ctx *ctx, dp_tensor *x, dp_value s, bool invert, dp_tensor **out)
+{
+    bool given = *out != NULL;
+    dp_tensor *t = NULL;
+    DP_VIEW(v, x);
+    int rc = check_member(ctx, v.dtype);
+
+    if (rc == 0)
+        rc = wrap_number(ctx, s, &t);
+    if (rc == 0) {
+        DP_VIEW(n, t);
+        rc = check_member(ctx, n.dtype);
+    }
+    dp_tensor_unref(t);
+    if (rc == 0)
+        rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, DP_BOOL, v.device);
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL)
+                : dp_invoke(ctx, invert ? "aten::ne.Scalar_out" : "aten::eq.Scalar_out", "TsT>", x,
+                            s, *out);
+    return along_end(rc, given, out);
+}
+
+static int write_scalar_isin(dp_ctx *ctx, dp_value s, dp_tensor *from, bool unique, bool invert,
+                             dp_tensor **out)
+{
+    dp_tensor *t;
+    int rc = wrap_number(ctx, s, &t);
+
+    if (rc < 0)
+        return rc;
+    rc = write_isin(ctx, t, from, unique, invert, out);
+    dp_tensor_unref(t);
+    return rc;
+}
+
+/* aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False,
+ *     bool invert=False) -> Tensor */
+static int isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, bool invert,
+                dp_tensor **out)
+{
+    *out = NULL;
+    return write_isin(ctx, x, from, unique, invert, out);
+}
+
+static int isin_out(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, bool invert,
+                    dp_tensor *out)
+{
+    return write_isin(ctx, x, from, unique, invert, &out);
+}
+
+/* aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False,
+ *     bool invert=False) -> Tensor */
+static int isin_scalar(dp_ctx *ctx, dp_tensor *x, dp_value s, bool unique, bool invert,
+                       dp_tensor **out)
+{
+    (void)unique;
+    *out = NULL;
+    return write_isin_scalar(ctx, x, s, invert, out);
+}
+
+static int isin_scalar_out(dp_ctx *ctx, dp_tensor *x, dp_value s, bool unique, bool invert,
+                           dp_tensor *out)
+{
+    (void)unique;
+    return write_isin_scalar(ctx, x, s, invert, &out);
+}
+
+/* aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False,
+ *     bool invert=False) -> Tensor */
+static int scalar_isin(dp_ctx *ctx, dp_value s, dp_tensor *from, bool unique, bool invert,
+                       dp_tensor **out)
+{
+    *out = NULL;
+    return write_scalar_isin(ctx, s, from, unique, invert, out);
+}
+
+static int scalar_isin_out(dp_ctx *ctx, dp_value s, dp_tensor *from, bool unique, bool invert,
+                           dp_tensor *out)
+{
+    return write_scalar_isin(ctx, s, from, unique, invert, &out);
+}
+
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("isin.Tensor_Tensor", isin, (T, T, b, b), (T)),
+                DP_IMPL_UNBOXED("isin.Tensor_Tensor_out", isin_out, (T, T, b, b, T), ()),
+                DP_IMPL_UNBOXED("isin.Tensor_Scalar", isin_scalar, (T, s, b, b), (T)),
+                DP_IMPL_UNBOXED("isin.Tensor_Scalar_out", isin_scalar_out, (T, s, b, b, T), ()),
+                DP_IMPL_UNBOXED("isin.Scalar_Tensor", scalar_isin, (s, T, b, b), (T)),
+                DP_IMPL_UNBOXED("isin.Scalar_Tensor_out", scalar_isin_out, (s, T, b, b, T), ()))
