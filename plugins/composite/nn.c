@@ -90,23 +90,6 @@ static int conv2d(CONV_PARAMS)
     CONV_BODY(2)
 }
 
-/* -- pooling -- */
-
-/* aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0,
- *     int[2] dilation=1, bool ceil_mode=False) -> Tensor */
-static int max_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
-                      const int64_t *stride, size_t n_stride, const int64_t *padding,
-                      size_t n_padding, const int64_t *dilation, size_t n_dilation, bool ceil_mode,
-                      dp_tensor **out)
-{
-    dp_tensor *indices = NULL;
-    int rc = dp_invoke(ctx, "aten::max_pool2d_with_indices", "Tlilililib>TT", self, kernel,
-                       n_kernel, stride, n_stride, padding, n_padding, dilation, n_dilation,
-                       (int)ceil_mode, out, &indices);
-    dp_tensor_unref(indices);
-    return rc;
-}
-
 /* -- normalisation -- */
 
 /* aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
@@ -248,7 +231,6 @@ static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("conv1d", conv1d, (T, T, oT, li, li, li, i), (T)),
                 DP_IMPL_UNBOXED("conv2d", conv2d, (T, T, oT, li, li, li, i), (T)),
-                DP_IMPL_UNBOXED("max_pool2d", max_pool2d, (T, li, li, li, li, b), (T)),
                 DP_IMPL_UNBOXED("batch_norm", batch_norm, (T, oT, oT, oT, oT, b, f, f, b), (T)),
                 DP_IMPL_UNBOXED("_batch_norm_impl_index", batch_norm_index,
                                 (T, oT, oT, oT, oT, b, f, f, b), (T, T, T, T, i)),

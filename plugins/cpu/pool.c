@@ -1,325 +1,401 @@
-/* pool.c -- max and average pooling over windows of the last two dimensions.
- *
- * For each output the window is clipped to the plane once; planes are shared out among the
- * threads. */
-#include "dense.h"
+/* pool.c -- max and average pooling over windows of two or three dimensions
+ * (aten/src/ATen/native/{DilatedMaxPool,AveragePool}{2d,3d}.cpp). */
+#include "pool.h"
 #include <string.h>
 
-typedef struct pool {
-    const char *name;
-    int64_t kernel[2], stride[2], padding[2], dilation[2];
-    int64_t in[2], out[2]; /* height, width */
-    int64_t planes;
-    bool count_padding;
-    int64_t divisor; /* of averages; 0: use the window's size */
-    const void *x;
-    void *y;
-    int64_t *index; /* of maxima, in their plane; NULL for averages */
-} pool;
+typedef struct kind {
+    const char *name, *types_name,
+        *back_name; /* in errors: of lists, of dtypes, and of a gradient's */
+    int dims;
+    bool last; /* channels_last is kept */
+    bool fits; /* the kernel must not be larger than the input */
+    unsigned types;
+} kind;
 
-/* The part of output o's window that lies inside the plane: begin, begin + dilation, ... < end. */
-static void clip(const pool *p, int d, int64_t o, int64_t *begin, int64_t *end)
-{
-    int64_t first = o * p->stride[d] - p->padding[d];
-
-    *end = first + (p->kernel[d] - 1) * p->dilation[d] + 1;
-    if (*end > p->in[d])
-        *end = p->in[d];
-    if (first < 0)
-        first += (-first + p->dilation[d] - 1) / p->dilation[d] * p->dilation[d];
-    *begin = first;
-}
-
-/* Of equal maxima the first counts, of several NaNs the last, as in PyTorch. */
-#define MAXIMUM(name, type)                                                                        \
-    static void name(int64_t from, int64_t to, void *user)                                         \
-    {                                                                                              \
-        const pool *p = user;                                                                      \
-        for (int64_t plane = from; plane < to; plane++) {                                          \
-            const type *x = (const type *)p->x + plane * p->in[0] * p->in[1];                      \
-            int64_t at = plane * p->out[0] * p->out[1];                                            \
-            for (int64_t oh = 0; oh < p->out[0]; oh++)                                             \
-                for (int64_t ow = 0; ow < p->out[1]; ow++, at++) {                                 \
-                    int64_t h0, h1, w0, w1;                                                        \
-                    clip(p, 0, oh, &h0, &h1);                                                      \
-                    clip(p, 1, ow, &w0, &w1);                                                      \
-                    type best = -(type)__builtin_inf();                                            \
-                    int64_t where = h0 * p->in[1] + w0;                                            \
-                    for (int64_t h = h0; h < h1; h += p->dilation[0])                              \
-                        for (int64_t w = w0; w < w1; w += p->dilation[1]) {                        \
-                            type v = x[h * p->in[1] + w];                                          \
-                            if (v > best || v != v) {                                              \
-                                best = v;                                                          \
-                                where = h * p->in[1] + w;                                          \
-                            }                                                                      \
-                        }                                                                          \
-                    ((type *)p->y)[at] = best;                                                     \
-                    p->index[at] = where;                                                          \
-                }                                                                                  \
-        }                                                                                          \
-    }
-MAXIMUM(maximum_f32, float)
-MAXIMUM(maximum_f64, double)
-
-/* What the sum over a window is divided by: the divisor given, else the window's size with its
- * padding, or without it: `counted`. */
-static int64_t divide_by(const pool *p, int64_t oh, int64_t ow, int64_t counted)
-{
-    const int64_t o[2] = {oh, ow};
-    int64_t size = 1;
-
-    if (p->divisor)
-        return p->divisor;
-    if (!p->count_padding)
-        return counted;
-    for (int d = 0; d < 2; d++) {
-        int64_t first = o[d] * p->stride[d] - p->padding[d], end = first + p->kernel[d];
-        size *= (end < p->in[d] + p->padding[d] ? end : p->in[d] + p->padding[d]) - first;
-    }
-    return size;
-}
-
-#define AVERAGE(name, type)                                                                        \
-    static void name(int64_t from, int64_t to, void *user)                                         \
-    {                                                                                              \
-        const pool *p = user;                                                                      \
-        for (int64_t plane = from; plane < to; plane++) {                                          \
-            const type *x = (const type *)p->x + plane * p->in[0] * p->in[1];                      \
-            type *y = (type *)p->y + plane * p->out[0] * p->out[1];                                \
-            for (int64_t oh = 0; oh < p->out[0]; oh++)                                             \
-                for (int64_t ow = 0; ow < p->out[1]; ow++, y++) {                                  \
-                    int64_t h0, h1, w0, w1;                                                        \
-                    type sum = 0;                                                                  \
-                    clip(p, 0, oh, &h0, &h1);                                                      \
-                    clip(p, 1, ow, &w0, &w1);                                                      \
-                    for (int64_t h = h0; h < h1; h++)                                              \
-                        for (int64_t w = w0; w < w1; w++)                                          \
-                            sum += x[h * p->in[1] + w];                                            \
-                    bool empty = h0 >= h1 || w0 >= w1;                                             \
-                    *y = empty ? 0 : sum / (type)divide_by(p, oh, ow, (h1 - h0) * (w1 - w0));      \
-                }                                                                                  \
-        }                                                                                          \
-    }
-AVERAGE(average_f32, float)
-AVERAGE(average_f64, double)
-AVERAGE(average_i64, int64_t)
-
-/* -- checks: at::native's pool2d_shape_check -- */
+typedef struct window {
+    const kind *kind;
+    int64_t kernel[SPACE_MAX], stride[SPACE_MAX], padding[SPACE_MAX], dilation[SPACE_MAX];
+    bool ceil_mode, count_padding;
+    int64_t divisor; /* 0: not given */
+    pooling p;
+} window;
 
 enum { MOST = INT32_MAX }; /* PyTorch's limit; it keeps products of two sizes within int64 */
+static const char *const number_names[] = {"", "", "two", "three"};
 
-/* list [n] holds one number for both dimensions or one for each.  An empty list means `otherwise`,
- * unless that is NULL. */
-static int take_pair(dp_ctx *ctx, const pool *p, const char *name, const int64_t *list, size_t n,
-                     const int64_t *otherwise, int64_t pair[2])
+/* -- checks: at::native's pool2d_shape_check, pool3d_shape_check -- */
+
+static int take_list(dp_ctx *ctx, const kind *k, const char *name, const dp_value *list,
+                     const int64_t *otherwise, int64_t *out)
 {
-    if (n > 2 || (n == 0 && otherwise == NULL))
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "%s: %s must %sbe a single int, or a tuple of two ints, but got %zu",
-                       p->name, name, otherwise ? "either be omitted, or " : "either ", n);
-    for (int d = 0; d < 2; d++)
-        pair[d] = n == 0 ? otherwise[d] : list[n == 1 ? 0 : d];
-    return 0;
+    int at = SPACE_MAX - k->dims;
+
+    if (list->len == 0 && otherwise != NULL) {
+        memcpy(out, otherwise, SPACE_MAX * sizeof(int64_t));
+        return 0;
+    }
+    for (int d = 0; d < at; d++)
+        out[d] = 1;
+    if (space_list(list->u.ints, list->len, k->dims, out + at))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "%s: %s must %sbe a single int, or a tuple of %s ints",
+                   k->name, name, otherwise ? "either be omitted, or " : "either ",
+                   number_names[k->dims]);
 }
 
-static int check_numbers(dp_ctx *ctx, const pool *p)
+static int check_numbers(dp_ctx *ctx, const window *w)
 {
-    for (int d = 0; d < 2; d++) {
-        if (p->kernel[d] <= 0)
+    for (int d = SPACE_MAX - w->kind->dims; d < SPACE_MAX; d++) {
+        int64_t k = w->kernel[d], s = w->stride[d], p = w->padding[d], l = w->dilation[d];
+        if (s == 0)
+            return dp_fail(ctx, DP_ERUNTIME, "stride should not be zero");
+        if (k <= 0 || s < 0 || l <= 0)
+            return dp_fail(ctx, DP_ERUNTIME, "%s should be greater than zero, but got %" PRId64,
+                           k <= 0  ? "kernel size"
+                           : s < 0 ? "stride"
+                                   : "dilation",
+                           k <= 0  ? k
+                           : s < 0 ? s
+                                   : l);
+        if (p < 0)
+            return dp_fail(ctx, DP_ERUNTIME, "pad must be non-negative, but got pad: %" PRId64, p);
+        if (p > k / 2)
             return dp_fail(ctx, DP_ERUNTIME,
-                           "kernel size should be greater than zero, but got kH: %lld kW: %lld",
-                           (long long)p->kernel[0], (long long)p->kernel[1]);
-        if (p->stride[d] <= 0)
+                           "pad should be at most half of kernel size, but got pad=%" PRId64
+                           " and kernel_size=%" PRId64,
+                           p, k);
+        if (k > MOST || s > MOST || l > MOST / k)
             return dp_fail(ctx, DP_ERUNTIME,
-                           "stride should be greater than zero, but got dH: %lld dW: %lld",
-                           (long long)p->stride[0], (long long)p->stride[1]);
-        if (p->dilation[d] <= 0)
-            return dp_fail(
-                ctx, DP_ERUNTIME,
-                "dilation should be greater than zero, but got dilationH: %lld dilationW: %lld",
-                (long long)p->dilation[0], (long long)p->dilation[1]);
-        if (p->padding[d] < 0)
-            return dp_fail(ctx, DP_ERUNTIME, "pad must be non-negative, but got pad: %lld",
-                           (long long)p->padding[d]);
-        if (p->padding[d] > p->kernel[d] / 2)
-            return dp_fail(ctx, DP_ERUNTIME,
-                           "pad should be at most half of kernel size, but got pad=%lld and "
-                           "kernel_size=%lld",
-                           (long long)p->padding[d], (long long)p->kernel[d]);
-        if (p->kernel[d] > MOST || p->stride[d] > MOST || p->dilation[d] > MOST / p->kernel[d])
-            return dp_fail(
-                ctx, DP_ERUNTIME, "kernel, stride or dilation is too large: %lld, %lld, %lld",
-                (long long)p->kernel[d], (long long)p->stride[d], (long long)p->dilation[d]);
+                           "kernel, stride or dilation is too large: %" PRId64 ", %" PRId64
+                           ", %" PRId64,
+                           k, s, l);
     }
     return 0;
 }
 
-static int check_input(dp_ctx *ctx, const dp_view *x)
+static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
 {
     char shape[DP_SHAPE_TEXT];
+    bool empty = false;
 
-    for (int d = x->ndim - 3; x->ndim == 3 || x->ndim == 4;) {
-        bool empty = false;
-        for (; d < x->ndim; d++)
-            empty = empty || x->sizes[d] == 0;
-        if (!empty)
-            return 0;
-        break;
-    }
-    return dp_fail(
-        ctx, DP_ERUNTIME,
-        "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
-        "but got: %s",
-        dp_shape_text(shape, x->sizes, (size_t)x->ndim));
+    if (x->ndim != k->dims + 1 && x->ndim != k->dims + 2)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "%s: Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size "
+                       "for input, but got:%s",
+                       k->name, k->dims + 1, k->dims + 2,
+                       dp_shape_text(shape, x->sizes, (size_t)x->ndim));
+    for (int d = x->ndim - k->dims - 1; d < x->ndim; d++)
+        empty = empty || x->sizes[d] == 0;
+    if (empty)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "%s: Expected input's non-batch dimensions to have positive length, but input "
+            "has a shape of %s",
+            k->name, dp_shape_text(shape, x->sizes, (size_t)x->ndim));
+    return 0;
 }
 
-static int output_size(dp_ctx *ctx, pool *p, int64_t channels, bool ceil_mode)
+enum { VOLUME_TEXT = 96 };
+
+/* "(1x4x4)": channels and sizes */
+static const char *volume_text(char *buf, const kind *k, const space *s)
 {
-    for (int d = 0; d < 2; d++) {
-        int64_t span = p->dilation[d] * (p->kernel[d] - 1) + 1;
-        int64_t room = p->in[d] + 2 * p->padding[d] - span + (ceil_mode ? p->stride[d] - 1 : 0);
-        p->out[d] = room < 0 ? 0 : room / p->stride[d] + 1;
+    int at = snprintf(buf, VOLUME_TEXT, "(%" PRId64, s->channels);
+
+    for (int d = SPACE_MAX - k->dims; d < SPACE_MAX; d++)
+        at += snprintf(buf + at, VOLUME_TEXT - (size_t)at, "x%" PRId64, s->size[d]);
+    snprintf(buf + at, VOLUME_TEXT - (size_t)at, ")");
+    return buf;
+}
+
+static int size_output(dp_ctx *ctx, window *w)
+{
+    char in[VOLUME_TEXT], out[VOLUME_TEXT];
+    const space *from = &w->p.from;
+    space *to = &w->p.to;
+    bool none = false;
+
+    for (int d = SPACE_MAX - w->kind->dims; d < SPACE_MAX; d++) {
+        int64_t span = w->dilation[d] * (w->kernel[d] - 1) + 1, s = w->stride[d];
+        if (from->size[d] > MOST)
+            return dp_fail(ctx, DP_ERUNTIME, "a size is too large: %" PRId64, from->size[d]);
+        int64_t room = from->size[d] + 2 * w->padding[d] - span + (w->ceil_mode ? s - 1 : 0);
+        to->size[d] = room < 0 ? 0 : room / s + 1;
         /* drop a last window that would start in the right padding */
-        if (ceil_mode && (p->out[d] - 1) * p->stride[d] >= p->in[d] + p->padding[d])
-            p->out[d]--;
+        if (w->ceil_mode && (to->size[d] - 1) * s >= from->size[d] + w->padding[d])
+            to->size[d]--;
+        none = none || to->size[d] < 1 ||
+               (w->kind->fits && w->kind->dims == 3 && from->size[d] < w->kernel[d]);
     }
-    if (p->out[0] >= 1 && p->out[1] >= 1)
+    if (!none)
         return 0;
     return dp_fail(ctx, DP_ERUNTIME,
-                   "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). "
-                   "Output size is too small",
-                   (long long)channels, (long long)p->in[0], (long long)p->in[1],
-                   (long long)channels, (long long)p->out[0], (long long)p->out[1]);
+                   "Given input size: %s. Calculated output size: %s. Output size is too small",
+                   volume_text(in, w->kind, from), volume_text(out, w->kind, to));
 }
 
-static int check(dp_ctx *ctx, pool *p, const dp_view *x, bool ceil_mode)
+/* Fills in w->p but for the axes. */
+static int plan(dp_ctx *ctx, window *w, dp_tensor *self)
 {
-    int rc = check_numbers(ctx, p);
+    DP_VIEW(x, self);
+    int rc = check_numbers(ctx, w);
 
     if (rc == 0)
-        rc = check_input(ctx, x);
+        rc = check_rank(ctx, w->kind, &x);
     if (rc < 0)
         return rc;
-    p->in[0] = x->sizes[x->ndim - 2];
-    p->in[1] = x->sizes[x->ndim - 1];
-    for (int d = 0; d < 2; d++)
-        if (p->in[d] > MOST)
-            return dp_fail(ctx, DP_ERUNTIME, "a plane of %lld x %lld is too large",
-                           (long long)p->in[0], (long long)p->in[1]);
-    p->planes = x->sizes[x->ndim - 3] * (x->ndim == 4 ? x->sizes[0] : 1);
-    return output_size(ctx, p, x->sizes[x->ndim - 3], ceil_mode);
+    w->p.name = w->kind->name;
+    w->p.batched = x.ndim == w->kind->dims + 2;
+    w->p.from = space_of(self, w->kind->dims, w->kind->last);
+    w->p.to = w->p.from;
+    return size_output(ctx, w);
 }
 
-/* -- operators -- */
+/* -- windows -- */
 
-/* Run the loop and return its results in self's dtype and memory format.  indices NULL: no
- * indices. */
-static int compute(dp_ctx *ctx, pool *p, dp_tensor *self, dp_range_fn run, dp_tensor **out,
-                   dp_tensor **indices)
+static int make_axis(dp_ctx *ctx, const window *w, int d)
 {
-    dp_tensor *x = NULL, *y = NULL, *index = NULL;
-    int64_t sizes[4];
-    DP_VIEW(v, self);
-    dp_dtype class = dense_class(v.dtype);
-    dp_memory_format format = v.ndim == 4 ? dp_tensor_suggest_format(self) : DP_CONTIGUOUS;
+    wn_axis *a = &w->p.axes[d];
+    int64_t in = w->p.from.size[d], kernel = w->kernel[d], step = w->dilation[d];
+    int rc = wn_windows(ctx, a, in, w->p.to.size[d]);
 
-    memcpy(sizes, v.sizes, (size_t)v.ndim * sizeof(*sizes));
-    sizes[v.ndim - 2] = p->out[0];
-    sizes[v.ndim - 1] = p->out[1];
-    int rc = dense_get(ctx, self, class, &x);
-    if (rc == 0)
-        rc = dp_empty(ctx, class, v.device, v.ndim, sizes, DP_CONTIGUOUS, &y);
-    if (rc == 0 && indices)
-        rc = dp_empty(ctx, DP_INT64, v.device, v.ndim, sizes, DP_CONTIGUOUS, &index);
-    if (rc == 0 && !dp_memoryless(ctx)) {
-        p->x = dense_data(x);
-        p->y = dense_data(y);
-        p->index = index ? dense_data(index) : NULL;
-        double each = (double)(p->out[0] * p->out[1]) * (double)(p->kernel[0] * p->kernel[1]);
-        rc = dp_parallel_for(ctx, 0, p->planes, dense_grain(each), run, p);
+    if (rc < 0)
+        return rc;
+    if (d < SPACE_MAX - w->kind->dims)
+        return wn_same(ctx, a, 1);
+    a->step = step;
+    if (w->count_padding && w->divisor == 0)
+        a->divide = dense_array(ctx, a->out, sizeof(int64_t));
+    if (w->count_padding && w->divisor == 0 && a->divide == NULL)
+        return DP_ERESOURCE;
+    for (int64_t o = 0; o < a->out; o++) {
+        int64_t first = o * w->stride[d] - w->padding[d], end = first + (kernel - 1) * step + 1;
+        int64_t padded = in + w->padding[d];
+        if (a->divide)
+            a->divide[o] = (end < padded ? end : padded) - first;
+        end = end < in ? end : in;
+        first += first < 0 ? (-first + step - 1) / step * step : 0;
+        a->begin[o] = first;
+        a->count[o] = end > first ? (end - first - 1) / step + 1 : 0;
     }
-    if (rc == 0) {
-        rc = dense_put(ctx, y, v.dtype, format, out);
-        y = NULL;
-    }
-    if (rc == 0 && index) {
-        rc = dense_put(ctx, index, DP_INT64, format, indices);
-        index = NULL;
-        if (rc < 0)
-            *out = dp_tensor_unref(*out);
-    }
-    dp_tensor_unref(x);
-    dp_tensor_unref(y);
-    dp_tensor_unref(index);
+    wn_seal(a);
+    return 0;
+}
+
+static int make_axes(dp_ctx *ctx, window *w)
+{
+    int rc = 0;
+
+    if (pool_is_empty(ctx, &w->p))
+        return 0;
+    w->p.axes = pool_axes(ctx, 1);
+    if (w->p.axes == NULL)
+        return DP_ERESOURCE;
+    for (int d = 0; rc == 0 && d < WN_AXES; d++)
+        rc = make_axis(ctx, w, d);
     return rc;
 }
 
-static int take_window(dp_ctx *ctx, pool *p, const int64_t *kernel, size_t n_kernel,
-                       const int64_t *stride, size_t n_stride, const int64_t *padding,
-                       size_t n_padding)
+/* What sums are divided by. */
+static int divide_axes(dp_ctx *ctx, window *w)
 {
-    int rc = take_pair(ctx, p, "kernel_size", kernel, n_kernel, NULL, p->kernel);
-
-    if (rc == 0)
-        rc = take_pair(ctx, p, "stride", stride, n_stride, p->kernel, p->stride);
-    return rc < 0 ? rc : take_pair(ctx, p, "padding", padding, n_padding, NULL, p->padding);
+    if (w->p.axes == NULL || w->count_padding)
+        return 0;
+    for (int d = 0; d < WN_AXES && w->divisor == 0; d++)
+        w->p.axes[d].divide = w->p.axes[d].count;
+    if (w->divisor == 0)
+        return 0;
+    wn_axis *depth = &w->p.axes[WN_DEPTH];
+    depth->divide = dense_array(ctx, depth->out, sizeof(int64_t));
+    for (int64_t o = 0; depth->divide && o < depth->out; o++)
+        depth->divide[o] = w->divisor;
+    return depth->divide ? 0 : DP_ERESOURCE;
 }
 
-/* aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[],
- *     int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)
- * self [N, C, H, W] or [C, H, W]; an index counts the elements of its plane. */
-static int max_pool2d_with_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel,
-                                   size_t n_kernel, const int64_t *stride, size_t n_stride,
-                                   const int64_t *padding, size_t n_padding,
-                                   const int64_t *dilation, size_t n_dilation, bool ceil_mode,
-                                   dp_tensor **out, dp_tensor **indices)
+/* The lists at args: kernel_size, stride, padding. */
+static int take_window(dp_call *call, window *w, const dp_value *args)
 {
-    pool p = {.name = "max_pool2d"};
-    DP_VIEW(x, self);
+    static const int64_t ones[SPACE_MAX] = {1, 1, 1};
+    int rc = take_list(call->ctx, w->kind, "kernel_size", &args[0], NULL, w->kernel);
 
-    int rc = take_window(ctx, &p, kernel, n_kernel, stride, n_stride, padding, n_padding);
     if (rc == 0)
-        rc = take_pair(ctx, &p, "dilation", dilation, n_dilation, NULL, p.dilation);
+        rc = take_list(call->ctx, w->kind, "stride", &args[1], w->kernel, w->stride);
     if (rc == 0)
-        rc = check(ctx, &p, &x, ceil_mode);
+        rc = take_list(call->ctx, w->kind, "padding", &args[2], NULL, w->padding);
+    memcpy(w->dilation, ones, sizeof(ones));
+    for (int d = 0; d < SPACE_MAX - w->kind->dims; d++)
+        w->padding[d] = 0;
+    return rc;
+}
+
+/* -- max: self, kernel_size, stride, padding, dilation, ceil_mode -- */
+
+static int take_max(dp_call *call, window *w, dp_tensor *self, const dp_value *args)
+{
+    int rc = take_window(call, w, args);
+
     if (rc == 0)
-        rc = dense_check_type(ctx, "max_pool2d", x.dtype, DENSE_FLOATS);
+        rc = take_list(call->ctx, w->kind, "dilation", &args[3], NULL, w->dilation);
+    w->ceil_mode = args[4].u.b;
+    return rc < 0 ? rc : plan(call->ctx, w, self);
+}
+
+static int max_forward(dp_call *call, const kind *k)
+{
+    enum { ARGS = 6 };
+    dp_tensor *self = call->args[0].u.t, *out = pool_given(call, ARGS),
+              *indices = pool_given(call, ARGS + 1);
+    window w = {.kind = k};
+    int rc = take_max(call, &w, self, call->args + 1);
+
+    if (rc == 0)
+        rc = dense_check_type(call->ctx, k->types_name, w.p.from.dtype, k->types);
+    if (rc == 0)
+        rc = make_axes(call->ctx, &w);
     if (rc < 0)
-        return rc;
-    return compute(ctx, &p, self, dense_class(x.dtype) == DP_FLOAT32 ? maximum_f32 : maximum_f64,
-                   out, indices);
+        return dp_refuse(call->ctx, rc, NULL);
+    rc = pool_max(call->ctx, &w.p, self, &out, &indices);
+    pool_return(call, rc, ARGS, 0, &out);
+    return pool_return(call, rc, ARGS, 1, &indices);
 }
 
-/* aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0,
- *     bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
- * self [N, C, H, W] or [C, H, W]. */
-static int avg_pool2d(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
-                      const int64_t *stride, size_t n_stride, const int64_t *padding,
-                      size_t n_padding, bool ceil_mode, bool count_include_pad,
-                      const int64_t *divisor_override, dp_tensor **out)
+/* Of dtypes of a gradient, which are the input's, and of indices. */
+static int check_back(dp_ctx *ctx, const window *w, dp_tensor *grad, dp_tensor *indices)
 {
-    pool p = {.name = "avg_pool2d", .dilation = {1, 1}, .count_padding = count_include_pad};
-    DP_VIEW(x, self);
+    DP_VIEW(g, grad);
+    int rc = pool_check_grad(ctx, &w->p, grad);
 
-    int rc = take_window(ctx, &p, kernel, n_kernel, stride, n_stride, padding, n_padding);
-    if (rc == 0 && divisor_override && *divisor_override == 0)
-        rc = dp_fail(ctx, DP_ERUNTIME, "divisor must be not zero");
     if (rc == 0)
-        rc = check(ctx, &p, &x, ceil_mode);
+        rc = dense_check_type(ctx, w->kind->back_name, w->p.from.dtype, w->kind->types);
     if (rc == 0)
-        rc = dense_check_type(ctx, "avg_pool2d", x.dtype, DENSE_FLOATS | DENSE_BIT(DP_INT64));
-    if (rc < 0)
+        rc = dense_check_same(ctx, w->p.from.dtype, g.dtype);
+    if (rc < 0 || indices == NULL)
         return rc;
-    p.divisor = divisor_override ? *divisor_override : 0;
-    dp_dtype class = dense_class(x.dtype);
-    return compute(ctx, &p, self,
-                   class == DP_FLOAT32   ? average_f32
-                   : class == DP_FLOAT64 ? average_f64
-                                         : average_i64,
-                   out, NULL);
+    DP_VIEW(i, indices);
+    rc = pool_check_grad(ctx, &w->p, indices);
+    return rc < 0 ? rc : dense_check_same(ctx, DP_INT64, i.dtype);
 }
 
-DP_LIBRARY_META(aten, CPU,
-                DP_IMPL_UNBOXED("max_pool2d_with_indices", max_pool2d_with_indices,
-                                (T, li, li, li, li, b), (T, T)),
-                DP_IMPL_UNBOXED("avg_pool2d", avg_pool2d, (T, li, li, li, b, b, oi), (T)))
+/* grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices */
+static int max_backward(dp_call *call, const kind *k)
+{
+    enum { ARGS = 8 };
+    dp_tensor *grad = call->args[0].u.t, *indices = call->args[7].u.t,
+              *out = pool_given(call, ARGS);
+    window w = {.kind = k};
+    int rc = take_max(call, &w, call->args[1].u.t, call->args + 2);
+
+    if (rc == 0)
+        rc = check_back(call->ctx, &w, grad, indices);
+    if (rc < 0)
+        return dp_refuse(call->ctx, rc, NULL);
+    rc = pool_scatter(call->ctx, &w.p, true, grad, indices, &out);
+    return pool_return(call, rc, ARGS, 0, &out);
+}
+
+/* -- averages: self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override -- */
+
+static int take_average(dp_call *call, window *w, dp_tensor *self, const dp_value *args)
+{
+    int rc = take_window(call, w, args);
+
+    w->ceil_mode = args[3].u.b;
+    w->count_padding = args[4].u.b;
+    w->divisor = args[5].tag ? args[5].u.i : 0;
+    if (rc == 0 && args[5].tag && w->divisor == 0)
+        rc = dp_fail(call->ctx, DP_ERUNTIME, "divisor must be not zero");
+    w->count_padding = w->count_padding && w->divisor == 0;
+    return rc < 0 ? rc : plan(call->ctx, w, self);
+}
+
+static int average_forward(dp_call *call, const kind *k)
+{
+    enum { ARGS = 7 };
+    dp_tensor *self = call->args[0].u.t, *out = pool_given(call, ARGS);
+    window w = {.kind = k};
+    int rc = take_average(call, &w, self, call->args + 1);
+
+    if (rc == 0)
+        rc = dense_check_type(call->ctx, k->types_name, w.p.from.dtype, k->types);
+    if (rc == 0)
+        rc = make_axes(call->ctx, &w);
+    if (rc == 0)
+        rc = divide_axes(call->ctx, &w);
+    if (rc < 0)
+        return dp_refuse(call->ctx, rc, NULL);
+    return pool_return(call, pool_add(call->ctx, &w.p, self, &out), ARGS, 0, &out);
+}
+
+/* grad_output, self, ... */
+static int average_backward(dp_call *call, const kind *k)
+{
+    enum { ARGS = 8 };
+    dp_tensor *grad = call->args[0].u.t, *out = pool_given(call, ARGS);
+    window w = {.kind = k};
+    int rc = take_average(call, &w, call->args[1].u.t, call->args + 2);
+
+    if (rc == 0)
+        rc = check_back(call->ctx, &w, grad, NULL);
+    if (rc == 0)
+        rc = make_axes(call->ctx, &w);
+    if (rc == 0)
+        rc = divide_axes(call->ctx, &w);
+    if (rc < 0)
+        return dp_refuse(call->ctx, rc, NULL);
+    return pool_return(call, pool_add_back(call->ctx, &w.p, grad, &out), ARGS, 0, &out);
+}
+
+static const kind max2 = {"max_pool2d", "max_pool2d", "max_pool2d_backward",    2,
+                          true,         false,        SPACE_FLOATS | SPACE_BF16};
+static const kind max3 = {"max_pool3d",
+                          "max_pool3d_with_indices_cpu",
+                          "max_pool3d_with_indices_backward",
+                          3,
+                          false,
+                          false,
+                          SPACE_FLOATS};
+static const kind average2 = {"avg_pool2d",
+                              "avg_pool2d",
+                              "avg_pool2d_backward",
+                              2,
+                              true,
+                              true,
+                              SPACE_FLOATS | SPACE_BF16 | DENSE_BIT(DP_INT64)};
+static const kind average3 = {"avg_pool3d",
+                              "avg_pool3d_out_frame",
+                              "avg_pool3d_backward_out_frame",
+                              3,
+                              false,
+                              true,
+                              SPACE_FLOATS | DENSE_BIT(DP_INT64)};
+
+#define POOL(fn, run, kind)                                                                        \
+    static int fn(dp_call *call)                                                                   \
+    {                                                                                              \
+        return run(call, &kind);                                                                   \
+    }
+POOL(max2_forward, max_forward, max2)
+POOL(max3_forward, max_forward, max3)
+POOL(max2_backward, max_backward, max2)
+POOL(max3_backward, max_backward, max3)
+POOL(average2_forward, average_forward, average2)
+POOL(average3_forward, average_forward, average3)
+POOL(average2_backward, average_backward, average2)
+POOL(average3_backward, average_backward, average3)
+
+DP_LIBRARY_META(aten, CPU, DP_IMPL("max_pool2d_with_indices", max2_forward),
+                DP_IMPL("max_pool2d_with_indices.out", max2_forward),
+                DP_IMPL("max_pool3d_with_indices", max3_forward),
+                DP_IMPL("max_pool3d_with_indices.out", max3_forward),
+                DP_IMPL("max_pool2d_with_indices_backward", max2_backward),
+                DP_IMPL("max_pool2d_with_indices_backward.grad_input", max2_backward),
+                DP_IMPL("max_pool3d_with_indices_backward", max3_backward),
+                DP_IMPL("max_pool3d_with_indices_backward.grad_input", max3_backward),
+                DP_IMPL("avg_pool2d", average2_forward),
+                DP_IMPL("avg_pool2d.out", average2_forward),
+                DP_IMPL("avg_pool3d", average3_forward),
+                DP_IMPL("avg_pool3d.out", average3_forward),
+                DP_IMPL("avg_pool2d_backward", average2_backward),
+                DP_IMPL("avg_pool2d_backward.grad_input", average2_backward),
+                DP_IMPL("avg_pool3d_backward", average3_backward),
+                DP_IMPL("avg_pool3d_backward.grad_input", average3_backward))

@@ -24,6 +24,7 @@ try:
     import torch
     import yaml
     import linalg_cases
+    import space_cases
 except ImportError as e:
     print(f"skipped: {e}; install python3-torch to compare operators with PyTorch")
     print("0 passed, 0 failed")
@@ -894,10 +895,6 @@ CASES["conv2d"] = lambda: (((x, make(x.dtype, 6, 4 // g, 3, 3), b, s, p, d, g), 
                            for s, p, d, g in (([1], [0], [1], 1), ([2, 1], [1, 1], [1, 1], 2), ([1, 1], [2, 1], [2, 1], 1)))
 CASES["conv1d"] = lambda: (((make(f32, *s), make(f32, 6, 4, 3), b, [t], [1]), {}) for s in ((2, 4, 9), (4, 9), (2, 3, 9)) for b in (None, make(f32, 6)) for t in (1, 2))
 CASES["convolution"] = lambda: (((x, make(f32, 6, 4, 3, 3), make(f32, 6), [1, 1], [1, 1], [1, 1], False, [0, 0], 1), {}) for x in images()[:3])
-CASES["max_pool2d"] = CASES["max_pool2d_with_indices"] = lambda: (((x, *a), {}) for t in (f32, f64) for x in images(t) for a in
-                                                                  (([2],), ([3, 2], [2, 1]), ([3, 3], [2, 2], [1, 1]), ([2], [2], [0], [2]), ([2, 2], [], [0], [1], True)))
-CASES["avg_pool2d"] = lambda: (((x, *a), {}) for t in (f32, f64) for x in images(t) for a in
-                               (([2],), ([3, 2], [2, 1]), ([3, 3], [2, 2], [1, 1]), ([3, 3], [2, 2], [1, 1], True, False)))
 
 
 def normed(*tail):
@@ -1020,6 +1017,8 @@ CASES["logcumsumexp.out"] = CASES["_logcumsumexp.out"] = lambda: (((make(d, 3, 4
 
 CASES.update(nn_cases.cases(make))
 CASES.update(spectral_cases.cases(make, of_all((), ([0],), ([-1, 0],), ([7],), ([],))))
+
+CASES.update(space_cases.cases())
 
 # Their values are whatever lay in memory.
 UNDEFINED = re.compile(r"empty|new_empty")

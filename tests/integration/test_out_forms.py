@@ -12,6 +12,8 @@ import dispatchd
 VALUES = {"int": 1, "SymInt": 1, "float": 1, "bool": False, "Scalar": 2, "str": "mean", "ScalarType": "float32",
           "MemoryFormat": "contiguous_format", "Device": "cpu", "Layout": "strided"}
 NAMED = {"rounding_mode": "floor", "reduction": 1, "approximate": "none", "dim": 0, "ord": 2}
+# The functional form is a mean, of any tensor, where the result has one element a plane; so in PyTorch.
+OTHERWISE = ("aten::adaptive_avg_pool2d.out", "aten::adaptive_avg_pool3d.out")
 UNDEFINED = ("empty", "new_empty", "resize")  # elements are anything
 
 
@@ -36,7 +38,8 @@ def pairs(d):
     for name, args in all_.items():
         outs, kept = [a for a in args if a["written"]], [a for a in args if not a["written"]]
         source = plain.get(signature(name, kept))
-        if len(outs) == 1 and outs[0]["type"].startswith("Tensor") and "[" not in outs[0]["type"] and source:
+        if len(outs) == 1 and outs[0]["type"].startswith("Tensor") and "[" not in outs[0]["type"] and source \
+                and name not in OTHERWISE:
             found[name] = source, kept, outs[0]["name"]
     return found
 

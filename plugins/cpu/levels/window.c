@@ -1,0 +1,29 @@
+/* window.c -- sums and maxima over windows: loops/window.h for float32, float64 and int64. */
+#include "../window.h"
+#include <string.h>
+
+#define WN_INLINE            static inline __attribute__((always_inline))
+#define WN_PASTE_(name, end) wn_##name##_##end
+#define WN_PASTE(name, end)  WN_PASTE_(name, end)
+
+enum { WN_BLOCK = 64 }; /* elements of a result that are made together */
+
+#define T float
+#define I int32_t
+#define E f32
+#include "../loops/window.h"
+#define T double
+#define I int64_t
+#define E f64
+#include "../loops/window.h"
+#define T int64_t
+#define E i64
+#include "../loops/window.h"
+
+const wn_loops CPU_NAME(wn_types)[] = {
+    [WN_F32] = {wn_add_rows_f32, wn_add_places_f32, wn_max_row_f32, wn_max_places_f32,
+                wn_no_row_f32},
+    [WN_F64] = {wn_add_rows_f64, wn_add_places_f64, wn_max_row_f64, wn_max_places_f64,
+                wn_no_row_f64},
+    [WN_I64] = {wn_add_rows_i64, wn_add_places_i64, NULL, NULL, NULL},
+};

@@ -1,0 +1,86 @@
+/* window.h -- results whose elements are sums or maxima over places of an input, axis by axis: pooling,
+ * resampling, and the gradients of both and of padding.  window.c walks the rows of a result,
+ * levels/window.c has the loops.
+ *
+ * A row of a result is made in two steps: the rows of the input that it depends on become one row, then
+ * each of its elements is brought together from places of that.  The order of sums depends on the shapes
+ * alone, so they have the same bits on any number of threads. */
+#ifndef CPU_WINDOW_H
+#define CPU_WINDOW_H
+
+#include "isa.h"
+#include "space.h"
+
+/* What each place of a result along one axis is made of: places of the input, its taps.  Tap k of place o is
+ * begin[o] + k * step, or list[begin[o] + k] if there is a list.  Arrays are request memory. */
+typedef struct wn_axis {
+    int64_t in, out; /* sizes */
+    int64_t *begin;  /* [out] */
+    int64_t *count;  /* [out] */
+    int64_t step;    /* without a list */
+    int32_t *list;   /* NULL: there is none */
+    void *weights;   /* as list, of the type that is computed in; NULL: all are 1 */
+    int64_t *divide; /* [out] what a sum is divided by, 0 is taken for 1; NULL: nothing */
+    int64_t from, to,
+        by; /* without a list: places [from, to) have equally many taps, and begin `by` apart */
+} wn_axis;
+
+enum { WN_DEPTH, WN_HEIGHT, WN_WIDTH, WN_AXES };
+enum { WN_ROWS = 4 }; /* rows that are added at a time */
+
+/* One row of a result, from place `from` to `to`. */
+typedef struct wn_row {
+    const wn_axis *axis;
+    const char *x;      /* the input's row, from its place 0 */
+    const char *which;  /* of maxima: the number of the row that each element is from */
+    int64_t first;      /* of maxima: the first row's number */
+    int64_t row_places; /* of maxima: how far rows are from one another */
+    char *y;
+    int64_t *index;
+    int64_t from, to;
+    int64_t inner;  /* elements at each place */
+    int64_t divide; /* sums are divided by this times axis->divide */
+} wn_row;
+
+/* The loops for a type.  `which` is of int32 for float32, of int64 for float64. */
+typedef struct wn_loops {
+    /* acc [len] gets the sum of n <= WN_ROWS rows, times weights if there are any; or that is added */
+    void (*add_rows)(char *acc, const char *const *rows, const double *weights, int n, int64_t len,
+                     bool first);
+    void (*add_places)(const wn_row *r);
+    /* best [len] gets the greater of itself and row, which number `id` is then noted for */
+    void (*max_row)(char *best, char *which, const char *row, int64_t id, int64_t len, bool first);
+    void (*max_places)(const wn_row *r);
+    void (*no_row)(char *best, char *which, int64_t id, int64_t len); /* where no row is */
+} wn_loops;
+
+enum { WN_F32, WN_F64, WN_I64, WN_TYPES };
+CPU_TABLE(wn_loops, wn_types)
+
+/* An axis of n windows: begin and count are to be filled in, then wn_seal() called.  DP_ERESOURCE. */
+int wn_windows(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n);
+/* An axis with n places and `taps` in its list, with weights of `bytes` each (0: none). */
+int wn_taps(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n, int64_t taps, size_t bytes);
+void wn_seal(wn_axis *a);
+/* Every place is itself. */
+int wn_same(dp_ctx *ctx, wn_axis *a, int64_t n);
+/* What each place of the input is part of, for gradients.  a's windows begin in ascending order and end so,
+ * if it has no list. */
+int wn_turned(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *turned);
+
+/* y, and index of a maximum, where x has `planes` of inner elements at each place of axes' in, packed. */
+typedef struct wn_job {
+    const wn_axis *axes; /* [WN_AXES] */
+    int64_t planes, inner;
+    dp_dtype dtype; /* float32, float64; int64 for sums */
+    const char *x;
+    char *y;
+    int64_t *index; /* NULL: sums */
+    /* of plane p, axes + p * WN_AXES * by_plane */
+    int64_t by_plane;
+} wn_job;
+
+/* Errors: DP_ERESOURCE, and those of dp_parallel_for(). */
+int wn_run(dp_ctx *ctx, const wn_job *job);
+
+#endif
