@@ -239,16 +239,18 @@ static int poisson_nll(dp_ctx *ctx, dp_tensor *input, dp_tensor *target, bool lo
     return chain_end(&c, chain_reduced(&c, loss, reduction), out);
 }
 
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("soft_margin_loss", soft_margin, (T, T, i), (T)),
+                DP_IMPL_UNBOXED("soft_margin_loss_backward", soft_margin_backward, (T, T, T, i),
+                                (T)),
+                DP_IMPL_UNBOXED("binary_cross_entropy_with_logits", bce_with_logits,
+                                (T, T, oT, oT, i), (T)))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
-                DP_IMPL_UNBOXED("l1_loss", l1_loss, (T, T, i), (T)))
-DP_LIBRARY_META(
-    aten, CompositeExplicitAutograd,
-    DP_IMPL_UNBOXED("soft_margin_loss", soft_margin, (T, T, i), (T)),
-    DP_IMPL_UNBOXED("soft_margin_loss_backward", soft_margin_backward, (T, T, T, i), (T)),
-    DP_IMPL_UNBOXED("binary_cross_entropy_with_logits", bce_with_logits, (T, T, oT, oT, i), (T)),
-    DP_IMPL_UNBOXED("cosine_embedding_loss", cosine_embedding, (T, T, T, f, i), (T)),
-    DP_IMPL_UNBOXED("hinge_embedding_loss", hinge_embedding, (T, T, f, i), (T)),
-    DP_IMPL_UNBOXED("margin_ranking_loss", margin_ranking, (T, T, T, f, i), (T)),
-    DP_IMPL_UNBOXED("triplet_margin_loss", triplet_margin, (T, T, T, f, f, f, b, i), (T)),
-    DP_IMPL_UNBOXED("kl_div", kl_div, (T, T, i, b), (T)),
-    DP_IMPL_UNBOXED("poisson_nll_loss", poisson_nll, (T, T, b, b, f, i), (T)))
+                DP_IMPL_UNBOXED("l1_loss", l1_loss, (T, T, i), (T)),
+                DP_IMPL_UNBOXED("cosine_embedding_loss", cosine_embedding, (T, T, T, f, i), (T)),
+                DP_IMPL_UNBOXED("hinge_embedding_loss", hinge_embedding, (T, T, f, i), (T)),
+                DP_IMPL_UNBOXED("margin_ranking_loss", margin_ranking, (T, T, T, f, i), (T)),
+                DP_IMPL_UNBOXED("triplet_margin_loss", triplet_margin, (T, T, T, f, f, f, b, i),
+                                (T)),
+                DP_IMPL_UNBOXED("kl_div", kl_div, (T, T, i, b), (T)),
+                DP_IMPL_UNBOXED("poisson_nll_loss", poisson_nll, (T, T, b, b, f, i), (T)))

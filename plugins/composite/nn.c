@@ -204,18 +204,6 @@ static int dropout(dp_ctx *ctx, dp_tensor *input, double p, bool train, dp_tenso
     return 0;
 }
 
-/* aten::relu6(Tensor self) -> Tensor */
-static int relu6(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
-{
-    return dp_invoke(ctx, "aten::hardtanh", "Tss>T", self, dp_int(0), dp_int(6), out);
-}
-
-/* aten::square(Tensor self) -> Tensor */
-static int square(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
-{
-    return dp_invoke(ctx, "aten::pow.Tensor_Scalar", "Ts>T", self, dp_int(2), out);
-}
-
 /* aten::max.other(Tensor self, Tensor other) -> Tensor */
 static int max_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
@@ -238,7 +226,5 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("softmax.int", softmax, (T, i, oi), (T)),
                 DP_IMPL_UNBOXED("log_softmax.int", log_softmax, (T, i, oi), (T)),
                 DP_IMPL_UNBOXED("dropout", dropout, (T, f, b), (T)),
-                DP_IMPL_UNBOXED("relu6", relu6, (T), (T)),
-                DP_IMPL_UNBOXED("square", square, (T), (T)),
                 DP_IMPL_UNBOXED("max.other", max_other, (T, T), (T)),
                 DP_IMPL_UNBOXED("min.other", min_other, (T, T), (T)))

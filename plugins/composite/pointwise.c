@@ -36,6 +36,32 @@ static int log_sigmoid(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return rc;
 }
 
+/* aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor
+ * grad s (1 + self (1 - s)), s being sigmoid(self).  For backends without a kernel (math_silu_backward). */
+static int silu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    dp_tensor *s = chain_T(&c, "aten::sigmoid", self);
+    dp_tensor *x = chain_Ts(&c, "aten::rsub.Scalar", s, dp_int(1));
+    x = chain_Ts(&c, "aten::add.Scalar", chain_TT(&c, "aten::mul.Tensor", self, x), dp_int(1));
+    x = chain_TT(&c, "aten::mul.Tensor", s, x);
+    return chain_end(&c, chain_TT(&c, "aten::mul.Tensor", grad, x), out);
+}
+
+/* aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor
+ * grad (t + self sigmoid(self) (1 - t t)), t being tanh(softplus(self)).  For backends without a kernel
+ * (math_mish_backward). */
+static int mish_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    dp_tensor *t = chain_T(&c, "aten::tanh", chain_T(&c, "aten::softplus", self));
+    dp_tensor *s = chain_TT(&c, "aten::mul.Tensor", self, chain_T(&c, "aten::sigmoid", self));
+    dp_tensor *x =
+        chain_Ts(&c, "aten::rsub.Scalar", chain_TT(&c, "aten::mul.Tensor", t, t), dp_int(1));
+    x = chain_TT(&c, "aten::add.Tensor", t, chain_TT(&c, "aten::mul.Tensor", s, x));
+    return chain_end(&c, chain_TT(&c, "aten::mul.Tensor", grad, x), out);
+}
+
 /* -- arithmetic -- */
 
 /* aten::square(Tensor self) -> Tensor */
@@ -178,13 +204,16 @@ static int polygamma_(dp_ctx *ctx, dp_tensor *self, int64_t n)
     return dp_invoke(ctx, "aten::polygamma.out", "iTT>", n, self, self);
 }
 
-DP_LIBRARY_META(aten, CPU, DP_IMPL("mvlgamma.out", mvlgamma_out), DP_IMPL("mvlgamma_", mvlgamma_))
-DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("celu", celu, (T, s), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL("mvlgamma.out", mvlgamma_out))
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("mvlgamma_", mvlgamma_),
+                DP_IMPL_UNBOXED("celu", celu, (T, s), (T)),
                 DP_IMPL_UNBOXED("deg2rad", deg2rad, (T), (T)),
                 DP_IMPL_UNBOXED("rad2deg", rad2deg, (T), (T)),
                 DP_IMPL_UNBOXED("polygamma_", polygamma_, (T, i), ()),
                 DP_IMPL_UNBOXED("mvlgamma", mvlgamma, (T, i), (T)))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("selu", selu, (T), (T)),
+                DP_IMPL_UNBOXED("silu_backward", silu_backward, (T, T), (T)),
+                DP_IMPL_UNBOXED("mish_backward", mish_backward, (T, T), (T)),
                 DP_IMPL_UNBOXED("relu6", relu6, (T), (T)),
                 DP_IMPL_UNBOXED("log_sigmoid", log_sigmoid, (T), (T)),
                 DP_IMPL_UNBOXED("square", square, (T), (T)),

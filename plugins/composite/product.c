@@ -449,13 +449,15 @@ DP_LIBRARY_META(aten, CompositeExplicitAutograd, DOT_FORMS,
                 DP_IMPL_UNBOXED("addr", addr, (T, T, T, s, s), (T)),
                 DP_IMPL_UNBOXED("addr_", addr_in_place, (T, T, T, s, s), ()),
                 DP_IMPL_UNBOXED("addr.out", addr_out, (T, T, T, s, s, T), ()))
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("addr", addr, (T, T, T, s, s), (T)),
+                DP_IMPL_UNBOXED("addr.out", addr_out, (T, T, T, s, s, T), ()),
+                DP_IMPL_UNBOXED("tensordot.out", tensordot_out, (T, T, li, li, T), ()))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("outer", outer, (T, T), (T)),
                 DP_IMPL_UNBOXED("outer.out", outer_out, (T, T, T), ()),
                 DP_IMPL_UNBOXED("kron", kron, (T, T), (T)),
                 DP_IMPL_UNBOXED("kron.out", kron_out, (T, T, T), ()),
                 DP_IMPL_UNBOXED("inner", inner, (T, T), (T)),
                 DP_IMPL_UNBOXED("inner.out", inner_out, (T, T, T), ()),
-                DP_IMPL_UNBOXED("tensordot", tensordot, (T, T, li, li), (T)),
-                DP_IMPL_UNBOXED("tensordot.out", tensordot_out, (T, T, li, li, T), ()))
+                DP_IMPL_UNBOXED("tensordot", tensordot, (T, T, li, li), (T)))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("ger", outer, (T, T), (T)),
                 DP_IMPL_UNBOXED("ger.out", outer_out, (T, T, T), ()))

@@ -480,7 +480,11 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("flip", flip, (T, li), (T)),
                 DP_IMPL_UNBOXED("triu.out", triu_out, (T, i, T), ()),
                 DP_IMPL_UNBOXED("triu_", triu_, (T, i), ()),
                 DP_IMPL_UNBOXED("diag.out", diag_out, (T, i, T), ()),
-                DP_IMPL_UNBOXED("trace", trace, (T), (T)),
-                DP_IMPL_UNBOXED("pixel_shuffle", pixel_shuffle, (T, i), (T)),
-                DP_IMPL_UNBOXED("pixel_unshuffle", pixel_unshuffle, (T, i), (T)),
-                DP_IMPL_UNBOXED("narrow_copy", narrow_copy, (T, i, i, i), (T)))
+                DP_IMPL_UNBOXED("trace", trace, (T), (T)))
+/* They call others, so any backend can have them. */
+#define COPIES                                                                                     \
+    DP_IMPL_UNBOXED("pixel_shuffle", pixel_shuffle, (T, i), (T)),                                  \
+        DP_IMPL_UNBOXED("pixel_unshuffle", pixel_unshuffle, (T, i), (T)),                          \
+        DP_IMPL_UNBOXED("narrow_copy", narrow_copy, (T, i, i, i), (T))
+DP_LIBRARY_META(aten, CPU, COPIES)
+DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional, COPIES)

@@ -132,7 +132,8 @@ class Op:
     def keys(self):
         """Where PyTorch has a kernel of it."""
         if self.structured:
-            return ["CPU", "CompositeExplicitAutogradNonFunctional"] if self.delegate else ["CPU"]
+            default = ["CompositeExplicitAutogradNonFunctional"] if self.delegate else []
+            return ["CPU"] + default + [key for key in self.dispatch if key != "CPU"]
         if self.dispatch:
             return self.dispatch
         return ["CompositeExplicitAutograd" if self.generated_from else "CompositeImplicitAutograd"]
