@@ -739,6 +739,24 @@ CASES["_histogramdd_from_bin_tensors"] = some(100, lambda: (((x, [make(d, n).sor
                                                             for k in ({}, {"density": True}, {"weight": make(x.dtype, *x.shape[:-1])})))
 
 
+def segmented():
+    """data, and what says where its segments are"""
+    for d in (f32, f64, torch.float16, torch.bfloat16, i64):
+        for x in (make(d, 6, 3), make(d, 6), make(d, 3, 6).t(), special(f32)[:6].to(d)):
+            for where in ({"lengths": torch.tensor([2, 0, 3, 1])}, {"lengths": torch.tensor([6], dtype=i32)}, {"offsets": torch.tensor([0, 2, 2, 6])},
+                          {"lengths": torch.tensor([2, 3])}, {"lengths": torch.tensor([7, -1])}, {}):
+                yield x, where
+        yield make(d, 2, 4, 3), {"lengths": torch.tensor([[1, 3], [4, 0]]), "axis": 1}
+        yield make(d, 2, 4, 3), {"lengths": torch.tensor([1, 3]), "axis": 1}
+
+
+CASES["segment_reduce"] = some(150, lambda: (((x, r), {**w, **k}) for x, w in segmented() for r in ("sum", "mean", "max", "min", "prod", "amax") for k in ({}, {"initial": 1})))
+CASES["_segment_reduce_backward"] = some(100, lambda: (
+    ((make(x.dtype, *y.shape), y, x, r), {**w, **k}) for x, w in segmented() if x.dtype is not i64 and w and sum(w.get("lengths", torch.tensor([6])).flatten()) >= 6
+    and (w.get("lengths") is None or w["lengths"].min() >= 0 and w["lengths"].dim() == w.get("axis", 0) + 1)
+    for r in ("sum", "mean", "max", "min", "prod") for k in ({}, {"initial": 1}) for y in (torch.segment_reduce(x, r, **w, **k),)))
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
