@@ -158,15 +158,6 @@ int along_indices(dp_ctx *ctx, dp_tensor *index, int64_t size, bool wrap, dp_ten
 
 /* -- reading -- */
 
-static void get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
-{
-    along_job *job = user;
-
-    for (int64_t j = 0; j < n1; j++)
-        along_get_row(job, data[0] + j * strides[3], strides[0], data[1] + j * strides[4],
-                      strides[1], data[2] + j * strides[5], strides[2], n0);
-}
-
 /* The step from one index to the next in self, in bytes. */
 static int64_t step_of(const along *a, const int64_t *steps, size_t size)
 {
@@ -185,7 +176,7 @@ int along_get(dp_ctx *ctx, along *a, dp_tensor *out)
         return 0;
     strides_of(a, a->self, self_steps);
     strides_of(a, out, out_steps);
-    along_job job = {size, a->size, step_of(a, self_steps, size), a->checked, 0, NULL, NULL};
+    along_job job = {size, a->size, step_of(a, self_steps, size), 0, NULL, NULL};
     int rc = spread(ctx, a, a->self, self_steps, true, false, &ins[0]);
     if (rc == 0)
         rc = spread(ctx, a, a->index, a->steps, false, false, &ins[1]);
@@ -197,7 +188,7 @@ int along_get(dp_ctx *ctx, along *a, dp_tensor *out)
         rc = dp_iter_init(ctx, &c, &it);
     }
     if (rc == 0)
-        rc = dp_iter_run(ctx, &it, get_rows, &job);
+        rc = dp_iter_run(ctx, &it, along_get_rows, &job);
     dp_tensor_unref(ins[0]);
     dp_tensor_unref(ins[1]);
     dp_tensor_unref(to);
@@ -206,37 +197,24 @@ int along_get(dp_ctx *ctx, along *a, dp_tensor *out)
 
 /* -- writing -- */
 
-enum { BLOCK = 128, GRAIN = 32768 }; /* places that a thread goes through at once for each index */
+enum { BLOCK = 512, GRAIN = 32768 }; /* places that a thread goes through at once for each index */
 
 typedef struct putting {
     along_job job;
     int64_t n, index_step, src_step; /* along dim */
 } putting;
 
-/* n places beside one another, or n indices of one place. */
-static void put_run(putting *p, char *dst, int64_t dst_step, const char *at, int64_t at_step,
-                    const char *src, int64_t src_step, int64_t n)
-{
-    int64_t most = at_step == 0 ? n : ALONG_OWN, own[ALONG_OWN];
-
-    for (int64_t m; n > 0; n -= m, dst += m * dst_step, src += m * src_step, at += m * at_step) {
-        m = n < most ? n : most;
-        if (along_own(own, at, at_step, at_step ? m : 1, p->job.size))
-            p->job.run(&p->job, dst, dst_step, (const char *)own, at_step ? sizeof(int64_t) : 0,
-                       src, src_step, m);
-        else
-            __atomic_store_n(&p->job.outside, 1, __ATOMIC_RELAXED);
-    }
-}
-
 static void put_row(putting *p, char *dst, const char *at, const char *src, const int64_t *steps,
                     int64_t n)
 {
-    for (int64_t begin = 0; begin < n; begin += BLOCK) {
-        int64_t m = n - begin < BLOCK ? n - begin : BLOCK;
+    int64_t most = steps[1] == 0 ? n : BLOCK;
+
+    for (int64_t begin = 0; begin < n; begin += most) {
+        int64_t m = n - begin < most ? n - begin : most;
         for (int64_t i = 0; i < p->n; i++)
-            put_run(p, dst + begin * steps[0], steps[0], at + begin * steps[1] + i * p->index_step,
-                    steps[1], src + begin * steps[2] + i * p->src_step, steps[2], m);
+            p->job.run(&p->job, dst + begin * steps[0], steps[0],
+                       at + begin * steps[1] + i * p->index_step, steps[1],
+                       src + begin * steps[2] + i * p->src_step, steps[2], m);
     }
 }
 
@@ -249,8 +227,8 @@ static void put_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1
         char *dst = data[0] + j * strides[3];
         const char *at = data[1] + j * strides[4], *src = data[2] + j * strides[5];
         for (int64_t i = 0; lines && i < n0; i++)
-            put_run(p, dst + i * strides[0], 0, at + i * strides[1], p->index_step,
-                    src + i * strides[2], p->src_step, p->n);
+            p->job.run(&p->job, dst + i * strides[0], 0, at + i * strides[1], p->index_step,
+                       src + i * strides[2], p->src_step, p->n);
         if (!lines)
             put_row(p, dst, at, src, strides, n0);
     }
@@ -286,11 +264,11 @@ int along_put(dp_ctx *ctx, along *a, along_op op, dp_tensor *src, dp_tensor *alp
     }
     strides_of(a, a->self, self_steps);
     strides_of(a, src, src_steps);
-    putting p = {{size, a->size, step_of(a, self_steps, size), a->checked, 0,
-                  along_run_of(op, x.dtype), number},
-                 a->shape[a->dim],
-                 a->steps[a->dim] * (int64_t)sizeof(int64_t),
-                 step_of(a, src_steps, size)};
+    putting p = {
+        {size, a->size, step_of(a, self_steps, size), 0, along_run_of(op, x.dtype), number},
+        a->shape[a->dim],
+        a->steps[a->dim] * (int64_t)sizeof(int64_t),
+        step_of(a, src_steps, size)};
     int rc = spread(ctx, a, a->self, self_steps, true, true, &operands[0]);
     if (rc == 0)
         rc = spread(ctx, a, a->index, a->steps, true, true, &operands[1]);

@@ -1,4 +1,7 @@
-/* along_loops.c -- rows of elements, at and from their indices. */
+/* along_loops.c -- rows of elements, at and from their indices.
+ *
+ * Others may be writing to the index meanwhile: each one is read once, and it is what was read that is
+ * looked at and used. */
 #include "along_loops.h"
 
 /* An index outside, or what is left from it to the last one, is negative. */
@@ -16,55 +19,97 @@ bool along_inside(const char *at, int64_t at_step, int64_t n, int64_t size)
     return signs >= 0;
 }
 
+/* The index at `at`; false: it is outside of [0, size). */
+static inline bool index_at(const char *at, int64_t size, int64_t *index)
+{
+    *index = __atomic_load_n((const int64_t *)at, __ATOMIC_RELAXED);
+    return __builtin_expect((uint64_t)*index < (uint64_t)size, 1);
+}
+
+static void set_outside(along_job *job)
+{
+    __atomic_store_n(&job->outside, 1, __ATOMIC_RELAXED);
+}
+
+#define EACH_INDEX _Pragma("GCC unroll 4") for (int64_t i = 0; i < n; i++)
+
 /* -- reading -- */
 
 #define GET(bytes, type)                                                                           \
-    static void get_##bytes(char *dst, int64_t dst_step, const char *src, int64_t src_step,        \
-                            const char *at, int64_t at_step, int64_t step, int64_t n)              \
+    static bool get_##bytes(char *dst, int64_t dst_step, const char *src, int64_t src_step,        \
+                            const char *at, int64_t at_step, int64_t size, int64_t step,           \
+                            int64_t n)                                                             \
     {                                                                                              \
+        int64_t index;                                                                             \
         if (dst_step == bytes && src_step == 0 && step == bytes && at_step == sizeof(int64_t))     \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                ((type *)dst)[i] = ((const type *)src)[((const int64_t *)at)[i]];                  \
+            EACH_INDEX                                                                             \
+            {                                                                                      \
+                if (!index_at(at + 8 * i, size, &index))                                           \
+                    return false;                                                                  \
+                ((type *)dst)[i] = ((const type *)src)[index];                                     \
+            }                                                                                      \
         else                                                                                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
+            EACH_INDEX                                                                             \
+            {                                                                                      \
+                if (!index_at(at + i * at_step, size, &index))                                     \
+                    return false;                                                                  \
                 *(type *)(dst + i * dst_step) =                                                    \
-                    *(const type *)(src + i * src_step +                                           \
-                                    *(const int64_t *)(at + i * at_step) * step);                  \
+                    *(const type *)(src + i * src_step + index * step);                            \
+            }                                                                                      \
+        return true;                                                                               \
     }
 ELEMENT_SIZES(GET)
 #undef GET
 
-bool along_own(int64_t *own, const char *at, int64_t at_step, int64_t n, int64_t size)
+static bool get_row(const along_job *job, char *dst, int64_t dst_step, const char *src,
+                    int64_t src_step, const char *at, int64_t at_step, int64_t n)
 {
-    copy_elements(sizeof(int64_t), n, (char *)own, sizeof(int64_t), at, at_step);
-    return along_inside((const char *)own, sizeof(int64_t), n, size);
-}
+    int64_t index;
 
-void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src, int64_t src_step,
-                   const char *at, int64_t at_step, int64_t n)
-{
-    int64_t most = at_step == 0 ? n : ALONG_OWN, own[ALONG_OWN];
-
-    for (int64_t m; n > 0; n -= m, dst += m * dst_step, src += m * src_step, at += m * at_step) {
-        m = n < most ? n : most;
-        if (!along_own(own, at, at_step, at_step ? m : 1, job->size)) {
-            __atomic_store_n(&job->outside, 1, __ATOMIC_RELAXED);
-            return;
-        }
-        if (at_step == 0) {
-            copy_elements(job->bytes, m, dst, dst_step, src + own[0] * job->step, src_step);
-            continue;
-        }
-        switch (job->bytes) {
+    if (at_step == 0) {
+        if (!index_at(at, job->size, &index))
+            return false;
+        copy_elements(job->bytes, n, dst, dst_step, src + index * job->step, src_step);
+        return true;
+    }
+    switch (job->bytes) {
 #define EACH(bytes, type)                                                                          \
     case bytes:                                                                                    \
-        get_##bytes(dst, dst_step, src, src_step, (const char *)own, sizeof(int64_t), job->step,   \
-                    m);                                                                            \
-        break;
-            ELEMENT_SIZES(EACH)
+        return get_##bytes(dst, dst_step, src, src_step, at, at_step, job->size, job->step, n);
+        ELEMENT_SIZES(EACH)
 #undef EACH
-        }
     }
+    return false;
+}
+
+/* Each row is one of src's, as it lies. */
+static bool get_whole(const along_job *job, char *dst, const char *src, const char *at,
+                      const int64_t *strides, size_t bytes, int64_t n)
+{
+    int64_t index, size = job->size, step = job->step;
+
+    for (int64_t j = 0; j < n; j++) {
+        if (!index_at(at + j * strides[2], size, &index))
+            return false;
+        memcpy(dst + j * strides[0], src + j * strides[1] + index * step, bytes);
+    }
+    return true;
+}
+
+void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
+{
+    along_job *job = user;
+    const int64_t *outer = strides + 3, bytes = (int64_t)job->bytes;
+    bool inside = true;
+
+    if (strides[2] == 0 && strides[0] == bytes && strides[1] == bytes)
+        inside = get_whole(job, data[0], data[1], data[2], outer, (size_t)(n0 * bytes), n1);
+    else
+        for (int64_t j = 0; j < n1 && inside; j++)
+            inside = get_row(job, data[0] + j * outer[0], strides[0], data[1] + j * outer[1],
+                             strides[1], data[2] + j * outer[2], strides[2], n0);
+    if (!inside)
+        set_outside(job);
 }
 
 /* -- writing -- */
@@ -72,11 +117,16 @@ void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src,
 /* Elements p of self and q of the source: with one index for all, beside one another; or one line of each
  * that is packed; or anything. */
 #define RUN(name, memory, STATEMENT)                                                               \
-    static void name(const along_job *job, char *dst, int64_t dst_step, const char *at,            \
-                     int64_t at_step, const char *src, int64_t src_step, int64_t n)                \
+    static void name(along_job *job, char *dst, int64_t dst_step, const char *at, int64_t at_step, \
+                     const char *src, int64_t src_step, int64_t n)                                 \
     {                                                                                              \
+        int64_t index, size = job->size, step = job->step;                                         \
         if (at_step == 0 && dst_step == sizeof(memory) && src_step == sizeof(memory)) {            \
-            dst += *(const int64_t *)at * job->step;                                               \
+            if (!index_at(at, size, &index)) {                                                     \
+                set_outside(job);                                                                  \
+                return;                                                                            \
+            }                                                                                      \
+            dst += index * step;                                                                   \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 memory *p = (memory *)dst + i;                                                     \
                 const memory *q = (const memory *)src + i;                                         \
@@ -84,18 +134,26 @@ void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src,
             }                                                                                      \
             return;                                                                                \
         }                                                                                          \
-        if (dst_step == 0 && job->step == sizeof(memory) && at_step == sizeof(int64_t) &&          \
+        if (dst_step == 0 && step == sizeof(memory) && at_step == sizeof(int64_t) &&               \
             src_step == sizeof(memory)) {                                                          \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                memory *p = (memory *)dst + ((const int64_t *)at)[i];                              \
+            EACH_INDEX                                                                             \
+            {                                                                                      \
+                if (!index_at(at + 8 * i, size, &index)) {                                         \
+                    set_outside(job);                                                              \
+                    return;                                                                        \
+                }                                                                                  \
+                memory *p = (memory *)dst + index;                                                 \
                 const memory *q = (const memory *)src + i;                                         \
                 STATEMENT;                                                                         \
             }                                                                                      \
             return;                                                                                \
         }                                                                                          \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            memory *p =                                                                            \
-                (memory *)(dst + i * dst_step + *(const int64_t *)(at + i * at_step) * job->step); \
+            if (!index_at(at + i * at_step, size, &index)) {                                       \
+                set_outside(job);                                                                  \
+                return;                                                                            \
+            }                                                                                      \
+            memory *p = (memory *)(dst + i * dst_step + index * step);                             \
             const memory *q = (const memory *)(src + i * src_step);                                \
             STATEMENT;                                                                             \
         }                                                                                          \

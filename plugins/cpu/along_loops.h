@@ -5,13 +5,12 @@
 #include "along.h"
 
 typedef struct along_job along_job;
-typedef void (*along_run)(const along_job *job, char *dst, int64_t dst_step, const char *at,
+typedef void (*along_run)(along_job *job, char *dst, int64_t dst_step, const char *at,
                           int64_t at_step, const char *src, int64_t src_step, int64_t n);
 
 struct along_job {
     size_t bytes;       /* of an element */
     int64_t size, step; /* of self's dimension */
-    bool checked;       /* no index is outside */
     int outside;        /* one was */
     along_run run;
     const void *alpha;
@@ -19,14 +18,10 @@ struct along_job {
 
 /* Are these n indices in [0, size)? */
 bool along_inside(const char *at, int64_t at_step, int64_t n, int64_t size);
-/* Copies n indices, at most ALONG_OWN, and says whether the copies are inside: another thread of the
- * session may be writing to the index, so that only what nobody else can reach is trusted. */
-enum { ALONG_OWN = 512 };
-bool along_own(int64_t *own, const char *at, int64_t at_step, int64_t n, int64_t size);
-/* dst = src at its index; nothing, and job->outside, if one is outside */
-void along_get_row(along_job *job, char *dst, int64_t dst_step, const char *src, int64_t src_step,
-                   const char *at, int64_t at_step, int64_t n);
-/* dst at its index = op(that, src); NULL for MAX and MIN of complex numbers */
+/* A dp_iter_loop2d over (dst, src, index): dst = src at its index, up to the first one outside, of which
+ * job->outside tells. */
+void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *job);
+/* dst at its index = op(that, src), likewise; NULL for MAX and MIN of complex numbers */
 along_run along_run_of(along_op op, dp_dtype dtype);
 
 #endif
