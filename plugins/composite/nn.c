@@ -1,95 +1,6 @@
 /* nn.c -- layers of neural networks, by way of the operators that backends implement. */
 #include "composite.h"
 
-/* -- convolution -- */
-
-enum { SPATIAL_MAX = 3 };
-
-/* out [n]: v, of which one value stands for n equal ones. */
-static int widen(dp_ctx *ctx, const char *what, const int64_t *v, size_t have, size_t n,
-                 int64_t *out)
-{
-    if (have != 1 && have != n)
-        return dp_fail(ctx, DP_ERUNTIME, "%s should be 1 or %zu values, but got %zu", what, n,
-                       have);
-    for (size_t i = 0; i < n; i++)
-        out[i] = v[have == 1 ? 0 : i];
-    return 0;
-}
-
-/* Arguments of a convolution over `n` dimensions. */
-typedef struct convolution {
-    size_t n;
-    int64_t stride[SPATIAL_MAX], padding[SPATIAL_MAX], dilation[SPATIAL_MAX];
-    int64_t groups;
-} convolution;
-
-static int convolve(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tensor *weight,
-                    dp_tensor *bias, dp_tensor **out)
-{
-    static const int64_t none[SPATIAL_MAX];
-    return dp_invoke(ctx, "aten::convolution", "TToTlililiblii>T", input, weight, bias, c->stride,
-                     c->n, c->padding, c->n, c->dilation, c->n, (int)false, none, c->n, c->groups,
-                     out);
-}
-
-/* input [N, C, ...], or [C, ...] without a batch: then a batch of one is added and removed
- * again. */
-static int conv(dp_ctx *ctx, const convolution *c, dp_tensor *input, dp_tensor *weight,
-                dp_tensor *bias, dp_tensor **out)
-{
-    char shape[DP_SHAPE_TEXT];
-    dp_tensor *batch, *result;
-    DP_VIEW(x, input);
-    size_t rank = c->n + 2;
-
-    if ((size_t)x.ndim == rank)
-        return convolve(ctx, c, input, weight, bias, out);
-    if ((size_t)x.ndim != rank - 1)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "Expected %zuD (unbatched) or %zuD (batched) input to conv%zud, but got input of "
-            "size: %s",
-            rank - 1, rank, c->n, dp_shape_text(shape, x.sizes, (size_t)x.ndim));
-    int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", input, (int64_t)0, &batch);
-    if (rc < 0)
-        return rc;
-    rc = convolve(ctx, c, batch, weight, bias, &result);
-    dp_tensor_unref(batch);
-    if (rc < 0)
-        return rc;
-    rc = dp_invoke(ctx, "aten::squeeze.dim", "Ti>T", result, (int64_t)0, out);
-    dp_tensor_unref(result);
-    return rc;
-}
-
-#define CONV_PARAMS                                                                                \
-    dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias, const int64_t *stride,      \
-        size_t n_stride, const int64_t *padding, size_t n_padding, const int64_t *dilation,        \
-        size_t n_dilation, int64_t groups, dp_tensor **out
-#define CONV_BODY(spatial)                                                                         \
-    convolution c = {.n = spatial, .groups = groups};                                              \
-    int rc = widen(ctx, "stride", stride, n_stride, c.n, c.stride);                                \
-    if (rc == 0)                                                                                   \
-        rc = widen(ctx, "padding", padding, n_padding, c.n, c.padding);                            \
-    if (rc == 0)                                                                                   \
-        rc = widen(ctx, "dilation", dilation, n_dilation, c.n, c.dilation);                        \
-    return rc < 0 ? rc : conv(ctx, &c, input, weight, bias, out);
-
-/* aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=[1],
- *     int[1] padding=[0], int[1] dilation=[1], int groups=1) -> Tensor */
-static int conv1d(CONV_PARAMS)
-{
-    CONV_BODY(1)
-}
-
-/* aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1,
- *     int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor */
-static int conv2d(CONV_PARAMS)
-{
-    CONV_BODY(2)
-}
-
 /* -- normalisation -- */
 
 /* aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
@@ -217,8 +128,6 @@ static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
 }
 
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
-                DP_IMPL_UNBOXED("conv1d", conv1d, (T, T, oT, li, li, li, i), (T)),
-                DP_IMPL_UNBOXED("conv2d", conv2d, (T, T, oT, li, li, li, i), (T)),
                 DP_IMPL_UNBOXED("batch_norm", batch_norm, (T, oT, oT, oT, oT, b, f, f, b), (T)),
                 DP_IMPL_UNBOXED("_batch_norm_impl_index", batch_norm_index,
                                 (T, oT, oT, oT, oT, b, f, f, b), (T, T, T, T, i)),

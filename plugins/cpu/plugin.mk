@@ -10,7 +10,7 @@ CFLAGS_cpu = -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing
 # The vector levels of the target (isa.h).  What lies under levels/, and what is generated into
 # gen/levels/, is compiled once for each; CFLAGS_NAME_LEVEL are flags of one source at one level.
 # v1 is for processors from before 2013: half the text, in half the time, where others are the rule.
-# A product's sums are fused where the level has such an instruction: half the instructions.
+# Sums of a product or a convolution are fused where the level has such an instruction: half the instructions.
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
 CPU_LEVELS := v1 v3 v4
 LIBS_cpu   := -lopenblas -lm
@@ -23,6 +23,8 @@ CPU_MARCH_v3 := -march=x86-64-v3
 CPU_MARCH_v4 := -march=x86-64-v4
 CFLAGS_gemm_v3 := -ffp-contract=fast
 CFLAGS_gemm_v4 := -ffp-contract=fast
+CFLAGS_conv_v3 := -ffp-contract=fast
+CFLAGS_conv_v4 := -ffp-contract=fast
 
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
 NOT_ALONE_cpu := plugins/cpu/levels/%

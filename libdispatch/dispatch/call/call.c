@@ -118,7 +118,7 @@ static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, d
         dp_value *v = &rets[i];
         if (v->tag == DP_TAG_TENSOR && v->u.t == NULL && (e->ret_tags[i] >> DP_TAG_NONE & 1))
             *v = dp_none();
-        if (!fits(e, i, v) || (e->returns_memory &&
+        if (!fits(e, i, v) || (e->returns_memory && v->tag != DP_TAG_NONE &&
                                (dpi_value_lacks(v) || !dpi_type_fits(e->schema->rets[i].type, v))))
             return dpi_fail_return(ctx, e, k, i, v);
     }

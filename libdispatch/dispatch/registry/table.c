@@ -198,10 +198,20 @@ static void entry_viewed(dpi_entry *e, const dp_schema *s, const char *tags)
     e->detached = has_tag(tags, "detached", NULL);
 }
 
+/* PyTorch's convention for gradients: of those that a mask leaves out there are none. */
+static bool masks_returns(const dp_schema *s)
+{
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (strcmp(s->args[i].name, "output_mask") == 0)
+            return true;
+    return false;
+}
+
 static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
 {
     if (s == NULL)
         return;
+    uint32_t none = masks_returns(s) ? 1u << DP_TAG_NONE : 0;
     e->schema = dpi_schema_ref(s);
     e->callable = e->op;
     e->n_args = s->n_args;
@@ -213,7 +223,7 @@ static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
     for (uint32_t i = 0; i < s->n_args; i++)
         e->arg_tags[i] = s->args[i].tags;
     for (uint32_t i = 0; i < s->n_rets; i++) {
-        e->ret_tags[i] = s->ret_alias[i] >= 0 ? 1u << DP_TAG_NONE : s->rets[i].tags;
+        e->ret_tags[i] = s->ret_alias[i] >= 0 ? 1u << DP_TAG_NONE : s->rets[i].tags | none;
         e->returns_memory |= (e->ret_tags[i] & DPI_TAGS_MEMORY) != 0;
         e->settles |= e->returns_memory;
     }

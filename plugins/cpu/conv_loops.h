@@ -1,0 +1,39 @@
+/* conv_loops.h -- the loops of convolutions, of every class and dtype, once for each vector level
+ * (levels/conv.c).  A class is what sums are kept in; gemm.h says which class a dtype has. */
+#ifndef CPU_CONV_LOOPS_H
+#define CPU_CONV_LOOPS_H
+
+#include "isa.h"
+
+enum { CONV_VECTORS = 3 }; /* of columns in a tile */
+
+/* c [rows, lanes] += a b over k steps, for as many lanes as CONV_VECTORS vectors have.  A step of a has
+ * `rows` numbers side by side; vector v of step p lies at b[v] + p * b_step numbers, at any address. */
+typedef struct conv_class {
+    int rows, lanes; /* of a tile */
+    int bytes;       /* of a number */
+    /* The bias (NULL: none) of its row is added at the end.  If `fresh`, c is not read but becomes the sums.
+     * Only `valid_rows` and `valid` lanes of c are touched. */
+    void (*tile)(int64_t k, const void *a, const void *const b[CONV_VECTORS], int64_t b_step,
+                 void *c, int64_t c_row, int valid_rows, int valid, const void *bias, bool fresh);
+    /* k rows of `lanes` numbers, one after the other.  Row i is made of n runs, from lane[s] on what lies at
+     * from[s] + off[i].  Every run is read and written in whole: the next one overwrites what is too much, and
+     * behind the last row there is room for one more. */
+    void (*gather)(void *to, int64_t k, const int64_t *off, int n, const void *const *from,
+                   const int *lane);
+} conv_class;
+
+typedef struct conv_dtype {
+    /* to [rows, cols] of the class, its rows to_row apart, from elements that lie row and col apart. */
+    void (*widen)(void *to, int64_t to_row, const void *from, int64_t row, int64_t col,
+                  int64_t rows, int64_t cols);
+    /* The way back; from has rows from_row apart. */
+    void (*narrow)(void *to, int64_t row, int64_t col, const void *from, int64_t from_row,
+                   int64_t rows, int64_t cols);
+} conv_dtype;
+
+CPU_TABLE(conv_class,
+          conv_classes) /* by number of gemm_dtype.class: float, double, uint32, uint64 */
+CPU_TABLE(conv_dtype, conv_dtypes) /* by dtype's number; NULLs: none */
+
+#endif

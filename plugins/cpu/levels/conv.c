@@ -1,0 +1,134 @@
+/* conv.c -- what a convolution does with registers: tiles of sums, runs of columns, and elements to and from
+ * the class that sums are kept in; once for each vector level. */
+#include "../conv_loops.h"
+#include <string.h>
+
+#if defined(__AVX512F__)
+enum { VECTOR = 64, ROWS = 8 };
+#elif defined(__AVX__)
+enum { VECTOR = 32, ROWS = 4 };
+#elif defined(__aarch64__)
+enum { VECTOR = 16, ROWS = 8 };
+#else
+enum { VECTOR = 16, ROWS = 4 };
+#endif
+
+#define UNROLL _Pragma("GCC unroll 16")
+
+#define TILE(name, type)                                                                           \
+    typedef type v_##name __attribute__((vector_size(VECTOR)));                                    \
+    typedef type u_##name __attribute__((vector_size(VECTOR), aligned(sizeof(type)), may_alias));  \
+    static void tile_##name(int64_t k, const void *a_, const void *const b_[CONV_VECTORS],         \
+                            int64_t step, void *c_, int64_t c_row, int rows, int valid,            \
+                            const void *bias_, bool fresh)                                         \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
+        const type *a = a_, *bias = bias_, *b0 = b_[0], *b1 = b_[1], *b2 = b_[2];                  \
+        type *c = c_, part[ROWS * LANES] __attribute__((aligned(64)));                             \
+        v_##name sum[ROWS][CONV_VECTORS];                                                          \
+        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
+        for (int64_t p = 0; p < k; p++, a += ROWS, b0 += step, b1 += step, b2 += step) {           \
+            v_##name x0 = *(const u_##name *)b0, x1 = *(const u_##name *)b1,                       \
+                     x2 = *(const u_##name *)b2;                                                   \
+            UNROLL for (int i = 0; i < ROWS; i++)                                                  \
+            {                                                                                      \
+                v_##name x = a[i] - (v_##name){0};                                                 \
+                sum[i][0] += x * x0;                                                               \
+                sum[i][1] += x * x1;                                                               \
+                sum[i][2] += x * x2;                                                               \
+            }                                                                                      \
+        }                                                                                          \
+        bool whole = rows == ROWS && valid == LANES;                                               \
+        UNROLL for (int i = 0; i < ROWS; i++)                                                      \
+        {                                                                                          \
+            u_##name *to = (u_##name *)(whole ? c + i * c_row : part + i * LANES);                 \
+            type add = bias && i < rows ? bias[i] : 0;                                             \
+            UNROLL for (int v = 0; v < CONV_VECTORS; v++) to[v] =                                  \
+                (whole && !fresh ? sum[i][v] + to[v] : sum[i][v]) + add;                           \
+        }                                                                                          \
+        for (int i = 0; !whole && i < rows; i++)                                                   \
+            for (int j = 0; j < valid; j++) {                                                      \
+                type *to = c + i * c_row + j, s = part[i * LANES + j];                             \
+                *to = fresh ? s : s + *to;                                                         \
+            }                                                                                      \
+    }                                                                                              \
+    static void gather_##name(void *to_, int64_t k, const int64_t *off, int n,                     \
+                              const void *const *from, const int *lane)                            \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
+        type *to = to_;                                                                            \
+        for (int64_t i = 0; i < k; i++, to += LANES)                                               \
+            for (int s = 0; s < n; s++)                                                            \
+                memcpy(to + lane[s], (const type *)from[s] + off[i], LANES * sizeof(type));        \
+    }
+TILE(f32, float)
+TILE(f64, double)
+TILE(i32, uint32_t)
+TILE(i64, uint64_t)
+
+#define CLASS(name, type)                                                                          \
+    {                                                                                              \
+        ROWS, CONV_VECTORS *VECTOR / sizeof(type), sizeof(type), tile_##name, gather_##name        \
+    }
+const conv_class CPU_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, double),
+                                             CLASS(i32, uint32_t), CLASS(i64, uint64_t)};
+
+/* -- elements to and from a class -- */
+
+#define SAME(x)   (x)
+#define WIDEN(x)  dp_bfloat16_to_float(x)
+#define NARROW(x) dp_float_to_bfloat16(x)
+
+/* Where elements of a column lie side by side and those of a row do not, blocks of BLOCK columns are walked
+ * by columns: what is written stays near. */
+enum { BLOCK = 16 };
+#define ELEMENTS(name, type, wide, load, store)                                                    \
+    static void widen_##name(void *to_, int64_t to_row, const void *from_, int64_t row,            \
+                             int64_t col, int64_t rows, int64_t cols)                              \
+    {                                                                                              \
+        const type *from = from_;                                                                  \
+        wide *restrict to = to_;                                                                   \
+        for (int64_t i = 0; col == 1 && i < rows; i++)                                             \
+            for (int64_t j = 0; j < cols; j++)                                                     \
+                to[i * to_row + j] = (wide)load(from[i * row + j]);                                \
+        for (int64_t i = 0; col != 1 && row != 1 && i < rows; i++)                                 \
+            for (int64_t j = 0; j < cols; j++)                                                     \
+                to[i * to_row + j] = (wide)load(from[i * row + j * col]);                          \
+        for (int64_t b = 0; col != 1 && row == 1 && b < cols; b += BLOCK)                          \
+            for (int64_t i = 0; i < rows; i++)                                                     \
+                for (int64_t j = b; j < (cols < b + BLOCK ? cols : b + BLOCK); j++)                \
+                    to[i * to_row + j] = (wide)load(from[i + j * col]);                            \
+    }                                                                                              \
+    static void narrow_##name(void *to_, int64_t row, int64_t col, const void *from_,              \
+                              int64_t from_row, int64_t rows, int64_t cols)                        \
+    {                                                                                              \
+        const wide *from = from_;                                                                  \
+        type *restrict to = to_;                                                                   \
+        for (int64_t i = 0; col == 1 && i < rows; i++)                                             \
+            for (int64_t j = 0; j < cols; j++)                                                     \
+                to[i * row + j] = (type)store(from[i * from_row + j]);                             \
+        for (int64_t i = 0; col != 1 && row != 1 && i < rows; i++)                                 \
+            for (int64_t j = 0; j < cols; j++)                                                     \
+                to[i * row + j * col] = (type)store(from[i * from_row + j]);                       \
+        for (int64_t b = 0; col != 1 && row == 1 && b < rows; b += BLOCK)                          \
+            for (int64_t j = 0; j < cols; j++)                                                     \
+                for (int64_t i = b; i < (rows < b + BLOCK ? rows : b + BLOCK); i++)                \
+                    to[i + j * col] = (type)store(from[i * from_row + j]);                         \
+    }
+ELEMENTS(f32, float, float, SAME, SAME)
+ELEMENTS(f64, double, double, SAME, SAME)
+ELEMENTS(bf16, uint16_t, float, WIDEN, NARROW)
+ELEMENTS(u8, uint8_t, uint32_t, SAME, SAME)
+ELEMENTS(i8, int8_t, uint32_t, SAME, SAME)
+ELEMENTS(i16, int16_t, uint32_t, SAME, SAME)
+ELEMENTS(i32, uint32_t, uint32_t, SAME, SAME)
+ELEMENTS(i64, uint64_t, uint64_t, SAME, SAME)
+
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+        widen_##name, narrow_##name                                                                \
+    }
+const conv_dtype CPU_NAME(conv_dtypes)[DP_DTYPE_END] = {
+    [DP_UINT8] = ROW(u8),    [DP_INT8] = ROW(i8),      [DP_INT16] = ROW(i16),
+    [DP_INT32] = ROW(i32),   [DP_INT64] = ROW(i64),    [DP_FLOAT32] = ROW(f32),
+    [DP_FLOAT64] = ROW(f64), [DP_BFLOAT16] = ROW(bf16)};
