@@ -53,6 +53,9 @@ static int value(bench *b, const case_value *c, dp_value *out)
     case CASE_INTS:
         *out = dp_ints(c->ints, (size_t)c->n);
         return 0;
+    case CASE_BOOLS:
+        *out = (dp_value){.tag = DP_TAG_BOOLS, .len = (uint32_t)c->n, .u.bools = c->bools};
+        return 0;
     case CASE_INT:
         *out = dp_int(c->i);
         return 0;

@@ -28,6 +28,7 @@ enum {
     CASE_DOUBLE,
     CASE_BOOL,
     CASE_INTS,
+    CASE_BOOLS,
     CASE_TENSOR,
     CASE_TENSORS
 };
@@ -39,6 +40,7 @@ typedef struct case_value {
     int64_t i;
     int n; /* of ints, or of tensors */
     int64_t ints[CASE_LIST];
+    bool bools[CASE_LIST];
     case_tensor tensors[CASE_LIST];
 } case_value;
 
@@ -138,10 +140,15 @@ static inline bool case_read_list(const char *at, case_value *v)
 
     v->kind = tensors ? CASE_TENSORS : CASE_INTS;
     while (good && *at != '\0' && *at != ')' && *at != '}' && v->n < CASE_LIST) {
-        if (tensors)
+        if (tensors) {
             good = case_read_tensor(&at, &v->tensors[v->n]);
-        else
+        } else if (*at == 't' || *at == 'f') {
+            v->kind = CASE_BOOLS;
+            v->bools[v->n] = *at == 't';
+            at += strcspn(at, ",)");
+        } else {
             v->ints[v->n] = strtoll(at, (char **)&at, 10);
+        }
         v->n++;
         at += *at == ',' || *at == ';';
     }

@@ -52,6 +52,12 @@ c10::IValue value(const case_value &c, const c10::TypePtr &declared)
     }
     if (c.kind == CASE_INTS)
         return c10::IValue(std::vector<int64_t>(c.ints, c.ints + c.n));
+    if (c.kind == CASE_BOOLS) {
+        c10::List<bool> list;
+        for (int i = 0; i < c.n; i++)
+            list.push_back(c.bools[i]);
+        return list;
+    }
     if (type->kind() == c10::TypeKind::TensorType) {
         at::Tensor t = at::scalar_to_tensor(scalar(c).toScalar());
         t.unsafeGetTensorImpl()->set_wrapped_number(true);
