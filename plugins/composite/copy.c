@@ -176,3 +176,24 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("type_as", type_as, (T, T), (T)),
                 DP_IMPL_UNBOXED("positive", same, (T), (T)),
                 DP_IMPL_UNBOXED("item", item, (T), (s)))
+
+/* aten::view_copy(Tensor self, SymInt[] size) -> Tensor
+ * Where there is no such view: as reshape copies it. */
+static int view_copy(dp_ctx *ctx, dp_tensor *self, const int64_t *size, size_t n, dp_tensor **out)
+{
+    dp_tensor *seen;
+    int rc = dp_invoke(ctx, "aten::reshape", "Tli>T", self, size, n, &seen);
+
+    if (rc < 0)
+        return rc;
+    if (dp_tensor_storage_id(seen) != dp_tensor_storage_id(self)) {
+        *out = seen;
+        return 0;
+    }
+    rc = dp_invoke(ctx, "aten::clone", "T>T", seen, out);
+    dp_tensor_unref(seen);
+    return rc;
+}
+
+DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
+                DP_IMPL_UNBOXED("view_copy", view_copy, (T, li), (T)))

@@ -108,16 +108,21 @@ static size_t tensors_of(const dp_value *v, dp_tensor *const **out)
     return v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
 }
 
+static int check_outs(dp_call *call, size_t n, size_t n_outs)
+{
+    if (n == n_outs)
+        return 0;
+    return dp_refuse(call->ctx, DP_ERUNTIME,
+                     "%s expected an out= argument of size %zu, got size %zu", dp_op_name(call->op),
+                     n, n_outs);
+}
+
 static int resize_outs(dp_call *call, const dp_value *made, const dp_value *given)
 {
     dp_tensor *const *from, *const *to;
-    size_t n = tensors_of(made, &from), n_outs = tensors_of(given, &to);
-    int rc = 0;
+    size_t n = tensors_of(made, &from);
+    int rc = check_outs(call, n, tensors_of(given, &to));
 
-    if (n != n_outs)
-        return dp_refuse(call->ctx, DP_ERUNTIME,
-                         "%s expected an out= argument of size %zu, got size %zu",
-                         dp_op_name(call->op), n, n_outs);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         dp_tensor *out = to[i];
         DP_VIEW(x, from[i]);
@@ -131,9 +136,8 @@ static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given)
 {
     dp_tensor *const *from, *const *to;
     size_t n = tensors_of(made, &from);
-    int rc = 0;
+    int rc = check_outs(call, n, tensors_of(given, &to));
 
-    (void)tensors_of(given, &to);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = dp_invoke(call->ctx, "aten::copy_", "TTb>", to[i], from[i], (int)false);
     return rc;
@@ -150,8 +154,12 @@ static int results(dp_call *call, const follow_row *row, dp_value *args, dp_valu
             rc = resize_outs(call, &rets[i], &call->args[row->results[i].i]);
     for (uint32_t i = 0; rc == 0 && i < row->n_results; i++) {
         follow_part part = row->results[i];
-        if (part.what == FOLLOW_COPY) {
+        if (part.what == FOLLOW_COPY || part.what == FOLLOW_FILL) {
             rc = copy_outs(call, &rets[i], &call->args[part.i]);
+            continue;
+        }
+        if (part.what == FOLLOW_CLONES) {
+            rc = clone(call, rets[part.i], &call->rets[next++]);
             continue;
         }
         dp_value *from = part.what == FOLLOW_RETURN ? &rets[part.i] : &args[part.i];
@@ -182,6 +190,8 @@ int follow(dp_call *call, const follow_row *rows, size_t n)
         return dp_refuse(call->ctx, rc, NULL);
     }
     rc = results(call, row, args, rets);
+    if (rc < 0)
+        dp_values_release(call->rets, call->n_rets);
     release_made(row, args);
     dp_values_release(rets, row->n_rets);
     return rc;

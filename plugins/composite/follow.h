@@ -21,7 +21,9 @@ enum {
 enum {
     FOLLOW_RETURN, /* return i is the next one of the call */
     FOLLOW_WRITTEN, /* argument i of the target, that was made for it, is the next return of the call */
-    FOLLOW_COPY, /* return i, in turn, is copied to the call's argument i, which is resized */
+    FOLLOW_COPY,   /* return i, in turn, is copied to the call's argument i, which is resized */
+    FOLLOW_CLONES, /* a clone of return i is the next one of the call */
+    FOLLOW_FILL,   /* the same as COPY, but the argument has the shape */
 };
 
 typedef struct follow_part {

@@ -4,6 +4,7 @@ all of them have (plugins/composite/follow.h)."""
 from emit import line, literal
 from ops import check
 
+BY_HAND = {"view_copy"}  # also where there is no such view
 OPTIONS = {"dtype": "FOLLOW_DTYPE", "layout": "FOLLOW_LAYOUT", "device": "FOLLOW_DEVICE", "pin_memory": "FOLLOW_NONE"}
 
 
@@ -45,6 +46,23 @@ def default_row(op, target):
     return args, [("FOLLOW_WRITTEN", i) for i in made]
 
 
+def viewed(op, ops, groups):
+    """The view that op copies, where PyTorch has it do nothing else; or None."""
+    functional = groups[op.signature].get("functional")
+    if not op.base.endswith("_copy") or functional is None or functional.keys != ["CompositeExplicitAutogradNonFunctional"]:
+        return None
+    name = op.base[:-len("_copy")] + ("." + functional.overload if functional.overload else "")
+    return None if functional.name in BY_HAND and op is functional else ops.get(name)
+
+
+def copy_row(op, target):
+    """A view's elements: cloned, or copied to an out= of their shape."""
+    args = list(arguments(op, target, []))
+    if op.form == "functional":
+        return args, [("FOLLOW_CLONES", i) for i in range(len(target.returns))]
+    return args, [("FOLLOW_FILL", next(i for i, a in enumerate(op.args) if a.written))]
+
+
 def parts(listed):
     text = ", ".join(f"{{{what}, {i}}}" for what, i in listed)
     return f"(const follow_part[]){{{text}}}" if listed else "NULL"
@@ -58,6 +76,9 @@ def rows(ops, groups):
             by_functional = op.form == "out" and functional is not None
             target = functional if by_functional else op.generated_from
             yield op, "CompositeExplicitAutograd", target, (out_row if op.form == "out" else functional_row)(op, target)
+        elif viewed(op, ops, groups):
+            target = viewed(op, ops, groups)
+            yield op, op.keys[0], target, copy_row(op, target)
         elif op.delegate:
             yield op, "CompositeExplicitAutogradNonFunctional", op.delegate, default_row(op, op.delegate)
 

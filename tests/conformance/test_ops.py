@@ -757,6 +757,31 @@ CASES["_segment_reduce_backward"] = some(100, lambda: (
     for r in ("sum", "mean", "max", "min", "prod") for k in ({}, {"initial": 1}) for y in (torch.segment_reduce(x, r, **w, **k),)))
 
 
+# -- copies of views --
+
+def copied(view, *outs):
+    """The view's cases; out= of the shape that it gives, of another dtype, and of no such shape."""
+    for args, kwargs in some(25, CASES[view] if view in CASES else with_args(()))():
+        if not outs:
+            yield args, kwargs
+            continue
+        try:
+            made = operator(view)(*args, **kwargs)
+        except (RuntimeError, IndexError):
+            continue
+        many = isinstance(made, (list, tuple))
+        for d in (args[0].dtype, f64):
+            o = [torch.zeros(m.shape, dtype=d if not m.is_complex() else m.dtype) for m in (made if many else [made])]
+            yield args, {**kwargs, "out": o if many else o[0]}
+
+
+for _view in ("alias as_strided detach diagonal expand permute select.int slice.Tensor split.Tensor split_with_sizes squeeze squeeze.dim t transpose.int unbind.int unfold "
+              "unsqueeze view_as_complex view_as_real view view.dtype _conj _neg_view _reshape_alias").split():
+    _base, _, _over = _view.partition(".")
+    CASES[_base + "_copy" + ("." + _over if _over else "")] = lambda view=_view: copied(view)
+    CASES[_base + "_copy." + (_over + "_out" if _over else "out")] = lambda view=_view: copied(view, True)
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
