@@ -1102,6 +1102,8 @@ class Both:
             return [self.encode(x) for x in v]
         if isinstance(v, int) and not isinstance(v, bool) and abs(v) >= 2**53:
             return {"int": str(v)}
+        if isinstance(v, complex):
+            return {"complex": [v.real, v.imag]}
         if isinstance(v, float):
             return {"float": v if v == v and abs(v) != inf else str(v)}
         return DTYPES.get(v) or FORMATS.get(v) or (self.device if isinstance(v, torch.device) else v)
