@@ -214,7 +214,7 @@ static int sizes_from_json(const cJSON *j, const place *at, int64_t *out, int *n
 
     *n = 0;
     if (cJSON_GetArraySize(j) > DP_DIM_MAX)
-        return place_fail(err, DP_EVALUE, at, "%d dimensions, at most %d", cJSON_GetArraySize(j),
+        return place_fail(err, DP_ERUNTIME, at, "%d dimensions, at most %d", cJSON_GetArraySize(j),
                           DP_DIM_MAX);
     cJSON_ArrayForEach(item, j) out[(*n)++] = (int64_t)item->valuedouble;
     return 0;

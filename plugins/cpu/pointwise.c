@@ -197,6 +197,21 @@ static int check_same(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
                                           dense_type_name(y.dtype), dense_type_name(c->result));
 }
 
+/* Complex numbers cannot become real ones in place, nor complex ones of another width. */
+static int check_real(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
+{
+    if (!(c->op->flags & PW_RESULT_REAL) || dst == NULL || c->common == c->result)
+        return 0;
+    DP_VIEW(y, dst);
+    if (dst == c->tensors[0])
+        return dp_fail(ctx, DP_ERUNTIME, "In-place %s is not supported for complex tensors.",
+                       c->op->name);
+    return y.dtype == c->common || !dp_dtype_is_complex(y.dtype)
+               ? 0
+               : dp_fail(ctx, DP_ERUNTIME, "Found dtype %s but expected %s",
+                         dense_type_name(y.dtype), dense_type_name(c->common));
+}
+
 /* -- running -- */
 
 /* Operand k of the loop is the iterator's `at`, of dtype `own` in memory, and goes by `common`. */
@@ -296,6 +311,8 @@ static int compute(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_v
         rc = take_types(ctx, &c);
     if (rc == 0)
         rc = check_same(ctx, &c, *out);
+    if (rc == 0)
+        rc = check_real(ctx, &c, *out);
     return rc == 0 ? run_loop(ctx, &c, out) : dp_refuse(ctx, rc, NULL);
 }
 

@@ -131,6 +131,8 @@ static int rows(dp_ctx *ctx, dp_tensor *src, dp_tensor **out)
     dp_tensor *part = NULL;
     int rc = device_of(ctx, 0, &device);
     DP_VIEW(x, src);
+    if (x.ndim != 2)
+        return dp_fail(ctx, DP_EVALUE, "rows of a tensor of %d dimensions, not 2", x.ndim);
     int64_t wide[] = {x.sizes[0], x.sizes[1] + x.sizes[1] / 2}, strides[] = {wide[1], 1};
 
     if (rc == 0)

@@ -319,6 +319,9 @@ top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *
     bool top = is_top(ctx);
     int rc;
 
+    if (DPI_UNLIKELY((args == NULL && n_args) || (rets == NULL && n_rets)))
+        return dp_fail(ctx, DP_EVALUE, "%s is NULL for a count of %zu", args ? "rets" : "args",
+                       args ? n_rets : n_args);
     none_all(rets, n_rets);
     if (DPI_UNLIKELY(op == NULL))
         return dpi_fail_no_op(ctx);
@@ -360,7 +363,7 @@ int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_a
     const dpi_snapshot *s;
     dp_keyset ks;
 
-    if (DPI_UNLIKELY(op == NULL || !enter_short(ctx, th, &s)))
+    if (DPI_UNLIKELY(op == NULL || args == NULL || rets == NULL || !enter_short(ctx, th, &s)))
         return call_any(ctx, op, args, n_args, rets, n_rets);
     uint32_t id = op->id;
     const dpi_entry *e = id < s->n_plain && id < ctx->n_counts ? s->entries[id] : NULL;

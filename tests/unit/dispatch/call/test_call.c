@@ -329,6 +329,20 @@ START_TEST(call_of_an_operator_that_is_not_there_fails_by_name)
 }
 END_TEST
 
+START_TEST(call_without_arguments_or_results_where_some_are_counted_fails)
+{
+    dp_value args[2] = {dp_tensor_value(a), dp_tensor_value(b)}, ret = dp_int(1);
+
+    attach_as("cpu", "CPU", first, NULL, 0);
+    const dp_op *op = dp_op_find(ctx, "t::first");
+    ck_assert_ptr_nonnull(op);
+    ck_assert_int_eq(dp_call_boxed(ctx, op, NULL, 2, &ret, 1), DP_EVALUE);
+    ck_assert_str_eq(dp_ctx_error(ctx)->message, "args is NULL for a count of 2");
+    ck_assert_int_eq(dp_call_boxed(ctx, op, args, 2, NULL, 1), DP_EVALUE);
+    ck_assert_str_eq(dp_ctx_error(ctx)->message, "rets is NULL for a count of 1");
+}
+END_TEST
+
 START_TEST(call_without_a_kernel_names_the_keys)
 {
     dp_unit *u = attach_as("cuda", "CUDA", first, NULL, 0);
@@ -1259,6 +1273,7 @@ UNIT_SUITE(call)
     tcase_add_test(tc, call_typed_mismatch_names_both_types);
     tcase_add_test(tc, call_checks_arguments_before_a_kernel_runs);
     tcase_add_test(tc, call_of_an_operator_that_is_not_there_fails_by_name);
+    tcase_add_test(tc, call_without_arguments_or_results_where_some_are_counted_fails);
     tcase_add_test(tc, call_without_a_kernel_names_the_keys);
     tcase_add_test(tc, call_newest_kernel_wins_and_removal_restores);
     tcase_add_test(tc, call_redispatches_below_and_honours_guards);
