@@ -320,8 +320,8 @@ top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *
     int rc;
 
     if (DPI_UNLIKELY((args == NULL && n_args) || (rets == NULL && n_rets)))
-        return dp_fail(ctx, DP_EVALUE, "%s is NULL for a count of %zu", args ? "rets" : "args",
-                       args ? n_rets : n_args);
+        return dp_error_set(&ctx->error, DP_EVALUE, "%s is NULL for a count of %zu",
+                            args ? "rets" : "args", args ? n_rets : n_args);
     none_all(rets, n_rets);
     if (DPI_UNLIKELY(op == NULL))
         return dpi_fail_no_op(ctx);
