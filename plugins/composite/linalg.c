@@ -101,3 +101,34 @@ static int check_errors(dp_call *call)
     return rc;
 }
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("_linalg_check_errors", check_errors))
+
+/* aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)
+ *     -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values) */
+static int linalg_lstsq(dp_call *call)
+{
+    enum { IN = 4, OUT = 4 };
+    dp_value args[IN + OUT], ignored[OUT] = {dp_none(), dp_none(), dp_none(), dp_none()};
+    dp_tensor *made[OUT] = {NULL};
+    const int64_t none = 0;
+    DP_VIEW(a, call->args[0].u.t);
+    dp_dtype real = a.dtype == DP_COMPLEX64    ? DP_FLOAT32
+                    : a.dtype == DP_COMPLEX128 ? DP_FLOAT64
+                                               : a.dtype;
+    const dp_dtype types[OUT] = {a.dtype, real, DP_INT64, real};
+    int rc = 0;
+
+    memcpy(args, call->args, IN * sizeof(dp_value));
+    for (int i = 0; i < OUT && rc == 0; i++) {
+        rc = dp_empty(call->ctx, types[i], a.device, 1, &none, DP_CONTIGUOUS, &made[i]);
+        args[IN + i] = dp_tensor_value(made[i]);
+    }
+    if (rc == 0)
+        rc = dp_call_boxed(call->ctx, dp_op_find(call->ctx, "aten::linalg_lstsq.out"), args,
+                           IN + OUT, ignored, OUT);
+    if (rc == 0)
+        return dp_return_tensors(call, OUT, made);
+    for (int i = 0; i < OUT; i++)
+        dp_tensor_unref(made[i]);
+    return rc;
+}
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("linalg_lstsq", linalg_lstsq))

@@ -372,6 +372,20 @@ size_t mx_reserve(size_t *bytes, size_t n, size_t item)
     return at;
 }
 
+bool mx_finite(dp_dtype dtype, const void *data, size_t n)
+{
+    bool odd = false;
+
+    n *= dp_dtype_is_complex(dtype) ? 2 : 1;
+    if (mx_is_double(dtype))
+        for (size_t i = 0; i < n; i++)
+            odd |= !(fabs(((const double *)data)[i]) <= __DBL_MAX__);
+    else
+        for (size_t i = 0; i < n; i++)
+            odd |= !(fabsf(((const float *)data)[i]) <= __FLT_MAX__);
+    return !odd;
+}
+
 int mx_check_info(dp_ctx *ctx, dp_tensor *info, const char *name, bool is_matrix)
 {
     const dp_str s = {name, strlen(name)};

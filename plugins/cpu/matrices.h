@@ -124,6 +124,8 @@ int mx_lwork(dp_ctx *ctx, dp_dtype dtype, const void *answer, int64_t least);
 /* *bytes += n items, aligned; returns where they begin. */
 size_t mx_reserve(size_t *bytes, size_t n, size_t item);
 
+/* Is no element of the n at data, of a dtype of MX_TYPES, infinite or NaN? */
+bool mx_finite(dp_dtype dtype, const void *data, size_t n);
 /* aten::_linalg_check_errors */
 int mx_check_info(dp_ctx *ctx, dp_tensor *info, const char *name, bool is_matrix);
 int mx_zero(dp_ctx *ctx, dp_tensor *t);

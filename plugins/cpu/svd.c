@@ -26,8 +26,13 @@ static void one(const mx_batch *b, char *const *at, char *scratch)
 {
     const svd *s = b->user;
     bool vectors = s->job != 'N';
+    size_t n = (size_t)s->m * (size_t)s->n;
 
-    memcpy(scratch + s->copy, at[0], (size_t)s->m * (size_t)s->n * dp_dtype_size(s->dtype));
+    if (!mx_finite(s->dtype, at[0], n)) { /* gesdd itself says so of NaN alone */
+        *(int *)at[2] = -4;
+        return;
+    }
+    memcpy(scratch + s->copy, at[0], n * dp_dtype_size(s->dtype));
     call(s, scratch + s->copy, at[1], vectors ? at[3] : NULL, vectors ? at[4] : NULL,
          scratch + s->work, scratch + s->rwork, (int *)(scratch + s->iwork), (int *)at[2]);
 }

@@ -12,7 +12,7 @@ nan, inf = float("nan"), float("inf")
 
 
 def random(*shape, dtype=f64):
-    return torch.randn(*shape, dtype=dtype)
+    return torch.randn(shape, dtype=dtype)
 
 
 def square(n, *batch, dtype=f64):
@@ -201,8 +201,82 @@ def applied():
     yield (a, tau, random(4, 2, dtype=dtype), True, False), {}
 
 
+def unpacked():
+    for dtype in TYPES + (i64,):
+        for shape in ((3, 3), (2, 4, 3), (3, 5), (0, 3), (2, 0, 0)):
+            a = random(*shape)
+            lu, p = lu_of(a if dtype is i64 else a.to(dtype))
+            for options in ((True, True), (True, False), (False, True), (False, False)):
+                yield (lu.to(dtype), p, *options), {}
+    lu, p = lu_of(random(3, 3))
+    yield (lu, p + 5), {}
+    yield (lu, p.long()), {}
+    yield (lu[0], p), {}
+
+
+def squares_least():
+    """Least squares; gels alone where the rank is not full."""
+    drivers = "gels", "gelsy", "gelsd", "gelss"
+    for dtype in TYPES:
+        for a, b in (((5, 3), (5, 2)), ((3, 5), (3, 2)), ((2, 4, 3), (2, 4, 2)), ((4, 3), (4,)), ((2, 4, 3), (2, 4)), ((1, 4, 3), (3, 4, 2))):
+            for x in layouts(random(*a, dtype=dtype)):
+                for driver in drivers:
+                    yield (x, random(*b, dtype=dtype), None), {"driver": driver}
+        yield (random(4, 3, dtype=dtype), random(4, 2, dtype=dtype), 0.5), {"driver": "GELSD"}
+        yield (random(4, 3, dtype=dtype), random(4, 2, dtype=dtype)), {}
+        for driver in drivers[1:]:
+            yield (torch.ones(4, 3, dtype=dtype), random(4, 2, dtype=dtype)), {"driver": driver}
+    for shape in ((0, 3), (3, 0), (0, 0), (2, 0, 3), (2, 3, 0), (0, 3, 2)):
+        for driver in drivers:
+            yield (torch.zeros(shape), torch.zeros(*shape[:-1], 2)), {"driver": driver}
+    yield (random(3, 2), random(3, 2)), {"driver": "foo"}
+    for a, b in (((3, 2), (4, 2)), ((3, 2), (4,)), ((3,), (3,)), ((3, 2), ()), ((3, 2), (2, 3, 2)), ((2, 3, 2), (4, 3, 2)), ((2, 2, 3), (3, 2))):
+        yield (random(*a), random(*b)), {}
+    yield (random(3, 2), random(3, 2).float()), {}
+    yield (torch.ones(3, 2, dtype=i64), torch.ones(3, 2, dtype=i64)), {}
+
+
+def crossed():
+    for dtype in (f32, f64, c64, c128, i64, i32, torch.uint8, torch.int8, torch.int16, torch.bfloat16, torch.float16, torch.bool):
+        make = lambda *s: (random(*s) * 9).clamp(-15, 15).round().to(dtype) if not dtype.is_complex else random(*s, dtype=dtype)
+        yield (make(4, 3), make(4, 3)), {}
+        yield (make(3, 4), make(3, 4)), {"dim": 0}
+        yield (make(2, 4, 3).mT, make(2, 3, 4)), {"dim": 1}
+        yield (make(1, 3), make(5, 3)), {}
+        yield (make(0, 3), make(1, 3)), {}
+        yield (make(3), make(3)), {}
+    yield (random(3), random(2, 3)), {}
+    yield (random(4, 4), random(4, 4)), {}
+    yield (random(3, 3), random(3, 3)), {"dim": 2}
+    yield (torch.tensor(1.0), torch.tensor(1.0)), {}
+    yield (random(3), random(3).float()), {}
+
+
+def exponents():
+    for dtype in TYPES:
+        for size in (1e-9, 1e-5, 1e-3, 0.1, 0.3, 1, 5):
+            yield random(4, 4, dtype=dtype) * size
+            yield random(2, 3, 3, dtype=dtype) * size
+    yield torch.tensor([[inf, 0], [0, 0]])
+    yield random(2, 3, 3).mT
+    yield random(3, 3).t()
+    yield from (random(1, 1), random(2, 1, 1), torch.zeros(0, 0), torch.zeros(0, 3, 3), torch.zeros(2, 0, 0))
+    yield from not_square()
+
+
 def add(CASES):
     ops = torch.ops.aten
+    CASES["lu_unpack"] = unpacked
+    CASES["lu_unpack.out"] = lambda: given(lu_of(random(2, 4, 3)), ops.lu_unpack, ("P", "L", "U"))
+    CASES["linalg_lu"] = keyword(chain(squares, rectangles, singular, wrong), {}, {"pivot": False})
+    CASES["linalg_lu.out"] = lambda: given((random(2, 4, 3),), ops.linalg_lu, ("P", "L", "U"))
+    CASES["linalg_lstsq"] = squares_least
+    CASES["linalg_lstsq.out"] = lambda: (((random(4, 3), random(4, 2)), {"solution": torch.zeros(*s), "residuals": torch.zeros(0, dtype=f64),
+                                           "rank": torch.zeros(n, dtype=i64), "singular_values": torch.zeros(2, dtype=f64), "driver": d})
+                                         for d in ("gelsd", "gelsy") for n in ((), (3,)) for s in ((1, 1), (3, 3)))
+    CASES["linalg_cross"] = crossed
+    CASES["linalg_cross.out"] = lambda: given((random(4, 3), random(1, 3)), ops.linalg_cross, ("out",))
+    CASES["linalg_matrix_exp"] = one(exponents)
     CASES["linalg_lu_factor_ex"] = keyword(chain(squares, rectangles, singular, wrong), {}, {"pivot": False})
     CASES["linalg_lu_factor_ex.out"] = lambda: given((random(2, 4, 3),), ops.linalg_lu_factor_ex, ("LU", "pivots", "info"))
     CASES["linalg_lu_solve"] = lu_equations
