@@ -169,12 +169,21 @@ static int results(dp_call *call, const follow_row *row, dp_value *args, dp_valu
     return rc;
 }
 
-int follow(dp_call *call, const follow_row *rows, size_t n)
+const follow_row *follow_find(dp_call *call, const follow_row *rows, size_t n)
 {
     const follow_row *row = bsearch(dp_op_name(call->op), rows, n, sizeof(*rows), by_name);
 
     if (row == NULL)
-        return dp_fail(call->ctx, DP_EPLUGIN, "%s follows from no operator", dp_op_name(call->op));
+        dp_fail(call->ctx, DP_EPLUGIN, "%s follows from no operator", dp_op_name(call->op));
+    return row;
+}
+
+int follow(dp_call *call, const follow_row *rows, size_t n)
+{
+    const follow_row *row = follow_find(call, rows, n);
+
+    if (row == NULL)
+        return DP_EPLUGIN;
     dp_value *args = dp_alloc(call->ctx, (row->n_args + row->n_rets) * sizeof(dp_value));
     dp_value *rets = args + row->n_args;
     if (args == NULL)

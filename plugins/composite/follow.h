@@ -13,6 +13,9 @@ enum {
     FOLLOW_DEVICE,
     FOLLOW_LAYOUT, /* strided */
     FOLLOW_NONE,
+    FOLLOW_FALSE,
+    FOLLOW_INT,     /* the number i */
+    FOLLOW_EACH,    /* each element of the call's argument i: follow_each() alone */
     FOLLOW_MADE,    /* output i, made as the call's operator makes it without memory */
     FOLLOW_CHECKED, /* argument i of the call, when it has done all its checks so */
 };
@@ -36,7 +39,12 @@ typedef struct follow_row {
     const follow_part *args, *results;
 } follow_row;
 
-/* The kernel of every operator that rows [n], sorted by name, have. */
+/* The row of the call's operator in rows [n], sorted by name; NULL and an error. */
+const follow_row *follow_find(dp_call *call, const follow_row *rows, size_t n);
+/* The kernel of operators that have a row. */
 int follow(dp_call *call, const follow_row *rows, size_t n);
+/* That of operators over lists, which call the target for each element.  Each element of the first list is
+ * written, or gets a copy of what the target returned (FOLLOW_COPY), or what that is goes in a list. */
+int follow_each(dp_call *call, const follow_row *rows, size_t n);
 
 #endif

@@ -65,6 +65,9 @@ int form_by_out(dp_call *call, const char *target, int result)
         return rc;
     bool in_place = facts.form == DP_FORM_IN_PLACE;
     DP_VIEW(x, self);
+    if (in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype)) /* of abs alone */
+        return dp_refuse(call->ctx, DP_ERUNTIME,
+                         "In-place abs is not supported for complex tensors.");
     if (!in_place)
         rc = dp_empty(call->ctx, result_dtype(x.dtype, result), x.device, 1, &none, DP_CONTIGUOUS,
                       &out);

@@ -63,6 +63,28 @@ def copy_row(op, target):
     return args, [("FOLLOW_FILL", next(i for i, a in enumerate(op.args) if a.written))]
 
 
+ELEMENTS = {"Tensor[]": "Tensor", "Scalar[]": "Scalar"}
+DEFAULTS = {"None": ("FOLLOW_NONE", 0), "False": ("FOLLOW_FALSE", 0), "0": ("FOLLOW_INT", 0), "1": ("FOLLOW_INT", 1)}
+OTHER_NAMES = {"norm": "linalg_vector_norm"}
+
+
+def for_each(op, ops):
+    """_foreach_add_.List: (add_.Tensor, its row), by the types of the elements."""
+    base = op.signature[0][len("_foreach_"):]
+    types = [ELEMENTS.get(a.type, a.type) for a in op.args]
+    rest = {}
+    for name in [OTHER_NAMES.get(base, base)] + ([base + "_"] if op.form == "in_place" else []):
+        for target in (t for t in ops.values() if t.base == name):
+            more = target.args[len(types):]
+            if [a.type for a in target.args[:len(types)]] == types and all(a.default in DEFAULTS for a in more):
+                rest[target.name] = target, more
+    check(rest, op.where, f"{op.name}: there is no operator '{base}' for its elements")
+    target, more = list(rest.values())[-1]
+    args = [("FOLLOW_EACH" if a.type in ELEMENTS else "FOLLOW_GIVEN", i) for i, a in enumerate(op.args)]
+    copied = [("FOLLOW_COPY", 0)] if op.form == "in_place" and target.form == "functional" else []
+    return target, (args + [DEFAULTS[a.default] for a in more], copied)
+
+
 def parts(listed):
     text = ", ".join(f"{{{what}, {i}}}" for what, i in listed)
     return f"(const follow_part[]){{{text}}}" if listed else "NULL"
@@ -71,7 +93,9 @@ def parts(listed):
 def rows(ops, groups):
     """[(op, key, target, (arguments, results))], sorted by name"""
     for op in sorted(ops.values(), key=lambda op: op.name.encode()):
-        if op.generated_from:
+        if op.name.startswith("_foreach_") and not op.generated_from:
+            yield op, "CPU", *for_each(op, ops)
+        elif op.generated_from:
             functional = groups[op.signature].get("functional")
             by_functional = op.form == "out" and functional is not None
             target = functional if by_functional else op.generated_from
@@ -90,9 +114,13 @@ def follow(ops, groups):
     for op, _, target, (args, results) in made:
         out.append(f"    {{{literal('aten::' + op.name)}, {literal('aten::' + target.name)}, {len(args)}, "
                    f"{len(target.returns)}, {len(results)}, {parts(args)}, {parts(results)}}},")
-    out += ["};", "static int kernel(dp_call *call)\n{\n    return follow(call, rows, sizeof(rows) / sizeof(*rows));\n}",
-            "static const dp_item items[] = {"]
-    out += [f'    {{sizeof(dp_item), DP_ITEM_IMPL, DP_FLAG_META, {literal(op.name)}, "", kernel, 0, ""}},' for op, *_ in made]
+    out += ["};"]
+    out += [f"static int by_{fn}(dp_call *call)\n{{\n    return {fn}(call, rows, sizeof(rows) / sizeof(*rows));\n}}"
+            for fn in ("follow", "follow_each")]
+    out += ["static const dp_item items[] = {"]
+    for op, key, *_ in made:
+        kernel = "by_follow_each" if key == "CPU" else "by_follow"
+        out.append(f'    {{sizeof(dp_item), DP_ITEM_IMPL, DP_FLAG_META, {literal(op.name)}, "", {kernel}, 0, ""}},')
     out += ["};"]
     for i, (op, key, *_) in enumerate(made):
         out += [line(op.where), f"DP_RECORDS(follow_{i}, IMPL, aten, {key}, items + {i}, 1, "
