@@ -32,9 +32,9 @@ def kernel(p, row, cls):
         args, n = used, 1
     unused = "".join(f"(void){a}, " for a in args if a not in expr.names)
     form = "PW_PACKED" if expr.packed else "PW_KERNEL"
-    if expr.turn:
+    if expr.far:
         return (f"PW_TURN{n}({row.name}_{cls}, {1 + len(p.args)}, {cls}, {result_type(p, cls)}, {params}, "
-                f"{', '.join(args)}, ({expr.turn}), ({expr.near}), ({expr.text}))")
+                f"{', '.join(args)}, ({expr.far}), ({expr.near}), ({expr.text}))")
     return (f"{form}{n}({row.name}_{cls}, {1 + len(p.args)}, {cls}, {result_type(p, cls)}, {params}, "
             f"{', '.join(args)}, ({unused}{expr.text}))")
 

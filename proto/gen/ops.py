@@ -29,7 +29,10 @@ KINDS = {
 LONG = {"exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin",
         "acos", "atan", "asinh", "acosh", "atanh", "atan2", "erf", "erfc", "sigmoid", "pow"}
 # ... and those of them that are vectorised only where no argument is far from 0.
-TURNS = re.compile(r"\b(sin|cos|tan)\(")
+# Functions with a form for loops, and what says of their arguments that it does not do.
+TURNS = {**dict.fromkeys(FLOATS, {"sin": "far", "cos": "far", "tan": "far", "fmod": "quotient_far",
+                                  "rem_floor": "quotient_far", "div_floor": "quotient_far"}),
+         **dict.fromkeys(KINDS["complex"], {"exp": "far"})}
 
 # What the inputs and the result are (semantics of at::TensorIterator's presets): flags of pw_op.
 PRESETS = {
@@ -179,24 +182,25 @@ class Expr:
         text = str(text)
         self.cls = cls
         self.names = set(re.findall(r"\b[A-Za-z_]\w*\b", text))
-        self.packed = cls in FLOATS and bool(set(re.findall(r"\b([a-z_]\w*)\(", text)) & LONG)
-        self.turn = self.turned(text) if cls in FLOATS else None
+        turns = TURNS.get(cls, {})
+        called = set(re.findall(r"\b([a-z_]\w*)\(", text))
+        self.far = self.turned(text, turns) if called & set(turns) else None
+        self.packed = self.far is not None or (cls in FLOATS and bool(called & LONG))
         self.text = self.typed(text)
-        self.near = self.typed(TURNS.sub(r"\1_near(", text))
+        self.near = self.typed(re.sub(rf"\b({'|'.join(turns)})\(", r"\1_near(", text)) if self.far else None
 
     def typed(self, text):
         return re.sub(r"\b([a-z_]\w*)\(", rf"pw_\1_{self.cls}(", text)
 
-    def turned(self, text):
-        """What its first sine, cosine or tangent is of; all of an expression are of the same."""
-        match = TURNS.search(text)
-        if match is None:
-            return None
+    def turned(self, text, turns):
+        """What tells whether its first such function has no form for loops; all of an expression are of the
+        same arguments."""
+        match = re.search(rf"\b({'|'.join(turns)})\(", text)
         end, depth = match.end(), 1
         while depth:
             depth += {"(": 1, ")": -1}.get(text[end], 0)
             end += 1
-        return self.typed(text[match.end():end - 1])
+        return self.typed(f"{turns[match[1]]}({text[match.end():end - 1]})")
 
 
 class Kernel:

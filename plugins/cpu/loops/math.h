@@ -40,8 +40,6 @@ PW_LIBM1_(floor)
 PW_LIBM1_(ceil)
 PW_LIBM1_(trunc)
 PW_LIBM1_(rint)
-PW_LIBM2_(fmod)
-PW_LIBM2_(hypot)
 PW_LIBM2_(copysign)
 
 static inline double pw_nextafter_f64(double x, double y, double limit)
@@ -108,6 +106,31 @@ PW_OURS1_(cos_near)
 PW_OURS1_(tan_near)
 PW_OURS2_(pow)
 PW_OURS2_(atan2)
+PW_OURS2_(hypot)
+PW_OURS2_(fmod)
+PW_OURS2_(fmod_near)
+PW_OURS2_(rem_floor)
+PW_OURS2_(rem_floor_near)
+PW_OURS2_(div_floor)
+PW_OURS2_(div_floor_near)
+
+/* Not 0: the forms above that are called near do not take it. */
+DPM_INLINE uint64_t pw_far_f32(float x)
+{
+    return dpm_far_f32(x);
+}
+DPM_INLINE uint64_t pw_far_f64(double x)
+{
+    return dpm_far_f64(x);
+}
+DPM_INLINE uint64_t pw_quotient_far_f32(float x, float y)
+{
+    return dpm_quotient_far_f32(x, y);
+}
+DPM_INLINE uint64_t pw_quotient_far_f64(double x, double y)
+{
+    return dpm_quotient_far_f64(x, y);
+}
 
 /* -- complex numbers -- */
 
@@ -143,15 +166,33 @@ static inline double _Complex pw_pow_c128(double _Complex x, double _Complex y)
     return cpow(x, y);
 }
 
-static inline float _Complex pw_exp_c64(float _Complex x)
+DPM_INLINE float _Complex pw_exp_c64(float _Complex x)
 {
     float size = dpm_exp_f32(crealf(x)), turn = cimagf(x);
     return __builtin_complex(size * dpm_cos_f32(turn), size * dpm_sin_f32(turn));
 }
-static inline double _Complex pw_exp_c128(double _Complex x)
+DPM_INLINE double _Complex pw_exp_c128(double _Complex x)
 {
     double size = dpm_exp_f64(creal(x)), turn = cimag(x);
     return __builtin_complex(size * dpm_cos_f64(turn), size * dpm_sin_f64(turn));
+}
+DPM_INLINE float _Complex pw_exp_near_c64(float _Complex x)
+{
+    float size = dpm_exp_f32(crealf(x)), turn = cimagf(x);
+    return __builtin_complex(size * dpm_cos_near_f32(turn), size * dpm_sin_near_f32(turn));
+}
+DPM_INLINE double _Complex pw_exp_near_c128(double _Complex x)
+{
+    double size = dpm_exp_f64(creal(x)), turn = cimag(x);
+    return __builtin_complex(size * dpm_cos_near_f64(turn), size * dpm_sin_near_f64(turn));
+}
+DPM_INLINE uint64_t pw_far_c64(float _Complex x)
+{
+    return dpm_far_f32(cimagf(x));
+}
+DPM_INLINE uint64_t pw_far_c128(double _Complex x)
+{
+    return dpm_far_f64(cimag(x));
 }
 
 #define PW_LOG_OF_(name, t, R, f, base)                                                            \
@@ -336,25 +377,7 @@ PW_INT_(i64, int64_t)
 
 /* -- float and double -- */
 
-/* div_floor computes the quotient from the remainder, so that it cannot be rounded up to the next
- * integer (at::native::div_floor_floating). */
 #define PW_FLOAT_(t, T, f)                                                                         \
-    static inline T pw_rem_floor_##t(T x, T y)                                                     \
-    {                                                                                              \
-        T r = fmod##f(x, y);                                                                       \
-        return r != 0 && (y < 0) != (r < 0) ? r + y : r;                                           \
-    }                                                                                              \
-    static inline T pw_div_floor_##t(T x, T y)                                                     \
-    {                                                                                              \
-        T r = fmod##f(x, y), q = (x - r) / y, whole;                                               \
-        if (y == 0)                                                                                \
-            return x / y;                                                                          \
-        q -= r != 0 && (y < 0) != (r < 0);                                                         \
-        if (q == 0)                                                                                \
-            return copysign##f((T)0, x / y);                                                       \
-        whole = floor##f(q);                                                                       \
-        return q - whole > (T)0.5 ? whole + 1 : whole;                                             \
-    }                                                                                              \
     static inline T pw_div_##t(T x, T y)                                                           \
     {                                                                                              \
         return x / y;                                                                              \

@@ -8,7 +8,7 @@
  * operands, one for each way in which inputs are broadcast along a row, and one for all others.
  * PW_PACKED2 is a kernel that is only called with packed operands, a multiple of PW_VECTOR elements at a
  * time: for long expressions, which are compiled once, and for vectors alone.  PW_TURN2 is one whose
- * expression is vectorised where no `turn` is far from 0, as sines are. */
+ * expression has another form, `near`, which is vectorised, for blocks in which `is_far` is 0 everywhere. */
 #ifndef CPU_LOOPS_POINTWISE_H
 #define CPU_LOOPS_POINTWISE_H
 
@@ -166,7 +166,7 @@
     }                                                                                              \
     PW_END_
 
-#define PW_TURN1(name, n, t, o, params, a, turn, near, expr)                                       \
+#define PW_TURN1(name, n, t, o, params, a, is_far, near, expr)                                     \
     PW_BEGIN_(name, t, params)                                                                     \
     PW_ROW_(n, 0);                                                                                 \
     PW_ROW_(n, 1);                                                                                 \
@@ -174,7 +174,7 @@
     PW_EACH_                                                                                       \
     {                                                                                              \
         const T a = PW_AT_(t, p1, i);                                                              \
-        far |= dpm_far_##t(turn);                                                                  \
+        far |= is_far;                                                                             \
     }                                                                                              \
     if (far == 0)                                                                                  \
         PW_EACH_                                                                                   \
@@ -189,16 +189,31 @@
         }                                                                                          \
     PW_END_
 
-#define PW_TURN2(name, n, t, o, params, a, b, turn, near, expr)                                    \
+#define PW_TURN2(name, n, t, o, params, a, b, is_far, near, expr)                                  \
     PW_BEGIN_(name, t, params)                                                                     \
     PW_ROW_(n, 0);                                                                                 \
     PW_ROW_(n, 1);                                                                                 \
     PW_ROW_(n, 2);                                                                                 \
-    for (int64_t i = 0; i < n0; i++) {                                                             \
+    uint64_t far = 0;                                                                              \
+    PW_EACH_                                                                                       \
+    {                                                                                              \
         const T a = PW_AT_(t, p1, i);                                                              \
         const T b = PW_AT_(t, p2, i);                                                              \
-        PW_PUT_(o, expr)                                                                           \
+        far |= is_far;                                                                             \
     }                                                                                              \
+    if (far == 0)                                                                                  \
+        PW_EACH_                                                                                   \
+        {                                                                                          \
+            const T a = PW_AT_(t, p1, i);                                                          \
+            const T b = PW_AT_(t, p2, i);                                                          \
+            PW_PUT_(o, near)                                                                       \
+        }                                                                                          \
+    else                                                                                           \
+        for (int64_t i = 0; i < n0; i++) {                                                         \
+            const T a = PW_AT_(t, p1, i);                                                          \
+            const T b = PW_AT_(t, p2, i);                                                          \
+            PW_PUT_(o, expr)                                                                       \
+        }                                                                                          \
     PW_END_
 
 /* A parameter, in the type of an expression. */
