@@ -21,6 +21,8 @@ wn_axis *pool_axes(dp_ctx *ctx, int64_t n);
 
 /* *out, *indices: NULL is made.  An index counts the places of its plane. */
 int pool_max(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out, dp_tensor **indices);
+/* Elements at the places of lists, of any dtype. */
+int pool_copy(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out);
 /* Sums, divided as axes say. */
 int pool_add(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out);
 /* The gradient of pool_add(). */
@@ -29,6 +31,8 @@ int pool_add_back(dp_ctx *ctx, const pooling *p, dp_tensor *grad, dp_tensor **ou
  * DP_ERUNTIME: an index outside of its plane. */
 int pool_scatter(dp_ctx *ctx, const pooling *p, bool add, dp_tensor *grad, dp_tensor *indices,
                  dp_tensor **out);
+/* The way back: sums of p's results for its inputs.  bytes: of a weight, 0 where there are none. */
+int pool_turn(dp_ctx *ctx, const pooling *p, size_t bytes, pooling *back);
 /* Fails unless t has p->to's sizes.  Source: check_dim_size. */
 int pool_check_grad(dp_ctx *ctx, const pooling *p, dp_tensor *t);
 

@@ -17,12 +17,34 @@ wn_axis *pool_axes(dp_ctx *ctx, int64_t n)
     return dense_array(ctx, n, WN_AXES * sizeof(wn_axis));
 }
 
+int pool_copy(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out)
+{
+    dp_tensor *x;
+    space_out y;
+    space from = p->from, to = p->to;
+
+    from.computed = to.computed = from.dtype;
+    int rc = space_begin(ctx, &y, &to, p->batched, out, &self, 1);
+    if (rc < 0)
+        return rc;
+    if (!pool_is_empty(ctx, p) && (rc = space_get(ctx, &from, self, &x)) == 0) {
+        int64_t bytes = space_inner(&from) * (int64_t)dp_dtype_size(from.dtype);
+        rc = wn_copy(ctx, p->axes, space_planes(&from), bytes, space_data(x), space_data(y.work));
+        dp_tensor_unref(x);
+    }
+    return space_end(ctx, rc, &y);
+}
+
 static void fill_job(wn_job *job, const space *from, const wn_axis *axes)
 {
     *job = (wn_job){.axes = axes,
                     .planes = space_planes(from),
                     .inner = space_inner(from),
                     .dtype = from->computed};
+    if (dp_dtype_is_complex(from->computed)) { /* sums of its parts */
+        job->inner *= 2;
+        job->dtype = from->computed == DP_COMPLEX64 ? DP_FLOAT32 : DP_FLOAT64;
+    }
 }
 
 int pool_max(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out, dp_tensor **indices)
@@ -130,6 +152,23 @@ int pool_add_back(dp_ctx *ctx, const pooling *p, dp_tensor *grad, dp_tensor **ou
     if (!pool_is_empty(ctx, p))
         rc = add_back(ctx, p, grad, y.work);
     return space_end(ctx, rc, &y);
+}
+
+int pool_turn(dp_ctx *ctx, const pooling *p, size_t bytes, pooling *back)
+{
+    int rc = 0;
+
+    *back = *p;
+    back->from = p->to;
+    back->to = p->from;
+    if (p->axes == NULL)
+        return 0;
+    back->axes = pool_axes(ctx, 1);
+    if (back->axes == NULL)
+        return DP_ERESOURCE;
+    for (int d = 0; rc == 0 && d < WN_AXES; d++)
+        rc = wn_turned(ctx, &p->axes[d], bytes, &back->axes[d]);
+    return rc;
 }
 
 int pool_check_grad(dp_ctx *ctx, const pooling *p, dp_tensor *t)

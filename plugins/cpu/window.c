@@ -31,6 +31,17 @@ int wn_taps(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n, int64_t taps, size_t
     return a->list && (bytes == 0 || a->weights) ? 0 : DP_ERESOURCE;
 }
 
+int wn_places(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n)
+{
+    int rc = wn_taps(ctx, a, in, n, n, 0);
+
+    for (int64_t o = 0; rc == 0 && o < n; o++) {
+        a->begin[o] = o;
+        a->count[o] = 1;
+    }
+    return rc;
+}
+
 /* Grows [from, to) from the middle, where windows are not cut off. */
 void wn_seal(wn_axis *a)
 {
@@ -103,6 +114,7 @@ int wn_turned(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *turned)
 {
     int64_t taps = 0;
 
+    bytes = a->weights ? bytes : 0;
     for (int64_t o = 0; a->list && o < a->out; o++)
         taps += a->count[o];
     int rc = a->list ? wn_taps(ctx, turned, a->out, a->in, taps, bytes)

@@ -83,4 +83,11 @@ typedef struct wn_job {
 /* Errors: DP_ERESOURCE, and those of dp_parallel_for(). */
 int wn_run(dp_ctx *ctx, const wn_job *job);
 
+/* y, whose every place is one of x's: the axes have a list with one tap for each.  `bytes` lie at a place.
+ * Errors: those of dp_parallel_for(). */
+int wn_copy(dp_ctx *ctx, const wn_axis *axes, int64_t planes, int64_t bytes, const char *x,
+            char *y);
+/* An axis with one tap for each of n places: its list is to be filled in. */
+int wn_places(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n);
+
 #endif

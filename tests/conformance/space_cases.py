@@ -214,5 +214,96 @@ def pooling():
     return c
 
 
+def resampling():
+    c = Cases()
+    names = {"upsample_nearest1d": 1, "upsample_nearest2d": 2, "upsample_nearest3d": 3, "_upsample_nearest_exact1d": 1,
+             "_upsample_nearest_exact2d": 2, "_upsample_nearest_exact3d": 3, "upsample_linear1d": 1,
+             "upsample_bilinear2d": 2, "upsample_trilinear3d": 3, "upsample_bicubic2d": 2,
+             "_upsample_bilinear2d_aa": 2, "_upsample_bicubic2d_aa": 2}
+    for name, dims in names.items():
+        near = "nearest" in name
+        sizes = [[10, 18, 16], [3, 4, 5], [5, 9, 8], [1, 1, 1], [7, 25, 11]]
+
+        def forward(dims=dims, near=near):
+            for x in (x for t in (f32, f64, i64, torch.uint8) + ((bf16,) if near else ()) for x in images(dims, t)):
+                for align in [[]] if near else [[False], [True]]:
+                    for size in sizes:
+                        yield (x, size[3 - dims:], *align, *[None] * dims), {}
+                    for scales in [1.7, 2.3, 0.8], [0.4, 1.0, 2.1]:
+                        size = [int(n * s) for n, s in zip(x.shape[x.dim() - dims:], scales)]
+                        yield (x, size, *align, *scales[:dims]), {}
+            tail = [] if near else [False]
+            x = make(f32, 1, 2, *[3] * dims)
+            for bad in ((x, [0] * dims), (x, [-3] * dims), (x, [4] * (dims + 1)), (x[0], [4] * dims),
+                        (x[:, :0], [4] * dims), (x[..., :0], [4] * dims)):
+                yield (*bad, *tail), {}
+
+        def backward(dims=dims, forward=forward, near=near):
+            for (x, size, *more), _ in forward():
+                if x.dim() == dims + 2 and x.dtype not in (i64, torch.uint8):
+                    for fmt in (torch.contiguous_format, FORMATS.get(dims, torch.contiguous_format)):
+                        grad = make(x.dtype, *x.shape[:2], *[max(s, 0) for s in size[:dims]])
+                        yield (grad.contiguous(memory_format=fmt), size, list(x.shape), *more), {}
+            tail = [] if near else [False]
+            yield (make(f32, 1, 2, *[3] * dims), [4] * dims, [1, 2, *[2] * dims], *tail), {}
+            yield (make(f32, 2, *[4] * dims), [4] * dims, [1, 2, *[2] * dims], *tail), {}
+            yield (make(f32, 1, 2, *[4] * dims), [4] * dims, [2, *[2] * dims], *tail), {}
+
+        def by_factors(dims=dims, near=near):
+            for x in images(dims):
+                tail = [] if near else [False]
+                for size, scales in ((None, [2.0] * dims), (None, [1.5, 0.6, 2.1][:dims]), ([6] * dims, None), (None, None),
+                                     ([6] * dims, [2.0] * dims), (None, [2.0] * (dims + 1)), (None, [0.0] * dims)):
+                    yield (x, size, *tail, scales), {}
+
+        def by_factors_back(dims=dims, by_factors=by_factors, name=name):
+            for (x, size, *more), _ in by_factors():
+                try:
+                    made = getattr(torch.ops.aten, name).vec(x, size, *more)
+                except (RuntimeError, IndexError):
+                    continue
+                yield (make(f32, *made.shape), size, list(x.shape), *more), {}
+        c[name] = forward
+        c.forms(name, "out")
+        c[name + "_backward"] = backward
+        c.forms(name + "_backward", "grad_input", ("grad_input",))
+        c[name + ".vec"] = by_factors
+        c[name + "_backward.vec"] = by_factors_back
+    return c
+
+
+def padding():
+    c = Cases()
+    types = (f32, f64, bf16, i64, torch.complex64)
+    for kind in "reflection", "replication":
+        for dims in 1, 2, 3:
+            def forward(dims=dims):
+                for x in (x for t in types for x in images(dims, t)):
+                    for pads in ([1, 2, 3, 1, 2, 2], [0, 3, 0, 0, 4, 1], [-2, 3, 1, -3, 0, 0], [-1, -1, 0, -1, 0, -2],
+                                 [9, 1, 1, 1, 1, 1], [-6, 4, 0, 0, 0, 0], [-9, 1, 0, 0, 0, 0]):
+                        yield (x, pads[:2 * dims]), {}
+                for shape in ([3] * dims, [3] * (dims + 3), [2, 0, *[3] * dims], [0, *[3] * dims], [2, 2, *[0] * dims]):
+                    yield (make(f32, *shape), [1, 1] * dims), {}
+
+            def backward(dims=dims, forward=forward, name=f"{kind}_pad{dims}d"):
+                for (x, pads), _ in forward():
+                    try:
+                        made = getattr(torch.ops.aten, name)(x, pads)
+                    except (RuntimeError, IndexError):
+                        continue
+                    if made.numel() or not x.numel():
+                        yield (make(x.dtype, *made.shape), x, pads), {}
+                x = make(f32, 1, 2, *[4] * dims)
+                yield (make(f32, 1, 2, *[6] * dims).double(), x, [1, 1] * dims), {}
+                if dims < 3:  # where PyTorch looks at the gradient's size
+                    yield (make(f32, 1, 2, *[5] * dims), x, [1, 1] * dims), {}
+            name = f"{kind}_pad{dims}d"
+            c[name] = forward
+            c.forms(name, "out")
+            c[name + "_backward"] = backward
+            c.forms(name + "_backward", "grad_input", ("grad_input",))
+    return c
+
+
 def cases():
-    return {**pooling()}
+    return {**pooling(), **resampling(), **padding()}
