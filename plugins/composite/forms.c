@@ -91,6 +91,9 @@ static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made
 
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
         dp_tensor *out = outs[i];
+        if (made[i].tag != DP_TAG_TENSOR)
+            return dp_fail(call->ctx, DP_ERUNTIME, "%s: output %u has no value to be given",
+                           dp_op_name(call->op), i);
         DP_VIEW(x, made[i].u.t);
         rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
         if (rc == 0)

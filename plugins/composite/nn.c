@@ -1,70 +1,6 @@
 /* nn.c -- layers of neural networks, by way of the operators that backends implement. */
 #include "composite.h"
 
-/* -- normalisation -- */
-
-/* aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
- *     Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)
- *     -> (Tensor, Tensor, Tensor, Tensor, int) */
-static int batch_norm_index(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
-                            dp_tensor *mean, dp_tensor *var, bool training, double momentum,
-                            double eps, bool cudnn, dp_tensor **out, dp_tensor **save_mean,
-                            dp_tensor **save_invstd, dp_tensor **reserve, int64_t *implementation)
-{
-    static const int64_t empty;
-    dp_tensor *parts[3] = {0}, *none = NULL;
-    DP_VIEW(x, input);
-
-    (void)cudnn;
-    int rc = dp_empty(ctx, DP_UINT8, x.device, 1, &empty, DP_CONTIGUOUS, &none);
-    if (rc == 0)
-        rc = dp_invoke(ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", input, weight, bias,
-                       mean, var, (int)training, momentum, eps, &parts[0], &parts[1], &parts[2]);
-    if (rc < 0) {
-        dp_tensor_unref(none);
-        return rc;
-    }
-    *out = parts[0];
-    *save_mean = parts[1];
-    *save_invstd = parts[2];
-    *reserve = none;
-    *implementation = 0; /* PyTorch's number of the native one */
-    return 0;
-}
-
-/* aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
- *     Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)
- *     -> Tensor */
-static int batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
-                      dp_tensor *mean, dp_tensor *var, bool training, double momentum, double eps,
-                      bool cudnn, dp_tensor **out)
-{
-    dp_tensor *rest[3] = {0};
-    int64_t implementation;
-    int rc = dp_invoke(ctx, "aten::_batch_norm_impl_index", "ToToToToTbffb>TTTTi", input, weight,
-                       bias, mean, var, (int)training, momentum, eps, (int)cudnn, out, &rest[0],
-                       &rest[1], &rest[2], &implementation);
-
-    for (int i = 0; i < 3; i++)
-        dp_tensor_unref(rest[i]);
-    return rc;
-}
-
-/* aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None,
- *     float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor */
-static int layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, size_t n,
-                      dp_tensor *weight, dp_tensor *bias, double eps, bool cudnn, dp_tensor **out)
-{
-    dp_tensor *mean = NULL, *rstd = NULL;
-    int rc = dp_invoke(ctx, "aten::native_layer_norm", "TlioToTf>TTT", input, shape, n, weight,
-                       bias, eps, out, &mean, &rstd);
-
-    (void)cudnn;
-    dp_tensor_unref(mean);
-    dp_tensor_unref(rstd);
-    return rc;
-}
-
 /* -- softmax, dropout and the like -- */
 
 /* op(self, dim, half_to_float=False); if a dtype is given, self is converted first. */
@@ -128,10 +64,6 @@ static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
 }
 
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
-                DP_IMPL_UNBOXED("batch_norm", batch_norm, (T, oT, oT, oT, oT, b, f, f, b), (T)),
-                DP_IMPL_UNBOXED("_batch_norm_impl_index", batch_norm_index,
-                                (T, oT, oT, oT, oT, b, f, f, b), (T, T, T, T, i)),
-                DP_IMPL_UNBOXED("layer_norm", layer_norm, (T, li, oT, oT, f, b), (T)),
                 DP_IMPL_UNBOXED("softmax.int", softmax, (T, i, oi), (T)),
                 DP_IMPL_UNBOXED("log_softmax.int", log_softmax, (T, i, oi), (T)),
                 DP_IMPL_UNBOXED("dropout", dropout, (T, f, b), (T)),

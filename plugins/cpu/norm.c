@@ -1,279 +1,302 @@
-/* norm.c -- native_batch_norm and native_layer_norm.
+/* norm.c -- batch normalisation and its gradient (aten/src/ATen/native/Normalization.cpp).
  *
- * Means and variances are computed in double, in two passes over packed data. */
+ * An input [N, C, ...] is either N * C planes, or where the channels lie innermost a matrix of C columns; it
+ * is gone over as it lies.  Statistics are doubles; bfloat16 is computed as float32. */
+#include "norm.h"
 #include "dense.h"
-#include <math.h>
-
-/* Mean and sum of squared distances from the mean.  The elements are `planes` runs of n, each
- * starting `step` elements after the one before it. */
-typedef struct moments {
-    double mean, squares;
-} moments;
-
-#define MOMENTS(name, type)                                                                        \
-    static moments name(const type *x, int64_t planes, int64_t step, int64_t n)                    \
-    {                                                                                              \
-        moments m = {0};                                                                           \
-        for (int64_t p = 0; p < planes; p++)                                                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                m.mean += (double)x[p * step + i];                                                 \
-        m.mean /= (double)(planes * n);                                                            \
-        for (int64_t p = 0; p < planes; p++)                                                       \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                double d = (double)x[p * step + i] - m.mean;                                       \
-                m.squares += d * d;                                                                \
-            }                                                                                      \
-        return m;                                                                                  \
-    }
-MOMENTS(moments_f32, float)
-MOMENTS(moments_f64, double)
-
-static double element(dp_dtype class, const void *p, int64_t i)
-{
-    return class == DP_FLOAT32 ? (double)((const float *)p)[i] : ((const double *)p)[i];
-}
-
-static void set_element(dp_dtype class, void *p, int64_t i, double v)
-{
-    if (class == DP_FLOAT32)
-        ((float *)p)[i] = (float)v;
-    else
-        ((double *)p)[i] = v;
-}
-
-/* dense_get(), but None (NULL) stays NULL. */
-static int get_optional(dp_ctx *ctx, dp_tensor *t, dp_dtype class, dp_tensor **out)
-{
-    return t ? dense_get(ctx, t, class, out) : 0;
-}
-
-static const void *data_of(const dp_tensor *t)
-{
-    return t ? dense_data(t) : NULL;
-}
-
-/* Hands the three results to the caller; after a failure releases those that were made. */
-static int give(int rc, dp_tensor *const result[3], dp_tensor **first, dp_tensor **second,
-                dp_tensor **third)
-{
-    if (rc < 0) {
-        for (int i = 0; i < 3; i++)
-            dp_tensor_unref(result[i]);
-        return rc;
-    }
-    *first = result[0];
-    *second = result[1];
-    *third = result[2];
-    return 0;
-}
-
-/* A parameter must have the input's dtype; float32 is allowed with a bfloat16 input. */
-static int check_parameter(dp_ctx *ctx, dp_dtype input, dp_tensor *t)
-{
-    if (t == NULL)
-        return 0;
-    DP_VIEW(v, t);
-    if (v.dtype == input || (input == DP_BFLOAT16 && v.dtype == DP_FLOAT32))
-        return 0;
-    return dense_check_same(ctx, input, v.dtype);
-}
-
-/* -- batch norm -- */
+#include "pack.h"
 
 enum { WEIGHT, BIAS, MEAN, VAR, PARAMETERS };
 
 typedef struct batch {
-    dp_dtype class;
-    int64_t n, channels, size; /* x is [n, channels, size] */
-    const void *x, *parameter[PARAMETERS];
-    void *y;
-    double *mean, *inverse; /* [channels]; inverse: 1 / sqrt(variance + eps) */
-    double *unbiased;       /* [channels] variance by n - 1; training only */
+    pack p;
+    dp_tensor *input, *parameters[PARAMETERS];
     double eps;
+    /* found by prepare() */
+    dp_dtype dtype, class, parameter_dtype;
+    dp_memory_format format;
+    int64_t numel, n, channels, size; /* columns: n rows, of size 1 */
+    bool columns;
+    const void *x;
+    double *mean, *squares; /* [channels] */
 } batch;
 
-static void take_moments(int64_t begin, int64_t end, void *user)
+/* -- checks -- */
+
+/* Parameters are of the input's dtype, or all of float32 with an input of bfloat16. */
+static int check_parameter_dtype(dp_ctx *ctx, batch *b, dp_tensor *t)
 {
-    batch *b = user;
-    int64_t step = b->channels * b->size;
-    int64_t planes = b->size > 0 ? b->n : 0; /* do not loop over empty planes: n may be huge */
-    double count = (double)(b->n * b->size);
-
-    for (int64_t c = begin; c < end; c++) {
-        moments m = b->class == DP_FLOAT32
-                        ? moments_f32((const float *)b->x + c * b->size, planes, step, b->size)
-                        : moments_f64((const double *)b->x + c * b->size, planes, step, b->size);
-        b->mean[c] = m.mean;
-        b->inverse[c] = 1 / sqrt(m.squares / count + b->eps);
-        b->unbiased[c] = m.squares / (count - 1);
-    }
-}
-
-#define SCALE(name, type)                                                                          \
-    static void name(int64_t begin, int64_t end, void *user)                                       \
-    {                                                                                              \
-        const batch *b = user;                                                                     \
-        const type *weight = b->parameter[WEIGHT], *bias = b->parameter[BIAS];                     \
-        for (int64_t plane = begin; plane < end; plane++) {                                        \
-            int64_t c = plane % b->channels;                                                       \
-            double factor = b->inverse[c] * (weight ? (double)weight[c] : 1);                      \
-            double offset = (bias ? (double)bias[c] : 0) - b->mean[c] * factor;                    \
-            const type *x = (const type *)b->x + plane * b->size;                                  \
-            type *y = (type *)b->y + plane * b->size;                                              \
-            for (int64_t i = 0; i < b->size; i++)                                                  \
-                y[i] = (type)(x[i] * factor + offset);                                             \
-        }                                                                                          \
-    }
-SCALE(scale_f32, float)
-SCALE(scale_f64, double)
-
-/* A new 1-dim tensor `dtype` [n] of these values, rounded to `class` first. */
-static int vector_new(dp_ctx *ctx, const double *values, int64_t n, dp_device device,
-                      dp_dtype class, dp_dtype dtype, dp_tensor **out)
-{
-    dp_tensor *t = NULL;
-
-    int rc = dp_empty(ctx, class, device, 1, &n, DP_CONTIGUOUS, &t);
-    if (rc < 0)
-        return rc;
-    void *data = dense_data(t);
-    if (dp_memoryless(ctx))
-        n = 0;
-    for (int64_t i = 0; i < n; i++)
-        set_element(class, data, i, values[i]);
-    return dense_put(ctx, t, dtype, DP_CONTIGUOUS, out);
-}
-
-/* The new running statistic: momentum * fresh + (1 - momentum) * old.  If there is none (old NULL),
- * *out is left alone. */
-static int blended(dp_ctx *ctx, const void *old, const double *fresh, double momentum,
-                   const batch *b, dp_device device, dp_tensor **out)
-{
-    if (dp_memoryless(ctx))
-        return vector_new(ctx, NULL, b->channels, device, b->class, b->class, out);
-    if (old == NULL)
+    if (t == NULL)
         return 0;
-    double *blend = dense_array(ctx, b->channels, sizeof(*blend));
-    if (blend == NULL)
-        return DP_ERESOURCE;
-    for (int64_t c = 0; c < b->channels; c++)
-        blend[c] = momentum * fresh[c] + (1 - momentum) * element(b->class, old, c);
-    return vector_new(ctx, blend, b->channels, device, b->class, b->class, out);
-}
-
-/* Update the running statistics: both of them, or on failure neither. */
-static int update(dp_ctx *ctx, dp_tensor *mean, dp_tensor *var, double momentum, const batch *b,
-                  dp_device device)
-{
-    dp_tensor *new_mean = NULL, *new_var = NULL;
-
-    int rc = blended(ctx, b->parameter[MEAN], b->mean, momentum, b, device, &new_mean);
-    if (rc == 0)
-        rc = blended(ctx, b->parameter[VAR], b->unbiased, momentum, b, device, &new_var);
-    if (rc == 0 && mean)
-        rc = dp_copy(ctx, mean, new_mean);
-    if (rc == 0 && var)
-        rc = dp_copy(ctx, var, new_var);
-    dp_tensor_unref(new_mean);
-    dp_tensor_unref(new_var);
-    return rc;
-}
-
-static int check_batch(dp_ctx *ctx, const dp_view *x, dp_tensor *const *parameters, bool training)
-{
-    static const char *const names[PARAMETERS] = {"weight", "bias", "running_mean", "running_var"};
-
-    if (x->ndim < 2)
+    DP_VIEW(v, t);
+    if (v.dtype != b->dtype && (b->dtype != DP_BFLOAT16 || v.dtype != DP_FLOAT32))
         return dp_fail(ctx, DP_ERUNTIME,
-                       "batch norm of a %d-dimensional tensor: at least 2 expected", x->ndim);
-    int rc = dense_check_type(ctx, "batch_norm", x->dtype, DENSE_FLOATS);
-    for (int p = 0; rc == 0 && p < PARAMETERS; p++) {
-        if (parameters[p] == NULL) {
-            if (p >= MEAN && !training)
-                rc = dp_fail(ctx, DP_ERUNTIME, "Expected %s to be defined when training=False",
-                             names[p]);
-            continue;
-        }
-        DP_VIEW(v, parameters[p]);
-        if (v.numel != x->sizes[1])
-            rc = dp_fail(ctx, DP_ERUNTIME, "%s should contain %lld elements not %lld", names[p],
-                         (long long)x->sizes[1], (long long)v.numel);
-        else
-            rc = check_parameter(ctx, x->dtype, parameters[p]);
-    }
-    return rc;
-}
-
-/* Dtype of save_mean and save_invstd: that of a parameter if it differs from the input's. */
-static dp_dtype saved_dtype(dp_dtype input, dp_tensor *const *parameters)
-{
-    for (int p = 0; p < PARAMETERS; p++)
-        if (parameters[p]) {
-            DP_VIEW(v, parameters[p]);
-            if (v.dtype != input)
-                return v.dtype;
-        }
-    return input;
-}
-
-static int run_batch(dp_ctx *ctx, batch *b, bool training)
-{
-    if (dp_memoryless(ctx))
-        return 0;
-    b->mean = dense_array(ctx, b->channels, sizeof(double));
-    b->inverse = dense_array(ctx, b->channels, sizeof(double));
-    b->unbiased = dense_array(ctx, b->channels, sizeof(double));
-    if (!b->mean || !b->inverse || !b->unbiased)
-        return DP_ERESOURCE;
-    int rc = 0;
-    if (training)
-        rc = dp_parallel_for(ctx, 0, b->channels, dense_grain(4.0 * (double)b->n * (double)b->size),
-                             take_moments, b);
-    for (int64_t c = 0; c < b->channels && !training; c++) {
-        b->mean[c] = element(b->class, b->parameter[MEAN], c);
-        b->inverse[c] = 1 / sqrt(element(b->class, b->parameter[VAR], c) + b->eps);
-    }
-    if (rc < 0 || b->size == 0) /* there may be very many empty planes: no loop over them */
-        return rc;
-    return dp_parallel_for(ctx, 0, b->n * b->channels, dense_grain((double)b->size),
-                           b->class == DP_FLOAT32 ? scale_f32 : scale_f64, b);
-}
-
-/* Packs input and parameters and allocates y.  What is made goes to *x, *y and packed, also on
- * failure: the caller releases it. */
-static int prepare_batch(dp_ctx *ctx, dp_tensor *input, dp_tensor *const *given, batch *b,
-                         dp_tensor **x, dp_tensor **y, dp_tensor **packed)
-{
-    DP_VIEW(v, input);
-
-    b->class = dense_class(v.dtype);
-    b->n = v.sizes[0];
-    b->channels = v.sizes[1];
-    b->size = 1;
-    for (int d = 2; d < v.ndim; d++)
-        b->size *= v.sizes[d];
-    int rc = dense_get(ctx, input, b->class, x);
-    if (rc == 0)
-        rc = dp_empty(ctx, b->class, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, y);
-    for (int p = 0; rc == 0 && p < PARAMETERS; p++) {
-        rc = get_optional(ctx, given[p], b->class, &packed[p]);
-        b->parameter[p] = data_of(packed[p]);
-    }
-    if (rc < 0)
-        return rc;
-    b->x = dense_data(*x);
-    b->y = dense_data(*y);
+                       "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    if (v.dtype != b->dtype)
+        b->parameter_dtype = v.dtype;
     return 0;
 }
 
-/* save_mean and save_invstd; outside of training they are empty. */
-static int saved_statistics(dp_ctx *ctx, const batch *b, dp_device device, dp_dtype dtype,
-                            bool training, dp_tensor **mean, dp_tensor **invstd)
+static int check_vector(dp_ctx *ctx, const char *name, dp_tensor *t, int64_t channels)
 {
-    int64_t n = training ? b->channels : 0;
-    int rc = vector_new(ctx, b->mean, n, device, b->class, dtype, mean);
+    if (t == NULL)
+        return 0;
+    DP_VIEW(v, t);
+    if (v.numel == channels)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "%s should contain %" PRId64 " elements not %" PRId64, name,
+                   channels, v.numel);
+}
 
-    return rc < 0 ? rc : vector_new(ctx, b->inverse, n, device, b->class, dtype, invstd);
+/* training: running statistics may be missing */
+static int check_batch(dp_ctx *ctx, batch *b, bool training)
+{
+    static const char *const names[PARAMETERS] = {"weight", "bias", "running_mean", "running_var"};
+    DP_VIEW(x, b->input);
+
+    if (x.ndim < 2)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "batch norm of a %d-dimensional tensor: at least 2 expected", x.ndim);
+    b->dtype = b->parameter_dtype = x.dtype;
+    b->class = dense_class(x.dtype);
+    int rc = dense_check_type(ctx, "batch_norm", x.dtype, DENSE_FLOATS);
+    for (int i = 0; rc == 0 && i < PARAMETERS; i++) {
+        if (b->parameters[i] == NULL && i >= MEAN && !training)
+            rc = dp_fail(ctx, DP_ERUNTIME, "Expected %s to be defined when training=False",
+                         names[i]);
+        if (rc == 0)
+            rc = check_vector(ctx, names[i], b->parameters[i], x.sizes[1]);
+        if (rc == 0)
+            rc = check_parameter_dtype(ctx, b, b->parameters[i]);
+    }
+    return rc;
+}
+
+/* -- how the input lies -- */
+
+static void prepare(batch *b)
+{
+    DP_VIEW(x, b->input);
+
+    b->format = dp_tensor_suggest_format(b->input);
+    b->numel = x.numel;
+    b->channels = x.sizes[1];
+    b->n = x.sizes[0];
+    b->size = x.numel == 0 ? 0 : x.numel / b->n / b->channels;
+    b->columns = b->format != DP_CONTIGUOUS || b->size == 1;
+    if (b->columns && x.numel > 0) {
+        b->n = x.numel / b->channels;
+        b->size = 1;
+    }
+    b->x = pack_as(&b->p, b->input, b->class, b->format);
+    b->mean = pack_array(&b->p, b->channels, sizeof(double));
+    b->squares = pack_array(&b->p, b->channels, sizeof(double));
+}
+
+static int run(batch *b, int loop, int64_t n, double each, void *job)
+{
+    dp_range_fn fn = CPU_CHOSEN(nm_loops)[loop].run[b->class == DP_FLOAT64];
+    return dp_parallel_for(b->p.ctx, 0, n, dense_grain(each), fn, job);
+}
+
+static int64_t planes_of(const batch *b)
+{
+    return b->numel == 0 ? 0 : b->n * b->channels;
+}
+
+/* Coefficients [channels], one for each plane. */
+static double *by_plane(batch *b, const double *of_channels)
+{
+    int64_t planes = planes_of(b);
+    double *each = pack_array(&b->p, planes, sizeof(double));
+    for (int64_t i = 0; each && i < planes; i++)
+        each[i] = of_channels[i % b->channels];
+    return each;
+}
+
+/* Chunks of rows that are added up by themselves, and their sums [chunks, 2, n].  Their number depends on
+ * the shape alone, so that sums do not depend on the number of threads. */
+static int64_t make_chunks(batch *b, nm_columns *c)
+{
+    enum { CHUNKS = 16, LEAST = 64 };
+    int64_t chunk = (b->n + CHUNKS - 1) / CHUNKS;
+
+    c->rows = b->n;
+    c->n = b->channels;
+    c->chunk = chunk > LEAST ? chunk : LEAST;
+    int64_t chunks = (b->n + c->chunk - 1) / c->chunk;
+    c->sums = pack_array(&b->p, chunks, 2 * (size_t)b->channels * sizeof(double));
+    return chunks;
+}
+
+/* first, second [channels]: sums over all chunks; second may be NULL. */
+static void add_chunks(const nm_columns *c, int64_t chunks, double *first, double *second)
+{
+    for (int64_t j = 0; j < c->n; j++) {
+        first[j] = 0;
+        if (second != NULL)
+            second[j] = 0;
+        for (int64_t i = 0; i < chunks; i++) {
+            first[j] += c->sums[2 * i * c->n + j];
+            if (second != NULL)
+                second[j] += c->sums[(2 * i + 1) * c->n + j];
+        }
+    }
+}
+
+/* -- statistics -- */
+
+static void column_moments(batch *b)
+{
+    nm_columns c = {.x = b->x, .mean = b->mean};
+    int64_t chunks = make_chunks(b, &c);
+
+    if (b->p.rc == 0)
+        b->p.rc = run(b, NM_COLUMN_SUMS, chunks, (double)c.chunk * (double)c.n, &c);
+    if (b->p.rc < 0)
+        return;
+    add_chunks(&c, chunks, b->mean, NULL);
+    for (int64_t j = 0; j < b->channels; j++)
+        b->mean[j] /= (double)b->n;
+    b->p.rc = run(b, NM_COLUMN_SQUARES, chunks, (double)c.chunk * (double)c.n, &c);
+    if (b->p.rc == 0)
+        add_chunks(&c, chunks, b->squares, NULL);
+}
+
+/* Of the planes of a channel, which are of one size. */
+static void merge_planes(batch *b, const nm_planes *p)
+{
+    for (int64_t c = 0; c < b->channels; c++) {
+        double mean = 0, squares = 0;
+        for (int64_t i = 0; i < b->n; i++)
+            mean += p->sum[i * b->channels + c];
+        mean /= (double)b->n;
+        for (int64_t i = 0; i < b->n; i++) {
+            double apart = p->sum[i * b->channels + c] - mean;
+            squares += p->more[i * b->channels + c] + (double)b->size * apart * apart;
+        }
+        b->mean[c] = mean;
+        b->squares[c] = squares;
+    }
+}
+
+/* Means and sums of squared distances from them. */
+static void take_moments(batch *b)
+{
+    nm_planes p = {.x = b->x, .size = b->size};
+    int64_t planes = planes_of(b);
+
+    for (int64_t c = 0; b->numel == 0 && b->mean && c < b->channels; c++)
+        b->mean[c] = b->squares[c] = NAN;
+    if (b->p.rc < 0 || b->numel == 0)
+        return;
+    if (b->columns) {
+        column_moments(b);
+        return;
+    }
+    p.sum = pack_array(&b->p, planes, sizeof(double));
+    p.more = pack_array(&b->p, planes, sizeof(double));
+    if (b->p.rc == 0)
+        b->p.rc = run(b, NM_PLANE_MOMENTS, planes, 2 * (double)b->size, &p);
+    if (b->p.rc == 0)
+        merge_planes(b, &p);
+}
+
+/* What is counted in each channel: at least 0 / 0 where there is nothing. */
+static double count_of(const batch *b)
+{
+    return b->numel == 0 ? 0 : (double)(b->n * b->size);
+}
+
+/* A vector of these values as an output of `dtype`; NULL: it has memory of nothing. */
+static void give_vector(batch *b, const double *values, int64_t n, dp_dtype dtype, dp_tensor **out)
+{
+    dp_tensor *made;
+    double *data = pack_new(&b->p, DP_FLOAT64, 1, &n, &made);
+
+    for (int64_t i = 0; b->p.rc == 0 && data && values && i < n; i++)
+        data[i] = values[i];
+    pack_give(&b->p, made, dtype, out);
+}
+
+/* The running statistic `old` moves towards `fresh`: momentum * fresh + (1 - momentum) * old; as a tensor of
+ * doubles, which becomes old when both are there. */
+static void blend(batch *b, dp_tensor *old, const double *fresh, double factor, double momentum,
+                  dp_tensor **out)
+{
+    const double *now = pack_get(&b->p, old, DP_FLOAT64);
+    double *data = old ? pack_new(&b->p, DP_FLOAT64, 1, &b->channels, out) : NULL;
+
+    for (int64_t c = 0; data && b->p.rc == 0 && !dp_memoryless(b->p.ctx) && c < b->channels; c++)
+        data[c] = momentum * fresh[c] * factor + (1 - momentum) * now[c];
+}
+
+static void update(batch *b, double momentum)
+{
+    dp_tensor *mean = b->parameters[MEAN], *var = b->parameters[VAR], *m = NULL, *v = NULL;
+
+    blend(b, mean, b->mean, 1, momentum, &m);
+    blend(b, var, b->squares, 1 / (count_of(b) - 1), momentum, &v);
+    if (b->p.rc == 0 && mean != NULL)
+        b->p.rc = dp_copy(b->p.ctx, mean, m);
+    if (b->p.rc == 0 && var != NULL)
+        b->p.rc = dp_copy(b->p.ctx, var, v);
+}
+
+/* -- forward -- */
+
+/* inverse [channels]: 1 / sqrt(variance + eps); outside of training mean and it are the running ones'. */
+static double *inverse_of(batch *b, bool training)
+{
+    const double *mean = pack_get(&b->p, training ? NULL : b->parameters[MEAN], DP_FLOAT64);
+    const double *var = pack_get(&b->p, training ? NULL : b->parameters[VAR], DP_FLOAT64);
+    double *inverse = pack_array(&b->p, b->channels, sizeof(double)), count = count_of(b);
+
+    for (int64_t c = 0; b->p.rc == 0 && !dp_memoryless(b->p.ctx) && c < b->channels; c++) {
+        if (!training)
+            b->mean[c] = mean[c];
+        inverse[c] = 1 / sqrt((training ? b->squares[c] / count : var[c]) + b->eps);
+    }
+    return inverse;
+}
+
+/* y = x * f + g by channel */
+static void scale(batch *b, const double *f, const double *g, void *y)
+{
+    if (b->p.rc < 0 || b->numel == 0)
+        return;
+    if (b->columns) {
+        nm_columns c = {.x = b->x, .y = y, .rows = b->n, .n = b->channels, .f = f, .g = g};
+        b->p.rc = run(b, NM_COLUMN_SCALE, b->n, (double)b->channels, &c);
+        return;
+    }
+    nm_planes p = {.x = b->x, .y = y, .size = b->size, .f = by_plane(b, f), .g = by_plane(b, g)};
+    if (b->p.rc == 0)
+        b->p.rc = run(b, NM_PLANE_SCALE, planes_of(b), (double)b->size, &p);
+}
+
+static void normalise(batch *b, const double *inverse, void *y)
+{
+    const double *weight = pack_get(&b->p, b->parameters[WEIGHT], DP_FLOAT64);
+    const double *bias = pack_get(&b->p, b->parameters[BIAS], DP_FLOAT64);
+    double *f = pack_array(&b->p, b->channels, sizeof(double));
+    double *g = pack_array(&b->p, b->channels, sizeof(double));
+
+    if (b->p.rc < 0 || dp_memoryless(b->p.ctx))
+        return;
+    for (int64_t c = 0; c < b->channels; c++) {
+        f[c] = inverse[c] * (weight ? weight[c] : 1);
+        g[c] = (bias ? bias[c] : 0) - b->mean[c] * f[c];
+    }
+    scale(b, f, g, y);
+}
+
+/* The results [n] of a failed call go. */
+static int finish(batch *b, dp_tensor **const *results, int n)
+{
+    for (int i = 0; b->p.rc < 0 && i < n; i++)
+        *results[i] = dp_tensor_unref(*results[i]);
+    return pack_end(&b->p);
 }
 
 /* aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
@@ -285,185 +308,224 @@ static int native_batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, d
                              double momentum, double eps, dp_tensor **out, dp_tensor **save_mean,
                              dp_tensor **save_invstd)
 {
-    dp_tensor *const given[PARAMETERS] = {weight, bias, running_mean, running_var};
-    dp_tensor *packed[PARAMETERS] = {0}, *x = NULL, *y = NULL, *result[3] = {0};
-    batch b = {.eps = eps};
-    DP_VIEW(v, input);
+    batch b = {.p = {.ctx = ctx},
+               .input = input,
+               .parameters = {weight, bias, running_mean, running_var},
+               .eps = eps};
+    dp_tensor *y, **const results[] = {out, save_mean, save_invstd};
+    DP_VIEW(x, input);
 
-    int rc = check_batch(ctx, &v, given, training);
-    if (rc == 0)
-        rc = prepare_batch(ctx, input, given, &b, &x, &y, packed);
-    if (rc == 0)
-        rc = run_batch(ctx, &b, training);
-    if (rc == 0)
-        rc = saved_statistics(ctx, &b, v.device, saved_dtype(v.dtype, given), training, &result[1],
-                              &result[2]);
-    if (rc == 0) {
-        rc = dense_put(ctx, y, v.dtype, dp_tensor_suggest_format(input), &result[0]);
-        y = NULL;
-    }
-    if (rc == 0 && training)
-        rc = update(ctx, running_mean, running_var, momentum, &b, v.device);
-    for (int p = 0; p < PARAMETERS; p++)
-        dp_tensor_unref(packed[p]);
-    dp_tensor_unref(x);
-    dp_tensor_unref(y);
-    return give(rc, result, out, save_mean, save_invstd);
+    *out = *save_mean = *save_invstd = NULL;
+    b.p.rc = check_batch(ctx, &b, training);
+    if (b.p.rc < 0)
+        return b.p.rc;
+    prepare(&b);
+    void *data = pack_new_as(&b.p, b.class, x.ndim, x.sizes, b.format, &y);
+    if (training && !dp_memoryless(ctx))
+        take_moments(&b);
+    double *inverse = inverse_of(&b, training);
+    normalise(&b, inverse, data);
+    pack_give(&b.p, y, b.dtype, out);
+    int64_t kept = training ? b.channels : 0;
+    give_vector(&b, b.mean, kept, b.parameter_dtype, save_mean);
+    give_vector(&b, inverse, kept, b.parameter_dtype, save_invstd);
+    if (training)
+        update(&b, momentum);
+    return finish(&b, results, 3);
 }
 
-/* -- layer norm -- */
-
-typedef struct layer {
-    int64_t size; /* elements of a row */
-    const void *x, *weight, *bias;
-    void *y, *mean, *rstd;
-    double eps;
-} layer;
-
-/* The mean of a row with an infinity is NaN and that of an empty row is 0, as in PyTorch.  rstd and
- * offset are rounded to the type while x * rstd + offset stays double: PyTorch does the same, and
- * the difference shows in rows whose elements are almost equal. */
-#define ROWS(name, type, moments_)                                                                 \
-    static void name(int64_t begin, int64_t end, void *user)                                       \
-    {                                                                                              \
-        const layer *l = user;                                                                     \
-        const type *weight = l->weight, *bias = l->bias;                                           \
-        for (int64_t row = begin; row < end; row++) {                                              \
-            const type *x = (const type *)l->x + row * l->size;                                    \
-            type *y = (type *)l->y + row * l->size;                                                \
-            moments m = moments_(x, 1, 0, l->size);                                                \
-            type variance = (type)(m.squares / (double)l->size);                                   \
-            type rstd = 1 / (type)sqrt((double)(variance + (type)l->eps));                         \
-            type offset = (type)-m.mean * rstd;                                                    \
-            for (int64_t i = 0; i < l->size; i++) {                                                \
-                double z = (double)x[i] * rstd + offset;                                           \
-                y[i] = (type)(z * (weight ? weight[i] : 1) + (bias ? bias[i] : 0));                \
-            }                                                                                      \
-            ((type *)l->mean)[row] = (type)(l->size == 0             ? 0                           \
-                                            : m.squares != m.squares ? NAN                         \
-                                                                     : m.mean);                    \
-            ((type *)l->rstd)[row] = rstd;                                                         \
-        }                                                                                          \
-    }
-ROWS(rows_f32, float, moments_f32)
-ROWS(rows_f64, double, moments_f64)
-
-static int check_layer_parameter(dp_ctx *ctx, const char *name, const dp_view *x, dp_tensor *t,
-                                 const int64_t *shape, size_t n)
+/* aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum)
+ *     -> (Tensor, Tensor)
+ * The batch's mean and variance. */
+static int batch_norm_update_stats(dp_ctx *ctx, dp_tensor *input, dp_tensor *running_mean,
+                                   dp_tensor *running_var, double momentum, dp_tensor **mean,
+                                   dp_tensor **var)
 {
-    char have[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
+    batch b = {
+        .p = {.ctx = ctx}, .input = input, .parameters = {NULL, NULL, running_mean, running_var}};
+    dp_tensor **const results[] = {mean, var};
 
-    if (t == NULL)
-        return 0;
-    DP_VIEW(v, t);
-    bool same = (size_t)v.ndim == n;
-    for (size_t i = 0; same && i < n; i++)
-        same = v.sizes[i] == shape[i];
-    if (same)
-        return check_parameter(ctx, x->dtype, t);
-    return dp_fail(
-        ctx, DP_ERUNTIME,
-        "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and "
-        "normalized_shape = %s",
-        name, name, dp_shape_text(have, v.sizes, (size_t)v.ndim), dp_shape_text(want, shape, n));
+    *mean = *var = NULL;
+    b.p.rc = check_batch(ctx, &b, true);
+    if (b.p.rc < 0)
+        return b.p.rc;
+    prepare(&b);
+    if (!dp_memoryless(ctx))
+        take_moments(&b);
+    double *v = pack_array(&b.p, b.channels, sizeof(double));
+    for (int64_t c = 0; b.p.rc == 0 && !dp_memoryless(ctx) && c < b.channels; c++)
+        v[c] = b.squares[c] / count_of(&b);
+    give_vector(&b, b.mean, b.channels, b.parameter_dtype, mean);
+    give_vector(&b, v, b.channels, b.parameter_dtype, var);
+    update(&b, momentum);
+    return finish(&b, results, 2);
 }
 
-static int check_layer(dp_ctx *ctx, const dp_view *x, const int64_t *shape, size_t n)
-{
-    char have[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
-    bool fits = n <= (size_t)x->ndim;
+/* -- backward -- */
 
-    if (n == 0)
+/* sum, dot [channels]: of dy and of dy * (x - mean). */
+static void take_dots(batch *b, const void *dy, double *sum, double *dot)
+{
+    if (b->columns) {
+        nm_columns c = {.x = b->x, .dy = dy, .mean = b->mean};
+        int64_t chunks = make_chunks(b, &c);
+        if (b->p.rc == 0)
+            b->p.rc = run(b, NM_COLUMN_DOTS, chunks, 2 * (double)c.chunk * (double)c.n, &c);
+        if (b->p.rc == 0)
+            add_chunks(&c, chunks, sum, dot);
+        return;
+    }
+    int64_t planes = planes_of(b);
+    nm_planes p = {.x = b->x, .dy = dy, .size = b->size, .mean = by_plane(b, b->mean)};
+    p.sum = pack_array(&b->p, planes, sizeof(double));
+    p.more = pack_array(&b->p, planes, sizeof(double));
+    if (b->p.rc == 0)
+        b->p.rc = run(b, NM_PLANE_DOTS, planes, 2 * (double)b->size, &p);
+    for (int64_t i = 0; b->p.rc == 0 && i < planes; i++) {
+        int64_t c = i % b->channels;
+        sum[c] = (i < b->channels ? 0 : sum[c]) + p.sum[i];
+        dot[c] = (i < b->channels ? 0 : dot[c]) + p.more[i];
+    }
+}
+
+/* y = dy * f - ((x - mean) * k + g) by channel; outside of training dy * f. */
+static void take_slope(batch *b, const void *dy, const double *f, const double *k, const double *g,
+                       void *y)
+{
+    if (b->columns) {
+        nm_columns c = {
+            .x = b->x, .dy = dy, .y = y, .n = b->channels, .f = f, .k = k, .g = g, .mean = b->mean};
+        b->p.rc = run(b, NM_COLUMN_SLOPE, b->n, 2 * (double)b->channels, &c);
+        return;
+    }
+    nm_planes p = {.x = b->x,
+                   .dy = dy,
+                   .y = y,
+                   .size = b->size,
+                   .f = by_plane(b, f),
+                   .k = by_plane(b, k),
+                   .g = by_plane(b, g),
+                   .mean = by_plane(b, b->mean)};
+    if (b->p.rc == 0)
+        b->p.rc = run(b, NM_PLANE_SLOPE, planes_of(b), 2 * (double)b->size, &p);
+}
+
+/* What the slopes are made of, [channels] each. */
+typedef struct slopes {
+    bool train;
+    const void *dy;
+    void *dx;
+    double *inverse, *sum, *dot;
+} slopes;
+
+static void run_slopes(batch *b, slopes *s)
+{
+    const double *weight = pack_get(&b->p, b->parameters[WEIGHT], DP_FLOAT64);
+    double *f = pack_array(&b->p, b->channels, sizeof(double));
+    double *k = pack_array(&b->p, b->channels, sizeof(double));
+    double *g = pack_array(&b->p, b->channels, sizeof(double)), n = count_of(b);
+
+    if (b->p.rc < 0 || b->numel == 0)
+        return;
+    take_dots(b, s->dy, s->sum, s->dot);
+    for (int64_t c = 0; b->p.rc == 0 && c < b->channels; c++) {
+        f[c] = s->inverse[c] * (weight ? weight[c] : 1);
+        k[c] = s->train ? s->dot[c] * s->inverse[c] * s->inverse[c] / n * f[c] : 0;
+        g[c] = s->train ? s->sum[c] / n * f[c] : 0;
+    }
+    if (b->p.rc == 0 && s->dx != NULL)
+        take_slope(b, s->dy, f, k, g, s->dx);
+}
+
+/* mean and inverse: saved by the forward call, or of the running statistics. */
+static void load_statistics(batch *b, slopes *s, dp_tensor *save_mean, dp_tensor *save_invstd)
+{
+    if (!s->train) {
+        s->inverse = inverse_of(b, false);
+        return;
+    }
+    const double *mean = pack_get(&b->p, save_mean, DP_FLOAT64);
+    s->inverse = pack_get(&b->p, save_invstd, DP_FLOAT64);
+    for (int64_t c = 0; b->p.rc == 0 && !dp_memoryless(b->p.ctx) && c < b->channels; c++)
+        b->mean[c] = mean[c];
+}
+
+static int check_backward(dp_ctx *ctx, batch *b, dp_tensor *grad, bool train, dp_tensor *save_mean,
+                          dp_tensor *save_invstd)
+{
+    char a[DP_SHAPE_TEXT], c[DP_SHAPE_TEXT];
+    int rc = check_batch(ctx, b, train);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(x, b->input);
+    DP_VIEW(g, grad);
+    bool same = x.ndim == g.ndim;
+    for (int i = 0; same && i < x.ndim; i++)
+        same = x.sizes[i] == g.sizes[i];
+    if (!same)
         return dp_fail(
-            ctx, DP_ERUNTIME,
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
-            "least one element, but got normalized_shape = []");
-    for (size_t i = 0; fits && i < n; i++)
-        fits = x->sizes[(size_t)x->ndim - n + i] == shape[i];
-    if (fits)
-        return 0;
-    dp_shape_text(want, shape, n);
-    return dp_fail(ctx, DP_ERUNTIME,
-                   "Given normalized_shape=%s, expected input with shape [*, %s, but got input of "
-                   "size %s",
-                   want, want + 1, dp_shape_text(have, x->sizes, (size_t)x->ndim));
+            ctx, DP_ERUNTIME, "Expected grad_output to have the size of input, %s, but got %s",
+            dp_shape_text(a, x.sizes, (size_t)x.ndim), dp_shape_text(c, g.sizes, (size_t)g.ndim));
+    rc = dense_check_same(ctx, x.dtype, g.dtype);
+    if (rc == 0 && train && (save_mean == NULL || save_invstd == NULL))
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "Expected save_mean and save_invstd to be defined when train=True");
+    if (rc == 0 && train)
+        rc = check_vector(ctx, "save_mean", save_mean, x.sizes[1]);
+    return rc < 0 || !train ? rc : check_vector(ctx, "save_invstd", save_invstd, x.sizes[1]);
 }
 
-enum { X, W, B, Y, M, R, LAYER_TENSORS }; /* input, weight, bias; output, mean, rstd */
-
-/* Packs the inputs and allocates the results, row statistics with sizes [ndim].  What is made goes
- * to t, also on failure: the caller releases it. */
-static int prepare_layer(dp_ctx *ctx, dp_tensor *const in[3], const int64_t *sizes, layer *l,
-                         dp_tensor **t)
+/* aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean,
+ *     Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps,
+ *     bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+ * What the mask does not ask for is None. */
+static int native_batch_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input,
+                                      dp_tensor *weight, dp_tensor *running_mean,
+                                      dp_tensor *running_var, dp_tensor *save_mean,
+                                      dp_tensor *save_invstd, bool train, double eps,
+                                      const bool *mask, size_t n_mask, dp_tensor **dx,
+                                      dp_tensor **dweight, dp_tensor **dbias)
 {
-    DP_VIEW(v, in[0]);
-    dp_dtype class = dense_class(v.dtype);
-    int rc = 0;
+    batch b = {.p = {.ctx = ctx},
+               .input = input,
+               .parameters = {weight, NULL, running_mean, running_var},
+               .eps = eps};
+    slopes s = {.train = train};
+    dp_tensor *made = NULL, **const results[] = {dx, dweight, dbias};
+    DP_VIEW(x, input);
 
-    for (int i = X; rc == 0 && i <= B; i++)
-        rc = get_optional(ctx, in[i], class, &t[i]);
-    for (int i = Y; rc == 0 && i <= R; i++)
-        rc = dp_empty(ctx, class, v.device, v.ndim, i == Y ? v.sizes : sizes, DP_CONTIGUOUS, &t[i]);
-    if (rc < 0)
-        return rc;
-    l->x = dense_data(t[X]);
-    l->weight = data_of(t[W]);
-    l->bias = data_of(t[B]);
-    l->y = dense_data(t[Y]);
-    l->mean = dense_data(t[M]);
-    l->rstd = dense_data(t[R]);
-    return 0;
-}
-
-static int check_layer_norm(dp_ctx *ctx, dp_tensor *const in[3], const int64_t *shape, size_t n)
-{
-    DP_VIEW(v, in[0]);
-    int rc = check_layer(ctx, &v, shape, n);
-
-    if (rc == 0)
-        rc = check_layer_parameter(ctx, "weight", &v, in[1], shape, n);
-    if (rc == 0)
-        rc = check_layer_parameter(ctx, "bias", &v, in[2], shape, n);
-    return rc < 0 ? rc : dense_check_type(ctx, "LayerNormKernelImpl", v.dtype, DENSE_FLOATS);
-}
-
-/* aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias,
- *     float eps) -> (Tensor, Tensor, Tensor)
- * Normalises over the last dimensions, whose sizes are normalized_shape; weight and bias have that
- * shape.  The second and third result, mean and 1 / standard deviation, have size 1 there. */
-static int native_layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, size_t n,
-                             dp_tensor *weight, dp_tensor *bias, double eps, dp_tensor **out,
-                             dp_tensor **mean, dp_tensor **rstd)
-{
-    dp_tensor *const in[3] = {input, weight, bias};
-    dp_tensor *t[LAYER_TENSORS] = {0}, *result[3] = {0};
-    int64_t sizes[DP_DIM_MAX], rows = 1;
-    layer l = {.size = 1, .eps = eps};
-    DP_VIEW(v, input);
-
-    int rc = check_layer_norm(ctx, in, shape, n);
-    if (rc < 0)
-        return rc;
-    for (int d = 0; d < v.ndim; d++) {
-        bool inner = (size_t)d >= (size_t)v.ndim - n;
-        sizes[d] = inner ? 1 : v.sizes[d];
-        *(inner ? &l.size : &rows) *= v.sizes[d];
-    }
-    rc = prepare_layer(ctx, in, sizes, &l, t);
-    if (rc == 0 && !dp_memoryless(ctx))
-        rc = dp_parallel_for(ctx, 0, rows, dense_grain(6 * (double)l.size),
-                             dense_class(v.dtype) == DP_FLOAT32 ? rows_f32 : rows_f64, &l);
-    for (int i = 0; rc == 0 && i < 3; i++) {
-        rc = dense_put(ctx, t[Y + i], v.dtype, DP_CONTIGUOUS, &result[i]);
-        t[Y + i] = NULL;
-    }
-    for (int i = 0; i < LAYER_TENSORS; i++)
-        dp_tensor_unref(t[i]);
-    return give(rc, result, out, mean, rstd);
+    (void)n_mask;
+    *dx = *dweight = *dbias = NULL;
+    b.p.rc = check_backward(ctx, &b, grad, train, save_mean, save_invstd);
+    if (b.p.rc < 0)
+        return b.p.rc;
+    prepare(&b);
+    load_statistics(&b, &s, save_mean, save_invstd);
+    s.dy = pack_as(&b.p, grad, b.class, b.format);
+    s.sum = pack_array(&b.p, b.channels, sizeof(double));
+    s.dot = pack_array(&b.p, b.channels, sizeof(double));
+    for (int64_t c = 0; b.p.rc == 0 && c < b.channels; c++)
+        s.sum[c] = s.dot[c] = 0;
+    if (mask[0])
+        s.dx = pack_new_as(&b.p, b.class, x.ndim, x.sizes, b.format, &made);
+    if (!dp_memoryless(ctx))
+        run_slopes(&b, &s);
+    for (int64_t c = 0; b.p.rc == 0 && !dp_memoryless(ctx) && c < b.channels; c++)
+        s.dot[c] *= s.inverse[c];
+    if (mask[0])
+        pack_give(&b.p, made, b.dtype, dx);
+    if (mask[1])
+        give_vector(&b, s.dot, b.channels, b.parameter_dtype, dweight);
+    if (mask[2])
+        give_vector(&b, s.sum, b.channels, b.parameter_dtype, dbias);
+    return finish(&b, results, 3);
 }
 
 DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("native_batch_norm", native_batch_norm,
                                 (T, oT, oT, oT, oT, b, f, f), (T, T, T)),
-                DP_IMPL_UNBOXED("native_layer_norm", native_layer_norm, (T, li, oT, oT, f),
-                                (T, T, T)))
+                DP_IMPL_UNBOXED("batch_norm_update_stats", batch_norm_update_stats, (T, oT, oT, f),
+                                (T, T)),
+                DP_IMPL_UNBOXED("native_batch_norm_backward", native_batch_norm_backward,
+                                (T, T, oT, oT, oT, oT, oT, b, f, lb), (T, T, T)))

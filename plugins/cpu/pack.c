@@ -16,37 +16,52 @@ static bool full(pack *p)
     return true;
 }
 
-void *pack_own(pack *p, dp_tensor *t, dp_dtype dtype)
+static void *copy_as(pack *p, dp_tensor *t, dp_dtype dtype, dp_memory_format format)
 {
     dp_tensor *copy;
     DP_VIEW(v, t);
 
-    if (p->rc < 0 || full(p))
-        return NULL;
-    p->rc = dp_empty(p->ctx, dtype, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &copy);
-    if (p->rc < 0)
-        return NULL;
-    void *data = keep(p, copy);
-    p->rc = dp_copy(p->ctx, copy, t);
+    p->device = v.device;
+    void *data = pack_new_as(p, dtype, v.ndim, v.sizes, format, &copy);
+
+    if (p->rc == 0)
+        p->rc = dp_copy(p->ctx, copy, t);
     return data;
 }
 
-void *pack_get(pack *p, dp_tensor *t, dp_dtype dtype)
+void *pack_own(pack *p, dp_tensor *t, dp_dtype dtype)
+{
+    return copy_as(p, t, dtype, DP_CONTIGUOUS);
+}
+
+void *pack_as(pack *p, dp_tensor *t, dp_dtype dtype, dp_memory_format format)
 {
     if (t == NULL || p->rc < 0)
         return NULL;
     DP_VIEW(v, t);
-    if (v.dtype != dtype || !dp_tensor_is_contiguous(t, DP_CONTIGUOUS))
-        return pack_own(p, t, dtype);
+    p->device = v.device;
+    if (v.dtype != dtype || !dp_tensor_is_contiguous(t, format))
+        return copy_as(p, t, dtype, format);
     return v.data;
+}
+
+void *pack_get(pack *p, dp_tensor *t, dp_dtype dtype)
+{
+    return pack_as(p, t, dtype, DP_CONTIGUOUS);
+}
+
+void *pack_new_as(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_memory_format format,
+                  dp_tensor **out)
+{
+    if (p->rc < 0 || full(p))
+        return NULL;
+    p->rc = dp_empty(p->ctx, dtype, p->device, ndim, sizes, format, out);
+    return p->rc < 0 ? NULL : keep(p, *out);
 }
 
 void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out)
 {
-    if (p->rc < 0 || full(p))
-        return NULL;
-    p->rc = dp_empty(p->ctx, dtype, 0, ndim, sizes, DP_CONTIGUOUS, out);
-    return p->rc < 0 ? NULL : keep(p, *out);
+    return pack_new_as(p, dtype, ndim, sizes, DP_CONTIGUOUS, out);
 }
 
 void *pack_array(pack *p, int64_t n, size_t item)
@@ -75,7 +90,8 @@ void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out)
         *out = dp_tensor_ref(made);
         return;
     }
-    p->rc = dp_set_output(p->ctx, out, v.ndim, v.sizes, NULL, dtype, v.device);
+    p->rc = given == NULL ? dp_empty_like(p->ctx, made, dtype, DP_PRESERVE, out)
+                          : dp_set_output(p->ctx, out, v.ndim, v.sizes, NULL, dtype, v.device);
     if (p->rc < 0)
         p->rc = dp_refuse(p->ctx, p->rc, NULL);
     else if ((p->rc = dp_copy(p->ctx, *out, made)) < 0 && given == NULL)

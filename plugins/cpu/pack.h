@@ -13,11 +13,12 @@
 
 #include "../dims.h"
 
-enum { PACK_MAX = 12 };
+enum { PACK_MAX = 24 };
 
 typedef struct pack {
     dp_ctx *ctx;
     int rc, n;
+    dp_device device; /* of the operand that came last: of what is made */
     dp_tensor *made[PACK_MAX];
 } pack;
 
@@ -25,12 +26,16 @@ typedef struct pack {
 void *pack_get(pack *p, dp_tensor *t, dp_dtype dtype);
 /* The same, always copied: what is checked before it is trusted, since others may write to t. */
 void *pack_own(pack *p, dp_tensor *t, dp_dtype dtype);
+/* As pack_get(), in the order of another memory format. */
+void *pack_as(pack *p, dp_tensor *t, dp_dtype dtype, dp_memory_format format);
 /* A new tensor, which is the pack's. */
 void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
+void *pack_new_as(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_memory_format format,
+                  dp_tensor **out);
 /* Memory for n items, for the call. */
 void *pack_array(pack *p, int64_t n, size_t item);
-/* An output of the running operator gets the elements of `made`: *out, NULL or given, as dp_set_output()
- * has it, in `dtype`. */
+/* An output of the running operator gets the elements of `made`, in `dtype`: *out NULL is made with its
+ * strides, a given one as dp_set_output() has it. */
 void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out);
 /* Release all.  Nothing that was made is NULL where the code is not 0. */
 int pack_end(pack *p);
