@@ -21,6 +21,17 @@ typedef struct conv_class {
      * behind the last row there is room for one more. */
     void (*gather)(void *to, int64_t k, const int64_t *off, int n, const void *const *from,
                    const int *lane);
+    /* y [n] = bias + sum over k of w[i w_step] from[off[i] + j]; up to a vector behind `from` is read. */
+    void (*blend)(int64_t n, void *y, int64_t k, const void *w, int64_t w_step, const void *from,
+                  const int64_t *off, const void *bias);
+    /* y [n] = bias [n] + sum over k of w[i] [n] from[i] [n] */
+    void (*blend_channels)(int64_t n, void *y, int64_t k, const void *const *w,
+                           const void *const *from, const void *bias);
+    /* sums [k, a vector], which add up to sum over j of y[j] from[off[i] + j], grow. */
+    void (*dots)(void *sums, int64_t n, int64_t k, const void *y, const void *from,
+                 const int64_t *off);
+    /* to [n] += from [n] */
+    void (*add)(int64_t n, void *to, const void *from);
 } conv_class;
 
 typedef struct conv_dtype {

@@ -8,7 +8,7 @@
  * is one piece of work: its rows of k (channel, tap) are gathered from planes, a part of k at a time, and
  * multiplied with the packed weights.  A panel of columns that is dense in the output is summed up there,
  * others beside it. */
-#include "conv.h"
+#include "conv_walk.h"
 #include <string.h>
 
 enum {
@@ -17,27 +17,7 @@ enum {
     RUNS = BLOCK_COLUMNS, /* of a panel, at most: a column each */
 };
 
-typedef struct walk {
-    const conv_class *class;
-    const gemm_dtype *packing;
-    const conv_dtype *dtype;
-    conv_planes planes;
-    int64_t n, groups, in_channels, out_channels;
-    conv_side w, to; /* w.outer is that of output channels of the walk */
-    int64_t w_group;
-    int64_t *tap[CONV_SPACE];                      /* places in the kernel */
-    int64_t begin[CONV_SPACE], stride[CONV_SPACE]; /* of results in `to` */
-    const char *bias;                              /* of the class; NULL: none */
-    bool direct;                                   /* may columns be summed up in `to`? */
-    bool
-        apart; /* each tap's sum is made first, as if by a product; these are added, then the bias */
-    bool by_channel; /* k goes channel by channel, not tap by tap */
-    int64_t k, *off;
-    char *a; /* weights: panels of `rows` output channels, by group */
-    int64_t panels, depth, block;
-    conv_rooms rooms;
-    int64_t first, samples, columns; /* at hand */
-} walk;
+typedef conv_walk walk;
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -46,16 +26,6 @@ static int64_t least(int64_t a, int64_t b)
 
 /* -- weights -- */
 
-/* Of tap t, the taps of all axes being counted in order. */
-static int64_t weight_at(const walk *w, int64_t t)
-{
-    const conv_axis *a = w->planes.axis;
-
-    return w->tap[2][t % a[2].taps] * w->w.at[2] +
-           w->tap[1][t / a[2].taps % a[1].taps] * w->w.at[1] +
-           w->tap[0][t / a[2].taps / a[1].taps] * w->w.at[0];
-}
-
 /* Are all k weights of an output channel side by side? */
 static bool dense_weights(const walk *w)
 {
@@ -63,8 +33,8 @@ static bool dense_weights(const walk *w)
     int64_t taps = w->k / w->in_channels;
 
     return taps > 0 && w->w.channel == taps && w->w.at[2] == 1 && w->w.at[1] == a[2].taps &&
-           w->w.at[0] == a[1].taps * a[2].taps && weight_at(w, 0) == 0 &&
-           weight_at(w, taps - 1) == taps - 1;
+           w->w.at[0] == a[1].taps * a[2].taps && conv_weight_at(w, 0) == 0 &&
+           conv_weight_at(w, taps - 1) == taps - 1;
 }
 
 static void pack_by_channel(const walk *w, char *to, const char *from, int64_t lines)
@@ -78,7 +48,7 @@ static void pack_by_channel(const walk *w, char *to, const char *from, int64_t l
     for (int64_t c = 0; c < w->in_channels; c++)
         for (int64_t t = 0; t < taps; t++, to += rows * w->class->bytes)
             w->packing->pack(to, (int)rows, lines, 1,
-                             from + (c * w->w.channel + weight_at(w, t)) * w->packing->bytes,
+                             from + (c * w->w.channel + conv_weight_at(w, t)) * w->packing->bytes,
                              w->w.outer, 0);
 }
 
@@ -98,8 +68,8 @@ static void pack_panels(int64_t begin, int64_t end, void *user)
         }
         for (int64_t t = 0; t < w->k / w->in_channels; t++)
             w->packing->pack(to + t * w->in_channels * rows * w->class->bytes, rows, lines,
-                             w->in_channels, from + weight_at(w, t) * w->packing->bytes, w->w.outer,
-                             w->w.channel);
+                             w->in_channels, from + conv_weight_at(w, t) * w->packing->bytes,
+                             w->w.outer, w->w.channel);
     }
 }
 
@@ -347,15 +317,19 @@ static int run_walk(dp_ctx *ctx, walk *w)
         return dp_fail(ctx, DP_ERESOURCE, "a convolution whose sums are of more than %d products",
                        INT32_MAX);
     w->k = (int64_t)all;
+    if (conv_is_pixelwise(w))
+        return conv_run_pixelwise(ctx, w);
     w->depth = choose_depth(w);
-    int rc = conv_planes_init(ctx, &w->planes, w->n, w->class->lanes, true);
+    int rc = conv_planes_init(ctx, &w->planes, w->n, w->class->lanes, !conv_is_thin(w));
     if (rc == 0)
         rc = pack_weights(ctx, w);
     for (w->first = 0; rc == 0 && w->first < w->n; w->first += w->planes.samples) {
         w->samples = least(w->n - w->first, w->planes.samples);
         w->columns = w->samples * results;
         rc = conv_planes_fill(ctx, &w->planes, w->first, w->samples);
-        if (rc == 0)
+        if (rc == 0 && conv_is_thin(w))
+            rc = conv_run_thin(ctx, w);
+        else if (rc == 0)
             rc = conv_each(ctx, &w->rooms, (w->columns + w->block - 1) / w->block * w->groups,
                            run_block, w);
     }

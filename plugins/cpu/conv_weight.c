@@ -4,7 +4,7 @@
  * Channels lie side by side in the planes, so that a vector of them is what some tap meets for one result, and
  * a row of results is a sum of so many steps: nothing is gathered.  A unit is a vector of channels and a tap;
  * a tile has the sums of some output channels by CONV_VECTORS units, which are kept until the last sample. */
-#include "conv.h"
+#include "conv_walk.h"
 #include <string.h>
 
 typedef struct grads {
@@ -177,6 +177,8 @@ int conv_weight(dp_ctx *ctx, dp_dtype dtype, const conv_shape *s, const conv_sid
                .row = s->out[2]};
     conv_rooms rooms;
 
+    if (s->in_channels == 1 && s->out_channels == 1)
+        return conv_weight_thin(ctx, dtype, s, x, y, w);
     g.taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
     g.vector = g.class->lanes / CONV_VECTORS;
     g.per_tap = (s->in_channels + g.vector - 1) / g.vector;

@@ -66,9 +66,94 @@ TILE(f64, double)
 TILE(i32, uint32_t)
 TILE(i64, uint64_t)
 
+/* -- one output channel: rows of results, from rows of what the taps meet -- */
+
+#define THIN(name, type)                                                                           \
+    static void blend_##name(int64_t n, void *y_, int64_t k, const void *w_, int64_t w_step,       \
+                             const void *from_, const int64_t *off, const void *bias)              \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type), AT_ONCE = 4 };                                           \
+        const type *w = w_, *from = from_, add = bias ? *(const type *)bias : 0;                   \
+        type *y = y_, part[W];                                                                     \
+        int64_t j = 0;                                                                             \
+        for (; j + AT_ONCE * W <= n; j += AT_ONCE * W) {                                           \
+            v_##name sum[AT_ONCE] = {{0}};                                                         \
+            for (int64_t i = 0; i < k; i++) {                                                      \
+                const u_##name *x = (const u_##name *)(from + off[i] + j);                         \
+                v_##name by = w[i * w_step] - (v_##name){0};                                       \
+                UNROLL for (int v = 0; v < AT_ONCE; v++) sum[v] += by * x[v];                      \
+            }                                                                                      \
+            UNROLL for (int v = 0; v < AT_ONCE; v++)((u_##name *)(y + j))[v] = sum[v] + add;       \
+        }                                                                                          \
+        for (; j < n; j += W) {                                                                    \
+            v_##name sum = {0};                                                                    \
+            for (int64_t i = 0; i < k; i++)                                                        \
+                sum += w[i * w_step] * *(const u_##name *)(from + off[i] + j);                     \
+            bool whole = j + W <= n;                                                               \
+            *(u_##name *)(whole ? y + j : part) = sum + add;                                       \
+            for (int64_t i = 0; !whole && j + i < n; i++)                                          \
+                y[j + i] = part[i];                                                                \
+        }                                                                                          \
+    }                                                                                              \
+    static void blend_channels_##name(int64_t n, void *y_, int64_t k, const void *const *w,        \
+                                      const void *const *from, const void *bias_)                  \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type) };                                                        \
+        const type *bias = bias_;                                                                  \
+        type *y = y_;                                                                              \
+        int64_t j = 0;                                                                             \
+        for (; j + W <= n; j += W) {                                                               \
+            v_##name sum = {0};                                                                    \
+            for (int64_t i = 0; i < k; i++)                                                        \
+                sum += *(const u_##name *)((const type *)w[i] + j) *                               \
+                       *(const u_##name *)((const type *)from[i] + j);                             \
+            *(u_##name *)(y + j) = bias ? sum + *(const u_##name *)(bias + j) : sum;               \
+        }                                                                                          \
+        for (; j < n; j++) {                                                                       \
+            type sum = 0;                                                                          \
+            for (int64_t i = 0; i < k; i++)                                                        \
+                sum += ((const type *)w[i])[j] * ((const type *)from[i])[j];                       \
+            y[j] = bias ? sum + bias[j] : sum;                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static void dots_##name(void *sums, int64_t n, int64_t k, const void *y_, const void *from_,   \
+                            const int64_t *off)                                                    \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type) };                                                        \
+        const type *y = y_, *from = from_;                                                         \
+        for (int64_t i = 0; i < k; i++) {                                                          \
+            const type *x = from + off[i];                                                         \
+            type *to = (type *)sums + i * W;                                                       \
+            v_##name sum = *(const u_##name *)to;                                                  \
+            int64_t j = 0;                                                                         \
+            for (; j + W <= n; j += W)                                                             \
+                sum += *(const u_##name *)(y + j) * *(const u_##name *)(x + j);                    \
+            *(u_##name *)to = sum;                                                                 \
+            for (int l = 0; j < n; j++, l++)                                                       \
+                to[l] += y[j] * x[j];                                                              \
+        }                                                                                          \
+    }
+#define ADD(name, type)                                                                            \
+    static void add_##name(int64_t n, void *to_, const void *from_)                                \
+    {                                                                                              \
+        const type *from = from_;                                                                  \
+        type *to = to_;                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] += from[i];                                                                      \
+    }
+ADD(f32, float)
+ADD(f64, double)
+ADD(i32, uint32_t)
+ADD(i64, uint64_t)
+THIN(f32, float)
+THIN(f64, double)
+THIN(i32, uint32_t)
+THIN(i64, uint64_t)
+
 #define CLASS(name, type)                                                                          \
     {                                                                                              \
-        ROWS, CONV_VECTORS *VECTOR / sizeof(type), sizeof(type), tile_##name, gather_##name        \
+        ROWS, CONV_VECTORS *VECTOR / sizeof(type), sizeof(type), tile_##name, gather_##name,       \
+            blend_##name, blend_channels_##name, dots_##name, add_##name                           \
     }
 const conv_class CPU_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, double),
                                              CLASS(i32, uint32_t), CLASS(i64, uint64_t)};
@@ -91,7 +176,10 @@ enum { BLOCK = 16 };
         for (int64_t i = 0; col == 1 && i < rows; i++)                                             \
             for (int64_t j = 0; j < cols; j++)                                                     \
                 to[i * to_row + j] = (wide)load(from[i * row + j]);                                \
-        for (int64_t i = 0; col != 1 && row != 1 && i < rows; i++)                                 \
+        for (int64_t i = 0; col == 2 && row != 1 && i < rows; i++)                                 \
+            for (int64_t j = 0; j < cols; j++)                                                     \
+                to[i * to_row + j] = (wide)load(from[i * row + j * 2]);                            \
+        for (int64_t i = 0; col != 1 && col != 2 && row != 1 && i < rows; i++)                     \
             for (int64_t j = 0; j < cols; j++)                                                     \
                 to[i * to_row + j] = (wide)load(from[i * row + j * col]);                          \
         for (int64_t b = 0; col != 1 && row == 1 && b < cols; b += BLOCK)                          \
