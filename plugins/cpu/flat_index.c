@@ -1,108 +1,5 @@
-/* flat_index.c -- nonzero, masked_select, masked_scatter, take and put: elements in row-major order. */
+/* flat_index.c -- masked_scatter, take and put: elements in row-major order. */
 #include "elements.h"
-
-/* -- which elements are not zero -- */
-
-/* flags [n] = are these elements of dtype not 0? */
-static void flag_elements(dp_dtype dtype, int64_t n, const char *src, int64_t step, bool *flags)
-{
-    switch (dtype) {
-#define EACH(name, memory, value, load, store)                                                     \
-    case name:                                                                                     \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            flags[i] = load(*(const memory *)(src + i * step)) != 0;                               \
-        break;
-        ELEMENT_TYPES(EACH)
-#undef EACH
-    }
-}
-
-enum { FLAGS = 1024 };
-
-typedef struct places {
-    dp_view self;
-    int64_t at, found;
-    int64_t *to, n; /* [ndim][n]; NULL: they are only counted */
-} places;
-
-static void find_places(char *const *data, const int64_t *strides, int64_t n, void *user)
-{
-    places *p = user;
-    bool flags[FLAGS];
-
-    for (int64_t begin = 0; begin < n; begin += FLAGS) {
-        int64_t m = n - begin < FLAGS ? n - begin : FLAGS;
-        flag_elements(p->self.dtype, m, data[0] + begin * strides[0], strides[0], flags);
-        for (int64_t i = 0; i < m; i++, p->at++) {
-            if (!flags[i] ||
-                (p->to && p->found == p->n)) /* self may be written after it was counted */
-                continue;
-            int64_t left = p->at;
-            for (int d = p->self.ndim - 1; p->to && d >= 0; d--) {
-                p->to[d * p->n + p->found] = left % p->self.sizes[d];
-                left /= p->self.sizes[d];
-            }
-            p->found++;
-        }
-    }
-}
-
-/* Counts, or writes, the places of self that are not 0. */
-static int walk_places(dp_ctx *ctx, dp_tensor *self, places *p)
-{
-    dp_iter it;
-    dp_iter_config c = dp_iter_of(DP_ITER_LINEAR | DP_ITER_SERIAL, 0, NULL, 1, &self);
-    int rc = dp_iter_init(ctx, &c, &it);
-
-    return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, find_places, p);
-}
-
-/* aten::nonzero(Tensor self) -> Tensor
- * As in PyTorch the places of one dimension lie beside one another. */
-static int nonzero(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
-{
-    DP_VIEW(x, self);
-    places p = {x, 0, 0, NULL, 0};
-    dp_tensor *made;
-    int rc = walk_places(ctx, self, &p);
-    int64_t sizes[2] = {p.found, x.ndim}, strides[2] = {1, p.found > 0 ? p.found : 1};
-
-    if (rc == 0)
-        rc = dp_empty_strided(ctx, DP_INT64, x.device, 2, sizes, strides, &made);
-    if (rc < 0)
-        return rc;
-    DP_VIEW(y, made);
-    p = (places){x, 0, 0, y.data, p.found};
-    rc = walk_places(ctx, self, &p);
-    for (int d = 0; d < x.ndim && p.found < p.n; d++) /* the first place, which index may use */
-        memset(p.to + d * p.n + p.found, 0, (size_t)(p.n - p.found) * sizeof(int64_t));
-    if (rc < 0)
-        made = dp_tensor_unref(made);
-    *out = made;
-    return rc;
-}
-
-/* aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) */
-static int nonzero_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out)
-{
-    dp_tensor *made = NULL;
-    DP_VIEW(y, out);
-
-    if (y.dtype != DP_INT64)
-        return dp_refuse(
-            ctx, DP_ERUNTIME,
-            "nonzero: Expected out tensor to have scalar type Long but got scalar type "
-            "%s",
-            dp_dtype_name(y.dtype));
-    int rc = nonzero(ctx, self, &made);
-    if (rc == 0) {
-        DP_VIEW(x, made);
-        rc = dp_set_output(ctx, &out, 2, x.sizes, x.strides, DP_INT64, x.device);
-    }
-    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_copy(ctx, out, made);
-    dp_tensor_unref(made);
-    return rc;
-}
 
 /* Do both lie where self does?  A kernel that walks some of them only would find no bytes in the rest. */
 static int check_devices(dp_ctx *ctx, const char *what, dp_tensor *self, dp_tensor *a, dp_tensor *b)
@@ -127,28 +24,14 @@ static int check_mask(dp_ctx *ctx, dp_tensor *mask, const char *name)
     return dp_fail(ctx, DP_ERUNTIME, "%s: expected BoolTensor or ByteTensor for mask", name);
 }
 
-/* Elements of self where the mask is true, one after the other.  The mask may be written meanwhile: no
- * more are packed than were counted. */
-typedef struct selection {
-    size_t size;
-    char *to; /* NULL: they are counted */
-    int64_t n, most;
-} selection;
-
-static void select_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
+static void count_true(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
-    selection *s = user;
-
-    for (int64_t i = 0; i < n; i++) {
-        if (*(data[1] + i * strides[1]) == 0 || (s->to && s->n == s->most))
-            continue;
-        if (s->to)
-            memcpy(s->to + (size_t)s->n * s->size, data[0] + i * strides[0], s->size);
-        s->n++;
-    }
+    for (int64_t i = 0; i < n; i++)
+        *(int64_t *)user += *(data[1] + i * strides[1]) != 0;
 }
 
-static int walk_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, selection *s)
+/* How often the mask is true when it is broadcast with self. */
+static int count_places(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, int64_t *count)
 {
     dp_iter it;
     dp_tensor *ins[] = {self, mask};
@@ -156,54 +39,8 @@ static int walk_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, selecti
         dp_iter_of(DP_ITER_LINEAR | DP_ITER_SERIAL | DP_ITER_ANY_DTYPE, 0, NULL, 2, ins);
     int rc = dp_iter_init(ctx, &c, &it);
 
-    return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, select_elements, s);
-}
-
-static int write_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
-{
-    DP_VIEW(x, self);
-    selection s = {dp_dtype_size(x.dtype), NULL, 0, 0};
-    dp_tensor *packed;
-    int rc = check_mask(ctx, mask, "masked_select");
-
-    if (rc == 0)
-        rc = walk_selection(ctx, self, mask, &s);
-    if (rc == 0)
-        rc = dp_set_output(ctx, out, 1, &s.n, NULL, x.dtype, x.device);
-    if (rc == 0)
-        rc = dp_empty(ctx, x.dtype, x.device, 1, &s.n, DP_CONTIGUOUS, &packed);
-    if (rc < 0)
-        return dp_refuse(ctx, rc, NULL);
-    DP_VIEW(y, packed);
-    s = (selection){s.size, y.data, 0, y.numel};
-    if (y.numel > 0)
-        rc = walk_selection(ctx, self, mask, &s);
-    if (rc == 0)
-        rc = dp_copy(ctx, *out, packed);
-    dp_tensor_unref(packed);
-    return rc;
-}
-
-/* aten::masked_select(Tensor self, Tensor mask) -> Tensor */
-static int masked_select(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
-{
-    *out = NULL;
-    int rc = write_selection(ctx, self, mask, out);
-    if (rc < 0)
-        *out = dp_tensor_unref(*out);
-    return rc;
-}
-
-/* aten::masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!) */
-static int masked_select_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *out)
-{
-    DP_VIEW(x, self);
-    DP_VIEW(y, out);
-
-    if (x.dtype != y.dtype)
-        return dp_refuse(ctx, DP_ERUNTIME,
-                         "masked_select(): self and result must have the same scalar type");
-    return write_selection(ctx, self, mask, &out);
+    *count = 0;
+    return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, count_true, count);
 }
 
 /* source's elements, in order, go where the mask is true, in row-major order.  (PyTorch 1.13 goes by the
@@ -230,7 +67,7 @@ static int check_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tenso
 {
     DP_VIEW(x, self);
     DP_VIEW(y, source);
-    selection count = {0};
+    int64_t count = 0;
     int rc = check_mask(ctx, mask, "masked_scatter");
 
     if (rc == 0)
@@ -241,8 +78,8 @@ static int check_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tenso
                      "%s",
                      dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
     if (rc == 0)
-        rc = walk_selection(ctx, self, mask, &count);
-    if (rc == 0 && count.n > y.numel)
+        rc = count_places(ctx, self, mask, &count);
+    if (rc == 0 && count > y.numel)
         rc = dp_fail(ctx, DP_ERUNTIME,
                      "masked_scatter: Number of elements of source < number of ones in mask");
     return rc;
@@ -299,11 +136,45 @@ static char *element(taking *t, int64_t index)
     return (char *)t->self.data + offset * size;
 }
 
+/* From a contiguous self, whose elements are found without a division.  false: one is outside. */
+#define TAKE(bytes, type)                                                                          \
+    static bool take_##bytes(taking *t, char *dst, int64_t dst_step, const char *at,               \
+                             int64_t at_step, int64_t n)                                           \
+    {                                                                                              \
+        const type *src = t->self.data;                                                            \
+        int64_t size = t->self.numel;                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            int64_t index =                                                                        \
+                __atomic_load_n((const int64_t *)(at + i * at_step), __ATOMIC_RELAXED);            \
+            index += index < 0 ? size : 0;                                                         \
+            if ((uint64_t)index >= (uint64_t)size)                                                 \
+                return false;                                                                      \
+            *(type *)(dst + i * dst_step) = src[index];                                            \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+ELEMENT_SIZES(TAKE)
+#undef TAKE
+
+static bool take_packed(taking *t, char *const *data, const int64_t *strides, int64_t n)
+{
+    switch (t->contiguous ? dp_dtype_size(t->self.dtype) : 0) {
+#define EACH(bytes, type)                                                                          \
+    case bytes:                                                                                    \
+        return take_##bytes(t, data[0], strides[0], data[1], strides[1], n);
+        ELEMENT_SIZES(EACH)
+#undef EACH
+    }
+    return false;
+}
+
 static void take_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
     taking *t = user;
     size_t size = dp_dtype_size(t->self.dtype);
 
+    if (take_packed(t, data, strides, n))
+        return;
     for (int64_t i = 0; i < n; i++) {
         const char *from = element(t, *(const int64_t *)(data[1] + i * strides[1]));
         if (from)
@@ -538,10 +409,6 @@ static int masked_fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("nonzero", nonzero, (T), (T)),
-                DP_IMPL_UNBOXED("nonzero.out", nonzero_out, (T, T), ()),
-                DP_IMPL_UNBOXED("masked_select", masked_select, (T, T), (T)),
-                DP_IMPL_UNBOXED("masked_select.out", masked_select_out, (T, T, T), ()))
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("masked_scatter_", masked_scatter_, (T, T, T), ()),
                 DP_IMPL_UNBOXED("masked_fill_.Tensor", masked_fill_tensor_, (T, T, T), ()),
                 DP_IMPL_UNBOXED("take", take, (T, T), (T)),
