@@ -1,7 +1,7 @@
 /* nn.c -- layers of neural networks, by way of the operators that backends implement. */
 #include "composite.h"
 
-/* -- softmax, dropout and the like -- */
+/* -- softmax and the like -- */
 
 /* op(self, dim, half_to_float=False); if a dtype is given, self is converted first. */
 static int softmax_op(dp_ctx *ctx, const char *op, dp_tensor *self, int64_t dim,
@@ -31,26 +31,6 @@ static int log_softmax(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t 
     return softmax_op(ctx, "aten::_log_softmax", self, dim, dtype, out);
 }
 
-/* aten::dropout(Tensor input, float p, bool train) -> Tensor
- * Outside of training dropout returns its input.  Training needs random numbers: not
- * implemented. */
-static int dropout(dp_ctx *ctx, dp_tensor *input, double p, bool train, dp_tensor **out)
-{
-    DP_VIEW(x, input);
-
-    if (!(p >= 0 && p <= 1))
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "dropout probability has to be between 0 and 1, but got %g", p);
-    if (train && p == 1)
-        return dp_invoke(ctx, "aten::mul.Scalar", "Ts>T", input, dp_int(0), out);
-    if (train && p > 0 && x.numel > 0)
-        return dp_fail(ctx, DP_ENOTIMPL,
-                       "dropout in training needs random numbers, which aten does not "
-                       "define yet; pass train=False");
-    *out = dp_tensor_ref(input);
-    return 0;
-}
-
 /* aten::max.other(Tensor self, Tensor other) -> Tensor */
 static int max_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
@@ -66,6 +46,5 @@ static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("softmax.int", softmax, (T, i, oi), (T)),
                 DP_IMPL_UNBOXED("log_softmax.int", log_softmax, (T, i, oi), (T)),
-                DP_IMPL_UNBOXED("dropout", dropout, (T, f, b), (T)),
                 DP_IMPL_UNBOXED("max.other", max_other, (T, T), (T)),
                 DP_IMPL_UNBOXED("min.other", min_other, (T, T), (T)))

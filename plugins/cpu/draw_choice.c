@@ -1,0 +1,325 @@
+/* draw_choice.c -- random choices: bernoulli_, multinomial, native_dropout, rrelu_with_noise. */
+#include "draw.h"
+#include "dense.h"
+#include "elements.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* -- bernoulli -- */
+
+#define BERNOULLI_TYPES (DENSE_NUMBERS | DENSE_BIT(DP_BOOL))
+
+/* bool: whether 53 bits are less than a */
+static int make_bernoulli(dp_ctx *ctx, const draw *d, void *out, int64_t n)
+{
+    double u[DRAW_BLOCK], p = d->a;
+    uint8_t *x = out;
+    int rc = 0;
+
+    for (int64_t at = 0; rc == 0 && at < n; at += DRAW_BLOCK) {
+        int64_t some = n - at < DRAW_BLOCK ? n - at : DRAW_BLOCK;
+        rc = dp_generator_uniform(ctx, DP_FLOAT64, u, (size_t)some);
+        for (int64_t i = 0; rc == 0 && i < some; i++)
+            x[at + i] = u[i] < p;
+    }
+    return rc;
+}
+
+/* aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!) */
+static int bernoulli_float(dp_ctx *ctx, dp_tensor *self, double p, dp_generator *g)
+{
+    if (!(p >= 0 && p <= 1))
+        return dp_refuse(ctx, DP_ERUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+    return draw_fill(ctx, "bernoulli_scalar_cpu_", BERNOULLI_TYPES, self, g,
+                     &(draw){.make = make_bernoulli, .made = DP_BOOL, .a = p});
+}
+
+static int check_odds(dp_ctx *ctx, const double *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(p[i] >= 0 && p[i] <= 1))
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "Expected p_in >= 0 && p_in <= 1 to be true, but got false: p_in is %g",
+                           p[i]);
+    return 0;
+}
+
+/* One draw for each of p [n], of 53 bits or of 24; p becomes 1 or 0. */
+static int decide(dp_ctx *ctx, double *p, int64_t n, bool wide)
+{
+    double u[DRAW_BLOCK];
+    float *narrow = (float *)u;
+    int rc = 0;
+
+    for (int64_t at = 0; rc == 0 && at < n; at += DRAW_BLOCK) {
+        int64_t some = n - at < DRAW_BLOCK ? n - at : DRAW_BLOCK;
+        rc = dp_generator_uniform(ctx, wide ? DP_FLOAT64 : DP_FLOAT32, u, (size_t)some);
+        for (int64_t i = 0; rc == 0 && i < some; i++)
+            p[at + i] = (wide ? u[i] : (double)narrow[i]) < p[at + i];
+    }
+    return rc;
+}
+
+static int check_bernoulli(dp_ctx *ctx, dp_tensor *self, dp_tensor *p)
+{
+    int64_t sizes[DP_DIM_MAX];
+    char want[DP_SHAPE_TEXT], got[DP_SHAPE_TEXT];
+    DP_VIEW(x, self);
+    DP_VIEW(y, p);
+    int rc = draw_check(ctx, "bernoulli_tensor_cpu_self_", BERNOULLI_TYPES, self);
+
+    if (rc == 0)
+        rc = dp_broadcast_shapes(ctx, x.ndim, x.sizes, y.ndim, y.sizes, sizes);
+    if (rc == 0 &&
+        (y.ndim > x.ndim || memcmp(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t)) != 0))
+        rc = dp_fail(ctx, DP_ERUNTIME, "probabilities of shape %s for a tensor of shape %s",
+                     dp_shape_text(got, y.sizes, (size_t)y.ndim),
+                     dp_shape_text(want, x.sizes, (size_t)x.ndim));
+    return rc < 0 ? rc : dense_check_type(ctx, "bernoulli_tensor_cpu_p_", y.dtype, DENSE_FLOATS);
+}
+
+/* aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)
+ * p broadcasts to self. */
+static int bernoulli_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *p, dp_generator *g)
+{
+    dp_tensor *odds = NULL;
+    int rc = check_bernoulli(ctx, self, p);
+    DP_VIEW(y, p);
+
+    if (rc < 0 || dp_memoryless(ctx))
+        return rc < 0 ? dp_refuse(ctx, rc, NULL) : 0;
+    rc = dp_empty_like(ctx, self, DP_FLOAT64, DP_PRESERVE,
+                       &odds); /* in the order of self's memory */
+    if (rc == 0)
+        rc = dp_copy(ctx, odds, p);
+    if (rc == 0) {
+        DP_VIEW(o, odds);
+        rc = check_odds(ctx, o.data, o.numel);
+    }
+    if (rc < 0) {
+        dp_tensor_unref(odds);
+        return dp_refuse(ctx, rc, NULL);
+    }
+    DP_VIEW(o, odds);
+    rc = dp_generator_enter(ctx, g, o.device);
+    if (rc == 0) {
+        rc = decide(ctx, o.data, o.numel, y.dtype == DP_FLOAT64);
+        dp_generator_leave(ctx);
+    }
+    if (rc == 0)
+        rc = dp_copy(ctx, self, odds);
+    dp_tensor_unref(odds);
+    return rc;
+}
+
+/* aten::bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) */
+static int bernoulli_out(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor *out)
+{
+    DP_VIEW(x, self);
+    int rc = dp_resize(ctx, out, x.ndim, x.sizes, DP_PRESERVE);
+
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : bernoulli_tensor(ctx, out, self, g);
+}
+
+/* -- multinomial -- */
+
+typedef struct choice {
+    int64_t rows, n, samples;
+    dp_dtype dtype;
+} choice;
+
+static int check_choice(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool replacement, choice *c)
+{
+    DP_VIEW(x, self);
+
+    if (x.ndim < 1 || x.ndim > 2)
+        return dp_fail(ctx, DP_ERUNTIME, "prob_dist must be 1 or 2 dim");
+    if (!dp_dtype_is_floating(x.dtype))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "multinomial only supports floating-point dtypes for input, got: %s",
+                       dense_type_name(x.dtype));
+    if (x.dtype == DP_FLOAT16)
+        return dp_fail(ctx, DP_ERUNTIME, "multinomial is not implemented for half on CPU");
+    *c = (choice){x.ndim == 2 ? x.sizes[0] : 1, x.sizes[x.ndim - 1], samples, x.dtype};
+    if (replacement && x.dtype == DP_BFLOAT16)
+        c->dtype = DP_FLOAT32; /* of sums */
+    if (samples <= 0)
+        return dp_fail(ctx, DP_ERUNTIME, "cannot sample n_sample <= 0 samples");
+    if (!replacement && samples > c->n)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    if (c->n > 1 << 24)
+        return dp_fail(ctx, DP_ERUNTIME, "number of categories cannot exceed 2^24");
+    return 0;
+}
+
+/* cumulated [n] of p [n], as sums in p's dtype, and 1 at last. */
+static int cumulate(dp_ctx *ctx, const choice *c, const double *p, double *cumulated)
+{
+    double sum = 0;
+
+    for (int64_t j = 0; j < c->n; j++) {
+        if (p[j] < 0)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "invalid multinomial distribution (encountering probability entry < 0)");
+        if (!isfinite(p[j]))
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "invalid multinomial distribution (encountering probability entry = "
+                           "infinity or NaN)");
+        sum = draw_rounded(sum + p[j], c->dtype);
+        cumulated[j] = sum;
+    }
+    if (!(sum > 0))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "invalid multinomial distribution (sum of probabilities <= 0)");
+    for (int64_t j = 0; j < c->n; j++)
+        cumulated[j] = draw_rounded(cumulated[j] / sum, c->dtype);
+    if (c->n > 0)
+        cumulated[c->n - 1] = 1;
+    return 0;
+}
+
+/* out [rows, samples]: with replacement, by search in sums. */
+static int with_replacement(dp_ctx *ctx, const choice *c, const double *p, int64_t *out)
+{
+    double *sums = dense_array(ctx, c->n, sizeof(double)), u;
+    int rc = sums != NULL ? 0 : DP_ERESOURCE;
+
+    for (int64_t row = 0; rc == 0 && row < c->rows; row++) {
+        rc = cumulate(ctx, c, p + row * c->n, sums);
+        for (int64_t i = 0; rc == 0 && i < c->samples; i++) {
+            int64_t low = 0, high = c->n;
+            rc = draw_uniform64(ctx, NULL, &u, 1);
+            while (low < high) {
+                int64_t mid = low + (high - low) / 2;
+                if (sums[mid] < u)
+                    low = mid + 1;
+                else
+                    high = mid;
+            }
+            out[row * c->samples + i] = low;
+        }
+    }
+    return rc;
+}
+
+/* One race is p[i] divided by an exponential number: the winners are drawn without replacement. */
+typedef struct racer {
+    double score;
+    int64_t at;
+} racer;
+
+static int compare(const void *x, const void *y)
+{
+    const racer *a = x, *b = y;
+
+    if (a->score != b->score)
+        return a->score > b->score || isnan(a->score) ? -1 : 1;
+    return a->at < b->at ? -1 : 1;
+}
+
+static int check_row(dp_ctx *ctx, const double *p, int64_t n)
+{
+    double sum = 0;
+
+    for (int64_t j = 0; j < n; j++) {
+        if (!(p[j] >= 0 && p[j] < INFINITY))
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "probability tensor contains either `inf`, `nan` or element < 0");
+        sum += p[j];
+    }
+    if (sum == 0)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "invalid multinomial distribution (sum of probabilities <= 0)");
+    return 0;
+}
+
+static int race(dp_ctx *ctx, const choice *c, const double *p, int64_t *out)
+{
+    draw d = {.make = draw_exponential, .made = DP_FLOAT64, .a = 1};
+    racer *racers = dense_array(ctx, c->n, sizeof(*racers));
+    int rc = racers != NULL ? 0 : DP_ERESOURCE;
+    double q;
+
+    for (int64_t row = 0; rc == 0 && row < c->rows; row++)
+        rc = check_row(ctx, p + row * c->n, c->n);
+    for (int64_t row = 0; rc == 0 && row < c->rows; row++) {
+        for (int64_t j = 0; rc == 0 && j < c->n; j++) {
+            rc = draw_exponential(ctx, &d, &q, 1);
+            q = draw_rounded(q, c->dtype);
+            racers[j] = (racer){draw_rounded(p[row * c->n + j] / q, c->dtype), j};
+        }
+        qsort(racers, (size_t)c->n, sizeof(*racers), compare);
+        for (int64_t i = 0; rc == 0 && i < c->samples; i++)
+            out[row * c->samples + i] = racers[i].at;
+    }
+    return rc;
+}
+
+static int choose(dp_ctx *ctx, dp_tensor *self, const choice *c, bool replacement, dp_generator *g,
+                  dp_tensor *out)
+{
+    dp_tensor *wide, *packed = NULL;
+    int rc = dense_get(ctx, self, DP_FLOAT64, &wide);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(o, out);
+    rc = dp_empty(ctx, DP_INT64, o.device, o.ndim, o.sizes, DP_CONTIGUOUS, &packed);
+    if (rc == 0)
+        rc = dp_generator_enter(ctx, g, o.device);
+    if (rc == 0) {
+        rc = !replacement ? race(ctx, c, dense_data(wide), dense_data(packed))
+                          : with_replacement(ctx, c, dense_data(wide), dense_data(packed));
+        dp_generator_leave(ctx);
+    }
+    dp_tensor_unref(wide);
+    if (rc == 0)
+        rc = dp_copy(ctx, out, packed);
+    dp_tensor_unref(packed);
+    return rc;
+}
+
+static int run_multinomial(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool replacement,
+                           dp_generator *g, dp_tensor **out)
+{
+    dp_tensor *given = *out;
+    choice c = {0};
+    int rc = check_choice(ctx, self, samples, replacement, &c);
+    DP_VIEW(x, self);
+    int64_t sizes[2] = {x.ndim == 2 ? c.rows : samples, samples};
+
+    if (rc == 0)
+        rc = dp_set_output(ctx, out, x.ndim, sizes, NULL, DP_INT64, x.device);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    DP_VIEW(o, *out);
+    if (!dp_memoryless(ctx) && o.numel > 0)
+        rc = choose(ctx, self, &c, replacement, g, *out);
+    if (rc < 0 && given == NULL)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
+ */
+static int multinomial(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool replacement,
+                       dp_generator *g, dp_tensor **out)
+{
+    *out = NULL;
+    return run_multinomial(ctx, self, samples, replacement, g, out);
+}
+
+/* aten::multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None,
+ *     Tensor(a!) out) -> Tensor(a!) */
+static int multinomial_out(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool replacement,
+                           dp_generator *g, dp_tensor *out)
+{
+    return run_multinomial(ctx, self, samples, replacement, g, &out);
+}
+
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("bernoulli_.float", bernoulli_float, (T, f, og), ()),
+                DP_IMPL_UNBOXED("bernoulli_.Tensor", bernoulli_tensor, (T, T, og), ()),
+                DP_IMPL_UNBOXED("bernoulli.out", bernoulli_out, (T, og, T), ()),
+                DP_IMPL_UNBOXED("multinomial", multinomial, (T, i, b, og), (T)),
+                DP_IMPL_UNBOXED("multinomial.out", multinomial_out, (T, i, b, og, T), ()))
