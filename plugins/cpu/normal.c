@@ -2,7 +2,6 @@
  * to it, of float16 only those whose results have a name there. */
 #include "normal.h"
 #include "dense.h"
-#include <dispatchd/half.h>
 
 enum { STEP = 16, HALF = STEP / 2 };
 
