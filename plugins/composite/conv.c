@@ -351,6 +351,48 @@ static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, 
                      of_input, of_weight, of_bias);
 }
 
+/* -- by the names of PyTorch's kernels -- */
+
+#define SLOW_PARAMS                                                                                \
+    dp_ctx *ctx, dp_tensor *self, dp_tensor *weight, const int64_t *kernel, size_t n_kernel,       \
+        dp_tensor *bias, const int64_t *stride, size_t n_stride, const int64_t *padding,           \
+        size_t n_padding
+
+/* aten::thnn_conv2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1,
+ *     int[2] padding=0) -> Tensor */
+static int thnn_conv2d(SLOW_PARAMS, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::_slow_conv2d_forward", "TTlioTlili>T", self, weight, kernel,
+                     n_kernel, bias, stride, n_stride, padding, n_padding, out);
+}
+
+static int thnn_conv2d_out(SLOW_PARAMS, dp_tensor *out)
+{
+    return dp_invoke(ctx, "aten::_slow_conv2d_forward.output", "TTlioTliliT>", self, weight, kernel,
+                     n_kernel, bias, stride, n_stride, padding, n_padding, out);
+}
+
+/* aten::slow_conv3d: the same with int[3] */
+static int slow_conv3d(SLOW_PARAMS, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::slow_conv3d_forward", "TTlioTlili>T", self, weight, kernel,
+                     n_kernel, bias, stride, n_stride, padding, n_padding, out);
+}
+
+static int slow_conv3d_out(SLOW_PARAMS, dp_tensor *out)
+{
+    return dp_invoke(ctx, "aten::slow_conv3d_forward.output", "TTlioTliliT>", self, weight, kernel,
+                     n_kernel, bias, stride, n_stride, padding, n_padding, out);
+}
+
+/* aten::_nnpack_available() -> bool: NNPACK is not part of this */
+static int nnpack_available(dp_ctx *ctx, bool *out)
+{
+    (void)ctx;
+    *out = false;
+    return 0;
+}
+
 #define CONV_IMPLS(n, transpose)                                                                   \
     DP_IMPL_UNBOXED("conv" #n "d", conv##n##d, (T, T, oT, li, li, li, i), (T)),                    \
         DP_IMPL_UNBOXED("conv" #n "d.padding", conv##n##d_padding, (T, T, oT, li, S, li, i), (T)), \
@@ -360,6 +402,11 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd, CONV_IMPLS(1, "conv_transpose1d
                 CONV_IMPLS(2, "conv_transpose2d.input"), CONV_IMPLS(3, "conv_transpose3d.input"),
                 DP_IMPL_UNBOXED("_convolution_mode", convolution_mode, (T, T, oT, li, S, li, i),
                                 (T)),
+                DP_IMPL_UNBOXED("thnn_conv2d", thnn_conv2d, (T, T, li, oT, li, li), (T)),
+                DP_IMPL_UNBOXED("thnn_conv2d.out", thnn_conv2d_out, (T, T, li, oT, li, li, T), ()),
+                DP_IMPL_UNBOXED("slow_conv3d", slow_conv3d, (T, T, li, oT, li, li), (T)),
+                DP_IMPL_UNBOXED("slow_conv3d.out", slow_conv3d_out, (T, T, li, oT, li, li, T), ()),
+                DP_IMPL_UNBOXED("_nnpack_available", nnpack_available, (), (b)),
                 DP_IMPL_UNBOXED("_convolution.deprecated", convolution_deprecated,
                                 (T, T, oT, li, li, li, b, li, i, b, b, b), (T)))
 DP_LIBRARY_META(aten, CompositeExplicitAutograd,

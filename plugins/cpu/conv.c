@@ -2,16 +2,12 @@
  * its results look like.
  *
  * aten::convolution is a composite, which calls convolution_overrideable: what a backend implements. */
-#include "conv_check.h"
+#include "conv_ops.h"
 #include "dense.h"
+#include "elements.h"
 #include <string.h>
 
 /* PyTorch's kernels by what is asked for; each takes dtypes of its own. */
-typedef struct served {
-    const char *name;
-    unsigned types;
-} served;
-
 enum { WIDE = DENSE_BIT(DP_FLOAT32) | DENSE_BIT(DP_FLOAT64) };
 
 static bool is_dilated(const conv_shape *s)
@@ -19,33 +15,34 @@ static bool is_dilated(const conv_shape *s)
     return s->dilation[0] != 1 || s->dilation[1] != 1 || s->dilation[2] != 1;
 }
 
-static served serve(const conv_plan *p)
+static conv_served serve(const conv_plan *p)
 {
     bool deep = p->dims == 3;
 
     if (p->transposed)
-        return (served){deep ? "slow_conv_transpose3d_out_cpu" : "slow_conv_transpose2d_out_cpu",
-                        WIDE | DENSE_BIT(DP_INT64)};
+        return (conv_served){deep ? "slow_conv_transpose3d_out_cpu"
+                                  : "slow_conv_transpose2d_out_cpu",
+                             WIDE | DENSE_BIT(DP_INT64)};
     if (is_dilated(&p->s))
-        return (served){"slow_conv_dilated<>", DENSE_FLOATS | DENSE_BIT(DP_INT64)};
-    return (served){deep ? "compute_columns3d" : "slow_conv2d_cpu", DENSE_NUMBERS};
+        return (conv_served){"slow_conv_dilated<>", DENSE_FLOATS | DENSE_BIT(DP_INT64)};
+    return (conv_served){deep ? "compute_columns3d" : "slow_conv2d_cpu", DENSE_NUMBERS};
 }
 
-static served serve_grad(const conv_plan *p, bool input)
+static conv_served serve_grad(const conv_plan *p, bool input)
 {
     bool deep = p->dims == 3;
 
     if (p->transposed)
-        return (served){deep ? "slow_conv_transpose3d_backward_out_cpu"
-                             : "slow_conv_transpose2d_backward_out_cpu",
-                        WIDE};
+        return (conv_served){deep ? "slow_conv_transpose3d_backward_out_cpu"
+                                  : "slow_conv_transpose2d_backward_out_cpu",
+                             WIDE};
     if (is_dilated(&p->s))
         return serve(p);
     if (input)
-        return (served){deep ? "slow_conv3d_cpu_grad_input" : "slow_conv2d_cpu_grad_input",
-                        DENSE_FLOATS};
-    return (served){deep ? "slow_conv3d_cpu_grad_weight" : "slow_conv2d_cpu_grad_weight",
-                    DENSE_FLOATS};
+        return (conv_served){deep ? "slow_conv3d_cpu_grad_input" : "slow_conv2d_cpu_grad_input",
+                             DENSE_FLOATS};
+    return (conv_served){deep ? "slow_conv3d_cpu_grad_weight" : "slow_conv2d_cpu_grad_weight",
+                         DENSE_FLOATS};
 }
 
 /* Is a 3-d weight, seen as one of two dimensions of space whose first is 1, channels_last? */
@@ -122,6 +119,45 @@ static int compute(dp_ctx *ctx, const conv_plan *p, dp_tensor *input, dp_tensor 
     return rc;
 }
 
+static int make_output(dp_ctx *ctx, const conv_args *a, const conv_plan *p, dp_tensor **out)
+{
+    dp_tensor *both[] = {a->input, a->weight};
+    dp_dtype dtype = p->empty ? dp_result_type(both, 2) : p->dtype;
+    bool last = false;
+    DP_VIEW(x, a->input);
+
+    if (*out != NULL)
+        return dp_set_output(ctx, out, x.ndim, p->sizes, NULL, dtype, x.device);
+    int rc = find_last(ctx, p, a->input, a->weight, &last);
+    return rc < 0 ? rc : make_result(ctx, dtype, x.device, x.ndim, p->sizes, last, out);
+}
+
+int conv_run(dp_ctx *ctx, const conv_args *a, conv_served by, dp_tensor **out)
+{
+    dp_tensor *inputs[] = {a->input, a->weight, a->bias}, *y = *out;
+    conv_plan p;
+    int rc = conv_check(ctx, a->input, a->weight, a->bias, &a->lists, a->transposed, a->groups, &p);
+
+    if (rc < 0)
+        return rc;
+    bool named = by.name != NULL;
+    if (!named)
+        by = serve(&p);
+    if (named || !p.empty)
+        rc = dense_check_type(ctx, by.name, p.dtype, by.types);
+    if (rc == 0)
+        rc = make_output(ctx, a, &p, &y);
+    if (rc == 0 && *out != NULL)
+        rc = check_apart(ctx, y, inputs, a->bias ? 3 : 2);
+    if (rc == 0 && !p.empty && !dp_memoryless(ctx))
+        rc = compute(ctx, &p, a->input, a->weight, a->bias, y);
+    if (*out == NULL && rc < 0)
+        dp_tensor_unref(y);
+    else
+        *out = y;
+    return rc;
+}
+
 /* aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, int[] stride,
  *     int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor
  * input [N, C, ...], weight [O, C / groups, ...], bias [O]; transposed: weight [C, O / groups, ...]. */
@@ -131,29 +167,15 @@ static int convolution(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tens
                        bool transposed, const int64_t *output_padding, size_t n_output_padding,
                        int64_t groups, dp_tensor **out)
 {
-    const conv_lists lists = {stride,   padding,   dilation,   output_padding,
-                              n_stride, n_padding, n_dilation, n_output_padding};
-    dp_tensor *both[] = {input, weight}, *y = NULL;
-    conv_plan p;
-    bool last = false;
-    int rc = conv_check(ctx, input, weight, bias, &lists, transposed, groups, &p);
-    served by = serve(&p);
-
-    if (rc == 0 && !p.empty)
-        rc = dense_check_type(ctx, by.name, p.dtype, by.types);
-    if (rc == 0)
-        rc = find_last(ctx, &p, input, weight, &last);
-    DP_VIEW(x, input);
-    if (rc == 0)
-        rc = make_result(ctx, p.empty ? dp_result_type(both, 2) : p.dtype, x.device, x.ndim,
-                         p.sizes, last, &y);
-    if (rc == 0 && !p.empty && !dp_memoryless(ctx))
-        rc = compute(ctx, &p, input, weight, bias, y);
-    if (rc == 0)
-        *out = y;
-    else
-        dp_tensor_unref(y);
-    return rc;
+    const conv_args a = {input,
+                         weight,
+                         bias,
+                         {stride, padding, dilation, output_padding, n_stride, n_padding,
+                          n_dilation, n_output_padding},
+                         transposed,
+                         groups};
+    *out = NULL;
+    return conv_run(ctx, &a, (conv_served){0}, out);
 }
 
 /* -- gradients -- */
@@ -162,7 +184,7 @@ static int grad_input(dp_ctx *ctx, const conv_plan *p, dp_tensor *grad, dp_tenso
                       dp_tensor *weight, dp_tensor **out)
 {
     bool last = false;
-    served by = serve_grad(p, true);
+    conv_served by = serve_grad(p, true);
     int rc = dense_check_type(ctx, by.name, p->dtype, by.types);
     DP_VIEW(v, input);
 
@@ -181,7 +203,7 @@ static int grad_weight(dp_ctx *ctx, const conv_plan *p, dp_tensor *grad, dp_tens
                        dp_tensor *weight, dp_tensor **out)
 {
     bool last = false;
-    served by = serve_grad(p, false);
+    conv_served by = serve_grad(p, false);
     int rc = dense_check_type(ctx, by.name, p->dtype, by.types);
     DP_VIEW(v, weight);
 
@@ -239,7 +261,7 @@ static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, 
     conv_plan p;
     int rc = conv_check(ctx, input, weight, NULL, &lists, transposed, groups, &p);
 
-    served by = serve_grad(&p, false);
+    conv_served by = serve_grad(&p, false);
 
     (void)n_mask; /* 3: the schema's */
     if (rc == 0)
