@@ -197,7 +197,7 @@ static int check_same(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
                                           dense_type_name(y.dtype), dense_type_name(c->result));
 }
 
-/* Complex numbers cannot become real ones in place; what becomes no other dtype is not cast.
+/* What becomes no other dtype is not cast.
  * Source: at::native::unary_op_impl_with_complex_to_float_out. */
 static int check_real(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
 {
@@ -206,9 +206,6 @@ static int check_real(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
     if (!(c->op->flags & PW_RESULT_REAL) || dst == NULL)
         return 0;
     DP_VIEW(y, dst);
-    if (from_complex && dst == c->tensors[0])
-        return dp_fail(ctx, DP_ERUNTIME, "In-place %s is not supported for complex tensors.",
-                       c->op->name);
     bool cast = from_complex ? !dp_dtype_is_complex(y.dtype) : (c->op->flags & PW_TO_FLOAT) != 0;
     return cast || y.dtype == c->common
                ? 0
