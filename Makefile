@@ -157,7 +157,7 @@ fmt: ## format the C sources
 fmt-check: ## fail when a source is not formatted
 	$(Q)clang-format --dry-run -Werror $(filter-out %/api.h,$(SRC))
 lint: ## cppcheck over the C sources
-	$(Q)cppcheck --quiet --std=c11 --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=unknownMacro --suppress=missingInclude $(INC) -Ilibdispatch -Idaemon libdispatch daemon clients/cli clients/c
+	$(Q)cppcheck --quiet -j $$(nproc) --std=c11 --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=unknownMacro --suppress=missingInclude $(INC) -Ilibdispatch -Idaemon libdispatch daemon clients/cli clients/c
 symbols: $(LIB) ## compare what is exported with tests/lib/symbols.txt
 	$(Q)nm -D --defined-only $(LIB) | awk '{print $$3}' | LC_ALL=C sort | diff tests/lib/symbols.txt - && echo "1 passed, 0 failed"
 install: all ## copy to PREFIX

@@ -35,6 +35,7 @@ class TestDaemon:
         self.log_path = os.path.join(self.dir, "log")
         env = {**os.environ, "TMPDIR": self.dir, **(env or {})}
         env.setdefault("ASAN_OPTIONS", ASAN_OPTIONS)
+        env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [os.path.join(build, "dispatchd"), "--socket", self.socket, *options],
