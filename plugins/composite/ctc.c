@@ -35,7 +35,6 @@ static dp_tensor *lengths_on(chain *c, dp_tensor *t, const int64_t *lengths, siz
 {
     dp_tensor *here = NULL, *there = NULL;
     int64_t n = (int64_t)n_lengths;
-    DP_VIEW(x, t);
 
     if (c->rc == 0)
         c->rc = dp_empty(c->ctx, DP_INT64, 0, 1, &n, DP_CONTIGUOUS, &here);
@@ -44,6 +43,7 @@ static dp_tensor *lengths_on(chain *c, dp_tensor *t, const int64_t *lengths, siz
     DP_VIEW(e, chain_keep(c, here));
     for (int64_t i = 0; e.data && i < n; i++)
         ((int64_t *)e.data)[i] = lengths[i];
+    DP_VIEW(x, t);
     if (x.device == 0)
         return here;
     c->rc = dp_empty(c->ctx, DP_INT64, x.device, 1, &n, DP_CONTIGUOUS, &there);

@@ -139,7 +139,7 @@ static int sort_indices(dp_ctx *ctx, dp_tensor *indices, int64_t **out)
     if (rc == 0)
         rc = dp_copy(ctx, packed, flat);
     *out = rc == 0 ? dp_alloc(ctx, (size_t)i.numel * sizeof(int64_t)) : NULL;
-    if (*out) {
+    if (*out && i.numel > 0) {
         DP_VIEW(p, packed);
         memcpy(*out, p.data, (size_t)i.numel * sizeof(int64_t));
         qsort(*out, (size_t)i.numel, sizeof(int64_t), by_value);

@@ -290,6 +290,10 @@ static int to_list(fit *f, const dpi_type *type, const dp_value *v, dp_value *ou
     *out = *v;
     if (!repeat && !dp_is_list(v))
         return DP_ETYPE;
+    if (elem->kind == DPI_TYPE_BOOL && type->n > 0 &&
+        v->len != type->n) /* kernels read n of them */
+        return dp_error_set(&f->rq->ctx->error, DP_ERUNTIME, "%s: bool[%u] is given a list of %u",
+                            f->schema->name, type->n, v->len);
     if (repeat && type->n > DP_LIMIT_REPEATED)
         return dp_error_set(&f->rq->ctx->error, DP_ERESOURCE,
                             "%s: a number for int[%u] stands for more than %d", f->schema->name,
