@@ -18,7 +18,8 @@ IN_PLACE = {"uniform": [(), (-1.0, 2.0), (2.0, 1.0), (0.0, 1e39), (float("nan"),
             "random.from": [(-3, 7), (0, None), (-2**63, None), (5, None), (3, 3), (2**62, 2**63 - 1), (-200, 100)]}
 DROPOUTS = "dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"
 # Their values depend on the generator.
-RANDOM = re.compile(r"(rand|normal|uniform|exponential|geometric|cauchy|log_normal|bernoulli|multinomial|.*dropout|random)")
+RANDOM = re.compile(r"(rand|normal|uniform|exponential|geometric|cauchy|log_normal|bernoulli|multinomial|.*dropout$|dropout_$|random|poisson|binomial|"
+                    r"_standard_gamma$|_sample_dirichlet|rrelu(_with_noise)?(_|\.out)?$)")
 
 
 def cases(make):
@@ -85,4 +86,27 @@ def cases(make):
     for name in DROPOUTS:
         found[name] = found[name + "_"] = lambda: (
             ((x, p, train), {}) for d in (f32, f64, bf16, f16, i64) for x in tensors(d) for p, train in ((0.5, True), (0.0, True), (1.0, True), (0.5, False), (1.5, True)))
+    found["native_dropout"] = lambda: (((x, p, train), {}) for d in (f32, f64, bf16, f16, i64, c64) for x in tensors(d)
+                                       for p, train in ((0.5, True), (0.0, True), (1.0, None), (0.5, False), (1.5, True)))
+    found["native_dropout_backward"] = lambda: (((make(d, 3, 4), make(b8, 3, 4), 2.0), {}) for d in (f32, f64, bf16, i64))
+    slopes = [(), (0.1, 0.3, True), (0.1, 0.3, False), (0.3, 0.1, True), (0.2, 0.2, True)]
+    found["rrelu"] = found["rrelu_"] = lambda: (((x, *a), {}) for d in (f32, f64, bf16, f16, i64) for x in tensors(d) for a in slopes)
+    found["rrelu_with_noise"] = found["rrelu_with_noise_"] = lambda: (
+        ((make(d, *s), torch.zeros(s, dtype=d), *a), {}) for d in (f32, f64, bf16, i64) for s in ((3, 4), (0,), ()) for a in slopes[:3])
+    found["rrelu_with_noise.out"] = lambda: (((make(f32, 3, 4), torch.zeros(3, 4), *a), {"out": torch.zeros(*s)})
+                                             for a in slopes[:3] for s in ((3, 4), (0,), (2,))[:1 if True in a else 3])  # PyTorch writes past a shorter one
+    found["rrelu_with_noise_backward"] = lambda: (((make(d, 3, 4), make(d, 3, 4), make(d, 3, 4), 0.1, u, t, r), {}) for d in (f32, f64, bf16)
+                                                  for u in (0.1, 0.3) for t in (True, False) for r in (True, False))
+    counts = [make(f32, 5, low=0), make(f64, 4, 6, low=0).t(), torch.full((3,), 30.0), torch.tensor([1.0, -1.0]), make(bf16, 5, low=0), make(f16, 5, low=0),
+              make(i64, 5, low=0), make(f32, 0, 3), make(f32, low=0)]
+    found["poisson"] = found["_standard_gamma"] = lambda: (((x,), {}) for x in counts if not ((x < 0).any()))
+    found["_sample_dirichlet"] = lambda: (((x + 1,), {}) for x in counts if x.dim() and not (x < 0).any())
+    found["binomial"] = lambda: (((x, torch.rand(x.shape).to(x.dtype)), {}) for x in counts)
+    means = [make(d, *s) for d in (f32, f64, f16, bf16, i64, c64) for s in ((3, 4), (20,), ())]
+    found["normal.Tensor_float"] = lambda: (((m, s), {}) for m in means for s in (1.0, -1.0))
+    found["normal.float_Tensor"] = lambda: (((1.0, m.abs()), {}) for m in means + [torch.tensor([-1.0])])
+    found["normal.Tensor_Tensor"] = lambda: (((m, s), {}) for m in means for s in (torch.rand(4), torch.rand(3, 1), torch.rand(2), torch.full((4,), -1.0)))
+    found["normal.Tensor_float_out"] = lambda: (((make(f32, 3, 4), 1.0), {"out": torch.zeros(*s)}) for s in ((3, 4), (2, 3, 4), (4,), (3, 1)))
+    found["normal.float_Tensor_out"] = lambda: (((1.0, torch.rand(3, 4)), {"out": torch.zeros(*s)}) for s in ((3, 4), (0,), (4,)))
+    found["normal.Tensor_Tensor_out"] = lambda: (((make(f32, 3, 1), torch.rand(4)), {"out": torch.zeros(*s)}) for s in ((3, 4), (0,), (4,)))
     return found
