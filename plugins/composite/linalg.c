@@ -1,8 +1,96 @@
 /* linalg.c -- linear algebra by way of the operators that have kernels: some of their outputs, and with their
  * errors checked.  Source: aten/src/ATen/native/{BatchLinearAlgebra,LinearAlgebra}.cpp. */
-#include "../outs.h"
-#include "composite.h"
+#include "linalg.h"
 #include <string.h>
+
+/* -- what others use -- */
+
+const char *linalg_type_name(dp_dtype d)
+{
+    static const char *const names[DP_DTYPE_END] = {
+        [DP_UINT8] = "Byte",    [DP_INT8] = "Char",         [DP_INT16] = "Short",
+        [DP_INT32] = "Int",     [DP_INT64] = "Long",        [DP_FLOAT16] = "Half",
+        [DP_FLOAT32] = "Float", [DP_FLOAT64] = "Double",    [DP_COMPLEX64] = "ComplexFloat",
+        [DP_BOOL] = "Bool",     [DP_BFLOAT16] = "BFloat16", [DP_COMPLEX128] = "ComplexDouble"};
+    return d >= 0 && d < DP_DTYPE_END && names[d] ? names[d] : "Undefined";
+}
+
+dp_dtype linalg_real(dp_dtype d)
+{
+    return d == DP_COMPLEX64 ? DP_FLOAT32 : d == DP_COMPLEX128 ? DP_FLOAT64 : d;
+}
+
+bool linalg_recorded(dp_ctx *ctx, const dp_tensor *t)
+{
+    const dp_mode *mode = dp_ctx_mode(ctx);
+    return dp_tensor_may_grad(t) && !mode->no_grad && !mode->inference;
+}
+
+int linalg_check(dp_ctx *ctx, dp_tensor *info, const char *name, bool is_matrix)
+{
+    const dp_str s = {name, strlen(name)};
+    return dp_invoke(ctx, "aten::_linalg_check_errors", "TSb>", info, s, (int)is_matrix);
+}
+
+int linalg_check_matrix(dp_ctx *ctx, const dp_view *v, const char *name, const char *arg)
+{
+    if (v->ndim >= 2)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "%s: The input tensor %s must have at least 2 dimensions.",
+                   name, arg);
+}
+
+int linalg_check_square(dp_ctx *ctx, const dp_view *v, const char *name)
+{
+    int rc = linalg_check_matrix(ctx, v, name, "A");
+
+    if (rc < 0 || v->sizes[v->ndim - 1] == v->sizes[v->ndim - 2])
+        return rc;
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "%s: A must be batches of square matrices, but they are %" PRId64 " by %" PRId64
+                   " matrices",
+                   name, v->sizes[v->ndim - 2], v->sizes[v->ndim - 1]);
+}
+
+int linalg_mH(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
+{
+    dp_tensor *turned = NULL;
+    DP_VIEW(v, t);
+    int rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", t, (int64_t)-2, (int64_t)-1, &turned);
+
+    if (rc < 0 || !dp_dtype_is_complex(v.dtype)) {
+        *out = turned;
+        return rc;
+    }
+    rc = dp_invoke(ctx, "aten::conj", "T>T", turned, out);
+    dp_tensor_unref(turned);
+    return rc;
+}
+
+int linalg_give(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, int i, const char *name,
+                const char *arg)
+{
+    if (rc < 0 || !o->given) {
+        o->t[i] = rc < 0 ? dp_tensor_unref(made) : made;
+        return rc;
+    }
+    DP_VIEW(x, made);
+    DP_VIEW(y, o->t[i]);
+    arg = arg ? arg : "result";
+    if (!dp_can_cast(x.dtype, y.dtype))
+        rc =
+            dp_fail(ctx, DP_ERUNTIME,
+                    "%s: Expected %s to be safely castable from %s dtype, but got %s with dtype %s",
+                    name, arg, linalg_type_name(x.dtype), arg, linalg_type_name(y.dtype));
+    if (rc == 0)
+        rc = dp_set_output(ctx, &o->t[i], x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
+    if (rc == 0) {
+        o->written = true;
+        rc = dp_invoke(ctx, "aten::copy_", "TTb>", o->t[i], made, (int)false);
+    }
+    dp_tensor_unref(made);
+    return rc;
+}
 
 /* -- errors -- */
 
@@ -111,9 +199,7 @@ static int linalg_lstsq(dp_call *call)
     dp_tensor *made[OUT] = {NULL};
     const int64_t none = 0;
     DP_VIEW(a, call->args[0].u.t);
-    dp_dtype real = a.dtype == DP_COMPLEX64    ? DP_FLOAT32
-                    : a.dtype == DP_COMPLEX128 ? DP_FLOAT64
-                                               : a.dtype;
+    dp_dtype real = linalg_real(a.dtype);
     const dp_dtype types[OUT] = {a.dtype, real, DP_INT64, real};
     int rc = 0;
 

@@ -264,6 +264,155 @@ def exponents():
     yield from not_square()
 
 
+def ranks():
+    """Matrices of full rank and of less, with tolerances."""
+    for dtype in TYPES:
+        yield random(4, 3, dtype=dtype)
+        yield random(2, 3, 4, dtype=dtype)
+        yield random(4, 2, dtype=dtype) @ random(2, 3, dtype=dtype)
+    yield from (torch.zeros(s) for s in ((0, 3), (2, 3, 0), (3, 3), (0, 0)))
+    yield from wrong()
+
+
+def norms(orders, named):
+    for dtype in TYPES + (torch.bfloat16, torch.float16, i64):
+        for shape, dims in (((3, 4), [0, 1]), ((2, 3, 4), [-2, -1]), ((2, 3, 4), [2, 0]), ((3, 4, 2), [0, 1])):
+            for o in orders:
+                if dtype not in TYPES and dims != [0, 1]:
+                    continue
+                yield (random(*shape).to(dtype), o, dims, False), {}
+                yield (random(*shape).to(dtype), o, dims, True), {}
+    x = random(3, 4)
+    yield (x.float(), orders[0], [0, 1]), {"dtype": f64}
+    yield (x, orders[0], [0, 1]), {"dtype": f32}
+    yield (x, orders[0], [0, 1]), {"dtype": c128}
+    yield (x, orders[0], [0, 1]), {"dtype": i64}
+    for dims in ([0], [0, 0], [0, 1, 2], [0, 5]):
+        yield (x, orders[0], dims), {}
+    yield (x, "what" if named else 3, [0, 1]), {}
+    yield (random(3), orders[0]), {}
+    for o in orders:
+        yield (torch.zeros(0, 3), o), {}
+        yield (torch.zeros(2, 3, 0), o), {}
+
+
+def normed(orders):
+    for o in orders:
+        for shape, dim in (((3, 4), None), ((4,), None), ((2, 3, 4), None), ((2, 3, 4), [0, 2]), ((2, 3, 4), [1]), ((2, 3), [0, 1, 1])):
+            for keep in (False, True):
+                yield (random(*shape), o, dim, keep), {}
+                yield (random(*shape, dtype=c64), o, dim, keep), {}
+    yield (random(3, 4).float(), o), {"dtype": f64}
+
+
+def norm_outs(op, args, key="out"):
+    want = op(*args)
+    for o in (torch.zeros(0, dtype=f64), torch.zeros(want.shape, dtype=f64), torch.zeros(2, 2, dtype=f64), torch.zeros(0)):
+        yield args, {key: o}
+
+
+NORMS = 1, -1, 2, -2, inf, -inf
+NAMED = "fro", "nuc"
+
+
+def add_composites(CASES):
+    ops = torch.ops.aten
+    tensors = lambda: (((x,), {"atol": a, "rtol": r}) for x in ranks() for a in (None, torch.tensor(0.1), torch.tensor(1j))
+                       for r in (None, torch.rand(x.shape[:-2], dtype=f64)))
+    floats = keyword(ranks, {}, {"atol": 0.5}, {"rtol": 0.3}, {"atol": 0.1, "rtol": 0.2})
+    hermitians = keyword(lambda: squares(hermitian), {"hermitian": True})
+    CASES["linalg_pinv.atol_rtol_tensor"] = CASES["linalg_matrix_rank.atol_rtol_tensor"] = chain(tensors, hermitians)
+    CASES["linalg_pinv.atol_rtol_float"] = CASES["linalg_matrix_rank.atol_rtol_float"] = chain(floats, hermitians)
+    CASES["linalg_pinv"] = CASES["linalg_matrix_rank"] = one(ranks, (0.3,))
+    CASES["linalg_pinv.rcond_tensor"] = CASES["linalg_matrix_rank.tol_tensor"] = one(ranks, (torch.tensor(0.3),), (torch.tensor(1j),))
+    CASES["pinverse"] = one(ranks)
+    x = random(4, 3)
+    CASES["linalg_pinv.atol_rtol_tensor_out"] = CASES["linalg_pinv.atol_rtol_float_out"] = lambda: given((x,), ops.linalg_pinv.atol_rtol_float, ("out",))
+    CASES["linalg_pinv.out"] = lambda: given((x, 0.3), ops.linalg_pinv, ("out",))
+    CASES["linalg_pinv.out_rcond_tensor"] = lambda: given((x, torch.tensor(0.3)), ops.linalg_pinv.rcond_tensor, ("out",))
+    y = random(2, 4, 3)
+    CASES["linalg_matrix_rank.atol_rtol_tensor_out"] = CASES["linalg_matrix_rank.atol_rtol_float_out"] = lambda: (
+        ((y,), {"out": torch.zeros(*s, dtype=i64)}) for s in ((0,), (2,), (3,)))
+    CASES["linalg_matrix_rank.out"] = lambda: (((y, 0.3), {"out": torch.zeros(*s, dtype=i64)}) for s in ((0,), (2,), (3,)))
+    CASES["linalg_matrix_rank.out_tol_tensor"] = lambda: (((y, torch.tensor(0.3)), {"out": torch.zeros(*s, dtype=i64)}) for s in ((0,), (2,)))
+    CASES["linalg_matrix_norm"] = lambda: norms(NORMS, False)
+    CASES["linalg_matrix_norm.str_ord"] = lambda: norms(NAMED, True)
+    CASES["linalg_norm"] = lambda: normed(NORMS + (None, 3, 0))
+    CASES["linalg_norm.ord_str"] = lambda: normed(NAMED)
+    CASES["linalg_matrix_norm.out"] = lambda: norm_outs(ops.linalg_matrix_norm, (y, 1))
+    CASES["linalg_matrix_norm.str_ord_out"] = lambda: norm_outs(ops.linalg_matrix_norm.str_ord, (y, "nuc"))
+    CASES["linalg_norm.out"] = lambda: norm_outs(ops.linalg_norm, (x, 2))
+    CASES["linalg_norm.ord_str_out"] = lambda: norm_outs(ops.linalg_norm.ord_str, (x, "fro"))
+    CASES["nuclear_norm"] = lambda: (((m, k), {}) for m in (x, y, random(3, 3, dtype=c64), torch.zeros(0, 3)) for k in (False, True))
+    CASES["nuclear_norm.dim"] = lambda: (((y, d, k), {}) for d in ([0, 1], [2, 0], [0, 0], [1], [-1, 0], [0, 7]) for k in (False, True))
+    CASES["nuclear_norm.out"] = lambda: norm_outs(ops.nuclear_norm, (x,))
+    CASES["nuclear_norm.dim_out"] = lambda: norm_outs(ops.nuclear_norm.dim, (y, [0, 1]))
+    CASES["frobenius_norm"] = one(lambda: (x, y, random(3, dtype=c64)))
+    CASES["frobenius_norm.dim"] = lambda: (((m, d, k), {}) for m in (y, y.to(c64)) for d in ([0, 1], [1], [], [0, 1, 2], [0, 0], [7]) for k in (False, True))
+    CASES["frobenius_norm.out"] = lambda: (((y, [0, 1], False), {"out": torch.zeros(*s, dtype=f64)}) for s in ((0,), (3,)))
+    conds = lambda: chain(squares, singular, not_square, lambda: [random(4, 3), torch.zeros(2, 0, 0, dtype=c64)])()
+    CASES["linalg_cond"] = one(conds, *((p,) for p in NORMS + (None, 3)))
+    CASES["linalg_cond.p_str"] = one(conds, ("fro",), ("nuc",), ("x",))
+    CASES["linalg_cond.out"] = lambda: norm_outs(ops.linalg_cond, (square(3, 2), 1))
+    CASES["linalg_cond.p_str_out"] = lambda: norm_outs(ops.linalg_cond.p_str, (square(3, 2), "fro"))
+    CASES["linalg_svd"] = one(chain(rectangles, wrong), (False,), (True,))
+    CASES["linalg_svd.U"] = lambda: given((random(2, 4, 3),), ops.linalg_svd, ("U", "S", "Vh"))
+    CASES["linalg_svdvals"] = one(chain(rectangles, wrong))
+    CASES["linalg_svdvals.out"] = lambda: norm_outs(ops.linalg_svdvals, (x,))
+    CASES["svd"] = one(chain(rectangles, wrong), (True, True), (False, True), (True, False))
+    CASES["svd.U"] = lambda: (((x, some, uv), {"U": torch.zeros(0, dtype=f64), "S": torch.zeros(n, dtype=f64), "V": torch.zeros(0, dtype=f64)})
+                              for some in (False, True) for uv in (False, True) for n in (0, 3))
+    CASES["linalg_eigh"] = CASES["linalg_eigvalsh"] = one(chain(lambda: squares(hermitian), not_square), ("L",), ("U",), ("x",))
+    CASES["linalg_eigh.eigvals"] = lambda: given((hermitian(3, 2),), ops.linalg_eigh, ("eigvals", "eigvecs"))
+    CASES["linalg_eigvalsh.out"] = lambda: norm_outs(ops.linalg_eigvalsh, (hermitian(3),))
+    CASES["linalg_eigvals"] = one(chain(squares, not_square))
+    CASES["linalg_det"] = CASES["det"] = CASES["linalg_slogdet"] = CASES["slogdet"] = one(chain(squares, singular, not_square))
+    CASES["logdet"] = one(chain(squares, not_square, lambda: [torch.zeros(2, 2), -torch.eye(3)]))
+    CASES["linalg_det.out"] = lambda: norm_outs(ops.linalg_det, (square(3, 2),))
+    CASES["linalg_slogdet.out"] = CASES["slogdet.out"] = lambda: given((square(3, 2),), ops.linalg_slogdet, ("sign", "logabsdet"))
+    CASES["linalg_inv"] = CASES["inverse"] = one(chain(squares, singular, not_square))
+    CASES["linalg_inv.out"] = CASES["inverse.out"] = lambda: given((square(3, 2),), ops.linalg_inv, ("out",))
+    CASES["linalg_solve_ex"] = CASES["linalg_solve"] = lambda: (((a, b), {"left": left}) for a, b, left in equations(vector=True))
+    CASES["linalg_solve_ex.out"] = lambda: given((square(3, 2), random(3, 2)), ops.linalg_solve_ex, ("result", "info"))
+    CASES["linalg_solve.out"] = lambda: given((square(3, 2), random(3, 2)), ops.linalg_solve, ("out",))
+    CASES["linalg_cholesky"] = one(chain(positive, not_square, lambda: [-torch.eye(3)]))
+    CASES["linalg_cholesky.out"] = lambda: given((hermitian(3, 2, positive=True),), ops.linalg_cholesky, ("out",))
+    CASES["linalg_lu_factor"] = one(chain(squares, rectangles, singular, wrong))
+    CASES["linalg_lu_factor.out"] = lambda: given((random(2, 4, 3),), ops.linalg_lu_factor, ("LU", "pivots"))
+    CASES["_lu_with_info"] = one(chain(squares, wrong))
+    CASES["lu_solve"] = lambda: (((b, *lu_of(a)), {}) for a, b, left in equations() if left and a.dtype in TYPES and a.shape[-1] == a.shape[-2])
+    CASES["lu_solve.out"] = lambda: given((random(3, 2), *lu_of(square(3))), ops.lu_solve, ("out",))
+    CASES["linalg_ldl_factor"] = keyword(chain(lambda: squares(hermitian), not_square), {}, {"hermitian": True})
+    CASES["linalg_ldl_factor.out"] = lambda: given((hermitian(3, 2),), ops.linalg_ldl_factor, ("LD", "pivots"))
+    CASES["orgqr"] = CASES["linalg_householder_product"]
+    CASES["orgqr.out"] = CASES["linalg_householder_product.out"]
+    CASES["qr"] = one(chain(rectangles, wrong), (True,), (False,))
+    CASES["qr.Q"] = lambda: given((random(2, 4, 3),), ops.qr, ("Q", "R"))
+    CASES["symeig"] = one(chain(lambda: squares(hermitian), not_square), (True, True), (False, False))
+    CASES["symeig.e"] = lambda: (((hermitian(3), True), {"e": torch.zeros(n, dtype=f64), "V": torch.zeros(n, n, dtype=f64)}) for n in (0, 3))
+    CASES["cholesky_solve"] = lambda: (((b, a, u), {}) for a, b, left in equations(right=False) for u in (False, True))
+    CASES["cholesky_solve.out"] = lambda: given((random(3, 2), square(3, 2)), ops.cholesky_solve, ("out",))
+    CASES["matrix_exp"] = CASES["linalg_matrix_exp"]
+    CASES["linalg_matrix_power"] = CASES["matrix_power"] = one(chain(squares, singular, not_square), *((n,) for n in (0, 1, 2, 3, 5, -1, -2)))
+    CASES["linalg_matrix_power.out"] = CASES["matrix_power.out"] = lambda: (c for n in (0, 1, 2, 5, -1) for c in given((square(3, 2), n), ops.linalg_matrix_power, ("out",)))
+    CASES["matrix_exp_backward"] = lambda: (((random(3, 3, dtype=d), random(3, 3, dtype=d)), {}) for d in TYPES)
+    CASES["linalg_tensorinv"] = lambda: (((random(*s), i), {}) for s, i in (((2, 3, 6), 2), ((4, 4), 1), ((6, 2, 3), 1), ((4, 5), 1), ((4, 4), 0)))
+    CASES["linalg_tensorinv.out"] = lambda: given((random(2, 3, 6),), ops.linalg_tensorinv, ("out",))
+    CASES["linalg_tensorsolve"] = lambda: (((random(*a), random(*b), d), {}) for a, b, d in (
+        ((2, 3, 6), (2, 3), None), ((2, 6, 3), (2, 3), [1]), ((2, 6, 4), (2, 3), None), ((4, 4), (4,), None), ((2, 3, 6), (2, 3), [5])))
+    CASES["linalg_tensorsolve.out"] = lambda: given((random(2, 3, 6), random(2, 3)), ops.linalg_tensorsolve, ("out",))
+    CASES["linalg_vander"] = lambda: (((v,), {"N": n}) for v in (random(3), random(2, 3, dtype=c64), torch.arange(4), torch.ones(3, dtype=i32),
+                                      torch.ones(3, dtype=torch.bool), torch.tensor(2.0), torch.zeros(0)) for n in (None, 4, 2, 1, -1))
+    CASES["vander"] = lambda: (((v, n, up), {}) for v in (random(3), torch.arange(4), random(2, 2)) for n in (None, 2, 5) for up in (False, True))
+    CASES["linalg_vecdot"] = lambda: (((random(*s).to(d), random(*t).to(e)), {"dim": k}) for s, t, k in (
+        ((3,), (3,), -1), ((2, 3), (2, 3), 0), ((2, 3), (3,), -1), ((2, 4, 3), (4, 3), 1), ((0, 3), (0, 3), 1), ((2, 3), (2, 3), 5))
+        for d, e in ((f64, f64), (c64, c64), (f32, f64), (i64, i64)) if len(s) > 1 or d is f64)
+    CASES["linalg_vecdot.out"] = lambda: norm_outs(ops.linalg_vecdot, (random(2, 3), random(2, 3)))
+    CASES["cross"] = lambda: (((random(*s), random(*s), d), {}) for s, d in (((4, 3), None), ((3, 3), None), ((3, 4), 0), ((4, 4), None), ((4, 3), 0)))
+    CASES["cross.out"] = lambda: given((random(4, 3), random(4, 3)), ops.cross, ("out",))
+    CASES["linalg_diagonal"] = lambda: (((x,), {"offset": o}) for o in (0, 1, -1, 9))
+
+
 def add(CASES):
     ops = torch.ops.aten
     CASES["lu_unpack"] = unpacked
@@ -329,3 +478,4 @@ def add(CASES):
     CASES["_linalg_check_errors"] = lambda: (((torch.tensor(info, dtype=i32), name), {"is_matrix": m})
                                              for info in ([0, 0], [0, 2], [-4], 3, []) for m in (False, True)
                                              for name in ("linalg.svd", "inv", "linalg.solve", "torch.linalg.eig", "cholesky", "torch.linalg.lu_factor", "lstsq"))
+    add_composites(CASES)
