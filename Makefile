@@ -166,7 +166,7 @@ install: all ## copy to PREFIX
 	install $(BUILD)/dispatchctl $(DESTDIR)$(PREFIX)/bin/
 	ln -sf ../lib/dispatchd/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd
 	install -m 644 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins/
-	install -m 644 libdispatch/include/dispatchd/*.h $(DESTDIR)$(PREFIX)/include/dispatchd/
+	install -m 644 libdispatch/include/dispatchd/*.h $(BUILD)/gen/dispatchd/aten.h $(DESTDIR)$(PREFIX)/include/dispatchd/
 	install -d $(DESTDIR)$(PREFIX)/share/dispatchd/c $(DESTDIR)$(PREFIX)/share/dispatchd/python
 	install -m 644 clients/c/*.[ch] $(DESTDIR)$(PREFIX)/share/dispatchd/c/
 	install -m 644 clients/python/dispatchd.py $(DESTDIR)$(PREFIX)/share/dispatchd/python/

@@ -15,6 +15,7 @@ LETTERS = {
     "Tensor?": "oT", "Scalar?": "os", "int?": "oi", "ScalarType?": "oi", "Layout?": "oi",
     "MemoryFormat?": "oi", "Device?": "oi", "float?": "of", "bool?": "ob", "str?": "oS",
     "Generator?": "og", "Tensor[]": "lT", "int[]": "li", "int[]?": "oli", "float[]": "lf", "bool[]": "lb",
+    "SymInt?": "oi", "SymInt[]": "li", "SymInt[]?": "oli", "float[]?": "olf", "Scalar[]": "ls", "str[]": "lS",
 }
 
 # Types that loops compute in (plugins/cpu/loops/types.h), in the order of a row.

@@ -1,4 +1,4 @@
-"""test_embedding.py -- docs/embedding.md from an installed tree: its listings build, run and print what it says."""
+"""test_embedding.py -- pages of docs from an installed tree: their listings build, run and print what they say."""
 
 import os
 import re
@@ -8,12 +8,13 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from harness import BUILD, ROOT, SANITIZED, contains, equal, main
+from harness import BUILD, ROOT, SANITIZED, contains, equal, less, main
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-NAME = re.compile(r"/\* (\w+\.c) -- ")
+NAME = re.compile(r"/\* (\w+\.cc?) -- ")
+PAGES = {"embedding": (4, 4), "typed-calls": (2, 2)}  # listings and outputs on each
 PREFIX = "/opt/dispatchd"
-PAGE_LINES = 270  # with lines of at most 110 characters
+PAGE_LINES = 270  # at most, with lines of at most 110 characters
 STRICT = "-std=gnu11 -Wall -Wextra -Werror"
 
 
@@ -36,6 +37,9 @@ class Tree:
         with open(os.path.join(self.work, "cc"), "w") as f:  # the page's cc, stricter
             f.write(f'#!/bin/sh\nexec /usr/bin/cc {STRICT} {sanitizers()} "$@"\n')
         os.chmod(f.name, 0o755)
+        with open(os.path.join(self.work, "c++"), "w") as f:
+            f.write(f'#!/bin/sh\nexec /usr/bin/c++ -Wall -Wextra -Werror {sanitizers()} "$@"\n')
+        os.chmod(f.name, 0o755)
 
     def make(self, target):
         env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}
@@ -57,15 +61,12 @@ class Tree:
         shutil.rmtree(self.dir)
 
 
-def page():
-    with open(os.path.join(ROOT, "docs", "embedding.md")) as f:
-        return f.read()
-
-
-def test_every_listing_builds_and_prints_what_the_page_says(tree):
+def check_page(tree, page, counts):
+    with open(os.path.join(ROOT, "docs", page + ".md")) as f:
+        content = f.read()
     said, listings, outputs = None, 0, 0
-    for language, text in BLOCK.findall(page()):
-        if language == "c":
+    for language, text in BLOCK.findall(content):
+        if language in ("c", "cc"):
             with open(os.path.join(tree.work, NAME.match(text)[1]), "w") as f:
                 f.write(text)
             listings += 1
@@ -73,10 +74,15 @@ def test_every_listing_builds_and_prints_what_the_page_says(tree):
             said = tree.run(text)
         else:
             equal(language, "output", "language of a block")
-            equal(said.splitlines(), text.splitlines(), "the page")
+            equal(said.splitlines(), text.splitlines(), page)
             outputs += 1
-    equal((listings, outputs), (4, 4), "listings and outputs on the page")
-    equal(len(page().splitlines()) < PAGE_LINES, True, "the page is short enough")
+    equal((listings, outputs), counts, f"listings and outputs of {page}")
+    less(len(content.splitlines()), PAGE_LINES, f"lines of {page}")
+
+
+def test_every_listing_builds_and_prints_what_its_page_says(tree):
+    for page, counts in PAGES.items():
+        check_page(tree, page, counts)
 
 
 def test_a_plugin_needs_headers_only(tree):

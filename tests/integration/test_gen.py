@@ -152,6 +152,15 @@ def test_schemas_of_made_overloads():
           ["zero(Tensor self) -> Tensor", "zero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"])
 
 
+def test_every_overload_is_a_function():
+    head = generate(NATIVE, ADD)[0]["aten.h"]
+    for text in ("dp_aten_add_Tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_value alpha, dp_tensor **out)\n",
+                 'DP_HANDLE_CALL(dp_call_T_T_s__T, "aten::add.Tensor", "TTs>T", self, other, alpha, out);',
+                 "dp_aten_add__Tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_value alpha)\n",
+                 "dp_aten_add_Other(dp_ctx *ctx, dp_tensor *self, const dp_value *other, size_t other_n, dp_tensor **out)\n"):
+        contains(head, text)
+
+
 def test_functions_are_those_of_the_type():
     made, said = generate(NATIVE, EXP)
     equal(said, "")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from harness import ROOT, contains, equal, main
+from harness import BUILD, ROOT, contains, equal, main
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
 STRICT = ["-Wall", "-Wextra", "-pedantic"]
@@ -48,6 +48,17 @@ def test_a_right_plugin_compiles_without_a_word():
             for file in "in_cxx.cc", "cxx_forms.cc":
                 done = compile_(compiler, ["-std=gnu++17", *STRICT], read("tests", "plugins", file), "c++")
                 equal((done.returncode, done.stdout), (0, ""), f"{compiler} {file}")
+
+
+def test_functions_of_all_operators_compile_without_a_word():
+    for head in "plugin.h", "dispatch.h":
+        source = f"#include <dispatchd/{head}>\n#include <dispatchd/typed.h>\n#include <dispatchd/aten.h>\nextern int i;\n"
+        own = ["-I", os.path.join(BUILD, "gen"), *STRICT]
+        for compiler, language, standard in [(c, "c", "gnu11") for c in COMPILERS] + [("g++", "c++", "gnu++17")]:
+            done = compile_(compiler, [f"-std={standard}", *own], source, language)
+            equal((done.returncode, done.stdout), (0, ""), f"{compiler} {head}")
+    done = compile_("gcc", ["-I", os.path.join(BUILD, "gen")], "#include <dispatchd/aten.h>\n")
+    contains(done.stdout, "include dispatchd/plugin.h or dispatchd/dispatch.h before")
 
 
 def test_a_kernel_of_another_type_than_its_letters_does_not_compile():

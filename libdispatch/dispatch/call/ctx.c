@@ -21,6 +21,7 @@ int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
         return dpi_no_memory(err, "a context");
     dpi_arena_init(&ctx->arena, dpi_memory_alloc, dpi_memory_free);
     ctx->reg = reg;
+    ctx->registry = (uint64_t)reg->number + 2;
     ctx->error.size = (uint32_t)sizeof(dp_error);
     dpi_state_reset(ctx);
     pthread_mutex_lock(&reg->ctx_lock);

@@ -230,7 +230,7 @@ typedef struct dpi_state {
 _Static_assert(sizeof(dpi_state) == 64, "a power of 2");
 
 struct dp_ctx {
-    dp_registry *reg;
+    uint64_t registry;  /* the number of reg, of which none is 0 or 1: typed.h reads it */
     dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
     dpi_state *state;   /* in force: states[n], inside of n guards */
     bool guarded;       /* some of them were entered outside of a call */
@@ -240,6 +240,7 @@ struct dp_ctx {
     bool shares_pin;  /* another context of this thread holds the snapshot */
     bool tracing, timing;
     uint32_t pins; /* dp_ctx_begin nesting */
+    dp_registry *reg;
     dp_arena arena;
     uint32_t n_counts;
     atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */

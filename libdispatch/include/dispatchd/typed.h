@@ -419,6 +419,49 @@ static inline dp_value dp_box_generator(dp_generator *g)
                                   DP_MAP(DP_TY_PASS_RET_, DP_UNPAREN rets));                       \
         return dp_leave(ctx_, &entered_, rc_);                                                     \
     }
+/* -- handles: a dp_typed that its first user fills in -- */
+
+/* Static, and zero until then; from then on it is for contexts of one registry and never changes. */
+typedef struct dp_handle {
+    uint64_t registry; /* 0: nobody's; 1: somebody fills it in */
+    dp_typed typed;
+} dp_handle;
+
+/* Never 0 or 1, and never that of another registry.  Any thread. */
+static inline uint64_t dp_ctx_registry(const dp_ctx *ctx)
+{
+    return *(const uint64_t *)(const void *)ctx; /* what a context begins with */
+}
+
+__attribute__((unused, noinline, cold)) static int
+dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp_typed *own)
+{
+    uint64_t nobody = 0;
+    int rc = dp_typed_init(ctx, name, code, own);
+
+    if (rc < 0 || !__atomic_compare_exchange_n(&h->registry, &nobody, 1, false, __ATOMIC_ACQUIRE,
+                                               __ATOMIC_RELAXED))
+        return rc;
+    h->typed = *own;
+    __atomic_store_n(&h->registry, dp_ctx_registry(ctx), __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* The body of a function that calls the operator `name`, of the C type `code`, by `call`, which
+ * DP_TYPED made. */
+#define DP_HANDLE_CALL(call, name, code, ...)                                                      \
+    static dp_handle handle_;                                                                      \
+    dp_typed own_;                                                                                 \
+    const dp_typed *typed_ = &handle_.typed;                                                       \
+    if (__builtin_expect(                                                                          \
+            __atomic_load_n(&handle_.registry, __ATOMIC_ACQUIRE) != dp_ctx_registry(ctx), 0)) {    \
+        int rc_ = dp_handle_fill(ctx, &handle_, name, code, &own_);                                \
+        if (rc_ < 0)                                                                               \
+            return rc_;                                                                            \
+        typed_ = &own_;                                                                            \
+    }                                                                                              \
+    return call(ctx, typed_, __VA_ARGS__)
+
 #define DP_TYPED_BOXED_(name, args, rets)                                                          \
     __attribute__((unused, noinline)) static int name(                                             \
         dp_ctx *ctx_, dp_entered *entered_ DP_MAP(DP_TY_PARAM_, DP_UNPAREN args)                   \
