@@ -27,6 +27,7 @@ CFLAGS_conv_v3 := -ffp-contract=fast
 CFLAGS_conv_v4 := -ffp-contract=fast
 
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
+CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
 NOT_ALONE_cpu := plugins/cpu/levels/%
 PW_FAMILIES := $(filter-out aliases composites,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
 RD_FAMILIES := $(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/reduce.yaml)
