@@ -305,5 +305,56 @@ def padding():
     return c
 
 
+def sampling():
+    c = Cases()
+    for dims in 2, 3:
+        def forward(dims=dims):
+            for dtype in f32, f64:
+                for x in images(dims, dtype):
+                    if x.dim() != dims + 2:
+                        continue
+                    grid = torch.rand(x.shape[0], *[4, 3, 5][:dims], dims).to(dtype) * 3 - 1.5
+                    grid.view(-1)[:2] = 1
+                    for mode in (0, 1, 2) if dims == 2 else (0, 1):
+                        for pad in 0, 1, 2:
+                            for align in False, True:
+                                yield (x, grid, mode, pad, align), {}
+            x, grid = make(f32, 1, 2, *[3] * dims), torch.rand(1, *[4] * dims, dims)
+            for a, b in ((x, grid.double()), (x, grid[..., :1]), (x[..., :0], grid), (x, grid.expand(2, *grid.shape[1:])),
+                         (x[0], grid), (x[:, :0], grid), (x, grid[:, :0]), (x.to(bf16), grid.to(bf16))):
+                yield (a, b, 0, 0, False), {}
+            if dims == 3:
+                yield (x, grid, 2, 0, False), {}
+
+        def backward(dims=dims, forward=forward):
+            for (x, grid, *more), _ in forward():
+                if x.dtype == grid.dtype and grid.shape[-1] == dims and x.dim() == dims + 2 and x.numel() and more[0] < 5 - dims:
+                    if x.shape[0] == grid.shape[0]:
+                        grad = make(x.dtype, *x.shape[:2], *grid.shape[1:-1])
+                        yield (grad, x, grid, *more, [True, True]), {}
+                        yield (grad, x, grid, *more, [False, True]), {}
+        c[f"grid_sampler_{dims}d"] = forward
+        c[f"grid_sampler_{dims}d_backward"] = backward
+    c["grid_sampler"] = lambda: ((a, k) for d in (2, 3) for a, k in c[f"grid_sampler_{d}d"]())
+    c["_grid_sampler_2d_cpu_fallback"] = lambda: ((a, k) for a, k in c["grid_sampler_2d"]() if a[0].dim() == 4)
+    c["_grid_sampler_2d_cpu_fallback_backward"] = lambda: (
+        (a[:-1], k) for a, k in c["grid_sampler_2d_backward"]() if a[-1][0])
+    c["affine_grid_generator"] = lambda: (((make(d, n, k, k + 1), [n, 2, *[4, 1, 5][:k]], align), {}) for d in (f32, f64) for n in (1, 2)
+                                          for k in (2, 3, 1) for align in (False, True))
+    c["affine_grid_generator_backward"] = lambda: (((make(f32, 2, *[4, 3, 5][:k], k), [2, 2, *[4, 3, 5][:k]], align), {})
+                                                   for k in (2, 3) for align in (False, True))
+    c["channel_shuffle"] = lambda: (((x, g), {}) for d in (f32, i64, torch.complex64) for x in (
+        make(d, 2, 6, 4), make(d, 2, 6, 4, 3).contiguous(memory_format=torch.channels_last), make(d, 0, 6, 2), make(d, 2, 6))
+        for g in (1, 2, 3, 4, 0))
+    c["native_channel_shuffle"] = lambda: ((a, k) for a, k in c["channel_shuffle"]() if a[1] in (1, 2, 3) and a[0].dim() > 2 and a[0].numel())  # PyTorch dies of others
+    c["pad"] = lambda: (((make(f32, *shape), p, mode, *value), {}) for shape in ((5,), (3, 5), (2, 3, 5), (2, 3, 4, 5), (2, 2, 3, 4, 5))
+                        for p in ([1, 2], [1, 0, 2, 1], [1, 1, 0, 1, 2, 1], [1], [-1, 2], [2, -1, -1, 1], [9, 1])
+                        for mode in ("constant", "reflect", "replicate", "circular", "else") for value in ((), (2.0,)))
+    c["_pad_enum"] = lambda: (((a, p, ["reflect", "replicate", "circular", "constant", "else"].index(m), *v), k)
+                              for (a, p, m, *v), k in c["pad"]())
+    c["_pad_circular"] = lambda: ((a[:2], k) for a, k in c["pad"]() if a[2] == "circular")
+    return c
+
+
 def cases():
-    return {**pooling(), **resampling(), **padding()}
+    return {**pooling(), **resampling(), **padding(), **sampling()}

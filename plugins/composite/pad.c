@@ -1,0 +1,155 @@
+/* pad.c -- padding by its mode, and around the ends (aten/src/ATen/native/PadNd.cpp). */
+#include "composite.h"
+#include <string.h>
+
+enum { REFLECT, REPLICATE, CIRCULAR, CONSTANT, MODES }; /* at::padding_mode */
+static const char *const modes[MODES] = {"reflect", "replicate", "circular", "constant"};
+
+/* -- around the ends -- */
+
+/* dst[to, to + n) = src[from, from + n) along dim */
+static int copy_part(dp_ctx *ctx, dp_tensor *dst, int64_t to, dp_tensor *src, int64_t from,
+                     int64_t dim, int64_t n)
+{
+    const int64_t ends[] = {to + n, from + n};
+    dp_tensor *a = NULL, *b = NULL;
+    int rc = dp_invoke(ctx, "aten::slice.Tensor", "Tioioi>T", dst, dim, &to, &ends[0], &a);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::slice.Tensor", "Tioioi>T", src, dim, &from, &ends[1], &b);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::copy_", "TT>", a, b);
+    dp_tensor_unref(a);
+    dp_tensor_unref(b);
+    return rc;
+}
+
+static int64_t positive(int64_t v)
+{
+    return v > 0 ? v : 0;
+}
+
+/* sizes [x->ndim]: of the result.  pad: before and after the last dimension, then the one in front of it. */
+static int size_circular(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size_t n,
+                         int64_t *sizes)
+{
+    if (x->ndim < 2 || n != (size_t)(2 * (x->ndim - 2)))
+        return dp_fail(ctx, DP_ERUNTIME, "Invalid padding size, expected %d but got %zu",
+                       2 * (x->ndim - 2), n);
+    memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof(int64_t));
+    for (int d = 2; d < x->ndim; d++) {
+        const int64_t *p = pad + 2 * (x->ndim - 1 - d);
+        if (p[0] > sizes[d] || p[1] > sizes[d])
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "Padding value causes wrapping around more than once.");
+        if (__builtin_add_overflow(sizes[d], p[0], &sizes[d]) ||
+            __builtin_add_overflow(sizes[d], p[1], &sizes[d]) || sizes[d] < 0)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "Negative padding value is resulting in an empty dimension");
+    }
+    return 0;
+}
+
+/* The part of self that stays, in the middle of out. */
+static int copy_middle(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, dp_tensor *out)
+{
+    dp_tensor *a = dp_tensor_ref(out), *b = dp_tensor_ref(self), *next;
+    DP_VIEW(x, self);
+    DP_VIEW(y, out);
+    int rc = 0;
+
+    for (int64_t d = 2; rc == 0 && d < x.ndim; d++) {
+        const int64_t *p = pad + 2 * (x.ndim - 1 - d);
+        const int64_t to[] = {positive(p[0]), y.sizes[d] - positive(p[1])};
+        const int64_t from[] = {positive(-p[0]), x.sizes[d] - positive(-p[1])};
+        rc = dp_invoke(ctx, "aten::slice.Tensor", "Tioioi>T", a, d, &to[0], &to[1], &next);
+        if (rc < 0)
+            break;
+        dp_tensor_unref(a);
+        a = next;
+        rc = dp_invoke(ctx, "aten::slice.Tensor", "Tioioi>T", b, d, &from[0], &from[1], &next);
+        if (rc < 0)
+            break;
+        dp_tensor_unref(b);
+        b = next;
+    }
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::copy_", "TT>", a, b);
+    dp_tensor_unref(a);
+    dp_tensor_unref(b);
+    return rc;
+}
+
+/* aten::_pad_circular(Tensor self, int[] pad) -> Tensor
+ * The ends are copied from out itself, one dimension after another, so corners come around twice. */
+static int pad_circular(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, size_t n, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX];
+    DP_VIEW(x, self);
+    int rc = size_circular(ctx, &x, pad, n, sizes);
+
+    *out = NULL;
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::new_empty", "Tli>T", self, sizes, (size_t)x.ndim, out);
+    if (rc == 0)
+        rc = copy_middle(ctx, self, pad, *out);
+    for (int64_t d = 2; rc == 0 && d < x.ndim; d++) {
+        const int64_t *p = pad + 2 * (x.ndim - 1 - d);
+        int64_t left = positive(p[0]), right = positive(p[1]);
+        if (left > 0)
+            rc = copy_part(ctx, *out, 0, *out, sizes[d] - left - right, d, left);
+        if (rc == 0 && right > 0)
+            rc = copy_part(ctx, *out, sizes[d] - right, *out, left, d, right);
+    }
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* -- by mode -- */
+
+/* aten::_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor */
+static int pad_enum(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, size_t n, int64_t mode,
+                    const double *value, dp_tensor **out)
+{
+    static const char *const ops[3][3] = {
+        {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"},
+        {"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
+        {"aten::_pad_circular", "aten::_pad_circular", "aten::_pad_circular"}};
+    DP_VIEW(x, self);
+    int dims = (int)(n / 2);
+
+    if (n % 2 != 0)
+        return dp_fail(ctx, DP_ERUNTIME, "Padding length must be divisible by 2");
+    if (n > (size_t)(2 * x.ndim))
+        return dp_fail(ctx, DP_ERUNTIME, "Padding length too large");
+    if (mode == CONSTANT)
+        return dp_invoke(ctx, "aten::constant_pad_nd", "Tlis>T", self, pad, n,
+                         dp_double(value ? *value : 0), out);
+    if (value && *value != 0)
+        return dp_fail(ctx, DP_ERUNTIME, "Padding mode \"%s\" doesn't take in value argument",
+                       mode >= 0 && mode < MODES ? modes[mode] : "?");
+    if (mode < 0 || mode >= CONSTANT || dims < 1 || dims > 3 ||
+        (x.ndim != dims + 1 && x.ndim != dims + 2))
+        return dp_fail(
+            ctx, DP_ENOTIMPL,
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
+    return dp_invoke(ctx, ops[mode][dims - 1], "Tli>T", self, pad, n, out);
+}
+
+/* aten::pad(Tensor self, int[] pad, str mode="constant", float? value=None) -> Tensor */
+static int pad(dp_ctx *ctx, dp_tensor *self, const int64_t *list, size_t n, dp_str mode,
+               const double *value, dp_tensor **out)
+{
+    int64_t i = 0;
+
+    while (i < MODES && (strlen(modes[i]) != mode.len || memcmp(modes[i], mode.s, mode.len) != 0))
+        i++;
+    if (i == MODES)
+        return dp_fail(ctx, DP_ENOTIMPL, "Unrecognised padding mode %.*s", (int)mode.len, mode.s);
+    return dp_invoke(ctx, "aten::_pad_enum", "Tliiof>T", self, list, n, i, value, out);
+}
+
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("pad", pad, (T, li, S, of), (T)),
+                DP_IMPL_UNBOXED("_pad_enum", pad_enum, (T, li, i, of), (T)),
+                DP_IMPL_UNBOXED("_pad_circular", pad_circular, (T, li), (T)))

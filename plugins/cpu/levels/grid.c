@@ -1,0 +1,21 @@
+/* grid.c -- sampling at points: loops/grid.h for float32 and float64. */
+#include "../grid.h"
+#include <math.h>
+
+#define GR_INLINE            static inline __attribute__((always_inline))
+#define GR_PASTE_(name, end) gr_##name##_##end
+#define GR_PASTE(name, end)  GR_PASTE_(name, end)
+
+enum { GR_TAPS = 16 };
+
+#define T float
+#define E f32
+#include "../loops/grid.h"
+#define T double
+#define E f64
+#include "../loops/grid.h"
+
+const grid_loops CPU_NAME(grid_types)[] = {
+    {gr_sample_f32, gr_input_back_f32, gr_grid_back_f32},
+    {gr_sample_f64, gr_input_back_f64, gr_grid_back_f64},
+};
