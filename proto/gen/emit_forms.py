@@ -60,7 +60,7 @@ def forms(ops, families, aliases, composites):
     for op in (op for op in ops.values() if not op.generated_from):
         base = op.signature[0]
         text = None
-        if op.name in aliases and "." in op.name + aliases[op.name]:
+        if op.name in aliases and (op.name != base or "." in aliases[op.name]):
             name = aliases[op.name]
             check(name in ops, op.where, f"{op.name}: an alias of {name}, which is not there")
             text = f"form_alias(call, {literal('aten::' + name)})"

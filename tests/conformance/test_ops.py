@@ -783,6 +783,37 @@ for _view in ("alias as_strided detach diagonal expand permute select.int slice.
     CASES[_base + "_copy." + (_over + "_out" if _over else "out")] = lambda view=_view: copied(view, True)
 
 
+# -- lists of tensors --
+
+CASES["tensor_split.sections"] = with_args((1,), (2, 0), (3, -1), (7, 1), (0,), (-1,), (2, 5))
+CASES["tensor_split.indices"] = with_args(([1],), ([0, 1], -1), ([], 0), ([2, 1, 9], 1), ([-1, 2],), ([1], 5))
+CASES["tensor_split.tensor_indices_or_sections"] = with_args((torch.tensor(2),), (torch.tensor([1, 2]), -1), (torch.tensor([1, 2, 3, 4])[::2], 0),
+                                                             (torch.tensor([[1]]),), (torch.tensor(2.0),), (torch.tensor(0),))
+CASES["hsplit.int"] = CASES["vsplit.int"] = CASES["dsplit.int"] = with_args((1,), (2,), (3,), (0,), (-2,))
+CASES["hsplit.array"] = CASES["vsplit.array"] = CASES["dsplit.array"] = with_args(([1],), ([0, 2],), ([],))
+CASES["unsafe_split.Tensor"], CASES["unsafe_split_with_sizes"], CASES["unsafe_chunk"] = CASES["split.Tensor"], CASES["split_with_sizes"], CASES["chunk"]
+CASES["split.sizes"] = CASES["split_with_sizes"]
+CASES["atleast_1d"] = CASES["atleast_2d"] = CASES["atleast_3d"] = with_args(())
+CASES["atleast_1d.Sequence"] = CASES["atleast_2d.Sequence"] = CASES["atleast_3d.Sequence"] = lambda: (((x,), {}) for x in (viewed(), [], [make(f32)]))
+
+
+def stacked():
+    return [[make(f32, 3), make(f32, 3)], [make(f32, 2, 3), make(f32, 2, 3)], [make(f32), make(i64)], [make(f32, 2, 3, 4), make(f64, 2, 3, 4)], [make(f32, 2), make(f32, 3)],
+            [make(f32, 2), make(f32, 2, 3)], [], [make(f32, 2, 1), make(f32, 2)], [make(b8, 0)], [make(f32, 4, 3).t(), make(f32, 3, 4)]]
+
+
+for _name in ("hstack", "vstack", "dstack", "column_stack", "row_stack"):
+    CASES[_name] = lambda: (((x,), {}) for x in stacked())
+    CASES[_name + ".out"] = lambda: (((x,), {"out": torch.zeros(s, dtype=d)}) for x in stacked() for s in ((0,), (4, 3)) for d in (f32, i64))
+CASES["concat"] = CASES["concatenate"] = lambda: (((x, d), {}) for x in stacked() for d in (0, 1))
+CASES["concat.out"] = CASES["concatenate.out"] = lambda: (((x, d), {"out": torch.zeros(0, dtype=e)}) for x in stacked() for d in (0, 1) for e in (f32, i64))
+CASES["broadcast_tensors"] = lambda: (((x,), {}) for x in (stacked() + [[make(f32, 3, 1), make(i64, 4), make(f32)]]))
+CASES["meshgrid"] = lambda: (((x,), {}) for x in stacked() + [[make(f32, 2), make(f32, 3), make(f32)], [make(f32, 6)[::2], make(f32, 1)]])
+CASES["meshgrid.indexing"] = lambda: (((x[0],), {"indexing": i}) for x, _ in CASES["meshgrid"]() for i in ("ij", "xy", "yx"))
+CASES["flatten_dense_tensors"] = lambda: (((x,), {}) for x in stacked() + [[make(f32, 4, 3).t()]])
+CASES["unflatten_dense_tensors"] = lambda: (((make(f32, n), x), {}) for n in (6, 12, 48) for x in stacked())
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
