@@ -814,6 +814,18 @@ CASES["flatten_dense_tensors"] = lambda: (((x,), {}) for x in stacked() + [[make
 CASES["unflatten_dense_tensors"] = lambda: (((make(f32, n), x), {}) for n in (6, 12, 48) for x in stacked())
 
 
+for _name in "numpy_T mT mH adjoint matrix_H fliplr flipud ravel nonzero_numpy where argwhere".split():
+    CASES[_name] = lambda: (((x,), {}) for x in viewed() + [make(f32, 3, 4), make(torch.complex64, 2, 3), make(torch.complex64)])
+CASES["diagflat"] = with_args((), (1,), (-2,))
+CASES["tile"] = with_args(([2],), ([2, 1, 3],), ([],), ([2, 2, 1, 2],), ([0],), ([-1],))
+CASES["narrow.Tensor"] = with_args((0, torch.tensor(1), 1), (-1, torch.tensor(0), 2), (0, torch.tensor([1]), 1), (0, torch.tensor(1.5), 1))
+CASES["fill_diagonal_"] = lambda: (((x, v, w), {}) for x in (make(f32, 3, 4), make(f32, 9, 3), make(i64, 4, 3).t(), make(f32, 3, 3, 3), make(f32, 3, 4, 3), make(f32, 3), make(f32, 8, 9)[::2, ::3],
+                                                             make(f32, 0, 3)) for v in (2, 1.5) for w in (False, True) if x.dtype is f32 or v == 2)
+CASES["sum_to_size"] = with_args(([1],), ([],), ([3, 4],), ([1, 1],), ([2, 1, 4],), ([4],), ([3, 1],), ([6],), ([5],), ([1, 2, 3, 4],))
+CASES["swapaxes"] = CASES["swapdims"] = CASES["swapaxes_"] = CASES["swapdims_"] = CASES["transpose.int"]
+CASES["moveaxis.int"], CASES["moveaxis.intlist"] = CASES["movedim.int"], CASES["movedim.intlist"]
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
