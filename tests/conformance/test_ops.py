@@ -826,6 +826,23 @@ CASES["swapaxes"] = CASES["swapdims"] = CASES["swapaxes_"] = CASES["swapdims_"] 
 CASES["moveaxis.int"], CASES["moveaxis.intlist"] = CASES["movedim.int"], CASES["movedim.intlist"]
 
 
+@case("einsum")
+def summed_products():
+    for d in (f32, f64, i64, torch.complex64):
+        for text, *shapes in (("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)),
+                              ("i,i->", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)), ("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)),
+                              ("ijk->", (2, 3, 4)), ("...->...", (2, 3)), ("a...,b->a...b", (2, 3), (4,)), ("bn,anm,bm->ba", (2, 5), (3, 5, 4), (2, 4)), (" i j , j k -> i k ", (2, 3), (3, 4)),
+                              ("ij,ij->i", (2, 3), (1, 3)), ("Ab,bA", (2, 3), (3, 2)), ("i...->...", (3, 2)), ("...ii->...i", (2, 3, 3)), ("ij,kj->ik", (2, 3), (4, 3)), ("ijk,jil->kl", (2, 3, 4), (3, 2, 5)),
+                              ("ij,jk->il", (2, 3), (3, 4)), ("ij,jk->ii", (2, 3), (3, 4)), ("ij", (2, 3, 4)), ("i.j", (2, 3)), ("ij,jk", (2, 3), (4, 5)), ("i1", (2, 3)), ("ij,jk", (2, 3)), ("ij", (2, 3), (2, 3)),
+                              ("ii", (2, 3)), ("->", ()), ("i,->i", (3,), ()), ("ij,k->k", (2, 3), (4,)), ("ij,j->", (0, 3), (3,))):
+            yield (text, [make(d, *s) for s in shapes]), {}
+    yield ("ij,jk,kl->il", [make(f32, 2, 3), make(f32, 3, 4), make(f32, 4, 5)]), {"path": [1, 2, 0, 1]}
+    yield ("ij,jk,kl->il", [make(f32, 2, 3), make(f32, 3, 4), make(f32, 4, 5)]), {"path": [1, 1, 0, 1]}
+    yield ("ij,jk", [make(f32, 3, 2).t(), make(f32, 3, 4)]), {"path": [0, 1]}
+    yield ("ij,jk", [make(f32, 2, 3), make(f32, 3, 4)]), {"path": [0]}
+    yield ("ij,jk", []), {}
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
