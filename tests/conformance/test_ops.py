@@ -843,6 +843,39 @@ def summed_products():
     yield ("ij,jk", []), {}
 
 
+# -- differences and integrals --
+
+def samples():
+    return [make(d, *s) for d in (f32, i64, b8, u8, torch.complex64) for s in ((5,), (3, 4))] + [make(f32, 4, 3).t(), make(f32), make(f32, 0, 3), make(f32, 2, 3, 4)]
+
+
+CASES["diff"] = some(100, lambda: (((x, n, d, p, a), {}) for x in samples() for n in (0, 1, 2, 9, -1) for d in (-1, 0, 5) for p in (None, make(x.dtype, *x.shape)) for a in (None, p, make(x.dtype, 2))))
+CASES["diff.out"] = some(60, lambda: (((x, n, d), {"out": torch.zeros(s, dtype=e)}) for x in samples() if x.numel() for n in (0, 1, 2) for d in (-1, 0) for s in ((0,), (2, 4)) for e in (x.dtype, i64)))
+CASES["trapezoid.x"] = CASES["trapz.x"] = CASES["cumulative_trapezoid.x"] = some(80, lambda: (
+    ((y, x), {"dim": d}) for y in samples() for d in (-1, 0) for x in (make(f32, 5), make(f32, 4), make(f32, 3), make(i64, 3, 4), make(f32, 2, 3, 4), make(b8, 4))))
+CASES["trapezoid.dx"] = CASES["cumulative_trapezoid.dx"] = lambda: (((y,), {"dx": v, "dim": d}) for y in samples() for d in (-1, 0) for v in (1, 0.5))
+CASES["trapz.dx"] = lambda: (((y,), {"dx": v, "dim": d}) for y in samples() for d in (-1, 0) for v in (1.0, 0.5))
+
+
+def graded():
+    return [make(f32, 5), make(f64, 4, 3), make(f32, 3, 4, 5), make(i64, 4, 4), make(u8, 5), make(f32), make(f32, 2), make(torch.complex64, 4), make(f32, 4, 5).t()]
+
+
+CASES["gradient.scalarint"] = lambda: (((x,), {"spacing": s, "dim": d, "edge_order": o}) for x in graded() for s in (None, 2, 0.5) for d in (None, 0, -1, 3) for o in (1, 2, 3))
+CASES["gradient.scalararray"] = lambda: (((x,), {"spacing": s, "dim": d, "edge_order": o}) for x in graded() for s in (2, 0.5) for d in ([0], [1, 0], [0, 0], []) for o in (1, 2))
+CASES["gradient.array"] = lambda: (((x,), {"dim": d, "edge_order": o}) for x in graded() for d in ([0], [1, 0], [0, 0], [-1]) for o in (1, 2))
+CASES["gradient.scalarrayint"] = lambda: (((x,), {"spacing": s, "dim": d, "edge_order": o}) for x in graded() if x.dim() for s in ([2.0], [1.0, 0.5]) for d in (None, 0) if d == 0 or len(s) == x.dim() for o in (1, 2))
+CASES["gradient.scalarrayarray"] = lambda: (((x,), {"spacing": s, "dim": d, "edge_order": o}) for x in graded() for s in ([2.0], [1.0, 0.5]) for d in ([0], [1, 0]) for o in (1, 2))
+
+
+def placed(x, n):
+    return [torch.cumsum(torch.rand(s, dtype=f64 if x.dtype is f64 else f32) + 0.5, 0) for s in list(x.shape)[:n]]
+
+
+CASES["gradient.tensorarrayint"] = lambda: (((x,), {"spacing": placed(x, n), "dim": d, "edge_order": o}) for x in graded() for n, d in ((1, 0), (3, None), (2, 0)) for o in (1, 2))
+CASES["gradient.tensorarray"] = lambda: (((x,), {"spacing": placed(x, n), "dim": d, "edge_order": o}) for x in graded() for n, d in ((1, [0]), (2, [0, 1])) for o in (1, 2))
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
