@@ -65,4 +65,14 @@ def cases(make, shifts):
             found[f"fft_{name}{end}"] = lambda least=least: many(least)
             found[f"fft_{name}{end}.out"] = lambda: (((make(d, 4, 6), [6, 6], [1, 0]), {"out": o}) for d in (f32, c64)
                                                      for o in outs(((0,), (6, 6)), (f32, c64, c128)))
+    kinds = [{}, {"dtype": f64}, {"dtype": torch.bfloat16}, {"dtype": i64}, {"dtype": c64}]
+    for name in "bartlett", "blackman", "hann", "hamming", "kaiser":
+        found[name + "_window"] = lambda: (((n,), k) for n in (0, 1, 2, 3, 10, 11, 100, -1) for k in kinds)
+        found[name + "_window.periodic"] = lambda: (((n, p), k) for n in (0, 1, 2, 3, 10, 11) for p in (True, False) for k in kinds)
+    found["kaiser_window.beta"] = lambda: (((n, p, b), k) for n in (0, 1, 10, 11) for p in (True, False) for b in (0.0, 5.0, 50.0) for k in kinds)
+    found["hamming_window.periodic_alpha"] = lambda: (((n, p, 0.3), k) for n in (0, 1, 10) for p in (True, False) for k in kinds)
+    found["hamming_window.periodic_alpha_beta"] = lambda: (((n, p, 0.3, 0.9), k) for n in (0, 1, 10) for p in (True, False) for k in kinds)
+    found["fft_fftfreq"] = found["fft_rfftfreq"] = lambda: (((n, *d), k) for n in (0, 1, 2, 7, 8, -1) for d in ((), (0.5,), (0.0,)) for k in kinds)
+    found["fft_fftfreq.out"] = found["fft_rfftfreq.out"] = lambda: (((n,), {"out": torch.zeros(m, dtype=d)}) for n in (1, 7, 8) for m in (0, n)
+                                                                     for d in (f32, f64, i64))
     return found
