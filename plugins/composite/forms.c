@@ -3,7 +3,7 @@
 #include "composite.h"
 #include <string.h>
 
-enum { ARGS_MAX = 16 };
+enum { ARGS_MAX = 32 };
 
 static const dp_op *find(dp_call *call, const char *target)
 {

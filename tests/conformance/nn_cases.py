@@ -287,6 +287,99 @@ def cases(make):
     out["_weight_norm_interface_backward.out"] = lambda: (
         (a, {f"out{i}": torch.zeros(0, dtype=a[0].dtype) for i in range(2)}) for a, _ in out["_weight_norm_interface_backward"]())
 
+    # -- attention --
+
+    bools = lambda *shape: torch.rand(shape) < 0.4
+    out["_masked_softmax"] = lambda: (((make(d, *x), bools(*m), *o), {}) for d in (f32, f64, i64) for x, m, o in (
+        ((3, 4), (3, 4), ()), ((3, 4), (3, 4), (0, 1)), ((2, 3, 5, 5), (5, 5), (3, 0)), ((2, 3, 5, 5), (2, 5), (3, 1)), ((2, 3, 5, 5), (2, 3, 5, 5), (-1, 2)),
+        ((3, 4), (3, 4), (1, 0)), ((3, 4), (4,), (1, 1)), ((3, 4), (3, 4), (5, 1)), ((3, 4), (3, 4), (1, 3))))
+    out["_masked_softmax.out"] = lambda: ((a, {"out": torch.zeros(0)}) for a, _ in itertools.islice(out["_masked_softmax"](), 2))
+    out["_masked_softmax_backward"] = lambda: (((make(d, *x), make(d, *x).softmax(-1), bools(*m), *o), {}) for d in (f32, f64) for x, m, o in (
+        ((3, 4), (3, 4), ()), ((3, 4), (3, 4), (0,)), ((2, 3, 5, 5), (2, 3, 5, 5), (-1,)), ((3, 4), (4,), ())))
+    out["_masked_softmax_backward.out"] = lambda: ((a, {"out": torch.zeros(0)}) for a, _ in itertools.islice(out["_masked_softmax_backward"](), 3))
+
+    def attention():
+        for d in (f32, f64):
+            for s, t in (((2, 4, 3, 8), (2, 4, 5, 8)), ((3, 8), (5, 8)), ((4, 3, 8), (4, 5, 8))):
+                q, k, v = make(d, *s), make(d, *t), make(d, *t)
+                for m, causal in ((None, False), (None, True), (torch.ones(3, 5, dtype=torch.bool).tril(), False), (make(d, 3, 5), False), (make(d, 3, 5), True), (make(d, 3, 4), False)):
+                    for need in (False, True):
+                        yield (q, k, v, m, 0.0, need, causal), {}
+
+    for name in ("_scaled_dot_product_attention", "_scaled_dot_product_attention_forward", "_scaled_dot_product_attention_math"):
+        out[name] = attention
+    out["_transform_bias_rescale_qkv"] = lambda: (((make(d, 2, 3, 24), make(d, n), h), {}) for d in (f32, f64, i64) for n in (24,) for h in (1, 2, 4))
+    out["_transform_bias_rescale_qkv.out"] = lambda: ((a, {f"out{i}": torch.zeros(0, dtype=a[0].dtype) for i in range(3)}) for a, _ in itertools.islice(
+        out["_transform_bias_rescale_qkv"](), 3))
+
+    def multi_head():
+        for d in (f32, f64):
+            x, y, z = make(d, 2, 3, 8), make(d, 2, 3, 8), make(d, 2, 3, 8)
+            rest = make(d, 24, 8), make(d, 24), make(d, 8, 8), make(d, 8)
+            for q, k, v in ((x, x, x), (x, y, y), (x, y, z)):
+                for m in ((None,), (None, True, False), (None, False), (torch.ones(3, 3).triu(1).bool(), True, True, 0), (torch.tensor([[False, False, True]] * 2), True, True, 1)):
+                    yield (q, k, v, 8, 2, *rest, *m), {}
+            yield (x, x, x, 8, 3, *rest), {}
+            yield (x, x, x, 9, 3, *rest), {}
+            yield (x, x, x[0], 8, 2, *rest), {}
+            yield (x, x, x, 8, 2, make(d, 23, 8), *rest[1:]), {}
+
+    out["_native_multi_head_attention"] = multi_head
+    out["_native_multi_head_attention.out"] = lambda: ((a, {f"out{i}": torch.zeros(0, dtype=a[0].dtype) for i in range(2)}) for a, _ in itertools.islice(multi_head(), 2))
+
+    def encoder():
+        for d, gelu, first in itertools.product((f32, f64), (False, True), (False, True)):
+            for m in ((), (torch.tensor([[False, False, True]] * 2), 1)):
+                yield (make(d, 2, 3, 8), 8, 2, make(d, 24, 8), make(d, 24), make(d, 8, 8), make(d, 8), gelu, first, 1e-5, make(d, 8), make(d, 8), make(d, 8), make(d, 8),
+                       make(d, 16, 8), make(d, 16), make(d, 8, 16), make(d, 8), *m), {}
+
+    out["_transformer_encoder_layer_fwd"] = encoder
+    out["_transformer_encoder_layer_fwd.out"] = lambda: ((a, {"out": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in itertools.islice(encoder(), 2))
+
+    # -- bags of embeddings --
+
+    def bags(modes=(0, 1, 2)):
+        for d, mode in itertools.product((f32, f64, torch.float16), modes):
+            w = make(d, 6, 3)
+            for i, o, last in (([1, 2, 3, 1, 0], [0, 2, 2], False), ([1, 2, 3, 1, 0], [0, 2, 2, 5], True), ([], [0, 0], False), ([], [], False), ([1], [0], False)):
+                i, o = torch.tensor(i, dtype=i64), torch.tensor(o, dtype=i64)
+                for pad in (-1, 1):
+                    for factors in (None, make(d, i.numel())) if mode == 0 and d is not torch.float16 else (None,):
+                        if not (d is torch.float16 and (mode == 2 or pad >= 0)):
+                            yield w, i, o, False, mode, False, factors, last, pad
+        yield make(f32, 3, 6).t(), torch.tensor([1, 2, 3]), torch.tensor([0, 1]), False, 0, False, None, False, -1
+
+    wrong = lambda: (((make(f32, 6, 3), torch.tensor(i), torch.tensor(o), False, m, False, f), {}) for i, o, m, f in (
+        ([1, 2, 9], [0, 2], 0, None), ([1, 2, 3], [1, 2], 0, None), ([1, 2, 3], [0, 4], 0, None), ([1.0, 2, 3], [0, 2], 0, None)))
+    out["_embedding_bag"] = out["_embedding_bag_forward_only"] = lambda: itertools.chain(((a, {}) for a in bags()), wrong(), (
+        ((make(i64, 6, 3), torch.tensor([1]), torch.tensor([0])), {}), ((make(f32, 6, 3), torch.tensor([1], dtype=i32), torch.tensor([0], dtype=i32)), {}),
+        ((make(f32, 6, 3), torch.tensor([1], dtype=i32), torch.tensor([0])), {})))
+    for name in ("_embedding_bag", "_embedding_bag_forward_only"):
+        out[name + ".out"] = lambda: ((a, {"out0": torch.zeros(0, dtype=a[0].dtype), **{f"out{i}": torch.zeros(0, dtype=i64) for i in (1, 2, 3)}}) for a in itertools.islice(bags(), 9))
+    # Where a gradient may be asked for another operator runs, which counts bags with a last offset otherwise.
+    out["embedding_bag"] = lambda: ((a[:8], {}) for a in bags() if a[8] < 0 and not (a[7] and a[4] == 0))
+    out["embedding_bag.padding_idx"] = lambda: ((a[:8] + (p,), {}) for a in bags() for p in (None, 1, -1, 6) if a[0].dtype is not torch.float16 and not (a[7] and a[4] == 0))
+
+    def bags_backward(dense):
+        for w, i, o, s, mode, sparse, factors, last, pad in bags():
+            if w.dtype is torch.float16 or not i.numel():
+                continue
+            y, bag_of, counts, at = aten._embedding_bag(w, i, o, s, mode, sparse, factors, last, pad)
+            for scale in (False, True) if mode < 2 and i.numel() == 1 else (False,):  # of several PyTorch divides by others' counts
+                g = make(w.dtype, *y.shape)
+                if not dense:
+                    yield (g, i, o[:len(y)], bag_of, counts, at, 6, scale, mode, False, factors, pad), {}
+                elif bag_of.numel():
+                    yield (g, i, bag_of, counts, at, 6, scale, mode, factors, pad), {}
+
+    out["_embedding_bag_backward"] = lambda: bags_backward(False)
+    out["_embedding_bag_dense_backward"] = lambda: bags_backward(True)
+    out["_embedding_bag_dense_backward.out"] = lambda: ((a, {"out": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in itertools.islice(bags_backward(True), 5))
+    out["_embedding_bag_per_sample_weights_backward"] = lambda: (
+        ((make(w.dtype, len(o), 3), w, i, o, torch.zeros(0, dtype=i64), 0, pad), {}) for w, i, o, _, _, _, f, last, pad in bags((0,)) if f is not None and not last and i.numel())
+    out["_embedding_bag_per_sample_weights_backward.out"] = lambda: ((a, {"out": torch.zeros(0, dtype=a[0].dtype)}) for a, _ in out["_embedding_bag_per_sample_weights_backward"]())
+    out["embedding_backward"] = lambda: (((make(d, 4, 3), torch.tensor([1, 2, 5, 1]), 6, p, s, False), {}) for d in (f32, f64) for p in (-1, 2) for s in (False, True))
+
     # -- distances, and losses of them --
 
     def two(*dtypes, shapes=(((3, 4), (3, 4)), ((3, 4), (4,)), ((4,), (4,)), ((), ()), ((2, 3, 4), (3, 1)), ((0, 4), (0, 4)), ((3, 4), (3, 5)))):

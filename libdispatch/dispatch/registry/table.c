@@ -198,12 +198,16 @@ static void entry_viewed(dpi_entry *e, const dp_schema *s, const char *tags)
     e->detached = has_tag(tags, "detached", NULL);
 }
 
-/* PyTorch's convention for gradients: of those that a mask leaves out there are none. */
+/* PyTorch's convention: of the gradients that a mask leaves out there are none, nor of attention's weights
+ * where they are not needed. */
 static bool masks_returns(const dp_schema *s)
 {
+    static const char *const names[] = {"output_mask", "need_weights"};
+
     for (uint32_t i = 0; i < s->n_args; i++)
-        if (strcmp(s->args[i].name, "output_mask") == 0)
-            return true;
+        for (size_t k = 0; k < DPI_COUNT(names); k++)
+            if (strcmp(s->args[i].name, names[k]) == 0)
+                return true;
     return false;
 }
 

@@ -1,0 +1,476 @@
+/* embedding_bag.c -- sums, means and maxima of rows of a table, bag by bag, and their gradients
+ * (aten/src/ATen/native/EmbeddingBag.cpp).
+ *
+ * Rows are converted to doubles and back; indices and offsets are copied and checked before they are used. */
+#include "dense.h"
+#include "pack.h"
+#include <string.h>
+
+enum { SUM, MEAN, MAX, MODES };
+
+typedef struct bags {
+    pack p;
+    dp_tensor *weight, *indices, *offsets, *factors; /* factors: of each index, or NULL */
+    int64_t mode, padding;
+    bool last; /* the last offset is the end of the last bag */
+    /* found by prepare() */
+    dp_dtype dtype, index_dtype;
+    int64_t rows, dim, n, bags;
+    const int64_t *at, *from; /* [n], [bags] */
+    const double *factor;
+} bags;
+
+/* -- checks -- */
+
+static int check_index_dtype(dp_ctx *ctx, const char *name, dp_dtype d)
+{
+    if (d == DP_INT64 || d == DP_INT32)
+        return 0;
+    return dp_fail(
+        ctx, DP_ERUNTIME,
+        "Expected tensor for argument #1 '%s' to have one of the following scalar types: "
+        "Long, Int; but got %s instead (while checking arguments for embedding_bag)",
+        name, dense_type_name(d));
+}
+
+static int check_ranks(dp_ctx *ctx, const dp_view *w, const dp_view *i, const dp_view *o)
+{
+    if (i->ndim != 1)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "input has to be a 1D Tensor, but got Tensor of dimension %d", i->ndim);
+    if (o->ndim != 1)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "offsets has to be a 1D Tensor, but got Tensor of dimension %d", o->ndim);
+    if (w->ndim == 2)
+        return 0;
+    return w->ndim < 2
+               ? dp_fail(ctx, DP_EINDEX,
+                         "Dimension out of range (expected to be in range of [-1, 0], but "
+                         "got 1)")
+               : dp_fail(ctx, DP_ERUNTIME,
+                         "weight has to be a 2D Tensor, but got Tensor of dimension %d", w->ndim);
+}
+
+static int check_factors(dp_ctx *ctx, const bags *b, dp_dtype dtype)
+{
+    if (b->factors == NULL)
+        return 0;
+    DP_VIEW(f, b->factors);
+    if (b->mode != SUM)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+                       "supported for mode='sum'");
+    if (f.ndim != 1 || f.numel != b->n)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "expected per_sample_weights to be 1D with %" PRId64 " elements, as input",
+                       b->n);
+    return dense_check_same(ctx, dtype, f.dtype);
+}
+
+static int check(dp_ctx *ctx, bags *b)
+{
+    DP_VIEW(w, b->weight);
+    DP_VIEW(i, b->indices);
+    DP_VIEW(o, b->offsets);
+    int rc = check_ranks(ctx, &w, &i, &o);
+
+    if (rc == 0)
+        rc = check_index_dtype(ctx, "indices", i.dtype);
+    if (rc == 0)
+        rc = check_index_dtype(ctx, "offsets", o.dtype);
+    if (rc < 0)
+        return rc;
+    if (w.dtype != DP_FLOAT16 && w.dtype != DP_FLOAT32 && w.dtype != DP_FLOAT64)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Expected tensor for argument #1 'weight' to have one of the following "
+                       "scalar types: Half, Float, Double; but got %s instead (while checking "
+                       "arguments for embedding_bag)",
+                       dense_type_name(w.dtype));
+    if (b->mode < 0 || b->mode >= MODES)
+        return dp_fail(ctx, DP_ERUNTIME, "embedding_bag: mode must be 0, 1 or 2, not %" PRId64,
+                       b->mode);
+    if (b->last && o.numel < 1)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "include_last_offset: number of offsets should be at least 1");
+    b->dtype = w.dtype;
+    b->index_dtype = i.dtype == o.dtype ? i.dtype : DP_INT64;
+    b->rows = w.sizes[0];
+    b->dim = w.sizes[1];
+    b->n = i.numel;
+    b->bags = o.numel - b->last;
+    return check_factors(ctx, b, w.dtype);
+}
+
+static int64_t end_of(const bags *b, int64_t bag)
+{
+    return bag + 1 < b->bags ? b->from[bag + 1] : b->n;
+}
+
+/* Offsets begin at 0, do not go back, and end within the indices; indices are rows. */
+static int check_values(dp_ctx *ctx, const bags *b)
+{
+    if (b->bags > 0 && b->from[0] != 0)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to "
+                       "start from position 0. However, got %" PRId64,
+                       b->from[0]);
+    for (int64_t k = 0; k < b->bags + b->last; k++) {
+        if (b->from[k] > b->n)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "offsets[-1] can not be greater than input's length %" PRId64
+                           " but got offsets[-1] of %" PRId64,
+                           b->n, b->from[k]);
+        if (k > 0 && b->from[k] < b->from[k - 1])
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "offsets[%" PRId64 "] is %" PRId64 ", less than the one before it", k,
+                           b->from[k]);
+    }
+    for (int64_t i = 0; i < b->n; i++)
+        if (b->at[i] < 0 || b->at[i] >= b->rows)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx "
+                           "to be %" PRId64,
+                           b->at[i]);
+    return 0;
+}
+
+static void prepare(dp_ctx *ctx, bags *b)
+{
+    b->p.ctx = ctx;
+    b->p.rc = check(ctx, b);
+    b->at = pack_own(&b->p, b->indices, DP_INT64);
+    b->from = pack_own(&b->p, b->offsets, DP_INT64);
+    b->factor = pack_get(&b->p, b->factors, DP_FLOAT64);
+    if (b->p.rc == 0 && !dp_memoryless(ctx))
+        b->p.rc = check_values(ctx, b);
+}
+
+/* -- forward -- */
+
+/* What PyTorch's fast way over rows that lie side by side leaves out: which bag each index is in. */
+static bool knows_bags(const bags *b)
+{
+    DP_VIEW(w, b->weight);
+    bool even = w.strides[1] == 1 && (w.dtype == DP_FLOAT32 || w.dtype == DP_FLOAT16);
+
+    if (b->factors != NULL) {
+        DP_VIEW(f, b->factors);
+        even = even && f.strides[0] == 1;
+    }
+    return b->mode != SUM || !even || b->padding >= 0;
+}
+
+typedef struct totals {
+    double *out;                       /* [bags, dim] */
+    int64_t *bag_of, *counts, *max_at; /* [n] or none, [counts], of mode MAX [bags, dim] */
+    double *row;
+} totals;
+
+static void load_row(const bags *b, int64_t row, double *to)
+{
+    DP_VIEW(w, b->weight);
+    int64_t size = (int64_t)dp_dtype_size(w.dtype);
+    dp_converter(DP_FLOAT64, w.dtype)((char *)to, sizeof(double),
+                                      (const char *)w.data + row * w.strides[0] * size,
+                                      w.strides[1] * size, b->dim);
+}
+
+/* Index i, which is not the `k`th of the bag that counts but the first if k is 0. */
+static void take_row(const bags *b, const totals *m, int64_t bag, int64_t i, bool first)
+{
+    double *out = m->out + bag * b->dim, factor = b->factor ? b->factor[i] : 1;
+
+    load_row(b, b->at[i], m->row);
+    for (int64_t d = 0; d < b->dim; d++)
+        if (b->mode != MAX)
+            out[d] += m->row[d] * factor;
+        else if (first || m->row[d] > out[d]) {
+            out[d] = m->row[d];
+            m->max_at[bag * b->dim + d] = b->at[i];
+        }
+}
+
+static void run(const bags *b, const totals *m)
+{
+    for (int64_t bag = 0; bag < b->bags; bag++) {
+        int64_t count = 0;
+        for (int64_t i = b->from[bag]; i < end_of(b, bag); i++) {
+            if (m->bag_of)
+                m->bag_of[i] = bag;
+            if (b->at[i] != b->padding)
+                take_row(b, m, bag, i, count++ == 0);
+        }
+        if (b->mode != SUM)
+            m->counts[bag] = count;
+        for (int64_t d = 0; b->mode == MEAN && count > 0 && d < b->dim; d++)
+            m->out[bag * b->dim + d] /= (double)count;
+    }
+}
+
+/* counted: there is a count for each offset, also for a last one that is the end */
+static int embed(dp_ctx *ctx, bags *b, bool counted, dp_tensor **outs[4])
+{
+    dp_tensor *t[4] = {0};
+    totals m = {0};
+
+    for (int i = 0; i < 4; i++)
+        *outs[i] = NULL;
+    prepare(ctx, b);
+    int64_t sizes[] = {b->bags, b->dim}, n = b->p.rc == 0 && knows_bags(b) ? b->n : 0;
+    int64_t counts = b->bags + (counted && b->last && b->mode == SUM);
+    m.out = pack_new(&b->p, DP_FLOAT64, 2, sizes, &t[0]);
+    int64_t *bag_of = pack_new(&b->p, DP_INT64, 1, &n, &t[1]);
+    m.counts = pack_new(&b->p, DP_INT64, 1, &counts, &t[2]);
+    if (b->mode == MAX)
+        m.max_at = pack_new(&b->p, DP_INT64, 2, sizes, &t[3]);
+    m.bag_of = n > 0 ? bag_of : NULL;
+    m.row = pack_array(&b->p, b->dim, sizeof(double));
+    if (b->p.rc == 0 && !dp_memoryless(ctx)) {
+        DP_VIEW(y, t[0]);
+        memset(m.out, 0, (size_t)y.numel * sizeof(double));
+        memset(m.counts, 0, (size_t)counts * sizeof(int64_t));
+        if (b->mode == MAX)
+            memset(m.max_at, 0, (size_t)y.numel * sizeof(int64_t));
+        run(b, &m);
+    }
+    pack_give(&b->p, t[0], b->dtype, outs[0]);
+    for (int i = 1; i < 3; i++)
+        pack_give(&b->p, t[i], b->index_dtype, outs[i]);
+    if (b->mode == MAX)
+        pack_give(&b->p, t[3], b->index_dtype, outs[3]);
+    else if (b->p.rc == 0)
+        b->p.rc = dp_invoke(ctx, "aten::clone", "T>T", *outs[2], outs[3]);
+    for (int i = 0; b->p.rc < 0 && i < 4; i++)
+        *outs[i] = dp_tensor_unref(*outs[i]);
+    return pack_end(&b->p);
+}
+
+/* aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False,
+ *     int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False,
+ *     int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
+ * The bags; of each index its bag, where PyTorch tells; indices that count in each bag (0 of sums); of
+ * maxima the rows that they are from, else the counts again. */
+#define BAG_FORM(name, counted)                                                                    \
+    static int name(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, dp_tensor *offsets,        \
+                    bool scale, int64_t mode, bool sparse, dp_tensor *factors, bool last,          \
+                    int64_t padding, dp_tensor **out, dp_tensor **bag_of, dp_tensor **counts,      \
+                    dp_tensor **max_at)                                                            \
+    {                                                                                              \
+        bags b = {.weight = weight,                                                                \
+                  .indices = indices,                                                              \
+                  .offsets = offsets,                                                              \
+                  .factors = factors,                                                              \
+                  .mode = mode,                                                                    \
+                  .padding = padding,                                                              \
+                  .last = last};                                                                   \
+        dp_tensor **outs[] = {out, bag_of, counts, max_at};                                        \
+        (void)scale, (void)sparse;                                                                 \
+        return embed(ctx, &b, counted, outs);                                                      \
+    }
+BAG_FORM(embedding_bag, false)
+BAG_FORM(embedding_bag_forward_only, true)
+
+/* -- backward -- */
+
+typedef struct slope {
+    pack p;
+    int64_t n, bags, rows, dim, mode, padding;
+    const int64_t *at, *bag_of, *counts, *max_at;
+    const double *grad, *factor;
+    double *out; /* [rows, dim] */
+} slope;
+
+/* An index vector, copied, of which each is in [0, limit), unless `any`. */
+static const int64_t *own_indices(pack *p, dp_tensor *t, const char *name, int64_t n, int64_t limit,
+                                  bool any)
+{
+    DP_VIEW(v, t);
+
+    if (p->rc == 0)
+        p->rc = check_index_dtype(p->ctx, name, v.dtype);
+    if (p->rc == 0 && v.numel != n)
+        p->rc =
+            dp_fail(p->ctx, DP_ERUNTIME,
+                    "Expected %s to have %" PRId64 " elements, but got %" PRId64, name, n, v.numel);
+    const int64_t *at = pack_own(p, t, DP_INT64);
+    for (int64_t i = 0; p->rc == 0 && !any && !dp_memoryless(p->ctx) && i < n; i++)
+        if (at[i] < 0 || at[i] >= limit)
+            p->rc =
+                dp_fail(p->ctx, DP_ERUNTIME, "%s: %" PRId64 " is out of range: there are %" PRId64,
+                        name, at[i], limit);
+    return at;
+}
+
+/* What index i adds its bag's slope with; uses [rows]: how often each row is named, or NULL. */
+static double factor_of(const slope *s, int64_t i, const int64_t *uses)
+{
+    double f = s->factor ? s->factor[i] : 1;
+
+    if (uses != NULL)
+        f /= (double)uses[s->at[i]];
+    if (s->mode == MEAN && s->counts[s->bag_of[i]] > 0)
+        f /= (double)s->counts[s->bag_of[i]];
+    return f;
+}
+
+static void add_rows(const slope *s, const int64_t *uses)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        if (s->at[i] == s->padding)
+            continue;
+        const double *from = s->grad + s->bag_of[i] * s->dim;
+        double *to = s->out + s->at[i] * s->dim, f = factor_of(s, i, uses);
+        for (int64_t d = 0; d < s->dim; d++)
+            to[d] += f * from[d];
+    }
+}
+
+static void add_maxima(const slope *s)
+{
+    for (int64_t bag = 0; bag < s->bags; bag++)
+        for (int64_t d = 0; s->counts[bag] > 0 && d < s->dim; d++)
+            s->out[s->max_at[bag * s->dim + d] * s->dim + d] += s->grad[bag * s->dim + d];
+}
+
+static void load_slope(slope *s, dp_tensor *indices, dp_tensor *bag_of, dp_tensor *counts,
+                       dp_tensor *max_at)
+{
+    DP_VIEW(c, counts);
+    DP_VIEW(i, indices);
+
+    s->n = i.numel;
+    if (s->mode != SUM)
+        s->counts = own_indices(&s->p, counts, "bag_size", s->bags, 0, true);
+    if (s->mode == MAX)
+        s->max_at = own_indices(&s->p, max_at, "max_indices", s->bags * s->dim, s->rows, false);
+    else {
+        s->at = own_indices(&s->p, indices, "indices", s->n, s->rows, false);
+        s->bag_of = own_indices(&s->p, bag_of, "offset2bag", s->n, s->bags, false);
+    }
+    (void)c;
+}
+
+/* How often each row is named. */
+static const int64_t *count_uses(slope *s, bool scale)
+{
+    if (!scale || s->mode == MAX)
+        return NULL;
+    int64_t *uses = pack_array(&s->p, s->rows, sizeof(int64_t));
+    if (uses == NULL)
+        return NULL;
+    memset(uses, 0, (size_t)s->rows * sizeof(int64_t));
+    for (int64_t i = 0; i < s->n; i++)
+        uses[s->at[i]]++;
+    return uses;
+}
+
+static int check_grad(dp_ctx *ctx, const dp_view *g, int64_t rows, int64_t mode)
+{
+    if (g->ndim != 2)
+        return dp_fail(ctx, DP_ERUNTIME, "Expected grad to be 2D, but got %d dimensions", g->ndim);
+    if (rows < 0)
+        return dp_fail(ctx, DP_ERUNTIME, "Trying to create tensor with negative dimension %" PRId64,
+                       rows);
+    if (mode < 0 || mode >= MODES)
+        return dp_fail(ctx, DP_ERUNTIME, "embedding_bag: mode must be 0, 1 or 2, not %" PRId64,
+                       mode);
+    return dense_check_type(ctx, "embedding_bag_backward", g->dtype,
+                            DENSE_BIT(DP_FLOAT16) | DENSE_BIT(DP_FLOAT32) | DENSE_BIT(DP_FLOAT64));
+}
+
+/* aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size,
+ *     Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode,
+ *     Tensor? per_sample_weights, int padding_idx=-1) -> Tensor */
+static int dense_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *indices, dp_tensor *bag_of,
+                          dp_tensor *counts, dp_tensor *max_at, int64_t rows, bool scale,
+                          int64_t mode, dp_tensor *factors, int64_t padding, dp_tensor **out)
+{
+    DP_VIEW(g, grad);
+    slope s = {.p = {.ctx = ctx, .rc = check_grad(ctx, &g, rows, mode)},
+               .rows = rows,
+               .mode = mode,
+               .padding = padding};
+    dp_tensor *made;
+
+    *out = NULL;
+    if (s.p.rc < 0)
+        return s.p.rc;
+    s.bags = g.sizes[0];
+    s.dim = g.sizes[1];
+    s.grad = pack_get(&s.p, grad, DP_FLOAT64);
+    load_slope(&s, indices, bag_of, counts, max_at);
+    if (factors != NULL) {
+        DP_VIEW(f, factors);
+        if (s.p.rc == 0 && f.numel != s.n)
+            s.p.rc = dp_fail(ctx, DP_ERUNTIME,
+                             "Expected per_sample_weights to have %" PRId64
+                             " elements, but got %" PRId64,
+                             s.n, f.numel);
+        s.factor = pack_get(&s.p, factors, DP_FLOAT64);
+    }
+    int64_t sizes[] = {rows, s.dim};
+    s.out = pack_new(&s.p, DP_FLOAT64, 2, sizes, &made);
+    if (s.p.rc == 0 && !dp_memoryless(ctx)) {
+        DP_VIEW(y, made);
+        const int64_t *uses = count_uses(&s, scale);
+        memset(s.out, 0, (size_t)y.numel * sizeof(double));
+        if (s.p.rc == 0 && mode == MAX)
+            add_maxima(&s);
+        else if (s.p.rc == 0)
+            add_rows(&s, uses);
+    }
+    pack_give(&s.p, made, g.dtype, out);
+    return pack_end(&s.p);
+}
+
+/* aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices,
+ *     Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor
+ * Of each index: its row times its bag's slope. */
+static int factors_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *weight, dp_tensor *indices,
+                            dp_tensor *offsets, dp_tensor *bag_of, int64_t mode, int64_t padding,
+                            dp_tensor **out)
+{
+    bags b = {.weight = weight, .indices = indices, .offsets = offsets, .padding = padding};
+    dp_tensor *made;
+    DP_VIEW(g, grad);
+
+    (void)bag_of; /* as the offsets say */
+    *out = NULL;
+    prepare(ctx, &b);
+    if (b.p.rc == 0 && mode != SUM)
+        b.p.rc =
+            dp_fail(ctx, DP_ERUNTIME,
+                    "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
+    b.last = g.ndim > 0 && g.sizes[0] == b.bags - 1;
+    b.bags -= b.last;
+    if (b.p.rc == 0 && (g.ndim != 2 || g.sizes[0] != b.bags || g.sizes[1] != b.dim))
+        b.p.rc = dp_fail(ctx, DP_ERUNTIME, "Expected grad of %" PRId64 " bags and rows of %" PRId64,
+                         b.bags, b.dim);
+    if (b.p.rc == 0)
+        b.p.rc = dense_check_same(ctx, b.dtype, g.dtype);
+    const double *from = pack_get(&b.p, grad, DP_FLOAT64);
+    double *y = pack_new(&b.p, DP_FLOAT64, 1, &b.n, &made);
+    double *row = pack_array(&b.p, b.dim, sizeof(double));
+    for (int64_t i = 0; b.p.rc == 0 && !dp_memoryless(ctx) && i < b.n; i++)
+        y[i] = 0;
+    for (int64_t k = 0; b.p.rc == 0 && !dp_memoryless(ctx) && k < b.bags; k++)
+        for (int64_t i = b.from[k]; i < end_of(&b, k); i++) {
+            if (b.at[i] == padding)
+                continue;
+            load_row(&b, b.at[i], row);
+            for (int64_t d = 0; d < b.dim; d++)
+                y[i] += row[d] * from[k * b.dim + d];
+        }
+    pack_give(&b.p, made, g.dtype, out);
+    return pack_end(&b.p);
+}
+
+DP_LIBRARY_META(aten, CPU,
+                DP_IMPL_UNBOXED("_embedding_bag", embedding_bag, (T, T, T, b, i, b, oT, b, i),
+                                (T, T, T, T)),
+                DP_IMPL_UNBOXED("_embedding_bag_forward_only", embedding_bag_forward_only,
+                                (T, T, T, b, i, b, oT, b, i), (T, T, T, T)),
+                DP_IMPL_UNBOXED("_embedding_bag_dense_backward", dense_backward,
+                                (T, T, T, T, T, i, b, i, oT, i), (T)),
+                DP_IMPL_UNBOXED("_embedding_bag_per_sample_weights_backward", factors_backward,
+                                (T, T, T, T, T, i, i), (T)))
