@@ -157,6 +157,50 @@ static int group_norm(dp_ctx *ctx, dp_tensor *input, int64_t groups, dp_tensor *
     return chain_end(&c, y, out);
 }
 
+/* t, a parameter of channels, as x's dimensions have it; NULL for one that is */
+static dp_tensor *of_channels(chain *c, dp_tensor *t, const dp_view *x)
+{
+    int64_t sizes[DP_DIM_MAX];
+    for (int i = 0; i < x->ndim; i++)
+        sizes[i] = i == 1 ? -1 : 1;
+    return t ? CHAIN(c, "aten::view", "Tli>T", t, sizes, (size_t)x->ndim) : NULL;
+}
+
+/* aten::native_group_norm, where a backend has none: a batch norm of one instance with N * group channels. */
+static int group_norm_math(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
+                           int64_t n, int64_t channels, int64_t size, int64_t groups, double eps,
+                           dp_tensor **out, dp_tensor **mean, dp_tensor **rstd)
+{
+    chain c = {.ctx = ctx};
+    int64_t flat[] = {1, n * groups, n ? -1 : 1}, sizes[] = {n, groups};
+    dp_tensor *y = NULL, *m = NULL, *r = NULL, *const none = NULL;
+    DP_VIEW(x, input);
+
+    (void)channels, (void)size;
+    c.rc = check_rank(ctx, &x);
+    dp_tensor *t = CHAIN(&c, "aten::view", "Tli>T", input, flat, (size_t)3);
+    if (c.rc == 0)
+        c.rc = dp_invoke(ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", t, none, none, none,
+                         none, (int)true, 0.0, eps, &y, &m, &r);
+    if (c.rc == 0) {
+        chain_keep(&c, y);
+        chain_keep(&c, m);
+        chain_keep(&c, r);
+    }
+    y = CHAIN(&c, "aten::view", "Tli>T", y, x.sizes, (size_t)x.ndim);
+    if (weight != NULL)
+        y = chain_TT(&c, "aten::mul.Tensor", y, of_channels(&c, weight, &x));
+    if (bias != NULL)
+        y = chain_TT(&c, "aten::add.Tensor", y, of_channels(&c, bias, &x));
+    m = CHAIN(&c, "aten::view", "Tli>T", m, sizes, (size_t)2);
+    r = CHAIN(&c, "aten::view", "Tli>T", r, sizes, (size_t)2);
+    if (c.rc == 0) {
+        *mean = dp_tensor_ref(m);
+        *rstd = dp_tensor_ref(r);
+    }
+    return chain_end(&c, y, out);
+}
+
 /* t for each of n instances; NULL for one that is */
 static dp_tensor *for_each(chain *c, dp_tensor *t, int64_t n)
 {
@@ -358,6 +402,9 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd,
 DP_KERNEL_FLAGS(weight_norm_differentiable, DP_FLAG_META, aten, CompositeImplicitAutograd,
                 "_weight_norm_differentiable_backward", weight_norm_backward, (T, T, T, T, i),
                 (T, T))
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("native_group_norm", group_norm_math, (T, oT, oT, i, i, i, i, f),
+                                (T, T, T)))
 DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("_weight_norm_interface", weight_norm_interface, (T, T, i), (T, T)),
                 DP_IMPL_UNBOXED("_weight_norm_interface_backward", weight_norm_backward,
