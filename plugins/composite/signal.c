@@ -81,18 +81,16 @@ static dp_tensor *cosine(chain *c, const window *w, dp_tensor *t, int64_t n)
 static dp_tensor *kaiser(chain *c, const window *w, dp_tensor *t, int64_t n)
 {
     DP_VIEW(x, t);
+    int64_t dtype = x.dtype, device = x.device;
     double half = (double)(n - 1) / 2;
-    dp_tensor *top;
+    options none = {0};
 
     in_place(c, "aten::div_.Scalar", add_(c, t, -half), dp_double(half));
     in_place(c, "aten::pow_.Scalar", t, dp_int(2));
     t = mul_(c, apply_(c, "aten::sqrt_", add_(c, mul_(c, t, -1), 1)), w->beta);
-    if (c->rc == 0)
-        c->rc = dp_scalar_tensor(c->ctx, dp_double(w->beta), x.dtype, &top);
-    if (c->rc < 0)
-        return NULL;
-    top = apply_(c, "aten::i0_", chain_keep(c, top));
-    return chain_TT(c, "aten::div.Tensor", apply_(c, "aten::i0_", t), top);
+    dp_tensor *top = CHAIN(c, "aten::scalar_tensor", "soioioiob>T", dp_double(w->beta), &dtype,
+                           none.layout, &device, none.pin);
+    return chain_TT(c, "aten::div.Tensor", apply_(c, "aten::i0_", t), apply_(c, "aten::i0_", top));
 }
 
 static int check_window(dp_ctx *ctx, const window *w, int64_t n, dp_dtype dtype)
@@ -178,6 +176,9 @@ static int frequencies(dp_ctx *ctx, const char *name, int64_t n, double d, bool 
 
     if (!dp_dtype_is_floating(x.dtype) && !dp_dtype_is_complex(x.dtype))
         return dp_fail(ctx, DP_ERUNTIME, "%s requires a floating point or complex dtype", name);
+    if (dp_dtype_is_complex(x.dtype))
+        return dp_fail(ctx, DP_ERUNTIME, "\"arange_cpu\" not implemented for '%s'",
+                       dp_dtype_name(x.dtype));
     c.rc =
         dp_invoke(ctx, "aten::arange.start_out", "sssT>", dp_int(0), dp_int(count), dp_int(1), out);
     if (both && c.rc == 0 && n > right)
