@@ -10,11 +10,6 @@ static float same_float(float x)
     return x;
 }
 
-static double same_double(double x)
-{
-    return x;
-}
-
 static float to_bfloat16(float x)
 {
     return dp_bfloat16_to_float(dp_float_to_bfloat16(x));
@@ -40,8 +35,6 @@ static float to_float16(float x)
                 x[j + HALF] = put(R(R(R(radius * R(sin##end(theta))) * s) + m));                   \
             }                                                                                      \
     }
-NORMAL(normal_f32, float, float, , , same_float, same_float, f)
-NORMAL(normal_f64, double, double, , , same_double, same_double, )
 NORMAL(normal_bf16, float, uint16_t, dp_bfloat16_to_float, dp_float_to_bfloat16, to_bfloat16,
        to_bfloat16, f)
 NORMAL(normal_f16, float, uint16_t, dp_float16_to_float, dp_float_to_float16, same_float,
@@ -49,10 +42,8 @@ NORMAL(normal_f16, float, uint16_t, dp_float16_to_float, dp_float_to_float16, sa
 
 void normal_from_uniform(dp_dtype dtype, void *x, int64_t n, double mean, double deviation)
 {
-    if (dtype == DP_FLOAT32)
-        normal_f32(x, n, mean, deviation);
-    else if (dtype == DP_FLOAT64)
-        normal_f64(x, n, mean, deviation);
+    if (dtype == DP_FLOAT32 || dtype == DP_FLOAT64)
+        CPU_CHOSEN(normal_loops)[dtype == DP_FLOAT64](x, n, mean, deviation);
     else if (dtype == DP_BFLOAT16)
         normal_bf16(x, n, mean, deviation);
     else

@@ -2,10 +2,14 @@
 #ifndef CPU_NORMAL_H
 #define CPU_NORMAL_H
 
-#include <dispatchd/plugin.h>
+#include "isa.h"
 
 /* x [n], n a multiple of 16, of dtype float16, bfloat16, float32 or float64: elements i and i + 8 of each 16, in
  * [0, 1), become two normal ones. */
 void normal_from_uniform(dp_dtype dtype, void *x, int64_t n, double mean, double deviation);
+
+/* The same for float32 and for float64, with functions that are vectors. */
+typedef void (*normal_fn)(void *x, int64_t n, double mean, double deviation);
+CPU_TABLE(normal_fn, normal_loops)
 
 #endif
