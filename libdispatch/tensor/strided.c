@@ -117,15 +117,30 @@ static void seek(const dpi_nest *nest, position *p, int64_t to)
     }
 }
 
-/* Go to the start of the next run, which must exist. */
-static void next_run(const dpi_nest *nest, position *p)
+/* Go `rows` runs on in dimension 1, to the start of one; there may be none when all are done. */
+static void next_runs(const dpi_nest *nest, position *p, int64_t rows)
 {
     step(nest, p, 0, -p->at[0]);
-    for (int d = 1; d < nest->ndim; d++) {
-        step(nest, p, d, 1);
+    for (int d = 1; d < nest->ndim; d++, rows = 1) {
+        step(nest, p, d, rows);
         if (p->at[d] < nest->sizes[d])
             return;
         step(nest, p, d, -p->at[d]);
+    }
+}
+
+/* Whole rows, from the start of one on. */
+static void run_rows(const dpi_nest *nest, const position *p, int64_t rows, dp_iter_loop loop,
+                     void *user)
+{
+    char *data[DP_ITER_OPERANDS_MAX];
+    const int64_t *outer = strides_at(nest, 1);
+
+    memcpy(data, p->data, (size_t)nest->n_ops * sizeof(char *));
+    for (int64_t i = 0; i < rows; i++) {
+        loop(data, nest->strides, nest->sizes[0], user);
+        for (int k = 0; k < nest->n_ops; k++)
+            data[k] += outer[k];
     }
 }
 
@@ -140,15 +155,20 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
         return;
     }
     seek(nest, &p, begin);
-    for (;;) {
-        int64_t n = nest->sizes[0] - p.at[0];
-        if (n > end - begin)
-            n = end - begin;
-        loop(p.data, nest->strides, n, user);
-        begin += n;
-        if (begin == end)
-            return;
-        next_run(nest, &p);
+    while (begin < end) {
+        int64_t n = nest->sizes[0], rows = p.at[0] == 0 ? (end - begin) / n : 0;
+        if (rows > 0 && nest->ndim > 1) {
+            rows = rows < nest->sizes[1] - p.at[1] ? rows : nest->sizes[1] - p.at[1];
+            run_rows(nest, &p, rows, loop, user);
+            begin += rows * n;
+        } else {
+            n -= p.at[0];
+            n = n < end - begin ? n : end - begin;
+            loop(p.data, nest->strides, n, user);
+            begin += n;
+            rows = 1;
+        }
+        next_runs(nest, &p, rows);
     }
 }
 
