@@ -118,9 +118,11 @@ int blas_run(dp_ctx *ctx, const gemm *g)
     enum {
         WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications, */
         WAITS = 16,           /* fewer by this where each waits for an element of A, */
-        ALIGN = 48,           /* a multiple of so many lines, as BLAS's kernels have them, */
-        NARROWEST = 2 * ALIGN,
-        WIDEST = 4 * ALIGN, /* wider ones are not faster */
+        ALIGN =
+            16, /* a multiple of so many lines; with more than MANY panels of three times as many, */
+        MANY = 16, /* as BLAS's kernels have them, */
+        NARROWEST = 96,
+        WIDEST = 192, /* wider ones are not faster */
         PANELS = 8
     };
     bool tall = g->m >= g->n;
@@ -130,8 +132,12 @@ int blas_run(dp_ctx *ctx, const gemm *g)
     narrow = narrow < NARROWEST ? NARROWEST : narrow > WIDEST ? WIDEST : narrow;
     if ((double)narrow * line < WORTHWHILE)
         narrow = (int64_t)(WORTHWHILE / line) + 1;
-    panels p = {g, (narrow + ALIGN - 1) / ALIGN * ALIGN};
-    int64_t n = (lines + p.lines - 1) / p.lines;
+    /* an even number of them, so that two threads have equal shares */
+    int64_t pairs = lines / narrow / 2, n = 2 * (pairs > 0 ? pairs : lines > narrow);
+    panels p = {g, n > 0 ? (lines + n - 1) / n : lines};
+    int64_t align = n > MANY ? 3 * ALIGN : ALIGN;
+    p.lines = (p.lines + align - 1) / align * align;
+    n = (lines + p.lines - 1) / p.lines;
     if (ctx != NULL)
         return dp_parallel_for(ctx, 0, n, 1, run_panels, &p);
     run_panels(0, n, &p);
