@@ -876,6 +876,36 @@ CASES["gradient.tensorarrayint"] = lambda: (((x,), {"spacing": placed(x, n), "di
 CASES["gradient.tensorarray"] = lambda: (((x,), {"spacing": placed(x, n), "dim": d, "edge_order": o}) for x in graded() for n, d in ((1, [0]), (2, [0, 1])) for o in (1, 2))
 
 
+# -- statistics --
+
+def spread_samples():
+    nans = make(f32, 4, 5)
+    nans[1, 2] = nans[3] = nan
+    return [make(f32, 4, 5), make(f64, 7), make(f32), make(f32, 2, 3, 4), make(f32, 0), nans, nans.t(), make(i64, 3), make(f32, 5, 4).t()]
+
+
+CASES["quantile"] = CASES["nanquantile"] = some(150, lambda: (
+    ((x, q, d, k), {"interpolation": m}) for x in spread_samples() for q in (torch.tensor(0.5, dtype=x.dtype), torch.tensor([0.1, 0.9, 1.0], dtype=x.dtype), torch.tensor([0.25], dtype=f32),
+                                                                             torch.tensor([1.5], dtype=x.dtype), torch.tensor([[0.5]], dtype=x.dtype))
+    for d in (None, 0, -1, 5) for k in (False, True) for m in ("linear", "lower", "higher", "midpoint", "nearest", "odd")))
+CASES["quantile.scalar"] = CASES["nanquantile.scalar"] = some(80, lambda: (((x, q, d, k), {}) for x in spread_samples() for q in (0.3, 1.0, 1.5) for d in (None, 0, -1) for k in (False, True)))
+CASES["quantile.out"] = CASES["nanquantile.out"] = some(40, lambda: (((x, torch.tensor([0.2, 0.6], dtype=x.dtype), 0), {"out": torch.zeros(n, dtype=d)}) for x in spread_samples()
+                                                                     for n in (0, 3) for d in (x.dtype, i64)))
+CASES["quantile.scalar_out"] = CASES["nanquantile.scalar_out"] = some(40, lambda: (((x, 0.2, 0), {"out": torch.zeros(n, dtype=d)}) for x in spread_samples() for n in (0, 3) for d in (x.dtype, i64)))
+CASES["cov"] = lambda: (((x,), {**k, **f, **a}) for x in (make(f32, 3, 5), make(f64, 5), make(f32), make(torch.complex64, 3, 5), make(i64, 2, 5), make(b8, 5), make(f32, 2, 2, 5), make(f32, 5, 3).t())
+                        for k in ({}, {"correction": 0}, {"correction": 9}) for f in ({}, {"fweights": torch.tensor([1, 2, 0, 1, 3])}, {"fweights": torch.tensor([-1, 2, 0, 1, 3])},
+                                                                                     {"fweights": torch.tensor([1.5])}, {"fweights": torch.tensor([0] * 5)})
+                        for a in ({}, {"aweights": torch.rand(5, dtype=f64)}))
+CASES["corrcoef"] = lambda: (((x,), {}) for x in (make(f32, 3, 5), make(f64, 5), make(f32), make(torch.complex64, 3, 5), make(i64, 2, 5), make(b8, 5), make(f32, 2, 2, 5)))
+CASES["histogramdd"] = some(60, lambda: (((x, b), {**r, **d}) for x in points() for b in ([3, 4], [3, 2, 5]) if x.shape[-1] == len(b) for r in ({}, {"range": [-2.0, 3.0] * len(b)}) for d in ({}, {"density": True})))
+CASES["histogramdd.int_bins"] = some(40, lambda: (((x, b), d) for x in points() for b in (3, 0) for d in ({}, {"density": True})))
+CASES["histogramdd.TensorList_bins"] = CASES["_histogramdd_from_bin_tensors"]
+CASES["cartesian_prod"] = lambda: (((x,), {}) for x in ([make(f32, 3)], [make(f32, 3), make(f32, 2)], [make(i64, 2), make(i64, 0)], [make(f32, 3), make(f32)], [make(f32, 2), make(f32, 3), make(f32, 2)]))
+CASES["combinations"] = lambda: (((x, r, w), {}) for x in (make(f32, 4), make(i64, 1), make(f32, 0), make(f32, 2, 2), make(b8, 5)) for r in (0, 1, 2, 3, 5, -1) for w in (False, True))
+CASES["repeat_interleave.self_int"] = with_args((2,), (0,), (2, 0), (3, -1), (-1,), (2, 5))
+CASES["repeat_interleave.self_Tensor"] = with_args((torch.tensor(2),), (torch.tensor([1, 2]), 0), (torch.tensor([3]), -1), (torch.tensor([1, 0, 2]), 1), (torch.tensor([[1]]),), (torch.tensor([1.5]),))
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
@@ -1289,7 +1319,8 @@ def one(both, name, function, args, kwargs):
     except dispatchd.Error as error:
         return f"{error}, want a result"
     halves = any(t.dtype in (torch.float16, torch.bfloat16) for t in flat_tensors([*args, *kwargs.values()]))
-    wants = list(want) if isinstance(want, (tuple, list)) else [] if want is None else [want]
+    wants = want if isinstance(want, (tuple, list)) else [] if want is None else [want]
+    wants = [w for x in wants for w in (x if isinstance(x, list) else [x])]
     if len(wants) != len(flat):
         return f"{len(flat)} outputs, want {len(wants)}"
     for i, (w, got) in enumerate(zip(wants, flat)):
