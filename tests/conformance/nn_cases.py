@@ -287,6 +287,47 @@ def cases(make):
     out["_weight_norm_interface_backward.out"] = lambda: (
         (a, {f"out{i}": torch.zeros(0, dtype=a[0].dtype) for i in range(2)}) for a, _ in out["_weight_norm_interface_backward"]())
 
+    # -- recurrent networks --
+
+    def cell(gates, states=1):
+        for d in (f32, f64):
+            for bias in (True, False):
+                w = [make(d, gates * 4, 5), make(d, gates * 4, 4)] + ([make(d, gates * 4), make(d, gates * 4)] if bias else [])
+                h = [make(d, 3, 4) for _ in range(states)]
+                yield (make(d, 3, 5), h[0] if states == 1 else h, *w), {}
+                yield (make(d, 3, 6), h[0] if states == 1 else h, *w), {}
+                yield (make(d, 2, 5), h[0] if states == 1 else h, *w), {}
+                h = [make(d, 3, 3) for _ in range(states)]
+                yield (make(d, 3, 5), h[0] if states == 1 else h, *w), {}
+
+    for name, gates in (("rnn_tanh", 1), ("rnn_relu", 1), ("gru", 3)):
+        out[name + "_cell"] = lambda g=gates: cell(g)
+    out["lstm_cell"] = lambda: cell(4, 2)
+
+    def network(gates, packed, states=1):
+        for d, bias, layers, both, first in itertools.product((f32, f64), (True, False), (1, 2), (False, True), (False, True)):
+            for proj in (0, 2) if states == 2 and d is f64 else (0,):
+                n, h, params = (2 if both else 1), proj or 4, []
+                for layer in range(layers):
+                    for _ in range(n):
+                        params += [make(d, gates * 4, 5 if layer == 0 else h * n, low=-1, high=1), make(d, gates * 4, h, low=-1, high=1)]
+                        params += [make(d, gates * 4), make(d, gates * 4)] if bias else []
+                        params += [make(d, proj, 4)] if proj else []
+                hx = [make(d, layers * n, 3, h)] + [make(d, layers * n, 3, 4)] * (states - 1)
+                hx = hx[0] if states == 1 else hx
+                rest = params, bias, layers, 0.0, False, both
+                if packed:
+                    yield (make(d, 8, 5), torch.tensor([3, 2, 2, 1]), hx, *rest), {}
+                    yield (make(d, 9, 5), torch.tensor([3, 3, 3]), hx, *rest), {}
+                else:
+                    yield (make(d, 3, 7, 5) if first else make(d, 7, 3, 5), hx, *rest, first), {}
+        if not packed:
+            yield (make(d, 7, 3, 5), hx, params[:-1], *rest[1:], first), {}
+
+    for name, gates in (("rnn_tanh", 1), ("rnn_relu", 1), ("gru", 3), ("lstm", 4)):
+        for form, packed in (("input", False), ("data", True)):
+            out[f"{name}.{form}"] = lambda g=gates, p=packed, n=name: network(g, p, 2 if n == "lstm" else 1)
+
     # -- attention --
 
     bools = lambda *shape: torch.rand(shape) < 0.4
