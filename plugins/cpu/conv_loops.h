@@ -7,20 +7,31 @@
 
 enum { CONV_VECTORS = 3 }; /* of columns in a tile */
 
-/* c [rows, lanes] += a b over k steps, for as many lanes as CONV_VECTORS vectors have.  A step of a has
- * `rows` numbers side by side; vector v of step p lies at b[v] + p * b_step numbers, at any address. */
+/* Where a tile's sums go: `rows` by `lanes` of c, at most those of a tile.  The bias (NULL: none) of its row is
+ * added at the end.  If `fresh`, c is not read but becomes the sums. */
+typedef struct conv_tile {
+    void *c;
+    int64_t c_row;
+    int rows, lanes;
+    const void *bias;
+    bool fresh;
+} conv_tile;
+
 typedef struct conv_class {
     int rows, lanes; /* of a tile */
     int bytes;       /* of a number */
-    /* The bias (NULL: none) of its row is added at the end.  If `fresh`, c is not read but becomes the sums.
-     * Only `valid_rows` and `valid` lanes of c are touched. */
+    /* c [rows, lanes] += a b over k steps.  A step of a has `rows` numbers side by side; vector v of step p of b
+     * lies at b[v] + p * b_step numbers, at any address. */
     void (*tile)(int64_t k, const void *a, const void *const b[CONV_VECTORS], int64_t b_step,
-                 void *c, int64_t c_row, int valid_rows, int valid, const void *bias, bool fresh);
-    /* k rows of `lanes` numbers, one after the other.  Row i is made of n runs, from lane[s] on what lies at
-     * from[s] + off[i].  Every run is read and written in whole: the next one overwrites what is too much, and
-     * behind the last row there is room for one more. */
+                 const conv_tile *t);
+    /* The same with step p of b, all its vectors, at b + off[p]. */
+    void (*tile_at)(int64_t k, const void *a, const void *b, const int64_t *off,
+                    const conv_tile *t);
+    /* k rows of `lanes` numbers, one after the other.  Row i is made of n runs, of len[s] from lane[s] on, of what
+     * lies at from[s] + off[i].  A run is read and written in whole vectors: the next one overwrites what is too
+     * much, and behind the last row there is room for one more. */
     void (*gather)(void *to, int64_t k, const int64_t *off, int n, const void *const *from,
-                   const int *lane);
+                   const int *lane, const int *len);
     /* y [n] = bias + sum over k of w[i w_step] from[off[i] + j]; up to a vector behind `from` is read. */
     void (*blend)(int64_t n, void *y, int64_t k, const void *w, int64_t w_step, const void *from,
                   const int64_t *off, const void *bias);

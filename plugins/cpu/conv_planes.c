@@ -87,6 +87,13 @@ static void lend(conv_planes *p)
     }
 }
 
+/* So many bytes or more: an odd number of cache lines, so that channels are not all in one part of a cache. */
+static int64_t odd_lines(int64_t bytes)
+{
+    enum { LINE = 64 };
+    return ((bytes + LINE - 1) / LINE | 1) * LINE;
+}
+
 int conv_planes_init(dp_ctx *ctx, conv_planes *p, int64_t n, int64_t slack, bool may_lend)
 {
     int64_t each = p->channels_inside ? p->width : 1, size[] = {each, 0, 0, 0, 0};
@@ -111,13 +118,17 @@ int conv_planes_init(dp_ctx *ctx, conv_planes *p, int64_t n, int64_t slack, bool
     p->at[1] = size[3] * p->at[2];
     p->at[0] = size[2] * p->at[1];
     p->channel = size[1] * p->at[0];
-    p->sample = size[4] * p->channel;
-    bytes = dp_size_plus(dp_size_times(bytes, (uint64_t)p->samples),
-                         (uint64_t)(slack * p->class_bytes));
+    if (bytes <= INT64_MAX && !p->channels_inside)
+        p->channel = odd_lines(p->channel * p->class_bytes) / p->class_bytes;
+    int64_t all[] = {p->samples, size[4], p->channel};
+    if (bytes <= INT64_MAX)
+        bytes = dp_size_plus(dp_sizes_product((uint64_t)p->class_bytes, all, 3),
+                             (uint64_t)(slack * p->class_bytes));
     if (bytes > INT64_MAX)
         return dp_fail(ctx, DP_ERESOURCE,
                        "out of memory: a sample of a convolution, with zeros "
                        "around it");
+    p->sample = size[4] * p->channel;
     p->data = dp_alloc(ctx, (size_t)bytes);
     if (p->data == NULL)
         return DP_ERESOURCE;

@@ -109,41 +109,51 @@ static int pack_weights(dp_ctx *ctx, walk *w)
 /* Columns of a panel: runs of results that lie side by side in the planes. */
 typedef struct panel {
     int n, columns;
-    bool exact;     /* the end of memory is too near for whole runs */
-    bool in_place;  /* dense in `to`: */
-    char *c;        /* there, of the group's first channel; else beside it */
-    int lane[RUNS]; /* first column of each run */
-    const void *from[RUNS];
+    bool exact;                /* the end of memory is too near for whole runs */
+    bool in_place;             /* dense in `to`: */
+    char *c;                   /* there, of the group's first channel; else beside it */
+    const char *from;          /* of the first column */
+    int lane[RUNS], len[RUNS]; /* first column of each run, and how many */
+    const void *run[RUNS];
     int64_t to[RUNS]; /* in elements, of channel 0 */
 } panel;
 
-/* The runs of `columns` columns from `first` on. */
-static void find_runs(const walk *w, int64_t first, int columns, panel *p)
+/* Where result q of row `row` lies in the planes, and in `to`. */
+static const char *place(const walk *w, int64_t row, int64_t q, int64_t *to)
 {
-    const conv_planes *planes = &w->planes;
-    int64_t count[CONV_SPACE];
+    const conv_planes *p = &w->planes;
+    int64_t h = row % p->axis[1].count, d = row / p->axis[1].count;
+    int64_t n = w->first + d / p->axis[0].count;
 
-    for (int s = 0; s < CONV_SPACE; s++)
-        count[s] = planes->axis[s].count;
+    d %= p->axis[0].count;
+    *to = n * w->to.outer + (w->begin[0] + d * w->stride[0]) * w->to.at[0] +
+          (w->begin[1] + h * w->stride[1]) * w->to.at[1] +
+          (w->begin[2] + q * w->stride[2]) * w->to.at[2];
+    return p->data +
+           (conv_planes_row(p, row) + q * conv_pace(&p->axis[2]) * p->at[2]) * w->class->bytes;
+}
+
+/* The runs of `columns` columns of an image, from `first` on. */
+static void find_runs(const walk *w, int64_t image, int64_t first, int columns, panel *p)
+{
+    int64_t results = w->planes.axis[2].count, rows = image * w->planes.axis[1].count, none;
+    int dense = 0;
+
     p->n = 0;
     p->columns = columns;
-    for (int64_t at = first; at < first + columns;) {
-        int64_t row = at / count[2], q = at % count[2], h = row % count[1], d = row / count[1];
-        int64_t n = w->first + d / count[0];
-        d %= count[0];
+    p->from = place(w, rows + first / w->width, first % w->width, &none);
+    for (int64_t at = first; at < first + columns; at += w->width - at % w->width) {
+        int64_t q = at % w->width, left = least(results - q, first + columns - at);
+        if (left <= 0)
+            continue;
         p->lane[p->n] = (int)(at - first);
-        p->from[p->n] = planes->data + (conv_planes_row(planes, row) +
-                                        q * conv_pace(&planes->axis[2]) * planes->at[2]) *
-                                           w->class->bytes;
-        p->to[p->n++] = n * w->to.outer + (w->begin[0] + d * w->stride[0]) * w->to.at[0] +
-                        (w->begin[1] + h * w->stride[1]) * w->to.at[1] +
-                        (w->begin[2] + q * w->stride[2]) * w->to.at[2];
-        at += count[2] - q;
+        p->len[p->n] = (int)left;
+        p->run[p->n] = place(w, rows + at / w->width, q, &p->to[p->n]);
+        dense += p->to[p->n] == p->to[0] + p->lane[p->n] ? (int)left : 0;
+        p->n++;
     }
-    p->in_place = w->direct;
-    for (int i = 1; i < p->n; i++)
-        p->in_place = p->in_place && p->to[i] == p->to[0] + p->lane[i];
-    p->exact = !planes->copied && first + columns + w->class->lanes > w->columns;
+    p->in_place = w->direct && dense == columns;
+    p->exact = !w->planes.copied && first + columns + w->class->lanes > w->columns;
 }
 
 /* `depth` rows of k from `k` on; memory behind the columns is not read. */
@@ -154,26 +164,26 @@ static void gather_exactly(const walk *w, const panel *p, int64_t group, int64_t
 
     memset(to, 0, (size_t)(depth * w->class->lanes * bytes));
     for (int64_t i = 0; i < depth; i++, to += w->class->lanes * bytes)
-        for (int r = 0; r < p->n; r++) {
-            int end = r + 1 < p->n ? p->lane[r + 1] : p->columns;
+        for (int r = 0; r < p->n; r++)
             memcpy(to + p->lane[r] * bytes,
-                   (const char *)p->from[r] + (base + w->off[k + i]) * bytes,
-                   (size_t)((end - p->lane[r]) * bytes));
-        }
+                   (const char *)p->run[r] + (base + w->off[k + i]) * bytes,
+                   (size_t)(p->len[r] * bytes));
 }
 
 static void gather(const walk *w, const panel *p, int64_t group, int64_t k, int64_t depth, char *to)
 {
     const void *from[RUNS];
 
+    if (w->spread)
+        return;
     if (p->exact) {
         gather_exactly(w, p, group, k, depth, to);
         return;
     }
     for (int r = 0; r < p->n; r++)
         from[r] =
-            (const char *)p->from[r] + group * w->in_channels * w->planes.channel * w->class->bytes;
-    w->class->gather(to, depth, w->off + k, p->n, from, p->lane);
+            (const char *)p->run[r] + group * w->in_channels * w->planes.channel * w->class->bytes;
+    w->class->gather(to, depth, w->off + k, p->n, from, p->lane, p->len);
 }
 
 /* -- blocks -- */
@@ -217,26 +227,35 @@ static char *tile_at(const walk *w, const panel *p, int64_t channel, int64_t *ro
     return p->c + channel * *row * w->class->bytes;
 }
 
-static void multiply(const walk *w, const room *r, int n, int64_t group, int64_t k, int64_t depth)
+/* One panel of weights by one panel of columns. */
+static void multiply_tile(const walk *w, const room *r, int j, int64_t group, int64_t i, int64_t k,
+                          int64_t depth)
 {
     const conv_class *class = w->class;
+    const panel *p = &r->panels[j];
     int rows = class->rows, vector = class->lanes / CONV_VECTORS * class->bytes;
+    const char *a = w->a + ((group * w->panels + i) * w->k + k) * rows * class->bytes;
+    const char *b = r->b + j * r->panel_bytes;
+    const void *const vectors[] = {b, b + vector, b + 2 * vector};
+    conv_tile t = {
+        .rows = (int)least(w->out_channels - i * rows, rows), .lanes = p->columns, .fresh = k == 0};
 
-    for (int64_t i = 0; i < w->panels; i++) {
-        const char *a = w->a + ((group * w->panels + i) * w->k + k) * rows * class->bytes;
-        const char *bias = w->bias && k == (w->apart ? w->k : 0)
-                               ? w->bias + (group * w->out_channels + i * rows) * class->bytes
-                               : NULL;
-        for (int j = 0; j < n; j++) {
-            const char *b = r->b + j * r->panel_bytes;
-            const void *const vectors[] = {b, b + vector, b + 2 * vector};
-            int64_t row;
-            char *c = tile_at(w, &r->panels[j], i * rows, &row);
-            class->tile(depth, a, vectors, class->lanes, c, row,
-                        (int)least(w->out_channels - i * rows, rows), r->panels[j].columns, bias,
-                        k == 0);
-        }
-    }
+    t.c = tile_at(w, p, i * rows, &t.c_row);
+    if (w->bias && k == (w->apart ? w->k : 0))
+        t.bias = w->bias + (group * w->out_channels + i * rows) * class->bytes;
+    if (w->spread)
+        class->tile_at(depth, a,
+                       p->from + group * w->in_channels * w->planes.channel * class->bytes,
+                       w->off + k, &t);
+    else
+        class->tile(depth, a, vectors, class->lanes, &t);
+}
+
+static void multiply(const walk *w, const room *r, int n, int64_t group, int64_t k, int64_t depth)
+{
+    for (int64_t i = 0; i < w->panels; i++)
+        for (int j = 0; j < n; j++)
+            multiply_tile(w, r, j, group, i, k, depth);
 }
 
 /* Sums that are beside `to`, to it. */
@@ -244,13 +263,10 @@ static void put_sums(const walk *w, const panel *p, int64_t group)
 {
     int64_t bytes = w->packing->bytes;
 
-    for (int i = 0; i < p->n; i++) {
-        int end = i + 1 < p->n ? p->lane[i + 1] : p->columns;
+    for (int i = 0; i < p->n; i++)
         w->dtype->narrow(w->to.data + (p->to[i] + group * w->out_channels * w->to.channel) * bytes,
                          w->to.channel, w->stride[2] * w->to.at[2],
-                         p->c + p->lane[i] * w->class->bytes, w->block, w->out_channels,
-                         end - p->lane[i]);
-    }
+                         p->c + p->lane[i] * w->class->bytes, w->block, w->out_channels, p->len[i]);
 }
 
 /* How many of k are multiplied together, from k on. */
@@ -263,8 +279,9 @@ static int64_t next_depth(const walk *w, int64_t k)
 static void run_block(const void *user, int64_t item, char *memory)
 {
     const walk *w = user;
-    int64_t group = item % w->groups, first = item / w->groups * w->block;
-    int64_t columns = least(w->columns - first, w->block), bytes = w->class->bytes;
+    int64_t blocks = (w->per_image + w->block - 1) / w->block, group = item % w->groups;
+    int64_t image = item / w->groups / blocks, first = item / w->groups % blocks * w->block;
+    int64_t columns = least(w->per_image - first, w->block), bytes = w->class->bytes;
     int lanes = w->class->lanes, n = 0;
     room r = {(panel *)memory, memory + round_up(panels_of_block(w) * (int64_t)sizeof(panel)), NULL,
               panel_bytes(w)};
@@ -272,7 +289,7 @@ static void run_block(const void *user, int64_t item, char *memory)
     r.sums = r.b + panels_of_block(w) * r.panel_bytes;
     for (int64_t at = 0; at < columns; at += lanes, n++) {
         panel *p = &r.panels[n];
-        find_runs(w, first + at, (int)least(columns - at, lanes), p);
+        find_runs(w, image, first + at, (int)least(columns - at, lanes), p);
         p->c = r.sums + at * bytes;
         if (p->in_place)
             p->c = w->to.data + (p->to[0] + group * w->out_channels * w->to.channel) * bytes;
@@ -300,6 +317,28 @@ static int64_t choose_depth(const walk *w)
     int64_t deep = DEPTH_BYTES / w->class->bytes, all = w->apart ? w->in_channels : w->k;
     int64_t parts = (all + deep - 1) / deep;
     return parts > 0 ? (all + parts - 1) / parts : 1;
+}
+
+/* Gather columns, or multiply what lies between rows, too?  By what both take, in cycles about. */
+static void choose_columns(walk *w)
+{
+    enum { TILE_STEP = 12, RUN_STEP = 4 };
+    const conv_axis *a = w->planes.axis;
+    int64_t row = conv_pace(&a[1]) * w->planes.at[1], n = a[2].count;
+
+    w->spread = w->planes.copied && conv_pace(&a[2]) == 1 && w->planes.at[2] == 1 && row >= n &&
+                (row - n) * w->panels * TILE_STEP < (n + w->class->lanes) * RUN_STEP;
+    w->width = w->spread ? row : n;
+    w->images = w->spread ? w->samples * a[0].count : 1;
+    w->per_image = w->spread ? (a[1].count - 1) * row + n : w->columns;
+}
+
+static int run_blocks(dp_ctx *ctx, walk *w)
+{
+    choose_columns(w);
+    return conv_each(ctx, &w->rooms,
+                     (w->per_image + w->block - 1) / w->block * w->images * w->groups, run_block,
+                     w);
 }
 
 /* w is set but for what follows from it. */
@@ -330,8 +369,7 @@ static int run_walk(dp_ctx *ctx, walk *w)
         if (rc == 0 && conv_is_thin(w))
             rc = conv_run_thin(ctx, w);
         else if (rc == 0)
-            rc = conv_each(ctx, &w->rooms, (w->columns + w->block - 1) / w->block * w->groups,
-                           run_block, w);
+            rc = run_blocks(ctx, w);
     }
     return rc;
 }

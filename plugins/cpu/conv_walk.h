@@ -25,6 +25,11 @@ typedef struct conv_walk {
     int64_t panels, depth, block;
     conv_rooms rooms;
     int64_t first, samples, columns; /* at hand */
+    /* Columns are those of an image: all of them, side by side without gaps (width is a row's results), or, if
+     * they are `spread`, those of a sample and a d, as they lie in the planes (width is a row of these).  Then
+     * nothing is gathered, but what lies between the rows is multiplied, too. */
+    bool spread;
+    int64_t width, images, per_image;
 } conv_walk;
 
 /* Few output channels in a group: rows of results are made one by one, with nothing gathered. */

@@ -80,11 +80,17 @@ static void run_tile(const void *user, int64_t item, char *room)
         const char *at = p->data + (group * p->channel + conv_planes_row(p, r)) * bytes;
         const void *const b[] = {at + place[0] * bytes, at + place[1] * bytes,
                                  at + place[2] * bytes};
-        for (int64_t i = 0; i < g->panels; i++)
+        for (int64_t i = 0; i < g->panels; i++) {
+            const conv_tile t = {g->sums + (item * g->panels + i) * tile_bytes(g),
+                                 g->class->lanes,
+                                 (int)rows,
+                                 g->class->lanes,
+                                 NULL,
+                                 g->fresh && r == 0};
             g->class->tile(g->row,
                            g->a + ((group * g->panels + i) * g->rows + r) * g->row * rows * bytes,
-                           b, step, g->sums + (item * g->panels + i) * tile_bytes(g),
-                           g->class->lanes, (int)rows, g->class->lanes, NULL, g->fresh && r == 0);
+                           b, step, &t);
+        }
     }
 }
 

@@ -13,53 +13,81 @@ enum { VECTOR = 16, ROWS = 8 };
 enum { VECTOR = 16, ROWS = 4 };
 #endif
 
+#define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-#define TILE(name, type)                                                                           \
+/* The sums of a tile, to c: what both kinds of tiles end with. */
+#define PUT(name, type)                                                                            \
     typedef type v_##name __attribute__((vector_size(VECTOR)));                                    \
     typedef type u_##name __attribute__((vector_size(VECTOR), aligned(sizeof(type)), may_alias));  \
-    static void tile_##name(int64_t k, const void *a_, const void *const b_[CONV_VECTORS],         \
-                            int64_t step, void *c_, int64_t c_row, int rows, int valid,            \
-                            const void *bias_, bool fresh)                                         \
+    ALWAYS void put_##name(v_##name sum[ROWS][CONV_VECTORS], const conv_tile *t)                   \
     {                                                                                              \
         enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
-        const type *a = a_, *bias = bias_, *b0 = b_[0], *b1 = b_[1], *b2 = b_[2];                  \
-        type *c = c_, part[ROWS * LANES] __attribute__((aligned(64)));                             \
-        v_##name sum[ROWS][CONV_VECTORS];                                                          \
-        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
-        for (int64_t p = 0; p < k; p++, a += ROWS, b0 += step, b1 += step, b2 += step) {           \
-            v_##name x0 = *(const u_##name *)b0, x1 = *(const u_##name *)b1,                       \
-                     x2 = *(const u_##name *)b2;                                                   \
-            UNROLL for (int i = 0; i < ROWS; i++)                                                  \
-            {                                                                                      \
-                v_##name x = a[i] - (v_##name){0};                                                 \
-                sum[i][0] += x * x0;                                                               \
-                sum[i][1] += x * x1;                                                               \
-                sum[i][2] += x * x2;                                                               \
-            }                                                                                      \
-        }                                                                                          \
-        bool whole = rows == ROWS && valid == LANES;                                               \
+        const type *bias = t->bias;                                                                \
+        type *c = t->c, part[ROWS * LANES] __attribute__((aligned(64)));                           \
+        bool whole = t->rows == ROWS && t->lanes == LANES;                                         \
         UNROLL for (int i = 0; i < ROWS; i++)                                                      \
         {                                                                                          \
-            u_##name *to = (u_##name *)(whole ? c + i * c_row : part + i * LANES);                 \
-            type add = bias && i < rows ? bias[i] : 0;                                             \
+            u_##name *to = (u_##name *)(whole ? c + i * t->c_row : part + i * LANES);              \
+            type add = bias && i < t->rows ? bias[i] : 0;                                          \
             UNROLL for (int v = 0; v < CONV_VECTORS; v++) to[v] =                                  \
-                (whole && !fresh ? sum[i][v] + to[v] : sum[i][v]) + add;                           \
+                (whole && !t->fresh ? sum[i][v] + to[v] : sum[i][v]) + add;                        \
         }                                                                                          \
-        for (int i = 0; !whole && i < rows; i++)                                                   \
-            for (int j = 0; j < valid; j++) {                                                      \
-                type *to = c + i * c_row + j, s = part[i * LANES + j];                             \
-                *to = fresh ? s : s + *to;                                                         \
+        for (int i = 0; !whole && i < t->rows; i++)                                                \
+            for (int j = 0; j < t->lanes; j++) {                                                   \
+                type *to = c + i * t->c_row + j, x = part[i * LANES + j];                          \
+                *to = t->fresh ? x : x + *to;                                                      \
             }                                                                                      \
+    }
+
+/* One step: row i of a times three vectors of b. */
+#define STEP(name, x0, x1, x2)                                                                     \
+    {                                                                                              \
+        v_##name y0 = *(const u_##name *)(x0), y1 = *(const u_##name *)(x1),                       \
+                 y2 = *(const u_##name *)(x2);                                                     \
+        UNROLL for (int i = 0; i < ROWS; i++)                                                      \
+        {                                                                                          \
+            v_##name x = a[i] - (v_##name){0};                                                     \
+            sum[i][0] += x * y0;                                                                   \
+            sum[i][1] += x * y1;                                                                   \
+            sum[i][2] += x * y2;                                                                   \
+        }                                                                                          \
+    }
+
+#define TILE(name, type)                                                                           \
+    PUT(name, type)                                                                                \
+    static void tile_##name(int64_t k, const void *a_, const void *const b_[CONV_VECTORS],         \
+                            int64_t step, const conv_tile *t)                                      \
+    {                                                                                              \
+        const type *a = a_, *b0 = b_[0], *b1 = b_[1], *b2 = b_[2];                                 \
+        v_##name sum[ROWS][CONV_VECTORS];                                                          \
+        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
+        for (int64_t p = 0; p < k; p++, a += ROWS, b0 += step, b1 += step, b2 += step)             \
+            STEP(name, b0, b1, b2)                                                                 \
+        put_##name(sum, t);                                                                        \
+    }                                                                                              \
+    static void tile_at_##name(int64_t k, const void *a_, const void *b_, const int64_t *off,      \
+                               const conv_tile *t)                                                 \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type) };                                                        \
+        const type *a = a_, *b = b_;                                                               \
+        v_##name sum[ROWS][CONV_VECTORS];                                                          \
+        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
+        for (int64_t p = 0; p < k; p++, a += ROWS)                                                 \
+            STEP(name, b + off[p], b + off[p] + W, b + off[p] + 2 * W)                             \
+        put_##name(sum, t);                                                                        \
     }                                                                                              \
     static void gather_##name(void *to_, int64_t k, const int64_t *off, int n,                     \
-                              const void *const *from, const int *lane)                            \
+                              const void *const *from, const int *lane, const int *len)            \
     {                                                                                              \
         enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
         type *to = to_;                                                                            \
         for (int64_t i = 0; i < k; i++, to += LANES)                                               \
-            for (int s = 0; s < n; s++)                                                            \
-                memcpy(to + lane[s], (const type *)from[s] + off[i], LANES * sizeof(type));        \
+            for (int s = 0; s < n; s++) {                                                          \
+                const type *x = (const type *)from[s] + off[i];                                    \
+                for (int j = 0; j < len[s]; j += W)                                                \
+                    *(u_##name *)(to + lane[s] + j) = *(const u_##name *)(x + j);                  \
+            }                                                                                      \
     }
 TILE(f32, float)
 TILE(f64, double)
@@ -152,8 +180,8 @@ THIN(i64, uint64_t)
 
 #define CLASS(name, type)                                                                          \
     {                                                                                              \
-        ROWS, CONV_VECTORS *VECTOR / sizeof(type), sizeof(type), tile_##name, gather_##name,       \
-            blend_##name, blend_channels_##name, dots_##name, add_##name                           \
+        ROWS, CONV_VECTORS *VECTOR / sizeof(type), sizeof(type), tile_##name, tile_at_##name,      \
+            gather_##name, blend_##name, blend_channels_##name, dots_##name, add_##name            \
     }
 const conv_class CPU_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, double),
                                              CLASS(i32, uint32_t), CLASS(i64, uint64_t)};
