@@ -9,6 +9,7 @@ typedef struct lstsq {
     dp_dtype dtype;
     int driver, m, n, columns, lda, ldb, lwork;
     double rcond;
+    bool in_place;                   /* A is a copy that each matrix has to itself */
     size_t copy, work, rwork, iwork; /* where scratch has them */
 } lstsq;
 
@@ -52,11 +53,12 @@ static void one(const mx_batch *b, char *const *at, char *scratch)
         *(int *)at[2] = -5;
         return;
     }
-    memcpy(scratch + l->copy, at[1], n * dp_dtype_size(l->dtype));
+    if (!l->in_place)
+        memcpy(scratch + l->copy, at[1], n * dp_dtype_size(l->dtype));
     if (l->driver == GELSY)
         memset(jpvt, 0, (size_t)l->n * sizeof(int));
-    call(l, scratch + l->copy, at[0], at[4], &rank, scratch + l->work, scratch + l->rwork, jpvt,
-         (int *)at[2]);
+    call(l, l->in_place ? at[1] : scratch + l->copy, at[0], at[4], &rank, scratch + l->work,
+         scratch + l->rwork, jpvt, (int *)at[2]);
     *(int64_t *)at[3] = rank;
 }
 
@@ -80,7 +82,7 @@ static int plan(dp_ctx *ctx, lstsq *l, mx_batch *b)
         rwork = (size_t)asked;
     }
     iwork = l->driver == GELSD && whole > 0 ? (size_t)whole : (size_t)l->n;
-    l->copy = mx_reserve(&b->work, (size_t)l->m * (size_t)l->n, item);
+    l->copy = mx_reserve(&b->work, l->in_place ? 0 : (size_t)l->m * (size_t)l->n, item);
     l->work = mx_reserve(&b->work, (size_t)l->lwork, item);
     l->rwork = mx_reserve(&b->work, rwork + 1, sizeof(double));
     l->iwork = mx_reserve(&b->work, iwork + 1, sizeof(int));
@@ -221,6 +223,8 @@ static int solve(dp_ctx *ctx, problem *p, lstsq *l)
     l->ldb = (int)mx_rows(&x);
     int rc = mx_borrow(ctx, p->input, &columns);
     if (rc == 0) {
+        l->in_place = columns != p->input && a.ndim - 2 == p->n_batch &&
+                      memcmp(a.sizes, p->batch, (size_t)p->n_batch * sizeof(int64_t)) == 0;
         mx_begin(&b, one, l, p->n_batch, p->batch);
         mx_add(&b, p->x, 2);
         mx_add(&b, columns, 2);

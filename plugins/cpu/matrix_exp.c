@@ -7,8 +7,14 @@
  * A matrix is a sum of powers of itself, which need few products: all in arrays of n*n elements. */
 #include "gemm.h"
 #include "matrices.h"
+#include <complex.h>
 
-enum { POWERS = 5, SUMS = 5, DEGREES = 6 };
+enum {
+    POWERS = 5,
+    SUMS = 5,
+    DEGREES = 6,
+    FEW = 400 /* multiplications below which PyTorch's bmm is a plain loop */
+};
 
 /* The 1-norm up to which each degree is exact to float's and double's last bit. */
 static const double limits[2][DEGREES] = {
@@ -43,38 +49,78 @@ static gemm product_of(dp_dtype d, int64_t n)
     return g;
 }
 
+/* Products of few elements as PyTorch has them: each sum from its first term to its last. */
+#define SMALL_PRODUCT(name, type)                                                                  \
+    static void name(int64_t n, type *c, const type *a, const type *b, bool adds)                  \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            for (int64_t j = 0; j < n; j++) {                                                      \
+                type sum = 0;                                                                      \
+                for (int64_t k = 0; k < n; k++)                                                    \
+                    sum += a[i * n + k] * b[k * n + j];                                            \
+                c[i * n + j] = adds ? c[i * n + j] + sum : sum;                                    \
+            }                                                                                      \
+    }
+SMALL_PRODUCT(small_f32, float)
+SMALL_PRODUCT(small_f64, double)
+SMALL_PRODUCT(small_c64, float complex)
+SMALL_PRODUCT(small_c128, double complex)
+
 /* c = a b, or c += a b; c is neither. */
 static void multiply(const mexp *e, char *c, const char *a, const char *b, bool adds)
 {
     gemm g = product_of(e->dtype, e->n);
+    int64_t n = e->n;
 
-    g.a = a, g.b = b, g.c = c;
-    if (adds)
-        g.beta = (gemm_number){1, 0, 1};
-    gemm_run(NULL, &g, e->pack);
+    if (n * n * n >= FEW) {
+        g.a = a, g.b = b, g.c = c;
+        if (adds)
+            g.beta = (gemm_number){1, 0, 1};
+        gemm_run(NULL, &g, e->pack);
+    } else if (e->dtype == DP_FLOAT32) {
+        small_f32(n, (float *)c, (const float *)a, (const float *)b, adds);
+    } else if (e->dtype == DP_FLOAT64) {
+        small_f64(n, (double *)c, (const double *)a, (const double *)b, adds);
+    } else if (e->dtype == DP_COMPLEX64) {
+        small_c64(n, (float complex *)c, (const float complex *)a, (const float complex *)b, adds);
+    } else {
+        small_c128(n, (double complex *)c, (const double complex *)a, (const double complex *)b,
+                   adds);
+    }
 }
 
-/* to = sum over k of by[k] from[k]; a complex matrix is twice as many reals. */
+/* to = sum over k of by[k] from[k], in the type's own precision, each product fused with its sum. */
+#define COMBINE(name, type, FMA)                                                                   \
+    DENSE_LOOP static void name(size_t n, type *to, char *const *from, const double *by,           \
+                                int count)                                                         \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            type sum = 0;                                                                          \
+            for (int k = 0; k < count; k++)                                                        \
+                sum = FMA(((const type *)from[k])[i], (type)by[k], sum);                           \
+            to[i] = sum;                                                                           \
+        }                                                                                          \
+    }
+COMBINE(combine_f32, float, __builtin_fmaf)
+COMBINE(combine_f64, double, __builtin_fma)
+
+/* The reals of a matrix: a complex one is twice as many. */
+static size_t reals(const mexp *e)
+{
+    return e->bytes / (mx_is_double(e->dtype) ? sizeof(double) : sizeof(float));
+}
+
 static void combine(const mexp *e, char *to, char *const *from, const double *by, int count)
 {
-    size_t n = e->bytes / (mx_is_double(e->dtype) ? sizeof(double) : sizeof(float));
-
-    for (size_t i = 0; i < n; i++) {
-        double sum = 0;
-        for (int k = 0; k < count; k++)
-            if (by[k] != 0)
-                sum += by[k] * (mx_is_double(e->dtype) ? ((const double *)from[k])[i]
-                                                       : (double)((const float *)from[k])[i]);
-        if (mx_is_double(e->dtype))
-            ((double *)to)[i] = sum;
-        else
-            ((float *)to)[i] = (float)sum;
-    }
+    if (mx_is_double(e->dtype))
+        combine_f64(reals(e), (double *)to, from, by, count);
+    else
+        combine_f32(reals(e), (float *)to, from, by, count);
 }
 
 static void add(const mexp *e, char *to, const char *from)
 {
-    size_t n = e->bytes / (mx_is_double(e->dtype) ? sizeof(double) : sizeof(float));
+    size_t n = reals(e);
 
     for (size_t i = 0; i < n; i++)
         if (mx_is_double(e->dtype))
@@ -187,7 +233,7 @@ static void degree_18(const mexp *e, char *to)
 static double norm_of(const mexp *e)
 {
     double most = 0;
-    bool complex = dp_dtype_is_complex(e->dtype), wide = mx_is_double(e->dtype);
+    bool pairs = dp_dtype_is_complex(e->dtype), wide = mx_is_double(e->dtype);
     const double *d = (const double *)e->a[1];
     const float *f = (const float *)e->a[1];
 
@@ -195,13 +241,13 @@ static double norm_of(const mexp *e)
         double sum = 0;
         for (int64_t i = 0; i < e->n; i++) {
             int64_t at = i * e->n + j;
-            double re = complex ? wide ? d[2 * at] : (double)f[2 * at]
-                        : wide ? d[at]
-                                : (double)f[at],
-                   im = !complex ? 0
-                        : wide   ? d[2 * at + 1]
-                                 : (double)f[2 * at + 1];
-            sum += complex ? hypot(re, im) : fabs(re);
+            double re = pairs  ? wide ? d[2 * at] : (double)f[2 * at]
+                         : wide ? d[at]
+                               : (double)f[at],
+                   im = !pairs ? 0
+                        : wide ? d[2 * at + 1]
+                               : (double)f[2 * at + 1];
+            sum += pairs ? hypot(re, im) : fabs(re);
         }
         most = sum > most || isnan(sum) ? sum : most;
         if (isnan(most))
@@ -229,7 +275,7 @@ static void scaled(const mexp *e, char *to, double norm, double limit)
 
 static void fill_nan(const mexp *e, char *to)
 {
-    size_t n = e->bytes / (mx_is_double(e->dtype) ? sizeof(double) : sizeof(float));
+    size_t n = reals(e);
 
     for (size_t i = 0; i < n; i++)
         if (mx_is_double(e->dtype))

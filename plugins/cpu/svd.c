@@ -5,6 +5,7 @@ typedef struct svd {
     dp_dtype dtype;
     char job; /* A: whole U and Vh, S: as many vectors as values, N: no vectors */
     int m, n, ldu, ldvt, lwork;
+    bool in_place;                   /* A is a copy */
     size_t copy, work, rwork, iwork; /* where scratch has them */
 } svd;
 
@@ -21,20 +22,23 @@ static void call(const svd *s, void *a, void *values, void *u, void *vt, void *w
                                     &s->ldvt, work, &s->lwork, rwork, iwork, info, 1);
 }
 
-/* at: A, which is kept, S, info, and where there are vectors U and Vh */
+/* at: A, S, info, and where there are vectors U and Vh */
 static void one(const mx_batch *b, char *const *at, char *scratch)
 {
+    enum { DIVIDES = 25 }; /* larger matrices are divided, which prints where they are not finite */
     const svd *s = b->user;
     bool vectors = s->job != 'N';
     size_t n = (size_t)s->m * (size_t)s->n;
 
-    if (!mx_finite(s->dtype, at[0], n)) { /* gesdd itself says so of NaN alone */
+    if (s->m > DIVIDES && s->n > DIVIDES && !mx_finite(s->dtype, at[0], n)) {
         *(int *)at[2] = -4;
         return;
     }
-    memcpy(scratch + s->copy, at[0], n * dp_dtype_size(s->dtype));
-    call(s, scratch + s->copy, at[1], vectors ? at[3] : NULL, vectors ? at[4] : NULL,
-         scratch + s->work, scratch + s->rwork, (int *)(scratch + s->iwork), (int *)at[2]);
+    if (!s->in_place)
+        memcpy(scratch + s->copy, at[0], n * dp_dtype_size(s->dtype));
+    call(s, s->in_place ? at[0] : scratch + s->copy, at[1], vectors ? at[3] : NULL,
+         vectors ? at[4] : NULL, scratch + s->work, scratch + s->rwork, (int *)(scratch + s->iwork),
+         (int *)at[2]);
 }
 
 /* What gesdd's documentation asks for. */
@@ -61,7 +65,7 @@ static int plan(dp_ctx *ctx, svd *s, mx_batch *b)
     s->lwork = mx_lwork(ctx, s->dtype, answer, 1);
     if (s->lwork == 0)
         return DP_ERESOURCE;
-    s->copy = mx_reserve(&b->work, (size_t)s->m * (size_t)s->n, item);
+    s->copy = mx_reserve(&b->work, s->in_place ? 0 : (size_t)s->m * (size_t)s->n, item);
     s->work = mx_reserve(&b->work, (size_t)s->lwork, item);
     s->rwork = b->work;
     if (dp_dtype_is_complex(s->dtype))
@@ -145,6 +149,7 @@ static int decompose(dp_ctx *ctx, dp_tensor *A, dp_tensor *u, dp_tensor *s, dp_t
         rc = mx_borrow(ctx, A, &columns);
     if (rc < 0)
         return rc;
+    job->in_place = columns != A;
     mx_begin(&b, one, job, a.ndim - 2, a.sizes);
     mx_add(&b, columns, 2);
     mx_add(&b, s, 1);

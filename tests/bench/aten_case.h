@@ -19,6 +19,7 @@ typedef struct case_tensor {
     int64_t span;  /* elements of its storage */
     int64_t below; /* values are whole, in [0, below); 0: any */
     bool positive;
+    bool dominant; /* the diagonals of its matrices are more than all else in their rows */
     uint32_t seed; /* which of the line's tensors it is: no two have the same values */
 } case_tensor;
 
@@ -89,7 +90,7 @@ static inline bool case_layout(case_tensor *t, const char **at)
 
     for (int i = 0; i < n; i++)
         order[i] = i;
-    for (case_pack(t, order); (c = **at) != '\0' && strchr("'/^+<", c) != NULL;) {
+    for (case_pack(t, order); (c = **at) != '\0' && strchr("'/^+<@", c) != NULL;) {
         ++*at;
         if (c == '\'' && n >= 2) {
             order[n - 1] = n - 2, order[n - 2] = n - 1;
@@ -106,6 +107,8 @@ static inline bool case_layout(case_tensor *t, const char **at)
             t->below = strtoll(*at, (char **)at, 10);
         } else if (c == '+') {
             t->positive = true;
+        } else if (c == '@' && n >= 2) {
+            t->dominant = true;
         } else {
             return false;
         }
@@ -237,6 +240,7 @@ static inline void case_fill(const case_tensor *t, void *data)
 {
     int halves = dp_dtype_is_complex(t->dtype) ? 2 : 1, bytes = case_bytes(t->dtype) / halves;
     bool real = dp_dtype_is_floating(t->dtype) || halves == 2;
+    int64_t n = t->dominant ? t->sizes[t->ndim - 1] : 0;
 
     for (int64_t i = 0; i < t->span * halves; i++) {
         uint32_t bits = case_bits(t->seed, i);
@@ -247,6 +251,8 @@ static inline void case_fill(const case_tensor *t, void *data)
             x = t->positive ? .25 + 2 * u : 6 * u - 3;
         else
             x = t->positive || t->dtype == DP_UINT8 ? 1 + (int)(bits % 9) : (int)(bits % 19) - 9;
+        if (n > 0 && i % (n * n) % (n + 1) == 0)
+            x = 4 * (double)n;
         case_put(t->dtype, bytes, (char *)data + i * bytes, x);
     }
 }
