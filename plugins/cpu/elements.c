@@ -25,10 +25,13 @@ void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *sr
         fill(dst, (size_t)n * size, src, size);
         return;
     }
+    bool turned = to == (int64_t)size && from == -to; /* with steps that are known it is vectors */
     switch (size) {
 #define EACH(bytes, type)                                                                          \
     case bytes:                                                                                    \
-        for (int64_t i = 0; i < n; i++)                                                            \
+        for (int64_t i = 0; i < n && turned; i++)                                                  \
+            ((type *)dst)[i] = ((const type *)src)[-i];                                            \
+        for (int64_t i = 0; i < n && !turned; i++)                                                 \
             *(type *)(dst + i * to) = *(const type *)(src + i * from);                             \
         break;
         ELEMENT_SIZES(EACH)

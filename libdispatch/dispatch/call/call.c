@@ -197,6 +197,26 @@ static int finish_written(dp_call *call, const running *r)
     return rc;
 }
 
+/* A kernel ended well that took no memory, and gave one tensor, of which the schema says that it is a
+ * view. */
+static bool gave_view(const dp_call *call, const running *r)
+{
+    const dpi_entry *e = r->e;
+
+    return e->views && e->n_rets == 1 && e->counted == 0 && e->schema->ret_alias[0] < 0 &&
+           call->rets[0].tag == DP_TAG_TENSOR && fits(e, 0, &call->rets[0]) &&
+           call->ctx->arena.at == r->at;
+}
+
+static int finish_view(dp_call *call, const running *r)
+{
+    int rc = dpi_viewed_join(call->ctx, r->e, call->args, call->rets);
+
+    if (rc < 0)
+        give_up(call, r);
+    return rc;
+}
+
 /* The kernel of an entry that `settles`. */
 static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry *e,
                                                   const dpi_kernel *k, bool outermost)
@@ -207,6 +227,8 @@ static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry
         return call->ctx->error.code;
     r.at = call->ctx->arena.at;
     int rc = k->boxed(call);
+    if (rc == 0 && gave_view(call, &r))
+        return finish_view(call, &r);
     bool plain = rc == 0 && e->schema->n_given == 0 && !e->views && call->ctx->arena.at == r.at;
     return plain && gave_nothing(call) ? finish_written(call, &r) : finish(call, &r, rc);
 }
