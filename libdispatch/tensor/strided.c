@@ -71,9 +71,11 @@ static bool merges(const dpi_nest *nest, int inner, int outer)
 
     if (nest->sizes[inner] == 1 || nest->sizes[outer] == 1)
         return true;
-    for (int k = 0; k < nest->n_ops; k++)
-        if (nest->sizes[inner] * si[k] != so[k])
+    for (int k = 0; k < nest->n_ops; k++) {
+        int64_t step; /* strides of as_strided may be any */
+        if (__builtin_mul_overflow(nest->sizes[inner], si[k], &step) || step != so[k])
             return false;
+    }
     return true;
 }
 

@@ -32,7 +32,8 @@ static int fill_bins(const dp_view *v, const dp_view *w, dp_tensor *made)
     DP_VIEW(out, made);
     const int64_t *x = v->data;
 
-    memset(out.data, 0, (size_t)out.numel * dp_dtype_size(out.dtype));
+    if (out.numel > 0)
+        memset(out.data, 0, (size_t)out.numel * dp_dtype_size(out.dtype));
     for (int64_t i = 0; i < v->numel; i++)
         if (w == NULL)
             ((int64_t *)out.data)[x[i]]++;
