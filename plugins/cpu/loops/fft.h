@@ -125,13 +125,35 @@ FFT_INLINE void FN(dft8)(N *a)
     odd[1] = (N){h * (odd[1].re + odd[1].im), h * (odd[1].im - odd[1].re)};
     odd[2] = FN(turned)(odd[2]);
     odd[3] = (N){h * (odd[3].im - odd[3].re), -h * (odd[3].re + odd[3].im)};
-    for (int k = 0; k < 4; k++) {
-        a[k] = FN(plus)(even[k], odd[k]);
-        a[k + 4] = FN(minus)(even[k], odd[k]);
-    }
+    a[0] = FN(plus)(even[0], odd[0]);
+    a[1] = FN(plus)(even[1], odd[1]);
+    a[2] = FN(plus)(even[2], odd[2]);
+    a[3] = FN(plus)(even[3], odd[3]);
+    a[4] = FN(minus)(even[0], odd[0]);
+    a[5] = FN(minus)(even[1], odd[1]);
+    a[6] = FN(minus)(even[2], odd[2]);
+    a[7] = FN(minus)(even[3], odd[3]);
 }
 
 /* -- passes over all lanes -- */
+
+/* Written out: compilers make vectors of a loop only if there is none in it. */
+#ifndef TIMES_2
+#define TIMES_2(F, g) F(0, g) F(1, g)
+#define TIMES_3(F, g) TIMES_2(F, g) F(2, g)
+#define TIMES_4(F, g) TIMES_3(F, g) F(3, g)
+#define TIMES_5(F, g) TIMES_4(F, g) F(4, g)
+#define TIMES_7(F, g) TIMES_5(F, g) F(5, g) F(6, g)
+#define TIMES_8(F, g) TIMES_7(F, g) F(7, g)
+#endif
+#define FACTOR(k, factors) w[k] = factors && k > 0 ? FN(load)(wr, wi, k - 1) : (N){1, 0};
+#define LOAD(j, factors)   a[j] = FN(load)(xr, xi, q + far * j);
+#define STORE(k, factors)                                                                          \
+    {                                                                                              \
+        N b = factors && k > 0 ? FN(times)(a[k], w[k]) : a[k];                                     \
+        yr[q + lanes * k] = b.re;                                                                  \
+        yi[q + lanes * k] = b.im;                                                                  \
+    }
 
 /* Row p of the m that come out, from and to `lanes` neighbours. */
 #define PASS_ROW(R, factors)                                                                       \
@@ -140,18 +162,11 @@ FFT_INLINE void FN(dft8)(N *a)
                                         int64_t lanes, const T *wr, const T *wi)                   \
     {                                                                                              \
         N w[R];                                                                                    \
-        for (int k = 1; factors && k < R; k++)                                                     \
-            w[k] = FN(load)(wr, wi, k - 1);                                                        \
-        for (int64_t q = 0; q < lanes; q++) {                                                      \
+        TIMES_##R(FACTOR, factors) _Pragma("GCC ivdep") for (int64_t q = 0; q < lanes; q++)        \
+        {                                                                                          \
             N a[R];                                                                                \
-            for (int j = 0; j < R; j++)                                                            \
-                a[j] = FN(load)(xr, xi, q + far * j);                                              \
-            FN(dft##R)(a);                                                                         \
-            for (int k = 0; k < R; k++) {                                                          \
-                N b = factors && k > 0 ? FN(times)(a[k], w[k]) : a[k];                             \
-                yr[q + lanes * k] = b.re;                                                          \
-                yi[q + lanes * k] = b.im;                                                          \
-            }                                                                                      \
+            TIMES_##R(LOAD, factors) FN(dft##R)(a);                                                \
+            TIMES_##R(STORE, factors)                                                              \
         }                                                                                          \
     }
 #define PASS(R)                                                                                    \
@@ -176,6 +191,9 @@ PASS(7)
 PASS(8)
 #undef PASS
 #undef PASS_ROW
+#undef FACTOR
+#undef LOAD
+#undef STORE
 
 /* Sums and differences of the elements that lie symmetrically, for BLOCK lanes. */
 typedef struct FN(halves) {
