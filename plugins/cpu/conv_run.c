@@ -26,30 +26,50 @@ static int64_t least(int64_t a, int64_t b)
 
 /* -- weights -- */
 
-/* Are all k weights of an output channel side by side? */
-static bool dense_weights(const walk *w)
+/* Do the taps of a channel lie side by side, and all of them? */
+static bool dense_taps(const walk *w, int64_t taps)
 {
     const conv_axis *a = w->planes.axis;
-    int64_t taps = w->k / w->in_channels;
 
-    return taps > 0 && w->w.channel == taps && w->w.at[2] == 1 && w->w.at[1] == a[2].taps &&
+    return taps > 0 && w->w.at[2] == 1 && w->w.at[1] == a[2].taps &&
            w->w.at[0] == a[1].taps * a[2].taps && conv_weight_at(w, 0) == 0 &&
            conv_weight_at(w, taps - 1) == taps - 1;
 }
 
-static void pack_by_channel(const walk *w, char *to, const char *from, int64_t lines)
+/* n rows of weights that lie side by side, of `lines` output channels; to: the first of them, and the next is
+ * `next` rows on. */
+static void pack_rows(const walk *w, char *to, int64_t next, const char *from, int64_t lines,
+                      int64_t n, int64_t step)
 {
-    int64_t rows = w->class->rows, taps = w->k / w->in_channels;
+    int64_t rows = w->class->rows, bytes = rows * w->class->bytes;
 
-    if (dense_weights(w)) {
-        w->packing->pack(to, (int)rows, lines, w->k, from, w->w.outer, 1);
-        return;
-    }
-    for (int64_t c = 0; c < w->in_channels; c++)
-        for (int64_t t = 0; t < taps; t++, to += rows * w->class->bytes)
-            w->packing->pack(to, (int)rows, lines, 1,
-                             from + (c * w->w.channel + conv_weight_at(w, t)) * w->packing->bytes,
-                             w->w.outer, 0);
+    if (lines == rows && w->packing->bytes == w->class->bytes && step == 1)
+        w->dtype->narrow(to, 1, next * rows, from, w->w.outer, rows, n);
+    else if (next == 1)
+        w->packing->pack(to, (int)rows, lines, n, from, w->w.outer, step);
+    else
+        for (int64_t i = 0; i < n; i++)
+            w->packing->pack(to + i * next * bytes, (int)rows, lines, 1,
+                             from + i * step * w->packing->bytes, w->w.outer, 0);
+}
+
+/* All k rows of a panel. */
+static void pack_panel(const walk *w, char *to, const char *from, int64_t lines)
+{
+    int64_t taps = w->k / w->in_channels, bytes = w->packing->bytes;
+    int64_t row = w->class->rows * w->class->bytes;
+    int64_t tap = w->by_channel ? 1 : w->in_channels, channel = w->by_channel ? taps : 1;
+
+    if (dense_taps(w, taps) && w->by_channel && w->w.channel == taps)
+        pack_rows(w, to, 1, from, lines, w->k, 1);
+    else if (dense_taps(w, taps))
+        for (int64_t c = 0; c < w->in_channels; c++)
+            pack_rows(w, to + c * channel * row, tap, from + c * w->w.channel * bytes, lines, taps,
+                      1);
+    else
+        for (int64_t t = 0; t < taps; t++)
+            pack_rows(w, to + t * tap * row, channel, from + conv_weight_at(w, t) * bytes, lines,
+                      w->in_channels, w->w.channel);
 }
 
 static void pack_panels(int64_t begin, int64_t end, void *user)
@@ -62,14 +82,7 @@ static void pack_panels(int64_t begin, int64_t end, void *user)
         const char *from =
             w->w.data + (i / w->panels * w->w_group + first * w->w.outer) * w->packing->bytes;
         char *to = w->a + i * rows * w->k * w->class->bytes;
-        if (w->by_channel) {
-            pack_by_channel(w, to, from, lines);
-            continue;
-        }
-        for (int64_t t = 0; t < w->k / w->in_channels; t++)
-            w->packing->pack(to + t * w->in_channels * rows * w->class->bytes, rows, lines,
-                             w->in_channels, from + conv_weight_at(w, t) * w->packing->bytes,
-                             w->w.outer, w->w.channel);
+        pack_panel(w, to, from, lines);
     }
 }
 
@@ -436,7 +449,7 @@ static conv_shape flattened(const conv_shape *s, const conv_side *x, const conv_
     conv_shape f = *s;
 
     for (int i = 0; i < CONV_SPACE; i++)
-        if (s->kernel[i] != 1 || s->stride[i] != 1 || s->padding[i] != 0)
+        if (s->kernel[i] != 1 || s->stride[i] != 1 || s->padding[i] != 0 || s->in[i] != s->out[i])
             return f;
     if (!flat(x, s->in) || !flat(y, s->out))
         return f;

@@ -188,6 +188,45 @@ const conv_class CPU_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, doubl
 
 /* -- elements to and from a class -- */
 
+/* Turn 4 by 4 numbers of 4 bytes: those of a row side by side, those of a column `from` and `to` apart.  For
+ * numbers that are copied only, of any type. */
+typedef uint32_t quad __attribute__((vector_size(16)));
+typedef uint32_t quad_at __attribute__((vector_size(16), aligned(4), may_alias));
+ALWAYS void turn(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_row)
+{
+    quad r0 = *(const quad_at *)from, r1 = *(const quad_at *)(from + from_row);
+    quad r2 = *(const quad_at *)(from + 2 * from_row), r3 = *(const quad_at *)(from + 3 * from_row);
+    quad a = __builtin_shuffle(r0, r1, (quad){0, 4, 1, 5});
+    quad b = __builtin_shuffle(r2, r3, (quad){0, 4, 1, 5});
+    quad c = __builtin_shuffle(r0, r1, (quad){2, 6, 3, 7});
+    quad d = __builtin_shuffle(r2, r3, (quad){2, 6, 3, 7});
+
+    *(quad_at *)to = __builtin_shuffle(a, b, (quad){0, 1, 4, 5});
+    *(quad_at *)(to + to_row) = __builtin_shuffle(a, b, (quad){2, 3, 6, 7});
+    *(quad_at *)(to + 2 * to_row) = __builtin_shuffle(c, d, (quad){0, 1, 4, 5});
+    *(quad_at *)(to + 3 * to_row) = __builtin_shuffle(c, d, (quad){2, 3, 6, 7});
+}
+
+/* to [cols, rows] = from [rows, cols], numbers of a row side by side in both. */
+static void turn_all(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_row,
+                     int64_t rows, int64_t cols)
+{
+    enum { SIDE = 4 };
+    int64_t i = 0;
+
+    for (; i + SIDE <= rows; i += SIDE) {
+        int64_t j = 0;
+        for (; j + SIDE <= cols; j += SIDE)
+            turn(to + j * to_row + i, to_row, from + i * from_row + j, from_row);
+        for (; j < cols; j++)
+            for (int64_t k = i; k < i + SIDE; k++)
+                to[j * to_row + k] = from[k * from_row + j];
+    }
+    for (; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            to[j * to_row + i] = from[i * from_row + j];
+}
+
 #define SAME(x)   (x)
 #define WIDEN(x)  dp_bfloat16_to_float(x)
 #define NARROW(x) dp_float_to_bfloat16(x)
@@ -195,12 +234,17 @@ const conv_class CPU_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, doubl
 /* Where elements of a column lie side by side and those of a row do not, blocks of BLOCK columns are walked
  * by columns: what is written stays near. */
 enum { BLOCK = 16 };
-#define ELEMENTS(name, type, wide, load, store)                                                    \
+/* turns: elements are copied, and have 4 bytes. */
+#define ELEMENTS(name, type, wide, load, store, turns)                                             \
     static void widen_##name(void *to_, int64_t to_row, const void *from_, int64_t row,            \
                              int64_t col, int64_t rows, int64_t cols)                              \
     {                                                                                              \
         const type *from = from_;                                                                  \
         wide *restrict to = to_;                                                                   \
+        if (turns && row == 1 && col != 1) {                                                       \
+            turn_all(to_, to_row, from_, col, cols, rows);                                         \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 0; col == 1 && i < rows; i++)                                             \
             for (int64_t j = 0; j < cols; j++)                                                     \
                 to[i * to_row + j] = (wide)load(from[i * row + j]);                                \
@@ -220,6 +264,10 @@ enum { BLOCK = 16 };
     {                                                                                              \
         const wide *from = from_;                                                                  \
         type *restrict to = to_;                                                                   \
+        if (turns && row == 1 && col != 1) {                                                       \
+            turn_all(to_, col, from_, from_row, rows, cols);                                       \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 0; col == 1 && i < rows; i++)                                             \
             for (int64_t j = 0; j < cols; j++)                                                     \
                 to[i * row + j] = (type)store(from[i * from_row + j]);                             \
@@ -231,14 +279,14 @@ enum { BLOCK = 16 };
                 for (int64_t i = b; i < (rows < b + BLOCK ? rows : b + BLOCK); i++)                \
                     to[i + j * col] = (type)store(from[i * from_row + j]);                         \
     }
-ELEMENTS(f32, float, float, SAME, SAME)
-ELEMENTS(f64, double, double, SAME, SAME)
-ELEMENTS(bf16, uint16_t, float, WIDEN, NARROW)
-ELEMENTS(u8, uint8_t, uint32_t, SAME, SAME)
-ELEMENTS(i8, int8_t, uint32_t, SAME, SAME)
-ELEMENTS(i16, int16_t, uint32_t, SAME, SAME)
-ELEMENTS(i32, uint32_t, uint32_t, SAME, SAME)
-ELEMENTS(i64, uint64_t, uint64_t, SAME, SAME)
+ELEMENTS(f32, float, float, SAME, SAME, true)
+ELEMENTS(f64, double, double, SAME, SAME, false)
+ELEMENTS(bf16, uint16_t, float, WIDEN, NARROW, false)
+ELEMENTS(u8, uint8_t, uint32_t, SAME, SAME, false)
+ELEMENTS(i8, int8_t, uint32_t, SAME, SAME, false)
+ELEMENTS(i16, int16_t, uint32_t, SAME, SAME, false)
+ELEMENTS(i32, uint32_t, uint32_t, SAME, SAME, true)
+ELEMENTS(i64, uint64_t, uint64_t, SAME, SAME, false)
 
 #define ROW(name)                                                                                  \
     {                                                                                              \
