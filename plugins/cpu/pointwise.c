@@ -224,12 +224,23 @@ static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype comm
 
     o->at = at;
     o->bytes = types[common].bytes;
-    o->move = dp_converter(seen, seen);
     o->first = own == common ? NULL : out ? dp_converter(own, common) : dp_converter(common, own);
     o->second = common == seen ? NULL
                 : out          ? dp_converter(common, seen)
                                : dp_converter(seen, common);
     run->converted |= o->first != NULL || o->second != NULL;
+}
+
+/* What blocks are made with, where there are any. */
+static void take_blocks(pw_call *c)
+{
+    dp_dtype seen = types[c->common].dtype, made = types[c->result].dtype;
+
+    c->run.block = PW_BLOCK_BYTES / types[c->common].bytes;
+    c->run.block = c->run.block < PW_BLOCK ? c->run.block : PW_BLOCK;
+    c->run.operand[0].move = dp_converter(made, made);
+    for (int k = 1; k < c->run.n; k++)
+        c->run.operand[k].move = dp_converter(seen, seen);
 }
 
 static void take_operands(pw_call *c, const dp_iter *it)
@@ -238,8 +249,6 @@ static void take_operands(pw_call *c, const dp_iter *it)
     int at = 1;
 
     run->n = 1 + c->op->n_in;
-    run->block = PW_BLOCK_BYTES / types[c->common].bytes;
-    run->block = run->block < PW_BLOCK ? run->block : PW_BLOCK;
     take_operand(run, 0, 0, it->own[0], c->result);
     for (int k = 1; k < run->n; k++) {
         if (c->ins[k - 1].tag == DP_TAG_TENSOR) {
@@ -248,11 +257,12 @@ static void take_operands(pw_call *c, const dp_iter *it)
             continue;
         }
         run->operand[k].bytes = types[c->common].bytes;
-        run->operand[k].move = dp_converter(types[c->common].dtype, types[c->common].dtype);
         run->operand[k].first = run->operand[k].second = NULL;
         take_scalar(&run->operand[k], &c->ins[k - 1], c->common);
         run->rearranged = true;
     }
+    if (run->converted || run->packed)
+        take_blocks(c);
 }
 
 /* An output that does not lie as the iterator would have it. */
