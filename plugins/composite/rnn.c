@@ -473,12 +473,12 @@ static int own_rows(network *r, dp_tensor *data, dp_tensor *batch_sizes)
     DP_VIEW(b, batch_sizes);
     int64_t sum = 0;
 
+    if (b.data == NULL && b.numel > 0)
+        return dp_fail(r->ctx, DP_ENOTIMPL, "a packed sequence whose batch sizes have no memory");
     if (x.ndim != 2 || b.ndim != 1 || b.dtype != DP_INT64 || b.device != 0 || b.numel == 0)
         return dp_fail(
             r->ctx, DP_ERUNTIME,
             "a packed sequence has 2D data and a vector of int64 batch sizes on the CPU");
-    if (b.data == NULL)
-        return dp_fail(r->ctx, DP_ENOTIMPL, "batch sizes without memory");
     int64_t *rows = dp_alloc(r->ctx, (size_t)b.numel * sizeof(*rows));
     if (rows == NULL)
         return DP_ERESOURCE;

@@ -136,8 +136,8 @@ static void prepare(pack *p, ctc *c, size_t n_inputs, size_t n_targets)
 /* log(exp(a) + exp(b)) */
 static double add_logs(double a, double b)
 {
-    double top = a > b ? a : b;
-    return top == -INFINITY ? top : top + log(exp(a - top) + exp(b - top));
+    double top = a > b ? a : b, low = a > b ? b : a;
+    return top == -INFINITY ? top : top + log1p(exp(low - top));
 }
 
 static int64_t label_of(const ctc *c, int64_t b, int64_t s)
@@ -154,14 +154,15 @@ static double x_at(const ctc *c, int64_t t, int64_t b, int64_t s)
 static double arriving(const ctc *c, const double *last, int64_t b, int64_t s, int64_t step,
                        int64_t states)
 {
-    int64_t one = s - step, two = s - 2 * step;
-    double sum = last[s];
+    int64_t i = s - step, j = s - 2 * step;
+    bool two = j >= 0 && j < states && label_of(c, b, j) != label_of(c, b, s);
+    double x = last[s], y = i >= 0 && i < states ? last[i] : -INFINITY;
 
-    if (one >= 0 && one < states)
-        sum = add_logs(sum, last[one]);
-    if (two >= 0 && two < states && label_of(c, b, two) != label_of(c, b, s))
-        sum = add_logs(sum, last[two]);
-    return sum;
+    if (!two || last[j] == -INFINITY)
+        return y == -INFINITY ? x : add_logs(x, y);
+    double z = last[j], top = x > y ? x : y;
+    top = top > z ? top : z;
+    return top + log(exp(x - top) + exp(y - top) + exp(z - top));
 }
 
 static void forward_one(int64_t begin, int64_t end, void *user)

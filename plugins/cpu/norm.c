@@ -159,8 +159,14 @@ static void column_moments(batch *b)
     for (int64_t j = 0; j < b->channels; j++)
         b->mean[j] /= (double)b->n;
     b->p.rc = run(b, NM_COLUMN_SQUARES, chunks, (double)c.chunk * (double)c.n, &c);
-    if (b->p.rc == 0)
-        add_chunks(&c, chunks, b->squares, NULL);
+    double *low = pack_array(&b->p, b->channels, sizeof(double));
+    if (b->p.rc < 0)
+        return;
+    add_chunks(&c, chunks, b->squares, low);
+    for (int64_t j = 0; j < b->channels; j++) { /* what rounding the means added */
+        b->squares[j] -= low[j] * low[j] / (double)b->n;
+        b->squares[j] = b->squares[j] < 0 ? 0 : b->squares[j];
+    }
 }
 
 /* Of the planes of a channel, which are of one size. */

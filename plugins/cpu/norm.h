@@ -44,7 +44,7 @@ enum {
     NM_ROW_SLOPE,      /* y: the slope of x */
     NM_ROW_DOTS,       /* sums: of dy * (x - mean) * rstd and of dy; over chunks */
     NM_COLUMN_SUMS,    /* sums: of x; over chunks */
-    NM_COLUMN_SQUARES, /* sums: of (x - mean)^2; over chunks */
+    NM_COLUMN_SQUARES, /* sums: of (x - mean)^2 and of x - mean; over chunks */
     NM_COLUMN_SCALE,   /* as of planes; over rows */
     NM_COLUMN_DOTS,    /* over chunks */
     NM_COLUMN_SLOPE,   /* over rows */

@@ -65,11 +65,12 @@ static void FN(plane_moments)(int64_t begin, int64_t end, void *user)
 static void FN(plane_scale)(int64_t begin, int64_t end, void *user)
 {
     const nm_planes *p = user;
+    const int64_t n = p->size;
     for (int64_t i = begin; i < end; i++) {
-        const T *restrict x = (const T *)p->x + i * p->size;
-        T *restrict y = (T *)p->y + i * p->size;
+        const T *restrict x = (const T *)p->x + i * n;
+        T *restrict y = (T *)p->y + i * n;
         T f = (T)p->f[i], g = (T)p->g[i];
-        for (int64_t j = 0; j < p->size; j++)
+        for (int64_t j = 0; j < n; j++)
             y[j] = FMA(x[j], f, g);
     }
 }
@@ -77,14 +78,14 @@ static void FN(plane_scale)(int64_t begin, int64_t end, void *user)
 static void FN(plane_dots)(int64_t begin, int64_t end, void *user)
 {
     const nm_planes *p = user;
+    const int64_t n = p->size;
     for (int64_t i = begin; i < end; i++) {
-        const T *restrict x = (const T *)p->x + i * p->size, *restrict dy =
-                                                                 (const T *)p->dy + i * p->size;
+        const T *restrict x = (const T *)p->x + i * n, *restrict dy = (const T *)p->dy + i * n;
         double sum = 0, dot = 0;
         T m = (T)p->mean[i];
 #define EACH(j) dy[j]
 #define DOT(j)  (dy[j] * (x[j] - m))
-        NM_SUMS(sum, dot, p->size, EACH, DOT)
+        NM_SUMS(sum, dot, n, EACH, DOT)
 #undef DOT
 #undef EACH
         p->sum[i] = sum;
@@ -95,12 +96,12 @@ static void FN(plane_dots)(int64_t begin, int64_t end, void *user)
 static void FN(plane_slope)(int64_t begin, int64_t end, void *user)
 {
     const nm_planes *p = user;
+    const int64_t n = p->size;
     for (int64_t i = begin; i < end; i++) {
-        const T *restrict x = (const T *)p->x + i * p->size, *restrict dy =
-                                                                 (const T *)p->dy + i * p->size;
-        T *restrict y = (T *)p->y + i * p->size;
+        const T *restrict x = (const T *)p->x + i * n, *restrict dy = (const T *)p->dy + i * n;
+        T *restrict y = (T *)p->y + i * n;
         T f = (T)p->f[i], k = (T)p->k[i], g = (T)p->g[i], m = (T)p->mean[i];
-        for (int64_t j = 0; j < p->size; j++)
+        for (int64_t j = 0; j < n; j++)
             y[j] = dy[j] * f - ((x[j] - m) * k + g);
     }
 }
@@ -141,11 +142,11 @@ static void FN(row_norm)(int64_t begin, int64_t end, void *user)
 static void FN(row_slope)(int64_t begin, int64_t end, void *user)
 {
     const nm_rows *r = user;
+    const int64_t n = r->n;
     const T *restrict gamma = r->gamma;
     for (int64_t i = begin; i < end; i++) {
-        const T *restrict x = (const T *)r->x + i * r->n, *restrict dy =
-                                                              (const T *)r->dy + i * r->n;
-        T *restrict y = (T *)r->y + i * r->n;
+        const T *restrict x = (const T *)r->x + i * n, *restrict dy = (const T *)r->dy + i * n;
+        T *restrict y = (T *)r->y + i * n;
         T m = ((const T *)r->mean)[i], f = ((const T *)r->rstd)[i];
         double sum = 0, dot = 0;
 #define EACH(j)  dy[j]
@@ -153,15 +154,15 @@ static void FN(row_slope)(int64_t begin, int64_t end, void *user)
 #define EACHG(j) (dy[j] * gamma[j])
 #define DOTG(j)  (dy[j] * gamma[j] * (x[j] - m))
         if (gamma == NULL)
-            NM_SUMS(sum, dot, r->n, EACH, DOT)
+            NM_SUMS(sum, dot, n, EACH, DOT)
         else
-            NM_SUMS(sum, dot, r->n, EACHG, DOTG)
-        T k = (T)(dot * f * f * f / (double)r->n), g = (T)(sum * f / (double)r->n);
+            NM_SUMS(sum, dot, n, EACHG, DOTG)
+        T k = (T)(dot * f * f * f / (double)n), g = (T)(sum * f / (double)n);
         if (gamma == NULL)
-            for (int64_t j = 0; j < r->n; j++)
+            for (int64_t j = 0; j < n; j++)
                 y[j] = dy[j] * f - ((x[j] - m) * k + g);
         else
-            for (int64_t j = 0; j < r->n; j++)
+            for (int64_t j = 0; j < n; j++)
                 y[j] = dy[j] * gamma[j] * f - ((x[j] - m) * k + g);
 #undef DOTG
 #undef EACHG
@@ -170,90 +171,149 @@ static void FN(row_slope)(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* Sums over the rows of each chunk: of first(i, j) and second(i, j), for element j of row i. */
-#define CHUNKS(job, first, second)                                                                 \
-    for (int64_t c = begin; c < end; c++) {                                                        \
-        double *restrict a = job->sums + c * 2 * job->n, *restrict b = a + job->n;                 \
-        int64_t from = c * job->chunk,                                                             \
-                to = job->rows - from < job->chunk ? job->rows : from + job->chunk;                \
-        for (int64_t j = 0; j < job->n; j++)                                                       \
-            a[j] = b[j] = 0;                                                                       \
-        for (int64_t i = from; i < to; i++) {                                                      \
-            ROW_OF(job, i)                                                                         \
-            _Pragma("GCC ivdep") for (int64_t j = 0; j < job->n; j++)                              \
-            {                                                                                      \
-                a[j] += (double)(first);                                                           \
-                b[j] += (double)(second);                                                          \
+/* The sums of w <= NM_WIDE columns of rows [from, to) in a and b, doubles: `each` adds for column j + l of
+ * row i to x_[l] and y_[l].  Rows are added up in blocks of NM_ROWS in T. */
+#define NM_COLUMNS(w)                                                                              \
+    for (int64_t i0 = from; i0 < to; i0 += NM_ROWS) {                                              \
+        int64_t i1 = to - i0 < NM_ROWS ? to : i0 + NM_ROWS;                                        \
+        T x_[NM_WIDE] = {0}, y_[NM_WIDE] = {0};                                                    \
+        for (int64_t i = i0; i < i1; i++) {                                                        \
+            NM_ROW(i)                                                                              \
+            for (int64_t l = 0; l < (w); l++) {                                                    \
+                x_[l] += NM_FIRST(l);                                                              \
+                y_[l] += NM_SECOND(l);                                                             \
             }                                                                                      \
         }                                                                                          \
+        for (int64_t l = 0; l < (w); l++) {                                                        \
+            a[j + l] += (double)x_[l];                                                             \
+            b[j + l] += (double)y_[l];                                                             \
+        }                                                                                          \
     }
+/* Sums over the rows of each chunk, columns in blocks of NM_WIDE. */
+#define NM_CHUNKS(job)                                                                             \
+    for (int64_t c = begin; c < end; c++) {                                                        \
+        double *a = (job)->sums + c * 2 * (job)->n, *b = a + (job)->n;                             \
+        int64_t from = c * (job)->chunk, n = (job)->n,                                             \
+                to = (job)->rows - from < (job)->chunk ? (job)->rows : from + (job)->chunk;        \
+        for (int64_t j = 0; j < n; j++)                                                            \
+            a[j] = b[j] = 0;                                                                       \
+        int64_t j = 0;                                                                             \
+        for (; j + NM_WIDE <= n; j += NM_WIDE) {                                                   \
+            NM_MEANS(NM_WIDE)                                                                      \
+            NM_COLUMNS(NM_WIDE)                                                                    \
+        }                                                                                          \
+        if (j < n) {                                                                               \
+            NM_MEANS(n - j)                                                                        \
+            NM_COLUMNS(n - j)                                                                      \
+        }                                                                                          \
+    }
+#define NM_NO_MEANS(w)
 
 static void FN(row_dots)(int64_t begin, int64_t end, void *user)
 {
     const nm_rows *r = user;
-#define ROW_OF(r, i)                                                                               \
-    const T *restrict x = (const T *)r->x + i * r->n, *restrict dy = (const T *)r->dy + i * r->n;  \
+#define NM_MEANS NM_NO_MEANS
+#define NM_ROW(i)                                                                                  \
+    const T *restrict x = (const T *)r->x + (i)*n + j, *restrict dy =                              \
+                                                           (const T *)r->dy + (i)*n + j;           \
     T m = ((const T *)r->mean)[i], f = ((const T *)r->rstd)[i];
-    CHUNKS(r, dy[j] * ((x[j] - m) * f), dy[j])
-#undef ROW_OF
+#define NM_FIRST(l)  (dy[l] * ((x[l] - m) * f))
+#define NM_SECOND(l) dy[l]
+    NM_CHUNKS(r)
+#undef NM_FIRST
+#undef NM_SECOND
+#undef NM_ROW
+#undef NM_MEANS
 }
 
 /* -- columns -- */
 
 static void FN(column_sums)(int64_t begin, int64_t end, void *user)
 {
-    const nm_columns *c_ = user;
-#define ROW_OF(r, i) const T *restrict x = (const T *)r->x + i * r->n;
-    CHUNKS(c_, x[j], 0)
-#undef ROW_OF
+    const nm_columns *r = user;
+#define NM_MEANS     NM_NO_MEANS
+#define NM_ROW(i)    const T *restrict x = (const T *)r->x + (i)*n + j;
+#define NM_FIRST(l)  x[l]
+#define NM_SECOND(l) 0
+    NM_CHUNKS(r)
+#undef NM_FIRST
+#undef NM_SECOND
+#undef NM_ROW
+#undef NM_MEANS
 }
+
+/* The means of these columns, rounded to T. */
+#define NM_MEANS(w)                                                                                \
+    T m[NM_WIDE];                                                                                  \
+    for (int64_t l = 0; l < (w); l++)                                                              \
+        m[l] = (T)r->mean[j + l];
 
 static void FN(column_squares)(int64_t begin, int64_t end, void *user)
 {
-    const nm_columns *c_ = user;
-    const double *restrict mean = c_->mean;
-#define ROW_OF(r, i) const T *restrict x = (const T *)r->x + i * r->n;
-    CHUNKS(c_, ((double)x[j] - mean[j]) * ((double)x[j] - mean[j]), 0)
-#undef ROW_OF
+    const nm_columns *r = user;
+#define NM_ROW(i)    const T *restrict x = (const T *)r->x + (i)*n + j;
+#define NM_FIRST(l)  ((x[l] - m[l]) * (x[l] - m[l]))
+#define NM_SECOND(l) (x[l] - m[l])
+    NM_CHUNKS(r)
+#undef NM_FIRST
+#undef NM_SECOND
+#undef NM_ROW
 }
 
 static void FN(column_dots)(int64_t begin, int64_t end, void *user)
 {
-    const nm_columns *c_ = user;
-    const double *restrict mean = c_->mean;
-#define ROW_OF(r, i)                                                                               \
-    const T *restrict x = (const T *)r->x + i * r->n, *restrict dy = (const T *)r->dy + i * r->n;
-    CHUNKS(c_, dy[j], (double)dy[j] * ((double)x[j] - mean[j]))
-#undef ROW_OF
+    const nm_columns *r = user;
+#define NM_ROW(i)                                                                                  \
+    const T *restrict x = (const T *)r->x + (i)*n + j, *restrict dy = (const T *)r->dy + (i)*n + j;
+#define NM_FIRST(l)  dy[l]
+#define NM_SECOND(l) (dy[l] * (x[l] - m[l]))
+    NM_CHUNKS(r)
+#undef NM_FIRST
+#undef NM_SECOND
+#undef NM_ROW
 }
+#undef NM_MEANS
+
+/* Rows of a block go over NM_WIDE columns at a time, whose coefficients are rounded to T once. */
+#define NM_BLOCKS(job, names, body)                                                                \
+    for (int64_t j = 0; j < (job)->n; j += NM_WIDE) {                                              \
+        int64_t w = (job)->n - j < NM_WIDE ? (job)->n - j : NM_WIDE;                               \
+        T f[NM_WIDE], g[NM_WIDE], k[NM_WIDE], m[NM_WIDE];                                          \
+        for (int64_t l = 0; l < w; l++) {                                                          \
+            f[l] = (T)(job)->f[j + l];                                                             \
+            g[l] = (T)(job)->g[j + l];                                                             \
+            k[l] = (job)->k ? (T)(job)->k[j + l] : 0;                                              \
+            m[l] = (job)->k ? (T)(job)->mean[j + l] : 0;                                           \
+        }                                                                                          \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            names T *restrict y = (T *)(job)->y + i * (job)->n + j;                                \
+            if (w == NM_WIDE)                                                                      \
+                for (int l = 0; l < NM_WIDE; l++)                                                  \
+                    y[l] = body;                                                                   \
+            else                                                                                   \
+                for (int64_t l = 0; l < w; l++)                                                    \
+                    y[l] = body;                                                                   \
+        }                                                                                          \
+        (void)k, (void)m;                                                                          \
+    }
 
 static void FN(column_scale)(int64_t begin, int64_t end, void *user)
 {
     const nm_columns *c = user;
-    const double *restrict f = c->f, *restrict g = c->g;
-    for (int64_t i = begin; i < end; i++) {
-        const T *restrict x = (const T *)c->x + i * c->n;
-        T *restrict y = (T *)c->y + i * c->n;
-        for (int64_t j = 0; j < c->n; j++)
-            y[j] = FMA(x[j], (T)f[j], (T)g[j]);
-    }
+    NM_BLOCKS(c, const T *restrict x = (const T *)c->x + i * c->n + j;, FMA(x[l], f[l], g[l]))
 }
 
 static void FN(column_slope)(int64_t begin, int64_t end, void *user)
 {
     const nm_columns *c = user;
-    const double *restrict f = c->f, *restrict k = c->k, *restrict g = c->g,
-                           *restrict mean = c->mean;
-    for (int64_t i = begin; i < end; i++) {
-        const T *restrict x = (const T *)c->x + i * c->n, *restrict dy =
-                                                              (const T *)c->dy + i * c->n;
-        T *restrict y = (T *)c->y + i * c->n;
-        for (int64_t j = 0; j < c->n; j++)
-            y[j] = dy[j] * (T)f[j] - ((x[j] - (T)mean[j]) * (T)k[j] + (T)g[j]);
-    }
+    NM_BLOCKS(c, const T *restrict x = (const T *)c->x + i * c->n + j;
+              const T *restrict dy = (const T *)c->dy + i * c->n + j;
+              , dy[l] * f[l] - ((x[l] - m[l]) * k[l] + g[l]))
 }
-
-#undef CHUNKS
+#undef NM_BLOCKS
+#undef NM_NO_MEANS
+#undef NM_CHUNKS
+#undef NM_COLUMNS
 #undef NM_NONE
 #undef NM_SUMS
 #undef NM_HALF
