@@ -53,6 +53,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 
+binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) ## build what is installed
 all: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) $(BAD_PLUGINS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) ## build everything, tests too
 	@echo "built $(BUILD)/  (hint: make check)"
 
@@ -116,14 +117,13 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c | deps
 # plugins/lib/math.h at each vector level
 MATH_LOOPS  := $(LEVELS:%=$(BUILD)/tests/lib/math_loops_%.o)
 MATH_THEIRS := $(LEVELS:%=$(BUILD)/tests/lib/math_libmvec_%.o)
-MATH_CFLAGS_v3 := -march=x86-64-v3
-MATH_CFLAGS_v4 := -march=x86-64-v4 -mprefer-vector-width=512
+MATH_CFLAGS_v4 := -mprefer-vector-width=512
 $(MATH_LOOPS): $(BUILD)/tests/lib/math_loops_%.o: tests/lib/math_loops.c | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
+	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MARCH_$*) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
 $(MATH_THEIRS): $(BUILD)/tests/lib/math_libmvec_%.o: tests/lib/math_libmvec.c | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
+	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MARCH_$*) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
 $(BUILD)/tests/bench/math: tests/bench/math.c $(MATH_LOOPS) $(MATH_THEIRS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -o $@ $^ -lmvec -lm
@@ -140,6 +140,8 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB)
 check: all ## run every test (BUILD and SANITIZE as for all)
 	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) sh tests/run.sh
 
+docs: $(BUILD)/gen/ops.stamp ## write build/gen/docs/operators.md, every operator by its tables
+	@echo "$(BUILD)/gen/docs/operators.md"
 conformance: all ## compare operators with PyTorch (needs python3-torch)
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/conformance/test_*.py' sh tests/run.sh
 
@@ -160,6 +162,8 @@ lint: ## cppcheck over the C sources
 	$(Q)cppcheck --quiet -j $$(nproc) --std=c11 --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=unknownMacro --suppress=missingInclude $(INC) -Ilibdispatch -Idaemon libdispatch daemon clients/cli clients/c
 symbols: $(LIB) ## compare what is exported with tests/lib/symbols.txt
 	$(Q)nm -D --defined-only $(LIB) | awk '{print $$3}' | LC_ALL=C sort | diff tests/lib/symbols.txt - && echo "1 passed, 0 failed"
+arm64: ## build for aarch64 into BUILD, by a cross compiler, and run what was built under qemu
+	$(Q)sh tests/lib/arm64.sh $(abspath $(if $(filter build,$(BUILD)),build-arm64,$(BUILD)))
 install: all ## copy to PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/dispatchd
 	install $(BUILD)/dispatchd $(BUILD)/libdispatchd.so $(DESTDIR)$(PREFIX)/lib/dispatchd/
@@ -178,4 +182,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help all deps check conformance demo bench bench-aten fmt fmt-check lint symbols install uninstall clean
+.PHONY: help docs all binaries arm64 deps check conformance demo bench bench-aten fmt fmt-check lint symbols install uninstall clean

@@ -386,7 +386,7 @@ static decimal shortest(double d, dp_dtype dtype)
 {
     precision p = precision_of(dtype);
     int top = (int)floor(log10(d));
-    decimal x;
+    decimal x = {0, 0};
 
     for (int n = d < p.normal ? 1 : p.least; n <= p.most; n++) {
         int back = round_by_power(d, n, top, dtype, &x);

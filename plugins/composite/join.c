@@ -1,5 +1,6 @@
 /* join.c -- stack, repeat, embedding, where and masked_fill by way of cat, views and copies. */
 #include "composite.h"
+#include <dispatchd/check.h>
 #include <string.h>
 
 /* -- stack -- */
@@ -159,6 +160,7 @@ static int repeat(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, size_t n
 static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t padding,
                      bool scale_by_freq, bool sparse, dp_tensor **out)
 {
+    const dp_dtype integers[] = {DP_INT64, DP_INT32};
     int64_t sizes[DP_DIM_MAX + 1], flat = -1;
     dp_tensor *index, *rows;
     DP_VIEW(w, weight);
@@ -167,12 +169,10 @@ static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t
     (void)padding, (void)scale_by_freq, (void)sparse; /* concern the gradient only */
     if (w.ndim != 2)
         return dp_fail(ctx, DP_ERUNTIME, "'weight' must be 2-D");
-    if (i.dtype != DP_INT64 && i.dtype != DP_INT32)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "Expected tensor for argument 'indices' to have one of the "
-                       "following scalar types: Long, Int; but got %s instead",
-                       dp_dtype_name(i.dtype));
-    int rc = dp_invoke(ctx, "aten::reshape", "Tli>T", indices, &flat, (size_t)1, &index);
+    int rc = dp_check_dtypes(ctx, "embedding", &(dp_checked){indices, "indices", 1}, 2, integers);
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::reshape", "Tli>T", indices, &flat, (size_t)1, &index);
     if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::index_select", "TiT>T", weight, (int64_t)0, index, &rows);

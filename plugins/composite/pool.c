@@ -1,18 +1,14 @@
 /* pool.c -- pooling over one dimension as pooling over two, and operators that give one of two results
  * (aten/src/ATen/native/Pooling.cpp). */
 #include "composite.h"
+#include <dispatchd/check.h>
 
 /* checkDimRange: [C, L] or [N, C, L]; *out: with a dimension of size 1 in front of the last.  Owned. */
 static int widen(dp_ctx *ctx, const char *name, dp_tensor *self, dp_tensor **out)
 {
-    DP_VIEW(x, self);
+    int rc = dp_check_dim_range(ctx, name, &(dp_checked){self, "self", 1}, 2, 3);
 
-    if (x.ndim != 2 && x.ndim != 3)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "Expected 2 to 3 dimensions, but got %d-dimensional tensor for argument #1 "
-                       "'self' (while checking arguments for %s)",
-                       x.ndim, name);
-    return dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)-2, out);
+    return rc < 0 ? rc : dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)-2, out);
 }
 
 /* check1d; pair [2] gets first and the one number of the list. */

@@ -5,6 +5,7 @@
  * written.  State s of a target is blank where s is even, and its label s / 2 where it is odd. */
 #include "dense.h"
 #include "pack.h"
+#include <dispatchd/check.h>
 
 typedef struct ctc {
     dp_tensor *log_probs, *targets;
@@ -24,27 +25,23 @@ typedef struct ctc {
 
 /* -- checks -- */
 
+#define FUNCTION "ctc_loss_cpu"
+
 static int check_sizes(dp_ctx *ctx, ctc *c, size_t n_inputs, size_t n_targets)
 {
     DP_VIEW(x, c->log_probs);
     DP_VIEW(t, c->targets);
 
-    if (t.dtype != DP_INT64 && t.dtype != DP_INT32)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "Expected tensor for argument #2 'targets' to have scalar type Long; but got "
-            "%s instead (while checking arguments for ctc_loss)",
-            dense_type_name(t.dtype));
-    if (x.ndim != 3)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "Expected 3-dimensional tensor, but got %d-dimensional tensor for argument "
-                       "#1 'log_probs' (while checking arguments for ctc_loss)",
-                       x.ndim);
-    if (t.ndim < 1 || t.ndim > 2)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "Expected 1 to 2 dimensions, but got %d-dimensional tensor for argument #2 "
-                       "'targets' (while checking arguments for ctc_loss)",
-                       t.ndim);
+    const dp_checked log_probs = {c->log_probs, "log_probs", 1},
+                     targets = {c->targets, "targets", 2};
+    const dp_dtype wanted = t.dtype == DP_INT64 ? DP_INT64 : DP_INT32;
+    int rc = dp_check_dtypes(ctx, FUNCTION, &targets, 1, &wanted);
+    if (rc == 0)
+        rc = dp_check_dim(ctx, FUNCTION, &log_probs, 3);
+    if (rc == 0)
+        rc = dp_check_dim_range(ctx, FUNCTION, &targets, 1, 2);
+    if (rc < 0)
+        return rc;
     c->time = x.sizes[0];
     c->batch = x.sizes[1];
     c->labels = x.sizes[2];
@@ -66,7 +63,7 @@ static int check_length(dp_ctx *ctx, const char *what, int64_t length, int64_t m
     if (length > most)
         return dp_fail(ctx, DP_ERUNTIME,
                        "Expected %s to have value at most %" PRId64 ", but got value %" PRId64
-                       " (while checking arguments for ctc_loss)",
+                       " (while checking arguments for " FUNCTION ")",
                        what, most, length);
     return 0;
 }
@@ -75,15 +72,12 @@ static int check_length(dp_ctx *ctx, const char *what, int64_t length, int64_t m
 static int check_lengths(dp_ctx *ctx, ctc *c)
 {
     DP_VIEW(t, c->targets);
+    const dp_checked targets = {c->targets, "targets", 2};
     int64_t most = t.sizes[t.ndim - 1], longest = 0, at = 0;
     int rc = 0;
 
-    if (t.ndim == 2 && t.sizes[0] != c->batch)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "Expected tensor to have size %" PRId64
-                       " at dimension 0, but got size %" PRId64
-                       " for argument #2 'targets' (while checking arguments for ctc_loss)",
-                       c->batch, t.sizes[0]);
+    if (t.ndim == 2)
+        rc = dp_check_size_at(ctx, FUNCTION, &targets, 0, c->batch);
     for (int64_t b = 0; rc == 0 && b < c->batch; b++) {
         rc = check_length(ctx, "input_lengths", c->input_lengths[b], c->time);
         if (rc == 0)
@@ -95,12 +89,8 @@ static int check_lengths(dp_ctx *ctx, ctc *c)
         at += c->target_lengths[b];
         longest = c->target_lengths[b] > longest ? c->target_lengths[b] : longest;
     }
-    if (rc == 0 && t.ndim == 1 && at != most)
-        rc =
-            dp_fail(ctx, DP_ERUNTIME,
-                    "Expected tensor to have size %" PRId64 " at dimension 0, but got size %" PRId64
-                    " for argument #2 'targets' (while checking arguments for ctc_loss)",
-                    at, most);
+    if (rc == 0 && t.ndim == 1)
+        rc = dp_check_size_at(ctx, FUNCTION, &targets, 0, at);
     c->states = 2 * longest + 1;
     return rc;
 }

@@ -1,5 +1,6 @@
 /* dense.c -- converting tensors to packed form and back, and the checks that go with it. */
 #include "dense.h"
+#include <dispatchd/check.h>
 
 dp_dtype dense_class(dp_dtype d)
 {
@@ -20,28 +21,14 @@ dp_dtype dense_class(dp_dtype d)
 
 const char *dense_type_name(dp_dtype d)
 {
-    static const char *const names[DP_DTYPE_END] = {
-        [DP_UINT8] = "Byte",
-        [DP_INT8] = "Char",
-        [DP_INT16] = "Short",
-        [DP_INT32] = "Int",
-        [DP_INT64] = "Long",
-        [DP_FLOAT16] = "Half",
-        [DP_FLOAT32] = "Float",
-        [DP_FLOAT64] = "Double",
-        [DP_COMPLEX64] = "ComplexFloat",
-        [DP_COMPLEX128] = "ComplexDouble",
-        [DP_BOOL] = "Bool",
-        [DP_BFLOAT16] = "BFloat16",
-    };
-    return d >= 0 && d < DP_DTYPE_END && names[d] ? names[d] : "Undefined";
+    return dp_dtype_aten_name(d);
 }
 
 int dense_check_type(dp_ctx *ctx, const char *what, dp_dtype d, unsigned types)
 {
     if (types & DENSE_BIT(d))
         return 0;
-    return dp_fail(ctx, DP_ERUNTIME, "\"%s\" not implemented for '%s'", what, dense_type_name(d));
+    return dp_refuse_dtype(ctx, what, d);
 }
 
 int dense_check_same(dp_ctx *ctx, dp_dtype want, dp_dtype got)

@@ -1,19 +1,13 @@
 /* embedding.c -- the gradient of an embedding, and rows kept within a norm
  * (aten/src/ATen/native/Embedding.cpp). */
 #include "elements.h"
+#include <dispatchd/check.h>
 #include <stdlib.h>
 
 static int check_indices(dp_ctx *ctx, dp_tensor *indices, const char *function)
 {
-    DP_VIEW(i, indices);
-
-    if (i.dtype == DP_INT64 || i.dtype == DP_INT32)
-        return 0;
-    return dp_fail(
-        ctx, DP_ERUNTIME,
-        "Expected tensor for argument 'indices' to have one of the following scalar types: "
-        "Long, Int; but got %s instead (while checking arguments for %s)",
-        dp_dtype_name(i.dtype), function);
+    const dp_dtype integers[] = {DP_INT64, DP_INT32};
+    return dp_check_dtypes(ctx, function, &(dp_checked){indices, "indices", 2}, 2, integers);
 }
 
 /* -- backward -- */
@@ -159,12 +153,8 @@ static int embedding_renorm(dp_ctx *ctx, dp_tensor *self, dp_tensor *indices, do
     DP_VIEW(i, indices);
     int rc = check_indices(ctx, indices, "embedding_renorm_");
 
-    if (rc == 0 && x.ndim != 2)
-        rc = dp_fail(
-            ctx, DP_ERUNTIME,
-            "Expected 2-dimensional tensor, but got %d-dimensional tensor for argument 'self' "
-            "(while checking arguments for embedding_renorm_)",
-            x.ndim);
+    if (rc == 0)
+        rc = dp_check_dim(ctx, "embedding_renorm_", &(dp_checked){self, "self", 1}, 2);
     if (rc == 0)
         rc = sort_indices(ctx, indices, &sorted);
     for (int64_t k = 0; rc == 0 && k < i.numel; k++)

@@ -4,6 +4,7 @@
  * Computed in double over packed copies; targets are copied and checked before anything is written. */
 #include "dense.h"
 #include "pack.h"
+#include <dispatchd/check.h>
 #include <string.h>
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
@@ -198,7 +199,6 @@ static int forward(dp_ctx *ctx, margins *m, dp_tensor **out, dp_tensor **is_targ
 static int check_gradient(dp_ctx *ctx, const margins *m, dp_tensor *grad, dp_tensor *is_target)
 {
     DP_VIEW(g, grad);
-    DP_VIEW(t, m->target);
     bool one = m->reduction != NONE || g.ndim == 0;
 
     if (g.numel != (one ? 1 : m->rows))
@@ -206,16 +206,10 @@ static int check_gradient(dp_ctx *ctx, const margins *m, dp_tensor *grad, dp_ten
                        "Expected grad_output to have %" PRId64 " elements, but got %" PRId64,
                        one ? 1 : m->rows, g.numel);
     if (is_target != NULL) {
-        DP_VIEW(s, is_target);
-        bool same = s.ndim == t.ndim;
-        for (int i = 0; same && i < t.ndim; i++)
-            same = s.sizes[i] == t.sizes[i];
-        if (!same)
-            return dp_fail(ctx, DP_ERUNTIME,
-                           "Expected tensor for argument 'target' to have same size as tensor for "
-                           "argument 'is_target'; but they do not match (while checking arguments "
-                           "for %s)",
-                           m->name);
+        const dp_checked given = {m->target, "target", 3}, is = {is_target, "is_target", 5};
+        int rc = dp_check_same_size(ctx, m->name, &given, &is);
+        if (rc < 0)
+            return rc;
     }
     return m->rows == 0 ? 0 : dense_check_same(ctx, m->dtype, g.dtype);
 }

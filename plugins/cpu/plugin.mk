@@ -7,20 +7,12 @@
 CFLAGS_cpu = -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -ffp-contract=off \
              -falign-functions=64
 
-# The vector levels of the target (isa.h).  What lies under levels/, and what is generated into
+# By vector level (LEVELS of the Makefile; isa.h): what lies under levels/, and what is generated into
 # gen/levels/, is compiled once for each; CFLAGS_NAME_LEVEL are flags of one source at one level.
 # v1 is for processors from before 2013: half the text, in half the time, where others are the rule.
 # Sums of a product or a convolution are fused where the level has such an instruction: half the instructions.
-ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
-CPU_LEVELS := v1 v3 v4
-LIBS_cpu   := -lopenblas -lm
-CPU_MARCH_v1 := -O2 -ftree-vectorize -fvect-cost-model=dynamic
-else
-CPU_LEVELS := v1
-LIBS_cpu   := -lopenblas -lm
-endif
-CPU_MARCH_v3 := -march=x86-64-v3
-CPU_MARCH_v4 := -march=x86-64-v4
+LIBS_cpu := -lopenblas -lm
+CPU_OPT_v1 := $(if $(word 2,$(LEVELS)),-O2 -ftree-vectorize -fvect-cost-model=dynamic)
 CFLAGS_gemm_v3 := -ffp-contract=fast
 CFLAGS_gemm_v4 := -ffp-contract=fast
 CFLAGS_conv_v3 := -ffp-contract=fast
@@ -34,7 +26,7 @@ RD_FAMILIES := $(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/reduce.yaml)
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
             $(PW_FAMILIES:%=gen/levels/pw_%) $(RD_FAMILIES:%=gen/levels/rd_%)
 OBJ_cpu  := $(BUILD)/gen/pointwise_entries.o $(BUILD)/gen/reduce_entries.o \
-            $(foreach level,$(CPU_LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o))
+            $(foreach level,$(LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o))
 
 # Under sanitizers nothing is vectorised, and -O3 takes twice the time.
 LEVEL_OPT := $(if $(SANITIZE),-O1 -g1)
@@ -42,11 +34,11 @@ LEVEL_OPT := $(if $(SANITIZE),-O1 -g1)
 define CPU_LEVEL_RULES
 $(BUILD)/plugins/cpu/levels/%_$(1).o: plugins/cpu/levels/%.c | deps
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
+	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_OPT_$(1)) $$(MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
 $(BUILD)/gen/levels/%_$(1).o: $(BUILD)/gen/levels/%.c
-	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
+	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_OPT_$(1)) $$(MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
 endef
-$(foreach level,$(CPU_LEVELS),$(eval $(call CPU_LEVEL_RULES,$(level))))
+$(foreach level,$(LEVELS),$(eval $(call CPU_LEVEL_RULES,$(level))))
 
 $(PW_FAMILIES:%=$(BUILD)/gen/levels/pw_%.c) $(RD_FAMILIES:%=$(BUILD)/gen/levels/rd_%.c): $(BUILD)/gen/ops.stamp
 	@:

@@ -8,6 +8,7 @@
     composite_forms.c       plugin composite: pointwise overloads that follow from others
     composite_follow.c      ... and what autogen names
     dispatchd/aten.h        a function of C for every overload
+    docs/operators.md       all of them, to be read
 
 A file is only written when its text changes."""
 
@@ -18,6 +19,7 @@ import emit_reduce
 import ops
 from emit import write
 from emit_calls import calls
+from emit_docs import docs
 from emit_follow import follow
 from emit_forms import forms
 from emit_pointwise import entries, loops
@@ -32,7 +34,8 @@ def main(native_path, pointwise_path, reduce_path, folder):
     made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families),
             "reduce_entries.c": emit_reduce.entries(reduced),
             "composite_forms.c": forms(native, families, aliases, composites),
-            "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native)}
+            "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native),
+            "docs/operators.md": docs(native, families, reduced, native_path)}
     made.update({f"levels/pw_{family}.c": loops(family, listed) for family, listed in families.items()})
     made.update({f"levels/rd_{family}.c": emit_reduce.loops(family, listed) for family, listed in reduced.items()})
     for name, text in made.items():  # when nothing was wrong
