@@ -32,6 +32,10 @@ __attribute__((unused)) static int outs_run(dp_call *call, uint32_t n_args, outs
                        dp_op_name(call->op), o.n, OUTS_MAX);
     for (uint32_t i = 0; o.given && i < o.n; i++) {
         o.t[i] = call->args[n_args + i].u.t;
+        for (uint32_t k = 0; k < i; k++)
+            if (dp_tensor_id(o.t[k]) == dp_tensor_id(o.t[i]))
+                return dp_refuse(call->ctx, DP_ERUNTIME, "%s: outputs %u and %u are one tensor",
+                                 dp_op_name(call->op), k, i);
         for (uint32_t a = 0; a < n_args; a++)
             o.aside[i] |=
                 call->args[a].tag == DP_TAG_TENSOR && dp_overlap(o.t[i], call->args[a].u.t) != 0;

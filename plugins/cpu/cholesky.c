@@ -85,7 +85,7 @@ static int run_ex(dp_ctx *ctx, const dp_value *args, outs *o)
     return rc == 0 && args[2].u.b ? mx_check_info(ctx, o->t[1], "linalg.cholesky_ex", a.ndim == 2)
                                   : rc;
 }
-OUTS_KERNEL(cholesky_ex, 3, run_ex)
+MX_KERNEL(cholesky_ex, 3, run_ex)
 
 /* The factor of self in a new tensor. */
 static int factor_of(dp_ctx *ctx, dp_tensor *self, bool upper, dp_tensor **out)
@@ -135,7 +135,7 @@ static int run_cholesky(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = factor_of(ctx, args[0].u.t, args[1].u.b, &made);
     return mx_give(ctx, rc, o, 0, made, false);
 }
-OUTS_KERNEL(cholesky, 2, run_cholesky)
+MX_KERNEL(cholesky, 2, run_cholesky)
 
 /* -- solving -- */
 
@@ -198,7 +198,7 @@ static int run_helper(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(factors);
     return mx_give(ctx, rc, o, 0, x, false);
 }
-OUTS_KERNEL(solve_helper, 3, run_helper)
+MX_KERNEL(solve_helper, 3, run_helper)
 
 /* -- inverse -- */
 
@@ -273,7 +273,7 @@ static int run_inverse(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(info);
     return mx_give(ctx, rc, o, 0, x, true);
 }
-OUTS_KERNEL(cholesky_inverse, 2, run_inverse)
+MX_KERNEL(cholesky_inverse, 2, run_inverse)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_cholesky_ex", cholesky_ex),
                 DP_IMPL("linalg_cholesky_ex.L", cholesky_ex), DP_IMPL("cholesky", cholesky),

@@ -1,6 +1,5 @@
 /* cross.c -- products of vectors of three (aten/src/ATen/native/Cross.cpp). */
-#include "../outs.h"
-#include "dense.h"
+#include "matrices.h"
 #include <complex.h>
 
 typedef struct steps {
@@ -129,7 +128,7 @@ static int run_cross(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(aside);
     return rc;
 }
-OUTS_KERNEL(linalg_cross, 3, run_cross)
+MX_KERNEL(linalg_cross, 3, run_cross)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_cross", linalg_cross),
                 DP_IMPL("linalg_cross.out", linalg_cross))

@@ -176,7 +176,7 @@ static int run_eig(dp_ctx *ctx, const dp_value *args, outs *o)
     rc = mx_give(ctx, rc, o, 0, values, true);
     return mx_give(ctx, rc, o, 1, vectors, true);
 }
-OUTS_KERNEL(linalg_eig, 1, run_eig)
+MX_KERNEL(linalg_eig, 1, run_eig)
 
 /* aten::linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) */
 static int run_eigvals(dp_ctx *ctx, const dp_value *args, outs *o)
@@ -194,7 +194,7 @@ static int run_eigvals(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = decompose(ctx, args[0].u.t, values, NULL, "torch.linalg.eigvals");
     return mx_give(ctx, rc, o, 0, values, true);
 }
-OUTS_KERNEL(linalg_eigvals, 1, run_eigvals)
+MX_KERNEL(linalg_eigvals, 1, run_eigvals)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_eig", linalg_eig), DP_IMPL("linalg_eig.out", linalg_eig),
                 DP_IMPL("linalg_eigvals.out", linalg_eigvals))

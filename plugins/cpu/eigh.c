@@ -168,7 +168,7 @@ static int run_eigh(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(info);
     return rc;
 }
-OUTS_KERNEL(linalg_eigh, 3, run_eigh)
+MX_KERNEL(linalg_eigh, 3, run_eigh)
 
 /* -- symeig -- */
 
@@ -216,7 +216,7 @@ static int run_symeig(dp_ctx *ctx, const dp_value *args, outs *o)
     rc = mx_give(ctx, rc, o, 0, values, false);
     return mx_give(ctx, rc, o, 1, x, false);
 }
-OUTS_KERNEL(symeig_helper, 3, run_symeig)
+MX_KERNEL(symeig_helper, 3, run_symeig)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("_linalg_eigh", linalg_eigh),
                 DP_IMPL("_linalg_eigh.eigenvalues", linalg_eigh),

@@ -85,7 +85,7 @@ static int run_factor(dp_ctx *ctx, const dp_value *args, outs *o)
                ? mx_check_info(ctx, o->t[2], "torch.linalg.ldl_factor_ex", a.ndim == 2)
                : rc;
 }
-OUTS_KERNEL(ldl_factor_ex, 3, run_factor)
+MX_KERNEL(ldl_factor_ex, 3, run_factor)
 
 /* -- solving -- */
 
@@ -218,7 +218,7 @@ static int run_solve(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(pivots);
     return mx_done(ctx, rc, o, 0, x);
 }
-OUTS_KERNEL(ldl_solve, 4, run_solve)
+MX_KERNEL(ldl_solve, 4, run_solve)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_ldl_factor_ex", ldl_factor_ex),
                 DP_IMPL("linalg_ldl_factor_ex.out", ldl_factor_ex),

@@ -418,6 +418,6 @@ static int run_lstsq(dp_ctx *ctx, const dp_value *args, outs *o)
     problem_fini(&p);
     return rc;
 }
-OUTS_KERNEL(linalg_lstsq, 4, run_lstsq)
+MX_KERNEL(linalg_lstsq, 4, run_lstsq)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_lstsq.out", linalg_lstsq))

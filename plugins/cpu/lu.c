@@ -139,7 +139,7 @@ static int run_factor(dp_ctx *ctx, const dp_value *args, outs *o)
                ? mx_check_info(ctx, o->t[2], "torch.linalg.lu_factor_ex", a.ndim == 2)
                : rc;
 }
-OUTS_KERNEL(lu_factor_ex, 3, run_factor)
+MX_KERNEL(lu_factor_ex, 3, run_factor)
 
 /* -- solving -- */
 
@@ -343,7 +343,7 @@ static int run_lu_solve(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(pivots);
     return rc;
 }
-OUTS_KERNEL(lu_solve, 5, run_lu_solve)
+MX_KERNEL(lu_solve, 5, run_lu_solve)
 
 /* -- solve -- */
 
@@ -448,7 +448,7 @@ static int run_solve(dp_ctx *ctx, const dp_value *args, outs *o)
                ? mx_check_info(ctx, o->t[3], "torch.linalg.solve_ex", a.ndim == 2)
                : rc;
 }
-OUTS_KERNEL(solve_ex, 4, run_solve)
+MX_KERNEL(solve_ex, 4, run_solve)
 
 /* -- inverse -- */
 
@@ -490,7 +490,7 @@ static int run_inverse(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(eye);
     return rc == 0 && args[1].u.b ? mx_check_info(ctx, o->t[1], "linalg.inv_ex", a.ndim == 2) : rc;
 }
-OUTS_KERNEL(inv_ex, 2, run_inverse)
+MX_KERNEL(inv_ex, 2, run_inverse)
 
 /* -- determinants -- */
 
@@ -619,7 +619,7 @@ static int run_det(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = mx_check_precise(ctx, "linalg.det", a.dtype);
     return rc == 0 ? determinants(ctx, o, args[0].u.t, det_one, 1) : rc;
 }
-OUTS_KERNEL(det, 1, run_det)
+MX_KERNEL(det, 1, run_det)
 
 /* aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots) */
 static int run_slogdet(dp_ctx *ctx, const dp_value *args, outs *o)
@@ -631,7 +631,7 @@ static int run_slogdet(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = mx_check_precise(ctx, "linalg.slogdet", a.dtype);
     return rc == 0 ? determinants(ctx, o, args[0].u.t, slogdet_one, 2) : rc;
 }
-OUTS_KERNEL(slogdet, 1, run_slogdet)
+MX_KERNEL(slogdet, 1, run_slogdet)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_lu_factor_ex", lu_factor_ex),
                 DP_IMPL("linalg_lu_factor_ex.out", lu_factor_ex),

@@ -177,7 +177,7 @@ static int run_unpack(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(lu);
     return rc;
 }
-OUTS_KERNEL(lu_unpack, 4, run_unpack)
+MX_KERNEL(lu_unpack, 4, run_unpack)
 
 /* aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U) */
 static int run_lu(dp_ctx *ctx, const dp_value *args, outs *o)
@@ -202,7 +202,7 @@ static int run_lu(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(info);
     return rc;
 }
-OUTS_KERNEL(linalg_lu, 2, run_lu)
+MX_KERNEL(linalg_lu, 2, run_lu)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("lu_unpack", lu_unpack), DP_IMPL("lu_unpack.out", lu_unpack),
                 DP_IMPL("linalg_lu", linalg_lu), DP_IMPL("linalg_lu.out", linalg_lu))

@@ -208,6 +208,43 @@ int mx_contiguous(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
 
 /* -- outputs -- */
 
+static bool is_output(const dp_call *call, uint32_t n_args, const dp_tensor *t)
+{
+    bool found = false;
+
+    for (uint32_t i = n_args; i < call->n_args && !found; i++)
+        found = dp_tensor_id(call->args[i].u.t) == dp_tensor_id(t);
+    return found;
+}
+
+int mx_call(dp_call *call, uint32_t n_args, outs_fn *fn)
+{
+    enum { ARGS_MAX = 8 };
+    dp_value args[ARGS_MAX + OUTS_MAX];
+    dp_tensor *seen[ARGS_MAX] = {NULL};
+    dp_call own = *call;
+    int rc = 0;
+
+    if (call->n_args == n_args)
+        return outs_run(call, n_args, fn);
+    if (call->n_args > ARGS_MAX + OUTS_MAX || n_args > ARGS_MAX)
+        return dp_fail(call->ctx, DP_EPLUGIN, "%s has %u arguments", dp_op_name(call->op),
+                       call->n_args);
+    memcpy(args, call->args, call->n_args * sizeof(dp_value));
+    own.args = args;
+    for (uint32_t i = 0; i < n_args && rc == 0; i++)
+        if (args[i].tag == DP_TAG_TENSOR && is_output(call, n_args, args[i].u.t)) {
+            DP_VIEW(v, args[i].u.t);
+            rc = dp_as_strided(call->ctx, args[i].u.t, v.ndim, v.sizes, v.strides,
+                               dp_tensor_offset(args[i].u.t), &seen[i]);
+            args[i] = dp_tensor_value(seen[i]);
+        }
+    rc = rc == 0 ? outs_run(&own, n_args, fn) : dp_refuse(call->ctx, rc, NULL);
+    for (uint32_t i = 0; i < n_args; i++)
+        dp_tensor_unref(seen[i]);
+    return rc;
+}
+
 int mx_out(dp_ctx *ctx, outs *o, int i, dp_dtype dtype, int ndim, const int64_t *sizes,
            bool columns)
 {

@@ -74,6 +74,16 @@ int mx_contiguous(dp_ctx *ctx, dp_tensor *t, dp_tensor **out);
 
 /* -- outputs -- */
 
+/* outs_run(), for kernels that make their outputs before they read: an argument that is an output, too, is
+ * seen as it was, whatever shape the output gets. */
+int mx_call(dp_call *call, uint32_t n_args, outs_fn *fn);
+/* A boxed kernel `name` of both forms. */
+#define MX_KERNEL(name, n_args, fn)                                                                \
+    static int name(dp_call *call)                                                                 \
+    {                                                                                              \
+        return mx_call(call, n_args, fn);                                                          \
+    }
+
 /* Output i has these sizes and this dtype; what is made lies by columns or by rows. */
 int mx_out(dp_ctx *ctx, outs *o, int i, dp_dtype dtype, int ndim, const int64_t *sizes,
            bool columns);

@@ -81,7 +81,7 @@ static int run_geqrf(dp_ctx *ctx, const dp_value *args, outs *o)
     rc = mx_give(ctx, rc, o, 0, x, true);
     return mx_give(ctx, rc, o, 1, tau, true);
 }
-OUTS_KERNEL(geqrf, 1, run_geqrf)
+MX_KERNEL(geqrf, 1, run_geqrf)
 
 /* -- orgqr -- */
 
@@ -183,7 +183,7 @@ static int run_product(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(tau);
     return mx_give(ctx, rc, o, 0, x, true);
 }
-OUTS_KERNEL(householder_product, 2, run_product)
+MX_KERNEL(householder_product, 2, run_product)
 
 /* -- ormqr -- */
 
@@ -313,7 +313,7 @@ static int run_apply(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(tau);
     return mx_give(ctx, rc, o, 0, c, true);
 }
-OUTS_KERNEL(ormqr, 5, run_apply)
+MX_KERNEL(ormqr, 5, run_apply)
 
 /* -- linalg.qr -- */
 
@@ -395,7 +395,7 @@ static int run_qr(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(tau);
     return rc;
 }
-OUTS_KERNEL(linalg_qr, 2, run_qr)
+MX_KERNEL(linalg_qr, 2, run_qr)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("geqrf", geqrf), DP_IMPL("geqrf.a", geqrf),
                 DP_IMPL("linalg_householder_product", householder_product),

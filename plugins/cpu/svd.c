@@ -209,6 +209,6 @@ static int run_svd(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(info);
     return rc;
 }
-OUTS_KERNEL(linalg_svd, 4, run_svd)
+MX_KERNEL(linalg_svd, 4, run_svd)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("_linalg_svd", linalg_svd), DP_IMPL("_linalg_svd.U", linalg_svd))

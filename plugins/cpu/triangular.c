@@ -96,7 +96,7 @@ static int run_old(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = mx_done(ctx, rc, o, i, work[i]);
     return rc;
 }
-OUTS_KERNEL(triangular_solve, 5, run_old)
+MX_KERNEL(triangular_solve, 5, run_old)
 
 /* -- linalg.solve_triangular -- */
 
@@ -163,7 +163,7 @@ static int run_new(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor_unref(side);
     return mx_done(ctx, rc, o, 0, x);
 }
-OUTS_KERNEL(solve_triangular, 5, run_new)
+MX_KERNEL(solve_triangular, 5, run_new)
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL("triangular_solve", triangular_solve),
                 DP_IMPL("triangular_solve.X", triangular_solve),
