@@ -75,4 +75,43 @@ def cases(make, shifts):
     found["fft_fftfreq"] = found["fft_rfftfreq"] = lambda: (((n, *d), k) for n in (0, 1, 2, 7, 8, -1) for d in ((), (0.5,), (0.0,)) for k in kinds)
     found["fft_fftfreq.out"] = found["fft_rfftfreq.out"] = lambda: (((n,), {"out": torch.zeros(m, dtype=d)}) for n in (1, 7, 8) for m in (0, n)
                                                                      for d in (f32, f64, i64))
+    def short():
+        for d in (f32, f64, c64):
+            for shape in ((40,), (3, 40)):
+                x = make(d, *shape)
+                yield (x, 8), {"return_complex": True}
+                yield (x, 9, 4, 7), {"return_complex": True}
+                yield (x, 8, 3, 6, torch.rand(6, dtype=f64 if d is f64 else f32), True), {"return_complex": True, "onesided": False}
+        x = make(f32, 40)
+        for args in ((8,), (8, 0), (8, 2, 9), (100,), (0,), (8, 2, 8, torch.rand(5))):
+            yield (x, *args), {"return_complex": False}
+        for x in (make(i64, 40), make(f32, 2, 3, 40), make(f32), make(c64, 40)):
+            yield (x, 8), {"return_complex": True, "onesided": True}
+
+    def centred():
+        for args, kwargs in short():
+            yield args[:5], {**kwargs, "center": True, "pad_mode": "reflect"}
+        for mode in ("constant", "replicate", "circular", "other"):
+            yield (make(f32, 2, 40), 8), {"center": True, "pad_mode": mode, "return_complex": True}
+        yield (make(f32, 2, 40), 8), {"center": False, "return_complex": True}
+
+    def inverse():
+        for d in (c64, c128):
+            x = make(d, 2, 5, 12)
+            w = torch.rand(8, dtype=f64 if d is c128 else f32) + 0.1
+            yield (x, 8), {}
+            yield (x[0], 8, 3, 8, w), {}
+            yield (x, 8, 2, 8, w, True, True), {"length": 30}
+            yield (x, 8, 2, 8, w, False), {"length": 15}
+            yield (make(d, 2, 8, 12), 8, 2, 8, w), {"return_complex": True, "onesided": False}
+            yield (make(d, 2, 8, 12), 8, 2, 6, w[:6]), {"onesided": False}
+            yield (torch.view_as_real(x), 8), {}
+        for args in ((8, 0), (8, 9), (7,), (8, 2, 9), (8, 2, 8, torch.rand(5)), (8, 2, 8, torch.zeros(8))):
+            yield (make(c64, 5, 12), *args), {}
+        for x in (make(c64, 5), make(f32, 5, 12), make(c64, 0, 5, 12)):
+            yield (x, 8), {}
+
+    found.update({"stft": short, "stft.center": centred, "istft": inverse})
+    found["unfold_backward"] = lambda: (((make(d, 2, (9 - size) // step + 1, 3, size), [2, 9, 3], 1, size, step), {}) for d in (f32, f64, i64, c64, torch.bfloat16)
+                                        for size, step in ((3, 1), (3, 2), (2, 3), (1, 1), (9, 1)))
     return found

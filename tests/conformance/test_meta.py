@@ -20,7 +20,7 @@ import yaml
 
 # Errors of the CPU that depend on values: without values there is nothing to refuse.  An empty tensor's attachment
 # has no offset.  A product of nothing is scaled by a Scalar, without memory by none.
-VALUES = re.compile("probability|all elements of std|Expected p_in|invalid multinomial|"
+VALUES = re.compile("probability|window overlap|all elements of std|Expected p_in|invalid multinomial|"
                     "attachment: storage_offset|out of range in self|out of bounds|INDICES element|tried to access index|Number of elements of source|"
                     "invalid max index|found idx to be|embedding_bag.*: offsets.-?[01]. |ZeroDivisionError|target out of range|out of range: there are|should be between 0 and 1|"
                     "takes polynomials of degrees|^(addmm|baddbmm)_?: result type int64 can't be cast to the desired output type bool|"

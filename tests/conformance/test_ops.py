@@ -1287,7 +1287,7 @@ def compare(name, got, want, answer, what, halves=False):
     if LOOSE.search(name) and want.is_floating_point():
         tolerance = {"rtol": 1e-4 if want.dtype is f32 else 1e-10 if want.dtype is f64 else 2e-2,
                      "atol": 1e-4 if want.dtype is f32 else 1e-10 if want.dtype is f64 else 2e-2}
-    if "fft_" in name and want.is_floating_point() | want.is_complex() and want.numel() and torch.isfinite(want).all():
+    if re.search("fft_|stft", name) and want.is_floating_point() | want.is_complex() and want.numel() and torch.isfinite(want).all():
         exact = want.dtype in (f64, torch.complex128) and "out" not in name  # rounded as the largest number is
         tolerance = {"rtol": 0, "atol": (1e-13 if exact else 2e-6) * (want.abs().max().item() + 1)}
     if LINEAR.search(name) and answer["dtype"] in LAPACK:  # as far apart as rounding in another order brings them
