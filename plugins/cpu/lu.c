@@ -1,17 +1,10 @@
-/* lu.c -- LU factors and what follows from them: solutions, inverses, determinants
+/* lu.c -- LU factors, and solutions and inverses by them
  * (aten/src/ATen/native/{BatchLinearAlgebra,LinearAlgebra}.cpp; routines getrf, getrs).
  *
  * A real matrix that lies by rows is factored as its transpose, as PyTorch does: no copy has to be turned. */
-#include "matrices.h"
-#include <complex.h>
+#include "lu.h"
 
 /* -- factors -- */
-
-/* The outputs that hold factors; where they are computed. */
-typedef struct lu {
-    int at[3]; /* places of LU, pivots and info among the outputs; -1: it is none */
-    dp_tensor *lu, *pivots, *info;
-} lu;
 
 static void factor_one(const mx_batch *b, char *const *at, char *work)
 {
@@ -39,8 +32,7 @@ static int lu_place(dp_ctx *ctx, outs *o, int i, int inner, const dp_view *a, dp
     return rc == 0 ? mx_work(ctx, o, i, inner, out) : rc;
 }
 
-/* Makes the outputs of a matrix A of this view, before anything is computed. */
-static int lu_begin(dp_ctx *ctx, outs *o, lu *f, const dp_view *a)
+int lu_begin(dp_ctx *ctx, outs *o, lu *f, const dp_view *a)
 {
     int rc = mx_check_fits(ctx, a);
 
@@ -54,7 +46,7 @@ static int lu_begin(dp_ctx *ctx, outs *o, lu *f, const dp_view *a)
     return rc;
 }
 
-static int lu_factor(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A)
+int lu_factor(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A)
 {
     mx_batch b;
     DP_VIEW(a, A);
@@ -77,7 +69,7 @@ static int lu_factor(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A)
     return rc == 0 ? mx_run(ctx, &b) : rc;
 }
 
-static int lu_end(dp_ctx *ctx, int rc, outs *o, lu *f)
+int lu_end(dp_ctx *ctx, int rc, outs *o, lu *f)
 {
     dp_tensor *work[] = {f->lu, f->pivots, f->info};
 
@@ -89,8 +81,7 @@ static int lu_end(dp_ctx *ctx, int rc, outs *o, lu *f)
     return rc;
 }
 
-/* The transpose of A if that lies by columns and is real, else A. */
-static int lu_side(dp_ctx *ctx, dp_tensor *A, bool *turned, dp_tensor **out)
+int lu_side(dp_ctx *ctx, dp_tensor *A, bool *turned, dp_tensor **out)
 {
     DP_VIEW(a, A);
 
@@ -492,151 +483,8 @@ static int run_inverse(dp_ctx *ctx, const dp_value *args, outs *o)
 }
 MX_KERNEL(inv_ex, 2, run_inverse)
 
-/* -- determinants -- */
-
-static double complex element(dp_dtype d, const void *data, int64_t i)
-{
-    switch (d) {
-    case DP_FLOAT32:
-        return ((const float *)data)[i];
-    case DP_FLOAT64:
-        return ((const double *)data)[i];
-    case DP_COMPLEX64:
-        return ((const float complex *)data)[i];
-    default:
-        return ((const double complex *)data)[i];
-    }
-}
-
-static void set_element(dp_dtype d, void *data, double complex v)
-{
-    if (d == DP_FLOAT32)
-        *(float *)data = (float)creal(v);
-    else if (d == DP_FLOAT64)
-        *(double *)data = creal(v);
-    else if (d == DP_COMPLEX64)
-        *(float complex *)data = (float complex)v;
-    else
-        *(double complex *)data = v;
-}
-
-/* -1 for an odd permutation. */
-static int parity(const int32_t *pivots, int64_t n)
-{
-    int sign = 1;
-
-    for (int64_t i = 0; i < n; i++)
-        sign = pivots[i] != i + 1 ? -sign : sign;
-    return sign;
-}
-
-/* at: LU, pivots, result */
-static void det_one(const mx_batch *b, char *const *at, char *work)
-{
-    const dp_view *a = b->user;
-    int64_t n = mx_rows(a);
-    bool real = !dp_dtype_is_complex(a->dtype);
-    double complex product = 1;
-    double factor = 1;
-
-    (void)work;
-    for (int64_t i = 0; i < n; i++) {
-        double complex x = element(a->dtype, at[0], i * (n + 1));
-        if (real) /* no NaN from the imaginary part of an infinity */
-            factor *= creal(x);
-        else
-            product *= x;
-    }
-    int sign = parity((const int32_t *)at[1], n);
-    set_element(a->dtype, at[2], real ? factor * sign : product * sign);
-}
-
-/* at: LU, pivots, sign, log */
-static void slogdet_one(const mx_batch *b, char *const *at, char *work)
-{
-    const dp_view *a = b->user;
-    int64_t n = mx_rows(a);
-    double complex sign = parity((const int32_t *)at[1], n);
-    double logs = 0;
-
-    (void)work;
-    for (int64_t i = 0; i < n; i++) {
-        double complex x = element(a->dtype, at[0], i * (n + 1));
-        double size = cabs(x);
-        logs += log(size);
-        if (!dp_dtype_is_complex(a->dtype))
-            sign *= creal(x) > 0 ? 1 : creal(x) < 0 ? -1 : 0;
-        else
-            sign *= size == 0 ? 0 : x / size;
-    }
-    set_element(a->dtype, at[2], sign);
-    set_element(mx_real(a->dtype), at[3], logs);
-}
-
-/* The first n_own outputs, one number for each matrix, from the factors, which are the next two. */
-static int determinants(dp_ctx *ctx, outs *o, dp_tensor *A, mx_one *one, int n_own)
-{
-    lu f = {.at = {n_own, n_own + 1, -1}};
-    dp_tensor *side = NULL, *own[2] = {NULL, NULL};
-    bool turned;
-    mx_batch b;
-    DP_VIEW(a, A);
-    int rc = mx_out(ctx, o, 0, a.dtype, a.ndim - 2, a.sizes, false);
-
-    if (rc == 0 && n_own == 2)
-        rc = mx_out(ctx, o, 1, mx_real(a.dtype), a.ndim - 2, a.sizes, false);
-    if (rc == 0)
-        rc = lu_begin(ctx, o, &f, &a);
-    if (rc == 0)
-        rc = lu_side(ctx, A, &turned, &side);
-    if (rc == 0)
-        rc = lu_factor(ctx, o, &f, side);
-    for (int i = 0; i < n_own && rc == 0; i++)
-        rc = mx_work(ctx, o, i, 0, &own[i]);
-    if (rc == 0) {
-        mx_begin(&b, one, &a, a.ndim - 2, a.sizes);
-        mx_add(&b, f.lu, 2);
-        mx_add(&b, f.pivots, 1);
-        for (int i = 0; i < n_own; i++)
-            mx_add(&b, own[i], 0);
-        b.cost = (double)mx_rows(&a);
-        rc = mx_run(ctx, &b);
-    }
-    for (int i = 0; i < n_own; i++)
-        if (own[i] != NULL)
-            rc = mx_done(ctx, rc, o, i, own[i]);
-    dp_tensor_unref(side);
-    return lu_end(ctx, rc, o, &f);
-}
-
-/* aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots) */
-static int run_det(dp_ctx *ctx, const dp_value *args, outs *o)
-{
-    DP_VIEW(a, args[0].u.t);
-    int rc = mx_check_square(ctx, &a, "linalg.det");
-
-    if (rc == 0)
-        rc = mx_check_precise(ctx, "linalg.det", a.dtype);
-    return rc == 0 ? determinants(ctx, o, args[0].u.t, det_one, 1) : rc;
-}
-MX_KERNEL(det, 1, run_det)
-
-/* aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots) */
-static int run_slogdet(dp_ctx *ctx, const dp_value *args, outs *o)
-{
-    DP_VIEW(a, args[0].u.t);
-    int rc = mx_check_square(ctx, &a, "linalg.slogdet");
-
-    if (rc == 0)
-        rc = mx_check_precise(ctx, "linalg.slogdet", a.dtype);
-    return rc == 0 ? determinants(ctx, o, args[0].u.t, slogdet_one, 2) : rc;
-}
-MX_KERNEL(slogdet, 1, run_slogdet)
-
 DP_LIBRARY_META(aten, CPU, DP_IMPL("linalg_lu_factor_ex", lu_factor_ex),
                 DP_IMPL("linalg_lu_factor_ex.out", lu_factor_ex),
                 DP_IMPL("linalg_lu_solve", lu_solve), DP_IMPL("linalg_lu_solve.out", lu_solve),
                 DP_IMPL("_linalg_solve_ex", solve_ex), DP_IMPL("_linalg_solve_ex.result", solve_ex),
-                DP_IMPL("linalg_inv_ex", inv_ex), DP_IMPL("linalg_inv_ex.inverse", inv_ex),
-                DP_IMPL("_linalg_det", det), DP_IMPL("_linalg_det.result", det),
-                DP_IMPL("_linalg_slogdet", slogdet), DP_IMPL("_linalg_slogdet.sign", slogdet))
+                DP_IMPL("linalg_inv_ex", inv_ex), DP_IMPL("linalg_inv_ex.inverse", inv_ex))
