@@ -35,9 +35,10 @@ typedef struct conv_class {
     /* y [n] = bias + sum over k of w[i w_step] from[off[i] + j]; up to a vector behind `from` is read. */
     void (*blend)(int64_t n, void *y, int64_t k, const void *w, int64_t w_step, const void *from,
                   const int64_t *off, const void *bias);
-    /* y [n] = bias [n] + sum over k of w[i] [n] from[i] [n] */
-    void (*blend_channels)(int64_t n, void *y, int64_t k, const void *const *w,
-                           const void *const *from, const void *bias);
+    /* y [results, n] = bias [n] + sum over k of w[i] [n] from[i] [results, n]; rows y_step and step apart */
+    void (*blend_channels)(int64_t n, int64_t results, void *y, int64_t y_step, int64_t k,
+                           const void *const *w, const void *const *from, int64_t step,
+                           const void *bias);
     /* sums [k, a vector], which add up to sum over j of y[j] from[off[i] + j], grow. */
     void (*dots)(void *sums, int64_t n, int64_t k, const void *y, const void *from,
                  const int64_t *off);

@@ -31,8 +31,9 @@ static bool dense_taps(const walk *w, int64_t taps)
 {
     const conv_axis *a = w->planes.axis;
 
-    return taps > 0 && w->w.at[2] == 1 && w->w.at[1] == a[2].taps &&
-           w->w.at[0] == a[1].taps * a[2].taps && conv_weight_at(w, 0) == 0 &&
+    return taps > 0 && (a[2].taps == 1 || w->w.at[2] == 1) &&
+           (a[1].taps == 1 || w->w.at[1] == a[2].taps) &&
+           (a[0].taps == 1 || w->w.at[0] == a[1].taps * a[2].taps) && conv_weight_at(w, 0) == 0 &&
            conv_weight_at(w, taps - 1) == taps - 1;
 }
 

@@ -100,14 +100,27 @@ static void find_met(const conv_walk *w, const char *sample, const int64_t q[CON
                 }
 }
 
+/* The results of a row whose taps are all inside: from *begin on, to *end. */
+static void find_inner(const conv_axis *a, int64_t *begin, int64_t *end)
+{
+    *begin = 0, *end = a->count;
+    for (int64_t t = 0; t < a->taps; t++) {
+        int64_t off = a->off[t], first = off < 0 ? (a->step - 1 - off) / a->step : 0;
+        int64_t last = off < a->in ? (a->in - 1 - off) / a->step + 1 : 0;
+        *begin = first > *begin ? first : *begin;
+        *end = last < *end ? last : *end;
+    }
+}
+
 /* Rows of results of all samples. */
 static void run_pixels(int64_t begin, int64_t end, void *user)
 {
     const conv_walk *w = user;
     const conv_axis *a = w->planes.axis;
-    int64_t bytes = w->class->bytes;
+    int64_t bytes = w->class->bytes, step = w->stride[2] * w->to.at[2], inner, outer;
     met m;
 
+    find_inner(&a[2], &inner, &outer);
     for (int64_t r = begin; r < end; r++) {
         int64_t n = r / a[1].count / a[0].count;
         int64_t q[] = {r / a[1].count % a[0].count, r % a[1].count, 0};
@@ -116,9 +129,11 @@ static void run_pixels(int64_t begin, int64_t end, void *user)
                    (n * w->to.outer + (w->begin[0] + q[0] * w->stride[0]) * w->to.at[0] +
                     (w->begin[1] + q[1] * w->stride[1]) * w->to.at[1] + w->begin[2] * w->to.at[2]) *
                        bytes;
-        for (; q[2] < a[2].count; q[2]++, to += w->stride[2] * w->to.at[2] * bytes) {
+        for (int64_t many; q[2] < a[2].count; q[2] += many, to += many * step * bytes) {
+            many = q[2] == inner && inner < outer ? outer - inner : 1;
             find_met(w, sample, q, &m);
-            w->class->blend_channels(w->groups, to, m.n, m.w, m.from, w->bias);
+            w->class->blend_channels(w->groups, many, to, step, m.n, m.w, m.from,
+                                     a[2].step * w->planes.from.at[2], w->bias);
         }
     }
 }

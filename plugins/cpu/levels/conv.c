@@ -123,26 +123,45 @@ TILE(i64, uint64_t)
                 y[j + i] = part[i];                                                                \
         }                                                                                          \
     }                                                                                              \
-    static void blend_channels_##name(int64_t n, void *y_, int64_t k, const void *const *w,        \
-                                      const void *const *from, const void *bias_)                  \
+    static void blend_channels_##name(int64_t n, int64_t results, void *y_, int64_t y_step,        \
+                                      int64_t k, const void *const *w, const void *const *from,    \
+                                      int64_t step, const void *bias_)                             \
     {                                                                                              \
-        enum { W = VECTOR / sizeof(type) };                                                        \
+        enum { W = VECTOR / sizeof(type), AT_ONCE = 4 };                                           \
         const type *bias = bias_;                                                                  \
         type *y = y_;                                                                              \
         int64_t j = 0;                                                                             \
         for (; j + W <= n; j += W) {                                                               \
-            v_##name sum = {0};                                                                    \
-            for (int64_t i = 0; i < k; i++)                                                        \
-                sum += *(const u_##name *)((const type *)w[i] + j) *                               \
-                       *(const u_##name *)((const type *)from[i] + j);                             \
-            *(u_##name *)(y + j) = bias ? sum + *(const u_##name *)(bias + j) : sum;               \
+            v_##name add = {0};                                                                    \
+            if (bias)                                                                              \
+                add = *(const u_##name *)(bias + j);                                               \
+            int64_t q = 0;                                                                         \
+            for (; q + AT_ONCE <= results; q += AT_ONCE) {                                         \
+                v_##name sum[AT_ONCE] = {{0}};                                                     \
+                for (int64_t i = 0; i < k; i++) {                                                  \
+                    v_##name by = *(const u_##name *)((const type *)w[i] + j);                     \
+                    const type *x = (const type *)from[i] + q * step + j;                          \
+                    UNROLL for (int v = 0; v < AT_ONCE; v++) sum[v] +=                             \
+                        by * *(const u_##name *)(x + v * step);                                    \
+                }                                                                                  \
+                UNROLL for (int v = 0; v < AT_ONCE; v++) *                                         \
+                    (u_##name *)(y + (q + v) * y_step + j) = sum[v] + add;                         \
+            }                                                                                      \
+            for (; q < results; q++) {                                                             \
+                v_##name sum = {0};                                                                \
+                for (int64_t i = 0; i < k; i++)                                                    \
+                    sum += *(const u_##name *)((const type *)w[i] + j) *                           \
+                           *(const u_##name *)((const type *)from[i] + q * step + j);              \
+                *(u_##name *)(y + q * y_step + j) = sum + add;                                     \
+            }                                                                                      \
         }                                                                                          \
-        for (; j < n; j++) {                                                                       \
-            type sum = 0;                                                                          \
-            for (int64_t i = 0; i < k; i++)                                                        \
-                sum += ((const type *)w[i])[j] * ((const type *)from[i])[j];                       \
-            y[j] = bias ? sum + bias[j] : sum;                                                     \
-        }                                                                                          \
+        for (; j < n; j++)                                                                         \
+            for (int64_t q = 0; q < results; q++) {                                                \
+                type sum = 0;                                                                      \
+                for (int64_t i = 0; i < k; i++)                                                    \
+                    sum += ((const type *)w[i])[j] * ((const type *)from[i])[q * step + j];        \
+                y[q * y_step + j] = bias ? sum + bias[j] : sum;                                    \
+            }                                                                                      \
     }                                                                                              \
     static void dots_##name(void *sums, int64_t n, int64_t k, const void *y_, const void *from_,   \
                             const int64_t *off)                                                    \
