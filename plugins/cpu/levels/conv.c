@@ -96,11 +96,13 @@ TILE(i64, uint64_t)
 
 /* -- one output channel: rows of results, from rows of what the taps meet -- */
 
+enum { AT_ONCE = 4 }; /* vectors of results */
+
 #define THIN(name, type)                                                                           \
     static void blend_##name(int64_t n, void *y_, int64_t k, const void *w_, int64_t w_step,       \
                              const void *from_, const int64_t *off, const void *bias)              \
     {                                                                                              \
-        enum { W = VECTOR / sizeof(type), AT_ONCE = 4 };                                           \
+        enum { W = VECTOR / sizeof(type) };                                                        \
         const type *w = w_, *from = from_, add = bias ? *(const type *)bias : 0;                   \
         type *y = y_, part[W];                                                                     \
         int64_t j = 0;                                                                             \
@@ -123,45 +125,47 @@ TILE(i64, uint64_t)
                 y[j + i] = part[i];                                                                \
         }                                                                                          \
     }                                                                                              \
+    ALWAYS void blend_few_##name(const int many, type *y, int64_t y_step, int64_t k,               \
+                                 const void *const *w, const void *const *from, int64_t at,        \
+                                 int64_t step, int64_t j, v_##name add)                            \
+    {                                                                                              \
+        v_##name sum[AT_ONCE] = {{0}};                                                             \
+        for (int64_t i = 0; i < k; i++) {                                                          \
+            v_##name by = *(const u_##name *)((const type *)w[i] + j);                             \
+            const type *x = (const type *)from[i] + at + j;                                        \
+            UNROLL for (int v = 0; v < many; v++) sum[v] +=                                        \
+                by * *(const u_##name *)(x + v * step);                                            \
+        }                                                                                          \
+        UNROLL for (int v = 0; v < many; v++) * (u_##name *)(y + v * y_step + j) = sum[v] + add;   \
+    }                                                                                              \
     static void blend_channels_##name(int64_t n, int64_t results, void *y_, int64_t y_step,        \
                                       int64_t k, const void *const *w, const void *const *from,    \
                                       int64_t step, const void *bias_)                             \
     {                                                                                              \
-        enum { W = VECTOR / sizeof(type), AT_ONCE = 4 };                                           \
+        enum { W = VECTOR / sizeof(type) };                                                        \
         const type *bias = bias_;                                                                  \
         type *y = y_;                                                                              \
-        int64_t j = 0;                                                                             \
-        for (; j + W <= n; j += W) {                                                               \
-            v_##name add = {0};                                                                    \
-            if (bias)                                                                              \
-                add = *(const u_##name *)(bias + j);                                               \
-            int64_t q = 0;                                                                         \
-            for (; q + AT_ONCE <= results; q += AT_ONCE) {                                         \
-                v_##name sum[AT_ONCE] = {{0}};                                                     \
-                for (int64_t i = 0; i < k; i++) {                                                  \
-                    v_##name by = *(const u_##name *)((const type *)w[i] + j);                     \
-                    const type *x = (const type *)from[i] + q * step + j;                          \
-                    UNROLL for (int v = 0; v < AT_ONCE; v++) sum[v] +=                             \
-                        by * *(const u_##name *)(x + v * step);                                    \
+        for (int64_t q = 0, many; q < results; q += many, y += many * y_step) {                    \
+            int64_t j = 0;                                                                         \
+            many = q + AT_ONCE <= results ? AT_ONCE : 1;                                           \
+            for (; j + W <= n; j += W) {                                                           \
+                v_##name add = {0};                                                                \
+                if (bias)                                                                          \
+                    add = *(const u_##name *)(bias + j);                                           \
+                if (many == AT_ONCE)                                                               \
+                    blend_few_##name(AT_ONCE, y, y_step, k, w, from, q *step, step, j, add);       \
+                else                                                                               \
+                    blend_few_##name(1, y, y_step, k, w, from, q *step, step, j, add);             \
+            }                                                                                      \
+            for (; j < n; j++)                                                                     \
+                for (int64_t v = 0; v < many; v++) {                                               \
+                    type sum = 0;                                                                  \
+                    for (int64_t i = 0; i < k; i++)                                                \
+                        sum +=                                                                     \
+                            ((const type *)w[i])[j] * ((const type *)from[i])[(q + v) * step + j]; \
+                    y[v * y_step + j] = bias ? sum + bias[j] : sum;                                \
                 }                                                                                  \
-                UNROLL for (int v = 0; v < AT_ONCE; v++) *                                         \
-                    (u_##name *)(y + (q + v) * y_step + j) = sum[v] + add;                         \
-            }                                                                                      \
-            for (; q < results; q++) {                                                             \
-                v_##name sum = {0};                                                                \
-                for (int64_t i = 0; i < k; i++)                                                    \
-                    sum += *(const u_##name *)((const type *)w[i] + j) *                           \
-                           *(const u_##name *)((const type *)from[i] + q * step + j);              \
-                *(u_##name *)(y + q * y_step + j) = sum + add;                                     \
-            }                                                                                      \
         }                                                                                          \
-        for (; j < n; j++)                                                                         \
-            for (int64_t q = 0; q < results; q++) {                                                \
-                type sum = 0;                                                                      \
-                for (int64_t i = 0; i < k; i++)                                                    \
-                    sum += ((const type *)w[i])[j] * ((const type *)from[i])[q * step + j];        \
-                y[q * y_step + j] = bias ? sum + bias[j] : sum;                                    \
-            }                                                                                      \
     }                                                                                              \
     static void dots_##name(void *sums, int64_t n, int64_t k, const void *y_, const void *from_,   \
                             const int64_t *off)                                                    \
