@@ -132,6 +132,10 @@ static int prepare(dp_ctx *ctx, const sampler *s, dp_tensor *grad, dp_tensor **h
         j->size[d] = x.sizes[x.ndim - 1 - d];
         j->places *= j->size[d];
     }
+    if (j->places > INT32_MAX)
+        return dp_fail(ctx, DP_ERESOURCE,
+                       "grid_sampler(): planes of %" PRId64 " elements are more than it takes (%d)",
+                       j->places, INT32_MAX);
     j->x = data_of(held[0]);
     j->grid = data_of(held[1]);
     j->grad = held[2] ? data_of(held[2]) : NULL;

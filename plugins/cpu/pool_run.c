@@ -200,28 +200,50 @@ typedef struct scatter {
     int outside;
 } scatter;
 
-static void find_outside(int64_t begin, int64_t end, void *user)
+/* Is every index of a plane inside?  Of its neighbours' channels, where they lie innermost, too. */
+static bool check_plane(scatter *s, const int64_t *index)
 {
-    scatter *s = user;
+    int64_t n = s->from * s->inner;
+    uint64_t most = 0;
 
-    for (int64_t i = begin; i < end; i++)
-        if ((uint64_t)s->index[i] >= (uint64_t)s->to) {
-            __atomic_store_n(&s->bad, s->index[i], __ATOMIC_RELAXED);
-            __atomic_store_n(&s->outside, 1, __ATOMIC_RELAXED);
-            return;
-        }
+    for (int64_t i = 0; i < n; i++)
+        most = (uint64_t)index[i] > most ? (uint64_t)index[i] : most;
+    if (most < (uint64_t)s->to || n == 0)
+        return true;
+    __atomic_store_n(&s->bad, (int64_t)most, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->outside, 1, __ATOMIC_RELAXED);
+    return false;
 }
 
+/* A plane is set to zeros just before it is written, while it is near. */
 #define SCATTER(name, T)                                                                           \
+    static void name##_plane(const scatter *s, const T *x, const int64_t *index, T *y)             \
+    {                                                                                              \
+        memset(y, 0, (size_t)s->to * sizeof(T));                                                   \
+        if (s->add)                                                                                \
+            for (int64_t i = 0; i < s->from; i++)                                                  \
+                y[index[i]] += x[i];                                                               \
+        else                                                                                       \
+            for (int64_t i = 0; i < s->from; i++)                                                  \
+                y[index[i]] = x[i];                                                                \
+    }                                                                                              \
     static void name(int64_t begin, int64_t end, void *user)                                       \
     {                                                                                              \
-        const scatter *s = user;                                                                   \
+        scatter *s = user;                                                                         \
         for (int64_t u = begin; u < end; u++) {                                                    \
             int64_t plane = u / s->blocks, c0 = u % s->blocks * BLOCK;                             \
             int64_t c1 = c0 + BLOCK < s->inner ? c0 + BLOCK : s->inner;                            \
             const T *x = (const T *)s->x + plane * s->from * s->inner;                             \
             const int64_t *index = s->index + plane * s->from * s->inner;                          \
             T *y = (T *)s->y + plane * s->to * s->inner;                                           \
+            if (!check_plane(s, index))                                                            \
+                return;                                                                            \
+            if (s->inner == 1) {                                                                   \
+                name##_plane(s, x, index, y);                                                      \
+                continue;                                                                          \
+            }                                                                                      \
+            for (int64_t i = 0; i < s->to; i++)                                                    \
+                memset(y + i * s->inner + c0, 0, (size_t)(c1 - c0) * sizeof(T));                   \
             for (int64_t i = 0; i < s->from; i++)                                                  \
                 for (int64_t c = c0; c < c1; c++) {                                                \
                     int64_t at = i * s->inner + c, to = index[at] * s->inner + c;                  \
@@ -243,17 +265,21 @@ static int run_scatter(dp_ctx *ctx, const pooling *p, bool add, dp_tensor *x, dp
     s.blocks = (s.inner + BLOCK - 1) / BLOCK;
     s.from = space_places(&p->to);
     s.to = space_places(&p->from);
-    int rc = dp_parallel_for(ctx, 0, s.planes * s.from * s.inner, 32768, find_outside, &s);
-    if (rc < 0)
+    if (out.numel == 0 && s.from > 0) {
+        s.bad = *s.index;
+        s.outside = 1;
+    }
+    int rc = out.numel == 0
+                 ? 0
+                 : dp_parallel_for(ctx, 0, s.planes * s.blocks,
+                                   dense_grain((double)(s.from + s.to / 8) * BLOCK),
+                                   p->from.computed == DP_FLOAT32 ? scatter_f32 : scatter_f64, &s);
+    if (rc < 0 || !s.outside)
         return rc;
-    if (s.outside)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "%s: Found an invalid max index: %" PRId64
-                       " (output volumes are of size %" PRId64 "x%" PRId64 "x%" PRId64 ")",
-                       p->name, s.bad, p->from.size[0], p->from.size[1], p->from.size[2]);
-    memset(out.data, 0, (size_t)out.numel * dp_dtype_size(out.dtype));
-    return dp_parallel_for(ctx, 0, s.planes * s.blocks, dense_grain((double)s.from * BLOCK),
-                           p->from.computed == DP_FLOAT32 ? scatter_f32 : scatter_f64, &s);
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "%s: Found an invalid max index: %" PRId64
+                   " (output volumes are of size %" PRId64 "x%" PRId64 "x%" PRId64 ")",
+                   p->name, s.bad, p->from.size[0], p->from.size[1], p->from.size[2]);
 }
 
 int pool_scatter(dp_ctx *ctx, const pooling *p, bool add, dp_tensor *grad, dp_tensor *indices,

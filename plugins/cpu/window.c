@@ -14,9 +14,9 @@ enum {
 int wn_windows(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n)
 {
     *a = (wn_axis){.in = in, .out = n, .step = 1};
-    a->begin = dense_array(ctx, n, sizeof(int64_t));
-    a->count = dense_array(ctx, n, sizeof(int64_t));
-    return a->begin && a->count ? 0 : DP_ERESOURCE;
+    a->begin = dense_array(ctx, n, 2 * sizeof(int64_t));
+    a->count = a->begin + n;
+    return a->begin ? 0 : DP_ERESOURCE;
 }
 
 int wn_taps(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n, int64_t taps, size_t bytes)
@@ -135,6 +135,7 @@ typedef struct walk {
     const wn_loops *loops;
     size_t bytes; /* of an element */
     int64_t slots, units, chunks, chunk;
+    int64_t all[2];
     int64_t *low, *high; /* [chunks] the places of the input that a chunk depends on */
     int64_t row_bytes;   /* of the room for one row */
     char *room;          /* [slots] */
@@ -248,16 +249,21 @@ static int find_chunks(dp_ctx *ctx, walk *w, int64_t *widest)
 {
     const wn_axis *a = &w->job->axes[WN_WIDTH];
 
-    w->low = dense_array(ctx, w->chunks, sizeof(int64_t));
-    w->high = dense_array(ctx, w->chunks, sizeof(int64_t));
-    if (w->low == NULL || w->high == NULL)
+    w->low = w->all;
+    w->high = w->all + 1;
+    *widest = w->all[1] = a->in;
+    if (w->chunks == 1)
+        return 0;
+    w->low = dense_array(ctx, w->chunks, 2 * sizeof(int64_t));
+    if (w->low == NULL)
         return DP_ERESOURCE;
+    w->high = w->low + w->chunks;
     *widest = 0;
     for (int64_t c = 0; c < w->chunks; c++) {
         int64_t end = (c + 1) * w->chunk < a->out ? (c + 1) * w->chunk : a->out;
-        w->low[c] = w->chunks == 1 ? 0 : a->in;
-        w->high[c] = w->chunks == 1 ? a->in : 0;
-        for (int64_t o = c * w->chunk; w->chunks > 1 && o < end; o++)
+        w->low[c] = a->in;
+        w->high[c] = 0;
+        for (int64_t o = c * w->chunk; o < end; o++)
             for (int64_t k = 0; k < a->count[o]; k += a->list || k == 0 ? 1 : a->count[o] - 1) {
                 int64_t place = place_of(a, o, k);
                 w->low[c] = place < w->low[c] ? place : w->low[c];

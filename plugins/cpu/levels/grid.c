@@ -1,6 +1,7 @@
 /* grid.c -- sampling at points: loops/grid.h for float32 and float64. */
 #include "../grid.h"
 #include <math.h>
+#include <string.h>
 
 #define GR_INLINE            static inline __attribute__((always_inline))
 #define GR_PASTE_(name, end) gr_##name##_##end
@@ -8,11 +9,17 @@
 
 enum { GR_TAPS = 16 };
 
-#define T float
-#define E f32
+#define T        float
+#define E        f32
+#define GR_FLOOR floorf
+#define GR_TRUNC truncf
+#define GR_RINT  rintf
 #include "../loops/grid.h"
-#define T double
-#define E f64
+#define T        double
+#define E        f64
+#define GR_FLOOR floor
+#define GR_TRUNC trunc
+#define GR_RINT  rint
 #include "../loops/grid.h"
 
 const grid_loops CPU_NAME(grid_types)[] = {

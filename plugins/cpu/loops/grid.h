@@ -2,88 +2,110 @@
  * (aten/src/ATen/native/GridSampler.h, cpu/GridSamplerKernel.cpp) */
 #define GR(name) GR_PASTE(name, E)
 
-/* Taps of up to GRID_BLOCK points. */
+/* Taps of GRID_BLOCK points.  Loops go over points, so that they are vectors. */
 typedef struct GR(table) {
     int taps;
-    int64_t at[GR_TAPS][GRID_BLOCK]; /* places; 0 outside */
+    int32_t at[GR_TAPS][GRID_BLOCK]; /* places, inside the plane also where the point is not */
     T inside[GR_TAPS][GRID_BLOCK];   /* 1, or 0 outside */
     T w[GR_TAPS][GRID_BLOCK];
     T slope[3][GR_TAPS][GRID_BLOCK]; /* of the weight by coordinate */
 } GR(table);
 
 /* From [-1, 1] to places.  Two dimensions and three are rounded otherwise in PyTorch, too. */
-GR_INLINE T GR(place)(const grid_job *j, int d, T v, T *slope)
+GR_INLINE void GR(place)(const grid_job *j, int d, T *v, T *slope)
 {
-    T size = (T)j->size[d], half = (j->align ? size - 1 : size) / 2;
+    const T size = (T)j->size[d], half = (j->align ? size - 1 : size) / 2;
 
-    *slope = half;
-    if (j->dims == 2)
-        return j->align ? (v + 1) * half : (v + 1) * half - (T)0.5;
-    return j->align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;
+    for (int i = 0; i < GRID_BLOCK; i++) {
+        slope[i] = half;
+        if (j->dims == 2)
+            v[i] = j->align ? (v[i] + 1) * half : (v[i] + 1) * half - (T)0.5;
+        else
+            v[i] = j->align ? (v[i] + 1) / 2 * (size - 1) : ((v[i] + 1) * size - 1) / 2;
+    }
+}
+
+GR_INLINE void GR(reflect)(const grid_job *j, int d, T *v, T *slope)
+{
+    const T last = (T)(j->size[d] - 1), low = j->align ? 0 : (T)-0.5,
+            span = j->align ? last : last + 1;
+
+    for (int i = 0; i < GRID_BLOCK; i++) {
+        T from = v[i] - low, far = from < 0 ? -from : from;
+        T over = span > 0 ? far - GR_TRUNC(far / (2 * span)) * (2 * span) : 0,
+          back = 2 * span - over;
+        slope[i] *= span > 0 ? (from < 0) != (back < over) ? -1 : 1 : 0;
+        v[i] = span > 0 ? (back < over ? back : over) + low : 0;
+    }
 }
 
 /* Into the plane, for border and reflection.  *slope is that of the result, at and beyond the border 0. */
-GR_INLINE T GR(pad)(const grid_job *j, int d, T v, T *slope)
+GR_INLINE void GR(pad)(const grid_job *j, int d, T *v, T *slope)
 {
-    T last = (T)(j->size[d] - 1);
+    const T last = (T)(j->size[d] - 1), none = j->dims == 2 ? 0 : last;
 
     if (j->padding == GRID_ZEROS)
-        return v;
-    if (j->padding == GRID_REFLECTION) {
-        T low = j->align ? 0 : (T)-0.5, span = j->align ? last : last + 1, from = v - low;
-        T far = from < 0 ? -from : from, over, back;
-        if (span == 0) {
-            *slope = 0;
-            return 0;
-        }
-        over = far - (T)trunc((double)(far / (2 * span))) * 2 * span;
-        back = 2 * span - over;
-        *slope *= (from < 0) != (back < over) ? -1 : 1;
-        v = (back < over ? back : over) + low;
+        return;
+    if (j->padding == GRID_REFLECTION)
+        GR(reflect)(j, d, v, slope);
+    for (int i = 0; i < GRID_BLOCK; i++) {
+        T x = v[i] != v[i] ? none : v[i];
+        slope[i] = (x > 0) & (x < last) ? slope[i] : 0;
+        v[i] = x <= 0 ? 0 : x >= last ? last : x;
     }
-    if (v != v)
-        v = j->dims == 2 ? 0 : last;
-    *slope *= v > 0 && v < last;
-    return v <= 0 ? 0 : v >= last ? last : v;
 }
 
-/* Tap k of point i at these coordinates. */
-GR_INLINE void GR(tap)(const grid_job *j, GR(table) * t, int k, int i, const T *v)
+/* Tap k of the points at these whole coordinates. */
+GR_INLINE void GR(tap)(const grid_job *j, GR(table) * t, int k, T (*v)[GRID_BLOCK], int dims)
 {
-    int64_t at = 0;
-    bool inside = true;
+    int32_t *at = t->at[k];
+    T *inside = t->inside[k];
 
-    for (int d = j->dims - 1; d >= 0; d--)
-        inside = inside && v[d] >= 0 && v[d] < (T)j->size[d];
-    for (int d = j->dims - 1; inside && d >= 0; d--)
-        at = at * j->size[d] + (int64_t)v[d];
-    t->at[k][i] = at;
-    t->inside[k][i] = inside;
+    for (int i = 0; i < GRID_BLOCK; i++) {
+        at[i] = 0;
+        inside[i] = 1;
+    }
+    for (int d = dims - 1; d >= 0; d--) {
+        const T size = (T)j->size[d], *place = v[d];
+        const int32_t step = (int32_t)j->size[d];
+        for (int i = 0; i < GRID_BLOCK; i++) {
+            bool within = (place[i] >= 0) & (place[i] < size);
+            at[i] = at[i] * step + (int32_t)(within ? place[i] : 0);
+            inside[i] = within ? inside[i] : 0;
+        }
+    }
 }
 
-GR_INLINE void GR(linear)(const grid_job *j, GR(table) * t, int i, const T *v, const T *mult)
+GR_INLINE void GR(linear)(const grid_job *j, GR(table) * t, T (*v)[GRID_BLOCK],
+                          T (*mult)[GRID_BLOCK], int dims, bool slopes)
 {
-    T low[3] = {0}, part[3] = {0};
+    T low[3][GRID_BLOCK], at[3][GRID_BLOCK], part[3][2][GRID_BLOCK];
 
-    for (int d = 0; d < j->dims; d++) {
-        low[d] = (T)floor((double)v[d]);
-        part[d] = v[d] - low[d];
-    }
-    for (int k = 0; k < 1 << j->dims; k++) {
-        T at[3], w[3], all = 1;
-        for (int d = 0; d < j->dims; d++) {
-            at[d] = low[d] + (T)(k >> d & 1);
-            w[d] = k >> d & 1 ? part[d] : 1 - part[d];
-            all *= w[d];
+    for (int d = 0; d < dims; d++)
+        for (int i = 0; i < GRID_BLOCK; i++) {
+            low[d][i] = GR_FLOOR(v[d][i]);
+            part[d][1][i] = v[d][i] - low[d][i];
+            part[d][0][i] = 1 - part[d][1][i];
         }
-        GR(tap)(j, t, k, i, at);
-        t->w[k][i] = j->dims == 3 && t->inside[k][i] == 0 ? 0 : all;
-        for (int d = 0; d < j->dims; d++) {
-            T slope = k >> d & 1 ? mult[d] : -mult[d];
-            for (int e = 0; e < j->dims; e++)
-                slope *= e == d ? 1 : w[e];
-            t->slope[d][k][i] = t->inside[k][i] == 0 ? 0 : slope;
+    for (int k = 0; k < 1 << dims; k++) {
+        const T *w[3];
+        for (int d = 0; d < dims; d++) {
+            w[d] = part[d][k >> d & 1];
+            for (int i = 0; i < GRID_BLOCK; i++)
+                at[d][i] = low[d][i] + (T)(k >> d & 1);
         }
+        GR(tap)(j, t, k, at, dims);
+        for (int i = 0; i < GRID_BLOCK; i++) {
+            T all = dims == 3 ? w[0][i] * w[1][i] * w[2][i] : w[0][i] * w[1][i];
+            t->w[k][i] = dims == 3 && t->inside[k][i] == 0 ? 0 : all;
+        }
+        for (int d = 0; slopes && d < dims; d++)
+            for (int i = 0; i < GRID_BLOCK; i++) {
+                T slope = k >> d & 1 ? mult[d][i] : -mult[d][i];
+                for (int e = 0; e < dims; e++)
+                    slope *= e == d ? 1 : w[e][i];
+                t->slope[d][k][i] = t->inside[k][i] == 0 ? 0 : slope;
+            }
     }
 }
 
@@ -105,50 +127,67 @@ GR_INLINE void GR(weigh)(T t, T *w, T *slope)
     slope[3] = -((3 * A * x - 10 * A) * x + 8 * A);
 }
 
-GR_INLINE void GR(cubic)(const grid_job *j, GR(table) * t, int i, const T *v, const T *mult)
+GR_INLINE void GR(cubic)(const grid_job *j, GR(table) * t, T (*v)[GRID_BLOCK],
+                         T (*mult)[GRID_BLOCK])
 {
-    T w[2][4], slope[2][4], low[2];
+    T w[2][4][GRID_BLOCK], slope[2][4][GRID_BLOCK], at[2][4][GRID_BLOCK], both[2][GRID_BLOCK];
+    T ignored[GRID_BLOCK] = {0};
 
     for (int d = 0; d < 2; d++) {
-        low[d] = (T)floor((double)v[d]);
-        GR(weigh)(v[d] - low[d], w[d], slope[d]);
+        for (int i = 0; i < GRID_BLOCK; i++) {
+            T low = GR_FLOOR(v[d][i]), own[4], change[4];
+            GR(weigh)(v[d][i] - low, own, change);
+            for (int a = 0; a < 4; a++) {
+                w[d][a][i] = own[a];
+                slope[d][a][i] = change[a] * mult[d][i];
+                at[d][a][i] = low + (T)(a - 1);
+            }
+        }
+        for (int a = 0; a < 4; a++)
+            GR(pad)(j, d, at[d][a], ignored);
     }
     for (int k = 0; k < 16; k++) {
         int a = k & 3, b = k >> 2;
-        T ignored = 1;
-        const T at[2] = {GR(pad)(j, 0, low[0] - 1 + (T)a, &ignored),
-                         GR(pad)(j, 1, low[1] - 1 + (T)b, &ignored)};
-        GR(tap)(j, t, k, i, at);
-        t->w[k][i] = w[0][a] * w[1][b];
-        t->slope[0][k][i] = slope[0][a] * w[1][b] * mult[0];
-        t->slope[1][k][i] = slope[1][b] * w[0][a] * mult[1];
+        memcpy(both[0], at[0][a], sizeof(both[0]));
+        memcpy(both[1], at[1][b], sizeof(both[1]));
+        GR(tap)(j, t, k, both, 2);
+        for (int i = 0; i < GRID_BLOCK; i++) {
+            t->w[k][i] = w[0][a][i] * w[1][b][i];
+            t->slope[0][k][i] = slope[0][a][i] * w[1][b][i];
+            t->slope[1][k][i] = slope[1][b][i] * w[0][a][i];
+        }
     }
 }
 
-static void GR(fill)(const grid_job *j, GR(table) * t, int64_t image, int64_t from, int n)
+/* n <= GRID_BLOCK points; the rest of the table is of points at 0. */
+static void GR(fill)(const grid_job *j, GR(table) * t, int64_t image, int64_t from, int n,
+                     bool slopes)
 {
     const T *grid = (const T *)j->grid + (image * j->points + from) * j->dims;
+    T v[3][GRID_BLOCK] = {{0}}, mult[3][GRID_BLOCK];
 
     t->taps = j->mode == GRID_NEAREST ? 1 : j->mode == GRID_CUBIC ? 16 : 1 << j->dims;
-    for (int i = 0; i < n; i++) {
-        T v[3], mult[3];
-        for (int d = 0; d < j->dims; d++) {
-            v[d] = GR(place)(j, d, grid[i * j->dims + d], &mult[d]);
-            if (j->mode != GRID_CUBIC)
-                v[d] = GR(pad)(j, d, v[d], &mult[d]);
+    for (int d = 0; d < j->dims; d++) {
+        for (int i = 0; i < n; i++)
+            v[d][i] = grid[i * j->dims + d];
+        GR(place)(j, d, v[d], mult[d]);
+        if (j->mode != GRID_CUBIC)
+            GR(pad)(j, d, v[d], mult[d]);
+        for (int i = 0; j->mode == GRID_NEAREST && i < GRID_BLOCK; i++) {
+            v[d][i] = GR_RINT(v[d][i]);
+            t->slope[d][0][i] = 0;
         }
-        if (j->mode == GRID_LINEAR)
-            GR(linear)(j, t, i, v, mult);
-        else if (j->mode == GRID_CUBIC)
-            GR(cubic)(j, t, i, v, mult);
-        else {
-            for (int d = 0; d < j->dims; d++) {
-                v[d] = (T)rint((double)v[d]);
-                t->slope[d][0][i] = 0;
-            }
-            GR(tap)(j, t, 0, i, v);
+    }
+    if (j->mode == GRID_CUBIC) {
+        GR(cubic)(j, t, v, mult);
+    } else if (j->mode == GRID_LINEAR && j->dims == 2) {
+        slopes ? GR(linear)(j, t, v, mult, 2, true) : GR(linear)(j, t, v, mult, 2, false);
+    } else if (j->mode == GRID_LINEAR) {
+        slopes ? GR(linear)(j, t, v, mult, 3, true) : GR(linear)(j, t, v, mult, 3, false);
+    } else {
+        GR(tap)(j, t, 0, v, j->dims);
+        for (int i = 0; i < GRID_BLOCK; i++)
             t->w[0][i] = 1;
-        }
     }
 }
 
@@ -158,16 +197,21 @@ static int GR(count)(const grid_job *j, int64_t block)
     return left < GRID_BLOCK ? (int)left : GRID_BLOCK;
 }
 
-GR_INLINE void GR(sum_taps)(const GR(table) * t, const T *x, T *y, int n, int taps)
+GR_INLINE void GR(sum_taps)(const GR(table) *restrict t, const T *restrict x, T *restrict y, int n,
+                            int taps)
 {
-    for (int i = 0; i < n; i++) {
+    T sum[GRID_BLOCK];
+
+    for (int i = 0; i < GRID_BLOCK; i++) {
         T s = 0;
         for (int k = 0; k < taps; k++) {
-            T v = x[t->at[k][i]];
+            const T v =
+                x[t->at[k][i]]; /* loaded also where it does not count: vectors know no branches */
             s += (t->inside[k][i] != 0 ? v : 0) * t->w[k][i];
         }
-        y[i] = s;
+        sum[i] = s;
     }
+    memcpy(y, sum, (size_t)n * sizeof(T));
 }
 
 static void GR(sample)(int64_t begin, int64_t end, void *user)
@@ -178,12 +222,14 @@ static void GR(sample)(int64_t begin, int64_t end, void *user)
     for (int64_t u = begin; u < end; u++) {
         int64_t image = u / j->blocks, block = u % j->blocks;
         int n = GR(count)(j, block);
-        GR(fill)(j, &t, image, block * GRID_BLOCK, n);
+        GR(fill)(j, &t, image, block * GRID_BLOCK, n, false);
         for (int64_t c = 0; c < j->channels; c++) {
             const T *x = (const T *)j->x + (image * j->channels + c) * j->places;
             T *y = (T *)j->out + (image * j->channels + c) * j->points + block * GRID_BLOCK;
             if (t.taps == 4)
                 GR(sum_taps)(&t, x, y, n, 4);
+            else if (t.taps == 8)
+                GR(sum_taps)(&t, x, y, n, 8);
             else if (t.taps == 1)
                 GR(sum_taps)(&t, x, y, n, 1);
             else
@@ -202,7 +248,7 @@ static void GR(input_back)(int64_t begin, int64_t end, void *user)
         int64_t last = first + GRID_GROUP < j->channels ? first + GRID_GROUP : j->channels;
         for (int64_t block = 0; block < j->blocks; block++) {
             int n = GR(count)(j, block);
-            GR(fill)(j, &t, image, block * GRID_BLOCK, n);
+            GR(fill)(j, &t, image, block * GRID_BLOCK, n, false);
             for (int64_t c = first; c < last; c++) {
                 const T *g =
                     (const T *)j->grad + (image * j->channels + c) * j->points + block * GRID_BLOCK;
@@ -225,7 +271,7 @@ static void GR(grid_back)(int64_t begin, int64_t end, void *user)
         int64_t image = u / j->blocks, block = u % j->blocks;
         int n = GR(count)(j, block);
         T *y = (T *)j->out + (image * j->points + block * GRID_BLOCK) * j->dims;
-        GR(fill)(j, &t, image, block * GRID_BLOCK, n);
+        GR(fill)(j, &t, image, block * GRID_BLOCK, n, true);
         for (int i = 0; i < n * j->dims; i++)
             y[i] = 0;
         for (int64_t c = 0; c < j->channels; c++) {
@@ -242,5 +288,8 @@ static void GR(grid_back)(int64_t begin, int64_t end, void *user)
     }
 }
 #undef GR
+#undef GR_FLOOR
+#undef GR_TRUNC
+#undef GR_RINT
 #undef T
 #undef E
