@@ -13,7 +13,7 @@ enum {
 
 int wn_windows(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n)
 {
-    *a = (wn_axis){.in = in, .out = n, .step = 1};
+    *a = (wn_axis){.in = in, .out = n, .step = 1, .hop = 1};
     a->begin = dense_array(ctx, n, 2 * sizeof(int64_t));
     a->count = a->begin + n;
     return a->begin ? 0 : DP_ERESOURCE;
@@ -42,23 +42,31 @@ int wn_places(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n)
     return rc;
 }
 
-/* Grows [from, to) from the middle, where windows are not cut off. */
+/* Are the windows at o and at the next place of its phase alike? */
+static bool repeats(const wn_axis *a, int64_t o, int64_t period)
+{
+    return a->count[o] == a->count[o + period] && a->begin[o + period] - a->begin[o] == a->by;
+}
+
+/* Grows [from, to) from the middle, where windows are not cut off, for the shortest period that serves half of
+ * the places. */
 void wn_seal(wn_axis *a)
 {
-    int64_t middle = a->out / 2;
-
     a->from = a->to = 0;
-    if (a->list != NULL || a->out < 2)
-        return;
-    middle -= middle == a->out - 1;
-    a->by = a->begin[middle + 1] - a->begin[middle];
-    a->from = a->to = middle;
-    while (a->to < a->out && a->count[a->to] == a->count[middle] &&
-           a->begin[a->to] == a->begin[middle] + (a->to - middle) * a->by)
-        a->to++;
-    while (a->from > 0 && a->count[a->from - 1] == a->count[middle] &&
-           a->begin[a->from - 1] == a->begin[a->from] - a->by)
-        a->from--;
+    for (a->period = 1; a->period <= WN_PERIOD && 2 * a->period <= a->out; a->period++) {
+        int64_t p = a->period, middle = (a->out - p) / 2;
+        a->by = a->begin[middle + p] - a->begin[middle];
+        a->from = middle + 1;
+        a->to = middle;
+        while (a->to + p < a->out && repeats(a, a->to, p))
+            a->to++;
+        while (a->from > 0 && repeats(a, a->from - 1, p))
+            a->from--;
+        a->to += p;
+        if (2 * (a->to - a->from) > a->out)
+            return;
+    }
+    a->from = a->to = 0;
 }
 
 int wn_same(dp_ctx *ctx, wn_axis *a, int64_t n)
@@ -96,17 +104,18 @@ static void turn_list(const wn_axis *a, size_t bytes, wn_axis *t)
     memset(t->count, 0, (size_t)a->in * sizeof(int64_t));
     for (int64_t o = 0; o < a->out; o++)
         for (int64_t k = 0; k < a->count[o]; k++)
-            t->count[a->list[a->begin[o] + k]]++;
+            t->count[a->list[a->begin[o] + k * a->hop]]++;
     for (int64_t i = 0; i < a->in; at += t->count[i], i++)
         t->begin[i] = at;
     memset(t->count, 0, (size_t)a->in * sizeof(int64_t));
     for (int64_t o = 0; o < a->out; o++)
-        for (int64_t k = a->begin[o]; k < a->begin[o] + a->count[o]; k++) {
-            int64_t i = a->list[k], to = t->begin[i] + t->count[i]++;
+        for (int64_t k = 0; k < a->count[o]; k++) {
+            int64_t tap = a->begin[o] + k * a->hop, i = a->list[tap];
+            int64_t to = t->begin[i] + t->count[i]++;
             t->list[to] = (int32_t)o;
             if (bytes > 0)
                 memcpy((char *)t->weights + (size_t)to * bytes,
-                       (const char *)a->weights + (size_t)k * bytes, bytes);
+                       (const char *)a->weights + (size_t)tap * bytes, bytes);
         }
 }
 
@@ -143,14 +152,14 @@ typedef struct walk {
 
 static int64_t place_of(const wn_axis *a, int64_t o, int64_t k)
 {
-    return a->list ? a->list[a->begin[o] + k] : a->begin[o] + k * a->step;
+    return a->list ? a->list[a->begin[o] + k * a->hop] : a->begin[o] + k * a->step;
 }
 
 static double weight_of(const walk *w, const wn_axis *a, int64_t o, int64_t k)
 {
     if (a->weights == NULL)
         return 1;
-    int64_t at = a->begin[o] + k;
+    int64_t at = a->begin[o] + k * a->hop;
     return w->bytes == sizeof(float) ? ((const float *)a->weights)[at]
                                      : ((const double *)a->weights)[at];
 }
@@ -165,6 +174,7 @@ static void gather_rows(const walk *w, const wn_axis *axes, int64_t z, int64_t y
     bool weighed = depth->weights || height->weights, maximum = w->job->index != NULL;
     const char *rows[WN_ROWS];
     double weights[WN_ROWS];
+    int64_t ids[WN_ROWS];
     char *which = room + w->row_bytes / 2;
     int64_t begin = low * w->job->inner * (int64_t)w->bytes, done = 0;
     int n = 0;
@@ -180,18 +190,17 @@ static void gather_rows(const walk *w, const wn_axis *axes, int64_t z, int64_t y
     }
     for (int64_t i = 0; i < nz; i++)
         for (int64_t j = 0; j < ny; j++) {
-            int64_t id = place_of(depth, z, i) * height->in + place_of(height, y, j);
-            if (maximum) {
-                w->loops->max_row(room, which, x + id * pitch + begin, id, len, done++ == 0);
-                continue;
-            }
+            ids[n] = place_of(depth, z, i) * height->in + place_of(height, y, j);
             weights[n] = weighed ? weight_of(w, depth, z, i) * weight_of(w, height, y, j) : 1;
-            rows[n++] = x + id * pitch + begin;
-            if (n == WN_ROWS || done + n == nz * ny) {
+            rows[n] = x + ids[n] * pitch + begin;
+            if (++n < WN_ROWS && done + n < nz * ny)
+                continue;
+            if (maximum)
+                w->loops->max_rows(room, which, rows, ids, n, len, done == 0);
+            else
                 w->loops->add_rows(room, rows, weighed ? weights : NULL, n, len, done == 0);
-                done += n;
-                n = 0;
-            }
+            done += n;
+            n = 0;
         }
     if (nz * ny == 0 && maximum)
         w->loops->no_row(room, which, r->first, len);

@@ -12,21 +12,24 @@
 #include "space.h"
 
 /* What each place of a result along one axis is made of: places of the input, its taps.  Tap k of place o is
- * begin[o] + k * step, or list[begin[o] + k] if there is a list.  Arrays are request memory. */
+ * begin[o] + k * step, or list[begin[o] + k * hop] if there is a list.  Arrays are request memory. */
 typedef struct wn_axis {
     int64_t in, out; /* sizes */
     int64_t *begin;  /* [out] */
     int64_t *count;  /* [out] */
     int64_t step;    /* without a list */
     int32_t *list;   /* NULL: there is none */
+    int64_t hop;     /* 1, or `out`: then begin[o] is o, and every place has as many taps */
     void *weights;   /* as list, of the type that is computed in; NULL: all are 1 */
     int64_t *divide; /* [out] what a sum is divided by, 0 is taken for 1; NULL: nothing */
-    int64_t from, to,
-        by; /* without a list: places [from, to) have equally many taps, and begin `by` apart */
+    /* without a list: among places [from, to) those that are `period` apart have equally many taps, and begin
+     * `by` apart */
+    int64_t from, to, by, period;
 } wn_axis;
 
 enum { WN_DEPTH, WN_HEIGHT, WN_WIDTH, WN_AXES };
-enum { WN_ROWS = 4 }; /* rows that are added at a time */
+enum { WN_ROWS = 4 };   /* rows that are brought together at a time */
+enum { WN_PERIOD = 4 }; /* the longest */
 
 /* One row of a result, from place `from` to `to`. */
 typedef struct wn_row {
@@ -48,8 +51,10 @@ typedef struct wn_loops {
     void (*add_rows)(char *acc, const char *const *rows, const double *weights, int n, int64_t len,
                      bool first);
     void (*add_places)(const wn_row *r);
-    /* best [len] gets the greater of itself and row, which number `id` is then noted for */
-    void (*max_row)(char *best, char *which, const char *row, int64_t id, int64_t len, bool first);
+    /* best [len] gets the greatest of n <= WN_ROWS rows, and of itself unless they are the first; the row's number,
+     * of ids, is noted for it */
+    void (*max_rows)(char *best, char *which, const char *const *rows, const int64_t *ids, int n,
+                     int64_t len, bool first);
     void (*max_places)(const wn_row *r);
     void (*no_row)(char *best, char *which, int64_t id, int64_t len); /* where no row is */
 } wn_loops;

@@ -28,10 +28,10 @@ static void US(linear)(const us_axis *u, wn_axis *a)
         T place = u->in == u->out ? (T)o : US(source)(u, scale, o, false);
         int64_t first = u->in == u->out ? o : within((double)place, u->in);
         T part = u->in == u->out ? 0 : place - (T)first;
-        a->list[2 * o] = (int32_t)first;
-        a->list[2 * o + 1] = (int32_t)(first + (u->in != u->out && first < u->in - 1));
-        w[2 * o] = 1 - part;
-        w[2 * o + 1] = part;
+        a->list[o] = (int32_t)first;
+        a->list[u->out + o] = (int32_t)(first + (u->in != u->out && first < u->in - 1));
+        w[o] = 1 - part;
+        w[u->out + o] = part;
     }
 }
 
@@ -64,13 +64,13 @@ static void US(cubic)(const us_axis *u, wn_axis *a)
 
     for (int64_t o = 0; o < u->out; o++) {
         T place = US(source)(u, scale, o, true), first = (T)floor((double)place), t = place - first;
-        T *w = (T *)a->weights + 4 * o;
+        T *w = (T *)a->weights + o;
         w[0] = US(far)(t + 1, A);
-        w[1] = US(near)(t, A);
-        w[2] = US(near)(1 - t, A);
-        w[3] = US(far)(1 - t + 1, A);
+        w[u->out] = US(near)(t, A);
+        w[2 * u->out] = US(near)(1 - t, A);
+        w[3 * u->out] = US(far)(1 - t + 1, A);
         for (int k = 0; k < 4; k++)
-            a->list[4 * o + k] = (int32_t)within((double)first + k - 1, u->in);
+            a->list[k * u->out + o] = (int32_t)within((double)first + k - 1, u->in);
     }
 }
 
@@ -138,8 +138,10 @@ static int US(make)(dp_ctx *ctx, int mode, const us_axis *u, wn_axis *a)
                        "resampling %" PRId64 " to %" PRId64 " places in %g steps", u->in, u->out,
                        taps);
     int rc = wn_taps(ctx, a, u->in, u->out, (int64_t)taps, sizeof(T));
+    if (rc == 0 && even)
+        a->hop = u->out;
     for (int64_t o = 0; rc == 0 && even && o < u->out; o++) {
-        a->begin[o] = each * o;
+        a->begin[o] = o;
         a->count[o] = each;
     }
     if (rc == 0 && mode == US_LINEAR)

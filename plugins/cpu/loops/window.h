@@ -55,7 +55,7 @@ static void WN(add_rows)(char *acc, const char *const *rows, const double *weigh
 
 static int64_t WN(place)(const wn_axis *a, int64_t o, int64_t k)
 {
-    return a->list ? a->list[a->begin[o] + k] : a->begin[o] + k * a->step;
+    return a->list ? a->list[a->begin[o] + k * a->hop] : a->begin[o] + k * a->step;
 }
 
 /* -- sums over places -- */
@@ -75,24 +75,24 @@ static void WN(add_place)(const wn_row *r, const T *x, T *y, int64_t o)
         for (int64_t i = 0; i < WN_ROWS; i++) {
             int64_t tap = k + (i < m ? i : 0);
             rows[i] = x + WN(place)(a, o, tap) * r->inner;
-            w[i] = weights ? weights[a->begin[o] + tap] : 1;
+            w[i] = weights ? weights[a->begin[o] + tap * a->hop] : 1;
         }
         WN(add_some)(y, rows, w, r->inner, (int)m, weights != NULL, k == 0);
     }
 }
 
-WN_INLINE void WN(add_listed)(const wn_axis *a, const T *x, T *y, int64_t from, int64_t to, int n,
-                              bool weighed)
+/* Every place has n taps, and hop is `out`. */
+WN_INLINE void WN(add_evenly)(const wn_axis *a, const T *restrict x, T *restrict y, int64_t from,
+                              int64_t to, int n, bool weighed)
 {
-    const T *w = a->weights;
-    const int64_t first = a->begin[from] - from * n;
-    const int32_t *list = a->list + first;
+    const T *restrict w = a->weights;
+    const int32_t *restrict list = a->list;
+    const int64_t hop = a->hop;
 
-    w += weighed ? first : 0;
     for (int64_t o = from; o < to; o++) {
-        T s = weighed ? w[o * n] * x[list[o * n]] : x[list[o * n]];
+        T s = weighed ? w[o] * x[list[o]] : x[list[o]];
         for (int k = 1; k < n; k++)
-            s += weighed ? w[o * n + k] * x[list[o * n + k]] : x[list[o * n + k]];
+            s += weighed ? w[k * hop + o] * x[list[k * hop + o]] : x[list[k * hop + o]];
         y[o] = s;
     }
 }
@@ -102,56 +102,77 @@ static void WN(add_list)(const wn_axis *a, const T *x, T *y, int64_t from, int64
 {
     const T *w = a->weights;
 
-    for (int64_t o = from, end; o < to; o = end) {
-        int64_t n = a->count[o];
-        for (end = o; end < to && a->count[end] == n;)
-            end++; /* a list has no gaps */
-        if (n == 2 && w)
-            WN(add_listed)(a, x, y, o, end, 2, true);
-        else if (n == 4 && w)
-            WN(add_listed)(a, x, y, o, end, 4, true);
-        else if (n == 1 && !w)
-            WN(add_listed)(a, x, y, o, end, 1, false);
-        else
-            for (int64_t i = o; i < end; i++) {
-                const int32_t *list = a->list + a->begin[i];
-                T s = 0;
-                for (int64_t k = 0; k < n; k++)
-                    s += w ? w[a->begin[i] + k] * x[list[k]] : x[list[k]];
-                y[i] = s;
-            }
-    }
+    if (a->hop == a->out && a->count[from] == 2 && w)
+        WN(add_evenly)(a, x, y, from, to, 2, true);
+    else if (a->hop == a->out && a->count[from] == 4 && w)
+        WN(add_evenly)(a, x, y, from, to, 4, true);
+    else
+        for (int64_t o = from; o < to; o++) {
+            const int32_t *list = a->list + a->begin[o];
+            int64_t n = a->count[o];
+            T s = 0;
+            for (int64_t k = 0; k < n; k++)
+                s += w ? w[a->begin[o] + k * a->hop] * x[list[k * a->hop]] : x[list[k * a->hop]];
+            y[o] = s;
+        }
 }
 
-/* Windows that are equally far from one another. */
+/* Windows that are `by` from one another. */
 WN_INLINE void WN(add_even)(const T *x, T *y, int64_t n, int64_t count, int64_t step, int64_t by)
 {
     for (int64_t o = 0; o < n; o++)
-        y[o] = x[o * by];
+        y[o] = count > 0 ? x[o * by] : 0;
     for (int64_t k = 1; k < count; k++)
         for (int64_t o = 0; o < n; o++)
             y[o] += x[o * by + k * step];
+}
+
+/* n places that are `period` from one another, the first of them o. */
+static void WN(add_phase)(const wn_axis *a, const T *x, T *y, int64_t o, int64_t n)
+{
+    const T *begin = x + a->begin[o];
+
+    if (a->by == 1)
+        WN(add_even)(begin, y, n, a->count[o], a->step, 1);
+    else if (a->by == 2)
+        WN(add_even)(begin, y, n, a->count[o], a->step, 2);
+    else
+        WN(add_even)(begin, y, n, a->count[o], a->step, a->by);
+}
+
+WN_INLINE void WN(mix)(T (*part)[WN_BLOCK], T *y, int64_t n, int period)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int r = 0; r < period; r++)
+            y[j * period + r] = part[r][j];
+}
+
+/* n places of each phase from o on. */
+static void WN(add_phases)(const wn_axis *a, const T *x, T *y, int64_t o, int64_t n)
+{
+    T part[WN_PERIOD][WN_BLOCK];
+
+    for (int64_t r = 0; r < a->period; r++)
+        WN(add_phase)(a, x, part[r], o + r, n);
+    if (a->period == 1)
+        memcpy(y + o, part[0], (size_t)n * sizeof(T));
+    else if (a->period == 2)
+        WN(mix)(part, y + o, n, 2);
+    else
+        WN(mix)(part, y + o, n, (int)a->period);
 }
 
 static void WN(add_windows)(const wn_axis *a, const T *x, T *y, int64_t from, int64_t to)
 {
     for (int64_t o = from; o < to; o++) {
         int64_t count = a->count[o], left = (a->to < to ? a->to : to) - o;
-        T s = 0;
-        if (o >= a->from && left > 1 && count > 0) {
-            const T *begin = x + a->begin[o];
-            int64_t n = left < WN_BLOCK ? left : WN_BLOCK;
-            T block[WN_BLOCK];
-            if (a->by == 1)
-                WN(add_even)(begin, block, n, count, a->step, 1);
-            else if (a->by == 2)
-                WN(add_even)(begin, block, n, count, a->step, 2);
-            else
-                WN(add_even)(begin, block, n, count, a->step, a->by);
-            memcpy(y + o, block, (size_t)n * sizeof(T));
-            o += n - 1;
+        if (o >= a->from && left >= 2 * a->period) {
+            int64_t n = left / a->period < WN_BLOCK ? left / a->period : WN_BLOCK;
+            WN(add_phases)(a, x, y, o, n);
+            o += n * a->period - 1;
             continue;
         }
+        T s = 0;
         for (int64_t k = 0; k < count; k++)
             s += x[a->begin[o] + k * a->step];
         y[o] = s;
@@ -188,25 +209,62 @@ static void WN(add_places)(const wn_row *r)
 #ifdef I
 /* -- maxima: of equal ones the first in its plane counts, of several NaNs the last -- */
 
-static void WN(max_row)(char *best, char *which, const char *row, int64_t id, int64_t len,
-                        bool first)
+WN_INLINE void WN(max_n)(T *restrict best, I *restrict which, const T *const *rows,
+                         const int64_t *ids, int64_t len, int n, bool first)
 {
-    T *restrict b = (T *)best;
-    I *restrict at = (I *)which;
-    const T *x = (const T *)row;
-    const I own = (I)id;
+    const T *a = rows[0], *b = rows[n > 1 ? 1 : 0], *c = rows[n > 2 ? 2 : 0],
+            *d = rows[n > 3 ? 3 : 0];
+    const I ia = (I)ids[0], ib = (I)ids[n > 1 ? 1 : 0], ic = (I)ids[n > 2 ? 2 : 0],
+            id = (I)ids[n > 3 ? 3 : 0];
 
-    if (first) {
-        memcpy(best, row, (size_t)len * sizeof(T));
-        for (int64_t j = 0; j < len; j++)
-            at[j] = own;
-        return;
-    }
+#define STEP(row, own)                                                                             \
+    take = (row[j] > v) | (row[j] != row[j]);                                                      \
+    v = take ? row[j] : v;                                                                         \
+    at = take ? own : at;
     for (int64_t j = 0; j < len; j++) {
-        bool take = (x[j] > b[j]) | (x[j] != x[j]);
-        b[j] = take ? x[j] : b[j];
-        at[j] = take ? own : at[j];
+        bool take;
+        T v = first ? a[j] : best[j];
+        I at = first ? ia : which[j];
+        if (!first) {
+            STEP(a, ia)
+        }
+        if (n > 1) {
+            STEP(b, ib)
+        }
+        if (n > 2) {
+            STEP(c, ic)
+        }
+        if (n > 3) {
+            STEP(d, id)
+        }
+        best[j] = v;
+        which[j] = at;
     }
+#undef STEP
+}
+
+static void WN(max_rows)(char *best, char *which, const char *const *rows, const int64_t *ids,
+                         int n, int64_t len, bool first)
+{
+    const T *typed[WN_ROWS];
+
+    for (int i = 0; i < WN_ROWS; i++)
+        typed[i] = (const T *)rows[i < n ? i : 0];
+#define CASE(count, start)                                                                         \
+    case count * 2 + start:                                                                        \
+        WN(max_n)((T *)best, (I *)which, typed, ids, len, count, start);                           \
+        break;
+    switch (n * 2 + first) {
+        CASE(1, 0)
+        CASE(1, 1)
+        CASE(2, 0)
+        CASE(2, 1)
+        CASE(3, 0)
+        CASE(3, 1)
+        CASE(4, 0)
+        CASE(4, 1)
+    }
+#undef CASE
 }
 
 static void WN(no_row)(char *best, char *which, int64_t id, int64_t len)
@@ -304,7 +362,7 @@ static void WN(max_places)(const wn_row *r)
 
     for (int64_t o = r->from; o < r->to; o++) {
         int64_t left = (a->to < r->to ? a->to : r->to) - o;
-        if (r->inner == 1 && o >= a->from && left > 1 && a->count[o] > 0) {
+        if (r->inner == 1 && a->period == 1 && o >= a->from && left > 1 && a->count[o] > 0) {
             int64_t n = left < WN_BLOCK ? left : WN_BLOCK;
             WN(max_evenly)(r, o, n);
             o += n - 1;
