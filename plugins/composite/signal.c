@@ -172,7 +172,7 @@ static int frequencies(dp_ctx *ctx, const char *name, int64_t n, double d, bool 
 {
     chain c = {.ctx = ctx};
     DP_VIEW(x, out);
-    int64_t count = both ? n : n / 2 + 1, right = (n + 1) / 2;
+    int64_t count = both ? n : n / 2 + 1, right = n / 2 + n % 2;
 
     if (!dp_dtype_is_floating(x.dtype) && !dp_dtype_is_complex(x.dtype))
         return dp_fail(ctx, DP_ERUNTIME, "%s requires a floating point or complex dtype", name);
