@@ -415,6 +415,11 @@ def add_composites(CASES):
 
 def add(CASES):
     ops = torch.ops.aten
+    # PyTorch reads beyond coefficients that do not fit, and complex ones as real: they are not tried
+    CASES["_compute_linear_combination"] = lambda: (((torch.ones(2, 3, dtype=d) if d.is_floating_point else torch.ones(2, 3, 2).to(d), torch.ones(4, 2).to(
+        {c64: f32, c128: f64}.get(d, d))), {})
+                                                    for d in (*TYPES, i64, i32, torch.bool, torch.float16, torch.bfloat16))
+    CASES["_compute_linear_combination.out"] = lambda: (((random(2, 3), random(4, 2)), {"out": torch.ones(4, 3, dtype=f64)}) for _ in range(2))
     CASES["lu_unpack"] = unpacked
     CASES["lu_unpack.out"] = lambda: given(lu_of(random(2, 4, 3)), ops.lu_unpack, ("P", "L", "U"))
     CASES["linalg_lu"] = keyword(chain(squares, rectangles, singular, wrong), {}, {"pivot": False})
