@@ -7,16 +7,19 @@ the environment, every N-th of the others, another part each day.  tests/data/sa
 known to fail: any other that fails is a fault.  With --known it prints that list anew."""
 
 import os
+import random
 import re
 import sys
 import types
 import unittest
 
+import numpy
 import test_ops  # ends the process where PyTorch is missing
 from test_ops import DTYPES, PART, ROOT, TODAY, BY_NAME, Both, TestDaemon, copy, dispatchd, flat_tensors, show, torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 KNOWN = os.path.join(ROOT, "tests", "data", "samples.txt")
+SEED = int(os.environ.get("SEED", 0))
 OTHERS = ("float64", "int64", "bool", "bfloat16", "complex64")
 # Drawn from another state of the generator, or whatever lay in memory.
 RANDOM = re.compile(r"(rand|randn|randint|randperm|bernoulli|normal|uniform|dropout|native_dropout|multinomial|poisson|exponential|cauchy|"
@@ -99,7 +102,8 @@ def differs(both, handle, want, call, at):
         strides = both.client.call("tensor.describe", tensor=handle)["strides"]
         if strides != list(want.stride()):
             return f"strides {strides}, want {list(want.stride())}"
-    if RANDOM.match(str(call[0]).replace("aten.", "", 1)):
+    name = str(call[0]).replace("aten.", "", 1)
+    if RANDOM.match(name) or "attention_forward" in name and any(isinstance(x, float) and x > 0 for x in call[1]):
         return None
     try:
         torch.testing.assert_close(got, plain(want).contiguous(), equal_nan=True)
@@ -139,6 +143,8 @@ def one(both, call):
 
 def of_info(both, info, dtype):
     """(how many samples ran, why the first call that differs does)"""
+    for seed in (torch.manual_seed, random.seed, numpy.random.seed):
+        seed(SEED)  # the same samples whatever the part
     try:
         made = list(info.sample_inputs("cpu", BY_NAME[dtype], requires_grad=False))
     except Exception:  # its generator fails on this Python
