@@ -1,33 +1,22 @@
 /* distance.c -- p-norm distances between rows: pdist, of one matrix, and cdist, of two batches of them, with
- * their gradients (aten/src/ATen/native/Distance.cpp).  Computed in double. */
+ * their gradients (aten/src/ATen/native/Distance.cpp).  Norms other than 0, 1, 2 and infinity, and the
+ * gradients, are computed in double. */
+#include "distance.h"
 #include "dense.h"
 #include "pack.h"
 #include <string.h>
 
-/* Of n differences: their norm. */
+/* Of n differences: their norm, which is none of those of distance.h. */
 static double norm_of(const double *a, const double *b, int64_t n, double p)
 {
     double sum = 0;
 
-    if (p == 0)
-        for (int64_t i = 0; i < n; i++)
-            sum += isnan(a[i] - b[i]) ? NAN : a[i] != b[i];
-    else if (p == 1)
-        for (int64_t i = 0; i < n; i++)
-            sum += fabs(a[i] - b[i]);
-    else if (p == 2)
-        for (int64_t i = 0; i < n; i++)
-            sum += (a[i] - b[i]) * (a[i] - b[i]);
-    else if (isinf(p))
-        for (int64_t i = 0; i < n; i++)
-            sum = fabs(a[i] - b[i]) <= sum ? sum : fabs(a[i] - b[i]); /* NaN wins */
-    else
-        for (int64_t i = 0; i < n; i++)
-            sum += pow(fabs(a[i] - b[i]), p);
-    return p == 2 ? sqrt(sum) : p == 0 || p == 1 || isinf(p) ? sum : pow(sum, 1 / p);
+    for (int64_t i = 0; i < n; i++)
+        sum += pow(fabs(a[i] - b[i]), p);
+    return pow(sum, 1 / p);
 }
 
-/* out += the slope of norm_of() in a, times grad.  single: dist is of float32. */
+/* out += the slope of the norm in a, times grad.  single: dist is of float32. */
 static void add_slope(const double *a, const double *b, int64_t n, double p, bool single,
                       double dist, double grad, double *out)
 {
@@ -48,7 +37,7 @@ static void add_slope(const double *a, const double *b, int64_t n, double p, boo
 }
 
 typedef struct distances {
-    const double *x, *y, *dist, *grad;
+    const double *x, *y, *dist, *grad; /* x, y and out may be of float32: run_norm() */
     double *out;
     int64_t rows, others, columns; /* of a matrix x, of one y, of both */
     double p;
@@ -110,6 +99,28 @@ static int run(dp_ctx *ctx, distances *d, int64_t n, dp_range_fn fn)
     return dp_parallel_for(ctx, 0, n, dense_grain((double)d->others * (double)d->columns), fn, d);
 }
 
+/* Distances of n rows, of `form`, in the type that operands of the norm p are packed as. */
+static int run_norm(dp_ctx *ctx, distances *d, dp_dtype type, int form, int64_t n)
+{
+    const ds_job job = {d->x, d->y, d->out, d->rows, d->others, d->columns};
+    int norm = d->p == 0     ? DS_COUNT
+               : d->p == 1   ? DS_SUM
+               : d->p == 2   ? DS_SQUARES
+               : isinf(d->p) ? DS_MOST
+                             : DS_NORMS;
+
+    if (norm == DS_NORMS)
+        return run(ctx, d, n, form == DS_PAIRS ? pdist_rows : cdist_rows);
+    return dp_parallel_for(ctx, 0, n, dense_grain((double)d->others * (double)d->columns),
+                           CPU_CHOSEN(ds_loops)[norm].run[type == DP_FLOAT64][form], (void *)&job);
+}
+
+static dp_dtype type_of(double p, dp_dtype dtype)
+{
+    bool plain = p == 0 || p == 1 || p == 2 || isinf(p);
+    return plain && dtype == DP_FLOAT32 ? DP_FLOAT32 : DP_FLOAT64;
+}
+
 /* -- pdist -- */
 
 static const unsigned pairs_types = DENSE_BIT(DP_FLOAT32) | DENSE_BIT(DP_FLOAT64);
@@ -147,12 +158,13 @@ static int pdist_forward(dp_ctx *ctx, dp_tensor *self, double p, dp_tensor **out
     *out = NULL;
     if (k.rc == 0)
         k.rc = count_pairs(ctx, x.sizes[0], &n);
-    d.x = pack_get(&k, self, DP_FLOAT64);
-    d.out = pack_new(&k, DP_FLOAT64, 1, &n, &made);
+    dp_dtype type = type_of(p, x.dtype);
+    d.x = pack_get(&k, self, type);
+    d.out = pack_new(&k, type, 1, &n, &made);
     if (k.rc == 0 && !dp_memoryless(ctx)) {
         d.rows = d.others = x.sizes[0];
         d.columns = x.sizes[1];
-        k.rc = run(ctx, &d, n ? d.rows : 0, pdist_rows);
+        k.rc = run_norm(ctx, &d, type, DS_PAIRS, n ? d.rows : 0);
     }
     pack_give(&k, made, x.dtype, out);
     return pack_end(&k);
@@ -278,11 +290,12 @@ static int cdist_of(dp_ctx *ctx, dp_tensor *const wide[2], const batches *b, dou
 
     if (!empty && b->columns > 0)
         k.rc = dense_check_type(ctx, "cdist", dtype, pairs_types);
-    d.x = pack_get(&k, wide[0], DP_FLOAT64);
-    d.y = pack_get(&k, wide[1], DP_FLOAT64);
-    d.out = pack_new(&k, DP_FLOAT64, b->ndim, b->sizes, &made);
+    dp_dtype type = type_of(p, dtype);
+    d.x = pack_get(&k, wide[0], type);
+    d.y = pack_get(&k, wide[1], type);
+    d.out = pack_new(&k, type, b->ndim, b->sizes, &made);
     if (k.rc == 0 && !dp_memoryless(ctx) && !empty)
-        k.rc = run(ctx, &d, b->n * b->rows, cdist_rows);
+        k.rc = run_norm(ctx, &d, type, DS_ROWS, b->n * b->rows);
     pack_give(&k, made, dtype, out);
     return pack_end(&k);
 }

@@ -1,0 +1,78 @@
+/* loops/distance.h -- norms of differences of rows of the type T, named by its end E.  Included once for each
+ * by levels/distance.c.  Differences are brought together in LANES, so that no bit depends on the level. */
+#define FN(name) CPU_PASTE(name, E)
+
+#define DS_ADD(a, b)     ((a) + (b))
+#define DS_MORE(a, b)    ((a) != (a) || (b) <= (a) ? (a) : (b)) /* NaN wins */
+#define DS_GREATER(a, b) ((b) > (a) ? (b) : (a)) /* NaN is passed over, by cdist as in PyTorch */
+#define DS_HALF(half, join)                                                                        \
+    _Pragma("GCC ivdep") for (int l = 0; l < half; l++) s[l] = join(s[l], s[l + half]);
+
+/* `each`: of the difference d; `end`: of what came together */
+#define DS_NORM(name, each, join, end)                                                             \
+    static inline T FN(name)(const T *restrict a, const T *restrict b, int64_t n)                  \
+    {                                                                                              \
+        T s[LANES] = {0}, d;                                                                       \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int l = 0; l < LANES; l++) {                                                      \
+                d = a[i + l] - b[i + l];                                                           \
+                s[l] = join(s[l], each);                                                           \
+            }                                                                                      \
+        for (int l = 0; i + l < n; l++) {                                                          \
+            d = a[i + l] - b[i + l];                                                               \
+            s[l] = join(s[l], each);                                                               \
+        }                                                                                          \
+        DS_HALF(8, join) DS_HALF(4, join) DS_HALF(2, join) DS_HALF(1, join) return end(s[0]);      \
+    }
+#define DS_PAIRS_OF(name)                                                                          \
+    static void FN(name##_pairs)(int64_t begin, int64_t end_, void *user)                          \
+    {                                                                                              \
+        const ds_job *job = user;                                                                  \
+        const int64_t rows = job->rows, n = job->columns;                                          \
+        const T *x = job->x;                                                                       \
+        for (int64_t i = begin; i < end_; i++) {                                                   \
+            T *out = (T *)job->out + i * rows - i * (i + 1) / 2 - i - 1;                           \
+            for (int64_t j = i + 1; j < rows; j++)                                                 \
+                out[j] = FN(name)(x + i * n, x + j * n, n);                                        \
+        }                                                                                          \
+    }
+#define DS_ROWS_OF(name)                                                                           \
+    static void FN(name##_rows)(int64_t begin, int64_t end_, void *user)                           \
+    {                                                                                              \
+        const ds_job *job = user;                                                                  \
+        const int64_t others = job->others, n = job->columns;                                      \
+        for (int64_t i = begin; i < end_; i++) {                                                   \
+            const T *x = (const T *)job->x + i * n;                                                \
+            const T *y = (const T *)job->y + i / job->rows * others * n;                           \
+            T *out = (T *)job->out + i * others;                                                   \
+            for (int64_t j = 0; j < others; j++)                                                   \
+                out[j] = FN(name)(x, y + j * n, n);                                                \
+        }                                                                                          \
+    }
+DS_NORM(count, (d != d ? d : (T)(d != 0)), DS_ADD, )
+DS_NORM(sum, ABS(d), DS_ADD, )
+DS_NORM(squares, (d * d), DS_ADD, ROOT)
+DS_NORM(most, ABS(d), DS_MORE, )
+DS_NORM(greatest, ABS(d), DS_GREATER, )
+DS_PAIRS_OF(count)
+DS_PAIRS_OF(sum)
+DS_PAIRS_OF(squares)
+DS_PAIRS_OF(most)
+DS_ROWS_OF(count)
+DS_ROWS_OF(sum)
+DS_ROWS_OF(squares)
+DS_ROWS_OF(greatest)
+
+#undef DS_ROWS_OF
+#undef DS_PAIRS_OF
+#undef DS_NORM
+#undef DS_HALF
+#undef DS_GREATER
+#undef DS_MORE
+#undef DS_ADD
+#undef ROOT
+#undef ABS
+#undef FN
+#undef T
+#undef E
