@@ -257,8 +257,9 @@ int mx_out(dp_ctx *ctx, outs *o, int i, dp_dtype dtype, int ndim, const int64_t 
 int mx_work(dp_ctx *ctx, const outs *o, int i, int inner, dp_tensor **work)
 {
     DP_VIEW(v, o->t[i]);
+    bool shared = o->given && v.dtype == DP_INT32; /* LAPACK reads its pivots back, as indices */
 
-    if (!o->aside[i] && lies(&v, inner) && dp_internal_overlap(o->t[i]) == 0) {
+    if (!shared && !o->aside[i] && lies(&v, inner) && dp_internal_overlap(o->t[i]) == 0) {
         *work = dp_tensor_ref(o->t[i]);
         return 0;
     }
