@@ -1,5 +1,6 @@
 /* copy.c -- copies and conversions; the latter return self when there is nothing to convert. */
 #include "composite.h"
+#include <string.h>
 
 /* Can src be broadcast to self?  If not, dp_copy() writes nothing. */
 static bool broadcasts(dp_tensor *self, dp_tensor *src)
@@ -162,7 +163,58 @@ static int item(dp_ctx *ctx, dp_tensor *self, dp_value *out)
     return dp_invoke(ctx, "aten::_local_scalar_dense", "T>s", self, out);
 }
 
+/* aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor
+ * What copy_ would make of self: src with its dtype, device and shape; src itself where that is so. */
+static int copy(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking, dp_tensor **out)
+{
+    dp_tensor *made = NULL;
+    DP_VIEW(x, self);
+    int rc = dp_invoke(ctx, "aten::to.other", "TTb>T", src, self, (int)non_blocking, &made);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(y, made);
+    if (x.ndim == y.ndim && memcmp(x.sizes, y.sizes, (size_t)x.ndim * sizeof(int64_t)) == 0) {
+        *out = made;
+        return 0;
+    }
+    rc = dp_invoke(ctx, "aten::expand_copy", "Tli>T", made, x.sizes, (size_t)x.ndim, out);
+    dp_tensor_unref(made);
+    return rc;
+}
+
+/* A new tensor as self, filled with a tensor's value, or where that is NULL a Scalar. */
+static int filled(dp_ctx *ctx, dp_tensor *self, dp_tensor *tensor, dp_value scalar, dp_tensor **out)
+{
+    dp_tensor *made = NULL;
+    int rc = dp_invoke(ctx, "aten::empty_like", "T>T", self, &made);
+
+    if (rc == 0)
+        rc = tensor ? dp_invoke(ctx, "aten::fill_.Tensor", "TT>", made, tensor)
+                    : dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", made, scalar);
+    if (rc < 0)
+        dp_tensor_unref(made);
+    else
+        *out = made;
+    return rc;
+}
+
+/* aten::fill.Scalar(Tensor self, Scalar value) -> Tensor */
+static int fill_scalar(dp_ctx *ctx, dp_tensor *self, dp_value value, dp_tensor **out)
+{
+    return filled(ctx, self, NULL, value, out);
+}
+
+/* aten::fill.Tensor(Tensor self, Tensor value) -> Tensor */
+static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value, dp_tensor **out)
+{
+    return filled(ctx, self, value, dp_none(), out);
+}
+
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("copy", copy, (T, T, b), (T)))
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("copy_", copy_, (T, T, b), ()),
+                DP_IMPL_UNBOXED("fill.Scalar", fill_scalar, (T, s), (T)),
+                DP_IMPL_UNBOXED("fill.Tensor", fill_tensor, (T, T), (T)),
                 DP_IMPL_UNBOXED("clone", clone, (T, oi), (T)),
                 DP_IMPL_UNBOXED("_to_copy", to_copy, (T, oi, oi, oi, ob, b, oi), (T)),
                 DP_IMPL_UNBOXED("alias", alias, (T), (T)))

@@ -90,15 +90,23 @@ def parts(listed):
     return f"(const follow_part[]){{{text}}}" if listed else "NULL"
 
 
+def functional_of(op, groups):
+    """The overload that writes nothing, which PyTorch may have by a name of its own (normal_functional)."""
+    if op.generated_from.form == "functional":
+        return op.generated_from
+    base, arguments = op.signature
+    found = [groups.get((name, arguments), {}).get("functional") for name in (base, base + "_functional")]
+    check(any(found), op.where, f"{op.name} is made by autogen of an overload that writes, and there is no other")
+    return found[0] or found[1]
+
+
 def rows(ops, groups):
     """[(op, key, target, (arguments, results))], sorted by name"""
     for op in sorted(ops.values(), key=lambda op: op.name.encode()):
         if op.name.startswith("_foreach_") and not op.generated_from:
             yield op, "CPU", *for_each(op, ops)
         elif op.generated_from:
-            functional = groups[op.signature].get("functional")
-            by_functional = op.form == "out" and functional is not None
-            target = functional if by_functional else op.generated_from
+            target = functional_of(op, groups) if op.form == "out" else op.generated_from
             yield op, "CompositeExplicitAutograd", target, (out_row if op.form == "out" else functional_row)(op, target)
         elif viewed(op, ops, groups):
             target = viewed(op, ops, groups)

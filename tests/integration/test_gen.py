@@ -134,6 +134,11 @@ def test_what_autogen_names_is_made():
             "native.yaml:11: add.Other_out is made by autogen of add_.Other: it has no line")
 
 
+def test_an_out_is_never_made_of_what_writes():
+    alone = NATIVE.replace("- func: add.Other(Tensor self, Scalar[] other) -> Tensor\n", "")
+    refused(alone, ADD, "add.Other_out is made by autogen of an overload that writes, and there is no other")
+
+
 def made_of(func, *names):
     found = native(f"- func: {func}\n  autogen: {', '.join(names)}\n")
     return [found[n].func for n in names]
