@@ -11,6 +11,7 @@ enum {
     WIDE = 16,      /* lanes of a tile */
     SLOTS = 16,     /* rooms to work in */
     ROOM = 1 << 18, /* elements of one with lines behind each other */
+    SHORT = 64,     /* elements of a real line that is taken as a complex one */
     DENSE = 64,     /* packed lines of so many elements are transformed one by one */
 };
 
@@ -36,10 +37,11 @@ typedef struct axis_job {
 
 /* -- one tile -- */
 
-/* Real lines of even length are complex ones of half of it. */
+/* Long real lines of even length are complex ones of half of it.  That rounds once more, so short ones, which
+ * gain little by it, are not. */
 static bool is_halved(const axis_job *j)
 {
-    return j->kind != COMPLEX && j->n % 2 == 0;
+    return j->kind != COMPLEX && j->n % 2 == 0 && j->n > SHORT;
 }
 
 /* The side of lines `first` and its neighbours; offsets [lanes] out. */
