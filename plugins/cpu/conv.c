@@ -126,9 +126,11 @@ static int make_output(dp_ctx *ctx, const conv_args *a, const conv_plan *p, dp_t
     bool last = false;
     DP_VIEW(x, a->input);
 
-    if (*out != NULL)
-        return dp_set_output(ctx, out, x.ndim, p->sizes, NULL, dtype, x.device);
     int rc = find_last(ctx, p, a->input, a->weight, &last);
+    if (rc == 0 && *out != NULL) {
+        rc = dp_set_output(ctx, out, x.ndim, p->sizes, NULL, dtype, x.device);
+        return rc < 0 || !last ? rc : dp_resize(ctx, *out, x.ndim, p->sizes, DP_CHANNELS_LAST);
+    }
     return rc < 0 ? rc : make_result(ctx, dtype, x.device, x.ndim, p->sizes, last, out);
 }
 

@@ -164,7 +164,7 @@ static int find_transposed(dp_ctx *ctx, const int64_t *outer, conv_plan *p)
 
     for (int i = 0; rc == 0 && i < CONV_SPACE; i++) {
         int64_t last, pad;
-        if (i >= first && outer[i] >= s->stride[i] && outer[i] >= s->dilation[i])
+        if (!p->empty && i >= first && outer[i] >= s->stride[i] && outer[i] >= s->dilation[i])
             return dp_fail(ctx, DP_ERUNTIME,
                            "output padding must be smaller than either stride or dilation, but got "
                            "output_padding %" PRId64 ", stride %" PRId64 ", dilation %" PRId64,
@@ -226,6 +226,7 @@ static void set_shape(const dp_view *x, const dp_view *w, int64_t groups, conv_p
 {
     conv_shape *s = &p->s;
 
+    p->empty = x->sizes[0] == 0 || x->sizes[1] == 0;
     s->n = x->sizes[0];
     s->groups = groups;
     s->in_channels = w->sizes[1];
@@ -241,7 +242,6 @@ static void set_sizes(const dp_view *x, const dp_view *w, conv_plan *p)
 {
     const int64_t *space = p->transposed ? p->s.in : p->s.out;
 
-    p->empty = x->sizes[0] == 0 || x->sizes[1] == 0;
     p->sizes[0] = x->sizes[0];
     p->sizes[1] = p->transposed ? w->sizes[1] * p->s.groups : w->sizes[0];
     if (x->sizes[1] == 0)
