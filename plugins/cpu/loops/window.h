@@ -81,6 +81,22 @@ static void WN(add_place)(const wn_row *r, const T *x, T *y, int64_t o)
     }
 }
 
+/* Every place has two taps with weights. */
+static void WN(add_pairs)(const wn_row *r, const T *restrict x, T *restrict y)
+{
+    const wn_axis *a = r->axis;
+    const T *w = a->weights;
+
+    for (int64_t o = r->from; o < r->to; o++) {
+        const T wa = w[o], wb = w[a->hop + o];
+        const T *restrict xa = x + a->list[o] * r->inner, *restrict xb =
+                                                              x + a->list[a->hop + o] * r->inner;
+        T *restrict to = y + o * r->inner;
+        for (int64_t c = 0; c < r->inner; c++)
+            to[c] = wa * xa[c] + wb * xb[c];
+    }
+}
+
 /* Every place has n taps, and hop is `out`. */
 WN_INLINE void WN(add_evenly)(const wn_axis *a, const T *restrict x, T *restrict y, int64_t from,
                               int64_t to, int n, bool weighed)
@@ -195,7 +211,10 @@ static void WN(add_places)(const wn_row *r)
     const T *x = (const T *)r->x;
     T *y = (T *)r->y;
 
-    if (r->inner > 1)
+    if (r->inner > 1 && r->axis->list && r->axis->hop == r->axis->out && r->axis->weights &&
+        r->axis->count[r->from] == 2)
+        WN(add_pairs)(r, x, y);
+    else if (r->inner > 1)
         for (int64_t o = r->from; o < r->to; o++)
             WN(add_place)(r, x, y + o * r->inner, o);
     else if (r->axis->list)
