@@ -17,12 +17,25 @@ static triangle triangle_of(const dp_view *a, bool upper)
 
 /* -- factors -- */
 
+/* The triangle that uplo does not name becomes zeros. */
+static void clear_other(const triangle *t, char *a)
+{
+    size_t item = dp_dtype_size(t->dtype), n = (size_t)t->n;
+
+    for (size_t j = 0; j < n; j++)
+        if (t->uplo == 'L')
+            memset(a + j * n * item, 0, j * item);
+        else
+            memset(a + (j * n + j + 1) * item, 0, (n - j - 1) * item);
+}
+
 static void factor_one(const mx_batch *b, char *const *at, char *work)
 {
     const triangle *t = b->user;
 
     (void)work;
     lapack_potrf[la_index(t->dtype)](&t->uplo, &t->n, at[0], &t->n, (int *)at[1], 1);
+    clear_other(t, at[0]);
 }
 
 /* x, by columns, becomes its factor; info, of its batch, what LAPACK says. */
@@ -37,12 +50,6 @@ static int factor(dp_ctx *ctx, dp_tensor *x, dp_tensor *info, bool upper)
     mx_add(&b, info, 0);
     b.cost = (double)t.n * t.n * t.n / 3;
     return mx_run(ctx, &b);
-}
-
-/* x = the triangle of A */
-static int copy_triangle(dp_ctx *ctx, dp_tensor *x, dp_tensor *A, bool upper)
-{
-    return dp_invoke(ctx, upper ? "aten::triu.out" : "aten::tril.out", "TiT>", A, (int64_t)0, x);
 }
 
 static int check_ex(dp_ctx *ctx, const dp_view *a)
@@ -77,7 +84,7 @@ static int run_ex(dp_ctx *ctx, const dp_value *args, outs *o)
     if (rc == 0)
         rc = mx_zero(ctx, info);
     if (rc == 0)
-        rc = copy_triangle(ctx, x, args[0].u.t, upper);
+        rc = dp_copy(ctx, x, args[0].u.t);
     if (rc == 0 && a.numel > 0)
         rc = factor(ctx, x, info, upper);
     rc = mx_done(ctx, rc, o, 0, x);
@@ -99,7 +106,7 @@ static int factor_of(dp_ctx *ctx, dp_tensor *self, bool upper, dp_tensor **out)
     if (rc == 0)
         rc = mx_empty(ctx, DP_INT32, a.device, a.ndim - 2, a.sizes, false, &info);
     if (rc == 0)
-        rc = copy_triangle(ctx, x, self, upper);
+        rc = dp_copy(ctx, x, self);
     if (rc == 0)
         rc = factor(ctx, x, info, upper);
     if (rc == 0)
