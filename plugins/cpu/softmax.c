@@ -3,6 +3,7 @@
  * computed as float32. */
 #include "softmax.h"
 #include "dense.h"
+#include "pack.h"
 
 typedef struct sm_call {
     int op;
@@ -12,11 +13,11 @@ typedef struct sm_call {
     dp_dtype class;
 } sm_call;
 
-/* out: packed, of the class. */
-static int run_lines(dp_ctx *ctx, const sm_call *c, dp_tensor *x, dp_tensor *y, dp_tensor *out)
+/* All operands packed, of the class. */
+static int run_lines(dp_ctx *ctx, const sm_call *c, const void *x, const void *y, void *out)
 {
-    DP_VIEW(v, x);
-    sm_job job = {dense_data(x), y ? dense_data(y) : NULL, dense_data(out), 1, 1, 1};
+    DP_VIEW(v, c->x);
+    sm_job job = {x, y, out, 1, 1, 1};
     int64_t n = v.numel;
 
     if (n == 0 || dp_memoryless(ctx))
@@ -55,31 +56,25 @@ static int check(dp_ctx *ctx, sm_call *c)
 /* *out NULL: made, and owned by the caller. */
 static int run(dp_ctx *ctx, sm_call *c, dp_tensor **out)
 {
-    dp_tensor *x = NULL, *y = NULL, *packed = NULL, *given = *out;
+    pack p = {.ctx = ctx, .rc = check(ctx, c)};
+    dp_tensor *packed = NULL, *given = *out;
     DP_VIEW(v, c->x);
-    int rc = check(ctx, c);
 
-    if (rc == 0)
-        rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, v.dtype, v.device);
-    if (rc < 0)
-        return dp_refuse(ctx, rc, NULL);
+    if (p.rc == 0)
+        p.rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, v.dtype, v.device);
+    if (p.rc < 0)
+        return dp_refuse(ctx, p.rc, NULL);
     DP_VIEW(o, *out);
     bool direct = o.dtype == c->class && dp_tensor_is_contiguous(*out, DP_CONTIGUOUS);
-    rc = dense_get(ctx, c->x, c->class, &x);
-    if (rc == 0 && c->y != NULL)
-        rc = dense_get(ctx, c->y, c->class, &y);
-    if (rc == 0 && !direct)
-        rc = dp_empty(ctx, c->class, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &packed);
-    if (rc == 0)
-        rc = run_lines(ctx, c, x, y, direct ? *out : packed);
-    if (rc == 0 && !direct)
-        rc = dp_copy(ctx, *out, packed);
-    dp_tensor_unref(x);
-    dp_tensor_unref(y);
-    dp_tensor_unref(packed);
-    if (rc < 0 && given == NULL)
+    const void *x = pack_get(&p, c->x, c->class), *y = pack_get(&p, c->y, c->class);
+    void *to = direct ? o.data : pack_new(&p, c->class, v.ndim, v.sizes, &packed);
+    if (p.rc == 0)
+        p.rc = run_lines(ctx, c, x, y, to);
+    if (p.rc == 0 && !direct)
+        p.rc = dp_copy(ctx, *out, packed);
+    if (p.rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
-    return rc;
+    return pack_end(&p);
 }
 
 static int forward(dp_ctx *ctx, bool log, dp_tensor *self, int64_t dim, bool half_to_float,
