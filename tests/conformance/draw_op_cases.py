@@ -109,4 +109,6 @@ def cases(make):
     found["normal.Tensor_float_out"] = lambda: (((make(f32, 3, 4), 1.0), {"out": torch.zeros(*s)}) for s in ((3, 4), (2, 3, 4), (4,), (3, 1)))
     found["normal.float_Tensor_out"] = lambda: (((1.0, torch.rand(3, 4)), {"out": torch.zeros(*s)}) for s in ((3, 4), (0,), (4,)))
     found["normal.Tensor_Tensor_out"] = lambda: (((make(f32, 3, 1), torch.rand(4)), {"out": torch.zeros(*s)}) for s in ((3, 4), (0,), (4,)))
+    shapes = [torch.rand(50, dtype=f64) * top + 1e-3 for top in (0.5, 5, 40)]
+    found["_standard_gamma_grad"] = lambda: (((a.to(d), torch._standard_gamma(a).to(d)), {}) for a in shapes for d in (f32, f64, bf16, i64))
     return found
