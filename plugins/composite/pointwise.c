@@ -222,3 +222,25 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("selu", selu, (
                 DP_IMPL_UNBOXED("float_power.Tensor_Scalar", float_power_scalar, (T, s), (T)),
                 DP_IMPL_UNBOXED("float_power.Scalar", scalar_float_power, (s, T), (T)),
                 DP_IMPL_UNBOXED("special_ndtr", ndtr, (T), (T)))
+
+/* -- frexp -- */
+
+/* aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) */
+static int frexp_new(dp_ctx *ctx, dp_tensor *self, dp_tensor **mantissa, dp_tensor **exponent)
+{
+    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, mantissa);
+
+    *exponent = NULL;
+    if (rc == 0)
+        rc = dp_empty_like(ctx, self, DP_INT32, DP_PRESERVE, exponent);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::frexp.Tensor_out", "TTT>", self, *mantissa, *exponent);
+    if (rc < 0) {
+        *mantissa = dp_tensor_unref(*mantissa);
+        *exponent = dp_tensor_unref(*exponent);
+    }
+    return rc;
+}
+
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("frexp.Tensor", frexp_new, (T), (T, T)))

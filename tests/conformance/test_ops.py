@@ -906,6 +906,11 @@ CASES["repeat_interleave.self_int"] = with_args((2,), (0,), (2, 0), (3, -1), (-1
 CASES["repeat_interleave.self_Tensor"] = with_args((torch.tensor(2),), (torch.tensor([1, 2]), 0), (torch.tensor([3]), -1), (torch.tensor([1, 0, 2]), 1), (torch.tensor([[1]]),), (torch.tensor([1.5]),))
 
 
+CASES["frexp.Tensor"] = lambda: (((x,), {}) for d in MORE for x in layouts(d))
+CASES["frexp.Tensor_out"] = lambda: (((make(d, 3, 4),), {"mantissa": torch.zeros(n, dtype=m), "exponent": torch.zeros(n, dtype=e)})
+                                     for d in MORE for m in (d, f32) for e in (i32, i64) for n in (0, (3, 4)))
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
