@@ -59,16 +59,26 @@ static void drop(dpi_home *h, dpi_home **dead)
     }
 }
 
+/* The home of t's version, if t holds it; NULL where it is t's own, or that of its root, which is held as
+ * a tensor. */
+static dpi_home *held_for_version(const dp_tensor *t)
+{
+    dpi_home *h = HOME_OF(version, t->version);
+    bool held = &h->tensor != t && &h->tensor != t->root;
+
+    return held ? h : NULL;
+}
+
 /* What a tensor without references holds. */
 static void tensor_end(dp_tensor *t, dpi_home **dead)
 {
-    dpi_home *h = HOME_OF(tensor, t), *of_version = HOME_OF(version, t->version);
+    dpi_home *h = HOME_OF(tensor, t), *of_version = held_for_version(t);
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
     dp_tensor *root = t->root;
 
     if (g != NULL && g != &h->geometry)
         drop(HOME_OF(geometry, g), dead);
-    if (of_version != h)
+    if (of_version != NULL)
         drop(of_version, dead);
     drop(h, dead);
     dpi_tally_add(DPI_TALLY_TENSORS, -1);
@@ -581,29 +591,35 @@ int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts
     return rc;
 }
 
+/* t gets the version of another tensor, and this root, the reference to which it takes. */
+static void share_version(dp_tensor *t, const dp_tensor *of, dp_tensor *root)
+{
+    dpi_home *former = held_for_version(t), *held;
+    dp_tensor *former_root = t->root;
+
+    t->version = of->version;
+    t->root = root;
+    if ((held = held_for_version(t)) != NULL)
+        home_ref(held);
+    if (former != NULL)
+        home_unref(former);
+    dp_tensor_unref(former_root);
+}
+
 void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of)
 {
-    dpi_home *own = HOME_OF(tensor, t), *former = HOME_OF(version, t->version);
-
-    home_ref(HOME_OF(version, of->version));
-    t->version = of->version;
-    if (former != own)
-        home_unref(former);
+    share_version(t, of, t->root ? dp_tensor_ref(t->root) : NULL);
 }
 
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
 {
-    dp_tensor *root = v->root;
-
-    dpi_tensor_share_version(v, base);
-    v->root = detached ? NULL : dp_tensor_ref(base->root ? base->root : base);
+    share_version(v, base, detached ? NULL : dp_tensor_ref(base->root ? base->root : base));
     v->creation = (uint8_t)creation;
     if (base->root && (creation == DP_CREATED_DEFAULT || base->creation == DP_CREATED_INFERENCE))
         v->creation = base->creation;
     /* its root may come to need a gradient, by another view of it even */
     if (!detached && v->creation != DP_CREATED_INFERENCE && dpi_differentiable(v->dtype))
         v->keys.functionality |= DP_GRAD_BIT;
-    dp_tensor_unref(root);
 }
 
 int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
