@@ -911,6 +911,20 @@ CASES["frexp.Tensor_out"] = lambda: (((make(d, 3, 4),), {"mantissa": torch.zeros
                                      for d in MORE for m in (d, f32) for e in (i32, i64) for n in (0, (3, 4)))
 
 
+# -- gradients of views and of picking --
+
+CASES["select_backward"] = lambda: (((make(d, *g), s, *a), {}) for d in (f32, i64) for g, s, a in (((4,), [3, 4], (0, 1)), ((3,), [3, 4], (-1, -1)), ((4,), [3, 4], (0, 9)), ((), [3], (0, 2)), ((2,), [3, 4], (0, 1))))
+CASES["slice_backward"] = lambda: (((make(d, *g), s, *a), {}) for d in (f32, i64) for g, s, a in (((2, 4), [3, 4], (0, 1, 3, 1)), ((3, 2), [3, 4], (1, 0, 4, 2)), ((3, 2), [3, 4], (1, 0, 100, 0)), ((1,), [3, 4], (0, 0, 2, 1))))
+CASES["diagonal_backward"] = lambda: (((make(d, *g), s, *a), {}) for d in (f32, i64) for g, s, a in (((3,), [3, 4], (0, 0, 1)), ((2, 3), [3, 2, 4], (1, 0, 2)), ((3,), [3, 4], (0, 0, 0)), ((2,), [3, 4], (-1, 0, 1))))
+CASES["index_select_backward"] = lambda: (((make(d, 3, 4), [5, 4], 0, torch.tensor(i)), {}) for d in (f32, i64) for i in ([0, 4, 4], [0, 1], [0, 1, 9]))
+CASES["gather_backward"] = lambda: (((make(f32, 2, 2), make(f32, 3, 4), d, torch.tensor(i), False), {}) for d in (0, 1) for i in ([[0, 1], [1, 1]], [[0, 9], [1, 1]]))
+CASES["masked_select_backward"] = lambda: (((make(f32, 9), x, m), {}) for x in (make(f32, 3, 4), make(f32, 4), make(f32, 3, 1)) for m in (make(b8, 3, 4), make(b8, 4)) if torch.broadcast_tensors(x, m)[1].sum() <= 9)
+CASES["trace_backward"] = lambda: (((make(d), s), {}) for d in (f32, i64) for s in ([3, 4], [3], [0, 2]))
+CASES["diag_backward"] = lambda: (((make(d, *g), s, k), {}) for d in (f32, i64) for g, s, k in (((3,), [3, 4], 0), ((3, 3), [3], 0), ((3,), [3, 4], 1), ((2,), [3, 4], -1), ((4, 4), [3], 1)))
+CASES["value_selecting_reduction_backward"] = lambda: (((make(f32, *g), 1, torch.tensor(i), [3, 4], k), {}) for g, i, k in (((3,), [0, 3, 2], False), ((3, 1), [[0], [3], [2]], True), ((3,), [0, 9, 2], False)))
+CASES["cummaxmin_backward"] = lambda: (((make(f32, 3, 4), make(f32, 3, 4), torch.tensor([[0, 0, 2, 2]] * 3), d), {}) for d in (0, 1, -1))
+
+
 @case("where.self")
 def chosen():
     for a, b in itertools.product(MAIN, MAIN):
