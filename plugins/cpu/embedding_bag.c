@@ -18,6 +18,7 @@ typedef struct bags {
     int64_t rows, dim, n, bags;
     const int64_t *at, *from; /* [n], [bags] */
     const double *factor;
+    const float *packed; /* the table, if it is packed and of float32 */
 } bags;
 
 /* -- checks -- */
@@ -141,8 +142,11 @@ static void prepare(dp_ctx *ctx, bags *b)
     b->at = pack_own(&b->p, b->indices, DP_INT64);
     b->from = pack_own(&b->p, b->offsets, DP_INT64);
     b->factor = pack_get(&b->p, b->factors, DP_FLOAT64);
-    if (b->p.rc == 0 && !dp_memoryless(ctx))
-        b->p.rc = check_values(ctx, b);
+    if (b->p.rc < 0 || dp_memoryless(ctx))
+        return;
+    b->p.rc = check_values(ctx, b);
+    if (b->dtype == DP_FLOAT32 && dp_tensor_is_contiguous(b->weight, DP_CONTIGUOUS))
+        b->packed = pack_get(&b->p, b->weight, DP_FLOAT32);
 }
 
 /* -- forward -- */
@@ -175,11 +179,17 @@ static void load_row(const bags *b, int64_t row, double *to)
                                       w.strides[1] * size, b->dim);
 }
 
-/* Index i, which is not the `k`th of the bag that counts but the first if k is 0. */
+/* The row of index i goes into its bag; first: it is the first there. */
 static void take_row(const bags *b, const totals *m, int64_t bag, int64_t i, bool first)
 {
-    double *out = m->out + bag * b->dim, factor = b->factor ? b->factor[i] : 1;
+    double *restrict out = m->out + bag * b->dim, factor = b->factor ? b->factor[i] : 1;
+    const float *restrict row = b->packed ? b->packed + b->at[i] * b->dim : NULL;
 
+    if (row != NULL && b->mode != MAX) {
+        for (int64_t d = 0, n = b->dim; d < n; d++)
+            out[d] += (double)row[d] * factor;
+        return;
+    }
     load_row(b, b->at[i], m->row);
     for (int64_t d = 0; d < b->dim; d++)
         if (b->mode != MAX)
@@ -335,7 +345,6 @@ static void add_maxima(const slope *s)
 static void load_slope(slope *s, dp_tensor *indices, dp_tensor *bag_of, dp_tensor *counts,
                        dp_tensor *max_at)
 {
-    DP_VIEW(c, counts);
     DP_VIEW(i, indices);
 
     s->n = i.numel;
@@ -347,7 +356,6 @@ static void load_slope(slope *s, dp_tensor *indices, dp_tensor *bag_of, dp_tenso
         s->at = own_indices(&s->p, indices, "indices", s->n, s->rows, false);
         s->bag_of = own_indices(&s->p, bag_of, "offset2bag", s->n, s->bags, false);
     }
-    (void)c;
 }
 
 /* How often each row is named. */
