@@ -37,9 +37,12 @@
     }                                                                                              \
     pw_finish(s, fault);                                                                           \
     }
-#define PW_ROW_(n, k)       char *p##k = data[k] + j * st[(n) + (k)]
+/* Steps are read once: for all that the compiler knows, a store may change them. */
+#define PW_ROW_(n, k)                                                                              \
+    char *p##k = data[k] + j * st[(n) + (k)];                                                      \
+    const int64_t step##k __attribute__((unused)) = st[k]
 #define PW_PUT_(o, expr)    ((pw_mem_##o *)p0)[i] = (pw_val_##o)(expr);
-#define PW_SPREAD_(o, expr) *(pw_mem_##o *)(p0 + i * st[0]) = (pw_val_##o)(expr);
+#define PW_SPREAD_(o, expr) *(pw_mem_##o *)(p0 + i * step0) = (pw_val_##o)(expr);
 #define PW_IS_(t, k)        (st[k] == (int64_t)sizeof(pw_mem_##t))
 
 #define PW_KERNEL1(name, n, t, o, params, a, expr)                                                 \
@@ -55,7 +58,7 @@
     else                                                                                           \
         PW_EACH_                                                                                   \
         {                                                                                          \
-            const T a = PW_GET_(t, p1, st[1], i);                                                  \
+            const T a = PW_GET_(t, p1, step1, i);                                                  \
             PW_SPREAD_(o, expr)                                                                    \
         }                                                                                          \
     PW_END_
@@ -89,8 +92,8 @@
     } else                                                                                         \
         PW_EACH_                                                                                   \
         {                                                                                          \
-            const T a = PW_GET_(t, p1, st[1], i);                                                  \
-            const T b = PW_GET_(t, p2, st[2], i);                                                  \
+            const T a = PW_GET_(t, p1, step1, i);                                                  \
+            const T b = PW_GET_(t, p2, step2, i);                                                  \
             PW_SPREAD_(o, expr)                                                                    \
         }                                                                                          \
     PW_END_
@@ -120,9 +123,9 @@
     } else                                                                                         \
         PW_EACH_                                                                                   \
         {                                                                                          \
-            const T a = PW_GET_(t, p1, st[1], i);                                                  \
-            const T b = PW_GET_(t, p2, st[2], i);                                                  \
-            const T c = PW_GET_(t, p3, st[3], i);                                                  \
+            const T a = PW_GET_(t, p1, step1, i);                                                  \
+            const T b = PW_GET_(t, p2, step2, i);                                                  \
+            const T c = PW_GET_(t, p3, step3, i);                                                  \
             PW_SPREAD_(o, expr)                                                                    \
         }                                                                                          \
     PW_END_
