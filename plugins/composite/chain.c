@@ -64,6 +64,19 @@ dp_tensor *chain_sT(chain *c, const char *op, dp_value a, dp_tensor *b)
     return c->rc < 0 ? NULL : step(c, op, args, 2);
 }
 
+dp_tensor *chain_move(chain *c, dp_tensor *host, dp_device device)
+{
+    dp_tensor *there = NULL;
+
+    if (chain_keep(c, host) == NULL || device == DP_DEVICE_CPU)
+        return host;
+    DP_VIEW(x, host);
+    c->rc = dp_empty(c->ctx, x.dtype, device, x.ndim, x.sizes, DP_CONTIGUOUS, &there);
+    if (c->rc == 0)
+        c->rc = dp_copy(c->ctx, chain_keep(c, there), host);
+    return there;
+}
+
 dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction)
 {
     dp_tensor *one = NULL;

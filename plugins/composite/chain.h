@@ -31,6 +31,8 @@ dp_tensor *chain_sT(chain *c, const char *op, dp_value a, dp_tensor *b);
 dp_tensor *chain_call(chain *c, const char *op, const char *code, ...);
 /* A tensor that was made by hand becomes the chain's; returns it. */
 dp_tensor *chain_keep(chain *c, dp_tensor *t);
+/* A tensor of the host, the chain's from now on, as one of `device`. */
+dp_tensor *chain_move(chain *c, dp_tensor *host, dp_device device);
 /* By a loss's `reduction`: 0 t itself, 1 its mean, 2 its sum. */
 dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction);
 /* Fails the chain, unless it has failed: chain_fail(&c, DP_ERUNTIME, "text %d", n). */

@@ -96,9 +96,10 @@ static int combinations(dp_ctx *ctx, dp_tensor *self, int64_t r, bool again, dp_
         rc = dp_empty(ctx, DP_INT64, DP_DEVICE_CPU, 1, &all, DP_CONTIGUOUS, &index);
     if (rc < 0)
         return rc;
-    DP_VIEW(v, chain_keep(&c, index));
+    DP_VIEW(v, index);
     if (v.data != NULL)
         list_ways(v.data, ways, x.numel, r, again);
+    index = chain_move(&c, index, x.device);
     dp_tensor *t = CHAIN(&c, "aten::index_select", "TiT>T", self, (int64_t)0, index);
     return chain_end(&c, CHAIN(&c, "aten::view", "Tli>T", t, sizes, (size_t)2), out);
 }
@@ -140,14 +141,17 @@ static int repeat_by(dp_ctx *ctx, dp_tensor *self, dp_tensor *repeats, const int
 static int repeat_int(dp_ctx *ctx, dp_tensor *self, int64_t repeats, const int64_t *dim,
                       const int64_t *output_size, dp_tensor **out)
 {
+    chain c = {.ctx = ctx};
     dp_tensor *t;
+    DP_VIEW(x, self);
     int rc = dp_scalar_tensor(ctx, dp_int(repeats), DP_INT64, &t);
 
     if (rc < 0)
         return rc;
-    rc = repeat_by(ctx, self, t, dim, output_size, out);
-    dp_tensor_unref(t);
-    return rc;
+    t = chain_move(&c, t, x.device);
+    if (c.rc == 0)
+        c.rc = repeat_by(ctx, self, t, dim, output_size, out);
+    return chain_end(&c, NULL, NULL);
 }
 
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,

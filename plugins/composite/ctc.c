@@ -33,23 +33,18 @@ static void prepare(chain *c, dp_tensor **log_probs, dp_tensor **targets, bool *
 /* lengths [n] as a tensor of t's device */
 static dp_tensor *lengths_on(chain *c, dp_tensor *t, const int64_t *lengths, size_t n_lengths)
 {
-    dp_tensor *here = NULL, *there = NULL;
+    dp_tensor *here = NULL;
     int64_t n = (int64_t)n_lengths;
 
     if (c->rc == 0)
-        c->rc = dp_empty(c->ctx, DP_INT64, 0, 1, &n, DP_CONTIGUOUS, &here);
+        c->rc = dp_empty(c->ctx, DP_INT64, DP_DEVICE_CPU, 1, &n, DP_CONTIGUOUS, &here);
     if (c->rc < 0)
         return NULL;
-    DP_VIEW(e, chain_keep(c, here));
+    DP_VIEW(e, here);
     for (int64_t i = 0; e.data && i < n; i++)
         ((int64_t *)e.data)[i] = lengths[i];
     DP_VIEW(x, t);
-    if (x.device == 0)
-        return here;
-    c->rc = dp_empty(c->ctx, DP_INT64, x.device, 1, &n, DP_CONTIGUOUS, &there);
-    if (c->rc == 0)
-        c->rc = dp_copy(c->ctx, chain_keep(c, there), here);
-    return there;
+    return chain_move(c, here, x.device);
 }
 
 /* aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths,

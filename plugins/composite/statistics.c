@@ -190,12 +190,14 @@ static int scalar_quantile(asked *p, double q, dp_tensor *out, dp_tensor **made)
     if (!(q >= 0 && q <= 1))
         return dp_refuse(p->ctx, DP_ERUNTIME, "quantile() q must be in the range [0, 1] but got %g",
                          q);
+    chain c = {.ctx = p->ctx};
     int rc = dp_scalar_tensor(p->ctx, dp_double(q), x.dtype, &p->q);
     if (rc < 0)
         return rc;
-    rc = run_quantile(p, out, made);
-    dp_tensor_unref(p->q);
-    return rc;
+    p->q = chain_move(&c, p->q, x.device);
+    if (c.rc == 0)
+        c.rc = run_quantile(p, out, made);
+    return chain_end(&c, NULL, NULL);
 }
 
 /* aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *,

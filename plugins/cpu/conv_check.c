@@ -188,6 +188,16 @@ static int find_transposed(dp_ctx *ctx, const int64_t *outer, conv_plan *p)
                    cross_text(s->in + first, p->dims, made, sizeof(made)));
 }
 
+/* Source: at::native::check_input_same_type_as_parameters. */
+static int check_type(dp_ctx *ctx, const dp_view *x, const char *what, dp_dtype dtype)
+{
+    if (dtype == x->dtype)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "Input type (torch.%sTensor) and %s type (torch.%sTensor) should be the same",
+                   dense_type_name(x->dtype), what, dense_type_name(dtype));
+}
+
 /* What only a convolution that has something to compute is asked for. */
 static int check_contents(dp_ctx *ctx, const dp_view *x, const dp_view *w, dp_tensor *bias,
                           const conv_plan *p, const char *xs, const char *ws)
@@ -212,14 +222,10 @@ static int check_contents(dp_ctx *ctx, const dp_view *x, const dp_view *w, dp_te
     if (dp_sizes_product(1, sum, 4) > INT32_MAX)
         return dp_fail(ctx, DP_ERESOURCE, "a convolution whose sums are of more than %d products",
                        INT32_MAX);
-    if ((rc = dense_check_same(ctx, x->dtype, w->dtype)) < 0 || bias == NULL)
+    if ((rc = check_type(ctx, x, "weight", w->dtype)) < 0 || bias == NULL)
         return rc;
     DP_VIEW(b, bias);
-    if (b.dtype == x->dtype)
-        return 0;
-    return dp_fail(ctx, DP_ERUNTIME,
-                   "Input type (torch.%sTensor) and bias type (torch.%sTensor) should be the same",
-                   dense_type_name(x->dtype), dense_type_name(b.dtype));
+    return check_type(ctx, x, "bias", b.dtype);
 }
 
 static void set_shape(const dp_view *x, const dp_view *w, int64_t groups, conv_plan *p)

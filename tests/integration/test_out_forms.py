@@ -12,8 +12,9 @@ import dispatchd
 VALUES = {"int": 1, "SymInt": 1, "float": 1, "bool": False, "Scalar": 2, "str": "mean", "ScalarType": "float32",
           "MemoryFormat": "contiguous_format", "Device": "cpu", "Layout": "strided"}
 NAMED = {"rounding_mode": "floor", "reduction": 1, "approximate": "none", "dim": 0, "ord": 2}
-# The functional form is a mean, of any tensor, where the result has one element a plane; so in PyTorch.
-OTHERWISE = ("aten::adaptive_avg_pool2d.out", "aten::adaptive_avg_pool3d.out")
+# The functional form is a mean, of any tensor, where the result has one element a plane; the last one resizes
+# nothing.  Both so in PyTorch.
+OTHERWISE = ("aten::adaptive_avg_pool2d.out", "aten::adaptive_avg_pool3d.out", "aten::_compute_linear_combination.out")
 UNDEFINED = ("empty", "new_empty", "resize")  # elements are anything
 
 
