@@ -82,7 +82,7 @@ static int combinations(dp_ctx *ctx, dp_tensor *self, int64_t r, bool again, dp_
 
     if (x.ndim != 1)
         return dp_fail(ctx, DP_ERUNTIME, "Expect a 1D vector, but got shape %s",
-                       dp_shape_text(text, x.sizes, 1));
+                       dp_shape_text(text, x.sizes, (size_t)x.ndim));
     if (r < 0)
         return dp_fail(ctx, DP_ERUNTIME, "Expect a non-negative number, but got %" PRId64, r);
     if (r == 0)
