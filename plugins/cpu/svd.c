@@ -1,5 +1,6 @@
 /* svd.c -- singular values and vectors (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine gesdd). */
 #include "matrices.h"
+#include <math.h>
 
 typedef struct svd {
     dp_dtype dtype;
@@ -22,6 +23,39 @@ static void call(const svd *s, void *a, void *values, void *u, void *vt, void *w
                                     &s->ldvt, work, &s->lwork, rwork, iwork, info, 1);
 }
 
+static bool has_nan(dp_dtype dtype, const void *data, size_t n)
+{
+    bool nan = false;
+
+    n *= dp_dtype_is_complex(dtype) ? 2 : 1;
+    for (size_t i = 0; i < n; i++)
+        nan |= mx_is_double(dtype) ? isnan(((const double *)data)[i])
+                                   : isnan(((const float *)data)[i]);
+    return nan;
+}
+
+static void fill_nan(dp_dtype dtype, void *data, size_t n)
+{
+    n *= dp_dtype_is_complex(dtype) ? 2 : 1;
+    for (size_t i = 0; i < n; i++)
+        if (mx_is_double(dtype))
+            ((double *)data)[i] = NAN;
+        else
+            ((float *)data)[i] = NAN;
+}
+
+/* What is known of a matrix with an infinity; where PyTorch ends, its values are NaN too. */
+static void set_nan(const svd *s, char *const *at)
+{
+    int least = s->m < s->n ? s->m : s->n;
+
+    fill_nan(mx_real(s->dtype), at[1], (size_t)least);
+    if (s->job == 'N')
+        return;
+    fill_nan(s->dtype, at[3], (size_t)s->ldu * (size_t)(s->job == 'A' ? s->m : least));
+    fill_nan(s->dtype, at[4], (size_t)s->ldvt * (size_t)s->n);
+}
+
 /* at: A, S, info, and where there are vectors U and Vh */
 static void one(const mx_batch *b, char *const *at, char *scratch)
 {
@@ -30,7 +64,10 @@ static void one(const mx_batch *b, char *const *at, char *scratch)
     size_t n = (size_t)s->m * (size_t)s->n;
 
     if (!mx_finite(s->dtype, at[0], n)) { /* with an infinity gesdd may not end */
-        *(int *)at[2] = -4;
+        if (has_nan(s->dtype, at[0], n))
+            *(int *)at[2] = -4;
+        else
+            set_nan(s, at);
         return;
     }
     if (!s->in_place)
