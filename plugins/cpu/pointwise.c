@@ -192,6 +192,8 @@ static int check_same(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
     if (!(c->op->flags & PW_SAME_DTYPE) || dst == NULL)
         return 0;
     DP_VIEW(y, dst);
+    if (y.dtype != DP_BOOL && c->op->flags & PW_RESULT_BOOL)
+        return dp_fail(ctx, DP_ERUNTIME, "%s does not support non-boolean outputs.", c->op->name);
     return y.dtype == c->result ? 0
                                 : dp_fail(ctx, DP_ERUNTIME, "Found dtype %s but expected %s",
                                           dense_type_name(y.dtype), dense_type_name(c->result));

@@ -38,6 +38,7 @@ TURNS = {**dict.fromkeys(FLOATS, {"sin": "far", "cos": "far", "tan": "far", "fmo
 # What the inputs and the result are (semantics of at::TensorIterator's presets): flags of pw_op.
 PRESETS = {
     "unary": ["PW_SAME_DTYPE"], "unary_float": ["PW_TO_FLOAT"], "unary_bool": ["PW_RESULT_BOOL"],
+    "unary_force_bool": ["PW_RESULT_BOOL", "PW_SAME_DTYPE"],
     "binary": [], "binary_float": ["PW_TO_FLOAT"], "comparison": ["PW_RESULT_BOOL"], "ternary": [],
     "same": ["PW_SAME_INPUTS"],
 }
