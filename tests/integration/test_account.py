@@ -134,9 +134,9 @@ def chain(n, rows):
 
 def test_intermediates_are_charged_while_they_live(f):
     with f.connect() as d:
-        # a thousand results of 350,000 bytes, within a limit that two of them and the text nearly fill
-        y = d.call("program.run", steps=chain(1000, 350), outputs=["y1000"], **{"return": "handle"})
-        equal(y["outputs"][0]["shape"], [350, 250])
+        # a thousand results of 320,000 bytes, within a limit that two of them and the text nearly fill
+        y = d.call("program.run", steps=chain(1000, 320), outputs=["y1000"], **{"return": "handle"})
+        equal(y["outputs"][0]["shape"], [320, 250])
         d.release(*y["outputs"])
         equal(held(d).get("intermediates"), None)
         e = raises(lambda: d.call("program.run", steps=chain(3, 600), outputs=["y3"]), "ResourceExhausted",
