@@ -2,6 +2,7 @@
  * (aten/src/ATen/native/Unique.cpp). */
 #define _GNU_SOURCE /* qsort_r */
 #include "along.h"
+#include "dense.h"
 #include "order.h"
 #include <stdlib.h>
 
@@ -11,11 +12,12 @@ typedef struct rows {
     int64_t n, m;
 } rows;
 
-/* What is found: the rows in order, equal ones beside one another.  All in memory of the call. */
-typedef struct groups {
-    int64_t n;
-    int64_t *order, *group, *first, *count; /* group: of each row; first, count: of each group */
-} groups;
+/* Equal neighbours in an order of n rows.  All in memory of the call, or of a tensor. */
+typedef struct runs {
+    int64_t n, count;
+    const int64_t *order; /* [n]; NULL: as they lie */
+    int64_t *starts;      /* [count + 1]: where each run begins in that order, and n */
+} runs;
 
 /* NaN is behind everything, and of two NaN neither is equal to the other. */
 static int compare_rows(const rows *r, int64_t a, int64_t b, bool *equal)
@@ -44,46 +46,118 @@ static int by_row(const void *a, const void *b, void *user)
     return order ? order : (x > y) - (x < y);
 }
 
-static int group_rows(dp_ctx *ctx, rows *r, bool sorted, groups *g)
+static int new_runs(dp_ctx *ctx, int64_t n, const int64_t *order, runs *r)
+{
+    *r = (runs){.n = n, .order = order};
+    r->starts = dp_alloc(ctx, (size_t)(n + 1) * sizeof(int64_t));
+    return r->starts ? 0 : DP_ERESOURCE;
+}
+
+static int group_rows(dp_ctx *ctx, rows *r, bool sorted, runs *g)
 {
     bool equal;
+    int64_t *order = dp_alloc(ctx, (size_t)r->n * sizeof(int64_t));
+    int rc = order ? new_runs(ctx, r->n, order, g) : DP_ERESOURCE;
 
-    g->n = 0;
-    g->order = dp_alloc(ctx, 4 * (size_t)r->n * sizeof(int64_t));
-    if (g->order == NULL)
-        return DP_ERESOURCE;
-    g->group = g->order + r->n;
-    g->first = g->group + r->n;
-    g->count = g->first + r->n;
+    if (rc < 0)
+        return rc;
     for (int64_t i = 0; i < r->n; i++)
-        g->order[i] = i;
+        order[i] = i;
     if (sorted)
-        qsort_r(g->order, (size_t)r->n, sizeof(int64_t), by_row, r);
+        qsort_r(order, (size_t)r->n, sizeof(int64_t), by_row, r);
     for (int64_t i = 0; i < r->n; i++) {
         equal = false;
         if (i > 0)
-            compare_rows(r, g->order[i - 1], g->order[i], &equal);
-        if (!equal) {
-            g->first[g->n] = g->order[i];
-            g->count[g->n++] = 0;
-        }
-        g->count[g->n - 1]++;
-        g->group[g->order[i]] = g->n - 1;
+            compare_rows(r, order[i - 1], order[i], &equal);
+        if (!equal)
+            g->starts[g->count++] = i;
     }
+    g->starts[g->count] = r->n;
     return dp_checkpoint(ctx);
 }
 
-/* *out: int64, with these values [n] */
-static int indices_of(dp_ctx *ctx, dp_device device, const int64_t *values, int64_t n, int ndim,
-                      const int64_t *sizes, dp_tensor **out)
+/* The runs of x [g->n], which lies in the order of g: found without a branch for each element. */
+static void group_elements(dp_dtype dtype, const void *data, runs *g)
+{
+    int64_t *starts = g->starts, k = g->n > 0, n = g->n;
+
+    starts[0] = 0;
+    switch (dtype) {
+#define EACH(name, memory, value, load, store)                                                     \
+    case name: {                                                                                   \
+        const memory *x = data;                                                                    \
+        for (int64_t i = 1; i < n; i++) {                                                          \
+            starts[k] = i;                                                                         \
+            k += load(x[i]) != load(x[i - 1]);                                                     \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+        ELEMENT_REALS(EACH)
+#undef EACH
+    default:
+        break;
+    }
+    g->count = k;
+    starts[k] = n;
+}
+
+/* -- results -- */
+
+/* *out: the run of each row, of these sizes */
+static int inverse_of(dp_ctx *ctx, const runs *g, dp_device device, int ndim, const int64_t *sizes,
+                      dp_tensor **out)
 {
     int rc = dp_empty(ctx, DP_INT64, device, ndim, sizes, DP_CONTIGUOUS, out);
 
-    if (rc < 0 || n == 0)
+    if (rc < 0)
+        return rc;
+    DP_VIEW(v, *out);
+    int64_t *y = v.data;
+    for (int64_t i = 0, k = 0; i < g->n; i++) {
+        k += i == g->starts[k + 1];
+        y[g->order ? g->order[i] : i] = k;
+    }
+    return 0;
+}
+
+/* *out: the lengths of the runs */
+static int counts_of(dp_ctx *ctx, const runs *g, dp_device device, dp_tensor **out)
+{
+    int rc = dp_empty(ctx, DP_INT64, device, 1, &g->count, DP_CONTIGUOUS, out);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(v, *out);
+    int64_t *y = v.data;
+    for (int64_t k = 0; k < g->count; k++)
+        y[k] = g->starts[k + 1] - g->starts[k];
+    return 0;
+}
+
+/* *out: the first element of each run of `data`, which lies in the order of g */
+static int firsts_of(dp_ctx *ctx, const runs *g, const dp_view *data, dp_tensor **out)
+{
+    int rc = dp_empty(ctx, data->dtype, data->device, 1, &g->count, DP_CONTIGUOUS, out);
+
+    if (rc < 0)
         return rc;
     DP_VIEW(y, *out);
-    memcpy(y.data, values, (size_t)n * sizeof(int64_t));
+    switch (dp_dtype_size(data->dtype)) {
+#define EACH(bytes, type)                                                                          \
+    case bytes:                                                                                    \
+        for (int64_t k = 0; k < g->count; k++)                                                     \
+            ((type *)y.data)[k] = ((const type *)data->data)[g->starts[k]];                        \
+        break;
+        ELEMENT_SIZES(EACH)
+#undef EACH
+    }
     return 0;
+}
+
+static int no_indices(dp_ctx *ctx, dp_device device, dp_tensor **out)
+{
+    int64_t none = 0;
+    return dp_empty(ctx, DP_INT64, device, 1, &none, DP_CONTIGUOUS, out);
 }
 
 /* What a call asks for, and gives. */
@@ -107,48 +181,49 @@ static int check_type(dp_ctx *ctx, const char *what, dp_dtype dtype)
     return dp_fail(ctx, DP_ERUNTIME, "\"%s\" not implemented for '%s'", what, dp_dtype_name(dtype));
 }
 
-/* The rows of t [n, ...] that are there, each once, as *values [k, ...]; groups in *g. */
-static int find_rows(dp_ctx *ctx, dp_tensor *t, bool sorted, groups *g, dp_tensor **values)
+/* The inverse, of these sizes, and the counts as far as they are asked for. */
+static int give_groups(dp_ctx *ctx, const runs *g, const dp_view *x, int ndim, const int64_t *sizes,
+                       unique *u)
 {
-    dp_tensor *wide, *first = NULL;
-    DP_VIEW(x, t);
-    int rc = order_widen(ctx, t, x.dtype, &wide);
+    int rc = u->inverse ? inverse_of(ctx, g, x->device, ndim, sizes, &u->group)
+                        : no_indices(ctx, x->device, &u->group);
 
     if (rc < 0)
         return rc;
-    DP_VIEW(w, wide);
-    rows r = {w, x.sizes[0], x.sizes[0] ? x.numel / x.sizes[0] : 0};
-    rc = group_rows(ctx, &r, sorted, g);
-    if (rc == 0)
-        rc = indices_of(ctx, x.device, g->first, g->n, 1, &g->n, &first);
-    if (rc == 0)
-        rc = dp_invoke(ctx, "aten::index_select", "TiT>T", t, (int64_t)0, first, values);
-    dp_tensor_unref(first);
-    dp_tensor_unref(wide);
-    return rc;
+    return u->counts ? counts_of(ctx, g, x->device, &u->count)
+                     : no_indices(ctx, x->device, &u->count);
 }
 
-/* All elements of self, in row-major order. */
+/* All elements of self, in row-major order.  Sorted ones are stable: of equal ones the first is given. */
 static int unique_flat(dp_ctx *ctx, dp_tensor *self, unique *u)
 {
-    groups g;
-    dp_tensor *flat;
-    int64_t none = 0;
+    runs g;
+    dp_tensor *flat = NULL, *packed = NULL, *values = NULL, *order = NULL;
+    const bool stable = true;
     DP_VIEW(x, self);
     int rc = check_type(ctx, "unique", x.dtype);
 
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::reshape", "Tli>T", self, &x.numel, (size_t)1, &flat);
-    if (rc < 0)
-        return rc;
-    rc = find_rows(ctx, flat, u->sorted, &g, &u->values);
     if (rc == 0)
-        rc = u->inverse ? indices_of(ctx, x.device, g.group, x.numel, x.ndim, x.sizes, &u->group)
-                        : indices_of(ctx, x.device, NULL, 0, 1, &none, &u->group);
+        rc = dp_invoke(ctx, "aten::contiguous", "T>T", flat, &packed);
+    if (rc == 0 && u->sorted)
+        rc = dp_invoke(ctx, "aten::sort.stable", "Tobib>TT", packed, &stable, (int64_t)0, 0,
+                       &values, &order);
+    if (rc == 0) {
+        DP_VIEW(v, u->sorted ? values : packed);
+        rc = new_runs(ctx, x.numel, u->sorted ? dense_data(order) : NULL, &g);
+        if (rc == 0) {
+            group_elements(v.dtype, v.data, &g);
+            rc = firsts_of(ctx, &g, &v, &u->values);
+        }
+    }
     if (rc == 0)
-        rc = indices_of(ctx, x.device, g.count, u->counts ? g.n : 0, 1, u->counts ? &g.n : &none,
-                        &u->count);
+        rc = give_groups(ctx, &g, &x, x.ndim, x.sizes, u);
     dp_tensor_unref(flat);
+    dp_tensor_unref(packed);
+    dp_tensor_unref(values);
+    dp_tensor_unref(order);
     return rc;
 }
 
@@ -173,10 +248,33 @@ static int check_slices(dp_ctx *ctx, const dp_view *x, int64_t dim)
     return 0;
 }
 
+/* The rows of t [n, ...] that are there, each once, as *values [k, ...]; where they are in *g. */
+static int find_rows(dp_ctx *ctx, dp_tensor *t, bool sorted, runs *g, dp_tensor **values)
+{
+    dp_tensor *wide, *first = NULL;
+    DP_VIEW(x, t);
+    int rc = order_widen(ctx, t, x.dtype, &wide);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(w, wide);
+    rows r = {w, x.sizes[0], x.sizes[0] ? x.numel / x.sizes[0] : 0};
+    rc = group_rows(ctx, &r, sorted, g);
+    if (rc == 0) {
+        dp_view order = {.data = (void *)g->order, .dtype = DP_INT64, .device = x.device};
+        rc = firsts_of(ctx, g, &order, &first);
+    }
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::index_select", "TiT>T", t, (int64_t)0, first, values);
+    dp_tensor_unref(first);
+    dp_tensor_unref(wide);
+    return rc;
+}
+
 /* self's slices along dim */
 static int unique_slices(dp_ctx *ctx, dp_tensor *self, int64_t dim, unique *u)
 {
-    groups g;
+    runs g;
     dp_tensor *moved = NULL, *packed = NULL, *found = NULL;
     DP_VIEW(x, self);
     int rc = check_type(ctx, "unique_dim", x.dtype);
@@ -193,10 +291,9 @@ static int unique_slices(dp_ctx *ctx, dp_tensor *self, int64_t dim, unique *u)
         rc = find_rows(ctx, packed, u->sorted, &g, &found);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", found, (int64_t)0, dim, &u->values);
+    u->inverse = u->counts = true;
     if (rc == 0)
-        rc = indices_of(ctx, x.device, g.group, x.sizes[dim], 1, &x.sizes[dim], &u->group);
-    if (rc == 0)
-        rc = indices_of(ctx, x.device, g.count, g.n, 1, &g.n, &u->count);
+        rc = give_groups(ctx, &g, &x, 1, &x.sizes[dim], u);
     dp_tensor_unref(moved);
     dp_tensor_unref(packed);
     dp_tensor_unref(found);
