@@ -132,15 +132,12 @@ static int64_t make_chunks(batch *b, nm_columns *c)
 /* first, second [channels]: sums over all chunks; second may be NULL. */
 static void add_chunks(const nm_columns *c, int64_t chunks, double *first, double *second)
 {
-    for (int64_t j = 0; j < c->n; j++) {
-        first[j] = 0;
-        if (second != NULL)
-            second[j] = 0;
-        for (int64_t i = 0; i < chunks; i++) {
-            first[j] += c->sums[2 * i * c->n + j];
-            if (second != NULL)
-                second[j] += c->sums[(2 * i + 1) * c->n + j];
-        }
+    for (int64_t i = 0; i < chunks; i++) {
+        const double *sums = c->sums + 2 * i * c->n, *more = sums + c->n;
+        for (int64_t j = 0; j < c->n; j++)
+            first[j] = i == 0 ? sums[j] : first[j] + sums[j];
+        for (int64_t j = 0; second != NULL && j < c->n; j++)
+            second[j] = i == 0 ? more[j] : second[j] + more[j];
     }
 }
 

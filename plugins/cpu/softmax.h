@@ -6,7 +6,10 @@
 #include "isa.h"
 
 enum { SM_SOFTMAX, SM_LOG_SOFTMAX, SM_BACKWARD, SM_LOG_BACKWARD, SM_OPS };
-enum { SM_WIDE = 64 }; /* neighbouring lines that are worked on at a time where inner > 1 */
+enum {
+    SM_WIDE = 256,
+    SM_NARROW = 64
+}; /* neighbouring lines that are worked on at a time where inner > 1 */
 
 typedef struct sm_job {
     const char *x; /* input; of a backward form the gradient of the output */

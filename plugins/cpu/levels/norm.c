@@ -2,7 +2,7 @@
 #include "../norm.h"
 #include "../../lib/math.h"
 
-enum { NM_LANES = 32, NM_BLOCK = 4096, NM_WIDE = 64, NM_ROWS = 64 };
+enum { NM_LANES = 32, NM_BLOCK = 4096, NM_WIDE = 64, NM_SPAN = 512, NM_ROWS = 64 };
 
 #define T float
 #define E f32

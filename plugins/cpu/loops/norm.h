@@ -274,11 +274,12 @@ static void FN(column_dots)(int64_t begin, int64_t end, void *user)
 }
 #undef NM_MEANS
 
-/* Rows of a block go over NM_WIDE columns at a time, whose coefficients are rounded to T once. */
+/* Rows of a block go over NM_SPAN columns at a time, whose coefficients are rounded to T once: far more than
+ * NM_WIDE, since rows that are written in narrow strips come from slow memory. */
 #define NM_BLOCKS(job, names, body)                                                                \
-    for (int64_t j = 0; j < (job)->n; j += NM_WIDE) {                                              \
-        int64_t w = (job)->n - j < NM_WIDE ? (job)->n - j : NM_WIDE;                               \
-        T f[NM_WIDE], g[NM_WIDE], k[NM_WIDE], m[NM_WIDE];                                          \
+    for (int64_t j = 0; j < (job)->n; j += NM_SPAN) {                                              \
+        int64_t w = (job)->n - j < NM_SPAN ? (job)->n - j : NM_SPAN;                               \
+        T f[NM_SPAN], g[NM_SPAN], k[NM_SPAN], m[NM_SPAN];                                          \
         for (int64_t l = 0; l < w; l++) {                                                          \
             f[l] = (T)(job)->f[j + l];                                                             \
             g[l] = (T)(job)->g[j + l];                                                             \

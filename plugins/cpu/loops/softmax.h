@@ -111,19 +111,22 @@ static void FN(log_backward_line)(const T *restrict x, const T *restrict y, T *r
     for (int64_t i = 0, at = 0; i < n; i++, at += step)                                            \
     _Pragma("GCC ivdep") for (int64_t j = 0; j < w; j++)
 
-SM_INLINE void FN(greatest_of)(T *top, const T *x, int64_t n, int64_t step, int64_t w)
+/* top: the greatest element of each line; sum: 0. */
+SM_INLINE void FN(greatest_of)(T *top, T *sum, const T *x, int64_t n, int64_t step, int64_t w)
 {
-    for (int64_t j = 0; j < w; j++)
+    for (int64_t j = 0; j < w; j++) {
         top[j] = -(T)INFINITY;
+        sum[j] = 0;
+    }
     ROWS top[j] = x[at + j] > top[j] ? x[at + j] : top[j];
 }
 
 SM_INLINE void FN(softmax_rows)(const T *x, const T *y, T *out, int64_t n, int64_t step, int64_t w)
 {
-    T top[SM_WIDE], sum[SM_WIDE] = {0};
+    T top[SM_WIDE], sum[SM_WIDE];
 
     (void)y;
-    FN(greatest_of)(top, x, n, step, w);
+    FN(greatest_of)(top, sum, x, n, step, w);
     ROWS
     {
         T e = EXP(x[at + j] - top[j]);
@@ -138,10 +141,10 @@ SM_INLINE void FN(softmax_rows)(const T *x, const T *y, T *out, int64_t n, int64
 SM_INLINE void FN(log_softmax_rows)(const T *x, const T *y, T *out, int64_t n, int64_t step,
                                     int64_t w)
 {
-    T top[SM_WIDE], sum[SM_WIDE] = {0};
+    T top[SM_WIDE], sum[SM_WIDE];
 
     (void)y;
-    FN(greatest_of)(top, x, n, step, w);
+    FN(greatest_of)(top, sum, x, n, step, w);
     ROWS sum[j] += EXP(x[at + j] - top[j]);
     for (int64_t j = 0; j < w; j++)
         sum[j] = LOG(sum[j]);
@@ -150,8 +153,10 @@ SM_INLINE void FN(log_softmax_rows)(const T *x, const T *y, T *out, int64_t n, i
 
 SM_INLINE void FN(backward_rows)(const T *x, const T *y, T *out, int64_t n, int64_t step, int64_t w)
 {
-    T sum[SM_WIDE] = {0};
+    T sum[SM_WIDE];
 
+    for (int64_t j = 0; j < w; j++)
+        sum[j] = 0;
     ROWS sum[j] += x[at + j] * y[at + j];
     ROWS out[at + j] = (x[at + j] - sum[j]) * y[at + j];
 }
@@ -159,8 +164,10 @@ SM_INLINE void FN(backward_rows)(const T *x, const T *y, T *out, int64_t n, int6
 SM_INLINE void FN(log_backward_rows)(const T *x, const T *y, T *out, int64_t n, int64_t step,
                                      int64_t w)
 {
-    T sum[SM_WIDE] = {0};
+    T sum[SM_WIDE];
 
+    for (int64_t j = 0; j < w; j++)
+        sum[j] = 0;
     ROWS sum[j] += x[at + j];
     ROWS out[at + j] = x[at + j] - EXP(y[at + j]) * sum[j];
 }
@@ -183,10 +190,12 @@ SM_INLINE void FN(log_backward_rows)(const T *x, const T *y, T *out, int64_t n, 
             }                                                                                      \
             int64_t j = b % s->blocks * SM_WIDE, w = s->inner - j;                                 \
             int64_t at = b / s->blocks * s->length * s->inner + j;                                 \
-            if (w >= SM_WIDE)                                                                      \
-                FN(rows)(x + at, y + (s->y ? at : 0), out + at, s->length, s->inner, SM_WIDE);     \
+            if (w == SM_NARROW)                                                                    \
+                FN(rows)(x + at, y + (s->y ? at : 0), out + at, s->length, s->inner, SM_NARROW);   \
             else                                                                                   \
-                FN(rows)(x + at, y + (s->y ? at : 0), out + at, s->length, s->inner, w);           \
+                FN(rows)                                                                           \
+            (x + at, y + (s->y ? at : 0), out + at, s->length, s->inner,                           \
+             w < SM_WIDE ? w : SM_WIDE);                                                           \
         }                                                                                          \
     }
 LINES(softmax, FN(softmax_line)(x + at, out + at, s->length), softmax_rows)
