@@ -8,6 +8,14 @@
 
 enum { SUM, MEAN, MAX, MODES };
 
+enum {
+    LANES = 16, /* columns that are added together, */
+    WIDE = 4,   /* so many times where there are as many, */
+    BLOCK = 64, /* and rows that are added up in float32 */
+    AHEAD = 16, /* rows whose memory is asked for in advance */
+};
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float))));
+
 typedef struct bags {
     pack p;
     dp_tensor *weight, *indices, *offsets, *factors; /* factors: of each index, or NULL */
@@ -126,7 +134,10 @@ static int check_values(dp_ctx *ctx, const bags *b)
                            "offsets[%" PRId64 "] is %" PRId64 ", less than the one before it", k,
                            b->from[k]);
     }
+    int64_t signs = 0, last = b->rows - 1; /* negative if one is, or is more than the last */
     for (int64_t i = 0; i < b->n; i++)
+        signs |= b->at[i] | (last - b->at[i]);
+    for (int64_t i = 0; signs < 0 && i < b->n; i++)
         if (b->at[i] < 0 || b->at[i] >= b->rows)
             return dp_fail(ctx, DP_ERUNTIME,
                            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx "
@@ -165,6 +176,7 @@ static bool knows_bags(const bags *b)
 }
 
 typedef struct totals {
+    const bags *bags;
     double *out;                       /* [bags, dim] */
     int64_t *bag_of, *counts, *max_at; /* [n] or none, [counts], of mode MAX [bags, dim] */
     double *row;
@@ -182,14 +194,8 @@ static void load_row(const bags *b, int64_t row, double *to)
 /* The row of index i goes into its bag; first: it is the first there. */
 static void take_row(const bags *b, const totals *m, int64_t bag, int64_t i, bool first)
 {
-    double *restrict out = m->out + bag * b->dim, factor = b->factor ? b->factor[i] : 1;
-    const float *restrict row = b->packed ? b->packed + b->at[i] * b->dim : NULL;
+    double *out = m->out + bag * b->dim, factor = b->factor ? b->factor[i] : 1;
 
-    if (row != NULL && b->mode != MAX) {
-        for (int64_t d = 0, n = b->dim; d < n; d++)
-            out[d] += (double)row[d] * factor;
-        return;
-    }
     load_row(b, b->at[i], m->row);
     for (int64_t d = 0; d < b->dim; d++)
         if (b->mode != MAX)
@@ -200,21 +206,90 @@ static void take_row(const bags *b, const totals *m, int64_t bag, int64_t i, boo
         }
 }
 
-static void run(const bags *b, const totals *m)
+/* Columns [d, d + k * LANES) of indices [begin, end), added to out.  Blocks of rows are added up in float32,
+ * in registers, and those sums in double. */
+__attribute__((always_inline)) static inline void
+add_lanes(const bags *b, int64_t begin, int64_t end, int64_t d, int k, bool scaled, double *out)
 {
-    for (int64_t bag = 0; bag < b->bags; bag++) {
-        int64_t count = 0;
-        for (int64_t i = b->from[bag]; i < end_of(b, bag); i++) {
-            if (m->bag_of)
-                m->bag_of[i] = bag;
-            if (b->at[i] != b->padding)
-                take_row(b, m, bag, i, count++ == 0);
+    const float *column = b->packed + d;
+    const int64_t *at = b->at, dim = b->dim, padding = b->padding;
+
+    for (int64_t i = begin, stop; i < end; i = stop) {
+        lanes sum[WIDE] = {{0}};
+        stop = end - i < BLOCK ? end : i + BLOCK;
+        for (int64_t r = i; r < stop; r++) {
+            const lanes *row = (const lanes *)(column + at[r] * dim);
+            const lanes *next = (const lanes *)(column + at[end - r > AHEAD ? r + AHEAD : r] * dim);
+            for (int j = 0; j < k; j++)
+                __builtin_prefetch(next + j);
+            for (int j = 0; at[r] != padding && j < k; j++)
+                sum[j] += scaled ? row[j] * (float)b->factor[r] : row[j];
         }
+        for (int j = 0; j < k; j++)
+            for (int l = 0; l < LANES; l++)
+                out[d + j * LANES + l] += (double)sum[j][l];
+    }
+}
+
+/* The rows of indices [begin, end) of a packed table, added to out [dim]. */
+DENSE_LOOP static void add_packed(const bags *b, int64_t begin, int64_t end, double *out)
+{
+    bool scaled = b->factor != NULL;
+    int64_t d = 0, dim = b->dim;
+
+    for (; dim - d >= WIDE * LANES; d += WIDE * LANES)
+        if (scaled)
+            add_lanes(b, begin, end, d, WIDE, true, out);
+        else
+            add_lanes(b, begin, end, d, WIDE, false, out);
+    for (; dim - d >= LANES; d += LANES)
+        add_lanes(b, begin, end, d, 1, scaled, out);
+    for (int64_t i = begin; d < dim && i < end; i++)
+        for (int64_t e = d; b->at[i] != b->padding && e < dim; e++)
+            out[e] += (double)b->packed[b->at[i] * dim + e] * (scaled ? b->factor[i] : 1);
+}
+
+static int64_t count_of(const bags *b, int64_t bag)
+{
+    int64_t n = end_of(b, bag) - b->from[bag];
+
+    for (int64_t i = b->from[bag]; b->padding >= 0 && i < end_of(b, bag); i++)
+        n -= b->at[i] == b->padding;
+    return n;
+}
+
+static void run_bags(int64_t begin, int64_t end, void *user)
+{
+    const totals *m = user;
+    const bags *b = m->bags;
+
+    for (int64_t bag = begin; bag < end; bag++) {
+        int64_t count = 0, from = b->from[bag], to = end_of(b, bag);
+        for (int64_t i = from; m->bag_of && i < to; i++)
+            m->bag_of[i] = bag;
+        if (b->packed && b->mode != MAX)
+            add_packed(b, from, to, m->out + bag * b->dim);
+        else
+            for (int64_t i = from; i < to; i++)
+                if (b->at[i] != b->padding)
+                    take_row(b, m, bag, i, count++ == 0);
         if (b->mode != SUM)
-            m->counts[bag] = count;
+            m->counts[bag] = count = count_of(b, bag);
         for (int64_t d = 0; b->mode == MEAN && count > 0 && d < b->dim; d++)
             m->out[bag * b->dim + d] /= (double)count;
     }
+}
+
+/* In parallel where no row is loaded to m->row. */
+static int run(dp_ctx *ctx, const bags *b, totals *m)
+{
+    double each = (double)b->n * (double)b->dim / (double)(b->bags ? b->bags : 1);
+
+    m->bags = b;
+    if (b->packed && b->mode != MAX)
+        return dp_parallel_for(ctx, 0, b->bags, dense_grain(each), run_bags, m);
+    run_bags(0, b->bags, m);
+    return dp_checkpoint(ctx);
 }
 
 /* counted: there is a count for each offset, also for a last one that is the end */
@@ -241,7 +316,7 @@ static int embed(dp_ctx *ctx, bags *b, bool counted, dp_tensor **outs[4])
         memset(m.counts, 0, (size_t)counts * sizeof(int64_t));
         if (b->mode == MAX)
             memset(m.max_at, 0, (size_t)y.numel * sizeof(int64_t));
-        run(b, &m);
+        b->p.rc = run(ctx, b, &m);
     }
     pack_give(&b->p, t[0], b->dtype, outs[0]);
     for (int i = 1; i < 3; i++)

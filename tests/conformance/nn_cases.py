@@ -390,9 +390,15 @@ def cases(make):
                             yield w, i, o, False, mode, False, factors, last, pad
         yield make(f32, 3, 6).t(), torch.tensor([1, 2, 3]), torch.tensor([0, 1]), False, 0, False, None, False, -1
 
+    def wide_bags():
+        w, i, o = make(f32, 40, 87, low=0), make(i64, 300, low=0, high=40), torch.tensor([0, 150, 150, 290])
+        for mode, factors in ((0, None), (0, make(f32, 300, low=0)), (1, None)):
+            for pad in (-1, 1):
+                yield (w, i, o, False, mode, False, factors, False, pad), {}
+
     wrong = lambda: (((make(f32, 6, 3), torch.tensor(i), torch.tensor(o), False, m, False, f), {}) for i, o, m, f in (
         ([1, 2, 9], [0, 2], 0, None), ([1, 2, 3], [1, 2], 0, None), ([1, 2, 3], [0, 4], 0, None), ([1.0, 2, 3], [0, 2], 0, None)))
-    out["_embedding_bag"] = out["_embedding_bag_forward_only"] = lambda: itertools.chain(((a, {}) for a in bags()), wrong(), (
+    out["_embedding_bag"] = out["_embedding_bag_forward_only"] = lambda: itertools.chain(((a, {}) for a in bags()), wide_bags(), wrong(), (
         ((make(i64, 6, 3), torch.tensor([1]), torch.tensor([0])), {}), ((make(f32, 6, 3), torch.tensor([1], dtype=i32), torch.tensor([0], dtype=i32)), {}),
         ((make(f32, 6, 3), torch.tensor([1], dtype=i32), torch.tensor([0])), {})))
     for name in ("_embedding_bag", "_embedding_bag_forward_only"):
