@@ -203,11 +203,10 @@ static int pdist_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, double 
     d.x = pack_get(&k, self, DP_FLOAT64);
     d.grad = pack_get(&k, grad, DP_FLOAT64);
     d.dist = pack_get(&k, pdist, DP_FLOAT64);
-    d.out = pack_new(&k, DP_FLOAT64, 2, x.sizes, &made);
+    d.out = pack_zeros(&k, DP_FLOAT64, 2, x.sizes, &made);
     if (k.rc == 0 && !dp_memoryless(ctx)) {
         d.rows = d.others = x.sizes[0];
         d.columns = x.sizes[1];
-        memset(d.out, 0, (size_t)x.numel * sizeof(double));
         k.rc = run(ctx, &d, x.numel ? d.rows : 0, pdist_slopes);
     }
     pack_give(&k, made, x.dtype, out);
@@ -353,11 +352,9 @@ static int cdist_slope(dp_ctx *ctx, dp_tensor *const wide[2], const batches *b, 
     d.y = pack_get(&k, wide[1], DP_FLOAT64);
     d.dist = pack_get(&k, cdist, DP_FLOAT64);
     d.grad = pack_get(&k, grad, DP_FLOAT64);
-    d.out = pack_new(&k, DP_FLOAT64, x.ndim, x.sizes, &made);
-    if (k.rc == 0 && !dp_memoryless(ctx)) {
-        memset(d.out, 0, (size_t)x.numel * sizeof(double));
+    d.out = pack_zeros(&k, DP_FLOAT64, x.ndim, x.sizes, &made);
+    if (k.rc == 0 && !dp_memoryless(ctx))
         k.rc = run(ctx, &d, b->n * b->rows, cdist_slopes);
-    }
     pack_give(&k, made, x.dtype, out);
     return pack_end(&k);
 }

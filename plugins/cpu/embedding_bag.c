@@ -303,21 +303,15 @@ static int embed(dp_ctx *ctx, bags *b, bool counted, dp_tensor **outs[4])
     prepare(ctx, b);
     int64_t sizes[] = {b->bags, b->dim}, n = b->p.rc == 0 && knows_bags(b) ? b->n : 0;
     int64_t counts = b->bags + (counted && b->last && b->mode == SUM);
-    m.out = pack_new(&b->p, DP_FLOAT64, 2, sizes, &t[0]);
+    m.out = pack_zeros(&b->p, DP_FLOAT64, 2, sizes, &t[0]);
     int64_t *bag_of = pack_new(&b->p, DP_INT64, 1, &n, &t[1]);
-    m.counts = pack_new(&b->p, DP_INT64, 1, &counts, &t[2]);
+    m.counts = pack_zeros(&b->p, DP_INT64, 1, &counts, &t[2]);
     if (b->mode == MAX)
-        m.max_at = pack_new(&b->p, DP_INT64, 2, sizes, &t[3]);
+        m.max_at = pack_zeros(&b->p, DP_INT64, 2, sizes, &t[3]);
     m.bag_of = n > 0 ? bag_of : NULL;
     m.row = pack_array(&b->p, b->dim, sizeof(double));
-    if (b->p.rc == 0 && !dp_memoryless(ctx)) {
-        DP_VIEW(y, t[0]);
-        memset(m.out, 0, (size_t)y.numel * sizeof(double));
-        memset(m.counts, 0, (size_t)counts * sizeof(int64_t));
-        if (b->mode == MAX)
-            memset(m.max_at, 0, (size_t)y.numel * sizeof(int64_t));
+    if (b->p.rc == 0 && !dp_memoryless(ctx))
         b->p.rc = run(ctx, b, &m);
-    }
     pack_give(&b->p, t[0], b->dtype, outs[0]);
     for (int i = 1; i < 3; i++)
         pack_give(&b->p, t[i], b->index_dtype, outs[i]);
@@ -492,11 +486,9 @@ static int dense_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *indices, dp_t
         s.factor = pack_get(&s.p, factors, DP_FLOAT64);
     }
     int64_t sizes[] = {rows, s.dim};
-    s.out = pack_new(&s.p, DP_FLOAT64, 2, sizes, &made);
+    s.out = pack_zeros(&s.p, DP_FLOAT64, 2, sizes, &made);
     if (s.p.rc == 0 && !dp_memoryless(ctx)) {
-        DP_VIEW(y, made);
         const int64_t *uses = count_uses(&s, scale);
-        memset(s.out, 0, (size_t)y.numel * sizeof(double));
         if (s.p.rc == 0 && mode == MAX)
             add_maxima(&s);
         else if (s.p.rc == 0)

@@ -49,8 +49,8 @@ static void one(const mx_batch *b, char *const *at, char *scratch)
     size_t n = (size_t)l->m * (size_t)l->n;
     int rank = 0, *jpvt = (int *)(scratch + l->iwork);
 
-    if (l->driver == GELSD && !mx_finite(l->dtype, at[1], n)) { /* which gelsd does not end with */
-        *(int *)at[2] = -5;
+    if (l->driver >= GELSD && !mx_finite(l->dtype, at[1], n)) { /* the SVD of it may not end */
+        *(int *)at[2] = l->m < l->n ? l->m : l->n;              /* it did not converge */
         return;
     }
     if (!l->in_place)

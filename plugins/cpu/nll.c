@@ -254,11 +254,9 @@ static int backward(dp_ctx *ctx, nll *l, dp_tensor *grad, dp_tensor **out)
     load_targets(&p, l);
     const double *g = pack_get(&p, grad, DP_FLOAT64);
     const double *total = pack_get(&p, l->total, DP_FLOAT64);
-    void *y = pack_new(&p, l->dtype, x.ndim, x.sizes, &slope);
-    if (p.rc == 0 && !dp_memoryless(ctx)) {
-        memset(y, 0, (size_t)x.numel * dp_dtype_size(l->dtype));
+    void *y = pack_zeros(&p, l->dtype, x.ndim, x.sizes, &slope);
+    if (p.rc == 0 && !dp_memoryless(ctx))
         run_backward(l, g, *total, y);
-    }
     pack_give(&p, slope, l->dtype, out);
     return pack_end(&p);
 }

@@ -64,6 +64,16 @@ void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tenso
     return pack_new_as(p, dtype, ndim, sizes, DP_CONTIGUOUS, out);
 }
 
+void *pack_zeros(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out)
+{
+    void *data = pack_new(p, dtype, ndim, sizes, out);
+
+    if (data == NULL) /* no elements, no memory, or it failed */
+        return NULL;
+    DP_VIEW(v, *out);
+    return memset(data, 0, (size_t)v.numel * dp_dtype_size(dtype));
+}
+
 void *pack_array(pack *p, int64_t n, size_t item)
 {
     uint64_t bytes = dp_sizes_product(item, &n, 1);

@@ -32,6 +32,8 @@ void *pack_as(pack *p, dp_tensor *t, dp_dtype dtype, dp_memory_format format);
 void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
 void *pack_new_as(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_memory_format format,
                   dp_tensor **out);
+/* The same, of zeros. */
+void *pack_zeros(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
 /* Memory for n items, for the call. */
 void *pack_array(pack *p, int64_t n, size_t item);
 /* An output of the running operator gets the elements of `made`, in `dtype`: *out NULL is made with its

@@ -85,10 +85,9 @@ class Client(threading.Thread):
         one = (lambda: self.rnd.random() < 0.5) if dtype == "bool" else (lambda: self.rnd.randrange(5))
         flat = [one() for _ in range(n)]
         for size in reversed(shape[1:]):
-            flat = [flat[i:i + size] for i in range(0, len(flat), size)] if size else \
-                [[] for _ in range(n)]
+            flat = [flat[i:i + size] for i in range(0, len(flat), size or 1)]
         if 0 in shape:
-            return {"dtype": dtype, "shape": shape, "data": []}
+            return {"dtype": dtype, "shape": shape, "attachment": b""}
         return {"dtype": dtype, "data": flat if shape else flat[0]}
 
     def tensor(self):

@@ -1,0 +1,87 @@
+"""test_extremes.py -- arguments at the edge of what a schema lets through: each is answered in time, by a value or
+an error with a name, and the daemon goes on.  Under sanitizers what a kernel touches beyond them is a report."""
+
+import itertools
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import contains, equal, main
+from daemon import TestDaemon
+import dispatchd
+
+ANSWER_SECONDS = 30  # for what takes milliseconds
+FLOATS = "float32", "float64", "complex64", "complex128"
+
+
+def setup():
+    daemon = TestDaemon()
+    return daemon, daemon.connect(ANSWER_SECONDS)
+
+
+def teardown(f):
+    f[1].call("tensor.release", tensors=[], all=True)
+    f[1].close()
+    f[0].finish()
+
+
+def answer(d, name, *args, **kwargs):
+    """The type of the error, or None."""
+    try:
+        d.op("aten::" + name, *args, **kwargs)
+        return None
+    except dispatchd.Error as e:
+        return e.type
+
+
+def data(rows, dtype):
+    return {"dtype": dtype, "data": rows}
+
+
+def empty(shape, dtype):
+    return {"dtype": dtype, "shape": shape, "attachment": b""}
+
+
+# -- matrices that are not finite: routines of LAPACK iterate until what they have converges --
+
+DRIVERS = [("linalg_lstsq", (None,), {"driver": d}) for d in ("gels", "gelsy", "gelsd", "gelss")]
+DECOMPOSED = [("_linalg_svd", (True,), {}), ("_linalg_svd", (False, False), {}), ("_linalg_eigh", ("L",), {}), ("linalg_eig", (), {}),
+              ("linalg_eigvals", (), {}), ("linalg_qr", (), {}), ("linalg_lu", (), {}), ("linalg_inv_ex", (), {}),
+              ("linalg_cholesky_ex", (), {}), ("linalg_ldl_factor_ex", (), {}), ("linalg_matrix_exp", (), {}), ("linalg_pinv", (), {})]
+
+
+def not_finite(dtype):
+    """Squares with one in each corner, in the diagonal and everywhere."""
+    n, one = range(3), (lambda x: [x, 0]) if "complex" in dtype else (lambda x: x)
+    places = [{(0, 0)}, {(2, 2)}, {(2, 0)}, {(0, 2)}, {(i, i) for i in n}, {(i, j) for i in n for j in n}]
+    for odd, at in itertools.product(("inf", "nan"), places):
+        yield data([[one(odd if (i, j) in at else 1 + i * j) for j in n] for i in n], dtype)
+
+
+def test_matrices_that_are_not_finite_end(f):
+    for dtype in FLOATS:
+        for a in not_finite(dtype):
+            for name, rest, options in DECOMPOSED:
+                contains((None, "RuntimeError"), answer(f[1], name, a, *rest, **options), f"{name} of {a}")
+            for name, rest, options in DRIVERS:
+                b = f[1].op("aten::ones", [3, 1], dtype=dtype)
+                contains((None, "RuntimeError"), answer(f[1], name, a, {"tensor": b["tensor"]}, *rest, **options), f"{name} {options} of {a}")
+
+
+# -- no elements: what is set to zeros has no address --
+
+def test_bags_of_no_columns(f):
+    at, from_ = data([0, 1], "int64"), data([0], "int64")
+    for dtype in ("float32", "float64"):
+        weight = empty([2, 0], dtype)
+        for mode in (0, 1, 2):
+            bags = f[1].op("aten::_embedding_bag", weight, at, from_, False, mode)
+            equal(bags[0]["shape"], [1, 0], f"bags of mode {mode}")
+        grad = empty([1, 0], dtype)
+        slope = f[1].op("aten::_embedding_bag_dense_backward", grad, at, data([0, 0], "int64"), data([2], "int64"), data([0], "int64"),
+                        2, False, 0, None)
+        equal(slope["shape"], [2, 0], "slope of no columns")
+
+
+if __name__ == "__main__":
+    main(setup, teardown)
