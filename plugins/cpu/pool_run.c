@@ -187,7 +187,7 @@ int pool_check_grad(dp_ctx *ctx, const pooling *p, dp_tensor *t)
 
 /* -- by indices -- */
 
-enum { BLOCK = 16 }; /* channels that lie innermost and are gone through together */
+enum { BLOCK = 32 }; /* channels that lie innermost and are gone through together */
 
 typedef struct scatter {
     const char *x;
@@ -200,55 +200,54 @@ typedef struct scatter {
     int outside;
 } scatter;
 
-/* Is every index of a plane inside?  Of its neighbours' channels, where they lie innermost, too. */
-static bool check_plane(scatter *s, const int64_t *index)
+static void note_bad(scatter *s, int64_t index)
 {
-    int64_t n = s->from * s->inner;
-    uint64_t most = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        most = (uint64_t)index[i] > most ? (uint64_t)index[i] : most;
-    if (most < (uint64_t)s->to || n == 0)
-        return true;
-    __atomic_store_n(&s->bad, (int64_t)most, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->bad, index, __ATOMIC_RELAXED);
     __atomic_store_n(&s->outside, 1, __ATOMIC_RELAXED);
-    return false;
 }
 
+/* w <= inner elements of each of n rows of x go where index says, below places; false: it says otherwise. */
+#define SCATTER_ROWS(T, to)                                                                        \
+    for (int64_t i = 0; i < n; i++, x += inner, index += inner)                                    \
+        for (int64_t c = 0; c < w; c++) {                                                          \
+            if ((uint64_t)index[c] >= places) {                                                    \
+                note_bad(s, index[c]);                                                             \
+                return false;                                                                      \
+            }                                                                                      \
+            y[index[c] * inner + c] to x[c];                                                       \
+        }
 /* A plane is set to zeros just before it is written, while it is near. */
 #define SCATTER(name, T)                                                                           \
-    static void name##_plane(const scatter *s, const T *x, const int64_t *index, T *y)             \
+    static inline __attribute__((always_inline)) bool name##_rows(                                 \
+        scatter *s, const T *restrict x, const int64_t *restrict index, T *restrict y,             \
+        int64_t inner, int64_t w)                                                                  \
     {                                                                                              \
-        memset(y, 0, (size_t)s->to * sizeof(T));                                                   \
+        const int64_t n = s->from;                                                                 \
+        const uint64_t places = (uint64_t)s->to;                                                   \
+        if (inner == w)                                                                            \
+            memset(y, 0, places *(uint64_t)w * sizeof(T));                                         \
+        for (uint64_t i = 0; inner != w && i < places; i++)                                        \
+            memset(y + (int64_t)i * inner, 0, (size_t)w * sizeof(T));                              \
         if (s->add)                                                                                \
-            for (int64_t i = 0; i < s->from; i++)                                                  \
-                y[index[i]] += x[i];                                                               \
+            SCATTER_ROWS(T, +=)                                                                    \
         else                                                                                       \
-            for (int64_t i = 0; i < s->from; i++)                                                  \
-                y[index[i]] = x[i];                                                                \
+            SCATTER_ROWS(T, =)                                                                     \
+        return true;                                                                               \
     }                                                                                              \
     static void name(int64_t begin, int64_t end, void *user)                                       \
     {                                                                                              \
         scatter *s = user;                                                                         \
-        for (int64_t u = begin; u < end; u++) {                                                    \
-            int64_t plane = u / s->blocks, c0 = u % s->blocks * BLOCK;                             \
-            int64_t c1 = c0 + BLOCK < s->inner ? c0 + BLOCK : s->inner;                            \
-            const T *x = (const T *)s->x + plane * s->from * s->inner;                             \
-            const int64_t *index = s->index + plane * s->from * s->inner;                          \
-            T *y = (T *)s->y + plane * s->to * s->inner;                                           \
-            if (!check_plane(s, index))                                                            \
-                return;                                                                            \
-            if (s->inner == 1) {                                                                   \
-                name##_plane(s, x, index, y);                                                      \
-                continue;                                                                          \
-            }                                                                                      \
-            for (int64_t i = 0; i < s->to; i++)                                                    \
-                memset(y + i * s->inner + c0, 0, (size_t)(c1 - c0) * sizeof(T));                   \
-            for (int64_t i = 0; i < s->from; i++)                                                  \
-                for (int64_t c = c0; c < c1; c++) {                                                \
-                    int64_t at = i * s->inner + c, to = index[at] * s->inner + c;                  \
-                    y[to] = s->add ? y[to] + x[at] : x[at];                                        \
-                }                                                                                  \
+        bool inside = true;                                                                        \
+        for (int64_t u = begin; inside && u < end; u++) {                                          \
+            int64_t plane = u / s->blocks, c = u % s->blocks * BLOCK;                              \
+            int64_t left = s->inner - c, at = plane * s->from * s->inner + c;                      \
+            const T *x = (const T *)s->x + at;                                                     \
+            T *y = (T *)s->y + plane * s->to * s->inner + c;                                       \
+            if (s->inner == 1)                                                                     \
+                inside = name##_rows(s, x, s->index + at, y, 1, 1);                                \
+            else                                                                                   \
+                inside =                                                                           \
+                    name##_rows(s, x, s->index + at, y, s->inner, left < BLOCK ? left : BLOCK);    \
         }                                                                                          \
     }
 SCATTER(scatter_f32, float)
