@@ -30,6 +30,7 @@ typedef struct wn_axis {
 enum { WN_DEPTH, WN_HEIGHT, WN_WIDTH, WN_AXES };
 enum { WN_ROWS = 4 };   /* rows that are brought together at a time */
 enum { WN_PERIOD = 4 }; /* the longest */
+enum { WN_FEW = 16 };   /* places of a window that is not made in two steps */
 
 /* One row of a result, from place `from` to `to`. */
 typedef struct wn_row {
@@ -45,6 +46,13 @@ typedef struct wn_row {
     int64_t divide; /* sums are divided by this times axis->divide */
 } wn_row;
 
+/* The rows of the input that a row of maxima depends on, from their place 0, and their numbers. */
+typedef struct wn_lines {
+    const char *rows[WN_FEW];
+    int64_t ids[WN_FEW];
+    int n;
+} wn_lines;
+
 /* The loops for a type.  `which` is of int32 for float32, of int64 for float64. */
 typedef struct wn_loops {
     /* acc [len] gets the sum of n <= WN_ROWS rows, times weights if there are any; or that is added */
@@ -57,6 +65,7 @@ typedef struct wn_loops {
                      int64_t len, bool first);
     void (*max_places)(const wn_row *r);
     void (*no_row)(char *best, char *which, int64_t id, int64_t len); /* where no row is */
+    void (*max_few)(const wn_row *r, const wn_lines *w); /* windows of up to WN_FEW places */
 } wn_loops;
 
 enum { WN_F32, WN_F64, WN_I64, WN_TYPES };

@@ -22,8 +22,8 @@ enum { WN_BLOCK = 64 }; /* elements of a result that are made together */
 
 const wn_loops CPU_NAME(wn_types)[] = {
     [WN_F32] = {wn_add_rows_f32, wn_add_places_f32, wn_max_rows_f32, wn_max_places_f32,
-                wn_no_row_f32},
+                wn_no_row_f32, wn_max_few_f32},
     [WN_F64] = {wn_add_rows_f64, wn_add_places_f64, wn_max_rows_f64, wn_max_places_f64,
-                wn_no_row_f64},
-    [WN_I64] = {wn_add_rows_i64, wn_add_places_i64, NULL, NULL, NULL},
+                wn_no_row_f64, wn_max_few_f64},
+    [WN_I64] = {wn_add_rows_i64, wn_add_places_i64, NULL, NULL, NULL, NULL},
 };

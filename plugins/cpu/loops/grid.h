@@ -262,6 +262,29 @@ static void GR(input_back)(int64_t begin, int64_t end, void *user)
     }
 }
 
+/* sums[k] += what tap k of each point gives with g, also where that is not inside. */
+GR_INLINE void GR(add_dots)(const GR(table) *restrict t, const T *restrict x, const T *restrict g,
+                            T (*restrict sums)[GRID_BLOCK], int taps)
+{
+    for (int k = 0; k < taps; k++)
+        for (int i = 0; i < GRID_BLOCK; i++)
+            sums[k][i] += x[t->at[k][i]] * g[i];
+}
+
+/* y: the gradient of n points, from the sums of their taps over all channels. */
+static void GR(give_slopes)(const grid_job *j, const GR(table) *t, T (*sums)[GRID_BLOCK], T *y,
+                            int n)
+{
+    for (int d = 0; d < j->dims; d++) {
+        T all[GRID_BLOCK] = {0};
+        for (int k = 0; k < t->taps; k++)
+            for (int i = 0; i < GRID_BLOCK; i++)
+                all[i] += t->inside[k][i] != 0 ? t->slope[d][k][i] * sums[k][i] : 0;
+        for (int i = 0; i < n; i++)
+            y[i * j->dims + d] = all[i];
+    }
+}
+
 static void GR(grid_back)(int64_t begin, int64_t end, void *user)
 {
     const grid_job *j = user;
@@ -270,21 +293,19 @@ static void GR(grid_back)(int64_t begin, int64_t end, void *user)
     for (int64_t u = begin; u < end; u++) {
         int64_t image = u / j->blocks, block = u % j->blocks;
         int n = GR(count)(j, block);
-        T *y = (T *)j->out + (image * j->points + block * GRID_BLOCK) * j->dims;
+        T sums[GR_TAPS][GRID_BLOCK] = {{0}}, g[GRID_BLOCK] = {0};
         GR(fill)(j, &t, image, block * GRID_BLOCK, n, true);
-        for (int i = 0; i < n * j->dims; i++)
-            y[i] = 0;
         for (int64_t c = 0; c < j->channels; c++) {
             const T *x = (const T *)j->x + (image * j->channels + c) * j->places;
-            const T *g =
-                (const T *)j->grad + (image * j->channels + c) * j->points + block * GRID_BLOCK;
-            for (int i = 0; i < n; i++)
-                for (int k = 0; k < t.taps; k++) {
-                    T v = t.inside[k][i] != 0 ? x[t.at[k][i]] * g[i] : 0;
-                    for (int d = 0; d < j->dims; d++)
-                        y[i * j->dims + d] += t.slope[d][k][i] * v;
-                }
+            const T *from = (const T *)j->grad + (image * j->channels + c) * j->points;
+            memcpy(g, from + block * GRID_BLOCK, (size_t)n * sizeof(T));
+            if (t.taps == 4)
+                GR(add_dots)(&t, x, g, sums, 4);
+            else
+                GR(add_dots)(&t, x, g, sums, t.taps);
         }
+        GR(give_slopes)
+        (j, &t, sums, (T *)j->out + (image * j->points + block * GRID_BLOCK) * j->dims, n);
     }
 }
 #undef GR

@@ -197,12 +197,18 @@ static void WN(add_windows)(const wn_axis *a, const T *x, T *y, int64_t from, in
 
 static void WN(divide_places)(const wn_row *r, T *y)
 {
-    const int64_t *by = r->axis->divide;
+    const int64_t *by = r->axis->divide, inner = r->inner;
 
+    if (inner == 1) {
+        for (int64_t o = r->from; o < r->to; o++)
+            y[o] /= (T)(r->divide * (by && by[o] ? by[o] : 1));
+        return;
+    }
     for (int64_t o = r->from; o < r->to; o++) {
-        T d = (T)(r->divide * (by && by[o] ? by[o] : 1));
-        for (int64_t j = 0; j < r->inner; j++)
-            y[o * r->inner + j] /= d;
+        const T d = (T)(r->divide * (by && by[o] ? by[o] : 1));
+        T *restrict row = y + o * inner;
+        for (int64_t j = 0; j < inner; j++)
+            row[j] /= d;
     }
 }
 
@@ -397,6 +403,114 @@ static void WN(max_places)(const wn_row *r)
     }
 }
 #undef BETTER
+
+/* -- maxima over windows of few places, which are gone through in order -- */
+
+#define STEP(x, own)                                                                               \
+    T v = x, b = best[j];                                                                          \
+    I w = at[j];                                                                                   \
+    bool take = (v > b) | (v != v);                                                                \
+    b = take ? v : b;                                                                              \
+    w = take ? own : w;                                                                            \
+    best[j] = b;                                                                                   \
+    at[j] = w;
+
+/* n <= WN_BLOCK elements that lie beside one another, from `j` on, at `count` places with these numbers. */
+static void WN(max_lanes)(const T *const *places, const I *ids, int count, T *y, int64_t *index,
+                          int64_t n)
+{
+    T best[WN_BLOCK];
+    I at[WN_BLOCK];
+
+    for (int64_t j = 0; j < n; j++) {
+        best[j] = -(T)__builtin_inf();
+        at[j] = ids[0];
+    }
+    for (int k = 0; k < count; k++) {
+        const T *x = places[k];
+        const I own = ids[k];
+        for (int64_t j = 0; j < n; j++) {
+            STEP(x[j], own)
+        }
+    }
+    for (int64_t j = 0; j < n; j++) {
+        y[j] = best[j];
+        index[j] = at[j];
+    }
+}
+
+/* The elements at place o of the result. */
+static void WN(max_window)(const wn_row *r, const wn_lines *w, int64_t o)
+{
+    const wn_axis *a = r->axis;
+    const T *places[WN_FEW];
+    I ids[WN_FEW];
+    int n = 0;
+
+    ids[0] = (I)(w->ids[0] * r->row_places + a->begin[o]); /* also where there are none */
+    for (int i = 0; i < w->n; i++)
+        for (int64_t k = 0; k < a->count[o]; k++, n++) {
+            int64_t place = a->begin[o] + k * a->step;
+            places[n] = (const T *)w->rows[i] + place * r->inner;
+            ids[n] = (I)(w->ids[i] * r->row_places + place);
+        }
+    for (int64_t j = 0; j < r->inner; j += WN_BLOCK) {
+        int64_t left = r->inner - j, at = o * r->inner + j;
+        WN(max_lanes)
+        (places, ids, n, (T *)r->y + at, r->index + at, left < WN_BLOCK ? left : WN_BLOCK);
+        for (int k = 0; k < n; k++)
+            places[k] += WN_BLOCK;
+    }
+}
+
+/* n <= WN_BLOCK places whose windows are `by` elements apart. */
+WN_INLINE void WN(max_windows)(const wn_row *r, const wn_lines *l, int64_t o, int64_t n, int64_t by)
+{
+    const wn_axis *a = r->axis;
+    T *y = (T *)r->y + o, best[WN_BLOCK];
+    int64_t *index = r->index + o;
+    I at[WN_BLOCK], first = (I)(l->ids[0] * r->row_places + a->begin[o]);
+
+    for (int64_t j = 0; j < n; j++) {
+        best[j] = -(T)__builtin_inf();
+        at[j] = first;
+    }
+    for (int i = 0; i < l->n; i++)
+        for (int64_t k = 0; k < a->count[o]; k++) {
+            int64_t place = a->begin[o] + k * a->step;
+            const T *x = (const T *)l->rows[i] + place;
+            const I own = (I)(l->ids[i] * r->row_places + place);
+            for (int64_t j = 0; j < n; j++) {
+                STEP(x[j * by], own)
+            }
+        }
+    for (int64_t j = 0; j < n; j++) {
+        y[j] = best[j];
+        index[j] = j * by + at[j];
+    }
+}
+#undef STEP
+
+static void WN(max_few)(const wn_row *r, const wn_lines *w)
+{
+    const wn_axis *a = r->axis;
+
+    for (int64_t o = r->from; o < r->to; o++) {
+        int64_t left = (a->to < r->to ? a->to : r->to) - o;
+        if (r->inner > 1 || a->period != 1 || o < a->from || left < 2) {
+            WN(max_window)(r, w, o);
+            continue;
+        }
+        int64_t n = left < WN_BLOCK ? left : WN_BLOCK;
+        if (a->by == 1)
+            WN(max_windows)(r, w, o, n, 1);
+        else if (a->by == 2)
+            WN(max_windows)(r, w, o, n, 2);
+        else
+            WN(max_windows)(r, w, o, n, a->by);
+        o += n - 1;
+    }
+}
 #undef I
 #endif
 #undef WN
