@@ -192,6 +192,8 @@ static int run_back(dp_ctx *ctx, const sampler *s, const grid_job *job, bool of_
         return 0;
     j.out = y.data;
     memset(y.data, 0, (size_t)y.numel * dp_dtype_size(y.dtype));
+    if (!of_input && j.mode == GRID_NEAREST)
+        return 0; /* what is sampled does not change with the point */
     if (of_input)
         return dp_parallel_for(ctx, 0, j.n * j.groups,
                                dense_grain((double)j.points * 4 * GRID_GROUP),

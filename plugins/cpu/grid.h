@@ -38,6 +38,6 @@ typedef struct grid_loops {
 } grid_loops;
 CPU_TABLE(grid_loops, grid_types) /* float32, float64 */
 
-enum { GRID_GROUP = 4 }; /* channels for which a table is made */
+enum { GRID_GROUP = 8 }; /* channels for which a table is made */
 
 #endif

@@ -250,10 +250,10 @@ static void GR(input_back)(int64_t begin, int64_t end, void *user)
             int n = GR(count)(j, block);
             GR(fill)(j, &t, image, block * GRID_BLOCK, n, false);
             for (int64_t c = first; c < last; c++) {
-                const T *g =
-                    (const T *)j->grad + (image * j->channels + c) * j->points + block * GRID_BLOCK;
+                const T *g = (const T *)j->grad + (image * j->channels + c) * j->points;
                 T *y = (T *)j->out + (image * j->channels + c) * j->places;
-                for (int i = 0; i < n; i++)
+                g += block * GRID_BLOCK;
+                for (int i = 0; i < n; i++) /* points outside of a plane all have the same place */
                     for (int k = 0; k < t.taps; k++)
                         if (t.inside[k][i] != 0)
                             y[t.at[k][i]] += t.w[k][i] * g[i];
@@ -272,7 +272,7 @@ GR_INLINE void GR(add_dots)(const GR(table) *restrict t, const T *restrict x, co
 }
 
 /* y: the gradient of n points, from the sums of their taps over all channels. */
-static void GR(give_slopes)(const grid_job *j, const GR(table) *t, T (*sums)[GRID_BLOCK], T *y,
+static void GR(give_slopes)(const grid_job *j, const GR(table) * t, T (*sums)[GRID_BLOCK], T *y,
                             int n)
 {
     for (int d = 0; d < j->dims; d++) {
