@@ -47,8 +47,13 @@ typedef struct conv_axis {
     int64_t in;          /* of the source */
     int64_t count, step; /* of results */
     int64_t taps, *off;
-    int64_t low, extent; /* of what is copied: from `low` of the source on */
-    bool by_tap; /* what each tap meets lies apart, by q: if that is less, or if q must be dense */
+    int64_t low, reach; /* what results meet: `reach` elements of the source, from `low` on */
+    int64_t extent;     /* of what is copied */
+    /* It lies in pieces, so that results are side by side: one for each remainder of places by `step`, or, if
+     * that is less, one for each tap. */
+    bool by_tap;
+    int64_t pieces, piece; /* how many, and how long */
+    int64_t pace;          /* of results: 1, or the step where samples are read where they lie */
 } conv_axis;
 
 typedef struct conv_planes {
@@ -63,21 +68,39 @@ typedef struct conv_planes {
     int64_t sample, channel, at[CONV_SPACE]; /* strides of data; channel: of groups if inside */
 } conv_planes;
 
-/* p->axis but for low, extent and by_tap, dtype, from, bytes, class_bytes, channels, per_group, width and
- * channels_inside are set; allocates for as many of n samples as are to be at hand at the same time.  slack:
- * elements behind the last that may be read. */
+/* p->axis up to off, dtype, from, bytes, class_bytes, channels, per_group, width and channels_inside are set;
+ * allocates for as many of n samples as are to be at hand at the same time.  slack: elements behind the last that
+ * may be read. */
 int conv_planes_init(dp_ctx *ctx, conv_planes *p, int64_t n, int64_t slack, bool may_lend);
 /* Bring in `samples` samples from `first` on. */
 int conv_planes_fill(dp_ctx *ctx, conv_planes *p, int64_t first, int64_t samples);
 
+/* Planes of one group of one sample, for a part of the results that is made while they are in a core's cache:
+ * number i of `parts` begins at result first[]. */
+typedef struct conv_cut {
+    int64_t of[CONV_SPACE], each[CONV_SPACE], parts; /* all results, and those of a part, at most */
+} conv_cut;
+
+/* As conv_planes_init(), but nothing is allocated, and the axes' counts become those of a part. */
+int conv_planes_cut(dp_ctx *ctx, conv_planes *p, conv_cut *cut);
+/* The same for p, whose results are those that are cut already. */
+int conv_planes_cut_as(dp_ctx *ctx, conv_planes *p, const conv_cut *cut);
+/* first[], and how many results there are along each axis. */
+void conv_cut_part(const conv_cut *cut, int64_t i, int64_t first[CONV_SPACE],
+                   int64_t count[CONV_SPACE]);
+/* Bring in what a part needs; `to` has room for conv_part_bytes(). */
+void conv_planes_fill_part(const conv_planes *p, int64_t sample, int64_t group,
+                           const int64_t first[CONV_SPACE], char *to);
+int64_t conv_part_bytes(const conv_planes *p);
+
 /* Where tap t of result 0 is met, and how far apart results are. */
 static inline int64_t conv_place(const conv_axis *a, int64_t t)
 {
-    return a->by_tap ? t * a->count : a->off[t] - a->low;
-}
-static inline int64_t conv_pace(const conv_axis *a)
-{
-    return a->by_tap ? 1 : a->step;
+    int64_t at = a->off[t] - a->low;
+
+    if (a->by_tap)
+        return t * a->piece;
+    return a->pace == a->step ? at : at % a->step * a->piece + at / a->step;
 }
 /* The row of results number `row` of the samples at hand: where it begins in data, in elements. */
 int64_t conv_planes_row(const conv_planes *p, int64_t row);

@@ -32,16 +32,19 @@ typedef struct conv_class {
      * much, and behind the last row there is room for one more. */
     void (*gather)(void *to, int64_t k, const int64_t *off, int n, const void *const *from,
                    const int *lane, const int *len);
-    /* y [n] = bias + sum over k of w[i w_step] from[off[i] + j]; up to a vector behind `from` is read. */
-    void (*blend)(int64_t n, void *y, int64_t k, const void *w, int64_t w_step, const void *from,
-                  const int64_t *off, const void *bias);
+    /* y [rows, n] = bias + sum over k of w[i w_step] from[off[i] + r from_row + j]; up to a vector behind `from`
+     * is read. */
+    void (*blend)(int64_t rows, int64_t n, void *y, int64_t y_row, int64_t k, const void *w,
+                  int64_t w_step, const void *from, int64_t from_row, const int64_t *off,
+                  const void *bias);
     /* y [results, n] = bias [n] + sum over k of w[i] [n] from[i] [results, n]; rows y_step and step apart */
     void (*blend_channels)(int64_t n, int64_t results, void *y, int64_t y_step, int64_t k,
                            const void *const *w, const void *const *from, int64_t step,
                            const void *bias);
-    /* sums [k, a vector], which add up to sum over j of y[j] from[off[i] + j], grow. */
-    void (*dots)(void *sums, int64_t n, int64_t k, const void *y, const void *from,
-                 const int64_t *off);
+    /* sums [k, a vector], which add up to sum over r, j of y[r y_row + j] from[off[i] + r from_row + j], grow; up
+     * to a vector behind y and `from` is read. */
+    void (*dots)(void *sums, int64_t rows, int64_t n, int64_t k, const void *y, int64_t y_row,
+                 const void *from, int64_t from_row, const int64_t *off);
     /* to [n] += from [n] */
     void (*add)(int64_t n, void *to, const void *from);
 } conv_class;

@@ -143,8 +143,7 @@ static const char *place(const walk *w, int64_t row, int64_t q, int64_t *to)
     *to = n * w->to.outer + (w->begin[0] + d * w->stride[0]) * w->to.at[0] +
           (w->begin[1] + h * w->stride[1]) * w->to.at[1] +
           (w->begin[2] + q * w->stride[2]) * w->to.at[2];
-    return p->data +
-           (conv_planes_row(p, row) + q * conv_pace(&p->axis[2]) * p->at[2]) * w->class->bytes;
+    return p->data + (conv_planes_row(p, row) + q * p->axis[2].pace * p->at[2]) * w->class->bytes;
 }
 
 /* The runs of `columns` columns of an image, from `first` on. */
@@ -338,9 +337,9 @@ static void choose_columns(walk *w)
 {
     enum { TILE_STEP = 12, RUN_STEP = 4 };
     const conv_axis *a = w->planes.axis;
-    int64_t row = conv_pace(&a[1]) * w->planes.at[1], n = a[2].count;
+    int64_t row = a[1].pace * w->planes.at[1], n = a[2].count;
 
-    w->spread = w->planes.copied && conv_pace(&a[2]) == 1 && w->planes.at[2] == 1 && row >= n &&
+    w->spread = w->planes.copied && a[2].pace == 1 && w->planes.at[2] == 1 && row >= n &&
                 (row - n) * w->panels * TILE_STEP < (n + w->class->lanes) * RUN_STEP;
     w->width = w->spread ? row : n;
     w->images = w->spread ? w->samples * a[0].count : 1;
@@ -373,16 +372,17 @@ static int run_walk(dp_ctx *ctx, walk *w)
     if (conv_is_pixelwise(w))
         return conv_run_pixelwise(ctx, w);
     w->depth = choose_depth(w);
-    int rc = conv_planes_init(ctx, &w->planes, w->n, w->class->lanes, !conv_is_thin(w));
+    int rc = conv_is_thin(w) ? conv_planes_cut(ctx, &w->planes, &w->cut)
+                             : conv_planes_init(ctx, &w->planes, w->n, w->class->lanes, true);
     if (rc == 0)
         rc = pack_weights(ctx, w);
+    if (conv_is_thin(w))
+        return rc < 0 ? rc : conv_run_thin(ctx, w);
     for (w->first = 0; rc == 0 && w->first < w->n; w->first += w->planes.samples) {
         w->samples = least(w->n - w->first, w->planes.samples);
         w->columns = w->samples * results;
         rc = conv_planes_fill(ctx, &w->planes, w->first, w->samples);
-        if (rc == 0 && conv_is_thin(w))
-            rc = conv_run_thin(ctx, w);
-        else if (rc == 0)
+        if (rc == 0)
             rc = run_blocks(ctx, w);
     }
     return rc;

@@ -3,63 +3,86 @@
 #include <string.h>
 
 enum {
-    TAPS = 256, /* that are looked up for each result, at most */
-    THIN = 3,   /* output channels of a group, at most */
-    PART = 256  /* results that are not made in place are made so many at a time */
+    TAPS = 256,           /* that are looked up for each result, at most */
+    THIN = 3,             /* output channels of a group, at most */
+    WORTHWHILE = 1 << 16, /* products for which a second thread is woken */
 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 bool conv_is_thin(const conv_walk *w)
 {
     return w->out_channels <= THIN && (!w->apart || w->in_channels == 1);
 }
 
-/* n results of output channel o of a group: those of row `row`, from q on. */
-static void run_part(const conv_walk *w, int64_t group, int64_t o, int64_t row, int64_t q,
-                     int64_t n)
+/* A worker's memory: the planes of a part, and results that are not made in place. */
+static size_t room_bytes(const conv_walk *w)
+{
+    int64_t results[] = {w->cut.each[1], w->cut.each[2]};
+    uint64_t slack = (uint64_t)(w->class->lanes * w->class->bytes);
+
+    return dp_size_plus(dp_size_plus((uint64_t)conv_part_bytes(&w->planes), slack),
+                        w->direct ? 0 : dp_sizes_product((uint64_t)w->class->bytes, results, 2));
+}
+
+/* One part of the results of a group of a sample. */
+static void run_part(const conv_walk *w, int64_t sample, int64_t group, int64_t part, char *room)
 {
     const conv_planes *p = &w->planes;
-    int64_t h = row % p->axis[1].count, d = row / p->axis[1].count % p->axis[0].count;
-    int64_t sample = w->first + row / p->axis[1].count / p->axis[0].count;
-    int64_t bytes = w->class->bytes, rows = w->class->rows, c = group * w->out_channels + o;
-    int64_t step = w->stride[2] * w->to.at[2];
-    char part[PART * sizeof(uint64_t)] __attribute__((aligned(64)));
-    char *to =
-        w->to.data +
-        (sample * w->to.outer + c * w->to.channel + (w->begin[0] + d * w->stride[0]) * w->to.at[0] +
-         (w->begin[1] + h * w->stride[1]) * w->to.at[1] + w->begin[2] * w->to.at[2] + q * step) *
-            w->packing->bytes;
-    bool direct = w->direct && step == 1;
+    int64_t first[CONV_SPACE], count[CONV_SPACE], bytes = w->class->bytes;
+    int64_t down = w->stride[1] * w->to.at[1], across = w->stride[2] * w->to.at[2];
+    char *apart = room + conv_part_bytes(p) + w->class->lanes * bytes;
 
-    w->class->blend(n, direct ? to : part, w->k, w->a + (group * w->k * rows + o) * bytes, rows,
-                    p->data + (group * w->in_channels * p->channel + conv_planes_row(p, row) +
-                               q * conv_pace(&p->axis[2]) * p->at[2]) *
-                                  bytes,
-                    w->off, w->bias ? w->bias + c * bytes : NULL);
-    if (!direct)
-        w->dtype->narrow(to, n, step, part, n, 1, n);
+    conv_cut_part(&w->cut, part, first, count);
+    conv_planes_fill_part(p, sample, group, first, room);
+    for (int64_t o = 0; o < w->out_channels; o++) {
+        int64_t c = group * w->out_channels + o, at = sample * w->to.outer + c * w->to.channel;
+        for (int s = 0; s < CONV_SPACE; s++)
+            at += (w->begin[s] + first[s] * w->stride[s]) * w->to.at[s];
+        char *to = w->to.data + at * w->packing->bytes;
+        w->class->blend(count[1], count[2], w->direct ? to : apart, w->direct ? down : count[2],
+                        w->k, w->a + (group * w->k * w->class->rows + o) * bytes, w->class->rows,
+                        room, p->at[1], w->off, w->bias ? w->bias + c * bytes : NULL);
+        if (!w->direct)
+            w->dtype->narrow(to, down, across, apart, count[2], count[1], count[2]);
+    }
 }
 
-/* Rows of results by (group, row). */
-static void run_rows(int64_t begin, int64_t end, void *user)
-{
-    const conv_walk *w = user;
-    int64_t n = w->planes.axis[2].count, rows = w->columns / n;
+/* Parts are done so many at a time, as items of work. */
+typedef struct parts {
+    const conv_walk *w;
+    int64_t all, each;
+} parts;
 
-    for (int64_t i = begin; i < end; i++)
-        for (int64_t o = 0; o < w->out_channels; o++)
-            for (int64_t q = 0; q < n; q += PART)
-                run_part(w, i / rows, o, i % rows, q, n - q < PART ? n - q : PART);
+static parts parts_of(const conv_walk *w)
+{
+    double products = (double)w->cut.each[1] * (double)w->cut.each[2] * (double)w->out_channels *
+                      (double)(w->k + 1);
+
+    return (parts){w, w->n * w->groups * w->cut.parts, (int64_t)(WORTHWHILE / products) + 1};
 }
 
-int conv_run_thin(dp_ctx *ctx, const conv_walk *w)
+static void run_parts(const void *user, int64_t item, char *room)
 {
-    enum { WORTHWHILE = 1 << 16 };
-    int64_t n = w->planes.axis[2].count;
-    double each = (double)n * (double)w->out_channels * (double)(w->k + 1);
-    int64_t grain = (int64_t)(WORTHWHILE / each) + 1;
+    const parts *p = user;
+    const conv_walk *w = p->w;
+    int64_t end = least((item + 1) * p->each, p->all);
 
-    return dp_parallel_for(ctx, 0, w->columns / n * w->groups, grain, run_rows,
-                           (void *)(uintptr_t)w);
+    for (int64_t i = item * p->each; i < end; i++)
+        run_part(w, i / w->cut.parts / w->groups, i / w->cut.parts % w->groups, i % w->cut.parts,
+                 room);
+}
+
+int conv_run_thin(dp_ctx *ctx, conv_walk *w)
+{
+    const parts p = parts_of(w);
+    conv_rooms rooms;
+    int rc = conv_rooms_init(ctx, &rooms, room_bytes(w));
+
+    return rc < 0 ? rc : conv_each(ctx, &rooms, (p.all + p.each - 1) / p.each, run_parts, &p);
 }
 
 /* -- depthwise where channels lie side by side: they are the vector, and nothing is copied -- */
@@ -140,7 +163,6 @@ static void run_pixels(int64_t begin, int64_t end, void *user)
 
 int conv_run_pixelwise(dp_ctx *ctx, conv_walk *w)
 {
-    enum { WORTHWHILE = 1 << 16 };
     const conv_axis *a = w->planes.axis;
     int64_t size[] = {w->k, w->groups};
     double each = (double)a[2].count * (double)w->groups * (double)(w->k + 1);
@@ -164,23 +186,32 @@ typedef struct dots {
     const gemm_dtype *packing;
     const conv_dtype *dtype;
     conv_planes x, y;
+    conv_cut cut;
     conv_side w;
-    int64_t taps, *off, first, samples;
+    int64_t taps, *off;
     char *sums; /* a vector for each channel and tap */
 } dots;
 
-static void run_dots(int64_t begin, int64_t end, void *user)
+static int64_t slack_bytes(const dots *d)
+{
+    return d->class->lanes * d->class->bytes;
+}
+
+/* All of channel c. */
+static void run_dots(const void *user, int64_t c, char *room)
 {
     const dots *d = user;
-    const conv_planes *x = &d->x, *y = &d->y;
-    int64_t vector = d->class->lanes / CONV_VECTORS, bytes = d->class->bytes;
-    int64_t rows = d->samples * d->s->out[0] * d->s->out[1];
+    int64_t vector = d->class->lanes / CONV_VECTORS, first[CONV_SPACE], count[CONV_SPACE];
+    char *sums = d->sums + c * d->taps * vector * d->class->bytes;
+    char *y = room + conv_part_bytes(&d->x) + slack_bytes(d);
 
-    for (int64_t c = begin; c < end; c++)
-        for (int64_t r = 0; r < rows; r++)
-            d->class->dots(d->sums + c * d->taps * vector * bytes, d->s->out[2], d->taps,
-                           y->data + (c * y->channel + conv_planes_row(y, r)) * bytes,
-                           x->data + (c * x->channel + conv_planes_row(x, r)) * bytes, d->off);
+    memset(sums, 0, (size_t)(d->taps * vector * d->class->bytes));
+    for (int64_t i = 0; i < d->s->n * d->cut.parts; i++) {
+        conv_cut_part(&d->cut, i % d->cut.parts, first, count);
+        conv_planes_fill_part(&d->x, i / d->cut.parts, c, first, room);
+        conv_planes_fill_part(&d->y, i / d->cut.parts, c, first, y);
+        d->class->dots(sums, count[1], count[2], d->taps, y, d->y.at[1], room, d->x.at[1], d->off);
+    }
 }
 
 /* The sums of vectors, in the first element of each, to w. */
@@ -200,21 +231,31 @@ static void put_dots(const dots *d)
         }
 }
 
-/* Planes of one side; of y there is one tap, which meets each result itself. */
-static int set_side(dp_ctx *ctx, dots *d, conv_planes *p, const conv_side *from, bool is_x)
+/* What planes of both sides have in common; those of y have one tap, which meets each result itself. */
+static conv_planes planes_of(const dots *d, const conv_side *from)
 {
     static int64_t none;
     const conv_shape *s = d->s;
+    conv_planes p = {.dtype = d->dtype,
+                     .from = *from,
+                     .bytes = d->packing->bytes,
+                     .class_bytes = d->class->bytes,
+                     .channels = s->groups,
+                     .per_group = 1};
 
-    p->dtype = d->dtype;
-    p->from = *from;
-    p->bytes = d->packing->bytes, p->class_bytes = d->class->bytes;
-    p->channels = s->groups, p->per_group = 1;
+    for (int i = 0; i < CONV_SPACE; i++)
+        p.axis[i] =
+            (conv_axis){.in = s->out[i], .count = s->out[i], .step = 1, .taps = 1, .off = &none};
+    return p;
+}
+
+static int set_planes(dp_ctx *ctx, dots *d, const conv_side *x, const conv_side *y)
+{
+    const conv_shape *s = d->s;
+
+    d->x = planes_of(d, x), d->y = planes_of(d, y);
     for (int i = 0; i < CONV_SPACE; i++) {
-        conv_axis *a = &p->axis[i];
-        *a = (conv_axis){.in = s->out[i], .count = s->out[i], .step = 1, .taps = 1, .off = &none};
-        if (!is_x)
-            continue;
+        conv_axis *a = &d->x.axis[i];
         a->in = s->in[i], a->step = s->stride[i], a->taps = s->kernel[i];
         a->off = dp_alloc(ctx, dp_sizes_product(sizeof(int64_t), &s->kernel[i], 1));
         if (a->off == NULL)
@@ -222,20 +263,19 @@ static int set_side(dp_ctx *ctx, dots *d, conv_planes *p, const conv_side *from,
         for (int64_t t = 0; t < a->taps; t++)
             a->off[t] = t * s->dilation[i] - s->padding[i];
     }
-    return conv_planes_init(ctx, p, s->n, 0, true);
+    int rc = conv_planes_cut(ctx, &d->x, &d->cut);
+    return rc < 0 ? rc : conv_planes_cut_as(ctx, &d->y, &d->cut);
 }
 
 static int make_sums(dp_ctx *ctx, dots *d)
 {
     const conv_axis *a = d->x.axis;
     int64_t size[] = {d->s->groups, d->taps, d->class->lanes / CONV_VECTORS};
-    uint64_t bytes = dp_sizes_product((uint64_t)d->class->bytes, size, 3);
 
     d->off = dp_alloc(ctx, (size_t)d->taps * sizeof(*d->off));
-    d->sums = dp_alloc(ctx, bytes);
+    d->sums = dp_alloc(ctx, dp_sizes_product((uint64_t)d->class->bytes, size, 3));
     if (d->off == NULL || d->sums == NULL)
         return DP_ERESOURCE;
-    memset(d->sums, 0, bytes);
     for (int64_t t = 0; t < d->taps; t++)
         d->off[t] = conv_place(&a[2], t % a[2].taps) * d->x.at[2] +
                     conv_place(&a[1], t / a[2].taps % a[1].taps) * d->x.at[1] +
@@ -253,21 +293,17 @@ int conv_weight_thin(dp_ctx *ctx, dp_dtype dtype, const conv_shape *s, const con
               .dtype = &CPU_CHOSEN(conv_dtypes)[dtype],
               .w = *w,
               .taps = s->kernel[0] * s->kernel[1] * s->kernel[2]};
-    int rc = set_side(ctx, &d, &d.x, x, true);
+    conv_rooms rooms;
+    int rc = set_planes(ctx, &d, x, y);
 
     if (rc == 0)
-        rc = set_side(ctx, &d, &d.y, y, false);
-    if (rc == 0)
         rc = make_sums(ctx, &d);
-    int64_t each = d.x.samples < d.y.samples ? d.x.samples : d.y.samples;
-    for (; rc == 0 && d.first < s->n; d.first += each) {
-        d.samples = s->n - d.first < each ? s->n - d.first : each;
-        rc = conv_planes_fill(ctx, &d.x, d.first, d.samples);
-        if (rc == 0)
-            rc = conv_planes_fill(ctx, &d.y, d.first, d.samples);
-        if (rc == 0)
-            rc = dp_parallel_for(ctx, 0, s->groups, 1, run_dots, &d);
-    }
+    if (rc == 0)
+        rc = conv_rooms_init(ctx, &rooms,
+                             dp_size_plus((uint64_t)conv_part_bytes(&d.x),
+                                          (uint64_t)(conv_part_bytes(&d.y) + 2 * slack_bytes(&d))));
+    if (rc == 0)
+        rc = conv_each(ctx, &rooms, s->groups, run_dots, &d);
     if (rc == 0)
         put_dots(&d);
     return rc;

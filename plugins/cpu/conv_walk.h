@@ -10,6 +10,7 @@ typedef struct conv_walk {
     const gemm_dtype *packing;
     const conv_dtype *dtype;
     conv_planes planes;
+    conv_cut cut; /* of a thin one, whose planes are a part's */
     int64_t n, groups, in_channels, out_channels;
     conv_side w, to; /* w.outer is that of output channels of the walk */
     int64_t w_group;
@@ -32,10 +33,10 @@ typedef struct conv_walk {
     int64_t width, images, per_image;
 } conv_walk;
 
-/* Few output channels in a group: rows of results are made one by one, with nothing gathered. */
+/* Few output channels in a group: results are made part by part, with nothing gathered. */
 bool conv_is_thin(const conv_walk *w);
-/* Run it, of planes and weights that are at hand. */
-int conv_run_thin(dp_ctx *ctx, const conv_walk *w);
+/* Run it, of planes that are cut and weights that are packed. */
+int conv_run_thin(dp_ctx *ctx, conv_walk *w);
 /* Depthwise, and channels lie side by side: run all of it, without planes. */
 bool conv_is_pixelwise(const conv_walk *w);
 int conv_run_pixelwise(dp_ctx *ctx, conv_walk *w);

@@ -71,7 +71,7 @@ static void run_tile(const void *user, int64_t item, char *room)
     const conv_planes *p = &g->planes;
     int64_t group = item / g->tiles, bytes = g->class->bytes, rows = g->class->rows;
     int64_t first = item % g->tiles * CONV_VECTORS, place[CONV_VECTORS];
-    int64_t step = conv_pace(&p->axis[2]) * p->at[2];
+    int64_t step = p->axis[2].pace * p->at[2];
 
     (void)room;
     for (int v = 0; v < CONV_VECTORS; v++)

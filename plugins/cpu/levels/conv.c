@@ -96,33 +96,54 @@ TILE(i64, uint64_t)
 
 /* -- one output channel: rows of results, from rows of what the taps meet -- */
 
-enum { AT_ONCE = 4 }; /* vectors of results */
+enum {
+    AT_ONCE = 4, /* vectors of results */
+    DOTS = 9     /* taps */
+};
 
-#define THIN(name, type)                                                                           \
-    static void blend_##name(int64_t n, void *y_, int64_t k, const void *w_, int64_t w_step,       \
-                             const void *from_, const int64_t *off, const void *bias)              \
+#define THIN(name, type, bits)                                                                     \
+    /* `many` vectors of a row of results, which begin at at[]: the last ones may overlap. */      \
+    ALWAYS void blend_vectors_##name(const int many, type *y, const int64_t *at, int64_t k,        \
+                                     const type *w, int64_t w_step, const type *from,              \
+                                     const int64_t *off, type add)                                 \
+    {                                                                                              \
+        v_##name sum[AT_ONCE] = {{0}};                                                             \
+        for (int64_t i = 0; i < k; i++) {                                                          \
+            const type *x = from + off[i];                                                         \
+            v_##name by = w[i * w_step] - (v_##name){0};                                           \
+            UNROLL for (int v = 0; v < many; v++) sum[v] += by * *(const u_##name *)(x + at[v]);   \
+        }                                                                                          \
+        UNROLL for (int v = 0; v < many; v++) * (u_##name *)(y + at[v]) = sum[v] + add;            \
+    }                                                                                              \
+    static void blend_row_##name(int64_t n, type *y, int64_t k, const type *w, int64_t w_step,     \
+                                 const type *from, const int64_t *off, type add)                   \
     {                                                                                              \
         enum { W = VECTOR / sizeof(type) };                                                        \
-        const type *w = w_, *from = from_, add = bias ? *(const type *)bias : 0;                   \
-        type *y = y_, part[W];                                                                     \
-        int64_t j = 0;                                                                             \
-        for (; j + AT_ONCE * W <= n; j += AT_ONCE * W) {                                           \
-            v_##name sum[AT_ONCE] = {{0}};                                                         \
-            for (int64_t i = 0; i < k; i++) {                                                      \
-                const u_##name *x = (const u_##name *)(from + off[i] + j);                         \
-                v_##name by = w[i * w_step] - (v_##name){0};                                       \
-                UNROLL for (int v = 0; v < AT_ONCE; v++) sum[v] += by * x[v];                      \
-            }                                                                                      \
-            UNROLL for (int v = 0; v < AT_ONCE; v++)((u_##name *)(y + j))[v] = sum[v] + add;       \
+        for (int64_t j = 0; j < n; j += AT_ONCE * W) {                                             \
+            int64_t at[AT_ONCE];                                                                   \
+            for (int v = 0; v < AT_ONCE; v++)                                                      \
+                at[v] = j + (v + 1) * W < n ? j + v * W : n - W;                                   \
+            if (j + 3 * W < n)                                                                     \
+                blend_vectors_##name(4, y, at, k, w, w_step, from, off, add);                      \
+            else if (j + 2 * W < n)                                                                \
+                blend_vectors_##name(3, y, at, k, w, w_step, from, off, add);                      \
+            else if (j + W < n)                                                                    \
+                blend_vectors_##name(2, y, at, k, w, w_step, from, off, add);                      \
+            else                                                                                   \
+                blend_vectors_##name(1, y, at, k, w, w_step, from, off, add);                      \
         }                                                                                          \
-        for (; j < n; j += W) {                                                                    \
-            v_##name sum = {0};                                                                    \
-            for (int64_t i = 0; i < k; i++)                                                        \
-                sum += w[i * w_step] * *(const u_##name *)(from + off[i] + j);                     \
-            bool whole = j + W <= n;                                                               \
-            *(u_##name *)(whole ? y + j : part) = sum + add;                                       \
-            for (int64_t i = 0; !whole && j + i < n; i++)                                          \
-                y[j + i] = part[i];                                                                \
+    }                                                                                              \
+    static void blend_##name(int64_t rows, int64_t n, void *y_, int64_t y_row, int64_t k,          \
+                             const void *w, int64_t w_step, const void *from_, int64_t from_row,   \
+                             const int64_t *off, const void *bias)                                 \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type) };                                                        \
+        const type *from = from_, add = bias ? *(const type *)bias : 0;                            \
+        type *y = y_, part[W];                                                                     \
+        for (int64_t r = 0; r < rows; r++, y += y_row, from += from_row) {                         \
+            blend_row_##name(n < W ? W : n, n < W ? part : y, k, w, w_step, from, off, add);       \
+            for (int64_t j = 0; n < W && j < n; j++)                                               \
+                y[j] = part[j];                                                                    \
         }                                                                                          \
     }                                                                                              \
     ALWAYS void blend_few_##name(const int many, type *y, int64_t y_step, int64_t k,               \
@@ -167,22 +188,43 @@ enum { AT_ONCE = 4 }; /* vectors of results */
                 }                                                                                  \
         }                                                                                          \
     }                                                                                              \
-    static void dots_##name(void *sums, int64_t n, int64_t k, const void *y_, const void *from_,   \
-                            const int64_t *off)                                                    \
+    /* Dots with `many` of what lies at off[]. */                                                  \
+    ALWAYS void dots_few_##name(const int many, type *sums, int64_t rows, int64_t n,               \
+                                const type *y, int64_t y_row, const type *from, int64_t from_row,  \
+                                const int64_t *off, v_##bits last)                                 \
     {                                                                                              \
         enum { W = VECTOR / sizeof(type) };                                                        \
-        const type *y = y_, *from = from_;                                                         \
-        for (int64_t i = 0; i < k; i++) {                                                          \
-            const type *x = from + off[i];                                                         \
-            type *to = (type *)sums + i * W;                                                       \
-            v_##name sum = *(const u_##name *)to;                                                  \
+        v_##name sum[DOTS];                                                                        \
+        UNROLL for (int t = 0; t < many; t++) sum[t] = ((const u_##name *)sums)[t];                \
+        for (int64_t r = 0; r < rows; r++, y += y_row, from += from_row) {                         \
             int64_t j = 0;                                                                         \
-            for (; j + W <= n; j += W)                                                             \
-                sum += *(const u_##name *)(y + j) * *(const u_##name *)(x + j);                    \
-            *(u_##name *)to = sum;                                                                 \
-            for (int l = 0; j < n; j++, l++)                                                       \
-                to[l] += y[j] * x[j];                                                              \
+            for (; j + W <= n; j += W) {                                                           \
+                v_##name by = *(const u_##name *)(y + j);                                          \
+                UNROLL for (int t = 0; t < many; t++) sum[t] +=                                    \
+                    by * *(const u_##name *)(from + off[t] + j);                                   \
+            }                                                                                      \
+            if (j == n)                                                                            \
+                continue;                                                                          \
+            v_##name by = (v_##name)(*(const u_##bits *)(y + j) & last);                           \
+            UNROLL for (int t = 0; t < many; t++) sum[t] +=                                        \
+                by * (v_##name)(*(const u_##bits *)(from + off[t] + j) & last);                    \
         }                                                                                          \
+        UNROLL for (int t = 0; t < many; t++)((u_##name *)sums)[t] = sum[t];                       \
+    }                                                                                              \
+    static void dots_##name(void *sums_, int64_t rows, int64_t n, int64_t k, const void *y,        \
+                            int64_t y_row, const void *from, int64_t from_row, const int64_t *off) \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type) };                                                        \
+        type *sums = sums_;                                                                        \
+        v_##bits last;                                                                             \
+        for (int l = 0; l < W; l++)                                                                \
+            last[l] = l < n % W ? -1 : 0;                                                          \
+        for (; k >= DOTS; k -= DOTS, sums += DOTS * W, off += DOTS)                                \
+            dots_few_##name(DOTS, sums, rows, n, y, y_row, from, from_row, off, last);             \
+        for (; k >= 3; k -= 3, sums += 3 * W, off += 3)                                            \
+            dots_few_##name(3, sums, rows, n, y, y_row, from, from_row, off, last);                \
+        for (; k > 0; k--, sums += W, off++)                                                       \
+            dots_few_##name(1, sums, rows, n, y, y_row, from, from_row, off, last);                \
     }
 #define ADD(name, type)                                                                            \
     static void add_##name(int64_t n, void *to_, const void *from_)                                \
@@ -196,10 +238,10 @@ ADD(f32, float)
 ADD(f64, double)
 ADD(i32, uint32_t)
 ADD(i64, uint64_t)
-THIN(f32, float)
-THIN(f64, double)
-THIN(i32, uint32_t)
-THIN(i64, uint64_t)
+THIN(f32, float, i32)
+THIN(f64, double, i64)
+THIN(i32, uint32_t, i32)
+THIN(i64, uint64_t, i64)
 
 #define CLASS(name, type)                                                                          \
     {                                                                                              \
