@@ -88,9 +88,9 @@ int conv_planes_cut_as(dp_ctx *ctx, conv_planes *p, const conv_cut *cut);
 /* first[], and how many results there are along each axis. */
 void conv_cut_part(const conv_cut *cut, int64_t i, int64_t first[CONV_SPACE],
                    int64_t count[CONV_SPACE]);
-/* Bring in what a part needs; `to` has room for conv_part_bytes(). */
+/* Bring in what a part needs; `to` has room for conv_part_bytes().  fresh: no such part was there before. */
 void conv_planes_fill_part(const conv_planes *p, int64_t sample, int64_t group,
-                           const int64_t first[CONV_SPACE], char *to);
+                           const int64_t first[CONV_SPACE], char *to, bool fresh);
 int64_t conv_part_bytes(const conv_planes *p);
 
 /* Where tap t of result 0 is met, and how far apart results are. */
@@ -112,8 +112,8 @@ typedef struct conv_rooms {
     int64_t n;
 } conv_rooms;
 int conv_rooms_init(dp_ctx *ctx, conv_rooms *r, size_t bytes);
-/* Run fn(user, i, room) for i in [0, n). */
-typedef void (*conv_item)(const void *user, int64_t i, char *room);
+/* Run fn(user, i, room, fresh) for i in [0, n).  fresh: nothing ran in this room before. */
+typedef void (*conv_item)(const void *user, int64_t i, char *room, bool fresh);
 int conv_each(dp_ctx *ctx, const conv_rooms *rooms, int64_t n, conv_item fn, const void *user);
 
 #endif

@@ -238,9 +238,10 @@ static void fill(const conv_planes *p, char *to, const char *from, int64_t chann
 }
 
 void conv_planes_fill_part(const conv_planes *p, int64_t sample, int64_t group,
-                           const int64_t first[CONV_SPACE], char *to)
+                           const int64_t first[CONV_SPACE], char *to, bool fresh)
 {
-    memset(to, 0, (size_t)conv_part_bytes(p));
+    if (fresh)
+        memset(to, 0, (size_t)conv_part_bytes(p));
     fill(p, to,
          p->from.data +
              (sample * p->from.outer + group * p->per_group * p->from.channel) * p->bytes,
@@ -324,9 +325,11 @@ static void run_slots(int64_t begin, int64_t end, void *user)
 {
     work *w = user;
 
-    for (int64_t slot = begin; slot < end; slot++)
-        for (int64_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
-            w->fn(w->user, i, w->rooms->data + (size_t)slot * w->rooms->each);
+    for (int64_t slot = begin; slot < end; slot++) {
+        bool fresh = true;
+        for (int64_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n; fresh = false)
+            w->fn(w->user, i, w->rooms->data + (size_t)slot * w->rooms->each, fresh);
+    }
 }
 
 int conv_each(dp_ctx *ctx, const conv_rooms *rooms, int64_t n, conv_item fn, const void *user)

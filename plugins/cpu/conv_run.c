@@ -289,7 +289,7 @@ static int64_t next_depth(const walk *w, int64_t k)
     return least(least(left, w->depth), w->k - k);
 }
 
-static void run_block(const void *user, int64_t item, char *memory)
+static void run_block(const void *user, int64_t item, char *memory, bool fresh)
 {
     const walk *w = user;
     int64_t blocks = (w->per_image + w->block - 1) / w->block, group = item % w->groups;
@@ -299,6 +299,7 @@ static void run_block(const void *user, int64_t item, char *memory)
     room r = {(panel *)memory, memory + round_up(panels_of_block(w) * (int64_t)sizeof(panel)), NULL,
               panel_bytes(w)};
 
+    (void)fresh;
     r.sums = r.b + panels_of_block(w) * r.panel_bytes;
     for (int64_t at = 0; at < columns; at += lanes, n++) {
         panel *p = &r.panels[n];

@@ -29,7 +29,8 @@ static size_t room_bytes(const conv_walk *w)
 }
 
 /* One part of the results of a group of a sample. */
-static void run_part(const conv_walk *w, int64_t sample, int64_t group, int64_t part, char *room)
+static void run_part(const conv_walk *w, int64_t sample, int64_t group, int64_t part, char *room,
+                     bool fresh)
 {
     const conv_planes *p = &w->planes;
     int64_t first[CONV_SPACE], count[CONV_SPACE], bytes = w->class->bytes;
@@ -37,7 +38,7 @@ static void run_part(const conv_walk *w, int64_t sample, int64_t group, int64_t 
     char *apart = room + conv_part_bytes(p) + w->class->lanes * bytes;
 
     conv_cut_part(&w->cut, part, first, count);
-    conv_planes_fill_part(p, sample, group, first, room);
+    conv_planes_fill_part(p, sample, group, first, room, fresh || w->cut.parts > 1);
     for (int64_t o = 0; o < w->out_channels; o++) {
         int64_t c = group * w->out_channels + o, at = sample * w->to.outer + c * w->to.channel;
         for (int s = 0; s < CONV_SPACE; s++)
@@ -65,15 +66,15 @@ static parts parts_of(const conv_walk *w)
     return (parts){w, w->n * w->groups * w->cut.parts, (int64_t)(WORTHWHILE / products) + 1};
 }
 
-static void run_parts(const void *user, int64_t item, char *room)
+static void run_parts(const void *user, int64_t item, char *room, bool fresh)
 {
     const parts *p = user;
     const conv_walk *w = p->w;
     int64_t end = least((item + 1) * p->each, p->all);
 
-    for (int64_t i = item * p->each; i < end; i++)
+    for (int64_t i = item * p->each; i < end; i++, fresh = false)
         run_part(w, i / w->cut.parts / w->groups, i / w->cut.parts % w->groups, i % w->cut.parts,
-                 room);
+                 room, fresh);
 }
 
 int conv_run_thin(dp_ctx *ctx, conv_walk *w)
@@ -198,7 +199,7 @@ static int64_t slack_bytes(const dots *d)
 }
 
 /* All of channel c. */
-static void run_dots(const void *user, int64_t c, char *room)
+static void run_dots(const void *user, int64_t c, char *room, bool fresh)
 {
     const dots *d = user;
     int64_t vector = d->class->lanes / CONV_VECTORS, first[CONV_SPACE], count[CONV_SPACE];
@@ -206,10 +207,11 @@ static void run_dots(const void *user, int64_t c, char *room)
     char *y = room + conv_part_bytes(&d->x) + slack_bytes(d);
 
     memset(sums, 0, (size_t)(d->taps * vector * d->class->bytes));
-    for (int64_t i = 0; i < d->s->n * d->cut.parts; i++) {
+    for (int64_t i = 0; i < d->s->n * d->cut.parts; i++, fresh = false) {
+        bool clear = fresh || d->cut.parts > 1;
         conv_cut_part(&d->cut, i % d->cut.parts, first, count);
-        conv_planes_fill_part(&d->x, i / d->cut.parts, c, first, room);
-        conv_planes_fill_part(&d->y, i / d->cut.parts, c, first, y);
+        conv_planes_fill_part(&d->x, i / d->cut.parts, c, first, room, clear);
+        conv_planes_fill_part(&d->y, i / d->cut.parts, c, first, y, clear);
         d->class->dots(sums, count[1], count[2], d->taps, y, d->y.at[1], room, d->x.at[1], d->off);
     }
 }

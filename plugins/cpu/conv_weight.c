@@ -65,7 +65,7 @@ static int64_t tile_bytes(const grads *g)
 }
 
 /* One tile of units of a group, for all its panels, over all rows at hand. */
-static void run_tile(const void *user, int64_t item, char *room)
+static void run_tile(const void *user, int64_t item, char *room, bool fresh)
 {
     const grads *g = user;
     const conv_planes *p = &g->planes;
@@ -73,7 +73,7 @@ static void run_tile(const void *user, int64_t item, char *room)
     int64_t first = item % g->tiles * CONV_VECTORS, place[CONV_VECTORS];
     int64_t step = p->axis[2].pace * p->at[2];
 
-    (void)room;
+    (void)room, (void)fresh;
     for (int v = 0; v < CONV_VECTORS; v++)
         place[v] = unit_place(g, first + v);
     for (int64_t r = 0; r < g->rows; r++) {

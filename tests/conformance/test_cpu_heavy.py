@@ -265,6 +265,13 @@ def test_convolution(c):
              stride=(2,), padding=(3,), dilation=(2,))
         conv(c, tensor(2, 3, 5, 6, 7, dtype=dtype), tensor(4, 3, 2, 3, 2, dtype=dtype), None,
              stride=(1, 2, 1), padding=(1, 0, 1), dilation=(1, 1, 2))
+        x, w = tensor(2, 3, 60, 300, dtype=dtype), tensor(3, 1, 3, 3, dtype=dtype)  # made in several parts
+        for stride in (1, 1), (2, 2), (3, 1):
+            conv(c, x, w, tensor(3, dtype=dtype), stride=stride, padding=(1, 2), groups=3)
+            rows, columns = 59 // stride[0] + 1, 301 // stride[1] + 1
+            c("convolution_backward", tensor(2, 3, rows, columns, dtype=dtype), x, w, [3], stride, (1, 2), (1, 1),
+              False, (0, 0), 3, [True] * 3)
+        conv(c, tensor(1, 2, 4200, dtype=dtype), tensor(2, 1, 5, dtype=dtype), stride=(2,), padding=(2,), groups=2)
     x = tensor(1, 1, 4, 4)
     x[0, 0, 1, 1], x[0, 0, 3, 3] = nan, inf
     conv(c, x, tensor(1, 1, 2, 2))

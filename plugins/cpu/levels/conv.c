@@ -292,6 +292,45 @@ static void turn_all(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t
             to[j * to_row + i] = from[i * from_row + j];
 }
 
+/* to [n] = every `step`-th of from, 1 or 2, a vector at `at` of them.  Nothing is read behind the last one. */
+enum { LANES32 = VECTOR / sizeof(uint32_t) };
+ALWAYS void pick_vector(uint32_t *to, const uint32_t *from, int64_t at, const int step, v_i32 even)
+{
+    const uint32_t *x = from + at * step;
+
+    *(u_i32 *)(to + at) =
+        step == 1 ? *(const u_i32 *)x
+                  : __builtin_shuffle(*(const u_i32 *)x, *(const u_i32 *)(x + LANES32 - 1), even);
+}
+
+/* The last vector of a row may overlap the one before it. */
+ALWAYS void pick(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t row, const int step,
+                 int64_t rows, int64_t n)
+{
+    v_i32 even;
+
+    for (int l = 0; l < LANES32; l++)
+        even[l] = (uint32_t)(l < LANES32 / 2 ? 2 * l : 2 * l + 1);
+    for (int64_t i = 0; i < rows; i++, to += to_row, from += row) {
+        int64_t j = 0;
+        for (; j + LANES32 <= n; j += LANES32)
+            pick_vector(to, from, j, step, even);
+        if (j < n && n >= LANES32)
+            pick_vector(to, from, n - LANES32, step, even);
+        for (; n < LANES32 && j < n; j++)
+            to[j] = from[j * step];
+    }
+}
+
+static void pick_rows(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t row, int step,
+                      int64_t rows, int64_t n)
+{
+    if (step == 1)
+        pick(to, to_row, from, row, 1, rows, n);
+    else
+        pick(to, to_row, from, row, 2, rows, n);
+}
+
 #define SAME(x)   (x)
 #define WIDEN(x)  dp_bfloat16_to_float(x)
 #define NARROW(x) dp_float_to_bfloat16(x)
@@ -308,6 +347,10 @@ enum { BLOCK = 16 };
         wide *restrict to = to_;                                                                   \
         if (turns && row == 1 && col != 1) {                                                       \
             turn_all(to_, to_row, from_, col, cols, rows);                                         \
+            return;                                                                                \
+        }                                                                                          \
+        if (turns && (col == 1 || col == 2)) {                                                     \
+            pick_rows(to_, to_row, from_, row, (int)col, rows, cols);                              \
             return;                                                                                \
         }                                                                                          \
         for (int64_t i = 0; col == 1 && i < rows; i++)                                             \
