@@ -1,10 +1,9 @@
 /* search.c -- searchsorted and bucketize: where values belong among sorted ones
  * (aten/src/ATen/native/Bucketization.cpp).
  *
- * Both sides are brought to their common dtype, and from there to int64 or float64, which hold every
- * value of it. */
+ * Both sides are brought to their common dtype, and from there to int64, float32 or float64, which hold
+ * every value of it. */
 #include "along.h"
-#include "order.h"
 
 /* Refuses what has no order. */
 static int check_ordered(dp_ctx *ctx, const char *what, dp_dtype dtype)
@@ -16,45 +15,88 @@ static int check_ordered(dp_ctx *ctx, const char *what, dp_dtype dtype)
 
 /* -- searchsorted -- */
 
+enum { TOGETHER = 8 }; /* values that are looked up side by side: none waits for another's loads */
+
 typedef struct searching {
-    dp_view values, from;  /* packed, both int64 or both float64 */
+    dp_view values, from;  /* packed, of one dtype */
     const int64_t *sorter; /* the order of `from` in each row; NULL: as it lies */
     int64_t row, asked;    /* elements of a row of `from`; values that are looked up in it */
     bool right;
     dp_view out; /* packed */
 } searching;
 
-#define LOOKUP(name, type)                                                                         \
-    static int64_t name(const searching *s, int64_t first, type value)                             \
+/* Where n values, TOGETHER at most, belong in a row: by halves, [low, low + left) of each, without a branch.
+ * The halves are PyTorch's, for the sake of rows with NaN.  After the loop none has more than one left. */
+#define LOOKUP(type)                                                                               \
+    __attribute__((always_inline)) static inline void lookup_##type(                               \
+        const type *from, const int64_t *sorter, int64_t row, const type *v, int n, bool right,    \
+        int64_t *low)                                                                              \
+    {                                                                                              \
+        int64_t left[TOGETHER];                                                                    \
+        for (int k = 0; k < n; k++)                                                                \
+            low[k] = 0, left[k] = row;                                                             \
+        for (int64_t least = row; least > 0; least = (least - 1) / 2)                              \
+            for (int k = 0; k < n; k++) {                                                          \
+                int64_t half = left[k] >> 1, mid = low[k] + half;                                  \
+                type at = from[sorter ? sorter[mid] : mid];                                        \
+                int64_t more = !(right ? at > v[k] : at >= v[k]);                                  \
+                low[k] += (half + 1) & -more;                                                      \
+                left[k] = (left[k] - more) >> 1;                                                   \
+            }                                                                                      \
+        for (int k = 0; k < n; k++) {                                                              \
+            int64_t mid = low[k] < row ? low[k] : row - 1;                                         \
+            type at = from[sorter ? sorter[mid] : mid];                                            \
+            low[k] += (left[k] > 0) & !(right ? at > v[k] : at >= v[k]);                           \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void search_##type(const searching *s, int64_t first, int64_t i, int n, int64_t *low)   \
     {                                                                                              \
         const type *from = (const type *)s->from.data + first;                                     \
-        int64_t low = 0, high = s->row;                                                            \
-        while (low < high) {                                                                       \
-            int64_t mid = low + (high - low) / 2;                                                  \
-            type at = from[s->sorter ? s->sorter[first + mid] : mid];                              \
-            if (s->right ? at > value : at >= value)                                               \
-                high = mid;                                                                        \
-            else                                                                                   \
-                low = mid + 1;                                                                     \
-        }                                                                                          \
-        return low;                                                                                \
+        const type *v = (const type *)s->values.data + i;                                          \
+        if (s->sorter || n < TOGETHER)                                                             \
+            for (int k = 0; k < n; k++)                                                            \
+                lookup_##type(from, s->sorter ? s->sorter + first : NULL, s->row, v + k, 1,        \
+                              s->right, low + k);                                                  \
+        else if (s->right)                                                                         \
+            lookup_##type(from, NULL, s->row, v, TOGETHER, true, low);                             \
+        else                                                                                       \
+            lookup_##type(from, NULL, s->row, v, TOGETHER, false, low);                            \
     }
-LOOKUP(lookup_int, int64_t)
-LOOKUP(lookup_double, double)
+LOOKUP(int64_t)
+LOOKUP(float)
+LOOKUP(double)
+
+/* Values i and behind it, n of them, in one row. */
+static void search_few(const searching *s, int64_t i, int n, int64_t *low)
+{
+    int64_t first = s->from.ndim == 1 ? 0 : i / s->asked * s->row;
+
+    if (s->row == 0)
+        memset(low, 0, (size_t)n * sizeof(*low));
+    else if (s->from.dtype == DP_INT64)
+        search_int64_t(s, first, i, n, low);
+    else if (s->from.dtype == DP_FLOAT32)
+        search_float(s, first, i, n, low);
+    else
+        search_double(s, first, i, n, low);
+}
 
 static void search_range(int64_t begin, int64_t end, void *user)
 {
     const searching *s = user;
+    int64_t low[TOGETHER];
 
-    for (int64_t i = begin; i < end; i++) {
-        int64_t first = s->from.ndim == 1 ? 0 : i / s->asked * s->row;
-        int64_t at = s->from.dtype == DP_INT64
-                         ? lookup_int(s, first, ((const int64_t *)s->values.data)[i])
-                         : lookup_double(s, first, ((const double *)s->values.data)[i]);
-        if (s->out.dtype == DP_INT32)
-            ((int32_t *)s->out.data)[i] = (int32_t)at;
-        else
-            ((int64_t *)s->out.data)[i] = at;
+    for (int64_t i = begin, n; i < end; i += n) {
+        int64_t here = s->from.ndim == 1 ? end - i : s->asked - i % s->asked;
+        n = here < end - i ? here : end - i;
+        n = n < TOGETHER ? n : TOGETHER;
+        search_few(s, i, (int)n, low);
+        for (int64_t k = 0; k < n; k++)
+            if (s->out.dtype == DP_INT32)
+                ((int32_t *)s->out.data)[i + k] = (int32_t)low[k];
+            else
+                ((int64_t *)s->out.data)[i + k] = low[k];
     }
 }
 
@@ -102,8 +144,10 @@ static int check_search(dp_ctx *ctx, const search *s)
     return 0;
 }
 
-static int check_sorter(dp_ctx *ctx, const search *s)
+/* *copy: the sorter, packed, its own: what is checked is what is used.  Owned. */
+static int check_sorter(dp_ctx *ctx, const search *s, dp_tensor **copy)
 {
+    const int64_t packed = DP_CONTIGUOUS;
     along a;
     char p[DP_SHAPE_TEXT], q[DP_SHAPE_TEXT];
     DP_VIEW(x, s->from);
@@ -120,9 +164,10 @@ static int check_sorter(dp_ctx *ctx, const search *s)
             ctx, DP_ERUNTIME,
             "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s",
             dp_dtype_name(o.dtype));
-    if (x.ndim == 0)
-        return 0;
-    along_each(&a, s->from, x.ndim - 1, s->sorter);
+    int rc = dp_invoke(ctx, "aten::clone", "Toi>T", s->sorter, &packed, copy);
+    if (rc < 0 || x.ndim == 0)
+        return rc;
+    along_each(&a, s->from, x.ndim - 1, *copy);
     a.what = "torch.searchsorted(): sorter index out of range: ";
     return along_check(ctx, &a);
 }
@@ -143,6 +188,25 @@ static int fill_places(dp_ctx *ctx, const search *s, dp_tensor *from, dp_tensor 
     return dp_parallel_for(ctx, 0, v.numel, 1024, search_range, &job);
 }
 
+/* t cast to `dtype` and from there to what holds every value of it, packed.  *out owned. */
+static int widen(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
+{
+    dp_dtype wide = dp_dtype_is_integral(dtype, true) ? DP_INT64
+                    : dtype == DP_FLOAT64             ? DP_FLOAT64
+                                                      : DP_FLOAT32;
+    dp_tensor *cast, *exact = NULL;
+    int rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", t, (int64_t)dtype, &cast);
+
+    if (rc == 0) {
+        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", cast, (int64_t)wide, &exact);
+        dp_tensor_unref(cast);
+    }
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::contiguous", "T>T", exact, out);
+    dp_tensor_unref(exact);
+    return rc;
+}
+
 static int find_places(dp_ctx *ctx, const search *s, dp_tensor **out)
 {
     dp_tensor *from = NULL, *values = NULL, *sorter = NULL, *both[] = {s->from, s->values};
@@ -150,20 +214,19 @@ static int find_places(dp_ctx *ctx, const search *s, dp_tensor **out)
     dp_dtype dtype = dp_result_type(both, 2);
     int rc = check_search(ctx, s);
 
+    *out = NULL;
     if (rc == 0 && s->sorter)
-        rc = check_sorter(ctx, s);
+        rc = check_sorter(ctx, s, &sorter);
     if (rc == 0 && v.numel > 0)
         rc = check_ordered(ctx, "searchsorted_out_cpu", dtype);
     if (rc == 0)
         rc = dp_empty(ctx, s->dtype, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, out);
-    if (rc < 0 || v.numel == 0 || dp_memoryless(ctx))
-        return rc;
-    rc = order_widen(ctx, s->from, dtype, &from);
-    if (rc == 0)
-        rc = order_widen(ctx, s->values, dtype, &values);
-    if (rc == 0 && s->sorter)
-        rc = dp_invoke(ctx, "aten::contiguous", "T>T", s->sorter, &sorter);
-    if (rc == 0)
+    bool any = v.numel > 0 && !dp_memoryless(ctx);
+    if (rc == 0 && any)
+        rc = widen(ctx, s->from, dtype, &from);
+    if (rc == 0 && any)
+        rc = widen(ctx, s->values, dtype, &values);
+    if (rc == 0 && any)
         rc = fill_places(ctx, s, from, values, sorter, *out);
     dp_tensor_unref(from);
     dp_tensor_unref(values);
