@@ -12,6 +12,8 @@ enum {
     LN_SLOTS = 64,       /* parts of the work, each with memory of its own, */
     LN_SLOTS_LEAST = 8,
     LN_SLOT_BYTES = 1 << 26, /* as long as they take no more than this together */
+    LN_FEW = 64,       /* topk keeps a heap where so many lines of k make no more than a line */
+    LN_LOOKED_AT = 32, /* elements that it looks at together */
     LN_LINE_BYTES = 1 << 16, /* more than each element of a line takes, in all slots together */
 };
 
@@ -28,16 +30,18 @@ enum {
     X(f32, DP_FLOAT32, uint32_t, UINT64_C(0x80000000), UINT64_C(0x7f800000))                       \
     X(f64, DP_FLOAT64, uint64_t, UINT64_C(0x8000000000000000), UINT64_C(0x7ff0000000000000))
 
-static inline uint64_t ln_key(uint64_t bits, uint64_t sign, uint64_t inf)
-{
-    if (inf == 0)
-        return bits ^ sign;
-    if ((bits & (sign - 1)) > inf) /* NaN */
-        return sign | (sign - 1);
-    if (bits == sign) /* -0 */
-        return sign;
-    return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
-}
+/* Without branches: signs are as good as random. */
+#define LN_KEY(name, dtype, type, sign, inf)                                                       \
+    static inline type key_##name(type bits)                                                       \
+    {                                                                                              \
+        const type top = (type)(sign), infinity = (type)(inf);                                     \
+        type negative = (type) - (type)(bits >> (8 * sizeof(type) - 1));                           \
+        type key = bits ^ (negative | top);                                                        \
+        key = (type)(key + (bits == top));                           /* -0 */                      \
+        key |= (type) - (type)((bits & (type)(top - 1)) > infinity); /* NaN */                     \
+        return infinity == 0 ? bits ^ top : key;                                                   \
+    }
+LN_TYPES(LN_KEY)
 
 /* The other way, but for the keys of 0 and NaN. */
 static inline uint64_t ln_bits(uint64_t key, uint64_t sign, uint64_t inf)
@@ -51,6 +55,7 @@ typedef struct ln_job {
     ln_op op;
     const struct ln_kind *kind;
     int64_t n, m, k;    /* elements of a line, and how many are left */
+    int64_t held;       /* of them become records; the others are only looked at */
     uint64_t flip, nan; /* what keys are changed by; that of NaN, 0 if there is none */
     bool sorted, stable;
     int ndim, dim, across; /* across: the dimension whose lines are loaded together; -1: none */
@@ -70,8 +75,50 @@ typedef struct ln_block {
     int64_t w;
 } ln_block;
 
+/* Takes a record into a heap of k; the key of the greatest one in it is returned. */
+typedef uint64_t ln_take(void *records, int64_t k, uint64_t key, int64_t at);
+
+/* The elements of a line behind the first k whose keys are less than bound are taken, one after the other,
+ * each of which lowers it. */
+#define LN_TAKE_LESS(name, dtype, type, sign, inf)                                                 \
+    static void take_less_##name(const ln_job *j, const char *x, ln_take *take, void *records,     \
+                                 uint64_t bound)                                                   \
+    {                                                                                              \
+        const type flip = (type)j->flip;                                                           \
+        type least = (type)bound, keys[LN_LOOKED_AT];                                              \
+        int64_t n = LN_LOOKED_AT;                                                                  \
+        for (int64_t i = j->k; i < j->n; i += n) {                                                 \
+            const char *from = x + i * j->x_step;                                                  \
+            type any = 0;                                                                          \
+            n = j->n - i < n ? j->n - i : n;                                                       \
+            if (j->x_step == sizeof(type) && n == LN_LOOKED_AT)                                    \
+                for (int b = 0; b < LN_LOOKED_AT; b++) {                                           \
+                    keys[b] = key_##name(((const type *)from)[b]) ^ flip;                          \
+                    any |= keys[b] < least;                                                        \
+                }                                                                                  \
+            else                                                                                   \
+                for (int b = 0; b < n; b++) {                                                      \
+                    keys[b] = key_##name(*(const type *)(from + b * j->x_step)) ^ flip;            \
+                    any |= keys[b] < least;                                                        \
+                }                                                                                  \
+            for (int b = 0; any && b < n; b++)                                                     \
+                if (keys[b] < least)                                                               \
+                    least = (type)take(records, j->k, keys[b], i + b);                             \
+        }                                                                                          \
+    }
+LN_TYPES(LN_TAKE_LESS)
+
+typedef void ln_take_less(const ln_job *j, const char *x, ln_take *take, void *records,
+                          uint64_t bound);
+static ln_take_less *const take_less_of[DP_DTYPE_END] = {
+#define TAKE_LESS(name, dtype, type, sign, inf) [dtype] = take_less_##name,
+    LN_TYPES(TAKE_LESS)
+#undef TAKE_LESS
+};
+
 typedef struct ln_kind {
     size_t bytes;
+    void (*top_of)(const ln_job *j, ln_take_less *take_less, const char *x, void *records);
     void (*work)(const ln_job *j, void *records, void *room);
     void (*store_places)(const ln_job *j, const ln_block *l, const void *records);
     struct {
@@ -108,7 +155,7 @@ static void run_block(const ln_job *j, dp_dtype dtype, int64_t unit, char *recor
     int64_t first = unit % blocks * j->together, rest = unit / blocks;
     ln_block l = {j->x + first * j->x_line, j->value + first * j->value_line,
                   j->index + first * j->index_line, j->width - first};
-    size_t line = (size_t)j->n * j->kind->bytes;
+    size_t line = (size_t)j->held * j->kind->bytes;
 
     l.w = l.w < j->together ? l.w : j->together;
     for (int d = j->ndim - 1; d >= 0; d--) {
@@ -120,7 +167,9 @@ static void run_block(const ln_job *j, dp_dtype dtype, int64_t unit, char *recor
         rest /= j->sizes[d];
     }
     j->kind->types[dtype].load(j, &l, records);
-    for (int64_t w = 0; w < l.w; w++)
+    if (j->held < j->n)
+        j->kind->top_of(j, take_less_of[dtype], l.x, records);
+    for (int64_t w = 0; w < l.w && j->held == j->n; w++)
         j->kind->work(j, records + (size_t)w * line, records + (size_t)j->together * line);
     j->kind->types[dtype].store(j, &l, records);
     j->kind->store_places(j, &l, records);
@@ -170,9 +219,10 @@ static int neighbours(const ln_job *j)
 
 static void plan(ln_job *j, int64_t lines)
 {
-    int64_t line = j->n * (int64_t)j->kind->bytes;
-
     j->across = neighbours(j);
+    j->held = j->across < 0 && j->op == LN_TOP && j->k <= j->n / LN_FEW ? j->k : j->n;
+
+    int64_t line = j->held * (int64_t)j->kind->bytes;
     j->width = j->together = 1;
     if (j->across >= 0) {
         j->width = j->sizes[j->across];

@@ -44,11 +44,16 @@ static void NAME(adjust)(REC *r, int64_t hole, int64_t n, REC value)
     r[hole] = value;
 }
 
-/* The least k of n come to the front, as a heap. */
-static void NAME(heap_select)(REC *r, int64_t k, int64_t n)
+static void NAME(make_heap)(REC *r, int64_t k)
 {
     for (int64_t parent = (k - 2) / 2; k > 1 && parent >= 0; parent--)
         NAME(adjust)(r, parent, k, r[parent]);
+}
+
+/* The least k of n come to the front, as a heap. */
+static void NAME(heap_select)(REC *r, int64_t k, int64_t n)
+{
+    NAME(make_heap)(r, k);
     for (int64_t i = k; i < n; i++)
         if (LESS(r[i], r[0])) {
             REC value = r[i];
@@ -230,7 +235,7 @@ static void NAME(top)(const ln_job *j, REC *r, REC *room)
     (void)room;
     if (k == 0)
         return;
-    if (k <= j->n / 64) {
+    if (k <= j->n / LN_FEW) {
         NAME(heap_select)(r, k, j->n);
         NAME(sort_heap)(r, k);
         return;
@@ -238,6 +243,24 @@ static void NAME(top)(const ln_job *j, REC *r, REC *room)
     NAME(select)(r, k - 1, j->n);
     if (j->sorted)
         NAME(sort_any)(r, k - 1);
+}
+
+static uint64_t NAME(take)(void *records, int64_t k, uint64_t key, int64_t at)
+{
+    REC *r = records;
+
+    NAME(adjust)(r, 0, k, MAKE(key, at));
+    return KEY(r[0]);
+}
+
+/* The same with only the first k elements of a line as records, k <= n / LN_FEW. */
+static void NAME(top_of)(const ln_job *j, ln_take_less *take_less, const char *x, void *records)
+{
+    REC *r = records;
+
+    NAME(make_heap)(r, j->k);
+    take_less(j, x, NAME(take), r, KEY(r[0]));
+    NAME(sort_heap)(r, j->k);
 }
 
 /* Records [left, right], more than two, divide at what is returned; *next is where the greater ones begin. */
@@ -364,15 +387,15 @@ static void NAME(work)(const ln_job *j, void *records, void *room)
 
 /* -- from elements and back -- */
 
-/* l->w lines of j->n elements. */
+/* The first j->held elements of l->w lines. */
 #define LOAD(name, dtype, type, sign, inf)                                                         \
     static void NAME(load_##name)(const ln_job *j, const ln_block *l, void *records)               \
     {                                                                                              \
         REC *r = records;                                                                          \
-        for (int64_t i = 0; i < j->n; i++)                                                         \
+        for (int64_t i = 0; i < j->held; i++)                                                      \
             for (int64_t w = 0; w < l->w; w++) {                                                   \
-                uint64_t bits = *(const type *)(l->x + i * j->x_step + w * j->x_line);             \
-                r[w * j->n + i] = MAKE(ln_key(bits, sign, inf) ^ j->flip, i);                      \
+                type bits = *(const type *)(l->x + i * j->x_step + w * j->x_line);                 \
+                r[w * j->held + i] = MAKE((uint64_t)key_##name(bits) ^ j->flip, i);                \
             }                                                                                      \
     }
 LN_TYPES(LOAD)
@@ -385,7 +408,7 @@ LN_TYPES(LOAD)
         const REC *r = records;                                                                    \
         for (int64_t i = 0; i < j->m; i++)                                                         \
             for (int64_t w = 0; w < l->w; w++) {                                                   \
-                REC from = r[w * j->n + i];                                                        \
+                REC from = r[w * j->held + i];                                                     \
                 uint64_t key = KEY(from) ^ j->flip;                                                \
                 type *to = (type *)(l->value + i * j->value_step + w * j->value_line);             \
                 if (inf != 0 && (key == sign || key == (type)-1))                                  \
@@ -404,11 +427,12 @@ static void NAME(store_places)(const ln_job *j, const ln_block *l, const void *r
     for (int64_t i = 0; i < j->m; i++)
         for (int64_t w = 0; w < l->w; w++)
             *(int64_t *)(l->index + i * j->index_step + w * j->index_line) =
-                (int64_t)AT(r[w * j->n + i]);
+                (int64_t)AT(r[w * j->held + i]);
 }
 
 static const ln_kind NAME(kind) = {
     .bytes = sizeof(REC),
+    .top_of = NAME(top_of),
     .work = NAME(work),
     .store_places = NAME(store_places),
     .types =

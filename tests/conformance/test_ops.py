@@ -695,7 +695,8 @@ CASES["sort.values"] = some(60, lambda: (((x, d), o) for x, d in lines() for o i
 CASES["sort.values_stable"] = some(60, lambda: (((x,), {"stable": True, "dim": d, **o}) for x, d in lines() for o in pair_outs(x)))
 CASES["msort"] = some(60, lambda: (((x,), {}) for x, _ in lines()))
 CASES["msort.out"] = some(60, lambda: (((x,), {"out": torch.zeros(0, dtype=e)}) for x, _ in lines() for e in (x.dtype, b8)))
-CASES["topk"] = some(60, lambda: (((x, k, d, g, s), {}) for x, d in lines() for k in (0, 1, 3, 20, 60, -1) for g in (True, False) for s in (True, False)))
+long_lines = lambda: [(y.repeat(40), -1) for d in MORE if d is not b8 for y in (special(d), make(d, 9))] + [(make(f64, 300, 2), 0)]
+CASES["topk"] = some(90, lambda: (((x, k, d, g, s), {}) for x, d in [*lines(), *long_lines()] for k in (0, 1, 3, 20, 60, -1) for g in (True, False) for s in (True, False)))
 CASES["topk.values"] = some(60, lambda: (((x, 2, d), o) for x, d in lines() for o in pair_outs(x)))
 CASES["kthvalue"] = some(60, lambda: (((x, k, d, e), {}) for x, d in lines() for k in (0, 1, 3, 35, 400) for e in (False, True)))
 CASES["kthvalue.values"] = some(60, lambda: (((x, 2, d), o) for x, d in lines() for o in pair_outs(x)))
