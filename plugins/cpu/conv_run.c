@@ -15,6 +15,7 @@ enum {
     BLOCK_COLUMNS = 144, /* of a block, about */
     DEPTH_BYTES = 2560, /* of a column of a panel at a time, about: panels stay in a core's cache */
     RUNS = BLOCK_COLUMNS, /* of a panel, at most: a column each */
+    THREADS = 4,          /* that shall have equal shares of few blocks */
 };
 
 typedef conv_walk walk;
@@ -347,12 +348,46 @@ static void choose_columns(walk *w)
     w->per_image = w->spread ? (a[1].count - 1) * row + n : w->columns;
 }
 
+static int64_t count_blocks(const walk *w)
+{
+    return (w->per_image + w->block - 1) / w->block * w->images * w->groups;
+}
+
+/* What the busiest of some threads would have to do, over a fair share. */
+static double find_load(const walk *w, int threads)
+{
+    double load[THREADS] = {0}, most = 0;
+    int64_t all = count_blocks(w), blocks = all / w->images / w->groups;
+
+    for (int64_t i = 0; i < all; i++) {
+        int64_t left = w->per_image - i / w->groups % blocks * w->block;
+        int idle = 0;
+        for (int t = 1; t < threads; t++)
+            idle = load[t] < load[idle] ? t : idle;
+        load[idle] += (double)least(left, w->block);
+        most = load[idle] > most ? load[idle] : most;
+    }
+    return most * threads / (double)(w->per_image * w->images * w->groups);
+}
+
+/* Smaller blocks where there are so few that a thread would wait for others. */
+static void choose_block(walk *w)
+{
+    enum { MANY = 32 };
+    const double fair = 1.1;
+    int64_t lanes = w->class->lanes;
+
+    w->block = BLOCK_COLUMNS / lanes * lanes;
+    while (w->block > lanes && count_blocks(w) < MANY &&
+           (find_load(w, 2) > fair || find_load(w, THREADS) > fair))
+        w->block -= lanes;
+}
+
 static int run_blocks(dp_ctx *ctx, walk *w)
 {
     choose_columns(w);
-    return conv_each(ctx, &w->rooms,
-                     (w->per_image + w->block - 1) / w->block * w->images * w->groups, run_block,
-                     w);
+    choose_block(w);
+    return conv_each(ctx, &w->rooms, count_blocks(w), run_block, w);
 }
 
 /* w is set but for what follows from it. */

@@ -16,21 +16,21 @@ enum { VECTOR = 16, ROWS = 4 };
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* The sums of a tile, to c: what both kinds of tiles end with. */
+/* Sums of `many` vectors of a tile, to c: what both kinds of tiles end with. */
 #define PUT(name, type)                                                                            \
     typedef type v_##name __attribute__((vector_size(VECTOR)));                                    \
     typedef type u_##name __attribute__((vector_size(VECTOR), aligned(sizeof(type)), may_alias));  \
-    ALWAYS void put_##name(v_##name sum[ROWS][CONV_VECTORS], const conv_tile *t)                   \
+    ALWAYS void put_##name(const int many, v_##name sum[ROWS][CONV_VECTORS], const conv_tile *t)   \
     {                                                                                              \
         enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
         const type *bias = t->bias;                                                                \
         type *c = t->c, part[ROWS * LANES] __attribute__((aligned(64)));                           \
-        bool whole = t->rows == ROWS && t->lanes == LANES;                                         \
+        bool whole = t->rows == ROWS && t->lanes == many * W;                                      \
         UNROLL for (int i = 0; i < ROWS; i++)                                                      \
         {                                                                                          \
             u_##name *to = (u_##name *)(whole ? c + i * t->c_row : part + i * LANES);              \
             type add = bias && i < t->rows ? bias[i] : 0;                                          \
-            UNROLL for (int v = 0; v < CONV_VECTORS; v++) to[v] =                                  \
+            UNROLL for (int v = 0; v < many; v++) to[v] =                                          \
                 (whole && !t->fresh ? sum[i][v] + to[v] : sum[i][v]) + add;                        \
         }                                                                                          \
         for (int i = 0; !whole && i < t->rows; i++)                                                \
@@ -40,42 +40,59 @@ enum { VECTOR = 16, ROWS = 4 };
             }                                                                                      \
     }
 
-/* One step: row i of a times three vectors of b. */
-#define STEP(name, x0, x1, x2)                                                                     \
+/* One step: row i of a times `many` vectors of b. */
+#define STEP(name, many, at)                                                                       \
     {                                                                                              \
-        v_##name y0 = *(const u_##name *)(x0), y1 = *(const u_##name *)(x1),                       \
-                 y2 = *(const u_##name *)(x2);                                                     \
+        v_##name y[CONV_VECTORS];                                                                  \
+        UNROLL for (int v = 0; v < many; v++) y[v] = *(const u_##name *)(at);                      \
         UNROLL for (int i = 0; i < ROWS; i++)                                                      \
         {                                                                                          \
             v_##name x = a[i] - (v_##name){0};                                                     \
-            sum[i][0] += x * y0;                                                                   \
-            sum[i][1] += x * y1;                                                                   \
-            sum[i][2] += x * y2;                                                                   \
+            UNROLL for (int v = 0; v < many; v++) sum[i][v] += x * y[v];                           \
         }                                                                                          \
     }
 
+/* fn with as many vectors as a tile has. */
+#define BY_VECTORS(type, fn, ...)                                                                  \
+    if (t->lanes > 2 * (VECTOR / (int)sizeof(type)))                                               \
+        fn(3, __VA_ARGS__);                                                                        \
+    else if (t->lanes > VECTOR / (int)sizeof(type))                                                \
+        fn(2, __VA_ARGS__);                                                                        \
+    else                                                                                           \
+        fn(1, __VA_ARGS__)
+
 #define TILE(name, type)                                                                           \
     PUT(name, type)                                                                                \
-    static void tile_##name(int64_t k, const void *a_, const void *const b_[CONV_VECTORS],         \
-                            int64_t step, const conv_tile *t)                                      \
-    {                                                                                              \
-        const type *a = a_, *b0 = b_[0], *b1 = b_[1], *b2 = b_[2];                                 \
-        v_##name sum[ROWS][CONV_VECTORS];                                                          \
-        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
-        for (int64_t p = 0; p < k; p++, a += ROWS, b0 += step, b1 += step, b2 += step)             \
-            STEP(name, b0, b1, b2)                                                                 \
-        put_##name(sum, t);                                                                        \
-    }                                                                                              \
-    static void tile_at_##name(int64_t k, const void *a_, const void *b_, const int64_t *off,      \
+    ALWAYS void tile_of_##name(const int many, int64_t k, const type *a,                           \
+                               const void *const from[CONV_VECTORS], int64_t step,                 \
                                const conv_tile *t)                                                 \
     {                                                                                              \
+        const type *b[] = {from[0], from[1], from[2]};                                             \
+        v_##name sum[ROWS][CONV_VECTORS];                                                          \
+        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
+        for (int64_t p = 0; p < k; p++, a += ROWS, b[0] += step, b[1] += step, b[2] += step)       \
+            STEP(name, many, b[v])                                                                 \
+        put_##name(many, sum, t);                                                                  \
+    }                                                                                              \
+    static void tile_##name(int64_t k, const void *a, const void *const b[CONV_VECTORS],           \
+                            int64_t step, const conv_tile *t)                                      \
+    {                                                                                              \
+        BY_VECTORS(type, tile_of_##name, k, a, b, step, t);                                        \
+    }                                                                                              \
+    ALWAYS void tile_off_##name(const int many, int64_t k, const type *a, const type *b,           \
+                                const int64_t *off, const conv_tile *t)                            \
+    {                                                                                              \
         enum { W = VECTOR / sizeof(type) };                                                        \
-        const type *a = a_, *b = b_;                                                               \
         v_##name sum[ROWS][CONV_VECTORS];                                                          \
         UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
         for (int64_t p = 0; p < k; p++, a += ROWS)                                                 \
-            STEP(name, b + off[p], b + off[p] + W, b + off[p] + 2 * W)                             \
-        put_##name(sum, t);                                                                        \
+            STEP(name, many, b + off[p] + v * W)                                                   \
+        put_##name(many, sum, t);                                                                  \
+    }                                                                                              \
+    static void tile_at_##name(int64_t k, const void *a, const void *b, const int64_t *off,        \
+                               const conv_tile *t)                                                 \
+    {                                                                                              \
+        BY_VECTORS(type, tile_off_##name, k, a, b, off, t);                                        \
     }                                                                                              \
     static void gather_##name(void *to_, int64_t k, const int64_t *off, int n,                     \
                               const void *const *from, const int *lane, const int *len)            \
@@ -374,6 +391,10 @@ enum { BLOCK = 16 };
         type *restrict to = to_;                                                                   \
         if (turns && row == 1 && col != 1) {                                                       \
             turn_all(to_, col, from_, from_row, rows, cols);                                       \
+            return;                                                                                \
+        }                                                                                          \
+        if (turns && col == 1) {                                                                   \
+            pick_rows(to_, row, from_, from_row, 1, rows, cols);                                   \
             return;                                                                                \
         }                                                                                          \
         for (int64_t i = 0; col == 1 && i < rows; i++)                                             \
