@@ -2,7 +2,7 @@
 #include "../distance.h"
 #include <math.h>
 
-enum { LANES = 16 };
+enum { LANES = 16, ROWS = 32 };
 
 #define T       float
 #define E       f32
