@@ -19,13 +19,50 @@ typedef struct copy_job {
     const dpi_nest *nest;
     dp_dtype to, from;
     bool past; /* the destination, packed in each run, is written past the caches */
+    int64_t period,
+        step; /* of a destination that repeats elements of the source: how many, and how far
+                             apart they are; else 0 */
 } copy_job;
+
+/* The first n of the elements that are repeated, beginning with number `at`, and then all of them again. */
+static void make_period(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
+{
+    int64_t bytes = (int64_t)dp_dtype_size(j->to), rest = j->period - at;
+
+    rest = rest < n ? rest : n;
+    dpi_run_copy(j->to, dst, bytes, j->from, src + at * j->step, j->step, rest);
+    at = at < n - rest ? at : n - rest;
+    dpi_run_copy(j->to, dst + rest * bytes, bytes, j->from, src, j->step, at);
+    dpi_repeat(dst, (rest + at) * bytes, n * bytes);
+}
+
+enum { TILE = 16 << 10 }; /* bytes of repeated elements that are made once */
+
+static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
+{
+    _Alignas(64) char tile[TILE];
+    int64_t bytes = (int64_t)dp_dtype_size(j->to), whole = TILE / (j->period * bytes) * j->period;
+
+    if (!j->past) {
+        make_period(j, dst, src, at, n);
+        return;
+    }
+    whole = whole < n ? whole : n;
+    make_period(j, tile, src, at, whole);
+    for (int64_t m; n > 0; n -= m, dst += m * bytes) {
+        m = whole < n ? whole : n;
+        dpi_run_past(DP_UINT8, dst, DP_UINT8, tile, 1, m * bytes);
+    }
+}
 
 static void copy_run(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
     const copy_job *j = user;
 
-    if (j->past)
+    if (j->period > 0)
+        copy_repeated(j, data[0], data[1],
+                      (data[0] - j->nest->data[0]) / (int64_t)dp_dtype_size(j->to) % j->period, n);
+    else if (j->past)
         dpi_run_past(j->to, data[0], j->from, data[1], strides[1], n);
     else
         dpi_run_copy(j->to, data[0], strides[0], j->from, data[1], strides[1], n);
@@ -40,6 +77,26 @@ static void copy_range(int64_t begin, int64_t end, void *user)
         dpi_past_end();
 }
 
+/* Is the destination packed, and do the nest's first two dimensions repeat elements of the source, of which
+ * a tile holds several?  Then they become one. */
+static void find_period(dpi_nest *nest, copy_job *j)
+{
+    int64_t bytes = (int64_t)dp_dtype_size(j->to), packed = bytes;
+
+    if (nest->ndim < 2 || nest->strides[3] != 0 || nest->sizes[0] > TILE / 2 / bytes)
+        return;
+    for (int d = 0; d < nest->ndim; packed *= nest->sizes[d], d++)
+        if (nest->strides[2 * d] != packed)
+            return;
+    j->period = nest->sizes[0];
+    j->step = nest->strides[1];
+    nest->sizes[1] *= nest->sizes[0];
+    nest->strides[2] = bytes;
+    nest->ndim--;
+    nest->sizes++;
+    nest->strides += 2;
+}
+
 /* Copies sizes [ndim] elements, in host memory.  No size is 0. */
 static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads)
 {
@@ -47,7 +104,7 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
     dpi_nest nest = {2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}, 0};
     int64_t to_bytes = (int64_t)dp_dtype_size(dst.dtype);
     int64_t from_bytes = (int64_t)dp_dtype_size(src.dtype);
-    copy_job j = {&nest, dst.dtype, src.dtype, false};
+    copy_job j = {&nest, dst.dtype, src.dtype, false, 0, 0};
     int perm[DP_DIM_MAX];
 
     at[0] = 1; /* of a tensor without dimensions */
@@ -61,8 +118,9 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
     }
     dpi_nest_order(&nest, perm, false);
     dpi_nest_coalesce(&nest);
-    int across = dpi_nest_across(&nest);
-    j.past = steps[0] == to_bytes && dpi_goes_past(nest.numel * to_bytes);
+    find_period(&nest, &j);
+    int across = j.period ? 0 : dpi_nest_across(&nest);
+    j.past = nest.strides[0] == to_bytes && dpi_goes_past(nest.numel * to_bytes);
     if (across > 0)
         dpi_copy_across(&nest, across, j.to, j.from, j.past, threads);
     else

@@ -186,6 +186,8 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
  * elements, none of them beside another's bytes twice. */
 void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
                const int64_t *strides, char *data);
+/* dst, of n bytes, begins with `made` bytes, which are repeated until it is full. */
+void dpi_repeat(char *dst, int64_t made, int64_t n);
 /* Convert n elements from one dtype to another; strides in bytes. */
 void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, const char *src,
                   int64_t src_stride, int64_t n);

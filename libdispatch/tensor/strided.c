@@ -2,7 +2,8 @@
  * one loop that moves elements (aten/src/ATen/TensorIterator.cpp: reorder, coalesce, for_each). */
 #include "room.h"
 
-enum { CHUNK = 256 }; /* elements converted at a time: two buffers of 4 KiB on the stack */
+enum { CHUNK = 256 };   /* elements converted at a time: two buffers of 4 KiB on the stack */
+enum { FILL_MIN = 16 }; /* equal elements that are worth doubling */
 
 static const int64_t *strides_at(const dpi_nest *nest, int d)
 {
@@ -182,12 +183,52 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
             memcpy(dst + i * dst_stride, src + i * src_stride, bytes);                             \
         break;
 
+void dpi_repeat(char *dst, int64_t made, int64_t n)
+{
+    enum { NEAR = 16 << 10 }; /* what is copied lies in the nearest cache */
+    int64_t from = made, m;
+
+    for (; made < n; made += m) {
+        from = made <= NEAR ? made : from;
+        m = from < n - made ? from : n - made;
+        memcpy(dst + made, dst, (size_t)m);
+    }
+}
+
+#define SPREAD(bytes)                                                                              \
+    case bytes:                                                                                    \
+        for (int i = 0; i < LINE / bytes; i++)                                                     \
+            memcpy(line + i * bytes, src, bytes);                                                  \
+        break;
+
+/* n equal elements. */
+static void fill(char *dst, const char *src, int64_t n, int64_t bytes)
+{
+    enum { LINE = 256 };
+    char line[LINE];
+    int64_t all = n * bytes, first = all < LINE ? all : LINE;
+
+    switch (bytes) {
+        SPREAD(1)
+        SPREAD(2)
+        SPREAD(4)
+        SPREAD(8)
+        SPREAD(16)
+    }
+    memcpy(dst, line, (size_t)first);
+    dpi_repeat(dst, first, all);
+}
+
 /* Copy n elements of `bytes` bytes; memory need not be aligned. */
 static void move(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n,
                  int64_t bytes)
 {
     if (dst_stride == bytes && src_stride == bytes) {
         memmove(dst, src, (size_t)(n * bytes));
+        return;
+    }
+    if (src_stride == 0 && dst_stride == bytes && n > FILL_MIN) {
+        fill(dst, src, n, bytes);
         return;
     }
     switch (bytes) {

@@ -53,8 +53,7 @@
         const T *x = job->x;                                                                       \
         for (int64_t i = begin; i < end_; i++)                                                     \
             FN(name)                                                                               \
-        (x + i * n, x + (i + 1) * n, n, rows - i - 1,                                              \
-         (T *)job->out + i * rows - i * (i + 1) / 2);                                              \
+        (x + i * n, x + (i + 1) * n, n, rows - i - 1, (T *)job->out + i * rows - i * (i + 1) / 2); \
     }
 #define DS_ROWS_OF(name)                                                                           \
     static void FN(name##_rows)(int64_t begin, int64_t end_, void *user)                           \

@@ -129,10 +129,38 @@ START_TEST(images_change_their_format)
 }
 END_TEST
 
+/* Rows, columns and single elements that are read again and again; on several threads. */
+START_TEST(elements_are_repeated)
+{
+    static const dp_dtype from[] = {DP_UINT8, DP_INT16, DP_FLOAT32, DP_COMPLEX128, DP_FLOAT32},
+                          to[] = {DP_UINT8, DP_INT16, DP_FLOAT32, DP_COMPLEX128, DP_FLOAT64};
+
+    OK(dp_pool_start(3, &err));
+    for (size_t i = 0; i < DPI_COUNT(lengths) * DPI_COUNT(lengths); i++) {
+        int64_t a = lengths[i % DPI_COUNT(lengths)], b = lengths[i / DPI_COUNT(lengths)];
+        int64_t sizes[] = {3, a, b}, packed[] = {a * b, b, 1}, wide[] = {a * (b + 5), b + 5, 1};
+        int64_t rows[] = {b, 0, 1}, apart[] = {3, 0, 3}, columns[] = {a, 1, 0}, one[] = {2, 0, 0};
+        int64_t turned[] = {0, 1, a}, same[] = {0, b, 1};
+        for (size_t d = 0; d < DPI_COUNT(to) && a * b < 100000; d++) {
+            check(to[d], from[d], 3, sizes, packed, rows, 1, 4);
+            check(to[d], from[d], 3, sizes, packed, apart, 0, 4);
+            check(to[d], from[d], 3, sizes, packed, columns, 0, 4);
+            check(to[d], from[d], 3, sizes, packed, one, 1, 4);
+            check(to[d], from[d], 3, sizes, packed, turned, 0, 4);
+            check(to[d], from[d], 3, sizes, packed, same, 0, 4);
+            check(to[d], from[d], 3, sizes, wide, rows, 0, 4);
+            check(to[d], from[d], 3, sizes, wide, columns, 1, 4);
+        }
+    }
+    dp_pool_stop();
+}
+END_TEST
+
 /* Results that go past the caches: at odd addresses, in rows that end in the middle of a line. */
 START_TEST(large_results_are_as_small_ones)
 {
-    int64_t b = 1501, a = 8, sizes[2], packed[2] = {b, 1}, wide[2] = {b + 3, 1}, turned[2], twos[2];
+    int64_t b = 1501, a = 8, sizes[2], packed[2] = {b, 1}, wide[2] = {b + 3, 1}, turned[2], twos[2],
+            row[2] = {0, 1};
 
     while (!dpi_goes_past(8 * a * b))
         a += a / 2;
@@ -146,6 +174,8 @@ START_TEST(large_results_are_as_small_ones)
     check(DP_INT64, DP_INT64, 2, sizes, packed, packed, 1, 0);
     check(DP_INT64, DP_INT64, 2, sizes, wide, turned, 1, 0);
     check(DP_INT64, DP_INT8, 2, sizes, packed, twos, 1, 0);
+    check(DP_INT64, DP_INT8, 2, sizes, packed, row, 1, 0);
+    check(DP_INT64, DP_INT64, 2, sizes, packed, row, 1, 0);
     dp_pool_stop();
 }
 END_TEST
@@ -155,6 +185,7 @@ UNIT_SUITE(copy)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, matrices_of_every_size_are_turned);
     tcase_add_test(tc, every_dtype_is_turned_into_every_other);
+    tcase_add_test(tc, elements_are_repeated);
     tcase_add_test(tc, images_change_their_format);
     tcase_add_loop_test(tc, large_results_are_as_small_ones, 2, 4);
 }
