@@ -5,7 +5,11 @@
  * written.  State s of a target is blank where s is even, and its label s / 2 where it is odd. */
 #include "dense.h"
 #include "pack.h"
+#include "softmax.h"
 #include <dispatchd/check.h>
+#include <string.h>
+
+enum { ROOM = 4 }; /* arrays of a step */
 
 typedef struct ctc {
     dp_tensor *log_probs, *targets;
@@ -16,10 +20,11 @@ typedef struct ctc {
     int64_t *offset;
     const double *x; /* [time, batch, labels] */
     double *alpha;   /* [batch, time, states] */
+    double *room;    /* [batch, states + 1, ROOM]: for a step of each */
     double *loss;    /* [batch] */
     /* backward */
     const double *grad;
-    double *beta, *slope; /* of [states] and as x */
+    double *beta, *slope; /* [batch, states] and as x */
     bool zero_infinity;
 } ctc;
 
@@ -116,6 +121,7 @@ static void prepare(pack *p, ctc *c, size_t n_inputs, size_t n_targets)
     if (p->rc == 0)
         p->rc = check_lengths(p->ctx, c);
     c->target = pack_own(p, c->targets, DP_INT64);
+    c->room = pack_array(p, c->batch, ROOM * (size_t)(c->states + 1) * sizeof(double));
     c->x = pack_get(p, c->log_probs, DP_FLOAT64);
     if (p->rc == 0 && !dp_memoryless(p->ctx))
         p->rc = check_targets(p->ctx, c);
@@ -135,24 +141,56 @@ static int64_t label_of(const ctc *c, int64_t b, int64_t s)
     return s % 2 == 0 ? c->blank : c->target[c->offset[b] + s / 2];
 }
 
-static double x_at(const ctc *c, int64_t t, int64_t b, int64_t s)
+/* What a step from one time to another needs, of one batch element; each [states] but for `last`. */
+typedef struct step {
+    double
+        *last; /* [states + 4]: the other time's states between two that cannot be on each side */
+    double *x; /* log_probs of the states at this time */
+    int64_t *label, *skips; /* skips: the state also comes from that behind its neighbour */
+    int64_t states, side;   /* side: -1 or 1, where a state's neighbour is */
+} step;
+
+static step step_of(const ctc *c, int64_t b, int64_t side)
 {
-    return c->x[(t * c->batch + b) * c->labels + label_of(c, b, s)];
+    int64_t states = 2 * c->target_lengths[b] + 1, most = c->states;
+    double *room = c->room + b * ROOM * (most + 1);
+    step s = {room, room + most + 4, NULL, NULL, states, side};
+
+    s.label = (int64_t *)(s.x + most);
+    s.skips = s.label + most;
+    for (int64_t i = 0; i < states; i++)
+        s.label[i] = label_of(c, b, i);
+    for (int64_t i = 0; i < states; i++) {
+        int64_t from = i + 2 * side;
+        s.skips[i] = from >= 0 && from < states && s.label[from] != s.label[i];
+    }
+    for (int64_t i = 0; i < 2; i++)
+        s.last[i] = s.last[states + 2 + i] = -INFINITY;
+    return s;
 }
 
-/* What comes to state s of `last` from s, s - step, and s - 2 * step if their labels differ. */
-static double arriving(const ctc *c, const double *last, int64_t b, int64_t s, int64_t step,
-                       int64_t states)
+static void load_x(const ctc *c, int64_t t, int64_t b, const step *s)
 {
-    int64_t i = s - step, j = s - 2 * step;
-    bool two = j >= 0 && j < states && label_of(c, b, j) != label_of(c, b, s);
-    double x = last[s], y = i >= 0 && i < states ? last[i] : -INFINITY;
+    const double *x = c->x + (t * c->batch + b) * c->labels;
 
-    if (!two || last[j] == -INFINITY)
-        return y == -INFINITY ? x : add_logs(x, y);
-    double z = last[j], top = x > y ? x : y;
-    top = top > z ? top : z;
-    return top + log(exp(x - top) + exp(y - top) + exp(z - top));
+    for (int64_t i = 0; i < s->states; i++)
+        s->x[i] = x[s->label[i]];
+}
+
+/* out [states]: what comes to each state at this time from those at the `last` one; x is loaded. */
+static void take_step(const step *s, const double *last, double *out)
+{
+    const double *own = s->last + 2;
+
+    memcpy(s->last + 2, last, (size_t)s->states * sizeof(double));
+    CPU_CHOSEN(sm_log_sums)
+    [0](&(sm_sums){.a = own,
+                   .b = own + s->side,
+                   .c = own + 2 * s->side,
+                   .with = s->skips,
+                   .plus = s->x,
+                   .out = out,
+                   .n = s->states});
 }
 
 static void forward_one(int64_t begin, int64_t end, void *user)
@@ -160,22 +198,26 @@ static void forward_one(int64_t begin, int64_t end, void *user)
     const ctc *c = user;
 
     for (int64_t b = begin; b < end; b++) {
-        int64_t time = c->input_lengths[b], states = 2 * c->target_lengths[b] + 1;
+        int64_t time = c->input_lengths[b];
         double *alpha = c->alpha + b * c->time * c->states;
+        step s = step_of(c, b, -1);
 
         for (int64_t i = 0; i < c->time * c->states; i++)
             alpha[i] = -INFINITY;
-        for (int64_t s = 0; time > 0 && s < states && s < 2; s++)
-            alpha[s] = x_at(c, 0, b, s);
-        for (int64_t t = 1; t < time; t++)
-            for (int64_t s = 0; s < states; s++)
-                alpha[t * c->states + s] =
-                    arriving(c, alpha + (t - 1) * c->states, b, s, 1, states) + x_at(c, t, b, s);
+        for (int64_t t = 0; t < time; t++) {
+            double *row = alpha + t * c->states;
+            load_x(c, t, b, &s);
+            if (t > 0)
+                take_step(&s, row - c->states, row);
+            else
+                memcpy(row, s.x, (size_t)(s.states < 2 ? s.states : 2) * sizeof(double));
+        }
         const double *last = alpha + (time - 1) * c->states;
         if (time == 0)
-            c->loss[b] = states == 1 ? 0 : INFINITY;
+            c->loss[b] = s.states == 1 ? 0 : INFINITY;
         else
-            c->loss[b] = -(states == 1 ? last[0] : add_logs(last[states - 1], last[states - 2]));
+            c->loss[b] =
+                -(s.states == 1 ? last[0] : add_logs(last[s.states - 1], last[s.states - 2]));
     }
 }
 
@@ -194,35 +236,33 @@ static void backward_one(int64_t begin, int64_t end, void *user)
     const ctc *c = user;
 
     for (int64_t b = begin; b < end; b++) {
-        int64_t time = c->input_lengths[b], states = 2 * c->target_lengths[b] + 1;
-        double *beta = c->beta + b * 2 * c->states, *next = beta + c->states;
+        int64_t time = c->input_lengths[b];
+        double *beta = c->beta + b * c->states;
         bool none = c->zero_infinity && c->loss[b] == INFINITY;
+        step s = step_of(c, b, 1);
 
         for (int64_t t = c->time - 1; t >= 0; t--) {
+            const double *alpha = c->alpha + (b * c->time + t) * c->states;
             double *slope = c->slope + (t * c->batch + b) * c->labels;
             for (int64_t l = 0; l < c->labels; l++)
                 slope[l] = t < time && !none ? -INFINITY : 0;
             if (t >= time || none)
                 continue;
-            for (int64_t s = 0; s < states; s++) {
-                double from = t < time - 1      ? arriving(c, next, b, s, -1, states)
-                              : s >= states - 2 ? 0
-                                                : -INFINITY;
-                double *sum = &slope[label_of(c, b, s)];
-                beta[s] = from + x_at(c, t, b, s);
-                *sum = add_logs(*sum, c->alpha[(b * c->time + t) * c->states + s] + beta[s]);
-            }
+            load_x(c, t, b, &s);
+            if (t < time - 1)
+                take_step(&s, beta, beta);
+            for (int64_t i = 0; t == time - 1 && i < s.states; i++)
+                beta[i] = i >= s.states - 2 ? s.x[i] : -INFINITY;
+            for (int64_t i = 0; i < s.states; i++)
+                slope[s.label[i]] = add_logs(slope[s.label[i]], alpha[i] + beta[i]);
             finish_slope(c, t, b);
-            double *swap = beta;
-            beta = next;
-            next = swap;
         }
     }
 }
 
 static int run(dp_ctx *ctx, ctc *c, dp_range_fn fn)
 {
-    double each = 30.0 * (double)c->time * (double)c->states;
+    double each = 10.0 * (double)c->time * (double)c->states;
     return dp_parallel_for(ctx, 0, c->batch, dense_grain(each), fn, c);
 }
 
@@ -307,7 +347,7 @@ static int ctc_loss_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *log_probs,
     c.grad = pack_get(&p, grad, DP_FLOAT64);
     c.loss = pack_get(&p, loss, DP_FLOAT64);
     c.alpha = pack_get(&p, alpha, DP_FLOAT64);
-    c.beta = pack_array(&p, c.batch, 2 * (size_t)c.states * sizeof(double));
+    c.beta = pack_array(&p, c.batch, (size_t)c.states * sizeof(double));
     c.slope = pack_new(&p, DP_FLOAT64, x.ndim, x.sizes, &slope);
     if (p.rc == 0 && !dp_memoryless(ctx))
         p.rc = run(ctx, &c, backward_one);

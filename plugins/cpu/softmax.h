@@ -26,4 +26,14 @@ typedef struct sm_row {
 } sm_row;
 CPU_TABLE(sm_row, sm_loops)
 
+/* out [n] = log(exp(a) + exp(b) + (with ? exp(c) : 0)) + plus, the other arrays being [n] too. */
+typedef struct sm_sums {
+    const double *a, *b, *c, *plus;
+    const int64_t *with;
+    double *out;
+    int64_t n;
+} sm_sums;
+typedef void (*sm_sum)(const sm_sums *s);
+CPU_TABLE(sm_sum, sm_log_sums)
+
 #endif
