@@ -5,9 +5,9 @@
  * images have their pixels there.  Targets are copied and checked before anything is written. */
 #include "dense.h"
 #include "pack.h"
-#include <string.h>
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
+enum { SIDES = 4 };       /* sums that are added up at the same time */
 
 typedef struct nll {
     const char *name;
@@ -19,13 +19,6 @@ typedef struct nll {
     const int64_t *at;    /* [rows, inner] targets */
     const double *factor; /* [classes], NULL: 1 */
 } nll;
-
-static double load(dp_dtype dtype, const void *p, int64_t i)
-{
-    return dtype == DP_FLOAT32   ? (double)((const float *)p)[i]
-           : dtype == DP_FLOAT64 ? ((const double *)p)[i]
-                                 : (double)dp_bfloat16_to_float(((const uint16_t *)p)[i]);
-}
 
 static void store(dp_dtype dtype, void *p, int64_t i, double v)
 {
@@ -124,7 +117,11 @@ static void load_targets(pack *p, nll *l)
     l->factor = pack_get(p, l->weight, DP_FLOAT64);
     if (p->rc < 0 || dp_memoryless(p->ctx))
         return;
-    for (int64_t i = 0; p->rc == 0 && i < l->rows * l->inner; i++)
+    const int64_t *at = l->at, n = l->rows * l->inner, last = l->classes - 1, ignored = l->ignored;
+    int64_t signs = 0; /* negative if a target is, or is more than the last */
+    for (int64_t i = 0; i < n; i++)
+        signs |= (at[i] | (last - at[i])) & -(int64_t)(at[i] != ignored);
+    for (int64_t i = 0; signs < 0 && p->rc == 0 && i < n; i++)
         if (l->at[i] != l->ignored && (l->at[i] < 0 || l->at[i] >= l->classes))
             p->rc = dp_refuse(p->ctx, DP_EINDEX, "Target %" PRId64 " is out of bounds.", l->at[i]);
 }
@@ -149,29 +146,70 @@ static lie lie_of(pack *p, const nll *l)
     return (lie){x.data, x.strides[0], x.strides[1], l->images ? x.strides[3] : 0};
 }
 
+/* Sums of losses and of weights, side by side so that none waits for the one before. */
+typedef struct sums {
+    double loss[SIDES], weight[SIDES];
+} sums;
+
+/* The losses of targets [i, i + n), whose rows lie from `from` on, each `step` from the one before. */
+#define LINE(name, type, load, store)                                                              \
+    __attribute__((always_inline)) static inline void one_##name(                                  \
+        const nll *l, const type *x, int64_t class, int64_t at, int64_t ignored, type *out,        \
+        double *loss, double *weight)                                                              \
+    {                                                                                              \
+        double w = at == ignored ? 0 : l->factor ? l->factor[at] : 1;                              \
+        double v = at == ignored ? 0 : -(double)load(x[at * class]) * w;                           \
+        if (out)                                                                                   \
+            *out = store(v);                                                                       \
+        *loss += v;                                                                                \
+        *weight += w;                                                                              \
+    }                                                                                              \
+    static void line_##name(const nll *l, const lie *rows, int64_t from, int64_t step, int64_t i,  \
+                            int64_t n, void *each, sums *s)                                        \
+    {                                                                                              \
+        const type *x = (const type *)rows->data + from;                                           \
+        const int64_t *at = l->at + i, class = rows->class, ignored = l->ignored;                  \
+        type *out = each ? (type *)each + i : NULL;                                                \
+        sums own = *s;                                                                             \
+        int64_t k = 0;                                                                             \
+        for (; n - k >= SIDES; k += SIDES)                                                         \
+            for (int side = 0; side < SIDES; side++)                                               \
+                one_##name(l, x + (k + side) * step, class, at[k + side], ignored,                 \
+                           out ? out + k + side : NULL, &own.loss[side], &own.weight[side]);       \
+        for (; k < n; k++)                                                                         \
+            one_##name(l, x + k * step, class, at[k], ignored, out ? out + k : NULL, own.loss,     \
+                       own.weight);                                                                \
+        *s = own;                                                                                  \
+    }
+LINE(f32, float, , (float))
+LINE(f64, double, , )
+LINE(bf16, uint16_t, dp_bfloat16_to_float, dp_float_to_bfloat16)
+
 /* The losses, each in `out` or their sum there; the sum of the weights. */
 static void run(pack *p, const nll *l, void *out, double *total)
 {
     lie x = lie_of(p, l);
-    double sum = 0;
+    sums s = {{0}, {0}};
+    void *each = l->each ? out : NULL;
+    void (*line)(const nll *, const lie *, int64_t, int64_t, int64_t, int64_t, void *, sums *) =
+        l->dtype == DP_FLOAT32   ? line_f32
+        : l->dtype == DP_FLOAT64 ? line_f64
+                                 : line_bf16;
 
     *total = 0;
     if (p->rc < 0)
         return;
-    for (int64_t r = 0, i = 0; r < l->rows; r++)
-        for (int64_t j = 0; j < l->inner; j++, i++) {
-            bool ignored = l->at[i] == l->ignored;
-            double w = ignored ? 0 : l->factor ? l->factor[l->at[i]] : 1;
-            double v =
-                ignored ? 0
-                        : -load(l->dtype, x.data, r * x.row + l->at[i] * x.class + j * x.inner) * w;
-            if (l->each)
-                store(l->dtype, out, i, v);
-            sum += v;
-            *total += w;
-        }
+    if (l->inner == 1)
+        line(l, &x, 0, x.row, 0, l->rows, each, &s);
+    for (int64_t r = 0; l->inner != 1 && r < l->rows; r++)
+        line(l, &x, r * x.row, x.inner, r * l->inner, l->inner, each, &s);
+    for (int i = 1; i < SIDES; i++) {
+        s.loss[0] += s.loss[i];
+        s.weight[0] += s.weight[i];
+    }
+    *total = s.weight[0];
     if (!l->each)
-        store(l->dtype, out, 0, l->reduction == MEAN ? sum / *total : sum);
+        store(l->dtype, out, 0, l->reduction == MEAN ? s.loss[0] / *total : s.loss[0]);
 }
 
 /* *out, *total: NULL or given */
@@ -231,14 +269,14 @@ static int check_gradient(dp_ctx *ctx, const nll *l, dp_tensor *grad)
 /* x's slope, zeros but at the targets */
 static void run_backward(const nll *l, const double *grad, double total, void *x)
 {
+    const int64_t *at = l->at, ignored = l->ignored;
+    const double one = l->each ? 0 : l->reduction == MEAN ? grad[0] / total : grad[0];
+
     for (int64_t r = 0, i = 0; r < l->rows; r++)
-        for (int64_t j = 0; j < l->inner; j++, i++) {
-            if (l->at[i] == l->ignored)
-                continue;
-            double w = l->factor ? l->factor[l->at[i]] : 1;
-            double g = l->each ? grad[i] : l->reduction == MEAN ? grad[0] / total : grad[0];
-            store(l->dtype, x, (r * l->classes + l->at[i]) * l->inner + j, -w * g);
-        }
+        for (int64_t j = 0; j < l->inner; j++, i++)
+            if (at[i] != ignored)
+                store(l->dtype, x, (r * l->classes + at[i]) * l->inner + j,
+                      -(l->factor ? l->factor[at[i]] : 1) * (l->each ? grad[i] : one));
 }
 
 static int backward(dp_ctx *ctx, nll *l, dp_tensor *grad, dp_tensor **out)

@@ -70,8 +70,8 @@ void *pack_zeros(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_ten
 
     if (data == NULL) /* no elements, no memory, or it failed */
         return NULL;
-    DP_VIEW(v, *out);
-    return memset(data, 0, (size_t)v.numel * dp_dtype_size(dtype));
+    p->rc = dp_invoke(p->ctx, "aten::zero_", "T>", *out); /* by several threads */
+    return p->rc < 0 ? NULL : data;
 }
 
 void *pack_array(pack *p, int64_t n, size_t item)
