@@ -76,14 +76,19 @@ static bool is_dense(const dpi_geometry *g)
     return true;
 }
 
+/* Locals, since several flags read back at once, where they were just stored one by one, stall. */
 void dpi_geometry_set_flags(dpi_geometry *g)
 {
-    g->contiguous = g->numel == 0 || packed_in(g, NULL);
-    g->channels_last = g->ndim == 4 && packed_in(g, order_4d);
-    g->channels_last_3d = g->ndim == 5 && packed_in(g, order_5d);
+    bool contiguous = g->numel == 0 || packed_in(g, NULL);
+    bool last = g->ndim == 4 && packed_in(g, order_4d);
+    bool last_3d = g->ndim == 5 && packed_in(g, order_5d);
+
+    g->contiguous = contiguous;
+    g->channels_last = last;
+    g->channels_last_3d = last_3d;
     g->like_channels_last = g->ndim == 4 && strides_like(g, order_4d);
     g->like_channels_last_3d = g->ndim == 5 && strides_like(g, order_5d);
-    g->dense = g->contiguous || g->channels_last || g->channels_last_3d || is_dense(g);
+    g->dense = contiguous || last || last_3d || is_dense(g);
 }
 
 /* -- strides -- */
@@ -293,10 +298,16 @@ int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout
     return rc;
 }
 
+/* One by one: they were stored so just before, and are read so right after; reading 16 bytes back that
+ * were stored as 2 x 8 stalls. */
+static void copy_dims(int64_t *to, const int64_t *from, int n)
+{
+    for (int d = 0; d < n; d++)
+        to[d] = from[d];
+}
+
 void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
 {
-    size_t row = (size_t)l->ndim * sizeof(int64_t);
-
     g->ndim = l->ndim;
     g->numel = l->numel;
     g->offset = l->offset;
@@ -306,12 +317,11 @@ void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
     atomic_init(&g->n_formers, 0);
     g->sizes = (int64_t *)(g + 1);
     g->strides = g->sizes + l->ndim;
-    if (row > 0)
-        memcpy(g->sizes, l->sizes, row);
+    copy_dims(g->sizes, l->sizes, l->ndim);
     if (l->strides == NULL)
         dpi_strides_contiguous(l->ndim, l->sizes, g->strides);
-    else if (row > 0)
-        memcpy(g->strides, l->strides, row);
+    else
+        copy_dims(g->strides, l->strides, l->ndim);
     if (l->strides != NULL || l->ndim >= 4) {
         dpi_geometry_set_flags(g);
         return;

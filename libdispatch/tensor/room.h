@@ -12,11 +12,23 @@ enum {
     DPI_ITEM_MAX = 16, /* bytes of the largest dtype */
     DPI_GRAIN = 32768  /* elements under which a loop is not split (at::internal) */
 };
+/* One more, of an atomic counter; without an atomic read-modify-write while there is one thread. */
+#define DPI_COUNT_UP(counter)                                                                      \
+    (DP_ONE_THREAD_                                                                                \
+         ? atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, \
+                                 memory_order_relaxed)                                             \
+         : (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed))
 /* Drop a reference; true: it was the last one.  A sole owner needs no atomic read-modify-write. */
 static inline bool dpi_unref_last(atomic_uint *refs)
 {
-    return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
-           atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+    unsigned n = atomic_load_explicit(refs, memory_order_acquire);
+
+    if (n == 1)
+        return true;
+    if (!DP_ONE_THREAD_)
+        return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+    atomic_store_explicit(refs, n - 1, memory_order_relaxed);
+    return false;
 }
 
 /* -- alloc.c -- */

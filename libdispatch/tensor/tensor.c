@@ -46,7 +46,7 @@ static void *home_inside(dpi_home *h, int ndim)
 
 static dpi_home *home_ref(dpi_home *h)
 {
-    atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
+    DPI_COUNT_UP(&h->refs);
     return h;
 }
 
@@ -388,7 +388,7 @@ uint64_t dp_tensor_version(const dp_tensor *t)
 
 void dp_tensor_bump_version(dp_tensor *t)
 {
-    atomic_fetch_add_explicit(&t->version->value, 1, memory_order_relaxed);
+    DPI_COUNT_UP(&t->version->value);
 }
 
 dp_tensor *dp_tensor_root(const dp_tensor *t)

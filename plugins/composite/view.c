@@ -623,19 +623,19 @@ static int movedim_int(dp_ctx *ctx, dp_tensor *self, int64_t source, int64_t des
     return movedim(ctx, self, &source, 1, &destination, 1, out);
 }
 
-DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("permute", permute, (T, li), (T)),
-                DP_IMPL_UNBOXED("transpose.int", transpose, (T, i, i), (T)),
-                DP_IMPL_UNBOXED("t", t, (T), (T)), DP_IMPL_UNBOXED("squeeze", squeeze, (T), (T)),
-                DP_IMPL_UNBOXED("squeeze.dim", squeeze_dim, (T, i), (T)),
-                DP_IMPL_UNBOXED("unsqueeze", unsqueeze, (T, i), (T)),
-                DP_IMPL_UNBOXED("expand", expand, (T, li, b), (T)),
-                DP_IMPL_UNBOXED("slice.Tensor", slice, (T, i, oi, oi, i), (T)),
-                DP_IMPL_UNBOXED("select.int", select_int, (T, i, i), (T)),
-                DP_IMPL_UNBOXED("diagonal", diagonal, (T, i, i, i), (T)),
-                DP_IMPL_UNBOXED("unbind.int", unbind, (T, i), (lT)),
-                DP_IMPL_UNBOXED("split.Tensor", split, (T, i, i), (lT)),
-                DP_IMPL_UNBOXED("split_with_sizes", split_with_sizes, (T, li, i), (lT)),
-                DP_IMPL_UNBOXED("_unsafe_view", unsafe_view, (T, li), (T)))
+DP_LIBRARY_VIEWS(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("permute", permute, (T, li), (T)),
+                 DP_IMPL_UNBOXED("transpose.int", transpose, (T, i, i), (T)),
+                 DP_IMPL_UNBOXED("t", t, (T), (T)), DP_IMPL_UNBOXED("squeeze", squeeze, (T), (T)),
+                 DP_IMPL_UNBOXED("squeeze.dim", squeeze_dim, (T, i), (T)),
+                 DP_IMPL_UNBOXED("unsqueeze", unsqueeze, (T, i), (T)),
+                 DP_IMPL_UNBOXED("expand", expand, (T, li, b), (T)),
+                 DP_IMPL_UNBOXED("slice.Tensor", slice, (T, i, oi, oi, i), (T)),
+                 DP_IMPL_UNBOXED("select.int", select_int, (T, i, i), (T)),
+                 DP_IMPL_UNBOXED("diagonal", diagonal, (T, i, i, i), (T)),
+                 DP_IMPL_UNBOXED("unbind.int", unbind, (T, i), (lT)),
+                 DP_IMPL_UNBOXED("split.Tensor", split, (T, i, i), (lT)),
+                 DP_IMPL_UNBOXED("split_with_sizes", split_with_sizes, (T, li, i), (lT)),
+                 DP_IMPL_UNBOXED("_unsafe_view", unsafe_view, (T, li), (T)))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("chunk", chunk, (T, i, i), (lT)),
                 DP_IMPL_UNBOXED("reshape", reshape, (T, li), (T)),
                 DP_IMPL_UNBOXED("view_as", view_as, (T, T), (T)),

@@ -166,11 +166,11 @@ static int local_scalar_dense(dp_ctx *ctx, dp_tensor *self, dp_value *out)
     return 0;
 }
 
-DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("view", view, (T, li), (T)),
-                DP_IMPL_UNBOXED("as_strided", as_strided, (T, li, li, oi), (T)),
-                DP_IMPL_UNBOXED("_reshape_alias", reshape_alias, (T, li, li), (T)),
-                DP_IMPL_UNBOXED("unfold", unfold, (T, i, i, i), (T)),
-                DP_IMPL_UNBOXED("resize_", resize_, (T, li, oi), ()),
-                DP_IMPL_UNBOXED("set_.source_Tensor", set_tensor, (T, T), ()),
-                DP_IMPL_UNBOXED("set_", set_empty, (T), ()))
+DP_LIBRARY_VIEWS(aten, CPU, DP_IMPL_UNBOXED("view", view, (T, li), (T)),
+                 DP_IMPL_UNBOXED("as_strided", as_strided, (T, li, li, oi), (T)),
+                 DP_IMPL_UNBOXED("_reshape_alias", reshape_alias, (T, li, li), (T)),
+                 DP_IMPL_UNBOXED("unfold", unfold, (T, i, i, i), (T)),
+                 DP_IMPL_UNBOXED("resize_", resize_, (T, li, oi), ()),
+                 DP_IMPL_UNBOXED("set_.source_Tensor", set_tensor, (T, T), ()),
+                 DP_IMPL_UNBOXED("set_", set_empty, (T), ()))
 DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("_local_scalar_dense", local_scalar_dense, (T), (s)))

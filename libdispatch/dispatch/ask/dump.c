@@ -134,6 +134,8 @@ static void print_kernel(dpi_text *t, const dpi_kernel *k)
         dpi_text_add(t, " [for gradients]");
     if (k->flags & DP_FLAG_META)
         dpi_text_add(t, " [without memory, too]");
+    if (k->flags & DP_FLAG_VIEWS)
+        dpi_text_add(t, " [makes its views]");
     if (k->unboxed != NULL)
         dpi_text_printf(t, " [%s]", k->code);
 }

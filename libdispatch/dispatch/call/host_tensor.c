@@ -1,6 +1,7 @@
 /* host_tensor.c -- the tensor functions of api.h: those of the tensor room, given a context's
  * error, memory and threads. */
 #include "enter.h"
+#include "viewed.h"
 
 int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
              dp_memory_format format, dp_tensor **out)
@@ -46,7 +47,10 @@ int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
-    return dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error);
+    int rc = dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error);
+    if (rc == 0)
+        dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
+    return rc;
 }
 
 int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
@@ -59,7 +63,10 @@ int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, i
         return dp_fail(ctx, DP_ETYPE, "a view in dtype number %d, which no dtype has", dtype);
     if (flip & ~DP_MATH_BITS)
         return dp_fail(ctx, DP_EVALUE, "a view flips Conjugate and Negative, no other keys");
-    return dpi_view_as(t, dtype, flip, ndim, sizes, strides, storage_offset, out, &ctx->error);
+    int rc = dpi_view_as(t, dtype, flip, ndim, sizes, strides, storage_offset, out, &ctx->error);
+    if (rc == 0)
+        dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
+    return rc;
 }
 
 int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out)

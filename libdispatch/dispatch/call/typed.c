@@ -1,6 +1,14 @@
 /* typed.c -- calls with C types: resolved once more only when something changed. */
 #include "enter.h"
 
+/* NULL: the host has to see what it is given and what it returns. */
+static inline dp_any_fn unboxed_of(const dpi_entry *e, const dpi_kernel *k)
+{
+    bool makes = e->views_one && (k->flags & DP_FLAG_VIEWS);
+
+    return DPI_LIKELY(!e->boxes) || makes ? k->unboxed : NULL;
+}
+
 static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const dp_typed *t,
                                                               const dp_keyset *given,
                                                               dp_keyset keys, unsigned how,
@@ -19,7 +27,7 @@ static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
     m->at = ctx->arena.at;
-    out->unboxed = DPI_UNLIKELY(e->boxes || (m->how & BY_OBSERVED)) ? NULL : k->unboxed;
+    out->unboxed = DPI_UNLIKELY(m->how & BY_OBSERVED) ? NULL : unboxed_of(e, k);
     return 0;
 }
 
@@ -111,7 +119,7 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
                      .keys = keys,
                      .kept = kept.functionality,
                      .kernel = k,
-                     .unboxed = e->boxes ? NULL : k->unboxed,
+                     .unboxed = unboxed_of(e, k),
                      .count = &ctx->counts[t->id]};
     return enter_found(ctx, ctx->thread, t, f, keys, out);
 }

@@ -59,6 +59,17 @@ static int join(dp_ctx *ctx, const dpi_entry *e, dp_tensor **t, dp_tensor *of, i
     return 0;
 }
 
+void dpi_viewed_made(dp_ctx *ctx, dp_tensor *t, dp_tensor *out)
+{
+    const dpi_kernel *k = dpi_ctx_kernel(ctx);
+
+    if (k == NULL || !(k->flags & DP_FLAG_VIEWS))
+        return;
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), dpi_ctx_running(ctx));
+    if (e->views_one)
+        dpi_tensor_join(out, t, e->detached, creation_now(ctx, DP_CREATED_DEFAULT));
+}
+
 /* The tensors of one return, each with the argument, or with that of its place in a list. */
 static int join_all(dp_ctx *ctx, const dpi_entry *e, const dp_value *arg, dp_value *ret)
 {

@@ -10,6 +10,9 @@
  * DP_ERESOURCE. */
 int dpi_viewed_join(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dp_value *rets);
 
+/* A kernel made *out of t, by a host function: with DP_FLAG_VIEWS it joins t now. */
+void dpi_viewed_made(dp_ctx *ctx, dp_tensor *t, dp_tensor *out);
+
 #pragma GCC visibility pop
 
 #endif

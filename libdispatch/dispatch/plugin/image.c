@@ -270,7 +270,8 @@ static int read_items(const span *s, dpi_image *im, dp_block *b, dp_error *err)
             return bad_record(im, b, err, "has an item with text outside its file");
         if (items[i].kind != DP_ITEM_DEF && items[i].kind != DP_ITEM_IMPL)
             return bad_record(im, b, err, "has an item of a kind this host does not know");
-        if (items[i].flags & ~(DP_FLAG_FALLTHROUGH | DP_FLAG_BELOW | DP_FLAG_META | DP_FLAG_GRAD))
+        if (items[i].flags &
+            ~(DP_FLAG_FALLTHROUGH | DP_FLAG_BELOW | DP_FLAG_META | DP_FLAG_GRAD | DP_FLAG_VIEWS))
             return bad_record(im, b, err, "has an item with a flag this host does not know");
         items[i].size = sizeof(items[i]);
         items[i].tags = items[i].tags ? items[i].tags : "";

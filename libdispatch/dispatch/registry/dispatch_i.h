@@ -131,6 +131,7 @@ typedef struct dpi_entry {
     uint64_t counted;    /* those of them whose versions count up */
     bool returns_memory; /* some return may point to memory: a list, a string */
     bool views;          /* some return may be a view of an argument */
+    bool views_one;      /* and there is nothing more to it: one tensor, a view of another */
     bool detached;       /* such returns have no root (tag "detached") */
     bool settles;        /* calls of it have more to do: memory, versions, views */
     bool boxes;          /* the host has to see arguments and returns of every call of it */

@@ -195,6 +195,9 @@ static void entry_viewed(dpi_entry *e, const dp_schema *s, const char *tags)
 {
     for (uint32_t i = 0; i < s->n_rets; i++)
         e->views |= s->ret_view[i] >= 0 && s->ret_alias[i] < 0;
+    e->views_one = e->views && s->n_rets == 1 && s->written == 0 &&
+                   s->rets[0].tags == 1u << DP_TAG_TENSOR &&
+                   s->args[s->ret_view[0]].tags == 1u << DP_TAG_TENSOR;
     e->detached = has_tag(tags, "detached", NULL);
 }
 

@@ -198,7 +198,7 @@ static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char 
 static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item,
                     dp_error *err)
 {
-    uint16_t flags = item->flags | (b->flags & (DP_FLAG_META | DP_FLAG_GRAD));
+    uint16_t flags = item->flags | (b->flags & (DP_FLAG_META | DP_FLAG_GRAD | DP_FLAG_VIEWS));
     bool fallthrough = flags & DP_FLAG_FALLTHROUGH;
     dpi_reg *r;
 
@@ -244,7 +244,9 @@ static int reg_library(dp_unit *u, const dp_block *b, dp_error *err)
 static int check_flags(const dp_block *b, uint16_t flags, const char *what, const char *name,
                        dp_error *err)
 {
-    enum { KNOWN = DP_FLAG_FALLTHROUGH | DP_FLAG_BELOW | DP_FLAG_META | DP_FLAG_GRAD };
+    enum {
+        KNOWN = DP_FLAG_FALLTHROUGH | DP_FLAG_BELOW | DP_FLAG_META | DP_FLAG_GRAD | DP_FLAG_VIEWS
+    };
     char text[80];
 
     if ((flags & ~KNOWN) == 0)

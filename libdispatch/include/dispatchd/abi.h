@@ -144,13 +144,16 @@ enum {                  /* dp_item.kind */
 enum {                          /* dp_item.flags */
        DP_FLAG_FALLTHROUGH = 1, /* no kernel: the key is skipped */
        DP_FLAG_BELOW = 2,       /* the kernel redispatches below its own key */
-       DP_FLAG_META = 4, /* without memory (dp_memoryless) the kernel makes and checks the same
+       DP_FLAG_META = 4,  /* without memory (dp_memoryless) the kernel makes and checks the same
                             tensors and touches no bytes.  For CPU: so it serves Meta and Fake, too.
                             For a composite key: so it may run there, and for wrappers.
                             Of an IMPL block: for all its items */
-       DP_FLAG_GRAD = 8  /* for a layer: it has nothing to do, and is passed over, where no tensor
+       DP_FLAG_GRAD = 8,  /* for a layer: it has nothing to do, and is passed over, where no tensor
                             among the arguments may have a gradient, or gradients are off.  Of an
                             IMPL block: for all its items */
+       DP_FLAG_VIEWS = 16 /* what it returns where its schema marks a view it made with
+                             dp_as_strided() or dp_view_as() of that argument, which make it a view
+                             there and then.  Of an IMPL block: for all its items */
 };
 
 typedef struct dp_item {

@@ -15,9 +15,11 @@ static int half(dp_ctx *c, dp_tensor *self, dp_tensor **out)
     int64_t two = 2;
     return dp_as_strided(c, self, 1, &two, NULL, 0, out);
 }
+static int boxed_calls;
 static int half_boxed(dp_call *call)
 {
     dp_tensor *out;
+    boxed_calls++;
     int rc = half(call->ctx, call->args[0].u.t, &out);
 
     if (rc == 0)
@@ -54,7 +56,9 @@ static int through(dp_call *call) /* the view that another operator made */
 
 static const dp_item defs[] = {
     REC_DEF("half(Tensor(a) self) -> Tensor(a)"),
+    REC_DEF("made(Tensor(a) self) -> Tensor(a)"),
     REC_DEF("unsafe(Tensor self) -> Tensor"),
+    REC_DEF("made_unsafe(Tensor self) -> Tensor"),
     REC_DEF("cached(Tensor(a) self) -> Tensor(a)"),
     REC_DEF("itself(Tensor(a) self) -> Tensor(a)"),
     REC_DEF("through(Tensor(a) self) -> Tensor(a)"),
@@ -63,15 +67,22 @@ static const dp_item defs[] = {
      .kind = DP_ITEM_DEF,
      .name = "loose(Tensor(a) self) -> Tensor(a)",
      .tags = "core detached"},
+    {.size = sizeof(dp_item),
+     .kind = DP_ITEM_DEF,
+     .name = "made_loose(Tensor(a) self) -> Tensor(a)",
+     .tags = "core detached"},
 };
 static const dp_item impls[] = {
     REC_IMPL_UNBOXED("half", half_boxed, (dp_any_fn)half, "T>T", 0),
+    REC_IMPL_UNBOXED("made", half_boxed, (dp_any_fn)half, "T>T", DP_FLAG_VIEWS),
     REC_IMPL("unsafe", half_boxed),
+    REC_IMPL_UNBOXED("made_unsafe", half_boxed, (dp_any_fn)half, "T>T", DP_FLAG_VIEWS),
     REC_IMPL("cached", keeps_one),
     REC_IMPL("itself", itself),
     REC_IMPL("through", through),
     REC_IMPL("halves", halves),
     REC_IMPL("loose", half_boxed),
+    REC_IMPL_UNBOXED("made_loose", half_boxed, (dp_any_fn)half, "T>T", DP_FLAG_VIEWS),
 };
 static const dp_block blocks[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "v", "", defs),
                                   REC_BLOCK(DP_BLOCK_IMPL, 2, "v", "CPU", impls)};
@@ -207,17 +218,53 @@ END_TEST
 
 DP_TYPED(call_half, (T), (T))
 
-START_TEST(calls_with_c_types_join_too)
+/* The view that a call with C types gives, three times, since the first is found another way. */
+static dp_tensor *typed(const char *name, dp_tensor *self)
 {
     dp_typed op;
-    dp_tensor *v;
+    dp_tensor *v = NULL;
 
-    ck_assert_int_eq(dp_typed_init(ctx, "v::half", DP_CODE((T), (T)), &op), 0);
+    ck_assert_int_eq(dp_typed_init(ctx, name, DP_CODE((T), (T)), &op), 0);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(call_half(ctx, &op, x, &v), 0);
-        ck_assert_ptr_eq(dp_tensor_root(v), x);
         dp_tensor_unref(v);
+        ck_assert_int_eq(call_half(ctx, &op, self, &v), 0);
     }
+    return v;
+}
+
+START_TEST(calls_with_c_types_join_too)
+{
+    dp_tensor *v = typed("v::half", x);
+
+    ck_assert_ptr_eq(dp_tensor_root(v), x);
+    dp_tensor_unref(v);
+}
+END_TEST
+
+START_TEST(kernels_that_make_their_views_are_called_unboxed)
+{
+    boxed_calls = 0;
+    dp_tensor *v = typed("v::made", x), *w = typed("v::made", v),
+              *loose = typed("v::made_loose", x), *copy = typed("v::made_unsafe", x);
+
+    ck_assert_int_eq(boxed_calls, 0);
+    ck_assert_ptr_eq(dp_tensor_root(v), x);
+    ck_assert_ptr_eq(dp_tensor_root(w), x);
+    ck_assert_ptr_eq(dp_tensor_root(loose), NULL);
+    ck_assert_ptr_eq(dp_tensor_root(copy), NULL);
+    dp_tensor_bump_version(w);
+    ck_assert_uint_eq(dp_tensor_version(x), 1);
+    ck_assert_uint_eq(dp_tensor_version(v), 1);
+    ck_assert_uint_eq(dp_tensor_version(loose), 1);
+    ck_assert_uint_eq(dp_tensor_version(copy), 0);
+    dp_tensor_unref(v), dp_tensor_unref(w), dp_tensor_unref(loose), dp_tensor_unref(copy);
+    dp_mode plain = {.size = sizeof(plain)}, no_grad = plain;
+    no_grad.no_grad = true;
+    ck_assert_int_eq(creation("v::made", x, plain), DP_CREATED_DEFAULT);
+    ck_assert_int_eq(creation("v::made", x, no_grad), DP_CREATED_NO_GRAD);
+    v = call("v::made", x); /* boxed calls see that it has joined */
+    ck_assert_ptr_eq(dp_tensor_root(v), x);
+    dp_tensor_unref(v);
 }
 END_TEST
 
@@ -230,4 +277,5 @@ UNIT_SUITE(viewed)
     tcase_add_test(tc, a_tensor_that_others_hold_is_left_alone);
     tcase_add_test(tc, a_view_says_how_it_was_made);
     tcase_add_test(tc, calls_with_c_types_join_too);
+    tcase_add_test(tc, kernels_that_make_their_views_are_called_unboxed);
 }
