@@ -6,12 +6,12 @@
 typedef struct triangle {
     dp_dtype dtype;
     char uplo;
-    int n, columns; /* columns: of B */
+    int n;
 } triangle;
 
 static triangle triangle_of(const dp_view *a, bool upper)
 {
-    triangle t = {a->dtype, upper ? 'U' : 'L', (int)mx_rows(a), 0};
+    triangle t = {a->dtype, upper ? 'U' : 'L', (int)mx_rows(a)};
     return t;
 }
 
@@ -152,8 +152,8 @@ static void solve_one(const mx_batch *b, char *const *at, char *work)
     int info;
 
     (void)work;
-    lapack_potrs[la_index(t->dtype)](&t->uplo, &t->n, &t->columns, at[1], &t->n, at[0], &t->n,
-                                     &info, 1);
+    lapack_potrs[la_index(t->dtype)](&t->uplo, &t->n, (const int *)at[2], at[1], &t->n, at[0],
+                                     &t->n, &info, 1);
 }
 
 static int check_helper(dp_ctx *ctx, const dp_view *b, const dp_view *a)
@@ -195,12 +195,13 @@ static int run_helper(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = mx_borrow(ctx, args[1].u.t, &factors);
     if (rc == 0 && v.numel > 0) {
         triangle t = triangle_of(&a, args[2].u.b);
-        t.columns = (int)mx_cols(&v);
         mx_begin(&b, solve_one, &t, v.ndim - 2, v.sizes);
         mx_add(&b, x, 2);
         mx_add(&b, factors, 2);
-        b.cost = (double)t.n * t.n * t.columns;
-        rc = mx_run(ctx, &b);
+        b.cost = (double)t.n * t.n * (double)mx_cols(&v);
+        rc = mx_cut(ctx, &b, mx_cols(&v), (size_t)t.n * dp_dtype_size(v.dtype));
+        if (rc == 0)
+            rc = mx_run(ctx, &b);
     }
     dp_tensor_unref(factors);
     return mx_give(ctx, rc, o, 0, x, false);

@@ -137,7 +137,7 @@ MX_KERNEL(lu_factor_ex, 3, run_factor)
 typedef struct solving {
     dp_dtype dtype;
     char trans;
-    int n, columns;
+    int n;
 } solving;
 
 static void solve_one(const mx_batch *b, char *const *at, char *work)
@@ -146,7 +146,7 @@ static void solve_one(const mx_batch *b, char *const *at, char *work)
     int info;
 
     (void)work;
-    lapack_getrs[la_index(s->dtype)](&s->trans, &s->n, &s->columns, at[1], &s->n,
+    lapack_getrs[la_index(s->dtype)](&s->trans, &s->n, (const int *)at[3], at[1], &s->n,
                                      (const int *)at[2], at[0], &s->n, &info, 1);
 }
 
@@ -158,7 +158,7 @@ static int lu_solve_into(dp_ctx *ctx, dp_tensor *x, dp_tensor *factors, dp_tenso
     mx_batch b;
     DP_VIEW(v, x);
     solving s = {v.dtype, adjoint ? dp_dtype_is_complex(v.dtype) ? 'C' : 'T' : 'N',
-                 (int)mx_rows(&v), (int)mx_cols(&v)};
+                 (int)mx_rows(&v)};
     int rc = mx_check_fits(ctx, &v);
 
     if (rc < 0 || v.numel == 0)
@@ -167,8 +167,9 @@ static int lu_solve_into(dp_ctx *ctx, dp_tensor *x, dp_tensor *factors, dp_tenso
     mx_add(&b, x, 2);
     mx_add(&b, factors, 2);
     mx_add(&b, pivots, 1);
-    b.cost = (double)s.n * s.n * s.columns;
-    return mx_run(ctx, &b);
+    b.cost = (double)s.n * s.n * (double)mx_cols(&v);
+    rc = mx_cut(ctx, &b, mx_cols(&v), (size_t)s.n * dp_dtype_size(v.dtype));
+    return rc < 0 ? rc : mx_run(ctx, &b);
 }
 
 static int conjugate(dp_ctx *ctx, dp_tensor *t)

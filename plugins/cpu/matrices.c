@@ -341,6 +341,31 @@ void mx_add(mx_batch *b, const dp_tensor *t, int inner)
     b->n_ops++;
 }
 
+int mx_cut(dp_ctx *ctx, mx_batch *b, int64_t lines, size_t step)
+{
+    enum { LEAST = 64, PANELS = 8, ALIGN = 16 };
+    int64_t each = (lines / PANELS + ALIGN - 1) / ALIGN * ALIGN;
+    each = each < LEAST ? LEAST : each;
+    int64_t n = lines > each ? (lines + each - 1) / each : 1;
+    int *sizes = dense_array(ctx, n, sizeof(int));
+
+    if (sizes == NULL)
+        return DP_ERESOURCE;
+    for (int64_t i = 0; i < n; i++)
+        sizes[i] = (int)(i + 1 < n ? each : lines - i * each);
+    for (int k = 0; k < b->n_ops; k++)
+        b->op[k].steps[b->n_dims] = k == 0 ? each * (int64_t)step : 0;
+    b->op[b->n_ops].data = (char *)sizes;
+    memset(b->op[b->n_ops].steps, 0, sizeof(b->op[b->n_ops].steps));
+    b->op[b->n_ops++].steps[b->n_dims] = (int64_t)sizeof(int);
+    if (n == 1)
+        return 0;
+    b->sizes[b->n_dims++] = n;
+    b->count *= n;
+    b->cost /= (double)n;
+    return 0;
+}
+
 static void run_slots(int64_t begin, int64_t end, void *user)
 {
     const mx_batch *b = user;

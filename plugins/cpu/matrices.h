@@ -127,6 +127,10 @@ struct mx_batch {
 void mx_begin(mx_batch *b, mx_one *one, const void *user, int n_dims, const int64_t *sizes);
 /* t's last `inner` dimensions are of each matrix, those before them the batch's, or broadcast to it. */
 void mx_add(mx_batch *b, const dp_tensor *t, int inner);
+/* After all operands: operand 0 of each matrix is cut into panels of some of its `lines` columns or rows, which lie
+ * `step` bytes apart and do not depend on each other; so one large matrix runs on several threads.  Behind the
+ * operands comes one more, an int: how many lines a panel has. */
+int mx_cut(dp_ctx *ctx, mx_batch *b, int64_t lines, size_t step);
 int mx_run(dp_ctx *ctx, mx_batch *b);
 /* What a query for scratch answered, at `answer`, in elements of dtype; at least `least`.  0: more than
  * LAPACK can count, and ctx has the error. */

@@ -15,9 +15,12 @@ static void one(const mx_batch *b, char *const *at, char *work)
     const triangular *t = b->user;
     const void *alpha = mx_is_double(t->dtype) ? (const void *)one_f64 : (const void *)one_f32;
 
+    const int *lines = (const int *)at[2], *m = t->side == 'L' ? &t->m : lines;
+    const int *n = t->side == 'L' ? lines : &t->n;
+
     (void)work;
-    lapack_trsm[la_index(t->dtype)](&t->side, &t->uplo, &t->trans, &t->diag, &t->m, &t->n, alpha,
-                                    at[1], &t->lda, at[0], &t->m, 1, 1, 1, 1);
+    lapack_trsm[la_index(t->dtype)](&t->side, &t->uplo, &t->trans, &t->diag, m, n, alpha, at[1],
+                                    &t->lda, at[0], &t->m, 1, 1, 1, 1);
 }
 
 /* x [..., m, n], by columns, which holds B, becomes A'^-1 B or B A'^-1.  a, by columns, is broadcast. */
@@ -39,7 +42,9 @@ static int solve(dp_ctx *ctx, dp_tensor *x, dp_tensor *a, triangular *t)
     mx_add(&b, x, 2);
     mx_add(&b, a, 2);
     b.cost = (double)t->lda * t->m * t->n / 2;
-    return mx_run(ctx, &b);
+    size_t item = dp_dtype_size(v.dtype);
+    rc = t->side == 'L' ? mx_cut(ctx, &b, t->n, (size_t)t->m * item) : mx_cut(ctx, &b, t->m, item);
+    return rc < 0 ? rc : mx_run(ctx, &b);
 }
 
 /* -- triangular_solve -- */

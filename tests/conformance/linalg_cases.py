@@ -125,6 +125,7 @@ def equations(vector=False, right=True):
         yield a, random(2, 3, 2, dtype=dtype), True
         yield square(3, 2, dtype=dtype), random(3, 2, dtype=dtype).mT.contiguous().mT, True
         yield square(3, 2, dtype=dtype), random(4, 1, 3, 2, dtype=dtype), True
+        yield square(3, 2, dtype=dtype), random(2, 3, 150, dtype=dtype), True  # cut into panels
         if vector:
             yield a, random(3, dtype=dtype), True
             yield square(3, 2, dtype=dtype), random(2, 3, dtype=dtype), True
@@ -132,6 +133,7 @@ def equations(vector=False, right=True):
             for x in layouts(a):
                 yield x, random(4, 3, dtype=dtype), False
             yield square(3, 2, dtype=dtype), random(4, 3, dtype=dtype), False
+            yield square(3, dtype=dtype), random(150, 3, dtype=dtype), False
     yield torch.zeros(0, 0), torch.zeros(0, 2), True
     yield torch.zeros(2, 0, 0), torch.zeros(2, 0, 3), True
     yield square(3, dtype=f32), torch.zeros(3, 0), True
