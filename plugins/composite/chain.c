@@ -15,7 +15,9 @@ static dp_tensor *step(chain *c, const char *name, const dp_value *given, size_t
         args[n++] = dp_int(1);
     if (c->rc == 0)
         c->rc = dp_call_boxed(c->ctx, op, args, n, &ret, 1);
-    return c->rc < 0 ? NULL : chain_keep(c, ret.u.t);
+    if (c->rc < 0)
+        return NULL;
+    return ret.tag == DP_TAG_TENSOR ? chain_keep(c, ret.u.t) : args[0].u.t;
 }
 
 dp_tensor *chain_keep(chain *c, dp_tensor *t)

@@ -84,16 +84,37 @@ int form_by_out(dp_call *call, const char *target, int result)
     return rc;
 }
 
+static int check_cast(dp_call *call, const dp_tensor *made, const dp_tensor *to, int dtype)
+{
+    DP_VIEW(x, made);
+    DP_VIEW(y, to);
+
+    if (x.dtype == y.dtype || (dtype == FORM_CAST && dp_can_cast(x.dtype, y.dtype)))
+        return 0;
+    if (dtype == FORM_CAST)
+        return dp_refuse(call->ctx, DP_ERUNTIME,
+                         "result type %s can't be cast to the desired output type %s",
+                         dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
+    return dp_refuse(
+        call->ctx, DP_ERUNTIME,
+        "%s: what is written has dtype %s but the operation's result requires dtype %s",
+        dp_op_name(call->op), dp_dtype_name(y.dtype), dp_dtype_name(x.dtype));
+}
+
 /* made [n], as the call's last arguments. */
-static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made, uint32_t n)
+static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made, uint32_t n,
+                     int dtype)
 {
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
-        dp_tensor *out = outs[i];
         if (made[i].tag != DP_TAG_TENSOR)
             return dp_fail(call->ctx, DP_ERUNTIME, "%s: output %u has no value to be given",
                            dp_op_name(call->op), i);
+        rc = check_cast(call, made[i].u.t, outs[i], dtype);
+    }
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        dp_tensor *out = outs[i];
         DP_VIEW(x, made[i].u.t);
         rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
         if (rc == 0)
@@ -102,7 +123,7 @@ static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made
     return rc;
 }
 
-int form_out_of(dp_call *call, const char *target)
+int form_out_of(dp_call *call, const char *target, int dtype)
 {
     enum { OUTS_MAX = 8 };
     const dp_op *op = find(call, target);
@@ -122,12 +143,12 @@ int form_out_of(dp_call *call, const char *target)
     int rc = dp_call_boxed(call->ctx, op, call->args, n_args, made, n);
     if (rc < 0)
         return rc;
-    rc = give_outs(call, outs, made, n);
+    rc = give_outs(call, outs, made, n, dtype);
     dp_values_release(made, n);
     return rc;
 }
 
-int form_in_place_of(dp_call *call, const char *target)
+int form_in_place_of(dp_call *call, const char *target, int dtype)
 {
     dp_tensor *self = call->args[0].u.t;
     dp_value made = dp_none();
@@ -136,14 +157,9 @@ int form_in_place_of(dp_call *call, const char *target)
 
     if (rc < 0)
         return rc;
-    DP_VIEW(x, made.u.t);
-    DP_VIEW(y, self);
-    if (dp_can_cast(x.dtype, y.dtype))
+    rc = check_cast(call, made.u.t, self, dtype);
+    if (rc == 0)
         rc = dp_copy(call->ctx, self, made.u.t);
-    else
-        rc = dp_fail(call->ctx, DP_ERUNTIME,
-                     "result type %s can't be cast to the desired output type %s",
-                     dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
     dp_values_release(&made, 1);
     return rc;
 }

@@ -14,12 +14,13 @@ int form_wrapped(dp_call *call, const char *target, uint32_t scalars);
 /* `target` is the overload with out=, which comes last: given a new tensor, or for an in-place overload
  * the call's first argument. */
 int form_by_out(dp_call *call, const char *target, int result);
+/* What is written must have: a dtype to which the result can be cast, or the result's. */
+enum { FORM_CAST, FORM_EXACT };
 /* The call has out= in addition, and last, one for each of what `target` returns: they are resized to
  * that, and it is copied. */
-int form_out_of(dp_call *call, const char *target);
-/* The call is in-place: what `target` returns is copied to its first argument, of a dtype to which it can
- * be cast. */
-int form_in_place_of(dp_call *call, const char *target);
+int form_out_of(dp_call *call, const char *target, int dtype);
+/* The call is in-place: what `target` returns is copied to its first argument. */
+int form_in_place_of(dp_call *call, const char *target, int dtype);
 /* The same operator by another name. */
 int form_alias(dp_call *call, const char *target);
 

@@ -11,58 +11,111 @@ static int l1_loss(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t redu
 }
 
 /* aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor
- * log(1 + exp(-target * self)) */
+ * log(1 + exp(-self * target)), of self's dtype and shape */
 static int soft_margin(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                        dp_tensor **out)
 {
     chain c = {.ctx = ctx};
-    dp_tensor *x = chain_TT(&c, "aten::mul.Tensor", chain_T(&c, "aten::neg", target), self);
-    x = chain_Ts(&c, "aten::add.Scalar", chain_T(&c, "aten::exp", x), dp_int(1));
-    return chain_end(&c, chain_reduced(&c, chain_T(&c, "aten::log", x), reduction), out);
+    dp_tensor *x = chain_TT(&c, "aten::mul_.Tensor", chain_T(&c, "aten::neg", self), target);
+    x = chain_Ts(&c, "aten::add_.Scalar", chain_T(&c, "aten::exp_", x), dp_int(1));
+    return chain_end(&c, chain_reduced(&c, chain_T(&c, "aten::log_", x), reduction), out);
 }
 
-/* aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction)
- *     -> Tensor
+/* aten::soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target,
+ *     int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)
  * -target * grad * norm * z / (1 + z), z = exp(-target * self) */
-static int soft_margin_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
-                                int64_t reduction, dp_tensor **out)
+static int soft_margin_backward_out(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self,
+                                    dp_tensor *target, int64_t reduction, dp_tensor *out)
 {
     chain c = {.ctx = ctx};
     DP_VIEW(x, self);
     double norm = reduction == 1 ? 1.0 / (double)x.numel : 1.0;
-    dp_tensor *minus = chain_T(&c, "aten::neg", target);
-    dp_tensor *z = chain_T(&c, "aten::exp", chain_TT(&c, "aten::mul.Tensor", minus, self));
-    dp_tensor *part =
-        chain_TT(&c, "aten::div.Tensor", z, chain_Ts(&c, "aten::add.Scalar", z, dp_int(1)));
-    dp_tensor *slope = chain_TT(&c, "aten::mul.Tensor",
-                                chain_Ts(&c, "aten::mul.Scalar", minus, dp_double(norm)), part);
-    return chain_end(&c, chain_TT(&c, "aten::mul.Tensor", slope, grad), out);
+    dp_tensor *z = chain_TT(&c, "aten::mul.Tensor", chain_T(&c, "aten::neg", target), self);
+    z = chain_T(&c, "aten::exp", z);
+    CHAIN(&c, "aten::mul.out", "TTT>", target, z, out);
+    chain_Ts(&c, "aten::mul_.Scalar", out, dp_double(-norm));
+    chain_TT(&c, "aten::div_.Tensor", out, chain_Ts(&c, "aten::add_.Scalar", z, dp_int(1)));
+    chain_TT(&c, "aten::mul_.Tensor", out, grad);
+    return chain_end(&c, NULL, NULL);
+}
+
+/* aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction)
+ *     -> Tensor */
+static int soft_margin_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
+                                int64_t reduction, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    dp_tensor *made = NULL;
+    int64_t none = 0;
+    DP_VIEW(x, self);
+
+    c.rc = dp_empty(ctx, x.dtype, x.device, 1, &none, DP_CONTIGUOUS, &made);
+    if (c.rc == 0)
+        chain_keep(&c, made);
+    CHAIN(&c, "aten::soft_margin_loss_backward.grad_input", "TTTiT>", grad, self, target, reduction,
+          made);
+    return chain_end(&c, made, out);
+}
+
+/* The slope of a loss by its overload `op` that writes, to a new tensor like self. */
+static int slope_by(dp_ctx *ctx, const char *op, dp_tensor *grad, dp_tensor *self,
+                    dp_tensor *target, int64_t reduction, double param, dp_tensor **out)
+{
+    chain c = {.ctx = ctx};
+    dp_tensor *made = NULL;
+
+    c.rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, &made);
+    if (c.rc == 0)
+        chain_keep(&c, made);
+    CHAIN(&c, op, "TTTifT>", grad, self, target, reduction, param, made);
+    return chain_end(&c, made, out);
+}
+
+/* aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,
+ *     float beta) -> Tensor */
+static int smooth_l1_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
+                              int64_t reduction, double beta, dp_tensor **out)
+{
+    return slope_by(ctx, "aten::smooth_l1_loss_backward.grad_input", grad, self, target, reduction,
+                    beta, out);
+}
+
+/* aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,
+ *     float delta) -> Tensor */
+static int huber_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
+                          int64_t reduction, double delta, dp_tensor **out)
+{
+    return slope_by(ctx, "aten::huber_loss_backward.out", grad, self, target, reduction, delta,
+                    out);
 }
 
 /* aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None,
  *     Tensor? pos_weight=None, int reduction=1) -> Tensor
- * (1 - target) * self + factor * (log(exp(-most) + exp(-self - most)) + most), most = max(-self, 0) */
+ * (1 - target) * self + factor * (log(exp(-most) + exp(-self - most)) + most), most = max(-self, 0)
+ * In PyTorch's order and, as there, in the dtype and the shape of 1 - target. */
 static int bce_with_logits(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_tensor *weight,
                            dp_tensor *pos_weight, int64_t reduction, dp_tensor **out)
 {
     chain c = {.ctx = ctx};
-    dp_tensor *minus = chain_T(&c, "aten::neg", self);
-    dp_tensor *most = chain_Ts(&c, "aten::clamp_min", minus, dp_int(0));
-    dp_tensor *sum =
-        chain_TT(&c, "aten::add.Tensor", chain_T(&c, "aten::exp", chain_T(&c, "aten::neg", most)),
-                 chain_T(&c, "aten::exp", chain_TT(&c, "aten::sub.Tensor", minus, most)));
-    dp_tensor *tail = chain_TT(&c, "aten::add.Tensor", chain_T(&c, "aten::log", sum), most);
+    dp_tensor *most = chain_Ts(&c, "aten::clamp_min_", chain_T(&c, "aten::neg", self), dp_int(0));
+    dp_tensor *log = chain_T(&c, "aten::exp_", chain_T(&c, "aten::neg", most));
+    dp_tensor *rest = chain_TT(&c, "aten::sub.Tensor", chain_T(&c, "aten::neg", self), most);
+    log = chain_TT(&c, "aten::add_.Tensor", log, chain_T(&c, "aten::exp_", rest));
+    log = chain_T(&c, "aten::log_", log);
+    dp_tensor *loss = chain_Ts(&c, "aten::rsub.Scalar", target, dp_int(1));
+    loss = chain_TT(&c, "aten::mul_.Tensor", loss, self);
     if (pos_weight != NULL) {
-        dp_tensor *more = chain_Ts(&c, "aten::sub.Scalar", pos_weight, dp_int(1));
-        dp_tensor *factor = chain_Ts(&c, "aten::add.Scalar",
-                                     chain_TT(&c, "aten::mul.Tensor", more, target), dp_int(1));
-        tail = chain_TT(&c, "aten::mul.Tensor", tail, factor);
+        dp_tensor *factor = chain_Ts(&c, "aten::sub.Scalar", pos_weight, dp_int(1));
+        factor = chain_TT(&c, "aten::mul.Tensor", factor, target);
+        factor = chain_Ts(&c, "aten::add_.Scalar", factor, dp_int(1));
+        log =
+            chain_TT(&c, "aten::mul_.Tensor", factor, chain_TT(&c, "aten::add_.Tensor", log, most));
+    } else {
+        loss = chain_TT(&c, "aten::add_.Tensor", loss, most);
     }
-    dp_tensor *rest = chain_Ts(&c, "aten::rsub.Scalar", target, dp_int(1));
-    dp_tensor *loss =
-        chain_TT(&c, "aten::add.Tensor", chain_TT(&c, "aten::mul.Tensor", rest, self), tail);
+    loss = chain_TT(&c, "aten::add_.Tensor", loss, log);
     if (weight != NULL)
-        loss = chain_TT(&c, "aten::mul.Tensor", loss, weight);
+        loss = chain_TT(&c, "aten::mul_.Tensor", loss, weight);
     return chain_end(&c, chain_reduced(&c, loss, reduction), out);
 }
 
@@ -239,12 +292,15 @@ static int poisson_nll(dp_ctx *ctx, dp_tensor *input, dp_tensor *target, bool lo
     return chain_end(&c, chain_reduced(&c, loss, reduction), out);
 }
 
-DP_LIBRARY_META(aten, CompositeExplicitAutograd,
-                DP_IMPL_UNBOXED("soft_margin_loss", soft_margin, (T, T, i), (T)),
-                DP_IMPL_UNBOXED("soft_margin_loss_backward", soft_margin_backward, (T, T, T, i),
-                                (T)),
-                DP_IMPL_UNBOXED("binary_cross_entropy_with_logits", bce_with_logits,
-                                (T, T, oT, oT, i), (T)))
+DP_LIBRARY_META(
+    aten, CompositeExplicitAutograd,
+    DP_IMPL_UNBOXED("soft_margin_loss", soft_margin, (T, T, i), (T)),
+    DP_IMPL_UNBOXED("soft_margin_loss_backward", soft_margin_backward, (T, T, T, i), (T)),
+    DP_IMPL_UNBOXED("soft_margin_loss_backward.grad_input", soft_margin_backward_out,
+                    (T, T, T, i, T), ()),
+    DP_IMPL_UNBOXED("smooth_l1_loss_backward", smooth_l1_backward, (T, T, T, i, f), (T)),
+    DP_IMPL_UNBOXED("huber_loss_backward", huber_backward, (T, T, T, i, f), (T)),
+    DP_IMPL_UNBOXED("binary_cross_entropy_with_logits", bce_with_logits, (T, T, oT, oT, i), (T)))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("l1_loss", l1_loss, (T, T, i), (T)),
                 DP_IMPL_UNBOXED("cosine_embedding_loss", cosine_embedding, (T, T, T, f, i), (T)),

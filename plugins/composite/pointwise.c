@@ -145,6 +145,17 @@ static int scalar_float_power(dp_ctx *ctx, dp_value self, dp_tensor *exponent, d
         out);
 }
 
+/* aten::nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None)
+ *     -> Tensor(a!) */
+static int nan_to_num_(dp_ctx *ctx, dp_tensor *self, const double *nan, const double *posinf,
+                       const double *neginf)
+{
+    DP_VIEW(x, self);
+    if (dp_dtype_is_integral(x.dtype, true)) /* as they are, even where they overlap */
+        return 0;
+    return dp_invoke(ctx, "aten::nan_to_num.out", "TofofofT>", self, nan, posinf, neginf, self);
+}
+
 /* -- special functions -- */
 
 /* aten::special_ndtr(Tensor self) -> Tensor
@@ -189,13 +200,13 @@ static int mvlgamma(dp_ctx *ctx, dp_tensor *self, int64_t p, dp_tensor **out)
 /* aten::mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) */
 static int mvlgamma_out(dp_call *call)
 {
-    return form_out_of(call, "aten::mvlgamma");
+    return form_out_of(call, "aten::mvlgamma", FORM_CAST);
 }
 
 /* aten::mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!) */
 static int mvlgamma_(dp_call *call)
 {
-    return form_in_place_of(call, "aten::mvlgamma");
+    return form_in_place_of(call, "aten::mvlgamma", FORM_CAST);
 }
 
 /* aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!) */
@@ -208,6 +219,7 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL("mvlgamma.out", mvlgamma_out))
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("mvlgamma_", mvlgamma_),
                 DP_IMPL_UNBOXED("celu", celu, (T, s), (T)),
                 DP_IMPL_UNBOXED("deg2rad", deg2rad, (T), (T)),
+                DP_IMPL_UNBOXED("nan_to_num_", nan_to_num_, (T, of, of, of), ()),
                 DP_IMPL_UNBOXED("rad2deg", rad2deg, (T), (T)),
                 DP_IMPL_UNBOXED("polygamma_", polygamma_, (T, i), ()),
                 DP_IMPL_UNBOXED("mvlgamma", mvlgamma, (T, i), (T)))

@@ -3,111 +3,189 @@
 #include "pointwise.h"
 
 extern const pw_op pw_mse, pw_smooth_l1, pw_huber, pw_bce, pw_mse_backward, pw_smooth_l1_backward,
-    pw_huber_backward, pw_bce_backward;
+    pw_huber_backward, pw_bce_backward, pw_mish_backward;
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
 
-/* t, which is taken, times `weight` if there is one; then reduced.  *out owned. */
-static int finish(dp_ctx *ctx, dp_tensor *t, dp_tensor *weight, int64_t reduction, dp_tensor **out)
+/* t, which is taken, reduced.  *out owned. */
+static int reduced(dp_ctx *ctx, dp_tensor *t, int64_t reduction, dp_tensor **out)
 {
-    dp_tensor *weighed = NULL;
-    int rc = weight ? dp_invoke(ctx, "aten::mul.Tensor", "TT>T", t, weight, &weighed) : 0;
-
-    if (weighed != NULL) {
-        dp_tensor_unref(t);
-        t = weighed;
+    if (reduction == NONE) {
+        *out = t;
+        return 0;
     }
-    if (rc == 0 && reduction != NONE)
-        rc = dp_invoke(ctx, reduction == MEAN ? "aten::mean" : "aten::sum", "T>T", t, out);
-    else if (rc == 0)
-        *out = dp_tensor_ref(t);
+    int rc = dp_invoke(ctx, reduction == MEAN ? "aten::mean" : "aten::sum", "T>T", t, out);
     dp_tensor_unref(t);
     return rc;
 }
 
-static int loss(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target, dp_tensor *weight,
-                double param, int64_t reduction, dp_tensor **out)
+static int loss(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target, double param,
+                int64_t reduction, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(target)};
     const dp_value params[] = {dp_double(param)};
     dp_tensor *each = NULL;
     int rc = pw_new(ctx, op, ins, params, &each);
-    return rc < 0 ? rc : finish(ctx, each, weight, reduction, out);
+    return rc < 0 ? rc : reduced(ctx, each, reduction, out);
 }
 
-/* *made, which is taken, into dst, which is resized to it.  A pointer: the call that sets *made is an
- * argument too, and C says nothing of their order. */
-static int put(dp_ctx *ctx, int rc, dp_tensor **made, dp_tensor *dst)
+/* Into dst, which is of a dtype to which each element's loss can be cast; reduced in dst's dtype. */
+static int loss_into(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target, double param,
+                     int64_t reduction, dp_tensor *dst)
 {
+    const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(target)};
+    const dp_value params[] = {dp_double(param)};
+    const int64_t *all = NULL;
+    dp_tensor *each = NULL;
+
+    if (reduction == NONE)
+        return pw_write(ctx, op, ins, params, dst);
+    int rc = pw_new(ctx, op, ins, params, &each);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    DP_VIEW(x, *made);
-    rc = dp_set_output(ctx, &dst, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
-    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : dp_copy(ctx, dst, *made);
-    dp_tensor_unref(*made);
+    DP_VIEW(x, each);
+    DP_VIEW(y, dst);
+    if (dp_can_cast(x.dtype, y.dtype))
+        rc = dp_invoke(ctx, reduction == MEAN ? "aten::mean.out" : "aten::sum.IntList_out",
+                       "TliboiT>", each, all, (size_t)0, (int)false, NULL, dst);
+    else
+        rc = dp_refuse(ctx, DP_ERUNTIME,
+                       "result type %s can't be cast to the desired output type %s",
+                       dense_type_name(x.dtype), dense_type_name(y.dtype));
+    dp_tensor_unref(each);
+    return rc;
+}
+
+/* What stands in dst becomes its reduction. */
+static int reduce_in_place(dp_ctx *ctx, dp_tensor *dst, int64_t reduction)
+{
+    dp_tensor *one = NULL;
+
+    if (reduction == NONE)
+        return 0;
+    int rc = reduced(ctx, dp_tensor_ref(dst), reduction, &one);
+    if (rc == 0)
+        rc = dp_resize(ctx, dst, 0, NULL, DP_CONTIGUOUS);
+    if (rc == 0)
+        rc = dp_copy(ctx, dst, one);
+    dp_tensor_unref(one);
+    return rc;
+}
+
+/* *out, new and like self, once it was written; or nothing. */
+static int made_like(int rc, dp_tensor *made, dp_tensor **out)
+{
+    if (rc < 0)
+        dp_tensor_unref(made);
+    else
+        *out = made;
     return rc;
 }
 
 /* aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor */
 static int mse(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction, dp_tensor **out)
 {
-    return loss(ctx, &pw_mse, self, target, NULL, 0, reduction, out);
+    return loss(ctx, &pw_mse, self, target, 0, reduction, out);
 }
 
 static int mse_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                    dp_tensor *dst)
 {
-    dp_tensor *made = NULL;
-    return put(ctx, mse(ctx, self, target, reduction, &made), &made, dst);
+    return loss_into(ctx, &pw_mse, self, target, 0, reduction, dst);
 }
 
 /* aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor */
+static int check_beta(dp_ctx *ctx, double beta)
+{
+    return beta < 0 ? dp_refuse(ctx, DP_ERUNTIME,
+                                "smooth_l1_loss does not support negative values for beta.")
+                    : 0;
+}
+
 static int smooth_l1(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                      double beta, dp_tensor **out)
 {
-    if (beta < 0)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "smooth_l1_loss does not support negative values for beta.");
-    return loss(ctx, &pw_smooth_l1, self, target, NULL, beta, reduction, out);
+    int rc = check_beta(ctx, beta);
+    return rc < 0 ? rc : loss(ctx, &pw_smooth_l1, self, target, beta, reduction, out);
 }
 
 static int smooth_l1_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                          double beta, dp_tensor *dst)
 {
-    dp_tensor *made = NULL;
-    return put(ctx, smooth_l1(ctx, self, target, reduction, beta, &made), &made, dst);
+    int rc = check_beta(ctx, beta);
+    return rc < 0 ? rc : loss_into(ctx, &pw_smooth_l1, self, target, beta, reduction, dst);
 }
 
-/* aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor */
-static int huber(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction, double delta,
-                 dp_tensor **out)
-{
-    if (!(delta > 0))
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "huber_loss does not support non-positive values for delta.");
-    return loss(ctx, &pw_huber, self, target, NULL, delta, reduction, out);
-}
-
+/* aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor
+ * Each element's loss is rounded to the dtype of the output, which is self's for a new one. */
 static int huber_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                      double delta, dp_tensor *dst)
 {
+    const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(target)};
+    const dp_value params[] = {dp_double(delta)};
+
+    if (!(delta > 0))
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "huber_loss does not support non-positive values for delta.");
+    int rc = pw_write(ctx, &pw_huber, ins, params, dst);
+    return rc < 0 ? rc : reduce_in_place(ctx, dst, reduction);
+}
+
+static int huber(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction, double delta,
+                 dp_tensor **out)
+{
     dp_tensor *made = NULL;
-    return put(ctx, huber(ctx, self, target, reduction, delta, &made), &made, dst);
+    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, &made);
+
+    if (rc == 0)
+        rc = huber_out(ctx, self, target, reduction, delta, made);
+    return made_like(rc, made, out);
+}
+
+/* -- binary cross entropy -- */
+
+/* ins [n] without dimensions of size 1, computed to dst without them: dst keeps its shape, whatever that
+ * of the result, and is then weighed. */
+static int squeezed(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, int n, dp_tensor *weight,
+                    dp_tensor *dst)
+{
+    dp_tensor *flat[PW_INPUTS_MAX + 1] = {0};
+    dp_value values[PW_INPUTS_MAX];
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < n; i++) {
+        rc = dp_invoke(ctx, "aten::squeeze", "T>T", ins[i], &flat[i]);
+        values[i] = dp_tensor_value(flat[i]);
+    }
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::squeeze", "T>T", dst, &flat[n]);
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : pw_write(ctx, op, values, NULL, flat[n]);
+    if (rc == 0 && weight != NULL)
+        rc = dp_invoke(ctx, "aten::mul_.Tensor", "TT>", dst, weight);
+    for (int i = 0; i <= n; i++)
+        dp_tensor_unref(flat[i]);
+    return rc;
 }
 
 /* aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)
  *     -> Tensor */
-static int bce(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_tensor *weight,
-               int64_t reduction, dp_tensor **out)
-{
-    return loss(ctx, &pw_bce, self, target, weight, 0, reduction, out);
-}
-
 static int bce_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_tensor *weight,
                    int64_t reduction, dp_tensor *dst)
 {
+    dp_tensor *const ins[] = {self, target};
+    int rc = squeezed(ctx, &pw_bce, ins, 2, weight, dst);
+    return rc < 0 ? rc : reduce_in_place(ctx, dst, reduction);
+}
+
+static int bce(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_tensor *weight,
+               int64_t reduction, dp_tensor **out)
+{
     dp_tensor *made = NULL;
-    return put(ctx, bce(ctx, self, target, weight, reduction, &made), &made, dst);
+    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, &made);
+
+    if (rc == 0)
+        rc = bce_out(ctx, self, target, weight, reduction, made);
+    return made_like(rc, made, out);
 }
 
 /* -- slopes -- */
@@ -157,31 +235,44 @@ static int huber_backward_out(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_
                       delta, dst);
 }
 
-/* aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,
- *     Tensor? weight=None, int reduction=1) -> Tensor */
-static int bce_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
-                        dp_tensor *weight, int64_t reduction, dp_tensor **out)
+/* aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor
+ * Of self's dtype. */
+static int mish_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor **out)
 {
-    const dp_value ins[] = {dp_tensor_value(grad), dp_tensor_value(self), dp_tensor_value(target)};
-    dp_tensor *each = NULL, *mean = NULL;
+    const dp_value ins[] = {dp_tensor_value(grad), dp_tensor_value(self)};
+    dp_tensor *made = NULL;
+    int64_t none = 0;
     DP_VIEW(x, self);
-    int rc = pw_new(ctx, &pw_bce_backward, ins, NULL, &each);
+    int rc = dp_empty(ctx, x.dtype, x.device, 1, &none, DP_CONTIGUOUS, &made);
 
     if (rc == 0)
-        rc = finish(ctx, each, weight, NONE, &mean);
-    if (rc == 0 && reduction == MEAN)
-        rc = dp_invoke(ctx, "aten::div.Scalar", "Ts>T", mean, dp_int(x.numel), out);
-    else if (rc == 0)
-        *out = dp_tensor_ref(mean);
-    dp_tensor_unref(mean);
-    return rc;
+        rc = pw_write(ctx, &pw_mish_backward, ins, NULL, made);
+    return made_like(rc, made, out);
 }
 
+/* aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,
+ *     Tensor? weight=None, int reduction=1) -> Tensor */
 static int bce_backward_out(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
                             dp_tensor *weight, int64_t reduction, dp_tensor *dst)
 {
+    dp_tensor *const ins[] = {grad, self, target};
+    DP_VIEW(x, self);
+    int rc = squeezed(ctx, &pw_bce_backward, ins, 3, weight, dst);
+
+    if (rc < 0 || reduction != MEAN)
+        return rc;
+    return dp_invoke(ctx, "aten::div_.Scalar", "Ts>", dst, dp_int(x.numel));
+}
+
+static int bce_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
+                        dp_tensor *weight, int64_t reduction, dp_tensor **out)
+{
     dp_tensor *made = NULL;
-    return put(ctx, bce_backward(ctx, grad, self, target, weight, reduction, &made), &made, dst);
+    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, &made);
+
+    if (rc == 0)
+        rc = bce_backward_out(ctx, grad, self, target, weight, reduction, made);
+    return made_like(rc, made, out);
 }
 
 DP_LIBRARY_META(
@@ -198,6 +289,7 @@ DP_LIBRARY_META(
     DP_IMPL_UNBOXED("smooth_l1_loss_backward.grad_input", smooth_l1_backward_out,
                     (T, T, T, i, f, T), ()),
     DP_IMPL_UNBOXED("huber_loss_backward.out", huber_backward_out, (T, T, T, i, f, T), ()),
+    DP_IMPL_UNBOXED("mish_backward", mish_backward, (T, T), (T)),
     DP_IMPL_UNBOXED("binary_cross_entropy_backward", bce_backward, (T, T, T, oT, i), (T)),
     DP_IMPL_UNBOXED("binary_cross_entropy_backward.grad_input", bce_backward_out,
                     (T, T, T, oT, i, T), ()))

@@ -21,7 +21,7 @@ CFLAGS_conv_v4 := -ffp-contract=fast
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
 NOT_ALONE_cpu := plugins/cpu/levels/%
-PW_FAMILIES := $(filter-out aliases composites,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
+PW_FAMILIES := $(filter-out aliases composites exact by_hand,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
 RD_FAMILIES := $(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/reduce.yaml)
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
             $(PW_FAMILIES:%=gen/levels/pw_%) $(RD_FAMILIES:%=gen/levels/rd_%)

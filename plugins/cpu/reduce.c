@@ -125,6 +125,16 @@ static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
     return 0;
 }
 
+/* Source: at::native::nansum_out, whose loop knows no other floats than those it is given. */
+static int check_kind(dp_ctx *ctx, const rd_job *j)
+{
+    if (!(j->op->flags & RD_SAME_KIND) || dp_dtype_is_integral(j->x.dtype, true) ||
+        dp_can_cast(j->x.dtype, j->dtype))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME, "%s(): elements of dtype %s are not reduced as %s",
+                   j->op->name, dense_type_name(j->x.dtype), dense_type_name(j->dtype));
+}
+
 /* Integers are summed from their own type, whatever the sum's; all others in the dtype that was found. */
 static int take_kernel(dp_ctx *ctx, rd_job *j)
 {
@@ -244,6 +254,8 @@ int rd_run(dp_ctx *ctx, const rd_op *op, const rd_args *args, dp_tensor **outs)
         rc = take_dims(ctx, &j);
     if (rc == 0)
         rc = check_elements(ctx, &j);
+    if (rc == 0)
+        rc = check_kind(ctx, &j);
     if (rc == 0)
         rc = take_kernel(ctx, &j);
     if (rc < 0)

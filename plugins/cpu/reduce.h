@@ -47,7 +47,9 @@ enum {                      /* rd_op.flags */
        RD_CAST_RESULT =
            512, /* a given output may have another dtype to which the result's can be cast */
        RD_NONE_IS_NONE = 1024, /* an empty list of dimensions means none of them, not all */
-       RD_FLOAT_ONLY = 2048    /* integers are refused: their result would be none */
+       RD_FLOAT_ONLY = 2048,   /* integers are refused: their result would be none */
+       RD_SAME_KIND =
+           4096 /* floats become no integers before the reduction, complex ones no floats */
 };
 
 typedef struct rd_op {

@@ -23,15 +23,21 @@ def tensor_overload(op, ops):
     return None
 
 
-def call(op, ops, groups, results):
+def from_functional(op, group, exact):
+    """in-place or out= by the functional overload"""
+    functional = group.get("functional")
+    cast = "FORM_EXACT" if op.signature[0] in exact else "FORM_CAST"
+    return f"form_{op.form}_of(call, {literal('aten::' + functional.name)}, {cast})" if functional else None
+
+
+def call(op, ops, groups, results, exact):
     """The C that runs op, or None where nothing is known."""
     group = groups[op.signature]
     wider = tensor_overload(op, ops)
     if wider:
         return f"form_wrapped(call, {literal('aten::' + wider[0].name)}, {wider[1]:#x})"
     if op.form == "out":
-        source = group.get("functional")
-        return f"form_out_of(call, {literal('aten::' + source.name)})" if source else None
+        return from_functional(op, group, exact)
     out = group.get("out")
     if out and "CPU" in out.keys:
         dtype = DTYPES.get(results.get(op.signature[0]), "FORM_SAME")
@@ -39,25 +45,26 @@ def call(op, ops, groups, results):
     return None
 
 
-def of_composite(op, groups):
+def of_composite(op, groups, exact):
     """An overload of an operator written by hand, in the forms that are not."""
     group = groups[op.signature]
     if op.form == "functional":
         out = group.get("out")
         return f"form_by_out(call, {literal('aten::' + out.name)}, FORM_SAME)" \
             if out and "CPU" in out.keys else None
-    functional = group.get("functional")
-    return f"form_{op.form}_of(call, {literal('aten::' + functional.name)})" if functional else None
+    return from_functional(op, group, exact)
 
 
-def forms(ops, families, aliases, composites):
+def forms(ops, families, aliases, lists):
     groups = groups_of(ops)
     results = {g[0].signature[0]: p.result for listed in families.values() for p in listed if not p.choose
                for g in p.funcs if g}
     bases = {g[0].signature[0] for listed in families.values() for p in listed for g in p.funcs if g}
     out = ["/* Made by proto/gen from native_functions.yaml and pointwise.yaml. */",
            '#include "forms.h"\n']
-    for op in (op for op in ops.values() if not op.generated_from):
+    for name in lists["by_hand"]:
+        check(name in ops, next(iter(ops.values())).where, f"by_hand: '{name}' is not there")
+    for op in (op for op in ops.values() if not op.generated_from and op.name not in lists["by_hand"]):
         base = op.signature[0]
         text = None
         if op.name in aliases and (op.name != base or "." in aliases[op.name]):
@@ -68,10 +75,10 @@ def forms(ops, families, aliases, composites):
             name = aliases[base] + op.base[len(base):] + ("." + op.overload if op.overload else "")
             check(name in ops, op.where, f"{op.name}: an alias of {name}, which is not there")
             text = f"form_alias(call, {literal('aten::' + name)})"
-        elif base in composites and "CPU" not in op.keys:
-            text = of_composite(op, groups)
+        elif base in lists["composites"] and "CPU" not in op.keys:
+            text = of_composite(op, groups, lists["exact"])
         elif base in bases and "CPU" not in op.keys:
-            text = call(op, ops, groups, results)
+            text = call(op, ops, groups, results, lists["exact"])
         if text is None:
             continue
         fn = "form_" + op.name.replace(".", "_")

@@ -24,6 +24,8 @@ def kernel(p, row, cls):
     expr, n = row.exprs[cls], len(p.args)
     params = " ".join(f"const T {name} = pw_param_{cls}(s, {i});"
                       for i, name in enumerate(p.params) if name in expr.names)
+    params += " ".join(f"const double {name}_d = s->param[{i}].d;"
+                       for i, name in enumerate(p.params) if f"{name}_d" in expr.names)
     if "limit" in expr.names:  # the largest number of the dtype that the result is rounded to
         params += " const T limit = (T)s->limit;"
     used = [a for a in p.args if a in expr.names]

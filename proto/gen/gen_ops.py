@@ -29,11 +29,11 @@ from reduce import reductions
 
 def main(native_path, pointwise_path, reduce_path, folder):
     native = ops.native(native_path)
-    families, aliases, composites = ops.pointwise(pointwise_path, native)
+    families, aliases, lists = ops.pointwise(pointwise_path, native)
     reduced = reductions(reduce_path, native)
     made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families),
             "reduce_entries.c": emit_reduce.entries(reduced),
-            "composite_forms.c": forms(native, families, aliases, composites),
+            "composite_forms.c": forms(native, families, aliases, lists),
             "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native),
             "docs/operators.md": docs(native, families, reduced, native_path)}
     made.update({f"levels/pw_{family}.c": loops(family, listed) for family, listed in families.items()})

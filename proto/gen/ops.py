@@ -40,7 +40,7 @@ PRESETS = {
     "unary": ["PW_SAME_DTYPE"], "unary_float": ["PW_TO_FLOAT"], "unary_bool": ["PW_RESULT_BOOL"],
     "unary_force_bool": ["PW_RESULT_BOOL", "PW_SAME_DTYPE"],
     "binary": [], "binary_float": ["PW_TO_FLOAT"], "comparison": ["PW_RESULT_BOOL"], "ternary": [],
-    "same": ["PW_SAME_INPUTS"],
+    "same": ["PW_SAME_INPUTS"], "alike": ["PW_SAME_INPUTS", "PW_SAME_DTYPE"],
 }
 RESULTS = {"bool": "PW_RESULT_BOOL", "real": "PW_RESULT_REAL", "complex": "PW_RESULT_COMPLEX"}
 INPUTS_MAX, PARAMS_MAX = 4, 4  # of plugins/cpu/pointwise.h
@@ -275,7 +275,7 @@ class Pointwise:
 
     def check_names(self, label):
         """Every expression uses arguments, functions, constants and T."""
-        known = set(self.args) | set(self.params) | {"T", "K", "fault", "limit", "bool", "I"}
+        known = set(self.args) | set(self.params) | {f"{p}_d" for p in self.params} | {"T", "K", "fault", "limit", "bool", "I"}
         for row in self.rows:
             check(row.exprs, row.where, f"{label}: no expression")
             for expr in row.exprs.values():
@@ -286,12 +286,12 @@ class Pointwise:
 
 
 def pointwise(path, ops):
-    """({family: [Pointwise]}, {base name: the one that it is another name of}, [bases of composites])"""
+    """({family: [Pointwise]}, {base name: the one that it is another name of}, {list's name: [names]})"""
     document = load(path)
     groups = forms(ops)
     check(isinstance(document, dict), (path, 1), "families of entries are wanted")
     aliases = {k: v for k, v in document.pop("aliases", {}).items() if k != "where"}
-    composites = document.pop("composites", [])
+    lists = {name: document.pop(name, []) for name in ("composites", "exact", "by_hand")}
     families = {}
     for family, entries in document.items():
         if family != "where":
@@ -304,7 +304,7 @@ def pointwise(path, ops):
         for name in cases(p):
             check(name in known, p.where, f"{p.entry.get('func')}: choose: no op '{name}'")
         p.known = known
-    return families, aliases, composites
+    return families, aliases, lists
 
 
 def cases(p):

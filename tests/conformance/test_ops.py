@@ -8,6 +8,7 @@ in the environment every N-th case of an operator that has many is tried.  tests
 known to differ in some case: any other is a fault.  With --known it prints that list anew.
 Without PyTorch nothing is compared, and it says so."""
 
+import functools
 import itertools
 import os
 import random
@@ -1307,7 +1308,11 @@ class Both:
 
 linalg_cases.add(CASES)
 LAPACK = {"float32": 1e-4, "complex64": 1e-4, "float64": 1e-9, "complex128": 1e-9}
-LINEAR = re.compile(r"linalg|cholesky|symeig|geqrf|ormqr|orgqr|triangular_solve|\bsvd|\bqr|lu_|det|inverse|matrix_|^cross|pinv")
+LINEAR = re.compile(r"linalg|cholesky|symeig|geqrf|ormqr|orgqr|triangular_solve|\bsvd|\bqr|\blu_|det|inverse|matrix_|^cross|pinv")
+
+# PyTorch's loops by vectors and by elements differ where an argument is NaN, -0 or a bound: it has the one
+# for most elements and the other for the last few, here all are computed as by the first.
+TWO_LOOPS = re.compile("(hardtanh|hardshrink|softshrink|hardswish|logit|elu)_backward")
 
 # Of whole numbers alone, and where PyTorch has no answer for the extremes.
 WHOLE = re.compile("aten::(gcd|lcm|__i?[lr]shift__|bitwise_(left|right)_shift)")
@@ -1321,7 +1326,7 @@ def flat_tensors(v):
     return [t for x in v for t in (flat_tensors(x) if isinstance(x, (list, tuple)) else [x]) if torch.is_tensor(t)]
 
 
-def compare(name, got, want, answer, what, halves=False):
+def compare(name, got, want, answer, what, halves=False, written=False):
     if answer["dtype"] != DTYPES[want.dtype]:
         return f"{what}: dtype {answer['dtype']}, want {DTYPES[want.dtype]}"
     if answer["shape"] != list(want.shape):
@@ -1330,15 +1335,14 @@ def compare(name, got, want, answer, what, halves=False):
         return f"{what}: strides {answer['strides']}, want {list(want.stride())}"
     if UNDEFINED.match(name) or draw_op_cases.RANDOM.match(name):
         return None
-    tolerance = {}
+    tolerance, coarse = {}, written and (answer["dtype"] in ("float16", "bfloat16") or halves)
     if want.dtype in (torch.float16, torch.bfloat16):  # computed in float32 here and rounded once
         tolerance = {"rtol": 2e-2, "atol": 2e-2}
-    if "out" in name:  # computed in the type of the inputs
-        coarse = answer["dtype"] in ("float16", "bfloat16") or halves
+    if written:  # computed in the type of the inputs
         tolerance = {"rtol": 2e-2, "atol": 2e-2} if coarse else {"rtol": 1e-5, "atol": 1e-5}
     if LOOSE.search(name) and want.is_floating_point():
-        tolerance = {"rtol": 1e-4 if want.dtype is f32 else 1e-10 if want.dtype is f64 else 2e-2,
-                     "atol": 1e-4 if want.dtype is f32 else 1e-10 if want.dtype is f64 else 2e-2}
+        loose = 2e-2 if coarse or want.dtype not in (f32, f64) else 1e-4 if want.dtype is f32 or written else 1e-10
+        tolerance = {"rtol": loose, "atol": loose}
     if re.search("fft_|stft", name) and want.is_floating_point() | want.is_complex() and want.numel() and torch.isfinite(want).all():
         exact = want.dtype in (f64, torch.complex128) and "out" not in name  # rounded as the largest number is
         tolerance = {"rtol": 0, "atol": (1e-13 if exact else 2e-6) * (want.abs().max().item() + 1)}
@@ -1351,11 +1355,21 @@ def compare(name, got, want, answer, what, halves=False):
     return None
 
 
+def by_vectors(function, args, kwargs):
+    """The answer of PyTorch's vector loop for each element: that of 16 copies of it."""
+    tensors = [a for a in args if torch.is_tensor(a)]
+    shape, dtype = torch.broadcast_shapes(*[t.shape for t in tensors]), functools.reduce(torch.promote_types, [t.dtype for t in tensors])
+    more = [a.to(dtype).broadcast_to(shape).unsqueeze(-1).expand(*shape, 16).contiguous() if torch.is_tensor(a) else a for a in args]
+    given = {k: v for k, v in kwargs.items() if not torch.is_tensor(v)}
+    return getattr(function.overloadpacket, "default")(*more, **given)[..., 0]
+
+
 def one(both, name, function, args, kwargs):
     """None when both agree, else why not."""
     mine = [copy(a) for a in args], {k: copy(v) for k, v in kwargs.items()}
     try:
-        want = function(*mine[0], **mine[1])
+        with torch.backends.mkldnn.flags(enabled=not name.startswith("gelu_backward")):  # which reads them by wrong strides
+            want = function(*mine[0], **mine[1])
     except tuple(ERRORS) as e:
         if WIDER.search(str(e)):
             return None
@@ -1371,6 +1385,9 @@ def one(both, name, function, args, kwargs):
     except dispatchd.Error as error:
         return f"{error}, want a result"
     halves = any(t.dtype in (torch.float16, torch.bfloat16) for t in flat_tensors([*args, *kwargs.values()]))
+    written = any(a.kwarg_only and a.is_out for a in function._schema.arguments)
+    if TWO_LOOPS.match(name):
+        want.copy_(by_vectors(function, args, kwargs).broadcast_to(want.shape))
     wants = want if isinstance(want, (tuple, list)) else [] if want is None else [want]
     wants = [w for x in wants for w in (x if isinstance(x, list) else [x])]
     if len(wants) != len(flat):
@@ -1384,12 +1401,12 @@ def one(both, name, function, args, kwargs):
             continue
         if got is None:
             return f"output {i}: None, want a tensor of {list(w.shape)}"
-        why = compare(name, *both.read(got["tensor"])[:1], w, both.client.call("tensor.describe", tensor=got["tensor"]), f"output {i}", halves)
+        why = compare(name, *both.read(got["tensor"])[:1], w, both.client.call("tensor.describe", tensor=got["tensor"]), f"output {i}", halves, written)
         if why:
             return why
     for handle, before in zip(given, flat_tensors([*mine[0], *mine[1].values()])):
         got, answer = both.read(handle)
-        why = compare(name, got, before, {**answer, "strides": list(before.stride())}, "argument", halves)
+        why = compare(name, got, before, {**answer, "strides": list(before.stride())}, "argument", halves, written)
         if why:
             return "after the call, " + why
     return None
@@ -1408,6 +1425,20 @@ FEW = 24  # cases of one operator that are all tried
 LISTED = os.path.join(ROOT, "tests", "data", "ops.txt")
 
 
+def slopes(name, *more):
+    """What plain has, and gradient, input and target whose dtypes, shapes and orders differ."""
+    x, y, v, whole = make(f32, 3, 4, low=0, high=1), make(f32, 4, 3, low=0, high=1).t(), make(f32, 4, low=0, high=1), make(i64, 3, 4)
+    for three in ((x, x, v), (x, v, x), (v, y, y), (x, y, x), (x, whole, x), (x, x, whole), (whole, x, x), (x.double(), x, x), (x, x.double(), x),
+                  (x, x, x.double()), (v, v[None], v), (v[None], v, v), (x[:0], x[:0], v), (x[:0], v, x), (x.half(), x.half(), x.half())):
+        yield (*three, *more), {}
+    yield from plain(operator(name)._schema)
+
+
+for _name, _more in (("mse_loss", (1,)), ("smooth_l1_loss", (2, 0.5)), ("huber_loss", (0, 0.5)), ("soft_margin_loss", (1,)),
+                     ("binary_cross_entropy", (None, 1)), ("log_sigmoid", ())):
+    CASES[_name + "_backward"] = functools.partial(slopes, _name + "_backward", *_more)
+
+
 def cases_of(name):
     torch.manual_seed(0)  # the same values whatever else is tried
     random.seed(0)
@@ -1421,34 +1452,10 @@ def operator(name):
 
 
 # What is known to differ: operator -> what the fault says, and the reason.  Any other fault of it still fails.
-TAKES, CLOSE, LACKS = "^no error, want RuntimeError", "not close!", "not implemented for '(Long|Byte)'"
-_COPIED = "known to differ: the result is copied to an output of a dtype that PyTorch refuses"
-_MIXED = "known to differ: other dtypes or shapes together than PyTorch takes"
-_EXTREME = "known to differ: mixed dtypes written to another one; which side is right was not looked into"
-_ROUNDED = "known to differ: computed in float32 there or here, and compared as float64"
-_MKLDNN = "PyTorch is wrong: it hands these to mkldnn, which fails on them or reads them by wrong strides"
+_HALF_MEAN = "PyTorch is wrong: its sum of float16 overflows before the mean divides it; since 2.0 it sums in float32"
 KNOWN = {
-    **dict.fromkeys("lerp.Tensor_out ldexp.out float_power_.Scalar float_power_.Tensor float_power.Scalar_out "
-                    "float_power.Tensor_Scalar_out float_power.Tensor_Tensor_out square.out deg2rad.out rad2deg.out "
-                    "log_sigmoid.out log_sigmoid_forward.output log_sigmoid_backward.grad_input".split(), (TAKES, _COPIED)),
-    **dict.fromkeys("nansum binary_cross_entropy binary_cross_entropy.out binary_cross_entropy_backward "
-                    "binary_cross_entropy_backward.grad_input huber_loss_backward.out soft_margin_loss_backward".split(), (TAKES, _MIXED)),
-    **dict.fromkeys("mish_backward huber_loss binary_cross_entropy_with_logits".split(), (f"{TAKES}|dtype float64, want float32", _MIXED)),
-    **dict.fromkeys("mse_loss.out smooth_l1_loss.out huber_loss.out".split(), (f"{TAKES}|{CLOSE}", _COPIED)),
-    **dict.fromkeys("soft_margin_loss soft_margin_loss.out soft_margin_loss_backward.grad_input".split(), (
-        f"{TAKES}|{CLOSE}", "known to differ: dtypes and shapes together, and values for uint8 targets: not looked into")),
-    **dict.fromkeys("mse_loss_backward smooth_l1_loss_backward smooth_l1_loss_backward.grad_input".split(), (
-        LACKS, "known to differ: no kernel of integers")),
-    **dict.fromkeys("hardtanh_backward.grad_input hardshrink_backward.grad_input softshrink_backward.grad_input "
-                    "logit_backward.grad_input".split(), (CLOSE, _EXTREME)),
-    "hardswish_backward": (CLOSE, "PyTorch is wrong: where self is 3 its vector loop has 1, its scalar loop 1.5"),
-    **dict.fromkeys("silu_backward.grad_input tanh_backward.grad_input".split(), (CLOSE, _ROUNDED)),
-    **dict.fromkeys(("gelu_backward", "gelu_backward.grad_input"), (f"{TAKES}: (itensor|could not)|{CLOSE}", _MKLDNN)),
-    **dict.fromkeys(("log_sigmoid", "log_sigmoid_forward"), ("strides", "known to differ: PyTorch's result is contiguous")),
+    **dict.fromkeys("l1_loss mse_loss smooth_l1_loss huber_loss".split(), ("Absolute difference: inf", _HALF_MEAN)),
     "complex": ("Half and Half", "known to differ: no tensors of complex numbers of 16 bits"),
-    "nan_to_num_": ("single memory location", "known to differ: PyTorch returns integers as they are, before it looks for overlap"),
-    "mse_loss_backward.grad_input": (f"{TAKES}|{LACKS}", "known to differ: integers, and outputs of another dtype"),
-    "smooth_l1_loss": (CLOSE, "known to differ: a float16 mean; PyTorch's sum overflows or ours does"),
 }
 
 
