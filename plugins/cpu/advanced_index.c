@@ -4,7 +4,7 @@
  * The indices of all dimensions are brought to one shape and become one tensor of offsets, checked
  * before anything is read or written.  Then the result is one loop over (result, self with a step of 0
  * in the indexed dimensions, offsets). */
-#include "elements.h"
+#include "along.h"
 
 /* One call's indexing of self.  What it holds is owned: index_drop(). */
 typedef struct indexing {
@@ -434,32 +434,83 @@ static int fill_mask(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *v
     return rc;
 }
 
+enum {
+    WIDE = 16
+}; /* elements that an index names, from which on they are worth a way of their own */
+
+/* The one dimension that is indexed, by a vector; -1: it is more than that. */
+static int only_vector(const dp_view *self, const indexing *x)
+{
+    int found = -1, n = 0;
+
+    for (int d = 0; d < self->ndim; d++)
+        if (x->at[d]) {
+            found = d;
+            n++;
+        }
+    return n == 1 && x->rank == 1 ? found : -1;
+}
+
+/* As index_copy_ and index_add_: several threads, but of what one place gets each in its turn. */
+static int put_vector(dp_ctx *ctx, dp_tensor *self, const indexing *x, int dim, dp_tensor *values,
+                      bool accumulate)
+{
+    along a;
+    dp_tensor *index = NULL, *source = NULL;
+    DP_VIEW(v, self);
+    DP_VIEW(r, x->from);
+    int rc = along_indices(ctx, x->at[dim], v.sizes[dim], true, &index);
+
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::expand", "Tlib>T", values, r.sizes, (size_t)r.ndim, 0, &source);
+    if (rc == 0) {
+        along_vector(&a, self, dim, index);
+        a.code = DP_EINDEX;
+        rc = along_put(ctx, &a, accumulate ? ALONG_ADD : ALONG_SET, source, NULL);
+    }
+    dp_tensor_unref(index);
+    dp_tensor_unref(source);
+    return rc;
+}
+
 /* One place may be named twice, so one thread writes, in order. */
+static int put_places(dp_ctx *ctx, const dp_view *self, indexing *x, dp_tensor *values,
+                      bool accumulate)
+{
+    dp_iter it;
+    dp_dtype dtype = self->dtype;
+    size_t size = dp_dtype_size(dtype);
+    dp_tensor *ins[] = {values, x->moved};
+    dp_iter_config c = dp_iter_of(DP_ITER_ANY_DTYPE | DP_ITER_NO_OVERLAP_CHECK | DP_ITER_NO_RESIZE |
+                                      DP_ITER_SERIAL,
+                                  1, &x->from, 2, ins);
+    int rc = dp_iter_init(ctx, &c, &it);
+
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    return accumulate ? dp_iter_run(ctx, &it, add_elements, &dtype)
+                      : dp_iter_run(ctx, &it, put_elements, &size);
+}
+
 static int put_values(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_t n,
                       dp_tensor *values, bool accumulate)
 {
     indexing x;
-    dp_iter it;
     DP_VIEW(v, self);
-    size_t size = dp_dtype_size(v.dtype);
     int rc = prepare(ctx, self, indices, n, &x);
 
     if (rc == 0)
         rc = check_values(ctx, &x, &v, values);
     if (rc == 0)
         rc = find_offsets(ctx, &v, &x);
-    if (rc == 0) {
-        dp_tensor *ins[] = {values, x.moved};
-        dp_iter_config c = dp_iter_of(DP_ITER_ANY_DTYPE | DP_ITER_NO_OVERLAP_CHECK |
-                                          DP_ITER_NO_RESIZE | DP_ITER_SERIAL,
-                                      1, &x.from, 2, ins);
-        rc = dp_iter_init(ctx, &c, &it);
-    }
+    int dim = only_vector(&v, &x);
+    bool apart = dim >= 0 && v.numel > 0 && v.numel / v.sizes[dim] >= WIDE &&
+                 dp_tensor_is_dense(self) && dp_overlap(self, values) == 0;
     if (rc < 0)
         rc = dp_refuse(ctx, rc, NULL);
     else
-        rc = accumulate ? dp_iter_run(ctx, &it, add_elements, &v.dtype)
-                        : dp_iter_run(ctx, &it, put_elements, &size);
+        rc = apart ? put_vector(ctx, self, &x, dim, values, accumulate)
+                   : put_places(ctx, &v, &x, values, accumulate);
     index_drop(&x);
     return rc;
 }

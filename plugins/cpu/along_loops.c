@@ -116,7 +116,7 @@ void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1,
 
 /* Elements p of self and q of the source: with one index for all, beside one another; or one line of each
  * that is packed; or anything. */
-#define RUN(name, memory, STATEMENT)                                                               \
+#define RUN(name, memory, ROW, STATEMENT)                                                          \
     static void name(along_job *job, char *dst, int64_t dst_step, const char *at, int64_t at_step, \
                      const char *src, int64_t src_step, int64_t n)                                 \
     {                                                                                              \
@@ -127,11 +127,7 @@ void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1,
                 return;                                                                            \
             }                                                                                      \
             dst += index * step;                                                                   \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                memory *p = (memory *)dst + i;                                                     \
-                const memory *q = (const memory *)src + i;                                         \
-                STATEMENT;                                                                         \
-            }                                                                                      \
+            ROW(memory, STATEMENT)                                                                 \
             return;                                                                                \
         }                                                                                          \
         if (dst_step == 0 && step == sizeof(memory) && at_step == sizeof(int64_t) &&               \
@@ -159,12 +155,20 @@ void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1,
         }                                                                                          \
     }
 
-#define SET(bytes, type) RUN(set_##bytes, type, *p = *q)
+#define COPY_ROW(memory, STATEMENT) memmove(dst, src, (size_t)n * sizeof(memory));
+#define LOOP_ROW(memory, STATEMENT)                                                                \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        memory *p = (memory *)dst + i;                                                             \
+        const memory *q = (const memory *)src + i;                                                 \
+        STATEMENT;                                                                                 \
+    }
+
+#define SET(bytes, type) RUN(set_##bytes, type, COPY_ROW, *p = *q)
 ELEMENT_SIZES(SET)
 #undef SET
 
 #define TYPED(op, dtype, memory, value, load, store, expression)                                   \
-    RUN(op##_##dtype, memory, value a = load(*p); value b = load(*q);                              \
+    RUN(op##_##dtype, memory, LOOP_ROW, value a = load(*p); value b = load(*q);                    \
         *p = store((value)(expression)))
 #define ADD(dtype, memory, value, load, store) TYPED(add, dtype, memory, value, load, store, a + b)
 #define SCALE(dtype, memory, value, load, store)                                                   \

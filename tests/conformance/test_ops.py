@@ -450,6 +450,13 @@ def put_at():
                 # where an index is there twice, PyTorch's threads decide
                 for add in (False, True) if x.dtype is not torch.float16 else (False,):
                     yield (x, i, values, add), {}
+    for x, i in ((make(f32, 5, 40), torch.tensor([4, -5, 2])), (make(i64, 3, 5, 30), torch.tensor([1, 1, -1, 0])), (make(b8, 30, 6).t(), torch.tensor([2, 6])),
+                 (make(f32, 0, 20), torch.tensor([0])), (make(torch.bfloat16, 4, 50)[:, ::2], torch.tensor([3, 0]))):
+        for at in ([i], [None, i]) if x.dim() == 3 else ([i],):
+            for values in (make(x.dtype), make(x.dtype, x.shape[-1])):
+                yield (x, at, values, True), {}
+                if i.numel() < 4:
+                    yield (x, at, values, False), {}
 
 
 CASES["nonzero"] = lambda: (((x,), {}) for x in indexed() + [special(f32), make(f32, 70, 1001), torch.tensor([-0.0, nan])])
