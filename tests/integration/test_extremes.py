@@ -10,7 +10,7 @@ from harness import contains, equal, main
 from daemon import TestDaemon
 import dispatchd
 
-ANSWER_SECONDS = 30  # for what takes milliseconds
+ANSWER_SECONDS = 20  # for what takes milliseconds
 FLOATS = "float32", "float64", "complex64", "complex128"
 
 
@@ -66,6 +66,15 @@ def test_matrices_that_are_not_finite_end(f):
             for name, rest, options in DRIVERS:
                 b = f[1].op("aten::ones", [3, 1], dtype=dtype)
                 contains((None, "RuntimeError"), answer(f[1], name, a, {"tensor": b["tensor"]}, *rest, **options), f"{name} {options} of {a}")
+
+
+# -- sizes that are asked for: no work before there is memory for what it makes --
+
+def test_images_of_as_many_rows_as_are_counted(f):
+    image = data([[[[1, 2], [3, 4]]]], "float32")
+    for name in ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"):
+        for size in ([2**31 - 1, 2], [2, 2**31 - 1], [2**31 - 1, 2**31 - 1]):
+            equal(answer(f[1], name, image, size, False, None, None), "ResourceExhausted", f"{name} to {size}")
 
 
 # -- no elements: what is set to zeros has no address --

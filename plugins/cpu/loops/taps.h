@@ -87,11 +87,24 @@ static T US(filter)(T x, bool cubic)
     return x < 2 ? (T)(((((double)x - 5) * (double)x + 8) * (double)x - 4) * A) : 0;
 }
 
+/* Source: interp_size of HelperInterpBase::_compute_weights_aa */
+static T US(support)(T scale, bool cubic)
+{
+    return (cubic ? 2 : 1) * (scale >= 1 ? scale : 1);
+}
+
+/* At most as many taps as a place has. */
+static double US(most)(const us_axis *u, bool cubic)
+{
+    double n = 2 * ceil((double)US(support)(US(scale)(u), cubic)) + 1;
+    return n < (double)u->in ? n : (double)u->in;
+}
+
 /* What place o depends on: from *low on *n places.  Source: _compute_weights_aa */
 static void US(span)(const us_axis *u, T scale, int64_t o, bool cubic, T *center, int64_t *low,
                      int64_t *n)
 {
-    T support = (cubic ? 2 : 1) * (scale >= 1 ? scale : 1);
+    T support = US(support)(scale, cubic);
 
     *center = (T)((double)scale * ((double)o + 0.5));
     *low = bounded((double)(*center - support) + 0.5, u->in);
@@ -99,19 +112,16 @@ static void US(span)(const us_axis *u, T scale, int64_t o, bool cubic, T *center
     *n = *n > 0 ? *n : 0;
 }
 
-/* Without weights: counts alone, whose sum is returned. */
-static double US(smooth)(const us_axis *u, bool cubic, wn_axis *a)
+/* most: taps of a place, which there is room for. */
+static void US(smooth)(const us_axis *u, bool cubic, int64_t most, wn_axis *a)
 {
     T scale = US(scale)(u), inverse = scale >= 1 ? (T)(1.0 / (double)scale) : 1, center;
     int64_t low, n, at = 0;
-    double taps = 0;
 
     for (int64_t o = 0; o < u->out; o++, at += n) {
-        T total = 0, *w = a ? (T *)a->weights + at : NULL;
+        T total = 0, *w = (T *)a->weights + at;
         US(span)(u, scale, o, cubic, &center, &low, &n);
-        taps += (double)n;
-        if (a == NULL)
-            continue;
+        n = n < most ? n : most; /* at large places all is rounded */
         a->begin[o] = at;
         a->count[o] = n;
         for (int64_t j = 0; j < n; j++) {
@@ -123,15 +133,13 @@ static double US(smooth)(const us_axis *u, bool cubic, wn_axis *a)
         for (int64_t j = 0; j < n && total != 0; j++)
             w[j] /= total;
     }
-    return taps;
 }
 
 static int US(make)(dp_ctx *ctx, int mode, const us_axis *u, wn_axis *a)
 {
     bool cubic = mode == US_CUBIC || mode == US_CUBIC_AA,
          even = mode == US_LINEAR || mode == US_CUBIC;
-    int64_t each = cubic ? 4 : 2;
-    double taps = even ? (double)each * (double)u->out : US(smooth)(u, cubic, NULL);
+    double each = !even ? US(most)(u, cubic) : cubic ? 4 : 2, taps = each * (double)u->out;
 
     if (taps > (double)TAPS_MAX)
         return dp_fail(ctx, DP_ERESOURCE,
@@ -142,14 +150,14 @@ static int US(make)(dp_ctx *ctx, int mode, const us_axis *u, wn_axis *a)
         a->hop = u->out;
     for (int64_t o = 0; rc == 0 && even && o < u->out; o++) {
         a->begin[o] = o;
-        a->count[o] = each;
+        a->count[o] = (int64_t)each;
     }
     if (rc == 0 && mode == US_LINEAR)
         US(linear)(u, a);
     else if (rc == 0 && mode == US_CUBIC)
         US(cubic)(u, a);
     else if (rc == 0)
-        US(smooth)(u, cubic, a);
+        US(smooth)(u, cubic, (int64_t)each, a);
     return rc;
 }
 #undef US
