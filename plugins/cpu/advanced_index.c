@@ -310,6 +310,11 @@ static int index_tensor_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indi
                          "index(): self (%s) and result (%s) must have the same "
                          "scalar type",
                          dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
+    int rc = check_apart(ctx, out, &self, 1);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = indices[i] ? check_apart(ctx, out, &indices[i], 1) : 0;
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
     return write_index(ctx, self, indices, n, &out);
 }
 

@@ -68,3 +68,23 @@ void write_scalar(dp_value v, dp_dtype dtype, void *out)
 
     dp_converter(dtype, own[v.tag])(out, ELEMENT_MAX, from, ELEMENT_MAX, 1);
 }
+
+int check_bits(dp_ctx *ctx, dp_tensor *mask)
+{
+    dp_tensor *more = NULL, *any = NULL;
+    dp_value odd = dp_bool(false);
+    DP_VIEW(m, mask);
+
+    if (m.dtype == DP_BOOL || dp_memoryless(ctx))
+        return 0;
+    int rc = dp_invoke(ctx, "aten::gt.Scalar", "Ts>T", mask, dp_int(1), &more);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::any", "T>T", more, &any);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::item", "T>s", any, &odd);
+    dp_tensor_unref(more);
+    dp_tensor_unref(any);
+    return rc == 0 && odd.u.b
+               ? dp_fail(ctx, DP_ERUNTIME, "Mask tensor can take 0 and 1 values only")
+               : rc;
+}

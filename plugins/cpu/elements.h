@@ -42,6 +42,8 @@ int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype);
 /* DP_ERUNTIME where elements of `written` share memory with one another, or with any of others [n].
  * Source: assert_no_internal_overlap, assert_no_overlap. */
 int check_apart(dp_ctx *ctx, dp_tensor *written, dp_tensor *const *others, int n);
+/* DP_ERUNTIME: a mask of bytes has others than 0 and 1. */
+int check_bits(dp_ctx *ctx, dp_tensor *mask);
 /* n elements of `size` bytes; steps in bytes, which may be negative or 0 */
 void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *src, int64_t from);
 

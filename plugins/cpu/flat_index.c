@@ -77,6 +77,8 @@ static int check_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tenso
                      "masked_scatter: expected self and source to have same dtypes but got %s and "
                      "%s",
                      dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
+    if (rc == 0 && x.numel > 0)
+        rc = check_bits(ctx, mask);
     if (rc == 0)
         rc = count_places(ctx, self, mask, &count);
     if (rc == 0 && count > y.numel)
@@ -258,7 +260,10 @@ static int take(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor **out)
 /* aten::take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!) */
 static int take_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *out)
 {
-    return write_take(ctx, self, index, &out);
+    dp_tensor *ins[] = {index, self};
+    int rc = check_apart(ctx, out, ins, 2);
+
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : write_take(ctx, self, index, &out);
 }
 
 static int check_put(dp_ctx *ctx, const dp_view *self, const dp_view *index, const dp_view *source)

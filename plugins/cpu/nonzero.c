@@ -291,6 +291,8 @@ static int write_selection(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_ten
 
     if (m.dtype != DP_BOOL && m.dtype != DP_UINT8)
         rc = dp_fail(ctx, DP_ERUNTIME, "masked_select: expected BoolTensor or ByteTensor for mask");
+    if (rc == 0 && x.numel > 0)
+        rc = check_bits(ctx, mask);
     if (rc == 0)
         rc = dp_broadcast_shapes(ctx, x.ndim, x.sizes, m.ndim, m.sizes, shape);
     if (rc == 0)
@@ -322,6 +324,10 @@ static int masked_select_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_t
     if (x.dtype != y.dtype)
         return dp_refuse(ctx, DP_ERUNTIME,
                          "masked_select(): self and result must have the same scalar type");
+    dp_tensor *ins[] = {self, mask};
+    int rc = check_apart(ctx, out, ins, 2);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
     return write_selection(ctx, self, mask, &out);
 }
 

@@ -2,6 +2,7 @@
  * (aten/src/ATen/native/ReduceOps.cpp, ReduceOpsUtils.h). */
 #include "reduce.h"
 #include "dense.h"
+#include "elements.h"
 
 /* By dtype: the place in a row of kernels of the type that it is computed in, that type's dtype, and its
  * bytes. */
@@ -182,7 +183,8 @@ static int take_elements(dp_ctx *ctx, rd_job *j, dp_tensor **x)
 
 /* -- running -- */
 
-static int check_output(dp_ctx *ctx, const rd_job *j, const dp_tensor *out, dp_dtype result)
+/* Overlap in out= is refused where there are two outputs, as PyTorch does; it writes to any single one. */
+static int check_output(dp_ctx *ctx, const rd_job *j, dp_tensor *out, dp_dtype result)
 {
     DP_VIEW(y, out);
     if (j->op->flags & RD_RESULT_BOOL && y.dtype != DP_BOOL && y.dtype != DP_UINT8)
@@ -194,7 +196,7 @@ static int check_output(dp_ctx *ctx, const rd_job *j, const dp_tensor *out, dp_d
     if (j->args->dtype != NULL && y.dtype != result)
         return dp_fail(ctx, DP_ERUNTIME, "Expected out tensor to have dtype %s, but got %s instead",
                        dp_dtype_name(result), dp_dtype_name(y.dtype));
-    return 0;
+    return j->op->n_out > 1 ? check_apart(ctx, out, NULL, 0) : 0;
 }
 
 static int take_outputs(dp_ctx *ctx, const rd_job *j, dp_tensor **outs)

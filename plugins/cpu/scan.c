@@ -5,6 +5,7 @@
  * first, and the loop goes over the result itself; 16-bit floats are computed as float32. */
 #include "scan.h"
 #include "dense.h"
+#include "elements.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,6 +193,9 @@ static int cumulate(dp_ctx *ctx, sc_call *c, const int64_t *dtype, dp_tensor **o
                            "Expected out tensor to have dtype %s, but got %s instead",
                            dp_dtype_name(c->dtype), dp_dtype_name(y.dtype));
         c->dtype = y.dtype;
+        rc = check_apart(ctx, given, NULL, 0);
+        if (rc < 0)
+            return rc;
     }
     rc = find_loop(ctx, c, &loop);
     if (rc == 0)

@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import contains, equal, main
+from harness import contains, equal, less, main, raises
 from daemon import TestDaemon
 import dispatchd
 
@@ -90,6 +90,56 @@ def test_bags_of_no_columns(f):
         slope = f[1].op("aten::_embedding_bag_dense_backward", grad, at, data([0, 0], "int64"), data([2], "int64"), data([0], "int64"),
                         2, False, 0, None)
         equal(slope["shape"], [2, 0], "slope of no columns")
+
+
+# -- elements that share memory, and masks of bytes --
+
+def shared(d, *shape, dtype="float32"):
+    """Zeros of this shape, all in one place."""
+    return h(d.op("aten::expand", h(d.op("aten::zeros", [1] * len(shape), dtype=dtype)), list(shape)))
+
+
+def h(x):
+    return {"tensor": x["tensor"]}
+
+
+def read(d, x):
+    return d.call("tensor.read", tensor=x["tensor"])["data"]
+
+
+def test_outputs_whose_elements_share_memory(f):
+    d = f[1]
+    x, square, at = data([1, 2, 3, 4], "float32"), data([[1, 2], [3, 4]], "float32"), data([0, 1], "int64")
+    out, places = shared(d, 2), shared(d, 2, dtype="int64")
+    for name, args, outs in (("index.Tensor_out", [x, [at]], {"out": out}), ("take.out", [x, at], {"out": out}),
+                             ("masked_select.out", [x, data([True, False, False, True], "bool")], {"out": out}),
+                             ("min.dim_min", [square, 0], {"min": out, "min_indices": at}),
+                             ("max.dim_max", [square, 0], {"max": data([0, 0], "float32"), "max_values": places}),
+                             ("cumsum_", [out, 0], {}), ("cumprod_", [out, 0], {})):
+        raises(lambda: d.op("aten::" + name, *args, **outs), "RuntimeError", "single memory location")
+    equal(read(d, out), [0, 0], "what was not written")
+
+
+def test_filling_where_several_elements_are_one_place(f):
+    d, true = f[1], data([False, True, False], "bool")
+    for mask, want in (true, [[2, 2, 2]] * 2), (data([[False] * 3, [True] * 3], "bool"), [[2, 2, 2]] * 2), \
+                      (data([False], "bool"), [[0, 0, 0]] * 2):
+        equal(read(d, d.op("aten::masked_fill_.Scalar", shared(d, 2, 3), mask, 2)), want, f"filled where {mask}")
+    rows = h(d.op("aten::expand", h(d.op("aten::zeros", [2, 1])), [2, 3]))
+    d.op("aten::index_put_", rows, [data([[False] * 3, [True, False, False]], "bool")], data(5, "float32"))
+    equal(read(d, rows), [[0, 0, 0], [5, 5, 5]], "rows by a mask")
+    many = shared(d, 4 * 10**8)
+    before = f[0].resident_kb()
+    d.op("aten::masked_fill_.Scalar", many, data(True, "bool"), 2)
+    d.op("aten::sum.dim_IntList", many, [0])
+    d.op("aten::zero_", many)
+    less(f[0].resident_kb() - before, 100000, "KB for 4e8 elements in one place")
+
+
+def test_masks_of_other_bytes_than_0_and_1(f):
+    d, x, mask = f[1], data([1, 2], "float32"), data([1, 2], "uint8")
+    for name, args in ("masked_fill.Scalar", [x, mask, 0]), ("masked_select", [x, mask]), ("masked_scatter", [x, mask, x]):
+        raises(lambda: d.op("aten::" + name, *args), "RuntimeError", "Mask tensor can take 0 and 1 values only")
 
 
 if __name__ == "__main__":
