@@ -152,13 +152,40 @@ static void advance(const pw_run *run, part *p, int64_t rows)
         p->data[k] += rows * p->strides[run->n + k];
 }
 
+static bool is_one(const pw_run *run, const part *p, int k)
+{
+    return k > 0 && p->strides[k] == 0 && p->strides[run->n + k] == 0;
+}
+
+/* Is nothing to be converted but single elements?  They are, to `ones`, and the loop takes them from there. */
+static bool convert_ones(const pw_run *run, part *p, char (*ones)[PW_ITEM])
+{
+    if (run->packed)
+        return false;
+    for (int k = 0; k < run->n; k++)
+        if (!has_loop_type(&run->operand[k]) && !is_one(run, p, k))
+            return false;
+    for (int k = 0; k < run->n; k++) {
+        if (has_loop_type(&run->operand[k]))
+            continue;
+        load(&run->operand[k], ones[k], p->data[k], 0, 1);
+        p->data[k] = ones[k];
+    }
+    return true;
+}
+
 static void loop_by_blocks(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
 {
     pw_run *run = user;
     int64_t most = n0 < run->block ? run->block / n0 : 1;
+    _Alignas(PW_ITEM) char ones[PW_OPERANDS_MAX][PW_ITEM];
     part p;
 
     take_part(run, data, strides, iterator_operands(run), &p);
+    if (convert_ones(run, &p, ones)) {
+        run->loop(p.data, p.strides, n0, n1, &run->state);
+        return;
+    }
     for (int64_t rows; n1 > 0; n1 -= rows) {
         rows = n1 < most ? n1 : most;
         for (int64_t at = 0, m; at < n0; at += m) {

@@ -4,7 +4,7 @@
 
 #include "pointwise.h"
 
-enum { PW_OPERANDS_MAX = 1 + PW_INPUTS_MAX };
+enum { PW_OPERANDS_MAX = 1 + PW_INPUTS_MAX, PW_ITEM = 16 };
 
 /* How operand k of the loop gets there.  What is converted goes by the common dtype, in which float16
  * stays float16, so that a value is rounded as often as in PyTorch. */
@@ -13,7 +13,7 @@ typedef struct pw_operand {
     int bytes;                   /* of an element, as the loop sees it */
     dp_convert_fn first, second; /* as in memory to common to the loop's, or back; NULL: the same */
     dp_convert_fn move; /* from the loop\'s type to the same: elements brought together, or apart */
-    _Alignas(16) char scalar[16]; /* the Scalar, as the loop sees it */
+    _Alignas(PW_ITEM) char scalar[PW_ITEM]; /* the Scalar, as the loop sees it */
 } pw_operand;
 
 typedef struct pw_run {
