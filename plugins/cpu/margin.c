@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
+enum { SIDES = 4 };       /* sums that are added up at the same time */
 
 static const unsigned float_types = DENSE_BIT(DP_FLOAT32) | DENSE_BIT(DP_FLOAT64);
 
@@ -102,25 +103,53 @@ static void load(pack *p, margins *m)
 
 /* -- one row -- */
 
+/* The classes x [n], each with how far it is over base, if it is: the sum of that, or of its squares, comes
+ * to sum[0]; the slopes times g to slope [n], if there is one, and their sum to sum[1].  Several of each are
+ * added up at the same time. */
+__attribute__((always_inline)) static inline void add_excess(const double *x, int64_t n,
+                                                             double base, bool square, double g,
+                                                             double *slope, double *sum)
+{
+    double excess[SIDES] = {0}, slopes[SIDES] = {0};
+
+    for (int64_t d = 0; d < n; d += SIDES)
+        for (int64_t s = 0; s < (n - d < SIDES ? n - d : SIDES); s++) {
+            double z = base + x[d + s], h = square ? 2 * g * z : g;
+            bool over = z > 0;
+            z = over ? z : 0;
+            h = over ? h : 0;
+            excess[s] += square ? z * z : z;
+            if (slope != NULL) {
+                slope[d + s] = h;
+                slopes[s] += h;
+            }
+        }
+    for (int s = 0; s < SIDES; s++) {
+        sum[0] += excess[s];
+        sum[1] += slopes[s];
+    }
+}
+
 /* The loss of a row; slope [n], if there is one, gets its slope times g. */
 static double margin_row(const margins *m, int64_t row, double g, double *slope)
 {
     const double *x = m->x + row * m->n;
-    int64_t target = m->at[row];
-    double w = m->factor ? m->factor[target] : 1, sum = 0;
+    int64_t target = m->at[row], next = target + 1;
+    double w = m->factor ? m->factor[target] : 1, base = m->margin - x[target], sum[2] = {0};
 
-    for (int64_t d = 0; d < m->n; d++) {
-        double z = m->margin - x[target] + x[d];
-        if (d == target || !(z > 0))
-            continue;
-        sum += (m->p == 1 ? z : z * z) * w;
-        if (slope != NULL) {
-            double h = (m->p == 1 ? g : 2 * g * z) * w;
-            slope[d] += h;
-            slope[target] -= h;
-        }
+    for (int side = 0; side < 2; side++) { /* before the target, and behind it */
+        int64_t from = side ? next : 0, n = side ? m->n - next : target;
+        double *to = slope ? slope + from : NULL;
+        if (m->p != 1)
+            add_excess(x + from, n, base, true, g * w, to, sum);
+        else if (slope)
+            add_excess(x + from, n, base, false, g * w, to, sum);
+        else
+            add_excess(x + from, n, base, false, 0, NULL, sum);
     }
-    return sum;
+    if (slope)
+        slope[target] = -sum[1];
+    return sum[0] * w;
 }
 
 /* The same; is [n]: the labels, as 1 where a class is one. */
