@@ -123,6 +123,23 @@ static void turn_list(const wn_axis *a, size_t bytes, wn_axis *t)
         }
 }
 
+/* The places around the middle that are one place of the input each, side by side. */
+static void seal_list(wn_axis *t)
+{
+    int64_t middle = t->out / 2;
+#define ALONE(o)                                                                                   \
+    (t->count[o] == 1 && t->list[t->begin[o]] - t->list[t->begin[middle]] == (o)-middle)
+
+    t->from = t->to = 0;
+    if (t->weights != NULL || t->out == 0 || t->count[middle] != 1)
+        return;
+    for (t->from = middle; t->from > 0 && ALONE(t->from - 1);)
+        t->from--;
+    for (t->to = middle + 1; t->to < t->out && ALONE(t->to);)
+        t->to++;
+#undef ALONE
+}
+
 int wn_turned(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *turned)
 {
     int64_t taps = 0;
@@ -134,10 +151,12 @@ int wn_turned(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *turned)
                      : wn_windows(ctx, turned, a->out, a->in);
     if (rc < 0)
         return rc;
-    if (a->list)
+    if (a->list) {
         turn_list(a, bytes, turned);
-    else
+        seal_list(turned);
+    } else {
         turn_windows(a, turned);
+    }
     return 0;
 }
 

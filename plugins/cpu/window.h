@@ -24,7 +24,8 @@ typedef struct wn_axis {
     int64_t *divide; /* [out] what a sum is divided by, 0 is taken for 1; NULL: nothing */
     /* without a list: among places [from, to) those that are `period` apart have equally many taps, and begin
      * `by` apart */
-    int64_t from, to, by, period;
+    int64_t from, to, by,
+        period; /* with one: places [from, to) have one tap each, side by side, weight 1 */
 } wn_axis;
 
 enum { WN_DEPTH, WN_HEIGHT, WN_WIDTH, WN_AXES };

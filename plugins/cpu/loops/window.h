@@ -127,6 +127,12 @@ static void WN(add_list)(const wn_axis *a, const T *x, T *y, int64_t from, int64
             const int32_t *list = a->list + a->begin[o];
             int64_t n = a->count[o];
             T s = 0;
+            if (o >= a->from && o < a->to) {
+                n = (a->to < to ? a->to : to) - o;
+                memcpy(y + o, x + list[0], (size_t)n * sizeof(T));
+                o += n - 1;
+                continue;
+            }
             for (int64_t k = 0; k < n; k++)
                 s += w ? w[a->begin[o] + k * a->hop] * x[list[k * a->hop]] : x[list[k * a->hop]];
             y[o] = s;
