@@ -68,7 +68,9 @@ int form_by_out(dp_call *call, const char *target, int result)
     if (in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype)) /* of abs alone */
         return dp_refuse(call->ctx, DP_ERUNTIME,
                          "In-place abs is not supported for complex tensors.");
-    if (!in_place)
+    if (!in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype))
+        rc = dp_empty_like(call->ctx, self, result_dtype(x.dtype, result), DP_PRESERVE, &out);
+    else if (!in_place)
         rc = dp_empty(call->ctx, result_dtype(x.dtype, result), x.device, 1, &none, DP_CONTIGUOUS,
                       &out);
     if (rc < 0)

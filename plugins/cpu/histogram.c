@@ -65,8 +65,8 @@ static inline float round_bfloat16(float x)
             at = above_##name(edges, 0, n, x) - 1;                                                 \
             return at == n - 1 ? at - 1 : at;                                                      \
         }                                                                                          \
-        value share = rounded(rounded(x - first) * rounded((value)(n - 1)));                       \
-        share = rounded(share / rounded(last - first));                                            \
+        value share = rounded(rounded(x - first) / rounded(last - first));                         \
+        share = rounded(share * rounded((value)(n - 1)));                                          \
         at = share >= 0 && share < (value)n ? (int64_t)share : n - 1;                              \
         if (c->method == SPREAD_NEAR)                                                              \
             at = above_##name(edges, at > 1 ? at - 1 : 0, at + 2 < n ? at + 2 : n, x) - 1;         \

@@ -349,7 +349,12 @@ static void NAME(median)(const ln_job *j, REC *r, REC *room)
 
 static void NAME(nanmedian)(const ln_job *j, REC *r, REC *room)
 {
-    NAME(rank)(j, r, room, (j->n - NAME(nans)(j, r, room) - 1) / 2);
+    int64_t nans = NAME(nans)(j, r, room);
+
+    if (nans == j->n) /* no NaN is less than another, and none equal to it */
+        NAME(select)(r, 0, j->n);
+    else
+        NAME(rank)(j, r, room, (j->n - nans - 1) / 2);
 }
 
 /* No NaN is equal to another. */

@@ -267,22 +267,25 @@ static void take_operands(pw_call *c, const dp_iter *it)
         take_blocks(c);
 }
 
-/* An output that does not lie as the iterator would have it. */
+/* An output that does not lie as the iterator would have it; none otherwise. */
 static int make_output(dp_ctx *ctx, const pw_call *c, dp_tensor **out)
 {
-    dp_memory_format f = c->op->flags & PW_LIKE_INPUT ? DP_PRESERVE : DP_CONTIGUOUS;
-    return dp_empty_like(ctx, c->tensors[0], c->result, f, out);
+    int flags = c->op->flags;
+    bool real = flags & PW_RESULT_REAL && dp_dtype_is_complex(c->common);
+
+    if (!real && !(flags & (PW_ROW_MAJOR | PW_LIKE_INPUT)))
+        return 0;
+    return dp_empty_like(ctx, c->tensors[0], c->result,
+                         flags & PW_ROW_MAJOR ? DP_CONTIGUOUS : DP_PRESERVE, out);
 }
 
 static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
 {
     dp_tensor *given = *out;
     dp_iter it;
-    if (given == NULL && c->op->flags & (PW_ROW_MAJOR | PW_LIKE_INPUT)) {
-        int rc = make_output(ctx, c, out);
-        if (rc < 0)
-            return dp_refuse(ctx, rc, NULL);
-    }
+    int rc = given == NULL ? make_output(ctx, c, out) : 0;
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
     dp_iter_config config =
         dp_iter_of(DP_ITER_BINARY | DP_ITER_LOOP_CASTS, 1, out, c->n_tensors, c->tensors);
 
@@ -290,7 +293,7 @@ static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
         config.flags |= DP_ITER_NUMBER; /* ATen makes a tensor of what comparisons compare with */
     config.common_dtype = dp_some_dtype(c->common);
     config.out_dtype = dp_some_dtype(c->result);
-    int rc = dp_iter_init(ctx, &config, &it);
+    rc = dp_iter_init(ctx, &config, &it);
     if (rc < 0)
         dp_refuse(ctx, rc, NULL);
     if (rc == 0 && !it.memoryless && it.numel > 0) {
