@@ -169,10 +169,11 @@ static int ndtr(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 }
 
 /* aten::mvlgamma(Tensor self, int p) -> Tensor
- * The sum of lgamma(self - i / 2) for i below p, and p (p - 1) log(pi) / 4. */
+ * The sum of lgamma(self - i / 2) for i below p, and p (p - 1) log(pi) / 4; contiguous. */
 static int mvlgamma(dp_ctx *ctx, dp_tensor *self, int64_t p, dp_tensor **out)
 {
     enum { MOST = 1000 }; /* terms, so that a client's number does not keep a worker for ever */
+    const int64_t rows = DP_CONTIGUOUS;
     double more = (double)p * ((double)p - 1) / 4 * log(M_PI);
     dp_tensor *sum = NULL;
     int rc = 0;
@@ -186,7 +187,8 @@ static int mvlgamma(dp_ctx *ctx, dp_tensor *self, int64_t p, dp_tensor **out)
         dp_tensor *x = chain_Ts(&c, "aten::sub.Scalar", self, dp_double((double)i / 2));
         x = chain_T(&c, "aten::lgamma", x);
         x = sum ? chain_TT(&c, "aten::add.Tensor", sum, x)
-                : chain_Ts(&c, "aten::add.Scalar", x, dp_double(more));
+                : CHAIN(&c, "aten::clone", "Toi>T",
+                        chain_Ts(&c, "aten::add.Scalar", x, dp_double(more)), &rows);
         dp_tensor *next = NULL;
         rc = chain_end(&c, x, &next);
         dp_tensor_unref(sum);

@@ -21,11 +21,13 @@ CFLAGS_conv_v4 := -ffp-contract=fast
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
 NOT_ALONE_cpu := plugins/cpu/levels/%
-PW_FAMILIES := $(filter-out aliases composites exact by_hand,$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
+PW_CALLED   := $(shell sed -n 's/^called: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' ')
+PW_FAMILIES := $(filter-out aliases composites exact by_hand called $(PW_CALLED),$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
 RD_FAMILIES := $(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/reduce.yaml)
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
             $(PW_FAMILIES:%=gen/levels/pw_%) $(RD_FAMILIES:%=gen/levels/rd_%)
-OBJ_cpu  := $(BUILD)/gen/pointwise_entries.o $(BUILD)/gen/reduce_entries.o \
+ONCE     := $(BUILD)/gen/pointwise_entries $(BUILD)/gen/reduce_entries $(PW_CALLED:%=$(BUILD)/gen/pw_%)
+OBJ_cpu  := $(ONCE:%=%.o) \
             $(foreach level,$(LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o))
 
 # Under sanitizers nothing is vectorised, and -O3 takes twice the time.
@@ -40,7 +42,7 @@ $(BUILD)/gen/levels/%_$(1).o: $(BUILD)/gen/levels/%.c
 endef
 $(foreach level,$(LEVELS),$(eval $(call CPU_LEVEL_RULES,$(level))))
 
-$(PW_FAMILIES:%=$(BUILD)/gen/levels/pw_%.c) $(RD_FAMILIES:%=$(BUILD)/gen/levels/rd_%.c): $(BUILD)/gen/ops.stamp
+$(PW_CALLED:%=$(BUILD)/gen/pw_%.c) $(PW_FAMILIES:%=$(BUILD)/gen/levels/pw_%.c) $(RD_FAMILIES:%=$(BUILD)/gen/levels/rd_%.c): $(BUILD)/gen/ops.stamp
 	@:
-$(BUILD)/gen/pointwise_entries.o $(BUILD)/gen/reduce_entries.o: %.o: %.c
+$(ONCE:%=%.o): %.o: %.c
 	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_cpu) -Iplugins/cpu -c -o $@ $<

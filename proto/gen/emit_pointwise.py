@@ -19,7 +19,7 @@ def result_type(p, cls):
     return cls
 
 
-def kernel(p, row, cls):
+def kernel(p, row, cls, called):
     """One loop."""
     expr, n = row.exprs[cls], len(p.args)
     params = " ".join(f"const T {name} = pw_param_{cls}(s, {i});"
@@ -33,7 +33,7 @@ def kernel(p, row, cls):
     if n > 1 and used == p.args[:1]:  # what is not looked at is not walked
         args, n = used, 1
     unused = "".join(f"(void){a}, " for a in args if a not in expr.names)
-    form = "PW_PACKED" if expr.packed else "PW_KERNEL"
+    form = "PW_CALL" if called else "PW_PACKED" if expr.packed else "PW_KERNEL"
     if expr.far:
         return (f"PW_TURN{n}({row.name}_{cls}, {1 + len(p.args)}, {cls}, {result_type(p, cls)}, {params}, "
                 f"{', '.join(args)}, ({expr.far}), ({expr.near}), ({expr.text}))")
@@ -41,17 +41,18 @@ def kernel(p, row, cls):
             f"{', '.join(args)}, ({unused}{expr.text}))")
 
 
-def loops(family, entries):
+def loops(family, entries, called):
     out = [HEAD + '#include "loops/pointwise.h"\n']
     table = []
     for p in (p for p in entries if not p.choose):
         for row in p.rows:
             out.append(line(row.where))
-            out += [kernel(p, row, cls) for cls in TYPES if cls in row.exprs]
+            out += [kernel(p, row, cls, called) for cls in TYPES if cls in row.exprs]
             cells = ", ".join(f"{row.name}_{c}" if c in row.exprs else "0" for c in TYPES)
-            packed = sum(1 << i for i, c in enumerate(TYPES) if c in row.exprs and row.exprs[c].packed)
+            packed = sum(1 << i for i, c in enumerate(TYPES) if c in row.exprs and row.exprs[c].packed and not called)
             table.append(f"    {{{{{cells}}}, {packed:#x}}},")
-    return "\n".join(out + [f"\nconst pw_row CPU_NAME(pw_{family})[] = {{"] + table + ["};"]) + "\n"
+    name = f"pw_{family}" if called else f"CPU_NAME(pw_{family})"
+    return "\n".join(out + [f"\nconst pw_row {name}[] = {{"] + table + ["};"]) + "\n"
 
 
 # -- operators ---------------------------------------------------------------------------------------
@@ -149,10 +150,12 @@ def describe(p, first_row):
     return out + [f"const pw_op pw_{p.name} = {{{', '.join(fields)}}};"]
 
 
-def entries(families):
+def entries(families, called):
     out = [HEAD + '#include "pointwise.h"\n#include <math.h>\n#include <string.h>\n']
     for family, listed in families.items():
-        out.append(f"CPU_TABLE(pw_row, pw_{family})\n"
+        out.append(f"extern const pw_row pw_{family}[];\nstatic const pw_row *const tables_{family}[CPU_LEVELS] = "
+                   f"{{pw_{family}, pw_{family}, pw_{family}}};" if family in called else
+                   f"CPU_TABLE(pw_row, pw_{family})\n"
                    f"static const pw_row *const tables_{family}[CPU_LEVELS] = CPU_TABLES(pw_{family});")
         row = 0
         for p in (p for p in listed if not p.choose):

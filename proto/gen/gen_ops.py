@@ -1,7 +1,7 @@
 """gen_ops.py NATIVE_FUNCTIONS_YAML POINTWISE_YAML REDUCE_YAML DIR -- operators as tables in, C in DIR out.
 
     aten.c                  plugin aten: definitions
-    levels/pw_FAMILY.c      plugin cpu: loops of one family of pointwise.yaml
+    levels/pw_FAMILY.c      plugin cpu: loops of one family of pointwise.yaml; pw_FAMILY.c where they are compiled once
     pointwise_entries.c     what calls those loops: unboxed kernels of every overload
     levels/rd_FAMILY.c      ... loops of one family of reduce.yaml
     reduce_entries.c        what calls those
@@ -31,12 +31,13 @@ def main(native_path, pointwise_path, reduce_path, folder):
     native = ops.native(native_path)
     families, aliases, lists = ops.pointwise(pointwise_path, native)
     reduced = reductions(reduce_path, native)
-    made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families),
+    made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists["called"]),
             "reduce_entries.c": emit_reduce.entries(reduced),
             "composite_forms.c": forms(native, families, aliases, lists),
             "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native),
             "docs/operators.md": docs(native, families, reduced, native_path)}
-    made.update({f"levels/pw_{family}.c": loops(family, listed) for family, listed in families.items()})
+    made.update({f"{'' if family in lists['called'] else 'levels/'}pw_{family}.c": loops(family, listed, family in lists['called'])
+                 for family, listed in families.items()})
     made.update({f"levels/rd_{family}.c": emit_reduce.loops(family, listed) for family, listed in reduced.items()})
     for name, text in made.items():  # when nothing was wrong
         write(os.path.join(folder, name), text)

@@ -291,7 +291,7 @@ def pointwise(path, ops):
     groups = forms(ops)
     check(isinstance(document, dict), (path, 1), "families of entries are wanted")
     aliases = {k: v for k, v in document.pop("aliases", {}).items() if k != "where"}
-    lists = {name: document.pop(name, []) for name in ("composites", "exact", "by_hand")}
+    lists = {name: document.pop(name, []) for name in ("composites", "exact", "by_hand", "called")}
     families = {}
     for family, entries in document.items():
         if family != "where":
@@ -304,6 +304,8 @@ def pointwise(path, ops):
         for name in cases(p):
             check(name in known, p.where, f"{p.entry.get('func')}: choose: no op '{name}'")
         p.known = known
+    odd = set(lists["called"]) - set(families)
+    check(not odd, (path, 1), f"called: no such family: {', '.join(odd)}")
     return families, aliases, lists
 
 

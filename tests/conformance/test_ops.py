@@ -193,6 +193,16 @@ def plain(schema):
             yield from given((make(dtype, 3, 4), make(dtype, 4), make(dtype, 3, 1)), {"value": 2} if "value" in order else None)
 
 
+def degrees(name):
+    """Of polynomials: PyTorch takes as many steps as n says, so none between these two is large."""
+    for args, kwargs in plain(operator(name)._schema):
+        n = args[1]
+        if torch.is_tensor(n) and not n.is_floating_point():
+            many = n.long()
+            args[1] = torch.where((many > 10**5) & (many < 2**62), 33, many).to(n.dtype)
+        yield args, kwargs
+
+
 @case("empty.memory_format", "zeros", "ones")
 def sized():
     for dtype in [None] + MORE:
@@ -1250,7 +1260,18 @@ CASES.update(space_cases.cases())
 # Their values are whatever lay in memory.
 UNDEFINED = re.compile(r"empty|new_empty")
 # Sums in another order, and 16-bit results of 32-bit sums, differ more than single operations do.
-LOOSE = re.compile(r"(sum|mean|prod|var|std|matmul|linear|mm|conv|norm|dot|mv|softmax|pool|grid_sampler|logcum|dist|loss|kl_div|cosine|transformer|attention|rnn|gru|lstm)")
+LOOSE = re.compile(r"(sum|mean|prod|var|std|matmul|linear|(?<!a)mm|conv|norm|dot|mv(?!l)|softmax|pool|grid_sampler|logcum|dist|loss|kl_div|cosine|transformer|attention|rnn|gru|lstm)")
+
+
+# Where PyTorch's own values are wrong, and by how much: its polynomials for 1/x lack the leading coefficient, and
+# the phase of float32 is rounded.  Ours agree with mpmath (tests/integration/test_special.py).
+WRONG = ((re.compile("special_bessel_"), {f32: 1e-4, f64: 1e-6}), (re.compile("special_airy_ai"), {f32: 3e-3, f64: 5e-6}))
+
+
+def wrong_by(name, dtype):
+    """Tolerances where PyTorch's values of dtype are that wrong."""
+    most = [by[dtype] for names, by in WRONG if names.match(name) and dtype in by]
+    return {"rtol": 1e-5, "atol": most[0]} if most else {}
 
 
 # -- calling both ----------------------------------------------------------------------------------
@@ -1353,6 +1374,7 @@ def compare(name, got, want, answer, what, halves=False, written=False):
     if re.search("fft_|stft", name) and want.is_floating_point() | want.is_complex() and want.numel() and torch.isfinite(want).all():
         exact = want.dtype in (f64, torch.complex128) and "out" not in name  # rounded as the largest number is
         tolerance = {"rtol": 0, "atol": (1e-13 if exact else 2e-6) * (want.abs().max().item() + 1)}
+    tolerance |= wrong_by(name, f32 if "out" in name else want.dtype)
     if LINEAR.search(name) and answer["dtype"] in LAPACK:  # as far apart as rounding in another order brings them
         tolerance = {"rtol": LAPACK[answer["dtype"]], "atol": LAPACK[answer["dtype"]]}
     try:
@@ -1449,7 +1471,8 @@ for _name, _more in (("mse_loss", (1,)), ("smooth_l1_loss", (2, 0.5)), ("huber_l
 def cases_of(name):
     torch.manual_seed(0)  # the same values whatever else is tried
     random.seed(0)
-    cases = list(CASES[name]() if name in CASES else plain(operator(name)._schema))
+    made = CASES[name]() if name in CASES else degrees(name) if "_polynomial_" in name else plain(operator(name)._schema)
+    cases = list(made)
     return cases if len(cases) <= FEW else cases[PART - 1::PART]
 
 

@@ -6,6 +6,7 @@
  * is a dp_iter_loop2d of that name over 3 operands: the result f32, and inputs f32 which the expression
  * sees as self and other.  T is the type of the inputs; `fault` may be set.  There is a loop for packed
  * operands, one for each way in which inputs are broadcast along a row, and one for all others.
+ * PW_CALL2 is a kernel with the last of these alone: for expressions that are a call.
  * PW_PACKED2 is a kernel that is only called with packed operands, a multiple of PW_VECTOR elements at a
  * time: for long expressions, which are compiled once, and for vectors alone.  PW_TURN2 is one whose
  * expression has another form, `near`, which is vectorised, for blocks in which `is_far` is 0 everywhere. */
@@ -128,6 +129,28 @@
             const T c = PW_GET_(t, p3, step3, i);                                                  \
             PW_SPREAD_(o, expr)                                                                    \
         }                                                                                          \
+    PW_END_
+
+#define PW_CALL1(name, n, t, o, params, a, expr)                                                   \
+    PW_BEGIN_(name, t, params)                                                                     \
+    PW_ROW_(n, 0);                                                                                 \
+    PW_ROW_(n, 1);                                                                                 \
+    for (int64_t i = 0; i < n0; i++) {                                                             \
+        const T a = PW_GET_(t, p1, step1, i);                                                      \
+        PW_SPREAD_(o, expr)                                                                        \
+    }                                                                                              \
+    PW_END_
+
+#define PW_CALL2(name, n, t, o, params, a, b, expr)                                                \
+    PW_BEGIN_(name, t, params)                                                                     \
+    PW_ROW_(n, 0);                                                                                 \
+    PW_ROW_(n, 1);                                                                                 \
+    PW_ROW_(n, 2);                                                                                 \
+    for (int64_t i = 0; i < n0; i++) {                                                             \
+        const T a = PW_GET_(t, p1, step1, i);                                                      \
+        const T b = PW_GET_(t, p2, step2, i);                                                      \
+        PW_SPREAD_(o, expr)                                                                        \
+    }                                                                                              \
     PW_END_
 
 #define PW_PACKED1(name, n, t, o, params, a, expr)                                                 \
