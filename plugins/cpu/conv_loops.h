@@ -7,8 +7,8 @@
 
 enum { CONV_VECTORS = 3 }; /* of columns in a tile */
 
-/* Where a tile's sums go: `rows` by `lanes` of c, at most those of a tile.  The bias (NULL: none) of its row is
- * added at the end.  If `fresh`, c is not read but becomes the sums. */
+/* Where a tile's sums go: `rows` by `lanes` of c, at most those of a tile.  The bias (NULL: none) of its row, or of
+ * its lane (tile_of_places), is added at the end.  If `fresh`, c is not read but becomes the sums. */
 typedef struct conv_tile {
     void *c;
     int64_t c_row;
@@ -27,6 +27,10 @@ typedef struct conv_class {
     /* The same with step p of b, all its vectors, at b + off[p]. */
     void (*tile_at)(int64_t k, const void *a, const void *b, const int64_t *off,
                     const conv_tile *t);
+    /* c [rows, lanes] += sum over t < taps and i < k of a[t rows + row][first + i] b[t k + i], where a has addresses,
+     * and b numbers side by side: lanes, in whole vectors. */
+    void (*tile_of_places)(int64_t taps, int64_t first, int64_t k, const void *const *a,
+                           const void *b, const conv_tile *t);
     /* k rows of `lanes` numbers, one after the other.  Row i is made of n runs, of len[s] from lane[s] on, of what
      * lies at from[s] + off[i].  A run is read and written in whole vectors: the next one overwrites what is too
      * much, and behind the last row there is room for one more. */

@@ -407,6 +407,8 @@ static int run_walk(dp_ctx *ctx, walk *w)
     w->k = (int64_t)all;
     if (conv_is_pixelwise(w))
         return conv_run_pixelwise(ctx, w);
+    if (conv_is_of_pixels(w))
+        return conv_run_of_pixels(ctx, w);
     w->depth = choose_depth(w);
     int rc = conv_is_thin(w) ? conv_planes_cut(ctx, &w->planes, &w->cut)
                              : conv_planes_init(ctx, &w->planes, w->n, w->class->lanes, true);
@@ -464,7 +466,7 @@ static int make_memory(dp_ctx *ctx, walk *w, const conv_shape *s)
 static int widen_bias(dp_ctx *ctx, walk *w, const void *bias)
 {
     int64_t n = w->groups * w->out_channels;
-    char *wide = bias ? dp_alloc(ctx, (size_t)((n + w->class->rows) * w->class->bytes)) : NULL;
+    char *wide = bias ? dp_alloc(ctx, (size_t)((n + w->class->lanes) * w->class->bytes)) : NULL;
 
     if (bias && wide == NULL)
         return DP_ERESOURCE;

@@ -40,6 +40,9 @@ int conv_run_thin(dp_ctx *ctx, conv_walk *w);
 /* Depthwise, and channels lie side by side: run all of it, without planes. */
 bool conv_is_pixelwise(const conv_walk *w);
 int conv_run_pixelwise(dp_ctx *ctx, conv_walk *w);
+/* Channels lie side by side, of what is read and of results: run all of it, without planes. */
+bool conv_is_of_pixels(const conv_walk *w);
+int conv_run_of_pixels(dp_ctx *ctx, const conv_walk *w);
 /* conv_weight() where groups have one channel in and one out. */
 int conv_weight_thin(dp_ctx *ctx, dp_dtype dtype, const conv_shape *s, const conv_side *x,
                      const conv_side *y, const conv_side *w);

@@ -271,6 +271,13 @@ def test_convolution(c):
             rows, columns = 59 // stride[0] + 1, 301 // stride[1] + 1
             c("convolution_backward", tensor(2, 3, rows, columns, dtype=dtype), x, w, [3], stride, (1, 2), (1, 1),
               False, (0, 0), 3, [True] * 3)
+        x, w = channels_last(tensor(3, 20, 9, 8, dtype=dtype)), channels_last(tensor(50, 20, 3, 3, dtype=dtype))
+        for stride, groups in ((1, 1), 1), ((2, 3), 1), ((1, 1), 2):  # channels side by side, several vectors of them
+            v = w[:, :20 // groups].contiguous(memory_format=torch.channels_last)
+            conv(c, x, v, tensor(50, dtype=dtype), stride=stride, padding=(1, 2), groups=groups)
+            y = channels_last(tensor(3, 50, 8 // stride[0] + 1, 9 // stride[1] + 1, dtype=dtype))
+            c("convolution_backward", y, x, v, [50], stride, (1, 2), (1, 1), False, (0, 0), groups, [True] * 3)
+        conv(c, x, tensor(33, 20, 1, 1, dtype=dtype), tensor(33, dtype=dtype))
         conv(c, tensor(1, 2, 4200, dtype=dtype), tensor(2, 1, 5, dtype=dtype), stride=(2,), padding=(2,), groups=2)
     x = tensor(1, 1, 4, 4)
     x[0, 0, 1, 1], x[0, 0, 3, 3] = nan, inf

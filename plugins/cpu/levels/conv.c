@@ -111,6 +111,63 @@ TILE(f64, double)
 TILE(i32, uint32_t)
 TILE(i64, uint64_t)
 
+/* -- rows of a anywhere -- */
+
+#define PLACES(name, type)                                                                         \
+    ALWAYS void put_lanes_##name(const int many, v_##name sum[ROWS][CONV_VECTORS],                 \
+                                 const conv_tile *t)                                               \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
+        type *c = t->c, part[ROWS * LANES] __attribute__((aligned(64)));                           \
+        bool whole = t->rows == ROWS && t->lanes == many * W;                                      \
+        UNROLL for (int v = 0; v < many; v++)                                                      \
+        {                                                                                          \
+            v_##name add = {0};                                                                    \
+            if (t->bias)                                                                           \
+                add = ((const u_##name *)t->bias)[v];                                              \
+            UNROLL for (int i = 0; i < ROWS; i++)                                                  \
+            {                                                                                      \
+                u_##name *to = (u_##name *)(whole ? c + i * t->c_row : part + i * LANES) + v;      \
+                *to = (whole && !t->fresh ? sum[i][v] + *to : sum[i][v]) + add;                    \
+            }                                                                                      \
+        }                                                                                          \
+        for (int i = 0; !whole && i < t->rows; i++)                                                \
+            for (int j = 0; j < t->lanes; j++) {                                                   \
+                type *to = c + i * t->c_row + j, x = part[i * LANES + j];                          \
+                *to = t->fresh ? x : x + *to;                                                      \
+            }                                                                                      \
+    }                                                                                              \
+    ALWAYS void places_##name(const int many, int64_t taps, int64_t first, int64_t k,              \
+                              const void *const *at, const type *b, const conv_tile *t)            \
+    {                                                                                              \
+        enum { W = VECTOR / sizeof(type) };                                                        \
+        v_##name sum[ROWS][CONV_VECTORS];                                                          \
+        UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
+        for (; taps > 0; taps--, at += ROWS) {                                                     \
+            const type *x[ROWS];                                                                   \
+            UNROLL for (int i = 0; i < ROWS; i++) x[i] = (const type *)at[i] + first;              \
+            for (int64_t p = 0; p < k; p++, b += many * W) {                                       \
+                v_##name y[CONV_VECTORS];                                                          \
+                UNROLL for (int v = 0; v < many; v++) y[v] = ((const u_##name *)b)[v];             \
+                UNROLL for (int i = 0; i < ROWS; i++)                                              \
+                {                                                                                  \
+                    v_##name by = x[i][p] - (v_##name){0};                                         \
+                    UNROLL for (int v = 0; v < many; v++) sum[i][v] += by * y[v];                  \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        put_lanes_##name(many, sum, t);                                                            \
+    }                                                                                              \
+    static void tile_of_places_##name(int64_t taps, int64_t first, int64_t k,                      \
+                                      const void *const *a, const void *b, const conv_tile *t)     \
+    {                                                                                              \
+        BY_VECTORS(type, places_##name, taps, first, k, a, b, t);                                  \
+    }
+PLACES(f32, float)
+PLACES(f64, double)
+PLACES(i32, uint32_t)
+PLACES(i64, uint64_t)
+
 /* -- one output channel: rows of results, from rows of what the taps meet -- */
 
 enum {
@@ -263,7 +320,8 @@ THIN(i64, uint64_t, i64)
 #define CLASS(name, type)                                                                          \
     {                                                                                              \
         ROWS, CONV_VECTORS *VECTOR / sizeof(type), sizeof(type), tile_##name, tile_at_##name,      \
-            gather_##name, blend_##name, blend_channels_##name, dots_##name, add_##name            \
+            tile_of_places_##name, gather_##name, blend_##name, blend_channels_##name,             \
+            dots_##name, add_##name                                                                \
     }
 const conv_class CPU_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, double),
                                              CLASS(i32, uint32_t), CLASS(i64, uint64_t)};
