@@ -12,7 +12,8 @@ from daemon import TestDaemon
 
 ENV = "DISPATCHD_CPU_CAPABILITY"
 N = 1003
-UNARY = ["neg", "abs", "floor", "relu", "sqrt", "reciprocal", "sign"]
+UNARY = ["neg", "abs", "floor", "relu", "sqrt", "reciprocal", "sign", "digamma", "lgamma", "erfinv", "i0", "special_erfcx",
+         "special_airy_ai", "special_entr"]
 ROWS, COLUMNS = 70, 20011  # more columns than a chunk has elements
 # name, arguments after the tensor
 REDUCED = [(name, [dims, False]) for name in ("sum.dim_IntList", "mean.dim", "amax") for dims in ([0], [1], [0, 1])] + [
