@@ -65,6 +65,27 @@ static int check_slices(dp_ctx *ctx, slices *s)
         return dp_fail(ctx, DP_ERUNTIME,
                        "source.dim() (%d) must one or zero for given self.dim() (%d)", y.ndim,
                        x.ndim);
+    return 0;
+}
+
+/* What PyTorch finds slice by slice, when the output, or NULL, is a copy of self; one of other sizes is made
+ * anew. */
+static int check_picks(dp_ctx *ctx, const slices *s, dp_tensor *out)
+{
+    dp_tensor *others[] = {s->index, s->source};
+    DP_VIEW(x, s->self);
+    DP_VIEW(i, s->index);
+    DP_VIEW(y, s->source);
+
+    if (out != NULL) {
+        DP_VIEW(to, out);
+        int rc = to.ndim == x.ndim && (x.ndim == 0 || memcmp(to.sizes, x.sizes,
+                                                             (size_t)x.ndim * sizeof(int64_t)) == 0)
+                     ? check_apart(ctx, out, others, 2)
+                     : 0;
+        if (rc < 0)
+            return rc;
+    }
     if (x.ndim > 1 && y.ndim == 0 && i.numel > 0)
         return dp_fail(ctx, DP_EINDEX, "select() cannot be applied to a 0-dim tensor.");
     if (x.ndim > 1 && x.sizes[s->dim] == 0 && i.numel > 0)
@@ -141,6 +162,8 @@ static int write_slices(dp_ctx *ctx, slices *s, dp_tensor **out)
     dp_tensor *indices = NULL, *source = NULL;
     int rc = check_slices(ctx, s);
 
+    if (rc == 0)
+        rc = check_picks(ctx, s, *out);
     if (rc == 0)
         rc = along_indices(ctx, s->index, 0, false, &indices);
     if (rc == 0) {
