@@ -64,9 +64,12 @@ void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
     nest.data[0] = data;
     at[0] = 1;
     steps[0] = 0;
-    for (int d = 0; d < ndim; d++) {
+    for (int d = 0; d < ndim; d++)
+        if (sizes[d] == 0)
+            return;
+    for (int d = 0; d < ndim; d++) { /* the stride of one place alone may be any number */
         at[ndim - 1 - d] = sizes[d];
-        steps[ndim - 1 - d] = strides[d] * itemsize;
+        steps[ndim - 1 - d] = sizes[d] > 1 ? strides[d] * itemsize : 0;
         nest.numel *= sizes[d];
     }
     if (t.real || t.imag)

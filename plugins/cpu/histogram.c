@@ -188,9 +188,7 @@ static int begin_points(dp_ctx *ctx, histogram *h, size_t n_bins)
     if (rc < 0)
         return rc;
     h->dims = (int)n_bins;
-    h->n = 1;
-    for (int d = 0; d < x.ndim - 1; d++)
-        h->n *= x.sizes[d];
+    h->n = x.numel == 0 ? 0 : x.numel / h->dims; /* points of no dimensions are not counted */
     return 0;
 }
 

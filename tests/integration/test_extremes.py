@@ -77,6 +77,21 @@ def test_images_of_as_many_rows_as_are_counted(f):
             equal(answer(f[1], name, image, size, False, None, None), "ResourceExhausted", f"{name} to {size}")
 
 
+def test_points_of_no_dimensions(f):
+    for n in (0, 3, 2**40):
+        x = h(f[1].op("aten::empty.memory_format", [n, 0]))
+        equal(read(f[1], f[1].op("aten::_histogramdd_from_bin_cts", x, [])), 0, f"{n} points")
+
+
+def test_strides_of_one_place(f):
+    far = [{"int": str(2**62)}, 1]
+    for name, dtype in ("_conj", "complex64"), ("_neg_view", "float32"):
+        x = h(f[1].op("aten::ones", [4], dtype=dtype))
+        y = h(f[1].op("aten::" + name, h(f[1].op("aten::as_strided", x, [1, 2], far))))
+        kept = f[1].op("aten::resolve_conj" if dtype == "complex64" else "aten::resolve_neg", y)
+        equal(kept["shape"], [1, 2], f"{name} with a stride of 2^62")
+
+
 # -- no elements: what is set to zeros has no address --
 
 def test_bags_of_no_columns(f):
