@@ -29,29 +29,28 @@ static int loss(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target
     return rc < 0 ? rc : reduced(ctx, each, reduction, out);
 }
 
-/* Into dst, which is of a dtype to which each element's loss can be cast; reduced in dst's dtype. */
+/* Into dst, which must be one that each element's loss could be written to; reduced in dst's dtype. */
 static int loss_into(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target, double param,
                      int64_t reduction, dp_tensor *dst)
 {
     const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(target)};
     const dp_value params[] = {dp_double(param)};
+    dp_tensor *const tensors[] = {self, target};
     const int64_t *all = NULL;
     dp_tensor *each = NULL;
+    dp_iter it;
 
     if (reduction == NONE)
         return pw_write(ctx, op, ins, params, dst);
+    dp_iter_config config = dp_iter_of(DP_ITER_BINARY, 1, &dst, 2, tensors);
     int rc = pw_new(ctx, op, ins, params, &each);
+    if (rc == 0)
+        rc = dp_iter_init(ctx, &config, &it);
     if (rc < 0)
-        return dp_refuse(ctx, rc, NULL);
-    DP_VIEW(x, each);
-    DP_VIEW(y, dst);
-    if (dp_can_cast(x.dtype, y.dtype))
+        dp_refuse(ctx, rc, NULL);
+    else
         rc = dp_invoke(ctx, reduction == MEAN ? "aten::mean.out" : "aten::sum.IntList_out",
                        "TliboiT>", each, all, (size_t)0, (int)false, NULL, dst);
-    else
-        rc = dp_refuse(ctx, DP_ERUNTIME,
-                       "result type %s can't be cast to the desired output type %s",
-                       dense_type_name(x.dtype), dense_type_name(y.dtype));
     dp_tensor_unref(each);
     return rc;
 }

@@ -1468,6 +1468,20 @@ for _name, _more in (("mse_loss", (1,)), ("smooth_l1_loss", (2, 0.5)), ("huber_l
     CASES[_name + "_backward"] = functools.partial(slopes, _name + "_backward", *_more)
 
 
+def loss_outs(name, *more):
+    """What plain has, and outputs of other shapes, orders and dtypes, by each reduction."""
+    x, y = make(f32, 3, 4, low=0, high=1), make(f32, 3, 4, low=0, high=1)
+    for reduction in (0, 1, 2):
+        for out in (torch.zeros(0), torch.zeros(2), torch.zeros(()), torch.zeros(4, 3).t(), torch.zeros(3, 1, 4), torch.zeros(3, 1).expand(3, 4),
+                    torch.zeros(3, 8)[:, ::2], torch.zeros(3, 4, dtype=f64), torch.zeros(3, 4, dtype=i64)):
+            yield (x, y, *more, reduction), {"out": out}
+    yield from plain(operator(name)._schema)
+
+
+for _name, _more in (("mse_loss", ()), ("smooth_l1_loss", ()), ("huber_loss", ()), ("binary_cross_entropy", (None,))):
+    CASES[_name + ".out"] = functools.partial(loss_outs, _name + ".out", *_more)
+
+
 def cases_of(name):
     torch.manual_seed(0)  # the same values whatever else is tried
     random.seed(0)
