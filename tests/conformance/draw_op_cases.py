@@ -18,7 +18,7 @@ IN_PLACE = {"uniform": [(), (-1.0, 2.0), (2.0, 1.0), (0.0, 1e39), (float("nan"),
             "random.from": [(-3, 7), (0, None), (-2**63, None), (5, None), (3, 3), (2**62, 2**63 - 1), (-200, 100)]}
 DROPOUTS = "dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"
 # Their values depend on the generator.
-RANDOM = re.compile(r"(rand|normal|uniform|exponential|geometric|cauchy|log_normal|bernoulli|multinomial|.*dropout$|dropout_$|random|poisson|binomial|"
+RANDOM = re.compile(r"(rand|normal|uniform|exponential|geometric|cauchy|log_normal|bernoulli|multinomial|.*dropout_?$|random|poisson|binomial|"
                     r"_standard_gamma$|_sample_dirichlet|rrelu(_with_noise)?(_|\.out)?$)")
 
 
