@@ -25,53 +25,53 @@ typedef struct searching {
     dp_view out; /* packed */
 } searching;
 
-/* Where n values, TOGETHER at most, belong in a row: by halves, [low, low + left) of each, without a branch.
- * The halves are PyTorch's, for the sake of rows with NaN.  After the loop none has more than one left. */
+/* Where n values, TOGETHER at most, belong, each in the row that begins at first: by halves, [low, low + left)
+ * of each, without a branch.  The halves are PyTorch's, for the sake of rows with NaN.  After the loop none
+ * has more than one left. */
 #define LOOKUP(type)                                                                               \
     __attribute__((always_inline)) static inline void lookup_##type(                               \
-        const type *from, const int64_t *sorter, int64_t row, const type *v, int n, bool right,    \
-        int64_t *low)                                                                              \
+        const type *from, const int64_t *sorter, const int64_t *first, int64_t row, const type *v, \
+        int n, bool right, int64_t *low)                                                           \
     {                                                                                              \
         int64_t left[TOGETHER];                                                                    \
         for (int k = 0; k < n; k++)                                                                \
-            low[k] = 0, left[k] = row;                                                             \
+            low[k] = first[k], left[k] = row;                                                      \
         for (int64_t least = row; least > 0; least = (least - 1) / 2)                              \
             for (int k = 0; k < n; k++) {                                                          \
                 int64_t half = left[k] >> 1, mid = low[k] + half;                                  \
-                type at = from[sorter ? sorter[mid] : mid];                                        \
+                type at = from[sorter ? first[k] + sorter[mid] : mid];                             \
                 int64_t more = !(right ? at > v[k] : at >= v[k]);                                  \
                 low[k] += (half + 1) & -more;                                                      \
                 left[k] = (left[k] - more) >> 1;                                                   \
             }                                                                                      \
         for (int k = 0; k < n; k++) {                                                              \
-            int64_t mid = low[k] < row ? low[k] : row - 1;                                         \
-            type at = from[sorter ? sorter[mid] : mid];                                            \
+            int64_t mid = low[k] - (left[k] == 0);                                                 \
+            mid = mid < first[k] ? first[k] : mid;                                                 \
+            type at = from[sorter ? first[k] + sorter[mid] : mid];                                 \
             low[k] += (left[k] > 0) & !(right ? at > v[k] : at >= v[k]);                           \
+            low[k] -= first[k];                                                                    \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    static void search_##type(const searching *s, int64_t first, int64_t i, int n, int64_t *low)   \
+    static void search_##type(const searching *s, const int64_t *first, int64_t i, int n,          \
+                              int64_t *low)                                                        \
     {                                                                                              \
-        const type *from = (const type *)s->from.data + first;                                     \
-        const type *v = (const type *)s->values.data + i;                                          \
+        const type *from = s->from.data, *v = (const type *)s->values.data + i;                    \
         if (s->sorter || n < TOGETHER)                                                             \
             for (int k = 0; k < n; k++)                                                            \
-                lookup_##type(from, s->sorter ? s->sorter + first : NULL, s->row, v + k, 1,        \
-                              s->right, low + k);                                                  \
+                lookup_##type(from, s->sorter, first + k, s->row, v + k, 1, s->right, low + k);    \
         else if (s->right)                                                                         \
-            lookup_##type(from, NULL, s->row, v, TOGETHER, true, low);                             \
+            lookup_##type(from, NULL, first, s->row, v, TOGETHER, true, low);                      \
         else                                                                                       \
-            lookup_##type(from, NULL, s->row, v, TOGETHER, false, low);                            \
+            lookup_##type(from, NULL, first, s->row, v, TOGETHER, false, low);                     \
     }
 LOOKUP(int64_t)
 LOOKUP(float)
 LOOKUP(double)
 
-/* Values i and behind it, n of them, in one row. */
-static void search_few(const searching *s, int64_t i, int n, int64_t *low)
+/* Values i and behind it, n of them. */
+static void search_few(const searching *s, const int64_t *first, int64_t i, int n, int64_t *low)
 {
-    int64_t first = s->from.ndim == 1 ? 0 : i / s->asked * s->row;
-
     if (s->row == 0)
         memset(low, 0, (size_t)n * sizeof(*low));
     else if (s->from.dtype == DP_INT64)
@@ -85,14 +85,18 @@ static void search_few(const searching *s, int64_t i, int n, int64_t *low)
 static void search_range(int64_t begin, int64_t end, void *user)
 {
     const searching *s = user;
-    int64_t low[TOGETHER];
+    int64_t low[TOGETHER], first[TOGETHER] = {0};
+    int64_t row = begin / s->asked, in_row = begin % s->asked;
 
-    for (int64_t i = begin, n; i < end; i += n) {
-        int64_t here = s->from.ndim == 1 ? end - i : s->asked - i % s->asked;
-        n = here < end - i ? here : end - i;
-        n = n < TOGETHER ? n : TOGETHER;
-        search_few(s, i, (int)n, low);
-        for (int64_t k = 0; k < n; k++)
+    for (int64_t i = begin; i < end; i += TOGETHER) {
+        int n = end - i < TOGETHER ? (int)(end - i) : TOGETHER;
+        for (int k = 0; k < n && s->from.ndim > 1; k++) {
+            first[k] = row * s->row;
+            row += ++in_row == s->asked;
+            in_row = in_row == s->asked ? 0 : in_row;
+        }
+        search_few(s, first, i, n, low);
+        for (int k = 0; k < n; k++)
             if (s->out.dtype == DP_INT32)
                 ((int32_t *)s->out.data)[i + k] = (int32_t)low[k];
             else
@@ -195,6 +199,12 @@ static int widen(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
                     : dtype == DP_FLOAT64             ? DP_FLOAT64
                                                       : DP_FLOAT32;
     dp_tensor *cast, *exact = NULL;
+    DP_VIEW(x, t);
+
+    if (x.dtype == wide && dtype == wide && dp_tensor_is_contiguous(t, DP_CONTIGUOUS)) {
+        *out = dp_tensor_ref(t);
+        return 0;
+    }
     int rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", t, (int64_t)dtype, &cast);
 
     if (rc == 0) {
