@@ -194,12 +194,96 @@ static int give_groups(dp_ctx *ctx, const runs *g, const dp_view *x, int ndim, c
                      : no_indices(ctx, x->device, &u->count);
 }
 
-/* All elements of self, in row-major order.  Sorted ones are stable: of equal ones the first is given. */
-static int unique_flat(dp_ctx *ctx, dp_tensor *self, unique *u)
+/* -- elements of one byte: counted, not sorted -- */
+
+enum { BYTES = 256, SIDES = 4 }; /* SIDES: tables that count at the same time */
+
+/* What brings bytes into their order: a bool counts as 0 or 1. */
+static uint8_t rank_of(dp_dtype dtype, uint8_t byte)
+{
+    return dtype == DP_BOOL ? byte != 0 : dtype == DP_INT8 ? byte ^ 0x80 : byte;
+}
+
+/* starts [BYTES + 1] of the runs that sorting x [n] would give, values [BYTES] their bytes, and run_of [BYTES]
+ * of each byte the run that it is in.  The number of runs. */
+static int64_t count_bytes(dp_dtype dtype, const uint8_t *x, int64_t n, int64_t *starts,
+                           uint8_t *values, int64_t *run_of)
+{
+    int64_t counts[SIDES][BYTES] = {{0}}, by_rank[BYTES] = {0}, at[BYTES] = {0}, k = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        counts[(uint64_t)i % SIDES][x[i]]++;
+    for (int b = 0; b < BYTES; b++)
+        for (int s = 0; s < SIDES; s++)
+            by_rank[rank_of(dtype, (uint8_t)b)] += counts[s][b];
+    starts[0] = 0;
+    for (int r = 0; r < BYTES; r++)
+        if (by_rank[r] > 0) {
+            at[r] = k;
+            values[k++] = rank_of(dtype, (uint8_t)r);
+            starts[k] = starts[k - 1] + by_rank[r];
+        }
+    for (int b = 0; b < BYTES; b++)
+        run_of[b] = at[rank_of(dtype, (uint8_t)b)];
+    return k;
+}
+
+static int unique_bytes(dp_ctx *ctx, const dp_view *packed, const dp_view *x, unique *u)
+{
+    int64_t starts[BYTES + 1], runs_of[BYTES], n = packed->numel;
+    uint8_t values[BYTES];
+    const uint8_t *from = packed->data;
+    runs g = {n, count_bytes(x->dtype, from, n, starts, values, runs_of), NULL, starts};
+    int rc = dp_empty(ctx, x->dtype, x->device, 1, &g.count, DP_CONTIGUOUS, &u->values);
+
+    if (rc == 0 && g.count > 0) {
+        DP_VIEW(v, u->values);
+        memcpy(v.data, values, (size_t)g.count);
+    }
+    if (rc == 0)
+        rc = u->inverse
+                 ? dp_empty(ctx, DP_INT64, x->device, x->ndim, x->sizes, DP_CONTIGUOUS, &u->group)
+                 : no_indices(ctx, x->device, &u->group);
+    if (rc == 0 && u->inverse) {
+        DP_VIEW(v, u->group);
+        for (int64_t i = 0; i < n; i++)
+            ((int64_t *)v.data)[i] = runs_of[from[i]];
+    }
+    if (rc == 0)
+        rc = u->counts ? counts_of(ctx, &g, x->device, &u->count)
+                       : no_indices(ctx, x->device, &u->count);
+    return rc;
+}
+
+/* The runs of `packed`, sorted or as it lies.  Sorting is stable: of equal ones the first is given. */
+static int unique_elements(dp_ctx *ctx, dp_tensor *packed, const dp_view *x, unique *u)
 {
     runs g;
-    dp_tensor *flat = NULL, *packed = NULL, *values = NULL, *order = NULL;
+    dp_tensor *values = NULL, *order = NULL;
     const bool stable = true;
+    int rc = !u->sorted ? 0
+                        : dp_invoke(ctx, "aten::sort.stable", "Tobib>TT", packed, &stable,
+                                    (int64_t)0, 0, &values, &order);
+
+    if (rc == 0) {
+        DP_VIEW(v, u->sorted ? values : packed);
+        rc = new_runs(ctx, x->numel, u->sorted ? dense_data(order) : NULL, &g);
+        if (rc == 0) {
+            group_elements(v.dtype, v.data, &g);
+            rc = firsts_of(ctx, &g, &v, &u->values);
+        }
+    }
+    if (rc == 0)
+        rc = give_groups(ctx, &g, x, x->ndim, x->sizes, u);
+    dp_tensor_unref(values);
+    dp_tensor_unref(order);
+    return rc;
+}
+
+/* All elements of self, in row-major order. */
+static int unique_flat(dp_ctx *ctx, dp_tensor *self, unique *u)
+{
+    dp_tensor *flat = NULL, *packed = NULL;
     DP_VIEW(x, self);
     int rc = check_type(ctx, "unique", x.dtype);
 
@@ -207,23 +291,13 @@ static int unique_flat(dp_ctx *ctx, dp_tensor *self, unique *u)
         rc = dp_invoke(ctx, "aten::reshape", "Tli>T", self, &x.numel, (size_t)1, &flat);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::contiguous", "T>T", flat, &packed);
-    if (rc == 0 && u->sorted)
-        rc = dp_invoke(ctx, "aten::sort.stable", "Tobib>TT", packed, &stable, (int64_t)0, 0,
-                       &values, &order);
     if (rc == 0) {
-        DP_VIEW(v, u->sorted ? values : packed);
-        rc = new_runs(ctx, x.numel, u->sorted ? dense_data(order) : NULL, &g);
-        if (rc == 0) {
-            group_elements(v.dtype, v.data, &g);
-            rc = firsts_of(ctx, &g, &v, &u->values);
-        }
+        DP_VIEW(v, packed);
+        rc = u->sorted && dp_dtype_size(v.dtype) == 1 ? unique_bytes(ctx, &v, &x, u)
+                                                      : unique_elements(ctx, packed, &x, u);
     }
-    if (rc == 0)
-        rc = give_groups(ctx, &g, &x, x.ndim, x.sizes, u);
     dp_tensor_unref(flat);
     dp_tensor_unref(packed);
-    dp_tensor_unref(values);
-    dp_tensor_unref(order);
     return rc;
 }
 
