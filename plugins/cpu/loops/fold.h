@@ -174,7 +174,7 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     int64_t s0 = st[s->n_out], s1 = st[s->n_out + 1 + s->n_out];
     bool first = index % DP_ITER_CHUNK == 0;
 
-    if (!rd_across(s0, s1, n0, n, RD_BYTES)) {
+    if (!rd_across(s0, s1, n0, n, s->item)) {
         for (int64_t j = 0; j < n; j++, x += s1) {
             RD_RM b = RD_(row)(x, s0, n0, nothing[0], s);
             a[j] = first ? b : RD_(join)(a[j], b);

@@ -97,7 +97,7 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     RD_(acc) *a = (RD_(acc) *)acc;
     const char *x = data[s->n_out];
     int64_t s0 = st[s->n_out], s1 = st[s->n_out + 1 + s->n_out], w = 1;
-    bool across = rd_across(s0, s1, n0, n, sizeof(RD_XM)), first = index % DP_ITER_CHUNK == 0;
+    bool across = rd_across(s0, s1, n0, n, s->item), first = index % DP_ITER_CHUNK == 0;
     RD_XM best[RD_(best_wide)];
     int32_t at[RD_(best_wide)];
 

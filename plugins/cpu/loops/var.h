@@ -42,7 +42,7 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     RD_(acc) *a = (RD_(acc) *)acc;
     const char *x = data[s->n_out];
     int64_t s0 = st[s->n_out], s1 = st[s->n_out + 1 + s->n_out];
-    bool across = rd_across(s0, s1, n0, n, sizeof(RD_XM)), first = index % DP_ITER_CHUNK == 0;
+    bool across = rd_across(s0, s1, n0, n, s->item), first = index % DP_ITER_CHUNK == 0;
     RD_MV mean[RD_WIDE / sizeof(double)] = {0}; /* as many as the other loop is told of */
     double squares[RD_WIDE / sizeof(double)];
     int64_t w = 1;
