@@ -12,9 +12,10 @@ import dispatchd
 VALUES = {"int": 1, "SymInt": 1, "float": 1, "bool": False, "Scalar": 2, "str": "mean", "ScalarType": "float32",
           "MemoryFormat": "contiguous_format", "Device": "cpu", "Layout": "strided"}
 NAMED = {"rounding_mode": "floor", "reduction": 1, "approximate": "none", "dim": 0, "ord": 2}
-# The functional form is a mean, of any tensor, where the result has one element a plane; the last one resizes
-# nothing.  Both so in PyTorch.
-OTHERWISE = ("aten::adaptive_avg_pool2d.out", "aten::adaptive_avg_pool3d.out", "aten::_compute_linear_combination.out")
+# The functional form is a mean, of any tensor, where the result has one element a plane; the others resize
+# nothing: binary_cross_entropy writes to its output without dimensions of size 1.  All so in PyTorch.
+OTHERWISE = ("aten::adaptive_avg_pool2d.out", "aten::adaptive_avg_pool3d.out", "aten::_compute_linear_combination.out",
+             "aten::binary_cross_entropy.out", "aten::binary_cross_entropy_backward.grad_input")
 UNDEFINED = ("empty", "new_empty", "resize")  # elements are anything
 
 
