@@ -47,7 +47,7 @@ BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/b
 
 .DEFAULT_GOAL := all
 .SUFFIXES:
-.SECONDARY:
+.SECONDEXPANSION:
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -60,82 +60,100 @@ all: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) $(BAD_PLUGINS) $(BUILD)/
 deps: ## install what is missing (Debian 12)
 	@sh tests/lib/deps.sh $(DEPS)
 
+# What is compiled by $(CC_NAME) depends on the file $(BUILD)/flags/NAME, which is written when that is another.
+CC_lib    = $(CC) $(LIB_CC)
+CC_daemon = $(CC) $(BASE) $(INC) -Idaemon $$(pkg-config --cflags $(DAEMON_PKGS))
+CC_cli    = $(CC) $(BASE) -Iclients/c -DDISPATCHCTL_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson)
+CC_unit   = $(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS))
+CC_tool   = $(CC) $(BASE) $(INC) -Ilibdispatch $$(pkg-config --cflags libcjson)
+CC_bench  = $(CC) $(BASE) $(INC) $$(pkg-config --cflags $(DAEMON_PKGS))
+CC_cxx    = $(CXX) $(CXX_CC)
+written   = $(subst ','\'',$(strip $(filter-out ccache,$(CC_$(1)) $(LIBS_$(1)))))
+$(BUILD)/flags/%: FORCE
+	@is='$(call written,$*)'; { read -r was <$@; } 2>/dev/null; [ "$$is" = "$$was" ] || { mkdir -p $(@D) && printf '%s\n' "$$is" >$@; }
+.PRECIOUS: $(BUILD)/flags/%
+FORCE:
+
 # -- libdispatch --------------------------------------------------------------------------------
-$(BUILD)/libdispatch/%.o: libdispatch/%.c | deps
+$(BUILD)/libdispatch/%.o: libdispatch/%.c $(BUILD)/flags/lib | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_CC) -c -o $@ $<
+	$(Q)$(CC_lib) -c -o $@ $<
 # -O3 and -fno-trapping-math: else loops with a choice in them are not vectorised
 define LIB_LEVEL_RULE
-$(BUILD)/libdispatch/%_$(1).o: libdispatch/%.c | deps
+CC_lib_$(1) = $$(CC_lib) -O3 -fno-math-errno -fno-trapping-math -fwrapv -ffp-contract=off $$(MARCH_$(1)) -DDP_ISA=$(1)
+$(BUILD)/libdispatch/%_$(1).o: libdispatch/%.c $(BUILD)/flags/lib_$(1) | deps
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LIB_CC) -O3 -fno-math-errno -fno-trapping-math -fwrapv -ffp-contract=off $$(MARCH_$(1)) -DDPI_LEVEL=$(1) -c -o $$@ $$<
+	$$(Q)$$(CC_lib_$(1)) -c -o $$@ $$<
 endef
 $(foreach level,$(LEVELS),$(eval $(call LIB_LEVEL_RULE,$(level))))
 $(LIB): $(LIB_OBJ)
 	$(Q)$(CC) $(BASE) -shared -Wl,-soname,libdispatchd.so -Wl,-z,defs -Wl,-Bsymbolic-functions -o $@ $^ -ldl -lpthread -lm
 
 # -- daemon and clients -------------------------------------------------------------------------
-$(BUILD)/daemon/%.o: daemon/%.c | deps
+$(BUILD)/daemon/%.o: daemon/%.c $(BUILD)/flags/daemon | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) -Idaemon $$(pkg-config --cflags $(DAEMON_PKGS)) -c -o $@ $<
+	$(Q)$(CC_daemon) -c -o $@ $<
 $(BUILD)/gen/proto_tables.c: proto/gen/proto_tables.py $(wildcard proto/methods/*.json proto/types/*.json) | deps
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) proto/gen/proto_tables.py proto > $@.tmp && mv $@.tmp $@
-$(BUILD)/gen/proto_tables.o: $(BUILD)/gen/proto_tables.c
-	$(Q)$(CC) $(BASE) $(INC) -Idaemon $$(pkg-config --cflags $(DAEMON_PKGS)) -c -o $@ $<
+$(BUILD)/gen/proto_tables.o: $(BUILD)/gen/proto_tables.c $(BUILD)/flags/daemon
+	$(Q)$(CC_daemon) -c -o $@ $<
 $(BUILD)/dispatchd: $(DAEMON_OBJ) $(LIB)
 	$(Q)$(CC) $(BASE) -o $@ $(DAEMON_OBJ) -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
-$(BUILD)/clients/%.o: clients/%.c | deps
+$(BUILD)/clients/%.o: clients/%.c $(BUILD)/flags/cli | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) -Iclients/c -DDISPATCHCTL_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson) -c -o $@ $<
+	$(Q)$(CC_cli) -c -o $@ $<
 $(BUILD)/dispatchctl: $(CLI_OBJ)
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
 # -- plugins: every .c below the folder but NOT_ALONE_NAME, plus what plugins/NAME/plugin.mk adds -----
 -include $(wildcard plugins/*/plugin.mk)
-PLUGIN_CC = $(BASE) $(INC) -fPIC -I$(BUILD)/gen
+PLUGIN_CC = $(CC) $(BASE) $(INC) -fPIC -I$(BUILD)/gen
 CXX_CC    = -std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -MMD -MP $(OPT) $(SAN) $(INC) -fPIC
-$(BUILD)/plugins/%.o: plugins/%.c | deps
+$(foreach name,$(PLUGIN_DIRS),$(eval CC_$(name) = $$(PLUGIN_CC) $$(CFLAGS_$(name))))
+room_of    = $(firstword $(subst /, ,$(1)))
+objects_of = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(NOT_ALONE_$(1)),$(call sources,plugins/$(1)))) $(OBJ_$(1))
+$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/flags/$$(call room_of,$$*) | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_$(firstword $(subst /, ,$*))) -c -o $@ $<
-.SECONDEXPANSION:
-$(BUILD)/plugins/%.so: $$(addprefix $(BUILD)/,$$(addsuffix .o,$$(basename $$(filter-out $$(NOT_ALONE_$$*),$$(call sources,plugins/$$*))))) $$(OBJ_$$*)
+	$(Q)$(CC_$(call room_of,$*)) -c -o $@ $<
+$(PLUGINS): $(BUILD)/plugins/%.so: $$(call objects_of,$$*) $(BUILD)/flags/%
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) -shared -Wl,-z,defs -o $@ $^ $(LIBS_$*)
-$(BUILD)/tests/plugins/%.so: tests/plugins/%.c | deps
+	$(Q)$(CC) $(BASE) -shared -Wl,-z,defs -o $@ $(filter %.o,$^) $(LIBS_$*)
+$(BUILD)/tests/plugins/%.so: tests/plugins/%.c $(BUILD)/flags/template | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PLUGIN_CC) $(shell sed -n 's,^/\* CFLAGS: \(.*\) \*/$$,\1,p' $<) -shared -o $@ $<
+	$(Q)$(PLUGIN_CC) $(shell sed -n 's,^/\* CFLAGS: \(.*\) \*/$$,\1,p' $<) -shared -o $@ $<
 
-$(BUILD)/tests/plugins/%.so: tests/plugins/%.cc | deps
+$(BUILD)/tests/plugins/%.so: tests/plugins/%.cc $(BUILD)/flags/cxx | deps
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CXX_CC) -shared -o $@ $<
+	$(Q)$(CC_cxx) -shared -o $@ $<
 
 # -- tests --------------------------------------------------------------------------------------
-$(BUILD)/tests/unit/%.o: tests/unit/%.c | deps
+$(BUILD)/tests/unit/%.o: tests/unit/%.c $(BUILD)/flags/unit | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS)) -c -o $@ $<
+	$(Q)$(CC_unit) -c -o $@ $<
 # plugins/lib/math.h at each vector level
 MATH_LOOPS  := $(LEVELS:%=$(BUILD)/tests/lib/math_loops_%.o)
 MATH_THEIRS := $(LEVELS:%=$(BUILD)/tests/lib/math_libmvec_%.o)
 MATH_CFLAGS_v4 := -mprefer-vector-width=512
-$(MATH_LOOPS): $(BUILD)/tests/lib/math_loops_%.o: tests/lib/math_loops.c | deps
+$(foreach level,$(LEVELS),$(eval CC_math_$(level) = $$(CC) $$(BASE) $$(CFLAGS_cpu) $$(MARCH_$(level)) $$(MATH_CFLAGS_$(level)) -DMATH_LEVEL=$(level)))
+$(MATH_LOOPS): $(BUILD)/tests/lib/math_loops_%.o: tests/lib/math_loops.c $(BUILD)/flags/math_% | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MARCH_$*) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
-$(MATH_THEIRS): $(BUILD)/tests/lib/math_libmvec_%.o: tests/lib/math_libmvec.c | deps
+	$(Q)$(CC_math_$*) -c -o $@ $<
+$(MATH_THEIRS): $(BUILD)/tests/lib/math_libmvec_%.o: tests/lib/math_libmvec.c $(BUILD)/flags/math_% | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(CFLAGS_cpu) $(MARCH_$*) $(MATH_CFLAGS_$*) -DMATH_LEVEL=$* -c -o $@ $<
+	$(Q)$(CC_math_$*) -c -o $@ $<
 $(BUILD)/tests/bench/math: tests/bench/math.c $(MATH_LOOPS) $(MATH_THEIRS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -o $@ $^ -lmvec -lm
 # linked with the objects, not the library: unit tests see what is hidden
 $(BUILD)/tests/run_unit: $(UNIT_OBJ) $(MATH_LOOPS) $(LIB_OBJ) $(filter-out %/main.o,$(DAEMON_OBJ))
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs $(TEST_PKGS) $(DAEMON_PKGS)) -ldl -lpthread -lm
-$(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ)
+$(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ) $(BUILD)/flags/tool
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) -Ilibdispatch $$(pkg-config --cflags libcjson) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm
-$(BUILD)/tests/bench/%: tests/bench/%.c $(LIB)
+	$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm
+$(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(BUILD)/flags/bench
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(INC) $$(pkg-config --cflags $(DAEMON_PKGS)) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
+	$(Q)$(CC_bench) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
 
 check: all ## run every test (BUILD and SANITIZE as for all)
 	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) sh tests/run.sh

@@ -45,6 +45,8 @@ bool dpi_stack_left(const void *p, const void *frame);
 /* Counts one allocation for dp_fault_arm(); true: it must fail.  For allocations by other means
  * than dp_malloc(). */
 bool dpi_fault(void);
+/* dp_cpu_level(); err may be NULL.  isa.c */
+int dpi_cpu_level(dp_error *err);
 /* Make room for `need` items in an array of *cap items from dp_realloc(), by doubling.  Returns the
  * array, which may have moved.  NULL: no memory; the array and *cap are unchanged. */
 void *dpi_grow(void *array, uint32_t *cap, uint32_t need, size_t item);

@@ -4,24 +4,13 @@
  * dp_converter(): the host needs them in every copy, with or without a plugin, and loops that a plugin lent
  * to the host would have to be taken back while copies run. */
 #include "base/levels/convert.h"
-#include <stdlib.h>
 
-/* As plugin cpu chooses, which reports what is wrong with the variable; here that is the machine's best. */
+/* A wrong level is for the plugins to report that choose by it (dp_cpu_level); here it is the first. */
 static const dpi_convert_row *choose(void)
 {
-#ifdef __x86_64__
-    const char *wanted = getenv("DISPATCHD_CPU_CAPABILITY");
+    int level = dpi_cpu_level(NULL);
 
-    if (wanted != NULL && strcmp(wanted, "default") == 0)
-        return dpi_converts_v1;
-    if (wanted != NULL && strcmp(wanted, "avx2") == 0 && __builtin_cpu_supports("x86-64-v3"))
-        return dpi_converts_v3;
-    if (__builtin_cpu_supports("x86-64-v4"))
-        return dpi_converts_v4;
-    if (__builtin_cpu_supports("x86-64-v3"))
-        return dpi_converts_v3;
-#endif
-    return dpi_converts_v1;
+    return DP_ISA_CHOSEN(level, dpi_converts);
 }
 
 /* Threads that come first together all choose the same. */

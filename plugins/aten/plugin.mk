@@ -9,5 +9,5 @@ $(BUILD)/gen/ops.stamp: $(filter-out proto/gen/proto_tables.py,$(wildcard proto/
 	$(Q)$(PYTHON) proto/gen/gen_ops.py $(OPS_YAML) $(@D) && touch $@
 $(BUILD)/gen/aten.c $(BUILD)/gen/pointwise_entries.c $(BUILD)/gen/reduce_entries.c $(BUILD)/gen/composite_forms.c $(BUILD)/gen/composite_follow.c $(BUILD)/gen/dispatchd/aten.h: $(BUILD)/gen/ops.stamp
 	@:
-$(BUILD)/gen/aten.o: $(BUILD)/gen/aten.c
-	$(Q)$(CC) $(PLUGIN_CC) -c -o $@ $<
+$(BUILD)/gen/aten.o: $(BUILD)/gen/aten.c $(BUILD)/flags/aten
+	$(Q)$(CC_aten) -c -o $@ $<

@@ -3,5 +3,5 @@ CFLAGS_composite = -fwrapv
 LIBS_composite   = -lm
 OBJ_composite    = $(BUILD)/gen/composite_forms.o $(BUILD)/gen/composite_follow.o
 
-$(OBJ_composite): %.o: %.c
-	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_composite) -Iplugins/composite -c -o $@ $<
+$(OBJ_composite): %.o: %.c $(BUILD)/flags/composite
+	$(Q)$(CC_composite) -Iplugins/composite -c -o $@ $<

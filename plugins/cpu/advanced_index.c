@@ -258,7 +258,7 @@ static void pick_elements(char **data, const int64_t *strides, int64_t n0, int64
             *(type *)(dst + i * strides[0]) =                                                      \
                 *(const type *)(src + i * strides[1] + *(const int64_t *)(at + i * strides[2]));   \
         break;
-            ELEMENT_SIZES(EACH)
+            DP_DTYPE_SIZES(EACH)
 #undef EACH
         }
     }
@@ -339,7 +339,7 @@ static void put_elements(char **data, const int64_t *strides, int64_t n0, int64_
             *(type *)(dst + i * strides[0] + *(const int64_t *)(at + i * strides[2])) =            \
                 *(const type *)(src + i * strides[1]);                                             \
         break;
-            ELEMENT_SIZES(EACH)
+            DP_DTYPE_SIZES(EACH)
 #undef EACH
         }
     }
@@ -354,8 +354,8 @@ static void add_elements(char **data, const int64_t *strides, int64_t n0, int64_
         char *dst = data[0] + j * outer[0];
         const char *src = data[1] + j * outer[1], *at = data[2] + j * outer[2];
         switch (dtype) {
-#define EACH(name, memory, value, load, store)                                                     \
-    case name:                                                                                     \
+#define EACH(name, dtype, memory, value, load, store)                                              \
+    case dtype:                                                                                    \
         for (int64_t i = 0; i < n0; i++) {                                                         \
             memory *p =                                                                            \
                 (memory *)(dst + i * strides[0] + *(const int64_t *)(at + i * strides[2]));        \
@@ -363,7 +363,7 @@ static void add_elements(char **data, const int64_t *strides, int64_t n0, int64_
             *p = store((value)(a + b));                                                            \
         }                                                                                          \
         break;
-            ELEMENT_TYPES(EACH)
+            DP_DTYPES_ALL(EACH)
 #undef EACH
         }
     }

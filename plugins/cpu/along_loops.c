@@ -58,7 +58,7 @@ static void set_outside(along_job *job)
             }                                                                                      \
         return true;                                                                               \
     }
-ELEMENT_SIZES(GET)
+DP_DTYPE_SIZES(GET)
 #undef GET
 
 static bool get_row(const along_job *job, char *dst, int64_t dst_step, const char *src,
@@ -76,7 +76,7 @@ static bool get_row(const along_job *job, char *dst, int64_t dst_step, const cha
 #define EACH(bytes, type)                                                                          \
     case bytes:                                                                                    \
         return get_##bytes(dst, dst_step, src, src_step, at, at_step, job->size, job->step, n);
-        ELEMENT_SIZES(EACH)
+        DP_DTYPE_SIZES(EACH)
 #undef EACH
     }
     return false;
@@ -164,41 +164,43 @@ void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1,
     }
 
 #define SET(bytes, type) RUN(set_##bytes, type, COPY_ROW, *p = *q)
-ELEMENT_SIZES(SET)
+DP_DTYPE_SIZES(SET)
 #undef SET
 
-#define TYPED(op, dtype, memory, value, load, store, expression)                                   \
-    RUN(op##_##dtype, memory, LOOP_ROW, value a = load(*p); value b = load(*q);                    \
+#define TYPED(op, name, memory, value, load, store, expression)                                    \
+    RUN(op##_##name, memory, LOOP_ROW, value a = load(*p); value b = load(*q);                     \
         *p = store((value)(expression)))
-#define ADD(dtype, memory, value, load, store) TYPED(add, dtype, memory, value, load, store, a + b)
-#define SCALE(dtype, memory, value, load, store)                                                   \
-    TYPED(add_scaled, dtype, memory, value, load, store, a + load(*(const memory *)job->alpha) * b)
-#define MUL(dtype, memory, value, load, store) TYPED(mul, dtype, memory, value, load, store, a *b)
-#define MAX(dtype, memory, value, load, store)                                                     \
-    TYPED(max, dtype, memory, value, load, store, b != b || b > a ? b : a)
-#define MIN(dtype, memory, value, load, store)                                                     \
-    TYPED(min, dtype, memory, value, load, store, b != b || b < a ? b : a)
-ELEMENT_TYPES(ADD)
-ELEMENT_TYPES(SCALE)
-ELEMENT_TYPES(MUL)
-ELEMENT_REALS(MAX)
-ELEMENT_REALS(MIN)
+#define ADD(name, dtype, memory, value, load, store)                                               \
+    TYPED(add, name, memory, value, load, store, a + b)
+#define SCALE(name, dtype, memory, value, load, store)                                             \
+    TYPED(add_scaled, name, memory, value, load, store, a + load(*(const memory *)job->alpha) * b)
+#define MUL(name, dtype, memory, value, load, store)                                               \
+    TYPED(mul, name, memory, value, load, store, a *b)
+#define MAX(name, dtype, memory, value, load, store)                                               \
+    TYPED(max, name, memory, value, load, store, b != b || b > a ? b : a)
+#define MIN(name, dtype, memory, value, load, store)                                               \
+    TYPED(min, name, memory, value, load, store, b != b || b < a ? b : a)
+DP_DTYPES_ALL(ADD)
+DP_DTYPES_ALL(SCALE)
+DP_DTYPES_ALL(MUL)
+DP_DTYPES_REAL(MAX)
+DP_DTYPES_REAL(MIN)
 
-#define ROW_OF(op, dtype)     [dtype] = op##_##dtype,
-#define ADD_ROW(dtype, ...)   ROW_OF(add, dtype)
-#define SCALE_ROW(dtype, ...) ROW_OF(add_scaled, dtype)
-#define MUL_ROW(dtype, ...)   ROW_OF(mul, dtype)
-#define MAX_ROW(dtype, ...)   ROW_OF(max, dtype)
-#define MIN_ROW(dtype, ...)   ROW_OF(min, dtype)
+#define ROW_OF(op, name, dtype)     [dtype] = op##_##name,
+#define ADD_ROW(name, dtype, ...)   ROW_OF(add, name, dtype)
+#define SCALE_ROW(name, dtype, ...) ROW_OF(add_scaled, name, dtype)
+#define MUL_ROW(name, dtype, ...)   ROW_OF(mul, name, dtype)
+#define MAX_ROW(name, dtype, ...)   ROW_OF(max, name, dtype)
+#define MIN_ROW(name, dtype, ...)   ROW_OF(min, name, dtype)
 
 along_run along_run_of(along_op op, dp_dtype dtype)
 {
     static const along_run by_size[] = {
         [1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8, [16] = set_16};
     static const along_run by_type[ALONG_OPS][DP_DTYPE_END] = {
-        [ALONG_ADD] = {ELEMENT_TYPES(ADD_ROW)}, [ALONG_ADD_SCALED] = {ELEMENT_TYPES(SCALE_ROW)},
-        [ALONG_MUL] = {ELEMENT_TYPES(MUL_ROW)}, [ALONG_MAX] = {ELEMENT_REALS(MAX_ROW)},
-        [ALONG_MIN] = {ELEMENT_REALS(MIN_ROW)},
+        [ALONG_ADD] = {DP_DTYPES_ALL(ADD_ROW)},  [ALONG_ADD_SCALED] = {DP_DTYPES_ALL(SCALE_ROW)},
+        [ALONG_MUL] = {DP_DTYPES_ALL(MUL_ROW)},  [ALONG_MAX] = {DP_DTYPES_REAL(MAX_ROW)},
+        [ALONG_MIN] = {DP_DTYPES_REAL(MIN_ROW)},
     };
 
     return op == ALONG_SET ? by_size[dp_dtype_size(dtype)] : by_type[op][dtype];

@@ -5,6 +5,6 @@
 #include "isa.h"
 
 /* data[0] = data[1] (bytes that are 0 or not) ? data[2] : data[3], by the bytes of an element */
-CPU_TABLE(dp_iter_loop2d, choose_loops)
+DP_ISA_TABLE(dp_iter_loop2d, choose_loops)
 
 #endif

@@ -62,8 +62,8 @@ typedef struct conv_dtype {
                    int64_t rows, int64_t cols);
 } conv_dtype;
 
-CPU_TABLE(conv_class,
-          conv_classes) /* by number of gemm_dtype.class: float, double, uint32, uint64 */
-CPU_TABLE(conv_dtype, conv_dtypes) /* by dtype's number; NULLs: none */
+DP_ISA_TABLE(conv_class,
+             conv_classes) /* by number of gemm_dtype.class: float, double, uint32, uint64 */
+DP_ISA_TABLE(conv_dtype, conv_dtypes) /* by dtype's number; NULLs: none */
 
 #endif

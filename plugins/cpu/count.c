@@ -3,16 +3,16 @@
 #include "along.h"
 #include "dense.h"
 #include "order.h"
+#include "pack.h"
 
 /* -- bincount -- */
 
-/* How many bins there are; v: packed int64 values. */
-static int count_bins(dp_ctx *ctx, const dp_view *v, int64_t minlength, int64_t *bins)
+/* How many bins there are for x [n]. */
+static int count_bins(dp_ctx *ctx, const int64_t *x, int64_t n, int64_t minlength, int64_t *bins)
 {
-    const int64_t *x = v->data;
     int64_t least = 0, most = -1;
 
-    for (int64_t i = 0; i < v->numel; i++) {
+    for (int64_t i = 0; i < n; i++) {
         least = x[i] < least ? x[i] : least;
         most = x[i] > most ? x[i] : most;
     }
@@ -26,22 +26,20 @@ static int count_bins(dp_ctx *ctx, const dp_view *v, int64_t minlength, int64_t 
     return 0;
 }
 
-/* The sums of the weights of each value, or their number. */
-static int fill_bins(const dp_view *v, const dp_view *w, dp_tensor *made)
+/* The sums of the weights of each value of x [n], or their number. */
+static void fill_bins(const int64_t *x, const void *weights, int64_t n, dp_tensor *made)
 {
     DP_VIEW(out, made);
-    const int64_t *x = v->data;
 
     if (out.numel > 0)
         memset(out.data, 0, (size_t)out.numel * dp_dtype_size(out.dtype));
-    for (int64_t i = 0; i < v->numel; i++)
-        if (w == NULL)
+    for (int64_t i = 0; i < n; i++)
+        if (weights == NULL)
             ((int64_t *)out.data)[x[i]]++;
         else if (out.dtype == DP_FLOAT32)
-            ((float *)out.data)[x[i]] += ((const float *)w->data)[i];
+            ((float *)out.data)[x[i]] += ((const float *)weights)[i];
         else
-            ((double *)out.data)[x[i]] += ((const double *)w->data)[i];
-    return 0;
+            ((double *)out.data)[x[i]] += ((const double *)weights)[i];
 }
 
 static int check_bincount(dp_ctx *ctx, const dp_view *x, dp_tensor *weights, int64_t minlength)
@@ -68,7 +66,8 @@ static int check_bincount(dp_ctx *ctx, const dp_view *x, dp_tensor *weights, int
 static int bincount(dp_ctx *ctx, dp_tensor *self, dp_tensor *weights, int64_t minlength,
                     dp_tensor **out)
 {
-    dp_tensor *values = NULL, *weighed = NULL;
+    pack p = {.ctx = ctx};
+    dp_tensor *made = NULL;
     dp_dtype dtype = DP_INT64;
     int64_t bins = minlength;
     DP_VIEW(x, self);
@@ -82,25 +81,16 @@ static int bincount(dp_ctx *ctx, dp_tensor *self, dp_tensor *weights, int64_t mi
     if (weights != NULL) {
         DP_VIEW(w, weights);
         dtype = w.dtype == DP_FLOAT32 ? DP_FLOAT32 : DP_FLOAT64;
-        rc = dense_get(ctx, weights, dtype, &weighed);
     }
-    if (rc == 0)
-        rc = dense_get(ctx, self, DP_INT64, &values);
-    if (rc == 0) {
-        DP_VIEW(v, values);
-        rc = count_bins(ctx, &v, minlength, &bins);
-        if (rc == 0)
-            rc = dp_empty(ctx, dtype, x.device, 1, &bins, DP_CONTIGUOUS, out);
-        if (rc == 0 && weighed != NULL) {
-            DP_VIEW(w, weighed);
-            rc = fill_bins(&v, &w, *out);
-        } else if (rc == 0) {
-            rc = fill_bins(&v, NULL, *out);
-        }
-    }
-    dp_tensor_unref(values);
-    dp_tensor_unref(weighed);
-    return rc;
+    const void *weighed = pack_get(&p, weights, dtype);
+    const int64_t *values = pack_own(&p, self, DP_INT64); /* checked, then trusted */
+    if (p.rc == 0)
+        p.rc = count_bins(ctx, values, x.numel, minlength, &bins);
+    pack_new(&p, dtype, 1, &bins, &made);
+    if (p.rc == 0)
+        fill_bins(values, weighed, x.numel, made);
+    pack_give(&p, made, dtype, out);
+    return pack_end(&p);
 }
 
 DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("bincount", bincount, (T, oT, i), (T)))

@@ -39,40 +39,6 @@ int dense_check_same(dp_ctx *ctx, dp_dtype want, dp_dtype got)
                    dense_type_name(got));
 }
 
-int dense_get(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
-{
-    dp_tensor *packed = NULL;
-    DP_VIEW(v, t);
-
-    if (v.dtype == dtype && dp_tensor_is_contiguous(t, DP_CONTIGUOUS)) {
-        *out = dp_tensor_ref(t);
-        return 0;
-    }
-    int rc = dp_empty_like(ctx, t, dtype, DP_CONTIGUOUS, &packed);
-    if (rc == 0 && (rc = dp_copy(ctx, packed, t)) < 0)
-        packed = dp_tensor_unref(packed);
-    *out = packed;
-    return rc;
-}
-
-int dense_put(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out)
-{
-    dp_tensor *put = NULL;
-    DP_VIEW(v, t);
-
-    if (v.dtype == dtype && format == DP_CONTIGUOUS) {
-        *out = t;
-        return 0;
-    }
-    int rc = dp_empty(ctx, dtype, v.device, v.ndim, v.sizes, format, &put);
-    if (rc == 0 && (rc = dp_copy(ctx, put, t)) < 0)
-        put = dp_tensor_unref(put);
-    dp_tensor_unref(t);
-    if (rc == 0)
-        *out = put;
-    return rc;
-}
-
 void *dense_data(const dp_tensor *t)
 {
     DP_VIEW(v, t);

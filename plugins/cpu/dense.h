@@ -36,11 +36,6 @@ int dense_check_type(dp_ctx *ctx, const char *what, dp_dtype d, unsigned types);
 /* Fails with DP_ERUNTIME, expected scalar type Float but found Double, unless they are equal. */
 int dense_check_same(dp_ctx *ctx, dp_dtype want, dp_dtype got);
 
-/* t as packed row-major elements of `dtype`: a copy, or t itself if it is that.  *out owned. */
-int dense_get(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out);
-/* t, packed row-major, as `dtype` in `format`: a copy, or t itself if it is that.  Takes the
- * reference to t, also on failure.  *out owned. */
-int dense_put(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out);
 void *dense_data(const dp_tensor *t);
 /* Memory for n items, freed when the call ends.  NULL: there is none, and ctx has the error. */
 void *dense_array(dp_ctx *ctx, int64_t n, size_t item);

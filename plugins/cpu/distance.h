@@ -18,6 +18,6 @@ enum { DS_PAIRS, DS_ROWS, DS_FORMS }; /* of pdist, of cdist; ranges of x's rows 
 typedef struct ds_row {
     dp_range_fn run[2][DS_FORMS]; /* of float32, of float64 */
 } ds_row;
-CPU_TABLE(ds_row, ds_loops)
+DP_ISA_TABLE(ds_row, ds_loops)
 
 #endif

@@ -1,5 +1,6 @@
 /* draw_choice.c -- random choices: bernoulli_, multinomial, native_dropout, rrelu_with_noise. */
 #include "draw.h"
+#include "pack.h"
 #include "dense.h"
 #include "elements.h"
 #include <stdlib.h>
@@ -259,25 +260,21 @@ static int race(dp_ctx *ctx, const choice *c, const double *p, int64_t *out)
 static int choose(dp_ctx *ctx, dp_tensor *self, const choice *c, bool replacement, dp_generator *g,
                   dp_tensor *out)
 {
-    dp_tensor *wide, *packed = NULL;
-    int rc = dense_get(ctx, self, DP_FLOAT64, &wide);
-
-    if (rc < 0)
-        return rc;
+    pack p = {.ctx = ctx};
+    dp_tensor *made = NULL;
+    const double *wide = pack_get(&p, self, DP_FLOAT64);
     DP_VIEW(o, out);
-    rc = dp_empty(ctx, DP_INT64, o.device, o.ndim, o.sizes, DP_CONTIGUOUS, &packed);
-    if (rc == 0)
-        rc = dp_generator_enter(ctx, g, o.device);
-    if (rc == 0) {
-        rc = !replacement ? race(ctx, c, dense_data(wide), dense_data(packed))
-                          : with_replacement(ctx, c, dense_data(wide), dense_data(packed));
+    int64_t *chosen = pack_new(&p, DP_INT64, o.ndim, o.sizes, &made);
+
+    if (p.rc == 0)
+        p.rc = dp_generator_enter(ctx, g, o.device);
+    if (p.rc == 0) {
+        p.rc = !replacement ? race(ctx, c, wide, chosen) : with_replacement(ctx, c, wide, chosen);
         dp_generator_leave(ctx);
     }
-    dp_tensor_unref(wide);
-    if (rc == 0)
-        rc = dp_copy(ctx, out, packed);
-    dp_tensor_unref(packed);
-    return rc;
+    if (p.rc == 0)
+        p.rc = dp_copy(ctx, out, made);
+    return pack_end(&p);
 }
 
 static int run_multinomial(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool replacement,

@@ -6,6 +6,7 @@
  * variates", 1993), Marsaglia and Tsang's for gamma ones ("A simple method for generating gamma variables",
  * 2000).  All of them compute in float64; constants that are float32 there are so here. */
 #include "draw.h"
+#include "pack.h"
 #include "dense.h"
 #include "elements.h"
 #include <float.h>
@@ -224,46 +225,44 @@ static int run_stream(dp_ctx *ctx, dp_generator *g, double (*one)(stream *, cons
     return s.rc;
 }
 
-/* *wide: float64, packed, of the inputs' broadcast shape. */
-static int each_of(dp_ctx *ctx, dp_generator *g, double (*one)(stream *, const double *),
-                   dp_tensor *const *in, int n_in, dp_tensor **wide)
+/* *wide: float64, packed, of the inputs' broadcast shape; the pack's. */
+static void each_of(pack *p, dp_generator *g, double (*one)(stream *, const double *),
+                    dp_tensor *const *in, int n_in, dp_tensor **wide)
 {
-    dp_tensor *packed[INPUTS_MAX] = {0};
+    dp_tensor *packed[INPUTS_MAX];
     int64_t sizes[DP_DIM_MAX];
     DP_VIEW(x, in[0]);
     DP_VIEW(y, in[n_in - 1]);
     int ndim = x.ndim > y.ndim ? x.ndim : y.ndim;
-    int rc = dp_broadcast_shapes(ctx, x.ndim, x.sizes, y.ndim, y.sizes, sizes);
 
-    if (rc == 0)
-        rc = dp_empty(ctx, DP_FLOAT64, x.device, ndim, sizes, DP_CONTIGUOUS, wide);
-    if (rc < 0 || dp_memoryless(ctx))
-        return rc;
-    for (int i = 0; rc == 0 && i < n_in; i++) {
-        rc = dp_empty(ctx, DP_FLOAT64, x.device, ndim, sizes, DP_CONTIGUOUS, &packed[i]);
-        if (rc == 0)
-            rc = dp_copy(ctx, packed[i], in[i]);
+    p->device = x.device;
+    p->rc = dp_broadcast_shapes(p->ctx, x.ndim, x.sizes, y.ndim, y.sizes, sizes);
+    double *made = pack_new(p, DP_FLOAT64, ndim, sizes, wide);
+    for (int i = 0; i < n_in; i++) {
+        pack_new(p, DP_FLOAT64, ndim, sizes, &packed[i]);
+        if (p->rc == 0)
+            p->rc = dp_copy(p->ctx, packed[i], in[i]);
     }
-    DP_VIEW(o, *wide);
-    if (rc == 0)
-        rc = run_stream(ctx, g, one, packed, n_in, o.data, o.numel);
-    for (int i = 0; i < n_in; i++)
-        dp_tensor_unref(packed[i]);
-    if (rc < 0)
-        *wide = dp_tensor_unref(*wide);
-    return rc;
+    if (p->rc < 0 || dp_memoryless(p->ctx))
+        return;
+    DP_VIEW(w, *wide);
+    p->rc = run_stream(p->ctx, g, one, packed, n_in, made, w.numel);
 }
 
 /* aten::poisson(Tensor self, Generator? generator=None) -> Tensor */
 static int poisson(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **out)
 {
+    pack p = {.ctx = ctx};
     dp_tensor *wide;
     DP_VIEW(x, self);
     int rc = dense_check_type(ctx, "poisson_cpu", x.dtype, DENSE_FLOATS);
 
-    if (rc == 0)
-        rc = each_of(ctx, g, one_poisson, &self, 1, &wide);
-    return rc < 0 ? rc : dense_put(ctx, wide, x.dtype, DP_CONTIGUOUS, out);
+    *out = NULL;
+    if (rc < 0)
+        return rc;
+    each_of(&p, g, one_poisson, &self, 1, &wide);
+    pack_give(&p, wide, x.dtype, out);
+    return pack_end(&p);
 }
 
 #define TWO_FLOATS (DENSE_BIT(DP_FLOAT32) | DENSE_BIT(DP_FLOAT64))
@@ -272,6 +271,7 @@ static int poisson(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **ou
 static int binomial(dp_ctx *ctx, dp_tensor *count, dp_tensor *prob, dp_generator *g,
                     dp_tensor **out)
 {
+    pack p = {.ctx = ctx};
     dp_tensor *wide, *in[] = {count, prob};
     DP_VIEW(x, count);
     DP_VIEW(y, prob);
@@ -280,9 +280,12 @@ static int binomial(dp_ctx *ctx, dp_tensor *count, dp_tensor *prob, dp_generator
     if (rc == 0 && x.dtype != y.dtype)
         rc = dp_fail(ctx, DP_ERUNTIME, "Found dtype %s but expected %s", dense_type_name(y.dtype),
                      dense_type_name(x.dtype));
-    if (rc == 0)
-        rc = each_of(ctx, g, one_binomial, in, 2, &wide);
-    return rc < 0 ? rc : dense_put(ctx, wide, x.dtype, DP_CONTIGUOUS, out);
+    *out = NULL;
+    if (rc < 0)
+        return rc;
+    each_of(&p, g, one_binomial, in, 2, &wide);
+    pack_give(&p, wide, x.dtype, out);
+    return pack_end(&p);
 }
 
 /* At least the least normal number of dtype, and at most `most`. */
@@ -301,17 +304,19 @@ static void keep_inside(dp_tensor *t, dp_dtype dtype, double most)
 /* aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor */
 static int standard_gamma(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **out)
 {
+    pack p = {.ctx = ctx};
     dp_tensor *wide;
     DP_VIEW(x, self);
     int rc = dense_check_type(ctx, "gamma_cpu", x.dtype, TWO_FLOATS);
 
-    if (rc == 0)
-        rc = each_of(ctx, g, x.dtype == DP_FLOAT32 ? one_gamma_f32 : one_gamma, &self, 1, &wide);
+    *out = NULL;
     if (rc < 0)
         return rc;
-    if (!dp_memoryless(ctx))
+    each_of(&p, g, x.dtype == DP_FLOAT32 ? one_gamma_f32 : one_gamma, &self, 1, &wide);
+    if (p.rc == 0 && !dp_memoryless(ctx))
         keep_inside(wide, x.dtype, INFINITY);
-    return dense_put(ctx, wide, x.dtype, DP_CONTIGUOUS, out);
+    pack_give(&p, wide, x.dtype, out);
+    return pack_end(&p);
 }
 
 /* Each row of the last dimension divided by its sum. */
@@ -333,21 +338,23 @@ static void divide_rows(dp_tensor *t)
 /* aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor */
 static int sample_dirichlet(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **out)
 {
+    pack p = {.ctx = ctx};
     dp_tensor *wide;
     DP_VIEW(x, self);
     int rc = dense_check_type(ctx, "dirichlet", x.dtype, TWO_FLOATS);
     double below_one = x.dtype == DP_FLOAT32 ? 0x1.fffffep-1 : 0x1.fffffffffffffp-1;
 
-    if (rc == 0)
-        rc = each_of(ctx, g, one_gamma, &self, 1, &wide);
+    *out = NULL;
     if (rc < 0)
         return rc;
-    if (!dp_memoryless(ctx)) {
+    each_of(&p, g, one_gamma, &self, 1, &wide);
+    if (p.rc == 0 && !dp_memoryless(ctx)) {
         keep_inside(wide, DP_FLOAT64, INFINITY);
         divide_rows(wide);
         keep_inside(wide, x.dtype, below_one);
     }
-    return dense_put(ctx, wide, x.dtype, DP_CONTIGUOUS, out);
+    pack_give(&p, wide, x.dtype, out);
+    return pack_end(&p);
 }
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("poisson", poisson, (T, og), (T)),

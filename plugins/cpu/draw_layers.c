@@ -1,6 +1,7 @@
 /* draw_layers.c -- what layers draw: native_dropout, rrelu_with_noise; and normal numbers whose mean and deviation
  * are tensors (aten/src/ATen/native/{Dropout,Activation,DistributionTemplates}). */
 #include "draw.h"
+#include "pack.h"
 #include "dense.h"
 #include "elements.h"
 
@@ -194,9 +195,8 @@ typedef struct bell {
 
 static int check_deviation(dp_ctx *ctx, const bell *b)
 {
-    dp_tensor *wide;
+    pack p = {.ctx = ctx};
     double least = b->std_number;
-    int rc = 0;
 
     if (b->std != NULL) {
         DP_VIEW(s, b->std);
@@ -204,14 +204,13 @@ static int check_deviation(dp_ctx *ctx, const bell *b)
             return dp_fail(ctx, DP_ERUNTIME, "normal expects standard deviation to be non-complex");
         if (dp_memoryless(ctx) || s.numel == 0)
             return 0;
-        rc = dense_get(ctx, b->std, DP_FLOAT64, &wide);
+        const double *x = pack_get(&p, b->std, DP_FLOAT64);
+        least = 0;
+        for (int64_t i = 0; x != NULL && i < s.numel; i++)
+            least = x[i] >= least ? least : x[i];
+        int rc = pack_end(&p);
         if (rc < 0)
             return rc;
-        const double *x = dense_data(wide);
-        least = 0;
-        for (int64_t i = 0; i < s.numel; i++)
-            least = x[i] >= least ? least : x[i];
-        dp_tensor_unref(wide);
     }
     if (least >= 0)
         return 0;

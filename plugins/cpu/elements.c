@@ -34,7 +34,7 @@ void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *sr
         for (int64_t i = 0; i < n && !turned; i++)                                                 \
             *(type *)(dst + i * to) = *(const type *)(src + i * from);                             \
         break;
-        ELEMENT_SIZES(EACH)
+        DP_DTYPE_SIZES(EACH)
 #undef EACH
     }
 }
@@ -66,7 +66,7 @@ void write_scalar(dp_value v, dp_dtype dtype, void *out)
                                    [DP_TAG_COMPLEX] = DP_COMPLEX128};
     const void *from = v.tag == DP_TAG_COMPLEX ? (const void *)v.u.doubles : (const void *)&v.u;
 
-    dp_converter(dtype, own[v.tag])(out, ELEMENT_MAX, from, ELEMENT_MAX, 1);
+    dp_converter(dtype, own[v.tag])(out, DP_DTYPE_SIZE_MAX, from, DP_DTYPE_SIZE_MAX, 1);
 }
 
 int check_bits(dp_ctx *ctx, dp_tensor *mask)

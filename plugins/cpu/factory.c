@@ -98,7 +98,7 @@ int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype)
 typedef struct filling {
     size_t size;
     char *data; /* of elements that lie beside one another */
-    _Alignas(ELEMENT_MAX) char value[ELEMENT_MAX];
+    _Alignas(DP_DTYPE_SIZE_MAX) char value[DP_DTYPE_SIZE_MAX];
 } filling;
 
 static void fill_beside(int64_t begin, int64_t end, void *user)

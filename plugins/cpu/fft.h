@@ -80,6 +80,6 @@ typedef struct fft_row {
     /* Elements [n / 2 + 1, n) by the symmetry of a real line's transform. */
     void (*mirror)(const fft_tile *t, int64_t n);
 } fft_row;
-CPU_TABLE(fft_row, fft_loops)
+DP_ISA_TABLE(fft_row, fft_loops)
 
 #endif

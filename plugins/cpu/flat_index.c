@@ -155,7 +155,7 @@ static char *element(taking *t, int64_t index)
         }                                                                                          \
         return true;                                                                               \
     }
-ELEMENT_SIZES(TAKE)
+DP_DTYPE_SIZES(TAKE)
 #undef TAKE
 
 static bool take_packed(taking *t, char *const *data, const int64_t *strides, int64_t n)
@@ -164,7 +164,7 @@ static bool take_packed(taking *t, char *const *data, const int64_t *strides, in
 #define EACH(bytes, type)                                                                          \
     case bytes:                                                                                    \
         return take_##bytes(t, data[0], strides[0], data[1], strides[1], n);
-        ELEMENT_SIZES(EACH)
+        DP_DTYPE_SIZES(EACH)
 #undef EACH
     }
     return false;
@@ -200,13 +200,13 @@ static void put_elements(char *const *data, const int64_t *strides, int64_t n, v
         if (to == NULL) /* written after it was checked */
             continue;
         switch (t->self.dtype) {
-#define EACH(name, memory, value, load, store)                                                     \
-    case name: {                                                                                   \
+#define EACH(name, dtype, memory, value, load, store)                                              \
+    case dtype: {                                                                                  \
         value a = load(*(memory *)to), b = load(*(const memory *)from);                            \
         *(memory *)to = t->add ? store((value)(a + b)) : *(const memory *)from;                    \
         break;                                                                                     \
     }
-            ELEMENT_TYPES(EACH)
+            DP_DTYPES_ALL(EACH)
 #undef EACH
         }
     }

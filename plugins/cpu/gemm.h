@@ -77,7 +77,7 @@ typedef struct gemm_dtype {
 
 enum { GEMM_PAIRS = DP_DTYPE_END }; /* bfloat16 where the machine has AVX512-BF16, at level v4 */
 
-CPU_TABLE(gemm_class, gemm_classes)
-CPU_TABLE(gemm_dtype, gemm_dtypes) /* by dtype's number, and GEMM_PAIRS */
+DP_ISA_TABLE(gemm_class, gemm_classes)
+DP_ISA_TABLE(gemm_dtype, gemm_dtypes) /* by dtype's number, and GEMM_PAIRS */
 
 #endif

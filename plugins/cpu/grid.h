@@ -36,7 +36,7 @@ typedef struct grid_job {
 typedef struct grid_loops {
     dp_range_fn sample, input_back, grid_back;
 } grid_loops;
-CPU_TABLE(grid_loops, grid_types) /* float32, float64 */
+DP_ISA_TABLE(grid_loops, grid_types) /* float32, float64 */
 
 enum { GRID_GROUP = 8 }; /* channels for which a table is made */
 

@@ -1,7 +1,9 @@
 /* histogram.c -- bincount, histc, histogram and its kin of several dimensions
  * (aten/src/ATen/native/SummaryOps.cpp, Histogram.cpp, cpu/HistogramKernel.cpp). */
 #include "dense.h"
-#include "elements.h"
+#include "pack.h"
+#include <dispatchd/dtypes.h>
+#include <string.h>
 
 /* -- counting -- */
 
@@ -29,18 +31,10 @@ typedef struct counting {
     void *counts; /* [slots, bins] */
 } counting;
 
-static inline float round_bfloat16(float x)
-{
-    return dp_bfloat16_to_float(dp_float_to_bfloat16(x));
-}
+/* Each step is rounded as if it were stored. */
+#define COUNTED(X) DP_DTYPES_FLOATING(X) DP_DTYPES_BFLOAT16(X)
 
-/* X(name, type in memory, type of values, load, store, what each step is rounded by) */
-#define COUNTED(X)                                                                                 \
-    X(f32, float, float, , , )                                                                     \
-    X(f64, double, double, , , )                                                                   \
-    X(bf16, uint16_t, float, dp_bfloat16_to_float, dp_float_to_bfloat16, round_bfloat16)
-
-#define COUNT(name, memory, value, load, store, rounded)                                           \
+#define COUNT(name, dtype, memory, value, load, store)                                             \
     static int64_t above_##name(const memory *edges, int64_t begin, int64_t end, value x)          \
     {                                                                                              \
         while (begin < end) {                                                                      \
@@ -65,8 +59,8 @@ static inline float round_bfloat16(float x)
             at = above_##name(edges, 0, n, x) - 1;                                                 \
             return at == n - 1 ? at - 1 : at;                                                      \
         }                                                                                          \
-        value share = rounded(rounded(x - first) / rounded(last - first));                         \
-        share = rounded(share * rounded((value)(n - 1)));                                          \
+        value share = load(store(load(store(x - first)) / load(store(last - first))));             \
+        share = load(store(share * load(store((value)(n - 1)))));                                  \
         at = share >= 0 && share < (value)n ? (int64_t)share : n - 1;                              \
         if (c->method == SPREAD_NEAR)                                                              \
             at = above_##name(edges, at > 1 ? at - 1 : 0, at + 2 < n ? at + 2 : n, x) - 1;         \
@@ -103,17 +97,17 @@ COUNTED(COUNT)
 static const struct {
     dp_range_fn count;
     void (*add)(const counting *c);
-} loops[DP_DTYPE_END] = {[DP_FLOAT32] = {count_f32, add_f32},
-                         [DP_FLOAT64] = {count_f64, add_f64},
-                         [DP_BFLOAT16] = {count_bf16, add_bf16}};
+} loops[DP_DTYPE_END] = {
+#define LOOPS(name, dtype, ...) [dtype] = {count_##name, add_##name},
+    COUNTED(LOOPS)};
 
 /* hist, which is packed or not, = the counts of c. */
 static int run_counting(dp_ctx *ctx, counting *c, dp_tensor *hist)
 {
     DP_VIEW(h, hist);
     size_t size = dp_dtype_size(h.dtype);
-    dp_tensor *packed;
-    int rc = 0;
+    pack p = {.ctx = ctx, .device = h.device};
+    dp_tensor *made = NULL;
 
     if (h.numel == 0)
         return 0;
@@ -122,23 +116,20 @@ static int run_counting(dp_ctx *ctx, counting *c, dp_tensor *hist)
     if (c->slots > c->n / SLOT_SHARE / c->bins)
         c->slots = c->n / SLOT_SHARE / c->bins;
     c->slots = c->slots < 1 ? 1 : c->slots > SLOTS ? SLOTS : c->slots;
-    c->counts = dense_array(ctx, c->bins, size * (size_t)c->slots);
-    if (c->counts == NULL)
-        return DP_ERESOURCE;
+    c->counts = pack_array(&p, c->bins, size * (size_t)c->slots);
+    void *packed = pack_new(&p, h.dtype, h.ndim, h.sizes, &made);
+    if (p.rc < 0)
+        return pack_end(&p);
     memset(c->counts, 0, (size_t)(c->bins * c->slots) * size);
     for (int d = c->dims - 1; d >= 0; d--)
         c->steps[d] = d == c->dims - 1 ? 1 : c->steps[d + 1] * (c->n_edges[d + 1] - 1);
-    rc = dp_parallel_for(ctx, 0, c->slots, 1, loops[h.dtype].count, c);
-    if (rc < 0)
-        return rc;
+    p.rc = dp_parallel_for(ctx, 0, c->slots, 1, loops[h.dtype].count, c);
+    if (p.rc < 0)
+        return pack_end(&p);
     loops[h.dtype].add(c);
-    rc = dp_empty(ctx, h.dtype, h.device, h.ndim, h.sizes, DP_CONTIGUOUS, &packed);
-    if (rc < 0)
-        return rc;
-    memcpy(dense_data(packed), c->counts, (size_t)h.numel * size);
-    rc = dp_copy(ctx, hist, packed);
-    dp_tensor_unref(packed);
-    return rc;
+    memcpy(packed, c->counts, (size_t)h.numel * size);
+    p.rc = dp_copy(ctx, hist, made);
+    return pack_end(&p);
 }
 
 /* -- histograms -- */
@@ -220,15 +211,10 @@ static int check_weight(dp_ctx *ctx, const histogram *h)
 }
 
 /* The least and the greatest of dimension d of packed points; NaN if one is. */
-static void find_range(const histogram *h, dp_tensor *points, int d, double *least, double *most)
+static void find_range(const histogram *h, const double *points, int d, double *least, double *most)
 {
-    DP_VIEW(x, points);
-    const float *f = x.data;
-    const double *g = x.data;
-
     for (int64_t i = 0; i < h->n; i++) {
-        int64_t at = i * h->dims + d;
-        double v = x.dtype == DP_FLOAT32 ? (double)f[at] : g[at];
+        double v = points[i * h->dims + d];
         if (i == 0 || isnan(v) || v < *least)
             *least = v;
         if (i == 0 || isnan(v) || v > *most)
@@ -250,8 +236,8 @@ static int make_edges(dp_ctx *ctx, histogram *h, int d, int64_t bins, double fir
                               n, h->edges[d]);
 }
 
-static int range_of_dim(dp_ctx *ctx, const histogram *h, const dp_value *range, dp_tensor *points,
-                        int d, double *first, double *last)
+static int range_of_dim(dp_ctx *ctx, const histogram *h, const dp_value *range,
+                        const double *points, int d, double *first, double *last)
 {
     *first = 0, *last = 1;
     if (range->tag != DP_TAG_NONE) {
@@ -279,7 +265,7 @@ static int range_of_dim(dp_ctx *ctx, const histogram *h, const dp_value *range, 
 /* h->edges, for bins [h->dims] in a range that is given or else the points' own. */
 static int spread_edges(dp_ctx *ctx, histogram *h, const int64_t *bins, const dp_value *range)
 {
-    dp_tensor *points = NULL;
+    pack p = {.ctx = ctx};
     double first, last;
     DP_VIEW(x, h->self);
     int rc = 0;
@@ -296,15 +282,16 @@ static int spread_edges(dp_ctx *ctx, histogram *h, const int64_t *bins, const dp
     if (rc == 0 && range->tag == DP_TAG_NONE && h->n > 0)
         rc = dense_check_type(ctx, "histogramdd", x.dtype,
                               DENSE_BIT(DP_FLOAT32) | DENSE_BIT(DP_FLOAT64));
-    if (rc == 0)
-        rc = dense_get(ctx, h->self, x.dtype, &points);
-    for (int d = 0; rc == 0 && d < h->dims; d++) {
-        rc = range_of_dim(ctx, h, range, points, d, &first, &last);
-        if (rc == 0)
-            rc = make_edges(ctx, h, d, bins[d], first, last);
+    if (rc < 0)
+        return rc;
+    bool own = range->tag == DP_TAG_NONE && h->n > 0;
+    const double *points = pack_get(&p, own ? h->self : NULL, DP_FLOAT64);
+    for (int d = 0; p.rc == 0 && d < h->dims; d++) {
+        p.rc = range_of_dim(ctx, h, range, points, d, &first, &last);
+        if (p.rc == 0)
+            p.rc = make_edges(ctx, h, d, bins[d], first, last);
     }
-    dp_tensor_unref(points);
-    return rc;
+    return pack_end(&p);
 }
 
 /* h->edges: copies of those given [h->dims]. */
@@ -383,27 +370,21 @@ static int to_density(dp_ctx *ctx, const histogram *h, dp_tensor *hist)
 static int fill_histogram(dp_ctx *ctx, histogram *h, dp_tensor *hist)
 {
     counting c = {.n = h->n, .dims = h->dims, .method = h->method};
-    dp_tensor *points = NULL, *weights = NULL;
+    pack p = {.ctx = ctx};
     DP_VIEW(x, h->self);
-    int rc = dense_get(ctx, h->self, x.dtype, &points);
 
-    if (rc == 0 && h->weight != NULL)
-        rc = dense_get(ctx, h->weight, x.dtype, &weights);
-    if (rc == 0) {
-        c.points = dense_data(points);
-        c.weights = weights ? dense_data(weights) : NULL;
-        for (int d = 0; d < h->dims; d++) {
-            DP_VIEW(e, h->edges[d]);
-            c.edges[d] = e.data;
-            c.n_edges[d] = e.numel;
-        }
-        rc = run_counting(ctx, &c, hist);
+    c.points = pack_get(&p, h->self, x.dtype);
+    c.weights = pack_get(&p, h->weight, x.dtype);
+    for (int d = 0; d < h->dims; d++) {
+        DP_VIEW(e, h->edges[d]);
+        c.edges[d] = e.data;
+        c.n_edges[d] = e.numel;
     }
-    if (rc == 0 && h->density)
-        rc = to_density(ctx, h, hist);
-    dp_tensor_unref(points);
-    dp_tensor_unref(weights);
-    return rc;
+    if (p.rc == 0)
+        p.rc = run_counting(ctx, &c, hist);
+    if (p.rc == 0 && h->density)
+        p.rc = to_density(ctx, h, hist);
+    return pack_end(&p);
 }
 
 /* *hist NULL: made; with h->edges. */
@@ -567,20 +548,15 @@ DP_LIBRARY_IMPL(aten, CPU, DP_IMPL("histogram.bin_ct", histogram_bins),
 /* The ends of the range, those of the elements where it is empty. */
 static int histc_range(dp_ctx *ctx, const histogram *h, double *first, double *last)
 {
-    dp_tensor *packed = NULL, *wide = NULL;
-    int rc = 0;
-
     if (*first == *last && h->n > 0) {
-        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", h->self, (int64_t)DP_FLOAT64, &wide);
-        if (rc == 0)
-            rc = dense_get(ctx, wide, DP_FLOAT64, &packed);
-        if (rc == 0)
-            find_range(h, packed, 0, first, last);
-        dp_tensor_unref(packed);
-        dp_tensor_unref(wide);
+        pack p = {.ctx = ctx};
+        const double *points = pack_get(&p, h->self, DP_FLOAT64);
+        if (p.rc == 0)
+            find_range(h, points, 0, first, last);
+        int rc = pack_end(&p);
+        if (rc < 0)
+            return rc;
     }
-    if (rc < 0)
-        return rc;
     if (*first == *last) {
         *first -= 1;
         *last += 1;

@@ -145,14 +145,14 @@ static void add_elements(dp_dtype d, int64_t n, char *to, int64_t at, const char
                          int64_t step)
 {
     switch (d) {
-#define ADD(dtype, memory, value, load, store)                                                     \
+#define ADD(name, dtype, memory, value, load, store)                                               \
     case dtype:                                                                                    \
         for (int64_t i = 0; i < n; i++) {                                                          \
             memory *y = (memory *)(to + i * at);                                                   \
             *y = store((value)(load(*y) + load(*(const memory *)(from + i * step))));              \
         }                                                                                          \
         return;
-        ELEMENT_TYPES(ADD)
+        DP_DTYPES_ALL(ADD)
     default:
         return;
     }

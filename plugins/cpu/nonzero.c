@@ -10,12 +10,12 @@
 static void flag_elements(dp_dtype dtype, int64_t n, const char *src, bool *flags)
 {
     switch (dtype) {
-#define EACH(name, memory, value, load, store)                                                     \
-    case name:                                                                                     \
+#define EACH(name, dtype, memory, value, load, store)                                              \
+    case dtype:                                                                                    \
         for (int64_t i = 0; i < n; i++)                                                            \
             flags[i] = load(((const memory *)src)[i]) != 0;                                        \
         break;
-        ELEMENT_TYPES(EACH)
+        DP_DTYPES_ALL(EACH)
 #undef EACH
     }
 }
@@ -234,7 +234,7 @@ static void select_elements(const void *user, int64_t to, int64_t first, const i
             dst[i] = src[places[i]];                                                               \
         break;                                                                                     \
     }
-        ELEMENT_SIZES(EACH)
+        DP_DTYPE_SIZES(EACH)
 #undef EACH
     }
 }

@@ -55,6 +55,6 @@ enum {
 typedef struct nm_row {
     dp_range_fn run[2];
 } nm_row;
-CPU_TABLE(nm_row, nm_loops)
+DP_ISA_TABLE(nm_row, nm_loops)
 
 #endif

@@ -10,6 +10,6 @@ void normal_from_uniform(dp_dtype dtype, void *x, int64_t n, double mean, double
 
 /* The same for float32 and for float64, with functions that are vectors. */
 typedef void (*normal_fn)(void *x, int64_t n, double mean, double deviation);
-CPU_TABLE(normal_fn, normal_loops)
+DP_ISA_TABLE(normal_fn, normal_loops)
 
 #endif

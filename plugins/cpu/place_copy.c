@@ -36,7 +36,7 @@ static void copy_places(const copying *c, const int32_t *list, const char *x, ch
             ((type *)y)[o] = ((const type *)x)[list[o]];                                           \
         break;
     switch (c->bytes) {
-        ELEMENT_SIZES(CASE)
+        DP_DTYPE_SIZES(CASE)
     default:
         for (int64_t o = from; o < to; o++)
             memcpy(y + o * c->bytes, x + list[o] * c->bytes, (size_t)c->bytes);

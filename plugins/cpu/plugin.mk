@@ -33,16 +33,15 @@ OBJ_cpu  := $(ONCE:%=%.o) \
 # Under sanitizers nothing is vectorised, and -O3 takes twice the time.
 LEVEL_OPT := $(if $(SANITIZE),-O1 -g1)
 
-define CPU_LEVEL_RULES
-$(BUILD)/plugins/cpu/levels/%_$(1).o: plugins/cpu/levels/%.c | deps
+define CPU_LEVEL_RULE
+CC_$(notdir $(1))_$(2) = $$(CC_cpu) $$(CPU_OPT_$(2)) $$(MARCH_$(2)) $$(CFLAGS_$(notdir $(1))_$(2)) $$(LEVEL_OPT) -DDP_ISA=$(2) -Iplugins/cpu
+$(BUILD)/$(1)_$(2).o: $(if $(filter gen/%,$(1)),$(BUILD)/)$(1).c $(BUILD)/flags/$(notdir $(1))_$(2) | deps
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_OPT_$(1)) $$(MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
-$(BUILD)/gen/levels/%_$(1).o: $(BUILD)/gen/levels/%.c
-	$$(Q)$$(CC) $$(PLUGIN_CC) $$(CFLAGS_cpu) $$(CPU_OPT_$(1)) $$(MARCH_$(1)) $$(CFLAGS_$$*_$(1)) $$(LEVEL_OPT) -DCPU_LEVEL=$(1) -Iplugins/cpu -c -o $$@ $$<
+	$$(Q)$$(CC_$(notdir $(1))_$(2)) -c -o $$@ $$<
 endef
-$(foreach level,$(LEVELS),$(eval $(call CPU_LEVEL_RULES,$(level))))
+$(foreach level,$(LEVELS),$(foreach source,$(LEVELLED),$(eval $(call CPU_LEVEL_RULE,$(source),$(level)))))
 
 $(PW_CALLED:%=$(BUILD)/gen/pw_%.c) $(PW_FAMILIES:%=$(BUILD)/gen/levels/pw_%.c) $(RD_FAMILIES:%=$(BUILD)/gen/levels/rd_%.c): $(BUILD)/gen/ops.stamp
 	@:
-$(ONCE:%=%.o): %.o: %.c
-	$(Q)$(CC) $(PLUGIN_CC) $(CFLAGS_cpu) -Iplugins/cpu -c -o $@ $<
+$(ONCE:%=%.o): %.o: %.c $(BUILD)/flags/cpu
+	$(Q)$(CC_cpu) -Iplugins/cpu -c -o $@ $<

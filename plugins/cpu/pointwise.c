@@ -85,9 +85,9 @@ static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
         write_scalar(*v, common, o->scalar);
         return;
     }
-    _Alignas(ELEMENT_MAX) char half[ELEMENT_MAX];
+    _Alignas(DP_DTYPE_SIZE_MAX) char half[DP_DTYPE_SIZE_MAX];
     write_scalar(*v, common, half);
-    dp_converter(seen, common)(o->scalar, ELEMENT_MAX, half, ELEMENT_MAX, 1);
+    dp_converter(seen, common)(o->scalar, DP_DTYPE_SIZE_MAX, half, DP_DTYPE_SIZE_MAX, 1);
 }
 
 /* -- types -- */

@@ -61,7 +61,7 @@ typedef struct pw_when {
 
 typedef struct pw_op {
     const char *name;
-    const pw_row *const *tables; /* [CPU_LEVELS] of its family */
+    const pw_row *const *tables; /* [DP_ISA_LEVELS] of its family */
     int row, flags, n_in, n_params, n_when;
     const char *params[PW_PARAMS_MAX];
     const pw_when *when;

@@ -55,7 +55,7 @@ enum {                      /* rd_op.flags */
 
 typedef struct rd_op {
     const char *name, *error;    /* of the operator; of its loops, in errors */
-    const rd_row *const *tables; /* [CPU_LEVELS] of its family */
+    const rd_row *const *tables; /* [DP_ISA_LEVELS] of its family */
     int row, flags, n_out;
 } rd_op;
 

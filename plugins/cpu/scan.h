@@ -22,6 +22,6 @@ typedef void (*sc_loop)(const sc_lines *l);
 typedef struct sc_row {
     sc_loop loop[PW_TYPES]; /* by the place of a type; NULL: there is none */
 } sc_row;
-CPU_TABLE(sc_row, sc_loops) /* [SC_OPS] */
+DP_ISA_TABLE(sc_row, sc_loops) /* [SC_OPS] */
 
 #endif

@@ -2,6 +2,8 @@
  * groups (aten/src/ATen/native/SegmentReduce.cpp).  16-bit floats are rounded at every step. */
 #include "along.h"
 #include "dense.h"
+#include "pack.h"
+#include <dispatchd/dtypes.h>
 
 typedef enum reduction { MAX, MEAN, MIN, SUM, PROD } reduction;
 
@@ -17,21 +19,16 @@ typedef struct segments {
     void *output, *grad_data; /* the result: output, or grad_data */
 } segments;
 
-/* X(dtype, type in memory, type of values, load, store) */
-#define SEGMENTED(X)                                                                               \
-    X(DP_FLOAT32, float, float, , (float))                                                         \
-    X(DP_FLOAT64, double, double, , (double))                                                      \
-    X(DP_FLOAT16, uint16_t, float, dp_float16_to_float, dp_float_to_float16)                       \
-    X(DP_BFLOAT16, uint16_t, float, dp_bfloat16_to_float, dp_float_to_bfloat16)
+#define SEGMENTED(X) DP_DTYPES_FLOATING(X) DP_DTYPES_HALF(X)
 
-#define REDUCE(dtype, memory, value, load, store)                                                  \
-    static value start_##dtype(const segments *s)                                                  \
+#define REDUCE(name, dtype, memory, value, load, store)                                            \
+    static value start_##name(const segments *s)                                                   \
     {                                                                                              \
         static const double none[] = {                                                             \
             [MAX] = -HUGE_VAL, [MEAN] = 0, [MIN] = HUGE_VAL, [SUM] = 0, [PROD] = 1};               \
         return load(store((value)(s->has_initial ? s->initial : none[s->op])));                    \
     }                                                                                              \
-    static value step_##dtype(reduction op, value a, value b)                                      \
+    static value step_##name(reduction op, value a, value b)                                       \
     {                                                                                              \
         switch (op) {                                                                              \
         case MAX:                                                                                  \
@@ -44,17 +41,17 @@ typedef struct segments {
             return load(store(a + b));                                                             \
         }                                                                                          \
     }                                                                                              \
-    static void reduce_##dtype(int64_t first, int64_t end, void *user)                             \
+    static void reduce_##name(int64_t first, int64_t end, void *user)                              \
     {                                                                                              \
         const segments *s = user;                                                                  \
         for (int64_t unit = first; unit < end; unit++) {                                           \
             int64_t outer = unit / s->count, k = unit % s->count;                                  \
             const int64_t *at = s->begin + outer * (s->count + 1) + k;                             \
             for (int64_t i = 0; i < s->inner; i++) {                                               \
-                value sum = start_##dtype(s);                                                      \
+                value sum = start_##name(s);                                                       \
                 const memory *x = (const memory *)s->data + outer * s->n * s->inner + i;           \
                 for (int64_t j = at[0]; j < at[1]; j++)                                            \
-                    sum = step_##dtype(s->op, sum, load(x[j * s->inner]));                         \
+                    sum = step_##name(s->op, sum, load(x[j * s->inner]));                          \
                 if (s->op == MEAN && at[1] > at[0])                                                \
                     sum /= load(store((value)(at[1] - at[0])));                                    \
                 else if (s->op == MEAN && !s->has_initial)                                         \
@@ -67,10 +64,10 @@ SEGMENTED(REDUCE)
 
 /* -- gradients: of one place of the output, to the places of its segment, `step` apart -- */
 
-#define BACKWARD(dtype, memory, value, load, store)                                                \
+#define BACKWARD(name, dtype, memory, value, load, store)                                          \
     /* The extreme ones share it; PyTorch divides what is above 0 alone. */                        \
-    static void extremes_##dtype(const memory *x, int64_t n, int64_t step, value output,           \
-                                 value grad, memory *to)                                           \
+    static void extremes_##name(const memory *x, int64_t n, int64_t step, value output,            \
+                                value grad, memory *to)                                            \
     {                                                                                              \
         int64_t count = 0;                                                                         \
         for (int64_t j = 0; j < n * step; j += step) {                                             \
@@ -84,12 +81,12 @@ SEGMENTED(REDUCE)
             if (load(to[j]) > 0)                                                                   \
                 to[j] = store(load(to[j]) / load(store((value)count)));                            \
     }                                                                                              \
-    static void factors_##dtype(const segments *s, const memory *x, int64_t n, int64_t step,       \
-                                value output, value grad, memory *to)                              \
+    static void factors_##name(const segments *s, const memory *x, int64_t n, int64_t step,        \
+                               value output, value grad, memory *to)                               \
     {                                                                                              \
         value whole = load(store(grad * output));                                                  \
         for (int64_t j = 0; j < n * step; j += step) {                                             \
-            value v = load(x[j]), others = start_##dtype(s);                                       \
+            value v = load(x[j]), others = start_##name(s);                                        \
             if (v == v && v != 0) {                                                                \
                 to[j] = store(whole / v);                                                          \
                 continue;                                                                          \
@@ -100,7 +97,7 @@ SEGMENTED(REDUCE)
             to[j] = store(grad * others);                                                          \
         }                                                                                          \
     }                                                                                              \
-    static void backward_##dtype(int64_t first, int64_t end, void *user)                           \
+    static void backward_##name(int64_t first, int64_t end, void *user)                            \
     {                                                                                              \
         const segments *s = user;                                                                  \
         for (int64_t unit = first; unit < end; unit++) {                                           \
@@ -113,9 +110,9 @@ SEGMENTED(REDUCE)
                 value grad = load(((const memory *)s->grad)[unit * s->inner + i]);                 \
                 value output = load(((const memory *)s->output)[unit * s->inner + i]);             \
                 if (s->op == MAX || s->op == MIN)                                                  \
-                    extremes_##dtype(x, n, s->inner, output, grad, to);                            \
+                    extremes_##name(x, n, s->inner, output, grad, to);                             \
                 else if (s->op == PROD)                                                            \
-                    factors_##dtype(s, x, n, s->inner, output, grad, to);                          \
+                    factors_##name(s, x, n, s->inner, output, grad, to);                           \
                 else                                                                               \
                     for (int64_t j = 0; j < n; j++)                                                \
                         to[j * s->inner] =                                                         \
@@ -128,7 +125,7 @@ SEGMENTED(BACKWARD)
 static const struct {
     dp_range_fn reduce, backward;
 } loops[DP_DTYPE_END] = {
-#define LOOPS(dtype, memory, value, load, store) [dtype] = {reduce_##dtype, backward_##dtype},
+#define LOOPS(name, dtype, ...) [dtype] = {reduce_##name, backward_##name},
     SEGMENTED(LOOPS)};
 
 /* -- where segments begin -- */
@@ -213,21 +210,17 @@ static int place_row(dp_ctx *ctx, const segment_call *c, const segments *s, cons
 
 static int place_segments(dp_ctx *ctx, const segment_call *c, segments *s)
 {
-    dp_tensor *given;
     dp_tensor *at = c->offsets ? c->offsets : c->lengths;
-    int rc = dense_get(ctx, at, DP_INT64, &given);
-
-    if (rc < 0)
-        return rc;
-    DP_VIEW(v, given);
+    pack p = {.ctx = ctx};
+    const int64_t *given = pack_own(&p, at, DP_INT64);
+    int64_t *begin = pack_array(&p, s->outer * (s->count + 1), sizeof(int64_t));
+    DP_VIEW(v, at);
     int64_t row = v.ndim ? v.sizes[v.ndim - 1] : 0;
-    int64_t *begin = dense_array(ctx, s->outer * (s->count + 1), sizeof(int64_t));
+
     s->begin = begin;
-    rc = begin == NULL ? DP_ERESOURCE : 0;
-    for (int64_t i = 0; rc == 0 && i < s->outer; i++)
-        rc = place_row(ctx, c, s, (const int64_t *)v.data + i * row, begin + i * (s->count + 1));
-    dp_tensor_unref(given);
-    return rc;
+    for (int64_t i = 0; p.rc == 0 && i < s->outer; i++)
+        p.rc = place_row(ctx, c, s, given + i * row, begin + i * (s->count + 1));
+    return pack_end(&p);
 }
 
 /* Everything but the data of the tensors. */
@@ -279,7 +272,7 @@ static int segment_reduce(dp_ctx *ctx, dp_tensor *data, dp_str reduce, dp_tensor
                           const dp_value *initial, dp_tensor **out)
 {
     segment_call c = {data, lengths, offsets, reduce, axis, unsafe, initial};
-    dp_tensor *packed = NULL;
+    pack p = {.ctx = ctx};
     int64_t sizes[DP_DIM_MAX];
     segments s;
     DP_VIEW(x, data);
@@ -293,18 +286,13 @@ static int segment_reduce(dp_ctx *ctx, dp_tensor *data, dp_str reduce, dp_tensor
         return rc;
     memcpy(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t));
     sizes[c.axis] = s.count;
-    rc = dp_empty(ctx, x.dtype, x.device, x.ndim, sizes, DP_CONTIGUOUS, out);
-    if (rc == 0)
-        rc = dense_get(ctx, data, x.dtype, &packed);
-    if (rc == 0) {
-        s.data = dense_data(packed);
-        s.output = dense_data(*out);
-        rc = run_segments(ctx, &s, loops[x.dtype].reduce);
-    }
-    dp_tensor_unref(packed);
-    if (rc < 0)
-        *out = dp_tensor_unref(*out);
-    return rc;
+    dp_tensor *made = NULL;
+    s.data = pack_get(&p, data, x.dtype);
+    s.output = pack_new(&p, x.dtype, x.ndim, sizes, &made);
+    if (p.rc == 0)
+        p.rc = run_segments(ctx, &s, loops[x.dtype].reduce);
+    pack_give(&p, made, x.dtype, out);
+    return pack_end(&p);
 }
 
 /* output and grad have the shape of a result of data's. */
@@ -335,7 +323,8 @@ static int backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, dp_tensor *
                     dp_tensor **out)
 {
     segment_call c = {data, lengths, offsets, reduce, axis, true, initial};
-    dp_tensor *x = NULL, *y = NULL, *g = NULL;
+    dp_tensor *made = NULL;
+    pack p = {.ctx = ctx};
     segments s;
     DP_VIEW(v, data);
     int rc = begin_segments(ctx, &c, &s);
@@ -343,27 +332,18 @@ static int backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, dp_tensor *
     *out = NULL;
     if (rc == 0)
         rc = check_results(ctx, &c, &s, output, grad);
-    if (rc == 0)
-        rc = dp_empty(ctx, v.dtype, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, out);
-    if (rc == 0)
-        rc = dense_get(ctx, data, v.dtype, &x);
-    if (rc == 0)
-        rc = dense_get(ctx, output, v.dtype, &y);
-    if (rc == 0)
-        rc = dense_get(ctx, grad, v.dtype, &g);
-    if (rc == 0) {
-        s.data = dense_data(x), s.output = dense_data(y), s.grad = dense_data(g);
-        s.grad_data = dense_data(*out);
-        if (v.numel > 0)
-            memset(s.grad_data, 0, (size_t)v.numel * dp_dtype_size(v.dtype));
-        rc = run_segments(ctx, &s, loops[v.dtype].backward);
-    }
-    dp_tensor_unref(x);
-    dp_tensor_unref(y);
-    dp_tensor_unref(g);
     if (rc < 0)
-        *out = dp_tensor_unref(*out);
-    return rc;
+        return rc;
+    s.data = pack_get(&p, data, v.dtype);
+    s.output = pack_get(&p, output, v.dtype);
+    s.grad = pack_get(&p, grad, v.dtype);
+    s.grad_data = pack_new(&p, v.dtype, v.ndim, v.sizes, &made);
+    if (p.rc == 0 && v.numel > 0)
+        memset(s.grad_data, 0, (size_t)v.numel * dp_dtype_size(v.dtype));
+    if (p.rc == 0)
+        p.rc = run_segments(ctx, &s, loops[v.dtype].backward);
+    pack_give(&p, made, v.dtype, out);
+    return pack_end(&p);
 }
 
 DP_LIBRARY_IMPL(

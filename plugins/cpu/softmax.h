@@ -24,7 +24,7 @@ typedef struct sm_job {
 typedef struct sm_row {
     dp_range_fn lines[2];
 } sm_row;
-CPU_TABLE(sm_row, sm_loops)
+DP_ISA_TABLE(sm_row, sm_loops)
 
 /* out [n] = log(exp(a) + exp(b) + (with ? exp(c) : 0)) + plus, the other arrays being [n] too. */
 typedef struct sm_sums {
@@ -34,6 +34,6 @@ typedef struct sm_sums {
     int64_t n;
 } sm_sums;
 typedef void (*sm_sum)(const sm_sums *s);
-CPU_TABLE(sm_sum, sm_log_sums)
+DP_ISA_TABLE(sm_sum, sm_log_sums)
 
 #endif

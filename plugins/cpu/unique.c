@@ -83,8 +83,8 @@ static void group_elements(dp_dtype dtype, const void *data, runs *g)
 
     starts[0] = 0;
     switch (dtype) {
-#define EACH(name, memory, value, load, store)                                                     \
-    case name: {                                                                                   \
+#define EACH(name, dtype_of, memory, value, load, store)                                           \
+    case dtype_of: {                                                                               \
         const memory *x = data;                                                                    \
         for (int64_t i = 1; i < n; i++) {                                                          \
             starts[k] = i;                                                                         \
@@ -92,7 +92,7 @@ static void group_elements(dp_dtype dtype, const void *data, runs *g)
         }                                                                                          \
         break;                                                                                     \
     }
-        ELEMENT_REALS(EACH)
+        DP_DTYPES_REAL(EACH)
 #undef EACH
     default:
         break;
@@ -148,7 +148,7 @@ static int firsts_of(dp_ctx *ctx, const runs *g, const dp_view *data, dp_tensor 
         for (int64_t k = 0; k < g->count; k++)                                                     \
             ((type *)y.data)[k] = ((const type *)data->data)[g->starts[k]];                        \
         break;
-        ELEMENT_SIZES(EACH)
+        DP_DTYPE_SIZES(EACH)
 #undef EACH
     }
     return 0;

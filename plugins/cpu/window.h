@@ -70,7 +70,7 @@ typedef struct wn_loops {
 } wn_loops;
 
 enum { WN_F32, WN_F64, WN_I64, WN_TYPES };
-CPU_TABLE(wn_loops, wn_types)
+DP_ISA_TABLE(wn_loops, wn_types)
 
 /* An axis of n windows: begin and count are to be filled in, then wn_seal() called.  DP_ERESOURCE. */
 int wn_windows(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n);

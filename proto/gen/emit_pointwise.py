@@ -51,7 +51,7 @@ def loops(family, entries, called):
             cells = ", ".join(f"{row.name}_{c}" if c in row.exprs else "0" for c in TYPES)
             packed = sum(1 << i for i, c in enumerate(TYPES) if c in row.exprs and row.exprs[c].packed and not called)
             table.append(f"    {{{{{cells}}}, {packed:#x}}},")
-    name = f"pw_{family}" if called else f"CPU_NAME(pw_{family})"
+    name = f"pw_{family}" if called else f"DP_ISA_NAME(pw_{family})"
     return "\n".join(out + [f"\nconst pw_row {name}[] = {{"] + table + ["};"]) + "\n"
 
 
@@ -153,10 +153,10 @@ def describe(p, first_row):
 def entries(families, called):
     out = [HEAD + '#include "pointwise.h"\n#include <math.h>\n#include <string.h>\n']
     for family, listed in families.items():
-        out.append(f"extern const pw_row pw_{family}[];\nstatic const pw_row *const tables_{family}[CPU_LEVELS] = "
+        out.append(f"extern const pw_row pw_{family}[];\nstatic const pw_row *const tables_{family}[DP_ISA_LEVELS] = "
                    f"{{pw_{family}, pw_{family}, pw_{family}}};" if family in called else
-                   f"CPU_TABLE(pw_row, pw_{family})\n"
-                   f"static const pw_row *const tables_{family}[CPU_LEVELS] = CPU_TABLES(pw_{family});")
+                   f"DP_ISA_TABLE(pw_row, pw_{family})\n"
+                   f"static const pw_row *const tables_{family}[DP_ISA_LEVELS] = DP_ISA_TABLES(pw_{family});")
         row = 0
         for p in (p for p in listed if not p.choose):
             out += [line(p.where)] + describe(p, row)

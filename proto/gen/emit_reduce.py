@@ -67,7 +67,7 @@ def loops(family, entries):
             dtypes = ", ".join(f"RD_DTYPE_{t}" for t in results)
             cells.append(f"        [RD_PLACE_{cls}] = {{{name}_begin, {name}_step, {name}_merge, {name}_finish, {size}, {{{dtypes}}}}},")
         table += ["    {"] + cells + ["    },"]
-    return "\n".join(out + [f"\nconst rd_row CPU_NAME(rd_{family})[] = {{"] + table + ["};"]) + "\n"
+    return "\n".join(out + [f"\nconst rd_row DP_ISA_NAME(rd_{family})[] = {{"] + table + ["};"]) + "\n"
 
 
 # -- operators ---------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def entry(r, op):
 def entries(families):
     out = [HEAD + '#include "reduce.h"\n']
     for family, listed in families.items():
-        out.append(f"CPU_TABLE(rd_row, rd_{family})\n"
-                   f"static const rd_row *const tables_{family}[CPU_LEVELS] = CPU_TABLES(rd_{family});")
+        out.append(f"DP_ISA_TABLE(rd_row, rd_{family})\n"
+                   f"static const rd_row *const tables_{family}[DP_ISA_LEVELS] = DP_ISA_TABLES(rd_{family});")
         rows = [r.name for r in listed if not r.same]
         for r in listed:
             fields = [literal(r.name), literal(r.error), f"tables_{r.of.family}", str(rows.index(r.of.name)),

@@ -43,7 +43,7 @@ ROOMS = {
     "clients/cli": (("clients/c",), ("cjson/cJSON.h",)),
     "clients/demo": ((PUBLIC,), ()),
 }
-PLUGIN_HEADERS = ("dispatchd/plugin.h", "dispatchd/check.h")
+PLUGIN_HEADERS = ("dispatchd/plugin.h", "dispatchd/check.h", "dispatchd/dtypes.h", "dispatchd/isa.h")
 USES_LIBUV = {"connection.c", "executor.c", "server.c", "server.h"}
 
 

@@ -1,5 +1,5 @@
 /* convert.c -- elements of each dtype to every other: 144 loops.  Compiled once for each vector level of the
- * target, with DPI_LEVEL saying which; base/convert.c chooses. */
+ * target, with DP_ISA saying which; base/convert.c chooses. */
 #include "base/levels/convert.h"
 
 #define CV_LOOP(from, from_dtype, M, kind, to, O)                                                  \
@@ -84,11 +84,9 @@ CV_F16S(CV_TO_F16)
 #define CV_WIDE(from_dtype, from, to_dtype, to)    [to_dtype][from_dtype] = wide_##from##_to_##to,
 #define CV_BOTH(dtype, name)                                                                       \
     CV_WIDE(dtype, name, DP_FLOAT16, f16) CV_WIDE(DP_FLOAT16, f16, dtype, name)
-#define CV_PASTE_(name, level) name##_##level
-#define CV_PASTE(name, level)  CV_PASTE_(name, level)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-const dpi_convert_row CV_PASTE(dpi_converts, DPI_LEVEL)[DP_DTYPE_END] = {
+const dpi_convert_row DP_ISA_NAME(dpi_converts)[DP_DTYPE_END] = {
     CV_TO(CV_ROW)                                                                /* */
     CV_BOTH(DP_BOOL, b8) CV_BOTH(DP_UINT8, u8) CV_BOTH(DP_INT8, i8)              /* */
     CV_BOTH(DP_INT16, i16) CV_BOTH(DP_INT32, i32) CV_BOTH(DP_INT64, i64)         /* */

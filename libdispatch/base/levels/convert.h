@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include <complex.h>
+#include <dispatchd/isa.h>
 
 /* As elements lie in memory, which need not be aligned. */
 #define CV_UNALIGNED __attribute__((aligned(1), may_alias))
@@ -169,7 +170,6 @@ static inline double cv_real_c128(double _Complex x)
 
 /* By the dtype that is read; rows are by the dtype that is written. */
 typedef dp_convert_fn dpi_convert_row[DP_DTYPE_END];
-extern const dpi_convert_row dpi_converts_v1[DP_DTYPE_END], dpi_converts_v3[DP_DTYPE_END],
-    dpi_converts_v4[DP_DTYPE_END];
+DP_ISA_TABLE(dpi_convert_row, dpi_converts)
 
 #endif

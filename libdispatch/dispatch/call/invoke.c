@@ -19,6 +19,11 @@ void *dp_alloc(dp_ctx *ctx, size_t bytes)
     return (void *)(((uintptr_t)p + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
 }
 
+int dp_cpu_level(dp_ctx *ctx)
+{
+    return dpi_cpu_level(&ctx->error);
+}
+
 int dp_checkpoint(dp_ctx *ctx)
 {
     int code = dpi_stop_code(&ctx->stop);

@@ -411,3 +411,8 @@ DP_FN(int, dp_view_as,
 /* What makes elements of `to` of elements of `from`, on the calling thread; for one dtype: copies them.
  * NULL: one is no dtype of ours.  Source: c10::convert, static_cast_with_inter_type. */
 DP_FN(dp_convert_fn, dp_converter, (dp_dtype to, dp_dtype from), (to, from))
+/* The vector level that loops are to run at, DP_ISA_* of isa.h: the highest that this machine has, or
+ * DISPATCHD_CPU_CAPABILITY, which is default, avx2 or avx512.  The same for the life of the process.
+ * DP_ERUNTIME: the variable is none of the three, or more than the machine has.
+ * Source: at::native::get_cpu_capability. */
+DP_FN(int, dp_cpu_level, (dp_ctx * ctx), (ctx))

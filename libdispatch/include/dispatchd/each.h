@@ -1,5 +1,5 @@
-/* dispatchd/each.h -- the preprocessor's loops behind plugin_macros.h and typed.h.  Nothing here is for
- * plugins to use. */
+/* dispatchd/each.h -- the preprocessor's loops behind plugin_macros.h, typed.h and dtypes.h.  Nothing here is
+ * for plugins to use. */
 #ifndef DISPATCHD_EACH_H
 #define DISPATCHD_EACH_H
 

@@ -44,7 +44,7 @@
                 data[k] += s[4 + k];                                                               \
         }                                                                                          \
     }
-ELEMENT_SIZES(ROW)
+DP_DTYPE_SIZES(ROW)
 
 #define ENTRY(bytes, type) [bytes] = choose_##bytes,
-const dp_iter_loop2d CPU_NAME(choose_loops)[] = {ELEMENT_SIZES(ENTRY)};
+const dp_iter_loop2d DP_ISA_NAME(choose_loops)[] = {DP_DTYPE_SIZES(ENTRY)};

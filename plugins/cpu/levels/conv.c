@@ -323,8 +323,8 @@ THIN(i64, uint64_t, i64)
             tile_of_places_##name, gather_##name, blend_##name, blend_channels_##name,             \
             dots_##name, add_##name                                                                \
     }
-const conv_class CPU_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, double),
-                                             CLASS(i32, uint32_t), CLASS(i64, uint64_t)};
+const conv_class DP_ISA_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, double),
+                                                CLASS(i32, uint32_t), CLASS(i64, uint64_t)};
 
 /* -- elements to and from a class -- */
 
@@ -479,7 +479,7 @@ ELEMENTS(i64, uint64_t, uint64_t, SAME, SAME, false)
     {                                                                                              \
         widen_##name, narrow_##name                                                                \
     }
-const conv_dtype CPU_NAME(conv_dtypes)[DP_DTYPE_END] = {
+const conv_dtype DP_ISA_NAME(conv_dtypes)[DP_DTYPE_END] = {
     [DP_UINT8] = ROW(u8),    [DP_INT8] = ROW(i8),      [DP_INT16] = ROW(i16),
     [DP_INT32] = ROW(i32),   [DP_INT64] = ROW(i64),    [DP_FLOAT32] = ROW(f32),
     [DP_FLOAT64] = ROW(f64), [DP_BFLOAT16] = ROW(bf16)};

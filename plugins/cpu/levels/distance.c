@@ -24,7 +24,7 @@ enum { LANES = 16, ROWS = 32 };
             }                                                                                      \
         }                                                                                          \
     }
-const ds_row CPU_NAME(ds_loops)[] = {
+const ds_row DP_ISA_NAME(ds_loops)[] = {
     [DS_COUNT] = ROW(count_pairs, count_rows),
     [DS_SUM] = ROW(sum_pairs, sum_rows),
     [DS_SQUARES] = ROW(squares_pairs, squares_rows),

@@ -14,7 +14,7 @@ enum { BLOCK = 16 }; /* lanes of the general pass, rows of a copy that transpose
 #define FN(f) f##_f64
 #include "../loops/fft.h"
 
-const fft_row CPU_NAME(fft_loops)[] = {
+const fft_row DP_ISA_NAME(fft_loops)[] = {
     {run_f32, gather_f32, scatter_f32, real_after_f32, real_before_f32, mirror_f32},
     {run_f64, gather_f64, scatter_f64, real_after_f64, real_before_f64, mirror_f64},
 };

@@ -176,7 +176,7 @@ COMPLEX_TILE(c64, float)
 COMPLEX_TILE(c128, double)
 
 enum { F32, F64, I32, I64, C64, C128, PAIRS };
-const gemm_class CPU_NAME(gemm_classes)[] = {
+const gemm_class DP_ISA_NAME(gemm_classes)[] = {
     [F32] = {ROWS, 2 * VECTOR / 4, 1, 4, 4, tile_f32},
     [F64] = {ROWS, 2 * VECTOR / 8, 1, 8, 8, tile_f64},
     [I32] = {ROWS, 2 * VECTOR / 4, 1, 4, 4, tile_i32},
@@ -380,7 +380,7 @@ COMPLEX(c128, double)
     {                                                                                              \
         class, bytes, pack_##name, finish_##name, vector_##name                                    \
     }
-const gemm_dtype CPU_NAME(gemm_dtypes)[] = {
+const gemm_dtype DP_ISA_NAME(gemm_dtypes)[] = {
     [DP_UINT8] = ROW(u8, I32, 1),
     [DP_INT8] = ROW(i8, I32, 1),
     [DP_INT16] = ROW(i16, I32, 2),

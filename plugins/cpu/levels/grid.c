@@ -22,7 +22,7 @@ enum { GR_TAPS = 16 };
 #define GR_RINT  rint
 #include "../loops/grid.h"
 
-const grid_loops CPU_NAME(grid_types)[] = {
+const grid_loops DP_ISA_NAME(grid_types)[] = {
     {gr_sample_f32, gr_input_back_f32, gr_grid_back_f32},
     {gr_sample_f64, gr_input_back_f64, gr_grid_back_f64},
 };

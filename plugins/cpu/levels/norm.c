@@ -17,7 +17,7 @@ enum { NM_LANES = 32, NM_BLOCK = 4096, NM_WIDE = 64, NM_SPAN = 512, NM_ROWS = 64
             name##_f32, name##_f64                                                                 \
         }                                                                                          \
     }
-const nm_row CPU_NAME(nm_loops)[] = {
+const nm_row DP_ISA_NAME(nm_loops)[] = {
     [NM_PLANE_MOMENTS] = ROW(plane_moments),
     [NM_PLANE_SCALE] = ROW(plane_scale),
     [NM_PLANE_DOTS] = ROW(plane_dots),

@@ -33,4 +33,4 @@ enum { STEP = 16, HALF = STEP / 2, BLOCK = 128 };
 NORMAL(float, f32, sqrtf)
 NORMAL(double, f64, sqrt)
 
-const normal_fn CPU_NAME(normal_loops)[] = {normal_f32, normal_f64};
+const normal_fn DP_ISA_NAME(normal_loops)[] = {normal_f32, normal_f64};

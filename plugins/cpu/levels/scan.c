@@ -124,7 +124,7 @@ enum {
 #define AT(t, name)   [place_##t] = name##_##t,
 #define AT_SUM(t, A)  AT(t, sum)
 #define AT_PROD(t, A) AT(t, prod)
-const sc_row CPU_NAME(sc_loops)[] = {
+const sc_row DP_ISA_NAME(sc_loops)[] = {
     [SC_SUM] = {{SUMMED(AT_SUM)}},
     [SC_PROD] = {{SUMMED(AT_PROD)}},
     [SC_MAX] = {{COMPARED(AT, max)}},

@@ -12,7 +12,7 @@ enum { LANES = 64 };
 #define E f64
 #include "../loops/softmax.h"
 
-const sm_row CPU_NAME(sm_loops)[] = {
+const sm_row DP_ISA_NAME(sm_loops)[] = {
     [SM_SOFTMAX] = {{softmax_f32, softmax_f64}},
     [SM_LOG_SOFTMAX] = {{log_softmax_f32, log_softmax_f64}},
     [SM_BACKWARD] = {{backward_f32, backward_f64}},
@@ -37,4 +37,4 @@ static void log_sums(const sm_sums *s)
     }
 }
 
-const sm_sum CPU_NAME(sm_log_sums)[] = {log_sums};
+const sm_sum DP_ISA_NAME(sm_log_sums)[] = {log_sums};

@@ -20,7 +20,7 @@ enum { WN_BLOCK = 64 }; /* elements of a result that are made together */
 #define E i64
 #include "../loops/window.h"
 
-const wn_loops CPU_NAME(wn_types)[] = {
+const wn_loops DP_ISA_NAME(wn_types)[] = {
     [WN_F32] = {wn_add_rows_f32, wn_add_places_f32, wn_max_rows_f32, wn_max_places_f32,
                 wn_no_row_f32, wn_max_few_f32},
     [WN_F64] = {wn_add_rows_f64, wn_add_places_f64, wn_max_rows_f64, wn_max_places_f64,

@@ -1,6 +1,6 @@
 /* loops/distance.h -- norms of differences of rows of the type T, named by its end E.  Included once for each
  * by levels/distance.c.  Differences are brought together in LANES, so that no bit depends on the level. */
-#define FN(name) CPU_PASTE(name, E)
+#define FN(name) DP_ISA_PASTE(name, E)
 
 #define DS_ADD(a, b)     ((a) + (b))
 #define DS_MORE(a, b)    ((a) != (a) || (b) <= (a) ? (a) : (b)) /* NaN wins */

@@ -13,12 +13,12 @@
 #define RD_PARTS 1
 #define RD_R     RD_A
 #endif
-#define RD_(part) CPU_PASTE(RD_NAME, part)
-#define RD_XM     CPU_PASTE(pw_mem, RD_X)
-#define RD_XV     CPU_PASTE(pw_val, RD_X)
-#define RD_AM     CPU_PASTE(pw_mem, RD_A)
-#define RD_MV     CPU_PASTE(pw_val, RD_M)
-#define RD_RM     CPU_PASTE(pw_mem, RD_R)
+#define RD_(part) DP_ISA_PASTE(RD_NAME, part)
+#define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
+#define RD_XV     DP_ISA_PASTE(pw_val, RD_X)
+#define RD_AM     DP_ISA_PASTE(pw_mem, RD_A)
+#define RD_MV     DP_ISA_PASTE(pw_val, RD_M)
+#define RD_RM     DP_ISA_PASTE(pw_mem, RD_R)
 #define RD_ALL    (RD_LANES * RD_PARTS)      /* numbers in all lanes */
 #define RD_BYTES  (sizeof(RD_XM) * RD_PARTS) /* of an element */
 
@@ -139,7 +139,7 @@ static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t
 /* -- a whole reduction of it: RD_STEP, after NAME_none_(), the result of no element, and
  * NAME_finish_(a, s), of type RD_O -- */
 #ifdef RD_STEP
-#define RD_OM CPU_PASTE(pw_mem, RD_O)
+#define RD_OM DP_ISA_PASTE(pw_mem, RD_O)
 
 RD_INLINE RD_RM RD_(join)(RD_RM a, RD_RM b)
 {

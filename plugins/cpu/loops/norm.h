@@ -3,8 +3,8 @@
  *
  * Runs are added up in LANES, and blocks of BLOCK elements in double, so that long runs stay exact and no
  * bit depends on the vector level. */
-#define FN(name)     CPU_PASTE(name, E)
-#define FMA(a, b, c) CPU_PASTE(dpm_fma, E)(a, b, c)
+#define FN(name)     DP_ISA_PASTE(name, E)
+#define FMA(a, b, c) DP_ISA_PASTE(dpm_fma, E)(a, b, c)
 
 /* Both lanes of each pair, by halves. */
 #define NM_HALF(half)                                                                              \

@@ -6,9 +6,9 @@
  *     NAME_beats_(a, b)           does a win over b?
  *
  * Each row is walked once for the element and, if it wins over those before it, again for its place. */
-#define RD_(part) CPU_PASTE(RD_NAME, part)
-#define RD_XM     CPU_PASTE(pw_mem, RD_X)
-#define RD_XV     CPU_PASTE(pw_val, RD_X)
+#define RD_(part) DP_ISA_PASTE(RD_NAME, part)
+#define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
+#define RD_XV     DP_ISA_PASTE(pw_val, RD_X)
 
 typedef struct RD_(acc) {
     RD_XM value;

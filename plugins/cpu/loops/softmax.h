@@ -4,9 +4,9 @@
  * A line's greatest element is subtracted first, so that exp() does not overflow; a NaN or an infinity
  * makes the sum NaN, and thereby the line.  A line is added up in LANES, neighbouring lines each in
  * order: no bit depends on the vector level. */
-#define FN(name) CPU_PASTE(name, E)
-#define EXP(x)   CPU_PASTE(dpm_exp, E)(x)
-#define LOG(x)   CPU_PASTE(dpm_log, E)(x)
+#define FN(name) DP_ISA_PASTE(name, E)
+#define EXP(x)   DP_ISA_PASTE(dpm_exp, E)(x)
+#define LOG(x)   DP_ISA_PASTE(dpm_log, E)(x)
 
 /* -- lines whose elements lie side by side -- */
 

@@ -6,10 +6,10 @@
  *     NAME_dev_row() and _rows()             sums of squared deviations from `about`
  *
  * Each row is walked twice while the cache has it, and joined to those before it by Chan's formula. */
-#define RD_(part) CPU_PASTE(RD_NAME, part)
-#define RD_XM     CPU_PASTE(pw_mem, RD_X)
-#define RD_MV     CPU_PASTE(pw_val, RD_M)
-#define RD_OM     CPU_PASTE(pw_mem, RD_O)
+#define RD_(part) DP_ISA_PASTE(RD_NAME, part)
+#define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
+#define RD_MV     DP_ISA_PASTE(pw_val, RD_M)
+#define RD_OM     DP_ISA_PASTE(pw_mem, RD_O)
 
 typedef struct RD_(acc) {
     double n, squares;
