@@ -40,7 +40,8 @@ double sf_lgamma(double x);
 double sf_zeta(double x, double q); /* Hurwitz's */
 double sf_polygamma_f64(int64_t n, double x);
 float sf_polygamma_f32(int64_t n, float x);
-double sf_igamma(double a, double x, int upper); /* regularised: P, or Q for `upper` */
+/* Regularised: P, or Q for `upper`.  Terms are left out that are smaller than `exact` times the sum. */
+double sf_igamma(double a, double x, int upper, double exact);
 
 double sf_erfcx(double x); /* exp(x^2) erfc(x) */
 float sf_erfcx_f32(float x);

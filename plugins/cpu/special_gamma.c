@@ -106,21 +106,21 @@ static double front(double a, double x)
     return sqrt(a / (2 * M_PI)) * exp(a * (log1p(s) - s) - rest);
 }
 
-static double lower_series(double a, double x)
+static double lower_series(double a, double x, double exact)
 {
     double term = 1, sum = 1;
 
-    for (int k = 1; k <= TERMS_MAX && term > sum * DBL_EPSILON / 2; k++)
+    for (int k = 1; k <= TERMS_MAX && term > sum * exact; k++)
         sum += term *= x / (a + k);
     return front(a, x) * sum / a;
 }
 
 /* Q for small x, without the loss of 1 - P. */
-static double upper_series(double a, double x)
+static double upper_series(double a, double x, double exact)
 {
     double factor = 1, sum = 0, term = 1, log_x = log(x);
 
-    for (int k = 1; k < TERMS_MAX && fabs(term) > DBL_EPSILON / 2 * fabs(sum); k++) {
+    for (int k = 1; k < TERMS_MAX && fabs(term) > exact * fabs(sum); k++) {
         factor *= -x / k;
         term = factor / (a + k);
         sum += term;
@@ -129,11 +129,11 @@ static double upper_series(double a, double x)
 }
 
 /* Q by its continued fraction, in Lentz's way. */
-static double upper_fraction(double a, double x)
+static double upper_fraction(double a, double x, double exact)
 {
     double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d, step = 0;
 
-    for (int k = 1; k < TERMS_MAX && fabs(step - 1) >= DBL_EPSILON; k++) {
+    for (int k = 1; k < TERMS_MAX && fabs(step - 1) > 2 * exact; k++) {
         double n = -k * (k - a);
         b += 2;
         d = n * d + b;
@@ -147,7 +147,7 @@ static double upper_fraction(double a, double x)
 
 /* P or Q of large a and x near to it: Temme's expansion, uniform in x / a (DLMF 8.12.3).  More terms are
  * below an ulp for a > 20. */
-static double around(double a, double x, int upper)
+static double around(double a, double x, int upper, double exact)
 {
     enum { ROWS = 10, COLUMNS = 15 };
     static const double d[ROWS][COLUMNS] = {
@@ -202,13 +202,13 @@ static double around(double a, double x, int upper)
          -8.8585890141255994e-10, 4.5284535953805377e-6, -2.8427815022504408e-6,
          8.7082341778646412e-7, 3.6886101871706965e-12, -1.5344695190702061e-7}};
     double s = (x - a) / a, half = log1p(s) - s, sign = upper ? 1 : -1;
-    double eta = copysign(sqrt(-2 * half), s), sum = 0, scale = 1;
+    double eta = copysign(sqrt(-2 * half), s), sum = 0, scale = 1, term = 1;
 
-    for (int k = 0; k < ROWS; k++, scale /= a) {
+    for (int k = 0; k < ROWS && fabs(term) > exact * fabs(sum); k++, scale /= a) {
         double row = 0;
         for (int n = COLUMNS - 1; n >= 0; n--)
             row = row * eta + d[k][n];
-        sum += row * scale;
+        sum += term = row * scale;
     }
     return 0.5 * erfc(sign * eta * sqrt(a / 2)) + sign * exp(a * half) * sum / sqrt(2 * M_PI * a);
 }
@@ -219,16 +219,16 @@ static int is_near(double a, double x)
     return (a > 20 && a < 200 && apart < 0.3) || (a > 200 && apart < 4.5 / sqrt(a));
 }
 
-static double upper_gamma(double a, double x)
+static double upper_gamma(double a, double x, double exact)
 {
     double turn = x > 1.1 ? x : x > 0.5 ? x * 1.1 : -0.4 / log(x); /* 1 - P is right for larger a */
 
     if (turn < a)
-        return 1 - lower_series(a, x);
-    return x > 1.1 ? upper_fraction(a, x) : upper_series(a, x);
+        return 1 - lower_series(a, x, exact);
+    return x > 1.1 ? upper_fraction(a, x, exact) : upper_series(a, x, exact);
 }
 
-double sf_igamma(double a, double x, int upper)
+double sf_igamma(double a, double x, int upper, double exact)
 {
     if (x < 0 || a < 0 || (a == 0 && !(x > 0)))
         return NAN;
@@ -241,8 +241,8 @@ double sf_igamma(double a, double x, int upper)
     if (isinf(x))
         return !upper;
     if (is_near(a, x))
-        return around(a, x, upper);
+        return around(a, x, upper, exact);
     if (upper)
-        return upper_gamma(a, x);
-    return x > 1 && x > a ? 1 - upper_gamma(a, x) : lower_series(a, x);
+        return upper_gamma(a, x, exact);
+    return x > 1 && x > a ? 1 - upper_gamma(a, x, exact) : lower_series(a, x, exact);
 }

@@ -3,6 +3,11 @@
 #define CPU_LOOPS_SPECIAL_H
 
 #include "../special.h"
+#include <float.h>
+
+/* Sums of doubles for either width: an eighth, and half, of an ulp. */
+#define SF_EXACT_F32 (FLT_EPSILON / 16)
+#define SF_EXACT_F64 (DBL_EPSILON / 2)
 
 #define SF_BOTH1(name, body)                                                                       \
     static inline double pw_##name##_f64(double x)                                                 \
@@ -42,8 +47,6 @@ SF_BOTH1(y0, sf_bessel_y(0, x))
 SF_BOTH1(y1, sf_bessel_y(1, x))
 SF_BOTH1(spherical_j0, sf_spherical_j0(x))
 SF_BOTH1(airy_ai, sf_airy_ai(x))
-SF_BOTH2(igamma, sf_igamma(x, y, 0))
-SF_BOTH2(igammac, sf_igamma(x, y, 1))
 SF_BOTH2(zeta, sf_zeta(x, y))
 
 #define SF_EACH_(T, end, params, name, body)                                                       \
@@ -61,6 +64,8 @@ SF_BOTH2(zeta, sf_zeta(x, y))
     SF_EACH_(double, _f64, (double x, double y, int *fault), name, f64)
 SF_EACH1(digamma, sf_digamma_f32(x), sf_digamma_f64(x))
 SF_EACH1(erfcx, sf_erfcx_f32(x), sf_erfcx(x))
+SF_EACH2(igamma, (float)sf_igamma(x, y, 0, SF_EXACT_F32), sf_igamma(x, y, 0, SF_EXACT_F64))
+SF_EACH2(igammac, (float)sf_igamma(x, y, 1, SF_EXACT_F32), sf_igamma(x, y, 1, SF_EXACT_F64))
 SF_EACH2(polygamma, sf_polygamma_f32((int64_t)x, y), sf_polygamma_f64((int64_t)x, y))
 
 #define SF_CHEBYSHEV(name, at, kind, angles)                                                       \
