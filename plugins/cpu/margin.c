@@ -243,12 +243,12 @@ static int check_gradient(dp_ctx *ctx, const margins *m, dp_tensor *grad, dp_ten
     return m->rows == 0 ? 0 : dense_check_same(ctx, m->dtype, g.dtype);
 }
 
+/* slope: zeros as yet */
 static void run_backward(const margins *m, const double *is, const double *grad, bool one,
                          double *slope)
 {
     double g = 1 / (double)m->n / (m->reduction == MEAN ? (double)m->rows : 1);
 
-    memset(slope, 0, (size_t)(m->rows * m->n) * sizeof(double));
     for (int64_t r = 0; r < m->rows; r++) {
         double factor = g * grad[one ? 0 : r];
         if (m->labels)
@@ -272,7 +272,7 @@ static int backward(dp_ctx *ctx, margins *m, dp_tensor *grad, dp_tensor *is_targ
     load(&p, m);
     const double *is = pack_get(&p, is_target, DP_FLOAT64);
     const double *slopes = pack_get(&p, grad, DP_FLOAT64);
-    double *y = pack_new(&p, DP_FLOAT64, x.ndim, x.sizes, &made);
+    double *y = pack_zeros(&p, DP_FLOAT64, x.ndim, x.sizes, &made);
     if (p.rc == 0 && !dp_memoryless(ctx))
         run_backward(m, is, slopes, m->reduction != NONE || g.ndim == 0, y);
     pack_give(&p, made, m->dtype, out);
