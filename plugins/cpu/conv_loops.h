@@ -28,7 +28,8 @@ typedef struct conv_class {
     void (*tile_at)(int64_t k, const void *a, const void *b, const int64_t *off,
                     const conv_tile *t);
     /* c [rows, lanes] += sum over t < taps and i < k of a[t rows + row][first + i] b[t k + i], where a has addresses,
-     * and b numbers side by side: lanes, in whole vectors. */
+     * and b numbers side by side: lanes, in whole vectors.  NULL: of
+     * integers there is none. */
     void (*tile_of_places)(int64_t taps, int64_t first, int64_t k, const void *const *a,
                            const void *b, const conv_tile *t);
     /* k rows of `lanes` numbers, one after the other.  Row i is made of n runs, of len[s] from lane[s] on, of what

@@ -51,8 +51,8 @@ bool conv_is_of_pixels(const conv_walk *w)
     enum { LEAST = 8 }; /* input channels */
     bool whole = w->stride[0] == 1 && w->stride[1] == 1 && w->stride[2] == 1;
 
-    return whole && !w->apart && w->planes.from.channel == 1 && w->to.channel == 1 &&
-           w->packing->bytes == w->class->bytes && w->in_channels >= LEAST &&
+    return whole && !w->apart && w->class->tile_of_places != NULL && w->planes.from.channel == 1 &&
+           w->to.channel == 1 && w->packing->bytes == w->class->bytes && w->in_channels >= LEAST &&
            w->out_channels >= w->class->lanes / CONV_VECTORS && w->k > 0 &&
            w->k / w->in_channels <= TAPS && result_step(w) >= w->groups * w->out_channels;
 }

@@ -16,28 +16,44 @@ enum { VECTOR = 16, ROWS = 4 };
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Sums of `many` vectors of a tile, to c: what both kinds of tiles end with. */
+/* Sums of `many` vectors of a tile, to c: what all kinds of tiles end with.  What is no whole tile goes there by way
+ * of memory. */
 #define PUT(name, type)                                                                            \
     typedef type v_##name __attribute__((vector_size(VECTOR)));                                    \
     typedef type u_##name __attribute__((vector_size(VECTOR), aligned(sizeof(type)), may_alias));  \
-    ALWAYS void put_##name(const int many, v_##name sum[ROWS][CONV_VECTORS], const conv_tile *t)   \
+    enum { W_##name = VECTOR / sizeof(type), LANES_##name = CONV_VECTORS * W_##name };             \
+    static __attribute__((noinline)) void put_part_##name(const type *part, const conv_tile *t)    \
     {                                                                                              \
-        enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
-        const type *bias = t->bias;                                                                \
-        type *c = t->c, part[ROWS * LANES] __attribute__((aligned(64)));                           \
-        bool whole = t->rows == ROWS && t->lanes == many * W;                                      \
-        UNROLL for (int i = 0; i < ROWS; i++)                                                      \
-        {                                                                                          \
-            u_##name *to = (u_##name *)(whole ? c + i * t->c_row : part + i * LANES);              \
-            type add = bias && i < t->rows ? bias[i] : 0;                                          \
-            UNROLL for (int v = 0; v < many; v++) to[v] =                                          \
-                (whole && !t->fresh ? sum[i][v] + to[v] : sum[i][v]) + add;                        \
-        }                                                                                          \
-        for (int i = 0; !whole && i < t->rows; i++)                                                \
+        for (int i = 0; i < t->rows; i++)                                                          \
             for (int j = 0; j < t->lanes; j++) {                                                   \
-                type *to = c + i * t->c_row + j, x = part[i * LANES + j];                          \
+                type *to = (type *)t->c + i * t->c_row + j, x = part[i * LANES_##name + j];        \
                 *to = t->fresh ? x : x + *to;                                                      \
             }                                                                                      \
+    }                                                                                              \
+    ALWAYS void put_##name(const int many, v_##name sum[ROWS][CONV_VECTORS], const conv_tile *t,   \
+                           const bool by_lane)                                                     \
+    {                                                                                              \
+        const type *bias = t->bias;                                                                \
+        type part[ROWS * LANES_##name] __attribute__((aligned(64)));                               \
+        bool whole = t->rows == ROWS && t->lanes == many * W_##name;                               \
+        type *c = whole ? t->c : part;                                                             \
+        int64_t row = whole ? t->c_row : LANES_##name;                                             \
+        if (whole && !t->fresh)                                                                    \
+            UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int v = 0; v < many; v++)            \
+                sum[i][v] += ((const u_##name *)(c + i * row))[v];                                 \
+        if (bias && by_lane)                                                                       \
+            UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int v = 0; v < many; v++)            \
+                sum[i][v] += ((const u_##name *)bias)[v];                                          \
+        if (bias && !by_lane)                                                                      \
+            UNROLL for (int i = 0; i < ROWS; i++)                                                  \
+            {                                                                                      \
+                v_##name add = (i < t->rows ? bias[i] : 0) - (v_##name){0};                        \
+                UNROLL for (int v = 0; v < many; v++) sum[i][v] += add;                            \
+            }                                                                                      \
+        UNROLL for (int i = 0; i < ROWS; i++)                                                      \
+            UNROLL for (int v = 0; v < many; v++)((u_##name *)(c + i * row))[v] = sum[i][v];       \
+        if (!whole)                                                                                \
+            put_part_##name(part, t);                                                              \
     }
 
 /* One step: row i of a times `many` vectors of b. */
@@ -52,9 +68,9 @@ enum { VECTOR = 16, ROWS = 4 };
         }                                                                                          \
     }
 
-/* fn with as many vectors as a tile has. */
+/* fn with as many vectors as a tile has; integers, which are rare, always have all. */
 #define BY_VECTORS(type, fn, ...)                                                                  \
-    if (t->lanes > 2 * (VECTOR / (int)sizeof(type)))                                               \
+    if ((type)0.5 == 0 || t->lanes > 2 * (VECTOR / (int)sizeof(type)))                             \
         fn(3, __VA_ARGS__);                                                                        \
     else if (t->lanes > VECTOR / (int)sizeof(type))                                                \
         fn(2, __VA_ARGS__);                                                                        \
@@ -72,7 +88,7 @@ enum { VECTOR = 16, ROWS = 4 };
         UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
         for (int64_t p = 0; p < k; p++, a += ROWS, b[0] += step, b[1] += step, b[2] += step)       \
             STEP(name, many, b[v])                                                                 \
-        put_##name(many, sum, t);                                                                  \
+        put_##name(many, sum, t, false);                                                           \
     }                                                                                              \
     static void tile_##name(int64_t k, const void *a, const void *const b[CONV_VECTORS],           \
                             int64_t step, const conv_tile *t)                                      \
@@ -87,7 +103,7 @@ enum { VECTOR = 16, ROWS = 4 };
         UNROLL for (int i = 0; i < ROWS; i++) sum[i][0] = sum[i][1] = sum[i][2] = (v_##name){0};   \
         for (int64_t p = 0; p < k; p++, a += ROWS)                                                 \
             STEP(name, many, b + off[p] + v * W)                                                   \
-        put_##name(many, sum, t);                                                                  \
+        put_##name(many, sum, t, false);                                                           \
     }                                                                                              \
     static void tile_at_##name(int64_t k, const void *a, const void *b, const int64_t *off,        \
                                const conv_tile *t)                                                 \
@@ -114,29 +130,6 @@ TILE(i64, uint64_t)
 /* -- rows of a anywhere -- */
 
 #define PLACES(name, type)                                                                         \
-    ALWAYS void put_lanes_##name(const int many, v_##name sum[ROWS][CONV_VECTORS],                 \
-                                 const conv_tile *t)                                               \
-    {                                                                                              \
-        enum { W = VECTOR / sizeof(type), LANES = CONV_VECTORS * W };                              \
-        type *c = t->c, part[ROWS * LANES] __attribute__((aligned(64)));                           \
-        bool whole = t->rows == ROWS && t->lanes == many * W;                                      \
-        UNROLL for (int v = 0; v < many; v++)                                                      \
-        {                                                                                          \
-            v_##name add = {0};                                                                    \
-            if (t->bias)                                                                           \
-                add = ((const u_##name *)t->bias)[v];                                              \
-            UNROLL for (int i = 0; i < ROWS; i++)                                                  \
-            {                                                                                      \
-                u_##name *to = (u_##name *)(whole ? c + i * t->c_row : part + i * LANES) + v;      \
-                *to = (whole && !t->fresh ? sum[i][v] + *to : sum[i][v]) + add;                    \
-            }                                                                                      \
-        }                                                                                          \
-        for (int i = 0; !whole && i < t->rows; i++)                                                \
-            for (int j = 0; j < t->lanes; j++) {                                                   \
-                type *to = c + i * t->c_row + j, x = part[i * LANES + j];                          \
-                *to = t->fresh ? x : x + *to;                                                      \
-            }                                                                                      \
-    }                                                                                              \
     ALWAYS void places_##name(const int many, int64_t taps, int64_t first, int64_t k,              \
                               const void *const *at, const type *b, const conv_tile *t)            \
     {                                                                                              \
@@ -156,7 +149,7 @@ TILE(i64, uint64_t)
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
-        put_lanes_##name(many, sum, t);                                                            \
+        put_##name(many, sum, t, true);                                                            \
     }                                                                                              \
     static void tile_of_places_##name(int64_t taps, int64_t first, int64_t k,                      \
                                       const void *const *a, const void *b, const conv_tile *t)     \
@@ -165,8 +158,6 @@ TILE(i64, uint64_t)
     }
 PLACES(f32, float)
 PLACES(f64, double)
-PLACES(i32, uint32_t)
-PLACES(i64, uint64_t)
 
 /* -- one output channel: rows of results, from rows of what the taps meet -- */
 
@@ -317,14 +308,14 @@ THIN(f64, double, i64)
 THIN(i32, uint32_t, i32)
 THIN(i64, uint64_t, i64)
 
-#define CLASS(name, type)                                                                          \
+#define CLASS(name, type, places)                                                                  \
     {                                                                                              \
         ROWS, CONV_VECTORS *VECTOR / sizeof(type), sizeof(type), tile_##name, tile_at_##name,      \
-            tile_of_places_##name, gather_##name, blend_##name, blend_channels_##name,             \
-            dots_##name, add_##name                                                                \
+            places, gather_##name, blend_##name, blend_channels_##name, dots_##name, add_##name    \
     }
-const conv_class DP_ISA_NAME(conv_classes)[] = {CLASS(f32, float), CLASS(f64, double),
-                                                CLASS(i32, uint32_t), CLASS(i64, uint64_t)};
+const conv_class DP_ISA_NAME(conv_classes)[] = {
+    CLASS(f32, float, tile_of_places_f32), CLASS(f64, double, tile_of_places_f64),
+    CLASS(i32, uint32_t, NULL), CLASS(i64, uint64_t, NULL)};
 
 /* -- elements to and from a class -- */
 
