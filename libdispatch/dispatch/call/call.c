@@ -221,8 +221,11 @@ static int finish_view(dp_call *call, const running *r)
 static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry *e,
                                                   const dpi_kernel *k, bool outermost)
 {
-    running r = {.e = e, .k = k, .outermost = outermost};
+    running r; /* not cleared: `written` is long, and read only if it was written */
 
+    r.e = e;
+    r.k = k;
+    r.outermost = outermost;
     if (e->counted != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
         return call->ctx->error.code;
     r.at = call->ctx->arena.at;
