@@ -305,6 +305,8 @@ int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, con
                 const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err);
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                    int64_t offset, dp_tensor **out, dp_error *err);
+int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out,
+                   dp_error *err);
 /* at::resize_; PRESERVE: without a memory format.  a: who pays for what it grows by, unless t is
  * charged to somebody; NULL: nobody. */
 int dpi_resize(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f,

@@ -73,6 +73,25 @@ bool dp_view_strides(const dp_tensor *t, int ndim, const int64_t *sizes, int64_t
     return true;
 }
 
+/* What has t's elements, and no others, lies within its storage: nothing is left to check. */
+int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out,
+                   dp_error *err)
+{
+    int64_t strides[DP_DIM_MAX];
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    *out = NULL;
+    if (ndim > DP_DIM_MAX || !dp_view_strides(t, ndim, sizes, strides))
+        return DP_OK;
+    if (DPI_UNLIKELY(g->numel == 0 || g->parts != NULL)) /* strides may be any; no bytes */
+        return dpi_as_strided(t, ndim, sizes, strides, g->offset, out, err);
+    dpi_layout l = {ndim, sizes, strides, g->offset, g->numel, 0};
+    int rc = dpi_tensor_on(t, &l, out, err);
+    if (rc == DP_OK)
+        (*out)->keys.functionality |= dpi_math_bits(t);
+    return rc;
+}
+
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err)
 {

@@ -5,18 +5,17 @@
 /* aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a) */
 static int view(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n, dp_tensor **out)
 {
-    int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
+    int64_t sizes[DP_DIM_MAX];
     DP_VIEW(x, self);
     int rc = infer_size(ctx, x.numel, shape, n, sizes);
 
-    if (rc < 0)
+    if (rc == 0)
+        rc = dp_view_sizes(ctx, self, (int)n, sizes, out);
+    if (rc < 0 || *out != NULL)
         return rc;
-    if (!dp_view_strides(self, (int)n, sizes, strides))
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "view size is not compatible with input tensor's size and stride (at least one "
-            "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
-    return dp_as_strided(ctx, self, (int)n, sizes, strides, dp_tensor_offset(self), out);
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "view size is not compatible with input tensor's size and stride (at least one "
+                   "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
 }
 
 static int check_strides(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *strides,

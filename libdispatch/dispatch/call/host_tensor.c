@@ -53,6 +53,18 @@ int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
     return rc;
 }
 
+int dp_view_sizes(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
+        return DP_EPLUGIN;
+    if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
+        return DP_EPLUGIN;
+    int rc = dpi_view_sizes(t, ndim, sizes, out, &ctx->error);
+    if (rc == 0 && *out != NULL)
+        dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
+    return rc;
+}
+
 int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
                const int64_t *sizes, const int64_t *strides, int64_t storage_offset,
                dp_tensor **out)

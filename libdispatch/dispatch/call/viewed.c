@@ -22,7 +22,7 @@ static bool has_to_join(const dpi_entry *e, const dp_tensor *t, const dp_tensor 
 }
 
 /* A tensor that others hold, too, must not change under them: another one takes its place. */
-static int replace(dp_ctx *ctx, dp_tensor **t)
+static __attribute__((cold, noinline)) int replace(dp_ctx *ctx, dp_tensor **t)
 {
     const dpi_geometry *g = dpi_geometry_of(*t);
     dp_wrapper w = {.size = sizeof(w)};

@@ -152,8 +152,8 @@ enum {                          /* dp_item.flags */
                             among the arguments may have a gradient, or gradients are off.  Of an
                             IMPL block: for all its items */
        DP_FLAG_VIEWS = 16 /* what it returns where its schema marks a view it made with
-                             dp_as_strided() or dp_view_as() of that argument, which make it a view
-                             there and then.  Of an IMPL block: for all its items */
+                             dp_as_strided(), dp_view_sizes() or dp_view_as() of that argument, which
+                             make it a view there and then.  Of an IMPL block: for all its items */
 };
 
 typedef struct dp_item {

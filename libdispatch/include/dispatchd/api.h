@@ -416,3 +416,8 @@ DP_FN(dp_convert_fn, dp_converter, (dp_dtype to, dp_dtype from), (to, from))
  * DP_ERUNTIME: the variable is none of the three, or more than the machine has.
  * Source: at::native::get_cpu_capability. */
 DP_FN(int, dp_cpu_level, (dp_ctx * ctx), (ctx))
+/* t with other sizes [ndim] (no -1) without a copy, as dp_as_strided() with dp_view_strides() would make it.
+ * *out: owned; NULL, and no error, where its strides do not allow it. */
+DP_FN(int, dp_view_sizes,
+      (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out),
+      (ctx, t, ndim, sizes, out))

@@ -88,6 +88,19 @@ START_TEST(view_strides_are_pytorchs)
         const char *got = ok ? numbers_print(sizes.n, strides, buf) : "none";
         ck_assert_msg(strcmp(got, c.fields[4]) == 0, "line %d: %s, PyTorch has %s", c.line, got,
                       c.fields[4]);
+        dp_error err = DP_ERROR_INIT;
+        dp_tensor *made;
+        ck_assert_int_eq(dpi_view_sizes(t, sizes.n, sizes.at, &made, &err), 0);
+        ck_assert_int_eq(made != NULL, ok);
+        if (ok) {
+            DP_VIEW(v, made);
+            got = numbers_print(v.ndim, v.strides, buf);
+            ck_assert_msg(strcmp(got, c.fields[4]) == 0,
+                          "line %d: a view of strides %s, PyTorch has %s", c.line, got,
+                          c.fields[4]);
+            ck_assert_mem_eq(v.sizes, sizes.at, (size_t)v.ndim * sizeof(int64_t));
+        }
+        dp_tensor_unref(made);
         dp_tensor_unref(t);
     }
     ck_assert_int_eq(n, 350);
