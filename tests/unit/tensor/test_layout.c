@@ -88,7 +88,6 @@ START_TEST(view_strides_are_pytorchs)
         const char *got = ok ? numbers_print(sizes.n, strides, buf) : "none";
         ck_assert_msg(strcmp(got, c.fields[4]) == 0, "line %d: %s, PyTorch has %s", c.line, got,
                       c.fields[4]);
-        dp_error err = DP_ERROR_INIT;
         dp_tensor *made;
         ck_assert_int_eq(dpi_view_sizes(t, sizes.n, sizes.at, &made, &err), 0);
         ck_assert_int_eq(made != NULL, ok);
