@@ -63,7 +63,8 @@ int dpi_resize(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes, dp_m
 
     if (rc < 0)
         return rc;
-    bool same = ndim == g->ndim && memcmp(sizes, g->sizes, (size_t)ndim * sizeof(*sizes)) == 0;
+    bool same = ndim == g->ndim &&
+                (ndim == 0 || memcmp(sizes, g->sizes, (size_t)ndim * sizeof(*sizes)) == 0);
     if (same && f == DP_PRESERVE)
         return DP_OK;
     rc = dpi_strides_format(ndim, sizes, f == DP_PRESERVE ? DP_CONTIGUOUS : f, strides, err);

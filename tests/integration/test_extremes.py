@@ -107,6 +107,12 @@ def test_bags_of_no_columns(f):
         equal(slope["shape"], [2, 0], "slope of no columns")
 
 
+def test_slopes_of_no_elements(f):
+    rows, none = empty([0, 5], "float32"), empty([0], "float32")
+    slope = f[1].op("aten::multi_margin_loss_backward", none, rows, empty([0], "int64"), 1, 1, None, 0)
+    equal(slope["shape"], [0, 5], "slope of no rows")
+
+
 # -- elements that share memory, and masks of bytes --
 
 def shared(d, *shape, dtype="float32"):
