@@ -53,7 +53,8 @@ typedef struct conv_axis {
      * that is less, one for each tap. */
     bool by_tap;
     int64_t pieces, piece; /* how many, and how long */
-    int64_t pace;          /* of results: 1, or the step where samples are read where they lie */
+    int64_t
+        pace; /* of results: 1, or the step: where samples are read where they lie, or channels are inside */
 } conv_axis;
 
 typedef struct conv_planes {

@@ -26,15 +26,15 @@ typedef struct piece {
 static piece nth_piece(const conv_axis *a, int64_t t, int64_t first)
 {
     int64_t off = (a->by_tap ? a->off[t] : a->low + t) + first * a->step;
-    int64_t q = off < 0 ? (a->step - 1 - off) / a->step : 0;
-    int64_t end = off < a->in ? (a->in - 1 - off) / a->step + 1 : 0;
+    int64_t step = a->step / a->pace, q = off < 0 ? (step - 1 - off) / step : 0;
+    int64_t end = off < a->in ? (a->in - 1 - off) / step + 1 : 0;
 
     end = least(end, a->piece);
-    return (piece){t * a->piece + q, q * a->step + off, end > q ? end - q : 0, a->step};
+    return (piece){t * a->piece + q, q * step + off, end > q ? end - q : 0, step};
 }
 
-/* What is copied, and in which pieces.  DP_ERESOURCE: numbers too large to be added. */
-static int choose_extent(dp_ctx *ctx, conv_axis *a)
+/* What is copied, and in which pieces; apart: results need not be side by side.  DP_ERESOURCE: numbers too large to be added. */
+static int choose_extent(dp_ctx *ctx, conv_axis *a, bool apart)
 {
     int64_t high = 0, all, last;
     bool huge = false;
@@ -52,12 +52,12 @@ static int choose_extent(dp_ctx *ctx, conv_axis *a)
         return dp_fail(ctx, DP_ERESOURCE,
                        "a convolution whose taps are from %lld to %lld elements away",
                        (long long)a->low, (long long)high);
-    a->pace = 1;
-    a->piece = a->count + (high - a->low) / a->step;
-    a->by_tap = __builtin_mul_overflow(a->step, a->piece, &a->extent) || all < a->extent;
-    a->pieces = a->by_tap ? a->taps : a->step;
+    a->pace = apart ? a->step : 1;
+    a->pieces = a->step / a->pace;
+    a->piece = apart ? a->reach : a->count + (high - a->low) / a->step;
+    a->by_tap = __builtin_mul_overflow(a->pieces, a->piece, &a->extent) || all < a->extent;
     if (a->by_tap)
-        a->piece = a->count, a->extent = all;
+        a->pace = 1, a->pieces = a->taps, a->piece = a->count, a->extent = all;
     return 0;
 }
 
@@ -98,7 +98,7 @@ static int lay_out(dp_ctx *ctx, conv_planes *p, uint64_t *bytes)
     int64_t each = p->channels_inside ? p->width : 1, size[] = {each, 0, 0, 0, 0};
 
     for (int s = 0; s < CONV_SPACE; s++) {
-        int rc = choose_extent(ctx, &p->axis[s]);
+        int rc = choose_extent(ctx, &p->axis[s], p->channels_inside);
         if (rc < 0)
             return rc;
         size[1 + s] = p->axis[s].extent;
