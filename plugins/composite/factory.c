@@ -286,6 +286,43 @@ static int eye_m(dp_ctx *ctx, int64_t n, int64_t m, OPTIONS_PARAMS, dp_tensor **
     return rc;
 }
 
+/* -- out= -- */
+
+/* aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!) */
+static int full_out(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_value value, dp_tensor *out)
+{
+    int rc = check_ndim(ctx, n);
+
+    if (rc == 0)
+        rc = dp_resize(ctx, out, (int)n, sizes, DP_PRESERVE);
+    return rc < 0 ? dp_refuse(ctx, rc, NULL)
+                  : dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", out, value);
+}
+
+/* aten::zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!) */
+static int zeros_out(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_tensor *out)
+{
+    return full_out(ctx, sizes, n, dp_int(0), out);
+}
+
+/* aten::ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!) */
+static int ones_out(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_tensor *out)
+{
+    return full_out(ctx, sizes, n, dp_int(1), out);
+}
+
+/* aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!) */
+static int arange_out(dp_ctx *ctx, dp_value end, dp_tensor *out)
+{
+    return dp_invoke(ctx, "aten::arange.start_out", "sssT>", dp_int(0), end, dp_int(1), out);
+}
+
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("full.out", full_out, (li, s, T), ()),
+                DP_IMPL_UNBOXED("zeros.out", zeros_out, (li, T), ()),
+                DP_IMPL_UNBOXED("ones.out", ones_out, (li, T), ()),
+                DP_IMPL_UNBOXED("arange.out", arange_out, (s, T), ()))
+
 /* aten::eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
  *     bool? pin_memory=None) -> Tensor */
 static int eye(dp_ctx *ctx, int64_t n, OPTIONS_PARAMS, dp_tensor **out)

@@ -43,7 +43,20 @@ static int min_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *
     return dp_invoke(ctx, "aten::minimum", "TT>T", self, other, out);
 }
 
-DP_LIBRARY_META(aten, CompositeImplicitAutograd,
+/* aten::max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) */
+static int max_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *out)
+{
+    return dp_invoke(ctx, "aten::maximum.out", "TTT>", self, other, out);
+}
+
+/* aten::min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) */
+static int min_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *out)
+{
+    return dp_invoke(ctx, "aten::minimum.out", "TTT>", self, other, out);
+}
+
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("max.out", max_out, (T, T, T), ()),
+                DP_IMPL_UNBOXED("min.out", min_out, (T, T, T), ()),
                 DP_IMPL_UNBOXED("softmax.int", softmax, (T, i, oi), (T)),
                 DP_IMPL_UNBOXED("log_softmax.int", log_softmax, (T, i, oi), (T)),
                 DP_IMPL_UNBOXED("max.other", max_other, (T, T), (T)),

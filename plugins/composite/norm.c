@@ -1,6 +1,7 @@
 /* norm.c -- normalisation by way of the operators that backends implement
  * (aten/src/ATen/native/Normalization.cpp, group_norm.cpp, WeightNorm.cpp). */
 #include "chain.h"
+#include <dispatchd/check.h>
 
 /* -- batches and layers -- */
 
@@ -402,7 +403,106 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd,
 DP_KERNEL_FLAGS(weight_norm_differentiable, DP_FLAG_META, aten, CompositeImplicitAutograd,
                 "_weight_norm_differentiable_backward", weight_norm_backward, (T, T, T, T, i),
                 (T, T))
+/* -- layers, for backends without a kernel of their own -- */
+
+static int check_layer(dp_ctx *ctx, const dp_view *x, const int64_t *shape, size_t n,
+                       const char *name, dp_tensor *parameter)
+{
+    char want[DP_SHAPE_TEXT], have[DP_SHAPE_TEXT];
+
+    if (n == 0)
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+            "least one element, but got normalized_shape = []");
+    if (parameter != NULL) {
+        DP_VIEW(w, parameter);
+        if (!dp_same_sizes(w.ndim, w.sizes, (int)n, shape))
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "Expected %s to be of same shape as normalized_shape, but got %s of "
+                           "shape %s and normalized_shape = %s",
+                           name, name, dp_shape_text(have, w.sizes, (size_t)w.ndim),
+                           dp_shape_text(want, shape, n));
+    }
+    if (n <= (size_t)x->ndim && dp_same_sizes((int)n, x->sizes + x->ndim - n, (int)n, shape))
+        return 0;
+    dp_shape_text(want, shape, n);
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "Given normalized_shape=%s, expected input with shape [*, %s, but got input of "
+                   "size %s",
+                   want, want + 1, dp_shape_text(have, x->sizes, (size_t)x->ndim));
+}
+
+/* An empty input has no rows to normalise; its statistics are as empty, in float32 at least. */
+static int layer_of_none(dp_ctx *ctx, dp_tensor *input, dp_tensor *results[3])
+{
+    DP_VIEW(x, input);
+    dp_dtype dtype = dp_promote_types(x.dtype, DP_FLOAT32);
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < 3; i++)
+        rc = dp_empty_like(ctx, input, i ? dtype : x.dtype, DP_PRESERVE, &results[i]);
+    for (int i = 0; rc < 0 && i < 3; i++)
+        results[i] = dp_tensor_unref(results[i]);
+    return rc;
+}
+
+/* results: [1, rows, columns] normalised by rows, and two of rows.  parts: the chain's. */
+static void normalise_rows(chain *c, dp_tensor *input, const int64_t *rows, double eps,
+                           dp_tensor *parts[3])
+{
+    dp_tensor *flat = CHAIN(c, "aten::reshape", "Tli>T", input, rows, (size_t)3);
+
+    parts[0] = parts[1] = parts[2] = NULL;
+    if (c->rc == 0)
+        c->rc = dp_invoke(c->ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", flat, NULL, NULL,
+                          NULL, NULL, (int)true, 0.0, eps, &parts[0], &parts[1], &parts[2]);
+    for (int i = 0; i < 3; i++)
+        parts[i] = c->rc == 0 ? chain_keep(c, parts[i]) : NULL;
+}
+
+/* aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias,
+ *     float eps) -> (Tensor, Tensor, Tensor)
+ * Source: math_native_layer_norm */
+static int layer_norm_math(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, size_t n,
+                           dp_tensor *weight, dp_tensor *bias, double eps, dp_tensor **out,
+                           dp_tensor **mean, dp_tensor **rstd)
+{
+    dp_tensor *results[3] = {0}, *parts[3];
+    int64_t sizes[DP_DIM_MAX], rows[3] = {1, 1, -1};
+    chain c = {.ctx = ctx};
+    DP_VIEW(x, input);
+    int rc = check_layer(ctx, &x, shape, n, "weight", weight);
+
+    if (rc == 0)
+        rc = check_layer(ctx, &x, shape, n, "bias", bias);
+    if (rc == 0 && x.numel == 0)
+        rc = layer_of_none(ctx, input, results);
+    for (int d = 0; rc == 0 && d < x.ndim; d++) {
+        sizes[d] = (size_t)d < (size_t)x.ndim - n ? x.sizes[d] : 1;
+        rows[1] *= sizes[d];
+    }
+    c.rc = rc;
+    if (rc == 0 && x.numel > 0) {
+        normalise_rows(&c, input, rows, eps, parts);
+        dp_tensor *y = CHAIN(&c, "aten::reshape", "Tli>T", parts[0], x.sizes, (size_t)x.ndim);
+        if (weight != NULL && bias != NULL)
+            y = CHAIN(&c, "aten::addcmul", "TTTs>T", bias, y, weight, dp_int(1));
+        else if (weight != NULL || bias != NULL)
+            y = weight ? chain_TT(&c, "aten::mul.Tensor", y, weight)
+                       : CHAIN(&c, "aten::add.Tensor", "TTs>T", y, bias, dp_int(1));
+        for (int i = 1; i < 3; i++)
+            parts[i] = CHAIN(&c, "aten::reshape", "Tli>T", parts[i], sizes, (size_t)x.ndim);
+        for (int i = 0; c.rc == 0 && i < 3; i++)
+            results[i] = dp_tensor_ref(i ? parts[i] : y);
+    }
+    *out = results[0], *mean = results[1], *rstd = results[2];
+    return chain_end(&c, NULL, NULL);
+}
+
 DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("native_layer_norm", layer_norm_math, (T, li, oT, oT, f),
+                                (T, T, T)),
                 DP_IMPL_UNBOXED("native_group_norm", group_norm_math, (T, oT, oT, i, i, i, i, f),
                                 (T, T, T)))
 DP_LIBRARY_META(aten, CPU,

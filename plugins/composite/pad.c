@@ -1,5 +1,5 @@
 /* pad.c -- padding by its mode, and around the ends (aten/src/ATen/native/PadNd.cpp). */
-#include "composite.h"
+#include "chain.h"
 #include <string.h>
 
 enum { REFLECT, REPLICATE, CIRCULAR, CONSTANT, MODES }; /* at::padding_mode */
@@ -150,6 +150,55 @@ static int pad(dp_ctx *ctx, dp_tensor *self, const int64_t *list, size_t n, dp_s
     return dp_invoke(ctx, "aten::_pad_enum", "Tliiof>T", self, list, n, i, value, out);
 }
 
-DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("pad", pad, (T, li, S, of), (T)),
+/* -- sequences -- */
+
+/* Sequence i, which has x's elements, into the rows of `padded` that are its own. */
+static int place_sequence(dp_ctx *ctx, dp_tensor *padded, dp_tensor *sequence, size_t i, bool first)
+{
+    chain c = {.ctx = ctx};
+    DP_VIEW(x, sequence);
+    dp_tensor *own = CHAIN(&c, "aten::select.int", "Tii>T", padded, (int64_t)!first, (int64_t)i);
+    dp_tensor *rows = CHAIN(&c, "aten::narrow", "Tiii>T", own, (int64_t)0, (int64_t)0, x.sizes[0]);
+
+    if (c.rc == 0)
+        c.rc = dp_invoke(ctx, "aten::copy_", "TTb>", rows, sequence, (int)false);
+    return chain_end(&c, NULL, NULL);
+}
+
+/* aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.) -> Tensor */
+static int pad_sequence(dp_ctx *ctx, dp_tensor *const *sequences, size_t n, bool first,
+                        double value, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX + 1], longest = 0;
+    int rc = 0;
+
+    if (n == 0)
+        return dp_fail(ctx, DP_ERUNTIME, "received an empty list of sequences");
+    for (size_t i = 0; i < n; i++) {
+        DP_VIEW(s, sequences[i]);
+        if (s.ndim == 0)
+            return dp_fail(ctx, DP_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
+        longest = s.sizes[0] > longest ? s.sizes[0] : longest;
+    }
+    DP_VIEW(x, sequences[0]);
+    memcpy(sizes + 1, x.sizes, (size_t)x.ndim * sizeof(int64_t));
+    sizes[!first] = (int64_t)n;
+    sizes[first] = longest;
+    rc = check_ndim(ctx, (size_t)x.ndim + 1);
+    if (rc == 0)
+        rc = dp_empty(ctx, x.dtype, x.device, x.ndim + 1, sizes, DP_CONTIGUOUS, out);
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", *out, dp_double(value));
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = place_sequence(ctx, *out, sequences[i], i, first);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
+                DP_IMPL_UNBOXED("pad_sequence", pad_sequence, (lT, b, f), (T)),
+                DP_IMPL_UNBOXED("pad", pad, (T, li, S, of), (T)),
                 DP_IMPL_UNBOXED("_pad_enum", pad_enum, (T, li, i, of), (T)),
                 DP_IMPL_UNBOXED("_pad_circular", pad_circular, (T, li), (T)))
