@@ -188,6 +188,24 @@ static int find_transposed(dp_ctx *ctx, const int64_t *outer, conv_plan *p)
                    cross_text(s->in + first, p->dims, made, sizeof(made)));
 }
 
+/* The steps of what has one place only are never taken: any will do.  The others, and the padding, stay
+ * where places of the input can be counted whatever they are multiplied by. */
+static int check_steps(dp_ctx *ctx, conv_shape *s)
+{
+    for (int i = 0; i < CONV_SPACE; i++) {
+        if (s->kernel[i] == 1)
+            s->dilation[i] = 1;
+        if (s->out[i] == 1)
+            s->stride[i] = 1;
+        if (s->dilation[i] > INT32_MAX || s->stride[i] > INT32_MAX || s->padding[i] > INT32_MAX)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "stride %" PRId64 ", dilation %" PRId64 " or padding %" PRId64
+                           " is too large",
+                           s->stride[i], s->dilation[i], s->padding[i]);
+    }
+    return 0;
+}
+
 /* Source: at::native::check_input_same_type_as_parameters. */
 static int check_type(dp_ctx *ctx, const dp_view *x, const char *what, dp_dtype dtype)
 {
@@ -290,6 +308,8 @@ int conv_check(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias
                        dp_shape_text(ws, lists->dilation, lists->n_dilation));
     set_shape(&x, &w, groups, p);
     rc = transposed ? find_transposed(ctx, outer, p) : find_output(ctx, p);
+    if (rc == 0)
+        rc = check_steps(ctx, &p->s);
     set_sizes(&x, &w, p);
     return rc < 0 || p->empty ? rc : check_contents(ctx, &x, &w, bias, p, xs, ws);
 }

@@ -94,6 +94,20 @@ def test_strides_of_one_place(f):
 
 # -- no elements: what is set to zeros has no address --
 
+def test_steps_of_convolutions(f):
+    """What is never taken may be any; the rest is refused where places could not be counted."""
+    d, image, ones = f[1], data([[[[1.0, 2.0], [3.0, 4.0]]]], "float32"), data([[[[1.0]]]], "float32")
+    taps = data([[[[1.0] * 3] * 3]], "float32")
+    for far in (1 << 31, {"int": str(1 << 61)}, {"int": str((1 << 63) - 1)}):
+        equal(read(d, d.op("aten::conv2d", image, ones, None, [1], [0], [far])), [[[[1, 2], [3, 4]]]])
+        equal(read(d, d.op("aten::conv2d", image, ones, None, [far])), [[[[1]]]])
+        equal(answer(d, "conv2d.padding", image, taps, None, [1], "same", [far]), "RuntimeError", far)
+        equal(answer(d, "conv2d", image, taps, None, [1], [far], [1]), "RuntimeError", far)
+        equal(answer(d, "conv2d", image, taps, None, [far], [far], [1]), "RuntimeError", far)
+        equal(answer(d, "conv_transpose2d", image, taps, None, [far], [far]), "RuntimeError", far)
+    equal(read(d, d.op("aten::conv2d.padding", image, taps, None, [1], "same", [1 << 30])), [[[[1, 2], [3, 4]]]])
+
+
 def test_bags_of_no_columns(f):
     at, from_ = data([0, 1], "int64"), data([0], "int64")
     for dtype in ("float32", "float64"):
