@@ -38,8 +38,8 @@ enum { /* dp_iter_config.flags; in brackets what TensorIteratorConfig calls it. 
        DP_ITER_LOOP_CASTS = 1024, /* the loop gets operands as they lie in memory, and converts
                                      from `own` to `seen` and back by itself */
 
-       DP_ITER_SERIAL = 8192, /* one thread, elements one after the other; with LINEAR in row-major
-                                  order [cpu_serial_kernel] */
+       DP_ITER_SERIAL = 16384, /* one thread, elements one after the other; with LINEAR in row-major
+                                   order [cpu_serial_kernel] */
 
        DP_ITER_REDUCE = 2048,  /* outputs lack the dimensions of `reduced` [is_reduction] */
        DP_ITER_NUMBER = 8192,  /* outputs lie as if a 0-dim input took part, too: a number that the

@@ -2,6 +2,7 @@
 #include "tensor_cases.h"
 #include "../../plugins/faulting_device.h"
 #include "../alive.h"
+#include <stdatomic.h>
 
 static dp_error err;
 static dp_arena *arena;
@@ -493,6 +494,36 @@ START_TEST(big_loops_run_on_the_pool)
 }
 END_TEST
 
+static void count_pieces(char *const *data, const int64_t *s, int64_t n, void *user)
+{
+    (void)data, (void)s, (void)n;
+    atomic_fetch_add((atomic_int *)user, 1);
+}
+
+/* What stands alone in the order of elements or the layout of outputs says nothing about threads. */
+START_TEST(only_serial_loops_are_one_piece)
+{
+    const uint32_t flags[] = {DP_ITER_SERIAL, 0, DP_ITER_NUMBER, DP_ITER_LINEAR,
+                              DP_ITER_LOOP_CASTS};
+    int64_t sizes[] = {1 << 17}; /* four grains */
+    dp_tensor *in = counting(DP_FLOAT32, 1, sizes);
+
+    ck_assert_int_eq(dp_pool_start(3, &err), DP_OK);
+    for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+        dp_tensor *out = NULL;
+        atomic_int pieces = 0;
+        dp_iter it;
+        ck_assert_int_eq(init(&out, 1, &in, 1, flags[i], DP_DTYPE_NONE, &it), DP_OK);
+        ck_assert_int_eq(dpi_iter_run_1d(&it, 4, count_pieces, &pieces, NULL, &err), DP_OK);
+        ck_assert_msg((atomic_load(&pieces) == 1) == (i == 0), "flags %u: %d pieces", flags[i],
+                      atomic_load(&pieces));
+        dp_tensor_unref(out);
+    }
+    dp_pool_stop();
+    dp_tensor_unref(in);
+}
+END_TEST
+
 /* Two outputs, one of them resized, so that a failure has something to take back. */
 START_TEST(a_failed_allocation_changes_nothing)
 {
@@ -547,5 +578,6 @@ UNIT_SUITE(iterator)
     tcase_add_test(tc, outputs_alone_are_filled);
     tcase_add_test(tc, dtypes_there_are_none_of_are_refused_with_their_part);
     tcase_add_test(tc, big_loops_run_on_the_pool);
+    tcase_add_test(tc, only_serial_loops_are_one_piece);
     tcase_add_test(tc, a_failed_allocation_changes_nothing);
 }
