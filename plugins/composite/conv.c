@@ -409,17 +409,7 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd, CONV_IMPLS(1, "conv_transpose1d
                 DP_IMPL_UNBOXED("_nnpack_available", nnpack_available, (), (b)),
                 DP_IMPL_UNBOXED("_convolution.deprecated", convolution_deprecated,
                                 (T, T, oT, li, li, li, b, li, i, b, b, b), (T)))
-/* aten::convolution_overrideable and its gradient: what aten::convolution comes to. */
-static int not_overridden(dp_call *call)
-{
-    return dp_refuse(call->ctx, DP_ENOTIMPL,
-                     "%s not implemented: its backend has to register a kernel for it",
-                     dp_op_name(call->op));
-}
-
 DP_LIBRARY_META(aten, CompositeExplicitAutograd,
-                DP_IMPL("convolution_overrideable", not_overridden),
-                DP_IMPL("convolution_backward_overrideable", not_overridden),
                 DP_IMPL_UNBOXED("convolution", convolution, (T, T, oT, li, li, li, b, li, i), (T)),
                 DP_IMPL_UNBOXED("_convolution", convolution_full,
                                 (T, T, oT, li, li, li, b, li, i, b, b, b, b), (T)),

@@ -50,7 +50,7 @@ CASES = [  # operator, arguments, by name
     ("linear", [A, B], {}), ("linear", [A, B, PAIR], {}),
     ("convolution", [IMAGE, KERNEL, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1], {}),
     ("max_pool2d_with_indices", [IMAGE, [2, 2]], {}), ("avg_pool2d", [IMAGE, [2, 2]], {}),
-    ("native_layer_norm", [A, [3], ROW, None, 1e-5], {}),
+    ("native_batch_norm", [A, ROW, None, None, None, True, 0.1, 1e-5], {}),
     ("native_batch_norm", [CHANNELS, None, None, PAIR, PAIR, True, 0.5, 1e-5], {}),
     ("_softmax", [A, 1, False], {}), ("sum.dim_IntList", [A, [1], True], {}), ("mean", [A], {}),
     ("max.dim", [A, 1], {}), ("argmax", [A], {}), ("any", [MASK], {}),
