@@ -212,12 +212,12 @@ static void forward_one(int64_t begin, int64_t end, void *user)
             else
                 memcpy(row, s.x, (size_t)(s.states < 2 ? s.states : 2) * sizeof(double));
         }
-        const double *last = alpha + (time - 1) * c->states;
-        if (time == 0)
+        if (time == 0) { /* of no time at all there is no memory either */
             c->loss[b] = s.states == 1 ? 0 : INFINITY;
-        else
-            c->loss[b] =
-                -(s.states == 1 ? last[0] : add_logs(last[s.states - 1], last[s.states - 2]));
+            continue;
+        }
+        const double *last = alpha + (time - 1) * c->states;
+        c->loss[b] = -(s.states == 1 ? last[0] : add_logs(last[s.states - 1], last[s.states - 2]));
     }
 }
 

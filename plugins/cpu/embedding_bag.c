@@ -309,6 +309,8 @@ static int embed(dp_ctx *ctx, bags *b, bool counted, dp_tensor **outs[4])
     if (b->mode == MAX)
         m.max_at = pack_zeros(&b->p, DP_INT64, 2, sizes, &t[3]);
     m.bag_of = n > 0 ? bag_of : NULL;
+    for (int64_t i = 0; b->p.rc == 0 && b->bags == 0 && !dp_memoryless(ctx) && i < n; i++)
+        bag_of[i] = -1; /* no bag has it */
     m.row = pack_array(&b->p, b->dim, sizeof(double));
     if (b->p.rc == 0 && !dp_memoryless(ctx))
         b->p.rc = run(ctx, b, &m);

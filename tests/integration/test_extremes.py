@@ -119,6 +119,15 @@ def test_bags_of_no_columns(f):
         slope = f[1].op("aten::_embedding_bag_dense_backward", grad, at, data([0, 0], "int64"), data([2], "int64"), data([0], "int64"),
                         2, False, 0, None)
         equal(slope["shape"], [2, 0], "slope of no columns")
+        still = {"dtype": dtype, "shape": [2, 0], "strides": [1, 0], "storage_offset": 0, "data": []}
+        bags = f[1].op("aten::_embedding_bag", still, at, from_, False, 2)
+        equal(bags[0]["shape"], [1, 0], "bags of columns that are one place, of which there is none")
+
+
+def test_indices_of_no_bag(f):
+    weight = data([[1, 2], [3, 4]], "float32")
+    bags = f[1].op("aten::_embedding_bag", weight, data([1, 0, 1], "int64"), empty([0], "int64"), False, 1, returns="data")
+    equal(bags[1]["data"], [-1, -1, -1], "the bag of each index")
 
 
 def test_slopes_of_no_elements(f):
@@ -140,6 +149,14 @@ def h(x):
 
 def read(d, x):
     return d.call("tensor.read", tensor=x["tensor"])["data"]
+
+
+def test_sequences_of_no_time(f):
+    """There the sums over paths have no memory: a target of no labels costs nothing, any other is out of reach."""
+    x = empty([0, 2, 3], "float32")
+    for targets, lengths, want in (([[1], [1]], [0, 0], [0, 0]), ([1], [0, 1], [0, "inf"]), ([1, 1], [1, 1], ["inf", "inf"])):
+        loss, _ = f[1].op("aten::_ctc_loss", x, data(targets, "int64"), [0, 0], lengths, returns="data")
+        equal(loss["data"], want, f"losses of targets of {lengths} labels")
 
 
 def test_outputs_whose_elements_share_memory(f):

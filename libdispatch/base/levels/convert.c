@@ -10,7 +10,7 @@
             O *restrict y = (void *)dst;                                                           \
             for (int64_t i = 0; i < n; i++)                                                        \
                 y[i] = CV_PUT_##kind##_##to(CV_READ_##from(x[i]));                                 \
-        } else if (ss == 0 && ds == (int64_t)sizeof(O)) {                                          \
+        } else if (ss == 0 && ds == (int64_t)sizeof(O) && n > 0) {                                 \
             O *restrict y = (void *)dst,                                                           \
                         v = CV_PUT_##kind##_##to(CV_READ_##from(*(const M *)(const void *)src));   \
             for (int64_t i = 0; i < n; i++)                                                        \
