@@ -3,6 +3,8 @@ comma    := ,
 SANITIZE ?=
 CONFIG   ?= $(subst $(comma),-,$(SANITIZE))
 BUILD    ?= build$(addprefix -,$(CONFIG))
+# one name, however it is given: commands that differ compile everything again
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
 PREFIX   ?= /usr/local
