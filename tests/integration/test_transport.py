@@ -497,6 +497,12 @@ def test_daemon_removes_only_its_own_files(daemon):
         equal(os.listdir(directory), [])
 
 
+def listens(path):
+    """A socket's file is there before anybody listens."""
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(path) == 0
+
+
 def test_what_was_sent_before_the_end_is_answered(daemon):
     """More than one read takes, on connections accepted and not yet accepted."""
     line = request(1, params={})[:-2] + b" " * 300 + b"}\n"
@@ -504,7 +510,7 @@ def test_what_was_sent_before_the_end_is_answered(daemon):
         with tempfile.TemporaryDirectory() as directory:
             path = directory + "/s"
             with started("--socket", path) as p:
-                wait_until(lambda: os.path.exists(path), "it listens")
+                wait_until(lambda: listens(path), "it listens")
                 with contextlib.ExitStack() as stack:
                     p.send_signal(signal.SIGSTOP)  # so that it reads nothing before the signal
                     clients = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(3)]
