@@ -1112,6 +1112,8 @@ CASES["_convolution.deprecated"] = lambda: ((a[:-1], k) for a, k in CASES["_conv
 CASES["_convolution_mode"] = lambda: (((x, w, b, [1], m, d, 1), k) for (x, w, b, _, m, d), k in CASES["conv2d.padding"]())
 CASES["_nnpack_available"] = lambda: [((), {})]
 OTHERS = {"convolution_overrideable", "convolution_backward_overrideable"}  # kernels that PyTorch's CPU has not
+# torch.ops answers with a dtype's number, a client gets its name: tests/integration/test_facts.py has them
+OTHERS |= {"promote_types", *(f"result_type.{form}" for form in ("Tensor", "Scalar", "Scalar_Tensor", "Scalar_Scalar"))}
 CASES["conv_tbc"] = lambda: (((make(t, 6, 2, 3), make(t, 2, 3, 4), make(t, 4), p), {}) for t in (f32, torch.complex64) for p in (0, 2))
 CASES["conv_tbc_backward"] = lambda: (((make(f32, 5 + 2 * p, 2, 4), make(f32, 6, 2, 3), make(f32, 2, 3, 4), make(f32, 4), p), {}) for p in (0, 2))
 CASES["_convolution_double_backward"] = lambda: (((*ggs, make(f32, 2, 6, 4, 3), make(f32, 6, 2, 3, 3), make(f32, 2, 4, 7, 7), *_spread, False, [0, 0], 2, [True] * 3), {}) for ggs in ((make(f32, 2, 4, 7, 7), make(f32, 6, 2, 3, 3), make(f32, 6)), (None, make(f32, 6, 2, 3, 3), None), (None, None, make(f32, 6))))
