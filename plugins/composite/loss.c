@@ -50,8 +50,7 @@ static int soft_margin_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, d
     DP_VIEW(x, self);
 
     c.rc = dp_empty(ctx, x.dtype, x.device, 1, &none, DP_CONTIGUOUS, &made);
-    if (c.rc == 0)
-        chain_keep(&c, made);
+    chain_keep(&c, made);
     CHAIN(&c, "aten::soft_margin_loss_backward.grad_input", "TTTiT>", grad, self, target, reduction,
           made);
     return chain_end(&c, made, out);
@@ -65,8 +64,7 @@ static int slope_by(dp_ctx *ctx, const char *op, dp_tensor *grad, dp_tensor *sel
     dp_tensor *made = NULL;
 
     c.rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, &made);
-    if (c.rc == 0)
-        chain_keep(&c, made);
+    chain_keep(&c, made);
     CHAIN(&c, op, "TTTifT>", grad, self, target, reduction, param, made);
     return chain_end(&c, made, out);
 }

@@ -1,6 +1,7 @@
 /* norm.c -- normalisation by way of the operators that backends implement
  * (aten/src/ATen/native/Normalization.cpp, group_norm.cpp, WeightNorm.cpp). */
 #include "chain.h"
+#include "../layer.h"
 #include <dispatchd/check.h>
 
 /* -- batches and layers -- */
@@ -405,34 +406,6 @@ DP_KERNEL_FLAGS(weight_norm_differentiable, DP_FLAG_META, aten, CompositeImplici
                 (T, T))
 /* -- layers, for backends without a kernel of their own -- */
 
-static int check_layer(dp_ctx *ctx, const dp_view *x, const int64_t *shape, size_t n,
-                       const char *name, dp_tensor *parameter)
-{
-    char want[DP_SHAPE_TEXT], have[DP_SHAPE_TEXT];
-
-    if (n == 0)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
-            "least one element, but got normalized_shape = []");
-    if (parameter != NULL) {
-        DP_VIEW(w, parameter);
-        if (!dp_same_sizes(w.ndim, w.sizes, (int)n, shape))
-            return dp_fail(ctx, DP_ERUNTIME,
-                           "Expected %s to be of same shape as normalized_shape, but got %s of "
-                           "shape %s and normalized_shape = %s",
-                           name, name, dp_shape_text(have, w.sizes, (size_t)w.ndim),
-                           dp_shape_text(want, shape, n));
-    }
-    if (n <= (size_t)x->ndim && dp_same_sizes((int)n, x->sizes + x->ndim - n, (int)n, shape))
-        return 0;
-    dp_shape_text(want, shape, n);
-    return dp_fail(ctx, DP_ERUNTIME,
-                   "Given normalized_shape=%s, expected input with shape [*, %s, but got input of "
-                   "size %s",
-                   want, want + 1, dp_shape_text(have, x->sizes, (size_t)x->ndim));
-}
-
 /* An empty input has no rows to normalise; its statistics are as empty, in float32 at least. */
 static int layer_of_none(dp_ctx *ctx, dp_tensor *input, dp_tensor *results[3])
 {
@@ -472,10 +445,8 @@ static int layer_norm_math(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, 
     int64_t sizes[DP_DIM_MAX], rows[3] = {1, 1, -1};
     chain c = {.ctx = ctx};
     DP_VIEW(x, input);
-    int rc = check_layer(ctx, &x, shape, n, "weight", weight);
+    int rc = check_layer(ctx, &x, shape, n, weight, bias);
 
-    if (rc == 0)
-        rc = check_layer(ctx, &x, shape, n, "bias", bias);
     if (rc == 0 && x.numel == 0)
         rc = layer_of_none(ctx, input, results);
     for (int d = 0; rc == 0 && d < x.ndim; d++) {

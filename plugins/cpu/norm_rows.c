@@ -4,6 +4,7 @@
  * bfloat16 is computed as float32. */
 #include "norm.h"
 #include "dense.h"
+#include "../layer.h"
 #include "pack.h"
 
 static int run(pack *p, dp_dtype class, int loop, int64_t n, double each, void *job)
@@ -33,45 +34,13 @@ static void give_vector(pack *p, const double *values, int64_t n, dp_dtype dtype
 
 /* -- layer norm -- */
 
-static int check_parameter(dp_ctx *ctx, const char *name, const dp_view *x, dp_tensor *t,
-                           const int64_t *shape, size_t n)
+/* A parameter's dtype is its input's. */
+static int check_dtype(dp_ctx *ctx, const dp_view *x, const dp_tensor *t)
 {
-    char have[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
-
     if (t == NULL)
         return 0;
     DP_VIEW(v, t);
-    bool same = (size_t)v.ndim == n;
-    for (size_t i = 0; same && i < n; i++)
-        same = v.sizes[i] == shape[i];
-    if (same)
-        return dense_check_same(ctx, x->dtype, v.dtype);
-    return dp_fail(
-        ctx, DP_ERUNTIME,
-        "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and "
-        "normalized_shape = %s",
-        name, name, dp_shape_text(have, v.sizes, (size_t)v.ndim), dp_shape_text(want, shape, n));
-}
-
-static int check_shape(dp_ctx *ctx, const dp_view *x, const int64_t *shape, size_t n)
-{
-    char have[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
-    bool fits = n <= (size_t)x->ndim;
-
-    if (n == 0)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
-            "least one element, but got normalized_shape = []");
-    for (size_t i = 0; fits && i < n; i++)
-        fits = x->sizes[(size_t)x->ndim - n + i] == shape[i];
-    if (fits)
-        return 0;
-    dp_shape_text(want, shape, n);
-    return dp_fail(ctx, DP_ERUNTIME,
-                   "Given normalized_shape=%s, expected input with shape [*, %s, but got input of "
-                   "size %s",
-                   want, want + 1, dp_shape_text(have, x->sizes, (size_t)x->ndim));
+    return dense_check_same(ctx, x->dtype, v.dtype);
 }
 
 typedef struct layer {
@@ -85,12 +54,12 @@ static int prepare_layer(dp_ctx *ctx, layer *l, dp_tensor *input, const int64_t 
                          dp_tensor *weight, dp_tensor *bias)
 {
     DP_VIEW(x, input);
-    int rc = check_shape(ctx, &x, shape, n);
+    int rc = check_layer(ctx, &x, shape, n, weight, bias);
 
     if (rc == 0)
-        rc = check_parameter(ctx, "weight", &x, weight, shape, n);
+        rc = check_dtype(ctx, &x, weight);
     if (rc == 0)
-        rc = check_parameter(ctx, "bias", &x, bias, shape, n);
+        rc = check_dtype(ctx, &x, bias);
     if (rc == 0)
         rc = dense_check_type(ctx, "LayerNormKernelImpl", x.dtype, DENSE_FLOATS);
     if (rc < 0)

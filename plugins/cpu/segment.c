@@ -337,9 +337,7 @@ static int backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, dp_tensor *
     s.data = pack_get(&p, data, v.dtype);
     s.output = pack_get(&p, output, v.dtype);
     s.grad = pack_get(&p, grad, v.dtype);
-    s.grad_data = pack_new(&p, v.dtype, v.ndim, v.sizes, &made);
-    if (p.rc == 0 && v.numel > 0)
-        memset(s.grad_data, 0, (size_t)v.numel * dp_dtype_size(v.dtype));
+    s.grad_data = pack_zeros(&p, v.dtype, v.ndim, v.sizes, &made);
     if (p.rc == 0)
         p.rc = run_segments(ctx, &s, loops[v.dtype].backward);
     pack_give(&p, made, v.dtype, out);

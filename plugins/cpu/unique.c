@@ -17,6 +17,8 @@ typedef struct runs {
     int64_t n, count;
     const int64_t *order; /* [n]; NULL: as they lie */
     int64_t *starts;      /* [count + 1]: where each run begins in that order, and n */
+    const uint8_t *bytes; /* [n]; NULL: in order.  The elements, of which run_of has the run */
+    const int64_t *run_of;
 } runs;
 
 /* NaN is behind everything, and of two NaN neither is equal to the other. */
@@ -113,7 +115,9 @@ static int inverse_of(dp_ctx *ctx, const runs *g, dp_device device, int ndim, co
         return rc;
     DP_VIEW(v, *out);
     int64_t *y = v.data;
-    for (int64_t i = 0, k = 0; i < g->n; i++) {
+    for (int64_t i = 0; g->bytes != NULL && i < g->n; i++)
+        y[i] = g->run_of[g->bytes[i]];
+    for (int64_t i = 0, k = 0; g->bytes == NULL && i < g->n; i++) {
         k += i == g->starts[k + 1];
         y[g->order ? g->order[i] : i] = k;
     }
@@ -230,10 +234,10 @@ static int64_t count_bytes(dp_dtype dtype, const uint8_t *x, int64_t n, int64_t 
 
 static int unique_bytes(dp_ctx *ctx, const dp_view *packed, const dp_view *x, unique *u)
 {
-    int64_t starts[BYTES + 1], runs_of[BYTES], n = packed->numel;
+    int64_t starts[BYTES + 1], run_of[BYTES], n = packed->numel;
     uint8_t values[BYTES];
-    const uint8_t *from = packed->data;
-    runs g = {n, count_bytes(x->dtype, from, n, starts, values, runs_of), NULL, starts};
+    runs g = {.n = n, .starts = starts, .bytes = packed->data, .run_of = run_of};
+    g.count = count_bytes(x->dtype, packed->data, n, starts, values, run_of);
     int rc = dp_empty(ctx, x->dtype, x->device, 1, &g.count, DP_CONTIGUOUS, &u->values);
 
     if (rc == 0 && g.count > 0) {
@@ -241,17 +245,7 @@ static int unique_bytes(dp_ctx *ctx, const dp_view *packed, const dp_view *x, un
         memcpy(v.data, values, (size_t)g.count);
     }
     if (rc == 0)
-        rc = u->inverse
-                 ? dp_empty(ctx, DP_INT64, x->device, x->ndim, x->sizes, DP_CONTIGUOUS, &u->group)
-                 : no_indices(ctx, x->device, &u->group);
-    if (rc == 0 && u->inverse) {
-        DP_VIEW(v, u->group);
-        for (int64_t i = 0; i < n; i++)
-            ((int64_t *)v.data)[i] = runs_of[from[i]];
-    }
-    if (rc == 0)
-        rc = u->counts ? counts_of(ctx, &g, x->device, &u->count)
-                       : no_indices(ctx, x->device, &u->count);
+        rc = give_groups(ctx, &g, x, x->ndim, x->sizes, u);
     return rc;
 }
 

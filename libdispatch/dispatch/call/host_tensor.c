@@ -40,6 +40,14 @@ int dp_fake(dp_ctx *ctx, const dp_tensor *t, dp_tensor **out)
     return dpi_tensor_fake(t, out, &ctx->error);
 }
 
+/* A view of t that was made, with the code rc, joins t's. */
+static int joined(dp_ctx *ctx, const dp_tensor *t, int rc, dp_tensor **out)
+{
+    if (rc == 0 && *out != NULL)
+        dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
+    return rc;
+}
+
 int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *sizes,
                   const int64_t *strides, int64_t storage_offset, dp_tensor **out)
 {
@@ -47,10 +55,8 @@ int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
-    int rc = dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error);
-    if (rc == 0)
-        dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
-    return rc;
+    return joined(ctx, t, dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error),
+                  out);
 }
 
 int dp_view_sizes(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out)
@@ -59,10 +65,7 @@ int dp_view_sizes(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
-    int rc = dpi_view_sizes(t, ndim, sizes, out, &ctx->error);
-    if (rc == 0 && *out != NULL)
-        dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
-    return rc;
+    return joined(ctx, t, dpi_view_sizes(t, ndim, sizes, out, &ctx->error), out);
 }
 
 int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
@@ -75,10 +78,9 @@ int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, i
         return dp_fail(ctx, DP_ETYPE, "a view in dtype number %d, which no dtype has", dtype);
     if (flip & ~DP_MATH_BITS)
         return dp_fail(ctx, DP_EVALUE, "a view flips Conjugate and Negative, no other keys");
-    int rc = dpi_view_as(t, dtype, flip, ndim, sizes, strides, storage_offset, out, &ctx->error);
-    if (rc == 0)
-        dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
-    return rc;
+    return joined(
+        ctx, t, dpi_view_as(t, dtype, flip, ndim, sizes, strides, storage_offset, out, &ctx->error),
+        out);
 }
 
 int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out)

@@ -159,8 +159,8 @@ template <class F> constexpr bool dp_is_(...)
 /* The same for kernels of CPU, or composite ones, that need no bytes: all of them get DP_FLAG_META. */
 #define DP_LIBRARY_META(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
-/* The same for kernels that return views which they make themselves, with dp_as_strided() or
- * dp_view_as(): DP_FLAG_VIEWS, too, which makes their calls faster. */
+/* The same for kernels that return views which they make themselves, with dp_as_strided(),
+ * dp_view_sizes() or dp_view_as(): DP_FLAG_VIEWS, too, which makes their calls faster. */
 #define DP_LIBRARY_VIEWS(ns, key, ...)                                                             \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META | DP_FLAG_VIEWS, "impl", #ns, #key,    \
                    __VA_ARGS__)
