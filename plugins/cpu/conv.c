@@ -182,18 +182,25 @@ static int convolution(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tens
 
 /* -- gradients -- */
 
-static int grad_input(dp_ctx *ctx, const conv_plan *p, dp_tensor *grad, dp_tensor *input,
-                      dp_tensor *weight, dp_tensor **out)
+/* Of input, or of weight. */
+static int make_grad(dp_ctx *ctx, const conv_plan *p, dp_tensor *input, dp_tensor *weight,
+                     bool of_input, dp_tensor **out)
 {
     bool last = false;
-    conv_served by = serve_grad(p, true);
+    conv_served by = serve_grad(p, of_input);
     int rc = dense_check_type(ctx, by.name, p->dtype, by.types);
-    DP_VIEW(v, input);
+    DP_VIEW(v, of_input ? input : weight);
 
     if (rc == 0)
         rc = find_last(ctx, p, input, weight, &last);
-    if (rc == 0)
-        rc = make_result(ctx, v.dtype, v.device, v.ndim, v.sizes, last, out);
+    return rc < 0 ? rc : make_result(ctx, v.dtype, v.device, v.ndim, v.sizes, last, out);
+}
+
+static int grad_input(dp_ctx *ctx, const conv_plan *p, dp_tensor *grad, dp_tensor *input,
+                      dp_tensor *weight, dp_tensor **out)
+{
+    int rc = make_grad(ctx, p, input, weight, true, out);
+
     if (rc < 0 || dp_memoryless(ctx))
         return rc;
     conv_side g = conv_side_of(grad), w = conv_side_of(weight), x = conv_side_of(*out);
@@ -204,15 +211,8 @@ static int grad_input(dp_ctx *ctx, const conv_plan *p, dp_tensor *grad, dp_tenso
 static int grad_weight(dp_ctx *ctx, const conv_plan *p, dp_tensor *grad, dp_tensor *input,
                        dp_tensor *weight, dp_tensor **out)
 {
-    bool last = false;
-    conv_served by = serve_grad(p, false);
-    int rc = dense_check_type(ctx, by.name, p->dtype, by.types);
-    DP_VIEW(v, weight);
+    int rc = make_grad(ctx, p, input, weight, false, out);
 
-    if (rc == 0)
-        rc = find_last(ctx, p, input, weight, &last);
-    if (rc == 0)
-        rc = make_result(ctx, v.dtype, v.device, v.ndim, v.sizes, last, out);
     if (rc < 0 || dp_memoryless(ctx))
         return rc;
     conv_side g = conv_side_of(grad), x = conv_side_of(input), w = conv_side_of(*out);

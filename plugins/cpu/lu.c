@@ -100,24 +100,13 @@ static int check_pivot(dp_ctx *ctx, const dp_view *a, bool pivot)
                    "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
 }
 
-static int check_lu_shape(dp_ctx *ctx, const dp_view *a, const char *name)
-{
-    char text[DP_SHAPE_TEXT];
-
-    if (a->ndim >= 2)
-        return 0;
-    return dp_fail(ctx, DP_ERUNTIME,
-                   "%s: Expected tensor with 2 or more dimensions. Got size: %s instead", name,
-                   dp_shape_text(text, a->sizes, (size_t)a->ndim));
-}
-
 /* aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)
  *     -> (Tensor LU, Tensor pivots, Tensor info) */
 static int run_factor(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     lu f = {.at = {0, 1, 2}};
     DP_VIEW(a, args[0].u.t);
-    int rc = check_lu_shape(ctx, &a, "torch.lu_factor");
+    int rc = mx_check_dims(ctx, &a, "torch.lu_factor");
 
     if (rc == 0)
         rc = lu_begin(ctx, o, &f, &a);

@@ -126,17 +126,6 @@ static int own_pivots(dp_ctx *ctx, dp_tensor *pivots, const dp_view *a, dp_tenso
     return rc == 0 ? check_pivots(ctx, *out, m) : rc;
 }
 
-static int check_shape(dp_ctx *ctx, const dp_view *a, const char *name)
-{
-    char text[DP_SHAPE_TEXT];
-
-    if (a->ndim >= 2)
-        return 0;
-    return dp_fail(ctx, DP_ERUNTIME,
-                   "%s: Expected tensor with 2 or more dimensions. Got size: %s instead", name,
-                   dp_shape_text(text, a->sizes, (size_t)a->ndim));
-}
-
 /* The factors in LU become the outputs. */
 static int write_factors(dp_ctx *ctx, outs *o, dp_tensor *lu)
 {
@@ -152,7 +141,7 @@ static int run_unpack(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor *pivots = NULL, *lu = dp_tensor_ref(args[0].u.t);
     DP_VIEW(a, lu);
     DP_VIEW(p, args[1].u.t);
-    int rc = check_shape(ctx, &a, "torch.lu_unpack");
+    int rc = mx_check_dims(ctx, &a, "torch.lu_unpack");
 
     if (rc == 0 && wants && p.dtype != DP_INT32)
         rc = dp_fail(ctx, DP_ERUNTIME,
@@ -185,7 +174,7 @@ static int run_lu(dp_ctx *ctx, const dp_value *args, outs *o)
     dp_tensor *lu = NULL, *pivots = NULL, *info = NULL;
     bool pivot = args[1].u.b;
     DP_VIEW(a, args[0].u.t);
-    int rc = check_shape(ctx, &a, "linalg.lu");
+    int rc = mx_check_dims(ctx, &a, "linalg.lu");
 
     if (rc == 0)
         rc = make_outputs(ctx, o, &a, true, pivot);

@@ -65,6 +65,17 @@ int mx_check_square(dp_ctx *ctx, const dp_view *v, const char *name)
                    name, mx_rows(v), mx_cols(v));
 }
 
+int mx_check_dims(dp_ctx *ctx, const dp_view *a, const char *name)
+{
+    char text[DP_SHAPE_TEXT];
+
+    if (a->ndim >= 2)
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "%s: Expected tensor with 2 or more dimensions. Got size: %s instead", name,
+                   dp_shape_text(text, a->sizes, (size_t)a->ndim));
+}
+
 int mx_check_fits(dp_ctx *ctx, const dp_view *v)
 {
     if (v->numel == 0 || (mx_rows(v) <= INT_MAX && mx_cols(v) <= INT_MAX))

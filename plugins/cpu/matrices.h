@@ -46,6 +46,8 @@ static inline int64_t mx_cols(const dp_view *v)
     return v->sizes[v->ndim - 1];
 }
 int mx_check_matrix(dp_ctx *ctx, const dp_view *v, const char *name, const char *arg);
+/* The same in torch.lu's words. */
+int mx_check_dims(dp_ctx *ctx, const dp_view *v, const char *name);
 int mx_check_square(dp_ctx *ctx, const dp_view *v, const char *name);
 /* Can LAPACK count the elements of a row and a column?  DP_ERESOURCE. */
 int mx_check_fits(dp_ctx *ctx, const dp_view *v);

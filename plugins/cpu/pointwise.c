@@ -7,19 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* By dtype: the place in a row of loops of the type that it is computed in, that type's dtype, and its
- * bytes. */
-static const struct {
-    int8_t place;
-    int8_t dtype, bytes;
-} types[DP_DTYPE_END] = {
-#define TYPE(t, place, dtype, memory, value) [dtype] = {place, dtype, sizeof(memory)},
-    PW_TYPE_MAP(TYPE)
-#undef TYPE
-        [DP_FLOAT16] = {6, DP_FLOAT32, 4},
-    [DP_BFLOAT16] = {6, DP_FLOAT32, 4},
-};
-
 /* -- Scalars -- */
 
 /* The dtype that a Scalar counts as, next to tensors. */
@@ -78,7 +65,7 @@ static int take_param(dp_ctx *ctx, const char *name, const dp_value *v, dp_dtype
 /* A Scalar as an operand: by way of the common dtype, as a 0-dim tensor would be. */
 static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
 {
-    dp_dtype seen = types[common].dtype;
+    dp_dtype seen = pw_types[common].dtype;
 
     o->at = -1;
     if (seen == common) {
@@ -152,7 +139,7 @@ static const pw_row *find_row(const pw_call *c)
         const pw_when *w = &op->when[i];
         const dp_value *v =
             w->input < PW_INPUTS_MAX ? &c->ins[w->input] : &c->params[w->input - PW_INPUTS_MAX];
-        if (is_number(v, w->value) && table[w->row].loop[types[c->common].place] != NULL)
+        if (is_number(v, w->value) && table[w->row].loop[pw_types[c->common].place] != NULL)
             return &table[w->row];
     }
     return &table[op->row];
@@ -174,7 +161,7 @@ static int take_types(dp_ctx *ctx, pw_call *c)
     if (rc < 0)
         return rc;
     const pw_row *row = find_row(c);
-    place = types[c->common].place;
+    place = pw_types[c->common].place;
     c->run.loop = row->loop[place];
     c->run.packed = row->packed >> place & 1;
     c->run.state.limit = largest(c->common);
@@ -221,11 +208,11 @@ static int check_real(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
 static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype common)
 {
     pw_operand *o = &run->operand[k];
-    dp_dtype seen = types[common].dtype;
+    dp_dtype seen = pw_types[common].dtype;
     bool out = k == 0;
 
     o->at = at;
-    o->bytes = types[common].bytes;
+    o->bytes = pw_types[common].bytes;
     o->first = own == common ? NULL : out ? dp_converter(own, common) : dp_converter(common, own);
     o->second = common == seen ? NULL
                 : out          ? dp_converter(common, seen)
@@ -236,9 +223,9 @@ static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype comm
 /* What blocks are made with, where there are any. */
 static void take_blocks(pw_call *c)
 {
-    dp_dtype seen = types[c->common].dtype, made = types[c->result].dtype;
+    dp_dtype seen = pw_types[c->common].dtype, made = pw_types[c->result].dtype;
 
-    c->run.block = PW_BLOCK_BYTES / types[c->common].bytes;
+    c->run.block = PW_BLOCK_BYTES / pw_types[c->common].bytes;
     c->run.block = c->run.block < PW_BLOCK ? c->run.block : PW_BLOCK;
     c->run.operand[0].move = dp_converter(made, made);
     for (int k = 1; k < c->run.n; k++)
@@ -258,7 +245,7 @@ static void take_operands(pw_call *c, const dp_iter *it)
             at++;
             continue;
         }
-        run->operand[k].bytes = types[c->common].bytes;
+        run->operand[k].bytes = pw_types[c->common].bytes;
         run->operand[k].first = run->operand[k].second = NULL;
         take_scalar(&run->operand[k], &c->ins[k - 1], c->common);
         run->rearranged = true;

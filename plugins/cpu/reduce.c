@@ -4,18 +4,6 @@
 #include "dense.h"
 #include "elements.h"
 
-/* By dtype: the place in a row of kernels of the type that it is computed in, that type's dtype, and its
- * bytes. */
-static const struct {
-    int8_t place, dtype, bytes;
-} types[DP_DTYPE_END] = {
-#define TYPE(t, place, dtype, memory, value) [dtype] = {place, dtype, sizeof(memory)},
-    PW_TYPE_MAP(TYPE)
-#undef TYPE
-        [DP_FLOAT16] = {6, DP_FLOAT32, 4},
-    [DP_BFLOAT16] = {6, DP_FLOAT32, 4},
-};
-
 typedef struct rd_job {
     const rd_op *op;
     const rd_args *args;
@@ -144,10 +132,10 @@ static int take_kernel(dp_ctx *ctx, rd_job *j)
     dp_dtype from = whole ? j->x.dtype : j->dtype;
     bool half = from == DP_FLOAT16 || from == DP_BFLOAT16;
 
-    if (from < 0 || from >= DP_DTYPE_END || types[from].bytes == 0)
+    if (from < 0 || from >= DP_DTYPE_END || pw_types[from].bytes == 0)
         return dp_fail(ctx, DP_ERUNTIME, "%s(): no dtype has number %d", j->op->name, (int)from);
-    j->kernel = &j->op->tables[cpu_level][j->op->row][types[from].place];
-    j->loop = types[from].dtype;
+    j->kernel = &j->op->tables[cpu_level][j->op->row][pw_types[from].place];
+    j->loop = pw_types[from].dtype;
     if (j->kernel->begin == NULL || (half && j->op->flags & RD_NO_HALF))
         return dp_fail(ctx, DP_ERUNTIME, "\"%s\" not implemented for '%s'", j->op->error,
                        dense_type_name(from));

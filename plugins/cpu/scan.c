@@ -16,17 +16,6 @@ typedef struct sc_job {
     int64_t n, width, blocks; /* lines along `across`, and blocks of SC_WIDE of them */
 } sc_job;
 
-/* Where a type's loops stand in a row. */
-static const struct {
-    int8_t place, dtype, bytes;
-} types[DP_DTYPE_END] = {
-#define TYPE(t, place, dtype, memory, value) [dtype] = {place, dtype, sizeof(memory)},
-    PW_TYPE_MAP(TYPE)
-#undef TYPE
-        [DP_FLOAT16] = {6, DP_FLOAT32, 4},
-    [DP_BFLOAT16] = {6, DP_FLOAT32, 4},
-};
-
 static int64_t bytes_of(const dp_view *v, int d)
 {
     return v->strides[d] * (int64_t)dp_dtype_size(v->dtype);
@@ -112,9 +101,9 @@ typedef struct sc_call {
 
 static int find_loop(dp_ctx *ctx, const sc_call *c, sc_loop *loop)
 {
-    int place = types[c->dtype].place;
+    int place = pw_types[c->dtype].place;
 
-    *loop = c->dtype >= 0 && c->dtype < DP_DTYPE_END && types[c->dtype].bytes > 0 &&
+    *loop = c->dtype >= 0 && c->dtype < DP_DTYPE_END && pw_types[c->dtype].bytes > 0 &&
                     c->dtype != DP_FLOAT16
                 ? CPU_CHOSEN(sc_loops)[c->op].loop[place]
                 : NULL;
@@ -156,7 +145,7 @@ static int scan(dp_ctx *ctx, const sc_call *c, dp_tensor *out, dp_tensor *index)
 
     if (rc < 0)
         return rc;
-    dp_dtype dtype = types[c->dtype].dtype;
+    dp_dtype dtype = pw_types[c->dtype].dtype;
     bool rounds = c->dtype != dtype && x.dtype != c->dtype; /* to 16 bits, before anything */
     if (rounds)
         rc = dp_empty_like(ctx, c->self, c->dtype, DP_PRESERVE, &cast);
