@@ -212,6 +212,29 @@ static int arange(dp_ctx *ctx, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
     return arange_step(ctx, dp_int(0), end, dp_int(1), dtype, layout, device, pin, out);
 }
 
+/* aten::range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None,
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
+static int range_step(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, OPTIONS_PARAMS,
+                      dp_tensor **out)
+{
+    int64_t none[1] = {0};
+    int rc = empty(ctx, none, 1, &OPTIONS, out);
+
+    if (rc < 0)
+        return rc;
+    rc = dp_invoke(ctx, "aten::range.out", "sssT>", start, end, step, *out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None,
+ *     Device? device=None, bool? pin_memory=None) -> Tensor */
+static int range(dp_ctx *ctx, dp_value start, dp_value end, OPTIONS_PARAMS, dp_tensor **out)
+{
+    return range_step(ctx, start, end, dp_int(1), dtype, layout, device, pin, out);
+}
+
 /* -- linspace, logspace, eye: made empty here, filled by the backend -- */
 
 /* The dtype of a range between two Scalars.  Source: at::native::linspace_logspace_infer_options. */
@@ -311,6 +334,26 @@ static int ones_out(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_tensor *out)
     return full_out(ctx, sizes, n, dp_int(1), out);
 }
 
+/* aten::empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out)
+ *     -> Tensor(a!) */
+static int empty_out(dp_ctx *ctx, const int64_t *sizes, size_t n, const int64_t *format,
+                     dp_tensor *out)
+{
+    if (format != NULL)
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "'memory_format' argument is incompatible with 'out' tensor argument");
+    int rc = check_ndim(ctx, n);
+    if (rc == 0)
+        rc = dp_resize(ctx, out, (int)n, sizes, DP_PRESERVE);
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : 0;
+}
+
+/* aten::range.out_(Scalar start, Scalar end, *, Tensor(a!) out) -> Tensor(a!) */
+static int range_out(dp_ctx *ctx, dp_value start, dp_value end, dp_tensor *out)
+{
+    return dp_invoke(ctx, "aten::range.out", "sssT>", start, end, dp_int(1), out);
+}
+
 /* aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!) */
 static int arange_out(dp_ctx *ctx, dp_value end, dp_tensor *out)
 {
@@ -321,7 +364,10 @@ DP_LIBRARY_META(aten, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("full.out", full_out, (li, s, T), ()),
                 DP_IMPL_UNBOXED("zeros.out", zeros_out, (li, T), ()),
                 DP_IMPL_UNBOXED("ones.out", ones_out, (li, T), ()),
+                DP_IMPL_UNBOXED("range.out_", range_out, (s, s, T), ()),
                 DP_IMPL_UNBOXED("arange.out", arange_out, (s, T), ()))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd,
+                DP_IMPL_UNBOXED("empty.out", empty_out, (li, oi, T), ()))
 
 /* aten::eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
  *     bool? pin_memory=None) -> Tensor */
@@ -346,6 +392,8 @@ DP_LIBRARY_META(aten, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("arange.start_step", arange_step, (s, s, s, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("arange.start", arange_start, (s, s, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("arange", arange, (s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("range.step", range_step, (s, s, s, oi, oi, oi, ob), (T)),
+                DP_IMPL_UNBOXED("range", range, (s, s, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("linspace", linspace, (s, s, i, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("logspace", logspace, (s, s, i, f, oi, oi, oi, ob), (T)),
                 DP_IMPL_UNBOXED("eye", eye, (i, oi, oi, oi, ob), (T)),

@@ -5,7 +5,8 @@
 
 /* -- stack -- */
 
-static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
+/* Brings dim into range, too. */
+static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t *dim)
 {
     char first[DP_SHAPE_TEXT], other[DP_SHAPE_TEXT];
 
@@ -22,10 +23,10 @@ static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
                 dp_shape_text(first, x.sizes, (size_t)x.ndim),
                 dp_shape_text(other, y.sizes, (size_t)y.ndim), i);
     }
-    return 0;
+    return x.ndim == DP_DIM_MAX ? check_ndim(ctx, DP_DIM_MAX + 1) : wrap_dim(ctx, dim, x.ndim + 1);
 }
 
-/* Behind the last dimension there is nothing to split. */
+/* Each with a dimension of 1, and joined there.  *out NULL: made */
 static int stack_rows(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim,
                       dp_tensor **out)
 {
@@ -38,7 +39,8 @@ static int stack_rows(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t 
     for (; rc == 0 && made < n; made += rc == 0)
         rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", tensors[made], dim, &rows[made]);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::cat", "lTi>T", rows, n, dim, out);
+        rc = *out ? dp_invoke(ctx, "aten::cat.out", "lTiT>", rows, n, dim, *out)
+                  : dp_invoke(ctx, "aten::cat", "lTi>T", rows, n, dim, out);
     for (size_t i = 0; i < made; i++)
         dp_tensor_unref(rows[i]);
     return rc;
@@ -66,19 +68,39 @@ static int stack_parts(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t
 /* aten::stack(Tensor[] tensors, int dim=0) -> Tensor */
 static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor **out)
 {
-    int rc = check_stack(ctx, tensors, n);
+    int rc = check_stack(ctx, tensors, n, &dim);
 
     if (rc < 0)
         return rc;
     DP_VIEW(x, tensors[0]);
-    rc = wrap_dim(ctx, &dim, x.ndim + 1);
-    if (rc == 0 && x.ndim == DP_DIM_MAX)
-        rc = check_ndim(ctx, DP_DIM_MAX + 1);
-    if (rc < 0)
-        return rc;
+    *out = NULL; /* behind the last dimension there is nothing to split */
     return dim < x.ndim ? stack_parts(ctx, tensors, n, dim, out)
                         : stack_rows(ctx, tensors, n, dim, out);
 }
+
+/* aten::stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) */
+static int stack_out(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor *out)
+{
+    int rc = check_stack(ctx, tensors, n, &dim);
+
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : stack_rows(ctx, tensors, n, dim, &out);
+}
+
+/* aten::_stack(Tensor[] tensors, int dim=0) -> Tensor: in the order of the rows */
+static int stack_in_order(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim,
+                          dp_tensor **out)
+{
+    int rc = check_stack(ctx, tensors, n, &dim);
+
+    *out = NULL;
+    return rc < 0 ? rc : stack_rows(ctx, tensors, n, dim, out);
+}
+
+#define STACKS(key)                                                                                \
+    DP_LIBRARY_META(aten, key, DP_IMPL_UNBOXED("_stack", stack_in_order, (lT, i), (T)),            \
+                    DP_IMPL_UNBOXED("_stack.out", stack_out, (lT, i, T), ()))
+STACKS(CPU)
+STACKS(CompositeExplicitAutograd)
 
 /* -- repeat -- */
 
@@ -249,6 +271,7 @@ static int masked_fill(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_value v
 }
 
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("stack", stack, (lT, i), (T)),
+                DP_IMPL_UNBOXED("stack.out", stack_out, (lT, i, T), ()),
                 DP_IMPL_UNBOXED("repeat", repeat, (T, li), (T)),
                 DP_IMPL_UNBOXED("embedding", embedding, (T, T, i, b, b), (T)),
                 DP_IMPL_UNBOXED("masked_fill.Scalar", masked_fill, (T, T, s), (T)))

@@ -155,6 +155,18 @@ static int linear(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *b
     return rc;
 }
 
+/* aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!) */
+static int linear_out(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
+                      dp_tensor *out)
+{
+    dp_tensor *made = NULL;
+    int rc = linear(ctx, input, weight, bias, &made);
+    return give_out(ctx, rc, made, out);
+}
+
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("linear.out", linear_out, (T, T, oT, T), ()))
+
 static int matmul_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *out)
 {
     dp_tensor *made = NULL;

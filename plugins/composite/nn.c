@@ -3,8 +3,9 @@
 
 /* -- softmax and the like -- */
 
-/* op(self, dim, half_to_float=False); if a dtype is given, self is converted first. */
-static int softmax_op(dp_ctx *ctx, const char *op, dp_tensor *self, int64_t dim,
+/* op(self, dim, half_to_float=False), or its overload `given` if *out is; if a dtype is given, self is
+ * converted first. */
+static int softmax_op(dp_ctx *ctx, const char *op, const char *given, dp_tensor *self, int64_t dim,
                       const int64_t *dtype, dp_tensor **out)
 {
     dp_tensor *converted = NULL;
@@ -12,24 +13,34 @@ static int softmax_op(dp_ctx *ctx, const char *op, dp_tensor *self, int64_t dim,
 
     if (dtype)
         rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", self, *dtype, &converted);
+    dp_tensor *from = converted ? converted : self;
     if (rc == 0)
-        rc = dp_invoke(ctx, op, "Tib>T", converted ? converted : self, dim, (int)false, out);
+        rc = *out ? dp_invoke(ctx, given, "TibT>", from, dim, (int)false, *out)
+                  : dp_invoke(ctx, op, "Tib>T", from, dim, (int)false, out);
     dp_tensor_unref(converted);
     return rc;
 }
 
-/* aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor */
-static int softmax(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype, dp_tensor **out)
-{
-    return softmax_op(ctx, "aten::_softmax", self, dim, dtype, out);
-}
-
-/* aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor */
-static int log_softmax(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype,
-                       dp_tensor **out)
-{
-    return softmax_op(ctx, "aten::_log_softmax", self, dim, dtype, out);
-}
+/* aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
+ * aten::softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)
+ * and of log_softmax */
+#define SOFTMAX(name)                                                                              \
+    static int name(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype,               \
+                    dp_tensor **out)                                                               \
+    {                                                                                              \
+        *out = NULL;                                                                               \
+        return softmax_op(ctx, "aten::_" #name, NULL, self, dim, dtype, out);                      \
+    }                                                                                              \
+    static int name##_out(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype,         \
+                          dp_tensor *out)                                                          \
+    {                                                                                              \
+        return softmax_op(ctx, NULL, "aten::_" #name ".out", self, dim, dtype, &out);              \
+    }
+SOFTMAX(softmax)
+SOFTMAX(log_softmax)
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL_UNBOXED("softmax.int_out", softmax_out, (T, i, oi, T), ()),
+                DP_IMPL_UNBOXED("log_softmax.int_out", log_softmax_out, (T, i, oi, T), ()))
 
 /* aten::max.other(Tensor self, Tensor other) -> Tensor */
 static int max_other(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)

@@ -22,13 +22,11 @@ static int count_nonzero(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, dp_te
                      (size_t)(dim ? 1 : 0), out);
 }
 
-/* aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)
- *     -> Tensor
- * nansum / the number of elements that are numbers */
-static int nanmean(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
-                   const int64_t *dtype, dp_tensor **out)
+/* How many elements are numbers, of a self of floats.  *out owned. */
+static int count_numbers(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                         dp_tensor **out)
 {
-    dp_tensor *nans = NULL, *numbers = NULL, *count = NULL, *total = NULL;
+    dp_tensor *nans = NULL, *numbers = NULL;
     DP_VIEW(x, self);
 
     if (!dp_dtype_is_floating(x.dtype))
@@ -40,15 +38,44 @@ static int nanmean(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, b
         rc = dp_invoke(ctx, "aten::logical_not", "T>T", nans, &numbers);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::sum.dim_IntList", "Toliboi>T", numbers, dim, n, (int)keepdim,
-                       NULL, &count);
+                       NULL, out);
+    dp_tensor_unref(nans);
+    dp_tensor_unref(numbers);
+    return rc;
+}
+
+/* aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)
+ *     -> Tensor
+ * nansum / the number of elements that are numbers */
+static int nanmean(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                   const int64_t *dtype, dp_tensor **out)
+{
+    dp_tensor *count = NULL, *total = NULL;
+    int rc = count_numbers(ctx, self, dim, n, keepdim, &count);
+
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::nansum", "Toliboi>T", self, dim, n, (int)keepdim, dtype, &total);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::div.Tensor", "TT>T", total, count, out);
-    dp_tensor_unref(nans);
-    dp_tensor_unref(numbers);
     dp_tensor_unref(count);
     dp_tensor_unref(total);
+    return rc;
+}
+
+/* aten::nanmean.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None,
+ *     Tensor(a!) out) -> Tensor(a!) */
+static int nanmean_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                       const int64_t *dtype, dp_tensor *out)
+{
+    dp_tensor *count = NULL;
+    int rc = count_numbers(ctx, self, dim, n, keepdim, &count);
+
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    rc = dp_invoke(ctx, "aten::nansum.out", "ToliboiT>", self, dim, n, (int)keepdim, dtype, out);
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::div_.Tensor", "TT>", out, count);
+    dp_tensor_unref(count);
     return rc;
 }
 
@@ -113,18 +140,18 @@ static int norm_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, int64_t d
 
 /* -- logsumexp -- */
 
-/* log(sum(exp(t))), in t's memory. */
+/* log(sum(exp(t))), in t's memory.  Here and below, *out NULL is made. */
 static int log_sum_exp(dp_ctx *ctx, dp_tensor *t, const int64_t *dim, size_t n, bool keepdim,
                        dp_tensor **out)
 {
     int rc = dp_invoke(ctx, "aten::exp_", "T>", t);
 
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::sum.dim_IntList", "Toliboi>T", t, dim, n, (int)keepdim, NULL,
-                       out);
-    if (rc == 0 && (rc = dp_invoke(ctx, "aten::log_", "T>", *out)) < 0)
-        *out = dp_tensor_unref(*out);
-    return rc;
+        rc = *out ? dp_invoke(ctx, "aten::sum.IntList_out", "ToliboiT>", t, dim, n, (int)keepdim,
+                              NULL, *out)
+                  : dp_invoke(ctx, "aten::sum.dim_IntList", "Toliboi>T", t, dim, n, (int)keepdim,
+                              NULL, out);
+    return rc < 0 ? rc : dp_invoke(ctx, "aten::log_", "T>", *out);
 }
 
 /* The greatest elements, 0 for those that are infinite. */
@@ -168,8 +195,6 @@ static int of_floats(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
         rc = dp_invoke(ctx, "aten::reshape", "Tli>T", max, y.sizes, (size_t)y.ndim, &flat);
         if (rc == 0)
             rc = dp_invoke(ctx, "aten::add_.Tensor", "TTs>", *out, flat, dp_int(1));
-        if (rc < 0)
-            *out = dp_tensor_unref(*out);
     }
     dp_tensor_unref(max);
     dp_tensor_unref(less);
@@ -177,25 +202,55 @@ static int of_floats(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
     return rc;
 }
 
-/* aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
- * Moved by the greatest element, so that nothing overflows. */
-static int logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
-                     dp_tensor **out)
+static int check_floating(dp_ctx *ctx, dp_dtype dtype)
+{
+    return dp_dtype_is_floating(dtype)
+               ? 0
+               : dp_refuse(
+                     ctx, DP_ERUNTIME,
+                     "logsumexp(): Expected floating point type for result tensor, but got: %s",
+                     dp_dtype_name(dtype));
+}
+
+/* Moved by the greatest element, so that nothing overflows. */
+static int write_logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                           dp_tensor **out)
 {
     dp_tensor *floats = NULL;
     DP_VIEW(x, self);
     int rc = 0;
 
-    if (dp_dtype_is_complex(x.dtype))
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "logsumexp(): Expected floating point type for result tensor, but got: %s",
-                       dp_dtype_name(x.dtype));
     if (dp_dtype_is_integral(x.dtype, true))
         rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", self, (int64_t)DP_FLOAT32, &floats);
     if (rc == 0)
         rc = of_floats(ctx, floats ? floats : self, dim, n, keepdim, out);
     dp_tensor_unref(floats);
     return rc;
+}
+
+/* aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor */
+static int logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                     dp_tensor **out)
+{
+    DP_VIEW(x, self);
+    int rc = dp_dtype_is_complex(x.dtype) ? check_floating(ctx, x.dtype) : 0;
+
+    *out = NULL;
+    if (rc == 0)
+        rc = write_logsumexp(ctx, self, dim, n, keepdim, out);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) */
+static int logsumexp_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
+                         dp_tensor *out)
+{
+    DP_VIEW(y, out);
+    int rc = check_floating(ctx, y.dtype);
+
+    return rc < 0 ? rc : write_logsumexp(ctx, self, dim, n, keepdim, &out);
 }
 
 /* aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08,
@@ -226,6 +281,10 @@ DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("sum", sum, (T,
                 DP_IMPL_UNBOXED("norm.Scalar", norm, (T, s), (T)),
                 DP_IMPL_UNBOXED("norm.ScalarOpt_dtype", norm_dtype, (T, os, i), (T)),
                 DP_IMPL_UNBOXED("logsumexp", logsumexp, (T, li, b), (T)))
+DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
+                DP_IMPL_UNBOXED("logsumexp.out", logsumexp_out, (T, li, b, T), ()))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("nanmean", nanmean, (T, oli, b, oi), (T)),
+                DP_IMPL_UNBOXED("nanmean.out", nanmean_out, (T, oli, b, oi, T), ()),
+                DP_IMPL_UNBOXED("special_logsumexp.out", logsumexp_out, (T, li, b, T), ()),
                 DP_IMPL_UNBOXED("special_logsumexp", logsumexp, (T, li, b), (T)))

@@ -23,7 +23,7 @@ CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
 NOT_ALONE_cpu := plugins/cpu/levels/%
 PW_CALLED   := $(shell sed -n 's/^called: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' ')
-PW_FAMILIES := $(filter-out aliases composites exact by_hand called $(PW_CALLED),$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
+PW_FAMILIES := $(filter-out aliases composites exact by_hand copied called $(PW_CALLED),$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
 RD_FAMILIES := $(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/reduce.yaml)
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
             $(PW_FAMILIES:%=gen/levels/pw_%) $(RD_FAMILIES:%=gen/levels/rd_%)

@@ -1,6 +1,7 @@
 /* range.c -- arange, linspace, logspace, eye, indices of triangles, repeat_interleave: values that follow from
  * their place.  Computed in float64, complex128 or int64, then converted. */
 #include "../dims.h"
+#include <dispatchd/check.h>
 #include <complex.h>
 
 /* n values of a range, from number `begin` on, in the type that they are computed in. */
@@ -107,6 +108,65 @@ static int arange_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, 
 
     if (rc == 0)
         rc = fit_range(ctx, count, dst);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    arange r = {as_int(start), as_int(step), as_double(start), as_double(step)};
+    return write_range(ctx, dst, integral ? DP_INT64 : DP_FLOAT64,
+                       integral ? fill_integers : fill_doubles, &r);
+}
+
+/* -- range: both ends are in it -- */
+
+static int check_closed(dp_ctx *ctx, double from, double to, double by)
+{
+    if (!isfinite(from) || !isfinite(to))
+        return dp_fail(ctx, DP_ERUNTIME, "unsupported range: %g -> %g", from, to);
+    if (by == 0 || isnan(by))
+        return dp_fail(ctx, DP_ERUNTIME, "step must be nonzero");
+    if (from != to && (from < to) != (by > 0))
+        return dp_fail(ctx, DP_ERUNTIME, "upper bound and lower bound inconsistent with step sign");
+    if ((to - from) / by >= 0x1p62)
+        return dp_fail(ctx, DP_ERUNTIME, "invalid size, possible overflow?");
+    return 0;
+}
+
+/* Number of values in a result of `dtype`, in whose type it is computed.  Source: at::native::range_out. */
+static int count_closed(dp_ctx *ctx, const dp_value ends[3], dp_dtype dtype, int64_t *count)
+{
+    double d[3];
+
+    for (int i = 0; i < 3; i++) {
+        d[i] = as_double(ends[i]);
+        bool wide = ends[i].tag == DP_TAG_DOUBLE && !(fabs(d[i]) < 0x1p63);
+        if (ends[i].tag == DP_TAG_COMPLEX || (wide && dp_dtype_is_integral(dtype, false)))
+            return dp_fail(ctx, DP_ERUNTIME, "value cannot be converted to %s without overflow",
+                           dp_dtype_name(dtype));
+    }
+    if (!dp_dtype_is_integral(dtype, false)) {
+        int rc = check_closed(ctx, d[0], d[1], d[2]);
+        *count = rc < 0                 ? 0
+                 : dtype == DP_BFLOAT16 ? (int64_t)(((float)d[1] - (float)d[0]) / (float)d[2] + 1)
+                                        : (int64_t)((d[1] - d[0]) / d[2] + 1);
+        return rc;
+    }
+    int64_t from = as_int(ends[0]), to = as_int(ends[1]), by = as_int(ends[2]);
+    int rc = check_closed(ctx, (double)from, (double)to, (double)by);
+    *count = rc < 0 ? 0 : (int64_t)(((__int128)to - from) / by) + 1;
+    return rc;
+}
+
+/* aten::range.out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!) */
+static int range_out(dp_ctx *ctx, dp_value start, dp_value end, dp_value step, dp_tensor *dst)
+{
+    int64_t count = 0;
+    DP_VIEW(x, dst);
+    bool integral = dp_dtype_is_integral(x.dtype, false);
+
+    if (x.dtype == DP_BOOL || x.dtype == DP_FLOAT16 || dp_dtype_is_complex(x.dtype))
+        return dp_refuse_dtype(ctx, "range_cpu", x.dtype);
+    int rc = count_closed(ctx, (dp_value[]){start, end, step}, x.dtype, &count);
+    if (rc == 0 && x.numel != count)
+        rc = dp_resize(ctx, dst, 1, &count, DP_PRESERVE);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
     arange r = {as_int(start), as_int(step), as_double(start), as_double(step)};
@@ -439,6 +499,7 @@ static int equal(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, bool *out)
 }
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("arange.start_out", arange_out, (s, s, s, T), ()),
+                DP_IMPL_UNBOXED("range.out", range_out, (s, s, s, T), ()),
                 DP_IMPL_UNBOXED("linspace.out", linspace_out, (s, s, i, T), ()),
                 DP_IMPL_UNBOXED("logspace.out", logspace_out, (s, s, i, f, T), ()),
                 DP_IMPL_UNBOXED("eye.out", eye_out, (i, T), ()),

@@ -62,8 +62,9 @@ def forms(ops, families, aliases, lists):
     bases = {g[0].signature[0] for listed in families.values() for p in listed for g in p.funcs if g}
     out = ["/* Made by proto/gen from native_functions.yaml and pointwise.yaml. */",
            '#include "forms.h"\n']
-    for name in lists["by_hand"]:
-        check(name in ops, next(iter(ops.values())).where, f"by_hand: '{name}' is not there")
+    for kind in ("by_hand", "copied"):
+        for name in lists[kind]:
+            check(name in ops, next(iter(ops.values())).where, f"{kind}: '{name}' is not there")
     for op in (op for op in ops.values() if not op.generated_from and op.name not in lists["by_hand"]):
         base = op.signature[0]
         text = None
@@ -75,6 +76,8 @@ def forms(ops, families, aliases, lists):
             name = aliases[base] + op.base[len(base):] + ("." + op.overload if op.overload else "")
             check(name in ops, op.where, f"{op.name}: an alias of {name}, which is not there")
             text = f"form_alias(call, {literal('aten::' + name)})"
+        elif op.name in lists["copied"]:
+            text = from_functional(op, groups[op.signature], [base])
         elif base in lists["composites"] and "CPU" not in op.keys:
             text = of_composite(op, groups, lists["exact"])
         elif base in bases and "CPU" not in op.keys:

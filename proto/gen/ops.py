@@ -291,7 +291,7 @@ def pointwise(path, ops):
     groups = forms(ops)
     check(isinstance(document, dict), (path, 1), "families of entries are wanted")
     aliases = {k: v for k, v in document.pop("aliases", {}).items() if k != "where"}
-    lists = {name: document.pop(name, []) for name in ("composites", "exact", "by_hand", "called")}
+    lists = {name: document.pop(name, []) for name in ("composites", "exact", "by_hand", "copied", "called")}
     families = {}
     for family, entries in document.items():
         if family != "where":

@@ -258,6 +258,14 @@ CASES["arange.start"] = lambda: (((s, e), {}) for s, e in ((0, 5), (2, 7), (0.5,
 CASES["arange.start_step"] = lambda: (
     ((s, e, t), {"dtype": d} if d else {}) for d in (None, f32, f64, i64, torch.float16) for s, e, t in
     ((0, 10, 3), (0, 1, 0.25), (10, 0, -3), (0, 5, 0), (1, 2, -1), (0.0, 1.0, 0.1), (-3, 3, 2)))
+CASES["range.step"] = lambda: (
+    ((s, e, t), {"dtype": d} if d else {}) for d in (None, f32, f64, i64, torch.bfloat16, torch.float16, u8) for s, e, t in
+    ((0, 10, 3), (0, 1, 0.25), (10, 0, -3), (0, 5, 0), (1, 2, -1), (0.0, 1.0, 0.1), (-3, 3, 2), (1, 1, -1), (0, inf, 1), (0, 1e20, 1e17)))
+CASES["range"] = CASES["arange.start"]
+CASES["range.out"] = lambda: (((s, 9, 3), {"out": o}) for s in (0, 1, 10) for d in (f32, i64, f64, b8) for o in (
+    torch.zeros(4, dtype=d), torch.zeros(0, dtype=d), torch.zeros(4, 2, dtype=d)[:, 1], torch.zeros(2, 2, dtype=d).t()))
+CASES["range.out_"] = lambda: (((0, 3), {"out": torch.zeros(n, dtype=d)}) for d in (f32, i64) for n in (4, 2))
+CASES["empty.out"] = lambda: (((s,), {"out": torch.zeros(2, 3, dtype=d)}) for d in (f32, i64) for s in ([3, 2], [2, 3], [], [0], [-1]))
 CASES["arange.start_out"] = lambda: (((0, 10, 3), {"out": torch.zeros(4, dtype=d)}) for d in (f32, i64, f64))
 CASES["fill_.Scalar"] = CASES["full_like"]
 CASES["fill_.Tensor"] = lambda: (((x, make(f32, *s)), {}) for d in MAIN for x in layouts(d) for s in ((), (1,)))
@@ -1253,6 +1261,28 @@ CASES["_cummax_helper"] = CASES["_cummin_helper"] = lambda: (
 CASES["logcumsumexp"] = CASES["_logcumsumexp"] = reduced_by((0,), (-1,), (7,), dtypes=[f32, f64, torch.bfloat16, i64])
 CASES["logcumsumexp.out"] = CASES["_logcumsumexp.out"] = lambda: (((make(d, 3, 4), 0), {"out": torch.zeros(n, 4, dtype=d)}) for d in (f32, f64) for n in (0, 3))
 
+
+
+def outs_of(name):
+    """A few cases of the functional overload, with outputs of its result's shape, of others, and of other dtypes."""
+    for args, kwargs in some(12, CASES[name])():
+        try:
+            made = operator(name)(*map(copy, args), **kwargs)
+        except (RuntimeError, IndexError):
+            continue
+        for dtype in (made.dtype, f64, i64):
+            for out in (torch.zeros(made.shape, dtype=dtype), torch.zeros(0, dtype=dtype), torch.zeros(2, 5, dtype=dtype),
+                        torch.zeros(*made.shape, 2, dtype=dtype)[..., 0]):
+                yield args, {**kwargs, "out": out}
+
+
+for _out, _name in (("stack.out", "stack"), ("linear.out", "linear"), ("softmax.int_out", "softmax.int"), ("log_softmax.int_out", "log_softmax.int"),
+                    ("logsumexp.out", "logsumexp"), ("special_logsumexp.out", "logsumexp"), ("nanmean.out", "nanmean"),
+                    ("searchsorted.Tensor_out", "searchsorted.Tensor"), ("bucketize.Tensor_out", "bucketize.Tensor")):
+    CASES[_out] = functools.partial(outs_of, _name)
+# PyTorch reads the first of no tensors, and writes as if out= were contiguous: that ends the process.
+CASES["_stack"], CASES["_stack.out"] = (lambda name=name: ((a, k) for a, k in CASES[name]() if a[0]) for name in ("stack", "stack.out"))
+CASES["narrow_copy.out"] = lambda: ((a, k) for a, k in outs_of("narrow_copy") if k["out"].is_contiguous())
 CASES.update(nn_cases.cases(make))
 CASES.update(draw_op_cases.cases(make))
 CASES.update(spectral_cases.cases(make, of_all((), ([0],), ([-1, 0],), ([7],), ([],))))
