@@ -155,6 +155,8 @@ static int embedding_renorm(dp_ctx *ctx, dp_tensor *self, dp_tensor *indices, do
 
     if (rc == 0)
         rc = dp_check_dim(ctx, "embedding_renorm_", &(dp_checked){self, "self", 1}, 2);
+    if (rc == 0 && dp_memoryless(ctx))
+        return 0;
     if (rc == 0)
         rc = sort_indices(ctx, indices, &sorted);
     for (int64_t k = 0; rc == 0 && k < i.numel; k++)
@@ -173,5 +175,5 @@ static int embedding_renorm(dp_ctx *ctx, dp_tensor *self, dp_tensor *indices, do
 
 DP_LIBRARY_META(aten, CPU,
                 DP_IMPL_UNBOXED("embedding_dense_backward", embedding_dense_backward,
-                                (T, T, i, i, b), (T)))
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("embedding_renorm_", embedding_renorm, (T, T, f, f), ()))
+                                (T, T, i, i, b), (T)),
+                DP_IMPL_UNBOXED("embedding_renorm_", embedding_renorm, (T, T, f, f), ()))

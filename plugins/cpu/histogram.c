@@ -109,7 +109,7 @@ static int run_counting(dp_ctx *ctx, counting *c, dp_tensor *hist)
     pack p = {.ctx = ctx, .device = h.device};
     dp_tensor *made = NULL;
 
-    if (h.numel == 0)
+    if (h.numel == 0 || dp_memoryless(ctx))
         return 0;
     c->bins = h.numel;
     c->slots = h.dtype == DP_BFLOAT16 ? 1 : c->n / SLOT_POINTS;
@@ -243,7 +243,7 @@ static int range_of_dim(dp_ctx *ctx, const histogram *h, const dp_value *range,
     if (range->tag != DP_TAG_NONE) {
         *first = as_double(dp_list_item(range, (size_t)(2 * d)));
         *last = as_double(dp_list_item(range, (size_t)(2 * d) + 1));
-    } else if (h->n > 0) {
+    } else if (points != NULL) {
         find_range(h, points, d, first, last);
     }
     if (!isfinite(*first) || !isfinite(*last))
@@ -535,7 +535,7 @@ static int from_edges(dp_call *call)
     return rc;
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL("histogram.bin_ct", histogram_bins),
+DP_LIBRARY_META(aten, CPU, DP_IMPL("histogram.bin_ct", histogram_bins),
                 DP_IMPL("histogram.bin_ct_out", histogram_bins),
                 DP_IMPL("histogram.bins_tensor", histogram_edges),
                 DP_IMPL("histogram.bins_tensor_out", histogram_edges),
@@ -548,7 +548,7 @@ DP_LIBRARY_IMPL(aten, CPU, DP_IMPL("histogram.bin_ct", histogram_bins),
 /* The ends of the range, those of the elements where it is empty. */
 static int histc_range(dp_ctx *ctx, const histogram *h, double *first, double *last)
 {
-    if (*first == *last && h->n > 0) {
+    if (*first == *last && h->n > 0 && !dp_memoryless(ctx)) {
         pack p = {.ctx = ctx};
         const double *points = pack_get(&p, h->self, DP_FLOAT64);
         if (p.rc == 0)
@@ -613,5 +613,5 @@ static int histc_out(dp_ctx *ctx, dp_tensor *self, int64_t bins, dp_value min, d
     return write_histc(ctx, self, bins, min, max, &out);
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("histc", histc, (T, i, s, s), (T)),
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("histc", histc, (T, i, s, s), (T)),
                 DP_IMPL_UNBOXED("histc.out", histc_out, (T, i, s, s, T), ()))

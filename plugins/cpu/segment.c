@@ -253,14 +253,16 @@ static int begin_segments(dp_ctx *ctx, segment_call *c, segments *s)
     s->count = at.sizes[at.ndim - 1] - (c->offsets != NULL);
     s->has_initial = c->initial != NULL;
     s->initial = c->initial ? as_double(*c->initial) : 0;
-    return place_segments(ctx, c, s);
+    return dp_memoryless(ctx) ? 0 : place_segments(ctx, c, s);
 }
 
 static int run_segments(dp_ctx *ctx, segments *s, dp_range_fn loop)
 {
     double each = (double)s->inner * ((double)s->n / (double)(s->count ? s->count : 1) + 1);
 
-    return dp_parallel_for(ctx, 0, s->outer * s->count, dense_grain(each), loop, s);
+    return dp_memoryless(ctx)
+               ? 0
+               : dp_parallel_for(ctx, 0, s->outer * s->count, dense_grain(each), loop, s);
 }
 
 /* -- operators -- */
@@ -344,6 +346,6 @@ static int backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, dp_tensor *
     return pack_end(&p);
 }
 
-DP_LIBRARY_IMPL(
+DP_LIBRARY_META(
     aten, CPU, DP_IMPL_UNBOXED("segment_reduce", segment_reduce, (T, S, oT, oT, oT, i, b, os), (T)),
     DP_IMPL_UNBOXED("_segment_reduce_backward", backward, (T, T, T, S, oT, oT, i, os), (T)))

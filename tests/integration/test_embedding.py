@@ -31,7 +31,10 @@ class Tree:
         self.root = os.path.join(self.dir, "root")
         self.work = os.path.join(self.dir, "work")
         os.mkdir(self.work)
+        library = os.path.join(BUILD, "libdispatchd.so")
+        built = os.stat(library).st_mtime_ns
         self.make("install")
+        equal(os.stat(library).st_mtime_ns, built, "when the library was built, before and after `make install`")
         self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.root}{PREFIX}/lib/pkgconfig",
                     "PATH": f"{self.work}:{os.environ['PATH']}"}
         with open(os.path.join(self.work, "cc"), "w") as f:  # the page's cc, stricter
