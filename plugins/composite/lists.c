@@ -304,6 +304,23 @@ AT_LEAST(1)
 AT_LEAST(2)
 AT_LEAST(3)
 
+/* -- copies of all -- */
+
+/* aten::_to_cpu(Tensor[] tensors) -> Tensor[] */
+static int to_cpu(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, dp_value *out)
+{
+    list l = list_of(ctx, n);
+
+    for (size_t i = 0; l.rc == 0 && i < n; i++) {
+        DP_VIEW(x, tensors[i]);
+        list_made(&l, dp_invoke(ctx, "aten::to.device", "Tii>T", tensors[i], (int64_t)DP_DEVICE_CPU,
+                                (int64_t)x.dtype, list_next(&l)));
+    }
+    return list_end(&l, out);
+}
+
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("_to_cpu", to_cpu, (lT), (lT)))
+
 /* -- stacks -- */
 
 /* *out NULL: made */

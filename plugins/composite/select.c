@@ -31,7 +31,8 @@ DP_LIBRARY_IMPL(aten, BackendSelect, DP_IMPL_BELOW("empty.memory_format", device
                 DP_IMPL_BELOW("ones", device_2), DP_IMPL_BELOW("full", device_2),
                 DP_IMPL_BELOW("scalar_tensor", device_2), DP_IMPL_BELOW("arange", device_2),
                 DP_IMPL_BELOW("arange.start", device_2),
-                DP_IMPL_BELOW("arange.start_step", device_2), DP_IMPL_BELOW("linspace", device_2),
+                DP_IMPL_BELOW("arange.start_step", device_2), DP_IMPL_BELOW("range", device_2),
+                DP_IMPL_BELOW("range.step", device_2), DP_IMPL_BELOW("linspace", device_2),
                 DP_IMPL_BELOW("logspace", device_2), DP_IMPL_BELOW("eye", device_2),
                 DP_IMPL_BELOW("eye.m", device_2), DP_IMPL_BELOW("tril_indices", device_2),
                 DP_IMPL_BELOW("triu_indices", device_2))

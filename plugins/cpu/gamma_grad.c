@@ -6,23 +6,7 @@
 #include "dense.h"
 #include "elements.h"
 #include "pack.h"
-
-/* The digamma function for x > 0: its asymptotic series, to which x is brought by recurrence. */
-static double digamma(double x)
-{
-    static const double series[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
-                                    1.0 / 132, -691.0 / 32760, 1.0 / 12};
-    double sum = 0, inverse, power;
-
-    for (; x < 10; x++)
-        sum -= 1 / x;
-    inverse = 1 / (x * x);
-    power = inverse;
-    sum += log(x) - 0.5 / x;
-    for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); i++, power *= inverse)
-        sum -= series[i] * power;
-    return sum;
-}
+#include "special.h"
 
 static double small_number(double alpha, double x)
 {
@@ -35,7 +19,7 @@ static double small_number(double alpha, double x)
         second += numerator / (denominator * denominator);
     }
     double power = pow(x, alpha), density = pow(x, alpha - 1) * exp(-x);
-    double slope = (log(x) - digamma(alpha)) * power * first - power * second;
+    double slope = (log(x) - sf_digamma_f64(alpha)) * power * first - power * second;
     double result = -slope / density;
     return isnan(result) ? 0 : result;
 }

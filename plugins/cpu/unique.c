@@ -380,6 +380,17 @@ static int unique2(dp_ctx *ctx, dp_tensor *self, bool sorted, bool inverse, bool
     return unique_end(unique_flat(ctx, self, &u), &u, values, group, count);
 }
 
+/* aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor) */
+static int unique_pair(dp_ctx *ctx, dp_tensor *self, bool sorted, bool inverse, dp_tensor **values,
+                       dp_tensor **group)
+{
+    dp_tensor *count;
+    int rc = unique2(ctx, self, sorted, inverse, false, values, group, &count);
+
+    dp_tensor_unref(count);
+    return rc;
+}
+
 /* aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False,
  *     int? dim=None) -> (Tensor, Tensor, Tensor) */
 static int unique_consecutive(dp_ctx *ctx, dp_tensor *self, bool inverse, bool counts,
@@ -418,7 +429,8 @@ static int unique_dim_consecutive(dp_ctx *ctx, dp_tensor *self, int64_t dim, boo
     return unique_end(unique_slices(ctx, self, dim, &u), &u, values, group, count);
 }
 
-DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("_unique2", unique2, (T, b, b, b), (T, T, T)),
+DP_LIBRARY_IMPL(aten, CPU, DP_IMPL_UNBOXED("_unique", unique_pair, (T, b, b), (T, T)),
+                DP_IMPL_UNBOXED("_unique2", unique2, (T, b, b, b), (T, T, T)),
                 DP_IMPL_UNBOXED("unique_consecutive", unique_consecutive, (T, b, b, oi), (T, T, T)),
                 DP_IMPL_UNBOXED("unique_dim", unique_dim, (T, i, b, b, b), (T, T, T)),
                 DP_IMPL_UNBOXED("unique_dim_consecutive", unique_dim_consecutive, (T, i, b, b),

@@ -77,7 +77,7 @@ def forms(ops, families, aliases, lists):
             check(name in ops, op.where, f"{op.name}: an alias of {name}, which is not there")
             text = f"form_alias(call, {literal('aten::' + name)})"
         elif op.name in lists["copied"]:
-            text = from_functional(op, groups[op.signature], [base])
+            text = from_functional(op, groups[op.signature], lists["exact"])
         elif base in lists["composites"] and "CPU" not in op.keys:
             text = of_composite(op, groups, lists["exact"])
         elif base in bases and "CPU" not in op.keys:

@@ -52,8 +52,26 @@ def test_casts_and_shapes(fixture):
         equal(d.op("aten::_cast_" + name, t([1, 2]), returns="data")["dtype"], dtype, name)
     shape = d.op("aten::_shape_as_tensor", t([[1, 2, 3]]), returns="data")
     equal((shape["dtype"], shape["data"]), ("int64", [1, 3]))
-    for name in ("lift", "lift_fresh"):
+    for name in ("lift", "lift_fresh", "lift_fresh_copy", "data"):
         equal(d.op("aten::" + name, t([1, 2]), returns="data")["data"], [1, 2])
+
+
+def test_storages(fixture):
+    d = fixture[1]
+    keep = lambda *args: {"tensor": d.op(*args)["tensor"]}
+    a = keep("aten::arange", 4)
+    b = keep("aten::data", a)
+    equal(d.op("aten::is_set_to", a, b), True)
+    d.op("aten::add_.Scalar", b, 1)
+    equal((d.op("aten::_version", a), d.op("aten::_version", b)), (0, 1))
+    d.op("aten::detach_", a)
+    equal(d.op("aten::_version", a), 0)
+    view = keep("aten::view", a, [2, 2])
+    raises(lambda: d.op("aten::detach_", view), "RuntimeError", "Can't detach views in-place")
+    d.op("aten::set_.source_Tensor_storage_offset", view, a, 1, [3])
+    equal((d.op("aten::is_set_to", a, view), d.op("aten::_has_same_storage_numel", a, view)), (False, True))
+    raises(lambda: d.op("aten::_assert_tensor_metadata", a, [4], [2]), "RuntimeError", "Tensor strides mismatch")
+    raises(lambda: d.op("aten::_assert_async", t([0])), "RuntimeError", "but got zero")
 
 
 def test_out(fixture):
