@@ -36,6 +36,7 @@ typedef struct job {
     dp_range_fn fn;
     void *user;
     int64_t begin, end, step, n_pieces;
+    int64_t longer; /* so many pieces, the first ones, have one more than step */
     _Atomic int64_t claimed;
     const dpi_stop *stop; /* NULL: it is not stopped */
     atomic_int stopped;   /* the code, once it is */
@@ -73,8 +74,9 @@ static void run_pieces(job *j)
             atomic_store(&j->claimed, j->n_pieces);
             return;
         }
-        int64_t begin = j->begin + i * j->step;
-        j->fn(begin, i == j->n_pieces - 1 ? j->end : begin + j->step, j->user);
+        int64_t begin = j->begin + i * j->step + (i < j->longer ? i : j->longer);
+        int64_t end = begin + j->step + (i < j->longer);
+        j->fn(begin, i == j->n_pieces - 1 ? j->end : end, j->user);
     }
 }
 
@@ -253,6 +255,8 @@ int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_
     j.step = n / pieces;
     if (j.step >= ALIGNED_MIN) /* pieces of large loops begin at lines of the cache */
         j.step -= j.step % ALIGN;
+    else
+        j.longer = n % pieces;
     if (runners > 1)
         call_helpers(&j, (unsigned)(runners - 1));
     run_pieces(&j);

@@ -113,31 +113,41 @@ static void run_panels(int64_t begin, int64_t end, void *user)
     }
 }
 
-int blas_run(dp_ctx *ctx, const gemm *g)
+/* Lines of a panel: a multiple of ALIGN, of three times as many where there are more than MANY panels, as
+ * BLAS's kernels have them. */
+static int64_t panel_lines(const gemm *g)
 {
     enum {
-        WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications, */
-        WAITS = 16,           /* fewer by this where each waits for an element of A, */
-        ALIGN =
-            16, /* a multiple of so many lines; with more than MANY panels of three times as many, */
-        MANY = 16, /* as BLAS's kernels have them, */
+        WORTHWHILE = 1 << 20, /* a panel has at least so many multiplications */
+        ALIGN = 16,
+        MANY = 16,
         NARROWEST = 96,
-        WIDEST = 192, /* wider ones are not faster */
-        PANELS = 8
+        WIDEST = 192, /* wider ones are not faster, */
+        PANELS = 8,
+        LONG =
+            2048, /* but where rows of A are added: of each a panel reads no more than its lines */
+        HALVES = 2
     };
-    bool tall = g->m >= g->n;
-    int64_t lines = tall ? g->m : g->n, narrow = lines / PANELS;
-    double line = (double)g->k * (double)(tall ? g->n : g->m) * (g->n == 1 ? WAITS : 1) + 1;
+    bool tall = g->m >= g->n, adds = g->n == 1 && !by_rows(g->m, g->k, g->a_row, g->a_col);
+    int64_t lines = tall ? g->m : g->n, widest = adds ? LONG : WIDEST;
+    int64_t narrow = lines / (adds ? HALVES : PANELS);
+    double line = (double)g->k * (double)(tall ? g->n : g->m) * (g->n == 1 ? GEMM_WAITS : 1) + 1;
 
-    narrow = narrow < NARROWEST ? NARROWEST : narrow > WIDEST ? WIDEST : narrow;
+    narrow = narrow < NARROWEST ? NARROWEST : narrow > widest ? widest : narrow;
     if ((double)narrow * line < WORTHWHILE)
         narrow = (int64_t)(WORTHWHILE / line) + 1;
     /* an even number of them, so that two threads have equal shares */
     int64_t pairs = lines / narrow / 2, n = 2 * (pairs > 0 ? pairs : lines > narrow);
-    panels p = {g, n > 0 ? (lines + n - 1) / n : lines};
-    int64_t align = n > MANY ? 3 * ALIGN : ALIGN;
-    p.lines = (p.lines + align - 1) / align * align;
-    n = (lines + p.lines - 1) / p.lines;
+    int64_t each = n > 0 ? (lines + n - 1) / n : lines, align = n > MANY ? 3 * ALIGN : ALIGN;
+    return (each + align - 1) / align * align;
+}
+
+int blas_run(dp_ctx *ctx, const gemm *g)
+{
+    int64_t lines = g->m >= g->n ? g->m : g->n;
+    panels p = {g, panel_lines(g)};
+    int64_t n = (lines + p.lines - 1) / p.lines;
+
     if (ctx != NULL)
         return dp_parallel_for(ctx, 0, n, 1, run_panels, &p);
     run_panels(0, n, &p);

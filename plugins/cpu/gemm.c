@@ -368,7 +368,8 @@ static void run_slots(int64_t begin, int64_t end, void *user)
 int gemm_batch(dp_ctx *ctx, const gemm *g, int64_t n, int64_t a, int64_t b, int64_t c)
 {
     enum { FEW = 8 };
-    double all = (double)n * (double)g->m * (double)g->n * (double)(g->k + 1);
+    double all = (double)n * (double)g->m * (double)g->n * (double)(g->k + 1) *
+                 (is_vector(g) ? GEMM_WAITS : 1);
     bool split = n < FEW && all >= WORTHWHILE;
     batch s = {.g = *g, .n = n, .slots = least(n, SLOTS), .a = a, .b = b, .c = c};
     int rc = 0;

@@ -26,6 +26,9 @@ typedef struct gemm {
     gemm_number alpha, beta;
 } gemm;
 
+/* A multiplication of a vector's takes as long as so many of a matrix's: each waits for an element of A. */
+enum { GEMM_WAITS = 32 };
+
 /* A Scalar for a dtype; one that is complex for a real dtype loses its imaginary part. */
 gemm_number gemm_scalar(dp_value v);
 
