@@ -1343,6 +1343,15 @@ CASES["prelu_backward"] = lambda: (((g, x, w), {}) for d in (f32, f64, torch.bfl
     for w in (make(d, 3), make(d, 1), make(d), make(f64, 3)))
 CASES["infinitely_differentiable_gelu_backward"] = lambda: (((make(d, 3, 4), make(d, 3, 4)), {}) for d in (f32, f64, i64, torch.complex64))
 CASES["_test_serialization_subcmul"] = lambda: (((make(d, 3, 4), make(d, 4), *a), {}) for d in (f32, i64, b8) for a in ((), (2,), (1.5,)))
+CASES["_pack_padded_sequence"] = lambda: (((x, torch.tensor(n, dtype=d), b), {}) for e in (f32, i64, b8)
+                                          for x in (make(e, 3, 3, 2), make(e, 3, 3), make(e, 3, 3, 2).transpose(0, 2), make(e, 3), make(e, 0, 3))
+                                          for n, d in (([3, 2, 2], i64), ([3, 1, 1], i64), ([2, 2, 2], i64), ([2, 3, 1], i64), ([3, 1, 0], i64), ([3, 2], i64),
+                                                       ([[3, 2, 1]], i64), ([3, 2, 1], i32), ([5, 2, 1], i64)) for b in (False, True))
+CASES["_pack_padded_sequence_backward"] = lambda: (((make(f32, 6, 2), s, torch.tensor(n), b), {}) for s in ([3, 3, 2], [3, 4, 2], [2, 3, 2], [3])
+                                                   for n in ([3, 2, 1], [2, 2, 2], [6], [3, 3, 3], [3, 1], [1, 1, 1, 1, 1, 1]) for b in (False, True))
+CASES["_pad_packed_sequence"] = lambda: (((x, torch.tensor(n), b, v, t), {}) for x in (make(f32, 6, 2), make(i64, 6), make(f32, 6, 4)[:, ::2])
+                                         for n in ([3, 2, 1], [2, 2, 2], [6], [1, 2, 3], [3, 3, 3], [2, 1], [3, 3, 0]) for b in (False, True)
+                                         for v, t in ((0, -1), (1.5, 4), (2, 1)))
 CASES["cumprod_backward"] = lambda: (((make(x.dtype, *x.shape), x, d, x.cumprod(d)), {}) for x in (
     make(f64, 3, 4), make(f64, 1), make(f32, 4, 1), make(f64, 3, 5).round(), make(f64, 4, 5, 6).round(), torch.zeros(3, 4), make(torch.complex64, 3, 2), make(i64, 3, 2),
     torch.tensor([[1.0, 0, 2], [0, 0, 3], [0, 2, 3], [1, 2, 0]])) for d in (0, -1) if d < x.dim())
