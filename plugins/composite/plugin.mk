@@ -5,3 +5,5 @@ OBJ_composite    = $(BUILD)/gen/composite_forms.o $(BUILD)/gen/composite_follow.
 
 $(OBJ_composite): %.o: %.c $(BUILD)/flags/composite
 	$(Q)$(CC_composite) -Iplugins/composite -c -o $@ $<
+
+$(BUILD)/plugins/composite/sobol.o: plugins/composite/sobol.bin

@@ -1343,6 +1343,20 @@ CASES["prelu_backward"] = lambda: (((g, x, w), {}) for d in (f32, f64, torch.bfl
     for w in (make(d, 3), make(d, 1), make(d), make(f64, 3)))
 CASES["infinitely_differentiable_gelu_backward"] = lambda: (((make(d, 3, 4), make(d, 3, 4)), {}) for d in (f32, f64, i64, torch.complex64))
 CASES["_test_serialization_subcmul"] = lambda: (((make(d, 3, 4), make(d, 4), *a), {}) for d in (f32, i64, b8) for a in ((), (2,), (1.5,)))
+
+
+def sobol(dimension):
+    return torch.ops.aten._sobol_engine_initialize_state_(torch.zeros(dimension, 30, dtype=i64), dimension)
+
+
+CASES["_sobol_engine_initialize_state_"] = lambda: (((x, n), {}) for x, n in (
+    (torch.zeros(40, 30, dtype=i64), 40), (make(i64, 30, 9).t(), 5), (make(i64, 60, 60)[::2, ::2], 30), (torch.zeros(21201, 30, dtype=i64), 21201),
+    (make(i64, 1, 30), 1), (make(i64, 3, 30), 0), (make(i64, 3, 30), -2), (make(f32, 3, 30), 2), (make(i64, 30), 2)))
+CASES["_sobol_engine_draw"] = lambda: (((torch.zeros(12, dtype=i64)[::2], n, sobol(6), d, g), {"dtype": t}) for n in (0, 1, 7, -1) for d in (6, 3)
+                                       for g in (0, 5, 2**20 - 3) for t in (None, f64, f32, torch.bfloat16))
+CASES["_sobol_engine_ff_"] = lambda: (((torch.zeros(12, dtype=i64)[::2], n, sobol(6).t().contiguous().t(), d, g), {}) for n in (0, 1, 7, 1000, -1) for d in (6, 3)
+                                      for g in (0, 5, 2**20 - 3))
+CASES["_sobol_engine_scramble_"] = lambda: (((sobol(6), torch.randint(0, 2, (6, 30, 30)).tril().to(e), d), {}) for e in (i64, i32) for d in (6, 3, 0))
 CASES["_pack_padded_sequence"] = lambda: (((x, torch.tensor(n, dtype=d), b), {}) for e in (f32, i64, b8)
                                           for x in (make(e, 3, 3, 2), make(e, 3, 3), make(e, 3, 3, 2).transpose(0, 2), make(e, 3), make(e, 0, 3))
                                           for n, d in (([3, 2, 2], i64), ([3, 1, 1], i64), ([2, 2, 2], i64), ([2, 3, 1], i64), ([3, 1, 0], i64), ([3, 2], i64),
