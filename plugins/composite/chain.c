@@ -83,7 +83,7 @@ dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction)
 {
     dp_tensor *one = NULL;
 
-    if (c->rc < 0 || reduction == 0)
+    if (c->rc < 0 || (reduction != 1 && reduction != 2))
         return t;
     c->rc = dp_invoke(c->ctx, reduction == 1 ? "aten::mean" : "aten::sum", "T>T", t, &one);
     return c->rc < 0 ? NULL : chain_keep(c, one);

@@ -1,7 +1,7 @@
 /* ctc.c -- ctc_loss and multilabel_margin_loss by way of the operators that backends implement. */
 #include "chain.h"
 
-enum { NONE, MEAN, SUM }; /* at::Reduction */
+enum { MEAN = 1, SUM }; /* at::Reduction; any other is none */
 
 /* Of the losses of a batch what `reduction` asks for.  lengths: of the targets, as a tensor. */
 static dp_tensor *reduced(chain *c, dp_tensor *loss, dp_tensor *lengths, bool batched,
@@ -15,7 +15,7 @@ static dp_tensor *reduced(chain *c, dp_tensor *loss, dp_tensor *lengths, bool ba
         lengths = chain_Ts(c, "aten::clamp_min", lengths, dp_int(1));
         loss = chain_TT(c, "aten::div.Tensor", loss, lengths);
     }
-    if (reduction != NONE)
+    if (reduction == MEAN || reduction == SUM)
         return chain_reduced(c, loss, reduction);
     return batched ? loss : CHAIN(c, "aten::squeeze.dim", "Ti>T", loss, (int64_t)0);
 }

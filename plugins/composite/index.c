@@ -71,6 +71,9 @@ static int prepare_take(dp_ctx *ctx, dp_tensor *self, dp_tensor *indices, const 
                        "torch.take_along_dim(): input and indices should have the same number of "
                        "dimensions, but got %d dimensions for input, and %d dimensions for indices",
                        x.ndim, i.ndim);
+    if (x.ndim == 0)
+        return dp_fail(ctx, DP_EINDEX,
+                       "Dimension specified as %" PRId64 " but tensor has no dimensions", *dim);
     int rc = wrap_dim(ctx, dim, x.ndim);
     if (rc == 0)
         rc = broadcast_except(ctx, self, indices, *dim, &ins[0]);

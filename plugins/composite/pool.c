@@ -2,6 +2,7 @@
  * (aten/src/ATen/native/Pooling.cpp). */
 #include "composite.h"
 #include <dispatchd/check.h>
+#include <string.h>
 
 /* checkDimRange: [C, L] or [N, C, L]; *out: with a dimension of size 1 in front of the last.  Owned. */
 static int widen(dp_ctx *ctx, const char *name, dp_tensor *self, dp_tensor **out)
@@ -91,9 +92,59 @@ static int max1_with_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel
         dp_tensor_unref(indices);                                                                  \
         return rc;                                                                                 \
     }
-MAX_POOL(max1, "max_pool1d")
+MAX_POOL(first_of_max1, "max_pool1d")
 MAX_POOL(max2, "max_pool2d")
 MAX_POOL(max3, "max_pool3d")
+
+/* How many windows fit on a line; -1: they are no windows, and whoever computes them says so. */
+static int64_t count_places(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+                            int64_t dilation, bool ceil_mode)
+{
+    if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2 || dilation < 1)
+        return -1;
+    __int128 room = (__int128)size + 2 * (__int128)padding - (__int128)dilation * (kernel - 1) - 1;
+    room += ceil_mode ? stride - 1 : 0;
+    if (room < 0)
+        return room < -stride ? -1 : 0;
+    return (int64_t)(room / stride) + 1;
+}
+
+/* aten::max_pool1d, as at::native::max_pool1d_impl: unlike the one with indices it can have no places, has them
+ * in order whatever the input's order, and its steps are not limited. */
+static int max1(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
+                const int64_t *stride, size_t n_stride, const int64_t *padding, size_t n_padding,
+                const int64_t *dilation, size_t n_dilation, bool ceil_mode, dp_tensor **out)
+{
+    enum { FAR = INT32_MAX }; /* no second window begins there */
+    static const dp_dtype types[] = {DP_FLOAT32, DP_FLOAT64, DP_BFLOAT16};
+    static const int64_t one_step = 1, far_step = FAR;
+    dp_tensor *packed;
+    int64_t places = -1, sizes[3];
+    DP_VIEW(x, self);
+    int n = x.ndim;
+
+    if (n_stride == 0)
+        stride = kernel, n_stride = n_kernel;
+    if (n_kernel == 1 && n_stride == 1 && n_padding == 1 && n_dilation == 1 && (n == 2 || n == 3) &&
+        x.sizes[n - 1] > 0 && x.sizes[n - 2] > 0)
+        places = count_places(x.sizes[n - 1], *kernel, *stride, *padding, *dilation, ceil_mode);
+    if (places == 0) {
+        memcpy(sizes, x.sizes, (size_t)n * sizeof(*sizes));
+        sizes[n - 1] = 0;
+        int rc = dp_check_dtypes(ctx, "max_pool1d", &(dp_checked){self, "self", 1}, 3, types);
+        return rc < 0 ? rc
+                      : dp_invoke(ctx, "aten::new_empty", "Tli>T", self, sizes, (size_t)n, out);
+    }
+    stride = places > 0 && *stride > FAR ? &far_step : stride;
+    dilation = places > 0 && *kernel == 1 ? &one_step : dilation;
+    int rc = dp_invoke(ctx, "aten::contiguous", "Ti>T", self, (int64_t)DP_CONTIGUOUS, &packed);
+    if (rc < 0)
+        return rc;
+    rc = first_of_max1(ctx, packed, kernel, n_kernel, stride, n_stride, padding, n_padding,
+                       dilation, n_dilation, ceil_mode, out);
+    dp_tensor_unref(packed);
+    return rc;
+}
 
 /* aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0],
  *     bool ceil_mode=False, bool count_include_pad=True) -> Tensor */

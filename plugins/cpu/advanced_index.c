@@ -162,10 +162,26 @@ static int add_dim(dp_ctx *ctx, const dp_view *self, indexing *x, int d)
     return rc;
 }
 
+/* The offsets lie as the indices do: that decides the order of the result's dimensions. */
+static int make_offsets(dp_ctx *ctx, const dp_view *self, indexing *x)
+{
+    dp_tensor *ins[DP_DIM_MAX];
+    int n = 0;
+    dp_iter it;
+
+    for (int d = 0; d < self->ndim; d++)
+        if (x->at[d])
+            ins[n++] = x->at[d];
+    if (n == 0 || n >= DP_ITER_OPERANDS_MAX)
+        return dp_empty(ctx, DP_INT64, self->device, x->rank, x->shape, DP_CONTIGUOUS, &x->offsets);
+    dp_iter_config c = dp_iter_of(DP_ITER_BINARY, 1, &x->offsets, n, ins);
+    return dp_iter_init(ctx, &c, &it);
+}
+
 static int zero_offsets(dp_ctx *ctx, const dp_view *self, indexing *x)
 {
     bool any = true;
-    int rc = dp_empty(ctx, DP_INT64, self->device, x->rank, x->shape, DP_CONTIGUOUS, &x->offsets);
+    int rc = make_offsets(ctx, self, x);
 
     for (int d = 0; d < x->rank; d++)
         any &= x->shape[d] != 0;

@@ -47,6 +47,48 @@ static int zero_row(dp_ctx *ctx, dp_tensor *out, int64_t row)
     return rc;
 }
 
+/* *t: its rows at places, owned, in place of what it was. */
+static int keep(dp_ctx *ctx, dp_tensor **t, dp_tensor *places)
+{
+    dp_tensor *was = *t;
+    int rc = dp_invoke(ctx, "aten::index_select", "TiT>T", was, (int64_t)0, places, t);
+
+    if (rc == 0)
+        dp_tensor_unref(was);
+    else
+        *t = was;
+    return rc;
+}
+
+/* Of indices [n], and of as many rows, those that name one of `most` rows. */
+static int keep_rows(dp_ctx *ctx, int64_t most, dp_tensor **index, dp_tensor **rows)
+{
+    int64_t n = 0;
+    dp_tensor *all, *places = NULL;
+    DP_VIEW(i, *index);
+    int rc = dp_empty(ctx, DP_INT64, i.device, 1, &i.numel, DP_CONTIGUOUS, &all);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(a, all);
+    for (int64_t j = 0; !dp_memoryless(ctx) && j < i.numel; j++) {
+        const char *at = (const char *)i.data + j * i.strides[0] * (int64_t)dp_dtype_size(i.dtype);
+        int64_t row = i.dtype == DP_INT32 ? *(const int32_t *)at : *(const int64_t *)at;
+        ((int64_t *)a.data)[n] = j;
+        n += row >= 0 && row < most;
+    }
+    if (n < i.numel && !dp_memoryless(ctx)) {
+        rc = dp_invoke(ctx, "aten::narrow", "Tiii>T", all, (int64_t)0, (int64_t)0, n, &places);
+        if (rc == 0)
+            rc = keep(ctx, index, places);
+        if (rc == 0)
+            rc = keep(ctx, rows, places);
+        dp_tensor_unref(places);
+    }
+    dp_tensor_unref(all);
+    return rc;
+}
+
 /* out, zeros, gets the rows of the gradient. */
 static int add_rows(dp_ctx *ctx, dp_tensor *out, dp_tensor *grad, dp_tensor *indices, bool scale)
 {
@@ -58,9 +100,11 @@ static int add_rows(dp_ctx *ctx, dp_tensor *out, dp_tensor *grad, dp_tensor *ind
 
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::reshape", "Tli>T", grad, rows, (size_t)2, &source);
-    if (rc == 0)
+    if (rc == 0 && !scale)
+        rc = keep_rows(ctx, y.sizes[0], &index, &source);
+    if (rc == 0 && y.sizes[0] > 0)
         rc = dp_invoke(ctx, "aten::index_add_", "TiTT>", out, (int64_t)0, index, source);
-    if (rc == 0 && scale)
+    if (rc == 0 && scale && y.sizes[0] > 0)
         rc = scale_rows(ctx, out, index);
     dp_tensor_unref(index);
     dp_tensor_unref(source);
@@ -69,7 +113,7 @@ static int add_rows(dp_ctx *ctx, dp_tensor *out, dp_tensor *grad, dp_tensor *ind
 
 /* aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights,
  *     int padding_idx, bool scale_grad_by_freq) -> Tensor
- * An index that is no row is an error; PyTorch leaves it out without one. */
+ * An index that is no row is left out; where rows are counted it is an error (PyTorch writes out of range). */
 static int embedding_dense_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *indices, int64_t n,
                                     int64_t padding, bool scale, dp_tensor **out)
 {

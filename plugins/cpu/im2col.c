@@ -77,6 +77,7 @@ static int count_blocks(dp_ctx *ctx, blocks *b)
                            "padding %" PRId64 " or dilation %" PRId64 " is too large",
                            b->padding[i], b->dilation[i]);
         b->n[i] = left < 0 ? 0 : left / b->stride[i] + 1;
+        b->stride[i] = b->n[i] > 1 ? b->stride[i] : 1; /* which is not taken */
         some = some && left >= 0;
     }
     if (some)
@@ -96,11 +97,11 @@ static void inside(const blocks *b, int i, int64_t t, int64_t *begin, int64_t *e
 {
     int64_t off = t * b->dilation[i] - b->padding[i], stride = b->stride[i];
 
-    *begin = off < 0 ? (-off + stride - 1) / stride : 0;
+    *begin = off < 0 ? (-off - 1) / stride + 1 : 0;
     *end = off < b->image[i] ? (b->image[i] - 1 - off) / stride + 1 : 0;
     *end = *end < b->n[i] ? *end : b->n[i];
     *begin = *begin < *end ? *begin : *end;
-    *first = *begin * stride + off;
+    *first = *begin < *end ? *begin * stride + off : 0;
 }
 
 static void set_zeros(const walk *w, char *to, int64_t n)
@@ -134,7 +135,7 @@ static void unfold_rows(int64_t begin, int64_t end, void *user)
             copy_elements(w->size, w1 - w0, to + w0 * step, step,
                           from + (hf + (h - h0) * b->stride[0]) * w->image_at[2] +
                               wf * w->image_at[3],
-                          b->stride[1] * w->image_at[3]);
+                          w1 - w0 > 1 ? b->stride[1] * w->image_at[3] : 0);
             set_zeros(w, to + w1 * step, b->n[1] - w1);
         }
     }
@@ -177,7 +178,8 @@ static void fold_planes(int64_t begin, int64_t end, void *user)
                 add_elements(w->dtype, w1 - w0,
                              to + (hf + (h - h0) * b->stride[0]) * w->image_at[2] +
                                  wf * w->image_at[3],
-                             b->stride[1] * w->image_at[3], from + (h * b->n[1] + w0) * step, step);
+                             w1 - w0 > 1 ? b->stride[1] * w->image_at[3] : 0,
+                             from + (h * b->n[1] + w0) * step, step);
         }
     }
 }

@@ -106,6 +106,10 @@ int pw_check_polygamma(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
     (void)ins;
     if (params[0].u.i < 0)
         return dp_fail(ctx, DP_ERUNTIME, "polygamma(n, x) does not support negative n.");
+    if (params[0].u.i >= INT32_MAX) /* where PyTorch's n, an int, is another number */
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "polygamma(n, x) does not support n = %" PRId64 ": at most %d",
+                       params[0].u.i, INT32_MAX - 1);
     return 0;
 }
 

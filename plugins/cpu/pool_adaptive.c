@@ -9,6 +9,7 @@ typedef struct kind {
     int dims;
     bool last; /* channels_last is kept */
     unsigned types;
+    bool no_channels; /* a batch may have none */
 } kind;
 
 static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
@@ -18,7 +19,7 @@ static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
     if (x->ndim != k->dims + 1 && x->ndim != k->dims + 2)
         return dp_fail(ctx, DP_ERUNTIME, "%s(): Expected %dD or %dD tensor, but got: %s", k->name,
                        k->dims + 1, k->dims + 2, dp_shape_text(shape, x->sizes, (size_t)x->ndim));
-    for (int d = x->ndim - k->dims; d < x->ndim; d++)
+    for (int d = k->no_channels ? x->ndim - k->dims : 1; d < x->ndim; d++)
         if (x->sizes[d] == 0)
             return dp_fail(
                 ctx, DP_ERUNTIME,
@@ -267,12 +268,6 @@ static int plan_fractional(dp_ctx *ctx, const kind *k, dp_tensor *self, const dp
                        k->name, list->len != (uint32_t)k->dims ? "kernel_size" : "output_size",
                        k->dims);
     int rc = plan(ctx, k, self, size, p);
-    if (rc == 0 && p->from.channels == 0)
-        rc = dp_fail(
-            ctx, DP_ERUNTIME,
-            "%s(): Expected input to have non-zero size for non-batch dimensions, but it has "
-            "no channels",
-            k->name);
     for (int d = SPACE_MAX - k->dims; rc == 0 && d < SPACE_MAX; d++) {
         kernel[d] = list->u.ints[d - SPACE_MAX + k->dims];
         if (kernel[d] < 0 || kernel[d] > p->from.size[d] ||
@@ -340,33 +335,48 @@ static int fractional_back(dp_call *call, const kind *k)
     return pool_return(call, rc, ARGS, 0, &out);
 }
 
-static const kind average2 = {
-    "adaptive_avg_pool2d",    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", 2, true,
-    SPACE_FLOATS | SPACE_BF16};
+static const kind average2 = {"adaptive_avg_pool2d",
+                              "adaptive_avg_pool2d",
+                              "adaptive_avg_pool2d_backward",
+                              2,
+                              true,
+                              SPACE_FLOATS | SPACE_BF16,
+                              true};
 static const kind average3 = {"adaptive_avg_pool3d",
                               "adaptive_avg_pool3d_cpu",
                               "adaptive_avg_pool3d_backward_cpu",
                               3,
                               false,
-                              SPACE_FLOATS | SPACE_F16};
-static const kind max2 = {
-    "adaptive_max_pool2d",    "adaptive_max_pool2d", "adaptive_max_pool2d_backward", 2, true,
-    SPACE_FLOATS | SPACE_BF16};
-static const kind max3 = {
-    "adaptive_max_pool3d", "adaptive_max_pool3d_cpu", "adaptive_max_pool3d_backward", 3, false,
-    SPACE_FLOATS};
+                              SPACE_FLOATS | SPACE_F16,
+                              false};
+static const kind max2 = {"adaptive_max_pool2d",
+                          "adaptive_max_pool2d",
+                          "adaptive_max_pool2d_backward",
+                          2,
+                          true,
+                          SPACE_FLOATS | SPACE_BF16,
+                          false};
+static const kind max3 = {"adaptive_max_pool3d",
+                          "adaptive_max_pool3d_cpu",
+                          "adaptive_max_pool3d_backward",
+                          3,
+                          false,
+                          SPACE_FLOATS,
+                          false};
 static const kind part2 = {"fractional_max_pool2d",
                            "fractional_max_pool2d_out_frame",
                            "fractional_max_pool2d_backward_out_frame",
                            2,
                            false,
-                           SPACE_FLOATS};
+                           SPACE_FLOATS,
+                           false};
 static const kind part3 = {"fractional_max_pool3d",
                            "fractional_max_pool3d_out_frame",
                            "fractional_max_pool3d_backward_out_frame",
                            3,
                            false,
-                           SPACE_FLOATS};
+                           SPACE_FLOATS,
+                           false};
 
 #define POOL(fn, run, kind)                                                                        \
     static int fn(dp_call *call)                                                                   \

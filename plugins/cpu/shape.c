@@ -194,21 +194,21 @@ static int write_triangle(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, bool u
 
     if (x.ndim == 0)
         return dp_refuse(ctx, DP_EINDEX, "Dimension specified as -2 but tensor has no dimensions");
-    if (x.ndim == 1)
+    if (x.ndim == 1 && x.numel > 0)
         return dp_refuse(ctx, DP_EINDEX,
                          "Dimension out of range (expected to be in range of [-1, 0], but got -2)");
     int rc = dp_set_output(ctx, out, x.ndim, x.sizes, NULL, x.dtype, x.device);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
+    if (x.numel == 0 || dp_memoryless(ctx))
+        return 0;
     DP_VIEW(y, *out);
-    int64_t limit =
-        x.sizes[x.ndim - 2] > x.sizes[x.ndim - 1] ? x.sizes[x.ndim - 2] : x.sizes[x.ndim - 1];
+    int64_t columns = x.sizes[x.ndim - 1], rows = x.sizes[x.ndim - 2];
+    int64_t limit = rows > columns ? rows : columns;
     diagonal = diagonal < -limit ? -limit : diagonal > limit ? limit : diagonal;
     triangle t = {y, x, diagonal, upper, dp_dtype_size(x.dtype)};
-    int64_t columns = x.sizes[x.ndim - 1];
-    if (x.numel > 0 && !dp_memoryless(ctx))
-        rc = dp_parallel_for(ctx, 0, x.numel / columns, columns < 32768 ? 32768 / columns : 1,
-                             triangle_rows, &t);
+    rc = dp_parallel_for(ctx, 0, x.numel / columns, columns < 32768 ? 32768 / columns : 1,
+                         triangle_rows, &t);
     if (rc < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
     return rc;

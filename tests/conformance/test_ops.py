@@ -34,6 +34,7 @@ except ImportError as e:
 
 import nn_cases
 import draw_op_cases
+from edge_cases import EDGES
 import spectral_cases
 
 warnings.filterwarnings("ignore")
@@ -1605,7 +1606,7 @@ def cases_of(name):
     random.seed(0)
     made = CASES[name]() if name in CASES else degrees(name) if "_polynomial_" in name else plain(operator(name)._schema)
     cases = list(made)
-    return cases if len(cases) <= FEW else cases[PART - 1::PART]
+    return (cases if len(cases) <= FEW else cases[PART - 1::PART]) + EDGES.get(name, [])
 
 
 def operator(name):

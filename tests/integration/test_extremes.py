@@ -108,6 +108,19 @@ def test_steps_of_convolutions(f):
     equal(read(d, d.op("aten::conv2d.padding", image, taps, None, [1], "same", [1 << 30])), [[[[1, 2], [3, 4]]]])
 
 
+def test_steps_of_blocks(f):
+    d, image = f[1], data([[[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]], "float32")
+    for far in (1 << 31, {"int": str(1 << 61)}, {"int": str((1 << 63) - 1)}):
+        columns = d.op("aten::im2col", image, [1, 3], [1, 1], [0, 2], [1, far])
+        equal(read(d, columns), [[[0, 0], [0, 0], [1, 4]]], f"blocks {far} apart")
+        equal(read(d, d.op("aten::col2im", h(columns), [2, 3], [1, 3], [1, 1], [0, 2], [1, far])), [[[[1, 0, 0], [4, 0, 0]]]])
+
+
+def test_degrees_of_polygamma(f):
+    for n in (1 << 31) - 1, {"int": str((1 << 63) - 1)}:
+        raises(lambda: f[1].op("aten::polygamma", n, data([1.0], "float32")), "RuntimeError", "at most 2147483646")
+
+
 def test_bags_of_no_columns(f):
     at, from_ = data([0, 1], "int64"), data([0], "int64")
     for dtype in ("float32", "float64"):

@@ -339,20 +339,26 @@ static inline bool pw_apart(int64_t x, int64_t y)
             result = y % 2 ? (T)(result * x) : result;                                             \
         return result;                                                                             \
     }                                                                                              \
-    /* As what at::native::gcd and lcm give: of the magnitudes. */                                 \
+    static inline T pw_size_##t(T x)                                                               \
+    {                                                                                              \
+        return x < 0 ? (T)-x : x;                                                                  \
+    }                                                                                              \
+    /* As at::native::gcd gives it: by the magnitudes, of which the least number's is negative. */ \
     static inline T pw_gcd_##t(T x, T y)                                                           \
     {                                                                                              \
+        x = pw_size_##t(x);                                                                        \
+        y = pw_size_##t(y);                                                                        \
         while (x != 0) {                                                                           \
             T r = (T)-1 < 0 && (T)(x + 1) == 0 ? 0 : (T)(y % x);                                   \
             y = x;                                                                                 \
             x = r;                                                                                 \
         }                                                                                          \
-        return y < 0 ? (T)-y : y;                                                                  \
+        return y;                                                                                  \
     }                                                                                              \
     static inline T pw_lcm_##t(T x, T y)                                                           \
     {                                                                                              \
-        T g = pw_gcd_##t(x, y), m = g == 0 ? 0 : (T)((T)(x / g) * y);                              \
-        return m < 0 ? (T)-m : m;                                                                  \
+        T g = pw_size_##t(pw_gcd_##t(x, y));                                                       \
+        return g == 0 ? 0 : pw_size_##t((T)((T)(x / g) * y));                                      \
     }
 /* By n modulo the bits of what C shifts: int, or int64_t. */
 #define PW_SHIFT_(t, T, U, most)                                                                   \

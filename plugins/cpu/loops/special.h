@@ -66,7 +66,8 @@ SF_EACH1(digamma, sf_digamma_f32(x), sf_digamma_f64(x))
 SF_EACH1(erfcx, sf_erfcx_f32(x), sf_erfcx(x))
 SF_EACH2(igamma, (float)sf_igamma(x, y, 0, SF_EXACT_F32), sf_igamma(x, y, 0, SF_EXACT_F64))
 SF_EACH2(igammac, (float)sf_igamma(x, y, 1, SF_EXACT_F32), sf_igamma(x, y, 1, SF_EXACT_F64))
-SF_EACH2(polygamma, sf_polygamma_f32((int64_t)x, y), sf_polygamma_f64((int64_t)x, y))
+SF_EACH_(float, _f32, (double n, float x), polygamma, sf_polygamma_f32((int64_t)n, x))
+SF_EACH_(double, _f64, (double n, double x), polygamma, sf_polygamma_f64((int64_t)n, x))
 
 #define SF_CHEBYSHEV(name, at, kind, angles)                                                       \
     SF_EACH2(name, sf_chebyshev_f32(at, sf_degree(y), kind, angles),                               \

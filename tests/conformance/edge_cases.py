@@ -1,0 +1,82 @@
+"""Cases at the edges that a comparison with random arguments found: operator -> arguments and keyword arguments, all of
+them always tried."""
+
+import torch
+
+nan, inf = float("nan"), float("inf")
+f32, f64, i64, i32, i8, u8, c64, bf16 = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int8, torch.uint8,
+                                         torch.complex64, torch.bfloat16)
+MOST = 2**63 - 1
+
+
+def of(*values, dtype=f32):
+    return torch.tensor(values[0] if len(values) == 1 else values, dtype=dtype)
+
+
+def upto(*shape, dtype=f32):
+    return torch.arange(torch.Size(shape).numel()).to(dtype).reshape(shape)
+
+
+def none(*shape, dtype=f32):
+    return torch.zeros(shape, dtype=dtype)
+
+
+def shared(*shape):
+    return torch.zeros(1).expand(shape)
+
+
+def planes(n):
+    """Pairs of indices that are one place apart, and the places of an image of n dimensions."""
+    return upto(1, 2, *[4] * n)
+
+
+E = {}
+E["lerp.Scalar"] = [([of(0.0, 1, 0.5), of(-inf, inf, 2), w]) for w in (-64, -1, 0.25, 0.5, 2, nan)]
+E["lerp.Tensor"] = [([of(0.0, 1, 0.5), of(-inf, inf, 2), torch.tensor(float(w)).expand(3)]) for w in (-64, -1, 0.25, 0.5, 2, nan)] + \
+    [[of(c, dtype=c64), of(complex(inf, 1), dtype=c64), of(w, dtype=c64)] for c in (0, 1j) for w in (-1, 0.25, 0.6j)]
+E["polygamma"] = E["special_polygamma"] = [[n, of(0.5, 1, 1.5, -2, 0, -0.5, dtype=d)] for d in (f32, f64)
+                                           for n in (0, 1, 20, 2**24 + 1, 2**24 + 2, 2**31 - 2)]
+E["max_pool1d"] = [[upto(*s), [3], [], [1], [2]] for s in ((0, 3, 2), (1, 1), (1, 1, 1), (3, 2))] + \
+    [[upto(0, 2, 2), [2], [1], [0], [2]], [upto(1, 2, 2), [1], [MOST]], [upto(2, 5, 3).transpose(1, 2), [2]],
+     [upto(4, 2, 5).transpose(0, 1), [2]], [upto(3, 5).t(), [2]]]
+POOL1 = E["max_pool1d"]
+for n in (1, 2, 3):
+    E[f"adaptive_max_pool{n}d"] = [[none(*s, *[4] * n), [2] * n] for s in ((1, 0), (0,), (0, 0), (0, 2))]
+    E[f"adaptive_avg_pool{n}d"] = E[f"adaptive_max_pool{n}d"]
+    E[f"avg_pool{n}d"] = E[f"max_pool{n}d"] = E[f"adaptive_max_pool{n}d"]
+E["max_pool1d"] = E["max_pool1d"] + POOL1
+for n in (2, 3):
+    E[f"fractional_max_pool{n}d"] = [[none(*s, *[4] * n), [2] * n, [2] * n, torch.full(((1,) + s)[-2:] + (n,), 0.4)] for s in ((1, 0), (0,), (0, 0), (0, 2), (1, 2))]
+E["convolution"] = [[none(0, 2, *[4] * n), torch.ones(2, 1, *[3] * n), None, [1] * n, [1] * n, [1] * n, t, [0] * n, g]
+                    for n in (1, 2, 3) for t in (False, True) for g in (1, 2)]
+E["take_along_dim"] = [[of(3.0), of(0, dtype=i64), d] for d in (0, -1, None)] + [[of(3.0), of([0], dtype=i64), 0]]
+E["embedding_dense_backward"] = \
+    [[torch.ones(3, 2), of(*i, dtype=t), n, -1, by] for t in (i64, i32) for i, n in (((0, 2, 1), 2), ((0, 1, 1), 2), ((-1, 0, 1), 2), ((0, 0, 0), 0))
+     for by in (False, True) if not by or max(i) < n and min(i) >= 0] + \
+    [[torch.ones(2, 2, dtype=d), of(0, 1, dtype=i64), 2, -1, False] for d in (i64, i32, torch.bool, c64, bf16, torch.float16)] + \
+    [[none(0), of(4, dtype=i64), 3, 2, False]]
+E["tril"] = E["triu"] = [[none(0, dtype=d), k] for d in (f32, i64) for k in (-1, 0, 3)] + \
+    [[none(s), 0] for s in (1, 3)] + [[of(1.0), 0]]
+E["ctc_loss.IntList"] = [[torch.zeros(3, 1, 2), of([[1, 1]], dtype=i64), [3], [2], 0, r] for r in (-1, 0, 1, 2, 3, 7)]
+E["index.Tensor"] = [[upto(4, 4, 4), [i]] for i in (upto(2, 4, dtype=i64)[:, ::2] // 2, upto(2, 2, dtype=i64).t(), upto(4, dtype=i64)[::2])] + \
+    [[upto(4, 4, 4), [None, upto(2, 2, dtype=i64).t()]], [upto(4, 4, 4), [upto(2, 2, dtype=i64).t(), None, upto(2, 2, dtype=i64)]],
+     [upto(4, 4, 4).permute(2, 0, 1), [upto(2, 4, dtype=i64)[:, ::2] // 2]], [upto(3, dtype=f32).expand(2, 3), [of(1, 0, dtype=i64)]]]
+E["gcd"] = [[of(-2**b, 2**b - 1, -2**b, -2**b, dtype=d), of(2**b - 1, -2**b, 0, 2, dtype=d)] for b, d in ((31, i32), (7, i8), (63, i64))]
+E["threshold_"] = [[torch.ones(1).expand(3), 0, 5], [of(-1.0, 1), 0, 5]]
+E["narrow_copy"] = [[upto(3, 2), d, s, n] for d, s, n in ((0, 2, 2), (0, -1, 1), (0, 0, -1), (5, 0, 1), (0, 4, 0), (0, -5, 1), (0, 1, 2))]
+E["index_reduce"] = [[of(1, 2, dtype=d), 0, of(0, 0, dtype=i64), of(3, 4, dtype=d), r] for d in (c64, i64, torch.bool, bf16) for r in ("prod", "mean", "amax", "amin")]
+E["mode"] = [[of(*v, dtype=d), 0] for d in (f32, f64, bf16) for v in ((1.5, nan, 0.25, nan), (nan, 1.5, 1.5), (0.0, nan), (nan, 1.0), (nan, nan, nan), (1, 1, nan, nan, nan))]
+E["logspace"] = [[2.5, 5, n] for n in (1, 2)]
+E = {name: [(list(args), {}) for args in cases] for name, cases in E.items()}
+E["logspace"] = [([2.5, 5, n], {"dtype": d}) for n in (1, 2, 4) for d in (i64, u8, f32, i32)] + [([-1, 10, 4], {"dtype": i64})]
+E["soft_margin_loss.out"] = [([torch.ones(2, 3), torch.ones(2, 3), r], {"out": o}) for r in (0, 1, 2)
+                             for o in (shared(2, 3), shared(3), none(2, 3), none(0))]
+EDGES = E
+
+# What is not compared, because PyTorch's answer there is not one:
+#   gradients of embeddings that are scaled by frequency, an index that is no row: it writes out of its counts; here an error
+#   fractional_max_pool of samples that are not packed, or not numbers: it reads them as if packed; here by their strides, or an error
+#   lcm of the least integer and what divides by -1: it dies
+#   mode of lines with NaN: it sorts them by a < b, which orders no NaN, so where they end is chance; here they are last
+#   polygamma from 2^31 - 1 on: its n is an int, so it computes another one; here an error
+#   tril, triu with a diagonal near 2^63: the sum with the row wraps; here it does not
