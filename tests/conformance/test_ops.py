@@ -1367,6 +1367,31 @@ CASES["_pack_padded_sequence_backward"] = lambda: (((make(f32, 6, 2), s, torch.t
 CASES["_pad_packed_sequence"] = lambda: (((x, torch.tensor(n), b, v, t), {}) for x in (make(f32, 6, 2), make(i64, 6), make(f32, 6, 4)[:, ::2])
                                          for n in ([3, 2, 1], [2, 2, 2], [6], [1, 2, 3], [3, 3, 3], [2, 1], [3, 3, 0]) for b in (False, True)
                                          for v, t in ((0, -1), (1.5, 4), (2, 1)))
+CASES["dequantize.self"] = CASES["cudnn_is_acceptable"] = shaped(())
+CASES["is_vulkan_available"] = CASES["_use_cudnn_rnn_flatten_weight"] = lambda: [((), {})]
+FAKED = [make(f32, 3, 4), make(f64, 4, 3).t(), make(f32, 3, 1).expand(3, 4), make(f32), make(f32, 0, 3), special(f32), make(i64, 3, 4)]
+CASES["fake_quantize_per_tensor_affine"] = CASES["fake_quantize_per_tensor_affine_cachemask"] = lambda: (
+    ((x, *a), {}) for x in FAKED for a in ((0.1, 0, 0, 255), (0.5, 3, -8, 7), (1e-9, 0, -128, 127), (0.1, 9, 0, 7), (0.1, 0, 7, 0), (0.0, 1, 0, 255)))
+CASES["fake_quantize_per_tensor_affine.tensor_qparams"] = lambda: (
+    ((x, torch.tensor(s), torch.tensor(z, dtype=d), 0, 15), {}) for x in FAKED for s, z in ((0.5, 3), ([0.25], [7]), ([0.5, 1], [1, 2])) for d in (i32, f32))
+CASES["_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"] = lambda: (
+    ((x, torch.tensor([0.5]), torch.tensor([2], dtype=i32), torch.tensor([on]), *r), {}) for x in FAKED for on in (0, 1) for r in ((0, 15), (15, 0)))
+CASES["fake_quantize_per_tensor_affine_cachemask_backward"] = CASES["fake_quantize_per_channel_affine_cachemask_backward"] = lambda: (
+    ((make(d, 3, 4), m), {}) for d in (f32, f64, i64) for m in (make(b8, 3, 4), make(b8, 4, 3), make(b8, 3), make(u8, 3, 4)))
+CASES["_fake_quantize_learnable_per_tensor_affine"] = lambda: (
+    ((x, torch.tensor(s), torch.tensor(z), *r), {}) for x in FAKED for s, z in (([0.5], [3.4]), ([0.3], [-200.0]), (0.5, 1.0)) for r in ((0, 15), (-8, 7, 0.5), (3, 1)))
+CASES["_fake_quantize_learnable_per_tensor_affine_backward"] = lambda: (
+    ((make(x.dtype, *x.shape), *a), {}) for a, _ in CASES["_fake_quantize_learnable_per_tensor_affine"]() for x in a[:1])
+CASES["fake_quantize_per_channel_affine"] = CASES["fake_quantize_per_channel_affine_cachemask"] = lambda: (
+    ((x, make(e, 3, low=0.1, high=2), make(d, n, low=0, high=9), axis, *r), {})
+    for x in (make(f32, 3, 4), make(f32, 4, 3).t(), make(f64, 3, 3, 2), make(i64, 3, 4)) for e in (f32, f64) for d in (i32, f32, torch.float16, i64) for n in (3, 2)
+    for axis in (0, 1, -1, 5) for r in ((0, 15), (0, 3)))
+CASES["_fake_quantize_learnable_per_channel_affine"] = lambda: (
+    ((x, make(f32, 3, low=0.1, high=2), make(d, 3, low=-3, high=9), axis, *r), {})
+    for x in (make(f32, 3, 4), make(f32, 4, 3).t(), make(f32, 3, 3, 2), make(f32, 3), make(f32, 3, 0), make(f64, 3, 4)) for d in (f32, f64) for axis in (0, 1)
+    for r in ((0, 15), (-4, 3, 0.5), (1, 3)))
+CASES["_fake_quantize_learnable_per_channel_affine_backward"] = lambda: (
+    ((make(x.dtype, *x.shape), *a), {}) for a, _ in CASES["_fake_quantize_learnable_per_channel_affine"]() for x in a[:1])
 CASES["cumprod_backward"] = lambda: (((make(x.dtype, *x.shape), x, d, x.cumprod(d)), {}) for x in (
     make(f64, 3, 4), make(f64, 1), make(f32, 4, 1), make(f64, 3, 5).round(), make(f64, 4, 5, 6).round(), torch.zeros(3, 4), make(torch.complex64, 3, 2), make(i64, 3, 2),
     torch.tensor([[1.0, 0, 2], [0, 0, 3], [0, 2, 3], [1, 2, 0]])) for d in (0, -1) if d < x.dim())
