@@ -222,6 +222,7 @@ static int run_loops(dp_ctx *ctx, rd_job *j, dp_tensor *x, dp_tensor **outs)
         return rc;
     s->n_out = j->op->n_out;
     s->direct = it.own[s->n_out] == j->loop;
+    s->bfloat16 = it.own[s->n_out] == DP_BFLOAT16 && j->loop == DP_FLOAT32;
     s->item = (int64_t)dp_dtype_size(it.own[s->n_out]);
     s->load = dp_converter(j->loop, it.own[s->n_out]);
     for (int k = 0; k < s->n_out; k++)

@@ -15,6 +15,7 @@ enum { RD_OUTPUTS_MAX = 2 };
 typedef struct rd_state {
     dp_convert_fn load; /* elements as they lie in memory to the loop's type */
     bool direct;        /* they have it there */
+    bool bfloat16;      /* they are bfloat16 there, and float in loops */
     int64_t item;       /* bytes of one of them, there */
     int n_out;
     dp_convert_fn store[RD_OUTPUTS_MAX]; /* the loop's results to the outputs' dtypes */

@@ -96,19 +96,17 @@ enum {
     RD_(numbers) = RD_WIDE / sizeof(RD_AM) /* in them */
 };
 
-/* w numbers of each of n0 rows. */
+/* w numbers of each of n0 rows, which `load`, if there is one, has to bring. */
 RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(numbers)], const char *x, int64_t s0,
-                             int64_t s1, int64_t n0, int64_t w, const RD_MV *restrict about,
-                             const rd_state *s)
+                             int64_t n0, int64_t w, const RD_MV *restrict about, const rd_state *s,
+                             const rd_rows *load)
 {
-    RD_ALIGNED RD_XM room[RD_(numbers)];
-    bool direct = s->direct && s1 == (int64_t)RD_BYTES;
-
     for (int64_t i = 0; i < n0; i++, x += s0) {
-        const RD_XM *restrict row = direct ? (const RD_XM *)x : room;
+        if (load != NULL && i % RD_ROWS == 0)
+            rd_load_rows(load, x, rd_least(n0 - i, RD_ROWS));
+        const RD_XM *restrict row =
+            (const RD_XM *)(load == NULL ? x : load->to + i % RD_ROWS * load->row);
         RD_AM *restrict lane = lanes[i % RD_LANES];
-        if (!direct)
-            s->load((char *)room, RD_BYTES, x, s1, w / RD_PARTS);
         if (i < RD_LANES)
             for (int64_t j = 0; j < w; j++)
                 lane[j] = RD_(each_)((RD_XV)row[j], about[j], s);
@@ -128,11 +126,14 @@ static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t
                       const RD_MV *about, const rd_state *s)
 {
     RD_ALIGNED RD_AM lanes[RD_LANES][RD_(numbers)];
+    RD_ALIGNED RD_XM room[RD_ROWS][RD_(numbers)];
+    const rd_rows rows = {s, (char *)room, sizeof(*room), RD_BYTES, s0, s1, w};
+    const rd_rows *load = s->direct && s1 == (int64_t)RD_BYTES ? NULL : &rows;
 
     if (w == RD_(wide))
-        RD_(add_rows)(lanes, x, s0, s1, n0, RD_(numbers), about, s);
+        RD_(add_rows)(lanes, x, s0, n0, RD_(numbers), about, s, load);
     else
-        RD_(add_rows)(lanes, x, s0, s1, n0, w * RD_PARTS, about, s);
+        RD_(add_rows)(lanes, x, s0, n0, w * RD_PARTS, about, s, load);
     memcpy(out, lanes[0], (size_t)w * sizeof(*out));
 }
 

@@ -21,6 +21,7 @@ enum {
     RD_WIDE =
         256, /* bytes of neighbouring outputs that are reduced at a time: lanes fit the L1 cache */
     RD_PACKED = 1024, /* elements that are brought together or converted at a time */
+    RD_ROWS = 8,      /* rows of neighbouring outputs that are converted at a time */
     RD_FEW = 16,      /* rows of no more elements are reduced across outputs */
     RD_STORED = 256   /* results that are converted at a time */
 };
@@ -61,6 +62,41 @@ enum {
     PW_TYPE_MAP(RD_TYPE_)
 #undef RD_TYPE_
 };
+
+/* Rows of neighbouring outputs as the loop has them: n elements s1 bytes apart, rows s0 bytes apart, to `bytes`
+ * each in rows of `row`. */
+typedef struct rd_rows {
+    const rd_state *s;
+    char *to;
+    int64_t row, bytes, s0, s1, n;
+} rd_rows;
+
+enum { RD_WIDENED = 32 };
+
+/* RD_WIDENED bfloat16. */
+RD_INLINE void rd_widen(float *restrict to, const uint16_t *restrict x)
+{
+    for (int j = 0; j < RD_WIDENED; j++)
+        to[j] = dp_bfloat16_to_float(x[j]);
+}
+
+/* The next rows from x on.  A call for each short row would take as long as its work: bfloat16 needs none. */
+__attribute__((noinline, unused)) static void rd_load_rows(const rd_rows *r, const char *x,
+                                                           int64_t rows)
+{
+    const int64_t row = r->row, s0 = r->s0, n = r->n;
+    char *to = r->to;
+
+    if (r->s->bfloat16 && r->s1 == (int64_t)sizeof(uint16_t) && n % RD_WIDENED == 0)
+        for (int64_t i = 0; i < rows; i++, x += s0, to += row)
+            for (int64_t j = 0; j < n; j += RD_WIDENED) {
+                __builtin_prefetch((const uint16_t *)(x + RD_ROWS * s0) + j);
+                rd_widen((float *)to + j, (const uint16_t *)x + j);
+            }
+    else
+        for (int64_t i = 0; i < rows; i++, x += s0, to += row)
+            r->s->load(to, r->bytes, x, r->s1, n);
+}
 
 /* n results to output k, from `at` on. */
 #define RD_STORE(k, from, at, n)                                                                   \
