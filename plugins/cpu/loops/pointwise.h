@@ -20,6 +20,8 @@
 
 /* No iteration depends on another: an output is an input's memory, or overlaps none of them. */
 #define PW_EACH_ _Pragma("GCC ivdep") for (int64_t i = 0; i < n0; i++)
+/* n0 is a multiple already; told so, the compiler makes no code for the elements behind the last vector. */
+#define PW_WHOLE_ _Pragma("GCC ivdep") for (int64_t i = 0; i < (n0 & -PW_VECTOR); i++)
 
 #define K(x) ((T)(x))
 
@@ -157,7 +159,7 @@
     PW_BEGIN_(name, t, params)                                                                     \
     PW_ROW_(n, 0);                                                                                 \
     PW_ROW_(n, 1);                                                                                 \
-    PW_EACH_                                                                                       \
+    PW_WHOLE_                                                                                      \
     {                                                                                              \
         const T a = PW_AT_(t, p1, i);                                                              \
         PW_PUT_(o, expr)                                                                           \
@@ -169,7 +171,7 @@
     PW_ROW_(n, 0);                                                                                 \
     PW_ROW_(n, 1);                                                                                 \
     PW_ROW_(n, 2);                                                                                 \
-    PW_EACH_                                                                                       \
+    PW_WHOLE_                                                                                      \
     {                                                                                              \
         const T a = PW_AT_(t, p1, i);                                                              \
         const T b = PW_AT_(t, p2, i);                                                              \
@@ -183,7 +185,7 @@
     PW_ROW_(n, 1);                                                                                 \
     PW_ROW_(n, 2);                                                                                 \
     PW_ROW_(n, 3);                                                                                 \
-    PW_EACH_                                                                                       \
+    PW_WHOLE_                                                                                      \
     {                                                                                              \
         const T a = PW_AT_(t, p1, i);                                                              \
         const T b = PW_AT_(t, p2, i);                                                              \
@@ -197,13 +199,13 @@
     PW_ROW_(n, 0);                                                                                 \
     PW_ROW_(n, 1);                                                                                 \
     uint64_t far = 0;                                                                              \
-    PW_EACH_                                                                                       \
+    PW_WHOLE_                                                                                      \
     {                                                                                              \
         const T a = PW_AT_(t, p1, i);                                                              \
         far |= is_far;                                                                             \
     }                                                                                              \
     if (far == 0)                                                                                  \
-        PW_EACH_                                                                                   \
+        PW_WHOLE_                                                                                  \
         {                                                                                          \
             const T a = PW_AT_(t, p1, i);                                                          \
             PW_PUT_(o, near)                                                                       \
@@ -221,14 +223,14 @@
     PW_ROW_(n, 1);                                                                                 \
     PW_ROW_(n, 2);                                                                                 \
     uint64_t far = 0;                                                                              \
-    PW_EACH_                                                                                       \
+    PW_WHOLE_                                                                                      \
     {                                                                                              \
         const T a = PW_AT_(t, p1, i);                                                              \
         const T b = PW_AT_(t, p2, i);                                                              \
         far |= is_far;                                                                             \
     }                                                                                              \
     if (far == 0)                                                                                  \
-        PW_EACH_                                                                                   \
+        PW_WHOLE_                                                                                  \
         {                                                                                          \
             const T a = PW_AT_(t, p1, i);                                                          \
             const T b = PW_AT_(t, p2, i);                                                          \
