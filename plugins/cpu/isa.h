@@ -16,4 +16,14 @@ int cpu_choose_level(dp_ctx *ctx);
 
 #define CPU_CHOSEN(name) DP_ISA_CHOSEN(cpu_level, name)
 
+/* DP_ISA_TABLES of a family that is compiled for v1 and v3 alone (to_v3 of pointwise.yaml). */
+#ifdef __x86_64__
+#define CPU_TABLES_TO_V3(name)                                                                     \
+    {                                                                                              \
+        name##_v1, name##_v3, name##_v3                                                            \
+    }
+#else
+#define CPU_TABLES_TO_V3(name) DP_ISA_TABLES(name)
+#endif
+
 #endif

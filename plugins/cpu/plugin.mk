@@ -22,14 +22,15 @@ CFLAGS_conv_v4 := -ffp-contract=fast -falign-loops=64
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
 NOT_ALONE_cpu := plugins/cpu/levels/%
-PW_CALLED   := $(shell sed -n 's/^called: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' ')
-PW_FAMILIES := $(filter-out aliases composites exact by_hand copied called $(PW_CALLED),$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
+PW_TO_V3    := $(shell sed -n 's/^to_v3: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' ')
+PW_CALLED   := $(filter-out $(PW_TO_V3),$(shell sed -n 's/^called: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' '))
+PW_FAMILIES := $(filter-out aliases composites exact by_hand copied called to_v3 $(PW_CALLED),$(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/pointwise.yaml))
 RD_FAMILIES := $(shell sed -n 's/^\([a-z_]*\):.*/\1/p' proto/ops/reduce.yaml)
 LEVELLED := $(patsubst plugins/cpu/levels/%.c,plugins/cpu/levels/%,$(wildcard plugins/cpu/levels/*.c)) \
             $(PW_FAMILIES:%=gen/levels/pw_%) $(RD_FAMILIES:%=gen/levels/rd_%)
 ONCE     := $(BUILD)/gen/pointwise_entries $(BUILD)/gen/reduce_entries $(PW_CALLED:%=$(BUILD)/gen/pw_%)
 OBJ_cpu  := $(ONCE:%=%.o) \
-            $(foreach level,$(LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o))
+            $(filter-out $(PW_TO_V3:%=$(BUILD)/gen/levels/pw_%_v4.o),$(foreach level,$(LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o)))
 
 # Under sanitizers nothing is vectorised, and -O3 takes twice the time.  Lines are kept for backtraces; where
 # the variables of thousands of loops are takes a quarter of the time.

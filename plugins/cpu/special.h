@@ -7,31 +7,22 @@
 
 #include <stdint.h>
 
-/* Of what family a chebyshev polynomial is: those with p_1 = x, 2 x, 2 x - 1 and 2 x + 1. */
-typedef enum sf_kind { SF_FIRST, SF_SECOND, SF_THIRD, SF_FOURTH } sf_kind;
+#define SF_COUNT(c) ((int)(sizeof(c) / sizeof(*(c))))
 
-enum {
-    SF_DEGREE_MAX = 1000000 /* of a polynomial that has no closed form: as many steps */
-};
+/* first x^n + c[0] x^(n - 1) + ... + c[n - 1] */
+static inline double sf_polynomial(double x, double first, const double *c, int n)
+{
+    double y = first;
 
-/* n as a degree; what is no int64_t counts as the least one, as it does in PyTorch. */
-int64_t sf_degree(double n);
+    for (int k = 0; k < n; k++)
+        y = y * x + c[k];
+    return y;
+}
 
-/* In the width of the argument, where rounding in another one would show.
- *
- *   chebyshev   `angles`: from this degree on PyTorch takes cosines inside of -1 to 1
- *   legendre,   *fault is set where the value needs more than SF_DEGREE_MAX steps
- *   laguerre
- *
- * A negative degree gives 0. */
+/* In the width of the argument, where rounding in another one would show. */
 #define SF_DECLARE_TYPED(T, end)                                                                   \
     T sf_digamma##end(T x);                                                                        \
-    T sf_trigamma##end(T x);                                                                       \
-    T sf_chebyshev##end(T x, int64_t n, sf_kind kind, int64_t angles);                             \
-    T sf_hermite_h##end(T x, int64_t n);                                                           \
-    T sf_hermite_he##end(T x, int64_t n);                                                          \
-    T sf_laguerre##end(T x, int64_t n, int *fault);                                                \
-    T sf_legendre##end(T x, int64_t n, int *fault);
+    T sf_trigamma##end(T x);
 SF_DECLARE_TYPED(float, _f32)
 SF_DECLARE_TYPED(double, _f64)
 #undef SF_DECLARE_TYPED

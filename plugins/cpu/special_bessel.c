@@ -1,8 +1,6 @@
-/* special_bessel.c -- Bessel functions and Airy's.  The coefficients are those of Cephes (S. Moshier). */
+/* special_bessel.c -- modified Bessel functions and Airy's.  The coefficients are those of Cephes (S. Moshier). */
 #include "special.h"
 #include <math.h>
-
-#define COUNT(c) ((int)(sizeof(c) / sizeof(*(c))))
 
 /* A series of n Chebyshev polynomials of x / 2, the highest first. */
 static double chebyshev_series(double x, const double *c, int n)
@@ -15,16 +13,6 @@ static double chebyshev_series(double x, const double *c, int n)
         b0 = x * b1 - b2 + c[k];
     }
     return (b0 - b2) / 2;
-}
-
-/* first x^n + c[0] x^(n - 1) + ... + c[n - 1] */
-static double polynomial(double x, double first, const double *c, int n)
-{
-    double y = first;
-
-    for (int k = 0; k < n; k++)
-        y = y * x + c[k];
-    return y;
 }
 
 /* -- modified -- */
@@ -77,11 +65,11 @@ double sf_bessel_ie(int n, double x)
     double a = fabs(x), y, near = a / 2 - 2, far = 32 / a - 2;
 
     if (a <= 8)
-        y = n == 0 ? chebyshev_series(near, i0_near, COUNT(i0_near))
-                   : chebyshev_series(near, i1_near, COUNT(i1_near)) * a;
+        y = n == 0 ? chebyshev_series(near, i0_near, SF_COUNT(i0_near))
+                   : chebyshev_series(near, i1_near, SF_COUNT(i1_near)) * a;
     else
-        y = (n == 0 ? chebyshev_series(far, i0_far, COUNT(i0_far))
-                    : chebyshev_series(far, i1_far, COUNT(i1_far))) /
+        y = (n == 0 ? chebyshev_series(far, i0_far, SF_COUNT(i0_far))
+                    : chebyshev_series(far, i1_far, SF_COUNT(i1_far))) /
             sqrt(a);
     return n == 1 && x < 0 ? -y : y;
 }
@@ -127,16 +115,16 @@ static const double k1_far[] = {
 static double bessel_k_near(int n, double x)
 {
     double at = x * x - 2, l = log(x / 2);
-    return n == 0 ? chebyshev_series(at, k0_near, COUNT(k0_near)) - l * sf_bessel_i(0, x)
-                  : chebyshev_series(at, k1_near, COUNT(k1_near)) / x + l * sf_bessel_i(1, x);
+    return n == 0 ? chebyshev_series(at, k0_near, SF_COUNT(k0_near)) - l * sf_bessel_i(0, x)
+                  : chebyshev_series(at, k1_near, SF_COUNT(k1_near)) / x + l * sf_bessel_i(1, x);
 }
 
 /* exp(x) K_n(x), x > 2 */
 static double bessel_ke_far(int n, double x)
 {
     double at = 8 / x - 2;
-    return (n == 0 ? chebyshev_series(at, k0_far, COUNT(k0_far))
-                   : chebyshev_series(at, k1_far, COUNT(k1_far))) /
+    return (n == 0 ? chebyshev_series(at, k0_far, SF_COUNT(k0_far))
+                   : chebyshev_series(at, k1_far, SF_COUNT(k1_far))) /
            sqrt(x);
 }
 
@@ -154,27 +142,10 @@ double sf_bessel_ke(int n, double x)
     return x <= 2 ? bessel_k_near(n, x) * exp(x) : bessel_ke_far(n, x);
 }
 
-/* -- the others: the C library's, but NaN at infinity, where PyTorch has none of their limits -- */
-
-double sf_bessel_j(int n, double x)
-{
-    return isinf(x) ? NAN : n == 0 ? j0(x) : j1(x);
-}
-
-double sf_bessel_y(int n, double x)
-{
-    return x < 0 || isinf(x) ? NAN : n == 0 ? y0(x) : y1(x);
-}
-
-double sf_spherical_j0(double x)
-{
-    return isinf(x) ? 0 : fabs(x) < 1e-8 ? 1 : sin(x) / x;
-}
-
 /* -- Airy's -- */
 
-#define FROM_ONE(x, c) polynomial(x, 1, c, COUNT(c))
-#define FROM(x, c)     polynomial(x, 0, c, COUNT(c))
+#define FROM_ONE(x, c) sf_polynomial(x, 1, c, SF_COUNT(c))
+#define FROM(x, c)     sf_polynomial(x, 0, c, SF_COUNT(c))
 
 /* x < 0, oscillating */
 static double airy_left(double x)

@@ -33,15 +33,6 @@ double sf_log_ndtr(double x)
 
 enum { MIDDLE = 5, WIDE = 9 }; /* coefficients */
 
-static double polynomial(double x, const double *c, int n)
-{
-    double y = 0;
-
-    for (int k = 0; k < n; k++)
-        y = y * x + c[k];
-    return y;
-}
-
 /* The inverse of the normal distribution at 1/2 + y, |y| < 1/2 - exp(-2). */
 static double ndtri_middle(double y)
 {
@@ -54,7 +45,8 @@ static double ndtri_middle(double y)
         -8.20372256168333339912e1, 1.59056225126211695515e1,  -1.18331621121330003142e0};
     double square = y * y;
 
-    return (y + y * (square * polynomial(square, p, MIDDLE) / polynomial(square, q, WIDE))) *
+    return (y + y * (square * sf_polynomial(square, 0, p, MIDDLE) /
+                     sf_polynomial(square, 0, q, WIDE))) *
            2.50662827463100050242;
 }
 
@@ -80,8 +72,8 @@ static double ndtri_low(double p)
     double x = sqrt(-2 * log(p)), z = 1 / x;
     int near = x < 8;
 
-    return z * polynomial(z, near ? p_near : p_far, WIDE) /
-               polynomial(z, near ? q_near : q_far, WIDE) -
+    return z * sf_polynomial(z, 0, near ? p_near : p_far, WIDE) /
+               sf_polynomial(z, 0, near ? q_near : q_far, WIDE) -
            (x - log(x) / x);
 }
 

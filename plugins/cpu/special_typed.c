@@ -2,11 +2,6 @@
 #include "special.h"
 #include <math.h>
 
-int64_t sf_degree(double n)
-{
-    return n >= -0x1p63 && n < 0x1p63 ? (int64_t)n : INT64_MIN;
-}
-
 #define SF_T       float
 #define SF(name)   name##_f32
 #define SF_F(name) name##f

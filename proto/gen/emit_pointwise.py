@@ -33,7 +33,7 @@ def kernel(p, row, cls, called):
     if n > 1 and used == p.args[:1]:  # what is not looked at is not walked
         args, n = used, 1
     unused = "".join(f"(void){a}, " for a in args if a not in expr.names)
-    form = "PW_CALL" if called else "PW_PACKED" if expr.packed else "PW_KERNEL"
+    form = "PW_PACKED" if expr.packed else "PW_CALL" if called else "PW_KERNEL"
     if expr.far:
         return (f"PW_TURN{n}({row.name}_{cls}, {1 + len(p.args)}, {cls}, {result_type(p, cls)}, {params}, "
                 f"{', '.join(args)}, ({expr.far}), ({expr.near}), ({expr.text}))")
@@ -41,17 +41,23 @@ def kernel(p, row, cls, called):
             f"{', '.join(args)}, ({unused}{expr.text}))")
 
 
-def loops(family, entries, called):
-    out = [HEAD + '#include "loops/pointwise.h"\n']
+def once(family, lists):
+    """Is it compiled once, not for vector levels?"""
+    return family in lists["called"] and family not in lists["to_v3"]
+
+
+def loops(family, entries, lists):
+    called = family in lists["called"]
+    out = [HEAD + '#include "loops/pointwise.h"\n' + ('#include "loops/special.h"\n' if called else "")]
     table = []
     for p in (p for p in entries if not p.choose):
         for row in p.rows:
             out.append(line(row.where))
             out += [kernel(p, row, cls, called) for cls in TYPES if cls in row.exprs]
             cells = ", ".join(f"{row.name}_{c}" if c in row.exprs else "0" for c in TYPES)
-            packed = sum(1 << i for i, c in enumerate(TYPES) if c in row.exprs and row.exprs[c].packed and not called)
+            packed = sum(1 << i for i, c in enumerate(TYPES) if c in row.exprs and row.exprs[c].packed)
             table.append(f"    {{{{{cells}}}, {packed:#x}}},")
-    name = f"pw_{family}" if called else f"DP_ISA_NAME(pw_{family})"
+    name = f"pw_{family}" if once(family, lists) else f"DP_ISA_NAME(pw_{family})"
     return "\n".join(out + [f"\nconst pw_row {name}[] = {{"] + table + ["};"]) + "\n"
 
 
@@ -150,13 +156,14 @@ def describe(p, first_row):
     return out + [f"const pw_op pw_{p.name} = {{{', '.join(fields)}}};"]
 
 
-def entries(families, called):
+def entries(families, lists):
     out = [HEAD + '#include "pointwise.h"\n#include <math.h>\n#include <string.h>\n']
     for family, listed in families.items():
         out.append(f"extern const pw_row pw_{family}[];\nstatic const pw_row *const tables_{family}[DP_ISA_LEVELS] = "
-                   f"{{pw_{family}, pw_{family}, pw_{family}}};" if family in called else
+                   f"{{pw_{family}, pw_{family}, pw_{family}}};" if once(family, lists) else
                    f"DP_ISA_TABLE(pw_row, pw_{family})\n"
-                   f"static const pw_row *const tables_{family}[DP_ISA_LEVELS] = DP_ISA_TABLES(pw_{family});")
+                   f"static const pw_row *const tables_{family}[DP_ISA_LEVELS] = "
+                   f"{'CPU_TABLES_TO_V3' if family in lists['to_v3'] else 'DP_ISA_TABLES'}(pw_{family});")
         row = 0
         for p in (p for p in listed if not p.choose):
             out += [line(p.where)] + describe(p, row)

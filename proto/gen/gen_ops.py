@@ -22,7 +22,7 @@ from emit_calls import calls
 from emit_docs import docs
 from emit_follow import follow
 from emit_forms import forms
-from emit_pointwise import entries, loops
+from emit_pointwise import entries, loops, once
 from emit_schemas import schemas
 from reduce import reductions
 
@@ -31,12 +31,12 @@ def main(native_path, pointwise_path, reduce_path, folder):
     native = ops.native(native_path)
     families, aliases, lists = ops.pointwise(pointwise_path, native)
     reduced = reductions(reduce_path, native)
-    made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists["called"]),
+    made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists),
             "reduce_entries.c": emit_reduce.entries(reduced),
             "composite_forms.c": forms(native, families, aliases, lists),
             "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native),
             "docs/operators.md": docs(native, families, reduced, native_path)}
-    made.update({f"{'' if family in lists['called'] else 'levels/'}pw_{family}.c": loops(family, listed, family in lists['called'])
+    made.update({f"{'' if once(family, lists) else 'levels/'}pw_{family}.c": loops(family, listed, lists)
                  for family, listed in families.items()})
     made.update({f"levels/rd_{family}.c": emit_reduce.loops(family, listed) for family, listed in reduced.items()})
     for name, text in made.items():  # when nothing was wrong

@@ -29,11 +29,13 @@ KINDS = {
 # Functions that are long: one loop for packed operands has them, and others are brought into that form.
 LONG = {"exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin",
         "acos", "atan", "asinh", "acosh", "atanh", "atan2", "erf", "erfc", "sigmoid", "pow"}
-# ... and those of them that are vectorised only where no argument is far from 0.
+# ... and what is one for float32 alone (plugins/cpu/loops/special_f32.h).
+LONG_F32 = {"lgamma", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e"}
 # Functions with a form for loops, and what says of their arguments that it does not do.
 TURNS = {**dict.fromkeys(FLOATS, {"sin": "far", "cos": "far", "tan": "far", "fmod": "quotient_far",
                                   "rem_floor": "quotient_far", "div_floor": "quotient_far"}),
          **dict.fromkeys(KINDS["complex"], {"exp": "far"})}
+TURNS["f32"] = {**TURNS["f32"], **dict.fromkeys(["j0", "j1", "y0", "y1", "spherical_j0"], "bessel_far")}
 
 # What the inputs and the result are (semantics of at::TensorIterator's presets): flags of pw_op.
 PRESETS = {
@@ -187,7 +189,8 @@ class Expr:
         turns = TURNS.get(cls, {})
         called = set(re.findall(r"\b([a-z_]\w*)\(", text))
         self.far = self.turned(text, turns) if called & set(turns) else None
-        self.packed = self.far is not None or (cls in FLOATS and bool(called & LONG))
+        self.packed = self.far is not None or (cls in FLOATS and bool(called & LONG)) \
+            or (cls == "f32" and bool(called & LONG_F32))
         self.text = self.typed(text)
         self.near = self.typed(re.sub(rf"\b({'|'.join(turns)})\(", r"\1_near(", text)) if self.far else None
 
@@ -291,7 +294,7 @@ def pointwise(path, ops):
     groups = forms(ops)
     check(isinstance(document, dict), (path, 1), "families of entries are wanted")
     aliases = {k: v for k, v in document.pop("aliases", {}).items() if k != "where"}
-    lists = {name: document.pop(name, []) for name in ("composites", "exact", "by_hand", "copied", "called")}
+    lists = {name: document.pop(name, []) for name in ("composites", "exact", "by_hand", "copied", "called", "to_v3")}
     families = {}
     for family, entries in document.items():
         if family != "where":
@@ -304,8 +307,9 @@ def pointwise(path, ops):
         for name in cases(p):
             check(name in known, p.where, f"{p.entry.get('func')}: choose: no op '{name}'")
         p.known = known
-    odd = set(lists["called"]) - set(families)
-    check(not odd, (path, 1), f"called: no such family: {', '.join(odd)}")
+    for name in ("called", "to_v3"):
+        odd = set(lists[name]) - set(families)
+        check(not odd, (path, 1), f"{name}: no such family: {', '.join(odd)}")
     return families, aliases, lists
 
 

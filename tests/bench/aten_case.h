@@ -19,6 +19,7 @@ typedef struct case_tensor {
     int64_t span;  /* elements of its storage */
     int64_t below; /* values are whole, in [0, below); 0: any */
     bool positive;
+    double scale;  /* of its values */
     bool dominant; /* the diagonals of its matrices are more than all else in their rows */
     uint32_t seed; /* which of the line's tensors it is: no two have the same values */
 } case_tensor;
@@ -90,7 +91,7 @@ static inline bool case_layout(case_tensor *t, const char **at)
 
     for (int i = 0; i < n; i++)
         order[i] = i;
-    for (case_pack(t, order); (c = **at) != '\0' && strchr("'/^+<@", c) != NULL;) {
+    for (case_pack(t, order); (c = **at) != '\0' && strchr("'/^+*<@", c) != NULL;) {
         ++*at;
         if (c == '\'' && n >= 2) {
             order[n - 1] = n - 2, order[n - 2] = n - 1;
@@ -107,6 +108,8 @@ static inline bool case_layout(case_tensor *t, const char **at)
             t->below = strtoll(*at, (char **)at, 10);
         } else if (c == '+') {
             t->positive = true;
+        } else if (c == '*') {
+            t->scale = strtod(*at, (char **)at);
         } else if (c == '@' && n >= 2) {
             t->dominant = true;
         } else {
@@ -122,6 +125,7 @@ static inline bool case_read_tensor(const char **at, case_tensor *t)
     size_t name = strcspn(*at, "[");
 
     memset(t, 0, sizeof(*t));
+    t->scale = 1;
     t->dtype = case_dtype(*at, name);
     if (t->dtype == DP_DTYPE_NONE || (*at)[name] != '[')
         return false;
@@ -248,7 +252,7 @@ static inline void case_fill(const case_tensor *t, void *data)
         if (t->below > 0 || t->dtype == DP_BOOL)
             x = (double)(bits % (t->dtype == DP_BOOL ? 2 : (uint64_t)t->below));
         else if (real)
-            x = t->positive ? .25 + 2 * u : 6 * u - 3;
+            x = (t->positive ? .25 + 2 * u : 6 * u - 3) * t->scale;
         else
             x = t->positive || t->dtype == DP_UINT8 ? 1 + (int)(bits % 9) : (int)(bits % 19) - 9;
         if (n > 0 && i % (n * n) % (n + 1) == 0)

@@ -45,6 +45,19 @@ EXACT = {
     "special_scaled_modified_bessel_k1": [
         (0.25, 4.811276588171025), (2.5, 0.900174423907878), (100.0, 0.12579995047957854), (600.0,
         0.05119829772547244)],
+    "lgamma": [
+        (-2.5, -0.056243716497674054), (-0.25, 1.589575312551186), (0.25, 1.2880225246980774),
+        (1.5, -0.12078223763524522), (2.75, 0.47521466691493713), (30.0, 71.25703896716801),
+        (1000000.0, 12815504.569147611)],
+    "special_i0e": [
+        (-3.0, 0.2430003541618254), (0.5, 0.6450352704491501), (8.5, 0.13900184305484758),
+        (700.0, 0.015081295651531358)],
+    "special_i1e": [
+        (-3.0, -0.19682671329730086), (0.5, 0.1564208031848717), (8.5, 0.13054935509459586),
+        (700.0, 0.015070519444716848)],
+    "special_spherical_bessel_j0": [
+        (-3.0, 0.04704000268662241), (0.5, 0.958851077208406), (8.5, 0.09393966030864592),
+        (700.0, 0.0007771007476619652)],
     "special_erfcx": [
         (-5.0, 144009798674.66104), (0.25, 0.7703465477309968), (24.0, 0.02348754606368264), (26.0,
         0.021683584850562907), (60.0, 0.009401854275176388)],
@@ -52,7 +65,8 @@ EXACT = {
         (0.25, 0.5, 0.8464864041916775), (5.0, 3.0, 0.18473675547622792), (30.0, 31.0, 0.5953478209656109),
         (250.0, 300.0, 0.9986225281224718), (3.0, 9.0, 0.9937678048936227)],
     "igammac": [
-        (0.25, 0.25, 0.25632205526853896), (0.001, 0.75, 0.0003406168462657451), (5.0, 3.0, 0.8152632445237721),
+        (0.25, 0.25, 0.25632205526853896), (0.001, 0.75, 0.0003406168462657451),
+        (5.0, 3.0, 0.8152632445237721),
         (30.0, 31.0, 0.4046521790343891), (250.0, 300.0, 0.001377471877528202), (1600.0, 1700.0,
         0.006985121109730868), (3.0, 60.0, 1.6295866529378224e-23)],
     "special_zeta": [
@@ -60,6 +74,9 @@ EXACT = {
         (2.0, -1000.25, 19.738209551699786), (3.0, -20000.75, 62.012553361849484)],
 }
 NEAR = 4e-12  # of the value: the phases of the oscillating ones are rounded once
+ULP = 2.0**-23  # of float32, at most, of the value
+# Of those, what is computed for float32 in vectors.  Arguments are float32's.
+VECTORS = [n for n in EXACT if "bessel" in n or n in ("lgamma", "special_i0e", "special_i1e")]
 DEGREE = 10**7
 HUGE = 2.0**62
 # Polynomial -> x, n and what it gives; steps would take hours for some.
@@ -80,10 +97,10 @@ def f64(values):
     return {"data": values, "dtype": "float64"}
 
 
-def columns(cases):
+def columns(cases, dtype="float64"):
     """Arguments as tensors, and the values."""
     *args, want = zip(*cases)
-    return [f64(list(a)) for a in args], list(want)
+    return [{"data": list(a), "dtype": dtype} for a in args], list(want)
 
 
 def apart(got, want):
@@ -96,6 +113,26 @@ def test_values_are_exact():
             args, wants = columns(cases)
             for case, got, want in zip(cases, d.op("aten::" + name, *args, returns="data")["data"], wants):
                 less(apart(got, want), NEAR, f"{name}{case[:-1]}: {got!r}, want {want!r}")
+
+
+def test_values_of_float32_are_rounded_once():
+    with TestDaemon() as daemon, daemon.connect() as d:
+        for name in VECTORS:
+            cases = [c for c in EXACT[name] if 1e-37 < abs(c[1]) < 3e38]
+            args, wants = columns(cases, "float32")
+            for case, got, want in zip(cases, d.op("aten::" + name, *args, returns="data")["data"], wants):
+                less(apart(got, want), ULP, f"{name}{case[:-1]}: {got!r}, want {want!r}")
+
+
+def test_float32_far_from_0():
+    far = {"data": [1e30, "inf", "-inf", "nan", 2.5], "dtype": "float32"}
+    with TestDaemon() as daemon, daemon.connect() as d:
+        for name in ("j0", "j1", "y0", "y1"):
+            got = d.op("aten::special_bessel_" + name, far, returns="data")["data"]
+            less(abs(got[0]), 1e-15, f"{name}(1e30)")
+            equal(got[1:4], ["nan"] * 3, f"{name} of inf, -inf, nan")
+            alone = d.op("aten::special_bessel_" + name, {"data": [2.5], "dtype": "float32"}, returns="data")
+            equal(got[4:], alone["data"], f"{name}(2.5) beside far numbers")
 
 
 def test_degrees_take_no_steps_where_the_value_is_known():

@@ -11,7 +11,6 @@
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
 #include "../../lib/math.h"
-#include "special.h"
 #include "types.h"
 
 /* -- the C library's, for float and double -- */

@@ -3,6 +3,8 @@
 #define CPU_LOOPS_SPECIAL_H
 
 #include "../special.h"
+#include "polynomials.h"
+#include "special_f32.h"
 #include <float.h>
 
 /* Sums of doubles for either width: an eighth, and half, of an ulp. */
@@ -29,23 +31,29 @@
         double x = a, y = b;                                                                       \
         return (float)(body);                                                                      \
     }
-SF_BOTH1(lgamma, sf_lgamma(x))
+/* Of these special_f32.h has the forms for float. */
+#define SF_WIDE1(name, body)                                                                       \
+    static inline double pw_##name##_f64(double x)                                                 \
+    {                                                                                              \
+        return body;                                                                               \
+    }
+SF_WIDE1(lgamma, sf_lgamma(x))
 SF_BOTH1(erfinv, sf_erfinv(x))
 SF_BOTH1(log_ndtr, sf_log_ndtr(x))
 SF_BOTH1(ndtri, sf_ndtri(x))
-SF_BOTH1(i0, sf_bessel_i(0, x))
-SF_BOTH1(i1, sf_bessel_i(1, x))
-SF_BOTH1(i0e, sf_bessel_ie(0, x))
-SF_BOTH1(i1e, sf_bessel_ie(1, x))
-SF_BOTH1(k0, sf_bessel_k(0, x))
-SF_BOTH1(k1, sf_bessel_k(1, x))
-SF_BOTH1(k0e, sf_bessel_ke(0, x))
-SF_BOTH1(k1e, sf_bessel_ke(1, x))
-SF_BOTH1(j0, sf_bessel_j(0, x))
-SF_BOTH1(j1, sf_bessel_j(1, x))
-SF_BOTH1(y0, sf_bessel_y(0, x))
-SF_BOTH1(y1, sf_bessel_y(1, x))
-SF_BOTH1(spherical_j0, sf_spherical_j0(x))
+SF_WIDE1(i0, sf_bessel_i(0, x))
+SF_WIDE1(i1, sf_bessel_i(1, x))
+SF_WIDE1(i0e, sf_bessel_ie(0, x))
+SF_WIDE1(i1e, sf_bessel_ie(1, x))
+SF_WIDE1(k0, sf_bessel_k(0, x))
+SF_WIDE1(k1, sf_bessel_k(1, x))
+SF_WIDE1(k0e, sf_bessel_ke(0, x))
+SF_WIDE1(k1e, sf_bessel_ke(1, x))
+SF_WIDE1(j0, sf_bessel_j(0, x))
+SF_WIDE1(j1, sf_bessel_j(1, x))
+SF_WIDE1(y0, sf_bessel_y(0, x))
+SF_WIDE1(y1, sf_bessel_y(1, x))
+SF_WIDE1(spherical_j0, sf_spherical_j0(x))
 SF_BOTH1(airy_ai, sf_airy_ai(x))
 SF_BOTH2(zeta, sf_zeta(x, y))
 
