@@ -197,16 +197,16 @@ void dpi_repeat(char *dst, int64_t made, int64_t n)
 
 #define SPREAD(bytes)                                                                              \
     case bytes:                                                                                    \
-        for (int i = 0; i < LINE / bytes; i++)                                                     \
-            memcpy(line + i * bytes, src, bytes);                                                  \
+        for (int k = 0; k < LINE / bytes; k++)                                                     \
+            memcpy(line + k * bytes, src, bytes);                                                  \
         break;
 
 /* n equal elements. */
 static void fill(char *dst, const char *src, int64_t n, int64_t bytes)
 {
-    enum { LINE = 256 };
+    enum { LINE = 64 };
     char line[LINE];
-    int64_t all = n * bytes, first = all < LINE ? all : LINE;
+    int64_t all = n * bytes, i = 0;
 
     switch (bytes) {
         SPREAD(1)
@@ -215,8 +215,9 @@ static void fill(char *dst, const char *src, int64_t n, int64_t bytes)
         SPREAD(8)
         SPREAD(16)
     }
-    memcpy(dst, line, (size_t)first);
-    dpi_repeat(dst, first, all);
+    for (; i + LINE <= all; i += LINE)
+        memcpy(dst + i, line, LINE);
+    memcpy(dst + i, line, (size_t)(all - i));
 }
 
 /* Copy n elements of `bytes` bytes; memory need not be aligned. */
