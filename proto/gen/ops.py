@@ -46,9 +46,13 @@ PRESETS = {
 }
 RESULTS = {"bool": "PW_RESULT_BOOL", "real": "PW_RESULT_REAL", "complex": "PW_RESULT_COMPLEX"}
 INPUTS_MAX, PARAMS_MAX = 4, 4  # of plugins/cpu/pointwise.h
-FIELDS = {"op", "func", "preset", "args", "params", "defaults", "result", "when", "no_bool", "check",
-          "choose", "otherwise", "row_major", "like_input", "fault"} | set(KINDS)
-NATIVE_FIELDS = {"func", "variants", "structured", "structured_delegate", "dispatch", "autogen", "tags"}
+# What an entry may have, and of which type.
+TEXTS = (str, list)
+FIELDS = {"op": str, "func": TEXTS, "preset": str, "args": list, "params": list, "defaults": dict, "result": str,
+          "when": list, "no_bool": str, "check": str, "choose": dict, "otherwise": str, "row_major": bool,
+          "like_input": bool, "fault": str, **dict.fromkeys(KINDS, (str, int, float))}
+NATIVE_FIELDS = {"func": str, "variants": str, "structured": bool, "structured_delegate": str, "dispatch": str,
+                 "autogen": str, "tags": str}
 
 
 class Fault(SystemExit):
@@ -60,6 +64,18 @@ class Fault(SystemExit):
 def check(condition, where, text):
     if not condition:
         raise Fault(where, text)
+
+
+def check_fields(entry, fields, first, place):
+    """An entry is a mapping of `fields`, each of its type, by what `first` says; place: where its file begins."""
+    check(isinstance(entry, dict), place, f"an entry has fields: {entry!r} is none")
+    label = f"{str(entry.get(first) or entry.get('func')).split('(')[0]}: "
+    odd = [str(field) for field in entry if field not in fields and field != "where"]
+    check(not odd, entry["where"], f"{label}no such field: {', '.join(odd)}")
+    for field, type_ in fields.items():
+        names = " or ".join(t.__name__ for t in (type_ if isinstance(type_, tuple) else (type_,)))
+        check(field not in entry or isinstance(entry[field], type_), entry["where"],
+              f"{label}{field}: {entry.get(field)!r} is no {names}")
 
 
 def load(path):
@@ -76,12 +92,17 @@ def load(path):
 
 
 def mark_places(value, node, path):
+    place = (path, node.start_mark.line + 1)
     if isinstance(value, dict):
+        check(len(value) - ("where" in value) == len(node.value), place, "a field is there twice")
         for (key, child), (_, child_node) in zip(list(value.items()), node.value):
             mark_places(child, child_node, path)
-        value["where"] = (path, node.start_mark.line + 1)
+        value["where"] = place
     elif isinstance(value, list):
+        entries = any(isinstance(child, dict) for child in value)
         for child, child_node in zip(value, node.value):
+            check(isinstance(child, dict) or not entries, (path, child_node.start_mark.line + 1),
+                  f"{child!r} has no fields, as what stands beside it has")
             mark_places(child, child_node, path)
 
 
@@ -153,10 +174,9 @@ def native(path):
     """{name: Op}, in the order of the file."""
     ops = {}
     for entry in load(path):
+        check_fields(entry, NATIVE_FIELDS, "func", (path, 1))
         where = entry["where"]
         check("func" in entry, where, "an entry without func")
-        unknown = set(entry) - NATIVE_FIELDS - {"where"}
-        check(not unknown, where, f"{entry['func'].split('(')[0]}: no such field: {', '.join(sorted(unknown))}")
         op = Op(entry)
         check(op.name not in ops, where, f"{op.name} is there twice")
         ops[op.name] = op
@@ -227,8 +247,6 @@ class Pointwise:
         self.name = entry.get("op")
         self.entry = entry
         label = self.name or str(entry.get("func"))
-        unknown = set(entry) - FIELDS - {"where"}
-        check(not unknown, self.where, f"{label}: no such field: {', '.join(sorted(map(str, unknown)))}")
         self.funcs = self.find_funcs(entry, ops, groups, label)
         self.choose, self.otherwise = entry.get("choose"), entry.get("otherwise")
         if self.choose:
@@ -298,6 +316,8 @@ def pointwise(path, ops):
     families = {}
     for family, entries in document.items():
         if family != "where":
+            for e in entries or []:
+                check_fields(e, FIELDS, "op", (path, 1))
             families[family] = [Pointwise(e, family, ops, groups) for e in entries or []]
     known = {}
     for p in (p for entries in families.values() for p in entries if not p.choose):

@@ -1,9 +1,10 @@
 """reduce.py -- the model of proto/ops/reduce.yaml: reductions, their loops' types and expressions."""
 
-from ops import KINDS, TYPES, Expr, check, forms, load
+from ops import KINDS, TEXTS, TYPES, Expr, check, check_fields, forms, load
 
-FIELDS = {"op", "func", "types", "acc", "each", "merge", "finish", "none", "result", "form", "beats", "flags",
-          "error", "same", "outputs"}
+BY_TYPE = dict.fromkeys(("acc", "each", "merge", "finish", "none", "beats"), (str, int, float, dict))
+FIELDS = {"op": str, "func": TEXTS, "types": TEXTS, "result": str, "form": str, "flags": list, "error": str,
+          "same": str, "outputs": int, **BY_TYPE}
 FORMS = {None, "place", "var"}
 RESULTS = {None: [], "bool": ["RD_RESULT_BOOL"], "long": ["RD_RESULT_LONG"], "real": ["RD_RESULT_REAL"]}
 REAL = {"c64": "f32", "c128": "f64"}
@@ -25,8 +26,9 @@ class Reduction:
     def __init__(self, entry, family, ops, groups, known):
         self.where, self.family, self.name = entry["where"], family, entry.get("op")
         check(self.name, self.where, "an entry without op")
-        unknown = set(entry) - FIELDS - {"where"}
-        check(not unknown, self.where, f"{self.name}: no such field: {', '.join(sorted(map(str, unknown)))}")
+        for field in BY_TYPE:
+            odd = set(entry[field]) - set(KINDS) - set(TYPES) - {"where"} if isinstance(entry.get(field), dict) else ()
+            check(not odd, self.where, f"{self.name}: {field}: no kind or type: {', '.join(sorted(map(str, odd)))}")
         self.same = entry.get("same")
         check(self.same is None or self.same in known, self.where, f"{self.name}: same: no op '{self.same}' before it")
         self.of = known[self.same] if self.same else self  # whose loops it has
@@ -80,6 +82,7 @@ def reductions(path, ops):
     check(isinstance(document, dict), (path, 1), "families of entries are wanted")
     for family, entries in document.items():
         for entry in entries if family != "where" else []:
+            check_fields(entry, FIELDS, "op", (path, 1))
             r = Reduction(entry, family, ops, groups, known)
             check(r.name not in known, r.where, f"op: '{r.name}' is there twice")
             known[r.name] = r

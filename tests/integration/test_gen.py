@@ -204,6 +204,18 @@ def test_errors_name_file_line_and_field():
     refused(NATIVE, "unary: [\n", "pointwise.yaml:")
 
 
+def test_what_an_entry_cannot_be():
+    for wrong, said in (("x", "'x' has no fields, as what stands beside it has"),
+                        ("func: 3", "3: func: 3 is no str"),
+                        ("{func: f() -> Tensor, dispatch: 3}", "f: dispatch: 3 is no str"),
+                        ("{func: f() -> Tensor, dispatch: CPU, dispatch: CPU}", "a field is there twice"),
+                        ("{func: f() -> Tensor, structured: maybe}", "f: structured: 'maybe' is no bool")):
+        refused(NATIVE + f"- {wrong}\n", ADD, f"native.yaml:{END}: {said}")
+    for wrong, said in (("row_major: 7", "row_major: 7 is no bool"), ("params: self", "params: 'self' is no list"),
+                        ("no_bool: 3", "no_bool: 3 is no str")):
+        refused(NATIVE, EXP + f"  {wrong}\n", f"pointwise.yaml:2: exp: {said}")
+
+
 def test_a_reduction_for_each_type_and_form():
     made, said = generate(NATIVE + SUM_NATIVE, ADD, SUM)
     equal(said, "")
@@ -221,6 +233,8 @@ def test_errors_of_reductions():
                         (SUM.replace("func: sum", "func: som"), "reduce.yaml:2: sum: func: 'som.IntList_out' is not in"),
                         (SUM.replace("types: any", "types: every"), "reduce.yaml:2: sum: types: ['every']; kinds are wanted"),
                         (SUM.replace("merge: a + b", "merge: {real: a + b}"), "reduce.yaml:2: sum: merge: nothing for b8"),
+                        (SUM.replace("merge: a + b", "merge: {reel: a + b}"), "sum: merge: no kind or type: reel"),
+                        (SUM.replace("[RD_DTYPE]", "RD_DTYPE"), "reduce.yaml:2: sum: flags: 'RD_DTYPE' is no list"),
                         (SUM + SUM.replace("sums:", ""), "reduce.yaml:10: op: 'sum' is there twice")):
         refused(NATIVE + SUM_NATIVE, ADD, said, reduced=wrong)
 
