@@ -18,6 +18,9 @@ LETTERS = {
     "SymInt?": "oi", "SymInt[]": "li", "SymInt[]?": "oli", "float[]?": "olf", "Scalar[]": "ls", "str[]": "lS",
 }
 
+# Without ? and [].
+TYPE_NAMES = {re.sub(r"[?]|\[\]", "", name) for name in LETTERS} | {"Storage", "Stream", "complex"}
+
 # Types that loops compute in (plugins/cpu/loops/types.h), in the order of a row.
 TYPES = ["b8", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"]
 INTS, FLOATS, COMPLEX = TYPES[1:6], TYPES[6:8], TYPES[8:]
@@ -53,6 +56,7 @@ FIELDS = {"op": str, "func": TEXTS, "preset": str, "args": list, "params": list,
           "like_input": bool, "fault": str, **dict.fromkeys(KINDS, (str, int, float))}
 NATIVE_FIELDS = {"func": str, "variants": str, "structured": bool, "structured_delegate": str, "dispatch": str,
                  "autogen": str, "tags": str}
+KEYS = {"CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"}
 
 
 class Fault(SystemExit):
@@ -118,6 +122,7 @@ class Argument:
         self.written = "!" in kind
         self.alias = kind[:kind.index(")") + 1] if self.written else None  # "Tensor(a!)"
         self.type = re.sub(r"\([^)]*\)", "", kind)
+        check(re.sub(r"[?]|\[\d*\]", "", self.type) in TYPE_NAMES, where, f"func: no such type: '{kind}'")
 
     @property
     def letter(self):
@@ -137,9 +142,13 @@ class Op:
         self.parts = re.split(r", (?![^\[(]*[\])])", arguments) if arguments else []
         self.args = [Argument(a, self.where) for a in self.parts if a != "*"]
         self.returns = [returns] if not returns.startswith("(") else returns[1:-1].split(", ") if returns != "()" else []
+        names = [a.name for a in self.args]
+        check(len(set(names)) == len(names), self.where, f"func: two arguments have one name: '{self.func}'")
         self.structured = bool(entry.get("structured") or entry.get("structured_delegate"))
         self.delegate = entry.get("structured_delegate")  # a name; the operator when native() has read all
         self.dispatch = entry.get("dispatch", "").replace(",", " ").split()
+        odd = set(self.dispatch) - KEYS
+        check(not odd, self.where, f"{self.name}: dispatch: no such key: {', '.join(sorted(odd))}")
         self.autogen = entry.get("autogen", "").replace(",", " ").split()
         self.generated_from = None  # the operator whose autogen names this one
 
@@ -181,8 +190,14 @@ def native(path):
         check(op.name not in ops, where, f"{op.name} is there twice")
         ops[op.name] = op
     for op in list(ops.values()):
-        op.delegate = ops.get(op.delegate)
+        if op.delegate:
+            to = ops.get(op.delegate)
+            check(to and to.structured and to.signature[1] == op.signature[1], op.where,
+                  f"{op.name}: structured_delegate: no structured out= overload of it: '{op.delegate}'")
+            op.delegate = to
         for name in op.autogen:
+            check(name.split(".")[0] in (op.base, op.signature[0]), op.where,
+                  f"{op.name}: autogen: no overload of it: '{name}'")
             check(name not in ops, op.where, f"{name} is made by autogen of {op.name}: it has no line and no kernel of its own")
             ops[name] = Op({"func": autogen.schema(op, name), "where": op.where, "tags": autogen.tags(op)})
             ops[name].generated_from = op
@@ -246,7 +261,7 @@ class Pointwise:
         self.where, self.family = entry["where"], family
         self.name = entry.get("op")
         self.entry = entry
-        label = self.name or str(entry.get("func"))
+        label = self.label = self.name or str(entry.get("func"))
         self.funcs = self.find_funcs(entry, ops, groups, label)
         self.choose, self.otherwise = entry.get("choose"), entry.get("otherwise")
         if self.choose:
@@ -273,6 +288,13 @@ class Pointwise:
         check(len(self.args) <= INPUTS_MAX and len(self.params) <= PARAMS_MAX, self.where,
               f"{label}: {len(self.args)} inputs and {len(self.params)} params, {INPUTS_MAX} and "
               f"{PARAMS_MAX} are the most")
+        for op in (op for group in self.funcs for op in group):
+            more = [a.name for a in op.args
+                    if a.letter in ("T", "oT") and not a.written and a.name not in self.args + self.params]
+            check(not more, self.where, f"{label}: func: {op.name} takes {', '.join(more)}, too")
+        odd = set(self.defaults) - set(self.params)
+        check(not odd, self.where, f"{label}: defaults: no param: {', '.join(sorted(odd))}")
+        check(re.fullmatch(r"\w+", self.name), self.where, f"{label}: op: no name of C: '{self.name}'")
         self.check_names(label)
 
     def find_funcs(self, entry, ops, groups, label):
@@ -319,7 +341,7 @@ def pointwise(path, ops):
             for e in entries or []:
                 check_fields(e, FIELDS, "op", (path, 1))
             families[family] = [Pointwise(e, family, ops, groups) for e in entries or []]
-    known = {}
+    known, runs = {}, {}
     for p in (p for entries in families.values() for p in entries if not p.choose):
         check(p.name not in known, p.where, f"op: '{p.name}' is there twice")
         known[p.name] = p
@@ -327,6 +349,8 @@ def pointwise(path, ops):
         for name in cases(p):
             check(name in known, p.where, f"{p.entry.get('func')}: choose: no op '{name}'")
         p.known = known
+    for p, op in ((p, op) for entries in families.values() for p in entries for group in p.funcs for op in group):
+        check(runs.setdefault(op.name, p) is p, p.where, f"{p.label}: func: {op.name} is computed by {runs[op.name].label}")
     for name in ("called", "to_v3"):
         odd = set(lists[name]) - set(families)
         check(not odd, (path, 1), f"{name}: no such family: {', '.join(odd)}")

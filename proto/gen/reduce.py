@@ -61,7 +61,9 @@ class Reduction:
         return found
 
     def acc(self, cls):
-        return by_type(self.entry.get("acc"), cls, cls)
+        acc = by_type(self.entry.get("acc"), cls, cls)
+        check(acc in TYPES, self.where, f"{self.name}: acc: no type: '{acc}'")
+        return acc
 
     def out(self, cls):
         """Type of what finish gives."""

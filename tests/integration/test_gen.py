@@ -207,13 +207,24 @@ def test_errors_name_file_line_and_field():
 def test_what_an_entry_cannot_be():
     for wrong, said in (("x", "'x' has no fields, as what stands beside it has"),
                         ("func: 3", "3: func: 3 is no str"),
+                        ("func: f(Tensr self) -> Tensor", "func: no such type: 'Tensr'"),
+                        ("func: f(int a, int a) -> Tensor", "func: two arguments have one name"),
                         ("{func: f() -> Tensor, dispatch: 3}", "f: dispatch: 3 is no str"),
+                        ("{func: f() -> Tensor, dispatch: CPUX}", "f: dispatch: no such key: CPUX"),
                         ("{func: f() -> Tensor, dispatch: CPU, dispatch: CPU}", "a field is there twice"),
-                        ("{func: f() -> Tensor, structured: maybe}", "f: structured: 'maybe' is no bool")):
+                        ("{func: f() -> Tensor, structured: maybe}", "f: structured: 'maybe' is no bool"),
+                        ("{func: f() -> Tensor, autogen: g.out}", "f: autogen: no overload of it: 'g.out'"),
+                        ("{func: f(Tensor self) -> Tensor, structured_delegate: add.out}",
+                         "f: structured_delegate: no structured out= overload of it: 'add.out'")):
         refused(NATIVE + f"- {wrong}\n", ADD, f"native.yaml:{END}: {said}")
     for wrong, said in (("row_major: 7", "row_major: 7 is no bool"), ("params: self", "params: 'self' is no list"),
-                        ("no_bool: 3", "no_bool: 3 is no str")):
-        refused(NATIVE, EXP + f"  {wrong}\n", f"pointwise.yaml:2: exp: {said}")
+                        ("defaults: {beta: 1}", "defaults: no param: beta"), ("no_bool: 3", "no_bool: 3 is no str"),
+                        ("func: [exp, add.Tensor]", "func: add.Tensor takes other, too")):
+        text = EXP if not wrong.startswith("func") else EXP.replace("  func: exp\n", "")
+        refused(NATIVE, text + f"  {wrong}\n", f"pointwise.yaml:2: exp: {said}")
+    refused(NATIVE, EXP.replace("op: exp", "op: exp-2"), "pointwise.yaml:2: exp-2: op: no name of C: 'exp-2'")
+    refused(NATIVE, EXP + EXP.replace("unary:\n", "").replace("op: exp", "op: other"),
+            "pointwise.yaml:6: other: func: exp is computed by exp")
 
 
 def test_a_reduction_for_each_type_and_form():
@@ -234,6 +245,7 @@ def test_errors_of_reductions():
                         (SUM.replace("types: any", "types: every"), "reduce.yaml:2: sum: types: ['every']; kinds are wanted"),
                         (SUM.replace("merge: a + b", "merge: {real: a + b}"), "reduce.yaml:2: sum: merge: nothing for b8"),
                         (SUM.replace("merge: a + b", "merge: {reel: a + b}"), "sum: merge: no kind or type: reel"),
+                        (SUM.replace("int: i64", "int: i63"), "reduce.yaml:2: sum: acc: no type: 'i63'"),
                         (SUM.replace("[RD_DTYPE]", "RD_DTYPE"), "reduce.yaml:2: sum: flags: 'RD_DTYPE' is no list"),
                         (SUM + SUM.replace("sums:", ""), "reduce.yaml:10: op: 'sum' is there twice")):
         refused(NATIVE + SUM_NATIVE, ADD, said, reduced=wrong)
