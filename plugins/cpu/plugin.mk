@@ -13,7 +13,8 @@ CFLAGS_cpu = -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing
 # Sums of a product or a convolution are fused where the level has such an instruction: half the instructions.
 # Loops of a convolution begin at cache lines, too: 4 percent of its time.
 LIBS_cpu := -lopenblas -lm
-CPU_OPT_v1 := $(if $(word 2,$(LEVELS)),-O2 -ftree-vectorize -fvect-cost-model=dynamic)
+CPU_LESS   := -O2 -ftree-vectorize -fvect-cost-model=dynamic
+CPU_OPT_v1 := $(if $(word 2,$(LEVELS)),$(CPU_LESS))
 CFLAGS_gemm_v3 := -ffp-contract=fast
 CFLAGS_gemm_v4 := -ffp-contract=fast
 CFLAGS_conv_v3 := -ffp-contract=fast -falign-loops=64
@@ -21,6 +22,11 @@ CFLAGS_conv_v4 := -ffp-contract=fast -falign-loops=64
 
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
+# Elements that are only compared: memory is what takes the time, and -O3 makes twice the text of them.  Lanes
+# are unrolled; what no vector is filled with goes one by one.
+COMPARING := pw_comparison pw_logic rd_truth rd_places rd_extremes
+$(foreach level,v3 v4,$(foreach source,$(COMPARING),$(eval \
+    CFLAGS_$(source)_$(level) += $(CPU_LESS) -fpeel-loops --param=vect-epilogues-nomask=0)))
 NOT_ALONE_cpu := plugins/cpu/levels/%
 PW_TO_V3    := $(shell sed -n 's/^to_v3: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' ')
 PW_CALLED   := $(filter-out $(PW_TO_V3),$(shell sed -n 's/^called: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' '))
