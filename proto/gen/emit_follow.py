@@ -91,9 +91,11 @@ def parts(listed):
 
 
 def functional_of(op, groups):
-    """The overload that writes nothing, which PyTorch may have by a name of its own (normal_functional)."""
-    if op.generated_from.form == "functional":
-        return op.generated_from
+    """The overload that writes nothing, which PyTorch may have by a name of its own (normal_functional), or
+    returns what it makes beside what it writes, as op does."""
+    of = op.generated_from
+    if of.form == "functional" or (of.returns and not any("!" in r for r in of.returns)):
+        return of
     base, arguments = op.signature
     found = [groups.get((name, arguments), {}).get("functional") for name in (base, base + "_functional")]
     check(any(found), op.where, f"{op.name} is made by autogen of an overload that writes, and there is no other")

@@ -1392,6 +1392,27 @@ CASES["_fake_quantize_learnable_per_channel_affine"] = lambda: (
     for r in ((0, 15), (-4, 3, 0.5), (1, 3)))
 CASES["_fake_quantize_learnable_per_channel_affine_backward"] = lambda: (
     ((make(x.dtype, *x.shape), *a), {}) for a, _ in CASES["_fake_quantize_learnable_per_channel_affine"]() for x in a[:1])
+CASES["_convert_indices_from_coo_to_csr"] = lambda: (((torch.tensor(v).to(d), n), {"out_int32": o}) for d in (i64, i32, u8, f32, b8) for o in (False, True)
+                                                     for v, n in (([0, 0, 1, 3], 5), ([0, 2], 3), ([], 3), ([[0, 1]], 2)))
+CASES["_convert_indices_from_csr_to_coo"] = lambda: (((torch.tensor(b).to(d), torch.tensor(v).to(d)), {"out_int32": o, "transpose": t})
+                                                     for d in (i64, i32, f32) for o in (False, True) for t in (False, True)
+                                                     for b, v in (([0, 2, 3, 3, 4], [0, 1, 1, 2]), ([0, 1], [1])))
+# PyTorch writes as if out= were contiguous.
+CASES.update({f"_convert_indices_from_{kind}.out": lambda kind=kind: ((a, k) for a, k in outs_of(f"_convert_indices_from_{kind}") if k["out"].is_contiguous())
+              for kind in ("coo_to_csr", "csr_to_coo")})
+CASES["_choose_qparams_per_tensor"] = lambda: (((x, *a), {}) for a in ((), (True,)) for x in (
+    make(f32, 3, 4), make(f32, 3, 4) * 1e-5, make(f32, 4, low=1, high=3), make(f32, 4, low=-3, high=-1), torch.zeros(3), make(i64, 4), make(f64, 4), make(f32, 0)))
+
+
+def observed():
+    for low, high, n in ((inf, -inf, 1), (-1.0, 1.0, 1), (inf, -inf, 3), (-0.5, 0.5, 3)):
+        for on, quantize in itertools.product((0, 1), repeat=2):
+            for least, most, symmetric in ((0, 255, False), (-128, 127, True), (0, 15, True)):
+                yield (make(f32, 3, 4), torch.tensor([on]), torch.tensor([quantize]), torch.full((n,), low), torch.full((n,), high), torch.ones(n),
+                       torch.zeros(n, dtype=i32), 0.01, least, most, 0, n > 1, symmetric), {}
+
+
+CASES["_fused_moving_avg_obs_fq_helper"] = CASES["fused_moving_avg_obs_fake_quant"] = observed
 CASES["cumprod_backward"] = lambda: (((make(x.dtype, *x.shape), x, d, x.cumprod(d)), {}) for x in (
     make(f64, 3, 4), make(f64, 1), make(f32, 4, 1), make(f64, 3, 5).round(), make(f64, 4, 5, 6).round(), torch.zeros(3, 4), make(torch.complex64, 3, 2), make(i64, 3, 2),
     torch.tensor([[1.0, 0, 2], [0, 0, 3], [0, 2, 3], [1, 2, 0]])) for d in (0, -1) if d < x.dim())
