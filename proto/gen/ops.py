@@ -196,7 +196,7 @@ def native(path):
                   f"{op.name}: structured_delegate: no structured out= overload of it: '{op.delegate}'")
             op.delegate = to
         for name in op.autogen:
-            check(name.split(".")[0] in (op.base, op.signature[0]), op.where,
+            check(name.split(".")[0] in (op.base, op.signature[0], op.base + "_functional"), op.where,
                   f"{op.name}: autogen: no overload of it: '{name}'")
             check(name not in ops, op.where, f"{name} is made by autogen of {op.name}: it has no line and no kernel of its own")
             ops[name] = Op({"func": autogen.schema(op, name), "where": op.where, "tags": autogen.tags(op)})
