@@ -422,14 +422,32 @@ int dp_redispatch_boxed(dp_ctx *ctx, const dp_op *op, dp_keyset keys, const dp_v
     return top_boxed(ctx, op, &keys, args, n_args, rets, n_rets, false);
 }
 
-static __attribute__((noinline)) int run_with_gaps(dp_ctx *ctx, dp_entered *entered,
-                                                   const dp_schema *s, const dp_value *args,
-                                                   size_t n_args, dp_value *rets)
+static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const mark *m,
+                                                             const dpi_entry *e,
+                                                             const dp_value *args, size_t n_args,
+                                                             dp_value *rets, size_t n_rets)
+{
+    dp_keyset ks;
+    int rc = check_arguments(ctx, e, args, n_args, n_rets, &ks);
+
+    none_all(rets, n_rets);
+    atomic_store_explicit(&ctx->thread->frames[m->depth].args, args, memory_order_relaxed);
+    if (rc < 0)
+        return rc;
+    const dpi_kernel *k = kernel_of(ctx, m);
+    dp_keyset keys = dp_ctx_keys(ctx); /* by a call: in line they would be read as 16 bytes */
+    return DPI_UNLIKELY(m->how & BY_OBSERVED) ? run_observed(ctx, e, k, keys, args, rets, false)
+                                              : run_kernel(ctx, e, k, keys, args, rets, false);
+}
+
+static __attribute__((noinline)) int run_with_gaps(dp_ctx *ctx, const mark *m, const dpi_entry *e,
+                                                   const dp_value *args, size_t n_args,
+                                                   dp_value *rets)
 {
     dp_value all[DP_LIMIT_ARGUMENTS];
-    int rc = dp_run_boxed(ctx, entered, args, n_args, all, s->n_rets);
+    int rc = run_entered(ctx, m, e, args, n_args, all, e->n_rets);
 
-    close_gaps(s, all, rets);
+    close_gaps(e->schema, all, rets);
     return rc;
 }
 
@@ -438,17 +456,10 @@ int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t 
 {
     const mark *m = (const mark *)entered->reserved;
     const dpi_entry *e = dpi_ctx_snapshot(ctx)->entries[op_of(ctx, m)->id];
-    dp_keyset ks;
 
     if (DPI_UNLIKELY(n_rets != e->n_rets) && n_rets == e->schema->n_given)
-        return run_with_gaps(ctx, entered, e->schema, args, n_args, rets);
-    int rc = check_arguments(ctx, e, args, n_args, n_rets, &ks);
-    none_all(rets, n_rets);
-    atomic_store_explicit(&ctx->thread->frames[m->depth].args, args, memory_order_relaxed);
-    if (rc < 0)
-        return rc;
-    return (m->how & BY_OBSERVED ? run_observed : run_kernel)(ctx, e, kernel_of(ctx, m),
-                                                              dp_ctx_keys(ctx), args, rets, false);
+        return run_with_gaps(ctx, m, e, args, n_args, rets);
+    return run_entered(ctx, m, e, args, n_args, rets, n_rets);
 }
 
 int dp_decompose(dp_call *call)
