@@ -5,19 +5,24 @@
 #ifndef CPU_SPECIAL_H
 #define CPU_SPECIAL_H
 
+#include "../lib/math.h"
 #include <stdint.h>
 
 #define SF_COUNT(c) ((int)(sizeof(c) / sizeof(*(c))))
 
-/* first x^n + c[0] x^(n - 1) + ... + c[n - 1] */
+/* first x^n + c[0] x^(n - 1) + ... + c[n - 1], n >= 1: two sums of x^2, which do not wait for each other. */
 static inline double sf_polynomial(double x, double first, const double *c, int n)
 {
-    double y = first;
+    double step = x * x, sum[2] = {first, c[0]};
 
-    for (int k = 0; k < n; k++)
-        y = y * x + c[k];
-    return y;
+    DPM_UNROLL
+    for (int k = 1; k < n; k++)
+        sum[1 - k % 2] = sum[1 - k % 2] * step + c[k];
+    return n % 2 == 0 ? sum[0] + x * sum[1] : sum[1] + x * sum[0];
 }
+
+#define SF_FROM_ONE(x, c) sf_polynomial(x, 1, c, SF_COUNT(c))
+#define SF_FROM(x, c)     sf_polynomial(x, *(c), (c) + 1, SF_COUNT(c) - 1)
 
 /* In the width of the argument, where rounding in another one would show. */
 #define SF_DECLARE_TYPED(T, end)                                                                   \
@@ -37,8 +42,6 @@ double sf_igamma(double a, double x, int upper, double exact);
 double sf_erfcx(double x); /* exp(x^2) erfc(x) */
 float sf_erfcx_f32(float x);
 double sf_log_ndtr(double x);
-double sf_ndtri(double p);
-double sf_erfinv(double y);
 
 /* n is 0 or 1.  ie: exp(-|x|) I_n(x); ke: exp(x) K_n(x) */
 double sf_bessel_i(int n, double x);

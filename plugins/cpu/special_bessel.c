@@ -144,9 +144,6 @@ double sf_bessel_ke(int n, double x)
 
 /* -- Airy's -- */
 
-#define FROM_ONE(x, c) sf_polynomial(x, 1, c, SF_COUNT(c))
-#define FROM(x, c)     sf_polynomial(x, 0, c, SF_COUNT(c))
-
 /* x < 0, oscillating */
 static double airy_left(double x)
 {
@@ -169,8 +166,8 @@ static double airy_left(double x)
                                 4.12656523824222607191e-03, 1.01259085116509135510e-04,
                                 1.17166733214413521882e-06, 4.91834570062930015649e-09};
     double zeta = 2 * -x * sqrt(-x) / 3, z = 1 / zeta, square = z * z, t = zeta + M_PI / 4;
-    double sine = 1 + square * FROM(square, fn) / FROM_ONE(square, fd);
-    double cosine = z * FROM(square, gn) / FROM_ONE(square, gd);
+    double sine = 1 + square * SF_FROM(square, fn) / SF_FROM_ONE(square, fd);
+    double cosine = z * SF_FROM(square, gn) / SF_FROM_ONE(square, gd);
 
     return M_2_SQRTPI / 2 / sqrt(sqrt(-x)) * (sin(t) * sine - cos(t) * cosine);
 }
@@ -188,7 +185,7 @@ static double airy_right(double x)
                                1.40959135607834029598e+01, 1.00000000000000000470e+00};
     double zeta = 2 * x * sqrt(x) / 3, z = 1 / zeta;
 
-    return M_2_SQRTPI / 4 * (FROM(z, n) / FROM(z, d)) / (sqrt(sqrt(x)) * exp(zeta));
+    return M_2_SQRTPI / 4 * (SF_FROM(z, n) / SF_FROM(z, d)) / (sqrt(sqrt(x)) * exp(zeta));
 }
 
 double sf_airy_ai(double x)

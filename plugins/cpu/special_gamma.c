@@ -128,21 +128,26 @@ static double upper_series(double a, double x, double exact)
     return -expm1(a * log_x - sf_lgamma(1 + a)) - exp(a * log_x - sf_lgamma(a)) * sum;
 }
 
-/* Q by its continued fraction, in Lentz's way. */
+/* Q by its continued fraction: convergents p / q, which are made smaller where they grow. */
 static double upper_fraction(double a, double x, double exact)
 {
-    double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d, step = 0;
+    const double large = 1 / DBL_EPSILON;
+    double y = 1 - a, z = x + y + 1, p = 1, q = x, p_next = x + 1, q_next = z * x;
+    double value = p_next / q_next, apart = INFINITY;
 
-    for (int k = 1; k < TERMS_MAX && fabs(step - 1) > 2 * exact; k++) {
-        double n = -k * (k - a);
-        b += 2;
-        d = n * d + b;
-        d = 1 / (fabs(d) < DBL_MIN ? DBL_MIN : d);
-        c = b + n / c;
-        c = fabs(c) < DBL_MIN ? DBL_MIN : c;
-        h *= step = d * c;
+    for (int k = 1; k < TERMS_MAX && apart > exact * fabs(value); k++) {
+        y += 1;
+        z += 2;
+        double c = y * k, p_new = p_next * z - p * c, q_new = q_next * z - q * c;
+        double scale = fabs(p_new) > large ? DBL_EPSILON : 1, last = value;
+        value = q_new == 0 ? last : p_new / q_new;
+        apart = q_new == 0 ? INFINITY : fabs(last - value);
+        p = p_next * scale;
+        q = q_next * scale;
+        p_next = p_new * scale;
+        q_next = q_new * scale;
     }
-    return front(a, x) * h;
+    return front(a, x) * value;
 }
 
 /* P or Q of large a and x near to it: Temme's expansion, uniform in x / a (DLMF 8.12.3).  More terms are

@@ -62,21 +62,19 @@ static const double y1_near_under[] = {5.94301592346128195359e+02, 2.35564092943
                                        3.88231277496238566008e+12, 6.20557727146953693363e+14,
                                        6.87141087355300489866e+16, 3.97270608116560655612e+18};
 
-#define FROM_ONE(x, c) sf_polynomial(x, 1, c, SF_COUNT(c))
-#define FROM(x, c)     sf_polynomial(x, 0, c, SF_COUNT(c))
-
-/* J_n, or Y_n, x > 5: of an angle that is no difference, since that would be rounded. */
+/* J_n, or Y_n, x > 5: of an angle that is no difference, since that would be rounded; with one division. */
 static double wave(int n, double x, int is_y)
 {
     double z = 5 / x, s = z * z, sine = sin(x), cosine = cos(x);
-    double p = n == 0 ? FROM(s, wave0_p) / FROM(s, wave0_p_under)
-                      : FROM(s, wave1_p) / FROM(s, wave1_p_under);
-    double q = z * (n == 0 ? FROM(s, wave0_q) / FROM_ONE(s, wave0_q_under)
-                           : FROM(s, wave1_q) / FROM_ONE(s, wave1_q_under));
+    double p_under = n == 0 ? SF_FROM(s, wave0_p_under) : SF_FROM(s, wave1_p_under);
+    double q_under = n == 0 ? SF_FROM_ONE(s, wave0_q_under) : SF_FROM_ONE(s, wave1_q_under);
+    double p = q_under * (n == 0 ? SF_FROM(s, wave0_p) : SF_FROM(s, wave1_p));
+    double q = p_under * z * (n == 0 ? SF_FROM(s, wave0_q) : SF_FROM(s, wave1_q));
     double sum = sine + cosine, difference = sine - cosine;
     double y = n == is_y ? p * sum - q * difference : p * difference + q * sum;
 
-    return (n == 1 && is_y ? -y : y) / sqrt(M_PI * x);
+    y /= p_under * q_under * (sqrt(M_PI) * sqrt(x));
+    return n == 1 && is_y ? -y : y;
 }
 
 static double j_near(int n, double x)
@@ -84,10 +82,10 @@ static double j_near(int n, double x)
     double t = x * x;
 
     if (n == 0)
-        return (t - 5.78318596294678452118) * (t - 30.4712623436620863991) * FROM(t, j0_near) /
-               FROM_ONE(t, j0_near_under);
-    return x * (t - 14.6819706421238932572) * (t - 49.2184563216946036703) * FROM(t, j1_near) /
-           FROM_ONE(t, j1_near_under);
+        return (t - 5.78318596294678452118) * (t - 30.4712623436620863991) * SF_FROM(t, j0_near) /
+               SF_FROM_ONE(t, j0_near_under);
+    return x * (t - 14.6819706421238932572) * (t - 49.2184563216946036703) * SF_FROM(t, j1_near) /
+           SF_FROM_ONE(t, j1_near_under);
 }
 
 double sf_bessel_j(int n, double x)
@@ -97,7 +95,7 @@ double sf_bessel_j(int n, double x)
     if (isinf(x))
         return NAN;
     y = a <= 5 ? j_near(n, a) : wave(n, a, 0);
-    return n == 1 && x < 0 ? -y : y;
+    return n == 0 ? y : y * copysign(1, x);
 }
 
 double sf_bessel_y(int n, double x)
@@ -109,8 +107,8 @@ double sf_bessel_y(int n, double x)
     if (x > 5)
         return wave(n, x, 1);
     if (n == 0)
-        return FROM(t, y0_near) / FROM_ONE(t, y0_near_under) + M_2_PI * log(x) * j_near(0, x);
-    return x * (FROM(t, y1_near) / FROM_ONE(t, y1_near_under)) +
+        return SF_FROM(t, y0_near) / SF_FROM_ONE(t, y0_near_under) + M_2_PI * log(x) * j_near(0, x);
+    return x * (SF_FROM(t, y1_near) / SF_FROM_ONE(t, y1_near_under)) +
            M_2_PI * (j_near(1, x) * log(x) - 1 / x);
 }
 

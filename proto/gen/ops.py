@@ -33,7 +33,7 @@ KINDS = {
 LONG = {"exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin",
         "acos", "atan", "asinh", "acosh", "atanh", "atan2", "erf", "erfc", "sigmoid", "pow"}
 # ... and what is one for float32 alone (plugins/cpu/loops/special_f32.h).
-LONG_F32 = {"lgamma", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e"}
+LONG_F32 = {"lgamma", "ndtri", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e"}
 # Functions with a form for loops, and what says of their arguments that it does not do.
 TURNS = {**dict.fromkeys(FLOATS, {"sin": "far", "cos": "far", "tan": "far", "fmod": "quotient_far",
                                   "rem_floor": "quotient_far", "div_floor": "quotient_far"}),

@@ -3,7 +3,8 @@
 #ifndef CPU_LOOPS_POLYNOMIALS_H
 #define CPU_LOOPS_POLYNOMIALS_H
 
-#include "../../lib/math.h"
+#include <math.h>
+#include <stdint.h>
 
 enum {
     SF_DEGREE_MAX = 1000000, /* of a polynomial that has no closed form: as many steps */
@@ -33,20 +34,16 @@ static inline int64_t sf_end(int64_t k, int64_t n)
 #define SF_T       float
 #define SF(name)   name##_f32
 #define SF_F(name) name##f
-#define SF_FMA     dpm_fma_f32
 #include "polynomials_of_type.h"
 #undef SF_T
 #undef SF
 #undef SF_F
-#undef SF_FMA
 #define SF_T       double
 #define SF(name)   name##_f64
 #define SF_F(name) name
-#define SF_FMA     dpm_fma_f64
 #include "polynomials_of_type.h"
 #undef SF_T
 #undef SF
 #undef SF_F
-#undef SF_FMA
 
 #endif

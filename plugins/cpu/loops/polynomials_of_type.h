@@ -1,6 +1,6 @@
 /* loops/polynomials_of_type.h -- orthogonal polynomials in the width of their argument; polynomials.h includes
  * it for float and double, with SF_T the type, SF(name) and SF_F(name) the names of ours and of the C library's
- * functions for it, and SF_FMA its fused step.
+ * functions for it.
  *
  * They go from p_0 and p_1 upwards.  Steps are fused, as in PyTorch's kernels: else the values near a root
  * differ.  What overflows becomes NaN, and stays it: that is looked for after every SF_STEPS steps. */
@@ -78,9 +78,9 @@ static SF_T SF(sf_chebyshev)(SF_T x, int64_t n, sf_kind kind, int64_t angles)
         return SF(chebyshev_outside)(x, n, kind);
     if (n == 0)
         return 1;
-    for (int64_t k = 1; k < n && q == q;)
+    for (int64_t k = 1; k < n && (k == 1 || q == q);)
         for (int64_t end = sf_end(k, n); k < end; k++, p = q, q = r)
-            r = SF_FMA(2 * x, q, -p);
+            r = SF_F(fma)(2 * x, q, -p);
     return q;
 }
 
@@ -91,9 +91,9 @@ static SF_T SF(sf_hermite_h)(SF_T x, int64_t n)
 
     if (n <= 0)
         return n == 0;
-    for (int64_t k = 1; k < n && q == q;)
+    for (int64_t k = 1; k < n && (k == 1 || q == q);)
         for (int64_t end = sf_end(k, n); k < end; k++, count += 2, p = q, q = r)
-            r = SF_FMA(2 * x, q, -(count * p));
+            r = SF_F(fma)(2 * x, q, -(count * p));
     return q;
 }
 
@@ -103,9 +103,9 @@ static SF_T SF(sf_hermite_he)(SF_T x, int64_t n)
 
     if (n <= 0)
         return n == 0;
-    for (int64_t k = 1; k < n && q == q;)
+    for (int64_t k = 1; k < n && (k == 1 || q == q);)
         for (int64_t end = sf_end(k, n); k < end; k++, count++, p = q, q = r)
-            r = SF_FMA(x, q, -(count * p));
+            r = SF_F(fma)(x, q, -(count * p));
     return q;
 }
 
@@ -114,11 +114,11 @@ static SF_T SF(sf_laguerre)(SF_T x, int64_t n, int *fault)
     SF_T p = 1, q = 1 - x, count = 1, r;
     int64_t k = 1;
 
-    if (n <= 0 || x == 0)
+    if (n <= 0 || (n > SF_DEGREE_MAX && x == 0))
         return n >= 0;
-    while (k < n && k < SF_DEGREE_MAX && q == q)
+    while (k < n && k < SF_DEGREE_MAX && (k == 1 || q == q))
         for (int64_t end = sf_end(k, n); k < end; k++, count++, p = q, q = r)
-            r = SF_FMA(2 * count + (1 - x), q, -(count * p)) / (count + 1);
+            r = SF_F(fma)(2 * count + (1 - x), q, -(count * p)) / (count + 1);
     *fault |= n > SF_DEGREE_MAX && q == q;
     return q;
 }
@@ -130,11 +130,11 @@ static SF_T SF(sf_legendre)(SF_T x, int64_t n, int *fault)
 
     if (n <= 0)
         return n == 0;
-    if (SF_F(fabs)(x) == 1)
+    if (n > SF_DEGREE_MAX && SF_F(fabs)(x) == 1)
         return n % 2 ? x : 1;
-    while (k < n && k < SF_DEGREE_MAX && q == q)
+    while (k < n && k < SF_DEGREE_MAX && (k == 1 || q == q))
         for (int64_t end = sf_end(k, n); k < end; k++, count++, p = q, q = r)
-            r = SF_FMA((2 * count + 1) * x, q, -(count * p)) / (count + 1);
+            r = SF_F(fma)((2 * count + 1) * x, q, -(count * p)) / (count + 1);
     *fault |= n > SF_DEGREE_MAX && q == q;
     return q;
 }

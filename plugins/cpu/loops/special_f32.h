@@ -336,4 +336,25 @@ DPM_INLINE float pw_lgamma_f32(float x)
     return (float)dpm_pick_f64(a == INFINITY, INFINITY, value);
 }
 
+/* -- the inverse of the normal distribution: around 1/2, and by sqrt(-2 ln p) towards 0 -- */
+
+DPM_INLINE float pw_ndtri_f32(float x)
+{
+    double p = x, low = dpm_pick_f64(p > 0.5, 1 - p, p), y = p - 0.5;
+    double middle =
+        y * SF_SERIES(y * y, 2187964.4453346226, -1008051.8977719779, 233648.091406997,
+                      -27102.0264222575, 2734.231409969872, 41.05316509676136, 50.27278764257255,
+                      15.612160104484099, 5.773015500805555, 2.6249333718959535, 2.506628275522511);
+    double a = sqrt(-2 * sf_log(low)), u = 1 / (a + 5.4);
+    double tail =
+        a + SF_SERIES(u, -248833021730.5807, 251237655315.97592, -116151544011.9815,
+                      32418504584.956333, -6073523943.119523, 803298230.1918216, -76788159.90259081,
+                      5330168.982367501, -265646.44415805885, 9090.339678237382,
+                      -202.53499103548432, -1.9357085930176838, -0.03004425459205109);
+
+    tail = dpm_pick_f64(low == 0, INFINITY, tail);
+    tail = dpm_pick_f64(p > 0.5, tail, -tail);
+    return (float)dpm_pick_f64(low > 0.13533528323661269189, middle, tail);
+}
+
 #endif
