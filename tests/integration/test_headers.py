@@ -1,6 +1,7 @@
 """test_headers.py -- what compilers say about a plugin: nothing about a right one, and an error for a
 kernel whose C type is not that of its letters."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from harness import BUILD, ROOT, contains, equal, main
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
-STRICT = ["-Wall", "-Wextra", "-pedantic"]
+STRICT = ["-Wall", "-Wextra", "-Wconversion", "-pedantic"]
 KERNEL = """
 #include <dispatchd/plugin.h>
 DP_PLUGIN(wrong, "1.0")
@@ -41,13 +42,14 @@ def test_a_right_plugin_compiles_without_a_word():
     for compiler in COMPILERS:
         for source in (read("plugins", "template", "template.c"), read("tests", "plugins", "written.c"),
                        KERNEL % tuple(RIGHT)):
-            done = compile_(compiler, ["-std=gnu11", *STRICT], source)
-            equal((done.returncode, done.stdout), (0, ""), compiler)
+            for standard in "gnu11", "c11":
+                done = compile_(compiler, [f"-std={standard}", *STRICT], source)
+                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard}")
     for compiler in "g++", "clang++":
         if shutil.which(compiler):
-            for file in "in_cxx.cc", "cxx_forms.cc":
-                done = compile_(compiler, ["-std=gnu++17", *STRICT], read("tests", "plugins", file), "c++")
-                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {file}")
+            for file, standard in itertools.product(("in_cxx.cc", "cxx_forms.cc"), ("gnu++17", "c++17")):
+                done = compile_(compiler, [f"-std={standard}", *STRICT], read("tests", "plugins", file), "c++")
+                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard} {file}")
 
 
 def test_functions_of_all_operators_compile_without_a_word():

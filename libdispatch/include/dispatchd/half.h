@@ -29,7 +29,8 @@ static inline float dp_float16_to_float(uint16_t h)
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, fraction = h & 0x3ff;
 
     if (exponent == 31) /* a NaN becomes a quiet one, as machines make it */
-        return dp_float_of_bits_(sign | 0x7f800000 | (fraction != 0) << 22 | fraction << 13);
+        return dp_float_of_bits_(sign | 0x7f800000 | (uint32_t)(fraction != 0) << 22 |
+                                 fraction << 13);
     if (exponent != 0)
         return dp_float_of_bits_(sign | (exponent + 112) << 23 | fraction << 13);
     return dp_float_of_bits_(sign | dp_float_bits_((float)fraction * 0x1p-24f)); /* subnormal */

@@ -22,6 +22,8 @@
 #include "abi.h"
 #include "each.h"
 
+#pragma GCC system_header /* as each.h */
+
 /* -- the letters -- */
 
 /* All of them.  Each has a line in every table below; schema.c spells schemas with them. */
