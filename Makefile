@@ -195,9 +195,10 @@ install: all ## copy to PREFIX
 	install -m 644 clients/c/*.[ch] $(DESTDIR)$(PREFIX)/share/dispatchd/c/
 	install -m 644 clients/python/dispatchd.py $(DESTDIR)$(PREFIX)/share/dispatchd/python/
 	for pc in dispatchd dispatchd-plugin; do sed 's/@VERSION@/$(VERSION)/' libdispatch/$$pc.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
-uninstall: ## remove what install copied
+uninstall: ## remove what install copied, and folders that are then empty
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd-plugin.pc
 	rm -rf $(DESTDIR)$(PREFIX)/lib/dispatchd $(DESTDIR)$(PREFIX)/share/dispatchd $(DESTDIR)$(PREFIX)/include/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchctl
+	cd $(DESTDIR)/ && for d in bin lib/pkgconfig share include; do [ ! -d $(PREFIX:/%=%)/$$d ] || rmdir -p --ignore-fail-on-non-empty $(PREFIX:/%=%)/$$d; done
 clean: ## remove every build directory
 	rm -rf build build-*
 

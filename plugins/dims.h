@@ -107,6 +107,9 @@ __attribute__((unused)) static int count_range(dp_ctx *ctx, dp_value start, dp_v
     if (from != to && (from < to) != (by > 0))
         return dp_fail(ctx, DP_ERUNTIME,
                        "upper bound and larger bound inconsistent with step sign");
+    if (dp_dtype_is_integral(dtype, true) && isinf(by))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "value cannot be converted to type int64_t without overflow");
     if (n >= 0x1p62)
         return dp_fail(ctx, DP_ERUNTIME, "invalid size, possible overflow?");
     *count = (int64_t)n;

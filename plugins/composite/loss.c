@@ -21,6 +21,24 @@ static int soft_margin(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t 
     return chain_end(&c, chain_reduced(&c, chain_T(&c, "aten::log_", x), reduction), out);
 }
 
+/* aten::soft_margin_loss.out: computed in out, which what is reduced takes the place of. */
+static int soft_margin_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
+                           dp_tensor *out)
+{
+    chain c = {.ctx = ctx};
+
+    CHAIN(&c, "aten::neg.out", "TT>", self, out);
+    chain_TT(&c, "aten::mul_.Tensor", out, target);
+    chain_Ts(&c, "aten::add_.Scalar", chain_T(&c, "aten::exp_", out), dp_int(1));
+    chain_T(&c, "aten::log_", out);
+    dp_tensor *whole = chain_reduced(&c, out, reduction);
+    if (c.rc == 0 && whole != out) {
+        c.rc = dp_resize(ctx, out, 0, NULL, DP_PRESERVE);
+        CHAIN(&c, "aten::copy_", "TTb>", out, whole, 0);
+    }
+    return chain_end(&c, NULL, NULL);
+}
+
 /* aten::soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target,
  *     int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)
  * -target * grad * norm * z / (1 + z), z = exp(-target * self) */
@@ -293,6 +311,7 @@ static int poisson_nll(dp_ctx *ctx, dp_tensor *input, dp_tensor *target, bool lo
 DP_LIBRARY_META(
     aten, CompositeExplicitAutograd,
     DP_IMPL_UNBOXED("soft_margin_loss", soft_margin, (T, T, i), (T)),
+    DP_IMPL_UNBOXED("soft_margin_loss.out", soft_margin_out, (T, T, i, T), ()),
     DP_IMPL_UNBOXED("soft_margin_loss_backward", soft_margin_backward, (T, T, T, i), (T)),
     DP_IMPL_UNBOXED("soft_margin_loss_backward.grad_input", soft_margin_backward_out,
                     (T, T, T, i, T), ()),

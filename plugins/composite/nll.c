@@ -262,6 +262,9 @@ static int cross_entropy(dp_ctx *ctx, PARAMS, double smoothing, dp_tensor **out)
     bool same = x.ndim == t.ndim;
     for (int i = 0; same && i < x.ndim; i++)
         same = x.sizes[i] == t.sizes[i];
+    if ((same || smoothing > 0) && (reduction < NONE || reduction > SUM))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Invalid reduction type encountered in cross_entropy: %" PRId64, reduction);
     if (same)
         return chain_end(&c, of_probabilities(&e), out);
     if (smoothing > 0)

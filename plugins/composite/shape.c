@@ -38,6 +38,7 @@ typedef struct padding {
     int64_t from[DP_DIM_MAX], to[DP_DIM_MAX]; /* where the copied part begins, here and there */
     int64_t kept[DP_DIM_MAX];                 /* its sizes */
     bool grows;                               /* some side is padded */
+    bool ends;                                /* some dimension that is cut has no elements left */
 } padding;
 
 static int pad_dim(dp_ctx *ctx, padding *p, int d, int64_t size, int64_t before, int64_t after)
@@ -50,12 +51,13 @@ static int pad_dim(dp_ctx *ctx, padding *p, int d, int64_t size, int64_t before,
         return wrap_dim(ctx, &start, size);
     }
     if (__builtin_add_overflow(size, before, &sum) || __builtin_add_overflow(sum, after, &sum) ||
-        sum <= 0 || cut > size)
+        sum < 0 || cut > size)
         return dp_fail(ctx, DP_ERUNTIME,
                        "The input size %" PRId64 ", plus negative padding %" PRId64 " and %" PRId64
                        " resulted in a negative output size, which is invalid. Check dimension %d "
                        "of your input.",
                        size, before, after, d);
+    p->ends |= sum == 0;
     p->sizes[d] = sum;
     p->from[d] = before < 0 ? -before : 0;
     p->to[d] = before > 0 ? before : 0;
@@ -75,7 +77,7 @@ static int plan_padding(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size_
                        "Length of pad should be no more than twice the number of dimensions of the "
                        "input. Pad length is %zuwhile the input has %ddimensions.",
                        n, x->ndim);
-    p->grows = false;
+    p->grows = p->ends = false;
     for (int d = 0; rc == 0 && d < x->ndim; d++) {
         size_t at = 2 * (size_t)(x->ndim - 1 - d);
         if (at < n) {
@@ -85,6 +87,8 @@ static int plan_padding(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size_
         p->sizes[d] = p->kept[d] = x->sizes[d];
         p->from[d] = p->to[d] = 0;
     }
+    if (rc == 0 && p->grows && p->ends)
+        return dp_fail(ctx, DP_ERUNTIME, "padding would leave a dimension without elements");
     return rc;
 }
 

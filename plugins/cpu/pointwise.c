@@ -156,6 +156,7 @@ static double largest(dp_dtype d)
 /* Choose dtypes, loop and parameters; all errors about types come before anything is allocated. */
 static int take_types(dp_ctx *ctx, pw_call *c)
 {
+    const pw_op *op = c->op;
     int rc = find_common(ctx, c), place;
 
     if (rc < 0)
@@ -166,10 +167,13 @@ static int take_types(dp_ctx *ctx, pw_call *c)
     c->run.packed = row->packed >> place & 1;
     c->run.state.limit = largest(c->common);
     if (c->run.loop == NULL)
-        return dp_fail(ctx, DP_ERUNTIME, "\"%s_cpu\" not implemented for '%s'", c->op->name,
+        return dp_fail(ctx, DP_ERUNTIME, "\"%s_cpu\" not implemented for '%s'", op->name,
                        dense_type_name(c->common));
-    for (int i = 0; rc == 0 && i < c->op->n_params; i++)
-        rc = take_param(ctx, c->op->params[i], &c->params[i], c->common, &c->run.state.param[i]);
+    for (int i = 0; rc == 0 && op->flags & PW_SCALARS_FIT && i < op->n_in; i++)
+        if (c->ins[i].tag != DP_TAG_TENSOR)
+            rc = check_fits(ctx, c->ins[i], c->common);
+    for (int i = 0; rc == 0 && i < op->n_params; i++)
+        rc = take_param(ctx, op->params[i], &c->params[i], c->common, &c->run.state.param[i]);
     return rc;
 }
 
@@ -278,6 +282,8 @@ static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
 
     if (c->op->flags & PW_RESULT_BOOL && c->n_tensors < c->op->n_in)
         config.flags |= DP_ITER_NUMBER; /* ATen makes a tensor of what comparisons compare with */
+    if (c->op->flags & PW_MAY_OVERLAP)
+        config.flags |= DP_ITER_NO_OVERLAP_CHECK;
     config.common_dtype = dp_some_dtype(c->common);
     config.out_dtype = dp_some_dtype(c->result);
     rc = dp_iter_init(ctx, &config, &it);

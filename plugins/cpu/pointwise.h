@@ -29,7 +29,10 @@ enum {
     PW_SAME_INPUTS = 32,    /* inputs are not promoted: they have one dtype */
     PW_ROW_MAJOR =
         64, /* a new output is contiguous, whatever the first input, whose shape it has */
-    PW_LIKE_INPUT = 128 /* a new output has the first input's strides, as by at::empty_like */
+    PW_LIKE_INPUT = 128,  /* a new output has the first input's strides, as by at::empty_like */
+    PW_SCALARS_FIT = 512, /* a Scalar that does not fit the common dtype is an error */
+    PW_MAY_OVERLAP =
+        256 /* an output's elements may share memory: what is written twice is the same */
 };
 
 /* A Scalar's value in the form each type needs: integer, real part, imaginary part. */

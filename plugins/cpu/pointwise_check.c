@@ -1,5 +1,6 @@
 /* pointwise_check.c -- what operators refuse before anything is computed (`check` of pointwise.yaml). */
 #include "dense.h"
+#include "elements.h"
 #include "pointwise.h"
 
 /* Such a power would not be an integer (at::native::pow_Tensor_Scalar). */
@@ -9,6 +10,8 @@ int pw_check_power(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
     (void)params;
     if (dp_dtype_is_integral(x.dtype, true) && ins[1].tag == DP_TAG_INT && ins[1].u.i < 0)
         return dp_fail(ctx, DP_ERUNTIME, "Integers to negative integer powers are not allowed.");
+    if (dp_dtype_is_integral(x.dtype, false) && ins[1].tag == DP_TAG_INT)
+        return check_fits(ctx, ins[1], x.dtype);
     return 0;
 }
 

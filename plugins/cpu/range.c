@@ -1,6 +1,7 @@
 /* range.c -- arange, linspace, logspace, eye, indices of triangles, repeat_interleave: values that follow from
  * their place.  Computed in float64, complex128 or int64, then converted. */
 #include "../dims.h"
+#include "elements.h"
 #include <dispatchd/check.h>
 #include <complex.h>
 
@@ -212,11 +213,13 @@ static double _Complex as_complex(dp_value v)
     return v.tag == DP_TAG_COMPLEX ? v.u.doubles[0] + v.u.doubles[1] * I : as_double(v);
 }
 
-/* An end of a range as dtype holds it: an integer for integers. */
+/* An end of a range as dtype holds it: an integer for integers, which uint8 counts from below 0, too. */
 static double _Complex as_end(dp_value v, dp_dtype dtype)
 {
     double _Complex end = as_complex(v);
 
+    if (dtype == DP_UINT8)
+        return (uint8_t)(int64_t)creal(end);
     if (dp_dtype_is_integral(dtype, true))
         return trunc(creal(end));
     return dtype == DP_FLOAT32 ? (float)creal(end) : end;
@@ -247,6 +250,14 @@ static int write_space(dp_ctx *ctx, dp_value start, dp_value end, int64_t steps,
         return dp_refuse(ctx, rc, NULL);
     DP_VIEW(x, dst);
     bool is_complex = dp_dtype_is_complex(x.dtype);
+    if (base && steps == 1 && !is_complex) /* of the start as it is given */
+        return dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", dst,
+                         dp_double(pow(*base, as_double(start))));
+    rc = steps > 0 ? check_fits(ctx, start, x.dtype) : 0;
+    if (rc == 0 && steps > 1)
+        rc = check_fits(ctx, end, x.dtype);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
     space s = {
         as_end(start, x.dtype), as_end(end, x.dtype), 0, base ? *base : 0, steps, base != NULL};
     s.step = steps > 1 ? (s.end - s.start) / (double)(steps - 1) : 0;

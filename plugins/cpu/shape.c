@@ -413,6 +413,8 @@ static int shuffled(dp_ctx *ctx, dp_tensor *self, int64_t r, bool to_fine, dp_te
         rc = check_divides(ctx, &x, r, to_fine);
     if (rc < 0)
         return rc;
+    if (!to_fine && x.numel == 0) /* as it is (at::native::pixel_unshuffle_cpu) */
+        return dp_invoke(ctx, "aten::clone", "T>T", self, out);
     memcpy(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t));
     int64_t *s = sizes + x.ndim - 3;
     s[0] = to_fine ? s[0] / (r * r) : s[0] * r * r;

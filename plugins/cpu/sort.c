@@ -17,6 +17,11 @@ static int check_memory(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, bool apart
 static int run(dp_ctx *ctx, const ln_call *c, dp_tensor *values, dp_tensor *indices)
 {
     ln_call own = *c;
+    DP_VIEW(x, c->self);
+    if (x.ndim == 0) { /* a line of its own, of any dtype */
+        int copied = dp_copy(ctx, values, c->self);
+        return copied < 0 ? copied : dp_invoke(ctx, "aten::zero_", "T>", indices);
+    }
     bool shared = dp_overlap(values, c->self) != 0 || dp_overlap(indices, c->self) != 0;
     int rc = shared ? dp_invoke(ctx, "aten::clone", "T>T", c->self, &own.self) : 0;
 
@@ -78,7 +83,7 @@ static int sort_lines(dp_ctx *ctx, ln_call *c, dp_tensor **values, dp_tensor **i
     DP_VIEW(x, c->self);
     int rc = wrap_dim(ctx, &c->dim, x.ndim);
 
-    if (rc == 0)
+    if (rc == 0 && x.ndim > 0)
         rc = dense_check_type(ctx, "sorting_kernel_method_name", x.dtype, DENSE_ALL);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
@@ -142,7 +147,7 @@ static int top_lines(dp_ctx *ctx, ln_call *c, dp_tensor **values, dp_tensor **in
 
     if (rc == 0 && (c->k < 0 || c->k > (x.ndim ? x.sizes[c->dim] : 1)))
         rc = dp_fail(ctx, DP_ERUNTIME, "selected index k out of range");
-    if (rc == 0)
+    if (rc == 0 && x.ndim > 0)
         rc = dense_check_type(ctx, "topk_cpu", x.dtype, NUMBERS);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
@@ -203,6 +208,8 @@ static int check_one(dp_ctx *ctx, const ln_call *c, const one_names *names)
     if (c->op == LN_KTH && (c->k < 0 || c->k >= n))
         return dp_fail(ctx, DP_ERUNTIME,
                        "kthvalue(): selected number k out of range for dimension %" PRId64, c->dim);
+    if (c->op == LN_KTH && x.ndim == 0)
+        return 0;
     return dense_check_type(ctx, names->loop, x.dtype, names->types);
 }
 

@@ -53,7 +53,7 @@ INPUTS_MAX, PARAMS_MAX = 4, 4  # of plugins/cpu/pointwise.h
 TEXTS = (str, list)
 FIELDS = {"op": str, "func": TEXTS, "preset": str, "args": list, "params": list, "defaults": dict, "result": str,
           "when": list, "no_bool": str, "check": str, "choose": dict, "otherwise": str, "row_major": bool,
-          "like_input": bool, "fault": str, **dict.fromkeys(KINDS, (str, int, float))}
+          "like_input": bool, "may_overlap": bool, "scalars_fit": bool, "fault": str, **dict.fromkeys(KINDS, (str, int, float))}
 NATIVE_FIELDS = {"func": str, "variants": str, "structured": bool, "structured_delegate": str, "dispatch": str,
                  "autogen": str, "tags": str}
 KEYS = {"CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"}
@@ -280,7 +280,9 @@ class Pointwise:
         self.result = result or ("bool" if "PW_RESULT_BOOL" in PRESETS[preset] else None)
         self.flags = sorted(set(PRESETS[preset]) | ({RESULTS[result]} if result else set())
                             | ({"PW_ROW_MAJOR"} if entry.get("row_major") else set())
-                            | ({"PW_LIKE_INPUT"} if entry.get("like_input") else set()))
+                            | ({"PW_LIKE_INPUT"} if entry.get("like_input") else set())
+                            | ({"PW_MAY_OVERLAP"} if entry.get("may_overlap") else set())
+                            | ({"PW_SCALARS_FIT"} if entry.get("scalars_fit") else set()))
         self.no_bool, self.check, self.fault = (entry.get(k) for k in ("no_bool", "check", "fault"))
         self.rows = [Kernel(self.name, entry, self.where)]
         self.when = [self.special(w, label) for w in entry.get("when", [])]

@@ -65,18 +65,44 @@ E["gcd"] = [[of(-2**b, 2**b - 1, -2**b, -2**b, dtype=d), of(2**b - 1, -2**b, 0, 
 E["threshold_"] = [[torch.ones(1).expand(3), 0, 5], [of(-1.0, 1), 0, 5]]
 E["narrow_copy"] = [[upto(3, 2), d, s, n] for d, s, n in ((0, 2, 2), (0, -1, 1), (0, 0, -1), (5, 0, 1), (0, 4, 0), (0, -5, 1), (0, 1, 2))]
 E["index_reduce"] = [[of(1, 2, dtype=d), 0, of(0, 0, dtype=i64), of(3, 4, dtype=d), r] for d in (c64, i64, torch.bool, bf16) for r in ("prod", "mean", "amax", "amin")]
-E["mode"] = [[of(*v, dtype=d), 0] for d in (f32, f64, bf16) for v in ((1.5, nan, 0.25, nan), (nan, 1.5, 1.5), (0.0, nan), (nan, 1.0), (nan, nan, nan), (1, 1, nan, nan, nan))]
+E["mode"] = [[of(*v, dtype=d), 0] for d in (f32, f64, bf16) for v in ((1.5, nan, 0.25, nan), (nan, 1.5, 1.5), (0.0, nan), (nan, nan, nan), (1, 1, nan, nan, nan))]
 E["logspace"] = [[2.5, 5, n] for n in (1, 2)]
+E["constant_pad_nd"] = [[torch.ones(*s), p] for s, p in (((2,), [0, -2]), ((2,), [0, -3]), ((2,), [-1, -1]), ((2,), [1, -3]), ((2, 2), [1, 0, 0, -2]), ((2, 2), [-2, 0, -1, 0]))]
+E["cross_entropy_loss"] = [[torch.ones(2, 3), t, None, r, -100, e] for t in (of(0, 1, dtype=i64), torch.ones(2, 3)) for r in (-1, 0, 1, 2, 3) for e in (0.0, 0.5)]
+E["pixel_unshuffle"] = [[none(*s), 2] for s in ((0, 1, 6, 8), (0, 2, 4), (8, 6, 0, 4))]
+E["kthvalue"] = [[torch.tensor(x), 1] for x in (True, 1 + 2j, 2.0)]
+E["median.dim"] = [[torch.tensor(x), 0] for x in (True, 2.0)]
+E["topk"] = [[torch.tensor(True), 1, 0], [torch.tensor(1 + 2j), 1, -1], [torch.tensor(3.0), 0], [of(True, False, dtype=torch.bool), 1]]
+_BOUNDS = 300, -5, 256, -300, MOST, -1, 1e300, 2.5, nan
+E["clamp"] = [[torch.ones(2).to(d), *b] for d in (u8, torch.bool, i32, f32, bf16) for v in _BOUNDS[:-1] for b in ((v, None), (0, v))]
+E["clamp_max"] = [[torch.ones(2).to(d), v] for d in (u8, torch.bool, i32, f32, bf16) for v in _BOUNDS]
+E["pow.Tensor_Scalar"] = [[torch.ones(2).to(d), v] for d in (u8, torch.bool, i32, f32) for v in _BOUNDS]
+E["convolution"] += [[none(b, 2, 5, 5), none(2, 1, *k), None, [1, 2], [0, 0], [1, 1], t, [0, 0], 2] for b in (0, 1) for k in ((0, 2), (0, 0)) for t in (False, True)]
+E["convolution"] += [[none(b, 0, s, 4), none(2, 0, 2, 1), None, [2, 1], [1, 0], [1, 2], False, [0, 0], 1] for b in (0, 1) for s in (0, 4)]
 E = {name: [(list(args), {}) for args in cases] for name, cases in E.items()}
 E["logspace"] = [([2.5, 5, n], {"dtype": d}) for n in (1, 2, 4) for d in (i64, u8, f32, i32)] + [([-1, 10, 4], {"dtype": i64})]
 E["soft_margin_loss.out"] = [([torch.ones(2, 3), torch.ones(2, 3), r], {"out": o}) for r in (0, 1, 2)
                              for o in (shared(2, 3), shared(3), none(2, 3), none(0))]
+E["sort.stable"] = [([torch.tensor(x)], {"stable": True, "descending": d}) for x in (1 + 2j, True, 2.5) for d in (False, True)]
+E["linspace"] = [([a, b, n], {"dtype": d}) for a, b in ((inf, 5), (5, -2**63), (10, -1), (5, 300), (1e300, 0), (-3, -9)) for n in (0, 1, 2)
+                 for d in (u8, i64, f32)]
+E["logspace"] += [([a, b, n], {"dtype": d}) for a, b in ((inf, 5), (0, MOST), (-1, 2), (-2**63, nan)) for n in (0, 1, 2) for d in (u8, i64, f32)]
+E["arange.start_step"] = [([10, b, s], {"dtype": d}) for b, s in ((10, inf), (12, inf), (12, -inf), (12, nan)) for d in (u8, i64, f32)]
 EDGES = E
 
 # What is not compared, because PyTorch's answer there is not one:
-#   gradients of embeddings that are scaled by frequency, an index that is no row: it writes out of its counts; here an error
+#   add, index_add, index_reduce of complex infinities: it multiplies by alpha = 1 as a complex number, whose NaN is of no use
+#   avg_pool3d with a divisor from 2^31 on: it takes another one, as an int
+#   clamp with a single bound that is NaN: unlike clamp_min and with both bounds it leaves everything as it is
+#   convolution of infinite weights and zeros around the image: NaN or not goes by the routine that it takes
+#   embedding_dense_backward scaled by frequency, an index that is no row: it writes beyond its counts; here an error
 #   fractional_max_pool of samples that are not packed, or not numbers: it reads them as if packed; here by their strides, or an error
+#   grid_sampler of three dimensions, reflected 2^31 times and more: it counts in an int
 #   lcm of the least integer and what divides by -1: it dies
+#   median of an expanded tensor along the dimension that was expanded: it sorts in the one place there is
 #   mode of lines with NaN: it sorts them by a < b, which orders no NaN, so where they end is chance; here they are last
-#   polygamma from 2^31 - 1 on: its n is an int, so it computes another one; here an error
-#   tril, triu with a diagonal near 2^63: the sum with the row wraps; here it does not
+#   multi_margin_loss with a weight, _embedding_bag with indices that are not packed: it reads them as if they were
+#   multi_margin_loss, multilabel_margin_loss of no rows: it answers with what lay in memory
+#   polygamma from n = 2^31 - 1 on: its n is an int, so it computes another one; here an error
+#   tril, triu, tril_indices, triu_indices, arange, range near 2^63: its sums wrap
+#   upsample with a scale that is not that of the sizes: it reads beyond the image; here what lies at its border

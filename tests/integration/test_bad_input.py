@@ -250,6 +250,7 @@ def test_kernels_that_fail(f):
     f.refused("ValueError", ["the moon is in the wrong phase"], "an error", "returns_error::said", x)
     f.refused("IndexError", ["index 7 is out of range"], "half an answer", "returns_error::halfway", x)
     f.refused("RuntimeError", ["returns_error", "without describing"], "silence", "returns_error::silent", x)
+    f.refused("PluginError", ["returns_error", "-7 without describing"], "a code of names", "returns_error::errno_like", x)
     f.refused("PluginError", ["returns_error", "12345"], "a code that is none", "returns_error::stranger", x)
     unload(f, "returns_error")
 

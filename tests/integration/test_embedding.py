@@ -59,8 +59,8 @@ class Tree:
 
     def remove(self):
         self.make("uninstall")
-        left = [os.path.join(d, n) for d, _, names in os.walk(self.root) for n in names]
-        equal(left, [], "files that an uninstall leaves")
+        left = [os.path.join(d, n) for d, folders, names in os.walk(self.root) for n in folders + names]
+        equal(left, [], "files and folders that an uninstall leaves")
         shutil.rmtree(self.dir)
 
 

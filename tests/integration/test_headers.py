@@ -52,6 +52,14 @@ def test_a_right_plugin_compiles_without_a_word():
                 equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard} {file}")
 
 
+def test_the_headers_convert_nothing_silently():
+    for compiler, language, standard in [(c, "c", "gnu11") for c in COMPILERS] + [("g++", "c++", "gnu++17")]:
+        if shutil.which(compiler):
+            head = "#include <dispatchd/plugin.h>\n#include <dispatchd/half.h>\n#include <dispatchd/sizes.h>\nDP_PLUGIN(strict, \"1.0\")\n"
+            done = compile_(compiler, [f"-std={standard}", *STRICT, "-Wconversion", "-Wsign-conversion"], head, language)
+            equal((done.returncode, done.stdout), (0, ""), compiler)
+
+
 def test_functions_of_all_operators_compile_without_a_word():
     for head in "plugin.h", "dispatch.h":
         source = f"#include <dispatchd/{head}>\n#include <dispatchd/typed.h>\n#include <dispatchd/aten.h>\nextern int i;\n"

@@ -25,6 +25,14 @@ static int silent(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return DP_ERUNTIME;
 }
 
+static int errno_like(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    (void)ctx;
+    (void)self;
+    (void)out;
+    return -7;
+}
+
 static int stranger(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     (void)ctx;
@@ -35,8 +43,9 @@ static int stranger(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 
 DP_LIBRARY(returns_error, DP_DEF("said(Tensor self) -> Tensor"),
            DP_DEF("halfway(Tensor self) -> Tensor"), DP_DEF("silent(Tensor self) -> Tensor"),
-           DP_DEF("stranger(Tensor self) -> Tensor"))
+           DP_DEF("errno_like(Tensor self) -> Tensor"), DP_DEF("stranger(Tensor self) -> Tensor"))
 DP_LIBRARY_IMPL(returns_error, CPU, DP_IMPL_UNBOXED("said", said, (T), (T)),
                 DP_IMPL_UNBOXED("halfway", halfway, (T), (T)),
                 DP_IMPL_UNBOXED("silent", silent, (T), (T)),
+                DP_IMPL_UNBOXED("errno_like", errno_like, (T), (T)),
                 DP_IMPL_UNBOXED("stranger", stranger, (T), (T)))

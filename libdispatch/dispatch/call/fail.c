@@ -121,6 +121,14 @@ DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *
     dpi_fail_op(ctx, DP_ENOTIMPL, op, key, text);
 }
 
+/* Can a kernel mean this code without a word?  Those of names, plugins and permissions it had from a call, which
+ * described them, or not at all. */
+static bool is_plain(int rc)
+{
+    return (rc <= DP_ERUNTIME && rc >= DP_ENOTIMPL) || rc == DP_ERESOURCE || rc == DP_EDEADLINE ||
+           rc == DP_ECANCELLED;
+}
+
 /* A kernel failed: its code and its text must agree, whoever wrote it. */
 DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, int rc)
 {
@@ -130,7 +138,7 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
         snprintf(text, sizeof(text),
                  "kernel of plugin '%s' (%s:%u) returned %d without describing it", k->gen->plugin,
                  k->file, k->line, rc);
-        return dpi_fail_op(ctx, dp_error_name(rc) ? rc : DP_EPLUGIN, op, dp_ctx_key(ctx), text);
+        return dpi_fail_op(ctx, is_plain(rc) ? rc : DP_EPLUGIN, op, dp_ctx_key(ctx), text);
     }
     ctx->error.code = rc;
     if (ctx->error.op[0] == '\0')
