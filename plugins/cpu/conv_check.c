@@ -311,7 +311,8 @@ int conv_check(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias
     if (rc == 0)
         rc = check_steps(ctx, &p->s);
     set_sizes(&x, &w, p);
-    if (rc == 0 && p->empty && x.sizes[1] > 0 && w.numel == 0) /* ConvBackend::Empty takes the first one */
+    if (rc == 0 && p->empty && x.sizes[1] > 0 &&
+        w.numel == 0) /* ConvBackend::Empty takes the first one */
         return dp_fail(ctx, DP_EINDEX,
                        "a convolution needs a weight that is not empty, but got: %s", ws);
     return rc < 0 || p->empty ? rc : check_contents(ctx, &x, &w, bias, p, xs, ws);
