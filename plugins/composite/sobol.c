@@ -90,30 +90,40 @@ static int check_engine(dp_ctx *ctx, const engine *e, dp_tensor *quasi)
 static void step(const dp_view *state, int64_t dimension, int64_t generated, int64_t *quasi,
                  int64_t stride)
 {
-    int bit = lowest_zero(generated);
+    if (dimension <= 0) /* then there may be no numbers to point to */
+        return;
+    const int64_t *number = number_at(state, 0, lowest_zero(generated));
+    int64_t rows = state->strides[0];
 
     for (int64_t j = 0; j < dimension; j++)
-        quasi[j * stride] ^= *number_at(state, j, bit);
+        quasi[j * stride] ^= number[j * rows];
 }
 
-/* n points in rows of `dimension`, as parts of 1. */
+/* quasi [dimension] as parts of 1: row i of y. */
+static void write_point(const dp_view *y, int64_t i, const int64_t *quasi, int64_t dimension)
+{
+    const float one = 1.0F / (1 << BITS);
+
+    if (y->dtype == DP_FLOAT32)
+        for (int64_t j = 0; j < dimension; j++)
+            ((float *)y->data)[i * dimension + j] = (float)quasi[j] * one;
+    else
+        for (int64_t j = 0; j < dimension; j++)
+            ((double *)y->data)[i * dimension + j] = (double)quasi[j] * one;
+}
+
+/* e->n points in rows of e->dimension. */
 static int draw_points(dp_ctx *ctx, const engine *e, dp_tensor *points, dp_tensor *quasi)
 {
     enum { EACH = 1 << 12 }; /* points between two looks at whether they are still wanted */
-    const float one = 1.0F / (1 << BITS);
     DP_VIEW(s, e->state);
     DP_VIEW(y, points);
     DP_VIEW(q, quasi);
     int rc = 0;
 
     for (int64_t i = 0; rc == 0 && i < e->n; i++) {
-        int64_t *now = q.data;
-        step(&s, e->dimension, (int64_t)((uint64_t)e->generated + (uint64_t)i), now, 1);
-        for (int64_t j = 0; j < e->dimension; j++)
-            if (y.dtype == DP_FLOAT32)
-                ((float *)y.data)[i * e->dimension + j] = (float)now[j] * one;
-            else
-                ((double *)y.data)[i * e->dimension + j] = (double)now[j] * one;
+        step(&s, e->dimension, (int64_t)((uint64_t)e->generated + (uint64_t)i), q.data, 1);
+        write_point(&y, i, q.data, e->dimension);
         rc = i % EACH == 0 ? dp_checkpoint(ctx) : 0;
     }
     return rc;
