@@ -9,7 +9,8 @@
 #include "../../lib/math.h"
 #include "../special.h"
 
-/* Without fused steps nothing here is vectorised, and calls are shorter. */
+/* Without fused steps nothing here is vectorised, and calls are shorter.  (Steps that are not fused would be
+ * faster there, and take 1.2 to 1.5 times as long where they can be.) */
 #if defined(__FMA__) || defined(__aarch64__)
 #define SF_INLINE DPM_INLINE
 #define SF_UNROLL DPM_UNROLL
