@@ -548,10 +548,10 @@ DPM_INLINE T FN(erf_near)(T x)
 
 DPM_INLINE T FN(erf)(T x)
 {
-    const T most = K(4.1f, 6), slope = K(0x1.20dd76p0f, 0x1.20dd750429b6dp0); /* 2 / sqrt(pi) */
-    T a = FN(abs)(x), q = FN(erf_near)(x);
-    T near = FN(pick)(a < TINY, x * slope, FN(fma)(q, x, x));
-    T far = FN(pick)(a > most, 1, -4 * FN(expm1_quarter)(FN(erf_part)(a)));
+    const T most = K(4.1f, 6);
+    T a = FN(abs)(x), near = FN(fma)(FN(erf_near)(x), x, x);
+    T z, r, q = FN(exp_part)(FN(erf_part)(a), &r, &z), s = FN(exp_scale)(z, 0);
+    T far = FN(pick)(a > most, 1, FN(fma)(-s, FN(fma)(r * r, q, r), 1 - s)); /* 1 - e^part */
 
     return FN(pick)(a > K(0.93f, 1), FN(sign)(far, x), near);
 }
