@@ -185,6 +185,21 @@ def test_outputs_whose_elements_share_memory(f):
     equal(read(d, out), [0, 0], "what was not written")
 
 
+def test_outputs_that_are_inputs_of_another_shape(f):
+    """In the output's shape the input would be read beyond its end; so it is not resized."""
+    d = f[1]
+    for name, sizes, args, kwargs in (
+            ("max_pool2d_with_indices.out", [1, 1, 6000, 6000], [[2, 2], [2, 2]], {"indices": empty([0], "int64")}),
+            ("avg_pool2d.out", [1, 1, 6000, 6000], [[2, 2], [2, 2]], {}),
+            ("im2col.out", [1, 1, 600, 600], [[2, 2], [1, 1], [0, 0], [1, 1]], {})):
+        x = shared(d, *sizes)
+        raises(lambda: d.op("aten::" + name, x, *args, out=x, **kwargs), "RuntimeError", "output with shape")
+        equal(d.call("tensor.describe", tensor=x["tensor"])["shape"], sizes, f"{name}: the shape is as it was")
+    batch = h(d.op("aten::ones", [2, 3, 3]))
+    raises(lambda: d.op("aten::addbmm.out", data(0, "float32"), batch, batch, out=batch), "RuntimeError", "output with shape")
+    equal(read(d, d.op("aten::neg.out", batch, out=batch)), [[[-1] * 3] * 3] * 2, "of its own shape")
+
+
 def test_filling_where_several_elements_are_one_place(f):
     d, true = f[1], data([False, True, False], "bool")
     for mask, want in (true, [[2, 2, 2]] * 2), (data([[False] * 3, [True] * 3], "bool"), [[2, 2, 2]] * 2), \

@@ -36,13 +36,34 @@ static bool is_or_holds(const dp_value *v, const dp_tensor *t)
     return found;
 }
 
+static const dpi_frame *running_frame(const dp_ctx *ctx)
+{
+    const dpi_thread *th = ctx->thread;
+
+    return &th->frames[atomic_load_explicit(&th->depth, memory_order_relaxed) - 1];
+}
+
+/* Does the running kernel read t as well?  In another shape it would be read beyond its end.  A kernel
+ * that calls others is left to those: it may have computed before it sets its outputs. */
+static bool is_read(const dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
+{
+    const dpi_frame *f = running_frame(ctx);
+    const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
+    const dp_value *args = atomic_load_explicit(&f->args, memory_order_relaxed);
+    bool found = false;
+
+    if (args == NULL || k == NULL || dpi_is_composite(k->key))
+        return false;
+    for (uint32_t i = 0; i < e->n_args && !found; i++)
+        found = (e->written >> i & 1) == 0 && is_or_holds(&args[i], t);
+    return found;
+}
+
 /* Has the running operator no output in t, which is to get another shape?  A call with written
  * arguments is boxed, so its frame knows them; what is no argument the kernel has made. */
 static int check_is_output(dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
 {
-    const dpi_thread *th = ctx->thread;
-    uint32_t depth = atomic_load_explicit(&th->depth, memory_order_relaxed);
-    const dp_value *args = atomic_load_explicit(&th->frames[depth - 1].args, memory_order_relaxed);
+    const dp_value *args = atomic_load_explicit(&running_frame(ctx)->args, memory_order_relaxed);
     const char *name = NULL;
     char text[300];
 
@@ -102,7 +123,7 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
     int rc = check_given(ctx, in_place, t, dtype, at.device & ~DPI_FAKE);
     if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
         return rc;
-    if (in_place)
+    if (in_place || (e != NULL && e->schema->form == DP_FORM_OUT && is_read(ctx, e, t)))
         return dp_fail(ctx, DP_ERUNTIME,
                        "output with shape %s doesn't match the broadcast shape %s",
                        dp_shape_text(own, g->sizes, (size_t)g->ndim),

@@ -312,8 +312,9 @@ DP_FN(int, dp_set_storage,
       (ctx, t, source, storage_offset, ndim, sizes, strides))
 /* One output of the running operator, in whichever form it was called: *out NULL is made (owned by
  * the caller); an out= argument of another shape is resized, with PyTorch's warning if it had
- * elements; a tensor that is written in place must have the shape.  A tensor that is there must be
- * of this dtype (DP_DTYPE_NONE: any) and device; strides (NULL: contiguous) are for new shapes only.
+ * elements; a tensor that is written in place, or that the kernel reads as well, must have the
+ * shape.  A tensor that is there must be of this dtype (DP_DTYPE_NONE: any) and device; strides
+ * (NULL: contiguous) are for new shapes only.
  * DP_EPLUGIN: another shape for an argument that the schema does not mark as written.
  * Take views of *out after this.  Source: resize_out, check_inplace. */
 DP_FN(int, dp_set_output,
