@@ -1,5 +1,5 @@
 /* math.h -- elementary functions as inlined C that compilers vectorise: dpm_exp_f32(float),
- * dpm_exp_f64(double), ... (math_of_type.h lists them).
+ * dpm_exp_f64(double), ... (math_of_type.h and circular_of_type.h list them).
  *
  * There is one text for loops and for scalars, without branches, tables or calls.  It gives the
  * same bits at every vector width, in a loop's tail, on every machine and with every compiler: each

@@ -1,0 +1,186 @@
+/* circular_of_type.h -- sin, cos, tan and their inverses: a part of math_of_type.h, which includes it. */
+
+#define PI        K(0x1.921fb6p1f, 0x1.921fb54442d18p1)
+#define TURNS     K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi */
+#define TURN_HIGH K(0x1.921fb6p0f, 0x1.921fb54442d18p0)   /* pi / 2 = HIGH + MID + LOW */
+#define TURN_MID  K(-0x1.777a5cp-25f, 0x1.1a62633145c07p-54)
+#define TURN_LOW  K(-0x1.ee59dap-50f, -0x1.f1976b7ed8fbcp-110)
+
+/* sin_near, cos_near and tan_near are for |x| <= DPM_NEAR_*, infinities and NaN.  sin, cos and tan
+ * take every x, with a branch.  So a loop looks for elements that are far first, and takes the one
+ * or the other: both give the same bits. */
+
+/* a - n pi / 2.  The first step is exact. */
+DPM_INLINE T FN(turned)(T a, T n)
+{
+    T r = FN(fma)(n, -TURN_HIGH, a);
+
+    return FN(fma)(n, -TURN_LOW, FN(fma)(n, -TURN_MID, r));
+}
+
+/* sin(r) and cos(r) for |r| <= pi / 4. */
+DPM_INLINE T FN(sin_part)(T r, T s)
+{
+    T q = POLY(s, (-0x1.9ab408p-13f, 0x1.110be6p-7f, -0x1.555552p-3f),
+               (0x1.5e118c867491cp-33, -0x1.ae6020fd65d6ep-26, 0x1.71de37b1c6854p-19,
+                -0x1.a01a019ea12efp-13, 0x1.1111111110c83p-7, -0x1.5555555555555p-3));
+
+    return FN(fma)(r * s, q, r);
+}
+
+DPM_INLINE T FN(cos_part)(T s)
+{
+    T q = POLY(s, (0x1.9bc76ap-16f, -0x1.6c129ep-10f, 0x1.555554p-5f),
+               (-0x1.9073d27e1f87fp-37, 0x1.1eeb584e7aa5ep-29, -0x1.27e4fa036b9b5p-22,
+                0x1.a01a019f38aeep-16, -0x1.6c16c16c168ccp-10, 0x1.5555555555555p-5));
+
+    return FN(fma)(s, FN(fma)(s, q, (T)-0.5), 1);
+}
+
+/* sin(r + turns pi / 2), of which the last digits count. */
+DPM_INLINE T FN(sin_of)(T r, U turns)
+{
+    T s = r * r, y = FN(pick_odd)(turns, FN(cos_part)(s), FN(sin_part)(r, s));
+
+    return FN(real)(FN(bits)(y) ^ (turns >> 1 << (BITS - 1)));
+}
+
+/* tan(r + turns pi / 2) */
+DPM_INLINE T FN(tan_of)(T r, U turns)
+{
+    T s = r * r, sine = FN(sin_part)(r, s), cosine = FN(cos_part)(s);
+
+    return FN(pick_odd)(turns, -cosine, sine) / FN(pick_odd)(turns, sine, cosine);
+}
+
+DPM_INLINE T FN(sin_near)(T x)
+{
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
+    T y = FN(sin_of)(FN(turned)(a, z - ROUND), FN(bits)(z));
+
+    return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
+}
+
+DPM_INLINE T FN(cos_near)(T x)
+{
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
+
+    return FN(sin_of)(FN(turned)(a, z - ROUND), FN(bits)(z) + 1);
+}
+
+DPM_INLINE T FN(tan_near)(T x)
+{
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
+    T y = FN(tan_of)(FN(turned)(a, z - ROUND), FN(bits)(z));
+
+    return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
+}
+
+/* Is x further, infinite or NaN?  1 or 0. */
+DPM_INLINE U FN(far)(T x)
+{
+    return (FN(bits)(K(DPM_NEAR_F32, DPM_NEAR_F64)) - (FN(bits)(x) & ~TOP)) >> (BITS - 1);
+}
+
+DPM_INLINE T FN(sin)(T x)
+{
+    double r;
+
+    if (!FN(far)(x) || !(FN(abs)(x) < INF))
+        return FN(sin_near)(x);
+    U turns = dpm_turns(FN(abs)(x), &r);
+    T y = FN(sin_of)((T)r, turns);
+    return x < 0 ? -y : y;
+}
+
+DPM_INLINE T FN(cos)(T x)
+{
+    double r;
+
+    if (!FN(far)(x) || !(FN(abs)(x) < INF))
+        return FN(cos_near)(x);
+    U turns = dpm_turns(FN(abs)(x), &r);
+    return FN(sin_of)((T)r, turns + 1);
+}
+
+DPM_INLINE T FN(tan)(T x)
+{
+    double r;
+
+    if (!FN(far)(x) || !(FN(abs)(x) < INF))
+        return FN(tan_near)(x);
+    U turns = dpm_turns(FN(abs)(x), &r);
+    T y = FN(tan_of)((T)r, turns);
+    return x < 0 ? -y : y;
+}
+
+/* -- their inverses -- */
+
+/* The angle of (den, num), 0 <= num <= den. */
+DPM_INLINE T FN(atan_part)(T num, T den)
+{
+    T t = num / den, s = t * t;
+    T q = POLY(s,
+               (-0x1.4488e6p-9f, 0x1.c61e32p-7f, -0x1.2a6f5p-5f, 0x1.01e2a4p-4f, -0x1.636cf2p-4f,
+                0x1.c423bap-4f, -0x1.246f72p-3f, 0x1.99984cp-3f, -0x1.555554p-2f),
+               (0x1.40c32a3124e99p-16, -0x1.b87b6a49845afp-13, 0x1.1ebf4c56f788ep-10,
+                -0x1.d9c54139defe6p-9, 0x1.195b77dd06064p-7, -0x1.033f106ee866cp-6,
+                0x1.88eaba1fa7fa9p-6, -0x1.01fb486edfb4cp-5, 0x1.342d0f304b064p-5,
+                -0x1.5d765976b7951p-5, 0x1.8445919d47872p-5, -0x1.aec608c2a2a7fp-5,
+                0x1.e1d2269169678p-5, -0x1.111023e445238p-4, 0x1.3b139d78214b5p-4,
+                -0x1.745d162c7428bp-4, 0x1.c71c71bd8ce9p-4, -0x1.249249247c649p-3,
+                0x1.9999999999727p-3, -0x1.5555555555555p-2));
+
+    return FN(fma)(t * s, q, t);
+}
+
+DPM_INLINE T FN(atan)(T x)
+{
+    T a = FN(abs)(x), y = FN(atan_part)(FN(pick)(a > 1, 1, a), FN(pick)(a > 1, a, 1));
+
+    return FN(sign)(FN(pick)(a > 1, PI / 2 - y, y), x);
+}
+
+DPM_INLINE T FN(atan2)(T y, T x)
+{
+    T a = FN(abs)(x), b = FN(abs)(y), num = FN(pick)(b > a, a, b), den = FN(pick)(b > a, b, a);
+    T t = FN(atan_part)(num, den);
+
+    t = FN(pick)(num == den, FN(pick)(den == 0, 0, PI / 4), t);
+    t = FN(pick)(b > a, PI / 2 - t, t);
+    t = FN(pick)(FN(sign)(1, x) < 0, PI - t, t);
+    return FN(pick)(x == x && y == y, FN(sign)(t, y), x + y);
+}
+
+/* asin(r) = r + r z q, z = r^2 <= 1/4: q. */
+DPM_INLINE T FN(asin_part)(T z)
+{
+    return POLY(z, (0x1.3a0c6ap-5f, 0x1.b10824p-6f, 0x1.70cf0ap-5f, 0x1.332634p-4f, 0x1.55555ep-3f),
+                (0x1.d1edc86c2a6fap-6, -0x1.6c52c0059f8eep-7, 0x1.0a50beb35ea96p-6,
+                 0x1.fa8e4e2fcd21ap-8, 0x1.85a38239b75cdp-7, 0x1.c86122438f154p-7,
+                 0x1.1c59fb6820df3p-6, 0x1.6e8b20e731084p-6, 0x1.f1c71fe93f41cp-6,
+                 0x1.6db6db6798c18p-5, 0x1.333333333775dp-4, 0x1.555555555554dp-3));
+}
+
+DPM_INLINE T FN(asin)(T x)
+{
+    T a = FN(abs)(x), z = FN(pick)(a > (T)0.5, (1 - a) / 2, x * x);
+    T r = FN(pick)(a > (T)0.5, K(sqrtf, sqrt)(z), a), y = FN(fma)(r * z, FN(asin_part)(z), r);
+
+    return FN(sign)(FN(pick)(a > (T)0.5, FN(fma)(-2, y, PI / 2), y), x);
+}
+
+DPM_INLINE T FN(acos)(T x)
+{
+    T a = FN(abs)(x), z = FN(pick)(a > (T)0.5, (1 - a) / 2, x * x);
+    T r = FN(pick)(a > (T)0.5, K(sqrtf, sqrt)(z), a), y = FN(fma)(r * z, FN(asin_part)(z), r);
+    T far = FN(pick)(x < 0, FN(fma)(-2, y, PI), 2 * y);
+
+    return FN(pick)(a > (T)0.5, far, PI / 2 - FN(sign)(y, x));
+}
+
+#undef PI
+#undef TURNS
+#undef TURN_HIGH
+#undef TURN_MID
+#undef TURN_LOW
