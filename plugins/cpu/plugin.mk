@@ -3,17 +3,19 @@
 # -O3 because -O2 vectorises no loop with a call in it, -fno-math-errno because vector functions set
 # none; -fwrapv because integers wrap, -ffp-contract=off so that all levels give the same sums.
 # Functions begin at cache lines: else the size of any of them shifts the loops behind it, which costs a
-# convolution up to a sixth.
+# convolution up to a sixth.  Lines are kept for backtraces; where the variables of thousands of loops are takes
+# a quarter of the time to compile.
 CFLAGS_cpu = -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -ffp-contract=off \
-             -falign-functions=64
+             -falign-functions=64 $(if $(filter debug,$(CONFIG)),,-g1)
 
 # By vector level (LEVELS of the Makefile; isa.h): what lies under levels/, and what is generated into
 # gen/levels/, is compiled once for each; CFLAGS_NAME_LEVEL are flags of one source at one level.
-# v1 is for processors from before 2013: half the text, in half the time, where others are the rule.
+# v1 is for processors from before 2013: half the text, in half the time, where others are the rule.  What fills
+# no vector goes one by one.
 # Sums of a product or a convolution are fused where the level has such an instruction: half the instructions.
 # Loops of a convolution begin at cache lines, too: 4 percent of its time.
 LIBS_cpu := -lopenblas -lm
-CPU_LESS   := -O2 -ftree-vectorize -fvect-cost-model=dynamic
+CPU_LESS   := -O2 -ftree-vectorize -fvect-cost-model=dynamic --param=vect-epilogues-nomask=0
 CPU_OPT_v1 := $(if $(word 2,$(LEVELS)),$(CPU_LESS))
 CFLAGS_gemm_v3 := -ffp-contract=fast
 CFLAGS_gemm_v4 := -ffp-contract=fast
@@ -23,10 +25,10 @@ CFLAGS_conv_v4 := -ffp-contract=fast -falign-loops=64
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
 # Elements that are only compared: memory is what takes the time, and -O3 makes twice the text of them.  Lanes
-# are unrolled; what no vector is filled with goes one by one.
+# are unrolled.
 COMPARING := pw_comparison pw_logic rd_truth rd_places rd_extremes
 $(foreach level,v3 v4,$(foreach source,$(COMPARING),$(eval \
-    CFLAGS_$(source)_$(level) += $(CPU_LESS) -fpeel-loops --param=vect-epilogues-nomask=0)))
+    CFLAGS_$(source)_$(level) += $(CPU_LESS) -fpeel-loops)))
 NOT_ALONE_cpu := plugins/cpu/levels/%
 PW_TO_V3    := $(shell sed -n 's/^to_v3: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' ')
 PW_CALLED   := $(filter-out $(PW_TO_V3),$(shell sed -n 's/^called: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' '))
@@ -38,9 +40,8 @@ ONCE     := $(BUILD)/gen/pointwise_entries $(BUILD)/gen/reduce_entries $(PW_CALL
 OBJ_cpu  := $(ONCE:%=%.o) \
             $(filter-out $(PW_TO_V3:%=$(BUILD)/gen/levels/pw_%_v4.o),$(foreach level,$(LEVELS),$(LEVELLED:%=$(BUILD)/%_$(level).o)))
 
-# Under sanitizers nothing is vectorised, and -O3 takes twice the time.  Lines are kept for backtraces; where
-# the variables of thousands of loops are takes a quarter of the time.
-LEVEL_OPT := $(if $(SANITIZE),-O1) $(if $(filter debug,$(CONFIG)),,-g1)
+# Under sanitizers nothing is vectorised, and -O3 takes twice the time.
+LEVEL_OPT := $(if $(SANITIZE),-O1)
 
 define CPU_LEVEL_RULE
 CC_$(notdir $(1))_$(2) = $$(CC_cpu) $$(CPU_OPT_$(2)) $$(MARCH_$(2)) $$(CFLAGS_$(notdir $(1))_$(2)) $$(LEVEL_OPT) -DDP_ISA=$(2) -Iplugins/cpu
