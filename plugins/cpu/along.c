@@ -336,7 +336,7 @@ static dp_value extreme(dp_dtype dtype, bool greatest)
 
     if (dtype == DP_BOOL)
         return dp_bool(greatest);
-    if (dp_dtype_is_floating(dtype))
+    if (dp_dtype_is_floating(dtype) || dp_dtype_is_complex(dtype)) /* these are refused later */
         return dp_double(greatest ? HUGE_VAL : -HUGE_VAL);
     if (dtype == DP_UINT8)
         return dp_int(greatest ? UINT8_MAX : 0);

@@ -18,7 +18,7 @@ static void fill(char *dst, size_t bytes, const char *src, size_t size)
 void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *src, int64_t from)
 {
     if (to == (int64_t)size && n > 0 && from == to) {
-        memcpy(dst, src, (size_t)n * size);
+        memmove(dst, src, (size_t)n * size); /* an out= may lie across what it is made of */
         return;
     }
     if (to == (int64_t)size && n >= LINE && from == 0) {

@@ -222,5 +222,19 @@ def test_masks_of_other_bytes_than_0_and_1(f):
         raises(lambda: d.op("aten::" + name, *args), "RuntimeError", "Mask tensor can take 0 and 1 values only")
 
 
+def test_a_reduction_that_a_dtype_has_not(f):
+    for dtype, reduce in itertools.product(("complex64", "complex128"), ("amin", "amax")):
+        x = data([[1, 0]], dtype)
+        equal(answer(f[1], "index_reduce", x, 0, data([0], "int64"), x, reduce), "RuntimeError", f"{reduce} of {dtype}")
+
+
+def test_outputs_across_what_they_are_made_of(f):
+    d = f[1]
+    whole = h(d.op("aten::arange", 8, dtype="float32"))
+    parts = [h(d.op("aten::as_strided", whole, [7], [1], i)) for i in (0, 1)]
+    equal(answer(d, "tril.out", h(d.op("aten::view", parts[0], [1, 7])), -1, out=h(d.op("aten::view", parts[1], [1, 7]))),
+          None, "tril.out, one element further")
+
+
 if __name__ == "__main__":
     main(setup, teardown)
