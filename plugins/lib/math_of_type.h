@@ -370,8 +370,9 @@ DPM_INLINE T FN(erf_near)(T x)
 
 DPM_INLINE T FN(erf)(T x)
 {
-    const T most = K(4.1f, 6);
+    const T most = K(4.1f, 6), slope = K(0x1.20dd76p0f, 0x1.20dd750429b6dp0); /* 2 / sqrt(pi) */
     T a = FN(abs)(x), near = FN(fma)(FN(erf_near)(x), x, x);
+    near = FN(pick)(a < K(0, 0x1p-60), x * slope, near); /* where fma's halves would be subnormal */
     T z, r, q = FN(exp_part)(FN(erf_part)(a), &r, &z), s = FN(exp_scale)(z, 0);
     T far = FN(pick)(a > most, 1, FN(fma)(-s, FN(fma)(r * r, q, r), 1 - s)); /* 1 - e^part */
 

@@ -1,7 +1,6 @@
 """test_headers.py -- what compilers say about a plugin: nothing about a right one, and an error for a
 kernel whose C type is not that of its letters."""
 
-import itertools
 import os
 import shutil
 import subprocess
@@ -42,14 +41,13 @@ def test_a_right_plugin_compiles_without_a_word():
     for compiler in COMPILERS:
         for source in (read("plugins", "template", "template.c"), read("tests", "plugins", "written.c"),
                        KERNEL % tuple(RIGHT)):
-            for standard in "gnu11", "c11":
-                done = compile_(compiler, [f"-std={standard}", *STRICT], source)
-                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard}")
+            done = compile_(compiler, ["-std=gnu11", *STRICT], source)
+            equal((done.returncode, done.stdout), (0, ""), compiler)
     for compiler in "g++", "clang++":
         if shutil.which(compiler):
-            for file, standard in itertools.product(("in_cxx.cc", "cxx_forms.cc"), ("gnu++17", "c++17")):
-                done = compile_(compiler, [f"-std={standard}", *STRICT], read("tests", "plugins", file), "c++")
-                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard} {file}")
+            for file in "in_cxx.cc", "cxx_forms.cc":
+                done = compile_(compiler, ["-std=gnu++17", *STRICT], read("tests", "plugins", file), "c++")
+                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {file}")
 
 
 def test_the_headers_convert_nothing_silently():

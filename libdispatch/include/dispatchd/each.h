@@ -2,7 +2,6 @@
  * for plugins to use. */
 #ifndef DISPATCHD_EACH_H
 #define DISPATCHD_EACH_H
-#pragma GCC system_header /* __VA_OPT__: compilers have it, their older standards do not */
 
 #define DP_CAT_(a, b)   a##b
 #define DP_CAT(a, b)    DP_CAT_(a, b)

@@ -4,7 +4,6 @@
  * for records, for the text of its ELF note. */
 #ifndef DISPATCHD_PLUGIN_MACROS_H
 #define DISPATCHD_PLUGIN_MACROS_H
-#pragma GCC system_header /* as each.h */
 
 /* -- items: tuples (kind, name, tags or flags, fn, args, rets) -- */
 

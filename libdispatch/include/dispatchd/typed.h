@@ -22,8 +22,6 @@
 #include "abi.h"
 #include "each.h"
 
-#pragma GCC system_header /* as each.h */
-
 /* -- the letters -- */
 
 /* All of them.  Each has a line in every table below; schema.c spells schemas with them. */
