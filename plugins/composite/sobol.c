@@ -74,25 +74,36 @@ typedef struct engine {
     int64_t n, dimension, generated; /* points to make, and how many there were */
 } engine;
 
+/* For how many of the points, counted from e->generated on, lowest_zero() is `bit`. */
+static uint64_t points_at(const engine *e, int bit)
+{
+    uint64_t n = e->n > 0 ? (uint64_t)e->n : 0,
+             before = e->generated < 0 ? -(uint64_t)e->generated : 0;
+    uint64_t below = before < n ? before : n;
+    unsigned __int128 half = (unsigned __int128)1 << bit;
+    unsigned __int128 first = e->generated < 0 ? 0 : (uint64_t)e->generated,
+                      end = first + (n - below);
+
+    return (uint64_t)(((end + half) >> (bit + 1)) - ((first + half) >> (bit + 1))) +
+           (bit == 0 ? below : 0);
+}
+
 static int check_engine(dp_ctx *ctx, const engine *e, dp_tensor *quasi)
 {
-    int bits = 1;
+    int bits = 63;
 
-    for (int64_t i = 0; i < e->n && bits < BITS; i++) {
-        int bit = lowest_zero((int64_t)((uint64_t)e->generated + (uint64_t)i)) + 1;
-        bits = bit > bits ? bit : bits;
-    }
-    int rc = check_numbers(ctx, "sobolstate", e->state, 2, e->dimension, e->n > 0 ? bits : 0);
+    while (bits > 0 && points_at(e, bits - 1) == 0)
+        bits--;
+    int rc = check_numbers(ctx, "sobolstate", e->state, 2, e->dimension, bits);
     return rc < 0 ? rc : check_numbers(ctx, "quasi", quasi, 1, e->dimension, 0);
 }
 
-/* From one point to the next, `generated` of which there were. */
-static void step(const dp_view *state, int64_t dimension, int64_t generated, int64_t *quasi,
-                 int64_t stride)
+/* From one point to the next, by the numbers of `bit`. */
+static void step(const dp_view *state, int64_t dimension, int bit, int64_t *quasi, int64_t stride)
 {
     if (dimension <= 0) /* then there may be no numbers to point to */
         return;
-    const int64_t *number = number_at(state, 0, lowest_zero(generated));
+    const int64_t *number = number_at(state, 0, bit);
     int64_t rows = state->strides[0];
 
     for (int64_t j = 0; j < dimension; j++)
@@ -122,7 +133,8 @@ static int draw_points(dp_ctx *ctx, const engine *e, dp_tensor *points, dp_tenso
     int rc = 0;
 
     for (int64_t i = 0; rc == 0 && i < e->n; i++) {
-        step(&s, e->dimension, (int64_t)((uint64_t)e->generated + (uint64_t)i), q.data, 1);
+        int bit = lowest_zero((int64_t)((uint64_t)e->generated + (uint64_t)i));
+        step(&s, e->dimension, bit, q.data, 1);
         write_point(&y, i, q.data, e->dimension);
         rc = i % EACH == 0 ? dp_checkpoint(ctx) : 0;
     }
@@ -161,11 +173,10 @@ static int draw(dp_ctx *ctx, dp_tensor *quasi, int64_t n, dp_tensor *state, int6
 
 /* aten::_sobol_engine_ff_(Tensor(a!) self, int n, Tensor sobolstate, int dimension, int num_generated)
  *     -> Tensor(a!)
- * As if n points had been drawn. */
+ * As if n points had been drawn: two steps by the same numbers are none. */
 static int skip(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor *state, int64_t dimension,
                 int64_t generated)
 {
-    enum { EACH = 1 << 12 };
     const engine e = {state, n, dimension, generated};
     int rc = check_engine(ctx, &e, self);
 
@@ -173,11 +184,10 @@ static int skip(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor *state, int64
         return rc;
     DP_VIEW(q, self);
     DP_VIEW(s, state);
-    for (int64_t i = 0; rc == 0 && i < n; i++) {
-        step(&s, dimension, (int64_t)((uint64_t)generated + (uint64_t)i), q.data, q.strides[0]);
-        rc = i % EACH == 0 ? dp_checkpoint(ctx) : 0;
-    }
-    return rc;
+    for (int bit = 0; bit < BITS; bit++)
+        if (points_at(&e, bit) % 2 == 1)
+            step(&s, dimension, bit, q.data, q.strides[0]);
+    return 0;
 }
 
 /* -- the state -- */

@@ -1355,7 +1355,7 @@ CASES["_sobol_engine_initialize_state_"] = lambda: (((x, n), {}) for x, n in (
     (make(i64, 1, 30), 1), (make(i64, 3, 30), 0), (make(i64, 3, 30), -2), (make(f32, 3, 30), 2), (make(i64, 30), 2)))
 CASES["_sobol_engine_draw"] = lambda: (((torch.zeros(12, dtype=i64)[::2], n, sobol(6), d, g), {"dtype": t}) for n in (0, 1, 7, -1) for d in (6, 3)
                                        for g in (0, 5, 2**20 - 3) for t in (None, f64, f32, torch.bfloat16))
-CASES["_sobol_engine_ff_"] = lambda: (((torch.zeros(12, dtype=i64)[::2], n, sobol(6).t().contiguous().t(), d, g), {}) for n in (0, 1, 7, 1000, -1) for d in (6, 3)
+CASES["_sobol_engine_ff_"] = lambda: (((torch.zeros(12, dtype=i64)[::2], n, sobol(6).t().contiguous().t(), d, g), {}) for n in (0, 1, 7, 1000, 65537, -1) for d in (6, 3)
                                       for g in (0, 5, 2**20 - 3))
 CASES["_sobol_engine_scramble_"] = lambda: (((sobol(6), torch.randint(0, 2, (6, 30, 30)).tril().to(e), d), {}) for e in (i64, i32) for d in (6, 3, 0))
 CASES["_pack_padded_sequence"] = lambda: (((x, torch.tensor(n, dtype=d), b), {}) for e in (f32, i64, b8)

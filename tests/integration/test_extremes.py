@@ -236,5 +236,14 @@ def test_outputs_across_what_they_are_made_of(f):
           None, "tril.out, one element further")
 
 
+def test_skipping_points_costs_nothing_by_their_number(f):
+    d = f[1]
+    for start, n in (-2**63, 2**53), (0, 2**29), (5, 2**63 - 1):
+        quasi = h(d.op("aten::zeros", [2], dtype="int64"))
+        state = h(d.op("aten::ones", [2, 30], dtype="int64"))
+        error = answer(d, "_sobol_engine_ff_", quasi, {"int": str(n)}, state, 2, {"int": str(start)})
+        equal(error, "RuntimeError" if n > 2**60 else None, f"{n} points from {start} on")
+
+
 if __name__ == "__main__":
     main(setup, teardown)
