@@ -25,6 +25,19 @@ dp_tensor *chain_T(chain *c, const char *op, dp_tensor *a);
 dp_tensor *chain_TT(chain *c, const char *op, dp_tensor *a, dp_tensor *b);
 dp_tensor *chain_Ts(chain *c, const char *op, dp_tensor *a, dp_value b);
 dp_tensor *chain_sT(chain *c, const char *op, dp_value a, dp_tensor *b);
+/* a + b, a - b and a * b */
+static inline dp_tensor *chain_add(chain *c, dp_tensor *a, dp_tensor *b)
+{
+    return chain_TT(c, "aten::add.Tensor", a, b);
+}
+static inline dp_tensor *chain_sub(chain *c, dp_tensor *a, dp_tensor *b)
+{
+    return chain_TT(c, "aten::sub.Tensor", a, b);
+}
+static inline dp_tensor *chain_mul(chain *c, dp_tensor *a, dp_tensor *b)
+{
+    return chain_TT(c, "aten::mul.Tensor", a, b);
+}
 /* A step with any arguments and one Tensor returned, by its letters as for dp_invoke():
  *     CHAIN(&c, "aten::sum.dim_IntList", "Tolib>T", t, dims, n, (int)keepdim)
  * Tensors may be steps themselves. */

@@ -109,21 +109,6 @@ DP_LIBRARY_META(aten, CPU,
 
 /* -- glu, forwards -- */
 
-static dp_tensor *add(chain *c, dp_tensor *a, dp_tensor *b)
-{
-    return chain_TT(c, "aten::add.Tensor", a, b);
-}
-
-static dp_tensor *sub(chain *c, dp_tensor *a, dp_tensor *b)
-{
-    return chain_TT(c, "aten::sub.Tensor", a, b);
-}
-
-static dp_tensor *mul(chain *c, dp_tensor *a, dp_tensor *b)
-{
-    return chain_TT(c, "aten::mul.Tensor", a, b);
-}
-
 /* Half i of t along dim, of n each. */
 static dp_tensor *half(chain *c, dp_tensor *t, int64_t dim, int i, int64_t n)
 {
@@ -163,7 +148,8 @@ static int glu_jvp(dp_ctx *ctx, dp_tensor *glu, dp_tensor *x, dp_tensor *dx, int
         return dp_refuse_dtype(ctx, "glu_jvp_cpu", g.dtype);
     dp_tensor *s = chain_T(&c, "aten::sigmoid", half(&c, x, dim, 1, n));
     dp_tensor *da = half(&c, dx, dim, 0, n), *db = half(&c, dx, dim, 1, n);
-    dp_tensor *first = mul(&c, da, s), *second = mul(&c, glu, sub(&c, db, mul(&c, s, db)));
+    dp_tensor *first = chain_mul(&c, da, s),
+              *second = chain_mul(&c, glu, chain_sub(&c, db, chain_mul(&c, s, db)));
     if (c.rc == 0)
         c.rc = dp_empty_like(ctx, glu, DP_DTYPE_NONE, DP_PRESERVE, &made);
     if (c.rc == 0)
@@ -182,13 +168,14 @@ static int glu_backward_jvp(dp_ctx *ctx, dp_tensor *grad_x, dp_tensor *grad_glu,
     dp_tensor *a = half(&c, x, dim, 0, n), *b = half(&c, x, dim, 1, n);
     dp_tensor *da = half(&c, dx, dim, 0, n), *db = half(&c, dx, dim, 1, n);
     dp_tensor *grad_a = half(&c, grad_x, dim, 0, n);
-    dp_tensor *s = chain_T(&c, "aten::sigmoid", b), *glu = mul(&c, a, s);
-    dp_tensor *rest = sub(&c, db, mul(&c, db, s)); /* db (1 - s) */
+    dp_tensor *s = chain_T(&c, "aten::sigmoid", b), *glu = chain_mul(&c, a, s);
+    dp_tensor *rest = chain_sub(&c, db, chain_mul(&c, db, s)); /* db (1 - s) */
 
-    dp_tensor *first = add(&c, mul(&c, dgrad_glu, s), mul(&c, grad_a, rest));
-    dp_tensor *slope = sub(&c, da, mul(&c, da, s));
-    dp_tensor *second = add(&c, mul(&c, first, sub(&c, a, glu)),
-                            mul(&c, grad_a, sub(&c, slope, mul(&c, glu, rest))));
+    dp_tensor *first = chain_add(&c, chain_mul(&c, dgrad_glu, s), chain_mul(&c, grad_a, rest));
+    dp_tensor *slope = chain_sub(&c, da, chain_mul(&c, da, s));
+    dp_tensor *second =
+        chain_add(&c, chain_mul(&c, first, chain_sub(&c, a, glu)),
+                  chain_mul(&c, grad_a, chain_sub(&c, slope, chain_mul(&c, glu, rest))));
     dp_tensor *const parts[] = {first, second};
     return chain_end(&c, CHAIN(&c, "aten::cat", "lTi>T", parts, (size_t)2, dim), out);
 }
@@ -251,9 +238,9 @@ static int prelu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tens
     dp_tensor *w = CHAIN(&c, "aten::to.dtype", "Ti>T", weight, (int64_t)x.dtype);
     w = CHAIN(&c, "aten::reshape", "Tli>T", w, sizes, ndim);
     dp_tensor *up = chain_Ts(&c, "aten::gt.Scalar", self, dp_int(0));
-    dp_tensor *to_self = CHAIN(&c, "aten::where.self", "TTT>T", up, grad, mul(&c, w, grad));
+    dp_tensor *to_self = CHAIN(&c, "aten::where.self", "TTT>T", up, grad, chain_mul(&c, w, grad));
     dp_tensor *to_weight =
-        CHAIN(&c, "aten::where.ScalarSelf", "TsT>T", up, dp_int(0), mul(&c, self, grad));
+        CHAIN(&c, "aten::where.ScalarSelf", "TsT>T", up, dp_int(0), chain_mul(&c, self, grad));
     to_self = CHAIN(&c, "aten::contiguous", "T>T", to_self);
     to_weight = sum_channels(&c, to_weight, &v);
     if (c.rc == 0)
@@ -273,17 +260,18 @@ static int gelu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tenso
         chain_T(&c, "aten::erf", chain_Ts(&c, "aten::mul.Scalar", self, dp_double(M_SQRT1_2)));
     dp_tensor *cdf = chain_Ts(&c, "aten::mul.Scalar",
                               chain_Ts(&c, "aten::add.Scalar", erf, dp_double(1)), dp_double(0.5));
-    dp_tensor *square = mul(&c, chain_Ts(&c, "aten::mul.Scalar", self, dp_double(-0.5)), self);
+    dp_tensor *square =
+        chain_mul(&c, chain_Ts(&c, "aten::mul.Scalar", self, dp_double(-0.5)), self);
     dp_tensor *pdf = chain_T(&c, "aten::exp", square);
     cdf = CHAIN(&c, "aten::addcmul", "TTTs>T", cdf, self, pdf, dp_double(scale));
-    return chain_end(&c, mul(&c, cdf, grad), out);
+    return chain_end(&c, chain_mul(&c, cdf, grad), out);
 }
 
 /* aten::_test_serialization_subcmul(Tensor self, Tensor other, Scalar alpha=1) -> Tensor */
 static int subcmul(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_value alpha, dp_tensor **out)
 {
     chain c = {.ctx = ctx};
-    return chain_end(&c, sub(&c, self, chain_Ts(&c, "aten::mul.Scalar", other, alpha)), out);
+    return chain_end(&c, chain_sub(&c, self, chain_Ts(&c, "aten::mul.Scalar", other, alpha)), out);
 }
 
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,

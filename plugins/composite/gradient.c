@@ -78,21 +78,6 @@ static dp_tensor *edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t k
     return back ? part(c, t, dim, -k - 1, k == 0 ? INT64_MAX : -k) : part(c, t, dim, k, k + 1);
 }
 
-static dp_tensor *add(chain *c, dp_tensor *a, dp_tensor *b)
-{
-    return chain_TT(c, "aten::add.Tensor", a, b);
-}
-
-static dp_tensor *sub(chain *c, dp_tensor *a, dp_tensor *b)
-{
-    return chain_TT(c, "aten::sub.Tensor", a, b);
-}
-
-static dp_tensor *mul(chain *c, dp_tensor *a, dp_tensor *b)
-{
-    return chain_TT(c, "aten::mul.Tensor", a, b);
-}
-
 static dp_tensor *quotient(chain *c, dp_tensor *a, dp_tensor *b)
 {
     return chain_TT(c, "aten::div.Tensor", a, b);
@@ -123,21 +108,21 @@ static dp_tensor *even_edge(chain *c, dp_tensor *t, int64_t dim, bool back, int6
     dp_tensor *a = edge(c, t, dim, back, 0), *b = edge(c, t, dim, back, 1), *made;
 
     if (order == 1)
-        return over(c, back ? sub(c, a, b) : sub(c, b, a), distance);
+        return over(c, back ? chain_sub(c, a, b) : chain_sub(c, b, a), distance);
     dp_tensor *third = times(c, edge(c, t, dim, back, 2), 0.5);
     if (back) {
-        made = sub(c, third, chain_Ts(c, "aten::mul.Scalar", b, dp_int(2)));
-        return over(c, add(c, made, times(c, a, 1.5)), distance);
+        made = chain_sub(c, third, chain_Ts(c, "aten::mul.Scalar", b, dp_int(2)));
+        return over(c, chain_add(c, made, times(c, a, 1.5)), distance);
     }
-    made = add(c, times(c, a, -1.5), chain_Ts(c, "aten::mul.Scalar", b, dp_int(2)));
-    return over(c, sub(c, made, third), distance);
+    made = chain_add(c, times(c, a, -1.5), chain_Ts(c, "aten::mul.Scalar", b, dp_int(2)));
+    return over(c, chain_sub(c, made, third), distance);
 }
 
 static dp_tensor *along_even(chain *c, const gradient *g, int64_t dim, dp_value distance)
 {
     dp_tensor *t = g->self;
     dp_tensor *upper = part(c, t, dim, 2, INT64_MAX), *lower = part(c, t, dim, 0, -2);
-    dp_tensor *center = over(c, sub(c, upper, lower), distance);
+    dp_tensor *center = over(c, chain_sub(c, upper, lower), distance);
     dp_tensor *first = even_edge(c, t, dim, false, g->order, distance);
     dp_tensor *last = even_edge(c, t, dim, true, g->order, distance);
 
@@ -164,19 +149,19 @@ static dp_tensor *uneven_edge(chain *c, dp_tensor *t, int64_t dim, bool back, in
     dp_tensor *p = edge(c, t, dim, back, 0), *q = edge(c, t, dim, back, 1);
 
     if (order == 1)
-        return quotient(c, back ? sub(c, p, q) : sub(c, q, p), h);
-    dp_tensor *k = item(c, steps, back ? -2 : 1), *both = add(c, h, k);
-    dp_tensor *near = quotient(c, add(c, times(c, h, 2), k), mul(c, h, both));
-    dp_tensor *middle = quotient(c, both, mul(c, h, k));
-    dp_tensor *far = quotient(c, h, mul(c, k, both));
+        return quotient(c, back ? chain_sub(c, p, q) : chain_sub(c, q, p), h);
+    dp_tensor *k = item(c, steps, back ? -2 : 1), *both = chain_add(c, h, k);
+    dp_tensor *near = quotient(c, chain_add(c, times(c, h, 2), k), chain_mul(c, h, both));
+    dp_tensor *middle = quotient(c, both, chain_mul(c, h, k));
+    dp_tensor *far = quotient(c, h, chain_mul(c, k, both));
     if (back)
         middle = negative(c, middle);
     else
         near = negative(c, near), far = negative(c, far);
-    dp_tensor *r = mul(c, far, edge(c, t, dim, back, 2));
+    dp_tensor *r = chain_mul(c, far, edge(c, t, dim, back, 2));
     if (back)
-        return add(c, add(c, r, mul(c, middle, q)), mul(c, near, p));
-    return add(c, add(c, mul(c, near, p), mul(c, middle, q)), r);
+        return chain_add(c, chain_add(c, r, chain_mul(c, middle, q)), chain_mul(c, near, p));
+    return chain_add(c, chain_add(c, chain_mul(c, near, p), chain_mul(c, middle, q)), r);
 }
 
 /* A vector along dim. */
@@ -192,14 +177,14 @@ static dp_tensor *shaped(chain *c, dp_tensor *t, int ndim, int64_t dim)
 static dp_tensor *center_of(chain *c, dp_tensor *t, int ndim, int64_t dim, dp_tensor *steps)
 {
     dp_tensor *h = part(c, steps, 0, 0, -1), *k = part(c, steps, 0, 1, INT64_MAX);
-    dp_tensor *both = add(c, h, k);
-    dp_tensor *before = shaped(c, quotient(c, negative(c, k), mul(c, h, both)), ndim, dim);
-    dp_tensor *here = shaped(c, quotient(c, sub(c, k, h), mul(c, h, k)), ndim, dim);
-    dp_tensor *behind = shaped(c, quotient(c, h, mul(c, k, both)), ndim, dim);
-    dp_tensor *sum =
-        add(c, mul(c, before, part(c, t, dim, 0, -2)), mul(c, here, part(c, t, dim, 1, -1)));
+    dp_tensor *both = chain_add(c, h, k);
+    dp_tensor *before = shaped(c, quotient(c, negative(c, k), chain_mul(c, h, both)), ndim, dim);
+    dp_tensor *here = shaped(c, quotient(c, chain_sub(c, k, h), chain_mul(c, h, k)), ndim, dim);
+    dp_tensor *behind = shaped(c, quotient(c, h, chain_mul(c, k, both)), ndim, dim);
+    dp_tensor *sum = chain_add(c, chain_mul(c, before, part(c, t, dim, 0, -2)),
+                               chain_mul(c, here, part(c, t, dim, 1, -1)));
 
-    return add(c, sum, mul(c, behind, part(c, t, dim, 2, INT64_MAX)));
+    return chain_add(c, sum, chain_mul(c, behind, part(c, t, dim, 2, INT64_MAX)));
 }
 
 static int along_uneven(const gradient *g, int64_t dim, dp_tensor *places, dp_tensor **out)

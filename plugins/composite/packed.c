@@ -42,6 +42,23 @@ static int check_falling(dp_ctx *ctx, const int64_t *numbers, int64_t n, int64_t
     return 0;
 }
 
+/* *out [numbers[0]]: how many of n falling numbers are above each i.  Of lengths it is the sequences that have each
+ * step, and of these the lengths. */
+static int count_above(dp_ctx *ctx, const int64_t *numbers, int64_t n, dp_tensor **out)
+{
+    int rc = dp_empty(ctx, DP_INT64, DP_DEVICE_CPU, 1, numbers, DP_CONTIGUOUS, out);
+
+    if (rc < 0 || dp_memoryless(ctx))
+        return rc;
+    DP_VIEW(y, *out);
+    for (int64_t i = 0; i < numbers[0]; i++) {
+        while (numbers[n - 1] <= i)
+            n--;
+        ((int64_t *)y.data)[i] = n;
+    }
+    return 0;
+}
+
 /* Steps [from, to) of the first n sequences of t [time, batch, ...], as a view. */
 static dp_tensor *block(chain *c, dp_tensor *t, int64_t from, int64_t to, int64_t n)
 {
@@ -70,22 +87,6 @@ static int check_padded(dp_ctx *ctx, const dp_view *x, const int64_t *lengths, i
     return check_falling(ctx, lengths, n, 1, "`lengths` array",
                          "Length of all samples has to be greater than 0, but found an element in "
                          "'lengths' that is <= 0");
-}
-
-/* How many of the n sequences have each step. */
-static int count_rows(dp_ctx *ctx, const int64_t *lengths, int64_t n, dp_tensor **out)
-{
-    int rc = dp_empty(ctx, DP_INT64, DP_DEVICE_CPU, 1, lengths, DP_CONTIGUOUS, out);
-
-    if (rc < 0 || dp_memoryless(ctx))
-        return rc;
-    DP_VIEW(y, *out);
-    for (int64_t t = 0; t < lengths[0]; t++) {
-        while (lengths[n - 1] <= t)
-            n--;
-        ((int64_t *)y.data)[t] = n;
-    }
-    return 0;
 }
 
 /* Rows of x [time, batch, ...]: a block for each length that is there. */
@@ -134,7 +135,7 @@ static int pack(dp_ctx *ctx, dp_tensor *input, dp_tensor *lengths_t, bool batch_
     }
     if (c.rc == 0)
         c.rc = pack_rows(ctx, x, lengths, n, out);
-    if (c.rc == 0 && (c.rc = count_rows(ctx, lengths, n, batch_sizes)) < 0)
+    if (c.rc == 0 && (c.rc = count_above(ctx, lengths, n, batch_sizes)) < 0)
         *out = dp_tensor_unref(*out);
     return chain_end(&c, NULL, NULL);
 }
@@ -203,22 +204,6 @@ static int place_rows(dp_ctx *ctx, dp_tensor *data, const int64_t *rows, int64_t
     return 0;
 }
 
-/* How many steps each sequence has, of as many as the first step has rows. */
-static int count_steps(dp_ctx *ctx, const int64_t *rows, int64_t steps, dp_tensor **out)
-{
-    int rc = dp_empty(ctx, DP_INT64, DP_DEVICE_CPU, 1, rows, DP_CONTIGUOUS, out);
-
-    if (rc < 0 || dp_memoryless(ctx))
-        return rc;
-    DP_VIEW(y, *out);
-    for (int64_t i = 0; i < rows[0]; i++) {
-        while (rows[steps - 1] <= i)
-            steps--;
-        ((int64_t *)y.data)[i] = steps;
-    }
-    return 0;
-}
-
 static int check_packed(dp_ctx *ctx, const dp_view *data, const int64_t *rows, int64_t steps,
                         int64_t total)
 {
@@ -260,7 +245,7 @@ static int pad(dp_ctx *ctx, dp_tensor *data, dp_tensor *batch_sizes, bool batch_
         c.rc = place_rows(ctx, data, rows, steps, made);
     dp_tensor *result = turned(&c, made, batch_first);
     if (c.rc == 0)
-        c.rc = count_steps(ctx, rows, steps, lengths);
+        c.rc = count_above(ctx, rows, steps, lengths);
     return chain_end(&c, result, out);
 }
 
