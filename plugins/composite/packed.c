@@ -161,7 +161,9 @@ static int pack_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, siz
     dp_tensor *made = CHAIN(&c, "aten::new_zeros", "Tli>T", grad, turned_sizes, n_sizes);
     for (int64_t t = 0; c.rc == 0 && t < n; t++) {
         chain s = {.ctx = ctx};
-        int64_t first = 0, end = done + rows[t];
+        int64_t first = 0, end;
+        if (__builtin_add_overflow(done, rows[t], &end))
+            end = INT64_MAX; /* no row is there */
         dp_tensor *to = CHAIN(&s, "aten::select.int", "Tii>T", made, (int64_t)0, t);
         to = CHAIN(&s, "aten::slice.Tensor", "Tioioi>T", to, (int64_t)0, &first, &rows[t]);
         dp_tensor *from =
@@ -188,7 +190,10 @@ static int place_rows(dp_ctx *ctx, dp_tensor *data, const int64_t *rows, int64_t
         for (end = begin; end < steps && rows[end] == rows[begin]; end++)
             ;
         chain c = {.ctx = ctx};
-        int64_t next = done + rows[begin] * (end - begin);
+        int64_t next;
+        if (__builtin_mul_overflow(rows[begin], end - begin, &next) ||
+            __builtin_add_overflow(done, next, &next))
+            next = INT64_MAX; /* no row is there */
         sizes[0] = end - begin;
         sizes[1] = rows[begin];
         dp_tensor *from =
