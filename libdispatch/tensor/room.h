@@ -1,7 +1,7 @@
 /* room.h -- what only the files of this room share.
  *
- * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; view.c other
- * geometries on the same bytes; resize.c another geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
+ * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; empty.c new ones;
+ * about.c what is known of it; view.c other geometries on the same bytes; resize.c another geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
  * memory; copy.c, transpose.c moving elements; iter.c, iter_types.c, iter_layout.c, iter_run.c loops over tensors. */
 #ifndef DPI_ROOM_H
 #define DPI_ROOM_H
@@ -108,6 +108,10 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak);
  * is.  Between dpi_change_shapes_begin() and _end().  DP_ERESOURCE: that is too much for it. */
 int dpi_parts_keep(const dpi_geometry *g, dp_error *err);
 void dpi_parts_let(dpi_parts *p); /* they go */
+
+/* -- wrapper.c -- */
+dpi_parts *dpi_parts_copy(const dpi_parts *p); /* nobody is charged for it yet; NULL: no memory */
+void dpi_parts_free(dpi_parts *p);             /* of no geometry; NULL is fine */
 
 /* -- layout.c -- */
 /* Checks that a tensor can have these sizes.  *numel: their product. */

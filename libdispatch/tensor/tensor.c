@@ -1,16 +1,6 @@
-/* tensor.c -- the object: a dtype and a geometry over a storage, all in one home, and the factories.
- *
- * Owns the number of tensors in the process, which is exact, and the number of shape changes. */
+/* tensor.c -- the object: a dtype and a geometry over a storage, all in one home, and how its geometry
+ * changes. */
 #include "room.h"
-
-void dp_tensor_stats_get(dp_tensor_stats *out)
-{
-    *out = (dp_tensor_stats){.tensors = (uint64_t)dpi_tally_sum(DPI_TALLY_TENSORS),
-                             .storages = (uint64_t)dpi_tally_sum(DPI_TALLY_STORAGES)};
-    dpi_storage_stats(&out->bytes, &out->bytes_peak);
-    for (int bit = 0; bit < 64; bit++) /* named backends count theirs */
-        out->storages += dpi_backend_storages(bit);
-}
 
 /* -- homes -- */
 
@@ -180,7 +170,7 @@ static int n_formers(const dpi_geometry *g)
     return atomic_load_explicit(&g->n_formers, memory_order_relaxed);
 }
 
-static int change_check(const dp_tensor *t, dp_error *err)
+static int change_check(const dp_tensor *t, int limit, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     char shape[DP_SHAPE_TEXT];
@@ -190,7 +180,7 @@ static int change_check(const dp_tensor *t, dp_error *err)
                             "output with shape %s was given another one by another call, since "
                             "this one began",
                             dp_shape_text(shape, g->sizes, (size_t)g->ndim));
-    if (n_formers(g) >= DP_LIMIT_RESIZES)
+    if (n_formers(g) >= limit)
         return dp_error_set(err, DP_ERUNTIME,
                             "output with shape %s was given another one %d times, which is the "
                             "limit (DP_LIMIT_RESIZES)",
@@ -233,7 +223,7 @@ int dpi_change_check(const dp_tensor *t, dp_error *err)
 {
     if (n_formers(dpi_geometry_of(t)) >= DP_LIMIT_RESIZES)
         forget_formers(t);
-    return change_check(t, err);
+    return change_check(t, DP_LIMIT_RESIZES, err);
 }
 
 /* t's geometry, with a reference to its home. */
@@ -267,7 +257,8 @@ static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
     atomic_store_explicit(&t->geometry, g, memory_order_release);
 }
 
-int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err)
+/* limit: of how often one may have been changed. */
+static int all_become(int n, dp_tensor *const *ts, dp_tensor *const *from, int limit, dp_error *err)
 {
     int first = 0, rc = DP_OK;
 
@@ -280,7 +271,7 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
             forget_formers(ts[i]);
     uint64_t since = dpi_change_shapes_begin();
     for (int i = first; rc == DP_OK && i < n; i++)
-        rc = ts[i] && from[i] ? change_check(ts[i], err) : DP_OK;
+        rc = ts[i] && from[i] ? change_check(ts[i], limit, err) : DP_OK;
     if (rc == DP_OK && dpi_geometry_of(from[first])->parts != NULL) /* then there is no other */
         rc = dpi_parts_keep(dpi_geometry_of(from[first]), err);
     for (int i = first; rc == DP_OK && i < n; i++)
@@ -290,143 +281,48 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
     return rc;
 }
 
-/* -- asking -- */
-
-void dp_tensor_view(const dp_tensor *t, dp_view *view)
+int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err)
 {
-    const dpi_geometry *g = dpi_geometry_of(t);
-    dp_view whole = {.size = view->size}; /* of a caller that knows less of it */
-    dp_view *v = DPI_LIKELY(view->size >= sizeof(whole)) ? view : &whole;
-
-    /* one by one: what is stored in pieces and then copied in larger ones stalls */
-    v->dtype = t->dtype;
-    v->device = g->storage->device;
-    v->ndim = g->ndim;
-    v->data = dpi_geometry_data(g, t->dtype);
-    v->sizes = g->sizes;
-    v->strides = g->strides;
-    v->numel = g->numel;
-    if (v == &whole)
-        memcpy(view, &whole, view->size);
+    return all_become(n, ts, from, DP_LIMIT_RESIZES, err);
 }
 
-dp_keyset dp_tensor_keys(const dp_tensor *t)
-{
-    dp_keyset keys = dpi_keys_of(t);
+static int on_storage(dp_dtype dtype, dpi_storage *s, const dpi_layout *l, dp_tensor **out,
+                      dp_error *err);
 
-    return (dp_keyset){keys.functionality & ~DP_GRAD_BIT, keys.backend & ~DPI_WRAPPER_BIT};
-}
-
-bool dp_tensor_may_grad(const dp_tensor *t)
+/* A tensor with a copy of t's former geometry g, parts and all. */
+static int as_it_was(const dp_tensor *t, const dpi_geometry *g, dp_tensor **out, dp_error *err)
 {
-    return (__atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DP_GRAD_BIT) != 0;
-}
+    dpi_layout l = {.ndim = g->ndim,
+                    .sizes = g->sizes,
+                    .strides = g->strides,
+                    .offset = g->offset,
+                    .numel = g->numel};
+    dpi_parts *p = g->parts ? dpi_parts_copy(g->parts) : NULL;
 
-void dpi_tensor_may_grad(dp_tensor *t, bool on)
-{
-    if (on)
-        __atomic_fetch_or(&t->keys.functionality, DP_GRAD_BIT, __ATOMIC_RELAXED);
+    if (g->parts != NULL && p == NULL)
+        return dpi_no_memory(err, "its parts");
+    int rc = on_storage(t->dtype, g->storage, &l, out, err);
+    if (rc < 0)
+        dpi_parts_free(p);
     else
-        __atomic_fetch_and(&t->keys.functionality, ~DP_GRAD_BIT, __ATOMIC_RELAXED);
+        HOME_OF(tensor, *out)->geometry.parts = p;
+    return rc;
 }
 
-int64_t dp_tensor_offset(const dp_tensor *t)
+int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err)
 {
-    return dpi_geometry_of(t)->offset;
-}
+    const dpi_geometry *newest = atomic_load_explicit(&t->geometry, memory_order_acquire);
+    const dpi_geometry *g = newest;
+    dp_tensor *from;
 
-/* Most are never asked for, so the one counter is not touched when something is made. */
-static uint64_t id_of(atomic_uint_fast64_t *own, atomic_uint_fast64_t *last)
-{
-    uint64_t id = atomic_load_explicit(own, memory_order_relaxed), next;
-
-    if (id != 0)
-        return id;
-    next = atomic_fetch_add_explicit(last, 1, memory_order_relaxed) + 1;
-    return atomic_compare_exchange_strong_explicit(own, &id, next, memory_order_relaxed,
-                                                   memory_order_relaxed)
-               ? next
-               : id;
-}
-
-uint64_t dp_tensor_storage_id(const dp_tensor *t)
-{
-    static atomic_uint_fast64_t last;
-    return id_of(&dpi_storage_of(t)->id, &last);
-}
-
-uint64_t dp_tensor_id(const dp_tensor *t)
-{
-    static atomic_uint_fast64_t last;
-    return id_of((atomic_uint_fast64_t *)(uintptr_t)&t->id, &last);
-}
-
-size_t dp_tensor_storage_bytes(const dp_tensor *t)
-{
-    return dpi_memory_of(dpi_storage_of(t))->bytes;
-}
-
-bool dp_tensor_is_memoryless(const dp_tensor *t)
-{
-    return dpi_is_memoryless(t);
-}
-
-bool dp_tensor_is_wrapped(const dp_tensor *t)
-{
-    return t->wrapped;
-}
-
-void dp_tensor_set_wrapped(dp_tensor *t, bool on)
-{
-    t->wrapped = on && dpi_geometry_of(t)->ndim == 0;
-}
-
-uint64_t dp_tensor_version(const dp_tensor *t)
-{
-    return atomic_load_explicit(&t->version->value, memory_order_relaxed);
-}
-
-void dp_tensor_bump_version(dp_tensor *t)
-{
-    DPI_COUNT_UP(&t->version->value);
-}
-
-dp_tensor *dp_tensor_root(const dp_tensor *t)
-{
-    return t->root;
-}
-
-int dp_tensor_creation(const dp_tensor *t)
-{
-    return t->creation;
-}
-
-void dp_tensor_set_creation(dp_tensor *t, int creation)
-{
-    if (t->root != NULL && creation >= 0 && creation < DP_CREATED_END)
-        t->creation = (uint8_t)creation;
-}
-
-bool dp_tensor_is_contiguous(const dp_tensor *t, dp_memory_format f)
-{
-    const dpi_geometry *g = dpi_geometry_of(t);
-
-    return f == DP_CONTIGUOUS         ? g->contiguous
-           : f == DP_CHANNELS_LAST    ? g->channels_last
-           : f == DP_CHANNELS_LAST_3D ? g->channels_last_3d
-                                      : false;
-}
-
-bool dp_tensor_is_dense(const dp_tensor *t)
-{
-    return dpi_geometry_of(t)->dense;
-}
-
-dp_memory_format dp_tensor_suggest_format(const dp_tensor *t)
-{
-    return dpi_geometry_of(t)->like_channels_last      ? DP_CHANNELS_LAST
-           : dpi_geometry_of(t)->like_channels_last_3d ? DP_CHANNELS_LAST_3D
-                                                       : DP_CONTIGUOUS;
+    while (dpi_former_of(g) != NULL && g->since > change && g->by == dpi_looker_self)
+        g = dpi_former_of(g);
+    if (g == newest)
+        return DP_OK;
+    int rc = as_it_was(t, g, &from, err);
+    if (rc == DP_OK && (rc = all_become(1, &t, &from, DP_LIMIT_RESIZES + 1, err)) < 0)
+        dp_tensor_unref(from);
+    return rc;
 }
 
 /* -- factories -- */
@@ -533,17 +429,23 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
     return DP_OK;
 }
 
-int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err)
+static int on_storage(dp_dtype dtype, dpi_storage *s, const dpi_layout *l, dp_tensor **out,
+                      dp_error *err)
 {
     dpi_home *h = home_new(l->ndim, 0);
 
     if (h == NULL)
         return dpi_no_memory(err, "a tensor");
-    dpi_geometry_init(&h->geometry, l, dpi_storage_of(t));
-    home_ref(HOME_OF(storage, h->geometry.storage));
+    dpi_geometry_init(&h->geometry, l, s);
+    home_ref(HOME_OF(storage, s));
     atomic_init(&h->version.value, 0);
-    *out = tensor_init(h, t->dtype, &h->geometry, &h->version);
+    *out = tensor_init(h, dtype, &h->geometry, &h->version);
     return DP_OK;
+}
+
+int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err)
+{
+    return on_storage(t->dtype, dpi_storage_of(t), l, out, err);
 }
 
 /* Its home holds the storage, so parts lie with a geometry of another home, which goes when the tensor
@@ -651,37 +553,4 @@ int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
     if (rc == DP_OK)
         (*out)->wrapped = t->wrapped;
     return rc;
-}
-
-int dpi_empty(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_memory_format f,
-              dp_tensor **out, dp_error *err)
-{
-    int64_t strides[DP_DIM_MAX];
-
-    if (f == DP_CONTIGUOUS)
-        return dpi_empty_strided(dtype, at, ndim, sizes, NULL, out, err);
-    int rc = dpi_packed_check(dtype, ndim, sizes, err); /* products of sizes must fit int64 */
-    if (rc == DP_OK)
-        rc = dpi_strides_format(ndim, sizes, f, strides, err);
-    return rc < 0 ? rc : dpi_empty_strided(dtype, at, ndim, sizes, strides, out, err);
-}
-
-int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_place at, dp_memory_format f,
-                   dp_tensor **out, dp_error *err)
-{
-    const dpi_geometry *g = dpi_geometry_of(t);
-    int64_t strides[DP_DIM_MAX];
-    const int64_t *like = g->strides;
-    dp_dtype wanted = dtype == DP_DTYPE_NONE ? t->dtype : dtype;
-
-    if (f != DP_PRESERVE)
-        return dpi_empty(wanted, at, g->ndim, g->sizes, f, out, err);
-    int rc = dpi_packed_check(wanted, g->ndim, g->sizes, err);
-    if (rc < 0)
-        return rc;
-    if (!g->dense) {
-        dpi_strides_dense_like(g->ndim, g->sizes, g->strides, strides);
-        like = strides;
-    }
-    return dpi_empty_strided(wanted, at, g->ndim, g->sizes, like, out, err);
 }

@@ -158,10 +158,14 @@ uint64_t dpi_oldest_call(void);
 uint64_t dpi_change_shapes_begin(void);
 void dpi_change_shapes_end(uint64_t since);
 
+static inline uint64_t dpi_last_change(void)
+{
+    return atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
+}
+
 static inline void dpi_call_begin(dpi_looker *self)
 {
-    uint64_t n = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
-    atomic_store_explicit(&self->began, n, memory_order_release);
+    atomic_store_explicit(&self->began, dpi_last_change(), memory_order_release);
 }
 static inline void dpi_call_end(dpi_looker *self)
 {
@@ -266,6 +270,10 @@ size_t dpi_blocks_reap(void);
 void dpi_blocks_settle(int bit);
 /* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t's memory is gone. */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
+/* t gets back the geometry that it had when `change` was the number of the last change, as far as this
+ * thread changed it since; what others made of it stays.  Its version stays, too, and its storage as
+ * large as it is.  During a call that began before.  DP_ERESOURCE: no memory; it keeps the one it has. */
+int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err);
 /* A tensor on the storage of t, which has room for it, with t's dtype and version. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
 /* Make v, which nobody else refers to, a view of base: their version is base's.  With a root unless

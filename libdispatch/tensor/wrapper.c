@@ -92,7 +92,18 @@ static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
     return p;
 }
 
-static void parts_free(dpi_parts *p)
+dpi_parts *dpi_parts_copy(const dpi_parts *p)
+{
+    dp_wrapper w = {.version = p->version,
+                    .n_tensors = p->n_tensors,
+                    .n_ints = p->n_ints,
+                    .tensors = p->tensors,
+                    .ints = p->ints};
+
+    return parts_new(&w, p->depth);
+}
+
+void dpi_parts_free(dpi_parts *p)
 {
     for (uint32_t i = 0; p != NULL && i < p->n_tensors; i++)
         dp_tensor_unref(p->tensors[i]);
@@ -159,7 +170,7 @@ int dpi_wrapper_new(const dp_wrapper *given, dp_tensor **out, dp_error *err)
     rc = p ? dpi_tensor_of_parts(w.dtype, w.device, w.kind, &l, p, out, err)
            : dpi_no_memory(err, "a wrapper tensor");
     if (rc < 0) {
-        parts_free(p);
+        dpi_parts_free(p);
         return rc;
     }
     (*out)->keys = keys_of(&w);
@@ -234,7 +245,7 @@ int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
     dpi_parts *p = parts_new(&w, was);
     rc = p ? dpi_tensor_of_other_parts(t, &l, p, &from, err) : dpi_no_memory(err, "its parts");
     if (rc < 0) {
-        parts_free(p);
+        dpi_parts_free(p);
         return rc;
     }
     rc = dpi_tensors_become(1, &t, &from, err);

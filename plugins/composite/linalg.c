@@ -67,29 +67,40 @@ int linalg_mH(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
     return rc;
 }
 
-int linalg_give(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, int i, const char *name,
-                const char *arg)
+int linalg_place(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, const char *name,
+                 const char *arg)
 {
-    if (rc < 0 || !o->given) {
-        o->t[i] = rc < 0 ? dp_tensor_unref(made) : made;
+    if (rc < 0 || !o->given)
         return rc;
-    }
     DP_VIEW(x, made);
     DP_VIEW(y, o->t[i]);
     arg = arg ? arg : "result";
     if (!dp_can_cast(x.dtype, y.dtype))
-        rc =
-            dp_fail(ctx, DP_ERUNTIME,
-                    "%s: Expected %s to be safely castable from %s dtype, but got %s with dtype %s",
-                    name, arg, linalg_type_name(x.dtype), arg, linalg_type_name(y.dtype));
-    if (rc == 0)
-        rc = dp_set_output(ctx, &o->t[i], x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
-    if (rc == 0) {
-        o->written = true;
-        rc = dp_invoke(ctx, "aten::copy_", "TTb>", o->t[i], made, (int)false);
+        return dp_fail(
+            ctx, DP_ERUNTIME,
+            "%s: Expected %s to be safely castable from %s dtype, but got %s with dtype %s", name,
+            arg, linalg_type_name(x.dtype), arg, linalg_type_name(y.dtype));
+    return dp_set_output(ctx, &o->t[i], x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
+}
+
+int linalg_fill(dp_ctx *ctx, int rc, dp_tensor *const *made, outs *o)
+{
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (rc == 0 && o->given) {
+            o->written = true;
+            rc = dp_invoke(ctx, "aten::copy_", "TTb>", o->t[i], made[i], (int)false);
+        }
+        if (rc == 0 && !o->given)
+            o->t[i] = made[i];
+        else
+            dp_tensor_unref(made[i]);
     }
-    dp_tensor_unref(made);
     return rc;
+}
+
+int linalg_give(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, const char *name)
+{
+    return linalg_fill(ctx, linalg_place(ctx, rc, made, o, 0, name, NULL), &made, o);
 }
 
 /* -- errors -- */

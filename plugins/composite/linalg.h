@@ -5,11 +5,16 @@
 #include "../outs.h"
 #include "composite.h"
 
-/* The result of a call that returned rc, which is taken, becomes output i: itself, or a copy, of a dtype that
- * it can be cast to ("name: Expected arg to be safely castable"; arg NULL: "result").  Returns rc, or the
- * code of what failed.  Source: checkLinalgCompatibleDtype, resize_output, copy_. */
-int linalg_give(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, int i, const char *name,
-                const char *arg);
+/* How the results of a call that returned rc, `made`, become outputs.  All return rc, or the code of what
+ * failed.  Source: checkLinalgCompatibleDtype, resize_output, copy_. */
+/* Output i, if it is given, gets the shape of `made`, and has a dtype that this can be cast to ("name:
+ * Expected arg to be safely castable"; arg NULL: "result").  Before any output is filled. */
+int linalg_place(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, const char *name,
+                 const char *arg);
+/* Every output becomes made[i], which is taken, or a copy of it where it is given. */
+int linalg_fill(dp_ctx *ctx, int rc, dp_tensor *const *made, outs *o);
+/* Both, of an operator with one output. */
+int linalg_give(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, const char *name);
 /* aten::_linalg_check_errors */
 int linalg_check(dp_ctx *ctx, dp_tensor *info, const char *name, bool is_matrix);
 /* Fails unless v has matrices, square ones.  Source: checkIsMatrix, squareCheckInputs. */

@@ -44,23 +44,15 @@ static int svd_of(dp_ctx *ctx, dp_tensor *self, bool some, bool vectors, dp_tens
     return rc;
 }
 
-/* made becomes output i, of its dtype; one without elements gets its strides if `strided`. */
-static int give_same(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, int i, bool strided)
+/* Output i gets the shape of made, whose dtype it has; one without elements its strides, too, if `strided`. */
+static int place_same(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, bool strided)
 {
-    if (rc < 0 || !o->given) {
-        o->t[i] = rc < 0 ? dp_tensor_unref(made) : made;
+    if (rc < 0 || !o->given)
         return rc;
-    }
     DP_VIEW(x, made);
     DP_VIEW(y, o->t[i]);
-    rc = dp_set_output(ctx, &o->t[i], x.ndim, x.sizes, strided && y.numel == 0 ? x.strides : NULL,
-                       x.dtype, x.device);
-    if (rc == 0) {
-        o->written = true;
-        rc = dp_invoke(ctx, "aten::copy_", "TTb>", o->t[i], made, (int)false);
-    }
-    dp_tensor_unref(made);
-    return rc;
+    return dp_set_output(ctx, &o->t[i], x.ndim, x.sizes, strided && y.numel == 0 ? x.strides : NULL,
+                         x.dtype, x.device);
 }
 
 /* aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V) */
@@ -70,8 +62,8 @@ static int run_svd(dp_ctx *ctx, const dp_value *args, outs *o)
     int rc = svd_of(ctx, args[0].u.t, args[1].u.b, args[2].u.b, made);
 
     for (int i = 0; i < 3; i++)
-        rc = give_same(ctx, rc, made[i], o, i, args[2].u.b);
-    return rc;
+        rc = place_same(ctx, rc, made[i], o, i, args[2].u.b);
+    return linalg_fill(ctx, rc, made, o);
 }
 OUTS_KERNEL(svd, 3, run_svd)
 
@@ -81,7 +73,7 @@ OUTS_KERNEL(svd, 3, run_svd)
  *     -> (Tensor eigenvalues, Tensor eigenvectors) */
 static int run_symeig(dp_ctx *ctx, const dp_value *args, outs *o)
 {
-    dp_tensor *values = NULL, *vectors = NULL;
+    dp_tensor *made[2] = {NULL, NULL};
     DP_VIEW(a, args[0].u.t);
     int rc = linalg_check_square(ctx, &a, "linalg.symeig");
 
@@ -95,9 +87,10 @@ static int run_symeig(dp_ctx *ctx, const dp_value *args, outs *o)
             "L, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')");
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::_symeig_helper", "Tbb>TT", args[0].u.t, (int)args[1].u.b,
-                       (int)args[2].u.b, &values, &vectors);
-    rc = linalg_give(ctx, rc, values, o, 0, "symeig", "eigenvalues");
-    return linalg_give(ctx, rc, vectors, o, 1, "symeig", "eigenvectors");
+                       (int)args[2].u.b, &made[0], &made[1]);
+    rc = linalg_place(ctx, rc, made[0], o, 0, "symeig", "eigenvalues");
+    rc = linalg_place(ctx, rc, made[1], o, 1, "symeig", "eigenvectors");
+    return linalg_fill(ctx, rc, made, o);
 }
 OUTS_KERNEL(symeig, 3, run_symeig)
 
@@ -158,7 +151,7 @@ static int run_cholesky_solve(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = dp_invoke(ctx, "aten::_cholesky_solve_helper", "TTb>T", b, a, (int)args[2].u.b, &made);
     dp_tensor_unref(b);
     dp_tensor_unref(a);
-    return linalg_give(ctx, rc, made, o, 0, "cholesky_solve", NULL);
+    return linalg_give(ctx, rc, made, o, "cholesky_solve");
 }
 OUTS_KERNEL(cholesky_solve, 3, run_cholesky_solve)
 
@@ -316,7 +309,7 @@ static int run_power(dp_ctx *ctx, const dp_value *args, outs *o)
     else if (rc == 0 && base != NULL && made == NULL)
         rc = raise(ctx, base, n < 0 ? -(uint64_t)n : (uint64_t)n, &made);
     dp_tensor_unref(base);
-    return linalg_give(ctx, rc, made, o, 0, "matrix_power", NULL);
+    return linalg_give(ctx, rc, made, o, "matrix_power");
 }
 OUTS_KERNEL(linalg_matrix_power, 2, run_power)
 

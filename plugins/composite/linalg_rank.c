@@ -198,7 +198,7 @@ static int call_pinv(dp_ctx *ctx, dp_tensor *self, dp_tensor *atol, dp_tensor *r
     dp_tensor *made = NULL;
     int rc = dp_invoke(ctx, "aten::linalg_pinv.atol_rtol_tensor", "ToToTb>T", self, atol, rtol,
                        (int)hermitian, &made);
-    return linalg_give(ctx, rc, made, o, 0, "linalg.pinv", NULL);
+    return linalg_give(ctx, rc, made, o, "linalg.pinv");
 }
 
 /* aten::linalg_pinv.atol_rtol_tensor_out */
@@ -206,7 +206,7 @@ static int run_pinv(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     dp_tensor *made = NULL;
     int rc = pinv(ctx, args[0].u.t, optional(&args[1]), optional(&args[2]), args[3].u.b, &made);
-    return linalg_give(ctx, rc, made, o, 0, "linalg.pinv", NULL);
+    return linalg_give(ctx, rc, made, o, "linalg.pinv");
 }
 OUTS_KERNEL(pinv_tensors, 4, run_pinv)
 
@@ -313,11 +313,11 @@ static int count(dp_ctx *ctx, dp_tensor *self, tolerances t, bool hermitian, out
         if (c.rc == 0)
             c.rc = dp_invoke(ctx, "aten::zero_", "T>", made);
         rc = chain_end(&c, NULL, NULL);
-        return linalg_give(ctx, rc, made, o, 0, "torch.linalg.matrix_rank", NULL);
+        return linalg_give(ctx, rc, made, o, "torch.linalg.matrix_rank");
     }
     rank = rank_of(&c, self, &t, hermitian);
     rc = chain_end(&c, rank, &made);
-    return linalg_give(ctx, rc, made, o, 0, "torch.linalg.matrix_rank", NULL);
+    return linalg_give(ctx, rc, made, o, "torch.linalg.matrix_rank");
 }
 
 /* aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None,

@@ -51,7 +51,7 @@ static int run_tensorinv(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     dp_tensor *made = NULL;
     int rc = tensorinv(ctx, args[0].u.t, args[1].u.i, &made);
-    return linalg_give(ctx, rc, made, o, 0, "tensorinv", NULL);
+    return linalg_give(ctx, rc, made, o, "tensorinv");
 }
 OUTS_KERNEL(linalg_tensorinv, 2, run_tensorinv)
 
@@ -116,7 +116,7 @@ static int run_tensorsolve(dp_ctx *ctx, const dp_value *args, outs *o)
     if (rc == 0)
         rc = solve_flat(ctx, moved, args[1].u.t, &made);
     dp_tensor_unref(moved);
-    return linalg_give(ctx, rc, made, o, 0, "tensorsolve", NULL);
+    return linalg_give(ctx, rc, made, o, "tensorsolve");
 }
 OUTS_KERNEL(linalg_tensorsolve, 3, run_tensorsolve)
 
@@ -254,7 +254,7 @@ static int run_vecdot(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = dp_invoke(ctx, "aten::vdot", "TT>T", args[0].u.t, args[1].u.t, &made);
     else if (rc == 0)
         rc = vecdot(ctx, args[0].u.t, args[1].u.t, args[2].u.i, &made);
-    return linalg_give(ctx, rc, made, o, 0, "linalg.vecdot", NULL);
+    return linalg_give(ctx, rc, made, o, "linalg.vecdot");
 }
 OUTS_KERNEL(linalg_vecdot, 3, run_vecdot)
 

@@ -203,7 +203,7 @@ static int give_norm(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, const char *
             rc = dp_fail(ctx, DP_ERUNTIME, "%s expected out tensor dtype %s but got: %s", name,
                          linalg_type_name(x.dtype), linalg_type_name(y.dtype));
     }
-    return linalg_give(ctx, rc, made, o, 0, name, NULL);
+    return linalg_give(ctx, rc, made, o, name);
 }
 
 /* args: self, ord, dim, keepdim, dtype */
@@ -290,7 +290,7 @@ static int nuclear(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, bool keepd
         rc = dp_fail(ctx, DP_ERUNTIME, "duplicate or invalid dimensions");
     if (rc == 0)
         rc = by_values(ctx, &n, "aten::sum.dim_IntList", &made);
-    return linalg_give(ctx, rc, made, o, 0, "nuclear_norm", NULL);
+    return linalg_give(ctx, rc, made, o, "nuclear_norm");
 }
 
 /* aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor */
@@ -346,7 +346,7 @@ static int run_frobenius(dp_ctx *ctx, const dp_value *args, outs *o)
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::norm.ScalarOpt_dim", "Toslib>T", args[0].u.t, &two, dim->u.ints,
                        (size_t)dim->len, (int)args[2].u.b, &made);
-    return linalg_give(ctx, rc, made, o, 0, "frobenius_norm", NULL);
+    return linalg_give(ctx, rc, made, o, "frobenius_norm");
 }
 OUTS_KERNEL(frobenius_norm_dim, 3, run_frobenius)
 
@@ -480,7 +480,7 @@ static int run_cond(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = cond_by_values(ctx, self, ord.p < 0, &made);
     else if (rc == 0 && (named || (rc = check_cond(ctx, &a, &ord, true)) == 0))
         rc = cond_by_norms(ctx, self, &ord, &made);
-    return linalg_give(ctx, rc, made, o, 0, "linalg.cond", NULL);
+    return linalg_give(ctx, rc, made, o, "linalg.cond");
 }
 OUTS_KERNEL(linalg_cond, 2, run_cond)
 

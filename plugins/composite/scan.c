@@ -38,7 +38,7 @@ static int extremes_into(dp_ctx *ctx, const char *helper, dp_tensor *self, int64
 
     if (rc == 0)
         rc = dp_set_output(ctx, &indices, x.ndim, x.sizes, NULL, DP_INT64, x.device);
-    return rc == 0 ? extremes(ctx, helper, self, dim, values, indices) : rc;
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : extremes(ctx, helper, self, dim, values, indices);
 }
 
 #define EXTREMES(name)                                                                             \

@@ -197,7 +197,12 @@ static int log_sigmoid(dp_ctx *ctx, dp_tensor *self, dp_tensor **out, dp_tensor 
 static int log_sigmoid_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, dp_tensor *buffer)
 {
     const dp_value ins[] = {dp_tensor_value(self)};
-    int rc = pw_write(ctx, &pw_log_sigmoid, ins, NULL, out);
+    DP_VIEW(x, self);
+    int rc = dp_set_output(ctx, &buffer, x.ndim, x.sizes, NULL, x.dtype, x.device);
+
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    rc = pw_write(ctx, &pw_log_sigmoid, ins, NULL, out);
     return rc < 0 ? rc : pw_write(ctx, &pw_log_sigmoid_buffer, ins, NULL, buffer);
 }
 

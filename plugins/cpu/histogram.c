@@ -406,8 +406,7 @@ static int write_histogram(dp_ctx *ctx, histogram *h, dp_tensor **hist)
         rc = dense_check_type(ctx, "histogram_cpu", x.dtype, DENSE_FLOATS);
     if (rc == 0)
         rc = dp_set_output(ctx, hist, h->dims, sizes, NULL, x.dtype, x.device);
-    if (rc == 0)
-        rc = fill_histogram(ctx, h, *hist);
+    rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : fill_histogram(ctx, h, *hist);
     if (rc < 0 && !given)
         *hist = dp_tensor_unref(*hist);
     return rc;
@@ -430,8 +429,7 @@ static int end_flat(dp_call *call, histogram *h, uint32_t n, int rc)
         DP_VIEW(e, h->edges[0]);
         rc = dp_set_output(call->ctx, &edges, 1, e.sizes, NULL, x.dtype, x.device);
     }
-    if (rc == 0)
-        rc = write_histogram(call->ctx, h, &hist);
+    rc = rc < 0 ? dp_refuse(call->ctx, rc, NULL) : write_histogram(call->ctx, h, &hist);
     if (rc == 0 && given)
         rc = dp_copy(call->ctx, edges, h->edges[0]);
     if (rc == 0 && !given) {

@@ -217,6 +217,8 @@ static int forward(dp_ctx *ctx, margins *m, dp_tensor **out, dp_tensor **is_targ
         is = pack_new(&p, DP_FLOAT64, t.ndim, t.sizes, &marks);
     if (p.rc == 0 && !dp_memoryless(ctx))
         run(m, is, y);
+    if (m->labels)
+        pack_place(&p, marks, m->dtype, is_target);
     pack_give(&p, loss, m->dtype, out);
     if (m->labels)
         pack_give(&p, marks, m->dtype, is_target);

@@ -229,6 +229,7 @@ static int forward(dp_ctx *ctx, nll *l, dp_tensor **out, dp_tensor **total)
         run(&p, l, y, &weights);
         store(l->dtype, w, 0, l->each ? 0 : weights);
     }
+    pack_place(&p, sum, l->dtype, total);
     pack_give(&p, loss, l->dtype, out);
     pack_give(&p, sum, l->dtype, total);
     if (p.rc < 0 && given == NULL)

@@ -191,6 +191,13 @@ static int aminmax_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool ke
                        dp_tensor *min, dp_tensor *max)
 {
     dp_tensor *outs[2] = {min, max};
+    DP_VIEW(x, self);
+    DP_VIEW(y, max);
+
+    if (y.dtype != x.dtype) /* before min is written */
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "Expected out tensor to have dtype %s, but got %s instead",
+                         dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
     return run_aminmax(ctx, self, dim, keepdim, outs);
 }
 

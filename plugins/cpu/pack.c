@@ -89,10 +89,21 @@ void *pack_array(pack *p, int64_t n, size_t item)
     return data;
 }
 
+void pack_place(pack *p, const dp_tensor *made, dp_dtype dtype, dp_tensor **out)
+{
+    if (p->rc < 0 || *out == NULL)
+        return;
+    DP_VIEW(v, made);
+    p->rc = dp_set_output(p->ctx, out, v.ndim, v.sizes, NULL, dtype, v.device);
+    if (p->rc < 0)
+        p->rc = dp_refuse(p->ctx, p->rc, NULL);
+}
+
 void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out)
 {
     dp_tensor *given = *out;
 
+    pack_place(p, made, dtype, out);
     if (p->rc < 0)
         return;
     DP_VIEW(v, made);
@@ -100,11 +111,9 @@ void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out)
         *out = dp_tensor_ref(made);
         return;
     }
-    p->rc = given == NULL ? dp_empty_like(p->ctx, made, dtype, DP_PRESERVE, out)
-                          : dp_set_output(p->ctx, out, v.ndim, v.sizes, NULL, dtype, v.device);
-    if (p->rc < 0)
-        p->rc = dp_refuse(p->ctx, p->rc, NULL);
-    else if ((p->rc = dp_copy(p->ctx, *out, made)) < 0 && given == NULL)
+    if (given == NULL)
+        p->rc = dp_empty_like(p->ctx, made, dtype, DP_PRESERVE, out);
+    if (p->rc == 0 && (p->rc = dp_copy(p->ctx, *out, made)) < 0 && given == NULL)
         *out = dp_tensor_unref(*out);
 }
 

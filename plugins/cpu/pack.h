@@ -36,6 +36,9 @@ void *pack_new_as(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_me
 void *pack_zeros(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
 /* Memory for n items, for the call. */
 void *pack_array(pack *p, int64_t n, size_t item);
+/* An output that is given gets the shape of `made`, and must have `dtype`: for operators with
+ * several, before the first of them is given its elements. */
+void pack_place(pack *p, const dp_tensor *made, dp_dtype dtype, dp_tensor **out);
 /* An output of the running operator gets the elements of `made`, in `dtype`: *out NULL is made with its
  * strides, a given one as dp_set_output() has it. */
 void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out);

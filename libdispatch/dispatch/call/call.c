@@ -131,7 +131,7 @@ typedef struct running {
     const dpi_kernel *k;
     bool outermost;
     char *at;            /* how far the request's memory was filled */
-    dpi_written written; /* versions before; of entries with `counted` only */
+    dpi_written written; /* of operators that write only */
 } running;
 
 /* A kernel failed: what it gave goes, and what it may have written counts as written, since nobody
@@ -226,7 +226,7 @@ static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry
     r.e = e;
     r.k = k;
     r.outermost = outermost;
-    if (e->counted != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
+    if (e->written != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
         return call->ctx->error.code;
     r.at = call->ctx->arena.at;
     int rc = k->boxed(call);

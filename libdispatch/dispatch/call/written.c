@@ -1,6 +1,7 @@
 /* written.c -- versions are the host's: read before a kernel that writes, and counted up afterwards
- * unless the kernel's own calls did so. */
+ * unless the kernel's own calls did so.  So are shapes: what a kernel that fails resized is put back. */
 #include "written.h"
+#include <stdio.h>
 
 /* The tensors in the arguments of `left`, in order; lists of tensors, too. */
 typedef struct cursor {
@@ -86,6 +87,9 @@ static uint64_t version_before(dp_ctx *ctx, const dpi_frame *caller, bool makes,
 
 int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w)
 {
+    w->change = dpi_last_change();
+    if (e->counted == 0)
+        return 0;
     size_t n = 0;
     cursor c = {args, e->counted, 0};
     const dpi_frame *caller = caller_of(ctx, e);
@@ -149,6 +153,20 @@ static bool only_calls(const dpi_kernel *k)
            (!dp_key_is_alias(k->key) && f >= DP_F_BackendSelect);
 }
 
+/* Whatever the kernel, or what it called, made of them. */
+static void restore_shapes(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, uint64_t change)
+{
+    cursor c = {args, e->written, 0};
+    dp_error why, *of_kernel = &ctx->error;
+
+    for (dp_tensor *t = next(&c); t != NULL; t = next(&c))
+        if (dpi_tensor_restore(t, change, &why) < 0) {
+            size_t n = strlen(of_kernel->message);
+            snprintf(of_kernel->message + n, sizeof(of_kernel->message) - n,
+                     "; an output keeps the shape that it got: %s", why.message);
+        }
+}
+
 uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                             const dp_value *args, const dpi_written *w)
 {
@@ -156,6 +174,7 @@ uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k
     uint64_t silent = e->written & ~e->counted; /* versions do not tell of these */
 
     ctx->refused = 0;
+    restore_shapes(ctx, e, args, w->change);
     if (only_calls(k))
         silent = ctx->error.written != 0 ? silent : 0;
     else if (refused)

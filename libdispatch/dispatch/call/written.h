@@ -1,4 +1,4 @@
-/* written.h -- versions of what a kernel writes (written.c), around the kernel. */
+/* written.h -- versions and shapes of what a kernel writes (written.c), around the kernel. */
 #ifndef DPI_WRITTEN_H
 #define DPI_WRITTEN_H
 
@@ -8,17 +8,18 @@
 
 #define DPI_NOT_COUNTED UINT64_MAX /* no version gets there */
 
-/* Versions before the kernel ran: of e->counted's tensors, those of lists one by one. */
+/* Before the kernel ran: the number of the last change of shape, and versions of e->counted's tensors,
+ * those of lists one by one. */
 typedef struct dpi_written {
-    uint64_t *before, few[8];
+    uint64_t change, *before, few[8];
 } dpi_written;
 
-/* Before the kernel.  DP_ERESOURCE: it must not run. */
+/* Before the kernel of an operator that writes.  DP_ERESOURCE: it must not run. */
 int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w);
 /* It succeeded: every version that has not moved since counts up. */
 void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_written *w);
-/* It failed: the same, but for kernels that write through others alone and for those that refused.
- * The arguments that nobody knows the contents of now, for dp_error.written. */
+/* It failed: what it wrote has its former shape again, and versions count up, but for kernels that
+ * write through others alone and for those that refused.  The arguments that nobody knows the contents of now, for dp_error.written. */
 uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                             const dp_value *args, const dpi_written *w);
 

@@ -294,7 +294,8 @@ DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation)
 
 /* -- shapes and storage of tensors that exist --
  *
- * Calls of others that run meanwhile keep the geometry and the bytes that they saw.  Views of t take
+ * Calls of others that run meanwhile keep the geometry and the bytes that they saw.  When a kernel fails,
+ * its written arguments get the geometry back that they had before it; a storage that grew stays so.  Views of t take
  * part in a growing storage, as in PyTorch.  Fails with DP_ERUNTIME: memory that is an embedder's is
  * of a fixed size; a tensor changes its shape, and a storage grows, at most DP_LIMIT_RESIZES times
  * while a call runs that began before. */

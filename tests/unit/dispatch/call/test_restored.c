@@ -1,0 +1,291 @@
+/* test_restored.c -- what a kernel made of the shapes of its written arguments is undone when it
+ * fails. */
+#include "../../alive.h"
+#include "dispatch/records.h"
+#include "tensor/tensor_i.h"
+#include <dispatchd/dispatch.h>
+#include <pthread.h>
+
+static dp_registry *reg;
+static dp_ctx *ctx;
+static dp_error err;
+static dp_tensor *t, *other, *w, *parts[2]; /* w: a wrapper of one of the parts */
+
+static dp_wrapper wrapper_of(dp_tensor *const *part)
+{
+    return (dp_wrapper){.size = sizeof(dp_wrapper),
+                        .kind = "one",
+                        .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+                        .dtype = DP_FLOAT32,
+                        .n_tensors = 1,
+                        .tensors = part};
+}
+
+enum { RESIZE, OUTPUT, STORAGE, PARTS, WAYS };
+
+static int change(dp_ctx *c, dp_tensor *x, int64_t way, int64_t n)
+{
+    int64_t sizes[] = {2, n};
+    dp_wrapper next = wrapper_of(&parts[n % 2]);
+
+    return way == RESIZE    ? dp_resize(c, x, 2, sizes, DP_PRESERVE)
+           : way == OUTPUT  ? dp_set_output(c, &x, 2, sizes, NULL, DP_FLOAT32, DP_DEVICE_CPU)
+           : way == STORAGE ? dp_set_storage(c, x, other, 1, 2, sizes, NULL)
+                            : dp_wrapper_become(c, x, &next);
+}
+
+static int may_fail(dp_ctx *c, bool fails)
+{
+    return fails ? dp_fail(c, DP_EVALUE, "not today") : 0;
+}
+
+static int change_(dp_call *call)
+{
+    const dp_value *a = call->args;
+    int rc = change(call->ctx, a[0].u.t, a[1].u.i, a[2].u.i);
+
+    return rc < 0 ? rc : may_fail(call->ctx, a[3].u.b);
+}
+
+static int call_change(dp_ctx *c, dp_tensor *x, int64_t way, int64_t n, bool fails)
+{
+    dp_value args[] = {dp_tensor_value(x), dp_int(way), dp_int(n), dp_bool(fails)};
+
+    return dp_call_boxed(c, dp_op_find(c, "s::change_"), args, 4, NULL, 0);
+}
+
+/* Changes it, and has others change all of them, one of which fails. */
+static int all_(dp_call *call)
+{
+    const dp_value *a = call->args;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < a[0].len && rc == 0; i++) {
+        rc = change(call->ctx, a[0].u.tensors[i], RESIZE, 2);
+        if (rc == 0)
+            rc = call_change(call->ctx, a[0].u.tensors[i], RESIZE, 3, false);
+        if (rc == 0 && call_change(call->ctx, a[0].u.tensors[i], RESIZE, 4, true) == 0)
+            rc = dp_fail(call->ctx, DP_EVALUE, "it did not fail");
+    }
+    return rc < 0 ? rc : may_fail(call->ctx, a[1].u.b);
+}
+
+static void *change_after(void *arg)
+{
+    dp_error e = DP_ERROR_INIT;
+    dp_ctx *c;
+
+    unit_each(dp_ctx_new(reg, &c, &e) == 0, "%s", e.message);
+    unit_each(call_change(c, arg, RESIZE, 5, false) == 0, "%s", dp_ctx_error(c)->message);
+    dp_ctx_free(c);
+    return NULL;
+}
+
+/* Somebody else changes it after this kernel did. */
+static int overtaken_(dp_call *call)
+{
+    pthread_t thread;
+    dp_tensor *x = call->args[0].u.t;
+    int rc = change(call->ctx, x, RESIZE, 2);
+
+    pthread_create(&thread, NULL, change_after, x);
+    pthread_join(thread, NULL);
+    return rc < 0 ? rc : may_fail(call->ctx, true);
+}
+
+static const dp_item defs[] = {
+    REC_DEF("change_(Tensor(a!) self, int way, int n, bool fails) -> ()"),
+    REC_DEF("all_(Tensor(a!)[] self, bool fails) -> ()"),
+    REC_DEF("overtaken_(Tensor(a!) self) -> ()"),
+    REC_DEF("change.out(int way, int n, bool fails, *, Tensor(a!) out) -> Tensor(a!)"),
+};
+
+static int change_out(dp_call *call)
+{
+    const dp_value *a = call->args;
+    int rc = change(call->ctx, a[3].u.t, a[0].u.i, a[1].u.i);
+
+    return rc < 0 ? rc : may_fail(call->ctx, a[2].u.b);
+}
+
+static const dp_item impls[] = {REC_IMPL("change_", change_), REC_IMPL("change.out", change_out),
+                                REC_IMPL("all_", all_), REC_IMPL("overtaken_", overtaken_)};
+static const dp_item wrapper_impls[] = {REC_IMPL("change_", change_)};
+static const dp_block blocks[] = {
+    REC_BLOCK(DP_BLOCK_LIBRARY, 1, "s", "", defs),
+    REC_BLOCK(DP_BLOCK_IMPL, 2, "s", "CompositeExplicitAutograd", impls),
+    REC_BLOCK(DP_BLOCK_IMPL, 3, "s", "FuncTorchBatched", wrapper_impls)};
+
+static dp_tensor *tensor(int64_t n)
+{
+    dp_tensor *x = NULL;
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, 0, 1, &n, NULL, &x, &err), 0);
+    return x;
+}
+
+static void setup(void)
+{
+    alive_begin();
+    reg = rec_registry();
+    rec_attach(reg, "shapes", blocks, DPI_COUNT(blocks));
+    OK(dp_ctx_new(reg, &ctx, &err));
+    t = tensor(3);
+    other = tensor(100);
+    parts[0] = tensor(1);
+    parts[1] = tensor(1);
+    dp_wrapper of = wrapper_of(parts);
+    OK(dpi_wrapper_new(&of, &w, &err));
+}
+
+static void teardown(void)
+{
+    dp_tensor *all[] = {t, other, w, parts[0], parts[1]};
+
+    for (size_t i = 0; i < DPI_COUNT(all); i++)
+        dp_tensor_unref(all[i]);
+    dp_ctx_free(ctx);
+    dp_registry_free(reg);
+    alive_end();
+}
+
+static int run(int64_t way, int64_t n, bool fails)
+{
+    dp_value args[] = {dp_int(way), dp_int(n), dp_bool(fails), dp_tensor_value(t)}, ret;
+
+    if (way != OUTPUT)
+        return call_change(ctx, way == PARTS ? w : t, way, n, fails);
+    int rc = dp_call_boxed(ctx, dp_op_find(ctx, "s::change.out"), args, 4, &ret, 1);
+    if (rc == 0)
+        dp_values_release(&ret, 1);
+    return rc;
+}
+
+static void expect(const dp_tensor *x, const dp_tensor *of, int ndim, const int64_t *sizes)
+{
+    char got[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
+    DP_VIEW(v, x);
+
+    unit_each(v.ndim == ndim && memcmp(v.sizes, sizes, (size_t)ndim * sizeof(int64_t)) == 0,
+              "shape %s, not %s", dp_shape_text(got, v.sizes, (size_t)v.ndim),
+              dp_shape_text(want, sizes, (size_t)ndim));
+    unit_each(dp_tensor_storage_id(x) == dp_tensor_storage_id(of), "it has another storage");
+}
+
+static void expect_as_made(const dp_tensor *of)
+{
+    dp_wrapper got = {.size = sizeof(got)};
+
+    expect(t, of, 1, SIZES(3));
+    ck_assert(dp_wrapper_get(w, &got));
+    ck_assert_ptr_eq(got.tensors[0], parts[0]);
+}
+
+START_TEST(a_kernel_that_fails_leaves_shapes)
+{
+    dp_tensor *of;
+
+    OK(dp_tensor_alias(t, &of, &err));
+    for (int64_t way = 0; way < WAYS; way++) {
+        uint64_t storages = alive().storages;
+        for (int64_t i = 0; i < 1000; i++) {
+            ck_assert_int_eq(run(way, i * 2 + 1, true), DP_EVALUE);
+            expect_as_made(of);
+        }
+        ck_assert_uint_le(alive().storages, storages + 2); /* what it has grown by */
+        dp_ctx_reset(ctx);
+    }
+    dp_tensor_unref(of);
+}
+END_TEST
+
+START_TEST(one_that_does_not_fail_changes_them)
+{
+    ck_assert_int_eq(run(RESIZE, 2, false), 0);
+    expect(t, t, 2, SIZES(2, 2));
+    ck_assert_int_eq(run(STORAGE, 3, false), 0);
+    expect(t, other, 2, SIZES(2, 3));
+    ck_assert_int_eq(run(RESIZE, 7, true), DP_EVALUE);
+    expect(t, other, 2, SIZES(2, 3));
+    ck_assert_int_eq(dp_tensor_offset(t), 1);
+}
+END_TEST
+
+START_TEST(inner_calls_are_undone_with_the_outer_one)
+{
+    dp_tensor *both[] = {t, other};
+    dp_value args[] = {dp_tensors(both, 2), dp_bool(true)};
+
+    ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "s::all_"), args, 2, NULL, 0), DP_EVALUE);
+    ck_assert_str_eq(dp_ctx_error(ctx)->message, "not today");
+    expect(t, t, 1, SIZES(3));
+    expect(other, other, 1, SIZES(100));
+    args[1] = dp_bool(false);
+    ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "s::all_"), args, 2, NULL, 0), 0);
+    expect(t, t, 2, SIZES(2, 3)); /* without what the inner call that failed made of it */
+    expect(other, other, 2, SIZES(2, 3));
+}
+END_TEST
+
+START_TEST(what_others_made_of_it_stays)
+{
+    dp_value args[] = {dp_tensor_value(t)};
+
+    ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "s::overtaken_"), args, 1, NULL, 0),
+                     DP_EVALUE);
+    expect(t, t, 2, SIZES(2, 5));
+}
+END_TEST
+
+/* At the limit, too: undoing is one change more. */
+START_TEST(a_shape_that_changed_to_the_limit_is_restored)
+{
+    ck_assert_int_eq(dp_shapes_hold(&err), 0);
+    int64_t n = 0;
+    for (; run(RESIZE, 10 + n % 2, n == DP_LIMIT_RESIZES - 1) == 0; n++)
+        ck_assert_int_lt(n, DP_LIMIT_RESIZES);
+    ck_assert_int_eq(n, DP_LIMIT_RESIZES - 1);
+    ck_assert_str_eq(dp_ctx_error(ctx)->message, "not today");
+    expect(t, t, 2, SIZES(2, 10 + (n - 1) % 2));
+    dp_shapes_let();
+}
+END_TEST
+
+/* The first allocation fails, then the second, until none does.  Only where there is no memory to undo
+ * it with, a shape stays, and the error says so. */
+START_TEST(without_memory_the_error_says_what_stays)
+{
+    for (int64_t way = 0; way < WAYS; way++) {
+        bool stayed = false;
+        run(way, 1, true); /* what a context allocates once */
+        for (uint64_t n = 1;; n++) {
+            dp_ctx_reset(ctx);
+            dp_fault_arm(n);
+            int rc = run(way, 1, true);
+            bool hit = dp_fault_hit();
+            dp_fault_arm(0);
+            ck_assert_int_lt(rc, 0);
+            stayed |= strstr(dp_ctx_error(ctx)->message, "; an output keeps the shape") != NULL;
+            if (!stayed)
+                expect_as_made(t);
+            if (!hit)
+                break;
+            ck_assert_int_eq(run(RESIZE, 1, false), 0);
+            ck_assert_int_eq(dp_resize(ctx, t, 1, SIZES(3), DP_PRESERVE), 0);
+            ck_assert_int_eq(run(PARTS, 2, false), 0);
+        }
+        ck_assert_msg(stayed, "way %lld: it never stayed", (long long)way);
+    }
+}
+END_TEST
+
+UNIT_SUITE(restored)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_kernel_that_fails_leaves_shapes);
+    tcase_add_test(tc, one_that_does_not_fail_changes_them);
+    tcase_add_test(tc, inner_calls_are_undone_with_the_outer_one);
+    tcase_add_test(tc, what_others_made_of_it_stays);
+    tcase_add_test(tc, a_shape_that_changed_to_the_limit_is_restored);
+    tcase_add_test(tc, without_memory_the_error_says_what_stays);
+}
