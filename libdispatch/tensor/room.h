@@ -109,10 +109,6 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak);
 int dpi_parts_keep(const dpi_geometry *g, dp_error *err);
 void dpi_parts_let(dpi_parts *p); /* they go */
 
-/* -- wrapper.c -- */
-dpi_parts *dpi_parts_copy(const dpi_parts *p); /* nobody is charged for it yet; NULL: no memory */
-void dpi_parts_free(dpi_parts *p);             /* of no geometry; NULL is fine */
-
 /* -- layout.c -- */
 /* Checks that a tensor can have these sizes.  *numel: their product. */
 int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err);
@@ -145,6 +141,8 @@ int dpi_reshaped(dp_account *a, const dp_tensor *t, int ndim, const int64_t *siz
                  const int64_t *strides, dp_tensor **out, dp_error *err);
 
 /* -- tensor.c -- */
+dpi_parts *dpi_parts_copy(const dpi_parts *p); /* nobody is charged for it yet; NULL: no memory */
+void dpi_parts_free(dpi_parts *p);             /* of no geometry; NULL is fine */
 /* Can t get another shape now?  dpi_tensors_become() asks, too. */
 int dpi_change_check(const dp_tensor *t, dp_error *err);
 /* Gives ts[i] the geometry of from[i] and releases from[i], which nobody else may refer to, for

@@ -289,6 +289,33 @@ int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_e
 static int on_storage(dp_dtype dtype, dpi_storage *s, const dpi_layout *l, dp_tensor **out,
                       dp_error *err);
 
+dpi_parts *dpi_parts_copy(const dpi_parts *p)
+{
+    size_t tensors = p->n_tensors * sizeof(dp_tensor *), ints = p->n_ints * sizeof(int64_t);
+    dpi_parts *copy = dp_malloc(sizeof(*copy) + ints + tensors);
+
+    if (copy == NULL)
+        return NULL;
+    int64_t *own_ints = (int64_t *)(copy + 1);
+    dp_tensor **own_tensors = (dp_tensor **)(own_ints + p->n_ints);
+    if (ints > 0)
+        memcpy(own_ints, p->ints, ints);
+    for (uint32_t i = 0; i < p->n_tensors; i++)
+        own_tensors[i] = dp_tensor_ref(p->tensors[i]);
+    *copy = *p;
+    copy->tensors = own_tensors;
+    copy->ints = own_ints;
+    copy->charged = 0;
+    return copy;
+}
+
+void dpi_parts_free(dpi_parts *p)
+{
+    for (uint32_t i = 0; p != NULL && i < p->n_tensors; i++)
+        dp_tensor_unref(p->tensors[i]);
+    dp_free(p);
+}
+
 /* A tensor with a copy of t's former geometry g, parts and all. */
 static int as_it_was(const dp_tensor *t, const dpi_geometry *g, dp_tensor **out, dp_error *err)
 {

@@ -64,9 +64,9 @@ typedef struct dpi_version {
  * together, and a running call sees neither change. */
 typedef struct dpi_parts {
     uint32_t version, n_tensors, n_ints;
-    uint32_t depth;      /* 1 + that of the deepest wrapper among the tensors, when t was made */
-    dp_tensor **tensors; /* counted */
-    int64_t *ints;
+    uint32_t depth; /* 1 + that of the deepest wrapper among the tensors, when t was made */
+    dp_tensor *const *tensors; /* counted */
+    const int64_t *ints;
     uintptr_t
         charged; /* keep.c's: whose account holds the tensors, as the storage; changes of shape wait */
 } dpi_parts;

@@ -77,37 +77,9 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
 /* NULL: no memory. */
 static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
 {
-    size_t tensors = w->n_tensors * sizeof(dp_tensor *), ints = w->n_ints * sizeof(int64_t);
-    dpi_parts *p = dp_malloc(sizeof(*p) + ints + tensors);
+    dpi_parts p = {w->version, w->n_tensors, w->n_ints, depth, w->tensors, w->ints, 0};
 
-    if (p == NULL)
-        return NULL;
-    int64_t *own_ints = (int64_t *)(p + 1);
-    dp_tensor **own_tensors = (dp_tensor **)(own_ints + w->n_ints);
-    *p = (dpi_parts){w->version, w->n_tensors, w->n_ints, depth, own_tensors, own_ints, 0};
-    if (ints > 0)
-        memcpy(own_ints, w->ints, ints);
-    for (uint32_t i = 0; i < w->n_tensors; i++)
-        own_tensors[i] = dp_tensor_ref(w->tensors[i]);
-    return p;
-}
-
-dpi_parts *dpi_parts_copy(const dpi_parts *p)
-{
-    dp_wrapper w = {.version = p->version,
-                    .n_tensors = p->n_tensors,
-                    .n_ints = p->n_ints,
-                    .tensors = p->tensors,
-                    .ints = p->ints};
-
-    return parts_new(&w, p->depth);
-}
-
-void dpi_parts_free(dpi_parts *p)
-{
-    for (uint32_t i = 0; p != NULL && i < p->n_tensors; i++)
-        dp_tensor_unref(p->tensors[i]);
-    dp_free(p);
+    return dpi_parts_copy(&p);
 }
 
 static int check(const dp_wrapper *w, dpi_layout *l, uint32_t *depth, dp_error *err)
