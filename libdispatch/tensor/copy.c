@@ -20,8 +20,9 @@ typedef struct copy_job {
     dp_dtype to, from;
     bool past; /* the destination, packed in each run, is written past the caches */
     int64_t period,
-        step; /* of a destination that repeats elements of the source: how many, and how far
+        step;      /* of a destination that repeats elements of the source: how many, and how far
                              apart they are; else 0 */
+    uint64_t bits; /* which elements get on their way, not where they end */
 } copy_job;
 
 /* The first n of the elements that are repeated, beginning with number `at`, and then all of them again. */
@@ -55,11 +56,31 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     }
 }
 
+/* By way of a buffer, where they are conjugated or negated: where they end it would happen again for every
+ * one that ends at the same place. */
+static void copy_twisted(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
+                         int64_t src_stride, int64_t n)
+{
+    enum { CHUNK = 256 };
+    _Alignas(64) char buffer[CHUNK * DPI_ITEM_MAX];
+    const int64_t packed = 1;
+    int64_t bytes = (int64_t)dp_dtype_size(j->to);
+
+    for (int64_t m; n > 0; n -= m, dst += m * dst_stride, src += m * src_stride) {
+        m = n < CHUNK ? n : CHUNK;
+        dpi_run_copy(j->to, buffer, bytes, j->from, src, src_stride, m);
+        dpi_twist(j->to, j->bits, 1, &m, &packed, buffer);
+        dpi_run_copy(j->to, dst, dst_stride, j->to, buffer, bytes, m);
+    }
+}
+
 static void copy_run(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
     const copy_job *j = user;
 
-    if (j->period > 0)
+    if (j->bits)
+        copy_twisted(j, data[0], strides[0], data[1], strides[1], n);
+    else if (j->period > 0)
         copy_repeated(j, data[0], data[1],
                       (data[0] - j->nest->data[0]) / (int64_t)dp_dtype_size(j->to) % j->period, n);
     else if (j->past)
@@ -97,6 +118,29 @@ static void find_period(dpi_nest *nest, copy_job *j)
     nest->strides += 2;
 }
 
+/* May two elements of the destination share bytes?  Its dimensions are in the order of their strides. */
+static bool may_overlap(const dpi_nest *nest, int64_t bytes)
+{
+    int64_t span = bytes, more; /* of all dimensions so far */
+
+    for (int d = 0; d < nest->ndim; d++) {
+        int64_t stride = nest->strides[2 * d];
+        if (nest->sizes[d] > 1 && stride < span)
+            return true;
+        if (nest->sizes[d] > 1 && (__builtin_mul_overflow(nest->sizes[d] - 1, stride, &more) ||
+                                   __builtin_add_overflow(span, more, &span)))
+            return true;
+    }
+    return false;
+}
+
+/* As dpi_nest_run() goes: of elements that end at one place the last one stays, as in PyTorch. */
+static void copy_in_order(copy_job *j, uint64_t bits)
+{
+    j->bits = bits;
+    copy_range(0, j->nest->numel, j);
+}
+
 /* Copies sizes [ndim] elements, in host memory.  No size is 0. */
 static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads)
 {
@@ -104,7 +148,7 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
     dpi_nest nest = {2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}, 0};
     int64_t to_bytes = (int64_t)dp_dtype_size(dst.dtype);
     int64_t from_bytes = (int64_t)dp_dtype_size(src.dtype);
-    copy_job j = {&nest, dst.dtype, src.dtype, false, 0, 0};
+    copy_job j = {.nest = &nest, .to = dst.dtype, .from = src.dtype};
     int perm[DP_DIM_MAX];
 
     at[0] = 1; /* of a tensor without dimensions */
@@ -118,6 +162,10 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
     }
     dpi_nest_order(&nest, perm, false);
     dpi_nest_coalesce(&nest);
+    if (may_overlap(&nest, to_bytes)) {
+        copy_in_order(&j, dst.bits ^ src.bits);
+        return;
+    }
     find_period(&nest, &j);
     int across = j.period ? 0 : dpi_nest_across(&nest);
     j.past = nest.strides[0] == to_bytes && dpi_goes_past(nest.numel * to_bytes);

@@ -248,10 +248,8 @@ static int conj_physical_(dp_ctx *ctx, dp_tensor *self)
 /* self if it has not the bit, else a plain copy. */
 static int without(dp_ctx *ctx, dp_tensor *self, uint64_t bit, dp_tensor **out)
 {
-    int64_t format = dp_tensor_suggest_format(self);
-
     if (has_bit(self, bit))
-        return dp_invoke(ctx, "aten::clone", "Toi>T", self, &format, out);
+        return dp_invoke(ctx, "aten::clone", "Toi>T", self, NULL, out);
     *out = dp_tensor_ref(self);
     return 0;
 }

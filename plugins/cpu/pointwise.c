@@ -3,6 +3,7 @@
 #include "dense.h"
 #include "elements.h"
 #include "pointwise_run.h"
+#include "dispatchd/check.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -258,16 +259,29 @@ static void take_operands(pw_call *c, const dp_iter *it)
         take_blocks(c);
 }
 
+static bool is_real_of_complex(const pw_call *c)
+{
+    return c->op->flags & PW_RESULT_REAL && dp_dtype_is_complex(c->common);
+}
+
+static bool is_resized(const dp_tensor *out, const dp_tensor *in)
+{
+    DP_VIEW(o, out);
+    DP_VIEW(x, in);
+    return !dp_same_sizes(o.ndim, o.sizes, x.ndim, x.sizes);
+}
+
 /* An output that does not lie as the iterator would have it; none otherwise. */
 static int make_output(dp_ctx *ctx, const pw_call *c, dp_tensor **out)
 {
     int flags = c->op->flags;
-    bool real = flags & PW_RESULT_REAL && dp_dtype_is_complex(c->common);
+    bool real = is_real_of_complex(c);
+    bool row_major = flags & PW_ROW_MAJOR && (real || !(flags & PW_RESULT_REAL));
 
-    if (!real && !(flags & (PW_ROW_MAJOR | PW_LIKE_INPUT)))
+    if (!real && !row_major && !(flags & PW_LIKE_INPUT))
         return 0;
-    return dp_empty_like(ctx, c->tensors[0], c->result,
-                         flags & PW_ROW_MAJOR ? DP_CONTIGUOUS : DP_PRESERVE, out);
+    return dp_empty_like(ctx, c->tensors[0], c->result, row_major ? DP_CONTIGUOUS : DP_PRESERVE,
+                         out);
 }
 
 static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
@@ -284,6 +298,8 @@ static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
         config.flags |= DP_ITER_NUMBER; /* ATen makes a tensor of what comparisons compare with */
     if (c->op->flags & PW_MAY_OVERLAP)
         config.flags |= DP_ITER_NO_OVERLAP_CHECK;
+    if (given != NULL && is_real_of_complex(c) && is_resized(given, c->tensors[0]))
+        config.flags |= DP_ITER_LINEAR; /* ATen resizes it for a copy, so it becomes contiguous */
     config.common_dtype = dp_some_dtype(c->common);
     config.out_dtype = dp_some_dtype(c->result);
     rc = dp_iter_init(ctx, &config, &it);

@@ -27,8 +27,8 @@ enum {
     PW_RESULT_REAL = 8,     /* the result of complex numbers is real */
     PW_RESULT_COMPLEX = 16, /* that of real numbers is complex */
     PW_SAME_INPUTS = 32,    /* inputs are not promoted: they have one dtype */
-    PW_ROW_MAJOR =
-        64, /* a new output is contiguous, whatever the first input, whose shape it has */
+    PW_ROW_MAJOR = 64, /* a new output is contiguous, whatever the first input, whose shape it has;
+                        * with PW_RESULT_REAL only that of complex numbers */
     PW_LIKE_INPUT = 128,  /* a new output has the first input's strides, as by at::empty_like */
     PW_SCALARS_FIT = 512, /* a Scalar that does not fit the common dtype is an error */
     PW_MAY_OVERLAP =

@@ -83,6 +83,15 @@ E = {name: [(list(args), {}) for args in cases] for name, cases in E.items()}
 E["logspace"] = [([2.5, 5, n], {"dtype": d}) for n in (1, 2, 4) for d in (i64, u8, f32, i32)] + [([-1, 10, 4], {"dtype": i64})]
 E["soft_margin_loss.out"] = [([torch.ones(2, 3), torch.ones(2, 3), r], {"out": o}) for r in (0, 1, 2)
                              for o in (shared(2, 3), shared(3), none(2, 3), none(0))]
+TURNED = [upto(2, 3, dtype=d).t() + 1 for d in (f32, i64, c64)]
+BITS = TURNED + [torch._neg_view(t) for t in TURNED] + [TURNED[2].conj(), torch._neg_view(TURNED[2].conj())]
+for name in "angle abs sgn clone resolve_neg resolve_conj".split():
+    E[name] = [([t], {}) for t in BITS if t.is_complex() or name != "resolve_conj"]
+for name in "angle.out", "abs.out":
+    E[name] = [([t], {"out": none(*s)}) for t in TURNED for s in ((0,), (5,), (3, 2)) if t.is_floating_point() or t.is_complex()]
+for name in "copy_", "clone.out":  # the last one that goes to a place stays there
+    E[name] = [([o, t] if name == "copy_" else [t], {} if name == "copy_" else {"out": o}) for t in (upto(4, 3, dtype=c64) * 1j + 1,)
+               for o in (none(9, dtype=c64).as_strided((4, 3), s) for s in ((1, 2), (2, 1), (1, 1))) for o in (o, o.conj())]
 E["sort.stable"] = [([torch.tensor(x)], {"stable": True, "descending": d}) for x in (1 + 2j, True, 2.5) for d in (False, True)]
 E["linspace"] = [([a, b, n], {"dtype": d}) for a, b in ((inf, 5), (5, -2**63), (10, -1), (5, 300), (1e300, 0), (-3, -9)) for n in (0, 1, 2)
                  for d in (u8, i64, f32)]

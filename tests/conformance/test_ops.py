@@ -1441,11 +1441,19 @@ def wrong_by(name, dtype):
 
 # -- calling both ----------------------------------------------------------------------------------
 
-def copy(v):
-    """The same geometry over a copy of the whole storage."""
+def copy(v, made=None):
+    """The same geometry over a copy of the whole storage.  made: copies by what they are of, where one tensor that is
+    given twice stays one."""
     if torch.is_tensor(v):
-        return torch.as_strided(storage(v).clone(), v.shape, v.stride(), v.storage_offset())
-    return [copy(x) for x in v] if isinstance(v, list) else v
+        if made is not None and id(v) in made:
+            return made[id(v)]
+        t = torch.as_strided(storage(v).clone(), v.shape, v.stride(), v.storage_offset())
+        t = torch._conj(t) if v.is_conj() else t
+        t = torch._neg_view(t) if v.is_neg() else t
+        if made is not None:
+            made[id(v)] = t
+        return t
+    return [copy(x, made) for x in v] if isinstance(v, list) else v
 
 
 def storage(t):
@@ -1461,13 +1469,19 @@ class Both:
         self.client = client
         self.device = device  # of every tensor, and what an argument of device cpu stands for
         self.handles = []
+        self.made = {}  # handles by tensors' ids: one that is given twice is one there, too
 
     def encode(self, v):
         if torch.is_tensor(v):
-            made = self.client.call("tensor.create", dtype=DTYPES[v.dtype], shape=list(v.shape), strides=list(v.stride()),
-                                    storage_offset=v.storage_offset(), attachment=raw(storage(v)), device=self.device)
-            self.handles.append(made["tensor"])
-            return {"tensor": made["tensor"]}
+            if id(v) not in self.made:
+                made = self.client.call("tensor.create", dtype=DTYPES[v.dtype], shape=list(v.shape), strides=list(v.stride()),
+                                        storage_offset=v.storage_offset(), attachment=raw(storage(v)), device=self.device)
+                for op in ["aten::_conj"] * v.is_conj() + ["aten::_neg_view"] * v.is_neg():
+                    plain, made = made, self.client.op(op, {"tensor": made["tensor"]})
+                    self.client.release(plain["tensor"])
+                self.made[id(v)] = made["tensor"], v
+            self.handles.append(self.made[id(v)][0])
+            return {"tensor": self.handles[-1]}
         if isinstance(v, (list, tuple)):
             return [self.encode(x) for x in v]
         if isinstance(v, int) and not isinstance(v, bool) and abs(v) >= 2**53:
@@ -1496,7 +1510,7 @@ class Both:
     def done(self):
         if self.handles:
             self.client.release(*set(self.handles))
-        self.handles = []
+        self.handles, self.made = [], {}
 
 
 linalg_cases.add(CASES)
@@ -1560,7 +1574,8 @@ def by_vectors(function, args, kwargs):
 
 def one(both, name, function, args, kwargs):
     """None when both agree, else why not."""
-    mine = [copy(a) for a in args], {k: copy(v) for k, v in kwargs.items()}
+    made = {}
+    mine = [copy(a, made) for a in args], {k: copy(v, made) for k, v in kwargs.items()}
     try:
         with torch.backends.mkldnn.flags(enabled=not name.startswith("gelu_backward")):  # which reads them by wrong strides
             want = function(*mine[0], **mine[1])
