@@ -102,26 +102,42 @@ static cJSON *literals(const cJSON *list)
     return out;
 }
 
+/* No JSON: a number that JSON has not, or a string without its quotes.  NULL: usage. */
+static cJSON *bare_word(cli *c, const char *word)
+{
+    static const char *const numbers[] = {"nan", "inf", "-inf"};
+
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        if (strcmp(word, numbers[i]) == 0) {
+            cJSON *value = params_new();
+            params_text(value, "float", word);
+            return value;
+        }
+    if (isalpha((unsigned char)*word))
+        return need(cJSON_CreateString(word));
+    usage(c, "'%s' is not JSON", word);
+    return NULL;
+}
+
 /* JSON is passed on as it was written, so that no digit changes; arrays become tensors where those
  * are taken, a flat one only where no list is.  NULL: usage. */
 static cJSON *value_of(cli *c, const char *word, unsigned takes)
 {
-    cJSON *j = cJSON_ParseWithOpts(word, NULL, true), *value;
-
-    if (j == NULL) {
-        if (isalpha((unsigned char)*word))
-            return need(cJSON_CreateString(word));
-        usage(c, "'%s' is not JSON", word);
-        return NULL;
-    }
+    char *elements = spell_integers(word, true), *plain = spell_integers(word, false);
+    cJSON *j = cJSON_ParseWithOpts(elements, NULL, true), *value;
     bool nested = cJSON_IsArray(j) && cJSON_IsArray(j->child);
-    if (nested && takes & TAKES_TENSORS && !(takes & TAKES_TENSOR))
+
+    if (j == NULL)
+        value = bare_word(c, word);
+    else if (nested && takes & TAKES_TENSORS && !(takes & TAKES_TENSOR))
         value = literals(j);
     else if (cJSON_IsArray(j) && takes & TAKES_TENSOR && (nested || !(takes & TAKES_LIST)))
-        value = literal(word);
+        value = literal(elements);
     else
-        value = need(cJSON_CreateRaw(word));
+        value = need(cJSON_CreateRaw(plain));
     cJSON_Delete(j);
+    free(elements);
+    free(plain);
     return value;
 }
 

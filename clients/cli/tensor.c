@@ -46,14 +46,16 @@ static int create(cli *c)
 
     if (!words_fit(c, 1, 1))
         return CLI_USAGE;
-    cJSON *j = cJSON_ParseWithOpts(c->words[0], NULL, true);
-    if (j == NULL)
-        return usage(c, "'%s' is not JSON", c->words[0]);
-    cJSON *params = cJSON_IsObject(j) ? j : params_new();
+    char *json = spell_integers(c->words[0], true);
+    cJSON *j = cJSON_ParseWithOpts(json, NULL, true);
+    cJSON *params = j == NULL || cJSON_IsObject(j) ? j : params_new();
     if (params != j) {
         cJSON_Delete(j);
-        params_raw(params, "data", c->words[0]);
+        params_raw(params, "data", json);
     }
+    free(json);
+    if (params == NULL)
+        return usage(c, "'%s' is not JSON", c->words[0]);
     params_text(params, "dtype", dtype);
     params_text(params, "device", device);
     return ask(c, "tensor.create", params, print_value);

@@ -1,7 +1,10 @@
 /* words.c -- the command line: options are taken out of the words, the rest are arguments. */
 #include "cli.h"
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void remove_words(cli *c, int at, int n)
@@ -76,4 +79,37 @@ bool words_fit(cli *c, int min, int max)
         return true;
     usage(c, "%s arguments for '%s'", c->n_words < min ? "not enough" : "too many", c->verb->name);
     return false;
+}
+
+/* Length of the JSON number at s; *large: a JSON number does not hold it exactly. */
+static size_t number_at(const char *s, bool *large)
+{
+    const intmax_t most = INTMAX_C(1) << 53;
+    size_t n = strspn(s, "+-.0123456789eE"), integer = strspn(s, "-0123456789");
+
+    errno = 0;
+    intmax_t i = strtoimax(s, NULL, 10);
+    *large = n == integer && (errno == ERANGE || i >= most || i <= -most);
+    return n;
+}
+
+char *spell_integers(const char *json, bool elements)
+{
+    char *out = need(calloc(2 * strlen(json) + sizeof("{\"int\":\"\"}"), 1)), *to = out;
+    bool text = false, large = false;
+    int objects = 0;
+
+    for (size_t n; *json != '\0'; json += n) {
+        n = text && *json == '\\' && json[1] != '\0' ? 2 : 1;
+        text ^= *json == '"';
+        objects += text ? 0 : (*json == '{') - (*json == '}');
+        if (!text && strchr("-0123456789", *json) != NULL)
+            n = number_at(json, &large);
+        const char *form = !large                    ? "%.*s"
+                           : elements || objects > 0 ? "\"%.*s\""
+                                                     : "{\"int\":\"%.*s\"}";
+        to += sprintf(to, form, (int)n, json);
+        large = false;
+    }
+    return out;
 }

@@ -122,6 +122,25 @@ static int check_enum(const proto_type *t, const cJSON *j, const place *at, dp_e
                       j->valuestring);
 }
 
+/* What PyTorch's tensors have and these have not, or have by another way. */
+static const struct {
+    const char *name, *instead;
+} foreign[] = {
+    {"names", "dimensions have no names"},        {"requires_grad", "no tensor requires gradients"},
+    {"grad", "no tensor has a gradient"},         {"layout", "every tensor is strided"},
+    {"memory_format", "'strides' say it"},        {"pin_memory", "nothing is pinned"},
+    {"is_conj", "aten::_conj makes such a view"}, {"is_neg", "aten::_neg_view makes such a view"},
+    {"qscheme", "no tensor is quantized"},
+};
+
+static const char *instead_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (strcmp(foreign[i].name, name) == 0)
+            return foreign[i].instead;
+    return NULL;
+}
+
 static int fail_unknown(const proto_type *t, const char *name, const place *at, dp_error *err)
 {
     const char *names[64], *near;
@@ -131,6 +150,9 @@ static int fail_unknown(const proto_type *t, const char *name, const place *at, 
         names[n] = t->members[n].name;
         n++;
     }
+    const char *instead = instead_of(name);
+    if (instead != NULL)
+        return place_fail(err, DP_EPARAMS, at, "unknown member '%s': %s", name, instead);
     near = nearest_name(name, names, n);
     if (near == NULL)
         return place_fail(err, DP_EPARAMS, at, "unknown member '%.*s'", NAME_SHOWN, name);

@@ -61,6 +61,20 @@ def test_numbers_are_printed_exactly(f):
                    "--json")[0], "-0.30000000000000004")
 
 
+def test_numbers_that_json_has_not(f):
+    most, least = str(2**63 - 1), str(-2**63)
+    for words, value in ((("aten::neg", least), least), (("aten::neg", most), "-" + most), (("aten::neg", "-5"), "5"),
+                         (("aten::add", "1", str(-2**53)), str(1 - 2**53)), (("aten::neg", "inf"), "-inf"),
+                         (("aten::neg", "-inf"), "inf"), (("aten::neg", "nan"), "nan"),
+                         (("aten::full", "[2]", most, "dtype=int64"), f"[{most}, {most}]"),
+                         (("aten::roll", "[1,2,3]", f"[{least}]"), "[3, 1, 2]"),
+                         (("aten::roll", "[1,2,3]", f"shifts={least}"), "[3, 1, 2]"),
+                         (("aten::neg", f'{{"dtype":"int64","data":[1, {most}]}}'), f"[{'-1':>20}, -{most}]")):
+        equal(f.lines("call", *words)[1:], [value])
+    equal(f.json("tensor", "create", f"[{least}]", "--dtype", "int64")["shape"], [1])
+    contains(f.ctl("call", "aten::neg", most + "0", status=1)[1], most + "0 does not fit int64")
+
+
 def test_shapes_of_all_ranks_print(f):
     equal(f.lines("call", "aten::neg", '{"data":-7,"shape":[]}')[1:], ["7"])
     equal(f.lines("call", "aten::neg", '{"data":[],"shape":[0]}')[1:], ["[]"])

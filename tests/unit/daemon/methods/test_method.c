@@ -80,6 +80,8 @@ static const struct {
         ERROR("1", "-32602", "args[0][0]: unknown member 'x'")),
     ROW(CALL("op.call", "{\"op\":\"a\",\"kwargs\":{\"k\":{\"data\":[],\"dtyp\":1}}}"),
         ERROR("1", "-32602", "kwargs.k: unknown member 'dtyp', did you mean 'dtype'?")),
+    ROW(CALL("op.call", "{\"op\":\"a\",\"args\":[{\"data\":[1],\"names\":[\"n\"]}]}"),
+        ERROR("1", "-32602", "args[0]: unknown member 'names': dimensions have no names")),
     ROW(CALL("op.call", "{\"op\":\"a\",\"kwargs\":{\"k\":{\"tensor\":1.5}}}"),
         ERROR("1", "-32602", "kwargs.k.tensor: expected integer but got 1.5")),
 };
