@@ -10,14 +10,6 @@
 
 #include "../dims.h"
 
-/* For functions with a loop worth vectorising: compiled once for each vector width.  The dynamic
- * linker chooses the widest that the machine has. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define DENSE_LOOP __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define DENSE_LOOP
-#endif
-
 /* The class of a dtype: DP_FLOAT32, DP_FLOAT64 or DP_INT64.  DP_DTYPE_NONE if it is complex. */
 dp_dtype dense_class(dp_dtype d);
 /* What PyTorch's messages call a dtype: "Float" for float32. */

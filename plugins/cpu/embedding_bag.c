@@ -4,17 +4,10 @@
  * Rows are converted to doubles and back; indices and offsets are copied and checked before they are used. */
 #include "dense.h"
 #include "pack.h"
+#include "weighted.h"
 #include <string.h>
 
 enum { SUM, MEAN, MAX, MODES };
-
-enum {
-    LANES = 16, /* columns that are added together, */
-    WIDE = 4,   /* so many times where there are as many, */
-    BLOCK = 64, /* and rows that are added up in float32 */
-    AHEAD = 16, /* rows whose memory is asked for in advance */
-};
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float))));
 
 typedef struct bags {
     pack p;
@@ -206,49 +199,6 @@ static void take_row(const bags *b, const totals *m, int64_t bag, int64_t i, boo
         }
 }
 
-/* Columns [d, d + k * LANES) of indices [begin, end), added to out.  Blocks of rows are added up in float32,
- * in registers, and those sums in double. */
-__attribute__((always_inline)) static inline void
-add_lanes(const bags *b, int64_t begin, int64_t end, int64_t d, int k, bool scaled, double *out)
-{
-    const float *column = b->packed + d;
-    const int64_t *at = b->at, dim = b->dim, padding = b->padding;
-
-    for (int64_t i = begin, stop; i < end; i = stop) {
-        lanes sum[WIDE] = {{0}};
-        stop = end - i < BLOCK ? end : i + BLOCK;
-        for (int64_t r = i; r < stop; r++) {
-            const lanes *row = (const lanes *)(column + at[r] * dim);
-            const lanes *next = (const lanes *)(column + at[end - r > AHEAD ? r + AHEAD : r] * dim);
-            for (int j = 0; j < k; j++)
-                __builtin_prefetch(next + j);
-            for (int j = 0; at[r] != padding && j < k; j++)
-                sum[j] += scaled ? row[j] * (float)b->factor[r] : row[j];
-        }
-        for (int j = 0; j < k; j++)
-            for (int l = 0; l < LANES; l++)
-                out[d + j * LANES + l] += (double)sum[j][l];
-    }
-}
-
-/* The rows of indices [begin, end) of a packed table, added to out [dim]. */
-DENSE_LOOP static void add_packed(const bags *b, int64_t begin, int64_t end, double *out)
-{
-    bool scaled = b->factor != NULL;
-    int64_t d = 0, dim = b->dim;
-
-    for (; dim - d >= WIDE * LANES; d += WIDE * LANES)
-        if (scaled)
-            add_lanes(b, begin, end, d, WIDE, true, out);
-        else
-            add_lanes(b, begin, end, d, WIDE, false, out);
-    for (; dim - d >= LANES; d += LANES)
-        add_lanes(b, begin, end, d, 1, scaled, out);
-    for (int64_t i = begin; d < dim && i < end; i++)
-        for (int64_t e = d; b->at[i] != b->padding && e < dim; e++)
-            out[e] += (double)b->packed[b->at[i] * dim + e] * (scaled ? b->factor[i] : 1);
-}
-
 static int64_t count_of(const bags *b, int64_t bag)
 {
     int64_t n = end_of(b, bag) - b->from[bag];
@@ -262,13 +212,14 @@ static void run_bags(int64_t begin, int64_t end, void *user)
 {
     const totals *m = user;
     const bags *b = m->bags;
+    const wt_rows rows = {b->packed, b->at, b->factor, b->dim, b->padding};
 
     for (int64_t bag = begin; bag < end; bag++) {
         int64_t count = 0, from = b->from[bag], to = end_of(b, bag);
         for (int64_t i = from; m->bag_of && i < to; i++)
             m->bag_of[i] = bag;
         if (b->packed && b->mode != MAX)
-            add_packed(b, from, to, m->out + bag * b->dim);
+            CPU_CHOSEN(wt_added)[0](&rows, from, to, m->out + bag * b->dim);
         else
             for (int64_t i = from; i < to; i++)
                 if (b->at[i] != b->padding)

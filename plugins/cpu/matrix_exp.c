@@ -7,6 +7,7 @@
  * A matrix is a sum of powers of itself, which need few products: all in arrays of n*n elements. */
 #include "gemm.h"
 #include "matrices.h"
+#include "weighted.h"
 #include <complex.h>
 
 enum {
@@ -89,33 +90,16 @@ static void multiply(const mexp *e, char *c, const char *a, const char *b, bool 
     }
 }
 
-/* to = sum over k of by[k] from[k], in the type's own precision, each product fused with its sum. */
-#define COMBINE(name, type, FMA)                                                                   \
-    DENSE_LOOP static void name(size_t n, type *to, char *const *from, const double *by,           \
-                                int count)                                                         \
-    {                                                                                              \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            type sum = 0;                                                                          \
-            for (int k = 0; k < count; k++)                                                        \
-                sum = FMA(((const type *)from[k])[i], (type)by[k], sum);                           \
-            to[i] = sum;                                                                           \
-        }                                                                                          \
-    }
-COMBINE(combine_f32, float, __builtin_fmaf)
-COMBINE(combine_f64, double, __builtin_fma)
-
 /* The reals of a matrix: a complex one is twice as many. */
 static size_t reals(const mexp *e)
 {
     return e->bytes / (mx_is_double(e->dtype) ? sizeof(double) : sizeof(float));
 }
 
+/* to = sum over k of by[k] from[k] */
 static void combine(const mexp *e, char *to, char *const *from, const double *by, int count)
 {
-    if (mx_is_double(e->dtype))
-        combine_f64(reals(e), (double *)to, from, by, count);
-    else
-        combine_f32(reals(e), (float *)to, from, by, count);
+    CPU_CHOSEN(wt_combined)[mx_is_double(e->dtype)](reals(e), to, from, by, count);
 }
 
 static void add(const mexp *e, char *to, const char *from)
