@@ -1,22 +1,10 @@
-/* dense.c -- converting tensors to packed form and back, and the checks that go with it. */
+/* dense.c -- what kernels that go over arrays share: checks of dtypes, memory, grain. */
 #include "dense.h"
 #include <dispatchd/check.h>
 
-dp_dtype dense_class(dp_dtype d)
+dp_dtype dense_opmath(dp_dtype d)
 {
-    switch (d) {
-    case DP_FLOAT16:
-    case DP_BFLOAT16:
-    case DP_FLOAT32:
-        return DP_FLOAT32;
-    case DP_FLOAT64:
-        return DP_FLOAT64;
-    case DP_COMPLEX64:
-    case DP_COMPLEX128:
-        return DP_DTYPE_NONE;
-    default:
-        return DP_INT64;
-    }
+    return d == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
 }
 
 const char *dense_type_name(dp_dtype d)

@@ -1,17 +1,11 @@
-/* dense.h -- what the kernels over packed arrays share: mm, conv, pool, norm, softmax, reduce.
- *
- * They compute in one of three dtypes, which is called the class of a tensor's dtype: float32 (also
- * for float16 and bfloat16), float64, or int64 (for bool and every integer; two's complement wraps,
- * so truncating an int64 result gives what the narrow type would have given).  Inputs are copied
- * into packed row-major elements of the class where they are not that already; results are
- * converted to the dtype and memory format that PyTorch gives them. */
+/* dense.h -- what kernels that go over arrays share: checks of dtypes, memory, grain. */
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
 
 #include "../dims.h"
 
-/* The class of a dtype: DP_FLOAT32, DP_FLOAT64 or DP_INT64.  DP_DTYPE_NONE if it is complex. */
-dp_dtype dense_class(dp_dtype d);
+/* What a float's dtype is computed in: float32, or float64 for itself (at::opmath_type). */
+dp_dtype dense_opmath(dp_dtype d);
 /* What PyTorch's messages call a dtype: "Float" for float32. */
 const char *dense_type_name(dp_dtype d);
 

@@ -13,7 +13,7 @@ typedef struct batch {
     dp_tensor *input, *parameters[PARAMETERS];
     double eps;
     /* found by prepare() */
-    dp_dtype dtype, class, parameter_dtype;
+    dp_dtype dtype, opmath, parameter_dtype;
     dp_memory_format format;
     int64_t numel, n, channels, size; /* columns: n rows, of size 1 */
     bool columns;
@@ -58,7 +58,7 @@ static int check_batch(dp_ctx *ctx, batch *b, bool training)
         return dp_fail(ctx, DP_ERUNTIME,
                        "batch norm of a %d-dimensional tensor: at least 2 expected", x.ndim);
     b->dtype = b->parameter_dtype = x.dtype;
-    b->class = dense_class(x.dtype);
+    b->opmath = dense_opmath(x.dtype);
     int rc = dense_check_type(ctx, "batch_norm", x.dtype, DENSE_FLOATS);
     for (int i = 0; rc == 0 && i < PARAMETERS; i++) {
         if (b->parameters[i] == NULL && i >= MEAN && !training)
@@ -88,14 +88,14 @@ static void prepare(batch *b)
         b->n = x.numel / b->channels;
         b->size = 1;
     }
-    b->x = pack_as(&b->p, b->input, b->class, b->format);
+    b->x = pack_as(&b->p, b->input, b->opmath, b->format);
     b->mean = pack_array(&b->p, b->channels, sizeof(double));
     b->squares = pack_array(&b->p, b->channels, sizeof(double));
 }
 
 static int run(batch *b, int loop, int64_t n, double each, void *job)
 {
-    dp_range_fn fn = CPU_CHOSEN(nm_loops)[loop].run[b->class == DP_FLOAT64];
+    dp_range_fn fn = CPU_CHOSEN(nm_loops)[loop].run[b->opmath == DP_FLOAT64];
     return dp_parallel_for(b->p.ctx, 0, n, dense_grain(each), fn, job);
 }
 
@@ -323,7 +323,7 @@ static int native_batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, d
     if (b.p.rc < 0)
         return b.p.rc;
     prepare(&b);
-    void *data = pack_new_as(&b.p, b.class, x.ndim, x.sizes, b.format, &y);
+    void *data = pack_new_as(&b.p, b.opmath, x.ndim, x.sizes, b.format, &y);
     if (training && !dp_memoryless(ctx))
         take_moments(&b);
     double *inverse = inverse_of(&b, training);
@@ -505,13 +505,13 @@ static int native_batch_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *i
         return b.p.rc;
     prepare(&b);
     load_statistics(&b, &s, save_mean, save_invstd);
-    s.dy = pack_as(&b.p, grad, b.class, b.format);
+    s.dy = pack_as(&b.p, grad, b.opmath, b.format);
     s.sum = pack_array(&b.p, b.channels, sizeof(double));
     s.dot = pack_array(&b.p, b.channels, sizeof(double));
     for (int64_t c = 0; b.p.rc == 0 && c < b.channels; c++)
         s.sum[c] = s.dot[c] = 0;
     if (mask[0])
-        s.dx = pack_new_as(&b.p, b.class, x.ndim, x.sizes, b.format, &made);
+        s.dx = pack_new_as(&b.p, b.opmath, x.ndim, x.sizes, b.format, &made);
     if (!dp_memoryless(ctx))
         run_slopes(&b, &s);
     for (int64_t c = 0; b.p.rc == 0 && !dp_memoryless(ctx) && c < b.channels; c++)

@@ -7,9 +7,9 @@
 #include "../layer.h"
 #include "pack.h"
 
-static int run(pack *p, dp_dtype class, int loop, int64_t n, double each, void *job)
+static int run(pack *p, dp_dtype opmath, int loop, int64_t n, double each, void *job)
 {
-    dp_range_fn fn = CPU_CHOSEN(nm_loops)[loop].run[class == DP_FLOAT64];
+    dp_range_fn fn = CPU_CHOSEN(nm_loops)[loop].run[opmath == DP_FLOAT64];
     return dp_parallel_for(p->ctx, 0, n, dense_grain(each), fn, job);
 }
 
@@ -45,7 +45,7 @@ static int check_dtype(dp_ctx *ctx, const dp_view *x, const dp_tensor *t)
 
 typedef struct layer {
     pack p;
-    dp_dtype dtype, class;
+    dp_dtype dtype, opmath;
     int64_t rows, n;
     int64_t sizes[DP_DIM_MAX]; /* of the statistics */
 } layer;
@@ -66,7 +66,7 @@ static int prepare_layer(dp_ctx *ctx, layer *l, dp_tensor *input, const int64_t 
         return rc;
     l->p.ctx = ctx;
     l->dtype = x.dtype;
-    l->class = dense_class(x.dtype);
+    l->opmath = dense_opmath(x.dtype);
     l->rows = l->n = 1;
     for (int d = 0; d < x.ndim; d++) {
         bool inner = (size_t)d >= (size_t)x.ndim - n;
@@ -92,16 +92,16 @@ static int native_layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape
     *out = *mean = *rstd = NULL;
     if (rc < 0)
         return rc;
-    nm_rows job = {.x = pack_get(&l.p, input, l.class),
-                   .gamma = pack_get(&l.p, weight, l.class),
-                   .beta = pack_get(&l.p, bias, l.class),
-                   .y = pack_new(&l.p, l.class, x.ndim, x.sizes, &y),
-                   .mean = pack_new(&l.p, l.class, x.ndim, l.sizes, &m),
-                   .rstd = pack_new(&l.p, l.class, x.ndim, l.sizes, &r),
+    nm_rows job = {.x = pack_get(&l.p, input, l.opmath),
+                   .gamma = pack_get(&l.p, weight, l.opmath),
+                   .beta = pack_get(&l.p, bias, l.opmath),
+                   .y = pack_new(&l.p, l.opmath, x.ndim, x.sizes, &y),
+                   .mean = pack_new(&l.p, l.opmath, x.ndim, l.sizes, &m),
+                   .rstd = pack_new(&l.p, l.opmath, x.ndim, l.sizes, &r),
                    .n = l.n,
                    .eps = eps};
     if (l.p.rc == 0 && !dp_memoryless(ctx))
-        l.p.rc = run(&l.p, l.class, NM_ROW_NORM, l.rows, 3 * (double)l.n, &job);
+        l.p.rc = run(&l.p, l.opmath, NM_ROW_NORM, l.rows, 3 * (double)l.n, &job);
     pack_give(&l.p, y, l.dtype, out);
     pack_give(&l.p, m, l.dtype, mean);
     pack_give(&l.p, r, l.dtype, rstd);
@@ -144,7 +144,7 @@ static int add_dots(layer *l, nm_rows *job, double *first, double *second)
     job->sums = pack_array(&l->p, chunks, 2 * (size_t)l->n * sizeof(double));
     if (l->p.rc == 0)
         l->p.rc =
-            run(&l->p, l->class, NM_ROW_DOTS, chunks, 2 * (double)job->chunk * (double)l->n, job);
+            run(&l->p, l->opmath, NM_ROW_DOTS, chunks, 2 * (double)job->chunk * (double)l->n, job);
     for (int64_t j = 0; l->p.rc == 0 && j < l->n; j++) {
         first[j] = second[j] = 0;
         for (int64_t i = 0; i < chunks; i++) {
@@ -196,16 +196,16 @@ static int native_layer_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *i
         rc = check_count(ctx, "rstd", rstd, l.rows, l.dtype);
     if (rc < 0)
         return rc;
-    nm_rows job = {.x = pack_get(&l.p, input, l.class),
-                   .dy = pack_get(&l.p, grad, l.class),
-                   .gamma = pack_get(&l.p, weight, l.class),
-                   .mean = pack_get(&l.p, mean, l.class),
-                   .rstd = pack_get(&l.p, rstd, l.class),
+    nm_rows job = {.x = pack_get(&l.p, input, l.opmath),
+                   .dy = pack_get(&l.p, grad, l.opmath),
+                   .gamma = pack_get(&l.p, weight, l.opmath),
+                   .mean = pack_get(&l.p, mean, l.opmath),
+                   .rstd = pack_get(&l.p, rstd, l.opmath),
                    .n = l.n};
     if (mask[0])
-        job.y = pack_new(&l.p, l.class, x.ndim, x.sizes, &y);
+        job.y = pack_new(&l.p, l.opmath, x.ndim, x.sizes, &y);
     if (l.p.rc == 0 && !dp_memoryless(ctx) && mask[0])
-        l.p.rc = run(&l.p, l.class, NM_ROW_SLOPE, l.rows, 4 * (double)l.n, &job);
+        l.p.rc = run(&l.p, l.opmath, NM_ROW_SLOPE, l.rows, 4 * (double)l.n, &job);
     if (mask[0])
         pack_give(&l.p, y, l.dtype, dx);
     if (parameters)
@@ -217,7 +217,7 @@ static int native_layer_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *i
 
 typedef struct group {
     pack p;
-    dp_dtype dtype, class;
+    dp_dtype dtype, opmath;
     int64_t n, channels, size, groups;
     int64_t planes, each; /* n * channels; planes of a group */
     const double *gamma, *beta;
@@ -260,7 +260,7 @@ static int prepare_group(dp_ctx *ctx, group *g, dp_tensor *input, dp_tensor *wei
         return rc;
     g->p.ctx = ctx;
     g->dtype = x.dtype;
-    g->class = dense_class(x.dtype);
+    g->opmath = dense_opmath(x.dtype);
     g->planes = g->n * g->channels;
     g->each = g->channels / g->groups;
     g->gamma = pack_get(&g->p, weight, DP_FLOAT64);
@@ -278,7 +278,7 @@ static void take_groups(group *g, const void *x, double eps, double *mean, doubl
     int64_t groups = g->n * g->groups;
     nm_planes p = {.x = x, .size = g->each * g->size, .sum = mean, .more = rstd};
 
-    g->p.rc = run(&g->p, g->class, NM_PLANE_MOMENTS, groups, 2 * (double)p.size, &p);
+    g->p.rc = run(&g->p, g->opmath, NM_PLANE_MOMENTS, groups, 2 * (double)p.size, &p);
     for (int64_t i = 0; g->p.rc == 0 && i < groups; i++) {
         double variance = rstd[i] / (double)p.size;
         mean[i] = p.size == 0 ? 0 : variance != variance ? NAN : mean[i];
@@ -303,7 +303,7 @@ static void scale_groups(group *g, const void *x, void *y)
         g->f[i] *= g->gamma ? g->gamma[c] : 1;
         more[i] = (g->beta ? g->beta[c] : 0) - g->mean[i] * g->f[i];
     }
-    g->p.rc = run(&g->p, g->class, NM_PLANE_SCALE, g->planes, (double)g->size, &p);
+    g->p.rc = run(&g->p, g->opmath, NM_PLANE_SCALE, g->planes, (double)g->size, &p);
 }
 
 /* aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW,
@@ -325,8 +325,8 @@ static int native_group_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, d
         rc = dp_fail(ctx, DP_ERUNTIME,
                      "Expected X.is_contiguous(memory_format) to be true, but got false.");
     g.p.rc = rc;
-    const void *from = pack_get(&g.p, input, g.class);
-    void *to = pack_new(&g.p, g.class, x.ndim, x.sizes, &y);
+    const void *from = pack_get(&g.p, input, g.opmath);
+    void *to = pack_new(&g.p, g.opmath, x.ndim, x.sizes, &y);
     double *means = pack_new(&g.p, DP_FLOAT64, 2, sizes, &m);
     double *rstds = pack_new(&g.p, DP_FLOAT64, 2, sizes, &r);
     if (g.p.rc == 0 && !dp_memoryless(ctx)) {
@@ -335,7 +335,7 @@ static int native_group_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, d
     }
     if (format != DP_CONTIGUOUS && g.p.rc == 0) {
         dp_tensor *other;
-        pack_new_as(&g.p, g.class, x.ndim, x.sizes, format, &other);
+        pack_new_as(&g.p, g.opmath, x.ndim, x.sizes, format, &other);
         if (g.p.rc == 0)
             g.p.rc = dp_copy(ctx, other, y);
         y = other;
@@ -388,7 +388,7 @@ static void run_group_slopes(group *g, nm_planes *p, double *dgamma, double *dbe
     p->size = g->size;
     if (g->p.rc < 0)
         return;
-    g->p.rc = run(&g->p, g->class, NM_PLANE_DOTS, g->planes, 2 * (double)g->size, p);
+    g->p.rc = run(&g->p, g->opmath, NM_PLANE_DOTS, g->planes, 2 * (double)g->size, p);
     if (g->p.rc < 0)
         return;
     slope_channels(g, p, dgamma, dbeta);
@@ -397,7 +397,7 @@ static void run_group_slopes(group *g, nm_planes *p, double *dgamma, double *dbe
     p->k = k;
     p->g = more;
     if (p->y != NULL)
-        g->p.rc = run(&g->p, g->class, NM_PLANE_SLOPE, g->planes, 2 * (double)g->size, p);
+        g->p.rc = run(&g->p, g->opmath, NM_PLANE_SLOPE, g->planes, 2 * (double)g->size, p);
 }
 
 /* mean and rstd of the forward call, for each plane */
@@ -435,11 +435,11 @@ static int native_group_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *i
         rc = check_count(ctx, "rstd", rstd, n * groups, x.dtype);
     g.p.rc = rc;
     load_groups(&g, mean, rstd);
-    nm_planes p = {.x = pack_get(&g.p, input, g.class), .dy = pack_get(&g.p, grad, g.class)};
+    nm_planes p = {.x = pack_get(&g.p, input, g.opmath), .dy = pack_get(&g.p, grad, g.opmath)};
     double *dgamma = pack_array(&g.p, channels, sizeof(double));
     double *dbeta = pack_array(&g.p, channels, sizeof(double));
     if (mask[0])
-        p.y = pack_new(&g.p, g.class, x.ndim, x.sizes, &y);
+        p.y = pack_new(&g.p, g.opmath, x.ndim, x.sizes, &y);
     if (g.p.rc == 0 && !dp_memoryless(ctx))
         run_group_slopes(&g, &p, dgamma, dbeta);
     if (mask[0])

@@ -10,10 +10,10 @@ typedef struct sm_call {
     const char *error; /* what errors call the loops */
     dp_tensor *x, *y;  /* y NULL: no backward form */
     int64_t dim;
-    dp_dtype class;
+    dp_dtype opmath;
 } sm_call;
 
-/* All operands packed, of the class. */
+/* All operands packed, of `opmath`. */
 static int run_lines(dp_ctx *ctx, const sm_call *c, const void *x, const void *y, void *out)
 {
     DP_VIEW(v, c->x);
@@ -28,7 +28,7 @@ static int run_lines(dp_ctx *ctx, const sm_call *c, const void *x, const void *y
     job.blocks = (job.inner + SM_WIDE - 1) / SM_WIDE;
     int64_t lines = n / job.length, units = job.inner == 1 ? lines : lines / job.inner * job.blocks;
     return dp_parallel_for(ctx, 0, units, dense_grain(4 * (double)n / (double)units),
-                           CPU_CHOSEN(sm_loops)[c->op].lines[c->class == DP_FLOAT64], &job);
+                           CPU_CHOSEN(sm_loops)[c->op].lines[c->opmath == DP_FLOAT64], &job);
 }
 
 static int check(dp_ctx *ctx, sm_call *c)
@@ -39,7 +39,7 @@ static int check(dp_ctx *ctx, sm_call *c)
 
     if (rc == 0)
         rc = dense_check_type(ctx, c->error, v.dtype, DENSE_FLOATS);
-    c->class = dense_class(v.dtype);
+    c->opmath = dense_opmath(v.dtype);
     if (rc < 0 || c->y == NULL)
         return rc;
     DP_VIEW(w, c->y);
@@ -65,9 +65,9 @@ static int run(dp_ctx *ctx, sm_call *c, dp_tensor **out)
     if (p.rc < 0)
         return dp_refuse(ctx, p.rc, NULL);
     DP_VIEW(o, *out);
-    bool direct = o.dtype == c->class && dp_tensor_is_contiguous(*out, DP_CONTIGUOUS);
-    const void *x = pack_get(&p, c->x, c->class), *y = pack_get(&p, c->y, c->class);
-    void *to = direct ? o.data : pack_new(&p, c->class, v.ndim, v.sizes, &packed);
+    bool direct = o.dtype == c->opmath && dp_tensor_is_contiguous(*out, DP_CONTIGUOUS);
+    const void *x = pack_get(&p, c->x, c->opmath), *y = pack_get(&p, c->y, c->opmath);
+    void *to = direct ? o.data : pack_new(&p, c->opmath, v.ndim, v.sizes, &packed);
     if (p.rc == 0)
         p.rc = run_lines(ctx, c, x, y, to);
     if (p.rc == 0 && !direct)
