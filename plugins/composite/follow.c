@@ -2,6 +2,7 @@
 #include "follow.h"
 #include "composite.h"
 #include "fake.h"
+#include <dispatchd/check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,14 +133,24 @@ static int resize_outs(dp_call *call, const dp_value *made, const dp_value *give
     return rc < 0 ? dp_refuse(call->ctx, rc, NULL) : 0;
 }
 
-static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given)
+static bool same_shape(const dp_tensor *a, const dp_tensor *b)
+{
+    DP_VIEW(x, a);
+    DP_VIEW(y, b);
+    return dp_same_sizes(x.ndim, x.sizes, y.ndim, y.sizes);
+}
+
+/* resized: each out was, and one of another shape now is an output behind, too, which is what it holds in the
+ * end. */
+static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given, bool resized)
 {
     dp_tensor *const *from, *const *to;
     size_t n = tensors_of(made, &from);
     int rc = check_outs(call, n, tensors_of(given, &to));
 
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = dp_invoke(call->ctx, "aten::copy_", "TTb>", to[i], from[i], (int)false);
+        if (!resized || same_shape(to[i], from[i]))
+            rc = dp_invoke(call->ctx, "aten::copy_", "TTb>", to[i], from[i], (int)false);
     return rc;
 }
 
@@ -155,7 +166,7 @@ static int results(dp_call *call, const follow_row *row, dp_value *args, dp_valu
     for (uint32_t i = 0; rc == 0 && i < row->n_results; i++) {
         follow_part part = row->results[i];
         if (part.what == FOLLOW_COPY || part.what == FOLLOW_FILL) {
-            rc = copy_outs(call, &rets[i], &call->args[part.i]);
+            rc = copy_outs(call, &rets[i], &call->args[part.i], part.what == FOLLOW_COPY);
             continue;
         }
         if (part.what == FOLLOW_CLONES) {

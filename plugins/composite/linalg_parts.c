@@ -44,15 +44,14 @@ static int svd_of(dp_ctx *ctx, dp_tensor *self, bool some, bool vectors, dp_tens
     return rc;
 }
 
-/* Output i gets the shape of made, whose dtype it has; one without elements its strides, too, if `strided`. */
+/* Output i gets the shape of made, whose dtype it has, and its strides, too, if `strided`. */
 static int place_same(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, bool strided)
 {
     if (rc < 0 || !o->given)
         return rc;
     DP_VIEW(x, made);
-    DP_VIEW(y, o->t[i]);
-    return dp_set_output(ctx, &o->t[i], x.ndim, x.sizes, strided && y.numel == 0 ? x.strides : NULL,
-                         x.dtype, x.device);
+    return dp_set_output(ctx, &o->t[i], x.ndim, x.sizes, strided ? x.strides : NULL, x.dtype,
+                         x.device);
 }
 
 /* aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V) */

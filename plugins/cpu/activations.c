@@ -196,14 +196,20 @@ static int log_sigmoid(dp_ctx *ctx, dp_tensor *self, dp_tensor **out, dp_tensor 
  *     -> (Tensor(a!), Tensor(b!)) */
 static int log_sigmoid_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, dp_tensor *buffer)
 {
-    const dp_value ins[] = {dp_tensor_value(self)};
+    dp_tensor *copy = NULL; /* where out is self, it is read once more after it is written */
     DP_VIEW(x, self);
     int rc = dp_set_output(ctx, &buffer, x.ndim, x.sizes, NULL, x.dtype, x.device);
 
+    if (rc == 0 && dp_tensor_id(out) == dp_tensor_id(self))
+        rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, NULL, &copy);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
+    const dp_value ins[] = {dp_tensor_value(copy ? copy : self)};
     rc = pw_write(ctx, &pw_log_sigmoid, ins, NULL, out);
-    return rc < 0 ? rc : pw_write(ctx, &pw_log_sigmoid_buffer, ins, NULL, buffer);
+    if (rc == 0)
+        rc = pw_write(ctx, &pw_log_sigmoid_buffer, ins, NULL, buffer);
+    dp_tensor_unref(copy);
+    return rc;
 }
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("prelu", prelu, (T, T), (T)),

@@ -351,6 +351,12 @@ static int multilabel_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64
                           dp_tensor *out, dp_tensor *is_target)
 {
     margins m = labels_of("multilabel_margin_loss_forward_out_frame", self, target, reduction);
+    DP_VIEW(t, target);
+    DP_VIEW(y, is_target);
+
+    if (dp_same_sizes(t.ndim, t.sizes, y.ndim, y.sizes) &&
+        !dp_tensor_is_contiguous(is_target, DP_CONTIGUOUS))
+        return dp_refuse(ctx, DP_ERUNTIME, "is_target must be contiguous");
     return forward(ctx, &m, &out, &is_target);
 }
 

@@ -1,6 +1,7 @@
 /* matrices.c -- batches of matrices: checks, column-major copies, and a routine run on each of them
  * (aten/src/ATen/native/LinearAlgebraUtils.h). */
 #include "matrices.h"
+#include "elements.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -262,7 +263,8 @@ int mx_out(dp_ctx *ctx, outs *o, int i, dp_dtype dtype, int ndim, const int64_t 
     int64_t strides[DP_DIM_MAX];
 
     mx_strides(ndim, sizes, columns, strides);
-    return dp_set_output(ctx, &o->t[i], ndim, sizes, strides, dtype, o->device);
+    int rc = dp_set_output(ctx, &o->t[i], ndim, sizes, strides, dtype, o->device);
+    return rc == 0 && o->given ? check_apart(ctx, o->t[i], NULL, 0) : rc;
 }
 
 int mx_work(dp_ctx *ctx, const outs *o, int i, int inner, dp_tensor **work)

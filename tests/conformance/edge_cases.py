@@ -92,6 +92,16 @@ for name in "angle.out", "abs.out":
 for name in "copy_", "clone.out":  # the last one that goes to a place stays there
     E[name] = [([o, t] if name == "copy_" else [t], {} if name == "copy_" else {"out": o}) for t in (upto(4, 3, dtype=c64) * 1j + 1,)
                for o in (none(9, dtype=c64).as_strided((4, 3), s) for s in ((1, 2), (2, 1), (1, 1))) for o in (o, o.conj())]
+for o in none(0), none(2, 3):  # one tensor as two outputs: the last one is what it holds
+    E.setdefault("unique_dim.out", []).append(([of([[3, 1], [2, 0], [3, 1]], dtype=i64), 0, True, True, True], dict(zip(("out0", "out1", "out2"), (none(0, dtype=i64), o, o)))))
+    E.setdefault("native_layer_norm.out", []).append(([upto(2, 3), [3], None, None, 1e-5], {"out0": o, "out1": o, "out2": none(0)}))
+    E.setdefault("split_copy.Tensor_out", []).append(([upto(5, 2), 2], {"out": [none(0), o, o]}))
+for x in upto(2, 3), none(2, 3):
+    E.setdefault("log_sigmoid_forward.output", []).append(([x], {"output": x, "buffer": none(0)}))
+E["multilabel_margin_loss_forward.output"] = [([upto(2, 3), of([[0, 2, -1], [1, -1, 0]], dtype=i64), 1], {"output": none(), "is_target": t})
+                                              for t in (none(3, 2).t(), none(2, 3), none(4, 2).t())]
+E["linalg_qr.out"] = [([upto(3, 2)], {"Q": none(*q), "R": shared(*r)}) for q in ((3, 2), (0,)) for r in ((2, 2), (2, 3))]
+E["svd.U"] = [([of([[1.0, 2], [0, 3]])], {"U": none(*s), "S": none(0), "V": none(0)}) for s in ((0,), (2, 2, 2), (2, 2))]
 E["sort.stable"] = [([torch.tensor(x)], {"stable": True, "descending": d}) for x in (1 + 2j, True, 2.5) for d in (False, True)]
 E["linspace"] = [([a, b, n], {"dtype": d}) for a, b in ((inf, 5), (5, -2**63), (10, -1), (5, 300), (1e300, 0), (-3, -9)) for n in (0, 1, 2)
                  for d in (u8, i64, f32)]
