@@ -141,9 +141,9 @@ static void RD_(finish)(char **data, const int64_t *strides, const char *acc, in
             value[i] = a[j + i].value;
             index[i] = a[j + i].index;
         }
-        RD_STORE(last, index, j, m);
         if (last > 0)
             RD_STORE(0, value, j, m);
+        RD_STORE(last, index, j, m); /* which stays where both outputs are one tensor */
     }
 }
 
