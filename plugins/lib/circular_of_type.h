@@ -10,68 +10,71 @@
  * take every x, with a branch.  So a loop looks for elements that are far first, and takes the one
  * or the other: both give the same bits. */
 
-/* a - n pi / 2.  The first step is exact. */
-DPM_INLINE T FN(turned)(T a, T n)
+/* a - n k pi / 2, k = 1 or 2.  The first step is exact. */
+DPM_INLINE T FN(turned)(T a, T n, T k)
 {
-    T r = FN(fma)(n, -TURN_HIGH, a);
+    T r = FN(fma)(n, -k * TURN_HIGH, a);
 
-    return FN(fma)(n, -TURN_LOW, FN(fma)(n, -TURN_MID, r));
+    return FN(fma)(n, -k * TURN_LOW, FN(fma)(n, -k * TURN_MID, r));
 }
 
-/* sin(r) and cos(r) for |r| <= pi / 4. */
-DPM_INLINE T FN(sin_part)(T r, T s)
+/* sin(r) for |r| <= pi / 2. */
+DPM_INLINE T FN(sin_part)(T r)
 {
-    T q = POLY(s, (-0x1.9ab408p-13f, 0x1.110be6p-7f, -0x1.555552p-3f),
-               (0x1.5e118c867491cp-33, -0x1.ae6020fd65d6ep-26, 0x1.71de37b1c6854p-19,
-                -0x1.a01a019ea12efp-13, 0x1.1111111110c83p-7, -0x1.5555555555555p-3));
+    T s = r * r;
+    T q = POLY(s, (0x1.5da6fep-19f, -0x1.9f6f18p-13f, 0x1.110ed4p-7f, -0x1.55554cp-3f),
+               (-0x1.9ec9781b98eccp-41, 0x1.60e457e70ce6fp-33, -0x1.ae63467003b08p-26,
+                0x1.71de37d758ecep-19, -0x1.a01a0199d168cp-13, 0x1.111111110982ap-7,
+                -0x1.555555555548fp-3));
 
     return FN(fma)(r * s, q, r);
 }
 
-DPM_INLINE T FN(cos_part)(T s)
+/* y times the sign of sin in the half turn whose number's last digit is that of `turns`. */
+DPM_INLINE T FN(turned_sign)(T y, U turns)
 {
-    T q = POLY(s, (0x1.9bc76ap-16f, -0x1.6c129ep-10f, 0x1.555554p-5f),
-               (-0x1.9073d27e1f87fp-37, 0x1.1eeb584e7aa5ep-29, -0x1.27e4fa036b9b5p-22,
-                0x1.a01a019f38aeep-16, -0x1.6c16c16c168ccp-10, 0x1.5555555555555p-5));
-
-    return FN(fma)(s, FN(fma)(s, q, (T)-0.5), 1);
+    return FN(real)(FN(bits)(y) ^ (turns << (BITS - 1)));
 }
 
-/* sin(r + turns pi / 2), of which the last digits count. */
+/* sin(r + turns pi / 2), |r| <= pi / 4. */
 DPM_INLINE T FN(sin_of)(T r, U turns)
 {
-    T s = r * r, y = FN(pick_odd)(turns, FN(cos_part)(s), FN(sin_part)(r, s));
+    T y = FN(sin_part)(turns & 1 ? PI / 2 - FN(abs)(r) : r);
 
-    return FN(real)(FN(bits)(y) ^ (turns >> 1 << (BITS - 1)));
+    return FN(turned_sign)(y, turns >> 1);
 }
 
-/* tan(r + turns pi / 2) */
+/* tan(r + turns pi / 2), |r| <= pi / 4: of r (1 + s p) / (1 + s q), s = r^2. */
 DPM_INLINE T FN(tan_of)(T r, U turns)
 {
-    T s = r * r, sine = FN(sin_part)(r, s), cosine = FN(cos_part)(s);
+    T s = r * r;
+    T p = POLY(s, (-0x1.885522p-4f), (-0x1.f630705f3c17cp-18, 0x1.6fc5806bc966dp-9, -0x1.06b946724602ep-3));
+    T q = POLY(s, (0x1.3e31f0p-7f, -0x1.b76acp-2f), (-0x1.b52242e590b07p-13, 0x1.7e7aaa7cc371bp-6, -0x1.d8b1f88e78547p-2));
+    T sine = FN(fma)(r * s, p, r), cosine = FN(fma)(s, q, 1);
 
     return FN(pick_odd)(turns, -cosine, sine) / FN(pick_odd)(turns, sine, cosine);
 }
 
 DPM_INLINE T FN(sin_near)(T x)
 {
-    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
-    T y = FN(sin_of)(FN(turned)(a, z - ROUND), FN(bits)(z));
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS / 2, ROUND);
+    T y = FN(turned_sign)(FN(sin_part)(FN(turned)(a, z - ROUND, 2)), FN(bits)(z));
 
     return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
 }
 
+/* sin(x + pi / 2): z counts the half turns of that. */
 DPM_INLINE T FN(cos_near)(T x)
 {
-    T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
+    T a = FN(abs)(x), z = FN(fma)(a, TURNS / 2, (T)0.5) + ROUND;
 
-    return FN(sin_of)(FN(turned)(a, z - ROUND), FN(bits)(z) + 1);
+    return FN(turned_sign)(FN(sin_part)(FN(turned)(a, z - ROUND - (T)0.5, 2)), FN(bits)(z));
 }
 
 DPM_INLINE T FN(tan_near)(T x)
 {
     T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
-    T y = FN(tan_of)(FN(turned)(a, z - ROUND), FN(bits)(z));
+    T y = FN(tan_of)(FN(turned)(a, z - ROUND, 1), FN(bits)(z));
 
     return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
 }
