@@ -48,8 +48,10 @@ DPM_INLINE T FN(sin_of)(T r, U turns)
 DPM_INLINE T FN(tan_of)(T r, U turns)
 {
     T s = r * r;
-    T p = POLY(s, (-0x1.885522p-4f), (-0x1.f630705f3c17cp-18, 0x1.6fc5806bc966dp-9, -0x1.06b946724602ep-3));
-    T q = POLY(s, (0x1.3e31f0p-7f, -0x1.b76acp-2f), (-0x1.b52242e590b07p-13, 0x1.7e7aaa7cc371bp-6, -0x1.d8b1f88e78547p-2));
+    T p = POLY(s, (-0x1.885522p-4f),
+               (-0x1.f630705f3c17cp-18, 0x1.6fc5806bc966dp-9, -0x1.06b946724602ep-3));
+    T q = POLY(s, (0x1.3e31f0p-7f, -0x1.b76acp-2f),
+               (-0x1.b52242e590b07p-13, 0x1.7e7aaa7cc371bp-6, -0x1.d8b1f88e78547p-2));
     T sine = FN(fma)(r * s, p, r), cosine = FN(fma)(s, q, 1);
 
     return FN(pick_odd)(turns, -cosine, sine) / FN(pick_odd)(turns, sine, cosine);

@@ -24,7 +24,7 @@
 DPM_INLINE T FN(poly)(T x, const T *c, size_t n)
 {
     const size_t chains = n < 9 ? 1 : 2;
-    T step = n < 9 ? x : x * x, sum[2];
+    T step = chains == 1 ? x : x * x, sum[2];
 
     DPM_UNROLL
     for (size_t i = 0; i < n; i++) {
@@ -172,6 +172,18 @@ DPM_INLINE T FN(log_part)(T f)
     return FN(fma)(s, half + rest, -half);
 }
 
+/* ln(1 + f) - h, h = 2 f / (2 + f): shorter than log_part, where more than 1 ulp may be lost. */
+DPM_INLINE T FN(log_rest)(T h)
+{
+    T w = h * h;
+
+    return h * w *
+           POLY(w, (0x1.32dc28p-9f, 0x1.99616cp-7f, 0x1.555566p-4f),
+                (0x1.16ea8853e3eecp-20, 0x1.0e8136b53618dp-18, 0x1.3b2a7126a1deap-16,
+                 0x1.745ca7aa58afdp-14, 0x1.c71c72f137c3fp-12, 0x1.24924923cccf4p-9,
+                 0x1.999999999a008p-7, 0x1.5555555555555p-4));
+}
+
 /* The significand of a positive finite x, 2/3 <= m < 4/3.  *e: the exponent, plus BIAS. */
 DPM_INLINE T FN(log_split)(T x, U *e)
 {
@@ -218,7 +230,7 @@ DPM_INLINE T FN(log)(T x)
 
 DPM_INLINE T FN(log2)(T x)
 {
-    T n, f = FN(log_parts)(x, &n), y = f + FN(log_part)(f);
+    T n, f = FN(log_parts)(x, &n), h = 2 * f / (2 + f), y = h + FN(log_rest)(h);
 
     return FN(log_ends)(x, FN(fma)(y, LOG2_E, n));
 }
@@ -228,32 +240,45 @@ DPM_INLINE T FN(log10)(T x)
     const T two_high = K(0x1.344136p-2f, 0x1.34413509f79ffp-2); /* of 2 */
     const T two_low = K(-0x1.ec10c0p-27f, -0x1.9dc1da994fd21p-59);
     const T e = K(0x1.bcb7b2p-2f, 0x1.bcb7b1526e50ep-2); /* of e */
-    T n, f = FN(log_parts)(x, &n), y = f + FN(log_part)(f);
+    T n, f = FN(log_parts)(x, &n), h = 2 * f / (2 + f), y = h + FN(log_rest)(h);
 
     return FN(log_ends)(x, FN(fma)(n, two_high, FN(fma)(y, e, n * two_low)));
+}
+
+/* n ln 2 + ln(1 + f), h = 2 f / (2 + f). */
+DPM_INLINE T FN(log_sum)(T n, T h)
+{
+    return FN(fma)(n, LN2_HIGH, h + FN(fma)(n, LN2_LOW, FN(log_rest)(h)));
 }
 
 /* f is made from x, not from 1 + x, which is rounded. */
 DPM_INLINE T FN(log1p)(T x)
 {
-    T u = 1 + x, n, y;
+    T u = 1 + x;
     U e;
     T m = FN(log_split)(u, &e), s = FN(real)((2 * BIAS - e) << DIGITS); /* 2^-n */
     T f = FN(pick)(u < K(0x1p60f, 0x1p100), FN(fma)(x, s, s - 1), m - 1);
 
-    n = FN(log_count)(e, 0);
-    y = FN(fma)(n, LN2_LOW, FN(log_part)(f));
-    y = FN(log_ends)(u, FN(fma)(n, LN2_HIGH, f + y));
-    return FN(pick)(FN(abs)(x) < TINY, x, y);
+    return FN(sign)(FN(log_ends)(u, FN(log_sum)(FN(log_count)(e, 0), 2 * f / (2 + f))), x);
 }
 
+/* With r = sqrt(a^2 + 1), ln(a + r) = ln(1 + m / d), m = a (a + d), d = r + 1: no quotient but h.
+ * If a is much, 3 ln 2 + ln(1 + a / 4). */
 DPM_INLINE T FN(asinh)(T x)
 {
     const T much = K(0x1p28f, 0x1p60);
-    T a = FN(abs)(x), mid = a + a * a / (1 + K(sqrtf, sqrt)(FN(fma)(a, a, 1)));
-    T y = FN(log1p)(FN(pick)(a < much, mid, a)) + FN(pick)(a < much, 0, LN2_HIGH);
+    T a = FN(abs)(x), r = K(sqrtf, sqrt)(FN(fma)(a, a, 1)), d = r + 1, m = a * (a + d), sum = a + r;
+    T less = FN(pick)(a < much, 0, -3);
+    U e;
 
-    return FN(sign)(y, x);
+    sum = FN(pick)(a < much, sum, a / 4);
+    m = FN(pick)(a < much, m, a / 4);
+    d = FN(pick)(a < much, d, 1);
+    FN(log_split)(sum, &e);
+    T s = FN(real)((2 * BIAS - e) << DIGITS); /* 2^-n */
+    T h = 2 * FN(fma)(s, m, (s - 1) * d) / FN(fma)(s, m, (s + 1) * d);
+
+    return FN(pick)(a < INF, FN(sign)(FN(log_sum)(FN(log_count)(e, less), h), x), x);
 }
 
 DPM_INLINE T FN(acosh)(T x)
@@ -265,11 +290,16 @@ DPM_INLINE T FN(acosh)(T x)
     return FN(pick)(x >= 1, y, (T)NAN);
 }
 
+/* (1 + a) / (1 - a) = 2^n (1 + f), n from the difference of their bits. */
 DPM_INLINE T FN(atanh)(T x)
 {
-    T a = FN(abs)(x), y = (T)0.5 * FN(log1p)(2 * a / (1 - a));
+    T a = FN(abs)(x), u = 1 + a, v = 1 - a;
+    U e = (FN(bits)(u) - FN(bits)(v) + ((U)1 << (DIGITS - 1)) + (BIAS << DIGITS)) >> DIGITS;
+    T s = FN(real)((2 * BIAS - e) << DIGITS); /* 2^-n */
+    T num = FN(pick)(s == 1, 2 * a, FN(fma)(s, u, -v)), h = 2 * num / FN(fma)(s, u, v);
+    T y = (T)0.5 * FN(log_sum)(FN(log_count)(e, 0), h);
 
-    return FN(pick)(a < TINY, x, FN(sign)(y, x));
+    return FN(sign)(FN(pick)(a < 1, y, FN(pick)(a == 1, INF, (T)NAN)), x);
 }
 
 #include "circular_of_type.h"
