@@ -23,9 +23,9 @@ DPM_INLINE T FN(sin_part)(T r)
 {
     T s = r * r;
     T q = POLY(s, (0x1.5da6fep-19f, -0x1.9f6f18p-13f, 0x1.110ed4p-7f, -0x1.55554cp-3f),
-               (-0x1.9ec9781b98eccp-41, 0x1.60e457e70ce6fp-33, -0x1.ae63467003b08p-26,
-                0x1.71de37d758ecep-19, -0x1.a01a0199d168cp-13, 0x1.111111110982ap-7,
-                -0x1.555555555548fp-3));
+               (0x1.8816c96e2ba89p-49, -0x1.ae4289e2ed0fdp-41, 0x1.6123c9855b467p-33,
+                -0x1.ae6454c7bdf4dp-26, 0x1.71de3a5288699p-19, -0x1.a01a01a014a96p-13,
+                0x1.11111111110c6p-7, -0x1.5555555555555p-3));
 
     return FN(fma)(r * s, q, r);
 }

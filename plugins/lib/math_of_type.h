@@ -23,7 +23,7 @@
 /* A long polynomial is two of x^2, which do not wait for each other. */
 DPM_INLINE T FN(poly)(T x, const T *c, size_t n)
 {
-    const size_t chains = n < 9 ? 1 : 2;
+    const size_t chains = n < 8 ? 1 : 2;
     T step = chains == 1 ? x : x * x, sum[2];
 
     DPM_UNROLL
