@@ -96,6 +96,9 @@ for o in none(0), none(2, 3):  # one tensor as two outputs: the last one is what
     E.setdefault("unique_dim.out", []).append(([of([[3, 1], [2, 0], [3, 1]], dtype=i64), 0, True, True, True], dict(zip(("out0", "out1", "out2"), (none(0, dtype=i64), o, o)))))
     E.setdefault("native_layer_norm.out", []).append(([upto(2, 3), [3], None, None, 1e-5], {"out0": o, "out1": o, "out2": none(0)}))
     E.setdefault("split_copy.Tensor_out", []).append(([upto(5, 2), 2], {"out": [none(0), o, o]}))
+    E.setdefault("max.dim_max", []).append(([of([[3, 1], [2, 9], [3, 9]], dtype=i64), 0, True], {"max": o.long(), "max_values": o.long()}))
+for o in none(0, dtype=i64), none(1, 2, dtype=i64):
+    E["max.dim_max"].append(([of([[3, 1], [2, 9], [3, 9]], dtype=i64), 0, True], {"max": o, "max_values": o}))
 for x in upto(2, 3), none(2, 3):
     E.setdefault("log_sigmoid_forward.output", []).append(([x], {"output": x, "buffer": none(0)}))
 E["multilabel_margin_loss_forward.output"] = [([upto(2, 3), of([[0, 2, -1], [1, -1, 0]], dtype=i64), 1], {"output": none(), "is_target": t})

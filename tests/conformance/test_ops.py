@@ -1181,7 +1181,7 @@ def reduced_into(dims, names=("out",), result=None):
             for dim in dims:
                 out = result or d
                 for o in (torch.zeros(0, dtype=out), torch.zeros(8, dtype=out)[::2], torch.zeros(2, 2, dtype=out)):
-                    yield (make(d, 3, 4), *dim), {n: o if i == 0 else o.to(i64) for i, n in enumerate(names)}
+                    yield (make(d, 3, 4), *dim), {n: o if i == 0 else copy(o).to(i64) for i, n in enumerate(names)}
         for out in (f64, i64, b8, u8, torch.bfloat16):
             yield (make(f32, 3, 4), *dims[0]), {n: torch.zeros(4, dtype=out) for n in names}
     return given
