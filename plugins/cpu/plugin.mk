@@ -26,7 +26,7 @@ CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
 # Elements that are only compared: memory is what takes the time, and -O3 makes twice the text of them.  Lanes
 # are unrolled.
-COMPARING := pw_comparison pw_logic rd_truth rd_places rd_extremes
+COMPARING := pw_comparison pw_logic rd_truth rd_extremes
 $(foreach level,v3 v4,$(foreach source,$(COMPARING),$(eval \
     CFLAGS_$(source)_$(level) += $(CPU_LESS) -fpeel-loops)))
 NOT_ALONE_cpu := plugins/cpu/levels/%

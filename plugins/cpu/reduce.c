@@ -202,6 +202,17 @@ static int take_outputs(dp_ctx *ctx, const rd_job *j, dp_tensor **outs)
     return rc;
 }
 
+/* Of a number, -0 but for the sign is 0, and of integers each bit counts. */
+static int64_t bits_of_not_0(dp_dtype t)
+{
+    const int64_t f32 = INT32_MAX;
+
+    return t == DP_FLOAT32     ? f32
+           : t == DP_FLOAT64   ? INT64_MAX
+           : t == DP_COMPLEX64 ? f32 << 32 | f32
+                               : -1;
+}
+
 static int run_loops(dp_ctx *ctx, rd_job *j, dp_tensor *x, dp_tensor **outs)
 {
     dp_tensor *ins[] = {x};
@@ -224,6 +235,7 @@ static int run_loops(dp_ctx *ctx, rd_job *j, dp_tensor *x, dp_tensor **outs)
     s->direct = it.own[s->n_out] == j->loop;
     s->bfloat16 = it.own[s->n_out] == DP_BFLOAT16 && j->loop == DP_FLOAT32;
     s->item = (int64_t)dp_dtype_size(it.own[s->n_out]);
+    s->bits = bits_of_not_0(j->loop);
     s->load = dp_converter(j->loop, it.own[s->n_out]);
     for (int k = 0; k < s->n_out; k++)
         s->store[k] = dp_converter(it.own[k], j->kernel->result[k]);

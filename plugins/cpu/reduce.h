@@ -17,6 +17,7 @@ typedef struct rd_state {
     bool direct;        /* they have it there */
     bool bfloat16;      /* they are bfloat16 there, and float in loops */
     int64_t item;       /* bytes of one of them, there */
+    int64_t bits;       /* those that are not 0 in a number of the loop's type that is not */
     int n_out;
     dp_convert_fn store[RD_OUTPUTS_MAX]; /* the loop's results to the outputs' dtypes */
     double n;                            /* elements that make one of an output */

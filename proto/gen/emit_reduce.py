@@ -9,65 +9,81 @@ HEAD = "/* Made by proto/gen from reduce.yaml. */\n"
 # -- loops -------------------------------------------------------------------------------------------
 
 PARTS = {"c64": "f32", "c128": "f64"}
+BITS = {"b8": "u8", "i8": "u8", "f32": "i32", "f64": "i64", "c64": "i64"}  # integers of the same size
 
 
-def fold(name, cls, acc, each, merge, about=None):
-    """loops/fold.h over elements `cls` and results `acc`.  Sums of complex numbers are two of real ones."""
-    about, result = about or acc, acc
-    parts = cls in PARTS and acc in PARTS and (each, merge) == ("x", "a + b")
-    if parts:
-        cls, acc, about = PARTS[cls], PARTS[acc], PARTS[about]
-    return [f"RD_INLINE pw_mem_{acc} {name}_each_(pw_val_{cls} x, pw_val_{about} about, const rd_state *s)\n"
-            f"{{\n    (void)about, (void)s;\n    return (pw_mem_{acc})({each});\n}}",
-            f"RD_INLINE pw_mem_{acc} {name}_merge_(pw_mem_{acc} a, pw_mem_{acc} b)\n{{\n    return (pw_mem_{acc})({merge});\n}}",
-            f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_A {acc}\n#define RD_M {about}"
-            + (f"\n#define RD_PARTS 2\n#define RD_R {result}" if parts else "")]
+class Loops:
+    """The loops of a family.  What is written of two reductions or types alike is there once: sums of a mean are
+    those of sum, places are looked for with amax."""
 
+    def __init__(self):
+        self.out, self.made = [], {}
 
-def plain(r, name, cls):
-    acc, out = r.acc(cls), r.out(cls)
-    text = [f"typedef pw_mem_{acc} {name}_type;"]
-    text += fold(name, cls, acc, r.expr("each", cls, "x"), r.expr("merge", cls))
-    text += [f"RD_INLINE pw_mem_{acc} {name}_none_(void)\n{{\n    return {r.expr('none', cls, '0')};\n}}",
-             f"RD_INLINE pw_mem_{out} {name}_finish_(pw_mem_{acc} a, const rd_state *s)\n"
-             f"{{\n    typedef pw_val_{acc} A __attribute__((unused));\n    (void)s;\n    return (pw_mem_{out})({r.expr('finish', cls, 'a')});\n}}",
-             f"#define RD_O {out}\n#define RD_STEP", '#include "loops/fold.h"']
-    return text, f"sizeof(pw_mem_{acc})", [out]
+    def once(self, name, text):
+        """The name under which this text, in which @ stands for its name, is there."""
+        if text not in self.made:
+            self.made[text] = name
+            self.out.append(text.replace("@", name))
+        return self.made[text]
 
+    def fold(self, name, cls, acc, each, merge, about=None, none=None):
+        """loops/fold.h over elements `cls` and results `acc`; with `none` a whole reduction.  Sums of complex
+        numbers are two of real ones."""
+        about, result = about or acc, acc
+        parts = cls in PARTS and acc in PARTS and (each, merge) == ("x", "a + b")
+        if parts:
+            cls, acc, about = PARTS[cls], PARTS[acc], PARTS[about]
+        text = [f"RD_INLINE pw_mem_{acc} @_each_(pw_val_{cls} x, pw_val_{about} about, const rd_state *s)\n"
+                f"{{\n    (void)about, (void)s;\n    return (pw_mem_{acc})({each});\n}}",
+                f"RD_INLINE pw_mem_{acc} @_merge_(pw_mem_{acc} a, pw_mem_{acc} b)\n{{\n    return (pw_mem_{acc})({merge});\n}}"]
+        if none is not None:
+            text += [f"RD_INLINE pw_mem_{result} @_none_(void)\n{{\n    return {none};\n}}\n#define RD_STEP"]
+        text += [f"#define RD_NAME @\n#define RD_X {cls}\n#define RD_A {acc}\n#define RD_M {about}"
+                 + (f"\n#define RD_PARTS 2\n#define RD_R {result}" if parts else ""), '#include "loops/fold.h"']
+        return self.once(name, "\n".join(text))
 
-def variance(r, name, cls):
-    mean, out = ("c128" if cls[0] == "c" else "f64"), {"c64": "f32", "c128": "f64"}.get(cls, cls)
-    square = "creal(d) * creal(d) + cimag(d) * cimag(d)" if mean == "c128" else "d * d"
-    head = f"RD_INLINE double {name}_square_(pw_val_{mean} d)\n{{\n    return {square};\n}}"
-    text = [head] + fold(name + "_sum", cls, mean, "x", "a + b") + ['#include "loops/fold.h"']
-    text += fold(name + "_dev", cls, "f64", f"{name}_square_((pw_val_{mean})x - about)", "a + b", mean)
-    text += ['#include "loops/fold.h"', f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_M {mean}\n#define RD_O {out}",
-             '#include "loops/var.h"']
-    return text, f"sizeof({name}_acc)", [out, cls]
+    def plain(self, r, name, cls):
+        acc, out, each = r.acc(cls), r.out(cls), r.expr("each", cls, "x")
+        if r.bits:
+            cls = BITS.get(cls, cls)
+            each = f"(x & (pw_val_{cls})s->bits) != 0" if cls in BITS.values() else each
+            name = f"{r.name}_{cls}"
+        by = self.fold(name, cls, acc, each, r.expr("merge", cls), none=r.expr("none", cls, "0"))
+        end = self.once(name, f"RD_INLINE pw_mem_{out} @_finish_(pw_mem_{acc} a, const rd_state *s)\n"
+                        f"{{\n    typedef pw_val_{acc} A __attribute__((unused));\n    (void)s;\n"
+                        f"    return (pw_mem_{out})({r.expr('finish', cls, 'a')});\n}}\n"
+                        f'#define RD_NAME @\n#define RD_R {acc}\n#define RD_O {out}\n#include "loops/finish.h"')
+        return by, end, f"sizeof(pw_mem_{acc})", [out]
 
+    def variance(self, r, name, cls):
+        mean, out = ("c128" if cls[0] == "c" else "f64"), {"c64": "f32", "c128": "f64"}.get(cls, cls)
+        square = "creal(d) * creal(d) + cimag(d) * cimag(d)" if mean == "c128" else "d * d"
+        self.out.append(f"RD_INLINE double {name}_square_(pw_val_{mean} d)\n{{\n    return {square};\n}}")
+        self.fold(name + "_sum", cls, mean, "x", "a + b")
+        self.fold(name + "_dev", cls, "f64", f"{name}_square_((pw_val_{mean})x - about)", "a + b", mean)
+        self.out.append(f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_M {mean}\n#define RD_O {out}\n"
+                        '#include "loops/var.h"')
+        return name, name, f"sizeof({name}_acc)", [out, cls]
 
-def place(r, name, cls):
-    beats = f"RD_INLINE bool {name}_beats_(pw_val_{cls} a, pw_val_{cls} b)\n{{\n    return {r.expr('beats', cls)};\n}}"
-    text = [beats] + fold(name + "_best", cls, cls, "x", r.expr("merge", cls)) + ['#include "loops/fold.h"']
-    text += [f"#define RD_NAME {name}\n#define RD_X {cls}", '#include "loops/place.h"']
-    return text, f"sizeof({name}_acc)", [cls, "i64"]
+    def place(self, r, name, cls):
+        best = self.fold(name + "_best", cls, cls, "x", r.expr("merge", cls), none="0")
+        name = self.once(name, f"RD_INLINE bool @_beats_(pw_val_{cls} a, pw_val_{cls} b)\n{{\n    return {r.expr('beats', cls)};\n}}\n"
+                         f'#define RD_NAME @\n#define RD_BEST {best}\n#define RD_X {cls}\n#include "loops/place.h"')
+        return name, name, f"sizeof({name}_acc)", [cls, "i64"][r.outputs == 1:]
 
 
 def loops(family, entries):
-    out = [HEAD + '#include "loops/reduce.h"\n#include <string.h>\n']
-    table = []
+    made, table = Loops(), []
     for r in (r for r in entries if not r.same):
+        made.out.append(line(r.where))
         cells = []
         for cls in r.types:
-            name = f"{r.name}_{cls}"
-            text, size, results = {None: plain, "var": variance, "place": place}[r.form](r, name, cls)
-            if r.form == "place" and r.outputs == 1:
-                results = results[1:]
-            out += [line(r.where)] + text
+            by, end, size, results = {None: made.plain, "var": made.variance, "place": made.place}[r.form](r, f"{r.name}_{cls}", cls)
             dtypes = ", ".join(f"RD_DTYPE_{t}" for t in results)
-            cells.append(f"        [RD_PLACE_{cls}] = {{{name}_begin, {name}_step, {name}_merge, {name}_finish, {size}, {{{dtypes}}}}},")
+            cells.append(f"        [RD_PLACE_{cls}] = {{{by}_begin, {by}_step, {by}_merge, {end}_finish, {size}, {{{dtypes}}}}},")
         table += ["    {"] + cells + ["    },"]
-    return "\n".join(out + [f"\nconst rd_row DP_ISA_NAME(rd_{family})[] = {{"] + table + ["};"]) + "\n"
+    head = HEAD + '#include "loops/reduce.h"\n#include <string.h>\n'
+    return "\n".join([head] + made.out + [f"\nconst rd_row DP_ISA_NAME(rd_{family})[] = {{"] + table + ["};"]) + "\n"
 
 
 # -- operators ---------------------------------------------------------------------------------------

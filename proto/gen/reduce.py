@@ -4,7 +4,7 @@ from ops import KINDS, TEXTS, TYPES, Expr, check, check_fields, forms, load
 
 BY_TYPE = dict.fromkeys(("acc", "each", "merge", "finish", "none", "beats"), (str, int, float, dict))
 FIELDS = {"op": str, "func": TEXTS, "types": TEXTS, "result": str, "form": str, "flags": list, "error": str,
-          "same": str, "outputs": int, **BY_TYPE}
+          "same": str, "outputs": int, "bits": bool, **BY_TYPE}
 FORMS = {None, "place", "var"}
 RESULTS = {None: [], "bool": ["RD_RESULT_BOOL"], "long": ["RD_RESULT_LONG"], "real": ["RD_RESULT_REAL"]}
 REAL = {"c64": "f32", "c128": "f64"}
@@ -43,6 +43,7 @@ class Reduction:
         kinds = [kinds] if isinstance(kinds, str) else kinds
         check(kinds and all(k in KINDS for k in kinds), self.where, f"{self.name}: types: {kinds}; kinds are wanted")
         self.types = [t for t in TYPES if any(t in KINDS[k] for k in kinds)]
+        self.bits = entry.get("bits", False)
         self.form = entry.get("form")
         check(self.form in FORMS, self.where, f"{self.name}: form: no such: '{self.form}'")
         check(entry.get("result") in RESULTS, self.where, f"{self.name}: result: no such: '{entry.get('result')}'")

@@ -79,14 +79,16 @@ static RD_RM RD_(row)(const char *x, int64_t s0, int64_t n0, RD_MV about, const 
     RD_ALIGNED RD_AM lanes[RD_ALL];
     RD_ALIGNED RD_XM room[RD_PACKED * RD_PARTS];
 
-    if (s->direct && s0 == (int64_t)RD_BYTES) {
-        RD_(add)(lanes, (const RD_XM *)x, n0 * RD_PARTS, true, about, s);
-    } else {
-        for (int64_t i = 0; i < n0; i += RD_PACKED) {
-            int64_t m = rd_least(n0 - i, RD_PACKED);
-            s->load((char *)room, RD_BYTES, x + i * s0, s0, m);
-            RD_(add)(lanes, room, m * RD_PARTS, i == 0, about, s);
-        }
+    const bool direct = s->direct && s0 == (int64_t)RD_BYTES;
+    int64_t m = direct ? n0 : rd_least(n0, RD_PACKED);
+
+    if (!direct)
+        s->load((char *)room, RD_BYTES, x, s0, m);
+    RD_(add)(lanes, direct ? (const RD_XM *)x : room, m * RD_PARTS, true, about, s);
+    for (int64_t i = m; i < n0; i += m) {
+        m = rd_least(n0 - i, RD_PACKED);
+        s->load((char *)room, RD_BYTES, x + i * s0, s0, m);
+        RD_(add)(lanes, room, m * RD_PARTS, false, about, s);
     }
     return RD_(all)(lanes, rd_least(n0, RD_LANES));
 }
@@ -137,11 +139,9 @@ static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t
     memcpy(out, lanes[0], (size_t)w * sizeof(*out));
 }
 
-/* -- a whole reduction of it: RD_STEP, after NAME_none_(), the result of no element, and
- * NAME_finish_(a, s), of type RD_O -- */
+/* -- a whole reduction of it, but for its finish (finish.h): RD_STEP, after NAME_none_(), the result of no
+ * element -- */
 #ifdef RD_STEP
-#define RD_OM DP_ISA_PASTE(pw_mem, RD_O)
-
 RD_INLINE RD_RM RD_(join)(RD_RM a, RD_RM b)
 {
 #if RD_PARTS == 1
@@ -199,22 +199,6 @@ static void RD_(merge)(char *acc, const char *from, int64_t n, void *user)
     for (int64_t j = 0; j < n; j++)
         a[j] = RD_(join)(a[j], b[j]);
 }
-
-static void RD_(finish)(char **data, const int64_t *strides, const char *acc, int64_t n, void *user)
-{
-    const rd_state *s = user;
-    const RD_RM *a = (const RD_RM *)acc;
-    RD_OM out[RD_STORED];
-
-    for (int64_t j = 0; j < n; j += RD_STORED) {
-        int64_t m = rd_least(n - j, RD_STORED);
-        for (int64_t i = 0; i < m; i++)
-            out[i] = RD_(finish_)(a[j + i], s);
-        RD_STORE(0, out, j, m);
-    }
-}
-#undef RD_OM
-#undef RD_O
 #undef RD_STEP
 #endif
 

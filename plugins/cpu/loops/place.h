@@ -2,13 +2,15 @@
  * RD_NAME after
  *
  *     RD_X                        type of an element, by the end of its name
- *     NAME_best_row() and _rows() of fold.h   the element that wins; one that is no number wins over all
+ *     RD_BEST                     the name under which fold.h has the element that wins; one that is no number
+ *                                 wins over all
  *     NAME_beats_(a, b)           does a win over b?
  *
  * Each row is walked once for the element and, if it wins over those before it, again for its place. */
-#define RD_(part) DP_ISA_PASTE(RD_NAME, part)
-#define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
-#define RD_XV     DP_ISA_PASTE(pw_val, RD_X)
+#define RD_(part)        DP_ISA_PASTE(RD_NAME, part)
+#define RD_OF_BEST(part) DP_ISA_PASTE(RD_BEST, part)
+#define RD_XM            DP_ISA_PASTE(pw_mem, RD_X)
+#define RD_XV            DP_ISA_PASTE(pw_val, RD_X)
 
 typedef struct RD_(acc) {
     RD_XM value;
@@ -66,7 +68,7 @@ RD_INLINE void RD_(find_across)(int32_t *restrict at, const char *x, int64_t s0,
                                 int64_t n0, int64_t w, const RD_XM *restrict best,
                                 const rd_state *s)
 {
-    RD_ALIGNED RD_XM room[RD_(best_wide)];
+    RD_ALIGNED RD_XM room[RD_OF_BEST(wide)];
     bool direct = s->direct && s1 == (int64_t)sizeof(RD_XM);
 
     for (int64_t j = 0; j < w; j++)
@@ -92,22 +94,22 @@ RD_INLINE void RD_(join)(RD_(acc) * a, RD_XM value, int64_t index)
 static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int64_t n,
                       int64_t index, void *user)
 {
-    static const RD_XV nothing[RD_(best_wide)];
+    static const RD_XV nothing[RD_OF_BEST(wide)];
     const rd_state *s = user;
     RD_(acc) *a = (RD_(acc) *)acc;
     const char *x = data[s->n_out];
     int64_t s0 = st[s->n_out], s1 = st[s->n_out + 1 + s->n_out], w = 1;
     bool across = rd_across(s0, s1, n0, n, s->item), first = index % DP_ITER_CHUNK == 0;
-    RD_XM best[RD_(best_wide)];
-    int32_t at[RD_(best_wide)];
+    RD_XM best[RD_OF_BEST(wide)];
+    int32_t at[RD_OF_BEST(wide)];
 
     for (int64_t j = 0; j < n; j += w, x += w * s1) {
         if (across) {
-            w = rd_least(n - j, RD_(best_wide));
-            RD_(best_rows)(best, x, s0, s1, n0, w, nothing, s);
+            w = rd_least(n - j, RD_OF_BEST(wide));
+            RD_OF_BEST(rows)(best, x, s0, s1, n0, w, nothing, s);
             RD_(find_across)(at, x, s0, s1, n0, w, best, s);
         } else {
-            best[0] = RD_(best_row)(x, s0, n0, nothing[0], s);
+            best[0] = RD_OF_BEST(row)(x, s0, n0, nothing[0], s);
             at[0] = (int32_t)RD_(find_in_row)(x, s0, n0, (RD_XV)best[0], s);
         }
         for (int64_t i = 0; i < w; i++)
@@ -148,6 +150,8 @@ static void RD_(finish)(char **data, const int64_t *strides, const char *acc, in
 }
 
 #undef RD_
+#undef RD_OF_BEST
+#undef RD_BEST
 #undef RD_XM
 #undef RD_XV
 #undef RD_NAME

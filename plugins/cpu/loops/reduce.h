@@ -1,4 +1,4 @@
-/* loops/reduce.h -- what the loops of reductions have in common; they are in fold.h, var.h and place.h,
+/* loops/reduce.h -- what the loops of reductions have in common; they are in fold.h, finish.h, var.h and place.h,
  * each included once for every reduction and type.
  *
  * Which bits come out is fixed by the shape and strides alone: element i of a row goes to lane
