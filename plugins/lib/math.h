@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "erf_table.h"
+
 #ifdef __clang__
 #define DPM_UNROLL _Pragma("clang loop unroll(full)")
 #else

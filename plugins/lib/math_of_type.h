@@ -372,20 +372,6 @@ DPM_INLINE T FN(pow)(T x, T y)
 
 /* -- erf -- */
 
-/* ln(1 - erf(a)) for a between 1 and where erf is 1. */
-DPM_INLINE T FN(erf_part)(T a)
-{
-    return a * POLY(a,
-                    (-0x1.4c5dfep-17f, 0x1.45bddcp-12f, -0x1.d781dp-9f, 0x1.83e418p-6f,
-                     -0x1.b2c4ecp-4f, -0x1.45393p-1f, -0x1.20ee5ep0f),
-                    (0x1.d854cc543fa5ap-40, -0x1.43af6ae84cda6p-34, 0x1.9fc5852b4986ep-30,
-                     -0x1.4c5a3ed4e54a1p-26, 0x1.71ee145a22bf3p-23, -0x1.2f35a1321f0dbp-20,
-                     0x1.77f31cdb993efp-18, -0x1.6150d9cb43f34p-16, 0x1.e5472747ae2bcp-15,
-                     -0x1.9fd1938183081p-14, 0x1.c7115905fe603p-18, 0x1.297e39e79bb78p-11,
-                     -0x1.b9e05effbd54cp-10, 0x1.b1f4a660c6bb1p-13, 0x1.3963677867a7ap-6,
-                     -0x1.a4f415dedd625p-4, -0x1.45f30f38d372cp-1, -0x1.20dd747bc4026p0));
-}
-
 /* erf(x) = x + x q for |x| <= 1: q. */
 DPM_INLINE T FN(erf_near)(T x)
 {
@@ -398,15 +384,37 @@ DPM_INLINE T FN(erf_near)(T x)
                  0x1.ce2f21a040b02p-4, -0x1.812746b0379b5p-2, 0x1.06eba8214db68p-3));
 }
 
+/* Double: from the next x0 = k / 64, with r = a - x0, u = x0 r, v = r^2,
+ * erf(a) = erf(x0) + erf'(x0) r (1 - u + 2/3 u^2 - 1/3 v + ...), which is Taylor's series. */
+DPM_INLINE T FN(erf_long)(T a)
+{
+    const T grid = K(0, 0x1.8p46);
+    T z = a + grid, at = z - grid, r = a - at, u = at * r, v = r * r;
+    size_t k = FN(bits)(z) % DPM_ERF_ROWS;
+    T p = POLY_(u, 0x1.a01a01a01a01ap-7, -0x1.6c16c16c16c17p-5, 0x1.1111111111111p-3,
+                -0x1.5555555555555p-2, 0x1.5555555555555p-1, -1, 1);
+    T q = POLY_(u, -0x1.8618618618618p-4, 0x1.c71c71c71c71cp-3, -0x1.999999999999ap-2, 0.5,
+                -0x1.5555555555555p-2);
+    T s = POLY_(u, 0x1.2492492492492p-3, -0x1.5555555555555p-3, 0x1.999999999999ap-4);
+    T w = FN(fma)(v, FN(fma)(v, FN(fma)(v, (T)-0x1.8618618618618p-6, s), q), p);
+
+    return FN(pick)(a > 6, 1, FN(fma)((T)dpm_erf_table[k][1] * r, w, (T)dpm_erf_table[k][0]));
+}
+
+/* Float: 1 - e^part from where that is exact enough. */
+DPM_INLINE T FN(erf_short)(T a)
+{
+    T part = a * POLY_(a, -0x1.4c5dfep-17f, 0x1.45bddcp-12f, -0x1.d781dp-9f, 0x1.83e418p-6f,
+                       -0x1.b2c4ecp-4f, -0x1.45393p-1f, -0x1.20ee5ep0f);
+    T z, r, q = FN(exp_part)(part, &r, &z), s = FN(exp_scale)(z, 0);
+    T far = FN(pick)(a > (T)4.1, 1, FN(fma)(-s, FN(fma)(r * r, q, r), 1 - s));
+
+    return FN(pick)(a > (T)0.93, far, FN(fma)(FN(erf_near)(a), a, a));
+}
+
 DPM_INLINE T FN(erf)(T x)
 {
-    const T most = K(4.1f, 6), slope = K(0x1.20dd76p0f, 0x1.20dd750429b6dp0); /* 2 / sqrt(pi) */
-    T a = FN(abs)(x), near = FN(fma)(FN(erf_near)(x), x, x);
-    near = FN(pick)(a < K(0, 0x1p-60), x * slope, near); /* where fma's halves would be subnormal */
-    T z, r, q = FN(exp_part)(FN(erf_part)(a), &r, &z), s = FN(exp_scale)(z, 0);
-    T far = FN(pick)(a > most, 1, FN(fma)(-s, FN(fma)(r * r, q, r), 1 - s)); /* 1 - e^part */
-
-    return FN(pick)(a > K(0.93f, 1), FN(sign)(far, x), near);
+    return FN(sign)(K(FN(erf_short), FN(erf_long))(FN(abs)(x)), x);
 }
 
 /* exp(x^2) (1 - erf(x)) for x > 0.59 where erfc(x) is not 0. */
