@@ -132,3 +132,59 @@ int dpi_elf_open(dpi_elf *e, const void *bytes, size_t n, const char *path, dp_e
                             path);
     return 0;
 }
+
+/* -- what the dynamic linker makes of it -- */
+
+typedef struct span {
+    uint64_t low, end;
+    bool any;
+} span;
+
+/* A segment that is mapped, behind those in s. */
+static const char *load_fault(const dpi_elf *e, const Elf64_Phdr *ph, span *s)
+{
+    const uint64_t most = UINT64_C(1) << 47; /* no process has addresses above */
+
+    if (dpi_elf_at(e, ph->p_offset, ph->p_filesz) == NULL)
+        return "is cut short: a segment lies past its end";
+    if (ph->p_memsz < ph->p_filesz || ph->p_vaddr > most || ph->p_memsz > most - ph->p_vaddr)
+        return "has a segment of an impossible size";
+    if (s->any && ph->p_vaddr < s->end)
+        return "has segments that overlap or are out of order";
+    if ((ph->p_align & (ph->p_align - 1)) != 0)
+        return "has a segment whose alignment is no power of two";
+    if (!s->any)
+        s->low = ph->p_vaddr;
+    s->end = ph->p_vaddr + ph->p_memsz;
+    s->any = true;
+    return NULL;
+}
+
+/* One that says what is in those: the linker makes pages of it read-only, and reads the others. */
+static const char *part_fault(const Elf64_Phdr *ph, const span *s)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (s->end + page - 1) / page * page;
+    bool is_part = ph->p_type == PT_DYNAMIC || ph->p_type == PT_TLS || ph->p_type == PT_GNU_RELRO ||
+                   ph->p_type == PT_GNU_EH_FRAME;
+
+    return is_part && (!s->any || ph->p_vaddr < s->low || ph->p_vaddr > end ||
+                       ph->p_filesz > end - ph->p_vaddr ||
+                       (ph->p_type != PT_TLS && ph->p_memsz > end - ph->p_vaddr))
+               ? "has a header that points past its segments"
+               : NULL;
+}
+
+int dpi_elf_check_segments(const dpi_elf *e, const char *path, dp_error *err)
+{
+    const char *fault = NULL;
+    span s = {0, 0, false};
+    Elf64_Phdr ph;
+
+    if (e->eh.e_phnum && dpi_elf_at(e, e->eh.e_phoff, (uint64_t)e->eh.e_phnum * sizeof(ph)) == NULL)
+        fault = "is cut short: its headers lie past its end";
+    for (unsigned i = 0; fault == NULL && dpi_elf_segment(e, i, &ph); i++)
+        fault = ph.p_type == PT_LOAD ? load_fault(e, &ph, &s) : NULL;
+    for (unsigned i = 0; fault == NULL && dpi_elf_segment(e, i, &ph); i++)
+        fault = part_fault(&ph, &s);
+    return fault ? dp_error_set(err, DP_EPLUGIN, "'%s' %s", path, fault) : 0;
+}

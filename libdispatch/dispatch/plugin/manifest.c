@@ -261,17 +261,11 @@ static int read_notes(const dpi_elf *e, const char *path, dp_arena *a, dp_manife
 {
     pieces ps = {NULL, 0, 0};
     Elf64_Phdr ph;
-    int rc = 0;
+    int rc = dpi_elf_check_segments(e, path, err);
 
-    if (e->eh.e_phnum && dpi_elf_at(e, e->eh.e_phoff, (uint64_t)e->eh.e_phnum * sizeof(ph)) == NULL)
-        rc = dp_error_set(err, DP_EPLUGIN, "'%s' is cut short: its headers lie past its end", path);
-    for (unsigned i = 0; rc == 0 && dpi_elf_segment(e, i, &ph); i++) {
-        if (ph.p_type == PT_LOAD && dpi_elf_at(e, ph.p_offset, ph.p_filesz) == NULL)
-            rc = dp_error_set(err, DP_EPLUGIN, "'%s' is cut short: a segment lies past its end",
-                              path);
-        else if (ph.p_type == PT_NOTE)
+    for (unsigned i = 0; rc == 0 && dpi_elf_segment(e, i, &ph); i++)
+        if (ph.p_type == PT_NOTE)
             rc = segment_notes(e, &ph, &ps, path, a, err);
-    }
     if (rc == 0) {
         out->text = pieces_join(&ps, a);
         rc = out->text ? summarize(&ps, path, a, out, err) : dpi_no_memory(err, "a manifest");

@@ -180,6 +180,53 @@ START_TEST(manifest_passes_over_notes_of_others)
 }
 END_TEST
 
+enum { MEMSZ, FILESZ, VADDR, ALIGN };
+
+/* The dynamic linker would map such a file over what is not its own. */
+static const struct {
+    uint32_t type, nth; /* of the segments of that type */
+    int field;
+    uint64_t value;
+    const char *says;
+} liars[] = {
+    {PT_LOAD, 2, MEMSZ, UINT64_C(0x7200000130), "overlap"},
+    {PT_LOAD, 3, MEMSZ, UINT64_MAX, "impossible size"},
+    {PT_LOAD, 3, MEMSZ, 0, "impossible size"},
+    {PT_LOAD, 1, VADDR, UINT64_MAX, "impossible size"},
+    {PT_LOAD, 1, VADDR, 0, "overlap"},
+    {PT_LOAD, 1, ALIGN, 0x3000, "power of two"},
+    {PT_LOAD, 1, FILESZ, UINT64_MAX, "cut short"},
+    {PT_GNU_RELRO, 0, MEMSZ, 0x100000, "points past"},
+    {PT_GNU_RELRO, 0, VADDR, UINT64_MAX, "points past"},
+    {PT_DYNAMIC, 0, VADDR, 0x7000000, "points past"},
+};
+
+START_TEST(manifest_refuses_segments_of_other_memory)
+{
+    void *bytes;
+    size_t n;
+    uint32_t left = liars[_i].nth + 1;
+    Elf64_Ehdr eh;
+    Elf64_Phdr ph = {0};
+
+    ck_assert_int_eq(dpi_file_read(built("plugins/template"), &bytes, &n, &err), 0);
+    memcpy(&eh, bytes, sizeof(eh));
+    unsigned char *at = (unsigned char *)bytes + eh.e_phoff;
+    for (;; at += sizeof(ph)) {
+        memcpy(&ph, at, sizeof(ph));
+        if (ph.p_type == liars[_i].type && --left == 0)
+            break;
+        ck_assert(at < (unsigned char *)bytes + eh.e_phoff + eh.e_phnum * sizeof(ph));
+    }
+    uint64_t *fields[] = {&ph.p_memsz, &ph.p_filesz, &ph.p_vaddr, &ph.p_align};
+    *fields[liars[_i].field] = liars[_i].value;
+    memcpy(at, &ph, sizeof(ph));
+    ck_assert_int_eq(parse(bytes, n), DP_EPLUGIN);
+    says(err.message, liars[_i].says);
+    dp_free(bytes);
+}
+END_TEST
+
 START_TEST(manifest_survives_every_mutation)
 {
     void *bytes;
@@ -241,6 +288,7 @@ UNIT_SUITE(manifest)
     tcase_add_test(tc, manifest_of_a_system_library);
     tcase_add_test(tc, manifest_refuses_two_names);
     tcase_add_test(tc, manifest_passes_over_notes_of_others);
+    tcase_add_loop_test(tc, manifest_refuses_segments_of_other_memory, 0, DPI_COUNT(liars));
     tcase_add_test(tc, manifest_survives_every_mutation);
     tcase_add_test(tc, manifest_survives_every_failed_allocation);
 }
