@@ -1,6 +1,7 @@
 """test_headers.py -- what compilers say about a plugin: nothing about a right one, and an error for a
 kernel whose C type is not that of its letters."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from harness import BUILD, ROOT, contains, equal, main
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-pedantic"]
+C, CXX = ("gnu11", "c11", "c17"), ("gnu++17", "c++17", "c++20")
 KERNEL = """
 #include <dispatchd/plugin.h>
 DP_PLUGIN(wrong, "1.0")
@@ -41,21 +43,24 @@ def test_a_right_plugin_compiles_without_a_word():
     for compiler in COMPILERS:
         for source in (read("plugins", "template", "template.c"), read("tests", "plugins", "written.c"),
                        KERNEL % tuple(RIGHT)):
-            done = compile_(compiler, ["-std=gnu11", *STRICT], source)
-            equal((done.returncode, done.stdout), (0, ""), compiler)
+            for standard in C:
+                done = compile_(compiler, [f"-std={standard}", *STRICT], source)
+                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard}")
     for compiler in "g++", "clang++":
         if shutil.which(compiler):
-            for file in "in_cxx.cc", "cxx_forms.cc":
-                done = compile_(compiler, ["-std=gnu++17", *STRICT], read("tests", "plugins", file), "c++")
-                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {file}")
+            for file, standard in itertools.product(("in_cxx.cc", "cxx_forms.cc"), CXX):
+                done = compile_(compiler, [f"-std={standard}", *STRICT], read("tests", "plugins", file), "c++")
+                equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard} {file}")
 
 
 def test_the_headers_convert_nothing_silently():
-    for compiler, language, standard in [(c, "c", "gnu11") for c in COMPILERS] + [("g++", "c++", "gnu++17")]:
-        if shutil.which(compiler):
-            head = "#include <dispatchd/plugin.h>\n#include <dispatchd/half.h>\n#include <dispatchd/sizes.h>\nDP_PLUGIN(strict, \"1.0\")\n"
-            done = compile_(compiler, [f"-std={standard}", *STRICT, "-Wconversion", "-Wsign-conversion"], head, language)
-            equal((done.returncode, done.stdout), (0, ""), compiler)
+    heads = ("plugin", "half", "isa", "sizes", "typed"), ("dispatch", "program", "half", "sizes", "typed")
+    for compiler, language, standard in [(c, "c", s) for c in COMPILERS for s in C] + [("g++", "c++", s) for s in CXX]:
+        for names in heads if shutil.which(compiler) else ():
+            source = "".join(f"#include <dispatchd/{name}.h>\n" for name in names) + "extern int i;\n"
+            source += 'DP_PLUGIN(strict, "1.0")\n' if "plugin" in names else ""
+            done = compile_(compiler, [f"-std={standard}", *STRICT, "-Wsign-conversion"], source, language)
+            equal((done.returncode, done.stdout), (0, ""), f"{compiler} {standard} {names}")
 
 
 def test_functions_of_all_operators_compile_without_a_word():

@@ -3,6 +3,11 @@
 #ifndef DISPATCHD_EACH_H
 #define DISPATCHD_EACH_H
 
+/* Strict modes warn of __VA_OPT__, which all of these compilers have; a system header may use it. */
+#ifdef __STRICT_ANSI__
+#pragma GCC system_header
+#endif
+
 #define DP_CAT_(a, b)   a##b
 #define DP_CAT(a, b)    DP_CAT_(a, b)
 #define DP_STR_(x)      #x

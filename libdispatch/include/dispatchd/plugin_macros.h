@@ -5,6 +5,11 @@
 #ifndef DISPATCHD_PLUGIN_MACROS_H
 #define DISPATCHD_PLUGIN_MACROS_H
 
+/* As each.h. */
+#ifdef __STRICT_ANSI__
+#pragma GCC system_header
+#endif
+
 /* -- items: tuples (kind, name, tags or flags, fn, args, rets) -- */
 
 #define DP_DEF(schema) (DP_KIND_DEF, schema, "", 0, (), ())

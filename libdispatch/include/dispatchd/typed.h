@@ -19,6 +19,11 @@
 #ifndef DISPATCHD_TYPED_H
 #define DISPATCHD_TYPED_H
 
+/* As each.h. */
+#ifdef __STRICT_ANSI__
+#pragma GCC system_header
+#endif
+
 #include "abi.h"
 #include "each.h"
 
