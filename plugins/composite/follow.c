@@ -129,6 +129,10 @@ static int resize_outs(dp_call *call, const dp_value *made, const dp_value *give
         DP_VIEW(x, from[i]);
         DP_VIEW(y, out);
         rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, y.device);
+        if (rc == 0 && dp_internal_overlap(out) == 1) /* before another is written */
+            rc = dp_fail(call->ctx, DP_ERUNTIME,
+                         "unsupported operation: more than one element of the written-to tensor "
+                         "refers to a single memory location; clone() it first");
     }
     return rc < 0 ? dp_refuse(call->ctx, rc, NULL) : 0;
 }

@@ -78,7 +78,12 @@ static int renorm_in(dp_ctx *ctx, dp_tensor *self, dp_value p, int64_t dim, dp_v
 static int renorm_out(dp_ctx *ctx, dp_tensor *self, dp_value p, int64_t dim, dp_value most,
                       dp_tensor *out)
 {
-    return into(ctx, self, p, dim, most, out);
+    DP_VIEW(x, self);
+    int rc = check(ctx, p, &dim, most, x.ndim);
+
+    if (rc == 0)
+        rc = dp_set_output(ctx, &out, x.ndim, x.sizes, NULL, x.dtype, x.device);
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : into(ctx, self, p, dim, most, out);
 }
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("renorm", renorm, (T, s, i, s), (T)),

@@ -46,12 +46,20 @@ static int prelu(dp_ctx *ctx, dp_tensor *self, dp_tensor *weight, dp_tensor **ou
     if (x.dtype != v.dtype)
         return dp_fail(ctx, DP_ERUNTIME, "prelu: Type promoting not supported. Got %s and %s",
                        dense_type_name(x.dtype), dense_type_name(v.dtype));
+    dp_tensor *made = NULL;
     int rc = weight_like(ctx, &x, weight, &w);
+    if (rc == 0)
+        rc = dp_empty_like(ctx, self, DP_DTYPE_NONE,
+                           (dp_memory_format)dp_tensor_suggest_format(self), &made);
     if (rc == 0) {
         const dp_value ins[] = {dp_tensor_value(self), dp_tensor_value(w)};
-        rc = pw_new(ctx, &pw_prelu, ins, NULL, out);
+        rc = pw_write(ctx, &pw_prelu, ins, NULL, made);
     }
     dp_tensor_unref(w);
+    if (rc < 0)
+        dp_tensor_unref(made);
+    else
+        *out = made;
     return rc;
 }
 
@@ -200,6 +208,8 @@ static int log_sigmoid_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, dp_tens
     DP_VIEW(x, self);
     int rc = dp_set_output(ctx, &buffer, x.ndim, x.sizes, NULL, x.dtype, x.device);
 
+    if (rc == 0) /* whatever its strides were */
+        rc = dp_resize(ctx, buffer, x.ndim, x.sizes, DP_CONTIGUOUS);
     if (rc == 0 && dp_tensor_id(out) == dp_tensor_id(self))
         rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, NULL, &copy);
     if (rc < 0)

@@ -1,6 +1,7 @@
 /* histogram.c -- bincount, histc, histogram and its kin of several dimensions
  * (aten/src/ATen/native/SummaryOps.cpp, Histogram.cpp, cpu/HistogramKernel.cpp). */
 #include "dense.h"
+#include "elements.h"
 #include "pack.h"
 #include <dispatchd/dtypes.h>
 #include <string.h>
@@ -428,6 +429,8 @@ static int end_flat(dp_call *call, histogram *h, uint32_t n, int rc)
     if (rc == 0 && given) {
         DP_VIEW(e, h->edges[0]);
         rc = dp_set_output(call->ctx, &edges, 1, e.sizes, NULL, x.dtype, x.device);
+        if (rc == 0)
+            rc = check_apart(call->ctx, edges, NULL, 0);
     }
     rc = rc < 0 ? dp_refuse(call->ctx, rc, NULL) : write_histogram(call->ctx, h, &hist);
     if (rc == 0 && given)

@@ -63,6 +63,12 @@ static int take_param(dp_ctx *ctx, const char *name, const dp_value *v, dp_dtype
     return 0;
 }
 
+/* What a parameter of a computation in `dtype` has to fit. */
+static dp_dtype param_dtype(const char *name, dp_dtype dtype)
+{
+    return dtype == DP_FLOAT16 && strcmp(name, "alpha") != 0 ? DP_FLOAT32 : dtype;
+}
+
 /* A Scalar as an operand: by way of the common dtype, as a 0-dim tensor would be. */
 static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
 {
@@ -175,6 +181,8 @@ static int take_types(dp_ctx *ctx, pw_call *c)
             rc = check_fits(ctx, c->ins[i], c->common);
     for (int i = 0; rc == 0 && i < op->n_params; i++)
         rc = take_param(ctx, op->params[i], &c->params[i], c->common, &c->run.state.param[i]);
+    for (int i = 0; rc == 0 && op->flags & PW_SCALARS_FIT && i < op->n_params; i++)
+        rc = check_fits(ctx, c->params[i], param_dtype(op->params[i], c->common));
     return rc;
 }
 

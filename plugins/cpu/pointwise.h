@@ -30,7 +30,7 @@ enum {
     PW_ROW_MAJOR = 64, /* a new output is contiguous, whatever the first input, whose shape it has;
                         * with PW_RESULT_REAL only that of complex numbers */
     PW_LIKE_INPUT = 128,  /* a new output has the first input's strides, as by at::empty_like */
-    PW_SCALARS_FIT = 512, /* a Scalar that does not fit the common dtype is an error */
+    PW_SCALARS_FIT = 512, /* a Scalar, or a param, that does not fit the common dtype is an error */
     PW_MAY_OVERLAP =
         256 /* an output's elements may share memory: what is written twice is the same */
 };

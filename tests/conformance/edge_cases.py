@@ -83,6 +83,13 @@ E = {name: [(list(args), {}) for args in cases] for name, cases in E.items()}
 E["logspace"] = [([2.5, 5, n], {"dtype": d}) for n in (1, 2, 4) for d in (i64, u8, f32, i32)] + [([-1, 10, 4], {"dtype": i64})]
 E["soft_margin_loss.out"] = [([torch.ones(2, 3), torch.ones(2, 3), r], {"out": o}) for r in (0, 1, 2)
                              for o in (shared(2, 3), shared(3), none(2, 3), none(0))]
+for name, given in {"add.Tensor": "a", "sub.Tensor": "a", "rsub.Tensor": "a", "lerp.Scalar": 1, "addcmul": "v", "addcdiv": "v", "logit": 0, "elu": 0,
+                    "leaky_relu": 0, "hardtanh": 0, "softplus": 0, "threshold": 1, "hardshrink": 0, "softshrink": 0, "threshold_backward": 1}.items():
+    tensors = {"add.Tensor": 2, "sub.Tensor": 2, "rsub.Tensor": 2, "lerp.Scalar": 2, "addcmul": 3, "addcdiv": 3, "threshold_backward": 2}.get(name, 1)
+    for d, v in ((f32, 1e308), (f32, inf), (f64, 1e308), (u8, 300), (u8, -3.9375), (i32, 2**40), (bf16, 1e308)):  # what fits the dtype
+        more = [v] if tensors == 1 or given == 1 and tensors == 2 else []
+        E.setdefault(name, []).append(([torch.ones(2).to(d)] * tensors + more + ([1] if name == "threshold" else []),
+                                       {"alpha": v} if given == "a" else {"value": v} if given == "v" else {}))
 TURNED = [upto(2, 3, dtype=d).t() + 1 for d in (f32, i64, c64)]
 BITS = TURNED + [torch._neg_view(t) for t in TURNED] + [TURNED[2].conj(), torch._neg_view(TURNED[2].conj())]
 for name in "angle abs sgn clone resolve_neg resolve_conj".split():
@@ -104,6 +111,11 @@ for x in upto(2, 3), none(2, 3):
 E["multilabel_margin_loss_forward.output"] = [([upto(2, 3), of([[0, 2, -1], [1, -1, 0]], dtype=i64), 1], {"output": none(), "is_target": t})
                                               for t in (none(3, 2).t(), none(2, 3), none(4, 2).t())]
 E["linalg_qr.out"] = [([upto(3, 2)], {"Q": none(*q), "R": shared(*r)}) for q in ((3, 2), (0,)) for r in ((2, 2), (2, 3))]
+E["prelu"] = [([x, none(w)], {}) for x in (upto(4, 3).t(), upto(2, 4, 4, 3).permute(0, 3, 1, 2), upto(2, 3, 6)[:, :, ::2]) for w in (1, x.shape[1])]
+E["renorm.out"] = [([upto(2, 3, 4).transpose(1, 2), 2, 0, 0.5], {"out": none(*s)}) for s in ((0,), (2, 4, 3))]
+E["histogram.bin_ct_out"] = [([upto(4), 2], {"hist": none(2), "bin_edges": shared(n)}) for n in (2, 3)]
+E["log_sigmoid_forward.output"] += [([upto(2, 3)], {"output": none(3, 2).t(), "buffer": none(3, 2).t()})]
+E["native_layer_norm.out"] += [([upto(2, 3), [3], None, None, 1e-5], {"out0": none(2, 3), "out1": none(0), "out2": shared(2, 1)})]
 E["svd.U"] = [([of([[1.0, 2], [0, 3]])], {"U": none(*s), "S": none(0), "V": none(0)}) for s in ((0,), (2, 2, 2), (2, 2))]
 E["sort.stable"] = [([torch.tensor(x)], {"stable": True, "descending": d}) for x in (1 + 2j, True, 2.5) for d in (False, True)]
 E["linspace"] = [([a, b, n], {"dtype": d}) for a, b in ((inf, 5), (5, -2**63), (10, -1), (5, 300), (1e300, 0), (-3, -9)) for n in (0, 1, 2)
