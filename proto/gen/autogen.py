@@ -73,10 +73,14 @@ def functional_schema(op, name):
 
 
 def tags(op):
-    return " ".join(["generated"] + [t for t in op.tags if t == "nondeterministic_seeded" or ":" in t])
+    return ["generated"] + [t for t in op.tags if t == "nondeterministic_seeded" or ":" in t]
+
+
+def is_out(name):
+    """Is it an out= overload?  Otherwise it is the functional one."""
+    return name.rpartition(".")[2].endswith("out") and "." in name
 
 
 def schema(op, name):
     """That of `name`, which op's autogen names."""
-    out = name.rpartition(".")[2].endswith("out") and "." in name
-    return (out_schema if out else functional_schema)(op, name)
+    return (out_schema if is_out(name) else functional_schema)(op, name)

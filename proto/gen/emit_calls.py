@@ -3,7 +3,8 @@
 import re
 
 from emit import literal
-from ops import LETTERS, Fault
+from ops import LETTERS
+from tables import Fault
 
 POINTERS = {"i": "const int64_t *", "f": "const double *", "b": "const bool *", "T": "dp_tensor *const *"}
 HEAD = """\

@@ -2,7 +2,7 @@
 all of them have (plugins/composite/follow.h)."""
 
 from emit import line, literal
-from ops import check
+from tables import check
 
 BY_HAND = {"view_copy"}  # also where there is no such view
 OPTIONS = {"dtype": "FOLLOW_DTYPE", "layout": "FOLLOW_LAYOUT", "device": "FOLLOW_DEVICE", "pin_memory": "FOLLOW_NONE"}

@@ -1,7 +1,8 @@
 """emit_pointwise.py -- plugin cpu: the loops of pointwise.yaml, and the kernels of operators that run them."""
 
 from emit import line, literal
-from ops import TYPES, Fault, check
+from expr import TYPES
+from tables import Fault, check
 
 HEAD = "/* Made by proto/gen from pointwise.yaml. */\n"
 
@@ -110,8 +111,7 @@ def chosen(p, op):
     for key, choice in p.choose.items():
         if isinstance(choice, dict):
             check(key in by_name, p.where, f"{op.name}: choose: no argument '{key}'")
-            tests = [(condition(by_name[key], case, p.where), name)
-                     for case, name in choice.items() if case != "where"]
+            tests = [(condition(by_name[key], case, p.where), name) for case, name in choice.items()]
             told = f", {key}.s"
         else:
             given = key.split()

@@ -1,7 +1,7 @@
 """emit_reduce.py -- plugin cpu: the loops of reduce.yaml, and the kernels of operators that run them."""
 
 from emit import line, literal
-from ops import check
+from tables import check
 
 HEAD = "/* Made by proto/gen from reduce.yaml. */\n"
 

@@ -24,12 +24,13 @@ from emit_follow import follow
 from emit_forms import forms
 from emit_pointwise import entries, loops, once
 from emit_schemas import schemas
+from pointwise import pointwise
 from reduce import reductions
 
 
 def main(native_path, pointwise_path, reduce_path, folder):
     native = ops.native(native_path)
-    families, aliases, lists = ops.pointwise(pointwise_path, native)
+    families, aliases, lists = pointwise(pointwise_path, native)
     reduced = reductions(reduce_path, native)
     made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists),
             "reduce_entries.c": emit_reduce.entries(reduced),

@@ -1,12 +1,22 @@
-"""reduce.py -- the model of proto/ops/reduce.yaml: reductions, their loops' types and expressions."""
+"""reduce.py -- the model of reduce.yaml: reductions, their loops' types and expressions."""
 
-from ops import KINDS, TEXTS, TYPES, Expr, check, check_fields, forms, load
+import re
 
-BY_TYPE = dict.fromkeys(("acc", "each", "merge", "finish", "none", "beats"), (str, int, float, dict))
-FIELDS = {"op": str, "func": TEXTS, "types": TEXTS, "result": str, "form": str, "flags": list, "error": str,
+from expr import KINDS, TEXT, TYPES, Expr, by_kind
+from ops import find, forms
+from tables import Entry, check, check_choice, check_fields, entries, is_a, load
+
+BY_TYPE = dict.fromkeys(("acc", "each", "merge", "finish", "none", "beats"), (*TEXT, dict))
+FIELDS = {"op": str, "func": (str, [str]), "types": (str, [str]), "result": str, "form": str, "flags": [str], "error": str,
           "same": str, "outputs": int, "bits": bool, **BY_TYPE}
-FORMS = {None, "place", "var"}
+SAME_FIELDS = ("op", "func", "flags", "error", "same", "outputs")  # of an entry that has the loops of another
+# What each form has of those fields that tell what is computed.
+FORMS = {None: {"acc", "each", "merge", "finish", "none", "result", "bits"}, "place": {"beats", "merge"}, "var": {"result"}}
 RESULTS = {None: [], "bool": ["RD_RESULT_BOOL"], "long": ["RD_RESULT_LONG"], "real": ["RD_RESULT_REAL"]}
+# of plugins/cpu/reduce.h: those that an entry says itself, and OUTPUTS_MAX
+FLAGS = {"RD_DTYPE", "RD_INT_TO_LONG", "RD_ROOT", "RD_NO_HALF", "RD_CAST_RESULT", "RD_NONE_IS_NONE", "RD_FLOAT_ONLY",
+         "RD_SAME_KIND"}
+OUTPUTS_MAX = 2
 REAL = {"c64": "f32", "c128": "f64"}
 
 
@@ -14,56 +24,62 @@ def by_type(value, cls, default=None):
     """What `value` says of the type `cls`: for all alike, or {kind or type: ...}, of which the narrowest counts."""
     if not isinstance(value, dict):
         return default if value is None else value
-    if cls in value:
-        return value[cls]
-    kinds = sorted((k for k in value if k in KINDS and cls in KINDS[k]), key=lambda k: len(KINDS[k]))
-    return value[kinds[0]] if kinds else default
+    return value.get(cls, value.get(by_kind(value, cls), default))
 
 
 class Reduction:
     """One entry of reduce.yaml."""
 
     def __init__(self, entry, family, ops, groups, known):
-        self.where, self.family, self.name = entry["where"], family, entry.get("op")
-        check(self.name, self.where, "an entry without op")
-        for field in BY_TYPE:
-            odd = set(entry[field]) - set(KINDS) - set(TYPES) - {"where"} if isinstance(entry.get(field), dict) else ()
-            check(not odd, self.where, f"{self.name}: {field}: no kind or type: {', '.join(sorted(map(str, odd)))}")
+        self.where, self.family, self.name, self.entry = entry.where, family, entry.get("op"), entry
+        check(is_a(self.name, str), self.where, "op: a name is wanted")
+        check_fields(entry, FIELDS, self.name)
+        check(re.fullmatch(r"\w+", self.name), entry.at("op"), f"{self.name}: op: no name of C")
+        check(self.name not in known, entry.at("op"), f"op: '{self.name}' is there twice")
         self.same = entry.get("same")
-        check(self.same is None or self.same in known, self.where, f"{self.name}: same: no op '{self.same}' before it")
-        self.of = known[self.same] if self.same else self  # whose loops it has
+        check(self.same is None or self.same in known, entry.at("same"), f"{self.name}: same: no op '{self.same}' before it")
+        self.of = known[self.same].of if self.same else self  # whose loops it has
         self.error = entry.get("error", f"{self.name}_cpu")
         self.outputs = entry.get("outputs", 1)
-        self.funcs = self.find_funcs(entry.get("func", []), ops, groups)
+        check(1 <= self.outputs <= OUTPUTS_MAX, entry.at("outputs"), f"{self.name}: outputs: {self.outputs}, from 1 to {OUTPUTS_MAX}")
+        self.funcs = [op for group in find(entry, ops, groups, ("functional", "out"), self.name) for op in group]
+        odd = set(entry.get("flags", [])) - FLAGS
+        check(not odd, entry.at("flags"), f"{self.name}: flags: no such: {', '.join(sorted(odd))}")
         if self.same:
-            self.flags = sorted((set(self.of.flags) | set(entry.get("flags", []))))
-            return
-        self.entry = entry
+            odd = [field for field in entry if field not in SAME_FIELDS]
+            check(not odd, entry.at(odd[0] if odd else ""), f"{self.name}: {', '.join(odd)}: it has the loops of '{self.same}'")
+            self.flags = sorted(set(known[self.same].flags) | set(entry.get("flags", [])))
+        else:
+            self.read_loops()
+
+    def read_loops(self):
+        entry = self.entry
+        self.form, self.result, self.bits = entry.get("form"), entry.get("result"), entry.get("bits", False)
+        check_choice(entry, "form", {form for form in FORMS if form}, self.name)
+        check_choice(entry, "result", {result for result in RESULTS if result}, self.name)
+        for field in (*BY_TYPE, "result", "bits"):
+            check(field not in entry or field in FORMS[self.form], entry.at(field),
+                  f"{self.name}: {field}: form {self.form} has none")
+        check(not self.bits or entry.get("each") == "x != 0", entry.at("bits"), f"{self.name}: bits: of each x != 0 alone")
         kinds = entry.get("types", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
-        check(kinds and all(k in KINDS for k in kinds), self.where, f"{self.name}: types: {kinds}; kinds are wanted")
+        check(kinds and all(k in KINDS for k in kinds), entry.at("types"), f"{self.name}: types: {kinds}; kinds are wanted")
         self.types = [t for t in TYPES if any(t in KINDS[k] for k in kinds)]
-        self.bits = entry.get("bits", False)
-        self.form = entry.get("form")
-        check(self.form in FORMS, self.where, f"{self.name}: form: no such: '{self.form}'")
-        check(entry.get("result") in RESULTS, self.where, f"{self.name}: result: no such: '{entry.get('result')}'")
-        self.result = entry.get("result")
+        for field in (f for f in BY_TYPE if isinstance(entry.get(f), dict)):
+            self.check_by_type(entry[field], field)
         self.flags = sorted(set(entry.get("flags", [])) | set(RESULTS[self.result])
                             | (set() if "none" in entry or self.form == "var" else {"RD_NO_IDENTITY"})
                             | ({"RD_ROW_MAJOR"} if self.form == "place" else set()))
 
-    def find_funcs(self, names, ops, groups):
-        """The functional and the out= overload of each, as far as they are there."""
-        found = []
-        for name in [names] if isinstance(names, str) else names:
-            check(name in ops, self.where, f"{self.name}: func: '{name}' is not in native_functions.yaml")
-            group = groups[ops[name].signature]
-            found += [group[f] for f in ("functional", "out") if f in group]
-        return found
+    def check_by_type(self, by, field):
+        check_fields(by, dict.fromkeys((*KINDS, *TYPES), TEXT), f"{self.name}: {field}")
+        used = {cls if cls in by else by_kind(by, cls) for cls in TYPES}
+        for key in by:
+            check(key in used, by.at(key), f"{self.name}: {field}: {key}: narrower ones stand for all that it is for")
 
     def acc(self, cls):
         acc = by_type(self.entry.get("acc"), cls, cls)
-        check(acc in TYPES, self.where, f"{self.name}: acc: no type: '{acc}'")
+        check(acc in TYPES, self.entry.at("acc"), f"{self.name}: acc: no type: '{acc}'")
         return acc
 
     def out(self, cls):
@@ -73,21 +89,23 @@ class Reduction:
         return "b8" if self.result == "bool" else "i64" if self.result == "long" else self.acc(cls)
 
     def expr(self, field, cls, default=None):
-        text = by_type(self.entry.get(field), cls, default)
-        check(text is not None, self.where, f"{self.name}: {field}: nothing for {cls}")
-        return Expr(text, cls if field == "each" else self.acc(cls)).text
+        text, at = by_type(self.entry.get(field), cls, default), self.entry.at(field)
+        check(text is not None, at, f"{self.name}: {field}: nothing for {cls}")
+        made = Expr(text, cls if field == "each" else self.acc(cls), at, f"{self.name}: {field}")
+        made.check_names({"each": {"x", "s"}, "finish": {"a", "s"}, "none": set()}.get(field, {"a", "b"}) | {"n", "p"})
+        return made.text
 
 
 def reductions(path, ops):
     """{family: [Reduction]}"""
-    groups, families, known = forms(ops), {}, {}
-    document = load(path)
-    check(isinstance(document, dict), (path, 1), "families of entries are wanted")
-    for family, entries in document.items():
-        for entry in entries if family != "where" else []:
-            check_fields(entry, FIELDS, "op", (path, 1))
-            r = Reduction(entry, family, ops, groups, known)
-            check(r.name not in known, r.where, f"op: '{r.name}' is there twice")
-            known[r.name] = r
+    groups, families, known, runs = forms(ops), {}, {}, {}
+    document = load(path, Entry, "families of entries")
+    for family, listed in document.items():
+        check(re.fullmatch(r"\w+", str(family)), document.at(family), f"{family}: no name of C")
+        for entry in entries(listed, document.at(family), f"{family}: "):
+            r = known[entry.get("op")] = Reduction(entry, family, ops, groups, known)
             families.setdefault(family, []).append(r)
+            for op in r.funcs:
+                check(op.name not in runs, entry.at("func"), f"{r.name}: func: {op.name} is computed by {runs.get(op.name)}")
+                runs[op.name] = r.name
     return families

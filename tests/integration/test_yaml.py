@@ -7,8 +7,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import ROOT, main
 from daemon import TestDaemon
 
-import yaml
-
 sys.path.insert(0, os.path.join(ROOT, "proto", "gen"))
 import ops
 
@@ -16,12 +14,6 @@ NATIVE = os.path.join(ROOT, "proto", "ops", "native_functions.yaml")
 SCHEMAS = os.path.join(ROOT, "tests", "data", "aten_schemas.txt")
 # whose kernel for every backend is an error: plugin cpu overrides them
 OVERRIDDEN = ("convolution_overrideable", "convolution_backward_overrideable")
-FIELDS = {"func", "variants", "structured", "structured_delegate", "dispatch", "autogen", "tags"}
-
-
-def load(path):
-    with open(path) as f:
-        return yaml.safe_load(f)
 
 
 def operators():
@@ -32,10 +24,6 @@ def operators():
 def none_of(faults):
     if faults:
         raise AssertionError(f"{len(faults)} of them:\n  " + "\n  ".join(faults))
-
-
-def test_every_entry_has_a_func_and_known_fields():
-    none_of([f"{e}" for e in load(NATIVE) if "func" not in e or set(e) - FIELDS])
 
 
 def test_every_text_is_pytorchs():
