@@ -9,6 +9,7 @@
 #include "server.h"
 #include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,8 +191,10 @@ static void linger_work(task *t)
     server *s = t->arg;
 
     s->linger_next = sessions_reap(&s->sessions, nanos(), false);
-    if (sessions_count(&s->sessions) == 0)
+    if (sessions_count(&s->sessions) == 0) {
         dp_memory_trim(0);
+        malloc_trim(0);
+    }
 }
 
 static void on_linger(uv_timer_t *h)

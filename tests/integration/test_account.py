@@ -1,11 +1,12 @@
 """test_account.py -- what sessions hold, by holder: counted once, shown, limited by name, given back."""
 
+import json
 import os
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import BUILD, contains, equal, less, main, raises, wait_until
+from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
 from daemon import ASAN_OPTIONS, TestDaemon
 
 PLUGINS = [os.path.join(BUILD, "tests", "plugins", name + ".so") for name in ("sleeps", "hoards", "async_device")]
@@ -272,6 +273,25 @@ def test_freed_memory_is_kept_until_the_last_session_ends():
                 less((megabytes - 8) << 10, daemon.resident_kb() - before, "kB that are kept")
             less(megabytes << 20, d.call("server.hello")["limits"]["warm_bytes"] + 1, "bytes")
         wait_until(lambda: daemon.resident_kb() - before < 16 << 10, "freed memory to go back")
+
+
+def test_memory_of_unread_answers_goes_back():
+    """What the C library keeps is bounded, however many threads printed: 300 MB of answers are dropped."""
+    if SANITIZED:
+        return
+    with TestDaemon() as daemon:
+        before, request = daemon.resident_kb(), json.dumps({
+            "jsonrpc": "2.0", "id": 1, "method": "op.call",
+            "params": {"op": "aten::ones", "args": [[3000]], "return": "data"}}).encode() + b"\n"
+        with daemon.connect() as d:
+            clients = [daemon.connect() for _ in range(150)]
+            for c in clients:
+                c.send_bytes(request * 400)
+            wait_until(lambda: daemon.resident_kb() - before > 250 << 10, "answers wait to be read", 60)
+            for c in clients:
+                c.close()
+            wait_until(lambda: d.call("server.status")["connections"] == 1, "they are gone", 60)
+        wait_until(lambda: daemon.resident_kb() - before < 160 << 10, "the memory to go back")
 
 
 main(setup, TestDaemon.finish)
