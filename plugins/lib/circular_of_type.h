@@ -121,22 +121,33 @@ DPM_INLINE T FN(tan)(T x)
 
 /* -- their inverses -- */
 
-/* The angle of (den, num), 0 <= num <= den. */
-DPM_INLINE T FN(atan_part)(T num, T den)
+/* The angle of (den, num), 0 <= num <= den, as a polynomial of their quotient, */
+DPM_INLINE T FN(atan_short)(T num, T den)
 {
     T t = num / den, s = t * t;
-    T q = POLY(s,
-               (-0x1.4488e6p-9f, 0x1.c61e32p-7f, -0x1.2a6f5p-5f, 0x1.01e2a4p-4f, -0x1.636cf2p-4f,
-                0x1.c423bap-4f, -0x1.246f72p-3f, 0x1.99984cp-3f, -0x1.555554p-2f),
-               (0x1.40c32a3124e99p-16, -0x1.b87b6a49845afp-13, 0x1.1ebf4c56f788ep-10,
-                -0x1.d9c54139defe6p-9, 0x1.195b77dd06064p-7, -0x1.033f106ee866cp-6,
-                0x1.88eaba1fa7fa9p-6, -0x1.01fb486edfb4cp-5, 0x1.342d0f304b064p-5,
-                -0x1.5d765976b7951p-5, 0x1.8445919d47872p-5, -0x1.aec608c2a2a7fp-5,
-                0x1.e1d2269169678p-5, -0x1.111023e445238p-4, 0x1.3b139d78214b5p-4,
-                -0x1.745d162c7428bp-4, 0x1.c71c71bd8ce9p-4, -0x1.249249247c649p-3,
-                0x1.9999999999727p-3, -0x1.5555555555555p-2));
+    T q = POLY_(s, 0x1.7ec1c4p-9f, -0x1.0c23fep-6f, 0x1.61f756p-5f, -0x1.3553f4p-4f, 0x1.b4dfdcp-4f,
+                -0x1.230abp-3f, 0x1.9978eep-3f, -0x1.5554dcp-2f);
 
     return FN(fma)(t * s, q, t);
+}
+
+/* and less pi / 4 where that is nearer than 0: half the terms, which only double is worth. */
+DPM_INLINE T FN(atan_long)(T num, T den)
+{
+    bool high = num > 0x1.a827999fcef32p-2 * den; /* tan(pi / 8) */
+    T top = FN(pick)(high, num - den, num), down = FN(pick)(high, num + den, den);
+    T base = FN(pick)(high, PI / 4, 0), t = top / down, s = t * t;
+    T q = POLY_(s, 0x1.5c508c92e3b76p-6, -0x1.65182ec74284fp-5, 0x1.d254f914770bep-5,
+                -0x1.10052ecccee1dp-4, 0x1.3afc355b0713ap-4, -0x1.745bc32fe3399p-4,
+                0x1.c71c65cf94603p-4, -0x1.249249057d16dp-3, 0x1.999999994974fp-3,
+                -0x1.5555555555318p-2);
+
+    return base + FN(fma)(t * s, q, t);
+}
+
+DPM_INLINE T FN(atan_part)(T num, T den)
+{
+    return K(FN(atan_short), FN(atan_long))(num, den);
 }
 
 DPM_INLINE T FN(atan)(T x)
@@ -149,7 +160,8 @@ DPM_INLINE T FN(atan)(T x)
 DPM_INLINE T FN(atan2)(T y, T x)
 {
     T a = FN(abs)(x), b = FN(abs)(y), num = FN(pick)(b > a, a, b), den = FN(pick)(b > a, b, a);
-    T t = FN(atan_part)(num, den);
+    T scale = K(1, FN(pick)(den > 0x1p1000, 0x1p-10, 1)); /* or num + den may not fit */
+    T t = FN(atan_part)(scale * num, scale * den);
 
     t = FN(pick)(num == den, FN(pick)(den == 0, 0, PI / 4), t);
     t = FN(pick)(b > a, PI / 2 - t, t);

@@ -59,10 +59,10 @@ DPM_INLINE T FN(sign)(T x, T y)
 DPM_INLINE T FN(exp_of)(T r)
 {
     return POLY(r, (0x1.6d4ea6p-10f, 0x1.120c8ep-7f, 0x1.5554e8p-5f, 0x1.5554dcp-3f, 0x1p-1f),
-                (0x1.1f874c40c69f1p-29, 0x1.af4fa8861b838p-26, 0x1.27e4cf81308abp-22,
-                 0x1.71de014b13816p-19, 0x1.a01a01aba7113p-16, 0x1.a01a01ac3868fp-13,
-                 0x1.6c16c16c1568ep-10, 0x1.111111111002fp-7, 0x1.5555555555557p-5,
-                 0x1.5555555555557p-3, 0x1p-1));
+                (0x1.ad900f74b92c4p-26, 0x1.28ae1ad6237fcp-22, 0x1.71df1b08728bap-19,
+                 0x1.a0199942cc288p-16, 0x1.a01a012edb8a3p-13, 0x1.6c16c1847f532p-10,
+                 0x1.1111111126ecbp-7, 0x1.55555555506a4p-5, 0x1.55555555554fdp-3,
+                 0x1.000000000000ap-1));
 }
 
 /* exp_of(r), and r.  *turns: n in the last digits of the sum with ROUND. */
@@ -83,6 +83,15 @@ DPM_INLINE T FN(exp_scaled)(T y, T turns)
     return y * FN(real)((half + BIAS) << DIGITS) * FN(real)((n - half + BIAS) << DIGITS);
 }
 
+/* (1 + p r) 2^n, as exp_scaled. */
+DPM_INLINE T FN(exp_of_rest)(T p, T r, T turns)
+{
+    U n = FN(bits)(turns), half = n >> 1;
+    T s = FN(real)((half + BIAS) << DIGITS);
+
+    return FN(fma)(p, r * s, s) * FN(real)((n - half + BIAS) << DIGITS);
+}
+
 /* 2^(n + k); it is normal. */
 DPM_INLINE T FN(exp_scale)(T turns, int k)
 {
@@ -94,9 +103,8 @@ DPM_INLINE T FN(exp)(T x)
     const T most = K(0x1.62e42ep6f, 0x1.62e42fefa39efp9);
     const T least = K(-104, -746); /* from there down, exp is 0 */
     T z, r, q = FN(exp_part)(FN(real)(FN(lesser)(FN(bits)(x), FN(bits)(least))), &r, &z);
-    T y = FN(fma)(FN(fma)(q, r, 1), r, 1);
 
-    return FN(pick)(x <= most, FN(exp_scaled)(y, z), x + INF);
+    return FN(pick)(x <= most, FN(exp_of_rest)(FN(fma)(q, r, 1), r, z), x + INF);
 }
 
 /* (exp(x) - 1) / 4 for |x| >= TINY: a quarter, since sinh's exp(x) may not fit. */
@@ -121,16 +129,20 @@ DPM_INLINE T FN(exp2)(T x)
     const T least = K(-151, -1076), most = K(128, 1024);
     T low = FN(real)(FN(lesser)(FN(bits)(x), FN(bits)(least))), z = low + ROUND;
     T r = (low - (z - ROUND)) * LN2_HIGH;
-    T y = FN(fma)(FN(fma)(FN(exp_of)(r), r, 1), r, 1);
 
-    return FN(pick)(x < most, FN(exp_scaled)(y, z), x + INF);
+    return FN(pick)(x < most, FN(exp_of_rest)(FN(fma)(FN(exp_of)(r), r, 1), r, z), x + INF);
 }
 
+/* 1 / (1 + e^-x), both times 2^-k: e^-x may not fit where the quotient does. */
 DPM_INLINE T FN(sigmoid)(T x)
 {
-    T e = FN(exp)(-FN(abs)(x));
+    const int k = K(32, 64);
+    const T unit = K(0x1p-32f, 0x1p-64), least = K(-40, -60); /* 1 + e^least = 1 */
+    const T most = K(104, 746);                               /* from there up, 1 / e^most is 0 */
+    T z, r, q = FN(exp_part)(FN(real)(FN(lesser)(FN(bits)(-x), FN(bits)(least))), &r, &z);
+    T s = FN(exp_scale)(z, -k), e = FN(fma)(s, FN(fma)(r * r, q, r), s);
 
-    return FN(pick)(x < 0, e, 1) / (1 + e);
+    return unit / FN(pick)(-x <= most, unit + e, INF - x);
 }
 
 DPM_INLINE T FN(tanh)(T x)
