@@ -1469,18 +1469,18 @@ class Both:
         self.client = client
         self.device = device  # of every tensor, and what an argument of device cpu stands for
         self.handles = []
-        self.made = {}  # handles by tensors' ids: one that is given twice is one there, too
+        self.sent = {}  # handles by tensors' ids: one that is given twice is one there, too
 
     def encode(self, v):
         if torch.is_tensor(v):
-            if id(v) not in self.made:
+            if id(v) not in self.sent:
                 made = self.client.call("tensor.create", dtype=DTYPES[v.dtype], shape=list(v.shape), strides=list(v.stride()),
                                         storage_offset=v.storage_offset(), attachment=raw(storage(v)), device=self.device)
                 for op in ["aten::_conj"] * v.is_conj() + ["aten::_neg_view"] * v.is_neg():
                     plain, made = made, self.client.op(op, {"tensor": made["tensor"]})
                     self.client.release(plain["tensor"])
-                self.made[id(v)] = made["tensor"], v
-            self.handles.append(self.made[id(v)][0])
+                self.sent[id(v)] = made["tensor"], v
+            self.handles.append(self.sent[id(v)][0])
             return {"tensor": self.handles[-1]}
         if isinstance(v, (list, tuple)):
             return [self.encode(x) for x in v]
@@ -1510,7 +1510,7 @@ class Both:
     def done(self):
         if self.handles:
             self.client.release(*set(self.handles))
-        self.handles, self.made = [], {}
+        self.handles, self.sent = [], {}
 
 
 linalg_cases.add(CASES)
