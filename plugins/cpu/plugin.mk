@@ -24,10 +24,10 @@ CFLAGS_conv_v4 := -ffp-contract=fast -falign-loops=64
 
 CFLAGS_softmax_v4 = -mprefer-vector-width=512
 CFLAGS_rd_extremes_v4 = -mprefer-vector-width=512
-# Elements that are only compared: memory is what takes the time, and -O3 makes twice the text of them.  Lanes
-# are unrolled.
-COMPARING := pw_comparison pw_logic rd_truth rd_extremes
-$(foreach level,v3 v4,$(foreach source,$(COMPARING),$(eval \
+# Where -O3 does not pay: it makes twice the text, in nearly twice the time, of loops that memory holds up, or that
+# are vectors already.  Lanes are unrolled.
+NO_O3 := pw_comparison pw_logic pw_unary rd_truth rd_extremes gemm norm
+$(foreach level,v3 v4,$(foreach source,$(NO_O3),$(eval \
     CFLAGS_$(source)_$(level) += $(CPU_LESS) -fpeel-loops)))
 NOT_ALONE_cpu := plugins/cpu/levels/%
 PW_TO_V3    := $(shell sed -n 's/^to_v3: \[\(.*\)\]/\1/p' proto/ops/pointwise.yaml | tr , ' ')
