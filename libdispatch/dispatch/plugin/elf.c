@@ -120,6 +120,17 @@ uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address)
     return UINT64_MAX;
 }
 
+bool dpi_elf_has(const dpi_elf *e, uint64_t address, uint64_t bytes)
+{
+    Elf64_Phdr ph;
+
+    for (unsigned i = 0; dpi_elf_segment(e, i, &ph); i++)
+        if (ph.p_type == PT_LOAD && address >= ph.p_vaddr && bytes <= ph.p_memsz &&
+            address - ph.p_vaddr <= ph.p_memsz - bytes)
+            return true;
+    return false;
+}
+
 int dpi_elf_open(dpi_elf *e, const void *bytes, size_t n, const char *path, dp_error *err)
 {
     e->p = bytes;

@@ -1,5 +1,7 @@
 /* hazards.c -- what a plugin's dynamic section says about unloading it.
  *
+ * And whether it is whole, as far as the dynamic linker does not look.
+ *
  * Advice, not proof: a plugin that looks up symbols at run time is not seen here, and the proof
  * that a mapping is gone is image.c's.  But what is seen is named before the load. */
 #include "elf.h"
@@ -37,6 +39,7 @@ static const char *const pinned_libraries[] = {"libgomp.so", "libomp.so", "libop
 
 typedef struct dynamic {
     uint64_t strings, strings_bytes, symbols, hash, gnu_hash, flags, flags_1, init_bytes;
+    uint64_t relocations, relocations_bytes, jumps, jumps_bytes;
 } dynamic;
 
 typedef struct findings {
@@ -45,6 +48,7 @@ typedef struct findings {
     uint32_t n, cap;
     dpi_hazards *hazards;
     bool failed; /* no memory */
+    const char *damage;
 } findings;
 
 static void __attribute__((format(printf, 3, 4)))
@@ -165,19 +169,42 @@ static const struct {
     {DT_FLAGS, offsetof(dynamic, flags), false},
     {DT_FLAGS_1, offsetof(dynamic, flags_1), false},
     {DT_INIT_ARRAYSZ, offsetof(dynamic, init_bytes), false},
+    {DT_RELA, offsetof(dynamic, relocations), true},
+    {DT_RELASZ, offsetof(dynamic, relocations_bytes), false},
+    {DT_JMPREL, offsetof(dynamic, jumps), true},
+    {DT_PLTRELSZ, offsetof(dynamic, jumps_bytes), false},
 };
 
 static void dynamic_read(const dpi_elf *e, const Elf64_Phdr *ph, dynamic *d)
 {
     Elf64_Dyn dyn;
 
-    *d = (dynamic){
-        .strings = UINT64_MAX, .symbols = UINT64_MAX, .hash = UINT64_MAX, .gnu_hash = UINT64_MAX};
+    *d = (dynamic){.strings = UINT64_MAX,
+                   .symbols = UINT64_MAX,
+                   .hash = UINT64_MAX,
+                   .gnu_hash = UINT64_MAX,
+                   .relocations = UINT64_MAX,
+                   .jumps = UINT64_MAX};
     for (uint64_t i = 0; dynamic_next(e, ph, i, &dyn); i++)
         for (size_t w = 0; w < DPI_COUNT(wanted); w++)
             if (dyn.d_tag == wanted[w].tag)
                 *(uint64_t *)((char *)d + wanted[w].member) =
                     wanted[w].address ? dpi_elf_offset(e, dyn.d_un.d_ptr) : dyn.d_un.d_val;
+}
+
+/* The dynamic linker writes where a relocation says, be it in other memory than the file's. */
+static void check_relocations(const dpi_elf *e, uint64_t at, uint64_t bytes, findings *f)
+{
+    enum { NO_RELOCATION = 0 }; /* of every machine */
+    Elf64_Rela r;
+
+    for (uint64_t i = 0; i < bytes / sizeof(r) && at <= e->n; i++) {
+        if (!dpi_elf_get(e, at + i * sizeof(r), &r, sizeof(r)))
+            break;
+        if (ELF64_R_TYPE(r.r_info) != NO_RELOCATION &&
+            !dpi_elf_has(e, r.r_offset, sizeof(uint32_t)))
+            f->damage = "has a relocation of what is not its own";
+    }
 }
 
 static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
@@ -195,20 +222,28 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
     if (d.flags_1 & DF_1_NODELETE)
         found(f, &f->hazards->sticks,
               "linked with -z nodelete: the dynamic linker never unmaps it");
+    check_relocations(e, d.relocations, d.relocations_bytes, f);
+    check_relocations(e, d.jumps, d.jumps_bytes, f);
     for (uint64_t i = 0; dynamic_next(e, ph, i, &dyn); i++)
         if (dyn.d_tag == DT_NEEDED)
             check_needed(e, &d, dyn.d_un.d_val, f);
     for (uint64_t i = 0, n = count_symbols(e, &d); i < n && d.symbols <= e->n; i++) {
         if (!dpi_elf_get(e, d.symbols + i * sizeof(sym), &sym, sizeof(sym)))
             break;
+        if (sym.st_name >= d.strings_bytes)
+            f->damage = "has a symbol whose name lies past its names";
         check_symbol(e, &d, &sym, f);
     }
 }
 
-int dpi_hazards_find(const dpi_elf *e, dp_arena *a, dp_manifest *out, dpi_hazards *h, dp_error *err)
+int dpi_hazards_find(const dpi_elf *e, const char *path, dp_arena *a, dp_manifest *out,
+                     dpi_hazards *h, dp_error *err)
 {
     enum { WARNINGS_MAX = 64 };
-    findings f = {a, dp_arena_alloc(a, WARNINGS_MAX * sizeof(char *)), 0, WARNINGS_MAX, h, false};
+    findings f = {.arena = a,
+                  .warnings = dp_arena_alloc(a, WARNINGS_MAX * sizeof(char *)),
+                  .cap = WARNINGS_MAX,
+                  .hazards = h};
     Elf64_Phdr ph;
 
     if (f.warnings == NULL)
@@ -218,5 +253,7 @@ int dpi_hazards_find(const dpi_elf *e, dp_arena *a, dp_manifest *out, dpi_hazard
             scan_dynamic(e, &ph, &f);
     out->warnings = f.warnings;
     out->n_warnings = f.n;
+    if (f.damage != NULL)
+        return dp_error_set(err, DP_EPLUGIN, "'%s' %s", path, f.damage);
     return f.failed ? dpi_no_memory(err, "a manifest") : 0;
 }

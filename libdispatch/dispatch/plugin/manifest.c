@@ -290,7 +290,7 @@ int dpi_manifest_parse(const void *bytes, size_t n, const char *path, dp_arena *
     if (rc == 0)
         rc = read_notes(&e, path, a, &m, err);
     if (rc == 0)
-        rc = dpi_hazards_find(&e, a, &m, &h, err);
+        rc = dpi_hazards_find(&e, path, a, &m, &h, err);
     if (rc)
         return rc;
     *out = m;

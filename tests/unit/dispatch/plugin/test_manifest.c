@@ -227,6 +227,47 @@ START_TEST(manifest_refuses_segments_of_other_memory)
 }
 END_TEST
 
+/* What the dynamic section says of `tag`: an address in the first segment, where it is the offset, too. */
+static uint64_t dynamic_value(const unsigned char *bytes, int64_t tag)
+{
+    Elf64_Ehdr eh;
+    Elf64_Phdr ph;
+    Elf64_Dyn dyn;
+
+    memcpy(&eh, bytes, sizeof(eh));
+    for (unsigned i = 0; i < eh.e_phnum; i++) {
+        memcpy(&ph, bytes + eh.e_phoff + i * sizeof(ph), sizeof(ph));
+        for (uint64_t k = 0; ph.p_type == PT_DYNAMIC && k < ph.p_filesz / sizeof(dyn); k++) {
+            memcpy(&dyn, bytes + ph.p_offset + k * sizeof(dyn), sizeof(dyn));
+            if (dyn.d_tag == tag)
+                return dyn.d_un.d_val;
+        }
+    }
+    ck_abort_msg("no entry %lld", (long long)tag);
+}
+
+START_TEST(manifest_refuses_what_the_linker_would_not_look_at)
+{
+    const uint64_t far = 0x7000000;
+    void *bytes;
+    size_t n;
+
+    ck_assert_int_eq(dpi_file_read(built("plugins/template"), &bytes, &n, &err), 0);
+    unsigned char *symbol = (unsigned char *)bytes + dynamic_value(bytes, DT_SYMTAB) +
+                            sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_name);
+    unsigned char *relocation =
+        (unsigned char *)bytes + dynamic_value(bytes, DT_RELA) + offsetof(Elf64_Rela, r_offset);
+    memcpy(relocation, &far, sizeof(far));
+    ck_assert_int_eq(parse(bytes, n), DP_EPLUGIN);
+    says(err.message, "relocation");
+    uint32_t name = (uint32_t)dynamic_value(bytes, DT_STRSZ);
+    memcpy(symbol, &name, sizeof(name));
+    ck_assert_int_eq(parse(bytes, n), DP_EPLUGIN);
+    says(err.message, "past its names");
+    dp_free(bytes);
+}
+END_TEST
+
 START_TEST(manifest_survives_every_mutation)
 {
     void *bytes;
@@ -289,6 +330,7 @@ UNIT_SUITE(manifest)
     tcase_add_test(tc, manifest_refuses_two_names);
     tcase_add_test(tc, manifest_passes_over_notes_of_others);
     tcase_add_loop_test(tc, manifest_refuses_segments_of_other_memory, 0, DPI_COUNT(liars));
+    tcase_add_test(tc, manifest_refuses_what_the_linker_would_not_look_at);
     tcase_add_test(tc, manifest_survives_every_mutation);
     tcase_add_test(tc, manifest_survives_every_failed_allocation);
 }
