@@ -2,7 +2,6 @@
  * were seen so far (aten/src/ATen/native/quantized/cpu/fused_obs_fake_quant.cpp, QuantUtils.h). */
 #include "chain.h"
 #include <dispatchd/check.h>
-#include <stdlib.h>
 
 typedef struct qparams {
     double scale;
@@ -54,10 +53,11 @@ static int choose(dp_ctx *ctx, float min, float max, int32_t least, int32_t most
     double scale = fit_scale(&min, &max, least, most);
     if (!(scale > 0))
         return dp_fail(ctx, DP_ERUNTIME, "quantization scale should be > 0");
-    bool from_min = abs(least) - fabs(min / scale) < abs(most) - fabs(max / scale);
+    bool from_min =
+        fabs((double)least) - fabs(min / scale) < fabs((double)most) - fabs(max / scale);
     double zero = from_min ? least - min / scale : most - max / scale;
     if (min < 0 && max > 0 && symmetric)
-        zero = (double)(least + most) / 2;
+        zero = ((double)least + most) / 2;
     out->scale = scale;
     out->zero = !(zero >= least) ? least : zero > most ? most : (int32_t)nearbyint(zero);
     return 0;

@@ -283,7 +283,7 @@ static int reshape_from_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *shape, d
         return dp_fail(ctx, DP_ERUNTIME,
                        "expected a shape of 1 dimension and scalar type Long, but found %d and %s",
                        s.ndim, dp_dtype_aten_name(s.dtype));
-    if (s.data == NULL && s.numel > 0)
+    if (s.numel > 0 && (s.data == NULL || !on_host(&s)))
         return dp_fail(ctx, DP_ENOTIMPL,
                        "_reshape_from_tensor has to read its shape, which has no memory here");
     int rc = check_ndim(ctx, (size_t)s.numel);

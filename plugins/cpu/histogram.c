@@ -1,137 +1,10 @@
-/* histogram.c -- bincount, histc, histogram and its kin of several dimensions
- * (aten/src/ATen/native/SummaryOps.cpp, Histogram.cpp, cpu/HistogramKernel.cpp). */
+/* histogram.c -- histc, histogram and its kin of several dimensions: edges, checks and densities; bins.c counts
+ * (aten/src/ATen/native/Histogram.cpp). */
+#include "bins.h"
 #include "dense.h"
 #include "elements.h"
 #include "pack.h"
-#include <dispatchd/dtypes.h>
 #include <string.h>
-
-/* -- counting -- */
-
-enum {
-    SLOTS = 16,         /* parts of the work, each with a histogram of its own, */
-    SLOT_POINTS = 8192, /* of so many points at least, */
-    SLOT_SHARE = 4,     /* and of so many times more points than the histogram has bins */
-};
-
-/* How a point's bin is found. */
-enum {
-    SEARCHED,
-    SPREAD,
-    SPREAD_NEAR
-}; /* by its edges; by division; by division, and edges near by */
-
-/* n points of `dims` numbers, packed, with a weight each or none. */
-typedef struct counting {
-    int64_t n;
-    int dims, method;
-    const void *points, *weights;
-    const void *edges[DP_DIM_MAX]; /* of each dimension, in the points' dtype */
-    int64_t n_edges[DP_DIM_MAX], steps[DP_DIM_MAX];
-    int64_t bins, slots;
-    void *counts; /* [slots, bins] */
-} counting;
-
-/* Each step is rounded as if it were stored. */
-#define COUNTED(X) DP_DTYPES_FLOATING(X) DP_DTYPES_BFLOAT16(X)
-
-#define COUNT(name, dtype, memory, value, load, store)                                             \
-    static int64_t above_##name(const memory *edges, int64_t begin, int64_t end, value x)          \
-    {                                                                                              \
-        while (begin < end) {                                                                      \
-            int64_t mid = begin + (end - begin) / 2;                                               \
-            if (load(edges[mid]) > x)                                                              \
-                end = mid;                                                                         \
-            else                                                                                   \
-                begin = mid + 1;                                                                   \
-        }                                                                                          \
-        return begin;                                                                              \
-    }                                                                                              \
-    /* The bin of x in dimension d; -1: in none. */                                                \
-    static int64_t bin_##name(const counting *c, int d, value x)                                   \
-    {                                                                                              \
-        const memory *edges = c->edges[d];                                                         \
-        int64_t n = c->n_edges[d], at;                                                             \
-        value first = load(edges[0]), last = load(edges[n - 1]);                                   \
-        if (x < first || x > last ||                                                               \
-            (x != x && c->method != SEARCHED)) /* 1.13 searches for NaN */                         \
-            return -1;                                                                             \
-        if (c->method == SEARCHED) {                                                               \
-            at = above_##name(edges, 0, n, x) - 1;                                                 \
-            return at == n - 1 ? at - 1 : at;                                                      \
-        }                                                                                          \
-        value share = load(store(load(store(x - first)) / load(store(last - first))));             \
-        share = load(store(share * load(store((value)(n - 1)))));                                  \
-        at = share >= 0 && share < (value)n ? (int64_t)share : n - 1;                              \
-        if (c->method == SPREAD_NEAR)                                                              \
-            at = above_##name(edges, at > 1 ? at - 1 : 0, at + 2 < n ? at + 2 : n, x) - 1;         \
-        return at == n - 1 ? at - 1 : at;                                                          \
-    }                                                                                              \
-    static void count_##name(int64_t begin, int64_t end, void *user)                               \
-    {                                                                                              \
-        const counting *c = user;                                                                  \
-        const memory *points = c->points, *weights = c->weights;                                   \
-        for (int64_t slot = begin; slot < end; slot++) {                                           \
-            memory *counts = (memory *)c->counts + slot * c->bins;                                 \
-            int64_t each = c->n / c->slots, from = slot * each;                                    \
-            int64_t to = slot == c->slots - 1 ? c->n : from + each;                                \
-            for (int64_t i = from; i < to; i++) {                                                  \
-                int64_t at = 0, bin = 0;                                                           \
-                for (int d = 0; bin >= 0 && d < c->dims; d++) {                                    \
-                    bin = bin_##name(c, d, load(points[i * c->dims + d]));                         \
-                    at += bin * c->steps[d];                                                       \
-                }                                                                                  \
-                if (bin >= 0)                                                                      \
-                    counts[at] = store(load(counts[at]) + (weights ? load(weights[i]) : 1));       \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void add_##name(const counting *c)                                                      \
-    {                                                                                              \
-        memory *sum = c->counts;                                                                   \
-        for (int64_t slot = 1; slot < c->slots; slot++)                                            \
-            for (int64_t i = 0; i < c->bins; i++)                                                  \
-                sum[i] = store(load(sum[i]) + load(sum[slot * c->bins + i]));                      \
-    }
-COUNTED(COUNT)
-
-static const struct {
-    dp_range_fn count;
-    void (*add)(const counting *c);
-} loops[DP_DTYPE_END] = {
-#define LOOPS(name, dtype, ...) [dtype] = {count_##name, add_##name},
-    COUNTED(LOOPS)};
-
-/* hist, which is packed or not, = the counts of c. */
-static int run_counting(dp_ctx *ctx, counting *c, dp_tensor *hist)
-{
-    DP_VIEW(h, hist);
-    size_t size = dp_dtype_size(h.dtype);
-    pack p = {.ctx = ctx, .device = h.device};
-    dp_tensor *made = NULL;
-
-    if (h.numel == 0 || dp_memoryless(ctx))
-        return 0;
-    c->bins = h.numel;
-    c->slots = h.dtype == DP_BFLOAT16 ? 1 : c->n / SLOT_POINTS;
-    if (c->slots > c->n / SLOT_SHARE / c->bins)
-        c->slots = c->n / SLOT_SHARE / c->bins;
-    c->slots = c->slots < 1 ? 1 : c->slots > SLOTS ? SLOTS : c->slots;
-    c->counts = pack_array(&p, c->bins, size * (size_t)c->slots);
-    void *packed = pack_new(&p, h.dtype, h.ndim, h.sizes, &made);
-    if (p.rc < 0)
-        return pack_end(&p);
-    memset(c->counts, 0, (size_t)(c->bins * c->slots) * size);
-    for (int d = c->dims - 1; d >= 0; d--)
-        c->steps[d] = d == c->dims - 1 ? 1 : c->steps[d + 1] * (c->n_edges[d + 1] - 1);
-    p.rc = dp_parallel_for(ctx, 0, c->slots, 1, loops[h.dtype].count, c);
-    if (p.rc < 0)
-        return pack_end(&p);
-    loops[h.dtype].add(c);
-    memcpy(packed, c->counts, (size_t)h.numel * size);
-    p.rc = dp_copy(ctx, hist, made);
-    return pack_end(&p);
-}
 
 /* -- histograms -- */
 
@@ -370,7 +243,7 @@ static int to_density(dp_ctx *ctx, const histogram *h, dp_tensor *hist)
 /* hist, of as many bins as there are between h->edges, is filled. */
 static int fill_histogram(dp_ctx *ctx, histogram *h, dp_tensor *hist)
 {
-    counting c = {.n = h->n, .dims = h->dims, .method = h->method};
+    binning c = {.n = h->n, .dims = h->dims, .method = h->method};
     pack p = {.ctx = ctx};
     DP_VIEW(x, h->self);
 
@@ -382,7 +255,7 @@ static int fill_histogram(dp_ctx *ctx, histogram *h, dp_tensor *hist)
         c.n_edges[d] = e.numel;
     }
     if (p.rc == 0)
-        p.rc = run_counting(ctx, &c, hist);
+        p.rc = bins_count(ctx, &c, hist);
     if (p.rc == 0 && h->density)
         p.rc = to_density(ctx, h, hist);
     return pack_end(&p);
@@ -450,7 +323,7 @@ static int histogram_bins(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[3]),
                    .density = call->args[4].u.b,
-                   .method = SPREAD_NEAR};
+                   .method = BINS_SPREAD_NEAR};
     int rc = begin_flat(&h);
 
     if (rc == 0)
@@ -465,7 +338,7 @@ static int histogram_edges(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[2]),
                    .density = call->args[3].u.b,
-                   .method = SEARCHED};
+                   .method = BINS_SEARCHED};
     int rc = begin_flat(&h);
 
     if (rc == 0)
@@ -501,7 +374,7 @@ static int from_counts(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[3]),
                    .density = call->args[4].u.b,
-                   .method = SPREAD_NEAR};
+                   .method = BINS_SPREAD_NEAR};
     dp_tensor *hist = NULL;
     int rc = begin_points(call->ctx, &h, call->args[1].len);
 
@@ -522,7 +395,7 @@ static int from_edges(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[2]),
                    .density = call->args[3].u.b,
-                   .method = SEARCHED};
+                   .method = BINS_SEARCHED};
     dp_tensor *hist = NULL;
     int rc = begin_points(call->ctx, &h, call->args[1].len);
 
@@ -574,7 +447,7 @@ static int histc_range(dp_ctx *ctx, const histogram *h, double *first, double *l
 static int write_histc(dp_ctx *ctx, dp_tensor *self, int64_t bins, dp_value min, dp_value max,
                        dp_tensor **out)
 {
-    histogram h = {.self = self, .flat = true, .dims = 1, .method = SPREAD};
+    histogram h = {.self = self, .flat = true, .dims = 1, .method = BINS_SPREAD};
     double first, last;
     DP_VIEW(x, self);
     int rc = dense_check_type(ctx, "histogram_cpu", x.dtype, DENSE_FLOATS);

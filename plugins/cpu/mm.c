@@ -3,6 +3,7 @@
  * Each kernel serves the three forms of its operator: its last parameter points to NULL, to the out=
  * argument, or to self.  Source: aten/src/ATen/native/LinearAlgebra.cpp, Blas.cpp. */
 #include "dense.h"
+#include "elements.h"
 #include "gemm.h"
 
 enum { SMALL = 400 }; /* multiplications below which PyTorch names another kernel in its errors */
@@ -19,49 +20,6 @@ typedef struct product {
     int64_t sizes[3]; /* the batch comes first where there is one */
     int64_t k;
 } product;
-
-/* -- scalars -- */
-
-/* What PyTorch's C++ calls a dtype's elements. */
-static const char *c_name(dp_dtype d)
-{
-    switch (d) {
-    case DP_UINT8:
-        return "uint8_t";
-    case DP_INT8:
-        return "int8_t";
-    case DP_INT16:
-        return "int16_t";
-    case DP_INT32:
-        return "int";
-    case DP_INT64:
-        return "int64_t";
-    default:
-        return d == DP_FLOAT64 ? "double" : "float";
-    }
-}
-
-/* Does a Scalar fit the dtype, as c10::checked_convert has it? */
-static int check_scalar(dp_ctx *ctx, dp_value v, dp_dtype d)
-{
-    static const int bits[DP_DTYPE_END] = {
-        [DP_UINT8] = 8, [DP_INT8] = 7, [DP_INT16] = 15, [DP_INT32] = 31};
-    gemm_number n = gemm_scalar(v);
-    bool fits = true;
-
-    if (dp_dtype_is_complex(d))
-        return 0;
-    if (d == DP_FLOAT32 || d == DP_BFLOAT16)
-        fits = !isfinite(n.re) || fabs(n.re) <= (double)__FLT_MAX__;
-    else if (d == DP_INT64)
-        fits = fabs(n.re) < 0x1p63 || v.tag == DP_TAG_INT;
-    else if (d != DP_FLOAT64)
-        fits = fabs(n.re) < ldexp(1, bits[d]) || n.re == -ldexp(1, bits[d]);
-    if (fits && n.im == 0)
-        return 0;
-    return dp_fail(ctx, DP_ERUNTIME, "value cannot be converted to type %s without overflow",
-                   c_name(d));
-}
 
 static bool is_nonzero(dp_value v)
 {
@@ -212,8 +170,8 @@ static int check_types(dp_ctx *ctx, const product *p, const char *what)
     if (rc == 0)
         rc = dense_check_type(ctx, what, a.dtype, PRODUCTS);
     if (rc == 0 && p->self != NULL)
-        rc = check_scalar(ctx, p->beta, a.dtype);
-    return rc == 0 ? check_scalar(ctx, p->alpha, a.dtype) : rc;
+        rc = check_fits(ctx, p->beta, a.dtype);
+    return rc == 0 ? check_fits(ctx, p->alpha, a.dtype) : rc;
 }
 
 static int check_inner(dp_ctx *ctx, const dp_view *a, const dp_view *b)
