@@ -83,8 +83,8 @@ static int is_real(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     DP_VIEW(x, self);
     if (!dp_dtype_is_complex(x.dtype))
         return chain_end(&c, all_of(&c, self, true), out);
-    dp_tensor *conj = chain_T(&c, "aten::_conj_physical", self);
-    return chain_end(&c, chain_TT(&c, "aten::eq.Tensor", self, conj), out);
+    dp_tensor *imag = chain_T(&c, "aten::imag", self); /* the real part may be NaN */
+    return chain_end(&c, chain_Ts(&c, "aten::eq.Scalar", imag, dp_int(0)), out);
 }
 
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("isinf", is_inf, (T), (T)))

@@ -7,10 +7,16 @@ extern const pw_op pw_mse, pw_smooth_l1, pw_huber, pw_bce, pw_mse_backward, pw_s
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
 
+/* Any other number leaves each element's loss, as in at::native::apply_loss_reduction. */
+static bool is_reduced(int64_t reduction)
+{
+    return reduction == MEAN || reduction == SUM;
+}
+
 /* t, which is taken, reduced.  *out owned. */
 static int reduced(dp_ctx *ctx, dp_tensor *t, int64_t reduction, dp_tensor **out)
 {
-    if (reduction == NONE) {
+    if (!is_reduced(reduction)) {
         *out = t;
         return 0;
     }
@@ -60,7 +66,7 @@ static int reduce_in_place(dp_ctx *ctx, dp_tensor *dst, int64_t reduction)
 {
     dp_tensor *one = NULL;
 
-    if (reduction == NONE)
+    if (!is_reduced(reduction))
         return 0;
     int rc = reduced(ctx, dp_tensor_ref(dst), reduction, &one);
     if (rc == 0)
@@ -81,37 +87,47 @@ static int made_like(int rc, dp_tensor *made, dp_tensor **out)
     return rc;
 }
 
+static int check_reduction(dp_ctx *ctx, const char *name, int64_t reduction)
+{
+    return reduction == NONE || is_reduced(reduction)
+               ? 0
+               : dp_refuse(ctx, DP_ERUNTIME, "%s: reduction is 0, 1 or 2, not %" PRId64, name,
+                           reduction);
+}
+
 /* aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor */
 static int mse(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction, dp_tensor **out)
 {
-    return loss(ctx, &pw_mse, self, target, 0, reduction, out);
+    int rc = check_reduction(ctx, "mse_loss", reduction);
+    return rc < 0 ? rc : loss(ctx, &pw_mse, self, target, 0, reduction, out);
 }
 
 static int mse_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                    dp_tensor *dst)
 {
-    return loss_into(ctx, &pw_mse, self, target, 0, reduction, dst);
+    int rc = check_reduction(ctx, "mse_loss", reduction);
+    return rc < 0 ? rc : loss_into(ctx, &pw_mse, self, target, 0, reduction, dst);
 }
 
 /* aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor */
-static int check_beta(dp_ctx *ctx, double beta)
+static int check_smooth(dp_ctx *ctx, double beta, int64_t reduction)
 {
     return beta < 0 ? dp_refuse(ctx, DP_ERUNTIME,
                                 "smooth_l1_loss does not support negative values for beta.")
-                    : 0;
+                    : check_reduction(ctx, "smooth_l1_loss", reduction);
 }
 
 static int smooth_l1(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                      double beta, dp_tensor **out)
 {
-    int rc = check_beta(ctx, beta);
+    int rc = check_smooth(ctx, beta, reduction);
     return rc < 0 ? rc : loss(ctx, &pw_smooth_l1, self, target, beta, reduction, out);
 }
 
 static int smooth_l1_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                          double beta, dp_tensor *dst)
 {
-    int rc = check_beta(ctx, beta);
+    int rc = check_smooth(ctx, beta, reduction);
     return rc < 0 ? rc : loss_into(ctx, &pw_smooth_l1, self, target, beta, reduction, dst);
 }
 

@@ -90,6 +90,9 @@ for name, given in {"add.Tensor": "a", "sub.Tensor": "a", "rsub.Tensor": "a", "l
         more = [v] if tensors == 1 or given == 1 and tensors == 2 else []
         E.setdefault(name, []).append(([torch.ones(2).to(d)] * tensors + more + ([1] if name == "threshold" else []),
                                        {"alpha": v} if given == "a" else {"value": v} if given == "v" else {}))
+for name in "mse_loss smooth_l1_loss huber_loss binary_cross_entropy".split():
+    E[name] = [([upto(2, 3) / 6, torch.ones(2, 3)], {"reduction": r}) for r in (-1, 0, 1, 2, 3)]
+E["isreal"] = [([of(complex(nan, 0), complex(inf, 0), complex(1, nan), 2 + 0j, 1j, dtype=d)], {}) for d in (c64, torch.complex128)]
 TURNED = [upto(2, 3, dtype=d).t() + 1 for d in (f32, i64, c64)]
 BITS = TURNED + [torch._neg_view(t) for t in TURNED] + [TURNED[2].conj(), torch._neg_view(TURNED[2].conj())]
 for name in "angle abs sgn clone resolve_neg resolve_conj".split():
@@ -125,6 +128,8 @@ E["arange.start_step"] = [([10, b, s], {"dtype": d}) for b, s in ((10, inf), (12
 EDGES = E
 
 # What is not compared, because PyTorch's answer there is not one:
+#   a bool for an int or in a list of them: torch.ops takes it, torch.* does not; here it is an error
+#   LAPACK's results into one tensor given as two outputs: it computes in their memory, or fails; here an error
 #   add, index_add, index_reduce of complex infinities: it multiplies by alpha = 1 as a complex number, whose NaN is of no use
 #   avg_pool3d with a divisor from 2^31 on: it takes another one, as an int
 #   clamp with a single bound that is NaN: unlike clamp_min and with both bounds it leaves everything as it is
