@@ -1,10 +1,11 @@
 /* math.h -- elementary functions as inlined C that compilers vectorise: dpm_exp_f32(float),
  * dpm_exp_f64(double), ... (math_of_type.h and circular_of_type.h list them).
  *
- * There is one text for loops and for scalars, without branches, tables or calls.  It gives the
- * same bits at every vector width, in a loop's tail, on every machine and with every compiler: each
- * step is an IEEE operation, and fused steps are written out.  So it must be compiled with -ffp-
- * contract=off, -fno-trapping-math and -fno-math-errno (to vectorise), and never with -ffast-math.
+ * There is one text for loops and for scalars, without branches or calls; erf of doubles alone
+ * reads a table.  It gives the same bits at every vector width, in a loop's tail, on every machine
+ * and with every compiler: each step is an IEEE operation, and fused steps are written out.  So it
+ * must be compiled with -ffp-contract=off, -fno-trapping-math and -fno-math-errno (to vectorise),
+ * and never with -ffast-math.
  *
  * Errors are at most 1 ulp for exp and log and at most 4 ulp for the others
  * (tests/unit/lib/test_math.c measures them).  Infinities, NaN, -0, subnormal arguments and
