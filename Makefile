@@ -95,7 +95,7 @@ $(LIB): $(LIB_OBJ)
 $(BUILD)/daemon/%.o: daemon/%.c $(BUILD)/flags/daemon | deps
 	@mkdir -p $(@D)
 	$(Q)$(CC_daemon) -c -o $@ $<
-$(BUILD)/gen/proto_tables.c: proto/gen/proto_tables.py $(wildcard proto/methods/*.json proto/types/*.json) | deps
+$(BUILD)/gen/proto_tables.c: $(addprefix proto/gen/,proto_tables.py proto_schemas.py tables.py) $(wildcard proto/methods/*.json proto/types/*.json) | deps
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) proto/gen/proto_tables.py proto > $@.tmp && mv $@.tmp $@
 $(BUILD)/gen/proto_tables.o: $(BUILD)/gen/proto_tables.c $(BUILD)/flags/daemon

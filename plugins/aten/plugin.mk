@@ -4,7 +4,7 @@ OBJ_aten := $(BUILD)/gen/aten.o
 # What is generated from the tables of operators, for all plugins.  A file stays as it is when its text does
 # not change, and what depends on it is not built again.
 OPS_YAML := proto/ops/native_functions.yaml proto/ops/pointwise.yaml proto/ops/reduce.yaml
-$(BUILD)/gen/ops.stamp: $(filter-out proto/gen/proto_tables.py,$(wildcard proto/gen/*.py)) $(OPS_YAML) | deps
+$(BUILD)/gen/ops.stamp: $(filter-out proto/gen/proto_%,$(wildcard proto/gen/*.py)) $(OPS_YAML) | deps
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) proto/gen/gen_ops.py $(OPS_YAML) $(@D) && touch $@
 $(BUILD)/gen/aten.c $(BUILD)/gen/pointwise_entries.c $(BUILD)/gen/reduce_entries.c $(BUILD)/gen/composite_forms.c $(BUILD)/gen/composite_follow.c $(BUILD)/gen/dispatchd/aten.h: $(BUILD)/gen/ops.stamp

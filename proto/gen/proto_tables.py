@@ -1,30 +1,12 @@
 """proto_tables.py PROTO_DIR -- methods/*.json and types/*.json as C tables (daemon/methods/methods.h) on stdout.
 
-The schemas are a small subset of JSON Schema: type, properties, required, additionalProperties, items,
-enum, minimum, $ref to a type by its file's name, and oneOf.  A oneOf tells its objects apart by the
-first member that each requires; the last may require none.  Anything else is an error here, so that
-nothing is written down that the daemon does not check.
-"""
+A oneOf tells its objects apart by the first member that each requires; the last may require none."""
 
 import json
 import pathlib
 import sys
 
-KINDS = {
-    "null": "PROTO_NULL",
-    "boolean": "PROTO_BOOL",
-    "integer": "PROTO_INT",
-    "number": "PROTO_NUMBER",
-    "string": "PROTO_STRING",
-    "array": "PROTO_ARRAY",
-    "object": "PROTO_OBJECT",
-}
-KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "minimum",
-         "oneOf", "$ref", "description"}
-
-
-def load(folder):
-    return {p.stem: json.loads(p.read_text()) for p in sorted(folder.glob("*.json"))}
+from proto_schemas import KINDS, kinds, load
 
 
 class Tables:
@@ -40,17 +22,12 @@ class Tables:
     def refer(self, schema):
         """C expression of a pointer to the schema's table."""
         if "$ref" in schema:
-            if schema["$ref"] not in self.types:
-                raise SystemExit(f"no type '{schema['$ref']}' in proto/types")
             return f"&proto_{schema['$ref']}"
         name = self.name("type")
         self.define(name, schema, "static ")
         return f"&{name}"
 
     def define(self, name, schema, storage=""):
-        unknown = set(schema) - KNOWN
-        if unknown:
-            raise SystemExit(f"{name}: not in the subset: {', '.join(sorted(unknown))}")
         fields = self.choices(schema["oneOf"]) if "oneOf" in schema else self.plain(schema)
         body = ", ".join(f".{k} = {v}" for k, v in fields.items())
         self.lines.append(f"{storage}const proto_type {name} = {{{body}}};")
@@ -59,10 +36,10 @@ class Tables:
         return self.types[schema["$ref"]] if "$ref" in schema else schema
 
     def choices(self, schemas):
-        kinds, fields, objects = [], {}, []
+        of, fields, objects = [], {}, []
         for s in schemas:
             plain = self.resolve(s)
-            kinds += self.kinds(plain)
+            of += self.kinds(plain)
             if plain.get("type") == "object":
                 objects.append(self.refer(s))
             elif plain.get("type") == "array":
@@ -70,13 +47,12 @@ class Tables:
         name = self.name("choices")
         self.lines.append(
             f"static const struct proto_type *const {name}[] = {{{', '.join(objects)}}};")
-        fields.update(kinds=" | ".join(kinds), choices=name, n_choices=len(objects))
+        fields.update(kinds=" | ".join(of), choices=name, n_choices=len(objects))
         return fields
 
     @staticmethod
     def kinds(schema):
-        types = schema.get("type", [])
-        return [KINDS[t] for t in ([types] if isinstance(types, str) else types)]
+        return [KINDS[kind] for kind in kinds(schema)]
 
     def plain(self, schema):
         fields = {"kinds": " | ".join(self.kinds(schema)) or "0"}
@@ -96,9 +72,6 @@ class Tables:
 
     def members(self, schema):
         required = schema.get("required", [])
-        missing = set(required) - set(schema["properties"])
-        if missing:
-            raise SystemExit(f"required but not described: {', '.join(sorted(missing))}")
         order = required + [k for k in schema["properties"] if k not in required]
         rows = [f'{{"{k}", {self.refer(schema["properties"][k])}, '
                 f'{"true" if k in required else "false"}}}' for k in order]
@@ -136,7 +109,7 @@ def c_string(text, width=90):
 
 
 def main(folder):
-    types, methods = load(folder / "types"), load(folder / "methods")
+    types, methods = load(folder)
     tables = Tables(types)
     for name, schema in types.items():
         tables.define(f"proto_{name}", schema)

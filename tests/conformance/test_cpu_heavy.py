@@ -218,6 +218,10 @@ def test_mm_faults(c):
     c("mm", tensor(2, 3, 1), tensor(4, 5), says="self must be a matrix")
     c("mm", tensor(2, 3), tensor(4), says="mat2 must be a matrix")
     c("mm", tensor(2, 3), tensor(3, 2, dtype=torch.float64), says="expected scalar type Float but found Double")
+    small = torch.ones(2, 2, dtype=torch.uint8)
+    c("addmm", small, small, small, alpha=-3)
+    for wrong in -3.0, 300:
+        c("addmm", small, small, small, alpha=wrong, says="value cannot be converted to type uint8_t without overflow")
     c("addmm", tensor(3), tensor(2, 3), tensor(3, 4), says="The expanded size of the tensor (4)")
     c("addmm", tensor(2, 2, 4), tensor(2, 3), tensor(3, 4), says="size=[2, 4]")
     c("addmm", tensor(2, 4), tensor(2, 3), tensor(4, 4), says="(2x3 and 4x4)")

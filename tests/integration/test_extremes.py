@@ -236,6 +236,18 @@ def test_outputs_across_what_they_are_made_of(f):
           None, "tril.out, one element further")
 
 
+def test_observers_of_the_widest_ranges(f):
+    d = f[1]
+    for low, high in (-2**31, -1), (2**30, 2**31 - 1):
+        for symmetric in False, True:
+            ends = [h(d.op("aten::clone", data([x], "float32"))) for x in ("inf", "-inf", 1, 0)]
+            zero = h(d.op("aten::clone", data([0], "int32")))
+            on = data([1], "int64")
+            said = answer(d, "_fused_moving_avg_obs_fq_helper", data([-1, 2], "float32"), on, on, ends[0], ends[1], ends[2],
+                          zero, 0.5, low, high, 0, False, symmetric)
+            equal(said, None, f"{low}, {high}, symmetric {symmetric}")
+
+
 def test_skipping_points_costs_nothing_by_their_number(f):
     d = f[1]
     for start, n in (-2**63, 2**53), (0, 2**29), (5, 2**63 - 1):

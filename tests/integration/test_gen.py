@@ -1,6 +1,9 @@
-"""test_gen.py -- the generator of operators: what it makes of its tables, and what it says of wrong ones."""
+"""test_gen.py -- the generators of operators and of methods: what they make of their tables, and what they say of
+wrong ones."""
 
+import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -11,6 +14,7 @@ from harness import ROOT, contains, equal, main
 sys.path.insert(0, os.path.join(ROOT, "proto", "gen"))
 import gen_ops
 import ops
+import proto_schemas
 
 NATIVE = """\
 - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
@@ -417,6 +421,57 @@ def test_errors_of_reductions():
             ("", "- op: b\n  func: sum.IntList_out\n  same: sum\n", "10: b: func: sum.dim_IntList is computed by sum"),
             ("", "- op: b\n  same: sum\n  merge: a * b\n", "11: b: merge: it has the loops of 'sum'")):
         refused(NATIVE + SUM_NATIVE, ADD, f"reduce.yaml:{said}", reduced=SUM.replace(old, new, 1) if old else SUM + new)
+
+
+METHOD = {"summary": "x", "params": {"type": "object", "properties": {}}, "result": {"type": "null"}}
+WRONG_SCHEMAS = (  # of a type t
+    ("[", ":1: no JSON: "),
+    ("[]", ": [] is no object"),
+    ('{"type": "string", "type": "string"}', ": type: there twice"),
+    ({"typ": "string"}, ": no such field: typ"),
+    ({"type": "text"}, ": type: no such: text; there are null, "),
+    ({"type": 3}, ": type: 3 is no str or list of str"),
+    ({"type": []}, ": type: [] is no str or list of str"),
+    ({"type": ["null", "null"]}, ": type: one is there twice: null, null"),
+    ({"$ref": "nothing"}, ": $ref: no type 'nothing' in proto/types"),
+    ({"$ref": "t", "minimum": 0}, ": minimum: beside $ref it says nothing"),
+    ({"oneOf": []}, ": oneOf: of what?"),
+    ({"oneOf": [{"type": "array"}]}, ": oneOf 0: items: of what?"),
+    ({"oneOf": [{"type": "null"}], "type": "null"}, ": type: beside oneOf it says nothing"),
+    ({"oneOf": ["null"]}, ": oneOf 0: 'null' is no object"),
+    ({"type": "object", "properties": {"a": {"type": "text"}}}, ": a: type: no such: text"),
+    ({"type": "object", "properties": {}, "required": ["a"]}, ": required: not described: a"),
+    ({"type": "object", "properties": {"a": {}}, "required": ["a", "a"]}, ": required: one is there twice: a, a"),
+    ({"type": "array", "properties": {}}, ": properties: of object alone, not 'array'"),
+    ({"type": "array", "items": {"minimum": 0}}, ": items: minimum: of integer or number alone, not None"),
+    ({"type": "object", "additionalProperties": True}, ": additionalProperties: True is no dict"),
+    ({"type": "string", "enum": [1]}, ": enum: [1] is no list of str"),
+    ({"type": "integer", "minimum": True}, ": minimum: True is no int"),
+)
+WRONG_METHODS = (
+    ({**METHOD, "returns": {}}, ": no such field: returns; there are summary, params, result"),
+    ({"summary": "x", "params": METHOD["params"]}, ": result: wanted"),
+    ({**METHOD, "summary": 3}, ": summary: 3 is no str"),
+    ({**METHOD, "params": {"type": "object"}}, ": params: properties: wanted"),
+    ({**METHOD, "result": {"$ref": "u"}}, ": result: $ref: no type 'u'"),
+)
+
+
+def test_what_a_method_cannot_be():
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        for kind, wrong in ("types", WRONG_SCHEMAS), ("methods", WRONG_METHODS):
+            (folder / kind).mkdir()
+            path = folder / kind / "t.json"
+            for text, said in wrong:
+                path.write_text(text if isinstance(text, str) else json.dumps(text))
+                try:
+                    got = proto_schemas.load(folder)
+                except SystemExit as e:
+                    got = str(e)
+                if not isinstance(got, str) or not got.startswith(f"{path}{said}"):
+                    raise AssertionError(f"of {text}:\n  got  {got}\n  want {path}{said}")
+            path.unlink()
 
 
 main()
