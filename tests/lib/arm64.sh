@@ -33,5 +33,11 @@ if command -v qemu-aarch64 >/dev/null; then
     kill $!
     wait $! || true
     [ "$said" = "[[5],[11]]" ] || { echo "aten::mm said '$said'"; exit 1; }
-    echo "built and run for aarch64"
+    # functions of plugins/lib: the same bits as here
+    loops="-std=gnu11 -DMATH_LEVEL=v1 -O3 -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -ffp-contract=off"
+    cc $loops -o "$build/bits_here" tests/lib/math_bits.c tests/lib/math_loops.c -lm
+    aarch64-linux-gnu-gcc $loops -static -o "$build/bits_there" tests/lib/math_bits.c tests/lib/math_loops.c -lm
+    "$build/bits_here" >"$build/bits_here.txt"
+    run "$build/bits_there" | diff "$build/bits_here.txt" -
+    echo "built and run for aarch64; functions have the same bits"
 fi
