@@ -413,15 +413,17 @@ DPM_INLINE T FN(erf_long)(T a)
     return FN(pick)(a > 6, 1, FN(fma)((T)dpm_erf_table[k][1] * r, w, (T)dpm_erf_table[k][0]));
 }
 
-/* Float: 1 - e^part from where that is exact enough. */
+/* Float: 1 - e^part, part = ln(1 - erf(a)) = -a + a q. */
 DPM_INLINE T FN(erf_short)(T a)
 {
-    T part = a * POLY_(a, -0x1.4c5dfep-17f, 0x1.45bddcp-12f, -0x1.d781dp-9f, 0x1.83e418p-6f,
-                       -0x1.b2c4ecp-4f, -0x1.45393p-1f, -0x1.20ee5ep0f);
+    T part = FN(fma)(a,
+                     POLY_(a, 0x1.36906cp-17f, -0x1.ed6506p-14f, 0x1.4bc67ep-11f, -0x1.b4fd02p-10f,
+                           0x1.5043a6p-13f, 0x1.39cde8p-6f, -0x1.a4fa60p-4f, -0x1.45f2fap-1f,
+                           -0x1.06eba8p-3f),
+                     -a);
     T z, r, q = FN(exp_part)(part, &r, &z), s = FN(exp_scale)(z, 0);
-    T far = FN(pick)(a > (T)4.1, 1, FN(fma)(-s, FN(fma)(r * r, q, r), 1 - s));
 
-    return FN(pick)(a > (T)0.93, far, FN(fma)(FN(erf_near)(a), a, a));
+    return FN(pick)(a > (T)4.1, 1, FN(fma)(-s, FN(fma)(r * r, q, r), 1 - s));
 }
 
 DPM_INLINE T FN(erf)(T x)
