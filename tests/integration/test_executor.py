@@ -197,10 +197,12 @@ def test_long_method_on_the_loop_is_demoted():
     """Releasing is trusted to be short; here it is not, and the next one runs beside the loop."""
     with start("--plugin", BUILD + "/tests/plugins/slow_release.so") as daemon:
         with daemon.connect() as d:
-            for calls in (0, 0, 1), (0, 0, 0):
-                t = d.op("slow_release::make", {"data": [1.0]})
-                equal(counted(d, lambda: d.release(t)), calls, "counts of a release that takes 30 ms")
-            contains(daemon.log(), "executor.demote method='tensor.release'")
+            for times in "the first", "the second":
+                d.release(d.op("slow_release::make", {"data": [1.0]}))
+                # by the log: the counts are of all methods, and a busy machine is slow at others, too
+                wait_until(lambda: "method='tensor.release'" in daemon.log(), "it was demoted")
+                equal(daemon.log().count("executor.demote method='tensor.release'"), 1,
+                      f"demotions after {times} release that takes 30 ms")
 
 
 def test_reloaded_kernel_has_to_prove_itself_again(daemon):
