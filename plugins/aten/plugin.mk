@@ -10,4 +10,4 @@ $(BUILD)/gen/ops.stamp: $(filter-out proto/gen/proto_%,$(wildcard proto/gen/*.py
 $(BUILD)/gen/aten.c $(BUILD)/gen/pointwise_entries.c $(BUILD)/gen/reduce_entries.c $(BUILD)/gen/composite_forms.c $(BUILD)/gen/composite_follow.c $(BUILD)/gen/dispatchd/aten.h: $(BUILD)/gen/ops.stamp
 	@:
 $(BUILD)/gen/aten.o: $(BUILD)/gen/aten.c $(BUILD)/flags/aten
-	$(Q)$(CC_aten) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_aten) -c -o $@ $<

@@ -3,15 +3,15 @@
  * The plugin's operators call other operators, so that they work on every backend.  As in PyTorch,
  * those with a derivative of their own are registered for CompositeExplicitAutograd; the others,
  * whose derivative follows from the operators that they call, for CompositeImplicitAutograd. */
-#include "composite.h"
+#include "core/composite.h"
 
 DP_PLUGIN(composite, "1.0")
 
 int options_check(dp_ctx *ctx, const options *o)
 {
     if (o->layout && *o->layout != DP_LAYOUT_STRIDED)
-        return dp_fail(ctx, DP_ERUNTIME, "layout %" PRId64 " is not supported, only strided",
-                       *o->layout);
+        return dp_fail(ctx, DP_ERUNTIME, "layout %s is not supported, only strided",
+                       dp_layout_name(*o->layout));
     if (o->pin && *o->pin)
         return dp_fail(ctx, DP_ERUNTIME, "there is no accelerator that memory could be pinned for");
     return 0;
@@ -56,6 +56,13 @@ int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out)
     return rc;
 }
 
+int release_on_error(int rc, dp_tensor **made)
+{
+    if (rc < 0)
+        *made = dp_tensor_unref(*made);
+    return rc;
+}
+
 int give_out(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out)
 {
     if (rc < 0)
@@ -66,4 +73,32 @@ int give_out(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out)
         rc = dp_invoke(ctx, "aten::copy_", "TTb>", out, made, (int)false);
     dp_tensor_unref(made);
     return rc;
+}
+
+int subview(dp_ctx *ctx, dp_tensor *t, const int64_t *starts, const int64_t *sizes, dp_tensor **out)
+{
+    DP_VIEW(x, t);
+    int64_t offset = dp_tensor_offset(t);
+
+    for (int d = 0; d < x.ndim; d++)
+        offset += starts[d] * x.strides[d];
+    return dp_as_strided(ctx, t, x.ndim, sizes, x.strides, offset, out);
+}
+
+int give_cast(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out)
+{
+    dp_tensor *cast = NULL;
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(x, made);
+    DP_VIEW(y, out);
+    if (!dp_can_cast(x.dtype, y.dtype))
+        rc = dp_refuse(ctx, DP_ERUNTIME,
+                       "result type %s can't be cast to the desired output type %s",
+                       dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
+    if (rc == 0)
+        rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", made, (int64_t)y.dtype, &cast);
+    dp_tensor_unref(made);
+    return give_out(ctx, rc, cast, out);
 }

@@ -4,6 +4,6 @@ LIBS_composite   = -lm
 OBJ_composite    = $(BUILD)/gen/composite_forms.o $(BUILD)/gen/composite_follow.o
 
 $(OBJ_composite): %.o: %.c $(BUILD)/flags/composite
-	$(Q)$(CC_composite) -Iplugins/composite -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_composite) -c -o $@ $<
 
-$(BUILD)/plugins/composite/sobol.o: plugins/composite/sobol.bin
+$(BUILD)/plugins/composite/random/sobol.o: plugins/composite/random/sobol.bin

@@ -1,18 +1,19 @@
 /* cpu.c -- the plugin's name, and what is done when it is loaded.  Its kernels are in the files beside
  * it; the loops of the pointwise ones are generated from proto/ops/pointwise.yaml. */
-#include "fft.h"
-#include "gemm.h"
+#include "fft/fft.h"
+#include "core/isa.h"
+#include "matmul/openblas.h"
 
 static int on_load(dp_ctx *ctx)
 {
-    int rc = cpu_choose_level(ctx);
-    return rc < 0 ? rc : blas_start(ctx);
+    return cpu_choose_level(ctx);
 }
 
 static int on_unload(dp_ctx *ctx)
 {
     (void)ctx;
     fft_plans_drop();
+    blas_close();
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* template.c -- a whole plugin: a namespace, an operator, a CPU kernel.  Copy this folder. */
 #include <dispatchd/plugin.h>
+#include <dispatchd/iter.h>
 
 DP_PLUGIN(template, "1.0")
 

@@ -1,0 +1,38 @@
+/* backend_select.c -- BackendSelect: sends operators without tensor arguments to the backend of their
+ * `device` argument. */
+#include "composite.h"
+
+/* Redispatch to the backend of the device argument, the `position`th from the end; None is the
+ * CPU. */
+static int select_backend(dp_call *call, uint32_t position)
+{
+    const dp_value *device = &call->args[call->n_args - position];
+    dp_keyset keys = dp_device_keys(device->tag ? (dp_device)device->u.i : DP_DEVICE_CPU);
+
+    keys.functionality &= DP_FBIT(DP_F_Dense);
+    return dp_redispatch_boxed(call->ctx, call->op, keys, call->args, call->n_args, call->rets,
+                               call->n_rets);
+}
+
+/* Schemas that end in: Layout? layout, Device? device, bool? pin_memory */
+static int device_2(dp_call *call)
+{
+    return select_backend(call, 2);
+}
+
+/* Schemas that end in: Device? device, bool? pin_memory, MemoryFormat? memory_format */
+static int device_3(dp_call *call)
+{
+    return select_backend(call, 3);
+}
+
+DP_LIBRARY_IMPL(aten, BackendSelect, DP_IMPL_BELOW("empty.memory_format", device_3),
+                DP_IMPL_BELOW("empty_strided", device_2), DP_IMPL_BELOW("zeros", device_2),
+                DP_IMPL_BELOW("ones", device_2), DP_IMPL_BELOW("full", device_2),
+                DP_IMPL_BELOW("scalar_tensor", device_2), DP_IMPL_BELOW("arange", device_2),
+                DP_IMPL_BELOW("arange.start", device_2),
+                DP_IMPL_BELOW("arange.start_step", device_2), DP_IMPL_BELOW("range", device_2),
+                DP_IMPL_BELOW("range.step", device_2), DP_IMPL_BELOW("linspace", device_2),
+                DP_IMPL_BELOW("logspace", device_2), DP_IMPL_BELOW("eye", device_2),
+                DP_IMPL_BELOW("eye.m", device_2), DP_IMPL_BELOW("tril_indices", device_2),
+                DP_IMPL_BELOW("triu_indices", device_2))

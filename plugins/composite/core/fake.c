@@ -1,0 +1,115 @@
+/* fake.c -- calls of fakes, and calls in fake mode: only kernels that need no bytes run; and calls made fake,
+ * to know what comes out.
+ *
+ * Those are the ones of column Meta (DP_FLAG_META, composites).  A fake's device is a true one, so
+ * what lies above Fake, autograd and autocast, has seen that; here the call goes on as if it were
+ * Meta's. */
+#include "fake.h"
+#include "composite.h"
+
+static bool has_memory(const dp_tensor *t)
+{
+    DP_VIEW(x, t);
+    return x.data != NULL;
+}
+
+/* What is written must be fake, too, or it would keep what it held before. */
+static int check_written(dp_call *call)
+{
+    dp_op_facts f = {.size = sizeof(f)};
+    dp_arg_info arg = {.size = sizeof(arg)};
+    int rc = dp_op_facts_get(call->ctx, call->op, &f);
+
+    for (uint32_t i = 0; rc == 0 && i < call->n_args && i < 64; i++) {
+        const dp_value *v = &call->args[i];
+        if (!(f.written >> i & 1) || (v->tag != DP_TAG_TENSOR && v->tag != DP_TAG_TENSORS))
+            continue;
+        size_t n = v->tag == DP_TAG_TENSORS ? v->len : 1;
+        for (size_t j = 0; rc == 0 && j < n; j++) {
+            const dp_tensor *t = v->tag == DP_TAG_TENSORS ? v->u.tensors[j] : v->u.t;
+            if (t != NULL && has_memory(t) && dp_op_arg(&f, i, &arg))
+                rc = dp_refuse(call->ctx, DP_ERUNTIME,
+                               "argument '%s' of %s has memory: a fake call cannot write to it",
+                               arg.name, dp_op_name(call->op));
+        }
+    }
+    return rc;
+}
+
+/* As if it were a call of Meta's; what composites make is fake, too. */
+static int run_without_memory(dp_call *call, const dp_value *args, dp_value *rets)
+{
+    dp_keyset keys = {DP_FBIT(DP_F_Dense), call->keys.backend | DP_BBIT(DP_B_Meta)};
+    int depth = dp_guard_enter(call->ctx, (dp_keyset){DP_FBIT(DP_F_Fake), 0}, (dp_keyset){0, 0});
+
+    if (depth < 0)
+        return depth;
+    int rc = dp_redispatch_boxed(call->ctx, call->op, keys, args, call->n_args, rets, call->n_rets);
+    dp_guard_leave(call->ctx, depth);
+    return rc;
+}
+
+static int fake(dp_call *call)
+{
+    int rc = check_written(call);
+
+    return rc < 0 ? rc : run_without_memory(call, call->args, call->rets);
+}
+
+DP_FALLBACK(Fake, fake)
+
+/* -- fakes of a call's arguments -- */
+
+/* out: owned; what is no tensor stays as it is. */
+static int fake_of(dp_ctx *ctx, const dp_value *given, dp_value *out)
+{
+    dp_tensor **list;
+    int rc = 0;
+
+    *out = *given;
+    if (given->tag == DP_TAG_TENSOR) {
+        out->u.t = NULL;
+        return dp_fake(ctx, given->u.t, &out->u.t);
+    }
+    if (given->tag != DP_TAG_TENSORS)
+        return 0;
+    *out = dp_none();
+    if ((list = dp_alloc_n(ctx, given->len, sizeof(dp_tensor *))) == NULL)
+        return DP_ERESOURCE;
+    *out = dp_tensors(list, given->len);
+    for (size_t i = 0; i < given->len; i++)
+        list[i] = NULL;
+    for (size_t i = 0; rc == 0 && i < given->len; i++)
+        if (given->u.tensors[i] != NULL)
+            rc = dp_fake(ctx, given->u.tensors[i], &list[i]);
+    return rc;
+}
+
+static void release(const dp_value *v)
+{
+    if (v->tag == DP_TAG_TENSOR)
+        dp_tensor_unref(v->u.t);
+    for (size_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
+        dp_tensor_unref(v->u.tensors[i]);
+}
+
+int fake_run(dp_call *call, const char *target, dp_value *rets)
+{
+    dp_value *fakes = dp_alloc_n(call->ctx, call->n_args, sizeof(dp_value));
+    uint32_t n = 0;
+    int rc = fakes ? 0 : DP_ERESOURCE;
+
+    if (dp_memoryless(
+            call->ctx)) /* this is the kernel that was found for that: there is no other one */
+        return dp_fail(call->ctx, DP_ENOTIMPL,
+                       "%s: the backend of its tensors has no kernel for it, and none for %s that "
+                       "runs without memory, too (DP_FLAG_META)",
+                       dp_op_name(call->op), target);
+    for (; rc == 0 && n < call->n_args; n++)
+        rc = fake_of(call->ctx, &call->args[n], &fakes[n]);
+    if (rc == 0)
+        rc = run_without_memory(call, fakes, rets);
+    for (uint32_t i = 0; i < n; i++)
+        release(&fakes[i]);
+    return rc;
+}

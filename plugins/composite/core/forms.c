@@ -1,0 +1,167 @@
+/* forms.c -- overloads that follow from others. */
+#include "forms.h"
+#include "composite.h"
+#include <string.h>
+
+enum { ARGS_MAX = 32 };
+
+static const dp_op *find(dp_call *call, const char *target)
+{
+    if (call->n_args < ARGS_MAX)
+        return dp_op_find(call->ctx, target);
+    dp_fail(call->ctx, DP_EPLUGIN, "%s has %u arguments; forms of %s have %d at most",
+            dp_op_name(call->op), call->n_args, target, ARGS_MAX - 1);
+    return NULL;
+}
+
+int form_alias(dp_call *call, const char *target)
+{
+    return dp_call_boxed(call->ctx, dp_op_find(call->ctx, target), call->args, call->n_args,
+                         call->rets, call->n_rets);
+}
+
+int form_wrapped(dp_call *call, const char *target, uint32_t scalars)
+{
+    const dp_op *op = find(call, target);
+    dp_tensor *made[ARGS_MAX] = {0};
+    dp_value args[ARGS_MAX];
+    int rc = op ? 0 : DP_ENOTFOUND;
+
+    for (uint32_t i = 0; rc == 0 && i < call->n_args; i++) {
+        args[i] = call->args[i];
+        if (!(scalars >> i & 1))
+            continue;
+        rc = wrap_scalar(call->ctx, call->args[i], &made[i]);
+        args[i] = dp_tensor_value(made[i]);
+    }
+    if (rc == 0)
+        rc = dp_call_boxed(call->ctx, op, args, call->n_args, call->rets, call->n_rets);
+    for (uint32_t i = 0; op && i < call->n_args; i++)
+        dp_tensor_unref(made[i]);
+    return rc;
+}
+
+static dp_dtype result_dtype(dp_dtype self, int result)
+{
+    if (result == FORM_REAL)
+        return self == DP_COMPLEX64 ? DP_FLOAT32 : self == DP_COMPLEX128 ? DP_FLOAT64 : self;
+    if (result == FORM_COMPLEX)
+        return self == DP_FLOAT64 ? DP_COMPLEX128 : DP_COMPLEX64;
+    return result == FORM_BOOL ? DP_BOOL : self;
+}
+
+int form_by_out(dp_call *call, const char *target, int result)
+{
+    const dp_op *op = find(call, target);
+    dp_tensor *self = call->args[0].u.t, *out = NULL;
+    int64_t none = 0;
+    dp_op_facts facts = {.size = sizeof(facts)};
+    dp_value args[ARGS_MAX], ignored = dp_none();
+
+    if (op == NULL)
+        return DP_ENOTFOUND;
+    int rc = dp_op_facts_get(call->ctx, call->op, &facts);
+    if (rc < 0)
+        return rc;
+    bool in_place = facts.form == DP_FORM_IN_PLACE;
+    DP_VIEW(x, self);
+    if (in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype)) /* of abs alone */
+        return dp_refuse(call->ctx, DP_ERUNTIME,
+                         "In-place abs is not supported for complex tensors.");
+    if (!in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype))
+        rc = dp_empty_like(call->ctx, self, result_dtype(x.dtype, result), DP_PRESERVE, &out);
+    else if (!in_place)
+        rc = dp_empty(call->ctx, result_dtype(x.dtype, result), x.device, 1, &none, DP_CONTIGUOUS,
+                      &out);
+    if (rc < 0)
+        return rc;
+    dp_copy_n(args, call->args, call->n_args, sizeof(dp_value));
+    args[call->n_args] = dp_tensor_value(in_place ? self : out);
+    rc = dp_call_boxed(call->ctx, op, args, call->n_args + 1, &ignored, 1);
+    dp_values_release(&ignored, 1);
+    if (rc < 0)
+        dp_tensor_unref(out);
+    else if (!in_place)
+        call->rets[0] = dp_tensor_value(out);
+    return rc;
+}
+
+static int check_cast(dp_call *call, const dp_tensor *made, const dp_tensor *to, int dtype)
+{
+    DP_VIEW(x, made);
+    DP_VIEW(y, to);
+
+    if (x.dtype == y.dtype || (dtype == FORM_CAST && dp_can_cast(x.dtype, y.dtype)))
+        return 0;
+    if (dtype == FORM_CAST)
+        return dp_refuse(call->ctx, DP_ERUNTIME,
+                         "result type %s can't be cast to the desired output type %s",
+                         dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
+    return dp_refuse(
+        call->ctx, DP_ERUNTIME,
+        "%s: what is written has dtype %s but the operation's result requires dtype %s",
+        dp_op_name(call->op), dp_dtype_name(y.dtype), dp_dtype_name(x.dtype));
+}
+
+/* made [n], as the call's last arguments. */
+static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made, uint32_t n,
+                     int dtype)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        if (made[i].tag != DP_TAG_TENSOR)
+            return dp_fail(call->ctx, DP_ERUNTIME, "%s: output %u has no value to be given",
+                           dp_op_name(call->op), i);
+        rc = check_cast(call, made[i].u.t, outs[i], dtype);
+    }
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        dp_tensor *out = outs[i];
+        DP_VIEW(x, made[i].u.t);
+        rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
+        if (rc == 0)
+            rc = dp_copy(call->ctx, out, made[i].u.t);
+    }
+    return rc;
+}
+
+int form_out_of(dp_call *call, const char *target, int dtype)
+{
+    enum { OUTS_MAX = 8 };
+    const dp_op *op = find(call, target);
+    uint32_t n = call->n_rets, n_args = call->n_args - n;
+    dp_tensor *outs[OUTS_MAX];
+    dp_value made[OUTS_MAX];
+
+    if (op == NULL)
+        return DP_ENOTFOUND;
+    if (n > OUTS_MAX)
+        return dp_fail(call->ctx, DP_EPLUGIN, "%s has %u outputs; forms of %s have %d at most",
+                       dp_op_name(call->op), n, target, OUTS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        outs[i] = call->args[n_args + i].u.t;
+        made[i] = dp_none();
+    }
+    int rc = dp_call_boxed(call->ctx, op, call->args, n_args, made, n);
+    if (rc < 0)
+        return rc;
+    rc = give_outs(call, outs, made, n, dtype);
+    dp_values_release(made, n);
+    return rc;
+}
+
+int form_in_place_of(dp_call *call, const char *target, int dtype)
+{
+    dp_tensor *self = call->args[0].u.t;
+    dp_value made = dp_none();
+    int rc =
+        dp_call_boxed(call->ctx, dp_op_find(call->ctx, target), call->args, call->n_args, &made, 1);
+
+    if (rc < 0)
+        return rc;
+    rc = check_cast(call, made.u.t, self, dtype);
+    if (rc == 0)
+        rc = dp_copy(call->ctx, self, made.u.t);
+    dp_values_release(&made, 1);
+    return rc;
+}

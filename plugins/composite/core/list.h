@@ -1,0 +1,34 @@
+/* list.h -- a list of tensors that a kernel makes one by one.
+ *
+ *     list l = list_of(ctx, n);
+ *     for (size_t i = 0; l.rc == 0 && i < n; i++)
+ *         list_made(&l, dp_invoke(ctx, "aten::neg", "T>T", tensors[i], list_next(&l)));
+ *     return list_end(&l, out); */
+#ifndef COMPOSITE_LIST_H
+#define COMPOSITE_LIST_H
+
+#include "composite.h"
+
+/* The array `made` is allocated in the memory of the call. */
+typedef struct list {
+    dp_ctx *ctx;
+    dp_tensor **made; /* owned tensors [n] */
+    size_t n, capacity;
+    int rc; /* code of the step that failed, or 0 */
+} list;
+
+/* Begin a list of at most `capacity` tensors.  DP_ERESOURCE in `rc`: more than one call may return. */
+list list_of(dp_ctx *ctx, size_t capacity);
+/* Return the slot of the next tensor, for the call whose code list_made() takes. */
+dp_tensor **list_next(list *l);
+/* Count the tensor in the next slot, unless the call that was to make it returned an error `rc`. */
+void list_made(list *l, int rc);
+/* Release the tensors of the list. */
+void list_release(list *l);
+/* Move the tensors to *out as a Tensor[], or release them where a step failed.  Return l->rc. */
+int list_end(list *l, dp_value *out);
+/* Concatenate the tensors along `dim` into *out, or into a new tensor where *out is NULL, and release
+ * them.  Return l->rc. */
+int list_cat(list *l, int64_t dim, dp_tensor **out);
+
+#endif

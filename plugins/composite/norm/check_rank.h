@@ -1,0 +1,18 @@
+/* check_rank.h -- the dimensions that normalizations over channels need. */
+#ifndef COMPOSITE_CHECK_RANK_H
+#define COMPOSITE_CHECK_RANK_H
+
+#include <dispatchd/plugin.h>
+
+/* Fail unless x has dimensions for the batch and for channels: [N, C, ...]. */
+static inline int check_rank(dp_ctx *ctx, const dp_view *x)
+{
+    if (x->ndim >= 2)
+        return 0;
+    if (x->ndim == 0)
+        return dp_fail(ctx, DP_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
+    return dp_fail(ctx, DP_EINDEX,
+                   "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+}
+
+#endif

@@ -1,0 +1,441 @@
+/* fft.c -- _fft_c2c, _fft_r2c and _fft_c2r: Fourier transforms over some dimensions, one after the other
+ * (aten/src/ATen/native/mkl/SpectralOps.cpp: the pocketfft part).  fft.h says how.
+ *
+ * Lines are taken in tiles, gathered into a room of the slot that works on them and scattered from
+ * there, so input and output may have any strides, and may be the same tensor.  An inverse
+ * transform is a forward one with real and imaginary parts exchanged. */
+#include "fft.h"
+#include "core/dense.h"
+
+enum {
+    WIDE = 16,      /* lanes of a tile */
+    SLOTS = 16,     /* rooms to work in */
+    ROOM = 1 << 18, /* elements of one with lines behind each other */
+    SHORT = 64,     /* elements of a real line that is taken as a complex one */
+    DENSE = 64,     /* packed lines of so many elements are transformed one by one */
+};
+
+typedef enum fft_kind { COMPLEX, FROM_REAL, TO_REAL } fft_kind;
+
+/* The transform along one dimension.  Strides count in real parts. */
+typedef struct axis_job {
+    fft_kind kind;
+    bool inverse;
+    double scale;
+    int64_t n, in_rows, out_rows; /* elements of a line: transformed, read and written */
+    fft_side in, out;             /* of any one line */
+    int ndim;                     /* of the dimensions along which lines lie */
+    int64_t sizes[DP_DIM_MAX], in_strides[DP_DIM_MAX], out_strides[DP_DIM_MAX];
+    int64_t lines, lanes, tiles;
+    const fft_plan *plan;
+    const fft_row *loops;
+    bool one_by_one; /* lines of a tile lie behind each other, not beside */
+    int64_t rows;    /* of a tile */
+    char *room;      /* [slots, 4, part_bytes] */
+    int64_t slots, part_bytes;
+} axis_job;
+
+/* -- one tile -- */
+
+/* Long real lines of even length are complex ones of half of it.  That rounds once more, so short ones, which
+ * gain little by it, are not. */
+static bool is_halved(const axis_job *j)
+{
+    return j->kind != COMPLEX && j->n % 2 == 0 && j->n > SHORT;
+}
+
+/* The side of lines `first` and its neighbours; offsets [lanes] out. */
+static fft_side side_of(const axis_job *j, bool out, int64_t first, int64_t lanes, int64_t *offsets)
+{
+    const int64_t *strides = out ? j->out_strides : j->in_strides;
+    fft_side side = out ? j->out : j->in;
+
+    for (int64_t b = 0; b < lanes; b++) {
+        offsets[b] = 0;
+        for (int64_t d = j->ndim - 1, at = first + b; d >= 0; at /= j->sizes[d], d--)
+            offsets[b] += at % j->sizes[d] * strides[d];
+    }
+    side.offsets = offsets;
+    side.apart = lanes > 1 ? offsets[1] - offsets[0] : 0;
+    for (int64_t b = 2; b < lanes; b++)
+        side.apart = offsets[b] - offsets[b - 1] == side.apart ? side.apart : 0;
+    return side;
+}
+
+/* A side of real numbers taken by twos. */
+static void halve(fft_side *side)
+{
+    side->imag = side->step;
+    side->step *= 2;
+    side->real = false;
+}
+
+static fft_pair swapped(fft_pair p, bool swap)
+{
+    return swap ? (fft_pair){p.im, p.re} : p;
+}
+
+/* x, y: two tiles.  Returns the one that has the result. */
+static fft_tile transform(const axis_job *j, fft_tile x, fft_tile y)
+{
+    size_t item = j->loops == &CPU_CHOSEN(fft_loops)[1] ? sizeof(double) : sizeof(float);
+    fft_pair a = swapped(x.parts, j->inverse), b = swapped(y.parts, j->inverse), done;
+
+    if (!j->one_by_one) {
+        x.parts = swapped(j->loops->run(j->plan, a, b, x.lanes), j->inverse);
+        return x;
+    }
+    for (int64_t i = 0; i < x.lanes; i++) {
+        size_t at = (size_t)(i * x.lane) * item;
+        done = j->loops->run(j->plan, (fft_pair){(char *)a.re + at, (char *)a.im + at},
+                             (fft_pair){(char *)b.re + at, (char *)b.im + at}, 1);
+        if (i == 0)
+            x.parts = swapped(done, j->inverse); /* and all others behind it */
+    }
+    return x;
+}
+
+static void run_tile(const axis_job *j, int64_t slot, int64_t tile)
+{
+    int64_t in_at[WIDE], out_at[WIDE], first = tile * j->lanes;
+    int64_t lanes = j->lines - first < j->lanes ? j->lines - first : j->lanes;
+    fft_side in = side_of(j, false, first, lanes, in_at);
+    fft_side out = side_of(j, true, first, lanes, out_at);
+    char *room = j->room + slot * 4 * j->part_bytes;
+    fft_tile x = {{room, room + j->part_bytes}, lanes, 1, lanes}, y;
+    int64_t in_rows = j->in_rows, out_rows = j->out_rows;
+
+    if (j->one_by_one) {
+        x.row = 1;
+        x.lane = j->rows;
+    }
+    y = x;
+    y.parts = (fft_pair){room + 2 * j->part_bytes, room + 3 * j->part_bytes};
+    if (is_halved(j) && j->kind == FROM_REAL) {
+        halve(&in);
+        in_rows /= 2;
+    } else if (is_halved(j)) {
+        halve(&out);
+        out_rows /= 2;
+    }
+    j->loops->gather(&x, in_rows, &in);
+    if (j->kind == TO_REAL && is_halved(j))
+        j->loops->real_before(j->plan, &x);
+    else if (j->kind == TO_REAL)
+        j->loops->mirror(&x, j->n);
+    x = transform(j, x, y);
+    if (j->kind == FROM_REAL && is_halved(j))
+        j->loops->real_after(j->plan, &x);
+    if (j->kind == FROM_REAL && out_rows == j->n)
+        j->loops->mirror(&x, j->n);
+    j->loops->scatter(&x, out_rows, &out, j->scale);
+}
+
+static void run_slots(int64_t begin, int64_t end, void *user)
+{
+    const axis_job *j = user;
+
+    for (int64_t slot = begin; slot < end; slot++)
+        for (int64_t i = j->tiles * slot / j->slots;
+             i < j->tiles * (slot + 1) / j->slots && dp_stop_code(NULL) == 0; i++)
+            run_tile(j, slot, i);
+}
+
+/* -- one dimension -- */
+
+/* The other dimensions, the one whose output lies closest last. */
+static void list_lines(axis_job *j, const dp_view *in, const dp_view *out, int64_t axis)
+{
+    int in_unit = j->in.real ? 1 : 2, out_unit = j->out.real ? 1 : 2;
+
+    j->lines = 1;
+    for (int d = 0; d < out->ndim; d++) {
+        int at = j->ndim;
+        if (d == axis || out->sizes[d] == 1)
+            continue;
+        for (; at > 0 && j->out_strides[at - 1] < out->strides[d] * out_unit; at--) {
+            j->sizes[at] = j->sizes[at - 1];
+            j->in_strides[at] = j->in_strides[at - 1];
+            j->out_strides[at] = j->out_strides[at - 1];
+        }
+        j->sizes[at] = out->sizes[d];
+        j->in_strides[at] = in->strides[d] * in_unit;
+        j->out_strides[at] = out->strides[d] * out_unit;
+        j->lines *= out->sizes[d];
+        j->ndim++;
+    }
+}
+
+/* How many lines a tile has, and how they lie in it. */
+static void choose_tiles(axis_job *j, bool dense)
+{
+    j->rows = j->plan->rows > j->out_rows ? j->plan->rows : j->out_rows;
+    j->one_by_one = j->lines == 1 || j->plan->rows >= (dense ? DENSE : FFT_LONG);
+    j->lanes = j->lines < WIDE ? j->lines : WIDE;
+    if (j->one_by_one && (dense || j->rows > ROOM))
+        j->lanes = 1;
+    else if (j->one_by_one && j->rows * j->lanes > ROOM)
+        j->lanes = ROOM / j->rows;
+    j->tiles = (j->lines + j->lanes - 1) / j->lanes;
+    j->slots = j->tiles < SLOTS ? j->tiles : SLOTS;
+}
+
+static int make_rooms(dp_ctx *ctx, axis_job *j, size_t item)
+{
+    enum { APART = 3 * FFT_ALIGN }; /* so that parts do not share lines of a cache */
+    int64_t bytes;
+
+    if (__builtin_mul_overflow(j->rows * j->lanes, (int64_t)item, &j->part_bytes) ||
+        __builtin_mul_overflow(j->part_bytes + 2 * APART, 4 * j->slots, &bytes))
+        return dp_fail(ctx, DP_ERESOURCE, "a transform of %" PRId64 " elements", j->n);
+    j->part_bytes = (j->part_bytes + APART + FFT_ALIGN - 1) & -(int64_t)FFT_ALIGN;
+    j->room = dp_alloc_n(ctx, dp_size_times(4, j->part_bytes), (size_t)j->slots);
+    return j->room != NULL ? 0 : DP_ERESOURCE;
+}
+
+/* Along `axis`, of which the transform has n elements.  in and out agree but for that dimension. */
+static int run_axis(dp_ctx *ctx, axis_job *j, const dp_view *in, const dp_view *out, int64_t axis)
+{
+    bool wide = in->dtype == DP_FLOAT64 || in->dtype == DP_COMPLEX128;
+    fft_plan *plan;
+    double ops;
+    int rc;
+
+    j->in_rows = j->kind == TO_REAL ? j->n / 2 + 1 : j->n;
+    j->out_rows = out->sizes[axis];
+    j->in.real = j->kind == FROM_REAL;
+    j->out.real = j->kind == TO_REAL;
+    j->in.data = in->data;
+    j->out.data = out->data;
+    j->in.step = in->strides[axis] * (j->in.real ? 1 : 2);
+    j->out.step = out->strides[axis] * (j->out.real ? 1 : 2);
+    j->in.imag = j->out.imag = 1;
+    list_lines(j, in, out, axis);
+    if (j->lines == 0)
+        return 0;
+    j->loops = &CPU_CHOSEN(fft_loops)[wide];
+    rc = fft_plan_get(ctx, is_halved(j) ? j->n / 2 : j->n, in->dtype, is_halved(j), &plan);
+    if (rc < 0)
+        return rc;
+    j->plan = plan;
+    choose_tiles(j, in->strides[axis] == 1 && out->strides[axis] == 1);
+    ops = (double)j->lines * (double)j->plan->rows * 8;
+    rc = make_rooms(ctx, j, wide ? sizeof(double) : sizeof(float));
+    if (rc == 0)
+        rc = dp_parallel_for(ctx, 0, j->slots, dense_grain(ops / (double)j->slots), run_slots, j);
+    fft_plan_put(plan);
+    return rc;
+}
+
+/* -- several dimensions -- */
+
+/* What an operator was asked for. */
+typedef struct fft_call {
+    fft_kind kind;
+    bool inverse;
+    dp_tensor *self;
+    const int64_t *dim;
+    size_t n;
+    int64_t norm, length; /* of the last of dim, of real numbers */
+    bool onesided;
+    double scale; /* after check() */
+} fft_call;
+
+/* at::native's fft_norm_mode */
+enum { NORM_NONE, NORM_ROOT, NORM_ALL };
+
+static int find_scale(dp_ctx *ctx, fft_call *c, const int64_t *sizes)
+{
+    double all = 1;
+
+    for (size_t i = 0; i < c->n; i++)
+        all *= (double)sizes[c->dim[i]];
+    if (c->norm < NORM_NONE || c->norm > NORM_ALL)
+        return dp_fail(ctx, DP_ERUNTIME, "Unsupported normalization type %" PRId64, c->norm);
+    c->scale = c->norm == NORM_ALL ? 1 / all : c->norm == NORM_ROOT ? 1 / sqrt(all) : 1;
+    return 0;
+}
+
+static int check_dims(dp_ctx *ctx, const fft_call *c, int ndim)
+{
+    uint64_t seen = 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->dim[i] < 0 || c->dim[i] >= ndim)
+            return dp_fail(ctx, DP_EVALUE, "bad axis number %" PRId64 " of %d", c->dim[i], ndim);
+        if (seen >> c->dim[i] & 1)
+            return dp_fail(ctx, DP_EVALUE, "axis specified repeatedly");
+        seen |= (uint64_t)1 << c->dim[i];
+    }
+    return 0;
+}
+
+static dp_dtype other_dtype(dp_dtype d) /* complex of real, real of complex */
+{
+    return d == DP_FLOAT32     ? DP_COMPLEX64
+           : d == DP_FLOAT64   ? DP_COMPLEX128
+           : d == DP_COMPLEX64 ? DP_FLOAT32
+                               : DP_FLOAT64;
+}
+
+/* sizes [ndim] of the result, and the scale. */
+static int check(dp_ctx *ctx, fft_call *c, int64_t *sizes)
+{
+    DP_VIEW(x, c->self);
+    unsigned types =
+        c->kind == FROM_REAL ? DP_DTYPE_BITS(DP_DTYPES_FLOATING) : DP_DTYPE_BITS(DP_DTYPES_COMPLEX);
+    int rc =
+        x.ndim > 0 ? check_dims(ctx, c, x.ndim) : dp_fail(ctx, DP_ERUNTIME, "ndim must be >= 1");
+
+    if (rc == 0 && !(types & DENSE_BIT(x.dtype)))
+        rc = dp_fail(ctx, DP_ERUNTIME, "a transform %s takes no %s",
+                     c->kind == FROM_REAL ? "of real numbers" : "of complex numbers",
+                     dp_dtype_name(x.dtype));
+    if (rc == 0 && c->kind != COMPLEX && c->n == 0)
+        rc = dp_fail(ctx, DP_ERUNTIME, "a transform of real numbers needs a dimension");
+    if (rc < 0)
+        return rc;
+    dp_copy_n(sizes, x.sizes, (size_t)x.ndim, sizeof(int64_t));
+    if (c->kind == COMPLEX)
+        return find_scale(ctx, c, sizes);
+    int64_t last = c->dim[c->n - 1];
+    c->length = c->kind == FROM_REAL ? sizes[last] : c->length;
+    if (c->length < 1)
+        return dp_fail(ctx, DP_ERUNTIME, "Invalid number of data points (%" PRId64 ") specified",
+                       c->length);
+    if (c->kind == TO_REAL && sizes[last] < c->length / 2 + 1)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "%" PRId64 " real numbers are transforms of %" PRId64
+                       ", but dimension %" PRId64 " has %" PRId64,
+                       c->length, c->length / 2 + 1, last, sizes[last]);
+    sizes[last] = c->length;
+    rc = find_scale(ctx, c, sizes);
+    sizes[last] = c->kind == FROM_REAL && c->onesided ? c->length / 2 + 1 : c->length;
+    return rc;
+}
+
+/* dim[from ... to) one after the other, in complex numbers, and at last times `scale`. */
+static int run_complex(dp_ctx *ctx, const fft_call *c, const dp_view *from, const dp_view *to,
+                       size_t n, double scale)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        axis_job j = {.kind = COMPLEX,
+                      .inverse = c->inverse,
+                      .scale = i + 1 == n ? scale : 1,
+                      .n = to->sizes[c->dim[i]]};
+        rc = run_axis(ctx, &j, i == 0 ? from : to, to, c->dim[i]);
+    }
+    return rc;
+}
+
+static int run_from_real(dp_ctx *ctx, const fft_call *c, const dp_view *x, const dp_view *out)
+{
+    axis_job j = {.kind = FROM_REAL, .scale = c->n > 1 ? 1 : c->scale, .n = c->length};
+    int rc = run_axis(ctx, &j, x, out, c->dim[c->n - 1]);
+
+    return rc < 0 ? rc : run_complex(ctx, c, out, out, c->n - 1, c->scale);
+}
+
+static int run_to_real(dp_ctx *ctx, const fft_call *c, const dp_view *x, const dp_view *out)
+{
+    axis_job j = {.kind = TO_REAL, .inverse = true, .scale = c->scale, .n = c->length};
+    dp_tensor *between;
+
+    if (c->n == 1)
+        return run_axis(ctx, &j, x, out, c->dim[0]);
+    int rc = dp_empty(ctx, x->dtype, x->device, x->ndim, x->sizes, DP_CONTIGUOUS, &between);
+    if (rc < 0)
+        return rc;
+    DP_VIEW(y, between);
+    rc = run_complex(ctx, c, x, &y, c->n - 1, 1);
+    if (rc == 0)
+        rc = run_axis(ctx, &j, &y, out, c->dim[c->n - 1]);
+    dp_tensor_unref(between);
+    return rc;
+}
+
+/* *out owned */
+static int run(dp_ctx *ctx, fft_call *c, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX];
+    DP_VIEW(x, c->self);
+    dp_dtype dtype = c->kind == COMPLEX ? x.dtype : other_dtype(x.dtype);
+    int rc = check(ctx, c, sizes);
+
+    if (rc == 0)
+        rc = dp_empty(ctx, dtype, x.device, x.ndim, sizes, DP_CONTIGUOUS, out);
+    if (rc < 0)
+        return rc;
+    DP_VIEW(y, *out);
+    if (dp_memoryless(ctx) || y.numel == 0)
+        return 0;
+    if (c->n == 0)
+        rc = dp_copy(ctx, *out, c->self);
+    else
+        rc = c->kind == COMPLEX     ? run_complex(ctx, c, &x, &y, c->n, c->scale)
+             : c->kind == FROM_REAL ? run_from_real(ctx, c, &x, &y)
+                                    : run_to_real(ctx, c, &x, &y);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+static int run_out(dp_ctx *ctx, fft_call *c, dp_tensor *out)
+{
+    dp_tensor *made;
+    DP_VIEW(x, c->self);
+    DP_VIEW(o, out);
+    int rc = 0;
+
+    if (c->kind == FROM_REAL && !c->onesided && !dp_dtype_is_complex(o.dtype))
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "\"_fft_fill_with_conjugate_symmetry\" not implemented for '%s'",
+                     dense_type_name(o.dtype));
+    if (rc == 0)
+        rc = run(ctx, c, &made);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    DP_VIEW(y, made);
+    rc = dp_set_output(ctx, &out, y.ndim, y.sizes, NULL, DP_DTYPE_NONE, x.device);
+    if (rc == 0)
+        rc = dp_copy(ctx, out, made);
+    dp_tensor_unref(made);
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : rc;
+}
+
+#define FORMS(name, ...)                                                                           \
+    static int name(PARAMS, dp_tensor **out)                                                       \
+    {                                                                                              \
+        return run(ctx, &(fft_call){.self = self, .dim = dim, .n = n, .norm = norm, __VA_ARGS__},  \
+                   out);                                                                           \
+    }                                                                                              \
+    static int name##_out(PARAMS, dp_tensor *out)                                                  \
+    {                                                                                              \
+        return run_out(                                                                            \
+            ctx, &(fft_call){.self = self, .dim = dim, .n = n, .norm = norm, __VA_ARGS__}, out);   \
+    }
+
+/* aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor */
+#define PARAMS                                                                                     \
+    dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, int64_t norm, bool forward
+FORMS(fft_c2c, .kind = COMPLEX, .inverse = !forward)
+#undef PARAMS
+/* aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor */
+#define PARAMS                                                                                     \
+    dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, int64_t norm, bool onesided
+FORMS(fft_r2c, .kind = FROM_REAL, .onesided = onesided)
+#undef PARAMS
+/* aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor */
+#define PARAMS                                                                                     \
+    dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, int64_t norm, int64_t length
+FORMS(fft_c2r, .kind = TO_REAL, .inverse = true, .length = length)
+#undef PARAMS
+
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("_fft_c2c", fft_c2c, (T, li, i, b), (T)),
+                DP_IMPL_UNBOXED("_fft_c2c.out", fft_c2c_out, (T, li, i, b, T), ()),
+                DP_IMPL_UNBOXED("_fft_r2c", fft_r2c, (T, li, i, b), (T)),
+                DP_IMPL_UNBOXED("_fft_r2c.out", fft_r2c_out, (T, li, i, b, T), ()),
+                DP_IMPL_UNBOXED("_fft_c2r", fft_c2r, (T, li, i, i), (T)),
+                DP_IMPL_UNBOXED("_fft_c2r.out", fft_c2r_out, (T, li, i, i, T), ()))

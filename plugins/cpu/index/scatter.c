@@ -1,0 +1,251 @@
+/* scatter.c -- scatter, scatter_add and scatter_reduce: elements written, or brought together, at the
+ * places that an index names (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
+#include "gather_scatter.h"
+#include "core/dense.h"
+
+/* -- what goes together -- */
+
+static bool smaller(const dp_view *index, const dp_view *t, int64_t except)
+{
+    for (int d = 0; d < index->ndim; d++)
+        if (d != except && index->sizes[d] > (t->ndim ? t->sizes[d] : 1))
+            return false;
+    return true;
+}
+
+/* src NULL: a number is written */
+static int check_shapes(dp_ctx *ctx, const dp_view *x, const dp_view *i, const dp_view *src,
+                        int64_t dim)
+{
+    char index[DP_SHAPE_TEXT], self[DP_SHAPE_TEXT], from[DP_SHAPE_TEXT];
+    int ndim = i->ndim ? i->ndim : 1;
+
+    if (ndim != (x->ndim ? x->ndim : 1) || (src && ndim != (src->ndim ? src->ndim : 1)))
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "Index tensor must have the same number of dimensions as %s tensor",
+                       ndim != (x->ndim ? x->ndim : 1) ? "self" : "src");
+    if (smaller(i, x, dim) && (!src || smaller(i, src, -1)))
+        return 0;
+    dp_shape_text(index, i->sizes, (size_t)i->ndim);
+    dp_shape_text(self, x->sizes, (size_t)x->ndim);
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "Expected index %s to be smaller than self %s apart from dimension %" PRId64
+                   "%s%s",
+                   index, self, dim, src ? " and to be smaller size than src " : "",
+                   src ? dp_shape_text(from, src->sizes, (size_t)src->ndim) : "");
+}
+
+static int check_scatter(dp_ctx *ctx, const char *name, dp_tensor *self, int64_t dim,
+                         dp_tensor *index, dp_tensor *src)
+{
+    DP_VIEW(x, self);
+    DP_VIEW(i, index);
+    dp_view s;
+
+    if (i.numel != 0 && i.dtype != DP_INT64)
+        return dp_fail(ctx, DP_ERUNTIME, "%s(): Expected dtype int64 for index, got %s", name,
+                       dp_dtype_name(i.dtype));
+    if (src) {
+        s.size = sizeof(s);
+        dp_tensor_view(src, &s);
+        if (s.dtype != x.dtype)
+            return dp_fail(ctx, DP_ERUNTIME,
+                           "%s(): Expected self.dtype to be equal to src.dtype, got %s and %s",
+                           name, dp_dtype_name(x.dtype), dp_dtype_name(s.dtype));
+    }
+    return i.numel == 0 ? 0 : check_shapes(ctx, &x, &i, src ? &s : NULL, dim);
+}
+
+/* -- writing -- */
+
+/* One call of the family. */
+typedef struct scattering {
+    const char *name; /* for errors */
+    along_op op;
+    dp_tensor *self, *index, *src; /* src: 0-dim if `number` */
+    int64_t dim;
+    bool number;
+    bool exclude;   /* self's own elements do not count where the index names them, */
+    dp_value empty; /* which are this first */
+} scattering;
+
+static int put_empty(dp_ctx *ctx, along *a, const scattering *s)
+{
+    dp_tensor *t;
+    DP_VIEW(x, s->self);
+    int rc = dp_scalar_tensor(ctx, s->empty, x.dtype, &t);
+
+    if (rc < 0)
+        return rc;
+    rc = along_put(ctx, a, ALONG_SET, t, NULL);
+    dp_tensor_unref(t);
+    return rc;
+}
+
+/* *out NULL: it is made */
+static int write_scatter(dp_ctx *ctx, scattering *s, dp_tensor **out)
+{
+    along a;
+    bool given = *out != NULL;
+    dp_tensor *others[] = {s->index, s->src};
+    DP_VIEW(x, s->self);
+    DP_VIEW(i, s->index);
+    int rc = wrap_dim(ctx, &s->dim, x.ndim);
+
+    if (rc == 0)
+        rc = check_scatter(ctx, s->name, s->self, s->dim, s->index, s->number ? NULL : s->src);
+    if (rc == 0 && given)
+        rc = check_apart(ctx, *out, others, s->number ? 1 : 2);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    along_each(&a, s->self, s->dim, s->index);
+    a.checked = i.numel == 0;
+    rc = along_start(ctx, &a, NULL, 0, out);
+    if (rc < 0 || i.numel == 0)
+        return rc;
+    if (s->exclude)
+        rc = put_empty(ctx, &a, s);
+    if (rc == 0)
+        rc = along_put(ctx, &a, s->op, s->src, NULL);
+    return along_end(rc, given, out);
+}
+
+/* The same with a number for src. */
+static int write_number(dp_ctx *ctx, scattering *s, dp_value value, dp_tensor **out)
+{
+    DP_VIEW(x, s->self);
+    DP_VIEW(i, s->index);
+    int rc = i.numel > 0 ? check_fits(ctx, value, x.dtype) : 0;
+
+    if (rc == 0)
+        rc = dp_scalar_tensor(ctx, i.numel > 0 ? value : dp_int(0), x.dtype, &s->src);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    s->number = true;
+    rc = write_scatter(ctx, s, out);
+    dp_tensor_unref(s->src);
+    return rc;
+}
+
+/* -- scatter -- */
+
+static int find_old_reduce(dp_ctx *ctx, dp_str reduce, along_op *op)
+{
+    *op = along_is(reduce, "add") ? ALONG_ADD : ALONG_MUL;
+    if (along_is(reduce, "add") || along_is(reduce, "multiply"))
+        return 0;
+    return dp_refuse(ctx, DP_ERUNTIME, "reduce argument must be either add or multiply.");
+}
+
+/* aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor */
+static int write_src(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
+                     dp_tensor **out)
+{
+    scattering s = {"scatter", ALONG_SET, self, index, src, dim, false, false, dp_none()};
+    return write_scatter(ctx, &s, out);
+}
+
+/* aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor */
+static int write_value(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_value value,
+                       dp_tensor **out)
+{
+    scattering s = {"scatter", ALONG_SET, self, index, NULL, dim, true, false, dp_none()};
+    return write_number(ctx, &s, value, out);
+}
+
+/* aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor */
+static int write_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
+                        dp_str reduce, dp_tensor **out)
+{
+    scattering s = {"scatter", ALONG_SET, self, index, src, dim, false, false, dp_none()};
+    int rc = find_old_reduce(ctx, reduce, &s.op);
+    return rc < 0 ? rc : write_scatter(ctx, &s, out);
+}
+
+/* aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)
+ *     -> Tensor */
+static int write_value_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
+                              dp_value value, dp_str reduce, dp_tensor **out)
+{
+    scattering s = {"scatter", ALONG_SET, self, index, NULL, dim, true, false, dp_none()};
+    int rc = find_old_reduce(ctx, reduce, &s.op);
+    return rc < 0 ? rc : write_number(ctx, &s, value, out);
+}
+
+/* aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor */
+static int write_add(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
+                     dp_tensor **out)
+{
+    scattering s = {"scatter_add", ALONG_ADD, self, index, src, dim, false, false, dp_none()};
+    return write_scatter(ctx, &s, out);
+}
+
+/* -- scatter_reduce -- */
+
+/* What PyTorch has no loop for. */
+static int check_type(dp_ctx *ctx, dp_str reduce, dp_dtype dtype, const along_reduce *r)
+{
+    bool order = r->op == ALONG_MAX || r->op == ALONG_MIN;
+
+    if (!(order && dp_dtype_is_complex(dtype)) && !(r->mean && dtype == DP_BOOL))
+        return 0;
+    return dp_fail(ctx, DP_ERUNTIME,
+                   "\"scatter_gather_tensor_cpu_reduce_%.*s\" not implemented for '%s'",
+                   (int)reduce.len, reduce.s, dense_type_name(dtype));
+}
+
+/* aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *,
+ *     bool include_self=True) -> Tensor */
+static int write_two(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
+                     dp_str reduce, bool include_self, dp_tensor **out)
+{
+    along_reduce r;
+    bool given = *out != NULL;
+    DP_VIEW(x, self);
+    DP_VIEW(i, index);
+    int rc = wrap_dim(ctx, &dim, x.ndim);
+
+    if (rc == 0 && !along_find_reduce(reduce, x.dtype, &r))
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "reduce argument must be either sum, prod, mean, amax or amin.");
+    if (rc == 0 && i.numel > 0)
+        rc = check_type(ctx, reduce, x.dtype, &r);
+    if (rc < 0)
+        return dp_refuse(ctx, rc, NULL);
+    scattering s = {"scatter", r.op, self, index, src, dim, false, !include_self, r.empty};
+    rc = write_scatter(ctx, &s, out);
+    if (rc < 0 || !r.mean)
+        return rc;
+    rc = along_mean(ctx, "aten::scatter_add_", *out, s.dim, s.index, s.src, s.exclude);
+    return along_end(rc, given, out);
+}
+
+ALONG_FORMS(src, (int64_t dim, dp_tensor *index, dp_tensor *src), (dim, index, src))
+ALONG_FORMS(value, (int64_t dim, dp_tensor *index, dp_value value), (dim, index, value))
+ALONG_FORMS(reduce, (int64_t dim, dp_tensor *index, dp_tensor *src, dp_str reduce),
+            (dim, index, src, reduce))
+ALONG_FORMS(value_reduce, (int64_t dim, dp_tensor *index, dp_value value, dp_str reduce),
+            (dim, index, value, reduce))
+ALONG_FORMS(add, (int64_t dim, dp_tensor *index, dp_tensor *src), (dim, index, src))
+ALONG_FORMS(two, (int64_t dim, dp_tensor *index, dp_tensor *src, dp_str reduce, bool include_self),
+            (dim, index, src, reduce, include_self))
+
+DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("scatter.src", src_new, (T, i, T, T), (T)),
+                DP_IMPL_UNBOXED("scatter_.src", src_in, (T, i, T, T), ()),
+                DP_IMPL_UNBOXED("scatter.src_out", src_out, (T, i, T, T, T), ()),
+                DP_IMPL_UNBOXED("scatter.value", value_new, (T, i, T, s), (T)),
+                DP_IMPL_UNBOXED("scatter_.value", value_in, (T, i, T, s), ()),
+                DP_IMPL_UNBOXED("scatter.value_out", value_out, (T, i, T, s, T), ()),
+                DP_IMPL_UNBOXED("scatter.reduce", reduce_new, (T, i, T, T, S), (T)),
+                DP_IMPL_UNBOXED("scatter_.reduce", reduce_in, (T, i, T, T, S), ()),
+                DP_IMPL_UNBOXED("scatter.reduce_out", reduce_out, (T, i, T, T, S, T), ()),
+                DP_IMPL_UNBOXED("scatter.value_reduce", value_reduce_new, (T, i, T, s, S), (T)),
+                DP_IMPL_UNBOXED("scatter_.value_reduce", value_reduce_in, (T, i, T, s, S), ()),
+                DP_IMPL_UNBOXED("scatter.value_reduce_out", value_reduce_out, (T, i, T, s, S, T),
+                                ()),
+                DP_IMPL_UNBOXED("scatter_add", add_new, (T, i, T, T), (T)),
+                DP_IMPL_UNBOXED("scatter_add_", add_in, (T, i, T, T), ()),
+                DP_IMPL_UNBOXED("scatter_add.out", add_out, (T, i, T, T, T), ()),
+                DP_IMPL_UNBOXED("scatter_reduce.two", two_new, (T, i, T, T, S, b), (T)),
+                DP_IMPL_UNBOXED("scatter_reduce_.two", two_in, (T, i, T, T, S, b), ()),
+                DP_IMPL_UNBOXED("scatter_reduce.two_out", two_out, (T, i, T, T, S, b, T), ()))

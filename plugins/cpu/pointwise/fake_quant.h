@@ -1,0 +1,42 @@
+/* fake_quant.h -- what fake quantization by given and by learned scales and zero points shares. */
+#ifndef CPU_FAKE_QUANT_H
+#define CPU_FAKE_QUANT_H
+
+#include "core/dense.h"
+
+typedef struct fq_range {
+    int64_t min, max;
+    bool whole; /* zero points are integers, added when a number is rounded; else before */
+    double grad_factor;
+} fq_range;
+
+/* What the processor makes of a number that does not fit: the least integer. */
+static inline int64_t fq_as_integer(double v)
+{
+    return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
+}
+
+static inline double fq_clamped(const fq_range *r, int64_t q)
+{
+    return fmin(fmax((double)q, (double)r->min), (double)r->max);
+}
+
+/* t, of one number for each index of self's dimension `axis`, as `dtype` and of a shape that broadcasts; a 0-dim t
+ * stays one.  *out owned. */
+int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int ndim,
+                  dp_tensor **out);
+/* scale and zero as 0-dim tensors on the CPU.  Owned. */
+int fq_one_of_each(dp_ctx *ctx, double scale, int64_t zero, dp_tensor *out[2]);
+/* Element `at` of t as a float; of a 0-dim t with at < 0. */
+int fq_number_of(dp_ctx *ctx, dp_tensor *t, int64_t at, double *out);
+int fq_check_zero(dp_ctx *ctx, bool inside);
+int fq_check_channels(dp_ctx *ctx, const dp_view *x, const dp_view *s, const dp_view *z,
+                      int64_t axis);
+
+/* Kernels of fake_quantize_per_tensor_affine_cachemask and fake_quantize_per_channel_affine_cachemask. */
+int fq_per_tensor(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero, int64_t min,
+                  int64_t max, dp_tensor **out, dp_tensor **mask);
+int fq_per_channel(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero, int64_t axis,
+                   int64_t min, int64_t max, dp_tensor **out, dp_tensor **mask);
+
+#endif

@@ -1,0 +1,17 @@
+/* each_type.h -- include SF_SOURCE for float and for double: with SF_T the type, and SF(name) and SF_F(name) the
+ * names of ours and of the C library's functions for it. */
+#define SF_T       float
+#define SF(name)   name##_f32
+#define SF_F(name) name##f
+#include SF_SOURCE
+#undef SF_T
+#undef SF
+#undef SF_F
+#define SF_T       double
+#define SF(name)   name##_f64
+#define SF_F(name) name
+#include SF_SOURCE
+#undef SF_T
+#undef SF
+#undef SF_F
+#undef SF_SOURCE

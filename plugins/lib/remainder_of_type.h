@@ -1,0 +1,75 @@
+/* remainder_of_type.h -- division with a remainder for one type: a part of math_of_type.h, which includes it.
+ *
+ * fmod is C's, rem_floor and div_floor are Python's % and //.  Of all three there are forms for
+ * loops, as of sin: for x and y of which quotient_far is 0. */
+
+/* Has x / y more digits than T, or is it no number?  1 or 0. */
+DPM_INLINE U FN(quotient_far)(T x, T y)
+{
+    return (FN(bits)(K(0x1p23f, 0x1p52)) - 1 - FN(bits)(FN(abs)(x / y))) >> (BITS - 1);
+}
+
+/* The largest integer <= x, |x| < 2^DIGITS. */
+DPM_INLINE T FN(floor_near)(T x)
+{
+    const T grid = FN(sign)(K(0x1p23f, 0x1p52), x);
+    T n = x + grid - grid;
+
+    return FN(pick)(n > x, n - 1, n);
+}
+
+/* The quotient is rounded, so it may be one too large; the remainder is exact. */
+DPM_INLINE T FN(fmod_near)(T x, T y)
+{
+    T a = FN(abs)(x), b = FN(abs)(y), r = FN(fma)(-FN(floor_near)(a / b), b, a);
+
+    r = FN(pick)(r < 0, r + b, r);
+    return FN(sign)(FN(pick)(b == INF, a, r), x);
+}
+
+DPM_INLINE T FN(fmod)(T x, T y)
+{
+    return FN(quotient_far)(x, y) ? K(fmodf, fmod)(x, y) : FN(fmod_near)(x, y);
+}
+
+/* From r = fmod(x, y).  Source: at::native's remainder. */
+DPM_INLINE T FN(rem_floor_of)(T y, T r)
+{
+    T other = FN(pick)(r == 0, r, r + y);
+
+    return FN(pick)(FN(sign)(1, r) * FN(sign)(1, y) < 0, other, r);
+}
+
+DPM_INLINE T FN(rem_floor_near)(T x, T y)
+{
+    return FN(rem_floor_of)(y, FN(fmod_near)(x, y));
+}
+
+DPM_INLINE T FN(rem_floor)(T x, T y)
+{
+    return FN(rem_floor_of)(y, FN(fmod)(x, y));
+}
+
+/* From the remainder, so that it is not rounded up to the next integer.
+ * Source: at::native::div_floor_floating. */
+DPM_INLINE T FN(div_floor_near)(T x, T y)
+{
+    T r = FN(fmod_near)(x, y), q = (x - r) / y;
+    T down = FN(pick)(r == 0, 0, FN(pick)(FN(sign)(1, r) * FN(sign)(1, y) < 0, 1, 0));
+    T whole = FN(floor_near)(q - down);
+
+    whole = FN(pick)(q - down - whole > (T)0.5, whole + 1, whole);
+    return FN(pick)(q - down == 0, FN(sign)(0, x / y), whole);
+}
+
+DPM_INLINE T FN(div_floor)(T x, T y)
+{
+    if (!FN(quotient_far)(x, y))
+        return FN(div_floor_near)(x, y);
+    if (y == 0)
+        return x / y;
+    T r = K(fmodf, fmod)(x, y), q = (x - r) / y;
+    q -= r != 0 && (y < 0) != (r < 0);
+    T whole = K(floorf, floor)(q);
+    return q == 0 ? FN(sign)(0, x / y) : q - whole > (T)0.5 ? whole + 1 : whole;
+}
