@@ -209,7 +209,7 @@ static void *take_own(dp_arena *a, size_t bytes)
 
 void *dp_arena_alloc(dp_arena *a, size_t bytes)
 {
-    if (bytes > SIZE_MAX - ALIGN)
+    if (bytes > SIZE_MAX - ALIGN || dpi_fault())
         return NULL;
     size_t room = aligned(bytes + !bytes);
     return room > OWN_MIN ? take_own(a, bytes + !bytes) : take(a, room);

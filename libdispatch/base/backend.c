@@ -1,8 +1,11 @@
 /* backend.c -- the process's table of backends and devices.
  *
- * A backend is known by its bit.  A bit is alive while it is built in, registered, or used by a
- * storage.  Only a bit that is not alive is given to another name, so a key set never changes its
- * meaning.  Names are interned and never freed, so pointers to them stay valid.  Registrations
+ * A backend is known by its bit.  Built-in backends have bits of their own; those but the CPU and Meta
+ * have no device until a plugin registers one under their device name ("cuda"), and none again after it.
+ * A bit is alive while it is built in, registered, used by a
+ * storage, or pinned by what keeps the bit or a device number beyond a call: programs, generators,
+ * key sets of connections, devices.  Only a bit that is not alive is given to another name, so a
+ * number never changes its meaning.  Names are interned and never freed, so pointers to them stay valid.  Registrations
  * change under `lock`; names, liveness and the number of storages are read without it.
  *
  * A device's functions are called between dpi_device_enter() and dpi_device_leave(), which count
@@ -11,9 +14,9 @@
  * itself.  After a reload the old device is no longer its backend's, but lives until nobody runs
  * the old code: until then it takes back what it gave out. */
 #include "backend.h"
+#include "process.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { NAMES_MAX = 4096 }; /* different names of backends in the life of a process */
 
@@ -21,6 +24,7 @@ typedef struct slot {
     _Atomic(const char *) name; /* interned */
     atomic_bool registered;
     atomic_uint_fast64_t storages;
+    atomic_uint_fast64_t pins;
     atomic_uint_fast64_t ended; /* number of registrations of this bit that have ended */
     char owner[DP_LIMIT_NAME_BYTES + 1];
     dpi_device *device; /* counted; NULL: not registered */
@@ -30,6 +34,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static slot slots[64];
 static _Thread_local uint8_t depth[64]; /* how many times this thread has entered each bit */
+static _Thread_local unsigned inside;   /* sum of depth */
+static _Thread_local dpi_fp outside_fp; /* floating-point environment when it entered the first */
 
 static const char *const builtin_names[64] = {
 #define NAME(name, device) [DP_B_##name] = #name,
@@ -46,14 +52,16 @@ static const char *const device_names[64] = {
 static dpi_device host_device = {.refs = 1, .bit = DP_B_CPU, .host = true};
 static dpi_device meta_device = {.refs = 1, .bit = DP_B_Meta};
 
-static bool is_registered(int bit)
+bool dpi_backend_is_registered(int bit)
 {
     return bit >= 0 && bit < 64 && (builtin_names[bit] || atomic_load(&slots[bit].registered));
 }
 
 static bool is_alive(int bit)
 {
-    return is_registered(bit) || (bit >= 0 && bit < 64 && atomic_load(&slots[bit].storages) > 0);
+    return dpi_backend_is_registered(bit) ||
+           (bit >= 0 && bit < 64 &&
+            (atomic_load(&slots[bit].storages) > 0 || atomic_load(&slots[bit].pins) > 0));
 }
 
 const char *dpi_backend_name(int bit)
@@ -63,8 +71,7 @@ const char *dpi_backend_name(int bit)
     return builtin_names[bit] ? builtin_names[bit] : atomic_load(&slots[bit].name);
 }
 
-/* Device name of a living backend; a named one's is its name. */
-static const char *device_name(int bit)
+const char *dpi_backend_device_name(int bit)
 {
     return is_alive(bit) && device_names[bit] ? device_names[bit] : dpi_backend_name(bit);
 }
@@ -81,7 +88,7 @@ static int find(const char *name, bool (*wanted)(int bit), const char *(*name_of
 
 int dpi_backend_find(const char *name)
 {
-    return find(name, is_registered, dpi_backend_name);
+    return find(name, dpi_backend_is_registered, dpi_backend_name);
 }
 int dpi_backend_find_alive(const char *name)
 {
@@ -89,7 +96,7 @@ int dpi_backend_find_alive(const char *name)
 }
 int dpi_backend_find_device(const char *name)
 {
-    return find(name, is_registered, device_name);
+    return find(name, dpi_backend_is_registered, dpi_backend_device_name);
 }
 
 unsigned dpi_backend_named_top(void)
@@ -112,11 +119,11 @@ size_t dp_backend_list(dp_arena *a, const dp_backend_info **out)
         const char *name = dpi_backend_name(b);
         if (name == NULL)
             continue;
-        const char *owner = slots[b].owner;
+        const char *owner = slots[b].owner; /* "" of a built-in one without a plugin's device */
         list[n].name = dp_arena_dup(a, name, strlen(name) + 1);
         list[n].bit = b;
         list[n].named = dpi_backend_is_named(b);
-        list[n].owner = list[n].named ? dp_arena_dup(a, owner, strlen(owner) + 1) : "";
+        list[n].owner = dp_arena_dup(a, owner, strlen(owner) + 1);
         list[n].storages = atomic_load(&slots[b].storages);
         if (list[n].name == NULL || list[n].owner == NULL) {
             n = 0;
@@ -131,7 +138,7 @@ size_t dp_backend_list(dp_arena *a, const dp_backend_info **out)
 
 /* -- registration -- */
 
-static int check_name(const char *name, dp_error *err)
+int dpi_backend_check_name(const char *name, dp_error *err)
 {
     size_t n = strlen(name), most = DP_KEY_NAME_MAX - 1 - DPI_KEY_PREFIX_MAX;
 
@@ -143,63 +150,8 @@ static int check_name(const char *name, dp_error *err)
                             "backend name '%.64s' is not of the form [a-z][a-z0-9_]*, at most %zu "
                             "characters",
                             name, most);
-    for (int b = 0; b < 64; b++)
-        if (device_names[b] && strcmp(device_names[b], name) == 0)
-            return dp_error_set(err, DP_EEXISTS, "backend '%s' is built in", name);
-    return DP_OK;
-}
-
-/* A slot that has to be there: always, or because another of its group is. */
-static const char *missing_slot(const dp_device_ops *o)
-{
-    bool streams = o->stream_new || o->stream_free || o->stream_query || o->stream_synchronize;
-    bool events = o->event_new || o->event_free || o->event_record || o->event_wait ||
-                  o->event_query || o->event_synchronize || o->event_elapsed;
-    const struct {
-        const char *name;
-        bool wanted, there;
-    } all[] = {
-        {"allocate", true, o->allocate != NULL},
-        {"release", true, o->release != NULL},
-        {"copy", true, o->copy != NULL},
-        {"stream_new", streams || events || o->copy_async, o->stream_new != NULL},
-        {"stream_free", streams, o->stream_free != NULL},
-        {"stream_query", streams, o->stream_query != NULL},
-        {"stream_synchronize", streams, o->stream_synchronize != NULL},
-        {"event_new", events, o->event_new != NULL},
-        {"event_free", events, o->event_free != NULL},
-        {"event_record", events, o->event_record != NULL},
-        {"event_wait", events, o->event_wait != NULL},
-        {"event_query", events, o->event_query != NULL},
-        {"event_synchronize", events, o->event_synchronize != NULL},
-        {"pin", o->unpin != NULL, o->pin != NULL},
-        {"unpin", o->pin != NULL, o->unpin != NULL},
-    };
-
-    for (size_t i = 0; i < DPI_COUNT(all); i++)
-        if (all[i].wanted && !all[i].there)
-            return all[i].name;
-    return NULL;
-}
-
-int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out, dp_error *err)
-{
-    dpi_device *d = dp_calloc(1, sizeof(*d));
-
-    if (d == NULL)
-        return dpi_no_memory(err, "a device");
-    atomic_init(&d->refs, 1);
-    d->bit = -1;
-    d->host = ops == NULL;
-    if (ops)
-        memcpy(&d->ops, ops, ops->size < sizeof(d->ops) ? ops->size : sizeof(d->ops));
-    const char *missing = ops ? missing_slot(&d->ops) : NULL;
-    if (missing) {
-        dp_free(d);
-        return dp_error_set(err, DP_EPLUGIN, "device record of backend '%s' has no '%s'", name,
-                            missing);
-    }
-    *out = d;
+    if (strcmp(device_names[DP_B_CPU], name) == 0 || strcmp(device_names[DP_B_Meta], name) == 0)
+        return dp_error_set(err, DP_EEXISTS, "backend '%s' is built in", name);
     return DP_OK;
 }
 
@@ -211,8 +163,11 @@ dpi_device *dpi_device_ref(dpi_device *d)
 
 dpi_device *dpi_device_unref(dpi_device *d)
 {
-    if (d != NULL && atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) == 1)
+    if (d != NULL && atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) == 1) {
+        if (d->bit >= 0)
+            atomic_fetch_sub(&slots[d->bit].pins, 1);
         dp_free(d);
+    }
     return NULL;
 }
 
@@ -241,14 +196,27 @@ static void install(int bit, const char *owner, dpi_device *d)
     if (d) {
         d->bit = bit;
         d->name = atomic_load(&s->name);
+        atomic_fetch_add(&s->pins, 1); /* until d is freed: streams and events of d name it */
     }
 }
 
-/* Locked.  The living bit of this name, else the lowest that is not alive; -1: none. */
+/* Bit of a built-in backend by its device name; -1: there is none. */
+static int builtin_bit(const char *name)
+{
+    for (int b = 0; b < DP_B_NAMED_FIRST; b++)
+        if (strcmp(device_names[b], name) == 0)
+            return b;
+    return -1;
+}
+
+/* Locked.  The bit of a built-in backend of this name, or the living bit of a named one, else the lowest
+ * that is not alive; -1: there is none. */
 static int free_bit(const char *name)
 {
-    int b = dpi_backend_find_alive(name);
+    int b = builtin_bit(name);
 
+    if (b < 0)
+        b = dpi_backend_find_alive(name);
     if (b >= 0)
         return b;
     for (b = DP_B_NAMED_FIRST; b < DP_B_NAMED_FIRST + DP_B_NAMED_MAX; b++)
@@ -260,12 +228,11 @@ static int free_bit(const char *name)
 static int register_locked(const char *name, const char *owner, dpi_device *d, int *bit,
                            dp_error *err)
 {
-    int b = dpi_backend_find(name);
+    int b = free_bit(name);
 
-    if (b >= 0)
+    if (b >= 0 && slots[b].device != NULL)
         return dp_error_set(err, DP_EEXISTS, "backend '%s' is registered by plugin '%s'", name,
                             slots[b].owner);
-    b = free_bit(name);
     if (b < 0)
         return dp_error_set(err, DP_ERESOURCE,
                             "backend '%s': %d named backends are alive, the limit", name,
@@ -282,28 +249,13 @@ static int register_locked(const char *name, const char *owner, dpi_device *d, i
 
 int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit, dp_error *err)
 {
-    int rc = check_name(name, err);
+    int rc = dpi_backend_check_name(name, err);
 
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&lock);
     rc = register_locked(name, owner, d, bit, err);
     pthread_mutex_unlock(&lock);
-    return rc;
-}
-
-int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
-                         dp_error *err)
-{
-    dpi_device *d;
-    int rc = check_name(name, err);
-
-    if (rc == DP_OK)
-        rc = dpi_device_new(name, ops, &d, err);
-    if (rc < 0)
-        return rc;
-    rc = dpi_backend_install(name, owner, d, bit, err);
-    dpi_device_unref(d);
     return rc;
 }
 
@@ -372,11 +324,32 @@ void dpi_backend_unregister(int bit)
     pthread_mutex_unlock(&lock);
 }
 
-/* -- storages and devices -- */
+/* -- storages, pins and devices -- */
+
+uint64_t dp_backends_pin(uint64_t bits)
+{
+    uint64_t pinned = 0;
+
+    pthread_mutex_lock(&lock); /* no bit is given to another name meanwhile */
+    for (int b = DP_B_NAMED_FIRST; b < DP_B_NAMED_FIRST + DP_B_NAMED_MAX; b++)
+        if ((bits & DP_BBIT(b)) && is_alive(b)) {
+            atomic_fetch_add(&slots[b].pins, 1);
+            pinned |= DP_BBIT(b);
+        }
+    pthread_mutex_unlock(&lock);
+    return pinned;
+}
+
+void dp_backends_unpin(uint64_t bits)
+{
+    for (int b = DP_B_NAMED_FIRST; b < DP_B_NAMED_FIRST + DP_B_NAMED_MAX; b++)
+        if (bits & DP_BBIT(b))
+            atomic_fetch_sub(&slots[b].pins, 1);
+}
 
 void dpi_backend_hold(int bit)
 {
-    if (dpi_backend_is_named(bit))
+    if (dpi_backend_is_brought(bit))
         atomic_fetch_add_explicit(&slots[bit].storages, 1, memory_order_relaxed);
     else
         dpi_tally_add(DPI_TALLY_STORAGES, 1);
@@ -384,7 +357,7 @@ void dpi_backend_hold(int bit)
 
 void dpi_backend_drop(int bit)
 {
-    if (dpi_backend_is_named(bit))
+    if (dpi_backend_is_brought(bit))
         atomic_fetch_sub(&slots[bit].storages, 1);
     else
         dpi_tally_add(DPI_TALLY_STORAGES, -1);
@@ -406,6 +379,8 @@ static dpi_device *wait_for(dpi_device *const *on)
 /* Locked. */
 static int go_inside(dpi_device *d, dpi_device **out)
 {
+    if (inside++ == 0)
+        outside_fp = dpi_fp_get();
     d->inside++;
     depth[d->bit]++;
     *out = d;
@@ -417,22 +392,29 @@ static int unloaded(const char *name, dp_error *err)
     return dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", name ? name : "?");
 }
 
-static int enter_named(int bit, dpi_device **out, dp_error *err)
+static int no_device(int bit, dp_error *err)
+{
+    const char *name = bit >= 0 && bit < 64 ? builtin_names[bit] : "?";
+
+    return name ? dp_error_set(err, DP_ERUNTIME, "backend %s has no device in this process", name)
+                : unloaded(atomic_load(&slots[bit].name), err);
+}
+
+static int enter_brought(int bit, dpi_device **out, dp_error *err)
 {
     pthread_mutex_lock(&lock);
     dpi_device *d = wait_for(&slots[bit].device);
-    int rc = d ? go_inside(d, out) : unloaded(atomic_load(&slots[bit].name), err);
+    int rc = d ? go_inside(d, out) : no_device(bit, err);
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
 int dpi_device_enter(int bit, dpi_device **out, dp_error *err)
 {
-    if (dpi_backend_is_named(bit))
-        return enter_named(bit, out, err);
+    if (dpi_backend_is_brought(bit))
+        return enter_brought(bit, out, err);
     if (bit != DP_B_CPU && bit != DP_B_Meta)
-        return dp_error_set(err, DP_ERUNTIME, "backend %s has no device in this process",
-                            bit >= 0 && bit < 64 && builtin_names[bit] ? builtin_names[bit] : "?");
+        return no_device(bit, err);
     *out = bit == DP_B_CPU ? &host_device : &meta_device;
     return DP_OK;
 }
@@ -456,11 +438,32 @@ void dpi_device_move(dpi_device **on, dpi_device *to)
     dpi_device_unref(from);
 }
 
+/* This thread is inside d. */
+static void fp_left(dpi_device *d)
+{
+    char how[256], text[DP_LIMIT_WARNING_BYTES + 1];
+
+    dpi_fp_restore(outside_fp, how, sizeof(how));
+    pthread_mutex_lock(&lock);
+    bool warned = d->warned;
+    d->warned = true;
+    snprintf(text, sizeof(text),
+             "plugin '%s': a function of its device '%s' changed and the host set back: the "
+             "floating-point environment (%s)",
+             slots[d->bit].owner, d->name, how);
+    pthread_mutex_unlock(&lock);
+    if (!warned)
+        dpi_warn_listener(text);
+}
+
 void dpi_device_leave(dpi_device *d)
 {
-    if (!dpi_backend_is_named(d->bit))
+    if (!dpi_backend_is_brought(d->bit))
         return;
+    if (DPI_UNLIKELY(dpi_fp_get() != outside_fp))
+        fp_left(d);
     pthread_mutex_lock(&lock);
+    inside--;
     depth[d->bit]--;
     d->inside--;
     if (d->changing)
@@ -468,81 +471,7 @@ void dpi_device_leave(dpi_device *d)
     pthread_mutex_unlock(&lock);
 }
 
-int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
-                      dp_error *err)
-{
-    size_t n = strnlen(from->message, DP_ERROR_MESSAGE_MAX);
-
-    if (dp_error_name(rc) == NULL)
-        return dp_error_set(err, DP_EPLUGIN, "backend %s: %s returned %d, which is no error code",
-                            d->name, what, rc);
-    return dp_error_set(err, rc, "backend %s: %s failed%s%.*s", d->name, what, n ? ": " : "",
-                        (int)n, from->message);
-}
-
-int dpi_device_count(const dpi_device *d)
-{
-    int n = d->ops.count ? d->ops.count() : 1;
-
-    return n > 0 ? n : 0; /* one that says fewer than none has none */
-}
-
 uint64_t dpi_backend_registration(int bit)
 {
     return atomic_load_explicit(&slots[bit].ended, memory_order_relaxed);
-}
-
-/* The host and Meta are one device; others are counted, as in PyTorch's "cuda:0". */
-const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX])
-{
-    int bit = dp_device_backend(d), index = dp_device_index(d);
-    const char *name = device_name(bit);
-
-    if (name == NULL)
-        snprintf(buf, DP_KEY_NAME_MAX, "backend %d:%d", bit, index);
-    else if (index == 0 && (bit == DP_B_CPU || bit == DP_B_Meta))
-        memcpy(buf, name, strlen(name) + 1); /* built in, short */
-    else
-        snprintf(buf, DP_KEY_NAME_MAX, "%s:%d", name, index);
-    return buf;
-}
-
-static int no_such_device(const char *name, dp_error *err)
-{
-    char known[1024];
-    size_t at = 0;
-
-    known[0] = '\0';
-    for (int b = 0; b < 64 && at < sizeof(known); b++) {
-        const char *device = is_registered(b) ? device_name(b) : NULL; /* NULL if it ended since */
-        if (device != NULL)
-            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "", device);
-    }
-    return dp_error_set(err, DP_ERUNTIME, "no device '%.80s'; there are %s", name, known);
-}
-
-int dp_device_parse(const char *name, dp_device *out, dp_error *err)
-{
-    if (!DPI_GIVEN(err, DP_EVALUE, name, out))
-        return DP_EVALUE;
-    char type[DP_KEY_NAME_MAX];
-    size_t n = strcspn(name, ":");
-    long index = 0;
-
-    if (n >= sizeof(type))
-        return no_such_device(name, err);
-    memcpy(type, name, n);
-    type[n] = '\0';
-    int bit = dpi_backend_find_device(type);
-    if (bit < 0)
-        return no_such_device(name, err);
-    if (name[n] == ':') {
-        const char *digits = name + n + 1;
-        size_t count = strlen(digits);
-        if (count == 0 || count > 5 || strspn(digits, "0123456789") != count ||
-            (digits[0] == '0' && count > 1) || (index = strtol(digits, NULL, 10)) > 0xffff)
-            return dp_error_set(err, DP_ERUNTIME, "invalid device string: '%.80s'", name);
-    }
-    *out = DP_DEVICE(bit, (int)index);
-    return DP_OK;
 }

@@ -42,6 +42,9 @@ static inline __attribute__((always_inline)) bool dpi_given(dp_error *err, int c
 }
 /* Does p lie in a frame of this thread's stack that was left: below `frame`?  stack.c */
 bool dpi_stack_left(const void *p, const void *frame);
+/* The address below which no call may begin on this thread, so that each kernel finds 256 KiB of stack, or a
+ * quarter of a smaller one; 0: not known.  Takes microseconds.  stack.c */
+uintptr_t dpi_stack_floor(void);
 /* Counts one allocation for dp_fault_arm(); true: it must fail.  For allocations by other means
  * than dp_malloc(). */
 bool dpi_fault(void);
@@ -153,6 +156,7 @@ typedef struct dpi_device {
     /* Under backend.c's lock: */
     bool changing; /* nobody may enter */
     bool ended;    /* nobody will; its code may be gone */
+    bool warned;   /* that one of its functions changed the floating-point environment */
     unsigned inside;
     /* What it gave out, under the locks of storage.c and stream.c: */
     struct dpi_block *blocks, *waiting;
@@ -163,8 +167,8 @@ int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out,
 dpi_device *dpi_device_ref(dpi_device *d);
 dpi_device *dpi_device_unref(dpi_device *d);
 
-/* Name a backend: takes the lowest free named bit.  DP_EEXISTS when the name is registered or is a
- * built-in's, DP_ERESOURCE at DP_B_NAMED_MAX.  A name whose old tensors still live gets its old bit
+/* Name a backend: takes the lowest free named bit, or that of a built-in backend by its device name
+ * ("cuda").  DP_EEXISTS when the name is registered or is "cpu" or "meta", DP_ERESOURCE at DP_B_NAMED_MAX.  A name whose old tensors still live gets its old bit
  * back.  d: counted by the table until another takes its place. */
 int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit,
                         dp_error *err);
@@ -186,12 +190,13 @@ int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu")
 int dpi_backend_find_device(const char *name); /* bit by device name ("cpu", "npu"); -1: none */
 const char *dpi_backend_name(int bit);         /* NULL: no such backend alive */
 unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 - DP_B_NAMED_FIRST */
-/* Live storages keep a bit from being reused. */
+/* Live storages keep a bit from being reused, and the plugin from being unloaded; dp_backends_pin()
+ * does only the first. */
 void dpi_backend_hold(int bit);
 void dpi_backend_drop(int bit);
-uint64_t dpi_backend_storages(int bit); /* of a named one */
+uint64_t dpi_backend_storages(int bit); /* 0 of CPU and Meta, which are not counted by bit */
 /* Get the device that a backend has now, pinned until dpi_device_leave().  Fails with DP_ERUNTIME,
- * backend npu was unloaded. */
+ * backend npu was unloaded, backend CUDA has no device in this process. */
 int dpi_device_enter(int bit, dpi_device **out, dp_error *err);
 /* Pin the device that *on points to; another thread may change that pointer, by dpi_device_move().
  * Fails if it is not its backend's device any more.  former: to give something back, which
@@ -259,12 +264,15 @@ static inline int dpi_stop_code(const dpi_stop *s)
 
 /* fn over [begin, end) in pieces of at least `grain`, on at most max_threads threads (0: all of the
  * pool's), the caller included.  Nested calls, and calls while the pool is busy with another, run
- * on whatever threads are free, at least the caller.  Between pieces it asks `stop` (NULL: does
- * not), and returns its code when not all of them ran.  DPI_POOL_LEFT: fn ended the thread that it
+ * on whatever threads are free, at least the caller.  It asks `stop` (NULL: does not) before the first
+ * step and about every 2 ms, in pieces as long as the grain if one takes longer, and returns its code.  DPI_POOL_LEFT: fn ended the thread that it
  * was called on.  Any thread. */
 enum { DPI_POOL_LEFT = INT32_MIN };
 int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                  void *user, const dpi_stop *stop);
+
+/* The code with which the job whose body the calling thread runs is to stop; 0: none, or there is no such job. */
+int dpi_pool_stop_code(void);
 
 /* -- small things -- */
 /* For a thread that the caller starts next: it takes no signals but those of its own faults. */

@@ -34,7 +34,7 @@ dp_convert_fn dp_converter(dp_dtype to, dp_dtype from)
 void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n)
 {
     if (to == from && to != DP_BOOL)
-        memcpy(dst, src, n * dpi_itemsize(to));
+        dp_copy_n(dst, src, n, dpi_itemsize(to));
     else
         chosen()[to][from](dst, (int64_t)dpi_itemsize(to), src, (int64_t)dpi_itemsize(from),
                            (int64_t)n);

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 enum { WORDS = 624, MIDDLE = 397 };
 
@@ -26,12 +25,13 @@ struct dp_generator {
     atomic_uint refs;
     dp_device device;
     uint64_t registration; /* of its backend when it was made */
+    uint64_t pinned;       /* its backend's bit */
     pthread_mutex_t lock;  /* of `held` */
     pthread_cond_t dropped;
     atomic_bool held;
-    /* of whoever holds it: */
-    uint64_t seed, offset;
-    twister *twister; /* owned; NULL: Philox */
+    atomic_uint_fast64_t seed; /* written by whoever holds it */
+    uint64_t offset;           /* of whoever holds it, as is the twister */
+    twister *twister;          /* owned; NULL: Philox */
 };
 
 /* -- the twister -- */
@@ -163,10 +163,15 @@ int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_err
     g->keys.functionality &= DP_FBIT(DP_F_Dense);
     g->device = device;
     g->registration = dpi_backend_registration(dp_device_backend(device));
+    g->pinned = dp_backends_pin(DP_BBIT(dp_device_backend(device)));
     atomic_init(&g->refs, 1);
     pthread_mutex_init(&g->lock, NULL);
-    pthread_cond_init(&g->dropped, NULL);
-    dp_generator_seed(g, seed);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&g->dropped, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    dpi_generator_seed(g, seed);
     *out = g;
     return 0;
 }
@@ -183,6 +188,7 @@ dp_generator *dp_generator_unref(dp_generator *g)
         return NULL;
     pthread_mutex_destroy(&g->lock);
     pthread_cond_destroy(&g->dropped);
+    dp_backends_unpin(g->pinned);
     dp_free(g->twister);
     dp_free(g);
     return NULL;
@@ -197,15 +203,48 @@ int dpi_generator_check(const dp_generator *g, dp_error *err)
 {
     if (g->registration == dpi_backend_registration(dp_device_backend(g->device)))
         return 0;
-    return dp_error_set(err, DP_ERUNTIME, "the backend of this generator was unloaded");
+    return dp_error_set(err, DP_ERUNTIME, "backend %s of this generator was unloaded",
+                        dpi_backend_name(dp_device_backend(g->device)));
+}
+
+bool dpi_generator_try(dp_generator *g)
+{
+    pthread_mutex_lock(&g->lock);
+    bool taken = !atomic_load_explicit(&g->held, memory_order_relaxed);
+    atomic_store_explicit(&g->held, true, memory_order_relaxed);
+    pthread_mutex_unlock(&g->lock);
+    return taken;
+}
+
+int dpi_generator_wait(dp_generator *g, const dpi_stop *stop)
+{
+    const struct timespec until = {(time_t)(stop->deadline / 1000000000),
+                                   (long)(stop->deadline % 1000000000)};
+    int code = 0;
+
+    pthread_mutex_lock(&g->lock);
+    while (atomic_load_explicit(&g->held, memory_order_relaxed) &&
+           (code = dpi_stop_code(stop)) == 0) {
+        if (stop->deadline != 0)
+            pthread_cond_timedwait(&g->dropped, &g->lock, &until);
+        else
+            pthread_cond_wait(&g->dropped, &g->lock);
+    }
+    if (code == 0)
+        atomic_store_explicit(&g->held, true, memory_order_relaxed);
+    pthread_mutex_unlock(&g->lock);
+    return code;
 }
 
 void dpi_generator_hold(dp_generator *g)
 {
+    dpi_generator_wait(g, &(dpi_stop){0});
+}
+
+void dp_generator_wake(dp_generator *g)
+{
     pthread_mutex_lock(&g->lock);
-    while (atomic_load_explicit(&g->held, memory_order_relaxed))
-        pthread_cond_wait(&g->dropped, &g->lock);
-    atomic_store_explicit(&g->held, true, memory_order_relaxed);
+    pthread_cond_broadcast(&g->dropped);
     pthread_mutex_unlock(&g->lock);
 }
 
@@ -222,22 +261,24 @@ bool dp_generator_busy(const dp_generator *g)
     return atomic_load_explicit(&g->held, memory_order_relaxed);
 }
 
-void dp_generator_seed(dp_generator *g, uint64_t seed)
+void dpi_generator_seed(dp_generator *g, uint64_t seed)
 {
-    dpi_generator_hold(g);
-    g->seed = seed;
+    atomic_store_explicit(&g->seed, seed, memory_order_relaxed);
     g->offset = 0;
     if (g->twister != NULL)
         twister_seed(g->twister, seed);
+}
+
+void dp_generator_seed(dp_generator *g, uint64_t seed)
+{
+    dpi_generator_hold(g);
+    dpi_generator_seed(g, seed);
     dpi_generator_drop(g);
 }
 
-uint64_t dp_generator_initial_seed(dp_generator *g)
+uint64_t dp_generator_initial_seed(const dp_generator *g)
 {
-    dpi_generator_hold(g);
-    uint64_t seed = g->seed;
-    dpi_generator_drop(g);
-    return seed;
+    return atomic_load_explicit(&g->seed, memory_order_relaxed);
 }
 
 /* -- draws, by whoever holds it -- */
@@ -351,13 +392,18 @@ static void twister_get(const dp_generator *g, twister_state *s)
     s->normal_float = t->has_normal_float ? t->normal_float : 0;
 }
 
-void dp_generator_state_get(dp_generator *g, void *out)
+void dpi_generator_state_get(const dp_generator *g, void *out)
 {
-    dpi_generator_hold(g);
     if (g->twister != NULL)
         twister_get(g, out);
     else
         *(philox_state *)out = (philox_state){g->seed, g->offset};
+}
+
+void dp_generator_state_get(dp_generator *g, void *out)
+{
+    dpi_generator_hold(g);
+    dpi_generator_state_get(g, out);
     dpi_generator_drop(g);
 }
 
@@ -381,7 +427,6 @@ static int twister_set(dp_generator *g, const void *p, size_t bytes, dp_error *e
                             s.left, (unsigned long long)s.next);
     if (bytes == TWISTER_BYTES_OLD)
         s.normal_y = s.normal_rho * sin(2.0 * M_PI * s.normal_x);
-    dpi_generator_hold(g);
     twister *t = g->twister;
     *t = (twister){.left = (uint32_t)s.left, .next = (uint32_t)s.next};
     for (int i = 0; i < WORDS; i++)
@@ -391,7 +436,6 @@ static int twister_set(dp_generator *g, const void *p, size_t bytes, dp_error *e
     t->has_normal_float = s.has_normal_float != 0;
     t->normal_float = s.normal_float;
     g->seed = s.seed;
-    dpi_generator_drop(g);
     return 0;
 }
 
@@ -405,127 +449,21 @@ static int philox_set(dp_generator *g, const void *p, size_t bytes, dp_error *er
     if (s.offset % 4 != 0)
         return dp_error_set(err, DP_EVALUE, "an offset is a multiple of 4 but got %llu",
                             (unsigned long long)s.offset);
-    dpi_generator_hold(g);
     g->seed = s.seed;
     g->offset = s.offset;
-    dpi_generator_drop(g);
     return 0;
 }
 
-int dp_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err)
+int dpi_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err)
 {
     return g->twister != NULL ? twister_set(g, state, bytes, err)
                               : philox_set(g, state, bytes, err);
 }
 
-/* -- default generators -- */
-
-struct dp_generators {
-    atomic_uint_fast64_t seed;
-    atomic_bool seeded;   /* somebody chose it */
-    pthread_mutex_t lock; /* of what follows; held while a kernel is waited for */
-    uint32_t n, cap;
-    dp_generator **items; /* [n] owned, one a device */
-};
-
-int dp_generators_new(dp_generators **out, dp_error *err)
+int dp_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err)
 {
-    if (!DPI_GIVEN(err, DP_EVALUE, out))
-        return DP_EVALUE;
-    dp_generators *all = dp_calloc(1, sizeof(*all));
-    uint64_t seed;
-
-    if (all == NULL)
-        return dpi_no_memory(err, "default generators");
-    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
-        dp_free(all);
-        return dp_error_set(err, DP_ERUNTIME, "getrandom: no seed for the default generators");
-    }
-    atomic_init(&all->seed, seed >> 11); /* 53 bits, as PyTorch's: every JSON reader keeps them */
-    pthread_mutex_init(&all->lock, NULL);
-    *out = all;
-    return 0;
-}
-
-dp_generators *dp_generators_free(dp_generators *all)
-{
-    if (all == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < all->n; i++)
-        dp_generator_unref(all->items[i]);
-    dp_free(all->items);
-    pthread_mutex_destroy(&all->lock);
-    dp_free(all);
-    return NULL;
-}
-
-/* Its place in items, or n; one whose backend was unloaded makes room for another. */
-static uint32_t place_of(dp_generators *all, dp_device device)
-{
-    uint32_t i = 0;
-
-    while (i < all->n && all->items[i]->device != device)
-        i++;
-    if (i < all->n && dpi_generator_check(all->items[i], NULL) < 0) {
-        dp_generator_unref(all->items[i]);
-        all->items[i] = all->items[--all->n];
-        i = all->n;
-    }
-    return i;
-}
-
-static int get_locked(dp_generators *all, dp_device device, dp_generator **out, dp_error *err)
-{
-    uint32_t i = place_of(all, device);
-
-    if (i == all->n) {
-        dp_generator **items = dpi_grow(all->items, &all->cap, all->n + 1, sizeof(*items));
-        if (items == NULL)
-            return dpi_no_memory(err, "default generators");
-        all->items = items;
-        int rc = dp_generator_new(device, atomic_load(&all->seed), &items[i], err);
-        if (rc < 0)
-            return rc;
-        all->n++;
-    }
-    *out = dp_generator_ref(all->items[i]);
-    return 0;
-}
-
-int dp_generators_get(dp_generators *all, dp_device device, dp_generator **out, dp_error *err)
-{
-    if (!DPI_GIVEN(err, DP_EVALUE, all, out))
-        return DP_EVALUE;
-    pthread_mutex_lock(&all->lock);
-    int rc = get_locked(all, device, out, err);
-    pthread_mutex_unlock(&all->lock);
+    dpi_generator_hold(g);
+    int rc = dpi_generator_state_set(g, state, bytes, err);
+    dpi_generator_drop(g);
     return rc;
-}
-
-void dp_generators_seed(dp_generators *all, uint64_t seed)
-{
-    pthread_mutex_lock(&all->lock);
-    atomic_store(&all->seed, seed);
-    atomic_store(&all->seeded, true);
-    for (uint32_t i = 0; i < all->n; i++)
-        dp_generator_seed(all->items[i], seed);
-    pthread_mutex_unlock(&all->lock);
-}
-
-bool dp_generators_initial_seed(dp_generators *all, uint64_t *seed)
-{
-    *seed = atomic_load(&all->seed);
-    return atomic_load(&all->seeded);
-}
-
-bool dp_generators_busy(dp_generators *all)
-{
-    bool busy = false;
-
-    if (pthread_mutex_trylock(&all->lock) != 0)
-        return true;
-    for (uint32_t i = 0; i < all->n && !busy; i++)
-        busy = dp_generator_busy(all->items[i]);
-    pthread_mutex_unlock(&all->lock);
-    return busy;
 }

@@ -8,9 +8,21 @@
 
 /* DP_ERUNTIME: the backend it was made for was unloaded. */
 int dpi_generator_check(const dp_generator *g, dp_error *err);
-/* One at a time, whoever asks first: wait until nobody holds it, then hold it. */
+/* Wait until nobody holds g, then hold it; one thread does at a time. */
 void dpi_generator_hold(dp_generator *g);
+bool dpi_generator_try(dp_generator *g); /* hold g if nobody does; false: somebody does */
+/* Hold g unless *stop says that the wait is to end, which is asked again at its deadline and at each
+ * dp_generator_wake().  DP_ECANCELLED or DP_EDEADLINE: g is not held. */
+int dpi_generator_wait(dp_generator *g, const dpi_stop *stop);
 void dpi_generator_drop(dp_generator *g);
+
+/* The functions of dispatch.h with these names, for a thread that holds the generator. */
+void dpi_generator_seed(dp_generator *g, uint64_t seed);
+void dpi_generator_state_get(const dp_generator *g, void *out);
+int dpi_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err);
+/* Set the seed of default generators that are made later. */
+void dpi_generators_seed(dp_generators *all, uint64_t seed);
+dp_generator *dpi_generators_item(dp_generators *all, uint32_t i); /* counted; NULL: there are i */
 
 /* By whoever holds it.  The stream of the CPU's, the ranges of every other device's; the wrong one
  * of them is DP_ERUNTIME. */

@@ -7,6 +7,16 @@
 
 static const char *const names[DP_ISA_LEVELS] = {"default", "avx2", "avx512"};
 
+/* The levels that were built, from the lowest one to the highest. */
+#ifdef DP_ISA_ONLY
+#define LEVEL_OF_v1 DP_ISA_V1
+#define LEVEL_OF_v3 DP_ISA_V3
+#define LEVEL_OF_v4 DP_ISA_V4
+enum { LOWEST = DP_ISA_PASTE(LEVEL_OF, DP_ISA_ONLY), HIGHEST = LOWEST };
+#else
+enum { LOWEST = DP_ISA_V1, HIGHEST = DP_ISA_LEVELS - 1 };
+#endif
+
 static int highest_level(void)
 {
 #ifdef __x86_64__
@@ -23,8 +33,15 @@ int dpi_cpu_level(dp_error *err)
     const char *wanted = getenv(LEVEL_ENV);
     int highest = highest_level(), level = DP_ISA_V1;
 
+#ifdef DP_ISA_ONLY
+    if (highest < LOWEST)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "this was built for '%s' alone (LEVELS of make); this machine has no "
+                            "more than '%s'",
+                            names[LOWEST], names[highest]);
+#endif
     if (wanted == NULL)
-        return highest;
+        return highest < HIGHEST ? highest : HIGHEST;
     while (level < DP_ISA_LEVELS && strcmp(wanted, names[level]) != 0)
         level++;
     if (level == DP_ISA_LEVELS)
@@ -34,5 +51,9 @@ int dpi_cpu_level(dp_error *err)
         return dp_error_set(err, DP_ERUNTIME,
                             LEVEL_ENV " is '%s'; this machine has no more than '%s'", wanted,
                             names[highest]);
+    if (level < LOWEST || level > HIGHEST)
+        return dp_error_set(err, DP_ERUNTIME,
+                            LEVEL_ENV " is '%s'; this was built for '%s' alone (LEVELS of make)",
+                            wanted, names[LOWEST]);
     return level;
 }

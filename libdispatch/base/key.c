@@ -199,8 +199,8 @@ static int no_key(const char *name, dp_error *err)
 
     for (int a = DP_ALIAS_FIRST; a < DP_ALIAS_END; a++)
         keys[n++] = DP_KEY(a);
-    char(*names)[DP_KEY_NAME_MAX] = dp_malloc(n * sizeof(*names));
-    const char **list = dp_malloc(n * sizeof(*list));
+    char(*names)[DP_KEY_NAME_MAX] = dp_malloc_n(n, sizeof(*names));
+    const char **list = dp_malloc_n(n, sizeof(*list));
     for (size_t i = 0; names != NULL && list != NULL && i < n; i++)
         list[i] = dp_key_name(keys[i], names[i]);
     if (names != NULL && list != NULL)

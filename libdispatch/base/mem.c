@@ -1,6 +1,7 @@
 /* mem.c -- the host's memory: the C library's, with a fault that a test can ask for.
  *
- * Owns the countdown of dp_fault_arm(); while that is 0 it costs an allocation one relaxed load.
+ * Owns the countdown of dp_fault_arm(), which counts the allocations of arenas, too; while it is 0 it
+ * costs an allocation one relaxed load.
  * Asking for 0 bytes returns a pointer like any other, so that NULL always means "no memory".  More
  * than BYTES_MAX is refused here, since the sanitizers' allocators would end the process. */
 #include "base.h"
@@ -72,7 +73,7 @@ void *dpi_grow(void *array, uint32_t *cap, uint32_t need, size_t item)
 
     while (want < need)
         want *= 2;
-    void *p = want == *cap ? array : dp_realloc(array, want * item);
+    void *p = want == *cap ? array : dp_realloc_n(array, want, item);
     if (p != NULL)
         *cap = want;
     return p;

@@ -14,9 +14,13 @@
  * helper is not allowed to run on the core that its caller was on when it called.
  *
  * A body that ends its thread (pthread_exit) on a helper fails its job, and a new thread takes the
- * helper's place.  On the caller's thread it ends the kernel, too (registry/thread.c). */
+ * helper's place.  On the caller's thread it ends the kernel, too (registry/thread.c).
+ *
+ * A body that changes the floating-point environment of a helper changes that of the caller's thread
+ * instead, as if it had run there; whoever called the caller compares it. */
 #define _GNU_SOURCE /* sched_getcpu, pthread_setaffinity_np */
 #include "base.h"
+#include "fp.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,7 +31,8 @@ enum {
     ALIGN = 64,            /* elements */
     ALIGNED_MIN = 64 * ALIGN,
     POLL_NANOS = 100000,
-    POLLS = 64 /* between two yields */
+    POLLS = 64,           /* between two yields */
+    SLICE_NANOS = 2000000 /* time that a body takes at most, about, between two looks at `stop` */
 };
 
 typedef struct job {
@@ -35,13 +40,15 @@ typedef struct job {
     int cpu; /* the core its caller was on */
     dp_range_fn fn;
     void *user;
-    int64_t begin, end, step, n_pieces;
+    int64_t begin, end, grain, step, n_pieces;
     int64_t longer; /* so many pieces, the first ones, have one more than step */
     _Atomic int64_t claimed;
-    const dpi_stop *stop; /* NULL: it is not stopped */
-    atomic_int stopped;   /* the code, once it is */
-    unsigned wanted;      /* helpers still wanted; in the list while > 0 */
-    atomic_uint inside;   /* helpers working on it */
+    const dpi_stop *stop;   /* NULL: it is not stopped */
+    atomic_int stopped;     /* the code, once it is */
+    unsigned wanted;        /* helpers still wanted; in the list while > 0 */
+    atomic_uint inside;     /* helpers working on it */
+    atomic_bool fp_changed; /* a body changed a helper's floating-point environment, to fp */
+    _Atomic(dpi_fp) fp;
 } job;
 
 typedef struct helper {
@@ -49,8 +56,9 @@ typedef struct helper {
     pthread_cond_t wake;
     struct helper *next; /* asleep */
     bool called;
-    job *job; /* that it works on */
-    int off;  /* the core it must not run on; -1: none */
+    job *job;  /* that it works on */
+    dpi_fp fp; /* its floating-point environment before that */
+    int off;   /* the core it must not run on; -1: none */
 } helper;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,22 +70,52 @@ static helper *asleep;
 static atomic_int n_threads;
 static cpu_set_t cpus; /* that the process may use */
 static bool stopping;
+static _Thread_local const dpi_stop
+    *own_stop; /* of the job whose body the thread runs; NULL: none, or it is not stopped */
+
+/* Run the body over [begin, end).  A job with a `stop` does so in slices: the first is as long as the grain, and
+ * the next ones double until one takes SLICE_NANOS, since a piece may have 2^60 steps.  0, or the code with which
+ * the job is to stop; it is asked after the last slice, too, because a body that finds it set returns early. */
+static int run_slices(job *j, int64_t begin, int64_t end)
+{
+    int64_t slice = j->grain;
+    int code = dpi_stop_code(j->stop);
+
+    for (uint64_t before = dpi_nanos(), now; code == 0 && begin < end; before = now) {
+        int64_t next = end - begin > slice ? begin + slice : end;
+        j->fn(begin, next, j->user);
+        begin = next;
+        code = dpi_stop_code(j->stop);
+        now = dpi_nanos();
+        if (now - before < SLICE_NANOS / 2 && slice <= INT64_MAX / 2)
+            slice *= 2;
+        else if (now - before > SLICE_NANOS && slice / 2 >= j->grain)
+            slice /= 2;
+    }
+    return code;
+}
 
 static void run_pieces(job *j)
 {
+    const dpi_stop *before = own_stop;
     int64_t i;
 
+    own_stop = j->stop;
     while ((i = atomic_fetch_add_explicit(&j->claimed, 1, memory_order_relaxed)) < j->n_pieces) {
-        int code = j->stop != NULL ? dpi_stop_code(j->stop) : 0;
+        int64_t begin = j->begin + i * j->step + (i < j->longer ? i : j->longer);
+        int64_t end = i == j->n_pieces - 1 ? j->end : begin + j->step + (i < j->longer);
+        int code = 0;
+        if (j->stop != NULL)
+            code = run_slices(j, begin, end);
+        else
+            j->fn(begin, end, j->user);
         if (code < 0) {
             atomic_store(&j->stopped, code);
             atomic_store(&j->claimed, j->n_pieces);
-            return;
+            break;
         }
-        int64_t begin = j->begin + i * j->step + (i < j->longer ? i : j->longer);
-        int64_t end = begin + j->step + (i < j->longer);
-        j->fn(begin, i == j->n_pieces - 1 ? j->end : end, j->user);
     }
+    own_stop = before;
 }
 
 /* Wait, for POLL_NANOS at most, until *word is zero, or until it is not.  False: it did not
@@ -144,6 +182,17 @@ static void leave_job(job *j)
 
 static void *worker(void *arg);
 
+static void fp_take_back(helper *h)
+{
+    dpi_fp now = dpi_fp_get();
+
+    if (DPI_LIKELY(now == h->fp))
+        return;
+    dpi_fp_set(h->fp);
+    atomic_store(&h->job->fp, now);
+    atomic_store(&h->job->fp_changed, true);
+}
+
 /* Of a helper whose thread ends in a body.  If no other can be started, it stays away. */
 static void replace_thread(void *arg)
 {
@@ -151,6 +200,7 @@ static void replace_thread(void *arg)
     job *j = self->job;
     pthread_t next;
 
+    fp_take_back(self); /* a thread begins with that of the one that starts it */
     atomic_store(&j->stopped, DPI_POOL_LEFT);
     atomic_store(&j->claimed, j->n_pieces);
     pthread_mutex_lock(&lock);
@@ -180,10 +230,12 @@ static void *worker(void *arg)
         if (sched_getcpu() == j->cpu)
             keep_off(self, j->cpu);
         self->job = j;
+        self->fp = dpi_fp_get();
         pthread_mutex_unlock(&lock);
         pthread_cleanup_push(replace_thread, self);
         run_pieces(j);
         pthread_cleanup_pop(0);
+        fp_take_back(self);
         pthread_mutex_lock(&lock);
         leave_job(j);
         pthread_mutex_unlock(&lock);
@@ -247,10 +299,13 @@ int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_
     if (runners > pieces)
         runners = pieces;
     if (pieces <= 1 || (runners <= 1 && stop == NULL)) {
+        const dpi_stop *before = own_stop;
+        own_stop = stop;
         fn(begin, end, user);
-        return 0;
+        own_stop = before;
+        return stop != NULL ? dpi_stop_code(stop) : 0;
     }
-    job j = {.fn = fn, .user = user, .begin = begin, .end = end, .stop = stop};
+    job j = {.fn = fn, .user = user, .begin = begin, .end = end, .grain = grain, .stop = stop};
     j.n_pieces = pieces;
     j.step = n / pieces;
     if (j.step >= ALIGNED_MIN) /* pieces of large loops begin at lines of the cache */
@@ -262,7 +317,14 @@ int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_
     run_pieces(&j);
     if (runners > 1)
         dismiss_helpers(&j);
+    if (DPI_UNLIKELY(atomic_load_explicit(&j.fp_changed, memory_order_relaxed)))
+        dpi_fp_set(atomic_load(&j.fp));
     return atomic_load(&j.stopped);
+}
+
+int dpi_pool_stop_code(void)
+{
+    return own_stop != NULL ? dpi_stop_code(own_stop) : 0;
 }
 
 int dp_pool_start(int n, dp_error *err)

@@ -1,4 +1,4 @@
-/* stream.c -- streams and events of devices, and which stream of each device is current.
+/* stream.c -- streams and events of devices.
  *
  * Both are a counted name for a handle of the backend's code.  All handles of a device are listed,
  * so that the code that made them frees them before it goes; a handle never outlives its device's
@@ -24,12 +24,6 @@ struct dp_stream {
 struct dp_event {
     dpi_handle h;
     atomic_uint_fast64_t recorded; /* nanos, of the last time; 0: never */
-};
-
-struct dp_streams {
-    pthread_mutex_t lock;
-    uint32_t n, cap;
-    dp_stream **items; /* counted; one a device */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of handles */
@@ -162,6 +156,11 @@ int dpi_stream_new(dp_device device, dp_stream **out, dp_error *err)
     return stream_make(device, true, out, err);
 }
 
+int dpi_stream_default(dp_device device, dp_stream **out, dp_error *err)
+{
+    return stream_make(device, false, out, err);
+}
+
 dp_stream *dp_stream_ref(dp_stream *s)
 {
     if (s != NULL)
@@ -202,6 +201,11 @@ static int handle_enter(const dpi_handle *h, dpi_device **out, dp_error *err)
     rc = taken_back(*out, err);
     dpi_device_leave(*out);
     return rc;
+}
+
+bool dpi_stream_belongs(const dp_stream *s, const dpi_device *d)
+{
+    return s->h.on == d && !s->h.dead;
 }
 
 int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err)
@@ -298,6 +302,11 @@ int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes,
 }
 
 /* -- events -- */
+
+dp_device dpi_event_device(const dp_event *e)
+{
+    return e->h.device;
+}
 
 /* Inside d. */
 static int event_make(dpi_device *d, dp_device device, dp_event **out, dp_error *err)
@@ -463,84 +472,5 @@ int dpi_event_elapsed(const dp_event *begin, const dp_event *end, double *ms, dp
         return rc;
     rc = elapsed(d, begin, end, ms, err);
     dpi_device_leave(d);
-    return rc;
-}
-
-/* -- current streams -- */
-
-int dp_streams_new(dp_streams **out, dp_error *err)
-{
-    dp_streams *all = dp_calloc(1, sizeof(*all));
-
-    if (all == NULL)
-        return dpi_no_memory(err, "current streams");
-    pthread_mutex_init(&all->lock, NULL);
-    *out = all;
-    return DP_OK;
-}
-
-dp_streams *dp_streams_free(dp_streams *all)
-{
-    if (all == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < all->n; i++)
-        dp_stream_unref(all->items[i]);
-    dp_free(all->items);
-    pthread_mutex_destroy(&all->lock);
-    dp_free(all);
-    return NULL;
-}
-
-/* Locked.  Its place in items, or n. */
-static uint32_t find(const dp_streams *all, dp_device device)
-{
-    uint32_t i = 0;
-
-    while (i < all->n && all->items[i]->h.device != device)
-        i++;
-    return i;
-}
-
-int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error *err)
-{
-    dpi_device *d;
-
-    pthread_mutex_lock(&all->lock);
-    uint32_t i = find(all, device);
-    dp_stream *s = i < all->n ? dp_stream_ref(all->items[i]) : NULL;
-    pthread_mutex_unlock(&all->lock);
-    int rc = s ? dpi_device_enter(dp_device_backend(device), &d, err) : DP_OK;
-    bool is_its = s && rc == DP_OK && s->h.on == d && !s->h.dead;
-    if (s && rc == DP_OK)
-        dpi_device_leave(d);
-    if (is_its) {
-        *out = s;
-        return DP_OK;
-    }
-    dp_stream_unref(s); /* its backend was unloaded meanwhile, or reloaded */
-    return stream_make(device, false, out, err);
-}
-
-int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err)
-{
-    dp_stream *former = NULL;
-    int rc = DP_OK;
-
-    pthread_mutex_lock(&all->lock);
-    uint32_t i = find(all, s->h.device);
-    dp_stream **items =
-        i < all->n ? all->items : dpi_grow(all->items, &all->cap, i + 1, sizeof(*items));
-    if (items == NULL) {
-        rc = dpi_no_memory(err, "a current stream");
-    } else {
-        all->items = items;
-        if (i < all->n)
-            former = items[i];
-        else
-            all->n++;
-        items[i] = dp_stream_ref(s);
-    }
-    pthread_mutex_unlock(&all->lock);
-    dp_stream_unref(former);
     return rc;
 }

@@ -8,6 +8,9 @@
 
 /* The functions of api.h without a context; `stream` NULL is not allowed. */
 int dpi_stream_new(dp_device device, dp_stream **out, dp_error *err);
+/* The default one of the device; *out owned. */
+int dpi_stream_default(dp_device device, dp_stream **out, dp_error *err);
+dp_device dpi_event_device(const dp_event *e);
 int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err);
 int dpi_stream_synchronize(const dp_stream *s, dp_error *err);
 int dpi_device_synchronize(dp_device device, dp_error *err);
@@ -23,6 +26,9 @@ int dpi_event_elapsed(const dp_event *begin, const dp_event *end, double *ms, dp
 
 /* Pin the device of s until dpi_device_leave(); *handle is what its functions take. */
 int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err);
+
+/* Did the code of `d` make `s`, and not take it back?  Inside `d`. */
+bool dpi_stream_belongs(const dp_stream *s, const dpi_device *d);
 
 /* The current streams of a session; any thread.  *out counted: the device's default one when
  * another was never set, or is gone with its backend. */

@@ -1,11 +1,13 @@
 /* block.c -- the finished program: one block, counted, and the questions it answers. */
 #include "program_i.h"
+#include "dispatch/call/enums.h"
 #include <stdio.h>
 
 /* -- life -- */
 
 void dpi_program_drop(dp_program *p)
 {
+    dp_backends_unpin(p->backends);
     dp_values_release(p->constants, p->n_constants);
     for (uint32_t i = 0; i < p->n_types; i++)
         dp_schema_free(p->types[i].schema);
@@ -52,6 +54,21 @@ const char *dp_program_input_name(const dp_program *p, uint32_t i)
 const char *dp_program_input_type(const dp_program *p, uint32_t i)
 {
     return p->types[p->inputs[i].type].text;
+}
+
+/* Has it a step whose overload depends on the values?  That may write to anything. */
+static bool undecided(const dp_program *p)
+{
+    bool some = p->n_binds > 0;
+
+    for (uint32_t i = 0; i < p->n_subs && !some; i++)
+        some = undecided(p->subs[i]);
+    return some;
+}
+
+bool dp_program_input_written(const dp_program *p, uint32_t i)
+{
+    return p->values[i].written || undecided(p);
 }
 
 const char *dp_program_output_name(const dp_program *p, uint32_t i)
@@ -110,6 +127,17 @@ void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
         out->name = p->binds[s->what].name;
         out->kwargs = p->binds[s->what].kwargs;
     }
+}
+
+const char *dp_program_argument_name(const dp_program *p, uint32_t step, uint32_t arg,
+                                     char buf[DP_KEY_NAME_MAX])
+{
+    const dpi_step *s = &p->steps[step];
+    const dp_value *v = dp_program_constant(p, p->links[s->args + arg]);
+
+    if (s->kind != DP_STEP_CALL || v == NULL || v->tag != DP_TAG_INT)
+        return NULL;
+    return dpi_enum_name(dpi_enum_kind(p->ops[s->what].schema->args[arg].type), v->u.i, buf);
 }
 
 int64_t dp_program_input_find(const dp_program *p, const char *name)

@@ -3,6 +3,7 @@
  * Owns the arrays until lay.c has laid them out.  A function that fails leaves the builder as it
  * was; what a step may be is check.c's. */
 #include "program_i.h"
+#include "dispatch/call/ctx.h"
 #include <stdio.h>
 
 /* -- steps and outputs -- */
@@ -72,6 +73,7 @@ int dp_builder_new(dp_ctx *ctx, dp_builder **out)
     }
     b->ctx = ctx;
     b->p.reg = ctx->reg;
+    b->p.backends = dp_backends_pin(UINT64_MAX);
     b->begun =
         ctx->thread == NULL || ctx->pins > 0; /* else inside a call, which holds a snapshot */
     int rc = b->begun ? dp_ctx_begin(ctx) : 0;

@@ -2,9 +2,11 @@
  *
  * Nothing runs.  A value that is not there yet is known by the tags it may have; an overload is
  * chosen where those decide it, and arguments are put in the schema's order with its defaults.
- * Everything that can fail comes before the step is added. */
+ * Everything that can fail comes before the step is added.
+ *
+ * Over 500 lines: one function for each kind of step, which share how a step is added. */
+#include "dispatch/call/ctx.h"
 #include "dispatch/call/find.h"
-#include "dispatch/registry/truth.h"
 #include "program_i.h"
 #include <stdio.h>
 
@@ -214,7 +216,7 @@ static int check_some_returns(dp_builder *b, const dp_step *s)
     if (rc < 0)
         return rc;
     n = dpi_overloads(dpi_ctx_snapshot(b->ctx), s->name, base, NULL, 0);
-    list = dp_arena_alloc(&b->ctx->arena, n * sizeof(*list) + 1);
+    list = dp_arena_alloc_n(&b->ctx->arena, n, sizeof(*list));
     if (list != NULL)
         dpi_overloads(dpi_ctx_snapshot(b->ctx), s->name, base, list, n);
     for (size_t i = 0; list != NULL && i < n; i++)
@@ -231,7 +233,7 @@ static int check_some_returns(dp_builder *b, const dp_step *s)
 static int add_bind(dp_builder *b, const dp_step *s)
 {
     size_t n = s->n_args + s->n_kwargs, n_rets = s->n_rets > 0 ? (size_t)s->n_rets : 0;
-    const char **names = dp_arena_alloc(b->arena, n * sizeof(*names) + 1);
+    const char **names = dp_arena_alloc_n(b->arena, n, sizeof(*names));
     dpi_bind bind = {dpi_builder_str(b, s->name), names};
 
     if (names == NULL || bind.name == NULL)
@@ -259,8 +261,8 @@ static int add_bind(dp_builder *b, const dp_step *s)
 static int check_call(dp_builder *b, const dp_step *s)
 {
     dp_arena *a = &b->ctx->arena;
-    dp_value *args = dp_arena_alloc(a, s->n_args * sizeof(*args) + 1);
-    dp_kwarg *kwargs = dp_arena_alloc(a, s->n_kwargs * sizeof(*kwargs) + 1);
+    dp_value *args = dp_arena_alloc_n(a, s->n_args, sizeof(*args));
+    dp_kwarg *kwargs = dp_arena_alloc_n(a, s->n_kwargs, sizeof(*kwargs));
     dp_bound bound;
     dpi_kinds kinds = {0};
 
@@ -489,7 +491,7 @@ static int check_sub(dp_builder *b, const dp_step *s)
                                 DP_LIMIT_PROGRAM_DEPTH);
     if (s->n_rets >= 0 && s->n_rets != sub->n_outputs)
         return fail_returns(b, s, "the program", sub->n_outputs);
-    dp_ref *refs = dp_arena_alloc(&b->ctx->arena, sub->n_inputs * sizeof(*refs) + 1);
+    dp_ref *refs = dp_arena_alloc_n(&b->ctx->arena, sub->n_inputs, sizeof(*refs));
     int rc = refs != NULL ? sub_inputs(b, s, refs) : dpi_no_memory(&b->ctx->error, "a program");
     if (rc == 0)
         rc = make_room(b, sub->n_inputs, sub->n_outputs, sub->frame, sub->expanded + 1);

@@ -1,5 +1,7 @@
 /* draft.c -- what a builder holds while a program is made: names, inputs, constants, and room. */
 #include "program_i.h"
+#include "dispatch/call/ctx.h"
+#include "dispatch/call/values.h"
 
 /* -- room -- */
 

@@ -1,10 +1,11 @@
 /* get.c -- what a program can ask of its values without calling an operator: sizes, dtype, length. */
 #include "program_i.h"
+#include "dispatch/call/ctx.h"
 
 static int get_sizes(dp_ctx *ctx, const dp_value *args, dp_value *out)
 {
     DPI_VIEW(v, args[0].u.t);
-    const int64_t *copy = dp_arena_dup(&ctx->arena, v.sizes, (size_t)v.ndim * sizeof(*copy));
+    const int64_t *copy = dp_arena_dup_n(&ctx->arena, v.sizes, (size_t)v.ndim, sizeof(*copy));
 
     *out = dp_ints(copy, (size_t)v.ndim);
     return copy != NULL ? 0 : dpi_no_memory(&ctx->error, "sizes");
@@ -13,7 +14,7 @@ static int get_sizes(dp_ctx *ctx, const dp_value *args, dp_value *out)
 static int get_strides(dp_ctx *ctx, const dp_value *args, dp_value *out)
 {
     DPI_VIEW(v, args[0].u.t);
-    const int64_t *copy = dp_arena_dup(&ctx->arena, v.strides, (size_t)v.ndim * sizeof(*copy));
+    const int64_t *copy = dp_arena_dup_n(&ctx->arena, v.strides, (size_t)v.ndim, sizeof(*copy));
 
     *out = dp_ints(copy, (size_t)v.ndim);
     return copy != NULL ? 0 : dpi_no_memory(&ctx->error, "strides");
@@ -63,8 +64,10 @@ static int get_device(dp_ctx *ctx, const dp_value *args, dp_value *out)
 
 static int get_layout(dp_ctx *ctx, const dp_value *args, dp_value *out)
 {
-    (void)ctx, (void)args;
-    *out = dp_int(DP_LAYOUT_STRIDED);
+    dp_wrapper w = {.size = sizeof(w)};
+
+    (void)ctx;
+    *out = dp_int(dp_wrapper_get(args[0].u.t, &w) ? w.layout : DP_LAYOUT_STRIDED);
     return 0;
 }
 

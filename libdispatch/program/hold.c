@@ -1,5 +1,6 @@
 /* hold.c -- values that outlive what made them: deep copies of what they point to, tensors owned. */
 #include "program_i.h"
+#include "dispatch/call/values.h"
 
 void *dpi_bump_add(dpi_bump *m, const void *src, size_t bytes)
 {

@@ -2,6 +2,8 @@
  *
  * The same code lays it out twice: first without memory, to learn its size, then for good. */
 #include "program_i.h"
+#include "dispatch/call/ctx.h"
+#include "dispatch/call/enums.h"
 #include <stdlib.h>
 
 /* -- where each value ends -- */
@@ -35,7 +37,7 @@ static bool is_freed(const dp_program *p, uint32_t value, uint32_t last)
 static int add_frees(dp_builder *b)
 {
     dp_program *p = &b->p;
-    uint32_t *last = dp_malloc((size_t)p->n_values * sizeof(*last) + 1);
+    uint32_t *last = dp_malloc_n((size_t)p->n_values, sizeof(*last));
 
     if (last == NULL || !DPI_ROOM(b, links, p->n_values)) {
         dp_free(last);
@@ -76,7 +78,7 @@ static int by_name(const void *a, const void *b)
 static int sort_inputs(dp_builder *b)
 {
     uint32_t n = b->p.n_inputs;
-    named *sorted = dp_malloc(n * sizeof(*sorted) + 1);
+    named *sorted = dp_malloc_n(n, sizeof(*sorted));
 
     if (sorted == NULL)
         return dpi_no_memory(&b->ctx->error, "a program");
@@ -173,6 +175,33 @@ static dp_program *lay(dpi_bump *m, const dp_program *from)
     return to;
 }
 
+/* -- devices among the constants -- */
+
+static uint64_t backends_of(const dp_value *v)
+{
+    uint64_t bits = 0;
+
+    if (v->tag == DP_TAG_INT)
+        bits = DP_BBIT(dp_device_backend((dp_device)v->u.i));
+    for (uint32_t i = 0; v->tag == DP_TAG_INTS && i < v->len; i++)
+        bits |= DP_BBIT(dp_device_backend((dp_device)v->u.ints[i]));
+    return bits;
+}
+
+static uint64_t backends_used(const dp_program *p)
+{
+    uint64_t bits = 0;
+
+    for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
+        for (uint32_t i = 0; s->kind == DP_STEP_CALL && i < s->n_args; i++) {
+            const dp_value *v = dp_program_constant(p, p->links[s->args + i]);
+            const dpi_type *type = p->ops[s->what].schema->args[i].type;
+            if (v != NULL && dpi_enum_kind(type) == DPI_TYPE_DEVICE)
+                bits |= backends_of(v);
+        }
+    return bits;
+}
+
 int dpi_program_lay(dp_builder *b, dp_program **out)
 {
     dpi_bump m = {0};
@@ -192,6 +221,7 @@ int dpi_program_lay(dp_builder *b, dp_program **out)
     p->bytes = bytes;
     p->depth++;
     p->frame += p->n_values;
+    p->backends = dp_backends_pin(backends_used(p));
     b->p.n_constants = b->p.n_types = b->p.n_ops = b->p.n_subs = 0; /* they are p's now */
     *out = p;
     return 0;

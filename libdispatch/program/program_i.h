@@ -74,6 +74,7 @@ struct dp_program {
     uint32_t depth, frame; /* frame: values of a run, those of the deepest programs included */
     uint64_t expanded;
     size_t bytes, constant_bytes;
+    uint64_t backends; /* pinned: of the devices among the constants; of a builder, all alive */
     dp_registry *reg;
     dpi_input *inputs; /* values [0, n_inputs) */
     dpi_value_info *values;

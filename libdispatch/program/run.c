@@ -2,8 +2,13 @@
  *
  * Values that steps made are owned by the run and released at their last use; inputs, constants and
  * the arguments of a step are borrowed.  A program that a step runs has its values behind those of
- * the one that runs it, so that a run allocates nothing between its steps. */
+ * the one that runs it, so that a run allocates nothing between its steps.
+ *
+ * Over 500 lines: the kinds of steps and a run call each other, since a step may run a program. */
 #include "program_i.h"
+#include "dispatch/call/ctx.h"
+#include "dispatch/call/enums.h"
+#include "dispatch/call/values.h"
 
 typedef struct machine {
     dp_ctx *ctx;
@@ -32,12 +37,18 @@ static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
     return ctx->error.code;
 }
 
+/* Say which step runs; other threads may look at it. */
+static inline void at_step(dp_run *run, int64_t origin)
+{
+    __atomic_store_n(&run->step, origin, __ATOMIC_RELAXED);
+}
+
 /* The error is that of p's first step of this kind that has `what`. */
 static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kind, uint32_t what)
 {
     for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
         if (s->kind == kind && s->what == what) {
-            run->step = s->origin; /* the outermost program's is the last to be written */
+            at_step(run, s->origin); /* the outermost program's is the last to be written */
             return dpi_step_fail(ctx, s->origin);
         }
     return ctx->error.code;
@@ -87,7 +98,7 @@ static void note_unspecified(machine *m, const dp_value *args, uint32_t n_args)
 
     for (uint32_t i = 0; i < n_args; i++)
         n += written >> i & 1 ? (args[i].tag == DP_TAG_TENSORS ? args[i].len : 1) : 0;
-    const dp_tensor **list = n > 0 ? dp_arena_alloc(&m->ctx->arena, n * sizeof(*list)) : NULL;
+    const dp_tensor **list = n > 0 ? dp_arena_alloc_n(&m->ctx->arena, n, sizeof(*list)) : NULL;
     if (list == NULL)
         return;
     n = 0;
@@ -137,8 +148,8 @@ static int bind_now(machine *m, const dp_program *p, uint32_t base, const dpi_st
                     dp_bound *bound)
 {
     const dpi_bind *bind = &p->binds[s->what];
-    dp_value *args = dp_arena_alloc(&m->ctx->arena, s->n_args * sizeof(*args) + 1);
-    dp_kwarg *kwargs = dp_arena_alloc(&m->ctx->arena, s->n_args * sizeof(*kwargs) + 1);
+    dp_value *args = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*args));
+    dp_kwarg *kwargs = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*kwargs));
     size_t n_args = 0, n_kwargs = 0;
 
     if (args == NULL || kwargs == NULL)
@@ -233,7 +244,7 @@ static int run_get(machine *m, const dp_program *p, uint32_t base, const dpi_ste
 /* Elements of one kind make a list of that kind, as a schema's list types have it. */
 static int run_list(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
-    dp_value *items = dp_arena_alloc(&m->ctx->arena, s->n_args * sizeof(*items));
+    dp_value *items = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*items));
     uint64_t *words = (uint64_t *)items;
     static const uint8_t tags[DP_TAG_END] = {[DP_TAG_TENSOR] = DP_TAG_TENSORS,
                                              [DP_TAG_INT] = DP_TAG_INTS,
@@ -397,8 +408,8 @@ static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value 
     dp_value *made = &m->values[base + p->n_inputs];
     uint32_t n_made = p->n_values - p->n_inputs;
 
-    memset(made, 0, n_made * sizeof(*made));
-    memset(m->written + base, 0, p->n_values * sizeof(bool));
+    dp_zero_n(made, n_made, sizeof(*made));
+    dp_zero_n(m->written + base, p->n_values, sizeof(bool));
     int rc = fit_inputs(m->ctx, p, &m->values[base]);
     if (rc == 0)
         rc = check_devices(m->ctx, &m->values[base], p->n_inputs);
@@ -461,16 +472,20 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const dpi_step *s = &p->steps[i];
         see_shapes_of_now(m->ctx);
+        if (base == 0)
+            at_step(m->run, s->origin);
         int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
         if (DPI_LIKELY(rc == 0))
             rc = run_step(m, p, base, s);
         if (DPI_UNLIKELY(rc < 0)) {
-            m->run->step = s->origin; /* the outermost program's is the last to be written */
+            at_step(m->run, s->origin); /* the outermost program's is the last to be written */
             return dpi_step_fail(m->ctx, s->origin);
         }
         for (uint32_t k = 0; k < s->n_frees; k++)
             dp_values_release(&m->values[base + p->links[s->frees + k]], 1);
     }
+    if (base == 0)
+        at_step(m->run, -1);
     return 0;
 }
 
@@ -481,13 +496,13 @@ static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
 
     if (rc < 0)
         return rc;
-    m.values = dp_arena_alloc(&ctx->arena, (size_t)p->frame * sizeof(*m.values) + 1);
-    m.written = dp_arena_alloc(&ctx->arena, (size_t)p->frame * sizeof(bool) + 1);
+    m.values = dp_arena_alloc_n(&ctx->arena, (size_t)p->frame, sizeof(*m.values));
+    m.written = dp_arena_alloc_n(&ctx->arena, (size_t)p->frame, sizeof(bool));
     if (m.values == NULL || m.written == NULL)
         return dp_arena_failed(&ctx->arena, (size_t)p->frame * sizeof(*m.values),
                                "a program's values", &ctx->error);
     if (p->n_inputs > 0)
-        memcpy(m.values, run->inputs, p->n_inputs * sizeof(*m.values));
+        dp_copy_n(m.values, run->inputs, p->n_inputs, sizeof(*m.values));
     rc = run_program(&m, p, 0, run->outputs, run->written);
     for (uint32_t i = 0; rc == 0 && i < p->n_outputs; i++) {
         dp_ref r = p->outputs[i].ref;
@@ -520,11 +535,11 @@ int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)
     bool mine =
         ctx->thread == NULL || ctx->pins > 0; /* else inside a call, which holds a snapshot */
 
-    run->step = -1;
+    at_step(run, -1);
     run->unspecified = NULL;
     run->n_unspecified = 0;
     if (p->n_outputs > 0)
-        memset(run->outputs, 0, p->n_outputs * sizeof(*run->outputs));
+        dp_zero_n(run->outputs, p->n_outputs, sizeof(*run->outputs));
     dp_error_clear(&ctx->error);
     if (ctx->reg != p->reg)
         return dp_error_set(&ctx->error, DP_EVALUE, "the program was made for another registry");

@@ -94,25 +94,38 @@ static void add_ref(dpi_text *t, const dp_program *p, dp_ref r)
         dpi_text_add(t, name);
 }
 
-static void add_refs(dpi_text *t, const dp_program *p, const dp_ref *refs, uint32_t n,
-                     const char *const *names)
+static void add_refs(dpi_text *t, const dp_program *p, const dp_ref *refs, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         dpi_text_add(t, i > 0 ? ", " : "");
-        if (names != NULL && names[i] != NULL)
-            dpi_text_printf(t, "%s=", names[i]);
         add_ref(t, p, refs[i]);
+    }
+}
+
+static void add_args(dpi_text *t, const dp_program *p, uint32_t step, const dp_step_info *s)
+{
+    char buf[DP_KEY_NAME_MAX];
+
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const char *name = dp_program_argument_name(p, step, i, buf);
+        dpi_text_add(t, i > 0 ? ", " : "");
+        if (s->kwargs != NULL && s->kwargs[i] != NULL)
+            dpi_text_printf(t, "%s=", s->kwargs[i]);
+        if (name != NULL)
+            dpi_text_printf(t, "'%s'", name);
+        else
+            add_ref(t, p, s->args[i]);
     }
 }
 
 /* -- text -- */
 
-static void add_call(dpi_text *t, const dp_program *p, const dp_step_info *s)
+static void add_call(dpi_text *t, const dp_program *p, uint32_t step, const dp_step_info *s)
 {
     bool list = strcmp(s->kind, "LIST") == 0;
 
     if (s->index >= 0) {
-        add_refs(t, p, s->args, 1, NULL);
+        add_refs(t, p, s->args, 1);
         dpi_text_printf(t, "[%" PRId64 "]", s->index);
         return;
     }
@@ -122,7 +135,7 @@ static void add_call(dpi_text *t, const dp_program *p, const dp_step_info *s)
         dpi_text_printf(t, "%s%s%s", strcmp(s->kind, "GET") == 0 ? "get " : "", s->name,
                         s->decided ? "" : "?");
     dpi_text_add(t, list ? "[" : "(");
-    add_refs(t, p, s->args, s->n_args, s->kwargs);
+    add_args(t, p, step, s);
     dpi_text_add(t, list ? "]" : ")");
 }
 
@@ -137,10 +150,10 @@ static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
         add_ref(t, p, s.first + k);
     }
     dpi_text_add(t, s.n_rets > 0 ? " = " : "");
-    add_call(t, p, &s);
+    add_call(t, p, i, &s);
     if (s.n_frees > 0) {
         dpi_text_add(t, "  # ends: ");
-        add_refs(t, p, s.frees, s.n_frees, NULL);
+        add_refs(t, p, s.frees, s.n_frees);
     }
     dpi_text_add(t, "\n");
 }

@@ -6,7 +6,7 @@ void dp_tensor_stats_get(dp_tensor_stats *out)
     *out = (dp_tensor_stats){.tensors = (uint64_t)dpi_tally_sum(DPI_TALLY_TENSORS),
                              .storages = (uint64_t)dpi_tally_sum(DPI_TALLY_STORAGES)};
     dpi_storage_stats(&out->bytes, &out->bytes_peak);
-    for (int bit = 0; bit < 64; bit++) /* named backends count theirs */
+    for (int bit = 0; bit < 64; bit++) /* all but the CPU's and Meta's */
         out->storages += dpi_backend_storages(bit);
 }
 

@@ -187,7 +187,7 @@ static int check_fill(const dp_tensor *t, const dp_stream *s, dp_error *err)
 int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
-    size_t bytes = (size_t)g->numel * dp_dtype_size(t->dtype);
+    size_t bytes = dp_size_times((uint64_t)g->numel, dp_dtype_size(t->dtype));
     dpi_device *d;
     int rc = check_fill(t, s, err);
 

@@ -3,7 +3,7 @@
  * Elements are moved in host memory.  A tensor in a device's own memory is staged: the bytes from
  * its first to its last element are copied to a host buffer, or back, in one piece.  Only one
  * device is entered at a time, so two copies in opposite directions cannot deadlock. */
-#include "room.h"
+#include "nest.h"
 
 /* One side of a copy, in host memory or in a device's. */
 typedef struct side {
@@ -141,8 +141,9 @@ static void copy_in_order(copy_job *j, uint64_t bits)
     copy_range(0, j->nest->numel, j);
 }
 
-/* Copies sizes [ndim] elements, in host memory.  No size is 0. */
-static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads)
+/* Copies sizes [ndim] elements, in host memory.  No size is 0.  Returns DP_OK or the code of `stop`. */
+static int copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads,
+                     const dpi_stop *stop)
 {
     int64_t at[DP_DIM_MAX], steps[2 * DP_DIM_MAX];
     dpi_nest nest = {2, ndim ? ndim : 1, 1, at, steps, {dst.data, src.data}, 0};
@@ -164,17 +165,18 @@ static void copy_host(int ndim, const int64_t *sizes, side dst, side src, int th
     dpi_nest_coalesce(&nest);
     if (may_overlap(&nest, to_bytes)) {
         copy_in_order(&j, dst.bits ^ src.bits);
-        return;
+        return DP_OK;
     }
     find_period(&nest, &j);
-    int across = j.period ? 0 : dpi_nest_across(&nest);
+    int rc, across = j.period ? 0 : dpi_nest_across(&nest);
     j.past = nest.strides[0] == to_bytes && dpi_goes_past(nest.numel * to_bytes);
     if (across > 0)
-        dpi_copy_across(&nest, across, j.to, j.from, j.past, threads);
+        rc = dpi_copy_across(&nest, across, j.to, j.from, j.past, threads, stop);
     else
-        dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, NULL);
-    if (DPI_UNLIKELY(dst.bits != src.bits))
+        rc = dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, stop);
+    if (DPI_UNLIKELY(rc == DP_OK && dst.bits != src.bits))
         dpi_twist(dst.dtype, dst.bits ^ src.bits, ndim, sizes, dst.strides, dst.data);
+    return rc;
 }
 
 /* -- staging -- */
@@ -243,7 +245,7 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
 }
 
 /* Copy src, in host memory and of dst's sizes, to dst. */
-static int put(dp_tensor *dst, side src, int threads, dp_error *err)
+static int put(dp_tensor *dst, side src, int threads, const dpi_stop *stop, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(dst);
     void *owned;
@@ -256,8 +258,8 @@ static int put(dp_tensor *dst, side src, int threads, dp_error *err)
     if (src.strides == NULL)
         memcpy(to.data, src.data, span_bytes(dst));
     else
-        copy_host(g->ndim, g->sizes, to, src, threads);
-    if (owned)
+        rc = copy_host(g->ndim, g->sizes, to, src, threads, stop);
+    if (owned && rc == DP_OK)
         rc = transfer(dst, owned, span_bytes(dst), DP_HOST_TO_DEVICE, err);
     dpi_memory_free(owned, span_bytes(dst));
     return rc;
@@ -266,7 +268,7 @@ static int put(dp_tensor *dst, side src, int threads, dp_error *err)
 /* Copy src, which has these strides when it is expanded to dst's sizes, to dst through host
  * memory. */
 static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *strides, int threads,
-                       dp_error *err)
+                       const dpi_stop *stop, dp_error *err)
 {
     void *owned;
     side from = {src->dtype, strides, NULL, dpi_math_bits(src)};
@@ -274,7 +276,7 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
 
     if (rc < 0)
         return rc;
-    rc = put(dst, from, threads, err);
+    rc = put(dst, from, threads, stop, err);
     dpi_memory_free(owned, span_bytes(src));
     return rc;
 }
@@ -298,17 +300,18 @@ static void copy_bytes(int64_t begin, int64_t end, void *user)
 }
 
 /* Copy bytes that do not overlap, or are the same. */
-static void copy_packed(char *dst, const char *src, int64_t bytes, int threads)
+static int copy_packed(char *dst, const char *src, int64_t bytes, int threads, const dpi_stop *stop)
 {
     bytes_job j = {dst, src, dpi_goes_past(bytes)};
 
-    if (dst != src)
-        dpi_pool_run(threads, 0, bytes, 4 * DPI_GRAIN, copy_bytes, &j, NULL);
+    return dst != src ? dpi_pool_run(threads, 0, bytes, 4 * DPI_GRAIN, copy_bytes, &j, stop)
+                      : DP_OK;
 }
 
 /* Copy one block of bytes within one device, which may be the host.  Both were given out by the same
  * code, or one of them fails to be entered. */
-static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
+static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
+                      dp_error *err)
 {
     dpi_device *d, *from;
     const dpi_storage *to = dpi_storage_of(dst);
@@ -319,8 +322,8 @@ static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, dp_erro
     rc = dpi_storage_enter(dpi_storage_of(src), &from, err);
     if (rc == DP_OK) {
         if (to->host)
-            copy_packed(dpi_tensor_data(dst), dpi_tensor_data(src), (int64_t)span_bytes(dst),
-                        threads);
+            rc = copy_packed(dpi_tensor_data(dst), dpi_tensor_data(src), (int64_t)span_bytes(dst),
+                             threads, stop);
         else
             rc = device_copy(d, to->device, dpi_tensor_data(dst), dpi_tensor_data(src),
                              span_bytes(dst), DP_ON_DEVICE, err);
@@ -369,6 +372,12 @@ static int check_copy(const dp_tensor *dst, const dp_tensor *src, int64_t *strid
 
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
 {
+    return dpi_copy_until(dst, src, threads, NULL, err);
+}
+
+int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
+                   dp_error *err)
+{
     const dpi_geometry *d = dpi_geometry_of(dst), *s = dpi_geometry_of(src);
     int64_t strides[DP_DIM_MAX];
 
@@ -384,8 +393,8 @@ int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err)
     bool alike = dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) &&
                  dpi_same_strides(d, s) && dpi_math_bits(dst) == dpi_math_bits(src);
     if (alike && d->storage->device == s->storage->device)
-        return copy_block(dst, src, threads, err);
-    return copy_staged(dst, src, strides, threads, err);
+        return copy_block(dst, src, threads, stop, err);
+    return copy_staged(dst, src, strides, threads, stop, err);
 }
 
 /* Fails if t's elements, packed, exceed the limit of a storage. */
@@ -423,10 +432,10 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
         memcpy(dst, from.data, span_bytes(t));
     } else {
         dpi_strides_contiguous(g->ndim, g->sizes, strides);
-        copy_host(g->ndim, g->sizes, to, from, 1);
+        rc = copy_host(g->ndim, g->sizes, to, from, 1, NULL);
     }
     dpi_memory_free(owned, span_bytes(t));
-    return DP_OK;
+    return rc;
 }
 
 /* A byte for a bool may hold any value: converting it from uint8 gives 0 or 1. */
@@ -451,7 +460,7 @@ static int write_elements(dp_tensor *t, dp_dtype of, const void *src, dp_error *
         from.strides = NULL;
     else
         dpi_strides_contiguous(g->ndim, g->sizes, strides);
-    return put(t, from, 1, err);
+    return put(t, from, 1, NULL, err);
 }
 
 int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)

@@ -3,7 +3,7 @@
  *
  * The iterator is the caller's and borrows the tensors it was given.  What is only needed while it is
  * built is a dpi_iter_plan, on this stack. */
-#include "room.h"
+#include "nest.h"
 
 /* -- operands -- */
 
@@ -54,7 +54,7 @@ static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
     void **pointers = it->operand_room;
 
     if (n > PLACES) {
-        pointers = dp_arena_alloc(a, 2 * n * (sizeof(*pointers) + sizeof(dp_dtype)));
+        pointers = dp_arena_alloc_n(a, n, 2 * (sizeof(*pointers) + sizeof(dp_dtype)));
         if (pointers == NULL)
             return dpi_no_memory(err, "an elementwise loop");
         place_operands(it, pointers, (dp_dtype *)(pointers + 2 * n), n);
@@ -193,11 +193,16 @@ static int find_common_shape(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-/* The shape without the dimensions that are reduced, or with size 1. */
-static void reduce_shape(dpi_iter_plan *p)
+/* The shape without the dimensions that are reduced, or with size 1.  A number counts as having one. */
+static int reduce_shape(dpi_iter_plan *p, dp_error *err)
 {
     bool keepdim = (p->it->flags & DP_ITER_KEEPDIM) != 0;
+    int n = p->ndim > 0 ? p->ndim : 1;
+    uint64_t beyond = n < DP_DIM_MAX ? p->c->reduced >> n : 0;
 
+    if (beyond != 0)
+        return dp_error_set(err, DP_EINDEX, "dimension %d is to be reduced, but there are %d",
+                            n + __builtin_ctzll(beyond), p->ndim);
     p->same = false;
     p->out_ndim = 0;
     p->out_shape = p->out_room;
@@ -206,6 +211,7 @@ static void reduce_shape(dpi_iter_plan *p)
         if (!reduced || keepdim)
             p->out_room[p->out_ndim++] = reduced ? 1 : p->shape[d];
     }
+    return DP_OK;
 }
 
 static int find_shape(dpi_iter_plan *p, dp_error *err)
@@ -218,8 +224,8 @@ static int find_shape(dpi_iter_plan *p, dp_error *err)
         return rc;
     p->out_ndim = p->ndim;
     p->out_shape = p->shape;
-    if (p->it->flags & DP_ITER_REDUCE)
-        reduce_shape(p);
+    if ((p->it->flags & DP_ITER_REDUCE) && (rc = reduce_shape(p, err)) < 0)
+        return rc;
     for (int k = 0; k < p->it->n_out; k++)
         if ((rc = check_output(p, k, err)) < 0)
             return rc;

@@ -1,7 +1,7 @@
 /* iter_layout.c -- how an iterator walks memory: outputs made in the inputs' order, dimensions sorted
  * and merged (aten/src/ATen/TensorIterator.cpp: fast_set_up, reorder_dimensions,
  * allocate_or_resize_outputs, coalesce_dimensions). */
-#include "room.h"
+#include "nest.h"
 
 /* -- outputs -- */
 
@@ -117,14 +117,14 @@ static int keep(dp_iter *it, const dpi_nest *nest, dp_arena *a, dp_error *err)
     int64_t *shape = it->room;
 
     if (ndim + rows * row > DPI_COUNT(it->room)) {
-        shape = dp_arena_alloc(a, (ndim + rows * row) * sizeof(*shape));
+        shape = dp_arena_alloc_n(a, dp_size_plus(ndim, dp_size_times(rows, row)), sizeof(*shape));
         if (shape == NULL)
             return dpi_no_memory(err, "an elementwise loop");
     }
-    memcpy(shape, nest->sizes, ndim * sizeof(*shape));
-    memcpy(shape + ndim, nest->strides, ndim * row * sizeof(*shape));
+    dp_copy_n(shape, nest->sizes, ndim, sizeof(*shape));
+    dp_copy_n(shape + ndim, nest->strides, dp_size_times(ndim, row), sizeof(*shape));
     if (ndim < rows)
-        memset(shape + ndim + ndim * row, 0, (rows - ndim) * row * sizeof(*shape));
+        dp_zero_n(shape + ndim + ndim * row, dp_size_times(rows - ndim, row), sizeof(*shape));
     it->ndim = nest->ndim;
     it->shape = shape;
     it->strides = shape + ndim;
@@ -150,10 +150,15 @@ static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
 /* How many elements make one of an output; without any, those dimensions are walked as of size 1. */
 static void count_each(const dpi_iter_plan *p, dpi_nest *nest)
 {
-    p->it->n_each = 1;
+    int64_t sizes[DP_DIM_MAX];
+    size_t n = 0;
+
     for (int d = 0; (p->it->flags & DP_ITER_REDUCE) && d < p->ndim; d++)
         if (p->c->reduced >> d & 1)
-            p->it->n_each *= p->shape[d];
+            sizes[n++] = p->shape[d];
+    uint64_t each =
+        dp_sizes_product(1, sizes, n); /* of outputs without elements it may be any number */
+    p->it->n_each = each < INT64_MAX ? (int64_t)each : INT64_MAX;
     for (int d = 0; p->it->n_each == 0 && d < p->ndim; d++)
         if (p->c->reduced >> d & 1)
             nest->sizes[p->ndim - 1 - d] = 1;
@@ -191,7 +196,8 @@ static void start_nest(const dpi_iter_plan *p, dpi_nest *nest)
     nest->sizes[0] = 1;
     for (int i = 0; i < p->ndim; i++)
         nest->sizes[i] = p->shape[p->ndim - 1 - i];
-    memset(nest->strides, 0, (size_t)(nest->ndim * nest->n_ops) * sizeof(int64_t));
+    dp_zero_n(nest->strides, dp_size_times((uint64_t)nest->ndim, (uint64_t)nest->n_ops),
+              sizeof(int64_t));
     count_each(p, nest);
     for (int k = 0; k < nest->n_ops; k++)
         if (k < nest->n_reduced)
@@ -278,7 +284,7 @@ static int lay_out_as_copied(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     const int64_t *strides;
     int rc;
 
-    memcpy(own, p->geometry, (size_t)p->it->n * sizeof(own[0]));
+    dp_copy_n(own, p->geometry, (size_t)p->it->n, sizeof(own[0]));
     for (int k = p->it->n_out; k < p->it->n; k++)
         if (is_copied(p, k)) {
             copied(own[k], room[k], &as[k]);

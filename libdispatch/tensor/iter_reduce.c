@@ -5,7 +5,7 @@
  * An item of work is one chunk of the elements of some neighbouring outputs.  If there is one chunk, its
  * accumulators lie on the stack and are finished at once; otherwise they lie in request memory until all
  * items are done. */
-#include "room.h"
+#include "nest.h"
 
 enum {
     ACC_ROOM = 16 << 10, /* bytes of accumulators that an item works on */
@@ -45,12 +45,12 @@ static void seek_outputs(const job *j, int64_t block, place *p)
 
     p->first = row * j->row + at;
     p->n = j->row - at < j->width ? j->row - at : j->width;
-    memcpy(p->data, it->data, (size_t)it->n * sizeof(char *));
+    dp_copy_n(p->data, it->data, (size_t)it->n, sizeof(char *));
     memset(p->strides, 0, sizeof(p->strides));
     if (d > 0)
-        memcpy(p->strides, it->strides, (size_t)it->n * sizeof(int64_t));
+        dp_copy_n(p->strides, it->strides, (size_t)it->n, sizeof(int64_t));
     if (d < it->ndim)
-        memcpy(p->strides + it->n, strides_at(it, d), (size_t)it->n * sizeof(int64_t));
+        dp_copy_n(p->strides + it->n, strides_at(it, d), (size_t)it->n, sizeof(int64_t));
     for (; d < it->ndim; d++) {
         int64_t i = d == it->n_reduced ? at : row % it->shape[d];
         row = d == it->n_reduced ? row : row / it->shape[d];
@@ -84,7 +84,7 @@ static void step_row(const job *j, const place *p, char *const *data, char *acc,
     for (int64_t i = 0; i < n0; i += columns) {
         int64_t m = n0 - i < columns ? n0 - i : columns;
         call c = {j, acc, index + i};
-        memcpy(at, data, (size_t)j->it->n * sizeof(char *));
+        dp_copy_n(at, data, (size_t)j->it->n, sizeof(char *));
         for (int k = 0; k < j->it->n; k++)
             at[k] += i * p->strides[k];
         if (j->block == 0)
@@ -104,7 +104,7 @@ static void step_chunk(const job *j, const place *p, char *acc, int64_t begin, i
     while (begin < end) {
         int64_t rest = begin, n = row - begin % row;
         n = n < end - begin ? n : end - begin;
-        memcpy(data, p->data, (size_t)it->n * sizeof(char *));
+        dp_copy_n(data, p->data, (size_t)it->n, sizeof(char *));
         for (int d = 0; d < it->n_reduced; d++) {
             for (int k = 0; k < it->n; k++)
                 data[k] += rest % it->shape[d] * strides_at(it, d)[k];
@@ -190,7 +190,7 @@ static void plan(job *j)
     j->block = it->converts ? dpi_iter_block(it) : 0;
     j->width = width_of(j);
     j->n_blocks = j->n_outputs / j->row * ((j->row + j->width - 1) / j->width);
-    j->n_chunks = it->n_each > 0 ? (it->n_each + DP_ITER_CHUNK - 1) / DP_ITER_CHUNK : 1;
+    j->n_chunks = it->n_each > 0 ? 1 + (it->n_each - 1) / DP_ITER_CHUNK : 1;
 }
 
 static int take_partial(job *j, dp_arena *a, dp_error *err)

@@ -1,6 +1,6 @@
 /* iter_run.c -- running a loop over what an iterator walks, in blocks of two dimensions
  * (aten/src/ATen/TensorIterator.cpp: for_each, serial_for_each; cpu/TensorIteratorDynamicCasting). */
-#include "room.h"
+#include "nest.h"
 
 /* -- blocks of two dimensions -- */
 
@@ -16,7 +16,7 @@ static const int64_t *strides_at(const dp_iter *it, int d)
 
 static void seek(const dp_iter *it, place *p, int64_t to)
 {
-    memcpy(p->data, it->data, (size_t)it->n * sizeof(char *));
+    dp_copy_n(p->data, it->data, (size_t)it->n, sizeof(char *));
     for (int d = 0; d < it->ndim; d++) {
         const int64_t *s = strides_at(it, d);
         p->at[d] = to % it->shape[d];
@@ -61,7 +61,7 @@ static void run_blocks(const dp_iter *it, int64_t begin, int64_t end, dp_iter_lo
             n1 = it->shape[1] - p.at[1];
             n1 = n1 < rows ? n1 : rows;
         }
-        memcpy(data, p.data, (size_t)it->n * sizeof(char *));
+        dp_copy_n(data, p.data, (size_t)it->n, sizeof(char *));
         loop(data, it->strides, n0, n1, user);
         begin += n0 * n1;
         step(it, &p, n1 > 1 ? 1 : 0, n1 > 1 ? n1 : n0);
@@ -156,7 +156,7 @@ void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *str
     for (int k = it->n_out; k < it->n; k++)
         if (is_converted(it, k))
             convert(it, &v, k, data[k], strides, n0, n1, false);
-    memcpy(seen, v.seen, (size_t)it->n * sizeof(char *));
+    dp_copy_n(seen, v.seen, (size_t)it->n, sizeof(char *));
     loop(seen, v.strides, n0, n1, user);
     for (int k = 0; k < it->n_out; k++)
         if (is_converted(it, k))
@@ -173,7 +173,7 @@ static void run_converted(char **data, const int64_t *strides, int64_t n0, int64
 
     for (int64_t i = 0; i < n1; i += rows)
         for (int64_t c = 0; c < n0; c += columns) {
-            memcpy(at, data, (size_t)n * sizeof(char *));
+            dp_copy_n(at, data, (size_t)n, sizeof(char *));
             for (int k = 0; k < n; k++)
                 at[k] += i * strides[n + k] + c * strides[k];
             dpi_iter_run_block(j->it, at, strides, n0 - c < columns ? n0 - c : columns,
@@ -210,10 +210,9 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
         rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
     if (rc < 0)
         return rc;
-    if (it->numel < it->grain || it->flags & DP_ITER_SERIAL)
-        run_piece(0, it->numel, &j);
-    else
-        rc = dpi_pool_run(max_threads, 0, it->numel, it->grain, run_piece, &j, stop);
+    if (it->flags & DP_ITER_SERIAL)
+        max_threads = 1;
+    rc = dpi_pool_run(max_threads, 0, it->numel, it->grain, run_piece, &j, stop);
     if (d != NULL)
         dpi_device_leave(d);
     return rc;

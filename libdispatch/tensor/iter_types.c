@@ -1,6 +1,6 @@
 /* iter_types.c -- which device and which dtypes a loop has (aten/src/ATen/TensorIterator.cpp:
  * compute_types). */
-#include "room.h"
+#include "nest.h"
 
 /* -- device -- */
 

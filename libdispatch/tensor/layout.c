@@ -7,6 +7,13 @@
 /* Dimensions of a channels-last tensor, innermost first (c10/core/MemoryFormat.h). */
 static const int8_t order_4d[] = {1, 3, 2, 0}, order_5d[] = {1, 4, 3, 2, 0};
 
+/* The stride of the next dimension.  Where a size is 0 the others may multiply to more than an int64 holds: the
+ * stride wraps, as in PyTorch, and nothing is read by it. */
+static int64_t next_stride(int64_t stride, int64_t size)
+{
+    return (int64_t)((uint64_t)stride * (uint64_t)size);
+}
+
 /* -- flags -- */
 
 /* Are the elements packed if dimensions are taken in this order?  Sizes of 1 do not matter. */
@@ -20,7 +27,7 @@ static bool packed_in(const dpi_geometry *g, const int8_t *order)
             continue;
         if (g->strides[d] != expected)
             return false;
-        expected *= g->sizes[d];
+        expected = next_stride(expected, g->sizes[d]);
     }
     return true;
 }
@@ -99,7 +106,7 @@ void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides)
 
     for (int d = ndim - 1; d >= 0; d--) {
         strides[d] = next;
-        next *= sizes[d] > 1 ? sizes[d] : 1;
+        next = next_stride(next, sizes[d] > 1 ? sizes[d] : 1);
     }
 }
 
@@ -113,7 +120,7 @@ static void strides_in(int ndim, const int64_t *sizes, const int8_t *order, int 
     for (int i = 0; i < ndim; i++) {
         int d = order[i] - (rank - ndim);
         strides[d] = next;
-        next *= sizes[d];
+        next = next_stride(next, sizes[d]);
     }
 }
 
@@ -175,7 +182,7 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
         }
     for (int i = 0; i < ndim; i++) {
         strides[perm[i]] = next;
-        next *= sizes[perm[i]] > 1 ? sizes[perm[i]] : 1;
+        next = next_stride(next, sizes[perm[i]] > 1 ? sizes[perm[i]] : 1);
     }
 }
 
@@ -184,7 +191,9 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
 static int check_any_sizes(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT];
-    uint64_t padded = 1; /* product with every 0 counted as 1: strides are such products */
+    uint64_t product = 1;
+    bool overflow =
+        false; /* before a size of 0 comes: [2^62, 4, 0] is refused, [0, 2^62, 4] is not, as in PyTorch */
 
     if (ndim < 0 || ndim > DP_DIM_MAX)
         return dp_error_set(err, DP_EVALUE, "a tensor of %d dimensions; 0 to %d are possible", ndim,
@@ -194,12 +203,12 @@ static int check_any_sizes(int ndim, const int64_t *sizes, int64_t *numel, dp_er
             return dp_error_set(err, DP_ERUNTIME,
                                 "trying to create a tensor with negative dimension %lld: %s",
                                 (long long)sizes[d], dp_shape_text(shape, sizes, (size_t)ndim));
-        padded = dp_size_times(padded, sizes[d] ? (uint64_t)sizes[d] : 1);
+        overflow |= __builtin_mul_overflow(product, (uint64_t)sizes[d], &product);
     }
-    if (padded > INT64_MAX)
-        return dp_error_set(err, DP_ERESOURCE, "sizes %s have more elements than fit an int64",
+    if (overflow || product > INT64_MAX)
+        return dp_error_set(err, DP_ERUNTIME, "sizes %s have more elements than fit an int64",
                             dp_shape_text(shape, sizes, (size_t)ndim));
-    *numel = (int64_t)dp_sizes_product(1, sizes, (size_t)ndim);
+    *numel = (int64_t)product;
     return DP_OK;
 }
 
@@ -251,6 +260,15 @@ int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *e
     return packed_numel(dtype, ndim, sizes, &numel, err);
 }
 
+/* Are these the strides of a contiguous tensor without elements?  They may have wrapped. */
+static bool wraps(const dpi_layout *l)
+{
+    int64_t packed[DP_DIM_MAX];
+
+    dpi_strides_contiguous(l->ndim, l->sizes, packed);
+    return l->numel == 0 && memcmp(packed, l->strides, (size_t)l->ndim * sizeof(int64_t)) == 0;
+}
+
 /* Sets the extent, and checks that a storage can be so long. */
 static int check_extent(dpi_layout *l, dp_error *err)
 {
@@ -262,7 +280,7 @@ static int check_extent(dpi_layout *l, dp_error *err)
                             (long long)l->offset);
     for (int d = 0; l->strides && d < l->ndim; d++) {
         int64_t step = 0;
-        if (l->strides[d] < 0)
+        if (l->strides[d] < 0 && !wraps(l))
             return dp_error_set(err, DP_ERUNTIME, "negative strides are not supported, got %s",
                                 dp_shape_text(steps, l->strides, (size_t)l->ndim));
         if (l->numel > 0)
@@ -315,6 +333,7 @@ void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
     atomic_init(&g->former, NULL);
     g->parts = NULL;
     atomic_init(&g->n_formers, 0);
+    g->needs = 0;
     g->sizes = (int64_t *)(g + 1);
     g->strides = g->sizes + l->ndim;
     copy_dims(g->sizes, l->sizes, l->ndim);

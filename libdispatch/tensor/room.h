@@ -55,6 +55,14 @@ void dpi_storage_fini(dpi_storage *s);
  * DP_LIMIT_RESIZES times while a call runs that began before.
  * DP_ERESOURCE: the account that pays for it, or the machine, has no more. */
 int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err);
+/* A geometry over `bytes` of s is made, by = 1, or gone, -1: those growths of s by this thread's call
+ * count it that it does not fit in without (dpi_growth.needs).  False: there is none. */
+bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by);
+/* No growth of s by this thread since `change` will be undone. */
+void dpi_storage_keep_growths(const dpi_storage *s, uint64_t change);
+/* Undo the growths of s by this thread since `change`, while shapes change, up to one whose memory another
+ * thread has read, or that a geometry needs. */
+void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
 /* -- keep.c: see there -- */
 /* Bytes and whose they are; all zero: nobody's. */
@@ -124,15 +132,6 @@ int dpi_fits_check(const dpi_layout *l, size_t itemsize, size_t bytes, dp_error 
 /* Make *g, behind which there is room for its sizes and strides, a geometry over s. */
 void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s);
 void dpi_geometry_set_flags(dpi_geometry *g); /* from its sizes, strides and numel */
-static inline bool dpi_same_sizes(const dpi_geometry *a, const dpi_geometry *b)
-{
-    return a->ndim == b->ndim && memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof(int64_t)) == 0;
-}
-static inline bool dpi_same_strides(const dpi_geometry *a, const dpi_geometry *b)
-{
-    return a->ndim == b->ndim &&
-           memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof(int64_t)) == 0;
-}
 
 /* -- resize.c -- */
 /* A tensor of t's dtype over t's storage, from t's offset on, which grows if it has to; for
@@ -179,23 +178,6 @@ enum { DPI_OVERLAP_NONE, DPI_OVERLAP_FULL, DPI_OVERLAP_PARTIAL, DPI_OVERLAP_TOO_
 int dpi_overlap_check(const dp_tensor *out, const dp_tensor *in, dp_error *err);
 
 /* -- strided.c -- */
-/* A loop nest over raw host memory; dimension 0 is the innermost. */
-typedef struct dpi_nest {
-    int n_ops, ndim; /* ndim >= 1 */
-    int64_t numel;
-    int64_t *sizes;   /* [ndim] */
-    int64_t *strides; /* [ndim][n_ops] bytes */
-    char *data[DP_ITER_OPERANDS_MAX];
-    int n_reduced; /* so many operands are of a reduction: dimensions where their stride is 0 are inside */
-} dpi_nest;
-/* Sort the nest's dimensions by the operands' strides, the smallest innermost; perm [ndim] says
- * where each was before.  Strides of 0 do not count.  linear: the order stays, but for reductions.
- * True: the order was right already. */
-bool dpi_nest_order(dpi_nest *nest, int *perm, bool linear);
-/* Merge neighbouring dimensions that lie one after the other in memory. */
-void dpi_nest_coalesce(dpi_nest *nest);
-/* Run the loop over elements [begin, end), in runs along dimension 0. */
-void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop loop, void *user);
 /* Conjugates or negates, by `bits` of DP_MATH_BITS, sizes [ndim] elements in host memory; strides in
  * elements, none of them beside another's bytes twice. */
 void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
@@ -211,52 +193,5 @@ void dpi_run_past(dp_dtype to, char *dst, dp_dtype from, const char *src, int64_
                   int64_t n);
 void dpi_past_end(void);
 bool dpi_goes_past(int64_t bytes); /* Is a result so large?  At least half of the last cache */
-
-/* -- transpose.c: nests of two operands, what is written and what is read, that copy.c made -- */
-/* The dimension that is innermost in what is read; 0: the one that is in what is written. */
-int dpi_nest_across(const dpi_nest *nest);
-/* Copy all of it, by tiles of dimension 0 and `across`, not 0.  past: dpi_goes_past(), and the elements
- * that are written lie one after the other. */
-void dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
-                     int threads);
-
-/* -- iter*.c: what is known of an iterator while it is built -- */
-typedef struct dpi_iter_plan {
-    const dp_iter_config *c;
-    dp_iter *it;
-    bool fake;           /* outputs become fakes */
-    dp_account *account; /* pays for them */
-    bool same;           /* all operands that keep their shape have the loop's */
-    bool differ;         /* own and seen differ for some operand */
-    int ndim;
-    const int64_t *shape; /* [ndim] of the loop, before dimensions are sorted and merged */
-    int out_ndim;
-    const int64_t *out_shape;      /* [out_ndim] of the outputs: the loop's but in reductions */
-    uint32_t resize;               /* bit k: output k is given another shape */
-    const dpi_geometry **geometry; /* [n] of operand k, which exists and keeps its shape; NULL: an
-                                      output still to be allocated or resized */
-    dp_tensor **fresh;             /* [n_out] that were made; owned until init succeeds */
-    int64_t *room, *out_room;      /* [DP_DIM_MAX] for shapes that are no operand's */
-} dpi_iter_plan;
-/* One dimension of n elements; room[1 + k] is operand k's stride, room[1 + it->n + k] is 0. */
-static inline void dpi_iter_one_run(dp_iter *it, int64_t n)
-{
-    it->ndim = 1;
-    it->n_reduced = 0;
-    it->n_each = 1;
-    it->numel = n;
-    it->room[0] = n;
-    it->shape = it->room;
-    it->strides = it->room + 1;
-}
-/* iter_types.c: sets device, memoryless and p->fake; dtype, own, seen, converts. */
-int dpi_iter_devices(dpi_iter_plan *p, dp_error *err);
-int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err);
-/* iter_layout.c: makes the outputs; sets ndim, numel, shape, strides.  a: where they do not fit. */
-int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err);
-/* iter_run.c: elements that are converted at a time, and one such block: n0 * n1 of them at most. */
-int64_t dpi_iter_block(const dp_iter *it);
-void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *strides, int64_t n0,
-                        int64_t n1, dp_iter_loop2d loop, void *user);
 
 #endif

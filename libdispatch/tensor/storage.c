@@ -3,7 +3,9 @@
  * A storage lies in a tensor's home, and so do its bytes if they are few and the host's.  It refers
  * to its backend by number and has no pointer into a plugin.  Its bytes may be used only between
  * dpi_storage_enter() and dpi_device_leave().  Bytes in a device's memory are a block (block.c),
- * which the device takes back when it ends; the storage then lives on without data. */
+ * which the device takes back when it ends; the storage then lives on without data.
+ *
+ * Over 500 lines: making, growing and undoing a storage share its list of growths. */
 #include "room.h"
 
 enum {
@@ -263,12 +265,28 @@ static uint64_t piece_bytes(const dpi_storage *piece)
     return piece->memoryless ? 0 : piece->bytes;
 }
 
+static unsigned state_of(const dpi_growth *g)
+{
+    return atomic_load_explicit(&g->state, memory_order_acquire) & 3;
+}
+
+static uint64_t since_of(const dpi_growth *g)
+{
+    return atomic_load_explicit(&g->state, memory_order_acquire) >> 2;
+}
+
+static void growth_memory_end(dpi_storage *s, dpi_growth *g)
+{
+    memory_paid(&g->memory, dpi_storage_part(s, piece_bytes(&g->memory), g->memory.made));
+    memory_fini(&g->memory);
+}
+
 static void growths_free(dpi_storage *s, dpi_growth *g)
 {
     for (dpi_growth *former; g != NULL; g = former) {
         former = g->former;
-        memory_paid(&g->memory, dpi_storage_part(s, piece_bytes(&g->memory), g->memory.made));
-        memory_fini(&g->memory);
+        if (state_of(g) != DPI_CHANGE_UNDONE)
+            growth_memory_end(s, g);
         dp_free(g);
     }
 }
@@ -331,40 +349,30 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
     return rc;
 }
 
-/* A longer copy of what s holds now. */
-static int growth_new(const dpi_storage *s, size_t bytes, dpi_growth **out, dp_error *err)
+/* Give g a longer copy of what s holds now. */
+static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_error *err)
 {
-    dpi_growth *g = dp_calloc(1, sizeof(*g));
     dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
-
-    if (g == NULL)
-        return dpi_no_memory(err, "a tensor's storage");
     int rc = storage_init(&g->memory, (dpi_place){device, NULL}, bytes, err);
-    if (rc < 0) {
-        dp_free(g);
+
+    if (rc < 0)
         return rc;
-    }
     rc = s->memoryless ? DP_OK : copy_bytes(&g->memory, dpi_memory_of(s), err);
-    if (rc == DP_OK) {
-        *out = g;
-        return DP_OK;
-    }
-    dpi_storage_fini(&g->memory);
-    dp_free(g);
+    if (rc < 0)
+        dpi_storage_fini(&g->memory);
     return rc;
 }
 
 /* The same, charged before it is there. */
-static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growth **out,
-                          dp_error *err)
+static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growth *g, dp_error *err)
 {
     size_t counted = s->memoryless ? 0 : bytes;
     int rc = dpi_storage_charge_growth(s, a, counted, err);
 
-    if (rc == DP_OK && (rc = growth_new(s, bytes, out, err)) < 0)
+    if (rc == DP_OK && (rc = growth_fill(s, bytes, g, err)) < 0)
         dpi_bill_end(dpi_storage_part(s, counted, a != NULL));
     if (rc == DP_OK)
-        (*out)->memory.made = a != NULL;
+        g->memory.made = a != NULL;
     return rc;
 }
 
@@ -381,6 +389,19 @@ static void own_memory_end(dpi_storage *s)
     s->made = false;
 }
 
+/* The newest growth of s that is not undone, and in *undone the one right above it; NULL: there is none. */
+static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
+{
+    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
+
+    *undone = NULL;
+    while (g != NULL && state_of(g) == DPI_CHANGE_UNDONE) {
+        *undone = g;
+        g = g->former;
+    }
+    return g;
+}
+
 /* While shapes change: what no running call can see of s goes. */
 static void forget_formers(dpi_storage *s, dpi_growth *last)
 {
@@ -388,7 +409,7 @@ static void forget_formers(dpi_storage *s, dpi_growth *last)
     dpi_growth *g = last;
     int n = 0;
 
-    for (; g != NULL && g->since > oldest; g = g->former)
+    for (; g != NULL && since_of(g) > oldest; g = g->former)
         n++;
     if (g == NULL)
         return;
@@ -399,26 +420,92 @@ static void forget_formers(dpi_storage *s, dpi_growth *last)
         own_memory_end(s);
 }
 
+/* Below those that are undone, if there are any: `undone`, the lowest of them, then is the new one. */
+static int grow(dpi_storage *s, dp_account *a, dpi_growth *last, dpi_growth *undone, size_t bytes,
+                uint64_t since, dp_error *err)
+{
+    dpi_growth *g = undone != NULL ? undone : dp_calloc(1, sizeof(*g));
+
+    if (g == NULL)
+        return dpi_no_memory(err, "a tensor's storage");
+    int rc = growth_charged(s, a, bytes, g, err);
+    if (rc < 0) {
+        if (g != undone)
+            dp_free(g);
+        return rc;
+    }
+    if (g != undone)
+        g->former = last;
+    g->n_formers = last != NULL ? last->n_formers + 1 : 1;
+    g->needs = 0;
+    atomic_store_explicit(&g->by, dpi_looker_self, memory_order_relaxed);
+    atomic_store_explicit(&g->state, since << 2 | DPI_CHANGE_OWN, memory_order_release);
+    if (g != undone)
+        atomic_store_explicit(&s->growth, g, memory_order_release);
+    return DP_OK;
+}
+
 int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 {
-    dpi_growth *g = NULL;
+    dpi_growth *undone;
 
     if (bytes <= dpi_memory_of(s)->bytes)
         return DP_OK;
     uint64_t since = dpi_change_shapes_begin();
-    dpi_growth *last = atomic_load_explicit(&s->growth, memory_order_relaxed);
+    dpi_growth *last = last_growth(s, &undone);
     if (last != NULL)
         forget_formers(s, last);
     int rc = check_growth(s, last, bytes, err);
     if (rc == DP_OK)
-        rc = growth_charged(s, a, bytes, &g, err);
-    if (rc == DP_OK) {
-        g->former = last;
-        g->since = since;
-        g->by = dpi_looker_self;
-        g->n_formers = last != NULL ? last->n_formers + 1 : 1;
-        atomic_store_explicit(&s->growth, g, memory_order_release);
-    }
+        rc = grow(s, a, last, undone, bytes, since, err);
     dpi_change_shapes_end(since);
     return rc;
+}
+
+/* -- undoing it -- */
+
+static bool made_here(const dpi_growth *g, uint64_t change)
+{
+    return g != NULL && since_of(g) > change &&
+           atomic_load_explicit(&g->by, memory_order_relaxed) == dpi_looker_self;
+}
+
+static size_t bytes_before(const dpi_storage *s, const dpi_growth *g)
+{
+    return g->former != NULL ? g->former->memory.bytes : s->bytes;
+}
+
+bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by)
+{
+    uint64_t began = dpi_call_since();
+    dpi_growth *undone, *g = began != 0 ? last_growth(s, &undone) : NULL;
+    bool counted = false;
+
+    for (; made_here(g, began); g = g->former)
+        if (bytes > bytes_before(s, g)) {
+            g->needs += (uint32_t)by;
+            counted = true;
+        }
+    return counted;
+}
+
+void dpi_storage_keep_growths(const dpi_storage *s, uint64_t change)
+{
+    dpi_growth *undone, *g = last_growth(s, &undone);
+
+    for (; made_here(g, change); g = g->former)
+        atomic_fetch_or_explicit(&g->state, DPI_CHANGE_READ, memory_order_relaxed);
+}
+
+void dpi_storage_undo_growths(dpi_storage *s, uint64_t change)
+{
+    dpi_growth *undone, *g = last_growth(s, &undone);
+
+    for (; made_here(g, change) && g->needs == 0; g = g->former) {
+        uint64_t own = since_of(g) << 2 | DPI_CHANGE_OWN;
+        if (!atomic_compare_exchange_strong_explicit(&g->state, &own, own | DPI_CHANGE_UNDONE,
+                                                     memory_order_acq_rel, memory_order_relaxed))
+            return;
+        growth_memory_end(s, g);
+    }
 }

@@ -1,6 +1,6 @@
 /* strided.c -- loops over raw host memory: order of dimensions, merging them, running them, and the
  * one loop that moves elements (aten/src/ATen/TensorIterator.cpp: reorder, coalesce, for_each). */
-#include "room.h"
+#include "nest.h"
 
 enum { CHUNK = 256 };   /* elements converted at a time: two buffers of 4 KiB on the stack */
 enum { FILL_MIN = 16 }; /* equal elements that are worth doubling */
@@ -33,11 +33,11 @@ static void permute(dpi_nest *nest, const int *perm)
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX * DP_ITER_OPERANDS_MAX];
     size_t n = (size_t)nest->n_ops, dims = (size_t)nest->ndim;
 
-    memcpy(sizes, nest->sizes, dims * sizeof(int64_t));
-    memcpy(strides, nest->strides, dims * n * sizeof(int64_t));
+    dp_copy_n(sizes, nest->sizes, dims, sizeof(int64_t));
+    dp_copy_n(strides, nest->strides, dp_size_times(dims, n), sizeof(int64_t));
     for (size_t d = 0; d < dims; d++) {
         nest->sizes[d] = sizes[perm[d]];
-        memcpy(nest->strides + d * n, strides + (size_t)perm[d] * n, n * sizeof(int64_t));
+        dp_copy_n(nest->strides + d * n, strides + (size_t)perm[d] * n, n, sizeof(int64_t));
     }
 }
 
@@ -82,7 +82,6 @@ static bool merges(const dpi_nest *nest, int inner, int outer)
 
 void dpi_nest_coalesce(dpi_nest *nest)
 {
-    size_t row = (size_t)nest->n_ops * sizeof(int64_t);
     int last = 0;
 
     for (int d = 1; d < nest->ndim; d++) {
@@ -90,8 +89,10 @@ void dpi_nest_coalesce(dpi_nest *nest)
         if (!merges(nest, last, d))
             nest->sizes[++last] = 1;
         if (nest->sizes[last] == 1) /* its stride is never used: take d's */
-            memmove(nest->strides + (size_t)(last * nest->n_ops), strides_at(nest, d), row);
-        nest->sizes[last] *= size;
+            dp_move_n(nest->strides + (size_t)(last * nest->n_ops), strides_at(nest, d),
+                      (size_t)nest->n_ops, sizeof(int64_t));
+        /* without elements the others may multiply to more than an int64 holds; then nothing is run */
+        nest->sizes[last] = (int64_t)((uint64_t)nest->sizes[last] * (uint64_t)size);
     }
     nest->ndim = last + 1;
 }
@@ -112,7 +113,7 @@ static void step(const dpi_nest *nest, position *p, int d, int64_t n)
 
 static void seek(const dpi_nest *nest, position *p, int64_t to)
 {
-    memcpy(p->data, nest->data, (size_t)nest->n_ops * sizeof(char *));
+    dp_copy_n(p->data, nest->data, (size_t)nest->n_ops, sizeof(char *));
     for (int d = 0; d < nest->ndim; d++) {
         p->at[d] = 0;
         step(nest, p, d, to % nest->sizes[d]);
@@ -139,7 +140,7 @@ static void run_rows(const dpi_nest *nest, const position *p, int64_t rows, dp_i
     char *data[DP_ITER_OPERANDS_MAX];
     const int64_t *outer = strides_at(nest, 1);
 
-    memcpy(data, p->data, (size_t)nest->n_ops * sizeof(char *));
+    dp_copy_n(data, p->data, (size_t)nest->n_ops, sizeof(char *));
     for (int64_t i = 0; i < rows; i++) {
         loop(data, nest->strides, nest->sizes[0], user);
         for (int k = 0; k < nest->n_ops; k++)
@@ -206,7 +207,7 @@ static void fill(char *dst, const char *src, int64_t n, int64_t bytes)
 {
     enum { LINE = 64 };
     char line[LINE];
-    int64_t all = n * bytes, i = 0;
+    int64_t all = (int64_t)dp_size_times((uint64_t)n, (uint64_t)bytes), i = 0;
 
     switch (bytes) {
         SPREAD(1)
@@ -225,7 +226,7 @@ static void move(char *dst, int64_t dst_stride, const char *src, int64_t src_str
                  int64_t bytes)
 {
     if (dst_stride == bytes && src_stride == bytes) {
-        memmove(dst, src, (size_t)(n * bytes));
+        dp_move_n(dst, src, (size_t)n, (size_t)bytes);
         return;
     }
     if (src_stride == 0 && dst_stride == bytes && n > FILL_MIN) {

@@ -47,14 +47,22 @@ typedef struct dpi_storage {
 } dpi_storage;
 
 /* A storage that grew: its bytes are these from change `since` on, which thread `by` made.  What
- * they were before stays as long as a running call may have begun before. */
+ * they were before stays as long as a running call may have begun before.  When the call that grew it
+ * fails, the growth is undone (dpi_tensor_shrink) unless another thread has read its memory: it then
+ * has none, and the storage's next growth uses the struct, which other threads may be reading. */
 typedef struct dpi_growth {
     dpi_storage memory;
-    struct dpi_growth *former; /* NULL: the storage's own memory, or nothing any more */
-    uint64_t since;
-    const void *by;
+    struct dpi_growth *former;  /* NULL: the storage's own memory, or nothing any more */
+    atomic_uint_fast64_t state; /* `since` << 2, and one of DPI_CHANGE_* */
+    _Atomic(const void *) by;
     int n_formers; /* memories behind it, the storage's own among them */
+    uint32_t
+        needs; /* geometries that do not fit in what it grew from, made by the call that grew it */
 } dpi_growth;
+
+/* Which threads have used a change of shape or memory: the one that made it alone, others, too, so that
+ * it is not undone, or none will, since it is undone. */
+enum { DPI_CHANGE_OWN, DPI_CHANGE_READ, DPI_CHANGE_UNDONE };
 
 typedef struct dpi_version {
     atomic_uint_fast64_t value;
@@ -63,10 +71,12 @@ typedef struct dpi_version {
 /* What a wrapper tensor is made of, in one block.  Belongs to its geometry: the two change
  * together, and a running call sees neither change. */
 typedef struct dpi_parts {
-    uint32_t version, n_tensors, n_ints;
+    uint32_t version, n_tensors, n_ints, n_doubles;
+    int32_t layout;
     uint32_t depth; /* 1 + that of the deepest wrapper among the tensors, when t was made */
     dp_tensor *const *tensors; /* counted */
     const int64_t *ints;
+    const double *doubles;
     uintptr_t
         charged; /* keep.c's: whose account holds the tensors, as the storage; changes of shape wait */
 } dpi_parts;
@@ -82,12 +92,25 @@ typedef struct dpi_geometry {
     struct dpi_parts *parts; /* owned; of a wrapper; NULL: of no wrapper */
     /* If this geometry replaced another in a tensor: `former` is that one, held as long as a running
      * call may have begun before; `since` is the number of the change (dpi_changes.n); `by`
-     * identifies the thread that made it.  n_formers: at most so long is the chain of formers. */
+     * identifies the thread that made it.  n_formers: at most so long is the chain of formers.  `state`
+     * becomes DPI_CHANGE_UNDONE when no call may use it any more, not even one that began after it. */
     _Atomic(struct dpi_geometry *) former;
     uint64_t since;
     const void *by;
     atomic_int n_formers;
+    atomic_int state; /* DPI_CHANGE_* */
+    size_t needs; /* bytes, as counted in dpi_growth.needs of its storage; 0: it is not counted */
 } dpi_geometry;
+
+static inline bool dpi_same_sizes(const dpi_geometry *a, const dpi_geometry *b)
+{
+    return a->ndim == b->ndim && memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof(int64_t)) == 0;
+}
+static inline bool dpi_same_strides(const dpi_geometry *a, const dpi_geometry *b)
+{
+    return a->ndim == b->ndim &&
+           memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof(int64_t)) == 0;
+}
 
 struct dp_tensor {
     dp_keyset keys; /* first: ABI promise of tensor.h */
@@ -188,13 +211,22 @@ static inline dpi_geometry *dpi_former_of(const dpi_geometry *g)
     return atomic_load_explicit(&g->former, memory_order_acquire);
 }
 
+/* This call uses a geometry that replaced another.  False: it is undone. */
+bool dpi_geometry_read_first(dpi_geometry *g);
+static inline bool dpi_geometry_read(dpi_geometry *g)
+{
+    return atomic_load_explicit(&g->state, memory_order_acquire) == DPI_CHANGE_READ ||
+           dpi_geometry_read_first(g);
+}
+
 /* t's geometry, borrowed: the same one during a whole call, unless the call itself changes it.
  * Outside of a call it is the newest, until somebody changes it. */
 static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
-    const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
+    dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
 
-    while (DPI_UNLIKELY(dpi_former_of(g) != NULL) && dpi_is_unseen(g->since, g->by))
+    while (DPI_UNLIKELY(dpi_former_of(g) != NULL) &&
+           (dpi_is_unseen(g->since, g->by) || !dpi_geometry_read(g)))
         g = dpi_former_of(g);
     return g;
 }
@@ -214,14 +246,14 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
     return dpi_geometry_of(t)->storage;
 }
 
+/* The memory of s, which has grown, as dpi_memory_of() gives it. */
+const dpi_storage *dpi_memory_grown(const dpi_storage *s, dpi_growth *g);
 /* Whose `data` and `bytes` are those of s: the same ones during a whole call, as with geometries. */
 static inline const dpi_storage *dpi_memory_of(const dpi_storage *s)
 {
-    const dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
+    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
 
-    while (DPI_UNLIKELY(g != NULL) && dpi_is_unseen(g->since, g->by))
-        g = g->former;
-    return g != NULL ? &g->memory : s;
+    return DPI_UNLIKELY(g != NULL) ? dpi_memory_grown(s, g) : s;
 }
 
 static inline bool dpi_is_memoryless(const dp_tensor *t)
@@ -271,9 +303,14 @@ void dpi_blocks_settle(int bit);
 /* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t's memory is gone. */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
 /* t gets back the geometry that it had when `change` was the number of the last change, as far as this
- * thread changed it since; what others made of it stays.  Its version stays, too, and its storage as
- * large as it is.  During a call that began before.  DP_ERESOURCE: no memory; it keeps the one it has. */
+ * thread changed it since; what others made of it stays.  Its version stays, too.  During a call that
+ * began before.  DP_ERESOURCE: no memory; it keeps the one it has. */
 int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err);
+/* Afterwards, when all tensors of the call are restored: undo by how much t's storage has grown since
+ * `change`.  Its former memory is its memory again, and what it grew to is released.  It stays as it is
+ * where somebody else may use the new memory: another thread has read it or may still see the shape that
+ * was undone, or tensors that need it may be left. */
+void dpi_tensor_shrink(dp_tensor *t, uint64_t change);
 /* A tensor on the storage of t, which has room for it, with t's dtype and version. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
 /* Make v, which nobody else refers to, a view of base: their version is base's.  With a root unless
@@ -342,6 +379,9 @@ int dpi_iter_reduce(const dp_iter *it, int max_threads, const dp_reduction *r, v
                     dp_arena *a, const dpi_stop *stop, dp_error *err);
 /* threads: at most so many take part in a large copy; 0: all of the pool's. */
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
+/* dpi_copy() that `stop` may end with its code: then part of dst is written. */
+int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
+                   dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);
 int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
 int dpi_empty_pinned(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_tensor **out,

@@ -4,7 +4,7 @@
  * next run needs them.  So elements go in tiles: each is read along the source, turned in a buffer that fits
  * the first cache, and written along the destination in whole lines.  In the buffer no two rows compete for
  * the same place in the cache, as those of a matrix with 1024 columns do: that is worth a factor of ten. */
-#include "room.h"
+#include "nest.h"
 
 enum {
     SIDE = 64,       /* elements of a tile in each dimension, where both are as long */
@@ -187,8 +187,8 @@ int dpi_nest_across(const dpi_nest *nest)
     return least_of;
 }
 
-void dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
-                     int threads)
+int dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
+                    int threads, const dpi_stop *stop)
 {
     tiles t = {.nest = nest, .to = to, .from = from, .across = across, .past = past};
     int64_t n0 = nest->sizes[0], na = nest->sizes[across];
@@ -201,6 +201,6 @@ void dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype fro
     t.count[0] = (n0 + t.side[0] - 1) / t.side[0];
     t.count[1] = (na + t.side[1] - 1) / t.side[1];
     int64_t all = nest->numel / (n0 * na) * t.count[0] * t.count[1];
-    dpi_pool_run(threads, 0, all, 1 + (DPI_GRAIN - 1) / (t.side[0] * t.side[1]), run_tiles, &t,
-                 NULL);
+    return dpi_pool_run(threads, 0, all, 1 + (DPI_GRAIN - 1) / (t.side[0] * t.side[1]), run_tiles,
+                        &t, stop);
 }

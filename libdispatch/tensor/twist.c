@@ -1,5 +1,5 @@
 /* twist.c -- what the bits Conjugate and Negative of a tensor say of its bytes, done to bytes. */
-#include "room.h"
+#include "nest.h"
 
 /* Negates n numbers of `type`: of integers in two's complement, of others the sign, of NaN and 0,
  * too. */

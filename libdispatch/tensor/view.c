@@ -67,7 +67,7 @@ bool dp_view_strides(const dp_tensor *t, int ndim, const int64_t *sizes, int64_t
     if (numel > 0)
         return tile_chunks(g, ndim, sizes, strides);
     if (ndim == g->ndim && memcmp(sizes, g->sizes, (size_t)ndim * sizeof(int64_t)) == 0)
-        memcpy(strides, g->strides, (size_t)ndim * sizeof(int64_t));
+        dp_copy_n(strides, g->strides, (size_t)ndim, sizeof(int64_t));
     else
         dpi_strides_contiguous(ndim, sizes, strides);
     return true;

@@ -1,4 +1,4 @@
-/* wrapper.c -- tensors made of tensors: a kind, its parts and integers, and no memory.
+/* wrapper.c -- tensors made of tensors: a kind, its parts, integers and doubles, a layout, and no memory.
  *
  * No wrapper holds itself: what one becomes is nested less deep than it was when it was made, so that
  * depths, as they were then, fall along every chain of parts. */
@@ -54,13 +54,19 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
         return cannot(err, "tensors (wrapper_parts)", w->n_tensors, DP_LIMIT_WRAPPER_PARTS);
     if (w->n_ints > DP_LIMIT_WRAPPER_PARTS)
         return cannot(err, "integers (wrapper_parts)", w->n_ints, DP_LIMIT_WRAPPER_PARTS);
+    if (w->n_doubles > DP_LIMIT_WRAPPER_PARTS)
+        return cannot(err, "doubles (wrapper_parts)", w->n_doubles, DP_LIMIT_WRAPPER_PARTS);
     if (w->n_tensors == 0 || w->tensors == NULL)
         return dp_error_set(err, DP_EVALUE, "a wrapper tensor of kind '%s' is made of no tensor",
                             w->kind);
-    if ((w->n_ints > 0 && w->ints == NULL) || (w->ndim > 0 && w->sizes == NULL))
+    const char *missing = w->n_ints > 0 && w->ints == NULL         ? "integers"
+                          : w->n_doubles > 0 && w->doubles == NULL ? "doubles"
+                          : w->ndim > 0 && w->sizes == NULL        ? "sizes"
+                                                                   : NULL;
+    if (missing != NULL)
         return dp_error_set(err, DP_EVALUE,
                             "a wrapper tensor of kind '%s' says that it has %s: they are NULL",
-                            w->kind, w->ints == NULL && w->n_ints > 0 ? "integers" : "sizes");
+                            w->kind, missing);
     *depth = 1;
     for (uint32_t i = 0; i < w->n_tensors; i++) {
         if (w->tensors[i] == NULL)
@@ -77,7 +83,15 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
 /* NULL: no memory. */
 static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
 {
-    dpi_parts p = {w->version, w->n_tensors, w->n_ints, depth, w->tensors, w->ints, 0};
+    dpi_parts p = {.version = w->version,
+                   .n_tensors = w->n_tensors,
+                   .n_ints = w->n_ints,
+                   .n_doubles = w->n_doubles,
+                   .layout = w->layout,
+                   .depth = depth,
+                   .tensors = w->tensors,
+                   .ints = w->ints,
+                   .doubles = w->doubles};
 
     return dpi_parts_copy(&p);
 }
@@ -90,6 +104,8 @@ static int check(const dp_wrapper *w, dpi_layout *l, uint32_t *depth, dp_error *
         rc = check_keys(w, err);
     if (rc == DP_OK && dp_dtype_size(w->dtype) == 0)
         rc = dp_error_set(err, DP_ETYPE, "no dtype has number %d", w->dtype);
+    if (rc == DP_OK && (w->layout < 0 || w->layout >= DP_LAYOUT_END))
+        rc = dp_error_set(err, DP_EVALUE, "no layout has number %d", w->layout);
     if (rc == DP_OK)
         rc = check_parts(w, depth, err);
     if (rc == DP_OK)
@@ -170,7 +186,10 @@ bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
                        .sizes = g->sizes,
                        .strides = g->strides,
                        .tensors = p->tensors,
-                       .ints = p->ints};
+                       .ints = p->ints,
+                       .n_doubles = p->n_doubles,
+                       .layout = p->layout,
+                       .doubles = p->doubles};
     memcpy(out, &full, out->size < sizeof(full) ? out->size : sizeof(full));
     return true;
 }
@@ -186,14 +205,15 @@ static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
     if (want.backend == 0)
         want.backend = DP_BBIT(dp_device_backend(w->device));
     if (strcmp(w->kind, g->storage->kind) == 0 && w->dtype == t->dtype &&
-        w->device == g->storage->device && is.functionality == want.functionality &&
-        is.backend == want.backend)
+        w->device == g->storage->device && w->layout == g->parts->layout &&
+        is.functionality == want.functionality && is.backend == want.backend)
         return DP_OK;
     return dp_error_set(
         err, DP_EVALUE,
-        "a wrapper tensor of kind '%s' and %s stays that, with its keys and device; "
-        "asked to become kind '%s' and %s",
-        g->storage->kind, dp_dtype_name(t->dtype), w->kind, dp_dtype_name(w->dtype));
+        "a wrapper tensor of kind '%s', %s and layout %s stays that, with its keys and device; "
+        "asked to become kind '%s', %s and layout %s",
+        g->storage->kind, dp_dtype_name(t->dtype), dp_layout_name(g->parts->layout), w->kind,
+        dp_dtype_name(w->dtype), dp_layout_name(w->layout));
 }
 
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)

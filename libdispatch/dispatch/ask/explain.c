@@ -4,6 +4,10 @@
  * does so below its own key (dp_keyset_below); whether it does is known only from its record
  * (DP_FLAG_BELOW) or assumed from the layer it serves. */
 #include "ask.h"
+#include "dispatch/call/bind.h"
+#include "dispatch/call/ctx.h"
+#include "dispatch/call/enums.h"
+#include "dispatch/call/keys.h"
 
 enum { STEPS_MAX = DP_F_COUNT }; /* every step is strictly below the one before */
 
@@ -128,9 +132,24 @@ static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
     return step;
 }
 
+/* Keys below BackendSelect: what the Device argument says, the CPU without one.  Source:
+ * RegisterBackendSelect.cpp. */
+static dp_keyset selected(const dpi_entry *e, const dp_value *args, dp_keyset keys)
+{
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        if (dpi_enum_kind(e->schema->args[i].type) != DPI_TYPE_DEVICE)
+            continue;
+        dp_device d = args[i].tag == DP_TAG_INT ? (dp_device)args[i].u.i : DP_DEVICE_CPU;
+        keys.functionality = (keys.functionality & DP_FBIT(DP_F_Fake)) | DP_FBIT(DP_F_Dense);
+        keys.backend = DP_BBIT(dp_device_backend(d));
+        break;
+    }
+    return keys;
+}
+
 /* grad: the skip bit of the arguments, which every redispatch looks up again. */
-static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, uint64_t grad,
-                         dp_explanation *out)
+static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args, dp_keyset keys,
+                         uint64_t grad, dp_explanation *out)
 {
     const dp_keyset none = {0, 0};
     dp_explain_step *path = dpi_answer_alloc(a, STEPS_MAX, sizeof(*path));
@@ -147,6 +166,8 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, dp_keyset keys, uint
         step->assumed = assumed;
         more = goes_on(k, c, &declared);
         keys = k ? dp_keyset_below(keys, k) : keys;
+        if (dp_key_functionality(k) == DP_F_BackendSelect)
+            keys = selected(e, args, keys);
         if (dp_key_functionality(k) == DP_F_Fake) /* without memory: as if on device meta */
             keys.backend |= DP_BBIT(DP_B_Meta);
         keys.functionality |= grad;
@@ -202,7 +223,7 @@ static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena 
     out->argument_keys = (dp_keyset){keys.functionality & ~DP_GRAD_BIT, keys.backend};
     out->merged = dp_keyset_or(out->argument_keys, ctx->state->include);
     out->after_state = dpi_call_keys(e, keys, ctx->state->include, ctx->state->exclude);
-    explain_path(&a, e, out->after_state, grad, out);
+    explain_path(&a, e, b->args, out->after_state, grad, out);
     explain_skipped(&a, e, ctx->state->exclude, out);
     return a.failed ? dpi_no_memory(&ctx->error, "explanation of a call") : 0;
 }

@@ -3,6 +3,8 @@
  * Everything here reads the truth under the registry's lock, so that kernels which are not active
  * are seen too, and copies what it says into the caller's arena. */
 #include "ask.h"
+#include "dispatch/call/ctx.h"
+#include "dispatch/plugin/plugin_i.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -229,7 +231,7 @@ int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena *arena,
         return rc;
     pthread_mutex_lock(&reg->lock);
     /* an operator's name lives as long as the registry: no copies */
-    const char **names = dp_arena_alloc(arena, (reg->n_ops + 1) * sizeof(*names));
+    const char **names = dp_arena_alloc_n(arena, reg->n_ops + 1, sizeof(*names));
     size_t count = 0;
     for (uint32_t i = 0; names != NULL && i < reg->n_ops; i++)
         if (passes(&x, reg->ops[i]))
@@ -322,7 +324,7 @@ size_t dp_registry_keys(dp_registry *reg, dp_arena *a, const dp_key **out)
     (void)reg;
     for (int alias = DP_ALIAS_FIRST; alias < DP_ALIAS_END; alias++)
         keys[n++] = DP_KEY(alias);
-    *out = dp_arena_dup(a, keys, n * sizeof(*keys));
+    *out = dp_arena_dup_n(a, keys, n, sizeof(*keys));
     return *out ? n : 0;
 }
 

@@ -2,7 +2,7 @@
 #ifndef DPI_BIND_H
 #define DPI_BIND_H
 
-#include "dispatch/registry/dispatch_i.h"
+#include "dispatch/schema/schema.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -20,8 +20,6 @@ int dpi_bind_kinds(dp_ctx *ctx, const char *name, const dp_value *args, size_t n
                    const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out, dpi_kinds *kinds);
 /* Fit values [schema->n_args] to their arguments where `late` has a bit. */
 int dpi_fit(dp_ctx *ctx, const dp_schema *schema, uint64_t late, dp_value *values);
-/* Numbers of that kind of enum (dp_bound.ret_names) as names: one value, or a list. */
-int dpi_name_value(dp_ctx *ctx, uint8_t kind, dp_value *v);
 /* dp_call_boxed(), whose returns that are written arguments are given inside a kernel, too. */
 int dpi_call_for_all(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
                      dp_value *rets, size_t n_rets);

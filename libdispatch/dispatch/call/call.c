@@ -1,47 +1,10 @@
 /* call.c -- boxed calls: arguments checked, the kernel run, what it gave checked. */
 #include "enter.h"
+#include "find.h"
+#include "keys.h"
+#include "values.h"
 #include "viewed.h"
 #include "written.h"
-
-/* -- key sets -- */
-
-dp_keyset dpi_other_keys(const dp_value *v)
-{
-    dp_keyset ks = {0, 0};
-
-    if (v->tag == DP_TAG_GENERATOR)
-        return *(const dp_keyset *)(const void *)v->u.g; /* first in it, as in a tensor */
-    for (uint32_t i = 0; i < v->len; i++)
-        if (v->u.tensors[i] != NULL)
-            ks = dp_keyset_or(ks, dpi_keys_of(v->u.tensors[i]));
-    return ks;
-}
-
-static dp_keyset marked_keys(const dpi_entry *e, const dp_value *args)
-{
-    dp_keyset ks = {0, 0};
-
-    for (uint32_t i = 0; i < e->n_args; i++)
-        ks = add_keys(ks, &args[i]);
-    return ks;
-}
-
-dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args)
-{
-    dp_keyset ks = marked_keys(e, args);
-
-    ks.backend &= ~DPI_WRAPPER_BIT;
-    return ks;
-}
-
-dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
-                        dp_keyset exclude)
-{
-    dp_keyset ks = with_state(arguments, include, exclude);
-
-    resolve(e, &ks);
-    return ks;
-}
 
 /* -- boxed -- */
 
@@ -138,10 +101,10 @@ typedef struct running {
  * knows what it holds now. */
 static DPI_COLD void give_up(dp_call *call, const running *r)
 {
+    dp_values_release(call->rets, r->e->n_rets); /* first: views of outputs need what is undone */
     call->ctx->error.written =
         r->e->written != 0 ? dpi_written_failed(call->ctx, r->e, r->k, call->args, &r->written) : 0;
     call->ctx->refused = 0;
-    dp_values_release(call->rets, r->e->n_rets);
 }
 
 /* Whatever is not plain about how a kernel ended.  The memory that it took goes; what its results
@@ -217,6 +180,16 @@ static int finish_view(dp_call *call, const running *r)
     return rc;
 }
 
+static inline __attribute__((always_inline)) int run_boxed(dp_call *call, const dpi_kernel *k)
+{
+    dpi_fp before = dpi_fp_look();
+    int rc = k->boxed(call);
+
+    if (DPI_UNLIKELY(dpi_fp_look() != before))
+        dpi_fp_left(call->ctx, k, call->op, DPI_WARNED_KERNEL, before);
+    return rc;
+}
+
 /* The kernel of an entry that `settles`. */
 static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry *e,
                                                   const dpi_kernel *k, bool outermost)
@@ -229,7 +202,7 @@ static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry
     if (e->written != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
         return call->ctx->error.code;
     r.at = call->ctx->arena.at;
-    int rc = k->boxed(call);
+    int rc = run_boxed(call, k);
     if (rc == 0 && gave_view(call, &r))
         return finish_view(call, &r);
     bool plain = rc == 0 && e->schema->n_given == 0 && !e->views && call->ctx->arena.at == r.at;
@@ -262,7 +235,7 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
     if (DPI_UNLIKELY(e->settles))
         return run_settling(&call, e, k, outermost);
     char *at = ctx->arena.at;
-    int rc = k->boxed(&call);
+    int rc = run_boxed(&call, k);
     if (DPI_UNLIKELY(rc != 0 || ctx->arena.at != at || !all_fit(e, rets)))
         rc = finish_plain(&call, e, k, at, outermost, rc);
     return rc;
@@ -270,11 +243,11 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
 
 static DPI_COLD int run_observed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                                  dp_keyset keys, const dp_value *args, dp_value *rets,
-                                 bool outermost)
+                                 bool outermost, bool redispatch)
 {
     dpi_observed seen;
 
-    dpi_observe_before(ctx, e, args, &seen);
+    dpi_observe_before(ctx, e, k, keys, redispatch, args, &seen);
     int rc = run_kernel(ctx, e, k, keys, args, rets, outermost);
     dpi_observe_after(ctx, &seen, e->n_rets, rets, rc);
     return rc;
@@ -331,8 +304,9 @@ call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value 
     const dpi_kernel *k = enter(ctx, e, &ks, args, given ? BY_REDISPATCH : 0, &m);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
-    rc = DPI_UNLIKELY(m.how & BY_OBSERVED) ? run_observed(ctx, e, k, ks, args, rets, outermost)
-                                           : run_kernel(ctx, e, k, ks, args, rets, outermost);
+    rc = DPI_UNLIKELY(m.how & BY_OBSERVED)
+             ? run_observed(ctx, e, k, ks, args, rets, outermost, given != NULL)
+             : run_kernel(ctx, e, k, ks, args, rets, outermost);
     leave(ctx, &m);
     return rc;
 }
@@ -391,7 +365,7 @@ int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_a
     if (DPI_UNLIKELY(op == NULL || args == NULL || rets == NULL || !enter_short(ctx, th, &s)))
         return call_any(ctx, op, args, n_args, rets, n_rets);
     uint32_t id = op->id;
-    const dpi_entry *e = id < s->n_plain && id < ctx->n_counts ? s->entries[id] : NULL;
+    const dpi_entry *e = id < s->n_plain && id < ctx->n_counts ? s->plain[id] : NULL;
     const dpi_kernel *k = find_short(ctx, op, e, args, n_args, n_rets, &ks);
     if (DPI_UNLIKELY(k == NULL || !publish(th, 0, k, op, ks, true))) {
         leave_short(ctx, th);
@@ -436,8 +410,9 @@ static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const 
         return rc;
     const dpi_kernel *k = kernel_of(ctx, m);
     dp_keyset keys = dp_ctx_keys(ctx); /* by a call: in line they would be read as 16 bytes */
-    return DPI_UNLIKELY(m->how & BY_OBSERVED) ? run_observed(ctx, e, k, keys, args, rets, false)
-                                              : run_kernel(ctx, e, k, keys, args, rets, false);
+    return DPI_UNLIKELY(m->how & BY_OBSERVED)
+               ? run_observed(ctx, e, k, keys, args, rets, false, m->how & BY_REDISPATCH)
+               : run_kernel(ctx, e, k, keys, args, rets, false);
 }
 
 static __attribute__((noinline)) int run_with_gaps(dp_ctx *ctx, const mark *m, const dpi_entry *e,

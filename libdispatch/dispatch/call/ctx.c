@@ -2,7 +2,8 @@
  *
  * A context belongs to one thread at a time.  Its call counters are written by that thread only and
  * summed by whoever asks (dpi_op_calls). */
-#include "dispatch/registry/truth.h"
+#include "ctx.h"
+#include "trace.h"
 
 typedef struct dpi_trace {
     uint32_t n, cap;
@@ -39,10 +40,10 @@ int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
 static void counts_keep(dp_registry *reg, const dp_ctx *ctx)
 {
     if (ctx->n_counts > reg->n_counts_gone) {
-        uint64_t *p = dp_realloc(reg->counts_gone, ctx->n_counts * sizeof(uint64_t));
+        uint64_t *p = dp_realloc_n(reg->counts_gone, ctx->n_counts, sizeof(uint64_t));
         if (p == NULL)
             return;
-        memset(p + reg->n_counts_gone, 0, (ctx->n_counts - reg->n_counts_gone) * sizeof(uint64_t));
+        dp_zero_n(p + reg->n_counts_gone, ctx->n_counts - reg->n_counts_gone, sizeof(uint64_t));
         reg->counts_gone = p;
         reg->n_counts_gone = ctx->n_counts;
     }
@@ -111,6 +112,7 @@ void dp_ctx_reset(dp_ctx *ctx)
 {
     dp_generator_leave(ctx); /* a kernel that forgot to keeps nobody waiting */
     ctx->generators = NULL;
+    ctx->waits = NULL;
     ctx->streams = NULL;
     ctx->own_streams = dp_streams_free(ctx->own_streams);
     while (ctx->pins > 0)

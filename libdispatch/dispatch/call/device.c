@@ -22,18 +22,32 @@ int dp_stream_new(dp_ctx *ctx, dp_device device, dp_stream **out)
     return dpi_stream_new(device, out, &ctx->error);
 }
 
+/* s, or for NULL the default stream of `device`; *out owned. */
+static int find_stream(dp_ctx *ctx, const dp_stream *s, dp_device device, dp_stream **out)
+{
+    if (s == NULL)
+        return dpi_stream_default(device, out, &ctx->error);
+    *out = dp_stream_ref((dp_stream *)(uintptr_t)s);
+    return 0;
+}
+
+/* Where a stream is needed to reach t. */
+static dp_device device_of(const dp_tensor *t)
+{
+    return dpi_geometry_of(t)->storage->device;
+}
+
 int dp_stream_query(dp_ctx *ctx, const dp_stream *s, bool *done)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, s, done))
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, done))
         return DP_EPLUGIN;
-    return dpi_stream_query(s, done, &ctx->error);
+    *done = true; /* the host's */
+    return s != NULL ? dpi_stream_query(s, done, &ctx->error) : 0;
 }
 
 int dp_stream_synchronize(dp_ctx *ctx, const dp_stream *s)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, s))
-        return DP_EPLUGIN;
-    return dpi_stream_synchronize(s, &ctx->error);
+    return s != NULL ? dpi_stream_synchronize(s, &ctx->error) : 0;
 }
 
 /* The session's; of a context without one its own, until it is reset.  NULL: no memory. */
@@ -57,11 +71,15 @@ int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
 
 int dp_stream_set_current(dp_ctx *ctx, dp_stream *s)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, s))
-        return DP_EPLUGIN;
-    dp_streams *all = streams_of(ctx);
+    dp_stream *on;
+    int rc = find_stream(ctx, s, DP_DEVICE_CPU, &on);
 
-    return all != NULL ? dpi_streams_set(all, s, &ctx->error) : ctx->error.code;
+    if (rc < 0)
+        return rc;
+    dp_streams *all = streams_of(ctx);
+    rc = all != NULL ? dpi_streams_set(all, on, &ctx->error) : ctx->error.code;
+    dp_stream_unref(on);
+    return rc;
 }
 
 void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all)
@@ -78,16 +96,30 @@ int dp_event_new(dp_ctx *ctx, dp_device device, dp_event **out)
 
 int dp_event_record(dp_ctx *ctx, dp_event *e, const dp_stream *s)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e, s))
+    dp_stream *on;
+
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e))
         return DP_EPLUGIN;
-    return dpi_event_record(e, s, &ctx->error);
+    int rc = find_stream(ctx, s, dpi_event_device(e), &on);
+    if (rc < 0)
+        return rc;
+    rc = dpi_event_record(e, on, &ctx->error);
+    dp_stream_unref(on);
+    return rc;
 }
 
 int dp_event_wait(dp_ctx *ctx, const dp_event *e, const dp_stream *s)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e, s))
+    dp_stream *on;
+
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e))
         return DP_EPLUGIN;
-    return dpi_event_wait(e, s, &ctx->error);
+    int rc = find_stream(ctx, s, dpi_event_device(e), &on);
+    if (rc < 0)
+        return rc;
+    rc = dpi_event_wait(e, on, &ctx->error);
+    dp_stream_unref(on);
+    return rc;
 }
 
 int dp_event_query(dp_ctx *ctx, const dp_event *e, bool *done)
@@ -113,16 +145,33 @@ int dp_event_elapsed(dp_ctx *ctx, const dp_event *begin, const dp_event *end, do
 
 int dp_copy_async(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src, dp_stream *s)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src, s))
+    dp_stream *on;
+
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src))
         return DP_EPLUGIN;
-    return dpi_copy_async(dst, src, s, ctx->threads, &ctx->error);
+    int rc =
+        find_stream(ctx, s, device_of(dst) != DP_DEVICE_CPU ? device_of(dst) : device_of(src), &on);
+    if (rc < 0)
+        return rc;
+    dpi_ctx_touch(ctx);
+    rc = dpi_copy_async(dst, src, on, ctx->threads, &ctx->error);
+    dp_stream_unref(on);
+    return rc;
 }
 
 int dp_fill_bytes(dp_ctx *ctx, dp_tensor *t, int byte, dp_stream *s)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, s))
+    dp_stream *on;
+
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))
         return DP_EPLUGIN;
-    return dpi_fill_bytes(t, byte, s, &ctx->error);
+    int rc = find_stream(ctx, s, device_of(t), &on);
+    if (rc < 0)
+        return rc;
+    dpi_ctx_touch(ctx);
+    rc = dpi_fill_bytes(t, byte, on, &ctx->error);
+    dp_stream_unref(on);
+    return rc;
 }
 
 int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
@@ -146,7 +195,14 @@ bool dp_tensor_is_pinned(const dp_tensor *t)
 
 int dp_record_stream(dp_ctx *ctx, dp_tensor *t, dp_stream *s)
 {
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, s))
+    dp_stream *on;
+
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))
         return DP_EPLUGIN;
-    return dpi_record_stream(t, s, &ctx->error);
+    int rc = find_stream(ctx, s, device_of(t), &on);
+    if (rc < 0)
+        return rc;
+    rc = dpi_record_stream(t, on, &ctx->error);
+    dp_stream_unref(on);
+    return rc;
 }

@@ -6,7 +6,8 @@
 #ifndef DPI_ENTER_H
 #define DPI_ENTER_H
 
-#include "dispatch/registry/thread.h"
+#include "base/fp.h"
+#include "ctx.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -20,6 +21,7 @@ typedef struct mark {
     int32_t step;   /* of the trace; watched calls only */
     uint64_t begun; /* nanos; watched calls only */
     char *at;       /* typed calls, not BY_PLAIN: how far the request's memory was filled */
+    dpi_fp fp;      /* typed calls: the floating-point environment before the kernel */
 } mark;
 enum {
     BY_REDISPATCH = 1,
@@ -51,11 +53,22 @@ DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
 /* The running kernel asks for a loop over bytes, and its tensors have none. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
+/* A kernel is about to give t another shape, storage or parts: DP_EPLUGIN if t is an argument that its
+ * schema does not mark as written. */
+int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* output.c */
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
 /* -- output.c: warn that t, which had `former`, was given another shape -- */
 DPI_COLD void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *t);
+
+/* -- warn.c -- */
+
+/* Code of k's plugin, its kernel of op or (DPI_WARNED_OBSERVER) its observer, did not leave the
+ * floating-point environment as it was `before`: set it back, and warn of it once for the plugin's
+ * generation. */
+DPI_COLD void dpi_fp_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, unsigned kind,
+                          dpi_fp before);
 
 /* -- watch.c -- */
 
@@ -66,9 +79,11 @@ DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m);
 typedef struct dpi_observed {
     dp_observation o;
     const dp_op *op;
+    bool redispatch;
     void *states[DP_LIMIT_OBSERVERS];
 } dpi_observed;
-DPI_COLD void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dp_value *args,
+DPI_COLD void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                                 dp_keyset keys, bool redispatch, const dp_value *args,
                                  dpi_observed *seen);
 DPI_COLD void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets,
                                 const dp_value *rets, int rc);
@@ -125,7 +140,7 @@ static inline void dpi_unpin(dp_ctx *ctx)
 
 /* -- key sets -- */
 
-dp_keyset dpi_other_keys(const dp_value *v); /* of lists and generators; call.c */
+dp_keyset dpi_other_keys(const dp_value *v); /* of lists and generators; keys.c */
 
 static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
 {
@@ -133,6 +148,15 @@ static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
         return dp_keyset_or(ks, dpi_keys_of(v->u.t));
     const uint32_t carry_keys = 1u << DP_TAG_TENSORS | 1u << DP_TAG_GENERATOR;
     return DPI_UNLIKELY(carry_keys >> v->tag & 1) ? dp_keyset_or(ks, dpi_other_keys(v)) : ks;
+}
+
+static inline dp_keyset marked_keys(const dpi_entry *e, const dp_value *args)
+{
+    dp_keyset ks = {0, 0};
+
+    for (uint32_t i = 0; i < e->n_args; i++)
+        ks = add_keys(ks, &args[i]);
+    return ks;
 }
 
 /* Highest bit that is set, of a word with one. */
@@ -198,10 +222,10 @@ static inline const dp_op *op_of(const dp_ctx *ctx, const mark *m)
     return atomic_load_explicit(&ctx->thread->frames[m->depth].op, memory_order_relaxed);
 }
 
-/* Does anything want to see the calls of this context? */
-static inline __attribute__((always_inline)) bool is_watched(const dp_ctx *ctx)
+/* May anything want to see a call of e in this context? */
+static inline __attribute__((always_inline)) bool is_watched(const dp_ctx *ctx, const dpi_entry *e)
 {
-    return ctx->watched | (dpi_ctx_snapshot(ctx)->n_observers != 0);
+    return ctx->watched | dpi_snapshot_observes(dpi_ctx_snapshot(ctx), e->op->id);
 }
 
 /* dp_keyset_highest(), from what resolve() has looked up. */
@@ -245,8 +269,15 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
     dpi_thread *t = ctx->thread;
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
 
-    if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH))
+    if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH ||
+                     (uintptr_t)__builtin_frame_address(0) < t->stack_floor))
         return dpi_fail_depth(ctx, e->op);
+    /* A kernel that calls operators for ever ends with its request. */
+    int stop = depth > 0 ? dpi_stop_code(&ctx->stop) : 0;
+    if (DPI_UNLIKELY(stop != 0)) {
+        dpi_fail_stopped(ctx, stop);
+        return NULL;
+    }
     if (DPI_UNLIKELY(!publish(t, depth, k, e->op, ks, dpi_membarrier_works)))
         return dpi_fail_closed(ctx, e->op, k);
     t->frames[depth].state = ctx->state;
@@ -265,7 +296,7 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
     }
     m->depth = (uint16_t)depth;
     m->how = (uint16_t)how;
-    if (DPI_UNLIKELY(is_watched(ctx)) && !dpi_enter_watched(ctx, m, e))
+    if (DPI_UNLIKELY(is_watched(ctx, e)) && !dpi_enter_watched(ctx, m, e))
         return NULL;
     return k;
 }

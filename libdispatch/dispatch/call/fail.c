@@ -1,5 +1,7 @@
 /* fail.c -- what goes wrong with calls, told in full: the operator, the key, both sides. */
 #include "enter.h"
+#include "find.h"
+#include "values.h"
 #include <stdio.h>
 
 static void tell_where(dp_error *err, const dp_op *op, dp_key key)
@@ -93,9 +95,15 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
 
 DPI_COLD const dpi_kernel *dpi_fail_depth(dp_ctx *ctx, const dp_op *op)
 {
-    dp_error_set(&ctx->error, DP_ERUNTIME,
-                 "%s: maximum recursion depth of %d calls inside calls exceeded", op->name,
-                 DP_LIMIT_CALL_DEPTH);
+    unsigned depth = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
+
+    if (depth >= DP_LIMIT_CALL_DEPTH)
+        dp_error_set(&ctx->error, DP_ERUNTIME,
+                     "%s: maximum recursion depth of %d calls inside calls exceeded", op->name,
+                     DP_LIMIT_CALL_DEPTH);
+    else
+        dp_error_set(&ctx->error, DP_ERUNTIME,
+                     "%s: the thread's stack ends after %u calls inside calls", op->name, depth);
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* find.c -- operators by name, and what is near a name that is none. */
 #include "find.h"
+#include "ctx.h"
 #include "dispatch/registry/answer.h"
-#include "dispatch/registry/truth.h"
 #include <stdio.h>
 
 /* In the order of definition; those without one in that of their first kernel. */

@@ -3,7 +3,7 @@
  * One a context, so that two kernels never wait for each other, and remembered there, so that a
  * kernel that forgets to leave keeps it no longer than its request. */
 #include "base/generator.h"
-#include "dispatch/registry/dispatch_i.h"
+#include "ctx.h"
 
 static int wrong_device(dp_ctx *ctx, const dp_generator *g, dp_device device)
 {
@@ -28,6 +28,21 @@ static int choose(dp_ctx *ctx, dp_generator *g, dp_device device, dp_generator *
     return 0;
 }
 
+/* Another thread holds g. */
+static int wait_for(dp_ctx *ctx, dp_generator *g)
+{
+    const dp_waits *w = ctx->waits;
+    int rc = w != NULL ? w->begin(ctx->waits_arg, g, &ctx->error) : 0;
+
+    if (rc < 0)
+        return rc;
+    rc = dpi_generator_wait(g, &ctx->stop);
+    if (rc < 0)
+        dp_error_set(&ctx->error, rc, "%s while it waited for a generator that another call holds",
+                     rc == DP_ECANCELLED ? "cancelled" : "its deadline passed");
+    return w != NULL ? w->end(ctx->waits_arg, rc, &ctx->error) : rc;
+}
+
 int dp_generator_enter(dp_ctx *ctx, dp_generator *g, dp_device device)
 {
     dp_generator *chosen;
@@ -40,7 +55,10 @@ int dp_generator_enter(dp_ctx *ctx, dp_generator *g, dp_device device)
     int rc = choose(ctx, g, device, &chosen);
     if (rc < 0)
         return rc;
-    dpi_generator_hold(chosen);
+    if (!dpi_generator_try(chosen) && (rc = wait_for(ctx, chosen)) < 0) {
+        dp_generator_unref(chosen);
+        return rc;
+    }
     ctx->generator = chosen;
     return 0;
 }
@@ -97,4 +115,52 @@ int dp_generator_philox(dp_ctx *ctx, uint64_t increment, uint64_t *seed, uint64_
 void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all)
 {
     ctx->generators = all;
+}
+
+void dp_ctx_set_waits(dp_ctx *ctx, const dp_waits *w, void *arg)
+{
+    ctx->waits = w;
+    ctx->waits_arg = arg;
+}
+
+int dp_ctx_generator_state_get(dp_ctx *ctx, dp_generator *g, void *out)
+{
+    int rc = dp_generator_enter(ctx, g, dp_generator_device(g));
+
+    if (rc < 0)
+        return rc;
+    dpi_generator_state_get(g, out);
+    dp_generator_leave(ctx);
+    return 0;
+}
+
+int dp_ctx_generator_state_set(dp_ctx *ctx, dp_generator *g, const void *state, size_t bytes)
+{
+    int rc = dp_generator_enter(ctx, g, dp_generator_device(g));
+
+    if (rc < 0)
+        return rc;
+    rc = dpi_generator_state_set(g, state, bytes, &ctx->error);
+    dp_generator_leave(ctx);
+    return rc;
+}
+
+int dp_ctx_generators_seed(dp_ctx *ctx, dp_generators *all, uint64_t seed)
+{
+    dp_generator *g;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && (g = dpi_generators_item(all, i)) != NULL; i++) {
+        if (dpi_generator_check(g, NULL) == 0) /* else its device makes another one */
+            rc = dp_generator_enter(ctx, g, dp_generator_device(g));
+        if (rc == 0 && i == 0)
+            dpi_generators_seed(all, seed);
+        if (ctx->generator != NULL)
+            dpi_generator_seed(g, seed);
+        dp_generator_leave(ctx);
+        dp_generator_unref(g);
+    }
+    if (rc == 0)
+        dpi_generators_seed(all, seed);
+    return rc;
 }

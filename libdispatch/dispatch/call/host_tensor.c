@@ -2,6 +2,7 @@
  * error, memory and threads. */
 #include "enter.h"
 #include "viewed.h"
+#include <dispatchd/iter.h>
 
 int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
              dp_memory_format format, dp_tensor **out)
@@ -90,15 +91,30 @@ int dp_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **o
     return dpi_scalar_tensor(ctx->account, scalar, dtype, out, &ctx->error);
 }
 
+static bool on_host(const dp_tensor *t)
+{
+    return dp_device_backend(dpi_geometry_of(t)->storage->device) == DP_B_CPU;
+}
+
+static int stopped(dp_ctx *ctx, int rc)
+{
+    bool is = rc == DP_ECANCELLED || rc == DP_EDEADLINE || rc == DPI_POOL_LEFT;
+
+    return DPI_UNLIKELY(is) ? dpi_fail_stopped(ctx, rc) : rc;
+}
+
 int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src))
         return DP_EPLUGIN;
-    int rc = dpi_copy(dst, src, ctx->threads, &ctx->error);
+    int rc = dpi_copy_until(dst, src, ctx->threads, &ctx->stop, &ctx->error);
+    bool called_off = rc == DP_ECANCELLED || rc == DP_EDEADLINE;
 
-    if (rc == 0 && is_top(ctx)) /* no kernel runs, whose schema would say so */
+    if (rc == 0 || called_off || !on_host(dst) || !on_host(src)) /* else its checks failed */
+        dpi_ctx_touch(ctx);
+    if ((rc == 0 || called_off) && is_top(ctx)) /* no kernel runs, whose schema would say so */
         dp_tensor_bump_version(dst);
-    return rc;
+    return stopped(ctx, rc);
 }
 
 int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int64_t *b,
@@ -112,6 +128,9 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, it))
         return DP_EPLUGIN;
     int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), ctx->account, &ctx->arena, it, &ctx->error);
+
+    if (rc == 0)
+        dpi_ctx_touch(ctx); /* it tells whether there is memory */
     if (DPI_LIKELY(rc < 0 || it->resized == 0))
         return rc;
     for (int k = 0; k < it->n_out; k++) {
@@ -120,13 +139,6 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
             dpi_warn_resized(ctx, former, it->tensors[k]);
     }
     return DP_OK;
-}
-
-static int stopped(dp_ctx *ctx, int rc)
-{
-    bool is = rc == DP_ECANCELLED || rc == DP_EDEADLINE || rc == DPI_POOL_LEFT;
-
-    return DPI_UNLIKELY(is) ? dpi_fail_stopped(ctx, rc) : rc;
 }
 
 int dp_iter_run(dp_ctx *ctx, const dp_iter *it, dp_iter_loop2d loop, void *user)
@@ -155,6 +167,8 @@ int dp_resize(dp_ctx *ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memo
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
+    if (dpi_check_changes(ctx, t) < 0)
+        return ctx->error.code;
     return dpi_resize(ctx->account, t, ndim, sizes, format, &ctx->error);
 }
 
@@ -165,6 +179,8 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
+    if (dpi_check_changes(ctx, t) < 0)
+        return ctx->error.code;
     return dpi_set_storage(ctx->account, t, source, storage_offset, ndim, sizes, strides,
                            &ctx->error);
 }
@@ -177,6 +193,8 @@ int dp_wrapper_new(dp_ctx *ctx, const dp_wrapper *w, dp_tensor **out)
 
 int dp_wrapper_become(dp_ctx *ctx, dp_tensor *t, const dp_wrapper *w)
 {
-    return DPI_GIVEN(&ctx->error, DP_EVALUE, t, w) ? dpi_wrapper_become(t, w, &ctx->error)
-                                                   : DP_EVALUE;
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, t, w))
+        return DP_EVALUE;
+    int rc = dpi_check_changes(ctx, t);
+    return rc == 0 ? dpi_wrapper_become(t, w, &ctx->error) : rc;
 }

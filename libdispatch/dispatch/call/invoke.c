@@ -31,8 +31,14 @@ int dp_checkpoint(dp_ctx *ctx)
     return DPI_LIKELY(code == 0) ? 0 : dpi_fail_stopped(ctx, code);
 }
 
+int dp_stop_code(const dp_ctx *ctx)
+{
+    return ctx != NULL ? dpi_stop_code(&ctx->stop) : dpi_pool_stop_code();
+}
+
 bool dp_memoryless(const dp_ctx *ctx)
 {
+    dpi_ctx_touch(ctx);
     return dpi_ctx_memoryless(ctx);
 }
 
@@ -46,6 +52,7 @@ int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_r
     int64_t n;
     if (DPI_UNLIKELY(__builtin_sub_overflow(end, begin, &n)))
         return dp_error_set(&ctx->error, DP_EVALUE, "a range longer than an int64");
+    dpi_ctx_touch(ctx);
     unsigned char around = atomic_exchange_explicit(&ctx->looping, 1, memory_order_relaxed);
     int code = dpi_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
 
@@ -78,19 +85,30 @@ dp_keyset dp_device_keys(dp_device d)
 
 /* -- dp_invoke: C arguments by code -- */
 
-static int no_c_type(dp_ctx *ctx, const char *code)
+/* Argument `i` of `op` that a caller gives by the letters `code`, for messages. */
+typedef struct taken {
+    dp_ctx *ctx;
+    const dp_op *op;
+    const char *code; /* the caller's, whole */
+    uint32_t i;
+} taken;
+
+static int no_c_type(const taken *a, const char *start)
 {
-    return dp_error_set(&ctx->error, DP_ETYPE, "no C type '%s' for an argument", code);
+    return dp_error_set(&a->ctx->error, DP_ETYPE,
+                        "%s: argument %u has no C type '%s' (the caller's code is '%s')",
+                        a->op->name, a->i + 1, start, a->code);
 }
 
-static int fail_list(dp_ctx *ctx, const dp_value *v)
+static int fail_list(const taken *a, const dp_value *v)
 {
-    return dp_error_set(&ctx->error, DP_EPLUGIN, "dp_invoke: %s of %u is NULL",
+    return dp_error_set(&a->ctx->error, DP_EPLUGIN, "%s: argument %u: %s of %u is NULL",
+                        a->op->name, a->i + 1,
                         v->u.values == NULL ? "a list" : "a tensor in a list", v->len);
 }
 
 /* A pointer and a length; NULL is None when the list is optional. */
-static int take_list(dp_ctx *ctx, const char *start, char letter, bool opt, va_list *ap,
+static int take_list(const taken *a, const char *start, char letter, bool opt, va_list *ap,
                      dp_value *v)
 {
     static const struct {
@@ -109,11 +127,11 @@ static int take_list(dp_ctx *ctx, const char *start, char letter, bool opt, va_l
     if (p == NULL && opt)
         v->tag = DP_TAG_NONE;
     if (v->tag == DP_TAG_NONE)
-        return opt ? 0 : no_c_type(ctx, start);
+        return opt ? 0 : no_c_type(a, start);
     bool lacks = p == NULL && v->len > 0, whole = letter == 'T' && start[opt + 1] != 'o';
     for (uint32_t i = 0; whole && !lacks && i < v->len; i++)
         lacks = v->u.tensors[i] == NULL;
-    return lacks ? fail_list(ctx, v) : 0;
+    return lacks ? fail_list(a, v) : 0;
 }
 
 /* int?, float?, bool?, Scalar?: a pointer that may be NULL. */
@@ -129,7 +147,7 @@ static void take_optional(char letter, va_list *ap, dp_value *v)
                          : *(const dp_value *)p;
 }
 
-static int take_plain(dp_ctx *ctx, const char *start, char letter, va_list *ap, dp_value *v)
+static int take_plain(const taken *a, const char *start, char letter, va_list *ap, dp_value *v)
 {
     dp_str s;
 
@@ -158,13 +176,13 @@ static int take_plain(dp_ctx *ctx, const char *start, char letter, va_list *ap, 
         v->tag = v->u.g ? DP_TAG_GENERATOR : DP_TAG_NONE;
         break;
     default:
-        return no_c_type(ctx, start);
+        return no_c_type(a, start);
     }
     return 0;
 }
 
 /* One letter group of a code at *c, taken from ap into *v.  Groups are those of plugin.h. */
-static int take(dp_ctx *ctx, const char **c, va_list *ap, dp_value *v)
+static int take(const taken *a, const char **c, va_list *ap, dp_value *v)
 {
     const char *start = *c;
     bool opt = **c == 'o';
@@ -177,13 +195,13 @@ static int take(dp_ctx *ctx, const char **c, va_list *ap, dp_value *v)
     *v = (dp_value){0};
     if (list) {
         *c += letter == 'l';
-        return take_list(ctx, start, letter, opt, ap, v);
+        return take_list(a, start, letter, opt, ap, v);
     }
     if (opt && letter != '\0' && strchr("ifbs", letter) != NULL) {
         take_optional(letter, ap, v);
         return 0;
     }
-    return take_plain(ctx, start, letter, ap, v);
+    return take_plain(a, start, letter, ap, v);
 }
 
 /* Hand return value v to the caller's slot; code letter as in plugin.h. */
@@ -211,10 +229,11 @@ static void give(char letter, dp_value *v, void *slot)
 static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_list *ap,
                             dp_value *args)
 {
+    const char *code = *c;
     uint32_t n = 0;
 
     while (**c != '\0' && **c != '>') {
-        int rc = n < e->n_args ? take(ctx, c, ap, &args[n]) : DP_ETYPE;
+        int rc = n < e->n_args ? take(&(taken){ctx, e->op, code, n}, c, ap, &args[n]) : DP_ETYPE;
         if (rc < 0)
             return n < e->n_args
                        ? rc

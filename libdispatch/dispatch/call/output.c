@@ -59,20 +59,43 @@ static bool is_read(const dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
     return found;
 }
 
-/* Has the running operator no output in t, which is to get another shape?  A call with written
- * arguments is boxed, so its frame knows them; what is no argument the kernel has made. */
-static int check_is_output(dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
+/* The name of the argument that is t, or holds it, if the operator writes to no such argument; else
+ * NULL.  The frame of a boxed call knows its arguments. */
+static const char *read_only_argument(const dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
 {
     const dp_value *args = atomic_load_explicit(&running_frame(ctx)->args, memory_order_relaxed);
     const char *name = NULL;
-    char text[300];
 
     for (uint32_t i = 0; args != NULL && i < e->n_args; i++)
         if (is_or_holds(&args[i], t)) {
             if (e->written >> i & 1)
-                return 0;
+                return NULL;
             name = e->schema->args[i].name;
         }
+    return name;
+}
+
+int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t)
+{
+    const dpi_entry *e = running_entry(ctx);
+    const char *name = e != NULL ? read_only_argument(ctx, e, t) : NULL;
+    char text[200];
+
+    if (name == NULL)
+        return 0;
+    snprintf(text, sizeof(text),
+             "its kernel changes argument '%s', and its schema does not say that it writes it",
+             name);
+    return dpi_fail_op(ctx, DP_EPLUGIN, e->op, DP_KEY_Undefined, text);
+}
+
+/* Has the running operator no output in t, which is to get another shape?  What is no argument the
+ * kernel has made. */
+static int check_is_output(dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
+{
+    const char *name = read_only_argument(ctx, e, t);
+    char text[300];
+
     if (name == NULL && e->written != 0)
         return 0;
     snprintf(

@@ -26,6 +26,13 @@ DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
     t->labelled = ctx->label_id;
 }
 
+/* Close a context whose thread ended between dp_ctx_begin() and dp_ctx_end(). */
+static void abandon(dp_ctx *ctx)
+{
+    ctx->pins = 0;
+    ctx->thread = NULL;
+}
+
 int dp_ctx_begin(dp_ctx *ctx)
 {
     if (ctx->pins == 0) {
@@ -34,8 +41,10 @@ int dp_ctx_begin(dp_ctx *ctx)
         int rc = dpi_pin(ctx);
         if (rc < 0)
             return rc;
-        if (!ctx->shares_pin)
+        if (!ctx->shares_pin) {
+            ctx->thread->abandon = abandon;
             ctx->thread->begun = ctx;
+        }
     }
     ctx->pins++;
     return 0;

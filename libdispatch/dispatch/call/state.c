@@ -163,7 +163,7 @@ static dp_mode *mode_room(dp_ctx *ctx)
         dp_mode **modes = dpi_grow(ctx->modes, &ctx->cap_modes, n + 1, sizeof(*modes));
         if (modes == NULL)
             return NULL;
-        memset(modes + had, 0, (ctx->cap_modes - had) * sizeof(*modes));
+        dp_zero_n(modes + had, ctx->cap_modes - had, sizeof(*modes));
         ctx->modes = modes;
     }
     if (ctx->modes[n] == NULL)

@@ -1,5 +1,6 @@
 /* typed.c -- calls with C types: resolved once more only when something changed. */
 #include "enter.h"
+#include "find.h"
 
 /* NULL: the host has to see what it is given and what it returns. */
 static inline dp_any_fn unboxed_of(const dpi_entry *e, const dpi_kernel *k)
@@ -27,6 +28,7 @@ static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
     m->at = ctx->arena.at;
+    m->fp = dpi_fp_look();
     out->unboxed = DPI_UNLIKELY(m->how & BY_OBSERVED) ? NULL : unboxed_of(e, k);
     return 0;
 }
@@ -79,6 +81,7 @@ static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, dpi_th
         return go_long_way(ctx, t, keys, out);
     m->depth = 0;
     m->how = BY_TOP | BY_PLAIN;
+    m->fp = dpi_fp_look();
     out->unboxed = f->unboxed;
     count_up(f->count);
     return 0;
@@ -104,7 +107,7 @@ static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_key
 
     if (is_for(second, s, t, keys))
         return enter_found(ctx, ctx->thread, t, second, keys, out);
-    const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->entries[t->id] : NULL;
+    const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->plain[t->id] : NULL;
     dp_keyset kept = keys;
     unsigned cell = e != NULL && t->op != NULL && e->code == t->code ? resolve_short(e, &kept)
                                                                      : DPI_CELL_MISSING;
@@ -150,6 +153,8 @@ static __attribute__((noinline)) int leave_any(dp_ctx *ctx, mark *m, int rc)
 {
     if (m->how & BY_PLAIN)
         ctx->thread->frames[0].state = ctx->states;
+    if (m->fp != dpi_fp_look())
+        dpi_fp_left(ctx, kernel_of(ctx, m), op_of(ctx, m), DPI_WARNED_KERNEL, m->fp);
     if (rc != 0) {
         rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
         ctx->refused = 0;
@@ -167,7 +172,8 @@ int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
     mark *m = (mark *)entered->reserved;
     dpi_thread *t = ctx->thread;
 
-    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN) || ctx->state != ctx->states))
+    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN) || ctx->state != ctx->states ||
+                     dpi_fp_look() != m->fp))
         return leave_any(ctx, m, rc);
     leave_short(ctx, t);
     return 0;

@@ -2,7 +2,8 @@
  *
  * Strings, complex numbers and lists lie outside of the value, and lists may hold more of them.
  * Tensors are only pointed to: moving a value moves no reference. */
-#include "dispatch/registry/dispatch_i.h"
+#include "ctx.h"
+#include "values.h"
 
 enum { ALIGN = 16 };
 

@@ -2,7 +2,7 @@
 #ifndef DPI_VIEWED_H
 #define DPI_VIEWED_H
 
-#include "dispatch/registry/dispatch_i.h"
+#include "dispatch/registry/entry.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,5 +1,6 @@
 /* warn.c -- what kernels warn of, for the answer. */
-#include "dispatch/registry/dispatch_i.h"
+#include "base/process.h"
+#include "enter.h"
 #include <stdio.h>
 
 /* Bytes of text without a character that was cut in two: UTF-8 continues with 10xxxxxx. */
@@ -40,6 +41,37 @@ void dp_vwarn(dp_ctx *ctx, const char *format, va_list ap)
     ctx->warnings = all;
     if ((all[ctx->n_warnings] = dp_strdup(text)) != NULL)
         ctx->n_warnings++;
+}
+
+void dpi_fp_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, unsigned kind, dpi_fp before)
+{
+    const bool kernel = kind == DPI_WARNED_KERNEL;
+    char changed[256], text[DP_LIMIT_WARNING_BYTES + 1];
+
+    dpi_fp_restore(dpi_fp_of(before, dpi_fp_get()), changed, sizeof(changed));
+    if (atomic_fetch_or(&k->gen->warned, kind) & kind)
+        return;
+    snprintf(text, sizeof(text),
+             "plugin '%s': its %s%s changed and the host set back: the floating-point environment "
+             "(%s)",
+             k->gen->plugin, kernel ? "kernel of " : "observer", kernel ? op->name : "", changed);
+    dp_warn(ctx, "%s", text);
+    dpi_warn_listener(text);
+}
+
+void dp_ctx_fp_settle(dp_ctx *ctx, const char *ran)
+{
+    char changed[256], text[DP_LIMIT_WARNING_BYTES + 1];
+
+    if (DPI_LIKELY(dpi_fp_get() == DPI_FP_DEFAULT))
+        return;
+    dpi_fp_restore(DPI_FP_DEFAULT, changed, sizeof(changed));
+    snprintf(text, sizeof(text),
+             "a kernel that ran in %s changed and the host set back: the floating-point "
+             "environment (%s)",
+             ran, changed);
+    dp_warn(ctx, "%s", text);
+    dpi_warn_listener(text);
 }
 
 const char *const *dp_ctx_warnings(const dp_ctx *ctx, size_t *n)

@@ -1,5 +1,6 @@
 /* watch.c -- who sees calls: observers, traces, timing, counters. */
 #include "enter.h"
+#include "trace.h"
 
 /* An observer's code is held like a kernel's: a frame names it while it runs. */
 static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const dp_op *op)
@@ -15,9 +16,31 @@ static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const d
     dpi_thread_fence(dpi_membarrier_works);
     if (atomic_load_explicit(&k->gen->closed, memory_order_acquire) == 0) {
         o->nanos = dpi_nanos();
+        dpi_fp before = dpi_fp_look();
         ((dp_observer_fn)k->unboxed)(o);
+        if (DPI_UNLIKELY(dpi_fp_look() != before))
+            dpi_fp_left(ctx, k, op, DPI_WARNED_OBSERVER, before);
     }
     atomic_store_explicit(&t->depth, d, memory_order_release);
+}
+
+/* Is observer k told of a call of `op` whose kernel was chosen for `key`?  An observer of one key is told of
+ * redispatches, too: below a layer they are how its calls come. */
+static bool wants(const dpi_kernel *k, const dp_op *op, dp_key key, bool redispatch)
+{
+    if (k->observes != NULL)
+        return k->observes == op && !redispatch;
+    return k->key == DP_KEY_Undefined ? !redispatch : dpi_alias_has(k->key, key);
+}
+
+static bool anyone_wants(const dp_ctx *ctx, const dp_op *op, dp_key key, bool redispatch)
+{
+    const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+
+    for (uint32_t i = 0; i < s->n_observers; i++)
+        if (wants(s->observers[i], op, key, redispatch))
+            return true;
+    return false;
 }
 
 /* Each observer finds in o->state what it left there. */
@@ -26,6 +49,8 @@ static void observe_all(dp_ctx *ctx, dpi_observed *seen)
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
     for (uint32_t i = 0; i < s->n_observers; i++) {
+        if (!wants(s->observers[i], seen->op, seen->o.key, seen->redispatch))
+            continue;
         dp_observation o = seen->o; /* what one of them breaks the next does not see */
         o.state = seen->states[i];
         observe(ctx, s->observers[i], &o, seen->op);
@@ -33,13 +58,15 @@ static void observe_all(dp_ctx *ctx, dpi_observed *seen)
     }
 }
 
-void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_observed *seen)
+void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset keys,
+                        bool redispatch, const dp_value *args, dpi_observed *seen)
 {
     static atomic_uint_fast64_t last_id;
     uint32_t depth = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
 
     *seen =
         (dpi_observed){.op = e->op,
+                       .redispatch = redispatch,
                        .o = {.size = (uint32_t)sizeof(dp_observation),
                              .id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1,
                              .op = e->op->name,
@@ -48,7 +75,11 @@ void dpi_observe_before(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, d
                              .thread = ctx->thread->number,
                              .n_args = e->n_args,
                              .args = args,
-                             .label = ctx->label}};
+                             .label = ctx->label,
+                             .handle = e->op,
+                             .keys = keys,
+                             .plugin = k->gen->plugin,
+                             .generation = k->gen->number}};
     observe_all(ctx, seen);
 }
 
@@ -98,9 +129,11 @@ DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
         atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);
         return false;
     }
-    m->how |= BY_WATCHED;
-    if (!redispatch && dpi_ctx_snapshot(ctx)->n_observers > 0)
+    if (!(m->how & BY_DECOMPOSE) && anyone_wants(ctx, e->op, key, redispatch))
         m->how |= BY_OBSERVED;
+    if (!ctx->tracing && !ctx->timing)
+        return true;
+    m->how |= BY_WATCHED;
     m->step = -1;
     if (ctx->tracing)
         m->step = dpi_trace_enter(ctx, e->op, key, m->depth, redispatch, kernel_of(ctx, m),

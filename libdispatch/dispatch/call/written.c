@@ -1,6 +1,7 @@
 /* written.c -- versions are the host's: read before a kernel that writes, and counted up afterwards
  * unless the kernel's own calls did so.  So are shapes: what a kernel that fails resized is put back. */
 #include "written.h"
+#include "ctx.h"
 #include <stdio.h>
 
 /* The tensors in the arguments of `left`, in order; lists of tensors, too. */
@@ -71,6 +72,12 @@ static bool is_new(dp_ctx *ctx, const dpi_frame *caller, const dp_tensor *t)
 
 /* -- around a kernel -- */
 
+static dpi_frame *frame_of(const dp_ctx *ctx)
+{
+    return &ctx->thread
+                ->frames[atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) - 1];
+}
+
 /* The tensor that e's kernels write, if it is one, as in most operators that write. */
 static inline dp_tensor *only_written(const dpi_entry *e, const dp_value *args)
 {
@@ -87,7 +94,13 @@ static uint64_t version_before(dp_ctx *ctx, const dpi_frame *caller, bool makes,
 
 int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w)
 {
+    dpi_frame *frame = frame_of(ctx);
+
     w->change = dpi_last_change();
+    atomic_store_explicit(&frame->touched, 0, memory_order_relaxed);
+    /* No version tells the caller that e wrote to an argument tagged also_written. */
+    if ((e->written & ~e->schema->written) != 0 && frame > ctx->thread->frames)
+        atomic_store_explicit(&frame[-1].touched, 1, memory_order_relaxed);
     if (e->counted == 0)
         return 0;
     size_t n = 0;
@@ -104,7 +117,8 @@ int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_
         const dp_value *v = &args[__builtin_ctzll(left)];
         n += v->tag == DP_TAG_TENSORS ? v->len : 1;
     }
-    w->before = n <= DPI_COUNT(w->few) ? w->few : dp_arena_alloc(&ctx->arena, n * sizeof(uint64_t));
+    w->before =
+        n <= DPI_COUNT(w->few) ? w->few : dp_arena_alloc_n(&ctx->arena, n, sizeof(uint64_t));
     if (w->before == NULL)
         return dp_error_set(&ctx->error, DP_ERESOURCE,
                             "out of memory: versions of %zu written tensors", n);
@@ -142,9 +156,12 @@ static uint64_t dpi_written_moved(const dpi_entry *e, const dp_value *args, cons
     return moved;
 }
 
-/* Kernels that write through others alone. */
-static bool only_calls(const dpi_kernel *k)
+/* Has the kernel itself written nothing so far, or does it write through others alone? */
+static bool wrote_nothing_itself(const dp_ctx *ctx, const dpi_kernel *k)
 {
+    if ((k->flags & DP_FLAG_META) &&
+        atomic_load_explicit(&frame_of(ctx)->touched, memory_order_relaxed) == 0)
+        return true;
     int f = dp_key_functionality(k->key);
 
     return (k->flags & DP_FLAG_BELOW) || f == DP_ALIAS_CompositeImplicitAutograd ||
@@ -153,7 +170,7 @@ static bool only_calls(const dpi_kernel *k)
            (!dp_key_is_alias(k->key) && f >= DP_F_BackendSelect);
 }
 
-/* Whatever the kernel, or what it called, made of them. */
+/* Whatever the kernel, or what it called, made of them; what they have grown by is released. */
 static void restore_shapes(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, uint64_t change)
 {
     cursor c = {args, e->written, 0};
@@ -165,6 +182,9 @@ static void restore_shapes(dp_ctx *ctx, const dpi_entry *e, const dp_value *args
             snprintf(of_kernel->message + n, sizeof(of_kernel->message) - n,
                      "; an output keeps the shape that it got: %s", why.message);
         }
+    c = (cursor){args, e->written, 0};
+    for (dp_tensor *t = next(&c); t != NULL; t = next(&c))
+        dpi_tensor_shrink(t, change);
 }
 
 uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
@@ -175,7 +195,7 @@ uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k
 
     ctx->refused = 0;
     restore_shapes(ctx, e, args, w->change);
-    if (only_calls(k))
+    if (wrote_nothing_itself(ctx, k))
         silent = ctx->error.written != 0 ? silent : 0;
     else if (refused)
         silent = 0;
@@ -188,7 +208,10 @@ int dp_vrefuse(dp_ctx *ctx, int code, const char *format, va_list ap)
 {
     if (format != NULL)
         dp_error_vset(&ctx->error, code, format, ap);
-    if (ctx->thread != NULL)
+    /* An inner call that failed while it wrote may have written to an argument of this one, and so may a copy or a loop
+     * that was called off. */
+    bool called_off = code == DP_ECANCELLED || code == DP_EDEADLINE;
+    if (ctx->thread != NULL && ctx->error.written == 0 && !called_off)
         ctx->refused = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
     return code;
 }

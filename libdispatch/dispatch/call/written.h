@@ -2,7 +2,7 @@
 #ifndef DPI_WRITTEN_H
 #define DPI_WRITTEN_H
 
-#include "dispatch/registry/dispatch_i.h"
+#include "dispatch/registry/entry.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -19,7 +19,9 @@ int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_
 /* It succeeded: every version that has not moved since counts up. */
 void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_written *w);
 /* It failed: what it wrote has its former shape again, and versions count up, but for kernels that
- * write through others alone and for those that refused.  The arguments that nobody knows the contents of now, for dp_error.written. */
+ * write through others alone, that refused, or that have DP_FLAG_META and failed before they were
+ * told of memory (dpi_ctx_touch).  Returns the arguments whose contents nobody knows now, for
+ * dp_error.written. */
 uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                             const dp_value *args, const dpi_written *w);
 

@@ -1,6 +1,7 @@
 /* elf.c -- reading a plugin's file, and finding one's way in it.
  *
- * Program headers only (strip keeps those), every offset checked in 64 bits. */
+ * What loading needs is found by program headers alone (strip keeps those); every offset is checked in
+ * 64 bits. */
 #include "elf.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -107,6 +108,12 @@ bool dpi_elf_segment(const dpi_elf *e, unsigned i, Elf64_Phdr *ph)
 {
     return i < e->eh.e_phnum && e->eh.e_phoff <= e->n &&
            dpi_elf_get(e, e->eh.e_phoff + (uint64_t)i * sizeof(*ph), ph, sizeof(*ph));
+}
+
+bool dpi_elf_section(const dpi_elf *e, unsigned i, Elf64_Shdr *sh)
+{
+    return i < e->eh.e_shnum && e->eh.e_shentsize == sizeof(*sh) && e->eh.e_shoff <= e->n &&
+           dpi_elf_get(e, e->eh.e_shoff + (uint64_t)i * sizeof(*sh), sh, sizeof(*sh));
 }
 
 uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address)

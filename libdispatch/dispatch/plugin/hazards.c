@@ -1,4 +1,5 @@
-/* hazards.c -- what a plugin's dynamic section says about unloading it.
+/* hazards.c -- what a plugin's dynamic section says about unloading it, and its symbols about what it
+ * changes of the process.
  *
  * And whether it is whole, as far as the dynamic linker does not look.
  *
@@ -10,7 +11,7 @@
 enum { STICKS = 1, RESIDENT };
 enum { SYMBOL_MAX = 200 }; /* bytes of a name; longer ones are none we look for */
 
-/* Imports that tell it.  RESIDENT: somebody would run the code after it is gone.  STICKS: the
+/* Imports that tell it.  RESIDENT: somebody would run or read its memory after it is gone.  STICKS: the
  * dynamic linker may keep it mapped, which costs memory only. */
 static const struct {
     const char *symbol;
@@ -27,6 +28,9 @@ static const struct {
     {"signal", RESIDENT, "its signal handlers may stay installed"},
     {"sigaction", RESIDENT, "its signal handlers may stay installed"},
     {"__sysv_signal", RESIDENT, "its signal handlers may stay installed"},
+    {"putenv", RESIDENT, "the environment may keep strings of its memory; setenv copies them"},
+    {"_ZSt13set_terminatePFvvE", RESIDENT, "its handler runs when an exception is not caught"},
+    {"_ZSt15set_new_handlerPFvvE", RESIDENT, "its handler runs when memory is short"},
     {"dlopen", STICKS, "it may hold itself open"},
     {"dlmopen", STICKS, "it may hold itself open"},
     {"__cxa_thread_atexit", STICKS, "threads keep it while they own its thread_local objects"},
@@ -98,7 +102,10 @@ static void check_needed(const dpi_elf *e, const dynamic *d, uint64_t index, fin
 
     for (size_t i = 0; s && i < DPI_COUNT(pinned_libraries); i++)
         if (strncmp(s, pinned_libraries[i], strlen(pinned_libraries[i])) == 0) {
-            found(f, NULL, "needs '%s': has threads of its own, stays mapped for ever", s);
+            found(
+                f, NULL,
+                "needs '%s', whose threads never end: that library stays mapped, the plugin can go",
+                s);
             if (h->n_pins < DPI_PIN_MAX && (h->pin[h->n_pins] = dp_arena_printf(f->arena, "%s", s)))
                 h->n_pins++;
         }
@@ -115,7 +122,8 @@ static void check_symbol(const dpi_elf *e, const dynamic *d, const Elf64_Sym *sy
         if (ELF64_ST_BIND(sym->st_info) == STB_GNU_UNIQUE)
             found(f, &f->hazards->sticks,
                   "defines the unique symbol '%s': the dynamic linker never unmaps such a library "
-                  "(build with -fvisibility=hidden or -fno-gnu-unique)",
+                  "(build with -fno-gnu-unique; -fvisibility=hidden does not hide those of "
+                  "namespace std)",
                   s);
         return;
     }
@@ -236,6 +244,31 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
     }
 }
 
+/* gcc adds a file of start-up code to what -Ofast and -ffast-math link.  Its one symbol is local, so a
+ * stripped plugin does not show it. */
+static void check_fast_math(const dpi_elf *e, const Elf64_Shdr *symbols, findings *f)
+{
+    static const char start_up[] = "set_fast_math";
+    Elf64_Shdr names;
+    Elf64_Sym sym;
+
+    if (!dpi_elf_section(e, symbols->sh_link, &names))
+        return;
+    for (uint64_t i = 0; i < symbols->sh_size / sizeof(sym); i++) {
+        char name[sizeof(start_up)];
+        if (!dpi_elf_get(e, symbols->sh_offset + i * sizeof(sym), &sym, sizeof(sym)))
+            return;
+        if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_name < names.sh_size &&
+            dpi_elf_get(e, names.sh_offset + sym.st_name, name, sizeof(name)) &&
+            memcmp(name, start_up, sizeof(name)) == 0) {
+            found(f, NULL,
+                  "links crtfastmath (-Ofast, -ffast-math): loading it makes subnormal numbers "
+                  "zero; the host sets that back");
+            return;
+        }
+    }
+}
+
 int dpi_hazards_find(const dpi_elf *e, const char *path, dp_arena *a, dp_manifest *out,
                      dpi_hazards *h, dp_error *err)
 {
@@ -245,12 +278,18 @@ int dpi_hazards_find(const dpi_elf *e, const char *path, dp_arena *a, dp_manifes
                   .cap = WARNINGS_MAX,
                   .hazards = h};
     Elf64_Phdr ph;
+    Elf64_Shdr sh;
 
     if (f.warnings == NULL)
         return dpi_no_memory(err, "a manifest");
     for (unsigned i = 0; dpi_elf_segment(e, i, &ph); i++)
         if (ph.p_type == PT_DYNAMIC)
             scan_dynamic(e, &ph, &f);
+    for (unsigned i = 0; dpi_elf_section(e, i, &sh); i++)
+        if (sh.sh_type == SHT_SYMTAB) {
+            check_fast_math(e, &sh, &f);
+            break; /* a file has one */
+        }
     out->warnings = f.warnings;
     out->n_warnings = f.n;
     if (f.damage != NULL)

@@ -205,7 +205,7 @@ static int summarize(const pieces *ps, const char *path, dp_arena *a, dp_manifes
                      dp_error *err)
 {
     const piece *plugin = NULL;
-    const char **backends = dp_arena_alloc(a, (ps->n + 1) * sizeof(*backends));
+    const char **backends = dp_arena_alloc_n(a, ps->n + 1, sizeof(*backends));
 
     if (backends == NULL)
         return dpi_no_memory(err, "a manifest");

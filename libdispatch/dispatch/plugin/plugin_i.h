@@ -3,7 +3,9 @@
 #ifndef DPI_PLUGIN_I_H
 #define DPI_PLUGIN_I_H
 
-#include "dispatch/registry/dispatch_i.h"
+#include "base/base.h"
+
+#pragma GCC visibility push(hidden)
 
 enum { DPI_PIN_MAX = 4 };
 
@@ -44,7 +46,9 @@ typedef struct dpi_image {
     bool mapped;      /* false before dlopen, and after an unmapping that was proved */
     bool ran;         /* code of the plugin's own may have run: a resident one must stay */
     char stay[256];   /* why it must never be dlclosed, beside being resident; "" */
-    const dp_block **blocks; /* [n_blocks] the host's copies, as big as the host's struct */
+    struct dpi_note *notes; /* oldest first; notes.c's, under the registry's lock, as is the next */
+    struct dpi_image *noting; /* the next of the registry's plugins that may make notes */
+    const dp_block **blocks;  /* [n_blocks] the host's copies, as big as the host's struct */
     size_t n_blocks;
 } dpi_image;
 
@@ -55,6 +59,9 @@ int dpi_image_open(const char *path, bool copy, const char *cache_dir, dpi_image
 /* Map it, check its records against its note and give it the host's table.  Its constructors run.
  */
 int dpi_image_map(dpi_image *im, dp_error *err);
+/* Check the records of a mapped file, copy them into `blocks` and give the plugin the host's table. */
+int dpi_records_check(dpi_image *im, dp_error *err);
+bool dpi_image_listed(const dpi_image *im); /* is its mapping in the dynamic linker's list? */
 /* The first block of this kind; NULL: none. */
 const dp_block *dpi_image_block(const dpi_image *im, int kind);
 /* Why it must never be dlclosed, into buf; false: it may be. */
@@ -64,7 +71,21 @@ bool dpi_image_resident(const dpi_image *im, char *buf, size_t bytes);
 bool dpi_image_unmap(dpi_image *im, char *why, size_t bytes);
 /* Is a mapping that stayed after dlclose gone by now?  If so the copy goes too. */
 bool dpi_image_gone(dpi_image *im);
+/* Take notes of the plugin (dp_note) from now on. */
+void dpi_notes_open(dp_registry *reg, dpi_image *im);
+/* ... no more, and free those that there are.  im need not be open. */
+void dpi_notes_close(dp_registry *reg, dpi_image *im);
+/* *out: [*n] in the arena.  DP_ERESOURCE without a message.  Under the registry's lock. */
+int dpi_notes_copy(const dpi_image *im, dp_arena *a, const dp_note_info **out, size_t *n);
+
 /* Removes the copy and frees; the mapping, if there still is one, stays.  NULL is fine. */
 dpi_image *dpi_image_free(dpi_image *im);
+
+/* Old generations that still run; under the registry's lock. */
+uint32_t dpi_plugins_draining(const dp_registry *reg);
+/* The host's table for plugins (host.c). */
+const dp_host *dpi_host_table(void);
+
+#pragma GCC visibility pop
 
 #endif

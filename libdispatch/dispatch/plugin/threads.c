@@ -7,6 +7,8 @@
  * under it but the end of a thread. */
 #define _GNU_SOURCE /* dladdr, names of threads, waits by the monotonic clock */
 #include "threads.h"
+#include "dispatch/call/ctx.h"
+#include "base/process.h"
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ typedef struct thread {
     pthread_t thread;
     bool ended;   /* it has left fn */
     bool joining; /* somebody waits for its end */
+    bool warned;  /* that it changed its floating-point environment */
     char name[DP_THREAD_NAME_MAX];
 } thread;
 
@@ -41,10 +44,29 @@ static void label(const thread *t)
     dp_ctx_set_label(t->ctx, text);
 }
 
+/* It calls kernels, which are to compute as everywhere: what it changed lasts for one turn. */
+static void fp_settle(thread *t)
+{
+    char changed[256], text[DP_LIMIT_WARNING_BYTES + 1];
+
+    if (DPI_LIKELY(dpi_fp_get() == DPI_FP_DEFAULT))
+        return;
+    dpi_fp_restore(DPI_FP_DEFAULT, changed, sizeof(changed));
+    if (t->warned)
+        return;
+    t->warned = true;
+    snprintf(text, sizeof(text),
+             "plugin's file '%s': its thread '%s' changed and the host set back: the "
+             "floating-point environment (%s)",
+             t->file, t->name, changed);
+    dpi_warn_listener(text);
+}
+
 static void end(void *arg)
 {
     thread *t = arg;
 
+    fp_settle(t);
     pthread_mutex_lock(&lock);
     dp_ctx *ctx = t->ctx;
     t->ctx = NULL; /* its address may be another one's soon */
@@ -62,6 +84,7 @@ static void *run(void *arg)
 
     snprintf(dpi_thread_plugin, sizeof(dpi_thread_plugin), "thread=0 for='thread '%s'' file='%s'",
              t->name, t->file);
+    dpi_fp_set(DPI_FP_DEFAULT);   /* not what the code that starts it has set */
     pthread_cleanup_push(end, t); /* it may leave by pthread_exit() */
     t->fn(t->ctx, t->arg);
     pthread_cleanup_pop(1);
@@ -252,6 +275,7 @@ int dp_thread_turn(dp_ctx *ctx)
     if (t == NULL || ctx->thread != NULL)
         return dp_error_set(&ctx->error, DP_ERUNTIME,
                             "only a thread that dp_thread_start() made turns, outside of calls");
+    fp_settle(t);
     dp_ctx_reset(ctx);
     label(t);
     return 0;

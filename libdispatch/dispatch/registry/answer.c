@@ -4,12 +4,12 @@
 
 void *dpi_answer_alloc(dpi_answer *a, size_t n, size_t bytes)
 {
-    void *p = dp_arena_alloc(a->arena, n * bytes + 1);
+    void *p = dp_arena_alloc_n(a->arena, n, bytes);
 
     if (p == NULL)
         a->failed = true;
     else
-        memset(p, 0, n * bytes);
+        dp_zero_n(p, n, bytes);
     return p;
 }
 

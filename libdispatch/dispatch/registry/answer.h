@@ -3,7 +3,7 @@
 #ifndef DPI_ANSWER_H
 #define DPI_ANSWER_H
 
-#include "dispatch_i.h"
+#include "entry.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,6 +1,6 @@
 /* barrier.c -- a barrier that one thread passes for all of them (membarrier(2)), so that what each
  * call publishes need not be followed by one.  Where it is missing, callers fence. */
-#include "truth.h"
+#include "thread.h"
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -6,46 +6,6 @@
 #include "change.h"
 #include <stdlib.h>
 
-/* -- interned names -- */
-
-static int64_t op_find(const dp_registry *reg, const char *name, uint32_t from)
-{
-    int64_t id = dpi_names_find(reg->names, name, strlen(name));
-
-    for (uint32_t i = from; id < 0 && i < reg->n_ops; i++) /* new in this change: not hashed yet */
-        if (strcmp(reg->ops[i]->name, name) == 0)
-            id = i;
-    return id;
-}
-
-int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err)
-{
-    dp_registry *reg = c->reg;
-    int64_t found = op_find(reg, name, c->n_ops_before);
-
-    if (found >= 0) {
-        *id = (uint32_t)found;
-        return 0;
-    }
-    if (reg->n_ops == DP_LIMIT_OPERATORS)
-        return dp_error_set(err, DP_ERESOURCE, "over the limit of %d operator names",
-                            DP_LIMIT_OPERATORS);
-    dp_op **ops = dpi_grow(reg->ops, &reg->cap_ops, reg->n_ops + 1, sizeof(*ops));
-    if (ops == NULL)
-        return dpi_no_memory(err, name);
-    reg->ops = ops;
-    dp_op *op = dp_calloc(1, sizeof(*op));
-    if (op == NULL || (op->name = dp_strdup(name)) == NULL) {
-        dp_free(op);
-        return dpi_no_memory(err, name);
-    }
-    op->id = reg->n_ops;
-    op->reg = reg;
-    *id = op->id;
-    reg->ops[reg->n_ops++] = op;
-    return 0;
-}
-
 /* -- changes -- */
 
 void dpi_change_begin(dpi_change *c, dp_registry *reg)
@@ -265,6 +225,11 @@ static int add_impl(dpi_change *c, const dpi_reg *r, bool reject, dpi_text *over
         return dp_error_set(err, DP_ERESOURCE, "%s: over the limit of %d kernels", t->name,
                             DP_LIMIT_KERNELS_PER_OP);
     dp_key_name(r->key, key);
+    for (uint32_t i = 0; s != NULL && i < s->n; i++)
+        if (s->kernels[i]->gen == r->gen)
+            return dp_error_set(
+                err, DP_EPLUGIN, "%s: plugin '%s' has two kernels for %s: %s:%u and %s:%u", t->name,
+                r->gen->plugin, key, s->kernels[i]->file, s->kernels[i]->line, r->file, r->line);
     if (s != NULL && reject) {
         const dpi_kernel *old = s->kernels[0];
         return dp_error_set(
@@ -379,8 +344,8 @@ static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *r
     dp_registry *reg = c->reg;
     uint32_t n = 0, max = reg->n_observers + (added ? added->n_regs : 0);
 
-    c->observers = dp_malloc((max + 1) * sizeof(dpi_kernel *));
-    c->snapshot->observers = dp_malloc((max + 1) * sizeof(dpi_kernel *));
+    c->observers = dp_malloc_n(max + 1, sizeof(dpi_kernel *));
+    c->snapshot->observers = dp_malloc_n(max + 1, sizeof(dpi_kernel *));
     if (c->observers == NULL || c->snapshot->observers == NULL)
         return dpi_no_memory(err, "observers");
     for (uint32_t i = 0; i < reg->n_observers; i++)
@@ -405,7 +370,42 @@ static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *r
     for (uint32_t i = 0; i < n; i++)
         c->snapshot->observers[i] = dpi_kernel_ref(c->observers[i]);
     c->snapshot->n_observers = n;
-    c->snapshot->n_plain = n == 0 ? c->snapshot->n_entries : 0;
+    return 0;
+}
+
+/* Has e a kernel for `key`, an alias or a runtime key? */
+static bool serves(const dpi_entry *e, dp_key key)
+{
+    for (unsigned slot = 0; slot < e->n_slots; slot++)
+        if (e->table[slot] != DPI_CELL_MISSING && dpi_alias_has(key, dpi_slot_key(slot)))
+            return true;
+    return false;
+}
+
+/* May calls of e be told to the observer k, which is not told of all? */
+static bool may_observe(const dpi_kernel *k, const dpi_entry *e)
+{
+    return k->observes != NULL ? k->observes == e->op : serves(e, k->key);
+}
+
+/* Which entries calls may take the short way with: see dpi_snapshot.plain. */
+static int plain_build(dpi_snapshot *s, dp_error *err)
+{
+    s->plain = s->entries;
+    s->n_plain = s->n_entries;
+    for (uint32_t i = 0; i < s->n_observers; i++)
+        if (s->observers[i]->observes == NULL && s->observers[i]->key == DP_KEY_Undefined)
+            s->n_plain = 0;
+    if (s->n_observers == 0 || s->n_plain == 0)
+        return 0;
+    if ((s->plain = dp_calloc(s->n_entries + 1, sizeof(dpi_entry *))) == NULL)
+        return dpi_no_memory(err, "a snapshot");
+    for (uint32_t id = 0; id < s->n_entries; id++) {
+        s->plain[id] = s->entries[id];
+        for (uint32_t i = 0; s->plain[id] != NULL && i < s->n_observers; i++)
+            if (may_observe(s->observers[i], s->plain[id]))
+                s->plain[id] = NULL;
+    }
     return 0;
 }
 
@@ -423,7 +423,9 @@ static int change_prepare(dpi_change *c, const dp_unit *added, const dp_unit *re
         return dpi_no_memory(err, "the operators' names");
     s->names = dpi_names_ref(c->names ? c->names : reg->names);
     int rc = observers_build(c, added, removed, err);
-    return rc < 0 ? rc : entries_build(c, dpi_backend_named_top(), err);
+    if (rc == 0)
+        rc = entries_build(c, dpi_backend_named_top(), err);
+    return rc < 0 ? rc : plain_build(s, err);
 }
 
 static void libraries_swap(dp_registry *reg, dp_unit *added, const dp_unit *removed)

@@ -2,7 +2,7 @@
 #ifndef DPI_CHANGE_H
 #define DPI_CHANGE_H
 
-#include "truth.h"
+#include "registry.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -44,6 +44,7 @@ int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size
 /* listen.c */
 void dpi_tell_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth *old);
 void dpi_tell_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32_t removed);
+void dpi_tell_noted(dp_registry *reg, const char *plugin, const char *name, const char *text);
 
 #pragma GCC visibility pop
 

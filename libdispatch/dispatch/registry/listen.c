@@ -58,3 +58,10 @@ void dpi_tell_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32
         if (n->l->changed)
             n->l->changed(n->l->arg, u->gen->plugin, u->gen->number, added, removed);
 }
+
+void dpi_tell_noted(dp_registry *reg, const char *plugin, const char *name, const char *text)
+{
+    for (const dpi_listener_node *n = reg->listeners; n != NULL; n = n->next)
+        if (n->l->noted)
+            n->l->noted(n->l->arg, plugin, name, text);
+}

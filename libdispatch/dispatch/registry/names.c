@@ -1,5 +1,5 @@
 /* names.c -- full name -> operator id, base name -> its overloads: one hash, open addressing. */
-#include "truth.h"
+#include "snapshot.h"
 
 typedef struct name_slot {
     uint32_t hash, id; /* id + 1; 0 is empty */
@@ -66,8 +66,9 @@ dpi_names *dpi_names_build(dp_op *const *ops, uint32_t n)
 
     while (cap < n * 2)
         cap *= 2;
-    dpi_names *names =
-        dp_calloc(1, sizeof(*names) + cap * (sizeof(name_slot) + sizeof(*names->base)));
+    dpi_names *names;
+    uint64_t slots = dp_size_times(cap, sizeof(name_slot) + sizeof(*names->base));
+    names = dp_calloc(1, dp_size_plus(sizeof(*names), slots));
     if (names == NULL)
         return NULL;
     atomic_init(&names->refs, 1);

@@ -1,5 +1,6 @@
 /* registry.c -- a registry: its units, attached and detached. */
 #include "change.h"
+#include "thread.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -197,7 +198,7 @@ int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
                         const dp_block *const *blocks, size_t n, const dpi_attach_options *o,
                         dp_unit **out, dpi_text *overrides, dp_error *err)
 {
-    const dp_block **sorted = dp_malloc((n + 1) * sizeof(*sorted));
+    const dp_block **sorted = dp_malloc_n(n + 1, sizeof(*sorted));
 
     if (sorted == NULL)
         return dpi_no_memory(err, name);
@@ -206,7 +207,7 @@ int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
         return dp_error_set(err, DP_EPLUGIN, "a plugin's name has 1 to %d bytes, this one %zu",
                             DP_LIMIT_NAME_BYTES, strlen(name));
     }
-    memcpy(sorted, blocks, n * sizeof(*sorted));
+    dp_copy_n(sorted, blocks, n, sizeof(*sorted));
     qsort(sorted, n, sizeof(*sorted), by_place);
     pthread_mutex_lock(&reg->lock);
     int rc = attach(reg, name, version, sorted, n, o, out, overrides, err);
@@ -257,7 +258,7 @@ int dp_registry_attach(dp_registry *reg, const char *name, const char *version,
 {
     if (!DPI_GIVEN(err, DP_EVALUE, reg, name, version, out))
         return DP_EVALUE;
-    const dp_block **list = dp_malloc((n + 1) * sizeof(*list));
+    const dp_block **list = dp_malloc_n(n + 1, sizeof(*list));
 
     if (list == NULL)
         return dpi_no_memory(err, name);

@@ -3,7 +3,7 @@
  * A reader pins a snapshot by publishing it in its thread record with a plain store and looking
  * again; a writer publishes the new one, has every thread pass a barrier, and then frees what no
  * thread record names. */
-#include "truth.h"
+#include "thread.h"
 
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s)
 {
@@ -13,6 +13,8 @@ dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s)
         dpi_entry_unref(s->entries[i]);
     for (uint32_t i = 0; i < s->n_observers; i++)
         dpi_kernel_unref(s->observers[i]);
+    if (s->plain != s->entries)
+        dp_free(s->plain);
     dp_free(s->entries);
     dp_free(s->observers);
     dpi_names_unref(s->names);

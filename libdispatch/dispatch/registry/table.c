@@ -3,7 +3,7 @@
  *
  * The rules are c10's OperatorEntry::computeDispatchTableEntryWithDebug, and one of ours: a kernel
  * for CPU with DP_FLAG_META stands as if it were registered for Meta, too, if nothing else is. */
-#include "truth.h"
+#include "registry.h"
 
 /* -- the table -- */
 
@@ -226,7 +226,7 @@ static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
     entry_written(e, s, tags);
     entry_viewed(e, s, tags);
     e->boxes = e->counted != 0 || e->views;
-    e->settles = s->written != 0 || e->views;
+    e->settles = e->written != 0 || e->views;
     for (uint32_t i = 0; i < s->n_args; i++)
         e->arg_tags[i] = s->args[i].tags;
     for (uint32_t i = 0; i < s->n_rets; i++) {
@@ -336,10 +336,13 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     const dpi_kernel *direct[DPI_SLOTS_MAX] = {NULL};
     uint32_t n_slots = DPI_SLOTS(n_named), n_columns = DPI_COLUMNS_BUILTIN + n_named;
     uint32_t bound = entry_bound(t, fb, n_slots);
-    dpi_entry *e =
-        dp_calloc(1, sizeof(*e) + 2 * n_columns * sizeof(*e->mask) + bound * sizeof(*e->kernels) +
-                         n_slots * (sizeof(*e->table) + sizeof(*e->provenance)));
+    uint64_t bytes = sizeof(dpi_entry);
+    dpi_entry *e;
 
+    bytes = dp_size_plus(bytes, dp_size_times(n_columns, 2 * sizeof(*e->mask)));
+    bytes = dp_size_plus(bytes, dp_size_times(bound, sizeof(*e->kernels)));
+    bytes = dp_size_plus(bytes, dp_size_times(n_slots, sizeof(*e->table) + sizeof(*e->provenance)));
+    e = dp_calloc(1, bytes);
     if (e == NULL)
         return NULL;
     atomic_init(&e->refs, 1);

@@ -26,8 +26,7 @@ static void thread_leave(void *p)
     if (atomic_load_explicit(&t->depth, memory_order_relaxed) > 0)
         abort();
     if (t->begun != NULL) {
-        t->begun->pins = 0;
-        t->begun->thread = NULL;
+        t->abandon(t->begun);
         t->begun = NULL;
         dpi_thread_unpin(t);
     }
@@ -104,10 +103,20 @@ dpi_thread *dpi_thread_enter(dp_error *err)
         t = thread_new(err);
     if (t != NULL) {
         pthread_setspecific(leaving, t);
+        t->stack_floor = dpi_stack_floor();
         dpi_thread_self = t;
         dpi_looker_self = &t->looker;
     }
     return t;
+}
+
+uint64_t dp_thread_number(void)
+{
+    dpi_thread *t = dpi_thread_self;
+
+    if (t == &dpi_thread_nobody)
+        t = dpi_thread_enter(NULL);
+    return t != NULL ? t->number : 0;
 }
 
 int dp_shapes_hold(dp_error *err)
@@ -189,6 +198,7 @@ static size_t running_of(dpi_thread *t, dp_registry *reg, dp_running *out, size_
         r->key = dp_keyset_highest(dpi_frame_keys(&t->frames[d]));
         r->depth = (int)d;
         r->nanos = since && now > since ? now - since : 0;
+        r->thread = t->number;
     }
     return n;
 }

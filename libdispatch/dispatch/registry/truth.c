@@ -61,7 +61,7 @@ static dpi_stack *stack_add(dpi_truth *t, dp_key key)
     t->stacks = stacks;
     while (at < t->n_stacks && stacks[at].key < key)
         at++;
-    memmove(stacks + at + 1, stacks + at, (t->n_stacks - at) * sizeof(dpi_stack));
+    dp_move_n(stacks + at + 1, stacks + at, t->n_stacks - at, sizeof(dpi_stack));
     t->n_stacks++;
     stacks[at] = (dpi_stack){.key = key};
     return &stacks[at];
@@ -80,7 +80,7 @@ int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err)
     s->kernels = kernels;
     while (at < s->n && newer(kernels[at], k))
         at++;
-    memmove(kernels + at + 1, kernels + at, (s->n - at) * sizeof(dpi_kernel *));
+    dp_move_n(kernels + at + 1, kernels + at, s->n - at, sizeof(dpi_kernel *));
     kernels[at] = dpi_kernel_ref(k);
     s->n++;
     return 0;
@@ -95,14 +95,14 @@ void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k)
             continue;
         dpi_kernel_unref(s->kernels[i]);
         s->n--;
-        memmove(s->kernels + i, s->kernels + i + 1, (s->n - i) * sizeof(dpi_kernel *));
+        dp_move_n(s->kernels + i, s->kernels + i + 1, s->n - i, sizeof(dpi_kernel *));
         break;
     }
     if (s != NULL && s->n == 0) {
         size_t i = (size_t)(s - t->stacks);
         dp_free(s->kernels);
         t->n_stacks--;
-        memmove(s, s + 1, (t->n_stacks - i) * sizeof(dpi_stack));
+        dp_move_n(s, s + 1, t->n_stacks - i, sizeof(dpi_stack));
     }
 }
 

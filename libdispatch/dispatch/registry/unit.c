@@ -182,17 +182,46 @@ static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32
     return rc;
 }
 
+/* What the author wrote to give items of b the flag `flag`, which the macro `block` gives to all of them. */
+static const char *flag_origin(const dp_block *b, uint16_t flag, const char *name,
+                               const char *block)
+{
+    return b->flags & flag ? block : name;
+}
+
 /* Kernels of layers alone may be passed over: below a backend's there is nothing. */
 static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char *name,
                       dp_error *err)
 {
+    const char *macro = b->kind == DP_BLOCK_FALLBACK ? "DP_FALLBACK_GRAD" : "DP_LIBRARY_GRAD";
+    char why[80];
     bool layer = dp_key_is_alias(key) ? key == DP_KEY(DP_ALIAS_Autograd)
                                       : dp_key_functionality(key) > DP_F_NestedTensor;
 
-    return layer || !(flags & DP_FLAG_GRAD)
-               ? 0
-               : fail_at(err, DP_EPLUGIN, b, "kernel", name,
-                         "DP_FLAG_GRAD is for layers, and this key is no layer's");
+    if (layer || !(flags & DP_FLAG_GRAD))
+        return 0;
+    snprintf(why, sizeof(why), "%s is for layers, and this key is no layer's",
+             flag_origin(b, DP_FLAG_GRAD, "DP_FLAG_GRAD", macro));
+    return fail_at(err, DP_EPLUGIN, b, "kernel", name, why);
+}
+
+/* DP_FLAG_META is for CPU and for composite keys.  DP_LIBRARY_VIEWS gives it to its kernels of those keys;
+ * for others it only says that they make their views. */
+static int check_meta(const dp_block *b, dp_key key, uint16_t *flags, const char *name,
+                      dp_error *err)
+{
+    char why[120];
+
+    if (!(*flags & DP_FLAG_META) || key == DP_KEY_OF(DP_F_Dense, DP_B_CPU) || dpi_is_composite(key))
+        return 0;
+    if ((b->flags & DP_FLAG_META) && (b->flags & DP_FLAG_VIEWS)) {
+        *flags &= (uint16_t)~DP_FLAG_META;
+        return 0;
+    }
+    snprintf(why, sizeof(why),
+             "%s is for kernels of CPU, which then serve Meta, too, and for composite ones",
+             flag_origin(b, DP_FLAG_META, "DP_FLAG_META", "DP_LIBRARY_META"));
+    return fail_at(err, DP_EPLUGIN, b, "kernel", name, why);
 }
 
 static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item,
@@ -210,11 +239,8 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     if ((r = reg_add(u, DPI_REG_IMPL, b, err)) == NULL)
         return DP_ERESOURCE;
     int rc = impl_key(b, &r->key, err);
-    if (rc == 0 && (flags & DP_FLAG_META) && r->key != DP_KEY_OF(DP_F_Dense, DP_B_CPU) &&
-        !dpi_is_composite(r->key))
-        rc = fail_at(err, DP_EPLUGIN, b, "kernel", item->name,
-                     "DP_FLAG_META is for kernels of CPU, which then serve Meta, too, and for "
-                     "composite ones");
+    if (rc == 0)
+        rc = check_meta(b, r->key, &flags, item->name, err);
     if (rc == 0)
         rc = check_grad(b, r->key, flags, item->name, err);
     if (rc == 0)
@@ -305,15 +331,40 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
                : kernel_make(c->reg, u, r, (dp_boxed_fn)b->fn, NULL, "", b->flags, &r->kernel, err);
 }
 
+/* Which calls an observer is told of: those of one operator, "aten::mm", those of one key, or all. */
+static int observer_of(dpi_change *c, dpi_reg *r, const dp_block *b, bool *one_op, dp_error *err)
+{
+    dp_error why = DP_ERROR_INIT;
+    dp_schema *name;
+
+    *one_op = strstr(b->key, "::") != NULL;
+    if (b->key[0] == '\0')
+        return 0;
+    if (!*one_op)
+        return key_of(b, &r->key, err);
+    int rc = dpi_name_parse(b->key, NULL, &name, &why);
+    if (rc < 0)
+        return fail_parse(err, rc, b, "observer of", b->key, &why);
+    rc = dpi_op_intern(c, name->name, &r->op, err);
+    dp_schema_free(name);
+    return rc;
+}
+
 static int reg_observer(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err)
 {
     dpi_reg *r;
+    bool one_op = false;
 
     if (b->fn == NULL)
         return fail_at(err, DP_EPLUGIN, b, "observer", b->ns, "no function");
     if ((r = reg_add(u, DPI_REG_OBSERVER, b, err)) == NULL)
         return DP_ERESOURCE;
-    return kernel_make(c->reg, u, r, NULL, b->fn, "", 0, &r->kernel, err);
+    int rc = observer_of(c, r, b, &one_op, err);
+    if (rc == 0)
+        rc = kernel_make(c->reg, u, r, NULL, b->fn, "", 0, &r->kernel, err);
+    if (rc == 0 && one_op)
+        r->kernel->observes = c->reg->ops[r->op];
+    return rc;
 }
 
 /* A backend is named at once, so that the unit's own blocks can use its keys; dpi_unit_free ends

@@ -98,6 +98,10 @@ enum { DPI_CODE_BITS = 20 }; /* of a number; what is above them does not count *
 uint32_t dpi_code_intern(const char *code);
 const char *dpi_code_text(uint32_t code);
 const char *dpi_value_kind(const dp_value *v); /* "Tensor", "int", "list", for messages */
+/* Tags of values that point to memory which has to live as long as they do. */
+#define DPI_TAGS_MEMORY                                                                            \
+    (1u << DP_TAG_COMPLEX | 1u << DP_TAG_STR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_INTS |          \
+     1u << DP_TAG_DOUBLES | 1u << DP_TAG_BOOLS | 1u << DP_TAG_LIST)
 
 #pragma GCC visibility pop
 

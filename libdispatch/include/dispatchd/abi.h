@@ -10,7 +10,6 @@
 #define DISPATCHD_ABI_H
 
 #include "error.h"
-#include "iter.h"
 #include "tensor.h"
 
 #ifdef __cplusplus
@@ -27,6 +26,19 @@ extern "C" {
 
 typedef struct dp_ctx dp_ctx; /* one request's context; belongs to one thread at a time */
 typedef struct dp_op dp_op;   /* an operator by name; stays valid as long as the registry */
+
+/* -- elementwise iteration: who iterates includes iter.h -- */
+
+typedef struct dp_iter dp_iter;
+typedef struct dp_iter_config dp_iter_config;
+typedef struct dp_reduction dp_reduction;
+/* n1 rows of n0 elements.  Operand k's next element lies strides[k] bytes on, its next row
+ * strides[n + k] for the iterator's n operands.  `data` is this call's own, to be advanced.  May run on
+ * several threads at once, user is shared.  Must not call operators. */
+typedef void (*dp_iter_loop2d)(char **data, const int64_t *strides, int64_t n0, int64_t n1,
+                               void *user);
+/* The same for one row. */
+typedef void (*dp_iter_loop)(char *const *data, const int64_t *strides, int64_t n, void *user);
 
 /* One call as a boxed kernel sees it.  args are in schema order, defaults filled in, checked
  * against the schema; everything in them is borrowed.  rets come in as None; the kernel sets each,
@@ -153,7 +165,9 @@ enum {                          /* dp_item.flags */
                             IMPL block: for all its items */
        DP_FLAG_VIEWS = 16 /* what it returns where its schema marks a view it made with
                              dp_as_strided(), dp_view_sizes() or dp_view_as() of that argument, which
-                             make it a view there and then.  Of an IMPL block: for all its items */
+                             make it a view there and then.  With DP_FLAG_META, for CPU: it touches
+                             no bytes at all, and dp_fallback_cpu() runs it on tensors of devices.
+                             Of an IMPL block: for all its items */
 };
 
 typedef struct dp_item {
@@ -201,14 +215,19 @@ typedef struct dp_observation {
     const dp_value *rets;
     const char *label; /* of the request's context, "session 3"; "" when it has none */
     void *state; /* the observer's own, one a call: NULL before, and what it left there after */
+    const dp_op *handle; /* `op` as dp_op_find() gives it; stays valid as long as the registry */
+    dp_keyset keys;      /* key set of the call, as dp_call.keys */
+    const char *plugin;  /* whose kernel runs */
+    uint64_t generation; /* of that plugin; a reload makes a new one */
 } dp_observation;
 
-/* An observer sees every call (not redispatch) of every operator that reaches a kernel, on the
- * calling thread, before the kernel and after it; RecordFunction's job.  There may be
- * DP_LIMIT_OBSERVERS, which are told in load order.  It must be short and must not call operators;
- * it may write nothing of *o but `state`.  One that is loaded or unloaded meanwhile does not see the
- * rest of the call, so `state` should not be the only pointer to something.  While there is one,
- * typed calls are boxed, so that it sees their arguments; while there is none they cost nothing. */
+/* An observer (DP_OBSERVER) sees every call (not redispatch) of every operator that reaches a kernel, on
+ * the calling thread, before the kernel and after it; RecordFunction's job.  DP_OBSERVER_OF sees the calls
+ * of one operator.  DP_OBSERVER_KEY sees the calls and redispatches whose kernel was chosen for one key.
+ * There may be DP_LIMIT_OBSERVERS, which are told in load order.  It must be short and must not call
+ * operators; it may write nothing of *o but `state`.  One that is loaded or unloaded meanwhile does not see
+ * the rest of the call, so `state` should not be the only pointer to something.  Typed calls that an
+ * observer sees are boxed, so that it sees their arguments; calls that nobody observes stay as they are. */
 typedef void (*dp_observer_fn)(dp_observation *o);
 
 enum { DP_HOST_TO_DEVICE, DP_DEVICE_TO_HOST, DP_ON_DEVICE }; /* direction of a copy */
@@ -342,9 +361,9 @@ typedef struct dp_mode {
 
 /* -- tensors made of tensors -- */
 
-/* A wrapper tensor: of a kind, with tensors and integers that only its kind's kernels understand
- * (values and a mask; values and indices).  It is data: it has no function of a plugin, and outlives
- * the one that made it.  Kernels of its keys take it apart; no other kernel gets one. */
+/* A wrapper tensor: of a kind, with tensors, integers and doubles that only its kind's kernels
+ * understand (values and a mask; values and indices; values, a scale and a zero point).  It is data:
+ * it has no function of a plugin, and outlives the one that made it.  Kernels of its keys take it apart; no other kernel gets one. */
 typedef struct dp_wrapper {
     uint32_t size;
     uint32_t version; /* of the kind's own arrangement; what it means is the kind's */
@@ -358,6 +377,9 @@ typedef struct dp_wrapper {
     const int64_t *strides;     /* [ndim]; NULL: contiguous */
     dp_tensor *const *tensors;  /* [n_tensors], at least one; never NULL */
     const int64_t *ints;        /* [n_ints] */
+    uint32_t n_doubles;         /* DP_LIMIT_WRAPPER_PARTS at most */
+    int32_t layout;             /* DP_LAYOUT_*; 0 is strided */
+    const double *doubles;      /* [n_doubles] */
 } dp_wrapper;
 
 /* Converts n elements, src_stride bytes apart, to others that lie dst_stride bytes apart; they share no

@@ -19,8 +19,8 @@ DP_FN(int, dp_vfail, (dp_ctx * ctx, int code, const char *format, va_list ap), (
 DP_FN(void *, dp_alloc, (dp_ctx * ctx, size_t bytes), (ctx, bytes))
 /* Run fn over [begin, end) in pieces of at least `grain`, on the host's pool within the session's
  * bound, the calling thread included.  Returns when all of it ran, or with dp_checkpoint()'s code,
- * which the kernel hands on, when the request was called off between two pieces: then what fn was
- * to write is unspecified. */
+ * which the kernel hands on, when the request was called off: then what fn was to write is
+ * unspecified.  A fn that takes more than 10 ms for one step looks at dp_stop_code() meanwhile. */
 DP_FN(int, dp_parallel_for,
       (dp_ctx * ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn, void *user),
       (ctx, begin, end, grain, fn, user))
@@ -50,6 +50,9 @@ DP_FN(void, dp_tensor_bump_version, (dp_tensor * t), (t))
 DP_FN(bool, dp_tensor_is_contiguous, (const dp_tensor *t, dp_memory_format f), (t, f))
 DP_FN(bool, dp_tensor_is_dense, (const dp_tensor *t), (t)) /* non_overlapping_and_dense */
 DP_FN(dp_memory_format, dp_tensor_suggest_format, (const dp_tensor *t), (t))
+
+/* -- new tensors -- */
+
 /* New tensor with undefined contents.  sizes [ndim] >= 0.  CONTIGUOUS, or CHANNELS_LAST for 4 (or
  * 3) dims, CHANNELS_LAST_3D for 5 (or 4).  *out owned.  Source: at::empty. */
 DP_FN(int, dp_empty,
@@ -66,6 +69,9 @@ DP_FN(int, dp_empty_strided,
 DP_FN(int, dp_empty_like,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out),
       (ctx, t, dtype, format, out))
+
+/* -- views by strides -- */
+
 /* A tensor on t's storage: sizes, strides [ndim] (NULL: contiguous), storage_offset in elements.  A
  * view of t, with its version and root, it becomes where the schema marks a return as one.
  * Checked against the bounds of the storage.  Source: at::as_strided. */
@@ -77,10 +83,16 @@ DP_FN(int, dp_as_strided,
  * strides [ndim] out.  Source: at::detail::computeStride. */
 DP_FN(bool, dp_view_strides,
       (const dp_tensor *t, int ndim, const int64_t *sizes, int64_t *strides), (t, ndim, sizes, strides))
+
+/* -- tensors of numbers -- */
+
 /* 0-dim tensor on the CPU holding a Scalar; dtype DP_DTYPE_NONE: bool, int64, float64 or complex128
  * by its kind.  Source: at::scalar_tensor. */
 DP_FN(int, dp_scalar_tensor, (dp_ctx * ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out),
       (ctx, scalar, dtype, out))
+
+/* -- copies and overlap -- */
+
 /* Copy elements, converting dtype, layout and device; src broadcasts to dst.  Outside of a call it counts
  * as a version.  Source: at::copy_. */
 DP_FN(int, dp_copy, (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src), (ctx, dst, src))
@@ -98,6 +110,9 @@ DP_FN(dp_dtype, dp_promote_types, (dp_dtype a, dp_dtype b), (a, b))
 /* at::result_type of n tensors (NULL entries are skipped); DP_DTYPE_NONE for none. */
 DP_FN(dp_dtype, dp_result_type, (dp_tensor *const *tensors, size_t n), (tensors, n))
 DP_FN(bool, dp_can_cast, (dp_dtype from, dp_dtype to), (from, to))
+
+/* -- shapes -- */
+
 /* Shape to which a and b broadcast.  out [max(na, nb)] */
 DP_FN(int, dp_broadcast_shapes,
       (dp_ctx * ctx, int na, const int64_t *a, int nb, const int64_t *b, int64_t *out),
@@ -127,8 +142,8 @@ DP_FN(const dp_op *, dp_op_find, (dp_ctx * ctx, const char *name), (ctx, name))
 DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
 /* Dispatch.  op may be what dp_op_find() gave: NULL fails with its error.  args [n_args] in schema order, all of them; borrowed.  rets [n_rets] out: owned;
  * None on failure.  A return that is a written argument is given to the outermost caller only; inside
- * a kernel it is None.  When a kernel fails that did not dp_refuse(), the version of every argument
- * that the schema marks as written counts up and the error's `written` names them. */
+ * a kernel it is None.  When a kernel fails that did not dp_refuse() and may have written, the version of every
+ * argument that the schema marks as written counts up and the error's `written` names them. */
 DP_FN(int, dp_call_boxed,
       (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets, size_t n_rets),
       (ctx, op, args, n_args, rets, n_rets))
@@ -145,6 +160,9 @@ DP_FN(int, dp_redispatch_boxed,
 DP_FN(int, dp_vinvoke, (dp_ctx * ctx, const char *name, const char *code, va_list ap), (ctx, name, code, ap))
 /* Drop the references in values that were returned; sets them to None. */
 DP_FN(void, dp_values_release, (dp_value * values, size_t n), (values, n))
+
+/* -- calls with C types -- */
+
 /* Bind an operator and the C type of the caller; a mismatch names both.  t borrowed by nothing. */
 DP_FN(int, dp_typed_init, (dp_ctx * ctx, const char *name, const char *code, dp_typed *t), (ctx, name, code, t))
 /* For DP_TYPED: resolve and pin the kernel; dp_leave() must follow iff it returns 0. */
@@ -178,6 +196,9 @@ DP_FN(const dp_mode *, dp_ctx_mode, (const dp_ctx *ctx), (ctx))
 /* Key and key set of the running call: for unboxed kernels. */
 DP_FN(dp_key, dp_ctx_key, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_keys, (const dp_ctx *ctx), (ctx))
+
+/* -- keys and devices by name -- */
+
 /* Runtime or alias key by name, "AutogradCPU", "npu"; Undefined when there is none. */
 DP_FN(dp_key, dp_key_find, (dp_ctx * ctx, const char *name), (ctx, name))
 /* Device by name, "cpu", "npu:1"; its key set for new tensors. */
@@ -260,7 +281,7 @@ DP_FN(int, dp_error_vset, (dp_error * err, int code, const char *format, va_list
 /* -- more of tensors -- */
 
 /* Which tensor this is: never 0, never that of another one, even after it is gone.  A view is
- * another tensor; what dp_tensor_alias() made is the same.  Any thread. */
+ * another tensor, whatever its shape.  Any thread. */
 DP_FN(uint64_t, dp_tensor_id, (const dp_tensor *t), (t))
 
 /* -- values that outlive their call -- */
@@ -302,7 +323,7 @@ DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation)
 
 /* sizes [ndim].  Its elements stay in the storage, in memory order; new ones are undefined.  format
  * PRESERVE: resize_ without memory_format, which leaves a tensor of these sizes as it is.  No new
- * version.  Source: at::resize_. */
+ * version.  DP_EPLUGIN: an argument that the schema does not mark as written.  Source: at::resize_. */
 DP_FN(int, dp_resize, (dp_ctx * ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format),
       (ctx, t, ndim, sizes, format))
 /* t gets the storage of `source`, of its dtype and device, with this geometry; strides NULL:
@@ -341,8 +362,8 @@ DP_FN(int, dp_wrapper_new, (dp_ctx * ctx, const dp_wrapper *w, dp_tensor **out),
 /* What t is made of, as this call sees it; out->size set.  Borrowed: for the call.  False: t is no
  * wrapper. */
 DP_FN(bool, dp_wrapper_get, (const dp_tensor *t, dp_wrapper *out), (t, out))
-/* t, a wrapper, is made of something else from now on: w's sizes, strides, tensors and integers.  Kind,
- * keys, dtype and device must be t's.  A tensor in w that is nested as deep as t was when it was made may
+/* t, a wrapper, is made of something else from now on: w's sizes, strides, tensors, integers and doubles.
+ * Kind, keys, dtype, device and layout must be t's.  A tensor in w that is nested as deep as t was when it was made may
  * hold t, and is refused (DP_EVALUE): so no wrapper ever holds itself.  DP_ERUNTIME as for a change of
  * shape: another call made one, or there were DP_LIMIT_RESIZES while a call runs that began before. */
 DP_FN(int, dp_wrapper_become, (dp_ctx * ctx, dp_tensor *t, const dp_wrapper *w), (ctx, t, w))
@@ -359,7 +380,7 @@ DP_FN(int, dp_device_synchronize, (dp_ctx * ctx, dp_device device), (ctx, device
  *
  * On a device without streams, the host too, every stream is its default one and nothing is ever to
  * be waited for.  They are counted; when their backend is unloaded they answer so.  Any thread.
- * DP_EPLUGIN where one is NULL. */
+ * Stream NULL: the default one of the tensor's or the event's device, else the host's. */
 
 /* *out owned.  c10::cuda::getStreamFromPool */
 DP_FN(int, dp_stream_new, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
@@ -388,6 +409,9 @@ DP_FN(int, dp_event_query, (dp_ctx * ctx, const dp_event *e, bool *done), (ctx, 
 DP_FN(int, dp_event_synchronize, (dp_ctx * ctx, const dp_event *e), (ctx, e))
 DP_FN(int, dp_event_elapsed, (dp_ctx * ctx, const dp_event *begin, const dp_event *end, double *ms),
       (ctx, begin, end, ms))
+
+/* -- tensors on streams -- */
+
 /* dp_copy() by the stream: it returns before the copy is done when sizes and dtypes are the same, both
  * lie as rows at one distance each, and both are on the stream's device or one of them in pinned memory.
  * Otherwise it waits for the stream and is dp_copy().  at::copy_(non_blocking=True) */
@@ -403,6 +427,9 @@ DP_FN(bool, dp_tensor_is_pinned, (const dp_tensor *t), (t))
 /* s uses t's memory: once nobody holds it any more it is put aside until s is done with what it was
  * given by then.  dp_copy_async() and dp_fill_bytes() do this by themselves.  at::record_stream */
 DP_FN(int, dp_record_stream, (dp_ctx * ctx, dp_tensor *t, dp_stream *s), (ctx, t, s))
+
+/* -- views of the same bytes in another dtype -- */
+
 /* dp_as_strided() in another dtype, in whose elements strides and storage_offset count; a tensor with
  * those of DP_MATH_BITS that t has, but `flip`'s the other way round (_conj, _neg_view, view.dtype,
  * view_as_real).  DP_ERUNTIME: memory that begins between two of its elements. */
@@ -410,16 +437,54 @@ DP_FN(int, dp_view_as,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
        const int64_t *strides, int64_t storage_offset, dp_tensor **out),
       (ctx, t, dtype, flip, ndim, sizes, strides, storage_offset, out))
+
+/* -- conversion of elements -- */
+
 /* What makes elements of `to` of elements of `from`, on the calling thread; for one dtype: copies them.
  * NULL: one is no dtype of ours.  Source: c10::convert, static_cast_with_inter_type. */
 DP_FN(dp_convert_fn, dp_converter, (dp_dtype to, dp_dtype from), (to, from))
+
+/* -- the machine -- */
+
 /* The vector level that loops are to run at, DP_ISA_* of isa.h: the highest that this machine has, or
  * DISPATCHD_CPU_CAPABILITY, which is default, avx2 or avx512.  The same for the life of the process.
  * DP_ERUNTIME: the variable is none of the three, or more than the machine has.
  * Source: at::native::get_cpu_capability. */
 DP_FN(int, dp_cpu_level, (dp_ctx * ctx), (ctx))
+
+/* -- shapes of views -- */
+
 /* t with other sizes [ndim] (no -1) without a copy, as dp_as_strided() with dp_view_strides() would make it.
  * *out: owned; NULL, and no error, where its strides do not allow it. */
 DP_FN(int, dp_view_sizes,
       (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out),
       (ctx, t, ndim, sizes, out))
+
+/* -- notes -- */
+
+/* Say a line about the calling plugin that operators of the host should know, for example which library it
+ * found: server.status and the daemon's log show it.  A note of the same name is replaced.  name: a string
+ * constant of the plugin, which tells the host whose note it is; printf format.  At most DP_LIMIT_NOTES;
+ * a note that finds no memory is lost.  In kernels, hooks and threads. */
+DP_FN(void, dp_vnote, (dp_ctx * ctx, const char *name, const char *format, va_list ap), (ctx, name, format, ap))
+
+/* -- stopping, asked by any thread -- */
+
+/* The code with which the request is to stop, as dp_checkpoint(), but without describing it: 0, DP_ECANCELLED or
+ * DP_EDEADLINE.  For bodies of dp_parallel_for() and loops of iterators whose single step may take more than 10 ms:
+ * they return when it is not 0, and dp_parallel_for() then fails with that code.  ctx NULL: the request for which the
+ * calling thread runs such a body or loop.  Any thread. */
+DP_FN(int, dp_stop_code, (const dp_ctx *ctx), (ctx))
+
+/* -- what a backend has no kernel for -- */
+
+/* Run the call's operator by the CPU's kernel, on copies of the arguments that lie on devices:
+ *
+ *     DP_FALLBACK(npu, dp_fallback_cpu)
+ *
+ * Written arguments are copied back, with the geometry that the kernel gave them; results lie on the
+ * device of a Device argument, else of the first argument on a device.  A return that is a view of an
+ * argument is a view of it.  A generator of a device seeds one of the CPU for the call.  When the
+ * kernel fails, no argument on a device was written.  For a boxed kernel of a backend other than CPU
+ * and Meta, DP_ENOTIMPL elsewhere.  Source: at::native::cpu_fallback. */
+DP_FN(int, dp_fallback_cpu, (dp_call * call), (call))

@@ -57,6 +57,8 @@ extern "C" {
     X(RESIZES, resizes, 64)                 /* new shapes of one tensor */                         \
     X(WARNINGS, warnings, 32)               /* of one request */                                   \
     X(WARNING_BYTES, warning_bytes, 1000)   /* of one; longer ones are cut */                      \
+    X(NOTES, notes, 16)                     /* of one plugin (dp_note) */                          \
+    X(NOTE_BYTES, note_bytes, 255)          /* of one; longer ones are cut */                      \
     X(WRAPPER_DEPTH, wrapper_depth, 64)     /* wrapper tensors inside one another */               \
     X(WRAPPER_PARTS, wrapper_parts, 256)    /* tensors of one wrapper, and integers */             \
     X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */        \
@@ -121,6 +123,15 @@ DP_API void *dp_malloc(size_t bytes);
 DP_API void *dp_calloc(size_t n, size_t bytes);
 DP_API void *dp_realloc(void *p, size_t bytes);
 DP_API char *dp_strdup(const char *s);
+/* Allocate n items of `each` bytes; an overflow counts as no memory, as it does in dp_calloc(). */
+static inline void *dp_malloc_n(size_t n, size_t each)
+{
+    return dp_malloc(dp_size_times(n, each));
+}
+static inline void *dp_realloc_n(void *p, size_t n, size_t each)
+{
+    return dp_realloc(p, dp_size_times(n, each));
+}
 DP_API void dp_free(void *p);
 /* The n-th allocation from now (1 = the next), of any thread, fails once; 0 takes it back. */
 DP_API void dp_fault_arm(uint64_t n);
@@ -140,6 +151,15 @@ DP_API void *dp_arena_alloc(dp_arena *a, size_t bytes); /* 16-byte aligned; NULL
  * for want of memory. */
 DP_API int dp_arena_failed(dp_arena *a, size_t bytes, const char *what, dp_error *err);
 DP_API void *dp_arena_dup(dp_arena *a, const void *p, size_t bytes);
+/* Allocate n items of `each` bytes; an overflow counts as no memory. */
+static inline void *dp_arena_alloc_n(dp_arena *a, size_t n, size_t each)
+{
+    return dp_arena_alloc(a, dp_size_times(n, each));
+}
+static inline void *dp_arena_dup_n(dp_arena *a, const void *p, size_t n, size_t each)
+{
+    return dp_arena_dup(a, p, dp_size_times(n, each));
+}
 DP_API char *dp_arena_printf(dp_arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -176,6 +196,12 @@ DP_API size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap);
 DP_API const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes);
 DP_API const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX]); /* "cpu", "npu:0" */
 DP_API int dp_device_parse(const char *name, dp_device *out, dp_error *err);
+/* Pin those named backends of `bits` (DP_BBIT) that are alive, and return their bits for
+ * dp_backends_unpin().  Code that keeps a key set or a device number beyond a call pins its backends:
+ * the number might otherwise mean another backend after an unload and a load.  A pin holds no plugin
+ * back.  Any thread. */
+DP_API uint64_t dp_backends_pin(uint64_t bits);
+DP_API void dp_backends_unpin(uint64_t bits);
 
 typedef struct dp_backend_info {
     const char *name; /* key name: "CPU", "npu" */
@@ -225,6 +251,13 @@ DP_API int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int n
  * device.  On any thread; it must be short and call nothing of the library.  NULL: nobody is told. */
 DP_API void dp_on_aside(void (*fn)(void *arg), void *arg);
 
+/* fn(text, arg) is called when code of a plugin changed state of the process that it must leave alone
+ * (docs/plugins.md), which the host has set back then: once for each generation of a plugin and kind of
+ * code, and after every load, hook and unload that did.  What a kernel changed is among its context's
+ * warnings, too.  On the thread that ran the code; it must be short and load no plugin.  NULL: nobody is
+ * told. */
+DP_API void dp_on_warning(void (*fn)(const char *text, void *arg), void *arg);
+
 typedef struct dp_tensor_stats {
     uint64_t tensors, storages, bytes, bytes_peak;
 } dp_tensor_stats;
@@ -238,14 +271,16 @@ DP_API void dp_tensor_stats_get(dp_tensor_stats *out); /* of the process */
 DP_API int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_error *err);
 DP_API dp_generator *dp_generator_ref(dp_generator *g);
 DP_API dp_generator *dp_generator_unref(dp_generator *g); /* NULL is fine; returns NULL */
-/* These wait for the kernel that holds it.  A state is the bytes of torch.Generator.get_state(),
- * for the CPU, and {seed, offset} for other devices; DP_EVALUE: it is none. */
+/* seed, state_get and state_set wait for the kernel that holds it.  A state is the bytes of
+ * torch.Generator.get_state(), for the CPU, and {seed, offset} for other devices; DP_EVALUE: it is none. */
 DP_API void dp_generator_seed(dp_generator *g, uint64_t seed);
-DP_API uint64_t dp_generator_initial_seed(dp_generator *g);
+DP_API uint64_t dp_generator_initial_seed(const dp_generator *g);
 DP_API size_t dp_generator_state_bytes(const dp_generator *g);
 DP_API void dp_generator_state_get(dp_generator *g, void *out);
 DP_API int dp_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err);
 DP_API bool dp_generator_busy(const dp_generator *g); /* a kernel holds it now */
+/* Let those that wait for g ask again whether they were called off (dp_ctx_set_cancel). */
+DP_API void dp_generator_wake(dp_generator *g);
 
 /* The current stream of each device: of a session.  Any thread. */
 typedef struct dp_streams dp_streams;
@@ -304,6 +339,7 @@ typedef struct dp_load_options {
     /* Try the private copy in another process, which may die of it: dp_plugin_try() there.  What it
      * refuses is not mapped here.  NULL: no trial. */
     int (*probe)(const char *copy, dp_error *err);
+    int drain_ms; /* a reload waits so long for calls of the old code; 0: 20 */
 } dp_load_options;
 
 typedef struct dp_plugin_report {
@@ -339,8 +375,9 @@ DP_API int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_opti
                           dp_plugin_report *report, dp_error *err);
 /* Detach, wait until nobody runs its kernels (timeout_ms, -1: for ever), close.  DP_EBUSY: still in
  * use, or storages live on its backend and force is false; it stays loaded.  With force those are
- * released before its on_unload runs, and one that fails only keeps the code mapped.  DP_ENOTFOUND
- * offers the nearest names. */
+ * released before its on_unload runs, and one that fails only keeps the code mapped; calls that still run
+ * keep it mapped until they have ended, and kept_because names one.  DP_ENOTFOUND offers the nearest
+ * names. */
 DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms, bool force,
                             dp_unload_report *report, dp_error *err);
 /* Load the file again from its path, in the old one's place; if it fails the old one stays. */
@@ -360,6 +397,11 @@ DP_API int dp_plugin_find(const char *path, const char *search_path, dp_arena *a
  * or reload, until it is 0. */
 DP_API size_t dp_plugin_reap(dp_registry *reg);
 
+/* A line that a plugin says of itself (dp_note). */
+typedef struct dp_note_info {
+    const char *name, *text;
+} dp_note_info;
+
 typedef struct dp_plugin_info {
     const char *plugin, *version, *path, *mapped_file;
     uint64_t generation, load_number;
@@ -367,7 +409,9 @@ typedef struct dp_plugin_info {
     bool resident, draining;  /* draining: an old generation that still runs */
     const char *kept_because; /* draining, kept: why; else why it would stay mapped, or "" */
     uint64_t calls_running;
-    bool kept; /* nothing of it is registered any more, but it is still mapped */
+    bool kept;                 /* nothing of it is registered any more, but it is still mapped */
+    const dp_note_info *notes; /* oldest first */
+    size_t n_notes;
 } dp_plugin_info;
 /* By load number: those that are loaded, and generations that are not gone from memory yet.  The
  * generation of one whose load failed is 0. */
@@ -417,6 +461,22 @@ DP_API void dp_ctx_set_account(dp_ctx *ctx, dp_account *a);
 /* While *flag is 0, calls of this request go as if no tensor may have a gradient; the first that
  * gets one sets it.  Borrowed until dp_ctx_reset().  NULL: the tensors alone decide. */
 DP_API void dp_ctx_set_grad_flag(dp_ctx *ctx, dp_flag *flag);
+/* Listener: told when a request of a context waits for a generator that another one holds. */
+typedef struct dp_waits {
+    /* Before it waits; not 0: it does not, and fails with that code and *err. */
+    int (*begin)(void *arg, dp_generator *g, dp_error *err);
+    /* When it has waited: rc is 0, or DP_ECANCELLED or DP_EDEADLINE with *err.  Returns rc, or what the
+     * request is to fail with instead of that. */
+    int (*end)(void *arg, int rc, dp_error *err);
+} dp_waits;
+/* Borrowed until dp_ctx_reset(), called on the thread that waits.  NULL: nobody. */
+DP_API void dp_ctx_set_waits(dp_ctx *ctx, const dp_waits *w, void *arg);
+/* dp_generator_state_get(), dp_generator_state_set() and dp_generators_seed() for a request: it waits as its
+ * kernels do, until it is called off. */
+DP_API int dp_ctx_generator_state_get(dp_ctx *ctx, dp_generator *g, void *out);
+DP_API int dp_ctx_generator_state_set(dp_ctx *ctx, dp_generator *g, const void *state,
+                                      size_t bytes);
+DP_API int dp_ctx_generators_seed(dp_ctx *ctx, dp_generators *all, uint64_t seed);
 /* Whose current streams its kernels use; borrowed until dp_ctx_reset.  NULL: the context's own, which
  * are the default ones again then. */
 DP_API void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all);
@@ -440,6 +500,9 @@ DP_API void dp_shapes_let(void);
 
 /* What kernels warned of since dp_ctx_reset(), in order: *n texts, borrowed until then. */
 DP_API const char *const *dp_ctx_warnings(const dp_ctx *ctx, size_t *n);
+/* Set this thread's floating-point environment to C's default, after a call or a run.  Kernels may have left
+ * what calls do not compare: exceptions that trap, the x87 control word.  If they did, warn of it: `ran` ran. */
+DP_API void dp_ctx_fp_settle(dp_ctx *ctx, const char *ran);
 
 /* Steps of a traced request, in the order entered. */
 typedef struct dp_trace_step {
@@ -588,8 +651,12 @@ typedef struct dp_running {
     uint64_t generation;
     dp_key key;
     int depth;
-    uint64_t nanos; /* since the top-level call began */
+    uint64_t nanos;  /* since the top-level call began */
+    uint64_t thread; /* dp_thread_number() of the thread that runs it */
 } dp_running;
+/* Return the number of the calling thread, which no other thread ever gets.  0: DP_LIMIT_THREADS threads
+ * have numbers already. */
+DP_API uint64_t dp_thread_number(void);
 DP_API size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap);
 /* What a thread runs, a line a call, outermost first: whose it is, operator, key, plugin, shapes of
  * the arguments.  Thread 0 is the calling one; false: there is no thread of that number.  For crash
@@ -609,6 +676,8 @@ typedef struct dp_listener {
     void (*changed)(void *arg, const char *plugin, uint64_t generation, uint32_t added,
                     uint32_t removed);
     void *arg;
+    /* (optional) after each dp_note() */
+    void (*noted)(void *arg, const char *plugin, const char *name, const char *text);
 } dp_listener;
 DP_API int dp_registry_listen(dp_registry *reg, const dp_listener *l,
                               dp_error *err); /* borrowed until unlisten */

@@ -8,8 +8,9 @@
  *                     store(2 * load(DP_ITEM(memory, data, strides, 1, i)));                       \
  *         }
  *     #define ROW(name, dtype, ...) [dtype] = twice_##name,
- *     DP_DTYPES_FLOATING(LOOP) DP_DTYPES_HALF(LOOP)
- *     static const dp_iter_loop loops[DP_DTYPE_END] = {DP_DTYPES_FLOATING(ROW) DP_DTYPES_HALF(ROW)};
+ *     DP_DTYPES_FLOATING(LOOP) DP_DTYPES_REDUCED_FLOATING(LOOP)
+ *     static const dp_iter_loop loops[DP_DTYPE_END] = {DP_DTYPES_FLOATING(ROW)
+ *                                                      DP_DTYPES_REDUCED_FLOATING(ROW)};
  *
  * An empty place of the table is a dtype that dp_refuse_dtype() of check.h refuses.  Groups side by side are
  * one group (AT_DISPATCH_FLOATING_TYPES_AND2); in a switch each makes its cases.  Include plugin.h before
@@ -36,14 +37,24 @@
     X(f16, DP_FLOAT16, uint16_t, float, dp_float16_to_float, dp_float_to_float16)
 #define DP_DTYPES_BFLOAT16(X)                                                                      \
     X(bf16, DP_BFLOAT16, uint16_t, float, dp_bfloat16_to_float, dp_float_to_bfloat16)
-#define DP_DTYPES_HALF(X) DP_DTYPES_FLOAT16(X) DP_DTYPES_BFLOAT16(X)
+#define DP_DTYPES_REDUCED_FLOATING(X) DP_DTYPES_FLOAT16(X) DP_DTYPES_BFLOAT16(X)
 #define DP_DTYPES_COMPLEX(X)                                                                       \
     X(c64, DP_COMPLEX64, float _Complex, float _Complex, , (float _Complex))                       \
     X(c128, DP_COMPLEX128, double _Complex, double _Complex, , (double _Complex))
 /* Those that have an order, and all twelve. */
 #define DP_DTYPES_REAL(X)                                                                          \
-    DP_DTYPES_BOOL(X) DP_DTYPES_INTEGRAL(X) DP_DTYPES_FLOATING(X) DP_DTYPES_HALF(X)
+    DP_DTYPES_BOOL(X) DP_DTYPES_INTEGRAL(X) DP_DTYPES_FLOATING(X) DP_DTYPES_REDUCED_FLOATING(X)
 #define DP_DTYPES_ALL(X) DP_DTYPES_REAL(X) DP_DTYPES_COMPLEX(X)
+
+/* float16 or bfloat16 (c10::isReducedFloatingType). */
+static inline bool dp_dtype_is_reduced_floating(dp_dtype d)
+{
+    return d == DP_FLOAT16 || d == DP_BFLOAT16;
+}
+
+/* A group as a set, with bit `dtype` for each of its dtypes: DP_DTYPE_BITS(DP_DTYPES_INTEGRAL). */
+#define DP_DTYPE_BITS(group)            (0u group(DP_DTYPE_BIT_))
+#define DP_DTYPE_BIT_(name, dtype, ...) | 1u << (dtype)
 
 /* X(bytes, type): elements that are only moved, by their size. */
 #define DP_DTYPE_SIZES(X)                                                                          \

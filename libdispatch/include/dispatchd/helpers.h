@@ -13,6 +13,12 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_fail(dp_ctx *ctx, in
     return code;
 }
 
+/* dp_alloc() of n items of `each` bytes, checked against overflow. */
+__attribute__((unused)) static inline void *dp_alloc_n(dp_ctx *ctx, size_t n, size_t each)
+{
+    return dp_alloc(ctx, dp_size_times(n, each));
+}
+
 #ifdef DISPATCHD_PLUGIN_H /* embedders link with the library's own */
 /* What dp_fail() does, for the functions of a device. */
 __attribute__((format(printf, 3, 4), unused)) static int dp_error_set(dp_error *err, int code,
@@ -33,6 +39,16 @@ __attribute__((format(printf, 2, 3), unused)) static void dp_warn(dp_ctx *ctx, c
     va_list ap;
     va_start(ap, format);
     dp_vwarn(ctx, format, ap);
+    va_end(ap);
+}
+
+/* dp_note(ctx, "blas", "OpenBLAS, %s kernels", core), by dp_vnote() */
+__attribute__((format(printf, 3, 4), unused)) static void dp_note(dp_ctx *ctx, const char *name,
+                                                                  const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    dp_vnote(ctx, name, format, ap);
     va_end(ap);
 }
 
@@ -62,14 +78,6 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_refuse(dp_ctx *ctx, 
     code = dp_vrefuse(ctx, code, format, ap);
     va_end(ap);
     return code;
-}
-
-/* dp_iter_build() into an iterator of this size. */
-__attribute__((unused)) static int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config,
-                                                dp_iter *it)
-{
-    it->size = (uint32_t)sizeof(*it);
-    return dp_iter_build(ctx, config, it);
 }
 
 /* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */

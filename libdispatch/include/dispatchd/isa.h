@@ -8,6 +8,8 @@
  *     DP_ISA_TABLE(my_row, my_table)                          elsewhere, at file scope
  *     my_row row = DP_ISA_CHOSEN(level, my_table)[i];         by what dp_cpu_level() gave in on_load
  *
+ * With -DDP_ISA_ONLY=v3, say, on every command, that level is the only one that is compiled and used.
+ *
  * Include plugin.h or dispatch.h before this. */
 #ifndef DISPATCHD_ISA_H
 #define DISPATCHD_ISA_H
@@ -19,7 +21,15 @@ enum { DP_ISA_V1, DP_ISA_V3, DP_ISA_V4, DP_ISA_LEVELS };
 #define DP_ISA_PASTE(name, level)  DP_ISA_PASTE_(name, level)
 #define DP_ISA_NAME(name)          DP_ISA_PASTE(name, DP_ISA)
 
-#ifdef __x86_64__
+#ifdef DP_ISA_ONLY
+#define DP_ISA_TABLE(type, name) extern const type DP_ISA_PASTE(name, DP_ISA_ONLY)[];
+#define DP_ISA_TABLES(name)                                                                        \
+    {                                                                                              \
+        DP_ISA_PASTE(name, DP_ISA_ONLY), DP_ISA_PASTE(name, DP_ISA_ONLY),                          \
+            DP_ISA_PASTE(name, DP_ISA_ONLY)                                                        \
+    }
+#define DP_ISA_CHOSEN(level, name) ((void)(level), DP_ISA_PASTE(name, DP_ISA_ONLY))
+#elif defined __x86_64__
 #define DP_ISA_TABLE(type, name) extern const type name##_v1[], name##_v3[], name##_v4[];
 #define DP_ISA_TABLES(name)                                                                        \
     {                                                                                              \

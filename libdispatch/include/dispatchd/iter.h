@@ -8,11 +8,15 @@
  *
  * dp_iter_init() broadcasts and promotes, makes or resizes the outputs, refuses operands that overlap,
  * and orders and merges dimensions so that memory is walked forwards.  dp_iter_run() runs the loop over
- * two dimensions at a time, on several threads where that pays.  abi.h includes this. */
+ * two dimensions at a time, on several threads where that pays.
+ *
+ * Include plugin.h or dispatch.h first, and this only where you iterate. */
 #ifndef DISPATCHD_ITER_H
 #define DISPATCHD_ITER_H
 
-#include "tensor.h"
+#if !defined(DISPATCHD_PLUGIN_H) && !defined(DISPATCHD_DISPATCH_H)
+#error "include dispatchd/plugin.h, or dispatchd/dispatch.h, before dispatchd/iter.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,7 +66,7 @@ enum { /* dp_iter_config.flags; in brackets what TensorIteratorConfig calls it. 
 };
 
 /* What is zero has its default.  Outputs come first in every array that the loop sees. */
-typedef struct dp_iter_config {
+struct dp_iter_config {
     uint32_t size;
     uint32_t flags;
     int32_t n_out, n_in;
@@ -76,8 +80,8 @@ typedef struct dp_iter_config {
                                   is smaller or resized [declare_static_shape]; NULL: that one */
     int32_t ndim;
     uint32_t grain;   /* elements that are worth a thread's time [grain_size]; 0: 32768 */
-    uint64_t reduced; /* with REDUCE: bit d is dimension d of the inputs' shape */
-} dp_iter_config;
+    uint64_t reduced; /* REDUCE: bit d is dimension d of the inputs; one they lack is DP_EINDEX */
+};
 
 static inline dp_iter_config dp_iter_of(uint32_t flags, int n_out, dp_tensor **outs, int n_in,
                                         dp_tensor *const *ins)
@@ -90,7 +94,7 @@ static inline dp_iter_config dp_iter_of(uint32_t flags, int n_out, dp_tensor **o
 /* What is to be walked.  Of the caller's, filled in by dp_iter_init(), which holds nothing: there is
  * nothing to release.  Not to be copied: it points into itself, and beyond 4 operands or 6 dimensions
  * into memory of dp_alloc(). */
-typedef struct dp_iter {
+struct dp_iter {
     uint32_t size;
     uint32_t flags;   /* the configuration's */
     int32_t n_out, n; /* operands: outputs, then inputs */
@@ -115,15 +119,7 @@ typedef struct dp_iter {
     dp_dtype dtype_room[8];
     int64_t grain; /* as configured, never 0 */
     uint64_t reserved_room[18];
-} dp_iter;
-
-/* n1 rows of n0 elements.  Operand k's next element lies strides[k] bytes on, its next row
- * strides[n + k] for the iterator's n operands.  `data` is this call's own, to be advanced.  May run on
- * several threads at once, user is shared.  Must not call operators. */
-typedef void (*dp_iter_loop2d)(char **data, const int64_t *strides, int64_t n0, int64_t n1,
-                               void *user);
-/* The same for one row. */
-typedef void (*dp_iter_loop)(char *const *data, const int64_t *strides, int64_t n, void *user);
+};
 
 enum { DP_ITER_CHUNK = 16384 };
 
@@ -132,7 +128,7 @@ enum { DP_ITER_CHUNK = 16384 };
  * and neighbours are merged in pairs, so that the result does not depend on threads.  What runs works
  * on n accumulators at a time, acc_bytes apart and the first one 64-byte aligned, which belong to n
  * neighbours of an output.  On several threads at once, user is shared; must not call operators. */
-typedef struct dp_reduction {
+struct dp_reduction {
     uint32_t size;
     uint32_t acc_bytes;
     /* No element yet. */
@@ -146,7 +142,15 @@ typedef struct dp_reduction {
     void (*merge)(char *acc, const char *from, int64_t n, void *user);
     /* Write n of each output: data [n_out], strides [n_out]. */
     void (*finish)(char **data, const int64_t *strides, const char *acc, int64_t n, void *user);
-} dp_reduction;
+};
+
+/* dp_iter_build() into an iterator of this size. */
+__attribute__((unused)) static int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config,
+                                                dp_iter *it)
+{
+    it->size = (uint32_t)sizeof(*it);
+    return dp_iter_build(ctx, config, it);
+}
 
 #ifdef __cplusplus
 }

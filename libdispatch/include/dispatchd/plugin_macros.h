@@ -165,7 +165,8 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_LIBRARY_META(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
 /* The same for kernels that return views which they make themselves, with dp_as_strided(),
- * dp_view_sizes() or dp_view_as(): DP_FLAG_VIEWS, too, which makes their calls faster. */
+ * dp_view_sizes() or dp_view_as(): DP_FLAG_VIEWS, too, which makes their calls faster.  Of any key: for CPU
+ * and composite keys they serve tensors without memory, too, for others they do not. */
 #define DP_LIBRARY_VIEWS(ns, key, ...)                                                             \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META | DP_FLAG_VIEWS, "impl", #ns, #key,    \
                    __VA_ARGS__)
@@ -222,13 +223,24 @@ template <class F> constexpr bool dp_is_(...)
 /* A backend whose tensors live in the host's memory. */
 #define DP_BACKEND(name)                                                                           \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, 0)
-/* A backend with memory of its own; ops is a const dp_device_ops. */
+/* A backend with memory of its own; ops is a const dp_device_ops.  name may be that of a built-in device that
+ * nobody has brought: cuda, mps, xpu ...; its kernels are for key CUDA, MPS, XPU. */
 #define DP_BACKEND_DEVICE(name, ops)                                                               \
     DP_IS_(const dp_device_ops *, &(ops), "'" #ops "' is not a const dp_device_ops")               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, &(ops))
 #define DP_OBSERVER(fn)                                                                            \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, "", fn, 0)
+/* An observer of the calls of one operator, DP_OBSERVER_OF("aten::add.Tensor", fn), by its full name.  It
+ * need not be defined yet. */
+#define DP_OBSERVER_OF(op, fn)                                                                     \
+    DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, op, fn, 0)
+/* An observer of the calls, and redispatches, whose kernel was chosen for a key: DP_OBSERVER_KEY(CPU, fn),
+ * DP_OBSERVER_KEY(Autograd, fn). */
+#define DP_OBSERVER_KEY(key, fn)                                                                   \
+    DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, #key, fn, 0)
 #define DP_ON_LOAD(fn)                                                                             \
     DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_LOAD, 0, "on_load", #fn, "", fn, 0)

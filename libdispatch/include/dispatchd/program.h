@@ -101,8 +101,8 @@ typedef struct dp_run {
     dp_value *outputs;      /* [as many as the program has] out: owned; a copy of what shares memory
                                with a constant */
     bool *written;          /* [same], may be NULL: is output i an argument that its step wrote? */
-    /* After a failure: */
-    int64_t step;                        /* origin of the step; -1: it was none */
+    int64_t step;           /* origin of the step that runs, to be read atomically; -1: none does */
+    /* After a failure `step` is the one that failed, and: */
     const dp_tensor *const *unspecified; /* [n_unspecified] what the step was writing: to compare */
     size_t n_unspecified;                /* with, since some may be gone */
 } dp_run;
@@ -124,7 +124,9 @@ DP_API void dp_program_info_get(const dp_program *p, dp_program_info *out);
 DP_API const char *dp_program_input_name(const dp_program *p, uint32_t i);
 DP_API const char *dp_program_input_type(const dp_program *p, uint32_t i);   /* "any": not said */
 DP_API int64_t dp_program_input_find(const dp_program *p, const char *name); /* -1: none */
-DP_API const char *dp_program_output_name(const dp_program *p, uint32_t i);  /* "" when unnamed */
+/* May a step write to it, or to a view of it? */
+DP_API bool dp_program_input_written(const dp_program *p, uint32_t i);
+DP_API const char *dp_program_output_name(const dp_program *p, uint32_t i); /* "" when unnamed */
 
 typedef struct dp_step_info { /* borrowed from the program */
     const char *kind;         /* "CALL" */
@@ -142,6 +144,10 @@ DP_API void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out);
 DP_API dp_ref dp_program_output(const dp_program *p, uint32_t i);
 /* NULL: it is no constant. */
 DP_API const dp_value *dp_program_constant(const dp_program *p, dp_ref r);
+/* Name of the dtype, device, layout or memory format that argument `arg` of step `step` is; NULL:
+ * it is another constant or no constant.  Into buf, or static. */
+DP_API const char *dp_program_argument_name(const dp_program *p, uint32_t step, uint32_t arg,
+                                            char buf[DP_KEY_NAME_MAX]);
 /* "x", or "%3" for what has no name; a constant's name, or "" for one without.  Returns buf. */
 DP_API const char *dp_program_value_name(const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX]);
 /* For people, and for Graphviz.  In the arena; NULL: no memory. */

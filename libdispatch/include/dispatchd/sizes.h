@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,32 @@ static inline uint64_t dp_sizes_product(uint64_t each, const int64_t *sizes, siz
     for (size_t i = 0; i < n; i++)
         product = dp_size_times(product, (uint64_t)sizes[i]);
     return product;
+}
+
+/* memcpy, memmove and memset to zero of n items of `each` bytes.  The arrays exist, so their bytes can be
+ * counted: an n that cannot be theirs ends the process at once instead of writing a part of them. */
+static inline void dp_copy_n(void *to, const void *from, size_t n, size_t each)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, each, &bytes))
+        __builtin_trap();
+    memcpy(to, from, bytes);
+}
+
+static inline void dp_move_n(void *to, const void *from, size_t n, size_t each)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, each, &bytes))
+        __builtin_trap();
+    memmove(to, from, bytes);
+}
+
+static inline void dp_zero_n(void *to, size_t n, size_t each)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, each, &bytes))
+        __builtin_trap();
+    memset(to, 0, bytes);
 }
 
 enum { DP_SHAPE_TEXT = 512 }; /* bytes of printed sizes; longer ones are cut */

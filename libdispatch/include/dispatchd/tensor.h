@@ -73,7 +73,36 @@ static inline bool dp_dtype_is_complex(dp_dtype d)
 enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAST_3D = 3 };
 typedef int32_t dp_memory_format;
 
-enum { DP_LAYOUT_STRIDED = 0 };
+/* X(enum, number, name).  Numbers are PyTorch's (c10/core/Layout.h); tensors of other layouts than strided are
+ * wrappers (dp_wrapper). */
+#define DP_LAYOUT_MAP(X)                                                                           \
+    X(DP_LAYOUT_STRIDED, 0, "strided")                                                             \
+    X(DP_LAYOUT_SPARSE_COO, 1, "sparse_coo")                                                       \
+    X(DP_LAYOUT_SPARSE_CSR, 2, "sparse_csr")                                                       \
+    X(DP_LAYOUT_MKLDNN, 3, "_mkldnn")                                                              \
+    X(DP_LAYOUT_SPARSE_CSC, 4, "sparse_csc")                                                       \
+    X(DP_LAYOUT_SPARSE_BSR, 5, "sparse_bsr")                                                       \
+    X(DP_LAYOUT_SPARSE_BSC, 6, "sparse_bsc")                                                       \
+    X(DP_LAYOUT_JAGGED, 7, "jagged")
+
+enum {
+#define DP_LAYOUT_ENUM_(id, number, name) id = number,
+    DP_LAYOUT_MAP(DP_LAYOUT_ENUM_)
+#undef DP_LAYOUT_ENUM_
+        DP_LAYOUT_END
+};
+static inline const char *dp_layout_name(int64_t layout) /* "?" for none of them */
+{
+    switch (layout) {
+#define DP_LAYOUT_CASE_(id, number, name)                                                          \
+    case number:                                                                                   \
+        return name;
+        DP_LAYOUT_MAP(DP_LAYOUT_CASE_)
+#undef DP_LAYOUT_CASE_
+    default:
+        return "?";
+    }
+}
 
 /* How a view was made (torch::autograd::CreationMeta): whether it may be written in place where
  * gradients are recorded. */

@@ -29,7 +29,7 @@
 
 /* -- the letters -- */
 
-/* All of them.  Each has a line in every table below; schema.c spells schemas with them. */
+/* All of them.  Each has a line in every table below; type.c spells schemas with them. */
 /* clang-format off */
 #define DP_LETTER_MAP(X)                                                                           \
     X(T) X(i) X(f) X(b) X(s) X(S) X(g) X(oT) X(oi) X(of) X(ob) X(os) X(oS) X(og)                   \
@@ -483,5 +483,60 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
         }                                                                                          \
         return rc_;                                                                                \
     }
+
+/* -- calls by name that the compiler checks --
+ *
+ *     DP_INVOKE(ctx, "aten::add.Tensor", (T, T, s), (T), a, b, dp_int(1), &out)
+ *
+ * is dp_invoke(ctx, "aten::add.Tensor", "TTs>T", a, b, dp_int(1), &out), after the compiler has counted the
+ * arguments and compared their types with those of the letters: pointers and structs must be of the
+ * letter's type, numbers are converted to it, so a plain 0 will do for an i.  An expression of type int;
+ * each argument is evaluated once.  A letter that stands for two arguments (lists) takes two. */
+#define DP_INVOKE(ctx, name, args, rets, ...)                                                      \
+    DP_INVOKE_(ctx, name, DP_LETTERS args __VA_OPT__()##args, DP_LETTERS rets __VA_OPT__()##rets,  \
+               __VA_ARGS__)
+#ifdef __cplusplus
+#define DP_INVOKE_(ctx, name, args, rets, ...)                                                     \
+    ([](dp_ctx *ctx_, const char *name_ DP_MAP(DP_TY_PARAM_, DP_UNPAREN args)                      \
+                          DP_MAP(DP_TY_RET_, DP_UNPAREN rets)) {                                   \
+        return dp_invoke(ctx_, name_,                                                              \
+                         DP_CODE_(args, rets) DP_MAP(DP_TY_PASS_, DP_UNPAREN args)                 \
+                             DP_MAP(DP_TY_PASS_RET_, DP_UNPAREN rets));                            \
+    }(ctx, name, __VA_ARGS__))
+#else
+/* Types and arguments side by side: DP_MAP gives the same number to a type and to its argument, since it
+ * counts from the end.  The call in sizeof says when there are too few or too many. */
+#define DP_INVOKE_(ctx, name, args, rets, ...)                                                     \
+    DP_INVOKE_TYPES_(ctx, name, DP_CODE_(args, rets),                                              \
+                     (DP_MAP(DP_SIG_ARG_, DP_UNPAREN args) DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)),  \
+                     __VA_ARGS__)
+#define DP_INVOKE_TYPES_(ctx, name, code, types, ...)                                              \
+    __extension__({                                                                                \
+        DP_MAP(DP_IN_TYPE_, DP_TAIL_ types)                                                        \
+        DP_MAP(DP_IN_CHECK_, __VA_ARGS__)                                                          \
+        DP_MAP(DP_IN_VALUE_, __VA_ARGS__)                                                          \
+        (void)sizeof(((int (*)(dp_ctx * DP_UNPAREN types))0)(0 DP_MAP(DP_IN_PASS_, __VA_ARGS__))); \
+        dp_invoke(ctx, name, code DP_MAP(DP_IN_PASS_, __VA_ARGS__));                               \
+    })
+#define DP_TAIL_(none, ...)  __VA_ARGS__
+#define DP_IN_TYPE_(i, type) typedef type dp_in_type_##i##_;
+#define DP_IN_VALUE_(i, a)   dp_in_type_##i##_ dp_in_##i##_ = (a);
+#define DP_IN_PASS_(i, a)    , dp_in_##i##_
+#define DP_IN_CHECK_(i, a)                                                                         \
+    _Static_assert(DP_IN_FITS_(dp_in_type_##i##_, a),                                              \
+                   "DP_INVOKE: '" #a "' is not of the C type of its letter");
+/* Is a number given for a number, without cutting a fraction off, and for anything else that very type, or
+ * for const T * a T *?  The conditional's type is the one that both convert to. */
+#define DP_IN_FITS_(type, a)                                                                       \
+    (DP_NUMBER_(*(type *)0) ? DP_NUMBER_(a) != 0 && DP_NUMBER_(a) <= DP_NUMBER_(*(type *)0)        \
+                            : DP_NUMBER_(a) == 0 && __builtin_types_compatible_p(                  \
+                                                        __typeof__(1 ? *(type *)0 : (a)), type))
+/* 1: an integer, 2: with a fraction, 0: no number. */
+#define DP_NUMBER_(a)                                                                              \
+    _Generic((a), bool : 1, char : 1, signed char : 1, unsigned char : 1, short : 1,               \
+             unsigned short : 1, int : 1, unsigned : 1, long : 1, unsigned long : 1,               \
+             long long : 1, unsigned long long : 1, float : 2, double : 2, long double : 2,        \
+             default : 0)
+#endif
 
 #endif

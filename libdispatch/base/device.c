@@ -1,0 +1,148 @@
+/* device.c -- one device of the table in backend.c: made from a plugin's record, named, counted. */
+#include "backend.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A slot that has to be there: always, or because another of its group is. */
+static const char *missing_slot(const dp_device_ops *o)
+{
+    bool streams = o->stream_new || o->stream_free || o->stream_query || o->stream_synchronize;
+    bool events = o->event_new || o->event_free || o->event_record || o->event_wait ||
+                  o->event_query || o->event_synchronize || o->event_elapsed;
+    const struct {
+        const char *name;
+        bool wanted, there;
+    } all[] = {
+        {"allocate", true, o->allocate != NULL},
+        {"release", true, o->release != NULL},
+        {"copy", true, o->copy != NULL},
+        {"stream_new", streams || events || o->copy_async, o->stream_new != NULL},
+        {"stream_free", streams, o->stream_free != NULL},
+        {"stream_query", streams, o->stream_query != NULL},
+        {"stream_synchronize", streams, o->stream_synchronize != NULL},
+        {"event_new", events, o->event_new != NULL},
+        {"event_free", events, o->event_free != NULL},
+        {"event_record", events, o->event_record != NULL},
+        {"event_wait", events, o->event_wait != NULL},
+        {"event_query", events, o->event_query != NULL},
+        {"event_synchronize", events, o->event_synchronize != NULL},
+        {"pin", o->unpin != NULL, o->pin != NULL},
+        {"unpin", o->pin != NULL, o->unpin != NULL},
+    };
+
+    for (size_t i = 0; i < DPI_COUNT(all); i++)
+        if (all[i].wanted && !all[i].there)
+            return all[i].name;
+    return NULL;
+}
+
+int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out, dp_error *err)
+{
+    dpi_device *d = dp_calloc(1, sizeof(*d));
+
+    if (d == NULL)
+        return dpi_no_memory(err, "a device");
+    atomic_init(&d->refs, 1);
+    d->bit = -1;
+    d->host = ops == NULL;
+    if (ops)
+        memcpy(&d->ops, ops, ops->size < sizeof(d->ops) ? ops->size : sizeof(d->ops));
+    const char *missing = ops ? missing_slot(&d->ops) : NULL;
+    if (missing) {
+        dp_free(d);
+        return dp_error_set(err, DP_EPLUGIN, "device record of backend '%s' has no '%s'", name,
+                            missing);
+    }
+    *out = d;
+    return DP_OK;
+}
+
+int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
+                         dp_error *err)
+{
+    dpi_device *d;
+    int rc = dpi_backend_check_name(name, err);
+
+    if (rc == DP_OK)
+        rc = dpi_device_new(name, ops, &d, err);
+    if (rc < 0)
+        return rc;
+    rc = dpi_backend_install(name, owner, d, bit, err);
+    dpi_device_unref(d);
+    return rc;
+}
+
+int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
+                      dp_error *err)
+{
+    size_t n = strnlen(from->message, DP_ERROR_MESSAGE_MAX);
+
+    if (dp_error_name(rc) == NULL)
+        return dp_error_set(err, DP_EPLUGIN, "backend %s: %s returned %d, which is no error code",
+                            d->name, what, rc);
+    return dp_error_set(err, rc, "backend %s: %s failed%s%.*s", d->name, what, n ? ": " : "",
+                        (int)n, from->message);
+}
+
+int dpi_device_count(const dpi_device *d)
+{
+    int n = d->ops.count ? d->ops.count() : 1;
+
+    return n > 0 ? n : 0; /* one that says fewer than none has none */
+}
+
+/* The host and Meta are one device; others are counted, as in PyTorch's "cuda:0". */
+const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX])
+{
+    int bit = dp_device_backend(d), index = dp_device_index(d);
+    const char *name = dpi_backend_device_name(bit);
+
+    if (name == NULL)
+        snprintf(buf, DP_KEY_NAME_MAX, "backend %d:%d", bit, index);
+    else if (index == 0 && (bit == DP_B_CPU || bit == DP_B_Meta))
+        memcpy(buf, name, strlen(name) + 1); /* built in, short */
+    else
+        snprintf(buf, DP_KEY_NAME_MAX, "%s:%d", name, index);
+    return buf;
+}
+
+static int no_such_device(const char *name, dp_error *err)
+{
+    char known[1024];
+    size_t at = 0;
+
+    known[0] = '\0';
+    for (int b = 0; b < 64 && at < sizeof(known); b++) {
+        const char *device = dpi_backend_is_registered(b) ? dpi_backend_device_name(b)
+                                                          : NULL; /* NULL if it ended since */
+        if (device != NULL)
+            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "", device);
+    }
+    return dp_error_set(err, DP_ERUNTIME, "no device '%.80s'; there are %s", name, known);
+}
+
+int dp_device_parse(const char *name, dp_device *out, dp_error *err)
+{
+    if (!DPI_GIVEN(err, DP_EVALUE, name, out))
+        return DP_EVALUE;
+    char type[DP_KEY_NAME_MAX];
+    size_t n = strcspn(name, ":");
+    long index = 0;
+
+    if (n >= sizeof(type))
+        return no_such_device(name, err);
+    memcpy(type, name, n);
+    type[n] = '\0';
+    int bit = dpi_backend_find_device(type);
+    if (bit < 0)
+        return no_such_device(name, err);
+    if (name[n] == ':') {
+        const char *digits = name + n + 1;
+        size_t count = strlen(digits);
+        if (count == 0 || count > 5 || strspn(digits, "0123456789") != count ||
+            (digits[0] == '0' && count > 1) || (index = strtol(digits, NULL, 10)) > 0xffff)
+            return dp_error_set(err, DP_ERUNTIME, "invalid device string: '%.80s'", name);
+    }
+    *out = DP_DEVICE(bit, (int)index);
+    return DP_OK;
+}

@@ -1,0 +1,86 @@
+/* streams.c -- which stream of each device is current in a session. */
+#include "stream.h"
+#include <pthread.h>
+
+struct dp_streams {
+    pthread_mutex_t lock;
+    uint32_t n, cap;
+    dp_stream **items; /* counted; one a device */
+};
+
+int dp_streams_new(dp_streams **out, dp_error *err)
+{
+    dp_streams *all = dp_calloc(1, sizeof(*all));
+
+    if (all == NULL)
+        return dpi_no_memory(err, "current streams");
+    pthread_mutex_init(&all->lock, NULL);
+    *out = all;
+    return DP_OK;
+}
+
+dp_streams *dp_streams_free(dp_streams *all)
+{
+    if (all == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < all->n; i++)
+        dp_stream_unref(all->items[i]);
+    dp_free(all->items);
+    pthread_mutex_destroy(&all->lock);
+    dp_free(all);
+    return NULL;
+}
+
+/* Locked.  Its place in items, or n. */
+static uint32_t find(const dp_streams *all, dp_device device)
+{
+    uint32_t i = 0;
+
+    while (i < all->n && dp_stream_device(all->items[i]) != device)
+        i++;
+    return i;
+}
+
+int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error *err)
+{
+    dpi_device *d;
+
+    pthread_mutex_lock(&all->lock);
+    uint32_t i = find(all, device);
+    dp_stream *s = i < all->n ? dp_stream_ref(all->items[i]) : NULL;
+    pthread_mutex_unlock(&all->lock);
+    int rc = s ? dpi_device_enter(dp_device_backend(device), &d, err) : DP_OK;
+    bool is_its = s && rc == DP_OK && dpi_stream_belongs(s, d);
+    if (s && rc == DP_OK)
+        dpi_device_leave(d);
+    if (is_its) {
+        *out = s;
+        return DP_OK;
+    }
+    dp_stream_unref(s); /* its backend was unloaded meanwhile, or reloaded */
+    return dpi_stream_default(device, out, err);
+}
+
+int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err)
+{
+    dp_stream *former = NULL;
+    int rc = DP_OK;
+
+    pthread_mutex_lock(&all->lock);
+    uint32_t i = find(all, dp_stream_device(s));
+    dp_stream **items =
+        i < all->n ? all->items : dpi_grow(all->items, &all->cap, i + 1, sizeof(*items));
+    if (items == NULL) {
+        rc = dpi_no_memory(err, "a current stream");
+    } else {
+        all->items = items;
+        if (i < all->n)
+            former = items[i];
+        else
+            all->n++;
+        items[i] = dp_stream_ref(s);
+    }
+    pthread_mutex_unlock(&all->lock);
+    dp_stream_unref(former);
+    return rc;
+}

@@ -1,0 +1,475 @@
+/* fallback.c -- dp_fallback_cpu(): run any operator of a backend by the CPU's kernel, on copies of its arguments
+ * (aten/src/ATen/native/CPUFallback.cpp).
+ *
+ * Each storage that arguments lie on is copied to the CPU once, as bytes.  Each argument gets a twin: a
+ * tensor of the same geometry on that copy, so arguments that share memory still do, and a kernel that
+ * checks for overlap finds it.  After the call, what was written is copied back, and what was returned
+ * is copied to the device; a return on one of the copies becomes a view of the device's storage.  So
+ * views are views, where PyTorch's fallback warns and returns a copy. */
+#include "enter.h"
+#include "enums.h"
+
+/* A storage of a device and its copy, each as one row of bytes. */
+typedef struct base {
+    dp_tensor *device, *cpu;
+} base;
+
+typedef struct twin {
+    dp_tensor *device; /* the argument, borrowed */
+    dp_tensor *cpu;    /* owned */
+    bool written;
+} twin;
+
+typedef struct fallback {
+    dp_call *call;
+    dp_ctx *ctx;
+    const dpi_entry *e;
+    base *bases;
+    twin *twins;
+    dp_generator **generators;
+    uint32_t n_bases, n_twins, n_generators;
+    dp_value *args;
+    dp_device target;   /* device of new results */
+    bool has_target;    /* an argument said which */
+    bool asked;         /* and it was a Device */
+    bool writes_others; /* an argument that the kernel writes is on the CPU already */
+} fallback;
+
+static const dp_keyset cpu_keys = {DP_FBIT(DP_F_Dense), DP_BBIT(DP_B_CPU)};
+
+/* -- arguments -- */
+
+static bool on_device(const dp_tensor *t)
+{
+    const dpi_storage *s = dpi_storage_of(t);
+    int backend = dp_device_backend(s->device);
+
+    return backend != DP_B_CPU && backend != DP_B_Meta && !s->memoryless &&
+           !(dpi_keys_of(t).backend & DPI_WRAPPER_BIT);
+}
+
+static void aim(fallback *f, dp_device device)
+{
+    if (!f->has_target)
+        f->target = device;
+    f->has_target = true;
+}
+
+/* *out: the bytes of t's storage as a tensor. */
+static int bytes_of(fallback *f, const dp_tensor *t, dp_tensor **out)
+{
+    int64_t n = (int64_t)dp_tensor_storage_bytes(t), stride = 1;
+
+    return dpi_view_as(t, DP_UINT8, dpi_math_bits(t), 1, &n, &stride, 0, out, &f->ctx->error);
+}
+
+static int base_new(fallback *f, const dp_tensor *t, base *b)
+{
+    int64_t n = (int64_t)dp_tensor_storage_bytes(t);
+
+    *b = (base){NULL, NULL};
+    f->n_bases++;
+    int rc = bytes_of(f, t, &b->device);
+    if (rc == 0)
+        rc = dp_empty(f->ctx, DP_UINT8, DP_DEVICE_CPU, 1, &n, DP_CONTIGUOUS, &b->cpu);
+    return rc < 0 ? rc : dp_copy(f->ctx, b->cpu, b->device);
+}
+
+/* A tensor with the geometry and the bits of t, on the storage of `bytes`. */
+static int like_on(fallback *f, const dp_tensor *bytes, const dp_tensor *t, dp_tensor **out)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    return dpi_view_as(bytes, t->dtype, dpi_math_bits(t), g->ndim, g->sizes, g->strides, g->offset,
+                       out, &f->ctx->error);
+}
+
+static int twin_new(fallback *f, dp_tensor *t, twin *w)
+{
+    const base *b = NULL;
+
+    for (uint32_t i = 0; i < f->n_bases; i++)
+        if (dpi_storage_of(f->bases[i].device) == dpi_storage_of(t))
+            b = &f->bases[i];
+    if (b == NULL) {
+        int rc = base_new(f, t, &f->bases[f->n_bases]);
+        if (rc < 0)
+            return rc;
+        b = &f->bases[f->n_bases - 1];
+    }
+    *w = (twin){.device = t};
+    int rc = like_on(f, b->cpu, t, &w->cpu);
+    if (rc < 0)
+        return rc;
+    if (dp_tensor_is_wrapped(t))
+        dp_tensor_set_wrapped(w->cpu, true);
+    f->n_twins++;
+    return 0;
+}
+
+/* *t becomes its twin, borrowed, if it is on a device. */
+static int tensor_down(fallback *f, dp_tensor **t, bool written)
+{
+    twin *w = NULL;
+
+    if (!on_device(*t)) {
+        f->writes_others |= written;
+        return 0;
+    }
+    aim(f, dpi_storage_of(*t)->device);
+    for (uint32_t i = 0; i < f->n_twins; i++)
+        if (f->twins[i].device == *t)
+            w = &f->twins[i];
+    if (w == NULL) {
+        int rc = twin_new(f, *t, w = &f->twins[f->n_twins]);
+        if (rc < 0)
+            return rc;
+    }
+    w->written |= written;
+    *t = w->cpu;
+    return 0;
+}
+
+static int list_down(fallback *f, dp_value *v, bool written)
+{
+    dp_tensor **list = dp_alloc_n(f->ctx, v->len, sizeof(*list));
+    int rc = 0;
+
+    if (list == NULL)
+        return DP_ERESOURCE;
+    dp_copy_n(list, v->u.tensors, v->len, sizeof(*list));
+    for (uint32_t i = 0; rc == 0 && i < v->len; i++)
+        if (list[i] != NULL)
+            rc = tensor_down(f, &list[i], written);
+    v->u.tensors = list;
+    return rc;
+}
+
+/* *v becomes a generator of the CPU that starts from one draw of the device's: its seed while nothing
+ * was drawn from that, another one for each call then. */
+static int generator_down(fallback *f, dp_value *v)
+{
+    dp_ctx *ctx = f->ctx;
+    dp_device device = dp_generator_device(v->u.g);
+    uint64_t seed = 0, offset = 0;
+
+    if (dp_device_backend(device) == DP_B_CPU)
+        return 0;
+    aim(f, device);
+    int rc = dp_generator_enter(ctx, v->u.g, device);
+    if (rc < 0)
+        return rc;
+    rc = dp_generator_philox(ctx, 4, &seed, &offset);
+    dp_generator_leave(ctx);
+    if (rc == 0)
+        rc = dp_generator_new(DP_DEVICE_CPU, seed + offset * 0x9e3779b97f4a7c15u,
+                              &f->generators[f->n_generators], &ctx->error);
+    if (rc < 0)
+        return rc;
+    v->u.g = f->generators[f->n_generators++];
+    return 0;
+}
+
+static bool is_written(const fallback *f, uint32_t i)
+{
+    return f->e->schema->args[i].written || (i < 64 && (f->e->written >> i & 1));
+}
+
+static int value_down(fallback *f, uint32_t i)
+{
+    dp_value *v = &f->args[i];
+
+    switch (v->tag) {
+    case DP_TAG_TENSOR:
+        return tensor_down(f, &v->u.t, is_written(f, i));
+    case DP_TAG_TENSORS:
+        return list_down(f, v, is_written(f, i));
+    case DP_TAG_GENERATOR:
+        return generator_down(f, v);
+    default:
+        return 0;
+    }
+}
+
+/* A Device says where results are to lie, before any tensor does; to the kernel it says CPU. */
+static void read_device(fallback *f)
+{
+    const dp_schema *s = f->e->schema;
+
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (f->args[i].tag == DP_TAG_INT && dpi_enum_kind(s->args[i].type) == DPI_TYPE_DEVICE) {
+            aim(f, (dp_device)f->args[i].u.i);
+            f->asked = true;
+            f->args[i] = dp_int(DP_DEVICE_CPU);
+        }
+}
+
+static int arguments_down(fallback *f)
+{
+    int rc = 0;
+
+    read_device(f);
+    for (uint32_t i = 0; rc == 0 && i < f->call->n_args; i++)
+        rc = value_down(f, i);
+    return rc;
+}
+
+/* -- results -- */
+
+static const base *base_under(const fallback *f, const dp_tensor *cpu)
+{
+    for (uint32_t i = 0; i < f->n_bases; i++)
+        if (dpi_storage_of(f->bases[i].cpu) == dpi_storage_of(cpu))
+            return &f->bases[i];
+    return NULL;
+}
+
+static bool same_geometry(const dpi_geometry *a, const dpi_geometry *b)
+{
+    return a->offset == b->offset && dpi_same_sizes(a, b) && dpi_same_strides(a, b);
+}
+
+/* *out: a tensor on the storage that w's argument is to have, which the kernel gave its twin: that of
+ * another argument, or a new one. */
+static int new_source(fallback *f, const twin *w, dp_tensor **out)
+{
+    const base *b = base_under(f, w->cpu);
+    int64_t none = 0, stride = 1, n = (int64_t)dp_tensor_storage_bytes(w->cpu);
+    dp_tensor *bytes = NULL;
+
+    if (b != NULL)
+        return dpi_view_as(b->device, w->device->dtype, 0, 1, &none, &stride, 0, out,
+                           &f->ctx->error);
+    int rc =
+        dp_empty(f->ctx, DP_UINT8, dpi_storage_of(w->device)->device, 1, &n, DP_CONTIGUOUS, &bytes);
+    if (rc == 0)
+        rc = dpi_view_as(bytes, w->device->dtype, 0, 1, &none, &stride, 0, out, &f->ctx->error);
+    dp_tensor_unref(bytes);
+    return rc;
+}
+
+/* Give the argument of w the geometry that the kernel gave its twin (out=, resize_, set_). */
+static int geometry_up(fallback *f, const twin *w)
+{
+    const dpi_geometry *g = dpi_geometry_of(w->cpu);
+    const base *b = base_under(f, w->cpu);
+    bool moved = b == NULL || dpi_storage_of(b->device) != dpi_storage_of(w->device);
+    dp_tensor *source = NULL;
+
+    if (!moved && same_geometry(dpi_geometry_of(w->device), g))
+        return 0;
+    int rc = moved ? new_source(f, w, &source) : 0;
+    if (rc == 0)
+        rc = dp_set_storage(f->ctx, w->device, moved ? source : w->device, g->offset, g->ndim,
+                            g->sizes, g->strides);
+    dp_tensor_unref(source);
+    return rc;
+}
+
+/* An argument whose elements share memory takes no copy by elements, but its storage does. */
+static int elements_up(fallback *f, const twin *w)
+{
+    const base *b = base_under(f, w->cpu);
+
+    return b != NULL && dp_internal_overlap(w->device) == 1 ? dp_copy(f->ctx, b->device, b->cpu)
+                                                            : dp_copy(f->ctx, w->device, w->cpu);
+}
+
+/* *out: t with its whole storage, for elements that share memory. */
+static int storage_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
+{
+    int64_t n = (int64_t)dp_tensor_storage_bytes(t);
+    dp_tensor *from = NULL, *to = NULL;
+    int rc = bytes_of(f, t, &from);
+
+    if (rc == 0)
+        rc = dp_empty(f->ctx, DP_UINT8, f->target, 1, &n, DP_CONTIGUOUS, &to);
+    if (rc == 0)
+        rc = dp_copy(f->ctx, to, from);
+    if (rc == 0)
+        rc = like_on(f, to, t, out);
+    dp_tensor_unref(from);
+    dp_tensor_unref(to);
+    return rc;
+}
+
+static int tensor_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    if (dp_internal_overlap(t) == 1)
+        return storage_copy(f, t, out);
+    int rc = dp_empty_strided(f->ctx, t->dtype, f->target, g->ndim, g->sizes, g->strides, out);
+    if (rc == 0)
+        rc = dp_copy(f->ctx, *out, t);
+    if (rc == 0 && dp_tensor_is_wrapped(t))
+        dp_tensor_set_wrapped(*out, true);
+    return rc;
+}
+
+/* Does t share the storage of an argument that was on the CPU already? */
+static bool on_argument(const fallback *f, const dp_tensor *t)
+{
+    for (uint32_t i = 0; i < f->call->n_args; i++) {
+        const dp_value *v = &f->call->args[i];
+        if (v->tag == DP_TAG_TENSOR && dpi_share_storage(v->u.t, t))
+            return true;
+        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
+            if (v->u.tensors[k] != NULL && dpi_share_storage(v->u.tensors[k], t))
+                return true;
+    }
+    return false;
+}
+
+/* *t, what the kernel returned, becomes what this call returns; NULL on failure. */
+static int tensor_up(fallback *f, dp_tensor **t, bool is_view)
+{
+    dp_tensor *cpu = *t, *out = NULL;
+    const base *b = base_under(f, cpu);
+    bool stays = on_device(cpu) || (is_view && on_argument(f, cpu)) ||
+                 (b == NULL && f->target == DP_DEVICE_CPU);
+    int rc = 0;
+
+    if (b != NULL && f->asked && dpi_storage_of(b->device)->device != f->target)
+        b = NULL;
+    for (uint32_t i = 0; b != NULL && i < f->n_twins; i++)
+        if (f->twins[i].cpu == cpu)
+            out = dp_tensor_ref(f->twins[i].device);
+    if (out == NULL && b != NULL)
+        rc = like_on(f, b->device, cpu, &out);
+    else if (out == NULL && stays)
+        return 0;
+    else if (out == NULL)
+        rc = tensor_copy(f, cpu, &out);
+    if (rc < 0)
+        out = dp_tensor_unref(out);
+    dp_tensor_unref(cpu);
+    *t = out;
+    return rc;
+}
+
+static int return_up(fallback *f, uint32_t i)
+{
+    dp_value *v = &f->call->rets[i];
+    bool is_view = f->e->schema->ret_view[i] >= 0;
+    dp_tensor **list;
+    int rc = 0;
+
+    if (v->tag == DP_TAG_TENSOR) {
+        rc = tensor_up(f, &v->u.t, is_view);
+        *v = dp_tensor_value(v->u.t);
+    }
+    if (v->tag != DP_TAG_TENSORS || v->len == 0)
+        return rc;
+    if ((list = dp_alloc_n(f->ctx, v->len, sizeof(*list))) == NULL)
+        return DP_ERESOURCE;
+    dp_copy_n(list, v->u.tensors, v->len, sizeof(*list));
+    v->u.tensors = list;
+    for (uint32_t k = 0; rc == 0 && k < v->len; k++)
+        if (list[k] != NULL)
+            rc = tensor_up(f, &list[k], is_view);
+    return rc;
+}
+
+/* -- the kernel -- */
+
+/* Fail with rc, which is described.  Twins are copies: no argument on a device was written. */
+static int refuse(fallback *f, int rc)
+{
+    dp_ctx *ctx = f->ctx;
+
+    if (f->writes_others)
+        return dp_refuse(ctx, rc, NULL);
+    ctx->error.written = 0;
+    ctx->refused = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
+    return rc;
+}
+
+static int run(fallback *f)
+{
+    dp_call *call = f->call;
+    int rc = arguments_down(f);
+
+    if (rc == 0)
+        rc = dp_redispatch_boxed(f->ctx, call->op, cpu_keys, f->args, call->n_args, call->rets,
+                                 call->n_rets);
+    for (uint32_t i = 0; rc == 0 && i < f->n_twins; i++)
+        rc = f->twins[i].written ? geometry_up(f, &f->twins[i]) : 0;
+    for (uint32_t i = 0; rc == 0 && i < call->n_rets; i++)
+        rc = return_up(f, i);
+    if (rc < 0)
+        return refuse(f, rc);
+    for (uint32_t i = 0; rc == 0 && i < f->n_twins; i++)
+        rc = f->twins[i].written ? elements_up(f, &f->twins[i]) : 0;
+    return rc;
+}
+
+static int prepare(fallback *f)
+{
+    const dp_call *call = f->call;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < call->n_args; i++)
+        n += call->args[i].tag == DP_TAG_TENSORS ? call->args[i].len : 1;
+    f->bases = dp_alloc_n(f->ctx, n, sizeof(*f->bases));
+    f->twins = dp_alloc_n(f->ctx, n, sizeof(*f->twins));
+    f->generators = dp_alloc_n(f->ctx, n, sizeof(dp_generator *));
+    f->args = dp_alloc_n(f->ctx, call->n_args, sizeof(*f->args));
+    if (f->bases == NULL || f->twins == NULL || f->generators == NULL || f->args == NULL)
+        return DP_ERESOURCE;
+    dp_copy_n(f->args, call->args, call->n_args, sizeof(*f->args));
+    return 0;
+}
+
+static void release(fallback *f)
+{
+    for (uint32_t i = 0; i < f->n_twins; i++)
+        dp_tensor_unref(f->twins[i].cpu);
+    for (uint32_t i = 0; i < f->n_bases; i++) {
+        dp_tensor_unref(f->bases[i].cpu);
+        dp_tensor_unref(f->bases[i].device);
+    }
+    for (uint32_t i = 0; i < f->n_generators; i++)
+        dp_generator_unref(f->generators[i]);
+}
+
+/* Does the CPU's kernel change geometry alone?  Then it serves tensors of any device. */
+static bool needs_no_bytes(const dpi_entry *e)
+{
+    const uint16_t geometry = DP_FLAG_META | DP_FLAG_VIEWS;
+    dpi_cell c = dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU));
+
+    return c.kernel != NULL && (c.kernel->flags & geometry) == geometry;
+}
+
+static int check_key(dp_call *call)
+{
+    int backend = dp_key_backend(call->key);
+
+    if (dp_key_functionality(call->key) == DP_F_Dense && backend != DP_B_CPU &&
+        backend != DP_B_Meta)
+        return 0;
+    return dpi_fail_op(call->ctx, DP_ENOTIMPL, call->op, call->key,
+                       "dp_fallback_cpu() serves backends other than CPU and Meta");
+}
+
+int dp_fallback_cpu(dp_call *call)
+{
+    if (call == NULL)
+        return DP_EPLUGIN; /* and there is no context that could say so */
+    fallback f = {.call = call,
+                  .ctx = call->ctx,
+                  .e = entry_of(call->ctx, call->op),
+                  .target = DP_DEVICE(dp_key_backend(call->key), 0)};
+
+    if (f.e == NULL || check_key(call) < 0)
+        return call->ctx->error.code;
+    if (needs_no_bytes(f.e))
+        return dp_redispatch_boxed(f.ctx, call->op, cpu_keys, call->args, call->n_args, call->rets,
+                                   call->n_rets);
+    int rc = prepare(&f);
+    if (rc == 0)
+        rc = run(&f);
+    release(&f);
+    return rc;
+}

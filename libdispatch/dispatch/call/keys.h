@@ -1,0 +1,16 @@
+/* keys.h -- the key set of a call. */
+#ifndef DPI_KEYS_H
+#define DPI_KEYS_H
+
+#include "dispatch/registry/entry.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Resolve: argument keys -> final key set, key, cell.  Shared by call, explain and bind. */
+dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
+                        dp_keyset exclude);
+dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,62 @@
+/* find.c -- the file that a plugin's path or bare name means. */
+#include "plugins.h"
+#include <sys/stat.h>
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* DIR/NAME.so or DIR/NAME for the first directory that has one.  0 and NULL: none has. */
+static int search(const char *dirs, const char *name, dp_arena *a, const char **out, dp_error *err)
+{
+    static const char *const suffixes[] = {".so", ""}; /* a build has a folder NAME beside it */
+    size_t n;
+
+    for (; dirs && *dirs; dirs += n + (dirs[n] == ':')) {
+        n = strcspn(dirs, ":");
+        for (size_t i = 0; n && i < DPI_COUNT(suffixes); i++) {
+            *out = dp_arena_printf(a, "%.*s/%s%s", (int)n, dirs, name, suffixes[i]);
+            if (*out == NULL)
+                return dpi_no_memory(err, "a plugin's path");
+            if (is_file(*out))
+                return 0;
+        }
+    }
+    *out = NULL;
+    return 0;
+}
+
+static bool bare_name(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+    return n > 0 && s[n] == '\0' && s[0] != '.';
+}
+
+int dp_plugin_find(const char *path, const char *search_path, dp_arena *a, const char **out,
+                   dp_error *err)
+{
+    if (!DPI_GIVEN(err, DP_EVALUE, path, a, out))
+        return DP_EVALUE;
+    int rc;
+
+    if (path[0] == '/') {
+        *out = dp_arena_printf(a, "%s", path);
+        return *out ? 0 : dpi_no_memory(err, "a plugin's path");
+    }
+    if (!bare_name(path))
+        return dp_error_set(
+            err, DP_EVALUE,
+            "'%s' is neither an absolute path nor a bare name (letters, digits, '_', "
+            "'.', '-')",
+            path);
+    rc = search(search_path, path, a, out, err);
+    if (rc == 0 && *out == NULL)
+        rc = dp_error_set(err, DP_ENOTFOUND,
+                          "no file '%s.so' in the plugin path '%s', and no '%s' either", path,
+                          search_path ? search_path : "", path);
+    return rc;
+}

@@ -1,0 +1,98 @@
+/* home.c -- the end of homes: what a tensor without references held, released in a loop. */
+#include "home.h"
+
+/* Drop a reference; if it was the last one, put h on the list of those that end. */
+static void drop(dpi_home *h, dpi_home **dead)
+{
+    if (dpi_unref_last(&h->refs)) {
+        h->next_dead = *dead;
+        *dead = h;
+    }
+}
+
+/* What a tensor without references holds. */
+static void tensor_end(dp_tensor *t, dpi_home **dead)
+{
+    dpi_home *h = DPI_HOME_OF(tensor, t), *of_version = dpi_home_of_version(t);
+    dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+    dp_tensor *root = t->root;
+
+    if (g != NULL && g != &h->geometry)
+        drop(DPI_HOME_OF(geometry, g), dead);
+    if (of_version != NULL)
+        drop(of_version, dead);
+    drop(h, dead);
+    dpi_tally_add(DPI_TALLY_TENSORS, -1);
+    if (DPI_UNLIKELY(root != NULL) && dp_refs_drop_(&root->refs))
+        tensor_end(root, dead); /* once: it has no root */
+}
+
+static void parts_end(dpi_parts *p, dpi_home **dead)
+{
+    dpi_parts_let(p);
+    for (uint32_t i = 0; i < p->n_tensors; i++)
+        if (dp_refs_drop_(&p->tensors[i]->refs))
+            tensor_end(p->tensors[i], dead);
+    dp_free(p);
+}
+
+void dpi_geometry_no_need(dpi_geometry *g)
+{
+    if (DPI_UNLIKELY(g->needs > 0))
+        dpi_storage_count_needs(g->storage, g->needs, -1);
+    g->needs = 0;
+}
+
+/* A loop, since the chain of what homes hold can be long. */
+static void bury(dpi_home *dead)
+{
+    for (dpi_home *h; (h = dead) != NULL;) {
+        dpi_geometry *g = &h->geometry;
+        dead = h->next_dead;
+        if (DPI_UNLIKELY(g->parts != NULL))
+            parts_end(g->parts, &dead);
+        dpi_geometry *former = dpi_former_of(g);
+        if (former)
+            drop(DPI_HOME_OF(geometry, former), &dead);
+        if (g->storage == &h->storage)
+            dpi_storage_fini(&h->storage);
+        else if (g->storage) {
+            dpi_geometry_no_need(g);
+            drop(DPI_HOME_OF(storage, g->storage), &dead);
+        }
+        dp_free(h);
+    }
+}
+
+void dpi_home_unref(dpi_home *h)
+{
+    dpi_home *dead = NULL;
+
+    drop(h, &dead);
+    bury(dead);
+}
+
+_Static_assert(offsetof(dp_tensor, keys) == offsetof(dp_tensor_head, keys) &&
+                   offsetof(dp_tensor, refs) == offsetof(dp_tensor_head, refs),
+               "dp_tensor_head is the head of dp_tensor");
+
+/* The same as dispatch.h's inline functions; the table for plugins needs their addresses. */
+dp_tensor *dp_tensor_ref(dp_tensor *t)
+{
+    dp_refs_add_(&t->refs);
+    return t;
+}
+
+dp_tensor *dp_tensor_unref(dp_tensor *t)
+{
+    return t != NULL && dp_refs_drop_(&t->refs) ? dp_tensor_destroy(t) : NULL;
+}
+
+dp_tensor *dp_tensor_destroy(dp_tensor *t)
+{
+    dpi_home *dead = NULL;
+
+    tensor_end(t, &dead);
+    bury(dead);
+    return NULL;
+}

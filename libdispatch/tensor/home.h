@@ -1,0 +1,114 @@
+/* home.h -- homes: one block of memory for a tensor and for what was made with it. */
+#ifndef DPI_HOME_H
+#define DPI_HOME_H
+
+#include "room.h"
+
+#pragma GCC visibility push(hidden)
+
+_Static_assert(sizeof(dpi_home) == offsetof(dpi_home, geometry) + sizeof(dpi_geometry),
+               "sizes and strides lie right behind the geometry");
+enum { INSIDE_ALIGN = 64 }; /* as of dpi_memory_alloc() */
+
+#define DPI_HOME_OF(part, p) ((dpi_home *)(void *)((char *)(p)-offsetof(dpi_home, part)))
+
+/* With room for ndim dimensions, and for `inside` bytes of its storage.  Has only an empty geometry
+ * as yet. */
+static inline dpi_home *dpi_home_new(int ndim, size_t inside)
+{
+    size_t dims = dp_size_times((size_t)ndim, 2 * sizeof(int64_t));
+    dpi_home *h = dp_malloc(sizeof(*h) + dims + (inside ? inside + INSIDE_ALIGN : 0));
+
+    if (h == NULL)
+        return NULL;
+    atomic_init(&h->refs, 1);
+    h->geometry.storage = NULL;
+    atomic_init(&h->geometry.former, NULL);
+    h->geometry.parts = NULL;
+    return h;
+}
+
+/* Where the bytes of its storage lie. */
+static inline void *dpi_home_inside(dpi_home *h, int ndim)
+{
+    uintptr_t end = (uintptr_t)((int64_t *)(h + 1) + 2 * (size_t)ndim);
+
+    return (void *)((end + INSIDE_ALIGN - 1) & ~(uintptr_t)(INSIDE_ALIGN - 1));
+}
+
+static inline dpi_home *dpi_home_ref(dpi_home *h)
+{
+    DPI_COUNT_UP(&h->refs);
+    return h;
+}
+
+/* The home of t's version, if t holds it; NULL where it is t's own, or that of its root, which is held as
+ * a tensor. */
+static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
+{
+    dpi_home *h = DPI_HOME_OF(version, t->version);
+    bool held = &h->tensor != t && &h->tensor != t->root;
+
+    return held ? h : NULL;
+}
+
+/* Complete h's tensor, which holds the homes of g and v. */
+static inline dp_tensor *dpi_tensor_init(dpi_home *h, dp_dtype dtype, dpi_geometry *g,
+                                         dpi_version *v)
+{
+    dp_tensor *t = &h->tensor;
+
+    *t = (dp_tensor){.keys = dpi_backend_keys(dp_device_backend(g->storage->device)),
+                     .refs = 1,
+                     .dtype = dtype,
+                     .version = v};
+    if (DPI_UNLIKELY(g->storage->fake))
+        t->keys.functionality |= DP_FBIT(DP_F_Fake);
+    atomic_init(&t->geometry, g);
+    dpi_tally_add(DPI_TALLY_TENSORS, 1);
+    return t;
+}
+
+/* Complete h, which has its storage, with a geometry, a version and a tensor of its own. */
+static inline dp_tensor *dpi_home_own_all(dpi_home *h, dp_dtype dtype, const dpi_layout *l)
+{
+    dpi_geometry_init(&h->geometry, l, &h->storage);
+    atomic_init(&h->version.value, 0);
+    return dpi_tensor_init(h, dtype, &h->geometry, &h->version);
+}
+
+/* t's geometry, with a reference to its home. */
+static inline dpi_geometry *dpi_take_geometry(dp_tensor *t)
+{
+    dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
+
+    if (DPI_HOME_OF(geometry, g) == DPI_HOME_OF(tensor, t))
+        dpi_home_ref(DPI_HOME_OF(geometry, g)); /* otherwise t's is taken */
+    return g;
+}
+
+/* from's geometry, which leaves it. */
+static inline dpi_geometry *dpi_tensor_strip(dp_tensor *from)
+{
+    dpi_geometry *g = dpi_take_geometry(from);
+
+    atomic_store_explicit(&from->geometry, NULL, memory_order_relaxed);
+    dp_tensor_unref(from);
+    return g;
+}
+
+/* -- home.c -- */
+
+void dpi_home_unref(dpi_home *h);
+/* The storage of `g` need not have the bytes for `g` any more (dpi_growth.needs). */
+void dpi_geometry_no_need(dpi_geometry *g);
+
+/* -- tensor.c -- */
+
+/* Make a tensor of this layout over `s`. */
+int dpi_tensor_on_storage(dp_dtype dtype, dpi_storage *s, const dpi_layout *l, dp_tensor **out,
+                          dp_error *err);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,39 @@
+/* seen.c -- which of the shapes that a tensor had, and of the memories that its storage had, the calling thread's
+ * call sees.  What is read in that way stays when a failed call is undone. */
+#include "room.h"
+
+bool dpi_geometry_read_first(dpi_geometry *g)
+{
+    int state = DPI_CHANGE_OWN;
+
+    if (g->by == dpi_looker_self && g->since > dpi_call_since())
+        return atomic_load_explicit(&g->state, memory_order_relaxed) != DPI_CHANGE_UNDONE;
+    return atomic_compare_exchange_strong_explicit(&g->state, &state, DPI_CHANGE_READ,
+                                                   memory_order_acq_rel, memory_order_acquire) ||
+           state == DPI_CHANGE_READ;
+}
+
+/* This call may read the memory of g, which then stays. */
+static bool growth_read(dpi_growth *g)
+{
+    uint64_t state = atomic_load_explicit(&g->state, memory_order_acquire);
+    const void *by = atomic_load_explicit(&g->by, memory_order_relaxed);
+
+    while ((state & 3) != DPI_CHANGE_UNDONE && !dpi_is_unseen(state >> 2, by)) {
+        if ((state & 3) == DPI_CHANGE_READ ||
+            (by == dpi_looker_self && state >> 2 > dpi_call_since()))
+            return true;
+        if (atomic_compare_exchange_weak_explicit(&g->state, &state, state | DPI_CHANGE_READ,
+                                                  memory_order_acq_rel, memory_order_acquire))
+            return true;
+        by = atomic_load_explicit(&g->by, memory_order_relaxed);
+    }
+    return false;
+}
+
+const dpi_storage *dpi_memory_grown(const dpi_storage *s, dpi_growth *g)
+{
+    while (g != NULL && !growth_read(g))
+        g = g->former;
+    return g != NULL ? &g->memory : s;
+}
