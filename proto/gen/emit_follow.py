@@ -1,5 +1,5 @@
 """emit_follow.py -- plugin composite: rows for overloads that follow from another one, and the one kernel that
-all of them have (plugins/composite/follow.h)."""
+all of them have (plugins/composite/core/follow.h)."""
 
 from emit import line, literal
 from tables import check
@@ -118,7 +118,7 @@ def rows(ops, groups):
 
 
 def follow(ops, groups):
-    out = ["/* Made by proto/gen from native_functions.yaml. */", '#include "follow.h"\n',
+    out = ["/* Made by proto/gen from native_functions.yaml. */", '#include "core/follow.h"\n',
            "static const follow_row rows[] = {"]
     made = list(rows(ops, groups))
     for op, _, target, (args, results) in made:

@@ -61,7 +61,7 @@ def forms(ops, families, aliases, lists):
                for g in p.funcs if g}
     bases = {g[0].signature[0] for listed in families.values() for p in listed for g in p.funcs if g}
     out = ["/* Made by proto/gen from native_functions.yaml and pointwise.yaml. */",
-           '#include "forms.h"\n']
+           '#include "core/forms.h"\n']
     for op in (op for op in ops.values() if not op.generated_from and op.name not in lists["by_hand"]):
         base = op.signature[0]
         text = None

@@ -20,26 +20,98 @@ def result_type(p, cls):
     return cls
 
 
-def kernel(p, row, cls, called):
-    """One loop."""
-    expr, n = row.exprs[cls], len(p.args)
-    params = " ".join(f"const T {name} = pw_param_{cls}(s, {i});"
-                      for i, name in enumerate(p.params) if name in expr.names)
-    params += " ".join(f"const double {name}_d = s->param[{i}].d;"
-                       for i, name in enumerate(p.params) if f"{name}_d" in expr.names)
+# Which inputs of a row may be broadcast along it in a loop of its own, by the number of inputs.
+BROADCAST = {1: [], 2: [{2}, {1}], 3: [{2, 3}]}
+IVDEP = "#pragma GCC ivdep"  # an output is an input's memory, or overlaps none of them
+EACH, WHOLE = "i < n0", "i < (n0 & -PW_VECTOR)"  # WHOLE: n0 is a multiple already; the compiler makes no remainder
+
+
+class Loop:
+    """The text of one dp_iter_loop2d: inputs `args` of type `cls`, a result of type `out`, over `operands` operands."""
+
+    def __init__(self, name, operands, cls, out, params, args, where):
+        self.name, self.operands, self.cls, self.out = name, operands, cls, out
+        self.params, self.args, self.where = params, args, where
+
+    def load(self, k, way):
+        """Input k as a local of its name: at index i of packed memory, at index i by its stride, or the one of a row."""
+        memory, value = f"const pw_mem_{self.cls} *", f"(pw_val_{self.cls})"
+        element = {"packed": f"(({memory})p{k})[i]", "strided": f"*({memory})(p{k} + i * step{k})",
+                   "row": f"(({memory})p{k})[0]"}[way]
+        return f"const T {self.args[k - 1]} = {value}{element};"
+
+    def loads(self, way, inputs=None):
+        return " ".join(self.load(k, way) for k in range(1, len(self.args) + 1) if inputs is None or k in inputs)
+
+    def store(self, expr, way="packed"):
+        to = {"packed": f"((pw_mem_{self.out} *)p0)[i]", "strided": f"*(pw_mem_{self.out} *)(p0 + i * step0)"}[way]
+        return f"{to} = (pw_val_{self.out})({expr});"
+
+    def each(self, body, limit=EACH, ivdep=True):
+        """A loop over a row, on one line, which the compiler and backtraces call that of the yaml."""
+        head = f"for (int64_t i = 0; {limit}; i++)"
+        return ([IVDEP] if ivdep else []) + [line(self.where), f"        {head} {{ {body} }}"]
+
+    def is_packed(self, k):
+        return f"st[{k}] == (int64_t)sizeof(pw_mem_{self.cls if k else self.out})"
+
+    def by_strides(self, expr):
+        """A loop for packed operands, one for each way in which inputs are broadcast along a row, one for all others."""
+        n, out = len(self.args), []
+        for row in [set(), *BROADCAST[n]]:
+            tests = [self.is_packed(0)] + [f"st[{k}] == 0" if k in row else self.is_packed(k) for k in range(1, n + 1)]
+            out.append(f"        {'} else ' if out else ''}if ({' && '.join(tests)}) {{")
+            out += ["        " + self.load(k, "row") for k in sorted(row)]
+            packed = self.loads("packed", set(range(1, n + 1)) - row)
+            out += self.each(f"{packed} {self.store(expr)}")
+        return out + ["        } else {"] + self.strided(expr, ivdep=True) + ["        }"]
+
+    def strided(self, expr, ivdep=False):
+        return self.each(f"{self.loads('strided')} {self.store(expr, 'strided')}", ivdep=ivdep)
+
+    def packed(self, expr):
+        """For packed operands alone, a multiple of PW_VECTOR elements at a time."""
+        return self.each(f"{self.loads('packed')} {self.store(expr)}", WHOLE)
+
+    def turned(self, expr, near, far):
+        """As packed, by `near`, which is vectorised, in blocks in which `far` is 0 everywhere."""
+        return ["        uint64_t far = 0;"] + self.each(f"{self.loads('packed')} far |= ({far});", WHOLE) + \
+            ["        if (far == 0) {"] + self.packed(near) + ["        } else {"] + \
+            self.each(f"{self.loads('packed')} {self.store(expr)}", ivdep=False) + ["        }"]
+
+    def text(self, body):
+        """The function with these lines for each row.  Steps are read once: for all that the compiler knows, a store
+        may change them."""
+        rows = [f"        char *p{k} = data[{k}] + j * st[{self.operands + k}];\n"
+                f"        const int64_t step{k} __attribute__((unused)) = st[{k}];" for k in range(len(self.args) + 1)]
+        return "\n".join([line(self.where), f"static void {self.name}(char **data, const int64_t *st, int64_t n0, "
+                          "int64_t n1, void *user)", "{",
+                          f"    typedef pw_val_{self.cls} T __attribute__((unused));", "    pw_state *s = user;",
+                          "    int fault = 0;", *("    " + p for p in self.params),
+                          "    for (int64_t j = 0; j < n1; j++) {", *rows, *body, "    }", "    pw_finish(s, fault);", "}"])
+
+
+def parameters(p, expr, cls):
+    """Statements that read the parameters which the expression names."""
+    out = [f"const T {name} = pw_param_{cls}(s, {i});" for i, name in enumerate(p.params) if name in expr.names]
+    out += [f"const double {name}_d = s->param[{i}].d;" for i, name in enumerate(p.params) if f"{name}_d" in expr.names]
     if "limit" in expr.names:  # the largest number of the dtype that the result is rounded to
-        params += " const T limit = (T)s->limit;"
+        out.append("const T limit = (T)s->limit;")
+    return out
+
+
+def kernel(p, row, cls, called):
+    """The text of one loop."""
+    expr, args = row.exprs[cls], p.args
     used = [a for a in p.args if a in expr.names]
-    args = p.args
-    if n > 1 and used == p.args[:1]:  # what is not looked at is not walked
-        args, n = used, 1
-    unused = "".join(f"(void){a}, " for a in args if a not in expr.names)
-    form = "PW_PACKED" if expr.packed else "PW_CALL" if called else "PW_KERNEL"
+    if len(args) > 1 and used == p.args[:1]:  # what is not looked at is not walked
+        args = used
+    loop = Loop(f"{row.name}_{cls}", 1 + len(p.args), cls, result_type(p, cls), parameters(p, expr, cls), args, row.where)
     if expr.far:
-        return (f"PW_TURN{n}({row.name}_{cls}, {1 + len(p.args)}, {cls}, {result_type(p, cls)}, {params}, "
-                f"{', '.join(args)}, ({expr.far}), ({expr.near}), ({expr.text}))")
-    return (f"{form}{n}({row.name}_{cls}, {1 + len(p.args)}, {cls}, {result_type(p, cls)}, {params}, "
-            f"{', '.join(args)}, ({unused}{expr.text}))")
+        return loop.text(loop.turned(expr.text, expr.near, expr.far))
+    text = "".join(f"(void){a}, " for a in args if a not in expr.names) + expr.text
+    form = loop.packed if expr.packed else loop.strided if called else loop.by_strides
+    return loop.text(form(text))
 
 
 def once(family, lists):
@@ -49,11 +121,10 @@ def once(family, lists):
 
 def loops(family, entries, lists):
     called = family in lists["called"]
-    out = [HEAD + '#include "loops/pointwise.h"\n' + ('#include "loops/special.h"\n' if called else "")]
+    out = [HEAD + '#include "pointwise/loops/pointwise.h"\n' + ('#include "special/loops/special.h"\n' if called else "")]
     table = []
     for p in (p for p in entries if not p.choose):
         for row in p.rows:
-            out.append(line(row.where))
             out += [kernel(p, row, cls, called) for cls in TYPES if cls in row.exprs]
             cells = ", ".join(f"{row.name}_{c}" if c in row.exprs else "0" for c in TYPES)
             packed = sum(1 << i for i, c in enumerate(TYPES) if c in row.exprs and row.exprs[c].packed)
@@ -150,14 +221,15 @@ def describe(p, first_row):
                           for i, (name, value, _) in enumerate(p.when))
         out.append(f"static const pw_when when_{p.name}[] = {{{cells}}};")
     fields = [literal(p.name), f"tables_{p.family}", str(first_row), " | ".join(p.flags) or "0",
-              str(len(p.args)), str(len(p.params)), str(len(p.when)), f"{{{names}}}",
+              str(len(p.args)), str(len(p.params)), str(len(p.when)),
+              f"{sum(1 << i for i, n in enumerate(p.params) if n in p.rounded):#x}", f"{{{names}}}",
               f"when_{p.name}" if p.when else "NULL", literal(p.no_bool) if p.no_bool else "NULL",
               literal(p.fault) if p.fault else "NULL", f"pw_check_{p.check}" if p.check else "NULL"]
     return out + [f"const pw_op pw_{p.name} = {{{', '.join(fields)}}};"]
 
 
 def entries(families, lists):
-    out = [HEAD + '#include "pointwise.h"\n#include <math.h>\n#include <string.h>\n']
+    out = [HEAD + '#include "pointwise/pointwise.h"\n#include <math.h>\n#include <string.h>\n']
     for family, listed in families.items():
         out.append(f"extern const pw_row pw_{family}[];\nstatic const pw_row *const tables_{family}[DP_ISA_LEVELS] = "
                    f"{{pw_{family}, pw_{family}, pw_{family}}};" if once(family, lists) else

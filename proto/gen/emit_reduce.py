@@ -39,7 +39,7 @@ class Loops:
         if none is not None:
             text += [f"RD_INLINE pw_mem_{result} @_none_(void)\n{{\n    return {none};\n}}\n#define RD_STEP"]
         text += [f"#define RD_NAME @\n#define RD_X {cls}\n#define RD_A {acc}\n#define RD_M {about}"
-                 + (f"\n#define RD_PARTS 2\n#define RD_R {result}" if parts else ""), '#include "loops/fold.h"']
+                 + (f"\n#define RD_PARTS 2\n#define RD_R {result}" if parts else ""), '#include "reduce/loops/fold.h"']
         return self.once(name, "\n".join(text))
 
     def plain(self, r, name, cls):
@@ -52,7 +52,7 @@ class Loops:
         end = self.once(name, f"RD_INLINE pw_mem_{out} @_finish_(pw_mem_{acc} a, const rd_state *s)\n"
                         f"{{\n    typedef pw_val_{acc} A __attribute__((unused));\n    (void)s;\n"
                         f"    return (pw_mem_{out})({r.expr('finish', cls, 'a')});\n}}\n"
-                        f'#define RD_NAME @\n#define RD_R {acc}\n#define RD_O {out}\n#include "loops/finish.h"')
+                        f'#define RD_NAME @\n#define RD_R {acc}\n#define RD_O {out}\n#include "reduce/loops/finish.h"')
         return by, end, f"sizeof(pw_mem_{acc})", [out]
 
     def variance(self, r, name, cls):
@@ -62,13 +62,13 @@ class Loops:
         self.fold(name + "_sum", cls, mean, "x", "a + b")
         self.fold(name + "_dev", cls, "f64", f"{name}_square_((pw_val_{mean})x - about)", "a + b", mean)
         self.out.append(f"#define RD_NAME {name}\n#define RD_X {cls}\n#define RD_M {mean}\n#define RD_O {out}\n"
-                        '#include "loops/var.h"')
+                        '#include "reduce/loops/var.h"')
         return name, name, f"sizeof({name}_acc)", [out, cls]
 
     def place(self, r, name, cls):
         best = self.fold(name + "_best", cls, cls, "x", r.expr("merge", cls), none="0")
         name = self.once(name, f"RD_INLINE bool @_beats_(pw_val_{cls} a, pw_val_{cls} b)\n{{\n    return {r.expr('beats', cls)};\n}}\n"
-                         f'#define RD_NAME @\n#define RD_BEST {best}\n#define RD_X {cls}\n#include "loops/place.h"')
+                         f'#define RD_NAME @\n#define RD_BEST {best}\n#define RD_X {cls}\n#include "reduce/loops/extremum.h"')
         return name, name, f"sizeof({name}_acc)", [cls, "i64"][r.outputs == 1:]
 
 
@@ -82,7 +82,7 @@ def loops(family, entries):
             dtypes = ", ".join(f"RD_DTYPE_{t}" for t in results)
             cells.append(f"        [RD_PLACE_{cls}] = {{{by}_begin, {by}_step, {by}_merge, {end}_finish, {size}, {{{dtypes}}}}},")
         table += ["    {"] + cells + ["    },"]
-    head = HEAD + '#include "loops/reduce.h"\n#include <string.h>\n'
+    head = HEAD + '#include "reduce/loops/reduce.h"\n#include <string.h>\n'
     return "\n".join([head] + made.out + [f"\nconst rd_row DP_ISA_NAME(rd_{family})[] = {{"] + table + ["};"]) + "\n"
 
 
@@ -128,7 +128,7 @@ def entry(r, op):
 
 
 def entries(families):
-    out = [HEAD + '#include "reduce.h"\n']
+    out = [HEAD + '#include "reduce/reduce.h"\n']
     for family, listed in families.items():
         out.append(f"DP_ISA_TABLE(rd_row, rd_{family})\n"
                    f"static const rd_row *const tables_{family}[DP_ISA_LEVELS] = DP_ISA_TABLES(rd_{family});")

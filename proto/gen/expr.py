@@ -4,7 +4,7 @@ import re
 
 from tables import check
 
-# Types that loops compute in (plugins/cpu/loops/types.h), in the order of a row.
+# Types that loops compute in (plugins/cpu/pointwise/loops/types.h), in the order of a row.
 TYPES = ["b8", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"]
 INTS, FLOATS, COMPLEX = TYPES[1:6], TYPES[6:8], TYPES[8:]
 # What may stand before an expression, and for which types; the narrower wins.
@@ -16,7 +16,7 @@ TEXT = (str, int, float)  # what an expression may be in the yaml
 # Functions that are long: one loop for packed operands has them, and others are brought into that form.
 LONG = {"exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin",
         "acos", "atan", "asinh", "acosh", "atanh", "atan2", "erf", "erfc", "sigmoid", "pow"}
-# ... and what is one for float32 alone (plugins/cpu/loops/special_f32.h).
+# ... and what is one for float32 alone (plugins/cpu/special/loops/special_f32.h).
 LONG_F32 = {"lgamma", "ndtri", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e"}
 # Functions with a form for loops, and what says of their arguments that it does not do.
 TURNS = {**dict.fromkeys(FLOATS, {"sin": "far", "cos": "far", "tan": "far", "fmod": "quotient_far",

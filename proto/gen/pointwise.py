@@ -16,11 +16,11 @@ PRESETS = {
 RESULTS = {"bool": "PW_RESULT_BOOL", "real": "PW_RESULT_REAL", "complex": "PW_RESULT_COMPLEX"}
 SWITCHES = {"row_major": "PW_ROW_MAJOR", "like_input": "PW_LIKE_INPUT", "may_overlap": "PW_MAY_OVERLAP",
             "scalars_fit": "PW_SCALARS_FIT"}
-# pw_check_NAME of plugins/cpu/pointwise.h, whose INPUTS_MAX and PARAMS_MAX these are, too
+# pw_check_NAME of plugins/cpu/pointwise/pointwise.h, whose INPUTS_MAX and PARAMS_MAX these are, too
 CHECKS = {"power", "hardtanh", "lerp", "addcdiv", "heaviside", "complex", "polar", "polygamma", "softshrink"}
 INPUTS_MAX, PARAMS_MAX = 4, 4
 # What an entry may have, and of which type.
-FIELDS = {"op": str, "func": (str, [str]), "preset": str, "args": [str], "params": [str], "defaults": dict, "result": str,
+FIELDS = {"op": str, "func": (str, [str]), "preset": str, "args": [str], "params": [str], "rounded": [str], "defaults": dict, "result": str,
           "when": list, "no_bool": str, "check": str, "fault": str, **dict.fromkeys(SWITCHES, bool), **dict.fromkeys(KINDS, TEXT)}
 CHOICE_FIELDS = {"func": FIELDS["func"], "choose": dict, "otherwise": str}
 LISTS = ("composites", "exact", "by_hand", "copied", "called", "to_v3")
@@ -75,7 +75,9 @@ class Pointwise:
     def read_arguments(self):
         entry, label = self.entry, self.label
         overloads = [op for group in self.funcs for op in group]
-        self.params = entry.get("params", [])
+        self.params, self.rounded = entry.get("params", []), entry.get("rounded", [])
+        odd = [n for n in self.rounded if n not in self.params]
+        check(not odd, entry.at("rounded"), f"{label}: rounded: '{', '.join(odd)}' is none of params")
         check("args" in entry or overloads, self.where, f"{label}: args: no func has them")
         self.args = entry.get("args") or [a.name for a in overloads[0].args if a.letter in ("T", "s", "oT", "os")
                                           and a.name not in self.params and not a.written]

@@ -5,6 +5,7 @@ enum, minimum, $ref to a type by its file's name, and oneOf.  Anything else is a
 stands where it says nothing, so that nothing is written down that the daemon does not check."""
 
 import json
+import re
 
 from tables import is_a, name_of
 
@@ -22,7 +23,14 @@ FIELDS = {"type": (str, [str]), "properties": dict, "required": [str], "addition
 # Fields that say something of these kinds alone.
 OF = {"properties": {"object"}, "required": {"object"}, "additionalProperties": {"object"}, "items": {"array"},
       "enum": {"string"}, "minimum": {"integer", "number"}}
-METHOD = {"summary": str, "params": dict, "result": dict}
+METHOD = {"summary": str, "runs": str, "params": dict, "result": dict}
+# Where a method may run: METHOD_... of daemon/methods/methods.h.
+RUNS = {
+    "loop": "METHOD_LOOP",
+    "worker": "METHOD_WORKER",
+    "call": "METHOD_CALL",
+    "at once": "METHOD_AT_ONCE",
+}
 
 
 def check(condition, at, text):
@@ -88,7 +96,13 @@ def load(folder):
     for path, method in methods.values():
         check_fields(method, METHOD, path)
         check(set(method) == set(METHOD), path, f"{', '.join(sorted(set(METHOD) - set(method)))}: wanted")
+        check(method["runs"] in RUNS, path, f"runs: no such: {method['runs']}; there are {', '.join(RUNS)}")
         check("properties" in method["params"], path, "params: properties: wanted, {} if there are none")
+        odd = set(method["params"]) - {"type", "required", "properties"}
+        check(not odd, path, f"params: {', '.join(sorted(odd))}: a method's params have type, required and properties alone")
         for field in "params", "result":
             check_schema(method[field], f"{path}: {field}", types)
+        for name in method["params"]["properties"]:  # a member of a C struct is called so
+            check(re.fullmatch(r"[a-z][a-z0-9_]*", name), path, f"params: {name}: no name in C")
+            check(not name.startswith("has_"), path, f"params: {name}: has_ says that another one was given")
     return [{name: schema for name, (_, schema) in found.items()} for found in (types, methods)]

@@ -1,12 +1,14 @@
 """proto_tables.py PROTO_DIR -- methods/*.json and types/*.json as C tables (daemon/methods/methods.h) on stdout.
 
+The table of methods has where each may run, and its function behind one that hands it the struct of its params.
 A oneOf tells its objects apart by the first member that each requires; the last may require none."""
 
 import json
 import pathlib
 import sys
 
-from proto_schemas import KINDS, kinds, load
+from proto_params import c_method, members
+from proto_schemas import KINDS, RUNS, check, kinds, load
 
 
 class Tables:
@@ -70,16 +72,42 @@ class Tables:
             fields.update(bounded="true", minimum=schema["minimum"])
         return fields
 
-    def members(self, schema):
+    def members(self, schema, filled=None):
+        """`filled`: what the check fills in of each member, by name; None: nothing."""
         required = schema.get("required", [])
         order = required + [k for k in schema["properties"] if k not in required]
-        rows = [f'{{"{k}", {self.refer(schema["properties"][k])}, '
-                f'{"true" if k in required else "false"}}}' for k in order]
+        rows = [f'{{.name = "{k}", .type = {self.refer(schema["properties"][k])}'
+                f'{", .required = true" if k in required else ""}{filled[k] if filled else ""}}}' for k in order]
+        check(len(required) <= 64, "proto", f"{', '.join(required)}: more than 64 required members")
         if not rows:
             return {"closed": "true"}
         name = self.name("members")
         self.lines.append(f"static const proto_member {name}[] = {{{', '.join(rows)}}};")
         return {"closed": "true", "members": name, "n_members": len(rows)}
+
+
+    def params(self, name, method):
+        struct = f"{c_method(name)}_params"
+        filled = {m.name: f", .fill = {m.fill}, .offset = offsetof({struct}, {m.c})" +
+                          (f", .has = offsetof({struct}, has_{m.name})" if m.has else "")
+                  for m in members(method, self.types)}
+        fields = {"kinds": "PROTO_OBJECT", **self.members(method["params"], filled)}
+        body = ", ".join(f".{k} = {v}" for k, v in fields.items())
+        self.lines.append(f"const proto_type proto_{struct} = {{{body}}};")
+
+
+def thunk(name, method):
+    c, has = c_method(name), bool(method["params"]["properties"])
+    arguments = f"rq, &p->{c}, w, err" if has else "rq, w, err"
+    unused = "" if has else "\n    (void)p;"
+    return (f"static int run_{c}(request *rq, const proto_params *p, jw *w, dp_error *err)\n"
+            f"{{{unused}\n    return {c}({arguments});\n}}")
+
+
+def row(name, method):
+    c, has = c_method(name), bool(method["params"]["properties"])
+    size = f"sizeof({c}_params)" if has else "0"
+    return f'    {{"{name}", run_{c}, {RUNS[method["runs"]]}, &proto_{c}_params, {size}}},'
 
 
 def absolute(schema):
@@ -113,14 +141,18 @@ def main(folder):
     tables = Tables(types)
     for name, schema in types.items():
         tables.define(f"proto_{name}", schema)
-    rows = [f'    {{"{n}", {tables.refer(m["params"])}}},' for n, m in methods.items()]
+    for name, method in methods.items():
+        tables.params(name, method)
     document = json.dumps(openrpc(methods, types), separators=(",", ":"), ensure_ascii=True)
     print("/* Made by proto/gen/proto_tables.py from proto/methods and proto/types. */")
-    print('#include "methods/methods.h"')
+    print('#include "methods/methods.h"\n#include <stddef.h>')
     for name in types:
         print(f"extern const proto_type proto_{name};")
     print("\n".join(tables.lines))
-    print("const proto_method proto_methods[] = {\n" + "\n".join(rows) + "\n    {0}};")
+    print("\n".join(thunk(n, m) for n, m in methods.items()))
+    print("const method methods[] = {\n" + "\n".join(row(n, m) for n, m in methods.items()) + "\n    {0}};")
+    print("const char *const method_names[] = {" + ", ".join(f'"{n}"' for n in methods) + "};")
+    print(f"const size_t n_methods = {len(methods)};")
     print(f"const char proto_openrpc[] =\n    {c_string(document)};")
 
 

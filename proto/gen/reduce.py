@@ -13,9 +13,9 @@ SAME_FIELDS = ("op", "func", "flags", "error", "same", "outputs")  # of an entry
 # What each form has of those fields that tell what is computed.
 FORMS = {None: {"acc", "each", "merge", "finish", "none", "result", "bits"}, "place": {"beats", "merge"}, "var": {"result"}}
 RESULTS = {None: [], "bool": ["RD_RESULT_BOOL"], "long": ["RD_RESULT_LONG"], "real": ["RD_RESULT_REAL"]}
-# of plugins/cpu/reduce.h: those that an entry says itself, and OUTPUTS_MAX
+# of plugins/cpu/reduce/reduce.h: those that an entry says itself, and OUTPUTS_MAX
 FLAGS = {"RD_DTYPE", "RD_INT_TO_LONG", "RD_ROOT", "RD_NO_HALF", "RD_CAST_RESULT", "RD_NONE_IS_NONE", "RD_FLOAT_ONLY",
-         "RD_SAME_KIND"}
+         "RD_SAME_KIND", "RD_DIMS_IN_TURN"}
 OUTPUTS_MAX = 2
 REAL = {"c64": "f32", "c128": "f64"}
 
