@@ -22,7 +22,7 @@ void *array_grow(void *array, size_t n, size_t *cap, size_t item)
     if (n < *cap)
         return array;
     size_t more = *cap > 0 ? 2 * *cap : 4;
-    void *p = dp_realloc(array, more * item);
+    void *p = dp_realloc_n(array, more, item);
     if (p != NULL)
         *cap = more;
     return p;

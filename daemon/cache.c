@@ -6,7 +6,7 @@
  * that the file is still there.  A directory without a lock is removed only if it is empty: its
  * owner may live, and some cleaner of old files may have removed its lock. */
 #define _GNU_SOURCE
-#include "server.h"
+#include "cache.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* crash.c -- what the log says when the process dies: of a signal, of std::terminate (which
- * aborts), of exit() in a kernel.
+ * aborts), of exit() in a kernel.  One signal it survives: SIGFPE of floating-point exceptions that a
+ * plugin has unmasked.
  *
  * The report says what every thread was running, then the stack of the one that died; afterwards
  * the process ends as it would have.  In the handlers only what is async-signal-safe is called:
@@ -7,14 +8,19 @@
  * is read: a fault there costs that thread's lines; a second one of the report itself ends the
  * process.
  */
-#include "server.h"
+#define _GNU_SOURCE /* ucontext_t */
+#include "crash.h"
+#include "daemon.h"
 #include <execinfo.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum {
@@ -41,6 +47,8 @@ static atomic_int reporter;               /* id of the thread that reports; 0: n
 static sigjmp_buf unreadable;
 static volatile sig_atomic_t reading;
 static _Thread_local _Alignas(16) char handler_stack[STACK_BYTES];
+
+static const char trap_event[] = "executor.fp_trap";
 
 /* -- lines -- */
 
@@ -105,7 +113,7 @@ static void put_line(const char *event, const char *s)
     text t = {.n = 0};
 
     add_stamp(&t);
-    add(&t, " error ");
+    add(&t, event == trap_event ? " warn " : " error ");
     add(&t, event);
     add(&t, " ");
     add(&t, s);
@@ -174,12 +182,52 @@ static bool claim(void)
     return atomic_compare_exchange_strong(&reporter, &none, (int)syscall(SYS_gettid));
 }
 
+/* -- floating-point exceptions that a kernel lets trap -- */
+
+static void put_trap(void *arg, const char *s)
+{
+    (void)arg;
+    put_line(trap_event, s);
+}
+
+/* Mask the exceptions of the interrupted code and let it go on, if that is why SIGFPE came.  A kernel
+ * that called feenableexcept() would end the daemon with the next inexact result on its thread, often
+ * in other code; to compare the masks after each kernel would cost as much as a short call does.
+ * Integers divided by zero come as SIGFPE too, and are faults. */
+static bool mask_exceptions(const siginfo_t *info, void *context)
+{
+#if defined(__x86_64__)
+    enum { MXCSR_MASKS = 0x1f80, X87_MASKS = 0x3f };
+    static _Thread_local volatile sig_atomic_t told;
+    const ucontext_t *interrupted = context;
+    struct _libc_fpstate *fp = interrupted->uc_mcontext.fpregs;
+
+    if (info->si_code < FPE_FLTDIV || info->si_code > FPE_FLTSUB || fp == NULL)
+        return false;
+    fp->mxcsr |= MXCSR_MASKS;
+    fp->cwd |= X87_MASKS;
+    if (!told) {
+        told = 1;
+        put_line(trap_event,
+                 "floating-point exceptions trapped on this thread and are masked again; "
+                 "it ran, or ran last:");
+        if (!dp_thread_report(0, put_trap, NULL))
+            dp_thread_report_last(put_trap, NULL);
+    }
+    return true;
+#else
+    (void)info, (void)context;
+    return false;
+#endif
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     size_t i = 0;
     text what = {.n = 0};
 
-    (void)context;
+    if (number == SIGFPE && mask_exceptions(info, context))
+        return;
     while (i < N_DEADLY - 1 && deadly[i].number != number)
         i++;
     if (claim()) {

@@ -14,7 +14,8 @@
     X(LINE_BYTES, line_bytes, 1 << 20)             /* --max-line */                                \
     X(ATTACHMENT_BYTES, attachment_bytes, 1 << 30) /* all of one message; --max-attachment */      \
     X(ATTACHMENTS, attachments, 1024)              /* of one message */                            \
-    X(DESCRIPTORS, descriptors, 16)                /* of one message */                            \
+    X(DESCRIPTORS, descriptors, 16) /* of one message, and waiting for their line */               \
+    X(WAITING_DESCRIPTORS, waiting_descriptors, 32) /* of all connections */                       \
     X(BATCH, batch, 1000)                                                                          \
     X(JSON_DEPTH, json_depth, 128)                                                                 \
     X(JSON_NODES, json_nodes, 1 << 20)          /* values in one line */                           \
@@ -44,8 +45,9 @@
     X(SESSION_PROGRAM_BYTES, session_program_bytes, 1 << 30) /* and what they hold */              \
     X(PROGRAM_CACHE, program_cache, 64) /* programs that came inline and are kept */               \
     X(PROGRAM_CACHE_BYTES, program_cache_bytes, 4 << 20)                                           \
-    X(PROBE_MS, probe_ms, 10000) /* trial load of a plugin's file */                               \
-    X(WORKERS, workers, 256)     /* threads while calls block; --workers at first */               \
+    X(PROBE_MS, probe_ms, 10000)         /* trial load of a plugin's file */                       \
+    X(WORKERS, workers, 256)             /* threads while calls block; --workers at first */       \
+    X(STUCK_WORKERS, stuck_workers, 256) /* inside calls that were called off; beside `workers` */ \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),

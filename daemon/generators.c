@@ -2,7 +2,7 @@
  *
  * Their handles are the session's, from the numbers that tensors' are from.  There are few, so they
  * are searched one by one.  Any thread; session.lock is held for no longer than a search. */
-#include "server.h"
+#include "session.h"
 
 int session_generators_init(struct session *s, dp_error *err)
 {

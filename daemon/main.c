@@ -1,8 +1,12 @@
 /* main.c -- start, serve, leave.  Exit status: 0 it was told to leave, or has printed what was
  * asked for; 1 it failed; 2 the options are wrong. */
+#define _GNU_SOURCE /* pthread_setattr_default_np */
+#include "cache.h"
+#include "crash.h"
 #include "server.h"
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +71,30 @@ static void raise_descriptors(void)
     }
 }
 
+/* Kernels need some hundred KiB of stack, calls inside calls more.  Threads would get what `ulimit -s` says,
+ * or 2 MiB where that is unlimited; this one's grows up to the limit. */
+static int size_stacks(dp_error *err)
+{
+    enum { USUAL = 8 << 20, LEAST = 1 << 20 };
+    pthread_attr_t attr;
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_STACK, &r) < 0 || pthread_attr_init(&attr) != 0)
+        return 0;
+    if (r.rlim_cur < USUAL) {
+        r.rlim_cur = r.rlim_max < USUAL ? r.rlim_max : USUAL;
+        setrlimit(RLIMIT_STACK, &r);
+    }
+    if (r.rlim_cur < LEAST)
+        return dp_error_set(err, DP_ERESOURCE, "a stack of %llu KiB (ulimit -s), needed are %d",
+                            (unsigned long long)r.rlim_cur >> 10, LEAST >> 10);
+    size_t bytes = r.rlim_cur == RLIM_INFINITY || r.rlim_cur < USUAL ? USUAL : (size_t)r.rlim_cur;
+    pthread_attr_setstacksize(&attr, bytes);
+    pthread_setattr_default_np(&attr);
+    pthread_attr_destroy(&attr);
+    return 0;
+}
+
 /* Who starts us may have closed 0, 1 or 2.  A socket there would get what is meant for the terminal, and
  * libuv aborts when it closes one. */
 static void fill_standard_descriptors(void)
@@ -112,6 +140,9 @@ int main(int argc, char **argv)
         probe_file(o.probe);
     } else if (o.log != NULL && log_open(o.log, &err) < 0) {
         status = usage(&err);
+    } else if (size_stacks(&err) < 0) {
+        fprintf(stderr, "dispatchd: %s\n", err.message);
+        status = 1;
     } else {
         raise_descriptors();
         bound_free_memory();

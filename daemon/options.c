@@ -1,5 +1,5 @@
 /* options.c -- the command line, as a table. */
-#include "server.h"
+#include "options.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ static int set_level(options *o, const option_row *r, const char *text, dp_error
 
 static int add_plugin(options *o, const char *path, dp_error *err)
 {
-    const char **plugins = dp_realloc(o->plugins, (o->n_plugins + 1) * sizeof(*plugins));
+    const char **plugins = dp_realloc_n(o->plugins, o->n_plugins + 1, sizeof(*plugins));
 
     if (plugins == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: options");

@@ -1,7 +1,8 @@
 /* placement.c -- what may run on the loop's thread, where a long request would keep all others
  * waiting.
  *
- * How much a request may parse, copy or print there is bounded by LIMIT_INLINE_BYTES.  How long a
+ * How much a request may parse, copy or print there is bounded by LIMIT_INLINE_BYTES; what names a device
+ * or uses a device's memory never runs there, since any copy may wait for the device.  How long a
  * kernel takes is learned, for each class of sizes and kind of answer: it may run there once
  * PROMOTE_CALLS requests in a row took less than PROMOTE_NS and called nothing else.  A request on
  * the loop's thread that takes more than DEMOTE_NS ends that; if this happens again soon, more
@@ -74,7 +75,7 @@ bool placement_may_run(request *rq, const work *w)
     j->work = *w;
     if (w->kernel == 0) /* without a kernel it is an error, and errors are short */
         return true;
-    j->moved = j->on_loop && !placement_proven(pl, w);
+    j->moved = j->on_loop && (w->bytes == SIZE_MAX || !placement_proven(pl, w));
     if (!j->moved)
         atomic_fetch_add(j->on_loop ? &pl->calls_inline : &pl->calls_worker, 1);
     return !j->moved;

@@ -6,7 +6,8 @@
  * when it has survived.  Whatever the line says, the daemon then loads the file itself, because its
  * own errors say more. */
 #define _GNU_SOURCE
-#include "server.h"
+#include "cache.h"
+#include "request.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  *
  * They go with the session.  Whoever runs one holds a reference, so neither a release nor the cache
  * waits for it. */
-#include "server.h"
+#include "session.h"
 #include <string.h>
 
 void programs_init(programs *ps, dp_account *account)
@@ -82,7 +82,7 @@ bool programs_release(programs *ps, uint64_t id)
         p = h->program;
         dp_account_refund(ps->account, DP_HOLDER_PROGRAMS, 1, bytes_of(p));
         ps->n_handles--;
-        memmove(h, h + 1, (size_t)(ps->handles + ps->n_handles - h) * sizeof(*h));
+        dp_move_n(h, h + 1, (size_t)(ps->handles + ps->n_handles - h), sizeof(*h));
     }
     pthread_mutex_unlock(&ps->lock);
     dp_program_unref(p);

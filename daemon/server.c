@@ -1,4 +1,4 @@
-/* server.c -- the daemon's life: plugins, listening, signals, timers, draining, the end.
+/* server.c -- the daemon's life: listening, signals, timers, draining, the end.
  *
  *   INIT -> SERVING --server.shutdown, SIGTERM--> DRAINING --all answered, or drain_ms--> LEAVING
  *
@@ -6,15 +6,13 @@
  * connection closes when its last answer is sent.  Loop thread, but for on_session_left() and what
  * daemon_calls says. */
 #define _GNU_SOURCE
+#include "cache.h"
+#include "methods/methods.h"
 #include "server.h"
-#include <dirent.h>
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,98 +20,10 @@ enum {
     ACCEPT_ROUNDS = 16,    /* connections accepted before others have their turn */
     ACCEPT_AGAIN_MS = 100, /* after a failure */
     REAP_MS = 1000,        /* how often old generations of plugins are looked for */
-    STOP_MS = 50,          /* workers have at least so long to finish when the daemon leaves */
+    TRIM_SESSIONS = 250,   /* after so many that ended, free memory goes back to the system */
+    STOP_MS = 500,         /* workers have so long to end what nobody waits for any more */
     DRAIN_MS = 5000,       /* after SIGTERM or SIGINT */
-    PATH_BYTES = 4096,
-    CONNECTIONS_LEAST = 2,
-    DESCRIPTORS_KEPT = 64 /* for what is no connection: plugins' files, the log, clients' files */
 };
-
-/* -- plugins at the start -- */
-
-int plugin_file(const char *word, const char *plugin_path, dp_arena *a, const char **out,
-                dp_error *err)
-{
-    char here[PATH_BYTES];
-
-    /* Links in the path are not resolved, so that a reload sees where they lead by then. */
-    if (word[0] != '/' && strchr(word, '/') != NULL && getcwd(here, sizeof(here)) != NULL)
-        word = dp_arena_printf(a, "%s/%s", here, word + 2 * (strncmp(word, "./", 2) == 0));
-    if (word == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: a plugin's path");
-    if (dp_plugin_find(word, plugin_path, a, out, err) == DP_ENOTFOUND && access(word, F_OK) == 0) {
-        dp_error found = *err;
-        dp_error_set(err, DP_ENOTFOUND, "%s; a path needs a '/': './%s'", found.message, word);
-    }
-    return err->code;
-}
-
-static int load_plugin(server *s, const char *path, dp_error *err)
-{
-    dp_load_options lo = {.size = sizeof(lo), .cache_dir = s->cache};
-    dp_plugin_report r;
-    dp_arena *a = dp_arena_new();
-
-    if (a == NULL)
-        dp_error_set(err, DP_ERESOURCE, "out of memory: a plugin's path");
-    else if (plugin_file(path, s->options->plugin_path, a, &path, err) == 0 &&
-             dp_plugin_load(s->reg, path, &lo, a, &r, err) == 0)
-        log_event(LOG_INFO, "plugin.load",
-                  "plugin='%s' generation=%llu defs=%u impls=%u millis=%.1f path='%s'", r.plugin,
-                  (unsigned long long)r.generation, r.defs, r.impls, r.millis, path);
-    dp_arena_free(a);
-    return err->code;
-}
-
-static int is_plugin(const struct dirent *d)
-{
-    size_t n = strlen(d->d_name);
-
-    return n > 3 && d->d_name[0] != '.' && strcmp(d->d_name + n - 3, ".so") == 0;
-}
-
-/* aten first, since it defines what the others implement; then by name. */
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    bool a_first = strcmp((*a)->d_name, "aten.so") == 0,
-         b_first = strcmp((*b)->d_name, "aten.so") == 0;
-
-    return a_first != b_first ? (int)b_first - (int)a_first : strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Load plugins/ beside the executable. */
-static int load_own_plugins(server *s, dp_error *err)
-{
-    char directory[PATH_BYTES], path[PATH_BYTES + 256];
-    struct dirent **found = NULL;
-    ssize_t length = readlink("/proc/self/exe", directory, sizeof(directory) - 16);
-
-    if (length < 0)
-        return dp_error_set(err, DP_ERUNTIME, "/proc/self/exe: %s", strerror(errno));
-    directory[length] = '\0';
-    snprintf(strrchr(directory, '/'), 16, "/plugins");
-    int n = scandir(directory, &found, is_plugin, by_name);
-    if (n < 0 && errno != ENOENT)
-        return dp_error_set(err, DP_ERUNTIME, "'%s': %s", directory, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        snprintf(path, sizeof(path), "%s/%s", directory, found[i]->d_name);
-        if (err->code == 0)
-            load_plugin(s, path, err);
-        free(found[i]);
-    }
-    free(found);
-    return err->code;
-}
-
-static int load_plugins(server *s, dp_error *err)
-{
-    if (!s->options->no_plugins && load_own_plugins(s, err) < 0)
-        return err->code;
-    for (size_t i = 0; i < s->options->n_plugins; i++)
-        if (load_plugin(s, s->options->plugins[i], err) < 0)
-            return err->code;
-    return 0;
-}
 
 /* -- what comes back from workers -- */
 
@@ -185,15 +95,20 @@ static int start_reap(server *s)
                : uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
 }
 
-/* Sessions end on a worker: one may have a million tensors.  After the last one nobody wants memory soon. */
+/* Sessions end on a worker: one may have a million tensors.  After the last one nobody wants memory
+ * soon.  What TRIM_SESSIONS of them freed lies scattered in the C library's heaps, and the next ones
+ * do not fill all of it again. */
 static void linger_work(task *t)
 {
     server *s = t->arg;
 
     s->linger_next = sessions_reap(&s->sessions, nanos(), false);
-    if (sessions_count(&s->sessions) == 0) {
+    uint64_t left = sessions_count(&s->sessions), ended = sessions_ended(&s->sessions);
+    if (left == 0)
         dp_memory_trim(0);
+    if (left == 0 || ended - s->trimmed_after >= TRIM_SESSIONS) {
         malloc_trim(0);
+        s->trimmed_after = ended;
     }
 }
 
@@ -311,9 +226,9 @@ static void begin_drain(server *s)
     log_event(LOG_INFO, "server.drain", "connections=%u drain_ms=%lld",
               atomic_load(&s->n_connections), (long long)ms);
     s->draining = true;
-    s->deadline = nanos() + (uint64_t)ms * 1000000;
     accept_some(s, LIMIT_CONNECTIONS); /* clients in the queue may have sent requests already */
     stop_listening(s);
+    executor_drain(&s->executor);
     uv_timer_start(&s->drain, on_drain_over, (uint64_t)ms, 0);
     connections_drain(s);
 }
@@ -360,6 +275,14 @@ static void on_aside(void *arg)
     uv_async_send(&s->async);
 }
 
+/* Log what a plugin changed in the process; the library has set it back. */
+static void on_warning(const char *text, void *arg)
+{
+    (void)arg;
+    log_event(LOG_WARN, "plugin.warning", "warning=\"%s\"", text);
+    request_warn(text);
+}
+
 static void plugins_changed(struct connection *c)
 {
     atomic_store(&c->server->changed, true); /* seen when its worker is done */
@@ -384,6 +307,16 @@ static void facts_get(struct connection *c, server_facts *out)
     };
 }
 
+static void watch(request *rq, uint64_t deadline)
+{
+    executor_watch(&rq->conn->server->executor, (job *)rq, deadline);
+}
+
+static size_t stuck_get(struct connection *c, stuck_call out[WORKERS_MOST])
+{
+    return executor_stuck(&c->server->executor, out);
+}
+
 static const daemon_calls calls = {
     .facts = facts_get,
     .held = held_get,
@@ -392,6 +325,8 @@ static const daemon_calls calls = {
     .join = connection_join,
     .session = connection_session,
     .cancel = connection_cancel,
+    .watch = watch,
+    .stuck = stuck_get,
 };
 
 /* -- start and finish -- */
@@ -408,14 +343,18 @@ static int init_loop(server *s, dp_error *err)
         return dp_error_set(err, DP_ERUNTIME, "event loop: %s", uv_strerror(rc));
     }
     dp_on_aside(on_aside, s);
+    dp_on_warning(on_warning, NULL);
     uv_timer_init(&s->loop, &s->reap);
     uv_timer_init(&s->loop, &s->linger);
     uv_timer_init(&s->loop, &s->drain);
     uv_timer_init(&s->loop, &s->accept);
+    uv_timer_init(&s->loop, &s->waiting);
+    uv_prepare_init(&s->loop, &s->turn);
+    uv_prepare_start(&s->turn, connections_turn);
     uv_signal_init(&s->loop, &s->sigterm);
     uv_signal_init(&s->loop, &s->sigint);
     s->async.data = s->reap.data = s->linger.data = s->drain.data = s;
-    s->accept.data = s;
+    s->accept.data = s->waiting.data = s->turn.data = s;
     s->sigterm.data = s->sigint.data = s;
     s->looping = true;
     /* before anybody can connect: who is answered may tell us to leave, and we do as documented */
@@ -425,15 +364,25 @@ static int init_loop(server *s, dp_error *err)
     return rc < 0 ? dp_error_set(err, DP_ERUNTIME, "signals: %s", uv_strerror(rc)) : 0;
 }
 
+/* Log what a plugin says of itself.  Any thread. */
+static void on_note(void *arg, const char *plugin, const char *name, const char *text)
+{
+    (void)arg;
+    log_event(LOG_INFO, "plugin.note", "plugin='%s' %s='%s'", plugin, name, text);
+}
+
+static const dp_listener listener = {.noted = on_note};
+
 static int init_engine(server *s, dp_error *err)
 {
-    if (dp_registry_new(&s->reg, err) < 0 || placement_init(&s->placement, s->reg, err) < 0)
+    if (dp_registry_new(&s->reg, err) < 0 || placement_init(&s->placement, s->reg, err) < 0 ||
+        dp_registry_listen(s->reg, &listener, err) < 0)
         return err->code;
     sigset_t old = signals_block();
     int rc = dp_pool_start((int)(s->options->threads > 0 ? s->options->threads - 1 : 0), err);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc < 0 || cache_open(s->options->cache_dir, &s->cache, &s->cache_fd, err) < 0 ||
-        load_plugins(s, err) < 0)
+        plugins_load(s, err) < 0)
         return err->code;
     if (executor_init(&s->executor, &s->loop, &s->async, &s->placement,
                       (unsigned)s->options->workers, err) < 0)
@@ -456,42 +405,6 @@ static int init_listener(server *s, dp_error *err)
     return start_reap(s);
 }
 
-/* A session may have so much in tensors and as much in running programs. */
-static int64_t half_of_memory(void)
-{
-    int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
-
-    return pages > 0 && bytes > 0 ? pages / 2 * bytes : LIMIT_SESSION_TENSOR_BYTES;
-}
-
-static void init_limits(server *s)
-{
-    int64_t *limits = s->limits;
-    struct rlimit r;
-
-    memcpy(limits, limit_defaults, sizeof(limit_defaults));
-    limits[LIMIT_AT_LINE_BYTES] = s->options->max_line;
-    limits[LIMIT_AT_ATTACHMENT_BYTES] = s->options->max_attachment;
-    limits[LIMIT_AT_SESSION_TENSOR_BYTES] = limits[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
-        s->options->session_bytes > 0 ? s->options->session_bytes : half_of_memory();
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + DESCRIPTORS_KEPT)
-        limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - DESCRIPTORS_KEPT;
-}
-
-/* A client that has to wait for another one to leave is as good as not served. */
-static int check_descriptors(const server *s, dp_error *err)
-{
-    int64_t connections = s->limits[LIMIT_AT_CONNECTIONS];
-
-    if (connections >= CONNECTIONS_LEAST)
-        return 0;
-    return dp_error_set(err, DP_ERESOURCE,
-                        "the limit of descriptors (ulimit -n) is %lld, at least %d are needed: %d "
-                        "for files and %d for connections",
-                        (long long)connections + DESCRIPTORS_KEPT,
-                        DESCRIPTORS_KEPT + CONNECTIONS_LEAST, DESCRIPTORS_KEPT, CONNECTIONS_LEAST);
-}
-
 int server_init(server *s, const options *o, dp_error *err)
 {
     memset(s, 0, sizeof(*s)); /* it is too large for a `(server){0}` on the stack */
@@ -499,11 +412,11 @@ int server_init(server *s, const options *o, dp_error *err)
     s->calls = &calls;
     s->cache_fd = -1;
     s->started = nanos();
-    init_limits(s);
+    limits_init(s);
     sessions_init(&s->sessions, s->limits);
     s->sessions.on_left = on_session_left;
     s->sessions.on_left_arg = s;
-    if (endpoint_open(&s->endpoint, o, err) < 0 || check_descriptors(s, err) < 0 ||
+    if (endpoint_open(&s->endpoint, o, err) < 0 || limits_check(s, err) < 0 ||
         init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
     log_event(LOG_INFO, "server.start", "version=%s pid=%ld socket='%s' workers=%lld threads=%lld",
@@ -527,15 +440,14 @@ static void close_handle(uv_handle_t *h, void *arg)
 /* Stop the workers, take what they gave back, close the loop's handles.  false: some still run. */
 static bool stop(server *s)
 {
-    uint64_t deadline = nanos() + STOP_MS * 1000000;
-
     s->leaving = true;
     while (s->connections != NULL)
         connection_close(s->connections);
     if (s->executing) {
-        if (!executor_stop(&s->executor, s->deadline > deadline ? s->deadline : deadline))
+        if (!executor_stop(&s->executor, nanos() + STOP_MS * UINT64_C(1000000)))
             return false;
         take_done(s);
+        take_done(s); /* jobs that the tasks gave back */
         executor_fini(&s->executor);
     }
     dp_on_aside(NULL, NULL);
@@ -556,6 +468,8 @@ bool server_fini(server *s)
     endpoint_close(&s->endpoint);
     sessions_fini(&s->sessions);
     placement_fini(&s->placement);
+    if (s->reg != NULL)
+        dp_registry_unlisten(s->reg, &listener);
     if (dp_registry_free(s->reg) != NULL) { /* a plugin's thread runs on */
         cache_remove(s->cache);
         return false;

@@ -5,7 +5,7 @@
  * when they are half of it.  `sessions` lists those that can be joined and holds one reference of
  * each; connections and running requests hold the others, and whoever drops the last one frees it
  * with its tensors.  Any thread. */
-#include "server.h"
+#include "session.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -221,6 +221,14 @@ uint64_t sessions_count(sessions *all)
     return n;
 }
 
+uint64_t sessions_ended(sessions *all)
+{
+    pthread_mutex_lock(&all->lock);
+    uint64_t n = all->last_id - all->n;
+    pthread_mutex_unlock(&all->lock);
+    return n;
+}
+
 void sessions_held(sessions *all, dp_held out[DP_HOLDERS])
 {
     dp_held held[DP_HOLDERS];
@@ -319,7 +327,7 @@ uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err)
     return id;
 }
 
-dp_tensor *session_get(struct session *s, uint64_t id)
+dp_tensor *session_tensor_get(struct session *s, uint64_t id)
 {
     pthread_mutex_lock(&s->lock);
     handle *h = find(s, id);
@@ -365,7 +373,7 @@ size_t session_handles(struct session *s, uint64_t **out)
     size_t n = 0;
 
     pthread_mutex_lock(&s->lock);
-    uint64_t *ids = dp_malloc((s->n_handles + 1) * sizeof(*ids));
+    uint64_t *ids = dp_malloc_n(s->n_handles + 1, sizeof(*ids));
     for (size_t i = 0; ids != NULL && i < s->n_handles; i++)
         if (s->handles[i].tensor != NULL)
             ids[n++] = s->handles[i].id;
@@ -384,4 +392,60 @@ uint64_t session_handle_of(struct session *s, const dp_tensor *t)
             id = s->handles[i].id;
     pthread_mutex_unlock(&s->lock);
     return id;
+}
+
+/* -- stuck calls -- */
+
+bool session_stuck_add(struct session *s, request *rq, bool *calls)
+{
+    int phase = PHASE_READS;
+
+    pthread_mutex_lock(&s->lock);
+    bool reads = atomic_compare_exchange_strong(&rq->phase, &phase, PHASE_ANSWERED);
+    *calls = !reads && phase == PHASE_CALLS &&
+             atomic_compare_exchange_strong(&rq->phase, &phase, PHASE_ANSWERED);
+    if (*calls) {
+        rq->next_stuck = s->stuck;
+        s->stuck = rq;
+        atomic_fetch_add(&s->n_stuck, 1);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return reads || *calls;
+}
+
+void session_stuck_remove(struct session *s, request *rq)
+{
+    pthread_mutex_lock(&s->lock);
+    request **p = &s->stuck;
+    while (*p != NULL && *p != rq)
+        p = &(*p)->next_stuck;
+    if (*p != NULL) {
+        *p = rq->next_stuck;
+        atomic_fetch_sub(&s->n_stuck, 1);
+        s->stuck_ends++;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, const void *what),
+                        const void *what, uint64_t *ends)
+{
+    bool found = false;
+
+    if (atomic_load(&s->n_stuck) == 0)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    for (const request *rq = s->stuck; rq != NULL && !found; rq = rq->next_stuck)
+        found = shares(rq->run, what);
+    *ends = s->stuck_ends;
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+uint64_t session_stuck_ends(struct session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t ends = s->stuck_ends;
+    pthread_mutex_unlock(&s->lock);
+    return ends;
 }

@@ -8,16 +8,18 @@
 
 #define JSON_EXACT_INT ((int64_t)1 << 53) /* bare integers are smaller, in requests and answers */
 
-/* -- read.c -- */
-
-/* Length of the UTF-8 sequence at s, which has n > 0 bytes; 0: there is no valid one. */
+/* Length of the UTF-8 sequence at s, which has n > 0 bytes; 0: there is no valid one.  utf8.c */
 size_t utf8_sequence(const char *s, size_t n);
+
+/* -- read.c; tree.c frees and counts -- */
+
 /* Bytes from s on that mean themselves in a JSON string: ASCII, no control, '"' nor '\\'. */
 size_t plain_bytes(const char *s, size_t n);
 /* Strict parse: *out owned, freed whole by json_free().  DP_EVALUE says what is wrong and where;
  * DP_ERESOURCE: no memory. */
 int json_parse(const char *s, size_t n, cJSON **out, dp_error *err);
-void json_free(cJSON *root); /* of json_parse(), never of cJSON; NULL is fine */
+void json_free(cJSON *root);  /* of json_parse(), never of cJSON; NULL is fine */
+cJSON *json_ref(cJSON *root); /* json_free() is then to be called once more; nobody may change it */
 
 static inline int json_type(const cJSON *j) /* cJSON_Object ... */
 {

@@ -4,14 +4,12 @@
  * tree on its way, in cJSON's form.  It owns the tree's memory: a few blocks of nodes, and behind
  * the nodes of the first a copy of the text, in which strings are unescaped where they stand. */
 #define _GNU_SOURCE
-#include "json/json.h"
+#include "json/text.h"
 #include "daemon.h"
 #include <endian.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +18,6 @@ enum {
     NODE_BYTES = 16,         /* of text for each node that there is room for at first: a short */
     NODES_MIN = 4,           /* line's blocks are of sizes that malloc has at hand */
 };
-
-typedef struct block {
-    struct block *next;
-    cJSON nodes[]; /* the first one of the first block is the root */
-} block;
 
 typedef struct scan {
     char *s; /* NUL-terminated; what was read of it may have been written over */
@@ -38,31 +31,6 @@ typedef struct scan {
     int repeated;      /* 0, or what check_members() said first */
     dp_error *err;
 } scan;
-
-size_t utf8_sequence(const char *s, size_t n)
-{
-    /* First byte's range, length, and the range of the second byte (Unicode table 3-7). */
-    static const struct {
-        unsigned char first, last, length, low, high;
-    } rows[] = {
-        {0x00, 0x7f, 1, 0x80, 0xbf}, {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},
-        {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf},
-        {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
-    };
-    const unsigned char *u = (const unsigned char *)s;
-
-    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        if (u[0] < rows[r].first || u[0] > rows[r].last)
-            continue;
-        if (rows[r].length > n)
-            return 0;
-        for (size_t i = 1; i < rows[r].length; i++)
-            if (u[i] < (i == 1 ? rows[r].low : 0x80) || u[i] > (i == 1 ? rows[r].high : 0xbf))
-                return 0;
-        return rows[r].length;
-    }
-    return 0;
-}
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -93,26 +61,6 @@ size_t plain_bytes(const char *s, size_t n)
 
 /* -- the tree -- */
 
-static block *block_new(size_t nodes, size_t text)
-{
-    block *b = dp_malloc(sizeof(*b) + nodes * sizeof(b->nodes[0]) + text);
-
-    if (b != NULL)
-        b->next = NULL;
-    return b;
-}
-
-void json_free(cJSON *root)
-{
-    block *b = root != NULL ? (void *)((char *)root - offsetof(block, nodes)) : NULL;
-
-    while (b != NULL) {
-        block *next = b->next;
-        dp_free(b);
-        b = next;
-    }
-}
-
 static int no_memory(scan *x)
 {
     return dp_error_set(x->err, DP_ERESOURCE, "out of memory: a message of %zu bytes", x->n);
@@ -122,7 +70,7 @@ static int tree_init(scan *x, const char *s)
 {
     size_t nodes = x->n / NODE_BYTES + NODES_MIN;
 
-    x->blocks = block_new(nodes, x->n + WORD);
+    x->blocks = json_block_new(nodes, x->n + WORD);
     if (x->blocks == NULL)
         return no_memory(x);
     x->next = x->blocks->nodes;
@@ -135,7 +83,7 @@ static int tree_init(scan *x, const char *s)
 /* As many more as there are. */
 static int more_nodes(scan *x)
 {
-    block *b = block_new(x->nodes, 0);
+    block *b = json_block_new(x->nodes, 0);
 
     if (b == NULL)
         return no_memory(x);
@@ -216,21 +164,6 @@ static int hex4(const scan *x, size_t i)
     return value;
 }
 
-/* Code point `c` as UTF-8 at `to`; behind it. */
-static char *put_utf8(char *to, unsigned c)
-{
-    if (c < 0x80) {
-        *to++ = (char)c;
-        return to;
-    }
-    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
-    *to++ = (char)(leads[more] | c >> 6 * more);
-    while (more-- > 0)
-        *to++ = (char)(0x80 | (c >> 6 * more & 0x3f));
-    return to;
-}
-
 static int scan_unicode(scan *x, size_t start, char **to)
 {
     int high = hex4(x, x->i), low;
@@ -241,7 +174,7 @@ static int scan_unicode(scan *x, size_t start, char **to)
         return fail(x, start, "\\u0000 in a string");
     x->i += 4;
     if (high < 0xd800 || high > 0xdfff) {
-        *to = put_utf8(*to, (unsigned)high);
+        *to = utf8_put(*to, (unsigned)high);
         return 0;
     }
     if (high > 0xdbff || x->n - x->i < 6 || memcmp(x->s + x->i, "\\u", 2) != 0)
@@ -250,7 +183,7 @@ static int scan_unicode(scan *x, size_t start, char **to)
     if (low < 0xdc00 || low > 0xdfff)
         return fail(x, start, "lone surrogate");
     x->i += 6;
-    *to = put_utf8(*to, 0x10000 + ((unsigned)(high - 0xd800) << 10) + (unsigned)(low - 0xdc00));
+    *to = utf8_put(*to, 0x10000 + ((unsigned)(high - 0xd800) << 10) + (unsigned)(low - 0xdc00));
     return 0;
 }
 
@@ -416,29 +349,6 @@ static int scan_key(scan *x)
 
 /* -- members -- */
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int name_repeated(const cJSON *object, size_t n, dp_error *err)
-{
-    const char **names = dp_malloc(n * sizeof(*names));
-    const cJSON *m;
-    size_t i = 0;
-    int rc = 0;
-
-    if (names == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: an object with %zu members", n);
-    cJSON_ArrayForEach(m, object) names[i++] = m->string;
-    qsort(names, n, sizeof(*names), by_name);
-    for (i = 1; i < n && rc == 0; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            rc = dp_error_set(err, DP_EVALUE, "duplicate member '%.100s'", names[i]);
-    dp_free(names);
-    return rc;
-}
-
 enum { FEW = 8 };
 
 /* Each of a few members is compared with those before it; more are sorted first. */
@@ -454,7 +364,7 @@ static int check_members(const cJSON *object, dp_error *err)
             repeated = repeated || same_name(k->string, m->string);
         n++;
     }
-    return repeated || n > FEW ? name_repeated(object, n, err) : 0;
+    return repeated || n > FEW ? json_name_repeated(object, n, err) : 0;
 }
 
 /* -- values -- */

@@ -3,7 +3,6 @@
  * No other file knows what JSON-RPC calls its members and errors.  Owns nothing.  A failed method
  * leaves nothing in the answer but its error. */
 #include "methods.h"
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -45,6 +44,9 @@ static void open_answer(jw *w, const cJSON *id)
 static void write_data(jw *w, const dp_error *err, const run *r)
 {
     const char *type = dp_error_name(err->code);
+    int64_t step = r == NULL             ? -1
+                   : r->step_now != NULL ? __atomic_load_n(r->step_now, __ATOMIC_RELAXED)
+                                         : r->step;
 
     jw_key(w, "data");
     jw_object(w);
@@ -53,8 +55,8 @@ static void write_data(jw *w, const dp_error *err, const run *r)
         member_str(w, "op", err->op);
     if (err->key[0] != '\0')
         member_str(w, "key", err->key);
-    if (r != NULL && r->step >= 0)
-        member_int(w, "step", r->step);
+    if (step >= 0)
+        member_int(w, "step", step);
     if (r != NULL && r->n_written > 0) {
         jw_key(w, "written");
         jw_array(w);
@@ -127,24 +129,6 @@ static int fail_unknown(const cJSON *m, dp_error *err)
     return RPC_REQUEST;
 }
 
-/* The announcement must be the one that was acted on when the attachments were read. */
-static int check_attachments(const request *rq, const cJSON *attachments, const cJSON *fds,
-                             bool in_batch, dp_error *err)
-{
-    size_t n = cJSON_IsArray(attachments) ? (size_t)cJSON_GetArraySize(attachments) : 0;
-
-    if (in_batch && (attachments != NULL || fds != NULL))
-        return refuse(err, RPC_REQUEST, "a batch carries neither attachments nor fds");
-    if (attachments != NULL && !cJSON_IsArray(attachments))
-        return refuse(err, RPC_REQUEST, "attachments: expected an array of byte counts");
-    if (!in_batch && n != rq->n_attachments) {
-        dp_error_set(err, DP_EVALUE, "attachments: %zu announced but %zu came", n,
-                     rq->n_attachments);
-        return RPC_REQUEST;
-    }
-    return 0;
-}
-
 static int check_method(const char *name, const envelope *e, dp_error *err)
 {
     const char *near;
@@ -179,9 +163,11 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
         return refuse(err, RPC_REQUEST, "method: expected a string");
     if (e->params != NULL && !cJSON_IsObject(e->params) && !cJSON_IsArray(e->params))
         return refuse(err, RPC_REQUEST, "params: expected an object");
-    int code = unknown != NULL
-                   ? fail_unknown(unknown, err)
-                   : check_attachments(rq, found[ATTACHMENTS], found[FDS], in_batch, err);
+    int code = 0;
+    if (unknown != NULL)
+        code = fail_unknown(unknown, err);
+    else if (announcement_check(rq, found[ATTACHMENTS], found[FDS], in_batch, err) < 0)
+        code = RPC_REQUEST;
     e->method = in_batch ? method_find(name->valuestring) : rq->method;
     return code != 0 ? code : check_method(name->valuestring, e, err);
 }
@@ -190,13 +176,34 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
 
 static const method *find_method(const request *rq)
 {
-    static const method batch = {"", NULL, METHOD_WORKER}; /* it may hold anything */
+    static const method batch = {.name = "", .where = METHOD_WORKER}; /* it may hold anything */
     const char *name;
 
     if (request_is_batch(rq))
         return &batch;
     name = param_str(rq->root, "method");
     return name != NULL ? method_find(name) : NULL;
+}
+
+/* When the request with these params is to stop at its checkpoints; 0: never. */
+static uint64_t deadline_of(const request *rq, const cJSON *params)
+{
+    const double longest = INT64_MAX / 2000000;
+    const cJSON *ms = param(params, "deadline_ms");
+
+    return cJSON_IsNumber(ms) && ms->valuedouble >= 0 && ms->valuedouble < longest
+               ? rq->t_read + (uint64_t)ms->valuedouble * 1000000
+               : 0;
+}
+
+/* The deadline of the request whose turn it is: rq, or the next one of a batch. */
+static uint64_t next_deadline(const request *rq)
+{
+    const cJSON *turn = rq->root;
+
+    if (request_is_batch(rq))
+        turn = rq->batch_begun ? rq->member : rq->root->child;
+    return turn != NULL ? deadline_of(rq, param(turn, "params")) : 0;
 }
 
 bool request_is_batch(const request *rq)
@@ -211,65 +218,6 @@ bool request_has_id(const request *rq, const cJSON *id)
     return own != NULL && cJSON_Compare(own, id, true);
 }
 
-static bool whole(const cJSON *j, size_t most, size_t *out)
-{
-    if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= (double)most) ||
-        j->valuedouble != floor(j->valuedouble))
-        return false;
-    *out = (size_t)j->valuedouble;
-    return true;
-}
-
-/* Read "attachments":[n...] into rq, and the sum of the sizes into *total. */
-static int read_sizes(request *rq, const cJSON *list, size_t max_bytes, size_t *total,
-                      dp_error *err)
-{
-    size_t n = (size_t)cJSON_GetArraySize(list);
-    const cJSON *j;
-
-    if (!cJSON_IsArray(list) || n > LIMIT_ATTACHMENTS)
-        goto fail;
-    rq->attachment_bytes = dp_calloc(n + 1, sizeof(size_t));
-    rq->attachment_offset = dp_calloc(n + 1, sizeof(size_t));
-    if (rq->attachment_bytes == NULL || rq->attachment_offset == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: attachments");
-    cJSON_ArrayForEach(j, list)
-    {
-        size_t i = rq->n_attachments;
-        if (!whole(j, max_bytes - *total, &rq->attachment_bytes[i]))
-            goto fail;
-        rq->attachment_offset[i] = *total;
-        *total += rq->attachment_bytes[i];
-        rq->n_attachments++;
-    }
-    return 0;
-fail:
-    return dp_error_set(err, DP_EVALUE,
-                        "attachments: expected an array of at most %d sizes that add up to at "
-                        "most %zu bytes (attachments, attachment_bytes)",
-                        LIMIT_ATTACHMENTS, max_bytes);
-}
-
-int64_t request_announced(request *rq, size_t max_bytes, size_t came, size_t *n_fds)
-{
-    const cJSON *list = param(rq->root, "attachments"), *fds = param(rq->root, "fds");
-    dp_error err = DP_ERROR_INIT;
-    size_t total = 0;
-
-    *n_fds = 0;
-    if (list != NULL)
-        read_sizes(rq, list, max_bytes, &total, &err);
-    if (err.code == 0 && fds != NULL && (!whole(fds, LIMIT_DESCRIPTORS, n_fds) || *n_fds > came))
-        dp_error_set(&err, DP_EVALUE,
-                     "fds: expected a count of at most %d descriptors, all of them sent beside "
-                     "this line; %zu came",
-                     LIMIT_DESCRIPTORS, came);
-    if (err.code == 0)
-        return (int64_t)total;
-    request_refuse(rq, &err);
-    return -1;
-}
-
 /* -- running -- */
 
 static int rpc_code(int rc)
@@ -277,43 +225,41 @@ static int rpc_code(int rc)
     return rc == DP_EPARAMS ? RPC_PARAMS : RPC_SERVER;
 }
 
-/* When what runs is to stop at its checkpoints; 0: never. */
-static uint64_t deadline_of(const request *rq, const cJSON *params)
-{
-    const int64_t longest = INT64_MAX / 2000000;
-    int64_t ms = param_int(params, "deadline_ms", -1);
+static _Thread_local dp_ctx *running; /* of the method that this thread runs; NULL: none */
 
-    return ms >= 0 && ms < longest ? rq->t_read + (uint64_t)ms * 1000000 : 0;
+void request_warn(const char *text)
+{
+    if (running != NULL)
+        dp_warn(running, "%s", text);
+}
+
+static int run_function(request *rq, const envelope *e, const proto_params *p, dp_error *err)
+{
+    running = rq->ctx;
+    atomic_store_explicit(&rq->running, e->method->name, memory_order_relaxed);
+    int rc = e->method->fn(rq, p, &rq->out, err);
+    running = NULL;
+    return rc;
 }
 
 static int call_method(request *rq, const envelope *e, dp_error *err)
 {
     static const cJSON no_params = {.type = cJSON_Object};
     const cJSON *params = e->params != NULL ? e->params : &no_params;
-    int rc = proto_check(proto_find(e->method->name)->params, params, NULL, err);
+    proto_params p;
 
+    memset(&p, 0, e->method->params_bytes);
+    int rc = proto_read(e->method->params, params, &p, err);
     if (rc < 0)
         return rc;
-    uint64_t deadline = deadline_of(rq, params);
-    if (deadline != 0)
-        dp_ctx_set_deadline(rq->ctx, deadline);
-    rc = e->method->fn(rq, params, &rq->out, err);
-    if (deadline != 0)
-        dp_ctx_set_deadline(rq->ctx, 0); /* the batch goes on */
-    return rc;
-}
-
-static void write_attachments(request *rq)
-{
-    jw *w = &rq->out;
-
-    if (rq->n_parts == 0)
-        return;
-    jw_key(w, "attachments");
-    jw_array(w);
-    for (size_t i = 0; i < rq->n_parts; i++)
-        jw_int(w, (int64_t)rq->parts[i].bytes);
-    jw_array_end(w);
+    rq->deadline = deadline_of(rq, params);
+    if (rq->deadline == 0)
+        return run_function(rq, e, &p, err);
+    dp_ctx_set_deadline(rq->ctx, rq->deadline);
+    rq->daemon->watch(rq, rq->deadline);
+    rc = run_function(rq, e, &p, err);
+    dp_ctx_set_deadline(rq->ctx, 0); /* the batch goes on */
+    return deadline_end(rq) ? rc : DP_EANSWERED;
 }
 
 /* Is the method's answer one that can be sent? */
@@ -338,17 +284,22 @@ static int write_result(request *rq, const envelope *e, bool in_batch, dp_error 
 
     if (rc < 0)
         return rc;
-    write_attachments(rq);
+    attachments_to_json(rq);
     jw_object_end(&rq->out);
     return check_answer(rq, in_batch, err);
+}
+
+static bool runs_again(int rc)
+{
+    return rc == DP_EWORKER || rc == DP_EWAIT;
 }
 
 /* Append the answer that holds the method's result, or its error, to rq->out. */
 static int run_method(request *rq, const envelope *e, bool in_batch)
 {
     dp_error err;
-    jw mark = rq->out;
 
+    rq->mark = rq->out;
     dp_error_clear(&err); /* its texts are long: not all of it */
     int rc = run_begin(rq, &err);
 
@@ -356,22 +307,24 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     if (rc == 0)
         rc = write_result(rq, e, in_batch, &err);
     rq->out.err = NULL;
+    if (rc == DP_EANSWERED)
+        return rc;
     run *r = rq->run;
     if (rc == 0 && e->id == NULL) /* drop the answer, but not the handles that were made */
         r->n_fresh = r->fresh_generator = 0;
     if (r != NULL && (rc < 0 || e->id == NULL)) {
         run_undo(rq);
-        rewind_to(&rq->out, &mark);
+        rewind_to(&rq->out, &rq->mark);
     }
     if (rc == DP_EWORKER && r->called)
         return rc;
-    if (rc < 0 && rc != DP_EWORKER && e->id != NULL)
+    if (rc < 0 && !runs_again(rc) && e->id != NULL)
         write_error(&rq->out, e->id, rpc_code(rc), &err, r);
     request_drop(rq);
     return rc;
 }
 
-/* One request of the message.  DP_EWORKER: it has to run again on a worker; nothing was done. */
+/* One request of the message; 0, or as request_run(). */
 static int run_one(request *rq, const cJSON *msg, bool in_batch)
 {
     envelope e;
@@ -389,47 +342,137 @@ static int run_one(request *rq, const cJSON *msg, bool in_batch)
     return 0;
 }
 
-static int run_batch(request *rq)
+static int begin_batch(request *rq)
 {
     int n = cJSON_GetArraySize(rq->root);
-    const cJSON *msg;
 
     if (n == 0 || n > LIMIT_BATCH) {
         dp_error err = DP_ERROR_INIT;
         dp_error_set(&err, DP_EVALUE, "a batch of %d requests: expected 1 to %d", n, LIMIT_BATCH);
         write_error(&rq->out, NULL, RPC_REQUEST, &err, NULL);
-        return 0;
+        return DP_EVALUE;
     }
     jw_array(&rq->out);
-    size_t empty = rq->out.len;
-    cJSON_ArrayForEach(msg, rq->root) if (run_one(rq, msg, true) == DP_EWORKER) return DP_EWORKER;
-    jw_array_end(&rq->out);
-    if (!rq->out.failed && rq->out.len == empty + 1)
-        rq->out.len = 0; /* only notifications: no answer at all */
+    rq->batch_begun = true;
+    rq->member = rq->root->child;
     return 0;
 }
 
-void request_run(request *rq)
+static void end_batch(request *rq)
 {
-    int rc = cJSON_IsArray(rq->root) ? run_batch(rq) : run_one(rq, rq->root, false);
+    bool empty = rq->out.len == sizeof("[") - 1;
 
-    dp_shapes_let();
-    if (rc == DP_EWORKER) {
-        jw_fini(&rq->out);
-        return;
-    }
-    end_line(rq);
+    jw_array_end(&rq->out);
+    if (!rq->out.failed && empty)
+        rq->out.len = 0; /* only notifications: no answer at all */
 }
 
-void request_fail(request *rq, const dp_error *err)
+/* From rq->member on: the requests before it have run. */
+static int run_batch(request *rq)
+{
+    if (!rq->batch_begun && begin_batch(rq) < 0)
+        return 0;
+    while (rq->member != NULL) {
+        int rc = run_one(rq, rq->member, true);
+        if (rc == DP_EANSWERED || runs_again(rc))
+            return rc;
+        rq->member = rq->member->next;
+    }
+    end_batch(rq);
+    return 0;
+}
+
+int request_run(request *rq)
+{
+    int rc = request_is_batch(rq) ? run_batch(rq) : run_one(rq, rq->root, false);
+
+    dp_shapes_let();
+    if (rc == DP_EANSWERED)
+        return rc;
+    if (!runs_again(rc)) {
+        end_line(rq);
+        return 0;
+    }
+    if (!request_is_batch(rq))
+        jw_fini(&rq->out);
+    return rc;
+}
+
+/* -- deadlines -- */
+
+static void say_overdue(const request *rq, bool calls, dp_error *err)
+{
+    unsigned long long ms = (rq->deadline - rq->t_read) / 1000000;
+    const dp_op *op = calls ? rq->run->bound.op : NULL; /* a program has none */
+
+    if (calls)
+        dp_error_set(err, DP_EDEADLINE,
+                     "%s still runs after deadline_ms of %llu; its result will be dropped",
+                     op != NULL ? dp_op_name(op) : "the program", ms);
+    else
+        dp_error_set(err, DP_EDEADLINE, "no operator was called within deadline_ms of %llu", ms);
+    if (op != NULL)
+        snprintf(err->op, sizeof(err->op), "%s", dp_op_name(op));
+}
+
+bool request_overdue(const request *rq, bool calls, request *heir)
+{
+    bool batch = request_is_batch(rq);
+    const cJSON *msg = batch ? rq->member : rq->root;
+    dp_error err = DP_ERROR_INIT;
+
+    say_overdue(rq, calls, &err);
+    if (rq->mark.len > 0) {
+        jw_text(&heir->out, rq->out.s, rq->mark.len);
+        heir->out.depth = rq->mark.depth;
+        heir->out.comma = rq->mark.comma;
+    }
+    if (param(msg, "id") != NULL) /* it has an envelope: a method runs */
+        write_error(&heir->out, param(msg, "id"), RPC_SERVER, &err, calls ? rq->run : NULL);
+    if (!batch) {
+        end_line(heir);
+        return false;
+    }
+    heir->root = json_ref(rq->root);
+    heir->member = rq->member->next;
+    heir->batch_begun = true;
+    heir->deadline = next_deadline(heir);
+    return true;
+}
+
+/* Answer *err to one request of the message. */
+static void fail_one(request *rq, const cJSON *msg, bool in_batch, const dp_error *err)
 {
     envelope e;
     dp_error ignored = DP_ERROR_INIT;
 
-    open_envelope(rq, rq->root, false, &e, &ignored);
+    open_envelope(rq, msg, in_batch, &e, &ignored);
     if (e.id != NULL)
         write_error(&rq->out, e.id, RPC_SERVER, err, NULL);
+}
+
+void request_fail(request *rq, const dp_error *err)
+{
+    fail_one(rq, rq->root, false, err);
     end_line(rq);
+}
+
+bool request_give_up(request *rq, const dp_error *err)
+{
+    bool begun = !request_is_batch(rq) || rq->batch_begun || begin_batch(rq) == 0;
+
+    if (begun && !request_is_batch(rq)) {
+        fail_one(rq, rq->root, false, err);
+    } else if (begun) {
+        fail_one(rq, rq->member, true, err);
+        rq->member = rq->member->next;
+        rq->deadline = next_deadline(rq);
+        if (rq->member != NULL)
+            return false;
+        end_batch(rq);
+    }
+    end_line(rq);
+    return true;
 }
 
 void request_refuse(request *rq, const dp_error *err)
@@ -448,6 +491,7 @@ bool request_parse(request *rq)
     rq->t_parsed = nanos();
     if (rc == 0) {
         rq->method = find_method(rq);
+        rq->deadline = next_deadline(rq);
         return true;
     }
     write_error(&rq->out, NULL, rc == DP_ERESOURCE ? RPC_SERVER : RPC_PARSE, &err, NULL);

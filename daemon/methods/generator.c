@@ -6,15 +6,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-int seed_from_json(const cJSON *params, uint64_t *out, dp_error *err)
+int seed_from_json(const cJSON *seed, uint64_t *out, dp_error *err)
 {
     place at = {NULL, "seed", 0};
-    const cJSON *j = param(params, "seed");
-    int64_t seed = 0;
+    int64_t i = 0;
 
-    if (j == NULL || int_from_json(j, &at, &seed, err) < 0)
-        return j != NULL ? err->code : 0;
-    *out = (uint64_t)seed;
+    if (seed == NULL || int_from_json(seed, &at, &i, err) < 0)
+        return seed != NULL ? err->code : 0;
+    *out = (uint64_t)i;
     return 0;
 }
 
@@ -31,27 +30,26 @@ void member_seed(jw *w, uint64_t seed)
     member_str(w, "seed", text);
 }
 
-static int device_from_json(const cJSON *params, dp_device *out, dp_error *err)
+/* The device of this name; NULL: the CPU. */
+static int device_named(const char *name, dp_device *out, dp_error *err)
 {
-    const char *name = param_str(params, "device");
-
     *out = DP_DEVICE_CPU;
     return name != NULL ? dp_device_parse(name, out, err) : 0;
 }
 
-/* The one that params name, kept until the method ends. */
-static int find(request *rq, const cJSON *params, dp_generator **out, dp_error *err)
+/* The one with this handle, or (0) the session's default one of a device, kept until the method ends. */
+static int find(request *rq, int64_t handle, const char *of_device, dp_generator **out,
+                dp_error *err)
 {
     place at = {NULL, "generator", 0};
-    int64_t handle = param_int(params, "generator", 0);
     dp_device device;
     int rc;
 
-    if (handle != 0 && param(params, "device") != NULL)
+    if (handle != 0 && of_device != NULL)
         return place_fail(err, DP_EPARAMS, NULL, "expected 'generator' or 'device', not both");
     if (handle != 0)
         return run_pin_generator(rq, (uint64_t)handle, &at, out, err);
-    rc = device_from_json(params, &device, err);
+    rc = device_named(of_device, &device, err);
     if (rc == 0)
         rc = dp_generators_get(session_default_generators(rq->session), device, out, err);
     return rc == 0 ? run_keep_generator(rq, *out, err) : rc;
@@ -68,13 +66,13 @@ static void write_generator(jw *w, uint64_t handle, dp_generator *g)
     jw_object_end(w);
 }
 
-int generator_create(request *rq, const cJSON *params, jw *w, dp_error *err)
+int generator_create(request *rq, const generator_create_params *p, jw *w, dp_error *err)
 {
     uint64_t seed = DP_GENERATOR_SEED, handle;
     dp_device device;
     dp_generator *g;
 
-    if (seed_from_json(params, &seed, err) < 0 || device_from_json(params, &device, err) < 0)
+    if (seed_from_json(p->seed, &seed, err) < 0 || device_named(p->device, &device, err) < 0)
         return err->code;
     int rc = dp_generator_new(device, seed, &g, err);
     if (rc == 0)
@@ -89,39 +87,41 @@ int generator_create(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
-static int state_tensor(dp_account *a, dp_generator *g, dp_tensor **out, dp_error *err)
+static int state_tensor(request *rq, dp_generator *g, dp_tensor **out, dp_error *err)
 {
     int64_t bytes = (int64_t)dp_generator_state_bytes(g);
     void *state = dp_malloc((size_t)bytes);
 
     if (state == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a generator's state");
-    dp_generator_state_get(g, state);
-    int rc = dp_tensor_from(a, DP_UINT8, DP_DEVICE_CPU, 1, &bytes, DP_UINT8, state, out, err);
+    int rc = dp_ctx_generator_state_get(rq->ctx, g, state);
+    if (rc < 0)
+        run_ctx_error(rq, err);
+    else
+        rc = dp_tensor_from(session_account(rq->session), DP_UINT8, DP_DEVICE_CPU, 1, &bytes,
+                            DP_UINT8, state, out, err);
     dp_free(state);
     return rc;
 }
 
-int generator_state(request *rq, const cJSON *params, jw *w, dp_error *err)
+int generator_state(request *rq, const generator_state_params *p, jw *w, dp_error *err)
 {
-    static const char *const kinds[] = {"handle", "data", "attachment", NULL}; /* RETURN_* */
-    int how = param_enum(params, "return", kinds);
     uint64_t handle = 0;
     dp_generator *g;
     dp_tensor *t;
-    int rc = find(rq, params, &g, err);
+    int rc = find(rq, p->generator, p->device, &g, err);
 
     if (rc == 0)
-        rc = state_tensor(session_account(rq->session), g, &t, err);
+        rc = state_tensor(rq, g, &t, err);
     if (rc == 0)
         rc = run_keep(rq, t, err);
-    if (rc == 0 && how == RETURN_HANDLE)
+    if (rc == 0 && p->return_ == RETURN_HANDLE)
         rc = run_put(rq, t, &handle, err);
     if (rc < 0)
         return rc;
     jw_object(w);
     jw_key(w, "state");
-    rc = tensor_to_json(rq, w, t, handle, how, err);
+    rc = tensor_to_json(rq, w, t, handle, p->return_, err);
     jw_object_end(w);
     return rc;
 }
@@ -150,48 +150,48 @@ static int state_bytes(const dp_tensor *t, void **out, size_t *n, dp_error *err)
     return rc;
 }
 
-int generator_set_state(request *rq, const cJSON *params, jw *w, dp_error *err)
+int generator_set_state(request *rq, const generator_set_state_params *p, jw *w, dp_error *err)
 {
     place at = {NULL, "state", 0};
     dp_generator *g;
     dp_value state;
     void *bytes;
     size_t n = 0;
-    int rc = find(rq, params, &g, err);
+    int rc = find(rq, p->generator, p->device, &g, err);
 
     if (rc == 0)
-        rc = value_from_json(rq, param(params, "state"), &at, &state, err);
+        rc = value_from_json(rq, p->state, &at, &state, err);
     if (rc == 0 && state.tag != DP_TAG_TENSOR)
         rc = place_fail(err, DP_ETYPE, &at, "expected a tensor");
     if (rc == 0)
         rc = state_bytes(state.u.t, &bytes, &n, err);
     if (rc < 0)
         return rc;
-    rc = dp_generator_state_set(g, bytes, n, err);
+    rc = dp_ctx_generator_state_set(rq->ctx, g, bytes, n);
     dp_free(bytes);
     if (rc < 0)
-        return rc;
+        return run_ctx_error(rq, err);
     jw_object(w);
     member_seed(w, dp_generator_initial_seed(g));
     jw_object_end(w);
     return 0;
 }
 
-int generator_release(request *rq, const cJSON *params, jw *w, dp_error *err)
+int generator_release(request *rq, const generator_release_params *p, jw *w, dp_error *err)
 {
-    const cJSON *list = param(params, "generators"), *item;
+    const cJSON *item;
     place at = {NULL, "generators", 0}, inside = {&at, NULL, 0};
     int64_t released = 0;
     dp_generator *g;
 
-    cJSON_ArrayForEach(item, list)
+    cJSON_ArrayForEach(item, p->generators)
     {
         int rc = run_pin_generator(rq, (uint64_t)item->valuedouble, &inside, &g, err);
         if (rc < 0)
             return rc;
         inside.index++;
     }
-    cJSON_ArrayForEach(item, list) released +=
+    cJSON_ArrayForEach(item, p->generators) released +=
         session_generator_release(rq->session, (uint64_t)item->valuedouble);
     jw_object(w);
     member_int(w, "released", released);

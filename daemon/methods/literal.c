@@ -220,22 +220,17 @@ static int sizes_from_json(const cJSON *j, const place *at, int64_t *out, int *n
     return 0;
 }
 
-enum { DATA, ATTACHMENT, DTYPE, SHAPE, STRIDES, OFFSET, DEVICE, MEMBERS };
-static const char *const members[MEMBERS] = {"data",    "attachment",     "dtype", "shape",
-                                             "strides", "storage_offset", "device"};
-
-static int geometry_from_json(const cJSON *const found[MEMBERS], const place *at, geometry *g,
-                              dp_error *err)
+static int geometry_from_params(const tensor_create_params *p, const place *at, geometry *g,
+                                dp_error *err)
 {
-    const cJSON *shape = found[SHAPE], *strides = found[STRIDES], *offset = found[OFFSET];
-    const char *device = found[DEVICE] != NULL ? found[DEVICE]->valuestring : NULL;
+    const cJSON *shape = p->shape, *strides = p->strides;
     int rc = 0;
 
     memset(g, 0, offsetof(geometry, shape));
     g->has_shape = shape != NULL;
     g->has_strides = strides != NULL;
-    g->whole = strides != NULL || offset != NULL;
-    g->offset = offset != NULL ? (int64_t)offset->valuedouble : 0;
+    g->whole = strides != NULL || p->has_storage_offset;
+    g->offset = p->storage_offset;
     if (g->whole && shape == NULL)
         return place_fail(err, DP_EVALUE, at, "strides and storage_offset need a shape");
     if (shape != NULL)
@@ -245,8 +240,8 @@ static int geometry_from_json(const cJSON *const found[MEMBERS], const place *at
     if (rc == 0 && strides != NULL && g->n_strides != g->ndim)
         return place_fail(err, DP_EVALUE, at, "strides have %d dimensions but shape has %d",
                           g->n_strides, g->ndim);
-    if (rc == 0 && device != NULL)
-        rc = dp_device_parse(device, &g->device, err);
+    if (rc == 0 && p->device != NULL)
+        rc = dp_device_parse(p->device, &g->device, err);
     return rc;
 }
 
@@ -270,7 +265,7 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
     if (g->whole)
         return 0;
     if (!g->has_shape) {
-        memcpy(g->shape, l->shape, (size_t)l->ndim * sizeof(*l->shape));
+        dp_copy_n(g->shape, l->shape, (size_t)l->ndim, sizeof(*l->shape));
         g->ndim = l->ndim;
         return 0;
     }
@@ -317,7 +312,7 @@ static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *dat
     /* An element takes a byte of the line, at least: an array for more is not rectangular. */
     uint64_t n = dp_sizes_product(1, l->shape, (size_t)l->ndim);
     n = n < rq->line_bytes ? n : rq->line_bytes;
-    char *wide = dp_malloc((size_t)n * dp_dtype_size(l->wide) + 1);
+    char *wide = dp_malloc_n((size_t)n, dp_dtype_size(l->wide));
     if (wide == NULL)
         return dp_error_set(l->err, DP_ERESOURCE,
                             "out of memory: a tensor literal of %" PRIu64 " elements", n);
@@ -354,38 +349,60 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
                               rq->attached + rq->attachment_offset[index], at, out, err);
 }
 
-int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err)
-{
-    const cJSON *found[MEMBERS];
+/* The dtypes in the order of proto's. */
+static const dp_dtype dtypes[] = {
+    [DTYPE_UINT8] = DP_UINT8,           [DTYPE_INT8] = DP_INT8,
+    [DTYPE_INT16] = DP_INT16,           [DTYPE_INT32] = DP_INT32,
+    [DTYPE_INT64] = DP_INT64,           [DTYPE_FLOAT16] = DP_FLOAT16,
+    [DTYPE_BFLOAT16] = DP_BFLOAT16,     [DTYPE_FLOAT32] = DP_FLOAT32,
+    [DTYPE_FLOAT64] = DP_FLOAT64,       [DTYPE_COMPLEX64] = DP_COMPLEX64,
+    [DTYPE_COMPLEX128] = DP_COMPLEX128, [DTYPE_BOOL] = DP_BOOL,
+};
 
-    params_find(j, members, MEMBERS, found);
-    const cJSON *data = found[DATA], *attachment = found[ATTACHMENT];
-    const char *dtype = found[DTYPE] != NULL ? found[DTYPE]->valuestring : NULL;
-    place inside = {at, data != NULL ? "data" : "attachment", 0};
+static int from_data(request *rq, const tensor_create_params *p, geometry *g, dp_dtype dtype,
+                     const place *at, dp_tensor **out, dp_error *err)
+{
+    literal l;
+
+    memset(&l, 0, offsetof(literal, shape));
+    l.dtype = dtype;
+    l.wide = wide_of(dtype);
+    l.at = at;
+    l.all_bool = true;
+    l.err = err;
+    return tensor_of_data(rq, &l, g, p->data, p->has_dtype, out);
+}
+
+int tensor_from_params(request *rq, const tensor_create_params *p, const place *at, dp_tensor **out,
+                       dp_error *err)
+{
+    place inside = {at, p->data != NULL ? "data" : "attachment", 0};
+    dp_dtype dtype = p->has_dtype ? dtypes[p->dtype] : DP_FLOAT32;
     geometry g;
 
-    int rc = geometry_from_json(found, at, &g, err);
+    int rc = geometry_from_params(p, at, &g, err);
     if (rc < 0)
         return rc;
-    dp_dtype d = dtype != NULL ? dp_dtype_parse(dtype) : DP_FLOAT32;
+    if (!run_may_reach(rq, g.device))
+        return DP_EWORKER;
     bool meta = dp_device_backend(g.device) == DP_B_Meta;
-    if (meta && g.has_shape && g.offset == 0 && data == NULL && attachment == NULL)
-        return dp_tensor_new(d, g.device, g.ndim, g.shape, g.has_strides ? g.strides : NULL, out,
-                             err);
-    if ((data == NULL) == (attachment == NULL))
+    if (meta && g.has_shape && g.offset == 0 && p->data == NULL && !p->has_attachment)
+        return dp_tensor_new(dtype, g.device, g.ndim, g.shape, g.has_strides ? g.strides : NULL,
+                             out, err);
+    if ((p->data == NULL) == !p->has_attachment)
         return place_fail(err, DP_EVALUE, at, "a tensor literal needs either data or attachment%s",
                           meta ? ", or a shape alone" : "");
-    if (data != NULL) {
-        literal l;
-        memset(&l, 0, offsetof(literal, shape));
-        l.dtype = d;
-        l.wide = wide_of(d);
-        l.at = &inside;
-        l.all_bool = true;
-        l.err = err;
-        return tensor_of_data(rq, &l, &g, data, dtype != NULL, out);
-    }
-    if (dtype == NULL || !g.has_shape)
+    if (p->data != NULL)
+        return from_data(rq, p, &g, dtype, &inside, out, err);
+    if (!p->has_dtype || !g.has_shape)
         return place_fail(err, DP_EVALUE, at, "an attachment needs dtype and shape");
-    return tensor_of_attachment(rq, &g, d, (size_t)attachment->valuedouble, &inside, out, err);
+    return tensor_of_attachment(rq, &g, dtype, (size_t)p->attachment, &inside, out, err);
+}
+
+int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err)
+{
+    tensor_create_params p = {0};
+
+    proto_fill(&proto_tensor_create_params, j, &p);
+    return tensor_from_params(rq, &p, at, out, err);
 }

@@ -8,8 +8,6 @@
 
 enum { DESCRIPTOR_BYTES = 64 }; /* printing a descriptor takes as long as that many of elements */
 
-static const char *const return_kinds[] = {"handle", "data", "attachment", NULL}; /* RETURN_* */
-
 /* -- arguments -- */
 
 static int kwargs_from_json(request *rq, const cJSON *j, const place *at, dp_kwarg **out, size_t *n,
@@ -19,7 +17,7 @@ static int kwargs_from_json(request *rq, const cJSON *j, const place *at, dp_kwa
     size_t i = 0;
 
     *n = j != NULL ? (size_t)cJSON_GetArraySize(j) : 0;
-    *out = dp_arena_alloc(dp_ctx_arena(rq->ctx), *n * sizeof(**out));
+    *out = dp_arena_alloc_n(dp_ctx_arena(rq->ctx), *n, sizeof(**out));
     if (*out == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu arguments by name", *n);
     cJSON_ArrayForEach(m, j)
@@ -33,17 +31,18 @@ static int kwargs_from_json(request *rq, const cJSON *j, const place *at, dp_kwa
     return 0;
 }
 
-int bind_from_json(request *rq, const cJSON *j, const place *at, dp_bound *out, dp_error *err)
+int bind_from_json(request *rq, const char *op, const cJSON *args_json, const cJSON *kwargs_json,
+                   dp_bound *out, dp_error *err)
 {
-    place in_args = {at, "args", 0}, in_kwargs = {at, "kwargs", 0};
+    place in_args = {NULL, "args", 0}, in_kwargs = {NULL, "kwargs", 0};
     size_t n_args, n_kwargs;
     dp_value *args;
     dp_kwarg *kwargs;
-    int rc = values_from_json(rq, param(j, "args"), &in_args, &args, &n_args, err);
+    int rc = values_from_json(rq, args_json, &in_args, &args, &n_args, err);
 
     if (rc == 0)
-        rc = kwargs_from_json(rq, param(j, "kwargs"), &in_kwargs, &kwargs, &n_kwargs, err);
-    if (rc == 0 && dp_bind(rq->ctx, param_str(j, "op"), args, n_args, kwargs, n_kwargs, out) < 0)
+        rc = kwargs_from_json(rq, kwargs_json, &in_kwargs, &kwargs, &n_kwargs, err);
+    if (rc == 0 && dp_bind(rq->ctx, op, args, n_args, kwargs, n_kwargs, out) < 0)
         rc = run_ctx_error(rq, err);
     return rc;
 }
@@ -66,9 +65,9 @@ static work work_of(const request *rq, uint64_t kernel, const dp_bound *b, int h
     for (uint32_t i = 0; i < b->n_args; i++) {
         const dp_value *v = &b->args[i];
         if (v->tag == DP_TAG_TENSOR)
-            w.bytes = dp_size_plus(w.bytes, tensor_bytes(v->u.t));
+            w.bytes = dp_size_plus(w.bytes, tensor_host_bytes(v->u.t));
         for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
-            w.bytes = dp_size_plus(w.bytes, tensor_bytes(v->u.tensors[k]));
+            w.bytes = dp_size_plus(w.bytes, tensor_host_bytes(v->u.tensors[k]));
         if (v->tag == DP_TAG_INT)
             w.asked *= magnitude((double)v->u.i);
         if (v->tag == DP_TAG_DOUBLE)
@@ -89,7 +88,7 @@ static double printed_bytes(const dp_tensor *t, int how)
     if (t == NULL || how == RETURN_HANDLE)
         return DESCRIPTOR_BYTES;
     dp_tensor_view(t, &v);
-    double bytes = DESCRIPTOR_BYTES + (double)tensor_bytes(t);
+    double bytes = DESCRIPTOR_BYTES + (double)tensor_host_bytes(t);
     for (int d = 0; how == RETURN_DATA && d < v.ndim && v.sizes[d] > 0; d++)
         bytes += lists *= (double)v.sizes[d];
     return bytes;
@@ -113,52 +112,45 @@ static size_t answer_bytes(const dp_value *rets, uint32_t n, int how)
     return bytes < 0x1p62 ? (size_t)bytes : SIZE_MAX;
 }
 
-static void note_written(run *r, const dp_tensor *t)
-{
-    uint64_t handle = t != NULL ? run_handle(r, t) : 0;
-
-    if (handle != 0 && r->n_written < sizeof(r->written) / sizeof(r->written[0]))
-        r->written[r->n_written++] = handle;
-}
-
-/* Note the handles of the arguments (bit i of `written` for argument i) that the failed kernel may
- * have written to. */
-static void note_failure(run *r, const dp_bound *b, uint64_t written)
+/* List the handles of the arguments (bit i of `written` for argument i) that the kernel may have written
+ * to. */
+static void note_written(run *r, const dp_bound *b, uint64_t written)
 {
     for (uint32_t i = 0; i < b->n_args && i < 64; i++) {
         const dp_value *v = &b->args[i];
         if (!(written & (uint64_t)1 << i))
             continue;
         if (v->tag == DP_TAG_TENSOR)
-            note_written(r, v->u.t);
+            run_written(r, v->u.t);
         for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
-            note_written(r, v->u.tensors[k]);
+            run_written(r, v->u.tensors[k]);
     }
 }
 
 /* Call the bound operator.  rets [b->n_rets] is owned on success. */
 static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 {
-    if (dp_call_boxed(rq->ctx, b->op, b->args, b->n_args, rets, b->n_rets) == 0) {
-        if (dp_name_returns(rq->ctx, b, rets) == 0)
-            return 0;
-        dp_values_release(rets, b->n_rets);
-        return run_ctx_error(rq, err);
+    if (rq->deadline != 0) /* what it may still write by then */
+        note_written(rq->run, b, b->written);
+    if (!deadline_call(rq))
+        return DP_EANSWERED;
+    int rc = dp_call_boxed(rq->ctx, b->op, b->args, b->n_args, rets, b->n_rets);
+    dp_ctx_fp_settle(rq->ctx, dp_op_name(b->op));
+    if (!deadline_end(rq)) {
+        if (rc == 0)
+            dp_values_release(rets, b->n_rets);
+        return DP_EANSWERED;
     }
-    run_ctx_error(rq, err);
-    note_failure(rq->run, b, err->written);
-    return err->code;
-}
-
-static int check_deadline(const request *rq, const cJSON *params, dp_error *err)
-{
-    int64_t deadline = param_int(params, "deadline_ms", -1);
-    uint64_t waited = deadline >= 0 ? nanos() - rq->t_read : 0;
-
-    if (deadline < 0 || waited / 1000000 < (uint64_t)deadline)
+    rq->run->n_written = 0;
+    if (rc < 0) {
+        run_ctx_error(rq, err);
+        note_written(rq->run, b, err->written);
+        return err->code;
+    }
+    if (dp_name_returns(rq->ctx, b, rets) == 0)
         return 0;
-    return dp_error_set(err, DP_EDEADLINE, "queued for %.3f ms, deadline_ms is %lld",
-                        (double)waited / 1e6, (long long)deadline);
+    dp_values_release(rets, b->n_rets);
+    return run_ctx_error(rq, err);
 }
 
 /* -- answering -- */
@@ -265,54 +257,79 @@ static void timing_to_json(const request *rq, jw *w)
     jw_object_end(w);
 }
 
-/* -- op.call -- */
+/* -- op.call: begin, bind, run, answer -- */
 
-static int bind_and_call(request *rq, const cJSON *params, int how, dp_error *err)
+/* May the call begin on this thread, now? */
+static int begin_call(request *rq, dp_error *err)
 {
-    run *r = rq->run;
-
-    if (check_deadline(rq, params, err) < 0)
+    if (rq->deadline != 0 && run_check_deadline(rq, nanos(), err) < 0)
         return err->code;
     /* a kernel may hold one of the session's generators: then this call would wait for it here */
     if (session_draws(rq->session) && !placement_may_take(rq, SIZE_MAX, false))
         return DP_EWORKER;
-    int rc = bind_from_json(rq, params, NULL, &r->bound, err);
+    return 0;
+}
+
+/* Find the overload and its kernel; may that run on this thread? */
+static int bind_call(request *rq, const op_call_params *p, dp_error *err)
+{
+    dp_bound *b = &rq->run->bound;
+    int rc = bind_from_json(rq, p->op, p->args, p->kwargs, b, err);
+
     if (rc < 0)
         return rc;
-    work w = work_of(rq, dp_bound_kernel(rq->ctx, &r->bound), &r->bound, how);
-    if (!placement_may_run(rq, &w))
-        return DP_EWORKER;
-    r->rets = dp_arena_alloc(dp_ctx_arena(rq->ctx), r->bound.n_rets * sizeof(*r->rets));
+    work w = work_of(rq, dp_bound_kernel(rq->ctx, b), b, p->return_);
+    return placement_may_run(rq, &w) ? 0 : DP_EWORKER;
+}
+
+/* Run the kernel; rq->run keeps what it returns until that is answered. */
+static int run_call(request *rq, const op_call_params *p, dp_error *err)
+{
+    run *r = rq->run;
+
+    r->rets = dp_arena_alloc_n(dp_ctx_arena(rq->ctx), r->bound.n_rets, sizeof(*r->rets));
     if (r->rets == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %u returns", r->bound.n_rets);
-    dp_ctx_timing(rq->ctx, param_bool(params, "timing"));
-    if (dp_ctx_trace(rq->ctx, param_bool(params, "trace")) < 0)
+    dp_ctx_timing(rq->ctx, p->timing);
+    if (dp_ctx_trace(rq->ctx, p->trace) < 0)
         return run_ctx_error(rq, err);
-    rc = call(rq, &r->bound, r->rets, err);
+    int rc = call(rq, &r->bound, r->rets, err);
     r->called = rc == 0;
     dp_ctx_timing(rq->ctx, false);
     return rc;
 }
 
-int op_call(request *rq, const cJSON *params, jw *w, dp_error *err)
+static int answer_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
 {
-    int how = param_enum(params, "return", return_kinds);
-    run *r = rq->run;
-    int rc = r->called ? 0 : bind_and_call(rq, params, how, err);
+    const run *r = rq->run;
 
     /* A short kernel may have a long answer: it may return a view of much memory. */
-    if (rc == 0 && !run_is_quick(rq, answer_bytes(r->rets, r->bound.n_rets, how)))
-        rc = DP_EWORKER;
-    if (rc == 0) {
-        jw_object(w);
-        rc = outputs_to_json(rq, w, &r->bound, r->rets, how, err);
-        warnings_to_json(rq, w);
-        if (param_bool(params, "trace"))
-            trace_to_json(rq, w);
-        if (param_bool(params, "timing"))
-            timing_to_json(rq, w);
-        jw_object_end(w);
+    if (!run_is_quick(rq, answer_bytes(r->rets, r->bound.n_rets, p->return_)))
+        return DP_EWORKER;
+    jw_object(w);
+    int rc = outputs_to_json(rq, w, &r->bound, r->rets, p->return_, err);
+    warnings_to_json(rq, w);
+    if (p->trace)
+        trace_to_json(rq, w);
+    if (p->timing)
+        timing_to_json(rq, w);
+    jw_object_end(w);
+    return rc;
+}
+
+int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
+{
+    int rc = 0;
+
+    if (!rq->run->called) { /* else a worker goes on with what the loop's thread called */
+        rc = begin_call(rq, err);
+        if (rc == 0)
+            rc = bind_call(rq, p, err);
+        if (rc == 0)
+            rc = run_call(rq, p, err);
     }
+    if (rc == 0)
+        rc = answer_call(rq, p, w, err);
     if (rc != DP_EWORKER)
         dp_ctx_trace(rq->ctx, false);
     return rc;

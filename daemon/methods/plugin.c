@@ -1,5 +1,6 @@
 /* plugin.c -- plugin.*: load, unload, reload, list and describe plugins. */
 #include "methods.h"
+#include <limits.h>
 #include <stdio.h>
 
 static void write_millis(jw *w, const char *name, double ms)
@@ -53,68 +54,73 @@ static int log_failure(const char *event, const char *what, const dp_error *err)
     return err->code;
 }
 
-int plugin_load(request *rq, const cJSON *params, jw *w, dp_error *err)
+int plugin_load(request *rq, const plugin_load_params *p, jw *w, dp_error *err)
 {
-    static const char *const replace[] = {"stack", "reject", NULL};
-    const char *path = param_str(params, "path");
     server_facts facts;
     dp_plugin_report report;
 
     rq->daemon->facts(rq->conn, &facts);
     dp_load_options o = options_of(&facts);
-    o.reject_override = param_enum(params, "replace", replace) == 1;
-    int rc = dp_plugin_load(facts.reg, path, &o, dp_ctx_arena(rq->ctx), &report, err);
+    o.reject_override = p->replace == PLUGIN_LOAD_REPLACE_REJECT;
+    int rc = dp_plugin_load(facts.reg, p->path, &o, dp_ctx_arena(rq->ctx), &report, err);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
-        return log_failure("plugin.load", path, err);
+        return log_failure("plugin.load", p->path, err);
     log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu millis=%.3f path='%s'",
-              report.plugin, (unsigned long long)report.generation, report.millis, path);
+              report.plugin, (unsigned long long)report.generation, report.millis, p->path);
     jw_object(w);
     write_report(w, &report);
+    warnings_to_json(rq, w);
     jw_object_end(w);
     return 0;
 }
 
-int plugin_unload(request *rq, const cJSON *params, jw *w, dp_error *err)
+/* Milliseconds to wait for calls, as the library takes them. */
+static int timeout_of(int64_t ms)
+{
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *err)
 {
     enum { TIMEOUT_MS = 10000 };
-    const char *plugin = param_str(params, "plugin");
-    int timeout = (int)param_int(params, "timeout_ms", TIMEOUT_MS);
+    int timeout = timeout_of(p->has_timeout_ms ? p->timeout_ms : TIMEOUT_MS);
     server_facts facts;
     dp_unload_report r = {0};
 
     rq->daemon->facts(rq->conn, &facts);
-    int rc = dp_plugin_unload(facts.reg, plugin, timeout, param_bool(params, "force"), &r, err);
+    int rc = dp_plugin_unload(facts.reg, p->plugin, timeout, p->force, &r, err);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
-        return log_failure("plugin.unload", plugin, err);
+        return log_failure("plugin.unload", p->plugin, err);
     log_event(LOG_INFO, "plugin.unload", "plugin='%s' unmapped=%d drained_ms=%.3f kept='%s'",
-              plugin, r.unmapped, r.drained_ms, r.kept_because);
+              p->plugin, r.unmapped, r.drained_ms, r.kept_because);
     jw_object(w);
     write_millis(w, "drained_ms", r.drained_ms);
     member_int(w, "removed", r.removed);
     member_bool(w, "unmapped", r.unmapped);
     write_reason(w, r.kept_because);
     member_int(w, "bytes_returned", r.bytes_returned);
+    warnings_to_json(rq, w);
     jw_object_end(w);
     return 0;
 }
 
-int plugin_reload(request *rq, const cJSON *params, jw *w, dp_error *err)
+int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *err)
 {
-    const char *plugin = param_str(params, "plugin");
     server_facts facts;
     dp_plugin_report report;
     dp_unload_report old = {0};
 
     rq->daemon->facts(rq->conn, &facts);
     dp_load_options o = options_of(&facts);
-    int rc = dp_plugin_reload(facts.reg, plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
+    o.drain_ms = timeout_of(p->timeout_ms);
+    int rc = dp_plugin_reload(facts.reg, p->plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
-        return log_failure("plugin.reload", plugin, err);
+        return log_failure("plugin.reload", p->plugin, err);
     log_event(LOG_INFO, "plugin.reload",
-              "plugin='%s' generation=%llu old=%llu millis=%.3f unmapped=%d kept='%s'", plugin,
+              "plugin='%s' generation=%llu old=%llu millis=%.3f unmapped=%d kept='%s'", p->plugin,
               (unsigned long long)report.generation, (unsigned long long)old.old_generation,
               report.millis, old.unmapped, old.kept_because);
     jw_object(w);
@@ -126,6 +132,7 @@ int plugin_reload(request *rq, const cJSON *params, jw *w, dp_error *err)
     member_bool(w, "unmapped", old.unmapped);
     write_reason(w, old.kept_because);
     jw_object_end(w);
+    warnings_to_json(rq, w);
     jw_object_end(w);
     return 0;
 }
@@ -152,13 +159,12 @@ static void write_plugin(jw *w, const dp_plugin_info *p)
     jw_object_end(w);
 }
 
-int plugin_list(request *rq, const cJSON *params, jw *w, dp_error *err)
+int plugin_list(request *rq, jw *w, dp_error *err)
 {
     server_facts facts;
     const dp_plugin_info *plugins;
     size_t n;
 
-    (void)params;
     rq->daemon->facts(rq->conn, &facts);
     dp_plugin_reap(facts.reg); /* not as of the last timer: calls may have ended since */
     int rc = dp_plugin_list(facts.reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
@@ -174,7 +180,19 @@ int plugin_list(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
-int plugins_kept(request *rq, dp_registry *reg, jw *w, dp_error *err)
+static void write_notes(jw *w, const dp_plugin_info *p)
+{
+    for (size_t i = 0; i < p->n_notes; i++) {
+        jw_object(w);
+        member_str(w, "plugin", p->plugin);
+        member_int(w, "generation", p->generation);
+        member_str(w, "name", p->notes[i].name);
+        member_str(w, "text", p->notes[i].text);
+        jw_object_end(w);
+    }
+}
+
+int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err)
 {
     const dp_plugin_info *plugins;
     size_t n;
@@ -182,6 +200,11 @@ int plugins_kept(request *rq, dp_registry *reg, jw *w, dp_error *err)
 
     if (rc < 0)
         return rc;
+    jw_key(w, "notes");
+    jw_array(w);
+    for (size_t i = 0; i < n; i++)
+        write_notes(w, &plugins[i]);
+    jw_array_end(w);
     jw_key(w, "kept");
     jw_array(w);
     for (size_t i = 0; i < n; i++) {
@@ -197,14 +220,14 @@ int plugins_kept(request *rq, dp_registry *reg, jw *w, dp_error *err)
     return 0;
 }
 
-int plugin_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
+int plugin_describe(request *rq, const plugin_describe_params *p, jw *w, dp_error *err)
 {
-    const char *path = param_str(params, "path");
+    const char *path = NULL;
     server_facts facts;
     dp_manifest m;
 
     rq->daemon->facts(rq->conn, &facts);
-    if (dp_plugin_find(path, facts.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
+    if (dp_plugin_find(p->path, facts.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
         dp_manifest_read(path, dp_ctx_arena(rq->ctx), &m, err) < 0)
         return err->code;
     jw_object(w);

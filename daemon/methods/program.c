@@ -6,22 +6,18 @@
 #include "methods.h"
 #include <string.h>
 
-static const char *const return_kinds[] = {"handle", "data", "attachment", NULL}; /* RETURN_* */
-static const char *const formats[] = {"json", "text", "dot", NULL};
-enum { FORMAT_JSON, FORMAT_TEXT, FORMAT_DOT };
-
 /* -- program.create, program.release -- */
 
-int program_create(request *rq, const cJSON *params, jw *w, dp_error *err)
+int program_create(request *rq, const program_create_params *p, jw *w, dp_error *err)
 {
-    dp_program *p = NULL;
+    dp_program *made = NULL;
     rq->run->constants = true;
-    int rc = program_from_json(rq, params, &p, err);
+    int rc = program_from_params(rq, p, &made, err);
 
     if (rc < 0)
         return rc;
-    uint64_t handle = programs_put(session_programs(rq->session), p, err);
-    dp_program_unref(p);
+    uint64_t handle = programs_put(session_programs(rq->session), made, err);
+    dp_program_unref(made);
     if (handle == 0)
         return err->code;
     jw_object(w);
@@ -30,13 +26,11 @@ int program_create(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
-int program_release(request *rq, const cJSON *params, jw *w, dp_error *err)
+int program_release(request *rq, const program_release_params *p, jw *w, dp_error *err)
 {
-    uint64_t handle = (uint64_t)param_int(params, "program", 0);
-
-    if (!programs_release(session_programs(rq->session), handle))
+    if (!programs_release(session_programs(rq->session), (uint64_t)p->program))
         return place_fail(err, DP_ENOTFOUND, &(place){NULL, "program", 0},
-                          "no program %llu in this session", (unsigned long long)handle);
+                          "no program %llu in this session", (unsigned long long)p->program);
     jw_object(w);
     member_int(w, "released", 1);
     jw_object_end(w);
@@ -75,11 +69,11 @@ static int inputs_by_name(request *rq, const cJSON *object, const dp_program *p,
     dp_program_info info;
 
     dp_program_info_get(p, &info);
-    dp_value *inputs = dp_arena_alloc(a, info.n_inputs * sizeof(*inputs));
-    bool *given = dp_arena_alloc(a, info.n_inputs * sizeof(*given));
+    dp_value *inputs = dp_arena_alloc_n(a, info.n_inputs, sizeof(*inputs));
+    bool *given = dp_arena_alloc_n(a, info.n_inputs, sizeof(*given));
     if (inputs == NULL || given == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a program's inputs");
-    memset(given, 0, info.n_inputs * sizeof(*given));
+    dp_zero_n(given, info.n_inputs, sizeof(*given));
     int rc = fill_inputs(rq, object, p, inputs, given, err);
     for (uint32_t i = 0; rc == 0 && i < info.n_inputs; i++)
         if (!given[i])
@@ -111,81 +105,127 @@ static int outputs_to_json(request *rq, jw *w, const dp_run *r, uint32_t n, int 
 
 static int fail_run(request *rq, const dp_run *r, dp_error *err)
 {
-    run *now = rq->run;
-
-    now->step = r->step;
-    for (size_t i = 0; i < r->n_unspecified && now->n_written < DP_LIMIT_ARGUMENTS; i++) {
-        uint64_t handle = run_handle(now, r->unspecified[i]);
-        if (handle != 0)
-            now->written[now->n_written++] = handle;
-    }
+    for (size_t i = 0; i < r->n_unspecified; i++)
+        run_written(rq->run, r->unspecified[i]);
     return run_ctx_error(rq, err);
+}
+
+/* List the handles that the program may still write to when its deadline passes. */
+static void note_written(run *now, const dp_value *v)
+{
+    if (v->tag == DP_TAG_TENSOR)
+        run_written(now, v->u.t);
+    for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len; i++)
+        note_written(now, &v->u.values[i]);
+}
+
+/* Find the program that p names or brings, and its inputs in order; *out owned. */
+static int find_program(request *rq, const program_run_params *p, dp_program **out,
+                        const dp_value **inputs, dp_error *err)
+{
+    if (!p->has_program)
+        return program_inline(rq, p, out, inputs, err);
+    int rc = program_get(rq, p->program, NULL, out, err);
+    return rc == 0 ? inputs_by_name(rq, p->inputs, *out, inputs, err) : rc;
+}
+
+/* Make room for a run; *out and its arrays lie in the request's memory, not on the stack: see
+ * run.step_now. */
+static int prepare_run(request *rq, const dp_value *inputs, uint32_t n_outputs, dp_run **out,
+                       dp_error *err)
+{
+    dp_arena *a = dp_ctx_arena(rq->ctx);
+    dp_run *r = dp_arena_alloc(a, sizeof(*r));
+    dp_value *outputs = dp_arena_alloc_n(a, n_outputs, sizeof(*outputs));
+    bool *written = dp_arena_alloc_n(a, n_outputs, sizeof(*written));
+
+    if (r == NULL || outputs == NULL || written == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: %u outputs", n_outputs);
+    *r = (dp_run){
+        .size = sizeof(*r), .inputs = inputs, .outputs = outputs, .written = written, .step = -1};
+    rq->run->step_now = &r->step;
+    *out = r;
+    return 0;
+}
+
+/* Run the steps; r->outputs is owned on success. */
+static int run_steps(request *rq, const dp_program *p, const dp_program_info *info, dp_run *r,
+                     dp_error *err)
+{
+    for (uint32_t i = 0; i < info->n_inputs && rq->deadline != 0; i++)
+        if (dp_program_input_written(p, i))
+            note_written(rq->run, &r->inputs[i]);
+    if (!deadline_call(rq))
+        return DP_EANSWERED;
+    dp_shapes_let(); /* or what its steps change would stay until it ends */
+    int code = dp_program_run(rq->ctx, p, r);
+    dp_ctx_fp_settle(rq->ctx, "the program");
+    if (!deadline_end(rq)) {
+        if (code == 0)
+            dp_values_release(r->outputs, info->n_outputs);
+        return DP_EANSWERED;
+    }
+    rq->run->n_written = 0;
+    if (code < 0)
+        return fail_run(rq, r, err);
+    if (dp_shapes_hold(err) < 0) {
+        dp_values_release(r->outputs, info->n_outputs);
+        return DP_ERESOURCE;
+    }
+    return 0;
 }
 
 static int run_and_answer(request *rq, const dp_program *p, const dp_value *inputs, int how, jw *w,
                           dp_error *err)
 {
-    dp_arena *a = dp_ctx_arena(rq->ctx);
     dp_program_info info;
+    dp_run *r = NULL;
 
     dp_program_info_get(p, &info);
-    dp_run r = {.size = sizeof(r),
-                .inputs = inputs,
-                .outputs = dp_arena_alloc(a, info.n_outputs * sizeof(dp_value)),
-                .written = dp_arena_alloc(a, info.n_outputs * sizeof(bool))};
-    if (r.outputs == NULL || r.written == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: %u outputs", info.n_outputs);
-    dp_shapes_let(); /* or what its steps change would stay until it ends */
-    int code = dp_program_run(rq->ctx, p, &r);
-    if (code < 0)
-        return fail_run(rq, &r, err);
-    if (dp_shapes_hold(err) < 0) {
-        dp_values_release(r.outputs, info.n_outputs);
-        return DP_ERESOURCE;
-    }
-    int rc = outputs_to_json(rq, w, &r, info.n_outputs, how, err);
-    dp_values_release(r.outputs, info.n_outputs);
+    int rc = prepare_run(rq, inputs, info.n_outputs, &r, err);
+    if (rc == 0)
+        rc = run_steps(rq, p, &info, r, err);
+    if (rc < 0)
+        return rc;
+    rc = outputs_to_json(rq, w, r, info.n_outputs, how, err);
+    dp_values_release(r->outputs, info.n_outputs);
     return rc;
 }
 
-int program_run(request *rq, const cJSON *params, jw *w, dp_error *err)
+int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
 {
-    bool by_handle = param(params, "program") != NULL;
     const dp_value *inputs = NULL;
-    dp_program *p = NULL;
-    int rc;
+    dp_program *program = NULL;
 
-    if (by_handle == (param(params, "steps") != NULL) ||
-        by_handle == (param(params, "outputs") != NULL))
+    if (p->has_program == (p->steps != NULL) || p->has_program == (p->outputs != NULL))
         return place_fail(err, DP_EPARAMS, NULL, "expected either program, or steps and outputs");
     if (dp_checkpoint(rq->ctx) < 0)
         return run_ctx_error(rq, err);
-    if (by_handle) {
-        rc = program_get(rq, params, NULL, &p, err);
-        if (rc == 0)
-            rc = inputs_by_name(rq, param(params, "inputs"), p, &inputs, err);
-    } else {
-        rc = program_inline(rq, params, &p, &inputs, err);
-    }
+    int rc = find_program(rq, p, &program, &inputs, err);
     if (rc == 0)
-        rc = run_and_answer(rq, p, inputs, param_enum(params, "return", return_kinds), w, err);
-    dp_program_unref(p);
+        rc = run_and_answer(rq, program, inputs, p->return_, w, err);
+    dp_program_unref(program);
     return rc;
 }
 
 /* -- program.describe -- */
 
-static int refs_to_json(request *rq, jw *w, const char *name, const dp_program *p,
-                        const dp_ref *refs, uint32_t n, dp_error *err)
+static int args_to_json(request *rq, jw *w, const dp_program *p, uint32_t step,
+                        const dp_step_info *s, dp_error *err)
 {
     char text[DP_KEY_NAME_MAX];
     int rc = 0;
 
-    jw_key(w, name);
+    jw_key(w, "args");
     jw_array(w);
-    for (uint32_t i = 0; i < n && rc == 0 && !w->failed; i++) {
-        const dp_value *v = dp_program_constant(p, refs[i]);
-        dp_program_value_name(p, refs[i], text);
+    for (uint32_t i = 0; i < s->n_args && rc == 0 && !w->failed; i++) {
+        const dp_value *v = dp_program_constant(p, s->args[i]);
+        const char *name = dp_program_argument_name(p, step, i, text);
+        if (name != NULL) {
+            jw_str(w, name);
+            continue;
+        }
+        dp_program_value_name(p, s->args[i], text);
         if (v != NULL && text[0] == '\0') {
             rc = value_to_json(rq, w, v, RETURN_DESCRIBED, err);
             continue;
@@ -218,7 +258,7 @@ static int step_to_json(request *rq, jw *w, const dp_program *p, uint32_t i, dp_
         dp_program_info_get(s.program, &info);
         member_int(w, "steps", info.n_steps);
     }
-    int rc = refs_to_json(rq, w, "args", p, s.args, s.n_args, err);
+    int rc = args_to_json(rq, w, p, i, &s, err);
     jw_key(w, "as");
     jw_array(w);
     for (uint32_t k = 0; k < s.n_rets; k++)
@@ -273,7 +313,8 @@ static int describe_json(request *rq, jw *w, const dp_program *p, dp_error *err)
 static int describe_text(request *rq, jw *w, const dp_program *p, int format, dp_error *err)
 {
     dp_arena *a = dp_ctx_arena(rq->ctx);
-    const char *text = format == FORMAT_DOT ? dp_program_dot(p, a) : dp_program_text(p, a);
+    const char *text =
+        format == PROGRAM_DESCRIBE_FORMAT_DOT ? dp_program_dot(p, a) : dp_program_text(p, a);
 
     if (text == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: the text of a program");
@@ -281,18 +322,17 @@ static int describe_text(request *rq, jw *w, const dp_program *p, int format, dp
     return 0;
 }
 
-int program_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
+int program_describe(request *rq, const program_describe_params *p, jw *w, dp_error *err)
 {
-    int format = param_enum(params, "format", formats);
-    dp_program *p = NULL;
-    int rc = program_get(rq, params, NULL, &p, err);
+    dp_program *program = NULL;
+    int rc = program_get(rq, p->program, NULL, &program, err);
 
     if (rc < 0)
         return rc;
     jw_object(w);
-    rc =
-        format == FORMAT_JSON ? describe_json(rq, w, p, err) : describe_text(rq, w, p, format, err);
+    rc = p->format == PROGRAM_DESCRIBE_FORMAT_JSON ? describe_json(rq, w, program, err)
+                                                   : describe_text(rq, w, program, p->format, err);
     jw_object_end(w);
-    dp_program_unref(p);
+    dp_program_unref(program);
     return rc;
 }

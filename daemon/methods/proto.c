@@ -1,4 +1,4 @@
-/* proto.c -- checks params against proto's tables, and reads those that were checked.
+/* proto.c -- checks params against proto's tables, stores them in their structs, and reads members.
  *
  * Owns nothing.  An error names the place in the params and both sides: "args[1].dtype: expected
  * one of 'uint8', ... but got 'flaot32'". */
@@ -160,35 +160,93 @@ static int fail_unknown(const proto_type *t, const char *name, const place *at, 
                       name, near);
 }
 
-/* Find the type of an object's member; *type is NULL if any value will do. */
-static int member_type(const proto_type *t, const cJSON *m, const place *at,
-                       const proto_type **type, dp_error *err)
+/* The one of t's members that m is; NULL: none. */
+static const proto_member *member_find(const proto_type *t, const cJSON *m)
 {
-    *type = t->items;
     for (unsigned i = 0; i < t->n_members; i++)
-        if (same_name(t->members[i].name, m->string)) {
-            *type = t->members[i].type;
-            return 0;
-        }
-    return t->closed ? fail_unknown(t, m->string, at, err) : 0;
+        if (same_name(t->members[i].name, m->string))
+            return &t->members[i];
+    return NULL;
 }
 
-static int check_object(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+static int check_missing(const proto_type *t, uint64_t given, const place *at, dp_error *err)
 {
-    const proto_type *type;
+    for (unsigned i = 0; i < t->n_members && t->members[i].required; i++)
+        if (!(given & (uint64_t)1 << i))
+            return place_fail(err, DP_EPARAMS, at, "missing member '%s'", t->members[i].name);
+    return 0;
+}
+
+/* -- params as a struct -- */
+
+static int enum_index(const proto_type *t, const char *value)
+{
+    int i = 0;
+
+    while (i + 1 < (int)t->n_values && strcmp(t->values[i], value) != 0)
+        i++;
+    return i;
+}
+
+/* Store j, which was checked, where its struct has it. */
+static void fill(const proto_member *m, const cJSON *j, void *out)
+{
+    void *to = (char *)out + m->offset;
+
+    if (m->has != 0)
+        *(bool *)((char *)out + m->has) = true;
+    switch (m->fill) {
+    case PARAM_INT:
+        *(int64_t *)to = (int64_t)j->valuedouble;
+        break;
+    case PARAM_BOOL:
+        *(bool *)to = cJSON_IsTrue(j);
+        break;
+    case PARAM_ENUM:
+        *(int *)to = enum_index(m->type, j->valuestring);
+        break;
+    case PARAM_STR:
+        *(const char **)to = j->valuestring;
+        break;
+    default:
+        *(const cJSON **)to = j;
+    }
+}
+
+void proto_fill(const proto_type *t, const cJSON *object, void *out)
+{
+    const cJSON *j;
+
+    cJSON_ArrayForEach(j, object)
+    {
+        const proto_member *m = member_find(t, j);
+        if (m != NULL)
+            fill(m, j, out);
+    }
+}
+
+/* out: the struct that the members are stored in; NULL: none. */
+static int check_object(const proto_type *t, const cJSON *j, const place *at, void *out,
+                        dp_error *err)
+{
+    uint64_t given = 0; /* bit i: member i, of the first 64; those that are required come first */
     const cJSON *m;
 
     cJSON_ArrayForEach(m, j)
     {
         place inside = {at, m->string, 0};
-        if (member_type(t, m, at, &type, err) < 0 ||
-            (type != NULL && proto_check(type, m, &inside, err) < 0))
+        const proto_member *member = member_find(t, m);
+        const proto_type *type = member != NULL ? member->type : t->items;
+        if (member == NULL && t->closed)
+            return fail_unknown(t, m->string, at, err);
+        if (type != NULL && proto_check(type, m, &inside, err) < 0)
             return DP_EPARAMS;
+        if (member != NULL && member - t->members < 64)
+            given |= (uint64_t)1 << (member - t->members);
+        if (member != NULL && out != NULL)
+            fill(member, m, out);
     }
-    for (unsigned i = 0; i < t->n_members && t->members[i].required; i++)
-        if (!param(j, t->members[i].name))
-            return place_fail(err, DP_EPARAMS, at, "missing member '%s'", t->members[i].name);
-    return 0;
+    return check_missing(t, given, at, err);
 }
 
 static int check_items(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
@@ -225,7 +283,7 @@ int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *
     if (t->kinds != 0 && !(t->kinds & kinds))
         return fail_kind(t->kinds, j, at, err);
     if (kinds == PROTO_OBJECT)
-        return check_object(t->n_choices > 0 ? choose(t, j) : t, j, at, err);
+        return check_object(t->n_choices > 0 ? choose(t, j) : t, j, at, NULL, err);
     if (kinds == PROTO_ARRAY && t->items != NULL)
         return check_items(t, j, at, err);
     if (kinds == PROTO_STRING && t->n_values > 0)
@@ -236,15 +294,14 @@ int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *
     return 0;
 }
 
-const proto_method *proto_find(const char *name)
+int proto_read(const proto_type *t, const cJSON *params, void *out, dp_error *err)
 {
-    for (const proto_method *m = proto_methods; m->name != NULL; m++)
-        if (same_name(m->name, name))
-            return m;
-    return NULL;
+    if (json_type(params) != cJSON_Object)
+        return proto_check(t, params, NULL, err);
+    return check_object(t, params, NULL, out, err);
 }
 
-/* -- params that were checked -- */
+/* -- members of objects that were checked -- */
 
 const cJSON *param(const cJSON *params, const char *name)
 {
@@ -262,7 +319,7 @@ const cJSON *params_find(const cJSON *params, const char *const *names, size_t n
 {
     const cJSON *m, *unknown = NULL;
 
-    memset(found, 0, n * sizeof(*found));
+    dp_zero_n(found, n, sizeof(*found));
     cJSON_ArrayForEach(m, params)
     {
         size_t i = 0;
@@ -286,19 +343,4 @@ int64_t param_int(const cJSON *params, const char *name, int64_t absent)
 {
     const cJSON *j = param(params, name);
     return j != NULL ? (int64_t)j->valuedouble : absent;
-}
-
-bool param_bool(const cJSON *params, const char *name)
-{
-    return cJSON_IsTrue(param(params, name));
-}
-
-int param_enum(const cJSON *params, const char *name, const char *const *values)
-{
-    const char *s = param_str(params, name);
-
-    for (int i = 0; s != NULL && values[i] != NULL; i++)
-        if (strcmp(values[i], s) == 0)
-            return i;
-    return 0;
 }

@@ -30,12 +30,10 @@ static void write_provenance(jw *w, const dp_provenance *p)
 
 /* -- list, describe -- */
 
-int registry_list(request *rq, const cJSON *params, jw *w, dp_error *err)
+int registry_list(request *rq, const registry_list_params *p, jw *w, dp_error *err)
 {
-    dp_list_filter filter = {.ns = param_str(params, "namespace"),
-                             .match = param_str(params, "match"),
-                             .key = param_str(params, "key"),
-                             .plugin = param_str(params, "plugin")};
+    dp_list_filter filter = {
+        .ns = p->namespace, .match = p->match, .key = p->key, .plugin = p->plugin};
     const char *const *names;
     size_t n;
     int rc = dp_registry_list(registry_of(rq), &filter, dp_ctx_arena(rq->ctx), &names, &n, err);
@@ -135,11 +133,10 @@ static void write_op(jw *w, const dp_op_info *op)
     jw_object_end(w);
 }
 
-int registry_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
+int registry_describe(request *rq, const registry_describe_params *p, jw *w, dp_error *err)
 {
     dp_op_info op;
-    int rc = dp_registry_describe(registry_of(rq), param_str(params, "op"), dp_ctx_arena(rq->ctx),
-                                  &op, err);
+    int rc = dp_registry_describe(registry_of(rq), p->op, dp_ctx_arena(rq->ctx), &op, err);
 
     if (rc == 0)
         write_op(w, &op);
@@ -172,7 +169,7 @@ static int ask_ops(request *rq, const cJSON *list, question *q, dp_error *err)
         return dp_registry_list(registry_of(rq), &all, dp_ctx_arena(rq->ctx), &q->ops, &q->n_ops,
                                 err);
     const char **ops =
-        dp_arena_alloc(dp_ctx_arena(rq->ctx), (size_t)cJSON_GetArraySize(list) * sizeof(*ops) + 1);
+        dp_arena_alloc_n(dp_ctx_arena(rq->ctx), (size_t)cJSON_GetArraySize(list), sizeof(*ops));
     if (ops == NULL)
         return no_memory(err);
     q->ops = ops;
@@ -192,7 +189,7 @@ static int ask_keys(request *rq, const cJSON *list, question *q, dp_error *err)
         return q->n_keys > 0 ? 0 : no_memory(err);
     }
     dp_key *keys =
-        dp_arena_alloc(dp_ctx_arena(rq->ctx), (size_t)cJSON_GetArraySize(list) * sizeof(*keys) + 1);
+        dp_arena_alloc_n(dp_ctx_arena(rq->ctx), (size_t)cJSON_GetArraySize(list), sizeof(*keys));
     if (keys == NULL)
         return no_memory(err);
     q->keys = keys;
@@ -210,7 +207,7 @@ static int ask_keys(request *rq, const cJSON *list, question *q, dp_error *err)
 static int ask_with(request *rq, const cJSON *list, question *q, dp_error *err)
 {
     size_t n = list != NULL ? (size_t)cJSON_GetArraySize(list) : 0;
-    dp_what_if *with = dp_arena_alloc(dp_ctx_arena(rq->ctx), n * sizeof(*with) + 1);
+    dp_what_if *with = dp_arena_alloc_n(dp_ctx_arena(rq->ctx), n, sizeof(*with));
     const cJSON *item;
 
     if (with == NULL)
@@ -243,14 +240,13 @@ static void write_table(jw *w, const question *q, const char *const *cells)
     jw_object_end(w);
 }
 
-int registry_table(request *rq, const cJSON *params, jw *w, dp_error *err)
+int registry_table(request *rq, const registry_table_params *p, jw *w, dp_error *err)
 {
     question q = {0};
     const char **cells;
 
-    if (ask_ops(rq, param(params, "ops"), &q, err) < 0 ||
-        ask_keys(rq, param(params, "keys"), &q, err) < 0 ||
-        ask_with(rq, param(params, "with"), &q, err) < 0)
+    if (ask_ops(rq, p->ops, &q, err) < 0 || ask_keys(rq, p->keys, &q, err) < 0 ||
+        ask_with(rq, p->with, &q, err) < 0)
         return err->code;
     int rc = dp_registry_table(registry_of(rq), q.ops, q.n_ops, q.keys, q.n_keys, q.with, q.n_with,
                                dp_ctx_arena(rq->ctx), &cells, err);
@@ -273,13 +269,19 @@ static const char *kind_of(dp_key k)
     return dp_key_backend(k) >= 0 ? "per-backend" : "functionality";
 }
 
+/* Built-in backends have an owner while a plugin brings their device. */
+static bool is_owned(const dp_backend_info *b)
+{
+    return b->named || b->owner[0] != '\0';
+}
+
 static void write_key_row(jw *w, dp_key k, const dp_backend_info *backends, size_t n)
 {
     jw_object(w);
     write_key(w, k);
     member_str(w, "kind", kind_of(k));
     for (size_t i = 0; i < n; i++)
-        if (backends[i].named && backends[i].bit == dp_key_backend(k))
+        if (is_owned(&backends[i]) && backends[i].bit == dp_key_backend(k))
             member_str(w, "owner", backends[i].owner);
     jw_object_end(w);
 }
@@ -289,13 +291,13 @@ static void write_backend(jw *w, const dp_backend_info *b)
     jw_object(w);
     member_str(w, "key", b->name);
     member_str(w, "kind", "backend");
-    if (b->named)
+    if (is_owned(b))
         member_str(w, "owner", b->owner);
     member_int(w, "storages", b->storages);
     jw_object_end(w);
 }
 
-int registry_keys(request *rq, const cJSON *params, jw *w, dp_error *err)
+int registry_keys(request *rq, jw *w, dp_error *err)
 {
     dp_arena *arena = dp_ctx_arena(rq->ctx);
     const dp_backend_info *backends;
@@ -303,8 +305,7 @@ int registry_keys(request *rq, const cJSON *params, jw *w, dp_error *err)
     size_t n_backends = dp_backend_list(arena, &backends);
     size_t n = dp_registry_keys(registry_of(rq), arena, &keys), runtime = 0;
 
-    (void)params;
-    dp_key *sorted = dp_arena_dup(arena, keys, n * sizeof(*keys));
+    dp_key *sorted = dp_arena_dup_n(arena, keys, n, sizeof(*keys));
     if (n == 0 || sorted == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: the list of keys");
     while (runtime < n && !dp_key_is_alias(sorted[runtime]))
@@ -343,11 +344,11 @@ static void write_steps(jw *w, const char *name, const dp_explain_step *steps, u
     jw_array_end(w);
 }
 
-int registry_explain(request *rq, const cJSON *params, jw *w, dp_error *err)
+int registry_explain(request *rq, const registry_explain_params *p, jw *w, dp_error *err)
 {
     dp_bound bound;
     dp_explanation e;
-    int rc = bind_from_json(rq, params, NULL, &bound, err);
+    int rc = bind_from_json(rq, p->op, p->args, p->kwargs, &bound, err);
 
     if (rc == 0 && dp_explain(rq->ctx, &bound, dp_ctx_arena(rq->ctx), &e) < 0)
         rc = run_ctx_error(rq, err);
@@ -366,12 +367,11 @@ int registry_explain(request *rq, const cJSON *params, jw *w, dp_error *err)
 
 /* -- dump, check -- */
 
-int registry_dump(request *rq, const cJSON *params, jw *w, dp_error *err)
+int registry_dump(request *rq, jw *w, dp_error *err)
 {
     const char *text;
     int rc = dp_registry_dump(registry_of(rq), dp_ctx_arena(rq->ctx), &text, err);
 
-    (void)params;
     if (rc < 0)
         return rc;
     jw_object(w);
@@ -380,13 +380,12 @@ int registry_dump(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
-int registry_check(request *rq, const cJSON *params, jw *w, dp_error *err)
+int registry_check(request *rq, jw *w, dp_error *err)
 {
     const char *const *violations;
     size_t n;
     int rc = dp_registry_check(registry_of(rq), dp_ctx_arena(rq->ctx), &violations, &n, err);
 
-    (void)params;
     if (rc < 0)
         return rc;
     jw_object(w);

@@ -17,6 +17,15 @@ int run_begin(request *rq, dp_error *err)
     return 0;
 }
 
+int run_check_deadline(const request *rq, uint64_t now, dp_error *err)
+{
+    if (rq->deadline == 0 || now < rq->deadline)
+        return 0;
+    return dp_error_set(err, DP_EDEADLINE, "queued for %.3f ms, deadline_ms is %llu",
+                        (double)(now - rq->t_read) / 1e6,
+                        (unsigned long long)((rq->deadline - rq->t_read) / 1000000));
+}
+
 void *run_alloc(request *rq, size_t bytes, dp_error *err)
 {
     void *p = dp_arena_alloc(dp_ctx_arena(rq->ctx), bytes);
@@ -42,9 +51,58 @@ static int pin_add(run *r, dp_tensor *t, dp_generator *g, uint64_t handle, dp_er
     return 0;
 }
 
+/* -- arguments of stuck calls -- */
+
+/* Do a and b, or parts of them, lie on one storage? */
+static bool share(const dp_tensor *a, const dp_tensor *b)
+{
+    dp_wrapper parts = {.size = sizeof(parts)};
+
+    if (a == b)
+        return true;
+    if (!dp_wrapper_get(a, &parts))
+        return dp_wrapper_get(b, &parts) ? share(b, a)
+                                         : dp_tensor_storage_id(a) == dp_tensor_storage_id(b);
+    for (uint32_t i = 0; i < parts.n_tensors; i++)
+        if (share(parts.tensors[i], b))
+            return true;
+    return false;
+}
+
+/* A call may have given its argument another storage and still use the one that it found. */
+static bool run_uses_tensor(const run *r, const void *t)
+{
+    for (size_t i = 0; i < r->n_pins; i++)
+        if (r->pins[i].tensor != NULL &&
+            (share(r->pins[i].tensor, t) || r->pins[i].storage == dp_tensor_storage_id(t)))
+            return true;
+    return false;
+}
+
+static bool run_uses_generator(const run *r, const void *g)
+{
+    for (size_t i = 0; i < r->n_pins; i++)
+        if (r->pins[i].generator == g)
+            return true;
+    return false;
+}
+
+/* DP_EWAIT: a stuck call of the session uses `what`. */
+static int check_stuck(request *rq, bool (*uses)(const run *r, const void *what), const void *what,
+                       const place *at, dp_error *err)
+{
+    if (!session_stuck_find(rq->session, uses, what, &rq->waits_for))
+        return 0;
+    if (!rq->never_waits)
+        return DP_EWAIT;
+    return place_fail(
+        err, DP_EBUSY, at,
+        "in use by a call that has not ended after its deadline, and the daemon leaves");
+}
+
 int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_error *err)
 {
-    dp_tensor *t = session_get(rq->session, handle);
+    dp_tensor *t = session_tensor_get(rq->session, handle);
 
     if (t == NULL)
         return place_fail(err, DP_ENOTFOUND, at, "no tensor %llu in this session",
@@ -52,7 +110,7 @@ int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_e
     if (pin_add(rq->run, t, NULL, handle, err) < 0)
         return DP_ERESOURCE;
     *out = t;
-    return 0;
+    return check_stuck(rq, run_uses_tensor, t, at, err);
 }
 
 int run_keep(request *rq, dp_tensor *t, dp_error *err)
@@ -71,7 +129,7 @@ int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generato
     if (pin_add(rq->run, NULL, g, 0, err) < 0)
         return DP_ERESOURCE;
     *out = g;
-    return 0;
+    return check_stuck(rq, run_uses_generator, g, at, err);
 }
 
 int run_keep_generator(request *rq, dp_generator *g, dp_error *err)
@@ -85,6 +143,14 @@ uint64_t run_handle(const run *r, const dp_tensor *t)
         if (r->pins[i].tensor == t && r->pins[i].handle != 0)
             return r->pins[i].handle;
     return 0;
+}
+
+void run_written(run *r, const dp_tensor *t)
+{
+    uint64_t handle = t != NULL ? run_handle(r, t) : 0;
+
+    if (handle != 0 && r->n_written < DP_LIMIT_ARGUMENTS)
+        r->written[r->n_written++] = handle;
 }
 
 int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err)
@@ -106,6 +172,11 @@ int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err)
 bool run_is_quick(request *rq, size_t bytes)
 {
     return placement_may_take(rq, bytes, rq->run->called);
+}
+
+bool run_may_reach(request *rq, dp_device device)
+{
+    return device_is_host(device) || run_is_quick(rq, SIZE_MAX);
 }
 
 void run_undo(request *rq)

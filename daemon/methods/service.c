@@ -4,7 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROTOCOL_MIN = 1, PROTOCOL_MAX = 1, RUNNING_MAX = 256, SHUTDOWN_DRAIN_MS = 5000 };
+enum {
+    PROTOCOL_MIN = 1,
+    PROTOCOL_MAX = 1,
+    RUNNING_MAX = 4 * WORKERS_MOST,
+    SHUTDOWN_DRAIN_MS = 5000
+};
 
 /* The param `name` is a time; refuse one that is longer than the limit of the same name. */
 static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
@@ -54,25 +59,23 @@ static void write_identity(jw *w)
     member_int(w, "pid", getpid());
 }
 
-int server_hello(request *rq, const cJSON *params, jw *w, dp_error *err)
+int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err)
 {
-    int64_t protocol = param_int(params, "protocol", PROTOCOL_MAX);
-    int64_t linger = param_int(params, "linger_ms", -1);
-    const char *key = param_str(params, "session_key");
+    int64_t protocol = p->has_protocol ? p->protocol : PROTOCOL_MAX;
     server_facts facts;
 
     if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
         return dp_error_set(err, DP_EVALUE, "protocol %lld, but this daemon speaks %d to %d",
                             (long long)protocol, PROTOCOL_MIN, PROTOCOL_MAX);
-    if (check_ms("linger_ms", linger, LIMIT_LINGER_MS, err) < 0)
+    if (check_ms("linger_ms", p->linger_ms, LIMIT_LINGER_MS, err) < 0)
         return DP_EPARAMS;
-    if (key != NULL && rq->daemon->join(rq->conn, key, err) < 0)
+    if (p->session_key != NULL && rq->daemon->join(rq->conn, p->session_key, err) < 0)
         return err->code;
     struct session *s = rq->daemon->session(rq->conn);
     if (s == NULL)
         return dp_error_set(err, DP_ECANCELLED, "the connection is closed");
-    if (linger >= 0)
-        session_set_linger(s, linger);
+    if (p->has_linger_ms)
+        session_set_linger(s, p->linger_ms);
     rq->daemon->facts(rq->conn, &facts);
     jw_object(w);
     write_identity(w);
@@ -92,27 +95,54 @@ int server_hello(request *rq, const cJSON *params, jw *w, dp_error *err)
 
 /* -- server.status -- */
 
-static void write_running(jw *w, dp_registry *reg)
+/* Members that say which kernel runs. */
+static void write_call(jw *w, const dp_running *r)
 {
-    dp_running calls[RUNNING_MAX];
     char key[DP_KEY_NAME_MAX];
+
+    member_str(w, "op", r->op);
+    member_str(w, "key", dp_key_name(r->key, key));
+    member_str(w, "plugin", r->plugin);
+    member_int(w, "generation", r->generation);
+}
+
+static void write_running(jw *w, const dp_running *calls, size_t n)
+{
     unsigned long long session;
-    size_t n = dp_registry_running(reg, calls, RUNNING_MAX);
 
     jw_key(w, "running");
     jw_array(w);
-    for (size_t i = 0; i < n && i < RUNNING_MAX; i++) {
-        const dp_running *r = &calls[i];
+    for (const dp_running *r = calls; r < calls + n; r++) {
         jw_object(w);
         member_str(w, "label", r->label);
         if (sscanf(r->label, "session %llu", &session) == 1)
             member_int(w, "session", session);
-        member_str(w, "op", r->op);
-        member_str(w, "key", dp_key_name(r->key, key));
-        member_str(w, "plugin", r->plugin);
-        member_int(w, "generation", r->generation);
+        write_call(w, r);
         member_int(w, "depth", r->depth);
         member_int(w, "ms", r->nanos / 1000000);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+}
+
+/* Member "stuck": what stuck workers run, each with its innermost kernel among the n running calls. */
+static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
+{
+    stuck_call stuck[WORKERS_MOST];
+    size_t n_stuck = rq->daemon->stuck(rq->conn, stuck);
+
+    jw_key(w, "stuck");
+    jw_array(w);
+    for (const stuck_call *s = stuck; s < stuck + n_stuck; s++) {
+        const dp_running *in = NULL;
+        for (size_t i = 0; i < n; i++)
+            in = calls[i].thread == s->thread ? &calls[i] : in;
+        jw_object(w);
+        member_int(w, "session", s->session);
+        member_str(w, "request", s->method);
+        if (in != NULL)
+            write_call(w, in);
+        member_int(w, "ms", s->nanos / 1000000);
         jw_object_end(w);
     }
     jw_array_end(w);
@@ -169,26 +199,33 @@ static void write_counts(jw *w, const server_facts *f, const dp_held *held)
         member_int(w, rows[i].name, rows[i].value);
 }
 
-int server_status(request *rq, const cJSON *params, jw *w, dp_error *err)
+int server_status(request *rq, jw *w, dp_error *err)
 {
     server_facts f;
     dp_held held[DP_HOLDERS];
+    dp_running *calls = dp_malloc_n(RUNNING_MAX, sizeof(*calls));
 
-    (void)params;
+    if (calls == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: calls that run");
     rq->daemon->facts(rq->conn, &f);
     rq->daemon->held(rq->conn, held);
+    size_t n = dp_registry_running(f.reg, calls, RUNNING_MAX);
     jw_object(w);
     write_counts(w, &f, held);
     write_held(w, held);
-    write_running(w, f.reg);
-    int rc = plugins_kept(rq, f.reg, w, err);
+    write_running(w, calls, n);
+    if (n == RUNNING_MAX)
+        member_bool(w, "running_cut", true);
+    write_stuck(rq, w, calls, n);
+    dp_free(calls);
+    int rc = plugins_status(rq, f.reg, w, err);
     jw_object_end(w);
     return rc;
 }
 
-int server_shutdown_method(request *rq, const cJSON *params, jw *w, dp_error *err)
+int server_shutdown(request *rq, const server_shutdown_params *p, jw *w, dp_error *err)
 {
-    int64_t drain_ms = param_int(params, "drain_ms", SHUTDOWN_DRAIN_MS);
+    int64_t drain_ms = p->has_drain_ms ? p->drain_ms : SHUTDOWN_DRAIN_MS;
 
     if (check_ms("drain_ms", drain_ms, LIMIT_DRAIN_MS, err) < 0)
         return DP_EPARAMS;
@@ -201,10 +238,10 @@ int server_shutdown_method(request *rq, const cJSON *params, jw *w, dp_error *er
 
 /* -- call.cancel, rpc.discover -- */
 
-int call_cancel(request *rq, const cJSON *params, jw *w, dp_error *err)
+int call_cancel(request *rq, const call_cancel_params *p, jw *w, dp_error *err)
 {
     bool waiting;
-    int rc = rq->daemon->cancel(rq, param(params, "id"), &waiting, err);
+    int rc = rq->daemon->cancel(rq, p->id, &waiting, err);
 
     if (rc < 0)
         return rc;
@@ -214,9 +251,9 @@ int call_cancel(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
-int rpc_discover(request *rq, const cJSON *params, jw *w, dp_error *err)
+int rpc_discover(request *rq, jw *w, dp_error *err)
 {
-    (void)rq, (void)params, (void)err;
+    (void)rq, (void)err;
     jw_raw(w, proto_openrpc, strlen(proto_openrpc));
     return 0;
 }
@@ -226,6 +263,10 @@ int rpc_discover(request *rq, const cJSON *params, jw *w, dp_error *err)
 static const char *const fallback_names[] = {[DP_FALLBACK_ALLOW] = "allow",
                                              [DP_FALLBACK_REPORT] = "report",
                                              [DP_FALLBACK_FORBID] = "forbid"};
+/* The modes in the order of proto's names. */
+static const uint8_t fallbacks[] = {[FALLBACK_ALLOW] = DP_FALLBACK_ALLOW,
+                                    [FALLBACK_REPORT] = DP_FALLBACK_REPORT,
+                                    [FALLBACK_FORBID] = DP_FALLBACK_FORBID};
 
 /* Members of the connection's state. */
 static void write_state(request *rq, jw *w, const conn_state *s)
@@ -242,11 +283,10 @@ static void write_state(request *rq, jw *w, const conn_state *s)
         member_seed(w, seed);
 }
 
-/* Read the keys that member `name` lists into *out, which is unchanged when there is no such
- * member. */
-static int keys_from_json(const cJSON *params, const char *name, dp_keyset *out, dp_error *err)
+/* Read the keys that `list`, param `name`, names into *out, which is unchanged when there is none (NULL). */
+static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, dp_error *err)
 {
-    const cJSON *list = param(params, name), *item;
+    const cJSON *item;
     dp_keyset set = {0};
     place at = {NULL, name, 0}, inside = {&at, NULL, 0};
 
@@ -266,31 +306,26 @@ static int keys_from_json(const cJSON *params, const char *name, dp_keyset *out,
 }
 
 /* Read what is given of the mode into *m. */
-static int mode_from_json(const cJSON *params, dp_mode *m, dp_error *err)
+static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *err)
 {
-    const cJSON *autocast = param(params, "autocast");
-    const char *fallback = param_str(params, "fallback");
-
-    if (autocast != NULL && param_bool(autocast, "enabled"))
+    if (p->autocast != NULL && cJSON_IsTrue(param(p->autocast, "enabled")))
         return dp_error_set(err, DP_ENOTFOUND,
                             "autocast: plugin 'autocast' brings it, which is not loaded");
     m->size = (uint32_t)sizeof(*m);
-    if (param(params, "grad_enabled") != NULL)
-        m->no_grad = !param_bool(params, "grad_enabled");
-    if (param(params, "inference") != NULL)
-        m->inference = param_bool(params, "inference");
-    for (uint8_t i = 0; fallback != NULL && i < sizeof(fallback_names) / sizeof(*fallback_names);
-         i++)
-        if (strcmp(fallback, fallback_names[i]) == 0)
-            m->fallback = i;
+    if (p->has_grad_enabled)
+        m->no_grad = !p->grad_enabled;
+    if (p->has_inference)
+        m->inference = p->inference;
+    if (p->has_fallback)
+        m->fallback = fallbacks[p->fallback];
     return 0;
 }
 
-int session_get_method(request *rq, const cJSON *params, jw *w, dp_error *err)
+int session_get(request *rq, jw *w, dp_error *err)
 {
     dp_held held[DP_HOLDERS];
 
-    (void)params, (void)err;
+    (void)err;
     dp_account_held(session_account(rq->session), held);
     jw_object(w);
     write_state(rq, w, rq->state);
@@ -299,27 +334,44 @@ int session_get_method(request *rq, const cJSON *params, jw *w, dp_error *err)
     return 0;
 }
 
-int session_set_method(request *rq, const cJSON *params, jw *w, dp_error *err)
+/* Read what is given of the key sets.  Backends are pinned before their names become bits. */
+static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_error *err)
+{
+    uint64_t alive = dp_backends_pin(UINT64_MAX);
+    int rc = keys_from_json(p->include, "include", &s->include, err);
+
+    if (rc == 0)
+        rc = keys_from_json(p->exclude, "exclude", &s->exclude, err);
+    if (rc == 0)
+        s->pinned = dp_backends_pin(s->include.backend | s->exclude.backend);
+    dp_backends_unpin(alive);
+    return rc;
+}
+
+int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
 {
     conn_state *state = rq->state, next = *state;
     dp_generators *generators = session_default_generators(rq->session);
     uint64_t seed = 0;
 
-    if (keys_from_json(params, "include", &next.include, err) < 0 ||
-        keys_from_json(params, "exclude", &next.exclude, err) < 0 ||
-        mode_from_json(params, &next.mode, err) < 0 || seed_from_json(params, &seed, err) < 0)
+    if (mode_from_params(p, &next.mode, err) < 0 || seed_from_json(p->seed, &seed, err) < 0)
         return err->code;
-    if (param(params, "seed") != NULL && session_draws(rq->session) && !run_is_quick(rq, SIZE_MAX))
+    if (p->seed != NULL && session_draws(rq->session) && !run_is_quick(rq, SIZE_MAX))
         return DP_EWORKER;
-    int64_t threads = param_int(params, "num_threads", next.num_threads);
+    int64_t threads = p->has_num_threads ? p->num_threads : next.num_threads;
     if (threads > LIMIT_SESSION_THREADS)
         return dp_error_set(err, DP_EPARAMS,
                             "num_threads is %lld, the most is %d (session_threads)",
                             (long long)threads, LIMIT_SESSION_THREADS);
     next.num_threads = (int)threads;
+    if (key_sets_from_params(p, &next, err) < 0)
+        return err->code;
+    if (p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0) {
+        dp_backends_unpin(next.pinned);
+        return run_ctx_error(rq, err);
+    }
+    dp_backends_unpin(state->pinned);
     *state = next;
-    if (param(params, "seed") != NULL)
-        dp_generators_seed(generators, seed);
     jw_object(w);
     write_state(rq, w, state);
     jw_object_end(w);

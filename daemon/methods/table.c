@@ -1,14 +1,5 @@
-/* table.c -- the methods by name.  It stands above them all, so no method includes or calls it. */
+/* table.c -- methods by name, in the table that the generator makes of proto/methods. */
 #include "methods.h"
-
-#define METHOD_ROW_(name, fn, where) {name, fn, where},
-const method methods[] = {METHOD_MAP(METHOD_ROW_){NULL, NULL, 0}};
-#undef METHOD_ROW_
-
-#define METHOD_NAME_(name, fn, where) name,
-const char *const method_names[] = {METHOD_MAP(METHOD_NAME_)};
-#undef METHOD_NAME_
-const size_t n_methods = sizeof(method_names) / sizeof(method_names[0]);
 
 const method *method_find(const char *name)
 {

@@ -2,11 +2,11 @@
 #include "methods.h"
 #include <string.h>
 
-int tensor_create(request *rq, const cJSON *params, jw *w, dp_error *err)
+int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *err)
 {
     dp_tensor *t;
     uint64_t handle;
-    int rc = tensor_from_json(rq, params, NULL, &t, err);
+    int rc = tensor_from_params(rq, p, NULL, &t, err);
 
     if (rc == 0)
         rc = run_keep(rq, t, err);
@@ -15,60 +15,52 @@ int tensor_create(request *rq, const cJSON *params, jw *w, dp_error *err)
     return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
 }
 
-/* The tensor that params name, kept until the method ends. */
-static int find(request *rq, const cJSON *params, uint64_t *handle, dp_tensor **out, dp_error *err)
+/* The tensor that param "tensor" names, kept until the method ends. */
+static int find(request *rq, int64_t handle, dp_tensor **out, dp_error *err)
 {
-    place at = {NULL, "tensor", 0};
-
-    *handle = (uint64_t)param_int(params, "tensor", 0);
-    return run_pin(rq, *handle, &at, out, err);
+    return run_pin(rq, (uint64_t)handle, &(place){NULL, "tensor", 0}, out, err);
 }
 
-int tensor_describe(request *rq, const cJSON *params, jw *w, dp_error *err)
+int tensor_describe(request *rq, const tensor_describe_params *p, jw *w, dp_error *err)
 {
-    uint64_t handle;
     dp_tensor *t;
-    int rc = find(rq, params, &handle, &t, err);
+    int rc = find(rq, p->tensor, &t, err);
 
-    return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_DESCRIBED, err) : rc;
+    return rc == 0 ? tensor_to_json(rq, w, t, (uint64_t)p->tensor, RETURN_DESCRIBED, err) : rc;
 }
 
-int tensor_read(request *rq, const cJSON *params, jw *w, dp_error *err)
+int tensor_read(request *rq, const tensor_read_params *p, jw *w, dp_error *err)
 {
-    static const char *const as[] = {"json", "attachment", "fd", NULL};
-    static const int how[] = {RETURN_DATA, RETURN_ATTACHMENT};
-    int i = param_enum(params, "as", as);
-    uint64_t handle;
+    int how = p->as == TENSOR_READ_AS_JSON ? RETURN_DATA : RETURN_ATTACHMENT;
     dp_tensor *t;
 
-    if (i >= 2)
+    if (p->as == TENSOR_READ_AS_FD)
         return dp_error_set(err, DP_ENOTIMPL,
                             "as 'fd': this daemon does not pass descriptors, "
                             "use 'json' or 'attachment'");
-    int rc = find(rq, params, &handle, &t, err);
+    int rc = find(rq, p->tensor, &t, err);
     if (rc == 0 && dp_tensor_is_memoryless(t))
         rc = dp_tensor_read(t, NULL, err); /* fails, unless there is nothing to read */
     if (rc < 0)
         return rc;
-    uint64_t bytes = tensor_bytes(t), text = how[i] == RETURN_DATA ? tensor_text_bytes(t) : 0;
+    uint64_t bytes = tensor_host_bytes(t), text = how == RETURN_DATA ? tensor_text_bytes(t) : 0;
     if (!run_is_quick(rq, bytes > text ? bytes : text))
         return DP_EWORKER;
-    return tensor_to_json(rq, w, t, handle, how[i], err);
+    return tensor_to_json(rq, w, t, (uint64_t)p->tensor, how, err);
 }
 
-int tensor_list(request *rq, const cJSON *params, jw *w, dp_error *err)
+int tensor_list(request *rq, jw *w, dp_error *err)
 {
     uint64_t *handles = NULL;
     size_t n = session_handles(rq->session, &handles);
 
-    (void)params;
     if (n > 0 && handles == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", n);
     jw_object(w);
     jw_key(w, "tensors");
     jw_array(w);
     for (size_t i = 0; i < n && !w->failed; i++) {
-        dp_tensor *t = session_get(rq->session, handles[i]);
+        dp_tensor *t = session_tensor_get(rq->session, handles[i]);
         if (t == NULL)
             continue; /* another connection of the session released it */
         tensor_to_json(rq, w, t, handles[i], RETURN_HANDLE, err);
@@ -116,20 +108,18 @@ static int64_t release_all(request *rq)
     return released;
 }
 
-int tensor_release(request *rq, const cJSON *params, jw *w, dp_error *err)
+int tensor_release(request *rq, const tensor_release_params *p, jw *w, dp_error *err)
 {
-    const cJSON *list = param(params, "tensors");
-    bool all = param_bool(params, "all");
     int64_t released = 0;
 
-    if (list == NULL && !all)
+    if (p->tensors == NULL && !p->all)
         return place_fail(err, DP_EPARAMS, NULL, "missing member 'tensors', or all: true");
-    if (!run_is_quick(rq, all ? SIZE_MAX : 0))
+    if (!run_is_quick(rq, p->all ? SIZE_MAX : 0))
         return DP_EWORKER;
-    int rc = release_listed(rq, list, &released, err);
+    int rc = release_listed(rq, p->tensors, &released, err);
     if (rc < 0)
         return rc;
-    if (all)
+    if (p->all)
         released += release_all(rq);
     jw_object(w);
     member_int(w, "released", released);

@@ -5,7 +5,7 @@
  * files may be removed by somebody, and made anew by a second daemon.  So a daemon removes only the
  * files that it made itself. */
 #define _GNU_SOURCE
-#include "server.h"
+#include "transport/endpoint.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,7 +5,8 @@
  * It owns the bytes not consumed yet, at most one line and one read, and the announced attachments.
  * It knows no JSON: the caller reads the line and says how many bytes follow it. */
 #define _GNU_SOURCE
-#include "server.h"
+#include "transport/frame.h"
+#include "daemon.h"
 #include <endian.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ size_t frame_space(frame *f, char **p)
         f->start = 0;
     }
     if (f->cap - f->end < READ_BYTES) {
-        size_t cap = f->cap < READ_BYTES ? READ_BYTES : 2 * f->cap;
+        size_t cap = f->cap < READ_BYTES ? READ_BYTES : dp_size_times(f->cap, 2);
         char *in = dp_realloc(f->in, cap);
         if (in == NULL)
             return 0;

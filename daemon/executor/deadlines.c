@@ -1,0 +1,266 @@
+/* deadlines.c -- what the loop's thread looks at when its time has come: jobs that wait, and running jobs
+ * whose deadline has passed.
+ *
+ * All of it is for the loop's thread but executor_watch() and executor_stuck(). */
+#include "executor/parts.h"
+#include "methods/methods.h"
+
+enum {
+    LOOK_PARSE_NS =
+        500 * 1000, /* the loop's thread parses for so long in one turn, workers the rest */
+    STUCK_CALLS = 4 * WORKERS_MOST, /* calls that are looked through for what a stuck worker runs */
+};
+
+static void on_watch(uv_timer_t *h);
+
+void deadlines_watch(executor *ex)
+{
+    uint64_t now = nanos(), first = UINT64_MAX;
+
+    for (const job *j = ex->due; j != NULL; j = j->next_due)
+        first = j->due < first ? j->due : first;
+    for (const struct connection *c = ex->waiting; c != NULL; c = c->next_waiting)
+        first = c->look_at != 0 && c->look_at < first ? c->look_at : first;
+    ex->watch_moved = false;
+    ex->watch_at = first < UINT64_MAX ? first : 0;
+    uint64_t ms = first > now ? (first - now) / 1000000 + 1 : 0;
+    if (ex->watch_at == 0)
+        uv_timer_stop(&ex->watch);
+    else
+        uv_timer_start(&ex->watch, on_watch, ms, 0);
+}
+
+/* -- running jobs that are due -- */
+
+/* The deadline of j has passed: answer in its place.  false: there is no memory for that now.  Locked. */
+static bool answer_for(executor *ex, job *j)
+{
+    struct connection *c = j->rq.conn;
+    job *heir = dp_malloc(sizeof(*heir));
+    bool calls;
+
+    if (heir == NULL)
+        return false;
+    if (!session_stuck_add(j->worker->session, &j->rq, &calls)) { /* it has just ended */
+        dp_free(heir);
+        return true;
+    }
+    *heir = (job){.number = j->number, .stage = JOB_PARSED};
+    heir->rq.daemon = j->rq.daemon;
+    heir->rq.conn = c;
+    heir->rq.state = j->rq.state;
+    heir->rq.line_bytes = j->rq.line_bytes;
+    heir->rq.bytes_charged = j->rq.bytes_charged;
+    heir->rq.method = j->rq.method;
+    heir->rq.t_read = j->rq.t_read;
+    heir->rq.t_parsed = j->rq.t_parsed;
+    c->refs++;
+    c->running = NULL;
+    j->overdue = true;
+    if (request_overdue(&j->rq, calls, &heir->rq)) {
+        jobs_push_front(&c->queue, heir);
+    } else {
+        heir->stage = JOB_ANSWERED;
+        heir->answer_bytes = heir->rq.out.len;
+        atomic_fetch_add(&c->unsent, heir->answer_bytes);
+        job_push(&ex->done, heir);
+        uv_async_send(ex->async);
+    }
+    stuck_begin(ex, j->worker);
+    c->busy = false;
+    turns_await(ex, c);
+    return true;
+}
+
+/* Log a stuck worker with the innermost call that its thread runs. */
+static void log_stuck(executor *ex, const stuck_call *s, unsigned n)
+{
+    dp_running *calls = dp_malloc_n(STUCK_CALLS, sizeof(*calls));
+    size_t n_calls = calls != NULL ? dp_registry_running(ex->reg, calls, STUCK_CALLS) : 0;
+    const dp_running *in = NULL;
+
+    for (size_t i = 0; i < n_calls; i++)
+        in = calls[i].thread == s->thread ? &calls[i] : in;
+    if (in != NULL)
+        log_seldom(LOG_WARN, "executor.stuck",
+                   "session=%llu method='%s' op='%s' plugin='%s' generation=%llu stuck=%u",
+                   (unsigned long long)s->session, s->method, in->op, in->plugin,
+                   (unsigned long long)in->generation, n);
+    else
+        log_seldom(LOG_WARN, "executor.stuck", "session=%llu method='%s' stuck=%u",
+                   (unsigned long long)s->session, s->method, n);
+    dp_free(calls);
+}
+
+static stuck_call stuck_call_of(const worker *w)
+{
+    return (stuck_call){session_id(w->session), job_method(w->job), w->number,
+                        nanos() - w->stuck_since};
+}
+
+/* Locked. */
+static void look_at(executor *ex, job *j, stuck_call *found)
+{
+    worker *w = j->worker;
+    uint64_t now = nanos();
+
+    stuck_unlist_due(ex, j);
+    if (j->rq.conn->gone)
+        stuck_begin(ex, w);
+    else if (!answer_for(ex, j))
+        stuck_list_due(ex, j, now + STUCK_NS);
+    if (w->stuck_since >= now)
+        *found = stuck_call_of(w);
+}
+
+/* -- jobs that wait -- */
+
+/* Does the parsed j, which waits, need not run any more?  *err says why.  Locked. */
+static bool called_off(const job *j, uint64_t now, dp_error *err)
+{
+    bool is_cancelled = job_in_cancels(j);
+
+    if (j->ctx != NULL || (!is_cancelled && (j->rq.deadline == 0 || j->rq.deadline > now)))
+        return false;
+    dp_error_clear(err);
+    return (is_cancelled ? job_fail_cancelled(err) : run_check_deadline(&j->rq, now, err)) < 0;
+}
+
+/* The first job of c need not run: give its answer, or its error, back.  Locked. */
+static void answer_waiting(executor *ex, struct connection *c, const dp_error *err)
+{
+    job *j = c->queue.head;
+    uint64_t since = c->look_at;
+
+    if (j->stage == JOB_PARSED && !request_give_up(&j->rq, err)) { /* a batch goes on */
+        c->parked = NULL;
+        c->look_at = turns_first_look(c);
+        turns_enter(ex, c);
+        return;
+    }
+    turns_end_wait(ex, c);
+    job_pop(&c->queue);
+    job_answered(j);
+    job_drop(j);
+    atomic_fetch_add(&c->unsent, j->answer_bytes);
+    job_push(&ex->done, j);
+    uv_async_send(ex->async);
+    turns_await(ex, c);
+    if (c->waits && c->look_at != 0) /* what came with it may be due as well */
+        c->look_at = since;
+}
+
+/* Answer what needs no worker.  Returns the jobs that have to be parsed, their connections busy.  Locked. */
+static job_list look_at_waiting(executor *ex, uint64_t now)
+{
+    job_list unparsed = {NULL, NULL};
+
+    for (struct connection *c = ex->waiting, *next; c != NULL; c = next) {
+        job *j = c->queue.head;
+        dp_error err;
+        next = c->next_waiting;
+        if (c->look_at == 0 || c->look_at > now)
+            continue;
+        if (j->stage == JOB_NEW) {
+            turns_end_wait(ex, c);
+            c->busy = true;
+            job_push(&unparsed, job_pop(&c->queue));
+        } else if (j->stage == JOB_ANSWERED || called_off(j, now, &err)) {
+            answer_waiting(ex, c, &err);
+        } else {
+            c->look_at = j->rq.deadline;
+        }
+    }
+    return unparsed;
+}
+
+/* j, which waits, is parsed: its connection waits on. */
+static void parsed_waiting(task *t)
+{
+    job *j = t->arg;
+    struct connection *c = j->rq.conn;
+    executor *ex = &c->server->executor;
+
+    pthread_mutex_lock(&ex->lock);
+    c->busy = false;
+    if (c->gone) {
+        job_push(&ex->done, j);
+        uv_async_send(ex->async);
+    } else {
+        jobs_push_front(&c->queue, j);
+        turns_await(ex, c);
+    }
+    bool waits = workers_wake(ex, ex->cap);
+    if (ex->watch_moved)
+        deadlines_watch(ex);
+    pthread_mutex_unlock(&ex->lock);
+    if (waits)
+        workers_start_tick(ex);
+}
+
+static void parse_task(task *t)
+{
+    job_parse(t->arg);
+}
+
+/* Parse jobs that have waited: short ones here, as far as the time allows, the others on workers. */
+static void parse_waiting(executor *ex, job_list *jobs, uint64_t now)
+{
+    job *j;
+
+    while ((j = job_pop(jobs)) != NULL) {
+        j->drop = (task){.work = parse_task, .done = parsed_waiting, .arg = j};
+        if (j->rq.line_bytes > LIMIT_INLINE_BYTES || nanos() > now + LOOK_PARSE_NS) {
+            workers_queue_task(ex, &j->drop, LIMIT_WORKERS + 1);
+            continue;
+        }
+        job_parse(j);
+        parsed_waiting(&j->drop);
+    }
+}
+
+static void on_watch(uv_timer_t *h)
+{
+    executor *ex = h->data;
+    uint64_t now = nanos();
+    stuck_call found = {0};
+
+    pthread_mutex_lock(&ex->lock);
+    for (job *j = ex->due, *next; j != NULL; j = next) {
+        next = j->next_due;
+        if (j->due <= now)
+            look_at(ex, j, &found);
+    }
+    job_list unparsed = look_at_waiting(ex, now);
+    deadlines_watch(ex);
+    bool waits = ex->n_waiting > 0 && workers_wake(ex, ex->cap);
+    unsigned n = ex->n_stuck;
+    pthread_mutex_unlock(&ex->lock);
+    if (waits)
+        workers_start_tick(ex);
+    parse_waiting(ex, &unparsed, now);
+    if (found.method != NULL)
+        log_stuck(ex, &found, n);
+}
+
+void executor_watch(executor *ex, job *j, uint64_t deadline)
+{
+    pthread_mutex_lock(&ex->lock);
+    atomic_store(&j->rq.phase, PHASE_READS);
+    if (!j->rq.conn->gone) /* of a batch, an earlier request may be listed */
+        stuck_unlist_due(ex, j);
+    stuck_list_due(ex, j, deadline + STUCK_NS);
+    pthread_mutex_unlock(&ex->lock);
+}
+
+size_t executor_stuck(executor *ex, stuck_call out[WORKERS_MOST])
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&ex->lock);
+    for (worker *w = ex->workers; w < ex->workers + WORKERS_MOST && ex->n_stuck > 0; w++)
+        if (w->state == RUNNING && w->stuck_since != 0)
+            out[n++] = stuck_call_of(w);
+    pthread_mutex_unlock(&ex->lock);
+    return n;
+}

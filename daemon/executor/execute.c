@@ -1,0 +1,238 @@
+/* execute.c -- one job: parsed, placed, run on this thread, answered. */
+#include "executor/parts.h"
+#include "methods/methods.h"
+#include "printing.h"
+
+enum {
+    OTHERS_MS = 100, /* for so long after its request another connection counts as asking */
+};
+
+/* -- its end -- */
+
+void job_answered(job *j)
+{
+    j->stage = JOB_ANSWERED;
+    j->rq.out.account = NULL; /* may go with the session */
+    j->answer_bytes = j->rq.out.len;
+    for (size_t i = 0; i < j->rq.n_parts; i++)
+        j->answer_bytes += j->rq.parts[i].bytes;
+}
+
+/* The loop's thread has answered for j, and what its kernel gave goes.  The executor's lock is passed once:
+ * the loop looks at j->rq under it. */
+static void drop_overdue(executor *ex, job *j)
+{
+    pthread_mutex_lock(&ex->lock);
+    pthread_mutex_unlock(&ex->lock);
+    session_stuck_remove(j->rq.session, &j->rq);
+    request_drop(&j->rq);
+}
+
+void job_drop(job *j)
+{
+    request *rq = &j->rq;
+
+    request_drop(rq);
+    j->ctx = dp_ctx_free(j->ctx);
+    json_free(rq->root);
+    dp_free(rq->line);
+    dp_free(rq->attached);
+    rq->session =
+        session_unref(rq->session); /* may be the last reference, which frees its tensors */
+    rq->root = NULL;
+    rq->line = NULL;
+    rq->attached = NULL;
+}
+
+const char *job_method(const job *j)
+{
+    const char *name = atomic_load(&j->rq.running);
+
+    return name != NULL ? name : "";
+}
+
+/* -- called off -- */
+
+bool job_in_cancels(const job *j)
+{
+    bool found = false;
+
+    for (const cancel *k = j->rq.conn->cancels; k != NULL && !found; k = k->next)
+        found = j->number <= k->before && request_has_id(&j->rq, k->id);
+    return found;
+}
+
+int job_fail_cancelled(dp_error *err)
+{
+    return dp_error_set(err, DP_ECANCELLED, "cancelled before it ran");
+}
+
+static bool cancelled(executor *ex, const job *j)
+{
+    if (atomic_load(&j->rq.conn->n_cancels) == 0)
+        return false;
+    pthread_mutex_lock(&ex->lock);
+    bool found = job_in_cancels(j);
+    pthread_mutex_unlock(&ex->lock);
+    return found;
+}
+
+/* From here on executor_cancel() finds j; what was read before is in the connection's cancels. */
+static void publish(executor *ex, job *j)
+{
+    struct connection *c = j->rq.conn;
+
+    pthread_mutex_lock(&ex->lock);
+    c->running = j;
+    j->rq.never_waits = ex->draining;
+    if (c->gone) {
+        atomic_store(&j->rq.cancel, 1);
+        stuck_list_due(ex, j, nanos() + STUCK_NS);
+    }
+    pthread_mutex_unlock(&ex->lock);
+}
+
+static void withdraw(executor *ex, job *j)
+{
+    pthread_mutex_lock(&ex->lock);
+    j->rq.conn->running = NULL;
+    stuck_unlist_due(ex, j);
+    pthread_mutex_unlock(&ex->lock);
+}
+
+/* -- before it runs -- */
+
+void job_parse(job *j)
+{
+    bool ok = request_parse(&j->rq);
+
+    j->stage = ok ? JOB_PARSED : JOB_ANSWERED;
+    /* It is not known what an unreadable line announced, and so not where the next one begins. */
+    if (!ok && j->announces)
+        j->rq.close_after = true;
+}
+
+/* How many threads a parallel kernel of c may have at `now` (nanos): while other connections send
+ * requests too, one less than there are cores.  Their short calls would otherwise wait for a core
+ * until the system's next clock tick, 4 ms. */
+static int fair_threads(const struct connection *c, int asked, uint64_t now)
+{
+    const server *s = c->server;
+    bool newest = atomic_load(&s->asked_by) == c->number;
+    uint64_t others = atomic_load(newest ? &s->others_at : &s->asked_at);
+    int most = (int)s->options->threads - 1;
+
+    if (others == 0 || now > others + OTHERS_MS * UINT64_C(1000000))
+        return asked;
+    most = most > 1 ? most : 1;
+    return asked > 0 && asked < most ? asked : most;
+}
+
+static void prepare(dp_ctx *ctx, request *rq)
+{
+    dp_ctx_set_waits(ctx, &stuck_waits, rq);
+    dp_ctx_set_label(ctx, rq->session->label);
+    dp_ctx_set_state(ctx, rq->state->include, rq->state->exclude, &rq->state->mode);
+    dp_ctx_set_generators(ctx, session_default_generators(rq->session));
+    dp_ctx_set_account(ctx, session_account(rq->session));
+    dp_ctx_set_grad_flag(ctx, session_grad_flag(rq->session));
+    dp_ctx_set_streams(ctx, rq->session->streams);
+    dp_ctx_set_cancel(ctx, &rq->cancel);
+    dp_ctx_set_threads(ctx, fair_threads(rq->conn, rq->state->num_threads, rq->t_started));
+}
+
+#define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* which is 0 in the numbers of kernels */
+
+/* Name the work of a parsed message, as far as the message alone tells; kernel 0: it does not. */
+static const method *begin_work(job *j)
+{
+    const method *m = j->rq.method;
+
+    j->work = (work){0};
+    if (m != NULL && m->where == METHOD_LOOP) {
+        j->work.kernel = METHOD_ID + (uint64_t)(m - methods);
+        j->work.method = m->name;
+    }
+    return m;
+}
+
+bool executor_may_begin(executor *ex, job *j)
+{
+    if (j->rq.bytes_charged > LIMIT_INLINE_BYTES)
+        return false;
+    if (j->stage == JOB_NEW)
+        job_parse(j);
+    if (j->stage == JOB_ANSWERED)
+        return true;
+    if (j->rq.deadline != 0) /* this thread answers for it when the deadline passes */
+        return false;
+    const method *m = begin_work(j);
+    if (m == NULL) /* an error, and errors are short */
+        return true;
+    return m->where == METHOD_CALL || m->where == METHOD_AT_ONCE ||
+           (m->where == METHOD_LOOP && placement_proven(ex->placement, &j->work));
+}
+
+/* -- running it -- */
+
+/* Run the parsed message, or print its answer if its kernel has run already.  RUN_... */
+static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
+{
+    request *rq = &j->rq;
+
+    if (j->ctx == NULL) {
+        begin_work(j);
+        prepare(ctx, rq);
+    }
+    rq->ctx = j->ctx != NULL ? j->ctx : ctx;
+    rq->out.account = session_account(rq->session);
+    j->moved = j->long_answer = false;
+    int rc = request_run(rq);
+    if (rc == DP_EANSWERED)
+        drop_overdue(ex, j);
+    dp_call_facts facts = dp_ctx_facts(rq->ctx);
+    if (rq->ctx != j->ctx) /* j->ctx holds what the kernel returned */
+        dp_ctx_reset(rq->ctx);
+    rq->ctx = NULL;
+    /* If it was parsed before it began, that time counts as well. */
+    j->spent =
+        nanos() - rq->t_started + (rq->t_parsed < rq->t_started ? rq->t_parsed - rq->t_read : 0);
+    if (rc == DP_EANSWERED)
+        return RUN_ANSWERED;
+    if (rc != DP_EWAIT && !request_is_batch(rq))
+        placement_note(ex->placement, j, &facts);
+    rq->out.account = NULL;
+    return rc == DP_EWAIT ? RUN_WAITS : rc == DP_EWORKER ? RUN_MOVES : RUN_DONE;
+}
+
+int job_execute(executor *ex, job *j, dp_ctx *ctx, bool on_loop)
+{
+    request *rq = &j->rq;
+    int became = RUN_DONE;
+
+    j->on_loop = on_loop;
+    rq->t_started = nanos();
+    if (j->stage == JOB_NEW)
+        job_parse(j);
+    if (j->stage == JOB_PARSED && !on_loop)
+        publish(ex, j);
+    if (j->stage == JOB_PARSED && j->ctx == NULL && cancelled(ex, j)) {
+        dp_error err = DP_ERROR_INIT;
+        job_fail_cancelled(&err);
+        request_fail(rq, &err);
+    } else if (j->stage == JOB_PARSED) {
+        became = run_parsed(ex, j, ctx);
+    }
+    if (!on_loop && became != RUN_ANSWERED)
+        withdraw(ex, j);
+    if (became == RUN_DONE)
+        job_answered(j);
+    if (became == RUN_DONE || became == RUN_ANSWERED)
+        job_drop(j); /* before the answer leaves, so that the loop is idle when its client wakes */
+    return became;
+}
+
+bool executor_run(executor *ex, job *j, dp_ctx *ctx)
+{
+    return job_execute(ex, j, ctx, true) == RUN_DONE;
+}

@@ -1,0 +1,249 @@
+/* executor.c -- which thread runs a request, and when.
+ *
+ * A connection's jobs run one after another.  A connection that has a job to run is ready and
+ * stands in the lane of its session.  Lanes take turns, and so do the connections of a lane.  One
+ * worker at a time runs a connection's jobs and at most `cap` those of a session, so a session with
+ * many connections cannot take every thread.  `cap` workers are started as they are needed.  When
+ * work has waited for STALLED_NS because all of them are inside long calls, more are started, up to
+ * LIMIT_WORKERS; these leave again when they have been idle.  One more is started for tasks alone, so
+ * that no call ever keeps them waiting.
+ *
+ * The loop's thread runs short requests itself: see placement.c.
+ *
+ * A worker is stuck when what it runs was called off, by its deadline or because its client left, and
+ * has not ended STUCK_NS later.  For a deadline the loop's thread then answers and the connection goes
+ * on; when the call ends, its result is dropped.  A stuck worker counts neither to `n_workers` nor to
+ * its session's, so another one takes its place, up to LIMIT_STUCK_WORKERS of them.  A request that has
+ * an argument of a stuck call of its session waits until that has ended: its connection is parked.  A
+ * worker that waits for a generator which another kernel holds gives its place to another one, too.
+ *
+ * Whatever a connection waits for, a worker, its session's turn or the end of a stuck call, it stands in
+ * one list.  The loop's thread looks there at the first job of each: one whose deadline has passed or
+ * that was cancelled is answered without a worker.
+ *
+ *   turns.c      whose turn it is
+ *   workers.c    the threads
+ *   execute.c    one job
+ *   stuck.c      workers that do not end
+ *   deadlines.c  what the loop's thread looks at
+ */
+#include "executor/parts.h"
+#include "crash.h"
+#include "methods/methods.h"
+#include "printing.h"
+
+/* -- workers -- */
+
+/* j, whose connection has gone on, has ended. */
+static void end_overdue(executor *ex, struct session *s, job *j)
+{
+    s->lane.running--;
+    turns_list(ex, &s->lane);
+    job_push(&ex->done, j);
+    turns_unpark_all(ex, s);
+    for (unsigned n = ex->n_waiting; n > 0; n--)
+        workers_wake(ex, ex->cap);
+}
+
+static void run_job(executor *ex, job *j, worker *w)
+{
+    struct session *s = session_ref(j->rq.session);
+
+    w->session = s;
+    w->job = j;
+    j->worker = w;
+    pthread_mutex_unlock(&ex->lock);
+    int became = job_execute(ex, j, w->ctx, false);
+    if (became == RUN_WAITS)
+        j->rq.session = session_unref(j->rq.session);
+    pthread_mutex_lock(&ex->lock);
+    uint64_t stuck_since = stuck_end(ex, w);
+    const char *called = job_method(j);
+    if (became == RUN_DONE)
+        turns_put_back(ex, s, j);
+    else if (became == RUN_WAITS)
+        turns_park(ex, s, j);
+    else
+        end_overdue(ex, s, j);
+    w->session = NULL;
+    uv_async_send(ex->async);
+    pthread_mutex_unlock(&ex->lock);
+    if (stuck_since != 0)
+        log_seldom(LOG_INFO, "executor.unstuck", "session=%llu method='%s' millis=%llu",
+                   (unsigned long long)session_id(s), called,
+                   (unsigned long long)(nanos() - stuck_since) / 1000000);
+    session_unref(s); /* may be the last reference, so not under the lock */
+    pthread_mutex_lock(&ex->lock);
+}
+
+static void *worker_main(void *arg)
+{
+    worker *w = arg;
+    executor *ex = w->ex;
+    job *j;
+
+    crash_thread();
+    pthread_mutex_lock(&ex->lock);
+    w->number = dp_thread_number();
+    for (;;) {
+        if (ex->tasks != NULL)
+            workers_run_task(ex, ex->tasks);
+        else if (ex->n_workers > LIMIT_WORKERS + ex->n_to_print)
+            break;
+        else if (!ex->stopping && (j = turns_take(ex)) != NULL)
+            run_job(ex, j, w);
+        else if (!workers_wait(ex))
+            break;
+    }
+    pthread_cond_signal(&ex->wake); /* it may have been woken for what another one has to do */
+    w->state = LEFT;
+    ex->n_workers--;
+    w->ctx = dp_ctx_free(w->ctx);
+    pthread_cond_broadcast(&ex->left);
+    pthread_mutex_unlock(&ex->lock);
+    return NULL;
+}
+
+/* -- for the loop's thread -- */
+
+int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *proofs, unsigned cap,
+                  dp_error *err)
+{
+    pthread_condattr_t monotonic;
+
+    *ex = (executor){
+        .placement = proofs, .reg = proofs->reg, .async = async, .cap = cap, .run = worker_main};
+    uv_timer_init(loop, &ex->tick);
+    uv_timer_init(loop, &ex->watch);
+    ex->tick.data = ex->watch.data = ex;
+    pthread_mutex_init(&ex->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&ex->wake, &monotonic);
+    pthread_cond_init(&ex->left, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_lock(&ex->lock); /* without a first worker nothing would ever run: fail now */
+    int rc = workers_start(ex, err);
+    pthread_mutex_unlock(&ex->lock);
+    return rc;
+}
+
+bool executor_stop(executor *ex, uint64_t deadline)
+{
+    struct timespec until = {(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
+    int rc = 0;
+
+    pthread_mutex_lock(&ex->lock);
+    ex->stopping = true;
+    pthread_cond_broadcast(&ex->wake);
+    while (ex->n_workers + ex->n_replaced > 0 && rc == 0)
+        rc = pthread_cond_timedwait(&ex->left, &ex->lock, &until);
+    bool all = ex->n_workers + ex->n_replaced == 0;
+    for (worker *w = ex->workers; w < ex->workers + WORKERS_MOST; w++)
+        workers_join_left(w);
+    pthread_mutex_unlock(&ex->lock);
+    return all;
+}
+
+void executor_fini(executor *ex)
+{
+    pthread_cond_destroy(&ex->wake);
+    pthread_cond_destroy(&ex->left);
+    pthread_mutex_destroy(&ex->lock);
+}
+
+void executor_submit(executor *ex, job *j)
+{
+    struct connection *c = j->rq.conn;
+
+    pthread_mutex_lock(&ex->lock);
+    job_push(&c->queue, j);
+    turns_await(ex, c);
+    bool waits = workers_wake(ex, ex->cap);
+    pthread_mutex_unlock(&ex->lock);
+    if (waits)
+        workers_start_tick(ex);
+}
+
+void executor_task(executor *ex, task *t)
+{
+    workers_queue_task(ex, t, ex->cap);
+}
+
+void executor_resume(executor *ex, struct connection *c)
+{
+    pthread_mutex_lock(&ex->lock);
+    turns_enter(ex, c);
+    bool waits = workers_wake(ex, ex->cap);
+    pthread_mutex_unlock(&ex->lock);
+    if (waits)
+        workers_start_tick(ex);
+}
+
+void executor_drain(executor *ex)
+{
+    pthread_mutex_lock(&ex->lock);
+    ex->draining = true;
+    turns_unpark_all(ex, NULL);
+    stuck_refuse_waits(ex);
+    bool waits = workers_wake(ex, ex->cap);
+    pthread_mutex_unlock(&ex->lock);
+    if (waits)
+        workers_start_tick(ex);
+}
+
+job_list executor_done(executor *ex, task **tasks)
+{
+    pthread_mutex_lock(&ex->lock);
+    if (ex->watch_moved)
+        deadlines_watch(ex);
+    job_list done = ex->done;
+    *tasks = ex->tasks_done;
+    ex->done.head = NULL;
+    ex->tasks_done = NULL;
+    pthread_mutex_unlock(&ex->lock);
+    return done;
+}
+
+/* -- called off -- */
+
+/* Locked. */
+static bool cancel_running(struct connection *c, const cJSON *id)
+{
+    job *j = c->running;
+
+    if (j == NULL)
+        return false;
+    if (id != NULL && !request_has_id(&j->rq, id))
+        return false;
+    atomic_store(&j->rq.cancel, 1);
+    printing_call_off(&c->server->executor, &j->rq);
+    if (j->worker->waits_at != NULL)
+        dp_generator_wake(j->worker->waits_at);
+    return true;
+}
+
+bool executor_cancel(executor *ex, struct connection *c, const cJSON *id)
+{
+    pthread_mutex_lock(&ex->lock);
+    bool found = cancel_running(c, id);
+    if (c->waits) {
+        c->look_at = c->queue.head->since;
+        turns_watch_from(ex, c->look_at);
+    }
+    pthread_mutex_unlock(&ex->lock);
+    return found;
+}
+
+job_list executor_withdraw(executor *ex, struct connection *c)
+{
+    pthread_mutex_lock(&ex->lock);
+    c->gone = true;
+    if (cancel_running(c, NULL))
+        stuck_list_due(ex, c->running, nanos() + STUCK_NS);
+    turns_end_wait(ex, c);
+    job_list jobs = c->queue;
+    c->queue.head = NULL;
+    pthread_mutex_unlock(&ex->lock);
+    return jobs;
+}

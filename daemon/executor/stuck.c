@@ -1,0 +1,139 @@
+/* stuck.c -- workers inside calls that were called off and have not ended, or that wait at a generator.
+ *
+ * Such a worker gives its place to another one; see executor.c. */
+#include "executor/parts.h"
+#include "methods/methods.h"
+
+/* -- stuck workers; executor.lock is held -- */
+
+void stuck_list_due(executor *ex, job *j, uint64_t at)
+{
+    if (j->due == 0) {
+        j->next_due = ex->due;
+        ex->due = j;
+    }
+    j->due = j->due != 0 && j->due < at ? j->due : at;
+    turns_watch_from(ex, j->due);
+}
+
+void stuck_unlist_due(executor *ex, job *j)
+{
+    job **p = &ex->due;
+
+    if (j->due == 0)
+        return;
+    while (*p != j)
+        p = &(*p)->next_due;
+    *p = j->next_due;
+    j->due = 0;
+}
+
+/* w ends its work some time: until then another worker may have its place. */
+static void give_place(executor *ex, worker *w)
+{
+    if (w->replaced || ex->n_replaced >= LIMIT_STUCK_WORKERS)
+        return;
+    w->replaced = true;
+    ex->n_replaced++;
+    ex->n_workers--;
+    w->session->lane.running--;
+    turns_list(ex, &w->session->lane);
+}
+
+static void take_place(executor *ex, worker *w)
+{
+    if (!w->replaced || w->stuck_since != 0 || w->waits_at != NULL)
+        return;
+    w->replaced = false;
+    ex->n_replaced--;
+    ex->n_workers++;
+    w->session->lane.running++;
+}
+
+/* Does a stuck worker run a call of s? */
+static bool has_stuck(const executor *ex, const struct session *s)
+{
+    const worker *w = ex->workers;
+
+    while (w < ex->workers + WORKERS_MOST && (w->stuck_since == 0 || w->session != s))
+        w++;
+    return w < ex->workers + WORKERS_MOST;
+}
+
+void stuck_refuse_waits(executor *ex)
+{
+    for (worker *w = ex->workers; w < ex->workers + WORKERS_MOST && ex->n_stuck > 0; w++)
+        if (w->waits_at != NULL && has_stuck(ex, w->session)) {
+            w->refused = true;
+            atomic_store(&w->job->rq.cancel, 1);
+            dp_generator_wake(w->waits_at);
+        }
+}
+
+void stuck_begin(executor *ex, worker *w)
+{
+    if (w->stuck_since != 0)
+        return;
+    w->stuck_since = nanos();
+    ex->n_stuck++;
+    give_place(ex, w);
+    if (ex->draining)
+        stuck_refuse_waits(ex);
+}
+
+uint64_t stuck_end(executor *ex, worker *w)
+{
+    uint64_t since = w->stuck_since;
+
+    w->stuck_since = 0;
+    ex->n_stuck -= since != 0;
+    take_place(ex, w);
+    return since;
+}
+
+/* -- waiting at a generator: dp_waits -- */
+
+static int fail_leaves(dp_error *err)
+{
+    return dp_error_set(
+        err, DP_EBUSY, "its generator is held by a call that has not ended, and the daemon leaves");
+}
+
+/* The loop's thread never waits; a worker gives its place to another one. */
+static int generator_wait_begins(void *arg, dp_generator *g, dp_error *err)
+{
+    job *j = arg;
+    executor *ex = &j->rq.conn->server->executor;
+
+    if (j->on_loop) {
+        j->moved = true;
+        return dp_error_set(err, DP_EWORKER, "another request draws from its generator");
+    }
+    pthread_mutex_lock(&ex->lock);
+    worker *w = j->worker;
+    bool refused = ex->draining && has_stuck(ex, w->session);
+    if (!refused) {
+        w->waits_at = g;
+        give_place(ex, w);
+        workers_wake(ex, ex->cap);
+    }
+    pthread_mutex_unlock(&ex->lock);
+    return refused ? fail_leaves(err) : 0;
+}
+
+static int generator_wait_ends(void *arg, int rc, dp_error *err)
+{
+    job *j = arg;
+    executor *ex = &j->rq.conn->server->executor;
+
+    pthread_mutex_lock(&ex->lock);
+    worker *w = j->worker;
+    bool refused = w->refused;
+    w->waits_at = NULL;
+    w->refused = false;
+    take_place(ex, w);
+    pthread_mutex_unlock(&ex->lock);
+    return rc < 0 && refused ? fail_leaves(err) : rc;
+}
+
+const dp_waits stuck_waits = {generator_wait_begins, generator_wait_ends};

@@ -1,0 +1,26 @@
+/* members.c -- does an object have two members of one name? */
+#include "json/text.h"
+#include <stdlib.h>
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int json_name_repeated(const cJSON *object, size_t n, dp_error *err)
+{
+    const char **names = dp_malloc_n(n, sizeof(*names));
+    const cJSON *m;
+    size_t i = 0;
+    int rc = 0;
+
+    if (names == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: an object with %zu members", n);
+    cJSON_ArrayForEach(m, object) names[i++] = m->string;
+    qsort(names, n, sizeof(*names), by_name);
+    for (i = 1; i < n && rc == 0; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            rc = dp_error_set(err, DP_EVALUE, "duplicate member '%.100s'", names[i]);
+    dp_free(names);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* limits.c -- the limits in force: the defaults, what options change, and what the system allows. */
+#include "server.h"
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS_LEAST = 2,
+    DESCRIPTORS_KEPT = 64 /* for what is no connection: plugins' files, the log, clients' files */
+};
+
+/* A session may have so much in tensors and as much in running programs. */
+static int64_t half_of_memory(void)
+{
+    int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && bytes > 0 ? pages / 2 * bytes : LIMIT_SESSION_TENSOR_BYTES;
+}
+
+void limits_init(server *s)
+{
+    int64_t *limits = s->limits;
+    struct rlimit r;
+
+    memcpy(limits, limit_defaults, sizeof(limit_defaults));
+    limits[LIMIT_AT_LINE_BYTES] = s->options->max_line;
+    limits[LIMIT_AT_ATTACHMENT_BYTES] = s->options->max_attachment;
+    limits[LIMIT_AT_SESSION_TENSOR_BYTES] = limits[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
+        s->options->session_bytes > 0 ? s->options->session_bytes : half_of_memory();
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + DESCRIPTORS_KEPT)
+        limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - DESCRIPTORS_KEPT;
+}
+
+/* A client that has to wait for another one to leave is as good as not served. */
+int limits_check(const server *s, dp_error *err)
+{
+    int64_t connections = s->limits[LIMIT_AT_CONNECTIONS];
+
+    if (connections >= CONNECTIONS_LEAST)
+        return 0;
+    return dp_error_set(err, DP_ERESOURCE,
+                        "the limit of descriptors (ulimit -n) is %lld, at least %d are needed: %d "
+                        "for files and %d for connections",
+                        (long long)connections + DESCRIPTORS_KEPT,
+                        DESCRIPTORS_KEPT + CONNECTIONS_LEAST, DESCRIPTORS_KEPT, CONNECTIONS_LEAST);
+}

@@ -1,0 +1,390 @@
+/* result.c -- dp_value and tensors to JSON: what methods answer with (docs/protocol.md). */
+#include "methods.h"
+#include <math.h>
+#include <string.h>
+
+static void sizes_to_json(jw *w, const char *name, const int64_t *sizes, int n)
+{
+    jw_key(w, name);
+    jw_array(w);
+    for (int d = 0; d < n; d++)
+        jw_int(w, sizes[d]);
+    jw_array_end(w);
+}
+
+static void keys_to_json(jw *w, dp_keyset s)
+{
+    dp_key keys[128];
+    char text[DP_KEY_NAME_MAX];
+    size_t n = dp_keyset_list(s, keys, sizeof(keys) / sizeof(keys[0]));
+
+    jw_array(w);
+    for (size_t i = 0; i < n && i < sizeof(keys) / sizeof(keys[0]); i++)
+        jw_str(w, dp_key_name(keys[i], text));
+    jw_array_end(w);
+}
+
+#define NAMED_BACKENDS (((UINT64_C(1) << DP_B_NAMED_MAX) - 1) << DP_B_NAMED_FIRST)
+
+/* Write the names of the keys in s.  The text of the last set of built-in keys is kept: their names never change, and
+ * most tensors have the same set as the tensor before. */
+void keyset_to_json(jw *w, const char *name, dp_keyset s)
+{
+    static _Thread_local struct {
+        dp_keyset set;
+        size_t n; /* 0: none */
+        char text[256];
+    } last;
+
+    jw_key(w, name);
+    if (last.n > 0 && last.set.functionality == s.functionality && last.set.backend == s.backend) {
+        jw_raw(w, last.text, last.n);
+        return;
+    }
+    size_t from = w->len;
+    keys_to_json(w, s);
+    size_t n = w->len - from;
+    if (w->failed || (s.backend & NAMED_BACKENDS) != 0 || n > sizeof(last.text))
+        return;
+    last.set = s;
+    last.n = n;
+    memcpy(last.text, w->s + from, n);
+}
+
+static void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
+{
+    char device[DP_KEY_NAME_MAX];
+    dp_view v = {.size = sizeof(v)};
+    dp_wrapper parts = {.size = sizeof(parts)};
+
+    dp_tensor_view(t, &v);
+    if (handle != 0)
+        member_int(w, "tensor", handle);
+    member_str(w, "dtype", dp_dtype_name(v.dtype));
+    sizes_to_json(w, "shape", v.sizes, v.ndim);
+    sizes_to_json(w, "strides", v.strides, v.ndim);
+    member_int(w, "storage_offset", dp_tensor_offset(t));
+    member_str(w, "device", dp_device_name(v.device, device));
+    jw_key(w, "storage");
+    if (dp_wrapper_get(t, &parts))
+        jw_null(w);
+    else
+        jw_int(w, (int64_t)dp_tensor_storage_id(t));
+    member_int(w, "version", dp_tensor_version(t));
+    member_bool(w, "requires_grad", false);
+    keyset_to_json(w, "keys", dp_tensor_keys(t));
+}
+
+uint64_t tensor_bytes(const dp_tensor *t)
+{
+    dp_view v = {.size = sizeof(v)};
+
+    if (t == NULL)
+        return 0;
+    dp_tensor_view(t, &v);
+    return dp_sizes_product(dp_dtype_size(v.dtype), v.sizes, (size_t)v.ndim);
+}
+
+uint64_t tensor_host_bytes(const dp_tensor *t)
+{
+    dp_view v = {.size = sizeof(v)};
+
+    if (t == NULL)
+        return 0;
+    dp_tensor_view(t, &v);
+    return device_is_host(v.device) ? tensor_bytes(t) : UINT64_MAX;
+}
+
+/* The fewest characters that the elements take as text: brackets, commas and the shortest elements.
+ * Even a tensor without elements has its outer brackets. */
+static uint64_t text_bytes(const dp_view *v)
+{
+    uint64_t element = dp_dtype_is_complex(v->dtype) ? sizeof("[0,0]") - 1
+                       : v->dtype == DP_BOOL         ? sizeof("true") - 1
+                                                     : sizeof("0") - 1;
+    uint64_t arrays = 1, bytes = 0;
+
+    for (int d = 0; d < v->ndim; d++) {
+        uint64_t size = (uint64_t)v->sizes[d], commas = size > 0 ? size - 1 : 0;
+        bytes = dp_size_plus(bytes, dp_size_times(arrays, sizeof("[]") - 1 + commas));
+        arrays = dp_size_times(arrays, size);
+    }
+    return dp_size_plus(bytes, dp_size_times(arrays, element));
+}
+
+uint64_t tensor_text_bytes(const dp_tensor *t)
+{
+    dp_view v = {.size = sizeof(v)};
+
+    if (t == NULL)
+        return 0;
+    dp_tensor_view(t, &v);
+    return text_bytes(&v);
+}
+
+void *host_elements(const dp_tensor *t, const dp_view *v)
+{
+    bool here = dp_device_backend(v->device) == DP_B_CPU &&
+                !(dp_tensor_keys(t).functionality & DP_MATH_BITS); /* else to be converted */
+
+    return here && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
+}
+
+static void packed_free(request *rq, void *elements, size_t bytes)
+{
+    dp_free(elements);
+    dp_account_refund(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, bytes);
+}
+
+/* Copy the elements of t, whose view is *v: *out owned, *bytes long, which the session is charged until
+ * packed_free().  The caller has checked that length against a limit. */
+static int packed(request *rq, const dp_tensor *t, const dp_view *v, void **out, size_t *bytes,
+                  dp_error *err)
+{
+    *bytes = dp_size_times((uint64_t)v->numel, dp_dtype_size(v->dtype));
+    int rc =
+        dp_account_charge(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, *bytes, err);
+    if (rc < 0)
+        return rc;
+    *out = dp_malloc(*bytes + 1);
+    rc = *out != NULL
+             ? dp_tensor_read(t, *out, err)
+             : dp_error_set(err, DP_ERESOURCE, "out of memory: a copy of %zu bytes", *bytes);
+    if (rc < 0) {
+        packed_free(rq, *out, *bytes);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* Write one level of nested arrays; p is the next packed element.  The brackets are written as
+ * text, not as arrays of w: a tensor may have as many dimensions as w has levels. */
+static const char *write_level(jw *w, const dp_view *v, int depth, const char *p)
+{
+    int64_t n = depth < v->ndim ? v->sizes[depth] : 1;
+
+    if (depth < v->ndim)
+        jw_text(w, "[", 1);
+    if (depth + 1 >= v->ndim) {
+        jw_elements(w, v->dtype, p, n);
+        p += (size_t)n * dp_dtype_size(v->dtype);
+    }
+    for (int64_t i = 0; depth + 1 < v->ndim && i < n && !w->failed; i++) {
+        if (i > 0)
+            jw_text(w, ",", 1);
+        p = write_level(w, v, depth + 1, p);
+    }
+    if (depth < v->ndim)
+        jw_text(w, "]", 1);
+    return p;
+}
+
+static int data_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
+{
+    dp_view v = {.size = sizeof(v)};
+    void *copied = NULL;
+    size_t bytes = 0;
+
+    dp_tensor_view(t, &v);
+    int rc = dp_sizes_check(dp_size_plus(w->len, text_bytes(&v)), LIMIT_ANSWER_BYTES,
+                            "answer_bytes", v.sizes, (size_t)v.ndim, dp_dtype_size(v.dtype), err);
+    const void *elements = host_elements(t, &v);
+    if (rc == 0 && elements == NULL) {
+        rc = packed(rq, t, &v, &copied, &bytes, err);
+        elements = copied;
+    }
+    if (rc < 0)
+        return rc;
+    jw_key(w, "data");
+    jw_raw(w, "", 0); /* the writer counts one value; write_level() writes its text */
+    int begun = print_begin(rq, text_bytes(&v), err);
+    if (begun >= 0)
+        write_level(w, &v, 0, elements);
+    print_end(rq, begun);
+    if (copied != NULL)
+        packed_free(rq, copied, bytes);
+    return begun < 0 ? begun : 0;
+}
+
+/* Is there room for v among the answer's attachments? */
+static int check_attachment(const request *rq, const dp_view *v, dp_error *err)
+{
+    size_t item = dp_dtype_size(v->dtype);
+    uint64_t bytes = dp_sizes_product(item, v->sizes, (size_t)v->ndim);
+
+    for (size_t i = 0; i < rq->n_parts; i++)
+        bytes = dp_size_plus(bytes, rq->parts[i].bytes);
+    return dp_sizes_check(bytes, LIMIT_ANSWER_ATTACHMENT_BYTES, "answer_attachment_bytes", v->sizes,
+                          (size_t)v->ndim, item, err);
+}
+
+static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
+{
+    dp_view v = {.size = sizeof(v)};
+    void *elements;
+    size_t bytes;
+
+    dp_tensor_view(t, &v);
+    /* A copy: the answer may leave after the next request has written to the tensor. */
+    int rc = check_attachment(rq, &v, err);
+    if (rc == 0)
+        rc = packed(rq, t, &v, &elements, &bytes, err);
+    if (rc < 0)
+        return rc;
+    int index = run_attach(rq, elements, bytes);
+    if (index < 0)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: an attachment");
+    member_int(w, "attachment", index);
+    return 0;
+}
+
+/* Write the descriptors of the tensors that a wrapper is made of, without the parts of those. */
+static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
+{
+    dp_wrapper parts = {.size = sizeof(parts)};
+
+    if (!dp_wrapper_get(t, &parts))
+        return;
+    member_str(w, "kind", parts.kind);
+    jw_key(w, "parts");
+    jw_array(w);
+    for (uint32_t i = 0; i < parts.n_tensors; i++) {
+        dp_wrapper inner = {.size = sizeof(inner)};
+        jw_object(w);
+        descriptor_to_json(w, parts.tensors[i], session_handle_of(rq->session, parts.tensors[i]));
+        if (dp_wrapper_get(parts.tensors[i], &inner))
+            member_str(w, "kind", inner.kind);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+    sizes_to_json(w, "ints", parts.ints, (int)parts.n_ints);
+    jw_key(w, "doubles");
+    jw_array(w);
+    for (uint32_t i = 0; i < parts.n_doubles; i++)
+        jw_element(w, DP_FLOAT64, &parts.doubles[i]);
+    jw_array_end(w);
+    member_str(w, "layout", dp_layout_name(parts.layout));
+}
+
+/* A result that has no elements to show says so; tensor.read refuses. */
+static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
+{
+    if (dp_tensor_is_memoryless(t)) {
+        jw_key(w, "data");
+        jw_null(w);
+        return 0;
+    }
+    return how == RETURN_DATA ? data_to_json(rq, w, t, err) : attachment_to_json(rq, w, t, err);
+}
+
+/* Write the handle of the tensor that the view t views, if the session has one. */
+static void base_to_json(request *rq, jw *w, const dp_tensor *t)
+{
+    const dp_tensor *root = dp_tensor_root(t);
+    uint64_t handle = root != NULL ? session_handle_of(rq->session, root) : 0;
+
+    if (handle != 0)
+        member_int(w, "base", handle);
+}
+
+int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err)
+{
+    int rc = 0;
+
+    /* Until dp_ctx_end() this thread sees one shape, whatever another connection does to it. */
+    if (dp_ctx_begin(rq->ctx) < 0)
+        return run_ctx_error(rq, err);
+    jw_object(w);
+    descriptor_to_json(w, t, handle);
+    if (how == RETURN_DESCRIBED) {
+        base_to_json(rq, w, t);
+        parts_to_json(rq, w, t);
+    }
+    if (how == RETURN_DATA || how == RETURN_ATTACHMENT)
+        rc = elements_to_json(rq, w, t, how, err);
+    jw_object_end(w);
+    dp_ctx_end(rq->ctx);
+    return rc;
+}
+
+static int tensor_out(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
+{
+    uint64_t handle = 0;
+
+    if (t == NULL) {
+        jw_null(w);
+        return 0;
+    }
+    if (how == RETURN_HANDLE && run_put(rq, t, &handle, err) < 0)
+        return err->code;
+    return tensor_to_json(rq, w, t, handle, how, err);
+}
+
+static void complex_to_json(jw *w, const double *z)
+{
+    jw_object(w);
+    jw_key(w, "complex");
+    jw_element(w, DP_COMPLEX128, z);
+    jw_object_end(w);
+}
+
+static int item_to_json(request *rq, jw *w, const dp_value *list, uint32_t i, int how,
+                        dp_error *err)
+{
+    switch (list->tag) {
+    case DP_TAG_TENSORS:
+        return tensor_out(rq, w, list->u.tensors[i], how, err);
+    case DP_TAG_INTS:
+        jw_value_int(w, list->u.ints[i]);
+        return 0;
+    case DP_TAG_DOUBLES:
+        jw_value_double(w, list->u.doubles[i]);
+        return 0;
+    case DP_TAG_BOOLS:
+        jw_bool(w, list->u.bools[i]);
+        return 0;
+    default:
+        return value_to_json(rq, w, &list->u.values[i], how, err);
+    }
+}
+
+static int list_to_json(request *rq, jw *w, const dp_value *list, int how, dp_error *err)
+{
+    int rc = 0;
+
+    jw_array(w);
+    for (uint32_t i = 0; i < list->len && rc == 0 && !w->failed; i++)
+        rc = item_to_json(rq, w, list, i, how, err);
+    jw_array_end(w);
+    return rc;
+}
+
+int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err)
+{
+    switch (v->tag) {
+    case DP_TAG_NONE:
+        jw_null(w);
+        return 0;
+    case DP_TAG_TENSOR:
+        return tensor_out(rq, w, v->u.t, how, err);
+    case DP_TAG_INT:
+        jw_value_int(w, v->u.i);
+        return 0;
+    case DP_TAG_DOUBLE:
+        jw_value_double(w, v->u.d);
+        return 0;
+    case DP_TAG_BOOL:
+        jw_bool(w, v->u.b);
+        return 0;
+    case DP_TAG_COMPLEX:
+        complex_to_json(w, v->u.doubles);
+        return 0;
+    case DP_TAG_STR:
+        jw_strn(w, v->u.s, v->len);
+        return 0;
+    case DP_TAG_GENERATOR:
+        return dp_error_set(err, DP_ENOTIMPL, "a Generator cannot be answered over the socket");
+    default:
+        return list_to_json(rq, w, v, how, err);
+    }
+}

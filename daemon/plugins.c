@@ -1,0 +1,95 @@
+/* plugins.c -- plugins at the start: those beside the executable, and those of the command line. */
+#define _GNU_SOURCE
+#include "server.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+int plugin_file(const char *word, const char *plugin_path, dp_arena *a, const char **out,
+                dp_error *err)
+{
+    char here[PATH_BYTES];
+
+    /* Links in the path are not resolved, so that a reload sees where they lead by then. */
+    if (word[0] != '/' && strchr(word, '/') != NULL && getcwd(here, sizeof(here)) != NULL)
+        word = dp_arena_printf(a, "%s/%s", here, word + 2 * (strncmp(word, "./", 2) == 0));
+    if (word == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a plugin's path");
+    if (dp_plugin_find(word, plugin_path, a, out, err) == DP_ENOTFOUND && access(word, F_OK) == 0) {
+        dp_error found = *err;
+        dp_error_set(err, DP_ENOTFOUND, "%s; a path needs a '/': './%s'", found.message, word);
+    }
+    return err->code;
+}
+
+static int load_plugin(server *s, const char *path, dp_error *err)
+{
+    dp_load_options lo = {.size = sizeof(lo), .cache_dir = s->cache};
+    dp_plugin_report r;
+    dp_arena *a = dp_arena_new();
+
+    if (a == NULL)
+        dp_error_set(err, DP_ERESOURCE, "out of memory: a plugin's path");
+    else if (plugin_file(path, s->options->plugin_path, a, &path, err) == 0 &&
+             dp_plugin_load(s->reg, path, &lo, a, &r, err) == 0)
+        log_event(LOG_INFO, "plugin.load",
+                  "plugin='%s' generation=%llu defs=%u impls=%u millis=%.1f path='%s'", r.plugin,
+                  (unsigned long long)r.generation, r.defs, r.impls, r.millis, path);
+    dp_arena_free(a);
+    return err->code;
+}
+
+static int is_plugin(const struct dirent *d)
+{
+    size_t n = strlen(d->d_name);
+
+    return n > 3 && d->d_name[0] != '.' && strcmp(d->d_name + n - 3, ".so") == 0;
+}
+
+/* aten first, since it defines what the others implement; then by name. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    bool a_first = strcmp((*a)->d_name, "aten.so") == 0,
+         b_first = strcmp((*b)->d_name, "aten.so") == 0;
+
+    return a_first != b_first ? (int)b_first - (int)a_first : strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Load plugins/ beside the executable. */
+static int load_own_plugins(server *s, dp_error *err)
+{
+    char directory[PATH_BYTES], path[PATH_BYTES + 256];
+    struct dirent **found = NULL;
+    ssize_t length = readlink("/proc/self/exe", directory, sizeof(directory) - 16);
+
+    if (length < 0)
+        return dp_error_set(err, DP_ERUNTIME, "/proc/self/exe: %s", strerror(errno));
+    directory[length] = '\0';
+    snprintf(strrchr(directory, '/'), 16, "/plugins");
+    int n = scandir(directory, &found, is_plugin, by_name);
+    if (n < 0 && errno != ENOENT)
+        return dp_error_set(err, DP_ERUNTIME, "'%s': %s", directory, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, found[i]->d_name);
+        if (err->code == 0)
+            load_plugin(s, path, err);
+        free(found[i]);
+    }
+    free(found);
+    return err->code;
+}
+
+int plugins_load(server *s, dp_error *err)
+{
+    if (!s->options->no_plugins && load_own_plugins(s, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < s->options->n_plugins; i++)
+        if (load_plugin(s, s->options->plugins[i], err) < 0)
+            return err->code;
+    return 0;
+}

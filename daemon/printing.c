@@ -1,0 +1,90 @@
+/* printing.c -- the turns in which workers print long answers. */
+#include "printing.h"
+#include "server.h"
+
+enum {
+    LONG_PRINT_BYTES = 128 << 10, /* of text, that few workers print at once: about 1 ms */
+};
+
+/* A worker that waits until it may print. */
+struct printer {
+    struct printer *next;
+    const request *rq;
+    pthread_cond_t go;
+    bool waits, called_off;
+};
+
+/* Printing takes nothing but time on a core: with a thread for each long answer, the loop's thread
+ * would get one of so many shares of the cores, and wait for the end of each thread's slice. */
+static unsigned printers_max(const server *s)
+{
+    return s->options->threads > 2 ? (unsigned)s->options->threads - 1 : 1;
+}
+
+/* *p need not wait any more.  Locked. */
+static void wake_printer(executor *ex, struct printer **p)
+{
+    struct printer *woken = *p;
+
+    *p = woken->next;
+    woken->waits = false;
+    ex->n_to_print--;
+    pthread_cond_signal(&woken->go);
+}
+
+void printing_call_off(executor *ex, const request *rq)
+{
+    for (struct printer **p = &ex->printers; *p != NULL; p = &(*p)->next)
+        if ((*p)->rq == rq) {
+            (*p)->called_off = true;
+            wake_printer(ex, p);
+            return;
+        }
+}
+
+/* Wait for a turn to print.  false: it was called off.  Locked. */
+static bool wait_to_print(executor *ex, const request *rq)
+{
+    struct printer self = {.rq = rq, .waits = true}, **last = &ex->printers;
+
+    pthread_cond_init(&self.go, NULL);
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = &self;
+    ex->n_to_print++;
+    while (self.waits)
+        pthread_cond_wait(&self.go, &ex->lock);
+    pthread_cond_destroy(&self.go);
+    return !self.called_off;
+}
+
+int print_begin(request *rq, uint64_t bytes, dp_error *err)
+{
+    bool begins = true;
+
+    if (bytes < LONG_PRINT_BYTES || ((job *)rq)->on_loop)
+        return 0;
+    executor *ex = &rq->conn->server->executor;
+    pthread_mutex_lock(&ex->lock);
+    if (atomic_load(&rq->cancel) != 0)
+        begins = false;
+    else if (ex->n_printing < printers_max(rq->conn->server))
+        ex->n_printing++;
+    else
+        begins = wait_to_print(ex, rq);
+    pthread_mutex_unlock(&ex->lock);
+    return begins ? 1 : dp_error_set(err, DP_ECANCELLED, "cancelled before its answer was printed");
+}
+
+void print_end(request *rq, int begun)
+{
+    if (begun <= 0)
+        return;
+    executor *ex = &rq->conn->server->executor;
+    pthread_mutex_lock(&ex->lock);
+    if (ex->printers != NULL) /* it takes this one's place */
+        wake_printer(ex, &ex->printers);
+    else
+        ex->n_printing--;
+    pthread_mutex_unlock(&ex->lock);
+}

@@ -1,0 +1,238 @@
+/* announce.c -- attachments and descriptors: what a line announces, and descriptors that no line does.
+ *
+ * Descriptors are received and closed: no method takes them. */
+#define _GNU_SOURCE
+#include "methods/methods.h"
+#include "server.h"
+#include "transport/parts.h"
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    WAITING_CHECK_MS = 1000, /* how often descriptors that wait too long are looked for */
+    PEEK_BYTES = 16 << 10,   /* looked through at once for descriptors */
+    PEEK_DESCRIPTORS = 253,  /* the system's most in one message: SCM_MAX_FD */
+};
+
+/* -- announced -- */
+
+/* Fail the pending request if one of the n descriptors that it announced is a socket: whoever holds
+ * the client's own end would never see the client leave. */
+static void refuse_sockets(struct connection *c, size_t n)
+{
+    dp_error err = DP_ERROR_INIT;
+    struct stat st;
+
+    for (size_t i = 0; i < n && err.code == 0; i++)
+        if (fstat(c->fds[i], &st) < 0 || S_ISSOCK(st.st_mode))
+            dp_error_set(&err, DP_EVALUE, "fds: descriptor %zu is a socket, which is refused", i);
+    if (err.code == 0)
+        return;
+    request_fail(&c->pending->rq, &err);
+    c->pending->stage = JOB_ANSWERED;
+}
+
+void connection_announced(struct connection *c)
+{
+    job *j = c->pending;
+    dp_error err = DP_ERROR_INIT;
+    int64_t total = 0;
+    size_t n_fds = 0;
+
+    if (j->stage == JOB_PARSED) {
+        total = request_announced(&j->rq, (size_t)c->server->options->max_attachment, c->n_fds,
+                                  &n_fds, &err);
+        if (total < 0) {
+            request_refuse(&j->rq, &err);
+            j->stage = JOB_ANSWERED;
+        }
+    }
+    if (j->stage == JOB_ANSWERED) { /* it is not known where the next line begins */
+        c->pending = NULL;
+        c->shut = j->rq.close_after = true;
+        connection_dispatch(c, j);
+        return;
+    }
+    refuse_sockets(c, n_fds);
+    connection_drop_descriptors(c, n_fds); /* no method takes them */
+    frame_expect(&c->frame, (size_t)total);
+}
+
+/* -- not announced -- */
+
+/* Descriptors came that no line announced.  The first time that is only noted; the second time the
+ * connection ends: true. */
+static bool refuse_unannounced(struct connection *c)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    log_seldom(LOG_WARN, "connection.descriptors",
+               "connection=%llu error=\"descriptors came that no line announces\"",
+               (unsigned long long)c->number);
+    if (!c->unannounced) {
+        c->unannounced = true;
+        return false;
+    }
+    dp_error_set(&err, DP_EVALUE,
+                 "fds: descriptors came beside a line that does not announce them, for the second "
+                 "time");
+    connection_refuse(c, &err, true);
+    return true;
+}
+
+/* The connection whose descriptors have waited longest; NULL: none has any. */
+static struct connection *longest_waiting(const server *s)
+{
+    struct connection *found = NULL;
+
+    for (struct connection *c = s->connections; c != NULL; c = c->next)
+        if (c->n_fds > 0 && (found == NULL || c->fds_since < found->fds_since))
+            found = c;
+    return found;
+}
+
+static void limit_waiting(server *s)
+{
+    dp_error why = DP_ERROR_INIT;
+
+    for (struct connection *c;
+         s->waiting_descriptors > LIMIT_WAITING_DESCRIPTORS && (c = longest_waiting(s)) != NULL;) {
+        dp_error_set(&why, DP_ERESOURCE,
+                     "%u descriptors wait for the ends of their lines, at most %d may, and these "
+                     "waited longest (waiting_descriptors)",
+                     s->waiting_descriptors, LIMIT_WAITING_DESCRIPTORS);
+        connection_close_because(c, &why);
+    }
+}
+
+/* Have descriptors come that were not received yet?  Nothing is received: they are only looked at. */
+static bool descriptors_unread(const struct connection *c)
+{
+    static char bytes[PEEK_BYTES]; /* nobody reads them, and only the loop's thread comes here */
+    char control[CMSG_SPACE(PEEK_DESCRIPTORS * sizeof(int))] __attribute__((aligned(8)));
+    int from = 0, never = -1, fd;
+    bool found = false;
+    ssize_t n = setsockopt(c->fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) == 0;
+
+    while (n > 0 && !found) { /* each time it goes on where the last one ended */
+        struct iovec iov = {bytes, sizeof(bytes)};
+        struct msghdr m = {.msg_iov = &iov,
+                           .msg_iovlen = 1,
+                           .msg_control = control,
+                           .msg_controllen = sizeof(control)};
+        n = recvmsg(c->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        found = n >= 0 && (m.msg_flags & MSG_CTRUNC);
+        for (struct cmsghdr *h = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL; h != NULL;
+             h = CMSG_NXTHDR(&m, h)) {
+            if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+                continue;
+            found = true;
+            for (size_t i = 0; i < (h->cmsg_len - CMSG_LEN(0)) / sizeof(fd); i++) {
+                memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+                close(fd);
+            }
+        }
+    }
+    setsockopt(c->fd, SOL_SOCKET, SO_PEEK_OFF, &never, sizeof(never));
+    return found;
+}
+
+/* Close connections that are not read since they wait for answers, or leave them unread, while descriptors
+ * come behind their requests.  One of those may be the client's own end, and then the system never says
+ * that the client has left.  Returns whether any connection is not read. */
+static bool check_unread(server *s, uint64_t now)
+{
+    uint64_t most = LIMIT_SILENT_MS * UINT64_C(1000000);
+    dp_error why = DP_ERROR_INIT;
+    bool any = false;
+
+    dp_error_set(
+        &why, DP_ERESOURCE,
+        "descriptors came behind requests whose answers were not read in %d ms (silent_ms)",
+        LIMIT_SILENT_MS);
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next;
+        any = any || c->unread_since != 0;
+        if (c->unread_since == 0 || now - c->unread_since <= most)
+            continue;
+        c->unread_since = now;
+        if (descriptors_unread(c))
+            connection_close_because(c, &why);
+    }
+    return any;
+}
+
+/* Close connections whose descriptors have waited too long for the end of their line.  A line that
+ * has come whole and is not taken, since its client has answers to read, is not waited for. */
+static void on_waiting(uv_timer_t *h)
+{
+    server *s = h->data;
+    uint64_t now = nanos(), most = LIMIT_SILENT_MS * UINT64_C(1000000);
+    dp_error why = DP_ERROR_INIT;
+
+    dp_error_set(&why, DP_ERESOURCE,
+                 "descriptors came beside a line that did not end in %d ms (silent_ms)",
+                 LIMIT_SILENT_MS);
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->n_fds > 0 && now - c->fds_since > most && connection_wants(c))
+            connection_close_because(c, &why);
+    }
+    bool unread = check_unread(s, now);
+    if (s->waiting_descriptors == 0 && !unread)
+        uv_timer_stop(h);
+}
+
+void connection_note_unread(struct connection *c)
+{
+    server *s = c->server;
+
+    if (connection_wants(c) || c->parsing || c->eof) {
+        c->unread_since = 0;
+        return;
+    }
+    if (c->unread_since == 0)
+        c->unread_since = nanos();
+    if (!uv_is_active((uv_handle_t *)&s->waiting))
+        uv_timer_start(&s->waiting, on_waiting, WAITING_CHECK_MS, WAITING_CHECK_MS);
+}
+
+bool connection_settle_descriptors(struct connection *c)
+{
+    server *s = c->server;
+    uint64_t taken = c->received - (c->frame.end - c->frame.start);
+
+    if (c->closed || c->n_fds == 0)
+        return false;
+    if (c->shut || (taken >= c->fds_end && !c->parsing)) {
+        connection_drop_descriptors(c, c->n_fds);
+        return !c->shut && refuse_unannounced(c);
+    }
+    if (!uv_is_active((uv_handle_t *)&s->waiting))
+        uv_timer_start(&s->waiting, on_waiting, WAITING_CHECK_MS, WAITING_CHECK_MS);
+    limit_waiting(s);
+    return false;
+}
+
+bool connection_keep_descriptors(struct connection *c, const struct cmsghdr *h)
+{
+    size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    bool all = true;
+
+    if (c->n_fds == 0)
+        c->fds_since = nanos();
+    for (size_t i = 0; i < n; i++) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+        if (c->n_fds < LIMIT_DESCRIPTORS) {
+            c->fds[c->n_fds++] = fd;
+            c->server->waiting_descriptors++;
+        } else {
+            close(fd);
+            all = false;
+        }
+    }
+    c->fds_end = c->received;
+    return all;
+}

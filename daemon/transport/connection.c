@@ -1,0 +1,273 @@
+/* connection.c -- one client: its socket, its requests in order, its answers in order.
+ *
+ *   readable -> receive.c -> frame.c -> job -> dispatch.c: run here, or executor -> send.c -> job freed
+ *
+ * At LIMIT_OUTSTANDING jobs, or LIMIT_OUTSTANDING_BYTES, or LIMIT_UNSENT_BYTES of answers that the
+ * client leaves unread, nothing more is read from it; that it has gone is still noticed.
+ * connection_join(), connection_session() and connection_cancel() may be called on any thread, all
+ * else only on the loop's.
+ *
+ *   C1: answers leave in the order of the lines: see dispatch.c
+ *   C2: no client is waited for: every recvmsg and sendmsg is non-blocking
+ */
+#define _GNU_SOURCE
+#include "server.h"
+#include "transport/parts.h"
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* -- life -- */
+
+/* The event that says that the client has gone.  The system reports that to every poll, but libuv
+ * passes it on only to who asked for some event.  Asking for UV_PRIORITIZED (urgent data) is
+ * enough; no client has a reason to send such data, and one that does is closed too.  UV_DISCONNECT
+ * is of no use: it also says, over and over, that a client has closed its sending side and still
+ * reads. */
+enum { LEFT = UV_PRIORITIZED };
+
+static void settle(struct connection *c);
+
+static void on_poll(uv_poll_t *h, int status, int events)
+{
+    struct connection *c = h->data;
+
+    c->refs++;
+    c->budget = INLINE_NS;
+    if (status < 0 || (events & LEFT))
+        connection_close(c);
+    if (events & UV_WRITABLE)
+        c->blocked = c->deferred;
+    if (events & UV_READABLE)
+        connection_read(c);
+    settle(c);
+    connection_unref(c);
+}
+
+/* Send what can be sent, take messages as far as that made room for them, and choose the events to
+ * wait for. */
+static void settle(struct connection *c)
+{
+    do
+        connection_flush(c);
+    while (connection_take_messages(c));
+    if (c->closed)
+        return;
+    if (c->eof && c->pending != NULL && !c->parsing &&
+        connection_wants(c)) { /* its attachments never came */
+        connection_job_free(c->pending);
+        c->pending = NULL;
+    }
+    if ((c->eof || c->shut) && c->outstanding == 0) {
+        connection_close(c);
+        return;
+    }
+    int events =
+        LEFT | (connection_wants(c) && !c->eof ? UV_READABLE : 0) | (c->blocked ? UV_WRITABLE : 0);
+    if (events != c->events && uv_poll_start(&c->poll, events, on_poll) < 0)
+        connection_close(c);
+    c->events = events;
+    if (!c->closed)
+        connection_note_unread(c);
+}
+
+void connections_turn(uv_prepare_t *h)
+{
+    server *s = h->data;
+
+    s->turn_bytes = 0;
+    while (s->deferred != NULL && s->turn_bytes < TURN_BYTES) {
+        struct connection *c = s->deferred;
+        connection_undefer(c);
+        c->refs++;
+        c->blocked = false;
+        c->budget = INLINE_NS;
+        settle(c);
+        connection_unref(c);
+    }
+}
+
+void connection_answered(job *j, bool last)
+{
+    struct connection *c = j->rq.conn;
+
+    if (c->closed) {
+        connection_job_free(j);
+        return;
+    }
+    c->refs++;
+    if (j->overdue) {
+        connection_job_free(j);
+    } else {
+        if (--c->in_executor == 0 && c->n_cancels > 0)
+            connection_drop_cancels(c);
+        connection_answer(c, j);
+    }
+    if (!last) {
+        connection_unref(c);
+        return;
+    }
+    c->budget = INLINE_NS;
+    settle(c);
+    connection_unref(c);
+}
+
+static void drain(struct connection *c)
+{
+    int sent_before = 0;
+
+    if (c->closed)
+        return;
+    c->refs++;
+    c->budget = INLINE_NS;
+    if (ioctl(c->fd, FIONREAD, &sent_before) < 0 || sent_before == 0)
+        c->eof = true;
+    c->to_read = (size_t)sent_before;
+    settle(c);
+    connection_unref(c);
+}
+
+void connections_drain(server *s)
+{
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next; /* draining c closes no other connection */
+        drain(c);
+    }
+    connections_check_drained(s);
+}
+
+/* -- accepting -- */
+
+static bool same_user(int fd, uid_t *uid)
+{
+    struct ucred peer;
+    socklen_t n = sizeof(peer);
+
+    *uid = (uid_t)-1;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+        return false;
+    *uid = peer.uid;
+    return peer.uid == geteuid();
+}
+
+static struct connection *connection_new(server *s, int fd, dp_error *err)
+{
+    struct connection *c = dp_calloc(1, sizeof(*c));
+
+    if (c == NULL) {
+        dp_error_set(err, DP_ERESOURCE, "out of memory: connection");
+        return NULL;
+    }
+    c->session = session_new(&s->sessions, err);
+    if (c->session == NULL) {
+        dp_free(c);
+        return NULL;
+    }
+    int rc = uv_poll_init(&s->loop, &c->poll, fd);
+    if (rc < 0) {
+        dp_error_set(err, DP_ERUNTIME, "poll: %s", uv_strerror(rc));
+        session_leave(c->session);
+        dp_free(c);
+        return NULL;
+    }
+    c->poll.data = c;
+    c->server = s;
+    c->fd = fd;
+    c->settle = settle;
+    c->to_read = SIZE_MAX;
+    c->opened = nanos();
+    c->refs = 2; /* the server's, the handle's */
+    c->number = ++s->last_connection;
+    frame_init(&c->frame, (size_t)s->options->max_line);
+    dp_state_default(&c->state.include, &c->state.exclude);
+    return c;
+}
+
+/* The connection that was opened first, at least LIMIT_SILENT_MS ago, and has sent no whole request
+ * since: nothing is lost when it is closed. */
+static struct connection *longest_silent(const server *s)
+{
+    uint64_t now = nanos(), most = LIMIT_SILENT_MS * UINT64_C(1000000);
+    struct connection *found = NULL;
+
+    for (struct connection *c = s->connections; c != NULL; c = c->next)
+        if (now - c->opened > most && c->n_jobs == (c->pending != NULL) &&
+            (found == NULL || c->opened < found->opened))
+            found = c;
+    return found;
+}
+
+static int make_room(server *s, dp_error *err)
+{
+    int64_t most = s->limits[LIMIT_AT_CONNECTIONS];
+    struct connection *silent;
+
+    if (atomic_load(&s->n_connections) < most)
+        return 0;
+    silent = longest_silent(s);
+    if (silent == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "%lld connections are open (connections)",
+                            (long long)most);
+    dp_error why = DP_ERROR_INIT;
+    dp_error_set(&why, DP_ERESOURCE,
+                 "no request in %d ms (silent_ms), and others wait to be connected",
+                 LIMIT_SILENT_MS);
+    connection_close_because(silent, &why);
+    return 0;
+}
+
+void connection_accept(server *s, int fd)
+{
+    dp_error err = DP_ERROR_INIT;
+    struct connection *c = NULL;
+    uid_t uid;
+
+    if (!same_user(fd, &uid)) {
+        dp_error_set(&err, DP_EPERM, "uid %ld is not the daemon's %ld", (long)uid, (long)geteuid());
+    } else {
+        if (make_room(s, &err) == 0)
+            c = connection_new(s, fd, &err);
+        if (c == NULL)
+            connection_say_why(fd, &err);
+    }
+    if (c == NULL) {
+        log_seldom(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
+        close(fd);
+        return;
+    }
+    c->next = s->connections;
+    c->link = &s->connections;
+    if (c->next != NULL)
+        c->next->link = &c->next;
+    s->connections = c;
+    atomic_fetch_add(&s->n_connections, 1);
+    log_event(LOG_DEBUG, "connection.open", "connection=%llu session=%llu",
+              (unsigned long long)c->number, (unsigned long long)session_id(c->session));
+    settle(c);
+}
+
+/* -- what methods ask: daemon_calls -- */
+
+int connection_join(struct connection *c, const char *key, dp_error *err)
+{
+    server *s = c->server;
+    struct session *joined = session_join(&s->sessions, key);
+
+    if (joined == NULL)
+        return dp_error_set(err, DP_ENOTFOUND, "no session has the key '%s'", key);
+    pthread_mutex_lock(&s->executor.lock);
+    struct session *left = c->session;
+    if (left != NULL)
+        c->session = joined;
+    pthread_mutex_unlock(&s->executor.lock);
+    session_leave(left != NULL ? left : joined); /* NULL: closed meanwhile */
+    return 0;
+}
+
+struct session *connection_session(struct connection *c)
+{
+    pthread_mutex_lock(&c->server->executor.lock);
+    struct session *s = c->session != NULL ? session_ref(c->session) : NULL;
+    pthread_mutex_unlock(&c->server->executor.lock);
+    return s;
+}

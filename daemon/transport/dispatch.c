@@ -1,0 +1,85 @@
+/* dispatch.c -- a job that was read: run on the loop's thread if it is its turn, or queued.
+ *
+ * Answers leave in the order of the lines: a job runs here only when in_executor == 0, and the executor
+ * gives back the jobs of one connection in order. */
+#include "methods/methods.h"
+#include "server.h"
+#include "transport/parts.h"
+
+static void submit(struct connection *c, job *j)
+{
+    c->in_executor++;
+    executor_submit(&c->server->executor, j);
+}
+
+/* Run j on this thread.  false: it turned out to be for a worker. */
+static bool run_now(struct connection *c, job *j)
+{
+    j->rq.session = session_ref(c->session);
+    bool done = executor_run(&c->server->executor, j, c->server->placement.loop_ctx);
+    c->budget -= (int64_t)j->spent;
+    j->rq.session = session_unref(j->rq.session);
+    return done;
+}
+
+/* If other requests wait ahead of j and its method acts at once nevertheless, run it now.  Its
+ * answer still waits for its turn. */
+static void run_at_once(struct connection *c, job *j)
+{
+    const method *m;
+
+    if (c->in_executor == 0 || j->stage != JOB_NEW || j->rq.line_bytes > LIMIT_CANCEL_BYTES)
+        return;
+    job_parse(j);
+    m = j->stage == JOB_PARSED ? j->rq.method : NULL;
+    if (m != NULL && m->where == METHOD_AT_ONCE)
+        run_now(c, j);
+}
+
+/* Run j on this thread if it is its turn and it is short.  false: it is for a worker. */
+static bool run_here(struct connection *c, job *j)
+{
+    executor *ex = &c->server->executor;
+
+    if (c->in_executor > 0 || c->budget <= 0 || !executor_may_begin(ex, j))
+        return false;
+    return run_now(c, j);
+}
+
+void connection_answer(struct connection *c, job *j)
+{
+    if (j->rq.close_after)
+        c->shut = true;
+    job_push(&c->out, j);
+}
+
+void connection_dispatch(struct connection *c, job *j)
+{
+    run_at_once(c, j);
+    if (!run_here(c, j)) {
+        submit(c, j);
+        return;
+    }
+    atomic_fetch_add(&c->unsent, j->answer_bytes);
+    connection_answer(c, j);
+}
+
+/* Answer j with *err, as what is no request.  close: the connection ends with that answer. */
+static void refuse(struct connection *c, job *j, const dp_error *err, bool close)
+{
+    request_refuse(&j->rq, err);
+    j->stage = JOB_ANSWERED;
+    j->rq.close_after = j->rq.close_after || close;
+    c->shut = c->shut || close;
+    connection_dispatch(c, j);
+}
+
+void connection_refuse(struct connection *c, const dp_error *err, bool close)
+{
+    job *j = connection_job(c, NULL, 0);
+
+    if (j != NULL)
+        refuse(c, j, err, close);
+    else
+        connection_close(c);
+}

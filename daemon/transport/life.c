@@ -1,0 +1,240 @@
+/* life.c -- a connection's jobs, its cancelled requests, and its end.
+ *
+ * A job counts as outstanding from the moment it is read until its answer is wholly sent. */
+#include "methods/methods.h"
+#include "server.h"
+#include "transport/parts.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    SLOW_FREE_BYTES = 256 << 10, /* longer answers are freed on a worker */
+};
+
+/* -- jobs -- */
+
+void connection_unref(struct connection *c)
+{
+    if (--c->refs > 0)
+        return;
+    frame_fini(&c->frame);
+    dp_backends_unpin(c->state.pinned);
+    dp_free(c);
+}
+
+/* Tell fair_threads() who sends requests. */
+static void note_request(struct connection *c, uint64_t now)
+{
+    server *s = c->server;
+
+    if (atomic_load(&s->asked_by) != c->number) {
+        atomic_store(&s->others_at, atomic_load(&s->asked_at));
+        atomic_store(&s->asked_by, c->number);
+    }
+    atomic_store(&s->asked_at, now);
+}
+
+job *connection_job(struct connection *c, char *line, size_t bytes)
+{
+    job *j = dp_malloc(sizeof(*j)); /* calloc is slow here */
+
+    if (j == NULL)
+        return NULL;
+    *j = (job){0};
+    j->rq.daemon = c->server->calls;
+    j->rq.conn = c;
+    j->rq.state = &c->state;
+    j->rq.line = line;
+    j->rq.line_bytes = bytes;
+    j->rq.bytes_charged = bytes;
+    j->rq.t_read = nanos();
+    note_request(c, j->rq.t_read);
+    j->number = ++c->n_jobs;
+    c->refs++;
+    c->outstanding++;
+    c->outstanding_bytes += bytes;
+    atomic_fetch_add(&c->server->requests, 1);
+    return j;
+}
+
+static void drop_answer(task *t)
+{
+    request *rq = &((job *)t->arg)->rq;
+
+    for (size_t i = 0; i < rq->n_parts; i++)
+        answer_part_free(&rq->parts[i]);
+    dp_free(rq->parts);
+    jw_fini(&rq->out);
+}
+
+static void dropped(task *t)
+{
+    dp_free(t->arg);
+}
+
+void connection_job_free(job *j)
+{
+    server *s = j->rq.conn->server;
+
+    if (!j->overdue) {
+        j->rq.conn->outstanding--;
+        j->rq.conn->outstanding_bytes -= j->rq.bytes_charged;
+    }
+    connection_unref(j->rq.conn);
+    job_drop(j);
+    dp_free(j->rq.attachment_bytes);
+    dp_free(j->rq.attachment_offset);
+    j->drop = (task){.work = drop_answer, .done = dropped, .arg = j};
+    if (j->answer_bytes > SLOW_FREE_BYTES && !s->leaving) {
+        executor_task(&s->executor, &j->drop);
+        return;
+    }
+    drop_answer(&j->drop);
+    dropped(&j->drop);
+}
+
+/* -- cancelled requests -- */
+
+int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err)
+{
+    const job *j = (const job *)rq;
+    struct connection *c = rq->conn;
+    executor *ex = &c->server->executor;
+    cancel *k;
+
+    *waiting = j->on_loop && c->in_executor > 0; /* a worker runs it in its turn: none is ahead */
+    if (!*waiting)
+        return 0;
+    if (c->n_cancels >= LIMIT_OUTSTANDING)
+        return dp_error_set(err, DP_ERESOURCE, "%d requests are cancelled already (outstanding)",
+                            LIMIT_OUTSTANDING);
+    k = dp_malloc(sizeof(*k));
+    if (k != NULL)
+        *k = (cancel){NULL, cJSON_Duplicate(id, true), j->number - 1};
+    if (k == NULL || k->id == NULL) {
+        dp_free(k);
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a cancelled request");
+    }
+    pthread_mutex_lock(&ex->lock);
+    k->next = c->cancels;
+    c->cancels = k;
+    c->n_cancels++;
+    pthread_mutex_unlock(&ex->lock);
+    executor_cancel(ex, c, id);
+    return 0;
+}
+
+void connection_drop_cancels(struct connection *c)
+{
+    pthread_mutex_lock(&c->server->executor.lock);
+    cancel *k = c->cancels;
+    c->cancels = NULL;
+    c->n_cancels = 0;
+    pthread_mutex_unlock(&c->server->executor.lock);
+    while (k != NULL) {
+        cancel *next = k->next;
+        cJSON_Delete(k->id);
+        dp_free(k);
+        k = next;
+    }
+}
+
+/* -- the end -- */
+
+void connection_drop_descriptors(struct connection *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        close(c->fds[i]);
+    c->n_fds -= (unsigned)n;
+    c->server->waiting_descriptors -= (unsigned)n;
+    dp_move_n(c->fds, c->fds + n, c->n_fds, sizeof(c->fds[0]));
+}
+
+void connection_undefer(struct connection *c)
+{
+    server *s = c->server;
+    struct connection *before = NULL;
+
+    if (!c->deferred)
+        return;
+    for (struct connection *p = s->deferred; p != c; p = p->next_deferred)
+        before = p;
+    *(before != NULL ? &before->next_deferred : &s->deferred) = c->next_deferred;
+    if (s->deferred_tail == c)
+        s->deferred_tail = before;
+    c->deferred = false;
+}
+
+void connections_check_drained(server *s)
+{
+    if (s->draining && s->connections == NULL)
+        uv_stop(&s->loop);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    connection_unref(h->data);
+}
+
+void connection_close(struct connection *c)
+{
+    server *s = c->server;
+    job *j;
+
+    if (c->closed)
+        return;
+    c->closed = true;
+    log_event(LOG_DEBUG, "connection.close", "connection=%llu outstanding=%u",
+              (unsigned long long)c->number, c->outstanding);
+    uv_close((uv_handle_t *)&c->poll, on_closed); /* that drops the poll handle's reference */
+    close(c->fd);
+    connection_drop_descriptors(c, c->n_fds);
+    connection_undefer(c);
+    job_list queued = executor_withdraw(&s->executor, c);
+    while ((j = job_pop(&queued)) != NULL) {
+        /* Its kernel may have run, and what it gave another storage is charged to the session. */
+        j->rq.session = session_ref(c->session);
+        connection_job_free(j);
+    }
+    while ((j = job_pop(&c->out)) != NULL)
+        connection_job_free(j);
+    if (c->pending != NULL && !c->parsing) {
+        connection_job_free(c->pending);
+        c->pending = NULL;
+    }
+    connection_drop_cancels(c);
+    pthread_mutex_lock(&s->executor.lock);
+    struct session *session = c->session;
+    c->session = NULL;
+    pthread_mutex_unlock(&s->executor.lock);
+    session_leave(session);
+    *c->link = c->next;
+    if (c->next != NULL)
+        c->next->link = c->link;
+    atomic_fetch_sub(&s->n_connections, 1);
+    connections_check_drained(s);
+    connection_unref(c); /* the server's */
+}
+
+/* -- closed by the daemon -- */
+
+void connection_say_why(int fd, const dp_error *why)
+{
+    request rq = {0};
+
+    jw_init(&rq.out);
+    request_refuse(&rq, why);
+    if (send(fd, rq.out.s, rq.out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        log_event(LOG_DEBUG, "connection.refuse", "error=\"%s\"", strerror(errno));
+    jw_fini(&rq.out);
+}
+
+void connection_close_because(struct connection *c, const dp_error *why)
+{
+    log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"%s\"",
+               (unsigned long long)c->number, why->message);
+    connection_say_why(c->fd, why);
+    connection_close(c);
+}

@@ -1,0 +1,171 @@
+/* receive.c -- bytes from the socket, through frame.c, to jobs. */
+#define _GNU_SOURCE
+#include "methods/methods.h"
+#include "server.h"
+#include "transport/parts.h"
+#include <errno.h>
+#include <sys/socket.h>
+
+enum {
+    READ_ROUNDS = 4, /* what one connection may read before others have their turn */
+};
+
+/* -- taking messages -- */
+
+static void parse_work(task *t)
+{
+    struct connection *c = t->arg;
+
+    job_parse(c->pending);
+}
+
+static void parse_done(task *t)
+{
+    struct connection *c = t->arg;
+
+    c->parsing = false;
+    if (c->closed) {
+        connection_job_free(c->pending);
+        c->pending = NULL;
+    } else {
+        c->budget = INLINE_NS;
+        connection_announced(c);
+        c->settle(c);
+    }
+    connection_unref(c);
+}
+
+static void take_line(struct connection *c, char *line, size_t bytes)
+{
+    job *j = connection_job(c, line, bytes);
+
+    if (j == NULL) {
+        dp_free(line);
+        log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"out of memory\"",
+                   (unsigned long long)c->number);
+        connection_close(c);
+        return;
+    }
+    j->announces = c->frame.announces || c->n_fds > 0;
+    if (!c->frame.announces) {
+        connection_dispatch(c, j);
+        return;
+    }
+    c->pending = j;
+    if (bytes <= LIMIT_INLINE_BYTES && c->budget > 0) {
+        job_parse(j);
+        connection_announced(c);
+        return;
+    }
+    c->parsing = true;
+    c->refs++;
+    c->parse = (task){.work = parse_work, .done = parse_done, .arg = c};
+    executor_task(&c->server->executor, &c->parse);
+}
+
+static void take_body(struct connection *c)
+{
+    job *j = c->pending;
+    size_t bytes = c->frame.body_bytes;
+
+    c->pending = NULL;
+    j->rq.attached = frame_body(&c->frame);
+    j->rq.bytes_charged += bytes;
+    c->outstanding_bytes += bytes;
+    if (bytes > 0 && j->rq.attached == NULL) {
+        dp_error err = DP_ERROR_INIT;
+        dp_error_set(&err, DP_ERESOURCE, "out of memory: %zu bytes of attachments", bytes);
+        request_fail(&j->rq, &err);
+        j->stage = JOB_ANSWERED;
+    }
+    connection_dispatch(c, j);
+}
+
+static void take_long(struct connection *c, bool close)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    dp_error_set(&err, DP_EVALUE, "line is longer than %lld bytes (line_bytes)",
+                 (long long)c->server->options->max_line);
+    connection_refuse(c, &err, close);
+}
+
+bool connection_take_messages(struct connection *c)
+{
+    bool any = false;
+    char *line;
+    size_t bytes;
+
+    while (connection_wants(c)) {
+        int found = frame_next(&c->frame, &line, &bytes);
+        if (found == FRAME_MORE)
+            break;
+        any = true;
+        if (found == FRAME_LINE)
+            take_line(c, line, bytes);
+        else if (found == FRAME_BODY)
+            take_body(c);
+        else if (found == FRAME_LONG)
+            take_long(c, c->frame.announces || c->n_fds > 0);
+        else
+            connection_close(c);
+    }
+    return connection_settle_descriptors(c) || any;
+}
+
+/* -- receiving -- */
+
+/* The number of bytes received.  0: the client sends no more; NOTHING_NOW; or BROKEN: close. */
+enum { NOTHING_NOW = -1, BROKEN = -2 };
+
+static ssize_t receive(struct connection *c, char *p, size_t space)
+{
+    char control[CMSG_SPACE(LIMIT_DESCRIPTORS * sizeof(int))] __attribute__((aligned(8)));
+    dp_error why = DP_ERROR_INIT;
+    struct iovec iov = {p, space};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = control,
+                       .msg_controllen = sizeof(control)};
+    ssize_t n;
+    bool kept = true;
+
+    do
+        n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? NOTHING_NOW : BROKEN;
+    c->received += (size_t)n;
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h != NULL; h = CMSG_NXTHDR(&m, h))
+        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
+            kept = connection_keep_descriptors(c, h) && kept;
+    if (kept && !(m.msg_flags & MSG_CTRUNC))
+        return n;
+    dp_error_set(&why, DP_ERESOURCE, "more than %d descriptors came (descriptors), or none is free",
+                 LIMIT_DESCRIPTORS);
+    log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"%s\"",
+               (unsigned long long)c->number, why.message);
+    connection_say_why(c->fd, &why);
+    return BROKEN;
+}
+
+void connection_read(struct connection *c)
+{
+    for (int i = 0; i < READ_ROUNDS && connection_wants(c) && !c->eof; i++) {
+        char *p;
+        size_t space = frame_space(&c->frame, &p);
+        ssize_t n = space > 0 ? receive(c, p, space < c->to_read ? space : c->to_read) : BROKEN;
+        if (n == NOTHING_NOW)
+            return;
+        if (n == BROKEN) {
+            connection_close(c);
+            return;
+        }
+        c->to_read -= (size_t)n;
+        c->eof = n == 0 || c->to_read == 0;
+        frame_filled(&c->frame, (size_t)n);
+        connection_take_messages(c);
+        if ((size_t)n < space && !c->server->draining) /* what comes later will be polled */
+            return;
+    }
+}
