@@ -58,17 +58,20 @@ static int send_request(cli *c, const char *method, cJSON *params, dc_answer *a)
     return CLI_NO_CONNECTION;
 }
 
+/* "TypeError: aten::mm: what is wrong"; the operator where the message does not name it. */
 static int print_error(cli *c, const cJSON *error)
 {
-    const char *type = text_of(member(error, "data"), "type");
+    const char *type = text_of(member(error, "data"), "type"), *message = text_of(error, "message");
+    const char *op = text_of(member(error, "data"), "op");
+    bool named = strstr(message, op) != NULL;
 
     if (c->json) {
         char *text = json_text(error);
         fprintf(stderr, "%s\n", text);
         free(text);
     } else {
-        fprintf(stderr, "dispatchctl: %s%s%s\n", type, *type ? ": " : "",
-                text_of(error, "message"));
+        fprintf(stderr, "dispatchctl: %s%s%s%s%s\n", type, *type ? ": " : "", named ? "" : op,
+                named ? "" : ": ", message);
     }
     return CLI_ERROR;
 }

@@ -85,6 +85,9 @@ char *cell_count(const cJSON *row, const char *member);  /* length of an array *
 char *cell_mark(const cJSON *row, const char *member);   /* "yes" or nothing */
 char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2))); /* owned */
 void print_table(const cJSON *rows, const column *columns, size_t n);
+bool table_fits(const cJSON *rows, const column *columns, size_t n); /* on lines of the terminal */
+/* header, and from column `indent` on an array of strings, on as many lines as they take. */
+void print_wrapped(const char *header, int indent, const cJSON *words);
 /* "name  value" lines: every member of an object that holds no objects. */
 void print_members(const cJSON *object);
 

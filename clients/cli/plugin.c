@@ -5,6 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+static void show_warnings(const cJSON *result)
+{
+    const cJSON *warning;
+
+    cJSON_ArrayForEach(warning, member(result, "warnings"))
+        printf("  warning: %s\n", warning->valuestring);
+}
+
 static void show_old(const cJSON *old)
 {
     const char *what = cJSON_IsTrue(member(old, "unmapped"))  ? "is gone"
@@ -33,6 +41,7 @@ static void show_loaded(const cJSON *result)
         printf("  not defined by anyone yet: %s\n", item->valuestring);
     if (old)
         show_old(old);
+    show_warnings(result);
     free(backends);
 }
 
@@ -79,6 +88,20 @@ static void show_unloaded(const cJSON *result)
            number_of(result, "drained_ms"),
            cJSON_IsTrue(member(result, "unmapped")) ? "unmapped" : "still mapped",
            *kept ? ": " : "", kept);
+    show_warnings(result);
+}
+
+/* A method that takes a plugin's name and how long to wait for its calls; takes params. */
+static int ask_about_calls(cli *c, const char *method, cJSON *params,
+                           void (*show)(const cJSON *result))
+{
+    if (!params_count(c, params, "timeout_ms", take_option(c, "--timeout-ms")) ||
+        !words_fit(c, 1, 1)) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
+    params_text(params, "plugin", c->words[0]);
+    return ask(c, method, params, show);
 }
 
 static int unload(cli *c)
@@ -86,22 +109,12 @@ static int unload(cli *c)
     cJSON *params = params_new();
 
     params_bool(params, "force", take_flag(c, "--force"));
-    if (!params_count(c, params, "timeout_ms", take_option(c, "--timeout-ms")) ||
-        !words_fit(c, 1, 1)) {
-        cJSON_Delete(params);
-        return CLI_USAGE;
-    }
-    params_text(params, "plugin", c->words[0]);
-    return ask(c, "plugin.unload", params, show_unloaded);
+    return ask_about_calls(c, "plugin.unload", params, show_unloaded);
 }
 
 static int reload(cli *c)
 {
-    if (!words_fit(c, 1, 1))
-        return CLI_USAGE;
-    cJSON *params = params_new();
-    params_text(params, "plugin", c->words[0]);
-    return ask(c, "plugin.reload", params, show_loaded);
+    return ask_about_calls(c, "plugin.reload", params_new(), show_loaded);
 }
 
 static const column plugin_columns[] = {
@@ -152,8 +165,8 @@ const verb verbs_plugin[] = {
      "load a plugin; --reject: not if it would replace a kernel", load},
     {"plugin unload", "NAME [--timeout-ms N] [--force]",
      "unload a plugin when its calls have finished", unload},
-    {"plugin reload", "NAME",
-     "load its file again, in its place", reload},
+    {"plugin reload", "NAME [--timeout-ms N]",
+     "load its file again, in its place; N: how long to wait for calls of the old code", reload},
     {"plugin list", "",
      "the plugins, in the order of loading, and old ones still in memory", list},
     {"plugin describe", "FILE",

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 enum {
     MATRIX_WHOLE = 1000, /* elements; a larger tensor is shown by its edges */
@@ -184,7 +186,8 @@ static void print_cell(const char *text, int width, const column *c, bool last)
         printf("%s%*s%s", text, last ? 0 : pad, "", last ? "\n" : "  ");
 }
 
-void print_table(const cJSON *rows, const column *columns, size_t n)
+/* The columns' widths; owned. */
+static int *widths_of(const cJSON *rows, const column *columns, size_t n)
 {
     int *width = need(calloc(n, sizeof(*width)));
     const cJSON *row;
@@ -198,6 +201,14 @@ void print_table(const cJSON *rows, const column *columns, size_t n)
             free(text);
         }
     }
+    return width;
+}
+
+void print_table(const cJSON *rows, const column *columns, size_t n)
+{
+    int *width = widths_of(rows, columns, n);
+    const cJSON *row;
+
     for (size_t i = 0; i < n; i++)
         print_cell(columns[i].header, width[i], &columns[i], i + 1 == n);
     cJSON_ArrayForEach(row, rows) for (size_t i = 0; i < n; i++)
@@ -207,6 +218,41 @@ void print_table(const cJSON *rows, const column *columns, size_t n)
         free(text);
     }
     free(width);
+}
+
+/* Return how many characters a line of the output holds: 80 where the output is no terminal. */
+static int line_width(void)
+{
+    struct winsize size;
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+bool table_fits(const cJSON *rows, const column *columns, size_t n)
+{
+    int *width = widths_of(rows, columns, n), line = -2;
+
+    for (size_t i = 0; i < n; i++)
+        line += width[i] + 2;
+    free(width);
+    return line <= line_width();
+}
+
+void print_wrapped(const char *header, int indent, const cJSON *words)
+{
+    int at = printf("%-*s", indent, header);
+    const cJSON *word;
+
+    cJSON_ArrayForEach(word, words)
+    {
+        int n = text_width(word->valuestring) + (word->next != NULL);
+        if (word != words->child && at + 1 + n > line_width())
+            at = printf("\n%*s", indent, "") - 1;
+        else if (word != words->child)
+            at += printf(" ");
+        at += printf("%s%s", word->valuestring, word->next != NULL ? "," : "");
+    }
+    putchar('\n');
 }
 
 void print_members(const cJSON *object)

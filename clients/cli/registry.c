@@ -118,10 +118,41 @@ static bool column_is_quiet(const cJSON *rows, int i)
     return true;
 }
 
+/* One operator of a table that is too wide: what serves it, and at which keys. */
+static void show_row(const cJSON *keys, const cJSON *row)
+{
+    cJSON *groups = need(cJSON_CreateObject()), *group; /* provenance: [keys] */
+    const cJSON *cell, *key = keys->child;
+    int indent = 0, quiet = 0;
+
+    cJSON_ArrayForEach(cell, member(row, "cells"))
+    {
+        const char *name = cell->valuestring;
+        quiet += is_quiet(name);
+        if (!is_quiet(name)) {
+            group = cJSON_GetObjectItemCaseSensitive(groups, name);
+            group = group != NULL ? group : need(cJSON_AddArrayToObject(groups, name));
+            cJSON_AddItemToArray(group, need(cJSON_CreateString(key->valuestring)));
+            indent = (int)strlen(name) + 4 > indent ? (int)strlen(name) + 4 : indent;
+        }
+        key = key->next;
+    }
+    puts(text_of(row, "op"));
+    cJSON_ArrayForEach(group, groups)
+    {
+        char *header = text_printf("  %s", group->string);
+        print_wrapped(header, indent, group);
+        free(header);
+    }
+    if (quiet > 0)
+        printf("  %d %skeys are missing or fall through\n", quiet, indent > 0 ? "more " : "");
+    cJSON_Delete(groups);
+}
+
 /* Columns in which some operator has something; the names of the columns are numbers. */
 static void show_table(const cJSON *result)
 {
-    const cJSON *keys = member(result, "keys"), *rows = member(result, "rows"), *key;
+    const cJSON *keys = member(result, "keys"), *rows = member(result, "rows"), *key, *row;
     size_t n = 1, total = (size_t)cJSON_GetArraySize(keys);
     column *columns = need(calloc(total + 1, sizeof(*columns)));
     int i = 0;
@@ -133,8 +164,11 @@ static void show_table(const cJSON *result)
             columns[n++] = (column){key->valuestring, cell_at, text_printf("%d", i), false};
         i++;
     }
-    print_table(rows, columns, n);
-    if (n <= total)
+    if (table_fits(rows, columns, n))
+        print_table(rows, columns, n);
+    else
+        cJSON_ArrayForEach(row, rows) show_row(keys, row);
+    if (n <= total && table_fits(rows, columns, n))
         printf("%zu more keys are missing or fall through for all of them\n", total + 1 - n);
     while (n > 1)
         free((void *)columns[--n].member);

@@ -29,10 +29,26 @@ static const column running_columns[] = {
     {"ms", cell_millis, "ms", true},
 };
 
+static const column stuck_columns[] = {
+    {"stuck in session", cell_text, "session", true},
+    {"request", cell_text, "request", false},
+    {"operator", cell_text, "op", false},
+    {"plugin", cell_text, "plugin", false},
+    {"generation", cell_text, "generation", true},
+    {"ms", cell_millis, "ms", true},
+};
+
 static const column kept_columns[] = {
     {"still mapped", cell_text, "plugin", false},
     {"generation", cell_text, "generation", true},
     {"because", cell_text, "kept_because", false},
+};
+
+static const column notes_columns[] = {
+    {"plugin", cell_text, "plugin", false},
+    {"generation", cell_text, "generation", true},
+    {"says", cell_text, "name", false},
+    {"", cell_text, "text", false},
 };
 
 static void show_rows(const cJSON *rows, const column *columns, size_t n)
@@ -48,6 +64,8 @@ static void show_status(const cJSON *result)
     print_members(result);
     show_rows(member(result, "account"), account_columns, COUNT(account_columns));
     show_rows(member(result, "running"), running_columns, COUNT(running_columns));
+    show_rows(member(result, "stuck"), stuck_columns, COUNT(stuck_columns));
+    show_rows(member(result, "notes"), notes_columns, COUNT(notes_columns));
     show_rows(member(result, "kept"), kept_columns, COUNT(kept_columns));
 }
 

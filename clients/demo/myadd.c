@@ -1,6 +1,7 @@
 /* myadd.c -- the demo's first plugin: an operator of its own and a kernel for tensors on the CPU.
  */
 #include <dispatchd/plugin.h>
+#include <dispatchd/iter.h>
 
 DP_PLUGIN(myadd, "1.0")
 

@@ -6,6 +6,10 @@
         d.op("aten::add.Tensor", {"data": [[1, 2]]}, 10)     # an operator; its outputs
         d.op("aten::relu", {"dtype": "float32", "shape": [2], "attachment": raw_bytes})
 
+Values are Python's: a float stays a float (2.0 is no int), as do nan, inf, integers of any 64 bits and complex
+numbers, in arguments of op() and in what call(), op() and receive() return.  The elements of a tensor's
+"data" are as docs/protocol.md spells them: "nan", "inf", large integers as strings, [re, im].
+
 Bytes travel as attachments: a bytes-like value of a member "attachment" in the params is sent behind
 the line, and in an answer every "attachment" is the bytes themselves.  Requests may be pipelined:
 send() any number, then receive() as often; answers come in the order of the requests.  A call() that
@@ -235,13 +239,42 @@ class Client:
 def _result(answer):
     if "error" in answer:
         raise Error(answer["error"])
-    return answer["result"]
+    result = answer["result"]
+    if isinstance(result, dict) and "outputs" in result:
+        result["outputs"] = from_wire(result["outputs"])
+    return result
 
 
 def op_params(name, /, *args, returns="handle", **kwargs):
     """Params of op.call."""
-    params = {"op": name, "args": list(args), "return": returns}
-    return {**params, "kwargs": kwargs} if kwargs else params
+    params = {"op": name, "args": to_wire(args), "return": returns}
+    return {**params, "kwargs": {k: to_wire(v) for k, v in kwargs.items()}} if kwargs else params
+
+
+def to_wire(value):
+    """A value of Python as the protocol spells it; objects (literals, handles, exact forms) as they are."""
+    if isinstance(value, (list, tuple)):
+        return [to_wire(v) for v in value]
+    if isinstance(value, float) and (value.is_integer() or value - value != 0):
+        return {"float": value if value - value == 0 else str(float(value))}
+    if isinstance(value, complex):
+        return {"complex": [z if z - z == 0 else str(z) for z in (value.real, value.imag)]}
+    if isinstance(value, int) and abs(value) >= 1 << 53:
+        return {"int": str(value)}
+    return value
+
+
+_EXACT = {"float": float, "int": int, "complex": lambda z: complex(float(z[0]), float(z[1]))}
+
+
+def from_wire(value):
+    """The inverse of to_wire(); tensors' descriptors as they are."""
+    if isinstance(value, list):
+        return [from_wire(v) for v in value]
+    if isinstance(value, dict) and len(value) == 1:
+        (name, exact), = value.items()
+        return _EXACT[name](exact) if name in _EXACT else value
+    return value
 
 
 def _detach(value, blobs):
