@@ -1,12 +1,17 @@
 # dispatchd.  `make help` lists the targets; a new plugin is a new folder under plugins/.
 comma    := ,
 SANITIZE ?=
-CONFIG   ?= $(subst $(comma),-,$(SANITIZE))
+LEVELS   ?=
+CONFIG   ?= $(subst $(comma),-,$(SANITIZE))$(if $(LEVELS),$(if $(SANITIZE),-)levels-$(LEVELS))
 BUILD    ?= build$(addprefix -,$(CONFIG))
 # one name, however it is given: commands that differ compile everything again
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
+# Without -j, one job for each core.
+ifeq ($(findstring -j,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 PREFIX   ?= /usr/local
 VERSION  := $(shell sed -n 's/^.define DISPATCHD_VERSION "\(.*\)"/\1/p' daemon/daemon.h)
 CC       ?= gcc
@@ -14,14 +19,28 @@ PYTHON   := /usr/bin/python3
 
 DEPS := gcc g++ libc6-dev make pkg-config libuv1-dev libcjson-dev libopenblas-dev check python3 python3-yaml
 
+# The vector levels of the target: what lies in a folder levels/ is compiled once for each.  LEVELS names one of
+# them alone; native is the highest one that this machine has.
+ALL_LEVELS := v1 $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),v3 v4)
+MARCH_v3   := -march=x86-64-v3
+MARCH_v4   := -march=x86-64-v4
+ifneq ($(LEVELS),)
+HAS        := $(if $(filter native,$(LEVELS)),$(shell $(CC) -march=native -dM -E -xc /dev/null))
+ONE_LEVEL  := $(if $(HAS),$(lastword v1 $(if $(findstring __AVX2__,$(HAS)),v3) $(if $(findstring __AVX512VL__,$(HAS)),v4)),$(LEVELS))
+$(if $(filter $(ONE_LEVEL),$(ALL_LEVELS)),,$(error LEVELS is '$(LEVELS)'; it can be native or one of: $(ALL_LEVELS)))
+ALL_LEVELS := $(ONE_LEVEL)
+$(if $(filter-out binaries demo install help,$(or $(MAKECMDGOALS),all)),$(error with LEVELS there are binaries, demo and install; tests compare all levels))
+endif
+
 # release unless CONFIG says debug or coverage, or SANITIZE is set
 OPT_debug    := -O0 -g3
 OPT_coverage := -O0 -g --coverage
 OPT          := $(or $(OPT_$(CONFIG)),-O2 -g)
 CFLAGS   ?=
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
+ISA      := $(if $(ONE_LEVEL),-DDP_ISA_ONLY=$(ONE_LEVEL))
 SAN      := $(SANITIZE:%=-fsanitize=%) $(if $(SANITIZE),-fno-sanitize-recover=all)
-BASE     := -std=gnu11 $(WARN) $(if $(CONFIG),-fno-omit-frame-pointer) -fvisibility=hidden -MMD -MP $(OPT) $(SAN) $(CFLAGS)
+BASE     := -std=gnu11 $(WARN) $(if $(CONFIG),-fno-omit-frame-pointer) -fvisibility=hidden -MMD -MP $(OPT) $(ISA) $(SAN) $(CFLAGS)
 INC      := -Ilibdispatch/include
 sources   = $(sort $(shell find $(1) -name '*.c'))
 # no slp: a key set stored as 2 x 8 bytes and loaded as 16 stalls every call
@@ -29,14 +48,10 @@ LIB_CC   := $(BASE) $(INC) -Ilibdispatch -fPIC -ftls-model=initial-exec -fno-sem
 DAEMON_PKGS := libuv libcjson
 TEST_PKGS   := check
 
-# The vector levels of the target: what lies in a folder levels/ is compiled once for each.
-LEVELS   := v1 $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),v3 v4)
-MARCH_v3 := -march=x86-64-v3
-MARCH_v4 := -march=x86-64-v4
 LIB_SRC  := $(call sources,libdispatch)
 LIB_LEVELLED := $(foreach f,$(LIB_SRC),$(if $(findstring /levels/,$f),$f))
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC))) \
-            $(foreach level,$(LEVELS),$(LIB_LEVELLED:%.c=$(BUILD)/%_$(level).o))
+            $(foreach level,$(ALL_LEVELS),$(LIB_LEVELLED:%.c=$(BUILD)/%_$(level).o))
 LIB      := $(BUILD)/libdispatchd.so
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
 CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli clients/c))
@@ -46,6 +61,12 @@ BAD_PLUGINS := $(patsubst tests/plugins/%,$(BUILD)/tests/plugins/%.so,$(basename
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,tests/unit))
 TOOLS    := $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
+
+# A line for each source that is compiled, with how many there are when nothing is built yet.
+GOAL_OBJ = $(DAEMON_OBJ) $(CLI_OBJ) $(LIB_OBJ) $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) \
+           $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(BAD_PLUGINS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS))
+LEFT     = $(eval LEFT := $(foreach o,$(sort $(GOAL_OBJ)),$(if $(wildcard $o),,$o)))$(LEFT)
+begin    = $(if $(filter 0,$(V)),$(eval BEGUN += $1)$(info [$(words $(BEGUN))$(if $(word $(words $(BEGUN)),$(LEFT)),/$(words $(LEFT)))] $1))
 
 .DEFAULT_GOAL := all
 .SUFFIXES:
@@ -64,9 +85,9 @@ deps: ## install what is missing (Debian 12)
 
 # What is compiled by $(CC_NAME) depends on the file $(BUILD)/flags/NAME, which is written when that is another.
 CC_lib    = $(CC) $(LIB_CC)
-CC_daemon = $(CC) $(BASE) $(INC) -Idaemon $$(pkg-config --cflags $(DAEMON_PKGS))
+CC_daemon = $(CC) $(BASE) $(INC) -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(DAEMON_PKGS))
 CC_cli    = $(CC) $(BASE) -Iclients/c -DDISPATCHCTL_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson)
-CC_unit   = $(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS))
+CC_unit   = $(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS))
 CC_tool   = $(CC) $(BASE) $(INC) -Ilibdispatch $$(pkg-config --cflags libcjson)
 CC_bench  = $(CC) $(BASE) $(INC) $$(pkg-config --cflags $(DAEMON_PKGS))
 CC_cxx    = $(CXX) $(CXX_CC)
@@ -79,71 +100,80 @@ FORCE:
 # -- libdispatch --------------------------------------------------------------------------------
 $(BUILD)/libdispatch/%.o: libdispatch/%.c $(BUILD)/flags/lib | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_lib) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_lib) -c -o $@ $<
 # -O3 and -fno-trapping-math: else loops with a choice in them are not vectorised
 define LIB_LEVEL_RULE
 CC_lib_$(1) = $$(CC_lib) -O3 -fno-math-errno -fno-trapping-math -fwrapv -ffp-contract=off $$(MARCH_$(1)) -DDP_ISA=$(1)
 $(BUILD)/libdispatch/%_$(1).o: libdispatch/%.c $(BUILD)/flags/lib_$(1) | deps
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC_lib_$(1)) -c -o $$@ $$<
+	$$(call begin,$$<)$$(Q)$$(CC_lib_$(1)) -c -o $$@ $$<
 endef
-$(foreach level,$(LEVELS),$(eval $(call LIB_LEVEL_RULE,$(level))))
+$(foreach level,$(ALL_LEVELS),$(eval $(call LIB_LEVEL_RULE,$(level))))
 $(LIB): $(LIB_OBJ)
 	$(Q)$(CC) $(BASE) -shared -Wl,-soname,libdispatchd.so -Wl,-z,defs -Wl,-Bsymbolic-functions -o $@ $^ -ldl -lpthread -lm
 
 # -- daemon and clients -------------------------------------------------------------------------
 $(BUILD)/daemon/%.o: daemon/%.c $(BUILD)/flags/daemon | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_daemon) -c -o $@ $<
-$(BUILD)/gen/proto_tables.c: $(addprefix proto/gen/,proto_tables.py proto_schemas.py tables.py) $(wildcard proto/methods/*.json proto/types/*.json) | deps
+	$(call begin,$<)$(Q)$(CC_daemon) -c -o $@ $<
+PROTO_GEN := $(addprefix proto/gen/,proto_params.py proto_schemas.py proto_tables.py tables.py) $(wildcard proto/methods/*.json proto/types/*.json)
+$(BUILD)/gen/proto_tables.c: $(PROTO_GEN) | deps
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) proto/gen/proto_tables.py proto > $@.tmp && mv $@.tmp $@
+# a struct of checked params for each method
+$(BUILD)/gen/proto_params.h: $(PROTO_GEN) | deps
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) proto/gen/proto_params.py proto > $@.tmp && mv $@.tmp $@
+$(DAEMON_OBJ) $(UNIT_OBJ): | $(BUILD)/gen/proto_params.h
 $(BUILD)/gen/proto_tables.o: $(BUILD)/gen/proto_tables.c $(BUILD)/flags/daemon
-	$(Q)$(CC_daemon) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_daemon) -c -o $@ $<
 $(BUILD)/dispatchd: $(DAEMON_OBJ) $(LIB)
 	$(Q)$(CC) $(BASE) -o $@ $(DAEMON_OBJ) -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
 $(BUILD)/clients/%.o: clients/%.c $(BUILD)/flags/cli | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_cli) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_cli) -c -o $@ $<
 $(BUILD)/dispatchctl: $(CLI_OBJ)
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
-# -- plugins: every .c below the folder but NOT_ALONE_NAME, plus what plugins/NAME/plugin.mk adds -----
+# -- plugins: every .c below the folder but those in levels/, plus what plugins/NAME/plugin.mk adds -----
 -include $(wildcard plugins/*/plugin.mk)
-PLUGIN_CC = $(CC) $(BASE) $(INC) -fPIC -I$(BUILD)/gen
+PLUGIN_CC = $(CC) $(BASE) $(INC) -fPIC -I$(BUILD)/gen -Iplugins
 CXX_CC    = -std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -MMD -MP $(OPT) $(SAN) $(INC) -fPIC
-$(foreach name,$(PLUGIN_DIRS),$(eval CC_$(name) = $$(PLUGIN_CC) $$(CFLAGS_$(name))))
+$(foreach name,$(PLUGIN_DIRS),$(eval CC_$(name) = $$(PLUGIN_CC) -Iplugins/$(name) $$(CFLAGS_$(name))))
 room_of    = $(firstword $(subst /, ,$(1)))
-objects_of = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(NOT_ALONE_$(1)),$(call sources,plugins/$(1)))) $(OBJ_$(1))
+alone_of   = $(foreach f,$(call sources,plugins/$(1)),$(if $(findstring /levels/,$f),,$f))
+objects_of = $(patsubst %.c,$(BUILD)/%.o,$(call alone_of,$(1))) $(OBJ_$(1))
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/flags/$$(call room_of,$$*) | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_$(call room_of,$*)) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_$(call room_of,$*)) -c -o $@ $<
 $(PLUGINS): $(BUILD)/plugins/%.so: $$(call objects_of,$$*) $(BUILD)/flags/%
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -shared -Wl,-z,defs -o $@ $(filter %.o,$^) $(LIBS_$*)
+# a test plugin's flags stand in its source
+own_flags = $(shell sed -n 's,^/\* CFLAGS: \(.*\) \*/$$,\1,p' $<)
 $(BUILD)/tests/plugins/%.so: tests/plugins/%.c $(BUILD)/flags/template | deps
 	@mkdir -p $(@D)
-	$(Q)$(PLUGIN_CC) $(shell sed -n 's,^/\* CFLAGS: \(.*\) \*/$$,\1,p' $<) -shared -o $@ $<
+	$(call begin,$<)$(Q)$(PLUGIN_CC) $(own_flags) -shared -o $@ $<
 
 $(BUILD)/tests/plugins/%.so: tests/plugins/%.cc $(BUILD)/flags/cxx | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_cxx) -shared -o $@ $<
+	$(call begin,$<)$(Q)$(CC_cxx) $(own_flags) -shared -o $@ $<
 
 # -- tests --------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%.o: tests/unit/%.c $(BUILD)/flags/unit | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_unit) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_unit) -c -o $@ $<
 # plugins/lib/math.h at each vector level
-MATH_LOOPS  := $(LEVELS:%=$(BUILD)/tests/lib/math_loops_%.o)
-MATH_THEIRS := $(LEVELS:%=$(BUILD)/tests/lib/math_libmvec_%.o)
+MATH_LOOPS  := $(ALL_LEVELS:%=$(BUILD)/tests/lib/math_loops_%.o)
+MATH_THEIRS := $(ALL_LEVELS:%=$(BUILD)/tests/lib/math_libmvec_%.o)
 MATH_CFLAGS_v4 := -mprefer-vector-width=512
-$(foreach level,$(LEVELS),$(eval CC_math_$(level) = $$(CC) $$(BASE) $$(CFLAGS_cpu) $$(MARCH_$(level)) $$(MATH_CFLAGS_$(level)) -DMATH_LEVEL=$(level)))
+$(foreach level,$(ALL_LEVELS),$(eval CC_math_$(level) = $$(CC) $$(BASE) $$(CFLAGS_cpu) $$(MARCH_$(level)) $$(MATH_CFLAGS_$(level)) -DMATH_LEVEL=$(level)))
 $(MATH_LOOPS): $(BUILD)/tests/lib/math_loops_%.o: tests/lib/math_loops.c $(BUILD)/flags/math_% | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_math_$*) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_math_$*) -c -o $@ $<
 $(MATH_THEIRS): $(BUILD)/tests/lib/math_libmvec_%.o: tests/lib/math_libmvec.c $(BUILD)/flags/math_% | deps
 	@mkdir -p $(@D)
-	$(Q)$(CC_math_$*) -c -o $@ $<
+	$(call begin,$<)$(Q)$(CC_math_$*) -c -o $@ $<
 $(BUILD)/tests/bench/math: tests/bench/math.c $(MATH_LOOPS) $(MATH_THEIRS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -o $@ $^ -lmvec -lm
@@ -152,20 +182,25 @@ $(BUILD)/tests/run_unit: $(UNIT_OBJ) $(MATH_LOOPS) $(LIB_OBJ) $(filter-out %/mai
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs $(TEST_PKGS) $(DAEMON_PKGS)) -ldl -lpthread -lm
 $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ) $(BUILD)/flags/tool
 	@mkdir -p $(@D)
-	$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm
+	$(call begin,$<)$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm
 $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(BUILD)/flags/bench
 	@mkdir -p $(@D)
-	$(Q)$(CC_bench) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
+	$(call begin,$<)$(Q)$(CC_bench) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
 
-check: all ## run every test (BUILD and SANITIZE as for all)
-	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) sh tests/run.sh
+check: all ## run every test, or with T=index those with that text in their path or name
+	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) T='$(T)' sh tests/run.sh
 
 docs: $(BUILD)/gen/ops.stamp ## write build/gen/docs/operators.md, every operator by its tables
 	@echo "$(BUILD)/gen/docs/operators.md"
 conformance: all ## compare operators with PyTorch (needs python3-torch)
-	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/conformance/test_*.py' sh tests/run.sh
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/operators/run.py tests/operators/test_*.py' sh tests/run.sh
 
-demo: all ## the main job, on real input
+memory: all ## 20 rounds of 1,000 clients: resident memory stays flat
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) DP_MEMORY_ROUNDS=20 DP_MEMORY_CLIENTS=1000 sh tests/run.sh tests/integration/daemon/test_memory.py
+sweep-huge: all ## call every operator with tensors of 2^62 elements, and of 2^26 real ones
+	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) PART=1 PART_SECONDS=14400 PARTS="tests/integration/operators/test_huge.py tests/integration/operators/test_long.py" sh tests/run.sh
+
+demo: binaries ## the main job, on real input
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) sh clients/demo/demo.sh
 
 bench: all ## print timings, beside those of build directory OTHER if set
@@ -178,13 +213,14 @@ fmt: ## format the C sources
 	$(Q)clang-format -i $(filter-out %/api.h,$(SRC))
 fmt-check: ## fail when a source is not formatted
 	$(Q)clang-format --dry-run -Werror $(filter-out %/api.h,$(SRC))
-lint: ## cppcheck over the C sources
+lint: ## cppcheck over the C sources, and products in byte counts
+	$(Q)$(PYTHON) tests/lib/byte_counts.py
 	$(Q)cppcheck --quiet -j $$(nproc) --std=c11 --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=unknownMacro --suppress=missingInclude $(INC) -Ilibdispatch -Idaemon libdispatch daemon clients/cli clients/c
 symbols: $(LIB) ## compare what is exported with tests/lib/symbols.txt
 	$(Q)nm -D --defined-only $(LIB) | awk '{print $$3}' | LC_ALL=C sort | diff tests/lib/symbols.txt - && echo "1 passed, 0 failed"
 arm64: ## build for aarch64 into BUILD, by a cross compiler, and run what was built under qemu
 	$(Q)sh tests/lib/arm64.sh $(abspath $(if $(filter build,$(BUILD)),build-arm64,$(BUILD)))
-install: all ## copy to PREFIX
+install: binaries ## copy to PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/dispatchd
 	install $(BUILD)/dispatchd $(BUILD)/libdispatchd.so $(DESTDIR)$(PREFIX)/lib/dispatchd/
 	install $(BUILD)/dispatchctl $(DESTDIR)$(PREFIX)/bin/
@@ -203,4 +239,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs all binaries arm64 deps check conformance demo bench bench-aten fmt fmt-check lint symbols install uninstall clean
+.PHONY: help docs all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols install uninstall clean
