@@ -1,11 +1,13 @@
-/* socket.c -- what op.call aten::add costs over the socket: socket SOCKET [HOG].  One client that
+/* socket.c -- what op.call aten::add costs over the socket: socket SOCKET [HOG [N]].  One client that
  * writes fixed bytes and looks for line feeds, so that what is measured is the daemon.  Prints one
  * JSON object: microseconds of a round trip, calls a second with many outstanding.
  *
- * HOG is a file of requests that a second client sends meanwhile, one after another: those before
- * an empty line once, the others over and over.  A call is due every PACE_US then, and its time
- * counts from there: the longer the daemon holds up, the more calls see it. */
+ * HOG is a file of requests that a second process sends meanwhile on each of its N connections, one
+ * after another: those before an empty line once, the others over and over.  With more than one
+ * connection it runs at nice 19.  A call is due every PACE_US then, and its time counts from there:
+ * the longer the daemon holds up, the more calls see it.  trip_...: from sending to the answer. */
 #define _GNU_SOURCE /* memmem */
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,7 +25,8 @@ enum {
     PACED = 4000, /* calls beside a hog */
     PACE_US = 1000,
     OUTSTANDING = 64,
-    PIPELINED = 100000
+    PIPELINED = 100000,
+    HOGS = 1000 /* connections of the second process, at most */
 };
 
 static const char request[] =
@@ -112,8 +115,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Send the line at p and wait for its answer; the next line. */
-static const char *ask(int fd, const char *p)
+/* Send the line at p; the next line. */
+static const char *send_line(int fd, const char *p)
 {
     const char *end = strchr(p, '\n') + 1;
 
@@ -123,8 +126,6 @@ static const char *ask(int fd, const char *p)
             die("send");
         p += n;
     }
-    while (read_answers(fd) == 0)
-        ;
     return end;
 }
 
@@ -140,18 +141,39 @@ static char *read_file(const char *path)
     return text;
 }
 
-static void hog(const char *socket_path, const char *path)
+/* Send what comes once, line by line; returns what comes over and over. */
+static const char *send_first(int fd, const char *p)
 {
-    int fd = connect_to(socket_path);
-    const char *p = read_file(path), *cycle;
-
-    while (*p != '\n')
-        p = ask(fd, p);
-    for (cycle = ++p;; p = *p != '\0' ? p : cycle)
-        p = ask(fd, p);
+    while (*p != '\n') {
+        p = send_line(fd, p);
+        while (read_answers(fd) == 0)
+            ;
+    }
+    return p + 1;
 }
 
-static void paced(double us[PACED], int fd)
+static void hog(const char *socket_path, const char *path, int n)
+{
+    const char *text = read_file(path), *cycle = text, *next[HOGS];
+    struct pollfd fds[HOGS];
+
+    if (n > 1 && nice(19) < 0)
+        die("nice");
+    for (int i = 0; i < n; i++) {
+        fds[i] = (struct pollfd){.fd = connect_to(socket_path), .events = POLLIN};
+        cycle = send_first(fds[i].fd, text);
+        next[i] = send_line(fds[i].fd, cycle);
+    }
+    for (;;) {
+        if (poll(fds, (nfds_t)n, -1) < 0)
+            die("poll");
+        for (int i = 0; i < n; i++)
+            if (fds[i].revents != 0 && read_answers(fds[i].fd) > 0)
+                next[i] = send_line(fds[i].fd, *next[i] != '\0' ? next[i] : cycle);
+    }
+}
+
+static void paced(double us[PACED], double trip[PACED], int fd)
 {
     double due = now_us();
 
@@ -161,45 +183,48 @@ static void paced(double us[PACED], int fd)
             usleep((unsigned)early);
         double start = now_us();
         start = start < due || early < 0 ? due : start; /* the sleep's own lateness is not ours */
-        round_trip(fd);
+        trip[i] = round_trip(fd);
         us[i] = now_us() - start;
     }
 }
 
-static int measure(double us[ROUNDS], int fd, bool beside)
+static int measure(double us[ROUNDS], double trip[ROUNDS], int fd, bool beside)
 {
     int n = beside ? PACED : ROUNDS;
 
     for (int i = 0; i < WARM_UP; i++)
         round_trip(fd);
     for (int i = 0; i < ROUNDS && !beside; i++)
-        us[i] = round_trip(fd);
+        trip[i] = us[i] = round_trip(fd);
     if (beside)
-        paced(us, fd);
+        paced(us, trip, fd);
     qsort(us, (size_t)n, sizeof(us[0]), by_value);
+    qsort(trip, (size_t)n, sizeof(trip[0]), by_value);
     return n;
 }
 
 int main(int argc, char **argv)
 {
-    static double us[ROUNDS];
+    static double us[ROUNDS], trip[ROUNDS];
 
-    if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: socket SOCKET [HOG]\n");
+    int hogs = argc > 3 ? atoi(argv[3]) : 1;
+    if (argc < 2 || argc > 4 || hogs < 1 || hogs > HOGS) {
+        fprintf(stderr, "usage: socket SOCKET [HOG [N]]\n");
         return 2;
     }
-    pid_t other = argc == 3 ? fork() : -1;
+    pid_t other = argc > 2 ? fork() : -1;
     if (other == 0)
-        hog(argv[1], argv[2]);
+        hog(argv[1], argv[2], hogs);
     int fd = connect_to(argv[1]);
-    int n = measure(us, fd, other > 0);
+    int n = measure(us, trip, fd, other > 0);
     if (other > 0) {
         kill(other, SIGKILL);
         waitpid(other, NULL, 0);
     }
     printf("{\"p10_us\": %.2f, \"p50_us\": %.2f, \"p99_us\": %.2f, \"max_us\": %.2f, "
-           "\"pipelined_per_s\": %.0f}\n",
-           us[n / 10], us[n / 2], us[n * 99 / 100], us[n - 1], pipelined(fd));
+           "\"trip_p99_us\": %.2f, \"trip_max_us\": %.2f, \"pipelined_per_s\": %.0f}\n",
+           us[n / 10], us[n / 2], us[n * 99 / 100], us[n - 1], trip[n * 99 / 100], trip[n - 1],
+           pipelined(fd));
     close(fd);
     return 0;
 }

@@ -4,6 +4,7 @@
  * made and dropped; column: of [64,8] and [64,1], which are not alike; sum: a reduction of 64.  With a
  * folder of plugins as its argument also add, add_out, relu and select of aten. */
 #include <dispatchd/dispatch.h>
+#include <dispatchd/iter.h>
 #include <dispatchd/typed.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,11 +4,9 @@ FUZZ_SECONDS and FUZZ_SEED choose how long and which."""
 
 import os
 import random
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import BUILD, equal, less, main, wait_until
 from daemon import TestDaemon
 import dispatchd

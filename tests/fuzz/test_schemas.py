@@ -7,11 +7,9 @@ import os
 import random
 import re
 import resource
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import BUILD, SANITIZED, equal, less, main, wait_until
 from daemon import TestDaemon
 import dispatchd

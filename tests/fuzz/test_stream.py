@@ -5,10 +5,8 @@ import json
 import os
 import random
 import socket
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import BUILD, equal, less, main, wait_until
 from daemon import TestDaemon
 

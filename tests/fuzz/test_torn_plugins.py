@@ -6,10 +6,8 @@ chooses a share of them where the whole would take too long; FUZZ_ALL=1 takes th
 
 import os
 import random
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import BUILD, SANITIZED, equal, less, main
 from daemon import TestDaemon
 import dispatchd

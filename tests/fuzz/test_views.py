@@ -4,11 +4,9 @@ connection is answered all the while.  FUZZ_SECONDS and FUZZ_SEED choose how lon
 
 import os
 import random
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from harness import equal, less, main
 from daemon import TestDaemon
 import dispatchd

@@ -26,12 +26,31 @@ REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error
 ASAN_OPTIONS = "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1"
 
 
+class Gate:
+    """What a kernel waits for (sleeps::until): `path` exists once the gate is open, at the latest when its
+    block ends, so that no call outlives a test that failed."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def open(self):
+        open(self.path, "w").close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        if os.path.isdir(os.path.dirname(self.path)):
+            self.open()
+
+
 class TestDaemon:
     __test__ = False
 
     def __init__(self, *options, socket=None, env=None, preexec=None, build=BUILD):
         self.dir = tempfile.mkdtemp(prefix="dispatchd-test-")
         self.socket = socket or os.path.join(self.dir, "dispatchd.sock")
+        self.gates = 0
         self.log_path = os.path.join(self.dir, "log")
         env = {**os.environ, "TMPDIR": self.dir, **(env or {})}
         env.setdefault("ASAN_OPTIONS", ASAN_OPTIONS)
@@ -61,6 +80,10 @@ class TestDaemon:
 
     def connect(self, timeout=STOP_LIMIT):
         return dispatchd.connect(self.socket, timeout)
+
+    def gate(self):
+        self.gates += 1
+        return Gate(os.path.join(self.dir, f"gate-{self.gates}"))
 
     def log(self):
         with open(self.log_path, errors="replace") as f:
@@ -98,6 +121,14 @@ class TestDaemon:
     def loaded(self, d):
         """Names of the plugins; not of files that only stay mapped."""
         return [p["plugin"] for p in d.call("plugin.list")["plugins"] if not p.get("kept")]
+
+    def alone(self, d):
+        """Wait until the sessions of clients that left have ended: `d` is the only client, no call runs,
+        and no tensor is left. A test that compares counts of the whole daemon begins with it."""
+        def quiet():
+            status = d.call("server.status")
+            return status["sessions"] == 1 and not status["running"] and status["live_tensors"] == 0
+        wait_until(quiet, "the clients of earlier tests are gone")
 
     def finish(self):
         """The end of every integration file, when its clients are gone: their calls end, no tensor is

@@ -3,6 +3,7 @@
 #include <dispatchd/plugin.h>
 #include "async_device.h"
 #include <stdatomic.h>
+#include <unistd.h>
 
 DP_PLUGIN(async_device, "1.0")
 DP_BACKEND_DEVICE(simdev, sim_ops)
@@ -99,6 +100,43 @@ static int slow(dp_ctx *ctx, int64_t ms)
     rc = sim_give(0, dp_stream_handle(s), &w, &err);
     dp_stream_unref(s);
     return rc ? dp_fail(ctx, rc, "%s", err.message) : 0;
+}
+
+/* Stop a stream until go() is called.  The default stream cannot be stopped. */
+static int hold_stream(dp_ctx *ctx, const dp_stream *s)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    if (dp_stream_handle(s) == NULL)
+        return dp_fail(ctx, DP_EVALUE, "hold: the default stream cannot be stopped");
+    pthread_mutex_lock(&sim.lock);
+    sim_work w = {.kind = SIM_WAIT, .event = &sim.gate, .number = ++sim.gate.recorded};
+    pthread_mutex_unlock(&sim.lock);
+    int rc = sim_give(0, dp_stream_handle(s), &w, &err);
+    return rc ? dp_fail(ctx, rc, "%s", err.message) : 0;
+}
+
+static int hold(dp_ctx *ctx)
+{
+    dp_stream *s;
+    int rc = current(ctx, NULL, &s);
+
+    if (rc)
+        return rc;
+    rc = hold_stream(ctx, s);
+    dp_stream_unref(s);
+    return rc;
+}
+
+/* Let every stream go on that hold() stopped. */
+static int go(dp_ctx *ctx)
+{
+    (void)ctx;
+    pthread_mutex_lock(&sim.lock);
+    sim.gate.reached = sim.gate.recorded;
+    pthread_cond_broadcast(&sim.changed);
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
 }
 
 static int with_stream(dp_ctx *ctx, dp_tensor *dst, dp_tensor *src, int byte)
@@ -198,6 +236,8 @@ static int go_through(dp_ctx *ctx, int64_t ms, dp_stream *one, dp_stream *other,
     int rc = dp_event_record(ctx, begin, one);
 
     if (rc == 0)
+        rc = hold_stream(ctx, one);
+    if (rc == 0)
         rc = sim_give(0, dp_stream_handle(one), &w, &err);
     if (rc == 0)
         rc = dp_event_record(ctx, end, one);
@@ -208,6 +248,7 @@ static int go_through(dp_ctx *ctx, int64_t ms, dp_stream *one, dp_stream *other,
     if (rc == 0)
         rc = dp_stream_query(ctx, other, &done);
     *before |= done;
+    go(ctx);
     if (rc == 0)
         rc = dp_stream_synchronize(ctx, other);
     if (rc == 0)
@@ -271,13 +312,14 @@ static int add_one(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return 0;
 }
 
-/* A call that is under way for long, and reads its argument again at its end. */
-static int late(dp_ctx *ctx, dp_tensor *self, int64_t ms, double *out)
+/* A call that lasts until the file `until` exists, and reads its argument again at its end. */
+static int late(dp_ctx *ctx, dp_tensor *self, dp_str until, double *out)
 {
-    sim_work w = {.kind = SIM_SLEEP, .ms = (int)ms};
+    sim_work pause = {.kind = SIM_SLEEP, .ms = 5};
 
     (void)ctx;
-    sim_run(&w);
+    while (access(until.s, F_OK) != 0)
+        sim_run(&pause);
     DP_VIEW(x, self);
     *out = x.data ? ((const float *)x.data)[0] : -1;
     return 0;
@@ -298,7 +340,8 @@ static int fail(dp_ctx *ctx, dp_str slot, int64_t nth)
     return dp_fail(ctx, DP_EVALUE, "no slot '%s'", slot.s);
 }
 
-static int state(dp_ctx *ctx, int64_t *live, int64_t *pins, int64_t *n_events, int64_t *n_streams)
+static int state(dp_ctx *ctx, int64_t *live, int64_t *pins, int64_t *n_events, int64_t *n_streams,
+                 int64_t *waiting, int64_t *synchronized)
 {
     (void)ctx;
     pthread_mutex_lock(&sim.lock);
@@ -308,6 +351,8 @@ static int state(dp_ctx *ctx, int64_t *live, int64_t *pins, int64_t *n_events, i
     *n_streams = 0;
     for (sim_stream *s = sim.streams; s; s = s->next)
         *n_streams += !s->freed;
+    *waiting = sim.waiting;
+    *synchronized = sim.calls[SIM_stream_synchronize];
     pthread_mutex_unlock(&sim.lock);
     return 0;
 }
@@ -350,23 +395,26 @@ DP_ON_UNLOAD(on_unload)
 DP_LIBRARY(sim, DP_DEF("to(Tensor self, int index=0) -> Tensor"),
            DP_DEF("pinned(int[] size) -> Tensor"), DP_DEF("is_pinned(Tensor self) -> bool"),
            DP_DEF("use_stream(int index=0) -> bool"), DP_DEF("on_default() -> bool"),
-           DP_DEF("slow(int ms) -> ()"), DP_DEF("copy(Tensor(a!) dst, Tensor src) -> ()"),
+           DP_DEF("slow(int ms) -> ()"), DP_DEF("hold() -> ()"), DP_DEF("go() -> ()"),
+           DP_DEF("copy(Tensor(a!) dst, Tensor src) -> ()"),
            DP_DEF("fill(Tensor(a!) self, int byte) -> ()"), DP_DEF("rows(Tensor src) -> Tensor"),
            DP_DEF("query() -> bool"), DP_DEF("synchronize(bool whole=False) -> ()"),
            DP_DEF("record(Tensor self) -> ()"), DP_DEF("events(int ms) -> (bool, bool, float)"),
            DP_DEF("memory() -> (int, int)"), DP_DEF("add_one(Tensor self) -> Tensor"),
-           DP_DEF("late(Tensor self, int ms) -> float"), DP_DEF("fail(str slot, int nth) -> ()"),
-           DP_DEF("refuse() -> ()"), DP_DEF("state() -> (int, int, int, int)"))
+           DP_DEF("late(Tensor self, str until) -> float"), DP_DEF("fail(str slot, int nth) -> ()"),
+           DP_DEF("refuse() -> ()"), DP_DEF("state() -> (int, int, int, int, int, int)"))
 DP_LIBRARY_IMPL(
     sim, CompositeExplicitAutograd, DP_IMPL_UNBOXED("to", to, (T, i), (T)),
     DP_IMPL_UNBOXED("pinned", pinned, (li), (T)), DP_IMPL_UNBOXED("is_pinned", is_pinned, (T), (b)),
     DP_IMPL_UNBOXED("use_stream", use_stream, (i), (b)),
     DP_IMPL_UNBOXED("on_default", on_default, (), (b)), DP_IMPL_UNBOXED("slow", slow, (i), ()),
+    DP_IMPL_UNBOXED("hold", hold, (), ()), DP_IMPL_UNBOXED("go", go, (), ()),
     DP_IMPL_UNBOXED("copy", copy, (T, T), ()), DP_IMPL_UNBOXED("fill", fill, (T, i), ()),
     DP_IMPL_UNBOXED("rows", rows, (T), (T)), DP_IMPL_UNBOXED("query", query, (), (b)),
     DP_IMPL_UNBOXED("synchronize", synchronize, (b), ()),
     DP_IMPL_UNBOXED("record", record, (T), ()), DP_IMPL_UNBOXED("events", events, (i), (b, b, f)),
     DP_IMPL_UNBOXED("memory", memory, (), (i, i)), DP_IMPL_UNBOXED("fail", fail, (S, i), ()),
-    DP_IMPL_UNBOXED("refuse", refuse, (), ()), DP_IMPL_UNBOXED("state", state, (), (i, i, i, i)))
+    DP_IMPL_UNBOXED("refuse", refuse, (), ()),
+    DP_IMPL_UNBOXED("state", state, (), (i, i, i, i, i, i)))
 DP_LIBRARY_IMPL(sim, simdev, DP_IMPL_UNBOXED("add_one", add_one, (T), (T)),
-                DP_IMPL_UNBOXED("late", late, (T, i), (f)))
+                DP_IMPL_UNBOXED("late", late, (T, S), (f)))

@@ -62,6 +62,8 @@ static struct {
     long live, pinned, events;
     size_t bytes;
     long calls[SIM_SLOTS], fail_at[SIM_SLOTS]; /* fail_at: this call fails; 0: none */
+    long waiting;   /* threads inside a function that waits for a stream */
+    sim_event gate; /* streams that sim::hold stopped go on when sim::go reaches it */
     bool stop, adopts;
 } sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .adopts = true};
 
@@ -311,8 +313,10 @@ static void sim_wait_idle(int index, void *stream)
 {
     pthread_mutex_lock(&sim.lock);
     const sim_stream *s = stream ? sim_own(stream, index) : NULL;
+    sim.waiting++;
     while (!sim_idle(index, s))
         pthread_cond_wait(&sim.changed, &sim.lock);
+    sim.waiting--;
     pthread_mutex_unlock(&sim.lock);
 }
 
@@ -400,8 +404,10 @@ static int sim_event_new(int index, void **out, dp_error *err)
 
 static void sim_event_wait_over(sim_event *e) /* locked */
 {
+    sim.waiting++;
     for (uint64_t n = e->recorded; e->reached < n;)
         pthread_cond_wait(&sim.changed, &sim.lock);
+    sim.waiting--;
 }
 
 static void sim_event_free(int index, void *event)

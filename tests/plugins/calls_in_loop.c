@@ -15,7 +15,7 @@ static void body(int64_t begin, int64_t end, void *user)
 
     for (; begin < end; begin++) {
         dp_tensor *out = NULL;
-        if (dp_invoke(b->ctx, "aten::neg", "T>T", b->self, &out) == 0)
+        if (DP_INVOKE(b->ctx, "aten::neg", (T), (T), b->self, &out) == 0)
             dp_tensor_unref(out);
     }
 }
@@ -25,7 +25,7 @@ static int loop(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     both b = {ctx, self};
     int rc = dp_parallel_for(ctx, 0, 100000, 1, body, &b);
 
-    return rc < 0 ? rc : dp_invoke(ctx, "aten::neg", "T>T", self, out);
+    return rc < 0 ? rc : DP_INVOKE(ctx, "aten::neg", (T), (T), self, out);
 }
 
 DP_LIBRARY(calls_in_loop, DP_DEF("loop(Tensor self) -> Tensor"))

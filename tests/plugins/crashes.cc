@@ -49,10 +49,10 @@ int die(dp_ctx *ctx, dp_tensor *, dp_str how, int64_t n, dp_tensor **)
 int calls(dp_ctx *ctx, dp_tensor *self, dp_str how, int64_t n, dp_tensor **out)
 {
     dp_tensor *wide = nullptr;
-    int rc = dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)0, &wide);
+    int rc = DP_INVOKE(ctx, "aten::unsqueeze", (T, i), (T), self, 0, &wide);
 
     if (rc == 0)
-        rc = dp_invoke(ctx, "crashes::die", "TSi>T", wide, how, n, out);
+        rc = DP_INVOKE(ctx, "crashes::die", (T, S, i), (T), wide, how, n, out);
     dp_tensor_unref(wide);
     return rc;
 }

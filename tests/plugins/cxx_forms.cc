@@ -62,7 +62,7 @@ DP_KERNEL(many, cxx_forms, CPU, "many", kernels::many,
           (i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, T, li), (i, i))
 DP_KERNEL(twice, cxx_forms, CPU, "twice", ([](dp_ctx *ctx, dp_tensor *self, dp_value k, dp_tensor **out) {
               dp_tensor *sum = nullptr, *none = nullptr;
-              int rc = dp_invoke(ctx, "aten::mul.Scalar", "Ts>T", self, k, &sum);
+              int rc = DP_INVOKE(ctx, "aten::mul.Scalar", (T, s), (T), self, k, &sum);
               if (rc == 0)
                   *out = sum;
               dp_tensor_unref(none);

@@ -1,6 +1,7 @@
 /* ends_thread_in_loop.c -- the body of a parallel loop ends the thread of the pool that it runs on: of
  * dp_parallel_for(), or of an elementwise loop. */
 #include <dispatchd/plugin.h>
+#include <dispatchd/iter.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* hoards.c -- makes many temporaries in each of the ways that there are, and keeps a tensor. */
 #include <dispatchd/plugin.h>
+#include <dispatchd/iter.h>
 
 DP_PLUGIN(hoards, "1.0")
 

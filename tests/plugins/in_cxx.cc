@@ -21,7 +21,7 @@ int twice(dp_ctx *ctx, dp_tensor *self, dp_tensor **out) noexcept
 {
     owned sum;
 
-    if (int rc = dp_invoke(ctx, "aten::add.Tensor", "TT>T", self, self, sum.slot()))
+    if (int rc = DP_INVOKE(ctx, "aten::add.Tensor", (T, T), (T), self, self, sum.slot()))
         return rc;
     *out = dp_tensor_ref(sum.get());
     return 0;

@@ -43,7 +43,7 @@ OBSERVER(15)
 static int states(dp_ctx *ctx, dp_tensor *x, int64_t *out)
 {
     dp_tensor *y = NULL;
-    int rc = dp_invoke(ctx, "aten::linear", "TT>T", x, x, &y);
+    int rc = DP_INVOKE(ctx, "aten::linear", (T, T), (T), x, x, &y);
 
     dp_tensor_unref(y);
     *out = atomic_load(&wrong);

@@ -1,6 +1,7 @@
 /* masked.c -- a kind of tensor made of tensors: values, and a mask of those that count.  Elementwise
  * operators work on the values, and an element counts where it counts in every argument. */
 #include <dispatchd/plugin.h>
+#include <dispatchd/iter.h>
 #include <string.h>
 
 DP_PLUGIN(masked, "1.0")
@@ -68,8 +69,8 @@ static int to_dense(dp_ctx *ctx, dp_tensor *self, dp_value fill, dp_tensor **out
     int rc = dp_scalar_tensor(ctx, fill, x.dtype, &other);
     if (rc < 0)
         return rc;
-    rc =
-        dp_invoke(ctx, "aten::where.self", "TTT>T", w.tensors[MASK], w.tensors[VALUES], other, out);
+    rc = DP_INVOKE(ctx, "aten::where.self", (T, T, T), (T), w.tensors[MASK], w.tensors[VALUES],
+                   other, out);
     dp_tensor_unref(other);
     return rc;
 }
@@ -82,7 +83,7 @@ static int neg(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 
     if (!take_apart(self, &w))
         return dp_fail(ctx, DP_ETYPE, "masked: it is not masked");
-    int rc = dp_invoke(ctx, "aten::neg", "T>T", w.tensors[VALUES], &values);
+    int rc = DP_INVOKE(ctx, "aten::neg", (T), (T), w.tensors[VALUES], &values);
     return rc < 0 ? rc : wrap(ctx, values, dp_tensor_ref(w.tensors[MASK]), out);
 }
 
@@ -90,7 +91,8 @@ static int neg(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 static int both_masks(dp_ctx *ctx, const dp_wrapper *a, const dp_wrapper *b, dp_tensor **out)
 {
     if (a && b)
-        return dp_invoke(ctx, "aten::logical_and", "TT>T", a->tensors[MASK], b->tensors[MASK], out);
+        return DP_INVOKE(ctx, "aten::logical_and", (T, T), (T), a->tensors[MASK], b->tensors[MASK],
+                         out);
     *out = dp_tensor_ref((a ? a : b)->tensors[MASK]);
     return 0;
 }
@@ -174,7 +176,7 @@ static int mul_(dp_ctx *ctx, dp_tensor *self, dp_value other)
 
     if (!take_apart(self, &w))
         return dp_refuse(ctx, DP_ETYPE, "masked: it is not masked");
-    return dp_invoke(ctx, "aten::mul_.Scalar", "Ts>", w.tensors[VALUES], other);
+    return DP_INVOKE(ctx, "aten::mul_.Scalar", (T, s), (), w.tensors[VALUES], other);
 }
 
 /* aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor */
@@ -185,7 +187,7 @@ static int sum(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **o
 
     if (rc < 0)
         return rc;
-    rc = dp_invoke(ctx, "aten::sum", "Toi>T", dense, dtype, out);
+    rc = DP_INVOKE(ctx, "aten::sum", (T, oi), (T), dense, dtype, out);
     dp_tensor_unref(dense);
     return rc;
 }

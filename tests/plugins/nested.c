@@ -11,7 +11,7 @@ static int adds(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor **out)
     for (int64_t i = 0; i < n && rc == 0; i++) {
         dp_tensor_unref(sum);
         sum = NULL;
-        rc = dp_invoke(ctx, "aten::add.Tensor", "TT>T", self, self, &sum);
+        rc = DP_INVOKE(ctx, "aten::add.Tensor", (T, T), (T), self, self, &sum);
     }
     *out = sum;
     return rc;

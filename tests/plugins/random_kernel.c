@@ -94,15 +94,15 @@ static int forgets(dp_ctx *ctx, dp_generator *g, int64_t *out)
     return rc;
 }
 
-/* A kernel that draws for long. */
-static int holds(dp_ctx *ctx, int64_t ms, int64_t *out)
+/* A kernel that keeps the generator until the file `path` exists. */
+static int holds(dp_ctx *ctx, dp_str path, int64_t *out)
 {
     int rc = dp_generator_enter(ctx, NULL, DP_DEVICE_CPU);
 
-    if (rc == 0)
-        usleep((useconds_t)ms * 1000);
+    while (rc == 0 && access(path.s, F_OK) != 0)
+        usleep(2000);
     dp_generator_leave(ctx);
-    *out = ms;
+    *out = 1;
     return rc;
 }
 
@@ -132,7 +132,7 @@ DP_LIBRARY(rnd,
            DP_DEF("normal_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"),
            DP_DEF("raw(int n, *, Generator? generator=None) -> Tensor"),
            DP_DEF("range(int increment, *, Generator? generator=None) -> (int, int)"),
-           DP_DEF("forgets(*, Generator? generator=None) -> int"), DP_DEF("holds(int ms) -> int"),
+           DP_DEF("forgets(*, Generator? generator=None) -> int"), DP_DEF("holds(str path) -> int"),
            DP_DEF("draws_without() -> int"), DP_DEF("holds_two(*, Generator generator) -> int"))
 DP_LIBRARY_IMPL(rnd, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("uniform", uniform, (li, oi, og), (T)),
@@ -140,6 +140,6 @@ DP_LIBRARY_IMPL(rnd, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("raw", raw, (i, og), (T)),
                 DP_IMPL_UNBOXED("range", range, (i, og), (i, i)),
                 DP_IMPL_UNBOXED("forgets", forgets, (og), (i)),
-                DP_IMPL_UNBOXED("holds", holds, (i), (i)),
+                DP_IMPL_UNBOXED("holds", holds, (S), (i)),
                 DP_IMPL_UNBOXED("draws_without", draws_without, (), (i)),
                 DP_IMPL_UNBOXED("holds_two", holds_two, (g), (i)))

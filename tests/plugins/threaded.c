@@ -19,7 +19,7 @@ static void square_next(dp_ctx *ctx)
     int64_t n = ++taken, square = 0;
 
     pthread_mutex_unlock(&lock);
-    int rc = dp_alloc(ctx, 1 << 16) ? dp_invoke(ctx, "threaded::square", "i>i", n, &square) : 1;
+    int rc = dp_alloc(ctx, 1 << 16) ? DP_INVOKE(ctx, "threaded::square", (i), (i), n, &square) : 1;
     if (dp_thread_turn(ctx))
         rc = 1;
     pthread_mutex_lock(&lock);

@@ -34,7 +34,7 @@ static int between(dp_ctx *ctx, dp_tensor *a, dp_tensor *b, int64_t *n, dp_tenso
 {
     add(a, 1), add(b, 2);
     *n = 7;
-    return dp_invoke(ctx, "aten::add.Tensor", "TT>T", a, b, sum);
+    return DP_INVOKE(ctx, "aten::add.Tensor", (T, T), (T), a, b, sum);
 }
 
 static int all_(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
@@ -140,7 +140,7 @@ static int invokes(dp_ctx *ctx, dp_tensor *self, int64_t *n, dp_tensor **sum)
 {
     dp_value rets[4];
     dp_value args[2] = {dp_tensor_value(self), dp_tensor_value(self)};
-    int rc = dp_invoke(ctx, "written::add_.boxed", "Ti>", self, (int64_t)1);
+    int rc = DP_INVOKE(ctx, "written::add_.boxed", (T, i), (), self, 1);
 
     if (rc == 0)
         rc = dp_call_boxed(ctx, dp_op_find(ctx, "written::between"), args, 2, rets, 4);
@@ -148,7 +148,7 @@ static int invokes(dp_ctx *ctx, dp_tensor *self, int64_t *n, dp_tensor **sum)
         rc = dp_fail(ctx, DP_ERUNTIME, "an argument came back inside a kernel");
     else if (rc == 0)
         dp_values_release(rets, 4);
-    return rc ? rc : dp_invoke(ctx, "written::between.boxed", "TT>iT", self, self, n, sum);
+    return rc ? rc : DP_INVOKE(ctx, "written::between.boxed", (T, T), (i, T), self, self, n, sum);
 }
 
 DP_LIBRARY(written, DP_DEF("add_(Tensor(a!) self, int n) -> Tensor(a!)"),

@@ -3,6 +3,7 @@
  * usage: dispatch_tables FILE.  The first line of FILE lists the keys to compare; each other line
  * is a sequence of steps and the table that PyTorch computed after them.  Every registration is a
  * unit of its own, and its kernel is known by its file name.  Ends in "N passed, M failed". */
+#include "failure.h"
 #include <cjson/cJSON.h>
 #include <dispatchd/dispatch.h>
 #include <stdio.h>
@@ -39,22 +40,22 @@ static int no_kernel(dp_call *call)
     return dp_fail(call->ctx, DP_ERUNTIME, "only tables are compared here");
 }
 
-/* Reports once for each sequence what it was, then every difference. */
+static void print_heading(const void *of)
+{
+    const replay *r = of;
+    char *steps = cJSON_PrintUnformatted(cJSON_GetObjectItem(r->sequence, "steps"));
+
+    printf("line %d: %s\n", r->line, steps ? steps : "?");
+    cJSON_free(steps);
+}
+
 static void fail(replay *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void fail(replay *r, const char *format, ...)
 {
     va_list ap;
 
-    if (!r->failed) {
-        char *steps = cJSON_PrintUnformatted(cJSON_GetObjectItem(r->sequence, "steps"));
-        printf("line %d: %s\n", r->line, steps ? steps : "?");
-        cJSON_free(steps);
-    }
-    r->failed = true;
     va_start(ap, format);
-    printf("  ");
-    vprintf(format, ap);
-    printf("\n");
+    failure_print(&r->failed, print_heading, r, format, ap);
     va_end(ap);
 }
 

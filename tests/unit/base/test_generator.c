@@ -1,15 +1,7 @@
-/* test_generator.c -- draws and states are PyTorch's, held by one at a time, and survive failures.
- */
-#include "unit.h"
-#include "base/generator.h"
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* test_generator.c -- generators draw what PyTorch's draw. */
+#include "draws.h"
 
 enum { STATE_BYTES = 5056, LINE_BYTES = 2 * STATE_BYTES + 64 };
-
-static dp_error err;
 
 static dp_generator *make(uint64_t seed)
 {
@@ -30,8 +22,6 @@ static uint64_t hash(dp_generator *g)
         h = (h ^ bytes[i]) * 1099511628211u;
     return h;
 }
-
-/* -- the recorded draws; tests/conformance/generator_cases.cc says what a line is -- */
 
 /* One draw of this kind, as bits. */
 static uint64_t draw(dp_generator *g, const char *kind)
@@ -240,8 +230,6 @@ START_TEST(generator_ranges_follow_each_other)
 }
 END_TEST
 
-/* -- by several threads -- */
-
 enum { THREADS = 4, TURNS = 200, EACH = 100, DRAWS = THREADS * TURNS * EACH };
 
 static dp_generator *shared;
@@ -287,86 +275,6 @@ START_TEST(generator_gives_each_draw_to_one_thread)
 }
 END_TEST
 
-/* -- default generators -- */
-
-START_TEST(generators_are_one_a_device_with_one_seed)
-{
-    dp_generators *all, *others;
-    uint64_t seed, other;
-    dp_generator *a, *b, *meta;
-
-    ck_assert_int_eq(dp_generators_new(&all, &err), 0);
-    ck_assert_int_eq(dp_generators_new(&others, &err), 0);
-    ck_assert(!dp_generators_initial_seed(all, &seed));
-    ck_assert(!dp_generators_initial_seed(others, &other));
-    ck_assert_uint_ne(seed, other);
-    ck_assert_int_eq(dp_generators_get(all, DP_DEVICE_CPU, &a, &err), 0);
-    ck_assert_int_eq(dp_generators_get(all, DP_DEVICE_CPU, &b, &err), 0);
-    ck_assert_ptr_eq(a, b);
-    ck_assert_uint_eq(dp_generator_initial_seed(a), seed);
-    dp_generators_seed(all, 77);
-    ck_assert(dp_generators_initial_seed(all, &seed));
-    ck_assert_uint_eq(seed, 77);
-    ck_assert_uint_eq(dp_generator_initial_seed(a), 77);
-    ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(DP_B_Meta, 0), &meta, &err), 0);
-    ck_assert_uint_eq(dp_generator_initial_seed(meta), 77);
-    ck_assert(!dp_generators_busy(all));
-    dpi_generator_hold(a);
-    ck_assert(dp_generators_busy(all));
-    dpi_generator_drop(a);
-    ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(DP_B_CUDA, 0), &b, &err), DP_ERUNTIME);
-    ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(DP_B_Meta, 3), &b, &err), DP_ERUNTIME);
-    dp_generator_unref(a);
-    dp_generator_unref(a);
-    dp_generator_unref(meta);
-    dp_generators_free(others);
-    dp_generators_free(all);
-}
-END_TEST
-
-/* A backend's place may be taken by another one: its generators are not the new one's. */
-START_TEST(generators_forget_an_unloaded_backend)
-{
-    dp_generators *all;
-    dp_generator *old, *now;
-    int bit;
-
-    ck_assert_int_eq(dp_generators_new(&all, &err), 0);
-    ck_assert_int_eq(dpi_backend_register("first", "p", NULL, &bit, &err), 0);
-    ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(bit, 0), &old, &err), 0);
-    dpi_backend_unregister(bit);
-    ck_assert_int_eq(dpi_backend_register("second", "p", NULL, &bit, &err), 0);
-    ck_assert_int_eq(dpi_generator_check(old, &err), DP_ERUNTIME);
-    ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(bit, 0), &now, &err), 0);
-    ck_assert_ptr_ne(old, now);
-    dpi_backend_unregister(bit);
-    dp_generator_unref(old);
-    dp_generator_unref(now);
-    dp_generators_free(all);
-}
-END_TEST
-
-START_TEST(generators_survive_every_failed_allocation)
-{
-    dp_generators *all = NULL;
-    dp_generator *g = NULL;
-    int rc = DP_ERESOURCE;
-
-    for (uint64_t n = 1; rc < 0; n++) {
-        ck_assert_uint_lt(n, 10);
-        dp_fault_arm(n);
-        rc = all == NULL ? dp_generators_new(&all, &err) : 0;
-        if (rc == 0)
-            rc = dp_generators_get(all, DP_DEVICE_CPU, &g, &err);
-        dp_fault_arm(0);
-        if (rc < 0)
-            ck_assert_int_eq(err.code, DP_ERESOURCE);
-    }
-    dp_generator_unref(g);
-    dp_generators_free(all);
-}
-END_TEST
-
 UNIT_SUITE(generator)
 {
     tcase_add_test(tc, generator_draws_what_pytorch_draws);
@@ -376,7 +284,4 @@ UNIT_SUITE(generator)
     tcase_add_test(tc, generator_takes_the_old_state);
     tcase_add_test(tc, generator_ranges_follow_each_other);
     tcase_add_test(tc, generator_gives_each_draw_to_one_thread);
-    tcase_add_test(tc, generators_are_one_a_device_with_one_seed);
-    tcase_add_test(tc, generators_forget_an_unloaded_backend);
-    tcase_add_test(tc, generators_survive_every_failed_allocation);
 }

@@ -2,7 +2,7 @@
 #include "../alive.h"
 #include "unit.h"
 #include <pthread.h>
-#include <server.h>
+#include <session.h>
 #include <string.h>
 
 static sessions all;
@@ -39,17 +39,17 @@ START_TEST(session_handles_name_tensors)
 
     ck_assert_uint_ne(ha, 0);
     ck_assert_uint_gt(hb, ha);
-    dp_tensor *got = session_get(s, ha);
+    dp_tensor *got = session_tensor_get(s, ha);
     ck_assert_ptr_eq(got, a);
     dp_tensor_unref(got);
-    ck_assert_ptr_null(session_get(s, 0));
-    ck_assert_ptr_null(session_get(s, hb + 1));
+    ck_assert_ptr_null(session_tensor_get(s, 0));
+    ck_assert_ptr_null(session_tensor_get(s, hb + 1));
     ck_assert_uint_eq(session_handle_of(s, b), hb);
     again = session_put(s, a, &err);
     ck_assert_uint_eq(session_handle_of(s, a), ha);
     ck_assert(session_release(s, ha));
     ck_assert(!session_release(s, ha));
-    ck_assert_ptr_null(session_get(s, ha));
+    ck_assert_ptr_null(session_tensor_get(s, ha));
     ck_assert_uint_eq(session_handle_of(s, a), again);
     dp_tensor_unref(a);
     dp_tensor_unref(b);
@@ -186,7 +186,7 @@ START_TEST(session_drops_its_tensors_when_it_ends)
     session_leave(other);
     sessions_reap(&all, nanos(), false);
     ck_assert_uint_eq(alive().tensors, 0);
-    ck_assert_ptr_null(session_get(held, 1));
+    ck_assert_ptr_null(session_tensor_get(held, 1));
     session_unref(held);
 }
 END_TEST
@@ -238,7 +238,7 @@ START_TEST(session_holds_generators)
     ck_assert_ptr_eq(got, g);
     dp_generator_unref(got);
     ck_assert_ptr_null(session_generator_get(s, tensor));
-    ck_assert_ptr_null(session_get(s, first));
+    ck_assert_ptr_null(session_tensor_get(s, first));
     ck_assert(!session_draws(s));
     ck_assert(session_generator_release(s, first));
     ck_assert(!session_generator_release(s, first));
@@ -254,7 +254,7 @@ static void *churn(void *arg)
     for (int i = 0; i < 2000; i++) {
         dp_error e = DP_ERROR_INIT;
         uint64_t h = session_put(s, t, &e);
-        dp_tensor *got = session_get(s, h);
+        dp_tensor *got = session_tensor_get(s, h);
         ck_assert_ptr_eq(got, t);
         dp_tensor_unref(got);
         ck_assert(session_release(s, h));
@@ -278,6 +278,68 @@ START_TEST(session_is_used_by_several_threads)
 }
 END_TEST
 
+static void refused(int rc, const char *limit)
+{
+    ck_assert_int_eq(rc, DP_ERESOURCE);
+    ck_assert_msg(strstr(err.message, limit) != NULL, "no '%s' in '%s'", limit, err.message);
+}
+
+START_TEST(session_stops_at_its_tensors)
+{
+    sessions own;
+    dp_tensor *t = NULL;
+    int64_t sizes[] = {1};
+
+    sessions_init(&own, limit_defaults);
+    struct session *full = session_new(&own, &err);
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &t, &err), 0);
+    for (int i = 0; i < LIMIT_SESSION_TENSORS; i++)
+        if (session_put(full, t, &err) == 0)
+            ck_abort_msg("put %d: %s", i, err.message);
+    ck_assert_uint_eq(session_put(full, t, &err), 0);
+    refused(err.code, "session_tensors");
+    ck_assert(session_release(full, 1));
+    ck_assert_uint_ne(session_put(full, t, &err), 0);
+    dp_tensor_unref(t);
+    session_leave(full);
+    sessions_fini(&own);
+}
+END_TEST
+
+/* Each holder of a session stops at two limits that server.hello reports. */
+START_TEST(session_account_stops_at_its_limits)
+{
+    static const struct {
+        int count, bytes;
+    } at[DP_HOLDERS] = {
+        [DP_HOLDER_TENSORS] = {LIMIT_AT_SESSION_TENSORS, LIMIT_AT_SESSION_TENSOR_BYTES},
+        [DP_HOLDER_INTERMEDIATES] = {LIMIT_AT_SESSION_INTERMEDIATES,
+                                     LIMIT_AT_SESSION_INTERMEDIATE_BYTES},
+        [DP_HOLDER_PROGRAMS] = {LIMIT_AT_SESSION_PROGRAMS, LIMIT_AT_SESSION_PROGRAM_BYTES},
+        [DP_HOLDER_PROGRAM_CACHE] = {LIMIT_AT_PROGRAM_CACHE, LIMIT_AT_PROGRAM_CACHE_BYTES},
+        [DP_HOLDER_GENERATORS] = {LIMIT_AT_SESSION_GENERATORS, LIMIT_AT_SESSION_GENERATOR_BYTES},
+    };
+    int64_t limits[LIMITS];
+    sessions own;
+
+    memcpy(limits, limit_defaults, sizeof(limits));
+    limits[LIMIT_AT_SESSION_TENSOR_BYTES] = 5; /* as --session-bytes has it */
+    sessions_init(&own, limits);
+    struct session *full = session_new(&own, &err);
+    dp_account *a = session_account(full);
+    for (int h = 0; h < DP_HOLDERS; h++) {
+        uint64_t count = (uint64_t)limits[at[h].count], bytes = (uint64_t)limits[at[h].bytes];
+        ck_assert_int_eq(dp_account_charge(a, h, count, bytes, &err), 0);
+        refused(dp_account_charge(a, h, 1, 0, &err), limit_names[at[h].count]);
+        refused(dp_account_charge(a, h, 0, 1, &err), limit_names[at[h].bytes]);
+        refused(err.code, dp_holder_name(h));
+        dp_account_refund(a, h, count, bytes);
+    }
+    session_leave(full);
+    sessions_fini(&own);
+}
+END_TEST
+
 UNIT_SUITE(session)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -291,4 +353,6 @@ UNIT_SUITE(session)
     tcase_add_test(tc, session_survives_every_failed_allocation);
     tcase_add_test(tc, session_holds_generators);
     tcase_add_test(tc, session_is_used_by_several_threads);
+    tcase_add_test(tc, session_stops_at_its_tensors);
+    tcase_add_test(tc, session_account_stops_at_its_limits);
 }

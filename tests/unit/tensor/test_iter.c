@@ -1,7 +1,7 @@
 /* test_iter.c -- what an iterator says of its operands, and that its loop sees each element once
  * (aten/src/ATen/test/tensor_iterator_test.cpp, and what that leaves out). */
 #include "../unit.h"
-#include "tensor/room.h"
+#include "tensor/nest.h"
 
 static dp_error err;
 static dp_arena *arena;

@@ -1,6 +1,6 @@
 /* test_iter_reduce.c -- reductions over an iterator: every layout, every number of threads. */
 #include "../unit.h"
-#include "tensor/room.h"
+#include "tensor/nest.h"
 
 static dp_error err;
 static dp_arena *arena;
@@ -318,6 +318,26 @@ START_TEST(inputs_are_converted)
 }
 END_TEST
 
+/* A mask of a wrong dimension is no reduction of none. */
+START_TEST(dimensions_that_are_not_there_are_refused)
+{
+    int64_t sizes[] = {4, 6};
+    dp_tensor *in = scattered(2, sizes), *number = scattered(0, NULL), *out = NULL;
+
+    ck_assert_int_eq(reduce((const dp_tensor *const *)&in, &out, 1, 1 | 4, 0, &sum, 1), DP_EINDEX);
+    ck_assert_str_eq(err.message, "dimension 2 is to be reduced, but there are 2");
+    ck_assert_int_eq(reduce((const dp_tensor *const *)&in, &out, 1, (uint64_t)1 << 63, 0, &sum, 1),
+                     DP_EINDEX);
+    ck_assert_str_eq(err.message, "dimension 63 is to be reduced, but there are 2");
+    ck_assert_int_eq(reduce((const dp_tensor *const *)&number, &out, 1, 2, 0, &sum, 1), DP_EINDEX);
+    ck_assert_ptr_null(out);
+    ck_assert_int_eq(reduce((const dp_tensor *const *)&number, &out, 1, 1, 0, &sum, 1), 0);
+    dp_tensor_unref(out);
+    dp_tensor_unref(number);
+    dp_tensor_unref(in);
+}
+END_TEST
+
 START_TEST(given_outputs_are_resized_or_refused)
 {
     int64_t sizes[] = {4, 6}, six[] = {6}, back[] = {2};
@@ -375,6 +395,7 @@ UNIT_SUITE(iter_reduce)
     tcase_add_test(tc, the_same_bits_on_any_number_of_threads);
     tcase_add_test(tc, places_are_counted_in_order);
     tcase_add_test(tc, inputs_are_converted);
+    tcase_add_test(tc, dimensions_that_are_not_there_are_refused);
     tcase_add_test(tc, given_outputs_are_resized_or_refused);
     tcase_add_test(tc, a_failed_allocation_leaves_nothing);
 }

@@ -144,6 +144,31 @@ START_TEST(dense_is_packed_in_some_order)
 }
 END_TEST
 
+START_TEST(strides_wrap_where_there_are_no_elements)
+{
+    const int64_t large = (int64_t)1 << 40;
+    const struct {
+        int64_t sizes[3], strides[3];
+    } rows[] = {
+        {{0, large, large}, {0, large, 1}},
+        {{0, INT64_MAX, INT64_MAX}, {1, INT64_MAX, 1}},
+        {{4, (int64_t)1 << 61, 0}, {(int64_t)1 << 61, 1, 1}},
+    };
+
+    for (size_t i = 0; i < DPI_COUNT(rows); i++) {
+        dp_tensor *t = NULL;
+        ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, 0, 3, rows[i].sizes, NULL, &t, &err), DP_OK);
+        const dpi_geometry *g = dpi_geometry_of(t);
+        ck_assert_int_eq(g->numel, 0);
+        for (int d = 0; d < 3; d++)
+            ck_assert_msg(g->strides[d] == rows[i].strides[d],
+                          "row %zu: stride %d is %lld, want %lld", i, d, (long long)g->strides[d],
+                          (long long)rows[i].strides[d]);
+        dp_tensor_unref(t);
+    }
+}
+END_TEST
+
 START_TEST(impossible_geometry_is_refused_by_name)
 {
     static const struct {
@@ -158,9 +183,9 @@ START_TEST(impossible_geometry_is_refused_by_name)
         {{2, {(int64_t)1 << 32, (int64_t)1 << 32}},
          {2, {1, 1}},
          0,
-         DP_ERESOURCE,
+         DP_ERUNTIME,
          "more elements than"},
-        {{3, {0, INT64_MAX, 3}}, {3, {1, 1, 1}}, 0, DP_ERESOURCE, "more elements than"},
+        {{3, {INT64_MAX, 3, 0}}, {3, {1, 1, 1}}, 0, DP_ERUNTIME, "more elements than"},
         {{1, {3}}, {1, {INT64_MAX}}, 0, DP_ERUNTIME, "reach beyond any storage"},
         {{1, {3}}, {1, {1}}, INT64_MAX, DP_ERUNTIME, "reach beyond any storage"},
     };
@@ -206,6 +231,7 @@ UNIT_SUITE(layout)
     tcase_add_test(tc, view_strides_are_pytorchs);
     tcase_add_test(tc, view_needs_as_many_elements);
     tcase_add_test(tc, dense_is_packed_in_some_order);
+    tcase_add_test(tc, strides_wrap_where_there_are_no_elements);
     tcase_add_test(tc, impossible_geometry_is_refused_by_name);
     tcase_add_test(tc, formats_need_their_rank);
 }

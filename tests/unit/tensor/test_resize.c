@@ -130,7 +130,7 @@ START_TEST(what_cannot_be_is_refused_and_changes_nothing)
     OK(dpi_resize(NULL, t, 1, SIZES(2), DP_PRESERVE, &err));
     FAILS(dpi_resize(NULL, t, 1, SIZES(-1), DP_PRESERVE, &err), DP_ERUNTIME,
           "negative dimension -1");
-    FAILS(dpi_resize(NULL, t, 2, SIZES(INT64_MAX, 2), DP_PRESERVE, &err), DP_ERESOURCE, "int64");
+    FAILS(dpi_resize(NULL, t, 2, SIZES(INT64_MAX, 2), DP_PRESERVE, &err), DP_ERUNTIME, "int64");
     FAILS(dpi_resize(NULL, t, 1, SIZES((int64_t)1 << 57), DP_PRESERVE, &err), DP_ERESOURCE,
           "DP_LIMIT_STORAGE_BYTES");
     FAILS(dpi_resize(NULL, t, 2, SIZES(1, 1), DP_CHANNELS_LAST, &err), DP_ERUNTIME, "rank 4");

@@ -64,6 +64,14 @@ START_TEST(what_cannot_be_is_refused)
     refuses(&w, DP_ERESOURCE, "wrapper_parts");
     w = good, w.n_ints = 1;
     refuses(&w, DP_EVALUE, "integers: they are NULL");
+    w = good, w.n_doubles = 1;
+    refuses(&w, DP_EVALUE, "doubles: they are NULL");
+    w = good, w.n_doubles = DP_LIMIT_WRAPPER_PARTS + 1, w.doubles = (const double[]){0};
+    refuses(&w, DP_ERESOURCE, "doubles (wrapper_parts)");
+    w = good, w.layout = DP_LAYOUT_END;
+    refuses(&w, DP_EVALUE, "no layout has number 8");
+    w = good, w.layout = -1;
+    refuses(&w, DP_EVALUE, "no layout has number -1");
     w = good, w.sizes = NULL;
     refuses(&w, DP_EVALUE, "sizes: they are NULL");
     w = good, w.size = offsetof(dp_wrapper, n_tensors);
@@ -111,6 +119,41 @@ START_TEST(everything_is_copied)
     w.tensors = (dp_tensor *[]){x, x}, w.kind = "own";
     ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
     ck_assert_uint_eq(dp_tensor_version(t), 0); /* history of its own */
+    dp_tensor_unref(t);
+}
+END_TEST
+
+/* A struct of a plugin that was built before doubles and layouts has neither, and is not written past its end. */
+START_TEST(doubles_and_a_layout_are_kept)
+{
+    double doubles[] = {0.5, -2};
+    dp_wrapper w = of(&x, 1), got = {.size = sizeof(got)};
+    dp_tensor *t;
+
+    w.doubles = doubles, w.n_doubles = 2, w.layout = DP_LAYOUT_SPARSE_CSR;
+    ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
+    doubles[1] = 9;
+    ck_assert(dp_wrapper_get(t, &got));
+    ck_assert_uint_eq(got.n_doubles, 2);
+    ck_assert(got.doubles[0] == 0.5 && got.doubles[1] == -2);
+    ck_assert_int_eq(got.layout, DP_LAYOUT_SPARSE_CSR);
+    w.layout = DP_LAYOUT_STRIDED;
+    ck_assert_int_eq(dpi_wrapper_become(t, &w, &err), DP_EVALUE);
+    ck_assert_ptr_nonnull(strstr(err.message, "sparse_csr"));
+    w.layout = DP_LAYOUT_SPARSE_CSR, w.n_doubles = 1;
+    ck_assert_int_eq(dpi_wrapper_become(t, &w, &err), 0);
+    ck_assert(dp_wrapper_get(t, &got));
+    ck_assert_uint_eq(got.n_doubles, 1);
+    dp_tensor_unref(t);
+    w.size = got.size = offsetof(dp_wrapper, n_doubles);
+    ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
+    got.layout = 77;
+    ck_assert(dp_wrapper_get(t, &got));
+    ck_assert_int_eq(got.layout, 77);
+    got.size = sizeof(got);
+    ck_assert(dp_wrapper_get(t, &got));
+    ck_assert_uint_eq(got.n_doubles, 0);
+    ck_assert_int_eq(got.layout, DP_LAYOUT_STRIDED);
     dp_tensor_unref(t);
 }
 END_TEST
@@ -190,6 +233,7 @@ UNIT_SUITE(wrapper)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_cannot_be_is_refused);
     tcase_add_test(tc, everything_is_copied);
+    tcase_add_test(tc, doubles_and_a_layout_are_kept);
     tcase_add_test(tc, wrappers_in_wrappers_end_in_a_loop);
     tcase_add_test(tc, a_running_call_sees_what_it_began_with);
     tcase_add_test(tc, a_wrapper_may_have_a_gradient_when_its_parts_may);

@@ -1,67 +1,5 @@
-/* test_fake.c -- fakes: a true device, no memory, and calls that run no loop; with plugins aten,
- * composite and cpu. */
-#include "dispatch/records.h"
-#include <limits.h>
-
-static dp_registry *reg;
-static dp_ctx *ctx;
-static dp_arena *arena;
-static dp_error err;
-static dp_tensor *x; /* float32 [2, 3] of 6, with memory */
-static dp_tensor_stats before;
-
-static void load(const char *name)
-{
-    char relative[300], path[PATH_MAX];
-    const char *build = getenv("BUILD");
-    dp_load_options options = {0};
-    dp_plugin_report report;
-
-    snprintf(relative, sizeof(relative), "%s/plugins/%s.so", build ? build : "build", name);
-    ck_assert_msg(realpath(relative, path) != NULL, "%s is not built", relative);
-    ck_assert_msg(dp_plugin_load(reg, path, &options, arena, &report, &err) == 0, "%s",
-                  err.message);
-}
-
-static void setup(void)
-{
-    int64_t sizes[] = {2, 3}, strides[] = {1, 2};
-
-    dp_tensor_stats_get(&before);
-    dp_error_clear(&err);
-    arena = dp_arena_new();
-    reg = rec_registry();
-    load("aten");
-    load("composite");
-    load("cpu");
-    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
-    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 2, sizes, strides, &x, &err), 0);
-}
-
-static void teardown(void)
-{
-    static const char *const plugins[] = {"cpu", "composite", "aten"};
-    dp_unload_report gone;
-    dp_tensor_stats now;
-
-    dp_tensor_unref(x);
-    dp_ctx_free(ctx);
-    for (size_t i = 0; i < DPI_COUNT(plugins); i++)
-        ck_assert_int_eq(dp_plugin_unload(reg, plugins[i], -1, false, &gone, &err), 0);
-    ck_assert_ptr_null(dp_registry_free(reg));
-    dp_arena_free(arena);
-    dp_tensor_stats_get(&now);
-    ck_assert_uint_eq(now.tensors, before.tensors);
-    ck_assert_uint_eq(now.storages, before.storages);
-}
-
-static dp_tensor *fake_of(const dp_tensor *t)
-{
-    dp_tensor *f = NULL;
-
-    ck_assert_int_eq(dp_fake(ctx, t, &f), 0);
-    return f;
-}
+/* test_fake.c -- tensors without memory. */
+#include "fakes.h"
 
 static void is_fake(const dp_tensor *t, dp_device device, int ndim, const int64_t *sizes,
                     const int64_t *strides)
@@ -75,15 +13,6 @@ static void is_fake(const dp_tensor *t, dp_device device, int ndim, const int64_
     ck_assert_ptr_null(v.data);
     ck_assert(dp_keyset_has(dp_tensor_keys(t), DP_KEY(DP_F_Fake)));
 }
-
-static void failed(int rc, int code, const char *text)
-{
-    ck_assert_int_eq(rc, code);
-    ck_assert_msg(strstr(dp_ctx_error(ctx)->message, text), "'%s' is not in '%s'", text,
-                  dp_ctx_error(ctx)->message);
-}
-
-#define OK(call) ck_assert_msg((call) == 0, "%s", dp_ctx_error(ctx)->message)
 
 static const dp_keyset fake_mode = {DP_FBIT(DP_F_Fake), 0}, nothing = {0, 0};
 
@@ -248,63 +177,6 @@ START_TEST(fakes_of_another_backend_stay_there)
 }
 END_TEST
 
-static int touches(dp_call *call)
-{
-    DP_VIEW(v, call->args[0].u.t);
-    *(float *)v.data = 1;
-    return 0;
-}
-
-START_TEST(kernels_that_say_nothing_never_get_one)
-{
-    static const dp_item def[] = {REC_DEF("touches(Tensor x) -> ()")};
-    static const dp_item impl[] = {REC_IMPL("touches", touches)};
-    static const dp_block b[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "mine", "", def),
-                                 REC_BLOCK(DP_BLOCK_IMPL, 2, "mine", "CPU", impl)};
-    dp_unit *mine = rec_attach(reg, "mine", b, 2);
-    dp_tensor *f = fake_of(x);
-
-    OK(dp_invoke(ctx, "mine::touches", "T>", x));
-    failed(dp_invoke(ctx, "mine::touches", "T>", f), DP_ENOTIMPL,
-           "mine::touches: no kernel for Meta");
-    rec_detach(reg, mine);
-    dp_tensor_unref(f);
-}
-END_TEST
-
-/* Leaves out all but the kernel for CPU, as a layer might that knows no fakes. */
-static int goes_straight_down(dp_call *call)
-{
-    dp_keyset keys = {DP_FBIT(DP_F_Dense), DP_BBIT(DP_B_CPU)};
-    return dp_redispatch_boxed(call->ctx, call->op, keys, call->args, call->n_args, call->rets,
-                               call->n_rets);
-}
-
-START_TEST(not_by_redispatch_either)
-{
-    static const dp_item def[] = {REC_DEF("touches(Tensor x) -> ()")};
-    static const dp_item impl[] = {REC_IMPL("touches", touches)};
-    static const dp_item layer[] = {REC_IMPL("touches", goes_straight_down)};
-    static const dp_block b[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "mine", "", def),
-                                 REC_BLOCK(DP_BLOCK_IMPL, 2, "mine", "CPU", impl),
-                                 REC_BLOCK(DP_BLOCK_IMPL, 3, "mine", "AutogradCPU", layer),
-                                 REC_BLOCK(DP_BLOCK_IMPL, 4, "mine", "AutogradMeta", layer)};
-    dp_unit *mine = rec_attach(reg, "mine", b, DPI_COUNT(b));
-    dp_tensor *f = fake_of(x), *m;
-
-    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE(DP_B_Meta, 0), 0, NULL, NULL, &m, &err),
-                     0);
-    OK(dp_invoke(ctx, "mine::touches", "T>", x));
-    failed(dp_invoke(ctx, "mine::touches", "T>", f), DP_ENOTIMPL,
-           "mine::touches: no kernel for Meta");
-    failed(dp_invoke(ctx, "mine::touches", "T>", m), DP_ENOTIMPL,
-           "mine::touches: no kernel for Meta");
-    rec_detach(reg, mine);
-    dp_tensor_unref(m);
-    dp_tensor_unref(f);
-}
-END_TEST
-
 START_TEST(explain_goes_on_below_fake)
 {
     dp_tensor *f = fake_of(x);
@@ -334,7 +206,5 @@ UNIT_SUITE(fake)
     tcase_add_test(tc, what_has_memory_is_not_written);
     tcase_add_test(tc, nothing_excludes_fake);
     tcase_add_test(tc, fakes_of_another_backend_stay_there);
-    tcase_add_test(tc, kernels_that_say_nothing_never_get_one);
-    tcase_add_test(tc, not_by_redispatch_either);
     tcase_add_test(tc, explain_goes_on_below_fake);
 }

@@ -1,6 +1,6 @@
 /* test_meta.c -- calls whose tensors have no memory. */
 #include "../../alive.h"
-#include "dispatch/registry/dispatch_i.h"
+#include "dispatch/call/ctx.h"
 #include "dispatch/records.h"
 
 static dp_registry *reg;
@@ -267,6 +267,37 @@ START_TEST(the_flag_is_for_kernels_of_cpu)
     ck_assert_str_eq(err.message,
                      "kernel 'asks' at t.c:3: DP_FLAG_META is for kernels of CPU, which "
                      "then serve Meta, too, and for composite ones");
+    b = (dp_block)REC_BLOCK(DP_BLOCK_IMPL, 3, "t", "Meta", plain);
+    b.flags = DP_FLAG_META; /* what DP_LIBRARY_META writes */
+    ck_assert_int_eq(dp_registry_attach(reg, "bad", "1", &b, 1, &u, &err), DP_EPLUGIN);
+    ck_assert_str_eq(err.message,
+                     "kernel 'asks' at t.c:3: DP_LIBRARY_META is for kernels of CPU, which "
+                     "then serve Meta, too, and for composite ones");
+    b.flags = DP_FLAG_GRAD;
+    ck_assert_int_eq(dp_registry_attach(reg, "bad", "1", &b, 1, &u, &err), DP_EPLUGIN);
+    ck_assert_str_eq(err.message, "kernel 'asks' at t.c:3: DP_LIBRARY_GRAD is for layers, and this "
+                                  "key is no layer's");
+}
+END_TEST
+
+/* DP_LIBRARY_VIEWS for a backend: its kernels make their views, and need not serve Meta. */
+START_TEST(views_are_for_any_backend)
+{
+    dp_block b = REC_BLOCK(DP_BLOCK_IMPL, 3, "t", "CUDA", plain);
+
+    b.flags = DP_FLAG_META | DP_FLAG_VIEWS;
+    dp_unit *u = rec_attach(reg, "views", &b, 1);
+    char *dump = rec_dump(reg);
+    ck_assert_ptr_nonnull(strstr(dump, "  CUDA: views t.c:3 [makes its views]\n"));
+    free(dump);
+    rec_detach(reg, u);
+    b.key = "CPU";
+    u = rec_attach(reg, "views", &b, 1);
+    dump = rec_dump(reg);
+    ck_assert_ptr_nonnull(
+        strstr(dump, "  CPU: views t.c:3 [without memory, too] [makes its views]\n"));
+    free(dump);
+    rec_detach(reg, u);
 }
 END_TEST
 
@@ -280,4 +311,5 @@ UNIT_SUITE(meta)
     tcase_add_test(tc, a_composite_kernel_without_the_flag_gets_no_tensor_without_memory);
     tcase_add_test(tc, explain_and_dump_tell_where_the_kernel_is_from);
     tcase_add_test(tc, the_flag_is_for_kernels_of_cpu);
+    tcase_add_test(tc, views_are_for_any_backend);
 }

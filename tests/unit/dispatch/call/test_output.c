@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "dispatch/records.h"
 #include <dispatchd/dispatch.h>
+#include <dispatchd/iter.h>
 
 static dp_registry *reg;
 static dp_ctx *ctx;
@@ -32,7 +33,24 @@ static int kernel_of_lists(dp_call *call)
     return dp_set_output(call->ctx, &t, 2, (int64_t[]){2, 3}, NULL, wanted, device);
 }
 
+/* Gives a tensor of its own another shape, then its second argument. */
+static int resizes(dp_call *call)
+{
+    dp_tensor *own = NULL, *y = call->args[1].u.t;
+    int rc = dp_empty(call->ctx, DP_FLOAT32, DP_DEVICE_CPU, 0, NULL, DP_CONTIGUOUS, &own);
+
+    if (rc == 0)
+        rc = dp_resize(call->ctx, own, 1, (int64_t[]){4}, DP_CONTIGUOUS);
+    ck_assert_int_eq(rc, 0);
+    rc = takes_ins ? dp_set_storage(call->ctx, y, own, 0, 1, (int64_t[]){4}, NULL)
+                   : dp_resize(call->ctx, y, 1, (int64_t[]){4}, DP_CONTIGUOUS);
+    dp_tensor_unref(own);
+    return rc;
+}
+
 static const dp_item defs[] = {
+    REC_DEF("resizes(int[] x, Tensor y) -> Tensor"),
+    REC_DEF("resizes_(int[] x, Tensor(a!) y) -> Tensor(a!)"),
     REC_DEF("f(int[] x) -> Tensor"),
     REC_DEF("f.out(int[] x, *, Tensor(a!) out) -> Tensor(a!)"),
     REC_DEF("f_(Tensor(a!) self) -> Tensor(a!)"),
@@ -41,6 +59,7 @@ static const dp_item defs[] = {
     REC_DEF("lists.out(Tensor[] ins, *, Tensor(a!)[] outs) -> ()"),
 };
 static const dp_item impls[] = {
+    REC_IMPL("resizes", resizes),  REC_IMPL("resizes_", resizes),
     REC_IMPL("f", kernel),         REC_IMPL("f.out", kernel),
     REC_IMPL("f_", kernel),        REC_IMPL("reads", kernel),
     REC_IMPL("other.out", kernel), REC_IMPL("lists.out", kernel_of_lists)};
@@ -162,6 +181,28 @@ START_TEST(only_written_arguments_are_outputs)
 }
 END_TEST
 
+START_TEST(only_written_arguments_change_their_shape)
+{
+    dp_tensor *t = make(2, 3);
+    dp_value unused;
+
+    for (int how = 0; how < 2; how++) {
+        takes_ins = how != 0;
+        int rc = call("o::resizes", t, &unused);
+        ck_assert_msg(rc == DP_EPLUGIN, "%d: %s", rc, dp_ctx_error(ctx)->message);
+        ck_assert_ptr_nonnull(strstr(dp_ctx_error(ctx)->message,
+                                     "its kernel changes argument 'y', and its schema does not"));
+        DP_VIEW(before, t);
+        ck_assert_int_eq(before.ndim, 2 - how);
+        ck_assert_int_eq(call("o::resizes_", t, &unused), 0);
+        dp_values_release(&unused, 1);
+        DP_VIEW(after, t);
+        ck_assert_int_eq(after.ndim, 1);
+    }
+    dp_tensor_unref(t);
+}
+END_TEST
+
 START_TEST(outputs_have_the_dtype_and_the_device)
 {
     dp_tensor *t = make(2, 3);
@@ -211,6 +252,7 @@ UNIT_SUITE(output)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, outputs_are_made_resized_or_checked);
     tcase_add_test(tc, only_written_arguments_are_outputs);
+    tcase_add_test(tc, only_written_arguments_change_their_shape);
     tcase_add_test(tc, outputs_have_the_dtype_and_the_device);
     tcase_add_test(tc, outputs_of_the_iterator_are_resized_with_the_warning);
 }

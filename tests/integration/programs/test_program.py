@@ -1,0 +1,351 @@
+"""test_program.py -- programs over the socket: made once, run often, told about, called off, gone with
+their session."""
+
+import os
+import time
+
+from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
+from daemon import TestDaemon
+
+DATA = {"return": "data"}
+X = {"data": [1, 2]}
+
+
+def setup():
+    return TestDaemon("--plugin", os.path.join(BUILD, "tests", "plugins", "sleeps.so"))
+
+
+def ref(name, index=None):
+    return {"ref": name} if index is None else {"ref": name, "index": index}
+
+
+def step(op, *args, as_=None, **kwargs):
+    s = {"op": "aten::" + op, "args": list(args)}
+    if kwargs:
+        s["kwargs"] = kwargs
+    return {**s, "as": as_.split()} if as_ else s
+
+
+def create(d, steps, outputs, inputs="x:Tensor", **constants):
+    declared = [dict(zip(("name", "type"), i.split(":"))) for i in inputs.split()]
+    return d.call("program.create", inputs=declared, constants=constants, steps=steps,
+                  outputs=outputs.split())["program"]
+
+
+def run(d, program, how="data", **inputs):
+    return d.call("program.run", program=program, inputs=inputs, **{"return": how})["outputs"]
+
+
+def test_a_program_is_made_once_and_run_often(f):
+    with f.connect() as d:
+        p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
+                       step("add.Tensor", ref("y"), ref("b"), alpha=ref("n"), as_="z")],
+                   "z y n", "x:Tensor n:int", k=3, b={"data": [10, 20]})
+        for n in 1, 2:
+            z, y, m = run(d, p, x=X, n=n)
+            equal((z["data"], y["data"], m), ([3 + 10 * n, 6 + 20 * n], [3, 6], n))
+        kept = d.call("tensor.create", data=[5, 5])
+        equal(run(d, p, x={"tensor": kept["tensor"]}, n=0)[0]["data"], [15, 15])
+        d.call("program.release", program=p)
+        raises(lambda: run(d, p, x=X, n=1), "NotFound", f"no program {p}")
+        raises(lambda: d.call("program.release", program=p), "NotFound", f"no program {p}")
+
+
+def test_inputs_are_checked(f):
+    with f.connect() as d:
+        p = create(d, [step("neg", ref("x"), as_="y")], "y")
+        raises(lambda: run(d, p), "TypeError", "missing input 'x'")
+        raises(lambda: run(d, p, x=X, z=1), "NotFound", "no input 'z'")
+        raises(lambda: run(d, p, x="a"), "TypeError", "input 'x' must be Tensor, not str 'a'")
+        raises(lambda: create(d, [], "x", "x:Tenser[[ y:int"), "ValueError", "inputs[0]", "Tenser[[")
+        raises(lambda: create(d, [], "x", "x:Tensor x:int"), "AlreadyExists", "inputs[1]", "'x'")
+        raises(lambda: d.call("program.run", program=p, steps=[], outputs=[]), "InvalidParams", "either")
+
+
+def test_a_mistake_is_found_before_anything_runs(f):
+    with f.connect() as d:
+        x = d.call("tensor.create", data=[1])
+        writes = [{"op": "aten::add_.Tensor", "args": [ref("x"), 1]}] * 900
+        for bad, type_, part in [
+                (step("relu", ref("x"), as_="y z"), "ValueError", "as names 2 returns but aten::relu has 1"),
+                (step("rely", ref("x")), "NotFound", "aten::rely"),
+                (step("relu", ref("q")), "NotFound", "steps[900].args[0]"),
+                (step("relu", "a"), "TypeError", "must be Tensor, not str"),
+                (step("relu6"), "TypeError", "missing 1 required argument"),
+                ({"op": "aten::add", "args": [ref("x"), ref("x")], "as": ["y", "z"]}, "ValueError",
+                 "as names 2 returns but "),
+                ({"get": "sizes", "args": [3]}, "TypeError", "get 'sizes' is of a Tensor, which int is not"),
+                ({"get": "len", "args": ["a"]}, "TypeError", "get 'len' is of a list, which str is not"),
+                ({"get": "shape", "args": [ref("x")]}, "NotFound", "'shape'"),
+                ({"while": "x"}, "NotImplementedError", "step kind 'while' is reserved"),
+                ({"cond": "x"}, "NotImplementedError", "step kind 'cond' is reserved"),
+                ({"program": 99, "inputs": {}}, "NotFound", "no program 99")]:
+            for method, inputs in ("program.run", {"x": {"tensor": x["tensor"]}}), \
+                                  ("program.create", [{"name": "x", "type": "Tensor"}]):
+                e = raises(lambda: d.call(method, inputs=inputs, steps=[*writes, bad], outputs=[]),
+                           type_, part)
+                equal(e.data["step"], 900, part)
+        equal(d.call("tensor.read", tensor=x["tensor"])["data"], [1])
+
+
+def test_the_number_of_returns_is_that_of_some_overload(f):
+    with f.connect() as d:
+        raises(lambda: create(d, [step("add", ref("x"), ref("y"), as_="a b")], "a", "x y"), "ValueError",
+               "as names 2 returns but no aten::add has so many")
+        create(d, [step("max", ref("x"), ref("y"), as_="a b")], "a", "x y")  # max.dim has two
+
+
+def test_lists_and_what_can_be_got(f):
+    with f.connect() as d:
+        p = create(d, [step("split.Tensor", ref("x"), 1, as_="parts"),
+                       step("cat", [ref("parts", 1), ref("parts", 0), {"data": [[7, 7]]}], as_="y"),
+                       {"get": "sizes", "args": [ref("y")], "as": ["sizes"]},
+                       {"get": "size", "args": [ref("y"), -1], "as": ["columns"]},
+                       {"get": "dtype", "args": [ref("y")], "as": ["dtype"]},
+                       {"get": "len", "args": [ref("parts")], "as": ["n"]},
+                       step("full", [ref("n"), ref("columns")], 1.5, dtype=ref("dtype"), as_="z")],
+                   "y sizes columns dtype n z")
+        y, sizes, columns, dtype, n, z = run(d, p, x={"dtype": "float64", "data": [[1, 2], [3, 4]]})
+        equal(y["data"], [[3, 4], [1, 2], [7, 7]])
+        equal((sizes, columns, dtype, n), ([3, 2], 2, "float64", 2))
+        equal((z["data"], z["dtype"]), ([[1.5, 1.5]] * 2, "float64"))
+        e = raises(lambda: run(d, p, x={"data": [[1, 2]]}), "IndexError", "index 1 of 'parts', a list of 1")
+        equal(e.data["step"], 1)
+
+
+def test_an_output_shares_no_memory_with_a_constant(f):
+    """Whoever has an output's handle may write to it; the next run sees the constant as it was."""
+    with f.connect() as d:
+        inner = create(d, [step("t", ref("w"), as_="v")], "v", "", w={"data": [[1, 2], [3, 4]]})
+        p = create(d, [step("t", ref("k"), as_="t"), step("unbind.int", ref("k"), as_="parts"),
+                       step("contiguous", ref("k"), as_="same"),
+                       {"program": inner, "inputs": {}, "as": ["sub"]}], "k t parts same many sub", "",
+                   k={"data": [[1, 2], [3, 4]]}, many=[{"data": [5]}, {"data": [6]}])
+        rows, columns = [[1, 2], [3, 4]], [[1, 3], [2, 4]]
+        for _ in range(2):
+            k, t, parts, same, many, sub = run(d, p, "handle")
+            outputs = [k, t, *parts, same, *many, sub]
+            equal(t["strides"], [1, 2], "a copy is laid out as what it copies")
+            for o, data in zip(outputs, [rows, columns, *rows, rows, [5], [6], columns]):
+                equal(d.call("tensor.read", tensor=o["tensor"])["data"], data)
+                d.call("op.call", op="aten::zero_", args=[{"tensor": o["tensor"]}])
+        equal(len({d.call("tensor.describe", tensor=o["tensor"])["storage"] for o in outputs}), 8)
+
+
+def test_what_a_step_writes_has_its_own_handle(f):
+    with f.connect() as d:
+        x = d.call("tensor.create", data=[1, 2])
+        p = create(d, [step("add_.Tensor", ref("x"), 1, as_="y"), step("add_.Tensor", ref("y"), ref("x"), as_="z")], "z x")
+        z, same = run(d, p, "handle", x={"tensor": x["tensor"]})
+        equal((z["tensor"], z["version"]), (x["tensor"], 2))
+        less(x["tensor"], same["tensor"], "an input that is an output has a fresh handle")
+        equal(d.call("tensor.read", tensor=x["tensor"])["data"], [4, 6])
+        raises(lambda: create(d, [step("add_.Tensor", ref("k"), 1)], "", k=X), "ValueError",
+               "aten::add_.Tensor writes to its argument 'self', which is a constant")
+        view = step("view", ref("k"), [-1], as_="v")
+        raises(lambda: create(d, [view, step("add_.Tensor", ref("v"), 1)], "", k=X), "ValueError",
+               "aten::add_.Tensor writes to its argument 'self', which is a constant")
+        same, views = create(d, [], "x"), create(d, [step("view", ref("x"), [-1], as_="v")], "v")
+        for sub in same, views:  # a constant that went through another program
+            through = [{"program": sub, "inputs": {"x": ref("k")}, "as": ["y"]}, step("add_.Tensor", ref("y"), 1)]
+            raises(lambda: create(d, through, "", k=X), "ValueError", "'self', which is a constant")
+        writes = create(d, [step("view", ref("x"), [-1], as_="v"), step("add_.Tensor", ref("v"), 1)], "")
+        raises(lambda: create(d, [{"program": writes, "inputs": {"x": ref("k")}}], "", k=X), "ValueError",
+               "the program writes to its input 'x', which is a constant")
+        late = create(d, [step("view", ref("k"), [-1], as_="v"), step("mul_", ref("v"), ref("n"))], "", "n", k=X)
+        raises(lambda: run(d, late, n=2), "ValueError", "aten::mul_.Scalar writes to argument 1, which is a constant")
+        bad = create(d, [step("add_.Tensor", ref("x"), {"data": [1, 2, 3]})], "")
+        e = raises(lambda: run(d, bad, x={"tensor": x["tensor"]}), "RuntimeError", "step 0")
+        equal(e.data.get("written"), None, "refused before it was written")
+
+
+def test_programs_run_programs(f):
+    with f.connect() as d:
+        twice = create(d, [step("add.Tensor", ref("x"), ref("x"), as_="y")], "y")
+        sub = lambda of, x, y: {"program": of, "inputs": {"x": ref(x)}, "as": [y]}
+        p = create(d, [sub(twice, "x", "a"), sub(twice, "a", "b")], "b")
+        d.call("program.release", program=twice)
+        equal(run(d, p, x=X)[0]["data"], [4, 8])
+        raises(lambda: create(d, [{"program": p, "inputs": {}}], ""), "TypeError", "missing input 'x'")
+        made = 0
+        for _ in range(40):
+            try:
+                p, made = create(d, [sub(p, "x", "a"), sub(p, "a", "b")], "b"), made + 1
+            except Exception as e:
+                contains(str(e), "1000000 steps")
+                break
+        less(made, 20, "programs that call the one before twice")
+        told = d.call("program.describe", program=p)
+        less(told["expanded"], 1000001)
+        equal((told["depth"], [s["kind"] for s in told["steps"]]), (made + 2, ["SUB", "SUB"]))
+
+
+def test_a_program_can_be_read(f):
+    with f.connect() as d:
+        p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
+                       step("cat", [ref("y"), ref("x")], as_="z")], "z", k=0.5)
+        text = d.call("program.describe", program=p, format="text")["text"].splitlines()
+        equal(text[0], "program(Tensor x) -> (z)")
+        equal(text[1], "  constant k = 0.5")
+        contains(text[2], "     0  y = aten::mul.Tensor(x, <float64 []>)")
+        contains(text[3], "     1  %2 = LIST[y, x]".replace("LIST", ""))
+        contains(text[4], "z = aten::cat(%2, 0)  # ends: %2")
+        dot = d.call("program.describe", program=p, format="dot")["text"]
+        equal((dot.splitlines()[0], dot.splitlines()[-1]), ("digraph program {", "}"))
+        contains(dot, 'step0 -> step1 [label="y"];')
+        told = d.call("program.describe", program=p)
+        equal([(s["step"], s["kind"], s["ends"]) for s in told["steps"]],
+              [(0, "CALL", []), (1, "LIST", ["y"]), (1, "CALL", ["%2"])])
+        equal((told["inputs"], told["outputs"]), ([{"name": "x", "type": "Tensor"}], ["z"]))
+        equal(told["steps"][0]["args"][0], {"ref": "x"})
+        equal(told["steps"][2]["args"][1], 0)
+
+
+def test_an_inline_program_is_built_once_for_its_content(f):
+    """What runs again is what was sent again: other tensors, constants, kinds or names make no mistake."""
+    with f.connect() as d:
+        def inline(x, other, name="y", **inputs):
+            return d.call("program.run", inputs={"x": x, **inputs}, outputs=[name],
+                          steps=[step("add.Tensor", ref("x"), other, as_=name)], **DATA)["outputs"][0]
+
+        for _ in range(3):
+            equal(inline(X, {"data": [1, 1]})["data"], [2, 3])
+            equal(inline(X, {"data": [5, 6]})["data"], [6, 8])
+            equal(inline(X, 3)["data"], [4, 5])
+            equal(inline(X, 4)["data"], [5, 6])
+            equal(inline(X, ref("k"), k=7)["data"], [8, 9])
+            equal(inline(X, ref("k"), k={"data": [10, 20]})["data"], [11, 22])
+            equal(inline(X, 3, "z")["data"], [4, 5])
+            raises(lambda: inline(X, "a"), "TypeError", "must be Tensor, not str")
+        for i in range(200):  # more than are kept
+            equal(inline(X, i)["data"], [1 + i, 2 + i])
+
+
+def test_limits(f):
+    with f.connect() as d:
+        limits = d.call("server.hello")["limits"]
+        most = limits["session_programs"]
+        for i in range(most):
+            p = create(d, [], "x")
+        raises(lambda: create(d, [], "x"), "ResourceExhausted", "programs", f"0 of {most} left (session_programs)")
+        d.call("program.release", program=p)
+        equal(create(d, [], "x"), most + 1, "handles are never reused")
+
+
+def test_a_session_takes_its_programs_along(f):
+    with f.connect() as watch:
+        with f.connect() as d:
+            create(d, [step("add.Tensor", ref("x"), ref("k"))], "x", k={"data": [1, 2, 3]})
+            d.call("program.run", inputs={"x": X}, steps=[step("mul.Tensor", ref("x"), 2)], outputs=[])
+            less(0, watch.call("server.status")["live_tensors"])
+        wait_until(lambda: watch.call("server.status")["live_tensors"] == 0, "the constants are gone")
+
+
+def sleepy(n, ms=200):
+    return [{"op": "sleeps::sleep", "args": [ref("x"), ms], "as": [f"y{i}"]} for i in range(n)]
+
+
+def running(d):
+    return [r for r in d.call("server.status")["running"] if r["op"].startswith("sleeps")]
+
+
+def test_a_deadline_stops_a_program_between_steps(f):
+    with f.connect() as d:
+        start = time.monotonic()
+        e = raises(lambda: d.call("program.run", inputs={"x": X}, steps=sleepy(50), outputs=[],
+                                  deadline_ms=300), "DeadlineExceeded", "deadline")
+        less(time.monotonic() - start, 8)
+        less(0, e.data["step"])
+        equal(d.op("aten::neg", X, returns="data")["data"], [-1, -2], "the next request has none")
+
+
+def test_call_cancel_stops_a_program_that_runs(f):
+    with f.connect() as d, f.connect() as watch:
+        wait_until(lambda: not running(watch), "the step of the test before has ended, whose deadline was answered")
+        id_ = d.send("program.run", inputs={"x": X}, steps=sleepy(50), outputs=[])
+        wait_until(lambda: running(watch), "it runs")
+        d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": id_}})
+        e = raises(d.receive, "Cancelled", "cancelled while it ran")
+        less(e.data["step"], 50)
+        wait_until(lambda: not running(watch), "nothing runs")
+        equal(d.op("aten::neg", X, returns="data")["data"], [-1, -2])
+
+
+def test_a_client_that_leaves_stops_its_program(f):
+    with f.connect() as watch:
+        wait_until(lambda: not running(watch), "nothing runs")
+        d = f.connect()
+        d.send("program.run", inputs={"x": X}, steps=sleepy(50), outputs=[])
+        wait_until(lambda: running(watch), "it runs")
+        d.close()
+        wait_until(lambda: not running(watch), "it has stopped", 6)
+        wait_until(lambda: watch.call("server.status")["live_tensors"] == 0, "its tensors are gone")
+
+
+def test_an_operator_that_is_gone_is_named(f):
+    with f.connect() as d:
+        p = create(d, [step("relu", ref("x"), as_="r"),
+                       {"op": "tutorial::scale", "args": [ref("r"), 2], "as": ["y"]}], "y")
+        equal(run(d, p, x=X)[0]["data"], [2, 4])
+        path = [q["path"] for q in d.call("plugin.list")["plugins"] if q["plugin"] == "template"][0]
+        d.call("plugin.unload", plugin="template")
+        e = raises(lambda: run(d, p, x=X), "NotFound", "step 1: tutorial::scale")
+        equal((e.data["op"], e.data["step"]), ("tutorial::scale", 1))
+        d.call("plugin.load", path=path)
+        equal(run(d, p, x=X)[0]["data"], [2, 4])
+
+
+def test_intermediate_values_go_at_their_last_use(f):
+    if SANITIZED:  # what is freed stays in quarantine
+        return
+    with f.connect() as d:
+        n = 1 << 18  # 1 MiB of float32
+        steps = [step("ones", [n], as_="y0")]
+        steps += [step("mul.Tensor", ref(f"y{i}"), 1.0, as_=f"y{i + 1}") for i in range(300)]
+        before = f.resident_kb()
+        equal(d.call("program.run", steps=steps, outputs=["y300"])["outputs"][0]["shape"], [n])
+        less(f.resident_kb() - before, 100 << 10, "KiB more, of 300 MiB that were made")
+
+
+def test_steps_change_the_shape_of_one_tensor_without_end(f):
+    """As calls of their own would: what it was goes between them."""
+    with f.connect() as d:
+        x = [{"tensor": d.call("tensor.create", data=list(range(n)))["tensor"]} for n in (1, 2)]
+        out = {"tensor": d.call("tensor.create", data=[])["tensor"]}
+        steps = [step("neg.out", ref("xy"[i % 2]), out=ref("out"), as_=f"r{i}") for i in range(300)]
+        steps += [step("resize_", ref("out"), [4 + i], as_=f"s{i}") for i in range(200)]
+        r = d.call("program.run", steps=steps, outputs=["s199"], inputs={"x": x[0], "y": x[1], "out": out})
+        equal((r["outputs"][0]["tensor"], r["outputs"][0]["shape"]), (out["tensor"], [203]))
+        equal(d.call("tensor.read", **out)["data"][:2], [0, -1])
+
+
+def test_a_backend_that_something_names_keeps_its_number(f):
+    """Programs, key sets and generators of an unloaded backend are not of the one that comes next."""
+    with f.connect() as d:
+        load = lambda name: d.call("plugin.load", path=os.path.join(BUILD, "tests", "plugins", name + ".so"))
+        load("toy_backend")
+        p = create(d, [step("zeros", [2], dtype="float32", device="toy", as_="y")], "y", inputs="")
+        state = d.call("session.set", exclude=d.call("session.get")["exclude"] + ["Autogradtoy"])
+        contains(state["exclude"], "Autogradtoy")
+        d.call("plugin.unload", plugin="toy_backend")
+        load("far")
+        try:
+            raises(lambda: run(d, p), "NotImplementedError", "step 0", "no kernel for toy")
+            equal(d.call("op.call", op="aten::zeros", args=[[2]], kwargs={"device": "far"})["outputs"][0]["device"],
+                  "far:0")
+            equal(d.call("session.get")["exclude"], state["exclude"])
+            contains(d.call("program.describe", program=p, format="text")["text"], "'toy:0'")
+            equal(d.call("program.describe", program=p)["steps"][0]["args"][1:4], ["float32", None, "toy:0"])
+            load("toy_backend")
+            raises(lambda: run(d, p), "NotImplementedError", "step 0", "no kernel for toy")
+        finally:
+            d.call("tensor.release", all=True)
+            d.call("plugin.unload", plugin="far")
+
+
+def test_the_registry_is_whole(f):
+    with f.connect() as d:
+        equal(d.call("registry.check"), {"ok": True, "violations": []})
+
+
+main(setup, TestDaemon.finish)

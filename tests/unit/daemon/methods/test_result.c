@@ -1,0 +1,80 @@
+/* test_result.c -- values of answers as JSON: scalars, lists, tensors with handles, data or an attachment. */
+#include "values.h"
+
+static dp_tensor *make(void)
+{
+    static const float elements[] = {1, 2.5f, -3};
+    int64_t sizes[] = {3};
+    dp_tensor *t = NULL;
+
+    ck_assert_int_eq(
+        dp_tensor_from(NULL, DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, DP_FLOAT32, elements, &t, &err),
+        0);
+    return t;
+}
+
+START_TEST(scalars_and_lists)
+{
+    int64_t ints[] = {1, 2};
+    dp_value items[] = {dp_int(7), dp_double(2), dp_bool(true), dp_none(), {DP_TAG_INTS, 2, {0}}};
+    dp_value list = {DP_TAG_LIST, 5, {0}};
+
+    items[4].u.ints = ints;
+    list.u.values = items;
+    ck_assert_int_eq(value_to_json(&rq, &rq.out, &list, RETURN_HANDLE, &err), 0);
+    ck_assert_str_eq(written(), "[7,{\"float\":2},true,null,[1,2]]");
+}
+END_TEST
+
+START_TEST(a_tensor_gets_a_fresh_handle)
+{
+    dp_tensor *t = make();
+    dp_value v = dp_tensor_value(t);
+
+    ck_assert_int_eq(value_to_json(&rq, &rq.out, &v, RETURN_HANDLE, &err), 0);
+    ck_assert_ptr_nonnull(strstr(written(), "{\"tensor\":1,\"dtype\":\"float32\",\"shape\":[3]"));
+    dp_tensor *got = session_tensor_get(rq.session, 1);
+    ck_assert_ptr_eq(got, t);
+    dp_tensor_unref(got);
+    run_undo(&rq); /* as when the method fails afterwards */
+    ck_assert_ptr_null(session_tensor_get(rq.session, 1));
+    dp_tensor_unref(t);
+}
+END_TEST
+
+START_TEST(data_and_attachments_have_no_handle)
+{
+    dp_tensor *t = make();
+    dp_value v = dp_tensor_value(t);
+
+    ck_assert_int_eq(value_to_json(&rq, &rq.out, &v, RETURN_ATTACHMENT, &err), 0);
+    ck_assert_ptr_nonnull(strstr(written(), "\"attachment\":0"));
+    ck_assert_ptr_null(strstr(rq.out.s, "\"tensor\""));
+    ck_assert_uint_eq(rq.n_parts, 1);
+    ck_assert_uint_eq(rq.parts[0].bytes, 3 * sizeof(float));
+    run_undo(&rq);
+    dp_free(rq.parts);
+    dp_tensor_unref(t);
+}
+END_TEST
+
+START_TEST(sizes_of_tensors)
+{
+    dp_tensor *t = make();
+
+    ck_assert_uint_eq(tensor_bytes(t), 12);
+    ck_assert_uint_eq(tensor_host_bytes(t), 12);
+    ck_assert_uint_eq(tensor_text_bytes(t), strlen("[0,0,0]"));
+    ck_assert_uint_eq(tensor_bytes(NULL), 0);
+    dp_tensor_unref(t);
+}
+END_TEST
+
+UNIT_SUITE(result)
+{
+    tcase_add_checked_fixture(tc, values_begin, values_end);
+    tcase_add_test(tc, scalars_and_lists);
+    tcase_add_test(tc, a_tensor_gets_a_fresh_handle);
+    tcase_add_test(tc, data_and_attachments_have_no_handle);
+    tcase_add_test(tc, sizes_of_tensors);
+}

@@ -1,0 +1,45 @@
+/* test_kernel_id.c -- the kernels of a bound call as one number. */
+#include "bound.h"
+
+START_TEST(bound_kernel)
+{
+    static const dp_item kernel[] = {REC_IMPL("f", rec_kernel)};
+    static const dp_block block[] = {REC_BLOCK(DP_BLOCK_IMPL, 7, "t", "CPU", kernel)};
+    static const dp_block above[] = {
+        REC_PLAIN(DP_BLOCK_FALLBACK, DP_FLAG_BELOW, 8, "_", "AutogradCPU", rec_kernel)};
+    const dp_value self = dp_tensor_value(two);
+    dp_value ret;
+    dp_bound b;
+
+    dp_unit *def = DEFINE("d", "f(Tensor x) -> Tensor");
+    ck_assert_int_eq(dp_bind(ctx, "t::f", &self, 1, NULL, 0, &b), 0);
+    ck_assert_uint_eq(dp_bound_kernel(ctx, &b), 0);
+    dp_unit *u = rec_attach(reg, "kernels", block, 1);
+    uint64_t id = dp_bound_kernel(ctx, &b);
+    ck_assert_uint_ne(id, 0);
+    dp_ctx_set_label(ctx, "session 12");
+    ck_assert_int_eq(dp_call_boxed(ctx, b.op, b.args, b.n_args, &ret, 1), 0);
+    dp_values_release(&ret, 1);
+    ck_assert_uint_eq(dp_ctx_facts(ctx).kernel_id, id);
+    rec_detach(reg, u);
+    u = rec_attach(reg, "kernels", block, 1); /* another generation */
+    ck_assert_uint_ne(dp_bound_kernel(ctx, &b), 0);
+    ck_assert_uint_ne(dp_bound_kernel(ctx, &b), id);
+    id = dp_bound_kernel(ctx, &b);
+    dp_unit *layer = rec_attach(reg, "layer", above, 1);
+    uint64_t under = dp_bound_kernel(ctx, &b);
+    ck_assert_uint_ne(under, id); /* what is proven without it is not with it */
+    ck_assert_uint_eq(DP_KERNEL_BELOW(under), id);
+    ck_assert_uint_eq(under >> DP_KERNEL_BITS & 1, 0);
+    rec_detach(reg, layer);
+    ck_assert_uint_eq(dp_bound_kernel(ctx, &b), id);
+    rec_detach(reg, def);
+    ck_assert_uint_eq(dp_bound_kernel(ctx, &b), 0);
+}
+END_TEST
+
+UNIT_SUITE(kernel_id)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, bound_kernel);
+}
