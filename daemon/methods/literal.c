@@ -86,9 +86,11 @@ static const struct {
     dp_dtype dtype;
     int64_t min, max;
 } int_ranges[] = {
-    {DP_UINT8, 0, UINT8_MAX},         {DP_INT8, INT8_MIN, INT8_MAX},
-    {DP_INT16, INT16_MIN, INT16_MAX}, {DP_INT32, INT32_MIN, INT32_MAX},
-    {DP_INT64, INT64_MIN, INT64_MAX}, {DP_BOOL, 0, 1},
+    {DP_UINT8, 0, UINT8_MAX},          {DP_INT8, INT8_MIN, INT8_MAX},
+    {DP_INT16, INT16_MIN, INT16_MAX},  {DP_INT32, INT32_MIN, INT32_MAX},
+    {DP_INT64, INT64_MIN, INT64_MAX},  {DP_BOOL, 0, 1},
+    {DP_QINT8, INT8_MIN, INT8_MAX},    {DP_QUINT8, 0, UINT8_MAX},
+    {DP_QINT32, INT32_MIN, INT32_MAX},
 };
 
 static int put_int(literal *l, const cJSON *j)
@@ -357,6 +359,8 @@ static const dp_dtype dtypes[] = {
     [DTYPE_BFLOAT16] = DP_BFLOAT16,     [DTYPE_FLOAT32] = DP_FLOAT32,
     [DTYPE_FLOAT64] = DP_FLOAT64,       [DTYPE_COMPLEX64] = DP_COMPLEX64,
     [DTYPE_COMPLEX128] = DP_COMPLEX128, [DTYPE_BOOL] = DP_BOOL,
+    [DTYPE_QINT8] = DP_QINT8,           [DTYPE_QUINT8] = DP_QUINT8,
+    [DTYPE_QINT32] = DP_QINT32,
 };
 
 static int from_data(request *rq, const tensor_create_params *p, geometry *g, dp_dtype dtype,

@@ -23,6 +23,10 @@ static inline size_t dpi_itemsize(dp_dtype d)
 {
     return d >= 0 && d < DP_DTYPE_END ? dpi_itemsizes[d] : 0;
 }
+/* DP_ETYPE unless tensors may have this dtype; the error has the name of one of PyTorch's that is not here. */
+int dpi_dtype_check(dp_dtype d, dp_error *err);
+/* The name of a dtype that PyTorch has and dispatchd does not, "float8_e5m2". */
+bool dpi_dtype_is_reserved(const char *name);
 /* dp_error_set(DP_ERESOURCE, "out of memory: what"). */
 int dpi_no_memory(dp_error *err, const char *what);
 /* DPI_GIVEN(err, code, path, out): none of these pointers is NULL; else false, and the error `code`

@@ -26,9 +26,24 @@ static const dpi_convert_row *chosen(void)
     return r;
 }
 
+/* The dtype whose elements look like those of d: a quantized one is stored as an integer. */
+static dp_dtype stored_as(dp_dtype d)
+{
+    switch (d) {
+    case DP_QINT8:
+        return DP_INT8;
+    case DP_QUINT8:
+        return DP_UINT8;
+    case DP_QINT32:
+        return DP_INT32;
+    default:
+        return d;
+    }
+}
+
 dp_convert_fn dp_converter(dp_dtype to, dp_dtype from)
 {
-    return dpi_itemsize(to) && dpi_itemsize(from) ? chosen()[to][from] : NULL;
+    return dpi_itemsize(to) && dpi_itemsize(from) ? chosen()[stored_as(to)][stored_as(from)] : NULL;
 }
 
 void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n)
@@ -36,6 +51,6 @@ void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n
     if (to == from && to != DP_BOOL)
         dp_copy_n(dst, src, n, dpi_itemsize(to));
     else
-        chosen()[to][from](dst, (int64_t)dpi_itemsize(to), src, (int64_t)dpi_itemsize(from),
-                           (int64_t)n);
+        dp_converter(to, from)(dst, (int64_t)dpi_itemsize(to), src, (int64_t)dpi_itemsize(from),
+                               (int64_t)n);
 }

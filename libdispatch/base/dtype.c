@@ -1,9 +1,14 @@
-/* dtype.c -- the twelve dtypes: names and sizes. */
+/* dtype.c -- names and sizes of dtypes. */
 #include "base.h"
 
 static const char *const names[DP_DTYPE_END] = {
 #define ROW(id, number, name, bytes) [number] = name,
     DP_DTYPE_MAP(ROW)
+#undef ROW
+};
+static const char *const reserved[] = {
+#define ROW(number, name) [number] = name,
+    DP_DTYPE_RESERVED_MAP(ROW)
 #undef ROW
 };
 const uint8_t dpi_itemsizes[DP_DTYPE_END] = {
@@ -20,6 +25,26 @@ size_t dp_dtype_size(dp_dtype d)
 const char *dp_dtype_name(dp_dtype d)
 {
     return dp_dtype_size(d) ? names[d] : "?";
+}
+
+int dpi_dtype_check(dp_dtype d, dp_error *err)
+{
+    const char *name = d >= 0 && (size_t)d < DPI_COUNT(reserved) ? reserved[d] : NULL;
+
+    if (dp_dtype_size(d))
+        return DP_OK;
+    return name ? dp_error_set(err, DP_ETYPE,
+                               "dtype %s, number %d, is PyTorch's; tensors of it are not supported",
+                               name, d)
+                : dp_error_set(err, DP_ETYPE, "no dtype has number %d", d);
+}
+
+bool dpi_dtype_is_reserved(const char *name)
+{
+    for (size_t i = 0; i < DPI_COUNT(reserved); i++)
+        if (reserved[i] != NULL && strcmp(reserved[i], name) == 0)
+            return true;
+    return false;
 }
 
 dp_dtype dp_dtype_parse(const char *name)

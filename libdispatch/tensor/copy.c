@@ -386,6 +386,8 @@ int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_
     int rc = dpi_no_wrapper(dst, err);
     if (rc == DP_OK)
         rc = dpi_no_wrapper(src, err);
+    if (rc == DP_OK && dst->dtype != src->dtype)
+        rc = dpi_convert_check(dst->dtype, src->dtype, err);
     if (rc == DP_OK)
         rc = check_copy(dst, src, strides, err);
     if (rc < 0 || d->numel == 0 || dpi_is_memoryless(dst))

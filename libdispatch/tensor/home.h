@@ -52,6 +52,19 @@ static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
     return held ? h : NULL;
 }
 
+/* The keys of a tensor of this dtype among `keys`, which are a tensor's with the same storage
+ * (c10::computeDispatchKey). */
+static inline dp_keyset dpi_keys_for(dp_keyset keys, dp_dtype dtype)
+{
+    const uint64_t dense = DP_FBIT(DP_F_Dense), quantized = DP_FBIT(DP_F_Quantized);
+
+    if (keys.functionality & (dense | quantized)) {
+        keys.functionality &= ~(dense | quantized);
+        keys.functionality |= dp_dtype_is_quantized(dtype) ? quantized : dense;
+    }
+    return keys;
+}
+
 /* Complete h's tensor, which holds the homes of g and v. */
 static inline dp_tensor *dpi_tensor_init(dpi_home *h, dp_dtype dtype, dpi_geometry *g,
                                          dpi_version *v)
@@ -62,6 +75,8 @@ static inline dp_tensor *dpi_tensor_init(dpi_home *h, dp_dtype dtype, dpi_geomet
                      .refs = 1,
                      .dtype = dtype,
                      .version = v};
+    if (DPI_UNLIKELY(dp_dtype_is_quantized(dtype)))
+        t->keys = dpi_keys_for(t->keys, dtype);
     if (DPI_UNLIKELY(g->storage->fake))
         t->keys.functionality |= DP_FBIT(DP_F_Fake);
     atomic_init(&t->geometry, g);

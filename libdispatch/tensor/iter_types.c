@@ -142,14 +142,21 @@ static int check_cast(const dp_iter *it, dp_dtype written, dp_dtype own, dp_erro
 {
     bool casts = (it->flags & DP_ITER_CAST_OUTPUTS) != 0;
 
-    if (casts && dp_can_cast(written, own))
+    bool stored = dp_dtype_is_quantized(written) || dp_dtype_is_quantized(own);
+
+    if (casts && !stored && dp_can_cast(written, own))
         return DP_OK;
     return dp_error_set(err, DP_ERUNTIME, "result type %s can't be cast to the %s output type %s",
                         dp_dtype_name(written), casts ? "desired" : "given", dp_dtype_name(own));
 }
 
-static int check_numbers(dp_dtype common, dp_dtype written, dp_error *err)
+static int check_numbers(const dpi_iter_plan *p, dp_dtype common, dp_dtype written, dp_error *err)
 {
+    if (common == DP_DTYPE_NONE && first_of(p->it) != NULL)
+        return dp_error_set(
+            err, DP_ERUNTIME,
+            "the inputs have no common dtype, and one is quantized: the first is %s",
+            dp_dtype_name(first_of(p->it)->dtype));
     if (dp_dtype_size(common) == 0)
         return dp_error_set(err, DP_ETYPE,
                             "a loop is to compute in dtype number %d, which no dtype has", common);
@@ -176,7 +183,7 @@ int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err)
     if (written == DP_DTYPE_NONE)
         written = it->dtype;
     if (rc == DP_OK)
-        rc = check_numbers(it->dtype, written, err);
+        rc = check_numbers(p, it->dtype, written, err);
     for (int k = 0; rc == DP_OK && k < it->n; k++) {
         bool out = k < it->n_out;
         it->own[k] = it->tensors[k] ? it->tensors[k]->dtype : written;

@@ -48,10 +48,13 @@ static const int8_t promoted[DTYPES][DTYPES] = {
 };
 /* clang-format on */
 
+/* A quantized dtype goes with itself alone; what PyTorch refuses is DP_DTYPE_NONE here. */
 dp_dtype dp_promote_types(dp_dtype a, dp_dtype b)
 {
     if (dp_dtype_size(a) == 0 || dp_dtype_size(b) == 0)
         return DP_DTYPE_NONE;
+    if (dp_dtype_is_quantized(a) || dp_dtype_is_quantized(b))
+        return a == b ? a : DP_DTYPE_NONE;
     return dtype_of[promoted[column[a]][column[b]]];
 }
 
@@ -81,6 +84,15 @@ static dp_dtype wrapped_dtype(dp_dtype d)
     return category[d] == COMPLEX ? DEFAULT_COMPLEX : category[d] == FLOATING ? DEFAULT_DTYPE : d;
 }
 
+/* With a quantized dtype among them: that one, if all have it. */
+static dp_dtype result_of_quantized(dp_tensor *const *tensors, size_t n, dp_dtype quantized)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tensors[i] != NULL && tensors[i]->dtype != quantized)
+            return DP_DTYPE_NONE;
+    return quantized;
+}
+
 static dp_dtype result_of_any(dp_tensor *const *tensors, size_t n)
 {
     dp_dtype dimensioned = DP_DTYPE_NONE, scalar = DP_DTYPE_NONE, wrapped = DP_DTYPE_NONE;
@@ -89,6 +101,8 @@ static dp_dtype result_of_any(dp_tensor *const *tensors, size_t n)
         const dp_tensor *t = tensors[i];
         if (t == NULL)
             continue;
+        if (dp_dtype_is_quantized(t->dtype))
+            return result_of_quantized(tensors, n, t->dtype);
         if (t->wrapped)
             wrapped = fold(wrapped, wrapped_dtype(t->dtype));
         else if (dpi_geometry_of(t)->ndim == 0)
@@ -123,6 +137,18 @@ bool dp_can_cast(dp_dtype from, dp_dtype to)
     if (dp_dtype_size(from) == 0 || dp_dtype_size(to) == 0)
         return false;
     int f = category[from], t = category[to];
+    if (dp_dtype_is_quantized(from) || dp_dtype_is_quantized(to)) /* of no category */
+        return f != COMPLEX && to != DP_BOOL;
     return !(f == COMPLEX && t != COMPLEX) && !(f == FLOATING && t == INTEGRAL) &&
            !(f != BOOLEAN && t == BOOLEAN);
+}
+
+/* Only who knows scale and zero point can make numbers of quantized elements. */
+int dpi_convert_check(dp_dtype to, dp_dtype from, dp_error *err)
+{
+    return dp_dtype_is_quantized(to) || dp_dtype_is_quantized(from)
+               ? dp_error_set(err, DP_ERUNTIME,
+                              "a copy cannot convert %s to %s: that takes a scale and a zero point",
+                              dp_dtype_name(from), dp_dtype_name(to))
+               : DP_OK;
 }

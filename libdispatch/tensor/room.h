@@ -177,6 +177,10 @@ enum { DPI_OVERLAP_NONE, DPI_OVERLAP_FULL, DPI_OVERLAP_PARTIAL, DPI_OVERLAP_TOO_
  * NULL, part of `in` would change while it is read.  Source: ATen/MemoryOverlap.cpp. */
 int dpi_overlap_check(const dp_tensor *out, const dp_tensor *in, dp_error *err);
 
+/* -- promote.c -- */
+/* May a copy convert elements of `from` to `to`?  DP_ERUNTIME where one of two dtypes is quantized. */
+int dpi_convert_check(dp_dtype to, dp_dtype from, dp_error *err);
+
 /* -- strided.c -- */
 /* Conjugates or negates, by `bits` of DP_MATH_BITS, sizes [ndim] elements in host memory; strides in
  * elements, none of them beside another's bytes twice. */

@@ -52,6 +52,10 @@ static int check_scalar(const dp_value *v, dp_dtype to, dp_error *err)
 {
     bool ok = true;
 
+    if (dp_dtype_is_quantized(to))
+        return dp_error_set(err, DP_ERUNTIME,
+                            "a number cannot be %s without a scale and a zero point",
+                            dp_dtype_name(to));
     if (v->tag == DP_TAG_COMPLEX)
         ok = fits(v->u.doubles[0], to) && (to == DP_BOOL || fits(v->u.doubles[1], to)) &&
              (v->u.doubles[1] == 0 || to == DP_BOOL || dp_dtype_is_complex(to));

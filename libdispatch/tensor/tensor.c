@@ -1,12 +1,6 @@
 /* tensor.c -- the object: a dtype and a geometry over a storage, all in one home. */
 #include "home.h"
 
-static int check_dtype(dp_dtype dtype, dp_error *err)
-{
-    return dp_dtype_size(dtype) ? DP_OK
-                                : dp_error_set(err, DP_ETYPE, "no dtype has number %d", dtype);
-}
-
 /* A tensor over a new storage of `bytes`. */
 static int over_new_storage(dp_dtype dtype, dpi_place at, const dpi_layout *l, size_t bytes,
                             dp_tensor **out, dp_error *err)
@@ -29,7 +23,7 @@ static inline __attribute__((always_inline)) int empty(dp_dtype dtype, dpi_place
                                                        dp_tensor **out, dp_error *err)
 {
     dpi_layout l;
-    int rc = check_dtype(dtype, err);
+    int rc = dpi_dtype_check(dtype, err);
 
     if (rc == DP_OK)
         rc = strides ? dpi_layout_check(ndim, sizes, strides, 0, &l, err)
@@ -60,7 +54,7 @@ int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, 
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
     dpi_layout l;
-    int rc = check_dtype(dtype, err);
+    int rc = dpi_dtype_check(dtype, err);
 
     if (rc == DP_OK && (n_elements < 0 || n_elements > DP_LIMIT_STORAGE_BYTES))
         rc = dp_error_set(err, DP_EVALUE, "a storage of %lld elements", (long long)n_elements);
@@ -84,7 +78,7 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
     dpi_layout l;
-    int rc = check_dtype(dtype, err);
+    int rc = dpi_dtype_check(dtype, err);
 
     if (rc == DP_OK && (uintptr_t)data % dp_dtype_size(dtype) % 8 != 0)
         rc = dp_error_set(err, DP_EVALUE, "memory at %p is not aligned for %s", data,

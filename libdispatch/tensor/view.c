@@ -1,6 +1,6 @@
 /* view.c -- views (another geometry on the same storage), and the shape that two shapes broadcast
  * to. */
-#include "room.h"
+#include "home.h"
 
 int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
                 const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err)
@@ -17,6 +17,7 @@ int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, con
     if (rc < 0)
         return rc;
     (*out)->dtype = dtype;
+    (*out)->keys = dpi_keys_for((*out)->keys, dtype);
     (*out)->keys.functionality |= dpi_math_bits(t) ^ flip;
     return DP_OK;
 }

@@ -42,7 +42,7 @@ static int item(dpi_fit_try *f, const dp_value *v, dp_value *out)
     if (v->tag != DP_TAG_TENSOR || !f->loose)
         return DP_ETYPE;
     dp_tensor_view(v->u.t, &t);
-    if (t.ndim != 0)
+    if (t.ndim != 0 || dp_dtype_is_quantized(t.dtype))
         return DP_ETYPE;
     int rc = dp_tensor_read(v->u.t, &raw, &f->rq->ctx->error);
     if (rc < 0)

@@ -99,6 +99,10 @@ void dpi_enum_nearest(dpi_text *t, uint8_t kind, const char *name)
         dpi_text_printf(t, ": %s", why.message);
     if (kind == DPI_TYPE_DEVICE)
         return;
+    if (kind == DPI_TYPE_SCALAR_TYPE && dpi_dtype_is_reserved(name)) {
+        dpi_text_printf(t, ": dtype %s is PyTorch's; tensors of it are not supported", name);
+        return;
+    }
     dpi_nearest(name, names, list_enum(kind, names), 3, near, sizeof(near));
     dpi_text_printf(t, ": no %s '%.64s'; nearest: %s", what[kind], name, near);
 }

@@ -53,6 +53,12 @@ DP_CHECK_FN const char *dp_dtype_aten_name(dp_dtype d)
         return "ComplexFloat";
     case DP_COMPLEX128:
         return "ComplexDouble";
+    case DP_QINT8:
+        return "QInt8";
+    case DP_QUINT8:
+        return "QUInt8";
+    case DP_QINT32:
+        return "QInt32";
     default:
         return "Undefined";
     }

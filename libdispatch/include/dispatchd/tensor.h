@@ -17,7 +17,10 @@ extern "C" {
 
 #define DP_DIM_MAX 64 /* dimensions of a tensor */
 
-/* X(enum, number, name, bytes).  Numbers are PyTorch's ScalarType. */
+/* X(enum, number, name, bytes).  Numbers are PyTorch's ScalarType.  The quantized dtypes say how the bytes of an
+ * element are stored; scale and zero point are the business of who makes such tensors, a wrapper of a plugin.
+ * Tensors of theirs have the functionality Quantized instead of Dense, so kernels for dense tensors do not see
+ * them, and they are never promoted (c10::isQIntType). */
 #define DP_DTYPE_MAP(X)                                                                            \
     X(DP_UINT8, 0, "uint8", 1)                                                                     \
     X(DP_INT8, 1, "int8", 1)                                                                       \
@@ -30,7 +33,45 @@ extern "C" {
     X(DP_COMPLEX64, 9, "complex64", 8)                                                             \
     X(DP_COMPLEX128, 10, "complex128", 16)                                                         \
     X(DP_BOOL, 11, "bool", 1)                                                                      \
+    X(DP_QINT8, 12, "qint8", 1)                                                                    \
+    X(DP_QUINT8, 13, "quint8", 1)                                                                  \
+    X(DP_QINT32, 14, "qint32", 4)                                                                  \
     X(DP_BFLOAT16, 15, "bfloat16", 2)
+
+/* X(number, name): PyTorch's other dtypes.  There are none here; the numbers stay free for them, and an error
+ * about one has its name.  1.13 has 8 and 16 and 17, the rest came later. */
+#define DP_DTYPE_RESERVED_MAP(X)                                                                   \
+    X(8, "complex32")                                                                              \
+    X(16, "quint4x2")                                                                              \
+    X(17, "quint2x4")                                                                              \
+    X(18, "bits1x8")                                                                               \
+    X(19, "bits2x4")                                                                               \
+    X(20, "bits4x2")                                                                               \
+    X(21, "bits8")                                                                                 \
+    X(22, "bits16")                                                                                \
+    X(23, "float8_e5m2")                                                                           \
+    X(24, "float8_e4m3fn")                                                                         \
+    X(25, "float8_e5m2fnuz")                                                                       \
+    X(26, "float8_e4m3fnuz")                                                                       \
+    X(27, "uint16")                                                                                \
+    X(28, "uint32")                                                                                \
+    X(29, "uint64")                                                                                \
+    X(30, "uint1")                                                                                 \
+    X(31, "uint2")                                                                                 \
+    X(32, "uint3")                                                                                 \
+    X(33, "uint4")                                                                                 \
+    X(34, "uint5")                                                                                 \
+    X(35, "uint6")                                                                                 \
+    X(36, "uint7")                                                                                 \
+    X(37, "int1")                                                                                  \
+    X(38, "int2")                                                                                  \
+    X(39, "int3")                                                                                  \
+    X(40, "int4")                                                                                  \
+    X(41, "int5")                                                                                  \
+    X(42, "int6")                                                                                  \
+    X(43, "int7")                                                                                  \
+    X(44, "float8_e8m0fnu")                                                                        \
+    X(45, "float4_e2m1fn_x2")
 
 enum {
 #define DP_DTYPE_ENUM_(id, number, name, bytes) id = number,
@@ -68,6 +109,12 @@ static inline bool dp_dtype_is_floating(dp_dtype d)
 static inline bool dp_dtype_is_complex(dp_dtype d)
 {
     return d == DP_COMPLEX64 || d == DP_COMPLEX128;
+}
+
+/* c10::isQIntType */
+static inline bool dp_dtype_is_quantized(dp_dtype d)
+{
+    return d >= DP_QINT8 && d <= DP_QINT32;
 }
 
 enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAST_3D = 3 };

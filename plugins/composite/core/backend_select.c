@@ -2,14 +2,17 @@
  * `device` argument. */
 #include "composite.h"
 
-/* Redispatch to the backend of the device argument, the `position`th from the end; None is the
- * CPU. */
+/* Redispatch to the backend of the device argument, the `position`th from the end; None is the CPU.  The dtype
+ * two before it may be a quantized one (c10::computeDispatchKey). */
 static int select_backend(dp_call *call, uint32_t position)
 {
     const dp_value *device = &call->args[call->n_args - position];
     dp_keyset keys = dp_device_keys(device->tag ? (dp_device)device->u.i : DP_DEVICE_CPU);
 
-    keys.functionality &= DP_FBIT(DP_F_Dense);
+    const dp_value *dtype = &call->args[call->n_args - position - 2];
+    bool quantized = dtype->tag == DP_TAG_INT && dp_dtype_is_quantized((dp_dtype)dtype->u.i);
+
+    keys.functionality = DP_FBIT(quantized ? DP_F_Quantized : DP_F_Dense);
     return dp_redispatch_boxed(call->ctx, call->op, keys, call->args, call->n_args, call->rets,
                                call->n_rets);
 }

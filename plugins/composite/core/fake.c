@@ -36,9 +36,14 @@ static int check_written(dp_call *call)
     return rc;
 }
 
-/* As if it were a call of Meta's; what composites make is fake, too. */
+/* As if it were a call of Meta's; what composites make is fake, too.  Kernels of column Meta are those for dense
+ * tensors, which must not see a quantized dtype. */
 static int run_without_memory(dp_call *call, const dp_value *args, dp_value *rets)
 {
+    if (call->keys.functionality & DP_FBIT(DP_F_Quantized))
+        return dp_refuse(call->ctx, DP_ENOTIMPL,
+                         "%s: no kernel for quantized tensors, such as one for QuantizedCPU",
+                         dp_op_name(call->op));
     dp_keyset keys = {DP_FBIT(DP_F_Dense), call->keys.backend | DP_BBIT(DP_B_Meta)};
     int depth = dp_guard_enter(call->ctx, (dp_keyset){DP_FBIT(DP_F_Fake), 0}, (dp_keyset){0, 0});
 

@@ -9,6 +9,17 @@ static int check_dtype(dp_ctx *ctx, int64_t d)
     return dp_fail(ctx, DP_ERUNTIME, "there is no dtype of number %" PRId64, d);
 }
 
+/* d is the dtype that several promote to; DP_DTYPE_NONE, where a quantized one is among them. */
+static int promoted(dp_ctx *ctx, dp_dtype a, dp_dtype b, dp_dtype d, int64_t *out)
+{
+    if (d == DP_DTYPE_NONE)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "promoteTypes with quantized numbers is not handled: %s and %s",
+                       dp_dtype_name(a), dp_dtype_name(b));
+    *out = d;
+    return 0;
+}
+
 /* aten::can_cast(ScalarType from, ScalarType to) -> bool */
 static int can_cast(dp_ctx *ctx, int64_t from, int64_t to, bool *out)
 {
@@ -27,8 +38,9 @@ static int promote_types(dp_ctx *ctx, int64_t a, int64_t b, int64_t *out)
 
     if (rc == 0)
         rc = check_dtype(ctx, b);
-    *out = rc == 0 ? dp_promote_types((dp_dtype)a, (dp_dtype)b) : 0;
-    return rc;
+    if (rc < 0)
+        return rc;
+    return promoted(ctx, (dp_dtype)a, (dp_dtype)b, dp_promote_types((dp_dtype)a, (dp_dtype)b), out);
 }
 
 /* aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType */
@@ -36,9 +48,9 @@ static int result_of_tensors(dp_ctx *ctx, dp_tensor *a, dp_tensor *b, int64_t *o
 {
     dp_tensor *both[] = {a, b};
 
-    (void)ctx;
-    *out = dp_result_type(both, 2);
-    return 0;
+    DP_VIEW(x, a);
+    DP_VIEW(y, b);
+    return promoted(ctx, x.dtype, y.dtype, dp_result_type(both, 2), out);
 }
 
 /* aten::result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType */

@@ -1,6 +1,7 @@
 /* test_convert.c -- every dtype to every other, at every vector level of the machine, beside a reference that
  * converts one element at a time. */
 #include "unit.h"
+#include <dispatchd/dtypes.h>
 #include "base/levels/convert.h"
 #include <math.h>
 #include <stdlib.h>
@@ -96,8 +97,8 @@ static void put(dp_dtype d, number x, void *p)
 /* -- elements -- */
 
 static const dp_dtype dtypes[] = {
-#define ID(id, number, name, bytes) id,
-    DP_DTYPE_MAP(ID)
+#define ID(name, dtype, ...) dtype,
+    DP_DTYPES_ALL(ID)
 #undef ID
 };
 

@@ -22,6 +22,42 @@ START_TEST(dtype_names_and_sizes)
 }
 END_TEST
 
+START_TEST(reserved_dtypes_are_refused_by_name)
+{
+#define CHECK(number, name)                                                                        \
+    ck_assert_uint_eq(dp_dtype_size(number), 0);                                                   \
+    ck_assert_int_eq(dp_dtype_parse(name), DP_DTYPE_NONE);                                         \
+    ck_assert(dpi_dtype_is_reserved(name));                                                        \
+    ck_assert_int_eq(dpi_dtype_check(number, &err), DP_ETYPE);                                     \
+    ck_assert_ptr_nonnull(strstr(err.message, name));
+    dp_error err = DP_ERROR_INIT;
+    DP_DTYPE_RESERVED_MAP(CHECK)
+#undef CHECK
+    ck_assert(!dpi_dtype_is_reserved("float32") && !dpi_dtype_is_reserved("float33"));
+    ck_assert_int_eq(dpi_dtype_check(46, &err), DP_ETYPE);
+    ck_assert_str_eq(err.message, "no dtype has number 46");
+    ck_assert_int_eq(dpi_dtype_check(DP_DTYPE_NONE, &err), DP_ETYPE);
+    ck_assert_int_eq(dpi_dtype_check(DP_QUINT8, &err), 0);
+}
+END_TEST
+
+/* A quantized element converts as the integer that it is stored as. */
+START_TEST(convert_quantized_as_stored)
+{
+    static const int64_t in[] = {-1, 5, 127};
+    int8_t q8[3];
+    uint8_t qu8[3];
+    int64_t back[3];
+
+    dp_convert(DP_QINT8, q8, DP_INT64, in, 3);
+    ck_assert_int_eq(q8[0], -1);
+    dp_convert(DP_QUINT8, qu8, DP_INT64, in, 3);
+    ck_assert_int_eq(qu8[0], 255);
+    dp_convert(DP_INT64, back, DP_QINT8, q8, 3);
+    ck_assert_mem_eq(back, in, sizeof(in));
+}
+END_TEST
+
 /* What PyTorch 1.13.1 gives on x86-64, out of range too. */
 START_TEST(convert_floats_to_integers)
 {
@@ -123,6 +159,8 @@ END_TEST
 UNIT_SUITE(dtype)
 {
     tcase_add_test(tc, dtype_names_and_sizes);
+    tcase_add_test(tc, reserved_dtypes_are_refused_by_name);
+    tcase_add_test(tc, convert_quantized_as_stored);
     tcase_add_test(tc, convert_floats_to_integers);
     tcase_add_test(tc, convert_rounds_halves_to_even);
     tcase_add_test(tc, convert_halves_there_and_back);

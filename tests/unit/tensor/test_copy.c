@@ -1,5 +1,6 @@
 /* test_copy.c -- copies across layouts, beside one that looks up each element by its strides. */
 #include "unit.h"
+#include <dispatchd/dtypes.h>
 #include "tensor/room.h"
 #include <stdlib.h>
 
@@ -89,8 +90,8 @@ END_TEST
 START_TEST(every_dtype_is_turned_into_every_other)
 {
     static const dp_dtype dtypes[] = {
-#define ID(id, number, name, bytes) id,
-        DP_DTYPE_MAP(ID)
+#define ID(name, dtype, ...) dtype,
+        DP_DTYPES_ALL(ID)
 #undef ID
     };
     int64_t sizes[] = {70, 67}, packed[] = {67, 1}, turned[] = {1, 70}, apart[] = {1, 210};

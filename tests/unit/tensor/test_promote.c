@@ -79,11 +79,32 @@ START_TEST(float16_and_a_complex_number_is_complex64)
 }
 END_TEST
 
+/* torch.promote_types(qint8, float32) is an error, torch.can_cast(qint8, float32) is true. */
+START_TEST(quantized_dtypes_go_with_themselves_alone)
+{
+    numbers two = {1, {2}}, one = {1, {1}};
+    dp_tensor *q[] = {tensor_of(DP_QINT8, two, one), tensor_of(DP_QINT8, two, one)};
+    dp_tensor *mixed[] = {tensor_of(DP_FLOAT32, two, one), q[0]};
+
+    ck_assert_int_eq(dp_promote_types(DP_QINT8, DP_QINT8), DP_QINT8);
+    ck_assert_int_eq(dp_promote_types(DP_QINT8, DP_QUINT8), DP_DTYPE_NONE);
+    ck_assert_int_eq(dp_promote_types(DP_FLOAT32, DP_QINT32), DP_DTYPE_NONE);
+    ck_assert(dp_can_cast(DP_QINT8, DP_FLOAT32) && dp_can_cast(DP_INT64, DP_QINT8));
+    ck_assert(!dp_can_cast(DP_COMPLEX64, DP_QINT8) && !dp_can_cast(DP_QINT8, DP_BOOL));
+    ck_assert_int_eq(dp_result_type(q, 2), DP_QINT8);
+    ck_assert_int_eq(dp_result_type(mixed, 2), DP_DTYPE_NONE);
+    for (int i = 0; i < 2; i++)
+        dp_tensor_unref(q[i]);
+    dp_tensor_unref(mixed[0]);
+}
+END_TEST
+
 UNIT_SUITE(promote)
 {
     tcase_add_test(tc, promote_types_is_pytorchs_table);
     tcase_add_test(tc, can_cast_is_pytorchs_table);
     tcase_add_test(tc, result_type_ranks_dimensions_over_zero_dim_over_numbers);
     tcase_add_test(tc, no_dtype_promotes_to_none);
+    tcase_add_test(tc, quantized_dtypes_go_with_themselves_alone);
     tcase_add_test(tc, float16_and_a_complex_number_is_complex64);
 }

@@ -1,12 +1,13 @@
 /* test_strided.c -- copies to and from any strides. */
 #include "tensors.h"
+#include <dispatchd/dtypes.h>
 
 /* Each through its neighbours: contiguous, transposed and stepped destinations. */
 START_TEST(every_dtype_copies_to_every_other)
 {
     static const dp_dtype dtypes[] = {
-#define ID(id, number, name, bytes) id,
-        DP_DTYPE_MAP(ID)
+#define ID(name, dtype, ...) dtype,
+        DP_DTYPES_ALL(ID)
 #undef ID
     };
     int64_t sizes[] = {17, 31}, transposed[] = {1, 17}, stepped[] = {62, 2};
