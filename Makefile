@@ -159,6 +159,10 @@ $(BUILD)/tests/plugins/%.so: tests/plugins/%.cc $(BUILD)/flags/cxx | deps
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_cxx) $(own_flags) -shared -o $@ $<
 
+# After a change of the interface's draft; the file is committed.
+frozen: tests/frozen/abi_2_0.c
+	$(Q)gcc -std=gnu11 -O2 -s -fPIC -shared -fvisibility=hidden $(INC) -o tests/frozen/abi_2_0-$(shell uname -m).so $<
+
 # -- tests --------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%.o: tests/unit/%.c $(BUILD)/flags/unit | deps
 	@mkdir -p $(@D)
@@ -239,4 +243,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols install uninstall clean
+.PHONY: help docs all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean

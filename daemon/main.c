@@ -48,8 +48,10 @@ static int describe(const options *o, dp_error *err)
         dp_error_set(err, DP_ERESOURCE, "out of memory: a manifest");
     } else if (plugin_file(o->describe, o->plugin_path, a, &path, err) == 0 &&
                dp_manifest_read(path, a, &m, err) == 0) {
-        printf("%s %s, plugin interface %u.%u\n\n%s", m.plugin, m.version, m.abi_major, m.abi_minor,
-               m.text);
+        printf("%s %s, plugin interface %u.%u", m.plugin, m.version, m.abi_major, m.abi_minor);
+        if (m.abi_draft != 0)
+            printf(", draft %u", m.abi_draft);
+        printf("\n\n%s", m.text);
         for (uint32_t i = 0; i < m.n_warnings; i++)
             printf("warning: %s\n", m.warnings[i]);
     }

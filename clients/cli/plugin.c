@@ -146,9 +146,11 @@ static void show_manifest(const cJSON *result)
 {
     const cJSON *abi = member(result, "abi"), *warning;
 
-    printf("%s %s, plugin interface %.0f.%.0f\n\n%s", text_of(result, "plugin"),
-           text_of(result, "version"), number_of(abi, "major"), number_of(abi, "minor"),
-           text_of(result, "text"));
+    printf("%s %s, plugin interface %.0f.%.0f", text_of(result, "plugin"),
+           text_of(result, "version"), number_of(abi, "major"), number_of(abi, "minor"));
+    if (number_of(abi, "draft") != 0)
+        printf(", draft %.0f", number_of(abi, "draft"));
+    printf("\n\n%s", text_of(result, "text"));
     cJSON_ArrayForEach(warning, member(result, "warnings"))
         printf("warning: %s\n", warning->valuestring);
 }

@@ -238,6 +238,7 @@ int plugin_describe(request *rq, const plugin_describe_params *p, jw *w, dp_erro
     member_int(w, "major", m.abi_major);
     member_int(w, "minor", m.abi_minor);
     member_int(w, "target", m.abi_target);
+    member_int(w, "draft", m.abi_draft);
     jw_object_end(w);
     write_counts(w, m.defs, m.impls, m.fallbacks);
     member_strings(w, "backends", m.backends, m.n_backends);

@@ -55,6 +55,7 @@ static void write_identity(jw *w)
     jw_object(w);
     member_int(w, "major", DP_ABI_MAJOR);
     member_int(w, "minor", DP_ABI_MINOR);
+    member_int(w, "draft", DP_ABI_DRAFT);
     jw_object_end(w);
     member_int(w, "pid", getpid());
 }

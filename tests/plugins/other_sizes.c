@@ -52,7 +52,7 @@ static const new_item new_items[] = {
 };
 static const new_block new_record RECORD = {{sizeof(new_block), DP_BLOCK_LIBRARY, 0, 102, 2,
                                              sizeof(new_item), 0, __FILE__, "other_sizes", "",
-                                             &new_items[0].item, 0, 0},
+                                             &new_items[0].item, 0, 0, 0},
                                             {~(uint64_t)0, ~(uint64_t)0, ~(uint64_t)0}};
 DP_NOTE_(new, "library\tother_sizes\t\t" __FILE__ "\t102\n"
               "def\tf(Tensor self) -> Tensor\t\ndef\tg(Tensor self) -> Tensor\t\n")

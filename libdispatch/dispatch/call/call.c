@@ -199,6 +199,8 @@ static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry
     r.e = e;
     r.k = k;
     r.outermost = outermost;
+    if (DPI_UNLIKELY(k->dtypes != 0) && dpi_known_check(call->ctx, e, k, call->args) < 0)
+        return call->ctx->error.code;
     if (e->written != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
         return call->ctx->error.code;
     r.at = call->ctx->arena.at;

@@ -59,6 +59,10 @@ int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* output.c */
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
+/* -- known.c: DP_ENOTIMPL if some argument of the call of k has a dtype that k's header did not know -- */
+DPI_COLD int dpi_known_check(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                             const dp_value *args);
+
 /* -- output.c: warn that t, which had `former`, was given another shape -- */
 DPI_COLD void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *t);
 

@@ -17,7 +17,7 @@ typedef struct piece {
     const char *text; /* block line, item lines */
     const char *file; /* in a copy of the block line */
     const char *word, *ns, *key;
-    uint16_t major, minor, target; /* "plugin" only */
+    uint16_t major, minor, target, draft; /* "plugin" only */
     uint32_t line;
 } piece;
 
@@ -87,14 +87,17 @@ static bool number(const char *s, unsigned long max, unsigned long *out)
     return *end == '\0' && errno == 0 && *out <= max;
 }
 
-/* "1.0" and "0" of a plugin line. */
+/* "2.0-draft1", or "2.0" of a frozen interface, and "0" of a plugin line. */
 static bool piece_abi(piece *p, char *version, const char *target)
 {
-    unsigned long major, minor, lowest;
-    char *dot = version ? strchr(version, '.') : NULL;
+    static const char word[] = "-draft";
+    unsigned long major, minor, lowest, draft = 0;
+    char *dot = version ? strchr(version, '.') : NULL, *drafted = dot ? strstr(dot, word) : NULL;
 
-    if (dot == NULL)
+    if (dot == NULL || (drafted && !number(drafted + strlen(word), UINT16_MAX, &draft)))
         return false;
+    if (drafted)
+        *drafted = '\0';
     *dot = '\0';
     if (!number(version, UINT16_MAX, &major) || !number(dot + 1, UINT16_MAX, &minor) ||
         !number(target, UINT16_MAX, &lowest))
@@ -102,6 +105,7 @@ static bool piece_abi(piece *p, char *version, const char *target)
     p->major = (uint16_t)major;
     p->minor = (uint16_t)minor;
     p->target = (uint16_t)lowest;
+    p->draft = (uint16_t)draft;
     return true;
 }
 
@@ -231,6 +235,7 @@ static int summarize(const pieces *ps, const char *path, dp_arena *a, dp_manifes
     out->abi_major = plugin->major;
     out->abi_minor = plugin->minor;
     out->abi_target = plugin->target;
+    out->abi_draft = plugin->draft;
     return 0;
 }
 
@@ -316,8 +321,16 @@ int dp_manifest_read(const char *path, dp_arena *a, dp_manifest *out, dp_error *
 
 int dpi_manifest_check_abi(const dp_manifest *m, const char *path, dp_error *err)
 {
-    if (m->abi_major == DP_ABI_MAJOR && m->abi_target <= DP_ABI_MINOR)
+    if (m->abi_major == DP_ABI_MAJOR && m->abi_draft == DP_ABI_DRAFT &&
+        m->abi_target <= DP_ABI_MINOR)
         return 0;
+    if (m->abi_major == DP_ABI_MAJOR && m->abi_draft != DP_ABI_DRAFT)
+        return dp_error_set(
+            err, DP_EABI,
+            "plugin '%s' (%s) was built with draft %u of interface %u.%u; this host "
+            "has draft %d and takes no other: build it again with this host's "
+            "headers",
+            m->plugin, path, m->abi_draft, m->abi_major, m->abi_minor, DP_ABI_DRAFT);
     return dp_error_set(
         err, DP_EABI,
         "plugin '%s' (%s) was built with interface %u.%u and needs %u.%u or a later "
@@ -349,11 +362,19 @@ static void item_text(dpi_text *t, const dp_item *i)
                     i->name, last ? last : "");
 }
 
+static void plugin_text(dpi_text *t, const dp_root *root)
+{
+    dpi_text_printf(t, "\t%u.%u", root->abi_major, root->abi_minor);
+    if (root->abi_draft != 0)
+        dpi_text_printf(t, "-draft%u", root->abi_draft);
+    dpi_text_printf(t, "\t%u", root->abi_target);
+}
+
 static void block_text(dpi_text *t, const dp_root *root, const dp_block *b)
 {
     dpi_text_add(t, block_words[b->kind]);
     if (b->kind == DP_BLOCK_PLUGIN)
-        dpi_text_printf(t, "\t%u.%u\t%u", root->abi_major, root->abi_minor, root->abi_target);
+        plugin_text(t, root);
     dpi_text_printf(t, "\t%s\t%s\t%s\t%u\n", b->ns, b->key, b->file, b->line);
     for (uint32_t i = 0; i < b->n_items; i++)
         item_text(t, &b->items[i]);

@@ -259,6 +259,7 @@ static int check_root(const span *s, const dpi_image *im, const dp_root *root, d
     m.abi_major = root->abi_major;
     m.abi_minor = root->abi_minor;
     m.abi_target = root->abi_target;
+    m.abi_draft = root->abi_draft;
     int rc = dpi_manifest_check_abi(&m, im->path, err);
     if (rc)
         return rc;

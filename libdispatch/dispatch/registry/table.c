@@ -370,6 +370,9 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
                          : c.provenance == DPI_P_AMBIGUOUS ? DPI_CELL_AMBIGUOUS
                                                            : DPI_CELL_MISSING;
     }
+    for (uint32_t i = 0; i < e->n_kernels; i++)
+        if (e->kernels[i]->dtypes != 0)
+            e->boxes = e->settles = true; /* arguments are looked at before it runs */
     entry_masks(e);
     e->composite = entry_composite(e, t);
     return e;

@@ -37,6 +37,7 @@ typedef struct dpi_kernel { /* immutable, counted */
     uint16_t flags;    /* DP_FLAG_* */
     dp_key key;        /* registered for: may be an alias; Undefined for none, or every one */
     char *file, *code; /* copies: they outlive the mapping */
+    uint64_t dtypes;   /* that its header knew, where these are fewer than the host's; 0: all */
     const struct dp_op *observes; /* the operator that an observer is told of; NULL: all */
 } dpi_kernel;
 dpi_kernel *dpi_kernel_ref(dpi_kernel *k);

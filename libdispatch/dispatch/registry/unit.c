@@ -33,9 +33,15 @@ void dpi_unit_free(dp_unit *u)
     dp_free(u);
 }
 
-static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, dp_boxed_fn boxed,
-                       dp_any_fn unboxed, const char *code, uint16_t flags, dpi_kernel **out,
-                       dp_error *err)
+/* The dtypes that the code of b knows, if the host has more; 0: it knows them all. */
+static uint64_t dtypes_of(const dp_block *b)
+{
+    return b->dtypes != 0 && (DP_DTYPES_KNOWN & ~b->dtypes) ? b->dtypes : 0;
+}
+
+static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, const dp_block *b,
+                       dp_boxed_fn boxed, dp_any_fn unboxed, const char *code, uint16_t flags,
+                       dpi_kernel **out, dp_error *err)
 {
     dpi_kernel *k = dp_calloc(1, sizeof(*k));
 
@@ -53,7 +59,9 @@ static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, dp_
     k->id = reg->next_kernel++;
     k->line = r->line;
     k->order = r->order;
-    k->flags = flags;
+    k->dtypes = dtypes_of(b);
+    k->flags =
+        k->dtypes != 0 ? flags & (uint16_t)~DP_FLAG_VIEWS : flags; /* all its calls are seen */
     k->key = r->key;
     *out = k;
     return 0;
@@ -248,7 +256,7 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     if (rc < 0)
         return rc;
     u->impls++;
-    return kernel_make(c->reg, u, r, item->boxed, item->unboxed, item->code, flags, &r->kernel,
+    return kernel_make(c->reg, u, r, b, item->boxed, item->unboxed, item->code, flags, &r->kernel,
                        err);
 }
 
@@ -326,9 +334,9 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
     if (rc == 0)
         rc = check_grad(b, r->key, b->flags, b->key, err);
     u->fallbacks++;
-    return rc < 0
-               ? rc
-               : kernel_make(c->reg, u, r, (dp_boxed_fn)b->fn, NULL, "", b->flags, &r->kernel, err);
+    return rc < 0 ? rc
+                  : kernel_make(c->reg, u, r, b, (dp_boxed_fn)b->fn, NULL, "", b->flags, &r->kernel,
+                                err);
 }
 
 /* Which calls an observer is told of: those of one operator, "aten::mm", those of one key, or all. */
@@ -361,7 +369,7 @@ static int reg_observer(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
         return DP_ERESOURCE;
     int rc = observer_of(c, r, b, &one_op, err);
     if (rc == 0)
-        rc = kernel_make(c->reg, u, r, NULL, b->fn, "", 0, &r->kernel, err);
+        rc = kernel_make(c->reg, u, r, b, NULL, b->fn, "", 0, &r->kernel, err);
     if (rc == 0 && one_op)
         r->kernel->observes = c->reg->ops[r->op];
     return rc;

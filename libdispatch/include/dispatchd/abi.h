@@ -16,11 +16,22 @@
 extern "C" {
 #endif
 
-#define DP_ABI_MAJOR 1
+#define DP_ABI_MAJOR 2
 #define DP_ABI_MINOR 0
+/* Until interface 2 is frozen, every change of a struct raises this number, and the loader takes plugins of
+ * this draft alone.  0 will say that it is frozen. */
+#ifndef DP_ABI_DRAFT
+#define DP_ABI_DRAFT 1
+#endif
 /* The oldest minor version this plugin can run on.  Fill in by hand only to promise less. */
 #ifndef DP_ABI_TARGET
 #define DP_ABI_TARGET DP_ABI_MINOR
+#endif
+/* Bit `dtype` for each dtype that this header knows.  The host refuses to call a plugin's kernel with another
+ * one.  Fill in by hand only to promise less. */
+#ifndef DP_DTYPES_KNOWN
+#define DP_DTYPES_KNOWN                                (0ull DP_DTYPE_MAP(DP_DTYPE_KNOWN_))
+#define DP_DTYPE_KNOWN_(id, number, dtype_name, bytes) | 1ull << (number)
 #endif
 #define DP_ABI_MAGIC 0x31504d44u /* "DMP1": its upper half is not zero, so garbage is refused */
 
@@ -192,6 +203,7 @@ typedef struct dp_block {
     const dp_item *items;
     dp_any_fn fn;
     const void *data;
+    uint64_t dtypes; /* DP_DTYPES_KNOWN where the block was compiled; 0: all of the host's */
 } dp_block;
 
 /* Hook of a plugin; fails as a kernel does.  Runs on the loading thread with nothing of the plugin
@@ -318,7 +330,7 @@ typedef struct dp_host dp_host;
 /* The one symbol a plugin exports, dp_plugin_root.  Frozen: size and order never change. */
 typedef struct dp_root {
     uint32_t magic;
-    uint16_t abi_major, abi_minor, abi_target, reserved;
+    uint16_t abi_major, abi_minor, abi_target, abi_draft;
     uint32_t block_size;
     const dp_block *begin, *end;
     const dp_host **host; /* the loader writes the host's table here before anything runs */

@@ -422,7 +422,7 @@ DP_API int dp_plugin_list(dp_registry *reg, dp_arena *a, const dp_plugin_info **
  * execution.  `text` is canonical: a block line, then its items, in the order of file and line. */
 typedef struct dp_manifest {
     const char *plugin, *version;
-    uint16_t abi_major, abi_minor, abi_target;
+    uint16_t abi_major, abi_minor, abi_target, abi_draft;
     uint32_t defs, impls, fallbacks, n_backends;
     const char *const *backends;
     const char *text;

@@ -123,7 +123,8 @@ template <class F> constexpr bool dp_is_(...)
                                                             key,                                   \
                                                             items,                                 \
                                                             (dp_any_fn)(fn),                       \
-                                                            data};
+                                                            data,                                  \
+                                                            DP_DTYPES_KNOWN};
 
 /* An ELF note: Elf64_Nhdr, name "DISP", then the text. */
 #define DP_NOTE_(n, text)                                                                          \
@@ -151,10 +152,10 @@ template <class F> constexpr bool dp_is_(...)
 /* -- what a plugin's source says -- */
 
 #define DP_PLUGIN(name, version)                                                                   \
-    DP_BLOCK_PLAIN(                                                                                \
-        __COUNTER__, DP_BLOCK_PLUGIN, 0,                                                           \
-        "plugin\t" DP_STR(DP_ABI_MAJOR) "." DP_STR(DP_ABI_MINOR) "\t" DP_STR(DP_ABI_TARGET),       \
-        #name, version, 0, 0)
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_PLUGIN, 0,                                                \
+                   "plugin\t" DP_STR(DP_ABI_MAJOR) "." DP_STR(DP_ABI_MINOR) "-draft" DP_STR(       \
+                       DP_ABI_DRAFT) "\t" DP_STR(DP_ABI_TARGET),                                   \
+                   #name, version, 0, 0)
 #define DP_LIBRARY(ns, ...)                                                                        \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_LIBRARY, 0, "library", #ns, "", __VA_ARGS__)
 #define DP_LIBRARY_FRAGMENT(ns, ...)                                                               \
@@ -253,14 +254,9 @@ template <class F> constexpr bool dp_is_(...)
 extern const dp_block __start_dp_blocks[] __attribute__((visibility("hidden")));
 extern const dp_block __stop_dp_blocks[] __attribute__((visibility("hidden")));
 extern const dp_root dp_plugin_root __attribute__((weak, visibility("default")));
-__attribute__((used, retain)) const dp_root dp_plugin_root = {DP_ABI_MAGIC,
-                                                              DP_ABI_MAJOR,
-                                                              DP_ABI_MINOR,
-                                                              DP_ABI_TARGET,
-                                                              0,
-                                                              (uint32_t)sizeof(dp_block),
-                                                              __start_dp_blocks,
-                                                              __stop_dp_blocks,
-                                                              &dp_plugin_host};
+__attribute__((used, retain))
+const dp_root dp_plugin_root = {DP_ABI_MAGIC,      DP_ABI_MAJOR,     DP_ABI_MINOR,
+                                DP_ABI_TARGET,     DP_ABI_DRAFT,     (uint32_t)sizeof(dp_block),
+                                __start_dp_blocks, __stop_dp_blocks, &dp_plugin_host};
 
 #endif

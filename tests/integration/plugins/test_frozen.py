@@ -19,16 +19,26 @@ def data(client, op, *args, **kwargs):
     return [o["data"] if isinstance(o, dict) and "data" in o else o for o in answer["outputs"]]
 
 
-def test_abi_1_0():
+def test_the_first_interface_is_refused_by_name():
     if not os.path.exists(path("1_0")):
+        print(f"none was built for {platform.machine()}")
+        return
+    with TestDaemon() as daemon, daemon.connect() as d:
+        equal(d.call("plugin.describe", path=path("1_0"))["abi"], {"major": 1, "minor": 0, "target": 0, "draft": 0})
+        raises(lambda: d.call("plugin.load", path=path("1_0")), "AbiMismatch", "plugin 'frozen'", "interface 1.0", "this host has 2.0",
+               "build it again")
+
+
+def test_abi_2_0():
+    if not os.path.exists(path("2_0")):
         print(f"none was built for {platform.machine()}")
         return
     daemon = TestDaemon()
     with daemon.connect() as d:
         dump = d.call("registry.dump")["text"]
-        manifest = d.call("plugin.describe", path=path("1_0"))
-        equal((manifest["plugin"], manifest["abi"]), ("frozen", {"major": 1, "minor": 0, "target": 0}))
-        loaded = d.call("plugin.load", path=path("1_0"))
+        manifest = d.call("plugin.describe", path=path("2_0"))
+        equal((manifest["plugin"], manifest["abi"]), ("frozen", d.call("server.hello")["abi"] | {"target": 0}))
+        loaded = d.call("plugin.load", path=path("2_0"))
         equal((loaded["defs"], loaded["backends"]), (7, ["frozen"]))
         equal(data(d, "frozen::scale", X), [[[2, 4], [6, 8]]])
         equal(data(d, "frozen::scale", X, -0.5), [[[-0.5, -1], [-1.5, -2]]])

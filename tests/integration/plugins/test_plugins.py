@@ -22,10 +22,10 @@ REFUSED = [
     ("second_owner", "AlreadyExists", ["tutorial", "second_owner.c", "template.c"]),
     ("split_tags", "PluginError", ["split_tags::f", "split_tags.c:5", "a control character"]),
     ("static_tls", "PluginError", ["static TLS"]),
-    ("too_new", "AbiMismatch", ["1.99", "1.0"]),
+    ("too_new", "AbiMismatch", ["2.99", "2.0"]),
     ("two_names", "PluginError", ["two_names.c:4", "two_names.c:5"]),
     ("unknown_flag", "PluginError", ["unknown_flag.c:14", "a flag this host does not know"]),
-    ("wrong_abi", "AbiMismatch", ["99", "1.0"]),
+    ("wrong_abi", "AbiMismatch", ["99", "2.0"]),
     ("wrong_signature", "TypeError", ["Tf>T", "Ti>T"]),
 ]
 

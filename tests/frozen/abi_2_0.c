@@ -1,10 +1,10 @@
-/* abi_1_0.c -- what abi_1_0-x86_64.so was built from, with the headers of plugin ABI 1.0.  That
- * file stays as it was built: every later host must load it and answer the same.
+/* abi_2_0.c -- what abi_2_0-x86_64.so was built from, by `make frozen`.
  *
- *     gcc -std=gnu11 -O2 -s -fPIC -shared -fvisibility=hidden -Ilibdispatch/include \
- *         -o tests/frozen/abi_1_0-x86_64.so tests/frozen/abi_1_0.c
- */
+ * While interface 2 is a draft, the file is built again with each draft; from the freeze on it stays as it
+ * was built, and every later host must load it and answer the same.  abi_1_0-x86_64.so is of interface 1.0
+ * and is refused by name. */
 #include <dispatchd/plugin.h>
+#include <dispatchd/iter.h>
 #include <stdatomic.h>
 
 DP_PLUGIN(frozen, "1.0")
