@@ -166,6 +166,7 @@ dpi_device *dpi_device_unref(dpi_device *d)
     if (d != NULL && atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) == 1) {
         if (d->bit >= 0)
             atomic_fetch_sub(&slots[d->bit].pins, 1);
+        pthread_mutex_destroy(&d->queued.lock);
         dp_free(d);
     }
     return NULL;

@@ -151,6 +151,20 @@ dp_key dpi_autograd_of(dp_key k);
 
 /* One registration of a backend: where its tensors' memory is, and what can be done with it.
  * Counted; it outlives the code that ops points to, which dpi_device_use() knows. */
+/* The operators that asked for a stream since it was last synchronised, the newest ones, for errors of work
+ * that fails later. */
+enum { DPI_QUEUED_MAX = 8, DPI_QUEUED_NAME_MAX = 64 };
+typedef struct dpi_queued_op {
+    int index;
+    const void *stream;             /* the backend's handle, to be compared alone */
+    char name[DPI_QUEUED_NAME_MAX]; /* cut; "": none */
+} dpi_queued_op;
+typedef struct dpi_queued {
+    pthread_mutex_t lock;
+    unsigned next;
+    dpi_queued_op ops[DPI_QUEUED_MAX];
+} dpi_queued;
+
 typedef struct dpi_device {
     atomic_uint refs;
     int bit;           /* -1: not installed yet */
@@ -165,6 +179,7 @@ typedef struct dpi_device {
     /* What it gave out, under the locks of storage.c and stream.c: */
     struct dpi_block *blocks, *waiting;
     struct dpi_handle *handles;
+    dpi_queued queued;
 } dpi_device;
 /* ops NULL: host memory.  Checks that the record is whole.  Not of a bit yet. */
 int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out, dp_error *err);
@@ -210,6 +225,15 @@ int dpi_device_use(dpi_device *const *on, bool former, dpi_device **out, dp_erro
 void dpi_device_move(dpi_device **on, dpi_device *to);
 void dpi_device_leave(dpi_device *d);
 /* Turn what a function of a device returned (rc) and wrote (from) into an error that names both. */
+#define DPI_ALL_STREAMS ((const void *)-1)
+/* An operator is about to give work to this stream, NULL the default one, of a device of d. */
+void dpi_queued_note(dpi_device *d, dp_device device, const void *stream, const char *op);
+/* What the stream, or DPI_ALL_STREAMS of the device, was given has ended, or its fault was told. */
+void dpi_queued_forget(dpi_device *d, dp_device device, const void *stream);
+/* Function `what` of d, which waited for the stream or asked for it, returned rc.  0: nothing is queued any more.  Else
+ * dpi_device_failed(), and the error names the operators that may have queued what failed. */
+int dpi_device_waited(dpi_device *d, const char *what, int rc, const dp_error *from,
+                      dp_device device, const void *stream, dp_error *err);
 int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
                       dp_error *err);
 /* How many devices it has: its indices are below that.  The caller is inside. */

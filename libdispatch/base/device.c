@@ -1,5 +1,6 @@
 /* device.c -- one device of the table in backend.c: made from a plugin's record, named, counted. */
 #include "backend.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,8 @@ static const char *missing_slot(const dp_device_ops *o)
     bool streams = o->stream_new || o->stream_free || o->stream_query || o->stream_synchronize;
     bool events = o->event_new || o->event_free || o->event_record || o->event_wait ||
                   o->event_query || o->event_synchronize || o->event_elapsed;
+    bool hands = o->hand_over || o->take_over || o->hand_back;
+    bool shares = o->export_block || o->import_block || o->import_end;
     const struct {
         const char *name;
         bool wanted, there;
@@ -28,6 +31,13 @@ static const char *missing_slot(const dp_device_ops *o)
         {"event_synchronize", events, o->event_synchronize != NULL},
         {"pin", o->unpin != NULL, o->pin != NULL},
         {"unpin", o->pin != NULL, o->unpin != NULL},
+        {"adopt", o->adopted != NULL || hands, o->adopt != NULL},
+        {"hand_over", hands, o->hand_over != NULL},
+        {"take_over", hands, o->take_over != NULL},
+        {"hand_back", hands, o->hand_back != NULL},
+        {"export_block", shares, o->export_block != NULL},
+        {"import_block", shares, o->import_block != NULL},
+        {"import_end", shares, o->import_end != NULL},
     };
 
     for (size_t i = 0; i < DPI_COUNT(all); i++)
@@ -45,13 +55,20 @@ int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out,
     atomic_init(&d->refs, 1);
     d->bit = -1;
     d->host = ops == NULL;
+    pthread_mutex_init(&d->queued.lock, NULL);
     if (ops)
         memcpy(&d->ops, ops, ops->size < sizeof(d->ops) ? ops->size : sizeof(d->ops));
     const char *missing = ops ? missing_slot(&d->ops) : NULL;
-    if (missing) {
+    uint32_t unknown = d->ops.flags & ~(uint32_t)DP_DEVICE_STREAM_ORDERED;
+    if (missing || unknown) {
         dp_free(d);
-        return dp_error_set(err, DP_EPLUGIN, "device record of backend '%s' has no '%s'", name,
-                            missing);
+        return missing
+                   ? dp_error_set(err, DP_EPLUGIN, "device record of backend '%s' has no '%s'",
+                                  name, missing)
+                   : dp_error_set(err, DP_EPLUGIN,
+                                  "device record of backend '%s' has flags 0x%x, which this host "
+                                  "does not know",
+                                  name, unknown);
     }
     *out = d;
     return DP_OK;

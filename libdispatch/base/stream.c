@@ -24,6 +24,7 @@ struct dp_stream {
 struct dp_event {
     dpi_handle h;
     atomic_uint_fast64_t recorded; /* nanos, of the last time; 0: never */
+    bool untimed;                  /* made with DP_EVENT_NO_TIMING */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of handles */
@@ -72,28 +73,37 @@ static void handle_unref(dpi_handle *h)
     dp_free(h);
 }
 
-static int check_index(const dpi_device *d, dp_device device, dp_error *err)
-{
-    char name[DP_KEY_NAME_MAX];
-    int n = dpi_device_count(d);
+/* What a new handle is made with, and by which function of the device; `make` NULL: the handle stays NULL. */
+typedef struct making {
+    const char *what;
+    int (*make)(dpi_device *d, int index, const struct making *m, void **out, dp_error *err);
+    void (*give_back)(int index, void *handle);
+    dp_ctx *ctx;
+    const dp_stream_options *options;
+    uint32_t flags;
+} making;
 
-    return dp_device_index(device) < n
-               ? DP_OK
-               : dp_error_set(err, DP_ERUNTIME, "no device %s: its backend has %d",
-                              dp_device_name(device, name), n);
+static int make_stream(dpi_device *d, int index, const making *m, void **out, dp_error *err)
+{
+    return d->ops.stream_new(m->ctx, index, m->options, out, err);
 }
 
-/* Make a handle of `bytes` by `make` (NULL: it stays NULL), which `give_back` takes back. */
-static int handle_new(size_t bytes, dp_device device, dpi_device *d, const char *what,
-                      int (*make)(int index, void **out, dp_error *err),
-                      void (*give_back)(int index, void *handle), dpi_handle **out, dp_error *err)
+static int make_event(dpi_device *d, int index, const making *m, void **out, dp_error *err)
+{
+    return d->ops.event_new(index, m->flags, out, err);
+}
+
+/* Make a handle of `bytes`.  Inside d. */
+static int handle_new(size_t bytes, dp_device device, dpi_device *d, const making *m,
+                      dpi_handle **out, dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
     dpi_handle *h = dp_calloc(1, bytes);
-    int rc = h == NULL ? dpi_no_memory(err, what) : check_index(d, device, err);
+    int rc = h == NULL ? dpi_no_memory(err, m->what) : dpi_device_check_index(d, device, err);
 
-    if (rc == DP_OK && make && (rc = make(dp_device_index(device), &h->handle, &theirs)) != 0)
-        rc = dpi_device_failed(d, what, rc, &theirs, err);
+    if (rc == DP_OK && m->make &&
+        (rc = m->make(d, dp_device_index(device), m, &h->handle, &theirs)) != 0)
+        rc = dpi_device_failed(d, m->what, rc, &theirs, err);
     if (rc < 0) {
         dp_free(h);
         return rc;
@@ -102,7 +112,7 @@ static int handle_new(size_t bytes, dp_device device, dpi_device *d, const char 
     h->device = device;
     h->on = dpi_device_ref(d);
     if (h->handle) {
-        h->free = give_back;
+        h->free = m->give_back;
         list(h);
     }
     *out = h;
@@ -135,30 +145,51 @@ void dpi_streams_end(dpi_device *d)
 
 /* -- streams -- */
 
-static int stream_make(dp_device device, bool own, dp_stream **out, dp_error *err)
+/* m NULL: the default one. */
+static int stream_make(dp_device device, const making *m, dp_stream **out, dp_error *err)
 {
+    static const making of_default = {.what = "stream_new"};
     dpi_handle *h;
     dpi_device *d;
     int rc = dpi_device_enter(dp_device_backend(device), &d, err);
 
     if (rc < 0)
         return rc;
-    rc = handle_new(sizeof(dp_stream), device, d, "stream_new", own ? d->ops.stream_new : NULL,
-                    d->ops.stream_free, &h, err);
+    making own = m ? *m : of_default;
+    if (m && d->ops.stream_new) {
+        rc = dpi_device_check_index(d, device, err);
+        if (rc == DP_OK)
+            rc = dpi_device_check_priority(d, device, m->options->priority, err);
+        own.make = make_stream;
+        own.give_back = d->ops.stream_free;
+    }
+    if (rc == DP_OK)
+        rc = handle_new(sizeof(dp_stream), device, d, &own, &h, err);
     dpi_device_leave(d);
     if (rc == DP_OK)
         *out = (dp_stream *)h;
     return rc;
 }
 
-int dpi_stream_new(dp_device device, dp_stream **out, dp_error *err)
+int dpi_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *options, dp_stream **out,
+                   dp_error *err)
 {
-    return stream_make(device, true, out, err);
+    dp_stream_options o = {0};
+
+    if (options != NULL)
+        memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
+    o.size = sizeof(o);
+    if (o.flags & ~(uint32_t)DP_STREAM_NON_BLOCKING)
+        return dp_error_set(err, DP_EVALUE,
+                            "a stream's flags are DP_STREAM_NON_BLOCKING or none, not 0x%x",
+                            o.flags);
+    making m = {.what = "stream_new", .ctx = ctx, .options = &o};
+    return stream_make(device, &m, out, err);
 }
 
 int dpi_stream_default(dp_device device, dp_stream **out, dp_error *err)
 {
-    return stream_make(device, false, out, err);
+    return stream_make(device, NULL, out, err);
 }
 
 dp_stream *dp_stream_ref(dp_stream *s)
@@ -208,6 +239,11 @@ bool dpi_stream_belongs(const dp_stream *s, const dpi_device *d)
     return s->h.on == d && !s->h.dead;
 }
 
+void *dpi_stream_of(const dp_stream *s, const dpi_device *d)
+{
+    return s != NULL && dpi_stream_belongs(s, d) ? s->h.handle : NULL;
+}
+
 int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err)
 {
     int rc = handle_enter(&s->h, out, err);
@@ -227,7 +263,7 @@ int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err)
     *done = true;
     if (d->ops.stream_query &&
         (rc = d->ops.stream_query(dp_device_index(s->h.device), s->h.handle, done, &theirs)) != 0)
-        rc = dpi_device_failed(d, "stream_query", rc, &theirs, err);
+        rc = dpi_device_waited(d, "stream_query", rc, &theirs, s->h.device, s->h.handle, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -241,7 +277,7 @@ static int synchronize(dpi_device *d, const dp_stream *s, dp_error *err)
     if (d->ops.stream_synchronize == NULL)
         return DP_OK;
     rc = d->ops.stream_synchronize(index, s->h.handle, &theirs);
-    return rc ? dpi_device_failed(d, "stream_synchronize", rc, &theirs, err) : DP_OK;
+    return dpi_device_waited(d, "stream_synchronize", rc, &theirs, s->h.device, s->h.handle, err);
 }
 
 int dpi_stream_synchronize(const dp_stream *s, dp_error *err)
@@ -256,51 +292,6 @@ int dpi_stream_synchronize(const dp_stream *s, dp_error *err)
     return rc;
 }
 
-int dpi_device_synchronize(dp_device device, dp_error *err)
-{
-    dp_error theirs = DP_ERROR_INIT;
-    dpi_device *d;
-    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
-
-    if (rc < 0)
-        return rc;
-    rc = check_index(d, device, err);
-    if (rc == DP_OK && d->ops.synchronize &&
-        (rc = d->ops.synchronize(dp_device_index(device), &theirs)) != 0)
-        rc = dpi_device_failed(d, "synchronize", rc, &theirs, err);
-    dpi_device_leave(d);
-    return rc;
-}
-
-/* Inside d. */
-static int memory(dpi_device *d, dp_device device, size_t *free_bytes, size_t *total_bytes,
-                  dp_error *err)
-{
-    dp_error theirs = DP_ERROR_INIT;
-    char name[DP_KEY_NAME_MAX];
-    int rc = check_index(d, device, err);
-
-    if (rc < 0)
-        return rc;
-    if (d->ops.memory_info == NULL)
-        return dp_error_set(err, DP_ENOTIMPL, "how much memory %s has is not known",
-                            dp_device_name(device, name));
-    rc = d->ops.memory_info(dp_device_index(device), free_bytes, total_bytes, &theirs);
-    return rc ? dpi_device_failed(d, "memory_info", rc, &theirs, err) : DP_OK;
-}
-
-int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes, dp_error *err)
-{
-    dpi_device *d;
-    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
-
-    if (rc < 0)
-        return rc;
-    rc = memory(d, device, free_bytes, total_bytes, err);
-    dpi_device_leave(d);
-    return rc;
-}
-
 /* -- events -- */
 
 dp_device dpi_event_device(const dp_event *e)
@@ -309,25 +300,33 @@ dp_device dpi_event_device(const dp_event *e)
 }
 
 /* Inside d. */
-static int event_make(dpi_device *d, dp_device device, dp_event **out, dp_error *err)
+static int event_make(dpi_device *d, dp_device device, uint32_t flags, dp_event **out,
+                      dp_error *err)
 {
+    making m = {.what = "event_new", .give_back = d->ops.event_free, .flags = flags};
     dpi_handle *h;
-    int rc = handle_new(sizeof(dp_event), device, d, "event_new", d->ops.event_new,
-                        d->ops.event_free, &h, err);
 
-    if (rc == DP_OK)
+    if (d->ops.event_new)
+        m.make = make_event;
+    int rc = handle_new(sizeof(dp_event), device, d, &m, &h, err);
+    if (rc == DP_OK) {
         *out = (dp_event *)h;
+        (*out)->untimed = flags & DP_EVENT_NO_TIMING;
+    }
     return rc;
 }
 
-int dpi_event_new(dp_device device, dp_event **out, dp_error *err)
+int dpi_event_new(dp_device device, uint32_t flags, dp_event **out, dp_error *err)
 {
     dpi_device *d;
-    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
 
+    if (flags & ~(uint32_t)DP_EVENT_NO_TIMING)
+        return dp_error_set(err, DP_EVALUE,
+                            "an event's flags are DP_EVENT_NO_TIMING or none, not 0x%x", flags);
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
     if (rc < 0)
         return rc;
-    rc = event_make(d, device, out, err);
+    rc = event_make(d, device, flags, out, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -339,7 +338,7 @@ int dpi_event_new_on(const dp_stream *s, dp_event **out, dp_error *err)
 
     if (rc < 0)
         return rc;
-    rc = event_make(d, s->h.device, out, err);
+    rc = event_make(d, s->h.device, DP_EVENT_NO_TIMING, out, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -400,7 +399,7 @@ int dpi_event_query(const dp_event *e, bool *done, dp_error *err)
     *done = true;
     if (d->ops.event_query && atomic_load(&e->recorded) &&
         (rc = d->ops.event_query(dp_device_index(e->h.device), e->h.handle, done, &theirs)) != 0)
-        rc = dpi_device_failed(d, "event_query", rc, &theirs, err);
+        rc = dpi_device_waited(d, "event_query", rc, &theirs, e->h.device, DPI_ALL_STREAMS, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -415,7 +414,8 @@ int dpi_event_synchronize(const dp_event *e, dp_error *err)
         return rc;
     if (d->ops.event_synchronize && atomic_load(&e->recorded) &&
         (rc = d->ops.event_synchronize(dp_device_index(e->h.device), e->h.handle, &theirs)) != 0)
-        rc = dpi_device_failed(d, "event_synchronize", rc, &theirs, err);
+        rc = dpi_device_waited(d, "event_synchronize", rc, &theirs, e->h.device, DPI_ALL_STREAMS,
+                               err);
     dpi_device_leave(d);
     return rc;
 }
@@ -450,6 +450,8 @@ static int elapsed(dpi_device *d, const dp_event *begin, const dp_event *end, do
         return wrong_device(&begin->h, &end->h, err);
     if (begin->h.dead)
         return taken_back(d, err);
+    if (begin->untimed || end->untimed)
+        return dp_error_set(err, DP_ERUNTIME, "an event made with DP_EVENT_NO_TIMING has no time");
     if (from == 0 || to == 0)
         return dp_error_set(err, DP_ERUNTIME, "an event that was never recorded has no time");
     if (d->ops.event_new == NULL) {

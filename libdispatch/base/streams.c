@@ -41,7 +41,8 @@ static uint32_t find(const dp_streams *all, dp_device device)
     return i;
 }
 
-int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error *err)
+int dpi_streams_get(dp_streams *all, dp_device device, const char *op, dp_stream **out,
+                    dp_error *err)
 {
     dpi_device *d;
 
@@ -49,10 +50,13 @@ int dpi_streams_get(dp_streams *all, dp_device device, dp_stream **out, dp_error
     uint32_t i = find(all, device);
     dp_stream *s = i < all->n ? dp_stream_ref(all->items[i]) : NULL;
     pthread_mutex_unlock(&all->lock);
-    int rc = s ? dpi_device_enter(dp_device_backend(device), &d, err) : DP_OK;
+    int rc = dpi_device_enter(dp_device_backend(device), &d, err);
     bool is_its = s && rc == DP_OK && dpi_stream_belongs(s, d);
-    if (s && rc == DP_OK)
+    if (rc == DP_OK) {
+        if (op != NULL && d->ops.stream_new)
+            dpi_queued_note(d, device, is_its ? dp_stream_handle(s) : NULL, op);
         dpi_device_leave(d);
+    }
     if (is_its) {
         *out = s;
         return DP_OK;

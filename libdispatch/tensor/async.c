@@ -59,6 +59,16 @@ static bool reachable(const dp_tensor *t, const dpi_device *d, dp_device device)
     return s->device == device || (b != NULL && dpi_block_pinned_by(b) == d);
 }
 
+/* Is dst on another device of the stream's backend, which can be copied to from there? */
+static bool is_between(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
+                       dp_device device)
+{
+    dp_device to = dpi_storage_of(dst)->device;
+
+    return d->ops.copy_between && dpi_storage_of(src)->device == device && to != device &&
+           dp_device_backend(to) == dp_device_backend(device);
+}
+
 static bool runs_by_itself(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
                            dp_device device, rows *r)
 {
@@ -66,7 +76,8 @@ static bool runs_by_itself(const dp_tensor *dst, const dp_tensor *src, const dpi
 
     return d->ops.copy_async && dst->dtype == src->dtype &&
            dpi_math_bits(dst) == dpi_math_bits(src) && dpi_same_sizes(to, from) &&
-           reachable(dst, d, device) && reachable(src, d, device) &&
+           (is_between(dst, src, d, device) || reachable(dst, d, device)) &&
+           reachable(src, d, device) &&
            (to->storage->device == device || from->storage->device == device) &&
            as_rows(to, from, dp_dtype_size(dst->dtype), r);
 }
@@ -78,11 +89,15 @@ static int enqueue(dpi_device *d, const rows *r, dp_tensor *dst, const dp_tensor
     dp_error theirs = DP_ERROR_INIT;
     dp_device device = dp_stream_device(s);
     bool down = dpi_storage_of(src)->device != device, up = dpi_storage_of(dst)->device != device;
+    bool between = is_between(dst, src, d, device);
     dp_device_copy c = {.size = (uint32_t)sizeof(c),
                         .index = dp_device_index(device),
-                        .direction = down ? DP_HOST_TO_DEVICE
-                                     : up ? DP_DEVICE_TO_HOST
-                                          : DP_ON_DEVICE,
+                        .direction = between ? DP_BETWEEN_DEVICES
+                                     : down  ? DP_HOST_TO_DEVICE
+                                     : up    ? DP_DEVICE_TO_HOST
+                                             : DP_ON_DEVICE,
+                        .dst_index =
+                            dp_device_index(between ? dpi_storage_of(dst)->device : device),
                         .dst = dpi_tensor_data(dst),
                         .src = dpi_tensor_data(src),
                         .bytes = r->bytes,
@@ -207,6 +222,46 @@ int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err)
     return rc;
 }
 
+/* -- memory of several processes -- */
+
+/* Inside d. */
+static int export_block(dpi_device *d, const dpi_storage *s, dp_exported *out, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    dp_exported e = {.size = (uint32_t)sizeof(e), .index = dp_device_index(s->device)};
+
+    if (s->host || d->ops.export_block == NULL || s->data == NULL)
+        return dp_error_set(err, DP_ENOTIMPL,
+                            "backend %s exports no such memory to other processes", d->name);
+    e.bytes = dpi_memory_of(s)->bytes;
+    int rc = d->ops.export_block(e.index, dpi_memory_of(s)->data, e.bytes, &e.name, &theirs);
+    if (rc != 0)
+        return dpi_device_failed(d, "export_block", rc, &theirs, err);
+    memcpy((char *)out + sizeof(out->size), (char *)&e + sizeof(e.size),
+           (out->size < sizeof(e) ? out->size : sizeof(e)) - sizeof(e.size));
+    return DP_OK;
+}
+
+int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    dpi_device *d;
+    int rc = dpi_no_wrapper(t, err);
+
+    if (rc == DP_OK && out->size < sizeof(*out))
+        rc = dp_error_set(err, DP_EVALUE, "dp_exported has %u bytes, not %zu", out->size,
+                          sizeof(*out));
+    if (rc == DP_OK)
+        rc = dpi_storage_enter(g->storage, &d, err);
+    if (rc < 0)
+        return rc;
+    rc = export_block(d, g->storage, out, err);
+    if (rc == DP_OK)
+        out->offset_bytes = g->offset * (int64_t)dp_dtype_size(t->dtype);
+    dpi_device_leave(d);
+    return rc;
+}
+
 /* -- memory that streams use -- */
 
 bool dpi_tensor_is_pinned(const dp_tensor *t)
@@ -238,8 +293,8 @@ static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_place at, int ndim, c
         return rc;
     size_t bytes = (size_t)numel * dp_dtype_size(dtype);
     if (d->ops.pin == NULL || bytes == 0)
-        return dpi_empty(dtype, (dpi_place){DP_DEVICE_CPU, at.account}, ndim, sizes, DP_CONTIGUOUS,
-                         out, err);
+        return dpi_empty(dtype, (dpi_place){DP_DEVICE_CPU, at.account, NULL}, ndim, sizes,
+                         DP_CONTIGUOUS, out, err);
     dpi_bill bill = {0};
     if (at.account != NULL && (rc = dpi_bill_begin(&bill, at.account, bytes, err)) < 0)
         return rc;

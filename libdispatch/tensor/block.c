@@ -1,5 +1,4 @@
-/* block.c -- memory that a device's code gave out, or pinned, and the streams that use it; and how
- * many bytes all storages hold.
+/* block.c -- memory that a device's code gave out, or pinned, and the streams that use it.
  *
  * A block outlives its storage while streams use it (dp_record_stream): it is put aside with an
  * event for each of them, and released when those are over, by whoever comes along: the next
@@ -25,6 +24,8 @@ struct dpi_block {
     void *data;
     size_t bytes;
     bool pinned;          /* host memory; else the device's */
+    bool imported;        /* another process's: import_end() gives it back */
+    dp_stream *stream;    /* counted; that allocate was given; NULL: the default one */
     atomic_bool unpinned; /* its device ended: from then on it is host memory like any other */
     atomic_uint_fast64_t since; /* number of the reload that did not adopt it; 0: none */
     use *uses;
@@ -36,41 +37,6 @@ struct dpi_block {
 enum { PAGE = 4096, ALIGN = 64 /* as dp_device_ops says */ };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lists, uses, `of` */
-
-static struct {
-    atomic_uint_fast64_t now, peak;
-} bytes_held;
-
-/* What threads have counted by themselves goes into `now` a piece at a time. */
-enum { PIECE = 64 << 10 };
-
-static void count_piece(int64_t bytes)
-{
-    uint64_t now = (uint64_t)bytes + atomic_fetch_add_explicit(&bytes_held.now, (uint64_t)bytes,
-                                                               memory_order_relaxed);
-    uint64_t peak = atomic_load_explicit(&bytes_held.peak, memory_order_relaxed);
-
-    while (bytes > 0 && now > peak &&
-           !atomic_compare_exchange_weak_explicit(&bytes_held.peak, &peak, now,
-                                                  memory_order_relaxed, memory_order_relaxed))
-        continue;
-}
-
-void dpi_bytes_count(int64_t bytes)
-{
-    int64_t own = dpi_tally_add(DPI_TALLY_BYTES, bytes);
-
-    if (DPI_LIKELY(own < PIECE && own > -PIECE))
-        return;
-    dpi_tally_add(DPI_TALLY_BYTES, -own);
-    count_piece(own);
-}
-
-void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
-{
-    *bytes = atomic_load(&bytes_held.now) + (uint64_t)dpi_tally_sum(DPI_TALLY_BYTES);
-    *peak = atomic_load(&bytes_held.peak);
-}
 
 /* -- lists -- */
 
@@ -133,7 +99,10 @@ static void give_back(dpi_block *b, const dpi_device *d)
             d->ops.unpin(b->data, b->bytes);
         return;
     }
-    d->ops.release(dp_device_index(b->device), b->data, b->bytes);
+    if (b->imported)
+        d->ops.import_end(dp_device_index(b->device), b->data, b->bytes);
+    else
+        d->ops.release(dp_device_index(b->device), b->data, b->bytes, dpi_stream_of(b->stream, d));
     dpi_bytes_count(-(int64_t)b->bytes);
     b->data = NULL;
 }
@@ -165,6 +134,7 @@ static void block_free(dpi_block *b)
     if (!b->pinned)
         dpi_backend_drop(dp_device_backend(b->device));
     uses_free(b);
+    dp_stream_unref(b->stream);
     dpi_device_unref(b->on);
     dpi_bill_end(b->bill);
     dp_free(b);
@@ -243,8 +213,11 @@ static bool put_aside(dpi_block *b)
 
     if (b->uses == NULL || dpi_device_use(&b->on, true, &d, NULL) < 0)
         return false;
+    bool ordered = d->ops.flags & DP_DEVICE_STREAM_ORDERED;
     for (use *u = b->uses; u; u = u->next)
-        use_mark(u);
+        if (!ordered ||
+            u->stream != b->stream) /* the device takes care of the block's own stream */
+            use_mark(u);
     bool waits = !is_over(b);
     if (waits)
         wait_aside(b, d);
@@ -327,22 +300,61 @@ static int no_bytes(dp_device device, size_t bytes, dp_error *err)
                         dp_device_name(device, name));
 }
 
-/* Inside d.  If there is no room: once more when what was put aside is back. */
-static int allocate(dpi_device *d, dp_device device, size_t bytes, void **out, dp_error *err)
+/* Check what `by` gave.  A block at a wrong address is kept from everybody: it was given back. */
+static int check_address(const dpi_device *d, const char *by, const dpi_block *b, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
-    int rc = d->ops.allocate(dp_device_index(device), bytes, out, &theirs);
+    if ((uintptr_t)b->data % ALIGN == 0)
+        return b->data ? DP_OK : no_bytes(b->device, b->bytes, err);
+    return dp_error_set(err, DP_EPLUGIN, "backend %s: %s gave %p, which is not aligned to %d bytes",
+                        d->name, by, b->data, ALIGN);
+}
+
+/* Inside d.  If there is no room: once more when what was put aside is back, and once when the device has
+ * trimmed what it caches. */
+static int allocate(dpi_device *d, dpi_block *b, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT, ignored = DP_ERROR_INIT;
+    void *stream = dpi_stream_of(b->stream, d);
+    int index = dp_device_index(b->device);
+    int rc = d->ops.allocate(index, b->bytes, stream, &b->data, &theirs);
 
     if (rc == DP_ERESOURCE && settle(d))
-        rc = d->ops.allocate(dp_device_index(device), bytes, out, &theirs);
+        rc = d->ops.allocate(index, b->bytes, stream, &b->data, &theirs);
+    if (rc == DP_ERESOURCE && d->ops.trim && d->ops.trim(index, b->bytes, &ignored) == 0)
+        rc = d->ops.allocate(index, b->bytes, stream, &b->data, &theirs);
     if (rc != 0)
         return dpi_device_failed(d, "allocate", rc, &theirs, err);
-    if ((uintptr_t)*out % ALIGN == 0)
-        return *out ? DP_OK : no_bytes(device, bytes, err);
-    dp_error_set(err, DP_EPLUGIN, "backend %s: allocate gave %p, which is not aligned to %d bytes",
-                 d->name, *out, ALIGN);
-    d->ops.release(dp_device_index(device), *out, bytes);
-    return DP_EPLUGIN;
+    rc = check_address(d, "allocate", b, err);
+    if (rc == DP_EPLUGIN)
+        d->ops.release(index, b->data, b->bytes, stream);
+    return rc;
+}
+
+/* Inside d. */
+static int import(dpi_device *d, dpi_block *b, const dp_block_name *name, dp_error *err)
+{
+    dp_error theirs = DP_ERROR_INIT;
+    int index = dp_device_index(b->device);
+    int rc = d->ops.import_block(index, name, b->bytes, &b->data, &theirs);
+
+    if (rc != 0)
+        return dpi_device_failed(d, "import_block", rc, &theirs, err);
+    b->imported = true;
+    rc = check_address(d, "import_block", b, err);
+    if (rc == DP_EPLUGIN)
+        d->ops.import_end(index, b->data, b->bytes);
+    return rc;
+}
+
+/* The stream that the block is for; NULL: the default one, or there is no memory to name another. */
+static dp_stream *stream_for(const dpi_device *d, dp_streams *streams, dp_device device)
+{
+    dp_stream *s = NULL;
+
+    if (streams != NULL && d->ops.stream_new != NULL &&
+        dpi_streams_get(streams, device, NULL, &s, NULL) == DP_OK && dp_stream_handle(s) == NULL)
+        s = dp_stream_unref(s);
+    return s;
 }
 
 static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
@@ -357,16 +369,20 @@ static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
     return b;
 }
 
-int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err)
+/* name NULL: a new block. */
+static int block_for(dpi_device *d, dpi_storage *of, dp_streams *streams, const dp_block_name *name,
+                     dp_error *err)
 {
     int rc = DP_OK;
     dpi_block *b = block_new(d, of->device, of->bytes);
     if (b == NULL)
         return dpi_no_memory(err, "a block of a device");
     reap(d);
+    b->stream = stream_for(d, streams, of->device);
     if (of->bytes > 0)
-        rc = allocate(d, of->device, of->bytes, &b->data, err);
+        rc = name ? import(d, b, name, err) : allocate(d, b, err);
     if (rc < 0) {
+        dp_stream_unref(b->stream);
         dpi_device_unref(b->on);
         dp_free(b);
         return rc;
@@ -379,6 +395,16 @@ int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err)
         dpi_bytes_count((int64_t)b->bytes);
     list(b, d);
     return DP_OK;
+}
+
+int dpi_block_new(dpi_device *d, dpi_storage *of, dp_streams *streams, dp_error *err)
+{
+    return block_for(d, of, streams, NULL, err);
+}
+
+int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err)
+{
+    return block_for(d, of, NULL, name, err);
 }
 
 void dpi_block_release(void *arg)
@@ -494,13 +520,25 @@ void dpi_device_end(dpi_device *d)
         waiting = b->next_waiting;
 }
 
-/* Asks the new code for b, which the old one, closed, gave out. */
-static void adopt_or_retire(dpi_block *b, dpi_device *d, uint64_t since)
+/* Does the new code take b, which the old one, closed, gave out? */
+static bool adopt(const dpi_block *b, const dpi_device *old, const dpi_device *d)
 {
     dp_error ignored = DP_ERROR_INIT;
+    int index = dp_device_index(b->device);
 
-    if (b->data == NULL || (d->ops.adopt && d->ops.adopt(dp_device_index(b->device), b->data,
-                                                         b->bytes, &ignored) == 0)) {
+    if (b->imported || d->ops.adopt == NULL ||
+        d->ops.adopt(index, b->data, b->bytes, &ignored) != 0)
+        return false;
+    if (old->ops.adopted != NULL)
+        old->ops.adopted(index, b->data, b->bytes);
+    return true;
+}
+
+/* b of `old` goes over to d, or is left to calls that began before. */
+static void adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, bool handed,
+                            uint64_t since)
+{
+    if (b->data == NULL || (handed && adopt(b, old, d))) {
         unlist(b);
         dpi_device_move(&b->on, d);
         list(b, d);
@@ -530,10 +568,11 @@ void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
     dpi_device_close(old);
     d->bit = old->bit;
     dpi_device_close(d); /* what it adopts is not to be used before it is in its place */
+    bool handed = dpi_device_hand_over(old, d);
     for (dpi_block *b = old->blocks, *next; b; b = next) {
         next = b->next;
         if (has_storage(b))
-            adopt_or_retire(b, d, since);
+            adopt_or_retire(b, old, d, handed, since);
     }
     dpi_backend_replace(old, owner, d);
     dpi_change_shapes_end(since);

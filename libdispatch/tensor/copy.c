@@ -190,13 +190,13 @@ static size_t span_bytes(const dp_tensor *t) /* from the first element to the en
 }
 
 /* The caller has entered d.  direction: as in dp_device_ops.copy. */
-static int device_copy(const dpi_device *d, dp_device device, void *dst, const void *src,
-                       size_t bytes, int direction, dp_error *err)
+static int device_copy(dpi_device *d, dp_device device, void *dst, const void *src, size_t bytes,
+                       int direction, dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
     int rc = d->ops.copy(dp_device_index(device), dst, src, bytes, direction, &theirs);
 
-    return rc ? dpi_device_failed(d, "copy", rc, &theirs, err) : DP_OK;
+    return dpi_device_waited(d, "copy", rc, &theirs, device, DPI_ALL_STREAMS, err);
 }
 
 /* Copy bytes from host memory to t's device, or from there to host memory. */
@@ -265,8 +265,7 @@ static int put(dp_tensor *dst, side src, int threads, const dpi_stop *stop, dp_e
     return rc;
 }
 
-/* Copy src, which has these strides when it is expanded to dst's sizes, to dst through host
- * memory. */
+/* Copy src, with `strides` where it is expanded to dst's sizes, to dst through host memory. */
 static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *strides, int threads,
                        const dpi_stop *stop, dp_error *err)
 {
@@ -396,6 +395,8 @@ int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_
                  dpi_same_strides(d, s) && dpi_math_bits(dst) == dpi_math_bits(src);
     if (alike && d->storage->device == s->storage->device)
         return copy_block(dst, src, threads, stop, err);
+    if (alike && dpi_copies_between(dst, src))
+        return dpi_copy_between(dst, src, span_bytes(dst), err);
     return copy_staged(dst, src, strides, threads, stop, err);
 }
 
@@ -482,7 +483,7 @@ int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim, co
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
     dp_tensor *made;
-    int rc = dpi_empty_strided(dtype, (dpi_place){device, a}, ndim, sizes, NULL, &made, err);
+    int rc = dpi_empty_strided(dtype, (dpi_place){device, a, NULL}, ndim, sizes, NULL, &made, err);
 
     if (rc < 0)
         return rc;

@@ -46,6 +46,9 @@ size_t dpi_storage_inside(dp_device device, size_t bytes);
 /* Make *s a storage.  inside: dpi_storage_inside() bytes of its home, 64-byte aligned, if that is
  * not 0. */
 int dpi_storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err);
+/* A storage over a block of another process, on a device. */
+int dpi_storage_init_import(dpi_storage *s, dpi_place at, size_t bytes, const dp_block_name *name,
+                            dp_error *err);
 /* A storage over the caller's memory.  release NULL: it is not the storage's to free. */
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg);
@@ -92,7 +95,9 @@ dpi_bill dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made);
 /* -- block.c -- */
 typedef struct dpi_block dpi_block;
 /* Give `of`, whose device and bytes are known, its data.  The caller is inside d, its device. */
-int dpi_block_new(dpi_device *d, dpi_storage *of, dp_error *err);
+int dpi_block_new(dpi_device *d, dpi_storage *of, dp_streams *streams, dp_error *err);
+/* The same of another process's block. */
+int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err);
 /* Host memory, pinned by d, which can do so and which the caller is inside of; for a storage that is
  * released by dpi_block_release(*out). */
 int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
@@ -176,6 +181,12 @@ enum { DPI_OVERLAP_NONE, DPI_OVERLAP_FULL, DPI_OVERLAP_PARTIAL, DPI_OVERLAP_TOO_
 /* Fails if out cannot be written element by element: its elements share memory, or, unless `in` is
  * NULL, part of `in` would change while it is read.  Source: ATen/MemoryOverlap.cpp. */
 int dpi_overlap_check(const dp_tensor *out, const dp_tensor *in, dp_error *err);
+
+/* -- between.c -- */
+/* Are they on two devices of one backend that copies between them?  Then dpi_copy_between() copies `bytes` from
+ * one to the other; both lie in the same way. */
+bool dpi_copies_between(const dp_tensor *dst, const dp_tensor *src);
+int dpi_copy_between(dp_tensor *dst, const dp_tensor *src, size_t bytes, dp_error *err);
 
 /* -- promote.c -- */
 /* May a copy convert elements of `from` to `to`?  DP_ERUNTIME where one of two dtypes is quantized. */

@@ -44,8 +44,14 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
                               d->name, n, n == 1 ? "" : "s", d->name, index);
 }
 
+/* Where the block of a device comes from. */
+typedef struct source {
+    dp_streams *streams;         /* as in dpi_place */
+    const dp_block_name *import; /* another process's block; NULL: a new one */
+} source;
+
 /* Give s its data.  The caller has entered the device. */
-static int fill_in(dpi_storage *s, dpi_device *d, dp_error *err)
+static int fill_in(dpi_storage *s, dpi_device *d, source from, dp_error *err)
 {
     int rc = check_index(d, s->device, err);
 
@@ -53,7 +59,8 @@ static int fill_in(dpi_storage *s, dpi_device *d, dp_error *err)
         return rc;
     s->host = d->host;
     if (!d->host)
-        return dpi_block_new(d, s, err);
+        return from.import ? dpi_block_import(d, s, from.import, err)
+                           : dpi_block_new(d, s, from.streams, err);
     s->data = dpi_memory_alloc(s->bytes);
     return s->data || s->bytes == 0 ? DP_OK : no_bytes(s->device, s->bytes, err);
 }
@@ -115,13 +122,13 @@ static int charge(dpi_storage *s, const dpi_device *d, dp_account *a, dp_error *
 }
 
 /* Give s, whose device and bytes are known, its memory.  The caller has entered d, its device. */
-static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, dp_error *err)
+static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from, dp_error *err)
 {
     int rc = a != NULL && s->bytes > 0 ? charge(s, d, a, err) : DP_OK;
 
     if (rc < 0)
         return rc;
-    rc = fill_in(s, d, err);
+    rc = fill_in(s, d, from, err);
     if (rc == DP_OK)
         storage_count(s); /* before the device is left, so that the bit is never free in between */
     else
@@ -145,7 +152,26 @@ static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, dp_error *er
         return rc;
     storage_clear(s, device, bytes);
     s->all = bytes;
-    rc = memory_init(s, d, at.account, err);
+    rc = memory_init(s, d, at.account, (source){at.streams, NULL}, err);
+    dpi_device_leave(d);
+    return rc;
+}
+
+int dpi_storage_init_import(dpi_storage *s, dpi_place at, size_t bytes, const dp_block_name *name,
+                            dp_error *err)
+{
+    dpi_device *d;
+    int rc = dpi_device_enter(dp_device_backend(at.device), &d, err);
+
+    if (rc < 0)
+        return rc;
+    storage_clear(s, at.device, bytes);
+    s->all = bytes;
+    s->fixed = true;
+    rc = d->host || d->ops.import_block == NULL
+             ? dp_error_set(err, DP_ENOTIMPL, "backend %s opens no blocks of other processes",
+                            d->name)
+             : memory_init(s, d, at.account, (source){NULL, name}, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -353,7 +379,7 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
 static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_error *err)
 {
     dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
-    int rc = storage_init(&g->memory, (dpi_place){device, NULL}, bytes, err);
+    int rc = storage_init(&g->memory, (dpi_place){device, NULL, NULL}, bytes, err);
 
     if (rc < 0)
         return rc;

@@ -44,7 +44,7 @@ int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *siz
 {
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
-    return empty(dtype, (dpi_place){device, NULL}, ndim, sizes, strides, out, err);
+    return empty(dtype, (dpi_place){device, NULL, NULL}, ndim, sizes, strides, out, err);
 }
 
 int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, int ndim,
@@ -65,7 +65,7 @@ int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, 
     size_t bytes = dp_size_times((uint64_t)n_elements, dp_dtype_size(dtype));
     rc = dpi_fits_check(&l, dp_dtype_size(dtype), bytes, err);
     if (rc == DP_OK)
-        rc = over_new_storage(dtype, (dpi_place){device, NULL}, &l, bytes, out, err);
+        rc = over_new_storage(dtype, (dpi_place){device, NULL, NULL}, &l, bytes, out, err);
     if (rc == DP_OK && dpi_storage_of(*out)->host && bytes > 0)
         memset(dpi_storage_of(*out)->data, 0, bytes);
     return rc;
@@ -93,6 +93,34 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
     if (h == NULL)
         return dpi_no_memory(err, "a tensor"); /* the memory stays the caller's */
     dpi_storage_init_foreign(&h->storage, data, bytes, release, arg);
+    *out = dpi_home_own_all(h, dtype, &l);
+    return DP_OK;
+}
+
+int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_place at, int ndim,
+                      const int64_t *sizes, const int64_t *strides, int64_t offset, dp_tensor **out,
+                      dp_error *err)
+{
+    dpi_layout l;
+    int rc = dpi_dtype_check(dtype, err);
+
+    if (rc == DP_OK &&
+        (from->size < sizeof(*from) || from->bytes == 0 || from->bytes > DP_LIMIT_STORAGE_BYTES))
+        rc = dp_error_set(err, DP_EVALUE, "an exported block of %llu bytes, described in %u",
+                          (unsigned long long)from->bytes, from->size);
+    if (rc == DP_OK)
+        rc = dpi_layout_check(ndim, sizes, strides, offset, &l, err);
+    if (rc == DP_OK)
+        rc = dpi_fits_check(&l, dp_dtype_size(dtype), from->bytes, err);
+    dpi_home *h = rc == DP_OK ? dpi_home_new(ndim, 0) : NULL;
+    if (rc == DP_OK && h == NULL)
+        rc = dpi_no_memory(err, "a tensor");
+    if (rc == DP_OK)
+        rc = dpi_storage_init_import(&h->storage, at, from->bytes, &from->name, err);
+    if (rc < 0) {
+        dp_free(h);
+        return rc;
+    }
     *out = dpi_home_own_all(h, dtype, &l);
     return DP_OK;
 }
@@ -128,9 +156,9 @@ int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, cons
     size_t bytes = strlen(kind) + 1;
     dpi_home *h = dpi_home_new(l->ndim, bytes);
     dp_tensor *from;
-    int rc =
-        h ? dpi_storage_init(&h->storage, (dpi_place){device | DPI_MEMORYLESS, NULL}, 0, NULL, err)
-          : dpi_no_memory(err, "a tensor");
+    int rc = h ? dpi_storage_init(&h->storage, (dpi_place){device | DPI_MEMORYLESS, NULL, NULL}, 0,
+                                  NULL, err)
+               : dpi_no_memory(err, "a tensor");
 
     if (rc < 0) {
         dp_free(h);
@@ -220,7 +248,7 @@ int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
     int rc = dpi_layout_check(g->ndim, g->sizes, g->strides, g->offset, &l, err);
 
     if (rc == DP_OK)
-        rc = over_new_storage(t->dtype, (dpi_place){g->storage->device | DPI_FAKE, NULL}, &l,
+        rc = over_new_storage(t->dtype, (dpi_place){g->storage->device | DPI_FAKE, NULL, NULL}, &l,
                               dpi_memory_of(g->storage)->bytes, out, err);
     if (rc == DP_OK)
         (*out)->wrapped = t->wrapped;

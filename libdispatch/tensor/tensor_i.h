@@ -22,6 +22,8 @@ enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 /* and has 
 typedef struct dpi_place {
     dp_device device;
     dp_account *account; /* NULL: nobody's */
+    dp_streams
+        *streams; /* the device's block is for its current one of them; NULL: its default one */
 } dpi_place;
 
 typedef struct dpi_storage {
@@ -384,6 +386,11 @@ int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_
                    dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);
 int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
+/* dp_tensor_export(), dp_tensor_import() */
+int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err);
+int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_place at, int ndim,
+                      const int64_t *sizes, const int64_t *strides, int64_t offset, dp_tensor **out,
+                      dp_error *err);
 int dpi_empty_pinned(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_tensor **out,
                      dp_error *err);
 bool dpi_tensor_is_pinned(const dp_tensor *t);

@@ -64,7 +64,7 @@ static int use_stream(dp_ctx *ctx, int64_t index, bool *same)
     int rc = device_of(ctx, index, &device);
 
     if (rc == 0)
-        rc = dp_stream_new(ctx, device, &s);
+        rc = dp_stream_new(ctx, device, NULL, &s);
     if (rc == 0)
         rc = dp_stream_set_current(ctx, s);
     if (rc == 0)
@@ -266,13 +266,13 @@ static int events(dp_ctx *ctx, int64_t ms, bool *before, bool *after, double *el
     int rc = device_of(ctx, 0, &device);
 
     if (rc == 0)
-        rc = dp_stream_new(ctx, device, &one);
+        rc = dp_stream_new(ctx, device, NULL, &one);
     if (rc == 0)
-        rc = dp_stream_new(ctx, device, &other);
+        rc = dp_stream_new(ctx, device, NULL, &other);
     if (rc == 0)
-        rc = dp_event_new(ctx, device, &begin);
+        rc = dp_event_new(ctx, device, 0, &begin);
     if (rc == 0)
-        rc = dp_event_new(ctx, device, &end);
+        rc = dp_event_new(ctx, device, 0, &end);
     if (rc == 0)
         rc = go_through(ctx, ms, one, other, begin, end, before, after, elapsed);
     dp_event_unref(begin);
@@ -293,6 +293,141 @@ static int memory(dp_ctx *ctx, int64_t *free_bytes, int64_t *total)
     *free_bytes = (int64_t)have;
     *total = (int64_t)all;
     return rc;
+}
+
+/* -- faults, caches, priorities, other processes -- */
+
+/* Work of the current stream that fails when the stream reaches it. */
+static int fault(dp_ctx *ctx)
+{
+    sim_work w = {.kind = SIM_FAULT};
+    dp_stream *s;
+    dp_error err = DP_ERROR_INIT;
+    int rc = current(ctx, NULL, &s);
+
+    if (rc)
+        return rc;
+    rc = sim_give(0, dp_stream_handle(s), &w, &err);
+    dp_stream_unref(s);
+    return rc ? dp_fail(ctx, rc, "%s", err.message) : 0;
+}
+
+static int cache(dp_ctx *ctx, int64_t bytes)
+{
+    (void)ctx;
+    pthread_mutex_lock(&sim.lock);
+    sim.cached = (size_t)bytes;
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
+}
+
+static int trim(dp_ctx *ctx)
+{
+    dp_device device;
+    int rc = device_of(ctx, 0, &device);
+
+    return rc ? rc : dp_device_trim(ctx, device, 0);
+}
+
+static int poison(dp_ctx *ctx)
+{
+    (void)ctx;
+    sim.poisoned = true;
+    return 0;
+}
+
+static int kept(dp_ctx *ctx, int64_t *cached, int64_t *imported, int64_t *handed)
+{
+    (void)ctx;
+    pthread_mutex_lock(&sim.lock);
+    *cached = (int64_t)sim.cached;
+    *imported = sim.imported;
+    *handed = sim.handed;
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
+}
+
+/* The priority that a stream made with this one got; greatest, least. */
+static int priority(dp_ctx *ctx, int64_t wanted, int64_t flags, int64_t *got, int64_t *greatest,
+                    int64_t *least)
+{
+    dp_stream_options o = {
+        .size = sizeof(o), .flags = (uint32_t)flags, .priority = (int32_t)wanted};
+    dp_stream *s = NULL;
+    dp_device device;
+    int low = 0, high = 0, rc = device_of(ctx, 0, &device);
+
+    if (rc == 0)
+        rc = dp_stream_priorities(ctx, device, &low, &high);
+    if (rc == 0)
+        rc = dp_stream_new(ctx, device, &o, &s);
+    if (rc)
+        return rc;
+    *got = ((const sim_stream *)dp_stream_handle(s))->priority;
+    *greatest = high;
+    *least = low;
+    dp_stream_unref(s);
+    return 0;
+}
+
+/* Between two events of these flags. */
+static int timed(dp_ctx *ctx, int64_t flags, double *ms)
+{
+    dp_device device;
+    dp_event *begin = NULL, *end = NULL;
+    int rc = device_of(ctx, 0, &device);
+
+    if (rc == 0)
+        rc = dp_event_new(ctx, device, (uint32_t)flags, &begin);
+    if (rc == 0)
+        rc = dp_event_new(ctx, device, (uint32_t)flags, &end);
+    if (rc == 0)
+        rc = dp_event_record(ctx, begin, NULL);
+    if (rc == 0)
+        rc = dp_event_record(ctx, end, NULL);
+    if (rc == 0)
+        rc = dp_event_elapsed(ctx, begin, end, ms);
+    dp_event_unref(begin);
+    dp_event_unref(end);
+    return rc;
+}
+
+/* What another process would get of self: its dp_exported as a tensor of bytes. */
+static int export_(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
+{
+    dp_exported e = {.size = sizeof(e)};
+    int64_t n = sizeof(e);
+    int rc = dp_tensor_export(ctx, self, &e);
+
+    if (rc == 0)
+        rc = dp_empty(ctx, DP_UINT8, DP_DEVICE_CPU, 1, &n, DP_CONTIGUOUS, out);
+    if (rc)
+        return rc;
+    DP_VIEW(x, *out);
+    memcpy(x.data, &e, sizeof(e));
+    return 0;
+}
+
+/* float32 of these sizes in an exported block; by: added to the process that it names. */
+static int import(dp_ctx *ctx, dp_tensor *exported, const int64_t *sizes, size_t n, int64_t by,
+                  dp_tensor **out)
+{
+    dp_exported e;
+    sim_name name;
+    dp_device device;
+    DP_VIEW(x, exported);
+    int rc = device_of(ctx, 0, &device);
+
+    if (rc == 0 && (x.numel != sizeof(e) || x.dtype != DP_UINT8))
+        rc = dp_fail(ctx, DP_EVALUE, "import: %lld bytes are no dp_exported", (long long)x.numel);
+    if (rc)
+        return rc;
+    memcpy(&e, x.data, sizeof(e));
+    memcpy(&name, &e.name, sizeof(name));
+    name.pid += (pid_t)by;
+    memcpy(&e.name, &name, sizeof(name));
+    return dp_tensor_import(ctx, &e, DP_FLOAT32, device, (int)n, sizes, NULL,
+                            e.offset_bytes / (int64_t)sizeof(float), out);
 }
 
 /* -- on the device itself -- */
@@ -402,6 +537,11 @@ DP_LIBRARY(sim, DP_DEF("to(Tensor self, int index=0) -> Tensor"),
            DP_DEF("record(Tensor self) -> ()"), DP_DEF("events(int ms) -> (bool, bool, float)"),
            DP_DEF("memory() -> (int, int)"), DP_DEF("add_one(Tensor self) -> Tensor"),
            DP_DEF("late(Tensor self, str until) -> float"), DP_DEF("fail(str slot, int nth) -> ()"),
+           DP_DEF("fault() -> ()"), DP_DEF("cache(int bytes) -> ()"), DP_DEF("trim() -> ()"),
+           DP_DEF("poison() -> ()"), DP_DEF("kept() -> (int, int, int)"),
+           DP_DEF("priority(int wanted, int flags=0) -> (int, int, int)"),
+           DP_DEF("timed(int flags) -> float"), DP_DEF("export(Tensor self) -> Tensor"),
+           DP_DEF("import(Tensor exported, int[] size, int by=0) -> Tensor"),
            DP_DEF("refuse() -> ()"), DP_DEF("state() -> (int, int, int, int, int, int)"))
 DP_LIBRARY_IMPL(
     sim, CompositeExplicitAutograd, DP_IMPL_UNBOXED("to", to, (T, i), (T)),
@@ -414,7 +554,12 @@ DP_LIBRARY_IMPL(
     DP_IMPL_UNBOXED("synchronize", synchronize, (b), ()),
     DP_IMPL_UNBOXED("record", record, (T), ()), DP_IMPL_UNBOXED("events", events, (i), (b, b, f)),
     DP_IMPL_UNBOXED("memory", memory, (), (i, i)), DP_IMPL_UNBOXED("fail", fail, (S, i), ()),
-    DP_IMPL_UNBOXED("refuse", refuse, (), ()),
+    DP_IMPL_UNBOXED("refuse", refuse, (), ()), DP_IMPL_UNBOXED("fault", fault, (), ()),
+    DP_IMPL_UNBOXED("cache", cache, (i), ()), DP_IMPL_UNBOXED("trim", trim, (), ()),
+    DP_IMPL_UNBOXED("poison", poison, (), ()), DP_IMPL_UNBOXED("kept", kept, (), (i, i, i)),
+    DP_IMPL_UNBOXED("priority", priority, (i, i), (i, i, i)),
+    DP_IMPL_UNBOXED("timed", timed, (i), (f)), DP_IMPL_UNBOXED("export", export_, (T), (T)),
+    DP_IMPL_UNBOXED("import", import, (T, li, i), (T)),
     DP_IMPL_UNBOXED("state", state, (), (i, i, i, i, i, i)))
 DP_LIBRARY_IMPL(sim, simdev, DP_IMPL_UNBOXED("add_one", add_one, (T), (T)),
                 DP_IMPL_UNBOXED("late", late, (T, S), (f)))

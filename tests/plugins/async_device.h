@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SIMDEV_COUNT = 2, SIMDEV_BYTES = 1 << 24 };
 
@@ -20,7 +21,8 @@ enum { SIMDEV_COUNT = 2, SIMDEV_BYTES = 1 << 24 };
     X(stream_new) X(stream_free) X(stream_query) X(stream_synchronize) X(copy_async) \
     X(fill) X(event_new) X(event_free) X(event_record) X(event_wait) \
     X(event_query) X(event_synchronize) X(event_elapsed) X(pin) X(unpin) \
-    X(adopt)
+    X(adopt) X(adopted) X(copy_between) X(trim) X(stream_priorities) X(hand_over) X(take_over) \
+    X(hand_back) X(export_block) X(import_block) X(import_end)
 /* clang-format on */
 enum {
 #define SLOT(name) SIM_##name,
@@ -39,7 +41,7 @@ typedef struct sim_event {
     uint64_t nanos;
 } sim_event;
 
-enum { SIM_COPY, SIM_FILL, SIM_RECORD, SIM_WAIT, SIM_SLEEP };
+enum { SIM_COPY, SIM_FILL, SIM_RECORD, SIM_WAIT, SIM_SLEEP, SIM_FAULT };
 typedef struct sim_work {
     struct sim_work *next;
     int kind, byte, ms;
@@ -51,8 +53,8 @@ typedef struct sim_work {
 typedef struct sim_stream {
     struct sim_stream *next;
     sim_work *first, **last;
-    int index;
-    bool running, freed;
+    int index, priority;
+    bool running, freed, failed; /* failed: a SIM_FAULT that nobody was told of */
 } sim_stream;
 
 static struct {
@@ -64,7 +66,10 @@ static struct {
     long calls[SIM_SLOTS], fail_at[SIM_SLOTS]; /* fail_at: this call fails; 0: none */
     long waiting;   /* threads inside a function that waits for a stream */
     sim_event gate; /* streams that sim::hold stopped go on when sim::go reaches it */
-    bool stop, adopts;
+    size_t cached;  /* bytes that no block has, and that no allocation gets before a trim */
+    long imported;  /* blocks of other processes that are open */
+    long handed;    /* reloads that this state of the device has lived through */
+    bool stop, adopts, poisoned; /* poisoned: what is handed over will be refused */
 } sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .adopts = true};
 
 static uint64_t sim_now(void)
@@ -98,15 +103,15 @@ static int sim_count(void)
     return SIMDEV_COUNT;
 }
 
-static int sim_allocate(int index, size_t bytes, void **out, dp_error *err)
+static int sim_allocate(int index, size_t bytes, void *stream, void **out, dp_error *err)
 {
     int rc = sim_called(SIM_allocate, err);
 
-    (void)index;
+    (void)index, (void)stream;
     if (rc)
         return rc;
     pthread_mutex_lock(&sim.lock);
-    bool room = sim.bytes + bytes <= SIMDEV_BYTES;
+    bool room = sim.bytes + sim.cached + bytes <= SIMDEV_BYTES;
     void *p = room ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
     if (p != NULL) {
         sim.live++;
@@ -118,9 +123,9 @@ static int sim_allocate(int index, size_t bytes, void **out, dp_error *err)
     return p ? 0 : dp_error_set(err, DP_ERESOURCE, "no room for %zu bytes", bytes);
 }
 
-static void sim_release(int index, void *p, size_t bytes)
+static void sim_release(int index, void *p, size_t bytes, void *stream)
 {
-    (void)index;
+    (void)index, (void)stream;
     sim_called(SIM_release, NULL);
     pthread_mutex_lock(&sim.lock);
     sim.live--;
@@ -142,6 +147,119 @@ static int sim_adopt(int index, void *p, size_t bytes, dp_error *err)
     sim.bytes += bytes;
     pthread_mutex_unlock(&sim.lock);
     return 0;
+}
+
+static void sim_adopted(int index, void *p, size_t bytes)
+{
+    (void)index, (void)p;
+    sim_called(SIM_adopted, NULL);
+    pthread_mutex_lock(&sim.lock);
+    sim.live--;
+    sim.bytes -= bytes;
+    pthread_mutex_unlock(&sim.lock);
+}
+
+static int sim_trim(int index, size_t bytes, dp_error *err)
+{
+    int rc = sim_called(SIM_trim, err);
+
+    (void)index, (void)bytes;
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&sim.lock);
+    sim.cached = 0;
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
+}
+
+/* What goes from one load of this code to the next. */
+typedef struct sim_state {
+    uint32_t version; /* 1 */
+    bool poisoned;
+    long handed;
+    size_t cached;
+} sim_state;
+
+static int sim_hand_over(void **state, dp_error *err)
+{
+    int rc = sim_called(SIM_hand_over, err);
+    sim_state *s = rc ? NULL : malloc(sizeof(*s));
+
+    if (s == NULL)
+        return rc ? rc : dp_error_set(err, DP_ERESOURCE, "no memory for the state");
+    *s = (sim_state){1, sim.poisoned, sim.handed, sim.cached};
+    *state = s;
+    return 0;
+}
+
+static int sim_take_over(void *state, dp_error *err)
+{
+    sim_state *s = state;
+    int rc = sim_called(SIM_take_over, err);
+
+    if (rc == 0 && (s->version != 1 || s->poisoned))
+        rc = dp_error_set(err, DP_ERUNTIME, "a state of version %u, poisoned", s->version);
+    if (rc)
+        return rc;
+    sim.handed = s->handed + 1;
+    sim.cached = s->cached;
+    free(s);
+    return 0;
+}
+
+static void sim_hand_back(void *state)
+{
+    sim_called(SIM_hand_back, NULL);
+    free(state);
+}
+
+/* A block's name: whose it is, and where. */
+typedef struct sim_name {
+    pid_t pid;
+    size_t bytes;
+    void *p;
+} sim_name;
+
+static int sim_export_block(int index, void *p, size_t bytes, dp_block_name *out, dp_error *err)
+{
+    sim_name n = {getpid(), bytes, p};
+    int rc = sim_called(SIM_export_block, err);
+
+    (void)index;
+    memset(out, 0, sizeof(*out));
+    memcpy(out, &n, sizeof(n));
+    return rc;
+}
+
+/* Only this process is still there: others have vanished. */
+static int sim_import_block(int index, const dp_block_name *name, size_t bytes, void **out,
+                            dp_error *err)
+{
+    sim_name n;
+    int rc = sim_called(SIM_import_block, err);
+
+    (void)index;
+    memcpy(&n, name, sizeof(n));
+    if (rc == 0 && n.pid != getpid())
+        rc = dp_error_set(err, DP_ERUNTIME, "process %d, whose block it is, is gone", (int)n.pid);
+    if (rc == 0 && n.bytes != bytes)
+        rc = dp_error_set(err, DP_EVALUE, "the block has %zu bytes, not %zu", n.bytes, bytes);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&sim.lock);
+    sim.imported++;
+    pthread_mutex_unlock(&sim.lock);
+    *out = n.p;
+    return 0;
+}
+
+static void sim_import_end(int index, void *p, size_t bytes)
+{
+    (void)index, (void)p, (void)bytes;
+    sim_called(SIM_import_end, NULL);
+    pthread_mutex_lock(&sim.lock);
+    sim.imported--;
+    pthread_mutex_unlock(&sim.lock);
 }
 
 static int sim_memory_info(int index, size_t *free_bytes, size_t *total_bytes, dp_error *err)
@@ -216,6 +334,7 @@ static void sim_step(sim_stream *s)
     s->first = w->next;
     if (s->first == NULL)
         s->last = &s->first;
+    s->failed |= w->kind == SIM_FAULT;
     if (w->kind == SIM_RECORD) {
         w->event->reached++;
         w->event->nanos = sim_now();
@@ -254,15 +373,18 @@ __attribute__((unused)) static void sim_worker(dp_ctx *ctx, void *arg)
     pthread_mutex_unlock(&sim.lock);
 }
 
-static int sim_stream_new(int index, void **out, dp_error *err)
+static int sim_stream_new(dp_ctx *ctx, int index, const dp_stream_options *options, void **out,
+                          dp_error *err)
 {
     int rc = sim_called(SIM_stream_new, err);
+    (void)ctx;
     sim_stream *s = rc ? NULL : calloc(1, sizeof(*s));
 
     if (s == NULL)
         return rc ? rc : dp_error_set(err, DP_ERESOURCE, "no memory for a stream");
     s->last = &s->first;
     s->index = index;
+    s->priority = options->priority;
     pthread_mutex_lock(&sim.lock);
     s->next = sim.streams;
     sim.streams = s;
@@ -301,12 +423,36 @@ static bool sim_idle(int index, const sim_stream *stream)
     return true;
 }
 
+static int sim_stream_priorities(int index, int *least, int *greatest, dp_error *err)
+{
+    (void)index;
+    *least = 0;
+    *greatest = -2;
+    return sim_called(SIM_stream_priorities, err);
+}
+
+/* The fault of a stream, of any of the device for NULL, is told once. */
+static int sim_fault(int index, const sim_stream *stream, dp_error *err)
+{
+    bool failed = false;
+
+    pthread_mutex_lock(&sim.lock);
+    for (sim_stream *s = sim.streams; s; s = s->next)
+        if (s->failed && (s == stream || (stream == NULL && s->index == index))) {
+            s->failed = false;
+            failed = true;
+        }
+    pthread_mutex_unlock(&sim.lock);
+    return failed ? dp_error_set(err, DP_ERUNTIME, "an illegal address was read") : 0;
+}
+
 static int sim_stream_query(int index, void *stream, bool *done, dp_error *err)
 {
     pthread_mutex_lock(&sim.lock);
     *done = sim_idle(index, stream ? sim_own(stream, index) : NULL);
     pthread_mutex_unlock(&sim.lock);
-    return sim_called(SIM_stream_query, err);
+    int rc = sim_called(SIM_stream_query, err);
+    return rc ? rc : sim_fault(index, stream, err);
 }
 
 static void sim_wait_idle(int index, void *stream)
@@ -323,13 +469,15 @@ static void sim_wait_idle(int index, void *stream)
 static int sim_stream_synchronize(int index, void *stream, dp_error *err)
 {
     sim_wait_idle(index, stream);
-    return sim_called(SIM_stream_synchronize, err);
+    int rc = sim_called(SIM_stream_synchronize, err);
+    return rc ? rc : sim_fault(index, stream, err);
 }
 
 static int sim_synchronize(int index, dp_error *err)
 {
     sim_wait_idle(index, NULL);
-    return sim_called(SIM_synchronize, err);
+    int rc = sim_called(SIM_synchronize, err);
+    return rc ? rc : sim_fault(index, NULL, err);
 }
 
 /* The default stream waits for all, and runs at once. */
@@ -364,6 +512,21 @@ static int sim_copy(int index, void *dst, const void *src, size_t bytes, int dir
     if (rc)
         return rc;
     sim_wait_idle(index, NULL);
+    if ((rc = sim_fault(index, NULL, err)) != 0)
+        return rc;
+    memmove(dst, src, bytes);
+    return 0;
+}
+
+static int sim_copy_between(int dst_index, void *dst, int src_index, const void *src, size_t bytes,
+                            dp_error *err)
+{
+    int rc = sim_called(SIM_copy_between, err);
+
+    if (rc)
+        return rc;
+    sim_wait_idle(dst_index, NULL);
+    sim_wait_idle(src_index, NULL);
     memmove(dst, src, bytes);
     return 0;
 }
@@ -386,11 +549,11 @@ static int sim_fill(int index, void *stream, void *p, int byte, size_t bytes, dp
 
 /* -- events -- */
 
-static int sim_event_new(int index, void **out, dp_error *err)
+static int sim_event_new(int index, uint32_t flags, void **out, dp_error *err)
 {
     int rc = sim_called(SIM_event_new, err);
 
-    (void)index;
+    (void)index, (void)flags;
     if (rc)
         return rc;
     *out = calloc(1, sizeof(sim_event));

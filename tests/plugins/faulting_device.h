@@ -20,9 +20,10 @@ static struct {
     char *given;  /* PROT_NONE: what tensors point to */
     char *window; /* the same bytes, for the device */
     unsigned char used[FAULTDEV_PAGES];
-    size_t live; /* blocks */
-    int refuse;  /* allocations and copies from now on fail with this code */
-    size_t off;  /* by so many bytes allocations from now on lie where they should not */
+    size_t live;    /* blocks */
+    size_t between; /* copies from device to device */
+    int refuse;     /* allocations and copies from now on fail with this code */
+    size_t off;     /* by so many bytes allocations from now on lie where they should not */
 } faultdev = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Locked. */
@@ -76,12 +77,12 @@ static int faultdev_find(int n)
     return -1;
 }
 
-static int faultdev_allocate(int index, size_t bytes, void **out, dp_error *err)
+static int faultdev_allocate(int index, size_t bytes, void *stream, void **out, dp_error *err)
 {
     int n = bytes > FAULTDEV_BYTES ? FAULTDEV_PAGES + 1
                                    : (int)((bytes + FAULTDEV_PAGE - 1) / FAULTDEV_PAGE);
 
-    (void)index;
+    (void)index, (void)stream;
     if (faultdev.refuse)
         return dp_error_set(err, faultdev.refuse, "told to refuse");
     pthread_mutex_lock(&faultdev.lock);
@@ -95,11 +96,11 @@ static int faultdev_allocate(int index, size_t bytes, void **out, dp_error *err)
     return at < 0 ? dp_error_set(err, DP_ERESOURCE, "no room on the device") : 0;
 }
 
-static void faultdev_release(int index, void *p, size_t bytes)
+static void faultdev_release(int index, void *p, size_t bytes, void *stream)
 {
     size_t n = (bytes + FAULTDEV_PAGE - 1) / FAULTDEV_PAGE;
 
-    (void)index;
+    (void)index, (void)stream;
     pthread_mutex_lock(&faultdev.lock);
     memset(faultdev.used + (size_t)((char *)p - faultdev.given) / FAULTDEV_PAGE, 0, n);
     faultdev.live--;
@@ -121,12 +122,21 @@ static int faultdev_copy(int index, void *dst, const void *src, size_t bytes, in
     return 0;
 }
 
+static int faultdev_copy_between(int dst_index, void *dst, int src_index, const void *src,
+                                 size_t bytes, dp_error *err)
+{
+    (void)src_index;
+    faultdev.between++;
+    return faultdev_copy(dst_index, dst, src, bytes, 2, err);
+}
+
 static const dp_device_ops faultdev_ops = {
     .size = (uint32_t)sizeof(dp_device_ops),
     .count = faultdev_count,
     .allocate = faultdev_allocate,
     .release = faultdev_release,
     .copy = faultdev_copy,
+    .copy_between = faultdev_copy_between,
 };
 
 #endif

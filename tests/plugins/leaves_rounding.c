@@ -132,16 +132,16 @@ static int set_observing(dp_ctx *ctx, bool on)
 
 /* -- a device in the host's memory -- */
 
-static int allocate(int index, size_t bytes, void **out, dp_error *err)
+static int allocate(int index, size_t bytes, void *stream, void **out, dp_error *err)
 {
-    (void)index;
+    (void)index, (void)stream;
     *out = aligned_alloc(64, (bytes / 64 + 1) * 64);
     return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "no memory");
 }
 
-static void release(int index, void *p, size_t bytes)
+static void release(int index, void *p, size_t bytes, void *stream)
 {
-    (void)index, (void)bytes;
+    (void)stream, (void)index, (void)bytes;
     free(p);
 }
 

@@ -12,16 +12,16 @@ DP_PLUGIN(slow_copies, "1.0")
 
 static atomic_long copies, first_thread, ms;
 
-static int allocate(int index, size_t bytes, void **out, dp_error *err)
+static int allocate(int index, size_t bytes, void *stream, void **out, dp_error *err)
 {
-    (void)index;
+    (void)index, (void)stream;
     *out = aligned_alloc(64, (bytes + 63) / 64 * 64);
     return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "out of memory");
 }
 
-static void release(int index, void *p, size_t bytes)
+static void release(int index, void *p, size_t bytes, void *stream)
 {
-    (void)index;
+    (void)index, (void)stream;
     (void)bytes;
     free(p);
 }

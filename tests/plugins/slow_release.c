@@ -6,18 +6,18 @@
 
 DP_PLUGIN(slow_release, "1.0")
 
-static int allocate(int index, size_t bytes, void **out, dp_error *err)
+static int allocate(int index, size_t bytes, void *stream, void **out, dp_error *err)
 {
-    (void)index;
+    (void)index, (void)stream;
     *out = aligned_alloc(64, (bytes + 64) / 64 * 64);
     return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "no memory for %zu bytes", bytes);
 }
 
-static void release(int index, void *p, size_t bytes)
+static void release(int index, void *p, size_t bytes, void *stream)
 {
     struct timespec t = {0, 30 * 1000000};
 
-    (void)index, (void)bytes;
+    (void)stream, (void)index, (void)bytes;
     nanosleep(&t, NULL);
     free(p);
 }

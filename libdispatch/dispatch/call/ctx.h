@@ -57,7 +57,7 @@ struct dp_ctx {
     dp_ctx *next, **link;      /* the registry's list, under ctx_lock */
     dp_generators *generators; /* borrowed; NULL: the registry's */
     dp_account *account;       /* borrowed; NULL: nobody's */
-    dp_streams *streams;       /* borrowed; NULL: own_streams, made when they are first asked for */
+    dp_streams *streams;       /* borrowed; NULL until they are asked for, then own_streams */
     dp_streams *own_streams;
     dp_generator *generator; /* counted; held by the running kernel; NULL: none */
     const dp_waits *waits;   /* borrowed; NULL: nobody is told */
@@ -106,16 +106,16 @@ static inline void dpi_ctx_touch(const dp_ctx *ctx)
 static inline dpi_place dpi_ctx_place(const dp_ctx *ctx, dp_device device)
 {
     if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
-        return (dpi_place){device, ctx->account};
+        return (dpi_place){device, ctx->account, ctx->streams};
     if (dpi_ctx_fake(ctx))
-        return (dpi_place){device | DPI_FAKE, ctx->account};
+        return (dpi_place){device | DPI_FAKE, ctx->account, NULL};
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
     if (dpi_frame_keys(f).functionality & DP_FBIT(DP_F_Fake))
         device |= DPI_FAKE;
     else if (k->key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         device = DP_DEVICE(DP_B_Meta, 0);
-    return (dpi_place){device, ctx->account};
+    return (dpi_place){device, ctx->account, NULL};
 }
 
 /* The snapshot that ctx holds; only while it holds one. */

@@ -15,11 +15,23 @@ int dp_device_synchronize(dp_ctx *ctx, dp_device device)
     return dpi_device_synchronize(device, &ctx->error);
 }
 
-int dp_stream_new(dp_ctx *ctx, dp_device device, dp_stream **out)
+int dp_device_trim(dp_ctx *ctx, dp_device device, size_t bytes)
+{
+    return dpi_device_trim(device, bytes, &ctx->error);
+}
+
+int dp_stream_priorities(dp_ctx *ctx, dp_device device, int *least, int *greatest)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, least, greatest))
+        return DP_EPLUGIN;
+    return dpi_stream_priorities(device, least, greatest, &ctx->error);
+}
+
+int dp_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *options, dp_stream **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return dpi_stream_new(device, out, &ctx->error);
+    return dpi_stream_new(ctx, device, options, out, &ctx->error);
 }
 
 /* s, or for NULL the default stream of `device`; *out owned. */
@@ -57,7 +69,7 @@ static dp_streams *streams_of(dp_ctx *ctx)
         return ctx->streams;
     if (ctx->own_streams == NULL)
         dp_streams_new(&ctx->own_streams, &ctx->error);
-    return ctx->own_streams;
+    return ctx->streams = ctx->own_streams;
 }
 
 int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
@@ -65,8 +77,10 @@ int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
     dp_streams *all = streams_of(ctx);
+    const dp_op *op = dpi_ctx_running(ctx); /* who asks is about to give the stream some work */
 
-    return all != NULL ? dpi_streams_get(all, device, out, &ctx->error) : ctx->error.code;
+    return all != NULL ? dpi_streams_get(all, device, op ? op->name : NULL, out, &ctx->error)
+                       : ctx->error.code;
 }
 
 int dp_stream_set_current(dp_ctx *ctx, dp_stream *s)
@@ -87,11 +101,11 @@ void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all)
     ctx->streams = all;
 }
 
-int dp_event_new(dp_ctx *ctx, dp_device device, dp_event **out)
+int dp_event_new(dp_ctx *ctx, dp_device device, uint32_t flags, dp_event **out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    return dpi_event_new(device, out, &ctx->error);
+    return dpi_event_new(device, flags, out, &ctx->error);
 }
 
 int dp_event_record(dp_ctx *ctx, dp_event *e, const dp_stream *s)
@@ -184,8 +198,8 @@ int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, con
     if (dpi_ctx_memoryless(ctx)) /* there is nothing to pin */
         return dpi_empty(dtype, dpi_ctx_place(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
                          &ctx->error);
-    return dpi_empty_pinned(dtype, (dpi_place){device, ctx->account}, ndim, sizes, out,
-                            &ctx->error);
+    return dpi_empty_pinned(dtype, (dpi_place){.device = device, .account = ctx->account}, ndim,
+                            sizes, out, &ctx->error);
 }
 
 bool dp_tensor_is_pinned(const dp_tensor *t)
@@ -205,4 +219,22 @@ int dp_record_stream(dp_ctx *ctx, dp_tensor *t, dp_stream *s)
     rc = dpi_record_stream(t, on, &ctx->error);
     dp_stream_unref(on);
     return rc;
+}
+
+int dp_tensor_export(dp_ctx *ctx, const dp_tensor *t, dp_exported *out)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
+        return DP_EPLUGIN;
+    return dpi_tensor_export(t, out, &ctx->error);
+}
+
+int dp_tensor_import(dp_ctx *ctx, const dp_exported *from, dp_dtype dtype, dp_device device,
+                     int ndim, const int64_t *sizes, const int64_t *strides, int64_t storage_offset,
+                     dp_tensor **out)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, from, out) ||
+        (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes)))
+        return DP_EPLUGIN;
+    return dpi_tensor_import(from, dtype, (dpi_place){.device = device, .account = ctx->account},
+                             ndim, sizes, strides, storage_offset, out, &ctx->error);
 }

@@ -9,6 +9,7 @@
 #ifndef DISPATCHD_ABI_H
 #define DISPATCHD_ABI_H
 
+#include "device.h"
 #include "error.h"
 #include "tensor.h"
 
@@ -35,8 +36,7 @@ extern "C" {
 #endif
 #define DP_ABI_MAGIC 0x31504d44u /* "DMP1": its upper half is not zero, so garbage is refused */
 
-typedef struct dp_ctx dp_ctx; /* one request's context; belongs to one thread at a time */
-typedef struct dp_op dp_op;   /* an operator by name; stays valid as long as the registry */
+typedef struct dp_op dp_op; /* an operator by name; stays valid as long as the registry */
 
 /* -- elementwise iteration: who iterates includes iter.h -- */
 
@@ -241,89 +241,6 @@ typedef struct dp_observation {
  * the rest of the call, so `state` should not be the only pointer to something.  Typed calls that an
  * observer sees are boxed, so that it sees their arguments; calls that nobody observes stay as they are. */
 typedef void (*dp_observer_fn)(dp_observation *o);
-
-enum { DP_HOST_TO_DEVICE, DP_DEVICE_TO_HOST, DP_ON_DEVICE }; /* direction of a copy */
-
-/* `rows` runs of `bytes`, whose beginnings lie dst_pitch and src_pitch bytes apart; one row is a
- * plain copy.  cudaMemcpy2DAsync */
-typedef struct dp_device_copy {
-    uint32_t size;
-    int32_t index, direction;
-    uint32_t reserved;
-    void *dst;
-    const void *src;
-    size_t bytes, rows, dst_pitch, src_pitch;
-    void *stream;
-} dp_device_copy;
-
-/* Memory and queues of a named backend whose memory is not the host's.  `index` says which of its
- * devices.  Only allocate, release and copy must be there; of the groups (streams, events, pin) all
- * or none; what is zero does what its default says.  Any thread, several at once, with no lock held.
- *
- * Device functions fail as kernels do, but into `err`: they also run where there is no request, so
- * no context.  They return 0, or a DP_E* code after describing the fault with dp_error_set(), which
- * returns that code.  `err` is never NULL, and is looked at only when they fail.  One without `err`
- * cannot fail.  A failing one has done nothing.
- *
- * A stream is a queue of one device: what is given to it runs in order, and beside other streams.
- * Stream NULL is the device's default one, which waits for all others and they for it.  The host
- * gives handles of streams and events only to the code that made them. */
-typedef struct dp_device_ops {
-    uint32_t size;
-    uint32_t flags; /* 0 */
-
-    /* How many devices.  Default: 1. */
-    int (*count)(void);
-    /* bytes > 0, aligned to 64. */
-    int (*allocate)(int index, size_t bytes, void **out, dp_error *err);
-    /* Nothing that was given to a stream uses it any more, as far as dp_record_stream() told. */
-    void (*release)(int index, void *p, size_t bytes);
-    /* Begins when everything that the device was given has ended; returns when it is done. */
-    int (*copy)(int index, void *dst, const void *src, size_t bytes, int direction, dp_error *err);
-    /* Default: DP_ENOTIMPL, it is unknown. */
-    int (*memory_info)(int index, size_t *free_bytes, size_t *total_bytes, dp_error *err);
-    /* Wait for all streams.  Default: there is nothing to wait for. */
-    int (*synchronize)(int index, dp_error *err);
-
-    /* Streams.  Default: every stream is NULL, and whatever is given to it has ended when the call
-     * that gave it returns. */
-    int (*stream_new)(int index, void **out, dp_error *err);
-    void (*stream_free)(int index, void *stream); /* what it was given still runs */
-    int (*stream_query)(int index, void *stream, bool *done, dp_error *err); /* without waiting */
-    int (*stream_synchronize)(int index, void *stream, dp_error *err);
-    /* Returns when the stream has it; one side in host memory is pinned.  Default: wait for the
-     * stream, then copy. */
-    int (*copy_async)(const dp_device_copy *c, dp_error *err);
-    /* memset, by the stream.  Default: wait for the stream, then copy from host memory. */
-    int (*fill)(int index, void *stream, void *p, int byte, size_t bytes, dp_error *err);
-
-    /* Events: places in a stream.  Default: recording one waits for the stream, so it is over then,
-     * and its time is the host's. */
-    int (*event_new)(int index, void **out, dp_error *err);
-    void (*event_free)(int index, void *event);
-    int (*event_record)(int index, void *event, void *stream, dp_error *err); /* may be repeated */
-    /* What the stream is given from now on waits for the event as it was recorded last. */
-    int (*event_wait)(int index, void *event, void *stream, dp_error *err);
-    int (*event_query)(int index, void *event, bool *done, dp_error *err); /* without waiting */
-    int (*event_synchronize)(int index, void *event, dp_error *err);
-    /* Both are over.  Default, also with the other event slots: DP_ENOTIMPL. */
-    int (*event_elapsed)(int index, void *begin, void *end, double *ms, dp_error *err);
-
-    /* Make pages of the host's memory reachable for copies that run by themselves; whole pages.
-     * cudaHostRegister.  The memory stays the host's.  Default: it is left as it is. */
-    int (*pin)(void *p, size_t bytes, dp_error *err);
-    void (*unpin)(void *p, size_t bytes);
-
-    /* After a reload, asked of the new code for each block that the old code allocated and that
-     * tensors still hold: take it over?  0: it is this code's to release from now on; calls that
-     * began before still use it.  Any code: the old code releases it when its last call has left, and
-     * those tensors answer that the backend was unloaded.  Default: takes over nothing. */
-    int (*adopt)(int index, void *p, size_t bytes, dp_error *err);
-} dp_device_ops;
-
-/* Counted, by dp_stream_ref() and dp_event_ref(): the host's names for a backend's own handles. */
-typedef struct dp_stream dp_stream;
-typedef struct dp_event dp_event;
 
 typedef struct dp_host dp_host;
 

@@ -382,8 +382,11 @@ DP_FN(int, dp_device_synchronize, (dp_ctx * ctx, dp_device device), (ctx, device
  * be waited for.  They are counted; when their backend is unloaded they answer so.  Any thread.
  * Stream NULL: the default one of the tensor's or the event's device, else the host's. */
 
-/* *out owned.  c10::cuda::getStreamFromPool */
-DP_FN(int, dp_stream_new, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
+/* options NULL: the defaults.  DP_EVALUE: unknown flags, or a priority that the device does not have.
+ * *out owned.  c10::cuda::getStreamFromPool */
+DP_FN(int, dp_stream_new,
+      (dp_ctx * ctx, dp_device device, const dp_stream_options *options, dp_stream **out),
+      (ctx, device, options, out))
 DP_FN(dp_stream *, dp_stream_ref, (dp_stream * s), (s))     /* NULL is fine; returns s */
 DP_FN(dp_stream *, dp_stream_unref, (dp_stream * s), (s))   /* takes; NULL is fine; returns NULL */
 DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s)) /* of NULL: the CPU */
@@ -396,8 +399,8 @@ DP_FN(int, dp_stream_synchronize, (dp_ctx * ctx, const dp_stream *s), (ctx, s))
 DP_FN(int, dp_stream_current, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
 /* For all later calls of the session, until another is set.  Counts a reference of its own. */
 DP_FN(int, dp_stream_set_current, (dp_ctx * ctx, dp_stream *s), (ctx, s))
-/* *out owned.  at::cuda::CUDAEvent */
-DP_FN(int, dp_event_new, (dp_ctx * ctx, dp_device device, dp_event **out), (ctx, device, out))
+/* flags: DP_EVENT_*.  *out owned.  at::cuda::CUDAEvent */
+DP_FN(int, dp_event_new, (dp_ctx * ctx, dp_device device, uint32_t flags, dp_event **out), (ctx, device, flags, out))
 DP_FN(dp_event *, dp_event_ref, (dp_event * e), (e))
 DP_FN(dp_event *, dp_event_unref, (dp_event * e), (e))
 /* It is over when everything that s, of its device, was given so far has ended.  May be repeated. */
@@ -488,3 +491,23 @@ DP_FN(int, dp_stop_code, (const dp_ctx *ctx), (ctx))
  * kernel fails, no argument on a device was written.  For a boxed kernel of a backend other than CPU
  * and Meta, DP_ENOTIMPL elsewhere.  Source: at::native::cpu_fallback. */
 DP_FN(int, dp_fallback_cpu, (dp_call * call), (call))
+
+/* -- devices: memory that is cached, priorities, blocks of other processes -- */
+
+/* Have the device give back memory that it caches, at least `bytes` if there are so many; 0: all.
+ * torch.cuda.empty_cache */
+DP_FN(int, dp_device_trim, (dp_ctx * ctx, dp_device device, size_t bytes), (ctx, device, bytes))
+/* Priorities that streams of the device may have: *greatest <= *least. */
+DP_FN(int, dp_stream_priorities, (dp_ctx * ctx, dp_device device, int *least, int *greatest),
+      (ctx, device, least, greatest))
+/* A name by which another process opens the block of t's storage, and where t lies in it.  Valid while the
+ * storage lives.  DP_ENOTIMPL: the backend exports nothing; t has no block of a device.
+ * torch.multiprocessing.reductions.reduce_tensor */
+DP_FN(int, dp_tensor_export, (dp_ctx * ctx, const dp_tensor *t, dp_exported *out), (ctx, t, out))
+/* A tensor over a block that another process exported.  Its bytes are charged to the context's account, and
+ * what others write shows.  sizes, strides [ndim]; strides NULL: contiguous; storage_offset in elements of
+ * dtype.  Checked against the block's size as exported.  *out owned. */
+DP_FN(int, dp_tensor_import,
+      (dp_ctx * ctx, const dp_exported *from, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+       const int64_t *strides, int64_t storage_offset, dp_tensor **out),
+      (ctx, from, dtype, device, ndim, sizes, strides, storage_offset, out))

@@ -10,7 +10,8 @@ X = {"data": [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]}
 GONE = "backend simdev was unloaded"
 SLOTS = ["allocate", "release", "copy", "memory_info", "synchronize", "stream_new", "stream_free", "stream_query",
          "stream_synchronize", "copy_async", "fill", "event_new", "event_free", "event_record", "event_wait",
-         "event_query", "event_synchronize", "event_elapsed", "pin", "unpin", "adopt"]
+         "event_query", "event_synchronize", "event_elapsed", "pin", "unpin", "adopt", "adopted", "copy_between", "trim",
+         "stream_priorities", "hand_over", "take_over", "hand_back", "export_block", "import_block", "import_end"]
 
 
 class Fixture:
@@ -160,17 +161,23 @@ def test_a_full_device_waits_for_what_is_put_aside(f):
 
 def test_every_failure_is_told_and_changes_nothing(f):
     p, x = handle(f.d, "sim::pinned", [2, 4]), handle(f.d, "sim::to", X)
+    far, exported = handle(f.d, "sim::to", X, 1), handle(f.d, "sim::export", x)
     f.d.op("sim::fill", p, 0)
     f.d.op("sim::synchronize", True)
     calls = {"allocate": lambda: f.d.op("sim::to", X), "copy": lambda: f.d.op("sim::to", X),
              "memory_info": lambda: f.d.op("sim::memory"),
              "synchronize": lambda: f.d.op("sim::synchronize", True), "pin": lambda: f.d.op("sim::pinned", [3]),
              "stream_query": lambda: f.d.op("sim::query"), "stream_synchronize": lambda: f.d.op("sim::synchronize"),
+             "copy_between": lambda: f.d.op("aten::copy_", far, x) and None, "trim": lambda: f.d.op("sim::trim"),
+             "stream_priorities": lambda: f.d.op("sim::priority", 0), "export_block": lambda: handle(f.d, "sim::export", x),
+             "import_block": lambda: handle(f.d, "sim::import", exported, [8]),
              "copy_async": lambda: f.d.op("sim::copy", x, p), "fill": lambda: f.d.op("sim::fill", x, 1)}
     for slot in "stream_new", "event_new", "event_record", "event_wait", "event_query", "event_synchronize", \
             "event_elapsed":
         calls[slot] = lambda: f.d.op("sim::events", 1)
-    equal(sorted([*calls, "release", "stream_free", "event_free", "unpin", "adopt"]), sorted(SLOTS), "slots")
+    elsewhere = ["release", "stream_free", "event_free", "unpin", "adopt", "adopted", "hand_over", "take_over", "hand_back",
+                 "import_end"]
+    equal(sorted([*calls, *elsewhere]), sorted(SLOTS), "slots")
     before, state = f.held(), f.state()
     for slot, call in calls.items():
         for nth in range(1, 5):
@@ -188,7 +195,7 @@ def test_every_failure_is_told_and_changes_nothing(f):
             f.d.op("sim::fail", slot, 0)
             f.d.op("sim::synchronize", True)
             equal((f.held(), f.state()), (before, state), f"{slot}, call {nth}")
-    f.d.release(p, x)
+    f.d.release(p, x, far, exported)
 
 
 def test_release_without_events_waits_for_the_stream(f):
@@ -293,6 +300,134 @@ def test_a_reload_adopts(f):
     equal(read(f.d, x), X["data"])
     f.d.call("tensor.release", tensors=[t["tensor"] for t in f.d.call("tensor.list")["tensors"]])
     equal(f.state()["live"], 0)
+
+
+def kept(f):
+    """Of the device: bytes that it caches, blocks of other processes, reloads that its state has lived through."""
+    return f.watch.op("sim::kept")
+
+
+def test_a_reload_hands_the_context_over(f):
+    x = handle(f.d, "sim::to", X)
+    f.d.op("sim::cache", 4096)
+    before = kept(f)[2]
+    for n in (1, 2):
+        reload(f)
+        equal((kept(f), read(f.d, x)), ([4096, 0, before + n], X["data"]))
+    f.d.op("sim::cache", 0)
+    equal(f.state()["live"], 1)
+    f.d.release(x)
+    equal(f.state()["live"], 0)
+
+
+def test_a_version_that_refuses_the_context_gets_no_block(f):
+    x = handle(f.d, "sim::to", X)
+    f.d.op("sim::poison")
+    reload(f)
+    equal(kept(f), [0, 0, 0])
+    contains(f.daemon.log(), "backend simdev: take_over failed, so its tensors answer that it was unloaded: a state of version 1")
+    raises(lambda: f.d.op("sim::add_one", x), "RuntimeError", GONE)
+    f.d.release(x)
+    y = handle(f.d, "sim::to", X)
+    equal(read(f.d, y), X["data"], "the new code goes on")
+    f.d.op("sim::fail", "hand_over", 1)
+    reload(f)
+    contains(f.daemon.log(), "backend simdev: hand_over failed")
+    raises(lambda: f.d.op("sim::add_one", y), "RuntimeError", GONE)
+    f.d.release(y)
+    equal(f.state()["live"], 0)
+
+
+def test_an_allocation_that_finds_no_room_trims(f):
+    f.d.op("sim::cache", (1 << 24) - 16)
+    x = handle(f.d, "sim::to", X)
+    equal((kept(f)[0], read(f.d, x)), (0, X["data"]))
+    f.d.op("sim::cache", 1 << 24)
+    f.d.op("sim::fail", "trim", 1)
+    raises(lambda: f.d.op("sim::to", X), "ResourceExhausted", "allocate failed: no room for 32 bytes")
+    equal(kept(f)[0], 1 << 24)
+    f.d.op("sim::fail", "trim", 1)
+    raises(lambda: f.d.op("sim::trim"), "Busy", "backend simdev: trim failed")
+    f.d.op("sim::trim")
+    equal(kept(f)[0], 0)
+    f.d.release(x)
+
+
+def test_priorities_and_flags(f):
+    equal(f.d.op("sim::priority", -2), [-2, -2, 0])
+    for wanted in (1, -3, 1 << 30):
+        raises(lambda: f.d.op("sim::priority", wanted), "ValueError", f"no stream of priority {wanted} on simdev:0", "-2 to 0")
+    equal(f.d.op("sim::priority", 0, 1)[0], 0)
+    raises(lambda: f.d.op("sim::priority", 0, 2), "ValueError", "0x2")
+    f.d.op("sim::fail", "stream_priorities", 1)
+    raises(lambda: f.d.op("sim::priority", 0), "Busy", "stream_priorities failed")
+    less(-0.001, f.d.op("sim::timed", 0))
+    raises(lambda: f.d.op("sim::timed", 1), "RuntimeError", "DP_EVENT_NO_TIMING")
+    raises(lambda: f.d.op("sim::timed", 2), "ValueError", "0x2")
+
+
+def test_a_fault_of_a_stream_surfaces_at_the_next_wait_and_names_operators(f):
+    x = handle(f.d, "sim::to", X)
+    for ask in (lambda: f.d.op("sim::synchronize"), lambda: f.d.op("sim::synchronize", True), lambda: read(f.d, x)):
+        f.d.op("sim::use_stream")
+        f.d.op("sim::synchronize", True)
+        f.d.op("sim::fill", x, 0)
+        f.d.op("sim::fault")
+        raises(ask, "RuntimeError", "an illegal address was read", "queued since the last synchronisation:", "sim::fault")
+        ask()  # told once
+    f.d.op("sim::fault")
+    wait_until(lambda: fails(f), "the stream reaches the fault")
+    f.d.release(x)
+
+
+def fails(f):
+    try:
+        f.d.op("sim::query")
+        return False
+    except Exception as e:
+        contains(str(e), "stream_query failed: an illegal address was read; queued since the last synchronisation: sim::fault")
+        return True
+
+
+def test_devices_of_a_backend_copy_to_each_other(f):
+    x = handle(f.d, "sim::to", X)
+    y = handle(f.d, "sim::to", {"data": [[0.0] * 4] * 2}, 1)
+    f.d.op("sim::fail", "copy_between", 1)
+    raises(lambda: f.d.op("aten::copy_", y, x), "Busy", "backend simdev: copy_between failed")
+    f.d.op("sim::fail", "copy", 1)  # of which none is needed
+    f.d.op("aten::copy_", y, x)
+    f.d.op("sim::fail", "copy", 0)
+    equal(read(f.d, y), X["data"])
+    f.d.op("sim::use_stream")
+    f.d.op("sim::hold")
+    f.d.op("sim::fill", x, 0)
+    f.d.op("sim::use_stream", 1)
+    f.d.op("sim::go")
+    f.d.op("sim::synchronize", True)
+    f.d.op("sim::copy", y, x)
+    f.d.op("sim::synchronize", True)
+    equal(read(f.d, y), [[0.0] * 4] * 2)
+    f.d.release(x, y)
+
+
+def test_blocks_of_other_processes(f):
+    x = handle(f.d, "sim::to", X)
+    exported = handle(f.d, "sim::export", x)
+    before = f.held()["bytes"]
+    y = handle(f.d, "sim::import", exported, [4, 2])
+    equal((kept(f)[1], f.held()["bytes"] - before), (1, 32), "charged")
+    equal(read(f.d, y), [[1, 2], [3, 4], [5, 6], [7, 8]])
+    f.d.op("sim::fill", x, 0)
+    f.d.op("sim::synchronize", True)
+    equal(read(f.d, y), [[0, 0]] * 4, "what others write shows")
+    raises(lambda: f.d.op("sim::import", exported, [9]), "RuntimeError", "32")
+    raises(lambda: f.d.op("sim::import", exported, [8], 1), "RuntimeError", "import_block failed: process", "is gone")
+    raises(lambda: f.d.op("sim::export", X), "NotImplementedError", "exports no such memory")
+    reload(f)
+    raises(lambda: read(f.d, y), "RuntimeError", GONE)
+    equal(read(f.d, x), [[0] * 4] * 2, "the block itself was adopted")
+    f.d.release(x, y, exported)
+    equal(kept(f)[1], 0)
 
 
 def test_a_constant_of_a_program_is_not_given_to_the_new_code():

@@ -126,16 +126,16 @@ START_TEST(backend_bit_waits_for_its_pins)
 }
 END_TEST
 
-static int device_allocate(int index, size_t bytes, void **out, dp_error *err)
+static int device_allocate(int index, size_t bytes, void *stream, void **out, dp_error *err)
 {
-    (void)index;
+    (void)index, (void)stream;
     (void)err;
     *out = malloc(bytes);
     return 0;
 }
-static void device_release(int index, void *p, size_t bytes)
+static void device_release(int index, void *p, size_t bytes, void *stream)
 {
-    (void)index;
+    (void)index, (void)stream;
     (void)bytes;
     free(p);
 }
@@ -161,8 +161,8 @@ static void *enter_and_leave(void *arg)
 
     for (int i = 0; i < 2000; i++)
         if (dpi_device_enter(bit, &d, NULL) == DP_OK) {
-            ck_assert_int_eq(d->ops.allocate(0, 16, &p, NULL), 0);
-            d->ops.release(0, p, 16);
+            ck_assert_int_eq(d->ops.allocate(0, 16, NULL, &p, NULL), 0);
+            d->ops.release(0, p, 16, NULL);
             dpi_device_leave(d);
         }
     return NULL;

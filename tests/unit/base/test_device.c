@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int group_allocate(int index, size_t bytes, void **out, dp_error *e)
+static int group_allocate(int index, size_t bytes, void *stream, void **out, dp_error *e)
 {
-    (void)index, (void)bytes, (void)out;
+    (void)stream, (void)index, (void)bytes, (void)out;
     return dp_error_set(e, DP_ERESOURCE, "none");
 }
-static void group_release(int index, void *p, size_t bytes)
+static void group_release(int index, void *p, size_t bytes, void *stream)
 {
-    (void)index, (void)p, (void)bytes;
+    (void)stream, (void)index, (void)p, (void)bytes;
 }
 static int group_copy(int index, void *dst, const void *src, size_t bytes, int direction,
                       dp_error *e)

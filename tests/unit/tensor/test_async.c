@@ -13,10 +13,10 @@ START_TEST(a_device_without_streams_has_nothing_to_wait_for)
     double ms = -1;
     bool done = false;
 
-    OK(dpi_stream_new(device, &s, &err));
+    OK(dpi_stream_new(NULL, device, NULL, &s, &err));
     ck_assert_ptr_null(dp_stream_handle(s));
-    OK(dpi_event_new(device, &begin, &err));
-    OK(dpi_event_new(device, &end, &err));
+    OK(dpi_event_new(device, 0, &begin, &err));
+    OK(dpi_event_new(device, 0, &end, &err));
     FAILS(dpi_event_elapsed(begin, end, &ms, &err), DP_ERUNTIME, "never recorded");
     OK(dpi_event_record(begin, s, &err));
     OK(dpi_copy_async(there, host, s, 1, &err));
@@ -31,11 +31,12 @@ START_TEST(a_device_without_streams_has_nothing_to_wait_for)
     assert_floats(there, 6, (float[]){0, 1, 2, 3, 4, 5});
     OK(dpi_fill_bytes(there, 0, s, &err));
     assert_floats(there, 6, (float[]){0, 0, 0, 0, 0, 0});
-    OK(dpi_empty_pinned(DP_FLOAT32, (dpi_place){device, NULL}, 2, sizes, &pinned, &err));
+    OK(dpi_empty_pinned(DP_FLOAT32, (dpi_place){device, NULL, NULL}, 2, sizes, &pinned, &err));
     ck_assert(!dpi_tensor_is_pinned(pinned));
     OK(dpi_record_stream(there, s, &err));
     FAILS(dpi_device_memory(device, &have, &all, &err), DP_ENOTIMPL, "faultdev:0 has is not known");
-    FAILS(dpi_stream_new(DP_DEVICE(device_bit, 2), &other, &err), DP_ERUNTIME, "faultdev:2");
+    FAILS(dpi_stream_new(NULL, DP_DEVICE(device_bit, 2), NULL, &other, &err), DP_ERUNTIME,
+          "faultdev:2");
     dp_tensor_unref(host);
     dp_tensor_unref(there);
     dp_tensor_unref(pinned);

@@ -9,12 +9,12 @@ START_TEST(null_for_a_stream_or_an_event_is_an_error)
     double ms;
 
     ck_assert_int_eq(dp_stream_current(ctx, DP_DEVICE_CPU, &s), 0);
-    ck_assert_int_eq(dp_event_new(ctx, DP_DEVICE_CPU, &e), 0);
+    ck_assert_int_eq(dp_event_new(ctx, DP_DEVICE_CPU, 0, &e), 0);
     ck_assert_int_eq(dp_event_elapsed(ctx, e, NULL, &ms), DP_EPLUGIN);
     ck_assert_str_eq(dp_ctx_error(ctx)->message, "dp_event_elapsed: end is NULL");
     ck_assert_int_eq(dp_event_elapsed(ctx, NULL, e, &ms), DP_EPLUGIN);
     ck_assert_int_eq(dp_event_elapsed(ctx, e, e, NULL), DP_EPLUGIN);
-    ck_assert_int_eq(dp_event_new(ctx, DP_DEVICE_CPU, NULL), DP_EPLUGIN);
+    ck_assert_int_eq(dp_event_new(ctx, DP_DEVICE_CPU, 0, NULL), DP_EPLUGIN);
     ck_assert_int_eq(dp_event_record(ctx, NULL, s), DP_EPLUGIN);
     ck_assert_int_eq(dp_event_record(ctx, e, NULL), 0);
     ck_assert_int_eq(dp_event_wait(ctx, NULL, s), DP_EPLUGIN);
@@ -22,7 +22,7 @@ START_TEST(null_for_a_stream_or_an_event_is_an_error)
     ck_assert_int_eq(dp_event_query(ctx, NULL, &(bool){0}), DP_EPLUGIN);
     ck_assert_int_eq(dp_event_query(ctx, e, NULL), DP_EPLUGIN);
     ck_assert_int_eq(dp_event_synchronize(ctx, NULL), DP_EPLUGIN);
-    ck_assert_int_eq(dp_stream_new(ctx, DP_DEVICE_CPU, NULL), DP_EPLUGIN);
+    ck_assert_int_eq(dp_stream_new(ctx, DP_DEVICE_CPU, NULL, NULL), DP_EPLUGIN);
     ck_assert_int_eq(dp_stream_current(ctx, DP_DEVICE_CPU, NULL), DP_EPLUGIN);
     ck_assert_int_eq(dp_stream_set_current(ctx, NULL), 0);
     ck_assert_int_eq(dp_stream_query(ctx, NULL, &(bool){0}), 0);

@@ -1,0 +1,40 @@
+/* held.c -- how many bytes all storages hold, and the most that they held.
+ *
+ * Each thread counts by itself; what comes together in one goes into the common numbers a piece at a time, so the
+ * peak may miss up to a piece a thread. */
+#include "room.h"
+
+static struct {
+    atomic_uint_fast64_t now, peak;
+} bytes_held;
+
+/* What threads have counted by themselves goes into `now` a piece at a time. */
+enum { PIECE = 64 << 10 };
+
+static void count_piece(int64_t bytes)
+{
+    uint64_t now = (uint64_t)bytes + atomic_fetch_add_explicit(&bytes_held.now, (uint64_t)bytes,
+                                                               memory_order_relaxed);
+    uint64_t peak = atomic_load_explicit(&bytes_held.peak, memory_order_relaxed);
+
+    while (bytes > 0 && now > peak &&
+           !atomic_compare_exchange_weak_explicit(&bytes_held.peak, &peak, now,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+void dpi_bytes_count(int64_t bytes)
+{
+    int64_t own = dpi_tally_add(DPI_TALLY_BYTES, bytes);
+
+    if (DPI_LIKELY(own < PIECE && own > -PIECE))
+        return;
+    dpi_tally_add(DPI_TALLY_BYTES, -own);
+    count_piece(own);
+}
+
+void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
+{
+    *bytes = atomic_load(&bytes_held.now) + (uint64_t)dpi_tally_sum(DPI_TALLY_BYTES);
+    *peak = atomic_load(&bytes_held.peak);
+}
