@@ -53,6 +53,8 @@ LIB_LEVELLED := $(foreach f,$(LIB_SRC),$(if $(findstring /levels/,$f),$f))
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC))) \
             $(foreach level,$(ALL_LEVELS),$(LIB_LEVELLED:%.c=$(BUILD)/%_$(level).o))
 LIB      := $(BUILD)/libdispatchd.so
+INSERTED := $(BUILD)/tests/inserted/libdispatchd.so
+INSERTED_OBJ := $(patsubst libdispatch/%.c,$(BUILD)/tests/inserted/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
 CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli clients/c))
 PLUGIN_DIRS := $(filter-out lib,$(patsubst plugins/%/,%,$(wildcard plugins/*/)))
@@ -64,7 +66,7 @@ BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/b
 
 # A line for each source that is compiled, with how many there are when nothing is built yet.
 GOAL_OBJ = $(DAEMON_OBJ) $(CLI_OBJ) $(LIB_OBJ) $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) \
-           $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(BAD_PLUGINS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS))
+           $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS))
 LEFT     = $(eval LEFT := $(foreach o,$(sort $(GOAL_OBJ)),$(if $(wildcard $o),,$o)))$(LEFT)
 begin    = $(if $(filter 0,$(V)),$(eval BEGUN += $1)$(info [$(words $(BEGUN))$(if $(word $(words $(BEGUN)),$(LEFT)),/$(words $(LEFT)))] $1))
 
@@ -77,7 +79,7 @@ help: ## this list
 
 
 binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) ## build what is installed
-all: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) $(BAD_PLUGINS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) ## build everything, tests too
+all: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) $(BAD_PLUGINS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) ## build everything, tests too
 	@echo "built $(BUILD)/  (hint: make check)"
 
 deps: ## install what is missing (Debian 12)
@@ -110,6 +112,14 @@ $(BUILD)/libdispatch/%_$(1).o: libdispatch/%.c $(BUILD)/flags/lib_$(1) | deps
 endef
 $(foreach level,$(ALL_LEVELS),$(eval $(call LIB_LEVEL_RULE,$(level))))
 $(LIB): $(LIB_OBJ)
+	$(Q)$(CC) $(BASE) -shared -Wl,-soname,libdispatchd.so -Wl,-z,defs -Wl,-Bsymbolic-functions -o $@ $^ -ldl -lpthread -lm
+
+# A host with two functionalities more, for tests/integration/plugins/test_inserted.py; its loops are the other one's.
+CC_inserted = $(CC) $(LIB_CC) -O0 -DDP_TEST_INSERTED
+$(BUILD)/tests/inserted/%.o: libdispatch/%.c $(BUILD)/flags/inserted | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_inserted) -c -o $@ $<
+$(INSERTED): $(INSERTED_OBJ) $(filter-out $(LIB_SRC:%.c=$(BUILD)/%.o),$(LIB_OBJ))
 	$(Q)$(CC) $(BASE) -shared -Wl,-soname,libdispatchd.so -Wl,-z,defs -Wl,-Bsymbolic-functions -o $@ $^ -ldl -lpthread -lm
 
 # -- daemon and clients -------------------------------------------------------------------------

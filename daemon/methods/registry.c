@@ -255,15 +255,21 @@ int registry_table(request *rq, const registry_table_params *p, jw *w, dp_error 
     return rc;
 }
 
-/* By priority: Undefined first, then by functionality and by backend, both ascending. */
+/* By priority: highest functionality first, and of one functionality the highest backend; Undefined last. */
 static int by_priority(const void *a, const void *b)
 {
     dp_key x = *(const dp_key *)a, y = *(const dp_key *)b;
-    return (x < y) - (x > y);
+    uint64_t fx = dp_keyset_of(x).functionality, fy = dp_keyset_of(y).functionality;
+
+    return fx != fy ? (fx < fy ? 1 : -1) : (x < y) - (x > y);
 }
 
 static const char *kind_of(dp_key k)
 {
+    char owner[DP_LIMIT_NAME_BYTES + 1];
+
+    if (dp_kind_owner(k, owner) != NULL)
+        return "wrapper kind";
     if (dp_key_is_alias(k))
         return "alias";
     return dp_key_backend(k) >= 0 ? "per-backend" : "functionality";
@@ -277,9 +283,13 @@ static bool is_owned(const dp_backend_info *b)
 
 static void write_key_row(jw *w, dp_key k, const dp_backend_info *backends, size_t n)
 {
+    char owner[DP_LIMIT_NAME_BYTES + 1];
+
     jw_object(w);
     write_key(w, k);
     member_str(w, "kind", kind_of(k));
+    if (dp_kind_owner(k, owner) != NULL && owner[0] != '\0')
+        member_str(w, "owner", owner);
     for (size_t i = 0; i < n; i++)
         if (is_owned(&backends[i]) && backends[i].bit == dp_key_backend(k))
             member_str(w, "owner", backends[i].owner);

@@ -124,8 +124,9 @@ uint64_t tensor_text_bytes(const dp_tensor *t)
 
 void *host_elements(const dp_tensor *t, const dp_view *v)
 {
-    bool here = dp_device_backend(v->device) == DP_B_CPU &&
-                !(dp_tensor_keys(t).functionality & DP_MATH_BITS); /* else to be converted */
+    bool here =
+        dp_device_backend(v->device) == DP_B_CPU &&
+        dp_keyset_is_empty(dp_keyset_only(dp_tensor_keys(t), dp_keyset_named(DP_KEYSET_MATH)));
 
     return here && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
 }

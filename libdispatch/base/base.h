@@ -5,6 +5,7 @@
 #ifndef DPI_BASE_H
 #define DPI_BASE_H
 
+#include "keybits.h"
 #include <dispatchd/dispatch.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -91,13 +92,17 @@ void dpi_text_fini(dpi_text *t);
 /* -- keys -- */
 
 /* Slots of a dispatch table.  Slot 0 is Undefined, 1..DPI_SLOTS_PLAIN-1 the functionalities that
- * are not per-backend in enum order, then for each backend column (built-ins in bit order, Meta,
- * named by bit) the 7 per-backend functionalities in enum order.  A table that has room for n named
+ * are not per-backend by rank, then for each backend column (built-ins in bit order, Meta, named by bit)
+ * the 7 per-backend functionalities by rank.  A table that has room for n named
  * backends has DPI_SLOTS(n) slots. */
 enum {
+#ifdef DP_TEST_INSERTED
+    DPI_PER_BACKEND = 8,
+#else
     DPI_PER_BACKEND = 7,
-    DPI_SLOTS_PLAIN = DP_F_COUNT - DPI_PER_BACKEND, /* Undefined included */
-    DPI_COLUMNS_BUILTIN = DP_B_NAMED_FIRST + 1,     /* Meta included */
+#endif
+    DPI_SLOTS_PLAIN = DPI_RANKS - DPI_PER_BACKEND, /* Undefined included */
+    DPI_COLUMNS_BUILTIN = DP_B_NAMED_FIRST + 1,    /* Meta included */
     DPI_SLOTS_MAX = DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + DP_B_NAMED_MAX)
 };
 #define DPI_SLOTS(n_named) (DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + (n_named)))
@@ -106,19 +111,20 @@ enum {
  * backend, and has no column, so that resolving such a call fails at first (dpi_resolve_wrapped()).
  * Nobody outside of the library sees it. */
 #define DPI_WRAPPER_BIT ((uint64_t)1 << 62)
-/* slot = base[functionality] + stride[functionality] * column[backend].  The rows are constants, so
+/* slot = base[rank] + stride[rank] * column[backend].  The rows are constants, so
  * that no code runs at start-up. */
 typedef struct dpi_slot_row {
-    uint16_t base;  /* of functionality i, 0 = Undefined */
-    uint8_t stride; /* of functionality i: 0 or DPI_PER_BACKEND */
+    uint16_t base;  /* of rank i, 0 = Undefined */
+    uint8_t stride; /* of rank i: 0 or DPI_PER_BACKEND */
     uint8_t column; /* of backend bit i */
 } dpi_slot_row;
 extern const dpi_slot_row dpi_slot_rows[64];
 
 static inline unsigned dpi_key_slot(dp_key k) /* runtime keys only */
 {
-    int f = dp_key_functionality(k), b = dp_key_backend(k);
-    return dpi_slot_rows[f].base + dpi_slot_rows[f].stride * dpi_slot_rows[b < 0 ? 0 : b].column;
+    int rank = dpi_rank(k), b = dp_key_backend(k);
+    return dpi_slot_rows[rank].base +
+           dpi_slot_rows[rank].stride * dpi_slot_rows[b < 0 ? 0 : b].column;
 }
 dp_key dpi_slot_key(unsigned slot); /* inverse */
 /* Runtime keys of the backends alive, in table order, Undefined first; returns how many.
@@ -130,9 +136,7 @@ size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX]);
 dp_key dpi_functionality_find(const char *name);
 static inline bool dpi_is_functionality(dp_key k)
 {
-    int f = dp_key_functionality(k);
-    return f > 0 && f < DP_F_COUNT && dp_key_backend(k) < 0 &&
-           (DP_PER_BACKEND_BITS & DP_FBIT(f)) != 0;
+    return dp_key_backend(k) < 0 && (DPI_PER_BACKEND_BITS & dpi_key_bit(k)) != 0;
 }
 
 /* A tensor's own keys on backend b: Dense, Autograd, ADInplaceOrView (no autocast keys; those are

@@ -160,7 +160,7 @@ int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_err
         return dpi_no_memory(err, "a generator");
     }
     g->keys = dpi_backend_keys(dp_device_backend(device));
-    g->keys.functionality &= DP_FBIT(DP_F_Dense);
+    g->keys.functionality &= DPI_BIT(Dense);
     g->device = device;
     g->registration = dpi_backend_registration(dp_device_backend(device));
     g->pinned = dp_backends_pin(DP_BBIT(dp_device_backend(device)));

@@ -2,18 +2,32 @@
  *
  * Everything here is constant data made from the maps in dispatchd/key.h. */
 #include "backend.h"
+#include "kind.h"
 #include <stdio.h>
 
-static const char *const functionality_names[DP_F_COUNT] = {"Undefined",
-#define NAME(name, per_backend, prefix) #name,
-                                                            DP_FUNCTIONALITY_MAP(NAME)
+/* By rank. */
+static const char *const functionality_names[DPI_RANKS] = {"Undefined",
+#define NAME(name, id, per_backend, prefix) [DPI_RANK_##name] = #name,
+                                                           DP_FUNCTIONALITY_MAP(NAME)
 #undef NAME
 };
 
-static const char *const prefixes[DP_F_COUNT] = {"",
-#define PREFIX(name, per_backend, prefix) prefix,
-                                                 DP_FUNCTIONALITY_MAP(PREFIX)
+static const char *const prefixes[DPI_RANKS] = {"",
+#define PREFIX(name, id, per_backend, prefix) [DPI_RANK_##name] = prefix,
+                                                DP_FUNCTIONALITY_MAP(PREFIX)
 #undef PREFIX
+};
+
+const uint8_t dpi_ranks[256] = {
+#define RANK_OF(name, id, per_backend, prefix) [id] = DPI_RANK_##name,
+    DP_FUNCTIONALITY_MAP(RANK_OF)
+#undef RANK_OF
+};
+
+const dp_key dpi_rank_keys[64] = {
+#define KEY_OF(name, id, per_backend, prefix) [DPI_RANK_##name] = DP_KEY(id),
+    DP_FUNCTIONALITY_MAP(KEY_OF)
+#undef KEY_OF
 };
 
 static const char *const alias_names[DP_ALIAS_END - DP_ALIAS_FIRST] = {
@@ -25,9 +39,9 @@ static const char *const alias_names[DP_ALIAS_END - DP_ALIAS_FIRST] = {
     "CompositeExplicitAutogradNonFunctional",
 };
 
-static bool per_backend(int f)
+static bool per_backend(int rank)
 {
-    return f > 0 && (DP_PER_BACKEND_BITS & DP_FBIT(f)) != 0;
+    return rank > 0 && (DPI_PER_BACKEND_BITS & ((uint64_t)1 << (rank - 1))) != 0;
 }
 
 /* -- slots -- */
@@ -36,13 +50,13 @@ static bool per_backend(int f)
  * among the per-backend ones: an enumerator counts on by itself, its twin takes the step back. */
 enum {
     PLAIN_START = 0,
-#define COUNT(name, per, prefix) PLAIN_NEXT_##name, PLAIN_##name = PLAIN_NEXT_##name - (per),
+#define COUNT(name, id, per, prefix) PLAIN_NEXT_##name, PLAIN_##name = PLAIN_NEXT_##name - (per),
     DP_FUNCTIONALITY_MAP(COUNT)
 #undef COUNT
 };
 enum {
     PER_START = -1,
-#define COUNT(name, per, prefix) PER_NEXT_##name, PER_##name = PER_NEXT_##name - !(per),
+#define COUNT(name, id, per, prefix) PER_NEXT_##name, PER_##name = PER_NEXT_##name - !(per),
     DP_FUNCTIONALITY_MAP(COUNT)
 #undef COUNT
 };
@@ -53,8 +67,9 @@ enum {
     NAMED(b), NAMED(b + 1), NAMED(b + 2), NAMED(b + 3), NAMED(b + 4), NAMED(b + 5), NAMED(b + 6),  \
         NAMED(b + 7)
 const dpi_slot_row dpi_slot_rows[64] = {
-#define FUNCTIONALITY(name, per, prefix)                                                           \
-    [DP_F_##name].base = SLOT(name, per), [DP_F_##name].stride = (per) ? DPI_PER_BACKEND : 0,
+#define FUNCTIONALITY(name, id, per, prefix)                                                       \
+    [DPI_RANK_##name].base = SLOT(name, per),                                                      \
+    [DPI_RANK_##name].stride = (per) ? DPI_PER_BACKEND : 0,
     DP_FUNCTIONALITY_MAP(FUNCTIONALITY)
 #undef FUNCTIONALITY
 #define COLUMN(name, device) [DP_B_##name].column = DP_B_##name,
@@ -72,9 +87,9 @@ _Static_assert(DPI_COLUMNS_BUILTIN + DP_B_NAMED_MAX < UINT8_MAX, "no table has s
 _Static_assert(DP_B_NAMED_FIRST + DP_B_NAMED_MAX <= 62, "bit 62 is no backend's");
 _Static_assert(DP_B_NAMED_MAX == 40, "dpi_slot_rows lists 40 named backends");
 
-/* Functionality by slot, that of CPU's column for per-backend ones. */
+/* Id by slot, that of CPU's column for per-backend ones. */
 static const uint8_t slot_functionality[DPI_SLOTS_PLAIN + DPI_PER_BACKEND] = {
-#define INVERSE(name, per, prefix) [SLOT(name, per)] = DP_F_##name,
+#define INVERSE(name, id, per, prefix) [SLOT(name, per)] = (id),
     DP_FUNCTIONALITY_MAP(INVERSE)
 #undef INVERSE
 };
@@ -102,6 +117,8 @@ size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX])
         if (b >= 0 && dpi_backend_name(b) == NULL)
             continue;
         if (dp_key_functionality(k) == DP_F_AutocastNamed && !dpi_backend_is_named(b))
+            continue;
+        if (dpi_kind_slot(k) >= 0 && dpi_kind_name(dpi_kind_slot(k)) == NULL)
             continue;
         out[n++] = k;
     }
@@ -133,28 +150,37 @@ static size_t put_number(char buf[DP_KEY_NAME_MAX], size_t at, unsigned n)
 
 const char *dp_key_name(dp_key k, char buf[DP_KEY_NAME_MAX])
 {
-    int f = dp_key_functionality(k), b = dp_key_backend(k);
+    int f = dp_key_functionality(k), b = dp_key_backend(k), rank = dpi_rank(k);
     const char *backend = b < 0 ? NULL : dpi_backend_name(b);
+    const char *kind = dpi_kind_slot(k) < 0 ? NULL : dpi_kind_name(dpi_kind_slot(k));
 
     if (f >= DP_ALIAS_FIRST && f < DP_ALIAS_END)
         put(buf, 0, alias_names[f - DP_ALIAS_FIRST]);
-    else if (f >= DP_F_COUNT)
+    else if (kind != NULL)
+        put(buf, 0, kind);
+    else if (f != DP_F_Undefined && rank == 0)
         put_number(buf, put(buf, 0, "key "), k);
     else if (b < 0 || (f == DP_F_AutocastNamed && !dpi_backend_is_named(b)))
-        put(buf, 0, functionality_names[f]);
+        put(buf, 0, functionality_names[rank]);
     else if (backend != NULL)
-        put(buf, put(buf, 0, prefixes[f]), backend);
+        put(buf, put(buf, 0, prefixes[rank]), backend);
     else
-        put(buf, put_number(buf, put(buf, put(buf, 0, prefixes[f]), "(backend "), (unsigned)b),
+        put(buf, put_number(buf, put(buf, put(buf, 0, prefixes[rank]), "(backend "), (unsigned)b),
             ")");
     return buf;
 }
 
 static bool find_key(const char *name, dp_key *out)
 {
-    for (int f = 0; f < DP_F_COUNT; f++)
-        if (!per_backend(f) && strcmp(name, functionality_names[f]) == 0) {
-            *out = DP_KEY(f);
+    int kind = dpi_kind_find(name);
+
+    if (kind >= 0) {
+        *out = dpi_kind_key(kind);
+        return true;
+    }
+    for (int r = 0; r < DPI_RANKS; r++)
+        if (!per_backend(r) && strcmp(name, functionality_names[r]) == 0) {
+            *out = dpi_rank_keys[r];
             return true;
         }
     for (int a = DP_ALIAS_FIRST; a < DP_ALIAS_END; a++)
@@ -162,13 +188,13 @@ static bool find_key(const char *name, dp_key *out)
             *out = DP_KEY(a);
             return true;
         }
-    for (int f = 1; f < DP_F_COUNT; f++) {
-        size_t n = strlen(prefixes[f]);
-        if (!per_backend(f) || strncmp(name, prefixes[f], n) != 0)
+    for (int r = 1; r < DPI_RANKS; r++) {
+        size_t n = strlen(prefixes[r]);
+        if (!per_backend(r) || strncmp(name, prefixes[r], n) != 0)
             continue;
         int b = dpi_backend_find_alive(name + n);
-        if (b >= 0 && (f != DP_F_AutocastNamed || dpi_backend_is_named(b))) {
-            *out = (dp_key)DP_KEY_OF(f, b);
+        if (b >= 0 && (r != DPI_RANK_AutocastNamed || dpi_backend_is_named(b))) {
+            *out = (dp_key)(dpi_rank_keys[r] | (b + 1));
             return true;
         }
     }
@@ -177,9 +203,9 @@ static bool find_key(const char *name, dp_key *out)
 
 dp_key dpi_functionality_find(const char *name)
 {
-    for (int f = 1; f < DP_F_COUNT; f++)
-        if (per_backend(f) && strcmp(name, functionality_names[f]) == 0)
-            return DP_KEY(f);
+    for (int r = 1; r < DPI_RANKS; r++)
+        if (per_backend(r) && strcmp(name, functionality_names[r]) == 0)
+            return dpi_rank_keys[r];
     return DP_KEY_Undefined;
 }
 
@@ -229,22 +255,22 @@ static int take_highest(uint64_t *bits)
 
 size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap)
 {
-    s.functionality &= ~DP_GRAD_BIT;
-    uint64_t functionalities = s.functionality & ((DP_FBIT(DP_F_COUNT - 1) << 1) - 1);
+    s.functionality &= ~DPI_GRAD_BIT;
+    uint64_t functionalities = s.functionality & (((uint64_t)1 << (DPI_RANKS - 1)) - 1);
     size_t n = 0;
 
     while (functionalities != 0) {
-        int f = take_highest(&functionalities) + 1;
-        if (!per_backend(f)) {
+        int r = take_highest(&functionalities) + 1;
+        if (!per_backend(r)) {
             if (n++ < cap)
-                out[n - 1] = DP_KEY(f);
+                out[n - 1] = dpi_rank_keys[r];
             continue;
         }
         for (uint64_t backends = s.backend; backends != 0;) {
             int b = take_highest(&backends);
-            if (f != DP_F_AutocastNamed || dpi_backend_is_named(b))
+            if (r != DPI_RANK_AutocastNamed || dpi_backend_is_named(b))
                 if (n++ < cap)
-                    out[n - 1] = (dp_key)DP_KEY_OF(f, b);
+                    out[n - 1] = (dp_key)(dpi_rank_keys[r] | (b + 1));
         }
     }
     return n;
@@ -264,6 +290,58 @@ const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes)
     return buf;
 }
 
+/* -- names of kinds -- */
+
+int dpi_kind_check_name(const char *name, dp_error *err)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    char key[DP_KEY_NAME_MAX];
+
+    if (name[n] != '\0' || n == 0 || n >= DP_KEY_NAME_MAX || name[0] < 'a' || name[0] > 'z')
+        return dp_error_set(
+            err, DP_EVALUE,
+            "kind '%.64s' is not of the form [a-z][a-z0-9_]*, at most %d characters", name,
+            DP_KEY_NAME_MAX - 1);
+    if (dpi_backend_find_alive(name) >= 0 || dpi_backend_find_device(name) >= 0)
+        return dp_error_set(err, DP_EEXISTS, "kind '%s': a backend has this name", name);
+    dp_key k = dp_key_parse(name);
+    return k == DP_KEY_Undefined || dpi_kind_slot(k) >= 0
+               ? DP_OK
+               : dp_error_set(err, DP_EEXISTS, "kind '%s': a key has this name, %s", name,
+                              dp_key_name(k, key));
+}
+
+/* -- key sets, for plugins and embedders -- */
+
+dp_keyset dp_keyset_of(dp_key k)
+{
+    return dpi_keyset_of(k);
+}
+
+dp_keyset dp_keyset_below(dp_keyset s, dp_key k)
+{
+    return dpi_keyset_below(s, k);
+}
+
+bool dp_keyset_has(dp_keyset s, dp_key k)
+{
+    return dpi_keyset_has(s, k);
+}
+
+dp_key dp_keyset_highest(dp_keyset s)
+{
+    return dpi_keyset_highest(s);
+}
+
+dp_keyset dp_keyset_named(unsigned names)
+{
+    dp_keyset s = {(names & DP_KEYSET_AUTOGRAD ? DPI_AUTOGRAD_BITS : 0) |
+                       (names & DP_KEYSET_AUTOCAST ? DPI_AUTOCAST_BITS : 0) |
+                       (names & DP_KEYSET_MATH ? DPI_MATH_BITS : 0),
+                   0};
+    return s;
+}
+
 /* -- expansions, as in c10/core/DispatchKeySet.cpp -- */
 
 /* Backends without an autograd key of their own; they share AutogradOther. */
@@ -276,46 +354,43 @@ static bool has_own_autograd(int b)
 
 dp_keyset dpi_backend_keys(int backend)
 {
-    uint64_t autograd = has_own_autograd(backend) ? DP_FBIT(DP_F_AutogradFunctionality)
-                                                  : DP_FBIT(DP_F_AutogradOther);
-    dp_keyset s = {DP_FBIT(DP_F_Dense) | DP_FBIT(DP_F_ADInplaceOrView) | autograd,
-                   DP_BBIT(backend)};
+    uint64_t autograd =
+        has_own_autograd(backend) ? DPI_BIT(AutogradFunctionality) : DPI_BIT(AutogradOther);
+    dp_keyset s = {DPI_BIT(Dense) | DPI_BIT(ADInplaceOrView) | autograd, DP_BBIT(backend)};
     return s;
 }
 
 #define BACKEND_BITS                                                                               \
-    (DP_FBIT(DP_F_Dense) | DP_FBIT(DP_F_Quantized) | DP_FBIT(DP_F_Sparse) |                        \
-     DP_FBIT(DP_F_SparseCsr) | DP_FBIT(DP_F_FPGA) | DP_FBIT(DP_F_Vulkan) | DP_FBIT(DP_F_Metal) |   \
-     DP_FBIT(DP_F_CustomRNGKeyId) | DP_FBIT(DP_F_MkldnnCPU))
+    (DPI_BIT(Dense) | DPI_BIT(Quantized) | DPI_BIT(Sparse) | DPI_BIT(SparseCsr) | DPI_BIT(FPGA) |  \
+     DPI_BIT(Vulkan) | DPI_BIT(Metal) | DPI_BIT(CustomRNGKeyId) | DPI_BIT(MkldnnCPU) |             \
+     DPI_KIND_BITS)
 
 static const struct {
     uint64_t functionality;
     uint64_t without; /* backends */
 } expansions[DP_ALIAS_END - DP_ALIAS_FIRST] = {
-    [DP_ALIAS_Autograd - DP_ALIAS_FIRST] = {DP_AUTOGRAD_BITS, 0},
-    [DP_ALIAS_CompositeImplicitAutograd - DP_ALIAS_FIRST] = {BACKEND_BITS | DP_AUTOGRAD_BITS |
-                                                                 DP_FBIT(DP_F_NestedTensor) |
-                                                                 DP_FBIT(DP_F_Functionalize),
-                                                             0},
-    [DP_ALIAS_FuncTorchBatchedDecomposition - DP_ALIAS_FIRST] = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+    [DP_ALIAS_Autograd - DP_ALIAS_FIRST] = {DPI_AUTOGRAD_BITS, 0},
+    [DP_ALIAS_CompositeImplicitAutograd - DP_ALIAS_FIRST] =
+        {BACKEND_BITS | DPI_AUTOGRAD_BITS | DPI_BIT(NestedTensor) | DPI_BIT(Functionalize), 0},
+    [DP_ALIAS_FuncTorchBatchedDecomposition - DP_ALIAS_FIRST] = {DPI_BIT(FuncTorchBatched), 0},
     [DP_ALIAS_CompositeImplicitAutogradNestedTensor -
-        DP_ALIAS_FIRST] = {DP_FBIT(DP_F_NestedTensor) | DP_FBIT(DP_F_AutogradNestedTensor), 0},
+        DP_ALIAS_FIRST] = {DPI_BIT(NestedTensor) | DPI_BIT(AutogradNestedTensor), 0},
     [DP_ALIAS_CompositeExplicitAutograd - DP_ALIAS_FIRST] = {BACKEND_BITS, 0},
     [DP_ALIAS_CompositeExplicitAutogradNonFunctional -
-        DP_ALIAS_FIRST] = {BACKEND_BITS & ~DP_FBIT(DP_F_Sparse),
+        DP_ALIAS_FIRST] = {BACKEND_BITS & ~(DPI_BIT(Sparse) | DPI_KIND_BITS),
                            DP_BBIT(DP_B_XLA) | DP_BBIT(DP_B_Lazy)},
 };
 
 bool dpi_alias_has(dp_key alias, dp_key k)
 {
-    int f = dp_key_functionality(k), b = dp_key_backend(k);
+    int b = dp_key_backend(k);
 
     if (!dp_key_is_alias(alias))
         return alias == k;
     if (k == DP_KEY_Undefined || dp_key_is_alias(k))
         return false;
     int i = dp_key_functionality(alias) - DP_ALIAS_FIRST;
-    return (expansions[i].functionality & DP_FBIT(f)) &&
+    return (expansions[i].functionality & dpi_key_bit(k)) &&
            (b < 0 || !(expansions[i].without & DP_BBIT(b)));
 }
 

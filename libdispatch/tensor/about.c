@@ -32,20 +32,20 @@ dp_keyset dp_tensor_keys(const dp_tensor *t)
 {
     dp_keyset keys = dpi_keys_of(t);
 
-    return (dp_keyset){keys.functionality & ~DP_GRAD_BIT, keys.backend & ~DPI_WRAPPER_BIT};
+    return (dp_keyset){keys.functionality & ~DPI_GRAD_BIT, keys.backend & ~DPI_WRAPPER_BIT};
 }
 
 bool dp_tensor_may_grad(const dp_tensor *t)
 {
-    return (__atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DP_GRAD_BIT) != 0;
+    return (__atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DPI_GRAD_BIT) != 0;
 }
 
 void dpi_tensor_may_grad(dp_tensor *t, bool on)
 {
     if (on)
-        __atomic_fetch_or(&t->keys.functionality, DP_GRAD_BIT, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&t->keys.functionality, DPI_GRAD_BIT, __ATOMIC_RELAXED);
     else
-        __atomic_fetch_and(&t->keys.functionality, ~DP_GRAD_BIT, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&t->keys.functionality, ~DPI_GRAD_BIT, __ATOMIC_RELAXED);
 }
 
 int64_t dp_tensor_offset(const dp_tensor *t)

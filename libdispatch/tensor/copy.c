@@ -10,7 +10,7 @@ typedef struct side {
     dp_dtype dtype;
     const int64_t *strides; /* elements; NULL: packed like the other side, and of its dtype */
     char *data;             /* first element */
-    uint64_t bits;          /* of DP_MATH_BITS */
+    uint64_t bits;          /* of DPI_MATH_BITS */
 } side;
 
 /* -- in host memory -- */

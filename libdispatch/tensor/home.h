@@ -56,7 +56,7 @@ static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
  * (c10::computeDispatchKey). */
 static inline dp_keyset dpi_keys_for(dp_keyset keys, dp_dtype dtype)
 {
-    const uint64_t dense = DP_FBIT(DP_F_Dense), quantized = DP_FBIT(DP_F_Quantized);
+    const uint64_t dense = DPI_BIT(Dense), quantized = DPI_BIT(Quantized);
 
     if (keys.functionality & (dense | quantized)) {
         keys.functionality &= ~(dense | quantized);
@@ -78,7 +78,7 @@ static inline dp_tensor *dpi_tensor_init(dpi_home *h, dp_dtype dtype, dpi_geomet
     if (DPI_UNLIKELY(dp_dtype_is_quantized(dtype)))
         t->keys = dpi_keys_for(t->keys, dtype);
     if (DPI_UNLIKELY(g->storage->fake))
-        t->keys.functionality |= DP_FBIT(DP_F_Fake);
+        t->keys.functionality |= DPI_BIT(Fake);
     atomic_init(&t->geometry, g);
     dpi_tally_add(DPI_TALLY_TENSORS, 1);
     return t;

@@ -193,7 +193,7 @@ int dpi_copy_between(dp_tensor *dst, const dp_tensor *src, size_t bytes, dp_erro
 int dpi_convert_check(dp_dtype to, dp_dtype from, dp_error *err);
 
 /* -- strided.c -- */
-/* Conjugates or negates, by `bits` of DP_MATH_BITS, sizes [ndim] elements in host memory; strides in
+/* Conjugates or negates, by `bits` of DPI_MATH_BITS, sizes [ndim] elements in host memory; strides in
  * elements, none of them beside another's bytes twice. */
 void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
                const int64_t *strides, char *data);

@@ -6,6 +6,7 @@
  * which the device takes back when it ends; the storage then lives on without data.
  *
  * Over 500 lines: making, growing and undoing a storage share its list of growths. */
+#include "base/kind.h"
 #include "room.h"
 
 enum {
@@ -90,6 +91,7 @@ static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
     s->release_arg = NULL;
     s->host = s->memoryless = s->fake = s->made = s->fixed = false;
     s->kind = NULL;
+    s->kind_held = 0;
     s->block = NULL;
     atomic_init(&s->charged, 0);
     s->keeps = 0;
@@ -321,6 +323,8 @@ void dpi_storage_fini(dpi_storage *s)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
 
+    if (DPI_UNLIKELY(s->kind_held != 0))
+        dpi_kind_drop(s->kind_held - 1);
     if (DPI_UNLIKELY(g != NULL))
         growths_free(s, g);
     if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0) {

@@ -221,7 +221,7 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
         v->creation = base->creation;
     /* its root may come to need a gradient, by another view of it even */
     if (!detached && v->creation != DP_CREATED_INFERENCE && dpi_differentiable(v->dtype))
-        v->keys.functionality |= DP_GRAD_BIT;
+        v->keys.functionality |= DPI_GRAD_BIT;
 }
 
 int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)

@@ -33,9 +33,11 @@ typedef struct dpi_storage {
     atomic_uint_fast64_t id;    /* never reused; 0: nobody has asked for it yet */
     void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
     void *release_arg;
-    bool host;        /* data can be read and written here */
-    bool memoryless;  /* it has a size and never any data: device meta, fakes, wrappers */
-    bool fake;        /* memoryless, and its tensors have the key Fake */
+    bool host;       /* data can be read and written here */
+    bool memoryless; /* it has a size and never any data: device meta, fakes, wrappers */
+    bool fake;       /* memoryless, and its tensors have the key Fake */
+    uint8_t
+        kind_held; /* slot of a wrapper's kind + 1, which dpi_kind_drop() takes; 0: it has no key */
     const char *kind; /* of a wrapper, whose bytes are its parts'; in its home; NULL: of none */
     struct dpi_block *block; /* whose data this is; NULL: the host's */
     /* keep.c's: whose account it is charged to, and how often that holder asked; its bytes and those
@@ -232,10 +234,10 @@ static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
         g = dpi_former_of(g);
     return g;
 }
-/* Which of DP_MATH_BITS t has: what its bytes have yet to be turned into. */
+/* Which of DPI_MATH_BITS t has: what its bytes have yet to be turned into. */
 static inline uint64_t dpi_math_bits(const dp_tensor *t)
 {
-    return __atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DP_MATH_BITS;
+    return __atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DPI_MATH_BITS;
 }
 
 /* Its key set with its marks; another thread may be changing the skip bit. */
@@ -346,7 +348,7 @@ int dpi_empty_strided(dp_dtype dtype, dpi_place at, int ndim, const int64_t *siz
                       dp_error *err);
 int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_place at, dp_memory_format f,
                    dp_tensor **out, dp_error *err);
-/* The same in another dtype, in whose elements strides and offset count, and with these of DP_MATH_BITS
+/* The same in another dtype, in whose elements strides and offset count, and with these of DPI_MATH_BITS
  * flipped. */
 int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
                 const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err);

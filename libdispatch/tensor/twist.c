@@ -55,8 +55,8 @@ void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
     int64_t at[DP_DIM_MAX + 1], steps[DP_DIM_MAX + 1], itemsize = (int64_t)dp_dtype_size(dtype);
     dpi_nest nest = {
         .n_ops = 1, .ndim = ndim ? ndim : 1, .numel = 1, .sizes = at, .strides = steps};
-    bool is_complex = dp_dtype_is_complex(dtype), negative = bits & DP_FBIT(DP_F_Negative);
-    bool conjugate = is_complex && bits & DP_FBIT(DP_F_Conjugate);
+    bool is_complex = dp_dtype_is_complex(dtype), negative = bits & DPI_BIT(Negative);
+    bool conjugate = is_complex && bits & DPI_BIT(Conjugate);
     negate_fn negate = negate_of(dtype);
     twist t = {negative ? negate : NULL, is_complex && negative != conjugate ? negate : NULL,
                itemsize / 2};

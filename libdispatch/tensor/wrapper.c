@@ -2,6 +2,7 @@
  *
  * No wrapper holds itself: what one becomes is nested less deep than it was when it was made, so that
  * depths, as they were then, fall along every chain of parts. */
+#include "base/kind.h"
 #include "room.h"
 #include <dispatchd/dispatch.h>
 
@@ -26,17 +27,45 @@ static int check_kind(const char *kind, dp_error *err)
                                DP_LIMIT_NAME_BYTES, DP_LIMIT_NAME_BYTES, kind ? kind : "");
 }
 
-static int check_keys(const dp_wrapper *w, dp_error *err)
+/* Keys of kinds among `keys` but for that of w's own, in slot `kind` if it has one. */
+static int check_other_kinds(const dp_wrapper *w, dp_keyset keys, int kind, dp_error *err)
 {
+    uint64_t own = kind >= 0 ? dpi_key_bit(dpi_kind_key(kind)) : 0;
+    uint64_t others = keys.functionality & DPI_KIND_BITS & ~own;
     char text[400];
+
+    return others == 0
+               ? DP_OK
+               : dp_error_set(err, DP_EVALUE,
+                              "a wrapper tensor of kind '%s' has the key of another kind: %s",
+                              w->kind, dp_keyset_print((dp_keyset){others, 0}, text, sizeof(text)));
+}
+
+/* w->keys with the key of its kind, in slot `kind`; -1: it has none. */
+static dp_keyset with_kind(const dp_wrapper *w, int kind)
+{
     dp_keyset keys = w->keys;
 
-    if (keys.functionality == 0 || (keys.functionality & DP_FBIT(DP_F_Dense)))
-        return dp_error_set(err, DP_EVALUE,
-                            "a wrapper tensor of kind '%s' needs keys, and none of them Dense: its "
-                            "kernels are to take it apart; got %s",
-                            w->kind,
-                            keys.functionality ? dp_keyset_print(keys, text, 400) : "none");
+    if (kind >= 0)
+        keys.functionality |= dpi_key_bit(dpi_kind_key(kind));
+    return keys;
+}
+
+static int check_keys(const dp_wrapper *w, int kind, dp_error *err)
+{
+    char text[400];
+    dp_keyset keys = with_kind(w, kind);
+    int rc = check_other_kinds(w, keys, kind, err);
+
+    if (rc < 0)
+        return rc;
+    if (keys.functionality == 0 || (keys.functionality & DPI_BIT(Dense)))
+        return dp_error_set(
+            err, DP_EVALUE,
+            "a wrapper tensor of kind '%s', which no plugin names by DP_WRAPPER_KIND, "
+            "needs keys, and none of them Dense: its kernels are to take it apart; "
+            "got %s",
+            w->kind, keys.functionality ? dp_keyset_print(keys, text, 400) : "none");
     return DP_OK;
 }
 
@@ -96,12 +125,12 @@ static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
     return dpi_parts_copy(&p);
 }
 
-static int check(const dp_wrapper *w, dpi_layout *l, uint32_t *depth, dp_error *err)
+static int check(const dp_wrapper *w, int kind, dpi_layout *l, uint32_t *depth, dp_error *err)
 {
     int rc = check_kind(w->kind, err);
 
     if (rc == DP_OK)
-        rc = check_keys(w, err);
+        rc = check_keys(w, kind, err);
     if (rc == DP_OK && dp_dtype_size(w->dtype) == 0)
         rc = dp_error_set(err, DP_ETYPE, "no dtype has number %d", w->dtype);
     if (rc == DP_OK && (w->layout < 0 || w->layout >= DP_LAYOUT_END))
@@ -124,15 +153,15 @@ static bool holds_grad(const dp_wrapper *w)
 }
 
 /* The keys asked for, the device's backend if they name none, the mark, and the skip bit. */
-static dp_keyset keys_of(const dp_wrapper *w)
+static dp_keyset keys_of(const dp_wrapper *w, int kind)
 {
-    dp_keyset keys = w->keys;
+    dp_keyset keys = with_kind(w, kind);
 
     if (keys.backend == 0)
         keys.backend = DP_BBIT(dp_device_backend(w->device));
     keys.backend |= DPI_WRAPPER_BIT;
     if (holds_grad(w))
-        keys.functionality |= DP_GRAD_BIT;
+        keys.functionality |= DPI_GRAD_BIT;
     return keys;
 }
 
@@ -145,26 +174,38 @@ static dp_wrapper whole(const dp_wrapper *w)
     return full;
 }
 
-int dpi_wrapper_new(const dp_wrapper *given, dp_tensor **out, dp_error *err)
+static int wrapper_make(const dp_wrapper *w, int kind, dp_tensor **out, dp_error *err)
 {
-    dp_wrapper w = whole(given);
     dpi_layout l;
     uint32_t depth;
-    int rc = check(&w, &l, &depth, err);
+    int rc = check(w, kind, &l, &depth, err);
 
     if (rc < 0)
         return rc;
-    dpi_parts *p = parts_new(&w, depth);
-    rc = p ? dpi_tensor_of_parts(w.dtype, w.device, w.kind, &l, p, out, err)
+    dpi_parts *p = parts_new(w, depth);
+    rc = p ? dpi_tensor_of_parts(w->dtype, w->device, w->kind, &l, p, out, err)
            : dpi_no_memory(err, "a wrapper tensor");
     if (rc < 0) {
         dpi_parts_free(p);
         return rc;
     }
-    (*out)->keys = keys_of(&w);
-    if (!(w.keys.functionality & DP_AUTOGRAD_BITS))
-        dpi_tensor_share_version(*out, w.tensors[0]);
+    (*out)->keys = keys_of(w, kind);
+    if (!(w->keys.functionality & DPI_AUTOGRAD_BITS))
+        dpi_tensor_share_version(*out, w->tensors[0]);
     return DP_OK;
+}
+
+int dpi_wrapper_new(const dp_wrapper *given, dp_tensor **out, dp_error *err)
+{
+    dp_wrapper w = whole(given);
+    int kind = w.kind != NULL ? dpi_kind_hold(w.kind) : -1;
+    int rc = wrapper_make(&w, kind, out, err);
+
+    if (rc == DP_OK)
+        dpi_geometry_of(*out)->storage->kind_held = (uint8_t)(kind + 1);
+    else if (kind >= 0)
+        dpi_kind_drop(kind);
+    return rc;
 }
 
 bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
@@ -194,11 +235,17 @@ bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
     return true;
 }
 
+/* The slot of the kind that t had when it was made; -1: it has no key of its own. */
+static int kind_of(const dp_tensor *t)
+{
+    return dpi_geometry_of(t)->storage->kind_held - 1;
+}
+
 /* Only what it is made of, and its shape, may change. */
 static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
-    dp_keyset is = dp_tensor_keys(t), want = w->keys;
+    dp_keyset is = dp_tensor_keys(t), want = with_kind(w, kind_of(t));
 
     if (g->parts == NULL)
         return dp_error_set(err, DP_EVALUE, "it is no wrapper tensor and cannot become one");
@@ -222,7 +269,7 @@ int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
     dpi_layout l;
     uint32_t depth;
     dp_tensor *from;
-    int rc = check(&w, &l, &depth, err);
+    int rc = check(&w, kind_of(t), &l, &depth, err);
 
     if (rc == DP_OK)
         rc = check_same(t, &w, err);

@@ -97,7 +97,7 @@ static void unboxed_turns(bench *x)
 
 static void guard(bench *x)
 {
-    dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
+    dp_keyset none = {0, 0}, autograd = dp_keyset_named(DP_KEYSET_AUTOGRAD);
     DP_MODE(mode, x->ctx);
     mode.no_grad = true;
     int outer = dp_guard_mode(x->ctx, &mode);

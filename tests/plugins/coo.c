@@ -19,7 +19,7 @@ static int make(dp_ctx *ctx, dp_tensor *indices, dp_tensor *values, const int64_
     DP_VIEW(x, values);
     dp_wrapper w = {.size = sizeof(w),
                     .kind = "coo",
-                    .keys = {DP_FBIT(DP_F_Sparse), 0},
+                    .keys = dp_keyset_of(DP_KEY(DP_F_Sparse)),
                     .dtype = x.dtype,
                     .device = x.device,
                     .ndim = (int32_t)n,

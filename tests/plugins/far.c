@@ -226,7 +226,7 @@ static int value_up(crossing *c, dp_value *v)
 
 static int run(crossing *c)
 {
-    const dp_keyset cpu = {DP_FBIT(DP_F_Dense), DP_BBIT(DP_B_CPU)};
+    const dp_keyset cpu = dp_keyset_of(DP_KEY_OF(DP_F_Dense, DP_B_CPU));
     int rc = down(c);
 
     if (rc == 0)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 DP_PLUGIN(masked, "1.0")
+DP_WRAPPER_KIND(masked)
 
 enum { VALUES, MASK, PARTS };
-#define KEYS ((dp_keyset){DP_FBIT(DP_F_TESTING_ONLY_GenericWrapper), 0})
 
 static bool take_apart(dp_tensor *t, dp_wrapper *w)
 {
@@ -21,7 +21,6 @@ static dp_wrapper masked(dp_tensor *const *parts, uint32_t n_ints, const int64_t
     DP_VIEW(x, parts[VALUES]);
     return (dp_wrapper){.size = sizeof(dp_wrapper),
                         .kind = "masked",
-                        .keys = KEYS,
                         .dtype = x.dtype,
                         .device = x.device,
                         .ndim = x.ndim,
@@ -223,7 +222,7 @@ static int leak(dp_call *call)
     dp_value args[] = {dp_tensor_value(self), dp_tensor_value(dense)};
     dp_tensor *ins[] = {self, dense};
     dp_iter_config config = dp_iter_of(DP_ITER_BINARY, 1, &out, 2, ins);
-    dp_keyset cpu = {DP_FBIT(DP_F_Dense), DP_BBIT(DP_B_CPU)};
+    dp_keyset cpu = dp_keyset_of(DP_KEY_OF(DP_F_Dense, DP_B_CPU));
     dp_iter it;
     DP_VIEW(x, self);
 
@@ -253,13 +252,11 @@ DP_LIBRARY(masked, DP_DEF("make(Tensor values, Tensor mask) -> Tensor"),
            DP_DEF("same(Tensor(a) self) -> Tensor(a)"),
            DP_DEF("leak(Tensor self, Tensor dense, int how) -> Tensor"))
 DP_LIBRARY_IMPL(masked, CPU, DP_IMPL_UNBOXED("make", make, (T, T), (T)))
-DP_LIBRARY_IMPL(masked, TESTING_ONLY_GenericWrapper,
-                DP_IMPL_UNBOXED("to_dense", to_dense, (T, s), (T)), DP_IMPL("set_", set_),
-                DP_IMPL_UNBOXED("nest", nest, (T, i), (T)), DP_IMPL("leak", leak),
-                DP_IMPL_UNBOXED("values", values, (T), (T)),
+DP_LIBRARY_IMPL(masked, masked, DP_IMPL_UNBOXED("to_dense", to_dense, (T, s), (T)),
+                DP_IMPL("set_", set_), DP_IMPL_UNBOXED("nest", nest, (T, i), (T)),
+                DP_IMPL("leak", leak), DP_IMPL_UNBOXED("values", values, (T), (T)),
                 DP_IMPL_UNBOXED("same", same, (T), (T)))
-DP_LIBRARY_IMPL(aten, TESTING_ONLY_GenericWrapper, DP_IMPL_UNBOXED("neg", neg, (T), (T)),
-                DP_IMPL("add.Tensor", binary), DP_IMPL("mul.Tensor", binary),
-                DP_IMPL("transpose.int", each), DP_IMPL("detach", each),
-                DP_IMPL_UNBOXED("mul_.Scalar", mul_, (T, s), ()),
+DP_LIBRARY_IMPL(aten, masked, DP_IMPL_UNBOXED("neg", neg, (T), (T)), DP_IMPL("add.Tensor", binary),
+                DP_IMPL("mul.Tensor", binary), DP_IMPL("transpose.int", each),
+                DP_IMPL("detach", each), DP_IMPL_UNBOXED("mul_.Scalar", mul_, (T, s), ()),
                 DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)))

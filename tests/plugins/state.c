@@ -18,7 +18,7 @@ static int mode(dp_ctx *ctx, bool *no_grad, bool *inference, int64_t *fallback)
 /* Switches gradients off for good, as far as it can; fails when it is told to. */
 static int forgets(dp_ctx *ctx, bool fail)
 {
-    dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
+    dp_keyset none = {0, 0}, autograd = dp_keyset_named(DP_KEYSET_AUTOGRAD);
     DP_MODE(m, ctx);
 
     m.no_grad = m.inference = true;

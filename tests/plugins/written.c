@@ -100,7 +100,7 @@ static int above(dp_call *call)
 
 static int beside(dp_call *call)
 {
-    dp_keyset key = {DP_FBIT(dp_key_functionality(call->key)), 0}, none = {0, 0};
+    dp_keyset key = dp_keyset_of(DP_KEY(dp_key_functionality(call->key))), none = {0, 0};
     int guard = dp_guard_enter(call->ctx, none, key);
     int rc = dp_call_boxed(call->ctx, call->op, call->args, call->n_args, call->rets, call->n_rets);
 

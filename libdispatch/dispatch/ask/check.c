@@ -65,15 +65,15 @@ static void check_stacks(check *c, const dp_op *op)
 
 static void check_mask(check *c, const dpi_entry *e, dp_key k, dpi_cell cell)
 {
-    int f = dp_key_functionality(k), b = dp_key_backend(k);
+    int b = dp_key_backend(k);
     unsigned first = b < 0 ? 0 : dpi_slot_rows[b].column, last = b < 0 ? e->n_columns : first + 1;
     char key[DP_KEY_NAME_MAX];
 
-    if (f == DP_F_Undefined)
+    if (k == DP_KEY_Undefined)
         return;
     for (unsigned i = 2 * first; i < 2 * last; i++) {
         bool passed = dpi_cell_falls_through(cell) || (i % 2 == 0 && dpi_cell_needs_grad(cell));
-        if (((e->mask[i] & DP_FBIT(f)) != 0) != passed)
+        if (((e->mask[i] & dpi_key_bit(k)) != 0) != passed)
             continue;
         violation(c, "%s: %s is %s by its table, but %s by its mask %s the skip bit", e->op->name,
                   dp_key_name(k, key), passed ? "passed over" : "a kernel's",
@@ -148,11 +148,11 @@ static void check_fallbacks(check *c)
             violation(c, "fallback at %s:%u serves %s, which is not its key", k->file, k->line,
                       dp_key_name(dpi_slot_key(slot), key));
     }
-    for (int f = 0; f < DP_F_COUNT; f++) {
-        const dpi_kernel *k = c->reg->fallbacks.of_all[f];
-        if (k != NULL && (k->key != DP_KEY(f) || !dpi_is_functionality(k->key)))
+    for (int r = 0; r < DPI_RANKS; r++) {
+        const dpi_kernel *k = c->reg->fallbacks.of_all[r];
+        if (k != NULL && (k->key != dpi_rank_keys[r] || !dpi_is_functionality(k->key)))
             violation(c, "fallback at %s:%u serves every %s, which is not its key", k->file,
-                      k->line, dp_key_name(DP_KEY(f), key));
+                      k->line, dp_key_name(dpi_rank_keys[r], key));
     }
 }
 

@@ -9,6 +9,7 @@
  * functionality's keys, `Autograd* but AutogradCPU` nearly all.  Keys that no line names are the
  * host's fallthroughs, which the head of the dump lists, or missing. */
 #include "ask.h"
+#include "base/kind.h"
 #include "dispatch/registry/registry.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ typedef struct key_list {
     size_t n;
     dp_key key[DPI_SLOTS_MAX];
     char name[DPI_SLOTS_MAX][DP_KEY_NAME_MAX];
-    uint32_t width[DP_F_COUNT]; /* keys of each functionality */
+    uint32_t width[DPI_RANKS]; /* keys of each functionality, by rank */
 } key_list;
 
 static bool is_named(int backend)
@@ -37,15 +38,17 @@ static const dpi_reg *backend_reg(const dp_registry *reg, int bit)
     return NULL;
 }
 
-/* By functionality, then built-in backends by bit, named ones by name, Meta. */
+/* By functionality, lowest priority first, then built-in backends by bit, named ones by name, Meta. */
 static int compare_keys(dp_key a, dp_key b)
 {
-    int fa = dp_key_functionality(a), fb = dp_key_functionality(b);
+    int ra = dpi_rank(a), rb = dpi_rank(b);
     int ba = dp_key_backend(a), bb = dp_key_backend(b);
     char na[DP_KEY_NAME_MAX], nb[DP_KEY_NAME_MAX];
 
-    if (fa != fb)
-        return fa < fb ? -1 : 1;
+    if (dpi_kind_slot(a) >= 0 && dpi_kind_slot(b) >= 0) /* lent in the order of loads */
+        return strcmp(dp_key_name(a, na), dp_key_name(b, nb));
+    if (ra != rb)
+        return ra < rb ? -1 : 1;
     if (is_named(ba) && is_named(bb))
         return strcmp(dp_key_name(a, na), dp_key_name(b, nb));
     return (ba > bb) - (ba < bb);
@@ -70,7 +73,7 @@ static void list_keys(const dp_registry *reg, key_list *keys)
     qsort(keys->key, keys->n, sizeof(dp_key), by_key);
     for (size_t i = 0; i < keys->n; i++) {
         dp_key_name(keys->key[i], keys->name[i]);
-        keys->width[dp_key_functionality(keys->key[i])]++;
+        keys->width[dpi_rank(keys->key[i])]++;
     }
 }
 
@@ -109,7 +112,7 @@ static void print_keys(dpi_text *t, const key_list *keys, const bool *in)
 
     for (size_t i = 0, next; i < keys->n; i = next) {
         bool any = false;
-        next = i + keys->width[dp_key_functionality(keys->key[i])];
+        next = i + keys->width[dpi_rank(keys->key[i])];
         for (size_t j = i; j < next; j++)
             any |= in[j];
         if (!any)
@@ -268,6 +271,9 @@ static void line_of_reg(dpi_text *t, const dpi_reg *r)
         dpi_text_printf(t, "%s: %s %s:%u, memory: %s", r->name, r->gen->plugin, r->file, r->line,
                         r->device->host ? "host" : "its own");
         break;
+    case DPI_REG_KIND:
+        dpi_text_printf(t, "%s: %s %s:%u", r->name, r->gen->plugin, r->file, r->line);
+        break;
     case DPI_REG_LIBRARY:
         dpi_text_printf(t, "%s: %s %s:%u", r->library->ns, r->gen->plugin, r->file, r->line);
         break;
@@ -320,8 +326,8 @@ static void print_fallbacks(dpi_text *t, const dp_registry *reg, const key_list 
 
     for (size_t i = 0; i < keys->n; i++)
         print_fallback(t, &any, keys->name[i], reg->fallbacks.kernel[dpi_key_slot(keys->key[i])]);
-    for (int f = 0; f < DP_F_COUNT; f++)
-        print_fallback(t, &any, dp_key_name(DP_KEY(f), name), reg->fallbacks.of_all[f]);
+    for (int r = 0; r < DPI_RANKS; r++)
+        print_fallback(t, &any, dp_key_name(dpi_rank_keys[r], name), reg->fallbacks.of_all[r]);
     if (any)
         dpi_text_add(t, "\n");
 }
@@ -378,6 +384,7 @@ int dp_registry_dump(dp_registry *reg, dp_arena *a, const char **text, dp_error 
     list_keys(reg, keys);
     print_units(&t, reg, &l);
     print_regs(&t, reg, DPI_REG_BACKEND, "backends", &l);
+    print_regs(&t, reg, DPI_REG_KIND, "kinds", &l);
     print_regs(&t, reg, DPI_REG_LIBRARY, "libraries", &l);
     print_regs(&t, reg, DPI_REG_OBSERVER, "observers", &l);
     print_fallbacks(&t, reg, keys);

@@ -9,20 +9,18 @@
 #include "dispatch/call/enums.h"
 #include "dispatch/call/keys.h"
 
-enum { STEPS_MAX = DP_F_COUNT }; /* every step is strictly below the one before */
+enum { STEPS_MAX = DPI_RANKS }; /* every step is strictly below the one before */
 
 /* Layers whose kernels do their part and hand the call on. */
-static const uint64_t hands_on =
-    DP_AUTOGRAD_BITS | DP_AUTOCAST_BITS | DP_FBIT(DP_F_ADInplaceOrView) |
-    DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_Functionalize) | DP_FBIT(DP_F_Named) |
-    DP_FBIT(DP_F_Conjugate) | DP_FBIT(DP_F_Negative) | DP_FBIT(DP_F_ZeroTensor) |
-    DP_FBIT(DP_F_Tracer) | DP_FBIT(DP_F_PythonTLSSnapshot) | DP_FBIT(DP_F_PreDispatch) |
-    DP_FBIT(DP_F_Fake);
+static const uint64_t hands_on = DPI_AUTOGRAD_BITS | DPI_AUTOCAST_BITS | DPI_BIT(ADInplaceOrView) |
+                                 DPI_BIT(BackendSelect) | DPI_BIT(Functionalize) | DPI_BIT(Named) |
+                                 DPI_BIT(Conjugate) | DPI_BIT(Negative) | DPI_BIT(ZeroTensor) |
+                                 DPI_BIT(Tracer) | DPI_BIT(PythonTLSSnapshot) |
+                                 DPI_BIT(PreDispatch) | DPI_BIT(Fake);
 
 static bool serves_layer(dp_key k)
 {
-    int f = dp_key_functionality(k);
-    return f != DP_F_Undefined && (hands_on & DP_FBIT(f)) != 0;
+    return (hands_on & dpi_key_bit(k)) != 0;
 }
 
 /* Does the call go on below k?  *declared: its record says so.  A composite kernel calls other
@@ -88,7 +86,7 @@ static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, d
                             dp_key above)
 {
     char key[DP_KEY_NAME_MAX];
-    dp_key k = dp_keyset_highest(keys);
+    dp_key k = dpi_keyset_highest(keys);
     dpi_text t = {0};
 
     if (k == DP_KEY_Undefined)
@@ -109,7 +107,7 @@ static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, d
 
 static const char *why_skipped(dpi_answer *a, dp_keyset exclude, dp_key k, dpi_cell c)
 {
-    if (exclude.functionality & dp_keyset_of(k).functionality)
+    if (exclude.functionality & dpi_keyset_of(k).functionality)
         return "excluded by thread state";
     if (dpi_cell_needs_grad(c) && !dpi_cell_falls_through(c))
         return dpi_answer_printf(
@@ -140,7 +138,7 @@ static dp_keyset selected(const dpi_entry *e, const dp_value *args, dp_keyset ke
         if (dpi_enum_kind(e->schema->args[i].type) != DPI_TYPE_DEVICE)
             continue;
         dp_device d = args[i].tag == DP_TAG_INT ? (dp_device)args[i].u.i : DP_DEVICE_CPU;
-        keys.functionality = (keys.functionality & DP_FBIT(DP_F_Fake)) | DP_FBIT(DP_F_Dense);
+        keys.functionality = (keys.functionality & DPI_BIT(Fake)) | DPI_BIT(Dense);
         keys.backend = DP_BBIT(dp_device_backend(d));
         break;
     }
@@ -157,7 +155,7 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args
     bool assumed = false, declared = true, more = path != NULL;
 
     while (more && out->n_path < STEPS_MAX) {
-        dp_key k = dp_keyset_highest(keys);
+        dp_key k = dpi_keyset_highest(keys);
         dpi_cell c = dpi_entry_cell(e, k);
         dp_explain_step *step = &path[out->n_path++];
         assumed |= !declared;
@@ -165,7 +163,7 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args
         step->why = why_step(a, e, keys, c, above);
         step->assumed = assumed;
         more = goes_on(k, c, &declared);
-        keys = k ? dp_keyset_below(keys, k) : keys;
+        keys = k ? dpi_keyset_below(keys, k) : keys;
         if (dp_key_functionality(k) == DP_F_BackendSelect)
             keys = selected(e, args, keys);
         if (dp_key_functionality(k) == DP_F_Fake) /* without memory: as if on device meta */
@@ -189,19 +187,18 @@ static bool on_path(const dp_explanation *x, int functionality)
 static void explain_skipped(dpi_answer *a, const dpi_entry *e, dp_keyset exclude,
                             dp_explanation *out)
 {
-    dp_explain_step *skipped = dpi_answer_alloc(a, DP_F_COUNT, sizeof(*skipped));
+    dp_explain_step *skipped = dpi_answer_alloc(a, DPI_RANKS, sizeof(*skipped));
     dp_keyset left = out->merged;
 
     if (skipped == NULL || out->n_path == 0)
         return;
-    int last = dp_key_functionality(out->path[out->n_path - 1].key);
+    int last = dpi_rank(out->path[out->n_path - 1].key);
     while (left.functionality != 0) {
-        dp_key k = dp_keyset_highest(left);
-        int f = dp_key_functionality(k);
-        if (f < last)
+        dp_key k = dpi_keyset_highest(left);
+        if (dpi_rank(k) < last)
             break;
-        left.functionality &= ~DP_FBIT(f);
-        if (on_path(out, f))
+        left.functionality &= ~dpi_key_bit(k);
+        if (on_path(out, dp_key_functionality(k)))
             continue;
         dpi_cell c = dpi_entry_cell(e, k);
         dp_explain_step *step = &skipped[out->n_skipped++];
@@ -219,8 +216,8 @@ static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena 
     memset(out, 0, sizeof(*out));
     out->op = b->op;
     dp_keyset keys = dpi_argument_keys(e, b->args);
-    uint64_t grad = keys.functionality & ~ctx->state->exclude.functionality & DP_GRAD_BIT;
-    out->argument_keys = (dp_keyset){keys.functionality & ~DP_GRAD_BIT, keys.backend};
+    uint64_t grad = keys.functionality & ~ctx->state->exclude.functionality & DPI_GRAD_BIT;
+    out->argument_keys = (dp_keyset){keys.functionality & ~DPI_GRAD_BIT, keys.backend};
     out->merged = dp_keyset_or(out->argument_keys, ctx->state->include);
     out->after_state = dpi_call_keys(e, keys, ctx->state->include, ctx->state->exclude);
     explain_path(&a, e, b->args, out->after_state, grad, out);

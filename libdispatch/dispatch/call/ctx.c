@@ -222,7 +222,7 @@ const dp_op *dpi_ctx_running(const dp_ctx *ctx)
 dp_key dp_ctx_key(const dp_ctx *ctx)
 {
     const dpi_frame *f = running(ctx);
-    return f ? dp_keyset_highest(dpi_frame_keys(f)) : DP_KEY_Undefined;
+    return f ? dpi_keyset_highest(dpi_frame_keys(f)) : DP_KEY_Undefined;
 }
 
 dp_keyset dp_ctx_keys(const dp_ctx *ctx)

@@ -71,13 +71,13 @@ struct dp_ctx {
 /* Is fake mode on?  Then whatever is made is a fake. */
 static inline bool dpi_ctx_fake(const dp_ctx *ctx)
 {
-    return (ctx->state->include.functionality & DP_FBIT(DP_F_Fake)) != 0;
+    return (ctx->state->include.functionality & DPI_BIT(Fake)) != 0;
 }
 
 /* Of a call: has an argument no memory (device meta, a fake), or is fake mode on? */
 static inline bool dpi_keys_memoryless(dp_keyset ks)
 {
-    return ((ks.functionality & DP_FBIT(DP_F_Fake)) | (ks.backend & DP_BBIT(DP_B_Meta))) != 0;
+    return ((ks.functionality & DPI_BIT(Fake)) | (ks.backend & DP_BBIT(DP_B_Meta))) != 0;
 }
 
 /* Does the call that ctx runs make tensors without memory?  Its kernel has bytes to neither read nor
@@ -111,7 +111,7 @@ static inline dpi_place dpi_ctx_place(const dp_ctx *ctx, dp_device device)
         return (dpi_place){device | DPI_FAKE, ctx->account, NULL};
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
-    if (dpi_frame_keys(f).functionality & DP_FBIT(DP_F_Fake))
+    if (dpi_frame_keys(f).functionality & DPI_BIT(Fake))
         device |= DPI_FAKE;
     else if (k->key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         device = DP_DEVICE(DP_B_Meta, 0);

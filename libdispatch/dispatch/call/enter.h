@@ -169,8 +169,7 @@ static inline unsigned top_bit(uint64_t word)
     return (unsigned)__builtin_clzll(word) ^ 63;
 }
 
-_Static_assert(DP_F_COUNT <= 64, "bit 63 of the functionalities is the skip bit");
-static inline unsigned functionality_of(dp_keyset ks) /* 0: none */
+static inline unsigned rank_of(dp_keyset ks) /* of its highest functionality; 0: none */
 {
     return top_bit(ks.functionality << 1 | 1);
 }
@@ -186,13 +185,14 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
  * that column is left. */
 static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
 {
-    uint64_t grad = arguments.functionality & ~exclude.functionality & DP_GRAD_BIT;
+    uint64_t grad = arguments.functionality & ~exclude.functionality & DPI_GRAD_BIT;
     uint64_t wrapper = arguments.backend & DPI_WRAPPER_BIT;
 
-    uint64_t fake = arguments.functionality & ~given.functionality & DP_FBIT(DP_F_Fake);
-    uint64_t meta = (arguments.backend & DP_BBIT(DP_B_Meta)) | fake << (DP_B_Meta + 1 - DP_F_Fake);
+    uint64_t fake = arguments.functionality & ~given.functionality & DPI_BIT(Fake);
+    uint64_t meta =
+        (arguments.backend & DP_BBIT(DP_B_Meta)) | fake << (DP_B_Meta + 1 - DPI_RANK_Fake);
 
-    return (dp_keyset){(given.functionality & ~DP_GRAD_BIT) | grad,
+    return (dp_keyset){(given.functionality & ~DPI_GRAD_BIT) | grad,
                        (given.backend & ~DPI_WRAPPER_BIT) | wrapper | meta};
 }
 
@@ -208,9 +208,9 @@ static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
         return DPI_CELL_MISSING;
     const uint64_t *mask = &e->mask[2 * column];
     dp_keyset called = {ks->functionality & mask[ks->functionality >> 63], 0};
-    unsigned f = functionality_of(called);
-    ks->functionality &= mask[1] & (((uint64_t)1 << f) - 1);
-    const dpi_slot_row *row = &dpi_slot_rows[f];
+    unsigned rank = rank_of(called);
+    ks->functionality &= mask[1] & (((uint64_t)1 << rank) - 1);
+    const dpi_slot_row *row = &dpi_slot_rows[rank];
     return e->table[row->base + row->stride * column];
 }
 
@@ -232,12 +232,13 @@ static inline __attribute__((always_inline)) bool is_watched(const dp_ctx *ctx, 
     return ctx->watched | dpi_snapshot_observes(dpi_ctx_snapshot(ctx), e->op->id);
 }
 
-/* dp_keyset_highest(), from what resolve() has looked up. */
+/* dpi_keyset_highest(), from what resolve() has looked up. */
 static inline __attribute__((always_inline)) dp_key highest_of(dp_keyset ks)
 {
-    unsigned f = functionality_of(ks);
+    unsigned rank = rank_of(ks);
 
-    return (dp_key)(dpi_slot_rows[f].stride ? DP_KEY_OF(f, top_bit(ks.backend | 1)) : DP_KEY(f));
+    return (dp_key)(dpi_rank_keys[rank] |
+                    (dpi_slot_rows[rank].stride ? top_bit(ks.backend | 1) + 1 : 0));
 }
 
 /* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */

@@ -68,7 +68,7 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
                                             unsigned cell)
 {
     char name[DP_KEY_NAME_MAX], set[400];
-    dp_key key = dp_keyset_highest(ks);
+    dp_key key = dpi_keyset_highest(ks);
     dpi_text t = {0};
 
     if (cell == DPI_CELL_AMBIGUOUS) {

@@ -35,7 +35,7 @@ typedef struct fallback {
     bool writes_others; /* an argument that the kernel writes is on the CPU already */
 } fallback;
 
-static const dp_keyset cpu_keys = {DP_FBIT(DP_F_Dense), DP_BBIT(DP_B_CPU)};
+static const dp_keyset cpu_keys = {DPI_BIT(Dense), DP_BBIT(DP_B_CPU)};
 
 /* -- arguments -- */
 

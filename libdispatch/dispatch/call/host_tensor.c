@@ -77,7 +77,7 @@ int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, i
         return DP_EPLUGIN;
     if (dp_dtype_size(dtype) == 0)
         return dp_fail(ctx, DP_ETYPE, "a view in dtype number %d, which no dtype has", dtype);
-    if (flip & ~DP_MATH_BITS)
+    if (flip & ~DPI_MATH_BITS)
         return dp_fail(ctx, DP_EVALUE, "a view flips Conjugate and Negative, no other keys");
     return joined(
         ctx, t, dpi_view_as(t, dtype, flip, ndim, sizes, strides, storage_offset, out, &ctx->error),

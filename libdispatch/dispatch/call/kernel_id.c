@@ -5,28 +5,27 @@
 /* Does this kernel hand the call on, as layers do?  A composite one makes other calls. */
 static bool is_layer(dp_key k, dpi_cell c)
 {
-    return dp_key_functionality(k) > DP_F_NestedTensor &&
-           (c.provenance == DPI_P_KERNEL || c.provenance == DPI_P_AUTOGRAD ||
-            c.provenance == DPI_P_FALLBACK);
+    return dpi_is_layer(k) && (c.provenance == DPI_P_KERNEL || c.provenance == DPI_P_AUTOGRAD ||
+                               c.provenance == DPI_P_FALLBACK);
 }
 
 /* dp_bound_kernel() of a call with these keys, state applied. */
 static uint64_t number_kernels(const dpi_entry *e, dp_keyset keys)
 {
     const dp_keyset none = {0, 0};
-    uint64_t grad = keys.functionality & DP_GRAD_BIT, layers = 0, id = 0;
+    uint64_t grad = keys.functionality & DPI_GRAD_BIT, layers = 0, id = 0;
     bool more = true;
 
     while (more) {
         keys = dpi_call_keys(e, keys, none, none);
-        dp_key k = dp_keyset_highest(keys);
+        dp_key k = dpi_keyset_highest(keys);
         dpi_cell c = dpi_entry_cell(e, k);
         if (c.kernel == NULL)
             break;
         id = c.kernel->id;
         more = is_layer(k, c);
         layers = more ? layers * 31 + id : layers;
-        keys = more ? dp_keyset_below(keys, k) : keys;
+        keys = more ? dpi_keyset_below(keys, k) : keys;
         keys.functionality |= grad;
     }
     return id | layers << (DP_KERNEL_BITS + 1);

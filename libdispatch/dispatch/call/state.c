@@ -8,8 +8,8 @@
 
 void dp_state_default(dp_keyset *include, dp_keyset *exclude)
 {
-    *include = (dp_keyset){DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_ADInplaceOrView), 0};
-    *exclude = (dp_keyset){DP_AUTOCAST_BITS, 0};
+    *include = (dp_keyset){DPI_BIT(BackendSelect) | DPI_BIT(ADInplaceOrView), 0};
+    *exclude = (dp_keyset){DPI_AUTOCAST_BITS, 0};
 }
 
 void dpi_ctx_watch(dp_ctx *ctx)
@@ -23,7 +23,7 @@ void dpi_ctx_watch(dp_ctx *ctx)
 /* Key sets that callers give have none. */
 static dp_keyset without_skip_bit(dp_keyset s)
 {
-    return (dp_keyset){s.functionality & ~DP_GRAD_BIT, s.backend};
+    return (dp_keyset){s.functionality & ~DPI_GRAD_BIT, s.backend};
 }
 
 /* It is excluded where no call is to be recorded, or none need be. */
@@ -34,7 +34,7 @@ static void install_skip_bit(const dp_ctx *ctx, dpi_state *s)
 
     s->exclude = without_skip_bit(s->exclude);
     if (no_tensor || s->mode->no_grad)
-        s->exclude.functionality |= DP_GRAD_BIT;
+        s->exclude.functionality |= DPI_GRAD_BIT;
 }
 
 /* Up to the state in force. */
@@ -94,14 +94,14 @@ static int mode_check(dp_ctx *ctx, const dp_mode *m, const dp_mode *checked)
 /* s->mode := mode, with what follows from it: c10::InferenceMode's keys, and the skip bit. */
 static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, bool was_inference)
 {
-    uint64_t view = DP_FBIT(DP_F_ADInplaceOrView);
+    uint64_t view = DPI_BIT(ADInplaceOrView);
 
     if (mode->inference && !was_inference) {
         s->include.functionality &= ~view;
-        s->exclude.functionality |= DP_AUTOGRAD_BITS;
+        s->exclude.functionality |= DPI_AUTOGRAD_BITS;
     } else if (!mode->inference && was_inference) {
         s->include.functionality |= view;
-        s->exclude.functionality &= ~DP_AUTOGRAD_BITS;
+        s->exclude.functionality &= ~DPI_AUTOGRAD_BITS;
     }
     s->mode = mode;
     install_skip_bit(ctx, s);
@@ -110,7 +110,7 @@ static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, b
 /* Nothing excludes Fake: kernels below it would get tensors without memory. */
 static inline dp_keyset no_fake(dp_keyset exclude)
 {
-    exclude.functionality &= ~DP_FBIT(DP_F_Fake);
+    exclude.functionality &= ~DPI_BIT(Fake);
     return exclude;
 }
 

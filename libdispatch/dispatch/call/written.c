@@ -166,8 +166,7 @@ static bool wrote_nothing_itself(const dp_ctx *ctx, const dpi_kernel *k)
 
     return (k->flags & DP_FLAG_BELOW) || f == DP_ALIAS_CompositeImplicitAutograd ||
            f == DP_ALIAS_CompositeImplicitAutogradNestedTensor || f == DP_ALIAS_Autograd ||
-           f == DP_ALIAS_FuncTorchBatchedDecomposition ||
-           (!dp_key_is_alias(k->key) && f >= DP_F_BackendSelect);
+           f == DP_ALIAS_FuncTorchBatchedDecomposition || dpi_is_layer(k->key);
 }
 
 /* Whatever the kernel, or what it called, made of them; what they have grown by is released. */

@@ -77,8 +77,7 @@ static dpi_truth *shadow_of(dpi_change *c, uint32_t op)
 
 static void fallback_set(dpi_change *c, dp_key key, dpi_kernel *only, dpi_kernel *with)
 {
-    dpi_kernel **of_all =
-        dpi_is_functionality(key) ? &c->fallbacks.of_all[dp_key_functionality(key)] : NULL;
+    dpi_kernel **of_all = dpi_is_functionality(key) ? &c->fallbacks.of_all[dpi_rank(key)] : NULL;
 
     if (of_all != NULL && (only == NULL || *of_all == only))
         *of_all = with;
@@ -249,7 +248,7 @@ static int add_fallback(dpi_change *c, const dpi_reg *r, dp_error *err)
 {
     char key[DP_KEY_NAME_MAX];
     const dpi_kernel *same =
-        dpi_is_functionality(r->key) ? c->fallbacks.of_all[dp_key_functionality(r->key)] : NULL;
+        dpi_is_functionality(r->key) ? c->fallbacks.of_all[dpi_rank(r->key)] : NULL;
 
     if (same != NULL)
         return fail_twice(err, "fallback for", dp_key_name(r->key, key), r->file, r->line,

@@ -146,7 +146,7 @@ static void add_call(text *t, const dpi_frame *f, const dp_op *op)
     add(t, " op='");
     add(t, op->name);
     add(t, "' key=");
-    add(t, dp_key_name(dp_keyset_highest(dpi_frame_keys(f)), key));
+    add(t, dp_key_name(dpi_keyset_highest(dpi_frame_keys(f)), key));
 }
 
 static void add_thread(text *t, const dpi_thread *th, size_t number)

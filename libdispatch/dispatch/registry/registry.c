@@ -1,4 +1,5 @@
 /* registry.c -- a registry: its units, attached and detached. */
+#include "base/kind.h"
 #include "change.h"
 #include "thread.h"
 #include <stdio.h>
@@ -120,14 +121,21 @@ static void backends_inherit(const dp_unit *old, const dp_unit *u)
                 dpi_device_replace(old->regs[i].device, u->gen->plugin, u->regs[j].device);
 }
 
-/* Another unit's registrations at a key of backend `bit`: they would outlive its name. */
-static const dpi_reg *backend_user(const dp_registry *reg, const dp_unit *except, int bit)
+/* Is k a key of the backend, or of the kind, that `named` registers? */
+static bool is_key_of(const dpi_reg *named, dp_key k)
+{
+    return named->kind == DPI_REG_KIND ? k == dpi_kind_key(named->bit)
+                                       : dp_key_backend(k) == named->bit;
+}
+
+/* Another unit's registrations at a key of a backend or a kind: they would outlive its name. */
+static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, const dpi_reg *named)
 {
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)
         for (uint32_t i = 0; u != except && i < u->n_regs; i++) {
             const dpi_reg *r = &u->regs[i];
             if ((r->kind == DPI_REG_IMPL || r->kind == DPI_REG_FALLBACK) &&
-                dp_key_backend(r->key) == bit)
+                is_key_of(named, r->key))
                 return r;
         }
     return NULL;
@@ -139,15 +147,15 @@ static int check_backends_free(const dp_registry *reg, const dp_unit *u, const d
     for (uint32_t i = 0; i < u->n_regs; i++) {
         const dpi_reg *r = &u->regs[i], *user;
         bool kept = false;
-        if (r->kind != DPI_REG_BACKEND)
+        if (r->kind != DPI_REG_BACKEND && r->kind != DPI_REG_KIND)
             continue;
         for (uint32_t j = 0; next && j < next->n_regs; j++)
-            kept |= next->regs[j].kind == DPI_REG_BACKEND && next->regs[j].bit == r->bit;
-        if (!kept && (user = backend_user(reg, u, r->bit)) != NULL)
-            return dp_error_set(
-                err, DP_EBUSY,
-                "backend '%s' of plugin '%s': plugin '%s' has kernels for it (%s:%u)", r->name,
-                u->gen->plugin, user->gen->plugin, user->file, user->line);
+            kept |= next->regs[j].kind == r->kind && next->regs[j].bit == r->bit;
+        if (!kept && (user = name_user(reg, u, r)) != NULL)
+            return dp_error_set(err, DP_EBUSY,
+                                "%s '%s' of plugin '%s': plugin '%s' has kernels for it (%s:%u)",
+                                r->kind == DPI_REG_KIND ? "kind" : "backend", r->name,
+                                u->gen->plugin, user->gen->plugin, user->file, user->line);
     }
     return 0;
 }

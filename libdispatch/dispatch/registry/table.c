@@ -23,16 +23,14 @@ const char *const dpi_provenance_names[] = {
 
 /* Layers that do nothing unless a plugin brings them: the host lets them fall through, as PyTorch's
  * VariableFallbackKernel.cpp, BackendSelectFallbackKernel.cpp and VmapModeRegistrations.cpp do. */
-static const uint64_t host_fallthrough = DP_AUTOGRAD_BITS | DP_AUTOCAST_BITS |
-                                         DP_FBIT(DP_F_ADInplaceOrView) |
-                                         DP_FBIT(DP_F_BackendSelect) | DP_FBIT(DP_F_Tracer) |
-                                         DP_FBIT(DP_F_FuncTorchVmapMode) | DP_FBIT(DP_F_VmapMode);
+static const uint64_t host_fallthrough =
+    DPI_AUTOGRAD_BITS | DPI_AUTOCAST_BITS | DPI_BIT(ADInplaceOrView) | DPI_BIT(BackendSelect) |
+    DPI_BIT(Tracer) | DPI_BIT(FuncTorchVmapMode) | DPI_BIT(VmapMode);
 
 /* Backends whose autograd is AutogradOther (autogradother_backends). */
-static const uint64_t other_bits = DP_FBIT(DP_F_FPGA) | DP_FBIT(DP_F_Vulkan) | DP_FBIT(DP_F_Metal) |
-                                   DP_FBIT(DP_F_CustomRNGKeyId) | DP_FBIT(DP_F_MkldnnCPU) |
-                                   DP_FBIT(DP_F_Sparse) | DP_FBIT(DP_F_SparseCsr) |
-                                   DP_FBIT(DP_F_Quantized);
+static const uint64_t other_bits = DPI_BIT(FPGA) | DPI_BIT(Vulkan) | DPI_BIT(Metal) |
+                                   DPI_BIT(CustomRNGKeyId) | DPI_BIT(MkldnnCPU) | DPI_BIT(Sparse) |
+                                   DPI_BIT(SparseCsr) | DPI_BIT(Quantized);
 
 /* Stands for a kernel that a what-if adds. */
 static const dpi_kernel what_if_kernel;
@@ -61,7 +59,7 @@ static void rules_note(rules *r, dp_key key, const dpi_kernel *k)
     if (key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         r->cpu = k;
     r->nested |= f == DP_F_NestedTensor;
-    r->other |= f != DP_F_Undefined && (other_bits & DP_FBIT(f)) != 0;
+    r->other |= (other_bits & dpi_key_bit(key)) != 0;
 }
 
 static bool serves_meta(const rules *r)
@@ -133,7 +131,7 @@ static dpi_cell cell_of(const rules *r, const dpi_kernel *direct, const dpi_fall
     const dpi_kernel *fallback = dpi_fallback_for(fb, k);
     if (fallback != NULL)
         return (dpi_cell){fallback, DPI_P_FALLBACK};
-    if (f != DP_F_Undefined && (host_fallthrough & DP_FBIT(f)))
+    if (host_fallthrough & dpi_key_bit(k))
         return (dpi_cell){NULL, DPI_P_FALLTHROUGH};
     return (dpi_cell){NULL, DPI_P_MISSING};
 }
@@ -298,11 +296,11 @@ static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
 static void entry_masks(dpi_entry *e)
 {
     for (uint32_t i = 0; i < 2 * e->n_columns; i++)
-        e->mask[i] = ~DP_GRAD_BIT;
+        e->mask[i] = ~DPI_GRAD_BIT;
     for (uint32_t slot = 1; slot < e->n_slots; slot++) {
         dp_key k = dpi_slot_key(slot);
         dpi_cell cell = dpi_entry_cell(e, k);
-        uint64_t keep = ~DP_FBIT(dp_key_functionality(k));
+        uint64_t keep = ~dpi_key_bit(k);
         bool always = dpi_cell_falls_through(cell);
         int b = dp_key_backend(k);
         uint32_t c = b < 0 ? 0 : dpi_slot_rows[b].column, end = b < 0 ? e->n_columns : c + 1;
@@ -324,8 +322,8 @@ static uint32_t entry_bound(const dpi_truth *t, const dpi_fallbacks *fb, uint32_
             last = fb->kernel[slot];
             n++;
         }
-    for (int f = 0; f < DP_F_COUNT; f++)
-        n += fb->of_all[f] != NULL;
+    for (int r = 0; r < DPI_RANKS; r++)
+        n += fb->of_all[r] != NULL;
     return n;
 }
 

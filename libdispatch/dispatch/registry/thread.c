@@ -195,7 +195,7 @@ static size_t running_of(dpi_thread *t, dp_registry *reg, dp_running *out, size_
         r->op = op->name;
         memcpy(r->plugin, k->gen->plugin, sizeof(r->plugin));
         r->generation = k->gen->number;
-        r->key = dp_keyset_highest(dpi_frame_keys(&t->frames[d]));
+        r->key = dpi_keyset_highest(dpi_frame_keys(&t->frames[d]));
         r->depth = (int)d;
         r->nanos = since && now > since ? now - since : 0;
         r->thread = t->number;

@@ -70,12 +70,12 @@ typedef struct dp_op dpi_truth;
  * most one. */
 typedef struct dpi_fallbacks {
     dpi_kernel *kernel[DPI_SLOTS_MAX];
-    dpi_kernel *of_all[DP_F_COUNT];
+    dpi_kernel *of_all[DPI_RANKS];
 } dpi_fallbacks;
 static inline const dpi_kernel *dpi_fallback_for(const dpi_fallbacks *f, dp_key k)
 {
     const dpi_kernel *own = f->kernel[dpi_key_slot(k)];
-    return own != NULL ? own : f->of_all[dp_key_functionality(k)];
+    return own != NULL ? own : f->of_all[dpi_rank(k)];
 }
 
 /* A namespace owned by a DP_LIBRARY block. */
@@ -108,6 +108,7 @@ enum {
     DPI_REG_IMPL,
     DPI_REG_FALLBACK,
     DPI_REG_BACKEND,
+    DPI_REG_KIND,
     DPI_REG_LIBRARY,
     DPI_REG_OBSERVER
 };

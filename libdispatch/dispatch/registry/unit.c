@@ -1,4 +1,5 @@
 /* unit.c -- from a plugin's blocks to checked registrations that can go in, out and in again. */
+#include "base/kind.h"
 #include "change.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ void dpi_unit_free(dp_unit *u)
         dpi_reg *r = &u->regs[i];
         if (r->device)
             dpi_device_end(r->device);
+        if (r->kind == DPI_REG_KIND && r->bit >= 0)
+            dpi_kind_unregister(r->bit);
         dpi_device_unref(r->device);
         dp_schema_free(r->schema);
         dpi_kernel_unref(r->kernel);
@@ -203,8 +206,7 @@ static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char 
 {
     const char *macro = b->kind == DP_BLOCK_FALLBACK ? "DP_FALLBACK_GRAD" : "DP_LIBRARY_GRAD";
     char why[80];
-    bool layer = dp_key_is_alias(key) ? key == DP_KEY(DP_ALIAS_Autograd)
-                                      : dp_key_functionality(key) > DP_F_NestedTensor;
+    bool layer = dp_key_is_alias(key) ? key == DP_KEY(DP_ALIAS_Autograd) : dpi_is_layer(key);
 
     if (layer || !(flags & DP_FLAG_GRAD))
         return 0;
@@ -397,6 +399,20 @@ static int reg_backend(dp_unit *u, const dp_block *b, const dp_unit *replace, dp
     return dpi_backend_install(b->ns, u->gen->plugin, r->device, &r->bit, err);
 }
 
+/* A kind is named at once, too, and its end is the unit's. */
+static int reg_kind(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_error *err)
+{
+    dpi_reg *r = reg_add(u, DPI_REG_KIND, b, err);
+
+    if (r == NULL)
+        return DP_ERESOURCE;
+    r->bit = -1;
+    if ((r->name = dp_strdup(b->ns)) == NULL)
+        return dpi_no_memory(err, b->ns);
+    int rc = dpi_kind_check_name(b->ns, err);
+    return rc < 0 ? rc : dpi_kind_register(b->ns, u->gen->plugin, replace != NULL, &r->bit, err);
+}
+
 int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size_t n,
                   const dp_unit *replace, dp_error *err)
 {
@@ -405,6 +421,8 @@ int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size
     for (size_t i = 0; i < n && rc == 0; i++)
         if (blocks[i]->kind == DP_BLOCK_BACKEND)
             rc = reg_backend(u, blocks[i], replace, err);
+        else if (blocks[i]->kind == DP_BLOCK_KIND)
+            rc = reg_kind(u, blocks[i], replace, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         switch (blocks[i]->kind) {
         case DP_BLOCK_LIBRARY:

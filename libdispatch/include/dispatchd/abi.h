@@ -155,6 +155,7 @@ enum {                      /* dp_block.kind */
                               published; default: nothing.  A failure refuses the load. */
        DP_BLOCK_ON_UNLOAD, /* fn is a dp_hook_fn: run after the last call left; default: nothing.
                               A failure keeps the plugin loaded. */
+       DP_BLOCK_KIND,      /* names a kind of wrapper tensors, ns = its name */
        DP_BLOCK_RESIDENT,  /* never dlclosed; unloading detaches it and says so */
        DP_BLOCK_END
 };
@@ -296,8 +297,10 @@ typedef struct dp_mode {
 typedef struct dp_wrapper {
     uint32_t size;
     uint32_t version; /* of the kind's own arrangement; what it means is the kind's */
-    const char *kind; /* letters, digits and "_.:-" */
-    dp_keyset keys;   /* never Dense; without a backend: the device's */
+    const char *kind; /* letters, digits and "_.:-"; one that DP_WRAPPER_KIND names has its key */
+    dp_keyset
+        keys; /* never Dense, nor another kind's; without a backend: the device's.  May be empty
+                         for a kind that DP_WRAPPER_KIND names */
     dp_dtype dtype;
     dp_device device;
     int32_t ndim;

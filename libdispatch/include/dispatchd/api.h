@@ -434,7 +434,8 @@ DP_FN(int, dp_record_stream, (dp_ctx * ctx, dp_tensor *t, dp_stream *s), (ctx, t
 /* -- views of the same bytes in another dtype -- */
 
 /* dp_as_strided() in another dtype, in whose elements strides and storage_offset count; a tensor with
- * those of DP_MATH_BITS that t has, but `flip`'s the other way round (_conj, _neg_view, view.dtype,
+ * the keys Conjugate and Negative that t has, but those in `flip`, a dp_keyset's functionality, the other
+ * way round (_conj, _neg_view, view.dtype,
  * view_as_real).  DP_ERUNTIME: memory that begins between two of its elements. */
 DP_FN(int, dp_view_as,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
@@ -511,3 +512,20 @@ DP_FN(int, dp_tensor_import,
       (dp_ctx * ctx, const dp_exported *from, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
        const int64_t *strides, int64_t storage_offset, dp_tensor **out),
       (ctx, from, dtype, device, ndim, sizes, strides, storage_offset, out))
+
+/* -- keys: which bit of a key set is which functionality's, the host knows -- */
+
+/* k alone; {} for Undefined and for aliases.  A key without a backend gives no backend bit: DP_KEY(DP_F_Dense). */
+DP_FN(dp_keyset, dp_keyset_of, (dp_key k), (k))
+/* Every functionality strictly below k's, with every backend: what a kernel at k may redispatch to.
+ * PythonDispatcher stays in (DispatchKeySet FULL_AFTER). */
+DP_FN(dp_keyset, dp_keyset_below, (dp_keyset s, dp_key k), (s, k))
+DP_FN(bool, dp_keyset_has, (dp_keyset s, dp_key k), (s, k))
+/* Highest-priority runtime key; Undefined when there is no functionality.  A per-backend functionality without
+ * a backend bit counts as CPU's, as in PyTorch. */
+DP_FN(dp_key, dp_keyset_highest, (dp_keyset s), (s))
+/* names: DP_KEYSET_*, or-ed; without backend bits. */
+DP_FN(dp_keyset, dp_keyset_named, (unsigned names), (names))
+/* Canonical name into buf, "AutogradCPU"; returns buf.  Named backends alive in the process are known by name.
+ * dp_key_find() is the inverse. */
+DP_FN(const char *, dp_key_name, (dp_key k, char buf[DP_KEY_NAME_MAX]), (k, buf))

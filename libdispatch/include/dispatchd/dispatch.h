@@ -61,6 +61,7 @@ extern "C" {
     X(NOTE_BYTES, note_bytes, 255)          /* of one; longer ones are cut */                      \
     X(WRAPPER_DEPTH, wrapper_depth, 64)     /* wrapper tensors inside one another */               \
     X(WRAPPER_PARTS, wrapper_parts, 256)    /* tensors of one wrapper, and integers */             \
+    X(KINDS, kinds, 8)                      /* of wrapper tensors, DP_WRAPPER_KIND */              \
     X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */        \
     X(WARM_BYTES, warm_bytes, 256 << 20) /* freed memory that is kept for the next tensors */
 
@@ -184,9 +185,9 @@ DP_API dp_dtype dp_dtype_parse(const char *name); /* DP_DTYPE_NONE when there is
  * ATen. */
 DP_API void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n);
 
-#define DP_KEY_NAME_MAX 64
-/* Canonical name into buf; returns buf.  Named backends alive in the process are known by name. */
-DP_API const char *dp_key_name(dp_key k, char buf[DP_KEY_NAME_MAX]);
+/* The plugin that names the kind of wrapper tensors whose key k is, copied into owner; "" when it is unloaded and
+ * tensors of the kind live.  NULL: k is no living kind's. */
+DP_API const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1]);
 DP_API dp_key dp_key_parse(const char *name); /* Undefined for "Undefined" and for unknown names */
 /* Tells those two apart.  DP_ENOTFOUND names the nearest ones. */
 DP_API int dp_key_lookup(const char *name, dp_key *out, dp_error *err);

@@ -16,64 +16,85 @@
 extern "C" {
 #endif
 
-/* X(name, per_backend, prefix of its runtime keys), lowest priority first. */
-#define DP_FUNCTIONALITY_MAP(X)                                                                    \
-    X(Dense, 1, "")                                                                                \
-    X(FPGA, 0, "")                                                                                 \
-    X(Vulkan, 0, "")                                                                               \
-    X(Metal, 0, "")                                                                                \
-    X(Quantized, 1, "Quantized")                                                                   \
-    X(CustomRNGKeyId, 0, "")                                                                       \
-    X(MkldnnCPU, 0, "")                                                                            \
-    X(Sparse, 1, "Sparse")                                                                         \
-    X(SparseCsr, 1, "SparseCsr")                                                                   \
-    X(NestedTensor, 1, "NestedTensor")                                                             \
-    X(BackendSelect, 0, "")                                                                        \
-    X(Python, 0, "")                                                                               \
-    X(Fake, 0, "")                                                                                 \
-    X(FuncTorchDynamicLayerBackMode, 0, "")                                                        \
-    X(Functionalize, 0, "")                                                                        \
-    X(Named, 0, "")                                                                                \
-    X(Conjugate, 0, "")                                                                            \
-    X(Negative, 0, "")                                                                             \
-    X(ZeroTensor, 0, "")                                                                           \
-    X(ADInplaceOrView, 0, "")                                                                      \
-    X(AutogradOther, 0, "")                                                                        \
-    X(AutogradFunctionality, 1, "Autograd")                                                        \
-    X(AutogradNestedTensor, 0, "")                                                                 \
-    X(Tracer, 0, "")                                                                               \
-    X(AutocastCPU, 0, "")                                                                          \
-    X(AutocastMTIA, 0, "")                                                                         \
-    X(AutocastMAIA, 0, "")                                                                         \
-    X(AutocastXPU, 0, "")                                                                          \
-    X(AutocastIPU, 0, "")                                                                          \
-    X(AutocastHPU, 0, "")                                                                          \
-    X(AutocastXLA, 0, "")                                                                          \
-    X(AutocastMPS, 0, "")                                                                          \
-    X(AutocastCUDA, 0, "")                                                                         \
-    X(AutocastPrivateUse1, 0, "")                                                                  \
-    X(AutocastNamed, 1, "Autocast")                                                                \
-    X(FuncTorchBatched, 0, "")                                                                     \
-    X(BatchedNestedTensor, 0, "")                                                                  \
-    X(FuncTorchVmapMode, 0, "")                                                                    \
-    X(Batched, 0, "")                                                                              \
-    X(VmapMode, 0, "")                                                                             \
-    X(FuncTorchGradWrapper, 0, "")                                                                 \
-    X(DeferredInit, 0, "")                                                                         \
-    X(PythonTLSSnapshot, 0, "")                                                                    \
-    X(FuncTorchDynamicLayerFrontMode, 0, "")                                                       \
-    X(TESTING_ONLY_GenericWrapper, 0, "")                                                          \
-    X(TESTING_ONLY_GenericMode, 0, "")                                                             \
-    X(PreDispatch, 0, "")                                                                          \
-    X(PythonDispatcher, 0, "")
+/* X(name, id, per_backend, prefix of its runtime keys), lowest priority first: those of backends, whose
+ * kernels end a call, and layers above them.  An id is for ever: a new functionality stands at its
+ * priority and has the lowest id that no other has.  Kind0 to Kind7 are lent to kinds of wrapper tensors
+ * (DP_WRAPPER_KIND), by whose names they go while one has them. */
+#ifdef DP_TEST_INSERTED /* a host of a later day, for a test */
+#define DP_TEST_INSERTED_BACKEND(X) X(InsertedBackend, 100, 1, "InsertedBackend")
+#define DP_TEST_INSERTED_LAYER(X)   X(InsertedLayer, 101, 0, "")
+#else
+#define DP_TEST_INSERTED_BACKEND(X)
+#define DP_TEST_INSERTED_LAYER(X)
+#endif
+#define DP_BACKEND_FUNCTIONALITIES(X)                                                              \
+    X(Dense, 1, 1, "")                                                                             \
+    X(FPGA, 2, 0, "")                                                                              \
+    X(Vulkan, 3, 0, "")                                                                            \
+    X(Metal, 4, 0, "")                                                                             \
+    X(Quantized, 5, 1, "Quantized")                                                                \
+    DP_TEST_INSERTED_BACKEND(X)                                                                    \
+    X(CustomRNGKeyId, 6, 0, "")                                                                    \
+    X(MkldnnCPU, 7, 0, "")                                                                         \
+    X(Sparse, 8, 1, "Sparse")                                                                      \
+    X(SparseCsr, 9, 1, "SparseCsr")                                                                \
+    X(NestedTensor, 10, 1, "NestedTensor")                                                         \
+    X(Kind0, 49, 0, "")                                                                            \
+    X(Kind1, 50, 0, "")                                                                            \
+    X(Kind2, 51, 0, "")                                                                            \
+    X(Kind3, 52, 0, "")                                                                            \
+    X(Kind4, 53, 0, "")                                                                            \
+    X(Kind5, 54, 0, "")                                                                            \
+    X(Kind6, 55, 0, "")                                                                            \
+    X(Kind7, 56, 0, "")
+#define DP_LAYER_FUNCTIONALITIES(X)                                                                \
+    X(BackendSelect, 11, 0, "")                                                                    \
+    X(Python, 12, 0, "")                                                                           \
+    X(Fake, 13, 0, "")                                                                             \
+    X(FuncTorchDynamicLayerBackMode, 14, 0, "")                                                    \
+    X(Functionalize, 15, 0, "")                                                                    \
+    DP_TEST_INSERTED_LAYER(X)                                                                      \
+    X(Named, 16, 0, "")                                                                            \
+    X(Conjugate, 17, 0, "")                                                                        \
+    X(Negative, 18, 0, "")                                                                         \
+    X(ZeroTensor, 19, 0, "")                                                                       \
+    X(ADInplaceOrView, 20, 0, "")                                                                  \
+    X(AutogradOther, 21, 0, "")                                                                    \
+    X(AutogradFunctionality, 22, 1, "Autograd")                                                    \
+    X(AutogradNestedTensor, 23, 0, "")                                                             \
+    X(Tracer, 24, 0, "")                                                                           \
+    X(AutocastCPU, 25, 0, "")                                                                      \
+    X(AutocastMTIA, 26, 0, "")                                                                     \
+    X(AutocastMAIA, 27, 0, "")                                                                     \
+    X(AutocastXPU, 28, 0, "")                                                                      \
+    X(AutocastIPU, 29, 0, "")                                                                      \
+    X(AutocastHPU, 30, 0, "")                                                                      \
+    X(AutocastXLA, 31, 0, "")                                                                      \
+    X(AutocastMPS, 32, 0, "")                                                                      \
+    X(AutocastCUDA, 33, 0, "")                                                                     \
+    X(AutocastPrivateUse1, 34, 0, "")                                                              \
+    X(AutocastNamed, 35, 1, "Autocast")                                                            \
+    X(FuncTorchBatched, 36, 0, "")                                                                 \
+    X(BatchedNestedTensor, 37, 0, "")                                                              \
+    X(FuncTorchVmapMode, 38, 0, "")                                                                \
+    X(Batched, 39, 0, "")                                                                          \
+    X(VmapMode, 40, 0, "")                                                                         \
+    X(FuncTorchGradWrapper, 41, 0, "")                                                             \
+    X(DeferredInit, 42, 0, "")                                                                     \
+    X(PythonTLSSnapshot, 43, 0, "")                                                                \
+    X(FuncTorchDynamicLayerFrontMode, 44, 0, "")                                                   \
+    X(TESTING_ONLY_GenericWrapper, 45, 0, "")                                                      \
+    X(TESTING_ONLY_GenericMode, 46, 0, "")                                                         \
+    X(PreDispatch, 47, 0, "")                                                                      \
+    X(PythonDispatcher, 48, 0, "")
+#define DP_FUNCTIONALITY_MAP(X) DP_BACKEND_FUNCTIONALITIES(X) DP_LAYER_FUNCTIONALITIES(X)
 
-/* 1-based, as in PyTorch; bit f-1 of dp_keyset.functionality.  0 is Undefined. */
+/* Ids.  0 is Undefined. */
 enum {
     DP_F_Undefined = 0,
-#define DP_F_ENUM_(name, per_backend, prefix) DP_F_##name,
+#define DP_F_ENUM_(name, id, per_backend, prefix) DP_F_##name = (id),
     DP_FUNCTIONALITY_MAP(DP_F_ENUM_)
 #undef DP_F_ENUM_
-        DP_F_COUNT /* Undefined included */
 };
 
 /* X(name, device name).  Bit i of dp_keyset.backend, lowest priority first; named backends take
@@ -104,8 +125,9 @@ enum {
     DP_B_Meta = 63
 };
 
-/* A runtime key or an alias.  functionality << 8 | backend + 1; the low byte is 0 for keys that are
- * not per-backend.  0 is Undefined. */
+/* A runtime key or an alias: id of the functionality << 8 | backend + 1; the low byte is 0 for keys
+ * that are not per-backend.  0 is Undefined.  Ids are not priorities: the host alone knows those, and
+ * orders keys by dp_keyset_below() and dp_keyset_highest(). */
 typedef uint16_t dp_key;
 #define DP_KEY(f)        ((dp_key)((f) << 8))
 #define DP_KEY_OF(f, b)  ((dp_key)((f) << 8 | ((b) + 1)))
@@ -137,44 +159,25 @@ static inline bool dp_key_is_alias(dp_key k)
 }
 
 /* A set of runtime keys.  Like PyTorch's it keeps functionalities and backends apart, so it cannot
- * tell {AutogradCPU, CUDA} from {AutogradCUDA, CPU}. */
+ * tell {AutogradCPU, CUDA} from {AutogradCUDA, CPU}.  Which bit stands for which
+ * functionality is the host's: what is not here is a function of api.h. */
 typedef struct dp_keyset {
-    uint64_t functionality;
-    uint64_t backend;
+    uint64_t functionality; /* the host's bits, highest priority last */
+    uint64_t backend;       /* DP_BBIT */
 } dp_keyset;
 
-#define DP_FBIT(f) ((uint64_t)1 << ((f)-1))
 #define DP_BBIT(b) ((uint64_t)1 << (b))
-#define DP_PER_BACKEND_BITS                                                                        \
-    (DP_FBIT(DP_F_Dense) | DP_FBIT(DP_F_Quantized) | DP_FBIT(DP_F_Sparse) |                        \
-     DP_FBIT(DP_F_SparseCsr) | DP_FBIT(DP_F_NestedTensor) | DP_FBIT(DP_F_AutogradFunctionality) |  \
-     DP_FBIT(DP_F_AutocastNamed))
-#define DP_AUTOCAST_BITS                                                                           \
-    (DP_FBIT(DP_F_AutocastNamed + 1) - DP_FBIT(DP_F_AutocastCPU)) /* all between */
-#define DP_AUTOGRAD_BITS                                                                           \
-    (DP_FBIT(DP_F_AutogradFunctionality) | DP_FBIT(DP_F_AutogradOther) |                           \
-     DP_FBIT(DP_F_AutogradNestedTensor))
 
-/* Keys of tensors whose elements are not quite what their bytes say: conjugated, negated, or both.
- * Views of such a tensor are such, too; dp_copy() from or to one converts. */
-#define DP_MATH_BITS (DP_FBIT(DP_F_Conjugate) | DP_FBIT(DP_F_Negative))
+/* Sets that have a name: dp_keyset_named(DP_KEYSET_AUTOGRAD | DP_KEYSET_AUTOCAST). */
+enum {
+    DP_KEYSET_AUTOGRAD = 1, /* every backend's, AutogradOther, AutogradNestedTensor */
+    DP_KEYSET_AUTOCAST = 2, /* every device's */
+    /* Conjugate and Negative: keys of tensors whose elements are not quite what their bytes say.  Views of
+     * such a tensor are such, too; dp_copy() from or to one converts. */
+    DP_KEYSET_MATH = 4
+};
 
-/* The skip bit, of no functionality: some tensor here may have a gradient.  It is a hint: set too
- * often costs time, and never a gradient.  It stands in the key sets inside of tensors and of
- * arguments; in those that kernels see or give it means nothing. */
-#define DP_GRAD_BIT ((uint64_t)1 << 63)
-
-static inline dp_keyset dp_keyset_of(dp_key k)
-{
-    dp_keyset s = {0, 0};
-    int f = dp_key_functionality(k), b = dp_key_backend(k);
-
-    if (f != 0 && !dp_key_is_alias(k))
-        s.functionality = DP_FBIT(f);
-    if (b >= 0)
-        s.backend = DP_BBIT(b);
-    return s;
-}
+#define DP_KEY_NAME_MAX 64 /* bytes of a key's name, its NUL included */
 
 static inline dp_keyset dp_keyset_or(dp_keyset a, dp_keyset b)
 {
@@ -189,40 +192,22 @@ static inline dp_keyset dp_keyset_minus(dp_keyset a, dp_keyset b)
     return s;
 }
 
-/* Every functionality strictly below k's, with every backend: what a kernel at k may redispatch to.
- * PythonDispatcher stays in (DispatchKeySet FULL_AFTER). */
-static inline dp_keyset dp_keyset_below(dp_keyset s, dp_key k)
+/* Keeps b's functionalities only; backends stay. */
+static inline dp_keyset dp_keyset_only(dp_keyset a, dp_keyset b)
 {
-    uint64_t below = DP_FBIT(dp_key_functionality(k)) - 1;
-    dp_keyset r = {s.functionality & (below | DP_FBIT(DP_F_PythonDispatcher)), s.backend};
-    return r;
+    dp_keyset s = {a.functionality & b.functionality, a.backend};
+    return s;
 }
 
-static inline bool dp_keyset_has(dp_keyset s, dp_key k)
+static inline bool dp_keyset_is_empty(dp_keyset s) /* no functionality */
 {
-    dp_keyset one = dp_keyset_of(k);
-    return (s.functionality & one.functionality) == one.functionality &&
-           (s.backend & one.backend) == one.backend;
+    return s.functionality == 0;
 }
 
 /* Highest backend bit; -1 when there is none. */
 static inline int dp_keyset_backend(dp_keyset s)
 {
     return s.backend ? 63 - __builtin_clzll(s.backend) : -1;
-}
-
-/* Highest-priority runtime key; Undefined when there is no functionality.  A per-backend
- * functionality without a backend bit counts as CPU's, as in PyTorch. */
-static inline dp_key dp_keyset_highest(dp_keyset s)
-{
-    s.functionality &= ~DP_GRAD_BIT;
-    if (s.functionality == 0)
-        return DP_KEY_Undefined;
-    int f = 64 - __builtin_clzll(s.functionality);
-    if (!(DP_PER_BACKEND_BITS & DP_FBIT(f)))
-        return DP_KEY(f);
-    int b = dp_keyset_backend(s);
-    return DP_KEY_OF(f, b < 0 ? DP_B_CPU : b);
 }
 
 #ifdef __cplusplus

@@ -229,6 +229,15 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_BACKEND_DEVICE(name, ops)                                                               \
     DP_IS_(const dp_device_ops *, &(ops), "'" #ops "' is not a const dp_device_ops")               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, &(ops))
+/* A kind of wrapper tensors, dp_wrapper.kind, with a key of its own by this name, which no other kind has:
+ *
+ *     DP_WRAPPER_KIND(masked)
+ *     DP_LIBRARY_IMPL(aten, masked, DP_IMPL("add.Tensor", add))
+ *     DP_FALLBACK(masked, fallback)
+ *
+ * Its kernels come before those of backends and after every layer.  A tensor of the kind keeps the key from
+ * being lent to another name, also when the plugin is gone. */
+#define DP_WRAPPER_KIND(name) DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_KIND, 0, "kind", #name, "", 0, 0)
 #define DP_OBSERVER(fn)                                                                            \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, "", fn, 0)

@@ -7,12 +7,11 @@
 static int select_backend(dp_call *call, uint32_t position)
 {
     const dp_value *device = &call->args[call->n_args - position];
-    dp_keyset keys = dp_device_keys(device->tag ? (dp_device)device->u.i : DP_DEVICE_CPU);
-
     const dp_value *dtype = &call->args[call->n_args - position - 2];
     bool quantized = dtype->tag == DP_TAG_INT && dp_dtype_is_quantized((dp_dtype)dtype->u.i);
+    dp_keyset keys = dp_keyset_of(DP_KEY(quantized ? DP_F_Quantized : DP_F_Dense));
 
-    keys.functionality = DP_FBIT(quantized ? DP_F_Quantized : DP_F_Dense);
+    keys.backend = dp_device_keys(device->tag ? (dp_device)device->u.i : DP_DEVICE_CPU).backend;
     return dp_redispatch_boxed(call->ctx, call->op, keys, call->args, call->n_args, call->rets,
                                call->n_rets);
 }

@@ -40,13 +40,14 @@ static int check_written(dp_call *call)
  * tensors, which must not see a quantized dtype. */
 static int run_without_memory(dp_call *call, const dp_value *args, dp_value *rets)
 {
-    if (call->keys.functionality & DP_FBIT(DP_F_Quantized))
+    if (!dp_keyset_is_empty(dp_keyset_only(call->keys, dp_keyset_of(DP_KEY(DP_F_Quantized)))))
         return dp_refuse(call->ctx, DP_ENOTIMPL,
                          "%s: no kernel for quantized tensors, such as one for QuantizedCPU",
                          dp_op_name(call->op));
-    dp_keyset keys = {DP_FBIT(DP_F_Dense), call->keys.backend | DP_BBIT(DP_B_Meta)};
-    int depth = dp_guard_enter(call->ctx, (dp_keyset){DP_FBIT(DP_F_Fake), 0}, (dp_keyset){0, 0});
+    dp_keyset keys = dp_keyset_of(DP_KEY_OF(DP_F_Dense, DP_B_Meta));
+    int depth = dp_guard_enter(call->ctx, dp_keyset_of(DP_KEY(DP_F_Fake)), (dp_keyset){0, 0});
 
+    keys.backend |= call->keys.backend;
     if (depth < 0)
         return depth;
     int rc = dp_redispatch_boxed(call->ctx, call->op, keys, args, call->n_args, rets, call->n_rets);

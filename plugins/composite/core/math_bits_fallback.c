@@ -14,7 +14,7 @@ typedef struct twin {
 /* Within one call: the copies are owned. */
 typedef struct straight {
     dp_call *call;
-    uint64_t bit;
+    uint64_t bit; /* of the key that the kernel runs for */
     twin *twins;
     uint32_t n, room;
 } straight;
@@ -97,8 +97,9 @@ static int finish(straight *s, int rc, const dp_op_facts *facts)
 }
 
 /* Runs the operator below this key on plain arguments. */
-static int resolve(dp_call *call, uint64_t bit)
+static int resolve(dp_call *call)
 {
+    uint64_t bit = dp_keyset_of(call->key).functionality;
     straight s = {call, bit, NULL, 0, 0};
     dp_op_facts facts = {.size = sizeof(facts)};
     dp_keyset below = dp_keyset_below(call->keys, call->key);
@@ -122,18 +123,8 @@ static int resolve(dp_call *call, uint64_t bit)
     return finish(&s, rc, &facts);
 }
 
-static int conjugated(dp_call *call)
-{
-    return resolve(call, DP_FBIT(DP_F_Conjugate));
-}
-
-static int negated(dp_call *call)
-{
-    return resolve(call, DP_FBIT(DP_F_Negative));
-}
-
-DP_FALLBACK(Conjugate, conjugated)
-DP_FALLBACK(Negative, negated)
+DP_FALLBACK(Conjugate, resolve)
+DP_FALLBACK(Negative, resolve)
 
 /* What looks at sizes alone, converts by itself (dp_copy()), or changes a tensor's own geometry. */
 #define SEE_THROUGH(key)                                                                           \

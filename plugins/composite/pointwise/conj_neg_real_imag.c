@@ -10,11 +10,12 @@ static bool is_complex(const dp_tensor *t)
     return dp_dtype_is_complex(x.dtype);
 }
 
-/* All of t, with the bits of `flip` the other way round. */
-static int flipped(dp_ctx *ctx, dp_tensor *t, uint64_t flip, dp_tensor **out)
+/* All of t, with the key `flip` the other way round. */
+static int flipped(dp_ctx *ctx, dp_tensor *t, dp_key flip, dp_tensor **out)
 {
     DP_VIEW(x, t);
-    return dp_view_as(ctx, t, x.dtype, flip, x.ndim, x.sizes, x.strides, dp_tensor_offset(t), out);
+    return dp_view_as(ctx, t, x.dtype, dp_keyset_of(flip).functionality, x.ndim, x.sizes, x.strides,
+                      dp_tensor_offset(t), out);
 }
 
 /* aten::_conj(Tensor(a) self) -> Tensor(a) */
@@ -22,7 +23,7 @@ static int conj_view(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     if (!is_complex(self))
         return dp_fail(ctx, DP_ERUNTIME, "_conj is for complex tensors");
-    return flipped(ctx, self, DP_FBIT(DP_F_Conjugate), out);
+    return flipped(ctx, self, DP_KEY(DP_F_Conjugate), out);
 }
 
 /* aten::_neg_view(Tensor(a) self) -> Tensor(a) */
@@ -32,7 +33,7 @@ static int neg_view(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 
     if (x.dtype == DP_BOOL)
         return dp_fail(ctx, DP_ERUNTIME, "_neg_view is not for bool tensors");
-    return flipped(ctx, self, DP_FBIT(DP_F_Negative), out);
+    return flipped(ctx, self, DP_KEY(DP_F_Negative), out);
 }
 
 /* aten::conj(Tensor(a) self) -> Tensor(a) */
@@ -48,7 +49,7 @@ static int conj_of(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 static int copy_conj(dp_ctx *ctx, dp_tensor *dst, dp_tensor *self)
 {
     dp_tensor *other;
-    int rc = is_complex(self) ? flipped(ctx, self, DP_FBIT(DP_F_Conjugate), &other) : 0;
+    int rc = is_complex(self) ? flipped(ctx, self, DP_KEY(DP_F_Conjugate), &other) : 0;
 
     if (rc < 0)
         return rc;
@@ -88,10 +89,10 @@ static int conj_physical_(dp_ctx *ctx, dp_tensor *self)
     return is_complex(self) ? copy_conj(ctx, self, self) : 0;
 }
 
-/* self if it has not the bit, else a plain copy. */
-static int without(dp_ctx *ctx, dp_tensor *self, uint64_t bit, dp_tensor **out)
+/* self if it has not the key, else a plain copy. */
+static int without(dp_ctx *ctx, dp_tensor *self, dp_key key, dp_tensor **out)
 {
-    if (has_bit(self, bit))
+    if (dp_keyset_has(dp_tensor_keys(self), key))
         return dp_invoke(ctx, "aten::clone", "Toi>T", self, NULL, out);
     *out = dp_tensor_ref(self);
     return 0;
@@ -100,19 +101,19 @@ static int without(dp_ctx *ctx, dp_tensor *self, uint64_t bit, dp_tensor **out)
 /* aten::resolve_conj(Tensor(a) self) -> Tensor(a) */
 static int resolve_conj(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
-    return without(ctx, self, DP_FBIT(DP_F_Conjugate), out);
+    return without(ctx, self, DP_KEY(DP_F_Conjugate), out);
 }
 
 /* aten::resolve_neg(Tensor(a) self) -> Tensor(a) */
 static int resolve_neg(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
-    return without(ctx, self, DP_FBIT(DP_F_Negative), out);
+    return without(ctx, self, DP_KEY(DP_F_Negative), out);
 }
 
 /* One part of the complex self: a view of it. */
 static int part(dp_ctx *ctx, dp_tensor *self, int64_t which, dp_tensor **out)
 {
-    bool conjugate = has_bit(self, DP_FBIT(DP_F_Conjugate));
+    bool conjugate = dp_keyset_has(dp_tensor_keys(self), DP_KEY(DP_F_Conjugate));
     dp_tensor *plain = NULL, *pairs = NULL, *one = NULL;
     int rc = conjugate ? dp_invoke(ctx, "aten::_conj", "T>T", self, &plain) : 0;
 

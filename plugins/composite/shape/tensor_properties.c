@@ -143,7 +143,7 @@ static int is_same_size(dp_ctx *ctx, dp_tensor *a, dp_tensor *b, bool *out)
 static int is_conj(dp_ctx *ctx, dp_tensor *self, bool *out)
 {
     (void)ctx;
-    *out = (dp_tensor_keys(self).functionality & DP_FBIT(DP_F_Conjugate)) != 0;
+    *out = dp_keyset_has(dp_tensor_keys(self), DP_KEY(DP_F_Conjugate));
     return 0;
 }
 
@@ -151,7 +151,7 @@ static int is_conj(dp_ctx *ctx, dp_tensor *self, bool *out)
 static int is_neg(dp_ctx *ctx, dp_tensor *self, bool *out)
 {
     (void)ctx;
-    *out = (dp_tensor_keys(self).functionality & DP_FBIT(DP_F_Negative)) != 0;
+    *out = dp_keyset_has(dp_tensor_keys(self), DP_KEY(DP_F_Negative));
     return 0;
 }
 

@@ -2,9 +2,9 @@
 #include "lib/dims.h"
 #include <string.h>
 
-static int check_plain(dp_ctx *ctx, const dp_tensor *self, uint64_t bits, const char *text)
+static int check_plain(dp_ctx *ctx, const dp_tensor *self, dp_key key, const char *text)
 {
-    if (!(dp_tensor_keys(self).functionality & bits))
+    if (!dp_keyset_has(dp_tensor_keys(self), key))
         return 0;
     return dp_fail(ctx, DP_ERUNTIME, "%s", text);
 }
@@ -20,7 +20,7 @@ static int view_as_real(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
         rc = dp_fail(ctx, DP_ERUNTIME, "view_as_real is only supported for complex tensors");
     if (rc == 0)
         rc =
-            check_plain(ctx, self, DP_FBIT(DP_F_Conjugate),
+            check_plain(ctx, self, DP_KEY(DP_F_Conjugate),
                         "view_as_real doesn't work on unresolved conjugated tensors.  To resolve "
                         "the conjugate tensor so you can view it as real, use self.resolve_conj(); "
                         "however, be warned that the resulting tensor will NOT alias the "
@@ -145,11 +145,11 @@ static int view_dtype(dp_ctx *ctx, dp_tensor *self, int64_t dtype, dp_tensor **o
     int rc = 0;
 
     if (dtype != x.dtype)
-        rc = check_plain(ctx, self, DP_FBIT(DP_F_Conjugate),
+        rc = check_plain(ctx, self, DP_KEY(DP_F_Conjugate),
                          "torch.Tensor.view is not supported for conjugate view tensors when "
                          "converting to a different dtype.");
     if (rc == 0 && dtype != x.dtype)
-        rc = check_plain(ctx, self, DP_FBIT(DP_F_Negative),
+        rc = check_plain(ctx, self, DP_KEY(DP_F_Negative),
                          "torch.Tensor.view is not supported for tensors with negative bit set "
                          "when converting to a different dtype.");
     dp_copy_n(sizes, x.sizes, (size_t)x.ndim, sizeof(int64_t));

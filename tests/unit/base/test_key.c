@@ -28,11 +28,13 @@ START_TEST(key_slots_are_a_bijection)
         ck_assert_uint_eq(dpi_key_slot(k), slot);
         int f = dp_key_functionality(k), b = dp_key_backend(k);
         ck_assert_int_ge(f, 0);
-        ck_assert_int_lt(f, DP_F_COUNT);
-        ck_assert_int_eq(b >= 0, f > 0 && (DP_PER_BACKEND_BITS & DP_FBIT(f)) != 0);
+        ck_assert(k == DP_KEY_Undefined || dpi_rank(k) > 0);
+        ck_assert_int_eq(b >= 0, (DPI_PER_BACKEND_BITS & dpi_key_bit(k)) != 0);
     }
-    for (int f = 0; f < DP_F_COUNT; f++) {
-        bool per = f > 0 && (DP_PER_BACKEND_BITS & DP_FBIT(f)) != 0;
+    for (int r = 0; r < DPI_RANKS; r++) {
+        int f = dp_key_functionality(dpi_rank_keys[r]);
+        bool per = (DPI_PER_BACKEND_BITS & dpi_key_bit(DP_KEY(f))) != 0;
+        ck_assert_int_eq(dpi_rank(DP_KEY(f)), r);
         if (!per)
             ck_assert_uint_eq(dpi_slot_key(dpi_key_slot(DP_KEY(f))), DP_KEY(f));
         for (int b = 0; per && b < 64; b++) {

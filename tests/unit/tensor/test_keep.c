@@ -107,7 +107,7 @@ static dp_wrapper pair_of(dp_tensor *parts[2])
 {
     return (dp_wrapper){.size = sizeof(dp_wrapper),
                         .kind = "pair",
-                        .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+                        .keys = {DPI_BIT(FuncTorchBatched), 0},
                         .n_tensors = 2,
                         .tensors = parts};
 }

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include <math.h>
 
-static const uint64_t conjugate = DP_FBIT(DP_F_Conjugate), negative = DP_FBIT(DP_F_Negative);
+static const uint64_t conjugate = DPI_BIT(Conjugate), negative = DPI_BIT(Negative);
 
 START_TEST(twist_negates_and_conjugates)
 {
@@ -11,9 +11,9 @@ START_TEST(twist_negates_and_conjugates)
         uint64_t bits;
         double re, im;
     } want[] = {{0, 1, 2},
-                {DP_FBIT(DP_F_Conjugate), 1, -2},
-                {DP_FBIT(DP_F_Negative), -1, -2},
-                {DP_FBIT(DP_F_Conjugate) | DP_FBIT(DP_F_Negative), -1, 2}};
+                {DPI_BIT(Conjugate), 1, -2},
+                {DPI_BIT(Negative), -1, -2},
+                {DPI_BIT(Conjugate) | DPI_BIT(Negative), -1, 2}};
 
     for (size_t i = 0; i < DPI_COUNT(want); i++) {
         double z[4] = {1, 2, 1, 2};

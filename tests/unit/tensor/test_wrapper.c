@@ -21,7 +21,7 @@ static dp_wrapper of(dp_tensor *const *tensors, uint32_t n)
     return (dp_wrapper){.size = sizeof(dp_wrapper),
                         .version = 3,
                         .kind = "pair",
-                        .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+                        .keys = {DPI_BIT(FuncTorchBatched), 0},
                         .dtype = DP_FLOAT32,
                         .ndim = 2,
                         .sizes = shape,
@@ -52,7 +52,7 @@ START_TEST(what_cannot_be_is_refused)
     refuses(&w, DP_EVALUE, "'with space'");
     w = good, w.keys.functionality = 0;
     refuses(&w, DP_EVALUE, "none");
-    w = good, w.keys.functionality |= DP_FBIT(DP_F_Dense);
+    w = good, w.keys.functionality |= DPI_BIT(Dense);
     refuses(&w, DP_EVALUE, "none of them Dense");
     w = good, w.dtype = 99;
     refuses(&w, DP_ETYPE, "99");
@@ -101,7 +101,7 @@ START_TEST(everything_is_copied)
     ck_assert_ptr_eq(got.tensors[0], x);
     ck_assert_uint_eq(x->refs, 3);
     ck_assert_uint_eq(got.keys.backend, DP_BBIT(DP_B_CPU));
-    ck_assert_uint_eq(dp_tensor_keys(t).functionality, DP_FBIT(DP_F_FuncTorchBatched));
+    ck_assert_uint_eq(dp_tensor_keys(t).functionality, DPI_BIT(FuncTorchBatched));
     dp_tensor_bump_version(x);
     ck_assert_uint_eq(dp_tensor_version(t), 1); /* no autograd key: its first tensor's */
     ck_assert_uint_eq(dp_tensor_storage_bytes(t), 0);
@@ -115,7 +115,7 @@ START_TEST(everything_is_copied)
     dp_tensor_unref(same);
     ck_assert_uint_eq(x->refs, 1);
     ck_assert(!dp_wrapper_get(x, &got));
-    w.keys.functionality |= DP_FBIT(DP_F_AutogradOther);
+    w.keys.functionality |= DPI_BIT(AutogradOther);
     w.tensors = (dp_tensor *[]){x, x}, w.kind = "own";
     ck_assert_int_eq(dpi_wrapper_new(&w, &t, &err), 0);
     ck_assert_uint_eq(dp_tensor_version(t), 0); /* history of its own */

@@ -12,11 +12,11 @@ static void wrong_provenance(dpi_entry *e)
 }
 static void wrong_mask(dpi_entry *e)
 {
-    e->mask[3] ^= DP_FBIT(DP_F_Tracer);
+    e->mask[3] ^= DPI_BIT(Tracer);
 }
 static void wrong_even_mask(dpi_entry *e)
 {
-    e->mask[2] ^= DP_FBIT(DP_F_Tracer);
+    e->mask[2] ^= DPI_BIT(Tracer);
 }
 static void wrong_schema(dpi_entry *e)
 {

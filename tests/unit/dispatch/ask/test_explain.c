@@ -137,7 +137,7 @@ START_TEST(fallthrough_kernels_and_excluded_keys)
     impl("view", 40, "ADInplaceOrView", through);
     impl("grad", 20, "AutogradCPU", kernel);
     dp_state_default(&include, &exclude);
-    exclude.functionality |= DP_AUTOGRAD_BITS;
+    exclude.functionality |= DPI_AUTOGRAD_BITS;
     dp_ctx_set_state(ctx, include, exclude, NULL);
     expect_explanation(
         KEYS

@@ -14,7 +14,7 @@ static void is_fake(const dp_tensor *t, dp_device device, int ndim, const int64_
     ck_assert(dp_keyset_has(dp_tensor_keys(t), DP_KEY(DP_F_Fake)));
 }
 
-static const dp_keyset fake_mode = {DP_FBIT(DP_F_Fake), 0}, nothing = {0, 0};
+static const dp_keyset fake_mode = {DPI_BIT(Fake), 0}, nothing = {0, 0};
 
 START_TEST(a_fake_is_its_tensor_without_memory)
 {

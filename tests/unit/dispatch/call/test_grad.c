@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const dp_keyset none = {0, 0};
-static const dp_keyset tracer = {DP_FBIT(DP_F_Tracer), 0};
+static const dp_keyset tracer = {DPI_BIT(Tracer), 0};
 
 static dp_registry *reg;
 static dp_ctx *ctx;
@@ -19,7 +19,8 @@ static bool shown;              /* some key set that a kernel saw had the skip b
 
 static int on_cpu(dp_call *call)
 {
-    shown |= ((call->keys.functionality | dp_ctx_keys(call->ctx).functionality) & DP_GRAD_BIT) != 0;
+    shown |=
+        ((call->keys.functionality | dp_ctx_keys(call->ctx).functionality) & DPI_GRAD_BIT) != 0;
     ck_assert_int_eq(call->key, DP_KEY_OF(DP_F_Dense, DP_B_CPU));
     ck_assert_int_eq(dp_ctx_key(call->ctx), call->key);
     call->rets[0] = dp_tensor_value(dp_tensor_ref(plain));
@@ -28,7 +29,7 @@ static int on_cpu(dp_call *call)
 static int on_cpu_unboxed(dp_ctx *c, dp_tensor *x, dp_tensor **out)
 {
     (void)x;
-    shown |= (dp_ctx_keys(c).functionality & DP_GRAD_BIT) != 0;
+    shown |= (dp_ctx_keys(c).functionality & DPI_GRAD_BIT) != 0;
     *out = dp_tensor_ref(plain);
     return 0;
 }
@@ -40,7 +41,7 @@ static int hand_on(dp_call *call, const dp_value *args)
 static int recorder(dp_call *call)
 {
     records++;
-    shown |= (call->keys.functionality & DP_GRAD_BIT) != 0;
+    shown |= (call->keys.functionality & DPI_GRAD_BIT) != 0;
     return hand_on(call, call->args);
 }
 static int swaps(dp_call *call)
@@ -212,7 +213,7 @@ START_TEST(grad_of_a_redispatch_from_outside)
     dp_typed f;
     dp_tensor *out = NULL;
 
-    ck_assert_uint_eq((keys.functionality | kept.functionality) & DP_GRAD_BIT, 0);
+    ck_assert_uint_eq((keys.functionality | kept.functionality) & DPI_GRAD_BIT, 0);
     const dp_op *op = dp_op_find(ctx, "t::f");
     done(dp_redispatch_boxed(ctx, op, kept, args, 1, &ret, 1), &ret);
     ck_assert_int_eq(recorded(), 1);
@@ -220,7 +221,7 @@ START_TEST(grad_of_a_redispatch_from_outside)
     ck_assert_int_eq(call_f_with(ctx, &f, kept, grad, &out), 0);
     dp_tensor_unref(out);
     ck_assert_int_eq(recorded(), 1);
-    keys.functionality |= DP_GRAD_BIT; /* given, it means nothing */
+    keys.functionality |= DPI_GRAD_BIT; /* given, it means nothing */
     args[0] = dp_tensor_value(plain);
     done(dp_redispatch_boxed(ctx, op, keys, args, 1, &ret, 1), &ret);
     dp_guard_enter(ctx, keys, none);
@@ -231,7 +232,7 @@ END_TEST
 
 START_TEST(grad_bit_is_no_key)
 {
-    dp_keyset only = {DP_GRAD_BIT, 0}, with = {DP_GRAD_BIT | DP_FBIT(DP_F_Dense), 1};
+    dp_keyset only = {DPI_GRAD_BIT, 0}, with = {DPI_GRAD_BIT | DPI_BIT(Dense), 1};
     dp_key keys[4];
     char text[100];
 
@@ -240,7 +241,7 @@ START_TEST(grad_bit_is_no_key)
     ck_assert_uint_eq(dp_keyset_list(with, keys, 4), 1);
     ck_assert_str_eq(dp_keyset_print(with, text, sizeof(text)), "CPU");
     ck_assert_uint_eq(
-        dp_keyset_below(with, DP_KEY(DP_F_PythonDispatcher)).functionality & DP_GRAD_BIT, 0);
+        dp_keyset_below(with, DP_KEY(DP_F_PythonDispatcher)).functionality & DPI_GRAD_BIT, 0);
     ck_assert(dp_tensor_may_grad(grad) && !dp_tensor_may_grad(plain));
 }
 END_TEST
@@ -284,7 +285,7 @@ START_TEST(grad_kernels_are_named_as_such)
         ck_assert_int_eq(dp_bind(ctx, "t::f", args, 1, NULL, 0, &bound), 0);
         ck_assert_int_eq(dp_explain(ctx, &bound, dp_ctx_arena(ctx), &x), 0);
         ck_assert_uint_eq(x.n_path, i + 1);
-        ck_assert_uint_eq((x.argument_keys.functionality | x.merged.functionality) & DP_GRAD_BIT,
+        ck_assert_uint_eq((x.argument_keys.functionality | x.merged.functionality) & DPI_GRAD_BIT,
                           0);
         if (i == 0)
             ck_assert_str_eq(x.skipped[0].why, "kernel of plugin grad at t.c:3 is for gradients, "

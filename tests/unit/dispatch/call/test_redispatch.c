@@ -15,7 +15,7 @@ static uint64_t ran(void)
 
 START_TEST(call_redispatches_below_and_honours_guards)
 {
-    dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
+    dp_keyset none = {0, 0}, autograd = {DPI_AUTOGRAD_BITS, 0};
 
     attach_as("cpu", "CPU", first, NULL, 0);
     attach_as("auto", "AutogradCPU", below, NULL, 0);
@@ -41,12 +41,12 @@ START_TEST(call_passes_modes_over_that_nobody_serves)
 
     attach_as("cpu", "CPU", first, NULL, 0);
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        mode.functionality = DP_FBIT(modes[i]);
+        mode = dp_keyset_of(DP_KEY(modes[i]));
         int g = dp_guard_enter(ctx, mode, none);
         expect_tensor(a);
         dp_guard_leave(ctx, g);
     }
-    mode.functionality = DP_FBIT(DP_F_FuncTorchGradWrapper);
+    mode.functionality = DPI_BIT(FuncTorchGradWrapper);
     dp_guard_enter(ctx, mode, none);
     expect_fail(DP_ENOTIMPL, "FuncTorchGradWrapper");
 }

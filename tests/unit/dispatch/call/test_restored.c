@@ -17,7 +17,7 @@ static dp_wrapper wrapper_of(dp_tensor *const *part)
 {
     return (dp_wrapper){.size = sizeof(dp_wrapper),
                         .kind = "one",
-                        .keys = {DP_FBIT(DP_F_FuncTorchBatched), 0},
+                        .keys = {DPI_BIT(FuncTorchBatched), 0},
                         .dtype = DP_FLOAT32,
                         .n_tensors = 1,
                         .tensors = part};

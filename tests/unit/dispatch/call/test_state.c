@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const dp_keyset none = {0, 0};
-static const dp_keyset tracer = {DP_FBIT(DP_F_Tracer), 0};
+static const dp_keyset tracer = {DPI_BIT(Tracer), 0};
 
 static dp_registry *reg;
 static dp_ctx *ctx;
@@ -273,8 +273,8 @@ START_TEST(state_inference_calls_no_autograd_key)
     int outer = dp_guard_mode(ctx, &m);
 
     ck_assert(dp_ctx_mode(ctx)->no_grad);
-    ck_assert_uint_eq(dp_ctx_exclude(ctx).functionality & DP_AUTOGRAD_BITS, DP_AUTOGRAD_BITS);
-    ck_assert(!(dp_ctx_include(ctx).functionality & DP_FBIT(DP_F_ADInplaceOrView)));
+    ck_assert_uint_eq(dp_ctx_exclude(ctx).functionality & DPI_AUTOGRAD_BITS, DPI_AUTOGRAD_BITS);
+    ck_assert(!(dp_ctx_include(ctx).functionality & DPI_BIT(ADInplaceOrView)));
     m.inference = m.no_grad = false; /* InferenceMode(false) inside of one */
     dp_guard_mode(ctx, &m);
     expect_default("inside, off");

@@ -19,7 +19,7 @@ END_TEST
 /* The short way through dp_enter() and the long one, which timing asks for, are one. */
 START_TEST(call_typed_is_the_same_with_and_without_timing)
 {
-    dp_keyset none = {0, 0}, autograd = {DP_AUTOGRAD_BITS, 0};
+    dp_keyset none = {0, 0}, autograd = {DPI_AUTOGRAD_BITS, 0};
     dp_registry_stats before, after;
     dp_typed t;
 

@@ -142,7 +142,7 @@ START_TEST(observation_carries_handle_keys_and_plugin)
     ck_assert_ptr_eq(seen.handle, dp_op_find(ctx, "t::first"));
     ck_assert_str_eq(seen_plugin, "cpu");
     ck_assert_uint_eq(seen.keys.backend, want.backend);
-    ck_assert_uint_ne(seen.keys.functionality & DP_FBIT(DP_F_Dense), 0);
+    ck_assert_uint_ne(seen.keys.functionality & DPI_BIT(Dense), 0);
     generation = seen.generation;
     ck_assert_uint_gt(generation, 0);
     detach(cpu);

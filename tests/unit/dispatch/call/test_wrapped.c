@@ -28,7 +28,7 @@ END_TEST
 /* Leaves out all but the kernel for CPU, as a layer might that knows no fakes. */
 static int goes_straight_down(dp_call *call)
 {
-    dp_keyset keys = {DP_FBIT(DP_F_Dense), DP_BBIT(DP_B_CPU)};
+    dp_keyset keys = {DPI_BIT(Dense), DP_BBIT(DP_B_CPU)};
     return dp_redispatch_boxed(call->ctx, call->op, keys, call->args, call->n_args, call->rets,
                                call->n_rets);
 }

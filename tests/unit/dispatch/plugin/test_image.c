@@ -9,7 +9,7 @@ static const struct refusal {
 } refusals[] = {
     {"missing_symbol", NULL, DP_EPLUGIN, {"cannot load plugin 'missing_symbol'", "not_anywhere"}},
     {"wrong_abi", NULL, DP_EABI, {"needs 99.0", "this host has 2.0: update the host"}},
-    {"too_new", NULL, DP_EABI, {"needs 2.99", "this host has 1.0"}},
+    {"too_new", NULL, DP_EABI, {"needs 2.99", "this host has 2.0"}},
     {"lying_note",
      NULL,
      DP_EPLUGIN,

@@ -1,0 +1,145 @@
+/* kind.c -- which kind of wrapper tensors each of the keys Kind0 to Kind7 is lent to.
+ *
+ * As with the bits of named backends, a key goes to another name only when no plugin registers the kind and no
+ * tensor of it lives: a key in a set never changes what it means. */
+#include "kind.h"
+#include <pthread.h>
+#include <stdio.h>
+
+enum {
+    NAMES_MAX = 1024
+}; /* that a process ever sees: they are kept, so that crash reports may read them */
+
+static struct {
+    const char *_Atomic name;
+    char owner[DP_LIMIT_NAME_BYTES + 1];
+    unsigned registered; /* two while a plugin is reloaded */
+    atomic_uint_fast64_t tensors;
+} slots[DP_LIMIT_KINDS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+_Static_assert(DP_F_Kind0 + DP_LIMIT_KINDS - 1 == DP_F_Kind7, "a kind for each key");
+
+/* Locked. */
+static bool is_free(int i)
+{
+    return slots[i].registered == 0 && atomic_load(&slots[i].tensors) == 0;
+}
+
+static bool is_named(int i, const char *name)
+{
+    const char *own = atomic_load(&slots[i].name);
+
+    return own != NULL && strcmp(own, name) == 0;
+}
+
+/* Locked. */
+static int find(const char *name)
+{
+    for (int i = 0; i < DP_LIMIT_KINDS; i++)
+        if (slots[i].registered > 0 && is_named(i, name))
+            return i;
+    return -1;
+}
+
+int dpi_kind_find(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    int found = find(name);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+int dpi_kind_hold(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    int found = find(name);
+    if (found >= 0)
+        atomic_fetch_add(&slots[found].tensors, 1);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+const char *dpi_kind_name(int slot)
+{
+    bool lent = __atomic_load_n(&slots[slot].registered, __ATOMIC_RELAXED) > 0 ||
+                atomic_load(&slots[slot].tensors) > 0;
+
+    return lent ? atomic_load(&slots[slot].name) : NULL;
+}
+
+const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1])
+{
+    int slot = dpi_kind_slot(k);
+
+    if (slot < 0 || dpi_kind_name(slot) == NULL)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    snprintf(owner, DP_LIMIT_NAME_BYTES + 1, "%s", slots[slot].registered ? slots[slot].owner : "");
+    pthread_mutex_unlock(&lock);
+    return owner;
+}
+
+/* Locked.  NULL: no memory, or NAMES_MAX. */
+static const char *intern(const char *name)
+{
+    static char *names[NAMES_MAX];
+    static size_t n;
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return names[i];
+    if (n == NAMES_MAX || (names[n] = dp_strdup(name)) == NULL)
+        return NULL;
+    return names[n++];
+}
+
+/* Locked. */
+static int register_locked(const char *name, const char *owner, bool again, int *slot,
+                           dp_error *err)
+{
+    int free = -1;
+
+    for (int i = DP_LIMIT_KINDS - 1; i >= 0; i--) {
+        if (is_free(i))
+            free = i;
+        if (is_free(i) || !is_named(i, name))
+            continue;
+        if (slots[i].registered > 0 && !(again && strcmp(slots[i].owner, owner) == 0))
+            return dp_error_set(err, DP_EEXISTS, "kind '%s' is registered by plugin '%s'", name,
+                                slots[i].owner);
+        free = i;
+        break;
+    }
+    if (free < 0)
+        return dp_error_set(err, DP_ERESOURCE, "kind '%s': %d kinds are alive, the limit (kinds)",
+                            name, DP_LIMIT_KINDS);
+    const char *text = intern(name);
+    if (text == NULL)
+        return dpi_no_memory(err, "name of a kind");
+    atomic_store(&slots[free].name, text);
+    snprintf(slots[free].owner, sizeof(slots[free].owner), "%s", owner);
+    slots[free].registered++;
+    *slot = free;
+    return DP_OK;
+}
+
+int dpi_kind_register(const char *name, const char *owner, bool again, int *slot, dp_error *err)
+{
+    pthread_mutex_lock(&lock);
+    int rc = register_locked(name, owner, again, slot, err);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+void dpi_kind_unregister(int slot)
+{
+    pthread_mutex_lock(&lock);
+    slots[slot].registered--;
+    pthread_mutex_unlock(&lock);
+}
+
+void dpi_kind_drop(int slot)
+{
+    atomic_fetch_sub(&slots[slot].tensors, 1);
+}

@@ -1,0 +1,71 @@
+/* test_kind.c -- keys lent to kinds of wrapper tensors. */
+#include "base/kind.h"
+#include "unit.h"
+#include <stdio.h>
+
+static dp_error err;
+
+START_TEST(a_name_has_one_key)
+{
+    int a, b, again;
+    char owner[DP_LIMIT_NAME_BYTES + 1], buf[DP_KEY_NAME_MAX];
+
+    ck_assert_int_eq(dpi_kind_register("unitkind", "one", false, &a, &err), 0);
+    ck_assert_int_eq(dpi_kind_register("unitkind", "two", false, &b, &err), DP_EEXISTS);
+    ck_assert_str_eq(err.message, "kind 'unitkind' is registered by plugin 'one'");
+    ck_assert_int_eq(dpi_kind_register("otherkind", "two", false, &b, &err), 0);
+    ck_assert_int_ne(a, b);
+    ck_assert_int_eq(dp_key_parse("unitkind"), dpi_kind_key(a));
+    ck_assert_str_eq(dp_key_name(dpi_kind_key(b), buf), "otherkind");
+    ck_assert_str_eq(dp_kind_owner(dpi_kind_key(b), owner), "two");
+    ck_assert_ptr_null(dp_kind_owner(DP_KEY(DP_F_Sparse), owner));
+    ck_assert_int_eq(dpi_kind_register("unitkind", "one", true, &again, &err), 0); /* a reload */
+    ck_assert_int_eq(again, a);
+    dpi_kind_unregister(a);
+    ck_assert_int_eq(dpi_kind_find("unitkind"), a);
+    dpi_kind_unregister(again);
+    dpi_kind_unregister(b);
+    ck_assert_int_eq(dpi_kind_find("unitkind"), -1);
+    ck_assert_int_eq(dp_key_parse("unitkind"), DP_KEY_Undefined);
+}
+END_TEST
+
+START_TEST(tensors_keep_a_key_from_other_names)
+{
+    int held, others[DP_LIMIT_KINDS];
+    char name[32];
+
+    ck_assert_int_eq(dpi_kind_register("heldkind", "one", false, &held, &err), 0);
+    ck_assert_int_eq(dpi_kind_hold("heldkind"), held);
+    dpi_kind_unregister(held);
+    ck_assert_int_eq(dpi_kind_hold("heldkind"), -1); /* no new tensor of it */
+    for (int i = 0; i < DP_LIMIT_KINDS - 1; i++) {
+        snprintf(name, sizeof(name), "kind_%d", i);
+        ck_assert_int_eq(dpi_kind_register(name, "two", false, &others[i], &err), 0);
+        ck_assert_int_ne(others[i], held);
+    }
+    ck_assert_int_eq(dpi_kind_register("kind_more", "two", false, &others[7], &err), DP_ERESOURCE);
+    ck_assert_int_eq(dpi_kind_register("heldkind", "three", false, &others[7], &err), 0);
+    ck_assert_int_eq(others[7], held);
+    dpi_kind_drop(held);
+    for (int i = 0; i < DP_LIMIT_KINDS; i++)
+        dpi_kind_unregister(others[i]);
+}
+END_TEST
+
+START_TEST(names_of_others_and_wrong_ones_are_refused)
+{
+    ck_assert_int_eq(dpi_kind_check_name("cuda", &err), DP_EEXISTS);
+    ck_assert_int_eq(dpi_kind_check_name("", &err), DP_EVALUE);
+    ck_assert_int_eq(dpi_kind_check_name("Masked", &err), DP_EVALUE);
+    ck_assert_int_eq(dpi_kind_check_name("a-b", &err), DP_EVALUE);
+    ck_assert_int_eq(dpi_kind_check_name("masked", &err), 0);
+}
+END_TEST
+
+UNIT_SUITE(kind)
+{
+    tcase_add_test(tc, a_name_has_one_key);
+    tcase_add_test(tc, tensors_keep_a_key_from_other_names);
+    tcase_add_test(tc, names_of_others_and_wrong_ones_are_refused);
+}
