@@ -54,6 +54,7 @@ LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC))
             $(foreach level,$(ALL_LEVELS),$(LIB_LEVELLED:%.c=$(BUILD)/%_$(level).o))
 LIB      := $(BUILD)/libdispatchd.so
 INSERTED := $(BUILD)/tests/inserted/libdispatchd.so
+SIMCUDA  := $(BUILD)/tests/plugins/simcuda.so
 INSERTED_OBJ := $(patsubst libdispatch/%.c,$(BUILD)/tests/inserted/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
 CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli clients/c))
@@ -79,7 +80,7 @@ help: ## this list
 
 
 binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) ## build what is installed
-all: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) $(BAD_PLUGINS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) ## build everything, tests too
+all: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) $(BAD_PLUGINS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) ## build everything, tests too
 	@echo "built $(BUILD)/  (hint: make check)"
 
 deps: ## install what is missing (Debian 12)
@@ -172,6 +173,31 @@ $(BUILD)/tests/plugins/%.so: tests/plugins/%.cc $(BUILD)/flags/cxx | deps
 # After a change of the interface's draft; the file is committed.
 frozen: tests/frozen/abi_2_0.c
 	$(Q)gcc -std=gnu11 -O2 -s -fPIC -shared -fvisibility=hidden $(INC) -o tests/frozen/abi_2_0-$(shell uname -m).so $<
+
+# A GPU's backend: with nvcc where CUDA=1 asks for it, else on threads of the host.
+SIMCUDA_DIR := tests/plugins/simcuda
+SIMCUDA_SRC := $(SIMCUDA_DIR)/caching.cc $(SIMCUDA_DIR)/device.cc $(SIMCUDA_DIR)/ops.cc
+ifeq ($(CUDA),1)
+CC_simcuda  = $(CXX) $(CXX_CC) -DSIMCUDA_REAL -I$(or $(CUDA_HOME),/usr/local/cuda)/include
+SIMCUDA_RT  = -L$(or $(CUDA_HOME),/usr/local/cuda)/lib64 -lcudart
+KERNELS_CC  = nvcc -std=c++17 -O2 -DSIMCUDA_REAL -Xcompiler -fPIC,-fvisibility=hidden -c
+else
+CC_simcuda  = $(CXX) $(CXX_CC)
+SIMCUDA_RT  = -L$(BUILD)/tests/plugins -lsimcudart -Wl,-rpath,$(abspath $(BUILD)/tests/plugins)
+KERNELS_CC  = $(CC_simcuda) -x c++ -c
+$(SIMCUDA): $(BUILD)/tests/plugins/libsimcudart.so
+endif
+$(BUILD)/tests/plugins/libsimcudart.so: $(SIMCUDA_DIR)/cuda_stub.cc $(BUILD)/flags/cxx | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_cxx) -fvisibility=default -shared -Wl,-z,nodelete -Wl,-Bsymbolic -o $@ $< -lpthread
+$(BUILD)/$(SIMCUDA_DIR)/%.o: $(SIMCUDA_DIR)/%.cc $(BUILD)/flags/simcuda | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_simcuda) -c -o $@ $<
+$(BUILD)/$(SIMCUDA_DIR)/kernels.o: $(SIMCUDA_DIR)/kernels.cu $(SIMCUDA_DIR)/simcuda.h $(SIMCUDA_DIR)/cuda.h $(BUILD)/flags/simcuda | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(KERNELS_CC) -o $@ $<
+$(SIMCUDA): $(SIMCUDA_SRC:%.cc=$(BUILD)/%.o) $(BUILD)/$(SIMCUDA_DIR)/kernels.o
+	$(Q)$(CXX) $(SAN) -shared -o $@ $(filter %.o,$^) $(SIMCUDA_RT)
 
 # -- tests --------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%.o: tests/unit/%.c $(BUILD)/flags/unit | deps

@@ -46,6 +46,10 @@ void *dpi_stream_of(const dp_stream *s, const dpi_device *d);
 /* Did the code of `d` make `s`, and not take it back?  Inside `d`. */
 bool dpi_stream_belongs(const dp_stream *s, const dpi_device *d);
 
+/* A number for `all`, 0 for NULL, and back while it lives: it fits where a pointer does not. */
+uint32_t dpi_streams_id(const dp_streams *all);
+dp_streams *dpi_streams_of(uint32_t id);
+
 /* The current streams of a session; any thread.  *out counted: the device's default one when
  * another was never set, or is gone with its backend. */
 int dpi_streams_get(dp_streams *all, dp_device device, const char *op, dp_stream **out,

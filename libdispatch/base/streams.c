@@ -3,17 +3,60 @@
 #include <pthread.h>
 
 struct dp_streams {
+    uint32_t id; /* place in `living` + 1 */
     pthread_mutex_t lock;
     uint32_t n, cap;
     dp_stream **items; /* counted; one a device */
 };
 
+/* -- numbers -- */
+
+static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_streams **living; /* NULL: the place is free; kept for the life of the process */
+static uint32_t living_n, living_cap;
+
+/* False: no memory. */
+static bool number(dp_streams *all)
+{
+    uint32_t i = 0;
+
+    pthread_mutex_lock(&living_lock);
+    while (i < living_n && living[i] != NULL)
+        i++;
+    dp_streams **grown = dpi_grow(living, &living_cap, i + 1, sizeof(*grown));
+    if (grown != NULL) {
+        living = grown;
+        living[i] = all;
+        living_n = i == living_n ? i + 1 : living_n;
+        all->id = i + 1;
+    }
+    pthread_mutex_unlock(&living_lock);
+    return grown != NULL;
+}
+
+uint32_t dpi_streams_id(const dp_streams *all)
+{
+    return all != NULL ? all->id : 0;
+}
+
+dp_streams *dpi_streams_of(uint32_t id)
+{
+    pthread_mutex_lock(&living_lock);
+    dp_streams *all = id > 0 && id <= living_n ? living[id - 1] : NULL;
+    pthread_mutex_unlock(&living_lock);
+    return all;
+}
+
+/* -- current streams -- */
+
 int dp_streams_new(dp_streams **out, dp_error *err)
 {
     dp_streams *all = dp_calloc(1, sizeof(*all));
 
-    if (all == NULL)
+    if (all == NULL || !number(all)) {
+        dp_free(all);
         return dpi_no_memory(err, "current streams");
+    }
     pthread_mutex_init(&all->lock, NULL);
     *out = all;
     return DP_OK;
@@ -23,6 +66,9 @@ dp_streams *dp_streams_free(dp_streams *all)
 {
     if (all == NULL)
         return NULL;
+    pthread_mutex_lock(&living_lock);
+    living[all->id - 1] = NULL;
+    pthread_mutex_unlock(&living_lock);
     for (uint32_t i = 0; i < all->n; i++)
         dp_stream_unref(all->items[i]);
     dp_free(all->items);

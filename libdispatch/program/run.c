@@ -326,7 +326,7 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
 static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
 {
     dp_error *err = &m->ctx->error;
-    dpi_place at = {dpi_storage_of(*t)->device, m->ctx->account, m->ctx->streams};
+    dpi_place at = {dpi_storage_of(*t)->device, m->ctx->streams_id, m->ctx->account};
     dp_tensor *copy = NULL;
 
     if (!is_constant(p, *t))

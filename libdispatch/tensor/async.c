@@ -293,7 +293,7 @@ static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_place at, int ndim, c
         return rc;
     size_t bytes = (size_t)numel * dp_dtype_size(dtype);
     if (d->ops.pin == NULL || bytes == 0)
-        return dpi_empty(dtype, (dpi_place){DP_DEVICE_CPU, at.account, NULL}, ndim, sizes,
+        return dpi_empty(dtype, (dpi_place){DP_DEVICE_CPU, 0, at.account}, ndim, sizes,
                          DP_CONTIGUOUS, out, err);
     dpi_bill bill = {0};
     if (at.account != NULL && (rc = dpi_bill_begin(&bill, at.account, bytes, err)) < 0)

@@ -347,12 +347,13 @@ static int import(dpi_device *d, dpi_block *b, const dp_block_name *name, dp_err
 }
 
 /* The stream that the block is for; NULL: the default one, or there is no memory to name another. */
-static dp_stream *stream_for(const dpi_device *d, dp_streams *streams, dp_device device)
+static dp_stream *stream_for(const dpi_device *d, uint32_t streams, dp_device device)
 {
+    dp_streams *all = d->ops.stream_new != NULL ? dpi_streams_of(streams) : NULL;
     dp_stream *s = NULL;
 
-    if (streams != NULL && d->ops.stream_new != NULL &&
-        dpi_streams_get(streams, device, NULL, &s, NULL) == DP_OK && dp_stream_handle(s) == NULL)
+    if (all != NULL && dpi_streams_get(all, device, NULL, &s, NULL) == DP_OK &&
+        dp_stream_handle(s) == NULL)
         s = dp_stream_unref(s);
     return s;
 }
@@ -370,7 +371,7 @@ static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
 }
 
 /* name NULL: a new block. */
-static int block_for(dpi_device *d, dpi_storage *of, dp_streams *streams, const dp_block_name *name,
+static int block_for(dpi_device *d, dpi_storage *of, uint32_t streams, const dp_block_name *name,
                      dp_error *err)
 {
     int rc = DP_OK;
@@ -397,14 +398,14 @@ static int block_for(dpi_device *d, dpi_storage *of, dp_streams *streams, const 
     return DP_OK;
 }
 
-int dpi_block_new(dpi_device *d, dpi_storage *of, dp_streams *streams, dp_error *err)
+int dpi_block_new(dpi_device *d, dpi_storage *of, uint32_t streams, dp_error *err)
 {
     return block_for(d, of, streams, NULL, err);
 }
 
 int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err)
 {
-    return block_for(d, of, NULL, name, err);
+    return block_for(d, of, 0, name, err);
 }
 
 void dpi_block_release(void *arg)

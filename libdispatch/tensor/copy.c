@@ -483,7 +483,7 @@ int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim, co
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
     dp_tensor *made;
-    int rc = dpi_empty_strided(dtype, (dpi_place){device, a, NULL}, ndim, sizes, NULL, &made, err);
+    int rc = dpi_empty_strided(dtype, (dpi_place){device, 0, a}, ndim, sizes, NULL, &made, err);
 
     if (rc < 0)
         return rc;

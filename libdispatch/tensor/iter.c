@@ -325,7 +325,7 @@ static int make_plain(const dp_iter_config *c, dp_iter *it, dp_account *account,
                       dp_error *err)
 {
     const dpi_geometry *first = dpi_geometry_of(c->ins[0]);
-    dpi_place at = {DP_DEVICE_CPU, account, NULL};
+    dpi_place at = {DP_DEVICE_CPU, 0, account};
     uint32_t made = 0;
     int rc = DP_OK;
 

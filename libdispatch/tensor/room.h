@@ -95,7 +95,7 @@ dpi_bill dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made);
 /* -- block.c -- */
 typedef struct dpi_block dpi_block;
 /* Give `of`, whose device and bytes are known, its data.  The caller is inside d, its device. */
-int dpi_block_new(dpi_device *d, dpi_storage *of, dp_streams *streams, dp_error *err);
+int dpi_block_new(dpi_device *d, dpi_storage *of, uint32_t streams, dp_error *err);
 /* The same of another process's block. */
 int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err);
 /* Host memory, pinned by d, which can do so and which the caller is inside of; for a storage that is

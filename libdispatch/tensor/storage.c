@@ -47,7 +47,7 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
 
 /* Where the block of a device comes from. */
 typedef struct source {
-    dp_streams *streams;         /* as in dpi_place */
+    uint32_t streams;            /* as in dpi_place */
     const dp_block_name *import; /* another process's block; NULL: a new one */
 } source;
 
@@ -173,7 +173,7 @@ int dpi_storage_init_import(dpi_storage *s, dpi_place at, size_t bytes, const dp
     rc = d->host || d->ops.import_block == NULL
              ? dp_error_set(err, DP_ENOTIMPL, "backend %s opens no blocks of other processes",
                             d->name)
-             : memory_init(s, d, at.account, (source){NULL, name}, err);
+             : memory_init(s, d, at.account, (source){0, name}, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -383,7 +383,7 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
 static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_error *err)
 {
     dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
-    int rc = storage_init(&g->memory, (dpi_place){device, NULL, NULL}, bytes, err);
+    int rc = storage_init(&g->memory, (dpi_place){device, 0, NULL}, bytes, err);
 
     if (rc < 0)
         return rc;

@@ -44,7 +44,7 @@ int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *siz
 {
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
-    return empty(dtype, (dpi_place){device, NULL, NULL}, ndim, sizes, strides, out, err);
+    return empty(dtype, (dpi_place){device, 0, NULL}, ndim, sizes, strides, out, err);
 }
 
 int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, int ndim,
@@ -65,7 +65,7 @@ int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, 
     size_t bytes = dp_size_times((uint64_t)n_elements, dp_dtype_size(dtype));
     rc = dpi_fits_check(&l, dp_dtype_size(dtype), bytes, err);
     if (rc == DP_OK)
-        rc = over_new_storage(dtype, (dpi_place){device, NULL, NULL}, &l, bytes, out, err);
+        rc = over_new_storage(dtype, (dpi_place){device, 0, NULL}, &l, bytes, out, err);
     if (rc == DP_OK && dpi_storage_of(*out)->host && bytes > 0)
         memset(dpi_storage_of(*out)->data, 0, bytes);
     return rc;
@@ -156,7 +156,7 @@ int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, cons
     size_t bytes = strlen(kind) + 1;
     dpi_home *h = dpi_home_new(l->ndim, bytes);
     dp_tensor *from;
-    int rc = h ? dpi_storage_init(&h->storage, (dpi_place){device | DPI_MEMORYLESS, NULL, NULL}, 0,
+    int rc = h ? dpi_storage_init(&h->storage, (dpi_place){device | DPI_MEMORYLESS, 0, NULL}, 0,
                                   NULL, err)
                : dpi_no_memory(err, "a tensor");
 
@@ -248,7 +248,7 @@ int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
     int rc = dpi_layout_check(g->ndim, g->sizes, g->strides, g->offset, &l, err);
 
     if (rc == DP_OK)
-        rc = over_new_storage(t->dtype, (dpi_place){g->storage->device | DPI_FAKE, NULL, NULL}, &l,
+        rc = over_new_storage(t->dtype, (dpi_place){g->storage->device | DPI_FAKE, 0, NULL}, &l,
                               dpi_memory_of(g->storage)->bytes, out, err);
     if (rc == DP_OK)
         (*out)->wrapped = t->wrapped;

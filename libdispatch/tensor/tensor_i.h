@@ -21,9 +21,9 @@ enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 /* and has 
 /* Where the memory of a new tensor is to be, and at whose expense. */
 typedef struct dpi_place {
     dp_device device;
+    uint32_t
+        streams; /* dpi_streams_id(): a device's block is for its current one; 0: the default one */
     dp_account *account; /* NULL: nobody's */
-    dp_streams
-        *streams; /* the device's block is for its current one of them; NULL: its default one */
 } dpi_place;
 
 typedef struct dpi_storage {

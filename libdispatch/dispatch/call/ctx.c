@@ -114,6 +114,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->generators = NULL;
     ctx->waits = NULL;
     ctx->streams = NULL;
+    ctx->streams_id = 0;
     ctx->own_streams = dp_streams_free(ctx->own_streams);
     while (ctx->pins > 0)
         dp_ctx_end(ctx);

@@ -59,6 +59,7 @@ struct dp_ctx {
     dp_account *account;       /* borrowed; NULL: nobody's */
     dp_streams *streams;       /* borrowed; NULL until they are asked for, then own_streams */
     dp_streams *own_streams;
+    uint32_t streams_id;     /* dpi_streams_id(streams) */
     dp_generator *generator; /* counted; held by the running kernel; NULL: none */
     const dp_waits *waits;   /* borrowed; NULL: nobody is told */
     void *waits_arg;
@@ -106,16 +107,16 @@ static inline void dpi_ctx_touch(const dp_ctx *ctx)
 static inline dpi_place dpi_ctx_place(const dp_ctx *ctx, dp_device device)
 {
     if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
-        return (dpi_place){device, ctx->account, ctx->streams};
+        return (dpi_place){device, ctx->streams_id, ctx->account};
     if (dpi_ctx_fake(ctx))
-        return (dpi_place){device | DPI_FAKE, ctx->account, NULL};
+        return (dpi_place){device | DPI_FAKE, 0, ctx->account};
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
     if (dpi_frame_keys(f).functionality & DPI_BIT(Fake))
         device |= DPI_FAKE;
     else if (k->key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         device = DP_DEVICE(DP_B_Meta, 0);
-    return (dpi_place){device, ctx->account, NULL};
+    return (dpi_place){device, 0, ctx->account};
 }
 
 /* The snapshot that ctx holds; only while it holds one. */

@@ -69,7 +69,8 @@ static dp_streams *streams_of(dp_ctx *ctx)
         return ctx->streams;
     if (ctx->own_streams == NULL)
         dp_streams_new(&ctx->own_streams, &ctx->error);
-    return ctx->streams = ctx->own_streams;
+    dp_ctx_set_streams(ctx, ctx->own_streams);
+    return ctx->streams;
 }
 
 int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
@@ -99,6 +100,7 @@ int dp_stream_set_current(dp_ctx *ctx, dp_stream *s)
 void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all)
 {
     ctx->streams = all;
+    ctx->streams_id = dpi_streams_id(all);
 }
 
 int dp_event_new(dp_ctx *ctx, dp_device device, uint32_t flags, dp_event **out)

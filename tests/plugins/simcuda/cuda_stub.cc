@@ -57,11 +57,12 @@ struct gpu {
     cudaError_t fault; /* that nobody was told of */
 };
 
-std::mutex lock;
-std::condition_variable changed;
-gpu gpus[DEVICES];
-std::map<uintptr_t, size_t> registered; /* pinned host memory */
-std::map<uintptr_t, int> opened;        /* IPC handles */
+/* Never destroyed: threads wait on them until the process is gone. */
+std::mutex &lock = *new std::mutex;
+std::condition_variable &changed = *new std::condition_variable;
+gpu *const gpus = new gpu[DEVICES]();
+std::map<uintptr_t, size_t> &registered = *new std::map<uintptr_t, size_t>; /* pinned host memory */
+std::map<uintptr_t, int> &opened = *new std::map<uintptr_t, int>;           /* IPC handles */
 thread_local int current;
 thread_local int running = -1; /* device whose work this thread runs */
 bool begun;

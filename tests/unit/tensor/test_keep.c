@@ -235,8 +235,7 @@ enum { INTER = DP_HOLDER_INTERMEDIATES, NAMED = DP_HOLDER_TENSORS };
 
 static int make_for(dp_account *who, int64_t n, dp_tensor **out)
 {
-    return dpi_empty(DP_UINT8, (dpi_place){DP_DEVICE_CPU, who, NULL}, 1, &n, DP_CONTIGUOUS, out,
-                     &err);
+    return dpi_empty(DP_UINT8, (dpi_place){DP_DEVICE_CPU, 0, who}, 1, &n, DP_CONTIGUOUS, out, &err);
 }
 
 static uint64_t bytes_there(void)
@@ -413,7 +412,7 @@ static void *grower(void *arg)
     for (int i = 0; i < 5000; i++) {
         dp_tensor *t = NULL;
         int64_t n = 10, more = 20;
-        if (dpi_empty(DP_UINT8, (dpi_place){0, a, NULL}, 1, &n, DP_CONTIGUOUS, &t, &mine) < 0 ||
+        if (dpi_empty(DP_UINT8, (dpi_place){0, 0, a}, 1, &n, DP_CONTIGUOUS, &t, &mine) < 0 ||
             dp_account_keep(a, NAMED, t, &mine) < 0 || dp_account_keep(a, NAMED, arg, &mine) < 0 ||
             dpi_resize(a, t, 1, &more, DP_PRESERVE, &mine) < 0)
             return "refused";
