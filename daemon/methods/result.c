@@ -267,6 +267,27 @@ static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
     member_str(w, "layout", dp_layout_name(parts.layout));
 }
 
+/* Write what plugins attached to t: keys and bytes. */
+static int attached_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
+{
+    const dp_attached_info *all;
+    size_t n;
+    int rc = dp_tensor_attached_list(t, dp_ctx_arena(rq->ctx), &all, &n, err);
+
+    if (rc < 0 || n == 0)
+        return rc;
+    jw_key(w, "attached");
+    jw_array(w);
+    for (size_t i = 0; i < n; i++) {
+        jw_object(w);
+        member_str(w, "key", all[i].key);
+        member_int(w, "bytes", (int64_t)all[i].bytes);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+    return 0;
+}
+
 /* A result that has no elements to show says so; tensor.read refuses. */
 static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
 {
@@ -300,8 +321,9 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
     if (how == RETURN_DESCRIBED) {
         base_to_json(rq, w, t);
         parts_to_json(rq, w, t);
+        rc = attached_to_json(rq, w, t, err);
     }
-    if (how == RETURN_DATA || how == RETURN_ATTACHMENT)
+    if (rc == 0 && (how == RETURN_DATA || how == RETURN_ATTACHMENT))
         rc = elements_to_json(rq, w, t, how, err);
     jw_object_end(w);
     dp_ctx_end(rq->ctx);

@@ -10,13 +10,23 @@ static void drop(dpi_home *h, dpi_home **dead)
     }
 }
 
+static _Atomic(void (*)(void *attached)) attached_end; /* a room above sets it */
+
+void dpi_on_tensor_end(void (*fn)(void *attached))
+{
+    atomic_store_explicit(&attached_end, fn, memory_order_relaxed);
+}
+
 /* What a tensor without references holds. */
 static void tensor_end(dp_tensor *t, dpi_home **dead)
 {
     dpi_home *h = DPI_HOME_OF(tensor, t), *of_version = dpi_home_of_version(t);
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
     dp_tensor *root = t->root;
+    void *attached = atomic_load_explicit(&t->attached, memory_order_acquire);
 
+    if (DPI_UNLIKELY(attached != NULL))
+        atomic_load_explicit(&attached_end, memory_order_relaxed)(attached);
     if (g != NULL && g != &h->geometry)
         drop(DPI_HOME_OF(geometry, g), dead);
     if (of_version != NULL)

@@ -123,7 +123,7 @@ struct dp_tensor {
     bool wrapped;
     _Atomic(dpi_geometry *) geometry; /* dpi_geometry_of() */
     dpi_version *version;
-    void *autograd;   /* opaque to this room */
+    _Atomic(void *) attached; /* dispatch/call/attach.c's; NULL: nothing ever was */
     dp_tensor *root;  /* counted; of a view: what it views, which is no view.  NULL: no view */
     uint8_t creation; /* DP_CREATED_*; of views */
     atomic_uint_fast64_t id; /* 0: nobody has asked for it yet */
@@ -388,6 +388,8 @@ int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_
                    dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);
 int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
+/* fn is called with a tensor's `attached` when the tensor ends; the same one each time. */
+void dpi_on_tensor_end(void (*fn)(void *attached));
 /* dp_tensor_export(), dp_tensor_import() */
 int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err);
 int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_place at, int ndim,

@@ -529,3 +529,15 @@ DP_FN(dp_keyset, dp_keyset_named, (unsigned names), (names))
 /* Canonical name into buf, "AutogradCPU"; returns buf.  Named backends alive in the process are known by name.
  * dp_key_find() is the inverse. */
 DP_FN(const char *, dp_key_name, (dp_key k, char buf[DP_KEY_NAME_MAX]), (k, buf))
+
+/* -- data of plugins that a tensor carries -- */
+
+/* Attach a value to t under a key, "plugin.name", in place of what was there; NULL or None takes it away.
+ * The host copies the value and all that it points to and takes references to the tensors in it; it is charged
+ * to the context's account, outlives the plugin, and goes with t.  It is t's alone: views and results have none.  DP_EVALUE:
+ * the value has t in it, or might lead to it, so that t would hold itself; a tensor that another one's
+ * attachment holds takes only values that were there before.  DP_ERESOURCE: DP_LIMIT_ATTACHED of one tensor,
+ * DP_LIMIT_ATTACHED_BYTES.  Any thread may call for one tensor at once. */
+DP_FN(int, dp_tensor_attach, (dp_ctx * ctx, dp_tensor *t, const char *key, const dp_value *value), (ctx, t, key, value))
+/* *out: a copy of what is attached to t under the key, owned: dp_value_drop() ends it.  None: nothing is. */
+DP_FN(int, dp_tensor_attached, (dp_ctx * ctx, const dp_tensor *t, const char *key, dp_value *out), (ctx, t, key, out))

@@ -39,29 +39,31 @@ extern "C" {
 
 /* Limits.  Everything a client or a plugin can grow has one: X(NAME, name, value). */
 #define DP_LIMIT_MAP(X)                                                                            \
-    X(CALL_DEPTH, call_depth, 128)          /* calls inside calls on one thread */                 \
-    X(OPERATORS, operators, 65535)          /* operator names a registry ever saw */               \
-    X(KERNELS_PER_OP, kernels_per_op, 1000) /* registered on one operator for one key */           \
-    X(ARGUMENTS, arguments, 64)             /* of one schema, and returns */                       \
-    X(SCHEMA_BYTES, schema_bytes, 16384)    /* text of one schema */                               \
-    X(TYPE_DEPTH, type_depth, 16)           /* nesting of one type in a schema */                  \
-    X(NAME_BYTES, name_bytes, 127)          /* operator, plugin, backend names */                  \
-    X(PLUGINS, plugins, 1024)               /* loaded at once */                                   \
-    X(PLUGIN_FILE, plugin_file, 256 << 20)  /* bytes of a plugin's file */                         \
-    X(DRAINING, draining, 64)               /* old generations still in use */                     \
-    X(GUARDS, guards, 256)                  /* open at once in one request */                      \
-    X(TRACE, trace, 4096)                   /* steps of one trace */                               \
-    X(THREADS, threads, 1024)               /* threads that ever called at once */                 \
-    X(OBSERVERS, observers, 16)             /* of all plugins together */                          \
-    X(PLUGIN_THREADS, plugin_threads, 64)   /* of one plugin at once */                            \
-    X(RESIZES, resizes, 64)                 /* new shapes of one tensor */                         \
-    X(WARNINGS, warnings, 32)               /* of one request */                                   \
-    X(WARNING_BYTES, warning_bytes, 1000)   /* of one; longer ones are cut */                      \
-    X(NOTES, notes, 16)                     /* of one plugin (dp_note) */                          \
-    X(NOTE_BYTES, note_bytes, 255)          /* of one; longer ones are cut */                      \
-    X(WRAPPER_DEPTH, wrapper_depth, 64)     /* wrapper tensors inside one another */               \
-    X(WRAPPER_PARTS, wrapper_parts, 256)    /* tensors of one wrapper, and integers */             \
-    X(KINDS, kinds, 8)                      /* of wrapper tensors, DP_WRAPPER_KIND */              \
+    X(CALL_DEPTH, call_depth, 128)             /* calls inside calls on one thread */              \
+    X(OPERATORS, operators, 65535)             /* operator names a registry ever saw */            \
+    X(KERNELS_PER_OP, kernels_per_op, 1000)    /* registered on one operator for one key */        \
+    X(ARGUMENTS, arguments, 64)                /* of one schema, and returns */                    \
+    X(SCHEMA_BYTES, schema_bytes, 16384)       /* text of one schema */                            \
+    X(TYPE_DEPTH, type_depth, 16)              /* nesting of one type in a schema */               \
+    X(NAME_BYTES, name_bytes, 127)             /* operator, plugin, backend names */               \
+    X(PLUGINS, plugins, 1024)                  /* loaded at once */                                \
+    X(PLUGIN_FILE, plugin_file, 256 << 20)     /* bytes of a plugin's file */                      \
+    X(DRAINING, draining, 64)                  /* old generations still in use */                  \
+    X(GUARDS, guards, 256)                     /* open at once in one request */                   \
+    X(TRACE, trace, 4096)                      /* steps of one trace */                            \
+    X(THREADS, threads, 1024)                  /* threads that ever called at once */              \
+    X(OBSERVERS, observers, 16)                /* of all plugins together */                       \
+    X(PLUGIN_THREADS, plugin_threads, 64)      /* of one plugin at once */                         \
+    X(RESIZES, resizes, 64)                    /* new shapes of one tensor */                      \
+    X(WARNINGS, warnings, 32)                  /* of one request */                                \
+    X(WARNING_BYTES, warning_bytes, 1000)      /* of one; longer ones are cut */                   \
+    X(NOTES, notes, 16)                        /* of one plugin (dp_note) */                       \
+    X(NOTE_BYTES, note_bytes, 255)             /* of one; longer ones are cut */                   \
+    X(WRAPPER_DEPTH, wrapper_depth, 64)        /* wrapper tensors inside one another */            \
+    X(WRAPPER_PARTS, wrapper_parts, 256)       /* tensors of one wrapper, and integers */          \
+    X(ATTACHED, attached, 16)                  /* values attached to one tensor */                 \
+    X(ATTACHED_BYTES, attached_bytes, 1 << 20) /* of one such value */                             \
+    X(KINDS, kinds, 8)                         /* of wrapper tensors, DP_WRAPPER_KIND */           \
     X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */        \
     X(WARM_BYTES, warm_bytes, 256 << 20) /* freed memory that is kept for the next tensors */
 
@@ -217,6 +219,15 @@ DP_API size_t dp_backend_list(dp_arena *a, const dp_backend_info **out);
 #include "account.h"
 
 /* -- tensors, beside those of api.h -- */
+
+/* What is attached to a tensor (dp_tensor_attach). */
+typedef struct dp_attached_info {
+    const char *key;
+    uint64_t bytes; /* charged */
+} dp_attached_info;
+/* *out [*n] in the arena, in the order in which they were attached.  Any thread. */
+DP_API int dp_tensor_attached_list(const dp_tensor *t, dp_arena *arena,
+                                   const dp_attached_info **out, size_t *n, dp_error *err);
 
 /* These make tensors without a context.  Same meaning as their namesakes; *out owned. */
 DP_API int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
