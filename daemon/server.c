@@ -141,6 +141,32 @@ static void start_linger(server *s)
     executor_task(&s->executor, &s->linger_task);
 }
 
+static void hook_failed(void *arg, const char *plugin, const dp_error *err)
+{
+    const uint64_t *session = arg;
+
+    log_seldom(LOG_WARN, "plugin.session_end", "plugin='%s' session=%llu error=\"%s\"", plugin,
+               (unsigned long long)*session, err->message);
+}
+
+/* sessions.on_end; a worker, or the loop's thread when the daemon ends. */
+static void on_session_end(void *arg, uint64_t session)
+{
+    server *s = arg;
+    dp_error err = DP_ERROR_INIT;
+    dp_ctx *ctx;
+
+    if (dp_ctx_new(s->reg, &ctx, &err) == 0) {
+        dp_ctx_set_session(ctx, session);
+        if (dp_session_end(ctx, hook_failed, &session) < 0)
+            err = *dp_ctx_error(ctx);
+        dp_ctx_free(ctx);
+    }
+    if (err.code != 0)
+        log_seldom(LOG_WARN, "plugin.session_end", "session=%llu error=\"%s\"",
+                   (unsigned long long)session, err.message);
+}
+
 /* sessions.on_left; any thread. */
 static void on_session_left(void *arg)
 {
@@ -416,6 +442,8 @@ int server_init(server *s, const options *o, dp_error *err)
     sessions_init(&s->sessions, s->limits);
     s->sessions.on_left = on_session_left;
     s->sessions.on_left_arg = s;
+    s->sessions.on_end = on_session_end;
+    s->sessions.on_end_arg = s;
     if (endpoint_open(&s->endpoint, o, err) < 0 || limits_check(s, err) < 0 ||
         init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;

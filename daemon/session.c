@@ -200,6 +200,8 @@ uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them)
         struct session *s = over;
         over = s->next;
         drop_handles(s); /* now, even if a running call still keeps the session itself */
+        if (all->on_end != NULL)
+            all->on_end(all->on_end_arg, s->id);
         session_unref(s);
     }
     return next;

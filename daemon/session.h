@@ -66,6 +66,9 @@ typedef struct sessions {
     /* Called when a session may be due for sessions_reap(); any thread.  NULL: nobody. */
     void (*on_left)(void *arg);
     void *on_left_arg;
+    /* Called by sessions_reap() for each session that has ended, once its handles are gone.  NULL: nobody. */
+    void (*on_end)(void *arg, uint64_t session);
+    void *on_end_arg;
 } sessions;
 
 struct session {

@@ -137,6 +137,7 @@ static void prepare(dp_ctx *ctx, request *rq)
     dp_ctx_set_account(ctx, session_account(rq->session));
     dp_ctx_set_grad_flag(ctx, session_grad_flag(rq->session));
     dp_ctx_set_streams(ctx, rq->session->streams);
+    dp_ctx_set_session(ctx, rq->session->id);
     dp_ctx_set_cancel(ctx, &rq->cancel);
     dp_ctx_set_threads(ctx, fair_threads(rq->conn, rq->state->num_threads, rq->t_started));
 }

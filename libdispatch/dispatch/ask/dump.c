@@ -281,6 +281,8 @@ static void line_of_reg(dpi_text *t, const dpi_reg *r)
         dpi_text_printf(t, "%s %s:%u", r->gen->plugin, r->file, r->line);
         if (r->kernel->observes != NULL)
             dpi_text_printf(t, ", of %s", r->kernel->observes->name);
+        else if (r->key == DPI_OBSERVES_SESSIONS)
+            dpi_text_add(t, ", of sessions that end");
         else if (r->key != DP_KEY_Undefined)
             dpi_text_printf(t, ", of %s", dp_key_name(r->key, key));
     }

@@ -115,6 +115,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->waits = NULL;
     ctx->streams = NULL;
     ctx->streams_id = 0;
+    ctx->session = 0;
     ctx->own_streams = dp_streams_free(ctx->own_streams);
     while (ctx->pins > 0)
         dp_ctx_end(ctx);

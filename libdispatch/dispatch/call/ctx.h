@@ -60,6 +60,7 @@ struct dp_ctx {
     dp_streams *streams;       /* borrowed; NULL until they are asked for, then own_streams */
     dp_streams *own_streams;
     uint32_t streams_id;     /* dpi_streams_id(streams) */
+    uint64_t session;        /* dp_session_id() */
     dp_generator *generator; /* counted; held by the running kernel; NULL: none */
     const dp_waits *waits;   /* borrowed; NULL: nobody is told */
     void *waits_arg;

@@ -26,6 +26,9 @@ enum { DPI_WARNED_KERNEL = 1, DPI_WARNED_OBSERVER = 2 };
 dpi_generation *dpi_generation_ref(dpi_generation *g);
 dpi_generation *dpi_generation_unref(dpi_generation *g);
 
+/* Key of an observer that is told of the ends of sessions, and of no call. */
+#define DPI_OBSERVES_SESSIONS DP_KEY(0xff)
+
 typedef struct dpi_kernel { /* immutable, counted */
     dp_boxed_fn boxed;
     dp_any_fn unboxed;

@@ -366,10 +366,16 @@ static int reg_observer(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
     bool one_op = false;
 
     if (b->fn == NULL)
-        return fail_at(err, DP_EPLUGIN, b, "observer", b->ns, "no function");
+        return fail_at(err, DP_EPLUGIN, b,
+                       b->kind == DP_BLOCK_OBSERVER ? "observer" : "session's end", b->ns,
+                       "no function");
     if ((r = reg_add(u, DPI_REG_OBSERVER, b, err)) == NULL)
         return DP_ERESOURCE;
-    int rc = observer_of(c, r, b, &one_op, err);
+    int rc = 0;
+    if (b->kind == DP_BLOCK_SESSION_END)
+        r->key = DPI_OBSERVES_SESSIONS;
+    else
+        rc = observer_of(c, r, b, &one_op, err);
     if (rc == 0)
         rc = kernel_make(c->reg, u, r, b, NULL, b->fn, "", 0, &r->kernel, err);
     if (rc == 0 && one_op)
@@ -434,6 +440,7 @@ int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size
             rc = reg_fallback(c, u, blocks[i], err);
             break;
         case DP_BLOCK_OBSERVER:
+        case DP_BLOCK_SESSION_END:
             rc = reg_observer(c, u, blocks[i], err);
             break;
         default:

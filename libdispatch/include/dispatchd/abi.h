@@ -155,8 +155,9 @@ enum {                      /* dp_block.kind */
                               published; default: nothing.  A failure refuses the load. */
        DP_BLOCK_ON_UNLOAD, /* fn is a dp_hook_fn: run after the last call left; default: nothing.
                               A failure keeps the plugin loaded. */
-       DP_BLOCK_KIND,      /* names a kind of wrapper tensors, ns = its name */
-       DP_BLOCK_RESIDENT,  /* never dlclosed; unloading detaches it and says so */
+       DP_BLOCK_SESSION_END, /* fn is a dp_hook_fn: run when a session has ended */
+       DP_BLOCK_KIND,        /* names a kind of wrapper tensors, ns = its name */
+       DP_BLOCK_RESIDENT,    /* never dlclosed; unloading detaches it and says so */
        DP_BLOCK_END
 };
 

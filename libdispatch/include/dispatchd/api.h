@@ -541,3 +541,9 @@ DP_FN(const char *, dp_key_name, (dp_key k, char buf[DP_KEY_NAME_MAX]), (k, buf)
 DP_FN(int, dp_tensor_attach, (dp_ctx * ctx, dp_tensor *t, const char *key, const dp_value *value), (ctx, t, key, value))
 /* *out: a copy of what is attached to t under the key, owned: dp_value_drop() ends it.  None: nothing is. */
 DP_FN(int, dp_tensor_attached, (dp_ctx * ctx, const dp_tensor *t, const char *key, dp_value *out), (ctx, t, key, out))
+
+/* -- sessions -- */
+
+/* The session for which the context works: a number that no other session of the daemon ever has.  0: none, as in
+ * hooks that load a plugin, its threads, or an embedder that has no sessions. */
+DP_FN(uint64_t, dp_session_id, (const dp_ctx *ctx), (ctx))

@@ -491,6 +491,13 @@ DP_API int dp_ctx_generator_state_set(dp_ctx *ctx, dp_generator *g, const void *
 DP_API int dp_ctx_generators_seed(dp_ctx *ctx, dp_generators *all, uint64_t seed);
 /* Whose current streams its kernels use; borrowed until dp_ctx_reset.  NULL: the context's own, which
  * are the default ones again then. */
+/* Whom dp_session_id() names; 0: nobody.  Until dp_ctx_reset(). */
+DP_API void dp_ctx_set_session(dp_ctx *ctx, uint64_t session);
+/* Tell plugins that the context's session has ended: run their DP_ON_SESSION_END hooks, in load order, on this
+ * thread, outside of calls.  failed: called for each that fails, with its plugin and its error.  DP_ERESOURCE: too many threads call
+ * (DP_LIMIT_THREADS), and no hook has run. */
+typedef void (*dp_session_failed_fn)(void *arg, const char *plugin, const dp_error *err);
+DP_API int dp_session_end(dp_ctx *ctx, dp_session_failed_fn failed, void *arg);
 DP_API void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all);
 /* Threads that dp_parallel_for may use for this request, the caller included; 0: no bound. */
 DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);

@@ -257,6 +257,11 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_ON_UNLOAD(fn)                                                                           \
     DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_UNLOAD, 0, "on_unload", #fn, "", fn, 0)
+/* Run for each session that ends while the plugin is loaded, once its tensors are released: dp_session_id(ctx) says
+ * which.  For what the plugin keeps by session.  A failure is logged and changes nothing.  Counts as an observer. */
+#define DP_ON_SESSION_END(fn)                                                                      \
+    DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_SESSION_END, 0, "session_end", #fn, "", fn, 0)
 #define DP_RESIDENT() DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_RESIDENT, 0, "resident", "", "", 0, 0)
 
 /* The root: every file emits it, the linker keeps one. */

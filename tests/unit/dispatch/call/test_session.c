@@ -1,0 +1,71 @@
+/* test_session.c -- whose session a context works for, and hooks on its end. */
+#include "dispatch/records.h"
+
+static int ran[4], n_ran, failures;
+static uint64_t seen;
+static char why[DP_ERROR_MESSAGE_MAX];
+
+static int first(dp_ctx *ctx)
+{
+    ran[n_ran++] = 1;
+    seen = dp_session_id(ctx);
+    return 0;
+}
+
+static int second(dp_ctx *ctx)
+{
+    ran[n_ran++] = 2;
+    return dp_fail(ctx, DP_EVALUE, "it fails");
+}
+
+static int third(dp_ctx *ctx)
+{
+    (void)ctx;
+    ran[n_ran++] = 3;
+    return 12345;
+}
+
+static void failed(void *arg, const char *plugin, const dp_error *err)
+{
+    (void)plugin;
+    failures++;
+    ck_assert_ptr_eq(arg, &failures);
+    snprintf(why, sizeof(why), "%s", err->message);
+}
+
+static const dp_block one[] = {REC_PLAIN(DP_BLOCK_SESSION_END, 0, 1, "first", "", first)};
+static const dp_block two[] = {REC_PLAIN(DP_BLOCK_SESSION_END, 0, 1, "second", "", second),
+                               REC_PLAIN(DP_BLOCK_SESSION_END, 0, 2, "third", "", third)};
+static const dp_block none[] = {REC_PLAIN(DP_BLOCK_SESSION_END, 0, 1, "none", "", NULL)};
+
+START_TEST(hooks_run_in_load_order_and_may_fail)
+{
+    dp_registry *reg = rec_registry();
+    dp_error err = DP_ERROR_INIT;
+    dp_ctx *ctx = NULL;
+    dp_unit *unit = NULL;
+
+    rec_attach(reg, "one", one, 1);
+    rec_attach(reg, "two", two, 2);
+    ck_assert_int_eq(dp_registry_attach(reg, "none", "1.0", none, 1, &unit, &err), DP_EPLUGIN);
+    ck_assert_ptr_nonnull(strstr(err.message, "session's end 'none' at t.c:1: no function"));
+    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
+    ck_assert_uint_eq(dp_session_id(ctx), 0);
+    dp_ctx_set_session(ctx, 7);
+    ck_assert_int_eq(dp_session_end(ctx, failed, &failures), 0);
+    ck_assert_int_eq(n_ran, 3);
+    ck_assert(ran[0] == 1 && ran[1] == 2 && ran[2] == 3);
+    ck_assert_uint_eq(seen, 7);
+    ck_assert_int_eq(failures, 2);
+    ck_assert_str_eq(why, "its hook on the end of a session returned 12345, no error code");
+    dp_ctx_reset(ctx);
+    ck_assert_uint_eq(dp_session_id(ctx), 0);
+    dp_ctx_free(ctx);
+    dp_registry_free(reg);
+}
+END_TEST
+
+UNIT_SUITE(session)
+{
+    tcase_add_test(tc, hooks_run_in_load_order_and_may_fail);
+}
