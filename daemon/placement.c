@@ -148,7 +148,7 @@ static void demote(proof *p)
 /* Once work is proven, only a request of more than DEMOTE_NS counts against it, and for a method
  * only one on the loop's thread: on a busy machine a short request takes long because its thread
  * waits. */
-void placement_note(placement *pl, const job *j, const dp_call_facts *f)
+void placement_note(placement *pl, const job *j, const dp_call_stats *f)
 {
     const work *w = &j->work;
     bool after_call = j->ctx != NULL; /* its kernel ran on the loop's thread, its answer is long */

@@ -24,6 +24,6 @@ void placement_fini(placement *p);
 /* Is this work known to be short? */
 bool placement_proven(placement *p, const work *w);
 /* j has run, or a part of it when it moves: learn from how long that took. */
-void placement_note(placement *p, const job *j, const dp_call_facts *f);
+void placement_note(placement *p, const job *j, const dp_call_stats *f);
 
 #endif

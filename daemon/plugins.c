@@ -93,3 +93,29 @@ int plugins_load(server *s, dp_error *err)
             return err->code;
     return 0;
 }
+
+/* -- ends of sessions -- */
+
+static void hook_failed(void *arg, const char *plugin, const dp_error *err)
+{
+    const uint64_t *session = arg;
+
+    log_seldom(LOG_WARN, "plugin.session_end", "plugin='%s' session=%llu error=\"%s\"", plugin,
+               (unsigned long long)*session, err->message);
+}
+
+void plugins_session_ended(void *reg, uint64_t session)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_ctx *ctx;
+
+    if (dp_ctx_new(reg, &ctx, &err) == 0) {
+        dp_ctx_set_session(ctx, session);
+        if (dp_session_end(ctx, hook_failed, &session) < 0)
+            err = *dp_ctx_error(ctx);
+        dp_ctx_free(ctx);
+    }
+    if (err.code != 0)
+        log_seldom(LOG_WARN, "plugin.session_end", "session=%llu error=\"%s\"",
+                   (unsigned long long)session, err.message);
+}

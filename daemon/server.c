@@ -141,32 +141,6 @@ static void start_linger(server *s)
     executor_task(&s->executor, &s->linger_task);
 }
 
-static void hook_failed(void *arg, const char *plugin, const dp_error *err)
-{
-    const uint64_t *session = arg;
-
-    log_seldom(LOG_WARN, "plugin.session_end", "plugin='%s' session=%llu error=\"%s\"", plugin,
-               (unsigned long long)*session, err->message);
-}
-
-/* sessions.on_end; a worker, or the loop's thread when the daemon ends. */
-static void on_session_end(void *arg, uint64_t session)
-{
-    server *s = arg;
-    dp_error err = DP_ERROR_INIT;
-    dp_ctx *ctx;
-
-    if (dp_ctx_new(s->reg, &ctx, &err) == 0) {
-        dp_ctx_set_session(ctx, session);
-        if (dp_session_end(ctx, hook_failed, &session) < 0)
-            err = *dp_ctx_error(ctx);
-        dp_ctx_free(ctx);
-    }
-    if (err.code != 0)
-        log_seldom(LOG_WARN, "plugin.session_end", "session=%llu error=\"%s\"",
-                   (unsigned long long)session, err.message);
-}
-
 /* sessions.on_left; any thread. */
 static void on_session_left(void *arg)
 {
@@ -404,8 +378,11 @@ static int init_engine(server *s, dp_error *err)
     if (dp_registry_new(&s->reg, err) < 0 || placement_init(&s->placement, s->reg, err) < 0 ||
         dp_registry_listen(s->reg, &listener, err) < 0)
         return err->code;
+    s->sessions.on_end = plugins_session_ended;
+    s->sessions.on_end_arg = s->reg;
     sigset_t old = signals_block();
-    int rc = dp_pool_start((int)(s->options->threads > 0 ? s->options->threads - 1 : 0), err);
+    int rc =
+        dp_thread_pool_start((int)(s->options->threads > 0 ? s->options->threads - 1 : 0), err);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc < 0 || cache_open(s->options->cache_dir, &s->cache, &s->cache_fd, err) < 0 ||
         plugins_load(s, err) < 0)
@@ -442,8 +419,6 @@ int server_init(server *s, const options *o, dp_error *err)
     sessions_init(&s->sessions, s->limits);
     s->sessions.on_left = on_session_left;
     s->sessions.on_left_arg = s;
-    s->sessions.on_end = on_session_end;
-    s->sessions.on_end_arg = s;
     if (endpoint_open(&s->endpoint, o, err) < 0 || limits_check(s, err) < 0 ||
         init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
@@ -503,6 +478,6 @@ bool server_fini(server *s)
         return false;
     }
     cache_close(s->cache, s->cache_fd);
-    dp_pool_stop();
+    dp_thread_pool_stop();
     return true;
 }

@@ -160,7 +160,7 @@ static void drop(struct session *s, dp_tensor *t)
 {
     if (t == NULL)
         return;
-    dp_account_let(s->account, DP_HOLDER_TENSORS, t);
+    dp_account_refund_tensor(s->account, DP_HOLDER_TENSORS, t);
     dp_account_refund(s->account, DP_HOLDER_TENSORS, 1, 0);
     dp_tensor_unref(t);
 }
@@ -311,7 +311,7 @@ static int make_room(struct session *s, const dp_tensor *t, dp_error *err)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: handle");
     s->handles = handles;
     int rc = dp_account_charge(s->account, DP_HOLDER_TENSORS, 1, 0, err);
-    if (rc == 0 && (rc = dp_account_keep(s->account, DP_HOLDER_TENSORS, t, err)) < 0)
+    if (rc == 0 && (rc = dp_account_charge_tensor(s->account, DP_HOLDER_TENSORS, t, err)) < 0)
         dp_account_refund(s->account, DP_HOLDER_TENSORS, 1, 0);
     return rc;
 }
@@ -357,7 +357,7 @@ bool session_release(struct session *s, uint64_t id)
 
 void session_moved(struct session *s, const dp_tensor *t)
 {
-    dp_account_keep_anyway(s->account, DP_HOLDER_TENSORS, t);
+    dp_account_charge_tensor_anyway(s->account, DP_HOLDER_TENSORS, t);
 }
 
 dp_flag *session_grad_flag(struct session *s)

@@ -191,7 +191,7 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
     int rc = request_run(rq);
     if (rc == DP_EANSWERED)
         drop_overdue(ex, j);
-    dp_call_facts facts = dp_ctx_facts(rq->ctx);
+    dp_call_stats facts = dp_ctx_stats(rq->ctx);
     if (rq->ctx != j->ctx) /* j->ctx holds what the kernel returned */
         dp_ctx_reset(rq->ctx);
     rq->ctx = NULL;

@@ -333,7 +333,7 @@ static int run_one(request *rq, const cJSON *msg, bool in_batch)
     dp_error_clear(&err);
     int code = open_envelope(rq, msg, in_batch, &e, &err);
 
-    if (code == 0 && dp_shapes_hold(&err) < 0)
+    if (code == 0 && dp_shapes_pin(&err) < 0)
         code = RPC_SERVER;
     if (code == 0)
         return run_method(rq, &e, in_batch);
@@ -386,7 +386,7 @@ int request_run(request *rq)
 {
     int rc = request_is_batch(rq) ? run_batch(rq) : run_one(rq, rq->root, false);
 
-    dp_shapes_let();
+    dp_shapes_unpin();
     if (rc == DP_EANSWERED)
         return rc;
     if (!runs_again(rc)) {

@@ -233,7 +233,7 @@ static void trace_to_json(const request *rq, jw *w)
  * then it has queued before. */
 static void timing_to_json(const request *rq, jw *w)
 {
-    dp_call_facts facts = dp_ctx_facts(rq->ctx);
+    dp_call_stats facts = dp_ctx_stats(rq->ctx);
     bool parsed_late = rq->t_started != 0 && rq->t_started <= rq->t_parsed;
     uint64_t parse = rq->t_parsed - (parsed_late ? rq->t_started : rq->t_read);
     uint64_t begun = parsed_late ? rq->t_started : rq->t_read + parse;

@@ -157,7 +157,7 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
             note_written(rq->run, &r->inputs[i]);
     if (!deadline_call(rq))
         return DP_EANSWERED;
-    dp_shapes_let(); /* or what its steps change would stay until it ends */
+    dp_shapes_unpin(); /* or what its steps change would stay until it ends */
     int code = dp_program_run(rq->ctx, p, r);
     dp_ctx_fp_settle(rq->ctx, "the program");
     if (!deadline_end(rq)) {
@@ -168,7 +168,7 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
     rq->run->n_written = 0;
     if (code < 0)
         return fail_run(rq, r, err);
-    if (dp_shapes_hold(err) < 0) {
+    if (dp_shapes_pin(err) < 0) {
         dp_values_release(r->outputs, info->n_outputs);
         return DP_ERESOURCE;
     }

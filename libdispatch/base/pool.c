@@ -206,7 +206,7 @@ static void replace_thread(void *arg)
     pthread_mutex_lock(&lock);
     self->off = -1;
     if (!stopping && pthread_create(&next, NULL, worker, self) == 0) {
-        pthread_detach(self->thread); /* or dp_pool_stop() joins it */
+        pthread_detach(self->thread); /* or dp_thread_pool_stop() joins it */
         self->thread = next;
     }
     leave_job(j);
@@ -327,7 +327,7 @@ int dpi_pool_stop_code(void)
     return own_stop != NULL ? dpi_stop_code(own_stop) : 0;
 }
 
-int dp_pool_start(int n, dp_error *err)
+int dp_thread_pool_start(int n, dp_error *err)
 {
     sigset_t old;
     int made = 0, rc = DP_OK;
@@ -355,14 +355,14 @@ int dp_pool_start(int n, dp_error *err)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     atomic_store(&n_threads, made);
     if (made < n) {
-        dp_pool_stop();
+        dp_thread_pool_stop();
         rc = dp_error_set(err, DP_ERESOURCE, "thread %d of the pool's %d could not be started",
                           made + 1, n);
     }
     return rc;
 }
 
-void dp_pool_stop(void)
+void dp_thread_pool_stop(void)
 {
     int n = atomic_exchange(&n_threads, 0);
 

@@ -323,7 +323,7 @@ static void alone_end(uint64_t since)
         dpi_change_shapes_end(since - 1); /* nothing changed */
 }
 
-int dp_account_keep(dp_account *a, int holder, const dp_tensor *t, dp_error *err)
+int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *t, dp_error *err)
 {
     uint64_t since = alone_begin(t);
     int rc = keep(a, holder, t, false, err);
@@ -332,7 +332,7 @@ int dp_account_keep(dp_account *a, int holder, const dp_tensor *t, dp_error *err
     return rc;
 }
 
-void dp_account_keep_anyway(dp_account *a, int holder, const dp_tensor *t)
+void dp_account_charge_tensor_anyway(dp_account *a, int holder, const dp_tensor *t)
 {
     uint64_t since = alone_begin(t);
 
@@ -340,7 +340,7 @@ void dp_account_keep_anyway(dp_account *a, int holder, const dp_tensor *t)
     alone_end(since);
 }
 
-void dp_account_let(dp_account *a, int holder, const dp_tensor *t)
+void dp_account_refund_tensor(dp_account *a, int holder, const dp_tensor *t)
 {
     uint64_t since = alone_begin(t);
 

@@ -278,7 +278,7 @@ static int start(bench *b, int argc, char **argv, dp_error *err)
 {
     dp_arena *a = dp_arena_new();
     dp_plugin_report report;
-    int threads = argc > 1 ? atoi(argv[1]) : 1, rc = dp_pool_start(threads - 1, err);
+    int threads = argc > 1 ? atoi(argv[1]) : 1, rc = dp_thread_pool_start(threads - 1, err);
 
     if (rc == 0)
         rc = dp_registry_new(&b->reg, err);
@@ -316,6 +316,6 @@ int main(int argc, char **argv)
     dp_ctx_free(b.binds);
     dp_ctx_free(b.calls);
     dp_registry_free(b.reg);
-    dp_pool_stop();
+    dp_thread_pool_stop();
     return 0;
 }

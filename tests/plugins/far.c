@@ -27,7 +27,7 @@ typedef struct twin {
 typedef struct crossing {
     dp_call *call;
     dp_ctx *ctx;
-    dp_op_facts facts;
+    dp_schema_info facts;
     int backend;
     dp_device target; /* of what is returned */
     base *bases;
@@ -251,9 +251,9 @@ static uint32_t count_tensors(const dp_call *call)
 
 static int on_the_cpu(dp_call *call)
 {
-    crossing c = {.call = call, .ctx = call->ctx, .facts = {.size = sizeof(dp_op_facts)}};
+    crossing c = {.call = call, .ctx = call->ctx, .facts = {.size = sizeof(dp_schema_info)}};
     uint32_t n = count_tensors(call);
-    int rc = dp_op_facts_get(call->ctx, call->op, &c.facts);
+    int rc = dp_schema_info_get(call->ctx, call->op, &c.facts);
 
     if (rc < 0)
         return rc;

@@ -19,8 +19,8 @@ static int to_outs(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 /* Every out= argument, which the backend does not resize. */
 static int sevens(dp_call *call)
 {
-    dp_op_facts facts = {.size = sizeof(facts)};
-    int rc = dp_op_facts_get(call->ctx, call->op, &facts);
+    dp_schema_info facts = {.size = sizeof(facts)};
+    int rc = dp_schema_info_get(call->ctx, call->op, &facts);
 
     for (uint32_t i = 0; rc == 0 && i < call->n_args; i++) {
         if (!(facts.written >> i & 1))

@@ -55,14 +55,14 @@ static int made_by(dp_ctx *ctx, dp_tensor *self, dp_value *out)
     char *copy = rc == 0 ? (char *)dp_alloc(ctx, n + 1) : NULL;
 
     if (copy == NULL) {
-        dp_value_drop(&v);
+        dp_value_free(&v);
         return rc < 0 ? rc : DP_ERESOURCE;
     }
     memcpy(copy, n > 0 ? v.u.s : "", n);
     copy[n] = '\0';
     *out = (dp_value){DP_TAG_STR, (uint32_t)n, {0}};
     out->u.s = copy;
-    dp_value_drop(&v);
+    dp_value_free(&v);
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int input(dp_ctx *ctx, dp_tensor *self, int64_t i, dp_tensor **out)
         rc = dp_fail(ctx, DP_EINDEX, "tape::input: no input %lld", (long long)i);
     if (rc == 0)
         *out = dp_tensor_ref(v.u.tensors[i]);
-    dp_value_drop(&v);
+    dp_value_free(&v);
     return rc;
 }
 

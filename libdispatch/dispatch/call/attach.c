@@ -1,6 +1,6 @@
 /* attach.c -- data that plugins attach to tensors, and that goes with them.
  *
- * A tensor points to a list of entries, each a key and a value that was copied as dp_value_keep() does.  Nothing of a plugin is in
+ * A tensor points to a list of entries, each a key and a value that was copied as dp_value_copy() does.  Nothing of a plugin is in
  * it, so it outlives plugins.
  *
  * An entry may hold tensors, and no tensor may come to hold itself.  So each tensor with entries has a level: one more
@@ -15,7 +15,7 @@
 typedef struct entry {
     struct entry *next;
     char *key;
-    dp_value value; /* dp_value_drop() ends it */
+    dp_value value; /* dp_value_free() ends it */
     dp_account *account;
     uint64_t bytes; /* charged to it */
 } entry;
@@ -34,7 +34,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all entries and l
 
 static void entry_free(entry *e)
 {
-    dp_value_drop(&e->value);
+    dp_value_free(&e->value);
     if (e->account != NULL)
         dp_account_refund(e->account, DP_HOLDER_TENSORS, 0, e->bytes);
     dp_free(e->key);
@@ -187,7 +187,7 @@ static int entry_new(dp_ctx *ctx, const char *key, const dp_value *value, entry 
     if (rc == 0) {
         e->account = ctx->account;
         e->bytes = bytes;
-        rc = dp_value_keep(ctx, value, &e->value);
+        rc = dp_value_copy(ctx, value, &e->value);
     }
     if (rc == 0)
         *out = e;
@@ -271,7 +271,7 @@ int dp_tensor_attached(dp_ctx *ctx, const dp_tensor *t, const char *key, dp_valu
         return 0;
     pthread_mutex_lock(&lock);
     const entry *e = *find(attached_of(t), key);
-    int rc = e != NULL ? dp_value_keep(ctx, &e->value, out) : 0;
+    int rc = e != NULL ? dp_value_copy(ctx, &e->value, out) : 0;
     pthread_mutex_unlock(&lock);
     return rc;
 }

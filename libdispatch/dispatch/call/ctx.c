@@ -128,7 +128,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->account = ctx->arena.account = NULL;
     dp_error_clear(&ctx->error);
     ctx->tracing = ctx->timing = false;
-    ctx->facts = (dp_call_facts){0};
+    ctx->facts = (dp_call_stats){0};
     ctx->threads = 0;
     ctx->stop = (dpi_stop){0};
     no_label(ctx);
@@ -177,7 +177,7 @@ void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag)
     ctx->stop.cancel = flag;
 }
 
-dp_call_facts dp_ctx_facts(const dp_ctx *ctx)
+dp_call_stats dp_ctx_stats(const dp_ctx *ctx)
 {
     return ctx->facts;
 }

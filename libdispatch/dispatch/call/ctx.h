@@ -37,7 +37,7 @@ struct dp_ctx {
     dp_arena arena;
     uint32_t n_counts;
     atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */
-    dp_call_facts facts;
+    dp_call_stats facts;
     uint64_t t_top; /* timing: when the top-level call began */
     uint64_t since; /* when the request began; 0: nobody said */
     int threads;

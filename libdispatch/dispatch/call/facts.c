@@ -32,7 +32,7 @@ static uint32_t flags_of(const dpi_entry *e)
     return flags | (e->schema->vararg ? DP_OP_VARARG : 0) | (e->schema->varret ? DP_OP_VARRET : 0);
 }
 
-int dp_op_facts_get(dp_ctx *ctx, const dp_op *op, dp_op_facts *out)
+int dp_schema_info_get(dp_ctx *ctx, const dp_op *op, dp_schema_info *out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
@@ -45,15 +45,15 @@ int dp_op_facts_get(dp_ctx *ctx, const dp_op *op, dp_op_facts *out)
     if (e == NULL)
         return ctx->error.code;
     const dp_schema *s = e->schema;
-    dp_op_facts facts = {.flags = flags_of(e),
-                         .n_args = s->n_args,
-                         .n_rets = s->n_rets,
-                         .form = s->form,
-                         .tensors = tensors_of(s),
-                         .written = e->written,
-                         .viewed = s->viewed,
-                         .text = s->text,
-                         .schema = s};
+    dp_schema_info facts = {.flags = flags_of(e),
+                            .n_args = s->n_args,
+                            .n_rets = s->n_rets,
+                            .form = s->form,
+                            .tensors = tensors_of(s),
+                            .written = e->written,
+                            .viewed = s->viewed,
+                            .text = s->text,
+                            .schema = s};
     give(out, &facts, sizeof(facts));
     return 0;
 }
@@ -108,7 +108,7 @@ static void tell(const dpi_argument *a, int alias_of, bool is_argument, dp_arg_i
     give(out, &info, sizeof(info));
 }
 
-bool dp_op_arg(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
+bool dp_op_arg(const dp_schema_info *facts, uint32_t i, dp_arg_info *out)
 {
     const dp_schema *s = facts->schema;
 
@@ -120,7 +120,7 @@ bool dp_op_arg(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
     return true;
 }
 
-bool dp_op_ret(const dp_op_facts *facts, uint32_t i, dp_arg_info *out)
+bool dp_op_ret(const dp_schema_info *facts, uint32_t i, dp_arg_info *out)
 {
     const dp_schema *s = facts->schema;
 

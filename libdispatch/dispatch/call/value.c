@@ -157,7 +157,7 @@ static void count_generators(const dp_value *v, bool more)
         count_generators(&v->u.values[i], more);
 }
 
-int dp_value_keep(dp_ctx *ctx, const dp_value *v, dp_value *out)
+int dp_value_copy(dp_ctx *ctx, const dp_value *v, dp_value *out)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, v, out))
         return DP_EPLUGIN;
@@ -174,7 +174,7 @@ int dp_value_keep(dp_ctx *ctx, const dp_value *v, dp_value *out)
     return 0;
 }
 
-void dp_value_drop(dp_value *v)
+void dp_value_free(dp_value *v)
 {
     if (v == NULL)
         return;

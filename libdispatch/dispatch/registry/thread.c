@@ -36,7 +36,7 @@ static void thread_leave(void *p)
     atomic_store_explicit(&t->used, 0, memory_order_release);
 }
 
-/* Since when t looks at tensors: in a call, in dp_shapes_hold(); UINT64_MAX: it does not. */
+/* Since when t looks at tensors: in a call, in dp_shapes_pin(); UINT64_MAX: it does not. */
 static uint64_t looks_since(const dpi_thread *t)
 {
     uint64_t looks = atomic_load_explicit(&t->looks, memory_order_acquire), began = UINT64_MAX;
@@ -119,7 +119,7 @@ uint64_t dp_thread_number(void)
     return t != NULL ? t->number : 0;
 }
 
-int dp_shapes_hold(dp_error *err)
+int dp_shapes_pin(dp_error *err)
 {
     dpi_thread *t = dpi_thread_self;
 
@@ -132,7 +132,7 @@ int dp_shapes_hold(dp_error *err)
     return DP_OK;
 }
 
-void dp_shapes_let(void)
+void dp_shapes_unpin(void)
 {
     if (dpi_thread_self != &dpi_thread_nobody)
         atomic_store_explicit(&dpi_thread_self->looks, 0, memory_order_release);

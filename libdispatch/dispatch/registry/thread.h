@@ -39,7 +39,7 @@ typedef struct dpi_thread {
     atomic_uint_fast64_t since; /* nanos when the request began; 0: unknown */
     _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words; valid while a snapshot is pinned */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
-    atomic_uint_fast64_t looks; /* dpi_changes.n when dp_shapes_hold() began; 0: nothing is held */
+    atomic_uint_fast64_t looks; /* dpi_changes.n when dp_shapes_pin() began; 0: nothing is held */
     struct dp_ctx *begun;       /* that holds `pinned` by dp_ctx_begin(); for this thread only */
     void (*abandon)(struct dp_ctx *); /* tell `begun` that the thread ended; set with it */
     uintptr_t stack_floor;            /* dpi_stack_floor() of this thread */

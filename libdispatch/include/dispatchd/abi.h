@@ -75,16 +75,16 @@ typedef struct dp_call {
 typedef int (*dp_boxed_fn)(dp_call *call);
 typedef void (*dp_any_fn)(void); /* an unboxed kernel, of the C type that its code stands for */
 
-/* -- what a schema says (dp_op_facts_get) -- */
+/* -- what a schema says (dp_schema_info_get) -- */
 
-enum {                      /* dp_op_facts.flags */
+enum {                      /* dp_schema_info.flags */
        DP_OP_COMPOSITE = 1, /* it has a kernel that calls other operators: dp_decompose() runs it */
        DP_OP_IMPLICIT = 2,  /* and that is CompositeImplicitAutograd's: autograd sees the others */
        DP_OP_VARARG = 4,    /* "...": more arguments than the schema names */
        DP_OP_VARRET = 8
 };
 
-enum { /* dp_op_facts.form, of PyTorch's SchemaKind */
+enum { /* dp_schema_info.form, of PyTorch's SchemaKind */
        DP_FORM_FUNCTIONAL = 0,
        DP_FORM_IN_PLACE, /* add_: writes its first argument */
        DP_FORM_OUT,      /* add.out: writes arguments that are given by name only */
@@ -94,7 +94,7 @@ enum { /* dp_op_facts.form, of PyTorch's SchemaKind */
 /* Facts of an operator.  Set `size` first.  Valid while the call, or the dp_ctx_begin(), that they
  * were got in lasts: `schema` and what dp_op_arg() gives lie in its snapshot.  Bit i of a mask is
  * argument i; arguments past the 64th are in none, dp_op_arg() tells of them, too. */
-typedef struct dp_op_facts {
+typedef struct dp_schema_info {
     uint32_t size;
     uint32_t flags; /* DP_OP_* */
     uint32_t n_args, n_rets;
@@ -105,7 +105,7 @@ typedef struct dp_op_facts {
     uint64_t viewed;    /* not written; some return may share its memory */
     const char *text;   /* canonical schema: "aten::add.Tensor(Tensor self, ..." */
     const void *schema; /* the host's */
-} dp_op_facts;
+} dp_schema_info;
 
 enum {                    /* dp_arg_info.type */
        DP_TYPE_OTHER = 0, /* type_name has its name */

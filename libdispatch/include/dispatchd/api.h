@@ -267,10 +267,10 @@ DP_FN(int, dp_fake, (dp_ctx * ctx, const dp_tensor *t, dp_tensor **out), (ctx, t
 
 /* The schema in numbers.  out->size set.  DP_ENOTFOUND: nobody defines op (any more); DP_ERUNTIME:
  * outside of a call and of dp_ctx_begin(), where nothing keeps what *out would point to. */
-DP_FN(int, dp_op_facts_get, (dp_ctx * ctx, const dp_op *op, dp_op_facts *out), (ctx, op, out))
+DP_FN(int, dp_schema_info_get, (dp_ctx * ctx, const dp_op *op, dp_schema_info *out), (ctx, op, out))
 /* Argument or return i; false: there are not so many.  out->size set. */
-DP_FN(bool, dp_op_arg, (const dp_op_facts *facts, uint32_t i, dp_arg_info *out), (facts, i, out))
-DP_FN(bool, dp_op_ret, (const dp_op_facts *facts, uint32_t i, dp_arg_info *out), (facts, i, out))
+DP_FN(bool, dp_op_arg, (const dp_schema_info *info, uint32_t i, dp_arg_info *out), (info, i, out))
+DP_FN(bool, dp_op_ret, (const dp_schema_info *info, uint32_t i, dp_arg_info *out), (info, i, out))
 
 /* -- devices -- */
 
@@ -287,11 +287,11 @@ DP_FN(uint64_t, dp_tensor_id, (const dp_tensor *t), (t))
 /* -- values that outlive their call -- */
 
 /* *out: v with a copy of all that it points to, lists in lists too, and a reference to every tensor
- * and generator in it.  Owned, by whoever calls dp_value_drop(), on any thread; it is no value to
+ * and generator in it.  Owned, by whoever calls dp_value_free(), on any thread; it is no value to
  * return.  DP_ERESOURCE: *out is None. */
-DP_FN(int, dp_value_keep, (dp_ctx * ctx, const dp_value *v, dp_value *out), (ctx, v, out))
-/* What dp_value_keep() gave, only that, becomes None. */
-DP_FN(void, dp_value_drop, (dp_value * v), (v))
+DP_FN(int, dp_value_copy, (dp_ctx * ctx, const dp_value *v, dp_value *out), (ctx, v, out))
+/* What dp_value_copy() gave, only that, becomes None. */
+DP_FN(void, dp_value_free, (dp_value * v), (v))
 
 /* -- warnings -- */
 
@@ -348,7 +348,7 @@ DP_FN(int, dp_set_output,
 
 /* Run the operator's composite kernel on the call's arguments, in place of the boxed kernel that calls
  * this, and hand on what it returns; its rets are the call's, which are still None.  A
- * CompositeImplicitAutograd kernel goes before a CompositeExplicitAutograd one (dp_op_facts.flags).
+ * CompositeImplicitAutograd kernel goes before a CompositeExplicitAutograd one (dp_schema_info.flags).
  * What it calls is dispatched from the top, under the guards that are on.  DP_ENOTIMPL: there is none. */
 DP_FN(int, dp_decompose, (dp_call * call), (call))
 
@@ -539,7 +539,7 @@ DP_FN(const char *, dp_key_name, (dp_key k, char buf[DP_KEY_NAME_MAX]), (k, buf)
  * attachment holds takes only values that were there before.  DP_ERESOURCE: DP_LIMIT_ATTACHED of one tensor,
  * DP_LIMIT_ATTACHED_BYTES.  Any thread may call for one tensor at once. */
 DP_FN(int, dp_tensor_attach, (dp_ctx * ctx, dp_tensor *t, const char *key, const dp_value *value), (ctx, t, key, value))
-/* *out: a copy of what is attached to t under the key, owned: dp_value_drop() ends it.  None: nothing is. */
+/* *out: a copy of what is attached to t under the key, owned: dp_value_free() ends it.  None: nothing is. */
 DP_FN(int, dp_tensor_attached, (dp_ctx * ctx, const dp_tensor *t, const char *key, dp_value *out), (ctx, t, key, out))
 
 /* -- sessions -- */

@@ -313,8 +313,8 @@ DP_API bool dp_generators_busy(dp_generators *all); /* a kernel holds one of the
 
 /* Threads of the pool behind dp_parallel_for, the caller not counted; once, before the first use.
  * 0 runs everything on the caller. */
-DP_API int dp_pool_start(int threads, dp_error *err);
-DP_API void dp_pool_stop(void);
+DP_API int dp_thread_pool_start(int threads, dp_error *err);
+DP_API void dp_thread_pool_stop(void);
 
 /* -- registry -- */
 typedef struct dp_registry dp_registry;
@@ -514,8 +514,8 @@ DP_API void dp_ctx_end(dp_ctx *ctx);
 /* Between these two, all that this thread finds in a tensor (sizes, strides, memory) stays where it is,
  * though other threads give it another shape, which is seen at once outside of calls.  Holding again
  * lets what was held.  DP_ERESOURCE: too many threads (DP_LIMIT_THREADS).  Not ended by a call. */
-DP_API int dp_shapes_hold(dp_error *err);
-DP_API void dp_shapes_let(void);
+DP_API int dp_shapes_pin(dp_error *err);
+DP_API void dp_shapes_unpin(void);
 
 /* What kernels warned of since dp_ctx_reset(), in order: *n texts, borrowed until then. */
 DP_API const char *const *dp_ctx_warnings(const dp_ctx *ctx, size_t *n);
@@ -538,13 +538,13 @@ DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool 
 
 /* Facts of the last top-level call, which was boxed or of a context that is traced or timed: for
  * the executor and `timing`. */
-typedef struct dp_call_facts {
+typedef struct dp_call_stats {
     uint64_t kernel_id; /* of the outermost; changes with every generation of it */
     uint32_t n_calls;   /* entered, the first included; 1: a leaf, whatever layers handed it on */
     uint64_t kernel_nanos, dispatch_nanos; /* 0 unless timing is on */
-} dp_call_facts;
+} dp_call_stats;
 DP_API void dp_ctx_timing(dp_ctx *ctx, bool on);
-DP_API dp_call_facts dp_ctx_facts(const dp_ctx *ctx);
+DP_API dp_call_stats dp_ctx_stats(const dp_ctx *ctx);
 
 /* -- choosing an overload and fitting arguments -- */
 
@@ -595,7 +595,7 @@ typedef struct dp_kernel_info {
     dp_key key;
     dp_provenance from;
     bool active, fallthrough, unboxed, for_gradients; /* DP_FLAG_GRAD */
-    uint64_t id;                                      /* dp_call_facts.kernel_id */
+    uint64_t id;                                      /* dp_call_stats.kernel_id */
 } dp_kernel_info;
 typedef struct dp_cell_info {
     dp_key key;

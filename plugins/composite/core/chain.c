@@ -5,12 +5,12 @@ static dp_tensor *step(chain *c, const char *name, const dp_value *given, size_t
 {
     enum { ARGS_MAX = 4 };
     dp_value args[ARGS_MAX], ret = dp_none();
-    dp_op_facts facts = {.size = sizeof(facts)};
+    dp_schema_info facts = {.size = sizeof(facts)};
     const dp_op *op = dp_op_find(c->ctx, name);
 
     for (size_t i = 0; i < n; i++)
         args[i] = given[i];
-    c->rc = op ? dp_op_facts_get(c->ctx, op, &facts) : DP_ENOTFOUND;
+    c->rc = op ? dp_schema_info_get(c->ctx, op, &facts) : DP_ENOTFOUND;
     if (c->rc == 0 && facts.n_args == n + 1) /* the alpha of add and sub */
         args[n++] = dp_int(1);
     if (c->rc == 0)

@@ -16,9 +16,9 @@ static bool has_memory(const dp_tensor *t)
 /* What is written must be fake, too, or it would keep what it held before. */
 static int check_written(dp_call *call)
 {
-    dp_op_facts f = {.size = sizeof(f)};
+    dp_schema_info f = {.size = sizeof(f)};
     dp_arg_info arg = {.size = sizeof(arg)};
-    int rc = dp_op_facts_get(call->ctx, call->op, &f);
+    int rc = dp_schema_info_get(call->ctx, call->op, &f);
 
     for (uint32_t i = 0; rc == 0 && i < call->n_args && i < 64; i++) {
         const dp_value *v = &call->args[i];

@@ -140,8 +140,8 @@ static int resize_outs(dp_call *call, const dp_value *made, const dp_value *give
 /* Does the target write to an argument of the call? */
 static bool writes_given(dp_call *call, const follow_row *row)
 {
-    dp_op_facts facts = {.size = sizeof(facts)};
-    bool writes = dp_op_facts_get(call->ctx, dp_op_find(call->ctx, row->target), &facts) < 0;
+    dp_schema_info facts = {.size = sizeof(facts)};
+    bool writes = dp_schema_info_get(call->ctx, dp_op_find(call->ctx, row->target), &facts) < 0;
 
     for (uint32_t i = 0; i < row->n_args; i++)
         writes |= row->args[i].what == FOLLOW_GIVEN && (facts.written >> i & 1);

@@ -55,12 +55,12 @@ int form_by_out(dp_call *call, const char *target, int result)
     const dp_op *op = find(call, target);
     dp_tensor *self = call->args[0].u.t, *out = NULL;
     int64_t none = 0;
-    dp_op_facts facts = {.size = sizeof(facts)};
+    dp_schema_info facts = {.size = sizeof(facts)};
     dp_value args[ARGS_MAX], ignored = dp_none();
 
     if (op == NULL)
         return DP_ENOTFOUND;
-    int rc = dp_op_facts_get(call->ctx, call->op, &facts);
+    int rc = dp_schema_info_get(call->ctx, call->op, &facts);
     if (rc < 0)
         return rc;
     bool in_place = facts.form == DP_FORM_IN_PLACE;

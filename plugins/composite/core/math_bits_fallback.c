@@ -76,7 +76,7 @@ static int replace_all(straight *s, uint64_t viewed, dp_value *args)
 }
 
 /* What was written goes to the tensors that were to be; the copies go. */
-static int finish(straight *s, int rc, const dp_op_facts *facts)
+static int finish(straight *s, int rc, const dp_schema_info *facts)
 {
     dp_ctx *ctx = s->call->ctx;
 
@@ -101,9 +101,9 @@ static int resolve(dp_call *call)
 {
     uint64_t bit = dp_keyset_of(call->key).functionality;
     straight s = {call, bit, NULL, 0, 0};
-    dp_op_facts facts = {.size = sizeof(facts)};
+    dp_schema_info facts = {.size = sizeof(facts)};
     dp_keyset below = dp_keyset_below(call->keys, call->key);
-    int rc = dp_op_facts_get(call->ctx, call->op, &facts);
+    int rc = dp_schema_info_get(call->ctx, call->op, &facts);
 
     for (uint32_t i = 0; i < call->n_args; i++)
         s.room += count(&call->args[i], bit);

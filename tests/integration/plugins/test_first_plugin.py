@@ -18,7 +18,7 @@ def test_the_page_has_all_forms_on_four_pages():
     page = read("docs", "first-plugin.md")
     less(len(page.splitlines()), LINES + 1, "lines")
     less(max(map(len, page.splitlines())), 125, "the longest line, of listings too")
-    for form in "-> Tensor\"", "(Tensor(a!) self", "*, Tensor(a!) out", "DP_BACKEND(", "DP_FALLBACK(", "dp_op_facts_get":
+    for form in "-> Tensor\"", "(Tensor(a!) self", "*, Tensor(a!) out", "DP_BACKEND(", "DP_FALLBACK(", "dp_schema_info_get":
         contains(page, form)
 
 

@@ -77,7 +77,7 @@ START_TEST(pool_stops_between_pieces)
     dpi_stop stop = {.cancel = &s.cancel}, never = {0}, late = {.deadline = 1};
 
     if (_i > 0)
-        ck_assert_int_eq(dp_pool_start(_i, NULL), DP_OK);
+        ck_assert_int_eq(dp_thread_pool_start(_i, NULL), DP_OK);
     ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, stop_after_two, &s, &stop), DP_ECANCELLED);
     ck_assert_int_ge(atomic_load(&s.pieces), 2);
     ck_assert_int_le(atomic_load(&s.pieces), 2 + _i); /* those that had begun */
@@ -86,7 +86,7 @@ START_TEST(pool_stops_between_pieces)
     ck_assert_int_eq(atomic_load(&s.pieces), 10);
     ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, stop_after_two, &s, &never), 0);
     ck_assert_int_gt(atomic_load(&s.pieces), 10);
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 
@@ -135,13 +135,13 @@ static void leave_the_thread(int64_t begin, int64_t end, void *user)
 
 START_TEST(pool_has_its_threads_after_a_body_that_ends_them)
 {
-    ck_assert_int_eq(dp_pool_start(_i, NULL), DP_OK);
+    ck_assert_int_eq(dp_thread_pool_start(_i, NULL), DP_OK);
     for (int i = 0; i < 100; i++) {
         leaving l = {.caller = pthread_self()};
         ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, leave_the_thread, &l, NULL), DPI_POOL_LEFT);
     }
     check_run(0, 0, 10000, 1);
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 
@@ -150,9 +150,9 @@ START_TEST(pool_runs_every_element_once)
     pthread_t threads[3];
 
     check_run(0, 0, 10000, 1); /* not started: all on the caller */
-    ck_assert_int_eq(dp_pool_start(_i, NULL), DP_OK);
+    ck_assert_int_eq(dp_thread_pool_start(_i, NULL), DP_OK);
     if (_i > 0)
-        ck_assert_int_eq(dp_pool_start(_i, NULL), DP_EEXISTS);
+        ck_assert_int_eq(dp_thread_pool_start(_i, NULL), DP_EEXISTS);
     check_run(0, 5, 5, 1);
     check_run(0, 9, 3, 1);
     check_run(1, 0, 10000, 1);
@@ -163,8 +163,8 @@ START_TEST(pool_runs_every_element_once)
         pthread_create(&threads[i], NULL, caller, NULL);
     for (size_t i = 0; i < DPI_COUNT(threads); i++)
         pthread_join(threads[i], NULL);
-    dp_pool_stop();
-    dp_pool_stop();
+    dp_thread_pool_stop();
+    dp_thread_pool_stop();
     check_run(0, 0, 10000, 1);
 }
 END_TEST

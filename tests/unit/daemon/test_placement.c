@@ -26,7 +26,7 @@ static void teardown(void)
 /* The work ran n times, for so long each time. */
 static void ran(const work *w, int n, uint64_t nanos_each, bool on_loop)
 {
-    static const dp_call_facts one_call = {.n_calls = 1};
+    static const dp_call_stats one_call = {.n_calls = 1};
     job j = {.work = *w, .spent = nanos_each, .on_loop = on_loop};
 
     for (int i = 0; i < n; i++)
@@ -80,7 +80,7 @@ END_TEST
 
 START_TEST(a_call_that_calls_others_proves_nothing)
 {
-    static const dp_call_facts calls = {.n_calls = 3};
+    static const dp_call_stats calls = {.n_calls = 3};
     job j = {.work = kernel, .spent = SHORT_NS};
 
     for (int i = 0; i < 2 * CALLS; i++)

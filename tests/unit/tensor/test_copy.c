@@ -114,7 +114,7 @@ START_TEST(images_change_their_format)
     static const int64_t shapes[][4] = {{2, 3, 40, 50}, {3, 64, 15, 15}, {1, 5, 1, 70},
                                         {4, 1, 9, 9},   {2, 130, 3, 3},  {9, 4, 70, 66}};
 
-    OK(dp_pool_start(3, &err));
+    OK(dp_thread_pool_start(3, &err));
     for (size_t i = 0; i < DPI_COUNT(shapes); i++) {
         const int64_t *s = shapes[i];
         int64_t first[] = {s[1] * s[2] * s[3], s[2] * s[3], s[3], 1};
@@ -126,7 +126,7 @@ START_TEST(images_change_their_format)
             check(DP_BFLOAT16, DP_INT64, 4, s, all[k / 3], all[k % 3], 1, 4);
         }
     }
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 
@@ -136,7 +136,7 @@ START_TEST(elements_are_repeated)
     static const dp_dtype from[] = {DP_UINT8, DP_INT16, DP_FLOAT32, DP_COMPLEX128, DP_FLOAT32},
                           to[] = {DP_UINT8, DP_INT16, DP_FLOAT32, DP_COMPLEX128, DP_FLOAT64};
 
-    OK(dp_pool_start(3, &err));
+    OK(dp_thread_pool_start(3, &err));
     for (size_t i = 0; i < DPI_COUNT(lengths) * DPI_COUNT(lengths); i++) {
         int64_t a = lengths[i % DPI_COUNT(lengths)], b = lengths[i / DPI_COUNT(lengths)];
         int64_t sizes[] = {3, a, b}, packed[] = {a * b, b, 1}, wide[] = {a * (b + 5), b + 5, 1};
@@ -153,7 +153,7 @@ START_TEST(elements_are_repeated)
             check(to[d], from[d], 3, sizes, wide, columns, 1, 4);
         }
     }
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 
@@ -171,13 +171,13 @@ START_TEST(large_results_are_as_small_ones)
     turned[1] = a;
     twos[0] = 2 * b;
     twos[1] = 2;
-    OK(dp_pool_start(_i, &err));
+    OK(dp_thread_pool_start(_i, &err));
     check(DP_INT64, DP_INT64, 2, sizes, packed, packed, 1, 0);
     check(DP_INT64, DP_INT64, 2, sizes, wide, turned, 1, 0);
     check(DP_INT64, DP_INT8, 2, sizes, packed, twos, 1, 0);
     check(DP_INT64, DP_INT8, 2, sizes, packed, row, 1, 0);
     check(DP_INT64, DP_INT64, 2, sizes, packed, row, 1, 0);
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 

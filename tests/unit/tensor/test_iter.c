@@ -274,7 +274,7 @@ START_TEST(each_element_is_seen_once)
     static const int64_t large[][4] = {{70000, 1, 1, 1}, {3, 50000, 1, 1}, {300, 7, 90, 1},
                                        {40, 41, 3, 42},  {2, 2, 60000, 1}, {99991, 2, 1, 1}};
 
-    ck_assert_int_eq(dp_pool_start(3, &err), DP_OK);
+    ck_assert_int_eq(dp_thread_pool_start(3, &err), DP_OK);
     for (int round = 0; round < 400; round++) {
         int ndim = (int)below(6);
         int64_t sizes[5];
@@ -284,7 +284,7 @@ START_TEST(each_element_is_seen_once)
     }
     for (size_t i = 0; i < DPI_COUNT(large); i++)
         check_visits(4, large[i]);
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 

@@ -236,7 +236,7 @@ START_TEST(the_same_bits_on_any_number_of_threads)
         {2, {20000, 300}, 1}, {3, {2, 33000, 2}, 7},
     };
 
-    ck_assert_int_eq(dp_pool_start(3, &err), DP_OK);
+    ck_assert_int_eq(dp_thread_pool_start(3, &err), DP_OK);
     for (size_t i = 0; i < DPI_COUNT(cases); i++) {
         dp_tensor *in = scattered(cases[i].ndim, cases[i].sizes), *outs[4] = {NULL};
         for (int t = 0; t < 4; t++) {
@@ -251,7 +251,7 @@ START_TEST(the_same_bits_on_any_number_of_threads)
             dp_tensor_unref(outs[t]);
         dp_tensor_unref(in);
     }
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 

@@ -29,11 +29,11 @@ START_TEST(big_loops_run_on_the_pool)
     dp_iter it;
     double *all = calloc(150000, sizeof(*all));
 
-    ck_assert_int_eq(dp_pool_start(3, &err), DP_OK);
+    ck_assert_int_eq(dp_thread_pool_start(3, &err), DP_OK);
     ck_assert_int_eq(
         init(out, 1, in, 2, DP_ITER_PROMOTE | DP_ITER_INT_TO_FLOAT, DP_DTYPE_NONE, &it), DP_OK);
     ck_assert_int_eq(dpi_iter_run_1d(&it, 0, add_float, NULL, NULL, &err), DP_OK);
-    dp_pool_stop();
+    dp_thread_pool_stop();
     ck_assert_int_eq(dp_tensor_new(DP_FLOAT64, 0, 3, sizes, NULL, &back, &err), DP_OK);
     ck_assert_int_eq(dpi_copy(back, out[0], 0, &err), DP_OK);
     ck_assert_int_eq(dp_tensor_read(back, all, &err), DP_OK);
@@ -61,7 +61,7 @@ START_TEST(only_serial_loops_are_one_piece)
     int64_t sizes[] = {1 << 17}; /* four grains */
     dp_tensor *in = counting(DP_FLOAT32, 1, sizes);
 
-    ck_assert_int_eq(dp_pool_start(3, &err), DP_OK);
+    ck_assert_int_eq(dp_thread_pool_start(3, &err), DP_OK);
     for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
         dp_tensor *out = NULL;
         atomic_int pieces = 0;
@@ -72,7 +72,7 @@ START_TEST(only_serial_loops_are_one_piece)
                       atomic_load(&pieces));
         dp_tensor_unref(out);
     }
-    dp_pool_stop();
+    dp_thread_pool_stop();
     dp_tensor_unref(in);
 }
 END_TEST

@@ -68,16 +68,16 @@ START_TEST(account_a_storage_is_charged_once)
     dp_tensor *t = make(100), *view = NULL;
 
     ck_assert_int_eq(dp_tensor_alias(t, &view, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, view, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_INTERMEDIATES, view, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, view, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_INTERMEDIATES, view, &err), 0);
     is(DP_HOLDER_TENSORS, 0, 100);
     is(DP_HOLDER_INTERMEDIATES, 0, 0);
-    dp_account_let(a, DP_HOLDER_TENSORS, t);
+    dp_account_refund_tensor(a, DP_HOLDER_TENSORS, t);
     is(DP_HOLDER_TENSORS, 0, 100);
-    dp_account_let(a, DP_HOLDER_TENSORS, view);
+    dp_account_refund_tensor(a, DP_HOLDER_TENSORS, view);
     is(DP_HOLDER_TENSORS, 0, 0);
-    dp_account_let(a, DP_HOLDER_TENSORS, view); /* nobody's: nothing happens */
+    dp_account_refund_tensor(a, DP_HOLDER_TENSORS, view); /* nobody's: nothing happens */
     is(DP_HOLDER_TENSORS, 0, 0);
     dp_tensor_unref(t);
     dp_tensor_unref(view);
@@ -90,13 +90,13 @@ START_TEST(account_what_a_storage_grew_by_is_its_keepers)
     dp_tensor *t = make(100), *u = make(100);
 
     ck_assert_int_eq(dpi_resize(NULL, t, 1, (int64_t[]){300}, DP_PRESERVE, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_INTERMEDIATES, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_INTERMEDIATES, t, &err), 0);
     is(DP_HOLDER_INTERMEDIATES, 0, 400);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
     is(DP_HOLDER_INTERMEDIATES, 0, 0);
     is(DP_HOLDER_TENSORS, 0, 400);
     ck_assert_int_eq(dpi_resize(NULL, u, 1, (int64_t[]){700}, DP_PRESERVE, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, u, &err), DP_ERESOURCE);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, u, &err), DP_ERESOURCE);
     is(DP_HOLDER_TENSORS, 0, 400);
     dp_tensor_unref(t), dp_tensor_unref(u);
     is(DP_HOLDER_TENSORS, 0, 0);
@@ -127,7 +127,7 @@ START_TEST(account_a_wrapper_is_charged_for_its_next_parts)
     dp_wrapper fits = pair_of((dp_tensor *[]){x, y}), large = pair_of((dp_tensor *[]){y, z});
     const int h = DP_HOLDER_TENSORS;
 
-    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, h, t, &err), 0);
     is(h, 0, 100);
     ck_assert_int_eq(dpi_wrapper_become(t, &fits, &err), 0);
     is(h, 0, 300);
@@ -135,7 +135,7 @@ START_TEST(account_a_wrapper_is_charged_for_its_next_parts)
     ck_assert_str_eq(err.message, "tensors: 800 bytes asked for, 700 of 1000 left (bytes_limit)");
     is(h, 0, 300);
     dp_tensor_unref(x), dp_tensor_unref(y), dp_tensor_unref(z);
-    dp_account_let(a, h, t);
+    dp_account_refund_tensor(a, h, t);
     is(h, 0, 0);
     dp_tensor_unref(t);
 }
@@ -147,20 +147,20 @@ START_TEST(account_a_wrapper_is_charged_what_its_parts_have)
     dp_tensor *in = wrapper(x, y), *t = wrapper(in, in), *large = wrapper(in, z);
     const int h = DP_HOLDER_TENSORS;
 
-    ck_assert_int_eq(dp_account_keep(a, h, x, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, h, x, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, h, t, &err), 0);
     is(h, 0, 300);
-    ck_assert_int_eq(dp_account_keep(a, h, large, &err), DP_ERESOURCE);
+    ck_assert_int_eq(dp_account_charge_tensor(a, h, large, &err), DP_ERESOURCE);
     is(h, 0, 300);
-    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
-    dp_account_let(a, h, t);
+    ck_assert_int_eq(dp_account_charge_tensor(a, h, t, &err), 0);
+    dp_account_refund_tensor(a, h, t);
     is(h, 0, 300);
-    dp_account_let(a, h, t);
+    dp_account_refund_tensor(a, h, t);
     is(h, 0, 100); /* which is kept itself */
-    dp_account_let(a, h, x);
+    dp_account_refund_tensor(a, h, x);
     is(h, 0, 0);
     dp_tensor_unref(x), dp_tensor_unref(y), dp_tensor_unref(z), dp_tensor_unref(in);
-    ck_assert_int_eq(dp_account_keep(a, h, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, h, t, &err), 0);
     is(h, 0, 300);
     dp_tensor_unref(large);
     dp_tensor_unref(t);
@@ -172,9 +172,9 @@ START_TEST(account_memory_that_goes_is_refunded)
 {
     dp_tensor *t = make(100);
 
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_INTERMEDIATES, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_INTERMEDIATES, t, &err), 0);
     is(DP_HOLDER_INTERMEDIATES, 0, 100);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0); /* comes first */
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0); /* comes first */
     is(DP_HOLDER_INTERMEDIATES, 0, 0);
     is(DP_HOLDER_TENSORS, 0, 100);
     dp_tensor_unref(t);
@@ -186,11 +186,11 @@ START_TEST(account_over_the_limit_of_bytes)
 {
     dp_tensor *t = make(900), *u = make(200);
 
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, u, &err), DP_ERESOURCE);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, u, &err), DP_ERESOURCE);
     ck_assert_str_eq(err.message, "tensors: 200 bytes asked for, 100 of 1000 left (bytes_limit)");
     is(DP_HOLDER_TENSORS, 0, 900);
-    dp_account_keep_anyway(a, DP_HOLDER_TENSORS, u);
+    dp_account_charge_tensor_anyway(a, DP_HOLDER_TENSORS, u);
     is(DP_HOLDER_TENSORS, 0, 1100);
     ck_assert_int_eq(dp_account_charge(a, DP_HOLDER_TENSORS, 0, 1, &err), DP_ERESOURCE);
     ck_assert_str_eq(err.message, "tensors: 1 bytes asked for, 0 of 1000 left (bytes_limit)");
@@ -208,8 +208,9 @@ START_TEST(account_outlives_its_owner)
     dp_tensor *t = make(100);
 
     ck_assert_int_eq(dp_account_new(limits, &other, &err), 0);
-    ck_assert_int_eq(dp_account_keep(other, DP_HOLDER_TENSORS, t, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0); /* it is the other's */
+    ck_assert_int_eq(dp_account_charge_tensor(other, DP_HOLDER_TENSORS, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err),
+                     0); /* it is the other's */
     is(DP_HOLDER_TENSORS, 0, 0);
     dp_account_close(other);
     dp_tensor_unref(t);
@@ -223,7 +224,7 @@ START_TEST(account_memory_that_is_none_costs_nothing)
     dp_tensor *t = NULL;
 
     ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE(DP_B_Meta, 0), 1, &n, NULL, &t, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
     is(DP_HOLDER_TENSORS, 0, 0);
     dp_tensor_unref(t);
 }
@@ -259,14 +260,14 @@ START_TEST(account_what_a_call_makes_is_charged_from_birth_to_death)
     ck_assert_int_eq(make_for(a, 900, &t), 0);
     ck_assert_int_eq(make_for(a, 100, &small), 0);
     both(1000, 0);
-    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, NAMED, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, NAMED, t, &err), 0);
     both(100, 900);
-    dp_account_let(a, NAMED, t);
+    dp_account_refund_tensor(a, NAMED, t);
     both(100, 900);
-    dp_account_let(a, NAMED, t); /* a running call may have it still */
+    dp_account_refund_tensor(a, NAMED, t); /* a running call may have it still */
     both(1000, 0);
-    dp_account_let(a, NAMED, t); /* nobody's: nothing happens */
+    dp_account_refund_tensor(a, NAMED, t); /* nobody's: nothing happens */
     dp_tensor_unref(t);
     both(100, 0);
     dp_tensor_unref(small);
@@ -302,20 +303,20 @@ START_TEST(account_what_a_call_grows_a_storage_by)
     ck_assert_int_eq(make_for(a, 100, &t), 0);
     ck_assert_int_eq(dpi_resize(a, t, 1, (int64_t[]){200}, DP_PRESERVE, &err), 0);
     both(300, 0);
-    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, NAMED, t, &err), 0);
     both(0, 300);
     ck_assert_int_eq(dpi_resize(a, t, 1, (int64_t[]){800}, DP_PRESERVE, &err), DP_ERESOURCE);
     ck_assert_str_eq(err.message, "tensors: 800 bytes asked for, 700 of 1000 left (bytes_limit)");
     ck_assert_int_eq(dp_tensor_storage_bytes(t), 200);
-    dp_account_let(a, NAMED, t);
+    dp_account_refund_tensor(a, NAMED, t);
     both(300, 0);
     dp_tensor_unref(t);
     both(0, 0);
     ck_assert_int_eq(dpi_resize(a, u, 1, (int64_t[]){200}, DP_PRESERVE, &err), 0);
     both(200, 0); /* its own bytes were made for nobody */
-    ck_assert_int_eq(dp_account_keep(a, NAMED, u, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, NAMED, u, &err), 0);
     both(0, 300);
-    dp_account_let(a, NAMED, u);
+    dp_account_refund_tensor(a, NAMED, u);
     both(200, 0);
     dp_tensor_unref(u);
     both(0, 0);
@@ -330,15 +331,15 @@ START_TEST(account_who_names_it_pays)
 
     ck_assert_int_eq(dp_account_new(limits, &other, &err), 0);
     ck_assert_int_eq(make_for(other, 100, &t), 0);
-    ck_assert_int_eq(dp_account_keep(a, INTER, t, &err), 0); /* comes no earlier */
+    ck_assert_int_eq(dp_account_charge_tensor(a, INTER, t, &err), 0); /* comes no earlier */
     both(0, 0);
-    ck_assert_int_eq(dp_account_keep(a, NAMED, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, NAMED, t, &err), 0);
     both(0, 100);
-    ck_assert_int_eq(dp_account_keep(other, NAMED, t, &err), 0); /* it is a's by now */
-    dp_account_let(other, NAMED, t);
+    ck_assert_int_eq(dp_account_charge_tensor(other, NAMED, t, &err), 0); /* it is a's by now */
+    dp_account_refund_tensor(other, NAMED, t);
     both(0, 100);
     dp_account_close(other);
-    dp_account_let(a, NAMED, t);
+    dp_account_refund_tensor(a, NAMED, t);
     both(100, 0);
     dp_tensor_unref(t);
     both(0, 0);
@@ -352,7 +353,7 @@ static int everything(dp_tensor **t)
     if (rc == 0)
         rc = dpi_resize(a, *t, 1, (int64_t[]){200}, DP_PRESERVE, &err);
     if (rc == 0)
-        rc = dp_account_keep(a, NAMED, *t, &err);
+        rc = dp_account_charge_tensor(a, NAMED, *t, &err);
     if (rc == 0)
         rc = dpi_resize(a, *t, 2, (int64_t[]){2, 150}, DP_PRESERVE, &err);
     return rc;
@@ -413,11 +414,12 @@ static void *grower(void *arg)
         dp_tensor *t = NULL;
         int64_t n = 10, more = 20;
         if (dpi_empty(DP_UINT8, (dpi_place){0, 0, a}, 1, &n, DP_CONTIGUOUS, &t, &mine) < 0 ||
-            dp_account_keep(a, NAMED, t, &mine) < 0 || dp_account_keep(a, NAMED, arg, &mine) < 0 ||
+            dp_account_charge_tensor(a, NAMED, t, &mine) < 0 ||
+            dp_account_charge_tensor(a, NAMED, arg, &mine) < 0 ||
             dpi_resize(a, t, 1, &more, DP_PRESERVE, &mine) < 0)
             return "refused";
-        dp_account_let(a, NAMED, t);
-        dp_account_let(a, NAMED, arg);
+        dp_account_refund_tensor(a, NAMED, t);
+        dp_account_refund_tensor(a, NAMED, arg);
         dp_tensor_unref(t);
     }
     return NULL;
@@ -450,13 +452,13 @@ static void *keeper(void *arg)
     for (int i = 0; i < 20000; i++) {
         dp_tensor *t = NULL;
         int64_t n = 10;
-        if (dp_account_keep(a, DP_HOLDER_INTERMEDIATES, shared, &mine) < 0 ||
+        if (dp_account_charge_tensor(a, DP_HOLDER_INTERMEDIATES, shared, &mine) < 0 ||
             dp_tensor_new(DP_UINT8, DP_DEVICE_CPU, 1, &n, NULL, &t, &mine) < 0 ||
-            dp_account_keep(a, DP_HOLDER_INTERMEDIATES, t, &mine) < 0 ||
-            dp_account_keep(a, DP_HOLDER_TENSORS, t, &mine) < 0)
+            dp_account_charge_tensor(a, DP_HOLDER_INTERMEDIATES, t, &mine) < 0 ||
+            dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &mine) < 0)
             return "refused";
         dp_tensor_unref(t);
-        dp_account_let(a, DP_HOLDER_INTERMEDIATES, shared);
+        dp_account_refund_tensor(a, DP_HOLDER_INTERMEDIATES, shared);
     }
     return NULL;
 }

@@ -7,7 +7,7 @@ START_TEST(copies_across_the_layout_move_every_element)
     static const int64_t shapes[][3] = {{2, 130, 70}, {70, 2, 130},  {3, 5, 128},
                                         {1, 65, 64},  {7, 150, 210}, {301, 3, 202}};
 
-    OK(dp_pool_start(_i, &err));
+    OK(dp_thread_pool_start(_i, &err));
     for (size_t i = 0; i < DPI_COUNT(shapes); i++)
         for (int turn = 0; turn < 6; turn++) {
             static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
@@ -28,7 +28,7 @@ START_TEST(copies_across_the_layout_move_every_element)
             dp_tensor_unref(turned);
             dp_tensor_unref(copy);
         }
-    dp_pool_stop();
+    dp_thread_pool_stop();
 }
 END_TEST
 

@@ -49,10 +49,10 @@ START_TEST(a_value_of_every_kind_comes_back)
     z[0] = 9;
     ck_assert_int_eq(dp_tensor_attached(ctx, t, "u.z", &got), 0);
     ck_assert_double_eq(got.u.doubles[0], 1);
-    dp_value_drop(&got);
+    dp_value_free(&got);
     ck_assert_int_eq(dp_tensor_attached(ctx, t, "u.list", &got), 0);
     ck_assert_ptr_eq(got.u.values[1].u.t, other);
-    dp_value_drop(&got);
+    dp_value_free(&got);
     ck_assert_int_eq(dp_tensor_attached(ctx, t, "u.nothing", &got), 0);
     ck_assert_int_eq(got.tag, DP_TAG_NONE);
     ck_assert_int_eq(attach(t, "u.list", dp_none()), 0);

@@ -45,16 +45,16 @@ static void teardown(void)
     reg = dp_registry_free(reg);
 }
 
-static dp_op_facts facts_of(const char *name)
+static dp_schema_info facts_of(const char *name)
 {
-    dp_op_facts f = {.size = sizeof(f)};
-    int rc = dp_op_facts_get(ctx, dp_op_find(ctx, name), &f);
+    dp_schema_info f = {.size = sizeof(f)};
+    int rc = dp_schema_info_get(ctx, dp_op_find(ctx, name), &f);
 
     ck_assert_msg(rc == 0, "%s: %s", name, dp_ctx_error(ctx)->message);
     return f;
 }
 
-static dp_arg_info arg(const dp_op_facts *f, uint32_t i)
+static dp_arg_info arg(const dp_schema_info *f, uint32_t i)
 {
     dp_arg_info a = {.size = sizeof(a)};
 
@@ -62,7 +62,7 @@ static dp_arg_info arg(const dp_op_facts *f, uint32_t i)
     return a;
 }
 
-static dp_arg_info ret(const dp_op_facts *f, uint32_t i)
+static dp_arg_info ret(const dp_schema_info *f, uint32_t i)
 {
     dp_arg_info a = {.size = sizeof(a)};
 
@@ -87,7 +87,7 @@ START_TEST(facts_form_masks_and_composites)
         {"f::norm", 2, 1, 0, DP_FORM_FUNCTIONAL, 3, 2, 0},
     };
     for (size_t i = 0; i < DPI_COUNT(want); i++) {
-        dp_op_facts f = facts_of(want[i].name);
+        dp_schema_info f = facts_of(want[i].name);
         ck_assert_uint_eq(f.n_args, want[i].n_args);
         ck_assert_uint_eq(f.n_rets, want[i].n_rets);
         ck_assert_msg(f.flags == want[i].flags, "%s: flags %u", want[i].name, f.flags);
@@ -122,7 +122,7 @@ START_TEST(facts_types_of_arguments)
         {"q", "QScheme", DP_TYPE_OTHER, 0, 0, false, false, true, true},
         {"c", "complex", DP_TYPE_COMPLEX, 0, 0, false, false, true, true},
     };
-    dp_op_facts f = facts_of("f::index");
+    dp_schema_info f = facts_of("f::index");
 
     for (uint32_t i = 0; i < DPI_COUNT(want); i++) {
         dp_arg_info a = arg(&f, i);
@@ -148,8 +148,8 @@ END_TEST
 
 START_TEST(facts_what_returns_alias)
 {
-    dp_op_facts chunk = facts_of("f::chunk"), out = facts_of("f::add.out"),
-                ix = facts_of("f::index");
+    dp_schema_info chunk = facts_of("f::chunk"), out = facts_of("f::add.out"),
+                   ix = facts_of("f::index");
 
     dp_arg_info r = ret(&chunk, 0);
     ck_assert_int_eq(r.alias_of, 0);
@@ -159,7 +159,7 @@ START_TEST(facts_what_returns_alias)
     ck_assert_int_eq(r.alias_of, 2);
     ck_assert(r.written && r.is_argument && !ret(&chunk, 0).is_argument);
     ck_assert(arg(&out, 2).written);
-    dp_op_facts norm = facts_of("f::norm");
+    dp_schema_info norm = facts_of("f::norm");
     ck_assert(arg(&norm, 1).written && !arg(&norm, 0).written);
     ck_assert_int_eq(ret(&ix, 0).alias_of, -1);
     ck_assert_str_eq(ret(&ix, 0).name, "a");
@@ -170,11 +170,11 @@ END_TEST
 /* A struct of an older plugin is filled in as far as it goes, and no further. */
 START_TEST(facts_into_a_shorter_struct)
 {
-    dp_op_facts f = {.size = offsetof(dp_op_facts, tensors), .tensors = 77};
+    dp_schema_info f = {.size = offsetof(dp_schema_info, tensors), .tensors = 77};
     dp_arg_info a = {.size = offsetof(dp_arg_info, name), .name = "mine"};
-    dp_op_facts whole = facts_of("f::add_");
+    dp_schema_info whole = facts_of("f::add_");
 
-    ck_assert_int_eq(dp_op_facts_get(ctx, dp_op_find(ctx, "f::add_"), &f), 0);
+    ck_assert_int_eq(dp_schema_info_get(ctx, dp_op_find(ctx, "f::add_"), &f), 0);
     ck_assert_int_eq(f.form, DP_FORM_IN_PLACE);
     ck_assert_uint_eq(f.tensors, 77);
     ck_assert(dp_op_arg(&whole, 0, &a));
@@ -187,17 +187,17 @@ START_TEST(facts_need_a_snapshot_and_a_definition)
 {
     static const dp_item only[] = {REC_IMPL("undefined", rec_kernel)};
     dp_block block = REC_BLOCK(DP_BLOCK_IMPL, 4, "f", "CPU", only);
-    dp_op_facts f = {.size = sizeof(f)};
+    dp_schema_info f = {.size = sizeof(f)};
     const dp_op *add = dp_op_find(ctx, "f::add_");
 
-    ck_assert_int_eq(dp_op_facts_get(ctx, dp_op_find(ctx, "f::nothing"), &f), DP_ENOTFOUND);
+    ck_assert_int_eq(dp_schema_info_get(ctx, dp_op_find(ctx, "f::nothing"), &f), DP_ENOTFOUND);
     dp_ctx_end(ctx);
-    ck_assert_int_eq(dp_op_facts_get(ctx, add, &f), DP_ERUNTIME);
+    ck_assert_int_eq(dp_schema_info_get(ctx, add, &f), DP_ERUNTIME);
     ck_assert_msg(strstr(dp_ctx_error(ctx)->message, "f::add_") != NULL, "%s",
                   dp_ctx_error(ctx)->message);
     rec_attach(reg, "more", &block, 1);
     ck_assert_int_eq(dp_ctx_begin(ctx), 0);
-    ck_assert_int_eq(dp_op_facts_get(ctx, dp_op_find(ctx, "f::undefined"), &f), DP_ENOTFOUND);
+    ck_assert_int_eq(dp_schema_info_get(ctx, dp_op_find(ctx, "f::undefined"), &f), DP_ENOTFOUND);
 }
 END_TEST
 

@@ -268,7 +268,7 @@ START_TEST(an_account_holds_what_a_wrapper_is_made_of)
     for (int h = 0; h < DP_HOLDERS; h++)
         limits[h] = (dp_holder_limit){"count_limit", "bytes_limit", 10, 20000};
     ck_assert_int_eq(dp_account_new(limits, &a, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, w, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, w, &err), 0);
     for (int i = 0; i < 1000; i++) {
         dp_tensor *p = part(1);
         unit_each(become(ctx, p) == 0, "change %d: %s", i, dp_ctx_error(ctx)->message);
@@ -277,16 +277,16 @@ START_TEST(an_account_holds_what_a_wrapper_is_made_of)
         unit_each(held[DP_HOLDER_TENSORS].bytes == 8000, "%llu bytes",
                   (unsigned long long)held[DP_HOLDER_TENSORS].bytes);
     }
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, parts[0], &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, parts[0], &err), 0);
     ck_assert_int_eq(become(ctx, parts[0]), 0); /* another's handle */
     ck_assert_int_eq(become(ctx, parts[1]), 0);
     ck_assert_int_eq(become(ctx, parts[1]), 0);
     dp_account_held(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 8000);
-    dp_account_let(a, DP_HOLDER_TENSORS, w);
+    dp_account_refund_tensor(a, DP_HOLDER_TENSORS, w);
     dp_account_held(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 4000);
-    dp_account_let(a, DP_HOLDER_TENSORS, parts[0]);
+    dp_account_refund_tensor(a, DP_HOLDER_TENSORS, parts[0]);
     dp_account_held(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
     dp_account_close(a);
@@ -303,7 +303,7 @@ START_TEST(an_account_holds_what_a_storage_grew_to)
     for (int h = 0; h < DP_HOLDERS; h++)
         limits[h] = (dp_holder_limit){"count_limit", "bytes_limit", 10, 100000};
     ck_assert_int_eq(dp_account_new(limits, &a, &err), 0);
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
     for (int i = 1; i < 1000; i++) {
         unit_each(grow(ctx, 100 + i) == 0, "growth %d: %s", i, dp_ctx_error(ctx)->message);
         dp_account_held(a, held);
@@ -311,11 +311,11 @@ START_TEST(an_account_holds_what_a_storage_grew_to)
         unit_each(held[DP_HOLDER_TENSORS].bytes == most, "%llu bytes, not %llu",
                   (unsigned long long)held[DP_HOLDER_TENSORS].bytes, (unsigned long long)most);
     }
-    dp_account_let(a, DP_HOLDER_TENSORS, t);
+    dp_account_refund_tensor(a, DP_HOLDER_TENSORS, t);
     dp_account_held(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
     ck_assert_int_eq(grow(ctx, 2000), 0); /* for nobody, and then for its next keeper */
-    ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+    ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
     dp_account_held(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 4 * (1099 + 2000));
     dp_tensor_unref(t);
@@ -390,16 +390,16 @@ START_TEST(what_is_held_stays)
     int n = 0;
 
     ck_assert_int_eq(reshape(ctx, 1), 0);
-    ck_assert_int_eq(dp_shapes_hold(&err), 0);
+    ck_assert_int_eq(dp_shapes_pin(&err), 0);
     DP_VIEW(held, t);
     while (n < 1000 && reshape(ctx, n % 2 + 2) == 0)
         n++;
     ck_assert_int_le(n, DP_LIMIT_RESIZES);
     ck_assert_int_ge(n, DP_LIMIT_RESIZES - 1);
     ck_assert_int_eq(held.sizes[0], 1);
-    ck_assert_int_eq(dp_shapes_hold(&err), 0); /* of now */
+    ck_assert_int_eq(dp_shapes_pin(&err), 0); /* of now */
     ck_assert_int_eq(reshape(ctx, 1), 0);
-    dp_shapes_let();
+    dp_shapes_unpin();
     ck_assert_int_eq(reshape(ctx, 2), 0);
 }
 END_TEST
@@ -434,10 +434,10 @@ static void *watch(void *arg)
         unit_each(look_at(c, false) == 0, "%s", dp_ctx_error(c)->message);
         unit_each(dp_call_boxed(c, dp_op_find(c, "s::look_inside"), args, 1, NULL, 0) == 0, "%s",
                   dp_ctx_error(c)->message);
-        unit_each(dp_shapes_hold(&e) == 0, "%s", e.message);
+        unit_each(dp_shapes_pin(&e) == 0, "%s", e.message);
         DP_VIEW(v, t);
         unit_each(v.sizes[v.ndim - 1] < CHANGES, "%lld", (long long)v.sizes[v.ndim - 1]);
-        dp_shapes_let();
+        dp_shapes_unpin();
     }
     dp_ctx_free(c);
     return NULL;

@@ -110,14 +110,14 @@ START_TEST(null_from_a_kernel_is_an_error)
     REFUSED(dp_parallel_for(ctx, 0, 1, 1, NULL, NULL), "dp_parallel_for: fn is NULL");
     REFUSED(dp_iter_run(ctx, NULL, NULL, NULL), "dp_iter_run: it is NULL");
     REFUSED(dp_thread_start(ctx, "t", NULL, NULL, &id), "dp_thread_start: fn is NULL");
-    REFUSED(dp_value_keep(ctx, &v, NULL), "dp_value_keep: out is NULL");
-    REFUSED(dp_op_facts_get(ctx, NULL, NULL), "dp_op_facts_get: out is NULL");
+    REFUSED(dp_value_copy(ctx, &v, NULL), "dp_value_copy: out is NULL");
+    REFUSED(dp_schema_info_get(ctx, NULL, NULL), "dp_schema_info_get: out is NULL");
     REFUSED(dp_enter_with(ctx, NULL, (dp_keyset){0}, (dp_keyset){0}, NULL),
             "dp_enter_with: t is NULL");
     ck_assert_ptr_null(dp_op_find(ctx, NULL));
     ck_assert_str_eq(dp_ctx_error(ctx)->message, "dp_op_find: name is NULL");
     ck_assert_int_eq(dp_key_find(ctx, NULL), DP_KEY_Undefined);
-    dp_value_drop(NULL);
+    dp_value_free(NULL);
     ck_assert_int_eq(dp_parallel_for(ctx, INT64_MIN, INT64_MAX, 1, no_range, NULL), DP_EVALUE);
     ck_assert_int_eq(dp_fail(ctx, DP_ERUNTIME, NULL), DP_ERUNTIME);
 #undef REFUSED

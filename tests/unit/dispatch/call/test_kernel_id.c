@@ -20,7 +20,7 @@ START_TEST(bound_kernel)
     dp_ctx_set_label(ctx, "session 12");
     ck_assert_int_eq(dp_call_boxed(ctx, b.op, b.args, b.n_args, &ret, 1), 0);
     dp_values_release(&ret, 1);
-    ck_assert_uint_eq(dp_ctx_facts(ctx).kernel_id, id);
+    ck_assert_uint_eq(dp_ctx_stats(ctx).kernel_id, id);
     rec_detach(reg, u);
     u = rec_attach(reg, "kernels", block, 1); /* another generation */
     ck_assert_uint_ne(dp_bound_kernel(ctx, &b), 0);

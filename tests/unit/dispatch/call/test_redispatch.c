@@ -22,7 +22,7 @@ START_TEST(call_redispatches_below_and_honours_guards)
     ran();
     expect_tensor(a);
     ck_assert_uint_eq(ran(), 2);
-    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1); /* a layer does not make it another call */
+    ck_assert_uint_eq(dp_ctx_stats(ctx).n_calls, 1); /* a layer does not make it another call */
     int g = dp_guard_enter(ctx, none, autograd);
     expect_tensor(a);
     ck_assert_uint_eq(ran(), 1);
@@ -58,7 +58,7 @@ START_TEST(call_skips_fallthrough_kernels)
     attach_as("cpu", "CPU", second, NULL, 0);
     attach_as("skip", "AutogradCPU", NULL, NULL, DP_FLAG_FALLTHROUGH);
     expect_tensor(b);
-    ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
+    ck_assert_uint_eq(dp_ctx_stats(ctx).n_calls, 1);
 }
 END_TEST
 

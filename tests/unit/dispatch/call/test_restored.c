@@ -430,14 +430,14 @@ START_TEST(an_account_gets_back_what_is_undone)
     dp_ctx_set_account(ctx, a);
     for (int keeps = 0; keeps < 2; keeps++) {
         if (keeps)
-            ck_assert_int_eq(dp_account_keep(a, DP_HOLDER_TENSORS, t, &err), 0);
+            ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
         grow_in_vain(TWICE, other);
         dp_ctx_set_account(ctx, a);
         dp_account_held(a, held);
         ck_assert_uint_eq(held[DP_HOLDER_INTERMEDIATES].bytes, 0);
         ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, keeps ? 3 * sizeof(float) : 0);
     }
-    dp_account_let(a, DP_HOLDER_TENSORS, t);
+    dp_account_refund_tensor(a, DP_HOLDER_TENSORS, t);
     dp_ctx_set_account(ctx, NULL);
     dp_account_close(a);
 }
@@ -547,14 +547,14 @@ END_TEST
 /* At the limit, too: undoing is one change more. */
 START_TEST(a_shape_that_changed_to_the_limit_is_restored)
 {
-    ck_assert_int_eq(dp_shapes_hold(&err), 0);
+    ck_assert_int_eq(dp_shapes_pin(&err), 0);
     int64_t n = 0;
     for (; run(RESIZE, 10 + n % 2, n == DP_LIMIT_RESIZES - 1) == 0; n++)
         ck_assert_int_lt(n, DP_LIMIT_RESIZES);
     ck_assert_int_eq(n, DP_LIMIT_RESIZES - 1);
     ck_assert_str_eq(dp_ctx_error(ctx)->message, "not today");
     expect(t, t, 2, SIZES(2, 10 + (n - 1) % 2));
-    dp_shapes_let();
+    dp_shapes_unpin();
 }
 END_TEST
 

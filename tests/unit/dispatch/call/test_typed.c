@@ -43,8 +43,8 @@ START_TEST(call_typed_is_the_same_with_and_without_timing)
         dp_registry_stats_get(reg, &before);
         ck_assert_uint_eq(before.calls - after.calls, 1);
         if (i == 1) {
-            ck_assert_uint_eq(dp_ctx_facts(ctx).n_calls, 1);
-            ck_assert_uint_ne(dp_ctx_facts(ctx).kernel_id, 0);
+            ck_assert_uint_eq(dp_ctx_stats(ctx).n_calls, 1);
+            ck_assert_uint_ne(dp_ctx_stats(ctx).kernel_id, 0);
         }
         detach(above);
         detach(cpu);

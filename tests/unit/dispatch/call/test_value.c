@@ -29,7 +29,7 @@ static dp_value kept(dp_value v, void *memory, size_t bytes)
 {
     dp_value copy;
 
-    ck_assert_int_eq(dp_value_keep(ctx, &v, &copy), 0);
+    ck_assert_int_eq(dp_value_copy(ctx, &v, &copy), 0);
     ck_assert_uint_eq(copy.tag, v.tag);
     ck_assert_uint_eq(copy.len, v.len);
     memset(memory, 0xee, bytes);
@@ -45,22 +45,22 @@ START_TEST(value_kept_has_its_own_memory)
 
     dp_value v = kept(dp_ints(ints, 3), ints, sizeof(ints));
     ck_assert_int_eq(v.u.ints[2], 3);
-    dp_value_drop(&v);
+    dp_value_free(&v);
     ck_assert_uint_eq(v.tag, DP_TAG_NONE);
     v = kept(c, complex_, sizeof(complex_));
     ck_assert(v.u.doubles[1] == -2);
-    dp_value_drop(&v);
+    dp_value_free(&v);
     v = kept(s, text, sizeof(text));
     ck_assert_str_eq(v.u.s, "text");
-    dp_value_drop(&v);
+    dp_value_free(&v);
     int64_t none;
     v = kept(dp_ints(&none, 0), &none, sizeof(none)); /* an empty list is no None */
     ck_assert_ptr_nonnull(v.u.ints);
-    dp_value_drop(&v);
+    dp_value_free(&v);
     v = dp_double(0.25);
-    ck_assert_int_eq(dp_value_keep(ctx, &v, &v), 0);
+    ck_assert_int_eq(dp_value_copy(ctx, &v, &v), 0);
     ck_assert(v.u.d == 0.25);
-    dp_value_drop(&v);
+    dp_value_free(&v);
 }
 END_TEST
 
@@ -75,7 +75,7 @@ START_TEST(value_kept_owns_tensors_and_generators)
     items[1] = dp_tensor_value(t);
     items[2] = (dp_value){DP_TAG_GENERATOR, 0, {.g = g}};
     v = (dp_value){DP_TAG_LIST, 3, {.values = items}};
-    ck_assert_int_eq(dp_value_keep(ctx, &v, &copy), 0);
+    ck_assert_int_eq(dp_value_copy(ctx, &v, &copy), 0);
     memset(items, 0xee, sizeof(items));
     dp_generator_unref(g);
     t = dp_tensor_unref(t);
@@ -84,7 +84,7 @@ START_TEST(value_kept_owns_tensors_and_generators)
     ck_assert_ptr_eq(in[0].u.tensors[2], in[1].u.t);
     ck_assert_uint_eq(dp_tensor_version(in[1].u.t), 0);
     ck_assert_uint_eq(dp_generator_initial_seed(in[2].u.g), 1);
-    dp_value_drop(&copy);
+    dp_value_free(&copy);
 }
 END_TEST
 
@@ -94,7 +94,7 @@ START_TEST(value_without_memory_is_an_error)
     dp_value v = dp_ints(ints, 1), copy = dp_int(1);
 
     dp_fault_arm(1);
-    ck_assert_int_eq(dp_value_keep(ctx, &v, &copy), DP_ERESOURCE);
+    ck_assert_int_eq(dp_value_copy(ctx, &v, &copy), DP_ERESOURCE);
     dp_fault_arm(0);
     ck_assert_uint_eq(copy.tag, DP_TAG_NONE);
 }
