@@ -22,7 +22,6 @@ KNOWN = {
     "_to_cpu": "its results lie on the CPU",
     "tensor_split.tensor_indices_or_sections": "indices lie on the CPU, as in PyTorch",
     "isin.Scalar_Tensor": "a Scalar's result lies on the CPU, as in PyTorch",
-    "index.Tensor": "the shape of a result by a mask follows from its values, which the structured kernel does not read",
     "native_channel_shuffle": "it has other strides",
     "mish_backward": "of two dtypes: it promotes, where the CPU's kernel keeps that of grad_output",
 }

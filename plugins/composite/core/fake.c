@@ -91,6 +91,73 @@ static int fake_of(dp_ctx *ctx, const dp_value *given, dp_value *out)
     return rc;
 }
 
+static bool is_mask(const dp_tensor *t)
+{
+    if (t == NULL)
+        return false;
+    DP_VIEW(x, t);
+    return x.dtype == DP_BOOL || x.dtype == DP_UINT8;
+}
+
+/* Fakes of the indices that a mask stands for, one for each of its dimensions; at [*n] on.  How many places it has follows
+ * from its values, so nonzero runs on the mask itself (TensorAdvancedIndexing.cpp, make_info). */
+static int fakes_of_mask(dp_ctx *ctx, dp_tensor *mask, dp_tensor **at, uint32_t *n)
+{
+    dp_tensor *places = NULL;
+    DP_VIEW(m, mask);
+    int rc = DP_INVOKE(ctx, "aten::nonzero", (T), (T), mask, &places);
+
+    for (int64_t d = 0; rc == 0 && d < m.ndim; d++) {
+        dp_tensor *column = NULL;
+        rc = DP_INVOKE(ctx, "aten::select.int", (T, i, i), (T), places, 1, d, &column);
+        if (rc == 0)
+            rc = dp_fake(ctx, column, &at[(*n)++]);
+        dp_tensor_unref(column);
+    }
+    dp_tensor_unref(places);
+    return rc;
+}
+
+/* fake_of() of a list of indices, Tensor?[], with masks among them. */
+static int fake_of_indices(dp_ctx *ctx, const dp_value *given, dp_value *out)
+{
+    uint32_t most = 0, n = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < given->len; i++)
+        most += is_mask(given->u.tensors[i]) ? DP_DIM_MAX : 1;
+    dp_tensor **list = dp_alloc_n(ctx, most, sizeof(*list));
+    *out = dp_none();
+    if (list == NULL)
+        return DP_ERESOURCE;
+    memset(list, 0, most * sizeof(*list));
+    for (uint32_t i = 0; rc == 0 && i < given->len; i++) {
+        dp_tensor *t = given->u.tensors[i];
+        if (is_mask(t))
+            rc = fakes_of_mask(ctx, t, list, &n);
+        else if (t != NULL)
+            rc = dp_fake(ctx, t, &list[n++]);
+        else
+            n++;
+    }
+    *out = dp_tensors(list, n);
+    return rc;
+}
+
+/* Is it a list of indices with a mask? */
+static bool has_mask(const dp_call *call, uint32_t i)
+{
+    dp_schema_info info = {.size = sizeof(info)};
+    dp_arg_info arg = {.size = sizeof(arg)};
+    const dp_value *v = &call->args[i];
+    bool any = false;
+
+    for (uint32_t j = 0; v->tag == DP_TAG_TENSORS && !any && j < v->len; j++)
+        any = is_mask(v->u.tensors[j]);
+    return any && dp_schema_info_get(call->ctx, call->op, &info) == 0 &&
+           dp_op_arg(&info, i, &arg) && arg.optional_item;
+}
+
 static void release(const dp_value *v)
 {
     if (v->tag == DP_TAG_TENSOR)
@@ -112,7 +179,8 @@ int fake_run(dp_call *call, const char *target, dp_value *rets)
                        "runs without memory, too (DP_FLAG_META)",
                        dp_op_name(call->op), target);
     for (; rc == 0 && n < call->n_args; n++)
-        rc = fake_of(call->ctx, &call->args[n], &fakes[n]);
+        rc = has_mask(call, n) ? fake_of_indices(call->ctx, &call->args[n], &fakes[n])
+                               : fake_of(call->ctx, &call->args[n], &fakes[n]);
     if (rc == 0)
         rc = run_without_memory(call, fakes, rets);
     for (uint32_t i = 0; i < n; i++)
