@@ -59,6 +59,9 @@ def test_kernels_run_on_the_device(f):
     equal(read(f.d, f.d.op("aten::mul.Tensor", x, y)), [[2, -4, 8], [0.5, -1, 2]])
     equal(read(f.d, f.d.op("aten::mm", x, to(f.d, [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))), [[5, 2]])
     equal(served_by(f.d, "aten::erf", x), ("simcuda", "backend fallback"))
+    one = to(f.d, [-2.0])
+    equal(read(f.d, f.d.op("aten::abs", one)), [2], "into an output of no elements, which is resized")
+    equal(read(f.d, f.d.op("aten::isinf", one)), [False])
     raises(lambda: f.d.op("aten::add.Tensor", x, to(f.d, [[1.0, 2.0]])), "RuntimeError", "must match the size")
     f.d.call("tensor.release", all=True)
 

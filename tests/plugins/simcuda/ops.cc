@@ -51,9 +51,11 @@ bool is_plain(const dp_tensor *t, dp_device on)
            dp_internal_overlap(t) == 0;
 }
 
-/* Operands that broadcast to tensors[0]; false: they do not go together so. */
+/* Operands that broadcast to the shape of tensors[0]; false: they do not, or it has another shape than theirs,
+ * so that an out= argument would be resized. */
 bool operands_of(dp_tensor *const *tensors, int n, operands *o)
 {
+    bool reached[DIMS_MAX] = {};
     DP_VIEW(out, tensors[0]);
 
     *o = operands();
@@ -71,9 +73,13 @@ bool operands_of(dp_tensor *const *tensors, int n, operands *o)
             int64_t size = x.sizes[x.ndim - 1 - d];
             if (size != o->sizes[d] && size != 1)
                 return false;
+            reached[d] = reached[d] || (k > 0 && size == o->sizes[d]);
             o->strides[k][d] = size == 1 ? 0 : x.strides[x.ndim - 1 - d] * item;
         }
     }
+    for (int d = 0; d < o->ndim; d++)
+        if (!reached[d])
+            return false;
     return true;
 }
 
