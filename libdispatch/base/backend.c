@@ -14,6 +14,7 @@
  * itself.  After a reload the old device is no longer its backend's, but lives until nobody runs
  * the old code: until then it takes back what it gave out. */
 #include "backend.h"
+#include "kind.h"
 #include "process.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -152,6 +153,9 @@ int dpi_backend_check_name(const char *name, dp_error *err)
                             name, most);
     if (strcmp(device_names[DP_B_CPU], name) == 0 || strcmp(device_names[DP_B_Meta], name) == 0)
         return dp_error_set(err, DP_EEXISTS, "backend '%s' is built in", name);
+    if (dpi_kind_is_alive(name))
+        return dp_error_set(err, DP_EEXISTS,
+                            "backend '%s': a kind of wrapper tensors has this name", name);
     return DP_OK;
 }
 

@@ -178,8 +178,9 @@ static bool find_key(const char *name, dp_key *out)
         *out = dpi_kind_key(kind);
         return true;
     }
-    for (int r = 0; r < DPI_RANKS; r++)
-        if (!per_backend(r) && strcmp(name, functionality_names[r]) == 0) {
+    for (int r = 0; r < DPI_RANKS; r++) /* a kind's key goes by the kind's name alone */
+        if (!per_backend(r) && dpi_kind_slot(dpi_rank_keys[r]) < 0 &&
+            strcmp(name, functionality_names[r]) == 0) {
             *out = dpi_rank_keys[r];
             return true;
         }

@@ -50,6 +50,17 @@ int dpi_kind_find(const char *name)
     return found;
 }
 
+bool dpi_kind_is_alive(const char *name)
+{
+    bool alive = false;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < DP_LIMIT_KINDS; i++)
+        alive |= !is_free(i) && is_named(i, name);
+    pthread_mutex_unlock(&lock);
+    return alive;
+}
+
 int dpi_kind_hold(const char *name)
 {
     pthread_mutex_lock(&lock);

@@ -27,6 +27,8 @@ int dpi_kind_register(const char *name, const char *owner, bool again, int *slot
 void dpi_kind_unregister(int slot);
 /* Slot of a kind that a plugin has registered; -1: there is none. */
 int dpi_kind_find(const char *name);
+/* Is a key lent to a kind of this name? */
+bool dpi_kind_is_alive(const char *name);
 /* Of a kind that is registered or held by tensors; NULL: nobody's.  Async-signal-safe. */
 const char *dpi_kind_name(int slot);
 /* A tensor of a kind is made: its slot, if a plugin has registered it, until dpi_kind_drop(); else -1. */

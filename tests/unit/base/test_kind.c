@@ -16,6 +16,9 @@ START_TEST(a_name_has_one_key)
     ck_assert_int_eq(dpi_kind_register("otherkind", "two", false, &b, &err), 0);
     ck_assert_int_ne(a, b);
     ck_assert_int_eq(dp_key_parse("unitkind"), dpi_kind_key(a));
+    ck_assert_int_eq(dp_key_parse("Kind0"), DP_KEY_Undefined);
+    ck_assert_int_eq(dpi_backend_register("unitkind", "two", NULL, &again, &err), DP_EEXISTS);
+    ck_assert_str_eq(err.message, "backend 'unitkind': a kind of wrapper tensors has this name");
     ck_assert_str_eq(dp_key_name(dpi_kind_key(b), buf), "otherkind");
     ck_assert_str_eq(dp_kind_owner(dpi_kind_key(b), owner), "two");
     ck_assert_ptr_null(dp_kind_owner(DP_KEY(DP_F_Sparse), owner));
