@@ -134,8 +134,9 @@ static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, c
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)
         for (uint32_t i = 0; u != except && i < u->n_regs; i++) {
             const dpi_reg *r = &u->regs[i];
-            if ((r->kind == DPI_REG_IMPL || r->kind == DPI_REG_FALLBACK) &&
-                is_key_of(named, r->key))
+            bool has_key = r->kind == DPI_REG_IMPL || r->kind == DPI_REG_FALLBACK ||
+                           (r->kind == DPI_REG_OBSERVER && r->key != DP_KEY_Undefined);
+            if (has_key && is_key_of(named, r->key))
                 return r;
         }
     return NULL;
@@ -153,9 +154,11 @@ static int check_backends_free(const dp_registry *reg, const dp_unit *u, const d
             kept |= next->regs[j].kind == r->kind && next->regs[j].bit == r->bit;
         if (!kept && (user = name_user(reg, u, r)) != NULL)
             return dp_error_set(err, DP_EBUSY,
-                                "%s '%s' of plugin '%s': plugin '%s' has kernels for it (%s:%u)",
+                                "%s '%s' of plugin '%s': plugin '%s' has %s it (%s:%u)",
                                 r->kind == DPI_REG_KIND ? "kind" : "backend", r->name,
-                                u->gen->plugin, user->gen->plugin, user->file, user->line);
+                                u->gen->plugin, user->gen->plugin,
+                                user->kind == DPI_REG_OBSERVER ? "an observer of" : "kernels for",
+                                user->file, user->line);
     }
     return 0;
 }

@@ -75,6 +75,13 @@ def test_kernels_of_others_hold_the_name(f):
     f.d.call("tensor.release", all=True)
 
 
+def test_observers_hold_the_name(f):
+    f.load("observes_masked")
+    raises(lambda: f.d.call("plugin.unload", plugin="masked"), "Busy",
+           "kind 'masked' of plugin 'masked': plugin 'observes_masked' has an observer of it")
+    f.unload("observes_masked")
+
+
 def test_tensors_hold_the_key_when_their_plugin_is_gone(f):
     l = f.labelled()
     f.unload("labelled")
