@@ -67,7 +67,7 @@ typedef struct daemon_calls {
 /* A connection's dispatcher state: installed in request.ctx before a method runs. */
 typedef struct conn_state {
     dp_keyset include, exclude;
-    uint64_t pinned; /* backends of both key sets: their bits stay theirs */
+    dp_keyset pinned; /* backends and kinds of both key sets: their bits stay theirs */
     int num_threads;
     dp_mode mode;
 } conn_state;

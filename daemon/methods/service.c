@@ -335,17 +335,17 @@ int session_get(request *rq, jw *w, dp_error *err)
     return 0;
 }
 
-/* Read what is given of the key sets.  Backends are pinned before their names become bits. */
+/* Read what is given of the key sets.  Backends and kinds are pinned before their names become bits. */
 static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_error *err)
 {
-    uint64_t alive = dp_backends_pin(UINT64_MAX);
+    dp_keyset alive = dp_keyset_pin((dp_keyset){UINT64_MAX, UINT64_MAX});
     int rc = keys_from_json(p->include, "include", &s->include, err);
 
     if (rc == 0)
         rc = keys_from_json(p->exclude, "exclude", &s->exclude, err);
     if (rc == 0)
-        s->pinned = dp_backends_pin(s->include.backend | s->exclude.backend);
-    dp_backends_unpin(alive);
+        s->pinned = dp_keyset_pin(dp_keyset_or(s->include, s->exclude));
+    dp_keyset_unpin(alive);
     return rc;
 }
 
@@ -368,10 +368,10 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
     if (key_sets_from_params(p, &next, err) < 0)
         return err->code;
     if (p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0) {
-        dp_backends_unpin(next.pinned);
+        dp_keyset_unpin(next.pinned);
         return run_ctx_error(rq, err);
     }
-    dp_backends_unpin(state->pinned);
+    dp_keyset_unpin(state->pinned);
     *state = next;
     jw_object(w);
     write_state(rq, w, state);

@@ -20,7 +20,7 @@ void connection_unref(struct connection *c)
     if (--c->refs > 0)
         return;
     frame_fini(&c->frame);
-    dp_backends_unpin(c->state.pinned);
+    dp_keyset_unpin(c->state.pinned);
     dp_free(c);
 }
 

@@ -314,6 +314,17 @@ int dpi_kind_check_name(const char *name, dp_error *err)
 
 /* -- key sets, for plugins and embedders -- */
 
+dp_keyset dp_keyset_pin(dp_keyset s)
+{
+    return (dp_keyset){dpi_kinds_pin(s.functionality), dp_backends_pin(s.backend)};
+}
+
+void dp_keyset_unpin(dp_keyset pinned)
+{
+    dpi_kinds_unpin(pinned.functionality);
+    dp_backends_unpin(pinned.backend);
+}
+
 dp_keyset dp_keyset_of(dp_key k)
 {
     return dpi_keyset_of(k);

@@ -1,7 +1,7 @@
 /* kind.c -- which kind of wrapper tensors each of the keys Kind0 to Kind7 is lent to.
  *
- * As with the bits of named backends, a key goes to another name only when no plugin registers the kind and no
- * tensor of it lives: a key in a set never changes what it means. */
+ * As with the bits of named backends, a key goes to another name only when no plugin registers the kind, no
+ * tensor of it lives and no key set that outlives a call pins it: a key never changes what it means. */
 #include "kind.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -13,17 +13,19 @@ enum {
 static struct {
     const char *_Atomic name;
     char owner[DP_LIMIT_NAME_BYTES + 1];
-    unsigned registered; /* two while a plugin is reloaded */
-    atomic_uint_fast64_t tensors;
+    atomic_uint registered; /* two while a plugin is reloaded */
+    atomic_uint_fast64_t tensors, pins;
 } slots[DP_LIMIT_KINDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 _Static_assert(DP_F_Kind0 + DP_LIMIT_KINDS - 1 == DP_F_Kind7, "a kind for each key");
+_Static_assert(DPI_RANK_Kind0 + DP_LIMIT_KINDS - 1 == DPI_RANK_Kind7, "with bits side by side");
 
-/* Locked. */
+/* Locked, or the answer may be old. */
 static bool is_free(int i)
 {
-    return slots[i].registered == 0 && atomic_load(&slots[i].tensors) == 0;
+    return atomic_load(&slots[i].registered) == 0 && atomic_load(&slots[i].tensors) == 0 &&
+           atomic_load(&slots[i].pins) == 0;
 }
 
 static bool is_named(int i, const char *name)
@@ -73,10 +75,7 @@ int dpi_kind_hold(const char *name)
 
 const char *dpi_kind_name(int slot)
 {
-    bool lent = __atomic_load_n(&slots[slot].registered, __ATOMIC_RELAXED) > 0 ||
-                atomic_load(&slots[slot].tensors) > 0;
-
-    return lent ? atomic_load(&slots[slot].name) : NULL;
+    return is_free(slot) ? NULL : atomic_load(&slots[slot].name);
 }
 
 const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1])
@@ -153,4 +152,29 @@ void dpi_kind_unregister(int slot)
 void dpi_kind_drop(int slot)
 {
     atomic_fetch_sub(&slots[slot].tensors, 1);
+}
+
+/* -- key sets that are kept -- */
+
+uint64_t dpi_kinds_pin(uint64_t bits)
+{
+    uint64_t pinned = 0;
+
+    pthread_mutex_lock(&lock); /* no key is lent to another name meanwhile */
+    for (int i = 0; i < DP_LIMIT_KINDS; i++) {
+        uint64_t bit = bits & DPI_BIT(Kind0) << i;
+        if (bit == 0 || is_free(i))
+            continue;
+        atomic_fetch_add(&slots[i].pins, 1);
+        pinned |= bit;
+    }
+    pthread_mutex_unlock(&lock);
+    return pinned;
+}
+
+void dpi_kinds_unpin(uint64_t bits)
+{
+    for (int i = 0; i < DP_LIMIT_KINDS; i++)
+        if (bits & DPI_BIT(Kind0) << i)
+            atomic_fetch_sub(&slots[i].pins, 1);
 }

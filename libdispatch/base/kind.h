@@ -21,7 +21,7 @@ static inline int dpi_kind_slot(dp_key k)
 /* DP_EVALUE, DP_EEXISTS: it is no name of a kind, or it is a key's or a backend's.  (key.c) */
 int dpi_kind_check_name(const char *name, dp_error *err);
 /* Lend a key to `name` of plugin `owner`.  again: `owner` has it already and loads a new version; each
- * registration is ended by itself.  A name that tensors still hold gets its old key back.  DP_EEXISTS: it is
+ * registration is ended by itself.  A name that tensors or pins still hold gets its old key back.  DP_EEXISTS: it is
  * another plugin's; DP_ERESOURCE: DP_LIMIT_KINDS. */
 int dpi_kind_register(const char *name, const char *owner, bool again, int *slot, dp_error *err);
 void dpi_kind_unregister(int slot);
@@ -29,11 +29,14 @@ void dpi_kind_unregister(int slot);
 int dpi_kind_find(const char *name);
 /* Is a key lent to a kind of this name? */
 bool dpi_kind_is_alive(const char *name);
-/* Of a kind that is registered or held by tensors; NULL: nobody's.  Async-signal-safe. */
+/* Of a kind that is registered, or held by tensors or pins; NULL: nobody's.  Async-signal-safe. */
 const char *dpi_kind_name(int slot);
 /* A tensor of a kind is made: its slot, if a plugin has registered it, until dpi_kind_drop(); else -1. */
 int dpi_kind_hold(const char *name);
 void dpi_kind_drop(int slot);
+/* dp_keyset_pin() of the kinds whose bits are in `bits`. */
+uint64_t dpi_kinds_pin(uint64_t bits);
+void dpi_kinds_unpin(uint64_t bits);
 
 #pragma GCC visibility pop
 

@@ -95,6 +95,20 @@ def test_tensors_hold_the_key_when_their_plugin_is_gone(f):
     f.load("labelled")
 
 
+def test_key_sets_of_sessions_hold_the_key(f):
+    with f.connect() as other:
+        other.call("session.set", exclude=["masked"])
+        f.unload("masked", "labelled")
+        equal(other.call("session.get")["exclude"], ["masked"])
+        f.load("labelled", "masked")
+        equal(other.call("session.get")["exclude"], ["masked"], "and not the one that was loaded next")
+        l = {"tensor": other.op("labelled::make", X, 7)["tensor"]}
+        equal(other.op("labelled::label", l), 7)
+        m = {"tensor": other.op("masked::make", X, MASK)["tensor"]}
+        raises(lambda: other.op("aten::neg", m), "NotImplementedError")
+    f.d.call("tensor.release", all=True)
+
+
 def test_a_reload_keeps_it(f):
     l = f.labelled()
     for _ in range(3):

@@ -56,6 +56,29 @@ START_TEST(tensors_keep_a_key_from_other_names)
 }
 END_TEST
 
+START_TEST(pins_keep_a_key_from_other_names)
+{
+    int a, b;
+    char buf[DP_KEY_NAME_MAX];
+    const dp_keyset all = {UINT64_MAX, UINT64_MAX};
+
+    ck_assert_int_eq(dpi_kind_register("pinnedkind", "one", false, &a, &err), 0);
+    dp_keyset pinned = dp_keyset_pin(dp_keyset_of(dpi_kind_key(a)));
+    ck_assert(dp_keyset_has(pinned, dpi_kind_key(a)));
+    dpi_kind_unregister(a);
+    ck_assert_str_eq(dp_key_name(dpi_kind_key(a), buf), "pinnedkind");
+    ck_assert_int_eq(dpi_kind_hold("pinnedkind"), -1);
+    ck_assert_int_eq(dpi_kind_register("otherkind", "two", false, &b, &err), 0);
+    ck_assert_int_ne(a, b);
+    dpi_kind_unregister(b);
+    dp_keyset_unpin(pinned);
+    ck_assert_uint_eq(dp_keyset_pin(all).functionality, 0); /* nothing is left to be pinned */
+    ck_assert_int_eq(dpi_kind_register("otherkind", "two", false, &b, &err), 0);
+    ck_assert_int_eq(a, b);
+    dpi_kind_unregister(b);
+}
+END_TEST
+
 START_TEST(names_of_others_and_wrong_ones_are_refused)
 {
     ck_assert_int_eq(dpi_kind_check_name("cuda", &err), DP_EEXISTS);
@@ -70,5 +93,6 @@ UNIT_SUITE(kind)
 {
     tcase_add_test(tc, a_name_has_one_key);
     tcase_add_test(tc, tensors_keep_a_key_from_other_names);
+    tcase_add_test(tc, pins_keep_a_key_from_other_names);
     tcase_add_test(tc, names_of_others_and_wrong_ones_are_refused);
 }
