@@ -21,8 +21,8 @@ static inline int dpi_kind_slot(dp_key k)
 /* DP_EVALUE, DP_EEXISTS: it is no name of a kind, or it is a key's or a backend's.  (key.c) */
 int dpi_kind_check_name(const char *name, dp_error *err);
 /* Lend a key to `name` of plugin `owner`.  again: `owner` has it already and loads a new version; each
- * registration is ended by itself.  A name that tensors or pins still hold gets its old key back.  DP_EEXISTS: it is
- * another plugin's; DP_ERESOURCE: DP_LIMIT_KINDS. */
+ * registration is ended by itself.  A name that tensors or pins still hold gets its old key back.
+ * DP_EEXISTS: it is another plugin's; DP_ERESOURCE: DP_LIMIT_KINDS. */
 int dpi_kind_register(const char *name, const char *owner, bool again, int *slot, dp_error *err);
 void dpi_kind_unregister(int slot);
 /* Slot of a kind that a plugin has registered; -1: there is none. */

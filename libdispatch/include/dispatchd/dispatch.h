@@ -200,8 +200,8 @@ DP_API const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes);
 DP_API const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX]); /* "cpu", "npu:0" */
 DP_API int dp_device_parse(const char *name, dp_device *out, dp_error *err);
 /* Pin those named backends of `bits` (DP_BBIT) that are alive, and return their bits for
- * dp_backends_unpin().  Code that keeps a device number beyond a call pins its backend: the number might otherwise mean another backend after an unload and a load.  A pin holds no plugin
- * back.  Any thread. */
+ * dp_backends_unpin().  Code that keeps a device number beyond a call pins its backend: the number might
+ * otherwise mean another backend after an unload and a load.  A pin holds no plugin back.  Any thread. */
 DP_API uint64_t dp_backends_pin(uint64_t bits);
 DP_API void dp_backends_unpin(uint64_t bits);
 /* The same for code that keeps a key set: its named backends, and its kinds of wrapper tensors.  Returns what

@@ -130,7 +130,7 @@ static int fake_of_indices(dp_ctx *ctx, const dp_value *given, dp_value *out)
     *out = dp_none();
     if (list == NULL)
         return DP_ERESOURCE;
-    memset(list, 0, most * sizeof(*list));
+    dp_zero_n(list, most, sizeof(*list));
     for (uint32_t i = 0; rc == 0 && i < given->len; i++) {
         dp_tensor *t = given->u.tensors[i];
         if (is_mask(t))

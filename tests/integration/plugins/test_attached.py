@@ -138,11 +138,12 @@ def test_it_outlives_session_and_plugin(f):
 
 def test_many_at_once(f):
     x, failures = f.make(), []
+    key = f.d.call("server.hello")["session_key"]
 
     def client(n):
         try:
             with f.connect() as d:
-                d.call("server.hello", session_key=f.d.call("server.hello")["session_key"]) if n else None
+                d.call("server.hello", session_key=key) if n else None
                 for i in range(100):
                     d.op("tape::attach", {"data": [1.0]}, f"mine.{n}", [], i + 1)
         except Exception as e:
