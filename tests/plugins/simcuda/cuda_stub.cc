@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <pthread.h>
 #include <set>
 #include <sys/types.h>
 #include <thread>
@@ -37,6 +38,7 @@ struct CUstream_st {
     bool blocking, destroyed;
     uint64_t given, done; /* numbers of work */
     std::deque<work> queue;
+    char scrap[64]; /* what kernels reach instead of memory that is not the device's */
 };
 
 struct CUevent_st {
@@ -62,9 +64,27 @@ std::mutex &lock = *new std::mutex;
 std::condition_variable &changed = *new std::condition_variable;
 gpu *const gpus = new gpu[DEVICES]();
 std::map<uintptr_t, size_t> &registered = *new std::map<uintptr_t, size_t>; /* pinned host memory */
+std::set<CUstream_st *> &retired = *new std::set<CUstream_st *>;            /* streams destroyed */
 std::map<uintptr_t, int> &opened = *new std::map<uintptr_t, int>;           /* IPC handles */
-thread_local int current;
-thread_local int running = -1; /* device whose work this thread runs */
+
+/* A pointer for each thread, NULL at first.  A key and not thread_local, since the leak checker of GCC 12
+ * misreads where a loaded library's thread-local variables lie, and dies of it. */
+class per_thread
+{
+    pthread_key_t key;
+
+  public:
+    per_thread() { pthread_key_create(&key, nullptr); }
+    void *get() const { return pthread_getspecific(key); }
+    void set(const void *value) { pthread_setspecific(key, value); }
+};
+per_thread current_device; /* its number, as a pointer */
+per_thread running;        /* the stream whose work this thread runs */
+
+int current()
+{
+    return (int)(uintptr_t)current_device.get();
+}
 bool begun;
 
 void *tagged(uintptr_t p)
@@ -115,7 +135,7 @@ void serve(CUstream_st *s)
         work w = std::move(s->queue.front());
         s->queue.pop_front();
         held.unlock();
-        running = s->device;
+        running.set(s);
         w.run();
         held.lock();
         s->done = w.number;
@@ -140,7 +160,7 @@ void begin()
 CUstream_st *of(cudaStream_t stream)
 {
     begin();
-    return stream ? stream : &gpus[current].legacy;
+    return stream ? stream : &gpus[current()].legacy;
 }
 
 /* Locked.  `also`: streams to wait for beside those that the rules of the default stream name. */
@@ -240,20 +260,20 @@ cudaError_t cudaSetDevice(int device)
 {
     if (device < 0 || device >= DEVICES)
         return cudaErrorInvalidDevice;
-    current = device;
+    current_device.set((void *)(uintptr_t)device);
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
-    *device = current;
+    *device = current();
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize(void)
 {
     std::unique_lock<std::mutex> held(lock);
-    return wait_for_all(held, current);
+    return wait_for_all(held, current());
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
@@ -268,7 +288,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 cudaError_t cudaMalloc(void **p, size_t bytes)
 {
     std::unique_lock<std::mutex> held(lock);
-    gpu &g = gpus[current];
+    gpu &g = gpus[current()];
     size_t whole = (bytes + 511) / 512 * 512;
 
     if (bytes == 0 || whole < bytes || whole > DEVICE_BYTES - g.bytes)
@@ -304,7 +324,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
     std::unique_lock<std::mutex> held(lock);
 
     *total = DEVICE_BYTES;
-    *free_bytes = DEVICE_BYTES - gpus[current].bytes;
+    *free_bytes = DEVICE_BYTES - gpus[current()].bytes;
     return cudaSuccess;
 }
 
@@ -325,15 +345,16 @@ cudaError_t cudaHostUnregister(void *p)
 
 void *simcudaReach(const void *p)
 {
-    static thread_local char scrap[64];
     std::unique_lock<std::mutex> held(lock);
+    CUstream_st *stream = (CUstream_st *)running.get();
 
     for (int i = 0; i < DEVICES; i++)
         if (is_tagged(p) && within(gpus[i].blocks, real(p), 0))
             return (void *)real(p);
-    if (running >= 0)
-        gpus[running].fault = cudaErrorIllegalAddress;
-    return scrap;
+    if (stream == nullptr)
+        return nullptr; /* no kernel's: the host dies of it, as it would */
+    gpus[stream->device].fault = cudaErrorIllegalAddress;
+    return stream->scrap;
 }
 
 cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
@@ -367,7 +388,7 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind 
 
     if (to == nullptr || from == nullptr)
         return cudaErrorInvalidValue;
-    cudaError_t e = wait_for_all(held, current);
+    cudaError_t e = wait_for_all(held, current());
     if (e == cudaSuccess)
         memmove(to, from, bytes);
     return e;
@@ -418,8 +439,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     std::unique_lock<std::mutex> held(lock);
 
     begin();
-    *stream = new CUstream_st{current, !(flags & cudaStreamNonBlocking), false, 0, 0, {}};
-    gpus[current].streams.insert(*stream);
+    *stream = new CUstream_st{current(), !(flags & cudaStreamNonBlocking), false, 0, 0, {}, {}};
+    gpus[current()].streams.insert(*stream);
     std::thread(serve, *stream).detach();
     return cudaSuccess;
 }
@@ -431,6 +452,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
     stream->destroyed = true;
     gpus[stream->device].streams.erase(stream);
+    retired.insert(stream);
     changed.notify_all();
     return cudaSuccess;
 }
@@ -441,7 +463,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     CUstream_st *s = of(stream);
 
     if (stream == nullptr)
-        for (CUstream_st *other : gpus[current].streams)
+        for (CUstream_st *other : gpus[current()].streams)
             if (other->blocking && other->done < other->given)
                 return cudaErrorNotReady;
     return s->done < s->given ? cudaErrorNotReady : fault_of(s->device);
