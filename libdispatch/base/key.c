@@ -397,11 +397,14 @@ bool dpi_alias_has(dp_key alias, dp_key k)
 {
     int b = dp_key_backend(k);
 
+    int i = dp_key_functionality(alias) - DP_ALIAS_FIRST;
+
     if (!dp_key_is_alias(alias))
         return alias == k;
+    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* no alias, DPI_OBSERVES_SESSIONS */
+        return false;
     if (k == DP_KEY_Undefined || dp_key_is_alias(k))
         return false;
-    int i = dp_key_functionality(alias) - DP_ALIAS_FIRST;
     return (expansions[i].functionality & dpi_key_bit(k)) &&
            (b < 0 || !(expansions[i].without & DP_BBIT(b)));
 }
