@@ -181,7 +181,8 @@ START_TEST(key_aliases_stand_for)
                                   side,
                               "%s and %s", cases[i].alias, word);
             }
-    for (unsigned slot = 1; slot < DPI_SLOTS; slot++) /* a number that is no alias's stands for none */
+    /* A number that is no alias's stands for none. */
+    for (unsigned slot = 1; slot < DPI_SLOTS(0); slot++)
         ck_assert(!dpi_alias_has(DP_KEY(0xff), dpi_slot_key(slot)));
     dpi_backend_unregister(npu);
 }
