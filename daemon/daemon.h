@@ -37,6 +37,8 @@
     X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* as of tensors */         \
     X(SESSION_GENERATORS, session_generators, 1024)                                                \
     X(SESSION_GENERATOR_BYTES, session_generator_bytes, 16 << 20)                                  \
+    X(SESSION_OBJECTS, session_objects, 4096) /* of plugins, and handles of them */                \
+    X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
     X(SESSION_THREADS, session_threads, 1024) /* num_threads of session.set */                     \
     X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000)                                                   \
     X(DRAIN_MS, drain_ms, 60 * 60 * 1000)                                                          \

@@ -214,6 +214,13 @@ bool session_generator_release(struct session *s, uint64_t handle);
 /* A kernel holds one of them now: who wants it as well may wait for long. */
 bool session_draws(struct session *s);
 
+/* -- objects.c: handles of objects; as those of tensors -- */
+
+uint64_t session_object_put(struct session *s, dp_object *o, dp_error *err);
+dp_object *session_object_get(struct session *s, uint64_t handle);
+bool session_object_release(struct session *s, uint64_t handle);
+size_t session_objects(struct session *s, uint64_t **out);
+
 /* -- programs.c: a session's programs; every function locks them -- */
 
 typedef struct programs programs;

@@ -22,6 +22,7 @@ void sessions_init(sessions *all, const int64_t *limits)
             [DP_HOLDER_PROGRAMS] = HOLDER(SESSION_PROGRAMS, SESSION_PROGRAM_BYTES),
             [DP_HOLDER_PROGRAM_CACHE] = HOLDER(PROGRAM_CACHE, PROGRAM_CACHE_BYTES),
             [DP_HOLDER_GENERATORS] = HOLDER(SESSION_GENERATORS, SESSION_GENERATOR_BYTES),
+            [DP_HOLDER_OBJECTS] = HOLDER(SESSION_OBJECTS, SESSION_OBJECT_BYTES),
         }};
 #undef HOLDER
     pthread_mutex_init(&all->lock, NULL);
@@ -176,6 +177,7 @@ static void drop_handles(struct session *s)
     for (size_t i = 0; i < n; i++)
         drop(s, handles[i].tensor);
     dp_free(handles);
+    session_objects_drop(s);
 }
 
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them)

@@ -45,16 +45,20 @@ typedef struct handle {
     dp_tensor *tensor; /* owned; NULL: released */
 } handle;
 
-typedef struct generator_handle {
+typedef struct listed {
     uint64_t id;
-    dp_generator *generator; /* owned */
-} generator_handle;
+    void *what; /* owned */
+} listed;
 
-typedef struct session_generators {
-    dp_generators *defaults; /* owned; has a lock of its own */
-    generator_handle *items; /* [n] in no order */
+typedef struct handle_list {
+    listed *items; /* [n], ascending by id */
     size_t n, cap;
-} session_generators;
+} handle_list;
+/* -- handles.c, under session.lock -- */
+int handle_list_reserve(handle_list *l, dp_error *err); /* room for one more */
+void handle_list_add(handle_list *l, uint64_t id, void *what);
+void *handle_list_get(const handle_list *l, uint64_t id); /* NULL: there is none */
+void *handle_list_take(handle_list *l, uint64_t id);      /* it is on the list no more */
 
 typedef struct sessions {
     dp_holder_limit limits[DP_HOLDERS]; /* of each session's account */
@@ -87,16 +91,19 @@ struct session {
     handle *handles;      /* ascending by id */
     size_t n_handles, cap_handles, n_released;
     uint64_t last_handle;
-    session_generators generators; /* generators.c */
-    dp_streams *streams;           /* owned; has a lock of its own */
-    programs programs;             /* its own lock */
-    dp_flag grad;                  /* dp_ctx_set_grad_flag() */
-    request *stuck;                /* calls that were answered at their deadline and still run */
+    handle_list generators;
+    handle_list objects;
+    dp_generators *default_generators; /* owned; has a lock of its own */
+    dp_streams *streams;               /* owned; has a lock of its own */
+    programs programs;                 /* its own lock */
+    dp_flag grad;                      /* dp_ctx_set_grad_flag() */
+    request *stuck; /* calls that were answered at their deadline and still run */
     atomic_uint n_stuck;
     uint64_t stuck_ends; /* how many of those have ended */
 };
 int session_generators_init(struct session *s, dp_error *err);
 void session_generators_fini(struct session *s);
+void session_objects_drop(struct session *s);             /* objects.c: all handles of objects */
 void sessions_init(sessions *all, const int64_t *limits); /* [LIMITS] in force */
 void sessions_fini(sessions *all);
 /* A new session with one connection; owned.  NULL: *err.  At LIMIT_SESSIONS it takes the place of a

@@ -311,7 +311,7 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
         return rc;
     run *r = rq->run;
     if (rc == 0 && e->id == NULL) /* drop the answer, but not the handles that were made */
-        r->n_fresh = r->fresh_generator = 0;
+        r->n_fresh = 0;
     if (r != NULL && (rc < 0 || e->id == NULL)) {
         run_undo(rq);
         rewind_to(&rq->out, &rq->mark);

@@ -79,10 +79,9 @@ int generator_create(request *rq, const generator_create_params *p, jw *w, dp_er
         rc = run_keep_generator(rq, g, err);
     if (rc < 0)
         return rc;
-    handle = session_generator_put(rq->session, g, err);
-    if (handle == 0)
-        return err->code;
-    rq->run->fresh_generator = handle;
+    rc = run_put_generator(rq, g, &handle, err);
+    if (rc < 0)
+        return rc;
     write_generator(w, handle, g);
     return 0;
 }

@@ -182,11 +182,12 @@ const char *nearest_name(const char *name, const char *const *names, size_t n);
 
 /* -- run.c: what a running method keeps -- */
 
-typedef struct pin {         /* an argument that came as {"tensor":handle} */
-    dp_tensor *tensor;       /* owned */
-    uint64_t handle;         /* 0: none */
-    uint64_t storage;        /* its id when the method began, if it has a handle */
-    dp_generator *generator; /* owned; it came as {"generator":handle}, and tensor is NULL */
+typedef struct pin {   /* an argument that came by handle: a tensor, a generator or an object */
+    dp_tensor *tensor; /* owned */
+    uint64_t handle;   /* the tensor's; 0: none */
+    uint64_t storage;  /* its id when the method began, if it has a handle */
+    dp_generator *generator; /* owned */
+    dp_object *object;       /* owned */
 } pin;
 
 typedef struct run {
@@ -194,11 +195,10 @@ typedef struct run {
     size_t n_pins, cap_pins;
     uint64_t *fresh; /* handles that this method made; taken back when it fails */
     size_t n_fresh, cap_fresh;
-    uint64_t fresh_generator; /* the same; 0: none */
-    bool constants;           /* literals become a program's, which is charged for them */
-    size_t n_written;         /* of `written`, which is last: it is long, and not zeroed */
-    int64_t step;             /* of a program; -1: none */
-    const int64_t *step_now;  /* of a program that runs, read atomically; NULL: it does not */
+    bool constants;          /* literals become a program's, which is charged for them */
+    size_t n_written;        /* of `written`, which is last: it is long, and not zeroed */
+    int64_t step;            /* of a program; -1: none */
+    const int64_t *step_now; /* of a program that runs, read atomically; NULL: it does not */
     /* op.call: the kernel has run, and all that is left is to answer with `rets`. */
     bool called;
     dp_bound bound;
@@ -221,6 +221,8 @@ int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_e
 /* The same for a generator. */
 int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generator **out,
                       dp_error *err);
+/* The same for an object.  DP_ERUNTIME: it has ended. */
+int run_pin_object(request *rq, uint64_t handle, const place *at, dp_object **out, dp_error *err);
 /* Keep a tensor until the method ends; takes. */
 int run_keep(request *rq, dp_tensor *t, dp_error *err);
 int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
@@ -228,7 +230,10 @@ int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
 uint64_t run_handle(const run *r, const dp_tensor *t);
 /* The call leaves the bytes of t unspecified: list its handle, if it came by one.  NULL is fine. */
 void run_written(run *r, const dp_tensor *t);
-int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err); /* a fresh handle */
+/* A fresh handle. */
+int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err);
+int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
+int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
 /* Add an attachment to the answer; takes elements, and what the session is charged for them.  Its
  * index; -1: no memory. */
 int run_attach(request *rq, void *elements, size_t bytes);
@@ -300,6 +305,11 @@ uint64_t tensor_text_bytes(const dp_tensor *t);
 /* Return tensor_bytes() of a tensor in the host's memory, and UINT64_MAX of one in a device's: a short
  * request must not touch that. */
 uint64_t tensor_host_bytes(const dp_tensor *t);
+
+/* -- object.c -- */
+
+/* Write what is known of o. */
+void object_to_json(jw *w, uint64_t handle, dp_object *o);
 
 /* -- generator.c -- */
 

@@ -343,6 +343,16 @@ static int tensor_out(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
     return tensor_to_json(rq, w, t, handle, how, err);
 }
 
+static int object_out(request *rq, jw *w, dp_object *o, dp_error *err)
+{
+    uint64_t handle = 0;
+
+    if (run_put_object(rq, o, &handle, err) < 0)
+        return err->code;
+    object_to_json(w, handle, o);
+    return 0;
+}
+
 static void complex_to_json(jw *w, const double *z)
 {
     jw_object(w);
@@ -407,6 +417,8 @@ int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err)
         return 0;
     case DP_TAG_GENERATOR:
         return dp_error_set(err, DP_ENOTIMPL, "a Generator cannot be answered over the socket");
+    case DP_TAG_OBJECT:
+        return object_out(rq, w, v->u.o, err);
     default:
         return list_to_json(rq, w, v, how, err);
     }

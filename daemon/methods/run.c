@@ -35,19 +35,25 @@ void *run_alloc(request *rq, size_t bytes, dp_error *err)
     return p;
 }
 
-/* Takes t or g, whichever there is. */
-static int pin_add(run *r, dp_tensor *t, dp_generator *g, uint64_t handle, dp_error *err)
+static void unpin(const pin *p)
+{
+    dp_tensor_unref(p->tensor);
+    dp_generator_unref(p->generator);
+    dp_object_unref(p->object);
+}
+
+/* Takes what p owns. */
+static int pin_add(run *r, pin p, dp_error *err)
 {
     pin *pins = array_grow(r->pins, r->n_pins, &r->cap_pins, sizeof(*pins));
 
     if (pins == NULL) {
-        dp_tensor_unref(t);
-        dp_generator_unref(g);
+        unpin(&p);
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu tensors of one request",
                             r->n_pins + 1);
     }
     r->pins = pins;
-    pins[r->n_pins++] = (pin){t, handle, handle ? dp_tensor_storage_id(t) : 0, g};
+    pins[r->n_pins++] = p;
     return 0;
 }
 
@@ -87,6 +93,14 @@ static bool run_uses_generator(const run *r, const void *g)
     return false;
 }
 
+static bool run_uses_object(const run *r, const void *o)
+{
+    for (size_t i = 0; i < r->n_pins; i++)
+        if (r->pins[i].object == o)
+            return true;
+    return false;
+}
+
 /* DP_EWAIT: a stuck call of the session uses `what`. */
 static int check_stuck(request *rq, bool (*uses)(const run *r, const void *what), const void *what,
                        const place *at, dp_error *err)
@@ -107,7 +121,8 @@ int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_e
     if (t == NULL)
         return place_fail(err, DP_ENOTFOUND, at, "no tensor %llu in this session",
                           (unsigned long long)handle);
-    if (pin_add(rq->run, t, NULL, handle, err) < 0)
+    pin p = {.tensor = t, .handle = handle, .storage = dp_tensor_storage_id(t)};
+    if (pin_add(rq->run, p, err) < 0)
         return DP_ERESOURCE;
     *out = t;
     return check_stuck(rq, run_uses_tensor, t, at, err);
@@ -115,7 +130,7 @@ int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_e
 
 int run_keep(request *rq, dp_tensor *t, dp_error *err)
 {
-    return pin_add(rq->run, t, NULL, 0, err);
+    return pin_add(rq->run, (pin){.tensor = t}, err);
 }
 
 int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generator **out,
@@ -126,7 +141,7 @@ int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generato
     if (g == NULL)
         return place_fail(err, DP_ENOTFOUND, at, "no generator %llu in this session",
                           (unsigned long long)handle);
-    if (pin_add(rq->run, NULL, g, 0, err) < 0)
+    if (pin_add(rq->run, (pin){.generator = g}, err) < 0)
         return DP_ERESOURCE;
     *out = g;
     return check_stuck(rq, run_uses_generator, g, at, err);
@@ -134,7 +149,24 @@ int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generato
 
 int run_keep_generator(request *rq, dp_generator *g, dp_error *err)
 {
-    return pin_add(rq->run, NULL, g, 0, err);
+    return pin_add(rq->run, (pin){.generator = g}, err);
+}
+
+int run_pin_object(request *rq, uint64_t handle, const place *at, dp_object **out, dp_error *err)
+{
+    dp_object *o = session_object_get(rq->session, handle);
+    dp_error why = DP_ERROR_INIT;
+
+    if (o == NULL)
+        return place_fail(err, DP_ENOTFOUND, at, "no object %llu in this session",
+                          (unsigned long long)handle);
+    if (pin_add(rq->run, (pin){.object = o}, err) < 0)
+        return DP_ERESOURCE;
+    if (dp_object_check(o, &why) < 0)
+        return place_fail(err, why.code, at, "object %llu: %s", (unsigned long long)handle,
+                          why.message);
+    *out = o;
+    return check_stuck(rq, run_uses_object, o, at, err);
 }
 
 uint64_t run_handle(const run *r, const dp_tensor *t)
@@ -153,20 +185,48 @@ void run_written(run *r, const dp_tensor *t)
         r->written[r->n_written++] = handle;
 }
 
-int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err)
+/* Room to list one more fresh handle. */
+static int fresh_reserve(run *r, dp_error *err)
 {
-    run *r = rq->run;
     uint64_t *fresh = array_grow(r->fresh, r->n_fresh, &r->cap_fresh, sizeof(*fresh));
 
     if (fresh == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles of one request",
                             r->n_fresh + 1);
     r->fresh = fresh;
-    *handle = session_put(rq->session, t, err);
-    if (*handle == 0)
-        return err->code;
-    fresh[r->n_fresh++] = *handle;
     return 0;
+}
+
+static int fresh_add(run *r, uint64_t handle, const dp_error *err)
+{
+    if (handle == 0)
+        return err->code;
+    r->fresh[r->n_fresh++] = handle;
+    return 0;
+}
+
+int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err)
+{
+    if (fresh_reserve(rq->run, err) < 0)
+        return err->code;
+    *handle = session_put(rq->session, t, err);
+    return fresh_add(rq->run, *handle, err);
+}
+
+int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err)
+{
+    if (fresh_reserve(rq->run, err) < 0)
+        return err->code;
+    *handle = session_generator_put(rq->session, g, err);
+    return fresh_add(rq->run, *handle, err);
+}
+
+int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err)
+{
+    if (fresh_reserve(rq->run, err) < 0)
+        return err->code;
+    *handle = session_object_put(rq->session, o, err);
+    return fresh_add(rq->run, *handle, err);
 }
 
 bool run_is_quick(request *rq, size_t bytes)
@@ -183,10 +243,12 @@ void run_undo(request *rq)
 {
     run *r = rq->run;
 
-    while (r->n_fresh > 0)
-        session_release(rq->session, r->fresh[--r->n_fresh]);
-    if (r->fresh_generator != 0)
-        session_generator_release(rq->session, r->fresh_generator);
+    while (r->n_fresh > 0) {
+        uint64_t handle = r->fresh[--r->n_fresh];
+        if (!session_release(rq->session, handle) &&
+            !session_generator_release(rq->session, handle))
+            session_object_release(rq->session, handle);
+    }
     while (rq->n_parts > 0)
         answer_part_free(&rq->parts[--rq->n_parts]);
 }
@@ -201,8 +263,7 @@ static run *run_free(run *r, struct session *s)
         pin *p = &r->pins[i];
         if (p->handle != 0 && dp_tensor_storage_id(p->tensor) != p->storage)
             session_moved(s, p->tensor); /* an operator has resized it */
-        dp_tensor_unref(p->tensor);
-        dp_generator_unref(p->generator);
+        unpin(p);
     }
     dp_free(r->pins);
     dp_free(r->fresh);

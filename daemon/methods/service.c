@@ -181,6 +181,7 @@ static void write_counts(jw *w, const server_facts *f, const dp_held *held)
         {"connections", f->connections},
         {"tensors", held[DP_HOLDER_TENSORS].count},
         {"live_tensors", t.tensors},
+        {"live_objects", dp_objects_count()},
         {"storages", t.storages},
         {"bytes", t.bytes},
         {"bytes_peak", t.bytes_peak},

@@ -100,6 +100,17 @@ static int generator_from_json(request *rq, const cJSON *j, const place *at, dp_
     return run_pin_generator(rq, (uint64_t)j->valuedouble, at, &out->u.g, err);
 }
 
+static int object_value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+                                  dp_error *err)
+{
+    dp_object *o;
+    int rc = run_pin_object(rq, (uint64_t)j->valuedouble, at, &o, err);
+
+    if (rc == 0)
+        *out = dp_object_value(o);
+    return rc;
+}
+
 static int int_value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
                                dp_error *err)
 {
@@ -136,7 +147,7 @@ static const struct {
 } objects[] = {
     {"tensor", handle_from_json},       {"int", int_value_from_json},
     {"float", float_value_from_json},   {"complex", complex_from_json},
-    {"generator", generator_from_json},
+    {"generator", generator_from_json}, {"object", object_value_from_json},
 };
 
 static int object_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,

@@ -75,6 +75,7 @@ static void add_value(dpi_text *t, const dp_value *v, int depth)
         break;
     case DP_TAG_NONE:
     case DP_TAG_GENERATOR:
+    case DP_TAG_OBJECT:
         dpi_text_add(t, dpi_value_kind(v));
         break;
     default:

@@ -143,6 +143,7 @@ class TestDaemon:
                 pass  # say what is left
             status = d.call("server.status")
             equal((status["live_tensors"], status["running"]), (0, []), "live tensors, running calls")
+            equal(status["live_objects"], 0, "live objects")
             for name in reversed(self.loaded(d)):
                 d.call("plugin.unload", plugin=name)
             equal(self.loaded(d), [], "plugins still loaded")

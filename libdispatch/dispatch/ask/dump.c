@@ -272,6 +272,7 @@ static void line_of_reg(dpi_text *t, const dpi_reg *r)
                         r->device->host ? "host" : "its own");
         break;
     case DPI_REG_KIND:
+    case DPI_REG_OBJECT:
         dpi_text_printf(t, "%s: %s %s:%u", r->name, r->gen->plugin, r->file, r->line);
         break;
     case DPI_REG_LIBRARY:
@@ -387,6 +388,7 @@ int dp_registry_dump(dp_registry *reg, dp_arena *a, const char **text, dp_error 
     print_units(&t, reg, &l);
     print_regs(&t, reg, DPI_REG_BACKEND, "backends", &l);
     print_regs(&t, reg, DPI_REG_KIND, "kinds", &l);
+    print_regs(&t, reg, DPI_REG_OBJECT, "kinds of objects", &l);
     print_regs(&t, reg, DPI_REG_LIBRARY, "libraries", &l);
     print_regs(&t, reg, DPI_REG_OBSERVER, "observers", &l);
     print_fallbacks(&t, reg, keys);

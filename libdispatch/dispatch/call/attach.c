@@ -5,10 +5,11 @@
  *
  * An entry may hold tensors, and no tensor may come to hold itself.  So each tensor with entries has a level: one more
  * than the highest level of what it holds.  A tensor that another's entry holds keeps the level that it had then, so
- * levels fall along every chain.  What holds a view holds its root, and what holds a wrapper its parts: these keep
- * their levels, too. */
+ * levels fall along every chain.  What holds a view holds its root, what holds a wrapper its parts, and what holds an
+ * object its tensors: these keep their levels, too. */
 #include "enter.h"
 #include "values.h"
+#include "tensor/object.h"
 #include <pthread.h>
 #include <stdio.h>
 
@@ -100,8 +101,14 @@ static bool each_inside(dp_tensor *t, bool (*fn)(dp_tensor *t, void *user), void
 /* Locked.  The same for all tensors of a value. */
 static bool each_tensor(const dp_value *v, bool (*fn)(dp_tensor *t, void *user), void *user)
 {
+    size_t n = 0;
+    dp_tensor *const *parts = v->tag == DP_TAG_OBJECT ? dpi_object_tensors(v->u.o, &n) : NULL;
+
     if (v->tag == DP_TAG_TENSOR)
         return each_inside(v->u.t, fn, user);
+    for (size_t i = 0; i < n; i++)
+        if (!each_inside(parts[i], fn, user))
+            return false;
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
         if (v->u.tensors[i] != NULL && !each_inside(v->u.tensors[i], fn, user))
             return false;

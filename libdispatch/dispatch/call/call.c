@@ -47,11 +47,7 @@ static int give_arguments(dp_ctx *ctx, const dp_schema *s, const dp_value *args,
         dp_value copy = *v;
         if (dpi_values_copy(&ctx->arena, &copy, 1) < 0)
             return dpi_no_memory(&ctx->error, "a list of written arguments");
-        if (v->tag == DP_TAG_TENSOR)
-            dp_tensor_ref(v->u.t);
-        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len; k++)
-            if (v->u.tensors[k] != NULL)
-                dp_tensor_ref(v->u.tensors[k]);
+        dpi_values_ref(&copy, 1);
         rets[i] = copy;
     }
     return 0;
@@ -63,7 +59,7 @@ static inline __attribute__((always_inline)) bool fits(const dpi_entry *e, size_
                                                        const dp_value *v)
 {
     return v->tag < DP_TAG_END && (e->ret_tags[i] >> v->tag & 1) &&
-           (v->tag != DP_TAG_TENSOR || v->u.t != NULL);
+           ((v->tag != DP_TAG_TENSOR && v->tag != DP_TAG_OBJECT) || v->u.t != NULL);
 }
 
 static inline __attribute__((always_inline)) bool all_fit(const dpi_entry *e, const dp_value *rets)

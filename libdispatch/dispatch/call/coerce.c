@@ -207,6 +207,8 @@ void dpi_describe(const dp_value *v, char *buf, size_t bytes)
 {
     if (v->tag == DPI_TAG_SYMBOL)
         dpi_describe_symbol(v, buf, bytes);
+    else if (v->tag == DP_TAG_OBJECT)
+        snprintf(buf, bytes, "object of kind '%.200s'", dp_object_kind(v->u.o));
     else if (v->tag == DP_TAG_STR)
         snprintf(buf, bytes, "str '%.60s'", v->u.s);
     else

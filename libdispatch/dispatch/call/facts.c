@@ -76,6 +76,7 @@ static int32_t type_number(const dpi_type *t)
         [DPI_TYPE_MEMORY_FORMAT] = DP_TYPE_MEMORY_FORMAT,
         [DPI_TYPE_DEVICE] = DP_TYPE_DEVICE,
         [DPI_TYPE_GENERATOR] = DP_TYPE_GENERATOR,
+        [DPI_TYPE_CLASS] = DP_TYPE_OBJECT,
     };
     return numbers[t->kind];
 }

@@ -175,6 +175,9 @@ static int take_plain(const taken *a, const char *start, char letter, va_list *a
         v->u.g = va_arg(*ap, dp_generator *);
         v->tag = v->u.g ? DP_TAG_GENERATOR : DP_TAG_NONE;
         break;
+    case 'O':
+        *v = dp_object_value(va_arg(*ap, dp_object *));
+        break;
     default:
         return no_c_type(a, start);
     }

@@ -1,7 +1,7 @@
 /* value.c -- what a dp_value points to: how many bytes, moved as a whole, kept, released.
  *
  * Strings, complex numbers and lists lie outside of the value, and lists may hold more of them.
- * Tensors are only pointed to: moving a value moves no reference. */
+ * Tensors and objects are only pointed to: moving a value moves no reference. */
 #include "ctx.h"
 #include "values.h"
 
@@ -136,6 +136,8 @@ void dpi_values_ref(const dp_value *values, size_t n)
         const dp_value *v = &values[i];
         if (v->tag == DP_TAG_TENSOR)
             dp_tensor_ref(v->u.t);
+        if (v->tag == DP_TAG_OBJECT)
+            dp_object_ref(v->u.o);
         for (uint32_t j = 0; v->tag == DP_TAG_TENSORS && j < v->len; j++)
             if (v->u.tensors[j] != NULL)
                 dp_tensor_ref(v->u.tensors[j]);
@@ -146,7 +148,7 @@ void dpi_values_ref(const dp_value *values, size_t n)
 
 /* -- values that outlive their call: one block for all that one points to -- */
 
-/* Returns own their tensors alone; a value that is kept owns its generators, too. */
+/* Returns own their tensors and objects alone; a value that is kept owns its generators, too. */
 static void count_generators(const dp_value *v, bool more)
 {
     if (v->tag == DP_TAG_GENERATOR && more)
@@ -192,6 +194,8 @@ void dp_values_release(dp_value *values, size_t n)
         uint32_t len = v->u.values != NULL ? v->len : 0; /* a faulty kernel's may be NULL */
         if (v->tag == DP_TAG_TENSOR)
             dp_tensor_unref(v->u.t);
+        if (v->tag == DP_TAG_OBJECT)
+            dp_object_unref(v->u.o);
         for (uint32_t j = 0; v->tag == DP_TAG_TENSORS && j < len; j++)
             dp_tensor_unref(v->u.tensors[j]);
         if (v->tag == DP_TAG_LIST)

@@ -349,6 +349,7 @@ static const char *const block_words[DP_BLOCK_END] = {
     [DP_BLOCK_OBSERVER] = "observer",   [DP_BLOCK_ON_LOAD] = "on_load",
     [DP_BLOCK_ON_UNLOAD] = "on_unload", [DP_BLOCK_RESIDENT] = "resident",
     [DP_BLOCK_KIND] = "kind",           [DP_BLOCK_SESSION_END] = "session_end",
+    [DP_BLOCK_OBJECT] = "object",
 };
 
 static void item_text(dpi_text *t, const dp_item *i)

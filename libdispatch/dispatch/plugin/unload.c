@@ -2,6 +2,7 @@
 #include "plugins.h"
 #include "base/process.h"
 #include "dispatch/registry/thread.h"
+#include "tensor/object.h"
 #include "threads.h"
 #include <stdio.h>
 
@@ -69,12 +70,29 @@ static bool leave(dp_registry *reg, dpi_plugin *p, char *why)
     return dpi_plugin_retire(reg, p, why);
 }
 
+/* End the objects of p's kinds, which nobody uses any more, or hand them to the version that replaces p.
+ * False: *why. */
+static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
+{
+    int ms = timeout_ms < 0 || timeout_ms > DPI_THREADS_WAIT_MS ? DPI_THREADS_WAIT_MS : timeout_ms;
+    bool all = true;
+
+    for (uint32_t i = 0; p->unit != NULL && i < p->unit->n_regs && all; i++)
+        if (p->unit->regs[i].objects != NULL)
+            all = dpi_object_kind_end(p->unit->regs[i].objects, ms, why, sizeof(p->kept));
+    return all;
+}
+
 /* The same for one that has no say any more, and that nobody runs: a failing hook keeps it mapped,
  * and it stays DRAINING while a thread of it runs. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why)
 {
     dp_error err = DP_ERROR_INIT;
 
+    if (!end_objects(p, timeout_ms, why)) {
+        dpi_plugin_set_state(reg, p, DRAINING, why);
+        return false;
+    }
     dpi_unit_free(p->unit);
     p->unit = NULL;
     if (!p->said_goodbye && dpi_plugin_hook(reg, p->image, DP_BLOCK_ON_UNLOAD, &err))
@@ -233,6 +251,8 @@ static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_rep
         rc = still_in_use(p, timeout_ms, who, err);
     if (rc == 0) /* calls that were under way may have made some */
         rc = check_storages(p, err);
+    if (rc == 0 && !end_objects(p, timeout_ms, who))
+        rc = still_in_use(p, timeout_ms, who, err);
     if (rc == 0) {
         r->drained_ms = dpi_millis_since(start);
         quiet(p);

@@ -95,15 +95,16 @@ typedef struct dpi_reg {
     uint8_t kind; /* DPI_REG_* */
     dp_key key;
     uint32_t line, order;
-    uint32_t op;          /* id; DEF and IMPL */
-    dpi_generation *gen;  /* the unit's */
-    dp_schema *schema;    /* DEF: counted */
-    char *tags, *file;    /* owned */
-    char *name;           /* owned: backend, observer, namespace */
-    dpi_kernel *kernel;   /* IMPL, FALLBACK, OBSERVER: counted */
-    dpi_device *device;   /* BACKEND: counted; this unit's end is its end */
-    int bit;              /* BACKEND */
-    dpi_library *library; /* LIBRARY: owned while not in the registry's list */
+    uint32_t op;                     /* id; DEF and IMPL */
+    dpi_generation *gen;             /* the unit's */
+    dp_schema *schema;               /* DEF: counted */
+    char *tags, *file;               /* owned */
+    char *name;                      /* owned: backend, observer, namespace */
+    dpi_kernel *kernel;              /* IMPL, FALLBACK, OBSERVER: counted */
+    dpi_device *device;              /* BACKEND: counted; this unit's end is its end */
+    int bit;                         /* BACKEND */
+    struct dpi_object_kind *objects; /* OBJECT: owned */
+    dpi_library *library;            /* LIBRARY: owned while not in the registry's list */
 } dpi_reg;
 
 enum {
@@ -113,7 +114,8 @@ enum {
     DPI_REG_BACKEND,
     DPI_REG_KIND,
     DPI_REG_LIBRARY,
-    DPI_REG_OBSERVER
+    DPI_REG_OBSERVER,
+    DPI_REG_OBJECT
 };
 
 dpi_stack *dpi_truth_stack(const dpi_truth *t, dp_key key);

@@ -1,6 +1,7 @@
 /* unit.c -- from a plugin's blocks to checked registrations that can go in, out and in again. */
 #include "base/kind.h"
 #include "change.h"
+#include "tensor/object.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ void dpi_unit_free(dp_unit *u)
             dpi_device_end(r->device);
         if (r->kind == DPI_REG_KIND && r->bit >= 0)
             dpi_kind_unregister(r->bit);
+        dpi_object_kind_free(r->objects);
         dpi_device_unref(r->device);
         dp_schema_free(r->schema);
         dpi_kernel_unref(r->kernel);
@@ -419,6 +421,23 @@ static int reg_kind(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_er
     return rc < 0 ? rc : dpi_kind_register(b->ns, u->gen->plugin, replace != NULL, &r->bit, err);
 }
 
+static int reg_object(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_error *err)
+{
+    char full[2 * DP_LIMIT_NAME_BYTES + 2];
+
+    if (!valid_ns(b->ns) || !valid_ns(b->key))
+        return fail_at(err, DP_EPLUGIN, b, "kind of objects", b->key,
+                       "its namespace and name have letters, digits and _ only");
+    dpi_reg *r = reg_add(u, DPI_REG_OBJECT, b, err);
+    if (r == NULL)
+        return DP_ERESOURCE;
+    snprintf(full, sizeof(full), "%s.%s", b->ns, b->key);
+    if ((r->name = dp_strdup(full)) == NULL)
+        return dpi_no_memory(err, full);
+    return dpi_object_kind_new(b->ns, b->key, u->gen->plugin, u->gen->number, replace != NULL,
+                               b->data, &r->objects, err);
+}
+
 int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size_t n,
                   const dp_unit *replace, dp_error *err)
 {
@@ -442,6 +461,9 @@ int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size
         case DP_BLOCK_OBSERVER:
         case DP_BLOCK_SESSION_END:
             rc = reg_observer(c, u, blocks[i], err);
+            break;
+        case DP_BLOCK_OBJECT:
+            rc = reg_object(u, blocks[i], replace, err);
             break;
         default:
             break; /* the plugin's name, hooks: not the registry's */

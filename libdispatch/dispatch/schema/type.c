@@ -85,6 +85,8 @@ uint32_t dpi_type_tags(const dpi_type *t)
         return TAG(LIST);
     case DPI_TYPE_VARIABLE:
         return TAGS_ALL;
+    case DPI_TYPE_CLASS:
+        return TAG(OBJECT);
     default:
         return w ? w->tags : 0;
     }
@@ -98,6 +100,14 @@ static bool tuple_fits(const dpi_type *elem, const dp_value *v)
     return elem == NULL;
 }
 
+/* Is o of the class "__torch__.torch.classes.ns.Name"? */
+static bool class_fits(const char *name, const dp_object *o)
+{
+    static const char before[] = "__torch__.torch.classes.";
+
+    return strcmp(name + sizeof(before) - 1, dp_object_kind(o)) == 0;
+}
+
 bool dpi_type_fits(const dpi_type *t, const dp_value *v)
 {
     if (v->tag >= DP_TAG_END || !(dpi_type_tags(t) & 1u << v->tag))
@@ -106,6 +116,8 @@ bool dpi_type_fits(const dpi_type *t, const dp_value *v)
         return v->tag == DP_TAG_NONE || dpi_type_fits(t->elem, v);
     if (t->kind == DPI_TYPE_TUPLE)
         return tuple_fits(t->elem, v);
+    if (t->kind == DPI_TYPE_CLASS)
+        return class_fits(t->name, v->u.o);
     if (t->kind != DPI_TYPE_LIST)
         return true;
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
@@ -120,8 +132,8 @@ bool dpi_type_fits(const dpi_type *t, const dp_value *v)
 const char *dpi_value_kind(const dp_value *v)
 {
     static const char *const kinds[DP_TAG_END] = {
-        "None",     "Tensor", "int",     "float",  "bool", "complex",  "str",
-        "Tensor[]", "int[]",  "float[]", "bool[]", "list", "Generator"};
+        "None",     "Tensor", "int",     "float",  "bool", "complex",   "str",
+        "Tensor[]", "int[]",  "float[]", "bool[]", "list", "Generator", "object"};
     return v->tag < DP_TAG_END ? kinds[v->tag] : "?";
 }
 
@@ -137,9 +149,10 @@ bool dpi_type_code(dpi_text *out, const dpi_type *t)
         if (n < 3)
             code[n++] = t->kind == DPI_TYPE_OPTIONAL ? 'o' : 'l';
     const dpi_word *w = dpi_type_word(t);
-    if (w == NULL || w->letter == NULL)
+    const char *letter = t->kind == DPI_TYPE_CLASS ? "O" : w != NULL ? w->letter : NULL;
+    if (letter == NULL)
         return false;
-    code[n] = w->letter[0];
+    code[n] = letter[0];
     for (size_t i = 0; i < DPI_COUNT(codes); i++)
         if (strcmp(codes[i], code) == 0) {
             dpi_text_add(out, code);

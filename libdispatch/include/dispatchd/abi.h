@@ -22,7 +22,7 @@ extern "C" {
 /* Until interface 2 is frozen, every change of a struct raises this number, and the loader takes plugins of
  * this draft alone.  0 will say that it is frozen. */
 #ifndef DP_ABI_DRAFT
-#define DP_ABI_DRAFT 1
+#define DP_ABI_DRAFT 2
 #endif
 /* The oldest minor version this plugin can run on.  Fill in by hand only to promise less. */
 #ifndef DP_ABI_TARGET
@@ -121,7 +121,8 @@ enum {                    /* dp_arg_info.type */
        DP_TYPE_LAYOUT,
        DP_TYPE_MEMORY_FORMAT,
        DP_TYPE_DEVICE,
-       DP_TYPE_GENERATOR
+       DP_TYPE_GENERATOR,
+       DP_TYPE_OBJECT /* type_name has its class: "__torch__.torch.classes.ns.Name" */
 };
 
 /* One argument or return.  Set `size` first.  For Tensor?[] type is TENSOR, depth 1,
@@ -157,6 +158,7 @@ enum {                      /* dp_block.kind */
                               A failure keeps the plugin loaded. */
        DP_BLOCK_SESSION_END, /* fn is a dp_hook_fn: run when a session has ended */
        DP_BLOCK_KIND,        /* names a kind of wrapper tensors, ns = its name */
+       DP_BLOCK_OBJECT,      /* a kind of objects: ns, key = its name, data = dp_object_ops */
        DP_BLOCK_RESIDENT,    /* never dlclosed; unloading detaches it and says so */
        DP_BLOCK_END
 };
@@ -314,6 +316,32 @@ typedef struct dp_wrapper {
     int32_t layout;             /* DP_LAYOUT_*; 0 is strided */
     const double *doubles;      /* [n_doubles] */
 } dp_wrapper;
+
+/* -- objects: state of a plugin that calls pass on and clients hold by handle -- */
+
+/* What a plugin does for its objects of one kind (DP_OBJECT_KIND); a function that is NULL is its default.
+ * Functions that fail describe the fault in *err with dp_error_vset() and return its code. */
+typedef struct dp_object_ops {
+    uint32_t size;
+    uint32_t version; /* of how data is arranged; what it means is the kind's */
+    /* Release what the object's data refers to, not the data itself: the last reference is gone, or the
+     * plugin goes.  Called once for each object, on any thread, when no other call of the plugin can use
+     * the object.  Must not block.  A failure is logged and changes nothing.  Default: nothing. */
+    int (*end)(void *data, dp_error *err);
+    /* At a reload, asked of the new code: does it take over data that code of `version` made?  It may change
+     * the data, but calls of the old code may still use it if the version is the same.  0: the object is
+     * the new code's from now on.  A failure: it stays the old code's, and ends with it.  Default: no. */
+    int (*adopt)(void *data, size_t bytes, uint32_t version, dp_error *err);
+} dp_object_ops;
+
+/* What an object has, for kernels of its own plugin.  Set `size` first.  Borrowed from the object. */
+typedef struct dp_object_view {
+    uint32_t size;
+    uint32_t n_tensors;
+    dp_tensor *const *tensors; /* [n_tensors], never NULL */
+    void *data;                /* 16-byte aligned; zero when the object was made */
+    size_t bytes;
+} dp_object_view;
 
 /* Converts n elements, src_stride bytes apart, to others that lie dst_stride bytes apart; they share no
  * memory and need not be aligned. */

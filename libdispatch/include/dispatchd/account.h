@@ -27,7 +27,8 @@ extern "C" {
     X(INTERMEDIATES, intermediates) /* what calls made that no handle names; scratch, answers */   \
     X(PROGRAMS, programs)           /* and what their constants hold */                            \
     X(PROGRAM_CACHE, program_cache) /* the same, of those that came inline */                      \
-    X(GENERATORS, generators)
+    X(GENERATORS, generators)                                                                      \
+    X(OBJECTS, objects) /* of plugins, and handles that name them */
 #define DP_HOLDER_ENUM_(NAME, name) DP_HOLDER_##NAME,
 enum { DP_HOLDER_MAP(DP_HOLDER_ENUM_) DP_HOLDERS };
 #undef DP_HOLDER_ENUM_

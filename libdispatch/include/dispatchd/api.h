@@ -547,3 +547,23 @@ DP_FN(int, dp_tensor_attached, (dp_ctx * ctx, const dp_tensor *t, const char *ke
 /* The session for which the context works: a number that no other session of the daemon ever has.  0: none, as in
  * hooks that load a plugin, its threads, or an embedder that has no sessions. */
 DP_FN(uint64_t, dp_session_id, (const dp_ctx *ctx), (ctx))
+
+/* -- objects of plugins (dp_object_ops) --
+ *
+ * An object is made by kernels of the plugin that names its kind.  It is data of the plugin and tensors, counted
+ * and charged to the context's account.  Values and attachments hold objects as they hold tensors, and clients
+ * hold them by handle.  When the plugin is unloaded its objects end, and from then on no code gets their data. */
+
+/* tensors [n]: the object takes its own references, for as long as it lives.  DP_EPLUGIN: no DP_OBJECT_KIND that is
+ * loaded names `kind`.  *out owned. */
+DP_FN(int, dp_object_new,
+      (dp_ctx * ctx, const dp_object_ops *kind, size_t bytes, dp_tensor *const *tensors, size_t n, dp_object **out),
+      (ctx, kind, bytes, tensors, n, out))
+/* Fill in *out; out->size set.  The data is the kernel's to change; kernels that may run at once agree among
+ * themselves.  DP_ETYPE: o is of another kind.  DP_ERUNTIME: it has ended, or is another version's that this one
+ * did not adopt. */
+DP_FN(int, dp_object_get, (dp_ctx * ctx, dp_object *o, const dp_object_ops *kind, dp_object_view *out),
+      (ctx, o, kind, out))
+DP_FN(dp_object *, dp_object_ref, (dp_object * o), (o))     /* NULL is fine; returns o; any thread */
+DP_FN(dp_object *, dp_object_unref, (dp_object * o), (o))   /* takes; NULL is fine; returns NULL */
+DP_FN(const char *, dp_object_kind, (const dp_object *o), (o)) /* "ns.Name"; borrowed from o */

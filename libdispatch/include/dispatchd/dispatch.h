@@ -64,6 +64,8 @@ extern "C" {
     X(ATTACHED, attached, 16)                  /* values attached to one tensor */                 \
     X(ATTACHED_BYTES, attached_bytes, 1 << 20) /* of one such value */                             \
     X(KINDS, kinds, 8)                         /* of wrapper tensors, DP_WRAPPER_KIND */           \
+    X(OBJECT_KINDS, object_kinds, 64)          /* DP_OBJECT_KIND, in the process */                \
+    X(OBJECT_TENSORS, object_tensors, 1024)    /* of one object */                                 \
     X(REPEATED, repeated, 65535) /* elements that one number given for int[N] stands for */        \
     X(WARM_BYTES, warm_bytes, 256 << 20) /* freed memory that is kept for the next tensors */
 
@@ -313,6 +315,13 @@ DP_API void dp_generators_seed(dp_generators *all, uint64_t seed); /* torch.manu
 /* Their seed; false: nobody set it. */
 DP_API bool dp_generators_initial_seed(dp_generators *all, uint64_t *seed);
 DP_API bool dp_generators_busy(dp_generators *all); /* a kernel holds one of them now */
+
+/* -- objects of plugins (api.h) -- */
+
+DP_API int dp_object_check(dp_object *o, dp_error *err); /* DP_ERUNTIME: it has ended */
+DP_API const char *dp_object_plugin(const dp_object *o); /* that made it; borrowed from o */
+DP_API size_t dp_object_bytes(const dp_object *o);       /* of its data */
+DP_API uint64_t dp_objects_count(void);                  /* in the process, ended ones too */
 
 /* Threads of the pool behind dp_parallel_for, the caller not counted; once, before the first use.
  * 0 runs everything on the caller. */

@@ -28,6 +28,7 @@
  *     oi of ob os              const T *, NULL is None;   oS  dp_str with s NULL
  *     lT loT li lf lb          const T *, size_t          ls lS lli  const dp_value *, size_t
  *     olT oli olf olb ols olS  the same, NULL pointer is None
+ *     O   dp_object *  a kind of objects (DP_OBJECT_KIND)    oO  the same, NULL is None
  *     c y U M oloT             reserved: complex, a SymInt that is no number (one that is, is i),
  *                              Storage, Stream, Tensor?[]?; kernels with such types are boxed today
  *

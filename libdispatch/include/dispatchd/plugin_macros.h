@@ -238,6 +238,15 @@ template <class F> constexpr bool dp_is_(...)
  * Its kernels come before those of backends and after every layer.  A tensor of the kind keeps the key from
  * being lent to another name, also when the plugin is gone. */
 #define DP_WRAPPER_KIND(name) DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_KIND, 0, "kind", #name, "", 0, 0)
+/* A kind of objects, of type __torch__.torch.classes.ns.name in schemas; ops is a const dp_object_ops, by which
+ * dp_object_new() and dp_object_get() know the kind:
+ *
+ *     static const dp_object_ops weights = {.size = sizeof(weights), .end = weights_end};
+ *     DP_OBJECT_KIND(mine, Weights, weights)
+ */
+#define DP_OBJECT_KIND(ns, name, ops)                                                              \
+    DP_IS_(const dp_object_ops *, &(ops), "'" #ops "' is not a const dp_object_ops")               \
+    DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBJECT, 0, "object", #ns, #name, 0, &(ops))
 #define DP_OBSERVER(fn)                                                                            \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, "", fn, 0)

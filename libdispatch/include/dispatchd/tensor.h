@@ -178,6 +178,7 @@ static inline int dp_device_index(dp_device d)
 /* One counted reference per pointer held.  ABI promise: its first 16 bytes are its dp_keyset. */
 typedef struct dp_tensor dp_tensor;
 typedef struct dp_generator dp_generator; /* the same; random state, see api.h */
+typedef struct dp_object dp_object;       /* counted; state of a plugin, see abi.h and api.h */
 
 /* What a kernel needs to read or write a tensor.  Pointers are borrowed from the tensor and hold
  * for the call.  `data` is the first element; on a backend whose memory is not the host's it is
@@ -209,12 +210,13 @@ enum {
     DP_TAG_BOOLS,     /* u.bools[len] */
     DP_TAG_LIST,      /* u.values[len]: Scalar[], str[], and lists of lists */
     DP_TAG_GENERATOR, /* u.g */
+    DP_TAG_OBJECT,    /* u.o, never NULL */
     DP_TAG_END
 };
 
 /* 8 bytes tag, 8 bytes payload.  Lists, strings and complex numbers lie elsewhere: as a return, in
  * memory of dp_alloc() or whatever outlives the call, and the host copies them.  As an argument
- * everything in it is borrowed; as a return the tensors in it are owned. */
+ * everything in it is borrowed; as a return the tensors and objects in it are owned. */
 typedef struct dp_value {
     uint32_t tag;
     uint32_t len;
@@ -230,6 +232,7 @@ typedef struct dp_value {
         const bool *bools;
         const struct dp_value *values;
         dp_generator *g;
+        dp_object *o;
     } u;
 } dp_value;
 
@@ -266,6 +269,12 @@ static inline dp_value dp_tensor_value(dp_tensor *t) /* NULL gives None */
 {
     dp_value v = {t ? (uint32_t)DP_TAG_TENSOR : (uint32_t)DP_TAG_NONE, 0, {0}};
     v.u.t = t;
+    return v;
+}
+static inline dp_value dp_object_value(dp_object *o) /* NULL gives None */
+{
+    dp_value v = {o ? (uint32_t)DP_TAG_OBJECT : (uint32_t)DP_TAG_NONE, 0, {0}};
+    v.u.o = o;
     return v;
 }
 static inline dp_value dp_ints(const int64_t *p, size_t n)

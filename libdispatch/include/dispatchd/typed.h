@@ -32,7 +32,7 @@
 /* All of them.  Each has a line in every table below; type.c spells schemas with them. */
 /* clang-format off */
 #define DP_LETTER_MAP(X)                                                                           \
-    X(T) X(i) X(f) X(b) X(s) X(S) X(g) X(oT) X(oi) X(of) X(ob) X(os) X(oS) X(og)                   \
+    X(T) X(i) X(f) X(b) X(s) X(S) X(g) X(oT) X(oi) X(of) X(ob) X(os) X(oS) X(og) X(O) X(oO)        \
     X(lT) X(li) X(lf) X(lb) X(ls) X(lS) X(loT) X(lli)                                              \
     X(olT) X(oli) X(olf) X(olb) X(ols) X(olS)
 /* clang-format on */
@@ -53,7 +53,9 @@
 #define DP_T_Ls   dp_value
 #define DP_T_LS   dp_str
 #define DP_T_Lg   dp_generator *
+#define DP_T_LO   dp_object *
 #define DP_T_Log  dp_generator *
+#define DP_T_LoO  dp_object *
 #define DP_T_Loi  const int64_t *
 #define DP_T_Lof  const double *
 #define DP_T_Lob  const bool *
@@ -83,7 +85,9 @@
 #define DP_UNBOX_Ls(v)   *(v)
 #define DP_UNBOX_LS(v)   dp_unbox_str(v)
 #define DP_UNBOX_Lg(v)   (v)->u.g
+#define DP_UNBOX_LO(v)   (v)->u.o
 #define DP_UNBOX_Log(v)  ((v)->tag ? (v)->u.g : NULL)
+#define DP_UNBOX_LoO(v)  ((v)->tag ? (v)->u.o : NULL)
 #define DP_UNBOX_Loi(v)  ((v)->tag ? &(v)->u.i : NULL)
 #define DP_UNBOX_Lof(v)  ((v)->tag ? &(v)->u.d : NULL)
 #define DP_UNBOX_Lob(v)  ((v)->tag ? &(v)->u.b : NULL)
@@ -125,7 +129,9 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_R_Lls        dp_value *
 #define DP_R_LlS        dp_value *
 #define DP_R_Lg         dp_value *
+#define DP_R_LO         dp_value *
 #define DP_R_Log        dp_value *
+#define DP_R_LoO        dp_value *
 #define DP_R_Loi        dp_value *
 #define DP_R_Lof        dp_value *
 #define DP_R_Lob        dp_value *
@@ -153,7 +159,9 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_SLOT_Lls(v)  (v)
 #define DP_SLOT_LlS(v)  (v)
 #define DP_SLOT_Lg(v)   (v)
+#define DP_SLOT_LO(v)   (v)
 #define DP_SLOT_Log(v)  (v)
+#define DP_SLOT_LoO(v)  (v)
 #define DP_SLOT_Loi(v)  (v)
 #define DP_SLOT_Lof(v)  (v)
 #define DP_SLOT_Lob(v)  (v)
@@ -176,6 +184,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_NAME_Ls   "s"
 #define DP_NAME_LS   "S"
 #define DP_NAME_Lg   "g"
+#define DP_NAME_LO   "O"
 #define DP_NAME_LoT  "oT"
 #define DP_NAME_Loi  "oi"
 #define DP_NAME_Lof  "of"
@@ -183,6 +192,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_NAME_Los  "os"
 #define DP_NAME_LoS  "oS"
 #define DP_NAME_Log  "og"
+#define DP_NAME_LoO  "oO"
 #define DP_NAME_LlT  "lT"
 #define DP_NAME_Lli  "li"
 #define DP_NAME_Llf  "lf"
@@ -222,7 +232,9 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_CLASS_Ls   ONE
 #define DP_CLASS_LS   ONE
 #define DP_CLASS_Lg   ONE
+#define DP_CLASS_LO   ONE
 #define DP_CLASS_Log  ONE
+#define DP_CLASS_LoO  ONE
 #define DP_CLASS_Loi  ONE
 #define DP_CLASS_Lof  ONE
 #define DP_CLASS_Lob  ONE
@@ -291,8 +303,10 @@ static inline dp_keyset dp_keys_list(dp_keyset ks, dp_tensor *const *t, size_t n
 #define DP_KEYS_Lb(i)
 #define DP_KEYS_Ls(i)
 #define DP_KEYS_LS(i)
-#define DP_KEYS_Lg(i)  ks_ = dp_keys_one(ks_, (const dp_tensor *)(const void *)a##i);
+#define DP_KEYS_Lg(i) ks_ = dp_keys_one(ks_, (const dp_tensor *)(const void *)a##i);
+#define DP_KEYS_LO(i)
 #define DP_KEYS_Log(i) DP_KEYS_Lg(i)
+#define DP_KEYS_LoO(i)
 #define DP_KEYS_Loi(i)
 #define DP_KEYS_Lof(i)
 #define DP_KEYS_Lob(i)
@@ -336,7 +350,9 @@ static inline dp_value dp_box_generator(dp_generator *g)
 #define DP_BOX_Ls(i)   a##i
 #define DP_BOX_LS(i)   dp_box_str(a##i)
 #define DP_BOX_Lg(i)   dp_box_generator(a##i)
+#define DP_BOX_LO(i)   dp_object_value(a##i)
 #define DP_BOX_Log(i)  dp_box_generator(a##i)
+#define DP_BOX_LoO(i)  dp_object_value(a##i)
 #define DP_BOX_Loi(i)  a##i ? dp_int(*a##i) : dp_none()
 #define DP_BOX_Lof(i)  a##i ? dp_double(*a##i) : dp_none()
 #define DP_BOX_Lob(i)  a##i ? dp_bool(*a##i) : dp_none()
@@ -372,7 +388,9 @@ static inline dp_value dp_box_generator(dp_generator *g)
 #define DP_GIVE_Lls(i)  DP_GIVE_Ls(i)
 #define DP_GIVE_LlS(i)  DP_GIVE_Ls(i)
 #define DP_GIVE_Lg(i)   DP_GIVE_Ls(i)
+#define DP_GIVE_LO(i)   DP_GIVE_Ls(i)
 #define DP_GIVE_Log(i)  DP_GIVE_Ls(i)
+#define DP_GIVE_LoO(i)  DP_GIVE_Ls(i)
 #define DP_GIVE_Loi(i)  DP_GIVE_Ls(i)
 #define DP_GIVE_Lof(i)  DP_GIVE_Ls(i)
 #define DP_GIVE_Lob(i)  DP_GIVE_Ls(i)

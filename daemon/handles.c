@@ -1,0 +1,48 @@
+/* handles.c -- a short list of handles: those of a session's generators, or of its objects.
+ *
+ * There are few, so they are searched one by one.  Under session.lock. */
+#include "session.h"
+
+static size_t find(const handle_list *l, uint64_t id)
+{
+    size_t i = 0;
+
+    while (i < l->n && l->items[i].id != id)
+        i++;
+    return i;
+}
+
+int handle_list_reserve(handle_list *l, dp_error *err)
+{
+    listed *items = array_grow(l->items, l->n, &l->cap, sizeof(*items));
+
+    if (items == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: handle");
+    l->items = items;
+    return 0;
+}
+
+void handle_list_add(handle_list *l, uint64_t id, void *what)
+{
+    l->items[l->n++] = (listed){id, what};
+}
+
+void *handle_list_get(const handle_list *l, uint64_t id)
+{
+    size_t i = find(l, id);
+
+    return i < l->n ? l->items[i].what : NULL;
+}
+
+void *handle_list_take(handle_list *l, uint64_t id)
+{
+    size_t i = find(l, id);
+    void *what = i < l->n ? l->items[i].what : NULL;
+
+    if (what != NULL) {
+        l->n--;
+        for (; i < l->n; i++)
+            l->items[i] = l->items[i + 1];
+    }
+    return what;
+}

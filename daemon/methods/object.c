@@ -1,0 +1,77 @@
+/* object.c -- object.*: what a session's handles of objects name, and giving them back. */
+#include "methods.h"
+
+void object_to_json(jw *w, uint64_t handle, dp_object *o)
+{
+    jw_object(w);
+    member_int(w, "object", (int64_t)handle);
+    member_str(w, "kind", dp_object_kind(o));
+    member_str(w, "plugin", dp_object_plugin(o));
+    member_int(w, "bytes", (int64_t)dp_object_bytes(o));
+    member_bool(w, "ended", dp_object_check(o, NULL) < 0);
+    jw_object_end(w);
+}
+
+int object_list(request *rq, jw *w, dp_error *err)
+{
+    uint64_t *handles = NULL;
+    size_t n = session_objects(rq->session, &handles);
+
+    if (n > 0 && handles == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", n);
+    jw_object(w);
+    jw_key(w, "objects");
+    jw_array(w);
+    for (size_t i = 0; i < n && !w->failed; i++) {
+        dp_object *o = session_object_get(rq->session, handles[i]);
+        if (o == NULL)
+            continue; /* another connection of the session released it */
+        object_to_json(w, handles[i], o);
+        dp_object_unref(o);
+    }
+    jw_array_end(w);
+    jw_object_end(w);
+    dp_free(handles);
+    return 0;
+}
+
+/* Are all of these handles there?  Objects that have ended are given back as others are. */
+static int check_listed(request *rq, const cJSON *list, dp_error *err)
+{
+    place at = {NULL, "objects", 0}, inside = {&at, NULL, 0};
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        dp_object *o = session_object_get(rq->session, (uint64_t)item->valuedouble);
+        if (o == NULL)
+            return place_fail(err, DP_ENOTFOUND, &inside, "no object %.0f in this session",
+                              item->valuedouble);
+        dp_object_unref(o);
+        inside.index++;
+    }
+    return 0;
+}
+
+int object_release(request *rq, const object_release_params *p, jw *w, dp_error *err)
+{
+    uint64_t *all = NULL;
+    int64_t released = 0;
+    const cJSON *item;
+
+    if (p->objects == NULL && !p->all)
+        return place_fail(err, DP_EPARAMS, NULL, "missing member 'objects', or all: true");
+    int rc = check_listed(rq, p->objects, err);
+    if (rc < 0)
+        return rc;
+    cJSON_ArrayForEach(item, p->objects) released +=
+        session_object_release(rq->session, (uint64_t)item->valuedouble);
+    size_t n = p->all ? session_objects(rq->session, &all) : 0;
+    for (size_t i = 0; all != NULL && i < n; i++)
+        released += session_object_release(rq->session, all[i]);
+    dp_free(all);
+    jw_object(w);
+    member_int(w, "released", released);
+    jw_object_end(w);
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* objects.c -- the handles of a session that name objects of plugins.
+ *
+ * They are from the numbers that tensors' are from.  An object is charged to the account of the call that
+ * made it; each handle counts as one more.  Any thread; session.lock is held for no longer than a search, since
+ * the last reference to an object runs code of its plugin. */
+#include "session.h"
+
+uint64_t session_object_put(struct session *s, dp_object *o, dp_error *err)
+{
+    uint64_t id = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (handle_list_reserve(&s->objects, err) == 0 &&
+        dp_account_charge(s->account, DP_HOLDER_OBJECTS, 1, 0, err) == 0) {
+        id = ++s->last_handle;
+        handle_list_add(&s->objects, id, dp_object_ref(o));
+    }
+    pthread_mutex_unlock(&s->lock);
+    return id;
+}
+
+dp_object *session_object_get(struct session *s, uint64_t id)
+{
+    pthread_mutex_lock(&s->lock);
+    dp_object *o = dp_object_ref(handle_list_get(&s->objects, id));
+    pthread_mutex_unlock(&s->lock);
+    return o;
+}
+
+/* A handle of o is gone, and its reference. */
+static void drop(struct session *s, dp_object *o)
+{
+    dp_account_refund(s->account, DP_HOLDER_OBJECTS, 1, 0);
+    dp_object_unref(o);
+}
+
+bool session_object_release(struct session *s, uint64_t id)
+{
+    pthread_mutex_lock(&s->lock);
+    dp_object *o = handle_list_take(&s->objects, id);
+    pthread_mutex_unlock(&s->lock);
+    if (o != NULL)
+        drop(s, o);
+    return o != NULL;
+}
+
+size_t session_objects(struct session *s, uint64_t **out)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&s->lock);
+    uint64_t *ids = dp_malloc_n(s->objects.n + 1, sizeof(*ids));
+    for (; ids != NULL && n < s->objects.n; n++)
+        ids[n] = s->objects.items[n].id;
+    pthread_mutex_unlock(&s->lock);
+    *out = ids;
+    return n;
+}
+
+void session_objects_drop(struct session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    handle_list all = s->objects;
+    s->objects = (handle_list){0};
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < all.n; i++)
+        drop(s, all.items[i].what);
+    dp_free(all.items);
+}

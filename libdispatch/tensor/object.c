@@ -1,0 +1,472 @@
+/* object.c -- objects of plugins: data of a kind, tensors, and who ends them.
+ *
+ * A kind is registered once for each generation of its plugin, and lists its objects.  An object on a list is
+ * alive; one that has ended is on none, and is only memory until its last reference goes.  Its data is
+ * given to code of its kind's plugin alone.  While a thread runs the plugin's code on an object, the object is
+ * busy: others wait. */
+#include "object.h"
+#include "base/fp.h"
+#include "base/process.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+struct dpi_object_kind {
+    dpi_object_kind *next;
+    const dp_object_ops *named; /* the plugin's own struct: only compared */
+    dp_object_ops ops;          /* a copy of it */
+    char *name, *plugin;        /* "ns.Name" */
+    uint64_t generation;
+    unsigned refs; /* the registration's, and one for each object that was made of this kind */
+    dp_object *objects;
+};
+
+struct dp_object {
+    atomic_uint refs;
+    bool busy;             /* the plugin's code runs on it */
+    dpi_object_kind *kind; /* NULL: it has ended */
+    dp_object *next, **at; /* in kind->objects */
+    uint32_t version;      /* of how data is arranged */
+    uint32_t n_tensors;
+    dp_tensor **tensors; /* references of its own */
+    size_t bytes;
+    dpi_object_kind *origin; /* counted: the kind it was made of, for names */
+    dp_account *account;     /* charged for it */
+    uint64_t charged;
+    _Alignas(16) char data[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* of kinds, their lists and objects */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* an object is busy no more */
+static dpi_object_kind *kinds;                            /* newest first */
+static atomic_uint_fast64_t living;
+
+uint64_t dp_objects_count(void)
+{
+    return atomic_load(&living);
+}
+
+/* -- kinds -- */
+
+static int check_kind(const char *name, const char *plugin, bool again, dp_error *err)
+{
+    unsigned n = 0;
+
+    for (const dpi_object_kind *k = kinds; k != NULL; k = k->next, n++)
+        if (strcmp(k->name, name) == 0 && (!again || strcmp(k->plugin, plugin) != 0))
+            return dp_error_set(err, DP_EEXISTS, "kind of objects '%s': plugin '%s' has it", name,
+                                k->plugin);
+    return n < DP_LIMIT_OBJECT_KINDS
+               ? 0
+               : dp_error_set(err, DP_ERESOURCE,
+                              "kind of objects '%s': there are %u, the limit (object_kinds)", name,
+                              n);
+}
+
+int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, uint64_t generation,
+                        bool again, const dp_object_ops *ops, dpi_object_kind **out, dp_error *err)
+{
+    char full[2 * DP_LIMIT_NAME_BYTES + 2];
+
+    snprintf(full, sizeof(full), "%s.%s", ns, name);
+    if (ops == NULL || ops->size < sizeof(uint32_t))
+        return dp_error_set(err, DP_EPLUGIN,
+                            "kind of objects '%s': its dp_object_ops does not set its size", full);
+    dpi_object_kind *k = dp_calloc(1, sizeof(*k));
+    if (k == NULL)
+        return dpi_no_memory(err, full);
+    k->refs = 1;
+    k->named = ops;
+    memcpy(&k->ops, ops, ops->size < sizeof(k->ops) ? ops->size : sizeof(k->ops));
+    k->generation = generation;
+    k->name = dp_strdup(full);
+    k->plugin = dp_strdup(plugin);
+    if (k->name == NULL || k->plugin == NULL) {
+        dpi_object_kind_free(k);
+        return dpi_no_memory(err, full);
+    }
+    pthread_mutex_lock(&lock);
+    int rc = check_kind(full, plugin, again, err);
+    if (rc == 0) {
+        k->next = kinds;
+        kinds = k;
+    }
+    pthread_mutex_unlock(&lock);
+    if (rc < 0)
+        dpi_object_kind_free(k);
+    else
+        *out = k;
+    return rc;
+}
+
+/* Locked. */
+static void kind_unref(dpi_object_kind *k)
+{
+    if (--k->refs > 0)
+        return;
+    dp_free(k->name);
+    dp_free(k->plugin);
+    dp_free(k);
+}
+
+/* Locked.  NULL: no plugin that is loaded has named it. */
+static dpi_object_kind *kind_named(const dp_object_ops *ops)
+{
+    dpi_object_kind *k = kinds;
+
+    while (k != NULL && k->named != ops)
+        k = k->next;
+    return k;
+}
+
+/* -- lists -- */
+
+/* Locked. */
+static void list(dp_object *o, dpi_object_kind *k)
+{
+    o->kind = k;
+    o->next = k->objects;
+    o->at = &k->objects;
+    if (o->next != NULL)
+        o->next->at = &o->next;
+    k->objects = o;
+}
+
+/* Locked. */
+static void unlist(dp_object *o)
+{
+    *o->at = o->next;
+    if (o->next != NULL)
+        o->next->at = o->at;
+    o->kind = NULL;
+}
+
+/* -- the plugin's code -- */
+
+/* Locked.  The plugin's code is to run on o, without the lock, until comes_back(). */
+static dpi_fp leaves(dp_object *o)
+{
+    o->busy = true;
+    pthread_mutex_unlock(&lock);
+    return dpi_fp_look();
+}
+
+static void comes_back(dp_object *o, dpi_fp before)
+{
+    if (DPI_UNLIKELY(dpi_fp_look() != before))
+        dpi_fp_set(before);
+    pthread_mutex_lock(&lock);
+    o->busy = false;
+    pthread_cond_broadcast(&changed);
+}
+
+static void warn_of(const dp_object *o, int rc, const dp_error *said)
+{
+    char text[DP_ERROR_MESSAGE_MAX + 4 * DP_LIMIT_NAME_BYTES];
+
+    snprintf(text, sizeof(text),
+             "an object of kind '%s' of plugin '%s': its end failed with %d: %s", o->origin->name,
+             o->origin->plugin, rc, said->message[0] ? said->message : "it did not say why");
+    dpi_warn_listener(text);
+}
+
+/* Locked; o is on a list and not busy.  It has ended when this returns. */
+static void end(dp_object *o)
+{
+    int (*fn)(void *, dp_error *) = o->kind->ops.end;
+    dp_error said = DP_ERROR_INIT;
+
+    if (fn != NULL) {
+        dpi_fp before = leaves(o);
+        int rc = fn(o->data, &said);
+        if (rc != 0)
+            warn_of(o, rc, &said);
+        comes_back(o, before);
+    }
+    unlist(o); /* not earlier: its kind, and so the code, stays while it is listed */
+}
+
+/* Locked; o is on a list and not busy.  Does k take o over? */
+static bool adopt(dp_object *o, dpi_object_kind *k, dp_error *said)
+{
+    if (k->ops.adopt == NULL)
+        return false;
+    dpi_fp before = leaves(o);
+    int rc = k->ops.adopt(o->data, o->bytes, o->version, said);
+    comes_back(o, before);
+    if (rc != 0)
+        return false;
+    unlist(o);
+    list(o, k);
+    o->version = k->ops.version;
+    return true;
+}
+
+/* Locked.  The newest registration of k's kind; NULL: that is k. */
+static dpi_object_kind *newer(const dpi_object_kind *k)
+{
+    dpi_object_kind *other = kinds;
+
+    while (other != k && strcmp(other->name, k->name) != 0)
+        other = other->next;
+    return other != k ? other : NULL;
+}
+
+/* Locked.  An object of k that has references and is not busy, with one more reference; NULL: there is none. */
+static dp_object *take_one(const dpi_object_kind *k)
+{
+    for (dp_object *o = k->objects; o != NULL; o = o->next) {
+        unsigned refs = atomic_load(&o->refs);
+        while (!o->busy && refs > 0)
+            if (atomic_compare_exchange_weak(&o->refs, &refs, refs + 1))
+                return o;
+    }
+    return NULL;
+}
+
+bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t bytes)
+{
+    struct timespec until;
+    int rc = 0;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += timeout_ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&lock);
+    while (k->objects != NULL && rc != ETIMEDOUT) {
+        dp_error said = DP_ERROR_INIT;
+        dp_object *o = take_one(k);
+        if (o == NULL) { /* other threads are ending the rest */
+            rc = pthread_cond_timedwait(&changed, &lock, &until);
+            continue;
+        }
+        dpi_object_kind *heir = newer(k);
+        if (heir == NULL || !adopt(o, heir, &said))
+            end(o);
+        pthread_mutex_unlock(&lock);
+        dp_object_unref(o);
+        pthread_mutex_lock(&lock);
+    }
+    bool all = k->objects == NULL;
+    if (!all)
+        snprintf(why, bytes, "another thread is ending an object of its kind '%s'", k->name);
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
+void dpi_object_kind_free(dpi_object_kind *k)
+{
+    char why[DP_ERROR_MESSAGE_MAX];
+
+    if (k == NULL)
+        return;
+    while (!dpi_object_kind_end(k, 1000, why, sizeof(why)))
+        ;
+    pthread_mutex_lock(&lock);
+    dpi_object_kind **at = &kinds;
+    while (*at != NULL && *at != k)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = k->next;
+    kind_unref(k);
+    pthread_mutex_unlock(&lock);
+}
+
+/* -- objects -- */
+
+static void release(dp_object *o)
+{
+    for (uint32_t i = 0; i < o->n_tensors; i++)
+        dp_tensor_unref(o->tensors[i]);
+    if (o->account != NULL) {
+        dp_account_refund(o->account, DP_HOLDER_OBJECTS, 1, o->charged);
+        dp_account_close(o->account);
+    }
+    pthread_mutex_lock(&lock);
+    if (o->origin != NULL)
+        kind_unref(o->origin);
+    pthread_mutex_unlock(&lock);
+    dp_free(o->tensors);
+    dp_free(o);
+}
+
+/* The object, without a kind. */
+static dp_object *make(size_t bytes, dp_tensor *const *tensors, size_t n)
+{
+    size_t all;
+    dp_object *o = NULL;
+
+    if (!__builtin_add_overflow(sizeof(*o), bytes, &all))
+        o = dp_calloc(1, all);
+    if (o == NULL || (o->tensors = dp_calloc(n + 1, sizeof(*o->tensors))) == NULL) {
+        dp_free(o);
+        return NULL;
+    }
+    atomic_init(&o->refs, 1);
+    o->bytes = bytes;
+    o->n_tensors = (uint32_t)n;
+    for (size_t i = 0; i < n; i++)
+        o->tensors[i] = dp_tensor_ref(tensors[i]);
+    return o;
+}
+
+static int charge(dp_object *o, dp_account *account, dp_error *err)
+{
+    uint64_t bytes = sizeof(*o) + o->bytes + o->n_tensors * sizeof(dp_tensor *);
+
+    if (account == NULL || dp_account_charge(account, DP_HOLDER_OBJECTS, 1, bytes, err) < 0)
+        return account == NULL ? 0 : err->code;
+    o->charged = bytes;
+    o->account = dp_account_ref(account);
+    return 0;
+}
+
+/* Locked. */
+static int enlist(dp_object *o, const dp_object_ops *ops, dp_error *err)
+{
+    dpi_object_kind *k = kind_named(ops);
+
+    if (k == NULL)
+        return dp_error_set(err, DP_EPLUGIN,
+                            "an object of no kind: no plugin that is loaded has a DP_OBJECT_KIND "
+                            "with these dp_object_ops");
+    o->origin = k;
+    k->refs++;
+    o->version = k->ops.version;
+    list(o, k);
+    return 0;
+}
+
+int dpi_object_new(const dp_object_ops *kind, size_t bytes, dp_tensor *const *tensors, size_t n,
+                   dp_account *account, dp_object **out, dp_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tensors[i] == NULL)
+            return dp_error_set(err, DP_EPLUGIN, "an object: tensor %zu of %zu is NULL", i, n);
+    if (n > DP_LIMIT_OBJECT_TENSORS)
+        return dp_error_set(err, DP_ERESOURCE,
+                            "an object of %zu tensors; the limit is %d (object_tensors)", n,
+                            DP_LIMIT_OBJECT_TENSORS);
+    dp_object *o = make(bytes, tensors, n);
+    if (o == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: an object of %zu bytes", bytes);
+    int rc = charge(o, account, err);
+    pthread_mutex_lock(&lock);
+    if (rc == 0)
+        rc = enlist(o, kind, err);
+    pthread_mutex_unlock(&lock);
+    if (rc < 0) {
+        release(o);
+        return rc;
+    }
+    atomic_fetch_add(&living, 1);
+    *out = o;
+    return 0;
+}
+
+dp_object *dp_object_ref(dp_object *o)
+{
+    if (o != NULL)
+        atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+    return o;
+}
+
+dp_object *dp_object_unref(dp_object *o)
+{
+    if (o == NULL || atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) > 1)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    if (o->kind != NULL)
+        end(o);
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_sub(&living, 1);
+    release(o);
+    return NULL;
+}
+
+static int ended(const dp_object *o, dp_error *err)
+{
+    return dp_error_set(err, DP_ERUNTIME,
+                        "an object of kind '%s' has ended: plugin '%s', which made it, was "
+                        "unloaded, or reloaded without adopting it",
+                        o->origin->name, o->origin->plugin);
+}
+
+/* Locked.  May code whose registration is k use o? */
+static int check_user(dp_object *o, dpi_object_kind *k, dp_error *err)
+{
+    dp_error said = DP_ERROR_INIT;
+
+    while (o->busy)
+        pthread_cond_wait(&changed, &lock);
+    if (o->kind == k)
+        return 0;
+    if (o->kind == NULL)
+        return ended(o, err);
+    if (strcmp(o->kind->name, k->name) != 0)
+        return dp_error_set(err, DP_ETYPE, "expected an object of kind '%s' but got one of '%s'",
+                            k->name, o->origin->name);
+    if (k->generation < o->kind->generation && k->ops.version == o->version)
+        return 0; /* a call of the old code, under way while the new one adopted o */
+    if (k->generation > o->kind->generation && adopt(o, k, &said))
+        return 0;
+    return dp_error_set(err, DP_ERUNTIME,
+                        "an object of kind '%s' is of generation %llu of plugin '%s', and "
+                        "generation %llu did not adopt it%s%s",
+                        o->origin->name, (unsigned long long)o->kind->generation, o->origin->plugin,
+                        (unsigned long long)k->generation, said.message[0] ? ": " : "",
+                        said.message);
+}
+
+int dpi_object_get(dp_object *o, const dp_object_ops *kind, dp_object_view *out, dp_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&lock);
+    dpi_object_kind *k = kind_named(kind);
+    if (k == NULL)
+        rc = dp_error_set(err, DP_EPLUGIN,
+                          "no plugin that is loaded has a DP_OBJECT_KIND with these dp_object_ops");
+    else
+        rc = check_user(o, k, err);
+    pthread_mutex_unlock(&lock);
+    if (rc < 0)
+        return rc;
+    dp_object_view view = {out->size, o->n_tensors, o->tensors, o->data, o->bytes};
+    memcpy(out, &view, out->size < sizeof(view) ? out->size : sizeof(view));
+    return 0;
+}
+
+int dp_object_check(dp_object *o, dp_error *err)
+{
+    pthread_mutex_lock(&lock);
+    int rc = o->kind != NULL ? 0 : ended(o, err);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+const char *dp_object_kind(const dp_object *o)
+{
+    return o->origin->name;
+}
+
+const char *dp_object_plugin(const dp_object *o)
+{
+    return o->origin->plugin;
+}
+
+size_t dp_object_bytes(const dp_object *o)
+{
+    return o->bytes;
+}
+
+dp_tensor *const *dpi_object_tensors(const dp_object *o, size_t *n)
+{
+    *n = o->n_tensors;
+    return o->tensors;
+}
