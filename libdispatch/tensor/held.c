@@ -1,26 +1,30 @@
 /* held.c -- how many bytes all storages hold, and the most that they held.
  *
  * Each thread counts by itself; what comes together in one goes into the common numbers a piece at a time, so the
- * peak may miss up to a piece a thread. */
+ * peak may miss up to a piece a thread; it is never below what anybody was told that storages hold. */
 #include "room.h"
 
 static struct {
-    atomic_uint_fast64_t now, peak;
+    atomic_int_fast64_t now,
+        peak; /* now: negative while what a thread made is released by another */
 } bytes_held;
 
 /* What threads have counted by themselves goes into `now` a piece at a time. */
 enum { PIECE = 64 << 10 };
 
-static void count_piece(int64_t bytes)
+static void raise_peak(int64_t now)
 {
-    uint64_t now = (uint64_t)bytes + atomic_fetch_add_explicit(&bytes_held.now, (uint64_t)bytes,
-                                                               memory_order_relaxed);
-    uint64_t peak = atomic_load_explicit(&bytes_held.peak, memory_order_relaxed);
+    int64_t peak = atomic_load_explicit(&bytes_held.peak, memory_order_relaxed);
 
-    while (bytes > 0 && now > peak &&
+    while (now > peak &&
            !atomic_compare_exchange_weak_explicit(&bytes_held.peak, &peak, now,
                                                   memory_order_relaxed, memory_order_relaxed))
         continue;
+}
+
+static void count_piece(int64_t bytes)
+{
+    raise_peak(bytes + atomic_fetch_add_explicit(&bytes_held.now, bytes, memory_order_relaxed));
 }
 
 void dpi_bytes_count(int64_t bytes)
@@ -35,6 +39,9 @@ void dpi_bytes_count(int64_t bytes)
 
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
 {
-    *bytes = atomic_load(&bytes_held.now) + (uint64_t)dpi_tally_sum(DPI_TALLY_BYTES);
-    *peak = atomic_load(&bytes_held.peak);
+    int64_t now = atomic_load(&bytes_held.now) + dpi_tally_sum(DPI_TALLY_BYTES);
+
+    *bytes = now > 0 ? (uint64_t)now : 0; /* threads that count meanwhile are seen or not */
+    raise_peak(now);
+    *peak = (uint64_t)atomic_load(&bytes_held.peak);
 }

@@ -29,7 +29,40 @@ START_TEST(bytes_go_up_and_down)
 }
 END_TEST
 
+static void *release(void *tensors)
+{
+    for (dp_tensor **t = tensors; *t != NULL; t++)
+        *t = dp_tensor_unref(*t);
+    return NULL;
+}
+
+/* Each thread's own count passes a piece in another direction: together they are below 0 for a while. */
+START_TEST(the_peak_is_never_below_what_is_held)
+{
+    dp_tensor *small[513] = {NULL};
+    uint64_t before, bytes, peak;
+    pthread_t thread;
+    int64_t n = 250;
+
+    dpi_storage_stats(&before, &peak);
+    for (int times = 0; times < 3; times++) {
+        for (int i = 0; i < 512; i++)
+            ck_assert_int_eq(dp_tensor_new(DP_UINT8, 0, 1, &n, NULL, &small[i], &err), DP_OK);
+        dpi_storage_stats(&bytes, &peak);
+        ck_assert_uint_ge(bytes, before + 512 * 250);
+        ck_assert_uint_ge(peak, bytes);
+        ck_assert_uint_lt(peak, UINT64_MAX / 2);
+        ck_assert_int_eq(pthread_create(&thread, NULL, release, small), 0);
+        pthread_join(thread, NULL);
+        dpi_storage_stats(&bytes, &peak);
+        ck_assert_uint_eq(bytes, before);
+        ck_assert_uint_lt(peak, UINT64_MAX / 2);
+    }
+}
+END_TEST
+
 UNIT_SUITE(held)
 {
+    tcase_add_test(tc, the_peak_is_never_below_what_is_held);
     tcase_add_test(tc, bytes_go_up_and_down);
 }
