@@ -36,6 +36,7 @@ typedef struct job {
      * mostly NULL. */
     dp_ctx *ctx;
     uint64_t spent; /* nanos on the thread that ran it last */
+    bool reached;   /* it called a device there */
     uint64_t since; /* nanos, when it became the first of its connection's queue; 0: not yet */
     struct worker *worker; /* that runs it.  executor.lock */
     uint64_t due;          /* nanos: it counts as stuck then.  0: not in executor.due */

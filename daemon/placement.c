@@ -4,7 +4,7 @@
  * How much a request may parse, copy or print there is bounded by LIMIT_INLINE_BYTES; what names a device
  * or uses a device's memory never runs there, since any copy may wait for the device.  How long a
  * kernel takes is learned, for each class of sizes and kind of answer: it may run there once
- * PROMOTE_CALLS requests in a row took less than PROMOTE_NS and called nothing else.  A request on
+ * PROMOTE_CALLS requests in a row took less than PROMOTE_NS and called nothing else, no device either.  A request on
  * the loop's thread that takes more than DEMOTE_NS ends that; if this happens again soon, more
  * requests are asked for each time.  All of it counts whole requests: parse, run and print. */
 #include "server.h"
@@ -160,6 +160,8 @@ void placement_note(placement *pl, const job *j, const dp_call_stats *f)
     proof *p = proof_of(pl, w);
     if (too_long)
         demote(p);
+    else if (j->reached && w->op != NULL)
+        p->in_a_row = 0;
     else if (f->n_calls <= 1 && j->spent < PROMOTE_NS && !j->long_answer)
         p->in_a_row += p->in_a_row < UINT32_MAX;
     else if (p->in_a_row < p->needed || (w->op != NULL && j->spent > DEMOTE_NS))

@@ -188,7 +188,9 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
     rq->ctx = j->ctx != NULL ? j->ctx : ctx;
     rq->out.account = session_account(rq->session);
     j->moved = j->long_answer = false;
+    uint64_t entered = dp_devices_entered();
     int rc = request_run(rq);
+    j->reached = dp_devices_entered() != entered;
     if (rc == DP_EANSWERED)
         drop_overdue(ex, j);
     dp_call_stats facts = dp_ctx_stats(rq->ctx);

@@ -246,8 +246,8 @@ static inline bool device_is_host(dp_device device)
 
     return backend == DP_B_CPU || backend == DP_B_Meta;
 }
-/* May memory of this device be made or copied on this thread?  Only the host's on the loop's, whatever a
- * device takes for it.  false: return DP_EWORKER. */
+/* May memory of this device be made, copied or released on this thread?  Only the host's on the loop's,
+ * whatever a device takes for it.  false: return DP_EWORKER. */
 bool run_may_reach(request *rq, dp_device device);
 /* Fail with the error that the context holds. */
 int run_ctx_error(request *rq, dp_error *err);

@@ -86,6 +86,9 @@ static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_
         int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err);
         if (rc < 0)
             return rc;
+        DP_VIEW(v, t);
+        if (!run_may_reach(rq, v.device)) /* releasing it may wait for the device */
+            return DP_EWORKER;
         bytes += tensor_bytes(t) / FREED_BYTES;
         inside.index++;
     }

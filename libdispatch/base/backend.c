@@ -36,6 +36,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static slot slots[64];
 static _Thread_local uint8_t depth[64]; /* how many times this thread has entered each bit */
 static _Thread_local unsigned inside;   /* sum of depth */
+static _Thread_local uint64_t entered;  /* how many times in all */
 static _Thread_local dpi_fp outside_fp; /* floating-point environment when it entered the first */
 
 static const char *const builtin_names[64] = {
@@ -388,8 +389,14 @@ static int go_inside(dpi_device *d, dpi_device **out)
         outside_fp = dpi_fp_get();
     d->inside++;
     depth[d->bit]++;
+    entered++;
     *out = d;
     return DP_OK;
+}
+
+uint64_t dp_devices_entered(void)
+{
+    return entered;
 }
 
 static int unloaded(const char *name, dp_error *err)

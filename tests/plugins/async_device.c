@@ -462,17 +462,40 @@ static int late(dp_ctx *ctx, dp_tensor *self, dp_str until, double *out)
 
 /* -- what tests turn -- */
 
-/* The nth call from now of this slot fails; 0: none. */
-static int fail(dp_ctx *ctx, dp_str slot, int64_t nth)
+/* Count the calls of the slot from now on and keep in at[slot] which one is the nth; 0: none. */
+static int turn(dp_ctx *ctx, long *at, dp_str slot, int64_t nth)
 {
     for (int i = 0; i < SIM_SLOTS; i++)
         if (strcmp(simdev_names[i], slot.s) == 0) {
             pthread_mutex_lock(&sim.lock);
-            sim.fail_at[i] = nth ? sim.calls[i] + nth : 0;
+            at[i] = nth ? sim.calls[i] + nth : 0;
+            pthread_cond_broadcast(&sim.changed);
             pthread_mutex_unlock(&sim.lock);
             return 0;
         }
     return dp_fail(ctx, DP_EVALUE, "no slot '%s'", slot.s);
+}
+
+/* The nth call from now of this slot fails; 0: none. */
+static int fail(dp_ctx *ctx, dp_str slot, int64_t nth)
+{
+    return turn(ctx, sim.fail_at, slot, nth);
+}
+
+/* From the nth call on this slot's function does not return until this is called with 0. */
+static int block(dp_ctx *ctx, dp_str slot, int64_t nth)
+{
+    return turn(ctx, sim.block_at, slot, nth);
+}
+
+/* How many threads are inside such a function now. */
+static int blocked(dp_ctx *ctx, int64_t *n)
+{
+    (void)ctx;
+    pthread_mutex_lock(&sim.lock);
+    *n = sim.blocked;
+    pthread_mutex_unlock(&sim.lock);
+    return 0;
 }
 
 static int state(dp_ctx *ctx, int64_t *live, int64_t *pins, int64_t *n_events, int64_t *n_streams,
@@ -537,6 +560,7 @@ DP_LIBRARY(sim, DP_DEF("to(Tensor self, int index=0) -> Tensor"),
            DP_DEF("record(Tensor self) -> ()"), DP_DEF("events(int ms) -> (bool, bool, float)"),
            DP_DEF("memory() -> (int, int)"), DP_DEF("add_one(Tensor self) -> Tensor"),
            DP_DEF("late(Tensor self, str until) -> float"), DP_DEF("fail(str slot, int nth) -> ()"),
+           DP_DEF("block(str slot, int nth) -> ()"), DP_DEF("blocked() -> int"),
            DP_DEF("fault() -> ()"), DP_DEF("cache(int bytes) -> ()"), DP_DEF("trim() -> ()"),
            DP_DEF("poison() -> ()"), DP_DEF("kept() -> (int, int, int)"),
            DP_DEF("priority(int wanted, int flags=0) -> (int, int, int)"),
@@ -554,6 +578,7 @@ DP_LIBRARY_IMPL(
     DP_IMPL_UNBOXED("synchronize", synchronize, (b), ()),
     DP_IMPL_UNBOXED("record", record, (T), ()), DP_IMPL_UNBOXED("events", events, (i), (b, b, f)),
     DP_IMPL_UNBOXED("memory", memory, (), (i, i)), DP_IMPL_UNBOXED("fail", fail, (S, i), ()),
+    DP_IMPL_UNBOXED("block", block, (S, i), ()), DP_IMPL_UNBOXED("blocked", blocked, (), (i)),
     DP_IMPL_UNBOXED("refuse", refuse, (), ()), DP_IMPL_UNBOXED("fault", fault, (), ()),
     DP_IMPL_UNBOXED("cache", cache, (i), ()), DP_IMPL_UNBOXED("trim", trim, (), ()),
     DP_IMPL_UNBOXED("poison", poison, (), ()), DP_IMPL_UNBOXED("kept", kept, (), (i, i, i)),

@@ -64,6 +64,8 @@ static struct {
     long live, pinned, events;
     size_t bytes;
     long calls[SIM_SLOTS], fail_at[SIM_SLOTS]; /* fail_at: this call fails; 0: none */
+    long block_at[SIM_SLOTS];                  /* this call and those after it block; 0: none */
+    long blocked;                              /* threads inside a function that blocks */
     long waiting;   /* threads inside a function that waits for a stream */
     sim_event gate; /* streams that sim::hold stopped go on when sim::go reaches it */
     size_t cached;  /* bytes that no block has, and that no allocation gets before a trim */
@@ -91,7 +93,12 @@ static int sim_called(int slot, dp_error *err)
         fclose(f);
     }
     pthread_mutex_lock(&sim.lock);
-    bool fails = ++sim.calls[slot] == sim.fail_at[slot];
+    long call = ++sim.calls[slot];
+    bool fails = call == sim.fail_at[slot];
+    sim.blocked++;
+    while (sim.block_at[slot] != 0 && call >= sim.block_at[slot])
+        pthread_cond_wait(&sim.changed, &sim.lock);
+    sim.blocked--;
     pthread_mutex_unlock(&sim.lock);
     return fails ? dp_error_set(err, DP_EBUSY, "%s was told to fail", simdev_names[slot]) : 0;
 }

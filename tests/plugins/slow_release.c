@@ -1,51 +1,33 @@
-/* slow_release.c -- a backend whose memory takes its time to be given back. */
+/* slow_release.c -- tensors of the host whose last reference takes its time to go: an object that they carry does. */
 #include <dispatchd/plugin.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 DP_PLUGIN(slow_release, "1.0")
 
-static int allocate(int index, size_t bytes, void *stream, void **out, dp_error *err)
+static int end(void *data, dp_error *err)
 {
-    (void)index, (void)stream;
-    *out = aligned_alloc(64, (bytes + 64) / 64 * 64);
-    return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "no memory for %zu bytes", bytes);
-}
-
-static void release(int index, void *p, size_t bytes, void *stream)
-{
-    struct timespec t = {0, 30 * 1000000};
-
-    (void)stream, (void)index, (void)bytes;
-    nanosleep(&t, NULL);
-    free(p);
-}
-
-static int copy(int index, void *dst, const void *src, size_t bytes, int direction, dp_error *err)
-{
-    (void)index, (void)direction, (void)err;
-    memmove(dst, src, bytes);
+    (void)data, (void)err;
+    nanosleep(&(struct timespec){0, 30 * 1000000}, NULL);
     return 0;
 }
 
-static const dp_device_ops ops = {
-    .size = (uint32_t)sizeof(dp_device_ops),
-    .allocate = allocate,
-    .release = release,
-    .copy = copy,
-};
-DP_BACKEND_DEVICE(slowdev, ops)
+static const dp_object_ops lingers = {.size = sizeof(lingers), .end = end};
+DP_OBJECT_KIND(slow_release, Lingers, lingers)
 
-/* make(Tensor self) -> Tensor: an element on the device. */
+/* make(Tensor self) -> Tensor: a copy that carries such an object. */
 static int make(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
-    dp_device device;
-    int64_t one = 1;
-    int rc = dp_device_find(ctx, "slowdev", &device);
+    dp_object *o = NULL;
+    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, out);
 
-    (void)self;
-    return rc < 0 ? rc : dp_empty(ctx, DP_FLOAT32, device, 1, &one, DP_CONTIGUOUS, out);
+    if (rc == 0)
+        rc = dp_object_new(ctx, &lingers, 1, NULL, 0, &o);
+    if (rc == 0) {
+        dp_value v = dp_object_value(o);
+        rc = dp_tensor_attach(ctx, *out, "slow_release", &v);
+        dp_object_unref(o);
+    }
+    return rc;
 }
 
 DP_LIBRARY(slow_release, DP_DEF("make(Tensor self) -> Tensor"))

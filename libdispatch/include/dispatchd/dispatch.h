@@ -199,6 +199,9 @@ DP_API int dp_key_lookup(const char *name, dp_key *out, dp_error *err);
 DP_API size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap);
 /* "DispatchKeySet(AutogradCPU, CPU)" without the wrapper: "AutogradCPU, CPU". */
 DP_API const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes);
+/* How often this thread has begun to call functions of devices that plugins bring: for executors, since
+ * any of them may wait for its device. */
+DP_API uint64_t dp_devices_entered(void);
 DP_API const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX]); /* "cpu", "npu:0" */
 DP_API int dp_device_parse(const char *name, dp_device *out, dp_error *err);
 /* Pin those named backends of `bits` (DP_BBIT) that are alive, and return their bits for

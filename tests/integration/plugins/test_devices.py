@@ -159,7 +159,8 @@ def test_a_full_device_waits_for_what_is_put_aside(f):
     equal(f.state()["live"], 0)
 
 
-def test_every_failure_is_told_and_changes_nothing(f):
+def call_every_slot(f):
+    """Calls by the slot of the device that each of them reaches, and what they work on, which the caller releases."""
     p, x = handle(f.d, "sim::pinned", [2, 4]), handle(f.d, "sim::to", X)
     far, exported = handle(f.d, "sim::to", X, 1), handle(f.d, "sim::export", x)
     f.d.op("sim::fill", p, 0)
@@ -178,6 +179,11 @@ def test_every_failure_is_told_and_changes_nothing(f):
     elsewhere = ["release", "stream_free", "event_free", "unpin", "adopt", "adopted", "hand_over", "take_over", "hand_back",
                  "import_end"]
     equal(sorted([*calls, *elsewhere]), sorted(SLOTS), "slots")
+    return calls, (p, x, far, exported)
+
+
+def test_every_failure_is_told_and_changes_nothing(f):
+    calls, made_for_them = call_every_slot(f)
     before, state = f.held(), f.state()
     for slot, call in calls.items():
         for nth in range(1, 5):
@@ -195,7 +201,57 @@ def test_every_failure_is_told_and_changes_nothing(f):
             f.d.op("sim::fail", slot, 0)
             f.d.op("sim::synchronize", True)
             equal((f.held(), f.state()), (before, state), f"{slot}, call {nth}")
-    f.d.release(p, x, far, exported)
+    f.d.release(*made_for_them)
+
+
+def test_a_function_that_blocks_holds_only_those_who_use_the_device(f):
+    """Whichever function of the device does not return: other sessions work, and once it returns nothing is lost."""
+    calls, made_for_them = call_every_slot(f)
+    calls["release"] = lambda: f.d.release(handle(f.d, "sim::to", X)) and None
+    before, state = f.held(), f.state()
+    for slot, call in calls.items():
+        ended = []
+
+        def work(call=call):
+            made = call()
+            if isinstance(made, dict):
+                f.d.release(made)
+            ended.append(True)
+
+        f.watch.op("sim::block", slot, 1)
+        worker = threading.Thread(target=work)
+        worker.start()
+        wait_until(lambda: f.watch.op("sim::blocked") > 0, f"{slot} is called")
+        equal(f.watch.op("aten::neg", X, returns="data")["data"][0], [-1, -2, -3, -4], f"another session while {slot} blocks")
+        equal(f.watch.call("server.status")["tensors"] >= 4, True, f"the daemon answers while {slot} blocks")
+        equal(ended, [], f"calls that ended though {slot} blocks")
+        f.watch.op("sim::block", slot, 0)
+        worker.join()
+        f.d.op("sim::synchronize", True)
+        equal((ended, f.held(), f.state()), ([True], before, state), slot)
+    f.d.release(*made_for_them)
+
+
+def test_a_session_may_leave_while_a_function_blocks(f):
+    """Its client goes while the device copies, allocates or releases for it: nothing is left when that returns."""
+    f.idle()  # the test before used memory on the stream
+    before, state = f.held(), f.state()
+    for slot in "allocate", "copy", "copy_async", "release", "stream_new", "stream_synchronize":
+        d = f.daemon.connect()
+        x, p = handle(d, "sim::to", X), handle(d, "sim::pinned", [2, 4])
+        what = {"copy_async": ("sim::copy", x, p), "stream_synchronize": ("sim::synchronize", ),
+                "stream_new": ("sim::events", 1)}
+        f.watch.op("sim::block", slot, 1)
+        if slot == "release":
+            d.send("tensor.release", tensors=[x["tensor"]])
+        else:
+            op, *args = what.get(slot, ("sim::to", X))
+            d.send("op.call", op=op, args=args, deadline_ms=100)
+        wait_until(lambda: f.watch.op("sim::blocked") > 0, f"{slot} is called")
+        d.close()
+        equal(f.watch.op("aten::neg", X, returns="data")["data"][0], [-1, -2, -3, -4], f"another session while {slot} blocks")
+        f.watch.op("sim::block", slot, 0)
+        wait_until(lambda: (f.held(), f.state()) == (before, state), f"all is given back after {slot}")
 
 
 def test_release_without_events_waits_for_the_stream(f):
