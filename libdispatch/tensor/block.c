@@ -8,6 +8,7 @@
  * Over 500 lines: what it shares is one lock and two lists, which no other source sees. */
 #include "base/stream.h"
 #include "room.h"
+#include "base/process.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -535,21 +536,22 @@ static bool adopt(const dpi_block *b, const dpi_device *old, const dpi_device *d
     return true;
 }
 
-/* b of `old` goes over to d, or is left to calls that began before. */
-static void adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, bool handed,
+/* b of `old` goes over to d, or is left to calls that began before: false. */
+static bool adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, bool handed,
                             uint64_t since)
 {
     if (b->data == NULL || (handed && adopt(b, old, d))) {
         unlist(b);
         dpi_device_move(&b->on, d);
         list(b, d);
-        return;
+        return true;
     }
     atomic_store_explicit(&b->since, since, memory_order_release);
     pthread_mutex_lock(&lock);
     if (b->of)
         __atomic_store_n(&b->of->data, NULL, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
+    return false;
 }
 
 static bool has_storage(const dpi_block *b)
@@ -560,11 +562,37 @@ static bool has_storage(const dpi_block *b)
     return has;
 }
 
+uint64_t dpi_device_storages(const dpi_device *d)
+{
+    uint64_t n = 0;
+
+    if (d->host) /* its memory is no code's, so it has no blocks and loses none */
+        return dpi_backend_storages(d->bit);
+    pthread_mutex_lock(&lock);
+    for (const dpi_block *b = d->blocks; b; b = b->next)
+        n += b->of != NULL;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+/* Whose tensors have lost their memory has to hear of it: nothing else about the reload says so. */
+static void warn_lost(const dpi_device *d, const char *owner, uint64_t n)
+{
+    char text[DP_LIMIT_WARNING_BYTES + 1];
+
+    snprintf(
+        text, sizeof(text),
+        "plugin '%s': %llu storage%s of its device '%s' went with the code before it, since %s",
+        owner, (unsigned long long)n, n == 1 ? "" : "s", d->name,
+        d->ops.adopt ? "its 'adopt' refused them" : "it has no 'adopt'");
+    dpi_warn_listener(text);
+}
+
 /* Nobody else is inside old, so its list changes only here.  Changes of shapes come first: one that
  * is under way may wait to enter the device. */
 void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
 {
-    uint64_t since = dpi_change_shapes_begin();
+    uint64_t since = dpi_change_shapes_begin(), lost = 0;
 
     dpi_device_close(old);
     d->bit = old->bit;
@@ -573,8 +601,10 @@ void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
     for (dpi_block *b = old->blocks, *next; b; b = next) {
         next = b->next;
         if (has_storage(b))
-            adopt_or_retire(b, old, d, handed, since);
+            lost += !adopt_or_retire(b, old, d, handed, since);
     }
     dpi_backend_replace(old, owner, d);
     dpi_change_shapes_end(since);
+    if (lost)
+        warn_lost(d, owner, lost);
 }

@@ -155,13 +155,14 @@ static int check_storages(const dpi_plugin *p, dp_error *err)
         const dpi_reg *r = &p->unit->regs[i];
         if (r->kind == DPI_REG_BACKEND)
             dpi_blocks_settle(r->bit); /* what no tensor holds, only a copy that still runs */
-        uint64_t n = r->kind == DPI_REG_BACKEND ? dpi_backend_storages(r->bit) : 0;
+        uint64_t n = r->kind == DPI_REG_BACKEND ? dpi_device_storages(r->device) : 0;
         if (n)
             return dp_error_set(
                 err, DP_EBUSY,
-                "plugin '%s': %llu storages of its backend '%s' are alive; release them, "
+                "plugin '%s': %llu storage%s of its backend '%s' %s alive; release %s, "
                 "or unload with force",
-                dpi_plugin_name(p), (unsigned long long)n, r->name);
+                dpi_plugin_name(p), (unsigned long long)n, n == 1 ? "" : "s", r->name,
+                n == 1 ? "is" : "are", n == 1 ? "it" : "them");
     }
     return 0;
 }

@@ -303,7 +303,7 @@ def test_an_unload_waits_for_copies(f):
     f.d.op("sim::use_stream")
     f.d.op("sim::slow", 300)
     f.d.op("sim::copy", p, x)
-    raises(lambda: f.d.call("plugin.unload", plugin="async_device"), "Busy", "1 storages", "simdev")
+    raises(lambda: f.d.call("plugin.unload", plugin="async_device"), "Busy", "1 storage of its", "simdev")
     f.d.release(x)
     equal(f.d.call("plugin.unload", plugin="async_device")["unmapped"], True)
     equal(read(f.d, p), X["data"], "pinned memory stays, and what was copied into it")

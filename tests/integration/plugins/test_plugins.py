@@ -299,6 +299,24 @@ def test_force_frees_a_backends_tensors(f):
     equal(f.state(), before)
 
 
+def test_a_reload_without_adopt_says_what_it_costs(f):
+    """Memory that the new code does not take over is gone, and does not keep the new code loaded."""
+    before = f.state()
+    f.load("faulting_device.so")
+    lost = [f.client.op("myfault::to", X)["tensor"] for _ in range(2)]
+    answer = f.client.call("plugin.reload", plugin="faulting_device")
+    equal([w for w in answer["warnings"] if "storage" in w],
+          ["plugin 'faulting_device': 2 storages of its device 'faultdev' went with the code before it, since it has no "
+           "'adopt'"], "warnings of the reload")
+    raises(lambda: f.client.call("tensor.read", tensor=lost[0]), "RuntimeError", "backend faultdev was unloaded")
+    new = f.client.op("myfault::to", X)["tensor"]
+    raises(lambda: f.unload("faulting_device"), "Busy", "1 storage of its backend 'faultdev' is alive")
+    f.client.call("tensor.release", tensors=[new])
+    gone(f.unload("faulting_device"))
+    f.client.call("tensor.release", tensors=lost)
+    equal(f.state(), before)
+
+
 def test_force_has_the_device_release_its_memory(f):
     """Before its on_unload, which fails if blocks are left; and no old pointer reaches the new code."""
     before = f.state()
@@ -307,7 +325,7 @@ def test_force_has_the_device_release_its_memory(f):
     kept = f.client.op("myfault::to", {"data": [0] * 9})
     bytes_ = f.client.call("server.status")["bytes"]
     f.client.release(kept)
-    raises(lambda: f.unload("faulting_device"), "Busy", "1 storages")
+    raises(lambda: f.unload("faulting_device"), "Busy", "1 storage of its backend 'faultdev' is alive")
     gone(f.unload("faulting_device", force=True))
     equal(f.client.call("server.status")["bytes"], bytes_ - 12 - 36, "bytes")
     for again in False, True:

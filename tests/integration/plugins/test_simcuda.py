@@ -188,7 +188,7 @@ def test_reloads_under_load(f):
 
 def test_an_unload_by_force_takes_memory_back(f):
     x = to(f.d, [1.0])
-    raises(lambda: f.d.call("plugin.unload", plugin="simcuda"), "Busy", "1 storages of its backend 'cuda'")
+    raises(lambda: f.d.call("plugin.unload", plugin="simcuda"), "Busy", "1 storage of its backend 'cuda'")
     f.d.call("plugin.unload", plugin="simcuda", force=True)
     raises(lambda: read(f.d, x), "RuntimeError", GONE)
     f.d.call("plugin.load", path="simcuda")

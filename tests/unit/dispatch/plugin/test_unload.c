@@ -196,7 +196,7 @@ START_TEST(plugin_with_live_storages_is_busy_unless_forced)
     OK(call(ctx, "toy::where", &on_toy, 1, &where, 1));
     ck_assert_int_eq(where.u.i, DP_F_Dense);
     ck_assert_int_eq(unload("toy_backend"), DP_EBUSY);
-    says(err.message, "1 storages of its backend 'toy' are alive");
+    says(err.message, "1 storage of its backend 'toy' is alive");
     OK(call(ctx, "toy::where", &on_toy, 1, &where, 1));
     OK(reload("toy_backend")); /* keeps its bit */
     ck_assert(gone.drained);
