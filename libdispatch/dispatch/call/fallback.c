@@ -433,8 +433,7 @@ static void release(fallback *f)
         dp_generator_unref(f->generators[i]);
 }
 
-/* Does the CPU's kernel change geometry alone?  Then it serves tensors of any device. */
-static bool needs_no_bytes(const dpi_entry *e)
+bool dpi_needs_no_bytes(const dpi_entry *e)
 {
     const uint16_t geometry = DP_FLAG_META | DP_FLAG_VIEWS;
     dpi_cell c = dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU));
@@ -453,6 +452,26 @@ static int check_key(dp_call *call)
                        "dp_fallback_cpu() serves backends other than CPU and Meta");
 }
 
+/* A backend's fallback was checked when it was chosen; a kernel that does not serve these arguments
+ * itself is one from here on. */
+static int check_mode(const fallback *f)
+{
+    uint8_t policy = f->ctx->state->mode->fallback;
+    dp_key key = f->call->key;
+    char text[300], name[DP_KEY_NAME_MAX];
+
+    if (policy == DP_FALLBACK_ALLOW || f->e->provenance[dpi_key_slot(key)] == DPI_P_FALLBACK)
+        return 0;
+    snprintf(text, sizeof(text), "its kernel for %s runs these arguments on the CPU",
+             dp_key_name(key, name));
+    if (policy == DP_FALLBACK_FORBID) {
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", which the mode forbids");
+        return dpi_fail_op(f->ctx, DP_ENOTIMPL, f->call->op, key, text);
+    }
+    dp_warn(f->ctx, "%s: %s", f->call->op->name, text);
+    return 0;
+}
+
 int dp_fallback_cpu(dp_call *call)
 {
     if (call == NULL)
@@ -464,10 +483,12 @@ int dp_fallback_cpu(dp_call *call)
 
     if (f.e == NULL || check_key(call) < 0)
         return call->ctx->error.code;
-    if (needs_no_bytes(f.e))
+    if (dpi_needs_no_bytes(f.e))
         return dp_redispatch_boxed(f.ctx, call->op, cpu_keys, call->args, call->n_args, call->rets,
                                    call->n_rets);
-    int rc = prepare(&f);
+    int rc = check_mode(&f);
+    if (rc == 0)
+        rc = prepare(&f);
     if (rc == 0)
         rc = run(&f);
     release(&f);

@@ -95,14 +95,14 @@ void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets, const d
 
 /* Does the mode let this kernel run?  It may be about what a backend's own fallback makes of
  * operators that the backend has no kernel for; layers have fallbacks, too, and those only hand the
- * call on. */
+ * call on.  What makes a view copies nothing, whoever serves it. */
 static bool allowed(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entry *e)
 {
     uint8_t policy = ctx->state->mode->fallback;
     char name[DP_KEY_NAME_MAX];
 
     if (policy == DP_FALLBACK_ALLOW || !dpi_is_backend_key(key) ||
-        e->provenance[dpi_key_slot(key)] != DPI_P_FALLBACK)
+        e->provenance[dpi_key_slot(key)] != DPI_P_FALLBACK || dpi_needs_no_bytes(e))
         return true;
     if (policy == DP_FALLBACK_FORBID)
         dpi_fail_fallback(ctx, e->op, k, key);

@@ -274,7 +274,8 @@ typedef struct dp_entered {
 
 /* -- dispatcher state -- */
 
-enum { /* dp_mode.fallback: of calls that only a backend's fallback serves */
+enum { /* dp_mode.fallback: of calls that only a backend's fallback serves, or dp_fallback_cpu() from a
+          kernel; what makes a view copies nothing and is always allowed */
        DP_FALLBACK_ALLOW,
        DP_FALLBACK_REPORT, /* a warning that names the operator */
        DP_FALLBACK_FORBID  /* DP_ENOTIMPL that names it */

@@ -140,12 +140,26 @@ def test_composites_on_a_device(f):
     f.d.call("tensor.release", all=True)
 
 
+def test_the_policy_on_kernels_that_pass_a_call_on(f):
+    x = f.put([0.5])
+    for policy, what in ("report", "aten::logit: its kernel for npu runs these arguments on the CPU"), ("allow", None):
+        f.d.call("session.set", fallback=policy)
+        answer = f.call("logit", x)
+        equal((answer.get("warnings", [None])[0], f.data(answer["outputs"][0])), (what, [0]), policy)
+    f.d.call("session.set", fallback="forbid")
+    raises(lambda: f.call("logit", x), "NotImplementedError", "logit", "on the CPU, which the mode forbids")
+    f.d.call("session.set", fallback="allow")
+    f.d.call("tensor.release", all=True)
+
+
 def test_the_policy_on_fallbacks(f):
     x = f.put([1, -2])
     f.d.call("session.set", fallback="report")
     contains(f.call("neg", x)["warnings"][0], "aten::neg")
     f.d.call("session.set", fallback="forbid")
     raises(lambda: f.call("neg", x), "NotImplementedError", "neg")
+    row = f.out("view", x, [1, 2])  # copies nothing
+    equal(f.d.call("tensor.describe", tensor=row["tensor"])["device"], "npu:0")
     f.d.call("session.set", fallback="allow")
     equal(f.data(f.out("neg", x)), [-1, 2])
     f.d.call("tensor.release", all=True)
