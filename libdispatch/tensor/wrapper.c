@@ -59,13 +59,18 @@ static int check_keys(const dp_wrapper *w, int kind, dp_error *err)
 
     if (rc < 0)
         return rc;
-    if (keys.functionality == 0 || (keys.functionality & DPI_BIT(Dense)))
-        return dp_error_set(
-            err, DP_EVALUE,
-            "a wrapper tensor of kind '%s', which no plugin names by DP_WRAPPER_KIND, "
-            "needs keys, and none of them Dense: its kernels are to take it apart; "
-            "got %s",
-            w->kind, keys.functionality ? dp_keyset_print(keys, text, 400) : "none");
+    if (keys.functionality & DPI_BIT(Dense))
+        return dp_error_set(err, DP_EVALUE,
+                            "the keys of a wrapper tensor of kind '%s' include Dense, which no "
+                            "wrapper tensor may have: Dense kernels read a tensor's memory, and it "
+                            "has none; got %s",
+                            w->kind, dp_keyset_print(keys, text, sizeof(text)));
+    if (keys.functionality == 0)
+        return dp_error_set(err, DP_EVALUE,
+                            "a wrapper tensor of kind '%s', which no loaded plugin names by "
+                            "DP_WRAPPER_KIND, needs keys of its own: set .keys to those whose "
+                            "kernels take it apart",
+                            w->kind);
     return DP_OK;
 }
 
@@ -127,7 +132,9 @@ static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
 
 static int check(const dp_wrapper *w, int kind, dpi_layout *l, uint32_t *depth, dp_error *err)
 {
-    int rc = check_kind(w->kind, err);
+    int rc = w->size > 0 ? check_kind(w->kind, err)
+                         : dp_error_set(err, DP_EVALUE,
+                                        "dp_wrapper.size is 0; set .size = sizeof(dp_wrapper)");
 
     if (rc == DP_OK)
         rc = check_keys(w, kind, err);

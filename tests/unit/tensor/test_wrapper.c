@@ -46,14 +46,17 @@ START_TEST(what_cannot_be_is_refused)
 
     for (size_t i = 0; i < DPI_COUNT(many); i++)
         many[i] = x;
+    w = good, w.size = 0;
+    refuses(&w, DP_EVALUE, "dp_wrapper.size is 0; set .size = sizeof(dp_wrapper)");
     w = good, w.kind = NULL;
     refuses(&w, DP_EVALUE, "kind");
     w = good, w.kind = "with space";
     refuses(&w, DP_EVALUE, "'with space'");
     w = good, w.keys.functionality = 0;
-    refuses(&w, DP_EVALUE, "none");
+    refuses(&w, DP_EVALUE,
+            "kind 'pair', which no loaded plugin names by DP_WRAPPER_KIND, needs keys");
     w = good, w.keys.functionality |= DPI_BIT(Dense);
-    refuses(&w, DP_EVALUE, "none of them Dense");
+    refuses(&w, DP_EVALUE, "kind 'pair' include Dense, which no wrapper tensor may have");
     w = good, w.dtype = 99;
     refuses(&w, DP_ETYPE, "99");
     w = good, w.n_tensors = 0;
