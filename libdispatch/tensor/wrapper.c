@@ -254,8 +254,6 @@ static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
     const dpi_geometry *g = dpi_geometry_of(t);
     dp_keyset is = dp_tensor_keys(t), want = with_kind(w, kind_of(t));
 
-    if (g->parts == NULL)
-        return dp_error_set(err, DP_EVALUE, "it is no wrapper tensor and cannot become one");
     if (want.backend == 0)
         want.backend = DP_BBIT(dp_device_backend(w->device));
     if (strcmp(w->kind, g->storage->kind) == 0 && w->dtype == t->dtype &&
@@ -276,6 +274,11 @@ int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
     dpi_layout l;
     uint32_t depth;
     dp_tensor *from;
+
+    if (dpi_geometry_of(t)->parts == NULL)
+        return dp_error_set(err, DP_EVALUE,
+                            "dp_wrapper_become: the tensor is no wrapper tensor and cannot become "
+                            "one; dp_wrapper_new() makes one");
     int rc = check(&w, kind_of(t), &l, &depth, err);
 
     if (rc == DP_OK)

@@ -362,10 +362,11 @@ DP_FN(int, dp_wrapper_new, (dp_ctx * ctx, const dp_wrapper *w, dp_tensor **out),
 /* What t is made of, as this call sees it; out->size set.  Borrowed: for the call.  False: t is no
  * wrapper. */
 DP_FN(bool, dp_wrapper_get, (const dp_tensor *t, dp_wrapper *out), (t, out))
-/* t, a wrapper, is made of something else from now on: w's sizes, strides, tensors, integers and doubles.
- * Kind, keys, dtype, device and layout must be t's.  A tensor in w that is nested as deep as t was when it was made may
- * hold t, and is refused (DP_EVALUE): so no wrapper ever holds itself.  DP_ERUNTIME as for a change of
- * shape: another call made one, or there were DP_LIMIT_RESIZES while a call runs that began before. */
+/* Make t, a wrapper, of something else from now on: w's sizes, strides, tensors, integers and doubles.
+ * Kind, keys, dtype, device and layout must be t's.  DP_EVALUE: t is no wrapper, or these differ.
+ * A tensor in w that is nested as deep as t was when it was made may hold t, and is refused (DP_EVALUE): so no
+ * wrapper ever holds itself.  DP_ERUNTIME as for a change of shape: another call made one, or there were
+ * DP_LIMIT_RESIZES while a call runs that began before. */
 DP_FN(int, dp_wrapper_become, (dp_ctx * ctx, dp_tensor *t, const dp_wrapper *w), (ctx, t, w))
 
 /* -- devices as a whole -- */

@@ -201,6 +201,11 @@ START_TEST(a_running_call_sees_what_it_began_with)
     w.kind = "other";
     ck_assert_int_eq(dpi_wrapper_become(t, &w, &err), DP_EVALUE);
     ck_assert_int_eq(dpi_wrapper_become(y, &w, &err), DP_EVALUE);
+    ck_assert_ptr_nonnull(strstr(err.message, "the tensor is no wrapper tensor"));
+    w.keys = (dp_keyset){DPI_BIT(Dense), 0}; /* that it is none is said first */
+    ck_assert_int_eq(dpi_wrapper_become(y, &w, &err), DP_EVALUE);
+    ck_assert_ptr_nonnull(strstr(err.message, "the tensor is no wrapper tensor"));
+    w.keys = of(parts, 1).keys;
     w.kind = "pair", w.tensors = &t;
     ck_assert_int_eq(dpi_wrapper_become(t, &w, &err), DP_EVALUE);
     dp_tensor_unref(t);
