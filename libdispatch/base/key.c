@@ -224,6 +224,11 @@ static int no_key(const char *name, dp_error *err)
     size_t n = dpi_runtime_keys(keys);
     char near[3 * DP_KEY_NAME_MAX] = "";
 
+    if (dpi_kind_is_alive(name))
+        return dp_error_set(err, DP_ENOTFOUND,
+                            "the plugin of kind '%.64s' is not loaded: only live tensors and key "
+                            "sets of sessions still have its key",
+                            name);
     for (int a = DP_ALIAS_FIRST; a < DP_ALIAS_END; a++)
         keys[n++] = DP_KEY(a);
     char(*names)[DP_KEY_NAME_MAX] = dp_malloc_n(n, sizeof(*names));

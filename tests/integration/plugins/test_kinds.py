@@ -87,6 +87,9 @@ def test_tensors_hold_the_key_when_their_plugin_is_gone(f):
     f.unload("labelled")
     equal((f.kinds().get("labelled"), f.d.call("tensor.describe", tensor=l["tensor"])["keys"]), ("", ["labelled"]))
     raises(lambda: f.d.op("aten::neg", l), "NotImplementedError", "no kernel for labelled")
+    raises(lambda: f.d.call("session.set", exclude=["labelled"]), "NotFound", "the plugin of kind 'labelled' is not loaded")
+    raises(lambda: f.d.call("registry.table", ops=["aten::neg"], keys=["labelled"]), "NotFound",
+           "the plugin of kind 'labelled' is not loaded")
     f.load("labelled")
     equal((f.d.op("labelled::label", l), f.kinds()["labelled"]), (7, "labelled"), "the same key again")
     f.d.release(l)

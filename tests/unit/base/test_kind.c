@@ -37,11 +37,15 @@ START_TEST(tensors_keep_a_key_from_other_names)
 {
     int held, others[DP_LIMIT_KINDS];
     char name[32];
+    dp_key key;
 
     ck_assert_int_eq(dpi_kind_register("heldkind", "one", false, &held, &err), 0);
     ck_assert_int_eq(dpi_kind_hold("heldkind"), held);
     dpi_kind_unregister(held);
     ck_assert_int_eq(dpi_kind_hold("heldkind"), -1); /* no new tensor of it */
+    ck_assert_int_eq(dp_key_lookup("heldkind", &key, &err), DP_ENOTFOUND);
+    ck_assert_str_eq(err.message, "the plugin of kind 'heldkind' is not loaded: only live tensors "
+                                  "and key sets of sessions still have its key");
     for (int i = 0; i < DP_LIMIT_KINDS - 1; i++) {
         snprintf(name, sizeof(name), "kind_%d", i);
         ck_assert_int_eq(dpi_kind_register(name, "two", false, &others[i], &err), 0);
