@@ -98,7 +98,8 @@ static int key_of(const dp_block *b, dp_key *key, dp_error *err)
 
     if (dp_key_lookup(b->key, key, &why) < 0)
         return dp_error_set(err, DP_EPLUGIN,
-                            "%s:%u: %s (a named backend's keys exist while a plugin names it)",
+                            "%s:%u: %s (a plugin names a new backend by DP_BACKEND or "
+                            "DP_BACKEND_DEVICE, a new kind by DP_WRAPPER_KIND)",
                             b->file, b->line, why.message);
     if (*key == DP_KEY_Undefined)
         return fail_at(err, DP_EPLUGIN, b, "dispatch key", b->key,

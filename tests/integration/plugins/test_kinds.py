@@ -60,7 +60,8 @@ def test_two_never_share_one(f):
     raises(lambda: f.d.call("plugin.load", path="kind_named_as_key"), "AlreadyExists", "kind 'cuda': a backend has this name")
     raises(lambda: f.d.call("plugin.load", path="backend_named_as_kind"), "AlreadyExists",
            "backend 'masked': a kind of wrapper tensors has this name")
-    raises(lambda: f.d.call("plugin.load", path="kernel_for_kind0"), "PluginError", "no dispatch key 'Kind0'")
+    raises(lambda: f.d.call("plugin.load", path="kernel_for_kind0"), "PluginError", "no dispatch key 'Kind0'",
+           "a plugin names a new backend by DP_BACKEND or DP_BACKEND_DEVICE, a new kind by DP_WRAPPER_KIND")
     raises(lambda: f.d.call("session.set", exclude=["Kind0"]), "NotFound", "no dispatch key 'Kind0'")
     raises(lambda: f.d.call("plugin.load", path="many_kinds"), "ResourceExhausted", "8 kinds are alive, the limit (kinds)")
     equal(f.kinds(), {"masked": "masked", "labelled": "labelled"}, "what was refused left nothing")
