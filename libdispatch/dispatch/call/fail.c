@@ -64,6 +64,15 @@ DPI_COLD int dpi_fail_argument(dp_ctx *ctx, const dpi_entry *e, size_t i, const 
     return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
 }
 
+/* Append why no kernel serves `key`, if that is plain: its kind has no plugin now. */
+static void tell_why(dpi_text *t, dp_key key)
+{
+    char name[DP_KEY_NAME_MAX], owner[DP_LIMIT_NAME_BYTES + 1];
+
+    if (dp_kind_owner(key, owner) != NULL && owner[0] == '\0')
+        dpi_text_printf(t, ": the plugin of kind '%s' is not loaded", dp_key_name(key, name));
+}
+
 DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks,
                                             unsigned cell)
 {
@@ -85,6 +94,7 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
         if (key == DP_KEY_OF(DP_F_Dense, DP_B_Meta) &&
             dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU)).kernel != NULL)
             dpi_text_add(&t, ": the one for CPU needs the bytes of its tensors");
+        tell_why(&t, key);
         dpi_text_add(&t, "; keys that have one: ");
         dpi_entry_list(e, &t);
     }

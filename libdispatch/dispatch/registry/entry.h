@@ -85,7 +85,7 @@ bool dpi_is_composite(dp_key k); /* an alias whose kernels call others, as a rul
 /* A composite kernel that nobody has flagged as touching none: it may be written like one of a backend.
  * Then it runs for no tensor without memory; where no tensor is involved, it may. */
 bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
-/* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none"; the first of many. */
+/* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8: ", ... 5 more". */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
 #pragma GCC visibility pop

@@ -399,10 +399,10 @@ bool dpi_cell_falls_through(dpi_cell c)
 
 void dpi_entry_list(const dpi_entry *e, dpi_text *t)
 {
-    enum { SHOWN = 24 };
+    enum { SHOWN = 8 };
     dp_key keys[DPI_SLOTS_MAX];
     char name[DP_KEY_NAME_MAX];
-    size_t n = dpi_runtime_keys(keys), shown = 0;
+    size_t n = dpi_runtime_keys(keys), found = 0;
 
     for (size_t i = 0; i < n; i++) {
         dpi_cell c = dpi_entry_cell(e, keys[i]);
@@ -410,13 +410,12 @@ void dpi_entry_list(const dpi_entry *e, dpi_text *t)
             continue;
         if (c.provenance == DPI_P_FALLBACK && !dpi_is_backend_key(keys[i]))
             continue; /* a layer's: it hands calls on */
-        if (shown++ == SHOWN) {
-            dpi_text_add(t, ", ...");
-            break;
-        }
-        dpi_text_printf(t, "%s%s", shown > 1 ? ", " : "", dp_key_name(keys[i], name));
+        if (found++ < SHOWN)
+            dpi_text_printf(t, "%s%s", found > 1 ? ", " : "", dp_key_name(keys[i], name));
     }
-    if (shown == 0)
+    if (found > SHOWN)
+        dpi_text_printf(t, ", ... %zu more", found - SHOWN);
+    if (found == 0)
         dpi_text_add(t, "none");
 }
 
