@@ -64,6 +64,23 @@ DPI_COLD int dpi_fail_argument(dp_ctx *ctx, const dpi_entry *e, size_t i, const 
     return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
 }
 
+/* Append why a call has no key.  `ks`: its key set, whose backends are those of its arguments. */
+static void tell_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
+{
+    char set[400];
+    dp_keyset exclude = ctx->state->exclude;
+
+    if (ks.backend == 0) {
+        dpi_text_add(t, "no kernel: no argument is a tensor and nothing is registered for calls "
+                        "without one");
+        return;
+    }
+    dpi_text_add(t, "no kernel: no key of the arguments is left");
+    if (dp_keyset_list(exclude, NULL, 0) > 0)
+        dpi_text_printf(t, "; the session, or a guard of a kernel, excludes: %s",
+                        dp_keyset_print(exclude, set, sizeof(set)));
+}
+
 /* Append why no kernel serves `key`, if that is plain: its kind has no plugin now. */
 static void tell_why(dpi_text *t, dp_key key)
 {
@@ -86,8 +103,7 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
                 "kernels for backends that share AutogradOther; register one for AutogradOther");
     } else {
         if (key == DP_KEY_Undefined)
-            dpi_text_add(&t, "no kernel: no argument is a tensor and nothing is registered for "
-                             "calls without one");
+            tell_no_key(ctx, ks, &t);
         else
             dpi_text_printf(&t, "no kernel for %s (the call's keys: %s)", dp_key_name(key, name),
                             dp_keyset_print(ks, set, sizeof(set)));
