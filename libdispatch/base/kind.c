@@ -52,6 +52,23 @@ int dpi_kind_find(const char *name)
     return found;
 }
 
+int dpi_kind_check_maker(const char *name, const char *plugin, dp_error *err)
+{
+    char owner[DP_LIMIT_NAME_BYTES + 1] = "";
+
+    pthread_mutex_lock(&lock);
+    int found = find(name);
+    if (found >= 0)
+        snprintf(owner, sizeof(owner), "%s", slots[found].owner);
+    pthread_mutex_unlock(&lock);
+    return found < 0 || strcmp(owner, plugin) == 0
+               ? DP_OK
+               : dp_error_set(err, DP_EPLUGIN,
+                              "plugin '%s' cannot make wrapper tensors of kind '%s', which plugin "
+                              "'%s' declares: it can call an operator of that plugin that does",
+                              plugin, name, owner);
+}
+
 bool dpi_kind_is_alive(const char *name)
 {
     bool alive = false;

@@ -27,6 +27,9 @@ int dpi_kind_register(const char *name, const char *owner, bool again, int *slot
 void dpi_kind_unregister(int slot);
 /* Slot of a kind that a plugin has registered; -1: there is none. */
 int dpi_kind_find(const char *name);
+/* DP_EPLUGIN: another plugin than `plugin` has registered kind `name`, whose kernels rely on the parts that it gives
+ * its tensors. */
+int dpi_kind_check_maker(const char *name, const char *plugin, dp_error *err);
 /* Is a key lent to a kind of this name? */
 bool dpi_kind_is_alive(const char *name);
 /* Of a kind that is registered, or held by tensors or pins; NULL: nobody's.  Async-signal-safe. */

@@ -1,5 +1,6 @@
 /* host_tensor.c -- the tensor functions of api.h: those of the tensor room, given a context's
  * error, memory and threads. */
+#include "base/kind.h"
 #include "enter.h"
 #include "viewed.h"
 #include <dispatchd/iter.h>
@@ -185,10 +186,22 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
                            &ctx->error);
 }
 
+/* DP_EPLUGIN: the running kernel's plugin gives w's kind parts, and another plugin declares that kind. */
+static int check_maker(dp_ctx *ctx, const dp_wrapper *w)
+{
+    const dpi_kernel *k = dpi_ctx_kernel(ctx);
+
+    return k != NULL && w->size >= offsetof(dp_wrapper, keys) && w->kind != NULL
+               ? dpi_kind_check_maker(w->kind, k->gen->plugin, &ctx->error)
+               : 0;
+}
+
 int dp_wrapper_new(dp_ctx *ctx, const dp_wrapper *w, dp_tensor **out)
 {
-    return DPI_GIVEN(&ctx->error, DP_EVALUE, w, out) ? dpi_wrapper_new(w, out, &ctx->error)
-                                                     : DP_EVALUE;
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, w, out))
+        return DP_EVALUE;
+    int rc = check_maker(ctx, w);
+    return rc == 0 ? dpi_wrapper_new(w, out, &ctx->error) : rc;
 }
 
 int dp_wrapper_become(dp_ctx *ctx, dp_tensor *t, const dp_wrapper *w)
@@ -196,5 +209,7 @@ int dp_wrapper_become(dp_ctx *ctx, dp_tensor *t, const dp_wrapper *w)
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, t, w))
         return DP_EVALUE;
     int rc = dpi_check_changes(ctx, t);
+    if (rc == 0)
+        rc = check_maker(ctx, w);
     return rc == 0 ? dpi_wrapper_become(t, w, &ctx->error) : rc;
 }

@@ -76,6 +76,18 @@ def test_kernels_of_others_hold_the_name(f):
     f.d.call("tensor.release", all=True)
 
 
+def test_only_its_plugin_gives_a_kind_parts(f):
+    f.load("for_masked")
+    refusal = "plugin 'for_masked' cannot make wrapper tensors of kind 'masked', which plugin 'masked' declares"
+    m = f.masked()
+    raises(lambda: f.d.op("for_masked::like", X, "masked"), "PluginError", refusal)
+    raises(lambda: f.d.op("for_masked::become_", m, X), "PluginError", refusal)
+    equal(f.d.op("masked::to_dense", m, returns="data")["data"], [1, 0], "it has the parts that it had")
+    equal(f.d.op("for_masked::like", X, "undeclared")["keys"], ["SparseCPU"])
+    f.d.call("tensor.release", all=True)
+    f.unload("for_masked")
+
+
 def test_observers_hold_the_name(f):
     f.load("observes_masked")
     raises(lambda: f.d.call("plugin.unload", plugin="masked"), "Busy",

@@ -22,6 +22,9 @@ START_TEST(a_name_has_one_key)
     ck_assert_str_eq(dp_key_name(dpi_kind_key(b), buf), "otherkind");
     ck_assert_str_eq(dp_kind_owner(dpi_kind_key(b), owner), "two");
     ck_assert_ptr_null(dp_kind_owner(DP_KEY(DP_F_Sparse), owner));
+    ck_assert_int_eq(dpi_kind_check_maker("unitkind", "one", &err), 0);
+    ck_assert_int_eq(dpi_kind_check_maker("nobodys", "one", &err), 0);
+    ck_assert_int_eq(dpi_kind_check_maker("unitkind", "two", &err), DP_EPLUGIN);
     ck_assert_int_eq(dpi_kind_register("unitkind", "one", true, &again, &err), 0); /* a reload */
     ck_assert_int_eq(again, a);
     dpi_kind_unregister(a);
