@@ -101,6 +101,16 @@ int dpi_backend_find_device(const char *name)
     return find(name, dpi_backend_is_registered, dpi_backend_device_name);
 }
 
+bool dpi_backend_has_memory(int bit)
+{
+    if (!dpi_backend_is_brought(bit))
+        return false;
+    pthread_mutex_lock(&lock);
+    bool has = slots[bit].device != NULL && !slots[bit].device->host;
+    pthread_mutex_unlock(&lock);
+    return has;
+}
+
 unsigned dpi_backend_named_top(void)
 {
     for (int n = DP_B_NAMED_MAX; n > 0; n--)

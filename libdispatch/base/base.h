@@ -212,6 +212,7 @@ void dpi_device_finish(dpi_device *d);
 int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu"); -1: none */
 int dpi_backend_find_device(const char *name); /* bit by device name ("cpu", "npu"); -1: none */
 const char *dpi_backend_name(int bit);         /* NULL: no such backend alive */
+bool dpi_backend_has_memory(int bit);          /* a plugin's device, with memory of its own */
 unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 - DP_B_NAMED_FIRST */
 /* Live storages keep a bit from being reused, and the plugin from being unloaded; dp_backends_pin()
  * does only the first. */

@@ -81,13 +81,19 @@ static void tell_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
                         dp_keyset_print(exclude, set, sizeof(set)));
 }
 
-/* Append why no kernel serves `key`, if that is plain: its kind has no plugin now. */
-static void tell_why(dpi_text *t, dp_key key)
+/* Append why no kernel of e serves `key`, if that is plain: its kind has no plugin now, or its backend no fallback. */
+static void tell_why(dpi_text *t, const dpi_entry *e, dp_key key)
 {
+    int b = dp_key_backend(key);
     char name[DP_KEY_NAME_MAX], owner[DP_LIMIT_NAME_BYTES + 1];
 
     if (dp_kind_owner(key, owner) != NULL && owner[0] == '\0')
         dpi_text_printf(t, ": the plugin of kind '%s' is not loaded", dp_key_name(key, name));
+    else if (dp_key_functionality(key) == DP_F_Dense && dpi_backend_has_memory(b) &&
+             dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU)).kernel != NULL)
+        dpi_text_printf(t,
+                        ": DP_FALLBACK(%s, dp_fallback_cpu) in its plugin would run it on the CPU",
+                        dp_key_name(key, name));
 }
 
 DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks,
@@ -110,7 +116,7 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
         if (key == DP_KEY_OF(DP_F_Dense, DP_B_Meta) &&
             dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU)).kernel != NULL)
             dpi_text_add(&t, ": the one for CPU needs the bytes of its tensors");
-        tell_why(&t, key);
+        tell_why(&t, e, key);
         dpi_text_add(&t, "; keys that have one: ");
         dpi_entry_list(e, &t);
     }

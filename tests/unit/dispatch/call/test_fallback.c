@@ -49,6 +49,8 @@ static const dp_block fallbacks[] = {
     REC_PLAIN(DP_BLOCK_FALLBACK, 0, 3, "_", "Dense", dp_fallback_cpu),
 };
 
+static dp_unit *fallback_unit;
+
 static void setup(void)
 {
     int64_t n = 4;
@@ -56,7 +58,7 @@ static void setup(void)
     ck_assert_int_eq(dpi_backend_register("unitnpu", "test", &faultdev_ops, &bit, &err), 0);
     reg = rec_registry();
     rec_attach(reg, "kernels", blocks, 2);
-    rec_attach(reg, "fallbacks", fallbacks, 1);
+    fallback_unit = rec_attach(reg, "fallbacks", fallbacks, 1);
     ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
     ck_assert_int_eq(dp_empty(ctx, DP_UINT8, DP_DEVICE(bit, 1), 1, &n, DP_CONTIGUOUS, &x), 0);
 }
@@ -156,9 +158,26 @@ START_TEST(it_serves_neither_cpu_nor_meta)
 }
 END_TEST
 
+/* Only where the CPU has a kernel. */
+START_TEST(errors_without_one_name_it)
+{
+    dp_value ret;
+
+    rec_detach(reg, fallback_unit);
+    ck_assert_int_eq(call("t::make", x, -1, &ret), DP_ENOTIMPL);
+    ck_assert_str_eq(dp_ctx_error(ctx)->message,
+                     "t::make: no kernel for unitnpu (the call's keys: unitnpu): "
+                     "DP_FALLBACK(unitnpu, dp_fallback_cpu) in its plugin would run it on the CPU; "
+                     "keys that have one: CPU");
+    ck_assert_int_eq(call("t::none", x, -1, &ret), DP_ENOTIMPL);
+    ck_assert_ptr_null(strstr(dp_ctx_error(ctx)->message, "dp_fallback_cpu"));
+}
+END_TEST
+
 UNIT_SUITE(fallback)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, errors_without_one_name_it);
     tcase_add_test(tc, a_kernel_of_the_cpu_writes_to_the_device);
     tcase_add_test(tc, a_kernel_that_fails_wrote_nothing);
     tcase_add_test(tc, a_device_that_fails_is_named);
