@@ -72,7 +72,9 @@ int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, ui
     snprintf(full, sizeof(full), "%s.%s", ns, name);
     if (ops == NULL || ops->size < sizeof(uint32_t))
         return dp_error_set(err, DP_EPLUGIN,
-                            "kind of objects '%s': its dp_object_ops does not set its size", full);
+                            "kind of objects '%s': the size of its dp_object_ops is %u; set .size "
+                            "= sizeof(dp_object_ops)",
+                            full, ops != NULL ? ops->size : 0);
     dpi_object_kind *k = dp_calloc(1, sizeof(*k));
     if (k == NULL)
         return dpi_no_memory(err, full);

@@ -156,6 +156,9 @@ static int read_device(const span *s, dpi_image *im, dp_block *b, dp_error *err)
     dp_device_ops *ops;
     size_t left = span_left(s, from, PF_R);
 
+    if (left >= sizeof(from->size) && from->size == 0)
+        return bad_record(im, b, err,
+                          "has a dp_device_ops whose size is 0; set .size = sizeof(dp_device_ops)");
     if (left < sizeof(from->size) || from->size < sizeof(from->size) || left < from->size)
         return bad_record(im, b, err, "has a device record outside its file");
     ops = dp_arena_alloc(im->arena, sizeof(*ops));

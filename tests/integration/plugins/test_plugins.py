@@ -15,10 +15,13 @@ X = {"data": [1.0, 2.0, 3.0]}
 REFUSED = [
     ("bad_schema", "PluginError", ["broken(Tensor self -> Tensor"]),
     ("clash", "AlreadyExists", ["tutorial::scale", "clash.c", "template.c"]),
+    ("device_without_size", "PluginError", ["device_without_size.c:8", "size is 0; set .size = sizeof(dp_device_ops)"]),
     ("empty_version", "PluginError", ["its version is empty"]),
     ("failing_on_load", "RuntimeError", ["no device of kind 'toy' is there"]),
     ("lying_note", "PluginError", ["lying_note", "note"]),
     ("missing_symbol", "PluginError", ["not_anywhere"]),
+    ("object_without_size", "PluginError",
+     ["'object_without_size.Sizeless'", "size of its dp_object_ops is 0; set .size = sizeof(dp_object_ops)"]),
     ("second_owner", "AlreadyExists", ["tutorial", "second_owner.c", "template.c"]),
     ("split_tags", "PluginError", ["split_tags::f", "split_tags.c:5", "a control character"]),
     ("static_tls", "PluginError", ["static TLS"]),
