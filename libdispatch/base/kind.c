@@ -121,6 +121,26 @@ static const char *intern(const char *name)
     return names[n++];
 }
 
+/* Locked.  DP_ERESOURCE: every key is lent; say to which kinds, and what holds those that no plugin has. */
+static int fail_limit(const char *name, dp_error *err)
+{
+    dpi_text t = {0};
+
+    for (int i = 0; i < DP_LIMIT_KINDS; i++) {
+        dpi_text_printf(&t, "%s%s", i ? ", " : "", atomic_load(&slots[i].name));
+        if (slots[i].registered > 0)
+            dpi_text_printf(&t, " of plugin '%s'", slots[i].owner);
+        else
+            dpi_text_printf(&t, " without a plugin (live tensors: %llu, key sets: %llu)",
+                            (unsigned long long)atomic_load(&slots[i].tensors),
+                            (unsigned long long)atomic_load(&slots[i].pins));
+    }
+    int rc = dp_error_set(err, DP_ERESOURCE, "kind '%s': %d kinds are alive, the limit (kinds): %s",
+                          name, DP_LIMIT_KINDS, t.s ? t.s : "?");
+    dpi_text_fini(&t);
+    return rc;
+}
+
 /* Locked. */
 static int register_locked(const char *name, const char *owner, bool again, int *slot,
                            dp_error *err)
@@ -139,8 +159,7 @@ static int register_locked(const char *name, const char *owner, bool again, int 
         break;
     }
     if (free < 0)
-        return dp_error_set(err, DP_ERESOURCE, "kind '%s': %d kinds are alive, the limit (kinds)",
-                            name, DP_LIMIT_KINDS);
+        return fail_limit(name, err);
     const char *text = intern(name);
     if (text == NULL)
         return dpi_no_memory(err, "name of a kind");

@@ -55,6 +55,10 @@ START_TEST(tensors_keep_a_key_from_other_names)
         ck_assert_int_ne(others[i], held);
     }
     ck_assert_int_eq(dpi_kind_register("kind_more", "two", false, &others[7], &err), DP_ERESOURCE);
+    ck_assert_ptr_nonnull(strstr(err.message, "kind 'kind_more': 8 kinds are alive, the limit"));
+    ck_assert_ptr_nonnull(
+        strstr(err.message, "heldkind without a plugin (live tensors: 1, key sets: 0)"));
+    ck_assert_ptr_nonnull(strstr(err.message, "kind_3 of plugin 'two'"));
     ck_assert_int_eq(dpi_kind_register("heldkind", "three", false, &others[7], &err), 0);
     ck_assert_int_eq(others[7], held);
     dpi_kind_drop(held);
