@@ -233,7 +233,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (claim()) {
         add(&what, "signal=");
         add(&what, deadly[i].name);
-        if (info->si_code > 0 && number != SIGABRT) {
+        if (info->si_code == SI_KERNEL && info->si_addr == NULL) {
+            add(&what, " address=unknown"); /* x86-64 gives none for one that no mapping can have */
+        } else if (info->si_code > 0 && number != SIGABRT) {
             add(&what, " address=0x");
             add_number(&what, (uintptr_t)info->si_addr, 16, 1);
         }

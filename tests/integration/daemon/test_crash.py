@@ -2,6 +2,7 @@
 would have."""
 
 import os
+import platform
 import re
 import shutil
 import signal
@@ -16,6 +17,7 @@ X = {"data": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}
 # how a kernel dies, with what number, what the log calls it, how the process ends
 DEATHS = [
     ("null", 64, "signal=SIGSEGV address=0x40", -signal.SIGSEGV),
+    ("null", -(2**52), "signal=SIGSEGV address=" + ("unknown" if platform.machine() == "x86_64" else "0x"), -signal.SIGSEGV),
     ("abort", 0, "signal=SIGABRT", -signal.SIGABRT),
     ("illegal", 0, "signal=SIGILL", -signal.SIGILL),
     ("throw", 0, "signal=SIGABRT", -signal.SIGABRT),
