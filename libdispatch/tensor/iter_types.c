@@ -78,7 +78,9 @@ static int check_memory(dpi_iter_plan *p, dp_error *err)
     return host ? DP_OK
                 : dp_error_set(err, DP_ERUNTIME,
                                "elementwise loops run on the host, which cannot reach the memory "
-                               "of %s",
+                               "of %s; for a loop on the device, dp_result_type(), "
+                               "dp_broadcast_shapes() and dp_set_output() give dtype, sizes and "
+                               "output",
                                dp_device_name(it->device, name));
 }
 

@@ -152,7 +152,9 @@ START_TEST(loops_stay_on_one_device_that_the_host_can_reach)
             "Expected all tensors to be on the same device, but found at least two devices, "
             "nearby:0 and cpu!");
     refused(NULL, b, b, 0, DP_ERUNTIME,
-            "elementwise loops run on the host, which cannot reach the memory of faultdev:1");
+            "elementwise loops run on the host, which cannot reach the memory of faultdev:1; for a "
+            "loop on the device, dp_result_type(), dp_broadcast_shapes() and dp_set_output() "
+            "give dtype, sizes and output");
     ins[0] = scalar;
     ins[1] = a;
     ck_assert_int_eq(init(outs, 1, ins, 2, 0, DP_DTYPE_NONE, &it), DP_ERUNTIME);
