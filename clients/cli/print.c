@@ -351,6 +351,32 @@ static void print_matrix(const cJSON *data, const cJSON *shape)
     putchar('\n');
 }
 
+static void print_tensor(const cJSON *t);
+
+/* The kind of a wrapper tensor, on its line, and its parts, each on one of its own. */
+static void print_wrapper(const cJSON *t)
+{
+    static const char *const numbers[] = {"ints", "doubles"};
+    const cJSON *part;
+    int i = 0;
+
+    printf("  kind %s", text_of(t, "kind"));
+    if (member(t, "layout"))
+        printf("  layout %s", text_of(t, "layout"));
+    for (size_t n = 0; n < COUNT(numbers); n++) {
+        char *list = list_text(member(t, numbers[n]));
+        if (*list != '\0')
+            printf("  %s [%s]", numbers[n], list);
+        free(list);
+    }
+    putchar('\n');
+    cJSON_ArrayForEach(part, member(t, "parts"))
+    {
+        printf("  part %d: ", i++);
+        print_tensor(part);
+    }
+}
+
 static void print_tensor(const cJSON *t)
 {
     char *shape = list_text(member(t, "shape")), *strides = list_text(member(t, "strides"));
@@ -359,8 +385,12 @@ static void print_tensor(const cJSON *t)
 
     if (handle)
         printf("tensor %.0f  ", handle->valuedouble);
-    printf("%s [%s]  strides [%s]  %s  keys %s\n", text_of(t, "dtype"), shape, strides,
+    printf("%s [%s]  strides [%s]  %s  keys %s", text_of(t, "dtype"), shape, strides,
            text_of(t, "device"), keys);
+    if (member(t, "kind"))
+        print_wrapper(t);
+    else
+        putchar('\n');
     if (member(t, "data") && !cJSON_IsNull(member(t, "data"))) /* without memory */
         print_matrix(member(t, "data"), member(t, "shape"));
     free(shape);

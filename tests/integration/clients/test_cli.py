@@ -8,6 +8,7 @@ from harness import BUILD, contains, equal, main
 from daemon import TestDaemon
 
 WARNS = os.path.join(BUILD, "tests", "plugins", "warns.so")
+MASKED = os.path.join(BUILD, "tests", "plugins", "masked.so")
 VERSION = os.path.join(BUILD, "tests", "plugins", "version_1.so")
 
 
@@ -143,6 +144,21 @@ def test_plugin_verbs(f):
     equal(f.lines("call", "version::value", "[1]"), ["1"])
     contains(f.ctl("plugin", "reload", "version")[0], "version 1.0 is loaded")
     contains(f.ctl("plugin", "unload", "version")[0], "unmapped")
+
+
+def test_a_wrapper_tensor_is_described_with_its_parts(f):
+    f.ctl("plugin", "load", MASKED)
+    key, = f.lines("session", "--linger-ms", "60000")
+    env = {"DISPATCHD_SESSION": key}
+    made = f.json("call", "masked::make", "[1.5,2]", '{"data":[true,false]}', "--keep", env=env)
+    equal(f.lines("tensor", "describe", str(made["outputs"][0]["tensor"]), env=env),
+          ["tensor 1  float32 [2]  strides [1]  cpu  keys masked  kind masked  layout strided  ints [7]",
+           "  part 0: float32 [2]  strides [1]  cpu  keys AutogradCPU, ADInplaceOrView, CPU",
+           "  part 1: bool [2]  strides [1]  cpu  keys AutogradCPU, ADInplaceOrView, CPU"])
+    f.ctl("call", "masked::nest", '{"tensor":1}', "1", "--keep", env=env)
+    equal(f.lines("tensor", "describe", "2", env=env)[1], "  part 0: tensor 1  float32 [2]  strides [1]  cpu  keys masked  kind masked")
+    f.ctl("tensor", "release", "--all", env=env)
+    f.ctl("plugin", "unload", "masked")
 
 
 def test_sessions_and_tensors(f):
