@@ -28,12 +28,13 @@ static void show_loaded(const cJSON *result)
 {
     char *backends = list_text(member(result, "backends"));
     const cJSON *old = member(result, "old"), *item;
+    double defs = number_of(result, "defs"), fallbacks = number_of(result, "fallbacks");
 
     printf("%s %s is loaded, generation %.0f, in %.2f ms\n", text_of(result, "plugin"),
            text_of(result, "version"), number_of(result, "generation"),
            number_of(result, "millis"));
-    printf("  defines %.0f operators, implements %.0f, falls back for %.0f keys\n",
-           number_of(result, "defs"), number_of(result, "impls"), number_of(result, "fallbacks"));
+    printf("  defines %.0f operator%s, implements %.0f, falls back for %.0f key%s\n", defs,
+           defs == 1 ? "" : "s", number_of(result, "impls"), fallbacks, fallbacks == 1 ? "" : "s");
     if (*backends)
         printf("  backends: %s\n", backends);
     cJSON_ArrayForEach(item, member(result, "overrides")) printf("  over: %s\n", item->valuestring);

@@ -8,6 +8,7 @@ from harness import BUILD, contains, equal, main
 from daemon import TestDaemon
 
 WARNS = os.path.join(BUILD, "tests", "plugins", "warns.so")
+LABELLED = os.path.join(BUILD, "tests", "plugins", "labelled.so")
 MASKED = os.path.join(BUILD, "tests", "plugins", "masked.so")
 VERSION = os.path.join(BUILD, "tests", "plugins", "version_1.so")
 
@@ -137,7 +138,11 @@ def test_errors_name_the_operator(f):
 
 def test_plugin_verbs(f):
     contains(f.ctl("plugin", "describe", VERSION)[0], "value(Tensor self) -> int")
-    contains(f.ctl("plugin", "load", VERSION)[0], "version 1.0 is loaded")
+    loaded = f.lines("plugin", "load", VERSION)
+    contains(loaded[0], "version 1.0 is loaded")
+    equal(loaded[1], "  defines 1 operator, implements 1, falls back for 0 keys")
+    equal(f.lines("plugin", "load", LABELLED)[1], "  defines 3 operators, implements 3, falls back for 1 key")
+    f.ctl("plugin", "unload", "labelled")
     contains(f.ctl("plugin", "list")[0], "version")
     contains(f.ctl("plugin", "reload", "version", "--timeout-ms", "5000")[0], "is gone")
     contains(f.ctl("plugin", "reload", "version", "--timeout-ms", "soon", status=2)[1], "whole number")
