@@ -126,6 +126,7 @@ static const column plugin_columns[] = {
     {"impls", cell_text, "impls", true},
     {"fallbacks", cell_text, "fallbacks", true},
     {"backends", cell_text, "backends", true},
+    {"kinds", cell_text, "kinds", true},
     {"running", cell_text, "calls_running", true},
     {"draining", cell_mark, "draining", false},
     {"kept", cell_mark, "kept", false},

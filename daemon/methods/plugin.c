@@ -151,6 +151,7 @@ static void write_plugin(jw *w, const dp_plugin_info *p)
     member_int(w, "load_number", p->load_number);
     write_counts(w, p->defs, p->impls, p->fallbacks);
     member_int(w, "backends", p->backends);
+    member_int(w, "kinds", p->kinds);
     member_bool(w, "resident", p->resident);
     member_bool(w, "draining", p->draining);
     member_bool(w, "kept", p->kept);

@@ -103,6 +103,15 @@ static uint64_t running(const dp_running *calls, size_t n, const dpi_plugin *p)
     return hits;
 }
 
+static uint32_t count_kinds(const dpi_image *im)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < im->n_blocks; i++)
+        n += im->blocks[i]->kind == DP_BLOCK_KIND;
+    return n;
+}
+
 static int describe(const dpi_plugin *p, const dp_running *calls, size_t n, dp_arena *a,
                     dp_plugin_info *i)
 {
@@ -122,6 +131,7 @@ static int describe(const dpi_plugin *p, const dp_running *calls, size_t n, dp_a
     i->impls = p->impls;
     i->fallbacks = p->fallbacks;
     i->backends = p->backends;
+    i->kinds = count_kinds(p->image);
     i->draining = p->state == DRAINING;
     i->calls_running = p->gen ? running(calls, n, p) : 0;
     if (!i->plugin || !i->version || !i->path || !i->mapped_file || !i->kept_because)

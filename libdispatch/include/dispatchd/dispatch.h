@@ -437,6 +437,7 @@ typedef struct dp_plugin_info {
     const char *kept_because; /* draining, kept: why; else why it would stay mapped, or "" */
     uint64_t calls_running;
     bool kept;                 /* nothing of it is registered any more, but it is still mapped */
+    uint32_t kinds;            /* of wrapper tensors, DP_WRAPPER_KIND */
     const dp_note_info *notes; /* oldest first */
     size_t n_notes;
 } dp_plugin_info;

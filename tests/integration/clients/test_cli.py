@@ -142,6 +142,7 @@ def test_plugin_verbs(f):
     contains(loaded[0], "version 1.0 is loaded")
     equal(loaded[1], "  defines 1 operator, implements 1, falls back for 0 keys")
     equal(f.lines("plugin", "load", LABELLED)[1], "  defines 3 operators, implements 3, falls back for 1 key")
+    equal("kinds" in f.lines("plugin", "list")[0].split(), True)
     f.ctl("plugin", "unload", "labelled")
     contains(f.ctl("plugin", "list")[0], "version")
     contains(f.ctl("plugin", "reload", "version", "--timeout-ms", "5000")[0], "is gone")

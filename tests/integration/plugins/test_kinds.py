@@ -42,6 +42,7 @@ class Fixture(TestDaemon):
 
 def test_each_has_a_key(f):
     equal(f.kinds(), {"masked": "masked", "labelled": "labelled"})
+    equal({p["plugin"]: p["kinds"] for p in f.d.call("plugin.list")["plugins"] if p["kinds"]}, {"masked": 1, "labelled": 1})
     m, l = f.masked(), f.labelled()
     equal([f.d.call("tensor.describe", tensor=t["tensor"])["keys"] for t in (m, l)], [["masked"], ["labelled"]])
     equal(f.d.op("labelled::label", l), 7)
