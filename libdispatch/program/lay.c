@@ -25,10 +25,11 @@ static void note_uses(const dp_program *p, uint32_t *last)
             last[DPI_REF_INDEX(p->outputs[i].ref)] = UINT32_MAX;
 }
 
-/* Only what may hold a tensor is worth releasing. */
+/* Only what may hold a tensor or an object is worth releasing. */
 static bool is_freed(const dp_program *p, uint32_t value, uint32_t last)
 {
-    const uint32_t holds = 1u << DP_TAG_TENSOR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_LIST;
+    const uint32_t holds =
+        1u << DP_TAG_TENSOR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_LIST | 1u << DP_TAG_OBJECT;
 
     return last != UINT32_MAX && (p->values[value].tags & holds) != 0;
 }

@@ -312,7 +312,8 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         const dp_schema *type = p->types[p->inputs[i].type].schema;
         uint32_t tags = p->values[i].tags;
-        bool plain = (tags & (tags - 1)) == 0 && tags == 1u << inputs[i].tag;
+        bool plain = (tags & (tags - 1)) == 0 && tags == 1u << inputs[i].tag &&
+                     inputs[i].tag != DP_TAG_OBJECT; /* which have kinds */
         if (type != NULL && !plain && dpi_fit(ctx, type, 1, &inputs[i]) < 0)
             return fail_input(ctx, p, i);
     }

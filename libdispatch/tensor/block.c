@@ -8,7 +8,6 @@
  * Over 500 lines: what it shares is one lock and two lists, which no other source sees. */
 #include "base/stream.h"
 #include "room.h"
-#include "base/process.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -575,22 +574,9 @@ uint64_t dpi_device_storages(const dpi_device *d)
     return n;
 }
 
-/* Whose tensors have lost their memory has to hear of it: nothing else about the reload says so. */
-static void warn_lost(const dpi_device *d, const char *owner, uint64_t n)
-{
-    char text[DP_LIMIT_WARNING_BYTES + 1];
-
-    snprintf(
-        text, sizeof(text),
-        "plugin '%s': %llu storage%s of its device '%s' went with the code before it, since %s",
-        owner, (unsigned long long)n, n == 1 ? "" : "s", d->name,
-        d->ops.adopt ? "its 'adopt' refused them" : "it has no 'adopt'");
-    dpi_warn_listener(text);
-}
-
 /* Nobody else is inside old, so its list changes only here.  Changes of shapes come first: one that
  * is under way may wait to enter the device. */
-void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
+uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
 {
     uint64_t since = dpi_change_shapes_begin(), lost = 0;
 
@@ -605,6 +591,5 @@ void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
     }
     dpi_backend_replace(old, owner, d);
     dpi_change_shapes_end(since);
-    if (lost)
-        warn_lost(d, owner, lost);
+    return lost;
 }

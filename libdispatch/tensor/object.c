@@ -3,7 +3,9 @@
  * A kind is registered once for each generation of its plugin, and lists its objects.  An object on a list is
  * alive; one that has ended is on none, and is only memory until its last reference goes.  Its data is
  * given to code of its kind's plugin alone.  While a thread runs the plugin's code on an object, the object is
- * busy: others wait. */
+ * busy: others wait.
+ *
+ * Over 500 lines: kinds and objects share one lock and its lists, which no other source sees. */
 #include "object.h"
 #include "base/fp.h"
 #include "base/process.h"
@@ -64,6 +66,18 @@ static int check_kind(const char *name, const char *plugin, bool again, dp_error
                               n);
 }
 
+/* Locked.  dp_object_new() and dp_object_get() know a kind by its record, so two cannot share one. */
+static int check_alone(const dpi_object_kind *k, dp_error *err)
+{
+    for (const dpi_object_kind *other = kinds; other != NULL; other = other->next)
+        if (other->named == k->named && other->generation == k->generation)
+            return dp_error_set(err, DP_EPLUGIN,
+                                "kinds of objects '%s' and '%s' share one dp_object_ops: each "
+                                "needs its own",
+                                other->name, k->name);
+    return 0;
+}
+
 int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, uint64_t generation,
                         bool again, const dp_object_ops *ops, dpi_object_kind **out, dp_error *err)
 {
@@ -90,6 +104,8 @@ int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, ui
     }
     pthread_mutex_lock(&lock);
     int rc = check_kind(full, plugin, again, err);
+    if (rc == 0)
+        rc = check_alone(k, err);
     if (rc == 0) {
         k->next = kinds;
         kinds = k;
@@ -227,6 +243,14 @@ static dp_object *take_one(const dpi_object_kind *k)
     return NULL;
 }
 
+static bool is_past(const struct timespec *t)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec > t->tv_sec || (now.tv_sec == t->tv_sec && now.tv_nsec > t->tv_nsec);
+}
+
 bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t bytes)
 {
     struct timespec until;
@@ -243,6 +267,12 @@ bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t b
     while (k->objects != NULL && rc != ETIMEDOUT) {
         dp_error said = DP_ERROR_INIT;
         dp_object *o = take_one(k);
+        if (o != NULL && is_past(&until)) { /* each end takes its time */
+            pthread_mutex_unlock(&lock);
+            dp_object_unref(o);
+            pthread_mutex_lock(&lock);
+            break;
+        }
         if (o == NULL) { /* other threads are ending the rest */
             rc = pthread_cond_timedwait(&changed, &lock, &until);
             continue;
@@ -256,7 +286,7 @@ bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t b
     }
     bool all = k->objects == NULL;
     if (!all)
-        snprintf(why, bytes, "another thread is ending an object of its kind '%s'", k->name);
+        snprintf(why, bytes, "objects of its kind '%s' are still being ended", k->name);
     pthread_mutex_unlock(&lock);
     return all;
 }
@@ -437,6 +467,9 @@ int dpi_object_get(dp_object *o, const dp_object_ops *kind, dp_object_view *out,
     else
         rc = check_user(o, k, err);
     pthread_mutex_unlock(&lock);
+    if (rc == 0 && out->size == 0) /* the caller would go on with what it never got */
+        rc = dp_error_set(err, DP_EPLUGIN,
+                          "dp_object_view.size is 0; set .size = sizeof(dp_object_view)");
     if (rc < 0)
         return rc;
     dp_object_view view = {out->size, o->n_tensors, o->tensors, o->data, o->bytes};

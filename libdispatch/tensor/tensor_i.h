@@ -300,8 +300,8 @@ void dpi_device_quiet(dpi_device *d);
 uint64_t dpi_device_storages(const dpi_device *d);
 /* d takes the place of old at its backend, and the memory that its code adopts.  Other tensors fail
  * as if old had ended, but for the calls that began before; old releases theirs when it
- * ends.  A warning says how many storages lost their memory. */
-void dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d);
+ * ends.  How many storages lost their memory so. */
+uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d);
 /* Release what was put aside and is not used any more, on all devices.  Does not wait.  How many
  * blocks are left. */
 size_t dpi_blocks_reap(void);

@@ -159,6 +159,38 @@ static int null(dp_call *call)
     return 0;
 }
 
+/* wrong() -> Weights, wrongs() -> Weights[]: kernels that give another kind */
+static int wrong(dp_call *call)
+{
+    dp_object *o;
+    int rc = dp_object_new(call->ctx, &plain, 8, NULL, 0, &o);
+
+    if (rc == 0)
+        call->rets[0] = dp_object_value(o);
+    return rc;
+}
+
+static int wrongs(dp_call *call)
+{
+    dp_value *list = dp_alloc(call->ctx, sizeof(*list));
+    dp_object *o;
+    int rc = list == NULL ? DP_ERESOURCE : dp_object_new(call->ctx, &plain, 8, NULL, 0, &o);
+
+    if (rc < 0)
+        return rc;
+    *list = dp_object_value(o);
+    call->rets[0] = (dp_value){DP_TAG_LIST, 1, {.values = list}};
+    return 0;
+}
+
+/* sizeless(Weights w) -> (): a kernel that forgets the size of its view */
+static int sizeless(dp_ctx *ctx, dp_object *o)
+{
+    dp_object_view view = {0};
+
+    return dp_object_get(ctx, o, &kind, &view);
+}
+
 /* attach(Tensor t, Any v) -> (), and attached(Tensor t) -> Any */
 static int attach(dp_call *call)
 {
@@ -189,7 +221,9 @@ DP_LIBRARY(packed, DP_DEF("prepack(Tensor weight, float scale=1.0, str mode='') 
            DP_DEF("linear(Tensor x, " WEIGHTS " w) -> Tensor"),
            DP_DEF("uses(" WEIGHTS "? w) -> int"), DP_DEF("same(" WEIGHTS " w) -> " WEIGHTS),
            DP_DEF("twice(" WEIGHTS " w) -> (" WEIGHTS ", " WEIGHTS "[])"),
-           DP_DEF("of(str what) -> Any"), DP_DEF("into(Any o) -> ()"), DP_DEF("null() -> " WEIGHTS),
+           DP_DEF("wrong() -> " WEIGHTS), DP_DEF("wrongs() -> " WEIGHTS "[]"),
+           DP_DEF("sizeless(" WEIGHTS " w) -> ()"), DP_DEF("of(str what) -> Any"),
+           DP_DEF("into(Any o) -> ()"), DP_DEF("null() -> " WEIGHTS),
            DP_DEF("attach(Tensor t, Any v) -> ()"), DP_DEF("attached(Tensor t) -> Any"),
            DP_DEF("ended() -> int"))
 DP_LIBRARY_IMPL(packed, CompositeExplicitAutograd,
@@ -197,5 +231,7 @@ DP_LIBRARY_IMPL(packed, CompositeExplicitAutograd,
                 DP_IMPL_UNBOXED("linear", linear, (T, O), (T)),
                 DP_IMPL_UNBOXED("uses", uses, (oO), (i)), DP_IMPL_UNBOXED("same", same, (O), (O)),
                 DP_IMPL("twice", twice), DP_IMPL("of", of), DP_IMPL("into", into),
-                DP_IMPL("null", null), DP_IMPL("attach", attach), DP_IMPL("attached", attached),
+                DP_IMPL("wrong", wrong), DP_IMPL("wrongs", wrongs),
+                DP_IMPL_UNBOXED("sizeless", sizeless, (O), ()), DP_IMPL("null", null),
+                DP_IMPL("attach", attach), DP_IMPL("attached", attached),
                 DP_IMPL_UNBOXED("ended", ended, (), (i)))

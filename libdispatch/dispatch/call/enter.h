@@ -76,8 +76,6 @@ DPI_COLD void dpi_fp_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, uns
 
 /* -- watch.c -- */
 
-/* Does the CPU's kernel change geometry alone?  Then it serves tensors of any device. */
-bool dpi_needs_no_bytes(const dpi_entry *e);
 /* False: the context's mode forbids the call, its error says why. */
 DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e);
 DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m);

@@ -201,7 +201,8 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *v)
 {
     dpi_text type = {0};
-    char text[500];
+    char text[700], object[250];
+    bool named = v->tag == DP_TAG_OBJECT && v->u.o != NULL;
 
     if (e->schema->ret_alias[i] >= 0) {
         snprintf(text, sizeof(text),
@@ -212,9 +213,11 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
         return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
     }
     dpi_type_print(&type, e->schema->rets[i].type, true);
+    if (named)
+        snprintf(object, sizeof(object), "object of kind '%.200s'", dp_object_kind(v->u.o));
     snprintf(text, sizeof(text),
              "kernel of plugin '%s' (%s:%u) gave %s for return %zu of %u, which is %s",
-             k->gen->plugin, k->file, k->line, given_kind(v), i + 1, e->n_rets,
+             k->gen->plugin, k->file, k->line, named ? object : given_kind(v), i + 1, e->n_rets,
              type.s ? type.s : "?");
     dpi_text_fini(&type);
     return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);

@@ -433,14 +433,6 @@ static void release(fallback *f)
         dp_generator_unref(f->generators[i]);
 }
 
-bool dpi_needs_no_bytes(const dpi_entry *e)
-{
-    const uint16_t geometry = DP_FLAG_META | DP_FLAG_VIEWS;
-    dpi_cell c = dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU));
-
-    return c.kernel != NULL && (c.kernel->flags & geometry) == geometry;
-}
-
 static int check_key(dp_call *call)
 {
     int backend = dp_key_backend(call->key);

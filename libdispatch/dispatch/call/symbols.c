@@ -79,6 +79,8 @@ static int tag_fits(const dpi_fit_try *f, const dpi_type *type, uint32_t tag)
         return tag == DP_TAG_INT || tag == DP_TAG_STR ? MAYBE : NO;
     case DPI_TYPE_LIST:
         return list_fits(f, type, tag);
+    case DPI_TYPE_CLASS: /* of which kind the object is, the run sees */
+        return tag == DP_TAG_OBJECT ? MAYBE : NO;
     default:
         return dpi_type_fits(type, &v) ? YES : NO;
     }

@@ -54,14 +54,15 @@ typedef struct dpi_entry {
     uint32_t n_args, n_rets; /* of the schema */
     /* dpi_argument.tags; a written argument's return: None */
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
-    uint64_t written;    /* arguments that kernels write: the schema's, and "also_written" ones */
-    uint64_t counted;    /* those of them whose versions count up */
-    bool returns_memory; /* some return may point to memory: a list, a string */
-    bool views;          /* some return may be a view of an argument */
-    bool views_one;      /* and there is nothing more to it: one tensor, a view of another */
-    bool detached;       /* such returns have no root (tag "detached") */
-    bool settles;        /* calls of it have more to do: memory, versions, views */
-    bool boxes;          /* the host has to see arguments and returns of every call of it */
+    uint64_t written; /* arguments that kernels write: the schema's, and "also_written" ones */
+    uint64_t counted; /* those of them whose versions count up */
+    bool
+        returns_memory; /* some return may point to memory, whose types are checked: a list, a string, an object */
+    bool views;     /* some return may be a view of an argument */
+    bool views_one; /* and there is nothing more to it: one tensor, a view of another */
+    bool detached;  /* such returns have no root (tag "detached") */
+    bool settles;   /* calls of it have more to do: memory, versions, views */
+    bool boxes;     /* the host has to see arguments and returns of every call of it */
     uint32_t n_kernels, n_columns;
     dpi_kernel **kernels; /* counted */
     uint16_t *table;      /* [n_slots] index into kernels, with DPI_CELL_WARY or not; DPI_CELL_* */
@@ -85,6 +86,8 @@ bool dpi_is_composite(dp_key k); /* an alias whose kernels call others, as a rul
 /* A composite kernel that nobody has flagged as touching none: it may be written like one of a backend.
  * Then it runs for no tensor without memory; where no tensor is involved, it may. */
 bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
+/* Does the CPU's kernel change geometry alone?  Then it serves tensors of any device. */
+bool dpi_needs_no_bytes(const dpi_entry *e);
 /* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8: ", ... 5 more". */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 

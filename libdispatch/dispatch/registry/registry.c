@@ -1,5 +1,6 @@
 /* registry.c -- a registry: its units, attached and detached. */
 #include "base/kind.h"
+#include "base/process.h"
 #include "change.h"
 #include "thread.h"
 #include <stdio.h>
@@ -112,13 +113,30 @@ static void units_add(dp_registry *reg, dp_unit *u)
     *link = u;
 }
 
+/* Whose tensors have lost their memory has to hear of it: nothing else about the reload says so. */
+static void warn_lost(const dp_unit *u, const dpi_reg *r, uint64_t n)
+{
+    char text[DP_LIMIT_WARNING_BYTES + 1];
+
+    snprintf(
+        text, sizeof(text),
+        "plugin '%s': %llu storage%s of its device '%s' went with the code before it, since %s",
+        u->gen->plugin, (unsigned long long)n, n == 1 ? "" : "s", r->name,
+        r->device->ops.adopt ? "its 'adopt' refused them" : "it has no 'adopt'");
+    dpi_warn_listener(text);
+}
+
 /* The replaced unit's backends that the new one names, too, change hands. */
 static void backends_inherit(const dp_unit *old, const dp_unit *u)
 {
     for (uint32_t i = 0; i < old->n_regs; i++)
         for (uint32_t j = 0; old->regs[i].kind == DPI_REG_BACKEND && j < u->n_regs; j++)
-            if (u->regs[j].kind == DPI_REG_BACKEND && u->regs[j].bit == old->regs[i].bit)
-                dpi_device_replace(old->regs[i].device, u->gen->plugin, u->regs[j].device);
+            if (u->regs[j].kind == DPI_REG_BACKEND && u->regs[j].bit == old->regs[i].bit) {
+                const dpi_reg *r = &u->regs[j];
+                uint64_t lost = dpi_device_replace(old->regs[i].device, u->gen->plugin, r->device);
+                if (lost)
+                    warn_lost(u, r, lost);
+            }
 }
 
 /* Is k a key of the backend, or of the kind, that `named` registers? */

@@ -229,7 +229,7 @@ static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
         e->arg_tags[i] = s->args[i].tags;
     for (uint32_t i = 0; i < s->n_rets; i++) {
         e->ret_tags[i] = s->ret_alias[i] >= 0 ? 1u << DP_TAG_NONE : s->rets[i].tags | none;
-        e->returns_memory |= (e->ret_tags[i] & DPI_TAGS_MEMORY) != 0;
+        e->returns_memory |= (e->ret_tags[i] & (DPI_TAGS_MEMORY | 1u << DP_TAG_OBJECT)) != 0;
         e->settles |= e->returns_memory;
     }
 }
@@ -270,6 +270,14 @@ bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k)
 {
     return dpi_is_composite(k->key) && !(k->flags & (DP_FLAG_META | DP_FLAG_FALLTHROUGH)) &&
            has_tensors(e);
+}
+
+bool dpi_needs_no_bytes(const dpi_entry *e)
+{
+    const uint16_t geometry = DP_FLAG_META | DP_FLAG_VIEWS;
+    dpi_cell c = dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU));
+
+    return c.kernel != NULL && (c.kernel->flags & geometry) == geometry;
 }
 
 static uint16_t entry_cell(dpi_entry *e, const dpi_kernel *k)

@@ -105,7 +105,7 @@ static bool class_fits(const char *name, const dp_object *o)
 {
     static const char before[] = "__torch__.torch.classes.";
 
-    return strcmp(name + sizeof(before) - 1, dp_object_kind(o)) == 0;
+    return o != NULL && strcmp(name + sizeof(before) - 1, dp_object_kind(o)) == 0;
 }
 
 bool dpi_type_fits(const dpi_type *t, const dp_value *v)

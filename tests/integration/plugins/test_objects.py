@@ -177,6 +177,49 @@ def test_an_end_that_fails_is_logged(f):
     contains(f.log(), "the weights stick")
 
 
+def test_kernels_that_are_wrong_about_objects_are_told(f):
+    refused("PluginError", "gave object of kind 'packed.Plain' for return 1 of 1", f.d.op, "packed::wrong")
+    refused("PluginError", "return 1 of 1, which is __torch__.torch.classes.packed.Weights[]", f.d.op, "packed::wrongs")
+    o = f.pack()
+    refused("PluginError", "set .size = sizeof(dp_object_view)", f.d.op, "packed::sizeless", o)
+    f.release(o)
+    equal(f.live(), 0, "what the kernels gave is released")
+
+
+def test_programs_hand_objects_from_step_to_step(f):
+    weights, ref = {"op": "packed::prepack", "args": [[[1.0, 2.0], [3.0, 4.0]]], "as": ["w"]}, {"ref": "w"}
+    weights["args"] = [{"data": [[1.0, 2.0], [3.0, 4.0]]}]
+    linear = {"op": "packed::linear", "args": [{"data": [1.0, 1.0]}, ref], "as": ["y"]}
+    run = {"steps": [weights, linear], "outputs": ["y"], "return": "data"}
+    equal(f.d.call("program.run", **run)["outputs"][0]["data"], [3, 7])
+    kinds = [None, "__torch__.torch.classes.packed.Weights", "__torch__.torch.classes.packed.Weights?",
+             "__torch__.torch.classes.packed.Nobody"]
+    o, other = f.pack(), {"object": f.d.op("packed::of", "plain")["object"]}
+    for kind in kinds:
+        declared = {"name": "w", **({"type": kind} if kind else {})}
+        made = {"inputs": [declared], "steps": [linear], "outputs": ["y"]}
+        p = f.d.call("program.create", **made)["program"]
+        if kind != kinds[-1]:
+            result = f.d.call("program.run", program=p, inputs={"w": o}, **{"return": "data"})
+            equal(result["outputs"][0]["data"], [3, 7], f"an input of type {kind}")
+        for bad in other, {"data": [1.0]}, None, *([o] if kind == kinds[-1] else []):
+            raises(lambda: f.d.call("program.run", program=p, inputs={"w": bad}), "TypeError")
+        f.d.call("program.release", program=p)
+    f.release(o, other)
+    equal(f.live(), 0)
+
+
+def test_a_program_releases_them_at_their_last_use(f):
+    before = f.ended()
+    make = {"op": "packed::prepack", "args": [{"data": [1.0]}], "as": ["w"]}
+    uses = {"op": "packed::uses", "args": [{"ref": "w"}], "as": ["m"]}
+    ended = {"op": "packed::ended", "as": ["n"]}
+    run = f.d.call("program.run", steps=[make, uses, ended], outputs=["m", "n"])
+    equal(run["outputs"], [0, before + 1], "uses, and objects that ended before the run did")
+    run = f.d.call("program.run", steps=[{**make, "as": [None]}] * 5000 + [ended], outputs=["n"])
+    equal(run["outputs"], [before + 5001], "more objects than a session may have pass through a run")
+
+
 def test_an_unload_ends_them_first(f):
     o, t = f.pack(), {"tensor": f.d.call("tensor.create", data=[1.0])["tensor"]}
     f.d.op("packed::attach", t, o)

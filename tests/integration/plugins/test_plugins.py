@@ -20,6 +20,7 @@ REFUSED = [
     ("failing_on_load", "RuntimeError", ["no device of kind 'toy' is there"]),
     ("lying_note", "PluginError", ["lying_note", "note"]),
     ("missing_symbol", "PluginError", ["not_anywhere"]),
+    ("object_kinds_share", "PluginError", ["'object_kinds_share.First'", "'object_kinds_share.Second'", "share one dp_object_ops"]),
     ("object_without_size", "PluginError",
      ["'object_without_size.Sizeless'", "size of its dp_object_ops is 0; set .size = sizeof(dp_object_ops)"]),
     ("second_owner", "AlreadyExists", ["tutorial", "second_owner.c", "template.c"]),

@@ -264,7 +264,7 @@ START_TEST(a_kind_waits_for_who_ends_its_objects)
     pthread_create(&thread, NULL, unref, o);
     pthread_barrier_wait(&inside);
     ck_assert(!dpi_object_kind_end(k, 10, why, sizeof(why)));
-    ck_assert_str_eq(why, "another thread is ending an object of its kind 'u.S'");
+    ck_assert_str_eq(why, "objects of its kind 'u.S' are still being ended");
     pthread_barrier_wait(&inside);
     ck_assert(dpi_object_kind_end(k, 10000, why, sizeof(why)));
     pthread_join(thread, NULL);
