@@ -14,7 +14,7 @@ import tempfile
 from harness import BUILD, ROOT, equal, less, main
 from daemon import TestDaemon
 
-PAGES = {"protocol": 10, "programs": 5, "plugins": 3, "first-plugin": 3}  # and the least number of blocks
+PAGES = {"protocol": 10, "programs": 5, "plugins": 3, "first-plugin": 3, "devices": 3}  # and the least number of blocks
 NAME = re.compile(r"/\* (\w+\.c) -- ")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 MARK = "-- end of block --"
