@@ -3,9 +3,7 @@
  * A kind is registered once for each generation of its plugin, and lists its objects.  An object on a list is
  * alive; one that has ended is on none, and is only memory until its last reference goes.  Its data is
  * given to code of its kind's plugin alone.  While a thread runs the plugin's code on an object, the object is
- * busy: others wait.
- *
- * Over 500 lines: kinds and objects share one lock and its lists, which no other source sees. */
+ * busy: others wait. */
 #include "object.h"
 #include "base/fp.h"
 #include "base/process.h"
@@ -243,14 +241,6 @@ static dp_object *take_one(const dpi_object_kind *k)
     return NULL;
 }
 
-static bool is_past(const struct timespec *t)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec > t->tv_sec || (now.tv_sec == t->tv_sec && now.tv_nsec > t->tv_nsec);
-}
-
 bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t bytes)
 {
     struct timespec until;
@@ -267,12 +257,6 @@ bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t b
     while (k->objects != NULL && rc != ETIMEDOUT) {
         dp_error said = DP_ERROR_INIT;
         dp_object *o = take_one(k);
-        if (o != NULL && is_past(&until)) { /* each end takes its time */
-            pthread_mutex_unlock(&lock);
-            dp_object_unref(o);
-            pthread_mutex_lock(&lock);
-            break;
-        }
         if (o == NULL) { /* other threads are ending the rest */
             rc = pthread_cond_timedwait(&changed, &lock, &until);
             continue;
@@ -286,7 +270,7 @@ bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t b
     }
     bool all = k->objects == NULL;
     if (!all)
-        snprintf(why, bytes, "objects of its kind '%s' are still being ended", k->name);
+        snprintf(why, bytes, "another thread is ending an object of its kind '%s'", k->name);
     pthread_mutex_unlock(&lock);
     return all;
 }

@@ -125,17 +125,27 @@ END_TEST
 
 START_TEST(kinds_are_limited)
 {
+    static dp_object_ops ops[DP_LIMIT_OBJECT_KINDS + 1];
     dpi_object_kind *many[DP_LIMIT_OBJECT_KINDS] = {NULL}, *k;
     int n = 0, rc = 0;
+
+    for (int i = 0; i <= DP_LIMIT_OBJECT_KINDS; i++)
+        ops[i].size = sizeof(ops[i]);
+    ck_assert_int_eq(dpi_object_kind_new("u", "Z", "q", 1, false, &ops[0], &k, &err), 0);
+    refused(dpi_object_kind_new("u", "Y", "q", 1, false, &ops[0], &many[0], &err), DP_EPLUGIN,
+            "'u.Z' and 'u.Y' share one dp_object_ops");
+    dpi_object_kind_free(k);
 
     for (; rc == 0 && n < DP_LIMIT_OBJECT_KINDS; n += rc == 0) {
         char name[8];
         snprintf(name, sizeof(name), "K%d", n);
-        rc = dpi_object_kind_new("u", name, "q", 1, false, &other, &many[n], &err);
+        rc = dpi_object_kind_new("u", name, "q", 1, false, &ops[n], &many[n], &err);
     }
     refused(rc, DP_ERESOURCE, "object_kinds");
     ck_assert_int_eq(n, DP_LIMIT_OBJECT_KINDS - 2);
-    ck_assert_int_eq(dpi_object_kind_new("u", "Z", "q", 1, false, &other, &k, &err), DP_ERESOURCE);
+    ck_assert_int_eq(
+        dpi_object_kind_new("u", "Z", "q", 1, false, &ops[DP_LIMIT_OBJECT_KINDS], &k, &err),
+        DP_ERESOURCE);
     while (n-- > 0)
         dpi_object_kind_free(many[n]);
 }
@@ -264,7 +274,7 @@ START_TEST(a_kind_waits_for_who_ends_its_objects)
     pthread_create(&thread, NULL, unref, o);
     pthread_barrier_wait(&inside);
     ck_assert(!dpi_object_kind_end(k, 10, why, sizeof(why)));
-    ck_assert_str_eq(why, "objects of its kind 'u.S' are still being ended");
+    ck_assert_str_eq(why, "another thread is ending an object of its kind 'u.S'");
     pthread_barrier_wait(&inside);
     ck_assert(dpi_object_kind_end(k, 10000, why, sizeof(why)));
     pthread_join(thread, NULL);
