@@ -232,6 +232,8 @@ check: all ## run every test, or with T=index those with that text in their path
 
 docs: $(BUILD)/gen/ops.stamp ## write build/gen/docs/operators.md, every operator by its tables
 	@echo "$(BUILD)/gen/docs/operators.md"
+map: ## write docs/map.md, every source file with what it is for
+	$(Q)$(PYTHON) proto/gen/map.py . >docs/map.md.new && mv docs/map.md.new docs/map.md
 conformance: all ## compare operators with PyTorch (needs python3-torch)
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/operators/run.py tests/operators/test_*.py' sh tests/run.sh
 
@@ -279,4 +281,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
+.PHONY: help docs map all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
