@@ -234,6 +234,8 @@ docs: $(BUILD)/gen/ops.stamp ## write build/gen/docs/operators.md, every operato
 	@echo "$(BUILD)/gen/docs/operators.md"
 map: ## write docs/map.md, every source file with what it is for
 	$(Q)$(PYTHON) proto/gen/map.py . >docs/map.md.new && mv docs/map.md.new docs/map.md
+where: binaries ## say where OP=index_put is defined and its kernels are
+	$(Q)BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/lib:clients/python $(PYTHON) tests/lib/where.py '$(OP)'
 conformance: all ## compare operators with PyTorch (needs python3-torch)
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/operators/run.py tests/operators/test_*.py' sh tests/run.sh
 
@@ -281,4 +283,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs map all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
+.PHONY: help docs map where all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
