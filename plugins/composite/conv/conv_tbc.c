@@ -1,5 +1,7 @@
 /* conv_tbc.c -- conv_tbc and its gradient: convolution over time of [time, batch, channels]
- * (aten/src/ATen/native/ConvolutionTBC.cpp). */
+ * (aten/src/ATen/native/ConvolutionTBC.cpp).
+ *
+ * Operators: conv_tbc, conv_tbc_backward. */
 #include "core/chain.h"
 
 /* -- conv_tbc: for each place in the kernel a product of a slab of the input with a slab of the output -- */

@@ -1,5 +1,9 @@
 /* convolution.c -- convolutions by way of the operators that backends implement, and _nnpack_available
- * (aten/src/ATen/native/Convolution.cpp, NNPACK.cpp). */
+ * (aten/src/ATen/native/Convolution.cpp, NNPACK.cpp).
+ *
+ * Operators: conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,
+ * _convolution, convolution, convolution_backward, _convolution_mode, _nnpack_available,
+ * slow_conv3d, thnn_conv2d. */
 #include "core/composite.h"
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* backend_select.c -- BackendSelect: sends operators without tensor arguments to the backend of their
- * `device` argument. */
+ * `device` argument.
+ *
+ * Operators: arange, empty, empty_strided, eye, full, linspace, logspace, ones, range,
+ * scalar_tensor, tril_indices, triu_indices, zeros. */
 #include "composite.h"
 
 /* Redispatch to the backend of the device argument, the `position`th from the end; None is the CPU.  The dtype

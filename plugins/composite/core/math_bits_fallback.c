@@ -3,7 +3,11 @@
  * _conj and _neg_view are views that only say so, in their keys.  An operator without a kernel of its
  * own for the key Conjugate or Negative comes by here: its arguments are turned into plain ones, and
  * what it writes is copied back (aten/src/ATen/native/MathBitsFallback.h).  Views stay what they are
- * views of. */
+ * views of.
+ *
+ * Operators: as_strided, clone, _conj_physical, conj_physical, copy, empty_like, full_like,
+ * new_empty, new_empty_strided, new_full, new_ones, new_zeros, ones_like, resolve_conj,
+ * resolve_neg, set, squeeze, t, transpose, unsqueeze, zeros_like. */
 #include "composite.h"
 
 /* A written argument that a plain copy stands for. */

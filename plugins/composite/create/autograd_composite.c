@@ -1,5 +1,8 @@
 /* autograd_composite.c -- lift, and tensors that forward gradients are made of
- * (aten/src/ATen/native/AutogradComposite.cpp). */
+ * (aten/src/ATen/native/AutogradComposite.cpp).
+ *
+ * Operators: _has_same_storage_numel, lift, lift_fresh, lift_fresh_copy,
+ * _new_zeros_with_same_feature_meta. */
 #include "core/composite.h"
 
 /* Elements of its dtype that t's storage has. */

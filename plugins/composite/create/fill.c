@@ -1,4 +1,6 @@
-/* fill.c -- fill and fill_diagonal_ (aten/src/ATen/native/Fill.cpp). */
+/* fill.c -- fill and fill_diagonal_ (aten/src/ATen/native/Fill.cpp).
+ *
+ * Operators: fill, fill_diagonal. */
 #include "core/composite.h"
 
 /* A new tensor as self, filled with a tensor's value, or where that is NULL a Scalar. */

@@ -1,5 +1,9 @@
 /* tensor_factories.c -- zeros, ones, full, empty_like, new_*, arange, range, linspace, logspace, eye and scalar_tensor
- * by way of the backend's empty, zero_ and fill_ (aten/src/ATen/native/TensorFactories.cpp). */
+ * by way of the backend's empty, zero_ and fill_ (aten/src/ATen/native/TensorFactories.cpp).
+ *
+ * Operators: arange, _dim_arange, empty, empty_like, eye, full, full_like, linspace, logspace,
+ * new_empty, new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, range,
+ * scalar_tensor, zeros, zeros_like. */
 #include "core/composite.h"
 
 /* Calls aten::empty.memory_format with these options and no memory format. */

@@ -1,5 +1,9 @@
 /* fft.c -- fft_fft and its kin: arguments as NumPy has them, and the transforms that backends implement
- * (aten/src/ATen/native/SpectralOps.cpp). */
+ * (aten/src/ATen/native/SpectralOps.cpp).
+ *
+ * Operators: fft_fft, fft_fft2, fft_fftn, fft_fftshift, fft_hfft, fft_hfft2, fft_hfftn, fft_ifft,
+ * fft_ifft2, fft_ifftn, fft_ifftshift, fft_ihfft, fft_ihfft2, fft_ihfftn, fft_irfft, fft_irfft2,
+ * fft_irfftn, fft_rfft, fft_rfft2, fft_rfftn. */
 #include "core/composite.h"
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* convert_indices.c -- rows of sparse matrices' elements, one by one or by where each row begins
- * (aten/src/ATen/native/TensorConversions.cpp).  Indices are sorted; what is not in range gives no error. */
+ * (aten/src/ATen/native/TensorConversions.cpp).  Indices are sorted; what is not in range gives no error.
+ *
+ * Operators: _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo. */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 

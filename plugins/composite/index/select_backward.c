@@ -1,5 +1,9 @@
 /* select_backward.c -- gradients of views and of what picks elements: zeros, with the gradient where they came from
- * (aten/src/ATen/native/TensorAdvancedIndexing.cpp, TensorShape.cpp, ReduceOps.cpp). */
+ * (aten/src/ATen/native/TensorAdvancedIndexing.cpp, TensorShape.cpp, ReduceOps.cpp).
+ *
+ * Operators: cummaxmin_backward, diag_backward, diagonal_backward, gather_backward,
+ * index_select_backward, masked_select_backward, select_backward, slice_backward, trace_backward,
+ * value_selecting_reduction_backward. */
 #include "core/chain.h"
 
 /* What of the zeros gets the gradient: a view, of the call that made it. */

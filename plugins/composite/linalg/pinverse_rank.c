@@ -1,5 +1,7 @@
 /* pinverse_rank.c -- pseudo-inverses and ranks: what singular values count by their tolerances.
- * Source: aten/src/ATen/native/LinearAlgebra.cpp. */
+ * Source: aten/src/ATen/native/LinearAlgebra.cpp.
+ *
+ * Operators: linalg_matrix_rank, linalg_pinv, pinverse. */
 #include "core/chain.h"
 #include "linalg.h"
 

@@ -1,5 +1,7 @@
 /* multi_dot.c -- products of many matrices, in the order that multiplies least.
- * Source: aten/src/ATen/native/LinearAlgebra.cpp, linalg_multi_dot. */
+ * Source: aten/src/ATen/native/LinearAlgebra.cpp, linalg_multi_dot.
+ *
+ * Operators: chain_matmul, linalg_multi_dot. */
 #include "core/composite.h"
 #include <string.h>
 

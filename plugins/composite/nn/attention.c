@@ -1,5 +1,9 @@
 /* attention.c -- softmax under a mask and attention by way of other operators
- * (aten/src/ATen/native/transformers/attention.cpp, SoftMax.cpp). */
+ * (aten/src/ATen/native/transformers/attention.cpp, SoftMax.cpp).
+ *
+ * Operators: _masked_softmax, _masked_softmax_backward, _native_multi_head_attention,
+ * _scaled_dot_product_attention, _scaled_dot_product_attention_forward,
+ * _scaled_dot_product_attention_math, _transform_bias_rescale_qkv. */
 #include "core/chain.h"
 
 /* -- softmax under a mask: true leaves an element out -- */

@@ -1,5 +1,7 @@
 /* distance.c -- distances between vectors, and how far they point the same way
- * (aten/src/ATen/native/Distance.cpp). */
+ * (aten/src/ATen/native/Distance.cpp).
+ *
+ * Operators: cdist, cosine_similarity, dist, _euclidean_dist, pairwise_distance, pdist. */
 #include "core/chain.h"
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* embedding.c -- embeddings and bags of them by way of the operators that backends implement
- * (aten/src/ATen/native/Embedding.cpp, EmbeddingBag.cpp). */
+ * (aten/src/ATen/native/Embedding.cpp, EmbeddingBag.cpp).
+ *
+ * Operators: embedding, embedding_backward, embedding_bag, _embedding_bag_backward. */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 

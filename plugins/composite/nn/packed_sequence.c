@@ -1,5 +1,7 @@
 /* packed_sequence.c -- packed sequences: sequences of falling lengths as the rows of all first steps, of all second steps
- * and so on, with the number of rows of each step (aten/src/ATen/native/PackedSequence.cpp). */
+ * and so on, with the number of rows of each step (aten/src/ATen/native/PackedSequence.cpp).
+ *
+ * Operators: _pack_padded_sequence, _pack_padded_sequence_backward, _pad_packed_sequence. */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 #include <string.h>

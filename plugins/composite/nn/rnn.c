@@ -1,7 +1,9 @@
 /* rnn.c -- rnn_tanh, rnn_relu, gru and lstm: networks of recurrent cells (aten/src/ATen/native/RNN.cpp).
  *
  * A sequence is data [all steps' rows, features] and the number of rows of each step: a packed one as it is
- * given, whose steps become shorter, any other one of steps that are equally long. */
+ * given, whose steps become shorter, any other one of steps that are equally long.
+ *
+ * Operators: gru, lstm, rnn_relu, rnn_tanh, _use_cudnn_rnn_flatten_weight. */
 #include "rnn_cell.h"
 
 /* -- a sequence through one layer in one direction -- */

@@ -1,5 +1,8 @@
 /* activation.c -- activations and gradients of activations that PyTorch writes by other operators
- * (aten/src/ATen/native/Activation.cpp).  Their in-place and out= forms follow (core/forms.c). */
+ * (aten/src/ATen/native/Activation.cpp).  Their in-place and out= forms follow (core/forms.c).
+ *
+ * Operators: celu, infinitely_differentiable_gelu_backward, log_sigmoid, mish_backward,
+ * prelu_backward, relu6, selu, silu_backward. */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 

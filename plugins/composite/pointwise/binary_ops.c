@@ -1,5 +1,7 @@
 /* binary_ops.c -- binary operators that PyTorch writes by others: ldexp, _add_relu, max and min of two tensors
- * (aten/src/ATen/native/BinaryOps.cpp). */
+ * (aten/src/ATen/native/BinaryOps.cpp).
+ *
+ * Operators: _add_relu, ldexp, max, min, _test_serialization_subcmul. */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 #include <float.h>

@@ -1,5 +1,9 @@
 /* fake_quant.c -- fake quantization by way of what gives its mask, too, and its gradient
- * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp). */
+ * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp).
+ *
+ * Operators: fake_quantize_per_channel_affine,
+ * fake_quantize_per_channel_affine_cachemask_backward, fake_quantize_per_tensor_affine,
+ * fake_quantize_per_tensor_affine_cachemask_backward. */
 #include "core/chain.h"
 
 /* aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max)

@@ -1,6 +1,9 @@
 /* fused_obs_fake_quant.c -- scales and zero points from the least and greatest number (_choose_qparams_per_tensor), and
  * fake quantization by those that were seen so far (aten/src/ATen/native/quantized/cpu/fused_obs_fake_quant.cpp,
- * quantized/QTensor.cpp, QuantUtils.h). */
+ * quantized/QTensor.cpp, QuantUtils.h).
+ *
+ * Operators: _choose_qparams_per_tensor, fused_moving_avg_obs_fake_quant,
+ * _fused_moving_avg_obs_fq_helper. */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 

@@ -1,5 +1,9 @@
 /* loss.c -- losses that PyTorch writes by other operators, kl_div and binary_cross_entropy_with_logits among them
- * (aten/src/ATen/native/Loss.cpp). */
+ * (aten/src/ATen/native/Loss.cpp).
+ *
+ * Operators: binary_cross_entropy_with_logits, cosine_embedding_loss, hinge_embedding_loss,
+ * huber_loss_backward, kl_div, l1_loss, margin_ranking_loss, poisson_nll_loss,
+ * smooth_l1_loss_backward, soft_margin_loss, soft_margin_loss_backward, triplet_margin_loss. */
 #include "core/chain.h"
 
 /* aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor */

@@ -1,5 +1,7 @@
 /* tensor_compare.c -- isinf, isfinite, isreal, isclose, allclose, and assertions about tensors
- * (aten/src/ATen/native/TensorCompare.cpp). */
+ * (aten/src/ATen/native/TensorCompare.cpp).
+ *
+ * Operators: allclose, _assert_async, _assert_tensor_metadata, isclose, isfinite, isinf, isreal. */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 

@@ -1,5 +1,8 @@
 /* unary_ops.c -- unary operators that PyTorch writes by others (aten/src/ATen/native/UnaryOps.cpp).  Their in-place and
- * out= forms follow (core/forms.c). */
+ * out= forms follow (core/forms.c).
+ *
+ * Operators: deg2rad, frexp, mvlgamma, nan_to_num, polygamma, positive, rad2deg, special_ndtr,
+ * square. */
 #include "core/chain.h"
 #include "core/forms.h"
 

@@ -1,4 +1,6 @@
-/* distributions.c -- bernoulli and normal by way of the operators in place (aten/src/ATen/native/Distributions.cpp). */
+/* distributions.c -- bernoulli and normal by way of the operators in place (aten/src/ATen/native/Distributions.cpp).
+ *
+ * Operators: bernoulli, normal, normal_functional. */
 #include "core/composite.h"
 
 /* aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor */

@@ -1,5 +1,7 @@
 /* random.c -- rand, randn, randint, randperm and their like by way of the operators in place
- * (aten/src/ATen/native/TensorFactories.cpp). */
+ * (aten/src/ATen/native/TensorFactories.cpp).
+ *
+ * Operators: rand, rand_like, randint, randint_like, randn, randn_like, randperm. */
 #include "core/composite.h"
 
 /* -- what a new tensor is filled with -- */

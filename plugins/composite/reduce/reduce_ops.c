@@ -1,5 +1,8 @@
 /* reduce_ops.c -- sum, mean, nanmean, count_nonzero, var, std, norm and logsumexp by way of other reductions
- * (aten/src/ATen/native/ReduceOps.cpp). */
+ * (aten/src/ATen/native/ReduceOps.cpp).
+ *
+ * Operators: count_nonzero, logsumexp, mean, nanmean, norm, special_logsumexp, std, std_mean, sum,
+ * var, var_mean. */
 #include "core/composite.h"
 
 /* aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor */

@@ -1,4 +1,6 @@
-/* resize.c -- resize_as_ (aten/src/ATen/native/Resize.cpp). */
+/* resize.c -- resize_as_ (aten/src/ATen/native/Resize.cpp).
+ *
+ * Operators: resize_as. */
 #include "core/composite.h"
 
 /* aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None)

@@ -1,5 +1,8 @@
 /* split.c -- tensor_split, hsplit, vsplit, dsplit, unsafe_split and unsafe_chunk by way of slices
- * (aten/src/ATen/native/TensorShape.cpp). */
+ * (aten/src/ATen/native/TensorShape.cpp).
+ *
+ * Operators: dsplit, hsplit, tensor_split, unsafe_chunk, unsafe_split, unsafe_split_with_sizes,
+ * vsplit. */
 #include "core/list.h"
 
 /* -- tensor_split -- */

@@ -1,5 +1,8 @@
 /* stack.c -- stack, hstack, vstack, dstack, column_stack and atleast_*d by way of cat and views
- * (aten/src/ATen/native/TensorShape.cpp, TensorTransformations.cpp). */
+ * (aten/src/ATen/native/TensorShape.cpp, TensorTransformations.cpp).
+ *
+ * Operators: atleast_1d, atleast_2d, atleast_3d, column_stack, dstack, hstack, _stack, stack,
+ * vstack. */
 #include "core/chain.h"
 #include "core/list.h"
 #include <string.h>

@@ -1,6 +1,11 @@
 /* tensor_properties.c -- what a tensor is apart from its elements, and tensors on the storage of another one
  * (aten/src/ATen/native/TensorProperties.cpp, TypeProperties.cpp, TensorShape.cpp, VariableMethodStubs.cpp,
- * Memory.cpp). */
+ * Memory.cpp).
+ *
+ * Operators: cudnn_is_acceptable, data, _debug_has_internal_overlap, detach,
+ * _has_compatible_shallow_copy_type, is_conj, is_distributed, is_inference, is_neg, is_nonzero,
+ * is_pinned, is_same_size, is_set_to, is_vulkan_available, _is_zerotensor, set, _shape_as_tensor,
+ * size, stride, _version. */
 #include "core/composite.h"
 #include <dispatchd/check.h>
 

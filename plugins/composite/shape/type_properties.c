@@ -1,5 +1,7 @@
 /* type_properties.c -- can_cast, promote_types, result_type, and what the dtype of a tensor says
- * (aten/src/ATen/native/TypeProperties.cpp). */
+ * (aten/src/ATen/native/TypeProperties.cpp).
+ *
+ * Operators: can_cast, is_complex, is_floating_point, is_signed, promote_types, result_type. */
 #include "core/composite.h"
 
 static int check_dtype(dp_ctx *ctx, int64_t d)

@@ -1,7 +1,10 @@
 /* view.c -- views, other sizes, strides and offset over the same bytes: permute, transpose, squeeze, unsqueeze, expand,
  * slice, select, diagonal, unbind, split, chunk (aten/src/ATen/native/TensorShape.cpp).
  *
- * Those that call other operators are in reshape.c. */
+ * Those that call other operators are in reshape.c.
+ *
+ * Operators: chunk, diagonal, expand, permute, select, slice, split, split_with_sizes, squeeze, t,
+ * transpose, unbind, _unsafe_view, unsqueeze. */
 #include "core/composite.h"
 #include <string.h>
 

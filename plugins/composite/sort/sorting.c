@@ -1,5 +1,7 @@
 /* sorting.c -- sorting and what it gives, by way of other overloads
- * (aten/src/ATen/native/Sorting.cpp). */
+ * (aten/src/ATen/native/Sorting.cpp).
+ *
+ * Operators: argsort, kthvalue, median, mode, msort, nanmedian, sort. */
 #include "core/composite.h"
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* pad.c -- padding by its mode, with a constant, and around the ends (aten/src/ATen/native/PadNd.cpp). */
+/* pad.c -- padding by its mode, with a constant, and around the ends (aten/src/ATen/native/PadNd.cpp).
+ *
+ * Operators: constant_pad_nd, pad, _pad_circular, _pad_enum, pad_sequence. */
 #include "core/chain.h"
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* pooling.c -- pooling over one dimension as pooling over two, and operators that give one of two results
- * (aten/src/ATen/native/Pooling.cpp). */
+ * (aten/src/ATen/native/Pooling.cpp).
+ *
+ * Operators: adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d,
+ * avg_pool1d, max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d. */
 #include "core/composite.h"
 #include <dispatchd/check.h>
 #include <string.h>

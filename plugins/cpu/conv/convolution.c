@@ -1,7 +1,9 @@
 /* convolution.c -- convolutions and their gradients: which kernel of PyTorch's would serve, what it takes, and what
  * its results look like (aten/src/ATen/native/Convolution.cpp).
  *
- * aten::convolution is a composite, which calls convolution_overrideable: what a backend implements. */
+ * aten::convolution is a composite, which calls convolution_overrideable: what a backend implements.
+ *
+ * Operators: convolution_backward_overrideable, convolution_overrideable. */
 #include "conv_ops.h"
 #include "core/dense.h"
 #include "core/elements.h"

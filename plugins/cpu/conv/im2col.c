@@ -1,5 +1,7 @@
 /* im2col.c -- sliding blocks of images as columns, and columns added up to images
- * (aten/src/ATen/native/Im2Col.cpp, Col2Im.cpp, im2col_shape_check.h). */
+ * (aten/src/ATen/native/Im2Col.cpp, Col2Im.cpp, im2col_shape_check.h).
+ *
+ * Operators: col2im, im2col. */
 #include "core/dense.h"
 #include "core/elements.h"
 

@@ -1,4 +1,6 @@
-/* fill.c -- fill_, zero_ (aten/src/ATen/native/Fill.cpp), and whether a number fits a dtype. */
+/* fill.c -- fill_, zero_ (aten/src/ATen/native/Fill.cpp), and whether a number fits a dtype.
+ *
+ * Operators: fill, zero. */
 #include "core/elements.h"
 #include <dispatchd/iter.h>
 #include <math.h>

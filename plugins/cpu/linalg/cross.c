@@ -1,4 +1,6 @@
-/* cross.c -- products of vectors of three (aten/src/ATen/native/Cross.cpp). */
+/* cross.c -- products of vectors of three (aten/src/ATen/native/Cross.cpp).
+ *
+ * Operators: linalg_cross. */
 #include <dispatchd/plugin.h>
 #include <dispatchd/iter.h>
 #include "matrices.h"

@@ -1,4 +1,6 @@
-/* det.c -- determinants, by LU factors (aten/src/ATen/native/LinearAlgebra.cpp). */
+/* det.c -- determinants, by LU factors (aten/src/ATen/native/LinearAlgebra.cpp).
+ *
+ * Operators: _linalg_det, _linalg_slogdet. */
 #include "lu.h"
 #include <complex.h>
 

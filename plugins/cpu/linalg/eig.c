@@ -1,5 +1,7 @@
 /* eig.c -- eigenvalues and vectors of any square matrix (aten/src/ATen/native/BatchLinearAlgebra.cpp;
- * routine geev).  Those of a real matrix are complex too, in pairs. */
+ * routine geev).  Those of a real matrix are complex too, in pairs.
+ *
+ * Operators: linalg_eig, linalg_eigvals. */
 #include "matrices.h"
 
 typedef struct eig {

@@ -1,6 +1,8 @@
 /* ldl.c -- LDL factors of symmetric and Hermitian matrices, and solutions by them
  * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines sytrf, hetrf, sytrs, hetrs).  The lower triangle
- * counts. */
+ * counts.
+ *
+ * Operators: linalg_ldl_factor_ex, linalg_ldl_solve. */
 #include "matrices.h"
 
 typedef struct ldl {

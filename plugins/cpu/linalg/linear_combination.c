@@ -1,4 +1,6 @@
-/* linear_combination.c -- linear combinations of tensors (aten/src/ATen/native/LinearAlgebra.cpp). */
+/* linear_combination.c -- linear combinations of tensors (aten/src/ATen/native/LinearAlgebra.cpp).
+ *
+ * Operators: _compute_linear_combination. */
 #include "matrices.h"
 
 static int check(dp_ctx *ctx, const dp_view *x, const dp_view *c)

@@ -1,5 +1,7 @@
 /* lstsq.c -- least squares (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines gels, gelsy, gelsd,
- * gelss). */
+ * gelss).
+ *
+ * Operators: linalg_lstsq. */
 #include "matrices.h"
 #include <strings.h>
 

@@ -1,7 +1,9 @@
 /* lu.c -- LU factors, and solutions and inverses by them
  * (aten/src/ATen/native/{BatchLinearAlgebra,LinearAlgebra}.cpp; routines getrf, getrs).
  *
- * A real matrix that lies by rows is factored as its transpose, as PyTorch does: no copy has to be turned. */
+ * A real matrix that lies by rows is factored as its transpose, as PyTorch does: no copy has to be turned.
+ *
+ * Operators: linalg_inv_ex, linalg_lu_factor_ex, linalg_lu_solve, _linalg_solve_ex. */
 #include "lu.h"
 
 /* -- factors -- */

@@ -1,5 +1,7 @@
 /* lu_unpack.c -- the three factors that LU and its pivots stand for, and linalg.lu
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp). */
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp).
+ *
+ * Operators: linalg_lu, lu_unpack. */
 #include "matrices.h"
 
 /* at: pivots, permutation: row i of the product is row [i] of A */

@@ -4,7 +4,9 @@
  * approximation", Mathematics 2019, 7, 1174: of degree 1, 2, 4, 8, 12 or 18, the lowest that is exact enough
  * for the matrix's 1-norm; above that the matrix is halved s times, and the result squared as often.
  *
- * A matrix is a sum of powers of itself, which need few products: all in arrays of n*n elements. */
+ * A matrix is a sum of powers of itself, which need few products: all in arrays of n*n elements.
+ *
+ * Operators: linalg_matrix_exp. */
 #include "matmul/gemm.h"
 #include "matrices.h"
 #include "core/weighted.h"

@@ -1,5 +1,7 @@
 /* solve_triangular.c -- solutions with triangular matrices (aten/src/ATen/native/BatchLinearAlgebra.cpp; BLAS's
- * trsm). */
+ * trsm).
+ *
+ * Operators: linalg_solve_triangular, triangular_solve. */
 #include "matrices.h"
 
 typedef struct triangular {

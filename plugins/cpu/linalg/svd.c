@@ -1,4 +1,6 @@
-/* svd.c -- singular values and vectors (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine gesdd). */
+/* svd.c -- singular values and vectors (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine gesdd).
+ *
+ * Operators: _linalg_svd. */
 #include "matrices.h"
 #include <math.h>
 

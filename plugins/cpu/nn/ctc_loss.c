@@ -2,7 +2,9 @@
  * (aten/src/ATen/native/LossCTC.cpp).
  *
  * Computed in double over packed copies; lengths and targets are copied and checked before anything is
- * written.  State s of a target is blank where s is even, and its label s / 2 where it is odd. */
+ * written.  State s of a target is blank where s is even, and its label s / 2 where it is odd.
+ *
+ * Operators: _ctc_loss, _ctc_loss_backward. */
 #include "lib/poll.h"
 #include "core/dense.h"
 #include "core/pack.h"

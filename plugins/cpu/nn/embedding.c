@@ -1,5 +1,7 @@
 /* embedding.c -- the gradient of an embedding, and rows kept within a norm
- * (aten/src/ATen/native/Embedding.cpp). */
+ * (aten/src/ATen/native/Embedding.cpp).
+ *
+ * Operators: embedding_dense_backward, embedding_renorm. */
 #include "core/elements.h"
 #include <dispatchd/check.h>
 #include <stdlib.h>

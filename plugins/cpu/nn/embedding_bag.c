@@ -1,7 +1,9 @@
 /* embedding_bag.c -- sums, means and maxima of rows of a table, bag by bag
  * (aten/src/ATen/native/EmbeddingBag.cpp).
  *
- * Rows are converted to doubles and back; indices and offsets are copied and checked before they are used. */
+ * Rows are converted to doubles and back; indices and offsets are copied and checked before they are used.
+ *
+ * Operators: _embedding_bag, _embedding_bag_forward_only. */
 #include "embedding_bag.h"
 #include "core/weighted.h"
 #include <string.h>

@@ -2,7 +2,9 @@
  * (aten/src/ATen/native/LossNLL.cpp, LossNLL2d.cpp).
  *
  * Both are one loss over an input of [rows, classes, inner]: a vector is one row, a matrix has an inner of 1,
- * images have their pixels there.  Targets are copied and checked before anything is written. */
+ * images have their pixels there.  Targets are copied and checked before anything is written.
+ *
+ * Operators: nll_loss2d_backward, nll_loss2d_forward, nll_loss_backward, nll_loss_forward. */
 #include "core/dense.h"
 #include "core/pack.h"
 

@@ -1,4 +1,6 @@
-/* batch_norm_backward.c -- the gradient of batch normalisation (aten/src/ATen/native/Normalization.cpp). */
+/* batch_norm_backward.c -- the gradient of batch normalisation (aten/src/ATen/native/Normalization.cpp).
+ *
+ * Operators: native_batch_norm_backward. */
 #include "batch_norm.h"
 
 /* sum, dot [channels]: of dy and of dy * (x - mean). */

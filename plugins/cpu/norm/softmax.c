@@ -1,6 +1,8 @@
 /* softmax.c -- _softmax, _log_softmax and their gradients over one dimension
  * (aten/src/ATen/native/SoftMax.cpp).  Tensors are packed as [outer, length, inner]; bfloat16 is
- * computed as float32. */
+ * computed as float32.
+ *
+ * Operators: _log_softmax, _log_softmax_backward_data, _softmax, _softmax_backward_data. */
 #include "softmax.h"
 #include "core/dense.h"
 #include "core/pack.h"

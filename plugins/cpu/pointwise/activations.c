@@ -1,5 +1,7 @@
 /* activations.c -- activations that are more than one expression: parts of their input, or two results
- * (aten/src/ATen/native/Activation.cpp, GatedLinearUnit.cpp). */
+ * (aten/src/ATen/native/Activation.cpp, GatedLinearUnit.cpp).
+ *
+ * Operators: glu, glu_backward, log_sigmoid_forward, mish_backward, prelu. */
 #include "core/dense.h"
 #include "pointwise.h"
 

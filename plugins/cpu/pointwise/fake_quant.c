@@ -2,7 +2,11 @@
  * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp).
  *
  * With one scale and zero point for all, or one for each place of a dimension: operands that broadcast, scales of
- * float32 and zero points of float64.  float32 and float64 are rounded in their own width, as in PyTorch. */
+ * float32 and zero points of float64.  float32 and float64 are rounded in their own width, as in PyTorch.
+ *
+ * Operators: fake_quantize_per_channel_affine_cachemask,
+ * fake_quantize_per_tensor_affine_cachemask,
+ * _fake_quantize_per_tensor_affine_cachemask_tensor_qparams. */
 #include "fake_quant.h"
 #include <dispatchd/iter.h>
 #include <dispatchd/check.h>

@@ -1,5 +1,9 @@
 /* fake_quant_learnable.c -- fake quantization with scales and zero points that are learned
- * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp). */
+ * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp).
+ *
+ * Operators: _fake_quantize_learnable_per_channel_affine,
+ * _fake_quantize_learnable_per_channel_affine_backward,
+ * _fake_quantize_learnable_per_tensor_affine, _fake_quantize_learnable_per_tensor_affine_backward. */
 #include "fake_quant.h"
 #include <dispatchd/iter.h>
 #include <dispatchd/check.h>

@@ -1,4 +1,7 @@
-/* loss.c -- pointwise losses with their reduction, and their slopes (aten/src/ATen/native/Loss.cpp). */
+/* loss.c -- pointwise losses with their reduction, and their slopes (aten/src/ATen/native/Loss.cpp).
+ *
+ * Operators: binary_cross_entropy, binary_cross_entropy_backward, huber_loss, huber_loss_backward,
+ * mse_loss, mse_loss_backward, smooth_l1_loss, smooth_l1_loss_backward. */
 #include "core/dense.h"
 #include "pointwise.h"
 #include <dispatchd/iter.h>

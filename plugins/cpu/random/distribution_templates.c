@@ -1,5 +1,7 @@
 /* distribution_templates.c -- filling tensors with what is drawn, normal numbers, and their distributions in place: uniform_,
- * normal_, exponential_, cauchy_, log_normal_, geometric_ (aten/src/ATen/native/DistributionTemplates.h). */
+ * normal_, exponential_, cauchy_, log_normal_, geometric_ (aten/src/ATen/native/DistributionTemplates.h).
+ *
+ * Operators: cauchy, exponential, geometric, log_normal, normal, uniform. */
 #include "draw.h"
 #include "core/dense.h"
 #include "core/elements.h"

@@ -1,4 +1,6 @@
-/* dropout.c -- native_dropout and its gradient (aten/src/ATen/native/Dropout.cpp). */
+/* dropout.c -- native_dropout and its gradient (aten/src/ATen/native/Dropout.cpp).
+ *
+ * Operators: native_dropout, native_dropout_backward. */
 #include "draw.h"
 #include "core/pack.h"
 #include "core/dense.h"

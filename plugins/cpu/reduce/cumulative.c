@@ -2,7 +2,9 @@
  * (aten/src/ATen/native/ReduceOps.cpp).
  *
  * A result is as long as its input: elements of another dtype than the result's are converted into it
- * first, and the loop goes over the result itself; 16-bit floats are computed as float32. */
+ * first, and the loop goes over the result itself; 16-bit floats are computed as float32.
+ *
+ * Operators: _cummax_helper, _cummin_helper, cumprod, cumsum, _logcumsumexp. */
 #include "cumulative.h"
 #include "core/dense.h"
 #include "core/elements.h"

@@ -1,5 +1,8 @@
 /* histogram.c -- histc, histogram and its kin of several dimensions: edges, checks and densities; bins.c counts
- * (aten/src/ATen/native/Histogram.cpp). */
+ * (aten/src/ATen/native/Histogram.cpp).
+ *
+ * Operators: histc, histogram, _histogramdd_bin_edges, _histogramdd_from_bin_cts,
+ * _histogramdd_from_bin_tensors. */
 #include "histogram_bins.h"
 #include "core/dense.h"
 #include "core/elements.h"

@@ -1,4 +1,6 @@
-/* channel_shuffle.c -- channel_shuffle (aten/src/ATen/native/ChanelShuffle.cpp). */
+/* channel_shuffle.c -- channel_shuffle (aten/src/ATen/native/ChanelShuffle.cpp).
+ *
+ * Operators: channel_shuffle, native_channel_shuffle. */
 #include "lib/dims.h"
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* view.c -- the views that PyTorch registers for each backend: view, as_strided, unfold
- * (aten/src/ATen/native/TensorShape.cpp). */
+ * (aten/src/ATen/native/TensorShape.cpp).
+ *
+ * Operators: as_strided, _reshape_alias, unfold, view. */
 #include "lib/dims.h"
 #include <string.h>
 

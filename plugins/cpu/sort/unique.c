@@ -1,5 +1,7 @@
 /* unique.c -- which elements, or slices, of a tensor are there, and how often
- * (aten/src/ATen/native/Unique.cpp). */
+ * (aten/src/ATen/native/Unique.cpp).
+ *
+ * Operators: _unique, _unique2, unique_consecutive, unique_dim, unique_dim_consecutive. */
 #define _GNU_SOURCE /* qsort_r */
 #include "index/gather_scatter.h"
 #include "core/dense.h"

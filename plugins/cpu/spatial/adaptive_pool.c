@@ -1,5 +1,11 @@
 /* adaptive_pool.c -- adaptive and fractional pooling: windows that follow from the size of the result
- * (aten/src/ATen/native/{Adaptive,FractionalMax}*Pooling*.cpp). */
+ * (aten/src/ATen/native/{Adaptive,FractionalMax}*Pooling*.cpp).
+ *
+ * Operators: _adaptive_avg_pool2d, adaptive_avg_pool2d, _adaptive_avg_pool2d_backward,
+ * _adaptive_avg_pool3d, adaptive_avg_pool3d, _adaptive_avg_pool3d_backward,
+ * adaptive_avg_pool3d_backward, adaptive_max_pool2d, adaptive_max_pool2d_backward,
+ * adaptive_max_pool3d, adaptive_max_pool3d_backward, fractional_max_pool2d,
+ * fractional_max_pool2d_backward, fractional_max_pool3d, fractional_max_pool3d_backward. */
 #include "pool.h"
 #include <string.h>
 

@@ -1,5 +1,10 @@
 /* pad.c -- reflection and replication padding of one to three dimensions, and their gradients
- * (aten/src/ATen/native/{ReflectionPad,ReplicationPadding}.cpp). */
+ * (aten/src/ATen/native/{ReflectionPad,ReplicationPadding}.cpp).
+ *
+ * Operators: reflection_pad1d, reflection_pad1d_backward, reflection_pad2d,
+ * reflection_pad2d_backward, reflection_pad3d, reflection_pad3d_backward, replication_pad1d,
+ * replication_pad1d_backward, replication_pad2d, replication_pad2d_backward, replication_pad3d,
+ * replication_pad3d_backward. */
 #include "pool.h"
 #include <string.h>
 

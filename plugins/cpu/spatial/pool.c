@@ -1,5 +1,9 @@
 /* pool.c -- max and average pooling over windows of two or three dimensions
- * (aten/src/ATen/native/{DilatedMaxPool,AveragePool}{2d,3d}.cpp). */
+ * (aten/src/ATen/native/{DilatedMaxPool,AveragePool}{2d,3d}.cpp).
+ *
+ * Operators: avg_pool2d, avg_pool2d_backward, avg_pool3d, avg_pool3d_backward,
+ * max_pool2d_with_indices, max_pool2d_with_indices_backward, max_pool3d_with_indices,
+ * max_pool3d_with_indices_backward. */
 #include "pool.h"
 #include <string.h>
 

@@ -1,5 +1,14 @@
 /* upsample.c -- resampling one to three dimensions, and its gradients: tables of places and weights for each
- * axis (aten/src/ATen/native/UpSample.h, cpu/UpSampleKernel.cpp). */
+ * axis (aten/src/ATen/native/UpSample.h, cpu/UpSampleKernel.cpp).
+ *
+ * Operators: upsample_bicubic2d, _upsample_bicubic2d_aa, _upsample_bicubic2d_aa_backward,
+ * upsample_bicubic2d_backward, upsample_bilinear2d, _upsample_bilinear2d_aa,
+ * _upsample_bilinear2d_aa_backward, upsample_bilinear2d_backward, upsample_linear1d,
+ * upsample_linear1d_backward, upsample_nearest1d, upsample_nearest1d_backward, upsample_nearest2d,
+ * upsample_nearest2d_backward, upsample_nearest3d, upsample_nearest3d_backward,
+ * _upsample_nearest_exact1d, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d,
+ * _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d,
+ * _upsample_nearest_exact3d_backward, upsample_trilinear3d, upsample_trilinear3d_backward. */
 #include "upsample.h"
 #include <string.h>
 

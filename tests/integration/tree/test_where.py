@@ -1,4 +1,5 @@
-"""test_where.py -- `make where` (tests/lib/where.py) finds the definition and the kernels of every operator."""
+"""test_where.py -- `make where` (tests/lib/where.py) finds the definition and the kernels of every operator, and the
+head of each source of plugins cpu and composite names the operators that it registers."""
 
 import os
 import re
@@ -14,9 +15,40 @@ def line_of(place):
         return f.read().split("\n")[int(number) - 1]
 
 
-def test_places_are_those_of_the_operator():
+def dumped():
     with TestDaemon() as daemon, daemon.connect() as d:
-        dump = d.call("registry.dump")["text"]
+        return d.call("registry.dump")["text"]
+
+
+def base_name(name):
+    """Of aten::add_.Tensor "add"; names with two underscores stay as they are."""
+    base = name[len("aten::"):].split(".")[0]
+    return base if base.startswith("__") else base.rstrip("_")
+
+
+def test_heads_name_the_operators():
+    registered = {}
+    for name, lines in blocks(dumped()):
+        for path in re.findall(r"^\w+(?:\[alias\])?: (?:cpu|composite) (plugins/\S+\.c):\d+", "\n".join(lines), re.M):
+            registered.setdefault(path, set()).add(base_name(name))
+    less(150, len(registered), "sources that register operators")
+    unsaid, untrue = {}, {}
+    for path, names in registered.items():
+        with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+            head = re.match(r"/\*.*?\*/", f.read(), re.S)[0]
+        said = set(re.findall(r"\w+", head))
+        listed = re.search(r"\* Operators: ([^.]*)\.", head)
+        told = set(re.findall(r"\w+", listed[1])) if listed else set()
+        if names - said:
+            unsaid[path] = sorted(names - said)
+        if told - names:
+            untrue[path] = sorted(told - names)
+    equal(unsaid, {}, "operators that their source does not name in its head ('Operators: a, b.')")
+    equal(untrue, {}, "named in the head of a source that does not register them")
+
+
+def test_places_are_those_of_the_operator():
+    dump = dumped()
     names = [name for name, _ in blocks(dump)]
     generated = {name for name, lines in blocks(dump) if any(re.match("tags: .*generated", line) for line in lines)}
     less(2000, len(names), "operators")
