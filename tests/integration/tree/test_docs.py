@@ -1,5 +1,5 @@
 """test_docs.py -- runs every command of the pages below and compares what it prints with the page;
-the README's session prints what it says; and no page has lines that are too long.
+the README's session prints what it says; each page says for whom it is, and has no lines that are too long.
 
 A block ```sh is run; a block ```output after it is what it must print, where "..." stands for
 anything; a block ```c is written to the file that its first line names.  Blocks of a page run one
@@ -129,6 +129,20 @@ def long_lines(path):
             if len(line) > WIDTH and not code and not line.lstrip().startswith("|") and line[:4].strip():
                 long.append(f"{os.path.relpath(path, ROOT)}:{number} has {len(line)}")
     return long
+
+
+def test_each_page_says_for_whom_it_is():
+    pages = sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))
+    unsaid = []
+    for page in pages:
+        with open(page, encoding="utf-8") as f:
+            paragraph = f.read().split("\n\n")[1]
+        if not re.match(r"(This page is for|For) who", paragraph):
+            unsaid.append(os.path.basename(page))
+    equal(unsaid, [], "pages that do not begin with who they are for")
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        index = f.read()
+    equal([p for p in map(os.path.basename, pages) if f"(docs/{p})" not in index], [], "pages that README does not link")
 
 
 def test_no_line_of_a_page_is_too_long():
