@@ -280,8 +280,9 @@ static inline int64_t dpi_tally_add(int which, int64_t by)
 }
 
 /* -- the pool behind dp_parallel_for -- */
-uint64_t dpi_nanos(void);       /* CLOCK_MONOTONIC */
-uint64_t dpi_nanos_about(void); /* the same up to a tick of the system ago, for a tenth */
+uint64_t dpi_nanos(void);               /* CLOCK_MONOTONIC */
+uint64_t dpi_nanos_about(void);         /* the same up to a tick of the system ago, for a tenth */
+struct timespec dpi_time_after(int ms); /* when so many ms have passed, by CLOCK_MONOTONIC */
 /* When work is to stop; all zero: never. */
 typedef struct dpi_stop {
     uint64_t deadline; /* nanos; 0: none */

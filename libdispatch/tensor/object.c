@@ -4,6 +4,7 @@
  * alive; one that has ended is on none, and is only memory until its last reference goes.  Its data is
  * given to code of its kind's plugin alone.  While a thread runs the plugin's code on an object, the object is
  * busy: others wait. */
+#define _GNU_SOURCE /* waits by the monotonic clock */
 #include "object.h"
 #include "base/fp.h"
 #include "base/process.h"
@@ -243,22 +244,15 @@ static dp_object *take_one(const dpi_object_kind *k)
 
 bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t bytes)
 {
-    struct timespec until;
+    struct timespec until = dpi_time_after(timeout_ms);
     int rc = 0;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += timeout_ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
     pthread_mutex_lock(&lock);
     while (k->objects != NULL && rc != ETIMEDOUT) {
         dp_error said = DP_ERROR_INIT;
         dp_object *o = take_one(k);
         if (o == NULL) { /* other threads are ending the rest */
-            rc = pthread_cond_timedwait(&changed, &lock, &until);
+            rc = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
             continue;
         }
         dpi_object_kind *heir = newer(k);

@@ -190,20 +190,6 @@ int dp_thread_start(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg, u
 
 /* -- joining -- */
 
-static struct timespec after(int ms)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ms / 1000;
-    t.tv_nsec += ms % 1000 * 1000000L;
-    if (t.tv_nsec >= 1000000000L) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000L;
-    }
-    return t;
-}
-
 /* Under the lock, which it gives up while it waits; t is nobody else's meanwhile.  False: it still
  * runs. */
 static bool wait_for(thread *t, const struct timespec *until)
@@ -242,7 +228,7 @@ static thread *find(uint64_t id)
 
 static int join(dp_ctx *ctx, uint64_t id, int timeout_ms)
 {
-    struct timespec until = after(timeout_ms > 0 ? timeout_ms : 0);
+    struct timespec until = dpi_time_after(timeout_ms > 0 ? timeout_ms : 0);
     thread *t = find(id);
 
     if (t != NULL && t->ctx == ctx)
@@ -294,7 +280,7 @@ static thread *of(const dp_registry *reg, const char *file)
 bool dpi_threads_end(const dp_registry *reg, const dpi_image *im, int timeout_ms, char *who,
                      size_t bytes)
 {
-    struct timespec until = after(timeout_ms);
+    struct timespec until = dpi_time_after(timeout_ms);
     const char *file = im != NULL ? im->copy : NULL;
     bool ended = true;
     thread *t;
