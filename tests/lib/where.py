@@ -8,43 +8,54 @@ import sys
 from daemon import TestDaemon
 
 
-def blocks(dump):
-    """The lines of the dump by operator, those that are indented below its name."""
-    name, lines = None, []
+FACT = re.compile(r"^  (schema|tags|defined): (.*)")
+KERNEL = re.compile(r"^  (\w+)(?:\[alias\])?: (\w+) (\S+:\d+)")
+
+
+class Operator:
+    """What the dump of a registry says of one operator: its facts, and (key, plugin, place) of each kernel."""
+
+    def __init__(self):
+        self.schema = self.tags = self.defined = ""
+        self.kernels = []
+
+
+def operators(dump):
+    """{full name: Operator}"""
+    found, op = {}, None
     for line in dump.split("\n"):
-        if line.startswith("  ") and name:
-            lines.append(line.strip())
-        else:
-            if name:
-                yield name, lines
-            name, lines = (line, []) if re.match(r"\w+::\S+$", line) else (None, [])
-    if name:
-        yield name, lines
-
-
-def where(dump, op):
-    """[(overload, definition, [(key, plugin, place)])] of the operators that op names."""
-    op = op if "::" in op else "aten::" + op
-    found = []
-    for name, lines in blocks(dump):
-        if name == op or name.split(".")[0] == op:
-            defined = [line.split()[-1] for line in lines if line.startswith("defined: ")]
-            kernels = re.findall(r"^(\w+)(?:\[alias\])?: (\w+) (\S+:\d+)", "\n".join(
-                line for line in lines if not line.startswith(("defined: ", "schema: ", "tags: "))), re.M)
-            found.append((name, defined[0] if defined else "not defined", kernels))
+        if re.fullmatch(r"\w+::\S+", line):
+            op = found[line] = Operator()
+        elif not line.startswith("  "):
+            op = None
+        elif op and (fact := FACT.match(line)):
+            setattr(op, fact[1], fact[2])
+        elif op and (kernel := KERNEL.match(line)):
+            op.kernels.append(kernel.groups())
     return found
 
 
-def main():
+def named(names, op):
+    """Those of the operators that op names."""
+    op = op if "::" in op else "aten::" + op
+    return [name for name in names if name == op or name.split(".")[0] == op]
+
+
+def running():
+    """operators() of a daemon that is started for this."""
     with TestDaemon() as daemon, daemon.connect() as d:
-        dump = d.call("registry.dump")["text"]
-    found = where(dump, sys.argv[1])
-    for name, defined, kernels in found:
-        print(f"{name}\n  defined  {defined}")
-        for key, _, place in kernels:
+        return operators(d.call("registry.dump")["text"])
+
+
+def main():
+    ops = running()
+    found = named(ops, sys.argv[1])
+    for name in found:
+        print(f"{name}\n  defined  {(ops[name].defined or 'nowhere').split()[-1]}")
+        for key, _, place in ops[name].kernels:
             print(f"  {key}  {place}")
     if not found:
-        names = sorted({n.split(".")[0] for n, _ in blocks(dump)})
+        names = sorted({name.split(".")[0] for name in ops})
         near = [n for n in names if sys.argv[1].strip("_") in n][:8]
         print(f"no operator '{sys.argv[1]}'" + (f"; its name is in {', '.join(near)}" if near else ""))
     return 0 if found else 1

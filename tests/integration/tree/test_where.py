@@ -5,8 +5,7 @@ import os
 import re
 
 from harness import ROOT, equal, less, main
-from daemon import TestDaemon
-from where import blocks, where
+from where import named, running
 
 
 def line_of(place):
@@ -15,22 +14,18 @@ def line_of(place):
         return f.read().split("\n")[int(number) - 1]
 
 
-def dumped():
-    with TestDaemon() as daemon, daemon.connect() as d:
-        return d.call("registry.dump")["text"]
-
-
 def base_name(name):
     """Of aten::add_.Tensor "add"; names with two underscores stay as they are."""
     base = name[len("aten::"):].split(".")[0]
     return base if base.startswith("__") else base.rstrip("_")
 
 
-def test_heads_name_the_operators():
+def test_heads_name_the_operators(ops):
     registered = {}
-    for name, lines in blocks(dumped()):
-        for path in re.findall(r"^\w+(?:\[alias\])?: (?:cpu|composite) (plugins/\S+\.c):\d+", "\n".join(lines), re.M):
-            registered.setdefault(path, set()).add(base_name(name))
+    for name, op in ops.items():
+        for path in (place.rsplit(":", 1)[0] for _, plugin, place in op.kernels if plugin in ("cpu", "composite")):
+            if path.startswith("plugins/"):
+                registered.setdefault(path, set()).add(base_name(name))
     less(150, len(registered), "sources that register operators")
     unsaid, untrue = {}, {}
     for path, names in registered.items():
@@ -47,26 +42,21 @@ def test_heads_name_the_operators():
     equal(untrue, {}, "named in the head of a source that does not register them")
 
 
-def test_places_are_those_of_the_operator():
-    dump = dumped()
-    names = [name for name, _ in blocks(dump)]
-    generated = {name for name, lines in blocks(dump) if any(re.match("tags: .*generated", line) for line in lines)}
-    less(2000, len(names), "operators")
-    equal(where(dump, "no_such_operator"), [])
-    overloads = where(dump, "index_put")
-    equal([name for name, *_ in overloads], ["aten::index_put", "aten::index_put.out"])
-    equal([(key, plugin, place.split(":")[0]) for key, plugin, place in overloads[0][2]],
+def test_places_are_those_of_the_operator(ops):
+    less(2000, len(ops), "operators")
+    equal(named(ops, "no_such_operator"), [])
+    equal(named(ops, "index_put"), ["aten::index_put", "aten::index_put.out"])
+    equal([(key, plugin, place.split(":")[0]) for key, plugin, place in ops["aten::index_put"].kernels],
           [("CompositeExplicitAutograd", "cpu", "plugins/cpu/index/index_put.c")])
-    equal(("CPU", "cpu") in [kernel[:2] for kernel in where(dump, "aten::add.Tensor")[0][2]], True, "add on the CPU")
-    for name in names:
-        (found, defined, kernels), *others = where(dump, name)
-        equal(found, name)
+    equal(("CPU", "cpu") in [kernel[:2] for kernel in ops["aten::add.Tensor"].kernels], True, "add on the CPU")
+    for name, op in ops.items():
+        equal(name in named(ops, name), True, f"{name} by its own name")
         if not name.startswith("aten::"):
             continue
-        base = re.split(r"[.]", name)[0][len("aten::"):]
-        if name not in generated:  # those stand on the line of what they are made of
-            equal(base.rstrip("_") in line_of(defined), True, f"{name} in '{line_of(defined)}' ({defined})")
-        less(0, len(kernels), f"kernels of {name}")
+        base, place = name.split(".")[0][len("aten::"):], op.defined.split()[-1]
+        if "generated" not in op.tags:  # those stand on the line of what they are made of
+            equal(base.rstrip("_") in line_of(place), True, f"{name} in '{line_of(place)}' ({place})")
+        less(0, len(op.kernels), f"kernels of {name}")
 
 
-main()
+main(running)
