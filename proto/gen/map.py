@@ -13,7 +13,7 @@ import sys
 # Lowest room first, as ARCHITECTURE.md names them.
 FOLDERS = ["libdispatch/base", "libdispatch/tensor", "libdispatch/dispatch", "libdispatch/program",
            "libdispatch/include", "libdispatch", "plugins", "proto", "daemon", "clients"]
-HEAD = {".py": re.compile(r'(?:#![^\n]*\n)?"""[\w./-]+[^\n]*? -- (.*?)"""', re.S)}
+PY_HEAD = re.compile(r'(?:#![^\n]*\n)?"""[\w./-]+[^\n]*? -- (.*?)"""', re.S)
 C_HEAD = re.compile(r"/\* [\w./+-]+ -- (.*?)\*/", re.S)
 SOURCE = re.compile(r"\.(c|h|cc|py)$")
 
@@ -27,7 +27,7 @@ rooms are for and who may use whom.
 
 def first_sentence(root, path):
     with open(os.path.join(root, path), encoding="utf-8") as f:
-        head = HEAD.get(os.path.splitext(path)[1], C_HEAD).match(f.read())
+        head = (PY_HEAD if path.endswith(".py") else C_HEAD).match(f.read())
     if head is None:
         raise SystemExit(f"{path}: its first comment is not '{os.path.basename(path)} -- what it is for'")
     paragraph = re.split(r"\n(?: \*)?[ \t]*\n", head.group(1))[0]
@@ -54,10 +54,10 @@ def page(root):
     for path in sorted(sources(root), key=order):
         if os.path.dirname(path) != folder:
             folder = os.path.dirname(path)
-            out.append(f"## `{folder}`\n\n| file | what it is for |\n|---|---|\n")
+            out.append(f"\n## `{folder}`\n\n| file | what it is for |\n|---|---|\n")
         text = first_sentence(root, path).replace("|", "\\|")
         out.append(f"| `{os.path.basename(path)}` | {text} |\n")
-    return "".join(out).replace("|\n## ", "|\n\n## ")
+    return "".join(out)
 
 
 if __name__ == "__main__":
