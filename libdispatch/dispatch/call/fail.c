@@ -186,9 +186,16 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
     return rc;
 }
 
-/* What a kernel gave, for the message: as a type of the schema language, as far as that goes. */
-static const char *given_kind(const dp_value *v)
+enum { GIVEN_KIND_MAX = 250 };
+
+/* What a kernel gave, for the message: as a type of the schema language, as far as that goes.  buf: for the kind of
+ * an object. */
+static const char *given_kind(const dp_value *v, char buf[GIVEN_KIND_MAX])
 {
+    if (v->tag == DP_TAG_OBJECT && v->u.o != NULL) {
+        snprintf(buf, GIVEN_KIND_MAX, "object of kind '%.200s'", dp_object_kind(v->u.o));
+        return buf;
+    }
     if (v->tag == DP_TAG_NONE || (v->tag == DP_TAG_TENSOR && v->u.t == NULL) || dpi_value_lacks(v))
         return "nothing";
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
@@ -201,8 +208,7 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *v)
 {
     dpi_text type = {0};
-    char text[700], object[250];
-    bool named = v->tag == DP_TAG_OBJECT && v->u.o != NULL;
+    char text[700], buf[GIVEN_KIND_MAX];
 
     if (e->schema->ret_alias[i] >= 0) {
         snprintf(text, sizeof(text),
@@ -213,11 +219,9 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
         return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
     }
     dpi_type_print(&type, e->schema->rets[i].type, true);
-    if (named)
-        snprintf(object, sizeof(object), "object of kind '%.200s'", dp_object_kind(v->u.o));
     snprintf(text, sizeof(text),
              "kernel of plugin '%s' (%s:%u) gave %s for return %zu of %u, which is %s",
-             k->gen->plugin, k->file, k->line, named ? object : given_kind(v), i + 1, e->n_rets,
+             k->gen->plugin, k->file, k->line, given_kind(v, buf), i + 1, e->n_rets,
              type.s ? type.s : "?");
     dpi_text_fini(&type);
     return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);

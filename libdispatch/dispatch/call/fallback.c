@@ -449,17 +449,16 @@ static int check_key(dp_call *call)
 static int check_mode(const fallback *f)
 {
     uint8_t policy = f->ctx->state->mode->fallback;
+    bool forbids = policy == DP_FALLBACK_FORBID;
     dp_key key = f->call->key;
     char text[300], name[DP_KEY_NAME_MAX];
 
     if (policy == DP_FALLBACK_ALLOW || f->e->provenance[dpi_key_slot(key)] == DPI_P_FALLBACK)
         return 0;
-    snprintf(text, sizeof(text), "its kernel for %s runs these arguments on the CPU",
-             dp_key_name(key, name));
-    if (policy == DP_FALLBACK_FORBID) {
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", which the mode forbids");
+    snprintf(text, sizeof(text), "its kernel for %s runs these arguments on the CPU%s",
+             dp_key_name(key, name), forbids ? ", which the mode forbids" : "");
+    if (forbids)
         return dpi_fail_op(f->ctx, DP_ENOTIMPL, f->call->op, key, text);
-    }
     dp_warn(f->ctx, "%s: %s", f->call->op->name, text);
     return 0;
 }
