@@ -221,7 +221,8 @@ int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_e
 /* The same for a generator. */
 int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generator **out,
                       dp_error *err);
-/* The same for an object.  DP_ERUNTIME: it has ended. */
+/* Find the object of the session that a handle names, and keep it until the method ends.  *out is borrowed.
+ * DP_ENOTFOUND: the session has no such handle.  DP_ERUNTIME: the object has ended with its plugin. */
 int run_pin_object(request *rq, uint64_t handle, const place *at, dp_object **out, dp_error *err);
 /* Keep a tensor until the method ends; takes. */
 int run_keep(request *rq, dp_tensor *t, dp_error *err);
@@ -230,7 +231,8 @@ int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
 uint64_t run_handle(const run *r, const dp_tensor *t);
 /* The call leaves the bytes of t unspecified: list its handle, if it came by one.  NULL is fine. */
 void run_written(run *r, const dp_tensor *t);
-/* A fresh handle. */
+/* Give a tensor, a generator or an object a new handle in the session, which is taken back if the method
+ * fails. */
 int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err);
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
 int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);

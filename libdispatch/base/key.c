@@ -400,13 +400,11 @@ static const struct {
 
 bool dpi_alias_has(dp_key alias, dp_key k)
 {
-    int b = dp_key_backend(k);
-
-    int i = dp_key_functionality(alias) - DP_ALIAS_FIRST;
+    int b = dp_key_backend(k), i = dp_key_functionality(alias) - DP_ALIAS_FIRST;
 
     if (!dp_key_is_alias(alias))
         return alias == k;
-    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* no alias, DPI_OBSERVES_SESSIONS */
+    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* a number past the aliases: DPI_OBSERVES_SESSIONS */
         return false;
     if (k == DP_KEY_Undefined || dp_key_is_alias(k))
         return false;

@@ -5,8 +5,8 @@
 #include "room.h"
 
 static struct {
-    atomic_int_fast64_t now,
-        peak; /* now: negative while what a thread made is released by another */
+    atomic_int_fast64_t now; /* below 0 while another thread releases what one has made */
+    atomic_int_fast64_t peak;
 } bytes_held;
 
 /* What threads have counted by themselves goes into `now` a piece at a time. */

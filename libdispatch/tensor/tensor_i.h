@@ -299,8 +299,8 @@ void dpi_device_quiet(dpi_device *d);
 /* How many storages have memory that this code of a device gave out. */
 uint64_t dpi_device_storages(const dpi_device *d);
 /* d takes the place of old at its backend, and the memory that its code adopts.  Other tensors fail
- * as if old had ended, but for the calls that began before; old releases theirs when it
- * ends.  How many storages lost their memory so. */
+ * as if old had ended, but for the calls that began before; old releases theirs when it ends.
+ * Returns how many storages lost their memory this way. */
 uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d);
 /* Release what was put aside and is not used any more, on all devices.  Does not wait.  How many
  * blocks are left. */

@@ -56,8 +56,8 @@ typedef struct dpi_entry {
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
     uint64_t written; /* arguments that kernels write: the schema's, and "also_written" ones */
     uint64_t counted; /* those of them whose versions count up */
-    bool
-        returns_memory; /* some return may point to memory, whose types are checked: a list, a string, an object */
+    /* Some return may point to more than a tensor, which is looked at: a list, a string, an object. */
+    bool returns_memory;
     bool views;     /* some return may be a view of an argument */
     bool views_one; /* and there is nothing more to it: one tensor, a view of another */
     bool detached;  /* such returns have no root (tag "detached") */

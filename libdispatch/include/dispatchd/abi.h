@@ -320,22 +320,25 @@ typedef struct dp_wrapper {
 
 /* -- objects: state of a plugin that calls pass on and clients hold by handle -- */
 
-/* What a plugin does for its objects of one kind (DP_OBJECT_KIND); a function that is NULL is its default.
- * Functions that fail describe the fault in *err with dp_error_vset() and return its code. */
+/* The functions by which a plugin ends and adopts its objects of one kind, given to DP_OBJECT_KIND().  Set `size`
+ * first; a function that is NULL is not called.  One that fails describes the fault in *err, with
+ * dp_error_set(), and returns the code of that. */
 typedef struct dp_object_ops {
     uint32_t size;
-    uint32_t version; /* of how data is arranged; what it means is the kind's */
+    uint32_t version; /* raised by the plugin when it arranges its data in another way */
     /* Release what the object's data refers to, not the data itself: the last reference is gone, or the
      * plugin goes.  Called once for each object, on any thread, when no other call of the plugin can use
-     * the object.  Must not block.  A failure is logged and changes nothing.  Default: nothing. */
+     * the object.  Must not block.  A failure is logged; the object has ended all the same.  NULL: the data
+     * refers to nothing. */
     int (*end)(void *data, dp_error *err);
-    /* At a reload, asked of the new code: does it take over data that code of `version` made?  It may change
-     * the data, but calls of the old code may still use it if the version is the same.  0: the object is
-     * the new code's from now on.  A failure: it stays the old code's, and ends with it.  Default: no. */
+    /* Called at a reload, in the new code: take over an object whose data the code of `version` made.  It may
+     * change the data, but calls of the old code may still use it if the version is the same.  0: the object
+     * belongs to the new code from now on.  A failure, or NULL: it stays with the old code and ends with it. */
     int (*adopt)(void *data, size_t bytes, uint32_t version, dp_error *err);
 } dp_object_ops;
 
-/* What an object has, for kernels of its own plugin.  Set `size` first.  Borrowed from the object. */
+/* The data and the tensors of an object, which dp_object_get() fills in for kernels of the plugin that named its
+ * kind.  Set `size` first.  The pointers are borrowed: they are good while the caller holds the object. */
 typedef struct dp_object_view {
     uint32_t size;
     uint32_t n_tensors;

@@ -187,9 +187,8 @@ def test_kernels_that_are_wrong_about_objects_are_told(f):
 
 
 def test_programs_hand_objects_from_step_to_step(f):
-    weights, ref = {"op": "packed::prepack", "args": [[[1.0, 2.0], [3.0, 4.0]]], "as": ["w"]}, {"ref": "w"}
-    weights["args"] = [{"data": [[1.0, 2.0], [3.0, 4.0]]}]
-    linear = {"op": "packed::linear", "args": [{"data": [1.0, 1.0]}, ref], "as": ["y"]}
+    weights = {"op": "packed::prepack", "args": [{"data": [[1.0, 2.0], [3.0, 4.0]]}], "as": ["w"]}
+    linear = {"op": "packed::linear", "args": [{"data": [1.0, 1.0]}, {"ref": "w"}], "as": ["y"]}
     run = {"steps": [weights, linear], "outputs": ["y"], "return": "data"}
     equal(f.d.call("program.run", **run)["outputs"][0]["data"], [3, 7])
     kinds = [None, "__torch__.torch.classes.packed.Weights", "__torch__.torch.classes.packed.Weights?",
