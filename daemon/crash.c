@@ -1,6 +1,6 @@
 /* crash.c -- what the log says when the process dies: of a signal, of std::terminate (which
- * aborts), of exit() in a kernel.  One signal it survives: SIGFPE of floating-point exceptions that a
- * plugin has unmasked.
+ * aborts), of exit() in a kernel.  One signal it survives: SIGFPE of floating-point exceptions that
+ * a plugin has unmasked.
  *
  * The report says what every thread was running, then the stack of the one that died; afterwards
  * the process ends as it would have.  In the handlers only what is async-signal-safe is called:
@@ -190,10 +190,10 @@ static void put_trap(void *arg, const char *s)
     put_line(trap_event, s);
 }
 
-/* Mask the exceptions of the interrupted code and let it go on, if that is why SIGFPE came.  A kernel
- * that called feenableexcept() would end the daemon with the next inexact result on its thread, often
- * in other code; to compare the masks after each kernel would cost as much as a short call does.
- * Integers divided by zero come as SIGFPE too, and are faults. */
+/* Mask the exceptions of the interrupted code and let it go on, if that is why SIGFPE came.  A
+ * kernel that called feenableexcept() would end the daemon with the next inexact result on its
+ * thread, often in other code; to compare the masks after each kernel would cost as much as a short
+ * call does.  Integers divided by zero come as SIGFPE too, and are faults. */
 static bool mask_exceptions(const siginfo_t *info, void *context)
 {
 #if defined(__x86_64__)

@@ -67,7 +67,8 @@ uint64_t nanos(void); /* CLOCK_MONOTONIC */
 /* Make room for one more item in an array that holds n and came from dp_realloc(), or is NULL.
  * Returns the array, which may have moved.  NULL: no memory; the array and *cap are unchanged. */
 void *array_grow(void *array, size_t n, size_t *cap, size_t item);
-/* The item with this id among n that ascend by the uint64_t id that each begins with; NULL: none. */
+/* The item with this id among n that ascend by the uint64_t id that each begins with; NULL:
+ * none. */
 void *array_find(const void *array, size_t n, size_t item, uint64_t id);
 
 /* -- log.c: one line an event, key=value, to stderr or --log FILE -- */

@@ -1,7 +1,7 @@
 /* generators.c -- a session's generators: its default ones, and those that clients made.
  *
- * Their handles are the session's, from the numbers that tensors' are from.  Any thread; session.lock is held
- * for no longer than a search. */
+ * Their handles are the session's, from the numbers that tensors' are from.  Any thread;
+ * session.lock is held for no longer than a search. */
 #include "session.h"
 
 int session_generators_init(struct session *s, dp_error *err)

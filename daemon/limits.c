@@ -1,4 +1,5 @@
-/* limits.c -- the limits in force: the defaults, what options change, and what the system allows. */
+/* limits.c -- the limits in force: the defaults, what options change, and what the system
+ * allows. */
 #include "server.h"
 #include <string.h>
 #include <sys/resource.h>

@@ -73,8 +73,8 @@ static void raise_descriptors(void)
     }
 }
 
-/* Kernels need some hundred KiB of stack, calls inside calls more.  Threads would get what `ulimit -s` says,
- * or 2 MiB where that is unlimited; this one's grows up to the limit. */
+/* Kernels need some hundred KiB of stack, calls inside calls more.  Threads would get what `ulimit
+ * -s` says, or 2 MiB where that is unlimited; this one's grows up to the limit. */
 static int size_stacks(dp_error *err)
 {
     enum { USUAL = 8 << 20, LEAST = 1 << 20 };
@@ -97,8 +97,8 @@ static int size_stacks(dp_error *err)
     return 0;
 }
 
-/* Who starts us may have closed 0, 1 or 2.  A socket there would get what is meant for the terminal, and
- * libuv aborts when it closes one. */
+/* Who starts us may have closed 0, 1 or 2.  A socket there would get what is meant for the
+ * terminal, and libuv aborts when it closes one. */
 static void fill_standard_descriptors(void)
 {
     int fd;
@@ -110,8 +110,9 @@ static void fill_standard_descriptors(void)
         close(fd);
 }
 
-/* The C library lets the free memory at the top of each thread's arena grow to twice the largest block
- * that was ever freed, 64 MiB: after a crowd of clients that did not read, hundreds of MiB would stay. */
+/* The C library lets the free memory at the top of each thread's arena grow to twice the largest
+ * block that was ever freed, 64 MiB: after a crowd of clients that did not read, hundreds of MiB
+ * would stay. */
 static void bound_free_memory(void)
 {
     enum { MAPPED_MIN = 32 << 20 /* its largest */, KEPT_MAX = 8 << 20 };

@@ -1,8 +1,8 @@
 /* objects.c -- the handles of a session that name objects of plugins.
  *
- * They are from the numbers that tensors' are from.  An object is charged to the account of the call that
- * made it; each handle counts as one more.  Any thread; session.lock is held for no longer than a search, since
- * the last reference to an object runs code of its plugin. */
+ * They are from the numbers that tensors' are from.  An object is charged to the account of the
+ * call that made it; each handle counts as one more.  Any thread; session.lock is held for no
+ * longer than a search, since the last reference to an object runs code of its plugin. */
 #include "session.h"
 
 uint64_t session_object_put(struct session *s, dp_object *o, dp_error *err)

@@ -1,12 +1,13 @@
 /* placement.c -- what may run on the loop's thread, where a long request would keep all others
  * waiting.
  *
- * How much a request may parse, copy or print there is bounded by LIMIT_INLINE_BYTES; what names a device
- * or uses a device's memory never runs there, since any copy may wait for the device.  How long a
- * kernel takes is learned, for each class of sizes and kind of answer: it may run there once
+ * How much a request may parse, copy or print there is bounded by LIMIT_INLINE_BYTES; what names a
+ * device or uses a device's memory never runs there, since any copy may wait for the device.  How
+ * long a kernel takes is learned, for each class of sizes and kind of answer: it may run there once
  * PROMOTE_CALLS requests in a row took less than PROMOTE_NS and called neither another kernel nor a
  * device.  A request on the loop's thread that takes more than DEMOTE_NS ends that; if this happens
- * again soon, more requests are asked for each time.  All of it counts whole requests: parse, run and print. */
+ * again soon, more requests are asked for each time.  All of it counts whole requests: parse, run
+ * and print. */
 #include "server.h"
 
 enum {

@@ -4,7 +4,8 @@
 
 #include "executor/executor.h"
 
-/* Let the worker that waits to print the answer of *rq, if one does, give that up.  Under ex->lock. */
+/* Let the worker that waits to print the answer of *rq, if one does, give that up.  Under
+ * ex->lock. */
 void printing_call_off(executor *ex, const request *rq);
 
 #endif

@@ -99,7 +99,8 @@ typedef struct request {
     size_t *attachment_offset;
     cJSON *root; /* the parsed message: an object, or an array (a batch); NULL: not parsed */
     const struct method *method; /* that it asks for; NULL: there is none, which is an error */
-    /* The name of the method that runs, of a batch each in turn; NULL: none has begun.  Any thread. */
+    /* The name of the method that runs, of a batch each in turn; NULL: none has begun.  Any
+     * thread. */
     _Atomic(const char *) running;
     dp_ctx *ctx;        /* of the thread that runs it; set before a method runs */
     jw out;             /* the answer's line, with its LF once it is complete */
@@ -122,9 +123,9 @@ typedef struct request {
 
 /* -- deadlines --
  *
- * A request with a deadline runs on a worker.  If it has not ended when the deadline is over, the loop's
- * thread answers for it, and the worker drops what the kernel gives once it ends.  `phase` decides between
- * the two: who changes it first. */
+ * A request with a deadline runs on a worker.  If it has not ended when the deadline is over, the
+ * loop's thread answers for it, and the worker drops what the kernel gives once it ends.  `phase`
+ * decides between the two: who changes it first. */
 enum {
     PHASE_OPEN,     /* nothing is watched, or the kernel has ended: the worker answers */
     PHASE_READS,    /* watched: the arguments are read, no kernel has begun */
@@ -170,7 +171,8 @@ bool placement_may_take(request *rq, size_t bytes, bool keep);
 /* -- printing.c -- */
 
 /* Wait until a worker may print so many bytes of text: for each core but one, one prints a long
- * answer at a time, in the order of coming.  Returns what print_end() is to be told, or DP_ECANCELLED. */
+ * answer at a time, in the order of coming.  Returns what print_end() is to be told, or
+ * DP_ECANCELLED. */
 int print_begin(request *rq, uint64_t bytes, dp_error *err);
 void print_end(request *rq, int begun);
 
@@ -194,9 +196,11 @@ size_t session_handles(struct session *s, uint64_t **out); /* owned, ascending *
 /* The lowest handle of t; 0: it has none. */
 uint64_t session_handle_of(struct session *s, const dp_tensor *t);
 
-/* -- session.c: its stuck calls, those that were answered when their deadline had passed and still run -- */
+/* -- session.c: its stuck calls, those that were answered when their deadline had passed and still
+ * run -- */
 
-/* The loop's thread answers for rq: change its phase, and list it if a kernel runs.  false: it has ended. */
+/* The loop's thread answers for rq: change its phase, and list it if a kernel runs.  false: it has
+ * ended. */
 bool session_stuck_add(struct session *s, request *rq, bool *calls);
 void session_stuck_remove(struct session *s, request *rq); /* if it is listed */
 /* Does shares(r, what) hold for the `run` of a stuck call?  *ends: session_stuck_ends() then. */
@@ -207,7 +211,8 @@ uint64_t session_stuck_ends(struct session *s); /* how many stuck calls have end
 /* -- generators.c: those of a session -- */
 
 dp_generators *session_default_generators(struct session *s); /* borrowed */
-/* These three do for generators what session_put, session_tensor_get and session_release do for tensors. */
+/* These three do for generators what session_put, session_tensor_get and session_release do for
+ * tensors. */
 uint64_t session_generator_put(struct session *s, dp_generator *g, dp_error *err);
 dp_generator *session_generator_get(struct session *s, uint64_t handle);
 bool session_generator_release(struct session *s, uint64_t handle);

@@ -87,7 +87,8 @@ static void on_reap(uv_timer_t *h)
     executor_task(&s->executor, &s->reap_task);
 }
 
-/* Not while there is nothing to close: with a timer the system takes longer to wait for requests. */
+/* Not while there is nothing to close: with a timer the system takes longer to wait for
+ * requests. */
 static int start_reap(server *s)
 {
     return uv_is_active((uv_handle_t *)&s->reap)
@@ -96,8 +97,8 @@ static int start_reap(server *s)
 }
 
 /* Sessions end on a worker: one may have a million tensors.  After the last one nobody wants memory
- * soon.  What TRIM_SESSIONS of them freed lies scattered in the C library's heaps, and the next ones
- * do not fill all of it again. */
+ * soon.  What TRIM_SESSIONS of them freed lies scattered in the C library's heaps, and the next
+ * ones do not fill all of it again. */
 static void linger_work(task *t)
 {
     server *s = t->arg;

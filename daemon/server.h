@@ -66,8 +66,8 @@ int plugin_file(const char *word, const char *plugin_path, dp_arena *a, const ch
                 dp_error *err);
 /* Load the plugins beside the executable, and those that --plugin names. */
 int plugins_load(server *s, dp_error *err);
-/* sessions.on_end, with the registry: run the hooks of plugins on a session's end.  A worker, or the loop's thread
- * when the daemon ends. */
+/* sessions.on_end, with the registry: run the hooks of plugins on a session's end.  A worker, or
+ * the loop's thread when the daemon ends. */
 void plugins_session_ended(void *reg, uint64_t session);
 
 /* -- server.c -- */

@@ -1,4 +1,5 @@
-/* session.h -- sessions: what each holds, how long it lives; one connection after another joins and leaves. */
+/* session.h -- sessions: what each holds, how long it lives; one connection after another joins and
+ * leaves. */
 #ifndef DAEMON_SESSION_H
 #define DAEMON_SESSION_H
 
@@ -70,7 +71,8 @@ typedef struct sessions {
     /* Called when a session may be due for sessions_reap(); any thread.  NULL: nobody. */
     void (*on_left)(void *arg);
     void *on_left_arg;
-    /* Called by sessions_reap() for each session that has ended, once its handles are gone.  NULL: nobody. */
+    /* Called by sessions_reap() for each session that has ended, once its handles are gone.  NULL:
+     * nobody. */
     void (*on_end)(void *arg, uint64_t session);
     void *on_end_arg;
 } sessions;

@@ -47,8 +47,8 @@ const char *take_option(cli *c,
  * Otherwise says how the verb is used. */
 bool words_fit(cli *c, int min, int max);
 void remove_words(cli *c, int at, int n);
-/* JSON with its integers of 2^53 and more as the protocol spells them; elements: they are those of a tensor, as
- * they are within objects.  Owned. */
+/* JSON with its integers of 2^53 and more as the protocol spells them; elements: they are those of
+ * a tensor, as they are within objects.  Owned. */
 char *spell_integers(const char *json, bool elements);
 int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3))); /* CLI_USAGE */
 

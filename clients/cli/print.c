@@ -410,8 +410,8 @@ static bool holds_tensor(const cJSON *value)
     return false;
 }
 
-/* at: where it stands in the list that is printed, "[1][0] ", or "".  Lists without tensors are one line
- * of JSON. */
+/* at: where it stands in the list that is printed, "[1][0] ", or "".  Lists without tensors are one
+ * line of JSON. */
 static void print_at(const cJSON *value, const char *at)
 {
     const cJSON *item;

@@ -189,7 +189,8 @@ static int run(cli *c)
 /* clang-format off */
 const verb verbs_program[] = {
     {"program check", "FILE",
-     "check a program without running it, and print its steps as they would run; FILE may be -", check},
+     "check a program without running it, and print its steps as they would run; FILE may be -",
+     check},
     {"program run", "FILE [NAME=JSON...] [--deadline-ms N]",
      "run a program on inputs and print what it gives; an array is a tensor of float32", run},
     {"program dot", "FILE",

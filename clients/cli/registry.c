@@ -272,7 +272,8 @@ static int check(cli *c)
 /* clang-format off */
 const verb verbs_registry[] = {
     {"ops", "[TEXT] [--namespace NS] [--key KEY] [--plugin NAME]",
-     "operators by name: with TEXT in it, of a namespace, with a kernel for a key, of a plugin", ops},
+     "operators by name: with TEXT in it, of a namespace, with a kernel for a key, of a plugin",
+     ops},
     {"op", "OP",
      "everything about one operator", op},
     {"table", "[OP...] [--keys KEY,KEY...] [--with OP@KEY]...",

@@ -1,5 +1,5 @@
-/* deadlines.c -- what the loop's thread looks at when its time has come: jobs that wait, and running jobs
- * whose deadline has passed.
+/* deadlines.c -- what the loop's thread looks at when its time has come: jobs that wait, and
+ * running jobs whose deadline has passed.
  *
  * All of it is for the loop's thread but executor_watch() and executor_stuck(). */
 #include "executor/parts.h"
@@ -32,7 +32,8 @@ void deadlines_watch(executor *ex)
 
 /* -- running jobs that are due -- */
 
-/* The deadline of j has passed: answer in its place.  false: there is no memory for that now.  Locked. */
+/* The deadline of j has passed: answer in its place.  false: there is no memory for that now.
+ * Locked. */
 static bool answer_for(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
@@ -150,7 +151,8 @@ static void answer_waiting(executor *ex, struct connection *c, const dp_error *e
         c->look_at = since;
 }
 
-/* Answer what needs no worker.  Returns the jobs that have to be parsed, their connections busy.  Locked. */
+/* Answer what needs no worker.  Returns the jobs that have to be parsed, their connections busy.
+ * Locked. */
 static job_list look_at_waiting(executor *ex, uint64_t now)
 {
     job_list unparsed = {NULL, NULL};
@@ -203,7 +205,8 @@ static void parse_task(task *t)
     job_parse(t->arg);
 }
 
-/* Parse jobs that have waited: short ones here, as far as the time allows, the others on workers. */
+/* Parse jobs that have waited: short ones here, as far as the time allows, the others on
+ * workers. */
 static void parse_waiting(executor *ex, job_list *jobs, uint64_t now)
 {
     job *j;

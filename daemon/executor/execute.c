@@ -18,8 +18,8 @@ void job_answered(job *j)
         j->answer_bytes += j->rq.parts[i].bytes;
 }
 
-/* The loop's thread has answered for j, and what its kernel gave goes.  The executor's lock is passed once:
- * the loop looks at j->rq under it. */
+/* The loop's thread has answered for j, and what its kernel gave goes.  The executor's lock is
+ * passed once: the loop looks at j->rq under it. */
 static void drop_overdue(executor *ex, job *j)
 {
     pthread_mutex_lock(&ex->lock);

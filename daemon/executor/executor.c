@@ -5,21 +5,22 @@
  * worker at a time runs a connection's jobs and at most `cap` those of a session, so a session with
  * many connections cannot take every thread.  `cap` workers are started as they are needed.  When
  * work has waited for STALLED_NS because all of them are inside long calls, more are started, up to
- * LIMIT_WORKERS; these leave again when they have been idle.  One more is started for tasks alone, so
- * that no call ever keeps them waiting.
+ * LIMIT_WORKERS; these leave again when they have been idle.  One more is started for tasks alone,
+ * so that no call ever keeps them waiting.
  *
  * The loop's thread runs short requests itself: see placement.c.
  *
- * A worker is stuck when what it runs was called off, by its deadline or because its client left, and
- * has not ended STUCK_NS later.  For a deadline the loop's thread then answers and the connection goes
- * on; when the call ends, its result is dropped.  A stuck worker counts neither to `n_workers` nor to
- * its session's, so another one takes its place, up to LIMIT_STUCK_WORKERS of them.  A request that has
- * an argument of a stuck call of its session waits until that has ended: its connection is parked.  A
- * worker that waits for a generator which another kernel holds gives its place to another one, too.
+ * A worker is stuck when what it runs was called off, by its deadline or because its client left,
+ * and has not ended STUCK_NS later.  For a deadline the loop's thread then answers and the
+ * connection goes on; when the call ends, its result is dropped.  A stuck worker counts neither to
+ * `n_workers` nor to its session's, so another one takes its place, up to LIMIT_STUCK_WORKERS of
+ * them.  A request that has an argument of a stuck call of its session waits until that has ended:
+ * its connection is parked.  A worker that waits for a generator which another kernel holds gives
+ * its place to another one, too.
  *
- * Whatever a connection waits for, a worker, its session's turn or the end of a stuck call, it stands in
- * one list.  The loop's thread looks there at the first job of each: one whose deadline has passed or
- * that was cancelled is answered without a worker.
+ * Whatever a connection waits for, a worker, its session's turn or the end of a stuck call, it
+ * stands in one list.  The loop's thread looks there at the first job of each: one whose deadline
+ * has passed or that was cancelled is answered without a worker.
  *
  *   turns.c      whose turn it is
  *   workers.c    the threads

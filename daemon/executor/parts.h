@@ -48,7 +48,8 @@ int workers_start(executor *ex, dp_error *err);
 /* Something was made ready: wake a worker for it, or start one.  true: more things wait than
  * workers are idle. */
 bool workers_wake(executor *ex, unsigned most);
-/* Something waits for a worker: see to it that it does not wait for ever.  Loop thread, unlocked. */
+/* Something waits for a worker: see to it that it does not wait for ever.  Loop thread,
+ * unlocked. */
 void workers_start_tick(executor *ex);
 /* Queue t for one of at most `most` workers.  Loop thread, unlocked. */
 void workers_queue_task(executor *ex, task *t, unsigned most);
@@ -58,7 +59,8 @@ void workers_queue_task(executor *ex, task *t, unsigned most);
 /* j counts as stuck from `at` on (nanos), unless it has ended by then. */
 void stuck_list_due(executor *ex, job *j, uint64_t at);
 void stuck_unlist_due(executor *ex, job *j);
-/* The daemon leaves: what waits at a generator beside a stuck call of its session may wait for ever. */
+/* The daemon leaves: what waits at a generator beside a stuck call of its session may wait for
+ * ever. */
 void stuck_refuse_waits(executor *ex);
 void stuck_begin(executor *ex, worker *w);
 /* w has ended what it ran.  Returns since when it was stuck; 0: it was not. */

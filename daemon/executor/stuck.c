@@ -1,4 +1,5 @@
-/* stuck.c -- workers inside calls that were called off and have not ended, or that wait at a generator.
+/* stuck.c -- workers inside calls that were called off and have not ended, or that wait at a
+ * generator.
  *
  * Such a worker gives its place to another one; see executor.c. */
 #include "executor/parts.h"

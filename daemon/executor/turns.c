@@ -2,10 +2,10 @@
  *
  * executor.lock is held in every function here but those of job lists.
  *
- *   E1: a connection waits, and stands in executor.waiting, exactly when it is not busy and its queue
- *       is not empty
- *   E2: a connection is ready, and stands in its session's lane, exactly when it waits, is not parked
- *       and its client takes its answers
+ *   E1: a connection waits, and stands in executor.waiting, exactly when it is not busy and its
+ *       queue is not empty
+ *   E2: a connection is ready, and stands in its session's lane, exactly when it waits, is not
+ *       parked and its client takes its answers
  *   E3: a lane is listed exactly when it is not empty and fewer than `cap` workers are in it */
 #include "executor/parts.h"
 

@@ -1,4 +1,5 @@
-/* workers.c -- threads that run jobs and tasks: started as they are needed, left when they are too many. */
+/* workers.c -- threads that run jobs and tasks: started as they are needed, left when they are too
+ * many. */
 #include "executor/parts.h"
 #include <string.h>
 #include <time.h>
@@ -111,7 +112,8 @@ static void on_tick(uv_timer_t *h)
     bool stalled = tasks || (ex->ready != NULL && now - ex->ready->since > STALLED_NS);
     for (unsigned n = stalled ? ex->n_waiting : 0; n > 0; n--)
         workers_wake(ex, LIMIT_WORKERS + tasks);
-    /* No worker can be started, for want of memory perhaps: what tasks free may be enough for one. */
+    /* No worker can be started, for want of memory perhaps: what tasks free may be enough for
+     * one. */
     if (tasks && ex->n_workers == 0)
         workers_run_task(ex, ex->tasks);
     bool waits = ex->n_waiting > 0;

@@ -51,8 +51,8 @@ typedef struct jw {
     bool failed; /* out of memory, or over LIMIT_ANSWER_BYTES: nothing more is written */
     uint32_t depth;
     uint64_t comma; /* bit d is set when level d already has an element */
-    /* Who pays for a buffer of more than LIMIT_INLINE_BYTES until jw_fini(), borrowed; NULL: nobody.
-     * What is too much for it fails, and *err says why. */
+    /* Who pays for a buffer of more than LIMIT_INLINE_BYTES until jw_fini(), borrowed; NULL:
+     * nobody.  What is too much for it fails, and *err says why. */
     dp_account *account;
     dp_error *err;
     bool refused;

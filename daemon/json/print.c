@@ -1,5 +1,5 @@
-/* print.c -- numbers as text that reads back exactly, in the element's own dtype, with as few digits as
- * that takes, whatever the process's locale is. */
+/* print.c -- numbers as text that reads back exactly, in the element's own dtype, with as few
+ * digits as that takes, whatever the process's locale is. */
 #include "json/text.h"
 #include <float.h>
 #include <math.h>

@@ -17,7 +17,8 @@ typedef struct block {
     atomic_uint refs; /* of the tree; in the first block */
     cJSON nodes[];    /* the first one of the first block is the root */
 } block;
-/* Allocate a block of `nodes` nodes and `text` bytes behind them, referenced once; NULL: no memory. */
+/* Allocate a block of `nodes` nodes and `text` bytes behind them, referenced once; NULL: no
+ * memory. */
 block *json_block_new(size_t nodes, size_t text);
 
 /* -- members.c -- */
@@ -44,7 +45,8 @@ static inline bool is_exact_int(int64_t i)
     return i > -JSON_EXACT_INT && i < JSON_EXACT_INT;
 }
 
-/* Print into `out`, which has room for ELEMENT_TEXT_MAX characters.  Return how many were written. */
+/* Print into `out`, which has room for ELEMENT_TEXT_MAX characters.  Return how many were
+ * written. */
 size_t print_float(char *out, double d, dp_dtype dtype);
 size_t print_element(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p);
 

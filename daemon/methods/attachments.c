@@ -1,4 +1,5 @@
-/* attachments.c -- what a message announces: the attachments and descriptors that follow its line. */
+/* attachments.c -- what a message announces: the attachments and descriptors that follow its
+ * line. */
 #include "methods.h"
 #include <math.h>
 

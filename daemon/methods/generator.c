@@ -37,7 +37,8 @@ static int device_named(const char *name, dp_device *out, dp_error *err)
     return name != NULL ? dp_device_parse(name, out, err) : 0;
 }
 
-/* The one with this handle, or (0) the session's default one of a device, kept until the method ends. */
+/* The one with this handle, or (0) the session's default one of a device, kept until the method
+ * ends. */
 static int find(request *rq, int64_t handle, const char *of_device, dp_generator **out,
                 dp_error *err)
 {

@@ -1,4 +1,5 @@
-/* inline.c -- the program of a program.run that has its steps in it: recognised when it comes again.
+/* inline.c -- the program of a program.run that has its steps in it: recognised when it comes
+ * again.
  *
  * The tensors among the arguments are inputs without a name, so that a program's content does not
  * depend on them. */

@@ -20,8 +20,8 @@ static inline bool is_tensor_json(const cJSON *j)
            param(j, "float") == NULL && param(j, "complex") == NULL;
 }
 
-/* Lower the steps in `list` and the outputs in `results` and finish the program; `rc` is what declaring its
- * inputs gave.  l->b is gone afterwards. */
+/* Lower the steps in `list` and the outputs in `results` and finish the program; `rc` is what
+ * declaring its inputs gave.  l->b is gone afterwards. */
 int lowering_finish(lowering *l, const cJSON *list, const cJSON *results, int rc, dp_program **out);
 
 #endif

@@ -1,8 +1,8 @@
 /* methods.h -- JSON-RPC: the messages, the methods, and what methods are made of.
  *
- * proto/ is data.  proto_tables.py turns it into the tables declared here, and proto_params.py into a struct
- * of params for each method.  One function checks params against the tables and fills that in, so a method
- * looks no param up by its name.
+ * proto/ is data.  proto_tables.py turns it into the tables declared here, and proto_params.py into
+ * a struct of params for each method.  One function checks params against the tables and fills that
+ * in, so a method looks no param up by its name.
  *
  *   envelope.c attachments.c       a message in, an answer's line out
  *   table.c                        the methods by name
@@ -18,22 +18,23 @@
 
 /* -- envelope.c: what the rest of the daemon calls; any thread -- */
 
-/* transport/announce.c looks for an announcement while attachments are still on their way, so it may call
- * request_parse() long before request_run().  frame.c finds "attachments" and "fds" only where they
- * are spelled so, without escapes.  request_run() therefore refuses a message whose top-level
- * "attachments" has not as many items as n_attachments: an escaped spelling announces nothing.
- * Descriptors are received and closed: no method takes them. */
+/* transport/announce.c looks for an announcement while attachments are still on their way, so it
+ * may call request_parse() long before request_run().  frame.c finds "attachments" and "fds" only
+ * where they are spelled so, without escapes.  request_run() therefore refuses a message whose
+ * top-level "attachments" has not as many items as n_attachments: an escaped spelling announces
+ * nothing.  Descriptors are received and closed: no method takes them. */
 
 /* Strict parse of rq->line into rq->root.  On failure the error answer is in rq->out, and the
  * result false. */
 bool request_parse(request *rq);
 /* Handle the whole parsed message, one request or a batch, and write the answer's line into rq->out
- * (nothing for notifications).  rq->ctx is set.  DP_EWORKER, DP_EWAIT: the request is to run again, and
- * rq->out has nothing but the answers of a batch's earlier requests.  DP_EANSWERED: it was answered, and
- * rq->run is still there. */
+ * (nothing for notifications).  rq->ctx is set.  DP_EWORKER, DP_EWAIT: the request is to run again,
+ * and rq->out has nothing but the answers of a batch's earlier requests.  DP_EANSWERED: it was
+ * answered, and rq->run is still there. */
 int request_run(request *rq);
-/* Answer in `heir` for rq, whose deadline has passed; `calls`: inside a kernel.  Of a batch, `heir` gets the
- * answers so far and the requests that have not run, and is to be run.  false: nothing is left to run. */
+/* Answer in `heir` for rq, whose deadline has passed; `calls`: inside a kernel.  Of a batch, `heir`
+ * gets the answers so far and the requests that have not run, and is to be run.  false: nothing is
+ * left to run. */
 bool request_overdue(const request *rq, bool calls, request *heir);
 /* Free what a method has kept in order to answer later.  rq->run may be NULL. */
 void request_drop(request *rq);
@@ -43,8 +44,8 @@ void request_refuse(request *rq, const dp_error *err);
 /* Answer *err under the request's own id instead of running it; a notification gets no answer.  rq
  * is parsed and no batch. */
 void request_fail(request *rq, const dp_error *err);
-/* Answer *err instead of running the request whose turn it is: rq, or the next one of a batch.  false: of
- * the batch, requests are left to run.  rq is parsed. */
+/* Answer *err instead of running the request whose turn it is: rq, or the next one of a batch.
+ * false: of the batch, requests are left to run.  rq is parsed. */
 bool request_give_up(request *rq, const dp_error *err);
 bool request_is_batch(const request *rq);
 /* Add to the warnings of the request that this thread runs, if it runs one. */
@@ -66,9 +67,9 @@ void attachments_to_json(request *rq);
 
 /* -- table.c -- */
 
-/* Generated from proto/methods: for each method, the struct of its checked params and the declaration of its
- * function.  A method writes its result (exactly one JSON value) into w, or fails with *err; what it has
- * written is then dropped. */
+/* Generated from proto/methods: for each method, the struct of its checked params and the
+ * declaration of its function.  A method writes its result (exactly one JSON value) into w, or
+ * fails with *err; what it has written is then dropped. */
 #include "proto_params.h"
 
 /* Runs the method's own function with its own params. */
@@ -164,7 +165,8 @@ extern const char proto_openrpc[]; /* the document that rpc.discover answers */
 int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *err);
 /* Check the params of a method against its `t` and store them in *out, whose struct is zeroed. */
 int proto_read(const proto_type *t, const cJSON *params, void *out, dp_error *err);
-/* Store an object that was checked against a type with t's members in *out, whose struct is zeroed. */
+/* Store an object that was checked against a type with t's members in *out, whose struct is
+ * zeroed. */
 void proto_fill(const proto_type *t, const cJSON *object, void *out);
 
 /* -- proto.c: members of objects that were checked -- */
@@ -221,8 +223,9 @@ int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_e
 /* The same for a generator. */
 int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generator **out,
                       dp_error *err);
-/* Find the object of the session that a handle names, and keep it until the method ends.  *out is borrowed.
- * DP_ENOTFOUND: the session has no such handle.  DP_ERUNTIME: the object has ended with its plugin. */
+/* Find the object of the session that a handle names, and keep it until the method ends.  *out is
+ * borrowed.  DP_ENOTFOUND: the session has no such handle.  DP_ERUNTIME: the object has ended with
+ * its plugin. */
 int run_pin_object(request *rq, uint64_t handle, const place *at, dp_object **out, dp_error *err);
 /* Keep a tensor until the method ends; takes. */
 int run_keep(request *rq, dp_tensor *t, dp_error *err);
@@ -231,8 +234,8 @@ int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
 uint64_t run_handle(const run *r, const dp_tensor *t);
 /* The call leaves the bytes of t unspecified: list its handle, if it came by one.  NULL is fine. */
 void run_written(run *r, const dp_tensor *t);
-/* Give a tensor, a generator or an object a new handle in the session, which is taken back if the method
- * fails. */
+/* Give a tensor, a generator or an object a new handle in the session, which is taken back if the
+ * method fails. */
 int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err);
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
 int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
@@ -248,8 +251,8 @@ static inline bool device_is_host(dp_device device)
 
     return backend == DP_B_CPU || backend == DP_B_Meta;
 }
-/* May memory of this device be made, copied or released on this thread?  Only the host's on the loop's,
- * whatever a device takes for it.  false: return DP_EWORKER. */
+/* May memory of this device be made, copied or released on this thread?  Only the host's on the
+ * loop's, whatever a device takes for it.  false: return DP_EWORKER. */
 bool run_may_reach(request *rq, dp_device device);
 /* Fail with the error that the context holds. */
 int run_ctx_error(request *rq, dp_error *err);
@@ -263,8 +266,8 @@ int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err);
 
 /* -- literal.c -- */
 
-/* Tensor literal {"dtype", "shape", "data" | "attachment", "strides", "storage_offset"}, whose members are the
- * params of tensor.create; *out owned. */
+/* Tensor literal {"dtype", "shape", "data" | "attachment", "strides", "storage_offset"}, whose
+ * members are the params of tensor.create; *out owned. */
 int tensor_from_params(request *rq, const tensor_create_params *p, const place *at, dp_tensor **out,
                        dp_error *err);
 int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err);
@@ -297,15 +300,15 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
 int key_from_json(const cJSON *j, const place *at, dp_key *out, dp_error *err);
 /* Member `name`: the runtime keys of a set, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
-/* The elements of t, whose view is *v, where they lie packed in the host's memory; NULL: they do not,
- * or there are none. */
+/* The elements of t, whose view is *v, where they lie packed in the host's memory; NULL: they do
+ * not, or there are none. */
 void *host_elements(const dp_tensor *t, const dp_view *v);
 /* Bytes of t's elements, packed; and the fewest characters they take as text.  UINT64_MAX: too many
  * to count.  t NULL: 0. */
 uint64_t tensor_bytes(const dp_tensor *t);
 uint64_t tensor_text_bytes(const dp_tensor *t);
-/* Return tensor_bytes() of a tensor in the host's memory, and UINT64_MAX of one in a device's: a short
- * request must not touch that. */
+/* Return tensor_bytes() of a tensor in the host's memory, and UINT64_MAX of one in a device's: a
+ * short request must not touch that. */
 uint64_t tensor_host_bytes(const dp_tensor *t);
 
 /* -- object.c -- */
@@ -324,8 +327,8 @@ void member_seed(jw *w, uint64_t seed);
 /* Make the program that the params of program.create describe.  *out: owned by the caller. */
 int program_from_params(request *rq, const program_create_params *p, dp_program **out,
                         dp_error *err);
-/* The steps, outputs and input values that program.run came with: the program, which may be one that ran before,
- * and its inputs in order.  *out owned; inputs in the request's memory. */
+/* The steps, outputs and input values that program.run came with: the program, which may be one
+ * that ran before, and its inputs in order.  *out owned; inputs in the request's memory. */
 int program_inline(request *rq, const program_run_params *p, dp_program **out,
                    const dp_value **inputs, dp_error *err);
 /* By handle; *out owned.  DP_ENOTFOUND names member "program" of the object at `at`. */
@@ -335,11 +338,12 @@ int program_get(request *rq, int64_t handle, const place *at, dp_program **out, 
 
 /* run.c: member "warnings", what kernels of this request warned of, if they did. */
 void warnings_to_json(const request *rq, jw *w);
-/* op.c: an operator and its arguments as params, bound to an overload; args and kwargs may be NULL. */
+/* op.c: an operator and its arguments as params, bound to an overload; args and kwargs may be
+ * NULL. */
 int bind_from_json(request *rq, const char *op, const cJSON *args, const cJSON *kwargs,
                    dp_bound *out, dp_error *err);
-/* plugin.c: members "notes", what plugins say of themselves, and "kept", the generations that should have left
- * memory but have not, and why. */
+/* plugin.c: members "notes", what plugins say of themselves, and "kept", the generations that
+ * should have left memory but have not, and why. */
 int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err);
 
 #endif

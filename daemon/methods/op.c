@@ -112,8 +112,8 @@ static size_t answer_bytes(const dp_value *rets, uint32_t n, int how)
     return bytes < 0x1p62 ? (size_t)bytes : SIZE_MAX;
 }
 
-/* List the handles of the arguments (bit i of `written` for argument i) that the kernel may have written
- * to. */
+/* List the handles of the arguments (bit i of `written` for argument i) that the kernel may have
+ * written to. */
 static void note_written(run *r, const dp_bound *b, uint64_t written)
 {
     for (uint32_t i = 0; i < b->n_args && i < 64; i++) {

@@ -255,7 +255,8 @@ int registry_table(request *rq, const registry_table_params *p, jw *w, dp_error 
     return rc;
 }
 
-/* By priority: highest functionality first, and of one functionality the highest backend; Undefined last. */
+/* By priority: highest functionality first, and of one functionality the highest backend; Undefined
+ * last. */
 static int by_priority(const void *a, const void *b)
 {
     dp_key x = *(const dp_key *)a, y = *(const dp_key *)b;

@@ -26,8 +26,8 @@ static void keys_to_json(jw *w, dp_keyset s)
 
 #define NAMED_BACKENDS (((UINT64_C(1) << DP_B_NAMED_MAX) - 1) << DP_B_NAMED_FIRST)
 
-/* Write the names of the keys in s.  The text of the last set of built-in keys is kept: their names never change, and
- * most tensors have the same set as the tensor before. */
+/* Write the names of the keys in s.  The text of the last set of built-in keys is kept: their names
+ * never change, and most tensors have the same set as the tensor before. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s)
 {
     static _Thread_local struct {
@@ -137,8 +137,8 @@ static void packed_free(request *rq, void *elements, size_t bytes)
     dp_account_refund(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, bytes);
 }
 
-/* Copy the elements of t, whose view is *v: *out owned, *bytes long, which the session is charged until
- * packed_free().  The caller has checked that length against a limit. */
+/* Copy the elements of t, whose view is *v: *out owned, *bytes long, which the session is charged
+ * until packed_free().  The caller has checked that length against a limit. */
 static int packed(request *rq, const dp_tensor *t, const dp_view *v, void **out, size_t *bytes,
                   dp_error *err)
 {

@@ -126,7 +126,8 @@ static void write_running(jw *w, const dp_running *calls, size_t n)
     jw_array_end(w);
 }
 
-/* Member "stuck": what stuck workers run, each with its innermost kernel among the n running calls. */
+/* Member "stuck": what stuck workers run, each with its innermost kernel among the n running
+ * calls. */
 static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
 {
     stuck_call stuck[WORKERS_MOST];
@@ -285,7 +286,8 @@ static void write_state(request *rq, jw *w, const conn_state *s)
         member_seed(w, seed);
 }
 
-/* Read the keys that `list`, param `name`, names into *out, which is unchanged when there is none (NULL). */
+/* Read the keys that `list`, param `name`, names into *out, which is unchanged when there is none
+ * (NULL). */
 static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, dp_error *err)
 {
     const cJSON *item;
@@ -336,7 +338,8 @@ int session_get(request *rq, jw *w, dp_error *err)
     return 0;
 }
 
-/* Read what is given of the key sets.  Backends and kinds are pinned before their names become bits. */
+/* Read what is given of the key sets.  Backends and kinds are pinned before their names become
+ * bits. */
 static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_error *err)
 {
     dp_keyset alive = dp_keyset_pin((dp_keyset){UINT64_MAX, UINT64_MAX});

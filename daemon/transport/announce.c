@@ -1,4 +1,5 @@
-/* announce.c -- attachments and descriptors: what a line announces, and descriptors that no line does.
+/* announce.c -- attachments and descriptors: what a line announces, and descriptors that no line
+ * does.
  *
  * Descriptors are received and closed: no method takes them. */
 #define _GNU_SOURCE
@@ -106,7 +107,8 @@ static void limit_waiting(server *s)
     }
 }
 
-/* Have descriptors come that were not received yet?  Nothing is received: they are only looked at. */
+/* Have descriptors come that were not received yet?  Nothing is received: they are only looked
+ * at. */
 static bool descriptors_unread(const struct connection *c)
 {
     static char bytes[PEEK_BYTES]; /* nobody reads them, and only the loop's thread comes here */
@@ -138,9 +140,9 @@ static bool descriptors_unread(const struct connection *c)
     return found;
 }
 
-/* Close connections that are not read since they wait for answers, or leave them unread, while descriptors
- * come behind their requests.  One of those may be the client's own end, and then the system never says
- * that the client has left.  Returns whether any connection is not read. */
+/* Close connections that are not read since they wait for answers, or leave them unread, while
+ * descriptors come behind their requests.  One of those may be the client's own end, and then the
+ * system never says that the client has left.  Returns whether any connection is not read. */
 static bool check_unread(server *s, uint64_t now)
 {
     uint64_t most = LIMIT_SILENT_MS * UINT64_C(1000000);

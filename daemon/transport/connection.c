@@ -1,6 +1,7 @@
 /* connection.c -- one client: its socket, its requests in order, its answers in order.
  *
- *   readable -> receive.c -> frame.c -> job -> dispatch.c: run here, or executor -> send.c -> job freed
+ *   readable -> receive.c -> frame.c -> job -> dispatch.c: run here, or executor -> send.c -> job
+ *   freed
  *
  * At LIMIT_OUTSTANDING jobs, or LIMIT_OUTSTANDING_BYTES, or LIMIT_UNSENT_BYTES of answers that the
  * client leaves unread, nothing more is read from it; that it has gone is still noticed.

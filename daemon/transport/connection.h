@@ -1,4 +1,5 @@
-/* connection.h -- one client: its socket, its requests in order, its answers in order.  Loop thread. */
+/* connection.h -- one client: its socket, its requests in order, its answers in order.  Loop
+ * thread. */
 #ifndef DAEMON_TRANSPORT_CONNECTION_H
 #define DAEMON_TRANSPORT_CONNECTION_H
 
@@ -22,7 +23,8 @@ struct connection {
     int fd;
     uv_poll_t poll;
     int events; /* that `poll` waits for */
-    /* connection.c's, for receive.c below it: send, take messages, choose the events to wait for. */
+    /* connection.c's, for receive.c below it: send, take messages, choose the events to wait
+     * for. */
     void (*settle)(struct connection *c);
     frame frame;
     job *pending;               /* its line came; its attachments are being read */

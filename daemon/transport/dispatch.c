@@ -1,7 +1,7 @@
 /* dispatch.c -- a job that was read: run on the loop's thread if it is its turn, or queued.
  *
- * Answers leave in the order of the lines: a job runs here only when in_executor == 0, and the executor
- * gives back the jobs of one connection in order. */
+ * Answers leave in the order of the lines: a job runs here only when in_executor == 0, and the
+ * executor gives back the jobs of one connection in order. */
 #include "methods/methods.h"
 #include "server.h"
 #include "transport/parts.h"

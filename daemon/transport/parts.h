@@ -24,7 +24,8 @@ static inline bool connection_wants(const struct connection *c)
 
 /* Drop one reference to `c`; the last one frees it. */
 void connection_unref(struct connection *c);
-/* Make a job of c's for `line`, whose memory it takes.  NULL: no memory, and `line` is still the caller's. */
+/* Make a job of c's for `line`, whose memory it takes.  NULL: no memory, and `line` is still the
+ * caller's. */
 job *connection_job(struct connection *c, char *line, size_t bytes);
 void connection_job_free(job *j);
 /* Forget the call.cancels that were read: no job that they could mean is left. */

@@ -3,8 +3,8 @@
  * A list of blocks, the one being filled first.  Blocks double from BLOCK_MIN to BLOCK_MAX; what
  * would not fit into half of the largest is an allocation of its own, of which a record lies in a
  * block: so one address, `at`, says how far an arena was filled.  Under the address sanitizer every
- * allocation is one, so that writing past it is seen.  What it takes is charged to its account until
- * it gives that back, or is reset: the block that it keeps then is nobody's. */
+ * allocation is one, so that writing past it is seen.  What it takes is charged to its account
+ * until it gives that back, or is reset: the block that it keeps then is nobody's. */
 #include "account.h"
 #include <stdio.h>
 

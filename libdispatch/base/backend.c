@@ -1,11 +1,11 @@
 /* backend.c -- the process's table of backends and devices.
  *
- * A backend is known by its bit.  Built-in backends have bits of their own; those but the CPU and Meta
- * have no device until a plugin registers one under their device name ("cuda"), and none again after it.
- * A bit is alive while it is built in, registered, used by a
- * storage, or pinned by what keeps the bit or a device number beyond a call: programs, generators,
- * key sets of connections, devices.  Only a bit that is not alive is given to another name, so a
- * number never changes its meaning.  Names are interned and never freed, so pointers to them stay valid.  Registrations
+ * A backend is known by its bit.  Built-in backends have bits of their own; those but the CPU and
+ * Meta have no device until a plugin registers one under their device name ("cuda"), and none again
+ * after it.  A bit is alive while it is built in, registered, used by a storage, or pinned by what
+ * keeps the bit or a device number beyond a call: programs, generators, key sets of connections,
+ * devices.  Only a bit that is not alive is given to another name, so a number never changes its
+ * meaning.  Names are interned and never freed, so pointers to them stay valid.  Registrations
  * change under `lock`; names, liveness and the number of storages are read without it.
  *
  * A device's functions are called between dpi_device_enter() and dpi_device_leave(), which count
@@ -225,8 +225,8 @@ static int builtin_bit(const char *name)
     return -1;
 }
 
-/* Locked.  The bit of a built-in backend of this name, or the living bit of a named one, else the lowest
- * that is not alive; -1: there is none. */
+/* Locked.  The bit of a built-in backend of this name, or the living bit of a named one, else the
+ * lowest that is not alive; -1: there is none. */
 static int free_bit(const char *name)
 {
     int b = builtin_bit(name);

@@ -23,8 +23,8 @@ int dpi_backend_find_alive(const char *name);
 bool dpi_backend_is_registered(int bit); /* or built in */
 /* Device name of a living backend; a named one's is its name. */
 const char *dpi_backend_device_name(int bit);
-/* DP_EVALUE, DP_EEXISTS: no backend can be registered under this name, which is not of the form of one, or
- * is the name of the CPU, of Meta or of a kind of wrapper tensors. */
+/* DP_EVALUE, DP_EEXISTS: no backend can be registered under this name, which is not of the form of
+ * one, or is the name of the CPU, of Meta or of a kind of wrapper tensors. */
 int dpi_backend_check_name(const char *name, dp_error *err);
 
 #endif

@@ -24,7 +24,8 @@ static inline size_t dpi_itemsize(dp_dtype d)
 {
     return d >= 0 && d < DP_DTYPE_END ? dpi_itemsizes[d] : 0;
 }
-/* DP_ETYPE unless tensors may have this dtype; the error has the name of one of PyTorch's that is not here. */
+/* DP_ETYPE unless tensors may have this dtype; the error has the name of one of PyTorch's that is
+ * not here. */
 int dpi_dtype_check(dp_dtype d, dp_error *err);
 /* The name of a dtype that PyTorch has and dispatchd does not, "float8_e5m2". */
 bool dpi_dtype_is_reserved(const char *name);
@@ -47,8 +48,8 @@ static inline __attribute__((always_inline)) bool dpi_given(dp_error *err, int c
 }
 /* Does p lie in a frame of this thread's stack that was left: below `frame`?  stack.c */
 bool dpi_stack_left(const void *p, const void *frame);
-/* The address below which no call may begin on this thread, so that each kernel finds 256 KiB of stack, or a
- * quarter of a smaller one; 0: not known.  Takes microseconds.  stack.c */
+/* The address below which no call may begin on this thread, so that each kernel finds 256 KiB of
+ * stack, or a quarter of a smaller one; 0: not known.  Takes microseconds.  stack.c */
 uintptr_t dpi_stack_floor(void);
 /* Counts one allocation for dp_fault_arm(); true: it must fail.  For allocations by other means
  * than dp_malloc(). */
@@ -92,9 +93,9 @@ void dpi_text_fini(dpi_text *t);
 /* -- keys -- */
 
 /* Slots of a dispatch table.  Slot 0 is Undefined, 1..DPI_SLOTS_PLAIN-1 the functionalities that
- * are not per-backend by rank, then for each backend column (built-ins in bit order, Meta, named by bit)
- * the 7 per-backend functionalities by rank.  A table that has room for n named
- * backends has DPI_SLOTS(n) slots. */
+ * are not per-backend by rank, then for each backend column (built-ins in bit order, Meta, named by
+ * bit) the 7 per-backend functionalities by rank.  A table that has room for n named backends has
+ * DPI_SLOTS(n) slots. */
 enum {
 #ifdef DP_TEST_INSERTED
     DPI_PER_BACKEND = 8,
@@ -155,8 +156,8 @@ dp_key dpi_autograd_of(dp_key k);
 
 /* One registration of a backend: where its tensors' memory is, and what can be done with it.
  * Counted; it outlives the code that ops points to, which dpi_device_use() knows. */
-/* The operators that asked for a stream since it was last synchronised, the newest ones, for errors of work
- * that fails later. */
+/* The operators that asked for a stream since it was last synchronised, the newest ones, for errors
+ * of work that fails later. */
 enum { DPI_QUEUED_MAX = 8, DPI_QUEUED_NAME_MAX = 64 };
 typedef struct dpi_queued_op {
     int index;
@@ -191,8 +192,9 @@ dpi_device *dpi_device_ref(dpi_device *d);
 dpi_device *dpi_device_unref(dpi_device *d);
 
 /* Name a backend: takes the lowest free named bit, or that of a built-in backend by its device name
- * ("cuda").  DP_EEXISTS when the name is registered or is "cpu" or "meta", DP_ERESOURCE at DP_B_NAMED_MAX.  A name whose old tensors still live gets its old bit
- * back.  d: counted by the table until another takes its place. */
+ * ("cuda").  DP_EEXISTS when the name is registered or is "cpu" or "meta", DP_ERESOURCE at
+ * DP_B_NAMED_MAX.  A name whose old tensors still live gets its old bit back.  d: counted by the
+ * table until another takes its place. */
 int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit,
                         dp_error *err);
 /* The same, with a device made of ops. */
@@ -235,8 +237,9 @@ void dpi_device_leave(dpi_device *d);
 void dpi_queued_note(dpi_device *d, dp_device device, const void *stream, const char *op);
 /* What the stream, or DPI_ALL_STREAMS of the device, was given has ended, or its fault was told. */
 void dpi_queued_forget(dpi_device *d, dp_device device, const void *stream);
-/* Function `what` of d, which waited for the stream or asked for it, returned rc.  0: nothing is queued any more.  Else
- * dpi_device_failed(), and the error names the operators that may have queued what failed. */
+/* Function `what` of d, which waited for the stream or asked for it, returned rc.  0: nothing is
+ * queued any more.  Else dpi_device_failed(), and the error names the operators that may have
+ * queued what failed. */
 int dpi_device_waited(dpi_device *d, const char *what, int rc, const dp_error *from,
                       dp_device device, const void *stream, dp_error *err);
 int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
@@ -298,14 +301,15 @@ static inline int dpi_stop_code(const dpi_stop *s)
 
 /* fn over [begin, end) in pieces of at least `grain`, on at most max_threads threads (0: all of the
  * pool's), the caller included.  Nested calls, and calls while the pool is busy with another, run
- * on whatever threads are free, at least the caller.  It asks `stop` (NULL: does not) before the first
- * step and about every 2 ms, in pieces as long as the grain if one takes longer, and returns its code.  DPI_POOL_LEFT: fn ended the thread that it
- * was called on.  Any thread. */
+ * on whatever threads are free, at least the caller.  It asks `stop` (NULL: does not) before the
+ * first step and about every 2 ms, in pieces as long as the grain if one takes longer, and returns
+ * its code.  DPI_POOL_LEFT: fn ended the thread that it was called on.  Any thread. */
 enum { DPI_POOL_LEFT = INT32_MIN };
 int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                  void *user, const dpi_stop *stop);
 
-/* The code with which the job whose body the calling thread runs is to stop; 0: none, or there is no such job. */
+/* The code with which the job whose body the calling thread runs is to stop; 0: none, or there is
+ * no such job. */
 int dpi_pool_stop_code(void);
 
 /* -- small things -- */

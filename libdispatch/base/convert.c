@@ -1,11 +1,12 @@
 /* convert.c -- elements of one dtype as another: which loops run on this machine.
  *
  * The loops (levels/convert.c) are built here, once for each vector level, and lent to plugins by
- * dp_converter(): the host needs them in every copy, with or without a plugin, and loops that a plugin lent
- * to the host would have to be taken back while copies run. */
+ * dp_converter(): the host needs them in every copy, with or without a plugin, and loops that a
+ * plugin lent to the host would have to be taken back while copies run. */
 #include "base/levels/convert.h"
 
-/* A wrong level is for the plugins to report that choose by it (dp_cpu_level); here it is the first. */
+/* A wrong level is for the plugins to report that choose by it (dp_cpu_level); here it is the
+ * first. */
 static const dpi_convert_row *choose(void)
 {
     int level = dpi_cpu_level(NULL);

@@ -1,8 +1,9 @@
-/* device_calls.c -- what is asked of a device as a whole, and which operators gave work to its streams.
+/* device_calls.c -- what is asked of a device as a whole, and which operators gave work to its
+ * streams.
  *
- * Work that fails while a stream runs it surfaces in a later call, which knows nothing of the operator that
- * queued it.  So the operators that ask for a stream are noted, the newest DPI_QUEUED_MAX of a device, until
- * somebody has waited for the stream. */
+ * Work that fails while a stream runs it surfaces in a later call, which knows nothing of the
+ * operator that queued it.  So the operators that ask for a stream are noted, the newest
+ * DPI_QUEUED_MAX of a device, until somebody has waited for the stream. */
 #include "process.h"
 #include "stream.h"
 #include <pthread.h>
@@ -22,8 +23,8 @@ void dpi_queued_note(dpi_device *d, dp_device device, const void *stream, const 
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Locked.  The i-th oldest, if there is one and what was waited for, all of the device or one stream, included it.
- * Work of the default stream is waited for with every other. */
+/* Locked.  The i-th oldest, if there is one and what was waited for, all of the device or one
+ * stream, included it.  Work of the default stream is waited for with every other. */
 static dpi_queued_op *queued_at(dpi_queued *q, unsigned i, dp_device device, const void *stream)
 {
     dpi_queued_op *o = &q->ops[(q->next + i) % DPI_QUEUED_MAX];

@@ -56,10 +56,11 @@ typedef float dpi_floats __attribute__((vector_size(16)));
 
 /* 0: MXCSR rounds to nearest and has neither FTZ nor DAZ.  Otherwise dpi_fp_get().
  *
- * The modes are told from the result of one addition: stmxcsr waits for all operations before it on AMD's
- * Zen 4, and two of them make a call there 30 to 50 ns longer, two additions 0.2 to 0.7 ns.  Intel's cores
- * take 30 ns for a sum that is subnormal when both operands are normal, and half a nanosecond when one
- * operand is subnormal, as here.  Which exceptions trap is not seen; the addition itself is inexact. */
+ * The modes are told from the result of one addition: stmxcsr waits for all operations before it on
+ * AMD's Zen 4, and two of them make a call there 30 to 50 ns longer, two additions 0.2 to 0.7 ns.
+ * Intel's cores take 30 ns for a sum that is subnormal when both operands are normal, and half a
+ * nanosecond when one operand is subnormal, as here.  Which exceptions trap is not seen; the
+ * addition itself is inexact. */
 static inline __attribute__((always_inline)) dpi_fp dpi_fp_look(void)
 {
     /* rounded up and down at 3/4 of an ulp; a subnormal result; a subnormal operand */

@@ -1,9 +1,9 @@
 /* keybits.h -- which bit of a key set stands for which functionality: the host's alone.
  *
- * A dp_key holds the id of a functionality, which never changes.  Its rank is its place in the order of
- * priorities, from 1, and its bit is the one below that: a functionality that is inserted in the middle moves
- * the ranks above it, and no id.  Code that a plugin is compiled with knows ids only; the functions of
- * api.h that need a bit are these. */
+ * A dp_key holds the id of a functionality, which never changes.  Its rank is its place in the
+ * order of priorities, from 1, and its bit is the one below that: a functionality that is inserted
+ * in the middle moves the ranks above it, and no id.  Code that a plugin is compiled with knows ids
+ * only; the functions of api.h that need a bit are these. */
 #ifndef DPI_KEYBITS_H
 #define DPI_KEYBITS_H
 

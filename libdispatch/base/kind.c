@@ -1,7 +1,8 @@
 /* kind.c -- which kind of wrapper tensors each of the keys Kind0 to Kind7 is lent to.
  *
- * As with the bits of named backends, a key goes to another name only when no plugin registers the kind, no
- * tensor of it lives and no key set that outlives a call pins it: a key never changes what it means. */
+ * As with the bits of named backends, a key goes to another name only when no plugin registers the
+ * kind, no tensor of it lives and no key set that outlives a call pins it: a key never changes what
+ * it means. */
 #include "kind.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -121,7 +122,8 @@ static const char *intern(const char *name)
     return names[n++];
 }
 
-/* Locked.  DP_ERESOURCE: every key is lent; say to which kinds, and what holds those that no plugin has. */
+/* Locked.  DP_ERESOURCE: every key is lent; say to which kinds, and what holds those that no plugin
+ * has. */
 static int fail_limit(const char *name, dp_error *err)
 {
     dpi_text t = {0};

@@ -1,9 +1,9 @@
 /* mem.c -- the host's memory: the C library's, with a fault that a test can ask for.
  *
- * Owns the countdown of dp_fault_arm(), which counts the allocations of arenas, too; while it is 0 it
- * costs an allocation one relaxed load.
- * Asking for 0 bytes returns a pointer like any other, so that NULL always means "no memory".  More
- * than BYTES_MAX is refused here, since the sanitizers' allocators would end the process. */
+ * Owns the countdown of dp_fault_arm(), which counts the allocations of arenas, too; while it is 0
+ * it costs an allocation one relaxed load.  Asking for 0 bytes returns a pointer like any other, so
+ * that NULL always means "no memory".  More than BYTES_MAX is refused here, since the sanitizers'
+ * allocators would end the process. */
 #include "base.h"
 #include <stdlib.h>
 

@@ -16,8 +16,8 @@
  * A body that ends its thread (pthread_exit) on a helper fails its job, and a new thread takes the
  * helper's place.  On the caller's thread it ends the kernel, too (registry/thread.c).
  *
- * A body that changes the floating-point environment of a helper changes that of the caller's thread
- * instead, as if it had run there; whoever called the caller compares it. */
+ * A body that changes the floating-point environment of a helper changes that of the caller's
+ * thread instead, as if it had run there; whoever called the caller compares it. */
 #define _GNU_SOURCE /* sched_getcpu, pthread_setaffinity_np */
 #include "base.h"
 #include "fp.h"
@@ -73,9 +73,10 @@ static bool stopping;
 static _Thread_local const dpi_stop
     *own_stop; /* of the job whose body the thread runs; NULL: none, or it is not stopped */
 
-/* Run the body over [begin, end).  A job with a `stop` does so in slices: the first is as long as the grain, and
- * the next ones double until one takes SLICE_NANOS, since a piece may have 2^60 steps.  0, or the code with which
- * the job is to stop; it is asked after the last slice, too, because a body that finds it set returns early. */
+/* Run the body over [begin, end).  A job with a `stop` does so in slices: the first is as long as
+ * the grain, and the next ones double until one takes SLICE_NANOS, since a piece may have 2^60
+ * steps.  0, or the code with which the job is to stop; it is asked after the last slice, too,
+ * because a body that finds it set returns early. */
 static int run_slices(job *j, int64_t begin, int64_t end)
 {
     int64_t slice = j->grain;

@@ -248,7 +248,8 @@ static bool thread_locale_set(const void *was, const void *now)
 
 /* -- files -- */
 
-/* From /proc: umask() tells it only by changing it, under other threads that may be making files. */
+/* From /proc: umask() tells it only by changing it, under other threads that may be making
+ * files. */
 static bool umask_save(void *to)
 {
     char status[4096], *at = NULL;

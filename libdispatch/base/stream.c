@@ -73,7 +73,8 @@ static void handle_unref(dpi_handle *h)
     dp_free(h);
 }
 
-/* What a new handle is made with, and by which function of the device; `make` NULL: the handle stays NULL. */
+/* What a new handle is made with, and by which function of the device; `make` NULL: the handle
+ * stays NULL. */
 typedef struct making {
     const char *what;
     int (*make)(dpi_device *d, int index, const struct making *m, void **out, dp_error *err);

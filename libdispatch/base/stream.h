@@ -33,14 +33,15 @@ int dpi_device_check_index(const dpi_device *d, dp_device device, dp_error *err)
 /* Inside d.  DP_EVALUE: no stream of `device` has this priority. */
 int dpi_device_check_priority(dpi_device *d, dp_device device, int priority, dp_error *err);
 
-/* Both are closed.  Let the new code `d` have what `old` has beyond blocks, if both can.  False: it failed, a
- * warning says why, and d is to get no block, either. */
+/* Both are closed.  Let the new code `d` have what `old` has beyond blocks, if both can.  False: it
+ * failed, a warning says why, and d is to get no block, either. */
 bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d);
 
 /* Pin the device of s until dpi_device_leave(); *handle is what its functions take. */
 int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err);
 
-/* The handle for functions of `d`, inside which the caller is; NULL, the default stream, if s is none of d's. */
+/* The handle for functions of `d`, inside which the caller is; NULL, the default stream, if s is
+ * none of d's. */
 void *dpi_stream_of(const dp_stream *s, const dpi_device *d);
 
 /* Did the code of `d` make `s`, and not take it back?  Inside `d`. */

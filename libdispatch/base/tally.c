@@ -1,8 +1,9 @@
-/* tally.c -- numbers that every thread counts and few ask for: each thread has a row of its own, so that
- * counting is an addition and no thread waits for another.
+/* tally.c -- numbers that every thread counts and few ask for: each thread has a row of its own, so
+ * that counting is an addition and no thread waits for another.
  *
- * A row is never taken back: when its thread ends it keeps what it holds, and another thread goes on
- * with it.  Row 0 is shared, by threads that have none as yet and those that there were too many of. */
+ * A row is never taken back: when its thread ends it keeps what it holds, and another thread goes
+ * on with it.  Row 0 is shared, by threads that have none as yet and those that there were too many
+ * of. */
 #include "base.h"
 #include <pthread.h>
 

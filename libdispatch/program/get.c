@@ -1,4 +1,5 @@
-/* get.c -- what a program can ask of its values without calling an operator: sizes, dtype, length. */
+/* get.c -- what a program can ask of its values without calling an operator: sizes, dtype,
+ * length. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 

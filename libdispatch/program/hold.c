@@ -1,4 +1,5 @@
-/* hold.c -- values that outlive what made them: deep copies of what they point to, tensors owned. */
+/* hold.c -- values that outlive what made them: deep copies of what they point to, tensors
+ * owned. */
 #include "program_i.h"
 #include "dispatch/call/values.h"
 

@@ -322,8 +322,8 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
 
 /* -- outputs -- */
 
-/* Whoever gets an output may write to it; a constant's memory stays the program's: *t, owned, becomes
- * a copy where it has any of it. */
+/* Whoever gets an output may write to it; a constant's memory stays the program's: *t, owned,
+ * becomes a copy where it has any of it. */
 static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
 {
     dp_error *err = &m->ctx->error;
@@ -516,7 +516,8 @@ static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
     return rc;
 }
 
-/* Its values are counted while it runs; their room and their tensors are charged as they are made. */
+/* Its values are counted while it runs; their room and their tensors are charged as they are
+ * made. */
 static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     if (ctx->account == NULL)

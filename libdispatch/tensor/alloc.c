@@ -1,12 +1,12 @@
 /* alloc.c -- the host's private memory for tensors: blocks by size class, freed ones kept warm.
  *
- * Fresh pages cost ten times as much as pages that were used before: 64 MiB take 37 ms, and 4 ms where
- * pages are huge ones, for which large blocks ask.  And a freed block is kept
- * warm, on a shelf, for the next request of its size class; all warm blocks together stay below
- * DP_LIMIT_WARM_BYTES.  Small blocks come from the C library, larger ones are mappings of their own.  The
- * shelves are arrays apart from the blocks, so that a stray write into freed memory cannot corrupt
- * the allocator.  Each shard has its own shelves and lock, so that threads seldom wait for each
- * other; a thread whose shard has no block looks into the others.
+ * Fresh pages cost ten times as much as pages that were used before: 64 MiB take 37 ms, and 4 ms
+ * where pages are huge ones, for which large blocks ask.  And a freed block is kept warm, on a
+ * shelf, for the next request of its size class; all warm blocks together stay below
+ * DP_LIMIT_WARM_BYTES.  Small blocks come from the C library, larger ones are mappings of their
+ * own.  The shelves are arrays apart from the blocks, so that a stray write into freed memory
+ * cannot corrupt the allocator.  Each shard has its own shelves and lock, so that threads seldom
+ * wait for each other; a thread whose shard has no block looks into the others.
  *
  * Under the address sanitizer every block is an allocation of exactly the bytes asked for: then it
  * reports a plugin that writes past the end of an output or after freeing it. */

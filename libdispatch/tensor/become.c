@@ -1,5 +1,5 @@
-/* become.c -- another geometry in the same tensor, and the former ones: kept for calls that see them,
- * restored where a kernel fails. */
+/* become.c -- another geometry in the same tensor, and the former ones: kept for calls that see
+ * them, restored where a kernel fails. */
 #include "home.h"
 
 static int n_formers(const dpi_geometry *g)
@@ -25,8 +25,9 @@ static int change_check(const dp_tensor *t, int limit, dp_error *err)
     return DP_OK;
 }
 
-/* Tell whether every call that began at `began` or later sees g or a newer geometry, never the one that g
- * replaced.  An undone g hides nothing: a call that began before it was undone sees the one that it replaced. */
+/* Tell whether every call that began at `began` or later sees g or a newer geometry, never the one
+ * that g replaced.  An undone g hides nothing: a call that began before it was undone sees the one
+ * that it replaced. */
 static bool hides_formers(const dpi_geometry *g, uint64_t began)
 {
     return g->since <= began &&

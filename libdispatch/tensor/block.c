@@ -2,8 +2,8 @@
  *
  * A block outlives its storage while streams use it (dp_record_stream): it is put aside with an
  * event for each of them, and released when those are over, by whoever comes along: the next
- * allocation on its device, dpi_blocks_reap().  Nobody waits.  All blocks of a device are listed, so
- * that the code that gave them out takes them back before it goes.
+ * allocation on its device, dpi_blocks_reap().  Nobody waits.  All blocks of a device are listed,
+ * so that the code that gave them out takes them back before it goes.
  *
  * Over 500 lines: what it shares is one lock and two lists, which no other source sees. */
 #include "base/stream.h"
@@ -164,7 +164,8 @@ int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err)
     return DP_OK;
 }
 
-/* Without an event the stream itself is waited for: memory that is in use must not be given away. */
+/* Without an event the stream itself is waited for: memory that is in use must not be given
+ * away. */
 static void use_mark(use *u)
 {
     if (dpi_event_new_on(u->stream, &u->event, NULL) == DP_OK &&
@@ -309,8 +310,8 @@ static int check_address(const dpi_device *d, const char *by, const dpi_block *b
                         d->name, by, b->data, ALIGN);
 }
 
-/* Inside d.  If there is no room: once more when what was put aside is back, and once when the device has
- * trimmed what it caches. */
+/* Inside d.  If there is no room: once more when what was put aside is back, and once when the
+ * device has trimmed what it caches. */
 static int allocate(dpi_device *d, dpi_block *b, dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT, ignored = DP_ERROR_INIT;
@@ -346,7 +347,8 @@ static int import(dpi_device *d, dpi_block *b, const dp_block_name *name, dp_err
     return rc;
 }
 
-/* The stream that the block is for; NULL: the default one, or there is no memory to name another. */
+/* The stream that the block is for; NULL: the default one, or there is no memory to name
+ * another. */
 static dp_stream *stream_for(const dpi_device *d, uint32_t streams, dp_device device)
 {
     dp_streams *all = d->ops.stream_new != NULL ? dpi_streams_of(streams) : NULL;

@@ -19,13 +19,14 @@ typedef struct copy_job {
     const dpi_nest *nest;
     dp_dtype to, from;
     bool past; /* the destination, packed in each run, is written past the caches */
-    int64_t period,
-        step;      /* of a destination that repeats elements of the source: how many, and how far
-                             apart they are; else 0 */
+    /* of a destination that repeats elements of the source: how many, and how far apart they are;
+     * else 0 */
+    int64_t period, step;
     uint64_t bits; /* which elements get on their way, not where they end */
 } copy_job;
 
-/* The first n of the elements that are repeated, beginning with number `at`, and then all of them again. */
+/* The first n of the elements that are repeated, beginning with number `at`, and then all of them
+ * again. */
 static void make_period(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), rest = j->period - at;
@@ -56,8 +57,8 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     }
 }
 
-/* By way of a buffer, where they are conjugated or negated: where they end it would happen again for every
- * one that ends at the same place. */
+/* By way of a buffer, where they are conjugated or negated: where they end it would happen again
+ * for every one that ends at the same place. */
 static void copy_twisted(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
                          int64_t src_stride, int64_t n)
 {
@@ -98,8 +99,8 @@ static void copy_range(int64_t begin, int64_t end, void *user)
         dpi_past_end();
 }
 
-/* Is the destination packed, and do the nest's first two dimensions repeat elements of the source, of which
- * a tile holds several?  Then they become one. */
+/* Is the destination packed, and do the nest's first two dimensions repeat elements of the source,
+ * of which a tile holds several?  Then they become one. */
 static void find_period(dpi_nest *nest, copy_job *j)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), packed = bytes;
@@ -118,7 +119,8 @@ static void find_period(dpi_nest *nest, copy_job *j)
     nest->strides += 2;
 }
 
-/* May two elements of the destination share bytes?  Its dimensions are in the order of their strides. */
+/* May two elements of the destination share bytes?  Its dimensions are in the order of their
+ * strides. */
 static bool may_overlap(const dpi_nest *nest, int64_t bytes)
 {
     int64_t span = bytes, more; /* of all dimensions so far */
@@ -141,7 +143,8 @@ static void copy_in_order(copy_job *j, uint64_t bits)
     copy_range(0, j->nest->numel, j);
 }
 
-/* Copies sizes [ndim] elements, in host memory.  No size is 0.  Returns DP_OK or the code of `stop`. */
+/* Copies sizes [ndim] elements, in host memory.  No size is 0.  Returns DP_OK or the code of
+ * `stop`. */
 static int copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads,
                      const dpi_stop *stop)
 {
@@ -307,8 +310,8 @@ static int copy_packed(char *dst, const char *src, int64_t bytes, int threads, c
                       : DP_OK;
 }
 
-/* Copy one block of bytes within one device, which may be the host.  Both were given out by the same
- * code, or one of them fails to be entered. */
+/* Copy one block of bytes within one device, which may be the host.  Both were given out by the
+ * same code, or one of them fails to be entered. */
 static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
                       dp_error *err)
 {

@@ -1,4 +1,5 @@
-/* empty.c -- new tensors in a memory format, or laid out like another (at::empty, at::empty_like). */
+/* empty.c -- new tensors in a memory format, or laid out like another (at::empty,
+ * at::empty_like). */
 #include "room.h"
 
 int dpi_empty(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_memory_format f,

@@ -1,7 +1,8 @@
 /* held.c -- how many bytes all storages hold, and the most that they held.
  *
- * Each thread counts by itself; what comes together in one goes into the common numbers a piece at a time, so the
- * peak may miss up to a piece a thread; it is never below what anybody was told that storages hold. */
+ * Each thread counts by itself; what comes together in one goes into the common numbers a piece at
+ * a time, so the peak may miss up to a piece a thread; it is never below what anybody was told that
+ * storages hold. */
 #include "room.h"
 
 static struct {

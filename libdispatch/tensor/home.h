@@ -42,8 +42,8 @@ static inline dpi_home *dpi_home_ref(dpi_home *h)
     return h;
 }
 
-/* The home of t's version, if t holds it; NULL where it is t's own, or that of its root, which is held as
- * a tensor. */
+/* The home of t's version, if t holds it; NULL where it is t's own, or that of its root, which is
+ * held as a tensor. */
 static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
 {
     dpi_home *h = DPI_HOME_OF(version, t->version);

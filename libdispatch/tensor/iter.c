@@ -1,8 +1,8 @@
 /* iter.c -- building an iterator: operands, shape, and the steps in TensorIterator's order
  * (aten/src/ATen/TensorIterator.cpp: build).
  *
- * The iterator is the caller's and borrows the tensors it was given.  What is only needed while it is
- * built is a dpi_iter_plan, on this stack. */
+ * The iterator is the caller's and borrows the tensors it was given.  What is only needed while it
+ * is built is a dpi_iter_plan, on this stack. */
 #include "nest.h"
 
 /* -- operands -- */
@@ -193,7 +193,8 @@ static int find_common_shape(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-/* The shape without the dimensions that are reduced, or with size 1.  A number counts as having one. */
+/* The shape without the dimensions that are reduced, or with size 1.  A number counts as having
+ * one. */
 static int reduce_shape(dpi_iter_plan *p, dp_error *err)
 {
     bool keepdim = (p->it->flags & DP_ITER_KEEPDIM) != 0;
@@ -264,7 +265,8 @@ static int hand_out(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-/* -- plain loops: contiguous operands of one shape on the CPU, which nothing has to be found out of -- */
+/* -- plain loops: contiguous operands of one shape on the CPU, which nothing has to be found out of
+ * -- */
 
 /* Take t as operand k, if it is like the first input, `first`. */
 static inline bool take_like(dp_iter *it, int k, dp_tensor *t, const dpi_geometry *first,
@@ -293,8 +295,8 @@ static bool lies_in_inputs(const dp_iter_config *c, const dp_tensor *t)
     return false;
 }
 
-/* Do the flags and dtypes leave anything to be found out?  What is converted does, and 0-dim operands,
- * which are promoted by rules of their own. */
+/* Do the flags and dtypes leave anything to be found out?  What is converted does, and 0-dim
+ * operands, which are promoted by rules of their own. */
 static bool is_plain(const dp_iter_config *c, const dp_tensor *first, dp_dtype written)
 {
     dp_dtype wanted = dp_dtype_of(c->common_dtype);

@@ -1,5 +1,5 @@
-/* iter_layout.c -- how an iterator walks memory: outputs made in the inputs' order, dimensions sorted
- * and merged (aten/src/ATen/TensorIterator.cpp: fast_set_up, reorder_dimensions,
+/* iter_layout.c -- how an iterator walks memory: outputs made in the inputs' order, dimensions
+ * sorted and merged (aten/src/ATen/TensorIterator.cpp: fast_set_up, reorder_dimensions,
  * allocate_or_resize_outputs, coalesce_dimensions). */
 #include "nest.h"
 
@@ -147,7 +147,8 @@ static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
     }
 }
 
-/* How many elements make one of an output; without any, those dimensions are walked as of size 1. */
+/* How many elements make one of an output; without any, those dimensions are walked as of size
+ * 1. */
 static void count_each(const dpi_iter_plan *p, dpi_nest *nest)
 {
     int64_t sizes[DP_DIM_MAX];

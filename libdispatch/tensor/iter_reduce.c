@@ -1,10 +1,10 @@
 /* iter_reduce.c -- reductions over an iterator: chunks of fixed size, merged in pairs
- * (aten/src/ATen/TensorIteratorReduce.cpp has two strategies by the number of threads; here the chunks
- * depend on the shape alone, so the same bits come out however many threads there are).
+ * (aten/src/ATen/TensorIteratorReduce.cpp has two strategies by the number of threads; here the
+ * chunks depend on the shape alone, so the same bits come out however many threads there are).
  *
- * An item of work is one chunk of the elements of some neighbouring outputs.  If there is one chunk, its
- * accumulators lie on the stack and are finished at once; otherwise they lie in request memory until all
- * items are done. */
+ * An item of work is one chunk of the elements of some neighbouring outputs.  If there is one
+ * chunk, its accumulators lie on the stack and are finished at once; otherwise they lie in request
+ * memory until all items are done. */
 #include "nest.h"
 
 enum {

@@ -1,5 +1,6 @@
 /* iter_run.c -- running a loop over what an iterator walks, in blocks of two dimensions
- * (aten/src/ATen/TensorIterator.cpp: for_each, serial_for_each; cpu/TensorIteratorDynamicCasting). */
+ * (aten/src/ATen/TensorIterator.cpp: for_each, serial_for_each;
+ * cpu/TensorIteratorDynamicCasting). */
 #include "nest.h"
 
 /* -- blocks of two dimensions -- */

@@ -4,7 +4,8 @@
 
 /* -- device -- */
 
-/* The device of the first operand that is not on the CPU; the CPU if all are.  *one: all are on it. */
+/* The device of the first operand that is not on the CPU; the CPU if all are.  *one: all are on
+ * it. */
 static dp_device find_device(const dp_iter *it, bool *one)
 {
     dp_device found = DP_DEVICE_CPU;

@@ -1,20 +1,22 @@
 /* keep.c -- whose account the memory of a storage is charged to.
  *
- * What a call makes is charged to the account of its context before it is there, and refunded when it
- * is given back, whoever has it by then.  A storage has one word for it: the account and, in the bits
- * that its alignment leaves, the holder; 0 is nobody.  All that a storage has grown by is charged with
- * it.  Who keeps it only moves the charge:
+ * What a call makes is charged to the account of its context before it is there, and refunded when
+ * it is given back, whoever has it by then.  A storage has one word for it: the account and, in the
+ * bits that its alignment leaves, the holder; 0 is nobody.  All that a storage has grown by is
+ * charged with it.  Who keeps it only moves the charge:
  *
  *   made by a call, kept by nobody      DP_HOLDER_INTERMEDIATES of that account, `all_made` bytes
- *   kept, so and so often               whoever comes first in DP_HOLDER_MAP, and of those the first to
- *                                       ask, of any account; `all` bytes
- *   let again                           DP_HOLDER_INTERMEDIATES of the last to keep it, `all_made` bytes
+ *   kept, so and so often               whoever comes first in DP_HOLDER_MAP, and of those the
+ *                                       first to ask, of any account; `all` bytes
+ *   let again                           DP_HOLDER_INTERMEDIATES of the last to keep it,
+ *                                       `all_made` bytes
  *
- * So a session that names what another one's call has left in a plugin pays for it from then on.  What
- * nobody's call made (an embedder's tensors, a plugin's own) is charged while it is kept.  A wrapper
- * tensor has no bytes, and is charged what its parts have; each of its sets of parts has a word, too.
- * A word is locked while it changes.  What formers hold changes between dpi_change_shapes_begin() and
- * _end() only, where storages that grew and wrappers are kept and let. */
+ * So a session that names what another one's call has left in a plugin pays for it from then on.
+ * What nobody's call made (an embedder's tensors, a plugin's own) is charged while it is kept.  A
+ * wrapper tensor has no bytes, and is charged what its parts have; each of its sets of parts has a
+ * word, too.  A word is locked while it changes.  What formers hold changes between
+ * dpi_change_shapes_begin() and _end() only, where storages that grew and wrappers are kept and
+ * let. */
 #include "base/account.h"
 #include "room.h"
 #include <sched.h>
@@ -307,8 +309,8 @@ static void let(dp_account *a, int holder, const dp_tensor *t)
         let_all_parts(mine, t);
 }
 
-/* What t holds may change at any time: if it is more than its storage's first memory, only one thread
- * looks at it.  0: it is not. */
+/* What t holds may change at any time: if it is more than its storage's first memory, only one
+ * thread looks at it.  0: it is not. */
 static uint64_t alone_begin(const dp_tensor *t)
 {
     const dpi_storage *s = dpi_storage_of(t);

@@ -7,8 +7,8 @@
 /* Dimensions of a channels-last tensor, innermost first (c10/core/MemoryFormat.h). */
 static const int8_t order_4d[] = {1, 3, 2, 0}, order_5d[] = {1, 4, 3, 2, 0};
 
-/* The stride of the next dimension.  Where a size is 0 the others may multiply to more than an int64 holds: the
- * stride wraps, as in PyTorch, and nothing is read by it. */
+/* The stride of the next dimension.  Where a size is 0 the others may multiply to more than an
+ * int64 holds: the stride wraps, as in PyTorch, and nothing is read by it. */
 static int64_t next_stride(int64_t stride, int64_t size)
 {
     return (int64_t)((uint64_t)stride * (uint64_t)size);
@@ -193,7 +193,8 @@ static int check_any_sizes(int ndim, const int64_t *sizes, int64_t *numel, dp_er
     char shape[DP_SHAPE_TEXT];
     uint64_t product = 1;
     bool overflow =
-        false; /* before a size of 0 comes: [2^62, 4, 0] is refused, [0, 2^62, 4] is not, as in PyTorch */
+        /* before a size of 0 comes: [2^62, 4, 0] is refused, [0, 2^62, 4] is not, as in PyTorch */
+        false;
 
     if (ndim < 0 || ndim > DP_DIM_MAX)
         return dp_error_set(err, DP_EVALUE, "a tensor of %d dimensions; 0 to %d are possible", ndim,
@@ -316,8 +317,8 @@ int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout
     return rc;
 }
 
-/* One by one: they were stored so just before, and are read so right after; reading 16 bytes back that
- * were stored as 2 x 8 stalls. */
+/* One by one: they were stored so just before, and are read so right after; reading 16 bytes back
+ * that were stored as 2 x 8 stalls. */
 static void copy_dims(int64_t *to, const int64_t *from, int n)
 {
     for (int d = 0; d < n; d++)

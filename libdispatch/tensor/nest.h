@@ -13,7 +13,8 @@ typedef struct dpi_nest {
     int64_t *sizes;   /* [ndim] */
     int64_t *strides; /* [ndim][n_ops] bytes */
     char *data[DP_ITER_OPERANDS_MAX];
-    int n_reduced; /* so many operands are of a reduction: dimensions where their stride is 0 are inside */
+    /* so many operands are of a reduction: dimensions where their stride is 0 are inside */
+    int n_reduced;
 } dpi_nest;
 /* Sort the nest's dimensions by the operands' strides, the smallest innermost; perm [ndim] says
  * where each was before.  Strides of 0 do not count.  linear: the order stays, but for reductions.
@@ -27,8 +28,8 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
 /* -- transpose.c: nests of two operands, what is written and what is read, that copy.c made -- */
 /* The dimension that is innermost in what is read; 0: the one that is in what is written. */
 int dpi_nest_across(const dpi_nest *nest);
-/* Copy all of it, by tiles of dimension 0 and `across`, not 0.  past: dpi_goes_past(), and the elements
- * that are written lie one after the other. */
+/* Copy all of it, by tiles of dimension 0 and `across`, not 0.  past: dpi_goes_past(), and the
+ * elements that are written lie one after the other. */
 int dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
                     int threads, const dpi_stop *stop);
 
@@ -43,12 +44,13 @@ typedef struct dpi_iter_plan {
     int ndim;
     const int64_t *shape; /* [ndim] of the loop, before dimensions are sorted and merged */
     int out_ndim;
-    const int64_t *out_shape;      /* [out_ndim] of the outputs: the loop's but in reductions */
-    uint32_t resize;               /* bit k: output k is given another shape */
-    const dpi_geometry **geometry; /* [n] of operand k, which exists and keeps its shape; NULL: an
-                                      output still to be allocated or resized */
-    dp_tensor **fresh;             /* [n_out] that were made; owned until init succeeds */
-    int64_t *room, *out_room;      /* [DP_DIM_MAX] for shapes that are no operand's */
+    const int64_t *out_shape; /* [out_ndim] of the outputs: the loop's but in reductions */
+    uint32_t resize;          /* bit k: output k is given another shape */
+    /* [n] of operand k, which exists and keeps its shape; NULL: an output still to be allocated
+     * or resized */
+    const dpi_geometry **geometry;
+    dp_tensor **fresh;        /* [n_out] that were made; owned until init succeeds */
+    int64_t *room, *out_room; /* [DP_DIM_MAX] for shapes that are no operand's */
 } dpi_iter_plan;
 /* One dimension of n elements; room[1 + k] is operand k's stride, room[1 + it->n + k] is 0. */
 static inline void dpi_iter_one_run(dp_iter *it, int64_t n)
@@ -66,7 +68,8 @@ int dpi_iter_devices(dpi_iter_plan *p, dp_error *err);
 int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err);
 /* iter_layout.c: makes the outputs; sets ndim, numel, shape, strides.  a: where they do not fit. */
 int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err);
-/* iter_run.c: elements that are converted at a time, and one such block: n0 * n1 of them at most. */
+/* iter_run.c: elements that are converted at a time, and one such block: n0 * n1 of them at
+ * most. */
 int64_t dpi_iter_block(const dp_iter *it);
 void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *strides, int64_t n0,
                         int64_t n1, dp_iter_loop2d loop, void *user);

@@ -1,9 +1,9 @@
 /* object.c -- objects of plugins: data of a kind, tensors, and who ends them.
  *
- * A kind is registered once for each generation of its plugin, and lists its objects.  An object on a list is
- * alive; one that has ended is on none, and is only memory until its last reference goes.  Its data is
- * given to code of its kind's plugin alone.  While a thread runs the plugin's code on an object, the object is
- * busy: others wait. */
+ * A kind is registered once for each generation of its plugin, and lists its objects.  An object on
+ * a list is alive; one that has ended is on none, and is only memory until its last reference goes.
+ * Its data is given to code of its kind's plugin alone.  While a thread runs the plugin's code on
+ * an object, the object is busy: others wait. */
 #define _GNU_SOURCE /* waits by the monotonic clock */
 #include "object.h"
 #include "base/fp.h"
@@ -65,7 +65,8 @@ static int check_kind(const char *name, const char *plugin, bool again, dp_error
                               n);
 }
 
-/* Locked.  dp_object_new() and dp_object_get() know a kind by its record, so two cannot share one. */
+/* Locked.  dp_object_new() and dp_object_get() know a kind by its record, so two cannot share
+ * one. */
 static int check_alone(const dpi_object_kind *k, dp_error *err)
 {
     for (const dpi_object_kind *other = kinds; other != NULL; other = other->next)
@@ -230,7 +231,8 @@ static dpi_object_kind *newer(const dpi_object_kind *k)
     return other != k ? other : NULL;
 }
 
-/* Locked.  An object of k that has references and is not busy, with one more reference; NULL: there is none. */
+/* Locked.  An object of k that has references and is not busy, with one more reference; NULL: there
+ * is none. */
 static dp_object *take_one(const dpi_object_kind *k)
 {
     for (dp_object *o = k->objects; o != NULL; o = o->next) {

@@ -1,8 +1,8 @@
 /* resize.c -- another geometry in the same tensor: at::resize_, at::set_ and outputs
  * (aten/src/ATen/native/Resize.cpp).
  *
- * A running call of somebody else keeps the geometry that it saw (dpi_tensors_become), and the bytes
- * (dpi_storage_grow). */
+ * A running call of somebody else keeps the geometry that it saw (dpi_tensors_become), and the
+ * bytes (dpi_storage_grow). */
 #include "room.h"
 
 /* A tensor of `dtype` over the storage of `of`, which grows if it has to. */

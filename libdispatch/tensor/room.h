@@ -1,8 +1,10 @@
 /* room.h -- what only the files of this room share.
  *
- * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; empty.c new ones;
- * about.c what is known of it; view.c other geometries on the same bytes; resize.c another geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
- * memory; copy.c, transpose.c moving elements; iter.c, iter_types.c, iter_layout.c, iter_run.c loops over tensors. */
+ * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; empty.c new
+ * ones; about.c what is known of it; view.c other geometries on the same bytes; resize.c another
+ * geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
+ * memory; copy.c, transpose.c moving elements; iter.c, iter_types.c, iter_layout.c, iter_run.c
+ * loops over tensors. */
 #ifndef DPI_ROOM_H
 #define DPI_ROOM_H
 
@@ -58,13 +60,13 @@ void dpi_storage_fini(dpi_storage *s);
  * DP_LIMIT_RESIZES times while a call runs that began before.
  * DP_ERESOURCE: the account that pays for it, or the machine, has no more. */
 int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err);
-/* A geometry over `bytes` of s is made, by = 1, or gone, -1: those growths of s by this thread's call
- * count it that it does not fit in without (dpi_growth.needs).  False: there is none. */
+/* A geometry over `bytes` of s is made, by = 1, or gone, -1: those growths of s by this thread's
+ * call count it that it does not fit in without (dpi_growth.needs).  False: there is none. */
 bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by);
 /* No growth of s by this thread since `change` will be undone. */
 void dpi_storage_keep_growths(const dpi_storage *s, uint64_t change);
-/* Undo the growths of s by this thread since `change`, while shapes change, up to one whose memory another
- * thread has read, or that a geometry needs. */
+/* Undo the growths of s by this thread since `change`, while shapes change, up to one whose memory
+ * another thread has read, or that a geometry needs. */
 void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
 /* -- keep.c: see there -- */
@@ -86,10 +88,11 @@ int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
 dpi_bill dpi_storage_bill(const dpi_storage *s); /* of s, which is gone */
 void dpi_storage_forget(const dpi_storage *s);   /* the same, ended */
 void dpi_bill_end(dpi_bill b);                   /* those bytes are gone */
-/* s is about to grow by so many bytes, made for a: whoever is charged for s pays; a, if it is nobody
- * and a is not NULL. */
+/* s is about to grow by so many bytes, made for a: whoever is charged for s pays; a, if it is
+ * nobody and a is not NULL. */
 int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_error *err);
-/* So many bytes of s, which were `made` for an account or not, go: their part of what it is charged. */
+/* So many bytes of s, which were `made` for an account or not, go: their part of what it is
+ * charged. */
 dpi_bill dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made);
 
 /* -- block.c -- */
@@ -98,8 +101,8 @@ typedef struct dpi_block dpi_block;
 int dpi_block_new(dpi_device *d, dpi_storage *of, uint32_t streams, dp_error *err);
 /* The same of another process's block. */
 int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err);
-/* Host memory, pinned by d, which can do so and which the caller is inside of; for a storage that is
- * released by dpi_block_release(*out). */
+/* Host memory, pinned by d, which can do so and which the caller is inside of; for a storage that
+ * is released by dpi_block_release(*out). */
 int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
                   dp_error *err);
 void dpi_block_release(void *block);
@@ -117,8 +120,9 @@ void dpi_bytes_count(int64_t bytes); /* > 0: a storage was made; < 0: one was re
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak);
 
 /* -- keep.c, too -- */
-/* What a wrapper is about to be made of, with a new geometry over its storage, is charged to whom that
- * is.  Between dpi_change_shapes_begin() and _end().  DP_ERESOURCE: that is too much for it. */
+/* What a wrapper is about to be made of, with a new geometry over its storage, is charged to whom
+ * that is.  Between dpi_change_shapes_begin() and _end().  DP_ERESOURCE: that is too much for
+ * it. */
 int dpi_parts_keep(const dpi_geometry *g, dp_error *err);
 void dpi_parts_let(dpi_parts *p); /* they go */
 
@@ -152,7 +156,8 @@ int dpi_change_check(const dp_tensor *t, dp_error *err);
 /* Gives ts[i] the geometry of from[i] and releases from[i], which nobody else may refer to, for
  * every i where neither is NULL.  Either all of them change or none:  DP_ERUNTIME if another call
  * changed one since this call began, or if one was changed DP_LIMIT_RESIZES times while a call runs
- * that began before.  DP_ERESOURCE: a wrapper's new parts are too much for its keeper.  Any thread. */
+ * that began before.  DP_ERESOURCE: a wrapper's new parts are too much for its keeper.  Any
+ * thread. */
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err);
 static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
 {
@@ -183,18 +188,19 @@ enum { DPI_OVERLAP_NONE, DPI_OVERLAP_FULL, DPI_OVERLAP_PARTIAL, DPI_OVERLAP_TOO_
 int dpi_overlap_check(const dp_tensor *out, const dp_tensor *in, dp_error *err);
 
 /* -- between.c -- */
-/* Are they on two devices of one backend that copies between them?  Then dpi_copy_between() copies `bytes` from
- * one to the other; both lie in the same way. */
+/* Are they on two devices of one backend that copies between them?  Then dpi_copy_between() copies
+ * `bytes` from one to the other; both lie in the same way. */
 bool dpi_copies_between(const dp_tensor *dst, const dp_tensor *src);
 int dpi_copy_between(dp_tensor *dst, const dp_tensor *src, size_t bytes, dp_error *err);
 
 /* -- promote.c -- */
-/* May a copy convert elements of `from` to `to`?  DP_ERUNTIME where one of two dtypes is quantized. */
+/* May a copy convert elements of `from` to `to`?  DP_ERUNTIME where one of two dtypes is
+ * quantized. */
 int dpi_convert_check(dp_dtype to, dp_dtype from, dp_error *err);
 
 /* -- strided.c -- */
-/* Conjugates or negates, by `bits` of DPI_MATH_BITS, sizes [ndim] elements in host memory; strides in
- * elements, none of them beside another's bytes twice. */
+/* Conjugates or negates, by `bits` of DPI_MATH_BITS, sizes [ndim] elements in host memory; strides
+ * in elements, none of them beside another's bytes twice. */
 void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
                const int64_t *strides, char *data);
 /* dst, of n bytes, begins with `made` bytes, which are repeated until it is full. */
@@ -202,8 +208,9 @@ void dpi_repeat(char *dst, int64_t made, int64_t n);
 /* Convert n elements from one dtype to another; strides in bytes. */
 void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, const char *src,
                   int64_t src_stride, int64_t n);
-/* The same to packed elements, which go past the caches: for results of which the first parts would be gone
- * from them when somebody reads them.  dpi_past_end() before another thread is told of them. */
+/* The same to packed elements, which go past the caches: for results of which the first parts would
+ * be gone from them when somebody reads them.  dpi_past_end() before another thread is told of
+ * them. */
 void dpi_run_past(dp_dtype to, char *dst, dp_dtype from, const char *src, int64_t src_stride,
                   int64_t n);
 void dpi_past_end(void);

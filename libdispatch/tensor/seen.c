@@ -1,5 +1,5 @@
-/* seen.c -- which of the shapes that a tensor had, and of the memories that its storage had, the calling thread's
- * call sees.  What is read in that way stays when a failed call is undone. */
+/* seen.c -- which of the shapes that a tensor had, and of the memories that its storage had, the
+ * calling thread's call sees.  What is read in that way stays when a failed call is undone. */
 #include "room.h"
 
 bool dpi_geometry_read_first(dpi_geometry *g)

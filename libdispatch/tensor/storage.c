@@ -34,7 +34,8 @@ size_t dpi_storage_inside(dp_device device, size_t bytes)
     return bytes <= INSIDE_MAX && dp_device_backend(device) == DP_B_CPU ? bytes : 0;
 }
 
-/* A backend in the host's memory is one device.  A tensor without memory may be on any: it needs none. */
+/* A backend in the host's memory is one device.  A tensor without memory may be on any: it needs
+ * none. */
 static int check_index(const dpi_device *d, dp_device device, dp_error *err)
 {
     int n = dpi_device_count(d), index = dp_device_index(device);
@@ -80,7 +81,8 @@ static void storage_count(dpi_storage *s)
     dpi_bytes_count(memory_bytes(s));
 }
 
-/* One by one: gcc would clear so many bytes by an instruction that takes longer than all the rest. */
+/* One by one: gcc would clear so many bytes by an instruction that takes longer than all the
+ * rest. */
 static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
 {
     s->device = device;
@@ -112,7 +114,8 @@ static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t b
     return DP_OK;
 }
 
-/* Inside d.  If the account has no room: once more when what was put aside on the device is back. */
+/* Inside d.  If the account has no room: once more when what was put aside on the device is
+ * back. */
 static int charge(dpi_storage *s, const dpi_device *d, dp_account *a, dp_error *err)
 {
     if (d->host)
@@ -252,7 +255,8 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
     return rc;
 }
 
-/* The memory of s alone is about to be released: a block may outlive it, and then so does the bill. */
+/* The memory of s alone is about to be released: a block may outlive it, and then so does the
+ * bill. */
 static void memory_paid(dpi_storage *s, dpi_bill bill)
 {
     if (s->block)
@@ -419,7 +423,8 @@ static void own_memory_end(dpi_storage *s)
     s->made = false;
 }
 
-/* The newest growth of s that is not undone, and in *undone the one right above it; NULL: there is none. */
+/* The newest growth of s that is not undone, and in *undone the one right above it; NULL: there is
+ * none. */
 static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
@@ -450,7 +455,8 @@ static void forget_formers(dpi_storage *s, dpi_growth *last)
         own_memory_end(s);
 }
 
-/* Below those that are undone, if there are any: `undone`, the lowest of them, then is the new one. */
+/* Below those that are undone, if there are any: `undone`, the lowest of them, then is the new
+ * one. */
 static int grow(dpi_storage *s, dp_account *a, dpi_growth *last, dpi_growth *undone, size_t bytes,
                 uint64_t since, dp_error *err)
 {

@@ -91,7 +91,8 @@ void dpi_nest_coalesce(dpi_nest *nest)
         if (nest->sizes[last] == 1) /* its stride is never used: take d's */
             dp_move_n(nest->strides + (size_t)(last * nest->n_ops), strides_at(nest, d),
                       (size_t)nest->n_ops, sizeof(int64_t));
-        /* without elements the others may multiply to more than an int64 holds; then nothing is run */
+        /* without elements the others may multiply to more than an int64 holds; then nothing is
+         * run */
         nest->sizes[last] = (int64_t)((uint64_t)nest->sizes[last] * (uint64_t)size);
     }
     nest->ndim = last + 1;

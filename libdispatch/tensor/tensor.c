@@ -148,8 +148,8 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
     return dpi_tensor_on_storage(t->dtype, dpi_storage_of(t), l, out, err);
 }
 
-/* Its home holds the storage, so parts lie with a geometry of another home, which goes when the tensor
- * becomes something else. */
+/* Its home holds the storage, so parts lie with a geometry of another home, which goes when the
+ * tensor becomes something else. */
 int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
                         dpi_parts *p, dp_tensor **out, dp_error *err)
 {

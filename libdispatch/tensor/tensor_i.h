@@ -2,10 +2,10 @@
  *
  * A storage is a run of bytes on one device.  A geometry is immutable: sizes, strides and offset,
  * the flags derived from them, and the storage.  A tensor and what is made for it lie in one
- * counted allocation, its home.  Changing a tensor's shape gives it another geometry.  A running call does not see
- * changes by other calls: to it, a tensor has the geometry that it had when the call began, or that
- * the call itself gave it.  So one connection's call can resize a tensor while another's kernel
- * reads it. */
+ * counted allocation, its home.  Changing a tensor's shape gives it another geometry.  A running
+ * call does not see changes by other calls: to it, a tensor has the geometry that it had when the
+ * call began, or that the call itself gave it.  So one connection's call can resize a tensor while
+ * another's kernel reads it. */
 #ifndef DPI_TENSOR_I_H
 #define DPI_TENSOR_I_H
 
@@ -14,8 +14,8 @@
 #pragma GCC visibility push(hidden)
 
 /* In a device for a new tensor: its storage is to take no memory, whatever the device is.  Such a
- * tensor has sizes and strides and no data: whoever reads bytes refuses it, whoever writes skips it.
- * Everything on device meta is so. */
+ * tensor has sizes and strides and no data: whoever reads bytes refuses it, whoever writes skips
+ * it.  Everything on device meta is so. */
 enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 /* and has the key Fake */ };
 
 /* Where the memory of a new tensor is to be, and at whose expense. */
@@ -40,8 +40,8 @@ typedef struct dpi_storage {
         kind_held; /* slot of a wrapper's kind + 1, which dpi_kind_drop() takes; 0: it has no key */
     const char *kind; /* of a wrapper, whose bytes are its parts'; in its home; NULL: of none */
     struct dpi_block *block; /* whose data this is; NULL: the host's */
-    /* keep.c's: whose account it is charged to, and how often that holder asked; its bytes and those
-     * that it grew by, and how many of them were made for an account. */
+    /* keep.c's: whose account it is charged to, and how often that holder asked; its bytes and
+     * those that it grew by, and how many of them were made for an account. */
     atomic_uintptr_t charged;
     uint32_t keeps;
     bool made; /* `bytes` were */
@@ -51,9 +51,10 @@ typedef struct dpi_storage {
 } dpi_storage;
 
 /* A storage that grew: its bytes are these from change `since` on, which thread `by` made.  What
- * they were before stays as long as a running call may have begun before.  When the call that grew it
- * fails, the growth is undone (dpi_tensor_shrink) unless another thread has read its memory: it then
- * has none, and the storage's next growth uses the struct, which other threads may be reading. */
+ * they were before stays as long as a running call may have begun before.  When the call that grew
+ * it fails, the growth is undone (dpi_tensor_shrink) unless another thread has read its memory: it
+ * then has none, and the storage's next growth uses the struct, which other threads may be
+ * reading. */
 typedef struct dpi_growth {
     dpi_storage memory;
     struct dpi_growth *former;  /* NULL: the storage's own memory, or nothing any more */
@@ -64,8 +65,8 @@ typedef struct dpi_growth {
         needs; /* geometries that do not fit in what it grew from, made by the call that grew it */
 } dpi_growth;
 
-/* Which threads have used a change of shape or memory: the one that made it alone, others, too, so that
- * it is not undone, or none will, since it is undone. */
+/* Which threads have used a change of shape or memory: the one that made it alone, others, too, so
+ * that it is not undone, or none will, since it is undone. */
 enum { DPI_CHANGE_OWN, DPI_CHANGE_READ, DPI_CHANGE_UNDONE };
 
 typedef struct dpi_version {
@@ -82,7 +83,8 @@ typedef struct dpi_parts {
     const int64_t *ints;
     const double *doubles;
     uintptr_t
-        charged; /* keep.c's: whose account holds the tensors, as the storage; changes of shape wait */
+        /* keep.c's: whose account holds the tensors, as the storage; changes of shape wait */
+        charged;
 } dpi_parts;
 
 typedef struct dpi_geometry {
@@ -94,10 +96,11 @@ typedef struct dpi_geometry {
     int64_t *sizes, *strides;                                /* [ndim], behind this struct */
     dpi_storage *storage;                                    /* its home is held */
     struct dpi_parts *parts; /* owned; of a wrapper; NULL: of no wrapper */
-    /* If this geometry replaced another in a tensor: `former` is that one, held as long as a running
-     * call may have begun before; `since` is the number of the change (dpi_changes.n); `by`
-     * identifies the thread that made it.  n_formers: at most so long is the chain of formers.  `state`
-     * becomes DPI_CHANGE_UNDONE when no call may use it any more, not even one that began after it. */
+    /* If this geometry replaced another in a tensor: `former` is that one, held as long as a
+     * running call may have begun before; `since` is the number of the change (dpi_changes.n); `by`
+     * identifies the thread that made it.  n_formers: at most so long is the chain of formers.
+     * `state` becomes DPI_CHANGE_UNDONE when no call may use it any more, not even one that began
+     * after it. */
     _Atomic(struct dpi_geometry *) former;
     uint64_t since;
     const void *by;
@@ -141,15 +144,16 @@ typedef struct dpi_home {
     dpi_version version;
     dpi_storage storage;        /* in use if geometry.storage is this one */
     struct dpi_home *next_dead; /* while homes are ended */
-    dpi_geometry geometry;      /* in use if it has a storage.  Behind it its sizes and strides, and
-                                   the bytes of a small storage */
+    /* in use if it has a storage.  Behind it its sizes and strides, and the bytes of a small
+     * storage */
+    dpi_geometry geometry;
 } dpi_home;
 
 /* t is a wrapper whose home is held by its geometry alone, and nobody else refers to that. */
 bool dpi_parts_are_only(const dp_tensor *t);
 
-/* Nobody else refers to t or to anything of it, and it shares nobody's version: for whoever holds the
- * reference. */
+/* Nobody else refers to t or to anything of it, and it shares nobody's version: for whoever holds
+ * the reference. */
 static inline bool dpi_tensor_is_only(const dp_tensor *t)
 {
     const dpi_home *h = (const dpi_home *)(const void *)t; /* the tensor is its first member */
@@ -169,14 +173,14 @@ typedef struct dpi_counter {
 extern dpi_counter dpi_changes;
 /* A thread as one that looks at tensors; part of its record (dpi_thread), which is never freed. */
 typedef struct dpi_looker {
-    atomic_uint_fast64_t began; /* dpi_changes.n when its call began; 0: no call runs.  Written by
-                                   its thread alone */
+    /* dpi_changes.n when its call began; 0: no call runs.  Written by its thread alone */
+    atomic_uint_fast64_t began;
 } dpi_looker;
 extern _Thread_local dpi_looker *dpi_looker_self; /* of a thread that never called: nobody's */
 
-/* `oldest` gives the least dpi_looker.began of all threads: 0 where one is just beginning, UINT64_MAX
- * where no call runs.  A call that it does not see sees all changes that were made before it was
- * asked.  Until it is known, no former geometry goes. */
+/* `oldest` gives the least dpi_looker.began of all threads: 0 where one is just beginning,
+ * UINT64_MAX where no call runs.  A call that it does not see sees all changes that were made
+ * before it was asked.  Until it is known, no former geometry goes. */
 void dpi_oldest_call_from(uint64_t (*oldest)(void));
 uint64_t dpi_oldest_call(void);
 
@@ -252,7 +256,8 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
 
 /* The memory of s, which has grown, as dpi_memory_of() gives it. */
 const dpi_storage *dpi_memory_grown(const dpi_storage *s, dpi_growth *g);
-/* Whose `data` and `bytes` are those of s: the same ones during a whole call, as with geometries. */
+/* Whose `data` and `bytes` are those of s: the same ones during a whole call, as with
+ * geometries. */
 static inline const dpi_storage *dpi_memory_of(const dpi_storage *s)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
@@ -293,8 +298,8 @@ void dpi_memory_free(void *p, size_t bytes); /* bytes as asked for; NULL is fine
  * that tensors still hold, which fail with "backend npu was unloaded" from then on, and is no
  * backend's any more.  Its code may go. */
 void dpi_device_end(dpi_device *d);
-/* Before its code is asked whether it may go: the same with all but the memory that tensors hold, and
- * the device goes on. */
+/* Before its code is asked whether it may go: the same with all but the memory that tensors hold,
+ * and the device goes on. */
 void dpi_device_quiet(dpi_device *d);
 /* How many storages have memory that this code of a device gave out. */
 uint64_t dpi_device_storages(const dpi_device *d);
@@ -309,14 +314,14 @@ size_t dpi_blocks_reap(void);
 void dpi_blocks_settle(int bit);
 /* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t's memory is gone. */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
-/* t gets back the geometry that it had when `change` was the number of the last change, as far as this
- * thread changed it since; what others made of it stays.  Its version stays, too.  During a call that
- * began before.  DP_ERESOURCE: no memory; it keeps the one it has. */
+/* t gets back the geometry that it had when `change` was the number of the last change, as far as
+ * this thread changed it since; what others made of it stays.  Its version stays, too.  During a
+ * call that began before.  DP_ERESOURCE: no memory; it keeps the one it has. */
 int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err);
-/* Afterwards, when all tensors of the call are restored: undo by how much t's storage has grown since
- * `change`.  Its former memory is its memory again, and what it grew to is released.  It stays as it is
- * where somebody else may use the new memory: another thread has read it or may still see the shape that
- * was undone, or tensors that need it may be left. */
+/* Afterwards, when all tensors of the call are restored: undo by how much t's storage has grown
+ * since `change`.  Its former memory is its memory again, and what it grew to is released.  It
+ * stays as it is where somebody else may use the new memory: another thread has read it or may
+ * still see the shape that was undone, or tensors that need it may be left. */
 void dpi_tensor_shrink(dp_tensor *t, uint64_t change);
 /* A tensor on the storage of t, which has room for it, with t's dtype and version. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
@@ -327,8 +332,8 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
 /* A fake of t: its dtype, device and geometry, and a storage of its own, of that size and without
  * memory. */
 int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err);
-/* A tensor over a storage without bytes, of a kind, which is copied, made of p.  Takes p, on success
- * only. */
+/* A tensor over a storage without bytes, of a kind, which is copied, made of p.  Takes p, on
+ * success only. */
 int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
                         dpi_parts *p, dp_tensor **out, dp_error *err);
 /* The same over t's storage. */
@@ -351,8 +356,8 @@ int dpi_empty_strided(dp_dtype dtype, dpi_place at, int ndim, const int64_t *siz
                       dp_error *err);
 int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_place at, dp_memory_format f,
                    dp_tensor **out, dp_error *err);
-/* The same in another dtype, in whose elements strides and offset count, and with these of DPI_MATH_BITS
- * flipped. */
+/* The same in another dtype, in whose elements strides and offset count, and with these of
+ * DPI_MATH_BITS flipped. */
 int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
                 const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err);
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -363,7 +368,8 @@ int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor
  * charged to somebody; NULL: nobody. */
 int dpi_resize(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f,
                dp_error *err);
-/* at::set_.source_Storage_storage_offset, with the storage of `source`; strides NULL: contiguous. */
+/* at::set_.source_Storage_storage_offset, with the storage of `source`; strides NULL:
+ * contiguous. */
 int dpi_set_storage(dp_account *a, dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
                     const int64_t *sizes, const int64_t *strides, dp_error *err);
 /* An output of a wrong shape: at::resize_output, then these strides; NULL: contiguous. */
@@ -373,8 +379,8 @@ int dpi_scalar_tensor(dp_account *a, dp_value scalar, dp_dtype dtype, dp_tensor 
                       dp_error *err);
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
-/* fake: as if some operand were a fake.  account: who pays for outputs that are made.  a: memory for
- * what does not fit into *it. */
+/* fake: as if some operand were a fake.  account: who pays for outputs that are made.  a: memory
+ * for what does not fit into *it. */
 int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
                   dp_error *err);
 /* DP_ECANCELLED, DP_EDEADLINE: `stop` (NULL: never) said so between two pieces. */

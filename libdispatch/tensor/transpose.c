@@ -1,9 +1,10 @@
 /* transpose.c -- copies between layouts whose innermost dimensions differ.
  *
- * A run along the destination would read one element of each of many cache lines, which are gone when the
- * next run needs them.  So elements go in tiles: each is read along the source, turned in a buffer that fits
- * the first cache, and written along the destination in whole lines.  In the buffer no two rows compete for
- * the same place in the cache, as those of a matrix with 1024 columns do: that is worth a factor of ten. */
+ * A run along the destination would read one element of each of many cache lines, which are gone
+ * when the next run needs them.  So elements go in tiles: each is read along the source, turned in
+ * a buffer that fits the first cache, and written along the destination in whole lines.  In the
+ * buffer no two rows compete for the same place in the cache, as those of a matrix with 1024
+ * columns do: that is worth a factor of ten. */
 #include "nest.h"
 
 enum {
@@ -29,12 +30,12 @@ static int64_t least(int64_t a, int64_t b)
 
 /* -- square blocks of elements, turned in registers -- */
 
-/* name: one block.  Rows a and b, a's first elements and b's by turns: the first half of that, and the second.
- * Of rows i and i + N/2, log2 N times over: then row i is what was column i.
+/* name: one block.  Rows a and b, a's first elements and b's by turns: the first half of that, and
+ * the second.  Of rows i and i + N/2, log2 N times over: then row i is what was column i.
  *
- * name_all: n0 runs of na elements, each run's one after the other in memory, into na rows of n0.  What is
- * short of a block is read as far as one, and written so: behind a row, which the next row then overwrites,
- * and behind the last. */
+ * name_all: n0 runs of na elements, each run's one after the other in memory, into na rows of n0.
+ * What is short of a block is read as far as one, and written so: behind a row, which the next row
+ * then overwrites, and behind the last. */
 #define TURN(name, type, n, stages, low, high)                                                     \
     typedef type name##_row __attribute__((vector_size(VECTOR)));                                  \
     static inline __attribute__((always_inline)) void name(                                        \
@@ -93,8 +94,9 @@ static void turn_elements(dp_dtype d, char *dst, int64_t dst_row, const char *sr
             dpi_run_copy(d, dst + i * bytes, dst_row, d, src + i * src_row, step, na);
 }
 
-/* How many of n0 runs, *i, and how many elements of each, *k, go by blocks: all but what is left over, or, where
- * there is less than a block but half of one, that too, as long as no byte behind the last run is read. */
+/* How many of n0 runs, *i, and how many elements of each, *k, go by blocks: all but what is left
+ * over, or, where there is less than a block but half of one, that too, as long as no byte behind
+ * the last run is read. */
 static void count_blocks(int64_t n0, int64_t na, int64_t src_row, int64_t bytes, int64_t *i,
                          int64_t *k)
 {

@@ -1,7 +1,8 @@
-/* wrapper.c -- tensors made of tensors: a kind, its parts, integers and doubles, a layout, and no memory.
+/* wrapper.c -- tensors made of tensors: a kind, its parts, integers and doubles, a layout, and no
+ * memory.
  *
- * No wrapper holds itself: what one becomes is nested less deep than it was when it was made, so that
- * depths, as they were then, fall along every chain of parts. */
+ * No wrapper holds itself: what one becomes is nested less deep than it was when it was made, so
+ * that depths, as they were then, fall along every chain of parts. */
 #include "base/kind.h"
 #include "room.h"
 #include <dispatchd/dispatch.h>

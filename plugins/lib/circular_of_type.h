@@ -1,4 +1,5 @@
-/* circular_of_type.h -- sin, cos, tan and their inverses: a part of math_of_type.h, which includes it. */
+/* circular_of_type.h -- sin, cos, tan and their inverses: a part of math_of_type.h, which includes
+ * it. */
 
 #define PI        K(0x1.921fb6p1f, 0x1.921fb54442d18p1)
 #define TURNS     K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi */

@@ -3,9 +3,9 @@
  * Like math.h's they give the same bits at every vector width, in loops and in scalars.
  *
  * Each has a form for loops, dpm_exp_near_c64, for numbers of which dpm_far_c64 is 0: see the
- * circular functions of circular_of_type.h.  Both forms give the same bits there.  Infinities and NaN
- * are as in C99's annex G, but for exp, where they are PyTorch's: those of exp(x) cos(y) and exp(x)
- * sin(y).  Any thread. */
+ * circular functions of circular_of_type.h.  Both forms give the same bits there.  Infinities and
+ * NaN are as in C99's annex G, but for exp, where they are PyTorch's: those of exp(x) cos(y) and
+ * exp(x) sin(y).  Any thread. */
 #ifndef PLUGINS_LIB_COMPLEX_H
 #define PLUGINS_LIB_COMPLEX_H
 

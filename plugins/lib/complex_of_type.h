@@ -77,8 +77,8 @@ DPM_INLINE C FN(exp_of)(C z, bool near)
 }
 FORMS(exp)
 
-/* Near |z| = 1 it is ln(1 + (|z|^2 - 1)) / 2, where the 1 cancels before anything is rounded.  What is left of a
- * square that small is subnormal, and not the same without the instruction. */
+/* Near |z| = 1 it is ln(1 + (|z|^2 - 1)) / 2, where the 1 cancels before anything is rounded.  What
+ * is left of a square that small is subnormal, and not the same without the instruction. */
 DPM_INLINE C FN(log)(C z)
 {
     T x = RN(abs)(RE(z)), y = RN(abs)(IM(z)), a = RN(pick)(x > y, x, y), b = RN(pick)(x > y, y, x);

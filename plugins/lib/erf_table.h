@@ -1,5 +1,5 @@
-/* erf_table.h -- erf and its derivative, 2 / sqrt(pi) e^-x^2, at x = k / 64, for k up to 6 * 64; from
- * there on erf is 1 as a double.  Computed to 40 digits, and rounded. */
+/* erf_table.h -- erf and its derivative, 2 / sqrt(pi) e^-x^2, at x = k / 64, for k up to 6 * 64;
+ * from there on erf is 1 as a double.  Computed to 40 digits, and rounded. */
 #ifndef PLUGINS_LIB_ERF_TABLE_H
 #define PLUGINS_LIB_ERF_TABLE_H
 

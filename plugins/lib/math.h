@@ -106,8 +106,9 @@ DPM_INLINE double dpm_upper(double x)
     return dpm_real_f64((dpm_bits_f64(x) + (UINT64_C(1) << 26)) & ~((UINT64_C(1) << 27) - 1));
 }
 
-/* Right unless a * b overflows, or its lower half is subnormal and not small against c.  A function:
- * inlined, it made the kernels of this level four times as long, and as long to compile. */
+/* Right unless a * b overflows, or its lower half is subnormal and not small against c.  A
+ * function: inlined, it made the kernels of this level four times as long, and as long to
+ * compile. */
 __attribute__((unused, noinline, const)) static double dpm_fma_f64(double a, double b, double c)
 {
     double ah = dpm_upper(a), al = a - ah, bh = dpm_upper(b), bl = b - bh;

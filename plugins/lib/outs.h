@@ -1,5 +1,5 @@
-/* outs.h -- operators with several outputs, in two forms by one function: f makes them, f.out is given
- * them as its last arguments. */
+/* outs.h -- operators with several outputs, in two forms by one function: f makes them, f.out is
+ * given them as its last arguments. */
 #ifndef PLUGINS_OUTS_H
 #define PLUGINS_OUTS_H
 

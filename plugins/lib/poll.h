@@ -1,4 +1,5 @@
-/* poll.h -- loops that take long, over one line of 2^62 elements or over many lines, end when their request is to stop. */
+/* poll.h -- loops that take long, over one line of 2^62 elements or over many lines, end when their
+ * request is to stop. */
 #ifndef PLUGINS_LIB_POLL_H
 #define PLUGINS_LIB_POLL_H
 
@@ -8,9 +9,11 @@
 
 enum { POLL_STEPS = 1 << 14 }; /* between two looks at whether the request is to stop */
 
-/* The end of the steps from `at` on to take before the next look; `at` itself once the request is to stop.
- *     for (int64_t i = 0, end; i < n && (end = poll_next(ctx, i, n)) > i; i = end) run(i, end);
- * The caller is below dp_parallel_for() or an iterator, which then fail, or asks dp_checkpoint() afterwards. */
+/* The end of the steps from `at` on to take before the next look; `at` itself once the request is
+ *     to stop.  for (int64_t i = 0, end; i < n && (end = poll_next(ctx, i, n)) > i; i = end) run(i,
+ *     end);
+ * The caller is below dp_parallel_for() or an iterator, which then fail, or asks dp_checkpoint()
+ * afterwards. */
 static inline int64_t poll_next(const dp_ctx *ctx, int64_t at, int64_t n)
 {
     if (n - at <= POLL_STEPS)
@@ -25,8 +28,8 @@ typedef struct poll {
     bool stops;    /* the request is to stop */
 } poll;
 
-/* Count `steps`, of about a nanosecond each, that the caller is about to take.  True: the request is to stop, and the
- * caller returns at once.
+/* Count `steps`, of about a nanosecond each, that the caller is about to take.  True: the request
+ * is to stop, and the caller returns at once.
  *     poll p = {0};
  *     for (int64_t i = 0; i < lines && !poll_stops(&p, length); i++) run(i); */
 static inline bool poll_stops(poll *p, int64_t steps)

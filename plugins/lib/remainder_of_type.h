@@ -1,4 +1,5 @@
-/* remainder_of_type.h -- division with a remainder for one type: a part of math_of_type.h, which includes it.
+/* remainder_of_type.h -- division with a remainder for one type: a part of math_of_type.h, which
+ * includes it.
  *
  * fmod is C's, rem_floor and div_floor are Python's % and //.  Of all three there are forms for
  * loops, as of sin: for x and y of which quotient_far is 0. */

@@ -278,8 +278,8 @@ static inline double case_now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Nanoseconds a call, the least of the batches of one turn.  The first calls find threads asleep and
- * caches cold: they only tell how many calls are a batch. */
+/* Nanoseconds a call, the least of the batches of one turn.  The first calls find threads asleep
+ * and caches cold: they only tell how many calls are a batch. */
 static inline double case_turn(void (*calls)(void *, long), void *arg)
 {
     const double batch = 2e5, turn = 2e6, warm = 1e7;

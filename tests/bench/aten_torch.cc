@@ -1,6 +1,6 @@
-/* aten_torch.cc -- aten.c for PyTorch: the same commands, the same calls, boxed, through its dispatcher
- * without Python
- * and without autograd.  aten_bench.py builds and runs it where libtorch's headers are. */
+/* aten_torch.cc -- aten.c for PyTorch: the same commands, the same calls, boxed, through its
+ * dispatcher without Python and without autograd.  aten_bench.py builds and runs it where
+ * libtorch's headers are. */
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -28,7 +28,8 @@ c10::IValue scalar(const case_value &c)
     return c.kind == CASE_DOUBLE ? c10::IValue(c.d) : c10::IValue(c.i);
 }
 
-/* As the schema's type has it: a number for a Tensor is a wrapped one, an int for a float is converted. */
+/* As the schema's type has it: a number for a Tensor is a wrapped one, an int for a float is
+ * converted. */
 c10::IValue value(const case_value &c, const c10::TypePtr &declared)
 {
     c10::TypePtr type = declared;

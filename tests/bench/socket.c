@@ -1,6 +1,6 @@
-/* socket.c -- what op.call aten::add costs over the socket: socket SOCKET [HOG [N]].  One client that
- * writes fixed bytes and looks for line feeds, so that what is measured is the daemon.  Prints one
- * JSON object: microseconds of a round trip, calls a second with many outstanding.
+/* socket.c -- what op.call aten::add costs over the socket: socket SOCKET [HOG [N]].  One client
+ * that writes fixed bytes and looks for line feeds, so that what is measured is the daemon.  Prints
+ * one JSON object: microseconds of a round trip, calls a second with many outstanding.
  *
  * HOG is a file of requests that a second process sends meanwhile on each of its N connections, one
  * after another: those before an empty line once, the others over and over.  With more than one

@@ -1,8 +1,9 @@
-/* tensor.c -- what tensors and one-element operators cost in process.  Prints one JSON object: ns a call,
- * the least of 101 rounds.  make: a tensor of one element, made and dropped; view: another geometry over it; iter: an
- * iterator over three given operands set up, and its loop run; fresh: the same with an output that is
- * made and dropped; column: of [64,8] and [64,1], which are not alike; sum: a reduction of 64.  With a
- * folder of plugins as its argument also add, add_out, relu and select of aten. */
+/* tensor.c -- what tensors and one-element operators cost in process.  Prints one JSON object: ns a
+ * call, the least of 101 rounds.  make: a tensor of one element, made and dropped; view: another
+ * geometry over it; iter: an iterator over three given operands set up, and its loop run; fresh:
+ * the same with an output that is made and dropped; column: of [64,8] and [64,1], which are not
+ * alike; sum: a reduction of 64.  With a folder of plugins as its argument also add, add_out, relu
+ * and select of aten. */
 #include <dispatchd/dispatch.h>
 #include <dispatchd/iter.h>
 #include <dispatchd/typed.h>

@@ -1,8 +1,8 @@
 /* abi_2_0.c -- what abi_2_0-x86_64.so was built from, by `make frozen`.
  *
- * While interface 2 is a draft, the file is built again with each draft; from the freeze on it stays as it
- * was built, and every later host must load it and answer the same.  abi_1_0-x86_64.so is of interface 1.0
- * and is refused by name. */
+ * While interface 2 is a draft, the file is built again with each draft; from the freeze on it
+ * stays as it was built, and every later host must load it and answer the same.  abi_1_0-x86_64.so
+ * is of interface 1.0 and is refused by name. */
 #include <dispatchd/plugin.h>
 #include <dispatchd/iter.h>
 #include <stdatomic.h>

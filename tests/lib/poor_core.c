@@ -1,5 +1,5 @@
-/* poor_core.c -- for LD_PRELOAD: OpenBLAS, and nobody else, finds OPENBLAS_CORETYPE=Prescott unless the environment
- * has the variable, so that it "chooses" its oldest kernels on any machine. */
+/* poor_core.c -- for LD_PRELOAD: OpenBLAS, and nobody else, finds OPENBLAS_CORETYPE=Prescott unless
+ * the environment has the variable, so that it "chooses" its oldest kernels on any machine. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* calls_in_loop.c -- the body of dp_parallel_for() calls an operator, with a context that is another
- * thread's. */
+/* calls_in_loop.c -- the body of dp_parallel_for() calls an operator, with a context that is
+ * another thread's. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(calls_in_loop, "1.0")

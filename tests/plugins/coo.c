@@ -1,4 +1,5 @@
-/* coo.c -- a kind of tensor with a layout and a double: elements at indices, times a scale, as layout sparse_coo. */
+/* coo.c -- a kind of tensor with a layout and a double: elements at indices, times a scale, as
+ * layout sparse_coo. */
 #include <dispatchd/plugin.h>
 #include <string.h>
 
@@ -69,7 +70,8 @@ static int neg(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return dp_wrapper_new(ctx, &w, out);
 }
 
-/* coo::become_(Tensor(a!) self, float scale, int layout) -> (): refused where the layout is another one */
+/* coo::become_(Tensor(a!) self, float scale, int layout) -> (): refused where the layout is another
+ * one */
 static int become_(dp_call *call)
 {
     dp_wrapper w;

@@ -1,5 +1,5 @@
-// cxx_forms.cc -- kernels that have no plain name: lambdas, templates, functions of a namespace, one
-// of several overloads, one function for two operators; and macros named like letters.
+// cxx_forms.cc -- kernels that have no plain name: lambdas, templates, functions of a namespace,
+// one of several overloads, one function for two operators; and macros named like letters.
 #include <dispatchd/plugin.h>
 
 #define T float
@@ -49,10 +49,12 @@ int many(dp_ctx *, int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_
 // clang-format off
 DP_LIBRARY(cxx_forms, DP_DEF("add_(Tensor(a!) self) -> Tensor(a!)"),
            DP_DEF("add_.double(Tensor(a!) self) -> Tensor(a!)"),
-           DP_DEF("next(int n) -> int"), DP_DEF("after(int n) -> int"), DP_DEF("half(float n) -> float"),
+           DP_DEF("next(int n) -> int"), DP_DEF("after(int n) -> int"),
+           DP_DEF("half(float n) -> float"),
            DP_DEF("twice(Tensor self, Scalar k) -> Tensor"),
-           DP_DEF("many(int a, int b, int c, int d, int e, int f, int g, int h, int j, int k, int l, int m, "
-                  "int n, int o, int p, int q, int r, Tensor t, int[] list) -> (int, int)"))
+           DP_DEF("many(int a, int b, int c, int d, int e, int f, int g, int h, int j, int k, "
+                  "int l, int m, int n, int o, int p, int q, int r, Tensor t, int[] list) "
+                  "-> (int, int)"))
 DP_KERNEL(add_float, cxx_forms, CPU, "add_", (kernels::add_<float, 1>), (T), ())
 DP_KERNEL(add_double, cxx_forms, CPU, "add_.double", (kernels::add_<double, 2>), (T), ())
 DP_KERNEL(next, cxx_forms, CompositeExplicitAutograd, "next", kernels::overloaded, (i), (i))
@@ -60,7 +62,8 @@ DP_KERNEL(after, cxx_forms, CompositeExplicitAutograd, "after", kernels::overloa
 DP_KERNEL(half, cxx_forms, CompositeExplicitAutograd, "half", kernels::overloaded, (f), (f))
 DP_KERNEL(many, cxx_forms, CPU, "many", kernels::many,
           (i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, T, li), (i, i))
-DP_KERNEL(twice, cxx_forms, CPU, "twice", ([](dp_ctx *ctx, dp_tensor *self, dp_value k, dp_tensor **out) {
+DP_KERNEL(twice, cxx_forms, CPU, "twice",
+          ([](dp_ctx *ctx, dp_tensor *self, dp_value k, dp_tensor **out) {
               dp_tensor *sum = nullptr, *none = nullptr;
               int rc = DP_INVOKE(ctx, "aten::mul.Scalar", (T, s), (T), self, k, &sum);
               if (rc == 0)

@@ -1,5 +1,5 @@
-/* ends_thread_in_loop.c -- the body of a parallel loop ends the thread of the pool that it runs on: of
- * dp_parallel_for(), or of an elementwise loop. */
+/* ends_thread_in_loop.c -- the body of a parallel loop ends the thread of the pool that it runs on:
+ * of dp_parallel_for(), or of an elementwise loop. */
 #include <dispatchd/plugin.h>
 #include <dispatchd/iter.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* fakecuda.c -- a device for the built-in backend CUDA: memory of its own, one kernel of its own, and the host's
- * fallback for every other operator. */
+/* fakecuda.c -- a device for the built-in backend CUDA: memory of its own, one kernel of its own,
+ * and the host's fallback for every other operator. */
 #include <dispatchd/plugin.h>
 #include "faulting_device.h"
 

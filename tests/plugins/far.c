@@ -1,9 +1,9 @@
 /* far.c -- a backend with memory of its own and one kernel: a boxed CPU fallback that serves every
  * operator by what the host says of its schema, and knows none of them.
  *
- * Every storage that arguments lie on is copied to the CPU once, and each tensor becomes a view there
- * as it is one here, so that what shares memory still does.  Then the operator runs on the CPU.
- * What it wrote is copied back; what it returns is moved here, or, if it lies on one of those
+ * Every storage that arguments lie on is copied to the CPU once, and each tensor becomes a view
+ * there as it is one here, so that what shares memory still does.  Then the operator runs on the
+ * CPU.  What it wrote is copied back; what it returns is moved here, or, if it lies on one of those
  * storages, becomes a view here. */
 #include <dispatchd/plugin.h>
 #include "faulting_device.h"

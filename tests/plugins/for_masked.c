@@ -1,4 +1,5 @@
-/* for_masked.c -- kernels for a kind that another plugin names, and wrapper tensors of kinds of its own. */
+/* for_masked.c -- kernels for a kind that another plugin names, and wrapper tensors of kinds of its
+ * own. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(for_masked, "1.0")

@@ -1,4 +1,5 @@
-/* forgets_flag.c -- composite kernels that read and write bytes, and one that asks whether there are any. */
+/* forgets_flag.c -- composite kernels that read and write bytes, and one that asks whether there
+ * are any. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(forgets_flag, "1.0")

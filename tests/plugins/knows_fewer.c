@@ -1,4 +1,5 @@
-/* knows_fewer.c -- kernels as they were built before bfloat16 came: the host never calls them with it. */
+/* knows_fewer.c -- kernels as they were built before bfloat16 came: the host never calls them with
+ * it. */
 #define DP_DTYPES_KNOWN 0x7effull /* all but 15 */
 #include <dispatchd/plugin.h>
 

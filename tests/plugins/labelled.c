@@ -1,12 +1,13 @@
-/* labelled.c -- a second kind of tensors made of tensors: one tensor with a number for a label.  Its key is its own, so it
- * meets neither masked.c's kernels nor anybody else's. */
+/* labelled.c -- a second kind of tensors made of tensors: one tensor with a number for a label.
+ * Its key is its own, so it meets neither masked.c's kernels nor anybody else's. */
 #include <dispatchd/plugin.h>
 #include <string.h>
 
 DP_PLUGIN(labelled, "1.0")
 DP_WRAPPER_KIND(labelled)
 
-/* make(Tensor self, int label, str? of=None) -> Tensor; of: the name of a key that it is to have, too */
+/* make(Tensor self, int label, str? of=None) -> Tensor; of: the name of a key that it is to have,
+ * too */
 static int make(dp_ctx *ctx, dp_tensor *self, int64_t label, dp_str of, dp_tensor **out)
 {
     DP_VIEW(x, self);

@@ -1,4 +1,5 @@
-/* leaves_precision.c -- its kernel leaves the x87 unit computing long double with the precision of float. */
+/* leaves_precision.c -- its kernel leaves the x87 unit computing long double with the precision of
+ * float. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(leaves_precision, "1.0")

@@ -1,4 +1,5 @@
-/* leaves_rounding.c -- code of every kind that leaves the floating-point environment of its thread changed. */
+/* leaves_rounding.c -- code of every kind that leaves the floating-point environment of its thread
+ * changed. */
 /* CFLAGS: -frounding-math */
 #define _GNU_SOURCE /* feenableexcept */
 #include <dispatchd/plugin.h>

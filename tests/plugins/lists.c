@@ -42,7 +42,8 @@ static int present(dp_call *call)
     return 0;
 }
 
-/* copy_(Tensor(a!)[] to, Tensor[] from) -> () and copy.out(Tensor[] from, *, Tensor(a!)[] out) -> () */
+/* copy_(Tensor(a!)[] to, Tensor[] from) -> () and copy.out(Tensor[] from, *, Tensor(a!)[] out) ->
+ * () */
 static int copy_all(dp_ctx *ctx, const dp_value *to, const dp_value *from)
 {
     int rc = to->len == from->len

@@ -1,5 +1,5 @@
-/* many_observers.c -- fifteen observers, each with a state of its own: with two others they are more
- * than there may be. */
+/* many_observers.c -- fifteen observers, each with a state of its own: with two others they are
+ * more than there may be. */
 #include <dispatchd/plugin.h>
 #include <stdatomic.h>
 

@@ -1,5 +1,6 @@
-/* masked.c -- a kind of tensor made of tensors: values, and a mask of those that count.  Elementwise
- * operators work on the values, and an element counts where it counts in every argument. */
+/* masked.c -- a kind of tensor made of tensors: values, and a mask of those that count.
+ * Elementwise operators work on the values, and an element counts where it counts in every
+ * argument. */
 #include <dispatchd/plugin.h>
 #include <dispatchd/iter.h>
 #include <string.h>
@@ -191,7 +192,8 @@ static int sum(dp_ctx *ctx, dp_tensor *self, const int64_t *dtype, dp_tensor **o
     return rc;
 }
 
-/* masked::set_(Tensor(a!) self, Tensor values, Tensor mask) -> (): other parts, maybe another shape */
+/* masked::set_(Tensor(a!) self, Tensor values, Tensor mask) -> (): other parts, maybe another
+ * shape */
 static int set_(dp_call *call)
 {
     dp_tensor *parts[PARTS] = {call->args[1].u.t, call->args[2].u.t};
@@ -214,8 +216,8 @@ static int nest(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor **out)
     return 0;
 }
 
-/* masked::leak(Tensor self, Tensor dense, int how) -> Tensor: bytes of a wrapper, wrongly, by a call of
- * the CPU's kernel, an elementwise loop, a copy, a view. */
+/* masked::leak(Tensor self, Tensor dense, int how) -> Tensor: bytes of a wrapper, wrongly, by a
+ * call of the CPU's kernel, an elementwise loop, a copy, a view. */
 static int leak(dp_call *call)
 {
     dp_tensor *self = call->args[0].u.t, *dense = call->args[1].u.t, *out = NULL;

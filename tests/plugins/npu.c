@@ -1,5 +1,6 @@
-/* npu.c -- a backend of two devices with memory of their own, whose every operator runs on the CPU by the
- * host's dp_fallback_cpu(): one by a kernel that passes on what it is given, the others by the fallback. */
+/* npu.c -- a backend of two devices with memory of their own, whose every operator runs on the CPU
+ * by the host's dp_fallback_cpu(): one by a kernel that passes on what it is given, the others by
+ * the fallback. */
 #include <dispatchd/plugin.h>
 #include "faulting_device.h"
 

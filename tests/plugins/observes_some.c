@@ -1,5 +1,5 @@
-/* observes_some.c -- observers of one operator and of one key, and what the last call of that operator was
- * told them. */
+/* observes_some.c -- observers of one operator and of one key, and what the last call of that
+ * operator was told them. */
 #include <dispatchd/plugin.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -39,7 +39,8 @@ static void observe_meta(dp_observation *o)
     pthread_mutex_unlock(&lock);
 }
 
-/* counts() -> (int mm, int meta, int unpaired): calls that ended, and observations that were wrong. */
+/* counts() -> (int mm, int meta, int unpaired): calls that ended, and observations that were
+ * wrong. */
 static int counts(dp_ctx *ctx, int64_t *mm, int64_t *meta, int64_t *wrong)
 {
     (void)ctx;

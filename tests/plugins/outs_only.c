@@ -1,5 +1,5 @@
-/* outs_only.c -- a backend that has the out= overloads of some structured operators, and nothing else: every
- * element of an output becomes 7. */
+/* outs_only.c -- a backend that has the out= overloads of some structured operators, and nothing
+ * else: every element of an output becomes 7. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(outs_only, "1.0")

@@ -1,5 +1,6 @@
-/* quantized.c -- tensors of qint8, quint8 and qint32 as storage, and kernels for QuantizedCPU.  Scale and zero
- * point are left to the caller: this shows what the dtypes are, not a whole quantizer. */
+/* quantized.c -- tensors of qint8, quint8 and qint32 as storage, and kernels for QuantizedCPU.
+ * Scale and zero point are left to the caller: this shows what the dtypes are, not a whole
+ * quantizer. */
 #include <dispatchd/plugin.h>
 #include <dispatchd/iter.h>
 #include <math.h>

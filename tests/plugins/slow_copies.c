@@ -1,5 +1,5 @@
-/* slow_copies.c -- a backend whose copies to and from the host take as long as it is told; it counts them, and
- * those that the process's first thread made, which is the daemon's loop. */
+/* slow_copies.c -- a backend whose copies to and from the host take as long as it is told; it
+ * counts them, and those that the process's first thread made, which is the daemon's loop. */
 #include <dispatchd/plugin.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* slow_release.c -- tensors of the host whose last reference takes its time to go: an object that they carry does. */
+/* slow_release.c -- tensors of the host whose last reference takes its time to go: an object that
+ * they carry does. */
 #include <dispatchd/plugin.h>
 #include <time.h>
 

@@ -1,4 +1,5 @@
-/* split_tags.c -- refused: tags with a line break, which would end the operator's line in a dump. */
+/* split_tags.c -- refused: tags with a line break, which would end the operator's line in a
+ * dump. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(split_tags, "1.0")

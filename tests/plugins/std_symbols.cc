@@ -1,5 +1,5 @@
-// std_symbols.cc -- std::to_string brings a unique symbol of namespace std, which -fvisibility=hidden does
-// not hide: never unmapped.
+// std_symbols.cc -- std::to_string brings a unique symbol of namespace std, which
+// -fvisibility=hidden does not hide: never unmapped.
 #include <dispatchd/plugin.h>
 #include <string>
 

@@ -1,5 +1,5 @@
-/* tape.c -- a layer that notes on each result which operator made it, and of what.  The notes go with the tensors: a
- * table by their ids would keep entries of tensors that are gone. */
+/* tape.c -- a layer that notes on each result which operator made it, and of what.  The notes go
+ * with the tensors: a table by their ids would keep entries of tensors that are gone. */
 #include <dispatchd/plugin.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +80,8 @@ static int input(dp_ctx *ctx, dp_tensor *self, int64_t i, dp_tensor **out)
     return rc;
 }
 
-/* attach(Tensor self, str key, Tensor[] values, int bytes=0) -> (): tensors, or so many bytes for none */
+/* attach(Tensor self, str key, Tensor[] values, int bytes=0) -> (): tensors, or so many bytes for
+ * none */
 static int attach(dp_ctx *ctx, dp_tensor *self, dp_str key, dp_tensor *const *values, size_t n,
                   int64_t bytes)
 {

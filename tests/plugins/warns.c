@@ -3,7 +3,8 @@
 
 DP_PLUGIN(warns, "1.0")
 
-/* `times` warnings, each of which begins with `text`; their number unless they are to be the same. */
+/* `times` warnings, each of which begins with `text`; their number unless they are to be the
+ * same. */
 static int warn(dp_ctx *ctx, dp_str text, int64_t times, bool same, int64_t *out)
 {
     for (int64_t i = 0; i < times; i++)

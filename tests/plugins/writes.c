@@ -1,5 +1,5 @@
-/* writes.c -- kernels that write to their arguments in every way there is, and count nothing: versions
- * are the host's. */
+/* writes.c -- kernels that write to their arguments in every way there is, and count nothing:
+ * versions are the host's. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(writes, "1.0")

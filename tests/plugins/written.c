@@ -1,6 +1,6 @@
-/* written.c -- returns that are written arguments: no kernel gives them.  Every form of schema, C types
- * and boxed, a layer above one, calls from inside a kernel; and two boxed kernels that set such a
- * return all the same. */
+/* written.c -- returns that are written arguments: no kernel gives them.  Every form of schema, C
+ * types and boxed, a layer above one, calls from inside a kernel; and two boxed kernels that set
+ * such a return all the same. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(written, "1.0")

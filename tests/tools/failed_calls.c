@@ -2,18 +2,18 @@
  *
  *     failed_calls [--allocations] FOLDER FILE...
  *
- * loads the plugins aten, composite and cpu of FOLDER and makes the call of each line of FILE, which
- * tests/operators/record/record_calls.py wrote.  Each call is repeated with its first allocation failing, then
- * its second, until none fails.  After each failure
+ * loads the plugins aten, composite and cpu of FOLDER and makes the call of each line of FILE,
+ * which tests/operators/record/record_calls.py wrote.  Each call is repeated with its first
+ * allocation failing, then its second, until none fails.  After each failure
  *   - no tensor, storage or byte is left, and the context's account is empty;
- *   - arguments have the geometry and as many bytes as they had, and, unless the error's `written` names them, the bytes
- *     and the version;
+ *   - arguments have the geometry and as many bytes as they had, and, unless the error's `written`
+ *     names them, the bytes and the version;
  *   - the error is DP_ERESOURCE.
- * A line with "fails" is a call that is refused: it changes no version, too, and nothing is `written`.
- * At the end the registry's dump is what it was, and a call of every overload that composite, cpu or the
- * library itself implements has succeeded.
- * A test is one line; the last line of the output is "N passed, M failed".  With --allocations it only prints
- * "LINE STATUS ALLOCATIONS" of each, for the recorder. */
+ * A line with "fails" is a call that is refused: it changes no version, too, and nothing is
+ * `written`.  At the end the registry's dump is what it was, and a call of every overload that
+ * composite, cpu or the library itself implements has succeeded.  A test is one line; the last line
+ * of the output is "N passed, M failed".  With --allocations it only prints "LINE STATUS
+ * ALLOCATIONS" of each, for the recorder. */
 #include "failure.h"
 #include <cjson/cJSON.h>
 #include <dispatchd/dispatch.h>
@@ -114,7 +114,8 @@ static void fill(dp_tensor *t, const cJSON *data)
     }
 }
 
-/* {"dtype", "sizes", "strides", "offset", "data"}, or {"of": number of an earlier one, ...}: on its storage. */
+/* {"dtype", "sizes", "strides", "offset", "data"}, or {"of": number of an earlier one, ...}: on its
+ * storage. */
 static int make_tensor(replay *r, const cJSON *json, dp_tensor **out)
 {
     dp_error *err = dp_ctx_error(r->binds);
@@ -177,7 +178,8 @@ static int make_tensors(replay *r)
     return 0;
 }
 
-/* A JSON value as an argument: {"t": number of a tensor}, {"f": float}, {"i": "integer"}, {"c": [re, im]}. */
+/* A JSON value as an argument: {"t": number of a tensor}, {"f": float}, {"i": "integer"}, {"c":
+ * [re, im]}. */
 static dp_value value_of(replay *r, const cJSON *json)
 {
     dp_arena *arena = dp_ctx_arena(r->binds);

@@ -1,4 +1,5 @@
-/* failure.h -- how a tool of this folder prints what failed: below the heading of the test, one line each. */
+/* failure.h -- how a tool of this folder prints what failed: below the heading of the test, one
+ * line each. */
 #ifndef FAILURE_H
 #define FAILURE_H
 

@@ -1,5 +1,5 @@
-/* alive.h -- how many tensors, storages and bytes there are, and that a test leaves as many as it found;
- * and short words for what gives an error in the file's own `err`. */
+/* alive.h -- how many tensors, storages and bytes there are, and that a test leaves as many as it
+ * found; and short words for what gives an error in the file's own `err`. */
 #ifndef ALIVE_H
 #define ALIVE_H
 

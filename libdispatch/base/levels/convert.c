@@ -1,5 +1,5 @@
-/* convert.c -- elements of each dtype to every other: 144 loops.  Compiled once for each vector level of the
- * target, with DP_ISA saying which; base/convert.c chooses. */
+/* convert.c -- elements of each dtype to every other: 144 loops.  Compiled once for each vector
+ * level of the target, with DP_ISA saying which; base/convert.c chooses. */
 #include "base/levels/convert.h"
 
 #define CV_LOOP(from, from_dtype, M, kind, to, O)                                                  \

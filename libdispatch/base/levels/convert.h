@@ -1,7 +1,8 @@
-/* levels/convert.h -- elements of each dtype to every other.  Included by levels/convert.c and base/convert.c.
+/* levels/convert.h -- elements of each dtype to every other.  Included by levels/convert.c and
+ * base/convert.c.
  *
- * Values that do not fit give what x86-64's cvttsd2si gives, on every machine; floats become uint8 by way
- * of int64, and 16-bit floats are written by way of float, as in ATen. */
+ * Values that do not fit give what x86-64's cvttsd2si gives, on every machine; floats become uint8
+ * by way of int64, and 16-bit floats are written by way of float, as in ATen. */
 #ifndef DPI_LEVELS_CONVERT_H
 #define DPI_LEVELS_CONVERT_H
 
@@ -28,7 +29,8 @@ typedef struct cv_bf16 {
     cv_u16 bits;
 } CV_UNALIGNED cv_bf16;
 
-/* X(end of names, dtype, in memory, what it is read as: I an integer, R a real, C a complex number) */
+/* X(end of names, dtype, in memory, what it is read as: I an integer, R a real, C a complex
+ * number) */
 #define CV_FROM(X, ...)                                                                            \
     X(b8, DP_BOOL, cv_u8, I, __VA_ARGS__)                                                          \
     X(u8, DP_UINT8, cv_u8, I, __VA_ARGS__)                                                         \

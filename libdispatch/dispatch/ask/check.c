@@ -1,4 +1,5 @@
-/* check.c -- the proof that the tables of a registry follow from its truth: every cell derived again. */
+/* check.c -- the proof that the tables of a registry follow from its truth: every cell derived
+ * again. */
 #include "ask.h"
 #include "dispatch/registry/registry.h"
 #include <stdarg.h>

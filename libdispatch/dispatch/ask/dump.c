@@ -38,7 +38,8 @@ static const dpi_reg *backend_reg(const dp_registry *reg, int bit)
     return NULL;
 }
 
-/* By functionality, lowest priority first, then built-in backends by bit, named ones by name, Meta. */
+/* By functionality, lowest priority first, then built-in backends by bit, named ones by name,
+ * Meta. */
 static int compare_keys(dp_key a, dp_key b)
 {
     int ra = dpi_rank(a), rb = dpi_rank(b);

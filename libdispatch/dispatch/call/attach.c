@@ -1,12 +1,13 @@
 /* attach.c -- data that plugins attach to tensors, and that goes with them.
  *
- * A tensor points to a list of entries, each a key and a value that was copied as dp_value_copy() does.  Nothing of a plugin is in
- * it, so it outlives plugins.
+ * A tensor points to a list of entries, each a key and a value that was copied as dp_value_copy()
+ * does.  Nothing of a plugin is in it, so it outlives plugins.
  *
- * An entry may hold tensors, and no tensor may come to hold itself.  So each tensor with entries has a level: one more
- * than the highest level of what it holds.  A tensor that another's entry holds keeps the level that it had then, so
- * levels fall along every chain.  What holds a view holds its root, what holds a wrapper its parts, and what holds an
- * object its tensors: these keep their levels, too. */
+ * An entry may hold tensors, and no tensor may come to hold itself.  So each tensor with entries
+ * has a level: one more than the highest level of what it holds.  A tensor that another's entry
+ * holds keeps the level that it had then, so levels fall along every chain.  What holds a view
+ * holds its root, what holds a wrapper its parts, and what holds an object its tensors: these keep
+ * their levels, too. */
 #include "enter.h"
 #include "values.h"
 #include "tensor/object.h"
@@ -45,8 +46,8 @@ static void entry_free(entry *e)
 static _Thread_local attached *dead; /* that this thread is to free */
 static _Thread_local bool freeing;
 
-/* Called when a tensor ends.  Entries may hold the last reference to the next tensor, and chains of them may be
- * long: what ends meanwhile is put on the list of the call that is under way. */
+/* Called when a tensor ends.  Entries may hold the last reference to the next tensor, and chains of
+ * them may be long: what ends meanwhile is put on the list of the call that is under way. */
 static void free_all(void *all)
 {
     attached *a = all;

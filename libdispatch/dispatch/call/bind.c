@@ -303,8 +303,9 @@ static int fail_fit(const dpi_request *rq, const char *name, const dpi_entry **l
     return rc;
 }
 
-/* Fail with the first argument given by name that names no device, dtype, layout or memory format, if all
- * overloads in list [n > 0] take one of the same kind there.  0: no argument is so.  check_names() has passed. */
+/* Fail with the first argument given by name that names no device, dtype, layout or memory format,
+ * if all overloads in list [n > 0] take one of the same kind there.  0: no argument is so.
+ * check_names() has passed. */
 static int fail_name(const dpi_request *rq, const dpi_entry *const *list, size_t n)
 {
     for (size_t k = 0; k < rq->n_kwargs; k++) {

@@ -104,7 +104,8 @@ static DPI_COLD void give_up(dp_call *call, const running *r)
 }
 
 /* Whatever is not plain about how a kernel ended.  The memory that it took goes; what its results
- * point to is copied, wherever it lies: the kernel's code, too, may be gone before they are read. */
+ * point to is copied, wherever it lies: the kernel's code, too, may be gone before they are
+ * read. */
 static __attribute__((noinline)) int finish(dp_call *call, const running *r, int rc)
 {
     dp_ctx *ctx = call->ctx;
@@ -156,8 +157,8 @@ static int finish_written(dp_call *call, const running *r)
     return rc;
 }
 
-/* A kernel ended well that took no memory, and gave one tensor, of which the schema says that it is a
- * view. */
+/* A kernel ended well that took no memory, and gave one tensor, of which the schema says that it is
+ * a view. */
 static bool gave_view(const dp_call *call, const running *r)
 {
     const dpi_entry *e = r->e;

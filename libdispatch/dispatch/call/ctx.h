@@ -82,8 +82,8 @@ static inline bool dpi_keys_memoryless(dp_keyset ks)
     return ((ks.functionality & DPI_BIT(Fake)) | (ks.backend & DP_BBIT(DP_B_Meta))) != 0;
 }
 
-/* Does the call that ctx runs make tensors without memory?  Its kernel has bytes to neither read nor
- * write then. */
+/* Does the call that ctx runs make tensors without memory?  Its kernel has bytes to neither read
+ * nor write then. */
 static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
 {
     uint32_t n = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;

@@ -1,5 +1,5 @@
-/* device.c -- the functions of api.h on devices, streams and events: those of base and of the tensor
- * room, given a context's error and its session's current streams. */
+/* device.c -- the functions of api.h on devices, streams and events: those of base and of the
+ * tensor room, given a context's error and its session's current streams. */
 #include "base/stream.h"
 #include "enter.h"
 

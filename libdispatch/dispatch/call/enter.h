@@ -53,13 +53,14 @@ DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
 /* The running kernel asks for a loop over bytes, and its tensors have none. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
-/* A kernel is about to give t another shape, storage or parts: DP_EPLUGIN if t is an argument that its
- * schema does not mark as written. */
+/* A kernel is about to give t another shape, storage or parts: DP_EPLUGIN if t is an argument that
+ * its schema does not mark as written. */
 int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* output.c */
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
-/* -- known.c: DP_ENOTIMPL if some argument of the call of k has a dtype that k's header did not know -- */
+/* -- known.c: DP_ENOTIMPL if some argument of the call of k has a dtype that k's header did not
+ * know -- */
 DPI_COLD int dpi_known_check(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                              const dp_value *args);
 
@@ -100,9 +101,9 @@ DPI_COLD void dpi_state_return(dp_ctx *ctx, dpi_state *to);
 
 /* -- wrapped.c -- */
 
-/* resolve() gave `cell`, which is no plain kernel: because of the mark of a wrapper, since it may want
- * bytes, or there is none.  What it gives without the mark, which it takes out of *ks; no kernel, or
- * one that may not run: the context's error says why. */
+/* resolve() gave `cell`, which is no plain kernel: because of the mark of a wrapper, since it may
+ * want bytes, or there is none.  What it gives without the mark, which it takes out of *ks; no
+ * kernel, or one that may not run: the context's error says why. */
 DPI_COLD unsigned dpi_resolve_bare(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned cell);
 /* May k, a kernel of e, run with these keys, wrappers among the arguments or not? */
 DPI_COLD int dpi_check_bare(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
@@ -179,10 +180,10 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
     return dp_keyset_minus(dp_keyset_or(arguments, include), exclude);
 }
 
-/* The key set that a kernel redispatches with, and the marks of the arguments it gives: the skip bit,
- * that of wrapper tensors, and what keeps tensors without memory from kernels that want bytes.  Those
- * are Meta's column, for arguments of device meta, and for fakes where Fake was left out: below it only
- * that column is left. */
+/* The key set that a kernel redispatches with, and the marks of the arguments it gives: the skip
+ * bit, that of wrapper tensors, and what keeps tensors without memory from kernels that want bytes.
+ * Those are Meta's column, for arguments of device meta, and for fakes where Fake was left out:
+ * below it only that column is left. */
 static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
 {
     uint64_t grad = arguments.functionality & ~exclude.functionality & DPI_GRAD_BIT;
@@ -196,10 +197,10 @@ static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keys
                        (given.backend & ~DPI_WRAPPER_BIT) | wrapper | meta};
 }
 
-/* The index of the kernel of *ks's highest key in e, with DPI_CELL_WARY or not, or DPI_CELL_*.  Takes what falls through out
- * of *ks, and the skip bit.  A layer that is passed over for want of that bit goes, too, if it is
- * above the kernel; below, the kernel may redispatch to it with other tensors.  A backend that is
- * younger than the entry has none. */
+/* The index of the kernel of *ks's highest key in e, with DPI_CELL_WARY or not, or DPI_CELL_*.
+ * Takes what falls through out of *ks, and the skip bit.  A layer that is passed over for want of
+ * that bit goes, too, if it is above the kernel; below, the kernel may redispatch to it with other
+ * tensors.  A backend that is younger than the entry has none. */
 static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
 {
     unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column; /* without any: of bit 0 */

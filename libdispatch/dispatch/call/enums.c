@@ -1,4 +1,5 @@
-/* enums.c -- dtypes, layouts, memory formats and devices: by name, and as the numbers that kernels get. */
+/* enums.c -- dtypes, layouts, memory formats and devices: by name, and as the numbers that kernels
+ * get. */
 #include "enums.h"
 #include "ctx.h"
 

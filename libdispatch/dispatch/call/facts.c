@@ -1,4 +1,5 @@
-/* facts.c -- what a schema says, by accessors: for kernels that serve operators they do not know. */
+/* facts.c -- what a schema says, by accessors: for kernels that serve operators they do not
+ * know. */
 #include "enter.h"
 
 /* out, of a size that its owner knows, gets as much of `full` as it has room for. */

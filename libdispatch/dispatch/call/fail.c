@@ -81,7 +81,8 @@ static void tell_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
                         dp_keyset_print(exclude, set, sizeof(set)));
 }
 
-/* Append why no kernel of e serves `key`, if that is plain: its kind has no plugin now, or its backend no fallback. */
+/* Append why no kernel of e serves `key`, if that is plain: its kind has no plugin now, or its
+ * backend no fallback. */
 static void tell_why(dpi_text *t, const dpi_entry *e, dp_key key)
 {
     int b = dp_key_backend(key);
@@ -161,8 +162,8 @@ DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *
     dpi_fail_op(ctx, DP_ENOTIMPL, op, key, text);
 }
 
-/* Can a kernel mean this code without a word?  Those of names, plugins and permissions it had from a call, which
- * described them, or not at all. */
+/* Can a kernel mean this code without a word?  Those of names, plugins and permissions it had from
+ * a call, which described them, or not at all. */
 static bool is_plain(int rc)
 {
     return (rc <= DP_ERUNTIME && rc >= DP_ENOTIMPL) || rc == DP_ERESOURCE || rc == DP_EDEADLINE ||
@@ -188,8 +189,8 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
 
 enum { GIVEN_KIND_MAX = 250 };
 
-/* What a kernel gave, for the message: as a type of the schema language, as far as that goes.  buf: for the kind of
- * an object. */
+/* What a kernel gave, for the message: as a type of the schema language, as far as that goes.  buf:
+ * for the kind of an object. */
 static const char *given_kind(const dp_value *v, char buf[GIVEN_KIND_MAX])
 {
     if (v->tag == DP_TAG_OBJECT && v->u.o != NULL) {

@@ -1,11 +1,11 @@
-/* fallback.c -- dp_fallback_cpu(): run any operator of a backend by the CPU's kernel, on copies of its arguments
- * (aten/src/ATen/native/CPUFallback.cpp).
+/* fallback.c -- dp_fallback_cpu(): run any operator of a backend by the CPU's kernel, on copies of
+ * its arguments (aten/src/ATen/native/CPUFallback.cpp).
  *
- * Each storage that arguments lie on is copied to the CPU once, as bytes.  Each argument gets a twin: a
- * tensor of the same geometry on that copy, so arguments that share memory still do, and a kernel that
- * checks for overlap finds it.  After the call, what was written is copied back, and what was returned
- * is copied to the device; a return on one of the copies becomes a view of the device's storage.  So
- * views are views, where PyTorch's fallback warns and returns a copy. */
+ * Each storage that arguments lie on is copied to the CPU once, as bytes.  Each argument gets a
+ * twin: a tensor of the same geometry on that copy, so arguments that share memory still do, and a
+ * kernel that checks for overlap finds it.  After the call, what was written is copied back, and
+ * what was returned is copied to the device; a return on one of the copies becomes a view of the
+ * device's storage.  So views are views, where PyTorch's fallback warns and returns a copy. */
 #include "enter.h"
 #include "enums.h"
 
@@ -145,8 +145,8 @@ static int list_down(fallback *f, dp_value *v, bool written)
     return rc;
 }
 
-/* *v becomes a generator of the CPU that starts from one draw of the device's: its seed while nothing
- * was drawn from that, another one for each call then. */
+/* *v becomes a generator of the CPU that starts from one draw of the device's: its seed while
+ * nothing was drawn from that, another one for each call then. */
 static int generator_down(fallback *f, dp_value *v)
 {
     dp_ctx *ctx = f->ctx;
@@ -229,8 +229,8 @@ static bool same_geometry(const dpi_geometry *a, const dpi_geometry *b)
     return a->offset == b->offset && dpi_same_sizes(a, b) && dpi_same_strides(a, b);
 }
 
-/* *out: a tensor on the storage that w's argument is to have, which the kernel gave its twin: that of
- * another argument, or a new one. */
+/* *out: a tensor on the storage that w's argument is to have, which the kernel gave its twin: that
+ * of another argument, or a new one. */
 static int new_source(fallback *f, const twin *w, dp_tensor **out)
 {
     const base *b = base_under(f, w->cpu);

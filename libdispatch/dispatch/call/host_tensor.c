@@ -186,7 +186,8 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
                            &ctx->error);
 }
 
-/* DP_EPLUGIN: the running kernel's plugin gives w's kind parts, and another plugin declares that kind. */
+/* DP_EPLUGIN: the running kernel's plugin gives w's kind parts, and another plugin declares that
+ * kind. */
 static int check_maker(dp_ctx *ctx, const dp_wrapper *w)
 {
     const dpi_kernel *k = dpi_ctx_kernel(ctx);

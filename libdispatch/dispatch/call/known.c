@@ -1,8 +1,8 @@
 /* known.c -- keeps dtypes from kernels that were built before these dtypes came.
  *
- * A kernel looks its dtype up in tables that end where its header ended.  So a call of such a kernel takes
- * the boxed way (dpi_entry.settles), and its arguments are looked at first.  Kernels that know all dtypes
- * pay nothing. */
+ * A kernel looks its dtype up in tables that end where its header ended.  So a call of such a
+ * kernel takes the boxed way (dpi_entry.settles), and its arguments are looked at first.  Kernels
+ * that know all dtypes pay nothing. */
 #include "enter.h"
 #include "enums.h"
 
@@ -11,8 +11,8 @@ static bool knows(const dpi_kernel *k, int64_t dtype)
     return dtype < 0 || (dtype < 64 && k->dtypes >> dtype & 1);
 }
 
-/* A dtype of v, tensors in lists and numbers of ScalarType too, that k does not know; DP_DTYPE_NONE: there is
- * none. */
+/* A dtype of v, tensors in lists and numbers of ScalarType too, that k does not know;
+ * DP_DTYPE_NONE: there is none. */
 static dp_dtype unknown_in(const dpi_kernel *k, uint8_t kind, const dp_value *v)
 {
     dp_dtype found = DP_DTYPE_NONE;

@@ -1,4 +1,5 @@
-/* object.c -- the functions of api.h on objects: those of the tensor room, given a context's account and error. */
+/* object.c -- the functions of api.h on objects: those of the tensor room, given a context's
+ * account and error. */
 #include "ctx.h"
 #include "tensor/object.h"
 

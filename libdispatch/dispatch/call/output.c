@@ -43,8 +43,8 @@ static const dpi_frame *running_frame(const dp_ctx *ctx)
     return &th->frames[atomic_load_explicit(&th->depth, memory_order_relaxed) - 1];
 }
 
-/* Does the running kernel read t as well?  In another shape it would be read beyond its end.  A kernel
- * that calls others is left to those: it may have computed before it sets its outputs. */
+/* Does the running kernel read t as well?  In another shape it would be read beyond its end.  A
+ * kernel that calls others is left to those: it may have computed before it sets its outputs. */
 static bool is_read(const dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
 {
     const dpi_frame *f = running_frame(ctx);

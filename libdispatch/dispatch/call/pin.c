@@ -1,4 +1,5 @@
-/* pin.c -- how a context holds a snapshot over several calls, and what is rare about pinning one. */
+/* pin.c -- how a context holds a snapshot over several calls, and what is rare about pinning
+ * one. */
 #include "enter.h"
 
 /* Another context of this thread holds a snapshot: a hook's, an observer's. */

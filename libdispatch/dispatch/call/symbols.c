@@ -1,4 +1,5 @@
-/* symbols.c -- values that are known by kind only: a symbol fits a type when some of its tags do. */
+/* symbols.c -- values that are known by kind only: a symbol fits a type when some of its tags
+ * do. */
 #include "coerce.h"
 #include <stdio.h>
 

@@ -1,9 +1,10 @@
-/* viewed.c -- view roots are the host's: what a kernel returns where its schema marks a view gets the
- * version and the root of the argument. */
+/* viewed.c -- view roots are the host's: what a kernel returns where its schema marks a view gets
+ * the version and the root of the argument. */
 #include "viewed.h"
 #include "ctx.h"
 
-/* A wrapper may have the version of what it is made of, so only its root says that it has joined. */
+/* A wrapper may have the version of what it is made of, so only its root says that it has
+ * joined. */
 static bool wrapper_has_to_join(const dpi_entry *e, const dp_tensor *t, const dp_tensor *of)
 {
     const dp_tensor *root = e->detached ? NULL : of->root != NULL ? of->root : of;

@@ -24,8 +24,8 @@ static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const d
     atomic_store_explicit(&t->depth, d, memory_order_release);
 }
 
-/* Is observer k told of a call of `op` whose kernel was chosen for `key`?  An observer of one key is told of
- * redispatches, too: below a layer they are how its calls come. */
+/* Is observer k told of a call of `op` whose kernel was chosen for `key`?  An observer of one key
+ * is told of redispatches, too: below a layer they are how its calls come. */
 static bool wants(const dpi_kernel *k, const dp_op *op, dp_key key, bool redispatch)
 {
     if (k->observes != NULL)

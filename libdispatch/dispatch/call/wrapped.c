@@ -1,5 +1,5 @@
-/* wrapped.c -- calls with tensors that have no bytes, wrappers, fakes and those of device meta: a kernel
- * that may want bytes gets none. */
+/* wrapped.c -- calls with tensors that have no bytes, wrappers, fakes and those of device meta: a
+ * kernel that may want bytes gets none. */
 #include "enter.h"
 
 static DPI_COLD int refuse(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, bool wrapped)

@@ -1,5 +1,6 @@
 /* written.c -- versions are the host's: read before a kernel that writes, and counted up afterwards
- * unless the kernel's own calls did so.  So are shapes: what a kernel that fails resized is put back. */
+ * unless the kernel's own calls did so.  So are shapes: what a kernel that fails resized is put
+ * back. */
 #include "written.h"
 #include "ctx.h"
 #include <stdio.h>
@@ -207,8 +208,8 @@ int dp_vrefuse(dp_ctx *ctx, int code, const char *format, va_list ap)
 {
     if (format != NULL)
         dp_error_vset(&ctx->error, code, format, ap);
-    /* An inner call that failed while it wrote may have written to an argument of this one, and so may a copy or a loop
-     * that was called off. */
+    /* An inner call that failed while it wrote may have written to an argument of this one, and so
+     * may a copy or a loop that was called off. */
     bool called_off = code == DP_ECANCELLED || code == DP_EDEADLINE;
     if (ctx->thread != NULL && ctx->error.written == 0 && !called_off)
         ctx->refused = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);

@@ -8,8 +8,8 @@
 
 #define DPI_NOT_COUNTED UINT64_MAX /* no version gets there */
 
-/* Before the kernel ran: the number of the last change of shape, and versions of e->counted's tensors,
- * those of lists one by one. */
+/* Before the kernel ran: the number of the last change of shape, and versions of e->counted's
+ * tensors, those of lists one by one. */
 typedef struct dpi_written {
     uint64_t change, *before, few[8];
 } dpi_written;

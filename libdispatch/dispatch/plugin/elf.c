@@ -1,7 +1,7 @@
 /* elf.c -- reading a plugin's file, and finding one's way in it.
  *
- * What loading needs is found by program headers alone (strip keeps those); every offset is checked in
- * 64 bits. */
+ * What loading needs is found by program headers alone (strip keeps those); every offset is checked
+ * in 64 bits. */
 #include "elf.h"
 #include <errno.h>
 #include <fcntl.h>

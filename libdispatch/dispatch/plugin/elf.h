@@ -19,8 +19,8 @@ const void *dpi_elf_at(const dpi_elf *e, uint64_t offset, uint64_t bytes);
 bool dpi_elf_get(const dpi_elf *e, uint64_t offset, void *dst, size_t bytes);
 /* Program header i; false past the last, or when it is not in the file. */
 bool dpi_elf_segment(const dpi_elf *e, unsigned i, Elf64_Phdr *ph);
-/* Section header i; false past the last, or when it is not in the file.  For hints alone: nothing that
- * runs needs sections. */
+/* Section header i; false past the last, or when it is not in the file.  For hints alone: nothing
+ * that runs needs sections. */
 bool dpi_elf_section(const dpi_elf *e, unsigned i, Elf64_Shdr *sh);
 /* Where the byte of this address lies in the file; UINT64_MAX: nowhere. */
 uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address);

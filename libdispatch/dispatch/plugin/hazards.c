@@ -1,5 +1,5 @@
-/* hazards.c -- what a plugin's dynamic section says about unloading it, and its symbols about what it
- * changes of the process.
+/* hazards.c -- what a plugin's dynamic section says about unloading it, and its symbols about what
+ * it changes of the process.
  *
  * And whether it is whole, as far as the dynamic linker does not look.
  *
@@ -11,8 +11,8 @@
 enum { STICKS = 1, RESIDENT };
 enum { SYMBOL_MAX = 200 }; /* bytes of a name; longer ones are none we look for */
 
-/* Imports that tell it.  RESIDENT: somebody would run or read its memory after it is gone.  STICKS: the
- * dynamic linker may keep it mapped, which costs memory only. */
+/* Imports that tell it.  RESIDENT: somebody would run or read its memory after it is gone.  STICKS:
+ * the dynamic linker may keep it mapped, which costs memory only. */
 static const struct {
     const char *symbol;
     int effect;
@@ -244,8 +244,8 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
     }
 }
 
-/* gcc adds a file of start-up code to what -Ofast and -ffast-math link.  Its one symbol is local, so a
- * stripped plugin does not show it. */
+/* gcc adds a file of start-up code to what -Ofast and -ffast-math link.  Its one symbol is local,
+ * so a stripped plugin does not show it. */
 static void check_fast_math(const dpi_elf *e, const Elf64_Shdr *symbols, findings *f)
 {
     static const char start_up[] = "set_fast_math";

@@ -59,7 +59,8 @@ int dpi_image_open(const char *path, bool copy, const char *cache_dir, dpi_image
 /* Map it, check its records against its note and give it the host's table.  Its constructors run.
  */
 int dpi_image_map(dpi_image *im, dp_error *err);
-/* Check the records of a mapped file, copy them into `blocks` and give the plugin the host's table. */
+/* Check the records of a mapped file, copy them into `blocks` and give the plugin the host's
+ * table. */
 int dpi_records_check(dpi_image *im, dp_error *err);
 bool dpi_image_listed(const dpi_image *im); /* is its mapping in the dynamic linker's list? */
 /* The first block of this kind; NULL: none. */

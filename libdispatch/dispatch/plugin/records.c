@@ -1,5 +1,5 @@
-/* records.c -- a mapped plugin's records: checked to lie inside the mapping, copied to the host's structs
- * and compared with the note of its file. */
+/* records.c -- a mapped plugin's records: checked to lie inside the mapping, copied to the host's
+ * structs and compared with the note of its file. */
 #define _GNU_SOURCE
 #include "plugin_i.h"
 #include <dlfcn.h>

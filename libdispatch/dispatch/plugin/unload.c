@@ -70,8 +70,8 @@ static bool leave(dp_registry *reg, dpi_plugin *p, char *why)
     return dpi_plugin_retire(reg, p, why);
 }
 
-/* End the objects of p's kinds, which nobody uses any more, or hand them to the version that replaces p.
- * False: *why. */
+/* End the objects of p's kinds, which nobody uses any more, or hand them to the version that
+ * replaces p.  False: *why. */
 static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
 {
     int ms = timeout_ms < 0 || timeout_ms > DPI_THREADS_WAIT_MS ? DPI_THREADS_WAIT_MS : timeout_ms;
@@ -235,7 +235,8 @@ static int leave_stuck(dp_registry *reg, dpi_plugin *p, const char *who, double 
     return 0;
 }
 
-/* Unload p if it agrees: no storage of its backends is alive, on_unload succeeds, its threads end. */
+/* Unload p if it agrees: no storage of its backends is alive, on_unload succeeds, its threads
+ * end. */
 static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_report *r,
                   dp_error *err)
 {

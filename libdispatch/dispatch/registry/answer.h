@@ -1,5 +1,5 @@
-/* answer.h -- answers are copied into the asker's arena: what they are made from may be unloaded the
- * next moment. */
+/* answer.h -- answers are copied into the asker's arena: what they are made from may be unloaded
+ * the next moment. */
 #ifndef DPI_ANSWER_H
 #define DPI_ANSWER_H
 

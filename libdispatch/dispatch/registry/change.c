@@ -202,7 +202,8 @@ static int check_codes(const dpi_truth *t, dp_error *err)
     return 0;
 }
 
-/* The kernel right below k, which is in its place: a reload keeps that, so it need not be the top. */
+/* The kernel right below k, which is in its place: a reload keeps that, so it need not be the
+ * top. */
 static const dpi_kernel *kernel_below(dpi_truth *t, const dpi_kernel *k)
 {
     const dpi_stack *s = dpi_truth_stack(t, k->key);

@@ -56,7 +56,8 @@ typedef struct dpi_entry {
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
     uint64_t written; /* arguments that kernels write: the schema's, and "also_written" ones */
     uint64_t counted; /* those of them whose versions count up */
-    /* Some return may point to more than a tensor, which is looked at: a list, a string, an object. */
+    /* Some return may point to more than a tensor, which is looked at: a list, a string, an
+     * object. */
     bool returns_memory;
     bool views;     /* some return may be a view of an argument */
     bool views_one; /* and there is nothing more to it: one tensor, a view of another */
@@ -68,9 +69,10 @@ typedef struct dpi_entry {
     uint16_t *table;      /* [n_slots] index into kernels, with DPI_CELL_WARY or not; DPI_CELL_* */
     uint8_t *provenance;  /* [n_slots] */
     const dpi_kernel *composite; /* of kernels: the one that calls other operators; NULL: none */
-    uint64_t mask[]; /* [2 * n_columns] functionalities that are not passed over, by backend's
-                        column; [2 * c + 1]: with the skip bit, [2 * c]: without */
-} dpi_entry;         /* kernels, table and provenance are in this block */
+    /* [2 * n_columns] functionalities that are not passed over, by backend's column; [2 * c +
+     * 1]: with the skip bit, [2 * c]: without */
+    uint64_t mask[];
+} dpi_entry; /* kernels, table and provenance are in this block */
 
 dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallbacks *fb,
                            uint32_t n_named);
@@ -83,12 +85,13 @@ bool dpi_cell_falls_through(dpi_cell c);
 /* So it is where no argument may have a gradient. */
 bool dpi_cell_needs_grad(dpi_cell c);
 bool dpi_is_composite(dp_key k); /* an alias whose kernels call others, as a rule */
-/* A composite kernel that nobody has flagged as touching none: it may be written like one of a backend.
- * Then it runs for no tensor without memory; where no tensor is involved, it may. */
+/* A composite kernel that nobody has flagged as touching none: it may be written like one of a
+ * backend.  Then it runs for no tensor without memory; where no tensor is involved, it may. */
 bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
 /* Does the CPU's kernel change geometry alone?  Then it serves tensors of any device. */
 bool dpi_needs_no_bytes(const dpi_entry *e);
-/* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8: ", ... 5 more". */
+/* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8: ", ... 5
+ * more". */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
 #pragma GCC visibility pop

@@ -1,4 +1,5 @@
-/* intern.c -- operators by full name: each name gets an id once, for as long as the registry lives. */
+/* intern.c -- operators by full name: each name gets an id once, for as long as the registry
+ * lives. */
 #include "change.h"
 
 static int64_t op_find(const dp_registry *reg, const char *name, uint32_t from)

@@ -51,8 +51,9 @@ struct dp_unit {
 
 typedef struct dpi_attach_options {
     bool reject_override;
-    dp_unit *replace; /* reload: take this unit's place and load number, and drop it, in the same
-                     snapshot; it becomes draining: its generation stays callable from older pins */
+    /* reload: take this unit's place and load number, and drop it, in the same snapshot; it
+     * becomes draining: its generation stays callable from older pins */
+    dp_unit *replace;
 } dpi_attach_options;
 
 /* Check and publish, one snapshot.  On failure nothing has changed.  overrides (may be NULL): lines

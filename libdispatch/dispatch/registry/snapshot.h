@@ -17,8 +17,8 @@ typedef struct dpi_snapshot {
     uint32_t n_entries;  /* operator ids below this */
     uint32_t n_plain;    /* n_entries, or 0 when there is an observer of all calls */
     dpi_entry **entries; /* NULL where the operator has neither def nor kernel */
-    /* [n_plain] `entries`, with NULL for operators that an observer may be told of; `entries` itself
-     * without such operators */
+    /* [n_plain] `entries`, with NULL for operators that an observer may be told of; `entries`
+     * itself without such operators */
     dpi_entry **plain;
     dpi_names *names;
     uint32_t n_observers;

@@ -199,8 +199,8 @@ static void entry_viewed(dpi_entry *e, const dp_schema *s, const char *tags)
     e->detached = has_tag(tags, "detached", NULL);
 }
 
-/* PyTorch's convention: of the gradients that a mask leaves out there are none, nor of attention's weights
- * where they are not needed. */
+/* PyTorch's convention: of the gradients that a mask leaves out there are none, nor of attention's
+ * weights where they are not needed. */
 static bool masks_returns(const dp_schema *s)
 {
     static const char *const names[] = {"output_mask", "need_weights"};

@@ -16,8 +16,9 @@ typedef struct dpi_frame {
     _Atomic(const dp_op *) op;
     _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
     _Atomic(const dp_value *) args;           /* of a boxed call while it runs, else NULL */
-    struct dpi_state *state; /* of the context when it began; for its own thread alone; not of calls
-                                that went the short way, which begin with the outermost */
+    /* of the context when it began; for its own thread alone; not of calls that went the short
+     * way, which begin with the outermost */
+    struct dpi_state *state;
     _Atomic(uint64_t) touched; /* not 0: a kernel with DP_FLAG_META may have written bytes */
     uint64_t unused;
 } dpi_frame;

@@ -196,7 +196,8 @@ static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32
     return rc;
 }
 
-/* What the author wrote to give items of b the flag `flag`, which the macro `block` gives to all of them. */
+/* What the author wrote to give items of b the flag `flag`, which the macro `block` gives to all of
+ * them. */
 static const char *flag_origin(const dp_block *b, uint16_t flag, const char *name,
                                const char *block)
 {
@@ -218,8 +219,8 @@ static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char 
     return fail_at(err, DP_EPLUGIN, b, "kernel", name, why);
 }
 
-/* DP_FLAG_META is for CPU and for composite keys.  DP_LIBRARY_VIEWS gives it to its kernels of those keys;
- * for others it only says that they make their views. */
+/* DP_FLAG_META is for CPU and for composite keys.  DP_LIBRARY_VIEWS gives it to its kernels of
+ * those keys; for others it only says that they make their views. */
 static int check_meta(const dp_block *b, dp_key key, uint16_t *flags, const char *name,
                       dp_error *err)
 {
@@ -344,7 +345,8 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
                                 err);
 }
 
-/* Which calls an observer is told of: those of one operator, "aten::mm", those of one key, or all. */
+/* Which calls an observer is told of: those of one operator, "aten::mm", those of one key, or
+ * all. */
 static int observer_of(dpi_change *c, dpi_reg *r, const dp_block *b, bool *one_op, dp_error *err)
 {
     dp_error why = DP_ERROR_INIT;

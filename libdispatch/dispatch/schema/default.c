@@ -1,4 +1,5 @@
-/* default.c -- default values of arguments: text to dp_value, and back as IValue's operator<< prints. */
+/* default.c -- default values of arguments: text to dp_value, and back as IValue's operator<<
+ * prints. */
 #include "parse.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* derive.c -- what follows from a schema's arguments and returns: aliases, views, form, C type, text. */
+/* derive.c -- what follows from a schema's arguments and returns: aliases, views, form, C type,
+ * text. */
 #include "parse.h"
 
 /* Where alias info of a whole argument stands: on the type, or on what it contains. */

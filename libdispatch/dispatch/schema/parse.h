@@ -1,4 +1,5 @@
-/* parse.h -- between the files that parse a schema: types, the cursor, defaults, what is derived. */
+/* parse.h -- between the files that parse a schema: types, the cursor, defaults, what is
+ * derived. */
 #ifndef DPI_PARSE_H
 #define DPI_PARSE_H
 

@@ -21,8 +21,8 @@ enum { /* dpi_type.kind.  Names print as in the text. */
        DPI_TYPE_MEMORY_FORMAT,
        DPI_TYPE_DEVICE,
        DPI_TYPE_GENERATOR,
-       DPI_TYPE_NAMED, /* any other one-word type: Storage, Stream, QScheme, Any ...; text in `name`
-                        */
+       /* any other one-word type: Storage, Stream, QScheme, Any ...; text in `name` */
+       DPI_TYPE_NAMED,
        DPI_TYPE_VARIABLE, /* lowercase identifier */
        DPI_TYPE_CLASS,    /* __torch__.torch.classes.ns.Class */
        DPI_TYPE_LIST,     /* elem; sized: int[n] */
@@ -72,9 +72,10 @@ struct dp_schema {
     uint64_t
         tensor_args;  /* bit i: argument i can carry key sets (Tensor, Tensor?, lists, Generator) */
     uint64_t written; /* bit i: argument i is written */
-    int8_t ret_alias[DP_LIMIT_ARGUMENTS]; /* return i is written argument j (one type, one set, both
-                                          "!"), which the host returns; -1: a kernel's */
-    int32_t form;                         /* DP_FORM_* */
+    /* return i is written argument j (one type, one set, both "!"), which the host returns; -1:
+     * a kernel's */
+    int8_t ret_alias[DP_LIMIT_ARGUMENTS];
+    int32_t form;    /* DP_FORM_* */
     uint64_t viewed; /* bit i: some return shares memory with argument i, which is not written */
     int8_t ret_view[DP_LIMIT_ARGUMENTS]; /* return i shares memory with argument j, or is it; -1 */
 };

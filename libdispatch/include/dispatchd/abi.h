@@ -19,8 +19,8 @@ extern "C" {
 
 #define DP_ABI_MAJOR 2
 #define DP_ABI_MINOR 0
-/* Until interface 2 is frozen, every change of a struct raises this number, and the loader takes plugins of
- * this draft alone.  0 will say that it is frozen. */
+/* Until interface 2 is frozen, every change of a struct raises this number, and the loader takes
+ * plugins of this draft alone.  0 will say that it is frozen. */
 #ifndef DP_ABI_DRAFT
 #define DP_ABI_DRAFT 2
 #endif
@@ -28,8 +28,8 @@ extern "C" {
 #ifndef DP_ABI_TARGET
 #define DP_ABI_TARGET DP_ABI_MINOR
 #endif
-/* Bit `dtype` for each dtype that this header knows.  The host refuses to call a plugin's kernel with another
- * one.  Fill in by hand only to promise less. */
+/* Bit `dtype` for each dtype that this header knows.  The host refuses to call a plugin's kernel
+ * with another one.  Fill in by hand only to promise less. */
 #ifndef DP_DTYPES_KNOWN
 #define DP_DTYPES_KNOWN                                (0ull DP_DTYPE_MAP(DP_DTYPE_KNOWN_))
 #define DP_DTYPE_KNOWN_(id, number, dtype_name, bytes) | 1ull << (number)
@@ -44,8 +44,8 @@ typedef struct dp_iter dp_iter;
 typedef struct dp_iter_config dp_iter_config;
 typedef struct dp_reduction dp_reduction;
 /* n1 rows of n0 elements.  Operand k's next element lies strides[k] bytes on, its next row
- * strides[n + k] for the iterator's n operands.  `data` is this call's own, to be advanced.  May run on
- * several threads at once, user is shared.  Must not call operators. */
+ * strides[n + k] for the iterator's n operands.  `data` is this call's own, to be advanced.  May
+ * run on several threads at once, user is shared.  Must not call operators. */
 typedef void (*dp_iter_loop2d)(char **data, const int64_t *strides, int64_t n0, int64_t n1,
                                void *user);
 /* The same for one row. */
@@ -152,10 +152,12 @@ enum {                      /* dp_block.kind */
        DP_BLOCK_FALLBACK,   /* one kernel (boxed) for `key`, all operators */
        DP_BLOCK_BACKEND,    /* names a backend, ns = its name; data = dp_device_ops or NULL */
        DP_BLOCK_OBSERVER,   /* fn is a dp_observer_fn */
-       DP_BLOCK_ON_LOAD,   /* fn is a dp_hook_fn: run after the records are checked, before they are
-                              published; default: nothing.  A failure refuses the load. */
-       DP_BLOCK_ON_UNLOAD, /* fn is a dp_hook_fn: run after the last call left; default: nothing.
-                              A failure keeps the plugin loaded. */
+       /* fn is a dp_hook_fn: run after the records are checked, before they are published;
+        * default: nothing.  A failure refuses the load. */
+       DP_BLOCK_ON_LOAD,
+       /* fn is a dp_hook_fn: run after the last call left; default: nothing.  A failure keeps
+        * the plugin loaded. */
+       DP_BLOCK_ON_UNLOAD,
        DP_BLOCK_SESSION_END, /* fn is a dp_hook_fn: run when a session has ended */
        DP_BLOCK_KIND,        /* names a kind of wrapper tensors, ns = its name */
        DP_BLOCK_OBJECT,      /* a kind of objects: ns, key = its name, data = dp_object_ops */
@@ -171,18 +173,19 @@ enum {                  /* dp_item.kind */
 enum {                          /* dp_item.flags */
        DP_FLAG_FALLTHROUGH = 1, /* no kernel: the key is skipped */
        DP_FLAG_BELOW = 2,       /* the kernel redispatches below its own key */
-       DP_FLAG_META = 4,  /* without memory (dp_memoryless) the kernel makes and checks the same
-                            tensors and touches no bytes.  For CPU: so it serves Meta and Fake, too.
-                            For a composite key: so it may run there, and for wrappers.
-                            Of an IMPL block: for all its items */
-       DP_FLAG_GRAD = 8,  /* for a layer: it has nothing to do, and is passed over, where no tensor
-                            among the arguments may have a gradient, or gradients are off.  Of an
-                            IMPL block: for all its items */
-       DP_FLAG_VIEWS = 16 /* what it returns where its schema marks a view it made with
-                             dp_as_strided(), dp_view_sizes() or dp_view_as() of that argument, which
-                             make it a view there and then.  With DP_FLAG_META, for CPU: it touches
-                             no bytes at all, and dp_fallback_cpu() runs it on tensors of devices.
-                             Of an IMPL block: for all its items */
+       /* without memory (dp_memoryless) the kernel makes and checks the same tensors and touches
+        * no bytes.  For CPU: so it serves Meta and Fake, too.  For a composite key: so it may
+        * run there, and for wrappers.  Of an IMPL block: for all its items */
+       DP_FLAG_META = 4,
+       /* for a layer: it has nothing to do, and is passed over, where no tensor among the
+        * arguments may have a gradient, or gradients are off.  Of an IMPL block: for all its
+        * items */
+       DP_FLAG_GRAD = 8,
+       /* what it returns where its schema marks a view it made with dp_as_strided(),
+        * dp_view_sizes() or dp_view_as() of that argument, which make it a view there and then.
+        * With DP_FLAG_META, for CPU: it touches no bytes at all, and dp_fallback_cpu() runs it on
+        * tensors of devices.  Of an IMPL block: for all its items */
+       DP_FLAG_VIEWS = 16
 };
 
 typedef struct dp_item {
@@ -191,9 +194,10 @@ typedef struct dp_item {
     const char *name;
     const char *tags; /* DEF: may be NULL */
     dp_boxed_fn boxed;
-    dp_any_fn unboxed; /* NULL: boxed only.  Else `boxed` unboxes for it: the returns of `code`
-                          come first in rets, without gaps for written arguments */
-    const char *code;  /* C type of `unboxed`, "TTs>T"; "" when unboxed is NULL */
+    /* NULL: boxed only.  Else `boxed` unboxes for it: the returns of `code` come first in rets,
+     * without gaps for written arguments */
+    dp_any_fn unboxed;
+    const char *code; /* C type of `unboxed`, "TTs>T"; "" when unboxed is NULL */
 } dp_item;
 
 typedef struct dp_block {
@@ -237,13 +241,14 @@ typedef struct dp_observation {
     uint64_t generation; /* of that plugin; a reload makes a new one */
 } dp_observation;
 
-/* An observer (DP_OBSERVER) sees every call (not redispatch) of every operator that reaches a kernel, on
- * the calling thread, before the kernel and after it; RecordFunction's job.  DP_OBSERVER_OF sees the calls
- * of one operator.  DP_OBSERVER_KEY sees the calls and redispatches whose kernel was chosen for one key.
- * There may be DP_LIMIT_OBSERVERS, which are told in load order.  It must be short and must not call
- * operators; it may write nothing of *o but `state`.  One that is loaded or unloaded meanwhile does not see
- * the rest of the call, so `state` should not be the only pointer to something.  Typed calls that an
- * observer sees are boxed, so that it sees their arguments; calls that nobody observes stay as they are. */
+/* An observer (DP_OBSERVER) sees every call (not redispatch) of every operator that reaches a
+ * kernel, on the calling thread, before the kernel and after it; RecordFunction's job.
+ * DP_OBSERVER_OF sees the calls of one operator.  DP_OBSERVER_KEY sees the calls and redispatches
+ * whose kernel was chosen for one key.  There may be DP_LIMIT_OBSERVERS, which are told in load
+ * order.  It must be short and must not call operators; it may write nothing of *o but `state`.
+ * One that is loaded or unloaded meanwhile does not see the rest of the call, so `state` should not
+ * be the only pointer to something.  Typed calls that an observer sees are boxed, so that it sees
+ * their arguments; calls that nobody observes stay as they are. */
 typedef void (*dp_observer_fn)(dp_observation *o);
 
 typedef struct dp_host dp_host;
@@ -274,8 +279,8 @@ typedef struct dp_entered {
 
 /* -- dispatcher state -- */
 
-enum { /* dp_mode.fallback: of calls that only a backend's fallback serves, or dp_fallback_cpu() from a
-          kernel; what makes a view copies nothing and is always allowed */
+enum { /* dp_mode.fallback: of calls that only a backend's fallback serves, or dp_fallback_cpu()
+          from a kernel; what makes a view copies nothing and is always allowed */
        DP_FALLBACK_ALLOW,
        DP_FALLBACK_REPORT, /* a warning that names the operator */
        DP_FALLBACK_FORBID  /* DP_ENOTIMPL that names it */
@@ -296,15 +301,16 @@ typedef struct dp_mode {
 /* -- tensors made of tensors -- */
 
 /* A wrapper tensor: of a kind, with tensors, integers and doubles that only its kind's kernels
- * understand (values and a mask; values and indices; values, a scale and a zero point).  It is data:
- * it has no function of a plugin, and outlives the one that made it.  Kernels of its keys take it apart; no other kernel gets one. */
+ * understand (values and a mask; values and indices; values, a scale and a zero point).  It is
+ * data: it has no function of a plugin, and outlives the one that made it.  Kernels of its keys
+ * take it apart; no other kernel gets one. */
 typedef struct dp_wrapper {
     uint32_t size;
     uint32_t version; /* of the kind's own arrangement; what it means is the kind's */
     const char *kind; /* letters, digits and "_.:-"; one that DP_WRAPPER_KIND names has its key */
-    dp_keyset
-        keys; /* never Dense, nor another kind's; without a backend: the device's.  May be empty
-                         for a kind that DP_WRAPPER_KIND names */
+    /* never Dense, nor another kind's; without a backend: the device's.  May be empty for a kind
+     * that DP_WRAPPER_KIND names */
+    dp_keyset keys;
     dp_dtype dtype;
     dp_device device;
     int32_t ndim;
@@ -320,25 +326,27 @@ typedef struct dp_wrapper {
 
 /* -- objects: state of a plugin that calls pass on and clients hold by handle -- */
 
-/* The functions by which a plugin ends and adopts its objects of one kind, given to DP_OBJECT_KIND().  Set `size`
- * first; a function that is NULL is not called.  One that fails describes the fault in *err, with
- * dp_error_set(), and returns the code of that. */
+/* The functions by which a plugin ends and adopts its objects of one kind, given to
+ * DP_OBJECT_KIND().  Set `size` first; a function that is NULL is not called.  One that fails
+ * describes the fault in *err, with dp_error_set(), and returns the code of that. */
 typedef struct dp_object_ops {
     uint32_t size;
     uint32_t version; /* raised by the plugin when it arranges its data in another way */
-    /* Release what the object's data refers to, not the data itself: the last reference is gone, or the
-     * plugin goes.  Called once for each object, on any thread, when no other call of the plugin can use
-     * the object.  Must not block.  A failure is logged; the object has ended all the same.  NULL: the data
-     * refers to nothing. */
+    /* Release what the object's data refers to, not the data itself: the last reference is gone, or
+     * the plugin goes.  Called once for each object, on any thread, when no other call of the
+     * plugin can use the object.  Must not block.  A failure is logged; the object has ended all
+     * the same.  NULL: the data refers to nothing. */
     int (*end)(void *data, dp_error *err);
-    /* Called at a reload, in the new code: take over an object whose data the code of `version` made.  It may
-     * change the data, but calls of the old code may still use it if the version is the same.  0: the object
-     * belongs to the new code from now on.  A failure, or NULL: it stays with the old code and ends with it. */
+    /* Called at a reload, in the new code: take over an object whose data the code of `version`
+     * made.  It may change the data, but calls of the old code may still use it if the version is
+     * the same.  0: the object belongs to the new code from now on.  A failure, or NULL: it stays
+     * with the old code and ends with it. */
     int (*adopt)(void *data, size_t bytes, uint32_t version, dp_error *err);
 } dp_object_ops;
 
-/* The data and the tensors of an object, which dp_object_get() fills in for kernels of the plugin that named its
- * kind.  Set `size` first.  The pointers are borrowed: they are good while the caller holds the object. */
+/* The data and the tensors of an object, which dp_object_get() fills in for kernels of the plugin
+ * that named its kind.  Set `size` first.  The pointers are borrowed: they are good while the
+ * caller holds the object. */
 typedef struct dp_object_view {
     uint32_t size;
     uint32_t n_tensors;
@@ -347,8 +355,8 @@ typedef struct dp_object_view {
     size_t bytes;
 } dp_object_view;
 
-/* Converts n elements, src_stride bytes apart, to others that lie dst_stride bytes apart; they share no
- * memory and need not be aligned. */
+/* Converts n elements, src_stride bytes apart, to others that lie dst_stride bytes apart; they
+ * share no memory and need not be aligned. */
 typedef void (*dp_convert_fn)(char *dst, int64_t dst_stride, const char *src, int64_t src_stride,
                               int64_t n);
 

@@ -7,11 +7,11 @@
  *
  * What a call makes is charged to its context's account (dp_ctx_set_account) before it is there:
  * tensors' storages and what they grow by, pinned memory, scratch.  DP_ERESOURCE, and nothing has
- * happened, if that is too much.  It is refunded when the memory is given back: that of a device when
- * no stream uses it any more.  Several tensors, holders and accounts may share a storage, which is
- * charged once: to DP_HOLDER_INTERMEDIATES of whose call made it while nobody keeps it, and to a keeper
- * while somebody does (dp_account_charge_tensor).  So what one session's call left in a plugin is charged to the
- * other session that names it.  Any thread. */
+ * happened, if that is too much.  It is refunded when the memory is given back: that of a device
+ * when no stream uses it any more.  Several tensors, holders and accounts may share a storage,
+ * which is charged once: to DP_HOLDER_INTERMEDIATES of whose call made it while nobody keeps it,
+ * and to a keeper while somebody does (dp_account_charge_tensor).  So what one session's call left
+ * in a plugin is charged to the other session that names it.  Any thread. */
 #ifndef DISPATCHD_ACCOUNT_H
 #define DISPATCHD_ACCOUNT_H
 
@@ -56,11 +56,13 @@ DP_API int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t
                              dp_error *err);
 DP_API void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes);
 /* Charge the bytes of t's storage, unless somebody keeps them already who comes no later in
- * DP_HOLDER_MAP, of whichever account; a holder that comes first takes them over from one behind it.
- * At the last of as many dp_account_refund_tensor() as there were calls of this for the same holder they are
- * refunded or, if a call made them, intermediates again until they are given back. */
+ * DP_HOLDER_MAP, of whichever account; a holder that comes first takes them over from one behind
+ * it.  At the last of as many dp_account_refund_tensor() as there were calls of this for the same
+ * holder they are refunded or, if a call made them, intermediates again until they are given
+ * back. */
 DP_API int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *t, dp_error *err);
-/* The same for memory that there is already: it may exceed the limit, and nothing else then fits. */
+/* The same for memory that there is already: it may exceed the limit, and nothing else then
+ * fits. */
 DP_API void dp_account_charge_tensor_anyway(dp_account *a, int holder, const dp_tensor *t);
 DP_API void dp_account_refund_tensor(dp_account *a, int holder, const dp_tensor *t);
 DP_API void dp_account_held(const dp_account *a, dp_held out[DP_HOLDERS]);

@@ -5,9 +5,9 @@
  *     if (rc == 0)
  *         rc = dp_check_same_dtype(ctx, "layer", &self, &weight);
  *
- * says "Expected 2-dimensional tensor, but got 3-dimensional tensor for argument #1 'self' (while checking
- * arguments for layer)".  All of them refuse (dp_refuse): they are for before anything is written.  Include
- * plugin.h or dispatch.h before this. */
+ * says "Expected 2-dimensional tensor, but got 3-dimensional tensor for argument #1 'self' (while
+ * checking arguments for layer)".  All of them refuse (dp_refuse): they are for before anything is
+ * written.  Include plugin.h or dispatch.h before this. */
 #ifndef DISPATCHD_CHECK_H
 #define DISPATCHD_CHECK_H
 

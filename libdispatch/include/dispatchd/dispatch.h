@@ -142,8 +142,9 @@ DP_API void dp_free(void *p);
 DP_API void dp_fault_arm(uint64_t n);
 DP_API bool dp_fault_hit(void); /* did it fail since the last arm? */
 
-/* Freed memory of tensors is kept for the next ones, DP_LIMIT_WARM_BYTES of it: give it back to the system, the
- * largest pieces first, until at most `keep` bytes are left.  For when nobody will want it soon. */
+/* Freed memory of tensors is kept for the next ones, DP_LIMIT_WARM_BYTES of it: give it back to the
+ * system, the largest pieces first, until at most `keep` bytes are left.  For when nobody will want
+ * it soon. */
 DP_API void dp_memory_trim(size_t keep);
 
 /* One lifetime for many allocations.  Not thread-safe. */
@@ -152,8 +153,8 @@ DP_API dp_arena *dp_arena_new(void);                    /* NULL: no memory */
 DP_API dp_arena *dp_arena_free(dp_arena *a);            /* NULL is fine; returns NULL */
 DP_API void dp_arena_reset(dp_arena *a);                /* keeps one block warm */
 DP_API void *dp_arena_alloc(dp_arena *a, size_t bytes); /* 16-byte aligned; NULL: no memory */
-/* Such an allocation of `what` failed: DP_ERESOURCE, by the limit of who pays for a context's arena, or
- * for want of memory. */
+/* Such an allocation of `what` failed: DP_ERESOURCE, by the limit of who pays for a context's
+ * arena, or for want of memory. */
 DP_API int dp_arena_failed(dp_arena *a, size_t bytes, const char *what, dp_error *err);
 DP_API void *dp_arena_dup(dp_arena *a, const void *p, size_t bytes);
 /* Allocate n items of `each` bytes; an overflow counts as no memory. */
@@ -189,8 +190,8 @@ DP_API dp_dtype dp_dtype_parse(const char *name); /* DP_DTYPE_NONE when there is
  * ATen. */
 DP_API void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n);
 
-/* The plugin that names the kind of wrapper tensors whose key k is, copied into owner; "" when it is unloaded and
- * tensors of the kind live.  NULL: k is no living kind's. */
+/* The plugin that names the kind of wrapper tensors whose key k is, copied into owner; "" when it
+ * is unloaded and tensors of the kind live.  NULL: k is no living kind's. */
 DP_API const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1]);
 DP_API dp_key dp_key_parse(const char *name); /* Undefined for "Undefined" and for unknown names */
 /* Tells those two apart.  DP_ENOTFOUND names the nearest ones. */
@@ -199,18 +200,19 @@ DP_API int dp_key_lookup(const char *name, dp_key *out, dp_error *err);
 DP_API size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap);
 /* "DispatchKeySet(AutogradCPU, CPU)" without the wrapper: "AutogradCPU, CPU". */
 DP_API const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes);
-/* How often this thread has begun to call functions of devices that plugins bring: for executors, since
- * any of them may wait for its device. */
+/* How often this thread has begun to call functions of devices that plugins bring: for executors,
+ * since any of them may wait for its device. */
 DP_API uint64_t dp_devices_entered(void);
 DP_API const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX]); /* "cpu", "npu:0" */
 DP_API int dp_device_parse(const char *name, dp_device *out, dp_error *err);
 /* Pin those named backends of `bits` (DP_BBIT) that are alive, and return their bits for
- * dp_backends_unpin().  Code that keeps a device number beyond a call pins its backend: the number might
- * otherwise mean another backend after an unload and a load.  A pin holds no plugin back.  Any thread. */
+ * dp_backends_unpin().  Code that keeps a device number beyond a call pins its backend: the number
+ * might otherwise mean another backend after an unload and a load.  A pin holds no plugin back.
+ * Any thread. */
 DP_API uint64_t dp_backends_pin(uint64_t bits);
 DP_API void dp_backends_unpin(uint64_t bits);
-/* The same for code that keeps a key set: its named backends, and its kinds of wrapper tensors.  Returns what
- * dp_keyset_unpin() takes. */
+/* The same for code that keeps a key set: its named backends, and its kinds of wrapper tensors.
+ * Returns what dp_keyset_unpin() takes. */
 DP_API dp_keyset dp_keyset_pin(dp_keyset s);
 DP_API void dp_keyset_unpin(dp_keyset pinned);
 
@@ -251,8 +253,8 @@ DP_API int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_ele
 DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t *strides,
                           void *data, size_t bytes, void (*release)(void *arg), void *arg,
                           dp_tensor **out, dp_error *err);
-/* A second tensor that stands for t, as when t is saved: the same storage, geometry, version counter
- * and dp_tensor_id(). */
+/* A second tensor that stands for t, as when t is saved: the same storage, geometry, version
+ * counter and dp_tensor_id(). */
 DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
 /* It has sizes and a dtype and nothing to read: on device meta, a fake. */
 DP_API bool dp_tensor_is_memoryless(const dp_tensor *t);
@@ -266,16 +268,17 @@ DP_API int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int n
                           const int64_t *sizes, dp_dtype of, const void *src, dp_tensor **out,
                           dp_error *err);
 
-/* fn(arg) is called when memory that a stream still uses is put aside (dp_record_stream): somebody has
- * to call dp_plugin_reap() from time to time then, or it is released with the next allocation on its
- * device.  On any thread; it must be short and call nothing of the library.  NULL: nobody is told. */
+/* fn(arg) is called when memory that a stream still uses is put aside (dp_record_stream): somebody
+ * has to call dp_plugin_reap() from time to time then, or it is released with the next allocation
+ * on its device.  On any thread; it must be short and call nothing of the library.  NULL: nobody is
+ * told. */
 DP_API void dp_on_aside(void (*fn)(void *arg), void *arg);
 
-/* fn(text, arg) is called when code of a plugin changed state of the process that it must leave alone
- * (docs/plugins.md), which the host has set back then: once for each generation of a plugin and kind of
- * code, and after every load, hook and unload that did.  What a kernel changed is among its context's
- * warnings, too.  On the thread that ran the code; it must be short and load no plugin.  NULL: nobody is
- * told. */
+/* fn(text, arg) is called when code of a plugin changed state of the process that it must leave
+ * alone (docs/plugins.md), which the host has set back then: once for each generation of a plugin
+ * and kind of code, and after every load, hook and unload that did.  What a kernel changed is among
+ * its context's warnings, too.  On the thread that ran the code; it must be short and load no
+ * plugin.  NULL: nobody is told. */
 DP_API void dp_on_warning(void (*fn)(const char *text, void *arg), void *arg);
 
 typedef struct dp_tensor_stats {
@@ -292,7 +295,8 @@ DP_API int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out,
 DP_API dp_generator *dp_generator_ref(dp_generator *g);
 DP_API dp_generator *dp_generator_unref(dp_generator *g); /* NULL is fine; returns NULL */
 /* seed, state_get and state_set wait for the kernel that holds it.  A state is the bytes of
- * torch.Generator.get_state(), for the CPU, and {seed, offset} for other devices; DP_EVALUE: it is none. */
+ * torch.Generator.get_state(), for the CPU, and {seed, offset} for other devices; DP_EVALUE: it is
+ * none. */
 DP_API void dp_generator_seed(dp_generator *g, uint64_t seed);
 DP_API uint64_t dp_generator_initial_seed(const dp_generator *g);
 DP_API size_t dp_generator_state_bytes(const dp_generator *g);
@@ -402,9 +406,9 @@ DP_API int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_opti
                           dp_plugin_report *report, dp_error *err);
 /* Detach, wait until nobody runs its kernels (timeout_ms, -1: for ever), close.  DP_EBUSY: still in
  * use, or storages live on its backend and force is false; it stays loaded.  With force those are
- * released before its on_unload runs, and one that fails only keeps the code mapped; calls that still run
- * keep it mapped until they have ended, and kept_because names one.  DP_ENOTFOUND offers the nearest
- * names. */
+ * released before its on_unload runs, and one that fails only keeps the code mapped; calls that
+ * still run keep it mapped until they have ended, and kept_because names one.  DP_ENOTFOUND offers
+ * the nearest names. */
 DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms, bool force,
                             dp_unload_report *report, dp_error *err);
 /* Load the file again from its path, in the old one's place; if it fails the old one stays. */
@@ -484,7 +488,8 @@ DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch
 /* Whose default generators its kernels draw from; borrowed until dp_ctx_reset.  NULL: the
  * registry's own. */
 DP_API void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all);
-/* What its calls make is charged to it (account.h); borrowed until dp_ctx_reset.  NULL: to nobody. */
+/* What its calls make is charged to it (account.h); borrowed until dp_ctx_reset.  NULL: to
+ * nobody. */
 DP_API void dp_ctx_set_account(dp_ctx *ctx, dp_account *a);
 /* While *flag is 0, calls of this request go as if no tensor may have a gradient; the first that
  * gets one sets it.  Borrowed until dp_ctx_reset().  NULL: the tensors alone decide. */
@@ -493,25 +498,25 @@ DP_API void dp_ctx_set_grad_flag(dp_ctx *ctx, dp_flag *flag);
 typedef struct dp_waits {
     /* Before it waits; not 0: it does not, and fails with that code and *err. */
     int (*begin)(void *arg, dp_generator *g, dp_error *err);
-    /* When it has waited: rc is 0, or DP_ECANCELLED or DP_EDEADLINE with *err.  Returns rc, or what the
-     * request is to fail with instead of that. */
+    /* When it has waited: rc is 0, or DP_ECANCELLED or DP_EDEADLINE with *err.  Returns rc, or what
+     * the request is to fail with instead of that. */
     int (*end)(void *arg, int rc, dp_error *err);
 } dp_waits;
 /* Borrowed until dp_ctx_reset(), called on the thread that waits.  NULL: nobody. */
 DP_API void dp_ctx_set_waits(dp_ctx *ctx, const dp_waits *w, void *arg);
-/* dp_generator_state_get(), dp_generator_state_set() and dp_generators_seed() for a request: it waits as its
- * kernels do, until it is called off. */
+/* dp_generator_state_get(), dp_generator_state_set() and dp_generators_seed() for a request: it
+ * waits as its kernels do, until it is called off. */
 DP_API int dp_ctx_generator_state_get(dp_ctx *ctx, dp_generator *g, void *out);
 DP_API int dp_ctx_generator_state_set(dp_ctx *ctx, dp_generator *g, const void *state,
                                       size_t bytes);
 DP_API int dp_ctx_generators_seed(dp_ctx *ctx, dp_generators *all, uint64_t seed);
-/* Whose current streams its kernels use; borrowed until dp_ctx_reset.  NULL: the context's own, which
- * are the default ones again then. */
+/* Whose current streams its kernels use; borrowed until dp_ctx_reset.  NULL: the context's own,
+ * which are the default ones again then. */
 /* Whom dp_session_id() names; 0: nobody.  Until dp_ctx_reset(). */
 DP_API void dp_ctx_set_session(dp_ctx *ctx, uint64_t session);
-/* Tell plugins that the context's session has ended: run their DP_ON_SESSION_END hooks, in load order, on this
- * thread, outside of calls.  failed: called for each that fails, with its plugin and its error.  DP_ERESOURCE: too many threads call
- * (DP_LIMIT_THREADS), and no hook has run. */
+/* Tell plugins that the context's session has ended: run their DP_ON_SESSION_END hooks, in load
+ * order, on this thread, outside of calls.  failed: called for each that fails, with its plugin and
+ * its error.  DP_ERESOURCE: too many threads call (DP_LIMIT_THREADS), and no hook has run. */
 typedef void (*dp_session_failed_fn)(void *arg, const char *plugin, const dp_error *err);
 DP_API int dp_session_end(dp_ctx *ctx, dp_session_failed_fn failed, void *arg);
 DP_API void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all);
@@ -527,16 +532,18 @@ DP_API void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag);
  * which holds one anyway. */
 DP_API int dp_ctx_begin(dp_ctx *ctx);
 DP_API void dp_ctx_end(dp_ctx *ctx);
-/* Between these two, all that this thread finds in a tensor (sizes, strides, memory) stays where it is,
- * though other threads give it another shape, which is seen at once outside of calls.  Holding again
- * lets what was held.  DP_ERESOURCE: too many threads (DP_LIMIT_THREADS).  Not ended by a call. */
+/* Between these two, all that this thread finds in a tensor (sizes, strides, memory) stays where it
+ * is, though other threads give it another shape, which is seen at once outside of calls.  Holding
+ * again lets what was held.  DP_ERESOURCE: too many threads (DP_LIMIT_THREADS).  Not ended by a
+ * call. */
 DP_API int dp_shapes_pin(dp_error *err);
 DP_API void dp_shapes_unpin(void);
 
 /* What kernels warned of since dp_ctx_reset(), in order: *n texts, borrowed until then. */
 DP_API const char *const *dp_ctx_warnings(const dp_ctx *ctx, size_t *n);
-/* Set this thread's floating-point environment to C's default, after a call or a run.  Kernels may have left
- * what calls do not compare: exceptions that trap, the x87 control word.  If they did, warn of it: `ran` ran. */
+/* Set this thread's floating-point environment to C's default, after a call or a run.  Kernels may
+ * have left what calls do not compare: exceptions that trap, the x87 control word.  If they did,
+ * warn of it: `ran` ran. */
 DP_API void dp_ctx_fp_settle(dp_ctx *ctx, const char *ran);
 
 /* Steps of a traced request, in the order entered. */
@@ -689,8 +696,8 @@ typedef struct dp_running {
     uint64_t nanos;  /* since the top-level call began */
     uint64_t thread; /* dp_thread_number() of the thread that runs it */
 } dp_running;
-/* Return the number of the calling thread, which no other thread ever gets.  0: DP_LIMIT_THREADS threads
- * have numbers already. */
+/* Return the number of the calling thread, which no other thread ever gets.  0: DP_LIMIT_THREADS
+ * threads have numbers already. */
 DP_API uint64_t dp_thread_number(void);
 DP_API size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap);
 /* What a thread runs, a line a call, outermost first: whose it is, operator, key, plugin, shapes of

@@ -1,28 +1,28 @@
 /* dispatchd/dtypes.h -- elements as C types: a loop for each dtype, and where an element lies.
  *
- *     #define LOOP(name, dtype, memory, value, load, store)                                        \
- *         static void twice_##name(char *const *data, const int64_t *strides, int64_t n, void *u)  \
- *         {                                                                                        \
- *             for (int64_t i = 0; i < n; i++)                                                      \
- *                 DP_ITEM(memory, data, strides, 0, i) =                                           \
- *                     store(2 * load(DP_ITEM(memory, data, strides, 1, i)));                       \
+ *     #define LOOP(name, dtype, memory, value, load, store)                                      \
+ *         static void twice_##name(char *const *data, const int64_t *strides, int64_t n, void *u)\
+ *         {                                                                                      \
+ *             for (int64_t i = 0; i < n; i++)                                                    \
+ *                 DP_ITEM(memory, data, strides, 0, i) =                                         \
+ *                     store(2 * load(DP_ITEM(memory, data, strides, 1, i)));                     \
  *         }
  *     #define ROW(name, dtype, ...) [dtype] = twice_##name,
  *     DP_DTYPES_FLOATING(LOOP) DP_DTYPES_REDUCED_FLOATING(LOOP)
  *     static const dp_iter_loop loops[DP_DTYPE_END] = {DP_DTYPES_FLOATING(ROW)
  *                                                      DP_DTYPES_REDUCED_FLOATING(ROW)};
  *
- * An empty place of the table is a dtype that dp_refuse_dtype() of check.h refuses.  Groups side by side are
- * one group (AT_DISPATCH_FLOATING_TYPES_AND2); in a switch each makes its cases.  Include plugin.h before
- * this. */
+ * An empty place of the table is a dtype that dp_refuse_dtype() of check.h refuses.  Groups side by
+ * side are one group (AT_DISPATCH_FLOATING_TYPES_AND2); in a switch each makes its cases.  Include
+ * plugin.h before this. */
 #ifndef DISPATCHD_DTYPES_H
 #define DISPATCHD_DTYPES_H
 
 #include "each.h"
 #include "tensor.h"
 
-/* X(end of names, dtype, type in memory, type of values, load, store): load makes a value of what lies in
- * memory, store the other way round. */
+/* X(end of names, dtype, type in memory, type of values, load, store): load makes a value of what
+ * lies in memory, store the other way round. */
 #define DP_DTYPES_BOOL(X) X(b8, DP_BOOL, uint8_t, uint8_t, (bool), 0 !=)
 #define DP_DTYPES_INTEGRAL(X)                                                                      \
     X(u8, DP_UINT8, uint8_t, uint8_t, , (uint8_t))                                                 \
@@ -68,8 +68,8 @@ enum { DP_DTYPE_SIZE_MAX = 16 };
 /* Element i of operand k in a loop of dp_iter_run_1d(). */
 #define DP_ITEM(type, data, strides, k, i) (*(type *)(void *)((data)[k] + (i) * (strides)[k]))
 
-/* The element of a dp_view at as many indices as it has dimensions, up to 5:  DP_AT(float, x, i, j) = 1;
- * Source: at::TensorAccessor. */
+/* The element of a dp_view at as many indices as it has dimensions, up to 5:  DP_AT(float, x, i, j)
+ * = 1; Source: at::TensorAccessor. */
 #define DP_AT(type, view, ...)                                                                     \
     (((type *)(view).data)[DP_CAT(DP_AT_, DP_COUNT(__VA_ARGS__))((view).strides, __VA_ARGS__)])
 #define DP_AT_1(s, a)             ((a) * (s)[0])

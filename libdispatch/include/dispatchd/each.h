@@ -1,9 +1,10 @@
-/* dispatchd/each.h -- the preprocessor's loops behind plugin_macros.h, typed.h and dtypes.h.  Nothing here is
- * for plugins to use. */
+/* dispatchd/each.h -- the preprocessor's loops behind plugin_macros.h, typed.h and dtypes.h.
+ * Nothing here is for plugins to use. */
 #ifndef DISPATCHD_EACH_H
 #define DISPATCHD_EACH_H
 
-/* Strict modes warn of __VA_OPT__, which all of these compilers have; a system header may use it. */
+/* Strict modes warn of __VA_OPT__, which all of these compilers have; a system header may use
+ * it. */
 #ifdef __STRICT_ANSI__
 #pragma GCC system_header
 #endif
@@ -14,9 +15,9 @@
 #define DP_STR(x)       DP_STR_(x)
 #define DP_UNPAREN(...) __VA_ARGS__
 
-/* DP_EACH(m, n, (a...), (b...)): m(n, a...) m(n, b...), for the tuples of a block: the first 64, and
- * so small blocks are quick; then 512 at a time, 21 times.  Behind the last stand empty ones, which make
- * nothing.  What is left over of too many names the way out. */
+/* DP_EACH(m, n, (a...), (b...)): m(n, a...) m(n, b...), for the tuples of a block: the first 64,
+ * and so small blocks are quick; then 512 at a time, 21 times.  Behind the last stand empty ones,
+ * which make nothing.  What is left over of too many names the way out. */
 #define DP_EV1(...) __VA_ARGS__
 #define DP_EV2(...) DP_EV1(DP_EV1(DP_EV1(DP_EV1(__VA_ARGS__))))
 #define DP_EV3(...) DP_EV2(DP_EV2(DP_EV2(DP_EV2(__VA_ARGS__))))
@@ -24,8 +25,10 @@
 /* clang-format off */
 #define DP_EACH(m, n, ...) __VA_OPT__(DP_EACH_FIRST_(m, n, __VA_ARGS__, DP_NONE_64_, (), ()))
 #define DP_NONE_64_ \
-    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), \
-    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), ()
+    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), \
+    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), \
+    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), \
+    (), (), (), (), (), (), (), (), (), (), (), (), (), (), (), ()
 #define DP_NONE_512_ \
     DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, DP_NONE_64_, \
     DP_NONE_64_

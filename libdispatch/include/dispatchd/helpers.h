@@ -52,8 +52,8 @@ __attribute__((format(printf, 3, 4), unused)) static void dp_note(dp_ctx *ctx, c
     va_end(ap);
 }
 
-/* A boxed kernel's returns, all of them tensors: takes tensors [n], NULL is None.  A return that is a
- * written argument may stay NULL. */
+/* A boxed kernel's returns, all of them tensors: takes tensors [n], NULL is None.  A return that is
+ * a written argument may stay NULL. */
 __attribute__((unused)) static int dp_return_tensors(dp_call *call, uint32_t n,
                                                      dp_tensor *const *tensors)
 {
@@ -67,9 +67,9 @@ __attribute__((unused)) static int dp_return_tensors(dp_call *call, uint32_t n,
                    dp_op_name(call->op), call->n_rets, n);
 }
 
-/* dp_fail(), for a kernel that has written to nothing as yet: no version of an argument counts up, and
- * the client is not told that one may be damaged.  format NULL: what failed has described it, and
- * code is what it returned. */
+/* dp_fail(), for a kernel that has written to nothing as yet: no version of an argument counts up,
+ * and the client is not told that one may be damaged.  format NULL: what failed has described it,
+ * and code is what it returned. */
 __attribute__((format(printf, 3, 4), unused)) static int dp_refuse(dp_ctx *ctx, int code,
                                                                    const char *format, ...)
 {

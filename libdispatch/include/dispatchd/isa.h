@@ -1,4 +1,5 @@
-/* dispatchd/isa.h -- vector levels: one source, compiled once for each width of vectors, chosen once.
+/* dispatchd/isa.h -- vector levels: one source, compiled once for each width of vectors, chosen
+ * once.
  *
  *     gcc -DDP_ISA=v1 ...                      mine.c, for each level: on x86-64 v1, v3 and v4,
  *     gcc -DDP_ISA=v3 -march=x86-64-v3 ...     elsewhere v1 alone
@@ -6,9 +7,10 @@
  *     const my_row DP_ISA_NAME(my_table)[] = {{...}, ...};    in mine.c: all that it exports
  *
  *     DP_ISA_TABLE(my_row, my_table)                          elsewhere, at file scope
- *     my_row row = DP_ISA_CHOSEN(level, my_table)[i];         by what dp_cpu_level() gave in on_load
+ *     my_row row = DP_ISA_CHOSEN(level, my_table)[i];     by what dp_cpu_level() gave in on_load
  *
- * With -DDP_ISA_ONLY=v3, say, on every command, that level is the only one that is compiled and used.
+ * With -DDP_ISA_ONLY=v3, say, on every command, that level is the only one that is compiled and
+ * used.
  *
  * Include plugin.h or dispatch.h before this. */
 #ifndef DISPATCHD_ISA_H

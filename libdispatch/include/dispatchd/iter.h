@@ -6,9 +6,9 @@
  *     int rc = dp_iter_init(ctx, &c, &it);
  *     return rc == 0 ? dp_iter_run(ctx, &it, add_loop, NULL) : rc;
  *
- * dp_iter_init() broadcasts and promotes, makes or resizes the outputs, refuses operands that overlap,
- * and orders and merges dimensions so that memory is walked forwards.  dp_iter_run() runs the loop over
- * two dimensions at a time, on several threads where that pays.
+ * dp_iter_init() broadcasts and promotes, makes or resizes the outputs, refuses operands that
+ * overlap, and orders and merges dimensions so that memory is walked forwards.  dp_iter_run() runs
+ * the loop over two dimensions at a time, on several threads where that pays.
  *
  * Include plugin.h or dispatch.h first, and this only where you iterate. */
 #ifndef DISPATCHD_ITER_H
@@ -24,30 +24,33 @@ extern "C" {
 
 #define DP_ITER_OPERANDS_MAX 16
 
-enum { /* dp_iter_config.flags; in brackets what TensorIteratorConfig calls it.  0 is its default: all
-          operands have one dtype and one device, outputs are resized, overlap is refused */
+enum { /* dp_iter_config.flags; in brackets what TensorIteratorConfig calls it.  0 is its default:
+          all operands have one dtype and one device, outputs are resized, overlap is refused */
        DP_ITER_PROMOTE = 1, /* the loop sees the inputs' common dtype [promote_inputs_to_...] */
        DP_ITER_INT_TO_FLOAT = 2, /* which is float32 in place of integers [promote_integer_...] */
-       DP_ITER_CAST_OUTPUTS = 4, /* outputs may have another dtype that the loop's can be cast to
-                                     [cast_common_dtype_to_outputs, enforce_safe_casting_to_output] */
-       DP_ITER_ANY_DTYPE = 8,    /* the loop sees each operand's own [not check_all_same_dtype] */
-       DP_ITER_ANY_DEVICE = 16,  /* [not check_all_same_device] */
+       /* outputs may have another dtype that the loop's can be cast to
+        * [cast_common_dtype_to_outputs, enforce_safe_casting_to_output] */
+       DP_ITER_CAST_OUTPUTS = 4,
+       DP_ITER_ANY_DTYPE = 8,   /* the loop sees each operand's own [not check_all_same_dtype] */
+       DP_ITER_ANY_DEVICE = 16, /* [not check_all_same_device] */
        DP_ITER_CPU_SCALARS =
            32, /* one 0-dim input on the CPU fits any device [allow_cpu_scalars] */
        DP_ITER_NO_OVERLAP_CHECK = 64, /* [not check_mem_overlap] */
-       DP_ITER_NO_RESIZE = 128,   /* outputs broadcast with the inputs and must have the result's
-                                     shape [not resize_outputs] */
+       /* outputs broadcast with the inputs and must have the result's shape [not resize_outputs] */
+       DP_ITER_NO_RESIZE = 128,
        DP_ITER_LINEAR = 256,      /* elements in row-major order [enforce_linear_iteration] */
        DP_ITER_BOOL_OUTPUT = 512, /* the loop writes bool [declare_static_dtype(kBool)] */
-       DP_ITER_LOOP_CASTS = 1024, /* the loop gets operands as they lie in memory, and converts
-                                     from `own` to `seen` and back by itself */
+       /* the loop gets operands as they lie in memory, and converts from `own` to `seen` and
+        * back by itself */
+       DP_ITER_LOOP_CASTS = 1024,
 
-       DP_ITER_SERIAL = 16384, /* one thread, elements one after the other; with LINEAR in row-major
-                                   order [cpu_serial_kernel] */
+       /* one thread, elements one after the other; with LINEAR in row-major order
+        * [cpu_serial_kernel] */
+       DP_ITER_SERIAL = 16384,
 
-       DP_ITER_REDUCE = 2048,  /* outputs lack the dimensions of `reduced` [is_reduction] */
-       DP_ITER_NUMBER = 8192,  /* outputs lie as if a 0-dim input took part, too: a number that the
-                                     loop has by itself */
+       DP_ITER_REDUCE = 2048, /* outputs lack the dimensions of `reduced` [is_reduction] */
+       /* outputs lie as if a 0-dim input took part, too: a number that the loop has by itself */
+       DP_ITER_NUMBER = 8192,
        DP_ITER_KEEPDIM = 4096, /* or have them with size 1 */
 
        /* TensorIterator's presets */
@@ -70,14 +73,17 @@ struct dp_iter_config {
     uint32_t size;
     uint32_t flags;
     int32_t n_out, n_in;
-    dp_tensor **outs;          /* [n_out]; a NULL is allocated and then owned by the caller */
-    dp_tensor *const *ins;     /* [n_in] borrowed */
-    dp_opt_dtype common_dtype; /* loop sees inputs as this; none: promoted from the inputs with
-                                  PROMOTE, else each input's own */
-    dp_opt_dtype out_dtype; /* of allocated outputs and of what the loop writes; none: the common,
-                                  or bool with BOOL_OUTPUT */
-    const int64_t *shape;   /* [ndim] to walk instead of the operands' common one, none of which
-                                  is smaller or resized [declare_static_shape]; NULL: that one */
+    dp_tensor **outs;      /* [n_out]; a NULL is allocated and then owned by the caller */
+    dp_tensor *const *ins; /* [n_in] borrowed */
+    /* loop sees inputs as this; none: promoted from the inputs with PROMOTE, else each input's
+     * own */
+    dp_opt_dtype common_dtype;
+    /* of allocated outputs and of what the loop writes; none: the common, or bool with
+     * BOOL_OUTPUT */
+    dp_opt_dtype out_dtype;
+    /* [ndim] to walk instead of the operands' common one, none of which is smaller or resized
+     * [declare_static_shape]; NULL: that one */
+    const int64_t *shape;
     int32_t ndim;
     uint32_t grain;   /* elements that are worth a thread's time [grain_size]; 0: 32768 */
     uint64_t reduced; /* REDUCE: bit d is dimension d of the inputs; one they lack is DP_EINDEX */
@@ -91,9 +97,9 @@ static inline dp_iter_config dp_iter_of(uint32_t flags, int n_out, dp_tensor **o
     return c;
 }
 
-/* What is to be walked.  Of the caller's, filled in by dp_iter_init(), which holds nothing: there is
- * nothing to release.  Not to be copied: it points into itself, and beyond 4 operands or 6 dimensions
- * into memory of dp_alloc(). */
+/* What is to be walked.  Of the caller's, filled in by dp_iter_init(), which holds nothing: there
+ * is nothing to release.  Not to be copied: it points into itself, and beyond 4 operands or 6
+ * dimensions into memory of dp_alloc(). */
 struct dp_iter {
     uint32_t size;
     uint32_t flags;   /* the configuration's */
@@ -124,17 +130,18 @@ struct dp_iter {
 enum { DP_ITER_CHUNK = 16384 };
 
 /* How the elements that make one of an output are brought together, for dp_iter_reduce().  They are
- * taken in chunks of DP_ITER_CHUNK, in the iterator's order; each chunk has an accumulator of its own
- * and neighbours are merged in pairs, so that the result does not depend on threads.  What runs works
- * on n accumulators at a time, acc_bytes apart and the first one 64-byte aligned, which belong to n
- * neighbours of an output.  On several threads at once, user is shared; must not call operators. */
+ * taken in chunks of DP_ITER_CHUNK, in the iterator's order; each chunk has an accumulator of its
+ * own and neighbours are merged in pairs, so that the result does not depend on threads.  What runs
+ * works on n accumulators at a time, acc_bytes apart and the first one 64-byte aligned, which
+ * belong to n neighbours of an output.  On several threads at once, user is shared; must not call
+ * operators. */
 struct dp_reduction {
     uint32_t size;
     uint32_t acc_bytes;
     /* No element yet. */
     void (*begin)(char *acc, int64_t n, void *user);
-    /* Add n0 elements to each accumulator.  data [n] and strides [2][n] are as in dp_iter_loop2d, rows
-     * being accumulators; outputs have no data here.  index: how many of its output's elements
+    /* Add n0 elements to each accumulator.  data [n] and strides [2][n] are as in dp_iter_loop2d,
+     * rows being accumulators; outputs have no data here.  index: how many of its output's elements
      * come before the first of them. */
     void (*step)(char *acc, char **data, const int64_t *strides, int64_t n0, int64_t n,
                  int64_t index, void *user);

@@ -16,10 +16,10 @@
 extern "C" {
 #endif
 
-/* X(name, id, per_backend, prefix of its runtime keys), lowest priority first: those of backends, whose
- * kernels end a call, and layers above them.  An id is for ever: a new functionality stands at its
- * priority and has the lowest id that no other has.  Kind0 to Kind7 are lent to kinds of wrapper tensors
- * (DP_WRAPPER_KIND), by whose names they go while one has them. */
+/* X(name, id, per_backend, prefix of its runtime keys), lowest priority first: those of backends,
+ * whose kernels end a call, and layers above them.  An id is for ever: a new functionality stands
+ * at its priority and has the lowest id that no other has.  Kind0 to Kind7 are lent to kinds of
+ * wrapper tensors (DP_WRAPPER_KIND), by whose names they go while one has them. */
 #ifdef DP_TEST_INSERTED /* a host of a later day, for a test */
 #define DP_TEST_INSERTED_BACKEND(X) X(InsertedBackend, 100, 1, "InsertedBackend")
 #define DP_TEST_INSERTED_LAYER(X)   X(InsertedLayer, 101, 0, "")
@@ -126,8 +126,8 @@ enum {
 };
 
 /* A runtime key or an alias: id of the functionality << 8 | backend + 1; the low byte is 0 for keys
- * that are not per-backend.  0 is Undefined.  Ids are not priorities: the host alone knows those, and
- * orders keys by dp_keyset_below() and dp_keyset_highest(). */
+ * that are not per-backend.  0 is Undefined.  Ids are not priorities: the host alone knows those,
+ * and orders keys by dp_keyset_below() and dp_keyset_highest(). */
 typedef uint16_t dp_key;
 #define DP_KEY(f)        ((dp_key)((f) << 8))
 #define DP_KEY_OF(f, b)  ((dp_key)((f) << 8 | ((b) + 1)))
@@ -172,8 +172,8 @@ typedef struct dp_keyset {
 enum {
     DP_KEYSET_AUTOGRAD = 1, /* every backend's, AutogradOther, AutogradNestedTensor */
     DP_KEYSET_AUTOCAST = 2, /* every device's */
-    /* Conjugate and Negative: keys of tensors whose elements are not quite what their bytes say.  Views of
-     * such a tensor are such, too; dp_copy() from or to one converts. */
+    /* Conjugate and Negative: keys of tensors whose elements are not quite what their bytes say.
+     * Views of such a tensor are such, too; dp_copy() from or to one converts. */
     DP_KEYSET_MATH = 4
 };
 

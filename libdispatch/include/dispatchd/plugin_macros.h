@@ -13,9 +13,9 @@
 /* -- items: tuples (kind, name, tags or flags, fn, args, rets) -- */
 
 #define DP_DEF(schema) (DP_KIND_DEF, schema, "", 0, (), ())
-/* tags: PyTorch's, space-separated, and three that the host acts on: "also_written:NAME", kernels write
- * argument NAME and its version does not count up (running statistics); "keeps_version", no version
- * does (detach_, resize_); "detached", returns that are views have no root. */
+/* tags: PyTorch's, space-separated, and three that the host acts on: "also_written:NAME", kernels
+ * write argument NAME and its version does not count up (running statistics); "keeps_version", no
+ * version does (detach_, resize_); "detached", returns that are views have no root. */
 #define DP_DEF_TAGS(schema, tags) (DP_KIND_DEF, schema, tags, 0, (), ())
 #define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, 0, fn, (), ())
 /* A boxed kernel that redispatches below its own key. */
@@ -97,7 +97,8 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_KIND_DEF_TEXT(name, tags, args, rets)         "def\t" name "\t" tags "\n"
 #define DP_KIND_BOXED_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
 #define DP_KIND_FALLTHROUGH_TEXT(name, tags, args, rets) "fallthrough\t" name "\t\n"
-#define DP_KIND_UNBOXED_TEXT(name, tags, args, rets)     "impl\t" name "\t" DP_CODE_(args, rets) "\n"
+/* An unboxed kernel's line ends with the letters of its C type. */
+#define DP_KIND_UNBOXED_TEXT(name, tags, args, rets) "impl\t" name "\t" DP_CODE_(args, rets) "\n"
 
 /* -- records and notes -- */
 
@@ -162,12 +163,13 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_FRAGMENT, 0, "fragment", #ns, "", __VA_ARGS__)
 #define DP_LIBRARY_IMPL(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, 0, "impl", #ns, #key, __VA_ARGS__)
-/* The same for kernels of CPU, or composite ones, that need no bytes: all of them get DP_FLAG_META. */
+/* The same for kernels of CPU, or composite ones, that need no bytes: all of them get
+ * DP_FLAG_META. */
 #define DP_LIBRARY_META(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
 /* The same for kernels that return views which they make themselves, with dp_as_strided(),
- * dp_view_sizes() or dp_view_as(): DP_FLAG_VIEWS, too, which makes their calls faster.  Of any key: for CPU
- * and composite keys they serve tensors without memory, too, for others they do not. */
+ * dp_view_sizes() or dp_view_as(): DP_FLAG_VIEWS, too, which makes their calls faster.  Of any key:
+ * for CPU and composite keys they serve tensors without memory, too, for others they do not. */
 #define DP_LIBRARY_VIEWS(ns, key, ...)                                                             \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META | DP_FLAG_VIEWS, "impl", #ns, #key,    \
                    __VA_ARGS__)
@@ -224,22 +226,23 @@ template <class F> constexpr bool dp_is_(...)
 /* A backend whose tensors live in the host's memory. */
 #define DP_BACKEND(name)                                                                           \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, 0)
-/* A backend with memory of its own; ops is a const dp_device_ops.  name may be that of a built-in device that
- * nobody has brought: cuda, mps, xpu ...; its kernels are for key CUDA, MPS, XPU. */
+/* A backend with memory of its own; ops is a const dp_device_ops.  name may be that of a built-in
+ * device that nobody has brought: cuda, mps, xpu ...; its kernels are for key CUDA, MPS, XPU. */
 #define DP_BACKEND_DEVICE(name, ops)                                                               \
     DP_IS_(const dp_device_ops *, &(ops), "'" #ops "' is not a const dp_device_ops")               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, &(ops))
-/* A kind of wrapper tensors, dp_wrapper.kind, with a key of its own by this name, which no other kind has:
+/* A kind of wrapper tensors, dp_wrapper.kind, with a key of its own by this name, which no other
+ * kind has:
  *
  *     DP_WRAPPER_KIND(masked)
  *     DP_LIBRARY_IMPL(aten, masked, DP_IMPL("add.Tensor", add))
  *     DP_FALLBACK(masked, fallback)
  *
- * Its kernels come before those of backends and after every layer.  A tensor of the kind keeps the key from
- * being lent to another name, also when the plugin is gone. */
+ * Its kernels come before those of backends and after every layer.  A tensor of the kind keeps the
+ * key from being lent to another name, also when the plugin is gone. */
 #define DP_WRAPPER_KIND(name) DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_KIND, 0, "kind", #name, "", 0, 0)
-/* A kind of objects, of type __torch__.torch.classes.ns.name in schemas; ops is a const dp_object_ops, by which
- * dp_object_new() and dp_object_get() know the kind:
+/* A kind of objects, of type __torch__.torch.classes.ns.name in schemas; ops is a const
+ * dp_object_ops, by which dp_object_new() and dp_object_get() know the kind:
  *
  *     static const dp_object_ops weights = {.size = sizeof(weights), .end = weights_end};
  *     DP_OBJECT_KIND(mine, Weights, weights)
@@ -250,13 +253,13 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_OBSERVER(fn)                                                                            \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, "", fn, 0)
-/* An observer of the calls of one operator, DP_OBSERVER_OF("aten::add.Tensor", fn), by its full name.  It
- * need not be defined yet. */
+/* An observer of the calls of one operator, DP_OBSERVER_OF("aten::add.Tensor", fn), by its full
+ * name.  It need not be defined yet. */
 #define DP_OBSERVER_OF(op, fn)                                                                     \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, op, fn, 0)
-/* An observer of the calls, and redispatches, whose kernel was chosen for a key: DP_OBSERVER_KEY(CPU, fn),
- * DP_OBSERVER_KEY(Autograd, fn). */
+/* An observer of the calls, and redispatches, whose kernel was chosen for a key:
+ * DP_OBSERVER_KEY(CPU, fn), DP_OBSERVER_KEY(Autograd, fn). */
 #define DP_OBSERVER_KEY(key, fn)                                                                   \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, #key, fn, 0)
@@ -266,8 +269,9 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_ON_UNLOAD(fn)                                                                           \
     DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_UNLOAD, 0, "on_unload", #fn, "", fn, 0)
-/* Run for each session that ends while the plugin is loaded, once its tensors are released: dp_session_id(ctx) says
- * which.  For what the plugin keeps by session.  A failure is logged and changes nothing.  Counts as an observer. */
+/* Run for each session that ends while the plugin is loaded, once its tensors are released:
+ * dp_session_id(ctx) says which.  For what the plugin keeps by session.  A failure is logged and
+ * changes nothing.  Counts as an observer. */
 #define DP_ON_SESSION_END(fn)                                                                      \
     DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_SESSION_END, 0, "session_end", #fn, "", fn, 0)

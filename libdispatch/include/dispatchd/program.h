@@ -98,17 +98,18 @@ DP_API dp_program *dp_program_unref(dp_program *p); /* takes; NULL is fine; retu
 typedef struct dp_run {
     uint32_t size;
     const dp_value *inputs; /* [as many as the program has], in its order, borrowed */
-    dp_value *outputs;      /* [as many as the program has] out: owned; a copy of what shares memory
-                               with a constant */
-    bool *written;          /* [same], may be NULL: is output i an argument that its step wrote? */
-    int64_t step;           /* origin of the step that runs, to be read atomically; -1: none does */
+    /* [as many as the program has] out: owned; a copy of what shares memory with a constant */
+    dp_value *outputs;
+    bool *written; /* [same], may be NULL: is output i an argument that its step wrote? */
+    int64_t step;  /* origin of the step that runs, to be read atomically; -1: none does */
     /* After a failure `step` is the one that failed, and: */
     const dp_tensor *const *unspecified; /* [n_unspecified] what the step was writing: to compare */
     size_t n_unspecified;                /* with, since some may be gone */
 } dp_run;
-/* One snapshot; values are released at their last use; dp_checkpoint() between steps.  Each step sees
- * the shapes that tensors have when it begins, unless something around the program has begun before: a
- * kernel, dp_ctx_begin().  Lists and strings among the outputs live until dp_ctx_reset(). */
+/* One snapshot; values are released at their last use; dp_checkpoint() between steps.  Each step
+ * sees the shapes that tensors have when it begins, unless something around the program has begun
+ * before: a kernel, dp_ctx_begin().  Lists and strings among the outputs live until
+ * dp_ctx_reset(). */
 DP_API int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run);
 
 /* -- asking -- */

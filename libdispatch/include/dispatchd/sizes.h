@@ -41,8 +41,9 @@ static inline uint64_t dp_sizes_product(uint64_t each, const int64_t *sizes, siz
     return product;
 }
 
-/* memcpy, memmove and memset to zero of n items of `each` bytes.  The arrays exist, so their bytes can be
- * counted: an n that cannot be theirs ends the process at once instead of writing a part of them. */
+/* memcpy, memmove and memset to zero of n items of `each` bytes.  The arrays exist, so their bytes
+ * can be counted: an n that cannot be theirs ends the process at once instead of writing a part of
+ * them. */
 static inline void dp_copy_n(void *to, const void *from, size_t n, size_t each)
 {
     size_t bytes;

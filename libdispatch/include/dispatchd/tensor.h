@@ -17,10 +17,11 @@ extern "C" {
 
 #define DP_DIM_MAX 64 /* dimensions of a tensor */
 
-/* X(enum, number, name, bytes).  Numbers are PyTorch's ScalarType.  The quantized dtypes say how the bytes of an
- * element are stored; scale and zero point are the business of who makes such tensors, a wrapper of a plugin.
- * Tensors of theirs have the functionality Quantized instead of Dense, so kernels for dense tensors do not see
- * them, and they are never promoted (c10::isQIntType). */
+/* X(enum, number, name, bytes).  Numbers are PyTorch's ScalarType.  The quantized dtypes say how
+ * the bytes of an element are stored; scale and zero point are the business of who makes such
+ * tensors, a wrapper of a plugin.  Tensors of theirs have the functionality Quantized instead of
+ * Dense, so kernels for dense tensors do not see them, and they are never promoted
+ * (c10::isQIntType). */
 #define DP_DTYPE_MAP(X)                                                                            \
     X(DP_UINT8, 0, "uint8", 1)                                                                     \
     X(DP_INT8, 1, "int8", 1)                                                                       \
@@ -38,8 +39,8 @@ extern "C" {
     X(DP_QINT32, 14, "qint32", 4)                                                                  \
     X(DP_BFLOAT16, 15, "bfloat16", 2)
 
-/* X(number, name): PyTorch's other dtypes.  There are none here; the numbers stay free for them, and an error
- * about one has its name.  1.13 has 8 and 16 and 17, the rest came later. */
+/* X(number, name): PyTorch's other dtypes.  There are none here; the numbers stay free for them,
+ * and an error about one has its name.  1.13 has 8 and 16 and 17, the rest came later. */
 #define DP_DTYPE_RESERVED_MAP(X)                                                                   \
     X(8, "complex32")                                                                              \
     X(16, "quint4x2")                                                                              \
@@ -82,8 +83,8 @@ enum {
 };
 typedef int32_t dp_dtype;
 
-/* A dtype that a struct may leave out: zero is none.  Members that may be left out are of this type,
- * since zero as a number is uint8; functions take a dp_dtype that may be DP_DTYPE_NONE. */
+/* A dtype that a struct may leave out: zero is none.  Members that may be left out are of this
+ * type, since zero as a number is uint8; functions take a dp_dtype that may be DP_DTYPE_NONE. */
 typedef struct dp_opt_dtype {
     int32_t number_plus_1;
 } dp_opt_dtype;
@@ -120,8 +121,8 @@ static inline bool dp_dtype_is_quantized(dp_dtype d)
 enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAST_3D = 3 };
 typedef int32_t dp_memory_format;
 
-/* X(enum, number, name).  Numbers are PyTorch's (c10/core/Layout.h); tensors of other layouts than strided are
- * wrappers (dp_wrapper). */
+/* X(enum, number, name).  Numbers are PyTorch's (c10/core/Layout.h); tensors of other layouts than
+ * strided are wrappers (dp_wrapper). */
 #define DP_LAYOUT_MAP(X)                                                                           \
     X(DP_LAYOUT_STRIDED, 0, "strided")                                                             \
     X(DP_LAYOUT_SPARSE_COO, 1, "sparse_coo")                                                       \

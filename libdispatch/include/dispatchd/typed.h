@@ -37,8 +37,8 @@
     X(olT) X(oli) X(olf) X(olb) X(ols) X(olS)
 /* clang-format on */
 
-/* Letters that stand for nothing yet, nor do they with o or l before them: no unboxed kernel, and no
- * caller with C types, of an operator that has such a type. */
+/* Letters that stand for nothing yet, nor do they with o or l before them: no unboxed kernel, and
+ * no caller with C types, of an operator that has such a type. */
 #define DP_T_Lc    DP_letter_c_is_reserved_for_complex
 #define DP_T_Ly    DP_letter_y_is_reserved_for_a_SymInt_that_is_no_number
 #define DP_T_LU    DP_letter_U_is_reserved_for_Storage
@@ -444,7 +444,8 @@ static inline dp_value dp_box_generator(dp_generator *g)
     }
 /* -- handles: a dp_typed that its first user fills in -- */
 
-/* Static, and zero until then; from then on it is for contexts of one registry and never changes. */
+/* Static, and zero until then; from then on it is for contexts of one registry and never
+ * changes. */
 typedef struct dp_handle {
     uint64_t registry; /* 0: nobody's; 1: somebody fills it in */
     dp_typed typed;
@@ -506,10 +507,11 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
  *
  *     DP_INVOKE(ctx, "aten::add.Tensor", (T, T, s), (T), a, b, dp_int(1), &out)
  *
- * is dp_invoke(ctx, "aten::add.Tensor", "TTs>T", a, b, dp_int(1), &out), after the compiler has counted the
- * arguments and compared their types with those of the letters: pointers and structs must be of the
- * letter's type, numbers are converted to it, so a plain 0 will do for an i.  An expression of type int;
- * each argument is evaluated once.  A letter that stands for two arguments (lists) takes two. */
+ * is dp_invoke(ctx, "aten::add.Tensor", "TTs>T", a, b, dp_int(1), &out), after the compiler has
+ * counted the arguments and compared their types with those of the letters: pointers and structs
+ * must be of the letter's type, numbers are converted to it, so a plain 0 will do for an i.  An
+ * expression of type int; each argument is evaluated once.  A letter that stands for two arguments
+ * (lists) takes two. */
 #define DP_INVOKE(ctx, name, args, rets, ...)                                                      \
     DP_INVOKE_(ctx, name, DP_LETTERS args __VA_OPT__()##args, DP_LETTERS rets __VA_OPT__()##rets,  \
                __VA_ARGS__)
@@ -522,8 +524,8 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
                              DP_MAP(DP_TY_PASS_RET_, DP_UNPAREN rets));                            \
     }(ctx, name, __VA_ARGS__))
 #else
-/* Types and arguments side by side: DP_MAP gives the same number to a type and to its argument, since it
- * counts from the end.  The call in sizeof says when there are too few or too many. */
+/* Types and arguments side by side: DP_MAP gives the same number to a type and to its argument,
+ * since it counts from the end.  The call in sizeof says when there are too few or too many. */
 #define DP_INVOKE_(ctx, name, args, rets, ...)                                                     \
     DP_INVOKE_TYPES_(ctx, name, DP_CODE_(args, rets),                                              \
                      (DP_MAP(DP_SIG_ARG_, DP_UNPAREN args) DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)),  \
@@ -543,8 +545,8 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
 #define DP_IN_CHECK_(i, a)                                                                         \
     _Static_assert(DP_IN_FITS_(dp_in_type_##i##_, a),                                              \
                    "DP_INVOKE: '" #a "' is not of the C type of its letter");
-/* Is a number given for a number, without cutting a fraction off, and for anything else that very type, or
- * for const T * a T *?  The conditional's type is the one that both convert to. */
+/* Is a number given for a number, without cutting a fraction off, and for anything else that very
+ * type, or for const T * a T *?  The conditional's type is the one that both convert to. */
 #define DP_IN_FITS_(type, a)                                                                       \
     (DP_NUMBER_(*(type *)0) ? DP_NUMBER_(a) != 0 && DP_NUMBER_(a) <= DP_NUMBER_(*(type *)0)        \
                             : DP_NUMBER_(a) == 0 && __builtin_types_compatible_p(                  \

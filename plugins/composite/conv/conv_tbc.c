@@ -4,9 +4,11 @@
  * Operators: conv_tbc, conv_tbc_backward. */
 #include "core/chain.h"
 
-/* -- conv_tbc: for each place in the kernel a product of a slab of the input with a slab of the output -- */
+/* -- conv_tbc: for each place in the kernel a product of a slab of the input with a slab of the
+ * output -- */
 
-/* What place k of the kernel has to do with: `n` steps of time, from `in` of the input and `out` of the output. */
+/* What place k of the kernel has to do with: `n` steps of time, from `in` of the input and `out` of
+ * the output. */
 typedef struct slab {
     int64_t in, out, n;
 } slab;

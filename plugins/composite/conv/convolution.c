@@ -1,5 +1,5 @@
-/* convolution.c -- convolutions by way of the operators that backends implement, and _nnpack_available
- * (aten/src/ATen/native/Convolution.cpp, NNPACK.cpp).
+/* convolution.c -- convolutions by way of the operators that backends implement, and
+ * _nnpack_available (aten/src/ATen/native/Convolution.cpp, NNPACK.cpp).
  *
  * Operators: conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,
  * _convolution, convolution, convolution_backward, _convolution_mode, _nnpack_available,
@@ -32,7 +32,8 @@ static int convolve(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_tensor 
 }
 
 /* -- complex numbers: three convolutions of real ones, by Gauss --
- * a = conv(xr, wr, br), b = conv(xi, wi), c = conv(xr + xi, wr + wi, br + bi): (a - b) + i (c - a - b) */
+ * a = conv(xr, wr, br), b = conv(xi, wi), c = conv(xr + xi, wr + wi, br + bi): (a - b) + i (c - a -
+ * b) */
 
 /* Of a complex t the real part, the imaginary one and their sum. */
 static int take_parts(dp_ctx *ctx, temps *s, dp_tensor *t, dp_tensor *parts[3])
@@ -111,8 +112,8 @@ static int convolve_any(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_ten
                                                                         out);
 }
 
-/* input [N, C, ...] over n dimensions, or [C, ...] without a batch: then a batch of one is added and
- * removed again. */
+/* input [N, C, ...] over n dimensions, or [C, ...] without a batch: then a batch of one is added
+ * and removed again. */
 static int conv(dp_ctx *ctx, const char *name, int n, const settings *s, dp_tensor *input,
                 dp_tensor *weight, dp_tensor *bias, dp_tensor **out)
 {
@@ -229,8 +230,8 @@ static int check_same(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_tenso
     return 0;
 }
 
-/* As much padding on both sides as can be, and an input with a line of zeros behind it where an odd number is
- * wanted. */
+/* As much padding on both sides as can be, and an input with a line of zeros behind it where an odd
+ * number is wanted. */
 static int convolve_same(dp_ctx *ctx, settings *s, dp_tensor *input, dp_tensor *weight,
                          dp_tensor *bias, dp_tensor **out)
 {
@@ -338,8 +339,8 @@ static int convolution_deprecated(CONVOLUTION_PARAMS, bool benchmark, bool deter
 }
 
 /* aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes,
- *     int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups,
- *     bool[3] output_mask) -> (Tensor, Tensor, Tensor) */
+ *     int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int
+ *     groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor) */
 static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *weight,
                                 const int64_t *bias, size_t n_bias, const int64_t *stride,
                                 size_t n_stride, const int64_t *padding, size_t n_padding,
@@ -362,8 +363,8 @@ static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, 
         dp_tensor *bias, const int64_t *stride, size_t n_stride, const int64_t *padding,           \
         size_t n_padding
 
-/* aten::thnn_conv2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1,
- *     int[2] padding=0) -> Tensor */
+/* aten::thnn_conv2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2]
+ *     stride=1, int[2] padding=0) -> Tensor */
 static int thnn_conv2d(SLOW_PARAMS, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::_slow_conv2d_forward", "TTlioTlili>T", self, weight, kernel,

@@ -1,5 +1,5 @@
-/* convolution_double_backward.c -- _convolution_double_backward: gradients of the gradients of a convolution
- * (aten/src/ATen/native/Convolution.cpp). */
+/* convolution_double_backward.c -- _convolution_double_backward: gradients of the gradients of a
+ * convolution (aten/src/ATen/native/Convolution.cpp). */
 #include "core/chain.h"
 
 typedef struct settings {
@@ -47,9 +47,9 @@ static dp_tensor *as_output(chain *c, dp_tensor *bias, dp_tensor *output)
     return CHAIN(c, "aten::expand", "Tli>T", seen, y.sizes, (size_t)y.ndim);
 }
 
-/* aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight,
- *     Tensor self, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding,
- *     int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+/* aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor
+ *     weight, Tensor self, int[] stride, int[] padding, int[] dilation, bool transposed, int[]
+ *     output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
  * The gradients by gO, self and weight: those that follow from what is given. */
 static int double_backward(dp_ctx *ctx, dp_tensor *ggi, dp_tensor *ggw, dp_tensor *ggb,
                            dp_tensor *go, dp_tensor *weight, dp_tensor *self, const int64_t *stride,

@@ -1,12 +1,12 @@
-/* backend_select.c -- BackendSelect: sends operators without tensor arguments to the backend of their
- * `device` argument.
+/* backend_select.c -- BackendSelect: sends operators without tensor arguments to the backend of
+ * their `device` argument.
  *
  * Operators: arange, empty, empty_strided, eye, full, linspace, logspace, ones, range,
  * scalar_tensor, tril_indices, triu_indices, zeros. */
 #include "composite.h"
 
-/* Redispatch to the backend of the device argument, the `position`th from the end; None is the CPU.  The dtype
- * two before it may be a quantized one (c10::computeDispatchKey). */
+/* Redispatch to the backend of the device argument, the `position`th from the end; None is the CPU.
+ * The dtype two before it may be a quantized one (c10::computeDispatchKey). */
 static int select_backend(dp_call *call, uint32_t position)
 {
     const dp_value *device = &call->args[call->n_args - position];

@@ -19,8 +19,8 @@ typedef struct chain {
     dp_tensor *made[CHAIN_MAX];
 } chain;
 
-/* One step, by the letters of its arguments: tensors (T), Scalars (s).  One in place returns its first
- * argument. */
+/* One step, by the letters of its arguments: tensors (T), Scalars (s).  One in place returns its
+ * first argument. */
 dp_tensor *chain_T(chain *c, const char *op, dp_tensor *a);
 dp_tensor *chain_TT(chain *c, const char *op, dp_tensor *a, dp_tensor *b);
 dp_tensor *chain_Ts(chain *c, const char *op, dp_tensor *a, dp_value b);

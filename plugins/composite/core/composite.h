@@ -43,14 +43,17 @@ __attribute__((unused)) static dp_tensor *temps_last(const temps *s)
     return s->made[s->n - 1];
 }
 
-/* A composite's out=: made, of a call that returned rc, is taken; out, which must have its dtype, gets its
- * shape and its elements. */
+/* A composite's out=: made, of a call that returned rc, is taken; out, which must have its dtype,
+ * gets its shape and its elements. */
 int give_out(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out);
-/* Release *made, a result that a call which returned rc was to fill, if that call failed.  Return rc. */
+/* Release *made, a result that a call which returned rc was to fill, if that call failed.  Return
+ * rc. */
 int release_on_error(int rc, dp_tensor **made);
-/* Like give_out(), but convert `made` to out's dtype, which is refused where `made` cannot be cast to it. */
+/* Like give_out(), but convert `made` to out's dtype, which is refused where `made` cannot be cast
+ * to it. */
 int give_cast(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out);
-/* Make a view of the part of t that begins at `starts` [ndim] and has `sizes` [ndim]; *out owned. */
+/* Make a view of the part of t that begins at `starts` [ndim] and has `sizes` [ndim]; *out
+ * owned. */
 int subview(dp_ctx *ctx, dp_tensor *t, const int64_t *starts, const int64_t *sizes,
             dp_tensor **out);
 /* Test whether t is a tensor that has functionality key bit `bit`. */

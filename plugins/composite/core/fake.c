@@ -1,5 +1,5 @@
-/* fake.c -- calls of fakes, and calls in fake mode: only kernels that need no bytes run; and calls made fake,
- * to know what comes out.
+/* fake.c -- calls of fakes, and calls in fake mode: only kernels that need no bytes run; and calls
+ * made fake, to know what comes out.
  *
  * Those are the ones of column Meta (DP_FLAG_META, composites).  A fake's device is a true one, so
  * what lies above Fake, autograd and autocast, has seen that; here the call goes on as if it were
@@ -36,8 +36,8 @@ static int check_written(dp_call *call)
     return rc;
 }
 
-/* As if it were a call of Meta's; what composites make is fake, too.  Kernels of column Meta are those for dense
- * tensors, which must not see a quantized dtype. */
+/* As if it were a call of Meta's; what composites make is fake, too.  Kernels of column Meta are
+ * those for dense tensors, which must not see a quantized dtype. */
 static int run_without_memory(dp_call *call, const dp_value *args, dp_value *rets)
 {
     if (!dp_keyset_is_empty(dp_keyset_only(call->keys, dp_keyset_of(DP_KEY(DP_F_Quantized)))))
@@ -99,8 +99,9 @@ static bool is_mask(const dp_tensor *t)
     return x.dtype == DP_BOOL || x.dtype == DP_UINT8;
 }
 
-/* Fakes of the indices that a mask stands for, one for each of its dimensions; at [*n] on.  How many places it has follows
- * from its values, so nonzero runs on the mask itself (TensorAdvancedIndexing.cpp, make_info). */
+/* Fakes of the indices that a mask stands for, one for each of its dimensions; at [*n] on.  How
+ * many places it has follows from its values, so nonzero runs on the mask itself
+ * (TensorAdvancedIndexing.cpp, make_info). */
 static int fakes_of_mask(dp_ctx *ctx, dp_tensor *mask, dp_tensor **at, uint32_t *n)
 {
     dp_tensor *places = NULL;

@@ -155,8 +155,8 @@ static bool same_shape(const dp_tensor *a, const dp_tensor *b)
     return dp_same_sizes(x.ndim, x.sizes, y.ndim, y.sizes);
 }
 
-/* resized: each out was, and one of another shape now is an output behind, too, which is what it holds in the
- * end. */
+/* resized: each out was, and one of another shape now is an output behind, too, which is what it
+ * holds in the end. */
 static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given, bool resized)
 {
     dp_tensor *const *from, *const *to;

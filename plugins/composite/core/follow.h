@@ -1,5 +1,5 @@
-/* follow.h -- overloads that follow from another one by a row of a table, which proto/gen makes of the fields
- * of native_functions.yaml (gen/composite_follow.c). */
+/* follow.h -- overloads that follow from another one by a row of a table, which proto/gen makes of
+ * the fields of native_functions.yaml (gen/composite_follow.c). */
 #ifndef COMPOSITE_FOLLOW_H
 #define COMPOSITE_FOLLOW_H
 
@@ -23,7 +23,8 @@ enum {
 /* What becomes of what the target returned or wrote. */
 enum {
     FOLLOW_RETURN, /* return i is the next one of the call */
-    FOLLOW_WRITTEN, /* argument i of the target, that was made for it, is the next return of the call */
+    /* argument i of the target, that was made for it, is the next return of the call */
+    FOLLOW_WRITTEN,
     FOLLOW_COPY,   /* return i, in turn, is copied to the call's argument i, which is resized */
     FOLLOW_CLONES, /* a clone of return i is the next one of the call */
     FOLLOW_FILL,   /* the same as COPY, but the argument has the shape */
@@ -43,8 +44,9 @@ typedef struct follow_row {
 const follow_row *follow_find(dp_call *call, const follow_row *rows, size_t n);
 /* The kernel of operators that have a row. */
 int follow(dp_call *call, const follow_row *rows, size_t n);
-/* That of operators over lists, which call the target for each element.  Each element of the first list is
- * written, or gets a copy of what the target returned (FOLLOW_COPY), or what that is goes in a list. */
+/* That of operators over lists, which call the target for each element.  Each element of the first
+ * list is written, or gets a copy of what the target returned (FOLLOW_COPY), or what that is goes
+ * in a list. */
 int follow_each(dp_call *call, const follow_row *rows, size_t n);
 
 #endif

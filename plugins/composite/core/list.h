@@ -17,7 +17,8 @@ typedef struct list {
     int rc; /* code of the step that failed, or 0 */
 } list;
 
-/* Begin a list of at most `capacity` tensors.  DP_ERESOURCE in `rc`: more than one call may return. */
+/* Begin a list of at most `capacity` tensors.  DP_ERESOURCE in `rc`: more than one call may
+ * return. */
 list list_of(dp_ctx *ctx, size_t capacity);
 /* Return the slot of the next tensor, for the call whose code list_made() takes. */
 dp_tensor **list_next(list *l);
@@ -27,8 +28,8 @@ void list_made(list *l, int rc);
 void list_release(list *l);
 /* Move the tensors to *out as a Tensor[], or release them where a step failed.  Return l->rc. */
 int list_end(list *l, dp_value *out);
-/* Concatenate the tensors along `dim` into *out, or into a new tensor where *out is NULL, and release
- * them.  Return l->rc. */
+/* Concatenate the tensors along `dim` into *out, or into a new tensor where *out is NULL, and
+ * release them.  Return l->rc. */
 int list_cat(list *l, int64_t dim, dp_tensor **out);
 
 #endif

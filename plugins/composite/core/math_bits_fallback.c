@@ -1,9 +1,9 @@
 /* math_bits_fallback.c -- tensors that are the conjugate or the negative of what their bytes say.
  *
- * _conj and _neg_view are views that only say so, in their keys.  An operator without a kernel of its
- * own for the key Conjugate or Negative comes by here: its arguments are turned into plain ones, and
- * what it writes is copied back (aten/src/ATen/native/MathBitsFallback.h).  Views stay what they are
- * views of.
+ * _conj and _neg_view are views that only say so, in their keys.  An operator without a kernel of
+ * its own for the key Conjugate or Negative comes by here: its arguments are turned into plain
+ * ones, and what it writes is copied back (aten/src/ATen/native/MathBitsFallback.h).  Views stay
+ * what they are views of.
  *
  * Operators: as_strided, clone, _conj_physical, conj_physical, copy, empty_like, full_like,
  * new_empty, new_empty_strided, new_full, new_ones, new_zeros, ones_like, resolve_conj,

@@ -26,8 +26,9 @@ static int lift_fresh_copy(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return dp_invoke(ctx, "aten::clone", "T>T", self, out);
 }
 
-/* aten::_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor
- * Zeros that lie as other does in a storage as large, one for each of self's first dimensions. */
+/* aten::_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0)
+ * -> Tensor Zeros that lie as other does in a storage as large, one for each of self's first
+ * dimensions. */
 static int zeros_laid_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, int64_t batches,
                          dp_tensor **out)
 {

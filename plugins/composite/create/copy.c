@@ -1,5 +1,6 @@
 /* copy.c -- copies (copy, clone, contiguous), tensors on the same bytes (alias, detach) and item
- * (aten/src/ATen/native/Copy.cpp, TensorFactories.cpp, TensorProperties.cpp, TensorShape.cpp, Scalar.cpp).
+ * (aten/src/ATen/native/Copy.cpp, TensorFactories.cpp, TensorProperties.cpp, TensorShape.cpp,
+ * Scalar.cpp).
  *
  * Operators: alias, clone, contiguous, copy, detach, item, _to_copy, view_copy. */
 #include "core/composite.h"
@@ -97,7 +98,8 @@ static int item(dp_ctx *ctx, dp_tensor *self, dp_value *out)
 }
 
 /* aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor
- * What copy_ would make of self: src with its dtype, device and shape; src itself where that is so. */
+ * What copy_ would make of self: src with its dtype, device and shape; src itself where that is
+ * so. */
 static int copy(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking, dp_tensor **out)
 {
     dp_tensor *made = NULL;

@@ -1,6 +1,6 @@
-/* tensor_conversions.c -- to, type_as, to_dense, dequantize, casts by name and conversions that only some tensors need
- * (aten/src/ATen/native/TensorConversions.cpp, TypeProperties.cpp, TensorFactories.cpp, quantized/QTensor.cpp); they
- * return self where there is nothing to convert.
+/* tensor_conversions.c -- to, type_as, to_dense, dequantize, casts by name and conversions that
+ * only some tensors need (aten/src/ATen/native/TensorConversions.cpp, TypeProperties.cpp,
+ * TensorFactories.cpp, quantized/QTensor.cpp); they return self where there is nothing to convert.
  *
  * Operators: _autocast_to_full_precision, _autocast_to_reduced_precision, _cast_Byte, _cast_Char,
  * _cast_Double, _cast_Float, _cast_Half, _cast_Int, _cast_Long, _cast_Short, dequantize, to,
@@ -106,7 +106,8 @@ static bool on_host(const dp_view *x)
     return dp_device_backend(x->device) == 0;
 }
 
-/* aten::_autocast_to_full_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> Tensor(a) */
+/* aten::_autocast_to_full_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) ->
+ * Tensor(a) */
 static int to_full(dp_ctx *ctx, dp_tensor *self, bool cuda, bool cpu, dp_tensor **out)
 {
     DP_VIEW(x, self);

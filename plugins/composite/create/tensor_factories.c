@@ -1,5 +1,6 @@
-/* tensor_factories.c -- zeros, ones, full, empty_like, new_*, arange, range, linspace, logspace, eye and scalar_tensor
- * by way of the backend's empty, zero_ and fill_ (aten/src/ATen/native/TensorFactories.cpp).
+/* tensor_factories.c -- zeros, ones, full, empty_like, new_*, arange, range, linspace, logspace,
+ * eye and scalar_tensor by way of the backend's empty, zero_ and fill_
+ * (aten/src/ATen/native/TensorFactories.cpp).
  *
  * Operators: arange, _dim_arange, empty, empty_like, eye, full, full_like, linspace, logspace,
  * new_empty, new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, range,
@@ -230,7 +231,8 @@ static int range(dp_ctx *ctx, dp_value start, dp_value end, OPTIONS_PARAMS, dp_t
 
 /* -- linspace, logspace, eye: made empty here, filled by the backend -- */
 
-/* The dtype of a range between two Scalars.  Source: at::native::linspace_logspace_infer_options. */
+/* The dtype of a range between two Scalars.  Source:
+ * at::native::linspace_logspace_infer_options. */
 static int range_dtype(dp_ctx *ctx, dp_value start, dp_value end, const int64_t *dtype,
                        const char *name, int64_t *own)
 {

@@ -1,5 +1,5 @@
-/* window_functions.c -- bartlett_window, blackman_window, hann_window, hamming_window, kaiser_window
- * (aten/src/ATen/native/TensorFactories.cpp). */
+/* window_functions.c -- bartlett_window, blackman_window, hann_window, hamming_window,
+ * kaiser_window (aten/src/ATen/native/TensorFactories.cpp). */
 #include "core/chain.h"
 
 static dp_tensor *mul_(chain *c, dp_tensor *t, double v)
@@ -111,8 +111,8 @@ static int make_window(dp_ctx *ctx, const window *w, int64_t n, bool periodic, c
     return chain_end(&c, periodic && c.rc == 0 ? narrow(&c, t, 0, 0, n) : t, out);
 }
 
-/* aten::<id>_window(int window_length, [bool periodic, [float alpha, [float beta]]], *, ScalarType? dtype=None,
- *     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
+/* aten::<id>_window(int window_length, [bool periodic, [float alpha, [float beta]]], *, ScalarType?
+ *     dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 #define WINDOW(id, overload, fn, a, b, ...)                                                        \
     static int id##overload(dp_ctx *ctx, int64_t n __VA_ARGS__, OPTIONS_PARAMS, dp_tensor **out)   \
     {                                                                                              \

@@ -1,5 +1,5 @@
-/* fft.c -- fft_fft and its kin: arguments as NumPy has them, and the transforms that backends implement
- * (aten/src/ATen/native/SpectralOps.cpp).
+/* fft.c -- fft_fft and its kin: arguments as NumPy has them, and the transforms that backends
+ * implement (aten/src/ATen/native/SpectralOps.cpp).
  *
  * Operators: fft_fft, fft_fft2, fft_fftn, fft_fftshift, fft_hfft, fft_hfft2, fft_hfftn, fft_ifft,
  * fft_ifft2, fft_ifftn, fft_ifftshift, fft_ihfft, fft_ihfft2, fft_ihfftn, fft_irfft, fft_irfft2,
@@ -327,8 +327,8 @@ static int run_many(dp_ctx *ctx, const fft_op *op, dp_tensor *self, const int64_
     }
 
 /* aten::fft_<name>2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor,
- * aten::fft_<name>n(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor, and their
- * .out */
+ * aten::fft_<name>n(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor, and
+ * their .out */
 #define MANY(id, end, dims, ...)                                                                   \
     static const fft_op op_##id##end = {#id "n", __VA_ARGS__};                                     \
     static int fft_##id##end(dp_ctx *ctx, dp_tensor *self, const int64_t *s, size_t n_s,           \

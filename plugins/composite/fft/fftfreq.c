@@ -2,7 +2,8 @@
  * (aten/src/ATen/native/SpectralOps.cpp). */
 #include "core/chain.h"
 
-/* n whole numbers from 0 on into out, whose second half counts up to -1 if `both` signs are wanted. */
+/* n whole numbers from 0 on into out, whose second half counts up to -1 if `both` signs are
+ * wanted. */
 static int frequencies(dp_ctx *ctx, const char *name, int64_t n, double d, bool both,
                        dp_tensor *out)
 {
@@ -38,8 +39,8 @@ static int new_frequencies(dp_ctx *ctx, const char *name, int64_t n, double d, b
     return release_on_error(rc, out);
 }
 
-/* aten::fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
- *     bool? pin_memory=None) -> Tensor */
+/* aten::fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device?
+ *     device=None, bool? pin_memory=None) -> Tensor */
 static int fftfreq(dp_ctx *ctx, int64_t n, double d, OPTIONS_PARAMS, dp_tensor **out)
 {
     return new_frequencies(ctx, "fftfreq", n, d, true, &OPTIONS, out);
@@ -51,8 +52,8 @@ static int fftfreq_out(dp_ctx *ctx, int64_t n, double d, dp_tensor *out)
     return frequencies(ctx, "fftfreq", n, d, true, out);
 }
 
-/* aten::fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
- *     bool? pin_memory=None) -> Tensor */
+/* aten::fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device?
+ *     device=None, bool? pin_memory=None) -> Tensor */
 static int rfftfreq(dp_ctx *ctx, int64_t n, double d, OPTIONS_PARAMS, dp_tensor **out)
 {
     return new_frequencies(ctx, "rfftfreq", n, d, false, &OPTIONS, out);

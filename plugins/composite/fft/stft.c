@@ -155,9 +155,9 @@ static int run_stft(stft s, dp_tensor *self, dp_str mode, const bool *onesided,
     return chain_end(c, t, out);
 }
 
-/* aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None,
- *     bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None,
- *     bool? return_complex=None) -> Tensor */
+/* aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor?
+ *     window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool?
+ *     onesided=None, bool? return_complex=None) -> Tensor */
 static int stft_center(dp_ctx *ctx, dp_tensor *self, int64_t n_fft, const int64_t *hop,
                        const int64_t *win_length, dp_tensor *window, bool center, dp_str mode,
                        bool normalized, const bool *onesided, const bool *return_complex,
@@ -169,8 +169,9 @@ static int stft_center(dp_ctx *ctx, dp_tensor *self, int64_t n_fft, const int64_
     return run_stft(s, self, center ? mode : (dp_str){NULL, 0}, onesided, return_complex, out);
 }
 
-/* aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None,
- *     bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor */
+/* aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor?
+ *     window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None) ->
+ *     Tensor */
 static int stft_plain(dp_ctx *ctx, dp_tensor *self, int64_t n_fft, const int64_t *hop,
                       const int64_t *win_length, dp_tensor *window, bool normalized,
                       const bool *onesided, const bool *return_complex, dp_tensor **out)
@@ -281,8 +282,8 @@ static dp_tensor *joined(stft *s, dp_tensor *t, int64_t n_frames, bool center,
     return CHAIN(c, "aten::constant_pad_nd", "Tlis>T", y, pad, (size_t)2, dp_double(0));
 }
 
-/* aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None,
- *     bool center=True, bool normalized=False, bool? onesided=None, int? length=None,
+/* aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor?
+ *     window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None,
  *     bool return_complex=False) -> Tensor */
 static int istft(dp_ctx *ctx, dp_tensor *self, int64_t n_fft, const int64_t *hop,
                  const int64_t *win_length, dp_tensor *window, bool center, bool normalized,

@@ -1,5 +1,6 @@
 /* convert_indices.c -- rows of sparse matrices' elements, one by one or by where each row begins
- * (aten/src/ATen/native/TensorConversions.cpp).  Indices are sorted; what is not in range gives no error.
+ * (aten/src/ATen/native/TensorConversions.cpp).  Indices are sorted; what is not in range gives no
+ * error.
  *
  * Operators: _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo. */
 #include "core/chain.h"
@@ -32,7 +33,8 @@ static dp_tensor *count_below(chain *c, dp_tensor *sorted, dp_tensor *values, bo
                  (int)right);
 }
 
-/* aten::_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) -> Tensor */
+/* aten::_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) ->
+ * Tensor */
 static int to_begins(dp_ctx *ctx, dp_tensor *self, int64_t size, bool out_int32, dp_tensor **out)
 {
     int64_t any = -1;
@@ -49,8 +51,8 @@ static int to_begins(dp_ctx *ctx, dp_tensor *self, int64_t size, bool out_int32,
                      out);
 }
 
-/* aten::_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, bool out_int32=False,
- *     bool transpose=False) -> Tensor
+/* aten::_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, bool
+ *     out_int32=False, bool transpose=False) -> Tensor
  * Rows and columns; transpose: columns and rows. */
 static int to_rows(dp_ctx *ctx, dp_tensor *begins, dp_tensor *columns, bool out_int32,
                    bool transpose, dp_tensor **out)

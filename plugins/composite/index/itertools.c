@@ -36,7 +36,8 @@ static int cartesian_prod(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, dp_t
 
 /* -- combinations -- */
 
-/* How many ways there are to take r of n, each of them once or as often as one likes; -1: over int64. */
+/* How many ways there are to take r of n, each of them once or as often as one likes; -1: over
+ * int64. */
 static int64_t count_ways(int64_t n, int64_t r, bool again)
 {
     __int128 ways = 1;

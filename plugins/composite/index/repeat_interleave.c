@@ -1,4 +1,5 @@
-/* repeat_interleave.c -- repeat_interleave by way of index_select (aten/src/ATen/native/Repeat.cpp). */
+/* repeat_interleave.c -- repeat_interleave by way of index_select
+ * (aten/src/ATen/native/Repeat.cpp). */
 #include "core/chain.h"
 
 /* aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *,
@@ -31,8 +32,8 @@ static int repeat_by(dp_ctx *ctx, dp_tensor *self, dp_tensor *repeats, const int
     return chain_end(&c, CHAIN(&c, "aten::index_select", "TiT>T", self, dim, at), out);
 }
 
-/* aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None)
- *     -> Tensor */
+/* aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int?
+ *     output_size=None) -> Tensor */
 static int repeat_int(dp_ctx *ctx, dp_tensor *self, int64_t repeats, const int64_t *dim,
                       const int64_t *output_size, dp_tensor **out)
 {

@@ -2,8 +2,8 @@
 #include "core/chain.h"
 #include <dispatchd/check.h>
 
-/* aten::_rowwise_prune(Tensor weight, Tensor mask, ScalarType compressed_indices_dtype) -> (Tensor, Tensor)
- * The rows that are kept, and for each row where it is among them, -1 for others. */
+/* aten::_rowwise_prune(Tensor weight, Tensor mask, ScalarType compressed_indices_dtype) -> (Tensor,
+ * Tensor) The rows that are kept, and for each row where it is among them, -1 for others. */
 static int rowwise_prune(dp_ctx *ctx, dp_tensor *weight, dp_tensor *mask, int64_t dtype,
                          dp_tensor **rows, dp_tensor **places)
 {

@@ -1,5 +1,6 @@
-/* select_backward.c -- gradients of views and of what picks elements: zeros, with the gradient where they came from
- * (aten/src/ATen/native/TensorAdvancedIndexing.cpp, TensorShape.cpp, ReduceOps.cpp).
+/* select_backward.c -- gradients of views and of what picks elements: zeros, with the gradient
+ * where they came from (aten/src/ATen/native/TensorAdvancedIndexing.cpp, TensorShape.cpp,
+ * ReduceOps.cpp).
  *
  * Operators: cummaxmin_backward, diag_backward, diagonal_backward, gather_backward,
  * index_select_backward, masked_select_backward, select_backward, slice_backward, trace_backward,
@@ -64,7 +65,8 @@ static int index_select_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *si
     return chain_end(&b.c, t, out);
 }
 
-/* aten::gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor */
+/* aten::gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) ->
+ * Tensor */
 static int gather_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim,
                            dp_tensor *index, bool sparse, dp_tensor **out)
 {

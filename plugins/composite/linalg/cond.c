@@ -1,4 +1,5 @@
-/* cond.c -- linalg_cond: condition numbers by singular values and by norms (aten/src/ATen/native/LinearAlgebra.cpp). */
+/* cond.c -- linalg_cond: condition numbers by singular values and by norms
+ * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "linalg.h"
 #include "matrix_norm.h"
 #include <string.h>

@@ -5,10 +5,11 @@
 #include "lib/outs.h"
 #include "core/composite.h"
 
-/* How the results of a call that returned rc, `made`, become outputs.  All return rc, or the code of what
- * failed.  Source: checkLinalgCompatibleDtype, resize_output, copy_. */
-/* Output i, if it is given, gets the shape of `made`, and has a dtype that this can be cast to ("name:
- * Expected arg to be safely castable"; arg NULL: "result").  Before any output is filled. */
+/* How the results of a call that returned rc, `made`, become outputs.  All return rc, or the code
+ * of what failed.  Source: checkLinalgCompatibleDtype, resize_output, copy_. */
+/* Output i, if it is given, gets the shape of `made`, and has a dtype that this can be cast to
+ * ("name: Expected arg to be safely castable"; arg NULL: "result").  Before any output is
+ * filled. */
 int linalg_place(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, const char *name,
                  const char *arg);
 /* Every output becomes made[i], which is taken, or a copy of it where it is given. */

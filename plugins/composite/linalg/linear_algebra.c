@@ -1,6 +1,7 @@
-/* linear_algebra.c -- operators that are another one, with arguments that follow and some of its outputs: in both
- * forms, functional and out=.  linalg_* and the older names det, slogdet, inverse, lu_solve, _lu_with_info, matrix_exp,
- * matrix_power, orgqr, qr.  Source: aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp.
+/* linear_algebra.c -- operators that are another one, with arguments that follow and some of its
+ * outputs: in both forms, functional and out=.  linalg_* and the older names det, slogdet, inverse,
+ * lu_solve, _lu_with_info, matrix_exp, matrix_power, orgqr, qr.  Source:
+ * aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp.
  *
  * Operators: det, inverse, linalg_cholesky, linalg_det, linalg_eigh, linalg_eigvalsh, linalg_inv,
  * linalg_ldl_factor, linalg_lu_factor, linalg_slogdet, linalg_solve, linalg_solve_ex, linalg_svd,
@@ -8,8 +9,8 @@
 #include "linalg.h"
 #include <string.h>
 
-/* The other operator's returns, a letter each: 0 to 3: our output; not ours, where it is given a new one: a of
- * the first argument's dtype, r of its real part, i int32. */
+/* The other operator's returns, a letter each: 0 to 3: our output; not ours, where it is given a
+ * new one: a of the first argument's dtype, r of its real part, i int32. */
 typedef struct route {
     const char *op, *out; /* its two overloads */
     uint32_t n_args;
@@ -90,19 +91,26 @@ FOLLOWS(linalg_svd, 3, ({"aten::_linalg_svd", "aten::_linalg_svd.U", 4, "012", N
         args[0], args[1], dp_bool(true), args[2])
 FOLLOWS(linalg_svdvals, 2, ({"aten::_linalg_svd", "aten::_linalg_svd.U", 4, "a0a", NULL, 0}),
         args[0], dp_bool(false), dp_bool(!o->given && linalg_recorded(ctx, args[0].u.t)), args[1])
-FOLLOWS(linalg_eigh, 2, ({"aten::_linalg_eigh", "aten::_linalg_eigh.eigenvalues", 3, "01", NULL, 0}),
+FOLLOWS(linalg_eigh, 2,
+        ({"aten::_linalg_eigh", "aten::_linalg_eigh.eigenvalues", 3, "01", NULL, 0}),
         args[0], args[1], dp_bool(true))
-FOLLOWS(linalg_eigvalsh, 2, ({"aten::_linalg_eigh", "aten::_linalg_eigh.eigenvalues", 3, "0a", NULL, 0}),
+FOLLOWS(linalg_eigvalsh, 2,
+        ({"aten::_linalg_eigh", "aten::_linalg_eigh.eigenvalues", 3, "0a", NULL, 0}),
         args[0], args[1], dp_bool(!o->given && linalg_recorded(ctx, args[0].u.t)))
-FOLLOWS(linalg_det, 1, ({"aten::_linalg_det", "aten::_linalg_det.result", 1, "0ai", NULL, 0}), args[0])
+FOLLOWS(linalg_det, 1,
+        ({"aten::_linalg_det", "aten::_linalg_det.result", 1, "0ai", NULL, 0}), args[0])
 FOLLOWS(det, 1, ({"aten::linalg_det", "aten::linalg_det.out", 1, "0", NULL, 0}), args[0])
-FOLLOWS(linalg_slogdet, 1, ({"aten::_linalg_slogdet", "aten::_linalg_slogdet.sign", 1, "01ai", NULL, 0}),
+FOLLOWS(linalg_slogdet, 1,
+        ({"aten::_linalg_slogdet", "aten::_linalg_slogdet.sign", 1, "01ai", NULL, 0}),
         args[0])
-FOLLOWS(slogdet, 1, ({"aten::linalg_slogdet", "aten::linalg_slogdet.out", 1, "01", NULL, 0}), args[0])
-FOLLOWS(linalg_inv, 1, ({"aten::linalg_inv_ex", "aten::linalg_inv_ex.inverse", 2, "0i", "linalg.inv", 1}),
+FOLLOWS(slogdet, 1,
+        ({"aten::linalg_slogdet", "aten::linalg_slogdet.out", 1, "01", NULL, 0}), args[0])
+FOLLOWS(linalg_inv, 1,
+        ({"aten::linalg_inv_ex", "aten::linalg_inv_ex.inverse", 2, "0i", "linalg.inv", 1}),
         args[0], dp_bool(false))
 FOLLOWS(inverse, 1, ({"aten::linalg_inv", "aten::linalg_inv.out", 1, "0", NULL, 0}), args[0])
-FOLLOWS(linalg_solve_ex, 4, ({"aten::_linalg_solve_ex", "aten::_linalg_solve_ex.result", 4, "0ai1", NULL, 0}),
+FOLLOWS(linalg_solve_ex, 4,
+        ({"aten::_linalg_solve_ex", "aten::_linalg_solve_ex.result", 4, "0ai1", NULL, 0}),
         args[0], args[1], args[2], args[3])
 FOLLOWS(linalg_solve, 3,
         ({"aten::linalg_solve_ex", "aten::linalg_solve_ex.out", 4, "0i", "torch.linalg.solve", 1}),
@@ -111,15 +119,21 @@ FOLLOWS(linalg_cholesky, 2,
         ({"aten::linalg_cholesky_ex", "aten::linalg_cholesky_ex.L", 3, "0i", "linalg.cholesky", 1}),
         args[0], args[1], dp_bool(false))
 FOLLOWS(linalg_lu_factor, 2,
-        ({"aten::linalg_lu_factor_ex", "aten::linalg_lu_factor_ex.out", 3, "01i", "torch.linalg.lu_factor", 2}),
+        ({"aten::linalg_lu_factor_ex", "aten::linalg_lu_factor_ex.out", 3, "01i",
+        "torch.linalg.lu_factor", 2}),
         args[0], args[1], dp_bool(false))
 FOLLOWS(linalg_ldl_factor, 2,
-        ({"aten::linalg_ldl_factor_ex", "aten::linalg_ldl_factor_ex.out", 3, "01i", "torch.linalg.ldl_factor", 2}),
+        ({"aten::linalg_ldl_factor_ex", "aten::linalg_ldl_factor_ex.out", 3, "01i",
+        "torch.linalg.ldl_factor", 2}),
         args[0], args[1], dp_bool(false))
-FOLLOWS(orgqr, 2, ({"aten::linalg_householder_product", "aten::linalg_householder_product.out", 2, "0", NULL, 0}),
+FOLLOWS(orgqr, 2,
+        ({"aten::linalg_householder_product", "aten::linalg_householder_product.out", 2, "0", NULL,
+        0}),
         args[0], args[1])
-FOLLOWS(matrix_exp, 1, ({"aten::linalg_matrix_exp", "aten::linalg_matrix_exp.out", 1, "0", NULL, 0}), args[0])
-FOLLOWS(matrix_power, 2, ({"aten::linalg_matrix_power", "aten::linalg_matrix_power.out", 2, "0", NULL, 0}),
+FOLLOWS(matrix_exp, 1,
+        ({"aten::linalg_matrix_exp", "aten::linalg_matrix_exp.out", 1, "0", NULL, 0}), args[0])
+FOLLOWS(matrix_power, 2,
+        ({"aten::linalg_matrix_power", "aten::linalg_matrix_power.out", 2, "0", NULL, 0}),
         args[0], args[1])
 /* clang-format on */
 
@@ -177,20 +191,29 @@ OUTS_KERNEL(qr, 2, run_qr)
 /* clang-format off */
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL("linalg_svd", linalg_svd), DP_IMPL("linalg_svd.U", linalg_svd),
-                DP_IMPL("linalg_svdvals", linalg_svdvals), DP_IMPL("linalg_svdvals.out", linalg_svdvals),
+                DP_IMPL("linalg_svdvals", linalg_svdvals),
+                DP_IMPL("linalg_svdvals.out", linalg_svdvals),
                 DP_IMPL("linalg_eigh", linalg_eigh), DP_IMPL("linalg_eigh.eigvals", linalg_eigh),
-                DP_IMPL("linalg_eigvalsh", linalg_eigvalsh), DP_IMPL("linalg_eigvalsh.out", linalg_eigvalsh),
-                DP_IMPL("linalg_det", linalg_det), DP_IMPL("linalg_det.out", linalg_det), DP_IMPL("det", det),
-                DP_IMPL("linalg_slogdet", linalg_slogdet), DP_IMPL("linalg_slogdet.out", linalg_slogdet),
+                DP_IMPL("linalg_eigvalsh", linalg_eigvalsh),
+                DP_IMPL("linalg_eigvalsh.out", linalg_eigvalsh),
+                DP_IMPL("linalg_det", linalg_det), DP_IMPL("linalg_det.out", linalg_det),
+                DP_IMPL("det", det),
+                DP_IMPL("linalg_slogdet", linalg_slogdet),
+                DP_IMPL("linalg_slogdet.out", linalg_slogdet),
                 DP_IMPL("slogdet", slogdet), DP_IMPL("slogdet.out", slogdet),
                 DP_IMPL("linalg_inv", linalg_inv), DP_IMPL("linalg_inv.out", linalg_inv),
                 DP_IMPL("inverse", inverse), DP_IMPL("inverse.out", inverse),
-                DP_IMPL("linalg_solve_ex", linalg_solve_ex), DP_IMPL("linalg_solve_ex.out", linalg_solve_ex),
+                DP_IMPL("linalg_solve_ex", linalg_solve_ex),
+                DP_IMPL("linalg_solve_ex.out", linalg_solve_ex),
                 DP_IMPL("linalg_solve", linalg_solve), DP_IMPL("linalg_solve.out", linalg_solve),
-                DP_IMPL("linalg_cholesky", linalg_cholesky), DP_IMPL("linalg_cholesky.out", linalg_cholesky),
-                DP_IMPL("linalg_lu_factor", linalg_lu_factor), DP_IMPL("linalg_lu_factor.out", linalg_lu_factor),
-                DP_IMPL("linalg_ldl_factor", linalg_ldl_factor), DP_IMPL("linalg_ldl_factor.out", linalg_ldl_factor),
-                DP_IMPL("orgqr", orgqr), DP_IMPL("orgqr.out", orgqr), DP_IMPL("matrix_exp", matrix_exp),
+                DP_IMPL("linalg_cholesky", linalg_cholesky),
+                DP_IMPL("linalg_cholesky.out", linalg_cholesky),
+                DP_IMPL("linalg_lu_factor", linalg_lu_factor),
+                DP_IMPL("linalg_lu_factor.out", linalg_lu_factor),
+                DP_IMPL("linalg_ldl_factor", linalg_ldl_factor),
+                DP_IMPL("linalg_ldl_factor.out", linalg_ldl_factor),
+                DP_IMPL("orgqr", orgqr), DP_IMPL("orgqr.out", orgqr),
+                DP_IMPL("matrix_exp", matrix_exp),
                 DP_IMPL("matrix_power", matrix_power), DP_IMPL("matrix_power.out", matrix_power),
                 DP_IMPL("_lu_with_info", lu_with_info), DP_IMPL("lu_solve", lu_solve),
                 DP_IMPL("lu_solve.out", lu_solve), DP_IMPL("qr", qr), DP_IMPL("qr.Q", qr))

@@ -76,7 +76,8 @@ static int check_order(dp_ctx *ctx, const norm_order *o)
 
 /* -- by singular values -- */
 
-/* t, whose last dimension is the 1 that is left of the norm's, with both where they stood; takes t. */
+/* t, whose last dimension is the 1 that is left of the norm's, with both where they stood; takes
+ * t. */
 static int restore_dims(dp_ctx *ctx, const norm_args *n, dp_tensor *t, dp_tensor **out)
 {
     int64_t from[DP_DIM_MAX];

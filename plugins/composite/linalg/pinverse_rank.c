@@ -373,9 +373,11 @@ OUTS_KERNEL(rank_tol, 3, run_rank_tol)
 /* clang-format off */
 DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
                 DP_IMPL_UNBOXED("linalg_pinv.atol_rtol_tensor", pinv, (T, oT, oT, b), (T)))
-DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("linalg_pinv.atol_rtol_tensor_out", pinv_tensors))
+DP_LIBRARY_META(aten, CompositeExplicitAutograd,
+                DP_IMPL("linalg_pinv.atol_rtol_tensor_out", pinv_tensors))
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
-                DP_IMPL("linalg_pinv.atol_rtol_float", pinv_floats), DP_IMPL("linalg_pinv.atol_rtol_float_out", pinv_floats),
+                DP_IMPL("linalg_pinv.atol_rtol_float", pinv_floats),
+                DP_IMPL("linalg_pinv.atol_rtol_float_out", pinv_floats),
                 DP_IMPL("linalg_pinv", pinv_rcond), DP_IMPL("linalg_pinv.out", pinv_rcond),
                 DP_IMPL("linalg_pinv.rcond_tensor", pinv_rcond_tensor),
                 DP_IMPL("linalg_pinv.out_rcond_tensor", pinv_rcond_tensor),
@@ -384,7 +386,8 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL("linalg_matrix_rank.atol_rtol_tensor_out", rank_tensors),
                 DP_IMPL("linalg_matrix_rank.atol_rtol_float", rank_floats),
                 DP_IMPL("linalg_matrix_rank.atol_rtol_float_out", rank_floats),
-                DP_IMPL("linalg_matrix_rank", rank_number), DP_IMPL("linalg_matrix_rank.out", rank_number),
+                DP_IMPL("linalg_matrix_rank", rank_number),
+                DP_IMPL("linalg_matrix_rank.out", rank_number),
                 DP_IMPL("linalg_matrix_rank.tol_tensor", rank_tol),
                 DP_IMPL("linalg_matrix_rank.out_tol_tensor", rank_tol))
 /* clang-format on */

@@ -1,4 +1,5 @@
-/* addmm_activation.c -- _addmm_activation by way of addmm and relu or gelu (aten/src/ATen/native/LinearAlgebra.cpp). */
+/* addmm_activation.c -- _addmm_activation by way of addmm and relu or gelu
+ * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 
 static int activate(dp_ctx *ctx, int rc, bool gelu, dp_tensor *t)
@@ -18,8 +19,8 @@ static int addmm_activation(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tenso
     return rc;
 }
 
-/* aten::_addmm_activation.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1,
- *     bool use_gelu=False, Tensor(a!) out) -> Tensor(a!) */
+/* aten::_addmm_activation.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar
+ *     alpha=1, bool use_gelu=False, Tensor(a!) out) -> Tensor(a!) */
 static int addmm_activation_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b,
                                 dp_value beta, dp_value alpha, bool gelu, dp_tensor *out)
 {

@@ -1,5 +1,6 @@
-/* einsum.c -- einsum (aten/src/ATen/native/Linear.cpp): operands get one order of dimensions, those of the
- * result first and those that are summed behind them, and are multiplied pair by pair as batches of matrices. */
+/* einsum.c -- einsum (aten/src/ATen/native/Linear.cpp): operands get one order of dimensions, those
+ * of the result first and those that are summed behind them, and are multiplied pair by pair as
+ * batches of matrices. */
 #include "einsum.h"
 #include "core/chain.h"
 #include <string.h>
@@ -201,7 +202,8 @@ static int next_pair(einsum_equation *e, const dp_value *path, size_t step, size
     return 0;
 }
 
-/* tensors [n] owned, and one chain for each step, or the steps of many operands would not fit one. */
+/* tensors [n] owned, and one chain for each step, or the steps of many operands would not fit
+ * one. */
 static int contract_all(einsum_equation *e, const dp_value *path, dp_tensor **tensors)
 {
     int rc = 0;
@@ -230,8 +232,8 @@ static int contract_all(einsum_equation *e, const dp_value *path, dp_tensor **te
     return rc;
 }
 
-/* Without the dimensions behind the result's: of one operand they are summed here, of several they have
- * size 1. */
+/* Without the dimensions behind the result's: of one operand they are summed here, of several they
+ * have size 1. */
 static int drop_summed(einsum_equation *e, dp_tensor *t, dp_tensor **out)
 {
     int64_t dims[DP_DIM_MAX];

@@ -24,7 +24,8 @@ typedef struct einsum_equation {
     int uses[DP_DIM_MAX];     /* tensors whose size in a dimension is not 1 */
 } einsum_equation;
 
-/* Read e->text into the other fields of *e, whose `ctx`, `tensors`, `n` and zeroed `operands` are given. */
+/* Read e->text into the other fields of *e, whose `ctx`, `tensors`, `n` and zeroed `operands` are
+ * given. */
 int einsum_parse(einsum_equation *e);
 /* Return the letter of a label. */
 static inline char einsum_label_name(int label)

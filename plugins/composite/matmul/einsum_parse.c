@@ -1,4 +1,5 @@
-/* einsum_parse.c -- the text of einsum's equation: "ij,jk->ik" (aten/src/ATen/native/Linear.cpp). */
+/* einsum_parse.c -- the text of einsum's equation: "ij,jk->ik"
+ * (aten/src/ATen/native/Linear.cpp). */
 #include "einsum.h"
 #include "core/composite.h"
 #include <ctype.h>

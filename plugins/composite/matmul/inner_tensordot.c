@@ -1,5 +1,5 @@
-/* inner_tensordot.c -- tensordot and inner by way of one product of matrices (aten/src/ATen/native/Linear.cpp,
- * LinearAlgebra.cpp). */
+/* inner_tensordot.c -- tensordot and inner by way of one product of matrices
+ * (aten/src/ATen/native/Linear.cpp, LinearAlgebra.cpp). */
 #include "core/composite.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* kron.c -- kron by way of one mul of reshaped factors (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 
-/* View t, whose sizes come after ones where `ndim` are more than it has, with a 1 behind each size, or
- * before it. */
+/* View t, whose sizes come after ones where `ndim` are more than it has, with a 1 behind each size,
+ * or before it. */
 static int spread(dp_ctx *ctx, dp_tensor *t, int ndim, int offset, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];

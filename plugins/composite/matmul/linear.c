@@ -26,7 +26,8 @@ static int linear(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *b
     return rc;
 }
 
-/* aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!) */
+/* aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) ->
+ * Tensor(a!) */
 static int linear_out(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                       dp_tensor *out)
 {

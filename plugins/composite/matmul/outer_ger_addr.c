@@ -1,4 +1,5 @@
-/* outer_ger_addr.c -- outer, ger and addr by way of mul (aten/src/ATen/native/LinearAlgebra.cpp). */
+/* outer_ger_addr.c -- outer, ger and addr by way of mul
+ * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 #include <dispatchd/check.h>
 
@@ -58,7 +59,8 @@ static bool is_nonzero(dp_value v)
     return as_double(v) != 0;
 }
 
-/* Round *v, beta or alpha, to float16 or bfloat16 `d`, as addr_kernel of LinearAlgebraKernel.cpp does. */
+/* Round *v, beta or alpha, to float16 or bfloat16 `d`, as addr_kernel of LinearAlgebraKernel.cpp
+ * does. */
 static int round_addr_scalar(dp_ctx *ctx, dp_dtype d, dp_value *v)
 {
     if (v->tag == DP_TAG_COMPLEX)
@@ -104,8 +106,8 @@ static int check_addr(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec1, dp_tensor *
 }
 
 /* aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
- * beta self + alpha (vec1 x vec2), of the common dtype; where that is bool, or for + and and for *.  If
- * beta is 0, self is not read. */
+ * beta self + alpha (vec1 x vec2), of the common dtype; where that is bool, or for + and and for *.
+ * If beta is 0, self is not read. */
 static int addr(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec1, dp_tensor *vec2, dp_value beta,
                 dp_value alpha, dp_tensor **out)
 {

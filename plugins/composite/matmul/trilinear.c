@@ -1,5 +1,5 @@
-/* trilinear.c -- products of three tensors, bilinear and _trilinear: two at a time, each time as one bmm.
- *  Source: aten/src/ATen/native/Linear.cpp. */
+/* trilinear.c -- products of three tensors, bilinear and _trilinear: two at a time, each time as
+ *  one bmm.  Source: aten/src/ATen/native/Linear.cpp. */
 #include "core/composite.h"
 #include <string.h>
 
@@ -189,7 +189,8 @@ static int add_slice(dp_ctx *ctx, const factor f[3], const bool *sums, int64_t d
     return rc;
 }
 
-/* Sizes of the result, sums being 1; how many slices there are, and whether there is anything to add. */
+/* Sizes of the result, sums being 1; how many slices there are, and whether there is anything to
+ * add. */
 static bool result_sizes(const factor f[3], const bool *sums, int ndim, int64_t dim, int64_t *sizes,
                          int64_t *slices)
 {

@@ -122,8 +122,8 @@ static int check_attention(dp_ctx *ctx, QKV, dp_tensor *mask, bool causal)
 }
 
 /* aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value,
- *     Tensor? attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False)
- *     -> (Tensor, Tensor)
+ *     Tensor? attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool
+ *     is_causal=False) -> (Tensor, Tensor)
  * softmax(q * k' / sqrt(n) + mask) * v, and that softmax, needed or not. */
 static int attention_math(dp_ctx *ctx, SDP_ARGS, dp_tensor **out, dp_tensor **weights)
 {
@@ -195,7 +195,8 @@ static int check_qkv(dp_ctx *ctx, const dp_view *x, const dp_view *b, int64_t he
 
 /* aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads)
  *     -> (Tensor, Tensor, Tensor)
- * qkv [B, T, 3 * D] and its bias as q, k, v [B, heads, T, D / heads]; q by the root of D / heads. */
+ * qkv [B, T, 3 * D] and its bias as q, k, v [B, heads, T, D / heads]; q by the root of D /
+ * heads. */
 static int rescale_qkv(dp_ctx *ctx, dp_tensor *qkv, dp_tensor *bias, int64_t heads, dp_tensor **q,
                        dp_tensor **k, dp_tensor **v)
 {
@@ -344,9 +345,10 @@ static dp_tensor *attend(chain *c, const heads *h, dp_tensor *qkv, dp_tensor **w
     return CHAIN(c, "aten::linear", "TToT>T", t, h->proj_weight, h->proj_bias);
 }
 
-/* aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head,
- *     Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None,
- *     bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor) */
+/* aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int
+ *     num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor?
+ *     mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) ->
+ *     (Tensor, Tensor) */
 static int multi_head_attention(dp_ctx *ctx, dp_tensor *query, dp_tensor *key, dp_tensor *value,
                                 int64_t size, int64_t n, dp_tensor *qkv_weight, dp_tensor *qkv_bias,
                                 dp_tensor *proj_weight, dp_tensor *proj_bias, dp_tensor *mask,

@@ -1,4 +1,5 @@
-/* cross_entropy_loss.c -- cross_entropy_loss, of classes and of probabilities (aten/src/ATen/native/LossNLL.cpp). */
+/* cross_entropy_loss.c -- cross_entropy_loss, of classes and of probabilities
+ * (aten/src/ATen/native/LossNLL.cpp). */
 #include "core/chain.h"
 
 typedef struct entropy {

@@ -45,8 +45,8 @@ static dp_tensor *lengths_on(chain *c, dp_tensor *t, const int64_t *lengths, siz
     return chain_move(c, here, x.device);
 }
 
-/* aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths,
- *     int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor */
+/* aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[]
+ *     target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor */
 static int ctc_loss(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, const int64_t *inputs,
                     size_t n_inputs, const int64_t *lengths, size_t n_lengths, int64_t blank,
                     int64_t reduction, bool zero_infinity, dp_tensor **out)

@@ -1,5 +1,5 @@
-/* nll_loss.c -- nll_loss, nll_loss2d and nll_loss_nd by way of nll_loss_forward and nll_loss2d_forward
- * (aten/src/ATen/native/LossNLL.cpp). */
+/* nll_loss.c -- nll_loss, nll_loss2d and nll_loss_nd by way of nll_loss_forward and
+ * nll_loss2d_forward (aten/src/ATen/native/LossNLL.cpp). */
 #include "core/chain.h"
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* packed_sequence.c -- packed sequences: sequences of falling lengths as the rows of all first steps, of all second steps
- * and so on, with the number of rows of each step (aten/src/ATen/native/PackedSequence.cpp).
+/* packed_sequence.c -- packed sequences: sequences of falling lengths as the rows of all first
+ * steps, of all second steps and so on, with the number of rows of each step
+ * (aten/src/ATen/native/PackedSequence.cpp).
  *
  * Operators: _pack_padded_sequence, _pack_padded_sequence_backward, _pad_packed_sequence. */
 #include "core/chain.h"
@@ -44,8 +45,8 @@ static int check_falling(dp_ctx *ctx, const int64_t *numbers, int64_t n, int64_t
     return 0;
 }
 
-/* *out [numbers[0]]: how many of n falling numbers are above each i.  Of lengths it is the sequences that have each
- * step, and of these the lengths. */
+/* *out [numbers[0]]: how many of n falling numbers are above each i.  Of lengths it is the
+ * sequences that have each step, and of these the lengths. */
 static int count_above(dp_ctx *ctx, const int64_t *numbers, int64_t n, dp_tensor **out)
 {
     int rc = dp_empty(ctx, DP_INT64, DP_DEVICE_CPU, 1, numbers, DP_CONTIGUOUS, out);
@@ -118,7 +119,8 @@ static int pack_rows(dp_ctx *ctx, dp_tensor *x, const int64_t *lengths, int64_t 
     return rc;
 }
 
-/* aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor) */
+/* aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor,
+ * Tensor) */
 static int pack(dp_ctx *ctx, dp_tensor *input, dp_tensor *lengths_t, bool batch_first,
                 dp_tensor **out, dp_tensor **batch_sizes)
 {
@@ -142,8 +144,8 @@ static int pack(dp_ctx *ctx, dp_tensor *input, dp_tensor *lengths_t, bool batch_
     return chain_end(&c, NULL, NULL);
 }
 
-/* aten::_pack_padded_sequence_backward(Tensor grad, int[] input_size, Tensor batch_sizes, bool batch_first)
- *     -> Tensor
+/* aten::_pack_padded_sequence_backward(Tensor grad, int[] input_size, Tensor batch_sizes, bool
+ *     batch_first) -> Tensor
  * Zeros where nothing was packed. */
 static int pack_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, size_t n_sizes,
                          dp_tensor *batch_sizes, bool batch_first, dp_tensor **out)
@@ -229,8 +231,8 @@ static int check_packed(dp_ctx *ctx, const dp_view *data, const int64_t *rows, i
                                   "`batch_sizes` must not be negative");
 }
 
-/* aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value,
- *     int total_length) -> (Tensor, Tensor) */
+/* aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar
+ *     padding_value, int total_length) -> (Tensor, Tensor) */
 static int pad(dp_ctx *ctx, dp_tensor *data, dp_tensor *batch_sizes, bool batch_first,
                dp_value padding, int64_t total, dp_tensor **out, dp_tensor **lengths)
 {

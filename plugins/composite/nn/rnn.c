@@ -1,7 +1,8 @@
-/* rnn.c -- rnn_tanh, rnn_relu, gru and lstm: networks of recurrent cells (aten/src/ATen/native/RNN.cpp).
+/* rnn.c -- rnn_tanh, rnn_relu, gru and lstm: networks of recurrent cells
+ * (aten/src/ATen/native/RNN.cpp).
  *
- * A sequence is data [all steps' rows, features] and the number of rows of each step: a packed one as it is
- * given, whose steps become shorter, any other one of steps that are equally long.
+ * A sequence is data [all steps' rows, features] and the number of rows of each step: a packed one
+ * as it is given, whose steps become shorter, any other one of steps that are equally long.
  *
  * Operators: gru, lstm, rnn_relu, rnn_tanh, _use_cudnn_rnn_flatten_weight. */
 #include "rnn_cell.h"
@@ -45,8 +46,8 @@ static int state_join(dp_ctx *ctx, rnn_state *a, const rnn_state *b, rnn_state *
     return rc;
 }
 
-/* The state for a step of n rows: the last one's, `s` of `have` rows, cut, whose rest goes above those that
- * ended before (`ended`), or with rows of the beginning (`first`) that enter now. */
+/* The state for a step of n rows: the last one's, `s` of `have` rows, cut, whose rest goes above
+ * those that ended before (`ended`), or with rows of the beginning (`first`) that enter now. */
 static int fit_rows(dp_ctx *ctx, rnn_state *s, int64_t have, int64_t n, const rnn_state *first,
                     rnn_state *ended)
 {
@@ -107,7 +108,8 @@ static int run_steps(const network *r, const rnn_cell *k, bool backwards, dp_ten
     return rc;
 }
 
-/* data [all rows, features] through layer and direction `which`.  *out [all rows, hidden] and *last owned. */
+/* data [all rows, features] through layer and direction `which`.  *out [all rows, hidden] and *last
+ * owned. */
 static int run_direction(const network *r, size_t which, dp_tensor *data, const rnn_state *first,
                          dp_tensor **out, rnn_state *last)
 {
@@ -187,7 +189,8 @@ static int state_select(dp_ctx *ctx, const rnn_state *s, int64_t i, rnn_state *o
     return rc;
 }
 
-/* One layer; *data, which is taken, becomes its result.  hn, cn [directions] get the last states, owned. */
+/* One layer; *data, which is taken, becomes its result.  hn, cn [directions] get the last states,
+ * owned. */
 static int run_layer(const network *r, int64_t layer, const rnn_state *hx, dp_tensor **data,
                      dp_tensor **hn, dp_tensor **cn)
 {
@@ -222,7 +225,8 @@ static int run_layer(const network *r, int64_t layer, const rnn_state *hx, dp_te
     return rc;
 }
 
-/* data [all rows, features], hx [layers * directions, batch, size]: the output, and the last states. */
+/* data [all rows, features], hx [layers * directions, batch, size]: the output, and the last
+ * states. */
 static int run_network(const network *r, dp_tensor *data, const rnn_state *hx, dp_tensor **out,
                        dp_tensor **hy, dp_tensor **cy)
 {
@@ -334,8 +338,8 @@ static int own_rows(network *r, dp_tensor *data, dp_tensor *batch_sizes)
         .layers = layers, .dropout = dropout, .train = train, .both = both                         \
     }
 
-/* aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout,
- *     bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)
+/* aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float
+ *     dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)
  * aten::gru.data(Tensor data, Tensor batch_sizes, Tensor hx, ...), and their kin */
 #define NETWORKS(name, kind_)                                                                      \
     static int name##_input(dp_ctx *ctx, dp_tensor *input, dp_tensor *hx, NETWORK_ARGS,            \
@@ -370,7 +374,8 @@ static int lstm_states(network *r, dp_tensor *const *hx, size_t n, rnn_state *s)
 }
 
 /* aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers,
- *     float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor) */
+ *     float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor,
+ *     Tensor) */
 static int lstm_input(dp_ctx *ctx, dp_tensor *input, dp_tensor *const *hx, size_t n_hx,
                       NETWORK_ARGS, bool batch_first, dp_tensor **out, dp_tensor **hy,
                       dp_tensor **cy)

@@ -98,7 +98,8 @@ static int check_hidden(dp_ctx *ctx, const dp_view *x, dp_tensor *hidden, int64_
     return 0;
 }
 
-/* Input and weights of a cell that is called by itself; gates: how many its hidden size is repeated. */
+/* Input and weights of a cell that is called by itself; gates: how many its hidden size is
+ * repeated. */
 static int check_cell(dp_ctx *ctx, const rnn_cell *k, dp_tensor *input, const rnn_state *s)
 {
     DP_VIEW(x, input);

@@ -24,8 +24,8 @@ void rnn_state_fini(rnn_state *s);
 dp_tensor *rnn_linear(chain *c, dp_tensor *x, dp_tensor *weight, dp_tensor *bias);
 /* Return the size of t's last dimension. */
 int64_t rnn_columns(const dp_tensor *t);
-/* Compute the state after one step from `s`; `input` is what w_ih and b_ih made of the step's input.
- * *out owned. */
+/* Compute the state after one step from `s`; `input` is what w_ih and b_ih made of the step's
+ * input.  *out owned. */
 int rnn_step(dp_ctx *ctx, const rnn_cell *k, dp_tensor *input, const rnn_state *s, rnn_state *out);
 
 #endif

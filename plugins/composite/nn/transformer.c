@@ -42,10 +42,10 @@ static dp_tensor *self_attention(const encoder *e, dp_tensor *x, const dp_value 
 }
 
 /* aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight,
- *     Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps,
- *     Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2,
- *     Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None,
- *     int? mask_type=None) -> Tensor */
+ *     Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float
+ *     eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2,
+ *     Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor?
+ *     mask=None, int? mask_type=None) -> Tensor */
 static int encoder_layer(dp_call *call)
 {
     const dp_value *a = call->args;

@@ -1,4 +1,5 @@
-/* group_norm.c -- group_norm, and native_group_norm by way of other operators (aten/src/ATen/native/group_norm.cpp). */
+/* group_norm.c -- group_norm, and native_group_norm by way of other operators
+ * (aten/src/ATen/native/group_norm.cpp). */
 #include "check_rank.h"
 #include "core/chain.h"
 
@@ -29,8 +30,8 @@ static int check_groups(dp_ctx *ctx, const dp_view *x, int64_t groups, dp_tensor
                    dp_shape_text(a, x->sizes, (size_t)x->ndim));
 }
 
-/* aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05,
- *     bool cudnn_enabled=True) -> Tensor */
+/* aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float
+ *     eps=1e-05, bool cudnn_enabled=True) -> Tensor */
 static int group_norm(dp_ctx *ctx, dp_tensor *input, int64_t groups, dp_tensor *weight,
                       dp_tensor *bias, double eps, bool cudnn, dp_tensor **out)
 {
@@ -71,7 +72,8 @@ static dp_tensor *of_channels(chain *c, dp_tensor *t, const dp_view *x)
     return t ? CHAIN(c, "aten::view", "Tli>T", t, sizes, (size_t)x->ndim) : NULL;
 }
 
-/* aten::native_group_norm, where a backend has none: a batch norm of one instance with N * group channels. */
+/* aten::native_group_norm, where a backend has none: a batch norm of one instance with N * group
+ * channels. */
 static int group_norm_math(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                            int64_t n, int64_t channels, int64_t size, int64_t groups, double eps,
                            dp_tensor **out, dp_tensor **mean, dp_tensor **rstd)

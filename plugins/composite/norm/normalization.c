@@ -1,5 +1,5 @@
-/* normalization.c -- batch_norm, instance_norm and _batch_norm_impl_index by way of the operators that backends
- * implement (aten/src/ATen/native/Normalization.cpp).
+/* normalization.c -- batch_norm, instance_norm and _batch_norm_impl_index by way of the operators
+ * that backends implement (aten/src/ATen/native/Normalization.cpp).
  *
  * Operators: batch_norm, _batch_norm_impl_index, _batch_norm_impl_index_backward, instance_norm. */
 #include "check_rank.h"
@@ -54,9 +54,10 @@ static int batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tenso
     return rc;
 }
 
-/* aten::_batch_norm_impl_index_backward(int impl_index, Tensor input, Tensor grad_output, Tensor? weight,
- *     Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var_transform, bool train,
- *     float eps, bool[3] output_mask, Tensor reservedSpace) -> (Tensor, Tensor, Tensor) */
+/* aten::_batch_norm_impl_index_backward(int impl_index, Tensor input, Tensor grad_output, Tensor?
+ *     weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor?
+ *     save_var_transform, bool train, float eps, bool[3] output_mask, Tensor reservedSpace) ->
+ *     (Tensor, Tensor, Tensor) */
 static int batch_norm_index_backward(dp_ctx *ctx, int64_t implementation, dp_tensor *input,
                                      dp_tensor *grad, dp_tensor *weight, dp_tensor *mean,
                                      dp_tensor *var, dp_tensor *save_mean, dp_tensor *save_invstd,
@@ -92,7 +93,8 @@ static dp_tensor *fold(chain *c, dp_tensor *each, int64_t n, int64_t channels)
 }
 
 /* aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
- *     Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor
+ *     Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) ->
+ *     Tensor
  * Batch normalisation of each instance's channels by themselves. */
 static int instance_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                          dp_tensor *mean, dp_tensor *var, bool use_input_stats, double momentum,

@@ -1,8 +1,9 @@
-/* softmax.c -- softmax and log_softmax by way of _softmax and _log_softmax (aten/src/ATen/native/SoftMax.cpp). */
+/* softmax.c -- softmax and log_softmax by way of _softmax and _log_softmax
+ * (aten/src/ATen/native/SoftMax.cpp). */
 #include "core/composite.h"
 
-/* op(self, dim, half_to_float=False), or its overload `given` if *out is; if a dtype is given, self is
- * converted first. */
+/* op(self, dim, half_to_float=False), or its overload `given` if *out is; if a dtype is given, self
+ * is converted first. */
 static int softmax_op(dp_ctx *ctx, const char *op, const char *given, dp_tensor *self, int64_t dim,
                       const int64_t *dtype, dp_tensor **out)
 {
@@ -20,8 +21,8 @@ static int softmax_op(dp_ctx *ctx, const char *op, const char *given, dp_tensor 
 }
 
 /* aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
- * aten::softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)
- * and of log_softmax */
+ * aten::softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) ->
+ * Tensor(a!) and of log_softmax */
 #define SOFTMAX(name)                                                                              \
     static int name(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *dtype,               \
                     dp_tensor **out)                                                               \

@@ -1,4 +1,5 @@
-/* weight_norm.c -- norm_except_dim, _weight_norm and _weight_norm_interface (aten/src/ATen/native/WeightNorm.cpp).
+/* weight_norm.c -- norm_except_dim, _weight_norm and _weight_norm_interface
+ * (aten/src/ATen/native/WeightNorm.cpp).
  *
  * Operators: norm_except_dim, _weight_norm, _weight_norm_differentiable_backward,
  * _weight_norm_interface, _weight_norm_interface_backward. */

@@ -29,7 +29,8 @@ static int check_prelu(dp_ctx *ctx, const dp_view *g, const dp_view *x, const dp
     return 0;
 }
 
-/* The sum over all dimensions but that of channels, or over all if the weight is one number; in its shape. */
+/* The sum over all dimensions but that of channels, or over all if the weight is one number; in its
+ * shape. */
 static dp_tensor *sum_channels(chain *c, dp_tensor *t, const dp_view *w)
 {
     int64_t dims[DP_DIM_MAX];
@@ -122,7 +123,8 @@ static int log_sigmoid(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 }
 
 /* aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor
- * grad s (1 + self (1 - s)), s being sigmoid(self).  For backends without a kernel (math_silu_backward). */
+ * grad s (1 + self (1 - s)), s being sigmoid(self).  For backends without a kernel
+ * (math_silu_backward). */
 static int silu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor **out)
 {
     chain c = {.ctx = ctx};
@@ -134,8 +136,8 @@ static int silu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tenso
 }
 
 /* aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor
- * grad (t + self sigmoid(self) (1 - t t)), t being tanh(softplus(self)).  For backends without a kernel
- * (math_mish_backward). */
+ * grad (t + self sigmoid(self) (1 - t t)), t being tanh(softplus(self)).  For backends without a
+ * kernel (math_mish_backward). */
 static int mish_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor **out)
 {
     chain c = {.ctx = ctx};

@@ -6,8 +6,8 @@
  * fake_quantize_per_tensor_affine_cachemask_backward. */
 #include "core/chain.h"
 
-/* aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max)
- *     -> Tensor */
+/* aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min,
+ *     int quant_max) -> Tensor */
 static int per_tensor(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero, int64_t min,
                       int64_t max, dp_tensor **out)
 {
@@ -19,8 +19,8 @@ static int per_tensor(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero, 
     return rc;
 }
 
-/* aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min,
- *     int quant_max) -> Tensor */
+/* aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor
+ *     zero_point, int quant_min, int quant_max) -> Tensor */
 static int by_tensors(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero, int64_t min,
                       int64_t max, dp_tensor **out)
 {
@@ -36,8 +36,8 @@ static int by_tensors(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor 
     return chain_end(&c, c.rc == 0 ? chain_keep(&c, made) : NULL, out);
 }
 
-/* aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min,
- *     int quant_max) -> Tensor */
+/* aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis,
+ *     int quant_min, int quant_max) -> Tensor */
 static int per_channel(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero,
                        int64_t axis, int64_t min, int64_t max, dp_tensor **out)
 {

@@ -1,6 +1,7 @@
-/* fused_obs_fake_quant.c -- scales and zero points from the least and greatest number (_choose_qparams_per_tensor), and
- * fake quantization by those that were seen so far (aten/src/ATen/native/quantized/cpu/fused_obs_fake_quant.cpp,
- * quantized/QTensor.cpp, QuantUtils.h).
+/* fused_obs_fake_quant.c -- scales and zero points from the least and greatest number
+ * (_choose_qparams_per_tensor), and fake quantization by those that were seen so far
+ * (aten/src/ATen/native/quantized/cpu/fused_obs_fake_quant.cpp, quantized/QTensor.cpp,
+ * QuantUtils.h).
  *
  * Operators: _choose_qparams_per_tensor, fused_moving_avg_obs_fake_quant,
  * _fused_moving_avg_obs_fq_helper. */
@@ -176,7 +177,8 @@ static void write_qparams(chain *c, observer *o, dp_tensor *const ends[2], int64
     }
 }
 
-/* Before anything is written: what fake_quantize() needs of the range, of both ends and of what it writes. */
+/* Before anything is written: what fake_quantize() needs of the range, of both ends and of what it
+ * writes. */
 static void check_quantized(chain *c, const observer *o)
 {
     DP_VIEW(first, o->ends[0]);
@@ -253,8 +255,8 @@ static void leave(chain *c, const observer *o, dp_tensor **out, dp_tensor **mask
 
 /* aten::_fused_moving_avg_obs_fq_helper(Tensor self, Tensor observer_on, Tensor fake_quant_on,
  *     Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point,
- *     float averaging_const, int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False,
- *     bool symmetric_quant=False) -> (Tensor output, Tensor mask) */
+ *     float averaging_const, int quant_min, int quant_max, int ch_axis, bool
+ *     per_row_fake_quant=False, bool symmetric_quant=False) -> (Tensor output, Tensor mask) */
 static int helper(dp_ctx *ctx, OBSERVER_PARAMS, dp_tensor **out, dp_tensor **mask)
 {
     observer o = {self, {min, max}, scale, zero, share, least, most, axis, rows, symmetric, false};

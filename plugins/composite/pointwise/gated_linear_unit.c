@@ -1,4 +1,5 @@
-/* gated_linear_unit.c -- glu_jvp and glu_backward_jvp (aten/src/ATen/native/GatedLinearUnit.cpp). */
+/* gated_linear_unit.c -- glu_jvp and glu_backward_jvp
+ * (aten/src/ATen/native/GatedLinearUnit.cpp). */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 
@@ -51,8 +52,8 @@ static int glu_jvp(dp_ctx *ctx, dp_tensor *glu, dp_tensor *x, dp_tensor *dx, int
     return chain_end(&c, made, out);
 }
 
-/* aten::glu_backward_jvp(Tensor grad_x, Tensor grad_glu, Tensor x, Tensor dgrad_glu, Tensor dx, int dim)
- *     -> Tensor */
+/* aten::glu_backward_jvp(Tensor grad_x, Tensor grad_glu, Tensor x, Tensor dgrad_glu, Tensor dx, int
+ *     dim) -> Tensor */
 static int glu_backward_jvp(dp_ctx *ctx, dp_tensor *grad_x, dp_tensor *grad_glu, dp_tensor *x,
                             dp_tensor *dgrad_glu, dp_tensor *dx, int64_t dim, dp_tensor **out)
 {

@@ -1,5 +1,5 @@
-/* loss.c -- losses that PyTorch writes by other operators, kl_div and binary_cross_entropy_with_logits among them
- * (aten/src/ATen/native/Loss.cpp).
+/* loss.c -- losses that PyTorch writes by other operators, kl_div and
+ * binary_cross_entropy_with_logits among them (aten/src/ATen/native/Loss.cpp).
  *
  * Operators: binary_cross_entropy_with_logits, cosine_embedding_loss, hinge_embedding_loss,
  * huber_loss_backward, kl_div, l1_loss, margin_ranking_loss, poisson_nll_loss,
@@ -151,7 +151,8 @@ static dp_tensor *where_target(chain *c, dp_tensor *target, bool not, int64_t la
     return CHAIN(c, "aten::where.self", "TTT>T", mask, t, zeros);
 }
 
-/* Is this pair of inputs one of vectors for a target that is a number, or of matrices for a vector? */
+/* Is this pair of inputs one of vectors for a target that is a number, or of matrices for a
+ * vector? */
 static int check_cosine(dp_ctx *ctx, const dp_view *a, const dp_view *b, const dp_view *target)
 {
     char x[DP_SHAPE_TEXT], y[DP_SHAPE_TEXT];
@@ -202,7 +203,8 @@ static int cosine_embedding(dp_ctx *ctx, dp_tensor *a, dp_tensor *b, dp_tensor *
         &c, chain_reduced(&c, chain_TT(&c, "aten::add.Tensor", like, unlike), reduction), out);
 }
 
-/* aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor */
+/* aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) ->
+ * Tensor */
 static int hinge_embedding(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, double margin,
                            int64_t reduction, dp_tensor **out)
 {

@@ -1,4 +1,5 @@
-/* pow.c -- float_power: pow of both operands as float64 or complex128 (aten/src/ATen/native/Pow.cpp). */
+/* pow.c -- float_power: pow of both operands as float64 or complex128
+ * (aten/src/ATen/native/Pow.cpp). */
 #include "core/chain.h"
 
 /* t as float64, or complex128 when it, or what stands beside it, is complex. */

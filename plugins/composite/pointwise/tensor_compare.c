@@ -44,8 +44,8 @@ static int is_finite(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return chain_end(&c, whole ? all_of(&c, self, true) : bounded(&c, self), out);
 }
 
-/* aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
- *     -> Tensor */
+/* aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool
+ *     equal_nan=False) -> Tensor */
 static int is_close(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, double rtol, double atol,
                     bool equal_nan, dp_tensor **out)
 {
@@ -112,8 +112,8 @@ static int allclose(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, double rtol,
     return rc;
 }
 
-/* aten::_assert_tensor_metadata(Tensor a, int[]? size=None, int[]? stride=None, ScalarType? dtype=None)
- *     -> () */
+/* aten::_assert_tensor_metadata(Tensor a, int[]? size=None, int[]? stride=None, ScalarType?
+ *     dtype=None) -> () */
 static int assert_metadata(dp_ctx *ctx, dp_tensor *t, const int64_t *sizes, size_t n_sizes,
                            const int64_t *strides, size_t n_strides, const int64_t *dtype)
 {

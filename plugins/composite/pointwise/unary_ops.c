@@ -1,5 +1,5 @@
-/* unary_ops.c -- unary operators that PyTorch writes by others (aten/src/ATen/native/UnaryOps.cpp).  Their in-place and
- * out= forms follow (core/forms.c).
+/* unary_ops.c -- unary operators that PyTorch writes by others (aten/src/ATen/native/UnaryOps.cpp).
+ * Their in-place and out= forms follow (core/forms.c).
  *
  * Operators: deg2rad, frexp, mvlgamma, nan_to_num, polygamma, positive, rad2deg, special_ndtr,
  * square. */
@@ -25,7 +25,8 @@ static int square(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return dp_invoke(ctx, "aten::pow.Tensor_Scalar", "Ts>T", self, dp_int(2), out);
 }
 
-/* Multiply self by `factor` for operator `name`, in a tensor with self's strides (at::empty_like). */
+/* Multiply self by `factor` for operator `name`, in a tensor with self's strides
+ * (at::empty_like). */
 static int scaled(dp_ctx *ctx, const char *name, dp_tensor *self, double factor, dp_tensor **out)
 {
     dp_tensor *made = NULL, *by = NULL;

@@ -1,5 +1,5 @@
-/* where.c -- where and masked_fill with Scalars, and where with a condition alone, which is nonzero_numpy
- * (aten/src/ATen/native/TensorCompare.cpp, TensorAdvancedIndexing.cpp). */
+/* where.c -- where and masked_fill with Scalars, and where with a condition alone, which is
+ * nonzero_numpy (aten/src/ATen/native/TensorCompare.cpp, TensorAdvancedIndexing.cpp). */
 #include "core/chain.h"
 
 /* -- where, masked_fill -- */

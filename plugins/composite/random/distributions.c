@@ -1,4 +1,5 @@
-/* distributions.c -- bernoulli and normal by way of the operators in place (aten/src/ATen/native/Distributions.cpp).
+/* distributions.c -- bernoulli and normal by way of the operators in place
+ * (aten/src/ATen/native/Distributions.cpp).
  *
  * Operators: bernoulli, normal, normal_functional. */
 #include "core/composite.h"
@@ -25,7 +26,8 @@ static int bernoulli_p(dp_ctx *ctx, dp_tensor *self, double p, dp_generator *g, 
     return release_on_error(rc, out);
 }
 
-/* aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor */
+/* aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None)
+ * -> Tensor */
 static int normal_functional(dp_ctx *ctx, dp_tensor *self, double mean, double std, dp_generator *g,
                              dp_tensor **out)
 {
@@ -38,7 +40,8 @@ static int normal_functional(dp_ctx *ctx, dp_tensor *self, double mean, double s
 }
 
 /* aten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None,
- *     ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
+ *     ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) ->
+ *     Tensor */
 static int normal_sized(dp_ctx *ctx, double mean, double std, const int64_t *sizes, size_t n,
                         dp_generator *g, OPTIONS_PARAMS, dp_tensor **out)
 {

@@ -45,8 +45,9 @@ static int filled_out(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_tensor *ou
     return rc < 0 ? rc : fill(ctx, out, s);
 }
 
-/* aten::<name>(<arguments>, int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None,
- *     Device? device=None, bool? pin_memory=None) -> Tensor, the same without a generator, and their
+/* aten::<name>(<arguments>, int[] size, *, Generator? generator, ScalarType? dtype=None, Layout?
+ *     layout=None, Device? device=None, bool? pin_memory=None) -> Tensor, the same without a
+ *     generator, and their
  * out=; `...`: the source.  PARAMS: a comma and the arguments. */
 #define FACTORY(id, ...)                                                                           \
     static int id(dp_ctx *ctx PARAMS, const int64_t *sizes, size_t n, OPTIONS_PARAMS,              \
@@ -89,8 +90,8 @@ static int rand_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t
     return filled(ctx, like(ctx, self, &OPTIONS, format, out), out, &(source){.kind = UNIFORM});
 }
 
-/* aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
- *     bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
+/* aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device?
+ *     device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
 static int randn_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_t *format,
                       dp_tensor **out)
 {
@@ -98,8 +99,8 @@ static int randn_like(dp_ctx *ctx, dp_tensor *self, OPTIONS_PARAMS, const int64_
 }
 
 /* aten::randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None,
- *     Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None)
- *     -> Tensor */
+ *     Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat?
+ *     memory_format=None) -> Tensor */
 static int randint_like_low(dp_ctx *ctx, dp_tensor *self, int64_t low, int64_t high, OPTIONS_PARAMS,
                             const int64_t *format, dp_tensor **out)
 {
@@ -117,8 +118,8 @@ static int randint_like(dp_ctx *ctx, dp_tensor *self, int64_t high, OPTIONS_PARA
 
 /* -- randperm -- */
 
-/* aten::randperm.generator(int n, *, Generator? generator, ScalarType? dtype=4, Layout? layout=None,
- *     Device? device=None, bool? pin_memory=None) -> Tensor */
+/* aten::randperm.generator(int n, *, Generator? generator, ScalarType? dtype=4, Layout?
+ *     layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 static int randperm_generator(dp_ctx *ctx, int64_t n, dp_generator *g, OPTIONS_PARAMS,
                               dp_tensor **out)
 {

@@ -24,24 +24,24 @@ static int run_rrelu(dp_ctx *ctx, dp_tensor *self, dp_value lower, dp_value uppe
     return rc;
 }
 
-/* aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False,
- *     Generator? generator=None) -> Tensor */
+/* aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool
+ *     training=False, Generator? generator=None) -> Tensor */
 static int rrelu(dp_ctx *ctx, dp_tensor *self, dp_value lower, dp_value upper, bool training,
                  dp_generator *g, dp_tensor **out)
 {
     return run_rrelu(ctx, self, lower, upper, training, g, out);
 }
 
-/* aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False,
- *     Generator? generator=None) -> Tensor(a!) */
+/* aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool
+ *     training=False, Generator? generator=None) -> Tensor(a!) */
 static int rrelu_in_place(dp_ctx *ctx, dp_tensor *self, dp_value lower, dp_value upper,
                           bool training, dp_generator *g)
 {
     return run_rrelu(ctx, self, lower, upper, training, g, NULL);
 }
 
-/* aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper,
- *     bool training, bool self_is_result) -> Tensor */
+/* aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower,
+ *     Scalar upper, bool training, bool self_is_result) -> Tensor */
 static int rrelu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *noise,
                           dp_value lower, dp_value upper, bool training, bool is_result,
                           dp_tensor **out)

@@ -1,28 +1,32 @@
-/* sobol.c -- Sobol sequences: points that fill a cube evenly (aten/src/ATen/native/SobolEngineOps.cpp).
+/* sobol.c -- Sobol sequences: points that fill a cube evenly
+ * (aten/src/ATen/native/SobolEngineOps.cpp).
  *
- * A dimension has 30 direction numbers, a row of the state; point n is point n - 1 with that number added (xor)
- * whose place is n's lowest bit that is 0.  The first numbers of each dimension and its polynomial, from which the
- * others follow, are in sobol.bin, as tests/operators/record/sobol_numbers.py says.  They are by S. Joe and F. Y. Kuo:
+ * A dimension has 30 direction numbers, a row of the state; point n is point n - 1 with that number
+ * added (xor) whose place is n's lowest bit that is 0.  The first numbers of each dimension and its
+ * polynomial, from which the others follow, are in sobol.bin, as
+ * tests/operators/record/sobol_numbers.py says.  They are by S. Joe and F. Y. Kuo:
  *
  * Copyright (c) 2008, Frances Y. Kuo and Stephen Joe.  All rights reserved.
  *
- * Redistribution and use in source and binary forms, with or without modification, are permitted provided that the
- * following conditions are met:
- *  - Redistributions of source code must retain the above copyright notice, this list of conditions and the
- *    following disclaimer.
- *  - Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the
- *    following disclaimer in the documentation and/or other materials provided with the distribution.
- *  - Neither the names of the copyright holders nor the names of the University of New South Wales and the
- *    University of Waikato and its contributors may be used to endorse or promote products derived from this
- *    software without specific prior written permission.
+ * Redistribution and use in source and binary forms, with or without modification, are permitted
+ * provided that the following conditions are met:
+ *  - Redistributions of source code must retain the above copyright notice, this list of conditions
+ *    and the following disclaimer.
+ *  - Redistributions in binary form must reproduce the above copyright notice, this list of
+ *    conditions and the following disclaimer in the documentation and/or other materials provided
+ *    with the distribution.
+ *  - Neither the names of the copyright holders nor the names of the University of New South Wales
+ *    and the University of Waikato and its contributors may be used to endorse or promote products
+ *    derived from this software without specific prior written permission.
  *
- * THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS "AS IS" AND ANY EXPRESS OR IMPLIED WARRANTIES, INCLUDING, BUT
- * NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE DISCLAIMED.  IN
- * NO EVENT SHALL THE COPYRIGHT HOLDERS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR
- * CONSEQUENTIAL DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR SERVICES; LOSS OF USE,
- * DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN CONTRACT,
- * STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF THIS SOFTWARE,
- * EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
+ * THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS "AS IS" AND ANY EXPRESS OR IMPLIED WARRANTIES,
+ * INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A
+ * PARTICULAR PURPOSE ARE DISCLAIMED.  IN NO EVENT SHALL THE COPYRIGHT HOLDERS BE LIABLE FOR ANY
+ * DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL DAMAGES (INCLUDING, BUT NOT
+ * LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR SERVICES; LOSS OF USE, DATA, OR PROFITS; OR
+ * BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN CONTRACT, STRICT
+ * LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF THIS
+ * SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
  *
  * Operators: _sobol_engine_draw, _sobol_engine_ff, _sobol_engine_initialize_state,
  * _sobol_engine_scramble. */
@@ -38,7 +42,8 @@ extern const uint8_t sobol_numbers[] __attribute__((visibility("hidden")));
 
 /* -- checks: all that is read and written lies in the tensors -- */
 
-/* t, of int64, has at least rows x columns elements, or as many as `rows` where it has one dimension. */
+/* t, of int64, has at least rows x columns elements, or as many as `rows` where it has one
+ * dimension. */
 static int check_numbers(dp_ctx *ctx, const char *name, dp_tensor *t, int ndim, int64_t rows,
                          int64_t columns)
 {
@@ -145,8 +150,8 @@ static int draw_points(dp_ctx *ctx, const engine *e, dp_tensor *points, dp_tenso
     return rc;
 }
 
-/* aten::_sobol_engine_draw(Tensor quasi, int n, Tensor sobolstate, int dimension, int num_generated,
- *     ScalarType? dtype) -> (Tensor, Tensor) */
+/* aten::_sobol_engine_draw(Tensor quasi, int n, Tensor sobolstate, int dimension, int
+ *     num_generated, ScalarType? dtype) -> (Tensor, Tensor) */
 static int draw(dp_ctx *ctx, dp_tensor *quasi, int64_t n, dp_tensor *state, int64_t dimension,
                 int64_t generated, const int64_t *dtype, dp_tensor **points, dp_tensor **next)
 {
@@ -173,8 +178,8 @@ static int draw(dp_ctx *ctx, dp_tensor *quasi, int64_t n, dp_tensor *state, int6
     return release_on_error(rc, points);
 }
 
-/* aten::_sobol_engine_ff_(Tensor(a!) self, int n, Tensor sobolstate, int dimension, int num_generated)
- *     -> Tensor(a!)
+/* aten::_sobol_engine_ff_(Tensor(a!) self, int n, Tensor sobolstate, int dimension, int
+ *     num_generated) -> Tensor(a!)
  * As if n points had been drawn: two steps by the same numbers are none. */
 static int skip(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor *state, int64_t dimension,
                 int64_t generated)
@@ -194,7 +199,8 @@ static int skip(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor *state, int64
 
 /* -- the state -- */
 
-/* ltm [dimensions, bits, bits] with ones on the diagonals, its last rows as numbers: [dimensions, bits]. */
+/* ltm [dimensions, bits, bits] with ones on the diagonals, its last rows as numbers: [dimensions,
+ * bits]. */
 static dp_tensor *rows_as_numbers(chain *c, dp_tensor *ltm)
 {
     dp_tensor *t = CHAIN(c, "aten::clone", "T>T", ltm);
@@ -291,7 +297,8 @@ static void first_numbers(reader *r, int64_t *numbers)
 }
 
 /* aten::_sobol_engine_initialize_state_(Tensor(a!) self, int dimension) -> Tensor(a!)
- * Number j of each dimension counts from its bit BITS - 1 - j up.  Further rows of self are moved, too. */
+ * Number j of each dimension counts from its bit BITS - 1 - j up.  Further rows of self are moved,
+ * too. */
 static int initialize(dp_ctx *ctx, dp_tensor *self, int64_t dimension)
 {
     reader r = {.degree = 1, .polynomial = 1};

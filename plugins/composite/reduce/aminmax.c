@@ -1,4 +1,5 @@
-/* aminmax.c -- _aminmax, which warns that it is deprecated (aten/src/ATen/native/TensorCompare.cpp). */
+/* aminmax.c -- _aminmax, which warns that it is deprecated
+ * (aten/src/ATen/native/TensorCompare.cpp). */
 #include "core/composite.h"
 
 static void warn_aminmax(dp_ctx *ctx)

@@ -88,7 +88,8 @@ static dp_tensor *covariance(chain *c, dp_tensor *x, dp_tensor *w, dp_tensor *aw
     return CHAIN(c, "aten::squeeze", "T>T", chain_TT(c, "aten::div.Tensor", products, n));
 }
 
-/* aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor */
+/* aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) ->
+ * Tensor */
 static int cov(dp_ctx *ctx, dp_tensor *self, int64_t correction, dp_tensor *fweights,
                dp_tensor *aweights, dp_tensor **out)
 {

@@ -85,8 +85,8 @@ static dp_tensor *keep(chain *c, dp_tensor *t, dp_tensor *mask, double value)
     return CHAIN(c, "aten::masked_fill.Scalar", "TTs>T", t, rest, dp_double(value));
 }
 
-/* At the first zero of a line, the only place behind which the others' products count: what is in front of it,
- * times the sum of grad by the products of what is between it and the next zero. */
+/* At the first zero of a line, the only place behind which the others' products count: what is in
+ * front of it, times the sum of grad by the products of what is between it and the next zero. */
 static dp_tensor *at_first_zero(chain *c, dp_tensor *grad, dp_tensor *input, dp_tensor *output,
                                 dp_tensor *zeros_so_far, int64_t dim, dp_tensor **mask)
 {

@@ -89,7 +89,8 @@ static int run_diff(dp_ctx *ctx, dp_tensor *self, int64_t n, int64_t dim, dp_ten
     return chain_end(&c, CHAIN(&c, "aten::clone", "T>T", t), out);
 }
 
-/* aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor */
+/* aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) ->
+ * Tensor */
 static int diff(dp_ctx *ctx, dp_tensor *self, int64_t n, int64_t dim, dp_tensor *before,
                 dp_tensor *after, dp_tensor **out)
 {

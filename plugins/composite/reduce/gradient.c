@@ -2,8 +2,8 @@
  * (aten/src/ATen/native/ReduceOps.cpp: gradient). */
 #include "core/chain.h"
 
-/* A call: distances between samples by numbers or by tensors of their places, dimensions by a list, a single
- * one or none. */
+/* A call: distances between samples by numbers or by tensors of their places, dimensions by a list,
+ * a single one or none. */
 typedef struct gradient {
     dp_ctx *ctx;
     dp_tensor *self;
@@ -253,7 +253,8 @@ static int run(dp_call *call, gradient *g)
 
 /* aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1)
  *     -> Tensor[]
- * aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[] */
+ * aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) ->
+ * Tensor[] */
 static int by_number(dp_call *call)
 {
     gradient g = {.spacing = call->args[1],

@@ -1,5 +1,5 @@
-/* reduce_ops.c -- sum, mean, nanmean, count_nonzero, var, std, norm and logsumexp by way of other reductions
- * (aten/src/ATen/native/ReduceOps.cpp).
+/* reduce_ops.c -- sum, mean, nanmean, count_nonzero, var, std, norm and logsumexp by way of other
+ * reductions (aten/src/ATen/native/ReduceOps.cpp).
  *
  * Operators: count_nonzero, logsumexp, mean, nanmean, norm, special_logsumexp, std, std_mean, sum,
  * var, var_mean. */
@@ -237,7 +237,8 @@ static int logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
     return release_on_error(rc, out);
 }
 
-/* aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) */
+/* aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) ->
+ * Tensor(a!) */
 static int logsumexp_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                          dp_tensor *out)
 {

@@ -1,5 +1,6 @@
-/* inplace_view.c -- views that change the tensor they are of: squeeze_, unsqueeze_, transpose_, t_, as_strided_
- * (aten/src/ATen/native/TensorShape.cpp). Each takes the geometry of what the operator without the underscore gives.
+/* inplace_view.c -- views that change the tensor they are of: squeeze_, unsqueeze_, transpose_, t_,
+ * as_strided_ (aten/src/ATen/native/TensorShape.cpp). Each takes the geometry of what the operator
+ * without the underscore gives.
  *
  * Operators: as_strided, squeeze, t, transpose, unsqueeze. */
 #include "core/composite.h"

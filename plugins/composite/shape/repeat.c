@@ -1,4 +1,5 @@
-/* repeat.c -- repeat and tile by way of expand and copies (aten/src/ATen/native/TensorShape.cpp). */
+/* repeat.c -- repeat and tile by way of expand and copies
+ * (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/composite.h"
 
 /* Copies self, viewed as [1, s0, 1, s1, ...] and broadcast, into made, viewed as [r0, s0, r1, s1,

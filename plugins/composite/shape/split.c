@@ -66,8 +66,8 @@ static int split_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *indices, s
     return list_end(&l, out);
 }
 
-/* aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections,
- *     int dim=0) -> Tensor(a)[] */
+/* aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor
+ *     tensor_indices_or_sections, int dim=0) -> Tensor(a)[] */
 static int split_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *where, int64_t dim, dp_value *out)
 {
     dp_tensor *packed;

@@ -161,8 +161,8 @@ static int check_some(dp_ctx *ctx, const char *name, size_t n)
     return n > 0 ? 0 : dp_fail(ctx, DP_ERUNTIME, "%s expects a non-empty TensorList", name);
 }
 
-/* Concatenate tensors of at least `least` dimensions: columns, rows or planes; vectors along their only
- * dimension.  *out NULL: a new tensor. */
+/* Concatenate tensors of at least `least` dimensions: columns, rows or planes; vectors along their
+ * only dimension.  *out NULL: a new tensor. */
 static int write_stack(dp_ctx *ctx, const char *name, dp_tensor *const *tensors, size_t n,
                        int least, dp_tensor **out)
 {

@@ -1,5 +1,6 @@
-/* view.c -- views, other sizes, strides and offset over the same bytes: permute, transpose, squeeze, unsqueeze, expand,
- * slice, select, diagonal, unbind, split, chunk (aten/src/ATen/native/TensorShape.cpp).
+/* view.c -- views, other sizes, strides and offset over the same bytes: permute, transpose,
+ * squeeze, unsqueeze, expand, slice, select, diagonal, unbind, split, chunk
+ * (aten/src/ATen/native/TensorShape.cpp).
  *
  * Those that call other operators are in reshape.c.
  *

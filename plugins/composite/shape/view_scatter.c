@@ -1,5 +1,5 @@
-/* view_scatter.c -- slice_scatter, select_scatter, diagonal_scatter and as_strided_scatter: a copy of self into whose
- * view src is copied (aten/src/ATen/native/TensorShape.cpp). */
+/* view_scatter.c -- slice_scatter, select_scatter, diagonal_scatter and as_strided_scatter: a copy
+ * of self into whose view src is copied (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/composite.h"
 #include <string.h>
 
@@ -69,7 +69,8 @@ static int select_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, int64_t 
     return end_scatter(ctx, rc, copy, view, src, out);
 }
 
-/* aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor */
+/* aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) ->
+ * Tensor */
 static int diagonal_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, int64_t offset, int64_t a,
                             int64_t b, dp_tensor **out)
 {

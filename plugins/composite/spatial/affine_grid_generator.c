@@ -1,4 +1,5 @@
-/* affine_grid_generator.c -- affine_grid_generator and its gradient (aten/src/ATen/native/AffineGridGenerator.cpp).
+/* affine_grid_generator.c -- affine_grid_generator and its gradient
+ * (aten/src/ATen/native/AffineGridGenerator.cpp).
  *
  * Operators: affine_grid_generator, affine_grid_generator_backward. */
 #include "core/composite.h"

@@ -1,7 +1,9 @@
-/* channel_shuffle.c -- native_channel_shuffle by way of views (aten/src/ATen/native/ChanelShuffle.cpp). */
+/* channel_shuffle.c -- native_channel_shuffle by way of views
+ * (aten/src/ATen/native/ChanelShuffle.cpp). */
 #include "core/composite.h"
 
-/* aten::native_channel_shuffle(Tensor self, int groups) -> Tensor, from views.  Source: math_channel_shuffle */
+/* aten::native_channel_shuffle(Tensor self, int groups) -> Tensor, from views.  Source:
+ * math_channel_shuffle */
 static int channel_shuffle(dp_ctx *ctx, dp_tensor *self, int64_t groups, dp_tensor **out)
 {
     static const int64_t order[] = {0, 2, 1, 3};

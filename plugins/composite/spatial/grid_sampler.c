@@ -1,7 +1,8 @@
 /* grid_sampler.c -- grid_sampler by way of the operators that backends implement
  * (aten/src/ATen/native/GridSampler.cpp).
  *
- * Operators: grid_sampler, _grid_sampler_2d_cpu_fallback, _grid_sampler_2d_cpu_fallback_backward. */
+ * Operators: grid_sampler, _grid_sampler_2d_cpu_fallback,
+ * _grid_sampler_2d_cpu_fallback_backward. */
 #include "core/composite.h"
 
 /* aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode,

@@ -1,4 +1,5 @@
-/* pad.c -- padding by its mode, with a constant, and around the ends (aten/src/ATen/native/PadNd.cpp).
+/* pad.c -- padding by its mode, with a constant, and around the ends
+ * (aten/src/ATen/native/PadNd.cpp).
  *
  * Operators: constant_pad_nd, pad, _pad_circular, _pad_enum, pad_sequence. */
 #include "core/chain.h"
@@ -31,7 +32,8 @@ static int64_t positive(int64_t v)
     return v > 0 ? v : 0;
 }
 
-/* sizes [x->ndim]: of the result.  pad: before and after the last dimension, then the one in front of it. */
+/* sizes [x->ndim]: of the result.  pad: before and after the last dimension, then the one in front
+ * of it. */
 static int size_circular(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size_t n,
                          int64_t *sizes)
 {
@@ -83,7 +85,8 @@ static int copy_middle(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, dp_tens
 }
 
 /* aten::_pad_circular(Tensor self, int[] pad) -> Tensor
- * The ends are copied from out itself, one dimension after another, so corners come around twice. */
+ * The ends are copied from out itself, one dimension after another, so corners come around
+ * twice. */
 static int pad_circular(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, size_t n, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -165,7 +168,8 @@ static int place_sequence(dp_ctx *ctx, dp_tensor *padded, dp_tensor *sequence, s
     return chain_end(&c, NULL, NULL);
 }
 
-/* aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.) -> Tensor */
+/* aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.) ->
+ * Tensor */
 static int pad_sequence(dp_ctx *ctx, dp_tensor *const *sequences, size_t n, bool first,
                         double value, dp_tensor **out)
 {

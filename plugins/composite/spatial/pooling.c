@@ -1,5 +1,5 @@
-/* pooling.c -- pooling over one dimension as pooling over two, and operators that give one of two results
- * (aten/src/ATen/native/Pooling.cpp).
+/* pooling.c -- pooling over one dimension as pooling over two, and operators that give one of two
+ * results (aten/src/ATen/native/Pooling.cpp).
  *
  * Operators: adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d,
  * avg_pool1d, max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d. */
@@ -7,7 +7,8 @@
 #include <dispatchd/check.h>
 #include <string.h>
 
-/* checkDimRange: [C, L] or [N, C, L]; *out: with a dimension of size 1 in front of the last.  Owned. */
+/* checkDimRange: [C, L] or [N, C, L]; *out: with a dimension of size 1 in front of the last.
+ * Owned. */
 static int widen(dp_ctx *ctx, const char *name, dp_tensor *self, dp_tensor **out)
 {
     int rc = dp_check_dim_range(ctx, name, &(dp_checked){self, "self", 1}, 2, 3);
@@ -70,8 +71,8 @@ static int read_window(dp_ctx *ctx, const char *name, const int64_t *kernel, siz
     return rc < 0 ? rc : one(ctx, name, "padding", padding, n_padding, 0, w->padding);
 }
 
-/* aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0],
- *     int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor) */
+/* aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1]
+ *     padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor) */
 static int max1_with_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
                              const int64_t *stride, size_t n_stride, const int64_t *padding,
                              size_t n_padding, const int64_t *dilation, size_t n_dilation,
@@ -127,8 +128,8 @@ static int64_t count_places(int64_t size, int64_t kernel, int64_t stride, int64_
     return (int64_t)(room / stride) + 1;
 }
 
-/* aten::max_pool1d, as at::native::max_pool1d_impl: unlike the one with indices it can have no places, has them
- * in order whatever the input's order, and its steps are not limited. */
+/* aten::max_pool1d, as at::native::max_pool1d_impl: unlike the one with indices it can have no
+ * places, has them in order whatever the input's order, and its steps are not limited. */
 static int max1(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
                 const int64_t *stride, size_t n_stride, const int64_t *padding, size_t n_padding,
                 const int64_t *dilation, size_t n_dilation, bool ceil_mode, dp_tensor **out)

@@ -49,7 +49,8 @@ static int find_size(dp_ctx *ctx, const us_vec *v, const int64_t *in, uint32_t n
     return 0;
 }
 
-/* input, output_size, [align_corners], scale_factors; backward: grad_output, output_size, input_size, ... */
+/* input, output_size, [align_corners], scale_factors; backward: grad_output, output_size,
+ * input_size, ... */
 static int resample(dp_call *call, const us_vec *v)
 {
     uint32_t at = v->backward ? 3 : 2, n = 0;

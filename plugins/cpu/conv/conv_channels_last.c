@@ -1,6 +1,7 @@
-/* conv_channels_last.c -- convolutions and gradients by the input whose channels lie side by side, in what is read and in
- * the results: a tile is some results, each of any place, by vectors of output channels.  What a result's tap meets
- * is found by an address, of zeros where there is nothing: nothing is copied but the weights. */
+/* conv_channels_last.c -- convolutions and gradients by the input whose channels lie side by side,
+ * in what is read and in the results: a tile is some results, each of any place, by vectors of
+ * output channels.  What a result's tap meets is found by an address, of zeros where there is
+ * nothing: nothing is copied but the weights. */
 #include "conv_walk.h"
 #include <string.h>
 

@@ -188,8 +188,8 @@ static int find_transposed(dp_ctx *ctx, const int64_t *outer, conv_plan *p)
                    cross_text(s->in + first, p->dims, made, sizeof(made)));
 }
 
-/* The steps of what has one place only are never taken: any will do.  The others, and the padding, stay
- * where places of the input can be counted whatever they are multiplied by. */
+/* The steps of what has one place only are never taken: any will do.  The others, and the padding,
+ * stay where places of the input can be counted whatever they are multiplied by. */
 static int check_steps(dp_ctx *ctx, conv_shape *s)
 {
     for (int i = 0; i < CONV_SPACE; i++) {

@@ -11,8 +11,8 @@ typedef struct conv_lists {
     size_t n_stride, n_padding, n_dilation, n_output_padding;
 } conv_lists;
 
-/* A convolution with checked arguments.  `s` is the correlation: of a transposed one x is the output, and
- * y the input. */
+/* A convolution with checked arguments.  `s` is the correlation: of a transposed one x is the
+ * output, and y the input. */
 typedef struct conv_plan {
     conv_shape s;
     int dims;               /* of space */

@@ -1,4 +1,5 @@
-/* conv_depthwise.c -- convolutions with few output channels in a group, of which depthwise ones have one. */
+/* conv_depthwise.c -- convolutions with few output channels in a group, of which depthwise ones
+ * have one. */
 #include "conv_walk.h"
 #include <string.h>
 
@@ -243,7 +244,8 @@ static void put_dots(const dots *d)
         }
 }
 
-/* What planes of both sides have in common; those of y have one tap, which meets each result itself. */
+/* What planes of both sides have in common; those of y have one tap, which meets each result
+ * itself. */
 static conv_planes planes_of(const dots *d, const conv_side *from)
 {
     static int64_t none;

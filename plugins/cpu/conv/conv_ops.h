@@ -17,8 +17,8 @@ typedef struct conv_served {
     unsigned types;
 } conv_served;
 
-/* *out NULL: made, in the format that PyTorch's has; else an out= argument.  by.name NULL: as the arguments
- * ask for. */
+/* *out NULL: made, in the format that PyTorch's has; else an out= argument.  by.name NULL: as the
+ * arguments ask for. */
 int conv_run(dp_ctx *ctx, const conv_args *a, conv_served by, dp_tensor **out);
 
 #endif

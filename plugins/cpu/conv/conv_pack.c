@@ -1,5 +1,5 @@
-/* conv_pack.c -- weights of a convolution, packed to panels of output channels, and where each of their k lies in the
- * planes. */
+/* conv_pack.c -- weights of a convolution, packed to panels of output channels, and where each of
+ * their k lies in the planes. */
 #include "conv_walk.h"
 
 /* Do the taps of a channel lie side by side, and all of them? */
@@ -13,8 +13,8 @@ static bool dense_taps(const conv_walk *w, int64_t taps)
            conv_weight_at(w, 0) == 0 && conv_weight_at(w, taps - 1) == taps - 1;
 }
 
-/* n rows of weights that lie side by side, of `lines` output channels; to: the first of them, and the next is
- * `next` rows on. */
+/* n rows of weights that lie side by side, of `lines` output channels; to: the first of them, and
+ * the next is `next` rows on. */
 static void pack_rows(const conv_walk *w, char *to, int64_t next, const char *from, int64_t lines,
                       int64_t n, int64_t step)
 {

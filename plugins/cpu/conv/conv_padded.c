@@ -1,4 +1,5 @@
-/* conv_padded.c -- what a convolution reads: samples with zeros around them, in the class of their dtype. */
+/* conv_padded.c -- what a convolution reads: samples with zeros around them, in the class of their
+ * dtype. */
 #include "conv.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What is copied along an axis, of one of its pieces: n elements from `src` on, `step` apart, to `at`. */
+/* What is copied along an axis, of one of its pieces: n elements from `src` on, `step` apart, to
+ * `at`. */
 typedef struct piece {
     int64_t at, src, n, step;
 } piece;
@@ -33,7 +35,8 @@ static piece nth_piece(const conv_axis *a, int64_t t, int64_t first)
     return (piece){t * a->piece + q, q * step + off, end > q ? end - q : 0, step};
 }
 
-/* What is copied, and in which pieces; apart: results need not be side by side.  DP_ERESOURCE: numbers too large to be added. */
+/* What is copied, and in which pieces; apart: results need not be side by side.  DP_ERESOURCE:
+ * numbers too large to be added. */
 static int choose_extent(dp_ctx *ctx, conv_axis *a, bool apart)
 {
     int64_t high = 0, all, last;
@@ -61,7 +64,8 @@ static int choose_extent(dp_ctx *ctx, conv_axis *a, bool apart)
     return 0;
 }
 
-/* Can the samples be read where they lie?  Then nothing is outside of them, and results are side by side. */
+/* Can the samples be read where they lie?  Then nothing is outside of them, and results are side by
+ * side. */
 static bool can_lend(const conv_planes *p)
 {
     for (int s = 0; s < CONV_SPACE; s++) {
@@ -85,7 +89,8 @@ static void lend(conv_planes *p)
     }
 }
 
-/* So many bytes or more: an odd number of cache lines, so that channels are not all in one part of a cache. */
+/* So many bytes or more: an odd number of cache lines, so that channels are not all in one part of
+ * a cache. */
 static int64_t odd_lines(int64_t bytes)
 {
     enum { LINE = 64 };
@@ -319,8 +324,8 @@ typedef struct work {
     atomic_llong next;
 } work;
 
-/* Items are handed out one by one, so that only so many rooms are entered as there are threads, and these
- * stay in their caches. */
+/* Items are handed out one by one, so that only so many rooms are entered as there are threads, and
+ * these stay in their caches. */
 static void run_slots(int64_t begin, int64_t end, void *user)
 {
     work *w = user;

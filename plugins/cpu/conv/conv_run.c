@@ -1,8 +1,10 @@
-/* conv_run.c -- a convolution and its gradient by the input, as panels of columns times panels of weights.
+/* conv_run.c -- a convolution and its gradient by the input, as panels of columns times panels of
+ * weights.
  *
- * Both are walks: results on a lattice of the output, each a sum over channels and taps of what lies a
- * fixed number of elements away.  A convolution is one walk; its gradient by x is one for each remainder that
- * a position of x leaves when divided by the stride, with the taps that can reach such positions. */
+ * Both are walks: results on a lattice of the output, each a sum over channels and taps of what
+ * lies a fixed number of elements away.  A convolution is one walk; its gradient by x is one for
+ * each remainder that a position of x leaves when divided by the stride, with the taps that can
+ * reach such positions. */
 #include "conv_walk.h"
 
 /* w is set but for what follows from it. */

@@ -1,5 +1,5 @@
-/* conv_walk.h -- results on a lattice, each a sum over channels and taps: what conv_run.c makes of a convolution
- * or of its gradient by the input. */
+/* conv_walk.h -- results on a lattice, each a sum over channels and taps: what conv_run.c makes of
+ * a convolution or of its gradient by the input. */
 #ifndef CPU_CONV_WALK_H
 #define CPU_CONV_WALK_H
 
@@ -33,10 +33,10 @@ typedef struct conv_walk_packed {
     int64_t panels; /* of a group */
 } conv_walk_packed;
 
-/* How columns are cut to blocks: chosen by conv_run_blocks().  Columns are those of an image: all of them, side by
- * side without gaps (width is a row's results), or, if they are `spread`, those of a sample and a d, as they lie in
- * the planes (width is a row of these).  Then nothing is gathered, but what lies between the rows is multiplied,
- * too. */
+/* How columns are cut to blocks: chosen by conv_run_blocks().  Columns are those of an image: all
+ * of them, side by side without gaps (width is a row's results), or, if they are `spread`, those of
+ * a sample and a d, as they lie in the planes (width is a row of these).  Then nothing is gathered,
+ * but what lies between the rows is multiplied, too. */
 typedef struct conv_walk_blocks {
     int64_t depth, size; /* k that are multiplied at a time; columns of a block */
     conv_rooms rooms;
@@ -61,7 +61,8 @@ typedef struct conv_walk {
 
 /* conv_pack.c: pack the weights, and list where each k lies in the planes. */
 int conv_pack_weights(dp_ctx *ctx, conv_walk *w);
-/* conv_blocks.c: how many of k are multiplied at a time; the memory of workers; and run all blocks. */
+/* conv_blocks.c: how many of k are multiplied at a time; the memory of workers; and run all
+ * blocks. */
 int64_t conv_block_depth(const conv_walk *w);
 int conv_block_rooms(dp_ctx *ctx, conv_walk *w);
 int conv_run_blocks(dp_ctx *ctx, conv_walk *w);

@@ -1,9 +1,10 @@
-/* conv_weight.c -- the gradient of a convolution by its weights: y, by panels of output channels, times what
- * the taps meet.
+/* conv_weight.c -- the gradient of a convolution by its weights: y, by panels of output channels,
+ * times what the taps meet.
  *
- * Channels lie side by side in the planes, so that a vector of them is what some tap meets for one result, and
- * a row of results is a sum of so many steps: nothing is gathered.  A unit is a vector of channels and a tap;
- * a tile has the sums of some output channels by CONV_VECTORS units, which are kept until the last sample. */
+ * Channels lie side by side in the planes, so that a vector of them is what some tap meets for one
+ * result, and a row of results is a sum of so many steps: nothing is gathered.  A unit is a vector
+ * of channels and a tap; a tile has the sums of some output channels by CONV_VECTORS units, which
+ * are kept until the last sample. */
 #include "conv_walk.h"
 #include <string.h>
 

@@ -1,7 +1,8 @@
-/* convolution.c -- convolutions and their gradients: which kernel of PyTorch's would serve, what it takes, and what
- * its results look like (aten/src/ATen/native/Convolution.cpp).
+/* convolution.c -- convolutions and their gradients: which kernel of PyTorch's would serve, what it
+ * takes, and what its results look like (aten/src/ATen/native/Convolution.cpp).
  *
- * aten::convolution is a composite, which calls convolution_overrideable: what a backend implements.
+ * aten::convolution is a composite, which calls convolution_overrideable: what a backend
+ * implements.
  *
  * Operators: convolution_backward_overrideable, convolution_overrideable. */
 #include "conv_ops.h"
@@ -62,8 +63,8 @@ static int suggests_last(dp_ctx *ctx, dp_tensor *weight, bool *last)
     return rc;
 }
 
-/* Are results channels_last?  In two dimensions of space where input or weight is, in one where the weight
- * looks as if; transposed ones never are. */
+/* Are results channels_last?  In two dimensions of space where input or weight is, in one where the
+ * weight looks as if; transposed ones never are. */
 static int find_last(dp_ctx *ctx, const conv_plan *p, dp_tensor *input, dp_tensor *weight,
                      bool *last)
 {
@@ -164,7 +165,8 @@ int conv_run(dp_ctx *ctx, const conv_args *a, conv_served by, dp_tensor **out)
 
 /* aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, int[] stride,
  *     int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor
- * input [N, C, ...], weight [O, C / groups, ...], bias [O]; transposed: weight [C, O / groups, ...]. */
+ * input [N, C, ...], weight [O, C / groups, ...], bias [O]; transposed: weight [C, O / groups,
+ * ...]. */
 static int convolution(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                        const int64_t *stride, size_t n_stride, const int64_t *padding,
                        size_t n_padding, const int64_t *dilation, size_t n_dilation,
@@ -248,8 +250,8 @@ static int no_grads(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *w
 }
 
 /* aten::convolution_backward_overrideable(Tensor grad_output, Tensor input, Tensor weight,
- *     int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups,
- *     bool[3] output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
+ *     int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int
+ *     groups, bool[3] output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
  * A gradient whose mask is false is none. */
 static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *weight,
                                 const int64_t *stride, size_t n_stride, const int64_t *padding,

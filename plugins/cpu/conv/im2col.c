@@ -93,8 +93,8 @@ static int count_blocks(dp_ctx *ctx, blocks *b)
                    b->dilation[1], b->padding[0], b->padding[1], b->n[0], b->n[1]);
 }
 
-/* Where tap t of side i is inside of the image: blocks from *begin to *end; *first: what the first of them
- * meets. */
+/* Where tap t of side i is inside of the image: blocks from *begin to *end; *first: what the first
+ * of them meets. */
 static void inside(const blocks *b, int i, int64_t t, int64_t *begin, int64_t *end, int64_t *first)
 {
     int64_t off = t * b->dilation[i] - b->padding[i], stride = b->stride[i];
@@ -327,8 +327,8 @@ static int fold(dp_ctx *ctx, dp_tensor *self, const int64_t *size, size_t n_size
         kernel, dilation, padding, stride, n_kernel, n_dilation, n_padding, n_stride               \
     }
 
-/* aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor
- * self [N, C, H, W] or [C, H, W] -> [N, C kh kw, L] or [C kh kw, L] */
+/* aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) ->
+ * Tensor self [N, C, H, W] or [C, H, W] -> [N, C kh kw, L] or [C kh kw, L] */
 static int im2col(dp_ctx *ctx, dp_tensor *self, PARAMS, dp_tensor **out)
 {
     const lists l = LISTS;
@@ -342,8 +342,8 @@ static int im2col_out(dp_ctx *ctx, dp_tensor *self, PARAMS, dp_tensor *out)
     return unfold(ctx, self, &l, &out);
 }
 
-/* aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding,
- *     int[2] stride) -> Tensor; the way back, where blocks overlap they are added */
+/* aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2]
+ *     padding, int[2] stride) -> Tensor; the way back, where blocks overlap they are added */
 static int col2im(dp_ctx *ctx, dp_tensor *self, const int64_t *size, size_t n_size, PARAMS,
                   dp_tensor **out)
 {

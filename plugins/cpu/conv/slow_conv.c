@@ -1,5 +1,5 @@
-/* slow_conv.c -- PyTorch's kernels of convolutions by their own names: each of one number of dimensions, without
- * groups, with the kernel's size as an argument.
+/* slow_conv.c -- PyTorch's kernels of convolutions by their own names: each of one number of
+ * dimensions, without groups, with the kernel's size as an argument.
  *
  * Operators: _slow_conv2d_backward, _slow_conv2d_forward, slow_conv3d_forward,
  * slow_conv_dilated2d, slow_conv_dilated3d, slow_conv_transpose2d, slow_conv_transpose3d. */
@@ -142,8 +142,8 @@ SLOW(transpose3d, OUTER DILATION, transpose3, dilation, outer, n_dilation, n_out
 SLOW_OUT(transpose3d_out, OUTER DILATION, transpose3, dilation, outer, n_dilation, n_outer)
 
 /* aten::_slow_conv2d_backward.output_mask(Tensor grad_output, Tensor self, Tensor weight,
- *     int[2] kernel_size, int[2] stride, int[2] padding, bool[3] output_mask) -> (Tensor grad_input,
- *     Tensor grad_weight, Tensor grad_bias) */
+ *     int[2] kernel_size, int[2] stride, int[2] padding, bool[3] output_mask) -> (Tensor
+ *     grad_input, Tensor grad_weight, Tensor grad_bias) */
 static int backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *weight,
                     const int64_t *kernel, size_t n_kernel, const int64_t *stride, size_t n_stride,
                     const int64_t *padding, size_t n_padding, const bool *mask, size_t n_mask,

@@ -1,7 +1,7 @@
 /* isa.h -- vector levels (dispatchd/isa.h), chosen when the plugin is loaded.
  *
- * A source under levels/ (or a generated one) is compiled for every level of the target.  CFLAGS_mine_v4 of
- * plugin.mk are flags of one source at one level. */
+ * A source under levels/ (or a generated one) is compiled for every level of the target.
+ * CFLAGS_mine_v4 of plugin.mk are flags of one source at one level. */
 #ifndef CPU_ISA_H
 #define CPU_ISA_H
 

@@ -1,5 +1,5 @@
-/* pack.h -- operands as packed row-major arrays, for kernels that go over them in their own order: each is
- * released by pack_end().
+/* pack.h -- operands as packed row-major arrays, for kernels that go over them in their own order:
+ * each is released by pack_end().
  *
  *     pack p = {.ctx = ctx};
  *     const double *x = pack_get(&p, self, DP_FLOAT64);
@@ -39,8 +39,8 @@ void *pack_array(pack *p, int64_t n, size_t item);
 /* An output that is given gets the shape of `made`, and must have `dtype`: for operators with
  * several, before the first of them is given its elements. */
 void pack_place(pack *p, const dp_tensor *made, dp_dtype dtype, dp_tensor **out);
-/* An output of the running operator gets the elements of `made`, in `dtype`: *out NULL is made with its
- * strides, a given one as dp_set_output() has it. */
+/* An output of the running operator gets the elements of `made`, in `dtype`: *out NULL is made with
+ * its strides, a given one as dp_set_output() has it. */
 void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out);
 /* Release all.  Nothing that was made is NULL where the code is not 0. */
 int pack_end(pack *p);

@@ -1,5 +1,6 @@
-/* range_factories.c -- arange, range, linspace, logspace (aten/src/ATen/native/RangeFactories.cpp): values that follow
- * from their place.  Computed in float64, complex128 or int64, then converted. */
+/* range_factories.c -- arange, range, linspace, logspace (aten/src/ATen/native/RangeFactories.cpp):
+ * values that follow from their place.  Computed in float64, complex128 or int64, then
+ * converted. */
 #include "lib/dims.h"
 #include "core/elements.h"
 #include <dispatchd/check.h>
@@ -134,7 +135,8 @@ static int check_closed(dp_ctx *ctx, double from, double to, double by)
     return 0;
 }
 
-/* Number of values in a result of `dtype`, in whose type it is computed.  Source: at::native::range_out. */
+/* Number of values in a result of `dtype`, in whose type it is computed.  Source:
+ * at::native::range_out. */
 static int count_closed(dp_ctx *ctx, const dp_value ends[3], dp_dtype dtype, int64_t *count)
 {
     double d[3];
@@ -192,8 +194,9 @@ typedef struct space {
     bool power; /* base ** value */
 } space;
 
-/* From both ends to the middle, so that the last one is `end`.  (PyTorch 1.13 truncates every fourth
- * value of a range of integers before it adds the next three; later ones do not, nor does this.) */
+/* From both ends to the middle, so that the last one is `end`.  (PyTorch 1.13 truncates every
+ * fourth value of a range of integers before it adds the next three; later ones do not, nor does
+ * this.) */
 static void fill_real(const void *range, int64_t begin, int64_t n, void *out)
 {
     const space *s = range;
@@ -222,7 +225,8 @@ static double _Complex as_complex(dp_value v)
     return v.tag == DP_TAG_COMPLEX ? v.u.doubles[0] + v.u.doubles[1] * I : as_double(v);
 }
 
-/* An end of a range as dtype holds it: an integer for integers, which uint8 counts from below 0, too. */
+/* An end of a range as dtype holds it: an integer for integers, which uint8 counts from below 0,
+ * too. */
 static double _Complex as_end(dp_value v, dp_dtype dtype)
 {
     double _Complex end = as_complex(v);

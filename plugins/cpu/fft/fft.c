@@ -1,5 +1,5 @@
-/* fft.c -- _fft_c2c, _fft_r2c and _fft_c2r: Fourier transforms over some dimensions, one after the other
- * (aten/src/ATen/native/mkl/SpectralOps.cpp: the pocketfft part).  fft.h says how.
+/* fft.c -- _fft_c2c, _fft_r2c and _fft_c2r: Fourier transforms over some dimensions, one after the
+ * other (aten/src/ATen/native/mkl/SpectralOps.cpp: the pocketfft part).  fft.h says how.
  *
  * Lines are taken in tiles, gathered into a room of the slot that works on them and scattered from
  * there, so input and output may have any strides, and may be the same tensor.  An inverse
@@ -37,8 +37,8 @@ typedef struct axis_job {
 
 /* -- one tile -- */
 
-/* Long real lines of even length are complex ones of half of it.  That rounds once more, so short ones, which
- * gain little by it, are not. */
+/* Long real lines of even length are complex ones of half of it.  That rounds once more, so short
+ * ones, which gain little by it, are not. */
 static bool is_halved(const axis_job *j)
 {
     return j->kind != COMPLEX && j->n % 2 == 0 && j->n > SHORT;

@@ -1,10 +1,11 @@
-/* fft.h -- Fourier transforms of lines of numbers, of any length: plans, and the loops that follow them.
+/* fft.h -- Fourier transforms of lines of numbers, of any length: plans, and the loops that follow
+ * them.
  *
- * A tile holds one element of each of some neighbouring lines beside each other (its lanes), so every loop is
- * over lanes; a line by itself is cut into a matrix of n1 x n2 elements, whose columns are lanes, too:
- * n1-transforms of the columns, factors, a transpose, n2-transforms of the rows (Bailey's four steps).
- * Real and imaginary parts lie apart.  fft_plan.c makes plans, levels/fft.c follows them, fft.c has the
- * operators. */
+ * A tile holds one element of each of some neighbouring lines beside each other (its lanes), so
+ * every loop is over lanes; a line by itself is cut into a matrix of n1 x n2 elements, whose
+ * columns are lanes, too: n1-transforms of the columns, factors, a transpose, n2-transforms of the
+ * rows (Bailey's four steps).  Real and imaginary parts lie apart.  fft_plan.c makes plans,
+ * levels/fft.c follows them, fft.c has the operators. */
 #ifndef CPU_FFT_H
 #define CPU_FFT_H
 
@@ -42,8 +43,9 @@ struct fft_plan {
     fft_pair real;            /* [n / 2 + 1] or NULL: of a real line of 2 n elements */
 };
 
-/* A plan for float or double lines of n > 0 elements; `real`: for real ones of 2 n.  The caller's until it
- * is put back.  The last ones are kept.  Errors: DP_ERESOURCE, and those of dp_parallel_for(). */
+/* A plan for float or double lines of n > 0 elements; `real`: for real ones of 2 n.  The caller's
+ * until it is put back.  The last ones are kept.  Errors: DP_ERESOURCE, and those of
+ * dp_parallel_for(). */
 int fft_plan_get(dp_ctx *ctx, int64_t n, dp_dtype dtype, bool real, fft_plan **out);
 void fft_plan_put(fft_plan *plan);
 /* Frees those that are kept: at an unload. */
@@ -73,8 +75,8 @@ typedef struct fft_row {
     /* `rows` elements of every lane */
     void (*gather)(const fft_tile *t, int64_t rows, const fft_side *from);
     void (*scatter)(const fft_tile *t, int64_t rows, const fft_side *to, double scale);
-    /* n elements, the transform of pairs of real ones, become the n + 1 of the real lines' of 2 n; and
-     * back, twice as large. */
+    /* n elements, the transform of pairs of real ones, become the n + 1 of the real lines' of 2 n;
+     * and back, twice as large. */
     void (*real_after)(const fft_plan *p, const fft_tile *t);
     void (*real_before)(const fft_plan *p, const fft_tile *t);
     /* Elements [n / 2 + 1, n) by the symmetry of a real line's transform. */

@@ -1,7 +1,9 @@
-/* fft_plan.c -- plans of Fourier transforms: factors, turns in the complex plane, and which plans are kept.
+/* fft_plan.c -- plans of Fourier transforms: factors, turns in the complex plane, and which plans
+ * are kept.
  *
- * Turns are computed as long double and rounded once.  Plans are shared by all threads and do not change;
- * those that nobody uses go when there are more of them, or they are larger, than is kept. */
+ * Turns are computed as long double and rounded once.  Plans are shared by all threads and do not
+ * change; those that nobody uses go when there are more of them, or they are larger, than is
+ * kept. */
 #include "lib/poll.h"
 #include "fft.h"
 #include <inttypes.h>

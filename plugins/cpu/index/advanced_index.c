@@ -1,9 +1,9 @@
-/* advanced_index.c -- set up an indexing of a tensor by a list of tensors, as index and index_put do
- * (aten/src/ATen/native/TensorAdvancedIndexing.cpp: make_info).
+/* advanced_index.c -- set up an indexing of a tensor by a list of tensors, as index and index_put
+ * do (aten/src/ATen/native/TensorAdvancedIndexing.cpp: make_info).
  *
- * The indices of all dimensions are broadcast to one shape and added up to one tensor of offsets in bytes, which is
- * checked before anything is read or written.  Then index and index_put are each one loop over (result, self with
- * stride 0 in the indexed dimensions, offsets). */
+ * The indices of all dimensions are broadcast to one shape and added up to one tensor of offsets in
+ * bytes, which is checked before anything is read or written.  Then index and index_put are each
+ * one loop over (result, self with stride 0 in the indexed dimensions, offsets). */
 #include "advanced_index.h"
 #include <dispatchd/iter.h>
 
@@ -193,8 +193,8 @@ int indexing_find_offsets(dp_ctx *ctx, const dp_view *self, indexing *x)
 
 /* -- the result's dimensions -- */
 
-/* Where the indices' dimensions stand in the result: at the first indexed dimension if all indexed ones
- * are neighbours, else in front. */
+/* Where the indices' dimensions stand in the result: at the first indexed dimension if all indexed
+ * ones are neighbours, else in front. */
 static int place_of(const dp_view *self, const indexing *x)
 {
     int first = -1, last = -1, n = 0;
@@ -244,8 +244,8 @@ int indexing_init(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_
 
 /* -- moving elements -- */
 
-/* Copy elements of `size` bytes between data[0] and data[1].  The offsets at data[2] are added to the addresses of
- * the target if `put`, else to those of the source. */
+/* Copy elements of `size` bytes between data[0] and data[1].  The offsets at data[2] are added to
+ * the addresses of the target if `put`, else to those of the source. */
 static inline __attribute__((always_inline)) void
 move_elements(size_t size, char **data, const int64_t *strides, int64_t n0, int64_t n1, bool put)
 {

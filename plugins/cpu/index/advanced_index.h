@@ -1,4 +1,5 @@
-/* advanced_index.h -- an indexing of a tensor by a list of tensors, set up for index and index_put. */
+/* advanced_index.h -- an indexing of a tensor by a list of tensors, set up for index and
+ * index_put. */
 #ifndef CPU_ADVANCED_INDEX_H
 #define CPU_ADVANCED_INDEX_H
 
@@ -21,8 +22,8 @@ int indexing_find_offsets(dp_ctx *ctx, const dp_view *self, indexing *x);
 /* DP_EINDEX unless the mask's sizes are those of self's dimensions from `at` on. */
 int indexing_check_mask(dp_ctx *ctx, const dp_view *self, const dp_view *mask, int at,
                         size_t position);
-/* Loops over (target, source, offsets): read elements at the offsets, or write them there.  *user: the size_t bytes
- * of an element. */
+/* Loops over (target, source, offsets): read elements at the offsets, or write them there.  *user:
+ * the size_t bytes of an element. */
 void indexing_get_elements(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
 void indexing_put_elements(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
 

@@ -1,9 +1,9 @@
 /* gather_scatter.c -- walking a tensor, an index along one of its dimensions, and another tensor.
  *
- * What is read goes over all places at once, in any order.  What is written goes over the places apart
- * from the dimension, each with all that the index names along it: no two threads write one element,
- * and what is named twice is written in order.  Which of the two is the inner loop depends on how self
- * lies. */
+ * What is read goes over all places at once, in any order.  What is written goes over the places
+ * apart from the dimension, each with all that the index names along it: no two threads write one
+ * element, and what is named twice is written in order.  Which of the two is the inner loop depends
+ * on how self lies. */
 #include "gather_scatter.h"
 #include "lib/poll.h"
 #include <dispatchd/iter.h>

@@ -1,5 +1,6 @@
-/* gather_scatter.h -- elements of a tensor that an index names along one dimension, and those of another tensor at
- * the index's own places: what gather, scatter, index_select, index_add and their kin are made of. */
+/* gather_scatter.h -- elements of a tensor that an index names along one dimension, and those of
+ * another tensor at the index's own places: what gather, scatter, index_select, index_add and their
+ * kin are made of. */
 #ifndef CPU_ALONG_H
 #define CPU_ALONG_H
 
@@ -8,9 +9,8 @@
 /* One call's indexing.  Borrows its tensors.  A 0-dim tensor counts as one of one dimension. */
 typedef struct along {
     int ndim, dim;
-    int64_t
-        shape[DP_DIM_MAX]; /* of what is moved: the index's, or with a vector of indices self's with
-                                  their number in dim */
+    /* of what is moved: the index's, or with a vector of indices self's with their number in dim */
+    int64_t shape[DP_DIM_MAX];
     int64_t steps[DP_DIM_MAX]; /* of the index over that shape */
     dp_tensor *self, *index;   /* index is of int64 */
     int64_t size;              /* of self in dim */
@@ -43,16 +43,18 @@ typedef enum along_op {
     ALONG_OPS
 } along_op;
 
-/* self at its index = op(that, src at each place), one after the other along dim, whatever the number of
- * threads.  src is of self's dtype and, apart from a 0-dim one, at least a->shape.  alpha: 0-dim, of
- * self's dtype; for ADD_SCALED.  As along_check(), if that was not asked: then self has some of it. */
+/* self at its index = op(that, src at each place), one after the other along dim, whatever the
+ * number of threads.  src is of self's dtype and, apart from a 0-dim one, at least a->shape.
+ * alpha: 0-dim, of self's dtype; for ADD_SCALED.  As along_check(), if that was not asked: then
+ * self has some of it. */
 int along_put(dp_ctx *ctx, along *a, along_op op, dp_tensor *src, dp_tensor *alpha);
 
 /* -- results -- */
 
-/* self's elements in *out, in whichever form that came: NULL is made, another one resized; self stays
- * as it is.  a's index is checked before anything is written to a tensor that was there, which may share
- * no memory with others [n].  Afterwards a->self is *out.  Refuses (dp_refuse) for its caller. */
+/* self's elements in *out, in whichever form that came: NULL is made, another one resized; self
+ * stays as it is.  a's index is checked before anything is written to a tensor that was there,
+ * which may share no memory with others [n].  Afterwards a->self is *out.  Refuses (dp_refuse) for
+ * its caller. */
 int along_start(dp_ctx *ctx, along *a, dp_tensor *const *others, int n, dp_tensor **out);
 /* Hands on rc.  *out, if it was not given, goes when that is a failure. */
 int along_end(int rc, bool given, dp_tensor **out);
@@ -66,14 +68,14 @@ typedef struct along_reduce {
 
 /* sum, prod, mean, amax or amin; false: none of them. */
 bool along_find_reduce(dp_str reduce, dp_dtype dtype, along_reduce *r);
-/* Make `out`, to which `add` (index_add_ or scatter_add_) added src at `index` along dim, the means of what it has at
- * each place; without what self had there if `exclude_self`. */
+/* Make `out`, to which `add` (index_add_ or scatter_add_) added src at `index` along dim, the means
+ * of what it has at each place; without what self had there if `exclude_self`. */
 int along_mean(dp_ctx *ctx, const char *add, dp_tensor *out, int64_t dim, dp_tensor *index,
                dp_tensor *src, bool exclude_self);
 bool along_is(dp_str text, const char *word);
 
-/* The three forms of an operator, by write_NAME(ctx, self, ..., &out): its result made, in place of self,
- * and out=. */
+/* The three forms of an operator, by write_NAME(ctx, self, ..., &out): its result made, in place of
+ * self, and out=. */
 #define ALONG_ARGS(...) __VA_ARGS__
 #define ALONG_FORMS(name, params, args)                                                            \
     static int name##_new(dp_ctx *ctx, dp_tensor *self, ALONG_ARGS params, dp_tensor **out)        \

@@ -1,7 +1,7 @@
 /* gather_scatter_loops.c -- rows of elements, at and from their indices.
  *
- * Others may be writing to the index meanwhile: each one is read once, and it is what was read that is
- * looked at and used. */
+ * Others may be writing to the index meanwhile: each one is read once, and it is what was read that
+ * is looked at and used. */
 #include "gather_scatter_loops.h"
 
 /* An index outside, or what is left from it to the last one, is negative. */
@@ -114,8 +114,8 @@ void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1,
 
 /* -- writing -- */
 
-/* Elements p of self and q of the source: with one index for all, beside one another; or one line of each
- * that is packed; or anything. */
+/* Elements p of self and q of the source: with one index for all, beside one another; or one line
+ * of each that is packed; or anything. */
 #define RUN(name, memory, ROW, STATEMENT)                                                          \
     static void name(along_job *job, char *dst, int64_t dst_step, const char *at, int64_t at_step, \
                      const char *src, int64_t src_step, int64_t n)                                 \

@@ -18,8 +18,8 @@ struct along_job {
 
 /* Are these n indices in [0, size)? */
 bool along_inside(const char *at, int64_t at_step, int64_t n, int64_t size);
-/* A dp_iter_loop2d over (dst, src, index): dst = src at its index, up to the first one outside, of which
- * job->outside tells. */
+/* A dp_iter_loop2d over (dst, src, index): dst = src at its index, up to the first one outside, of
+ * which job->outside tells. */
 void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *job);
 /* dst at its index = op(that, src), likewise; NULL for MAX and MIN of complex numbers */
 along_run along_run_of(along_op op, dp_dtype dtype);

@@ -1,5 +1,5 @@
-/* index_dim.c -- index_add, index_copy, index_fill and index_reduce: slices of a tensor along a dimension
- * that a vector names (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
+/* index_dim.c -- index_add, index_copy, index_fill and index_reduce: slices of a tensor along a
+ * dimension that a vector names (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "gather_scatter.h"
 #include "core/dense.h"
 
@@ -68,8 +68,8 @@ static int check_slices(dp_ctx *ctx, slices *s)
     return 0;
 }
 
-/* What PyTorch finds slice by slice, when the output, or NULL, is a copy of self; one of other sizes is made
- * anew. */
+/* What PyTorch finds slice by slice, when the output, or NULL, is a copy of self; one of other
+ * sizes is made anew. */
 static int check_picks(dp_ctx *ctx, const slices *s, dp_tensor *out)
 {
     dp_tensor *others[] = {s->index, s->source};
@@ -185,7 +185,8 @@ static bool is_one(dp_value v)
     return v.tag != DP_TAG_COMPLEX && as_double(v) == 1;
 }
 
-/* aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor */
+/* aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) ->
+ * Tensor */
 static int write_add(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *source,
                      dp_value alpha, dp_tensor **out)
 {
@@ -354,7 +355,8 @@ static int check_fill(dp_ctx *ctx, dp_tensor *self, int64_t *dim, dp_tensor *ind
     return rc < 0 ? rc : check_fits(ctx, value, x.dtype);
 }
 
-/* aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) */
+/* aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) ->
+ * Tensor(a!) */
 static int index_fill(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_value value)
 {
     along a;
@@ -374,7 +376,8 @@ static int index_fill(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *inde
     return rc;
 }
 
-/* aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!) */
+/* aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) ->
+ * Tensor(a!) */
 static int index_fill_tensor(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                              dp_tensor *value)
 {

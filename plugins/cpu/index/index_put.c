@@ -53,8 +53,8 @@ static int check_values(dp_ctx *ctx, const indexing *x, const dp_view *self, dp_
     return 0;
 }
 
-/* One value where one mask is true: *mask, with a reference and dimensions for what follows it; NULL: it
- * is something else.  Source: canDispatchToMaskedFill. */
+/* One value where one mask is true: *mask, with a reference and dimensions for what follows it;
+ * NULL: it is something else.  Source: canDispatchToMaskedFill. */
 static int only_mask(dp_ctx *ctx, const dp_view *self, dp_tensor *const *indices, size_t n,
                      dp_tensor **mask)
 {
@@ -206,7 +206,8 @@ static int index_put_(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, s
                      (int)accumulate, 0);
 }
 
-/* aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor */
+/* aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) ->
+ * Tensor */
 static int index_put(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_t n,
                      dp_tensor *values, bool accumulate, dp_tensor **out)
 {

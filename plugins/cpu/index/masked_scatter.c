@@ -31,8 +31,8 @@ static int count_places(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, int64_t *
     return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, count_true, count);
 }
 
-/* source's elements, in order, go where the mask is true, in row-major order.  (PyTorch 1.13 goes by the
- * order of self's memory; what masked_scatter gives is by rows.) */
+/* source's elements, in order, go where the mask is true, in row-major order.  (PyTorch 1.13 goes
+ * by the order of self's memory; what masked_scatter gives is by rows.) */
 typedef struct scattering {
     size_t size;
     const char *from;

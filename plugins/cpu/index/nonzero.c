@@ -1,10 +1,10 @@
 /* nonzero.c -- nonzero: which elements of a tensor are not 0, in row-major order
  * (aten/src/ATen/native/TensorAdvancedIndexing.cpp).
  *
- * They are counted first, in pieces that threads take; then each piece knows where what it finds goes.
- * Neither has a branch for an element: of random masks half of those would be mispredicted.  The tensor
- * may be written between the two: no more are taken than were counted, and a piece that finds fewer
- * names its first element in place of the rest. */
+ * They are counted first, in pieces that threads take; then each piece knows where what it finds
+ * goes.  Neither has a branch for an element: of random masks half of those would be mispredicted.
+ * The tensor may be written between the two: no more are taken than were counted, and a piece that
+ * finds fewer names its first element in place of the rest. */
 #include "nonzero.h"
 
 /* flags [n] = are these elements of dtype not 0? */

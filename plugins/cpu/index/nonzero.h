@@ -6,7 +6,8 @@
 
 enum { NZ_FLAGS = 1024 };
 
-/* places [n] of elements from number `first` on, all of one block, are the results `to` and following. */
+/* places [n] of elements from number `first` on, all of one block, are the results `to` and
+ * following. */
 typedef void (*nz_found_fn)(const void *user, int64_t to, int64_t first, const int32_t *places,
                             int64_t n);
 

@@ -3,7 +3,8 @@
 #include "take_put.h"
 #include <dispatchd/iter.h>
 
-/* Do both lie where self does?  A kernel that walks some of them only would find no bytes in the rest. */
+/* Do both lie where self does?  A kernel that walks some of them only would find no bytes in the
+ * rest. */
 int index_check_devices(dp_ctx *ctx, const char *what, dp_tensor *self, dp_tensor *a, dp_tensor *b)
 {
     DP_VIEW(x, self);

@@ -40,7 +40,8 @@ static void factor_one(const mx_batch *b, char *const *at, char *work)
     clear_other(t, at[0]);
 }
 
-/* Run `one` on each matrix of x, by columns; info, of its batch, what LAPACK says.  Its cost is n^3 / per. */
+/* Run `one` on each matrix of x, by columns; info, of its batch, what LAPACK says.  Its cost is n^3
+ * / per. */
 static int each_matrix(dp_ctx *ctx, dp_tensor *x, dp_tensor *info, bool upper, mx_one *one,
                        double per)
 {

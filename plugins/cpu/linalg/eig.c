@@ -1,5 +1,6 @@
-/* eig.c -- eigenvalues and vectors of any square matrix (aten/src/ATen/native/BatchLinearAlgebra.cpp;
- * routine geev).  Those of a real matrix are complex too, in pairs.
+/* eig.c -- eigenvalues and vectors of any square matrix
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine geev).  Those of a real matrix are complex
+ * too, in pairs.
  *
  * Operators: linalg_eig, linalg_eigvals. */
 #include "matrices.h"
@@ -25,8 +26,8 @@ static void call(const eig *e, void *a, void *w, void *im, void *vectors, void *
                                    work, &e->lwork, rwork, info, 1, 1);
 }
 
-/* The complex values and vectors of what geev gives for a real matrix: where a value is not real, its
- * vector is v + iu, that of the next one v - iu, v and u being two columns. */
+/* The complex values and vectors of what geev gives for a real matrix: where a value is not real,
+ * its vector is v + iu, that of the next one v - iu, v and u being two columns. */
 #define TO_COMPLEX(name, type)                                                                     \
     static void name(int64_t n, const type *re, const type *im, const type *from, type *values,    \
                      type *to)                                                                     \

@@ -1,5 +1,5 @@
-/* geqrf.c -- geqrf, linalg_householder_product: reflectors of QR factors, and the Q that they stand for
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines geqrf, orgqr). */
+/* geqrf.c -- geqrf, linalg_householder_product: reflectors of QR factors, and the Q that they stand
+ * for (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines geqrf, orgqr). */
 #include "qr.h"
 
 typedef struct qr qr;
@@ -34,7 +34,8 @@ static void run_one(const mx_batch *b, char *const *at, char *work)
     q->call(q, at[0], at[1], work);
 }
 
-/* Run `call` on each matrix of x [..., m, n], by columns, and of tau [..., k].  `name`: its name in errors. */
+/* Run `call` on each matrix of x [..., m, n], by columns, and of tau [..., k].  `name`: its name in
+ * errors. */
 static int run_batch(dp_ctx *ctx, const char *name, qr_call *call, dp_tensor *x, dp_tensor *tau)
 {
     double answer[2];

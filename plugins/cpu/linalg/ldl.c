@@ -1,6 +1,6 @@
 /* ldl.c -- LDL factors of symmetric and Hermitian matrices, and solutions by them
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines sytrf, hetrf, sytrs, hetrs).  The lower triangle
- * counts.
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines sytrf, hetrf, sytrs, hetrs).  The lower
+ * triangle counts.
  *
  * Operators: linalg_ldl_factor_ex, linalg_ldl_solve. */
 #include "matrices.h"
@@ -104,8 +104,8 @@ static void solve_one(const mx_batch *b, char *const *at, char *work)
         lapack_sytrs[t]("L", &l->n, &l->columns, at[1], &l->n, pivots, at[0], &l->n, &info, 1);
 }
 
-/* Are these n pivots of a lower factor?  A negative one is the first of two that are equal: LAPACK does not
- * look. */
+/* Are these n pivots of a lower factor?  A negative one is the first of two that are equal: LAPACK
+ * does not look. */
 static bool are_pivots(const int32_t *p, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

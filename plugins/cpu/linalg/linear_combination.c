@@ -14,8 +14,8 @@ static int check(dp_ctx *ctx, const dp_view *x, const dp_view *c)
     return 0;
 }
 
-/* coefficients [m, k] of input's dtype times input [k, ...] -> [m, ...].  Without a product of the dtype
- * (half, bool), by products and sums of elements. */
+/* coefficients [m, k] of input's dtype times input [k, ...] -> [m, ...].  Without a product of the
+ * dtype (half, bool), by products and sums of elements. */
 static int combine(dp_ctx *ctx, dp_tensor *input, dp_tensor *coefficients, dp_tensor **out)
 {
     const int64_t last = 1;

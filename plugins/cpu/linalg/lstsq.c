@@ -1,5 +1,5 @@
-/* lstsq.c -- least squares (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines gels, gelsy, gelsd,
- * gelss).
+/* lstsq.c -- least squares (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines gels, gelsy,
+ * gelsd, gelss).
  *
  * Operators: linalg_lstsq. */
 #include "matrices.h"
@@ -396,7 +396,8 @@ static int run_problem(dp_ctx *ctx, problem *p, lstsq *l, const dp_view *a)
 }
 
 /* aten::linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None,
- *     Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) -> ... */
+ *     Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) ->
+ *     ... */
 static int run_lstsq(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     problem p = {.input = args[0].u.t};

@@ -1,7 +1,8 @@
 /* lu.c -- LU factors, and solutions and inverses by them
  * (aten/src/ATen/native/{BatchLinearAlgebra,LinearAlgebra}.cpp; routines getrf, getrs).
  *
- * A real matrix that lies by rows is factored as its transpose, as PyTorch does: no copy has to be turned.
+ * A real matrix that lies by rows is factored as its transpose, as PyTorch does: no copy has to be
+ * turned.
  *
  * Operators: linalg_inv_ex, linalg_lu_factor_ex, linalg_lu_solve, _linalg_solve_ex. */
 #include "lu.h"
@@ -141,8 +142,8 @@ static void solve_one(const mx_batch *b, char *const *at, char *work)
                                      (const int *)at[2], at[0], &s->n, &info, 1);
 }
 
-/* x [..., n, columns], by columns, which holds B, becomes the solution.  factors [..., n, n] by columns, and
- * pivots [..., n], broadcast. */
+/* x [..., n, columns], by columns, which holds B, becomes the solution.  factors [..., n, n] by
+ * columns, and pivots [..., n], broadcast. */
 static int lu_solve_into(dp_ctx *ctx, dp_tensor *x, dp_tensor *factors, dp_tensor *pivots,
                          bool adjoint)
 {

@@ -1,5 +1,5 @@
-/* matrices.h -- what kernels over batches of matrices share: checks, column-major copies, and running a routine
- * of LAPACK on each matrix.
+/* matrices.h -- what kernels over batches of matrices share: checks, column-major copies, and
+ * running a routine of LAPACK on each matrix.
  *
  *     mx_batch b;
  *     mx_begin(&b, one, &job, n, sizes);      the batch's dimensions
@@ -7,7 +7,8 @@
  *     b.work = bytes;                         scratch for one matrix
  *     rc = mx_run(ctx, &b);
  *
- * Matrices run on the pool's threads, each by one thread: results are the same bits for any number. */
+ * Matrices run on the pool's threads, each by one thread: results are the same bits for any
+ * number. */
 #ifndef CPU_MATRICES_H
 #define CPU_MATRICES_H
 
@@ -20,7 +21,8 @@
 
 /* -- dtypes -- */
 
-/* 0 to 3: place of a dtype of MX_TYPES in a table of lapack.h; of real ones, or complex ones, modulo 2. */
+/* 0 to 3: place of a dtype of MX_TYPES in a table of lapack.h; of real ones, or complex ones,
+ * modulo 2. */
 int la_index(dp_dtype d);
 static inline bool mx_is_double(dp_dtype d)
 {
@@ -54,7 +56,8 @@ int mx_check_square_scratch(dp_ctx *ctx, int64_t k, const char *name);
 /* "name: Expected b and A to have ...": dtypes and sizes of b [..., n, k] and A [..., n, n].
  * Source: linearSolveCheckInputs */
 int mx_check_solve(dp_ctx *ctx, const dp_view *b, const dp_view *a, const char *name);
-/* Both batches broadcast, and behind them b's rows and columns.  sizes [DP_DIM_MAX], *ndim of them. */
+/* Both batches broadcast, and behind them b's rows and columns.  sizes [DP_DIM_MAX], *ndim of
+ * them. */
 int mx_broadcast(dp_ctx *ctx, const dp_view *b, const dp_view *a, int64_t *sizes, int *ndim);
 
 /* -- memory -- */
@@ -74,8 +77,8 @@ int mx_contiguous(dp_ctx *ctx, dp_tensor *t, dp_tensor **out);
 
 /* -- outputs -- */
 
-/* outs_run(), for kernels that make their outputs before they read: an argument that is an output, too, is
- * seen as it was, whatever shape the output gets. */
+/* outs_run(), for kernels that make their outputs before they read: an argument that is an output,
+ * too, is seen as it was, whatever shape the output gets. */
 int mx_call(dp_call *call, uint32_t n_args, outs_fn *fn);
 /* mx_call() for kernels that use LAPACK: it calls blas_ready() first. */
 int mx_lapack_call(dp_call *call, uint32_t n_args, outs_fn *fn);
@@ -89,13 +92,15 @@ int mx_lapack_call(dp_call *call, uint32_t n_args, outs_fn *fn);
 /* Output i has these sizes and this dtype; what is made lies by columns or by rows. */
 int mx_out(dp_ctx *ctx, outs *o, int i, dp_dtype dtype, int ndim, const int64_t *sizes,
            bool columns);
-/* Where to compute output i, of at least as many dimensions as `inner`: itself, or a tensor of its sizes
- * whose last `inner` dimensions lie without gaps, by columns if there are two.  *work owned. */
+/* Where to compute output i, of at least as many dimensions as `inner`: itself, or a tensor of its
+ * sizes whose last `inner` dimensions lie without gaps, by columns if there are two.  *work
+ * owned. */
 int mx_work(dp_ctx *ctx, const outs *o, int i, int inner, dp_tensor **work);
 /* Takes work; if rc is 0 output i becomes what it holds.  Returns rc, or the copy's code. */
 int mx_done(dp_ctx *ctx, int rc, outs *o, int i, dp_tensor *work);
-/* If rc is 0, output i, of any dtype that made's can be cast to, becomes made, which is taken: one that is
- * not there made itself, one without elements gets its strides if `strided`.  Returns rc, or its code. */
+/* If rc is 0, output i, of any dtype that made's can be cast to, becomes made, which is taken: one
+ * that is not there made itself, one without elements gets its strides if `strided`.  Returns rc,
+ * or its code. */
 int mx_give(dp_ctx *ctx, int rc, outs *o, int i, dp_tensor *made, bool strided);
 /* "name: Expected arg to be safely castable from ..." of a given output i.
  * Source: checkLinalgCompatibleDtype */
@@ -128,15 +133,16 @@ struct mx_batch {
 };
 
 void mx_begin(mx_batch *b, mx_one *one, const void *user, int n_dims, const int64_t *sizes);
-/* t's last `inner` dimensions are of each matrix, those before them the batch's, or broadcast to it. */
+/* t's last `inner` dimensions are of each matrix, those before them the batch's, or broadcast to
+ * it. */
 void mx_add(mx_batch *b, const dp_tensor *t, int inner);
-/* After all operands: operand 0 of each matrix is cut into panels of some of its `lines` columns or rows, which lie
- * `step` bytes apart and do not depend on each other; so one large matrix runs on several threads.  Behind the
- * operands comes one more, an int: how many lines a panel has. */
+/* After all operands: operand 0 of each matrix is cut into panels of some of its `lines` columns or
+ * rows, which lie `step` bytes apart and do not depend on each other; so one large matrix runs on
+ * several threads.  Behind the operands comes one more, an int: how many lines a panel has. */
 int mx_cut(dp_ctx *ctx, mx_batch *b, int64_t lines, size_t step);
 int mx_run(dp_ctx *ctx, mx_batch *b);
-/* What a query for scratch answered, at `answer`, in elements of dtype; at least `least`.  0: more than
- * LAPACK can count, and ctx has the error. */
+/* What a query for scratch answered, at `answer`, in elements of dtype; at least `least`.  0: more
+ * than LAPACK can count, and ctx has the error. */
 int mx_lwork(dp_ctx *ctx, dp_dtype dtype, const void *answer, int64_t least);
 /* *bytes += n items, aligned; returns where they begin. */
 size_t mx_reserve(size_t *bytes, size_t n, size_t item);

@@ -1,8 +1,9 @@
 /* matrix_exp.c -- the exponential of matrices (aten/src/ATen/native/LinearAlgebra.cpp).
  *
- * P. Bader, S. Blanes, F. Casas, "Computing the matrix exponential with an optimized Taylor polynomial
- * approximation", Mathematics 2019, 7, 1174: of degree 1, 2, 4, 8, 12 or 18, the lowest that is exact enough
- * for the matrix's 1-norm; above that the matrix is halved s times, and the result squared as often.
+ * P. Bader, S. Blanes, F. Casas, "Computing the matrix exponential with an optimized Taylor
+ * polynomial approximation", Mathematics 2019, 7, 1174: of degree 1, 2, 4, 8, 12 or 18, the lowest
+ * that is exact enough for the matrix's 1-norm; above that the matrix is halved s times, and the
+ * result squared as often.
  *
  * A matrix is a sum of powers of itself, which need few products: all in arrays of n*n elements.
  *

@@ -13,7 +13,8 @@ static int first(dp_ctx *ctx, dp_tensor *t, bool columns, int64_t size, dp_tenso
                      size, out);
 }
 
-/* Output 1 becomes R of x, the factored [..., m, n]; output 0, of so many columns, the whole of Q. */
+/* Output 1 becomes R of x, the factored [..., m, n]; output 0, of so many columns, the whole of
+ * Q. */
 static int unpack(dp_ctx *ctx, outs *o, dp_tensor *x, dp_tensor *tau, bool compute_q)
 {
     dp_tensor *part = NULL, *q = NULL, *into = NULL;
@@ -44,7 +45,8 @@ static int unpack(dp_ctx *ctx, outs *o, dp_tensor *x, dp_tensor *tau, bool compu
 }
 
 /* aten::linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
- * [..., m, n] -> Q [..., m, m or k], R [..., m or k, n]; k is the least of m and n.  Mode r: no Q. */
+ * [..., m, n] -> Q [..., m, m or k], R [..., m or k, n]; k is the least of m and n.  Mode r: no
+ * Q. */
 static int run_qr(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     bool complete = is(&args[1], "complete"), r = is(&args[1], "r");

@@ -1,5 +1,5 @@
-/* solve_triangular.c -- solutions with triangular matrices (aten/src/ATen/native/BatchLinearAlgebra.cpp; BLAS's
- * trsm).
+/* solve_triangular.c -- solutions with triangular matrices
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; BLAS's trsm).
  *
  * Operators: linalg_solve_triangular, triangular_solve. */
 #include "matrices.h"
@@ -25,7 +25,8 @@ static void one(const mx_batch *b, char *const *at, char *work)
                                     &t->lda, at[0], &t->m, 1, 1, 1, 1);
 }
 
-/* x [..., m, n], by columns, which holds B, becomes A'^-1 B or B A'^-1.  a, by columns, is broadcast. */
+/* x [..., m, n], by columns, which holds B, becomes A'^-1 B or B A'^-1.  a, by columns, is
+ * broadcast. */
 static int solve(dp_ctx *ctx, dp_tensor *x, dp_tensor *a, triangular *t)
 {
     mx_batch b;

@@ -1,4 +1,5 @@
-/* svd.c -- singular values and vectors (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine gesdd).
+/* svd.c -- singular values and vectors (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine
+ * gesdd).
  *
  * Operators: _linalg_svd. */
 #include "matrices.h"
@@ -216,7 +217,8 @@ static svd job_of(const dp_view *a, bool full, bool vectors)
 
 /* aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None)
  *     -> (Tensor U, Tensor S, Tensor Vh)
- * A [..., m, n] -> U [..., m, m or k], S [..., k], Vh [..., n or k, n]; k is the least of m and n. */
+ * A [..., m, n] -> U [..., m, m or k], S [..., k], Vh [..., n or k, n]; k is the least of m and
+ * n. */
 static int run_svd(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     dp_tensor *work[3] = {NULL, NULL, NULL}, *info = NULL;

@@ -1,8 +1,8 @@
 /* addmv.c -- addmv: a matrix times a vector
  * (aten/src/ATen/native/Blas.cpp).
  *
- * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the out=
- * argument, or to self. */
+ * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the
+ * out= argument, or to self. */
 #include "product.h"
 
 /* Without anything to product_multiply: beta self, as mul.out has it. */

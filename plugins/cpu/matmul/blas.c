@@ -1,19 +1,20 @@
-/* blas.c -- products that OpenBLAS computes: float32, float64, complex64 and complex128 whose operands it can
- * read where they lie.
+/* blas.c -- products that OpenBLAS computes: float32, float64, complex64 and complex128 whose
+ * operands it can read where they lie.
  *
- * OpenBLAS uses one thread (openblas.c); products are split into panels, which run on the host's pool.  What a
- * panel holds depends on the shape alone and not on the threads: BLAS computes the lines at the end of
- * what it is given with other instructions, so that other panels would be other last bits. */
+ * OpenBLAS uses one thread (openblas.c); products are split into panels, which run on the host's
+ * pool.  What a panel holds depends on the shape alone and not on the threads: BLAS computes the
+ * lines at the end of what it is given with other instructions, so that other panels would be other
+ * last bits. */
 #include "gemm.h"
 #include "openblas.h"
 #include <limits.h>
 
-/* Below so many multiplications a tile (gemm.c) is used, as PyTorch uses a loop: at 512, 8x8x8, both took
- * about 0.15 us. */
+/* Below so many multiplications a tile (gemm.c) is used, as PyTorch uses a loop: at 512, 8x8x8,
+ * both took about 0.15 us. */
 enum { FEW = 400 };
 
-/* Are the elements of a row next to each other, and the rows apart?  Of columns the same, with sizes and
- * strides exchanged. */
+/* Are the elements of a row next to each other, and the rows apart?  Of columns the same, with
+ * sizes and strides exchanged. */
 static bool by_rows(int64_t rows, int64_t cols, int64_t row, int64_t col)
 {
     return (col == 1 || cols <= 1) && (row >= (cols > 1 ? cols : 1)) && row <= INT_MAX &&
@@ -99,8 +100,8 @@ static int64_t pieces(int64_t n, int64_t each)
     return (n + each - 1) / each;
 }
 
-/* A panel in equal steps of k that take some 0.2 s at most: a call of BLAS cannot be stopped.  Where a panel is narrow,
- * BLAS takes as long as for MARGIN more rows and columns. */
+/* A panel in equal steps of k that take some 0.2 s at most: a call of BLAS cannot be stopped.
+ * Where a panel is narrow, BLAS takes as long as for MARGIN more rows and columns. */
 static void multiply_steps(const gemm *g, int64_t bytes)
 {
     enum { MARGIN = 16 };
@@ -149,9 +150,9 @@ static int64_t part(int64_t n, int64_t cuts, int64_t align)
     return pieces(pieces(n, cuts), align) * align;
 }
 
-/* Panels of a matrix.  BLAS packs its share of A and B again for each: with float32 that adds about 30 / rows +
- * 30 / cols of the time of the whole.  So the longer side is halved, to panels that are nearly square: until there
- * are ENOUGH, or while a side is LONG. */
+/* Panels of a matrix.  BLAS packs its share of A and B again for each: with float32 that adds about
+ * 30 / rows + 30 / cols of the time of the whole.  So the longer side is halved, to panels that are
+ * nearly square: until there are ENOUGH, or while a side is LONG. */
 static void choose_panels(panels *p)
 {
     enum {
@@ -177,7 +178,8 @@ static void choose_panels(panels *p)
     p->cols = part(g->n, across, ALIGN);
 }
 
-/* Rows of a matrix times a vector: an even number of panels, so that two threads have equal shares. */
+/* Rows of a matrix times a vector: an even number of panels, so that two threads have equal
+ * shares. */
 static int64_t vector_rows(const gemm *g)
 {
     enum {

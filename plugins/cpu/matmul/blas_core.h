@@ -1,7 +1,8 @@
-/* blas_core.h -- which of OpenBLAS's core types fits a processor better than the one that OpenBLAS chose.
+/* blas_core.h -- which of OpenBLAS's core types fits a processor better than the one that OpenBLAS
+ * chose.
  *
- * OpenBLAS chooses by family and model, and takes its oldest kernels (Prescott) for models that are newer
- * than the library.  Here only the instructions decide. */
+ * OpenBLAS chooses by family and model, and takes its oldest kernels (Prescott) for models that are
+ * newer than the library.  Here only the instructions decide. */
 #ifndef CPU_BLAS_CORE_H
 #define CPU_BLAS_CORE_H
 
@@ -49,10 +50,11 @@ typedef struct blas_cpu {
     bool amd;
 } blas_cpu;
 
-/* The i-th best core type for this processor whose kernels use more of its instructions than those of core
- * type `own`; NULL: there are no more.  A build of OpenBLAS may lack the first ones.
+/* The i-th best core type for this processor whose kernels use more of its instructions than those
+ * of core type `own`; NULL: there are no more.  A build of OpenBLAS may lack the first ones.
  *
- * SkylakeX and Cooperlake differ in products of bfloat16 only, so a library that chose one keeps it. */
+ * SkylakeX and Cooperlake differ in products of bfloat16 only, so a library that chose one keeps
+ * it. */
 static inline const char *blas_better_core(const blas_cpu *cpu, const char *own, int i)
 {
     const struct {

@@ -1,8 +1,8 @@
 /* bmm.c -- bmm, baddbmm, addbmm: products of batches of matrices
  * (aten/src/ATen/native/LinearAlgebra.cpp).
  *
- * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the out=
- * argument, or to self. */
+ * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the
+ * out= argument, or to self. */
 #include "product.h"
 
 enum { SMALL = 400 }; /* multiplications below which PyTorch names another kernel in its errors */
@@ -143,8 +143,9 @@ static int addbmm_nothing(dp_ctx *ctx, product *p, dp_tensor **out)
     return rc;
 }
 
-/* aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
- * batch1 [b, n, m], batch2 [b, m, p]; self broadcasts to [n, p], to which all products are added. */
+/* aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) ->
+ * Tensor batch1 [b, n, m], batch2 [b, m, p]; self broadcasts to [n, p], to which all products are
+ * added. */
 static int addbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *batch2, dp_value beta,
                   dp_value alpha, dp_tensor **out)
 {

@@ -159,7 +159,8 @@ static int run_chunk(dp_ctx *ctx, chunk *w)
     return rc;
 }
 
-/* Bytes of the panels of A and B, and, where C is of another dtype or has no dense rows, of sums. */
+/* Bytes of the panels of A and B, and, where C is of another dtype or has no dense rows, of
+ * sums. */
 static int64_t panel_bytes(const gemm *g, const gemm_class *class, bool of_b)
 {
     int64_t width = of_b ? class->cols : class->rows, lines = least(of_b ? g->n : g->m, CHUNK);
@@ -345,7 +346,8 @@ int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch)
     return is_vector(g) ? run_vector(ctx, g, scratch) : run_matrix(ctx, g, scratch);
 }
 
-/* -- batches: several products at the same time where there are enough of them, else each split -- */
+/* -- batches: several products at the same time where there are enough of them, else each split
+ * -- */
 
 typedef struct batch {
     gemm g;

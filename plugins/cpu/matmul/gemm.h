@@ -1,10 +1,11 @@
 /* gemm.h -- C = beta C + alpha A B, for every dtype and any strides; for products and convolution.
  *
- * OpenBLAS computes what it has and can read where it lies (blas.c).  For the rest A and B are packed into
- * panels of the class of their dtype, which is what sums are kept in: float32 (also for bfloat16),
- * float64, int32 (for integers of up to 32 bits: two's complement wraps, so that the low bits are what the
- * narrow type would have given), int64, complex64, complex128.  Tiles of C are sums over panels, in
- * registers (levels/gemm.c).  Results are the same bits for any number of threads. */
+ * OpenBLAS computes what it has and can read where it lies (blas.c).  For the rest A and B are
+ * packed into panels of the class of their dtype, which is what sums are kept in: float32 (also for
+ * bfloat16), float64, int32 (for integers of up to 32 bits: two's complement wraps, so that the low
+ * bits are what the narrow type would have given), int64, complex64, complex128.  Tiles of C are
+ * sums over panels, in registers (levels/gemm.c).  Results are the same bits for any number of
+ * threads. */
 #ifndef CPU_GEMM_H
 #define CPU_GEMM_H
 
@@ -26,20 +27,23 @@ typedef struct gemm {
     gemm_number alpha, beta;
 } gemm;
 
-/* A multiplication of a vector's takes as long as so many of a matrix's: each waits for an element of A. */
+/* A multiplication of a vector's takes as long as so many of a matrix's: each waits for an element
+ * of A. */
 enum { GEMM_WAITS = 32 };
 
 /* A Scalar for a dtype; one that is complex for a real dtype loses its imaginary part. */
 gemm_number gemm_scalar(dp_value v);
 
-/* Before any gemm_run(): fails with DP_ERESOURCE when a sum is longer than any memory (expanded operands are not
- * bounded by theirs), and with blas_ready()'s codes where OpenBLAS would compute the product. */
+/* Before any gemm_run(): fails with DP_ERESOURCE when a sum is longer than any memory (expanded
+ * operands are not bounded by theirs), and with blas_ready()'s codes where OpenBLAS would compute
+ * the product. */
 int gemm_check(dp_ctx *ctx, const gemm *g);
 /* Bytes of memory, 64-byte aligned, that a product needs. */
 size_t gemm_scratch(const gemm *g);
 /* Split over the pool's threads; ctx NULL: on this one, which may be one of the pool's. */
 int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch);
-/* n products; a, b and c are the bytes from one to the next.  DP_ERESOURCE: no memory for the panels. */
+/* n products; a, b and c are the bytes from one to the next.  DP_ERESOURCE: no memory for the
+ * panels. */
 int gemm_batch(dp_ctx *ctx, const gemm *g, int64_t n, int64_t a, int64_t b, int64_t c);
 
 /* -- by OpenBLAS -- */
@@ -65,8 +69,8 @@ typedef struct gemm_class {
 typedef struct gemm_dtype {
     int class; /* index of the class */
     int bytes;
-    /* Up to `width` lines of k elements as one panel; lines that are missing are zeros.  NULL: there is no
-     * product of this dtype. */
+    /* Up to `width` lines of k elements as one panel; lines that are missing are zeros.  NULL:
+     * there is no product of this dtype. */
     void (*pack)(void *to, int width, int64_t lines, int64_t k, const void *from, int64_t line,
                  int64_t step);
     /* C [m, n] = beta C + alpha acc, acc being packed and of the class. */

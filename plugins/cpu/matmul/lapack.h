@@ -1,6 +1,8 @@
-/* lapack.h -- a table by dtype for each routine of lapack_routines.h: lapack_getrf[la_index(dtype)].
+/* lapack.h -- a table by dtype for each routine of lapack_routines.h:
+ * lapack_getrf[la_index(dtype)].
  *
- * openblas.c fills the tables when it opens OpenBLAS; every kernel that uses them calls blas_ready() first. */
+ * openblas.c fills the tables when it opens OpenBLAS; every kernel that uses them calls
+ * blas_ready() first. */
 #ifndef CPU_LAPACK_H
 #define CPU_LAPACK_H
 

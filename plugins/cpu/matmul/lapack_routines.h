@@ -1,13 +1,16 @@
-/* lapack_routines.h -- the routines of LAPACK, and trsm of BLAS, that plugin cpu calls, in Fortran's calling
- * convention: every argument by reference, integers of 32 bits, after them the length of each character
- * argument.  Arrays are void, so that the four dtypes have one C type.
+/* lapack_routines.h -- the routines of LAPACK, and trsm of BLAS, that plugin cpu calls, in
+ * Fortran's calling convention: every argument by reference, integers of 32 bits, after them the
+ * length of each character argument.  Arrays are void, so that the four dtypes have one C type.
  *
- * A list without include guards: lapack.h makes types and tables of it, openblas.c what fills the tables.
+ * A list without include guards: lapack.h makes types and tables of it, openblas.c what fills the
+ * tables.
  *
  * LAPACK4(name, s, d, c, z, parameters)   the symbols of float32, float64, complex64 and complex128
- * LAPACK2(name, f, d, parameters)         the symbols of two dtypes: some routines take one array more (rwork)
- *                                         for complex dtypes, and have a table of two for each */
-#define LAPACK(name, ...)         LAPACK4(name, s##name##_, d##name##_, c##name##_, z##name##_, __VA_ARGS__)
+ * LAPACK2(name, f, d, parameters)         the symbols of two dtypes: some routines take one array
+ *                                         more (rwork) for complex dtypes, and have a table of
+ *                                         two for each */
+#define LAPACK(name, ...) LAPACK4(name, s##name##_, d##name##_, c##name##_, z##name##_, __VA_ARGS__)
+
 #define LAPACK_REAL(name, ...)    LAPACK2(name, s##name##_, d##name##_, __VA_ARGS__)
 #define LAPACK_COMPLEX(name, ...) LAPACK2(name##_complex, c##name##_, z##name##_, __VA_ARGS__)
 

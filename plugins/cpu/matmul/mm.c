@@ -1,8 +1,8 @@
 /* mm.c -- mm, addmm: products of two matrices
  * (aten/src/ATen/native/LinearAlgebra.cpp).
  *
- * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the out=
- * argument, or to self. */
+ * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the
+ * out= argument, or to self. */
 #include "product.h"
 
 static int check_inner(dp_ctx *ctx, const dp_view *a, const dp_view *b)

@@ -1,14 +1,15 @@
-/* openblas.c -- opens OpenBLAS with the kernels that fit the machine, and counts the buffers that it has mapped.
+/* openblas.c -- opens OpenBLAS with the kernels that fit the machine, and counts the buffers that
+ * it has mapped.
  *
- * OpenBLAS reads its settings from the environment while dlopen() runs its constructor.  It is to make no threads
- * (the host's pool has them), and to use a core type that fits the processor (blas_core.h).  setenv() would be
- * unsafe beside a getenv() of another thread; so `environ` points to an array with these settings meanwhile,
- * which stays allocated until the plugin is unloaded.
+ * OpenBLAS reads its settings from the environment while dlopen() runs its constructor.  It is to
+ * make no threads (the host's pool has them), and to use a core type that fits the processor
+ * (blas_core.h).  setenv() would be unsafe beside a getenv() of another thread; so `environ` points
+ * to an array with these settings meanwhile, which stays allocated until the plugin is unloaded.
  *
- * Each thread inside OpenBLAS uses one of its buffers, of 128 MiB of address space.  OpenBLAS maps one when none
- * is free, keeps it, and tries for ever where the system refuses it.  So at most as many threads are inside as
- * there are buffers, and one is added only after the memory for it was found; where there is none for
- * another buffer, threads take turns. */
+ * Each thread inside OpenBLAS uses one of its buffers, of 128 MiB of address space.  OpenBLAS maps
+ * one when none is free, keeps it, and tries for ever where the system refuses it.  So at most as
+ * many threads are inside as there are buffers, and one is added only after the memory for it was
+ * found; where there is none for another buffer, threads take turns. */
 #define _GNU_SOURCE /* RTLD_NOLOAD, environ */
 #include "openblas.h"
 #include "blas_core.h"
@@ -86,8 +87,8 @@ static int find_symbols(dp_ctx *ctx)
 
 /* -- opening -- */
 
-/* The environment while OpenBLAS is opened: two settings, then the variables of the process.  getenv() takes the
- * first of a name.  NULL before that. */
+/* The environment while OpenBLAS is opened: two settings, then the variables of the process.
+ * getenv() takes the first of a name.  NULL before that. */
 static char **settings;
 
 static int settings_make(dp_ctx *ctx)
@@ -108,7 +109,8 @@ static int settings_make(dp_ctx *ctx)
     return 0;
 }
 
-/* dlopen() with a core type, "OPENBLAS_CORETYPE=..."; NULL: what the process has, or OpenBLAS chooses. */
+/* dlopen() with a core type, "OPENBLAS_CORETYPE=..."; NULL: what the process has, or OpenBLAS
+ * chooses. */
 static void *open_as(char *core)
 {
     char **before = environ, **with = settings;
@@ -228,8 +230,8 @@ static bool is_known(const void *buffer, int n)
     return false;
 }
 
-/* Have OpenBLAS map one more buffer; under the lock.  False: there is no memory for it.  True, but n_buffers as it
- * was: another thread left meanwhile, and its buffer is free. */
+/* Have OpenBLAS map one more buffer; under the lock.  False: there is no memory for it.  True, but
+ * n_buffers as it was: another thread left meanwhile, and its buffer is free. */
 static bool add_buffer(void)
 {
     int n = atomic_load(&n_buffers);

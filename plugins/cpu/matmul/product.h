@@ -1,4 +1,5 @@
-/* product.h -- products of matrices and vectors, added to a tensor: what mm, bmm and addmv share. */
+/* product.h -- products of matrices and vectors, added to a tensor: what mm, bmm and addmv
+ * share. */
 #ifndef CPU_PRODUCT_H
 #define CPU_PRODUCT_H
 
@@ -23,18 +24,19 @@ bool product_is_nonzero(dp_value v);
 int product_check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *sizes);
 /* at::assert_no_internal_overlap */
 int product_check_overlap(dp_ctx *ctx, const dp_tensor *t);
-/* Check the dtypes of `a` and `b`, and that beta and alpha fit them, if there is something to multiply.  `what`: the
- * kernel that PyTorch names in its error. */
+/* Check the dtypes of `a` and `b`, and that beta and alpha fit them, if there is something to
+ * multiply.  `what`: the kernel that PyTorch names in its error. */
 int product_check_types(dp_ctx *ctx, const product *p, const char *what);
 /* c = beta c + alpha a b, where c has memory and the result's shape. */
 int product_multiply(dp_ctx *ctx, const product *p, dp_tensor *c);
 /* c = beta c, of any dtype: the sum of no products. */
 int product_scale(dp_ctx *ctx, const product *p, dp_tensor *c);
-/* Make, or resize, *out and compute it.  The caller has checked shapes and dtypes of `a` and `b`. */
+/* Make, or resize, *out and compute it.  The caller has checked shapes and dtypes of `a` and
+ * `b`. */
 int product_run(dp_ctx *ctx, product *p, dp_tensor **out);
 
-/* The out= and in-place variants of an operator whose function `name` takes a pointer to NULL, to the out= argument or
- * to self. */
+/* The out= and in-place variants of an operator whose function `name` takes a pointer to NULL, to
+ * the out= argument or to self. */
 #define PRODUCT_FORMS(name)                                                                        \
     static int name##_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *a, dp_tensor *b, dp_value beta, \
                           dp_value alpha, dp_tensor *out)                                          \

@@ -1,8 +1,8 @@
-/* ctc_loss.c -- connectionist temporal classification: _ctc_loss and its gradient, after Graves et al. 2006
- * (aten/src/ATen/native/LossCTC.cpp).
+/* ctc_loss.c -- connectionist temporal classification: _ctc_loss and its gradient, after Graves et
+ * al. 2006 (aten/src/ATen/native/LossCTC.cpp).
  *
- * Computed in double over packed copies; lengths and targets are copied and checked before anything is
- * written.  State s of a target is blank where s is even, and its label s / 2 where it is odd.
+ * Computed in double over packed copies; lengths and targets are copied and checked before anything
+ * is written.  State s of a target is blank where s is even, and its label s / 2 where it is odd.
  *
  * Operators: _ctc_loss, _ctc_loss_backward. */
 #include "lib/poll.h"
@@ -146,7 +146,8 @@ static int64_t label_of(const ctc *c, int64_t b, int64_t s)
     return s % 2 == 0 ? c->blank : c->target[c->offset[b] + s / 2];
 }
 
-/* What a step from one time to another needs, of one batch element; each [states] but for `last`. */
+/* What a step from one time to another needs, of one batch element; each [states] but for
+ * `last`. */
 typedef struct step {
     double
         *last; /* [states + 4]: the other time's states between two that cannot be on each side */

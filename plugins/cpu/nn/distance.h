@@ -1,5 +1,5 @@
-/* distance.h -- the loops of pdist and cdist for the norms 0, 1, 2 and infinity: distance.c prepares them,
- * levels/distance.c runs them. */
+/* distance.h -- the loops of pdist and cdist for the norms 0, 1, 2 and infinity: distance.c
+ * prepares them, levels/distance.c runs them. */
 #ifndef CPU_DISTANCE_H
 #define CPU_DISTANCE_H
 

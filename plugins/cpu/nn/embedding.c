@@ -115,7 +115,8 @@ static int add_rows(dp_ctx *ctx, dp_tensor *out, dp_tensor *grad, dp_tensor *ind
 
 /* aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights,
  *     int padding_idx, bool scale_grad_by_freq) -> Tensor
- * An index that is no row is left out; where rows are counted it is an error (PyTorch writes out of range). */
+ * An index that is no row is left out; where rows are counted it is an error (PyTorch writes out of
+ * range). */
 static int embedding_dense_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *indices, int64_t n,
                                     int64_t padding, bool scale, dp_tensor **out)
 {

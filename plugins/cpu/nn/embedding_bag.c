@@ -1,7 +1,8 @@
 /* embedding_bag.c -- sums, means and maxima of rows of a table, bag by bag
  * (aten/src/ATen/native/EmbeddingBag.cpp).
  *
- * Rows are converted to doubles and back; indices and offsets are copied and checked before they are used.
+ * Rows are converted to doubles and back; indices and offsets are copied and checked before they
+ * are used.
  *
  * Operators: _embedding_bag, _embedding_bag_forward_only. */
 #include "embedding_bag.h"
@@ -136,7 +137,8 @@ void eb_prepare(dp_ctx *ctx, eb_bags *b)
 
 /* -- forward -- */
 
-/* What PyTorch's fast way over rows that lie side by side leaves out: which bag each index is in. */
+/* What PyTorch's fast way over rows that lie side by side leaves out: which bag each index is
+ * in. */
 static bool knows_bags(const eb_bags *b)
 {
     DP_VIEW(w, b->weight);
@@ -258,11 +260,11 @@ static int embed(dp_ctx *ctx, eb_bags *b, bool counted, dp_tensor **outs[4])
     return pack_end(&b->p);
 }
 
-/* aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False,
- *     int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False,
- *     int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
- * The bags; of each index its bag, where PyTorch tells; indices that count in each bag (0 of sums); of
- * maxima the rows that they are from, else the counts again. */
+/* aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool
+ *     scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None,
+ *     bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
+ * The bags; of each index its bag, where PyTorch tells; indices that count in each bag (0 of sums);
+ * of maxima the rows that they are from, else the counts again. */
 #define BAG_FORM(name, counted)                                                                    \
     static int name(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, dp_tensor *offsets,        \
                     bool scale, int64_t mode, bool sparse, dp_tensor *factors, bool last,          \

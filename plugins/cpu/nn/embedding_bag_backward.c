@@ -1,5 +1,5 @@
-/* embedding_bag_backward.c -- the gradients of embedding_bag by the table and by the weights of samples
- * (aten/src/ATen/native/EmbeddingBag.cpp).
+/* embedding_bag_backward.c -- the gradients of embedding_bag by the table and by the weights of
+ * samples (aten/src/ATen/native/EmbeddingBag.cpp).
  *
  * Operators: _embedding_bag_dense_backward, _embedding_bag_per_sample_weights_backward. */
 #include "embedding_bag.h"
@@ -109,9 +109,9 @@ static int check_grad(dp_ctx *ctx, const dp_view *g, int64_t rows, int64_t mode)
                             DENSE_BIT(DP_FLOAT16) | DP_DTYPE_BITS(DP_DTYPES_FLOATING));
 }
 
-/* aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size,
- *     Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode,
- *     Tensor? per_sample_weights, int padding_idx=-1) -> Tensor */
+/* aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor
+ *     bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor?
+ *     per_sample_weights, int padding_idx=-1) -> Tensor */
 static int dense_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *indices, dp_tensor *bag_of,
                           dp_tensor *counts, dp_tensor *max_at, int64_t rows, bool scale,
                           int64_t mode, dp_tensor *factors, int64_t padding, dp_tensor **out)

@@ -1,5 +1,5 @@
-/* margin_loss.c -- losses of margins between classes: multi_margin_loss and multilabel_margin_loss, with their
- * gradients (aten/src/ATen/native/LossMultiMargin.cpp, LossMultiLabelMargin.cpp).
+/* margin_loss.c -- losses of margins between classes: multi_margin_loss and multilabel_margin_loss,
+ * with their gradients (aten/src/ATen/native/LossMultiMargin.cpp, LossMultiLabelMargin.cpp).
  *
  * Computed in double over packed copies; targets are copied and checked before anything is written.
  *
@@ -106,9 +106,9 @@ static void load(pack *p, margins *m)
 
 /* -- one row -- */
 
-/* The classes x [n], each with how far it is over base, if it is: the sum of that, or of its squares, comes
- * to sum[0]; the slopes times g to slope [n], if there is one, and their sum to sum[1].  Several of each are
- * added up at the same time. */
+/* The classes x [n], each with how far it is over base, if it is: the sum of that, or of its
+ * squares, comes to sum[0]; the slopes times g to slope [n], if there is one, and their sum to
+ * sum[1].  Several of each are added up at the same time. */
 __attribute__((always_inline)) static inline void add_excess(const double *x, int64_t n,
                                                              double base, bool square, double g,
                                                              double *slope, double *sum)
@@ -302,8 +302,8 @@ static margins margins_of(const char *name, dp_tensor *self, dp_tensor *target, 
     dp_tensor *self, dp_tensor *target, dp_value p, dp_value margin, dp_tensor *weight,            \
         int64_t reduction
 
-/* aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None,
- *     int reduction=1) -> Tensor */
+/* aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor?
+ *     weight=None, int reduction=1) -> Tensor */
 static int multi_margin(dp_ctx *ctx, PARAMS, dp_tensor **out)
 {
     margins m = margins_of("multi_margin_loss", self, target, p, margin, weight, reduction);
@@ -363,8 +363,8 @@ static int multilabel_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64
     return forward(ctx, &m, &out, &is_target);
 }
 
-/* aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,
- *     Tensor is_target) -> Tensor */
+/* aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int
+ *     reduction, Tensor is_target) -> Tensor */
 static int multilabel_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
                                int64_t reduction, dp_tensor *is_target, dp_tensor **out)
 {

@@ -1,8 +1,9 @@
 /* nll_loss.c -- negative log likelihood: nll_loss and nll_loss2d with their gradients
  * (aten/src/ATen/native/LossNLL.cpp, LossNLL2d.cpp).
  *
- * Both are one loss over an input of [rows, classes, inner]: a vector is one row, a matrix has an inner of 1,
- * images have their pixels there.  Targets are copied and checked before anything is written.
+ * Both are one loss over an input of [rows, classes, inner]: a vector is one row, a matrix has an
+ * inner of 1, images have their pixels there.  Targets are copied and checked before anything is
+ * written.
  *
  * Operators: nll_loss2d_backward, nll_loss2d_forward, nll_loss_backward, nll_loss_forward. */
 #include "core/dense.h"
@@ -153,7 +154,8 @@ typedef struct sums {
     double loss[SIDES], weight[SIDES];
 } sums;
 
-/* The losses of targets [i, i + n), whose rows lie from `from` on, each `step` from the one before. */
+/* The losses of targets [i, i + n), whose rows lie from `from` on, each `step` from the one
+ * before. */
 #define LINE(name, type, load, store)                                                              \
     __attribute__((always_inline)) static inline void one_##name(                                  \
         const nll *l, const type *x, int64_t class, int64_t at, int64_t ignored, type *out,        \
@@ -304,10 +306,10 @@ static int backward(dp_ctx *ctx, nll *l, dp_tensor *grad, dp_tensor **out)
 
 /* -- forms: of rows (nll_loss) and of images (nll_loss2d) -- */
 
-/* aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index)
- *     -> (Tensor output, Tensor total_weight)
- * aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction,
- *     int ignore_index, Tensor total_weight) -> Tensor */
+/* aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int
+ *     ignore_index) -> (Tensor output, Tensor total_weight)
+ * aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int
+ *     reduction, int ignore_index, Tensor total_weight) -> Tensor */
 #define PARAMS                                                                                     \
     dp_tensor *self, dp_tensor *target, dp_tensor *weight, int64_t reduction, int64_t ignored
 #define LOSS(text, of_images)                                                                      \

@@ -1,7 +1,7 @@
 /* batch_norm.c -- batch normalisation and its gradient (aten/src/ATen/native/Normalization.cpp).
  *
- * An input [N, C, ...] is either N * C planes, or where the channels lie innermost a matrix of C columns; it
- * is gone over as it lies.  Statistics are doubles; bfloat16 is computed as float32.
+ * An input [N, C, ...] is either N * C planes, or where the channels lie innermost a matrix of C
+ * columns; it is gone over as it lies.  Statistics are doubles; bfloat16 is computed as float32.
  *
  * Operators: batch_norm_update_stats, native_batch_norm. */
 #include "batch_norm.h"
@@ -100,8 +100,8 @@ double *bn_by_plane(bn_batch *b, const double *of_channels)
     return each;
 }
 
-/* Chunks of rows that are added up by themselves, and their sums [chunks, 2, n].  Their number depends on
- * the shape alone, so that sums do not depend on the number of threads. */
+/* Chunks of rows that are added up by themselves, and their sums [chunks, 2, n].  Their number
+ * depends on the shape alone, so that sums do not depend on the number of threads. */
 int64_t bn_make_chunks(bn_batch *b, nm_columns *c)
 {
     enum { CHUNKS = 16, LEAST = 64 };
@@ -208,8 +208,8 @@ void bn_give_vector(bn_batch *b, const double *values, int64_t n, dp_dtype dtype
     pack_give(&b->p, made, dtype, out);
 }
 
-/* The running statistic `old` moves towards `fresh`: momentum * fresh + (1 - momentum) * old; as a tensor of
- * doubles, which becomes old when both are there. */
+/* The running statistic `old` moves towards `fresh`: momentum * fresh + (1 - momentum) * old; as a
+ * tensor of doubles, which becomes old when both are there. */
 static void blend(bn_batch *b, dp_tensor *old, const double *fresh, double factor, double momentum,
                   dp_tensor **out)
 {
@@ -239,7 +239,8 @@ static void update(bn_batch *b, double momentum)
 
 /* -- forward -- */
 
-/* inverse [channels]: 1 / sqrt(variance + eps); outside of training mean and it are the running ones'. */
+/* inverse [channels]: 1 / sqrt(variance + eps); outside of training mean and it are the running
+ * ones'. */
 double *bn_inverse(bn_batch *b, bool training)
 {
     const double *mean = pack_get(&b->p, training ? NULL : b->parameters[BN_MEAN], DP_FLOAT64);
@@ -329,8 +330,8 @@ static int native_batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, d
     return bn_finish(&b, results, 3);
 }
 
-/* aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum)
- *     -> (Tensor, Tensor)
+/* aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float
+ *     momentum) -> (Tensor, Tensor)
  * The batch's mean and variance. */
 static int batch_norm_update_stats(dp_ctx *ctx, dp_tensor *input, dp_tensor *running_mean,
                                    dp_tensor *running_var, double momentum, dp_tensor **mean,

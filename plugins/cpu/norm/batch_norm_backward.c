@@ -1,4 +1,5 @@
-/* batch_norm_backward.c -- the gradient of batch normalisation (aten/src/ATen/native/Normalization.cpp).
+/* batch_norm_backward.c -- the gradient of batch normalisation
+ * (aten/src/ATen/native/Normalization.cpp).
  *
  * Operators: native_batch_norm_backward. */
 #include "batch_norm.h"
@@ -116,9 +117,9 @@ static int check_backward(dp_ctx *ctx, bn_batch *b, dp_tensor *grad, bool train,
     return rc < 0 || !train ? rc : bn_check_vector(ctx, "save_invstd", save_invstd, x.sizes[1]);
 }
 
-/* aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean,
- *     Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps,
- *     bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+/* aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor?
+ *     running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float
+ *     eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
  * What the mask does not ask for is None. */
 static int native_batch_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input,
                                       dp_tensor *weight, dp_tensor *running_mean,

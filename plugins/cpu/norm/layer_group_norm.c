@@ -1,5 +1,6 @@
-/* layer_group_norm.c -- layer and group normalisation and their gradients (aten/src/ATen/native/layer_norm.cpp,
- * group_norm.cpp): a row, or a group of planes, is normalised by its own mean and variance.
+/* layer_group_norm.c -- layer and group normalisation and their gradients
+ * (aten/src/ATen/native/layer_norm.cpp, group_norm.cpp): a row, or a group of planes, is normalised
+ * by its own mean and variance.
  *
  * bfloat16 is computed as float32.
  *
@@ -174,8 +175,9 @@ static void slope_parameters(layer *l, nm_rows *job, const int64_t *shape, size_
         pack_give(&l->p, b, l->dtype, dbias);
 }
 
-/* aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean,
- *     Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+/* aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor
+ *     mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor,
+ *     Tensor)
  * What the mask does not ask for is None, and so is the slope of a parameter that is. */
 static int native_layer_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input,
                                       const int64_t *shape, size_t n, dp_tensor *mean,
@@ -216,7 +218,8 @@ static int native_layer_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *i
     return finish(&l.p, results, 3);
 }
 
-/* -- group norm: an input of [N, C, HxW] has N * C planes, of which D = C / groups make a group -- */
+/* -- group norm: an input of [N, C, HxW] has N * C planes, of which D = C / groups make a group
+ * -- */
 
 typedef struct group {
     pack p;
@@ -309,8 +312,8 @@ static void scale_groups(group *g, const void *x, void *y)
     g->p.rc = run(&g->p, g->opmath, NM_PLANE_SCALE, g->planes, (double)g->size, &p);
 }
 
-/* aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW,
- *     int group, float eps) -> (Tensor, Tensor, Tensor)
+/* aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt
+ *     HxW, int group, float eps) -> (Tensor, Tensor, Tensor)
  * The second and third result, mean and 1 / standard deviation, are [N, group]. */
 static int native_group_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                              int64_t n, int64_t channels, int64_t size, int64_t groups, double eps,
@@ -414,8 +417,9 @@ static void load_groups(group *g, dp_tensor *mean, dp_tensor *rstd)
     }
 }
 
-/* aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight,
- *     SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+/* aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor?
+ *     weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor,
+ *     Tensor)
  * What the mask does not ask for is None. */
 static int native_group_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input,
                                       dp_tensor *mean, dp_tensor *rstd, dp_tensor *weight,

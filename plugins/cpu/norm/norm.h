@@ -6,7 +6,8 @@
 
 #include "core/isa.h"
 
-/* Planes of `size` elements, one behind the other.  Coefficients [planes], as the loop needs them. */
+/* Planes of `size` elements, one behind the other.  Coefficients [planes], as the loop needs
+ * them. */
 typedef struct nm_planes {
     const void *x, *dy;
     void *y;
@@ -15,13 +16,15 @@ typedef struct nm_planes {
     const double *mean, *f, *k, *g; /* coefficients */
 } nm_planes;
 
-/* Rows of n elements, each normalised by itself: mean and rstd [rows], gamma and beta [n] or NULL. */
+/* Rows of n elements, each normalised by itself: mean and rstd [rows], gamma and beta [n] or
+ * NULL. */
 typedef struct nm_rows {
     const void *x, *dy, *gamma, *beta;
     void *y, *mean, *rstd;
     int64_t n;
     double eps;
-    /* of the slopes of gamma and beta: chunks of `chunk` of all `rows`, each with sums [2, n] of doubles */
+    /* of the slopes of gamma and beta: chunks of `chunk` of all `rows`, each with sums [2, n] of
+     * doubles */
     int64_t rows, chunk;
     double *sums;
 } nm_rows;

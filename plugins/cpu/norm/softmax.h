@@ -1,5 +1,5 @@
-/* softmax.h -- the loops of softmax and its kin over one dimension of packed tensors [outer, length,
- * inner]: softmax.c prepares them, levels/softmax.c runs them. */
+/* softmax.h -- the loops of softmax and its kin over one dimension of packed tensors [outer,
+ * length, inner]: softmax.c prepares them, levels/softmax.c runs them. */
 #ifndef CPU_SOFTMAX_H
 #define CPU_SOFTMAX_H
 

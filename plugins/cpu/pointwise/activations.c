@@ -1,5 +1,5 @@
-/* activations.c -- activations that are more than one expression: parts of their input, or two results
- * (aten/src/ATen/native/Activation.cpp, GatedLinearUnit.cpp).
+/* activations.c -- activations that are more than one expression: parts of their input, or two
+ * results (aten/src/ATen/native/Activation.cpp, GatedLinearUnit.cpp).
  *
  * Operators: glu, glu_backward, log_sigmoid_forward, mish_backward, prelu. */
 #include "core/dense.h"
@@ -133,8 +133,8 @@ static int glu_output(dp_ctx *ctx, dp_tensor *self, dp_tensor **dst)
                 : dp_empty(ctx, x.dtype, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, dst);
 }
 
-/* Into both halves of *dst, which is made if NULL.  grad must broadcast to a half: of another shape it
- * would resize the halves. */
+/* Into both halves of *dst, which is made if NULL.  grad must broadcast to a half: of another shape
+ * it would resize the halves. */
 static int glu_slopes(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim, dp_tensor **dst)
 {
     dp_tensor *half[2] = {0}, *to[2] = {0}, *wide = NULL;

@@ -1,8 +1,9 @@
 /* fake_quant.c -- fake quantization: numbers rounded as if they had been quantized and brought back
  * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp).
  *
- * With one scale and zero point for all, or one for each place of a dimension: operands that broadcast, scales of
- * float32 and zero points of float64.  float32 and float64 are rounded in their own width, as in PyTorch.
+ * With one scale and zero point for all, or one for each place of a dimension: operands that
+ * broadcast, scales of float32 and zero points of float64.  float32 and float64 are rounded in
+ * their own width, as in PyTorch.
  *
  * Operators: fake_quantize_per_channel_affine_cachemask,
  * fake_quantize_per_tensor_affine_cachemask,
@@ -43,8 +44,8 @@ QUANTIZE(double, _f64)
 
 /* -- scales and zero points -- */
 
-/* t, of one number for each place of self's dimension `axis`, as `dtype` and a shape that broadcasts; a 0-dim t
- * stays one.  *out owned. */
+/* t, of one number for each place of self's dimension `axis`, as `dtype` and a shape that
+ * broadcasts; a 0-dim t stays one.  *out owned. */
 int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int ndim,
                   dp_tensor **out)
 {
@@ -116,7 +117,8 @@ static int check_float(dp_ctx *ctx, dp_dtype d)
 
 /* -- forwards -- */
 
-/* Quantize self, of float32 or float64.  qparams: scale and zero point, of shapes that broadcast to self's. */
+/* Quantize self, of float32 or float64.  qparams: scale and zero point, of shapes that broadcast to
+ * self's. */
 static int quantize_wide(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *qparams, fq_range *r,
                          dp_tensor **out, dp_tensor **mask)
 {
@@ -173,8 +175,8 @@ static int quantize_all(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero
     return rc;
 }
 
-/* aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min,
- *     int quant_max) -> (Tensor output, Tensor mask) */
+/* aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int
+ *     quant_min, int quant_max) -> (Tensor output, Tensor mask) */
 int fq_per_tensor(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero, int64_t min,
                   int64_t max, dp_tensor **out, dp_tensor **mask)
 {
@@ -186,8 +188,9 @@ int fq_per_tensor(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero, int6
     return rc < 0 ? rc : quantize_all(ctx, self, scale, zero, &r, out, mask);
 }
 
-/* aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point,
- *     Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask) */
+/* aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor
+ *     zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output,
+ *     Tensor mask) */
 static int by_tensors(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero,
                       dp_tensor *enabled, int64_t min, int64_t max, dp_tensor **out,
                       dp_tensor **mask)
@@ -257,8 +260,8 @@ static int check_zeros(dp_ctx *ctx, dp_tensor *zeros, const fq_range *r)
                : fq_check_zero(ctx, least >= (double)r->min && most <= (double)r->max);
 }
 
-/* aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis,
- *     int quant_min, int quant_max) -> (Tensor output, Tensor mask) */
+/* aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point,
+ *     int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask) */
 int fq_per_channel(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero, int64_t axis,
                    int64_t min, int64_t max, dp_tensor **out, dp_tensor **mask)
 {

@@ -21,8 +21,8 @@ static inline double fq_clamped(const fq_range *r, int64_t q)
     return fmin(fmax((double)q, (double)r->min), (double)r->max);
 }
 
-/* t, of one number for each index of self's dimension `axis`, as `dtype` and of a shape that broadcasts; a 0-dim t
- * stays one.  *out owned. */
+/* t, of one number for each index of self's dimension `axis`, as `dtype` and of a shape that
+ * broadcasts; a 0-dim t stays one.  *out owned. */
 int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int ndim,
                   dp_tensor **out);
 /* scale and zero as 0-dim tensors on the CPU.  Owned. */
@@ -33,7 +33,8 @@ int fq_check_zero(dp_ctx *ctx, bool inside);
 int fq_check_channels(dp_ctx *ctx, const dp_view *x, const dp_view *s, const dp_view *z,
                       int64_t axis);
 
-/* Kernels of fake_quantize_per_tensor_affine_cachemask and fake_quantize_per_channel_affine_cachemask. */
+/* Kernels of fake_quantize_per_tensor_affine_cachemask and
+ * fake_quantize_per_channel_affine_cachemask. */
 int fq_per_tensor(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero, int64_t min,
                   int64_t max, dp_tensor **out, dp_tensor **mask);
 int fq_per_channel(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero, int64_t axis,

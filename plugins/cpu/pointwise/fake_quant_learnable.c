@@ -3,7 +3,8 @@
  *
  * Operators: _fake_quantize_learnable_per_channel_affine,
  * _fake_quantize_learnable_per_channel_affine_backward,
- * _fake_quantize_learnable_per_tensor_affine, _fake_quantize_learnable_per_tensor_affine_backward. */
+ * _fake_quantize_learnable_per_tensor_affine,
+ * _fake_quantize_learnable_per_tensor_affine_backward. */
 #include "fake_quant.h"
 #include <dispatchd/iter.h>
 #include <dispatchd/check.h>
@@ -44,8 +45,8 @@ static int learned_zero(dp_ctx *ctx, dp_tensor *zero, int64_t min, int64_t max, 
     return rc;
 }
 
-/* aten::_fake_quantize_learnable_per_tensor_affine(Tensor self, Tensor scale, Tensor zero_point, int quant_min,
- *     int quant_max, float grad_factor=1.) -> Tensor */
+/* aten::_fake_quantize_learnable_per_tensor_affine(Tensor self, Tensor scale, Tensor zero_point,
+ *     int quant_min, int quant_max, float grad_factor=1.) -> Tensor */
 static int learned(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero, int64_t min,
                    int64_t max, double grad_factor, dp_tensor **out)
 {
@@ -81,8 +82,8 @@ static int rounded_zeros(dp_ctx *ctx, dp_tensor *zero, int64_t min, int64_t max,
     return rc;
 }
 
-/* aten::_fake_quantize_learnable_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis,
- *     int quant_min, int quant_max, float grad_factor=1.) -> Tensor */
+/* aten::_fake_quantize_learnable_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point,
+ *     int axis, int quant_min, int quant_max, float grad_factor=1.) -> Tensor */
 static int learned_channels(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero,
                             int64_t axis, int64_t min, int64_t max, double grad_factor,
                             dp_tensor **out)
@@ -141,8 +142,9 @@ static void drop(dp_tensor **t, int n)
         t[i] = dp_tensor_unref(t[i]);
 }
 
-/* made [3], which is taken: X's slope, and sums of the others over all dimensions but `axis`, which are
- * [1] for an axis < 0.  Of a tensor of one dimension that is the sum of all, as PyTorch has it. */
+/* made [3], which is taken: X's slope, and sums of the others over all dimensions but `axis`, which
+ * are [1] for an axis < 0.  Of a tensor of one dimension that is the sum of all, as PyTorch has
+ * it. */
 static int give_slopes(dp_ctx *ctx, int rc, dp_tensor **made, int64_t axis, dp_tensor **out)
 {
     int64_t dims[DP_DIM_MAX], one = 1;
@@ -179,7 +181,8 @@ static int same_slopes(dp_tensor *const *given, dp_tensor **out)
 }
 
 /* aten::_fake_quantize_learnable_per_tensor_affine_backward(Tensor grad, Tensor self, Tensor scale,
- *     Tensor zero_point, int quant_min, int quant_max, float grad_factor=1.) -> (Tensor, Tensor, Tensor) */
+ *     Tensor zero_point, int quant_min, int quant_max, float grad_factor=1.) -> (Tensor, Tensor,
+ *     Tensor) */
 static int learned_back(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *scale,
                         dp_tensor *zero, int64_t min, int64_t max, double grad_factor,
                         dp_tensor **by_self, dp_tensor **by_scale, dp_tensor **by_zero)
@@ -207,9 +210,9 @@ static int learned_back(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor
     return rc;
 }
 
-/* aten::_fake_quantize_learnable_per_channel_affine_backward(Tensor grad, Tensor self, Tensor scale,
- *     Tensor zero_point, int axis, int quant_min, int quant_max, float grad_factor=1.)
- *     -> (Tensor, Tensor, Tensor) */
+/* aten::_fake_quantize_learnable_per_channel_affine_backward(Tensor grad, Tensor self, Tensor
+ *     scale, Tensor zero_point, int axis, int quant_min, int quant_max, float grad_factor=1.) ->
+ *     (Tensor, Tensor, Tensor) */
 static int channels_back(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *scale,
                          dp_tensor *zero, int64_t axis, int64_t min, int64_t max,
                          double grad_factor, dp_tensor **by_self, dp_tensor **by_scale,

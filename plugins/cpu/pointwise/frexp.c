@@ -1,4 +1,5 @@
-/* frexp.c -- frexp: numbers as mantissas of [0.5, 1) and exponents (aten/src/ATen/native/UnaryOps.cpp). */
+/* frexp.c -- frexp: numbers as mantissas of [0.5, 1) and exponents
+ * (aten/src/ATen/native/UnaryOps.cpp). */
 #include "core/dense.h"
 #include "core/elements.h"
 #include <dispatchd/iter.h>

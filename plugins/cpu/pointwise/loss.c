@@ -1,4 +1,5 @@
-/* loss.c -- pointwise losses with their reduction, and their slopes (aten/src/ATen/native/Loss.cpp).
+/* loss.c -- pointwise losses with their reduction, and their slopes
+ * (aten/src/ATen/native/Loss.cpp).
  *
  * Operators: binary_cross_entropy, binary_cross_entropy_backward, huber_loss, huber_loss_backward,
  * mse_loss, mse_loss_backward, smooth_l1_loss, smooth_l1_loss_backward. */
@@ -39,7 +40,8 @@ static int loss(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target
     return rc < 0 ? rc : reduced(ctx, each, reduction, out);
 }
 
-/* Into dst, which must be one that each element's loss could be written to; reduced in dst's dtype. */
+/* Into dst, which must be one that each element's loss could be written to; reduced in dst's
+ * dtype. */
 static int loss_into(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target, double param,
                      int64_t reduction, dp_tensor *dst)
 {
@@ -173,8 +175,8 @@ static int check_weight(dp_ctx *ctx, dp_tensor *dst, dp_tensor *weight)
     return weight != NULL ? dp_iter_init(ctx, &c, &it) : 0;
 }
 
-/* ins [n] without dimensions of size 1, computed to dst without them: dst keeps its shape, whatever that
- * of the result, and is then weighed. */
+/* ins [n] without dimensions of size 1, computed to dst without them: dst keeps its shape, whatever
+ * that of the result, and is then weighed. */
 static int squeezed(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, int n, dp_tensor *weight,
                     dp_tensor *dst)
 {
@@ -236,7 +238,8 @@ static int slope_into(dp_ctx *ctx, const pw_op *op, dp_tensor *grad, dp_tensor *
     return pw_write(ctx, op, ins, params, dst);
 }
 
-/* aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor */
+/* aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) ->
+ * Tensor */
 static int mse_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor *target,
                         int64_t reduction, dp_tensor **out)
 {

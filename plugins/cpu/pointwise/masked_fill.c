@@ -2,8 +2,8 @@
 #include "where.h"
 #include "core/elements.h"
 
-/* The mask of the places of self, each of which is several elements along the dimensions whose stride is 0:
- * is it true for any of these?  places, *any: owned. */
+/* The mask of the places of self, each of which is several elements along the dimensions whose
+ * stride is 0: is it true for any of these?  places, *any: owned. */
 static int find_places(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **places,
                        dp_tensor **any)
 {

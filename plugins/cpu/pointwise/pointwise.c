@@ -47,7 +47,8 @@ static int check_alpha(dp_ctx *ctx, const dp_value *v, dp_dtype dtype)
     return 0;
 }
 
-/* The dtype that parameter i is converted to: `common`, or the type that `common` is computed in. */
+/* The dtype that parameter i is converted to: `common`, or the type that `common` is computed
+ * in. */
 static dp_dtype param_dtype(const pw_op *op, int i, dp_dtype common)
 {
     return op->rounded >> i & 1 ? common : pw_types[common].dtype;

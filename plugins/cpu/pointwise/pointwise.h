@@ -1,9 +1,9 @@
 /* pointwise.h -- what one pointwise operator is, and how to run it.
  *
- * proto/ops/pointwise.yaml has the expression of each operator.  From it proto/gen makes one loop for
- * each operator and type (emit_pointwise.py), and a pw_op that describes its arguments.  pointwise.c
- * finds the types, makes the output, and converts what loops do not take: float16 and bfloat16, which are
- * computed as float32, and operands of another dtype than the common one. */
+ * proto/ops/pointwise.yaml has the expression of each operator.  From it proto/gen makes one loop
+ * for each operator and type (emit_pointwise.py), and a pw_op that describes its arguments.
+ * pointwise.c finds the types, makes the output, and converts what loops do not take: float16 and
+ * bfloat16, which are computed as float32, and operands of another dtype than the common one. */
 #ifndef CPU_POINTWISE_H
 #define CPU_POINTWISE_H
 
@@ -27,12 +27,13 @@ enum {
     PW_RESULT_REAL = 8,     /* the result of complex numbers is real */
     PW_RESULT_COMPLEX = 16, /* that of real numbers is complex */
     PW_SAME_INPUTS = 32,    /* inputs are not promoted: they have one dtype */
-    PW_ROW_MAJOR = 64, /* a new output is contiguous, whatever the first input, whose shape it has;
-                        * with PW_RESULT_REAL only that of complex numbers */
+    /* a new output is contiguous, whatever the strides of the first input, whose shape it has;
+     * with PW_RESULT_REAL only if the input is complex */
+    PW_ROW_MAJOR = 64,
     PW_LIKE_INPUT = 128,  /* a new output has the first input's strides, as by at::empty_like */
     PW_SCALARS_FIT = 512, /* a Scalar, or a param, that does not fit its dtype is an error */
-    PW_MAY_OVERLAP =
-        256 /* an output's elements may share memory: what is written twice is the same */
+    /* an output's elements may share memory: an element that is written twice gets one value */
+    PW_MAY_OVERLAP = 256
 };
 
 /* A Scalar's value in the form each type needs: integer, real part, imaginary part. */

@@ -1,4 +1,5 @@
-/* pointwise_check.c -- what operators refuse before anything is computed (`check` of pointwise.yaml). */
+/* pointwise_check.c -- what operators refuse before anything is computed (`check` of
+ * pointwise.yaml). */
 #include "core/dense.h"
 #include "core/elements.h"
 #include "pointwise.h"

@@ -1,8 +1,9 @@
-/* pointwise_run.c -- feeds operands to a loop that takes one type, and some of them packed ones alone.
+/* pointwise_run.c -- feeds operands to a loop that takes one type, and some of them packed ones
+ * alone.
  *
- * Mostly the loop is given the operands as they lie.  Where they have another type in memory, or it takes
- * whole vectors, blocks of PW_BLOCK elements are converted to buffers and back; of short rows, as many as
- * fit a block at once. */
+ * Mostly the loop is given the operands as they lie.  Where they have another type in memory, or it
+ * takes whole vectors, blocks of PW_BLOCK elements are converted to buffers and back; of short
+ * rows, as many as fit a block at once. */
 #include "pointwise_run.h"
 #include <dispatchd/iter.h>
 
@@ -76,8 +77,8 @@ static bool has_loop_type(const pw_operand *o)
     return o->first == NULL && o->second == NULL;
 }
 
-/* `rows` rows of operand k from element `at` on, m of each, side by side in `to`; and the last of them
- * repeated up to `padded`. */
+/* `rows` rows of operand k from element `at` on, m of each, side by side in `to`; and the last of
+ * them repeated up to `padded`. */
 static void gather(const pw_run *run, const part *p, int k, int64_t at, int64_t m, int64_t rows,
                    int64_t padded, char *to)
 {
@@ -158,7 +159,8 @@ static bool is_one(const pw_run *run, const part *p, int k)
     return k > 0 && p->strides[k] == 0 && p->strides[run->n + k] == 0;
 }
 
-/* Is nothing to be converted but single elements?  They are, to `ones`, and the loop takes them from there. */
+/* Is nothing to be converted but single elements?  They are, to `ones`, and the loop takes them
+ * from there. */
 static bool convert_ones(const pw_run *run, part *p, char (*ones)[PW_ITEM])
 {
     if (run->packed)

@@ -1,4 +1,5 @@
-/* pointwise_run.h -- one run of a pointwise loop: pointwise.c prepares it, pointwise_run.c runs it. */
+/* pointwise_run.h -- one run of a pointwise loop: pointwise.c prepares it, pointwise_run.c runs
+ * it. */
 #ifndef CPU_POINTWISE_RUN_H
 #define CPU_POINTWISE_RUN_H
 
@@ -6,8 +7,8 @@
 
 enum { PW_OPERANDS_MAX = 1 + PW_INPUTS_MAX, PW_ITEM = 16 };
 
-/* How operand k of the loop gets there.  What is converted goes by the common dtype, in which float16
- * stays float16, so that a value is rounded as often as in PyTorch. */
+/* How operand k of the loop gets there.  What is converted goes by the common dtype, in which
+ * float16 stays float16, so that a value is rounded as often as in PyTorch. */
 typedef struct pw_operand {
     int at;                      /* its number in the iterator; -1: a Scalar */
     int bytes;                   /* of an element, as the loop sees it */

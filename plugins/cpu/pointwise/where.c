@@ -1,5 +1,5 @@
-/* where.c -- where (aten/src/ATen/native/TensorCompare.cpp).  Elements are copied by their size, whatever their
- * dtype. */
+/* where.c -- where (aten/src/ATen/native/TensorCompare.cpp).  Elements are copied by their size,
+ * whatever their dtype. */
 #include "where.h"
 #include "core/elements.h"
 #include <dispatchd/iter.h>
@@ -66,7 +66,8 @@ static int where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *
     return write_where(ctx, condition, self, other, out);
 }
 
-/* aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) */
+/* aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) ->
+ * Tensor(a!) */
 static int where_out(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *other,
                      dp_tensor *out)
 {

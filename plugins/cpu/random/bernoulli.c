@@ -26,7 +26,8 @@ static int make_bernoulli(dp_ctx *ctx, const draw *d, void *out, int64_t n)
     return rc;
 }
 
-/* aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!) */
+/* aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) ->
+ * Tensor(a!) */
 static int bernoulli_float(dp_ctx *ctx, dp_tensor *self, double p, dp_generator *g)
 {
     if (!(p >= 0 && p <= 1))

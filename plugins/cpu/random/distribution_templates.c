@@ -1,5 +1,6 @@
-/* distribution_templates.c -- filling tensors with what is drawn, normal numbers, and their distributions in place: uniform_,
- * normal_, exponential_, cauchy_, log_normal_, geometric_ (aten/src/ATen/native/DistributionTemplates.h).
+/* distribution_templates.c -- filling tensors with what is drawn, normal numbers, and their
+ * distributions in place: uniform_, normal_, exponential_, cauchy_, log_normal_, geometric_
+ * (aten/src/ATen/native/DistributionTemplates.h).
  *
  * Operators: cauchy, exponential, geometric, log_normal, normal, uniform. */
 #include "draw.h"
@@ -198,7 +199,8 @@ static int check_bounds(dp_ctx *ctx, dp_dtype dtype, double from, double to)
     return 0;
 }
 
-/* aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!) */
+/* aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) ->
+ * Tensor(a!) */
 static int uniform_(dp_ctx *ctx, dp_tensor *self, double from, double to, dp_generator *g)
 {
     int parts, rc = draw_check(ctx, "check_uniform_bounds", DRAW_FLOATS | DRAW_COMPLEX, self);
@@ -226,8 +228,8 @@ static int make_normal(dp_ctx *ctx, const draw *d, void *out, int64_t n)
     return rc;
 }
 
-/* Uniform numbers first, then each 16 of them become normal ones; the last 16 are drawn again if n is no
- * multiple of 16. */
+/* Uniform numbers first, then each 16 of them become normal ones; the last 16 are drawn again if n
+ * is no multiple of 16. */
 static int fill_by_16(dp_ctx *ctx, const draw *d, dp_dtype dtype, void *out, int64_t n)
 {
     enum { STEP = 16 };
@@ -268,7 +270,8 @@ int draw_normal(dp_ctx *ctx, dp_tensor *self, dp_generator *g, double mean, doub
     return fill(ctx, self, g, many ? fill_by_16 : draw_run, &d);
 }
 
-/* aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!) */
+/* aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) ->
+ * Tensor(a!) */
 static int normal_(dp_ctx *ctx, dp_tensor *self, double mean, double deviation, dp_generator *g)
 {
     if (!(deviation >= 0))
@@ -315,14 +318,16 @@ static int geometric_(dp_ctx *ctx, dp_tensor *self, double p, dp_generator *g)
                      &(draw){.make = make_geometric, .made = DP_FLOAT64, .a = p});
 }
 
-/* aten::cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!) */
+/* aten::cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) ->
+ * Tensor(a!) */
 static int cauchy_(dp_ctx *ctx, dp_tensor *self, double median, double sigma, dp_generator *g)
 {
     return draw_fill(ctx, "cauchy_cpu", DRAW_FLOATS, self, g,
                      &(draw){.make = make_cauchy, .made = DP_FLOAT64, .a = median, .b = sigma});
 }
 
-/* aten::log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!) */
+/* aten::log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) ->
+ * Tensor(a!) */
 static int log_normal_(dp_ctx *ctx, dp_tensor *self, double mean, double deviation, dp_generator *g)
 {
     if (!(deviation > 0))

@@ -1,9 +1,10 @@
-/* draw.h -- random elements: tensors filled with what PyTorch draws for the same seed, one draw after the
- * other, in the order in which elements lie in memory (aten/src/ATen/native/cpu/DistributionTemplates.h).
+/* draw.h -- random elements: tensors filled with what PyTorch draws for the same seed, one draw
+ * after the other, in the order in which elements lie in memory
+ * (aten/src/ATen/native/cpu/DistributionTemplates.h).
  *
- * A generator is one stream, so one thread draws; nothing depends on how many there are.  Functions that
- * make elements do so by the functions of the C library, as PyTorch does: on one machine they agree to
- * the last bit where PyTorch has no vectors for it. */
+ * A generator is one stream, so one thread draws; nothing depends on how many there are.  Functions
+ * that make elements do so by the functions of the C library, as PyTorch does: on one machine they
+ * agree to the last bit where PyTorch has no vectors for it. */
 #ifndef CPU_DRAW_H
 #define CPU_DRAW_H
 
@@ -21,12 +22,12 @@ struct draw {
 
 enum { DRAW_BLOCK = 1024 }; /* elements made at a time where they are converted */
 
-/* Fill self, which kernel `name` takes in `types` (DENSE_BIT); complex ones as pairs of real ones.  g NULL: the
- * session's generator.  DP_ERUNTIME: another dtype, elements that share memory. */
+/* Fill self, which kernel `name` takes in `types` (DENSE_BIT); complex ones as pairs of real ones.
+ * g NULL: the session's generator.  DP_ERUNTIME: another dtype, elements that share memory. */
 int draw_fill(dp_ctx *ctx, const char *name, unsigned types, dp_tensor *self, dp_generator *g,
               const draw *d);
-/* The same for float32, float64 and 16-bit ones of mean and deviation, which PyTorch draws in other ways from
- * 16 elements on. */
+/* The same for float32, float64 and 16-bit ones of mean and deviation, which PyTorch draws in other
+ * ways from 16 elements on. */
 int draw_normal(dp_ctx *ctx, dp_tensor *self, dp_generator *g, double mean, double deviation);
 /* n elements of dtype, packed; the generator is held. */
 int draw_run(dp_ctx *ctx, const draw *d, dp_dtype dtype, void *out, int64_t n);

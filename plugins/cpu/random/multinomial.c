@@ -179,7 +179,8 @@ static int run_multinomial(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool r
     return rc;
 }
 
-/* aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
+/* aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator?
+ * generator=None) -> Tensor
  */
 static int multinomial(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool replacement,
                        dp_generator *g, dp_tensor **out)
@@ -188,8 +189,8 @@ static int multinomial(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool repla
     return run_multinomial(ctx, self, samples, replacement, g, out);
 }
 
-/* aten::multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None,
- *     Tensor(a!) out) -> Tensor(a!) */
+/* aten::multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator?
+ *     generator=None, Tensor(a!) out) -> Tensor(a!) */
 static int multinomial_out(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool replacement,
                            dp_generator *g, dp_tensor *out)
 {

@@ -1,4 +1,5 @@
-/* normal.c -- normal: normal numbers whose mean and deviation are tensors (aten/src/ATen/native/Distributions.cpp). */
+/* normal.c -- normal: normal numbers whose mean and deviation are tensors
+ * (aten/src/ATen/native/Distributions.cpp). */
 #include "draw.h"
 #include "core/pack.h"
 #include "core/dense.h"

@@ -1,5 +1,5 @@
-/* normal_fill.c -- normal numbers of uniform ones, by steps of 16.  As in PyTorch every operation of bfloat16 rounds
- * to it, of float16 only those whose results have a name there. */
+/* normal_fill.c -- normal numbers of uniform ones, by steps of 16.  As in PyTorch every operation
+ * of bfloat16 rounds to it, of float16 only those whose results have a name there. */
 #include "normal_fill.h"
 #include "core/dense.h"
 
@@ -20,7 +20,8 @@ static float to_float16(float x)
     return dp_float16_to_float(dp_float_to_float16(x));
 }
 
-/* T: of arithmetic, S: as elements lie in memory; R rounds what an operation gives, V what has a name */
+/* T: of arithmetic, S: as elements lie in memory; R rounds what an operation gives, V what has a
+ * name */
 #define NORMAL(name, T, S, get, put, R, V, end)                                                    \
     static void name(void *data, int64_t n, double mean, double deviation)                         \
     {                                                                                              \

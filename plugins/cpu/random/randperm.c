@@ -1,4 +1,5 @@
-/* randperm.c -- random whole numbers: random_, randperm (aten/src/ATen/native/DistributionTemplates.h). */
+/* randperm.c -- random whole numbers: random_, randperm
+ * (aten/src/ATen/native/DistributionTemplates.h). */
 #include "draw.h"
 #include "core/dense.h"
 
@@ -79,7 +80,8 @@ static int64_t step_at(int64_t v, int digits) /* between floating numbers near v
     return n - digits + 1 > 0 ? (int64_t)1 << (n - digits + 1) : 1;
 }
 
-/* Bring from and to, ends of a range, to numbers that a floating dtype has.  Source: update_from, update_to */
+/* Bring from and to, ends of a range, to numbers that a floating dtype has.  Source: update_from,
+ * update_to */
 static void to_numbers(dp_dtype dtype, int64_t *from, int64_t *to)
 {
     int digits = limits[dtype].digits;
@@ -176,7 +178,8 @@ static int check_numbers(dp_ctx *ctx, dp_tensor *self)
                      "check_random_bounds handles only integral, floating-point and boolean types");
 }
 
-/* aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!) */
+/* aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) ->
+ * Tensor(a!) */
 static int random_from_to(dp_ctx *ctx, dp_tensor *self, int64_t from, const int64_t *to,
                           dp_generator *g)
 {
@@ -215,8 +218,8 @@ static int random_(dp_ctx *ctx, dp_tensor *self, dp_generator *g)
 
 /* -- randperm -- */
 
-/* Fisher and Yates' shuffle of r [n], as long as 32 bits are enough for PyTorch; else one that also puts the
- * numbers there. */
+/* Fisher and Yates' shuffle of r [n], as long as 32 bits are enough for PyTorch; else one that also
+ * puts the numbers there. */
 static int shuffle(dp_ctx *ctx, int64_t *r, int64_t n)
 {
     uint32_t raw[DRAW_BLOCK];

@@ -99,8 +99,8 @@ static int slopes_of(dp_ctx *ctx, dp_tensor *self, dp_tensor *noise, dp_value lo
     return 0;
 }
 
-/* aten::rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331,
- *     bool training=False, Generator? generator=None) -> Tensor */
+/* aten::rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar
+ *     upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor */
 static int rrelu(dp_ctx *ctx, dp_tensor *self, dp_tensor *noise, dp_value lower, dp_value upper,
                  bool training, dp_generator *g, dp_tensor **out)
 {
@@ -111,8 +111,9 @@ static int rrelu(dp_ctx *ctx, dp_tensor *self, dp_tensor *noise, dp_value lower,
     return rc < 0 ? rc : run_rrelu(ctx, &s, training, out);
 }
 
-/* aten::rrelu_with_noise.out(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331,
- *     bool training=False, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) */
+/* aten::rrelu_with_noise.out(Tensor self, Tensor noise, Scalar lower=0.125, Scalar
+ *     upper=0.33333333333333331, bool training=False, Generator? generator=None, *, Tensor(a!) out)
+ *     -> Tensor(a!) */
 static int rrelu_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *noise, dp_value lower, dp_value upper,
                      bool training, dp_generator *g, dp_tensor *out)
 {
@@ -122,8 +123,8 @@ static int rrelu_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *noise, dp_value lo
     return rc < 0 ? rc : run_rrelu(ctx, &s, training, &out);
 }
 
-/* aten::rrelu_with_noise_(Tensor(a!) self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331,
- *     bool training=False, Generator? generator=None) -> Tensor(a!) */
+/* aten::rrelu_with_noise_(Tensor(a!) self, Tensor noise, Scalar lower=0.125, Scalar
+ *     upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor(a!) */
 static int rrelu_in_place(dp_ctx *ctx, dp_tensor *self, dp_tensor *noise, dp_value lower,
                           dp_value upper, bool training, dp_generator *g)
 {

@@ -1,8 +1,8 @@
-/* standard_gamma_grad.c -- _standard_gamma_grad: how a gamma number changes with its shape, -(d cdf / d alpha) / pdf
- * (aten/src/ATen/native/Distributions.h).
+/* standard_gamma_grad.c -- _standard_gamma_grad: how a gamma number changes with its shape, -(d cdf
+ * / d alpha) / pdf (aten/src/ATen/native/Distributions.h).
  *
- * As in PyTorch: a Taylor series for small numbers, a saddle point expansion for large shapes (Rice), else a
- * rational function of two variables that was fitted.  In float64. */
+ * As in PyTorch: a Taylor series for small numbers, a saddle point expansion for large shapes
+ * (Rice), else a rational function of two variables that was fitted.  In float64. */
 #include "core/dense.h"
 #include "core/elements.h"
 #include "core/pack.h"

@@ -1,8 +1,8 @@
 /* cumulative.c -- cumsum, cumprod, cummax, cummin and logcumsumexp over one dimension
  * (aten/src/ATen/native/ReduceOps.cpp).
  *
- * A result is as long as its input: elements of another dtype than the result's are converted into it
- * first, and the loop goes over the result itself; 16-bit floats are computed as float32.
+ * A result is as long as its input: elements of another dtype than the result's are converted into
+ * it first, and the loop goes over the result itself; 16-bit floats are computed as float32.
  *
  * Operators: _cummax_helper, _cummin_helper, cumprod, cumsum, _logcumsumexp. */
 #include "cumulative.h"

@@ -1,4 +1,5 @@
-/* cumulative.h -- the loops of cumulative operators: scan.c prepares them, levels/scan.c runs them. */
+/* cumulative.h -- the loops of cumulative operators: scan.c prepares them, levels/scan.c runs
+ * them. */
 #ifndef CPU_SCAN_H
 #define CPU_SCAN_H
 
@@ -9,8 +10,9 @@
 enum { SC_SUM, SC_PROD, SC_MAX, SC_MIN, SC_LOGSUMEXP, SC_OPS };
 enum { SC_WIDE = 64 }; /* neighbouring lines that are worked on at a time */
 
-/* w <= SC_WIDE lines of n elements: x is read, out is written (and may be x), index is written by SC_MAX
- * and SC_MIN.  Strides are bytes: from one element to the next, from one line to the next. */
+/* w <= SC_WIDE lines of n elements: x is read, out is written (and may be x), index is written by
+ * SC_MAX and SC_MIN.  Strides are bytes: from one element to the next, from one line to the
+ * next. */
 typedef struct sc_lines {
     const dp_ctx *ctx;
     const char *x;

@@ -1,4 +1,5 @@
-/* equal.c -- equal: have two tensors the same sizes and elements? (aten/src/ATen/native/ReduceOps.cpp) */
+/* equal.c -- equal: have two tensors the same sizes and elements?
+ * (aten/src/ATen/native/ReduceOps.cpp) */
 #include "core/elements.h"
 
 /* aten::equal(Tensor self, Tensor other) -> bool */

@@ -1,5 +1,5 @@
-/* histogram.c -- histc, histogram and its kin of several dimensions: edges, checks and densities; bins.c counts
- * (aten/src/ATen/native/Histogram.cpp).
+/* histogram.c -- histc, histogram and its kin of several dimensions: edges, checks and densities;
+ * bins.c counts (aten/src/ATen/native/Histogram.cpp).
  *
  * Operators: histc, histogram, _histogramdd_bin_edges, _histogramdd_from_bin_cts,
  * _histogramdd_from_bin_tensors. */
@@ -348,8 +348,8 @@ static int histogram_edges(dp_call *call)
     return end_flat(call, &h, 4, rc);
 }
 
-/* aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None,
- *     bool density=False) -> Tensor[] */
+/* aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor?
+ *     weight=None, bool density=False) -> Tensor[] */
 static int bin_edges(dp_call *call)
 {
     histogram h = {.self = call->args[0].u.t};
@@ -369,8 +369,8 @@ static int bin_edges(dp_call *call)
     return 0;
 }
 
-/* aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None,
- *     bool density=False) -> Tensor */
+/* aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor?
+ *     weight=None, bool density=False) -> Tensor */
 static int from_counts(dp_call *call)
 {
     histogram h = {.self = call->args[0].u.t,

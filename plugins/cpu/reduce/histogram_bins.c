@@ -1,4 +1,5 @@
-/* histogram_bins.c -- points counted in the bins between edges (aten/src/ATen/native/cpu/HistogramKernel.cpp). */
+/* histogram_bins.c -- points counted in the bins between edges
+ * (aten/src/ATen/native/cpu/HistogramKernel.cpp). */
 #include "histogram_bins.h"
 #include "lib/poll.h"
 #include "core/pack.h"

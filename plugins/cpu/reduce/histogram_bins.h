@@ -18,8 +18,9 @@ typedef struct binning {
     void *counts;                           /* [slots, bins] */
 } binning;
 
-/* hist, of one dimension for each of the points' and their dtype (float32, float64 or bfloat16), packed or not, =
- * how many points, or the sum of their weights, lie in each bin. Errors: those of memory and of cancelled calls. */
+/* hist, of one dimension for each of the points' and their dtype (float32, float64 or bfloat16),
+ * packed or not, = how many points, or the sum of their weights, lie in each bin. Errors: those of
+ * memory and of cancelled calls. */
 int bins_count(dp_ctx *ctx, binning *c, dp_tensor *hist);
 
 #endif

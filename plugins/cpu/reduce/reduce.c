@@ -1,5 +1,5 @@
-/* reduce.c -- dimensions, types and outputs of a reduction, for the loops that reduce.yaml describes
- * (aten/src/ATen/native/ReduceOps.cpp, ReduceOpsUtils.h). */
+/* reduce.c -- dimensions, types and outputs of a reduction, for the loops that reduce.yaml
+ * describes (aten/src/ATen/native/ReduceOps.cpp, ReduceOpsUtils.h). */
 #include "reduce.h"
 #include "core/dense.h"
 #include "core/elements.h"
@@ -135,7 +135,8 @@ static int check_kind(dp_ctx *ctx, const rd_job *j)
                    j->op->name, dense_type_name(j->x.dtype), dense_type_name(j->dtype));
 }
 
-/* Integers are summed from their own type, whatever the sum's; all others in the dtype that was found. */
+/* Integers are summed from their own type, whatever the sum's; all others in the dtype that was
+ * found. */
 static int take_kernel(dp_ctx *ctx, rd_job *j)
 {
     bool whole = j->op->flags & RD_INT_TO_LONG && dp_dtype_is_integral(j->x.dtype, true) &&
@@ -182,7 +183,8 @@ static int take_elements(dp_ctx *ctx, rd_job *j, dp_tensor **x)
 
 /* -- running -- */
 
-/* Overlap in out= is refused where there are two outputs, as PyTorch does; it writes to any single one. */
+/* Overlap in out= is refused where there are two outputs, as PyTorch does; it writes to any single
+ * one. */
 static int check_output(dp_ctx *ctx, const rd_job *j, dp_tensor *out, dp_dtype result)
 {
     DP_VIEW(y, out);

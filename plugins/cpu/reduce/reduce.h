@@ -1,8 +1,9 @@
 /* reduce.h -- what one reduction is, and how to run it.
  *
- * proto/ops/reduce.yaml says for each how an element counts, how two results are merged and what is made
- * of them at the end; from it proto/gen makes the loops for every type (loops/fold.h and its kin).
- * reduce.c finds dimensions and types, makes the outputs, and runs the loops by dp_iter_reduce(). */
+ * proto/ops/reduce.yaml says for each how an element counts, how two results are merged and what is
+ * made of them at the end; from it proto/gen makes the loops for every type (loops/fold.h and its
+ * kin).  reduce.c finds dimensions and types, makes the outputs, and runs the loops by
+ * dp_iter_reduce(). */
 #ifndef CPU_REDUCE_H
 #define CPU_REDUCE_H
 
@@ -75,8 +76,8 @@ typedef struct rd_args {
 } rd_args;
 
 /* Reduce.  outs [op->n_out]: NULL ones are made and owned by the caller; given ones are resized.
- * Errors: DP_ERUNTIME for a dtype that the reduction does not take, or repeated dimensions; DP_EINDEX for a
- * dimension out of range, or one of size 0 where there is no result of nothing. */
+ * Errors: DP_ERUNTIME for a dtype that the reduction does not take, or repeated dimensions;
+ * DP_EINDEX for a dimension out of range, or one of size 0 where there is no result of nothing. */
 int rd_run(dp_ctx *ctx, const rd_op *op, const rd_args *args, dp_tensor **outs);
 
 /* Those of reduce.yaml that C code runs. */

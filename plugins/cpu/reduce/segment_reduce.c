@@ -1,5 +1,6 @@
-/* segment_reduce.c -- segment_reduce and its gradient: neighbouring elements along a dimension, brought together in
- * groups (aten/src/ATen/native/SegmentReduce.cpp).  16-bit floats are rounded at every step.
+/* segment_reduce.c -- segment_reduce and its gradient: neighbouring elements along a dimension,
+ * brought together in groups (aten/src/ATen/native/SegmentReduce.cpp).  16-bit floats are rounded
+ * at every step.
  *
  * Operators: segment_reduce, _segment_reduce_backward. */
 #include "index/gather_scatter.h"

@@ -1,4 +1,5 @@
-/* diag.c -- diag: a matrix of a diagonal, or a diagonal of a matrix (aten/src/ATen/native/TensorShape.cpp). */
+/* diag.c -- diag: a matrix of a diagonal, or a diagonal of a matrix
+ * (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/elements.h"
 
 /* out becomes the matrix with the vector self on a diagonal. */

@@ -1,4 +1,5 @@
-/* resize.c -- resize_, set_: a tensor's own sizes and storage (aten/src/ATen/native/Resize.cpp, TensorShape.cpp).
+/* resize.c -- resize_, set_: a tensor's own sizes and storage (aten/src/ATen/native/Resize.cpp,
+ * TensorShape.cpp).
  *
  * Operators: resize, set. */
 #include "lib/dims.h"

@@ -2,7 +2,8 @@
  * (aten/src/ATen/native/UnfoldBackward.h). */
 #include "lib/dims.h"
 
-/* Windows first, first + by, first + 2 by ... of grad are added to those of unfolded, which do not overlap. */
+/* Windows first, first + by, first + 2 by ... of grad are added to those of unfolded, which do not
+ * overlap. */
 static int add_windows(dp_ctx *ctx, dp_tensor *unfolded, dp_tensor *grad, int64_t dim,
                        int64_t first, int64_t by)
 {
@@ -20,7 +21,8 @@ static int add_windows(dp_ctx *ctx, dp_tensor *unfolded, dp_tensor *grad, int64_
     return rc;
 }
 
-/* aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor */
+/* aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) ->
+ * Tensor */
 static int unfold_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, size_t n,
                            int64_t dim, int64_t size, int64_t step, dp_tensor **out)
 {

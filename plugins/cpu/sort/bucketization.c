@@ -1,8 +1,8 @@
 /* bucketization.c -- searchsorted and bucketize: where values belong among sorted ones
  * (aten/src/ATen/native/Bucketization.cpp).
  *
- * Both sides are brought to their common dtype, and from there to int64, float32 or float64, which hold
- * every value of it. */
+ * Both sides are brought to their common dtype, and from there to int64, float32 or float64, which
+ * hold every value of it. */
 #include "index/gather_scatter.h"
 
 /* Refuses what has no order. */
@@ -25,9 +25,9 @@ typedef struct searching {
     dp_view out; /* packed */
 } searching;
 
-/* Where n values, TOGETHER at most, belong, each in the row that begins at first: by halves, [low, low + left)
- * of each, without a branch.  The halves are PyTorch's, for the sake of rows with NaN.  After the loop none
- * has more than one left. */
+/* Where n values, TOGETHER at most, belong, each in the row that begins at first: by halves, [low,
+ * low + left) of each, without a branch.  The halves are PyTorch's, for the sake of rows with NaN.
+ * After the loop none has more than one left. */
 #define LOOKUP(type)                                                                               \
     __attribute__((always_inline)) static inline void lookup_##type(                               \
         const type *from, const int64_t *sorter, const int64_t *first, int64_t row, const type *v, \

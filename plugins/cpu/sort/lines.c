@@ -1,5 +1,5 @@
-/* lines.c -- lines as records, several neighbouring ones at a time where a line's elements lie apart, on
- * several threads. */
+/* lines.c -- lines as records, several neighbouring ones at a time where a line's elements lie
+ * apart, on several threads. */
 #include "lib/poll.h"
 #include "lines.h"
 #include "core/dense.h"
@@ -51,8 +51,8 @@ static inline uint64_t ln_bits(uint64_t key, uint64_t sign, uint64_t inf)
     return inf != 0 && !(key & sign) ? ~key : key ^ sign;
 }
 
-/* Is work on n records to stop?  Then the loops of lines_of_size.h leave records in any order, and what they return
- * means nothing. */
+/* Is work on n records to stop?  Then the loops of lines_of_size.h leave records in any order, and
+ * what they return means nothing. */
 static bool ln_stops(int64_t n)
 {
     return n > POLL_STEPS && dp_stop_code(NULL) != 0;
@@ -87,8 +87,8 @@ typedef struct ln_block {
 /* Takes a record into a heap of k; the key of the greatest one in it is returned. */
 typedef uint64_t ln_take(void *records, int64_t k, uint64_t key, int64_t at);
 
-/* The elements of a line behind the first k whose keys are less than bound are taken, one after the other,
- * each of which lowers it. */
+/* The elements of a line behind the first k whose keys are less than bound are taken, one after the
+ * other, each of which lowers it. */
 #define LN_TAKE_LESS(name, dtype, type, sign, inf)                                                 \
     static void take_less_##name(const ln_job *j, const char *x, ln_take *take, void *records,     \
                                  uint64_t bound)                                                   \

@@ -1,8 +1,8 @@
-/* lines.h -- the elements along one dimension of a tensor, brought into some order: what sort, topk,
- * kthvalue, median and mode are made of.
+/* lines.h -- the elements along one dimension of a tensor, brought into some order: what sort,
+ * topk, kthvalue, median and mode are made of.
  *
- * Every element becomes a record: a key, an unsigned number that is less where the element comes first,
- * and its place in the line.  -0 and 0 have one key, and so have all NaNs: the greatest. */
+ * Every element becomes a record: a key, an unsigned number that is less where the element comes
+ * first, and its place in the line.  -0 and 0 have one key, and so have all NaNs: the greatest. */
 #ifndef CPU_LINES_H
 #define CPU_LINES_H
 
@@ -29,8 +29,9 @@ typedef struct ln_call {
     bool stable; /* of SORT: equal elements stay in their order, else in that of PyTorch */
 } ln_call;
 
-/* What is left as values, of self's dtype and shape but in dim, or without dim where one is left; and its
- * places in the lines, int64 of the same shape.  Neither shares memory with self.  self has an order. */
+/* What is left as values, of self's dtype and shape but in dim, or without dim where one is left;
+ * and its places in the lines, int64 of the same shape.  Neither shares memory with self.  self has
+ * an order. */
 int ln_run(dp_ctx *ctx, const ln_call *c, dp_tensor *values, dp_tensor *indices);
 
 #endif

@@ -6,8 +6,9 @@
  *     MAKE(key, at)  a record
  *     KEY_BYTES      bytes of a key
  *
- * Which of several equal elements topk, kthvalue and mode choose, others can see: these are the algorithms
- * of PyTorch on its C++ library (libstdc++: bits/stl_algo.h, stl_heap.h), step by step. */
+ * Which of several equal elements topk, kthvalue and mode choose, others can see: these are the
+ * algorithms of PyTorch on its C++ library (libstdc++: bits/stl_algo.h, stl_heap.h), step by
+ * step. */
 
 #define LESS(a, b) (KEY(a) < KEY(b))
 
@@ -95,10 +96,10 @@ static void NAME(median_to_front)(REC *to, REC *a, REC *b, REC *c)
         NAME(swap)(to, LESS(*a, *c) ? a : LESS(*b, *c) ? c : b);
 }
 
-/* The middle part of a partition of [*begin, *end): what is on the wrong side of the pivot changes places
- * with its like from the other end, in the order in which two scans would meet them, but without a branch
- * for each record (Edelkamp, Weiss: BlockQuicksort).  The ends come to the next ones on the wrong side,
- * or to what was not looked at. */
+/* The middle part of a partition of [*begin, *end): what is on the wrong side of the pivot changes
+ * places with its like from the other end, in the order in which two scans would meet them, but
+ * without a branch for each record (Edelkamp, Weiss: BlockQuicksort).  The ends come to the next
+ * ones on the wrong side, or to what was not looked at. */
 static void NAME(exchange)(REC *r, int64_t *begin, int64_t *end, REC pivot)
 {
     uint8_t left[LN_BLOCK], right[LN_BLOCK]; /* distances from the ends */
@@ -274,7 +275,8 @@ static void NAME(top_of)(const ln_job *j, ln_take_less *take_less, const char *x
     NAME(sort_heap)(r, j->k);
 }
 
-/* Records [left, right], more than two, divide at what is returned; *next is where the greater ones begin. */
+/* Records [left, right], more than two, divide at what is returned; *next is where the greater ones
+ * begin. */
 static int64_t NAME(divide)(REC *r, int64_t left, int64_t right, int64_t *next)
 {
     int64_t a = left + 2, b = right;

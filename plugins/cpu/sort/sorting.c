@@ -61,7 +61,8 @@ static int set_outputs(dp_ctx *ctx, const ln_call *c, bool apart, int ndim, cons
 
 /* -- sort, topk -- */
 
-/* Results that are there get self's shape, and its order of dimensions if they had another shape. */
+/* Results that are there get self's shape, and its order of dimensions if they had another
+ * shape. */
 static int resize_like(dp_ctx *ctx, const ln_call *c, dp_tensor **values, dp_tensor **indices)
 {
     dp_tensor *like;

@@ -210,8 +210,8 @@ static uint8_t rank_of(dp_dtype dtype, uint8_t byte)
     return dtype == DP_BOOL ? byte != 0 : dtype == DP_INT8 ? byte ^ 0x80 : byte;
 }
 
-/* starts [BYTES + 1] of the runs that sorting x [n] would give, values [BYTES] their bytes, and run_of [BYTES]
- * of each byte the run that it is in.  The number of runs. */
+/* starts [BYTES + 1] of the runs that sorting x [n] would give, values [BYTES] their bytes, and
+ * run_of [BYTES] of each byte the run that it is in.  The number of runs. */
 static int64_t count_bytes(dp_dtype dtype, const uint8_t *x, int64_t n, int64_t *starts,
                            uint8_t *values, int64_t *run_of)
 {
@@ -251,7 +251,8 @@ static int unique_bytes(dp_ctx *ctx, const dp_view *packed, const dp_view *x, un
     return rc;
 }
 
-/* The runs of `packed`, sorted or as it lies.  Sorting is stable: of equal ones the first is given. */
+/* The runs of `packed`, sorted or as it lies.  Sorting is stable: of equal ones the first is
+ * given. */
 static int unique_elements(dp_ctx *ctx, dp_tensor *packed, const dp_view *x, unique *u)
 {
     runs g;
@@ -370,8 +371,8 @@ static int unique_slices(dp_ctx *ctx, dp_tensor *self, int64_t dim, unique *u)
     return rc;
 }
 
-/* aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False)
- *     -> (Tensor, Tensor, Tensor)
+/* aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool
+ *     return_counts=False) -> (Tensor, Tensor, Tensor)
  * Sorted either way. */
 static int unique2(dp_ctx *ctx, dp_tensor *self, bool sorted, bool inverse, bool counts,
                    dp_tensor **values, dp_tensor **group, dp_tensor **count)

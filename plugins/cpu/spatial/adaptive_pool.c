@@ -1,5 +1,5 @@
-/* adaptive_pool.c -- adaptive and fractional pooling: windows that follow from the size of the result
- * (aten/src/ATen/native/{Adaptive,FractionalMax}*Pooling*.cpp).
+/* adaptive_pool.c -- adaptive and fractional pooling: windows that follow from the size of the
+ * result (aten/src/ATen/native/{Adaptive,FractionalMax}*Pooling*.cpp).
  *
  * Operators: _adaptive_avg_pool2d, adaptive_avg_pool2d, _adaptive_avg_pool2d_backward,
  * _adaptive_avg_pool3d, adaptive_avg_pool3d, _adaptive_avg_pool3d_backward,

@@ -1,6 +1,7 @@
 /* grid_sampler.c -- grid_sampler_2d and grid_sampler_3d (aten/src/ATen/native/GridSampler.cpp).
  *
- * Operators: grid_sampler_2d, grid_sampler_2d_backward, grid_sampler_3d, grid_sampler_3d_backward. */
+ * Operators: grid_sampler_2d, grid_sampler_2d_backward, grid_sampler_3d,
+ * grid_sampler_3d_backward. */
 #include "grid_sampler.h"
 #include "core/dense.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* grid_sampler.h -- sampling at points of a grid: grid.c prepares it, levels/grid.c has the loops.
  *
- * Each point becomes a table of taps: places of a plane, their weights, and how the weights change with the
- * point.  What is sampled, and both gradients, are sums over those. */
+ * Each point becomes a table of taps: places of a plane, their weights, and how the weights change
+ * with the point.  What is sampled, and both gradients, are sums over those. */
 #ifndef CPU_GRID_H
 #define CPU_GRID_H
 
@@ -31,8 +31,8 @@ typedef struct grid_job {
     int64_t blocks, groups; /* of points, and of channels */
 } grid_job;
 
-/* dp_range_fns, user is the grid_job: the result over n * blocks; the gradient of the input, zeros before, over
- * n * groups of channels; that of the grid over n * blocks. */
+/* dp_range_fns, user is the grid_job: the result over n * blocks; the gradient of the input, zeros
+ * before, over n * groups of channels; that of the grid over n * blocks. */
 typedef struct grid_loops {
     dp_range_fn sample, input_back, grid_back;
 } grid_loops;

@@ -16,7 +16,8 @@ typedef struct kind {
     unsigned types;
 } kind;
 
-/* Place o of the result, before which `pad` places are added (or taken).  Source: the kernels' index math. */
+/* Place o of the result, before which `pad` places are added (or taken).  Source: the kernels'
+ * index math. */
 static int64_t source_of(const kind *k, int64_t o, int64_t in, int64_t pad)
 {
     int64_t place = o;

@@ -297,7 +297,8 @@ static int max_backward(dp_call *call, const kind *k)
     return pool_return(call, rc, ARGS, 0, &out);
 }
 
-/* -- averages: self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override -- */
+/* -- averages: self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+ * -- */
 
 static int take_average(dp_call *call, window *w, dp_tensor *self, const dp_value *args)
 {

@@ -206,7 +206,8 @@ static void note_bad(scatter *s, int64_t index)
     __atomic_store_n(&s->outside, 1, __ATOMIC_RELAXED);
 }
 
-/* w <= inner elements of each of n rows of x go where index says, below places; false: it says otherwise. */
+/* w <= inner elements of each of n rows of x go where index says, below places; false: it says
+ * otherwise. */
 #define SCATTER_ROWS(T, to)                                                                        \
     for (int64_t i = 0; i < n; i++, x += inner, index += inner)                                    \
         for (int64_t c = 0; c < w; c++) {                                                          \

@@ -1,6 +1,7 @@
-/* space.h -- tensors whose last dimensions are space, as kernels over windows see them: batches of planes,
- * [N, C, D, H, W], the depth and the height being 1 where a tensor has fewer dimensions.  They are computed
- * from packed elements; channels lie innermost where PyTorch has channels_last. */
+/* space.h -- tensors whose last dimensions are space, as kernels over windows see them: batches of
+ * planes, [N, C, D, H, W], the depth and the height being 1 where a tensor has fewer dimensions.
+ * They are computed from packed elements; channels lie innermost where PyTorch has
+ * channels_last. */
 #ifndef CPU_SPACE_H
 #define CPU_SPACE_H
 
@@ -8,7 +9,8 @@
 
 enum { SPACE_MAX = 3 };
 
-/* Geometry of a tensor with `dims` dimensions of space: with a batch it has two more, without one more. */
+/* Geometry of a tensor with `dims` dimensions of space: with a batch it has two more, without one
+ * more. */
 typedef struct space {
     int dims;
     int64_t n, channels;     /* n is 1 without a batch */
@@ -40,11 +42,12 @@ typedef struct space_out {
     bool given;
 } space_out;
 
-/* Make, resize or check *out, of t's rank.  inputs [n] may share memory with it.  o is to be ended unless
- * this fails.  Errors: those of dp_set_output(). */
+/* Make, resize or check *out, of t's rank.  inputs [n] may share memory with it.  o is to be ended
+ * unless this fails.  Errors: those of dp_set_output(). */
 int space_begin(dp_ctx *ctx, space_out *o, const space *s, bool batched, dp_tensor **out,
                 dp_tensor *const *inputs, int n);
-/* With rc 0 *out gets what was computed; else it is released if it was made.  Returns what failed. */
+/* With rc 0 *out gets what was computed; else it is released if it was made.  Returns what
+ * failed. */
 int space_end(dp_ctx *ctx, int rc, space_out *o);
 void *space_data(const dp_tensor *t);
 

@@ -1,4 +1,5 @@
-/* upsample.h -- tables of resampling: for each place of a result the places of the input and their weights. */
+/* upsample.h -- tables of resampling: for each place of a result the places of the input and their
+ * weights. */
 #ifndef CPU_UPSAMPLE_H
 #define CPU_UPSAMPLE_H
 

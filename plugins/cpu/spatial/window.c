@@ -1,4 +1,5 @@
-/* window.c -- the walk over the rows of a result whose elements are sums or maxima over windows (window.h). */
+/* window.c -- the walk over the rows of a result whose elements are sums or maxima over windows
+ * (window.h). */
 #include "window.h"
 
 enum {

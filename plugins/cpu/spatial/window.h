@@ -1,10 +1,10 @@
-/* window.h -- results whose elements are sums or maxima over places of an input, axis by axis: pooling,
- * resampling, and the gradients of both and of padding.  window.c walks the rows of a result,
- * levels/window.c has the loops.
+/* window.h -- results whose elements are sums or maxima over places of an input, axis by axis:
+ * pooling, resampling, and the gradients of both and of padding.  window.c walks the rows of a
+ * result, levels/window.c has the loops.
  *
- * A row of a result is made in two steps: the rows of the input that it depends on become one row, then
- * each of its elements is brought together from places of that.  The order of sums depends on the shapes
- * alone, so they have the same bits on any number of threads. */
+ * A row of a result is made in two steps: the rows of the input that it depends on become one row,
+ * then each of its elements is brought together from places of that.  The order of sums depends on
+ * the shapes alone, so they have the same bits on any number of threads. */
 #ifndef CPU_WINDOW_H
 #define CPU_WINDOW_H
 
@@ -14,7 +14,8 @@
 /* Windows: tap k of place o is begin[o] + k * step. */
 typedef struct wn_strides {
     int64_t step;
-    /* among places [from, to) those that are `period` apart have equally many taps, and begin `by` apart */
+    /* among places [from, to) those that are `period` apart have equally many taps, and begin `by`
+     * apart */
     int64_t from, to, by, period;
 } wn_strides;
 
@@ -26,8 +27,8 @@ typedef struct wn_list {
     int64_t from, to; /* places [from, to) have one tap each, side by side, weight 1 */
 } wn_list;
 
-/* What each place of a result along one axis is made of: places of the input, its taps.  Arrays are request
- * memory. */
+/* What each place of a result along one axis is made of: places of the input, its taps.  Arrays are
+ * request memory. */
 typedef struct wn_axis {
     int64_t in, out; /* sizes */
     int64_t *begin;  /* [out] */
@@ -74,12 +75,13 @@ typedef struct wn_lines {
 
 /* The loops for a type.  `which` is of int32 for float32, of int64 for float64. */
 typedef struct wn_loops {
-    /* acc [len] gets the sum of n <= WN_ROWS rows, times weights if there are any; or that is added */
+    /* acc [len] gets the sum of n <= WN_ROWS rows, times weights if there are any; or that is
+     * added */
     void (*add_rows)(char *acc, const char *const *rows, const double *weights, int n, int64_t len,
                      bool first);
     void (*add_places)(const wn_row *r);
-    /* best [len] gets the greatest of n <= WN_ROWS rows, and of itself unless they are the first; the row's number,
-     * of ids, is noted for it */
+    /* best [len] gets the greatest of n <= WN_ROWS rows, and of itself unless they are the first;
+     * the row's number, of ids, is noted for it */
     void (*max_rows)(char *best, char *which, const char *const *rows, const int64_t *ids, int n,
                      int64_t len, bool first);
     void (*max_places)(const wn_row *r);
@@ -90,18 +92,20 @@ typedef struct wn_loops {
 enum { WN_F32, WN_F64, WN_I64, WN_TYPES };
 DP_ISA_TABLE(wn_loops, wn_types)
 
-/* An axis of n windows: begin and count are to be filled in, then wn_seal() called.  DP_ERESOURCE. */
+/* An axis of n windows: begin and count are to be filled in, then wn_seal() called.
+ * DP_ERESOURCE. */
 int wn_windows(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n);
 /* An axis with n places and `taps` in its list, with weights of `bytes` each (0: none). */
 int wn_taps(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n, int64_t taps, size_t bytes);
 void wn_seal(wn_axis *a);
 /* Every place is itself. */
 int wn_same(dp_ctx *ctx, wn_axis *a, int64_t n);
-/* What each place of the input is part of, for gradients.  a's windows begin in ascending order and end so,
- * if it has no list. */
+/* What each place of the input is part of, for gradients.  a's windows begin in ascending order and
+ * end so, if it has no list. */
 int wn_turned(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *turned);
 
-/* y, and index of a maximum, where x has `planes` of inner elements at each place of axes' in, packed. */
+/* y, and index of a maximum, where x has `planes` of inner elements at each place of axes' in,
+ * packed. */
 typedef struct wn_job {
     const wn_axis *axes; /* [WN_AXES] */
     int64_t planes, inner;
@@ -116,8 +120,8 @@ typedef struct wn_job {
 /* Errors: DP_ERESOURCE, and those of dp_parallel_for(). */
 int wn_run(dp_ctx *ctx, const wn_job *job);
 
-/* y, whose every place is one of x's: the axes have a list with one tap for each.  `bytes` lie at a place.
- * Errors: those of dp_parallel_for(). */
+/* y, whose every place is one of x's: the axes have a list with one tap for each.  `bytes` lie at a
+ * place.  Errors: those of dp_parallel_for(). */
 int wn_copy(dp_ctx *ctx, const wn_axis *axes, int64_t planes, int64_t bytes, const char *x,
             char *y);
 /* An axis with one tap for each of n places: its list is to be filled in. */

@@ -1,4 +1,5 @@
-/* window_axis.c -- axes of windows and of taps: made, sealed, and turned around for gradients (window.h). */
+/* window_axis.c -- axes of windows and of taps: made, sealed, and turned around for gradients
+ * (window.h). */
 #include "window.h"
 #include <string.h>
 
@@ -41,8 +42,8 @@ static bool repeats(const wn_axis *a, int64_t o, int64_t period)
            a->begin[o + period] - a->begin[o] == a->windows.by;
 }
 
-/* Grows [from, to) from the middle, where windows are not cut off, for the shortest period that serves half of
- * the places. */
+/* Grows [from, to) from the middle, where windows are not cut off, for the shortest period that
+ * serves half of the places. */
 void wn_seal(wn_axis *a)
 {
     wn_strides *w = &a->windows;

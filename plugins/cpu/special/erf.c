@@ -2,7 +2,8 @@
 #include "special.h"
 #include <math.h>
 
-/* From x = 10 on: the asymptotic series, six terms of which are below a float's ulp, from 25 on a double's. */
+/* From x = 10 on: the asymptotic series, six terms of which are below a float's ulp, from 25 on a
+ * double's. */
 static double erfcx_far(double x)
 {
     double s = 0.5 / (x * x);

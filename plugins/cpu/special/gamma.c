@@ -149,8 +149,8 @@ static double upper_fraction(double a, double x, double exact)
     return front(a, x) * value;
 }
 
-/* P or Q of large a and x near to it: Temme's expansion, uniform in x / a (DLMF 8.12.3).  More terms are
- * below an ulp for a > 20. */
+/* P or Q of large a and x near to it: Temme's expansion, uniform in x / a (DLMF 8.12.3).  More
+ * terms are below an ulp for a > 20. */
 static double around(double a, double x, int upper, double exact)
 {
     enum { ROWS = 10, COLUMNS = 15 };

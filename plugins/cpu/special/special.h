@@ -1,7 +1,7 @@
 /* special.h -- special functions, one element at a time.
  *
- * Compiled once: they are no loops, and so each gives the same bits on every vector level.  NaN, infinities
- * and poles as in ATen/native/Math.h; all run in bounded time.  By any thread. */
+ * Compiled once: they are no loops, and so each gives the same bits on every vector level.  NaN,
+ * infinities and poles as in ATen/native/Math.h; all run in bounded time.  By any thread. */
 #ifndef CPU_SPECIAL_H
 #define CPU_SPECIAL_H
 
@@ -10,7 +10,8 @@
 
 #define SF_COUNT(c) ((int)(sizeof(c) / sizeof(*(c))))
 
-/* first x^n + c[0] x^(n - 1) + ... + c[n - 1], n >= 1: two sums of x^2, which do not wait for each other. */
+/* first x^n + c[0] x^(n - 1) + ... + c[n - 1], n >= 1: two sums of x^2, which do not wait for each
+ * other. */
 static inline double sf_polynomial(double x, double first, const double *c, int n)
 {
     double step = x * x, sum[2] = {first, c[0]};
@@ -36,7 +37,8 @@ double sf_lgamma(double x);
 double sf_zeta(double x, double q); /* Hurwitz's */
 double sf_polygamma_f64(int64_t n, double x);
 float sf_polygamma_f32(int64_t n, float x);
-/* Regularised: P, or Q for `upper`.  Terms are left out that are smaller than `exact` times the sum. */
+/* Regularised: P, or Q for `upper`.  Terms are left out that are smaller than `exact` times the
+ * sum. */
 double sf_igamma(double a, double x, int upper, double exact);
 
 double sf_erfcx(double x); /* exp(x^2) erfc(x) */

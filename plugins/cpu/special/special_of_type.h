@@ -1,6 +1,6 @@
-/* special_of_type.h -- special functions in the width of their argument; special_typed.c includes it for
- * float and double, with SF_T the type, SF(name) and SF_F(name) the names of ours and of the C library's
- * functions for it. */
+/* special_of_type.h -- special functions in the width of their argument; special_typed.c includes
+ * it for float and double, with SF_T the type, SF(name) and SF_F(name) the names of ours and of the
+ * C library's functions for it. */
 
 /* psi: upwards to 10 by psi(x) = psi(x + 1) - 1 / x, from there its asymptotic series; below 0 by
  * reflection.  NaN at negative integers, -+inf at +-0. */

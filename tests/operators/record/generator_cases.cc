@@ -1,7 +1,7 @@
 /* generator_cases.cc -- writes tests/data/generator_cases.txt: what PyTorch's generators draw.
  *
- *     g++ -std=c++17 -o /tmp/cases tests/operators/record/generator_cases.cc -ltorch -ltorch_cpu -lc10
- *     /tmp/cases > tests/data/generator_cases.txt
+ *     g++ -std=c++17 -o /tmp/cases tests/operators/record/generator_cases.cc -ltorch -ltorch_cpu
+ *     -lc10 /tmp/cases > tests/data/generator_cases.txt
  *
  * Needs PyTorch's headers (written with 1.13.1); the tests need only the file.  A line is a kind
  * and hexadecimal words, those of a float or double being its bits:

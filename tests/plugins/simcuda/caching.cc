@@ -1,9 +1,9 @@
 /* caching.cc -- a caching allocator, after c10/cuda/CUDACachingAllocator.cpp, but small.
  *
- * Segments come from cudaMalloc and are cut into blocks.  A block that is released goes to the free blocks of its
- * stream at once: whoever gets it next runs on that stream, after all that used it.  Neighbours that are free and of
- * one stream are merged.  The state is handed from one load of this plugin to the next, so it is plain data and
- * containers of the C++ library, which stays. */
+ * Segments come from cudaMalloc and are cut into blocks.  A block that is released goes to the free
+ * blocks of its stream at once: whoever gets it next runs on that stream, after all that used it.
+ * Neighbours that are free and of one stream are merged.  The state is handed from one load of this
+ * plugin to the next, so it is plain data and containers of the C++ library, which stays. */
 #include "simcuda.h"
 #include <map>
 #include <mutex>

@@ -1,8 +1,8 @@
 /* cuda_stub.cc -- threads of the host in the place of a GPU; see cuda_stub.h.
  *
- * A library of its own, as the CUDA runtime is: it stays in the process when the plugin that needed it is
- * reloaded.  One lock over all.  Each piece of work waits for the last piece of some streams, which gives order
- * within a stream, events and the default stream by one rule. */
+ * A library of its own, as the CUDA runtime is: it stays in the process when the plugin that needed
+ * it is reloaded.  One lock over all.  Each piece of work waits for the last piece of some streams,
+ * which gives order within a stream, events and the default stream by one rule. */
 #include "cuda_stub.h"
 #include <condition_variable>
 #include <cstdlib>
@@ -67,8 +67,8 @@ std::map<uintptr_t, size_t> &registered = *new std::map<uintptr_t, size_t>; /* p
 std::set<CUstream_st *> &retired = *new std::set<CUstream_st *>;            /* streams destroyed */
 std::map<uintptr_t, int> &opened = *new std::map<uintptr_t, int>;           /* IPC handles */
 
-/* A pointer for each thread, NULL at first.  A key and not thread_local, since the leak checker of GCC 12
- * misreads where a loaded library's thread-local variables lie, and dies of it. */
+/* A pointer for each thread, NULL at first.  A key and not thread_local, since the leak checker of
+ * GCC 12 misreads where a loaded library's thread-local variables lie, and dies of it. */
 class per_thread
 {
     pthread_key_t key;
@@ -371,7 +371,8 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
         return cudaErrorInvalidValue;
     if ((up && !within(registered, (uintptr_t)to, to_bytes)) ||
         (down && !within(registered, (uintptr_t)from, from_bytes)))
-        return cudaErrorHostMemoryNotRegistered; /* CUDA would stage it; here nobody may count on that */
+        /* CUDA would stage it; here nobody may count on that */
+        return cudaErrorHostMemoryNotRegistered;
     give(of(stream), [=] {
         for (size_t i = 0; i < rows; i++)
             memmove(to + i * dst_pitch, from + i * src_pitch, bytes);

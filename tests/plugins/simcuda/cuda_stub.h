@@ -1,12 +1,12 @@
 /* cuda_stub.h -- the part of the CUDA runtime that simcuda uses, for machines without CUDA.
  *
- * The names, numbers and rules are those of cuda_runtime_api.h, so that the same sources compile with nvcc
- * (make CUDA=1).  Behind them are threads of the host: one a stream, and memory whose addresses fault when the host
- * follows them.  Kernels reach it by device_pointer().
+ * The names, numbers and rules are those of cuda_runtime_api.h, so that the same sources compile
+ * with nvcc (make CUDA=1).  Behind them are threads of the host: one a stream, and memory whose
+ * addresses fault when the host follows them.  Kernels reach it by device_pointer().
  *
- * What is simulated: legacy default stream, streams with priorities (which change nothing), events, pinned memory
- * that copies must be of to run by themselves, a limit of memory, peers, IPC handles within this machine, and
- * faults of kernels that surface at the next synchronising call. */
+ * What is simulated: legacy default stream, streams with priorities (which change nothing), events,
+ * pinned memory that copies must be of to run by themselves, a limit of memory, peers, IPC handles
+ * within this machine, and faults of kernels that surface at the next synchronising call. */
 #ifndef SIMCUDA_CUDA_STUB_H
 #define SIMCUDA_CUDA_STUB_H
 
@@ -83,15 +83,16 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *p);
 cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t handle, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void *p);
 
-/* Not of CUDA: where a kernel can touch device memory; an address that is none is the stream's fault, and the kernel
- * gets a scrap of memory instead.  On a device p itself is good. */
+/* Not of CUDA: where a kernel can touch device memory; an address that is none is the stream's
+ * fault, and the kernel gets a scrap of memory instead.  On a device p itself is good. */
 void *simcudaReach(const void *p);
 }
 
 /* Have the stream run `kernel` of the calling thread's device. */
 cudaError_t simcudaLaunch(cudaStream_t stream, std::function<void()> kernel);
 
-/* One thread of one block runs a whole kernel here, so kernels step through their elements by gridDim. */
+/* One thread of one block runs a whole kernel here, so kernels step through their elements by
+ * gridDim. */
 struct simcuda_dim3 {
     unsigned x, y, z;
 };

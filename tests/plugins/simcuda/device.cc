@@ -45,7 +45,8 @@ static int allocate(int index, size_t bytes, void *stream, void **out, dp_error 
               : TRY(err, allocator_allocate(simcuda_memory, index, bytes, stream_of(stream), out));
 }
 
-/* Blocks that waited for a stream at a reload come back here after the allocator was handed over. */
+/* Blocks that waited for a stream at a reload come back here after the allocator was handed
+ * over. */
 static void release(int, void *p, size_t, void *)
 {
     allocator_release(simcuda_memory ? simcuda_memory : handed, p);
@@ -158,7 +159,8 @@ static int stream_new(dp_ctx *, int index, const dp_stream_options *options, voi
                     cudaStreamCreateWithPriority((cudaStream_t *)out, flags, options->priority));
 }
 
-/* What is cached for it may go to others once it is done; who frees a stream seldom minds to wait. */
+/* What is cached for it may go to others once it is done; who frees a stream seldom minds to
+ * wait. */
 static void stream_free(int index, void *stream)
 {
     if (cudaSetDevice(index) != cudaSuccess)

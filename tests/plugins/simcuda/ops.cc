@@ -1,5 +1,6 @@
-/* ops.cc -- operators of the device: the out= forms of elementwise operators, mm, fill_, and what tests turn.  What a kernel
- * cannot do (another dtype, more dimensions) it leaves to the CPU, and so does everything that has none.
+/* ops.cc -- operators of the device: the out= forms of elementwise operators, mm, fill_, and what
+ * tests turn.  What a kernel cannot do (another dtype, more dimensions) it leaves to the CPU, and
+ * so does everything that has none.
  *
  * A kernel gives its work to the session's current stream and returns; what it uses is recorded. */
 #include "device.h"
@@ -51,8 +52,8 @@ bool is_plain(const dp_tensor *t, dp_device on)
            dp_internal_overlap(t) == 0;
 }
 
-/* Operands that broadcast to the shape of tensors[0]; false: they do not, or it has another shape than theirs,
- * so that an out= argument would be resized. */
+/* Operands that broadcast to the shape of tensors[0]; false: they do not, or it has another shape
+ * than theirs, so that an out= argument would be resized. */
 bool operands_of(dp_tensor *const *tensors, int n, operands *o)
 {
     bool reached[DIMS_MAX] = {};

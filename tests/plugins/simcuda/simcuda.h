@@ -1,4 +1,5 @@
-/* simcuda.h -- what the parts of this plugin share: device, caching allocator, launches of kernels. */
+/* simcuda.h -- what the parts of this plugin share: device, caching allocator, launches of
+ * kernels. */
 #ifndef SIMCUDA_H
 #define SIMCUDA_H
 
@@ -18,7 +19,8 @@ cudaError_t allocator_allocate(allocator *a, int device, size_t bytes, cudaStrea
 void allocator_release(allocator *a, void *p);
 /* Give segments without a block in use back to CUDA. */
 cudaError_t allocator_trim(allocator *a, int device);
-/* `stream` goes: what is cached for it may be used by every stream from now on.  It has been synchronised. */
+/* `stream` goes: what is cached for it may be used by every stream from now on.  It has been
+ * synchronised. */
 void allocator_forget(allocator *a, cudaStream_t stream);
 bool allocator_has(allocator *a, const void *p); /* a block in use */
 /* Bytes in use; bytes that are cached; segments. */

@@ -41,7 +41,8 @@ START_TEST(backend_forty_at_once_and_gone)
 }
 END_TEST
 
-/* CUDA has no device until a plugin brings it, and none again afterwards; CPU and Meta have the host's. */
+/* CUDA has no device until a plugin brings it, and none again afterwards; CPU and Meta have the
+ * host's. */
 START_TEST(backend_builtin_is_brought_and_gone)
 {
     dp_error err = DP_ERROR_INIT;

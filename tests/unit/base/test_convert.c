@@ -1,5 +1,5 @@
-/* test_convert.c -- every dtype to every other, at every vector level of the machine, beside a reference that
- * converts one element at a time. */
+/* test_convert.c -- every dtype to every other, at every vector level of the machine, beside a
+ * reference that converts one element at a time. */
 #include "unit.h"
 #include <dispatchd/dtypes.h>
 #include "base/levels/convert.h"
@@ -8,7 +8,8 @@
 
 enum { N = 1100, BYTES = 16 };
 
-/* -- the reference: by way of int64 or of two doubles, both of which hold every element exactly -- */
+/* -- the reference: by way of int64 or of two doubles, both of which hold every element exactly
+ * -- */
 
 typedef struct number {
     bool whole;

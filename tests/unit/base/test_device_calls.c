@@ -1,4 +1,5 @@
-/* test_device_calls.c -- what devices say of themselves is checked, and who queued what fails later is named. */
+/* test_device_calls.c -- what devices say of themselves is checked, and who queued what fails later
+ * is named. */
 #include "base/stream.h"
 #include "unit.h"
 
@@ -105,7 +106,8 @@ START_TEST(what_cannot_be_is_refused_with_what_was_said)
 }
 END_TEST
 
-/* Of the operators that were noted those of the device that was waited for, the newest eight, oldest first. */
+/* Of the operators that were noted those of the device that was waited for, the newest eight,
+ * oldest first. */
 START_TEST(a_later_failure_names_the_operators)
 {
     dp_device one = DP_DEVICE(bit, 1);

@@ -1,4 +1,5 @@
-/* test_cache.c -- the directory of plugins' copies: made, locked, removed; a dead daemon's is swept away. */
+/* test_cache.c -- the directory of plugins' copies: made, locked, removed; a dead daemon's is swept
+ * away. */
 #include "cache.h"
 #include "unit.h"
 #include <stdio.h>

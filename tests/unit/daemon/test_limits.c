@@ -1,4 +1,5 @@
-/* test_limits.c -- the limits in force: defaults, what options and the system change, and too few descriptors. */
+/* test_limits.c -- the limits in force: defaults, what options and the system change, and too few
+ * descriptors. */
 #include "server.h"
 #include "unit.h"
 #include <string.h>

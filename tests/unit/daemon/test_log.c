@@ -1,4 +1,5 @@
-/* test_log.c -- one line an event, whatever the texts in it; levels; and gates that count what they leave out. */
+/* test_log.c -- one line an event, whatever the texts in it; levels; and gates that count what they
+ * leave out. */
 #include "daemon.h"
 #include "unit.h"
 #include <stdio.h>

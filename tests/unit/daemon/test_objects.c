@@ -1,4 +1,5 @@
-/* test_objects.c -- a session's handles of objects: found, released, counted, dropped at its end. */
+/* test_objects.c -- a session's handles of objects: found, released, counted, dropped at its
+ * end. */
 #include "dispatch/records.h"
 #include "session.h"
 

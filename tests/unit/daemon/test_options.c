@@ -1,4 +1,5 @@
-/* test_options.c -- the command line: every kind of option, its default, and what is wrong with one. */
+/* test_options.c -- the command line: every kind of option, its default, and what is wrong with
+ * one. */
 #include "options.h"
 #include "unit.h"
 #include <string.h>

@@ -1,4 +1,5 @@
-/* test_placement.c -- work moves to the loop's thread after enough short runs, and away after a long one. */
+/* test_placement.c -- work moves to the loop's thread after enough short runs, and away after a
+ * long one. */
 #include "placement.h"
 #include "unit.h"
 

@@ -1,4 +1,5 @@
-/* test_blas_core.c -- plugins/cpu/matmul/blas_core.h: which core type of OpenBLAS replaces the one that it chose. */
+/* test_blas_core.c -- plugins/cpu/matmul/blas_core.h: which core type of OpenBLAS replaces the one
+ * that it chose. */
 #include "../../../plugins/cpu/matmul/blas_core.h"
 #include "unit.h"
 #include <string.h>

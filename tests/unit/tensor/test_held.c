@@ -36,7 +36,8 @@ static void *release(void *tensors)
     return NULL;
 }
 
-/* Each thread's own count passes a piece in another direction: together they are below 0 for a while. */
+/* Each thread's own count passes a piece in another direction: together they are below 0 for a
+ * while. */
 START_TEST(the_peak_is_never_below_what_is_held)
 {
     dp_tensor *small[513] = {NULL};

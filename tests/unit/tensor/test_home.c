@@ -36,8 +36,8 @@ START_TEST(homes_end_with_their_last_holder)
 }
 END_TEST
 
-/* Each tensor is a view of the one before, and then gets the shape of a new one: each home holds the
- * next one's.  Ending the last one ends them all, on a stack of any size. */
+/* Each tensor is a view of the one before, and then gets the shape of a new one: each home holds
+ * the next one's.  Ending the last one ends them all, on a stack of any size. */
 START_TEST(a_long_chain_of_homes_ends_in_a_loop)
 {
     enum { LENGTH = 20000 };

@@ -255,7 +255,8 @@ START_TEST(the_same_bits_on_any_number_of_threads)
 }
 END_TEST
 
-/* The index counts along the dimension; in row-major order over all of them if that is asked for. */
+/* The index counts along the dimension; in row-major order over all of them if that is asked
+ * for. */
 START_TEST(places_are_counted_in_order)
 {
     int64_t sizes[] = {3, 20000, 2}, all = 120000;

@@ -126,7 +126,8 @@ START_TEST(everything_is_copied)
 }
 END_TEST
 
-/* A struct of a plugin that was built before doubles and layouts has neither, and is not written past its end. */
+/* A struct of a plugin that was built before doubles and layouts has neither, and is not written
+ * past its end. */
 START_TEST(doubles_and_a_layout_are_kept)
 {
     double doubles[] = {0.5, -2};

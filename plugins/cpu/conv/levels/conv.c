@@ -1,5 +1,5 @@
-/* conv.c -- what a convolution does with registers: tiles of sums, runs of columns, and elements to and from
- * the class that sums are kept in; once for each vector level. */
+/* conv.c -- what a convolution does with registers: tiles of sums, runs of columns, and elements to
+ * and from the class that sums are kept in; once for each vector level. */
 #include "conv/conv_loops.h"
 #include <string.h>
 
@@ -16,8 +16,8 @@ enum { VECTOR = 16, ROWS = 4 };
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Sums of `many` vectors of a tile, to c: what all kinds of tiles end with.  What is no whole tile goes there by way
- * of memory. */
+/* Sums of `many` vectors of a tile, to c: what all kinds of tiles end with.  What is no whole tile
+ * goes there by way of memory. */
 #define PUT(name, type)                                                                            \
     typedef type v_##name __attribute__((vector_size(VECTOR)));                                    \
     typedef type u_##name __attribute__((vector_size(VECTOR), aligned(sizeof(type)), may_alias));  \
@@ -319,8 +319,8 @@ const conv_class DP_ISA_NAME(conv_classes)[] = {
 
 /* -- elements to and from a class -- */
 
-/* Turn 4 by 4 numbers of 4 bytes: those of a row side by side, those of a column `from` and `to` apart.  For
- * numbers that are copied only, of any type. */
+/* Turn 4 by 4 numbers of 4 bytes: those of a row side by side, those of a column `from` and `to`
+ * apart.  For numbers that are copied only, of any type. */
 typedef uint32_t quad __attribute__((vector_size(16)));
 typedef uint32_t quad_at __attribute__((vector_size(16), aligned(4), may_alias));
 ALWAYS void turn(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_row)
@@ -358,7 +358,8 @@ static void turn_all(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t
             to[j * to_row + i] = from[i * from_row + j];
 }
 
-/* to [n] = every `step`-th of from, 1 or 2, a vector at `at` of them.  Nothing is read behind the last one. */
+/* to [n] = every `step`-th of from, 1 or 2, a vector at `at` of them.  Nothing is read behind the
+ * last one. */
 enum { LANES32 = VECTOR / sizeof(uint32_t) };
 ALWAYS void pick_vector(uint32_t *to, const uint32_t *from, int64_t at, const int step, v_i32 even)
 {
@@ -401,8 +402,8 @@ static void pick_rows(uint32_t *to, int64_t to_row, const uint32_t *from, int64_
 #define WIDEN(x)  dp_bfloat16_to_float(x)
 #define NARROW(x) dp_float_to_bfloat16(x)
 
-/* Where elements of a column lie side by side and those of a row do not, blocks of BLOCK columns are walked
- * by columns: what is written stays near. */
+/* Where elements of a column lie side by side and those of a row do not, blocks of BLOCK columns
+ * are walked by columns: what is written stays near. */
 enum { BLOCK = 16 };
 /* turns: elements are copied, and have 4 bytes. */
 #define ELEMENTS(name, type, wide, load, store, turns)                                             \

@@ -1,4 +1,5 @@
-/* fft_dft.h -- transforms of 2 to 8 numbers, in place: included by levels/fft.c with T, the type of a part, and FN(name), a function's name for it. */
+/* fft_dft.h -- transforms of 2 to 8 numbers, in place: included by levels/fft.c with T, the type of
+ * a part, and FN(name), a function's name for it. */
 
 typedef struct FN(number) {
     T re, im;

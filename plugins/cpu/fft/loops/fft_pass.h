@@ -1,4 +1,5 @@
-/* fft_pass.h -- passes over all lanes, and plans made of them: included by levels/fft.c with T, the type of a part, and FN(name), a function's name for it. */
+/* fft_pass.h -- passes over all lanes, and plans made of them: included by levels/fft.c with T, the
+ * type of a part, and FN(name), a function's name for it. */
 
 /* Written out: compilers make vectors of a loop only if there is none in it. */
 #ifndef TIMES_2

@@ -1,4 +1,6 @@
-/* fft_tile.h -- between tensors and tiles, and between real lines and complex ones of half the length: included by levels/fft.c with T, the type of a part, and FN(name), a function's name for it. */
+/* fft_tile.h -- between tensors and tiles, and between real lines and complex ones of half the
+ * length: included by levels/fft.c with T, the type of a part, and FN(name), a function's name for
+ * it. */
 
 /* n neighbours (re, im) apart; from and to pairs */
 static void FN(part)(T *restrict re, T *restrict im, const T *restrict x, int64_t n)

@@ -1,9 +1,9 @@
-/* gemm.c -- what a product does with registers: tiles, panels, and matrices times vectors, of every class
- * and dtype, once for each vector level.
+/* gemm.c -- what a product does with registers: tiles, panels, and matrices times vectors, of every
+ * class and dtype, once for each vector level.
  *
- * A tile is `ROWS` rows of two vectors: so many sums as there are registers for, beside two vectors of B
- * and one number of A.  A panel has for each of the k steps a tile's lines side by side; a complex one
- * has first the real parts and then the imaginary ones. */
+ * A tile is `ROWS` rows of two vectors: so many sums as there are registers for, beside two vectors
+ * of B and one number of A.  A panel has for each of the k steps a tile's lines side by side; a
+ * complex one has first the real parts and then the imaginary ones. */
 #include "matmul/gemm.h"
 #include <string.h>
 #ifdef __AVX512F__
@@ -74,7 +74,8 @@ TILE(i32, uint32_t, i)
 TILE(i64, uint64_t, i)
 
 #ifdef __AVX512F__
-/* bfloat16 where the machine multiplies pairs of it: elements 2p and 2p + 1 of a line lie side by side. */
+/* bfloat16 where the machine multiplies pairs of it: elements 2p and 2p + 1 of a line lie side by
+ * side. */
 __attribute__((target("avx512bf16"))) static void
 tile_pairs(int64_t k, const void *a_, const void *b_, void *c, int64_t c_row, int rows, int cols,
            const gemm_number *alpha, const gemm_number *beta)
@@ -261,8 +262,8 @@ const gemm_class DP_ISA_NAME(gemm_classes)[] = {
 
 /* -- a matrix times a vector --
  *
- * A sum over a row is LANES sums side by side; where columns are dense it is one sum for each row of a
- * block, over four columns at a time. */
+ * A sum over a row is LANES sums side by side; where columns are dense it is one sum for each row
+ * of a block, over four columns at a time. */
 
 enum { LANES = 64, BLOCK = 512 };
 

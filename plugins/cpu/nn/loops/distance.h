@@ -1,5 +1,6 @@
-/* loops/distance.h -- norms of differences of rows of the type T, named by its end E.  Included once for each
- * by levels/distance.c.  Differences are brought together in LANES, so that no bit depends on the level. */
+/* loops/distance.h -- norms of differences of rows of the type T, named by its end E.  Included
+ * once for each by levels/distance.c.  Differences are brought together in LANES, so that no bit
+ * depends on the level. */
 #define FN(name) DP_ISA_PASTE(name, E)
 
 #define DS_ADD(a, b)     ((a) + (b))
@@ -8,8 +9,9 @@
 #define DS_HALF(half, join)                                                                        \
     _Pragma("GCC ivdep") for (int l = 0; l < half; l++) s[l] = join(s[l], s[l + half]);
 
-/* out [rows]: the norms of a less each of the rows b; in blocks, so that what is left of the lanes comes
- * together for many rows at once.  `each`: of the difference d; `end`: of what came together. */
+/* out [rows]: the norms of a less each of the rows b; in blocks, so that what is left of the lanes
+ * comes together for many rows at once.  `each`: of the difference d; `end`: of what came
+ * together. */
 #define DS_NORM(name, each, join, end)                                                             \
     static inline void FN(name##_lanes)(const T *restrict a, const T *restrict b, int64_t n,       \
                                         T *restrict four)                                          \

@@ -1,4 +1,5 @@
-/* softmax.c -- softmax, log_softmax and their gradients: loops/softmax.h for float32 and float64. */
+/* softmax.c -- softmax, log_softmax and their gradients: loops/softmax.h for float32 and
+ * float64. */
 #include "lib/poll.h"
 #include "norm/softmax.h"
 #include "lib/math.h"

@@ -1,8 +1,8 @@
 /* loops/norm.h -- means, variances and what is scaled by them, for the type T, named by its end E.
  * Included once for each by levels/norm.c.
  *
- * Runs are added up in LANES, and blocks of BLOCK elements in double, so that long runs stay exact and no
- * bit depends on the vector level. */
+ * Runs are added up in LANES, and blocks of BLOCK elements in double, so that long runs stay exact
+ * and no bit depends on the vector level. */
 #define FN(name)     DP_ISA_PASTE(name, E)
 #define FMA(a, b, c) DP_ISA_PASTE(dpm_fma, E)(a, b, c)
 
@@ -125,8 +125,9 @@ static inline void FN(scale_row)(const T *restrict x, const T *restrict gamma,
         }
 }
 
-/* The mean of a row with an infinity is NaN and that of an empty row is 0, as in PyTorch; and as there the
- * variance, rstd and offset are rounded to T, which shows in rows whose elements are almost equal. */
+/* The mean of a row with an infinity is NaN and that of an empty row is 0, as in PyTorch; and as
+ * there the variance, rstd and offset are rounded to T, which shows in rows whose elements are
+ * almost equal. */
 static void FN(row_norm)(int64_t begin, int64_t end, void *user)
 {
     const nm_rows *r = user;
@@ -174,8 +175,8 @@ static void FN(row_slope)(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* The sums of w <= NM_WIDE columns of rows [from, to) in a and b, doubles: `each` adds for column j + l of
- * row i to x_[l] and y_[l].  Rows are added up in blocks of NM_ROWS in T. */
+/* The sums of w <= NM_WIDE columns of rows [from, to) in a and b, doubles: `each` adds for column j
+ * + l of row i to x_[l] and y_[l].  Rows are added up in blocks of NM_ROWS in T. */
 #define NM_COLUMNS(w)                                                                              \
     poll look_ = {0};                                                                              \
     for (int64_t i0 = from; i0 < to && !poll_stops(&look_, NM_ROWS * NM_WIDE); i0 += NM_ROWS) {    \
@@ -278,8 +279,8 @@ static void FN(column_dots)(int64_t begin, int64_t end, void *user)
 }
 #undef NM_MEANS
 
-/* Rows of a block go over NM_SPAN columns at a time, whose coefficients are rounded to T once: far more than
- * NM_WIDE, since rows that are written in narrow strips come from slow memory. */
+/* Rows of a block go over NM_SPAN columns at a time, whose coefficients are rounded to T once: far
+ * more than NM_WIDE, since rows that are written in narrow strips come from slow memory. */
 #define NM_BLOCKS(job, names, body)                                                                \
     for (int64_t j = 0; j < (job)->n; j += NM_SPAN) {                                              \
         int64_t w = (job)->n - j < NM_SPAN ? (job)->n - j : NM_SPAN;                               \

@@ -1,9 +1,9 @@
-/* loops/softmax.h -- softmax, log_softmax and their gradients for the type T, named by its end E.  Included
- * once for each by levels/softmax.c.
+/* loops/softmax.h -- softmax, log_softmax and their gradients for the type T, named by its end E.
+ * Included once for each by levels/softmax.c.
  *
- * A line's greatest element is subtracted first, so that exp() does not overflow; a NaN or an infinity
- * makes the sum NaN, and thereby the line.  A line is added up in LANES, neighbouring lines each in
- * order: no bit depends on the vector level. */
+ * A line's greatest element is subtracted first, so that exp() does not overflow; a NaN or an
+ * infinity makes the sum NaN, and thereby the line.  A line is added up in LANES, neighbouring
+ * lines each in order: no bit depends on the vector level. */
 #define FN(name) DP_ISA_PASTE(name, E)
 #define EXP(x)   DP_ISA_PASTE(dpm_exp, E)(x)
 #define LOG(x)   DP_ISA_PASTE(dpm_log, E)(x)

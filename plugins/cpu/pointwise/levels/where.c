@@ -1,5 +1,5 @@
-/* where.c -- one of two elements, as a byte says: both are read, so that nothing branches.  Where one byte is
- * broadcast over a row, the row is copied. */
+/* where.c -- one of two elements, as a byte says: both are read, so that nothing branches.  Where
+ * one byte is broadcast over a row, the row is copied. */
 #include "pointwise/where.h"
 #include "core/elements.h"
 #include <dispatchd/iter.h>

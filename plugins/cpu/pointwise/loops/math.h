@@ -1,8 +1,8 @@
 /* loops/math.h -- the functions of pointwise.yaml's expressions: exp(x) there is pw_exp_f32(x) for
  * float32, and so on for each end of names of types.h.
  *
- * Each gives the same bits wherever an element stands and on every level: it is inlined, and written for
- * that, or a call that is never vectorised. */
+ * Each gives the same bits wherever an element stands and on every level: it is inlined, and
+ * written for that, or a call that is never vectorised. */
 #ifndef CPU_LOOPS_MATH_H
 #define CPU_LOOPS_MATH_H
 
@@ -204,54 +204,53 @@ PW_LOG_OF_(log2, c128, double, , M_LOG2E)
 PW_LOG_OF_(log10, c64, float, f, M_LOG10E)
 PW_LOG_OF_(log10, c128, double, , M_LOG10E)
 
-#define PW_COMPLEX_(t, R, f)                                                                            \
-    static inline R _Complex pw_complex_##t(R re, R im)                                                 \
-    {                                                                                                   \
-        return __builtin_complex(re, im);                                                               \
-    }                                                                                                   \
-    static inline R pw_real_##t(R _Complex x)                                                           \
-    {                                                                                                   \
-        return creal##f(x);                                                                             \
-    }                                                                                                   \
-    static inline R _Complex pw_sgn_##t(R _Complex x)                                                   \
-    {                                                                                                   \
-        R size = cabs##f(x);                                                                            \
-        return size == 0 ? 0 : x / size;                                                                \
-    }                                                                                                   \
-    static inline R pw_imag_##t(R _Complex x)                                                           \
-    {                                                                                                   \
-        return cimag##f(x);                                                                             \
-    }                                                                                                   \
-    static inline R pw_abs_##t(R _Complex x)                                                            \
-    {                                                                                                   \
-        return cabs##f(x);                                                                              \
-    }                                                                                                   \
-    static inline R pw_angle_##t(R _Complex x)                                                          \
-    {                                                                                                   \
-        return carg##f(x);                                                                              \
-    }                                                                                                   \
-    static inline R _Complex pw_conj_##t(R _Complex x)                                                  \
-    {                                                                                                   \
-        return conj##f(x);                                                                              \
-    }                                                                                                   \
-    static inline R _Complex pw_mul_##t(R _Complex x, R _Complex y)                                     \
-    {                                                                                                   \
-        R a = creal##f(x), b = cimag##f(x), c = creal##f(y), d = cimag##f(y);                           \
-        return __builtin_complex((R)(a * c - b * d), (R)(a * d + b * c));                               \
-    }                                                                                                   \
-    /* Divided by the larger part of y first, so that nothing overflows that need not: the vectorised \
-     * division of c10, which gives nan+nanj for y of 0. */ \
-    static inline R _Complex pw_div_##t(R _Complex x, R _Complex y)                                     \
-    {                                                                                                   \
-        R c = creal##f(y), d = cimag##f(y), p = fabs##f(c), q = fabs##f(d);                             \
-        R scale = 1 / (p > q ? p : q), a = creal##f(x) * scale, b = cimag##f(x) * scale;                \
-        c *= scale, d *= scale;                                                                         \
-        R n = c * c + d * d;                                                                            \
-        return __builtin_complex((R)((a * c + b * d) / n), (R)((b * c - a * d) / n));                   \
-    }                                                                                                   \
-    static inline R _Complex pw_select_##t(bool k, R _Complex x, R _Complex y)                          \
-    {                                                                                                   \
-        return k ? x : y;                                                                               \
+#define PW_COMPLEX_(t, R, f)                                                                       \
+    static inline R _Complex pw_complex_##t(R re, R im)                                            \
+    {                                                                                              \
+        return __builtin_complex(re, im);                                                          \
+    }                                                                                              \
+    static inline R pw_real_##t(R _Complex x)                                                      \
+    {                                                                                              \
+        return creal##f(x);                                                                        \
+    }                                                                                              \
+    static inline R _Complex pw_sgn_##t(R _Complex x)                                              \
+    {                                                                                              \
+        R size = cabs##f(x);                                                                       \
+        return size == 0 ? 0 : x / size;                                                           \
+    }                                                                                              \
+    static inline R pw_imag_##t(R _Complex x)                                                      \
+    {                                                                                              \
+        return cimag##f(x);                                                                        \
+    }                                                                                              \
+    static inline R pw_abs_##t(R _Complex x)                                                       \
+    {                                                                                              \
+        return cabs##f(x);                                                                         \
+    }                                                                                              \
+    static inline R pw_angle_##t(R _Complex x)                                                     \
+    {                                                                                              \
+        return carg##f(x);                                                                         \
+    }                                                                                              \
+    static inline R _Complex pw_conj_##t(R _Complex x)                                             \
+    {                                                                                              \
+        return conj##f(x);                                                                         \
+    }                                                                                              \
+    static inline R _Complex pw_mul_##t(R _Complex x, R _Complex y)                                \
+    {                                                                                              \
+        R a = creal##f(x), b = cimag##f(x), c = creal##f(y), d = cimag##f(y);                      \
+        return __builtin_complex((R)(a * c - b * d), (R)(a * d + b * c));                          \
+    }                                                                                              \
+    /* vectorised division of c10: scaled by the larger part of y; y of 0 gives nan+nanj */        \
+    static inline R _Complex pw_div_##t(R _Complex x, R _Complex y)                                \
+    {                                                                                              \
+        R c = creal##f(y), d = cimag##f(y), p = fabs##f(c), q = fabs##f(d);                        \
+        R scale = 1 / (p > q ? p : q), a = creal##f(x) * scale, b = cimag##f(x) * scale;           \
+        c *= scale, d *= scale;                                                                    \
+        R n = c * c + d * d;                                                                       \
+        return __builtin_complex((R)((a * c + b * d) / n), (R)((b * c - a * d) / n));              \
+    }                                                                                              \
+    static inline R _Complex pw_select_##t(bool k, R _Complex x, R _Complex y)                     \
+    {                                                                                              \
+        return k ? x : y;                                                                          \
     }
 PW_COMPLEX_(c64, float, f)
 PW_COMPLEX_(c128, double, )

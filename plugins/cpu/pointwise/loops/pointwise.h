@@ -1,5 +1,6 @@
-/* loops/pointwise.h -- what the loops that proto/gen makes of pointwise.yaml use besides their expressions' functions:
- * types, parameters, and constants K(x) of the type T of the computation. */
+/* loops/pointwise.h -- what the loops that proto/gen makes of pointwise.yaml use besides their
+ * expressions' functions: types, parameters, and constants K(x) of the type T of the
+ * computation. */
 #ifndef CPU_LOOPS_POINTWISE_H
 #define CPU_LOOPS_POINTWISE_H
 

@@ -28,8 +28,8 @@ enum { PW_TYPES = 10 };
 PW_TYPE_MAP(PW_TYPE_)
 #undef PW_TYPE_
 
-/* Of a dtype: the place in a row of kernels of the type that it is computed in, that type's dtype, and
- * its bytes.  float16 and bfloat16 are computed in float. */
+/* Of a dtype: the place in a row of kernels of the type that it is computed in, that type's dtype,
+ * and its bytes.  float16 and bfloat16 are computed in float. */
 typedef struct pw_type {
     int8_t place, dtype, bytes;
 } pw_type;

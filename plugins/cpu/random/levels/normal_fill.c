@@ -1,4 +1,5 @@
-/* normal_fill.c -- float32 and float64 numbers in [0, 1), by 16, become normal ones: Box and Muller's method. */
+/* normal_fill.c -- float32 and float64 numbers in [0, 1), by 16, become normal ones: Box and
+ * Muller's method. */
 #include "random/normal_fill.h"
 #include "lib/math.h"
 #include <math.h>

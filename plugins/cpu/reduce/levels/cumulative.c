@@ -1,7 +1,8 @@
-/* cumulative.c -- cumulative sums, products, maxima and minima (aten/src/ATen/native/cpu/ReduceOpsKernel.cpp).
+/* cumulative.c -- cumulative sums, products, maxima and minima
+ * (aten/src/ATen/native/cpu/ReduceOpsKernel.cpp).
  *
- * A line is a chain in which every step waits for the one before it; so several lines go on together.
- * Floats are added and multiplied in double. */
+ * A line is a chain in which every step waits for the one before it; so several lines go on
+ * together.  Floats are added and multiplied in double. */
 #include "reduce/cumulative.h"
 #include "lib/math.h"
 #include "pointwise/loops/math.h"

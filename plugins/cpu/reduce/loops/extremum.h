@@ -1,12 +1,13 @@
-/* loops/extremum.h -- the element that beats all others, and where it first stands.  Included for each
- * RD_NAME after
+/* loops/extremum.h -- the element that beats all others, and where it first stands.  Included for
+ * each RD_NAME after
  *
  *     RD_X                        type of an element, by the end of its name
- *     RD_BEST                     the name under which fold.h has the element that wins; one that is no number
- *                                 wins over all
+ *     RD_BEST                     the name under which fold.h has the element that wins; one
+ *                                 that is no number wins over all
  *     NAME_beats_(a, b)           does a win over b?
  *
- * Each row is walked once for the element and, if it wins over those before it, again for its place. */
+ * Each row is walked once for the element and, if it wins over those before it, again for its
+ * place. */
 #define RD_(part)        DP_ISA_PASTE(RD_NAME, part)
 #define RD_OF_BEST(part) DP_ISA_PASTE(RD_BEST, part)
 #define RD_XM            DP_ISA_PASTE(pw_mem, RD_X)

@@ -1,6 +1,7 @@
 /* loops/finish.h -- what outputs hold of folded elements (fold.h).  Included for each RD_NAME after
  *
- *     RD_R, RD_O           types of what fold.h has made, and of a result, by the ends of their names
+ *     RD_R, RD_O           types of what fold.h has made, and of a result, by the ends of their
+ *                          names
  *     NAME_finish_(a, s)   the result */
 #define RD_(part) DP_ISA_PASTE(RD_NAME, part)
 

@@ -4,8 +4,9 @@
  *     RD_M                      the type of what each_() is told of an output
  *     NAME_each_(x, about, s)   what one element counts
  *     NAME_merge_(a, b)         what two results make
- *     RD_PARTS, RD_R            2 and a complex type where an element is two numbers RD_X that are merged each
- *                               by itself: sums of complex numbers are vectors of real ones
+ *     RD_PARTS, RD_R            2 and a complex type where an element is two numbers RD_X
+ *                               that are merged each by itself: sums of complex numbers
+ *                               are vectors of real ones
  *
  * it has row() for one output and rows() for n neighbouring ones, which both give results over n0
  * elements.  (No guard: it is included many times.) */
@@ -139,8 +140,8 @@ static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t
     dp_copy_n(out, lanes[0], (size_t)w, sizeof(*out));
 }
 
-/* -- a whole reduction of it, but for its finish (finish.h): RD_STEP, after NAME_none_(), the result of no
- * element -- */
+/* -- a whole reduction of it, but for its finish (finish.h): RD_STEP, after NAME_none_(), the
+ * result of no element -- */
 #ifdef RD_STEP
 RD_INLINE RD_RM RD_(join)(RD_RM a, RD_RM b)
 {

@@ -1,8 +1,9 @@
-/* loops/reduce.h -- what the loops of reductions have in common; they are in fold.h, finish.h, var.h and place.h,
- * each included once for every reduction and type.
+/* loops/reduce.h -- what the loops of reductions have in common; they are in fold.h, finish.h,
+ * var.h and place.h, each included once for every reduction and type.
  *
  * Which bits come out is fixed by the shape and strides alone: element i of a row goes to lane
- * i % RD_LANES, lanes are merged by halves, rows in order (and chunks in pairs, by dp_iter_reduce()). */
+ * i % RD_LANES, lanes are merged by halves, rows in order (and chunks in pairs, by
+ * dp_iter_reduce()). */
 #ifndef CPU_LOOPS_REDUCE_H
 #define CPU_LOOPS_REDUCE_H
 
@@ -29,7 +30,8 @@ enum {
 #define RD_ALIGNED __attribute__((aligned(64)))
 #define RD_INLINE  static inline __attribute__((always_inline))
 
-/* Is a step's work done across outputs, which lie side by side, rather than along each one's elements? */
+/* Is a step's work done across outputs, which lie side by side, rather than along each one's
+ * elements? */
 RD_INLINE bool rd_across(int64_t s0, int64_t s1, int64_t n0, int64_t n, int64_t bytes)
 {
     return n > 1 && ((s1 == bytes && s0 != bytes) || (n0 <= RD_FEW && n >= RD_FEW));
@@ -63,8 +65,8 @@ enum {
 #undef RD_TYPE_
 };
 
-/* Rows of neighbouring outputs as the loop has them: n elements s1 bytes apart, rows s0 bytes apart, to `bytes`
- * each in rows of `row`. */
+/* Rows of neighbouring outputs as the loop has them: n elements s1 bytes apart, rows s0 bytes
+ * apart, to `bytes` each in rows of `row`. */
 typedef struct rd_rows {
     const rd_state *s;
     char *to;
@@ -80,7 +82,8 @@ RD_INLINE void rd_widen(float *restrict to, const uint16_t *restrict x)
         to[j] = dp_bfloat16_to_float(x[j]);
 }
 
-/* The next rows from x on.  A call for each short row would take as long as its work: bfloat16 needs none. */
+/* The next rows from x on.  A call for each short row would take as long as its work: bfloat16
+ * needs none. */
 __attribute__((noinline, unused)) static void rd_load_rows(const rd_rows *r, const char *x,
                                                            int64_t rows)
 {

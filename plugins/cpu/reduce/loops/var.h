@@ -5,7 +5,8 @@
  *     NAME_sum_row() and _rows() of fold.h   sums of elements, of type RD_M
  *     NAME_dev_row() and _rows()             sums of squared deviations from `about`
  *
- * Each row is walked twice while the cache has it, and joined to those before it by Chan's formula. */
+ * Each row is walked twice while the cache has it, and joined to those before it by Chan's
+ * formula. */
 #define RD_(part) DP_ISA_PASTE(RD_NAME, part)
 #define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
 #define RD_MV     DP_ISA_PASTE(pw_val, RD_M)

@@ -39,7 +39,8 @@ GR_INLINE void GR(reflect)(const grid_job *j, int d, T *v, T *slope)
     }
 }
 
-/* Into the plane, for border and reflection.  *slope is that of the result, at and beyond the border 0. */
+/* Into the plane, for border and reflection.  *slope is that of the result, at and beyond the
+ * border 0. */
 GR_INLINE void GR(pad)(const grid_job *j, int d, T *v, T *slope)
 {
     const T last = (T)(j->size[d] - 1), none = j->dims == 2 ? 0 : last;

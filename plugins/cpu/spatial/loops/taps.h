@@ -35,7 +35,8 @@ static void US(linear)(const us_axis *u, wn_axis *a)
     }
 }
 
-/* Nearest neighbours, which are rounded in float32.  Source: HelperInterpNearest, HelperInterpNearestExact */
+/* Nearest neighbours, which are rounded in float32.  Source: HelperInterpNearest,
+ * HelperInterpNearestExact */
 static void US(nearest)(const us_axis *u, bool exact, wn_axis *a)
 {
     T scale = US(scale)(u);

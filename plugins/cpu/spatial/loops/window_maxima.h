@@ -1,5 +1,5 @@
-/* window_maxima.h -- the maxima of window.h for elements T, whose numbers of rows are of type I; names end in E.
- * Of equal ones the first in its plane counts, of several NaNs the last. */
+/* window_maxima.h -- the maxima of window.h for elements T, whose numbers of rows are of type I;
+ * names end in E.  Of equal ones the first in its plane counts, of several NaNs the last. */
 
 WN_INLINE void WN(max_n)(T *restrict best, I *restrict which, const T *const *rows,
                          const int64_t *ids, int64_t len, int n, bool first)
@@ -183,7 +183,8 @@ static void WN(max_places)(const wn_row *r)
     best[j] = b;                                                                                   \
     at[j] = w;
 
-/* n <= WN_BLOCK elements that lie beside one another, from `j` on, at `count` places with these numbers. */
+/* n <= WN_BLOCK elements that lie beside one another, from `j` on, at `count` places with these
+ * numbers. */
 static void WN(max_lanes)(const T *const *places, const I *ids, int count, T *y, int64_t *index,
                           int64_t n)
 {

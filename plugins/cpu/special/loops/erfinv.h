@@ -1,5 +1,6 @@
 /* loops/erfinv.h -- the inverses of the normal distribution and of the error function: Cephes's
- * quotients of polynomials (S. Moshier), with fused steps.  Half as long as with others, and as exact. */
+ * quotients of polynomials (S. Moshier), with fused steps.  Half as long as with others, and as
+ * exact. */
 #ifndef CPU_LOOPS_SPECIAL_INVERSE_H
 #define CPU_LOOPS_SPECIAL_INVERSE_H
 

@@ -1,5 +1,6 @@
-/* loops/polynomials.h -- orthogonal polynomials, one element at a time.  Inlined into a family that is compiled
- * for a level with fused steps, too: a call of the C library's for each is as long as all else. */
+/* loops/polynomials.h -- orthogonal polynomials, one element at a time.  Inlined into a family that
+ * is compiled for a level with fused steps, too: a call of the C library's for each is as long as
+ * all else. */
 #ifndef CPU_LOOPS_POLYNOMIALS_H
 #define CPU_LOOPS_POLYNOMIALS_H
 

@@ -1,9 +1,10 @@
-/* loops/polynomials_of_type.h -- orthogonal polynomials in the width of their argument; polynomials.h includes
- * it for float and double, with SF_T the type, SF(name) and SF_F(name) the names of ours and of the C library's
- * functions for it.
+/* loops/polynomials_of_type.h -- orthogonal polynomials in the width of their argument;
+ * polynomials.h includes it for float and double, with SF_T the type, SF(name) and SF_F(name) the
+ * names of ours and of the C library's functions for it.
  *
- * They go from p_0 and p_1 upwards.  Steps are fused, as in PyTorch's kernels: else the values near a root
- * differ.  What overflows becomes NaN, and stays it: that is looked for after every SF_STEPS steps. */
+ * They go from p_0 and p_1 upwards.  Steps are fused, as in PyTorch's kernels: else the values near
+ * a root differ.  What overflows becomes NaN, and stays it: that is looked for after every SF_STEPS
+ * steps. */
 
 /* At 1; at -1 it is that of the mirrored family, with the sign of an odd degree. */
 static SF_T SF(chebyshev_end)(int64_t n, sf_kind kind, int negative)
@@ -36,8 +37,8 @@ static SF_T SF(chebyshev_angle)(SF_T x, int64_t n, sf_kind kind)
     }
 }
 
-/* Outside, so near to 1 or -1 that many steps change little.  What overflows is NaN: the recurrence comes to
- * the difference of two infinities. */
+/* Outside, so near to 1 or -1 that many steps change little.  What overflows is NaN: the recurrence
+ * comes to the difference of two infinities. */
 static SF_T SF(chebyshev_outside)(SF_T x, int64_t n, sf_kind kind)
 {
     double t = acosh(fabs((double)x)), y;

@@ -1,16 +1,16 @@
-/* loops/special_f32.h -- special functions of float32, computed in double for vectors: without branches or
- * calls, and so with the same bits on every vector level.
+/* loops/special_f32.h -- special functions of float32, computed in double for vectors: without
+ * branches or calls, and so with the same bits on every vector level.
  *
- * The polynomials are Chebyshev interpolations of 40-digit values, within 3e-9 of them; a result is within
- * an ulp of the exact value, or where an oscillating function crosses 0 within 1e-9. */
+ * The polynomials are Chebyshev interpolations of 40-digit values, within 3e-9 of them; a result is
+ * within an ulp of the exact value, or where an oscillating function crosses 0 within 1e-9. */
 #ifndef CPU_LOOPS_SPECIAL_F32_H
 #define CPU_LOOPS_SPECIAL_F32_H
 
 #include "lib/math.h"
 #include "special/special.h"
 
-/* Without fused steps nothing here is vectorised, and calls are shorter.  (Steps that are not fused would be
- * faster there, and take 1.2 to 1.5 times as long where they can be.) */
+/* Without fused steps nothing here is vectorised, and calls are shorter.  (Steps that are not fused
+ * would be faster there, and take 1.2 to 1.5 times as long where they can be.) */
 #if defined(__FMA__) || defined(__aarch64__)
 #define SF_INLINE DPM_INLINE
 #define SF_UNROLL DPM_UNROLL
@@ -311,8 +311,8 @@ SF_INLINE double sf_sin_pi(double f)
                          2.550163317938427, -5.167712764593, 3.141592653536132);
 }
 
-/* Of |x| = a below 3: by its roots, from a or a + 1 on; above: Stirling's series at a + 4.  The product of
- * the steps between, and what the reflection adds, have one logarithm. */
+/* Of |x| = a below 3: by its roots, from a or a + 1 on; above: Stirling's series at a + 4.  The
+ * product of the steps between, and what the reflection adds, have one logarithm. */
 DPM_INLINE float pw_lgamma_f32(float x)
 {
     const double grid = 0x1.8p52;

@@ -1,4 +1,5 @@
-/* test_turns.c -- job lists, and whose turn it is: sessions take turns, and so do a session's connections. */
+/* test_turns.c -- job lists, and whose turn it is: sessions take turns, and so do a session's
+ * connections. */
 #include "executor/parts.h"
 #include "unit.h"
 

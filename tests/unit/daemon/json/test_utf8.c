@@ -1,4 +1,5 @@
-/* test_utf8.c -- UTF-8 sequences: valid ones by their length, invalid ones refused, code points written. */
+/* test_utf8.c -- UTF-8 sequences: valid ones by their length, invalid ones refused, code points
+ * written. */
 #include "json/text.h"
 #include "unit.h"
 

@@ -1,4 +1,5 @@
-/* test_attachments.c -- what a line announces: sizes, their sum, descriptors, and what is wrong with them. */
+/* test_attachments.c -- what a line announces: sizes, their sum, descriptors, and what is wrong
+ * with them. */
 #include "methods/methods.h"
 #include "unit.h"
 #include <string.h>

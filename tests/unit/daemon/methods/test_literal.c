@@ -1,4 +1,5 @@
-/* test_literal.c -- tensor literals: dtype, shape, strides, attachments, and what does not fit together. */
+/* test_literal.c -- tensor literals: dtype, shape, strides, attachments, and what does not fit
+ * together. */
 #include "values.h"
 
 /* The tensor that the literal makes, kept until the request ends. */

@@ -1,4 +1,5 @@
-/* test_result.c -- values of answers as JSON: scalars, lists, tensors with handles, data or an attachment. */
+/* test_result.c -- values of answers as JSON: scalars, lists, tensors with handles, data or an
+ * attachment. */
 #include "values.h"
 
 static dp_tensor *make(void)

@@ -1,4 +1,5 @@
-/* test_value.c -- arguments as JSON become values: each kind, nested, and what is wrong with one. */
+/* test_value.c -- arguments as JSON become values: each kind, nested, and what is wrong with
+ * one. */
 #include "values.h"
 
 static const place at = {NULL, "args", 0};

@@ -1,4 +1,5 @@
-/* test_send.c -- answers leave whole and in order, as far as the socket and the turn of the loop allow. */
+/* test_send.c -- answers leave whole and in order, as far as the socket and the turn of the loop
+ * allow. */
 #include "server.h"
 #include "transport/parts.h"
 #include "unit.h"

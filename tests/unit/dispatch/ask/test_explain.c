@@ -82,7 +82,8 @@ static void expect_explanation(const char *want)
 #define KEYS                                                                                       \
     "arguments: AutogradCPU, ADInplaceOrView, CPU\n"                                               \
     "merged: AutogradCPU, ADInplaceOrView, BackendSelect, CPU\n"
-#define HOST        "fallthrough: the host's own, since no plugin has a kernel or a fallback for it\n"
+#define HOST "fallthrough: the host's own, since no plugin has a kernel or a fallback for it\n"
+
 #define DIRECT(key) "a kernel is registered directly for " key "\n"
 
 START_TEST(straight_to_the_backend)

@@ -1,4 +1,5 @@
-/* test_attach.c -- values attached to tensors: copied, counted, refused where a tensor might hold itself. */
+/* test_attach.c -- values attached to tensors: copied, counted, refused where a tensor might hold
+ * itself. */
 #include "dispatch/records.h"
 
 static dp_registry *reg;

@@ -1,5 +1,5 @@
-/* test_fallback.c -- dp_fallback_cpu(): which calls it serves, and what is left when the CPU's kernel or the
- * device fails. */
+/* test_fallback.c -- dp_fallback_cpu(): which calls it serves, and what is left when the CPU's
+ * kernel or the device fails. */
 #include "base/base.h"
 #include "dispatch/records.h"
 #include "../../../plugins/faulting_device.h"
@@ -11,7 +11,8 @@ static dp_error err;
 static int bit;
 static dp_tensor *x;
 
-/* fill_(Tensor(a!) self, int how) -> Tensor(a!): every byte 1; how 1: fails after that, 2: refuses */
+/* fill_(Tensor(a!) self, int how) -> Tensor(a!): every byte 1; how 1: fails after that, 2:
+ * refuses */
 static int fill_(dp_call *call)
 {
     DP_VIEW(v, call->args[0].u.t);

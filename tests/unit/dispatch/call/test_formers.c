@@ -1,5 +1,5 @@
-/* test_formers.c -- what a tensor was before it changed its shape, its parts or its memory goes when no
- * running call can see it. */
+/* test_formers.c -- what a tensor was before it changed its shape, its parts or its memory goes
+ * when no running call can see it. */
 #include "../../alive.h"
 #include "dispatch/records.h"
 #include "tensor/tensor_i.h"
@@ -257,8 +257,8 @@ START_TEST(a_wrapper_becomes_others_without_end)
 }
 END_TEST
 
-/* Whoever keeps a wrapper is charged for what it is made of now, and for what it was as long as that is
- * there. */
+/* Whoever keeps a wrapper is charged for what it is made of now, and for what it was as long as
+ * that is there. */
 START_TEST(an_account_holds_what_a_wrapper_is_made_of)
 {
     dp_holder_limit limits[DP_HOLDERS];

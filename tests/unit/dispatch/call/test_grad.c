@@ -1,5 +1,5 @@
-/* test_grad.c -- the skip bit: kernels for gradients are called wherever some argument may have one,
- * however the call came about, and nowhere else. */
+/* test_grad.c -- the skip bit: kernels for gradients are called wherever some argument may have
+ * one, however the call came about, and nowhere else. */
 #include "dispatch/records.h"
 #include <dispatchd/dispatch.h>
 #include <dispatchd/typed.h>

@@ -1,5 +1,5 @@
-/* test_handle.c -- functions that look their operator up themselves (DP_HANDLE_CALL): in one registry, in another
- * one beside it and after it, and where nobody defines it. */
+/* test_handle.c -- functions that look their operator up themselves (DP_HANDLE_CALL): in one
+ * registry, in another one beside it and after it, and where nobody defines it. */
 #include "dispatch/records.h"
 #include <dispatchd/dispatch.h>
 #include <dispatchd/typed.h>

@@ -30,7 +30,8 @@ static void no_range(int64_t begin, int64_t end, void *user)
     (void)begin, (void)end, (void)user;
 }
 
-/* Letters that stand for nothing, or for another list than is there: the error names the operator. */
+/* Letters that stand for nothing, or for another list than is there: the error names the
+ * operator. */
 START_TEST(an_error_in_letters_names_the_operator)
 {
     dp_tensor *out = NULL, *missing[] = {a, NULL};

@@ -1,4 +1,5 @@
-/* test_known.c -- kernels whose headers knew fewer dtypes than the host are never called with the others. */
+/* test_known.c -- kernels whose headers knew fewer dtypes than the host are never called with the
+ * others. */
 #include "dispatch/records.h"
 
 static dp_registry *reg;

@@ -1,4 +1,5 @@
-/* test_object.c -- objects in calls: the schema's class, copies of values, and what a kernel may get wrong. */
+/* test_object.c -- objects in calls: the schema's class, copies of values, and what a kernel may
+ * get wrong. */
 #include "dispatch/records.h"
 
 static const dp_object_ops kind = {.size = sizeof(kind)}, other = {.size = sizeof(other)};

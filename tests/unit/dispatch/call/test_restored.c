@@ -1,5 +1,5 @@
-/* test_restored.c -- what a kernel made of the shapes and the memory of its written arguments is undone
- * when it fails. */
+/* test_restored.c -- what a kernel made of the shapes and the memory of its written arguments is
+ * undone when it fails. */
 #include "../../alive.h"
 #include "dispatch/records.h"
 #include "tensor/tensor_i.h"
@@ -145,7 +145,8 @@ static void *call_after(void *arg)
 
 enum { TWICE, VIEWED, LEFT, ALONE, LOOKED_AT, WRITTEN_TO };
 
-/* Grows self and writes to it; what happens meanwhile to its memory, or to that of `also`, by `how`. */
+/* Grows self and writes to it; what happens meanwhile to its memory, or to that of `also`, by
+ * `how`. */
 static int grown_(dp_call *call)
 {
     dp_tensor *x = call->args[0].u.t;
@@ -518,8 +519,8 @@ START_TEST(others_look_while_growth_is_undone)
 }
 END_TEST
 
-/* A call that began when the shape was changed, and looks when that is undone, sees the shape before, which
- * therefore stays until that call ends. */
+/* A call that began when the shape was changed, and looks when that is undone, sees the shape
+ * before, which therefore stays until that call ends. */
 START_TEST(a_shape_below_an_undone_one_stays_while_a_call_sees_it)
 {
     sem_t *all[] = {&changed, &begun, &undone, &looked, &changed_again};
@@ -558,8 +559,8 @@ START_TEST(a_shape_that_changed_to_the_limit_is_restored)
 }
 END_TEST
 
-/* The first allocation fails, then the second, until none does.  Only where there is no memory to undo
- * it with, a shape stays, and the error says so. */
+/* The first allocation fails, then the second, until none does.  Only where there is no memory to
+ * undo it with, a shape stays, and the error says so. */
 START_TEST(without_memory_the_error_says_what_stays)
 {
     for (int64_t way = 0; way < WAYS; way++) {

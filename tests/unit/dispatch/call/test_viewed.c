@@ -1,4 +1,5 @@
-/* test_viewed.c -- versions and roots of what kernels return, with and without a view in the schema. */
+/* test_viewed.c -- versions and roots of what kernels return, with and without a view in the
+ * schema. */
 #include "base/base.h"
 #include "dispatch/records.h"
 #include <dispatchd/dispatch.h>

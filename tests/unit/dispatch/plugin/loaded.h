@@ -1,4 +1,5 @@
-/* loaded.h -- plugins of build/ loaded into a registry, and what must be the same before and after. */
+/* loaded.h -- plugins of build/ loaded into a registry, and what must be the same before and
+ * after. */
 #ifndef LOADED_H
 #define LOADED_H
 
