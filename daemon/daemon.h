@@ -55,7 +55,7 @@
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),
 #define LIMIT_INDEX_(NAME, name, value) LIMIT_AT_##NAME,
 enum { LIMIT_MAP(LIMIT_VALUE_) };
-enum { LIMIT_MAP(LIMIT_INDEX_) LIMITS }; /* indices into server_facts.limits */
+enum { LIMIT_MAP(LIMIT_INDEX_) LIMITS }; /* indices into server_info.limits */
 #undef LIMIT_VALUE_
 #undef LIMIT_INDEX_
 extern const int64_t limit_defaults[LIMITS]; /* base.c, as is limit_names */

@@ -23,13 +23,13 @@ struct request;
 
 /* -- what a method may ask of the daemon above it; any thread -- */
 
-typedef struct server_facts {
+typedef struct server_info {
     uint64_t uptime_ms, sessions, connections, requests, calls_inline, calls_worker, demotions;
     dp_registry *reg;
     const char *plugin_path; /* --plugin-path; may be NULL */
     const char *cache_dir;   /* where this process alone keeps its copies of plugins */
     const int64_t *limits;   /* [LIMITS], the values in force */
-} server_facts;
+} server_info;
 
 /* A worker that still runs a call after its deadline passed, or after its client left. */
 enum { WORKERS_MOST = LIMIT_WORKERS + LIMIT_STUCK_WORKERS + 1 }; /* one for tasks alone */
@@ -41,8 +41,8 @@ typedef struct stuck_call {
 } stuck_call;
 
 typedef struct daemon_calls {
-    void (*facts)(struct connection *c, server_facts *out);
-    void (*held)(struct connection *c, dp_held out[DP_HOLDERS]); /* by all sessions together */
+    void (*info)(struct connection *c, server_info *out);
+    void (*held)(struct connection *c, dp_usage out[DP_HOLDERS]); /* by all sessions together */
     /* Plugins came or went, or tried to: old generations may have to be closed later. */
     void (*plugins_changed)(struct connection *c);
     /* Stop accepting, let what runs finish for at most drain_ms, then leave. */

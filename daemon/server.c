@@ -262,9 +262,9 @@ static void ask_shutdown(struct connection *c, int64_t drain_ms)
     uv_async_send(&s->async);
 }
 
-static void held_get(struct connection *c, dp_held out[DP_HOLDERS])
+static void held_get(struct connection *c, dp_usage out[DP_HOLDERS])
 {
-    sessions_held(&c->server->sessions, out);
+    sessions_usage(&c->server->sessions, out);
 }
 
 /* Device memory was put aside: it is looked for until it is released. */
@@ -289,11 +289,11 @@ static void plugins_changed(struct connection *c)
     atomic_store(&c->server->changed, true); /* seen when its worker is done */
 }
 
-static void facts_get(struct connection *c, server_facts *out)
+static void info_get(struct connection *c, server_info *out)
 {
     server *s = c->server;
 
-    *out = (server_facts){
+    *out = (server_info){
         .uptime_ms = (nanos() - s->started) / 1000000,
         .sessions = sessions_count(&s->sessions),
         .connections = atomic_load(&s->n_connections),
@@ -319,7 +319,7 @@ static size_t stuck_get(struct connection *c, stuck_call out[WORKERS_MOST])
 }
 
 static const daemon_calls calls = {
-    .facts = facts_get,
+    .info = info_get,
     .held = held_get,
     .plugins_changed = plugins_changed,
     .shutdown = ask_shutdown,

@@ -233,14 +233,14 @@ uint64_t sessions_ended(sessions *all)
     return n;
 }
 
-void sessions_held(sessions *all, dp_held out[DP_HOLDERS])
+void sessions_usage(sessions *all, dp_usage out[DP_HOLDERS])
 {
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
 
     memset(out, 0, DP_HOLDERS * sizeof(*out));
     pthread_mutex_lock(&all->lock);
     for (const struct session *s = all->head; s != NULL; s = s->next) {
-        dp_account_held(s->account, held);
+        dp_account_usage(s->account, held);
         for (int h = 0; h < DP_HOLDERS; h++) {
             out[h].count += held[h].count;
             out[h].bytes += held[h].bytes;

@@ -8,13 +8,13 @@
 
 /* A session's queue in the executor: its connections that have a request to run, first come first
  * served.  executor.lock. */
-typedef struct lane {
-    struct lane *next;
+typedef struct turn_queue {
+    struct turn_queue *next;
     struct connection *head, *tail;
     unsigned running; /* workers that run its requests */
     uint64_t since;   /* nanos, when it was listed */
     bool listed;      /* in executor.ready */
-} lane;
+} turn_queue;
 
 typedef struct program_handle {
     uint64_t id;
@@ -87,7 +87,7 @@ struct session {
     int64_t linger_ms;
     uint64_t ends_at; /* nanos; 0: it has connections */
     sessions *all;
-    lane lane;
+    turn_queue turn_queue;
     dp_account *account;  /* owned: what it holds */
     pthread_mutex_t lock; /* of what follows */
     handle *handles;      /* ascending by id */
@@ -119,8 +119,9 @@ void session_leave(struct session *s);
  * none is).  all_of_them: whatever has no connection, due or not. */
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them);
 uint64_t sessions_count(sessions *all);
-uint64_t sessions_ended(sessions *all);                     /* since the start */
-void sessions_held(sessions *all, dp_held out[DP_HOLDERS]); /* those that can be joined, together */
-bool sessions_over(sessions *all); /* does sessions_reap() have some to drop? */
+uint64_t sessions_ended(sessions *all); /* since the start */
+void sessions_usage(sessions *all,
+                    dp_usage out[DP_HOLDERS]); /* those that can be joined, together */
+bool sessions_over(sessions *all);             /* does sessions_reap() have some to drop? */
 
 #endif

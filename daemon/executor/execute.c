@@ -193,7 +193,7 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
     j->reached = dp_devices_entered() != entered;
     if (rc == DP_EANSWERED)
         drop_overdue(ex, j);
-    dp_call_stats facts = dp_ctx_stats(rq->ctx);
+    dp_call_stats stats = dp_ctx_stats(rq->ctx);
     if (rq->ctx != j->ctx) /* j->ctx holds what the kernel returned */
         dp_ctx_reset(rq->ctx);
     rq->ctx = NULL;
@@ -203,7 +203,7 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
     if (rc == DP_EANSWERED)
         return RUN_ANSWERED;
     if (rc != DP_EWAIT && !request_is_batch(rq))
-        placement_note(ex->placement, j, &facts);
+        placement_note(ex->placement, j, &stats);
     rq->out.account = NULL;
     return rc == DP_EWAIT ? RUN_WAITS : rc == DP_EWORKER ? RUN_MOVES : RUN_DONE;
 }

@@ -38,8 +38,8 @@
 /* j, whose connection has gone on, has ended. */
 static void end_overdue(executor *ex, struct session *s, job *j)
 {
-    s->lane.running--;
-    turns_list(ex, &s->lane);
+    s->turn_queue.running--;
+    turns_list(ex, &s->turn_queue);
     job_push(&ex->done, j);
     turns_unpark_all(ex, s);
     for (unsigned n = ex->n_waiting; n > 0; n--)

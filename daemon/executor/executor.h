@@ -41,7 +41,7 @@ typedef struct executor {
     bool watch_moved;      /* the loop's thread has to set `watch` */
     job *due;              /* running jobs that will count as stuck: see stick() */
     struct connection *waiting; /* by next_waiting: their first request waits, for whatever */
-    lane *ready, *ready_tail;
+    turn_queue *ready, *ready_tail;
     task *tasks, *tasks_done;
     job_list done;
     unsigned n_waiting; /* ready connections, and tasks */

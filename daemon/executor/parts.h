@@ -16,7 +16,7 @@ enum {
 
 void jobs_push_front(job_list *l, job *j);
 /* List l, if work in it may run and it is not listed. */
-void turns_list(executor *ex, lane *l);
+void turns_list(executor *ex, turn_queue *l);
 /* Put c, which waits, into its session's lane, at the place of its first job. */
 void turns_enter(executor *ex, struct connection *c);
 /* Have the loop's thread look at what is due at `at` (nanos). */

@@ -37,8 +37,8 @@ static void give_place(executor *ex, worker *w)
     w->replaced = true;
     ex->n_replaced++;
     ex->n_workers--;
-    w->session->lane.running--;
-    turns_list(ex, &w->session->lane);
+    w->session->turn_queue.running--;
+    turns_list(ex, &w->session->turn_queue);
 }
 
 static void take_place(executor *ex, worker *w)
@@ -48,7 +48,7 @@ static void take_place(executor *ex, worker *w)
     w->replaced = false;
     ex->n_replaced--;
     ex->n_workers++;
-    w->session->lane.running++;
+    w->session->turn_queue.running++;
 }
 
 /* Does a stuck worker run a call of s? */

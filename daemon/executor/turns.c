@@ -40,7 +40,7 @@ job *job_pop(job_list *l)
 
 /* -- lanes -- */
 
-void turns_list(executor *ex, lane *l)
+void turns_list(executor *ex, turn_queue *l)
 {
     if (l->listed || l->head == NULL || l->running >= ex->cap)
         return;
@@ -54,13 +54,13 @@ void turns_list(executor *ex, lane *l)
     ex->ready_tail = l;
 }
 
-static void unlist_lane(executor *ex, lane *l)
+static void unlist_turn_queue(executor *ex, turn_queue *l)
 {
-    lane *before = NULL;
+    turn_queue *before = NULL;
 
     if (!l->listed)
         return;
-    for (lane *p = ex->ready; p != l; p = p->next)
+    for (turn_queue *p = ex->ready; p != l; p = p->next)
         before = p;
     *(before != NULL ? &before->next : &ex->ready) = l->next;
     if (ex->ready_tail == l)
@@ -72,7 +72,7 @@ void turns_enter(executor *ex, struct connection *c)
 {
     if (c->ready || !c->waits || c->parked != NULL || atomic_load(&c->unsent) >= LIMIT_UNSENT_BYTES)
         return;
-    lane *l = &c->session->lane;
+    turn_queue *l = &c->session->turn_queue;
     uint64_t since = c->queue.head->since;
     struct connection **p = &l->head;
     if (l->tail != NULL && l->tail->queue.head->since <= since)
@@ -88,13 +88,13 @@ void turns_enter(executor *ex, struct connection *c)
     turns_list(ex, l);
 }
 
-static void leave_lane(executor *ex, struct connection *c)
+static void leave_turn_queue(executor *ex, struct connection *c)
 {
     struct connection *before = NULL;
 
     if (!c->ready)
         return;
-    lane *l = &c->session->lane;
+    turn_queue *l = &c->session->turn_queue;
     for (struct connection *p = l->head; p != c; p = p->next_ready)
         before = p;
     *(before != NULL ? &before->next_ready : &l->head) = c->next_ready;
@@ -103,7 +103,7 @@ static void leave_lane(executor *ex, struct connection *c)
     c->ready = false;
     ex->n_waiting--;
     if (l->head == NULL)
-        unlist_lane(ex, l);
+        unlist_turn_queue(ex, l);
 }
 
 /* -- connections that wait -- */
@@ -153,7 +153,7 @@ void turns_end_wait(executor *ex, struct connection *c)
 {
     if (!c->waits)
         return;
-    leave_lane(ex, c);
+    leave_turn_queue(ex, c);
     c->parked = NULL;
     c->waits = false;
     *c->link_waiting = c->next_waiting;
@@ -163,11 +163,11 @@ void turns_end_wait(executor *ex, struct connection *c)
 
 job *turns_take(executor *ex)
 {
-    lane *l = ex->ready;
+    turn_queue *l = ex->ready;
 
     if (l == NULL)
         return NULL;
-    unlist_lane(ex, l);
+    unlist_turn_queue(ex, l);
     struct connection *c = l->head;
     turns_end_wait(ex, c);
     c->busy = true;
@@ -181,8 +181,8 @@ job *turns_take(executor *ex)
 /* The connection of j, which ran for s, may go on. */
 static void free_connection(executor *ex, struct session *s, job *j)
 {
-    s->lane.running--;
-    turns_list(ex, &s->lane);
+    s->turn_queue.running--;
+    turns_list(ex, &s->turn_queue);
     j->rq.conn->busy = false;
     turns_await(ex, j->rq.conn);
 }

@@ -233,7 +233,7 @@ static void trace_to_json(const request *rq, jw *w)
  * then it has queued before. */
 static void timing_to_json(const request *rq, jw *w)
 {
-    dp_call_stats facts = dp_ctx_stats(rq->ctx);
+    dp_call_stats info = dp_ctx_stats(rq->ctx);
     bool parsed_late = rq->t_started != 0 && rq->t_started <= rq->t_parsed;
     uint64_t parse = rq->t_parsed - (parsed_late ? rq->t_started : rq->t_read);
     uint64_t begun = parsed_late ? rq->t_started : rq->t_read + parse;
@@ -245,8 +245,8 @@ static void timing_to_json(const request *rq, jw *w)
         {"queue", parsed_late                    ? begun - rq->t_read
                   : rq->t_started > rq->t_parsed ? rq->t_started - rq->t_parsed
                                                  : 0},
-        {"dispatch", facts.dispatch_nanos},
-        {"kernel", facts.kernel_nanos},
+        {"dispatch", info.dispatch_nanos},
+        {"kernel", info.kernel_nanos},
         {"total", nanos() - rq->t_read},
     };
 

@@ -37,7 +37,7 @@ static void write_report(jw *w, const dp_plugin_report *r)
     write_millis(w, "millis", r->millis);
 }
 
-static dp_load_options options_of(const server_facts *f)
+static dp_load_options options_of(const server_info *f)
 {
     return (dp_load_options){
         .size = sizeof(dp_load_options),
@@ -56,13 +56,13 @@ static int log_failure(const char *event, const char *what, const dp_error *err)
 
 int plugin_load(request *rq, const plugin_load_params *p, jw *w, dp_error *err)
 {
-    server_facts facts;
+    server_info info;
     dp_plugin_report report;
 
-    rq->daemon->facts(rq->conn, &facts);
-    dp_load_options o = options_of(&facts);
+    rq->daemon->info(rq->conn, &info);
+    dp_load_options o = options_of(&info);
     o.reject_override = p->replace == PLUGIN_LOAD_REPLACE_REJECT;
-    int rc = dp_plugin_load(facts.reg, p->path, &o, dp_ctx_arena(rq->ctx), &report, err);
+    int rc = dp_plugin_load(info.reg, p->path, &o, dp_ctx_arena(rq->ctx), &report, err);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.load", p->path, err);
@@ -85,11 +85,11 @@ int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *e
 {
     enum { TIMEOUT_MS = 10000 };
     int timeout = timeout_of(p->has_timeout_ms ? p->timeout_ms : TIMEOUT_MS);
-    server_facts facts;
+    server_info info;
     dp_unload_report r = {0};
 
-    rq->daemon->facts(rq->conn, &facts);
-    int rc = dp_plugin_unload(facts.reg, p->plugin, timeout, p->force, &r, err);
+    rq->daemon->info(rq->conn, &info);
+    int rc = dp_plugin_unload(info.reg, p->plugin, timeout, p->force, &r, err);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.unload", p->plugin, err);
@@ -108,14 +108,14 @@ int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *e
 
 int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *err)
 {
-    server_facts facts;
+    server_info info;
     dp_plugin_report report;
     dp_unload_report old = {0};
 
-    rq->daemon->facts(rq->conn, &facts);
-    dp_load_options o = options_of(&facts);
+    rq->daemon->info(rq->conn, &info);
+    dp_load_options o = options_of(&info);
     o.drain_ms = timeout_of(p->timeout_ms);
-    int rc = dp_plugin_reload(facts.reg, p->plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
+    int rc = dp_plugin_reload(info.reg, p->plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.reload", p->plugin, err);
@@ -162,13 +162,13 @@ static void write_plugin(jw *w, const dp_plugin_info *p)
 
 int plugin_list(request *rq, jw *w, dp_error *err)
 {
-    server_facts facts;
+    server_info info;
     const dp_plugin_info *plugins;
     size_t n;
 
-    rq->daemon->facts(rq->conn, &facts);
-    dp_plugin_reap(facts.reg); /* not as of the last timer: calls may have ended since */
-    int rc = dp_plugin_list(facts.reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
+    rq->daemon->info(rq->conn, &info);
+    dp_plugin_reap(info.reg); /* not as of the last timer: calls may have ended since */
+    int rc = dp_plugin_list(info.reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
     if (rc < 0)
         return rc;
     jw_object(w);
@@ -224,11 +224,11 @@ int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err)
 int plugin_describe(request *rq, const plugin_describe_params *p, jw *w, dp_error *err)
 {
     const char *path = NULL;
-    server_facts facts;
+    server_info info;
     dp_manifest m;
 
-    rq->daemon->facts(rq->conn, &facts);
-    if (dp_plugin_find(p->path, facts.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
+    rq->daemon->info(rq->conn, &info);
+    if (dp_plugin_find(p->path, info.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
         dp_manifest_read(path, dp_ctx_arena(rq->ctx), &m, err) < 0)
         return err->code;
     jw_object(w);

@@ -6,10 +6,10 @@
 
 static dp_registry *registry_of(const request *rq)
 {
-    server_facts facts;
+    server_info info;
 
-    rq->daemon->facts(rq->conn, &facts);
-    return facts.reg;
+    rq->daemon->info(rq->conn, &info);
+    return info.reg;
 }
 
 static void write_key(jw *w, dp_key k)

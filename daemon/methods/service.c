@@ -63,7 +63,7 @@ static void write_identity(jw *w)
 int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err)
 {
     int64_t protocol = p->has_protocol ? p->protocol : PROTOCOL_MAX;
-    server_facts facts;
+    server_info info;
 
     if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
         return dp_error_set(err, DP_EVALUE, "protocol %lld, but this daemon speaks %d to %d",
@@ -77,12 +77,12 @@ int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err
         return dp_error_set(err, DP_ECANCELLED, "the connection is closed");
     if (p->has_linger_ms)
         session_set_linger(s, p->linger_ms);
-    rq->daemon->facts(rq->conn, &facts);
+    rq->daemon->info(rq->conn, &info);
     jw_object(w);
     write_identity(w);
     member_int(w, "session", session_id(s));
     member_str(w, "session_key", session_key(s));
-    write_limits(w, facts.limits);
+    write_limits(w, info.limits);
     jw_key(w, "features");
     jw_array(w);
     jw_str(w, "attachments");
@@ -151,7 +151,7 @@ static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
 }
 
 /* Member "account": what each holder holds. */
-static void write_held(jw *w, const dp_held *held)
+static void write_held(jw *w, const dp_usage *held)
 {
     jw_key(w, "account");
     jw_object(w);
@@ -166,7 +166,7 @@ static void write_held(jw *w, const dp_held *held)
 }
 
 /* The members that are counts. */
-static void write_counts(jw *w, const server_facts *f, const dp_held *held)
+static void write_counts(jw *w, const server_info *f, const dp_usage *held)
 {
     dp_registry_stats r;
     dp_tensor_stats t;
@@ -204,13 +204,13 @@ static void write_counts(jw *w, const server_facts *f, const dp_held *held)
 
 int server_status(request *rq, jw *w, dp_error *err)
 {
-    server_facts f;
-    dp_held held[DP_HOLDERS];
+    server_info f;
+    dp_usage held[DP_HOLDERS];
     dp_running *calls = dp_malloc_n(RUNNING_MAX, sizeof(*calls));
 
     if (calls == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: calls that run");
-    rq->daemon->facts(rq->conn, &f);
+    rq->daemon->info(rq->conn, &f);
     rq->daemon->held(rq->conn, held);
     size_t n = dp_registry_running(f.reg, calls, RUNNING_MAX);
     jw_object(w);
@@ -327,10 +327,10 @@ static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *e
 
 int session_get(request *rq, jw *w, dp_error *err)
 {
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
 
     (void)err;
-    dp_account_held(session_account(rq->session), held);
+    dp_account_usage(session_account(rq->session), held);
     jw_object(w);
     write_state(rq, w, rq->state);
     write_held(w, held);

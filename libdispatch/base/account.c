@@ -91,9 +91,9 @@ void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes
         atomic_fetch_sub_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
 }
 
-void dp_account_held(const dp_account *a, dp_held out[DP_HOLDERS])
+void dp_account_usage(const dp_account *a, dp_usage out[DP_HOLDERS])
 {
     for (int h = 0; h < DP_HOLDERS; h++)
-        out[h] = (dp_held){atomic_load_explicit(&a->held[h].count, memory_order_relaxed),
-                           atomic_load_explicit(&a->held[h].bytes, memory_order_relaxed)};
+        out[h] = (dp_usage){atomic_load_explicit(&a->held[h].count, memory_order_relaxed),
+                            atomic_load_explicit(&a->held[h].bytes, memory_order_relaxed)};
 }

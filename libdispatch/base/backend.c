@@ -363,7 +363,7 @@ void dp_backends_unpin(uint64_t bits)
             atomic_fetch_sub(&slots[b].pins, 1);
 }
 
-void dpi_backend_hold(int bit)
+void dpi_backend_ref(int bit)
 {
     if (dpi_backend_is_brought(bit))
         atomic_fetch_add_explicit(&slots[bit].storages, 1, memory_order_relaxed);
@@ -371,7 +371,7 @@ void dpi_backend_hold(int bit)
         dpi_tally_add(DPI_TALLY_STORAGES, 1);
 }
 
-void dpi_backend_drop(int bit)
+void dpi_backend_unref(int bit)
 {
     if (dpi_backend_is_brought(bit))
         atomic_fetch_sub(&slots[bit].storages, 1);
@@ -441,11 +441,11 @@ int dpi_device_enter(int bit, dpi_device **out, dp_error *err)
     return DP_OK;
 }
 
-int dpi_device_use(dpi_device *const *on, bool former, dpi_device **out, dp_error *err)
+int dpi_device_use(dpi_device *const *on, bool replaced, dpi_device **out, dp_error *err)
 {
     pthread_mutex_lock(&lock);
     dpi_device *d = wait_for(on);
-    bool gone = d->ended || (!former && slots[d->bit].device != d);
+    bool gone = d->ended || (!replaced && slots[d->bit].device != d);
     int rc = gone ? unloaded(d->name, err) : go_inside(d, out);
     pthread_mutex_unlock(&lock);
     return rc;

@@ -218,8 +218,8 @@ bool dpi_backend_has_memory(int bit);          /* a plugin's device, with memory
 unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 - DP_B_NAMED_FIRST */
 /* Live storages keep a bit from being reused, and the plugin from being unloaded; dp_backends_pin()
  * does only the first. */
-void dpi_backend_hold(int bit);
-void dpi_backend_drop(int bit);
+void dpi_backend_ref(int bit);
+void dpi_backend_unref(int bit);
 uint64_t dpi_backend_storages(int bit); /* 0 of CPU and Meta, which are not counted by bit */
 /* Get the device that a backend has now, pinned until dpi_device_leave().  Fails with DP_ERUNTIME,
  * backend npu was unloaded, backend CUDA has no device in this process. */
@@ -227,7 +227,7 @@ int dpi_device_enter(int bit, dpi_device **out, dp_error *err);
 /* Pin the device that *on points to; another thread may change that pointer, by dpi_device_move().
  * Fails if it is not its backend's device any more.  former: to give something back, which
  * a device that was replaced takes until it is finished. */
-int dpi_device_use(dpi_device *const *on, bool former, dpi_device **out, dp_error *err);
+int dpi_device_use(dpi_device *const *on, bool replaced, dpi_device **out, dp_error *err);
 /* *on = to, with their references. */
 void dpi_device_move(dpi_device **on, dpi_device *to);
 void dpi_device_leave(dpi_device *d);
@@ -303,14 +303,14 @@ static inline int dpi_stop_code(const dpi_stop *s)
  * pool's), the caller included.  Nested calls, and calls while the pool is busy with another, run
  * on whatever threads are free, at least the caller.  It asks `stop` (NULL: does not) before the
  * first step and about every 2 ms, in pieces as long as the grain if one takes longer, and returns
- * its code.  DPI_POOL_LEFT: fn ended the thread that it was called on.  Any thread. */
-enum { DPI_POOL_LEFT = INT32_MIN };
-int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
-                 void *user, const dpi_stop *stop);
+ * its code.  DPI_THREAD_LEFT: fn ended the thread that it was called on.  Any thread. */
+enum { DPI_THREAD_LEFT = INT32_MIN };
+int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
+                        void *user, const dpi_stop *stop);
 
 /* The code with which the job whose body the calling thread runs is to stop; 0: none, or there is
  * no such job. */
-int dpi_pool_stop_code(void);
+int dpi_thread_pool_stop_code(void);
 
 /* -- small things -- */
 /* For a thread that the caller starts next: it takes no signals but those of its own faults. */

@@ -207,7 +207,7 @@ int dpi_generator_check(const dp_generator *g, dp_error *err)
                         dpi_backend_name(dp_device_backend(g->device)));
 }
 
-bool dpi_generator_try(dp_generator *g)
+bool dpi_generator_trylock(dp_generator *g)
 {
     pthread_mutex_lock(&g->lock);
     bool taken = !atomic_load_explicit(&g->held, memory_order_relaxed);
@@ -236,7 +236,7 @@ int dpi_generator_wait(dp_generator *g, const dpi_stop *stop)
     return code;
 }
 
-void dpi_generator_hold(dp_generator *g)
+void dpi_generator_lock(dp_generator *g)
 {
     dpi_generator_wait(g, &(dpi_stop){0});
 }
@@ -248,7 +248,7 @@ void dp_generator_wake(dp_generator *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-void dpi_generator_drop(dp_generator *g)
+void dpi_generator_unlock(dp_generator *g)
 {
     pthread_mutex_lock(&g->lock);
     atomic_store_explicit(&g->held, false, memory_order_relaxed);
@@ -271,9 +271,9 @@ void dpi_generator_seed(dp_generator *g, uint64_t seed)
 
 void dp_generator_seed(dp_generator *g, uint64_t seed)
 {
-    dpi_generator_hold(g);
+    dpi_generator_lock(g);
     dpi_generator_seed(g, seed);
-    dpi_generator_drop(g);
+    dpi_generator_unlock(g);
 }
 
 uint64_t dp_generator_initial_seed(const dp_generator *g)
@@ -402,9 +402,9 @@ void dpi_generator_state_get(const dp_generator *g, void *out)
 
 void dp_generator_state_get(dp_generator *g, void *out)
 {
-    dpi_generator_hold(g);
+    dpi_generator_lock(g);
     dpi_generator_state_get(g, out);
-    dpi_generator_drop(g);
+    dpi_generator_unlock(g);
 }
 
 static int bad_size(size_t want, size_t bytes, dp_error *err)
@@ -462,8 +462,8 @@ int dpi_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp
 
 int dp_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err)
 {
-    dpi_generator_hold(g);
+    dpi_generator_lock(g);
     int rc = dpi_generator_state_set(g, state, bytes, err);
-    dpi_generator_drop(g);
+    dpi_generator_unlock(g);
     return rc;
 }

@@ -9,12 +9,12 @@
 /* DP_ERUNTIME: the backend it was made for was unloaded. */
 int dpi_generator_check(const dp_generator *g, dp_error *err);
 /* Wait until nobody holds g, then hold it; one thread does at a time. */
-void dpi_generator_hold(dp_generator *g);
-bool dpi_generator_try(dp_generator *g); /* hold g if nobody does; false: somebody does */
+void dpi_generator_lock(dp_generator *g);
+bool dpi_generator_trylock(dp_generator *g); /* hold g if nobody does; false: somebody does */
 /* Hold g unless *stop says that the wait is to end, which is asked again at its deadline and at
  * each dp_generator_wake().  DP_ECANCELLED or DP_EDEADLINE: g is not held. */
 int dpi_generator_wait(dp_generator *g, const dpi_stop *stop);
-void dpi_generator_drop(dp_generator *g);
+void dpi_generator_unlock(dp_generator *g);
 
 /* The functions of dispatch.h with these names, for a thread that holds the generator. */
 void dpi_generator_seed(dp_generator *g, uint64_t seed);

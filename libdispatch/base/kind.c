@@ -81,7 +81,7 @@ bool dpi_kind_is_alive(const char *name)
     return alive;
 }
 
-int dpi_kind_hold(const char *name)
+int dpi_kind_ref(const char *name)
 {
     pthread_mutex_lock(&lock);
     int found = find(name);
@@ -187,7 +187,7 @@ void dpi_kind_unregister(int slot)
     pthread_mutex_unlock(&lock);
 }
 
-void dpi_kind_drop(int slot)
+void dpi_kind_unref(int slot)
 {
     atomic_fetch_sub(&slots[slot].tensors, 1);
 }

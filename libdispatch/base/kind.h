@@ -35,10 +35,10 @@ int dpi_kind_check_maker(const char *name, const char *plugin, dp_error *err);
 bool dpi_kind_is_alive(const char *name);
 /* Of a kind that is registered, or held by tensors or pins; NULL: nobody's.  Async-signal-safe. */
 const char *dpi_kind_name(int slot);
-/* A tensor of a kind is made: its slot, if a plugin has registered it, until dpi_kind_drop(); else
+/* A tensor of a kind is made: its slot, if a plugin has registered it, until dpi_kind_unref(); else
  * -1. */
-int dpi_kind_hold(const char *name);
-void dpi_kind_drop(int slot);
+int dpi_kind_ref(const char *name);
+void dpi_kind_unref(int slot);
 /* dp_keyset_pin() of the kinds whose bits are in `bits`. */
 uint64_t dpi_kinds_pin(uint64_t bits);
 void dpi_kinds_unpin(uint64_t bits);

@@ -113,7 +113,7 @@ int dpi_streams_get(dp_streams *all, dp_device device, const char *op, dp_stream
 
 int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err)
 {
-    dp_stream *former = NULL;
+    dp_stream *replaced = NULL;
     int rc = DP_OK;
 
     pthread_mutex_lock(&all->lock);
@@ -125,12 +125,12 @@ int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err)
     } else {
         all->items = items;
         if (i < all->n)
-            former = items[i];
+            replaced = items[i];
         else
             all->n++;
         items[i] = dp_stream_ref(s);
     }
     pthread_mutex_unlock(&all->lock);
-    dp_stream_unref(former);
+    dp_stream_unref(replaced);
     return rc;
 }

@@ -53,7 +53,7 @@ int dp_builder_output(dp_builder *b, const char *name, dp_ref r)
     if (rc < 0)
         return rc;
     const char *copy = dpi_builder_str(b, name != NULL ? name : "");
-    if (copy == NULL || !DPI_ROOM(b, outputs, 1))
+    if (copy == NULL || !DPI_GROW(b, outputs, 1))
         return DP_ERESOURCE;
     b->p.outputs[b->p.n_outputs++] = (dpi_output){copy, r};
     return 0;

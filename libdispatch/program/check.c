@@ -44,8 +44,8 @@ static int make_room(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame
     if (expanded > DP_LIMIT_PROGRAM_EXPANDED - p->expanded)
         return fail_limit(b, DP_LIMIT_PROGRAM_EXPANDED, "steps, those it runs counted each time",
                           "program_expanded");
-    if (!DPI_ROOM(b, steps, 1) || !DPI_ROOM(b, links, (uint32_t)n_args) ||
-        !DPI_ROOM(b, values, (uint32_t)n_rets))
+    if (!DPI_GROW(b, steps, 1) || !DPI_GROW(b, links, (uint32_t)n_args) ||
+        !DPI_GROW(b, values, (uint32_t)n_rets))
         return DP_ERESOURCE;
     return 0;
 }
@@ -117,7 +117,7 @@ static int64_t op_find(dp_builder *b, const dp_op *op, dp_schema *schema)
     for (uint32_t i = b->p.n_ops; i-- > 0;)
         if (b->p.ops[i].op == op)
             return i;
-    if (!DPI_ROOM(b, ops, 1))
+    if (!DPI_GROW(b, ops, 1))
         return DP_ERESOURCE;
     b->p.ops[b->p.n_ops] = (dpi_op_use){op, dpi_schema_ref(schema)};
     return b->p.n_ops++;
@@ -211,7 +211,7 @@ static int check_some_returns(dp_builder *b, const dp_step *s)
     size_t base = dpi_base_bytes(s->name), n;
     const dpi_entry **list = NULL;
     bool begun, some = false;
-    int rc = dpi_ctx_hold(b->ctx, &begun);
+    int rc = dpi_ctx_pin(b->ctx, &begun);
 
     if (rc < 0)
         return rc;
@@ -221,7 +221,7 @@ static int check_some_returns(dp_builder *b, const dp_step *s)
         dpi_overloads(dpi_ctx_snapshot(b->ctx), s->name, base, list, n);
     for (size_t i = 0; list != NULL && i < n; i++)
         some |= list[i]->schema != NULL && list[i]->schema->n_rets == s->n_rets;
-    dpi_ctx_let_go(b->ctx, begun);
+    dpi_ctx_unpin(b->ctx, begun);
     if (list == NULL)
         return dpi_no_memory(&b->ctx->error, "overloads of an operator");
     return some ? 0
@@ -246,7 +246,7 @@ static int add_bind(dp_builder *b, const dp_step *s)
             return DP_ERESOURCE;
     }
     int rc = make_room(b, n, n_rets, 0, 1);
-    if (rc < 0 || !DPI_ROOM(b, binds, 1))
+    if (rc < 0 || !DPI_GROW(b, binds, 1))
         return rc < 0 ? rc : DP_ERESOURCE;
     b->p.binds[b->p.n_binds] = bind;
     dpi_step *step = add_step(b, DPI_STEP_BIND, b->p.n_binds++, s);
@@ -495,7 +495,7 @@ static int check_sub(dp_builder *b, const dp_step *s)
     int rc = refs != NULL ? sub_inputs(b, s, refs) : dpi_no_memory(&b->ctx->error, "a program");
     if (rc == 0)
         rc = make_room(b, sub->n_inputs, sub->n_outputs, sub->frame, sub->expanded + 1);
-    if (rc < 0 || !DPI_ROOM(b, subs, 1))
+    if (rc < 0 || !DPI_GROW(b, subs, 1))
         return rc < 0 ? rc : DP_ERESOURCE;
     b->p.subs[b->p.n_subs] = dp_program_ref(s->program);
     dpi_step *step = add_step(b, DP_STEP_SUB, b->p.n_subs++, s);

@@ -192,7 +192,7 @@ static int64_t type_find(dp_builder *b, const char *type)
         if (strcmp(b->p.types[i].text, text) == 0 &&
             (b->p.types[i].schema != NULL) == (type != NULL))
             return i;
-    if (!DPI_ROOM(b, types, 1) || (text = dpi_builder_str(b, text)) == NULL)
+    if (!DPI_GROW(b, types, 1) || (text = dpi_builder_str(b, text)) == NULL)
         return DP_ERESOURCE;
     int rc = type != NULL ? type_parse(b, type, &schema) : 0;
     if (rc < 0)
@@ -218,7 +218,7 @@ int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *
         return dpi_builder_fail(b, DP_ERESOURCE,
                                 "a program of more than %d values (program_values)",
                                 DP_LIMIT_PROGRAM_VALUES);
-    if (!DPI_ROOM(b, inputs, 1) || !DPI_ROOM(b, values, 1))
+    if (!DPI_GROW(b, inputs, 1) || !DPI_GROW(b, values, 1))
         return DP_ERESOURCE;
     int rc = name != NULL ? name_check(b, name, &copy) : 0;
     if (rc < 0)
@@ -258,7 +258,7 @@ int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_r
                                 "a program of more than %d constants "
                                 "(program_arguments)",
                                 DP_LIMIT_PROGRAM_ARGUMENTS);
-    if (!DPI_ROOM(b, constants, 1) ||
+    if (!DPI_GROW(b, constants, 1) ||
         !dpi_builder_grow(b, &b->p.constant_names, &b->cap_constant_names, b->p.n_constants + 1,
                           sizeof(*b->p.constant_names)))
         return DP_ERESOURCE;

@@ -35,7 +35,7 @@ size_t dpi_storage_bytes_of(const dp_value *v)
     return bytes;
 }
 
-int dpi_value_hold(dp_arena *a, dp_value *v, dp_error *err)
+int dpi_value_ref(dp_arena *a, dp_value *v, dp_error *err)
 {
     if (v->tag == DP_TAG_LIST && dpi_values_copy(a, v, 1) < 0)
         return dpi_no_memory(err, "a list");

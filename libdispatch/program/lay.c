@@ -40,7 +40,7 @@ static int add_frees(dp_builder *b)
     dp_program *p = &b->p;
     uint32_t *last = dp_malloc_n((size_t)p->n_values, sizeof(*last));
 
-    if (last == NULL || !DPI_ROOM(b, links, p->n_values)) {
+    if (last == NULL || !DPI_GROW(b, links, p->n_values)) {
         dp_free(last);
         return dpi_no_memory(&b->ctx->error, "a program");
     }

@@ -134,7 +134,7 @@ struct dp_builder {
 
 /* Room for one more (or n) in array `name` of the program being built; false: the error is set. */
 bool dpi_builder_grow(dp_builder *b, void *array, uint32_t *cap, uint32_t need, size_t item);
-#define DPI_ROOM(b, name, n)                                                                       \
+#define DPI_GROW(b, name, n)                                                                       \
     dpi_builder_grow(b, &(b)->p.name, &(b)->cap_##name, (b)->p.n_##name + (n), sizeof(*(b)->p.name))
 const char *dpi_builder_str(dp_builder *b, const char *s); /* NULL: the error is set */
 bool dpi_builder_has(const dp_builder *b, dp_ref r);
@@ -161,7 +161,7 @@ dp_value dpi_bump_value(dpi_bump *m, const dp_value *v);
 size_t dpi_storage_bytes_of(const dp_value *v);
 /* Own every tensor in v; lists of values are copied to the arena, since releasing writes to them.
  */
-int dpi_value_hold(dp_arena *a, dp_value *v, dp_error *err);
+int dpi_value_ref(dp_arena *a, dp_value *v, dp_error *err);
 void dpi_program_drop(dp_program *p); /* what the arrays own */
 
 /* "step 3: " before the message of the context. */

@@ -265,7 +265,7 @@ static int run_list(machine *m, const dp_program *p, uint32_t base, const dpi_st
             memcpy(&words[i], &items[i].u, sizeof(*words)); /* behind what is still to be read */
     }
     list.u.values = items;
-    int rc = dpi_value_hold(&m->ctx->arena, &list, &m->ctx->error);
+    int rc = dpi_value_ref(&m->ctx->arena, &list, &m->ctx->error);
     if (rc == 0)
         *out = list;
     return rc;
@@ -284,7 +284,7 @@ static int run_item(machine *m, const dp_program *p, uint32_t base, const dpi_st
         return dp_error_set(&m->ctx->error, DP_EINDEX, "index %u of '%.64s', a list of %u", s->what,
                             dp_program_value_name(p, r, name), list->len);
     dp_value item = dp_list_item(list, s->what);
-    int rc = dpi_value_hold(&m->ctx->arena, &item, &m->ctx->error);
+    int rc = dpi_value_ref(&m->ctx->arena, &item, &m->ctx->error);
     if (rc == 0)
         m->values[base + s->ret] = item;
     return rc;
@@ -327,7 +327,7 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
 static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
 {
     dp_error *err = &m->ctx->error;
-    dpi_place at = {dpi_storage_of(*t)->device, m->ctx->streams_id, m->ctx->account};
+    dpi_target at = {dpi_storage_of(*t)->device, m->ctx->streams_id, m->ctx->account};
     dp_tensor *copy = NULL;
 
     if (!is_constant(p, *t))

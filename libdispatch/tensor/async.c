@@ -279,8 +279,8 @@ int dpi_record_stream(dp_tensor *t, dp_stream *s, dp_error *err)
 }
 
 /* Inside d. */
-static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes,
-                        dp_tensor **out, dp_error *err)
+static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_target at, int ndim,
+                        const int64_t *sizes, dp_tensor **out, dp_error *err)
 {
     dpi_block *b;
     int64_t numel;
@@ -293,10 +293,10 @@ static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_place at, int ndim, c
         return rc;
     size_t bytes = (size_t)numel * dp_dtype_size(dtype);
     if (d->ops.pin == NULL || bytes == 0)
-        return dpi_empty(dtype, (dpi_place){DP_DEVICE_CPU, 0, at.account}, ndim, sizes,
+        return dpi_empty(dtype, (dpi_target){DP_DEVICE_CPU, 0, at.account}, ndim, sizes,
                          DP_CONTIGUOUS, out, err);
-    dpi_bill bill = {0};
-    if (at.account != NULL && (rc = dpi_bill_begin(&bill, at.account, bytes, err)) < 0)
+    dpi_charge charge = {0};
+    if (at.account != NULL && (rc = dpi_charge_begin(&charge, at.account, bytes, err)) < 0)
         return rc;
     rc = dpi_block_pin(d, at.device, bytes, &b, &data, err);
     if (rc == DP_OK) {
@@ -305,13 +305,13 @@ static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_place at, int ndim, c
             dpi_block_drop(b);
     }
     if (rc == DP_OK)
-        dpi_storage_take_bill(dpi_storage_of(*out), bill);
+        dpi_storage_take_charge(dpi_storage_of(*out), charge);
     else
-        dpi_bill_end(bill);
+        dpi_charge_end(charge);
     return rc;
 }
 
-int dpi_empty_pinned(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_tensor **out,
+int dpi_empty_pinned(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_tensor **out,
                      dp_error *err)
 {
     dpi_device *d;

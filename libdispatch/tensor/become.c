@@ -2,9 +2,9 @@
  * them, restored where a kernel fails. */
 #include "home.h"
 
-static int n_formers(const dpi_geometry *g)
+static int n_replaced(const dpi_geometry *g)
 {
-    return atomic_load_explicit(&g->n_formers, memory_order_relaxed);
+    return atomic_load_explicit(&g->n_replaced, memory_order_relaxed);
 }
 
 static int change_check(const dp_tensor *t, int limit, dp_error *err)
@@ -17,38 +17,38 @@ static int change_check(const dp_tensor *t, int limit, dp_error *err)
                             "output with shape %s was given another one by another call, since "
                             "this one began",
                             dp_shape_text(shape, g->sizes, (size_t)g->ndim));
-    if (n_formers(g) >= limit)
+    if (n_replaced(g) >= limit)
         return dp_error_set(err, DP_ERUNTIME,
                             "output with shape %s was given another one %d times, which is the "
                             "limit (DP_LIMIT_RESIZES)",
-                            dp_shape_text(shape, g->sizes, (size_t)g->ndim), n_formers(g));
+                            dp_shape_text(shape, g->sizes, (size_t)g->ndim), n_replaced(g));
     return DP_OK;
 }
 
 /* Tell whether every call that began at `began` or later sees g or a newer geometry, never the one
  * that g replaced.  An undone g hides nothing: a call that began before it was undone sees the one
  * that it replaced. */
-static bool hides_formers(const dpi_geometry *g, uint64_t began)
+static bool hides_replaced(const dpi_geometry *g, uint64_t began)
 {
     return g->since <= began &&
            atomic_load_explicit(&g->state, memory_order_acquire) != DPI_CHANGE_UNDONE;
 }
 
 /* Drop the former geometries of t that no running call can see. */
-static void forget_formers(const dp_tensor *t)
+static void forget_replaced(const dp_tensor *t)
 {
     uint64_t since = dpi_change_shapes_begin(), oldest = dpi_oldest_call();
     dpi_geometry *newest = atomic_load_explicit(&t->geometry, memory_order_relaxed);
     dpi_geometry *g = newest, *gone;
     int n = 0;
 
-    while ((gone = dpi_former_of(g)) != NULL && !hides_formers(g, oldest)) {
+    while ((gone = dpi_replaced_of(g)) != NULL && !hides_replaced(g, oldest)) {
         g = gone;
         n++;
     }
     if (gone != NULL) {
-        atomic_store_explicit(&g->former, NULL, memory_order_relaxed);
-        atomic_store_explicit(&newest->n_formers, n, memory_order_relaxed);
+        atomic_store_explicit(&g->replaced, NULL, memory_order_relaxed);
+        atomic_store_explicit(&newest->n_replaced, n, memory_order_relaxed);
     }
     dpi_change_shapes_end(since - 1); /* nothing changed */
     if (gone != NULL)
@@ -59,25 +59,25 @@ static void forget_formers(const dp_tensor *t)
 static bool forgetting_is_due(const dpi_geometry *g, const dpi_geometry *next)
 {
     enum { AT_A_TIME = 8 };
-    const dpi_geometry *former = dpi_former_of(g);
+    const dpi_geometry *replaced = dpi_replaced_of(g);
 
-    return former != NULL &&
-           (n_formers(g) % AT_A_TIME == 0 || next->storage != g->storage || next->parts != NULL);
+    return replaced != NULL &&
+           (n_replaced(g) % AT_A_TIME == 0 || next->storage != g->storage || next->parts != NULL);
 }
 
 int dpi_change_check(const dp_tensor *t, dp_error *err)
 {
-    if (n_formers(dpi_geometry_of(t)) >= DP_LIMIT_RESIZES)
-        forget_formers(t);
+    if (n_replaced(dpi_geometry_of(t)) >= DP_LIMIT_RESIZES)
+        forget_replaced(t);
     return change_check(t, DP_LIMIT_RESIZES, err);
 }
 
 static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
 {
     dpi_geometry *g = dpi_tensor_strip(from);
-    dpi_geometry *former = dpi_take_geometry(t);
-    atomic_store_explicit(&g->former, former, memory_order_relaxed);
-    atomic_store_explicit(&g->n_formers, n_formers(former) + 1, memory_order_relaxed);
+    dpi_geometry *replaced = dpi_take_geometry(t);
+    atomic_store_explicit(&g->replaced, replaced, memory_order_relaxed);
+    atomic_store_explicit(&g->n_replaced, n_replaced(replaced) + 1, memory_order_relaxed);
     g->since = since;
     g->by = dpi_looker_self;
     atomic_store_explicit(&g->state, DPI_CHANGE_OWN, memory_order_relaxed);
@@ -95,7 +95,7 @@ static int all_become(int n, dp_tensor *const *ts, dp_tensor *const *from, int l
         return DP_OK;
     for (int i = first; i < n; i++)
         if (ts[i] && from[i] && forgetting_is_due(dpi_geometry_of(ts[i]), dpi_geometry_of(from[i])))
-            forget_formers(ts[i]);
+            forget_replaced(ts[i]);
     uint64_t since = dpi_change_shapes_begin();
     for (int i = first; rc == DP_OK && i < n; i++)
         rc = ts[i] && from[i] ? change_check(ts[i], limit, err) : DP_OK;
@@ -183,7 +183,7 @@ static bool undo(dpi_geometry *g)
 
 static void undo_all(dpi_geometry *newest, const dpi_geometry *to, uint64_t change)
 {
-    for (dpi_geometry *g = newest; g != to; g = dpi_former_of(g))
+    for (dpi_geometry *g = newest; g != to; g = dpi_replaced_of(g))
         if (undo(g))
             dpi_geometry_no_need(g);
         else
@@ -195,8 +195,8 @@ int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err)
     dpi_geometry *newest = atomic_load_explicit(&t->geometry, memory_order_acquire), *g = newest;
     dp_tensor *from;
 
-    while (dpi_former_of(g) != NULL && g->since > change && g->by == dpi_looker_self)
-        g = dpi_former_of(g);
+    while (dpi_replaced_of(g) != NULL && g->since > change && g->by == dpi_looker_self)
+        g = dpi_replaced_of(g);
     if (g == newest)
         return DP_OK;
     int rc = as_it_was(t, g, &from, err);
@@ -213,8 +213,8 @@ void dpi_tensor_shrink(dp_tensor *t, uint64_t change)
     const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
     bool fresh = true;
 
-    for (; g != NULL && fresh; g = dpi_former_of(g)) {
-        fresh = dpi_former_of(g) != NULL && g->since > change && g->by == dpi_looker_self;
+    for (; g != NULL && fresh; g = dpi_replaced_of(g)) {
+        fresh = dpi_replaced_of(g) != NULL && g->since > change && g->by == dpi_looker_self;
         if (atomic_load_explicit(&g->storage->growth, memory_order_acquire) == NULL)
             continue;
         uint64_t since = dpi_change_shapes_begin();

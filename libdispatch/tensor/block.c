@@ -29,7 +29,7 @@ struct dpi_block {
     atomic_bool unpinned; /* its device ended: from then on it is host memory like any other */
     atomic_uint_fast64_t since; /* number of the reload that did not adopt it; 0: none */
     use *uses;
-    dpi_bill bill;                /* whose it is once its storage is gone */
+    dpi_charge charge;            /* whose it is once its storage is gone */
     struct dpi_block *next, **at; /* of on's blocks */
     struct dpi_block *next_waiting;
 };
@@ -132,11 +132,11 @@ static void block_free(dpi_block *b)
     else if (b->data) /* its device lost it */
         dpi_bytes_count(-(int64_t)b->bytes);
     if (!b->pinned)
-        dpi_backend_drop(dp_device_backend(b->device));
+        dpi_backend_unref(dp_device_backend(b->device));
     uses_free(b);
     dp_stream_unref(b->stream);
     dpi_device_unref(b->on);
-    dpi_bill_end(b->bill);
+    dpi_charge_end(b->charge);
     dp_free(b);
 }
 
@@ -393,7 +393,7 @@ static int block_for(dpi_device *d, dpi_storage *of, uint32_t streams, const dp_
     b->of = of;
     of->data = b->data;
     of->block = b;
-    dpi_backend_hold(dp_device_backend(of->device));
+    dpi_backend_ref(dp_device_backend(of->device));
     if (b->data)
         dpi_bytes_count((int64_t)b->bytes);
     list(b, d);
@@ -415,9 +415,9 @@ void dpi_block_release(void *arg)
     dpi_block_drop(arg);
 }
 
-void dpi_block_charge(dpi_block *b, dpi_bill bill)
+void dpi_block_charge(dpi_block *b, dpi_charge charge)
 {
-    b->bill = bill;
+    b->charge = charge;
 }
 
 dpi_block *dpi_block_of(const dpi_storage *s)
@@ -468,7 +468,7 @@ static bool began_before(const dpi_block *b)
     return since != 0 && dpi_call_since() != 0 && dpi_call_since() < since;
 }
 
-void *dpi_block_former(const dpi_block *b)
+void *dpi_block_replaced(const dpi_block *b)
 {
     return began_before(b) ? b->data : NULL;
 }

@@ -1,8 +1,7 @@
 /* copy.c -- elements from one tensor to another: any dtypes, any layouts, any two devices.
  *
- * Elements are moved in host memory.  A tensor in a device's own memory is staged: the bytes from
- * its first to its last element are copied to a host buffer, or back, in one piece.  Only one
- * device is entered at a time, so two copies in opposite directions cannot deadlock. */
+ * Elements move in host memory.  For device memory, the bytes from a tensor's first to its last
+ * element are copied to a host buffer, or back.  One device is entered at a time: no deadlock. */
 #include "nest.h"
 
 /* One side of a copy, in host memory or in a device's. */
@@ -18,11 +17,9 @@ typedef struct side {
 typedef struct copy_job {
     const dpi_nest *nest;
     dp_dtype to, from;
-    bool past; /* the destination, packed in each run, is written past the caches */
-    /* of a destination that repeats elements of the source: how many, and how far apart they are;
-     * else 0 */
-    int64_t period, step;
-    uint64_t bits; /* which elements get on their way, not where they end */
+    bool past;            /* the destination, packed in each run, is written past the caches */
+    int64_t period, step; /* source elements that are repeated, their stride; 0: none */
+    uint64_t bits;        /* which elements get on their way, not where they end */
 } copy_job;
 
 /* The first n of the elements that are repeated, beginning with number `at`, and then all of them
@@ -57,8 +54,7 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     }
 }
 
-/* By way of a buffer, where they are conjugated or negated: where they end it would happen again
- * for every one that ends at the same place. */
+/* Conjugate and negate in a buffer: in the destination, elements that overlap change twice. */
 static void copy_twisted(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
                          int64_t src_stride, int64_t n)
 {
@@ -176,7 +172,7 @@ static int copy_host(int ndim, const int64_t *sizes, side dst, side src, int thr
     if (across > 0)
         rc = dpi_copy_across(&nest, across, j.to, j.from, j.past, threads, stop);
     else
-        rc = dpi_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, stop);
+        rc = dpi_thread_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, stop);
     if (DPI_UNLIKELY(rc == DP_OK && dst.bits != src.bits))
         dpi_twist(dst.dtype, dst.bits ^ src.bits, ndim, sizes, dst.strides, dst.data);
     return rc;
@@ -306,7 +302,7 @@ static int copy_packed(char *dst, const char *src, int64_t bytes, int threads, c
 {
     bytes_job j = {dst, src, dpi_goes_past(bytes)};
 
-    return dst != src ? dpi_pool_run(threads, 0, bytes, 4 * DPI_GRAIN, copy_bytes, &j, stop)
+    return dst != src ? dpi_thread_pool_run(threads, 0, bytes, 4 * DPI_GRAIN, copy_bytes, &j, stop)
                       : DP_OK;
 }
 
@@ -486,7 +482,7 @@ int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim, co
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
     dp_tensor *made;
-    int rc = dpi_empty_strided(dtype, (dpi_place){device, 0, a}, ndim, sizes, NULL, &made, err);
+    int rc = dpi_empty_strided(dtype, (dpi_target){device, 0, a}, ndim, sizes, NULL, &made, err);
 
     if (rc < 0)
         return rc;

@@ -2,7 +2,7 @@
  * at::empty_like). */
 #include "room.h"
 
-int dpi_empty(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_memory_format f,
+int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err)
 {
     int64_t strides[DP_DIM_MAX];
@@ -15,7 +15,7 @@ int dpi_empty(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_m
     return rc < 0 ? rc : dpi_empty_strided(dtype, at, ndim, sizes, strides, out, err);
 }
 
-int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_place at, dp_memory_format f,
+int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_target at, dp_memory_format f,
                    dp_tensor **out, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);

@@ -61,9 +61,9 @@ static void bury(dpi_home *dead)
         dead = h->next_dead;
         if (DPI_UNLIKELY(g->parts != NULL))
             parts_end(g->parts, &dead);
-        dpi_geometry *former = dpi_former_of(g);
-        if (former)
-            drop(DPI_HOME_OF(geometry, former), &dead);
+        dpi_geometry *replaced = dpi_replaced_of(g);
+        if (replaced)
+            drop(DPI_HOME_OF(geometry, replaced), &dead);
         if (g->storage == &h->storage)
             dpi_storage_fini(&h->storage);
         else if (g->storage) {

@@ -23,7 +23,7 @@ static inline dpi_home *dpi_home_new(int ndim, size_t inside)
         return NULL;
     atomic_init(&h->refs, 1);
     h->geometry.storage = NULL;
-    atomic_init(&h->geometry.former, NULL);
+    atomic_init(&h->geometry.replaced, NULL);
     h->geometry.parts = NULL;
     return h;
 }

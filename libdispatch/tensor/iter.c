@@ -46,12 +46,12 @@ static inline void place_operands(dp_iter *it, void **pointers, dp_dtype *dtypes
     it->seen = dtypes + places;
 }
 
-enum { PLACES = DPI_COUNT(((dp_iter *)0)->operand_room) / 2 };
+enum { PLACES = DPI_COUNT(((dp_iter *)0)->operand_reserved) / 2 };
 
 static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
 {
     size_t n = (size_t)it->n;
-    void **pointers = it->operand_room;
+    void **pointers = it->operand_reserved;
 
     if (n > PLACES) {
         pointers = dp_arena_alloc_n(a, n, 2 * (sizeof(*pointers) + sizeof(dp_dtype)));
@@ -59,7 +59,7 @@ static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
             return dpi_no_memory(err, "an elementwise loop");
         place_operands(it, pointers, (dp_dtype *)(pointers + 2 * n), n);
     } else {
-        place_operands(it, pointers, it->dtype_room, PLACES);
+        place_operands(it, pointers, it->dtype_reserved, PLACES);
     }
     return DP_OK;
 }
@@ -327,7 +327,7 @@ static int make_plain(const dp_iter_config *c, dp_iter *it, dp_account *account,
                       dp_error *err)
 {
     const dpi_geometry *first = dpi_geometry_of(c->ins[0]);
-    dpi_place at = {DP_DEVICE_CPU, 0, account};
+    dpi_target at = {DP_DEVICE_CPU, 0, account};
     uint32_t made = 0;
     int rc = DP_OK;
 
@@ -378,7 +378,7 @@ static bool init_plain(const dp_iter_config *c, dp_account *account, dp_iter *it
     if (!is_plain(c, c->ins[0], written))
         return false;
     take_config(c, it);
-    place_operands(it, it->operand_room, it->dtype_room, PLACES);
+    place_operands(it, it->operand_reserved, it->dtype_reserved, PLACES);
     if (!take_plain(c, it, written))
         return false;
     *rc = finish_plain(c, it, account, written, err);

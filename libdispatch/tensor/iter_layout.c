@@ -9,7 +9,7 @@
 static int allocate(dpi_iter_plan *p, const int64_t *strides, dp_error *err)
 {
     dp_iter *it = p->it;
-    dpi_place at = {it->device | (p->fake ? DPI_FAKE : 0), 0, p->account};
+    dpi_target at = {it->device | (p->fake ? DPI_FAKE : 0), 0, p->account};
 
     for (int k = 0; k < it->n_out; k++) {
         if (p->geometry[k] != NULL)

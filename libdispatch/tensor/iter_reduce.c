@@ -211,11 +211,11 @@ static int run(job *j, int max_threads, const dpi_stop *stop)
 {
     int64_t items = j->n_blocks * j->n_chunks, numel = j->it->numel;
     int64_t grain = numel < DPI_GRAIN ? items : 1 + (DPI_GRAIN - 1) * items / numel;
-    int rc = dpi_pool_run(max_threads, 0, items, grain, run_items, j, stop);
+    int rc = dpi_thread_pool_run(max_threads, 0, items, grain, run_items, j, stop);
 
     if (rc == 0 && j->partial != NULL)
-        rc = dpi_pool_run(max_threads, 0, j->n_outputs, 1 + DPI_GRAIN / j->n_chunks, merge_chunks,
-                          j, stop);
+        rc = dpi_thread_pool_run(max_threads, 0, j->n_outputs, 1 + DPI_GRAIN / j->n_chunks,
+                                 merge_chunks, j, stop);
     if (rc == 0 && j->partial != NULL)
         finish_all(j);
     return rc;

@@ -213,7 +213,7 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
         return rc;
     if (it->flags & DP_ITER_SERIAL)
         max_threads = 1;
-    rc = dpi_pool_run(max_threads, 0, it->numel, it->grain, run_piece, &j, stop);
+    rc = dpi_thread_pool_run(max_threads, 0, it->numel, it->grain, run_piece, &j, stop);
     if (d != NULL)
         dpi_device_leave(d);
     return rc;

@@ -83,18 +83,18 @@ static void refund(uintptr_t word, uint64_t bytes)
 
 /* -- bills -- */
 
-int dpi_bill_begin(dpi_bill *b, dp_account *a, uint64_t bytes, dp_error *err)
+int dpi_charge_begin(dpi_charge *b, dp_account *a, uint64_t bytes, dp_error *err)
 {
     uintptr_t word = word_of(a, DP_HOLDER_INTERMEDIATES);
 
     if (pay(word, bytes, false, err) < 0)
         return DP_ERESOURCE;
     dpi_account_ref(a);
-    *b = (dpi_bill){word, bytes};
+    *b = (dpi_charge){word, bytes};
     return 0;
 }
 
-void dpi_bill_end(dpi_bill b)
+void dpi_charge_end(dpi_charge b)
 {
     if (b.word == 0)
         return;
@@ -105,11 +105,11 @@ void dpi_bill_end(dpi_bill b)
 static __attribute__((cold, noinline)) int charge_or_say_why(dpi_storage *s, dp_account *a,
                                                              dp_error *err)
 {
-    dpi_bill b;
-    int rc = dpi_bill_begin(&b, a, s->bytes, err);
+    dpi_charge b;
+    int rc = dpi_charge_begin(&b, a, s->bytes, err);
 
     if (rc == 0)
-        dpi_storage_take_bill(s, b);
+        dpi_storage_take_charge(s, b);
     return rc;
 }
 
@@ -118,7 +118,7 @@ int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err)
     if (DPI_UNLIKELY(!dpi_account_add(a, DP_HOLDER_INTERMEDIATES, s->bytes)))
         return charge_or_say_why(s, a, err);
     dpi_account_ref(a);
-    dpi_storage_take_bill(s, (dpi_bill){word_of(a, DP_HOLDER_INTERMEDIATES), s->bytes});
+    dpi_storage_take_charge(s, (dpi_charge){word_of(a, DP_HOLDER_INTERMEDIATES), s->bytes});
     return 0;
 }
 
@@ -130,9 +130,9 @@ void dpi_storage_forget(const dpi_storage *s)
     dpi_account_unref(account_of(word));
 }
 
-dpi_bill dpi_storage_bill(const dpi_storage *s)
+dpi_charge dpi_storage_charge_of(const dpi_storage *s)
 {
-    return (dpi_bill){atomic_load_explicit(&s->charged, memory_order_relaxed), charged_bytes(s)};
+    return (dpi_charge){atomic_load_explicit(&s->charged, memory_order_relaxed), charged_bytes(s)};
 }
 
 /* -- growth -- */
@@ -157,10 +157,10 @@ int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_
     return rc;
 }
 
-dpi_bill dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made)
+dpi_charge dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made)
 {
     uintptr_t word = lock(s);
-    dpi_bill part = {word, s->keeps > 0 || made ? bytes : 0};
+    dpi_charge part = {word, s->keeps > 0 || made ? bytes : 0};
 
     s->all -= bytes;
     s->all_made -= made ? bytes : 0;
@@ -194,9 +194,9 @@ static void let_parts(uintptr_t word, dpi_parts *p)
 
 static int keep_parts(uintptr_t word, dpi_parts *p, bool anyway, dp_error *err)
 {
-    uintptr_t former = p->charged;
+    uintptr_t replaced = p->charged;
 
-    if (former == word)
+    if (replaced == word)
         return 0;
     for (uint32_t i = 0; i < p->n_tensors; i++)
         if (keep(account_of(word), holder_of(word), p->tensors[i], anyway, err) < 0) {
@@ -205,8 +205,8 @@ static int keep_parts(uintptr_t word, dpi_parts *p, bool anyway, dp_error *err)
         }
     dpi_account_ref(account_of(word));
     p->charged = word;
-    if (former != 0)
-        dpi_account_unref(account_of(former));
+    if (replaced != 0)
+        dpi_account_unref(account_of(replaced));
     return 0;
 }
 
@@ -217,7 +217,7 @@ static dpi_geometry *newest(const dp_tensor *t)
 
 static void let_all_parts(uintptr_t word, const dp_tensor *t)
 {
-    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = dpi_former_of(g))
+    for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = dpi_replaced_of(g))
         let_parts(word, g->parts);
 }
 
@@ -228,7 +228,7 @@ static int keep_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_er
     int rc = 0;
 
     for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL && rc == 0;
-         g = dpi_former_of(g))
+         g = dpi_replaced_of(g))
         rc = keep_parts(word, g->parts, anyway, err);
     if (rc < 0)
         let_all_parts(word, t);

@@ -331,9 +331,9 @@ void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
     g->numel = l->numel;
     g->offset = l->offset;
     g->storage = s;
-    atomic_init(&g->former, NULL);
+    atomic_init(&g->replaced, NULL);
     g->parts = NULL;
-    atomic_init(&g->n_formers, 0);
+    atomic_init(&g->n_replaced, 0);
     g->needs = 0;
     g->sizes = (int64_t *)(g + 1);
     g->strides = g->sizes + l->ndim;

@@ -47,9 +47,9 @@ int dpi_storage_enter(const dpi_storage *s, dpi_device **d, dp_error *err);
 size_t dpi_storage_inside(dp_device device, size_t bytes);
 /* Make *s a storage.  inside: dpi_storage_inside() bytes of its home, 64-byte aligned, if that is
  * not 0. */
-int dpi_storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err);
+int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inside, dp_error *err);
 /* A storage over a block of another process, on a device. */
-int dpi_storage_init_import(dpi_storage *s, dpi_place at, size_t bytes, const dp_block_name *name,
+int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const dp_block_name *name,
                             dp_error *err);
 /* A storage over the caller's memory.  release NULL: it is not the storage's to free. */
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
@@ -71,13 +71,13 @@ void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
 /* -- keep.c: see there -- */
 /* Bytes and whose they are; all zero: nobody's. */
-typedef struct dpi_bill {
+typedef struct dpi_charge {
     uintptr_t word;
     uint64_t bytes;
-} dpi_bill;
+} dpi_charge;
 /* So many bytes are about to be made for a.  DP_ERESOURCE: that is too much for it. */
-int dpi_bill_begin(dpi_bill *b, dp_account *a, uint64_t bytes, dp_error *err);
-static inline void dpi_storage_take_bill(dpi_storage *s, dpi_bill b) /* of s, which is new */
+int dpi_charge_begin(dpi_charge *b, dp_account *a, uint64_t bytes, dp_error *err);
+static inline void dpi_storage_take_charge(dpi_storage *s, dpi_charge b) /* of s, which is new */
 {
     s->made = true;
     s->all_made = b.bytes;
@@ -85,15 +85,15 @@ static inline void dpi_storage_take_bill(dpi_storage *s, dpi_bill b) /* of s, wh
 }
 /* The bytes of s, which is new, are about to be made for a. */
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
-dpi_bill dpi_storage_bill(const dpi_storage *s); /* of s, which is gone */
-void dpi_storage_forget(const dpi_storage *s);   /* the same, ended */
-void dpi_bill_end(dpi_bill b);                   /* those bytes are gone */
+dpi_charge dpi_storage_charge_of(const dpi_storage *s); /* of s, which is gone */
+void dpi_storage_forget(const dpi_storage *s);          /* the same, ended */
+void dpi_charge_end(dpi_charge b);                      /* those bytes are gone */
 /* s is about to grow by so many bytes, made for a: whoever is charged for s pays; a, if it is
  * nobody and a is not NULL. */
 int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_error *err);
 /* So many bytes of s, which were `made` for an account or not, go: their part of what it is
  * charged. */
-dpi_bill dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made);
+dpi_charge dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made);
 
 /* -- block.c -- */
 typedef struct dpi_block dpi_block;
@@ -106,14 +106,14 @@ int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, 
 int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
                   dp_error *err);
 void dpi_block_release(void *block);
-void dpi_block_charge(dpi_block *b, dpi_bill bill); /* ends it when b is released; takes */
-void dpi_block_drop(dpi_block *b);                  /* its storage is gone */
-dpi_block *dpi_block_of(const dpi_storage *s);      /* of pinned memory, too; NULL: there is none */
+void dpi_block_charge(dpi_block *b, dpi_charge charge); /* ends it when b is released; takes */
+void dpi_block_drop(dpi_block *b);                      /* its storage is gone */
+dpi_block *dpi_block_of(const dpi_storage *s); /* of pinned memory, too; NULL: there is none */
 const dpi_device *dpi_block_pinned_by(const dpi_block *b); /* NULL: it is not pinned */
 int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
 /* What a call that began before a reload still sees of a block that was not adopted; NULL to all
  * others. */
-void *dpi_block_former(const dpi_block *b);
+void *dpi_block_replaced(const dpi_block *b);
 int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err); /* dpi_storage_enter() */
 void dpi_bytes_count(int64_t bytes); /* > 0: a storage was made; < 0: one was released */
 /* Of all storages together; the peak but for 64 KiB a thread. */
@@ -164,7 +164,7 @@ static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
     const dpi_storage *s = dpi_memory_of(g->storage);
     char *p = __atomic_load_n(&s->data, __ATOMIC_RELAXED);
     if (DPI_UNLIKELY(p == NULL && s->block != NULL))
-        p = dpi_block_former(s->block);
+        p = dpi_block_replaced(s->block);
     return p ? p + (size_t)g->offset * dpi_itemsize(dtype) : NULL;
 }
 static inline char *dpi_tensor_data(const dp_tensor *t) /* first element; NULL: no memory */

@@ -81,7 +81,7 @@ int dpi_scalar_tensor(dp_account *a, dp_value scalar, dp_dtype dtype, dp_tensor 
     dp_dtype to = dtype == DP_DTYPE_NONE ? own : dtype;
     int rc = dp_dtype_size(to) ? check_scalar(&scalar, to, err) : DP_OK; /* else refused below */
     if (rc == DP_OK)
-        rc = dpi_empty_strided(to, (dpi_place){DP_DEVICE_CPU, 0, a}, 0, NULL, NULL, out, err);
+        rc = dpi_empty_strided(to, (dpi_target){DP_DEVICE_CPU, 0, a}, 0, NULL, NULL, out, err);
     if (rc == DP_OK)
         dp_convert(to, dpi_storage_of(*out)->data, own, from, 1);
     return rc;

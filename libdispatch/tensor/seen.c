@@ -34,6 +34,6 @@ static bool growth_read(dpi_growth *g)
 const dpi_storage *dpi_memory_grown(const dpi_storage *s, dpi_growth *g)
 {
     while (g != NULL && !growth_read(g))
-        g = g->former;
+        g = g->replaced;
     return g != NULL ? &g->memory : s;
 }

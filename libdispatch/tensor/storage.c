@@ -48,7 +48,7 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
 
 /* Where the block of a device comes from. */
 typedef struct source {
-    uint32_t streams;            /* as in dpi_place */
+    uint32_t streams;            /* as in dpi_target */
     const dp_block_name *import; /* another process's block; NULL: a new one */
 } source;
 
@@ -77,7 +77,7 @@ static int64_t memory_bytes(const dpi_storage *s)
 static void storage_count(dpi_storage *s)
 {
     if (s->block == NULL)
-        dpi_backend_hold(dp_device_backend(s->device));
+        dpi_backend_ref(dp_device_backend(s->device));
     dpi_bytes_count(memory_bytes(s));
 }
 
@@ -137,12 +137,12 @@ static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from
     if (rc == DP_OK)
         storage_count(s); /* before the device is left, so that the bit is never free in between */
     else
-        dpi_bill_end(dpi_storage_bill(s));
+        dpi_charge_end(dpi_storage_charge_of(s));
     return rc;
 }
 
 /* The bytes lie elsewhere. */
-static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, dp_error *err)
+static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err)
 {
     dp_device device = at.device;
     dpi_device *d;
@@ -162,7 +162,7 @@ static int storage_init(dpi_storage *s, dpi_place at, size_t bytes, dp_error *er
     return rc;
 }
 
-int dpi_storage_init_import(dpi_storage *s, dpi_place at, size_t bytes, const dp_block_name *name,
+int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const dp_block_name *name,
                             dp_error *err)
 {
     dpi_device *d;
@@ -181,7 +181,7 @@ int dpi_storage_init_import(dpi_storage *s, dpi_place at, size_t bytes, const dp
     return rc;
 }
 
-int dpi_storage_init(dpi_storage *s, dpi_place at, size_t bytes, void *inside, dp_error *err)
+int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inside, dp_error *err)
 {
     if (dpi_storage_inside(at.device, bytes) == 0)
         return storage_init(s, at, bytes, err);
@@ -257,14 +257,14 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
 
 /* The memory of s alone is about to be released: a block may outlive it, and then so does the
  * bill. */
-static void memory_paid(dpi_storage *s, dpi_bill bill)
+static void memory_paid(dpi_storage *s, dpi_charge charge)
 {
     if (s->block)
-        dpi_block_charge(s->block, bill);
+        dpi_block_charge(s->block, charge);
     else if (s->release == dpi_block_release)
-        dpi_block_charge(s->release_arg, bill);
+        dpi_block_charge(s->release_arg, charge);
     else
-        dpi_bill_end(bill);
+        dpi_charge_end(charge);
 }
 
 /* Of s alone, not of what it grew to; a block counts its bytes by itself. */
@@ -288,7 +288,7 @@ static void memory_fini(dpi_storage *s)
 
     memory_release(s);
     if (counted)
-        dpi_backend_drop(dp_device_backend(s->device));
+        dpi_backend_unref(dp_device_backend(s->device));
 }
 
 /* A piece of s's memory, its own or what it grew by, as far as it takes any. */
@@ -315,8 +315,8 @@ static void growth_memory_end(dpi_storage *s, dpi_growth *g)
 
 static void growths_free(dpi_storage *s, dpi_growth *g)
 {
-    for (dpi_growth *former; g != NULL; g = former) {
-        former = g->former;
+    for (dpi_growth *replaced; g != NULL; g = replaced) {
+        replaced = g->replaced;
         if (state_of(g) != DPI_CHANGE_UNDONE)
             growth_memory_end(s, g);
         dp_free(g);
@@ -328,12 +328,12 @@ void dpi_storage_fini(dpi_storage *s)
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
 
     if (DPI_UNLIKELY(s->kind_held != 0))
-        dpi_kind_drop(s->kind_held - 1);
+        dpi_kind_unref(s->kind_held - 1);
     if (DPI_UNLIKELY(g != NULL))
         growths_free(s, g);
     if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0) {
         if (s->block || s->release == dpi_block_release)
-            memory_paid(s, dpi_storage_bill(s));
+            memory_paid(s, dpi_storage_charge_of(s));
         else
             dpi_storage_forget(s);
     }
@@ -356,11 +356,11 @@ static int check_growth(const dpi_storage *s, const dpi_growth *last, size_t byt
                             "a storage of %zu bytes was grown to %zu by another call, since this "
                             "one began",
                             now->bytes, last->memory.bytes);
-    if (last != NULL && last->n_formers >= DP_LIMIT_RESIZES)
+    if (last != NULL && last->n_replaced >= DP_LIMIT_RESIZES)
         return dp_error_set(err, DP_ERUNTIME,
                             "a storage that grew %d times while a call runs, which is the limit "
                             "(DP_LIMIT_RESIZES), cannot grow from %zu to %zu bytes",
-                            last->n_formers, now->bytes, bytes);
+                            last->n_replaced, now->bytes, bytes);
     return DP_OK;
 }
 
@@ -387,7 +387,7 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
 static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_error *err)
 {
     dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
-    int rc = storage_init(&g->memory, (dpi_place){device, 0, NULL}, bytes, err);
+    int rc = storage_init(&g->memory, (dpi_target){device, 0, NULL}, bytes, err);
 
     if (rc < 0)
         return rc;
@@ -404,7 +404,7 @@ static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growt
     int rc = dpi_storage_charge_growth(s, a, counted, err);
 
     if (rc == DP_OK && (rc = growth_fill(s, bytes, g, err)) < 0)
-        dpi_bill_end(dpi_storage_part(s, counted, a != NULL));
+        dpi_charge_end(dpi_storage_part(s, counted, a != NULL));
     if (rc == DP_OK)
         g->memory.made = a != NULL;
     return rc;
@@ -415,7 +415,7 @@ static void own_memory_end(dpi_storage *s)
 {
     memory_paid(s, dpi_storage_part(s, piece_bytes(s), s->made));
     if (s->block != NULL)
-        dpi_backend_hold(dp_device_backend(s->device)); /* as its block did */
+        dpi_backend_ref(dp_device_backend(s->device)); /* as its block did */
     memory_release(s);
     s->block = NULL;
     s->data = NULL;
@@ -432,25 +432,25 @@ static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
     *undone = NULL;
     while (g != NULL && state_of(g) == DPI_CHANGE_UNDONE) {
         *undone = g;
-        g = g->former;
+        g = g->replaced;
     }
     return g;
 }
 
 /* While shapes change: what no running call can see of s goes. */
-static void forget_formers(dpi_storage *s, dpi_growth *last)
+static void forget_replaced(dpi_storage *s, dpi_growth *last)
 {
     uint64_t oldest = dpi_oldest_call();
     dpi_growth *g = last;
     int n = 0;
 
-    for (; g != NULL && since_of(g) > oldest; g = g->former)
+    for (; g != NULL && since_of(g) > oldest; g = g->replaced)
         n++;
     if (g == NULL)
         return;
-    growths_free(s, g->former);
-    g->former = NULL;
-    last->n_formers = n;
+    growths_free(s, g->replaced);
+    g->replaced = NULL;
+    last->n_replaced = n;
     if (s->data != NULL || s->bytes > 0)
         own_memory_end(s);
 }
@@ -471,8 +471,8 @@ static int grow(dpi_storage *s, dp_account *a, dpi_growth *last, dpi_growth *und
         return rc;
     }
     if (g != undone)
-        g->former = last;
-    g->n_formers = last != NULL ? last->n_formers + 1 : 1;
+        g->replaced = last;
+    g->n_replaced = last != NULL ? last->n_replaced + 1 : 1;
     g->needs = 0;
     atomic_store_explicit(&g->by, dpi_looker_self, memory_order_relaxed);
     atomic_store_explicit(&g->state, since << 2 | DPI_CHANGE_OWN, memory_order_release);
@@ -490,7 +490,7 @@ int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
     uint64_t since = dpi_change_shapes_begin();
     dpi_growth *last = last_growth(s, &undone);
     if (last != NULL)
-        forget_formers(s, last);
+        forget_replaced(s, last);
     int rc = check_growth(s, last, bytes, err);
     if (rc == DP_OK)
         rc = grow(s, a, last, undone, bytes, since, err);
@@ -508,7 +508,7 @@ static bool made_here(const dpi_growth *g, uint64_t change)
 
 static size_t bytes_before(const dpi_storage *s, const dpi_growth *g)
 {
-    return g->former != NULL ? g->former->memory.bytes : s->bytes;
+    return g->replaced != NULL ? g->replaced->memory.bytes : s->bytes;
 }
 
 bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by)
@@ -517,7 +517,7 @@ bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by)
     dpi_growth *undone, *g = began != 0 ? last_growth(s, &undone) : NULL;
     bool counted = false;
 
-    for (; made_here(g, began); g = g->former)
+    for (; made_here(g, began); g = g->replaced)
         if (bytes > bytes_before(s, g)) {
             g->needs += (uint32_t)by;
             counted = true;
@@ -529,7 +529,7 @@ void dpi_storage_keep_growths(const dpi_storage *s, uint64_t change)
 {
     dpi_growth *undone, *g = last_growth(s, &undone);
 
-    for (; made_here(g, change); g = g->former)
+    for (; made_here(g, change); g = g->replaced)
         atomic_fetch_or_explicit(&g->state, DPI_CHANGE_READ, memory_order_relaxed);
 }
 
@@ -537,7 +537,7 @@ void dpi_storage_undo_growths(dpi_storage *s, uint64_t change)
 {
     dpi_growth *undone, *g = last_growth(s, &undone);
 
-    for (; made_here(g, change) && g->needs == 0; g = g->former) {
+    for (; made_here(g, change) && g->needs == 0; g = g->replaced) {
         uint64_t own = since_of(g) << 2 | DPI_CHANGE_OWN;
         if (!atomic_compare_exchange_strong_explicit(&g->state, &own, own | DPI_CHANGE_UNDONE,
                                                      memory_order_acq_rel, memory_order_relaxed))

@@ -2,7 +2,7 @@
 #include "home.h"
 
 /* A tensor over a new storage of `bytes`. */
-static int over_new_storage(dp_dtype dtype, dpi_place at, const dpi_layout *l, size_t bytes,
+static int over_new_storage(dp_dtype dtype, dpi_target at, const dpi_layout *l, size_t bytes,
                             dp_tensor **out, dp_error *err)
 {
     dpi_home *h = dpi_home_new(l->ndim, dpi_storage_inside(at.device, bytes));
@@ -18,7 +18,7 @@ static int over_new_storage(dp_dtype dtype, dpi_place at, const dpi_layout *l, s
     return DP_OK;
 }
 
-static inline __attribute__((always_inline)) int empty(dp_dtype dtype, dpi_place at, int ndim,
+static inline __attribute__((always_inline)) int empty(dp_dtype dtype, dpi_target at, int ndim,
                                                        const int64_t *sizes, const int64_t *strides,
                                                        dp_tensor **out, dp_error *err)
 {
@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) int empty(dp_dtype dtype, dpi_place
     return over_new_storage(dtype, at, &l, dpi_layout_bytes(&l, dp_dtype_size(dtype)), out, err);
 }
 
-int dpi_empty_strided(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes,
+int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes,
                       const int64_t *strides, dp_tensor **out, dp_error *err)
 {
     return empty(dtype, at, ndim, sizes, strides, out, err);
@@ -44,7 +44,7 @@ int dp_tensor_new(dp_dtype dtype, dp_device device, int ndim, const int64_t *siz
 {
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
-    return empty(dtype, (dpi_place){device, 0, NULL}, ndim, sizes, strides, out, err);
+    return empty(dtype, (dpi_target){device, 0, NULL}, ndim, sizes, strides, out, err);
 }
 
 int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, int ndim,
@@ -65,7 +65,7 @@ int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_elements, 
     size_t bytes = dp_size_times((uint64_t)n_elements, dp_dtype_size(dtype));
     rc = dpi_fits_check(&l, dp_dtype_size(dtype), bytes, err);
     if (rc == DP_OK)
-        rc = over_new_storage(dtype, (dpi_place){device, 0, NULL}, &l, bytes, out, err);
+        rc = over_new_storage(dtype, (dpi_target){device, 0, NULL}, &l, bytes, out, err);
     if (rc == DP_OK && dpi_storage_of(*out)->host && bytes > 0)
         memset(dpi_storage_of(*out)->data, 0, bytes);
     return rc;
@@ -97,7 +97,7 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
     return DP_OK;
 }
 
-int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_place at, int ndim,
+int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_target at, int ndim,
                       const int64_t *sizes, const int64_t *strides, int64_t offset, dp_tensor **out,
                       dp_error *err)
 {
@@ -156,7 +156,7 @@ int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, cons
     size_t bytes = strlen(kind) + 1;
     dpi_home *h = dpi_home_new(l->ndim, bytes);
     dp_tensor *from;
-    int rc = h ? dpi_storage_init(&h->storage, (dpi_place){device | DPI_MEMORYLESS, 0, NULL}, 0,
+    int rc = h ? dpi_storage_init(&h->storage, (dpi_target){device | DPI_MEMORYLESS, 0, NULL}, 0,
                                   NULL, err)
                : dpi_no_memory(err, "a tensor");
 
@@ -196,16 +196,16 @@ int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts
 /* t gets the version of another tensor, and this root, the reference to which it takes. */
 static void share_version(dp_tensor *t, const dp_tensor *of, dp_tensor *root)
 {
-    dpi_home *former = dpi_home_of_version(t), *held;
-    dp_tensor *former_root = t->root;
+    dpi_home *replaced = dpi_home_of_version(t), *held;
+    dp_tensor *replaced_root = t->root;
 
     t->version = of->version;
     t->root = root;
     if ((held = dpi_home_of_version(t)) != NULL)
         dpi_home_ref(held);
-    if (former != NULL)
-        dpi_home_unref(former);
-    dp_tensor_unref(former_root);
+    if (replaced != NULL)
+        dpi_home_unref(replaced);
+    dp_tensor_unref(replaced_root);
 }
 
 void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of)
@@ -248,7 +248,7 @@ int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
     int rc = dpi_layout_check(g->ndim, g->sizes, g->strides, g->offset, &l, err);
 
     if (rc == DP_OK)
-        rc = over_new_storage(t->dtype, (dpi_place){g->storage->device | DPI_FAKE, 0, NULL}, &l,
+        rc = over_new_storage(t->dtype, (dpi_target){g->storage->device | DPI_FAKE, 0, NULL}, &l,
                               dpi_memory_of(g->storage)->bytes, out, err);
     if (rc == DP_OK)
         (*out)->wrapped = t->wrapped;

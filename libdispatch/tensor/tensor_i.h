@@ -19,12 +19,12 @@
 enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 /* and has the key Fake */ };
 
 /* Where the memory of a new tensor is to be, and at whose expense. */
-typedef struct dpi_place {
+typedef struct dpi_target {
     dp_device device;
     uint32_t
         streams; /* dpi_streams_id(): a device's block is for its current one; 0: the default one */
     dp_account *account; /* NULL: nobody's */
-} dpi_place;
+} dpi_target;
 
 typedef struct dpi_storage {
     dp_device device;
@@ -37,7 +37,7 @@ typedef struct dpi_storage {
     bool memoryless; /* it has a size and never any data: device meta, fakes, wrappers */
     bool fake;       /* memoryless, and its tensors have the key Fake */
     uint8_t
-        kind_held; /* slot of a wrapper's kind + 1, which dpi_kind_drop() takes; 0: it has no key */
+        kind_held; /* slot of a wrapper's kind + 1, which dpi_kind_unref() takes; 0: it has no key */
     const char *kind; /* of a wrapper, whose bytes are its parts'; in its home; NULL: of none */
     struct dpi_block *block; /* whose data this is; NULL: the host's */
     /* keep.c's: whose account it is charged to, and how often that holder asked; its bytes and
@@ -57,10 +57,10 @@ typedef struct dpi_storage {
  * reading. */
 typedef struct dpi_growth {
     dpi_storage memory;
-    struct dpi_growth *former;  /* NULL: the storage's own memory, or nothing any more */
-    atomic_uint_fast64_t state; /* `since` << 2, and one of DPI_CHANGE_* */
+    struct dpi_growth *replaced; /* NULL: the storage's own memory, or nothing any more */
+    atomic_uint_fast64_t state;  /* `since` << 2, and one of DPI_CHANGE_* */
     _Atomic(const void *) by;
-    int n_formers; /* memories behind it, the storage's own among them */
+    int n_replaced; /* memories behind it, the storage's own among them */
     uint32_t
         needs; /* geometries that do not fit in what it grew from, made by the call that grew it */
 } dpi_growth;
@@ -98,13 +98,13 @@ typedef struct dpi_geometry {
     struct dpi_parts *parts; /* owned; of a wrapper; NULL: of no wrapper */
     /* If this geometry replaced another in a tensor: `former` is that one, held as long as a
      * running call may have begun before; `since` is the number of the change (dpi_changes.n); `by`
-     * identifies the thread that made it.  n_formers: at most so long is the chain of formers.
+     * identifies the thread that made it.  n_replaced: at most so long is the chain of formers.
      * `state` becomes DPI_CHANGE_UNDONE when no call may use it any more, not even one that began
      * after it. */
-    _Atomic(struct dpi_geometry *) former;
+    _Atomic(struct dpi_geometry *) replaced;
     uint64_t since;
     const void *by;
-    atomic_int n_formers;
+    atomic_int n_replaced;
     atomic_int state; /* DPI_CHANGE_* */
     size_t needs; /* bytes, as counted in dpi_growth.needs of its storage; 0: it is not counted */
 } dpi_geometry;
@@ -214,9 +214,9 @@ static inline bool dpi_is_unseen(uint64_t since, const void *by)
 
     return began != 0 && since > began && by != self;
 }
-static inline dpi_geometry *dpi_former_of(const dpi_geometry *g)
+static inline dpi_geometry *dpi_replaced_of(const dpi_geometry *g)
 {
-    return atomic_load_explicit(&g->former, memory_order_acquire);
+    return atomic_load_explicit(&g->replaced, memory_order_acquire);
 }
 
 /* This call uses a geometry that replaced another.  False: it is undone. */
@@ -233,9 +233,9 @@ static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
 
-    while (DPI_UNLIKELY(dpi_former_of(g) != NULL) &&
+    while (DPI_UNLIKELY(dpi_replaced_of(g) != NULL) &&
            (dpi_is_unseen(g->since, g->by) || !dpi_geometry_read(g)))
-        g = dpi_former_of(g);
+        g = dpi_replaced_of(g);
     return g;
 }
 /* Which of DPI_MATH_BITS t has: what its bytes have yet to be turned into. */
@@ -349,12 +349,12 @@ bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
 /* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
-int dpi_empty(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_memory_format f,
+int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);
-int dpi_empty_strided(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes,
+int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes,
                       const int64_t *strides /* NULL: contiguous */, dp_tensor **out,
                       dp_error *err);
-int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_place at, dp_memory_format f,
+int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_target at, dp_memory_format f,
                    dp_tensor **out, dp_error *err);
 /* The same in another dtype, in whose elements strides and offset count, and with these of
  * DPI_MATH_BITS flipped. */
@@ -401,10 +401,10 @@ int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
 void dpi_on_tensor_end(void (*fn)(void *attached));
 /* dp_tensor_export(), dp_tensor_import() */
 int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err);
-int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_place at, int ndim,
+int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_target at, int ndim,
                       const int64_t *sizes, const int64_t *strides, int64_t offset, dp_tensor **out,
                       dp_error *err);
-int dpi_empty_pinned(dp_dtype dtype, dpi_place at, int ndim, const int64_t *sizes, dp_tensor **out,
+int dpi_empty_pinned(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_tensor **out,
                      dp_error *err);
 bool dpi_tensor_is_pinned(const dp_tensor *t);
 int dpi_record_stream(dp_tensor *t, dp_stream *s, dp_error *err);

@@ -203,6 +203,6 @@ int dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from
     t.count[0] = (n0 + t.side[0] - 1) / t.side[0];
     t.count[1] = (na + t.side[1] - 1) / t.side[1];
     int64_t all = nest->numel / (n0 * na) * t.count[0] * t.count[1];
-    return dpi_pool_run(threads, 0, all, 1 + (DPI_GRAIN - 1) / (t.side[0] * t.side[1]), run_tiles,
-                        &t, stop);
+    return dpi_thread_pool_run(threads, 0, all, 1 + (DPI_GRAIN - 1) / (t.side[0] * t.side[1]),
+                               run_tiles, &t, stop);
 }

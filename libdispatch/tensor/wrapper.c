@@ -206,13 +206,13 @@ static int wrapper_make(const dp_wrapper *w, int kind, dp_tensor **out, dp_error
 int dpi_wrapper_new(const dp_wrapper *given, dp_tensor **out, dp_error *err)
 {
     dp_wrapper w = whole(given);
-    int kind = w.kind != NULL ? dpi_kind_hold(w.kind) : -1;
+    int kind = w.kind != NULL ? dpi_kind_ref(w.kind) : -1;
     int rc = wrapper_make(&w, kind, out, err);
 
     if (rc == DP_OK)
         dpi_geometry_of(*out)->storage->kind_held = (uint8_t)(kind + 1);
     else if (kind >= 0)
-        dpi_kind_drop(kind);
+        dpi_kind_unref(kind);
     return rc;
 }
 

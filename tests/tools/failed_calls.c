@@ -37,9 +37,9 @@ typedef struct argument {
 
 typedef struct replay {
     dp_registry *reg;
-    dp_ctx *binds, *calls;    /* of the arguments, and of the call */
-    dp_account *account;      /* of the call */
-    dp_held held[DP_HOLDERS]; /* by the account before the call */
+    dp_ctx *binds, *calls;     /* of the arguments, and of the call */
+    dp_account *account;       /* of the call */
+    dp_usage held[DP_HOLDERS]; /* by the account before the call */
     dp_generators *generators;
     const char *file;
     int line;
@@ -260,9 +260,9 @@ static void expect_stats(replay *r, const dp_tensor_stats *before, uint64_t n, c
 
 static void expect_account(replay *r, uint64_t n, const char *when)
 {
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
 
-    dp_account_held(r->account, held);
+    dp_account_usage(r->account, held);
     for (int h = 0; h < DP_HOLDERS; h++)
         if (held[h].count != r->held[h].count || held[h].bytes != r->held[h].bytes)
             fail(r, "allocation %llu, %s: the account holds %lld bytes more of %s",
@@ -358,7 +358,7 @@ static int call_once(replay *r, uint64_t n, bool *hit)
     int rc;
 
     dp_tensor_stats_get(&before);
-    dp_account_held(r->account, r->held);
+    dp_account_usage(r->account, r->held);
     *hit = false;
     if (prepare(r) < 0) {
         fail(r, "%s", dp_ctx_error(r->binds)->message);

@@ -232,7 +232,7 @@ int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *arena, dp_explanation *
     const dpi_snapshot *s;
     const dpi_entry *e;
     bool begun;
-    int rc = b->op != NULL ? dpi_ctx_hold(ctx, &begun) : dpi_fail_no_op(ctx);
+    int rc = b->op != NULL ? dpi_ctx_pin(ctx, &begun) : dpi_fail_no_op(ctx);
 
     if (rc < 0)
         return rc;
@@ -244,6 +244,6 @@ int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *arena, dp_explanation *
                           b->op->name);
     else
         rc = explain(ctx, e, b, arena, out);
-    dpi_ctx_let_go(ctx, begun);
+    dpi_ctx_unpin(ctx, begun);
     return rc;
 }

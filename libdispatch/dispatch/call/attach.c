@@ -205,7 +205,7 @@ static int entry_new(dp_ctx *ctx, const char *key, const dp_value *value, entry 
 }
 
 /* Locked.  Put e in the place of *former, the entry of its key that t had, or add it. */
-static int put(dp_ctx *ctx, dp_tensor *t, entry *e, entry **former)
+static int put(dp_ctx *ctx, dp_tensor *t, entry *e, entry **replaced)
 {
     look l = {t, 0};
     bool apart = each_tensor(&e->value, look_at, &l);
@@ -225,9 +225,9 @@ static int put(dp_ctx *ctx, dp_tensor *t, entry *e, entry **former)
                        a->n);
     each_tensor(&e->value, hold, NULL);
     a->level = l.level > a->level ? l.level : a->level;
-    *former = *at;
-    a->n += *former == NULL;
-    e->next = *former != NULL ? (*former)->next : NULL;
+    *replaced = *at;
+    a->n += *replaced == NULL;
+    e->next = *replaced != NULL ? (*replaced)->next : NULL;
     *at = e;
     return 0;
 }
@@ -247,7 +247,7 @@ static entry *take(dp_tensor *t, const char *key)
 
 int dp_tensor_attach(dp_ctx *ctx, dp_tensor *t, const char *key, const dp_value *value)
 {
-    entry *e = NULL, *former = NULL;
+    entry *e = NULL, *replaced = NULL;
 
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, key))
         return DP_EPLUGIN;
@@ -259,14 +259,14 @@ int dp_tensor_attach(dp_ctx *ctx, dp_tensor *t, const char *key, const dp_value 
         return rc;
     pthread_mutex_lock(&lock);
     if (none)
-        former = take(t, key);
+        replaced = take(t, key);
     else
-        rc = put(ctx, t, e, &former);
+        rc = put(ctx, t, e, &replaced);
     pthread_mutex_unlock(&lock);
     if (rc < 0)
         entry_free(e);
-    if (former != NULL)
-        entry_free(former); /* not under the lock: what it held may end */
+    if (replaced != NULL)
+        entry_free(replaced); /* not under the lock: what it held may end */
     return rc;
 }
 

@@ -384,7 +384,7 @@ static int bind_one(dpi_request *rq, const char *name, dp_bound *out)
     const dpi_entry **list = NULL;
     bool begun;
     size_t n = 0;
-    int rc = dpi_ctx_hold(ctx, &begun);
+    int rc = dpi_ctx_pin(ctx, &begun);
 
     *out = (dp_bound){0};
     if (rc < 0)
@@ -394,7 +394,7 @@ static int bind_one(dpi_request *rq, const char *name, dp_bound *out)
         rc = choose_or_say(rq, name, list, n, out);
     if (rc < 0)
         snprintf(ctx->error.op, sizeof(ctx->error.op), "%s", name);
-    dpi_ctx_let_go(ctx, begun);
+    dpi_ctx_unpin(ctx, begun);
     return rc;
 }
 

@@ -373,8 +373,8 @@ int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_a
     none_all(rets, n_rets);
     atomic_store_explicit(&th->frames[0].args, args, memory_order_relaxed);
     count_up(&ctx->counts[id]);
-    ctx->facts.n_calls = 1;
-    ctx->facts.kernel_id = k->id;
+    ctx->stats.n_calls = 1;
+    ctx->stats.kernel_id = k->id;
     int rc = run_kernel(ctx, e, k, ks, args, rets, true);
     if (DPI_UNLIKELY(ctx->state != ctx->states))
         dpi_state_return(ctx, ctx->states);

@@ -128,7 +128,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->account = ctx->arena.account = NULL;
     dp_error_clear(&ctx->error);
     ctx->tracing = ctx->timing = false;
-    ctx->facts = (dp_call_stats){0};
+    ctx->stats = (dp_call_stats){0};
     ctx->threads = 0;
     ctx->stop = (dpi_stop){0};
     no_label(ctx);
@@ -179,7 +179,7 @@ void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag)
 
 dp_call_stats dp_ctx_stats(const dp_ctx *ctx)
 {
-    return ctx->facts;
+    return ctx->stats;
 }
 
 void dp_ctx_timing(dp_ctx *ctx, bool on)

@@ -37,7 +37,7 @@ struct dp_ctx {
     dp_arena arena;
     uint32_t n_counts;
     atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */
-    dp_call_stats facts;
+    dp_call_stats stats;
     uint64_t t_top; /* timing: when the top-level call began */
     uint64_t since; /* when the request began; 0: nobody said */
     int threads;
@@ -105,19 +105,19 @@ static inline void dpi_ctx_touch(const dp_ctx *ctx)
 /* Where a new tensor lies, at the expense of the context's account.  In fake mode it is a fake.  A
  * kernel for CPU that serves Meta, too, makes tensors of Meta there, whatever it names: it copies
  * operands and makes its results where it is. */
-static inline dpi_place dpi_ctx_place(const dp_ctx *ctx, dp_device device)
+static inline dpi_target dpi_ctx_target(const dp_ctx *ctx, dp_device device)
 {
     if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
-        return (dpi_place){device, ctx->streams_id, ctx->account};
+        return (dpi_target){device, ctx->streams_id, ctx->account};
     if (dpi_ctx_fake(ctx))
-        return (dpi_place){device | DPI_FAKE, 0, ctx->account};
+        return (dpi_target){device | DPI_FAKE, 0, ctx->account};
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
     if (dpi_frame_keys(f).functionality & DPI_BIT(Fake))
         device |= DPI_FAKE;
     else if (k->key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         device = DP_DEVICE(DP_B_Meta, 0);
-    return (dpi_place){device, 0, ctx->account};
+    return (dpi_target){device, 0, ctx->account};
 }
 
 /* The snapshot that ctx holds; only while it holds one. */
@@ -130,12 +130,12 @@ const dp_op *dpi_ctx_running(const dp_ctx *ctx);     /* the innermost call's; NU
 const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx); /* its kernel */
 
 /* Hold a snapshot for a moment: the running call's or program's, or the newest. */
-static inline int dpi_ctx_hold(dp_ctx *ctx, bool *begun)
+static inline int dpi_ctx_pin(dp_ctx *ctx, bool *begun)
 {
     *begun = ctx->thread == NULL;
     return DPI_UNLIKELY(*begun) ? dp_ctx_begin(ctx) : 0;
 }
-static inline void dpi_ctx_let_go(dp_ctx *ctx, bool begun)
+static inline void dpi_ctx_unpin(dp_ctx *ctx, bool begun)
 {
     if (DPI_UNLIKELY(begun))
         dp_ctx_end(ctx);

@@ -198,9 +198,9 @@ int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, con
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
     if (dpi_ctx_memoryless(ctx)) /* there is nothing to pin */
-        return dpi_empty(dtype, dpi_ctx_place(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
+        return dpi_empty(dtype, dpi_ctx_target(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
                          &ctx->error);
-    return dpi_empty_pinned(dtype, (dpi_place){.device = device, .account = ctx->account}, ndim,
+    return dpi_empty_pinned(dtype, (dpi_target){.device = device, .account = ctx->account}, ndim,
                             sizes, out, &ctx->error);
 }
 
@@ -237,6 +237,6 @@ int dp_tensor_import(dp_ctx *ctx, const dp_exported *from, dp_dtype dtype, dp_de
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, from, out) ||
         (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes)))
         return DP_EPLUGIN;
-    return dpi_tensor_import(from, dtype, (dpi_place){.device = device, .account = ctx->account},
+    return dpi_tensor_import(from, dtype, (dpi_target){.device = device, .account = ctx->account},
                              ndim, sizes, strides, storage_offset, out, &ctx->error);
 }

@@ -49,7 +49,7 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *v);
 DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
 DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
-/* DP_ECANCELLED, DP_EDEADLINE, DPI_POOL_LEFT (DP_EPLUGIN) */
+/* DP_ECANCELLED, DP_EDEADLINE, DPI_THREAD_LEFT (DP_EPLUGIN) */
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
 /* The running kernel asks for a loop over bytes, and its tensors have none. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
@@ -65,7 +65,7 @@ DPI_COLD int dpi_known_check(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *args);
 
 /* -- output.c: warn that t, which had `former`, was given another shape -- */
-DPI_COLD void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *t);
+DPI_COLD void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *replaced, const dp_tensor *t);
 
 /* -- warn.c -- */
 
@@ -294,11 +294,11 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
         count_up(&ctx->counts[id]);
     else
         dpi_count_first(ctx, id);
-    if (ctx->facts.n_calls == 0) {
-        ctx->facts.n_calls = 1;
-        ctx->facts.kernel_id = k->id;
+    if (ctx->stats.n_calls == 0) {
+        ctx->stats.n_calls = 1;
+        ctx->stats.kernel_id = k->id;
     } else if (!(how & BY_REDISPATCH)) { /* which is the same call still */
-        ctx->facts.n_calls++;
+        ctx->stats.n_calls++;
     }
     m->depth = (uint16_t)depth;
     m->how = (uint16_t)how;
@@ -352,7 +352,7 @@ static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
         dp_error_clear(&ctx->error);
         ctx->outdated = false;
     }
-    ctx->facts.n_calls = 0;
+    ctx->stats.n_calls = 0;
     if (DPI_UNLIKELY(ctx->timing))
         ctx->t_top = dpi_nanos();
     return ctx->thread != NULL ? 0 : dpi_pin(ctx);
@@ -409,7 +409,7 @@ static inline bool is_top(const dp_ctx *ctx)
  * run yet: the newest snapshot will do as well. */
 static inline bool outdated(const dp_ctx *ctx)
 {
-    return ctx->outdated && ctx->facts.n_calls == 0 && ctx->pins == 0 && !ctx->shares_pin;
+    return ctx->outdated && ctx->stats.n_calls == 0 && ctx->pins == 0 && !ctx->shares_pin;
 }
 
 #pragma GCC visibility pop

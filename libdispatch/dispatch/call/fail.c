@@ -285,7 +285,7 @@ DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code)
 {
     double late = ctx->stop.deadline != 0 ? (double)(dpi_nanos() - ctx->stop.deadline) / 1e6 : 0;
 
-    if (code == DPI_POOL_LEFT)
+    if (code == DPI_THREAD_LEFT)
         return fail_loop(ctx, "ended a thread of the pool, from the body of its loop");
     if (code == DP_ECANCELLED)
         return dp_error_set(&ctx->error, code, "cancelled while it ran");

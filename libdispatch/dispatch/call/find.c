@@ -98,13 +98,13 @@ const dp_op *dp_op_find(dp_ctx *ctx, const char *name)
 {
     bool begun;
 
-    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name) || dpi_ctx_hold(ctx, &begun) < 0)
+    if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name) || dpi_ctx_pin(ctx, &begun) < 0)
         return NULL;
     size_t n = strlen(name);
     const dpi_entry *e = dpi_snapshot_find(dpi_ctx_snapshot(ctx), name, n);
     const dp_op *op = e ? e->op : NULL; /* the entry goes with the snapshot, the operator stays */
     if (DPI_UNLIKELY(e == NULL))
         dpi_no_operator(dpi_ctx_snapshot(ctx), name, &ctx->error);
-    dpi_ctx_let_go(ctx, begun);
+    dpi_ctx_unpin(ctx, begun);
     return op;
 }

@@ -55,7 +55,7 @@ int dp_generator_enter(dp_ctx *ctx, dp_generator *g, dp_device device)
     int rc = choose(ctx, g, device, &chosen);
     if (rc < 0)
         return rc;
-    if (!dpi_generator_try(chosen) && (rc = wait_for(ctx, chosen)) < 0) {
+    if (!dpi_generator_trylock(chosen) && (rc = wait_for(ctx, chosen)) < 0) {
         dp_generator_unref(chosen);
         return rc;
     }
@@ -67,7 +67,7 @@ void dp_generator_leave(dp_ctx *ctx)
 {
     if (ctx->generator == NULL)
         return;
-    dpi_generator_drop(ctx->generator);
+    dpi_generator_unlock(ctx->generator);
     ctx->generator = dp_generator_unref(ctx->generator);
 }
 

@@ -12,7 +12,7 @@ int dp_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int6
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
-    return dpi_empty(dtype, dpi_ctx_place(ctx, device), ndim, sizes, format, out, &ctx->error);
+    return dpi_empty(dtype, dpi_ctx_target(ctx, device), ndim, sizes, format, out, &ctx->error);
 }
 
 int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
@@ -22,7 +22,7 @@ int dp_empty_strided(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, co
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
-    return dpi_empty_strided(dtype, dpi_ctx_place(ctx, device), ndim, sizes, strides, out,
+    return dpi_empty_strided(dtype, dpi_ctx_target(ctx, device), ndim, sizes, strides, out,
                              &ctx->error);
 }
 
@@ -31,7 +31,7 @@ int dp_empty_like(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_for
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, out))
         return DP_EPLUGIN;
-    return dpi_empty_like(t, dtype, dpi_ctx_place(ctx, dpi_storage_of(t)->device), format, out,
+    return dpi_empty_like(t, dtype, dpi_ctx_target(ctx, dpi_storage_of(t)->device), format, out,
                           &ctx->error);
 }
 
@@ -99,7 +99,7 @@ static bool on_host(const dp_tensor *t)
 
 static int stopped(dp_ctx *ctx, int rc)
 {
-    bool is = rc == DP_ECANCELLED || rc == DP_EDEADLINE || rc == DPI_POOL_LEFT;
+    bool is = rc == DP_ECANCELLED || rc == DP_EDEADLINE || rc == DPI_THREAD_LEFT;
 
     return DPI_UNLIKELY(is) ? dpi_fail_stopped(ctx, rc) : rc;
 }
@@ -135,9 +135,9 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
     if (DPI_LIKELY(rc < 0 || it->resized == 0))
         return rc;
     for (int k = 0; k < it->n_out; k++) {
-        const dpi_geometry *former = dpi_former_of(dpi_geometry_of(it->tensors[k]));
-        if ((it->resized >> k & 1) && former != NULL && former->numel > 0)
-            dpi_warn_resized(ctx, former, it->tensors[k]);
+        const dpi_geometry *replaced = dpi_replaced_of(dpi_geometry_of(it->tensors[k]));
+        if ((it->resized >> k & 1) && replaced != NULL && replaced->numel > 0)
+            dpi_warn_resized(ctx, replaced, it->tensors[k]);
     }
     return DP_OK;
 }

@@ -33,7 +33,7 @@ int dp_checkpoint(dp_ctx *ctx)
 
 int dp_stop_code(const dp_ctx *ctx)
 {
-    return ctx != NULL ? dpi_stop_code(&ctx->stop) : dpi_pool_stop_code();
+    return ctx != NULL ? dpi_stop_code(&ctx->stop) : dpi_thread_pool_stop_code();
 }
 
 bool dp_memoryless(const dp_ctx *ctx)
@@ -54,7 +54,7 @@ int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_r
         return dp_error_set(&ctx->error, DP_EVALUE, "a range longer than an int64");
     dpi_ctx_touch(ctx);
     unsigned char around = atomic_exchange_explicit(&ctx->looping, 1, memory_order_relaxed);
-    int code = dpi_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
+    int code = dpi_thread_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
 
     if (DPI_UNLIKELY(atomic_exchange_explicit(&ctx->looping, around, memory_order_relaxed) == 2))
         return dpi_fail_looping(ctx);
@@ -329,13 +329,13 @@ int dp_vinvoke(dp_ctx *ctx, const char *name, const char *code, va_list ap)
     }
     va_list copy;
     bool begun;
-    int rc = dpi_ctx_hold(ctx, &begun);
+    int rc = dpi_ctx_pin(ctx, &begun);
 
     if (rc < 0)
         return rc;
     va_copy(copy, ap);
     rc = invoke(ctx, name, code, &copy);
     va_end(copy);
-    dpi_ctx_let_go(ctx, begun);
+    dpi_ctx_unpin(ctx, begun);
     return rc;
 }

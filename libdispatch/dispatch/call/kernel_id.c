@@ -36,13 +36,13 @@ uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b)
     uint64_t id = 0;
     bool begun;
 
-    if (dpi_ctx_hold(ctx, &begun) < 0)
+    if (dpi_ctx_pin(ctx, &begun) < 0)
         return 0;
     const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), b->op);
     if (e != NULL && e->schema != NULL && e->n_args == b->n_args) {
         dp_keyset keys = dp_keyset_or(dpi_argument_keys(e, b->args), ctx->state->include);
         id = number_kernels(e, dp_keyset_minus(keys, ctx->state->exclude));
     }
-    dpi_ctx_let_go(ctx, begun);
+    dpi_ctx_unpin(ctx, begun);
     return id;
 }

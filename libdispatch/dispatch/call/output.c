@@ -3,7 +3,7 @@
 #include "enter.h"
 #include <stdio.h>
 
-void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *t)
+void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *replaced, const dp_tensor *t)
 {
     char had[DP_SHAPE_TEXT], has[DP_SHAPE_TEXT];
     const dpi_geometry *g = dpi_geometry_of(t);
@@ -14,7 +14,7 @@ void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *former, const dp_tensor *
             "PyTorch release outputs will not be resized unless they have zero elements. You can "
             "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
             "t.resize_(0).",
-            dp_shape_text(had, former->sizes, (size_t)former->ndim),
+            dp_shape_text(had, replaced->sizes, (size_t)replaced->ndim),
             dp_shape_text(has, g->sizes, (size_t)g->ndim));
 }
 
@@ -135,18 +135,18 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
     char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
-    dpi_place at = dpi_ctx_place(ctx, device);
+    dpi_target at = dpi_ctx_target(ctx, device);
     dp_tensor *t = *out;
 
     if (t == NULL)
         return dpi_empty_strided(dtype, at, ndim, sizes, strides, out, &ctx->error);
     const dpi_entry *e = running_entry(ctx);
-    bool in_place = e != NULL && e->schema->form == DP_FORM_IN_PLACE;
+    bool in_place = e != NULL && e->schema->form == DP_VARIANT_IN_PLACE;
     const dpi_geometry *g = dpi_geometry_of(t);
     int rc = check_given(ctx, in_place, t, dtype, at.device & ~DPI_FAKE);
     if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
         return rc;
-    if (in_place || (e != NULL && e->schema->form == DP_FORM_OUT && is_read(ctx, e, t)))
+    if (in_place || (e != NULL && e->schema->form == DP_VARIANT_OUT && is_read(ctx, e, t)))
         return dp_fail(ctx, DP_ERUNTIME,
                        "output with shape %s doesn't match the broadcast shape %s",
                        dp_shape_text(own, g->sizes, (size_t)g->ndim),

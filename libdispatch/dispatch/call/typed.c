@@ -185,13 +185,13 @@ int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
 
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name, code, t))
         return DP_EPLUGIN;
-    int rc = dpi_ctx_hold(ctx, &begun);
+    int rc = dpi_ctx_pin(ctx, &begun);
     const dp_op *op = rc == 0 ? dp_op_find(ctx, name) : NULL;
     const dpi_entry *e;
 
     *t = (dp_typed){0}; /* calls fail by name until it is whole */
     if (op == NULL) {
-        dpi_ctx_let_go(ctx, begun && rc == 0);
+        dpi_ctx_unpin(ctx, begun && rc == 0);
         return ctx->error.code;
     }
     t->op = op;
@@ -203,6 +203,6 @@ int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
         rc = dp_error_set(&ctx->error, DP_ETYPE, "%s: its schema has %s%s%s, the caller uses '%s'",
                           name, e->schema->code[0] ? "the C type '" : "no C type", e->schema->code,
                           e->schema->code[0] ? "'" : "", code);
-    dpi_ctx_let_go(ctx, begun);
+    dpi_ctx_unpin(ctx, begun);
     return rc;
 }

@@ -139,8 +139,8 @@ DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
         m->step = dpi_trace_enter(ctx, e->op, key, m->depth, redispatch, kernel_of(ctx, m),
                                   provenance_of(m, key, e));
     m->begun = dpi_nanos();
-    if (ctx->timing && ctx->facts.n_calls == 1 && ctx->facts.kernel_id == kernel_of(ctx, m)->id)
-        ctx->facts.dispatch_nanos = m->begun - ctx->t_top;
+    if (ctx->timing && ctx->stats.n_calls == 1 && ctx->stats.kernel_id == kernel_of(ctx, m)->id)
+        ctx->stats.dispatch_nanos = m->begun - ctx->t_top;
     return true;
 }
 
@@ -149,7 +149,7 @@ DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m)
     uint64_t spent = dpi_nanos() - m->begun;
 
     if (ctx->timing)
-        ctx->facts.kernel_nanos = spent; /* the outermost call leaves last */
+        ctx->stats.kernel_nanos = spent; /* the outermost call leaves last */
     if (m->step >= 0)
         dpi_trace_leave(ctx, m->step, spent);
 }

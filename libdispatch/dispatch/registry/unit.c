@@ -196,8 +196,7 @@ static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32
     return rc;
 }
 
-/* What the author wrote to give items of b the flag `flag`, which the macro `block` gives to all of
- * them. */
+/* The macro by which the author gave items of b `flag`; macro `block` gives it to all items. */
 static const char *flag_origin(const dp_block *b, uint16_t flag, const char *name,
                                const char *block)
 {
@@ -345,8 +344,7 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
                                 err);
 }
 
-/* Which calls an observer is told of: those of one operator, "aten::mm", those of one key, or
- * all. */
+/* Check what b observes: the calls of one operator ("aten::mm"), of one key, or all calls. */
 static int observer_of(dpi_change *c, dpi_reg *r, const dp_block *b, bool *one_op, dp_error *err)
 {
     dp_error why = DP_ERROR_INIT;

@@ -84,11 +84,11 @@ static int form_of(const dp_schema *s)
 {
     for (uint32_t i = 0; i < s->n_args; i++)
         if (s->args[i].written && s->args[i].kwarg_only)
-            return DP_FORM_OUT;
+            return DP_VARIANT_OUT;
     size_t n = strlen(s->base);
     if (s->n_args > 0 && s->args[0].written && n > 0 && s->base[n - 1] == '_')
-        return DP_FORM_IN_PLACE;
-    return s->written != 0 ? DP_FORM_MUTABLE : DP_FORM_FUNCTIONAL;
+        return DP_VARIANT_IN_PLACE;
+    return s->written != 0 ? DP_VARIANT_MUTABLE : DP_VARIANT_FUNCTIONAL;
 }
 
 static bool derive_code(dpi_parser *p, dp_schema *s)

@@ -85,10 +85,10 @@ enum {                      /* dp_schema_info.flags */
 };
 
 enum { /* dp_schema_info.form, of PyTorch's SchemaKind */
-       DP_FORM_FUNCTIONAL = 0,
-       DP_FORM_IN_PLACE, /* add_: writes its first argument */
-       DP_FORM_OUT,      /* add.out: writes arguments that are given by name only */
-       DP_FORM_MUTABLE   /* writes some other argument */
+       DP_VARIANT_FUNCTIONAL = 0,
+       DP_VARIANT_IN_PLACE, /* add_: writes its first argument */
+       DP_VARIANT_OUT,      /* add.out: writes arguments that are given by name only */
+       DP_VARIANT_MUTABLE   /* writes some other argument */
 };
 
 /* Facts of an operator.  Set `size` first.  Valid while the call, or the dp_ctx_begin(), that they

@@ -40,9 +40,9 @@ typedef struct dp_holder_limit {
     uint64_t count, bytes;
 } dp_holder_limit;
 
-typedef struct dp_held {
+typedef struct dp_usage {
     uint64_t count, bytes;
-} dp_held;
+} dp_usage;
 
 DP_API const char *dp_holder_name(int holder); /* "tensors" */
 /* limits [DP_HOLDERS], borrowed until the memory of the last thing charged is gone.  *out owned. */
@@ -65,7 +65,7 @@ DP_API int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *
  * fits. */
 DP_API void dp_account_charge_tensor_anyway(dp_account *a, int holder, const dp_tensor *t);
 DP_API void dp_account_refund_tensor(dp_account *a, int holder, const dp_tensor *t);
-DP_API void dp_account_held(const dp_account *a, dp_held out[DP_HOLDERS]);
+DP_API void dp_account_usage(const dp_account *a, dp_usage out[DP_HOLDERS]);
 
 #ifdef __cplusplus
 }

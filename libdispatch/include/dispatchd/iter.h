@@ -121,10 +121,10 @@ struct dp_iter {
     dp_dtype *own, *seen;   /* [n] in memory; by the loop */
 
     int64_t room[2 * DP_ITER_OPERANDS_MAX + 4];
-    void *operand_room[8];
-    dp_dtype dtype_room[8];
+    void *operand_reserved[8];
+    dp_dtype dtype_reserved[8];
     int64_t grain; /* as configured, never 0 */
-    uint64_t reserved_room[18];
+    uint64_t reserved_words[18];
 };
 
 enum { DP_ITER_CHUNK = 16384 };

@@ -63,7 +63,7 @@ int form_by_out(dp_call *call, const char *target, int result)
     int rc = dp_schema_info_get(call->ctx, call->op, &facts);
     if (rc < 0)
         return rc;
-    bool in_place = facts.form == DP_FORM_IN_PLACE;
+    bool in_place = facts.form == DP_VARIANT_IN_PLACE;
     DP_VIEW(x, self);
     if (in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype)) /* of abs alone */
         return dp_refuse(call->ctx, DP_ERUNTIME,

@@ -61,9 +61,9 @@ START_TEST(backend_builtin_is_brought_and_gone)
         ck_assert_int_eq(other, -1);
         ck_assert_int_eq(dpi_device_enter(DP_B_CUDA, &d, &err), DP_OK);
         ck_assert_str_eq(d->name, "cuda");
-        dpi_backend_hold(DP_B_CUDA);
+        dpi_backend_ref(DP_B_CUDA);
         ck_assert_uint_eq(dpi_backend_storages(DP_B_CUDA), 1);
-        dpi_backend_drop(DP_B_CUDA);
+        dpi_backend_unref(DP_B_CUDA);
         dpi_device_leave(d);
         ck_assert_uint_eq(dp_backend_list(a, &list), 16);
         ck_assert_str_eq(list[DP_B_CUDA].owner, "a");
@@ -91,7 +91,7 @@ START_TEST(backend_bit_waits_for_its_storages)
     ck_assert_str_eq(err.message, "backend 'npu' is registered by plugin 'a'");
     ck_assert_int_eq(dpi_device_enter(npu, &d, &err), DP_OK);
     ck_assert(d->host);
-    dpi_backend_hold(npu);
+    dpi_backend_ref(npu);
     dpi_device_leave(d);
     dpi_backend_unregister(npu);
     ck_assert_str_eq(dpi_backend_name(npu), "npu");
@@ -102,7 +102,7 @@ START_TEST(backend_bit_waits_for_its_storages)
     ck_assert_int_ne(other, npu);
     ck_assert_int_eq(dpi_backend_register("npu", "a", NULL, &again, &err), DP_OK);
     ck_assert_int_eq(again, npu);
-    dpi_backend_drop(npu);
+    dpi_backend_unref(npu);
     dpi_backend_unregister(npu);
     dpi_backend_unregister(other);
     ck_assert_ptr_null(dpi_backend_name(npu));

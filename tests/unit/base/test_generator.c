@@ -241,9 +241,9 @@ static void *take_turns(void *arg)
     dp_error e = DP_ERROR_INIT;
 
     for (int i = 0; i < TURNS; i++) {
-        dpi_generator_hold(shared);
+        dpi_generator_lock(shared);
         dpi_generator_u32(shared, mine + i * EACH, EACH, &e);
-        dpi_generator_drop(shared);
+        dpi_generator_unlock(shared);
     }
     return NULL;
 }

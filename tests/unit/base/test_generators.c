@@ -23,9 +23,9 @@ START_TEST(generators_are_one_a_device_with_one_seed)
     ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(DP_B_Meta, 0), &meta, &err), 0);
     ck_assert_uint_eq(dp_generator_initial_seed(meta), 77);
     ck_assert(!dp_generators_busy(all));
-    dpi_generator_hold(a);
+    dpi_generator_lock(a);
     ck_assert(dp_generators_busy(all));
-    dpi_generator_drop(a);
+    dpi_generator_unlock(a);
     ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(DP_B_CUDA, 0), &b, &err), DP_ERUNTIME);
     ck_assert_int_eq(dp_generators_get(all, DP_DEVICE(DP_B_Meta, 3), &b, &err), DP_ERUNTIME);
     dp_generator_unref(a);

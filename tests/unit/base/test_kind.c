@@ -43,9 +43,9 @@ START_TEST(tensors_keep_a_key_from_other_names)
     dp_key key;
 
     ck_assert_int_eq(dpi_kind_register("heldkind", "one", false, &held, &err), 0);
-    ck_assert_int_eq(dpi_kind_hold("heldkind"), held);
+    ck_assert_int_eq(dpi_kind_ref("heldkind"), held);
     dpi_kind_unregister(held);
-    ck_assert_int_eq(dpi_kind_hold("heldkind"), -1); /* no new tensor of it */
+    ck_assert_int_eq(dpi_kind_ref("heldkind"), -1); /* no new tensor of it */
     ck_assert_int_eq(dp_key_lookup("heldkind", &key, &err), DP_ENOTFOUND);
     ck_assert_str_eq(err.message, "the plugin of kind 'heldkind' is not loaded: only live tensors "
                                   "and key sets of sessions still have its key");
@@ -61,7 +61,7 @@ START_TEST(tensors_keep_a_key_from_other_names)
     ck_assert_ptr_nonnull(strstr(err.message, "kind_3 of plugin 'two'"));
     ck_assert_int_eq(dpi_kind_register("heldkind", "three", false, &others[7], &err), 0);
     ck_assert_int_eq(others[7], held);
-    dpi_kind_drop(held);
+    dpi_kind_unref(held);
     for (int i = 0; i < DP_LIMIT_KINDS; i++)
         dpi_kind_unregister(others[i]);
 }
@@ -78,7 +78,7 @@ START_TEST(pins_keep_a_key_from_other_names)
     ck_assert(dp_keyset_has(pinned, dpi_kind_key(a)));
     dpi_kind_unregister(a);
     ck_assert_str_eq(dp_key_name(dpi_kind_key(a), buf), "pinnedkind");
-    ck_assert_int_eq(dpi_kind_hold("pinnedkind"), -1);
+    ck_assert_int_eq(dpi_kind_ref("pinnedkind"), -1);
     ck_assert_int_eq(dpi_kind_register("otherkind", "two", false, &b, &err), 0);
     ck_assert_int_ne(a, b);
     dpi_kind_unregister(b);

@@ -50,14 +50,14 @@ END_TEST
 
 START_TEST(generators_are_charged_to_the_session)
 {
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
     uint64_t id = put(1);
 
-    dp_account_held(session_account(s), held);
+    dp_account_usage(session_account(s), held);
     ck_assert_uint_eq(held[DP_HOLDER_GENERATORS].count, 1);
     ck_assert_uint_gt(held[DP_HOLDER_GENERATORS].bytes, 0);
     session_generator_release(s, id);
-    dp_account_held(session_account(s), held);
+    dp_account_usage(session_account(s), held);
     ck_assert_uint_eq(held[DP_HOLDER_GENERATORS].count, 0);
     ck_assert_uint_eq(held[DP_HOLDER_GENERATORS].bytes, 0);
 }

@@ -51,9 +51,9 @@ static dp_object *make(void)
 
 static uint64_t held(void)
 {
-    dp_held h[DP_HOLDERS];
+    dp_usage h[DP_HOLDERS];
 
-    dp_account_held(session_account(s), h);
+    dp_account_usage(session_account(s), h);
     return h[DP_HOLDER_OBJECTS].count;
 }
 

@@ -66,13 +66,13 @@ END_TEST
 
 START_TEST(programs_are_charged_to_the_session)
 {
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
     uint64_t id = programs_put(session_programs(s), p, &err);
 
-    dp_account_held(session_account(s), held);
+    dp_account_usage(session_account(s), held);
     ck_assert_uint_eq(held[DP_HOLDER_PROGRAMS].count, 1);
     programs_release(session_programs(s), id);
-    dp_account_held(session_account(s), held);
+    dp_account_usage(session_account(s), held);
     ck_assert_uint_eq(held[DP_HOLDER_PROGRAMS].count, 0);
 }
 END_TEST
@@ -83,7 +83,7 @@ START_TEST(programs_used_least_lately_go_first)
     enum { MOST = LIMIT_PROGRAM_CACHE };
     static char large[LIMIT_PROGRAM_CACHE_BYTES / 2];
     programs *ps = session_programs(s);
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
     dp_program *found;
 
     for (int i = 0; i <= MOST; i++) /* one too many: that of 0 goes */
@@ -93,13 +93,13 @@ START_TEST(programs_used_least_lately_go_first)
         ck_assert_msg((found != NULL) == (i > 0), "%d", i);
         dp_program_unref(found);
     }
-    dp_account_held(session_account(s), held);
+    dp_account_usage(session_account(s), held);
     ck_assert_uint_eq(held[DP_HOLDER_PROGRAM_CACHE].count, MOST);
     for (int i = 0; i < 3; i++) { /* two of these do not fit together */
         large[0] = (char)i;
         programs_remember(ps, large, sizeof(large), p);
     }
-    dp_account_held(session_account(s), held);
+    dp_account_usage(session_account(s), held);
     ck_assert_uint_le(held[DP_HOLDER_PROGRAM_CACHE].bytes, LIMIT_PROGRAM_CACHE_BYTES);
     ck_assert_uint_eq(held[DP_HOLDER_PROGRAM_CACHE].count, 1);
     found = programs_recall(ps, large, sizeof(large));

@@ -36,7 +36,7 @@ START_TEST(hold_owns_the_tensors_of_a_list)
     items[1] = dp_int(5);
     list.u.values = items;
     ck_assert_uint_eq(dpi_storage_bytes_of(&list), 32);
-    OK(dpi_value_hold(a, &list, &err));
+    OK(dpi_value_ref(a, &list, &err));
     items[1] = dp_none();
     dp_tensor_unref(t);
     ck_assert_uint_eq(alive().tensors, alive_before.tensors + 1);

@@ -31,7 +31,7 @@ START_TEST(a_device_without_streams_has_nothing_to_wait_for)
     assert_floats(there, 6, (float[]){0, 1, 2, 3, 4, 5});
     OK(dpi_fill_bytes(there, 0, s, &err));
     assert_floats(there, 6, (float[]){0, 0, 0, 0, 0, 0});
-    OK(dpi_empty_pinned(DP_FLOAT32, (dpi_place){device, 0, NULL}, 2, sizes, &pinned, &err));
+    OK(dpi_empty_pinned(DP_FLOAT32, (dpi_target){device, 0, NULL}, 2, sizes, &pinned, &err));
     ck_assert(!dpi_tensor_is_pinned(pinned));
     OK(dpi_record_stream(there, s, &err));
     FAILS(dpi_device_memory(device, &have, &all, &err), DP_ENOTIMPL, "faultdev:0 has is not known");

@@ -106,7 +106,7 @@ START_TEST(tensors_of_an_unloaded_backend_answer_by_name)
     FAILS(dp_tensor_read(old, x, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     FAILS(dpi_copy(old, host, 0, &err), DP_ERUNTIME, "backend faultdev was unloaded");
     FAILS(dpi_copy(host, old, 0, &err), DP_ERUNTIME, "backend faultdev was unloaded");
-    FAILS(dpi_empty_like(old, DP_DTYPE_NONE, (dpi_place){dpi_storage_of(old)->device, 0, NULL},
+    FAILS(dpi_empty_like(old, DP_DTYPE_NONE, (dpi_target){dpi_storage_of(old)->device, 0, NULL},
                          DP_PRESERVE, &t, &err),
           DP_ERUNTIME, "backend faultdev was unloaded");
     ck_assert_int_eq(open_device(0), device);

@@ -3,7 +3,7 @@
 #include "tensor/room.h"
 
 static dp_error err;
-static const dpi_place cpu = {DP_DEVICE_CPU, 0, NULL};
+static const dpi_target cpu = {DP_DEVICE_CPU, 0, NULL};
 
 static void lies_as(const dp_tensor *t, const int64_t *strides)
 {

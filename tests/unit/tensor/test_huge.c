@@ -28,7 +28,7 @@ START_TEST(elements_beyond_memory_are_neither_read_nor_written)
         ck_assert_msg(dp_tensor_read(t, untouched, &err) == DP_ERESOURCE, "row %zu", i);
         ck_assert_msg(strstr(err.message, "DP_LIMIT_STORAGE_BYTES"), "row %zu: %s", i, err.message);
         for (int f = DP_CONTIGUOUS; f <= DP_PRESERVE; f++)
-            ck_assert_msg(dpi_empty_like(t, DP_DTYPE_NONE, (dpi_place){0}, f, &packed, &err) ==
+            ck_assert_msg(dpi_empty_like(t, DP_DTYPE_NONE, (dpi_target){0}, f, &packed, &err) ==
                               DP_ERESOURCE,
                           "row %zu, format %d", i, f);
         dp_tensor_unref(t);
@@ -49,7 +49,7 @@ START_TEST(new_tensors_are_bounded_by_a_name)
     dp_tensor *t = NULL;
 
     for (int f = DP_CONTIGUOUS; f <= DP_CHANNELS_LAST; f += DP_CHANNELS_LAST) {
-        ck_assert_int_eq(dpi_empty(DP_FLOAT64, (dpi_place){0}, 4, sizes, f, &t, &err),
+        ck_assert_int_eq(dpi_empty(DP_FLOAT64, (dpi_target){0}, 4, sizes, f, &t, &err),
                          DP_ERESOURCE);
         ck_assert_str_eq(err.message,
                          "sizes [1, 576460752303423488, 1, 1] with items of 8 bytes come to "

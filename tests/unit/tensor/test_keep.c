@@ -30,9 +30,9 @@ static dp_tensor *make(int64_t n)
 
 static void is(int holder, uint64_t count, uint64_t bytes)
 {
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
 
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[holder].count, count);
     ck_assert_uint_eq(held[holder].bytes, bytes);
 }
@@ -236,7 +236,8 @@ enum { INTER = DP_HOLDER_INTERMEDIATES, NAMED = DP_HOLDER_TENSORS };
 
 static int make_for(dp_account *who, int64_t n, dp_tensor **out)
 {
-    return dpi_empty(DP_UINT8, (dpi_place){DP_DEVICE_CPU, 0, who}, 1, &n, DP_CONTIGUOUS, out, &err);
+    return dpi_empty(DP_UINT8, (dpi_target){DP_DEVICE_CPU, 0, who}, 1, &n, DP_CONTIGUOUS, out,
+                     &err);
 }
 
 static uint64_t bytes_there(void)
@@ -413,7 +414,7 @@ static void *grower(void *arg)
     for (int i = 0; i < 5000; i++) {
         dp_tensor *t = NULL;
         int64_t n = 10, more = 20;
-        if (dpi_empty(DP_UINT8, (dpi_place){0, 0, a}, 1, &n, DP_CONTIGUOUS, &t, &mine) < 0 ||
+        if (dpi_empty(DP_UINT8, (dpi_target){0, 0, a}, 1, &n, DP_CONTIGUOUS, &t, &mine) < 0 ||
             dp_account_charge_tensor(a, NAMED, t, &mine) < 0 ||
             dp_account_charge_tensor(a, NAMED, arg, &mine) < 0 ||
             dpi_resize(a, t, 1, &more, DP_PRESERVE, &mine) < 0)

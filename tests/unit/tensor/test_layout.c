@@ -12,7 +12,7 @@ START_TEST(empty_like_preserves_as_pytorch_does)
         dp_tensor *out = NULL;
         dp_tensor *t = tensor_of(DP_FLOAT32, numbers_read(c.fields[1]), numbers_read(c.fields[2]));
         numbers flags = numbers_read(c.fields[4]);
-        ck_assert_int_eq(dpi_empty_like(t, DP_DTYPE_NONE, (dpi_place){0}, DP_PRESERVE, &out, &err),
+        ck_assert_int_eq(dpi_empty_like(t, DP_DTYPE_NONE, (dpi_target){0}, DP_PRESERVE, &out, &err),
                          DP_OK);
         assert_strides(&c, out, c.fields[3]);
         ck_assert_int_eq(dp_tensor_is_contiguous(t, DP_CONTIGUOUS), flags.at[0]);
@@ -35,7 +35,7 @@ START_TEST(empty_has_the_formats_strides)
         numbers sizes = numbers_read(c.fields[2]);
         dp_tensor *t = NULL;
         int rc =
-            dpi_empty(DP_UINT8, (dpi_place){0}, sizes.n, sizes.at, atoi(c.fields[1]), &t, &err);
+            dpi_empty(DP_UINT8, (dpi_target){0}, sizes.n, sizes.at, atoi(c.fields[1]), &t, &err);
         ck_assert_int_eq(rc, DP_OK);
         assert_strides(&c, t, c.fields[3]);
         dp_tensor_unref(t);
@@ -49,7 +49,7 @@ START_TEST(unbatched_channels_last_is_without_n)
     int64_t sizes[] = {3, 4, 5};
     dp_tensor *t = NULL;
 
-    ck_assert_int_eq(dpi_empty(DP_UINT8, (dpi_place){0}, 3, sizes, DP_CHANNELS_LAST, &t, &err),
+    ck_assert_int_eq(dpi_empty(DP_UINT8, (dpi_target){0}, 3, sizes, DP_CHANNELS_LAST, &t, &err),
                      DP_OK);
     ck_assert_int_eq(t->geometry->strides[0], 1);
     ck_assert_int_eq(t->geometry->strides[1], 15);
@@ -213,12 +213,12 @@ START_TEST(formats_need_their_rank)
     int64_t sizes[] = {2, 3};
     dp_tensor *t = NULL;
 
-    ck_assert_int_eq(dpi_empty(DP_INT8, (dpi_place){0}, 2, sizes, DP_CHANNELS_LAST, &t, &err),
+    ck_assert_int_eq(dpi_empty(DP_INT8, (dpi_target){0}, 2, sizes, DP_CHANNELS_LAST, &t, &err),
                      DP_ERUNTIME);
     ck_assert_str_eq(err.message, "required rank 4 tensor to use channels_last format, got rank 2");
-    ck_assert_int_eq(dpi_empty(DP_INT8, (dpi_place){0}, 2, sizes, DP_PRESERVE, &t, &err),
+    ck_assert_int_eq(dpi_empty(DP_INT8, (dpi_target){0}, 2, sizes, DP_PRESERVE, &t, &err),
                      DP_ERUNTIME);
-    ck_assert_int_eq(dpi_empty(DP_INT8, (dpi_place){0}, 2, sizes, 77, &t, &err), DP_ERUNTIME);
+    ck_assert_int_eq(dpi_empty(DP_INT8, (dpi_target){0}, 2, sizes, 77, &t, &err), DP_ERUNTIME);
 }
 END_TEST
 

@@ -196,7 +196,7 @@ START_TEST(tensors_are_held_and_charged)
 {
     dp_holder_limit limits[DP_HOLDERS];
     dp_account *a;
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
     dp_tensor *t = NULL, *twice[2];
     int64_t n = 2;
     size_t m;
@@ -211,13 +211,13 @@ START_TEST(tensors_are_held_and_charged)
     dp_tensor_unref(t);
     ck_assert_ptr_eq(dpi_object_tensors(o, &m)[1], t);
     ck_assert_uint_eq(m, 2);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_OBJECTS].count, 1);
     ck_assert_uint_gt(held[DP_HOLDER_OBJECTS].bytes, 100);
     dp_object *big = NULL;
     refused(dpi_object_new(&old, 900, NULL, 0, a, &big, &err), DP_ERESOURCE, "objects");
     dp_object_unref(o);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_OBJECTS].count, 0);
     ck_assert_uint_eq(held[DP_HOLDER_OBJECTS].bytes, 0);
     dp_account_close(a);

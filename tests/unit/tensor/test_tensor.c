@@ -63,7 +63,7 @@ static int do_new(const dp_tensor *t, dp_tensor **out)
 }
 static int do_empty_like(const dp_tensor *t, dp_tensor **out)
 {
-    return dpi_empty_like(t, DP_INT8, (dpi_place){0}, DP_PRESERVE, out, &err);
+    return dpi_empty_like(t, DP_INT8, (dpi_target){0}, DP_PRESERVE, out, &err);
 }
 static int do_view(const dp_tensor *t, dp_tensor **out)
 {
@@ -139,7 +139,7 @@ static void *ref_and_make(void *arg)
         dp_tensor *mine = NULL;
         dp_error local = DP_ERROR_INIT;
         dp_tensor_ref(t);
-        if (dpi_empty_like(t, DP_DTYPE_NONE, (dpi_place){0}, DP_PRESERVE, &mine, &local) == DP_OK)
+        if (dpi_empty_like(t, DP_DTYPE_NONE, (dpi_target){0}, DP_PRESERVE, &mine, &local) == DP_OK)
             dpi_copy(mine, t, 0, &local);
         dp_tensor_unref(mine);
         dp_tensor_unref(t);

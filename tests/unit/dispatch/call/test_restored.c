@@ -422,7 +422,7 @@ END_TEST
 START_TEST(an_account_gets_back_what_is_undone)
 {
     dp_holder_limit limits[DP_HOLDERS];
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
     dp_account *a;
 
     for (int h = 0; h < DP_HOLDERS; h++)
@@ -434,7 +434,7 @@ START_TEST(an_account_gets_back_what_is_undone)
             ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
         grow_in_vain(TWICE, other);
         dp_ctx_set_account(ctx, a);
-        dp_account_held(a, held);
+        dp_account_usage(a, held);
         ck_assert_uint_eq(held[DP_HOLDER_INTERMEDIATES].bytes, 0);
         ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, keeps ? 3 * sizeof(float) : 0);
     }

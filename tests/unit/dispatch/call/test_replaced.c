@@ -1,4 +1,4 @@
-/* test_formers.c -- what a tensor was before it changed its shape, its parts or its memory goes
+/* test_replaced.c -- what a tensor was before it changed its shape, its parts or its memory goes
  * when no running call can see it. */
 #include "../../alive.h"
 #include "dispatch/records.h"
@@ -199,11 +199,11 @@ static int look_at(dp_ctx *c, bool wait)
     return dp_call_boxed(c, dp_op_find(c, "s::look"), args, 2, NULL, 0);
 }
 
-static int formers(void)
+static int replaced_geometries(void)
 {
     int n = 0;
 
-    for (const dpi_geometry *g = dpi_geometry_of(t); (g = dpi_former_of(g)) != NULL;)
+    for (const dpi_geometry *g = dpi_geometry_of(t); (g = dpi_replaced_of(g)) != NULL;)
         n++;
     return n;
 }
@@ -218,7 +218,8 @@ START_TEST(a_shape_changes_without_end)
         for (int i = 0; i < CHANGES; i++) {
             int rc = ways[way](ctx, i % 2 + 1);
             unit_each(rc == 0, "change %d: %s", i, dp_ctx_error(ctx)->message);
-            unit_each(formers() <= AT_A_TIME, "%d formers after change %d", formers(), i);
+            unit_each(replaced_geometries() <= AT_A_TIME, "%d formers after change %d",
+                      replaced_geometries(), i);
             if (i == AT_A_TIME * 10)
                 before = mallinfo2().uordblks;
         }
@@ -262,7 +263,7 @@ END_TEST
 START_TEST(an_account_holds_what_a_wrapper_is_made_of)
 {
     dp_holder_limit limits[DP_HOLDERS];
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
     dp_account *a;
 
     for (int h = 0; h < DP_HOLDERS; h++)
@@ -273,7 +274,7 @@ START_TEST(an_account_holds_what_a_wrapper_is_made_of)
         dp_tensor *p = part(1);
         unit_each(become(ctx, p) == 0, "change %d: %s", i, dp_ctx_error(ctx)->message);
         dp_tensor_unref(p);
-        dp_account_held(a, held);
+        dp_account_usage(a, held);
         unit_each(held[DP_HOLDER_TENSORS].bytes == 8000, "%llu bytes",
                   (unsigned long long)held[DP_HOLDER_TENSORS].bytes);
     }
@@ -281,13 +282,13 @@ START_TEST(an_account_holds_what_a_wrapper_is_made_of)
     ck_assert_int_eq(become(ctx, parts[0]), 0); /* another's handle */
     ck_assert_int_eq(become(ctx, parts[1]), 0);
     ck_assert_int_eq(become(ctx, parts[1]), 0);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 8000);
     dp_account_refund_tensor(a, DP_HOLDER_TENSORS, w);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 4000);
     dp_account_refund_tensor(a, DP_HOLDER_TENSORS, parts[0]);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
     dp_account_close(a);
 }
@@ -297,7 +298,7 @@ END_TEST
 START_TEST(an_account_holds_what_a_storage_grew_to)
 {
     dp_holder_limit limits[DP_HOLDERS];
-    dp_held held[DP_HOLDERS];
+    dp_usage held[DP_HOLDERS];
     dp_account *a;
 
     for (int h = 0; h < DP_HOLDERS; h++)
@@ -306,21 +307,21 @@ START_TEST(an_account_holds_what_a_storage_grew_to)
     ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
     for (int i = 1; i < 1000; i++) {
         unit_each(grow(ctx, 100 + i) == 0, "growth %d: %s", i, dp_ctx_error(ctx)->message);
-        dp_account_held(a, held);
+        dp_account_usage(a, held);
         uint64_t most = i == 1 ? 12 + 404 : 4 * (2 * 100 + 2 * (uint64_t)i - 1);
         unit_each(held[DP_HOLDER_TENSORS].bytes == most, "%llu bytes, not %llu",
                   (unsigned long long)held[DP_HOLDER_TENSORS].bytes, (unsigned long long)most);
     }
     dp_account_refund_tensor(a, DP_HOLDER_TENSORS, t);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
     ck_assert_int_eq(grow(ctx, 2000), 0); /* for nobody, and then for its next keeper */
     ck_assert_int_eq(dp_account_charge_tensor(a, DP_HOLDER_TENSORS, t, &err), 0);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 4 * (1099 + 2000));
     dp_tensor_unref(t);
     t = part(1);
-    dp_account_held(a, held);
+    dp_account_usage(a, held);
     ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, 0);
     dp_account_close(a);
 }
@@ -381,7 +382,7 @@ START_TEST(what_a_running_call_sees_stays)
     pthread_join(thread, NULL);
     for (int i = 0; i < 1000; i++)
         unit_each(reshape(ctx, i % 2 + 1) == 0, "%s", dp_ctx_error(ctx)->message);
-    ck_assert_int_le(formers(), AT_A_TIME);
+    ck_assert_int_le(replaced_geometries(), AT_A_TIME);
 }
 END_TEST
 
@@ -453,11 +454,11 @@ START_TEST(calls_look_while_others_change)
     for (size_t i = 0; i < DPI_COUNT(work); i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(reshape(ctx, 1), 0);
-    ck_assert_int_le(formers(), DP_LIMIT_RESIZES);
+    ck_assert_int_le(replaced_geometries(), DP_LIMIT_RESIZES);
 }
 END_TEST
 
-UNIT_SUITE(formers)
+UNIT_SUITE(replaced)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_shape_changes_without_end);

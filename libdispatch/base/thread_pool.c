@@ -1,4 +1,4 @@
-/* pool.c -- the threads behind dp_parallel_for.
+/* thread_pool.c -- the threads behind dp_parallel_for.
  *
  * A job is on its caller's stack, and in the list `jobs` while it wants more helpers.  Caller and
  * helpers claim pieces from one atomic counter, so that a slow thread delays nobody.  The caller
@@ -202,7 +202,7 @@ static void replace_thread(void *arg)
     pthread_t next;
 
     fp_take_back(self); /* a thread begins with that of the one that starts it */
-    atomic_store(&j->stopped, DPI_POOL_LEFT);
+    atomic_store(&j->stopped, DPI_THREAD_LEFT);
     atomic_store(&j->claimed, j->n_pieces);
     pthread_mutex_lock(&lock);
     self->off = -1;
@@ -281,8 +281,8 @@ static void dismiss_helpers(job *j)
     pthread_mutex_unlock(&lock);
 }
 
-int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
-                 void *user, const dpi_stop *stop)
+int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
+                        void *user, const dpi_stop *stop)
 {
     int64_t n = end - begin, runners = 1 + atomic_load_explicit(&n_threads, memory_order_relaxed);
 
@@ -323,7 +323,7 @@ int dpi_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_
     return atomic_load(&j.stopped);
 }
 
-int dpi_pool_stop_code(void)
+int dpi_thread_pool_stop_code(void)
 {
     return own_stop != NULL ? dpi_stop_code(own_stop) : 0;
 }

@@ -1,4 +1,4 @@
-/* facts.c -- what a schema says, by accessors: for kernels that serve operators they do not
+/* schema_info.c -- what a schema says, by accessors: for kernels that serve operators they do not
  * know. */
 #include "enter.h"
 
@@ -39,23 +39,23 @@ int dp_schema_info_get(dp_ctx *ctx, const dp_op *op, dp_schema_info *out)
         return DP_EPLUGIN;
     if (ctx->thread == NULL)
         return dp_error_set(&ctx->error, DP_ERUNTIME,
-                            "facts of %s outside of a call: dp_ctx_begin() holds the registry that "
+                            "info of %s outside of a call: dp_ctx_begin() holds the registry that "
                             "they are of",
                             dp_op_name(op));
     const dpi_entry *e = entry_of(ctx, op);
     if (e == NULL)
         return ctx->error.code;
     const dp_schema *s = e->schema;
-    dp_schema_info facts = {.flags = flags_of(e),
-                            .n_args = s->n_args,
-                            .n_rets = s->n_rets,
-                            .form = s->form,
-                            .tensors = tensors_of(s),
-                            .written = e->written,
-                            .viewed = s->viewed,
-                            .text = s->text,
-                            .schema = s};
-    give(out, &facts, sizeof(facts));
+    dp_schema_info info = {.flags = flags_of(e),
+                           .n_args = s->n_args,
+                           .n_rets = s->n_rets,
+                           .form = s->form,
+                           .tensors = tensors_of(s),
+                           .written = e->written,
+                           .viewed = s->viewed,
+                           .text = s->text,
+                           .schema = s};
+    give(out, &info, sizeof(info));
     return 0;
 }
 
@@ -110,21 +110,21 @@ static void tell(const dpi_argument *a, int alias_of, bool is_argument, dp_arg_i
     give(out, &info, sizeof(info));
 }
 
-bool dp_op_arg(const dp_schema_info *facts, uint32_t i, dp_arg_info *out)
+bool dp_op_arg(const dp_schema_info *info, uint32_t i, dp_arg_info *out)
 {
-    const dp_schema *s = facts->schema;
+    const dp_schema *s = info->schema;
 
     if (i >= s->n_args)
         return false;
     dpi_argument a = s->args[i];
-    a.written |= i < 64 && (facts->written >> i & 1); /* tagged so */
+    a.written |= i < 64 && (info->written >> i & 1); /* tagged so */
     tell(&a, -1, false, out);
     return true;
 }
 
-bool dp_op_ret(const dp_schema_info *facts, uint32_t i, dp_arg_info *out)
+bool dp_op_ret(const dp_schema_info *info, uint32_t i, dp_arg_info *out)
 {
-    const dp_schema *s = facts->schema;
+    const dp_schema *s = info->schema;
 
     if (i >= s->n_rets)
         return false;

@@ -1,4 +1,4 @@
-/* test_pool.c -- the threads behind dp_parallel_for. */
+/* test_thread_pool.c -- the threads behind dp_parallel_for. */
 #include "base/backend.h"
 #include "unit.h"
 #include <math.h>
@@ -30,7 +30,7 @@ static void check_run(int max_threads, int64_t begin, int64_t end, int64_t grain
     tally t = {.smallest = INT64_MAX};
 
     pthread_mutex_init(&t.lock, NULL);
-    dpi_pool_run(max_threads, begin, end, grain, mark, &t, NULL);
+    dpi_thread_pool_run(max_threads, begin, end, grain, mark, &t, NULL);
     for (int64_t i = 0; i < (int64_t)sizeof(t.seen); i++)
         unit_each(t.seen[i] == (i >= begin && i < end), "element %d of [%d, %d) ran %d times",
                   (int)i, (int)begin, (int)end, t.seen[i]);
@@ -78,13 +78,13 @@ START_TEST(pool_stops_between_pieces)
 
     if (_i > 0)
         ck_assert_int_eq(dp_thread_pool_start(_i, NULL), DP_OK);
-    ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, stop_after_two, &s, &stop), DP_ECANCELLED);
+    ck_assert_int_eq(dpi_thread_pool_run(0, 0, 1000, 1, stop_after_two, &s, &stop), DP_ECANCELLED);
     ck_assert_int_ge(atomic_load(&s.pieces), 2);
     ck_assert_int_le(atomic_load(&s.pieces), 2 + _i); /* those that had begun */
     atomic_store(&s.pieces, 10);
-    ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, stop_after_two, &s, &late), DP_EDEADLINE);
+    ck_assert_int_eq(dpi_thread_pool_run(0, 0, 1000, 1, stop_after_two, &s, &late), DP_EDEADLINE);
     ck_assert_int_eq(atomic_load(&s.pieces), 10);
-    ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, stop_after_two, &s, &never), 0);
+    ck_assert_int_eq(dpi_thread_pool_run(0, 0, 1000, 1, stop_after_two, &s, &never), 0);
     ck_assert_int_gt(atomic_load(&s.pieces), 10);
     dp_thread_pool_stop();
 }
@@ -106,11 +106,11 @@ START_TEST(pool_stops_within_a_piece)
     stopping s = {0};
     dpi_stop stop = {.cancel = &s.cancel};
 
-    ck_assert_int_eq(dpi_pool_run(1, 0, (int64_t)1 << 62, 8, count_slices, &s, &stop),
+    ck_assert_int_eq(dpi_thread_pool_run(1, 0, (int64_t)1 << 62, 8, count_slices, &s, &stop),
                      DP_ECANCELLED);
     ck_assert_int_eq(atomic_load(&s.pieces), 40);
     /* a body that saw the flag returned early, in the only piece too */
-    ck_assert_int_eq(dpi_pool_run(1, 0, 1, 8, count_slices, &s, &stop), DP_ECANCELLED);
+    ck_assert_int_eq(dpi_thread_pool_run(1, 0, 1, 8, count_slices, &s, &stop), DP_ECANCELLED);
 }
 END_TEST
 
@@ -138,7 +138,8 @@ START_TEST(pool_has_its_threads_after_a_body_that_ends_them)
     ck_assert_int_eq(dp_thread_pool_start(_i, NULL), DP_OK);
     for (int i = 0; i < 100; i++) {
         leaving l = {.caller = pthread_self()};
-        ck_assert_int_eq(dpi_pool_run(0, 0, 1000, 1, leave_the_thread, &l, NULL), DPI_POOL_LEFT);
+        ck_assert_int_eq(dpi_thread_pool_run(0, 0, 1000, 1, leave_the_thread, &l, NULL),
+                         DPI_THREAD_LEFT);
     }
     check_run(0, 0, 10000, 1);
     dp_thread_pool_stop();
@@ -158,7 +159,7 @@ START_TEST(pool_runs_every_element_once)
     check_run(1, 0, 10000, 1);
     check_run(0, 0, 10000, 0);
     check_run(0, 0, 10000, 100000);
-    dpi_pool_run(0, 0, 20, 1, nested, NULL, NULL);
+    dpi_thread_pool_run(0, 0, 20, 1, nested, NULL, NULL);
     for (size_t i = 0; i < DPI_COUNT(threads); i++)
         pthread_create(&threads[i], NULL, caller, NULL);
     for (size_t i = 0; i < DPI_COUNT(threads); i++)
@@ -169,7 +170,7 @@ START_TEST(pool_runs_every_element_once)
 }
 END_TEST
 
-UNIT_SUITE(pool)
+UNIT_SUITE(thread_pool)
 {
     tcase_add_loop_test(tc, pool_runs_every_element_once, 0, 4);
     tcase_add_loop_test(tc, pool_stops_between_pieces, 0, 4);

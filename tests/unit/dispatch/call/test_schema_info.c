@@ -1,4 +1,4 @@
-/* test_facts.c -- what a boxed kernel can ask of the operator that it is called for. */
+/* test_schema_info.c -- what a boxed kernel can ask of the operator that it is called for. */
 #include "base/base.h"
 #include "dispatch/records.h"
 #include <dispatchd/dispatch.h>
@@ -78,13 +78,13 @@ START_TEST(facts_form_masks_and_composites)
         int form;
         uint64_t tensors, written, viewed;
     } want[] = {
-        {"f::add.Tensor", 3, 1, DP_OP_COMPOSITE | DP_OP_IMPLICIT, DP_FORM_FUNCTIONAL, 3, 0, 0},
-        {"f::add.out", 3, 1, 0, DP_FORM_OUT, 7, 4, 0},
-        {"f::add_", 2, 1, DP_OP_COMPOSITE, DP_FORM_IN_PLACE, 3, 1, 0},
-        {"f::chunk", 3, 1, 0, DP_FORM_FUNCTIONAL, 1, 0, 1},
-        {"f::index", 13, 2, 0, DP_FORM_FUNCTIONAL, 7, 0, 0},
-        {"f::stats", 2, 0, 0, DP_FORM_MUTABLE, 3, 2, 0},
-        {"f::norm", 2, 1, 0, DP_FORM_FUNCTIONAL, 3, 2, 0},
+        {"f::add.Tensor", 3, 1, DP_OP_COMPOSITE | DP_OP_IMPLICIT, DP_VARIANT_FUNCTIONAL, 3, 0, 0},
+        {"f::add.out", 3, 1, 0, DP_VARIANT_OUT, 7, 4, 0},
+        {"f::add_", 2, 1, DP_OP_COMPOSITE, DP_VARIANT_IN_PLACE, 3, 1, 0},
+        {"f::chunk", 3, 1, 0, DP_VARIANT_FUNCTIONAL, 1, 0, 1},
+        {"f::index", 13, 2, 0, DP_VARIANT_FUNCTIONAL, 7, 0, 0},
+        {"f::stats", 2, 0, 0, DP_VARIANT_MUTABLE, 3, 2, 0},
+        {"f::norm", 2, 1, 0, DP_VARIANT_FUNCTIONAL, 3, 2, 0},
     };
     for (size_t i = 0; i < DPI_COUNT(want); i++) {
         dp_schema_info f = facts_of(want[i].name);
@@ -175,7 +175,7 @@ START_TEST(facts_into_a_shorter_struct)
     dp_schema_info whole = facts_of("f::add_");
 
     ck_assert_int_eq(dp_schema_info_get(ctx, dp_op_find(ctx, "f::add_"), &f), 0);
-    ck_assert_int_eq(f.form, DP_FORM_IN_PLACE);
+    ck_assert_int_eq(f.form, DP_VARIANT_IN_PLACE);
     ck_assert_uint_eq(f.tensors, 77);
     ck_assert(dp_op_arg(&whole, 0, &a));
     ck_assert_int_eq(a.type, DP_TYPE_TENSOR);
@@ -278,7 +278,7 @@ START_TEST(facts_a_fallback_decomposes)
 }
 END_TEST
 
-UNIT_SUITE(facts)
+UNIT_SUITE(schema_info)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, facts_form_masks_and_composites);
