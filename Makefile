@@ -232,8 +232,9 @@ check: all ## run every test, or with T=index those with that text in their path
 
 docs: $(BUILD)/gen/ops.stamp ## write build/gen/docs/operators.md, every operator by its tables
 	@echo "$(BUILD)/gen/docs/operators.md"
-map: ## write docs/map.md, every source file with what it is for
+map: ## write docs/map.md, every source file, and docs/methods.md, every method
 	$(Q)$(PYTHON) proto/gen/map.py . >docs/map.md.new && mv docs/map.md.new docs/map.md
+	$(Q)$(PYTHON) proto/gen/methods_page.py proto >docs/methods.md.new && mv docs/methods.md.new docs/methods.md
 where: binaries ## say where OP=index_put is defined and its kernels are
 	$(Q)BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/lib:clients/python $(PYTHON) tests/lib/where.py '$(OP)'
 conformance: all ## compare operators with PyTorch (needs python3-torch)
