@@ -230,8 +230,9 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(BUILD)/flags/bench
 check: all ## run every test, or with T=index those with that text in their path or name
 	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) T='$(T)' sh tests/run.sh
 
-docs: $(BUILD)/gen/ops.stamp ## write build/gen/docs/operators.md, every operator by its tables
-	@echo "$(BUILD)/gen/docs/operators.md"
+docs: binaries ## write build/docs/operators.md, every operator with its keys and sources
+	$(Q)mkdir -p $(BUILD)/docs
+	$(Q)BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/lib:clients/python $(PYTHON) tests/lib/where.py --page $(OPS_YAML) $(BUILD)/docs/operators.md
 map: ## write docs/map.md, every source file, and docs/methods.md, every method
 	$(Q)$(PYTHON) proto/gen/map.py . >docs/map.md.new && mv docs/map.md.new docs/map.md
 	$(Q)$(PYTHON) proto/gen/methods_page.py proto >docs/methods.md.new && mv docs/methods.md.new docs/methods.md

@@ -1,4 +1,4 @@
-"""emit_docs.py -- gen/docs/operators.md: every operator's overloads, where they have kernels, and what for."""
+"""emit_docs.py -- the page of operators: every overload, its keys, and the line that each kernel comes from."""
 
 NAMES = {"b8": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
          "f32": "float32, float16, bfloat16", "f64": "float64", "c64": "complex64", "c128": "complex128"}
@@ -22,16 +22,26 @@ def why(op):
     return f", by `{op.delegate.name}`" if op.delegate else ""
 
 
-def docs(ops, families, reduced, path):
+def kernels(op, places):
+    """The keys of an overload, those that share a line together: "CPU `plugins/cpu/index/put.c:12`"."""
+    of_place = {}
+    for key in op.keys:
+        of_place.setdefault(places.get((op.name, key)), []).append(key)
+    return "; ".join(", ".join(keys) + (f" `{place}`" if place else "") for place, keys in of_place.items())
+
+
+def docs(ops, families, reduced, path, places):
+    """`places`: {(overload, key): "file:line"}."""
     taken = dtypes(families, reduced)
     bases = {}
     for op in ops.values():
         bases.setdefault(op.signature[0], []).append(op)
-    out = ["# Operators", "", f"{len(ops)} overloads of {len(bases)} operators, made of {path}. Behind each stand the keys that it has",
-           "kernels for; `dispatchctl op aten::NAME` tells the same of a running daemon, with the plugins."]
+    out = ["# Operators", "", f"{len(ops)} overloads of {len(bases)} operators, defined in {path}. Below each stand the keys",
+           "that it has kernels for, with the line of C, or of a table, that each kernel comes from;",
+           "`dispatchctl op aten::NAME` tells the same of a running daemon, with the plugins."]
     for base in sorted(bases, key=str.lower):
         out += ["", f"## {base}"]
         loops = dict.fromkeys(", ".join(taken[op.name]) for op in bases[base] if op.name in taken)
         out += [f"Loops over {t}." for t in loops] + ([""] if loops else [])
-        out += [f"- `{op.func}`  \n  {', '.join(op.keys)}{why(op)}" for op in bases[base]]
+        out += [f"- `{op.func}`  \n  {kernels(op, places)}{why(op)}" for op in bases[base]]
     return "\n".join(out) + "\n"

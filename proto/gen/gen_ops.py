@@ -8,7 +8,6 @@
     composite_forms.c       plugin composite: pointwise overloads that follow from others
     composite_follow.c      ... and what autogen names
     dispatchd/aten.h        a function of C for every overload
-    docs/operators.md       all of them, to be read
 
 A file is only written when its text changes."""
 
@@ -19,7 +18,6 @@ import emit_reduce
 import ops
 from emit import write
 from emit_calls import calls
-from emit_docs import docs
 from emit_follow import follow
 from emit_forms import forms
 from emit_pointwise import entries, loops, once
@@ -35,8 +33,7 @@ def main(native_path, pointwise_path, reduce_path, folder):
     made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists),
             "reduce_entries.c": emit_reduce.entries(reduced),
             "composite_forms.c": forms(native, families, aliases, lists),
-            "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native),
-            "docs/operators.md": docs(native, families, reduced, native_path)}
+            "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native)}
     made.update({f"{'' if once(family, lists) else 'levels/'}pw_{family}.c": loops(family, listed, lists)
                  for family, listed in families.items()})
     made.update({f"levels/rd_{family}.c": emit_reduce.loops(family, listed) for family, listed in reduced.items()})

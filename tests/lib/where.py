@@ -1,11 +1,16 @@
 """where.py OP -- where an operator of aten is defined and where its kernels are: `make where OP=index_put`.
 
+    where.py OP                                     says so of one operator
+    where.py --page NATIVE POINTWISE REDUCE FILE    writes a page of all operators of those tables: `make docs`
+
 OP is the name of an operator, with all its overloads, or of one overload, with or without "aten::"."""
 
+import os
 import re
 import sys
 
 from daemon import TestDaemon
+from harness import ROOT
 
 
 FACT = re.compile(r"^  (schema|tags|defined): (.*)")
@@ -47,8 +52,28 @@ def running():
         return operators(d.call("registry.dump")["text"])
 
 
+def page(native_path, pointwise_path, reduce_path, running_ops):
+    """The text of the page of operators."""
+    sys.path.insert(0, os.path.join(ROOT, "proto", "gen"))
+    from emit_docs import docs
+    from ops import native
+    from pointwise import pointwise
+    from reduce import reductions
+    ops = native(native_path)
+    families, _, _ = pointwise(pointwise_path, ops)
+    places = {(name.removeprefix("aten::"), key): place
+              for name, op in running_ops.items() for key, _, place in reversed(op.kernels)}
+    return docs(ops, families, reductions(reduce_path, ops), native_path, places)
+
+
 def main():
     ops = running()
+    if sys.argv[1] == "--page":
+        tables, path = sys.argv[2:5], sys.argv[5]
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(page(*tables, ops))
+        print(path)
+        return 0
     found = named(ops, sys.argv[1])
     for name in found:
         print(f"{name}\n  defined  {(ops[name].defined or 'nowhere').split()[-1]}")

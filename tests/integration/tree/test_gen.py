@@ -180,15 +180,6 @@ def test_every_overload_is_a_function():
         contains(head, text)
 
 
-def test_every_operator_has_its_place_in_the_documentation():
-    page = generate(NATIVE + SUM_NATIVE, ADD, SUM)[0]["operators.md"]
-    contains(page, "## add\nLoops over uint8, int8, int16, int32, int64, float32, float16, bfloat16, float64, complex64, complex128.\n")
-    contains(page, "- `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`  \n"
-                   "  CPU, CompositeExplicitAutogradNonFunctional, by `add.out`\n")
-    contains(page, "  CompositeExplicitAutograd, made of `add.Scalar` by autogen\n")
-    contains(page, "## sum\nLoops over bool, uint8")
-
-
 def test_functions_are_those_of_the_type():
     made, said = generate(NATIVE, EXP)
     equal(said, "")

@@ -4,8 +4,8 @@ head of each source of plugins cpu and composite names the operators that it reg
 import os
 import re
 
-from harness import ROOT, equal, less, main
-from where import named, running
+from harness import ROOT, contains, equal, less, main
+from where import named, page, running
 
 
 def line_of(place):
@@ -57,6 +57,18 @@ def test_places_are_those_of_the_operator(ops):
         if "generated" not in op.tags:  # those stand on the line of what they are made of
             equal(base.rstrip("_") in line_of(place), True, f"{name} in '{line_of(place)}' ({place})")
         less(0, len(op.kernels), f"kernels of {name}")
+
+
+def test_the_page_of_operators_has_a_line_for_every_key(ops):
+    tables = [os.path.join(ROOT, "proto", "ops", name + ".yaml") for name in ("native_functions", "pointwise", "reduce")]
+    text = page(*tables, ops)
+    contains(text, "## add\nLoops over bool, uint8, int8, int16, int32, int64, float32, float16, bfloat16, float64, "
+                   "complex64, complex128.\n")
+    contains(text, "## sum\nLoops over bool, uint8")
+    contains(text, "made of `index_put_` by autogen\n")
+    overloads = re.findall(r"^- `[^`]*`  \n  (.*)$", text, re.M)
+    less(2300, len(overloads), "overloads")
+    equal([keys for keys in overloads if not re.search(r"\w `(plugins|proto)/[\w/.]+:\d+`", keys)], [], "without a line")
 
 
 main(running)
