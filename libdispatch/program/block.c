@@ -1,4 +1,4 @@
-/* block.c -- the finished program: one block, counted, and the questions it answers. */
+/* block.c -- a finished program: its reference count, and queries about its steps and values. */
 #include "program_i.h"
 #include "dispatch/call/enums.h"
 #include <stdio.h>
@@ -32,7 +32,7 @@ dp_program *dp_program_unref(dp_program *p)
     return NULL;
 }
 
-/* -- asking -- */
+/* -- queries -- */
 
 void dp_program_info_get(const dp_program *p, dp_program_info *out)
 {
@@ -56,19 +56,20 @@ const char *dp_program_input_type(const dp_program *p, uint32_t i)
     return p->types[p->inputs[i].type].text;
 }
 
-/* Has it a step whose overload depends on the values?  That may write to anything. */
-static bool undecided(const dp_program *p)
+/* Does p, or a program that it runs, have a step whose overload is chosen at run time?  Such a step
+ * may write to any of its arguments. */
+static bool has_late_bind(const dp_program *p)
 {
-    bool some = p->n_binds > 0;
+    bool found = p->n_binds > 0;
 
-    for (uint32_t i = 0; i < p->n_subs && !some; i++)
-        some = undecided(p->subs[i]);
-    return some;
+    for (uint32_t i = 0; i < p->n_subs && !found; i++)
+        found = has_late_bind(p->subs[i]);
+    return found;
 }
 
 bool dp_program_input_written(const dp_program *p, uint32_t i)
 {
-    return p->values[i].written || undecided(p);
+    return p->values[i].written || has_late_bind(p);
 }
 
 const char *dp_program_output_name(const dp_program *p, uint32_t i)
@@ -117,15 +118,15 @@ void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
                           .args = p->links + s->args,
                           .frees = p->links + s->frees,
                           .first = DPI_REF(DPI_REF_VALUE, s->ret),
-                          .index = s->kind == DP_STEP_ITEM ? (int64_t)s->what : -1,
-                          .program = s->kind == DP_STEP_SUB ? p->subs[s->what] : NULL};
+                          .index = s->kind == DP_STEP_ITEM ? (int64_t)s->operand : -1,
+                          .program = s->kind == DP_STEP_SUB ? p->subs[s->operand] : NULL};
     if (s->kind == DP_STEP_CALL)
-        out->name = p->ops[s->what].schema->name;
+        out->name = p->ops[s->operand].schema->name;
     if (s->kind == DP_STEP_GET)
-        out->name = dpi_gets[s->what].name;
+        out->name = dpi_gets[s->operand].name;
     if (s->kind == DPI_STEP_BIND) {
-        out->name = p->binds[s->what].name;
-        out->kwargs = p->binds[s->what].kwargs;
+        out->name = p->binds[s->operand].name;
+        out->kwargs = p->binds[s->operand].kwargs;
     }
 }
 
@@ -137,7 +138,7 @@ const char *dp_program_argument_name(const dp_program *p, uint32_t step, uint32_
 
     if (s->kind != DP_STEP_CALL || v == NULL || v->tag != DP_TAG_INT)
         return NULL;
-    return dpi_enum_name(dpi_enum_kind(p->ops[s->what].schema->args[arg].type), v->u.i, buf);
+    return dpi_enum_name(dpi_enum_kind(p->ops[s->operand].schema->args[arg].type), v->u.i, buf);
 }
 
 int64_t dp_program_input_find(const dp_program *p, const char *name)

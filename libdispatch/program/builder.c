@@ -1,7 +1,8 @@
-/* builder.c -- a program from its first input to the finished block.
+/* builder.c -- life of a program builder, and adding steps and outputs to its program.
  *
- * Owns the arrays until lay.c has laid them out.  A function that fails leaves the builder as it
- * was; what a step may be is check.c's. */
+ * The builder owns the arrays of the program until lay.c has copied them into one block.  A
+ * function that fails leaves the builder usable, without the step or output that it was to add.
+ * check.c decides whether a step is valid; draft.c adds names, inputs and constants. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include <stdio.h>
@@ -11,14 +12,14 @@
 int dpi_step_fail(dp_ctx *ctx, uint32_t origin)
 {
     dp_error *err = &ctx->error;
-    char before[24];
-    size_t n = (size_t)snprintf(before, sizeof(before), "step %u: ", origin);
+    char prefix[24];
+    size_t n = (size_t)snprintf(prefix, sizeof(prefix), "step %u: ", origin);
     size_t len = strnlen(err->message, sizeof(err->message) - 1);
 
     if (len > sizeof(err->message) - 1 - n)
         len = sizeof(err->message) - 1 - n;
     memmove(err->message + n, err->message, len);
-    memcpy(err->message, before, n);
+    memcpy(err->message, prefix, n);
     err->message[n + len] = '\0';
     return err->code;
 }
@@ -27,7 +28,7 @@ int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_r
 {
     if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, s))
         return DP_EVALUE;
-    uint32_t before = b->p.n_values;
+    uint32_t first_ret = b->p.n_values;
     int rc = 0;
 
     dp_error_clear(&b->ctx->error);
@@ -40,9 +41,9 @@ int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_r
     if (rc < 0)
         return dpi_step_fail(b->ctx, s->origin);
     if (first != NULL)
-        *first = DPI_REF(DPI_REF_VALUE, before);
+        *first = DPI_REF(DPI_REF_VALUE, first_ret);
     if (n_rets != NULL)
-        *n_rets = b->p.n_values - before;
+        *n_rets = b->p.n_values - first_ret;
     return 0;
 }
 
@@ -74,8 +75,8 @@ int dp_builder_new(dp_ctx *ctx, dp_builder **out)
     b->ctx = ctx;
     b->p.reg = ctx->reg;
     b->p.backends = dp_backends_pin(UINT64_MAX);
-    b->begun =
-        ctx->thread == NULL || ctx->pins > 0; /* else inside a call, which holds a snapshot */
+    /* Inside a kernel's call the call has pinned a snapshot already. */
+    b->begun = ctx->thread == NULL || ctx->pins > 0;
     int rc = b->begun ? dp_ctx_begin(ctx) : 0;
     if (rc < 0) {
         b->begun = false;

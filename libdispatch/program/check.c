@@ -1,10 +1,11 @@
-/* check.c -- one step: is it possible, and what does it make?
+/* check.c -- check one step of a program being built, and add the step with its values.
  *
- * Nothing runs.  A value that is not there yet is known by the tags it may have; an overload is
- * chosen where those decide it, and arguments are put in the schema's order with its defaults.
- * Everything that can fail comes before the step is added.
+ * No operator runs here.  A value that a run will compute is known only by the tags that it may
+ * have.  An overload is chosen now if the tags decide it; then the arguments are stored in the
+ * schema's order, with defaults.  All checks come before the step is added, so that a failure needs
+ * no undoing.
  *
- * Over 500 lines: one function for each kind of step, which share how a step is added. */
+ * Over 500 lines: each kind of step has a function, and all of them share the helpers above. */
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/find.h"
 #include "program_i.h"
@@ -27,8 +28,10 @@ static int fail_limit(dp_builder *b, int64_t limit, const char *what, const char
                             (long long)limit, what, name);
 }
 
-/* Room for a step with so many arguments and returns; frame: of the program it runs. */
-static int make_room(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame, uint64_t expanded)
+/* Check the limits of a program, and grow its arrays for one more step.  For a step that runs a
+ * program, `frame` is that program's, and `expanded` counts that program's steps too. */
+static int reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame,
+                        uint64_t expanded)
 {
     const dp_program *p = &b->p;
 
@@ -50,13 +53,14 @@ static int make_room(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame
     return 0;
 }
 
-/* There is room.  Its links follow. */
-static dpi_step *add_step(dp_builder *b, uint32_t kind, uint32_t what, const dp_step *s)
+/* Append a step after reserve_step().  add_link() and add_value() then add its arguments and
+ * returns. */
+static dpi_step *add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s)
 {
     dpi_step *step = &b->p.steps[b->p.n_steps++];
 
     *step = (dpi_step){.kind = kind,
-                       .what = what,
+                       .operand = operand,
                        .args = b->p.n_links,
                        .ret = b->p.n_values,
                        .origin = s->origin};
@@ -76,27 +80,28 @@ static void add_value(dp_builder *b, dpi_step *step, dpi_value_info v)
     step->n_rets++;
 }
 
+/* Is r a constant, a view of one, or a list that contains one?  Numbers do not count. */
 static bool from_constant(const dp_builder *b, dp_ref r)
 {
     if (DPI_REF_KIND(r) == DPI_REF_VALUE)
-        return b->p.values[DPI_REF_INDEX(r)].constant;
+        return b->p.values[DPI_REF_INDEX(r)].from_constant;
     uint32_t tag = b->p.constants[DPI_REF_INDEX(r)].tag;
     return tag == DP_TAG_TENSOR || tag == DP_TAG_TENSORS || tag == DP_TAG_LIST;
 }
 
-/* 1 + the input that r is, views or holds; 0: none. */
-static uint32_t viewed_by(const dp_builder *b, dp_ref r)
+/* 1 + index of the input that r is, is a view of, or contains as a list; 0: no such input. */
+static uint32_t viewed_input(const dp_builder *b, dp_ref r)
 {
     uint32_t i = DPI_REF_INDEX(r);
 
     if (DPI_REF_KIND(r) != DPI_REF_VALUE)
         return 0;
-    return i < b->p.n_inputs ? i + 1 : b->p.values[i].viewed;
+    return i < b->p.n_inputs ? i + 1 : b->p.values[i].viewed_input;
 }
 
 /* -- CALL -- */
 
-/* What binding sees: a constant itself, of anything else the tags. */
+/* The value to bind for r: a constant itself, else a symbol that carries the tags of r. */
 static dp_value symbol(const dp_builder *b, dp_ref r)
 {
     if (DPI_REF_KIND(r) == DPI_REF_CONSTANT)
@@ -112,6 +117,7 @@ static int fail_returns(dp_builder *b, const dp_step *s, const char *what, size_
                             (long long)s->n_rets, what, has);
 }
 
+/* Find `op` in the program's ops, or add it with `schema`.  Returns its index or an error code. */
 static int64_t op_find(dp_builder *b, const dp_op *op, dp_schema *schema)
 {
     for (uint32_t i = b->p.n_ops; i-- > 0;)
@@ -123,8 +129,9 @@ static int64_t op_find(dp_builder *b, const dp_op *op, dp_schema *schema)
     return b->p.n_ops++;
 }
 
-/* A constant of the step that was taken as it is. */
-static bool given_constant(const dp_builder *b, const dp_step *s, const dp_value *v, dp_ref *out)
+/* Find the constant among the arguments of `s` that binding passed on unchanged as `v`. */
+static bool find_passed_constant(const dp_builder *b, const dp_step *s, const dp_value *v,
+                                 dp_ref *out)
 {
     for (size_t i = 0; i < s->n_args + s->n_kwargs; i++) {
         dp_ref r = i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value;
@@ -136,7 +143,8 @@ static bool given_constant(const dp_builder *b, const dp_step *s, const dp_value
     return false;
 }
 
-/* Bound arguments as refs; what is no symbol is a constant. */
+/* Convert bound arguments to refs in out[].  Defaults and converted constants become new constants.
+ * DP_EVALUE: the operator would write to a constant. */
 static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
                       const dp_schema *schema, dp_ref *out)
 {
@@ -145,7 +153,7 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
         int rc = 0;
         if (v->tag == DPI_TAG_SYMBOL)
             out[i] = v->len;
-        else if (!given_constant(b, s, v, &out[i]))
+        else if (!find_passed_constant(b, s, v, &out[i]))
             rc = dp_builder_constant(b, NULL, v, &out[i]);
         if (rc < 0)
             return rc;
@@ -157,20 +165,22 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
     return 0;
 }
 
+/* Mark the input that viewed_input() finds for r as written. */
 static void note_written(dp_builder *b, dp_ref r)
 {
-    uint32_t input = viewed_by(b, r);
+    uint32_t input = viewed_input(b, r);
 
     if (input > 0)
         b->p.values[input - 1].written = true;
 }
 
+/* The set of tags that a return may have.  A list of optionals may come as any kind of list. */
 static uint32_t return_tags(const dpi_argument *ret)
 {
     const dpi_type *t = ret->type;
-    bool gaps = t->kind == DPI_TYPE_LIST && t->elem->kind == DPI_TYPE_OPTIONAL;
+    bool optional_elements = t->kind == DPI_TYPE_LIST && t->elem->kind == DPI_TYPE_OPTIONAL;
 
-    return gaps ? DPI_TAGS_ANY : ret->tags;
+    return optional_elements ? DPI_TAGS_ANY : ret->tags;
 }
 
 static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, const dpi_kinds *kinds)
@@ -182,7 +192,7 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
         return fail_returns(b, s, schema->name, bound->n_rets);
     int rc = bound_refs(b, s, bound, schema, refs);
     if (rc == 0)
-        rc = make_room(b, bound->n_args, bound->n_rets, 0, 1);
+        rc = reserve_step(b, bound->n_args, bound->n_rets, 0, 1);
     int64_t op = rc == 0 ? op_find(b, bound->op, kinds->schema) : rc;
     if (op < 0)
         return (int)op;
@@ -196,16 +206,17 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
     }
     for (uint32_t i = 0; i < bound->n_rets; i++) {
         int viewed = schema->ret_view[i];
-        add_value(b, step,
-                  (dpi_value_info){.tags = return_tags(&schema->rets[i]),
-                                   .names = bound->ret_names[i],
-                                   .constant = viewed >= 0 && from_constant(b, refs[viewed]),
-                                   .viewed = viewed >= 0 ? viewed_by(b, refs[viewed]) : 0});
+        add_value(
+            b, step,
+            (dpi_value_info){.tags = return_tags(&schema->rets[i]),
+                             .enum_kind = bound->ret_names[i],
+                             .from_constant = viewed >= 0 && from_constant(b, refs[viewed]),
+                             .viewed_input = viewed >= 0 ? viewed_input(b, refs[viewed]) : 0});
     }
     return 0;
 }
 
-/* Could a call of `name`, whichever overload is meant, give n values? */
+/* Check that some overload of the operator has the number of returns that the step expects. */
 static int check_some_returns(dp_builder *b, const dp_step *s)
 {
     size_t base = dpi_base_bytes(s->name), n;
@@ -229,7 +240,7 @@ static int check_some_returns(dp_builder *b, const dp_step *s)
                                    (long long)s->n_rets, s->name);
 }
 
-/* The values will say which overload is meant. */
+/* Add a CALL whose overload is chosen at run time, when the values are known. */
 static int add_bind(dp_builder *b, const dp_step *s)
 {
     size_t n = s->n_args + s->n_kwargs, n_rets = s->n_rets > 0 ? (size_t)s->n_rets : 0;
@@ -245,12 +256,12 @@ static int add_bind(dp_builder *b, const dp_step *s)
         if (i >= s->n_args && names[i] == NULL)
             return DP_ERESOURCE;
     }
-    int rc = make_room(b, n, n_rets, 0, 1);
+    int rc = reserve_step(b, n, n_rets, 0, 1);
     if (rc < 0 || !DPI_GROW(b, binds, 1))
         return rc < 0 ? rc : DP_ERESOURCE;
     b->p.binds[b->p.n_binds] = bind;
     dpi_step *step = add_step(b, DPI_STEP_BIND, b->p.n_binds++, s);
-    step->names_written = s->n_rets >= 0; /* their number is checked then */
+    step->names_written = s->n_rets >= 0; /* the run checks the number of returns */
     for (size_t i = 0; i < n; i++)
         add_link(b, step, i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value);
     for (size_t i = 0; i < n_rets; i++)
@@ -278,8 +289,8 @@ static int check_call(dp_builder *b, const dp_step *s)
     return kinds.schema != NULL ? add_call(b, s, &bound, &kinds) : add_bind(b, s);
 }
 
-/* "'x'", or for a constant without a name what kind of value it is. */
-static const char *what_is(const dp_builder *b, dp_ref r, char buf[DP_KEY_NAME_MAX])
+/* Write the quoted name of r to `buf`, or the kind of its value if it is an unnamed constant. */
+static const char *describe(const dp_builder *b, dp_ref r, char buf[DP_KEY_NAME_MAX])
 {
     char name[DP_KEY_NAME_MAX];
 
@@ -318,24 +329,25 @@ static int check_get(dp_builder *b, const dp_step *s)
     if (s->n_args != g->n_args || s->n_kwargs > 0)
         return dpi_builder_fail(b, DP_ETYPE, "get '%s' takes %u arguments, but %zu were given",
                                 g->name, g->n_args, s->n_args + s->n_kwargs);
-    if (!(dpi_builder_tags(b, s->args[0]) & g->of))
+    if (!(dpi_builder_tags(b, s->args[0]) & g->arg_tags))
         return dpi_builder_fail(b, DP_ETYPE, "get '%s' is of a %s, which %s is not", g->name,
-                                g->of == DPI_TENSOR ? "Tensor" : "list",
-                                what_is(b, s->args[0], name));
+                                g->arg_tags == DPI_TENSOR ? "Tensor" : "list",
+                                describe(b, s->args[0], name));
     if (s->n_rets >= 0 && s->n_rets != 1)
         return fail_returns(b, s, g->name, 1);
-    int rc = make_room(b, s->n_args, 1, 0, 1);
+    int rc = reserve_step(b, s->n_args, 1, 0, 1);
     if (rc < 0)
         return rc;
     dpi_step *step = add_step(b, DP_STEP_GET, i, s);
     for (size_t k = 0; k < s->n_args; k++)
         add_link(b, step, s->args[k]);
-    add_value(b, step, (dpi_value_info){.tags = 1u << g->tag, .names = g->names});
+    add_value(b, step, (dpi_value_info){.tags = 1u << g->result_tag, .enum_kind = g->enum_kind});
     return 0;
 }
 
 /* -- LIST and ITEM -- */
 
+/* The set of tags of a list of these elements: one tag if all elements surely have the same tag. */
 static uint32_t list_tags(const dp_builder *b, const dp_ref *args, size_t n)
 {
     for (size_t k = 0; k < DPI_COUNT(list_elements); k++) {
@@ -351,7 +363,7 @@ static uint32_t list_tags(const dp_builder *b, const dp_ref *args, size_t n)
 static int check_list(dp_builder *b, const dp_step *s)
 {
     dpi_value_info list = {0};
-    int rc = make_room(b, s->n_args, 1, 0, 1);
+    int rc = reserve_step(b, s->n_args, 1, 0, 1);
 
     if (rc < 0)
         return rc;
@@ -360,14 +372,16 @@ static int check_list(dp_builder *b, const dp_step *s)
     list.tags = list_tags(b, s->args, s->n_args);
     dpi_step *step = add_step(b, DP_STEP_LIST, 0, s);
     for (size_t i = 0; i < s->n_args; i++) {
-        list.constant |= from_constant(b, s->args[i]);
-        list.viewed = list.viewed != 0 ? list.viewed : viewed_by(b, s->args[i]);
+        list.from_constant |= from_constant(b, s->args[i]);
+        list.viewed_input =
+            list.viewed_input != 0 ? list.viewed_input : viewed_input(b, s->args[i]);
         add_link(b, step, s->args[i]);
     }
     add_value(b, step, list);
     return 0;
 }
 
+/* The set of tags that an element of a list may have; `list`: the list's set of tags. */
 static uint32_t item_tags(uint32_t list)
 {
     uint32_t tags = list >> DP_TAG_LIST & 1 ? DPI_TAGS_ANY : 0;
@@ -388,21 +402,22 @@ static int check_item(dp_builder *b, const dp_step *s)
     uint32_t tags = dpi_builder_tags(b, s->args[0]) & DPI_LISTS;
     if (tags == 0)
         return dpi_builder_fail(b, DP_ETYPE, "index %lld of %s, which is no list",
-                                (long long)s->index, what_is(b, s->args[0], name));
-    int rc = make_room(b, 1, 1, 0, 1);
+                                (long long)s->index, describe(b, s->args[0], name));
+    int rc = reserve_step(b, 1, 1, 0, 1);
     if (rc < 0)
         return rc;
     dpi_step *step = add_step(b, DP_STEP_ITEM, (uint32_t)s->index, s);
     add_link(b, step, s->args[0]);
     add_value(b, step,
               (dpi_value_info){.tags = item_tags(tags),
-                               .constant = from_constant(b, s->args[0]),
-                               .viewed = viewed_by(b, s->args[0])});
+                               .from_constant = from_constant(b, s->args[0]),
+                               .viewed_input = viewed_input(b, s->args[0])});
     return 0;
 }
 
 /* -- SUB -- */
 
+/* Replace the argument's name in dpi_fit()'s message by the input's name. */
 static int fail_input(dp_builder *b, const dp_program *sub, uint32_t i)
 {
     const char *what = strstr(b->ctx->error.message, " must be ");
@@ -412,6 +427,7 @@ static int fail_input(dp_builder *b, const dp_program *sub, uint32_t i)
     return dpi_builder_fail(b, DP_ETYPE, "input '%.64s'%s", dp_program_input_name(sub, i), text);
 }
 
+/* Check that r fits input i of `sub`.  Nothing that `sub` writes to may be a constant. */
 static int check_input(dp_builder *b, const dp_program *sub, uint32_t i, dp_ref r)
 {
     const dp_schema *schema = sub->types[sub->inputs[i].type].schema;
@@ -428,7 +444,7 @@ static int check_input(dp_builder *b, const dp_program *sub, uint32_t i, dp_ref 
     return 0;
 }
 
-/* The inputs by name as refs in the program's order. */
+/* Store the step's keyword arguments in out[], in the order of the program's inputs. */
 static int sub_inputs(dp_builder *b, const dp_step *s, dp_ref *out)
 {
     const dp_program *sub = s->program;
@@ -456,7 +472,9 @@ static int sub_inputs(dp_builder *b, const dp_step *s, dp_ref *out)
     return 0;
 }
 
-/* Its outputs share no memory with its own constants; with ours they may. */
+/* Add the returns of a step that runs `sub`.  An output of `sub` never shares memory with a
+ * constant of `sub`, since a run copies such an output.  It may share memory with a constant of
+ * the program being built that is an input of `sub`. */
 static void sub_outputs(dp_builder *b, const dp_program *sub, const dp_ref *inputs, dpi_step *step)
 {
     for (uint32_t i = 0; i < sub->n_outputs; i++) {
@@ -464,11 +482,11 @@ static void sub_outputs(dp_builder *b, const dp_program *sub, const dp_ref *inpu
         dpi_value_info v = {0};
         if (DPI_REF_KIND(r) == DPI_REF_VALUE) {
             const dpi_value_info *from = &sub->values[DPI_REF_INDEX(r)];
-            uint32_t input = r < sub->n_inputs ? r + 1 : from->viewed;
-            v = (dpi_value_info){.tags = from->tags, .names = from->names};
+            uint32_t input = r < sub->n_inputs ? r + 1 : from->viewed_input;
+            v = (dpi_value_info){.tags = from->tags, .enum_kind = from->enum_kind};
             if (input > 0) {
-                v.constant = from_constant(b, inputs[input - 1]);
-                v.viewed = viewed_by(b, inputs[input - 1]);
+                v.from_constant = from_constant(b, inputs[input - 1]);
+                v.viewed_input = viewed_input(b, inputs[input - 1]);
             }
         } else {
             v.tags = 1u << sub->constants[DPI_REF_INDEX(r)].tag;
@@ -494,7 +512,7 @@ static int check_sub(dp_builder *b, const dp_step *s)
     dp_ref *refs = dp_arena_alloc_n(&b->ctx->arena, sub->n_inputs, sizeof(*refs));
     int rc = refs != NULL ? sub_inputs(b, s, refs) : dpi_no_memory(&b->ctx->error, "a program");
     if (rc == 0)
-        rc = make_room(b, sub->n_inputs, sub->n_outputs, sub->frame, sub->expanded + 1);
+        rc = reserve_step(b, sub->n_inputs, sub->n_outputs, sub->frame, sub->expanded + 1);
     if (rc < 0 || !DPI_GROW(b, subs, 1))
         return rc < 0 ? rc : DP_ERESOURCE;
     b->p.subs[b->p.n_subs] = dp_program_ref(s->program);

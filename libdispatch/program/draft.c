@@ -1,9 +1,9 @@
-/* draft.c -- what a builder holds while a program is made: names, inputs, constants, and room. */
+/* draft.c -- a program while it is built: growing its arrays, names, inputs and constants. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/values.h"
 
-/* -- room -- */
+/* -- errors and memory -- */
 
 int dpi_builder_fail(dp_builder *b, int code, const char *format, ...)
 {
@@ -73,6 +73,7 @@ int dpi_builder_check(dp_builder *b, dp_ref r)
 
 /* -- names -- */
 
+/* The slot of `name` in the hash table, or the free slot where `name` belongs. */
 static dpi_name *slot(const dp_builder *b, const char *name)
 {
     uint64_t h = dpi_hash(name, strlen(name));
@@ -83,20 +84,20 @@ static dpi_name *slot(const dp_builder *b, const char *name)
     return &b->names[i];
 }
 
-/* At most half of the table is in use. */
+/* Make the hash table large enough for one more name: at most half of its slots are used. */
 static bool names_grow(dp_builder *b)
 {
     dpi_name *old = b->names;
-    uint32_t n = old != NULL ? b->mask + 1 : 0, room = n > 0 ? 2 * n : 64;
+    uint32_t n = old != NULL ? b->mask + 1 : 0, capacity = n > 0 ? 2 * n : 64;
 
     if (2 * (b->n_names + 1) <= n)
         return true;
-    if ((b->names = dp_calloc(room, sizeof(*old))) == NULL) {
+    if ((b->names = dp_calloc(capacity, sizeof(*old))) == NULL) {
         b->names = old;
         no_memory(b);
         return false;
     }
-    b->mask = room - 1;
+    b->mask = capacity - 1;
     for (uint32_t i = 0; i < n; i++)
         if (old[i].name != NULL)
             *slot(b, old[i].name) = old[i];
@@ -104,29 +105,30 @@ static bool names_grow(dp_builder *b)
     return true;
 }
 
-static int fail_taken(dp_builder *b, const dpi_name *taken)
+static int fail_name_used(dp_builder *b, const dpi_name *used)
 {
-    if (taken->origin == DPI_ORIGIN_INPUT)
-        return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is an input already", taken->name);
-    if (taken->origin == DPI_ORIGIN_CONSTANT)
-        return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is a constant already", taken->name);
-    return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is made by step %u already", taken->name,
-                            taken->origin);
+    if (used->origin == DPI_ORIGIN_INPUT)
+        return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is an input already", used->name);
+    if (used->origin == DPI_ORIGIN_CONSTANT)
+        return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is a constant already", used->name);
+    return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is made by step %u already", used->name,
+                            used->origin);
 }
 
-/* Room for one more name, and that it is free; *copy in the arena. */
-static int name_check(dp_builder *b, const char *name, const char **copy)
+/* Check that `name` is unused, reserve a slot for it, and copy it into the arena as `*copy`. */
+static int name_reserve(dp_builder *b, const char *name, const char **copy)
 {
     if (!names_grow(b))
         return DP_ERESOURCE;
-    const dpi_name *there = slot(b, name);
-    if (there->name != NULL)
-        return fail_taken(b, there);
+    const dpi_name *found = slot(b, name);
+    if (found->name != NULL)
+        return fail_name_used(b, found);
     *copy = dpi_builder_str(b, name);
     return *copy != NULL ? 0 : DP_ERESOURCE;
 }
 
-static void name_take(dp_builder *b, const char *copy, dp_ref r, uint32_t origin)
+/* Enter the name that name_reserve() copied. */
+static void name_add(dp_builder *b, const char *copy, dp_ref r, uint32_t origin)
 {
     *slot(b, copy) = (dpi_name){copy, r, origin};
     b->n_names++;
@@ -140,10 +142,10 @@ int dp_builder_name(dp_builder *b, const char *name, dp_ref r, uint32_t origin)
     int rc = dpi_builder_check(b, r);
 
     if (rc == 0)
-        rc = name_check(b, name, &copy);
+        rc = name_reserve(b, name, &copy);
     if (rc < 0)
         return rc;
-    name_take(b, copy, r, origin);
+    name_add(b, copy, r, origin);
     if (DPI_REF_KIND(r) == DPI_REF_VALUE && b->p.values[DPI_REF_INDEX(r)].name == NULL)
         b->p.values[DPI_REF_INDEX(r)].name = copy;
     return 0;
@@ -164,7 +166,7 @@ int dp_builder_find(dp_builder *b, const char *name, dp_ref *out)
 
 /* -- inputs -- */
 
-/* A type is what stands before an argument's name in a schema. */
+/* Parse `type`, written as in a schema before an argument's name, into a schema of one argument. */
 static int type_parse(dp_builder *b, const char *type, dp_schema **out)
 {
     dpi_text text = {0};
@@ -182,7 +184,8 @@ static int type_parse(dp_builder *b, const char *type, dp_schema **out)
     return dpi_builder_fail(b, DP_EVALUE, "'%.64s' is no type of an argument", type);
 }
 
-/* NULL: anything.  Index in types, or a code. */
+/* Find `type` in the program's types, or add it.  NULL stands for any type.  Returns the index in
+ * types or an error code. */
 static int64_t type_find(dp_builder *b, const char *type)
 {
     const char *text = type != NULL ? type : "any";
@@ -220,14 +223,14 @@ int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *
                                 DP_LIMIT_PROGRAM_VALUES);
     if (!DPI_GROW(b, inputs, 1) || !DPI_GROW(b, values, 1))
         return DP_ERESOURCE;
-    int rc = name != NULL ? name_check(b, name, &copy) : 0;
+    int rc = name != NULL ? name_reserve(b, name, &copy) : 0;
     if (rc < 0)
         return rc;
     *out = DPI_REF(DPI_REF_VALUE, i);
     if (name != NULL)
-        name_take(b, copy, *out, DPI_ORIGIN_INPUT);
+        name_add(b, copy, *out, DPI_ORIGIN_INPUT);
     const dp_schema *s = b->p.types[t].schema;
-    b->p.inputs[b->p.n_inputs++] = (dpi_input){(uint32_t)t, i};
+    b->p.inputs[b->p.n_inputs++] = (dpi_input){(uint32_t)t, i}; /* lay.c sorts by_name */
     b->p.values[b->p.n_values++] =
         (dpi_value_info){.name = copy, .tags = s != NULL ? s->args[0].tags : DPI_TAGS_ANY};
     return 0;
@@ -262,22 +265,22 @@ int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_r
         !dpi_builder_grow(b, &b->p.constant_names, &b->cap_constant_names, b->p.n_constants + 1,
                           sizeof(*b->p.constant_names)))
         return DP_ERESOURCE;
-    int rc = name != NULL ? name_check(b, name, &copy) : 0;
+    int rc = name != NULL ? name_reserve(b, name, &copy) : 0;
     if (rc < 0)
         return rc;
-    dpi_bump_value(&m, v);
+    dpi_bump_value(&m, v); /* only counts the bytes */
     size_t payload = m.used;
     m = (dpi_bump){dp_arena_alloc(b->arena, payload + 1), 0};
     if (m.at == NULL)
         return no_memory(b);
     if ((rc = add_constant_bytes(b, payload + dpi_storage_bytes_of(v))) < 0)
         return rc;
-    dp_value held = dpi_bump_value(&m, v);
-    dpi_values_ref(&held, 1);
+    dp_value owned = dpi_bump_value(&m, v);
+    dpi_values_ref(&owned, 1);
     *out = DPI_REF(DPI_REF_CONSTANT, b->p.n_constants);
     if (copy != NULL)
-        name_take(b, copy, *out, DPI_ORIGIN_CONSTANT);
+        name_add(b, copy, *out, DPI_ORIGIN_CONSTANT);
     b->p.constant_names[b->p.n_constants] = copy;
-    b->p.constants[b->p.n_constants++] = held;
+    b->p.constants[b->p.n_constants++] = owned;
     return 0;
 }

@@ -1,5 +1,4 @@
-/* get.c -- what a program can ask of its values without calling an operator: sizes, dtype,
- * length. */
+/* get.c -- properties of tensors and lists that a GET step reads without calling an operator. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 
@@ -21,6 +20,7 @@ static int get_strides(dp_ctx *ctx, const dp_value *args, dp_value *out)
     return copy != NULL ? 0 : dpi_no_memory(&ctx->error, "strides");
 }
 
+/* Give element `which` of `from` [v->ndim]; a negative dimension counts from the end. */
 static int get_dim(dp_ctx *ctx, const dp_view *v, const dp_value *which, const int64_t *from,
                    dp_value *out)
 {

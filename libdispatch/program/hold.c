@@ -1,5 +1,4 @@
-/* hold.c -- values that outlive what made them: deep copies of what they point to, tensors
- * owned. */
+/* hold.c -- copy values with the strings and lists that they point to, and own their tensors. */
 #include "program_i.h"
 #include "dispatch/call/values.h"
 

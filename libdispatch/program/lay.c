@@ -1,19 +1,20 @@
-/* lay.c -- a finished draft becomes one block: where values end, inputs by name, arrays behind it.
+/* lay.c -- copy a builder's program into one block, with last uses and inputs sorted by name.
  *
- * The same code lays it out twice: first without memory, to learn its size, then for good. */
+ * lay() runs twice: first without memory, to learn the size of the block, then to fill it. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/enums.h"
 #include <stdlib.h>
 
-/* -- where each value ends -- */
+/* -- last uses -- */
 
+/* Set last[v] to the index of the last step that uses value v; UINT32_MAX: v is an output. */
 static void note_uses(const dp_program *p, uint32_t *last)
 {
     for (uint32_t s = 0; s < p->n_steps; s++) {
         const dpi_step *step = &p->steps[s];
         for (uint32_t i = 0; i < step->n_rets; i++)
-            last[step->ret + i] = s; /* what nobody uses goes at once */
+            last[step->ret + i] = s; /* an unused return is released after its own step */
         for (uint32_t i = 0; i < step->n_args; i++) {
             dp_ref r = p->links[step->args + i];
             if (DPI_REF_KIND(r) == DPI_REF_VALUE)
@@ -25,16 +26,17 @@ static void note_uses(const dp_program *p, uint32_t *last)
             last[DPI_REF_INDEX(p->outputs[i].ref)] = UINT32_MAX;
 }
 
-/* Only what may hold a tensor or an object is worth releasing. */
+/* Is `value`, last used by step `last`, to be released there?  Only values that may refer to a
+ * tensor or an object need releasing. */
 static bool is_freed(const dp_program *p, uint32_t value, uint32_t last)
 {
-    const uint32_t holds =
+    const uint32_t needs_release =
         1u << DP_TAG_TENSOR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_LIST | 1u << DP_TAG_OBJECT;
 
-    return last != UINT32_MAX && (p->values[value].tags & holds) != 0;
+    return last != UINT32_MAX && (p->values[value].tags & needs_release) != 0;
 }
 
-/* Each step's values that end there, one step's after the other's, into links. */
+/* Append to links, step by step, the values whose last use is the step. */
 static int add_frees(dp_builder *b)
 {
     dp_program *p = &b->p;
@@ -47,7 +49,7 @@ static int add_frees(dp_builder *b)
     note_uses(p, last);
     for (uint32_t s = 0; s < p->n_steps; s++)
         p->steps[s].n_frees = 0;
-    for (uint32_t v = p->n_inputs; v < p->n_values; v++) /* inputs are the caller's */
+    for (uint32_t v = p->n_inputs; v < p->n_values; v++) /* the caller owns the inputs */
         if (is_freed(p, v, last[v]))
             p->steps[last[v]].n_frees++;
     for (uint32_t s = 0; s < p->n_steps; s++) {
@@ -68,7 +70,7 @@ static int add_frees(dp_builder *b)
 
 typedef struct named {
     const char *name;
-    uint32_t i;
+    uint32_t i; /* index of the input */
 } named;
 
 static int by_name(const void *a, const void *b)
@@ -76,6 +78,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const named *)a)->name, ((const named *)b)->name);
 }
 
+/* Fill dpi_input.by_name, which dp_program_input_find() searches. */
 static int sort_inputs(dp_builder *b)
 {
     uint32_t n = b->p.n_inputs;
@@ -93,16 +96,18 @@ static int sort_inputs(dp_builder *b)
     return 0;
 }
 
-/* -- laying out -- */
+/* -- copying into one block -- */
 
 static const char *bump_str(dpi_bump *m, const char *s)
 {
     return s != NULL ? dpi_bump_add(m, s, strlen(s) + 1) : NULL;
 }
 
+/* Append array `name` of program `p`. */
 #define BUMP_ARRAY(m, p, name)                                                                     \
     dpi_bump_add((m), (p)->name, (size_t)(p)->n_##name * sizeof(*(p)->name))
 
+/* In the lay_*() functions `to` is NULL while the bytes are only counted. */
 static void lay_names(dpi_bump *m, const dp_program *from, dp_program *to)
 {
     for (uint32_t i = 0; i < from->n_values; i++) {
@@ -140,7 +145,7 @@ static void lay_binds(dpi_bump *m, const dp_program *from, dp_program *to)
         const dpi_step *step = &from->steps[s];
         if (step->kind != DPI_STEP_BIND)
             continue;
-        const dpi_bind *bind = &from->binds[step->what];
+        const dpi_bind *bind = &from->binds[step->operand];
         const char *name = bump_str(m, bind->name);
         const char **kwargs = dpi_bump_add(m, bind->kwargs, step->n_args * sizeof(*kwargs));
         for (uint32_t i = 0; i < step->n_args; i++) {
@@ -149,10 +154,11 @@ static void lay_binds(dpi_bump *m, const dp_program *from, dp_program *to)
                 kwargs[i] = kwarg;
         }
         if (to != NULL)
-            to->binds[step->what] = (dpi_bind){name, kwargs};
+            to->binds[step->operand] = (dpi_bind){name, kwargs};
     }
 }
 
+/* Append `from` and all that it points to; returns the copy, or NULL when only counting. */
 static dp_program *lay(dpi_bump *m, const dp_program *from)
 {
     dp_program *to = dpi_bump_add(m, from, sizeof(*from)), unused = {0};
@@ -178,6 +184,7 @@ static dp_program *lay(dpi_bump *m, const dp_program *from)
 
 /* -- devices among the constants -- */
 
+/* Bits of the backends of a constant that is a device or a list of devices. */
 static uint64_t backends_of(const dp_value *v)
 {
     uint64_t bits = 0;
@@ -196,7 +203,7 @@ static uint64_t backends_used(const dp_program *p)
     for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
         for (uint32_t i = 0; s->kind == DP_STEP_CALL && i < s->n_args; i++) {
             const dp_value *v = dp_program_constant(p, p->links[s->args + i]);
-            const dpi_type *type = p->ops[s->what].schema->args[i].type;
+            const dpi_type *type = p->ops[s->operand].schema->args[i].type;
             if (v != NULL && dpi_enum_kind(type) == DPI_TYPE_DEVICE)
                 bits |= backends_of(v);
         }
@@ -212,7 +219,7 @@ int dpi_program_lay(dp_builder *b, dp_program **out)
         rc = sort_inputs(b);
     if (rc < 0)
         return rc;
-    lay(&m, &b->p);
+    lay(&m, &b->p); /* only counts the bytes */
     size_t bytes = m.used;
     m = (dpi_bump){dp_malloc(bytes), 0};
     if (m.at == NULL)
@@ -223,7 +230,7 @@ int dpi_program_lay(dp_builder *b, dp_program **out)
     p->depth++;
     p->frame += p->n_values;
     p->backends = dp_backends_pin(backends_used(p));
-    b->p.n_constants = b->p.n_types = b->p.n_ops = b->p.n_subs = 0; /* they are p's now */
+    b->p.n_constants = b->p.n_types = b->p.n_ops = b->p.n_subs = 0; /* p owns them now */
     *out = p;
     return 0;
 }

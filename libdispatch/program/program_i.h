@@ -1,10 +1,12 @@
-/* program_i.h -- the program block, and what the files of this room share.
+/* program_i.h -- internal declarations of libdispatch/program: struct dp_program and its builder.
  *
- * builder.c takes steps in and hands them to check.c, which says what they make; block.c lays the
- * result out as one immutable block; run.c runs it; text.c prints it.
+ * draft.c and builder.c collect inputs, constants and steps; check.c checks each step and derives
+ * the values that the step returns; lay.c copies the finished program into one immutable block;
+ * block.c answers queries about it; run.c runs it; text.c prints it.
  *
- * A value is an input, or made by one step and never changed (what a step writes in place is a
- * tensor, not the value).  Steps refer to values and constants made before them only. */
+ * A value is an input of the program or a return of exactly one step.  A value never changes: a
+ * step that works in place writes to the tensor, and the value still names the same tensor.  A step
+ * refers only to values and constants that were added before it. */
 #ifndef DPI_PROGRAM_I_H
 #define DPI_PROGRAM_I_H
 
@@ -19,46 +21,51 @@ enum { DPI_REF_VALUE, DPI_REF_CONSTANT };
 #define DPI_REF_KIND(r)      ((r) >> 28)
 #define DPI_REF_INDEX(r)     ((r)&0xfffffffu)
 
-enum { DPI_STEP_BIND = DP_STEP_END }; /* a CALL whose overload depends on the values */
+/* The kind of a CALL step whose overload can be chosen only when the values are known. */
+enum { DPI_STEP_BIND = DP_STEP_END };
 
 typedef struct dpi_step {
     uint32_t kind;
     uint32_t n_args, n_rets, n_frees;
-    uint32_t args, frees; /* in links */
-    uint32_t ret;         /* its first value */
-    uint32_t what; /* CALL: in ops; BIND: in binds; GET: in dpi_gets; ITEM: index; SUB: in subs */
-    uint32_t origin;
-    bool names_written; /* CALL: some return is an argument that it wrote */
-    uint64_t late;      /* CALL: arguments to be fitted; bit i */
+    uint32_t args, frees; /* indices of the first argument and of the first freed value in links */
+    uint32_t ret;         /* index of the first return in values */
+    /* CALL: index in ops; BIND: in binds; GET: in dpi_gets; SUB: in subs; ITEM: in the list */
+    uint32_t operand;
+    uint32_t origin; /* number of the step in the caller's program, for messages */
+    /* CALL: a return is an argument that the operator wrote; BIND: the caller fixed n_rets */
+    bool names_written;
+    uint64_t late; /* CALL: bit i: argument i is converted to its schema type at run time */
 } dpi_step;
 
 typedef struct dpi_value_info {
-    const char *name; /* NULL: none */
-    uint32_t tags;    /* bit t: it may be of tag t */
-    uint8_t names;    /* kind of enum its numbers are, for outputs; 0: numbers */
-    bool written;     /* an input: a step writes to it, or to a view of it */
-    bool constant;    /* a constant is among it, or is what it views */
-    uint32_t viewed;  /* 1 + the input that it is, views or holds; 0: none */
+    const char *name;   /* NULL: no name */
+    uint32_t tags;      /* bit t: the value may have tag t (DP_TAG_*) */
+    uint8_t enum_kind;  /* DPI_TYPE_DEVICE, ...: an output is given as a name; 0: as a number */
+    bool written;       /* of an input: a step writes to the input or to a view of it */
+    bool from_constant; /* the value is a view of a constant, or a list that contains one */
+    /* 1 + index of the input that the value is, views or contains; 0: no input */
+    uint32_t viewed_input;
 } dpi_value_info;
 
 typedef struct dpi_input {
-    uint32_t type;    /* in types */
-    uint32_t by_name; /* the i-th input in the order of names */
+    uint32_t type;    /* index in types */
+    uint32_t by_name; /* inputs[i].by_name: index of the i-th input in the order of their names */
 } dpi_input;
 
 typedef struct dpi_type_text {
-    dp_schema *schema; /* counted; of one argument.  NULL: anything */
-    const char *text;
+    dp_schema *schema; /* counted; a schema whose only argument has the type.  NULL: any type */
+    const char *text;  /* the type as the caller wrote it, or "any" */
 } dpi_type_text;
 
 typedef struct dpi_op_use {
     const dp_op *op;
-    dp_schema *schema; /* counted: what the steps were checked against */
+    dp_schema *schema; /* counted; the schema that the steps were checked against */
 } dpi_op_use;
 
+/* The name and the keywords of a CALL that is bound at run time. */
 typedef struct dpi_bind {
     const char *name;
-    const char *const *kwargs; /* [n_args of the step] NULL where positional */
+    const char *const *kwargs; /* [n_args of the step] NULL: the argument is positional */
 } dpi_bind;
 
 typedef struct dpi_output {
@@ -66,22 +73,24 @@ typedef struct dpi_output {
     dp_ref ref;
 } dpi_output;
 
-/* The arrays lie behind the struct, in one block. */
+/* A finished program is one allocation: this struct, then the arrays that it points to. */
 struct dp_program {
     atomic_uint refs;
     uint32_t n_inputs, n_values, n_constants, n_steps, n_links, n_types, n_ops, n_binds, n_subs,
         n_outputs;
-    uint32_t depth, frame; /* frame: values of a run, those of the deepest programs included */
-    uint64_t expanded;
-    size_t bytes, constant_bytes;
-    uint64_t backends; /* pinned: of the devices among the constants; of a builder, all alive */
+    uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
+    uint32_t frame;        /* values that a run needs: n_values + the largest of subs */
+    uint64_t expanded;     /* steps of a run, those of subs counted each time they run */
+    size_t bytes;          /* size of this allocation */
+    size_t constant_bytes; /* bytes of the constants, tensors' storages included */
+    uint64_t backends;     /* bits of pinned backends: those in constants; in a builder, all */
     dp_registry *reg;
-    dpi_input *inputs; /* values [0, n_inputs) */
+    dpi_input *inputs; /* input i is values[i] */
     dpi_value_info *values;
     dp_value *constants; /* owned */
     const char **constant_names;
     dpi_step *steps;
-    dp_ref *links;
+    dp_ref *links; /* arguments of all steps, then the values that each step frees */
     dpi_type_text *types;
     dpi_op_use *ops;
     dpi_bind *binds;
@@ -89,82 +98,97 @@ struct dp_program {
     dpi_output *outputs;
 };
 
-enum { /* sets of tags */
+enum { /* sets of tags: bit t stands for tag t */
        DPI_TENSOR = 1u << DP_TAG_TENSOR,
        DPI_LISTS = 1u << DP_TAG_TENSORS | 1u << DP_TAG_INTS | 1u << DP_TAG_DOUBLES |
                    1u << DP_TAG_BOOLS | 1u << DP_TAG_LIST
 };
 
-/* What GET can ask (get.c). */
+/* A property of a tensor or list that a GET step reads (get.c). */
 typedef struct dpi_get {
     const char *name;
-    uint32_t n_args; /* what is asked included */
-    uint32_t of;     /* tags that can be asked */
-    uint32_t tag;    /* of the answer */
-    uint8_t names;
+    uint32_t n_args;     /* number of arguments, the tensor or list included */
+    uint32_t arg_tags;   /* set of tags that the first argument may have */
+    uint32_t result_tag; /* tag of the result */
+    uint8_t enum_kind;   /* as dpi_value_info.enum_kind, for the result */
     int (*fn)(dp_ctx *ctx, const dp_value *args, dp_value *out);
 } dpi_get;
 enum { DPI_GETS_MAX = 32 };
 extern const dpi_get dpi_gets[];
 extern const uint32_t dpi_n_gets;
 
+/* Declare a dp_view v and fill it from tensor t. */
 #define DPI_VIEW(v, t)                                                                             \
     dp_view v = {.size = (uint32_t)sizeof(v)};                                                     \
     dp_tensor_view(t, &(v))
 
 /* -- building -- */
 
+/* A slot of the builder's hash table from names to values. */
 typedef struct dpi_name {
-    const char *name; /* in the arena; NULL: free */
+    const char *name; /* in the builder's arena; NULL: the slot is free */
     dp_ref ref;
-    uint32_t origin; /* DPI_ORIGIN_*: not a step */
+    uint32_t origin; /* the step that returns the value, or DPI_ORIGIN_* */
 } dpi_name;
 enum { DPI_ORIGIN_INPUT = UINT32_MAX, DPI_ORIGIN_CONSTANT = UINT32_MAX - 1 };
 
 struct dp_builder {
     dp_ctx *ctx;
-    dp_arena *arena; /* names and what constants point to */
-    bool begun, done;
-    dp_program p; /* its arrays grow; capacities below */
+    dp_arena *arena; /* holds names, and the strings and lists of constants */
+    bool begun;      /* dp_builder_new() called dp_ctx_begin() */
+    bool done;       /* dp_builder_finish() gave the program out */
+    dp_program p;    /* the program so far; each array is a separate allocation that grows */
     uint32_t cap_inputs, cap_values, cap_constants, cap_constant_names, cap_steps, cap_links,
         cap_types, cap_ops, cap_binds, cap_subs, cap_outputs;
-    dpi_name *names; /* [mask + 1] open addressing */
+    dpi_name *names; /* [mask + 1] hash table with open addressing */
     uint32_t n_names, mask;
 };
 
-/* Room for one more (or n) in array `name` of the program being built; false: the error is set. */
+/* Grow `*array`, whose capacity is `*cap` items of `item` bytes, to hold at least `need` items.
+ * DPI_GROW does so for `n` more items in array `name` of b->p.  False: the error is set. */
 bool dpi_builder_grow(dp_builder *b, void *array, uint32_t *cap, uint32_t need, size_t item);
 #define DPI_GROW(b, name, n)                                                                       \
     dpi_builder_grow(b, &(b)->p.name, &(b)->cap_##name, (b)->p.n_##name + (n), sizeof(*(b)->p.name))
-const char *dpi_builder_str(dp_builder *b, const char *s); /* NULL: the error is set */
+/* Copy `s` into the builder's arena.  NULL: the error is set. */
+const char *dpi_builder_str(dp_builder *b, const char *s);
+/* Does `r` refer to a value or constant that was added? */
 bool dpi_builder_has(const dp_builder *b, dp_ref r);
-int dpi_builder_check(dp_builder *b, dp_ref r); /* is there such a value? */
-uint32_t dpi_builder_tags(const dp_builder *b, dp_ref r);
+int dpi_builder_check(dp_builder *b, dp_ref r); /* DP_EVALUE: dpi_builder_has() is false */
+uint32_t dpi_builder_tags(const dp_builder *b, dp_ref r); /* set of tags that `r` may have */
+/* Write the name of `r` to `buf`, as dp_program_value_name(); returns `buf`. */
 const char *dpi_builder_name_of(const dp_builder *b, dp_ref r, char buf[DP_KEY_NAME_MAX]);
+/* Set the context's error; returns `code`. */
 int dpi_builder_fail(dp_builder *b, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* check.c: everything about one step; adds it with its values, or changes nothing but the error. */
+/* Check step `s` and add it with the values that it returns (check.c).  On failure the program so
+ * far is unchanged, apart from constants added for defaults, and the error is set. */
 int dpi_check_step(dp_builder *b, const dp_step *s);
 
-int dpi_program_lay(dp_builder *b, dp_program **out); /* lay.c */
+/* Copy the builder's program into one block, `*out`, owned (lay.c). */
+int dpi_program_lay(dp_builder *b, dp_program **out);
 
-/* hold.c */
-/* One block that is filled from its start; at NULL: only counted.  A value goes in with all that it
- * points to; its tensors are not referenced. */
+/* -- copying values (hold.c) -- */
+
+/* A bump allocator over one block, which is filled from its start.  With `at` NULL nothing is
+ * copied, and `used` counts the bytes that the block needs. */
 typedef struct dpi_bump {
-    char *at;
-    size_t used;
+    char *at;    /* start of the block, or NULL */
+    size_t used; /* bytes used so far */
 } dpi_bump;
+/* Append a copy of `bytes` bytes at `src`, padded to 16 bytes; NULL when only counting. */
 void *dpi_bump_add(dpi_bump *m, const void *src, size_t bytes);
+/* Append the strings and lists that `*v` points to; returns a value that points to the copies.  The
+ * reference counts of its tensors are unchanged. */
 dp_value dpi_bump_value(dpi_bump *m, const dp_value *v);
-size_t dpi_storage_bytes_of(const dp_value *v);
-/* Own every tensor in v; lists of values are copied to the arena, since releasing writes to them.
- */
+size_t dpi_storage_bytes_of(const dp_value *v); /* sum over the storages of all tensors in `*v` */
+/* Take a reference to every tensor in `*v`.  A list of values is copied to arena `a` first, because
+ * dp_values_release() writes to its elements.  DP_ERESOURCE: no memory. */
 int dpi_value_ref(dp_arena *a, dp_value *v, dp_error *err);
-void dpi_program_drop(dp_program *p); /* what the arrays own */
+/* Release what the arrays of `p` own or count (block.c); the arrays themselves stay. */
+void dpi_program_drop(dp_program *p);
 
-/* "step 3: " before the message of the context. */
+/* Put "step <origin>: " before the message of the context's error; returns the error's code. */
 int dpi_step_fail(dp_ctx *ctx, uint32_t origin);
 
 #pragma GCC visibility pop

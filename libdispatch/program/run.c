@@ -1,10 +1,11 @@
-/* run.c -- one run of a program: its values in one block, step after step.
+/* run.c -- run a program, step after step, with all its values in one array.
  *
- * Values that steps made are owned by the run and released at their last use; inputs, constants and
- * the arguments of a step are borrowed.  A program that a step runs has its values behind those of
- * the one that runs it, so that a run allocates nothing between its steps.
+ * The run owns the values that steps return and releases each one after its last use.  Inputs,
+ * constants and the arguments of a step are borrowed.  A step may run another program (an inner
+ * program): its values follow the outer program's in the array, so that no array is allocated
+ * between steps.
  *
- * Over 500 lines: the kinds of steps and a run call each other, since a step may run a program. */
+ * Over 500 lines: run_step() and run_program() call each other, since a step may run a program. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/enums.h"
@@ -13,14 +14,16 @@
 typedef struct machine {
     dp_ctx *ctx;
     dp_run *run;
-    dp_value *values; /* of all programs of the nesting */
-    bool *written;    /* [same] the value is an argument that its step wrote */
+    dp_value *values; /* [p->frame] of the outermost program and of the inner ones that run */
+    bool *written;    /* [p->frame] the value is an argument that its step wrote */
 } machine;
 
+/* `base`: index in values of p's first value, here and below; 0 for the outermost program. */
 static int run_steps(machine *m, const dp_program *p, uint32_t base);
 
 /* -- operators -- */
 
+/* Fail because the operator is gone (`now` NULL) or because its schema changed to `now`. */
 static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
 {
     const char *name = use->schema->name;
@@ -37,24 +40,25 @@ static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
     return ctx->error.code;
 }
 
-/* Say which step runs; other threads may look at it. */
-static inline void at_step(dp_run *run, int64_t origin)
+/* Publish the number of the step that runs; other threads may read it. */
+static inline void publish_step(dp_run *run, int64_t origin)
 {
     __atomic_store_n(&run->step, origin, __ATOMIC_RELAXED);
 }
 
-/* The error is that of p's first step of this kind that has `what`. */
-static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kind, uint32_t what)
+/* Put the number of p's first step with this kind and operand before the error's message. */
+static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kind, uint32_t operand)
 {
     for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
-        if (s->kind == kind && s->what == what) {
-            at_step(run, s->origin); /* the outermost program's is the last to be written */
+        if (s->kind == kind && s->operand == operand) {
+            publish_step(run, s->origin); /* an outer program then stores its own step */
             return dpi_step_fail(ctx, s->origin);
         }
     return ctx->error.code;
 }
 
-/* Every operator is what the steps were checked against. */
+/* Check that each operator of p and of its inner programs still has the schema that the steps were
+ * checked against. */
 static int check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
@@ -83,14 +87,16 @@ static inline const dp_value *value_of(const machine *m, const dp_program *p, ui
                                             : &p->constants[DPI_REF_INDEX(r)];
 }
 
-/* Tensors made to fit an argument, numbers mostly, are done with. */
-static inline void drop_owned(dp_ctx *ctx, uint32_t before)
+/* Release the context's owned tensors after the first `n`: those that dpi_fit() or dp_bind() made
+ * for arguments, mostly from numbers. */
+static inline void release_owned(dp_ctx *ctx, uint32_t n)
 {
-    while (DPI_UNLIKELY(ctx->n_owned > before))
+    while (DPI_UNLIKELY(ctx->n_owned > n))
         dp_tensor_unref(ctx->owned[--ctx->n_owned]);
 }
 
-/* What the kernel that failed was writing.  Without memory nobody is told. */
+/* List in m->run->unspecified the tensors that the failed kernel may have written in part.  Without
+ * memory for the list it stays empty. */
 static void note_unspecified(machine *m, const dp_value *args, uint32_t n_args)
 {
     uint64_t written = m->ctx->error.written;
@@ -115,6 +121,7 @@ static void note_unspecified(machine *m, const dp_value *args, uint32_t n_args)
     m->run->n_unspecified = n;
 }
 
+/* Set m->written for the returns of a call; `first`: index of the first one in m->values. */
 static void mark_written(machine *m, const dp_schema *schema, uint32_t first)
 {
     for (uint32_t i = 0; i < schema->n_rets; i++)
@@ -123,7 +130,7 @@ static void mark_written(machine *m, const dp_schema *schema, uint32_t first)
 
 static int run_call(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
-    const dpi_op_use *use = &p->ops[s->what];
+    const dpi_op_use *use = &p->ops[s->operand];
     dp_value args[DP_LIMIT_ARGUMENTS];
     uint32_t owned = m->ctx->n_owned;
 
@@ -138,7 +145,7 @@ static int run_call(machine *m, const dp_program *p, uint32_t base, const dpi_st
     }
     if (DPI_UNLIKELY(s->names_written) && rc == 0)
         mark_written(m, use->schema, base + s->ret);
-    drop_owned(m->ctx, owned);
+    release_owned(m->ctx, owned);
     return rc;
 }
 
@@ -147,7 +154,7 @@ static int run_call(machine *m, const dp_program *p, uint32_t base, const dpi_st
 static int bind_now(machine *m, const dp_program *p, uint32_t base, const dpi_step *s,
                     dp_bound *bound)
 {
-    const dpi_bind *bind = &p->binds[s->what];
+    const dpi_bind *bind = &p->binds[s->operand];
     dp_value *args = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*args));
     dp_kwarg *kwargs = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*kwargs));
     size_t n_args = 0, n_kwargs = 0;
@@ -168,32 +175,34 @@ static int bind_now(machine *m, const dp_program *p, uint32_t base, const dpi_st
     return rc;
 }
 
-static bool holds_storage(const dp_value *v, const dpi_storage *s)
+/* Does `v` contain a tensor over storage `s`? */
+static bool contains_storage(const dp_value *v, const dpi_storage *s)
 {
     bool found = v->tag == DP_TAG_TENSOR && dpi_storage_of(v->u.t) == s;
 
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len && !found; i++)
         found = v->u.tensors[i] != NULL && dpi_storage_of(v->u.tensors[i]) == s;
     for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len && !found; i++)
-        found = holds_storage(&v->u.values[i], s);
+        found = contains_storage(&v->u.values[i], s);
     return found;
 }
 
-/* Does a constant of p hold some of t's memory? */
-static bool is_constant(const dp_program *p, const dp_tensor *t)
+/* Does t share its storage with a constant of p? */
+static bool shares_constant(const dp_program *p, const dp_tensor *t)
 {
     uint32_t i = 0;
 
-    while (i < p->n_constants && !holds_storage(&p->constants[i], dpi_storage_of(t)))
+    while (i < p->n_constants && !contains_storage(&p->constants[i], dpi_storage_of(t)))
         i++;
     return i < p->n_constants;
 }
 
+/* DP_EVALUE: the call would write to a constant.  CALL steps were checked in check.c. */
 static int check_written(machine *m, const dp_program *p, const dp_bound *bound)
 {
     for (uint32_t i = 0; i < bound->n_args; i++)
         if ((bound->written >> i & 1) && bound->args[i].tag == DP_TAG_TENSOR &&
-            is_constant(p, bound->args[i].u.t))
+            shares_constant(p, bound->args[i].u.t))
             return dp_error_set(&m->ctx->error, DP_EVALUE,
                                 "%s writes to argument %u, which is a constant",
                                 dp_op_name(bound->op), i + 1);
@@ -222,7 +231,7 @@ static int run_bind(machine *m, const dp_program *p, uint32_t base, const dpi_st
     }
     if (rc == 0 && s->n_rets == 0)
         dp_values_release(rets, bound.n_rets);
-    drop_owned(m->ctx, owned);
+    release_owned(m->ctx, owned);
     return rc;
 }
 
@@ -230,18 +239,19 @@ static int run_bind(machine *m, const dp_program *p, uint32_t base, const dpi_st
 
 static int run_get(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
-    const dpi_get *g = &dpi_gets[s->what];
+    const dpi_get *g = &dpi_gets[s->operand];
     dp_value args[2];
 
     for (uint32_t i = 0; i < s->n_args; i++)
         args[i] = *value_of(m, p, base, p->links[s->args + i]);
-    if (!(g->of >> args[0].tag & 1))
+    if (!(g->arg_tags >> args[0].tag & 1))
         return dp_error_set(&m->ctx->error, DP_ETYPE, "get '%s' of %s", g->name,
                             dpi_value_kind(&args[0]));
     return g->fn(m->ctx, args, &m->values[base + s->ret]);
 }
 
-/* Elements of one kind make a list of that kind, as a schema's list types have it. */
+/* Tensors, ints or floats alone make a typed list (DP_TAG_TENSORS, ...), as schemas take them;
+ * mixed and other elements make a DP_TAG_LIST. */
 static int run_list(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     dp_value *items = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*items));
@@ -262,7 +272,7 @@ static int run_list(machine *m, const dp_program *p, uint32_t base, const dpi_st
     if (tag != 0 && tags_seen == 1u << items[0].tag) {
         list.tag = tag;
         for (uint32_t i = 0; i < s->n_args; i++)
-            memcpy(&words[i], &items[i].u, sizeof(*words)); /* behind what is still to be read */
+            memcpy(&words[i], &items[i].u, sizeof(*words)); /* words[i] is at or before items[i] */
     }
     list.u.values = items;
     int rc = dpi_value_ref(&m->ctx->arena, &list, &m->ctx->error);
@@ -279,11 +289,11 @@ static int run_item(machine *m, const dp_program *p, uint32_t base, const dpi_st
 
     if (list->tag < DP_TAG_TENSORS || list->tag > DP_TAG_LIST)
         return dp_error_set(&m->ctx->error, DP_ETYPE, "index %u of '%.64s', which is no list",
-                            s->what, dp_program_value_name(p, r, name));
-    if (s->what >= list->len)
-        return dp_error_set(&m->ctx->error, DP_EINDEX, "index %u of '%.64s', a list of %u", s->what,
-                            dp_program_value_name(p, r, name), list->len);
-    dp_value item = dp_list_item(list, s->what);
+                            s->operand, dp_program_value_name(p, r, name));
+    if (s->operand >= list->len)
+        return dp_error_set(&m->ctx->error, DP_EINDEX, "index %u of '%.64s', a list of %u",
+                            s->operand, dp_program_value_name(p, r, name), list->len);
+    dp_value item = dp_list_item(list, s->operand);
     int rc = dpi_value_ref(&m->ctx->arena, &item, &m->ctx->error);
     if (rc == 0)
         m->values[base + s->ret] = item;
@@ -292,6 +302,7 @@ static int run_item(machine *m, const dp_program *p, uint32_t base, const dpi_st
 
 /* -- SUB -- */
 
+/* Replace the argument's name in dpi_fit()'s message by the name of input i. */
 static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
 {
     char text[300];
@@ -306,15 +317,15 @@ static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
                         text);
 }
 
-/* Inputs that are there become what the program says they are. */
+/* Convert the inputs to the types that the program declares for them. */
 static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
 {
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         const dp_schema *type = p->types[p->inputs[i].type].schema;
         uint32_t tags = p->values[i].tags;
-        bool plain = (tags & (tags - 1)) == 0 && tags == 1u << inputs[i].tag &&
-                     inputs[i].tag != DP_TAG_OBJECT; /* which have kinds */
-        if (type != NULL && !plain && dpi_fit(ctx, type, 1, &inputs[i]) < 0)
+        bool fits = (tags & (tags - 1)) == 0 && tags == 1u << inputs[i].tag &&
+                    inputs[i].tag != DP_TAG_OBJECT; /* objects' kinds are still to check */
+        if (type != NULL && !fits && dpi_fit(ctx, type, 1, &inputs[i]) < 0)
             return fail_input(ctx, p, i);
     }
     return 0;
@@ -322,21 +333,21 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
 
 /* -- outputs -- */
 
-/* Whoever gets an output may write to it; a constant's memory stays the program's: *t, owned,
- * becomes a copy where it has any of it. */
-static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
+/* Replace `*t`, owned, by a copy if the tensor shares its storage with a constant of p.  The caller
+ * may write to an output, and constants must not change. */
+static int unshare_tensor(machine *m, const dp_program *p, dp_tensor **t)
 {
     dp_error *err = &m->ctx->error;
-    dpi_target at = {dpi_storage_of(*t)->device, m->ctx->streams_id, m->ctx->account};
+    dpi_target target = {dpi_storage_of(*t)->device, m->ctx->streams_id, m->ctx->account};
     dp_tensor *copy = NULL;
 
-    if (!is_constant(p, *t))
+    if (!shares_constant(p, *t))
         return 0;
     int rc = dp_checkpoint(m->ctx);
     if (rc == 0)
         rc = dpi_no_wrapper(*t, err);
     if (rc == 0)
-        rc = dpi_empty_like(*t, (*t)->dtype, at, DP_PRESERVE, &copy, err);
+        rc = dpi_empty_like(*t, (*t)->dtype, target, DP_PRESERVE, &copy, err);
     if (rc == 0)
         rc = dpi_copy(copy, *t, m->ctx->threads, err);
     if (rc < 0) {
@@ -348,20 +359,21 @@ static int part_tensor(machine *m, const dp_program *p, dp_tensor **t)
     return 0;
 }
 
-/* What v points to is the caller's alone. */
-static int part_output(machine *m, const dp_program *p, dp_value *v)
+/* Call unshare_tensor() for every tensor in `*v`. */
+static int unshare_output(machine *m, const dp_program *p, dp_value *v)
 {
-    int rc = v->tag == DP_TAG_TENSOR ? part_tensor(m, p, &v->u.t) : 0;
+    int rc = v->tag == DP_TAG_TENSOR ? unshare_tensor(m, p, &v->u.t) : 0;
 
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len && rc == 0; i++)
         if (v->u.tensors[i] != NULL)
-            rc = part_tensor(m, p, (dp_tensor **)(uintptr_t)&v->u.tensors[i]);
+            rc = unshare_tensor(m, p, (dp_tensor **)(uintptr_t)&v->u.tensors[i]);
     for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len && rc == 0; i++)
-        rc = part_output(m, p, (dp_value *)(uintptr_t)&v->u.values[i]);
+        rc = unshare_output(m, p, (dp_value *)(uintptr_t)&v->u.values[i]);
     return rc;
 }
 
-/* Owned copies of what p gives, None as yet; also where this fails. */
+/* Fill out[], all None at entry, with the outputs of p, owned.  On failure out[] is all None again.
+ * `written` may be NULL. */
 static int take_outputs(machine *m, const dp_program *p, uint32_t base, dp_value *out,
                         bool *written)
 {
@@ -374,10 +386,10 @@ static int take_outputs(machine *m, const dp_program *p, uint32_t base, dp_value
         } else {
             dpi_values_ref(&v, 1);
             out[i] = v;
-            rc = part_output(m, p, &out[i]);
+            rc = unshare_output(m, p, &out[i]);
         }
         if (rc < 0) {
-            dp_values_release(out, i + 1); /* those not reached are None */
+            dp_values_release(out, i + 1); /* the outputs after i are None still */
             return rc;
         }
         if (written != NULL)
@@ -386,8 +398,8 @@ static int take_outputs(machine *m, const dp_program *p, uint32_t base, dp_value
     return 0;
 }
 
-/* Values that a program or a caller has held for long: their backend may have been unloaded, or
- * reloaded, since.  Binding has not seen them now. */
+/* Check that the devices of the tensors in `values` still exist.  The values may be older than an
+ * unload or reload of their backend, and binding, which checks this too, did not see them. */
 static int check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
 {
     int rc = 0;
@@ -403,13 +415,14 @@ static int check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
     return rc;
 }
 
-/* p on the inputs in [base, base + n_inputs); what it made is gone afterwards. */
+/* Run p on the inputs in values [base, base + n_inputs).  The values that its steps returned are
+ * released afterwards. */
 static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value *out, bool *written)
 {
-    dp_value *made = &m->values[base + p->n_inputs];
-    uint32_t n_made = p->n_values - p->n_inputs;
+    dp_value *returned = &m->values[base + p->n_inputs];
+    uint32_t n_returned = p->n_values - p->n_inputs;
 
-    dp_zero_n(made, n_made, sizeof(*made));
+    dp_zero_n(returned, n_returned, sizeof(*returned));
     dp_zero_n(m->written + base, p->n_values, sizeof(bool));
     int rc = fit_inputs(m->ctx, p, &m->values[base]);
     if (rc == 0)
@@ -420,7 +433,7 @@ static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value 
         rc = run_steps(m, p, base);
     if (rc == 0)
         rc = take_outputs(m, p, base, out, written);
-    dp_values_release(made, n_made);
+    dp_values_release(returned, n_returned);
     return rc;
 }
 
@@ -430,9 +443,9 @@ static int run_sub(machine *m, const dp_program *p, uint32_t base, const dpi_ste
 
     for (uint32_t i = 0; i < s->n_args; i++)
         m->values[inner + i] = *value_of(m, p, base, p->links[s->args + i]);
-    int rc = run_program(m, p->subs[s->what], inner, &m->values[base + s->ret],
+    int rc = run_program(m, p->subs[s->operand], inner, &m->values[base + s->ret],
                          &m->written[base + s->ret]);
-    drop_owned(m->ctx, owned);
+    release_owned(m->ctx, owned);
     return rc;
 }
 
@@ -456,9 +469,10 @@ static inline int run_step(machine *m, const dp_program *p, uint32_t base, const
     }
 }
 
-/* Each step sees the shapes that its tensors have now, as a call of its own would, where no kernel
- * around the program may still look at those before: so what they were can go. */
-static void see_shapes_of_now(dp_ctx *ctx)
+/* Let the next step see the current shapes of its tensors, as a separate call would.  The shapes
+ * that tensors had before may then be freed.  A kernel or an outer dp_ctx_begin() around the
+ * program may still use those, so inside either one this function does nothing. */
+static void refresh_shapes(dp_ctx *ctx)
 {
     dpi_thread *t = ctx->thread;
     bool outermost = ctx->pins == 1 && !ctx->shares_pin &&
@@ -472,21 +486,21 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const dpi_step *s = &p->steps[i];
-        see_shapes_of_now(m->ctx);
+        refresh_shapes(m->ctx);
         if (base == 0)
-            at_step(m->run, s->origin);
+            publish_step(m->run, s->origin);
         int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
         if (DPI_LIKELY(rc == 0))
             rc = run_step(m, p, base, s);
         if (DPI_UNLIKELY(rc < 0)) {
-            at_step(m->run, s->origin); /* the outermost program's is the last to be written */
+            publish_step(m->run, s->origin); /* an outer program then stores its own step */
             return dpi_step_fail(m->ctx, s->origin);
         }
         for (uint32_t k = 0; k < s->n_frees; k++)
             dp_values_release(&m->values[base + p->links[s->frees + k]], 1);
     }
     if (base == 0)
-        at_step(m->run, -1);
+        publish_step(m->run, -1);
     return 0;
 }
 
@@ -507,17 +521,17 @@ static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
     rc = run_program(&m, p, 0, run->outputs, run->written);
     for (uint32_t i = 0; rc == 0 && i < p->n_outputs; i++) {
         dp_ref r = p->outputs[i].ref;
-        uint8_t names = DPI_REF_KIND(r) == DPI_REF_VALUE ? p->values[r].names : 0;
-        if (names != 0)
-            rc = dpi_name_value(ctx, names, &run->outputs[i]);
+        uint8_t enum_kind = DPI_REF_KIND(r) == DPI_REF_VALUE ? p->values[r].enum_kind : 0;
+        if (enum_kind != 0)
+            rc = dpi_name_value(ctx, enum_kind, &run->outputs[i]);
     }
     if (rc < 0)
         dp_values_release(run->outputs, p->n_outputs);
     return rc;
 }
 
-/* Its values are counted while it runs; their room and their tensors are charged as they are
- * made. */
+/* Charge the number of the run's values to the account while the program runs.  The bytes of the
+ * array of values and of its tensors are charged when they are allocated. */
 static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     if (ctx->account == NULL)
@@ -534,10 +548,10 @@ int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, p, run))
         return DP_EVALUE;
-    bool mine =
-        ctx->thread == NULL || ctx->pins > 0; /* else inside a call, which holds a snapshot */
+    /* Inside a kernel's call the call has pinned a snapshot already. */
+    bool begun = ctx->thread == NULL || ctx->pins > 0;
 
-    at_step(run, -1);
+    publish_step(run, -1);
     run->unspecified = NULL;
     run->n_unspecified = 0;
     if (p->n_outputs > 0)
@@ -545,11 +559,11 @@ int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)
     dp_error_clear(&ctx->error);
     if (ctx->reg != p->reg)
         return dp_error_set(&ctx->error, DP_EVALUE, "the program was made for another registry");
-    int rc = mine ? dp_ctx_begin(ctx) : 0;
+    int rc = begun ? dp_ctx_begin(ctx) : 0;
     if (rc < 0)
         return rc;
     rc = run_pinned(ctx, p, run);
-    if (mine)
+    if (begun)
         dp_ctx_end(ctx);
     return rc;
 }

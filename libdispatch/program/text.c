@@ -1,10 +1,11 @@
-/* text.c -- a program for people: lines of text, or Graphviz's dot.  A program that a step runs is
- * named by its size, never written out. */
+/* text.c -- print a program for people: as lines of text, or as a Graphviz graph (dot).
+ *
+ * A program that a step runs is shown only by its number of steps. */
 #include "program_i.h"
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { LIST_SHOWN = 16, TEXT_SHOWN = 40 };
+enum { LIST_SHOWN = 16, TEXT_SHOWN = 40 }; /* elements of a list, bytes of a string */
 
 /* -- values -- */
 
@@ -13,7 +14,7 @@ static void add_number(dpi_text *t, double d)
     char buf[40];
     int n = 0;
 
-    for (int digits = 6; digits <= 17; digits++) { /* the shortest that reads back */
+    for (int digits = 6; digits <= 17; digits++) { /* the fewest digits that read back as d */
         double back;
         n = snprintf(buf, sizeof(buf), "%.*g", digits, d);
         if (sscanf(buf, "%lf", &back) == 1 && back == d)
@@ -159,7 +160,7 @@ static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
     dpi_text_add(t, "\n");
 }
 
-/* The text as it will be answered; t is gone. */
+/* Move the text of `t` to arena `a` and end `t`.  NULL: no memory. */
 static const char *finish(dpi_text *t, dp_arena *a)
 {
     const char *text = t->failed ? NULL : dp_arena_dup(a, t->s, t->len + 1);
@@ -195,7 +196,7 @@ const char *dp_program_text(const dp_program *p, dp_arena *a)
 
 /* -- dot -- */
 
-/* Inside double quotes. */
+/* Add `s` to a string in double quotes: with quotes and backslashes escaped, newlines as spaces. */
 static void add_quoted(dpi_text *t, const char *s)
 {
     for (; *s != '\0'; s++) {
@@ -210,7 +211,9 @@ static void add_node(dpi_text *t, const char *kind, uint32_t i, const char *shap
     dpi_text_printf(t, "  %s%u [shape=%s, label=\"", kind, i, shape);
 }
 
-/* The node that makes each value: a step, or the value itself where it is an input. */
+/* Add an edge for each value in `refs`, to node number `to` of kind `kind`.  The edge starts at the
+ * node of the input or of the step that gives the value; maker[v] is the step that returns value v.
+ * A constant has no node and no edge. */
 static void add_edges(dpi_text *t, const dp_program *p, const uint32_t *maker, const dp_ref *refs,
                       uint32_t n, const char *kind, uint32_t to)
 {
