@@ -103,8 +103,9 @@ const char *dp_program_value_name(const dp_program *p, dp_ref r, char buf[DP_KEY
 void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
 {
     static const char *const kinds[] = {
-        [DP_STEP_CALL] = "CALL", [DP_STEP_GET] = "GET", [DP_STEP_LIST] = "LIST",
-        [DP_STEP_ITEM] = "ITEM", [DP_STEP_SUB] = "SUB", [DPI_STEP_BIND] = "CALL",
+        [DP_STEP_CALL] = "CALL",     [DP_STEP_GET] = "GET",       [DP_STEP_LIST] = "LIST",
+        [DP_STEP_ITEM] = "ITEM",     [DP_STEP_SUB] = "SUB",       [DPI_STEP_BIND] = "CALL",
+        [DP_STEP_SCALAR] = "SCALAR", [DP_STEP_SELECT] = "SELECT",
     };
     const dpi_step *s = &p->steps[i];
 
@@ -122,6 +123,12 @@ void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
                           .program = s->kind == DP_STEP_SUB ? p->subs[s->operand] : NULL};
     if (s->kind == DP_STEP_CALL)
         out->name = p->ops[s->operand].schema->name;
+    if (s->kind == DP_STEP_SCALAR)
+        out->name = dpi_scalars[s->operand].name;
+    if (s->kind == DP_STEP_SELECT)
+        out->name = "select";
+    if (s->when != DPI_REF_NONE)
+        out->when = &s->when;
     if (s->kind == DP_STEP_GET)
         out->name = dpi_gets[s->operand].name;
     if (s->kind == DPI_STEP_BIND) {

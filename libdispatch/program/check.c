@@ -20,85 +20,6 @@ static const struct {
     {DP_TAG_BOOLS, DP_TAG_BOOL},
 };
 
-/* -- adding -- */
-
-static int fail_limit(dp_builder *b, int64_t limit, const char *what, const char *name)
-{
-    return dpi_builder_fail(b, DP_ERESOURCE, "a program of more than %lld %s (%s)",
-                            (long long)limit, what, name);
-}
-
-/* Check the limits of a program, and grow its arrays for one more step.  For a step that runs a
- * program, `frame` is that program's, and `expanded` counts that program's steps too. */
-static int reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame,
-                        uint64_t expanded)
-{
-    const dp_program *p = &b->p;
-
-    if (frame < p->frame)
-        frame = p->frame;
-    if (p->n_steps >= DP_LIMIT_PROGRAM_LOWERED_STEPS)
-        return fail_limit(b, DP_LIMIT_PROGRAM_LOWERED_STEPS, "steps", "program_lowered_steps");
-    if (n_args > DP_LIMIT_PROGRAM_ARGUMENTS - p->n_links)
-        return fail_limit(b, DP_LIMIT_PROGRAM_ARGUMENTS, "arguments", "program_arguments");
-    if (n_rets > DP_LIMIT_PROGRAM_VALUES - p->n_values ||
-        frame > DP_LIMIT_PROGRAM_VALUES - p->n_values - n_rets)
-        return fail_limit(b, DP_LIMIT_PROGRAM_VALUES, "values", "program_values");
-    if (expanded > DP_LIMIT_PROGRAM_EXPANDED - p->expanded)
-        return fail_limit(b, DP_LIMIT_PROGRAM_EXPANDED, "steps, those it runs counted each time",
-                          "program_expanded");
-    if (!DPI_GROW(b, steps, 1) || !DPI_GROW(b, links, (uint32_t)n_args) ||
-        !DPI_GROW(b, values, (uint32_t)n_rets))
-        return DP_ERESOURCE;
-    return 0;
-}
-
-/* Append a step after reserve_step().  add_link() and add_value() then add its arguments and
- * returns. */
-static dpi_step *add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s)
-{
-    dpi_step *step = &b->p.steps[b->p.n_steps++];
-
-    *step = (dpi_step){.kind = kind,
-                       .operand = operand,
-                       .args = b->p.n_links,
-                       .ret = b->p.n_values,
-                       .origin = s->origin};
-    b->p.expanded++;
-    return step;
-}
-
-static void add_link(dp_builder *b, dpi_step *step, dp_ref r)
-{
-    b->p.links[b->p.n_links++] = r;
-    step->n_args++;
-}
-
-static void add_value(dp_builder *b, dpi_step *step, dpi_value_info v)
-{
-    b->p.values[b->p.n_values++] = v;
-    step->n_rets++;
-}
-
-/* Is r a constant, a view of one, or a list that contains one?  Numbers do not count. */
-static bool from_constant(const dp_builder *b, dp_ref r)
-{
-    if (DPI_REF_KIND(r) == DPI_REF_VALUE)
-        return b->p.values[DPI_REF_INDEX(r)].from_constant;
-    uint32_t tag = b->p.constants[DPI_REF_INDEX(r)].tag;
-    return tag == DP_TAG_TENSOR || tag == DP_TAG_TENSORS || tag == DP_TAG_LIST;
-}
-
-/* 1 + index of the input that r is, is a view of, or contains as a list; 0: no such input. */
-static uint32_t viewed_input(const dp_builder *b, dp_ref r)
-{
-    uint32_t i = DPI_REF_INDEX(r);
-
-    if (DPI_REF_KIND(r) != DPI_REF_VALUE)
-        return 0;
-    return i < b->p.n_inputs ? i + 1 : b->p.values[i].viewed_input;
-}
-
 /* -- CALL -- */
 
 /* The value to bind for r: a constant itself, else a symbol that carries the tags of r. */
@@ -157,7 +78,8 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
             rc = dp_builder_constant(b, NULL, v, &out[i]);
         if (rc < 0)
             return rc;
-        if ((bound->written >> i & 1) && v->tag != DP_TAG_NONE && from_constant(b, out[i]))
+        if ((bound->written >> i & 1) && v->tag != DP_TAG_NONE &&
+            dpi_builder_from_constant(b, out[i]))
             return dpi_builder_fail(b, DP_EVALUE,
                                     "%s writes to its argument '%s', which is a constant",
                                     schema->name, schema->args[i].name);
@@ -168,7 +90,7 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
 /* Mark the input that viewed_input() finds for r as written. */
 static void note_written(dp_builder *b, dp_ref r)
 {
-    uint32_t input = viewed_input(b, r);
+    uint32_t input = dpi_builder_viewed_input(b, r);
 
     if (input > 0)
         b->p.values[input - 1].written = true;
@@ -192,26 +114,27 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
         return fail_returns(b, s, schema->name, bound->n_rets);
     int rc = bound_refs(b, s, bound, schema, refs);
     if (rc == 0)
-        rc = reserve_step(b, bound->n_args, bound->n_rets, 0, 1);
+        rc = dpi_reserve_step(b, bound->n_args, bound->n_rets, 0, 1);
     int64_t op = rc == 0 ? op_find(b, bound->op, kinds->schema) : rc;
     if (op < 0)
         return (int)op;
-    dpi_step *step = add_step(b, DP_STEP_CALL, (uint32_t)op, s);
+    dpi_step *step = dpi_add_step(b, DP_STEP_CALL, (uint32_t)op, s);
     step->late = kinds->late;
     step->names_written = bound->ret_written != 0;
     for (uint32_t i = 0; i < bound->n_args; i++) {
-        add_link(b, step, refs[i]);
+        dpi_add_link(b, step, refs[i]);
         if (bound->written >> i & 1)
             note_written(b, refs[i]);
     }
     for (uint32_t i = 0; i < bound->n_rets; i++) {
         int viewed = schema->ret_view[i];
-        add_value(
+        dpi_add_value(
             b, step,
-            (dpi_value_info){.tags = return_tags(&schema->rets[i]),
-                             .enum_kind = bound->ret_names[i],
-                             .from_constant = viewed >= 0 && from_constant(b, refs[viewed]),
-                             .viewed_input = viewed >= 0 ? viewed_input(b, refs[viewed]) : 0});
+            (dpi_value_info){
+                .tags = return_tags(&schema->rets[i]),
+                .enum_kind = bound->ret_names[i],
+                .from_constant = viewed >= 0 && dpi_builder_from_constant(b, refs[viewed]),
+                .viewed_input = viewed >= 0 ? dpi_builder_viewed_input(b, refs[viewed]) : 0});
     }
     return 0;
 }
@@ -256,16 +179,16 @@ static int add_bind(dp_builder *b, const dp_step *s)
         if (i >= s->n_args && names[i] == NULL)
             return DP_ERESOURCE;
     }
-    int rc = reserve_step(b, n, n_rets, 0, 1);
+    int rc = dpi_reserve_step(b, n, n_rets, 0, 1);
     if (rc < 0 || !DPI_GROW(b, binds, 1))
         return rc < 0 ? rc : DP_ERESOURCE;
     b->p.binds[b->p.n_binds] = bind;
-    dpi_step *step = add_step(b, DPI_STEP_BIND, b->p.n_binds++, s);
+    dpi_step *step = dpi_add_step(b, DPI_STEP_BIND, b->p.n_binds++, s);
     step->names_written = s->n_rets >= 0; /* the run checks the number of returns */
     for (size_t i = 0; i < n; i++)
-        add_link(b, step, i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value);
+        dpi_add_link(b, step, i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value);
     for (size_t i = 0; i < n_rets; i++)
-        add_value(b, step, (dpi_value_info){.tags = DPI_TAGS_ANY});
+        dpi_add_value(b, step, (dpi_value_info){.tags = DPI_TAGS_ANY});
     return 0;
 }
 
@@ -335,13 +258,14 @@ static int check_get(dp_builder *b, const dp_step *s)
                                 describe(b, s->args[0], name));
     if (s->n_rets >= 0 && s->n_rets != 1)
         return fail_returns(b, s, g->name, 1);
-    int rc = reserve_step(b, s->n_args, 1, 0, 1);
+    int rc = dpi_reserve_step(b, s->n_args, 1, 0, 1);
     if (rc < 0)
         return rc;
-    dpi_step *step = add_step(b, DP_STEP_GET, i, s);
+    dpi_step *step = dpi_add_step(b, DP_STEP_GET, i, s);
     for (size_t k = 0; k < s->n_args; k++)
-        add_link(b, step, s->args[k]);
-    add_value(b, step, (dpi_value_info){.tags = 1u << g->result_tag, .enum_kind = g->enum_kind});
+        dpi_add_link(b, step, s->args[k]);
+    dpi_add_value(b, step,
+                  (dpi_value_info){.tags = 1u << g->result_tag, .enum_kind = g->enum_kind});
     return 0;
 }
 
@@ -363,21 +287,21 @@ static uint32_t list_tags(const dp_builder *b, const dp_ref *args, size_t n)
 static int check_list(dp_builder *b, const dp_step *s)
 {
     dpi_value_info list = {0};
-    int rc = reserve_step(b, s->n_args, 1, 0, 1);
+    int rc = dpi_reserve_step(b, s->n_args, 1, 0, 1);
 
     if (rc < 0)
         return rc;
     if (s->n_args == 0)
         return dpi_builder_fail(b, DP_EVALUE, "a list of nothing is a constant, not a step");
     list.tags = list_tags(b, s->args, s->n_args);
-    dpi_step *step = add_step(b, DP_STEP_LIST, 0, s);
+    dpi_step *step = dpi_add_step(b, DP_STEP_LIST, 0, s);
     for (size_t i = 0; i < s->n_args; i++) {
-        list.from_constant |= from_constant(b, s->args[i]);
+        list.from_constant |= dpi_builder_from_constant(b, s->args[i]);
         list.viewed_input =
-            list.viewed_input != 0 ? list.viewed_input : viewed_input(b, s->args[i]);
-        add_link(b, step, s->args[i]);
+            list.viewed_input != 0 ? list.viewed_input : dpi_builder_viewed_input(b, s->args[i]);
+        dpi_add_link(b, step, s->args[i]);
     }
-    add_value(b, step, list);
+    dpi_add_value(b, step, list);
     return 0;
 }
 
@@ -403,15 +327,15 @@ static int check_item(dp_builder *b, const dp_step *s)
     if (tags == 0)
         return dpi_builder_fail(b, DP_ETYPE, "index %lld of %s, which is no list",
                                 (long long)s->index, describe(b, s->args[0], name));
-    int rc = reserve_step(b, 1, 1, 0, 1);
+    int rc = dpi_reserve_step(b, 1, 1, 0, 1);
     if (rc < 0)
         return rc;
-    dpi_step *step = add_step(b, DP_STEP_ITEM, (uint32_t)s->index, s);
-    add_link(b, step, s->args[0]);
-    add_value(b, step,
-              (dpi_value_info){.tags = item_tags(tags),
-                               .from_constant = from_constant(b, s->args[0]),
-                               .viewed_input = viewed_input(b, s->args[0])});
+    dpi_step *step = dpi_add_step(b, DP_STEP_ITEM, (uint32_t)s->index, s);
+    dpi_add_link(b, step, s->args[0]);
+    dpi_add_value(b, step,
+                  (dpi_value_info){.tags = item_tags(tags),
+                                   .from_constant = dpi_builder_from_constant(b, s->args[0]),
+                                   .viewed_input = dpi_builder_viewed_input(b, s->args[0])});
     return 0;
 }
 
@@ -435,7 +359,7 @@ static int check_input(dp_builder *b, const dp_program *sub, uint32_t i, dp_ref 
 
     if (schema != NULL && dpi_fit(b->ctx, schema, 1, &v) < 0)
         return b->ctx->error.code == DP_ETYPE ? fail_input(b, sub, i) : b->ctx->error.code;
-    if (sub->values[i].written && from_constant(b, r))
+    if (sub->values[i].written && dpi_builder_from_constant(b, r))
         return dpi_builder_fail(b, DP_EVALUE,
                                 "the program writes to its input '%.64s', which is a constant",
                                 dp_program_input_name(sub, i));
@@ -485,13 +409,13 @@ static void sub_outputs(dp_builder *b, const dp_program *sub, const dp_ref *inpu
             uint32_t input = r < sub->n_inputs ? r + 1 : from->viewed_input;
             v = (dpi_value_info){.tags = from->tags, .enum_kind = from->enum_kind};
             if (input > 0) {
-                v.from_constant = from_constant(b, inputs[input - 1]);
-                v.viewed_input = viewed_input(b, inputs[input - 1]);
+                v.from_constant = dpi_builder_from_constant(b, inputs[input - 1]);
+                v.viewed_input = dpi_builder_viewed_input(b, inputs[input - 1]);
             }
         } else {
             v.tags = 1u << sub->constants[DPI_REF_INDEX(r)].tag;
         }
-        add_value(b, step, v);
+        dpi_add_value(b, step, v);
     }
 }
 
@@ -512,13 +436,13 @@ static int check_sub(dp_builder *b, const dp_step *s)
     dp_ref *refs = dp_arena_alloc_n(&b->ctx->arena, sub->n_inputs, sizeof(*refs));
     int rc = refs != NULL ? sub_inputs(b, s, refs) : dpi_no_memory(&b->ctx->error, "a program");
     if (rc == 0)
-        rc = reserve_step(b, sub->n_inputs, sub->n_outputs, sub->frame, sub->expanded + 1);
+        rc = dpi_reserve_step(b, sub->n_inputs, sub->n_outputs, sub->frame, sub->expanded + 1);
     if (rc < 0 || !DPI_GROW(b, subs, 1))
         return rc < 0 ? rc : DP_ERESOURCE;
     b->p.subs[b->p.n_subs] = dp_program_ref(s->program);
-    dpi_step *step = add_step(b, DP_STEP_SUB, b->p.n_subs++, s);
+    dpi_step *step = dpi_add_step(b, DP_STEP_SUB, b->p.n_subs++, s);
     for (uint32_t i = 0; i < sub->n_inputs; i++)
-        add_link(b, step, refs[i]);
+        dpi_add_link(b, step, refs[i]);
     sub_outputs(b, sub, refs, step);
     b->p.expanded += sub->expanded;
     if (b->p.depth < sub->depth)
@@ -539,13 +463,15 @@ static int check_reserved(dp_builder *b, const dp_step *s)
 int dpi_check_step(dp_builder *b, const dp_step *s)
 {
     static int (*const kinds[DP_STEP_END])(dp_builder *, const dp_step *) = {
-        [DP_STEP_CALL] = check_call,      [DP_STEP_GET] = check_get,
-        [DP_STEP_LIST] = check_list,      [DP_STEP_ITEM] = check_item,
-        [DP_STEP_SUB] = check_sub,        [DP_STEP_COND] = check_reserved,
+        [DP_STEP_CALL] = check_call,         [DP_STEP_GET] = check_get,
+        [DP_STEP_LIST] = check_list,         [DP_STEP_ITEM] = check_item,
+        [DP_STEP_SUB] = check_sub,           [DP_STEP_SCALAR] = dpi_check_scalar,
+        [DP_STEP_SELECT] = dpi_check_select, [DP_STEP_COND] = check_reserved,
         [DP_STEP_WHILE] = check_reserved,
     };
 
     if (s->kind >= DP_STEP_END || kinds[s->kind] == NULL)
         return dpi_builder_fail(b, DP_EVALUE, "there is no step kind %u", s->kind);
-    return kinds[s->kind](b, s);
+    int rc = dpi_check_when(b, s);
+    return rc < 0 ? rc : kinds[s->kind](b, s);
 }

@@ -284,3 +284,99 @@ int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_r
     b->p.constants[b->p.n_constants++] = owned;
     return 0;
 }
+
+/* -- steps -- */
+
+static int fail_limit(dp_builder *b, int64_t limit, const char *what, const char *name)
+{
+    return dpi_builder_fail(b, DP_ERESOURCE, "a program of more than %lld %s (%s)",
+                            (long long)limit, what, name);
+}
+
+/* Check the limits of a program, and grow its arrays for one more step.  For a step that runs a
+ * program, `frame` is that program's, and `expanded` counts that program's steps too. */
+int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame, uint64_t expanded)
+{
+    const dp_program *p = &b->p;
+
+    if (frame < p->frame)
+        frame = p->frame;
+    if (p->n_steps >= DP_LIMIT_PROGRAM_LOWERED_STEPS)
+        return fail_limit(b, DP_LIMIT_PROGRAM_LOWERED_STEPS, "steps", "program_lowered_steps");
+    if (n_args > DP_LIMIT_PROGRAM_ARGUMENTS - p->n_links)
+        return fail_limit(b, DP_LIMIT_PROGRAM_ARGUMENTS, "arguments", "program_arguments");
+    if (n_rets > DP_LIMIT_PROGRAM_VALUES - p->n_values ||
+        frame > DP_LIMIT_PROGRAM_VALUES - p->n_values - n_rets)
+        return fail_limit(b, DP_LIMIT_PROGRAM_VALUES, "values", "program_values");
+    if (expanded > DP_LIMIT_PROGRAM_EXPANDED - p->expanded)
+        return fail_limit(b, DP_LIMIT_PROGRAM_EXPANDED, "steps, those it runs counted each time",
+                          "program_expanded");
+    if (!DPI_GROW(b, steps, 1) || !DPI_GROW(b, links, (uint32_t)n_args) ||
+        !DPI_GROW(b, values, (uint32_t)n_rets))
+        return DP_ERESOURCE;
+    return 0;
+}
+
+/* Append a step after dpi_reserve_step().  dpi_add_link() and dpi_add_value() then add its arguments and
+ * returns. */
+dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s)
+{
+    dpi_step *step = &b->p.steps[b->p.n_steps++];
+
+    *step = (dpi_step){.kind = kind,
+                       .operand = operand,
+                       .args = b->p.n_links,
+                       .ret = b->p.n_values,
+                       .origin = s->origin,
+                       .when = s->when != NULL ? *s->when : DPI_REF_NONE};
+    b->p.expanded++;
+    return step;
+}
+
+void dpi_add_link(dp_builder *b, dpi_step *step, dp_ref r)
+{
+    b->p.links[b->p.n_links++] = r;
+    step->n_args++;
+}
+
+void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v)
+{
+    b->p.values[b->p.n_values++] = v;
+    step->n_rets++;
+}
+
+/* Is r a constant, a view of one, or a list that contains one?  Numbers do not count. */
+bool dpi_builder_from_constant(const dp_builder *b, dp_ref r)
+{
+    if (DPI_REF_KIND(r) == DPI_REF_VALUE)
+        return b->p.values[DPI_REF_INDEX(r)].from_constant;
+    uint32_t tag = b->p.constants[DPI_REF_INDEX(r)].tag;
+    return tag == DP_TAG_TENSOR || tag == DP_TAG_TENSORS || tag == DP_TAG_LIST;
+}
+
+/* 1 + index of the input that r is, is a view of, or contains as a list; 0: no such input. */
+uint32_t dpi_builder_viewed_input(const dp_builder *b, dp_ref r)
+{
+    uint32_t i = DPI_REF_INDEX(r);
+
+    if (DPI_REF_KIND(r) != DPI_REF_VALUE)
+        return 0;
+    return i < b->p.n_inputs ? i + 1 : b->p.values[i].viewed_input;
+}
+
+int dpi_builder_push(dp_builder *b, const dp_step *s, uint32_t kind, uint32_t operand,
+                     const dpi_value_info *ret)
+{
+    int rc = s->n_rets >= 0 && s->n_rets != 1
+                 ? dpi_builder_fail(b, DP_EVALUE, "as names %lld returns but the step has 1",
+                                    (long long)s->n_rets)
+                 : dpi_reserve_step(b, s->n_args, 1, 0, 1);
+
+    if (rc < 0)
+        return rc;
+    dpi_step *step = dpi_add_step(b, kind, operand, s);
+    for (size_t k = 0; k < s->n_args; k++)
+        dpi_add_link(b, step, s->args[k]);
+    dpi_add_value(b, step, *ret);
+    return 0;
+}

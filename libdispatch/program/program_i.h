@@ -20,6 +20,7 @@ enum { DPI_REF_VALUE, DPI_REF_CONSTANT };
 #define DPI_REF(kind, index) ((dp_ref)(kind) << 28 | (dp_ref)(index))
 #define DPI_REF_KIND(r)      ((r) >> 28)
 #define DPI_REF_INDEX(r)     ((r)&0xfffffffu)
+#define DPI_REF_NONE         UINT32_MAX /* no value */
 
 /* The kind of a CALL step whose overload can be chosen only when the values are known. */
 enum { DPI_STEP_BIND = DP_STEP_END };
@@ -34,6 +35,10 @@ typedef struct dpi_step {
     uint32_t origin; /* number of the step in the caller's program, for messages */
     /* CALL: a return is an argument that the operator wrote; BIND: the caller fixed n_rets */
     bool names_written;
+    dp_ref when; /* the step runs if this value is true; DPI_REF_NONE: always */
+    /* Bit i: output i needs the step; bit 63: some output from the 63rd on, or the step writes to
+     * an argument (lay.c). */
+    uint64_t need;
     uint64_t late; /* CALL: bit i: argument i is converted to its schema type at run time */
 } dpi_step;
 
@@ -117,6 +122,21 @@ enum { DPI_GETS_MAX = 32 };
 extern const dpi_get dpi_gets[];
 extern const uint32_t dpi_n_gets;
 
+/* One operation of SCALAR steps (scalar.c). */
+typedef struct dpi_scalar {
+    const char *name;
+    uint32_t n_args;
+    uint32_t arg_tags;    /* set of tags that an argument may have */
+    uint32_t result_tags; /* set of tags that the result may have */
+    int (*fn)(dp_ctx *ctx, const dp_value *args, dp_value *out);
+} dpi_scalar;
+enum { DPI_SCALARS_MAX = 32 };
+extern const dpi_scalar dpi_scalars[];
+extern const uint32_t dpi_n_scalars;
+/* Check the tags of `args` and compute `*out`.  DP_ETYPE, DP_EVALUE: division by 0, overflow. */
+int dpi_scalar_run(dp_ctx *ctx, const dpi_scalar *s, const dp_value *args, dp_value *out);
+bool dpi_scalar_true(const dp_value *v); /* Python's bool(v); a tensor or a list counts as true */
+
 /* Declare a dp_view v and fill it from tensor t. */
 #define DPI_VIEW(v, t)                                                                             \
     dp_view v = {.size = (uint32_t)sizeof(v)};                                                     \
@@ -164,6 +184,25 @@ int dpi_builder_fail(dp_builder *b, int code, const char *format, ...)
 /* Check step `s` and add it with the values that it returns (check.c).  On failure the program so
  * far is unchanged, apart from constants added for defaults, and the error is set. */
 int dpi_check_step(dp_builder *b, const dp_step *s);
+
+/* Reserve memory for a step with `n_args` arguments and `n_rets` returns.  `frame`: values of the
+ * program that the step runs; `expanded`: steps, those of that program included.  DP_ERESOURCE: over
+ * a limit, or no memory (draft.c). */
+int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame,
+                     uint64_t expanded);
+/* Add what dpi_reserve_step() reserved: the step, then its arguments, then its returns. */
+dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s);
+void dpi_add_link(dp_builder *b, dpi_step *step, dp_ref r);
+void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v);
+/* Reserve and add step `s` of `kind` with one return.  DP_EVALUE, DP_ERESOURCE. */
+int dpi_builder_push(dp_builder *b, const dp_step *s, uint32_t kind, uint32_t operand,
+                     const dpi_value_info *ret);
+bool dpi_builder_from_constant(const dp_builder *b, dp_ref r);    /* as dpi_value_info */
+uint32_t dpi_builder_viewed_input(const dp_builder *b, dp_ref r); /* as dpi_value_info */
+/* SCALAR and SELECT steps, and the condition of any step (choose.c). */
+int dpi_check_scalar(dp_builder *b, const dp_step *s);
+int dpi_check_select(dp_builder *b, const dp_step *s);
+int dpi_check_when(dp_builder *b, const dp_step *s);
 
 /* Copy the builder's program into one block, `*out`, owned (lay.c). */
 int dpi_program_lay(dp_builder *b, dp_program **out);

@@ -6,20 +6,13 @@
  * between steps.
  *
  * Over 500 lines: run_step() and run_program() call each other, since a step may run a program. */
-#include "program_i.h"
+#include "machine.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/enums.h"
 #include "dispatch/call/values.h"
 
-typedef struct machine {
-    dp_ctx *ctx;
-    dp_run *run;
-    dp_value *values; /* [p->frame] of the outermost program and of the inner ones that run */
-    bool *written;    /* [p->frame] the value is an argument that its step wrote */
-} machine;
-
 /* `base`: index in values of p's first value, here and below; 0 for the outermost program. */
-static int run_steps(machine *m, const dp_program *p, uint32_t base);
+static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base);
 
 /* -- operators -- */
 
@@ -80,13 +73,6 @@ static int check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
 
 /* -- CALL -- */
 
-static inline const dp_value *value_of(const machine *m, const dp_program *p, uint32_t base,
-                                       dp_ref r)
-{
-    return DPI_REF_KIND(r) == DPI_REF_VALUE ? &m->values[base + r]
-                                            : &p->constants[DPI_REF_INDEX(r)];
-}
-
 /* Release the context's owned tensors after the first `n`: those that dpi_fit() or dp_bind() made
  * for arguments, mostly from numbers. */
 static inline void release_owned(dp_ctx *ctx, uint32_t n)
@@ -97,7 +83,7 @@ static inline void release_owned(dp_ctx *ctx, uint32_t n)
 
 /* List in m->run->unspecified the tensors that the failed kernel may have written in part.  Without
  * memory for the list it stays empty. */
-static void note_unspecified(machine *m, const dp_value *args, uint32_t n_args)
+static void note_unspecified(dpi_machine *m, const dp_value *args, uint32_t n_args)
 {
     uint64_t written = m->ctx->error.written;
     size_t n = 0;
@@ -122,20 +108,20 @@ static void note_unspecified(machine *m, const dp_value *args, uint32_t n_args)
 }
 
 /* Set m->written for the returns of a call; `first`: index of the first one in m->values. */
-static void mark_written(machine *m, const dp_schema *schema, uint32_t first)
+static void mark_written(dpi_machine *m, const dp_schema *schema, uint32_t first)
 {
     for (uint32_t i = 0; i < schema->n_rets; i++)
         m->written[first + i] = schema->ret_alias[i] >= 0;
 }
 
-static int run_call(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+static int run_call(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     const dpi_op_use *use = &p->ops[s->operand];
     dp_value args[DP_LIMIT_ARGUMENTS];
     uint32_t owned = m->ctx->n_owned;
 
     for (uint32_t i = 0; i < s->n_args; i++)
-        args[i] = *value_of(m, p, base, p->links[s->args + i]);
+        args[i] = *dpi_machine_value(m, p, base, p->links[s->args + i]);
     int rc = s->late != 0 ? dpi_fit(m->ctx, use->schema, s->late, args) : 0;
     if (DPI_LIKELY(rc == 0)) {
         rc = dpi_call_for_all(m->ctx, use->op, args, s->n_args, &m->values[base + s->ret],
@@ -151,7 +137,7 @@ static int run_call(machine *m, const dp_program *p, uint32_t base, const dpi_st
 
 /* -- CALL whose overload depends on the values -- */
 
-static int bind_now(machine *m, const dp_program *p, uint32_t base, const dpi_step *s,
+static int bind_now(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s,
                     dp_bound *bound)
 {
     const dpi_bind *bind = &p->binds[s->operand];
@@ -162,7 +148,7 @@ static int bind_now(machine *m, const dp_program *p, uint32_t base, const dpi_st
     if (args == NULL || kwargs == NULL)
         return dpi_no_memory(&m->ctx->error, "arguments of a step");
     for (uint32_t i = 0; i < s->n_args; i++) {
-        const dp_value *v = value_of(m, p, base, p->links[s->args + i]);
+        const dp_value *v = dpi_machine_value(m, p, base, p->links[s->args + i]);
         if (bind->kwargs[i] == NULL)
             args[n_args++] = *v;
         else
@@ -198,7 +184,7 @@ static bool shares_constant(const dp_program *p, const dp_tensor *t)
 }
 
 /* DP_EVALUE: the call would write to a constant.  CALL steps were checked in check.c. */
-static int check_written(machine *m, const dp_program *p, const dp_bound *bound)
+static int check_written(dpi_machine *m, const dp_program *p, const dp_bound *bound)
 {
     for (uint32_t i = 0; i < bound->n_args; i++)
         if ((bound->written >> i & 1) && bound->args[i].tag == DP_TAG_TENSOR &&
@@ -209,7 +195,7 @@ static int check_written(machine *m, const dp_program *p, const dp_bound *bound)
     return 0;
 }
 
-static int run_bind(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+static int run_bind(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     dp_value rets[DP_LIMIT_ARGUMENTS];
     uint32_t owned = m->ctx->n_owned;
@@ -232,71 +218,6 @@ static int run_bind(machine *m, const dp_program *p, uint32_t base, const dpi_st
     if (rc == 0 && s->n_rets == 0)
         dp_values_release(rets, bound.n_rets);
     release_owned(m->ctx, owned);
-    return rc;
-}
-
-/* -- GET, LIST, ITEM -- */
-
-static int run_get(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
-{
-    const dpi_get *g = &dpi_gets[s->operand];
-    dp_value args[2];
-
-    for (uint32_t i = 0; i < s->n_args; i++)
-        args[i] = *value_of(m, p, base, p->links[s->args + i]);
-    if (!(g->arg_tags >> args[0].tag & 1))
-        return dp_error_set(&m->ctx->error, DP_ETYPE, "get '%s' of %s", g->name,
-                            dpi_value_kind(&args[0]));
-    return g->fn(m->ctx, args, &m->values[base + s->ret]);
-}
-
-/* Tensors, ints or floats alone make a typed list (DP_TAG_TENSORS, ...), as schemas take them;
- * mixed and other elements make a DP_TAG_LIST. */
-static int run_list(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
-{
-    dp_value *items = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*items));
-    uint64_t *words = (uint64_t *)items;
-    static const uint8_t tags[DP_TAG_END] = {[DP_TAG_TENSOR] = DP_TAG_TENSORS,
-                                             [DP_TAG_INT] = DP_TAG_INTS,
-                                             [DP_TAG_DOUBLE] = DP_TAG_DOUBLES};
-    uint32_t tags_seen = 0;
-
-    if (items == NULL)
-        return dpi_no_memory(&m->ctx->error, "a list");
-    for (uint32_t i = 0; i < s->n_args; i++) {
-        items[i] = *value_of(m, p, base, p->links[s->args + i]);
-        tags_seen |= 1u << items[i].tag;
-    }
-    dp_value *out = &m->values[base + s->ret], list = {DP_TAG_LIST, s->n_args, {0}};
-    uint8_t tag = tags[items[0].tag];
-    if (tag != 0 && tags_seen == 1u << items[0].tag) {
-        list.tag = tag;
-        for (uint32_t i = 0; i < s->n_args; i++)
-            memcpy(&words[i], &items[i].u, sizeof(*words)); /* words[i] is at or before items[i] */
-    }
-    list.u.values = items;
-    int rc = dpi_value_ref(&m->ctx->arena, &list, &m->ctx->error);
-    if (rc == 0)
-        *out = list;
-    return rc;
-}
-
-static int run_item(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
-{
-    char name[DP_KEY_NAME_MAX];
-    dp_ref r = p->links[s->args];
-    const dp_value *list = value_of(m, p, base, r);
-
-    if (list->tag < DP_TAG_TENSORS || list->tag > DP_TAG_LIST)
-        return dp_error_set(&m->ctx->error, DP_ETYPE, "index %u of '%.64s', which is no list",
-                            s->operand, dp_program_value_name(p, r, name));
-    if (s->operand >= list->len)
-        return dp_error_set(&m->ctx->error, DP_EINDEX, "index %u of '%.64s', a list of %u",
-                            s->operand, dp_program_value_name(p, r, name), list->len);
-    dp_value item = dp_list_item(list, s->operand);
-    int rc = dpi_value_ref(&m->ctx->arena, &item, &m->ctx->error);
-    if (rc == 0)
-        m->values[base + s->ret] = item;
     return rc;
 }
 
@@ -335,7 +256,7 @@ static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
 
 /* Replace `*t`, owned, by a copy if the tensor shares its storage with a constant of p.  The caller
  * may write to an output, and constants must not change. */
-static int unshare_tensor(machine *m, const dp_program *p, dp_tensor **t)
+static int unshare_tensor(dpi_machine *m, const dp_program *p, dp_tensor **t)
 {
     dp_error *err = &m->ctx->error;
     dpi_target target = {dpi_storage_of(*t)->device, m->ctx->streams_id, m->ctx->account};
@@ -360,7 +281,7 @@ static int unshare_tensor(machine *m, const dp_program *p, dp_tensor **t)
 }
 
 /* Call unshare_tensor() for every tensor in `*v`. */
-static int unshare_output(machine *m, const dp_program *p, dp_value *v)
+static int unshare_output(dpi_machine *m, const dp_program *p, dp_value *v)
 {
     int rc = v->tag == DP_TAG_TENSOR ? unshare_tensor(m, p, &v->u.t) : 0;
 
@@ -374,12 +295,14 @@ static int unshare_output(machine *m, const dp_program *p, dp_value *v)
 
 /* Fill out[], all None at entry, with the outputs of p, owned.  On failure out[] is all None again.
  * `written` may be NULL. */
-static int take_outputs(machine *m, const dp_program *p, uint32_t base, dp_value *out,
+static int take_outputs(dpi_machine *m, const dp_program *p, uint32_t base, dp_value *out,
                         bool *written)
 {
     for (uint32_t i = 0; i < p->n_outputs; i++) {
+        if (base == 0 && i < 63 && (m->run->unwanted >> i & 1))
+            continue;
         dp_ref r = p->outputs[i].ref;
-        dp_value v = *value_of(m, p, base, r);
+        dp_value v = *dpi_machine_value(m, p, base, r);
         int rc = dpi_values_copy(&m->ctx->arena, &v, 1);
         if (rc < 0) {
             dpi_no_memory(&m->ctx->error, "outputs of a program");
@@ -417,7 +340,8 @@ static int check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
 
 /* Run p on the inputs in values [base, base + n_inputs).  The values that its steps returned are
  * released afterwards. */
-static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value *out, bool *written)
+static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_value *out,
+                       bool *written)
 {
     dp_value *returned = &m->values[base + p->n_inputs];
     uint32_t n_returned = p->n_values - p->n_inputs;
@@ -437,12 +361,12 @@ static int run_program(machine *m, const dp_program *p, uint32_t base, dp_value 
     return rc;
 }
 
-static int run_sub(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+static int run_sub(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     uint32_t inner = base + p->n_values, owned = m->ctx->n_owned;
 
     for (uint32_t i = 0; i < s->n_args; i++)
-        m->values[inner + i] = *value_of(m, p, base, p->links[s->args + i]);
+        m->values[inner + i] = *dpi_machine_value(m, p, base, p->links[s->args + i]);
     int rc = run_program(m, p->subs[s->operand], inner, &m->values[base + s->ret],
                          &m->written[base + s->ret]);
     release_owned(m->ctx, owned);
@@ -451,7 +375,7 @@ static int run_sub(machine *m, const dp_program *p, uint32_t base, const dpi_ste
 
 /* -- a run -- */
 
-static inline int run_step(machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+static inline int run_step(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     switch (s->kind) {
     case DP_STEP_CALL:
@@ -459,11 +383,15 @@ static inline int run_step(machine *m, const dp_program *p, uint32_t base, const
     case DPI_STEP_BIND:
         return run_bind(m, p, base, s);
     case DP_STEP_GET:
-        return run_get(m, p, base, s);
+        return dpi_run_get(m, p, base, s);
     case DP_STEP_LIST:
-        return run_list(m, p, base, s);
+        return dpi_run_list(m, p, base, s);
     case DP_STEP_ITEM:
-        return run_item(m, p, base, s);
+        return dpi_run_item(m, p, base, s);
+    case DP_STEP_SCALAR:
+        return dpi_run_scalar(m, p, base, s);
+    case DP_STEP_SELECT:
+        return dpi_run_select(m, p, base, s);
     default:
         return run_sub(m, p, base, s);
     }
@@ -482,7 +410,18 @@ static void refresh_shapes(dp_ctx *ctx)
         dpi_call_begin(&t->looker);
 }
 
-static int run_steps(machine *m, const dp_program *p, uint32_t base)
+/* Is a wanted output in need of `s`, and its condition true? */
+static inline bool is_due(const dpi_machine *m, const dp_program *p, uint32_t base,
+                          const dpi_step *s)
+{
+    if (DPI_UNLIKELY(base == 0 && m->run->unwanted != 0) && s->need != 0 &&
+        (s->need & ~(m->run->unwanted & INT64_MAX)) == 0)
+        return false;
+    return DPI_LIKELY(s->when == DPI_REF_NONE) ||
+           dpi_scalar_true(dpi_machine_value(m, p, base, s->when));
+}
+
+static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const dpi_step *s = &p->steps[i];
@@ -490,7 +429,7 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
         if (base == 0)
             publish_step(m->run, s->origin);
         int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
-        if (DPI_LIKELY(rc == 0))
+        if (DPI_LIKELY(rc == 0) && is_due(m, p, base, s))
             rc = run_step(m, p, base, s);
         if (DPI_UNLIKELY(rc < 0)) {
             publish_step(m->run, s->origin); /* an outer program then stores its own step */
@@ -506,7 +445,7 @@ static int run_steps(machine *m, const dp_program *p, uint32_t base)
 
 static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
-    machine m = {.ctx = ctx, .run = run};
+    dpi_machine m = {.ctx = ctx, .run = run};
     int rc = check_ops(ctx, p, run);
 
     if (rc < 0)

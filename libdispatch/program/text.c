@@ -122,6 +122,12 @@ static void add_args(dpi_text *t, const dp_program *p, uint32_t step, const dp_s
 
 /* -- text -- */
 
+/* The word before the name of a step that calls no operator. */
+static const char *word_of(const dp_step_info *s)
+{
+    return strcmp(s->kind, "GET") == 0 ? "get " : strcmp(s->kind, "SCALAR") == 0 ? "scalar " : "";
+}
+
 static void add_call(dpi_text *t, const dp_program *p, uint32_t step, const dp_step_info *s)
 {
     bool list = strcmp(s->kind, "LIST") == 0;
@@ -134,8 +140,7 @@ static void add_call(dpi_text *t, const dp_program *p, uint32_t step, const dp_s
     if (s->program != NULL)
         dpi_text_printf(t, "program of %u steps", s->program->n_steps);
     else
-        dpi_text_printf(t, "%s%s%s", strcmp(s->kind, "GET") == 0 ? "get " : "", s->name,
-                        s->decided ? "" : "?");
+        dpi_text_printf(t, "%s%s%s", word_of(s), s->name, s->decided ? "" : "?");
     dpi_text_add(t, list ? "[" : "(");
     add_args(t, p, step, s);
     dpi_text_add(t, list ? "]" : ")");
@@ -152,6 +157,11 @@ static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
         add_ref(t, p, s.first + k);
     }
     dpi_text_add(t, s.n_rets > 0 ? " = " : "");
+    if (s.when != NULL) {
+        dpi_text_add(t, "when ");
+        add_ref(t, p, *s.when);
+        dpi_text_add(t, ": ");
+    }
     add_call(t, p, i, &s);
     if (s.n_frees > 0) {
         dpi_text_add(t, "  # ends: ");

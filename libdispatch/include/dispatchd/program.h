@@ -45,6 +45,8 @@ enum {                   /* dp_step.kind */
        DP_STEP_LIST,     /* args: its elements */
        DP_STEP_ITEM,     /* args: a list; index */
        DP_STEP_SUB,      /* program, with its inputs by name in kwargs */
+       DP_STEP_SCALAR,   /* name: "add", "lt", ...; args: numbers */
+       DP_STEP_SELECT,   /* args: a condition, and the values if it is true and if it is not */
        DP_STEP_COND,     /* reserved */
        DP_STEP_WHILE,    /* reserved */
        DP_STEP_END
@@ -67,6 +69,9 @@ typedef struct dp_step {
     int64_t index;
     int64_t n_rets;  /* that the caller counts on; -1: any number, and nobody will use them */
     uint32_t origin; /* number of the step for whoever wrote the program: errors carry it */
+    /* The step runs only if this value is true when its turn comes, else its returns are None.
+     * NULL: the step runs always. */
+    const dp_ref *when;
 } dp_step;
 
 /* -- building; everything is borrowed unless it says otherwise -- */
@@ -101,7 +106,10 @@ typedef struct dp_run {
     /* [as many as the program has] out: owned; a copy of what shares memory with a constant */
     dp_value *outputs;
     bool *written; /* [same], may be NULL: is output i an argument that its step wrote? */
-    int64_t step;  /* origin of the step that runs, to be read atomically; -1: none does */
+    /* Bit i: output i is not wanted.  It is None, and steps that only such outputs need, and that
+     * write to no argument, do not run.  Outputs from the 64th on are always wanted. */
+    uint64_t unwanted;
+    int64_t step; /* origin of the step that runs, to be read atomically; -1: none does */
     /* After a failure `step` is the one that failed, and: */
     const dp_tensor *const *unspecified; /* [n_unspecified] what the step was writing: to compare */
     size_t n_unspecified;                /* with, since some may be gone */
@@ -140,6 +148,7 @@ typedef struct dp_step_info { /* borrowed from the program */
     dp_ref first;              /* of its returns */
     int64_t index;             /* ITEM */
     const dp_program *program; /* SUB */
+    const dp_ref *when;        /* the condition under which the step runs; NULL: it has none */
 } dp_step_info;
 DP_API void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out);
 DP_API dp_ref dp_program_output(const dp_program *p, uint32_t i);
