@@ -91,6 +91,10 @@ DP_API int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32
 DP_API int dp_builder_name(dp_builder *b, const char *name, dp_ref value, uint32_t origin);
 DP_API int dp_builder_find(dp_builder *b, const char *name, dp_ref *out); /* DP_ENOTFOUND */
 DP_API int dp_builder_output(dp_builder *b, const char *name, dp_ref value);
+/* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y y".
+ * read.c says what a statement may be.  Fails as the functions above, and with DP_EVALUE for text
+ * that is no statement, which the message names by its line; then part of the text was added. */
+DP_API int dp_builder_text(dp_builder *b, const char *text);
 /* *out owned.  Afterwards the builder can only be freed. */
 DP_API int dp_builder_finish(dp_builder *b, dp_program **out);
 
