@@ -1,4 +1,4 @@
-/* notes.c -- the lines that a plugin says of itself (dp_note), kept with its image. */
+/* notes.c -- stores the notes that a plugin sets about itself with dp_note(). */
 #define _GNU_SOURCE /* dladdr */
 #include "dispatch/call/ctx.h"
 #include "dispatch/registry/change.h"
@@ -22,7 +22,8 @@ static note *note_new(const char *name)
     return n;
 }
 
-/* Under reg->lock.  False: there is no memory, or there are DP_LIMIT_NOTES already. */
+/* Set note `name` of `im` to `text`.  The caller holds reg->lock.  False: no memory, or the plugin
+ * has DP_LIMIT_NOTES notes already. */
 static bool set(dpi_image *im, const char *name, const char *text)
 {
     note **at = &im->notes;
@@ -46,26 +47,26 @@ void dp_vnote(dp_ctx *ctx, const char *name, const char *format, va_list ap)
         return;
     vsnprintf(text, sizeof(text), format, ap);
     pthread_mutex_lock(&reg->lock);
-    dpi_image *im = reg->noting;
+    dpi_image *im = reg->note_images;
     while (im != NULL && strcmp(im->copy, where.dli_fname) != 0)
         im = im->noting;
     if (im != NULL && set(im, name, text))
-        dpi_tell_noted(reg, im->manifest.plugin, name, text);
+        dpi_notify_note(reg, im->manifest.plugin, name, text);
     pthread_mutex_unlock(&reg->lock);
 }
 
 void dpi_notes_open(dp_registry *reg, dpi_image *im)
 {
     pthread_mutex_lock(&reg->lock);
-    im->noting = reg->noting;
-    reg->noting = im;
+    im->noting = reg->note_images;
+    reg->note_images = im;
     pthread_mutex_unlock(&reg->lock);
 }
 
 void dpi_notes_close(dp_registry *reg, dpi_image *im)
 {
     pthread_mutex_lock(&reg->lock);
-    dpi_image **at = &reg->noting;
+    dpi_image **at = &reg->note_images;
     while (*at != NULL && *at != im)
         at = &(*at)->noting;
     if (*at != NULL)

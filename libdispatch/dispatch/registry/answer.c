@@ -1,4 +1,4 @@
-/* answer.c -- many small pieces in the asker's arena, and one check at their end. */
+/* answer.c -- builds an answer by many small allocations in the caller's arena. */
 #include "answer.h"
 #include <stdio.h>
 

@@ -1,5 +1,7 @@
-/* answer.h -- answers are copied into the asker's arena: what they are made from may be unloaded
- * the next moment. */
+/* answer.h -- copies the answer to a question about the registry into the caller's arena.
+ *
+ * An answer holds copies only, because the plugin whose data it was made from may be unloaded at
+ * any time. */
 #ifndef DPI_ANSWER_H
 #define DPI_ANSWER_H
 
@@ -7,18 +9,24 @@
 
 #pragma GCC visibility push(hidden)
 
-/* An arena with a sticky failure: an answer is many small pieces and one check at its end. */
+/* An arena, and whether any allocation from it failed.  An answer is built by many small
+ * allocations; the caller checks `failed` once, when the answer is complete. */
 typedef struct dpi_answer {
-    dp_arena *arena;
-    bool failed;
+    dp_arena *arena; /* the caller's */
+    bool failed;     /* some allocation found no memory */
 } dpi_answer;
-void *dpi_answer_alloc(dpi_answer *a, size_t n, size_t bytes); /* zeroed; NULL: no memory */
-const char *dpi_answer_str(dpi_answer *a, const char *s);      /* NULL stays NULL */
+/* Allocate `n` elements of `bytes` bytes each, filled with zeros.  NULL: no memory. */
+void *dpi_answer_alloc(dpi_answer *a, size_t n, size_t bytes);
+/* Copy string `s`; the copy of NULL is NULL. */
+const char *dpi_answer_str(dpi_answer *a, const char *s);
+/* Format a string; it is cut off after 1023 bytes. */
 const char *dpi_answer_printf(dpi_answer *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Describe an origin at `file`:`line` in generation `gen`; with `gen` NULL return {0}. */
 dp_provenance dpi_answer_from(dpi_answer *a, const dpi_generation *gen, const char *file,
                               uint32_t line);
-/* Where a cell's kernel comes from; the host itself for its fallthroughs, {0} for nothing. */
+/* Describe the origin of the kernel in cell `c`.  The origin of the host's own fallthrough is
+ * "(built in)"; a cell without a kernel has the origin {0}. */
 dp_provenance dpi_answer_cell(dpi_answer *a, dpi_cell c);
 
 #pragma GCC visibility pop

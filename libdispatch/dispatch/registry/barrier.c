@@ -1,5 +1,8 @@
-/* barrier.c -- a barrier that one thread passes for all of them (membarrier(2)), so that what each
- * call publishes need not be followed by one.  Where it is missing, callers fence. */
+/* barrier.c -- runs a memory barrier on every thread of the process, by membarrier(2).
+ *
+ * A call publishes its frame with a plain store.  The thread that reads the frames runs this
+ * barrier first, so calls need no barrier of their own.  On a Linux without membarrier(2), every
+ * call executes a fence instead (dpi_thread_fence()). */
 #include "thread.h"
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -23,6 +26,6 @@ void dpi_membarrier(void)
 {
     if (dpi_membarrier_works)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    static atomic_int any; /* this thread's own: a locked instruction */
+    static atomic_int any; /* a locked instruction is the calling thread's own barrier */
     atomic_fetch_add(&any, 0);
 }

@@ -1,8 +1,8 @@
-/* change.c -- one change of the registry: all or nothing, one snapshot.
+/* change.c -- applies one change to a registry completely or not at all, and publishes a snapshot.
  *
- * A change works on shadows: copies of the truths it touches, of the fallbacks and of the
- * observers.  Everything that can fail happens on shadows; committing swaps pointers and cannot
- * fail.  So a failed attach, or a failed allocation anywhere, leaves the registry as it was. */
+ * A change works on copies, called shadows: of the truths that it modifies, of the fallbacks and of
+ * the observers.  Only work on shadows can fail; the commit only swaps pointers.  A failed attach,
+ * or a failed allocation anywhere, therefore leaves the registry as it was. */
 #include "change.h"
 #include <stdlib.h>
 
@@ -36,10 +36,10 @@ static int by_op(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Shadows for every operator that regs touch, sorted by id, so that finding one is a search. */
+/* Make a shadow of each operator that `units` register for, sorted by id for bsearch(). */
 static int shadows_make(dpi_change *c, const dp_unit *const *units, size_t n_units, dp_error *err)
 {
-    uint32_t n = 0, kept = 0;
+    uint32_t n = 0, n_unique = 0;
 
     for (size_t u = 0; u < n_units; u++)
         n += units[u] ? units[u]->n_regs : 0;
@@ -55,9 +55,9 @@ static int shadows_make(dpi_change *c, const dp_unit *const *units, size_t n_uni
         }
     qsort(c->shadows, n, sizeof(dpi_shadow), by_op);
     for (uint32_t i = 0; i < n; i++)
-        if (kept == 0 || c->shadows[kept - 1].op != c->shadows[i].op)
-            c->shadows[kept++].op = c->shadows[i].op;
-    for (uint32_t i = 0; i < kept; i++) {
+        if (n_unique == 0 || c->shadows[n_unique - 1].op != c->shadows[i].op)
+            c->shadows[n_unique++].op = c->shadows[i].op;
+    for (uint32_t i = 0; i < n_unique; i++) {
         int rc = dpi_truth_copy(&c->shadows[i].truth, c->reg->ops[c->shadows[i].op], err);
         if (rc < 0)
             return rc;
@@ -73,18 +73,20 @@ static dpi_truth *shadow_of(dpi_change *c, uint32_t op)
     return &s->truth;
 }
 
-/* -- taking registrations out and putting them in -- */
+/* -- adding and removing registrations -- */
 
-static void fallback_set(dpi_change *c, dp_key key, dpi_kernel *only, dpi_kernel *with)
+/* Set the fallbacks that `key` covers to `replacement`; unless `expected` is NULL, only those that
+ * are `expected`. */
+static void fallback_set(dpi_change *c, dp_key key, dpi_kernel *expected, dpi_kernel *replacement)
 {
     dpi_kernel **of_all = dpi_is_functionality(key) ? &c->fallbacks.of_all[dpi_rank(key)] : NULL;
 
-    if (of_all != NULL && (only == NULL || *of_all == only))
-        *of_all = with;
+    if (of_all != NULL && (expected == NULL || *of_all == expected))
+        *of_all = replacement;
     for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++)
         if (dpi_alias_has(key, dpi_slot_key(slot)) &&
-            (only == NULL || c->fallbacks.kernel[slot] == only))
-            c->fallbacks.kernel[slot] = with;
+            (expected == NULL || c->fallbacks.kernel[slot] == expected))
+            c->fallbacks.kernel[slot] = replacement;
     c->fallbacks_changed = true;
 }
 
@@ -101,9 +103,9 @@ static void remove_unit(dpi_change *c, const dp_unit *u)
     }
 }
 
-static int fail_twice(dp_error *err, const char *what, const char *name, const char *file,
-                      uint32_t line, const char *old_plugin, const char *old_file,
-                      uint32_t old_line)
+static int fail_exists(dp_error *err, const char *what, const char *name, const char *file,
+                       uint32_t line, const char *old_plugin, const char *old_file,
+                       uint32_t old_line)
 {
     return dp_error_set(err, DP_EEXISTS,
                         "%s '%s' at %s:%u: already there, from plugin '%s' at %s:%u", what, name,
@@ -115,8 +117,8 @@ static int add_def(dpi_change *c, const dpi_reg *r, dp_error *err)
     dpi_truth *t = shadow_of(c, r->op);
 
     if (t->schema != NULL)
-        return fail_twice(err, "definition of", t->name, r->file, r->line, t->def_gen->plugin,
-                          t->def_file, t->def_line);
+        return fail_exists(err, "definition of", t->name, r->file, r->line, t->def_gen->plugin,
+                           t->def_file, t->def_line);
     dpi_truth_define(t, r);
     return 0;
 }
@@ -134,16 +136,16 @@ static int fail_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k, con
         file, line);
 }
 
-/* The first type variable in a type; NULL: there is none. */
-static const char *variable_in(const dpi_type *t)
+/* Return the name of the type variable in type `t`; NULL: `t` has none. */
+static const char *type_variable_of(const dpi_type *t)
 {
     while (t->kind == DPI_TYPE_OPTIONAL || t->kind == DPI_TYPE_LIST)
         t = t->elem;
     return t->kind == DPI_TYPE_VARIABLE ? t->name : NULL;
 }
 
-/* Why no C type stands for s. */
-static void tell_letterless(const dp_schema *s, dpi_text *out)
+/* Append to `out` why no C type stands for schema `s`. */
+static void explain_no_code(const dp_schema *s, dpi_text *out)
 {
     const dpi_argument *a = dpi_schema_letterless(s);
 
@@ -152,7 +154,7 @@ static void tell_letterless(const dp_schema *s, dpi_text *out)
         return;
     }
     bool ret = a >= s->rets && a < s->rets + s->n_rets;
-    const char *variable = variable_in(a->type);
+    const char *variable = type_variable_of(a->type);
     if (ret)
         dpi_text_printf(out, "return %d is ", (int)(a - s->rets) + 1);
     else
@@ -169,7 +171,7 @@ static int fail_no_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k)
 {
     dpi_text why = {0};
 
-    tell_letterless(t->schema, &why);
+    explain_no_code(t->schema, &why);
     dp_error_set(err, DP_ETYPE,
                  "%s: the kernel of plugin '%s' at %s:%u has the C type '%s', but no C type stands "
                  "for the schema at %s:%u: %s; its kernels are boxed",
@@ -179,7 +181,7 @@ static int fail_no_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k)
     return DP_ETYPE;
 }
 
-/* Every unboxed kernel of t has the C type of the schema, or, without one, that of the others. */
+/* Check that the unboxed kernels of `t` have one C type: the schema's, if there is a schema. */
 static int check_codes(const dpi_truth *t, dp_error *err)
 {
     const dpi_kernel *first = NULL;
@@ -202,16 +204,15 @@ static int check_codes(const dpi_truth *t, dp_error *err)
     return 0;
 }
 
-/* The kernel right below k, which is in its place: a reload keeps that, so it need not be the
- * top. */
+/* Return the kernel below `k` in its stack; after a reload, `k` need not be the newest kernel. */
 static const dpi_kernel *kernel_below(dpi_truth *t, const dpi_kernel *k)
 {
     const dpi_stack *s = dpi_truth_stack(t, k->key);
-    uint32_t at = 0;
+    uint32_t index = 0;
 
-    while (at < s->n && s->kernels[at] != k)
-        at++;
-    return at + 1 < s->n ? s->kernels[at + 1] : NULL;
+    while (index < s->n && s->kernels[index] != k)
+        index++;
+    return index + 1 < s->n ? s->kernels[index + 1] : NULL;
 }
 
 static int add_impl(dpi_change *c, const dpi_reg *r, bool reject, dpi_text *overrides,
@@ -248,17 +249,17 @@ static int add_impl(dpi_change *c, const dpi_reg *r, bool reject, dpi_text *over
 static int add_fallback(dpi_change *c, const dpi_reg *r, dp_error *err)
 {
     char key[DP_KEY_NAME_MAX];
-    const dpi_kernel *same =
+    const dpi_kernel *general =
         dpi_is_functionality(r->key) ? c->fallbacks.of_all[dpi_rank(r->key)] : NULL;
 
-    if (same != NULL)
-        return fail_twice(err, "fallback for", dp_key_name(r->key, key), r->file, r->line,
-                          same->gen->plugin, same->file, same->line);
+    if (general != NULL)
+        return fail_exists(err, "fallback for", dp_key_name(r->key, key), r->file, r->line,
+                           general->gen->plugin, general->file, general->line);
     for (unsigned slot = 0; slot < DPI_SLOTS_MAX; slot++) {
         const dpi_kernel *old = c->fallbacks.kernel[slot];
         if (old != NULL && dpi_alias_has(r->key, dpi_slot_key(slot)))
-            return fail_twice(err, "fallback for", dp_key_name(dpi_slot_key(slot), key), r->file,
-                              r->line, old->gen->plugin, old->file, old->line);
+            return fail_exists(err, "fallback for", dp_key_name(dpi_slot_key(slot), key), r->file,
+                               r->line, old->gen->plugin, old->file, old->line);
     }
     fallback_set(c, r->key, NULL, r->kernel);
     return 0;
@@ -272,17 +273,17 @@ static const dpi_library *library_find(const dp_registry *reg, const char *ns)
     return NULL;
 }
 
-static int add_library(dpi_change *c, const dpi_reg *r, const dp_unit *without, dp_error *err)
+static int add_library(dpi_change *c, const dpi_reg *r, const dp_unit *removed, dp_error *err)
 {
     const dpi_library *old = library_find(c->reg, r->library->ns);
 
-    if (old == NULL || (without != NULL && old->gen == without->gen))
+    if (old == NULL || (removed != NULL && old->gen == removed->gen))
         return 0;
-    return fail_twice(err, "namespace", old->ns, r->file, r->line, old->gen->plugin, old->file,
-                      old->line);
+    return fail_exists(err, "namespace", old->ns, r->file, r->line, old->gen->plugin, old->file,
+                       old->line);
 }
 
-static int add_unit(dpi_change *c, const dp_unit *u, const dp_unit *without, bool reject,
+static int add_unit(dpi_change *c, const dp_unit *u, const dp_unit *removed, bool reject,
                     dpi_text *overrides, dp_error *err)
 {
     int rc = 0;
@@ -296,7 +297,7 @@ static int add_unit(dpi_change *c, const dp_unit *u, const dp_unit *without, boo
         else if (r->kind == DPI_REG_FALLBACK)
             rc = add_fallback(c, r, err);
         else if (r->kind == DPI_REG_LIBRARY)
-            rc = add_library(c, r, without, err);
+            rc = add_library(c, r, removed, err);
     }
     for (uint32_t i = 0; i < c->n_shadows && rc == 0; i++)
         rc = check_codes(&c->shadows[i].truth, err);
@@ -310,25 +311,25 @@ static bool truth_empty(const dpi_truth *t)
     return t->schema == NULL && t->n_stacks == 0;
 }
 
-/* Entries for the shadows; for every operator when the fallbacks or the backends changed. */
+/* Build new entries for the shadows, or for all operators if fallbacks or backends changed. */
 static int entries_build(dpi_change *c, uint32_t n_named, dp_error *err)
 {
     dp_registry *reg = c->reg;
     const dpi_snapshot *old = atomic_load_explicit(&reg->current, memory_order_relaxed);
     dpi_snapshot *s = c->snapshot;
-    uint32_t next = 0;
+    uint32_t next_shadow = 0;
 
     for (uint32_t id = 0; id < reg->n_ops; id++) {
-        bool touched = next < c->n_shadows && c->shadows[next].op == id;
-        const dpi_truth *t = touched ? &c->shadows[next++].truth : reg->ops[id];
-        dpi_entry *kept = dpi_snapshot_at(old, id);
+        bool touched = next_shadow < c->n_shadows && c->shadows[next_shadow].op == id;
+        const dpi_truth *t = touched ? &c->shadows[next_shadow++].truth : reg->ops[id];
+        dpi_entry *old_entry = dpi_snapshot_at(old, id);
 
         if (truth_empty(t))
             continue;
-        if (!touched && !c->fallbacks_changed && kept != NULL &&
-            kept->n_slots == DPI_SLOTS(n_named)) {
-            atomic_fetch_add_explicit(&kept->refs, 1, memory_order_relaxed);
-            s->entries[id] = kept;
+        if (!touched && !c->fallbacks_changed && old_entry != NULL &&
+            old_entry->n_slots == DPI_SLOTS(n_named)) {
+            atomic_fetch_add_explicit(&old_entry->refs, 1, memory_order_relaxed);
+            s->entries[id] = old_entry;
         } else if ((s->entries[id] = dpi_entry_build(t, reg->ops[id], &c->fallbacks, n_named)) ==
                    NULL) {
             return dpi_no_memory(err, t->name);
@@ -337,7 +338,7 @@ static int entries_build(dpi_change *c, uint32_t n_named, dp_error *err)
     return 0;
 }
 
-/* Load order, so that observers run in one order whatever happened before. */
+/* Sort observers by load number: their order then depends on no earlier change. */
 static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *removed,
                            dp_error *err)
 {
@@ -354,12 +355,12 @@ static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *r
     for (uint32_t i = 0; added && i < added->n_regs; i++) {
         if (added->regs[i].kind != DPI_REG_OBSERVER)
             continue;
-        uint32_t at = n++;
-        while (at > 0 && c->observers[at - 1]->gen->load_number > added->gen->load_number) {
-            c->observers[at] = c->observers[at - 1];
-            at--;
+        uint32_t index = n++;
+        while (index > 0 && c->observers[index - 1]->gen->load_number > added->gen->load_number) {
+            c->observers[index] = c->observers[index - 1];
+            index--;
         }
-        c->observers[at] = added->regs[i].kernel;
+        c->observers[index] = added->regs[i].kernel;
     }
     if (n > DP_LIMIT_OBSERVERS)
         return dp_error_set(err, DP_ERESOURCE,
@@ -373,8 +374,8 @@ static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *r
     return 0;
 }
 
-/* Has e a kernel for `key`, an alias or a runtime key? */
-static bool serves(const dpi_entry *e, dp_key key)
+/* Does `e` have a kernel for `key`, which may be an alias key? */
+static bool has_kernel_for(const dpi_entry *e, dp_key key)
 {
     for (unsigned slot = 0; slot < e->n_slots; slot++)
         if (e->table[slot] != DPI_CELL_MISSING && dpi_alias_has(key, dpi_slot_key(slot)))
@@ -382,13 +383,13 @@ static bool serves(const dpi_entry *e, dp_key key)
     return false;
 }
 
-/* May calls of e be told to the observer k, which is not told of all? */
+/* May observer `k`, which does not observe all operators, observe calls of `e`? */
 static bool may_observe(const dpi_kernel *k, const dpi_entry *e)
 {
-    return k->observes != NULL ? k->observes == e->op : serves(e, k->key);
+    return k->observes != NULL ? k->observes == e->op : has_kernel_for(e, k->key);
 }
 
-/* Which entries calls may take the short way with: see dpi_snapshot.plain. */
+/* Fill in `s->plain`: the entries that no observer may observe (snapshot.h). */
 static int plain_build(dpi_snapshot *s, dp_error *err)
 {
     s->plain = s->entries;
@@ -432,7 +433,7 @@ static void libraries_swap(dp_registry *reg, dp_unit *added, const dp_unit *remo
 {
     for (dpi_library **link = &reg->libraries; *link != NULL;)
         if (removed != NULL && (*link)->gen == removed->gen)
-            *link = (*link)->next; /* the unit's record keeps it */
+            *link = (*link)->next; /* the unit still owns it */
         else
             link = &(*link)->next;
     for (uint32_t i = 0; added && i < added->n_regs; i++) {
@@ -447,7 +448,7 @@ static void libraries_swap(dp_registry *reg, dp_unit *added, const dp_unit *remo
     }
 }
 
-/* Cannot fail. */
+/* Publish the prepared change.  Cannot fail. */
 static void change_commit(dpi_change *c, dp_unit *added, const dp_unit *removed)
 {
     dp_registry *reg = c->reg;
@@ -457,7 +458,7 @@ static void change_commit(dpi_change *c, dp_unit *added, const dp_unit *removed)
         dp_op *op = reg->ops[c->shadows[i].op];
         dpi_truth old = *op;
         dpi_truth_move(op, &c->shadows[i].truth);
-        dpi_tell_definitions(reg, op, &old);
+        dpi_notify_definitions(reg, op, &old);
         dpi_truth_fini(&old);
     }
     reg->fallbacks = c->fallbacks;
@@ -475,8 +476,8 @@ static void change_commit(dpi_change *c, dp_unit *added, const dp_unit *removed)
         atomic_store_explicit(&added->gen->gone_at, UINT64_MAX, memory_order_release);
     dpi_snapshot_publish(reg, c->snapshot);
     dp_free(c->shadows);
-    dpi_tell_changed(reg, added ? added : removed, added ? added->n_regs : 0,
-                     removed ? removed->n_regs : 0);
+    dpi_notify_changed(reg, added ? added : removed, added ? added->n_regs : 0,
+                       removed ? removed->n_regs : 0);
 }
 
 int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,

@@ -1,4 +1,5 @@
-/* change.h -- between the files that change a registry: unit, change, listen, registry. */
+/* change.h -- declarations shared by the files that change a registry: unit.c, change.c, intern.c,
+ * listen.c and registry.c. */
 #ifndef DPI_CHANGE_H
 #define DPI_CHANGE_H
 
@@ -6,45 +7,58 @@
 
 #pragma GCC visibility push(hidden)
 
-typedef struct dpi_shadow { /* of one operator that the change touches */
-    uint32_t op;
+/* The new truth of one operator that a change modifies. */
+typedef struct dpi_shadow {
+    uint32_t op; /* operator id */
     dpi_truth truth;
     dpi_entry *entry;
 } dpi_shadow;
 
+/* One change of a registry that is being prepared. */
 typedef struct dpi_change {
     dp_registry *reg;
-    dpi_shadow *shadows; /* by operator id */
+    dpi_shadow *shadows; /* sorted by operator id */
     uint32_t n_shadows;
-    uint32_t n_ops_before;
-    dpi_fallbacks fallbacks;
+    uint32_t n_ops_before;   /* number of interned operators when the change began */
+    dpi_fallbacks fallbacks; /* the new ones */
     bool fallbacks_changed;
-    dpi_kernel **observers; /* borrowed from the units */
+    dpi_kernel **observers; /* [n_observers] the new ones; borrowed from the units */
     uint32_t n_observers;
-    dpi_names *names; /* new hash, when operators were interned */
+    dpi_names *names; /* new hash; NULL: the change interned no operator */
     dpi_snapshot *snapshot;
 } dpi_change;
 
-/* All of this under the registry's lock. */
+/* The caller of each of these functions holds the registry's lock. */
 void dpi_change_begin(dpi_change *c, dp_registry *reg);
+/* Free everything that the change has prepared, and remove the operators that it has interned. */
 void dpi_change_abort(dpi_change *c);
-/* Operator id of a full name, interned if new; an abort takes it back. */
+/* Store the operator id of full name `name` in *id; intern the name if it is new. */
 int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err);
-/* Take `removed` out, put `added` in, publish; either may be NULL.  Ends the change either way. */
+/* Remove the registrations of `removed`, add those of `added`, and publish one snapshot; either
+ * unit may be NULL.  The change is committed, or on failure aborted.  `reject`: DP_EEXISTS if a new
+ * kernel would replace an older one.  `overrides` (may be NULL) gets a line for each replaced
+ * kernel. */
 int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
                    dpi_text *overrides, dp_error *err);
 
-/* unit.c.  replace: the unit whose place this one is to take, or NULL. */
+/* -- unit.c: `replace` is the unit that the new unit replaces, or NULL -- */
+
+/* Allocate a unit, without registrations, with space for those of `blocks`. */
 dp_unit *dpi_unit_new(dp_registry *reg, const char *name, const char *version,
                       const dp_block *const *blocks, size_t n, const dp_unit *replace,
                       dp_error *err);
+/* Check `blocks` and turn them into registrations of `u`. */
 int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size_t n,
                   const dp_unit *replace, dp_error *err);
 
-/* listen.c */
-void dpi_tell_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth *old);
-void dpi_tell_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32_t removed);
-void dpi_tell_noted(dp_registry *reg, const char *plugin, const char *name, const char *text);
+/* -- listen.c: calls the registry's listeners -- */
+
+/* Report the end of definition `old` and the new definition `t`, if the two differ. */
+void dpi_notify_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth *old);
+/* Report that `added` registrations were added and `removed` ones removed; `u` names the plugin. */
+void dpi_notify_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32_t removed);
+/* Report note `name` of `plugin`. */
+void dpi_notify_note(dp_registry *reg, const char *plugin, const char *name, const char *text);
 
 #pragma GCC visibility pop
 

@@ -1,13 +1,16 @@
-/* crash.c -- what threads run, told from inside a signal handler.
+/* crash.c -- describes the calls that threads run, for a crash report.
  *
- * Nothing here takes a lock, allocates or prints through stdio.  Of the calling thread everything
- * stands still; what another thread has published may be gone while it is read, which is the
- * caller's to survive. */
+ * All code here may run in a signal handler: it takes no lock, allocates nothing and uses no stdio.
+ * The frames of the calling thread do not change meanwhile.  Data that another thread published may
+ * be freed while it is read; the caller must survive the fault. */
 #include "thread.h"
 
-enum { LINE_BYTES = 1024, SHOWN = 8 }; /* of a list: its first tensors */
+enum {
+    LINE_BYTES = 1024,
+    SHOWN = 8 /* items of a list that are printed */
+};
 
-/* A line that grows until it is full. */
+/* One line of text.  Text that does not fit is replaced by "...". */
 typedef struct text {
     char s[LINE_BYTES];
     size_t n;
@@ -27,19 +30,19 @@ static void add(text *t, const char *s)
 
 static void add_number(text *t, int64_t i)
 {
-    char digits[24], *at = digits + sizeof(digits);
-    uint64_t left = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    char digits[24], *first = digits + sizeof(digits);
+    uint64_t remaining = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
 
-    *--at = '\0';
+    *--first = '\0';
     do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) != 0);
+        *--first = (char)('0' + remaining % 10);
+    while ((remaining /= 10) != 0);
     if (i < 0)
-        *--at = '-';
-    add(t, at);
+        *--first = '-';
+    add(t, first);
 }
 
-/* Six digits: d.dddddde+n; stdio is out of bounds here. */
+/* Append `d` with six significant digits, in the form 1.23456e7. */
 static void add_double(text *t, double d)
 {
     int exponent = 0;
@@ -48,7 +51,7 @@ static void add_double(text *t, double d)
         add(t, d != d ? "nan" : d > 0 ? "inf" : "-inf");
         return;
     }
-    if (d == (double)(int32_t)d) { /* 2 is told from an int by its point */
+    if (d == (double)(int32_t)d) { /* ".0" distinguishes it from an int */
         add_number(t, (int32_t)d);
         add(t, ".0");
         return;
@@ -86,7 +89,7 @@ static void add_tensor(text *t, const dp_tensor *x)
     add(t, "]");
 }
 
-/* Shapes and dtypes of tensors, numbers; of the rest what it is. */
+/* Append a tensor's dtype and shape, a number's value, or the kind of any other value. */
 static void add_value(text *t, const dp_value *v)
 {
     uint32_t n = v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_INTS ? v->len : 0;
@@ -117,7 +120,7 @@ static void add_arguments(text *t, const dpi_thread *th, const dpi_frame *f, con
     const dpi_snapshot *s = atomic_load_explicit(&th->pinned, memory_order_relaxed);
     const dpi_entry *e = s != NULL ? dpi_snapshot_entry(s, op) : NULL;
 
-    if (args == NULL || e == NULL) /* a call with C types */
+    if (args == NULL || e == NULL) /* a typed call has no boxed arguments */
         return;
     add(t, " args=(");
     for (uint32_t i = 0; i < e->n_args; i++) {
@@ -161,8 +164,8 @@ static void add_thread(text *t, const dpi_thread *th, size_t number)
     add(t, "'");
 }
 
-static void tell_frame(const dpi_thread *th, size_t number, uint32_t depth,
-                       void (*line)(void *arg, const char *text), void *arg)
+static void report_frame(const dpi_thread *th, size_t number, uint32_t depth,
+                         void (*line)(void *arg, const char *text), void *arg)
 {
     const dpi_frame *f = &th->frames[depth];
     const dpi_kernel *k = atomic_load_explicit(&f->kernel, memory_order_relaxed);
@@ -180,7 +183,8 @@ static void tell_frame(const dpi_thread *th, size_t number, uint32_t depth,
     line(arg, t.s);
 }
 
-/* Number 0 is the calling thread, the others follow in the order of their records. */
+/* Return the record of thread `number`: 0 is the calling thread, 1 and up are the other records in
+ * list order.  NULL: `number` is past the last record. */
 static const dpi_thread *thread_at(size_t number)
 {
     if (number == 0)
@@ -199,13 +203,14 @@ bool dp_thread_report(size_t number, void (*line)(void *arg, const char *text), 
         return false;
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
     for (uint32_t d = 0; d < depth && d < DP_LIMIT_CALL_DEPTH; d++)
-        tell_frame(t, number, d, line, arg);
+        report_frame(t, number, d, line, arg);
     if (number == 0 && depth == 0 && dpi_thread_plugin[0] != '\0')
         line(arg, dpi_thread_plugin);
     return true;
 }
 
-/* Of the kernel only its operator is told: the code may be gone, names of operators never go. */
+/* Name only the operator of the last call: its kernel may have been freed, but operator names live
+ * as long as the registry. */
 void dp_thread_report_last(void (*line)(void *arg, const char *text), void *arg)
 {
     const dpi_thread *t = dpi_thread_self;

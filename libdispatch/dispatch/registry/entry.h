@@ -1,4 +1,4 @@
-/* entry.h -- the table of an operator: an immutable entry derived from one truth by one function.
+/* entry.h -- an operator's dispatch table: an immutable entry computed from the operator's truth.
  *
  *   I1: table slot of (op, key) == dpi_table_cell(truth(op), key), for every snapshot published */
 #ifndef DPI_ENTRY_H
@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What stands in a table cell; index into dpi_provenance_names. */
+/* The rule that filled a table cell; an index into dpi_provenance_names. */
 enum {
     DPI_P_KERNEL,
     DPI_P_DEFAULT_BACKEND,
@@ -29,69 +29,74 @@ typedef struct dpi_cell {
     uint8_t provenance;
 } dpi_cell;
 
-/* The rules of c10::impl::OperatorEntry for one runtime key (Undefined included): truth, fallbacks,
- * and the host's own fallthroughs in; what serves the key out.  extra, n_extra: kernels that the
- * operator would also have (what-if), as if registered last. */
+/* Compute the table cell of runtime key `k` (which may be Undefined) by the rules of
+ * c10::impl::OperatorEntry, from truth `t`, fallbacks `f` and the host's own fallthroughs.
+ * `extra` has `n_extra` keys for a what-if question: the cell is computed as if the operator had
+ * kernels for these keys too, registered last. */
 dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, const dp_key *extra,
                         size_t n_extra);
 
 enum {
     DPI_CELL_MISSING = 0xffff,
     DPI_CELL_AMBIGUOUS = 0xfffe,
-    DPI_CELL_WARY =
-        0x8000 /* with the index of a kernel that may want bytes, see dpi_may_want_bytes */
+    DPI_CELL_WARY = 0x8000 /* flag beside a kernel's index: dpi_may_want_bytes() is true for it */
 };
 
-/* The cache of one operator: immutable, counted. */
+/* The dispatch table of one operator and what calls need of its schema.  Immutable, with a
+ * reference count.  kernels, table and provenance lie in the same memory block. */
 typedef struct dpi_entry {
     atomic_uint refs;
     const dp_op *op;
-    const dp_op *callable; /* op when it is defined, else NULL */
-    dp_schema *schema;     /* counted; NULL: not defined */
-    uint64_t def_order;    /* of the operator: overloads are tried in it */
-    uint32_t code;         /* dpi_registry_code() of schema->code; UINT32_MAX, no caller's: none */
+    const dp_op *callable; /* `op` if the operator is defined, else NULL */
+    dp_schema *schema;     /* holds a reference; NULL: the operator is not defined */
+    uint64_t def_order;    /* position of the definition; overloads are tried in this order */
+    uint32_t code;         /* schema's C type (dpi_registry_code()); UINT32_MAX: it has none */
     uint32_t n_slots;
     uint32_t n_args, n_rets; /* of the schema */
-    /* dpi_argument.tags; a written argument's return: None */
+    /* Bit t is set if a value of tag t fits (dpi_argument.tags).  A return that is a written
+     * argument fits None only: the host fills it in. */
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
-    uint64_t written; /* arguments that kernels write: the schema's, and "also_written" ones */
-    uint64_t counted; /* those of them whose versions count up */
-    /* Some return may point to more than a tensor, which is looked at: a list, a string, an
-     * object. */
+    uint64_t written; /* bit i: kernels write argument i (by the schema or tag "also_written") */
+    uint64_t counted; /* bit i: a call increases the version of argument i, which it writes */
+    /* Some return may be a list, a string or an object, so calls check what it points to. */
     bool returns_memory;
     bool views;     /* some return may be a view of an argument */
-    bool views_one; /* and there is nothing more to it: one tensor, a view of another */
-    bool detached;  /* such returns have no root (tag "detached") */
-    bool settles;   /* calls of it have more to do: memory, versions, views */
-    bool boxes;     /* the host has to see arguments and returns of every call of it */
+    bool views_one; /* the only return is a tensor, a view of a tensor argument; none is written */
+    bool detached;  /* returns that are views have no root (tag "detached") */
+    bool settles;   /* a call needs extra steps: versions, views, checks of returned memory */
+    bool boxes;     /* typed calls must take the boxed path: the host handles their values */
     uint32_t n_kernels, n_columns;
-    dpi_kernel **kernels; /* counted */
-    uint16_t *table;      /* [n_slots] index into kernels, with DPI_CELL_WARY or not; DPI_CELL_* */
+    dpi_kernel **kernels; /* the entry holds a reference to each */
+    uint16_t *table;      /* [n_slots] index into kernels, perhaps | DPI_CELL_WARY; or DPI_CELL_* */
     uint8_t *provenance;  /* [n_slots] */
-    const dpi_kernel *composite; /* of kernels: the one that calls other operators; NULL: none */
-    /* [2 * n_columns] functionalities that are not passed over, by backend's column; [2 * c +
-     * 1]: with the skip bit, [2 * c]: without */
+    const dpi_kernel *composite; /* kernel that calls other operators; NULL: there is none */
+    /* [2 * n_columns] bits of the functionalities that do not fall through for backend column c:
+     * mask[2 * c + 1] if the key set has the skip bit (DPI_GRAD_BIT), mask[2 * c] if not. */
     uint64_t mask[];
-} dpi_entry; /* kernels, table and provenance are in this block */
+} dpi_entry;
 
+/* Compute the entry of `op` from truth `t` with one reference.  `n_named`: number of table columns
+ * for backends that plugins name (dpi_backend_named_top()).  NULL: no memory. */
 dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallbacks *fb,
                            uint32_t n_named);
 dpi_entry *dpi_entry_unref(dpi_entry *e);
 
-/* What the entry's table says for k. */
+/* Look up the cell of key `k` in the table of `e`. */
 dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k);
-/* The key is passed over: the host's fallthrough, or a kernel that is one. */
+/* Does `c` hold the host's fallthrough, or a kernel registered as a fallthrough? */
 bool dpi_cell_falls_through(dpi_cell c);
-/* So it is where no argument may have a gradient. */
+/* Is c's key passed over in calls where no argument may have a gradient (DP_FLAG_GRAD)? */
 bool dpi_cell_needs_grad(dpi_cell c);
-bool dpi_is_composite(dp_key k); /* an alias whose kernels call others, as a rule */
-/* A composite kernel that nobody has flagged as touching none: it may be written like one of a
- * backend.  Then it runs for no tensor without memory; where no tensor is involved, it may. */
+/* Is `k` an alias key whose kernels usually call other operators? */
+bool dpi_is_composite(dp_key k);
+/* Is `k` a composite kernel without DP_FLAG_META, of an operator that takes or returns tensors?
+ * Such a kernel may access the bytes of tensors as a backend's kernel does, so it must not run for
+ * tensors without memory (device meta, fakes). */
 bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
-/* Does the CPU's kernel change geometry alone?  Then it serves tensors of any device. */
+/* Does the CPU kernel of `e` read and write no bytes?  Then it works for tensors of any device. */
 bool dpi_needs_no_bytes(const dpi_entry *e);
-/* The keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8: ", ... 5
- * more". */
+/* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8 keys it
+ * appends ", ... 5 more". */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
 #pragma GCC visibility pop

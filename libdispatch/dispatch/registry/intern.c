@@ -1,12 +1,12 @@
-/* intern.c -- operators by full name: each name gets an id once, for as long as the registry
- * lives. */
+/* intern.c -- gives each full operator name an id, which it keeps as long as the registry lives. */
 #include "change.h"
 
 static int64_t op_find(const dp_registry *reg, const char *name, uint32_t from)
 {
     int64_t id = dpi_names_find(reg->names, name, strlen(name));
 
-    for (uint32_t i = from; id < 0 && i < reg->n_ops; i++) /* new in this change: not hashed yet */
+    /* Operators from `from` on are new in this change and not in the hash yet. */
+    for (uint32_t i = from; id < 0 && i < reg->n_ops; i++)
         if (strcmp(reg->ops[i]->name, name) == 0)
             id = i;
     return id;

@@ -1,4 +1,6 @@
-/* listen.c -- who is told of definitions and changes, under the registry's lock. */
+/* listen.c -- the registry's listeners: called for definitions, changes and notes of plugins.
+ *
+ * Listeners run under the registry's lock. */
 #include "change.h"
 
 typedef struct dpi_listener_node {
@@ -41,7 +43,7 @@ void dp_registry_unlisten(dp_registry *reg, const dp_listener *l)
     pthread_mutex_unlock(&reg->lock);
 }
 
-void dpi_tell_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth *old)
+void dpi_notify_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth *old)
 {
     for (const dpi_listener_node *n = reg->listeners; n != NULL; n = n->next) {
         bool changed = old->schema != t->schema;
@@ -52,14 +54,14 @@ void dpi_tell_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth 
     }
 }
 
-void dpi_tell_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32_t removed)
+void dpi_notify_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32_t removed)
 {
     for (const dpi_listener_node *n = reg->listeners; n != NULL; n = n->next)
         if (n->l->changed)
             n->l->changed(n->l->arg, u->gen->plugin, u->gen->number, added, removed);
 }
 
-void dpi_tell_noted(dp_registry *reg, const char *plugin, const char *name, const char *text)
+void dpi_notify_note(dp_registry *reg, const char *plugin, const char *name, const char *text)
 {
     for (const dpi_listener_node *n = reg->listeners; n != NULL; n = n->next)
         if (n->l->noted)

@@ -1,19 +1,22 @@
-/* names.c -- full name -> operator id, base name -> its overloads: one hash, open addressing. */
+/* names.c -- hash tables with open addressing: full name -> operator id, base name -> overloads.
+ *
+ * The overloads of a base name form a linked list of slots.  Slots are numbered from 1 in links, so
+ * that 0 ends a list. */
 #include "snapshot.h"
 
 typedef struct name_slot {
-    uint32_t hash, id; /* id + 1; 0 is empty */
-    uint32_t len;
-    uint32_t next;    /* slot + 1 of another overload of its base name; 0: the last */
-    const char *name; /* the operator's own: interned */
+    uint32_t hash, id; /* hash of the full name; operator id + 1, or 0 if the slot is empty */
+    uint32_t len;      /* bytes of the full name */
+    uint32_t next;     /* link to the next overload of the same base name; 0: none */
+    const char *name;  /* borrowed from the operator, which outlives the table */
 } name_slot;
 
 struct dpi_names {
     atomic_uint refs;
     uint32_t mask;
-    uint32_t
-        *base; /* [mask + 1], in this block: slot + 1 of an overload, by the base name's hash */
-    name_slot slot[];
+    /* [mask + 1], in this memory block; indexed by the base name's hash: link to an overload */
+    uint32_t *base;
+    name_slot slot[]; /* [mask + 1] */
 };
 
 dpi_names *dpi_names_ref(dpi_names *n)
@@ -35,7 +38,7 @@ size_t dpi_base_bytes(const char *name)
     return strcspn(colons ? colons : name, ".") + (colons ? (size_t)(colons - name) : 0);
 }
 
-/* Where the overloads of a base name are, or would be, kept. */
+/* Find the element of `base` for a base name; the element is 0 if the name has no overloads. */
 static uint32_t *base_of(const dpi_names *names, const char *base, size_t n)
 {
     uint32_t i = (uint32_t)dpi_hash(base, n) & names->mask;
@@ -96,8 +99,8 @@ uint32_t dpi_names_base(const dpi_names *names, const char *base, size_t n)
     return *base_of(names, base, n);
 }
 
-uint32_t dpi_names_next(const dpi_names *names, uint32_t at, uint32_t *id)
+uint32_t dpi_names_next(const dpi_names *names, uint32_t slot_number, uint32_t *id)
 {
-    *id = names->slot[at - 1].id - 1;
-    return names->slot[at - 1].next;
+    *id = names->slot[slot_number - 1].id - 1;
+    return names->slot[slot_number - 1].next;
 }

@@ -1,4 +1,4 @@
-/* registry.c -- a registry: its units, attached and detached. */
+/* registry.c -- creates and frees a registry; attaches units to it and detaches them. */
 #include "base/kind.h"
 #include "base/process.h"
 #include "change.h"
@@ -28,14 +28,14 @@ static int publish_first(dp_registry *reg, dp_error *err)
 
 int dp_registry_new(dp_registry **out, dp_error *err)
 {
-    static atomic_uint made;
+    static atomic_uint n_made;
 
     if (!DPI_GIVEN(err, DP_EVALUE, out))
         return DP_EVALUE;
     dp_registry *reg = dp_calloc(1, sizeof(*reg));
     if (reg == NULL)
         return dpi_no_memory(err, "a registry");
-    reg->number = atomic_fetch_add(&made, 1);
+    reg->number = atomic_fetch_add(&n_made, 1);
     dpi_membarrier_start();
     pthread_mutex_init(&reg->lock, NULL);
     pthread_mutex_init(&reg->plugin_lock, NULL);
@@ -61,10 +61,10 @@ dp_registry *dp_registry_free(dp_registry *reg)
         return reg;
     while (reg->units != NULL) {
         dp_unit *u = reg->units;
-        while (u->next != NULL) /* newest first: a backend's users came after it */
+        while (u->next != NULL) /* detach the newest first: it may use an older one's backend */
             u = u->next;
         if (dpi_registry_detach(reg, u, NULL) < 0)
-            units_remove(reg, u); /* no memory for a snapshot that nobody would ask for */
+            units_remove(reg, u); /* no memory for the snapshot, which nobody needs any more */
         dpi_unit_free(u);
     }
     dpi_snapshot_free((dpi_snapshot *)(uintptr_t)atomic_load(&reg->current));
@@ -89,7 +89,7 @@ dp_registry *dp_registry_free(dp_registry *reg)
 
 /* -- the registry's counters and list of units -- */
 
-static void account(dp_registry *reg, const dp_unit *u, int sign)
+static void count_kernels(dp_registry *reg, const dp_unit *u, int sign)
 {
     reg->n_kernels += (uint32_t)sign * u->impls;
 }
@@ -113,7 +113,7 @@ static void units_add(dp_registry *reg, dp_unit *u)
     *link = u;
 }
 
-/* Whose tensors have lost their memory has to hear of it: nothing else about the reload says so. */
+/* Warn that `n` storages of backend `r` lost their memory in a reload: no error reports it. */
 static void warn_lost(const dp_unit *u, const dpi_reg *r, uint64_t n)
 {
     char text[DP_LIMIT_WARNING_BYTES + 1];
@@ -126,7 +126,7 @@ static void warn_lost(const dp_unit *u, const dpi_reg *r, uint64_t n)
     dpi_warn_listener(text);
 }
 
-/* The replaced unit's backends that the new one names, too, change hands. */
+/* Hand each backend that both `old` and the new unit `u` name from `old` over to `u`. */
 static void backends_inherit(const dp_unit *old, const dp_unit *u)
 {
     for (uint32_t i = 0; i < old->n_regs; i++)
@@ -139,14 +139,15 @@ static void backends_inherit(const dp_unit *old, const dp_unit *u)
             }
 }
 
-/* Is k a key of the backend, or of the kind, that `named` registers? */
+/* Is `k` a key of the backend or wrapper kind that registration `named` defines? */
 static bool is_key_of(const dpi_reg *named, dp_key k)
 {
     return named->kind == DPI_REG_KIND ? k == dpi_kind_key(named->bit)
                                        : dp_key_backend(k) == named->bit;
 }
 
-/* Another unit's registrations at a key of a backend or a kind: they would outlive its name. */
+/* Find a registration of a unit other than `except` for a key of the backend or kind `named`.  The
+ * name must not end before such a registration does. */
 static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, const dpi_reg *named)
 {
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)
@@ -160,17 +161,19 @@ static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, c
     return NULL;
 }
 
+/* Refuse to end a backend or kind of `u` that another unit has registrations for, unless the unit
+ * `next` (may be NULL), which replaces `u`, names it too. */
 static int check_backends_free(const dp_registry *reg, const dp_unit *u, const dp_unit *next,
                                dp_error *err)
 {
     for (uint32_t i = 0; i < u->n_regs; i++) {
         const dpi_reg *r = &u->regs[i], *user;
-        bool kept = false;
+        bool named_again = false;
         if (r->kind != DPI_REG_BACKEND && r->kind != DPI_REG_KIND)
             continue;
         for (uint32_t j = 0; next && j < next->n_regs; j++)
-            kept |= next->regs[j].kind == r->kind && next->regs[j].bit == r->bit;
-        if (!kept && (user = name_user(reg, u, r)) != NULL)
+            named_again |= next->regs[j].kind == r->kind && next->regs[j].bit == r->bit;
+        if (!named_again && (user = name_user(reg, u, r)) != NULL)
             return dp_error_set(err, DP_EBUSY,
                                 "%s '%s' of plugin '%s': plugin '%s' has %s it (%s:%u)",
                                 r->kind == DPI_REG_KIND ? "kind" : "backend", r->name,
@@ -207,16 +210,16 @@ static int attach(dp_registry *reg, const char *name, const char *version,
     }
     if (replace != NULL) {
         units_remove(reg, replace);
-        account(reg, replace, -1);
+        count_kernels(reg, replace, -1);
         backends_inherit(replace, u);
     }
     units_add(reg, u);
-    account(reg, u, 1);
+    count_kernels(reg, u, 1);
     *out = u;
     return 0;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
     const dp_block *x = *(const dp_block *const *)a, *y = *(const dp_block *const *)b;
     int c = strcmp(x->file, y->file);
@@ -237,7 +240,7 @@ int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
                             DP_LIMIT_NAME_BYTES, strlen(name));
     }
     dp_copy_n(sorted, blocks, n, sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), by_place);
+    qsort(sorted, n, sizeof(*sorted), by_position);
     pthread_mutex_lock(&reg->lock);
     int rc = attach(reg, name, version, sorted, n, o, out, overrides, err);
     pthread_mutex_unlock(&reg->lock);
@@ -258,7 +261,7 @@ int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err)
     }
     if (rc == 0) {
         units_remove(reg, unit);
-        account(reg, unit, -1);
+        count_kernels(reg, unit, -1);
     }
     pthread_mutex_unlock(&reg->lock);
     dpi_registry_reclaim(reg);
@@ -274,7 +277,7 @@ int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err)
     int rc = dpi_change_run(&c, unit, NULL, false, NULL, err);
     if (rc == 0) {
         units_add(reg, unit);
-        account(reg, unit, 1);
+        count_kernels(reg, unit, 1);
         atomic_store_explicit(&unit->gen->closed, 0, memory_order_release);
     }
     pthread_mutex_unlock(&reg->lock);

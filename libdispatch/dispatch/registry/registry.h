@@ -1,4 +1,4 @@
-/* registry.h -- a registry, and the units that are attached to it and detached from it. */
+/* registry.h -- a registry, and the units of registrations that are attached to it and detached. */
 #ifndef DPI_REGISTRY_H
 #define DPI_REGISTRY_H
 
@@ -10,65 +10,70 @@
 struct dpi_plugin; /* plugins.h */
 
 struct dp_registry {
-    pthread_mutex_t lock; /* every change, and reading of truth */
-    uint32_t number;      /* of the process's; tells typed calls of one from those of another */
+    pthread_mutex_t lock; /* held for every change, and to read truths */
+    uint32_t number;      /* unique in the process; typed calls check it (dpi_registry_code()) */
     _Atomic(const dpi_snapshot *) current;
     uint64_t next_snapshot, next_generation, next_load, next_kernel;
-    dp_op **ops; /* by id */
+    dp_op **ops; /* [n_ops] by id */
     uint32_t n_ops, cap_ops;
-    dpi_names *names; /* of every interned name; snapshots share it */
+    dpi_names *names; /* all interned names; shared with snapshots */
     dpi_fallbacks fallbacks;
-    struct dpi_library *libraries; /* namespace -> owner, by namespace */
+    struct dpi_library *libraries; /* owners of namespaces, sorted by namespace */
     uint32_t n_observers;
-    dpi_kernel **observers;    /* fn in ->unboxed; in load order */
-    dp_generators *generators; /* of contexts that have no others */
+    dpi_kernel **observers;    /* in load order; the observer's function is ->unboxed */
+    dp_generators *generators; /* for contexts that were given no generators */
     pthread_mutex_t ctx_lock;
     dp_ctx *contexts;
-    uint64_t *counts_gone; /* calls per operator of contexts that are gone */
+    uint64_t *counts_gone; /* [n_counts_gone] calls per operator id, of freed contexts */
     uint32_t n_counts_gone;
     dpi_snapshot *retired;
-    struct dpi_plugin *plugins; /* by load number; list.c's */
-    struct dpi_image *noting;   /* plugins that may make notes; notes.c's */
-    /* Set with the first plugin, the first thread of one.  False: a thread runs on, and with it the
-     * registry. */
+    struct dpi_plugin *plugins;    /* sorted by load number (list.c) */
+    struct dpi_image *note_images; /* plugins that may make notes (notes.c) */
+    /* Set when the first plugin is loaded, and when a plugin starts its first thread.  Called by
+     * dp_registry_free(); false: a thread still runs, so the registry must not be freed. */
     bool (*plugins_free)(dp_registry *reg), (*threads_end)(dp_registry *reg);
-    pthread_mutex_t plugin_lock; /* one load, unload or reload at a time */
+    pthread_mutex_t plugin_lock; /* held during a load, unload or reload */
     struct dpi_listener_node *listeners;
     uint32_t n_kernels;
     dp_unit *units;
 };
 
-/* All registrations of one generation, as one change.  Made from blocks; what it says is checked in
- * full before anything changes.  Copies every string: records may be unmapped while it lives. */
+/* All registrations of one generation, which are added and removed in one change.  They are made
+ * from a plugin's blocks, and checked completely before anything changes.  A unit owns copies of
+ * all strings, because the plugin's records may be unmapped before the unit is freed. */
 struct dp_unit {
     dp_unit *next;
     dp_registry *reg;
     dpi_generation *gen;
-    struct dpi_reg *regs; /* what to undo */
+    struct dpi_reg *regs; /* [n_regs] */
     uint32_t n_regs;
-    uint32_t defs, impls, fallbacks, backends;
+    uint32_t defs, impls, fallbacks, backends; /* number of registrations by kind */
 };
 
 typedef struct dpi_attach_options {
-    bool reject_override;
-    /* reload: take this unit's place and load number, and drop it, in the same snapshot; it
-     * becomes draining: its generation stays callable from older pins */
+    bool reject_override; /* DP_EEXISTS if a kernel would replace one of another plugin */
+    /* For a reload: the unit that the new one replaces in the same snapshot, taking over its load
+     * number.  Calls that pin an older snapshot may still run the replaced unit's kernels. */
     dp_unit *replace;
 } dpi_attach_options;
 
-/* Check and publish, one snapshot.  On failure nothing has changed.  overrides (may be NULL): lines
- * for the report.  Blocks are sorted by (file, line) here. */
+/* Check `blocks` and publish their registrations in one snapshot.  On failure nothing has changed.
+ * `overrides` (may be NULL) gets a line for each replaced kernel, for the report.  The blocks are
+ * processed in the order of (file, line). */
 int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
                         const dp_block *const *blocks, size_t n, const dpi_attach_options *o,
                         dp_unit **out, dpi_text *overrides, dp_error *err);
-/* Undo, one snapshot.  The unit's registrations are gone; its generation may still run. */
+/* Publish a snapshot without the unit's registrations.  Calls may still run its kernels. */
 int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
-/* Take a detach back (its drain timed out): same place in every stack, one snapshot. */
+/* Undo a detach (after its drain timed out): each kernel gets its old position in its stack.
+ * Publishes one snapshot. */
 int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
-void dpi_unit_free(dp_unit *unit);                        /* after detach or replacement */
+void dpi_unit_free(dp_unit *unit); /* only after the unit was detached or replaced */
 dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
 
-/* A C type as entries and callers of one registry keep it: its number, and the registry's above. */
+/* Return the number for C type `code` that entries and typed callers of `reg` compare: the type's
+ * number in the low DPI_CODE_BITS bits, the registry's number above them.  0: no memory, or too
+ * many different C types. */
 static inline uint32_t dpi_registry_code(const dp_registry *reg, const char *code)
 {
     uint32_t number = dpi_code_intern(code);

@@ -1,8 +1,8 @@
-/* snapshot.c -- snapshots, and when the old ones may go.
+/* snapshot.c -- publishes snapshots, and frees retired ones that no thread uses.
  *
- * A reader pins a snapshot by publishing it in its thread record with a plain store and looking
- * again; a writer publishes the new one, has every thread pass a barrier, and then frees what no
- * thread record names. */
+ * A reader pins a snapshot: it stores the pointer in its thread record with a plain store, then
+ * checks that this snapshot is still the newest.  A writer publishes the new snapshot, runs a
+ * barrier on every thread (barrier.c), and then frees the snapshots that no thread record names. */
 #include "thread.h"
 
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s)
@@ -25,7 +25,7 @@ dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s)
 const dpi_entry *dpi_snapshot_find(const dpi_snapshot *s, const char *name, size_t n)
 {
     int64_t id = dpi_names_find(s->names, name, n);
-    return dpi_snapshot_at(s, (uint64_t)id); /* -1 is none of its ids */
+    return dpi_snapshot_at(s, (uint64_t)id); /* -1 becomes an id past the last one */
 }
 
 const dpi_snapshot *dpi_snapshot_get(dp_registry *reg)
@@ -37,7 +37,7 @@ const dpi_snapshot *dpi_snapshot_get(dp_registry *reg)
     return s;
 }
 
-/* The last holder of a retired snapshot leaves it to the next reclaim. */
+/* The last put does not free a retired snapshot; the next dpi_registry_reclaim() does. */
 void dpi_snapshot_put(const dpi_snapshot *s)
 {
     if (s != NULL)
@@ -56,7 +56,7 @@ void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s)
     }
 }
 
-/* Under the lock. */
+/* Free the retired snapshots that no thread pins.  The caller holds reg->lock. */
 static void reclaim(dp_registry *reg)
 {
     dpi_snapshot **link = &reg->retired;

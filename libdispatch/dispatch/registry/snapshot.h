@@ -1,6 +1,6 @@
-/* snapshot.h -- all entries of a registry at one moment, and the hash of their names.
+/* snapshot.h -- a snapshot: all entries of a registry at one moment, and the hash of their names.
  *
- *   I2: a published snapshot and what it points to never change */
+ *   I2: a published snapshot and everything it points to never change */
 #ifndef DPI_SNAPSHOT_H
 #define DPI_SNAPSHOT_H
 
@@ -8,21 +8,21 @@
 
 #pragma GCC visibility push(hidden)
 
-typedef struct dpi_names dpi_names; /* counted hash: full name -> operator id */
+typedef struct dpi_names dpi_names; /* hash with a reference count: full name -> operator id */
 
 typedef struct dpi_snapshot {
-    atomic_uint refs;
-    uint64_t number;
+    atomic_uint refs; /* references of dpi_snapshot_get(); threads that pin it are not counted */
+    uint64_t number;  /* grows with each snapshot of the registry */
     dp_registry *reg;
-    uint32_t n_entries;  /* operator ids below this */
-    uint32_t n_plain;    /* n_entries, or 0 when there is an observer of all calls */
-    dpi_entry **entries; /* NULL where the operator has neither def nor kernel */
-    /* [n_plain] `entries`, with NULL for operators that an observer may be told of; `entries`
-     * itself without such operators */
+    uint32_t n_entries;  /* number of operator ids */
+    uint32_t n_plain;    /* n_entries, or 0 if some observer observes all calls */
+    dpi_entry **entries; /* [n_entries] by operator id; NULL: no definition and no kernel */
+    /* [n_plain] a copy of `entries`, with NULL for operators that an observer may observe; the same
+     * pointer as `entries` if there is no such operator */
     dpi_entry **plain;
     dpi_names *names;
     uint32_t n_observers;
-    dpi_kernel **observers; /* counted; fn in ->unboxed */
+    dpi_kernel **observers; /* holds references; the observer's function is ->unboxed */
     struct dpi_snapshot *next_retired;
 } dpi_snapshot;
 
@@ -32,35 +32,37 @@ dpi_names *dpi_names_ref(dpi_names *n);
 dpi_names *dpi_names_unref(dpi_names *n);
 dpi_names *dpi_names_build(dp_op *const *ops, uint32_t n);                  /* NULL: no memory */
 int64_t dpi_names_find(const dpi_names *names, const char *name, size_t n); /* id, or -1 */
-/* The overloads of a base name ("aten::add", n bytes), in no order:
- * for (at = dpi_names_base(...); at != 0;) at = dpi_names_next(names, at, &id); */
+/* Visit the overloads of base name `base` ("aten::add", `n` bytes), in no particular order:
+ * for (slot = dpi_names_base(...); slot != 0;) slot = dpi_names_next(names, slot, &id); */
 uint32_t dpi_names_base(const dpi_names *names, const char *base, size_t n); /* 0: none */
-uint32_t dpi_names_next(const dpi_names *names, uint32_t at, uint32_t *id);
-size_t dpi_base_bytes(const char *name); /* of "ns::base" in a full name */
+uint32_t dpi_names_next(const dpi_names *names, uint32_t slot_number, uint32_t *id);
+size_t dpi_base_bytes(const char *name); /* length of "ns::base" in full name `name` */
 
 /* -- snapshot.c -- */
 
-void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s); /* under the lock; takes */
+/* Make `s` the newest snapshot, and the one before it retired.  Takes `s`.  Under the lock. */
+void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s);
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s);
-bool dpi_registry_reclaim(
-    dp_registry *reg); /* frees retired snapshots nobody pins; are some left? */
+/* Free the retired snapshots that no thread pins.  True: some retired snapshots are left. */
+bool dpi_registry_reclaim(dp_registry *reg);
 
-/* Hold a snapshot for reading (not calling); any thread. */
+/* Take a reference to the newest snapshot, to read it; calls pin it instead.  Any thread. */
 const dpi_snapshot *dpi_snapshot_get(dp_registry *reg);
 void dpi_snapshot_put(const dpi_snapshot *s);
-const dpi_entry *dpi_snapshot_find(const dpi_snapshot *s, const char *name,
-                                   size_t n); /* NULL: none */
-/* The entry of an operator id in s; NULL: it has neither definition nor kernel there. */
+/* Return the entry of the operator with a full name of `n` bytes; NULL: there is none. */
+const dpi_entry *dpi_snapshot_find(const dpi_snapshot *s, const char *name, size_t n);
+/* Return the entry of operator `id` in `s`; NULL: the operator has no definition and no kernel. */
 static inline dpi_entry *dpi_snapshot_at(const dpi_snapshot *s, uint64_t id)
 {
     return DPI_LIKELY(id < s->n_entries) ? s->entries[id] : NULL;
 }
+/* Return the entry of `op` in `s`.  NULL: `op` is NULL, or has no definition and no kernel. */
 static inline const dpi_entry *dpi_snapshot_entry(const dpi_snapshot *s, const dp_op *op)
 {
-    return DPI_LIKELY(op != NULL) ? dpi_snapshot_at(s, op->id) : NULL; /* NULL for NULL, too */
+    return DPI_LIKELY(op != NULL) ? dpi_snapshot_at(s, op->id) : NULL;
 }
 
-/* May some call of the operator `id` be told to an observer? */
+/* May an observer observe calls of operator `id`? */
 static inline bool dpi_snapshot_observes(const dpi_snapshot *s, uint64_t id)
 {
     return DPI_UNLIKELY(s->n_observers > 0) && (id >= s->n_plain || s->plain[id] == NULL);

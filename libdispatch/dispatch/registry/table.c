@@ -1,8 +1,7 @@
-/* table.c -- the one function that derives an operator's table from its truth, and the entry that
- * holds it.
+/* table.c -- computes the dispatch table of an operator from its truth.
  *
- * The rules are c10's OperatorEntry::computeDispatchTableEntryWithDebug, and one of ours: a kernel
- * for CPU with DP_FLAG_META stands as if it were registered for Meta, too, if nothing else is. */
+ * The rules are those of c10's OperatorEntry::computeDispatchTableEntryWithDebug, and one more: a
+ * CPU kernel with DP_FLAG_META also serves Meta, if no kernel is registered for Meta. */
 #include "registry.h"
 
 /* -- the table -- */
@@ -21,29 +20,30 @@ const char *const dpi_provenance_names[] = {
     [DPI_P_MISSING] = "missing",
 };
 
-/* Layers that do nothing unless a plugin brings them: the host lets them fall through, as PyTorch's
- * VariableFallbackKernel.cpp, BackendSelectFallbackKernel.cpp and VmapModeRegistrations.cpp do. */
+/* Functionalities that fall through unless a plugin registers kernels for them.  In PyTorch,
+ * VariableFallbackKernel.cpp, BackendSelectFallbackKernel.cpp and VmapModeRegistrations.cpp
+ * register the same fallthroughs. */
 static const uint64_t host_fallthrough =
     DPI_AUTOGRAD_BITS | DPI_AUTOCAST_BITS | DPI_BIT(ADInplaceOrView) | DPI_BIT(BackendSelect) |
     DPI_BIT(Tracer) | DPI_BIT(FuncTorchVmapMode) | DPI_BIT(VmapMode);
 
-/* Backends whose autograd is AutogradOther (autogradother_backends). */
-static const uint64_t other_bits = DPI_BIT(FPGA) | DPI_BIT(Vulkan) | DPI_BIT(Metal) |
-                                   DPI_BIT(CustomRNGKeyId) | DPI_BIT(MkldnnCPU) | DPI_BIT(Sparse) |
-                                   DPI_BIT(SparseCsr) | DPI_BIT(Quantized);
+/* Backends whose autograd key is AutogradOther: c10's autogradother_backends. */
+static const uint64_t autogradother_backends =
+    DPI_BIT(FPGA) | DPI_BIT(Vulkan) | DPI_BIT(Metal) | DPI_BIT(CustomRNGKeyId) |
+    DPI_BIT(MkldnnCPU) | DPI_BIT(Sparse) | DPI_BIT(SparseCsr) | DPI_BIT(Quantized);
 
-/* Stands for a kernel that a what-if adds. */
+/* Placeholder for a kernel that a what-if question adds. */
 static const dpi_kernel what_if_kernel;
 
 enum { N_ALIASES = DP_ALIAS_END - DP_ALIAS_FIRST };
 
-/* What the rules ask of one operator, gathered once for all its slots. */
+/* Properties of one operator that the rules use, collected once for all table slots. */
 typedef struct rules {
-    const dpi_kernel *alias[N_ALIASES];
-    const dpi_kernel *cpu; /* the one for CPU, which may serve Meta, too */
-    uint64_t dense;        /* backends with a Dense kernel of their own */
-    bool nested;           /* any NestedTensor kernel */
-    bool other;            /* any kernel of autogradother_backends */
+    const dpi_kernel *alias[N_ALIASES]; /* newest kernel for each alias key; NULL: none */
+    const dpi_kernel *cpu;              /* newest kernel for CPU; NULL: none */
+    uint64_t dense;                     /* bits of backends that have a Dense kernel */
+    bool nested;                        /* some kernel is for NestedTensor */
+    bool autogradother;                 /* some kernel is for one of autogradother_backends */
 } rules;
 
 static void rules_note(rules *r, dp_key key, const dpi_kernel *k)
@@ -59,10 +59,10 @@ static void rules_note(rules *r, dp_key key, const dpi_kernel *k)
     if (key == DP_KEY_OF(DP_F_Dense, DP_B_CPU))
         r->cpu = k;
     r->nested |= f == DP_F_NestedTensor;
-    r->other |= (other_bits & dpi_key_bit(key)) != 0;
+    r->autogradother |= (autogradother_backends & dpi_key_bit(key)) != 0;
 }
 
-static bool serves_meta(const rules *r)
+static bool cpu_serves_meta(const rules *r)
 {
     return r->cpu != NULL && (r->cpu->flags & DP_FLAG_META) != 0;
 }
@@ -74,12 +74,12 @@ static void rules_gather(rules *r, const dpi_truth *t, const dp_key *extra, size
         rules_note(r, t->stacks[i].key, t->stacks[i].kernels[0]);
     for (size_t i = 0; i < n_extra; i++)
         rules_note(r, extra[i], &what_if_kernel);
-    if (serves_meta(r))
+    if (cpu_serves_meta(r))
         r->dense |= DP_BBIT(DP_B_Meta);
 }
 
-/* Does the backend below autograd key k have a kernel of its own, so that the implicit one must not
- * stand above it? */
+/* Does the backend of autograd key `k` have its own kernel?  Then the CompositeImplicitAutograd
+ * kernel must not serve `k`. */
 static bool has_backend_kernel(const rules *r, dp_key k)
 {
     switch (dp_key_functionality(k)) {
@@ -88,17 +88,17 @@ static bool has_backend_kernel(const rules *r, dp_key k)
     case DP_F_AutogradNestedTensor:
         return r->nested;
     case DP_F_AutogradOther:
-        return r->other;
+        return r->autogradother;
     default:
         return false;
     }
 }
 
-static dpi_cell cell_of(const rules *r, const dpi_kernel *direct, const dpi_fallbacks *fb, dp_key k)
+static dpi_cell cell_of(const rules *r, const dpi_kernel *own, const dpi_fallbacks *fb, dp_key k)
 {
     static const struct {
         uint8_t alias, provenance;
-        bool undefined; /* serves Undefined too */
+        bool undefined; /* also serves Undefined */
     } rule[] = {
         {DP_ALIAS_CompositeExplicitAutogradNonFunctional, DPI_P_DEFAULT_BACKEND, true},
         {DP_ALIAS_CompositeExplicitAutograd, DPI_P_DEFAULT_BACKEND, true},
@@ -109,9 +109,9 @@ static dpi_cell cell_of(const rules *r, const dpi_kernel *direct, const dpi_fall
     };
     int f = dp_key_functionality(k);
 
-    if (direct != NULL)
-        return (dpi_cell){direct, DPI_P_KERNEL};
-    if (k == DP_KEY_OF(DP_F_Dense, DP_B_Meta) && serves_meta(r))
+    if (own != NULL)
+        return (dpi_cell){own, DPI_P_KERNEL};
+    if (k == DP_KEY_OF(DP_F_Dense, DP_B_Meta) && cpu_serves_meta(r))
         return (dpi_cell){r->cpu, DPI_P_META};
     for (size_t i = 0; i < DPI_COUNT(rule); i++) {
         const dpi_kernel *kernel = r->alias[rule[i].alias - DP_ALIAS_FIRST];
@@ -120,7 +120,7 @@ static dpi_cell cell_of(const rules *r, const dpi_kernel *direct, const dpi_fall
         if (f == DP_F_Undefined ? !rule[i].undefined : !dpi_alias_has(DP_KEY(rule[i].alias), k))
             continue;
         if (rule[i].provenance == DPI_P_MATH) {
-            if (f == DP_F_AutogradOther && r->other)
+            if (f == DP_F_AutogradOther && r->autogradother)
                 return (dpi_cell){NULL, DPI_P_AMBIGUOUS};
             if (r->alias[DP_ALIAS_CompositeExplicitAutograd - DP_ALIAS_FIRST] != NULL ||
                 has_backend_kernel(r, k))
@@ -141,13 +141,13 @@ dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, co
 {
     rules r;
     const dpi_stack *s = dpi_truth_stack(t, k);
-    const dpi_kernel *direct = s ? s->kernels[0] : NULL;
+    const dpi_kernel *own = s ? s->kernels[0] : NULL;
 
     rules_gather(&r, t, extra, n_extra);
     for (size_t i = 0; i < n_extra; i++)
         if (extra[i] == k)
-            direct = &what_if_kernel;
-    return cell_of(&r, direct, f, k);
+            own = &what_if_kernel;
+    return cell_of(&r, own, f, k);
 }
 
 /* -- entries -- */
@@ -163,23 +163,23 @@ dpi_entry *dpi_entry_unref(dpi_entry *e)
     return NULL;
 }
 
-/* Is `tag`, or with `of` "tag:of", one of the space-separated tags? */
-static bool has_tag(const char *tags, const char *tag, const char *of)
+/* Is `tag`, or "tag:value" if `value` is not NULL, one of the space-separated `tags`? */
+static bool has_tag(const char *tags, const char *tag, const char *value)
 {
-    size_t n = strlen(tag), m = of ? strlen(of) : 0;
+    size_t n = strlen(tag), m = value ? strlen(value) : 0;
 
-    for (const char *at = tags; at != NULL && *at != '\0'; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-        if (memcmp(at, tag, n < length ? n : length) == 0 &&
-            (of ? length == n + 1 + m && at[n] == ':' && memcmp(at + n + 1, of, m) == 0
-                : length == n))
+    for (const char *p = tags; p != NULL && *p != '\0'; p += strspn(p, " ")) {
+        size_t length = strcspn(p, " ");
+        if (memcmp(p, tag, n < length ? n : length) == 0 &&
+            (value ? length == n + 1 + m && p[n] == ':' && memcmp(p + n + 1, value, m) == 0
+                   : length == n))
             return true;
-        at += length;
+        p += length;
     }
     return false;
 }
 
-/* What versions have to do with the operator. */
+/* Find the arguments that kernels write, and those whose versions a call increases. */
 static void entry_written(dpi_entry *e, const dp_schema *s, const char *tags)
 {
     e->written = s->written;
@@ -199,8 +199,8 @@ static void entry_viewed(dpi_entry *e, const dp_schema *s, const char *tags)
     e->detached = has_tag(tags, "detached", NULL);
 }
 
-/* PyTorch's convention: of the gradients that a mask leaves out there are none, nor of attention's
- * weights where they are not needed. */
+/* May the operator return None for some tensors?  By PyTorch's convention it does so for gradients
+ * that argument output_mask excludes, and for attention weights if need_weights is false. */
 static bool masks_returns(const dp_schema *s)
 {
     static const char *const names[] = {"output_mask", "need_weights"};
@@ -234,7 +234,7 @@ static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
     }
 }
 
-/* Index of kernel k in the entry, added when it is new. */
+/* Return the index of kernel `k` in `e->kernels`; append `k` if it is not there yet. */
 static uint16_t entry_kernel(dpi_entry *e, const dpi_kernel *k)
 {
     for (uint32_t i = e->n_kernels; i-- > 0;)
@@ -285,8 +285,9 @@ static uint16_t entry_cell(dpi_entry *e, const dpi_kernel *k)
     return entry_kernel(e, k) | (dpi_may_want_bytes(e, k) ? DPI_CELL_WARY : 0);
 }
 
-/* The kernel that decomposes the operator: the implicit one before those that say how it
- * differentiates elsewhere.  It may stand in no slot. */
+/* Return the kernel that decomposes the operator into others: CompositeImplicitAutograd's if there
+ * is one, else an explicit composite's, whose derivative is registered separately.  The kernel need
+ * not be in any table slot. */
 static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
 {
     static const uint8_t aliases[] = {DP_ALIAS_CompositeImplicitAutograd,
@@ -301,6 +302,7 @@ static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
     return NULL;
 }
 
+/* Fill in `e->mask`: clear the bit of each key that falls through, always or without gradients. */
 static void entry_masks(dpi_entry *e)
 {
     for (uint32_t i = 0; i < 2 * e->n_columns; i++)
@@ -308,19 +310,19 @@ static void entry_masks(dpi_entry *e)
     for (uint32_t slot = 1; slot < e->n_slots; slot++) {
         dp_key k = dpi_slot_key(slot);
         dpi_cell cell = dpi_entry_cell(e, k);
-        uint64_t keep = ~dpi_key_bit(k);
+        uint64_t without_key = ~dpi_key_bit(k);
         bool always = dpi_cell_falls_through(cell);
         int b = dp_key_backend(k);
         uint32_t c = b < 0 ? 0 : dpi_slot_rows[b].column, end = b < 0 ? e->n_columns : c + 1;
         for (; c < end && (always || dpi_cell_needs_grad(cell)); c++) {
-            e->mask[2 * c] &= keep;
-            e->mask[2 * c + 1] &= always ? keep : ~(uint64_t)0;
+            e->mask[2 * c] &= without_key;
+            e->mask[2 * c + 1] &= always ? without_key : ~(uint64_t)0;
         }
     }
 }
 
-/* Most kernels the table can name: one a registered key, and every fallback. */
-static uint32_t entry_bound(const dpi_truth *t, const dpi_fallbacks *fb, uint32_t n_slots)
+/* Bound the number of kernels in an entry: one for each registered key, and every fallback. */
+static uint32_t max_kernels(const dpi_truth *t, const dpi_fallbacks *fb, uint32_t n_slots)
 {
     uint32_t n = t->n_stacks;
     const dpi_kernel *last = NULL;
@@ -339,9 +341,9 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
                            uint32_t n_named)
 {
     rules r;
-    const dpi_kernel *direct[DPI_SLOTS_MAX] = {NULL};
+    const dpi_kernel *own[DPI_SLOTS_MAX] = {NULL};
     uint32_t n_slots = DPI_SLOTS(n_named), n_columns = DPI_COLUMNS_BUILTIN + n_named;
-    uint32_t bound = entry_bound(t, fb, n_slots);
+    uint32_t bound = max_kernels(t, fb, n_slots);
     uint64_t bytes = sizeof(dpi_entry);
     dpi_entry *e;
 
@@ -368,9 +370,9 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     rules_gather(&r, t, NULL, 0);
     for (uint32_t i = 0; i < t->n_stacks; i++)
         if (!dp_key_is_alias(t->stacks[i].key))
-            direct[dpi_key_slot(t->stacks[i].key)] = t->stacks[i].kernels[0];
+            own[dpi_key_slot(t->stacks[i].key)] = t->stacks[i].kernels[0];
     for (uint32_t slot = 0; slot < n_slots; slot++) {
-        dpi_cell c = cell_of(&r, direct[slot], fb, dpi_slot_key(slot));
+        dpi_cell c = cell_of(&r, own[slot], fb, dpi_slot_key(slot));
         e->provenance[slot] = c.provenance;
         e->table[slot] = c.kernel != NULL                  ? entry_cell(e, c.kernel)
                          : c.provenance == DPI_P_AMBIGUOUS ? DPI_CELL_AMBIGUOUS
@@ -378,7 +380,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     }
     for (uint32_t i = 0; i < e->n_kernels; i++)
         if (e->kernels[i]->dtypes != 0)
-            e->boxes = e->settles = true; /* arguments are looked at before it runs */
+            e->boxes = e->settles = true; /* its arguments' dtypes are checked before it runs */
     entry_masks(e);
     e->composite = entry_composite(e, t);
     return e;
@@ -417,7 +419,7 @@ void dpi_entry_list(const dpi_entry *e, dpi_text *t)
         if (c.kernel == NULL || dpi_cell_falls_through(c))
             continue;
         if (c.provenance == DPI_P_FALLBACK && !dpi_is_backend_key(keys[i]))
-            continue; /* a layer's: it hands calls on */
+            continue; /* a layer's fallback passes calls on to a backend's kernel */
         if (found++ < SHOWN)
             dpi_text_printf(t, "%s%s", found > 1 ? ", " : "", dp_key_name(keys[i], name));
     }

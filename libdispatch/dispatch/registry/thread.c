@@ -1,25 +1,25 @@
-/* thread.c -- what each calling thread publishes, and who reads it.
+/* thread.c -- the records in which threads publish the snapshots and kernels that they use.
  *
- * A thread takes a record the first time it calls and gives it back when it ends; records are never
- * freed, so that a writer can walk them at any time.  One structure serves reclaiming, draining,
- * status and the crash report. */
+ * A thread takes a record at its first call and returns it when the thread ends.  Records are never
+ * freed, so another thread can walk the list at any time.  The same records serve to reclaim
+ * snapshots, to drain generations, to list running calls and to write the crash report. */
 #include "thread.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-static const dpi_snapshot nothing;
-dpi_thread dpi_thread_nobody = {.pinned = &nothing};
+static const dpi_snapshot placeholder;
+dpi_thread dpi_thread_nobody = {.pinned = &placeholder};
 _Thread_local dpi_thread *dpi_thread_self = &dpi_thread_nobody;
 _Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
 
 static _Atomic(dpi_thread *) threads;
 static atomic_uint n_threads, last_number;
-static pthread_key_t leaving;
-static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+static pthread_key_t exit_key;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
-/* A kernel that ends its thread leaves its caller waiting for ever, with whatever both hold.  What
- * dp_ctx_begin() holds ends with the thread. */
-static void thread_leave(void *p)
+/* Return the record of an ending thread, and end its dp_ctx_begin() if that is still open.  Abort
+ * if a kernel ended the thread: its caller would wait for ever, holding locks and references. */
+static void thread_exit(void *p)
 {
     dpi_thread *t = p;
 
@@ -32,37 +32,39 @@ static void thread_leave(void *p)
     }
     dpi_thread_self = &dpi_thread_nobody;
     dpi_looker_self = &dpi_thread_nobody.looker;
-    atomic_store_explicit(&t->looks, 0, memory_order_release);
+    atomic_store_explicit(&t->shapes_pin, 0, memory_order_release);
     atomic_store_explicit(&t->used, 0, memory_order_release);
 }
 
-/* Since when t looks at tensors: in a call, in dp_shapes_pin(); UINT64_MAX: it does not. */
-static uint64_t looks_since(const dpi_thread *t)
+/* Return the number of shape changes (dpi_changes.n) when `t` began to use shapes, in a call or by
+ * dp_shapes_pin().  UINT64_MAX: `t` uses none. */
+static uint64_t oldest_use(const dpi_thread *t)
 {
-    uint64_t looks = atomic_load_explicit(&t->looks, memory_order_acquire), began = UINT64_MAX;
+    uint64_t pinned = atomic_load_explicit(&t->shapes_pin, memory_order_acquire),
+             began = UINT64_MAX;
 
     if (atomic_load_explicit(&t->pinned, memory_order_acquire) != NULL)
         began = atomic_load_explicit(&t->looker.began, memory_order_acquire);
-    return looks != 0 && looks < began ? looks : began;
+    return pinned != 0 && pinned < began ? pinned : began;
 }
 
-/* For dpi_oldest_call_from().  A thread whose pin or hold is not seen here looks at the number of
- * changes after this barrier. */
+/* Return the least oldest_use() of all threads, for dpi_oldest_call().  A thread whose pin is not
+ * visible here reads dpi_changes.n after this barrier. */
 static uint64_t oldest_call(void)
 {
     uint64_t oldest = UINT64_MAX;
 
     dpi_membarrier();
     for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t; t = t->next) {
-        uint64_t since = looks_since(t);
+        uint64_t since = oldest_use(t);
         oldest = since < oldest ? since : oldest;
     }
     return oldest;
 }
 
-static void leaving_make(void)
+static void exit_key_make(void)
 {
-    pthread_key_create(&leaving, thread_leave);
+    pthread_key_create(&exit_key, thread_exit);
     dpi_oldest_call_from(oldest_call);
 }
 
@@ -97,12 +99,12 @@ static dpi_thread *thread_new(dp_error *err)
 
 dpi_thread *dpi_thread_enter(dp_error *err)
 {
-    pthread_once(&leaving_once, leaving_make);
+    pthread_once(&exit_key_once, exit_key_make);
     dpi_thread *t = thread_reuse();
     if (t == NULL)
         t = thread_new(err);
     if (t != NULL) {
-        pthread_setspecific(leaving, t);
+        pthread_setspecific(exit_key, t);
         t->stack_floor = dpi_stack_floor();
         dpi_thread_self = t;
         dpi_looker_self = &t->looker;
@@ -125,17 +127,18 @@ int dp_shapes_pin(dp_error *err)
 
     if (t == &dpi_thread_nobody && (t = dpi_thread_enter(err)) == NULL)
         return DP_ERESOURCE;
-    atomic_store_explicit(&t->looks, 1, memory_order_release); /* before any change */
+    /* 1 pins all shapes, until the number of changes has been read. */
+    atomic_store_explicit(&t->shapes_pin, 1, memory_order_release);
     dpi_thread_fence(dpi_membarrier_works);
     uint64_t n = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
-    atomic_store_explicit(&t->looks, n, memory_order_release);
+    atomic_store_explicit(&t->shapes_pin, n, memory_order_release);
     return DP_OK;
 }
 
 void dp_shapes_unpin(void)
 {
     if (dpi_thread_self != &dpi_thread_nobody)
-        atomic_store_explicit(&dpi_thread_self->looks, 0, memory_order_release);
+        atomic_store_explicit(&dpi_thread_self->shapes_pin, 0, memory_order_release);
 }
 
 const dpi_thread *dpi_threads(void)
@@ -151,8 +154,8 @@ bool dpi_thread_pins(const dpi_snapshot *s)
     return false;
 }
 
-/* The snapshot of this registry that t holds, or NULL.  Under its lock, without which none of them
- * is freed; a pointer that is none of them is not followed. */
+/* Return the snapshot of `reg` that `t` pins, or NULL.  The caller holds reg->lock, which keeps the
+ * registry's snapshots from being freed.  A pointer to any other snapshot is not dereferenced. */
 static const dpi_snapshot *pinned_of(dpi_thread *t, const dp_registry *reg)
 {
     const dpi_snapshot *s = atomic_load_explicit(&t->pinned, memory_order_acquire);
@@ -175,7 +178,8 @@ void dpi_thread_label(const dpi_thread *t, char out[DPI_LABEL_BYTES])
     out[DPI_LABEL_BYTES - 1] = '\0';
 }
 
-/* Under the registry's lock, which keeps kernels and snapshots that a frame names alive. */
+/* Describe the running calls of `t` in `out`.  The caller holds the registry's lock, which keeps
+ * the kernels and snapshots that frames name from being freed. */
 static size_t running_of(dpi_thread *t, dp_registry *reg, dp_running *out, size_t cap)
 {
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
@@ -217,7 +221,7 @@ size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap)
 
 /* -- draining -- */
 
-static void say_who(dpi_thread *t, const dp_op *op, char *who, size_t bytes)
+static void describe_call(dpi_thread *t, const dp_op *op, char *who, size_t bytes)
 {
     char label[DPI_LABEL_BYTES];
     uint64_t since = atomic_load_explicit(&t->since, memory_order_relaxed);
@@ -229,8 +233,8 @@ static void say_who(dpi_thread *t, const dp_op *op, char *who, size_t bytes)
              op ? op->name : "a call", since ? (double)(dpi_nanos() - since) / 1e9 : 0.0);
 }
 
-/* A frame of t that names gen; NULL: none. */
-static const dp_op *frame_of(dpi_thread *t, const dpi_generation *gen)
+/* Return the operator of a frame of `t` that names `gen`; NULL: no frame names it. */
+static const dp_op *op_running(dpi_thread *t, const dpi_generation *gen)
 {
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
 
@@ -253,13 +257,13 @@ bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char
     for (dpi_thread *t = atomic_load_explicit(&threads, memory_order_acquire); t && idle;
          t = t->next) {
         const dpi_snapshot *s = pinned_of(t, reg);
-        const dp_op *op = s != NULL ? frame_of(t, gen) : NULL;
-        bool holds = op != NULL || (s != NULL && !close && s->number < atomic_load(&gen->gone_at));
-        if (!holds)
+        const dp_op *op = s != NULL ? op_running(t, gen) : NULL;
+        bool in_use = op != NULL || (s != NULL && !close && s->number < atomic_load(&gen->gone_at));
+        if (!in_use)
             continue;
         idle = false;
-        say_who(t, op ? op : atomic_load_explicit(&t->frames[0].op, memory_order_relaxed), who,
-                bytes);
+        describe_call(t, op ? op : atomic_load_explicit(&t->frames[0].op, memory_order_relaxed),
+                      who, bytes);
     }
     pthread_mutex_unlock(&reg->lock);
     return idle;

@@ -1,4 +1,4 @@
-/* thread.h -- what each thread publishes: the snapshot it holds and the kernels it runs.
+/* thread.h -- the record in which a thread publishes the snapshot it pins and the kernels it runs.
  *
  *   I3: a thread that runs a kernel of generation g has published a frame naming g
  *   I4: a generation's code is unmapped only when no frame names it and no later frame can */
@@ -9,86 +9,92 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What a thread publishes about one call.  Written by its thread with plain (relaxed) stores; the
- * atomic members are read by anyone. */
+/* One call of a thread.  Only this thread writes the frame, with relaxed stores; other threads read
+ * the atomic members. */
 typedef struct dpi_frame {
     _Atomic(const dpi_kernel *) kernel; /* NULL: none */
     _Atomic(const dp_op *) op;
-    _Atomic(uint64_t) functionality, backend; /* the call's key set, masked; its highest key ran */
-    _Atomic(const dp_value *) args;           /* of a boxed call while it runs, else NULL */
-    /* of the context when it began; for its own thread alone; not of calls that went the short
-     * way, which begin with the outermost */
+    /* The call's key set without the keys that fall through; the kernel is its highest key's. */
+    _Atomic(uint64_t) functionality, backend;
+    _Atomic(const dp_value *) args; /* arguments of a running boxed call, else NULL */
+    /* Dispatcher state of the context when the call began; only the frame's own thread reads it.
+     * Not set by the fast path for outermost calls (enter_short()). */
     struct dpi_state *state;
     _Atomic(uint64_t) touched; /* not 0: a kernel with DP_FLAG_META may have written bytes */
     uint64_t unused;
 } dpi_frame;
 _Static_assert(sizeof(dpi_frame) == 64, "a power of 2");
+
 static inline dp_keyset dpi_frame_keys(const dpi_frame *f)
 {
     return (dp_keyset){atomic_load_explicit(&f->functionality, memory_order_relaxed),
                        atomic_load_explicit(&f->backend, memory_order_relaxed)};
 }
 
+/* The record of one thread.  It is never freed; a later thread may reuse it. */
 typedef struct dpi_thread {
     struct dpi_thread *next;
-    atomic_int used;
-    uint32_t number; /* from 1, never another record's */
-    _Atomic(const dpi_snapshot *) pinned;
-    atomic_uint depth;
-    dpi_looker looker;
-    uint64_t labelled;          /* dp_ctx.label_id that the next two are of; for this thread only */
-    atomic_uint_fast64_t since; /* nanos when the request began; 0: unknown */
-    _Atomic(uint64_t) label[4]; /* 32 bytes of text, as words; valid while a snapshot is pinned */
+    atomic_int used;                      /* 1: a thread has this record */
+    uint32_t number;                      /* from 1, unique among the records */
+    _Atomic(const dpi_snapshot *) pinned; /* NULL: none */
+    atomic_uint depth;                    /* number of frames in use */
+    dpi_looker looker; /* begin of the running call, by number of shape changes */
+    uint64_t labelled; /* label_id of the dp_ctx that set since and label; own thread only */
+    atomic_uint_fast64_t since; /* begin of the request in nanoseconds; 0: unknown */
+    _Atomic(uint64_t) label[4]; /* 32 bytes of text; valid while a snapshot is pinned */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
-    atomic_uint_fast64_t looks; /* dpi_changes.n when dp_shapes_pin() began; 0: nothing is held */
-    struct dp_ctx *begun;       /* that holds `pinned` by dp_ctx_begin(); for this thread only */
-    void (*abandon)(struct dp_ctx *); /* tell `begun` that the thread ended; set with it */
+    atomic_uint_fast64_t shapes_pin; /* dpi_changes.n at dp_shapes_pin(); 0: not pinned */
+    struct dp_ctx *begun; /* context whose dp_ctx_begin() set `pinned`; own thread only */
+    void (*abandon)(struct dp_ctx *); /* closes `begun` if the thread ends; set with `begun` */
     uintptr_t stack_floor;            /* dpi_stack_floor() of this thread */
 } dpi_thread;
 
-/* Of a thread that a plugin started: its name and its file, for crash reports; else "". */
+/* Name and file of a thread that a plugin started, for crash reports; "" for other threads. */
 enum { DPI_THREAD_PLUGIN_BYTES = 512 };
 extern _Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
 
 /* -- barrier.c -- */
 
-void dpi_membarrier_start(void);
-void dpi_membarrier(void);
-extern bool dpi_membarrier_works;
+void dpi_membarrier_start(void);  /* register the process for membarrier(2), once */
+void dpi_membarrier(void);        /* run a memory barrier on every thread */
+extern bool dpi_membarrier_works; /* false: membarrier(2) is missing, so calls fence */
 
 /* -- thread.c -- */
 
+/* The calling thread's record. */
 extern _Thread_local dpi_thread *dpi_thread_self;
-/* What that is until the thread's first call.  Holds a snapshot, so that whoever looks whether he
- * may pin one sees that there is something to do. */
+/* The value of dpi_thread_self before a thread's first call.  It seems to pin a snapshot, so the
+ * fast path of a call, which requires that none is pinned, is not taken; the slow path makes the
+ * record. */
 extern dpi_thread dpi_thread_nobody;
 
 enum { DPI_LABEL_BYTES = 32 };
 void dpi_thread_label(const dpi_thread *t, char out[DPI_LABEL_BYTES]);
-const dpi_thread *dpi_threads(void);         /* the newest record; they are never freed */
-dpi_thread *dpi_thread_enter(dp_error *err); /* gives this thread a record; NULL: *err says why */
+const dpi_thread *dpi_threads(void);         /* the newest record, head of the list of records */
+dpi_thread *dpi_thread_enter(dp_error *err); /* give this thread a record; NULL: *err says why */
 
-/* Between a thread's store and the load that must come after it.  Free where writers pass the
- * barrier for us (barriers: dpi_membarrier_works). */
+/* Order a thread's store before its next load.  `barriers` is dpi_membarrier_works: if true,
+ * writers run the barrier for all threads, and this costs no instruction. */
 static inline void dpi_thread_fence(bool barriers)
 {
     if (DPI_LIKELY(barriers)) {
         atomic_signal_fence(memory_order_seq_cst);
     } else {
-        static atomic_int any; /* a locked instruction: thread sanitizer knows no fences */
+        /* A locked instruction instead of a fence: ThreadSanitizer does not support fences. */
+        static atomic_int any;
         atomic_fetch_add(&any, 0);
     }
 }
 
-/* Pin the newest snapshot, and the shapes that tensors have now, for this thread, which must not
- * hold one.  False: a newer one came meanwhile; *out is not to be looked at. */
+/* Pin the newest snapshot, and the current shapes of all tensors, for this thread, which must not
+ * have a snapshot pinned.  False: a newer snapshot was published; *out must not be read. */
 static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, bool barriers,
                                       const dpi_snapshot **out)
 {
     const dpi_snapshot *s = *out = atomic_load_explicit(&reg->current, memory_order_acquire);
     atomic_store_explicit(&t->pinned, s, memory_order_release);
     dpi_thread_fence(barriers);
-    dpi_call_begin(&t->looker); /* after what says that a call is beginning: dpi_oldest_call() */
+    dpi_call_begin(&t->looker); /* after `pinned` is stored, which dpi_oldest_call() relies on */
     return s == atomic_load_explicit(&reg->current, memory_order_acquire);
 }
 
@@ -98,14 +104,15 @@ static inline void dpi_thread_unpin(dpi_thread *t)
     atomic_store_explicit(&t->pinned, NULL, memory_order_release);
 }
 
-bool dpi_thread_pins(const dpi_snapshot *s);
-/* True when no thread runs gen's kernels and none can start to: no pinned snapshot older than the
- * detach, or (close) gen is closed and no frame names it.  *who says what is in the way. */
+bool dpi_thread_pins(const dpi_snapshot *s); /* does any thread pin `s`? */
+/* True: no thread runs a kernel of `gen`, and none can start one.  That holds if no thread pins a
+ * snapshot older than the detach of `gen`; with `close`, which closes `gen`, if no frame names
+ * `gen`.  False: `who` (`bytes` bytes) names a call that prevents it. */
 bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
                          size_t bytes);
-/* Poll dpi_generation_idle until timeout_ms (-1 for ever). false: still in use, *who says by whom.
- * close: after a grace of 50 ms close the generation, so that calls from older snapshots that reach
- * it fail by name instead of holding it. */
+/* Poll dpi_generation_idle() for at most `timeout_ms` (-1: without limit).  False: a call still
+ * uses `gen`, and `who` names it.  close: close the generation after 50 ms, so that calls from
+ * older snapshots fail with an error that names it when they reach it, instead of using it. */
 bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
                           char *who, size_t bytes);
 

@@ -1,4 +1,4 @@
-/* truth.c -- kernels, and which of them an operator has, per key, newest first. */
+/* truth.c -- keeps the kernels of an operator in a stack for each key, newest first. */
 #include "truth.h"
 
 dpi_generation *dpi_generation_ref(dpi_generation *g)
@@ -33,7 +33,7 @@ dpi_kernel *dpi_kernel_unref(dpi_kernel *k)
 
 /* -- truth -- */
 
-/* Is kernel a newer than b?  Load number, then place in the plugin's source. */
+/* Is `a` newer than `b`, by load number, then generation, then order in the plugin's source? */
 static bool newer(const dpi_kernel *a, const dpi_kernel *b)
 {
     if (a->gen->load_number != b->gen->load_number)
@@ -53,24 +53,24 @@ dpi_stack *dpi_truth_stack(const dpi_truth *t, dp_key key)
 
 static dpi_stack *stack_add(dpi_truth *t, dp_key key)
 {
-    uint32_t at = 0;
+    uint32_t index = 0;
     dpi_stack *stacks = dpi_grow(t->stacks, &t->cap_stacks, t->n_stacks + 1, sizeof(dpi_stack));
 
     if (stacks == NULL)
         return NULL;
     t->stacks = stacks;
-    while (at < t->n_stacks && stacks[at].key < key)
-        at++;
-    dp_move_n(stacks + at + 1, stacks + at, t->n_stacks - at, sizeof(dpi_stack));
+    while (index < t->n_stacks && stacks[index].key < key)
+        index++;
+    dp_move_n(stacks + index + 1, stacks + index, t->n_stacks - index, sizeof(dpi_stack));
     t->n_stacks++;
-    stacks[at] = (dpi_stack){.key = key};
-    return &stacks[at];
+    stacks[index] = (dpi_stack){.key = key};
+    return &stacks[index];
 }
 
 int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err)
 {
     dpi_stack *s = dpi_truth_stack(t, k->key);
-    uint32_t at = 0;
+    uint32_t index = 0;
 
     if (s == NULL && (s = stack_add(t, k->key)) == NULL)
         return dpi_no_memory(err, t->name);
@@ -78,10 +78,10 @@ int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err)
     if (kernels == NULL)
         return dpi_no_memory(err, t->name);
     s->kernels = kernels;
-    while (at < s->n && newer(kernels[at], k))
-        at++;
-    dp_move_n(kernels + at + 1, kernels + at, s->n - at, sizeof(dpi_kernel *));
-    kernels[at] = dpi_kernel_ref(k);
+    while (index < s->n && newer(kernels[index], k))
+        index++;
+    dp_move_n(kernels + index + 1, kernels + index, s->n - index, sizeof(dpi_kernel *));
+    kernels[index] = dpi_kernel_ref(k);
     s->n++;
     return 0;
 }
@@ -152,7 +152,7 @@ int dpi_truth_copy(dpi_truth *to, const dpi_truth *from, dp_error *err)
     return 0;
 }
 
-/* Not id and name: callers read those without a lock, and they never change. */
+/* Leave id, reg and name as they are: callers read these fields without a lock. */
 void dpi_truth_move(dpi_truth *to, const dpi_truth *from)
 {
     to->schema = from->schema;

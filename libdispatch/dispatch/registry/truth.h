@@ -1,7 +1,7 @@
-/* truth.h -- the truth of operators: generations, kernels, and which kernels an operator has.
+/* truth.h -- the truth of operators: the definition and kernels that are registered for each.
  *
- * Each dpi_truth keeps an operator's kernels per key, newest first.  It is changed under the
- * registry's lock only; a dpi_entry (entry.h) is derived from it. */
+ * Each dpi_truth has an operator's kernels by key, newest first.  It is changed under the
+ * registry's lock only.  A dpi_entry (entry.h), which calls read, is computed from it. */
 #ifndef DPI_TRUTH_H
 #define DPI_TRUTH_H
 
@@ -10,15 +10,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One load of one plugin's (or unit's) code. */
+/* One load of the code of one plugin or unit. */
 typedef struct dpi_generation {
-    atomic_uint refs;   /* kernels, frames never: host memory only, not the mapping */
+    atomic_uint refs;   /* references to this struct; they do not keep the code mapped */
     atomic_int closed;  /* 1: no new frame may name it (I4) */
-    atomic_uint warned; /* DPI_WARNED_*: what it was warned of already */
-    atomic_uint_fast64_t
-        gone_at;          /* number of the first snapshot without it; UINT64_MAX: attached */
-    uint64_t number;      /* grows with every load in the process's registry */
-    uint64_t load_number; /* place in the stack; a reload keeps it */
+    atomic_uint warned; /* DPI_WARNED_*: warnings already given for it */
+    /* Number of the first snapshot without it; UINT64_MAX: it is attached. */
+    atomic_uint_fast64_t gone_at;
+    uint64_t number;      /* grows with every load in the registry */
+    uint64_t load_number; /* orders kernels in a stack; a reload takes over the old one's */
     char plugin[DP_LIMIT_NAME_BYTES + 1];
     char version[64];
 } dpi_generation;
@@ -26,54 +26,55 @@ enum { DPI_WARNED_KERNEL = 1, DPI_WARNED_OBSERVER = 2 };
 dpi_generation *dpi_generation_ref(dpi_generation *g);
 dpi_generation *dpi_generation_unref(dpi_generation *g);
 
-/* Key of an observer that is told of the ends of sessions, and of no call. */
+/* Key of an observer that is called when a session ends, and for no operator call. */
 #define DPI_OBSERVES_SESSIONS DP_KEY(0xff)
 
-typedef struct dpi_kernel { /* immutable, counted */
+/* A registered kernel, fallback or observer.  Immutable, with a reference count. */
+typedef struct dpi_kernel {
     dp_boxed_fn boxed;
     dp_any_fn unboxed;
-    dpi_generation *gen;
-    uint64_t id; /* unique for ever */
+    dpi_generation *gen; /* holds a reference */
+    uint64_t id;         /* unique in the registry, never reused */
     atomic_uint refs;
     uint32_t line;
-    uint32_t order;    /* within its generation: later records are newer */
+    uint32_t order;    /* position in its generation; a higher one is newer */
     uint16_t flags;    /* DP_FLAG_* */
-    dp_key key;        /* registered for: may be an alias; Undefined for none, or every one */
-    char *file, *code; /* copies: they outlive the mapping */
-    uint64_t dtypes;   /* that its header knew, where these are fewer than the host's; 0: all */
-    const struct dp_op *observes; /* the operator that an observer is told of; NULL: all */
+    dp_key key;        /* key or alias it is registered for; Undefined: observes all keys */
+    char *file, *code; /* source file, C type; owned copies, as the plugin may be unmapped */
+    uint64_t dtypes;   /* bits of the dtypes its header knew; 0: all that the host knows */
+    const struct dp_op *observes; /* observer: the only operator it observes; NULL: all */
 } dpi_kernel;
 dpi_kernel *dpi_kernel_ref(dpi_kernel *k);
 dpi_kernel *dpi_kernel_unref(dpi_kernel *k);
 
-/* Kernels of one operator for one registered key, newest first. */
+/* The kernels of one operator for one registered key, newest first. */
 typedef struct dpi_stack {
     dp_key key;
     uint32_t n, cap;
-    dpi_kernel **kernels;
+    dpi_kernel **kernels; /* [n] holds a reference to each */
 } dpi_stack;
 
-/* An operator's truth.  Interned: lives as long as the registry, so handles never dangle. */
+/* An operator and its truth.  It lives as long as the registry, so pointers to it stay valid. */
 struct dp_op {
     uint32_t id;
     const dp_registry *reg;
     char *name; /* "aten::add.Tensor" */
-    /* under the registry's lock: */
-    dp_schema *schema;       /* NULL: not defined */
-    dpi_generation *def_gen; /* who defined it */
-    char *def_file, *tags;
+    /* All that follows is read and written under the registry's lock. */
+    dp_schema *schema;       /* holds a reference; NULL: not defined */
+    dpi_generation *def_gen; /* generation that defined it; holds a reference */
+    char *def_file, *tags;   /* borrowed from the definition's dpi_reg */
     uint32_t def_line;
-    uint64_t def_order; /* grows in the order of definition */
+    uint64_t def_order; /* position among all definitions: load number, then order in its plugin */
     uint32_t n_stacks, cap_stacks;
-    dpi_stack *stacks; /* by key, ascending dp_key */
+    dpi_stack *stacks; /* [n_stacks] ascending by dp_key */
 };
 typedef struct dp_op dpi_truth;
 
-/* Fallbacks per runtime key, and per functionality, for the backends without one of their own: at
- * most one. */
+/* Fallback kernels: at most one for each runtime key, and at most one for each functionality.  The
+ * latter serves the backends that have no fallback of their own. */
 typedef struct dpi_fallbacks {
-    dpi_kernel *kernel[DPI_SLOTS_MAX];
-    dpi_kernel *of_all[DPI_RANKS];
+    dpi_kernel *kernel[DPI_SLOTS_MAX]; /* by slot of the runtime key */
+    dpi_kernel *of_all[DPI_RANKS];     /* by rank of the functionality, for all its backends */
 } dpi_fallbacks;
 static inline const dpi_kernel *dpi_fallback_for(const dpi_fallbacks *f, dp_key k)
 {
@@ -89,22 +90,22 @@ typedef struct dpi_library {
     dpi_generation *gen;
 } dpi_library;
 
-/* One registration of a unit, checked and with everything it needs in memory: adding it to a truth,
- * taking it out and adding it again need no more than stack room. */
+/* One registration of a unit, checked.  It has all data that is needed to add it to a truth, remove
+ * it and add it again; adding allocates only the elements of the truth's arrays. */
 typedef struct dpi_reg {
     uint8_t kind; /* DPI_REG_* */
     dp_key key;
     uint32_t line, order;
-    uint32_t op;                     /* id; DEF and IMPL */
-    dpi_generation *gen;             /* the unit's */
-    dp_schema *schema;               /* DEF: counted */
+    uint32_t op;                     /* DEF, IMPL, OBSERVER of one operator: its id */
+    dpi_generation *gen;             /* the unit's; borrowed */
+    dp_schema *schema;               /* DEF: holds a reference */
     char *tags, *file;               /* owned */
-    char *name;                      /* owned: backend, observer, namespace */
-    dpi_kernel *kernel;              /* IMPL, FALLBACK, OBSERVER: counted */
-    dpi_device *device;              /* BACKEND: counted; this unit's end is its end */
-    int bit;                         /* BACKEND */
+    char *name;                      /* BACKEND, KIND, OBJECT: owned */
+    dpi_kernel *kernel;              /* IMPL, FALLBACK, OBSERVER: holds a reference */
+    dpi_device *device;              /* BACKEND: holds a reference; ended by dpi_unit_free() */
+    int bit;                         /* BACKEND: its bit; KIND: its slot; -1: none */
     struct dpi_object_kind *objects; /* OBJECT: owned */
-    dpi_library *library;            /* LIBRARY: owned while not in the registry's list */
+    dpi_library *library;            /* LIBRARY: owned; in the registry's list while attached */
 } dpi_reg;
 
 enum {
@@ -118,14 +119,15 @@ enum {
     DPI_REG_OBJECT
 };
 
-dpi_stack *dpi_truth_stack(const dpi_truth *t, dp_key key);
+dpi_stack *dpi_truth_stack(const dpi_truth *t, dp_key key); /* NULL: no kernel for `key` */
 int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err);
 void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k);
-void dpi_truth_define(dpi_truth *t,
-                      const dpi_reg *def); /* NULL: undefine.  Borrows file and tags */
+/* Set the definition to `def`, whose file and tags are borrowed; NULL: remove the definition. */
+void dpi_truth_define(dpi_truth *t, const dpi_reg *def);
 int dpi_truth_copy(dpi_truth *to, const dpi_truth *from, dp_error *err);
-void dpi_truth_move(dpi_truth *to, const dpi_truth *from); /* from is to's afterwards */
-void dpi_truth_fini(dpi_truth *t);                         /* not the name */
+/* Overwrite `to` with the contents of `from`, which must not be used or freed afterwards. */
+void dpi_truth_move(dpi_truth *to, const dpi_truth *from);
+void dpi_truth_fini(dpi_truth *t); /* does not free the operator's name */
 void dpi_op_free(dp_op *op);
 
 #pragma GCC visibility pop

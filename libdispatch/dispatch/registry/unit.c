@@ -1,4 +1,4 @@
-/* unit.c -- from a plugin's blocks to checked registrations that can go in, out and in again. */
+/* unit.c -- turns a plugin's blocks into checked registrations, which can be added and removed. */
 #include "base/kind.h"
 #include "change.h"
 #include "tensor/object.h"
@@ -38,7 +38,7 @@ void dpi_unit_free(dp_unit *u)
     dp_free(u);
 }
 
-/* The dtypes that the code of b knows, if the host has more; 0: it knows them all. */
+/* Return the bits of the dtypes that the code of `b` knows; 0: it knows all of the host's. */
 static uint64_t dtypes_of(const dp_block *b)
 {
     return b->dtypes != 0 && (DP_DTYPES_KNOWN & ~b->dtypes) ? b->dtypes : 0;
@@ -65,8 +65,8 @@ static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, con
     k->line = r->line;
     k->order = r->order;
     k->dtypes = dtypes_of(b);
-    k->flags =
-        k->dtypes != 0 ? flags & (uint16_t)~DP_FLAG_VIEWS : flags; /* all its calls are seen */
+    /* Without DP_FLAG_VIEWS every call takes the boxed path, where dtypes are checked. */
+    k->flags = k->dtypes != 0 ? flags & (uint16_t)~DP_FLAG_VIEWS : flags;
     k->key = r->key;
     *out = k;
     return 0;
@@ -124,13 +124,13 @@ static dpi_reg *reg_add(dp_unit *u, uint8_t kind, const dp_block *b, dp_error *e
     return r;
 }
 
-/* "also_written:NAME" acts on an argument, so it names one: a slip would go unnoticed. */
+/* Check that "also_written:NAME" names an argument: the host would ignore a misspelled name. */
 static int check_tags(const dp_block *b, const dp_item *item, const dp_schema *s, dp_error *err)
 {
     static const char tag[] = "also_written:";
 
     for (const char *at = item->tags; at != NULL && *at != '\0'; at++)
-        if ((unsigned char)*at < ' ') /* dumps have one line for them */
+        if ((unsigned char)*at < ' ') /* a dump prints all tags on one line */
             return fail_at(err, DP_EPLUGIN, b, "tags of", s->name,
                            "a control character; spaces stand between them");
     for (const char *at = item->tags; at != NULL && (at = strstr(at, tag)) != NULL;) {
@@ -174,14 +174,14 @@ static int reg_def(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *
     return dpi_op_intern(c, r->schema->name, &r->op, err);
 }
 
-/* DP_IMPL in DP_LIBRARY, and a block for Undefined: the catch-all. */
+/* A block without a key (DP_LIBRARY) or for Undefined registers catch-all kernels. */
 static int impl_key(const dp_block *b, dp_key *key, dp_error *err)
 {
     *key = DP_KEY(DP_ALIAS_CompositeImplicitAutograd);
     return b->key[0] == '\0' || strcmp(b->key, "Undefined") == 0 ? 0 : key_of(b, key, err);
 }
 
-/* The operator that a kernel is for; a redundant namespace is welcome. */
+/* Store the id of the item's operator in *op.  The item's name may repeat the block's namespace. */
 static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32_t *op,
                    dp_error *err)
 {
@@ -196,14 +196,14 @@ static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32
     return rc;
 }
 
-/* The macro by which the author gave items of b `flag`; macro `block` gives it to all items. */
+/* Return the macro that set `flag`: `block`, which sets it for all items of `b`, or `name`. */
 static const char *flag_origin(const dp_block *b, uint16_t flag, const char *name,
                                const char *block)
 {
     return b->flags & flag ? block : name;
 }
 
-/* Kernels of layers alone may be passed over: below a backend's there is nothing. */
+/* Refuse DP_FLAG_GRAD unless `key` is a layer's: no kernel follows a backend's that is skipped. */
 static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char *name,
                       dp_error *err)
 {
@@ -218,8 +218,8 @@ static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char 
     return fail_at(err, DP_EPLUGIN, b, "kernel", name, why);
 }
 
-/* DP_FLAG_META is for CPU and for composite keys.  DP_LIBRARY_VIEWS gives it to its kernels of
- * those keys; for others it only says that they make their views. */
+/* Refuse DP_FLAG_META unless `key` is CPU or composite.  For other keys of a DP_LIBRARY_VIEWS
+ * block, which sets the flag for all items, clear it in *flags. */
 static int check_meta(const dp_block *b, dp_key key, uint16_t *flags, const char *name,
                       dp_error *err)
 {
@@ -306,7 +306,7 @@ static int reg_items(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err
     if (b->kind == DP_BLOCK_LIBRARY)
         rc = reg_library(u, b, err);
     for (uint32_t i = 0; i < b->n_items && rc == 0; i++) {
-        dp_item item = {0}; /* what an older plugin's record does not cover is zero */
+        dp_item item = {0}; /* fields that an older plugin's record lacks stay zero */
         const char *at = (const char *)b->items + (size_t)i * b->item_size;
         memcpy(&item, at, b->item_size < sizeof(item) ? b->item_size : sizeof(item));
         if (item.name == NULL)
@@ -344,7 +344,7 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
                                 err);
 }
 
-/* Check what b observes: the calls of one operator ("aten::mm"), of one key, or all calls. */
+/* Find what `b` observes: calls of one operator ("aten::mm"), of one key, or all calls. */
 static int observer_of(dpi_change *c, dpi_reg *r, const dp_block *b, bool *one_op, dp_error *err)
 {
     dp_error why = DP_ERROR_INIT;
@@ -386,8 +386,8 @@ static int reg_observer(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
     return rc;
 }
 
-/* A backend is named at once, so that the unit's own blocks can use its keys; dpi_unit_free ends
- * it, which is after the last call on its kernels left. */
+/* Name the backend now, so that the unit's other blocks can use its keys.  dpi_unit_free() ends the
+ * backend, after the last call of its kernels. */
 static int reg_backend(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_error *err)
 {
     dpi_reg *r = reg_add(u, DPI_REG_BACKEND, b, err);
@@ -402,13 +402,13 @@ static int reg_backend(dp_unit *u, const dp_block *b, const dp_unit *replace, dp
     u->backends++;
     for (uint32_t i = 0; replace && i < replace->n_regs; i++)
         if (replace->regs[i].kind == DPI_REG_BACKEND && strcmp(replace->regs[i].name, b->ns) == 0) {
-            r->bit = replace->regs[i].bit; /* the records change when the change commits */
+            r->bit = replace->regs[i].bit; /* backends_inherit() replaces the device later */
             return 0;
         }
     return dpi_backend_install(b->ns, u->gen->plugin, r->device, &r->bit, err);
 }
 
-/* A kind is named at once, too, and its end is the unit's. */
+/* Name the kind of wrapper tensors now, as for a backend.  dpi_unit_free() ends it. */
 static int reg_kind(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_error *err)
 {
     dpi_reg *r = reg_add(u, DPI_REG_KIND, b, err);
@@ -467,7 +467,7 @@ int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size
             rc = reg_object(u, blocks[i], replace, err);
             break;
         default:
-            break; /* the plugin's name, hooks: not the registry's */
+            break; /* the plugin's name and hooks are not registrations */
         }
     return rc;
 }
@@ -476,13 +476,13 @@ dp_unit *dpi_unit_new(dp_registry *reg, const char *name, const char *version,
                       const dp_block *const *blocks, size_t n, const dp_unit *replace,
                       dp_error *err)
 {
-    size_t most = n;
+    size_t max_regs = n;
     dp_unit *u = dp_calloc(1, sizeof(*u));
 
     for (size_t i = 0; i < n; i++)
-        most += blocks[i]->n_items;
+        max_regs += blocks[i]->n_items;
     if (u == NULL || (u->gen = dp_calloc(1, sizeof(*u->gen))) == NULL ||
-        (u->regs = dp_calloc(most + 1, sizeof(dpi_reg))) == NULL) {
+        (u->regs = dp_calloc(max_regs + 1, sizeof(dpi_reg))) == NULL) {
         if (u != NULL)
             dp_free(u->gen);
         dp_free(u);
