@@ -1,7 +1,7 @@
-/* elf.c -- reading a plugin's file, and finding one's way in it.
+/* elf.c -- reads a plugin's file, and finds segments, sections and addresses in its bytes.
  *
- * What loading needs is found by program headers alone (strip keeps those); every offset is checked
- * in 64 bits. */
+ * All data that loading needs is found through program headers, which strip(1) does not remove.
+ * Every offset is checked in 64-bit arithmetic. */
 #include "elf.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static int open_error(const char *path, dp_error *err)
     return dp_error_set(err, code, "cannot open '%s': %s", path, strerror(error));
 }
 
-/* As many of n bytes as there are. */
+/* Read `n` bytes, or fewer at the end of the file or on an error; return the number of bytes. */
 static size_t read_all(int fd, char *p, size_t n)
 {
     size_t got = 0;
@@ -37,7 +37,7 @@ static size_t read_all(int fd, char *p, size_t n)
     return got;
 }
 
-/* Is the file at path still the one, and as it was, whose state was `was` before it was read? */
+/* Is `path` still the file that `fd` has open, with the size and time in `was`? */
 static bool unchanged(int fd, const char *path, const struct stat *was)
 {
     struct stat at_fd, at_path;
@@ -78,8 +78,8 @@ static int read_fd(int fd, const char *path, void **bytes, size_t *n, dp_error *
 
 int dpi_file_read(const char *path, void **bytes, size_t *n, dp_error *err)
 {
-    int rc,
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe must not block */
+    /* O_NONBLOCK: open() must not wait if the path is a pipe. */
+    int rc, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd < 0)
         return open_error(path, err);
@@ -88,7 +88,7 @@ int dpi_file_read(const char *path, void **bytes, size_t *n, dp_error *err)
     return rc;
 }
 
-/* -- its bytes -- */
+/* -- the file's bytes -- */
 
 const void *dpi_elf_at(const dpi_elf *e, uint64_t offset, uint64_t bytes)
 {
@@ -151,21 +151,23 @@ int dpi_elf_open(dpi_elf *e, const void *bytes, size_t n, const char *path, dp_e
     return 0;
 }
 
-/* -- what the dynamic linker makes of it -- */
+/* -- checks that the dynamic linker omits -- */
 
+/* Addresses of the segments that are mapped. */
 typedef struct span {
     uint64_t low, end;
-    bool any;
+    bool any; /* false: no segment yet */
 } span;
 
-/* A segment that is mapped, behind those in s. */
-static const char *load_fault(const dpi_elf *e, const Elf64_Phdr *ph, span *s)
+/* Check a PT_LOAD segment, which must follow those in `s`, and add it to `s`.  NULL: no fault. */
+static const char *load_segment_fault(const dpi_elf *e, const Elf64_Phdr *ph, span *s)
 {
-    const uint64_t most = UINT64_C(1) << 47; /* no process has addresses above */
+    const uint64_t max_address = UINT64_C(1) << 47; /* a process has no higher addresses */
 
     if (dpi_elf_at(e, ph->p_offset, ph->p_filesz) == NULL)
         return "is cut short: a segment lies past its end";
-    if (ph->p_memsz < ph->p_filesz || ph->p_vaddr > most || ph->p_memsz > most - ph->p_vaddr)
+    if (ph->p_memsz < ph->p_filesz || ph->p_vaddr > max_address ||
+        ph->p_memsz > max_address - ph->p_vaddr)
         return "has a segment of an impossible size";
     if (s->any && ph->p_vaddr < s->end)
         return "has segments that overlap or are out of order";
@@ -178,16 +180,17 @@ static const char *load_fault(const dpi_elf *e, const Elf64_Phdr *ph, span *s)
     return NULL;
 }
 
-/* One that says what is in those: the linker makes pages of it read-only, and reads the others. */
-static const char *part_fault(const Elf64_Phdr *ph, const span *s)
+/* Check a header that describes part of the mapped segments, as the linker reads these parts, or
+ * (for PT_GNU_RELRO) makes their pages read-only.  NULL: no fault. */
+static const char *header_fault(const Elf64_Phdr *ph, const span *s)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (s->end + page - 1) / page * page;
-    bool is_part = ph->p_type == PT_DYNAMIC || ph->p_type == PT_TLS || ph->p_type == PT_GNU_RELRO ||
-                   ph->p_type == PT_GNU_EH_FRAME;
+    bool is_checked = ph->p_type == PT_DYNAMIC || ph->p_type == PT_TLS ||
+                      ph->p_type == PT_GNU_RELRO || ph->p_type == PT_GNU_EH_FRAME;
 
-    return is_part && (!s->any || ph->p_vaddr < s->low || ph->p_vaddr > end ||
-                       ph->p_filesz > end - ph->p_vaddr ||
-                       (ph->p_type != PT_TLS && ph->p_memsz > end - ph->p_vaddr))
+    return is_checked && (!s->any || ph->p_vaddr < s->low || ph->p_vaddr > end ||
+                          ph->p_filesz > end - ph->p_vaddr ||
+                          (ph->p_type != PT_TLS && ph->p_memsz > end - ph->p_vaddr))
                ? "has a header that points past its segments"
                : NULL;
 }
@@ -201,8 +204,8 @@ int dpi_elf_check_segments(const dpi_elf *e, const char *path, dp_error *err)
     if (e->eh.e_phnum && dpi_elf_at(e, e->eh.e_phoff, (uint64_t)e->eh.e_phnum * sizeof(ph)) == NULL)
         fault = "is cut short: its headers lie past its end";
     for (unsigned i = 0; fault == NULL && dpi_elf_segment(e, i, &ph); i++)
-        fault = ph.p_type == PT_LOAD ? load_fault(e, &ph, &s) : NULL;
+        fault = ph.p_type == PT_LOAD ? load_segment_fault(e, &ph, &s) : NULL;
     for (unsigned i = 0; fault == NULL && dpi_elf_segment(e, i, &ph); i++)
-        fault = part_fault(&ph, &s);
+        fault = header_fault(&ph, &s);
     return fault ? dp_error_set(err, DP_EPLUGIN, "'%s' %s", path, fault) : 0;
 }

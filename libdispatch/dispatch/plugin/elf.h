@@ -1,4 +1,4 @@
-/* elf.h -- a shared object's bytes, of which nothing is trusted. */
+/* elf.h -- access to the bytes of a shared object, which is checked at every step. */
 #ifndef DPI_ELF_H
 #define DPI_ELF_H
 
@@ -6,33 +6,35 @@
 #include <elf.h>
 
 typedef struct dpi_elf {
-    const unsigned char *p; /* borrowed */
+    const unsigned char *p; /* [n] the file's bytes; borrowed */
     size_t n;
     Elf64_Ehdr eh;
 } dpi_elf;
 
-/* DP_EPLUGIN when it is no 64-bit little-endian shared object. */
+/* Set up `e` for the `n` bytes of a file.  DP_EPLUGIN: no 64-bit little-endian shared object. */
 int dpi_elf_open(dpi_elf *e, const void *bytes, size_t n, const char *path, dp_error *err);
-/* `bytes` bytes at `offset`; NULL when they are not all in the file. */
+/* Return a pointer to `bytes` bytes at `offset`.  NULL: some of them lie outside the file. */
 const void *dpi_elf_at(const dpi_elf *e, uint64_t offset, uint64_t bytes);
-/* The same, copied: what is in a file need not be aligned. */
+/* Copy `bytes` bytes at `offset` to `dst`, as data in a file need not be aligned.  False: some of
+ * the bytes lie outside the file. */
 bool dpi_elf_get(const dpi_elf *e, uint64_t offset, void *dst, size_t bytes);
-/* Program header i; false past the last, or when it is not in the file. */
+/* Copy program header `i` to *ph.  False: there is no such header, or it lies outside the file. */
 bool dpi_elf_segment(const dpi_elf *e, unsigned i, Elf64_Phdr *ph);
-/* Section header i; false past the last, or when it is not in the file.  For hints alone: nothing
- * that runs needs sections. */
+/* Copy section header `i` to *sh.  False: there is no such header, or it lies outside the file.
+ * Use sections for warnings only: a stripped file may lack them. */
 bool dpi_elf_section(const dpi_elf *e, unsigned i, Elf64_Shdr *sh);
-/* Where the byte of this address lies in the file; UINT64_MAX: nowhere. */
+/* Return the file offset of the byte at `address`.  UINT64_MAX: the byte is not in the file. */
 uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address);
-/* Do these addresses lie in one of its segments, in memory? */
+/* Do the `bytes` bytes at `address` lie in the memory of one segment? */
 bool dpi_elf_has(const dpi_elf *e, uint64_t address, uint64_t bytes);
-/* DP_EPLUGIN unless its segments lie in the file, and in memory one behind the other, and what says
- * more of them points into them.  The dynamic linker takes that for granted: it maps segments where
- * they say, over whatever is there, and its trial in another process may happen to hit nothing. */
+/* Check that the segments lie in the file and, in memory, in ascending order without overlap, and
+ * that the other program headers point into the segments.  DP_EPLUGIN: a check fails.  The dynamic
+ * linker does not check: it maps a segment at its address even over other memory, and a
+ * trial load in another process may by chance overwrite nothing. */
 int dpi_elf_check_segments(const dpi_elf *e, const char *path, dp_error *err);
 
-/* hazards.c: fill in out->warnings and *h.  DP_EPLUGIN where the dynamic linker would read or write
- * outside of the file's own memory. */
+/* (hazards.c) Fill in out->warnings and *h.  DP_EPLUGIN: the dynamic linker would read or write
+ * memory that is not the file's. */
 int dpi_hazards_find(const dpi_elf *e, const char *path, dp_arena *a, dp_manifest *out,
                      dpi_hazards *h, dp_error *err);
 

@@ -1,4 +1,4 @@
-/* find.c -- the file that a plugin's path or bare name means. */
+/* find.c -- finds the file for a plugin's path or bare name. */
 #include "plugins.h"
 #include <sys/stat.h>
 
@@ -9,10 +9,12 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* DIR/NAME.so or DIR/NAME for the first directory that has one.  0 and NULL: none has. */
+/* Store in *out the first existing file DIR/NAME.so or DIR/NAME, in the order of the directories in
+ * `dirs`; NULL: there is none. */
 static int search(const char *dirs, const char *name, dp_arena *a, const char **out, dp_error *err)
 {
-    static const char *const suffixes[] = {".so", ""}; /* a build has a folder NAME beside it */
+    /* ".so" first: a build folder has a folder NAME beside NAME.so. */
+    static const char *const suffixes[] = {".so", ""};
     size_t n;
 
     for (; dirs && *dirs; dirs += n + (dirs[n] == ':')) {

@@ -1,18 +1,19 @@
-/* hazards.c -- what a plugin's dynamic section says about unloading it, and its symbols about what
- * it changes of the process.
+/* hazards.c -- finds in a plugin's file why unloading it may fail or be unsafe.
  *
- * And whether it is whole, as far as the dynamic linker does not look.
+ * It reads the dynamic section and the symbols.  It also finds damage that the dynamic linker does
+ * not check for.
  *
- * Advice, not proof: a plugin that looks up symbols at run time is not seen here, and the proof
- * that a mapping is gone is image.c's.  But what is seen is named before the load. */
+ * The findings are warnings, given before the load, and not complete: a plugin can look up symbols
+ * at run time.  image.c checks after dlclose that the mapping is gone. */
 #include "elf.h"
 #include <stdio.h>
 
-enum { STICKS = 1, RESIDENT };
-enum { SYMBOL_MAX = 200 }; /* bytes of a name; longer ones are none we look for */
+enum { MAY_STAY = 1, RESIDENT };
+enum { SYMBOL_MAX = 200 }; /* bytes of a symbol's name; every name in `imports` is shorter */
 
-/* Imports that tell it.  RESIDENT: somebody would run or read its memory after it is gone.  STICKS:
- * the dynamic linker may keep it mapped, which costs memory only. */
+/* Imported functions that are hazards.  RESIDENT: the process might run or read the plugin's memory
+ * after unmapping, so it must stay mapped.  MAY_STAY: the dynamic linker may leave the plugin
+ * mapped, which only costs memory. */
 static const struct {
     const char *symbol;
     int effect;
@@ -31,18 +32,22 @@ static const struct {
     {"putenv", RESIDENT, "the environment may keep strings of its memory; setenv copies them"},
     {"_ZSt13set_terminatePFvvE", RESIDENT, "its handler runs when an exception is not caught"},
     {"_ZSt15set_new_handlerPFvvE", RESIDENT, "its handler runs when memory is short"},
-    {"dlopen", STICKS, "it may hold itself open"},
-    {"dlmopen", STICKS, "it may hold itself open"},
-    {"__cxa_thread_atexit", STICKS, "threads keep it while they own its thread_local objects"},
-    {"__cxa_thread_atexit_impl", STICKS, "threads keep it while they own its thread_local objects"},
+    {"dlopen", MAY_STAY, "it may hold itself open"},
+    {"dlmopen", MAY_STAY, "it may hold itself open"},
+    {"__cxa_thread_atexit", MAY_STAY, "threads keep it while they own its thread_local objects"},
+    {"__cxa_thread_atexit_impl", MAY_STAY,
+     "threads keep it while they own its thread_local objects"},
 };
 
-/* Libraries with threads of their own: unloaded with the plugin that brought them, their threads
- * would run unmapped code (libgomp), or be started and joined at every load (OpenBLAS). */
+/* Libraries that start threads.  If such a library were unloaded with the plugin that needs it, its
+ * threads would run unmapped code (libgomp), or would be started and joined at every load
+ * (OpenBLAS). */
 static const char *const pinned_libraries[] = {"libgomp.so", "libomp.so", "libopenblas"};
 
+/* Values from the dynamic segment; tables as offsets in the file, UINT64_MAX: not there. */
 typedef struct dynamic {
     uint64_t strings, strings_bytes, symbols, hash, gnu_hash, flags, flags_1, init_bytes;
+    /* jumps: DT_JMPREL, the relocations of the procedure linkage table */
     uint64_t relocations, relocations_bytes, jumps, jumps_bytes;
 } dynamic;
 
@@ -51,12 +56,13 @@ typedef struct findings {
     const char **warnings;
     uint32_t n, cap;
     dpi_hazards *hazards;
-    bool failed; /* no memory */
-    const char *damage;
+    bool failed;        /* no memory for a warning */
+    const char *damage; /* why the file must not be loaded; NULL: no damage found */
 } findings;
 
+/* Add a warning; if `first` is not NULL and *first is, store the warning there too. */
 static void __attribute__((format(printf, 3, 4)))
-found(findings *f, const char **first, const char *format, ...)
+add_warning(findings *f, const char **first, const char *format, ...)
 {
     char line[512];
     const char *copy;
@@ -76,7 +82,8 @@ found(findings *f, const char **first, const char *format, ...)
         *first = copy;
 }
 
-/* String `index` of the dynamic string table, *n bytes long; NULL when it does not end in time. */
+/* Return the string at offset `index` of the dynamic string table, and its length in *n.  NULL: it
+ * is outside the table or the file, or SYMBOL_MAX bytes long or longer. */
 static const char *dynamic_string(const dpi_elf *e, const dynamic *d, uint64_t index, size_t *n)
 {
     const char *s;
@@ -102,7 +109,7 @@ static void check_needed(const dpi_elf *e, const dynamic *d, uint64_t index, fin
 
     for (size_t i = 0; s && i < DPI_COUNT(pinned_libraries); i++)
         if (strncmp(s, pinned_libraries[i], strlen(pinned_libraries[i])) == 0) {
-            found(
+            add_warning(
                 f, NULL,
                 "needs '%s', whose threads never end: that library stays mapped, the plugin can go",
                 s);
@@ -120,20 +127,22 @@ static void check_symbol(const dpi_elf *e, const dynamic *d, const Elf64_Sym *sy
         return;
     if (sym->st_shndx != SHN_UNDEF) {
         if (ELF64_ST_BIND(sym->st_info) == STB_GNU_UNIQUE)
-            found(f, &f->hazards->sticks,
-                  "defines the unique symbol '%s': the dynamic linker never unmaps such a library "
-                  "(build with -fno-gnu-unique; -fvisibility=hidden does not hide those of "
-                  "namespace std)",
-                  s);
+            add_warning(
+                f, &f->hazards->may_stay,
+                "defines the unique symbol '%s': the dynamic linker never unmaps such a library "
+                "(build with -fno-gnu-unique; -fvisibility=hidden does not hide those of "
+                "namespace std)",
+                s);
         return;
     }
     for (size_t i = 0; i < DPI_COUNT(imports); i++)
         if (strcmp(s, imports[i].symbol) == 0)
-            found(f, imports[i].effect == RESIDENT ? &f->hazards->resident : &f->hazards->sticks,
-                  "imports '%s': %s", s, imports[i].why);
+            add_warning(
+                f, imports[i].effect == RESIDENT ? &f->hazards->resident : &f->hazards->may_stay,
+                "imports '%s': %s", s, imports[i].why);
 }
 
-/* How many dynamic symbols there are: only the hash tables know (sections may be stripped). */
+/* Return the number of dynamic symbols, from the hash tables, because sections may be stripped. */
 static uint64_t count_symbols(const dpi_elf *e, const dynamic *d)
 {
     uint32_t head[4], bucket, chain, last = 0;
@@ -155,7 +164,7 @@ static uint64_t count_symbols(const dpi_elf *e, const dynamic *d)
     return last;
 }
 
-/* The next entry of the dynamic segment; false at its end. */
+/* Copy entry `i` of the dynamic segment to *dyn; false: the segment has no entry `i`. */
 static bool dynamic_next(const dpi_elf *e, const Elf64_Phdr *ph, uint64_t i, Elf64_Dyn *dyn)
 {
     return i < ph->p_filesz / sizeof(*dyn) && ph->p_offset <= e->n &&
@@ -163,11 +172,11 @@ static bool dynamic_next(const dpi_elf *e, const Elf64_Phdr *ph, uint64_t i, Elf
            dyn->d_tag != DT_NULL;
 }
 
-/* What is kept of the dynamic segment; addresses as offsets in the file. */
+/* The entries of the dynamic segment that dynamic_read() stores in a struct dynamic. */
 static const struct {
     int64_t tag;
     size_t member;
-    bool address;
+    bool address; /* the value is an address, stored as an offset in the file */
 } wanted[] = {
     {DT_STRTAB, offsetof(dynamic, strings), true},
     {DT_STRSZ, offsetof(dynamic, strings_bytes), false},
@@ -200,14 +209,14 @@ static void dynamic_read(const dpi_elf *e, const Elf64_Phdr *ph, dynamic *d)
                     wanted[w].address ? dpi_elf_offset(e, dyn.d_un.d_ptr) : dyn.d_un.d_val;
 }
 
-/* The dynamic linker writes where a relocation says, be it in other memory than the file's. */
-static void check_relocations(const dpi_elf *e, uint64_t at, uint64_t bytes, findings *f)
+/* Check that relocations lie in the file's own memory: the linker would write to any address. */
+static void check_relocations(const dpi_elf *e, uint64_t offset, uint64_t bytes, findings *f)
 {
-    enum { NO_RELOCATION = 0 }; /* of every machine */
+    enum { NO_RELOCATION = 0 }; /* the type has this number on every machine */
     Elf64_Rela r;
 
-    for (uint64_t i = 0; i < bytes / sizeof(r) && at <= e->n; i++) {
-        if (!dpi_elf_get(e, at + i * sizeof(r), &r, sizeof(r)))
+    for (uint64_t i = 0; i < bytes / sizeof(r) && offset <= e->n; i++) {
+        if (!dpi_elf_get(e, offset + i * sizeof(r), &r, sizeof(r)))
             break;
         if (ELF64_R_TYPE(r.r_info) != NO_RELOCATION &&
             !dpi_elf_has(e, r.r_offset, sizeof(uint32_t)))
@@ -222,14 +231,15 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
     Elf64_Sym sym;
 
     dynamic_read(e, ph, &d);
-    f->hazards->constructors = d.init_bytes > sizeof(void *); /* one is the C start-up code's */
+    f->hazards->constructors = d.init_bytes > sizeof(void *); /* the C start-up code has one */
     if (d.flags & DF_STATIC_TLS) {
         f->hazards->static_tls = true;
-        found(f, NULL, "needs static TLS (built with -ftls-model=initial-exec): cannot be loaded");
+        add_warning(f, NULL,
+                    "needs static TLS (built with -ftls-model=initial-exec): cannot be loaded");
     }
     if (d.flags_1 & DF_1_NODELETE)
-        found(f, &f->hazards->sticks,
-              "linked with -z nodelete: the dynamic linker never unmaps it");
+        add_warning(f, &f->hazards->may_stay,
+                    "linked with -z nodelete: the dynamic linker never unmaps it");
     check_relocations(e, d.relocations, d.relocations_bytes, f);
     check_relocations(e, d.jumps, d.jumps_bytes, f);
     for (uint64_t i = 0; dynamic_next(e, ph, i, &dyn); i++)
@@ -244,8 +254,8 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
     }
 }
 
-/* gcc adds a file of start-up code to what -Ofast and -ffast-math link.  Its one symbol is local,
- * so a stripped plugin does not show it. */
+/* Warn if the plugin links crtfastmath, the start-up code that gcc adds for -Ofast and -ffast-math.
+ * Its only symbol is local, so a stripped plugin does not show it. */
 static void check_fast_math(const dpi_elf *e, const Elf64_Shdr *symbols, findings *f)
 {
     static const char start_up[] = "set_fast_math";
@@ -261,9 +271,10 @@ static void check_fast_math(const dpi_elf *e, const Elf64_Shdr *symbols, finding
         if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_name < names.sh_size &&
             dpi_elf_get(e, names.sh_offset + sym.st_name, name, sizeof(name)) &&
             memcmp(name, start_up, sizeof(name)) == 0) {
-            found(f, NULL,
-                  "links crtfastmath (-Ofast, -ffast-math): loading it makes subnormal numbers "
-                  "zero; the host sets that back");
+            add_warning(
+                f, NULL,
+                "links crtfastmath (-Ofast, -ffast-math): loading it makes subnormal numbers "
+                "zero; the host sets that back");
             return;
         }
     }
@@ -288,7 +299,7 @@ int dpi_hazards_find(const dpi_elf *e, const char *path, dp_arena *a, dp_manifes
     for (unsigned i = 0; dpi_elf_section(e, i, &sh); i++)
         if (sh.sh_type == SHT_SYMTAB) {
             check_fast_math(e, &sh, &f);
-            break; /* a file has one */
+            break; /* a file has at most one symbol table */
         }
     out->warnings = f.warnings;
     out->n_warnings = f.n;

@@ -1,8 +1,8 @@
-/* host.c -- the table through which plugins call the host (api.h). */
+/* host.c -- the table of functions through which plugins call the host (api.h). */
 #include "plugin_i.h"
 
-/* The table's type is plugin.h's; this file alone sees both sides, so it is built here again from
- * the same list. */
+/* plugin.h declares this struct for plugins.  The host does not include plugin.h, so the struct is
+ * declared here again, from the same list of functions. */
 struct dp_host {
     uint32_t size;
     uint16_t abi_major, abi_minor;
@@ -20,7 +20,7 @@ static const dp_host host = {
 #undef DP_FN
 };
 
-/* The last function of each released version stays where it was. */
+/* The last function of each released version must keep its offset. */
 _Static_assert(offsetof(dp_host, dp_vfail) == 8, "the table starts after its size and version");
 _Static_assert(offsetof(dp_host, dp_checkpoint) == 8 + 60 * sizeof(void *), "last of 1.0");
 

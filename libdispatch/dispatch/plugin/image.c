@@ -1,10 +1,11 @@
-/* image.c -- one plugin file in memory: copied, checked, mapped, unmapped.
+/* image.c -- one plugin file in memory: copies, checks, maps and unmaps it.
  *
- * open: bytes are read once; the manifest is parsed from them, and they become a private copy at a
- * path no other load has (the dynamic linker knows libraries by name first: the same path again
- * would give the old one).  map: dlopen, then every record is checked to lie inside the mapping,
- * copied to the host's structs and compared with the note.  unmap: dlclose, and proof.  try: all
- * of it on the file itself, in a process that may die of it. */
+ * open: read the bytes once, parse the manifest from them, and write them to a private copy at a
+ * unique path.  (The dynamic linker identifies libraries by path: for a path that it has loaded
+ * before it would return the old library.)  map: dlopen, check that every record lies inside the
+ * mapping, copy the records to the host's structs and compare them with the note.  unmap: dlclose,
+ * and check that the mapping is gone.  try: all of this with the file itself instead of a copy, in
+ * a process that may crash. */
 #define _GNU_SOURCE
 #include "plugin_i.h"
 #include "base/process.h"
@@ -55,7 +56,7 @@ static void copy_remove(dpi_image *im)
     im->copy = im->dir = NULL;
 }
 
-/* A real file, not a memfd: gdb and perf can read it, and its name is its own. */
+/* Write the private copy to a file, not a memfd: gdb and perf can read it; its path is unique. */
 static int copy_make(dpi_image *im, const char *cache_dir, const void *bytes, size_t n,
                      dp_error *err)
 {
@@ -104,8 +105,8 @@ static int image_check(dpi_image *im, const void *bytes, size_t n, dp_error *err
     return rc;
 }
 
-/* The file where it lies stands for its own copy. */
-static int copy_none(dpi_image *im, dp_error *err)
+/* Map the file itself instead of a copy. */
+static int use_original(dpi_image *im, dp_error *err)
 {
     im->copy = dp_strdup(im->path);
     return im->copy ? 0 : dpi_no_memory(err, "a plugin");
@@ -121,7 +122,7 @@ static int image_read(dpi_image *im, bool copy, const char *cache_dir, dp_error 
         return rc;
     rc = image_check(im, bytes, n, err);
     if (rc == 0)
-        rc = copy ? copy_make(im, cache_dir, bytes, n, err) : copy_none(im, err);
+        rc = copy ? copy_make(im, cache_dir, bytes, n, err) : use_original(im, err);
     dp_free(bytes);
     return rc;
 }
@@ -157,7 +158,7 @@ dpi_image *dpi_image_free(dpi_image *im)
 
 /* -- mapping and unmapping -- */
 
-/* dlerror's text with the user's path in place of the copy's. */
+/* Set an error with the text of dlerror(), in which the user's path replaces that of the copy. */
 static int load_error(const dpi_image *im, dp_error *err)
 {
     const char *text = dlerror();
@@ -174,7 +175,7 @@ static int load_error(const dpi_image *im, dp_error *err)
         noexec ? "', which is mounted noexec: choose another cache directory)" : "");
 }
 
-/* Libraries with threads of their own, which came with the plugin, stay; the plugin can go then. */
+/* Keep the libraries in `hazards.pin` mapped for ever, so that the plugin can be unmapped. */
 static int pin_libraries(const dpi_image *im, dp_error *err)
 {
     for (uint32_t i = 0; i < im->hazards.n_pins; i++) {
@@ -193,13 +194,13 @@ int dpi_image_map(dpi_image *im, dp_error *err)
     int rc;
 
     dpi_process_save(&before);
-    /* NOW: a missing symbol must fail this load, not the daemon in the middle of a call. */
+    /* RTLD_NOW: a missing symbol must fail this load, not a later call. */
     im->handle = dlopen(im->copy, RTLD_NOW | RTLD_LOCAL);
     dpi_process_settle(&before, im->manifest.plugin, "loading it");
     if (im->handle == NULL)
         return load_error(im, err);
     im->mapped = true;
-    im->ran = im->hazards.constructors;
+    im->code_ran = im->hazards.constructors;
     if (dlinfo(im->handle, RTLD_DI_LINKMAP, &map) != 0)
         return load_error(im, err);
     im->base = map->l_addr;
@@ -238,8 +239,8 @@ static void close_file(dpi_image *im)
 
 bool dpi_image_unmap(dpi_image *im, char *why, size_t bytes)
 {
-    snprintf(why, bytes, "%s", im->stay);
-    if (im->stay[0] || (im->ran && dpi_image_resident(im, why, bytes)))
+    snprintf(why, bytes, "%s", im->never_close);
+    if (im->never_close[0] || (im->code_ran && dpi_image_resident(im, why, bytes)))
         return false;
     if (im->handle)
         close_file(im);
@@ -247,8 +248,8 @@ bool dpi_image_unmap(dpi_image *im, char *why, size_t bytes)
     if (dpi_image_gone(im))
         return true;
     snprintf(why, bytes, "%s",
-             im->hazards.sticks ? im->hazards.sticks
-                                : "dlclose left it mapped: something else holds it open");
+             im->hazards.may_stay ? im->hazards.may_stay
+                                  : "dlclose left it mapped: something else holds it open");
     return false;
 }
 
@@ -256,7 +257,7 @@ int dp_plugin_try(const char *path, dp_error *err)
 {
     if (!DPI_GIVEN(err, DP_EVALUE, path))
         return DP_EVALUE;
-    char why[sizeof(((dpi_image *)0)->stay)];
+    char why[sizeof(((dpi_image *)0)->never_close)];
     dpi_image *im;
     int rc = dpi_image_open(path, false, NULL, &im, err);
 

@@ -1,4 +1,4 @@
-/* list.c -- the plugins of a registry, by load number, and what can be asked of each. */
+/* list.c -- the list of a registry's plugins, sorted by load number, and their description. */
 #include "plugins.h"
 #include "dispatch/registry/thread.h"
 #include <stdio.h>
@@ -20,7 +20,7 @@ double dpi_millis_since(uint64_t start)
     return (double)(dpi_nanos() - start) / 1e6;
 }
 
-static bool before(const dpi_plugin *a, const dpi_plugin *b)
+static bool loaded_before(const dpi_plugin *a, const dpi_plugin *b)
 {
     return a->gen->load_number != b->gen->load_number ? a->gen->load_number < b->gen->load_number
                                                       : a->gen->number < b->gen->number;
@@ -28,32 +28,32 @@ static bool before(const dpi_plugin *a, const dpi_plugin *b)
 
 void dpi_plugins_add(dp_registry *reg, dpi_plugin *p)
 {
-    dpi_plugin **at = &reg->plugins;
+    dpi_plugin **link = &reg->plugins;
 
     pthread_mutex_lock(&reg->lock);
-    while (*at && p->gen && (*at)->gen && before(*at, p))
-        at = &(*at)->next;
-    p->next = *at;
-    *at = p;
+    while (*link && p->gen && (*link)->gen && loaded_before(*link, p))
+        link = &(*link)->next;
+    p->next = *link;
+    *link = p;
     pthread_mutex_unlock(&reg->lock);
 }
 
 void dpi_plugins_remove(dp_registry *reg, dpi_plugin *p)
 {
     pthread_mutex_lock(&reg->lock);
-    for (dpi_plugin **at = &reg->plugins; *at; at = &(*at)->next)
-        if (*at == p) {
-            *at = p->next;
+    for (dpi_plugin **link = &reg->plugins; *link; link = &(*link)->next)
+        if (*link == p) {
+            *link = p->next;
             break;
         }
     pthread_mutex_unlock(&reg->lock);
 }
 
-void dpi_plugin_set_state(dp_registry *reg, dpi_plugin *p, int state, const char *kept)
+void dpi_plugin_set_state(dp_registry *reg, dpi_plugin *p, int state, const char *reason)
 {
     pthread_mutex_lock(&reg->lock);
     p->state = state;
-    snprintf(p->kept, sizeof(p->kept), "%s", kept);
+    snprintf(p->reason, sizeof(p->reason), "%s", reason);
     pthread_mutex_unlock(&reg->lock);
 }
 
@@ -82,15 +82,15 @@ uint32_t dpi_plugins_draining(const dp_registry *reg)
 int dpi_plugins_not_loaded(dp_registry *reg, const char *name, dp_error *err)
 {
     const char *names[DP_LIMIT_PLUGINS];
-    char near[DP_ERROR_NAME_MAX] = "";
+    char nearest[DP_ERROR_NAME_MAX] = "";
     size_t n = 0;
 
     for (dpi_plugin *p = reg->plugins; p && n < DP_LIMIT_PLUGINS; p = p->next)
         if (p->state == LIVE)
             names[n++] = dpi_plugin_name(p);
-    dpi_nearest(name, names, n, 3, near, sizeof(near));
+    dpi_nearest(name, names, n, 3, nearest, sizeof(nearest));
     return dp_error_set(err, DP_ENOTFOUND, "no plugin '%.*s' is loaded%s%s", DP_LIMIT_NAME_BYTES,
-                        name, near[0] ? "; nearest: " : "", near);
+                        name, nearest[0] ? "; nearest: " : "", nearest);
 }
 
 static uint64_t running(const dp_running *calls, size_t n, const dpi_plugin *p)
@@ -115,7 +115,7 @@ static uint32_t count_kinds(const dpi_image *im)
 static int describe(const dpi_plugin *p, const dp_running *calls, size_t n, dp_arena *a,
                     dp_plugin_info *i)
 {
-    char why[sizeof(p->kept)] = "";
+    char why[sizeof(p->reason)] = "";
     const dp_manifest *m = &p->image->manifest;
 
     i->resident = dpi_image_resident(p->image, why, sizeof(why));
@@ -124,7 +124,7 @@ static int describe(const dpi_plugin *p, const dp_running *calls, size_t n, dp_a
     i->version = dp_arena_printf(a, "%s", m->version);
     i->path = dp_arena_printf(a, "%s", p->image->path);
     i->mapped_file = dp_arena_printf(a, "%s", p->image->copy);
-    i->kept_because = dp_arena_printf(a, "%s", p->state == LIVE ? why : p->kept);
+    i->kept_because = dp_arena_printf(a, "%s", p->state == LIVE ? why : p->reason);
     i->generation = p->gen ? p->gen->number : 0;
     i->load_number = p->gen ? p->gen->load_number : 0;
     i->defs = p->defs;

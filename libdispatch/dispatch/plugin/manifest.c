@@ -1,40 +1,41 @@
-/* manifest.c -- what a plugin's file says about itself, read without loading it.
+/* manifest.c -- reads a plugin's description from the ELF notes of its file, without loading it.
  *
- * Notes of the file become pieces, and so do the records once it is mapped; sorted and joined, both
- * give the canonical text, and they must give the same. */
+ * Each note is turned into a piece of text.  When the file is mapped, its records are turned into
+ * pieces in the same form.  The pieces, sorted and joined, are the canonical text; the texts of the
+ * notes and of the records must be equal. */
 #include "elf.h"
 #include <errno.h>
 #include <stdlib.h>
 
 #define NOTE_NAME "DISP"
-enum { NOTE_TYPE = 1, SHOWN_MAX = 200 };
+enum { NOTE_TYPE = 1, SHOWN_MAX = 200 }; /* SHOWN_MAX: bytes of a text in a message */
 
 /* -- notes -- */
 
-/* One block as text.  Notes and records both become these, and sort the same way: the order of
- * records in a file is the compiler's, and gcc's is backwards. */
+/* One block as text.  Pieces are sorted, because compilers place records in different orders: gcc
+ * reverses the order of the source. */
 typedef struct piece {
-    const char *text; /* block line, item lines */
-    const char *file; /* in a copy of the block line */
-    const char *word, *ns, *key;
-    uint16_t major, minor, target, draft; /* "plugin" only */
+    const char *text;                     /* the block's line, then a line for each item */
+    const char *file;                     /* source file of the block */
+    const char *word, *ns, *key;          /* more fields of the block's line */
+    uint16_t major, minor, target, draft; /* interface version; block "plugin" only */
     uint32_t line;
 } piece;
 
 typedef struct pieces {
-    piece *at;
+    piece *items;
     uint32_t n, cap;
 } pieces;
 
 static piece *pieces_add(pieces *ps)
 {
-    piece *at = dpi_grow(ps->at, &ps->cap, ps->n + 1, sizeof(*at));
+    piece *items = dpi_grow(ps->items, &ps->cap, ps->n + 1, sizeof(*items));
 
-    if (at == NULL)
+    if (items == NULL)
         return NULL;
-    ps->at = at;
-    memset(&ps->at[ps->n], 0, sizeof(piece));
-    return &ps->at[ps->n++];
+    ps->items = items;
+    memset(&ps->items[ps->n], 0, sizeof(piece));
+    return &ps->items[ps->n++];
 }
 
 static int piece_compare(const void *x, const void *y)
@@ -53,19 +54,19 @@ static const char *pieces_join(pieces *ps, dp_arena *a)
     char *text, *end;
 
     if (ps->n)
-        qsort(ps->at, ps->n, sizeof(piece), piece_compare);
+        qsort(ps->items, ps->n, sizeof(piece), piece_compare);
     for (size_t i = 0; i < ps->n; i++)
-        len += strlen(ps->at[i].text);
+        len += strlen(ps->items[i].text);
     text = end = dp_arena_alloc(a, len + 1);
     if (text == NULL)
         return NULL;
     *end = '\0';
     for (size_t i = 0; i < ps->n; i++)
-        end = stpcpy(end, ps->at[i].text);
+        end = stpcpy(end, ps->items[i].text);
     return text;
 }
 
-/* Cut the next field off *s; NULL when there is none. */
+/* Cut off and return the next tab-separated field of *s.  NULL: no field is left. */
 static char *field(char **s)
 {
     char *start = *s, *tab = start ? strchr(start, '\t') : NULL;
@@ -87,7 +88,8 @@ static bool number(const char *s, unsigned long max, unsigned long *out)
     return *end == '\0' && errno == 0 && *out <= max;
 }
 
-/* "2.0-draft1", or "2.0" of a frozen interface, and "0" of a plugin line. */
+/* Parse the interface version ("2.0-draft1", or "2.0" if it is frozen) and the lowest minor version
+ * ("0") of a plugin's line. */
 static bool piece_abi(piece *p, char *version, const char *target)
 {
     static const char word[] = "-draft";
@@ -109,26 +111,26 @@ static bool piece_abi(piece *p, char *version, const char *target)
     return true;
 }
 
-/* The block line "word [abi target] ns key file line" of p->text, which stays as it is. */
+/* Parse the block's line "word [abi target] ns key file line" of p->text, which is not modified. */
 static int piece_parse(piece *p, dp_arena *a, const char *path, dp_error *err)
 {
     unsigned long line;
     size_t n = strcspn(p->text, "\n");
-    char *rest = dp_arena_dup(a, p->text, n + 1);
+    char *cursor = dp_arena_dup(a, p->text, n + 1);
 
-    if (rest == NULL)
+    if (cursor == NULL)
         return dpi_no_memory(err, "a manifest");
-    rest[n] = '\0';
-    p->word = field(&rest);
+    cursor[n] = '\0';
+    p->word = field(&cursor);
     if (strcmp(p->word, "plugin") == 0) {
-        char *version = field(&rest);
-        if (!piece_abi(p, version, field(&rest)))
+        char *version = field(&cursor);
+        if (!piece_abi(p, version, field(&cursor)))
             goto malformed;
     }
-    p->ns = field(&rest);
-    p->key = field(&rest);
-    p->file = field(&rest);
-    if (!number(field(&rest), UINT32_MAX, &line) || rest)
+    p->ns = field(&cursor);
+    p->key = field(&cursor);
+    p->file = field(&cursor);
+    if (!number(field(&cursor), UINT32_MAX, &line) || cursor)
         goto malformed;
     p->line = (uint32_t)line;
     return 0;
@@ -163,8 +165,8 @@ static bool note_is_ours(const dpi_elf *e, uint64_t at, uint64_t end, const Elf6
            memcmp(e->p + at + sizeof(*nh), NOTE_NAME, sizeof(NOTE_NAME)) == 0;
 }
 
-/* Every note of ours in one PT_NOTE.  What is odd in others' notes is not our business: it only
- * ends the walk, since the next note cannot be found. */
+/* Add each dispatchd note of one PT_NOTE segment to `ps`.  A malformed note of another kind is no
+ * error, but ends the loop, because the position of the next note is unknown. */
 static int segment_notes(const dpi_elf *e, const Elf64_Phdr *ph, pieces *ps, const char *path,
                          dp_arena *a, dp_error *err)
 {
@@ -176,7 +178,7 @@ static int segment_notes(const dpi_elf *e, const Elf64_Phdr *ph, pieces *ps, con
         return dp_error_set(err, DP_EPLUGIN, "'%s' is cut short: its notes lie past its end", path);
     end = ph->p_offset + ph->p_filesz;
     while (rc == 0 && end - at >= sizeof(nh) && dpi_elf_get(e, at, &nh, sizeof(nh))) {
-        /* Head and name are padded as one: with 8, the text of a 4-byte name begins at 16. */
+        /* Header and name are padded together: with alignment 8, a 4-byte name ends at byte 16. */
         uint64_t desc = at + padded(sizeof(nh) + nh.n_namesz, align);
         bool ours = note_is_ours(e, at, end, &nh), fits = desc <= end && nh.n_descsz <= end - desc;
         if (ours && !fits)
@@ -215,7 +217,7 @@ static int summarize(const pieces *ps, const char *path, dp_arena *a, dp_manifes
         return dpi_no_memory(err, "a manifest");
     out->backends = backends;
     for (size_t i = 0; i < ps->n; i++) {
-        const piece *p = &ps->at[i];
+        const piece *p = &ps->items[i];
         if (strcmp(p->word, "plugin") == 0) {
             if (plugin)
                 return dp_error_set(err, DP_EPLUGIN, "'%s' says DP_PLUGIN twice: %s:%u and %s:%u",
@@ -275,11 +277,11 @@ static int read_notes(const dpi_elf *e, const char *path, dp_arena *a, dp_manife
         out->text = pieces_join(&ps, a);
         rc = out->text ? summarize(&ps, path, a, out, err) : dpi_no_memory(err, "a manifest");
     }
-    dp_free(ps.at);
+    dp_free(ps.items);
     return rc ? rc : check_names(out, path, err);
 }
 
-/* -- for the loader, and for anyone -- */
+/* -- reading manifests -- */
 
 int dpi_manifest_parse(const void *bytes, size_t n, const char *path, dp_arena *a, dp_manifest *out,
                        dpi_hazards *hazards, dp_error *err)
@@ -341,7 +343,7 @@ int dpi_manifest_check_abi(const dp_manifest *m, const char *path, dp_error *err
                                     : "update the host, or build it with this host's headers");
 }
 
-/* The first word of a block's text, as plugin_macros.h writes it. */
+/* The first word of a block's line, as in plugin_macros.h. */
 static const char *const block_words[DP_BLOCK_END] = {
     [DP_BLOCK_PLUGIN] = "plugin",       [DP_BLOCK_LIBRARY] = "library",
     [DP_BLOCK_FRAGMENT] = "fragment",   [DP_BLOCK_IMPL] = "impl",
@@ -406,6 +408,6 @@ int dpi_manifest_text(const dp_root *root, const dp_block *const *blocks, size_t
     }
     if (rc == 0 && (*text = pieces_join(&ps, a)) == NULL)
         rc = DP_ERESOURCE;
-    dp_free(ps.at);
+    dp_free(ps.items);
     return rc ? dpi_no_memory(err, "a manifest") : 0;
 }

@@ -49,7 +49,7 @@ void dp_vnote(dp_ctx *ctx, const char *name, const char *format, va_list ap)
     pthread_mutex_lock(&reg->lock);
     dpi_image *im = reg->note_images;
     while (im != NULL && strcmp(im->copy, where.dli_fname) != 0)
-        im = im->noting;
+        im = im->next_noting;
     if (im != NULL && set(im, name, text))
         dpi_notify_note(reg, im->manifest.plugin, name, text);
     pthread_mutex_unlock(&reg->lock);
@@ -58,7 +58,7 @@ void dp_vnote(dp_ctx *ctx, const char *name, const char *format, va_list ap)
 void dpi_notes_open(dp_registry *reg, dpi_image *im)
 {
     pthread_mutex_lock(&reg->lock);
-    im->noting = reg->note_images;
+    im->next_noting = reg->note_images;
     reg->note_images = im;
     pthread_mutex_unlock(&reg->lock);
 }
@@ -68,9 +68,9 @@ void dpi_notes_close(dp_registry *reg, dpi_image *im)
     pthread_mutex_lock(&reg->lock);
     dpi_image **at = &reg->note_images;
     while (*at != NULL && *at != im)
-        at = &(*at)->noting;
+        at = &(*at)->next_noting;
     if (*at != NULL)
-        *at = im->noting;
+        *at = im->next_noting;
     pthread_mutex_unlock(&reg->lock);
     while (im->notes != NULL) {
         note *gone = im->notes;

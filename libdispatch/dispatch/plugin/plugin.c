@@ -1,12 +1,15 @@
-/* plugin.c -- plugins of a registry: load and reload.
+/* plugin.c -- loads and reloads the plugins of a registry.
  *
- *     LIVE --unload--> gone          a file is mapped, its unit attached
- *     LIVE --reload--> DRAINING      replaced; calls that began before it finish on its code
- *     DRAINING --reap--> gone        nobody can run it: on_unload, dlclose, proof
- *     any --dlclose does not unmap--> KEPT    resident, or held by the dynamic linker
+ * States of a plugin (LIVE: its file is mapped and its unit attached) and their transitions:
  *
- * One operation at a time (plugin_lock, outermost); the list itself and the states in it are also
- * under the registry's lock, so that listing never waits for a drain. */
+ *     LIVE --unload--> freed
+ *     LIVE --reload--> DRAINING      it was replaced; calls that began earlier finish on its code
+ *     DRAINING --reap--> freed       no call can run it: on_unload, dlclose, mapping checked
+ *     any --dlclose does not unmap--> KEPT    it is resident, or the dynamic linker keeps it mapped
+ *
+ * plugin_lock, taken before any other lock, allows one load, unload or reload at a time.  The list
+ * and the states are also protected by the registry's lock, so that listing does not wait for a
+ * drain. */
 #include "plugins.h"
 #include "dispatch/registry/thread.h"
 #include "threads.h"
@@ -14,7 +17,7 @@
 
 enum { RELOAD_WAIT_MS = 20 };
 
-/* Room for what is only known after the change is published, when nothing may fail any more. */
+/* Allocate the report's arrays before the change is published, because nothing may fail later. */
 static int report_prepare(const dpi_image *im, dp_arena *a, dp_plugin_report *r, dp_error *err)
 {
     const dp_manifest *m = &im->manifest;
@@ -34,7 +37,7 @@ static int report_prepare(const dpi_image *im, dp_arena *a, dp_plugin_report *r,
     return 0;
 }
 
-/* Operators that have a kernel of p but no definition. */
+/* List the operators that have a kernel of `p` but no definition. */
 static void report_dangling(dp_registry *reg, const dpi_plugin *p, dp_plugin_report *r)
 {
     const dpi_snapshot *s = dpi_snapshot_get(reg);
@@ -54,15 +57,15 @@ static void report_dangling(dp_registry *reg, const dpi_plugin *p, dp_plugin_rep
 static void report_overrides(dpi_text *lines, const dpi_image *im, dp_arena *a, dp_plugin_report *r)
 {
     const char **out = (const char **)r->overrides;
-    uint32_t room = im->manifest.impls + im->manifest.fallbacks;
+    uint32_t capacity = im->manifest.impls + im->manifest.fallbacks;
     char *text = lines->len ? dp_arena_dup(a, lines->s, lines->len + 1) : NULL;
 
     if (lines->failed || (lines->len && text == NULL)) {
         out[0] = "(out of memory for the overrides)";
-        r->n_overrides = room > 0;
+        r->n_overrides = capacity > 0;
         return;
     }
-    for (char *line = text ? strtok_r(text, "\n", &text) : NULL; line && r->n_overrides < room;
+    for (char *line = text ? strtok_r(text, "\n", &text) : NULL; line && r->n_overrides < capacity;
          line = strtok_r(NULL, "\n", &text))
         out[r->n_overrides++] = line;
 }
@@ -79,8 +82,9 @@ static dp_load_options options(const dp_load_options *o)
     return all;
 }
 
-/* May this file be loaded as well (old NULL), or in old's place? */
-static int check_place(dp_registry *reg, const dpi_image *im, const dpi_plugin *old, dp_error *err)
+/* Check that `im` may be loaded: to replace `old`, or as one more plugin if `old` is NULL. */
+static int check_may_load(dp_registry *reg, const dpi_image *im, const dpi_plugin *old,
+                          dp_error *err)
 {
     const char *name = im->manifest.plugin;
     const dpi_plugin *live = dpi_plugins_live(reg, name);
@@ -107,18 +111,18 @@ static int check_place(dp_registry *reg, const dpi_image *im, const dpi_plugin *
     return 0;
 }
 
-/* The embedder's trial of the copy. */
+/* Let the embedder try the private copy. */
 static int probe(const dpi_image *im, const dp_load_options *o, dp_error *err)
 {
-    dp_error said = DP_ERROR_INIT;
-    int rc = o->probe ? o->probe(im->copy, &said) : 0;
+    dp_error trial = DP_ERROR_INIT;
+    int rc = o->probe ? o->probe(im->copy, &trial) : 0;
 
     return rc ? dp_error_set(err, rc, "cannot load plugin '%s' from '%s': %s", im->manifest.plugin,
-                             im->path, said.message)
+                             im->path, trial.message)
               : 0;
 }
 
-/* Run on_load and publish.  If publishing fails on_unload undoes on_load. */
+/* Run on_load, then publish the registrations; if that fails, run on_unload to undo on_load. */
 static int publish(dp_registry *reg, dpi_plugin *p, const dp_load_options *o, dpi_plugin *old,
                    dpi_text *overrides, dp_error *err)
 {
@@ -134,10 +138,11 @@ static int publish(dp_registry *reg, dpi_plugin *p, const dp_load_options *o, dp
                              im->n_blocks, &ao, &p->unit, overrides, err);
     if (rc) {
         if (dpi_plugin_hook(reg, im, DP_BLOCK_ON_UNLOAD, &ignored))
-            snprintf(im->stay, sizeof(im->stay), "its on_unload failed after its load was refused");
+            snprintf(im->never_close, sizeof(im->never_close),
+                     "its on_unload failed after its load was refused");
         return rc;
     }
-    im->ran = true;
+    im->code_ran = true;
     p->gen = dpi_generation_ref(dpi_unit_generation(p->unit));
     p->defs = p->unit->defs;
     p->impls = p->unit->impls;
@@ -146,14 +151,15 @@ static int publish(dp_registry *reg, dpi_plugin *p, const dp_load_options *o, dp
     return 0;
 }
 
-/* Everything up to a published, listed plugin; on failure nothing is left of it.  *out borrowed. */
+/* Load the file at `path`, publish it and add it to the list; `old`: the plugin that it replaces,
+ * or NULL.  On failure nothing has changed.  *out is borrowed. */
 static int bring_up(dp_registry *reg, const char *path, const dp_load_options *opts,
                     dpi_plugin *old, dp_arena *a, dp_plugin_report *r, dpi_plugin **out,
                     dp_error *err)
 {
     dp_load_options o = options(opts);
     dpi_text overrides = {NULL, 0, 0, false};
-    char why[sizeof(((dpi_plugin *)0)->kept)];
+    char why[sizeof(((dpi_plugin *)0)->reason)];
     dpi_plugin *p = dp_calloc(1, sizeof(*p));
     int rc = p ? dpi_image_open(path, true, o.cache_dir, &p->image, err)
                : dpi_no_memory(err, "a plugin");
@@ -165,7 +171,7 @@ static int bring_up(dp_registry *reg, const char *path, const dp_load_options *o
     pthread_mutex_lock(&reg->lock);
     reg->plugins_free = dpi_plugins_free;
     pthread_mutex_unlock(&reg->lock);
-    rc = check_place(reg, p->image, old, err);
+    rc = check_may_load(reg, p->image, old, err);
     if (rc == 0)
         rc = probe(p->image, &o, err);
     if (rc == 0)
@@ -215,8 +221,9 @@ int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o,
     return 0;
 }
 
-/* Old generations are bounded: the last places are given only after the older ones were closed. */
-static int make_room(dp_registry *reg, dp_error *err)
+/* Limit replaced generations that are still in use to DP_LIMIT_DRAINING: if there are too many,
+ * close them, so that no new call may enter them.  DP_EBUSY: there are still too many. */
+static int limit_draining(dp_registry *reg, dp_error *err)
 {
     if (dpi_plugins_reap(reg, false) < DP_LIMIT_DRAINING ||
         dpi_plugins_reap(reg, true) < DP_LIMIT_DRAINING)
@@ -227,16 +234,18 @@ static int make_room(dp_registry *reg, dp_error *err)
                 err, DP_EBUSY,
                 "%d old generations are still in use, the most there may be; the oldest "
                 "is plugin '%s' generation %llu: %s",
-                DP_LIMIT_DRAINING, dpi_plugin_name(p), (unsigned long long)p->gen->number, p->kept);
+                DP_LIMIT_DRAINING, dpi_plugin_name(p), (unsigned long long)p->gen->number,
+                p->reason);
     return 0;
 }
 
-/* The replaced generation: gone if nobody runs it within `ms`, else reaped later. */
-static void let_drain(dp_registry *reg, dpi_plugin *old, int ms, dp_unload_report *r)
+/* Wait at most `ms` for calls of the replaced plugin `old`, and unload it; if calls still run it,
+ * leave it DRAINING, and a later reap unloads it. */
+static void drain_replaced(dp_registry *reg, dpi_plugin *old, int ms, dp_unload_report *r)
 {
     uint64_t start = dpi_nanos();
     size_t bytes = old->image->bytes;
-    char who[sizeof(old->kept)] = "";
+    char who[sizeof(old->reason)] = "";
 
     memset(r, 0, sizeof(*r));
     r->old_generation = old->gen->number;
@@ -261,7 +270,7 @@ static int reload(dp_registry *reg, const char *name, const dp_load_options *o, 
     dp_plugin_report r;
     dp_unload_report u;
     dpi_plugin *p, *old;
-    int rc = make_room(reg, err);
+    int rc = limit_draining(reg, err);
 
     if (rc)
         return rc;
@@ -273,7 +282,7 @@ static int reload(dp_registry *reg, const char *name, const dp_load_options *o, 
         return rc;
     r.millis = dpi_millis_since(start);
     int ms = options(o).drain_ms;
-    let_drain(reg, old, ms > 0 ? ms : RELOAD_WAIT_MS, &u);
+    drain_replaced(reg, old, ms > 0 ? ms : RELOAD_WAIT_MS, &u);
     *report = r;
     *old_report = u;
     return 0;

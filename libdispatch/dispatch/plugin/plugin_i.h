@@ -1,5 +1,4 @@
-/* plugin_i.h -- what elf.c, hazards.c, manifest.c, image.c and plugin.c share about a plugin's
- * file. */
+/* plugin_i.h -- declarations about a plugin's file that the files of this folder share. */
 #ifndef DPI_PLUGIN_I_H
 #define DPI_PLUGIN_I_H
 
@@ -9,82 +8,88 @@
 
 enum { DPI_PIN_MAX = 4 };
 
-/* What the file's dynamic section says about unloading, so that no library goes while
- * somebody still holds its code.  Strings live in the arena of the manifest, or for ever. */
+/* Hazards of unloading that the file's dynamic section shows.  Strings live in the manifest's arena
+ * or are static. */
 typedef struct dpi_hazards {
-    bool static_tls;              /* fatal at load: such memory is never given back */
-    bool constructors;            /* code of its own runs in dlopen */
-    const char *resident;         /* why dlclose would be unsafe; NULL: it is not */
-    const char *sticks;           /* why dlclose may leave it mapped; NULL: it will not */
-    const char *pin[DPI_PIN_MAX]; /* libraries to keep mapped, so that the plugin need not be */
+    bool static_tls;              /* the file must not be loaded: static TLS is never freed */
+    bool constructors;            /* the file's own code runs in dlopen */
+    const char *resident;         /* why dlclose would be unsafe; NULL: it is safe */
+    const char *may_stay;         /* why dlclose may leave it mapped; NULL: no reason found */
+    const char *pin[DPI_PIN_MAX]; /* libraries that must stay mapped; the plugin need not */
     uint32_t n_pins;
 } dpi_hazards;
 
-/* The whole file, once, in dp_malloc memory.  path is opened as a regular file of at most
- * DP_LIMIT_PLUGIN_FILE bytes.  DP_EBUSY: it changed meanwhile.  *bytes owned. */
+/* Read the whole file at `path` into memory of dp_malloc(), *bytes (owned).  DP_EPLUGIN: it is no
+ * regular file; DP_ERESOURCE: over DP_LIMIT_PLUGIN_FILE bytes; DP_EBUSY: it changed meanwhile. */
 int dpi_file_read(const char *path, void **bytes, size_t *n, dp_error *err);
-/* dp_manifest_read on bytes in memory; hazards may be NULL.  path is for messages only. */
+/* Parse the manifest of a file's `n` bytes, as dp_manifest_read() does for a path.  `hazards` may
+ * be NULL.  `path` is used in messages only. */
 int dpi_manifest_parse(const void *bytes, size_t n, const char *path, dp_arena *a, dp_manifest *out,
                        dpi_hazards *hazards, dp_error *err);
-/* The canonical text that these records should have in their notes.  *text in the arena. */
+/* Build the canonical text of mapped records, which must equal that of the notes.  *text is in the
+ * arena. */
 int dpi_manifest_text(const dp_root *root, const dp_block *const *blocks, size_t n, dp_arena *a,
                       const char **text, dp_error *err);
-/* DP_EABI when this host cannot run it: both versions and what to do. */
+/* DP_EABI: this host cannot run the plugin; the message has both versions and says what to do. */
 int dpi_manifest_check_abi(const dp_manifest *m, const char *path, dp_error *err);
 
-/* One mapped plugin file.  The bytes were read once; the manifest was parsed from them and they
- * were mapped from a private copy that nobody else writes. */
+/* One plugin file.  Its bytes were read once: the manifest was parsed from them, and they were
+ * written to the private copy that is mapped. */
 typedef struct dpi_image {
-    dp_arena *arena; /* manifest, records */
+    dp_arena *arena; /* owned; has the manifest and the records */
     dp_manifest manifest;
     dpi_hazards hazards;
     const char *path; /* where the file was found; in the arena */
-    char *copy, *dir; /* what is mapped, and its own directory; dp_malloc.  dir NULL: no copy */
-    void *handle;     /* dlopen's; NULL once closed */
-    uintptr_t base;   /* load address */
-    size_t bytes;     /* of the mapping */
-    bool mapped;      /* false before dlopen, and after an unmapping that was proved */
-    bool ran;         /* code of the plugin's own may have run: a resident one must stay */
-    char stay[256];   /* why it must never be dlclosed, beside being resident; "" */
-    struct dpi_note *notes; /* oldest first; notes.c's, under the registry's lock, as is the next */
-    struct dpi_image *noting; /* the next of the registry's plugins that may make notes */
-    const dp_block **blocks;  /* [n_blocks] the host's copies, as big as the host's struct */
+    /* Path of the mapped file, and the directory made for this private copy; both owned.  `dir`
+     * NULL: the file itself is mapped instead of a copy. */
+    char *copy, *dir;
+    void *handle;   /* from dlopen(); NULL after dlclose() */
+    uintptr_t base; /* load address */
+    size_t bytes;   /* size of the mapping */
+    bool mapped;    /* false before dlopen(), and after the mapping was found to be gone */
+    bool code_ran;  /* the plugin's own code may have run: then a resident plugin must stay */
+    char never_close[256]; /* reason besides residence why dlclose() must never be called; "" */
+    /* Oldest first (notes.c); this and next_noting are protected by the registry's lock. */
+    struct dpi_note *notes;
+    struct dpi_image *next_noting; /* next in dp_registry.note_images */
+    const dp_block **blocks;       /* [n_blocks] copies, each as big as the host's struct */
     size_t n_blocks;
 } dpi_image;
 
-/* Read, check and copy path.  Nothing of the file has run yet.  Without `copy` the file itself will
- * be mapped. */
+/* Read and check the file at `path`, and copy it into `cache_dir`.  `copy` false: make no copy; the
+ * file itself will be mapped.  No code of the file runs. */
 int dpi_image_open(const char *path, bool copy, const char *cache_dir, dpi_image **out,
                    dp_error *err);
-/* Map it, check its records against its note and give it the host's table.  Its constructors run.
- */
+/* Map the file, check its records against its note and give it the host's table of functions.  The
+ * file's constructors run. */
 int dpi_image_map(dpi_image *im, dp_error *err);
-/* Check the records of a mapped file, copy them into `blocks` and give the plugin the host's
- * table. */
+/* Check the records of a mapped file, copy them into `blocks` and give the plugin the host's table
+ * of functions. */
 int dpi_records_check(dpi_image *im, dp_error *err);
-bool dpi_image_listed(const dpi_image *im); /* is its mapping in the dynamic linker's list? */
-/* The first block of this kind; NULL: none. */
+bool dpi_image_listed(const dpi_image *im); /* is the file in the dynamic linker's list? */
+/* Return the first block of this kind; NULL: there is none. */
 const dp_block *dpi_image_block(const dpi_image *im, int kind);
-/* Why it must never be dlclosed, into buf; false: it may be. */
+/* Must the image stay mapped for ever?  If so, write the reason to `buf`. */
 bool dpi_image_resident(const dpi_image *im, char *buf, size_t bytes);
-/* dlclose, unless resident; *why says what keeps it when it is still mapped, else is "".  True: the
- * mapping is gone, as the dynamic linker's own list shows, and so is the copy. */
+/* Call dlclose(), unless the image must stay mapped.  True: the dynamic linker's list shows that
+ * the mapping is gone, and the copy was deleted.  False: `why` says why it is still mapped. */
 bool dpi_image_unmap(dpi_image *im, char *why, size_t bytes);
-/* Is a mapping that stayed after dlclose gone by now?  If so the copy goes too. */
+/* Is the mapping gone, perhaps some time after dlclose()?  If so, the copy is deleted. */
 bool dpi_image_gone(dpi_image *im);
-/* Take notes of the plugin (dp_note) from now on. */
+/* Accept notes of the plugin (dp_note()) from now on. */
 void dpi_notes_open(dp_registry *reg, dpi_image *im);
-/* ... no more, and free those that there are.  im need not be open. */
+/* Accept no more notes of the plugin, and free its notes.  `im` need not be open for notes. */
 void dpi_notes_close(dp_registry *reg, dpi_image *im);
-/* *out: [*n] in the arena.  DP_ERESOURCE without a message.  Under the registry's lock. */
+/* Copy the plugin's notes to the arena; *out has *n elements.  DP_ERESOURCE: no memory; no message
+ * is set.  The caller holds the registry's lock. */
 int dpi_notes_copy(const dpi_image *im, dp_arena *a, const dp_note_info **out, size_t *n);
 
-/* Removes the copy and frees; the mapping, if there still is one, stays.  NULL is fine. */
+/* Delete the copy and free `im`; a mapping that still exists is not unmapped.  NULL is allowed. */
 dpi_image *dpi_image_free(dpi_image *im);
 
-/* Old generations that still run; under the registry's lock. */
+/* Count the replaced generations that are DRAINING.  The caller holds the registry's lock. */
 uint32_t dpi_plugins_draining(const dp_registry *reg);
-/* The host's table for plugins (host.c). */
+/* The table of functions that plugins call (host.c). */
 const dp_host *dpi_host_table(void);
 
 #pragma GCC visibility pop

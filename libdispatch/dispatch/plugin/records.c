@@ -1,5 +1,5 @@
-/* records.c -- a mapped plugin's records: checked to lie inside the mapping, copied to the host's
- * structs and compared with the note of its file. */
+/* records.c -- checks that a mapped plugin's records lie inside its mapping, copies them to the
+ * host's structs and compares them with the note in the plugin's file. */
 #define _GNU_SOURCE
 #include "plugin_i.h"
 #include <dlfcn.h>
@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Oldest sizes that can be read: what comes after is zero for whoever ends there. */
+/* Sizes of records.  The minimum is that of the oldest plugins; fields that their records lack are
+ * read as zero. */
 enum {
     BLOCK_BYTES_MIN = offsetof(dp_block, fn),
     ITEM_BYTES_MIN = offsetof(dp_item, tags),
@@ -15,19 +16,20 @@ enum {
     SEGMENTS_MAX = 16
 };
 
-/* -- where it lies -- */
+/* -- the mapping's addresses -- */
 
+/* Addresses of one mapped segment. */
 typedef struct extent {
     uintptr_t start, end;
     uint32_t flags; /* PF_* */
 } extent;
 
 typedef struct span {
-    uintptr_t base; /* in: which library */
-    const char *name;
-    bool found;
+    uintptr_t base;   /* set by the caller: load address of the library */
+    const char *name; /* set by the caller: path of the library */
+    bool found;       /* the library is in the dynamic linker's list */
     uint32_t n;
-    extent at[SEGMENTS_MAX];
+    extent extents[SEGMENTS_MAX];
 } span;
 
 static int span_look(struct dl_phdr_info *info, size_t size, void *arg)
@@ -41,13 +43,14 @@ static int span_look(struct dl_phdr_info *info, size_t size, void *arg)
     for (unsigned i = 0; i < info->dlpi_phnum && s->n < SEGMENTS_MAX; i++) {
         const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
         if (ph->p_type == PT_LOAD)
-            s->at[s->n++] =
+            s->extents[s->n++] =
                 (extent){s->base + ph->p_vaddr, s->base + ph->p_vaddr + ph->p_memsz, ph->p_flags};
     }
     return 1;
 }
 
-/* The dynamic linker's own list, which dlclose's return value says nothing about. */
+/* Find the segments of `im` in the dynamic linker's list.  dlclose() may return 0 and leave a
+ * library in this list. */
 static bool span_find(span *s, const dpi_image *im)
 {
     memset(s, 0, sizeof(*s));
@@ -69,23 +72,26 @@ static size_t span_bytes(const span *s)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = UINTPTR_MAX, high = 0;
 
     for (uint32_t i = 0; i < s->n; i++) {
-        low = s->at[i].start < low ? s->at[i].start : low;
-        high = s->at[i].end > high ? s->at[i].end : high;
+        low = s->extents[i].start < low ? s->extents[i].start : low;
+        high = s->extents[i].end > high ? s->extents[i].end : high;
     }
     return high > low ? (high + page - 1) / page * page - low / page * page : 0;
 }
 
-/* Bytes of the mapping from p to the end of its segment, with these permissions; 0: not in it. */
+/* Return the number of bytes from `p` to the end of its segment.  0: no segment with the
+ * permissions `flags` (PF_*) contains `p`. */
 static size_t span_left(const span *s, const void *p, uint32_t flags)
 {
     uintptr_t x = (uintptr_t)p;
 
     for (uint32_t i = 0; i < s->n; i++)
-        if (x >= s->at[i].start && x < s->at[i].end && (s->at[i].flags & flags) == flags)
-            return s->at[i].end - x;
+        if (x >= s->extents[i].start && x < s->extents[i].end &&
+            (s->extents[i].flags & flags) == flags)
+            return s->extents[i].end - x;
     return 0;
 }
 
+/* Does string `text` lie in the mapping, with its terminating zero? */
 static bool span_text(const span *s, const char *text)
 {
     size_t left = span_left(s, text, PF_R);
@@ -103,11 +109,11 @@ const dp_block *dpi_image_block(const dpi_image *im, int kind)
 
 /* -- records -- */
 
-/* Copy a record of `size` bytes to the host's struct of `room`; what it does not cover is zero. */
-static void copy_record(void *dst, size_t room, const void *src, size_t size)
+/* Copy a record of `size` bytes to a struct of `capacity` bytes, and zero the remainder. */
+static void copy_record(void *dst, size_t capacity, const void *src, size_t size)
 {
-    memset(dst, 0, room);
-    memcpy(dst, src, size < room ? size : room);
+    memset(dst, 0, capacity);
+    memcpy(dst, src, size < capacity ? size : capacity);
 }
 
 static int bad_record(const dpi_image *im, const dp_block *b, dp_error *err, const char *what)
@@ -170,7 +176,8 @@ static int read_device(const span *s, dpi_image *im, dp_block *b, dp_error *err)
     return 0;
 }
 
-/* One block at `at`, `left` bytes before the end of all; *bytes: how far the next one is. */
+/* Read the block at `at`, from which `left` bytes remain to the end of all blocks.  Store the
+ * block's size in *bytes: the next block follows it. */
 static int read_block(const span *s, dpi_image *im, const char *at, size_t left, dp_block *b,
                       uint32_t *bytes, dp_error *err)
 {
@@ -203,13 +210,13 @@ static int read_block(const span *s, dpi_image *im, const char *at, size_t left,
 static int read_blocks(const span *s, dpi_image *im, const dp_root *root, dp_error *err)
 {
     const char *at = (const char *)root->begin, *end = (const char *)root->end;
-    size_t most;
+    size_t max_blocks;
     uint32_t bytes = 0;
 
     if (at >= end || span_left(s, at, PF_R) < (size_t)(end - at))
         return bad_record(im, NULL, err, "lies outside its file");
-    most = (size_t)(end - at) / BLOCK_BYTES_MIN + 1;
-    im->blocks = dp_arena_alloc_n(im->arena, most, sizeof(*im->blocks));
+    max_blocks = (size_t)(end - at) / BLOCK_BYTES_MIN + 1;
+    im->blocks = dp_arena_alloc_n(im->arena, max_blocks, sizeof(*im->blocks));
     if (im->blocks == NULL)
         return dpi_no_memory(err, "a plugin's records");
     for (; at < end; at += bytes) {
@@ -223,9 +230,9 @@ static int read_blocks(const span *s, dpi_image *im, const dp_root *root, dp_err
     return 0;
 }
 
-/* -- note and records must say the same -- */
+/* -- comparing the note with the records -- */
 
-/* Refuse the load at the first line where they differ. */
+/* Fail if the texts differ, with a message that quotes the first line that differs. */
 static int compare_texts(const dpi_image *im, const char *note, const char *records, dp_error *err)
 {
     size_t n, m;
@@ -274,7 +281,7 @@ static int check_root(const span *s, const dpi_image *im, const dp_root *root, d
     return 0;
 }
 
-/* At most one hook of a kind, and with a function. */
+/* Check that there is at most one hook of each kind, and that each hook has a function. */
 static int check_hooks(const dpi_image *im, dp_error *err)
 {
     for (size_t i = 0; i < im->n_blocks; i++) {

@@ -1,10 +1,10 @@
-/* threads.c -- threads of plugins: started and joined by the host, so that no code is unmapped
- * under one.
+/* threads.c -- starts and joins the threads of plugins, so that no code is unmapped while a thread
+ * runs it.
  *
- * A record belongs to the file that its function lies in, which for a plugin is the private copy of
- * one generation; it is there from dp_thread_start() until the thread is joined, and a joined
- * thread runs nothing any more, not even destructors.  One lock over all; nothing is waited for
- * under it but the end of a thread. */
+ * A thread's record has the path of the file that contains the thread's function; for a plugin this
+ * is the private copy of one generation.  The record exists from dp_thread_start() until the thread
+ * is joined; a joined thread runs no code any more, not even destructors.  One lock protects all
+ * records.  A wait for the end of a thread is the only wait that happens with this lock. */
 #define _GNU_SOURCE /* dladdr, names of threads, waits by the monotonic clock */
 #include "threads.h"
 #include "dispatch/call/ctx.h"
@@ -21,11 +21,11 @@ typedef struct thread {
     dp_ctx *ctx; /* owned by the thread */
     dp_thread_fn fn;
     void *arg;
-    char *file; /* owned: where fn lies */
+    char *file; /* path of the file that contains fn; owned */
     pthread_t thread;
-    bool ended;   /* it has left fn */
-    bool joining; /* somebody waits for its end */
-    bool warned;  /* that it changed its floating-point environment */
+    bool ended;   /* fn has returned, or called pthread_exit() */
+    bool joining; /* a thread is joining it */
+    bool warned;  /* a warning that it changed the floating-point environment was given */
     char name[DP_THREAD_NAME_MAX];
 } thread;
 
@@ -44,7 +44,8 @@ static void label(const thread *t)
     dp_ctx_set_label(t->ctx, text);
 }
 
-/* It calls kernels, which are to compute as everywhere: what it changed lasts for one turn. */
+/* Reset the thread's floating-point environment between turns, so that kernels which it calls
+ * compute the same results as in other threads. */
 static void fp_settle(thread *t)
 {
     char changed[256], text[DP_LIMIT_WARNING_BYTES + 1];
@@ -62,14 +63,14 @@ static void fp_settle(thread *t)
     dpi_warn_listener(text);
 }
 
-static void end(void *arg)
+static void thread_end(void *arg)
 {
     thread *t = arg;
 
     fp_settle(t);
     pthread_mutex_lock(&lock);
     dp_ctx *ctx = t->ctx;
-    t->ctx = NULL; /* its address may be another one's soon */
+    t->ctx = NULL; /* a new context may get the same address */
     pthread_mutex_unlock(&lock);
     dp_ctx_free(ctx);
     pthread_mutex_lock(&lock);
@@ -78,14 +79,14 @@ static void end(void *arg)
     pthread_mutex_unlock(&lock);
 }
 
-static void *run(void *arg)
+static void *thread_run(void *arg)
 {
     thread *t = arg;
 
     snprintf(dpi_thread_plugin, sizeof(dpi_thread_plugin), "thread=0 for='thread '%s'' file='%s'",
              t->name, t->file);
-    dpi_fp_set(DPI_FP_DEFAULT);   /* not what the code that starts it has set */
-    pthread_cleanup_push(end, t); /* it may leave by pthread_exit() */
+    dpi_fp_set(DPI_FP_DEFAULT);          /* the starting thread's environment was inherited */
+    pthread_cleanup_push(thread_end, t); /* also if fn calls pthread_exit() */
     t->fn(t->ctx, t->arg);
     pthread_cleanup_pop(1);
     return NULL;
@@ -121,7 +122,7 @@ static int thread_new(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg,
     return 0;
 }
 
-/* Under the lock. */
+/* Count the threads of `file`.  Under the lock. */
 static uint32_t count(const char *file)
 {
     uint32_t n = 0;
@@ -134,10 +135,10 @@ static uint32_t count(const char *file)
 static int create(thread *t)
 {
     sigset_t before;
-    char short_name[16]; /* what the kernel takes */
+    char short_name[16]; /* Linux takes at most 15 bytes and a zero */
 
     dpi_signals_block(&before);
-    int rc = pthread_create(&t->thread, NULL, run, t);
+    int rc = pthread_create(&t->thread, NULL, thread_run, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     snprintf(short_name, sizeof(short_name), "%.15s", t->name);
     if (rc == 0)
@@ -145,14 +146,15 @@ static int create(thread *t)
     return rc;
 }
 
-static bool registry_ends(dp_registry *reg)
+static bool registry_threads_end(dp_registry *reg)
 {
     char who[1];
 
     return dpi_threads_end(reg, NULL, DPI_THREADS_WAIT_MS, who, sizeof(who));
 }
 
-/* Under the lock.  It is listed before it runs: whoever looks finds it. */
+/* Start the thread and add it to the list.  Under the lock, so that no other thread sees a started
+ * thread that is not in the list. */
 static int start(thread *t, uint64_t *id, dp_error *err)
 {
     if (count(t->file) >= DP_LIMIT_PLUGIN_THREADS)
@@ -165,7 +167,7 @@ static int start(thread *t, uint64_t *id, dp_error *err)
     last_id++;
     t->next = threads;
     threads = t;
-    t->reg->threads_end = registry_ends;
+    t->reg->threads_end = registry_threads_end;
     return 0;
 }
 
@@ -190,8 +192,9 @@ int dp_thread_start(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg, u
 
 /* -- joining -- */
 
-/* Under the lock, which it gives up while it waits; t is nobody else's meanwhile.  False: it still
- * runs. */
+/* Wait for the end of `t`, at most until time `until` (NULL: no limit).  Under the lock, which is
+ * released while waiting; t->joining keeps other threads from joining `t` meanwhile.  False: `t`
+ * still runs. */
 static bool wait_for(thread *t, const struct timespec *until)
 {
     int rc = 0;
@@ -204,9 +207,9 @@ static bool wait_for(thread *t, const struct timespec *until)
     return t->ended;
 }
 
-/* Under the lock: t, which has ended, goes.  It has host code left to run, none that takes the
- * lock. */
-static void reap(thread *t)
+/* Join and free `t`, which has ended.  Under the lock: the host code that `t` still runs does not
+ * take the lock. */
+static void join_and_free(thread *t)
 {
     thread **at = &threads;
 
@@ -239,7 +242,7 @@ static int join(dp_ctx *ctx, uint64_t id, int timeout_ms)
     if (!wait_for(t, timeout_ms >= 0 ? &until : NULL))
         return dp_error_set(&ctx->error, DP_EBUSY, "thread '%s' still runs after %d ms", t->name,
                             timeout_ms);
-    reap(t);
+    join_and_free(t);
     return 0;
 }
 
@@ -267,8 +270,8 @@ int dp_thread_turn(dp_ctx *ctx)
     return 0;
 }
 
-/* The first record of this file, or registry when there is none; NULL: none is left. */
-static thread *of(const dp_registry *reg, const char *file)
+/* Return the first thread of `file`, or of `reg` if `file` is NULL; NULL: there is none. */
+static thread *first_thread(const dp_registry *reg, const char *file)
 {
     thread *t = threads;
 
@@ -286,12 +289,12 @@ bool dpi_threads_end(const dp_registry *reg, const dpi_image *im, int timeout_ms
     thread *t;
 
     if (im != NULL && file == NULL)
-        return true; /* never mapped */
+        return true; /* the file was never mapped, so it started no thread */
     pthread_mutex_lock(&lock);
-    while (ended && (t = of(reg, file)) != NULL) {
+    while (ended && (t = first_thread(reg, file)) != NULL) {
         ended = !t->joining && wait_for(t, &until);
         if (ended)
-            reap(t);
+            join_and_free(t);
         else
             snprintf(who, bytes, "thread '%s' of %s%s%s", t->name, im ? "plugin '" : t->file,
                      im ? im->manifest.plugin : "", im ? "'" : "");

@@ -1,4 +1,4 @@
-/* threads.h -- the threads of plugins, for those who unmap code and free registries. */
+/* threads.h -- ends threads of plugins, before their code is unmapped or the registry is freed. */
 #ifndef DPI_THREADS_H
 #define DPI_THREADS_H
 
@@ -6,10 +6,10 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { DPI_THREADS_WAIT_MS = 1000 }; /* for threads to end that on_unload told to */
+enum { DPI_THREADS_WAIT_MS = 1000 }; /* time for threads to end after on_unload asked them to */
 
-/* Join the threads whose function lies in this image, or with im NULL all of this registry.  False:
- * one still runs after timeout_ms (>= 0); *who says which. */
+/* Join the threads whose function lies in image `im`, or all threads of `reg` if `im` is NULL.
+ * False: a thread still runs after `timeout_ms` (>= 0); `who` (`bytes` bytes) names it. */
 bool dpi_threads_end(const dp_registry *reg, const dpi_image *im, int timeout_ms, char *who,
                      size_t bytes);
 

@@ -1,4 +1,5 @@
-/* unload.c -- the end of a plugin: detached, drained, its on_unload, its threads, unmapped. */
+/* unload.c -- unloads a plugin: detaches and drains it, runs on_unload, joins its threads, unmaps
+ * it. */
 #include "plugins.h"
 #include "base/process.h"
 #include "dispatch/registry/thread.h"
@@ -16,15 +17,15 @@ static dpi_plugin *plugin_free(dpi_plugin *p)
 
 bool dpi_plugin_retire(dp_registry *reg, dpi_plugin *p, char *why)
 {
-    if (!dpi_threads_end(reg, p->image, DPI_THREADS_WAIT_MS, why, sizeof(p->kept)))
-        snprintf(p->image->stay, sizeof(p->image->stay), "%s", why);
+    if (!dpi_threads_end(reg, p->image, DPI_THREADS_WAIT_MS, why, sizeof(p->reason)))
+        snprintf(p->image->never_close, sizeof(p->image->never_close), "%s", why);
     dpi_notes_close(reg, p->image);
-    if (dpi_image_unmap(p->image, why, sizeof(p->kept))) {
+    if (dpi_image_unmap(p->image, why, sizeof(p->reason))) {
         plugin_free(p);
         return true;
     }
     p->state = KEPT;
-    snprintf(p->kept, sizeof(p->kept), "%s", why);
+    snprintf(p->reason, sizeof(p->reason), "%s", why);
     dpi_plugins_add(reg, p);
     return false;
 }
@@ -34,7 +35,7 @@ int dpi_plugin_hook(dp_registry *reg, dpi_image *im, int kind, dp_error *err)
     const char *what = kind == DP_BLOCK_ON_LOAD ? "on_load" : "on_unload";
     const dp_block *b = dpi_image_block(im, kind);
     dpi_process before;
-    char its[16];
+    char step[16];
     dp_ctx *ctx;
     int rc;
 
@@ -44,11 +45,11 @@ int dpi_plugin_hook(dp_registry *reg, dpi_image *im, int kind, dp_error *err)
     if (rc)
         return rc;
     dp_ctx_set_label(ctx, what);
-    im->ran = true;
-    snprintf(its, sizeof(its), "its %s", what);
+    im->code_ran = true;
+    snprintf(step, sizeof(step), "its %s", what);
     dpi_process_save(&before);
     rc = ((dp_hook_fn)b->fn)(ctx);
-    dpi_process_settle(&before, im->manifest.plugin, its);
+    dpi_process_settle(&before, im->manifest.plugin, step);
     if (rc) {
         const char *said = dp_ctx_error(ctx)->message;
         int code = dp_error_name(rc) ? rc : DP_EPLUGIN;
@@ -60,9 +61,9 @@ int dpi_plugin_hook(dp_registry *reg, dpi_image *im, int kind, dp_error *err)
     return rc;
 }
 
-/* What is left of a detached plugin: its backends, whose memory is released, its place, its code.
- */
-static bool leave(dp_registry *reg, dpi_plugin *p, char *why)
+/* End the backends of a detached plugin, which releases their memory, remove the plugin from the
+ * list and unmap it. */
+static bool remove_and_retire(dp_registry *reg, dpi_plugin *p, char *why)
 {
     dpi_unit_free(p->unit);
     p->unit = NULL;
@@ -70,8 +71,8 @@ static bool leave(dp_registry *reg, dpi_plugin *p, char *why)
     return dpi_plugin_retire(reg, p, why);
 }
 
-/* End the objects of p's kinds, which nobody uses any more, or hand them to the version that
- * replaces p.  False: *why. */
+/* End the objects of p's kinds, which no call uses any more, or hand them to the plugin that
+ * replaces `p`.  False: a thread is still ending one after `timeout_ms`; `why` describes it. */
 static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
 {
     int ms = timeout_ms < 0 || timeout_ms > DPI_THREADS_WAIT_MS ? DPI_THREADS_WAIT_MS : timeout_ms;
@@ -79,12 +80,11 @@ static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
 
     for (uint32_t i = 0; p->unit != NULL && i < p->unit->n_regs && all; i++)
         if (p->unit->regs[i].objects != NULL)
-            all = dpi_object_kind_end(p->unit->regs[i].objects, ms, why, sizeof(p->kept));
+            all = dpi_object_kind_end(p->unit->regs[i].objects, ms, why, sizeof(p->reason));
     return all;
 }
 
-/* The same for one that has no say any more, and that nobody runs: a failing hook keeps it mapped,
- * and it stays DRAINING while a thread of it runs. */
+/* A failing on_unload only keeps the code mapped.  A thread that still runs leaves `p` DRAINING. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why)
 {
     dp_error err = DP_ERROR_INIT;
@@ -95,20 +95,20 @@ bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *wh
     }
     dpi_unit_free(p->unit);
     p->unit = NULL;
-    if (!p->said_goodbye && dpi_plugin_hook(reg, p->image, DP_BLOCK_ON_UNLOAD, &err))
-        snprintf(p->image->stay, sizeof(p->image->stay), "%.*s", (int)sizeof(p->image->stay) - 1,
-                 err.message);
-    p->said_goodbye = true;
-    if (!dpi_threads_end(reg, p->image, timeout_ms, why, sizeof(p->kept))) {
+    if (!p->on_unload_ran && dpi_plugin_hook(reg, p->image, DP_BLOCK_ON_UNLOAD, &err))
+        snprintf(p->image->never_close, sizeof(p->image->never_close), "%.*s",
+                 (int)sizeof(p->image->never_close) - 1, err.message);
+    p->on_unload_ran = true;
+    if (!dpi_threads_end(reg, p->image, timeout_ms, why, sizeof(p->reason))) {
         dpi_plugin_set_state(reg, p, DRAINING, why);
         return false;
     }
-    return leave(reg, p, why);
+    return remove_and_retire(reg, p, why);
 }
 
 size_t dpi_plugins_reap(dp_registry *reg, bool close)
 {
-    char who[sizeof(((dpi_plugin *)0)->kept)];
+    char who[sizeof(((dpi_plugin *)0)->reason)];
     size_t left = 0;
 
     for (dpi_plugin *p = reg->plugins, *next; p; p = next) {
@@ -131,30 +131,30 @@ size_t dpi_plugins_reap(dp_registry *reg, bool close)
 
 size_t dp_plugin_reap(dp_registry *reg)
 {
-    size_t left, aside = dpi_blocks_reap();
+    size_t left, n_blocks = dpi_blocks_reap();
 
     if (pthread_mutex_trylock(&reg->plugin_lock) == 0) {
         left = dpi_plugins_reap(reg, false);
         left += dpi_registry_reclaim(reg);
         pthread_mutex_unlock(&reg->plugin_lock);
-        return left + aside;
+        return left + n_blocks;
     }
-    pthread_mutex_lock(&reg->lock); /* an operation is under way: it reaps */
+    pthread_mutex_lock(&reg->lock); /* another load or unload runs, which reaps: only count */
     left = dpi_plugins_count(reg, DRAINING, NULL) + (reg->retired != NULL);
     pthread_mutex_unlock(&reg->lock);
-    return left + aside;
+    return left + n_blocks;
 }
 
 /* -- unload -- */
 
-/* Storages of a backend of p keep p loaded: its device functions must free them.  The unit knows
- * its backends' bits, attached or not. */
+/* Refuse to unload `p` while storages of its backends exist: its device functions must free them.
+ * `p` may be attached or detached. */
 static int check_storages(const dpi_plugin *p, dp_error *err)
 {
     for (uint32_t i = 0; i < p->unit->n_regs; i++) {
         const dpi_reg *r = &p->unit->regs[i];
         if (r->kind == DPI_REG_BACKEND)
-            dpi_blocks_settle(r->bit); /* what no tensor holds, only a copy that still runs */
+            dpi_blocks_settle(r->bit); /* wait for blocks that only a running copy still uses */
         uint64_t n = r->kind == DPI_REG_BACKEND ? dpi_device_storages(r->device) : 0;
         if (n)
             return dp_error_set(
@@ -167,16 +167,18 @@ static int check_storages(const dpi_plugin *p, dp_error *err)
     return 0;
 }
 
-/* Its streams, events and pins go before on_unload, which may end what they need. */
-static void quiet(const dpi_plugin *p)
+/* Release the backends' streams, events and pinned memory before on_unload runs, because on_unload
+ * may end the library that they need. */
+static void quiet_backends(const dpi_plugin *p)
 {
     for (uint32_t i = 0; i < p->unit->n_regs; i++)
         if (p->unit->regs[i].kind == DPI_REG_BACKEND)
             dpi_device_quiet(p->unit->regs[i].device);
 }
 
-/* A step of an unload failed as *err says: attach it again.  If that fails too it can only go. */
-static int put_back(dp_registry *reg, dpi_plugin *p, dp_error *err)
+/* Attach `p` again after a step of an unload failed with *err.  If this fails too, `p` stays
+ * detached and is unloaded when no call runs it. */
+static int reattach(dp_registry *reg, dpi_plugin *p, dp_error *err)
 {
     dp_error again = DP_ERROR_INIT, first = *err;
 
@@ -193,7 +195,7 @@ static int put_back(dp_registry *reg, dpi_plugin *p, dp_error *err)
 static int end_threads(dp_registry *reg, const dpi_plugin *p, int timeout_ms, dp_error *err)
 {
     int ms = timeout_ms < 0 || timeout_ms > DPI_THREADS_WAIT_MS ? DPI_THREADS_WAIT_MS : timeout_ms;
-    char who[sizeof(p->kept)];
+    char who[sizeof(p->reason)];
 
     if (dpi_threads_end(reg, p->image, ms, who, sizeof(who)))
         return 0;
@@ -201,14 +203,14 @@ static int end_threads(dp_registry *reg, const dpi_plugin *p, int timeout_ms, dp
                         who);
 }
 
-/* Fill in what is known of p before it goes. */
+/* Fill in the part of the report that needs `p`, before `p` is freed. */
 static void report_leaving(const dpi_plugin *p, dp_unload_report *r)
 {
     r->old_generation = p->gen->number;
     r->removed = dpi_plugin_registrations(p);
 }
 
-/* Fill in how p, which had `bytes` mapped, went; `why` it did not. */
+/* Fill in the result of unmapping a plugin of `bytes` bytes; `why` has the reason if it failed. */
 static void report_gone(dp_unload_report *r, bool unmapped, size_t bytes, const char *why)
 {
     r->drained = true;
@@ -217,16 +219,17 @@ static void report_gone(dp_unload_report *r, bool unmapped, size_t bytes, const 
     snprintf(r->kept_because, sizeof(r->kept_because), "%s", why);
 }
 
-static int still_in_use(const dpi_plugin *p, int timeout_ms, const char *who, dp_error *err)
+static int fail_in_use(const dpi_plugin *p, int timeout_ms, const char *who, dp_error *err)
 {
     return dp_error_set(err, DP_EBUSY,
                         "plugin '%s' generation %llu is still in use after %d ms: %s",
                         dpi_plugin_name(p), (unsigned long long)p->gen->number, timeout_ms, who);
 }
 
-/* p is detached, and `who` still runs it: dp_plugin_reap() closes it when that has ended. */
-static int leave_stuck(dp_registry *reg, dpi_plugin *p, const char *who, double ms,
-                       dp_unload_report *r)
+/* Leave the detached plugin `p` DRAINING, because `who` still runs it.  dp_plugin_reap() unloads it
+ * when no call runs it. */
+static int leave_draining(dp_registry *reg, dpi_plugin *p, const char *who, double ms,
+                          dp_unload_report *r)
 {
     dpi_plugin_set_state(reg, p, DRAINING, who);
     report_leaving(p, r);
@@ -235,13 +238,13 @@ static int leave_stuck(dp_registry *reg, dpi_plugin *p, const char *who, double 
     return 0;
 }
 
-/* Unload p if it agrees: no storage of its backends is alive, on_unload succeeds, its threads
- * end. */
+/* Unload `p`, unless a storage of its backends exists, a call or thread of it does not end in time,
+ * or on_unload fails.  If a step fails after the detach, attach `p` again. */
 static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_report *r,
                   dp_error *err)
 {
     uint64_t start = dpi_nanos();
-    char who[sizeof(p->kept)] = "";
+    char who[sizeof(p->reason)] = "";
     size_t bytes = p->image->bytes;
     int rc = check_storages(p, err);
 
@@ -250,31 +253,32 @@ static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_rep
     if (rc)
         return rc;
     if (!dpi_generation_drain(reg, p->gen, true, timeout_ms, who, sizeof(who)))
-        rc = still_in_use(p, timeout_ms, who, err);
-    if (rc == 0) /* calls that were under way may have made some */
+        rc = fail_in_use(p, timeout_ms, who, err);
+    if (rc == 0) /* calls that ended meanwhile may have created storages */
         rc = check_storages(p, err);
     if (rc == 0 && !end_objects(p, timeout_ms, who))
-        rc = still_in_use(p, timeout_ms, who, err);
+        rc = fail_in_use(p, timeout_ms, who, err);
     if (rc == 0) {
         r->drained_ms = dpi_millis_since(start);
-        quiet(p);
+        quiet_backends(p);
         rc = dpi_plugin_hook(reg, p->image, DP_BLOCK_ON_UNLOAD, err);
     }
     if (rc == 0)
         rc = end_threads(reg, p, timeout_ms, err);
     if (rc)
-        return put_back(reg, p, err);
+        return reattach(reg, p, err);
     report_leaving(p, r);
-    report_gone(r, leave(reg, p, who), bytes, who);
+    report_gone(r, remove_and_retire(reg, p, who), bytes, who);
     return 0;
 }
 
-/* Unload p whatever it says.  One that somebody still runs stays detached and is reaped later. */
+/* Unload `p` even if its storages exist or on_unload fails.  If a call still runs it, it stays
+ * detached, and a later reap unloads it. */
 static int unload_force(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_report *r,
                         dp_error *err)
 {
     uint64_t start = dpi_nanos();
-    char who[sizeof(p->kept)] = "";
+    char who[sizeof(p->reason)] = "";
     size_t bytes = p->image->bytes;
     int rc = dpi_registry_detach(reg, p->unit, err);
 
@@ -282,9 +286,9 @@ static int unload_force(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unlo
         return rc;
     if (!dpi_generation_drain(reg, p->gen, true, timeout_ms, who, sizeof(who))) {
         if (dpi_plugins_count(reg, DRAINING, NULL) < DP_LIMIT_DRAINING)
-            return leave_stuck(reg, p, who, dpi_millis_since(start), r);
-        still_in_use(p, timeout_ms, who, err);
-        return put_back(reg, p, err);
+            return leave_draining(reg, p, who, dpi_millis_since(start), r);
+        fail_in_use(p, timeout_ms, who, err);
+        return reattach(reg, p, err);
     }
     r->drained_ms = dpi_millis_since(start);
     report_leaving(p, r);
@@ -316,11 +320,11 @@ int dp_plugin_unload(dp_registry *reg, const char *name, int timeout_ms, bool fo
     return rc;
 }
 
-/* Newest first, as a stack of loads is taken down.  No context exists but those of plugins'
- * threads, so nothing else runs. */
+/* Unload all plugins, the newest first.  Only contexts of plugins' own threads exist now, so no
+ * other call runs.  False: a thread of a plugin still runs. */
 bool dpi_plugins_free(dp_registry *reg)
 {
-    char why[sizeof(((dpi_plugin *)0)->kept)];
+    char why[sizeof(((dpi_plugin *)0)->reason)];
     dpi_plugin *p;
 
     for (;;) {
