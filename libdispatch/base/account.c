@@ -1,9 +1,9 @@
-/* account.c -- what somebody holds: one number and one sum of bytes for each holder, each with its
- * limit.
+/* account.c -- accounts: for each holder a count and a sum of bytes, each with a limit.
  *
- * held[h].count <= limits[h].count and held[h].bytes <= limits[h].bytes after each charge that
- * succeeded; one that fails is taken back, so that meanwhile another may be refused that would just
- * have fitted.  References are the owner's and one of each storage charged (tensor/keep.c). */
+ * charged[h].count <= limits[h].count and charged[h].bytes <= limits[h].bytes after each charge
+ * that succeeded.  A charge adds first and subtracts again if the sum exceeds the limit; a charge
+ * of another thread that comes in between may fail although it would fit.  The owner has one
+ * reference to an account, and each storage charged to it has one (tensor/keep.c). */
 #include "account.h"
 
 const char *dp_holder_name(int holder)
@@ -44,22 +44,23 @@ dp_account *dp_account_close(dp_account *a)
     return NULL;
 }
 
-static int refuse(int holder, const char *what, const char *limit, uint64_t asked, uint64_t held,
-                  uint64_t most, dp_error *err)
+static int refuse(int holder, const char *what, const char *limit, uint64_t requested,
+                  uint64_t before, uint64_t max, dp_error *err)
 {
     return dp_error_set(err, DP_ERESOURCE, "%s: %llu %s asked for, %llu of %llu left (%s)",
-                        dp_holder_name(holder), (unsigned long long)asked, what,
-                        (unsigned long long)(held < most ? most - held : 0),
-                        (unsigned long long)most, limit);
+                        dp_holder_name(holder), (unsigned long long)requested, what,
+                        (unsigned long long)(before < max ? max - before : 0),
+                        (unsigned long long)max, limit);
 }
 
-/* Add n, unless that exceeds `most`.  *held: what there was. */
-static bool add(atomic_uint_fast64_t *sum, uint64_t n, uint64_t most, uint64_t *held)
+/* Add `n` to `*sum`.  False: the sum would exceed `max`, and is unchanged.  `*before` gets the sum
+ * before the addition, unless `n` is 0. */
+static bool add(atomic_uint_fast64_t *sum, uint64_t n, uint64_t max, uint64_t *before)
 {
     if (n == 0)
         return true;
-    *held = atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
-    if (*held <= most && n <= most - *held)
+    *before = atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
+    if (*before <= max && n <= max - *before)
         return true;
     atomic_fetch_sub_explicit(sum, n, memory_order_relaxed);
     return false;
@@ -68,32 +69,32 @@ static bool add(atomic_uint_fast64_t *sum, uint64_t n, uint64_t most, uint64_t *
 int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes, dp_error *err)
 {
     const dp_holder_limit *limit = &a->limits[holder];
-    uint64_t held = 0;
+    uint64_t before = 0;
 
-    if (!add(&a->held[holder].count, count, limit->count, &held))
-        return refuse(holder, "more", limit->count_name, count, held, limit->count, err);
-    if (add(&a->held[holder].bytes, bytes, limit->bytes, &held))
+    if (!add(&a->charged[holder].count, count, limit->count, &before))
+        return refuse(holder, "more", limit->count_name, count, before, limit->count, err);
+    if (add(&a->charged[holder].bytes, bytes, limit->bytes, &before))
         return 0;
     dp_account_refund(a, holder, count, 0);
-    return refuse(holder, "bytes", limit->bytes_name, bytes, held, limit->bytes, err);
+    return refuse(holder, "bytes", limit->bytes_name, bytes, before, limit->bytes, err);
 }
 
 void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes)
 {
-    atomic_fetch_add_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
 }
 
 void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes)
 {
     if (count > 0)
-        atomic_fetch_sub_explicit(&a->held[holder].count, count, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&a->charged[holder].count, count, memory_order_relaxed);
     if (bytes > 0)
-        atomic_fetch_sub_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
 }
 
 void dp_account_usage(const dp_account *a, dp_usage out[DP_HOLDERS])
 {
     for (int h = 0; h < DP_HOLDERS; h++)
-        out[h] = (dp_usage){atomic_load_explicit(&a->held[h].count, memory_order_relaxed),
-                            atomic_load_explicit(&a->held[h].bytes, memory_order_relaxed)};
+        out[h] = (dp_usage){atomic_load_explicit(&a->charged[h].count, memory_order_relaxed),
+                            atomic_load_explicit(&a->charged[h].bytes, memory_order_relaxed)};
 }

@@ -1,4 +1,6 @@
-/* account.h -- accounts between account.c and what charges the memory of tensors. */
+/* account.h -- inline charging of accounts, for arena.c and tensor/keep.c.
+ *
+ * account.c has the functions that are not inline. */
 #ifndef DPI_ACCOUNT_H
 #define DPI_ACCOUNT_H
 
@@ -8,10 +10,10 @@
 
 struct dp_account {
     atomic_uint_fast64_t refs;
-    const dp_holder_limit *limits; /* [DP_HOLDERS] */
+    const dp_holder_limit *limits; /* borrowed; [DP_HOLDERS] */
     struct {
         atomic_uint_fast64_t count, bytes;
-    } held[DP_HOLDERS];
+    } charged[DP_HOLDERS]; /* not refunded yet, by holder */
 };
 void dpi_account_free(dp_account *a);
 static inline void dpi_account_ref(dp_account *a)
@@ -23,21 +25,24 @@ static inline void dpi_account_unref(dp_account *a)
     if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) == 1)
         dpi_account_free(a);
 }
-/* Bytes for a holder, or false: that is too much. */
+/* Charge `bytes` to `holder` of account `a`.  False: over the limit; nothing is charged. */
 static inline bool dpi_account_add(dp_account *a, int holder, uint64_t bytes)
 {
-    uint64_t most = a->limits[holder].bytes;
-    uint64_t held = atomic_fetch_add_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
+    uint64_t max = a->limits[holder].bytes;
+    uint64_t before =
+        atomic_fetch_add_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
 
-    if (DPI_LIKELY(held <= most && bytes <= most - held))
+    if (DPI_LIKELY(before <= max && bytes <= max - before))
         return true;
-    atomic_fetch_sub_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
     return false;
 }
+/* Refund `bytes` to `holder` of account `a`. */
 static inline void dpi_account_sub(dp_account *a, int holder, uint64_t bytes)
 {
-    atomic_fetch_sub_explicit(&a->held[holder].bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
 }
+/* Charge `bytes` for memory that is allocated already; the sum may exceed the limit. */
 void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes);
 
 #pragma GCC visibility pop

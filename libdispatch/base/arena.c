@@ -1,10 +1,12 @@
-/* arena.c -- one lifetime for many allocations.
+/* arena.c -- arenas: many allocations that are freed together.
  *
- * A list of blocks, the one being filled first.  Blocks double from BLOCK_MIN to BLOCK_MAX; what
- * would not fit into half of the largest is an allocation of its own, of which a record lies in a
- * block: so one address, `at`, says how far an arena was filled.  Under the address sanitizer every
- * allocation is one, so that writing past it is seen.  What it takes is charged to its account
- * until it gives that back, or is reset: the block that it keeps then is nobody's. */
+ * An arena is a list of blocks, newest first; the newest one is being filled.  Block sizes double
+ * from BLOCK_MIN to BLOCK_MAX.  An allocation larger than half of BLOCK_MAX gets memory of its own,
+ * and a record of it lies in a block.  Because of that the address `at` alone tells which
+ * allocations are older.  With the address sanitizer every allocation has its own memory, so that
+ * the sanitizer finds writes past its end.  An arena charges its memory to its account until it
+ * releases the memory or is reset.  The one block that remains after a reset is charged to no
+ * account. */
 #include "account.h"
 #include <stdio.h>
 
@@ -13,27 +15,30 @@ enum {
     BLOCK_MIN = 1 << 10,
     BLOCK_MAX = 64 << 10,
 #ifdef __SANITIZE_ADDRESS__
-    OWN_MIN = 0
+    LARGE_MIN = 0 /* allocations of more bytes get memory of their own */
 #else
-    OWN_MIN = BLOCK_MAX / 2
+    LARGE_MIN = BLOCK_MAX / 2
 #endif
 };
 
-typedef struct dpi_block {
-    struct dpi_block *next;
-    dp_account *account; /* who pays for it; NULL: nobody */
-    size_t bytes;        /* of data */
+typedef struct dpi_arena_block {
+    struct dpi_arena_block *next;
+    dp_account *account; /* charged for this block; NULL: none */
+    size_t bytes;        /* size of `data` */
     _Alignas(ALIGN) char data[];
 } block;
 
-typedef struct dpi_own { /* a large allocation; lies in a block, and goes with its place there */
-    struct dpi_own *next;
-    dp_account *account; /* as of blocks */
-    void *data;
+/* Record of a large allocation.  The record itself lies in a block; rewinding the arena past the
+ * record frees `data`. */
+typedef struct dpi_arena_large {
+    struct dpi_arena_large *next; /* the next older one */
+    dp_account *account;          /* charged for `data`; NULL: none */
+    void *data;                   /* owned */
     size_t bytes;
-} own;
+} large;
 
-static void *take_paid(dp_arena *a, size_t bytes)
+/* Allocate `bytes` and charge them to the arena's account.  NULL: over its limit, or no memory. */
+static void *alloc_charged(dp_arena *a, size_t bytes)
 {
     if (a->account != NULL && !dpi_account_add(a->account, DP_HOLDER_INTERMEDIATES, bytes))
         return NULL;
@@ -43,10 +48,10 @@ static void *take_paid(dp_arena *a, size_t bytes)
     return p;
 }
 
-static void refund(dp_account *paid, size_t bytes)
+static void refund(dp_account *account, size_t bytes)
 {
-    if (paid != NULL)
-        dpi_account_sub(paid, DP_HOLDER_INTERMEDIATES, bytes);
+    if (account != NULL)
+        dpi_account_sub(account, DP_HOLDER_INTERMEDIATES, bytes);
 }
 
 static void *from_malloc(size_t bytes)
@@ -75,22 +80,22 @@ dp_arena *dp_arena_new(void)
     return a;
 }
 
-/* Large allocations that lie in [from, to). */
-static void drop_own(dp_arena *a, const char *from, const char *to)
+/* Free the large allocations whose records lie in [from, to). */
+static void free_large(dp_arena *a, const char *from, const char *to)
 {
-    while (a->own && (char *)a->own >= from && (char *)a->own < to) {
-        own *o = a->own;
-        a->own = o->next;
-        refund(o->account, o->bytes);
-        a->release(o->data, o->bytes);
+    while (a->large && (char *)a->large >= from && (char *)a->large < to) {
+        large *l = a->large;
+        a->large = l->next;
+        refund(l->account, l->bytes);
+        a->release(l->data, l->bytes);
     }
 }
 
-static void drop_block(dp_arena *a)
+static void free_newest_block(dp_arena *a)
 {
     block *b = a->blocks;
 
-    drop_own(a, b->data, b->data + b->bytes);
+    free_large(a, b->data, b->data + b->bytes);
     a->blocks = b->next;
     refund(b->account, sizeof(block) + b->bytes);
     a->release(b, sizeof(block) + b->bytes);
@@ -99,7 +104,7 @@ static void drop_block(dp_arena *a)
 void dpi_arena_fini(dp_arena *a)
 {
     while (a->blocks)
-        drop_block(a);
+        free_newest_block(a);
 }
 
 dp_arena *dp_arena_free(dp_arena *a)
@@ -110,16 +115,17 @@ dp_arena *dp_arena_free(dp_arena *a)
     return NULL;
 }
 
+/* Continue at `at` in the newest block; the bytes behind `at` are free. */
 static void fill_from(dp_arena *a, char *at)
 {
     char *end = a->blocks->data + a->blocks->bytes;
 
-    drop_own(a, at, end);
+    free_large(a, at, end);
     a->at = at;
     a->left = (size_t)(end - at);
 }
 
-static bool holds(const block *b, const char *at)
+static bool contains(const block *b, const char *at)
 {
     return at >= b->data && at <= b->data + b->bytes;
 }
@@ -130,12 +136,12 @@ void dpi_arena_rewind(dp_arena *a, char *at)
         dp_arena_reset(a);
         return;
     }
-    while (!holds(a->blocks, at))
-        drop_block(a);
+    while (!contains(a->blocks, at))
+        free_newest_block(a);
     fill_from(a, at);
 }
 
-/* Keeps the newest block, which is the largest. */
+/* Free everything except the newest block, which is the largest. */
 void dp_arena_reset(dp_arena *a)
 {
     block *newest = a->blocks;
@@ -144,7 +150,7 @@ void dp_arena_reset(dp_arena *a)
         return;
     fill_from(a, newest->data);
     for (a->blocks = newest->next; a->blocks;)
-        drop_block(a);
+        free_newest_block(a);
     newest->next = NULL;
     refund(newest->account, sizeof(block) + newest->bytes);
     newest->account = NULL;
@@ -153,7 +159,7 @@ void dp_arena_reset(dp_arena *a)
 
 static block *block_new(dp_arena *a, size_t bytes)
 {
-    block *b = take_paid(a, sizeof(block) + bytes);
+    block *b = alloc_charged(a, sizeof(block) + bytes);
     if (b) {
         b->bytes = bytes;
         b->account = a->account;
@@ -161,9 +167,10 @@ static block *block_new(dp_arena *a, size_t bytes)
     return b;
 }
 
-static bool grow(dp_arena *a, size_t bytes)
+/* Add a block in which `bytes` fit, if BLOCK_MAX allows.  False: no memory. */
+static bool add_block(dp_arena *a, size_t bytes)
 {
-    size_t size = a->grown ? a->grown * 2 : BLOCK_MIN;
+    size_t size = a->newest_bytes ? a->newest_bytes * 2 : BLOCK_MIN;
 
     while (size < bytes)
         size *= 2;
@@ -174,19 +181,19 @@ static bool grow(dp_arena *a, size_t bytes)
         return false;
     b->next = a->blocks;
     a->blocks = b;
-    a->grown = size;
+    a->newest_bytes = size;
     fill_from(a, b->data);
     return true;
 }
 
-/* room: a multiple of ALIGN. */
-static void *take(dp_arena *a, size_t room)
+/* Allocate `bytes`, a multiple of ALIGN, from the newest block or a new one.  NULL: no memory. */
+static void *take(dp_arena *a, size_t bytes)
 {
-    if (room > a->left && !grow(a, room))
+    if (bytes > a->left && !add_block(a, bytes))
         return NULL;
     void *p = a->at;
-    a->at += room;
-    a->left -= room;
+    a->at += bytes;
+    a->left -= bytes;
     return p;
 }
 
@@ -195,24 +202,24 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-static void *take_own(dp_arena *a, size_t bytes)
+static void *take_large(dp_arena *a, size_t bytes)
 {
-    own *o = take(a, aligned(sizeof(*o)));
+    large *l = take(a, aligned(sizeof(*l)));
 
-    if (o == NULL)
+    if (l == NULL)
         return NULL;
-    *o = (own){a->own, a->account, take_paid(a, bytes), bytes};
-    if (o->data)
-        a->own = o;
-    return o->data;
+    *l = (large){a->large, a->account, alloc_charged(a, bytes), bytes};
+    if (l->data)
+        a->large = l;
+    return l->data;
 }
 
 void *dp_arena_alloc(dp_arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX - ALIGN || dpi_fault())
         return NULL;
-    size_t room = aligned(bytes + !bytes);
-    return room > OWN_MIN ? take_own(a, bytes + !bytes) : take(a, room);
+    size_t rounded = aligned(bytes + !bytes);
+    return rounded > LARGE_MIN ? take_large(a, bytes + !bytes) : take(a, rounded);
 }
 
 void *dp_arena_dup(dp_arena *a, const void *p, size_t bytes)
@@ -239,7 +246,8 @@ char *dp_arena_printf(dp_arena *a, const char *format, ...)
 
 int dp_arena_failed(dp_arena *a, size_t bytes, const char *what, dp_error *err)
 {
-    size_t taken = bytes > OWN_MIN ? bytes : sizeof(block) + BLOCK_MAX;
+    /* Repeat the charge that failed, so that `err` says which limit it exceeds. */
+    size_t taken = bytes > LARGE_MIN ? bytes : sizeof(block) + BLOCK_MAX;
 
     if (a->account != NULL &&
         dp_account_charge(a->account, DP_HOLDER_INTERMEDIATES, 0, taken, err) < 0)

@@ -1,43 +1,43 @@
 /* backend.c -- the process's table of backends and devices.
  *
- * A backend is known by its bit.  Built-in backends have bits of their own; those but the CPU and
- * Meta have no device until a plugin registers one under their device name ("cuda"), and none again
- * after it.  A bit is alive while it is built in, registered, used by a storage, or pinned by what
- * keeps the bit or a device number beyond a call: programs, generators, key sets of connections,
- * devices.  Only a bit that is not alive is given to another name, so a number never changes its
- * meaning.  Names are interned and never freed, so pointers to them stay valid.  Registrations
- * change under `lock`; names, liveness and the number of storages are read without it.
+ * A backend is identified by its bit in key sets.  Built-in backends have fixed bits.  Only CPU and
+ * Meta have a device at start; every other built-in backend has one while a plugin has registered
+ * it under the device name ("cuda").  A bit is alive while it is built in, registered, used by a
+ * storage, or pinned.  Objects that store the bit or a device number beyond a call pin it:
+ * programs, generators, key sets of connections, devices.  A living bit never gets another name, so
+ * no number changes its meaning while it is in use.  Names are interned and never freed.  `lock`
+ * protects registrations; names, liveness and the number of storages are read without it.
  *
- * A device's functions are called between dpi_device_enter() and dpi_device_leave(), which count
- * the threads inside.  Replacing or ending a registration lets no other thread enter and waits
- * until all have left.  A thread that is inside already may enter again, or it would wait for
- * itself.  After a reload the old device is no longer its backend's, but lives until nobody runs
- * the old code: until then it takes back what it gave out. */
+ * Functions of a device are called between dpi_device_enter() and dpi_device_leave(), which count
+ * the threads inside.  Replacing or ending a registration first stops other threads from entering,
+ * then waits until all have left.  A thread that is inside may enter again, because otherwise it
+ * would wait for itself.  After a reload the replaced device stays usable until no thread runs the
+ * old code, in order to release the memory, streams and events that it made. */
 #include "backend.h"
 #include "kind.h"
 #include "process.h"
 #include <pthread.h>
 #include <stdio.h>
 
-enum { NAMES_MAX = 4096 }; /* different names of backends in the life of a process */
+enum { NAMES_MAX = 4096 }; /* limit of different backend names in one process */
 
 typedef struct slot {
     _Atomic(const char *) name; /* interned */
     atomic_bool registered;
     atomic_uint_fast64_t storages;
     atomic_uint_fast64_t pins;
-    atomic_uint_fast64_t ended; /* number of registrations of this bit that have ended */
+    atomic_uint_fast64_t ended; /* number of ended registrations of this bit */
     char owner[DP_LIMIT_NAME_BYTES + 1];
-    dpi_device *device; /* counted; NULL: not registered */
+    dpi_device *device; /* a reference; NULL: no plugin has registered one */
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static slot slots[64];
-static _Thread_local uint8_t depth[64]; /* how many times this thread has entered each bit */
-static _Thread_local unsigned inside;   /* sum of depth */
-static _Thread_local uint64_t entered;  /* how many times in all */
-static _Thread_local dpi_fp outside_fp; /* floating-point environment when it entered the first */
+static _Thread_local uint8_t depth[64]; /* entries minus leaves of this thread, by bit */
+static _Thread_local unsigned inside;   /* sum of `depth` */
+static _Thread_local uint64_t entered;  /* number of times that this thread has entered a device */
+static _Thread_local dpi_fp outside_fp; /* floating-point environment before it entered */
 
 static const char *const builtin_names[64] = {
 #define NAME(name, device) [DP_B_##name] = #name,
@@ -81,8 +81,8 @@ const char *dpi_backend_device_name(int bit)
 static int find(const char *name, bool (*wanted)(int bit), const char *(*name_of)(int bit))
 {
     for (int b = 0; b < 64; b++) {
-        const char *other = wanted(b) ? name_of(b) : NULL;
-        if (other && strcmp(other, name) == 0)
+        const char *candidate = wanted(b) ? name_of(b) : NULL;
+        if (candidate && strcmp(candidate, name) == 0)
             return b;
     }
     return -1;
@@ -103,7 +103,7 @@ int dpi_backend_find_device(const char *name)
 
 bool dpi_backend_has_memory(int bit)
 {
-    if (!dpi_backend_is_brought(bit))
+    if (!dpi_backend_is_pluggable(bit))
         return false;
     pthread_mutex_lock(&lock);
     bool has = slots[bit].device != NULL && !slots[bit].device->host;
@@ -131,7 +131,7 @@ size_t dp_backend_list(dp_arena *a, const dp_backend_info **out)
         const char *name = dpi_backend_name(b);
         if (name == NULL)
             continue;
-        const char *owner = slots[b].owner; /* "" of a built-in one without a plugin's device */
+        const char *owner = slots[b].owner; /* "": no plugin has registered a device */
         list[n].name = dp_arena_dup(a, name, strlen(name) + 1);
         list[n].bit = b;
         list[n].named = dpi_backend_is_named(b);
@@ -152,16 +152,16 @@ size_t dp_backend_list(dp_arena *a, const dp_backend_info **out)
 
 int dpi_backend_check_name(const char *name, dp_error *err)
 {
-    size_t n = strlen(name), most = DP_KEY_NAME_MAX - 1 - DPI_KEY_PREFIX_MAX;
+    size_t n = strlen(name), max = DP_KEY_NAME_MAX - 1 - DPI_KEY_PREFIX_MAX;
 
-    if (most > DP_LIMIT_NAME_BYTES)
-        most = DP_LIMIT_NAME_BYTES;
-    if (n == 0 || n > most || name[0] < 'a' || name[0] > 'z' ||
+    if (max > DP_LIMIT_NAME_BYTES)
+        max = DP_LIMIT_NAME_BYTES;
+    if (n == 0 || n > max || name[0] < 'a' || name[0] > 'z' ||
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != n)
         return dp_error_set(err, DP_EVALUE,
                             "backend name '%.64s' is not of the form [a-z][a-z0-9_]*, at most %zu "
                             "characters",
-                            name, most);
+                            name, max);
     if (strcmp(device_names[DP_B_CPU], name) == 0 || strcmp(device_names[DP_B_Meta], name) == 0)
         return dp_error_set(err, DP_EEXISTS, "backend '%s' is built in", name);
     if (dpi_kind_is_alive(name))
@@ -187,7 +187,7 @@ dpi_device *dpi_device_unref(dpi_device *d)
     return NULL;
 }
 
-/* Locked.  NULL: no memory, or NAMES_MAX. */
+/* `lock` is held.  Return the permanent copy of `name`.  NULL: no memory, or NAMES_MAX reached. */
 static const char *intern(const char *name)
 {
     static char *names[NAMES_MAX];
@@ -201,7 +201,7 @@ static const char *intern(const char *name)
     return names[n++];
 }
 
-/* Locked. */
+/* `lock` is held.  Make `d` (NULL: none) the device of `bit`, owned by plugin `owner`. */
 static void install(int bit, const char *owner, dpi_device *d)
 {
     slot *s = &slots[bit];
@@ -212,11 +212,11 @@ static void install(int bit, const char *owner, dpi_device *d)
     if (d) {
         d->bit = bit;
         d->name = atomic_load(&s->name);
-        atomic_fetch_add(&s->pins, 1); /* until d is freed: streams and events of d name it */
+        atomic_fetch_add(&s->pins, 1); /* until d is freed: its streams store the bit */
     }
 }
 
-/* Bit of a built-in backend by its device name; -1: there is none. */
+/* Find the bit of a built-in backend by its device name; -1: unknown. */
 static int builtin_bit(const char *name)
 {
     for (int b = 0; b < DP_B_NAMED_FIRST; b++)
@@ -225,9 +225,9 @@ static int builtin_bit(const char *name)
     return -1;
 }
 
-/* Locked.  The bit of a built-in backend of this name, or the living bit of a named one, else the
- * lowest that is not alive; -1: there is none. */
-static int free_bit(const char *name)
+/* `lock` is held.  Choose the bit for `name`: the bit of that built-in backend, else the living bit
+ * of that named backend, else the lowest named bit that is not alive.  -1: all are alive. */
+static int choose_bit(const char *name)
 {
     int b = builtin_bit(name);
 
@@ -244,7 +244,7 @@ static int free_bit(const char *name)
 static int register_locked(const char *name, const char *owner, dpi_device *d, int *bit,
                            dp_error *err)
 {
-    int b = free_bit(name);
+    int b = choose_bit(name);
 
     if (b >= 0 && slots[b].device != NULL)
         return dp_error_set(err, DP_EEXISTS, "backend '%s' is registered by plugin '%s'", name,
@@ -275,7 +275,7 @@ int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int 
     return rc;
 }
 
-/* Locked.  Let nobody in, and wait until nobody but this thread is inside. */
+/* `lock` is held.  Stop other threads from entering, and wait until only this thread is inside. */
 static void close_locked(dpi_device *d)
 {
     d->changing = true;
@@ -307,7 +307,7 @@ void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d)
     pthread_mutex_unlock(&lock);
 }
 
-/* Locked; d is closed. */
+/* `lock` is held and `d` is closed. */
 static void finish_locked(dpi_device *d)
 {
     int bit = d->bit;
@@ -346,7 +346,7 @@ uint64_t dp_backends_pin(uint64_t bits)
 {
     uint64_t pinned = 0;
 
-    pthread_mutex_lock(&lock); /* no bit is given to another name meanwhile */
+    pthread_mutex_lock(&lock); /* no bit changes its name meanwhile */
     for (int b = DP_B_NAMED_FIRST; b < DP_B_NAMED_FIRST + DP_B_NAMED_MAX; b++)
         if ((bits & DP_BBIT(b)) && is_alive(b)) {
             atomic_fetch_add(&slots[b].pins, 1);
@@ -365,7 +365,7 @@ void dp_backends_unpin(uint64_t bits)
 
 void dpi_backend_ref(int bit)
 {
-    if (dpi_backend_is_brought(bit))
+    if (dpi_backend_is_pluggable(bit))
         atomic_fetch_add_explicit(&slots[bit].storages, 1, memory_order_relaxed);
     else
         dpi_tally_add(DPI_TALLY_STORAGES, 1);
@@ -373,7 +373,7 @@ void dpi_backend_ref(int bit)
 
 void dpi_backend_unref(int bit)
 {
-    if (dpi_backend_is_brought(bit))
+    if (dpi_backend_is_pluggable(bit))
         atomic_fetch_sub(&slots[bit].storages, 1);
     else
         dpi_tally_add(DPI_TALLY_STORAGES, -1);
@@ -384,16 +384,17 @@ uint64_t dpi_backend_storages(int bit)
     return atomic_load(&slots[bit].storages);
 }
 
-/* Locked.  Whatever *on points to once it may be entered; others change that meanwhile. */
-static dpi_device *wait_for(dpi_device *const *on)
+/* `lock` is held.  Wait until this thread may enter device `*on`, and return it; `*on` may change
+ * during the wait. */
+static dpi_device *wait_until_open(dpi_device *const *on)
 {
     while (*on && (*on)->changing && depth[(*on)->bit] == 0)
         pthread_cond_wait(&changed, &lock);
     return *on;
 }
 
-/* Locked. */
-static int go_inside(dpi_device *d, dpi_device **out)
+/* `lock` is held. */
+static int enter_locked(dpi_device *d, dpi_device **out)
 {
     if (inside++ == 0)
         outside_fp = dpi_fp_get();
@@ -409,34 +410,34 @@ uint64_t dp_devices_entered(void)
     return entered;
 }
 
-static int unloaded(const char *name, dp_error *err)
+static int fail_unloaded(const char *name, dp_error *err)
 {
     return dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", name ? name : "?");
 }
 
-static int no_device(int bit, dp_error *err)
+static int fail_no_device(int bit, dp_error *err)
 {
     const char *name = bit >= 0 && bit < 64 ? builtin_names[bit] : "?";
 
     return name ? dp_error_set(err, DP_ERUNTIME, "backend %s has no device in this process", name)
-                : unloaded(atomic_load(&slots[bit].name), err);
+                : fail_unloaded(atomic_load(&slots[bit].name), err);
 }
 
-static int enter_brought(int bit, dpi_device **out, dp_error *err)
+static int enter_pluggable(int bit, dpi_device **out, dp_error *err)
 {
     pthread_mutex_lock(&lock);
-    dpi_device *d = wait_for(&slots[bit].device);
-    int rc = d ? go_inside(d, out) : no_device(bit, err);
+    dpi_device *d = wait_until_open(&slots[bit].device);
+    int rc = d ? enter_locked(d, out) : fail_no_device(bit, err);
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
 int dpi_device_enter(int bit, dpi_device **out, dp_error *err)
 {
-    if (dpi_backend_is_brought(bit))
-        return enter_brought(bit, out, err);
+    if (dpi_backend_is_pluggable(bit))
+        return enter_pluggable(bit, out, err);
     if (bit != DP_B_CPU && bit != DP_B_Meta)
-        return no_device(bit, err);
+        return fail_no_device(bit, err);
     *out = bit == DP_B_CPU ? &host_device : &meta_device;
     return DP_OK;
 }
@@ -444,9 +445,9 @@ int dpi_device_enter(int bit, dpi_device **out, dp_error *err)
 int dpi_device_use(dpi_device *const *on, bool replaced, dpi_device **out, dp_error *err)
 {
     pthread_mutex_lock(&lock);
-    dpi_device *d = wait_for(on);
+    dpi_device *d = wait_until_open(on);
     bool gone = d->ended || (!replaced && slots[d->bit].device != d);
-    int rc = gone ? unloaded(d->name, err) : go_inside(d, out);
+    int rc = gone ? fail_unloaded(d->name, err) : enter_locked(d, out);
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -460,19 +461,19 @@ void dpi_device_move(dpi_device **on, dpi_device *to)
     dpi_device_unref(from);
 }
 
-/* This thread is inside d. */
-static void fp_left(dpi_device *d)
+/* Restore the floating-point environment that a function of `d` changed, and warn once. */
+static void restore_fp(dpi_device *d)
 {
-    char how[256], text[DP_LIMIT_WARNING_BYTES + 1];
+    char changes[256], text[DP_LIMIT_WARNING_BYTES + 1];
 
-    dpi_fp_restore(outside_fp, how, sizeof(how));
+    dpi_fp_restore(outside_fp, changes, sizeof(changes));
     pthread_mutex_lock(&lock);
     bool warned = d->warned;
     d->warned = true;
     snprintf(text, sizeof(text),
              "plugin '%s': a function of its device '%s' changed and the host set back: the "
              "floating-point environment (%s)",
-             slots[d->bit].owner, d->name, how);
+             slots[d->bit].owner, d->name, changes);
     pthread_mutex_unlock(&lock);
     if (!warned)
         dpi_warn_listener(text);
@@ -480,10 +481,10 @@ static void fp_left(dpi_device *d)
 
 void dpi_device_leave(dpi_device *d)
 {
-    if (!dpi_backend_is_brought(d->bit))
+    if (!dpi_backend_is_pluggable(d->bit))
         return;
     if (DPI_UNLIKELY(dpi_fp_get() != outside_fp))
-        fp_left(d);
+        restore_fp(d);
     pthread_mutex_lock(&lock);
     inside--;
     depth[d->bit]--;

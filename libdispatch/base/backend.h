@@ -1,4 +1,4 @@
-/* backend.h -- what key.c, backend.c and device.c share about names. */
+/* backend.h -- backend names and bits, shared by key.c, backend.c, device.c and kind.c. */
 #ifndef DPI_BACKEND_H
 #define DPI_BACKEND_H
 
@@ -11,20 +11,22 @@ static inline bool dpi_backend_is_named(int bit)
     return bit >= DP_B_NAMED_FIRST && bit < DP_B_NAMED_FIRST + DP_B_NAMED_MAX;
 }
 
-/* Does the backend have the device that a plugin brings, or none?  CPU and Meta have the host's. */
-static inline bool dpi_backend_is_brought(int bit)
+/* Can only a plugin provide the device of this backend?  CPU and Meta have a device in the host. */
+static inline bool dpi_backend_is_pluggable(int bit)
 {
     return bit > DP_B_CPU && bit < DP_B_NAMED_FIRST + DP_B_NAMED_MAX;
 }
 
-/* Bit by key name; also of a backend whose registration ended but that storages still use.  -1:
- * none. */
+/* Find the bit of a living backend by its key name.  A backend stays alive after its registration
+ * ended while storages or pins use it.  -1: unknown. */
 int dpi_backend_find_alive(const char *name);
-bool dpi_backend_is_registered(int bit); /* or built in */
-/* Device name of a living backend; a named one's is its name. */
+bool dpi_backend_is_registered(int bit); /* true for built-in backends, too */
+/* Device name of a living backend ("cuda"); for a named backend this is its name.  NULL: the bit is
+ * not alive. */
 const char *dpi_backend_device_name(int bit);
-/* DP_EVALUE, DP_EEXISTS: no backend can be registered under this name, which is not of the form of
- * one, or is the name of the CPU, of Meta or of a kind of wrapper tensors. */
+/* Check that a plugin may register a backend `name`.  DP_EVALUE: the name is malformed.
+ * DP_EEXISTS: it is the device name of the CPU or of Meta, or the name of a kind of wrapper
+ * tensors. */
 int dpi_backend_check_name(const char *name, dp_error *err);
 
 #endif

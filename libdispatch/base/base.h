@@ -1,7 +1,7 @@
-/* base.h -- what every room of libdispatch uses: memory, errors, keys, backends, dtypes.
+/* base.h -- declarations for all of libdispatch: memory, errors, keys, backends, dtypes.
  *
- * Public names (dp_*) are declared in dispatchd/dispatch.h; here is what only libdispatch shares.
- */
+ * Names with the prefix dpi_ are internal to libdispatch.  The public names (dp_*) that base
+ * defines are declared in dispatchd/dispatch.h. */
 #ifndef DPI_BASE_H
 #define DPI_BASE_H
 
@@ -11,31 +11,34 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Nothing here is exported, so calls need not go through the GOT. */
+/* Hidden visibility: libdispatch exports none of these names, and calls need no GOT entry. */
 #pragma GCC visibility push(hidden)
 
 #define DPI_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define DPI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define DPI_COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 
-/* dp_dtype_size(), inline. */
+/* Sizes of the dtypes in bytes, by dtype; 0 where a number is not a dtype. */
 extern const uint8_t dpi_itemsizes[DP_DTYPE_END];
+/* Inline version of dp_dtype_size(): bytes of one element; 0: `d` is not a dtype. */
 static inline size_t dpi_itemsize(dp_dtype d)
 {
     return d >= 0 && d < DP_DTYPE_END ? dpi_itemsizes[d] : 0;
 }
-/* DP_ETYPE unless tensors may have this dtype; the error has the name of one of PyTorch's that is
- * not here. */
+/* Check that tensors may have dtype `d`.  DP_ETYPE: they may not; if PyTorch has a dtype with this
+ * number, the error message names it. */
 int dpi_dtype_check(dp_dtype d, dp_error *err);
-/* The name of a dtype that PyTorch has and dispatchd does not, "float8_e5m2". */
+/* Is `name` a dtype that PyTorch has and dispatchd lacks, such as "float8_e5m2"? */
 bool dpi_dtype_is_reserved(const char *name);
-/* dp_error_set(DP_ERESOURCE, "out of memory: what"). */
+/* Set the error "out of memory: `what`" and return DP_ERESOURCE. */
 int dpi_no_memory(dp_error *err, const char *what);
-/* DPI_GIVEN(err, code, path, out): none of these pointers is NULL; else false, and the error `code`
- * names the first one that is, and the function.  For arguments that callers must not leave out. */
+/* DPI_GIVEN(err, code, path, out): check that no pointer in the list is NULL.  False: one is NULL,
+ * and an error with code `code` names the first such argument and the calling function.  Use it for
+ * arguments that callers must pass. */
 #define DPI_GIVEN(err, code, ...)                                                                  \
     dpi_given(err, code, __func__, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},               \
               sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
+/* Set the error of DPI_GIVEN() for argument `i` of the comma-separated `names`; returns false. */
 bool dpi_refuse_null(dp_error *err, int code, const char *function, const char *names, size_t i);
 static inline __attribute__((always_inline)) bool dpi_given(dp_error *err, int code,
                                                             const char *function, const char *names,
@@ -46,42 +49,50 @@ static inline __attribute__((always_inline)) bool dpi_given(dp_error *err, int c
             return dpi_refuse_null(err, code, function, names, i);
     return true;
 }
-/* Does p lie in a frame of this thread's stack that was left: below `frame`?  stack.c */
+/* Does `p` point into a stack frame of this thread that has returned, that is, below `frame`?
+ * Defined in stack.c. */
 bool dpi_stack_left(const void *p, const void *frame);
-/* The address below which no call may begin on this thread, so that each kernel finds 256 KiB of
- * stack, or a quarter of a smaller one; 0: not known.  Takes microseconds.  stack.c */
+/* Return the lowest stack address at which a call may begin on this thread.  Below that address
+ * 256 KiB of stack are free for the kernel, or a quarter of a stack smaller than 1 MiB.  0: the
+ * bounds of the stack are unknown.  Takes microseconds.  Defined in stack.c. */
 uintptr_t dpi_stack_floor(void);
-/* Counts one allocation for dp_fault_arm(); true: it must fail.  For allocations by other means
- * than dp_malloc(). */
+/* Count one allocation for dp_fault_arm().  True: this allocation must fail.  Allocators that do
+ * not call dp_malloc() call this function instead. */
 bool dpi_fault(void);
-/* dp_cpu_level(); err may be NULL.  isa.c */
+/* Internal version of dp_cpu_level(), the vector level of this machine; `err` may be NULL.  Defined
+ * in isa.c. */
 int dpi_cpu_level(dp_error *err);
-/* Make room for `need` items in an array of *cap items from dp_realloc(), by doubling.  Returns the
- * array, which may have moved.  NULL: no memory; the array and *cap are unchanged. */
+/* Grow `array`, of capacity `*cap` items, by doubling until its capacity is at least `need` items
+ * of `item` bytes.  The array comes from dp_realloc().  Returns the array, which may have moved.
+ * NULL: out of memory; the array and `*cap` are unchanged. */
 void *dpi_grow(void *array, uint32_t *cap, uint32_t need, size_t item);
 
-/* -- arenas (arena.c); the struct is here so that who has one inside looks at `at` for nothing --
- */
+/* -- arenas (arena.c) -- */
+
+/* The struct is public within libdispatch so that a struct can embed an arena and read `at` without
+ * a function call. */
 struct dp_arena {
-    char *at;                 /* in the first block; NULL: there is none */
-    size_t left;              /* bytes after it */
-    struct dpi_block *blocks; /* the one being filled first */
-    struct dpi_own *own;      /* large allocations, the latest first */
-    size_t grown;             /* size of the latest block */
-    dp_account *account;      /* borrowed: who pays for what it takes from now on; NULL: nobody */
+    char *at;                       /* next free byte, in the first block; NULL: no block */
+    size_t left;                    /* free bytes from `at` to the end of the block */
+    struct dpi_arena_block *blocks; /* owned, newest first; the newest one is being filled */
+    struct dpi_arena_large *large;  /* owned large allocations, newest first */
+    size_t newest_bytes;            /* size of the newest block's data */
+    dp_account *account;            /* borrowed: charged for new memory; NULL: no account */
     void *(*alloc)(size_t bytes);
     void (*release)(void *p, size_t bytes);
 };
-/* In place, with blocks from elsewhere than dp_malloc(). */
+/* Initialise `a`, which is embedded in a struct; `alloc` and `release` replace dp_malloc() and
+ * dp_free() for its blocks. */
 void dpi_arena_init(dp_arena *a, void *(*alloc)(size_t bytes),
                     void (*release)(void *p, size_t bytes));
 void dpi_arena_fini(dp_arena *a);
-/* What was allocated since a->at was `at` is gone. */
+/* Free everything that was allocated after `a->at` had the value `at`. */
 void dpi_arena_rewind(dp_arena *a, char *at);
 
-/* Growable text in dp_malloc memory; once `failed` it stays so and appends do nothing. */
+/* Growable text in memory from dp_malloc().  After one failed allocation `failed` stays true and
+ * appending does nothing. */
 typedef struct dpi_text {
-    char *s; /* NUL-terminated once anything was appended */
+    char *s; /* owned; NULL until the first append, then NUL-terminated */
     size_t len, cap;
     bool failed;
 } dpi_text;
@@ -92,10 +103,11 @@ void dpi_text_fini(dpi_text *t);
 
 /* -- keys -- */
 
-/* Slots of a dispatch table.  Slot 0 is Undefined, 1..DPI_SLOTS_PLAIN-1 the functionalities that
- * are not per-backend by rank, then for each backend column (built-ins in bit order, Meta, named by
- * bit) the 7 per-backend functionalities by rank.  A table that has room for n named backends has
- * DPI_SLOTS(n) slots. */
+/* Slots of a dispatch table.  Slot 0 is Undefined.  Slots 1 to DPI_SLOTS_PLAIN-1 are the
+ * functionalities that are not per backend, ordered by rank.  After them each backend has a column
+ * of the 7 per-backend functionalities, ordered by rank.  The columns are: built-in backends in the
+ * order of their bits, Meta, named backends in the order of their bits.  A table with columns for n
+ * named backends has DPI_SLOTS(n) slots. */
 enum {
 #ifdef DP_TEST_INSERTED
     DPI_PER_BACKEND = 8,
@@ -108,165 +120,182 @@ enum {
 };
 #define DPI_SLOTS(n_named) (DPI_SLOTS_PLAIN + DPI_PER_BACKEND * (DPI_COLUMNS_BUILTIN + (n_named)))
 
-/* The mark of wrapper tensors, among the backends of their key sets and of calls with one: it is no
- * backend, and has no column, so that resolving such a call fails at first (dpi_resolve_wrapped()).
- * Nobody outside of the library sees it. */
+/* The backend bit that marks wrapper tensors, in their key sets and in key sets of calls that have
+ * one as argument.  The bit is no backend's and has no table column, so the normal lookup of such a
+ * call fails and dpi_resolve_wrapped() handles the call.  The bit is not visible outside
+ * libdispatch. */
 #define DPI_WRAPPER_BIT ((uint64_t)1 << 62)
-/* slot = base[rank] + stride[rank] * column[backend].  The rows are constants, so
- * that no code runs at start-up. */
+/* slot = base[rank] + stride[rank] * column[backend].  The table is constant, so that no code has
+ * to fill it at start-up. */
 typedef struct dpi_slot_row {
-    uint16_t base;  /* of rank i, 0 = Undefined */
+    uint16_t base;  /* of rank i; rank 0 is Undefined */
     uint8_t stride; /* of rank i: 0 or DPI_PER_BACKEND */
     uint8_t column; /* of backend bit i */
 } dpi_slot_row;
 extern const dpi_slot_row dpi_slot_rows[64];
 
-static inline unsigned dpi_key_slot(dp_key k) /* runtime keys only */
+/* Slot of runtime key `k`; aliases have no slot. */
+static inline unsigned dpi_key_slot(dp_key k)
 {
     int rank = dpi_rank(k), b = dp_key_backend(k);
     return dpi_slot_rows[rank].base +
            dpi_slot_rows[rank].stride * dpi_slot_rows[b < 0 ? 0 : b].column;
 }
-dp_key dpi_slot_key(unsigned slot); /* inverse */
-/* Runtime keys of the backends alive, in table order, Undefined first; returns how many.
- * AutocastNamed is a key of named backends only. */
+dp_key dpi_slot_key(unsigned slot); /* inverse of dpi_key_slot() */
+/* List the runtime keys of all living backends in slot order, Undefined first.  Returns the number
+ * of keys.  Only named backends have the functionality AutocastNamed. */
 size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX]);
 
-/* A functionality of all backends, "Dense", "Quantized": what fallbacks can be for, beside runtime
- * keys and aliases.  DP_KEY(f) of a per-backend f; Undefined for every other name. */
+/* Find a per-backend functionality by name ("Dense", "Quantized") and return its key without a
+ * backend.  Undefined: `name` is not one.  A fallback may be registered for such a functionality on
+ * all backends, as well as for a runtime key or an alias. */
 dp_key dpi_functionality_find(const char *name);
+/* Is `k` a per-backend functionality without a backend? */
 static inline bool dpi_is_functionality(dp_key k)
 {
     return dp_key_backend(k) < 0 && (DPI_PER_BACKEND_BITS & dpi_key_bit(k)) != 0;
 }
 
-/* A tensor's own keys on backend b: Dense, Autograd, ADInplaceOrView (no autocast keys; those are
- * thread state).  Backends without autograd keys of their own get AutogradOther, as in
- * c10/core/DispatchKeySet.cpp. */
+/* Return the key set of a dense tensor on backend `backend`: Dense, its autograd key and
+ * ADInplaceOrView.  Autocast keys are not in the set, because autocast is thread state.  A backend
+ * without an autograd key gets AutogradOther, as in c10/core/DispatchKeySet.cpp. */
 dp_keyset dpi_backend_keys(int backend);
 
-/* Does alias (or runtime key) `alias` stand for runtime key k?  (c10::runtimeDispatchKeySetHas) */
+/* Does `alias` include runtime key `k`?  If `alias` is a runtime key itself: are they equal?  This
+ * is c10::runtimeDispatchKeySetHas. */
 bool dpi_alias_has(dp_key alias, dp_key k);
-/* k has backend functionality: a key of CompositeExplicitAutograd's set (isBackendDispatchKey). */
+/* Does alias CompositeExplicitAutograd include `k`?  This is c10::isBackendDispatchKey. */
 bool dpi_is_backend_key(dp_key k);
-/* The autograd key above a backend key: Autograd<b>, or AutogradOther. */
+/* Return the autograd key for backend key `k`: Autograd<backend>, or AutogradOther. */
 dp_key dpi_autograd_of(dp_key k);
 
-/* -- backends: process-wide, because a tensor's keys are -- */
+/* -- backends: one table for the process, because a tensor's keys have one meaning in it -- */
 
-/* One registration of a backend: where its tensors' memory is, and what can be done with it.
- * Counted; it outlives the code that ops points to, which dpi_device_use() knows. */
-/* The operators that asked for a stream since it was last synchronised, the newest ones, for errors
- * of work that fails later. */
+/* The newest operators that queued work on streams of a device and that no synchronisation has
+ * waited for.  Errors of work that fails later name these operators. */
 enum { DPI_QUEUED_MAX = 8, DPI_QUEUED_NAME_MAX = 64 };
 typedef struct dpi_queued_op {
     int index;
-    const void *stream;             /* the backend's handle, to be compared alone */
-    char name[DPI_QUEUED_NAME_MAX]; /* cut; "": none */
+    const void *stream;             /* the backend's handle; only compared, never used */
+    char name[DPI_QUEUED_NAME_MAX]; /* operator, cut to fit; "": the entry is empty */
 } dpi_queued_op;
 typedef struct dpi_queued {
     pthread_mutex_t lock;
-    unsigned next;
+    unsigned next; /* number of operators noted; the next one overwrites the oldest entry */
     dpi_queued_op ops[DPI_QUEUED_MAX];
 } dpi_queued;
 
+/* One registration of a backend: the functions that allocate and copy its tensors' memory.
+ * Reference counted.  It outlives the plugin's code that `ops` points to; dpi_device_use() fails
+ * once that code may be gone. */
 typedef struct dpi_device {
     atomic_uint refs;
     int bit;           /* -1: not installed yet */
-    const char *name;  /* its backend's, interned */
-    bool host;         /* its memory is the host's; ops is zero */
+    const char *name;  /* name of its backend, interned */
+    bool host;         /* true: tensors are in host memory, and `ops` is all zero */
     dp_device_ops ops; /* a copy: the plugin's record may be shorter, and may be unmapped */
-    /* Under backend.c's lock: */
-    bool changing; /* nobody may enter */
-    bool ended;    /* nobody will; its code may be gone */
-    bool warned;   /* that one of its functions changed the floating-point environment */
-    unsigned inside;
-    /* What it gave out, under the locks of storage.c and stream.c: */
-    struct dpi_block *blocks, *waiting;
+    /* The lock of backend.c protects these fields. */
+    bool changing;   /* closed: other threads may not enter */
+    bool ended;      /* final: entering fails, and the plugin's code may be gone */
+    bool warned;     /* a warning about a changed floating-point environment was sent */
+    unsigned inside; /* threads between enter and leave, each entry counted */
+    /* The lock of block.c protects these lists of memory that `ops` allocated. */
+    struct dpi_block *blocks, *waiting; /* `waiting`: freed, but still used by streams */
+    /* The lock of stream.c protects the list of streams and events that `ops` made. */
     struct dpi_handle *handles;
     dpi_queued queued;
 } dpi_device;
-/* ops NULL: host memory.  Checks that the record is whole.  Not of a bit yet. */
+/* Make a device from a plugin's record `ops`; NULL: a device in host memory.  DP_EPLUGIN: the
+ * record lacks a function or has unknown flags.  The device has no bit until it is installed. */
 int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out, dp_error *err);
 dpi_device *dpi_device_ref(dpi_device *d);
 dpi_device *dpi_device_unref(dpi_device *d);
 
-/* Name a backend: takes the lowest free named bit, or that of a built-in backend by its device name
- * ("cuda").  DP_EEXISTS when the name is registered or is "cpu" or "meta", DP_ERESOURCE at
- * DP_B_NAMED_MAX.  A name whose old tensors still live gets its old bit back.  d: counted by the
- * table until another takes its place. */
+/* Register backend `name` with device `d`.  The device name of a built-in backend ("cuda") gets
+ * that backend's bit.  A name whose old bit is still alive gets that bit back.  Every other name
+ * gets the lowest free named bit.  The table has a reference to `d` until another device replaces
+ * it.  DP_EEXISTS: the name is registered, or is "cpu", "meta" or a kind's.  DP_ERESOURCE:
+ * DP_B_NAMED_MAX named backends are alive. */
 int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit,
                         dp_error *err);
-/* The same, with a device made of ops. */
+/* Make a device from `ops` and register backend `name` with it, as dpi_backend_install() does. */
 int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
                          dp_error *err);
-/* For a reload: the bit stays; `d` takes the place of `old`, which must be closed and is open
- * afterwards, as d is, to those who give back what is of it. */
+/* Replace `old`, which must be closed, by `d` at a reload of plugin `owner`; the bit stays the
+ * same.  Both devices are open afterwards: `d` for all calls, `old` only for releasing memory,
+ * streams and events that it made. */
 void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d);
-/* Ends the registration.  The bit is free again when no storage is left on it.  Returns when no
- * thread is inside its ops; later allocations on it fail with its name. */
+/* End the registration of `bit`.  Returns when no other thread runs a function of its device.
+ * Later allocations on the backend fail with an error that names it.  The bit is free again when no
+ * storage and no pin uses it. */
 void dpi_backend_unregister(int bit);
-/* From now on nobody else can enter d; returns when everybody has left. */
+/* Close `d`: other threads cannot enter it.  Returns when all other threads have left. */
 void dpi_device_close(dpi_device *d);
-void dpi_device_open(dpi_device *d); /* it was closed, and nothing came of it */
-/* d, which is closed, is gone, and with it the registration of its bit if that is d's still. */
+/* Reopen `d`, which was closed for a change that was given up. */
+void dpi_device_open(dpi_device *d);
+/* End `d`, which is closed: entering it fails from now on.  If `d` is still the device of its
+ * backend, the backend's registration ends too. */
 void dpi_device_finish(dpi_device *d);
-int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu"); -1: none */
-int dpi_backend_find_device(const char *name); /* bit by device name ("cpu", "npu"); -1: none */
-const char *dpi_backend_name(int bit);         /* NULL: no such backend alive */
-bool dpi_backend_has_memory(int bit);          /* a plugin's device, with memory of its own */
-unsigned dpi_backend_named_top(void);          /* highest named bit in use + 1 - DP_B_NAMED_FIRST */
-/* Live storages keep a bit from being reused, and the plugin from being unloaded; dp_backends_pin()
- * does only the first. */
+int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu"); -1: unknown */
+int dpi_backend_find_device(const char *name); /* bit by device name ("cpu", "npu"); -1: unknown */
+const char *dpi_backend_name(int bit);         /* NULL: no living backend has this bit */
+bool dpi_backend_has_memory(int bit);          /* does a plugin allocate its tensors? */
+unsigned dpi_backend_named_top(void);          /* highest living bit + 1 - DP_B_NAMED_FIRST */
+/* Count one storage more, or one fewer, on backend `bit`.  While a backend has storages, its bit is
+ * not reused and its plugin is not unloaded.  dp_backends_pin() only prevents the reuse. */
 void dpi_backend_ref(int bit);
 void dpi_backend_unref(int bit);
-uint64_t dpi_backend_storages(int bit); /* 0 of CPU and Meta, which are not counted by bit */
-/* Get the device that a backend has now, pinned until dpi_device_leave().  Fails with DP_ERUNTIME,
- * backend npu was unloaded, backend CUDA has no device in this process. */
+uint64_t dpi_backend_storages(int bit); /* live storages; always 0 for CPU and Meta */
+/* Get the current device of a backend, pinned until dpi_device_leave().  DP_ERUNTIME: the backend
+ * was unloaded, or no plugin has registered its device. */
 int dpi_device_enter(int bit, dpi_device **out, dp_error *err);
-/* Pin the device that *on points to; another thread may change that pointer, by dpi_device_move().
- * Fails if it is not its backend's device any more.  former: to give something back, which
- * a device that was replaced takes until it is finished. */
+/* Pin device `*on` until dpi_device_leave(); dpi_device_move() in another thread may change `*on`.
+ * DP_ERUNTIME: the device has ended, or was replaced by a reload.  With `replaced` true a replaced
+ * device is pinned too, so that it can release what it made. */
 int dpi_device_use(dpi_device *const *on, bool replaced, dpi_device **out, dp_error *err);
-/* *on = to, with their references. */
+/* Store `to` in `*on`: takes a reference to `to` and drops the reference to the previous device. */
 void dpi_device_move(dpi_device **on, dpi_device *to);
 void dpi_device_leave(dpi_device *d);
-/* Turn what a function of a device returned (rc) and wrote (from) into an error that names both. */
+/* A value of `stream` below: all streams of the device. */
 #define DPI_ALL_STREAMS ((const void *)-1)
-/* An operator is about to give work to this stream, NULL the default one, of a device of d. */
+/* Note that operator `op` is about to queue work on `stream`; NULL: the default stream. */
 void dpi_queued_note(dpi_device *d, dp_device device, const void *stream, const char *op);
-/* What the stream, or DPI_ALL_STREAMS of the device, was given has ended, or its fault was told. */
+/* Forget the operators noted for `stream` or DPI_ALL_STREAMS: their work has ended, or its error
+ * was reported. */
 void dpi_queued_forget(dpi_device *d, dp_device device, const void *stream);
-/* Function `what` of d, which waited for the stream or asked for it, returned rc.  0: nothing is
- * queued any more.  Else dpi_device_failed(), and the error names the operators that may have
- * queued what failed. */
-int dpi_device_waited(dpi_device *d, const char *what, int rc, const dp_error *from,
+/* Handle the result `rc` of `function` of `d`, which waited for `stream` or queried it.  0: forget
+ * the operators noted for the stream.  Otherwise fail as dpi_device_failed() does, and name the
+ * operators that may have queued the work that failed. */
+int dpi_device_waited(dpi_device *d, const char *function, int rc, const dp_error *from,
                       dp_device device, const void *stream, dp_error *err);
-int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
+/* Set an error that names backend and `function`, which returned `rc` and wrote its error to
+ * `from`. */
+int dpi_device_failed(const dpi_device *d, const char *function, int rc, const dp_error *from,
                       dp_error *err);
-/* How many devices it has: its indices are below that.  The caller is inside. */
+/* Number of devices of the backend; indices are smaller.  The caller must have entered `d`. */
 int dpi_device_count(const dpi_device *d);
-/* A number that changes when a registration of the bit ends, but not on a reload.  It tells memory
- * of an unloaded device from that of a later one with the same name.  Stable between enter and
- * leave. */
+/* Number of registrations of `bit` that have ended; a reload does not count.  An object that stores
+ * this number can detect that its backend was unloaded, even if a later backend has the same name.
+ * The number does not change between enter and leave. */
 uint64_t dpi_backend_registration(int bit);
 
-/* -- tally.c: numbers that every thread counts and few ask for -- */
+/* -- tally.c: statistics that all threads update often and that are read rarely -- */
 enum {
     DPI_TALLY_TENSORS,
-    DPI_TALLY_STORAGES, /* of backends that are always there; backend.c counts those of others */
-    DPI_TALLY_BYTES,    /* of storages, as far as block.c has not counted them */
+    DPI_TALLY_STORAGES, /* on CPU and Meta; backend.c counts those of other backends */
+    DPI_TALLY_BYTES,    /* of storages, not yet added to the total in tensor/held.c */
     DPI_TALLY_END
 };
-typedef struct dpi_tally_row { /* of a thread, which alone writes n; the first one is shared */
+/* Counters of one thread; only that thread writes `n`.  Threads without a row share row 0. */
+typedef struct dpi_tally_row {
     _Alignas(64) atomic_int_fast64_t n[DPI_TALLY_END];
-    atomic_bool taken;
+    atomic_bool taken; /* a thread uses this row */
 } dpi_tally_row;
 extern dpi_tally_row dpi_tally_rows[];
-extern _Thread_local dpi_tally_row *dpi_tally_own;
-void dpi_tally_enter(void);       /* take a row for this thread, if there is one left */
-int64_t dpi_tally_sum(int which); /* exact while nobody counts */
-/* What this row holds now. */
+extern _Thread_local dpi_tally_row *dpi_tally_own; /* row of the calling thread */
+void dpi_tally_enter(void);       /* take a free row for this thread; none free: keep row 0 */
+int64_t dpi_tally_sum(int which); /* sum of all rows; exact while no thread counts */
+/* Add `by` to counter `which` and return the new value in the calling thread's row. */
 static inline int64_t dpi_tally_add(int which, int64_t by)
 {
     dpi_tally_row *row = dpi_tally_own;
@@ -282,16 +311,17 @@ static inline int64_t dpi_tally_add(int which, int64_t by)
     return n;
 }
 
-/* -- the pool behind dp_parallel_for -- */
-uint64_t dpi_nanos(void);               /* CLOCK_MONOTONIC */
-uint64_t dpi_nanos_about(void);         /* the same up to a tick of the system ago, for a tenth */
-struct timespec dpi_time_after(int ms); /* when so many ms have passed, by CLOCK_MONOTONIC */
-/* When work is to stop; all zero: never. */
+/* -- clocks, and the thread pool behind dp_parallel_for -- */
+uint64_t dpi_nanos(void); /* nanoseconds of CLOCK_MONOTONIC */
+/* Nanoseconds of CLOCK_MONOTONIC, late by up to one clock tick; a tenth of dpi_nanos()'s cost. */
+uint64_t dpi_nanos_about(void);
+struct timespec dpi_time_after(int ms); /* now + `ms` milliseconds, in CLOCK_MONOTONIC */
+/* Conditions that stop work early; all zero: none. */
 typedef struct dpi_stop {
-    uint64_t deadline; /* nanos; 0: none */
-    const dp_cancel_flag *cancel;
+    uint64_t deadline;            /* in dpi_nanos(); 0: none */
+    const dp_cancel_flag *cancel; /* borrowed; NULL: cannot be cancelled */
 } dpi_stop;
-/* 0, DP_ECANCELLED or DP_EDEADLINE. */
+/* Return DP_ECANCELLED or DP_EDEADLINE if work under `s` must stop now, else 0. */
 static inline int dpi_stop_code(const dpi_stop *s)
 {
     if (s->cancel != NULL && atomic_load_explicit(s->cancel, memory_order_relaxed) != 0)
@@ -299,24 +329,27 @@ static inline int dpi_stop_code(const dpi_stop *s)
     return s->deadline != 0 && dpi_nanos() >= s->deadline ? DP_EDEADLINE : 0;
 }
 
-/* fn over [begin, end) in pieces of at least `grain`, on at most max_threads threads (0: all of the
- * pool's), the caller included.  Nested calls, and calls while the pool is busy with another, run
- * on whatever threads are free, at least the caller.  It asks `stop` (NULL: does not) before the
- * first step and about every 2 ms, in pieces as long as the grain if one takes longer, and returns
- * its code.  DPI_THREAD_LEFT: fn ended the thread that it was called on.  Any thread. */
+/* Call `fn` on pieces of [begin, end), each at least `grain` long, on at most `max_threads` threads
+ * including the caller; 0: all threads of the pool.  Nested and simultaneous calls share the
+ * threads that are free; the caller's own thread always works.  `stop`, unless NULL, is checked
+ * between slices of the range and at the end; a slice takes about 2 ms, but has at least `grain`
+ * steps.  Returns 0, or the code of `stop`.  DPI_THREAD_LEFT: `fn` ended the helper thread that it
+ * ran on.  Any thread may call. */
 enum { DPI_THREAD_LEFT = INT32_MIN };
 int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                         void *user, const dpi_stop *stop);
 
-/* The code with which the job whose body the calling thread runs is to stop; 0: none, or there is
- * no such job. */
+/* Return DP_ECANCELLED or DP_EDEADLINE if the parallel loop whose body runs on the calling thread
+ * must stop; 0: it need not, or no loop runs here. */
 int dpi_thread_pool_stop_code(void);
 
-/* -- small things -- */
-/* For a thread that the caller starts next: it takes no signals but those of its own faults. */
+/* -- signals, hashes, suggestions -- */
+/* Block all signals except those of the thread's own faults, before starting a thread, which
+ * inherits the mask.  `*before` gets the previous mask. */
 void dpi_signals_block(sigset_t *before);
 uint64_t dpi_hash(const char *s, size_t n);
-/* Up to `max` of the `n` names nearest to `name` by edit distance, as "'a', 'b'" into buf. */
+/* Write the names of `names` that are nearest to `name` by edit distance, at most `max` of them, as
+ * "'a', 'b'" into `buf`. */
 void dpi_nearest(const char *name, const char *const *names, size_t n, size_t max, char *buf,
                  size_t bytes);
 

@@ -1,33 +1,33 @@
-/* convert.c -- elements of one dtype as another: which loops run on this machine.
+/* convert.c -- conversion between dtypes: chooses the loops for this machine's vector level.
  *
- * The loops (levels/convert.c) are built here, once for each vector level, and lent to plugins by
- * dp_converter(): the host needs them in every copy, with or without a plugin, and loops that a
- * plugin lent to the host would have to be taken back while copies run. */
+ * The loops (levels/convert.c) are part of libdispatch, compiled once for each vector level.
+ * Plugins get them from dp_converter().  The loops are not in a plugin because the host needs them
+ * for every copy, and the plugin could not be unloaded while a copy runs. */
 #include "base/levels/convert.h"
 
-/* A wrong level is for the plugins to report that choose by it (dp_cpu_level); here it is the
- * first. */
-static const dpi_convert_row *choose(void)
+/* If the environment asks for a level that this machine lacks, the lowest level is used here;
+ * plugins report the error, by dp_cpu_level(). */
+static const dpi_convert_row *rows_of_level(void)
 {
     int level = dpi_cpu_level(NULL);
 
     return DP_ISA_CHOSEN(level, dpi_converts);
 }
 
-/* Threads that come first together all choose the same. */
-static const dpi_convert_row *chosen(void)
+/* Needs no lock: threads that make the first call at the same time store the same value. */
+static const dpi_convert_row *rows_chosen(void)
 {
     static const dpi_convert_row *_Atomic rows;
     const dpi_convert_row *r = atomic_load_explicit(&rows, memory_order_relaxed);
 
     if (DPI_UNLIKELY(r == NULL)) {
-        r = choose();
+        r = rows_of_level();
         atomic_store_explicit(&rows, r, memory_order_relaxed);
     }
     return r;
 }
 
-/* The dtype whose elements look like those of d: a quantized one is stored as an integer. */
+/* Return the dtype with the same element format as `d`: quantized dtypes are stored as integers. */
 static dp_dtype stored_as(dp_dtype d)
 {
     switch (d) {
@@ -44,7 +44,8 @@ static dp_dtype stored_as(dp_dtype d)
 
 dp_convert_fn dp_converter(dp_dtype to, dp_dtype from)
 {
-    return dpi_itemsize(to) && dpi_itemsize(from) ? chosen()[stored_as(to)][stored_as(from)] : NULL;
+    return dpi_itemsize(to) && dpi_itemsize(from) ? rows_chosen()[stored_as(to)][stored_as(from)]
+                                                  : NULL;
 }
 
 void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n)

@@ -1,20 +1,23 @@
-/* device.c -- one device of the table in backend.c: made from a plugin's record, named, counted. */
+/* device.c -- devices of plugins: makes them from records, and parses and prints device names.
+ *
+ * backend.c has the table of devices. */
 #include "backend.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A slot that has to be there: always, or because another of its group is. */
+/* Return the name of a function that record `o` must have and lacks; NULL: none is missing.  A
+ * function is required always, or because the record has another function of its group. */
 static const char *missing_slot(const dp_device_ops *o)
 {
     bool streams = o->stream_new || o->stream_free || o->stream_query || o->stream_synchronize;
     bool events = o->event_new || o->event_free || o->event_record || o->event_wait ||
                   o->event_query || o->event_synchronize || o->event_elapsed;
-    bool hands = o->hand_over || o->take_over || o->hand_back;
-    bool shares = o->export_block || o->import_block || o->import_end;
+    bool handing_over = o->hand_over || o->take_over || o->hand_back;
+    bool sharing = o->export_block || o->import_block || o->import_end;
     const struct {
         const char *name;
-        bool wanted, there;
+        bool required, present;
     } all[] = {
         {"allocate", true, o->allocate != NULL},
         {"release", true, o->release != NULL},
@@ -31,17 +34,17 @@ static const char *missing_slot(const dp_device_ops *o)
         {"event_synchronize", events, o->event_synchronize != NULL},
         {"pin", o->unpin != NULL, o->pin != NULL},
         {"unpin", o->pin != NULL, o->unpin != NULL},
-        {"adopt", o->adopted != NULL || hands, o->adopt != NULL},
-        {"hand_over", hands, o->hand_over != NULL},
-        {"take_over", hands, o->take_over != NULL},
-        {"hand_back", hands, o->hand_back != NULL},
-        {"export_block", shares, o->export_block != NULL},
-        {"import_block", shares, o->import_block != NULL},
-        {"import_end", shares, o->import_end != NULL},
+        {"adopt", o->adopted != NULL || handing_over, o->adopt != NULL},
+        {"hand_over", handing_over, o->hand_over != NULL},
+        {"take_over", handing_over, o->take_over != NULL},
+        {"hand_back", handing_over, o->hand_back != NULL},
+        {"export_block", sharing, o->export_block != NULL},
+        {"import_block", sharing, o->import_block != NULL},
+        {"import_end", sharing, o->import_end != NULL},
     };
 
     for (size_t i = 0; i < DPI_COUNT(all); i++)
-        if (all[i].wanted && !all[i].there)
+        if (all[i].required && !all[i].present)
             return all[i].name;
     return NULL;
 }
@@ -89,15 +92,15 @@ int dpi_backend_register(const char *name, const char *owner, const dp_device_op
     return rc;
 }
 
-int dpi_device_failed(const dpi_device *d, const char *what, int rc, const dp_error *from,
+int dpi_device_failed(const dpi_device *d, const char *function, int rc, const dp_error *from,
                       dp_error *err)
 {
     size_t n = strnlen(from->message, DP_ERROR_MESSAGE_MAX);
 
     if (dp_error_name(rc) == NULL)
         return dp_error_set(err, DP_EPLUGIN, "backend %s: %s returned %d, which is no error code",
-                            d->name, what, rc);
-    return dp_error_set(err, rc, "backend %s: %s failed%s%.*s", d->name, what, n ? ": " : "",
+                            d->name, function, rc);
+    return dp_error_set(err, rc, "backend %s: %s failed%s%.*s", d->name, function, n ? ": " : "",
                         (int)n, from->message);
 }
 
@@ -105,10 +108,11 @@ int dpi_device_count(const dpi_device *d)
 {
     int n = d->ops.count ? d->ops.count() : 1;
 
-    return n > 0 ? n : 0; /* one that says fewer than none has none */
+    return n > 0 ? n : 0; /* a negative count means no device */
 }
 
-/* The host and Meta are one device; others are counted, as in PyTorch's "cuda:0". */
+/* CPU and Meta have one device each, and their names have no index.  Other names have one, as in
+ * PyTorch's "cuda:0". */
 const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX])
 {
     int bit = dp_device_backend(d), index = dp_device_index(d);
@@ -117,7 +121,7 @@ const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX])
     if (name == NULL)
         snprintf(buf, DP_KEY_NAME_MAX, "backend %d:%d", bit, index);
     else if (index == 0 && (bit == DP_B_CPU || bit == DP_B_Meta))
-        memcpy(buf, name, strlen(name) + 1); /* built in, short */
+        memcpy(buf, name, strlen(name) + 1); /* these two names fit into `buf` */
     else
         snprintf(buf, DP_KEY_NAME_MAX, "%s:%d", name, index);
     return buf;
@@ -126,14 +130,15 @@ const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX])
 static int no_such_device(const char *name, dp_error *err)
 {
     char known[1024];
-    size_t at = 0;
+    size_t length = 0;
 
     known[0] = '\0';
-    for (int b = 0; b < 64 && at < sizeof(known); b++) {
-        const char *device = dpi_backend_is_registered(b) ? dpi_backend_device_name(b)
-                                                          : NULL; /* NULL if it ended since */
+    for (int b = 0; b < 64 && length < sizeof(known); b++) {
+        /* The name is NULL if the registration ended after the check. */
+        const char *device = dpi_backend_is_registered(b) ? dpi_backend_device_name(b) : NULL;
         if (device != NULL)
-            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "", device);
+            length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s",
+                                       length ? ", " : "", device);
     }
     return dp_error_set(err, DP_ERUNTIME, "no device '%.80s'; there are %s", name, known);
 }

@@ -1,15 +1,15 @@
-/* device_calls.c -- what is asked of a device as a whole, and which operators gave work to its
- * streams.
+/* device_calls.c -- calls for a whole device, and notes of the operators that queued work on it.
  *
- * Work that fails while a stream runs it surfaces in a later call, which knows nothing of the
- * operator that queued it.  So the operators that ask for a stream are noted, the newest
- * DPI_QUEUED_MAX of a device, until somebody has waited for the stream. */
+ * If work fails while a stream runs it, a later call reports the error, and that call does not know
+ * which operator queued the work.  Because of that the host notes each operator that asks for a
+ * stream.  A device has DPI_QUEUED_MAX notes, for the newest operators; waiting for a stream
+ * deletes the stream's notes. */
 #include "process.h"
 #include "stream.h"
 #include <pthread.h>
 #include <stdio.h>
 
-/* -- what was given to streams -- */
+/* -- operators that queued work -- */
 
 void dpi_queued_note(dpi_device *d, dp_device device, const void *stream, const char *op)
 {
@@ -23,15 +23,16 @@ void dpi_queued_note(dpi_device *d, dp_device device, const void *stream, const 
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Locked.  The i-th oldest, if there is one and what was waited for, all of the device or one
- * stream, included it.  Work of the default stream is waited for with every other. */
-static dpi_queued_op *queued_at(dpi_queued *q, unsigned i, dp_device device, const void *stream)
+/* `q->lock` is held.  Return the i-th oldest note if it is used and a wait for `stream` of `device`
+ * included its work, else NULL.  A wait for DPI_ALL_STREAMS, or for the default stream (`stream`
+ * NULL), includes the work of all streams. */
+static dpi_queued_op *waited_at(dpi_queued *q, unsigned i, dp_device device, const void *stream)
 {
     dpi_queued_op *o = &q->ops[(q->next + i) % DPI_QUEUED_MAX];
-    bool meant = o->index == dp_device_index(device) &&
-                 (stream == DPI_ALL_STREAMS || stream == NULL || o->stream == stream);
+    bool included = o->index == dp_device_index(device) &&
+                    (stream == DPI_ALL_STREAMS || stream == NULL || o->stream == stream);
 
-    return o->name[0] != '\0' && meant ? o : NULL;
+    return o->name[0] != '\0' && included ? o : NULL;
 }
 
 void dpi_queued_forget(dpi_device *d, dp_device device, const void *stream)
@@ -40,41 +41,42 @@ void dpi_queued_forget(dpi_device *d, dp_device device, const void *stream)
 
     pthread_mutex_lock(&d->queued.lock);
     for (unsigned i = 0; i < DPI_QUEUED_MAX; i++)
-        if ((o = queued_at(&d->queued, i, device, stream)) != NULL)
+        if ((o = waited_at(&d->queued, i, device, stream)) != NULL)
             o->name[0] = '\0';
     pthread_mutex_unlock(&d->queued.lock);
 }
 
-static int failed_later(dpi_device *d, const char *what, int rc, const dp_error *from,
-                        dp_device device, const void *stream, dp_error *err)
+/* Fail with the error `from` of `function`, and name the operators noted for `stream`. */
+static int fail_queued(dpi_device *d, const char *function, int rc, const dp_error *from,
+                       dp_device device, const void *stream, dp_error *err)
 {
     char names[DPI_QUEUED_MAX * (DPI_QUEUED_NAME_MAX + 2)] = "";
     dp_error all = *from;
-    size_t n = 0, at = strnlen(from->message, DP_ERROR_MESSAGE_MAX - 1);
+    size_t n = 0, length = strnlen(from->message, DP_ERROR_MESSAGE_MAX - 1);
     dpi_queued_op *o;
 
     pthread_mutex_lock(&d->queued.lock);
     for (unsigned i = 0; i < DPI_QUEUED_MAX; i++)
-        if ((o = queued_at(&d->queued, i, device, stream)) != NULL)
+        if ((o = waited_at(&d->queued, i, device, stream)) != NULL)
             n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", o->name);
     pthread_mutex_unlock(&d->queued.lock);
-    dpi_queued_forget(d, device, stream); /* the fault was told */
+    dpi_queued_forget(d, device, stream); /* `err` reports the failure, so later errors do not */
     if (n > 0)
-        snprintf(all.message + at, DP_ERROR_MESSAGE_MAX - at,
-                 "%squeued since the last synchronisation: %s", at ? "; " : "", names);
-    return dpi_device_failed(d, what, rc, &all, err);
+        snprintf(all.message + length, DP_ERROR_MESSAGE_MAX - length,
+                 "%squeued since the last synchronisation: %s", length ? "; " : "", names);
+    return dpi_device_failed(d, function, rc, &all, err);
 }
 
-int dpi_device_waited(dpi_device *d, const char *what, int rc, const dp_error *from,
+int dpi_device_waited(dpi_device *d, const char *function, int rc, const dp_error *from,
                       dp_device device, const void *stream, dp_error *err)
 {
     if (rc != 0)
-        return failed_later(d, what, rc, from, device, stream, err);
+        return fail_queued(d, function, rc, from, device, stream, err);
     dpi_queued_forget(d, device, stream);
     return DP_OK;
 }
 
-/* -- of a device as a whole -- */
+/* -- calls for a whole device -- */
 
 int dpi_device_check_index(const dpi_device *d, dp_device device, dp_error *err)
 {
@@ -87,7 +89,7 @@ int dpi_device_check_index(const dpi_device *d, dp_device device, dp_error *err)
                               dp_device_name(device, name), n);
 }
 
-/* Enter the backend of `device`, which must have it. */
+/* Enter the backend of `device`.  DP_ERUNTIME: the backend has no device with this index. */
 static int enter(dp_device device, dpi_device **out, dp_error *err)
 {
     int rc = dpi_device_enter(dp_device_backend(device), out, err);
@@ -99,32 +101,32 @@ static int enter(dp_device device, dpi_device **out, dp_error *err)
 
 int dpi_device_synchronize(dp_device device, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error device_err = DP_ERROR_INIT;
     dpi_device *d;
     int rc = enter(device, &d, err);
 
     if (rc < 0)
         return rc;
     if (d->ops.synchronize)
-        rc = d->ops.synchronize(dp_device_index(device), &theirs);
-    rc = dpi_device_waited(d, "synchronize", rc, &theirs, device, DPI_ALL_STREAMS, err);
+        rc = d->ops.synchronize(dp_device_index(device), &device_err);
+    rc = dpi_device_waited(d, "synchronize", rc, &device_err, device, DPI_ALL_STREAMS, err);
     dpi_device_leave(d);
     return rc;
 }
 
-/* Inside d. */
+/* The caller must have entered `d`. */
 static int memory(dpi_device *d, dp_device device, size_t *free_bytes, size_t *total_bytes,
                   dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error device_err = DP_ERROR_INIT;
     char name[DP_KEY_NAME_MAX];
 
     if (d->ops.memory_info == NULL)
         return dp_error_set(err, DP_ENOTIMPL, "how much memory %s has is not known",
                             dp_device_name(device, name));
-    int rc = d->ops.memory_info(dp_device_index(device), free_bytes, total_bytes, &theirs);
+    int rc = d->ops.memory_info(dp_device_index(device), free_bytes, total_bytes, &device_err);
     if (rc != 0)
-        return dpi_device_failed(d, "memory_info", rc, &theirs, err);
+        return dpi_device_failed(d, "memory_info", rc, &device_err, err);
     return *free_bytes <= *total_bytes
                ? DP_OK
                : dp_error_set(err, DP_EPLUGIN,
@@ -146,30 +148,30 @@ int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes,
 
 int dpi_device_trim(dp_device device, size_t bytes, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error device_err = DP_ERROR_INIT;
     dpi_device *d;
     int rc = enter(device, &d, err);
 
     if (rc < 0)
         return rc;
     if (d->ops.trim &&
-        (rc = d->ops.trim(dp_device_index(device), bytes ? bytes : SIZE_MAX, &theirs)) != 0)
-        rc = dpi_device_failed(d, "trim", rc, &theirs, err);
+        (rc = d->ops.trim(dp_device_index(device), bytes ? bytes : SIZE_MAX, &device_err)) != 0)
+        rc = dpi_device_failed(d, "trim", rc, &device_err, err);
     dpi_device_leave(d);
     return rc;
 }
 
-/* Inside d. */
+/* Get the range of stream priorities.  The caller must have entered `d`. */
 static int priorities(dpi_device *d, dp_device device, int *least, int *greatest, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error device_err = DP_ERROR_INIT;
 
     *least = *greatest = 0;
     if (d->ops.stream_priorities == NULL)
         return DP_OK;
-    int rc = d->ops.stream_priorities(dp_device_index(device), least, greatest, &theirs);
+    int rc = d->ops.stream_priorities(dp_device_index(device), least, greatest, &device_err);
     if (rc != 0)
-        return dpi_device_failed(d, "stream_priorities", rc, &theirs, err);
+        return dpi_device_failed(d, "stream_priorities", rc, &device_err, err);
     return *greatest <= *least
                ? DP_OK
                : dp_error_set(
@@ -206,17 +208,17 @@ int dpi_device_check_priority(dpi_device *d, dp_device device, int priority, dp_
 
 bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d)
 {
-    dp_error theirs = DP_ERROR_INIT;
-    const char *what = "hand_over";
+    dp_error device_err = DP_ERROR_INIT;
+    const char *function = "hand_over";
     char text[DP_LIMIT_WARNING_BYTES + 1];
     void *state = NULL;
 
     if (old->ops.hand_over == NULL || d->ops.take_over == NULL)
         return true;
-    int rc = old->ops.hand_over(&state, &theirs);
+    int rc = old->ops.hand_over(&state, &device_err);
     if (rc == 0) {
-        what = "take_over";
-        rc = d->ops.take_over(state, &theirs);
+        function = "take_over";
+        rc = d->ops.take_over(state, &device_err);
         if (rc != 0)
             old->ops.hand_back(state);
     }
@@ -224,7 +226,7 @@ bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d)
         return true;
     snprintf(text, sizeof(text),
              "backend %s: %s failed, so its tensors answer that it was unloaded: %.800s", old->name,
-             what, theirs.message);
+             function, device_err.message);
     dpi_warn_listener(text);
     return false;
 }

@@ -6,6 +6,7 @@ static const char *const names[DP_DTYPE_END] = {
     DP_DTYPE_MAP(ROW)
 #undef ROW
 };
+/* Names of the dtypes that PyTorch has and dispatchd lacks, by PyTorch's number. */
 static const char *const reserved[] = {
 #define ROW(number, name) [number] = name,
     DP_DTYPE_RESERVED_MAP(ROW)

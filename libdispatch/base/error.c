@@ -1,4 +1,4 @@
-/* error.c -- describing a fault, and the names of all faults. */
+/* error.c -- sets errors, and has the names and texts of the error codes. */
 #include "base.h"
 #include <stdio.h>
 
@@ -27,7 +27,8 @@ const char *dp_error_text(int code)
     return NULL;
 }
 
-/* Length of s[0..n) without the UTF-8 character that its end cuts in two: messages go into JSON. */
+/* Return the length of s[0..n) without a UTF-8 character that is cut in two at the end.  Messages
+ * become JSON, which must be valid UTF-8. */
 static size_t whole_characters(const char *s, size_t n)
 {
     size_t lead = n;
@@ -51,7 +52,7 @@ bool dpi_refuse_null(dp_error *err, int code, const char *function, const char *
 
 int dp_error_vset(dp_error *err, int code, const char *format, va_list ap)
 {
-    char message[DP_ERROR_MESSAGE_MAX]; /* the arguments may point into *err */
+    char message[DP_ERROR_MESSAGE_MAX]; /* a copy, because the arguments may point into *err */
 
     if (err == NULL)
         return code;

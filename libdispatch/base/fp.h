@@ -1,7 +1,10 @@
-/* fp.h -- the floating-point environment of the calling thread: rounding, subnormal numbers, which
- * exceptions trap.  Its control bits alone, not the status flags that every operation may raise.
+/* fp.h -- reads and sets the calling thread's floating-point environment.
  *
- * dpi_fp_get() reads all of it, dpi_fp_look() what can be told in half a nanosecond. */
+ * A dpi_fp has the control bits: rounding mode, treatment of subnormal numbers, exceptions that
+ * trap.  It has no status flags, because every operation may change those.
+ *
+ * dpi_fp_get() reads all control bits.  dpi_fp_look() checks only the modes that it can check in
+ * half a nanosecond. */
 #ifndef DPI_FP_H
 #define DPI_FP_H
 
@@ -11,7 +14,7 @@ typedef uint64_t dpi_fp;
 
 #if defined(__x86_64__)
 
-/* MXCSR, and above it the control word of the x87 unit, which computes long double. */
+/* Bits 0 to 31: MXCSR.  Bits 32 to 47: control word of the x87 unit, which computes long double. */
 #define DPI_FP_DEFAULT ((dpi_fp)0x037f << 32 | 0x1f80)
 enum {
     DPI_MXCSR_STATUS = 0x3f,
@@ -48,22 +51,23 @@ static inline void dpi_fp_set(dpi_fp to)
     uint16_t x87 = (uint16_t)(to >> 32);
 
     __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
-    __asm__ volatile("fnclex"); /* fldcw would raise what came before and is unmasked now */
+    __asm__ volatile("fnclex"); /* else fldcw would raise pending exceptions that it unmasks */
     __asm__ volatile("fldcw %0" : : "m"(x87));
 }
 
 typedef float dpi_floats __attribute__((vector_size(16)));
 
-/* 0: MXCSR rounds to nearest and has neither FTZ nor DAZ.  Otherwise dpi_fp_get().
+/* Return 0 if MXCSR rounds to nearest and has neither FTZ nor DAZ, else dpi_fp_get().
  *
- * The modes are told from the result of one addition: stmxcsr waits for all operations before it on
- * AMD's Zen 4, and two of them make a call there 30 to 50 ns longer, two additions 0.2 to 0.7 ns.
- * Intel's cores take 30 ns for a sum that is subnormal when both operands are normal, and half a
- * nanosecond when one operand is subnormal, as here.  Which exceptions trap is not seen; the
- * addition itself is inexact. */
+ * The modes are derived from the result of one vector addition.  Reading MXCSR would cost more: on
+ * AMD's Zen 4 stmxcsr waits for all earlier operations, and two of them add 30 to 50 ns to a call,
+ * while two additions add 0.2 to 0.7 ns.  On Intel's cores a subnormal sum of two normal operands
+ * takes 30 ns, but half a nanosecond if one operand is subnormal, as here.  The function does not
+ * see which exceptions trap.  Its addition is inexact. */
 static inline __attribute__((always_inline)) dpi_fp dpi_fp_look(void)
 {
-    /* rounded up and down at 3/4 of an ulp; a subnormal result; a subnormal operand */
+    /* Elements 0 and 1: sums that are rounded at 3/4 of an ulp, up and down.  Element 2: a
+     * subnormal sum.  Element 3: a subnormal operand. */
     static const dpi_floats a = {1.0f, -1.0f, 0x1p-126f, 0x1p-127f};
     static const dpi_floats b = {0x1.8p-24f, -0x1.8p-24f, -0x1p-127f, 0x1p-126f};
     static const dpi_floats by_default = {1.0f + 0x1p-23f, -1.0f - 0x1p-23f, 0x1p-127f,
@@ -77,13 +81,14 @@ static inline __attribute__((always_inline)) dpi_fp dpi_fp_look(void)
     return __builtin_expect(same == 0xf, 1) ? 0 : dpi_fp_get();
 }
 
-/* The environment that dpi_fp_look() saw; what it did not look at is as in `now`. */
+/* Return the full environment of a thread when dpi_fp_look() returned `seen`.  Bits that
+ * dpi_fp_look() does not check are taken from `now`. */
 static inline dpi_fp dpi_fp_of(dpi_fp seen, dpi_fp now)
 {
-    const dpi_fp looked_at =
+    const dpi_fp checked =
         (dpi_fp)DPI_X87_ROUNDING << 32 | DPI_MXCSR_ROUNDING | DPI_MXCSR_FTZ | DPI_MXCSR_DAZ;
 
-    return seen != 0 ? seen : now & ~looked_at;
+    return seen != 0 ? seen : now & ~checked;
 }
 
 #else
@@ -92,7 +97,7 @@ static inline dpi_fp dpi_fp_of(dpi_fp seen, dpi_fp now)
 
 #define DPI_FP_DEFAULT ((dpi_fp)0)
 
-/* FPCR; the status flags are in another register. */
+/* Read FPCR; the status flags are in another register. */
 static inline dpi_fp dpi_fp_get(void)
 {
     dpi_fp fpcr;
@@ -111,7 +116,7 @@ static inline void dpi_fp_set(dpi_fp to)
 #include <fenv.h>
 #define DPI_FP_DEFAULT ((dpi_fp)FE_TONEAREST)
 
-/* The rounding direction, which is all that C can tell of it. */
+/* Read the rounding direction, the only control that standard C can read. */
 static inline dpi_fp dpi_fp_get(void)
 {
     return (dpi_fp)fegetround();

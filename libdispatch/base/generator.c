@@ -1,9 +1,9 @@
-/* generator.c -- generators: random state that is counted, held by one kernel at a time, saved and
- * set again.
+/* generator.c -- generators: reference-counted random state that one kernel at a time may use.
  *
- * The CPU's is a Mersenne Twister (MT19937, Matsumoto and Nishimura), every other device's a seed
- * and an offset into the streams of Philox, which the device computes itself.  Seeding, draws and
- * the bytes of a state are PyTorch's: at::CPUGeneratorImpl, at::CUDAGeneratorImpl. */
+ * A generator of the CPU is a Mersenne Twister (MT19937, Matsumoto and Nishimura).  A generator of
+ * another device is a seed and an offset into a Philox stream, whose numbers the device computes.
+ * Seeding, draws and the bytes of a saved state are those of PyTorch: at::CPUGeneratorImpl and
+ * at::CUDAGeneratorImpl. */
 #include "generator.h"
 #include <math.h>
 #include <pthread.h>
@@ -12,26 +12,26 @@
 enum { WORDS = 624, MIDDLE = 397 };
 
 typedef struct twister {
-    uint32_t left; /* draws before the words are made anew, plus one */
-    uint32_t next; /* word of the next draw */
+    uint32_t left; /* number of words that are not drawn yet, plus one */
+    uint32_t next; /* index of the next word to draw */
     uint32_t words[WORDS];
-    bool has_normal, has_normal_float;
-    double normal; /* the second of the last pair of normal draws */
+    bool has_normal, has_normal_float; /* are the next two fields set? */
+    double normal;                     /* second number of the last pair of normal draws */
     float normal_float;
 } twister;
 
 struct dp_generator {
-    dp_keyset keys; /* first, as in a tensor: typed calls read it there */
+    dp_keyset keys; /* must be first, as in a tensor: typed calls read it at offset 0 */
     atomic_uint refs;
     dp_device device;
-    uint64_t registration; /* of its backend when it was made */
-    uint64_t pinned;       /* its backend's bit */
-    pthread_mutex_t lock;  /* of `held` */
-    pthread_cond_t dropped;
-    atomic_bool held;
-    atomic_uint_fast64_t seed; /* written by whoever holds it */
-    uint64_t offset;           /* of whoever holds it, as is the twister */
-    twister *twister;          /* owned; NULL: Philox */
+    uint64_t registration; /* dpi_backend_registration() at its creation */
+    uint64_t pinned;       /* the backend's bit, for dp_backends_unpin() */
+    pthread_mutex_t mutex; /* protects `locked` */
+    pthread_cond_t unlocked;
+    atomic_bool locked; /* a thread uses the generator and may write the fields below */
+    atomic_uint_fast64_t seed;
+    uint64_t offset;  /* in the Philox stream */
+    twister *twister; /* owned; NULL: Philox */
 };
 
 /* -- the twister -- */
@@ -51,7 +51,8 @@ static inline uint32_t twist(uint32_t high, uint32_t low)
     return y >> 1 ^ (low & 1 ? 0x9908b0dfu : 0);
 }
 
-static void twister_turn(twister *t)
+/* Compute the next WORDS words. */
+static void twister_refill(twister *t)
 {
     uint32_t *w = t->words;
 
@@ -67,7 +68,7 @@ static void twister_turn(twister *t)
 static inline uint32_t draw(twister *t)
 {
     if (--t->left == 0)
-        twister_turn(t);
+        twister_refill(t);
     uint32_t y = t->words[t->next++];
     y ^= y >> 11;
     y ^= y << 7 & 0x9d2c5680u;
@@ -92,8 +93,9 @@ static inline float draw_float(twister *t) /* 24 bits in [0, 1) */
     return (float)(draw(t) & ((1u << 24) - 1)) * 0x1p-24f;
 }
 
-/* Box and Muller's pair; the second one is kept.  Of floats too it is computed in double, as in
- * PyTorch. */
+/* Draw a normal number by the Box-Muller transform.  It gives two numbers; the second one is stored
+ * for the next draw.  The float version computes log, sqrt, sin and cos in double, as PyTorch
+ * does. */
 static double draw_normal(twister *t)
 {
     if (t->has_normal) {
@@ -165,11 +167,11 @@ int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_err
     g->registration = dpi_backend_registration(dp_device_backend(device));
     g->pinned = dp_backends_pin(DP_BBIT(dp_device_backend(device)));
     atomic_init(&g->refs, 1);
-    pthread_mutex_init(&g->lock, NULL);
+    pthread_mutex_init(&g->mutex, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&g->dropped, &monotonic);
+    pthread_cond_init(&g->unlocked, &monotonic);
     pthread_condattr_destroy(&monotonic);
     dpi_generator_seed(g, seed);
     *out = g;
@@ -186,8 +188,8 @@ dp_generator *dp_generator_unref(dp_generator *g)
 {
     if (g == NULL || atomic_fetch_sub_explicit(&g->refs, 1, memory_order_acq_rel) > 1)
         return NULL;
-    pthread_mutex_destroy(&g->lock);
-    pthread_cond_destroy(&g->dropped);
+    pthread_mutex_destroy(&g->mutex);
+    pthread_cond_destroy(&g->unlocked);
     dp_backends_unpin(g->pinned);
     dp_free(g->twister);
     dp_free(g);
@@ -209,10 +211,10 @@ int dpi_generator_check(const dp_generator *g, dp_error *err)
 
 bool dpi_generator_trylock(dp_generator *g)
 {
-    pthread_mutex_lock(&g->lock);
-    bool taken = !atomic_load_explicit(&g->held, memory_order_relaxed);
-    atomic_store_explicit(&g->held, true, memory_order_relaxed);
-    pthread_mutex_unlock(&g->lock);
+    pthread_mutex_lock(&g->mutex);
+    bool taken = !atomic_load_explicit(&g->locked, memory_order_relaxed);
+    atomic_store_explicit(&g->locked, true, memory_order_relaxed);
+    pthread_mutex_unlock(&g->mutex);
     return taken;
 }
 
@@ -222,17 +224,17 @@ int dpi_generator_wait(dp_generator *g, const dpi_stop *stop)
                                    (long)(stop->deadline % 1000000000)};
     int code = 0;
 
-    pthread_mutex_lock(&g->lock);
-    while (atomic_load_explicit(&g->held, memory_order_relaxed) &&
+    pthread_mutex_lock(&g->mutex);
+    while (atomic_load_explicit(&g->locked, memory_order_relaxed) &&
            (code = dpi_stop_code(stop)) == 0) {
         if (stop->deadline != 0)
-            pthread_cond_timedwait(&g->dropped, &g->lock, &until);
+            pthread_cond_timedwait(&g->unlocked, &g->mutex, &until);
         else
-            pthread_cond_wait(&g->dropped, &g->lock);
+            pthread_cond_wait(&g->unlocked, &g->mutex);
     }
     if (code == 0)
-        atomic_store_explicit(&g->held, true, memory_order_relaxed);
-    pthread_mutex_unlock(&g->lock);
+        atomic_store_explicit(&g->locked, true, memory_order_relaxed);
+    pthread_mutex_unlock(&g->mutex);
     return code;
 }
 
@@ -243,22 +245,22 @@ void dpi_generator_lock(dp_generator *g)
 
 void dp_generator_wake(dp_generator *g)
 {
-    pthread_mutex_lock(&g->lock);
-    pthread_cond_broadcast(&g->dropped);
-    pthread_mutex_unlock(&g->lock);
+    pthread_mutex_lock(&g->mutex);
+    pthread_cond_broadcast(&g->unlocked);
+    pthread_mutex_unlock(&g->mutex);
 }
 
 void dpi_generator_unlock(dp_generator *g)
 {
-    pthread_mutex_lock(&g->lock);
-    atomic_store_explicit(&g->held, false, memory_order_relaxed);
-    pthread_cond_signal(&g->dropped);
-    pthread_mutex_unlock(&g->lock);
+    pthread_mutex_lock(&g->mutex);
+    atomic_store_explicit(&g->locked, false, memory_order_relaxed);
+    pthread_cond_signal(&g->unlocked);
+    pthread_mutex_unlock(&g->mutex);
 }
 
 bool dp_generator_busy(const dp_generator *g)
 {
-    return atomic_load_explicit(&g->held, memory_order_relaxed);
+    return atomic_load_explicit(&g->locked, memory_order_relaxed);
 }
 
 void dpi_generator_seed(dp_generator *g, uint64_t seed)
@@ -281,7 +283,7 @@ uint64_t dp_generator_initial_seed(const dp_generator *g)
     return atomic_load_explicit(&g->seed, memory_order_relaxed);
 }
 
-/* -- draws, by whoever holds it -- */
+/* -- draws, for the thread that has locked the generator -- */
 
 static int no_stream(dp_error *err)
 {
@@ -340,7 +342,7 @@ int dpi_generator_normal(dp_generator *g, dp_dtype dtype, void *out, size_t n, d
     return 0;
 }
 
-/* A kernel's threads draw in fours, so ranges begin at multiples of four. */
+/* The range is rounded up to a multiple of 4, because a kernel's threads draw 4 numbers at once. */
 int dpi_generator_philox(dp_generator *g, uint64_t increment, uint64_t *seed, uint64_t *offset,
                          dp_error *err)
 {
@@ -360,12 +362,12 @@ typedef struct twister_state {
     uint64_t seed;
     int32_t left, seeded;
     uint64_t next, words[WORDS];
-    double normal_x, normal_y, normal_rho; /* normal_y: the draw that is kept */
+    double normal_x, normal_y, normal_rho; /* normal_y: second number of a pair */
     int32_t has_normal, unused;
     float normal_float;
     uint8_t has_normal_float, unused_too[3];
 } twister_state;
-enum { TWISTER_BYTES = 5056, TWISTER_BYTES_OLD = 5048 }; /* the old one kept no float draw */
+enum { TWISTER_BYTES = 5056, TWISTER_BYTES_OLD = 5048 }; /* old: without the float fields */
 _Static_assert(sizeof(twister_state) == TWISTER_BYTES &&
                    offsetof(twister_state, normal_float) == TWISTER_BYTES_OLD,
                "PyTorch's CPUGeneratorImplState");

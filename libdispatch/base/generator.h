@@ -1,4 +1,5 @@
-/* generator.h -- random state between generator.c and the calls that draw from it. */
+/* generator.h -- functions of generators for libdispatch: locking, and draws for the owner of the
+ * lock. */
 #ifndef DPI_GENERATOR_H
 #define DPI_GENERATOR_H
 
@@ -6,26 +7,30 @@
 
 #pragma GCC visibility push(hidden)
 
-/* DP_ERUNTIME: the backend it was made for was unloaded. */
+/* Check that the backend of `g` is still loaded.  DP_ERUNTIME: it was unloaded. */
 int dpi_generator_check(const dp_generator *g, dp_error *err);
-/* Wait until nobody holds g, then hold it; one thread does at a time. */
+/* Lock `g` for the calling thread, after waiting until no other thread has it locked. */
 void dpi_generator_lock(dp_generator *g);
-bool dpi_generator_trylock(dp_generator *g); /* hold g if nobody does; false: somebody does */
-/* Hold g unless *stop says that the wait is to end, which is asked again at its deadline and at
- * each dp_generator_wake().  DP_ECANCELLED or DP_EDEADLINE: g is not held. */
+/* Lock `g` without waiting.  False: another thread has it locked. */
+bool dpi_generator_trylock(dp_generator *g);
+/* Lock `g` as dpi_generator_lock() does, but give up when `stop` demands it.  `stop` is checked at
+ * its deadline and at each dp_generator_wake().  DP_ECANCELLED or DP_EDEADLINE: `g` is not
+ * locked. */
 int dpi_generator_wait(dp_generator *g, const dpi_stop *stop);
 void dpi_generator_unlock(dp_generator *g);
 
-/* The functions of dispatch.h with these names, for a thread that holds the generator. */
+/* Versions of the functions in dispatch.h for a thread that has locked the generator. */
 void dpi_generator_seed(dp_generator *g, uint64_t seed);
 void dpi_generator_state_get(const dp_generator *g, void *out);
 int dpi_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err);
-/* Set the seed of default generators that are made later. */
+/* Set the seed of default generators that are made from now on. */
 void dpi_generators_seed(dp_generators *all, uint64_t seed);
-dp_generator *dpi_generators_item(dp_generators *all, uint32_t i); /* counted; NULL: there are i */
+/* Return a new reference to the i-th default generator; NULL: there are not more than `i`. */
+dp_generator *dpi_generators_item(dp_generators *all, uint32_t i);
 
-/* By whoever holds it.  The stream of the CPU's, the ranges of every other device's; the wrong one
- * of them is DP_ERUNTIME. */
+/* Draws, for a thread that has locked the generator.  The CPU's generators give numbers; the
+ * generators of other devices give ranges of a Philox stream (dpi_generator_philox).  DP_ERUNTIME:
+ * the generator is of the wrong kind for the function. */
 int dpi_generator_u32(dp_generator *g, uint32_t *out, size_t n, dp_error *err);
 int dpi_generator_u64(dp_generator *g, uint64_t *out, size_t n, dp_error *err);
 int dpi_generator_uniform(dp_generator *g, dp_dtype dtype, void *out, size_t n, dp_error *err);

@@ -1,14 +1,14 @@
-/* generators.c -- default generators: one for each device, made when it is first asked for. */
+/* generators.c -- default generators: one for each device, made at its first use. */
 #include "generator.h"
 #include <pthread.h>
 #include <sys/random.h>
 
 struct dp_generators {
     atomic_uint_fast64_t seed;
-    atomic_bool seeded;   /* somebody chose it */
-    pthread_mutex_t lock; /* of what follows */
+    atomic_bool seeded;   /* a user set `seed` */
+    pthread_mutex_t lock; /* protects the fields below */
     uint32_t n, cap;
-    dp_generator **items; /* [n] owned, one a device */
+    dp_generator **items; /* [n] references, one for each device */
 };
 
 int dp_generators_new(dp_generators **out, dp_error *err)
@@ -24,7 +24,7 @@ int dp_generators_new(dp_generators **out, dp_error *err)
         dp_free(all);
         return dp_error_set(err, DP_ERUNTIME, "getrandom: no seed for the default generators");
     }
-    atomic_init(&all->seed, seed >> 11); /* 53 bits, as PyTorch's: every JSON reader keeps them */
+    atomic_init(&all->seed, seed >> 11); /* 53 bits, as in PyTorch: exact in every JSON reader */
     pthread_mutex_init(&all->lock, NULL);
     *out = all;
     return 0;
@@ -42,8 +42,9 @@ dp_generators *dp_generators_free(dp_generators *all)
     return NULL;
 }
 
-/* Its place in items, or n; one whose backend was unloaded makes room for another. */
-static uint32_t place_of(dp_generators *all, dp_device device)
+/* `all->lock` is held.  Return the index of the generator of `device` in `items`; n: there is none.
+ * Removes that generator if its backend was unloaded. */
+static uint32_t index_of(dp_generators *all, dp_device device)
 {
     uint32_t i = 0;
 
@@ -59,7 +60,7 @@ static uint32_t place_of(dp_generators *all, dp_device device)
 
 static int get_locked(dp_generators *all, dp_device device, dp_generator **out, dp_error *err)
 {
-    uint32_t i = place_of(all, device);
+    uint32_t i = index_of(all, device);
 
     if (i == all->n) {
         dp_generator **items = dpi_grow(all->items, &all->cap, all->n + 1, sizeof(*items));

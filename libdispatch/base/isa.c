@@ -1,4 +1,4 @@
-/* isa.c -- which vector level loops run at. */
+/* isa.c -- chooses the vector level of loops from the CPU and DISPATCHD_CPU_CAPABILITY. */
 #include "base/base.h"
 #include <dispatchd/isa.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 static const char *const names[DP_ISA_LEVELS] = {"default", "avx2", "avx512"};
 
-/* The levels that were built, from the lowest one to the highest. */
+/* The lowest and the highest vector level that this library was compiled for. */
 #ifdef DP_ISA_ONLY
 #define LEVEL_OF_v1 DP_ISA_V1
 #define LEVEL_OF_v3 DP_ISA_V3
