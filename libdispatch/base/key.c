@@ -1,17 +1,19 @@
-/* key.c -- names, table slots and expansions of dispatch keys; backends' names are backend.c's.
+/* key.c -- names, table slots and alias expansions of dispatch keys.
  *
- * Everything here is constant data made from the maps in dispatchd/key.h. */
+ * The tables are constant and are generated from the maps in dispatchd/key.h.  Names of backends
+ * are in backend.c, names of kinds in kind.c. */
 #include "backend.h"
 #include "kind.h"
 #include <stdio.h>
 
-/* By rank. */
+/* Names of the functionalities, by rank. */
 static const char *const functionality_names[DPI_RANKS] = {"Undefined",
 #define NAME(name, id, per_backend, prefix) [DPI_RANK_##name] = #name,
                                                            DP_FUNCTIONALITY_MAP(NAME)
 #undef NAME
 };
 
+/* Prefixes of keys with a backend, by rank of the functionality: "Autograd" of "AutogradCPU". */
 static const char *const prefixes[DPI_RANKS] = {"",
 #define PREFIX(name, id, per_backend, prefix) [DPI_RANK_##name] = prefix,
                                                 DP_FUNCTIONALITY_MAP(PREFIX)
@@ -46,8 +48,10 @@ static bool per_backend(int rank)
 
 /* -- slots -- */
 
-/* PLAIN_x counts the plain functionalities up to x (its slot when it is one), PER_x is x's place
- * among the per-backend ones: an enumerator counts on by itself, its twin takes the step back. */
+/* Call a functionality plain if it is not per backend.  PLAIN_x is the number of plain
+ * functionalities up to x, which is the slot of x if x is plain.  PER_x is the index of x among the
+ * per-backend ones.  PLAIN_NEXT_x and PER_NEXT_x have no value of their own: they are the previous
+ * enumerator plus 1.  PLAIN_x and PER_x subtract that 1 again if x is of the other sort. */
 enum {
     PLAIN_START = 0,
 #define COUNT(name, id, per, prefix) PLAIN_NEXT_##name, PLAIN_##name = PLAIN_NEXT_##name - (per),
@@ -62,7 +66,7 @@ enum {
 };
 #define SLOT(name, per) ((per) ? DPI_SLOTS_PLAIN + (int)PER_##name : (int)PLAIN_##name)
 
-#define NAMED(b) [b].column = (b) + 1 /* Meta's column comes between */
+#define NAMED(b) [b].column = (b) + 1 /* + 1: Meta's column is before them */
 #define NAMED8(b)                                                                                  \
     NAMED(b), NAMED(b + 1), NAMED(b + 2), NAMED(b + 3), NAMED(b + 4), NAMED(b + 5), NAMED(b + 6),  \
         NAMED(b + 7)
@@ -81,13 +85,13 @@ const dpi_slot_row dpi_slot_rows[64] = {
     NAMED8(DP_B_NAMED_FIRST + 24),
     NAMED8(DP_B_NAMED_FIRST + 32),
     [DP_B_Meta].column = DP_B_NAMED_FIRST,
-    [62].column = UINT8_MAX, /* DPI_WRAPPER_BIT: past every table */
+    [62].column = UINT8_MAX, /* DPI_WRAPPER_BIT: beyond every table's columns */
 };
 _Static_assert(DPI_COLUMNS_BUILTIN + DP_B_NAMED_MAX < UINT8_MAX, "no table has so many columns");
 _Static_assert(DP_B_NAMED_FIRST + DP_B_NAMED_MAX <= 62, "bit 62 is no backend's");
 _Static_assert(DP_B_NAMED_MAX == 40, "dpi_slot_rows lists 40 named backends");
 
-/* Id by slot, that of CPU's column for per-backend ones. */
+/* Functionality ids by slot.  Per-backend ones are listed once, at the slots of CPU's column. */
 static const uint8_t slot_functionality[DPI_SLOTS_PLAIN + DPI_PER_BACKEND] = {
 #define INVERSE(name, id, per, prefix) [SLOT(name, per)] = (id),
     DP_FUNCTIONALITY_MAP(INVERSE)
@@ -127,8 +131,8 @@ size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX])
 
 /* -- names -- */
 
-/* By hand, not by stdio: crash reports name keys from a signal handler.  Appends at `at`; the end.
- */
+/* Append `s` at offset `at` and return the new length.  Async-signal-safe, unlike snprintf():
+ * crash reports print key names in a signal handler. */
 static size_t put(char buf[DP_KEY_NAME_MAX], size_t at, const char *s)
 {
     while (*s != '\0' && at < DP_KEY_NAME_MAX - 1)
@@ -178,7 +182,7 @@ static bool find_key(const char *name, dp_key *out)
         *out = dpi_kind_key(kind);
         return true;
     }
-    for (int r = 0; r < DPI_RANKS; r++) /* a kind's key goes by the kind's name alone */
+    for (int r = 0; r < DPI_RANKS; r++) /* the keys Kind0 to Kind7 have only their kinds' names */
         if (!per_backend(r) && dpi_kind_slot(dpi_rank_keys[r]) < 0 &&
             strcmp(name, functionality_names[r]) == 0) {
             *out = dpi_rank_keys[r];
@@ -250,7 +254,7 @@ int dp_key_lookup(const char *name, dp_key *out, dp_error *err)
     return find_key(name, out) ? 0 : no_key(name, err);
 }
 
-/* The highest bit of *bits, which is taken out. */
+/* Clear the highest bit of `*bits` and return its number. */
 static int take_highest(uint64_t *bits)
 {
     int bit = 63 - __builtin_clzll(*bits);
@@ -361,7 +365,7 @@ dp_keyset dp_keyset_named(unsigned names)
 
 /* -- expansions, as in c10/core/DispatchKeySet.cpp -- */
 
-/* Backends without an autograd key of their own; they share AutogradOther. */
+/* Backends whose autograd key is AutogradOther. */
 #define NO_AUTOGRAD (DP_BBIT(DP_B_HIP) | DP_BBIT(DP_B_VE))
 
 static bool has_own_autograd(int b)
@@ -382,9 +386,10 @@ dp_keyset dpi_backend_keys(int backend)
      DPI_BIT(Vulkan) | DPI_BIT(Metal) | DPI_BIT(CustomRNGKeyId) | DPI_BIT(MkldnnCPU) |             \
      DPI_KIND_BITS)
 
+/* The runtime keys that each alias includes: functionalities, and backends that are excluded. */
 static const struct {
     uint64_t functionality;
-    uint64_t without; /* backends */
+    uint64_t without; /* bits of backends that the alias excludes */
 } expansions[DP_ALIAS_END - DP_ALIAS_FIRST] = {
     [DP_ALIAS_Autograd - DP_ALIAS_FIRST] = {DPI_AUTOGRAD_BITS, 0},
     [DP_ALIAS_CompositeImplicitAutograd - DP_ALIAS_FIRST] =
@@ -404,7 +409,7 @@ bool dpi_alias_has(dp_key alias, dp_key k)
 
     if (!dp_key_is_alias(alias))
         return alias == k;
-    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* a number past the aliases: DPI_OBSERVES_SESSIONS */
+    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* DPI_OBSERVES_SESSIONS: a number above the aliases */
         return false;
     if (k == DP_KEY_Undefined || dp_key_is_alias(k))
         return false;

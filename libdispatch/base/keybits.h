@@ -1,9 +1,9 @@
-/* keybits.h -- which bit of a key set stands for which functionality: the host's alone.
+/* keybits.h -- the bits of functionalities in key sets; only the host knows them.
  *
- * A dp_key holds the id of a functionality, which never changes.  Its rank is its place in the
- * order of priorities, from 1, and its bit is the one below that: a functionality that is inserted
- * in the middle moves the ranks above it, and no id.  Code that a plugin is compiled with knows ids
- * only; the functions of api.h that need a bit are these. */
+ * A dp_key contains the id of a functionality, which never changes.  The rank of a functionality is
+ * its position in the order of priorities, counted from 1.  Its bit in a key set is bit rank - 1.
+ * A new functionality in the middle of the order changes the ranks above it, but no id.  Plugins
+ * are compiled with ids only.  Functions of api.h that need a bit are implemented here. */
 #ifndef DPI_KEYBITS_H
 #define DPI_KEYBITS_H
 
@@ -11,7 +11,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* DPI_RANK_Dense ...; 0 is Undefined's. */
+/* Ranks: DPI_RANK_Dense and so on; Undefined has rank 0.  The empty comment prevents clang-format
+ * from joining lines. */
 enum {
     DPI_RANK_Undefined,
 #define RANK(name, id, per_backend, prefix) DPI_RANK_##name,
@@ -23,12 +24,12 @@ enum {
 };
 _Static_assert(DPI_RANKS <= 64, "bit 63 of the functionalities is the skip bit");
 
-/* The bit of a functionality by its name. */
+/* Bit of a functionality, by name: DPI_BIT(Dense). */
 #define DPI_BIT(name) ((uint64_t)1 << (DPI_RANK_##name - 1))
 
-/* Rank by id; 0 for what is no functionality: Undefined, aliases, an id that is nobody's. */
+/* Ranks by id.  0: the id is Undefined's, an alias's or unused. */
 extern const uint8_t dpi_ranks[256];
-/* Key without a backend by rank. */
+/* Keys without a backend, by rank. */
 extern const dp_key dpi_rank_keys[64];
 
 static inline int dpi_rank(dp_key k)
@@ -36,7 +37,7 @@ static inline int dpi_rank(dp_key k)
     return dpi_ranks[dp_key_functionality(k)];
 }
 
-/* The bit of k's functionality; 0 if it has none. */
+/* Bit of the functionality of `k`; 0: `k` is Undefined or an alias. */
 static inline uint64_t dpi_key_bit(dp_key k)
 {
     return ((uint64_t)1 << dpi_rank(k)) >> 1;
@@ -51,26 +52,27 @@ static inline uint64_t dpi_key_bit(dp_key k)
     (DPI_BIT(Dense) | DPI_BIT(Quantized) | DPI_BIT(Sparse) | DPI_BIT(SparseCsr) |                  \
      DPI_BIT(NestedTensor) | DPI_BIT(AutogradFunctionality) | DPI_BIT(AutocastNamed) |             \
      DPI_INSERTED_BIT)
-/* All from AutocastCPU to AutocastNamed. */
+/* Bits of the functionalities from AutocastCPU to AutocastNamed. */
 #define DPI_AUTOCAST_BITS (2 * DPI_BIT(AutocastNamed) - DPI_BIT(AutocastCPU))
 #define DPI_AUTOGRAD_BITS                                                                          \
     (DPI_BIT(AutogradFunctionality) | DPI_BIT(AutogradOther) | DPI_BIT(AutogradNestedTensor))
-/* All from Kind0 to Kind7. */
+/* Bits of the functionalities from Kind0 to Kind7. */
 #define DPI_KIND_BITS (2 * DPI_BIT(Kind7) - DPI_BIT(Kind0))
 #define DPI_MATH_BITS (DPI_BIT(Conjugate) | DPI_BIT(Negative))
 
-/* The skip bit, of no functionality: some tensor here may have a gradient.  It is a hint: set too
- * often costs time, and never a gradient.  It stands in the key sets inside of tensors and of
- * arguments; in those that kernels see or give it means nothing. */
+/* The skip bit, which is no functionality's.  Set: a tensor with this key set, or an argument of
+ * this call, may need a gradient.  Clear: autograd layers are skipped.  If the bit is set
+ * needlessly, the call is slower but correct.  Only key sets inside tensors and calls use the bit;
+ * in key sets that kernels read or pass it has no meaning. */
 #define DPI_GRAD_BIT ((uint64_t)1 << 63)
 
-/* Does a key of a functionality that is not Undefined stand above those of backends? */
+/* Is `k` a layer: a key with a higher priority than all keys of backends? */
 static inline bool dpi_is_layer(dp_key k)
 {
     return dpi_rank(k) >= DPI_RANK_LAYER_FIRST;
 }
 
-/* -- what api.h has for plugins -- */
+/* -- implementations of the key set functions of api.h -- */
 
 static inline dp_keyset dpi_keyset_of(dp_key k)
 {
@@ -81,7 +83,7 @@ static inline dp_keyset dpi_keyset_of(dp_key k)
 
 static inline dp_keyset dpi_keyset_below(dp_keyset s, dp_key k)
 {
-    uint64_t below = dpi_key_bit(k) - (dpi_rank(k) != 0); /* below Undefined there is nothing */
+    uint64_t below = dpi_key_bit(k) - (dpi_rank(k) != 0); /* no key is below Undefined */
     dp_keyset r = {s.functionality & (below | DPI_BIT(PythonDispatcher)), s.backend};
     return r;
 }

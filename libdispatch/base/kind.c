@@ -1,20 +1,20 @@
-/* kind.c -- which kind of wrapper tensors each of the keys Kind0 to Kind7 is lent to.
+/* kind.c -- the table of kinds of wrapper tensors, which have the keys Kind0 to Kind7.
  *
- * As with the bits of named backends, a key goes to another name only when no plugin registers the
- * kind, no tensor of it lives and no key set that outlives a call pins it: a key never changes what
- * it means. */
+ * A kind is alive while a plugin registers it, a tensor of the kind exists, or a key set that
+ * outlives a call pins it.  The key of a living kind never goes to another kind, so no key changes
+ * its meaning while it is in use.  Bits of named backends follow the same rule (backend.c). */
 #include "kind.h"
 #include <pthread.h>
 #include <stdio.h>
 
-enum {
-    NAMES_MAX = 1024
-}; /* that a process ever sees: they are kept, so that crash reports may read them */
+/* Limit of different kind names in one process.  Names are never freed, so that crash reports can
+ * read them without a lock. */
+enum { NAMES_MAX = 1024 };
 
 static struct {
     const char *_Atomic name;
     char owner[DP_LIMIT_NAME_BYTES + 1];
-    atomic_uint registered; /* two while a plugin is reloaded */
+    atomic_uint registered; /* number of registrations: 2 during a reload */
     atomic_uint_fast64_t tensors, pins;
 } slots[DP_LIMIT_KINDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -22,7 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 _Static_assert(DP_F_Kind0 + DP_LIMIT_KINDS - 1 == DP_F_Kind7, "a kind for each key");
 _Static_assert(DPI_RANK_Kind0 + DP_LIMIT_KINDS - 1 == DPI_RANK_Kind7, "with bits side by side");
 
-/* Locked, or the answer may be old. */
+/* Without `lock` the result may be out of date. */
 static bool is_free(int i)
 {
     return atomic_load(&slots[i].registered) == 0 && atomic_load(&slots[i].tensors) == 0 &&
@@ -36,7 +36,7 @@ static bool is_named(int i, const char *name)
     return own != NULL && strcmp(own, name) == 0;
 }
 
-/* Locked. */
+/* `lock` is held. */
 static int find(const char *name)
 {
     for (int i = 0; i < DP_LIMIT_KINDS; i++)
@@ -108,7 +108,7 @@ const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1])
     return owner;
 }
 
-/* Locked.  NULL: no memory, or NAMES_MAX. */
+/* `lock` is held.  Return the permanent copy of `name`.  NULL: no memory, or NAMES_MAX reached. */
 static const char *intern(const char *name)
 {
     static char *names[NAMES_MAX];
@@ -122,8 +122,8 @@ static const char *intern(const char *name)
     return names[n++];
 }
 
-/* Locked.  DP_ERESOURCE: every key is lent; say to which kinds, and what holds those that no plugin
- * has. */
+/* `lock` is held.  Fail with DP_ERESOURCE, because every slot has a living kind.  The error lists
+ * the kinds, and for kinds without a plugin the numbers of tensors and pins. */
 static int fail_limit(const char *name, dp_error *err)
 {
     dpi_text t = {0};
@@ -143,8 +143,8 @@ static int fail_limit(const char *name, dp_error *err)
     return rc;
 }
 
-/* Locked. */
-static int register_locked(const char *name, const char *owner, bool again, int *slot,
+/* `lock` is held. */
+static int register_locked(const char *name, const char *owner, bool reload, int *slot,
                            dp_error *err)
 {
     int free = -1;
@@ -154,7 +154,7 @@ static int register_locked(const char *name, const char *owner, bool again, int 
             free = i;
         if (is_free(i) || !is_named(i, name))
             continue;
-        if (slots[i].registered > 0 && !(again && strcmp(slots[i].owner, owner) == 0))
+        if (slots[i].registered > 0 && !(reload && strcmp(slots[i].owner, owner) == 0))
             return dp_error_set(err, DP_EEXISTS, "kind '%s' is registered by plugin '%s'", name,
                                 slots[i].owner);
         free = i;
@@ -172,10 +172,10 @@ static int register_locked(const char *name, const char *owner, bool again, int 
     return DP_OK;
 }
 
-int dpi_kind_register(const char *name, const char *owner, bool again, int *slot, dp_error *err)
+int dpi_kind_register(const char *name, const char *owner, bool reload, int *slot, dp_error *err)
 {
     pthread_mutex_lock(&lock);
-    int rc = register_locked(name, owner, again, slot, err);
+    int rc = register_locked(name, owner, reload, slot, err);
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -192,13 +192,13 @@ void dpi_kind_unref(int slot)
     atomic_fetch_sub(&slots[slot].tensors, 1);
 }
 
-/* -- key sets that are kept -- */
+/* -- pins, for key sets that outlive a call -- */
 
 uint64_t dpi_kinds_pin(uint64_t bits)
 {
     uint64_t pinned = 0;
 
-    pthread_mutex_lock(&lock); /* no key is lent to another name meanwhile */
+    pthread_mutex_lock(&lock); /* no slot changes its kind meanwhile */
     for (int i = 0; i < DP_LIMIT_KINDS; i++) {
         uint64_t bit = bits & DPI_BIT(Kind0) << i;
         if (bit == 0 || is_free(i))

@@ -1,16 +1,16 @@
-/* mem.c -- the host's memory: the C library's, with a fault that a test can ask for.
+/* mem.c -- allocation in host memory, with failures that a test can inject.
  *
- * Owns the countdown of dp_fault_arm(), which counts the allocations of arenas, too; while it is 0
- * it costs an allocation one relaxed load.  Asking for 0 bytes returns a pointer like any other, so
- * that NULL always means "no memory".  More than BYTES_MAX is refused here, since the sanitizers'
- * allocators would end the process. */
+ * The memory is the C library's.  `countdown`, which dp_fault_arm() sets, counts the allocations of
+ * arenas, too.  While `countdown` is 0, it costs an allocation one relaxed load.  An allocation of
+ * 0 bytes returns a pointer that is not NULL, so that NULL always means "no memory".  Allocations
+ * of more than BYTES_MAX fail here, because the sanitizers' allocators would end the process. */
 #include "base.h"
 #include <stdlib.h>
 
 #define BYTES_MAX ((size_t)1 << 40)
 
-static atomic_uint_fast64_t countdown; /* n: the n-th allocation from now fails; 0: none does */
-static atomic_bool hit;
+static atomic_uint_fast64_t countdown; /* n: the n-th allocation from now fails; 0: none */
+static atomic_bool hit;                /* an allocation failed since dp_fault_arm() */
 
 void dp_fault_arm(uint64_t n)
 {

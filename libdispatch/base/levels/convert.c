@@ -1,7 +1,11 @@
-/* convert.c -- elements of each dtype to every other: 144 loops.  Compiled once for each vector
- * level of the target, with DP_ISA saying which; base/convert.c chooses. */
+/* convert.c -- loops that convert elements of each dtype to each dtype: 144 loops.
+ *
+ * Compiled once for each vector level of the target; the macro DP_ISA is the level.
+ * base/convert.c chooses the level at run time. */
 #include "base/levels/convert.h"
 
+/* One loop.  Its three branches are for packed source and destination, for one source element that
+ * fills a packed destination, and for other strides.  M: source type; O: destination type. */
 #define CV_LOOP(from, from_dtype, M, kind, to, O)                                                  \
     static void from##_to_##to(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n)      \
     {                                                                                              \
@@ -27,7 +31,7 @@ CV_TO(CV_LOOPS)
 #ifdef __F16C__
 #include <immintrin.h>
 
-/* The compiler knows no vector form of what dp_float16_to_float() says. */
+/* Intrinsics, because the compiler does not vectorise dp_float16_to_float(). */
 static void wide_f16_to_f32(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n)
 {
     int64_t i = 0;
@@ -38,7 +42,8 @@ static void wide_f16_to_f32(char *dst, int64_t ds, const char *src, int64_t ss, 
     f16_to_f32(dst + i * ds, ds, src + i * ss, ss, n - i);
 }
 
-/* The machine keeps a NaN's digits where dp_float_to_float16() drops them. */
+/* Blocks with a NaN use the scalar loop: the CPU's instruction keeps a NaN's payload, but
+ * dp_float_to_float16() drops it. */
 static void wide_f32_to_f16(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n)
 {
     int64_t i = 0;
@@ -57,24 +62,24 @@ static void wide_f32_to_f16(char *dst, int64_t ds, const char *src, int64_t ss, 
 #define wide_f32_to_f16 f32_to_f16
 #endif
 
-/* float16 to or from anything else but float: by blocks of float. */
+/* Convert between float16 and a dtype other than float32 by way of float32, block by block. */
 enum { CV_BLOCK = 1024 };
 #define CV_BY_FLOAT(from, to, ...)                                                                 \
     static void wide_##from##_to_##to(char *dst, int64_t ds, const char *src, int64_t ss,          \
                                       int64_t n)                                                   \
     {                                                                                              \
-        float half[CV_BLOCK];                                                                      \
+        float block[CV_BLOCK];                                                                     \
         for (int64_t i = 0, m; i < n; i += m) {                                                    \
             m = n - i < CV_BLOCK ? n - i : CV_BLOCK;                                               \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
 #define CV_FROM_F16(to)                                                                            \
-    CV_BY_FLOAT(f16, to, wide_f16_to_f32((char *)half, 4, src + i * ss, ss, m);                    \
-                f32_to_##to(dst + i * ds, ds, (char *)half, 4, m);)
+    CV_BY_FLOAT(f16, to, wide_f16_to_f32((char *)block, 4, src + i * ss, ss, m);                   \
+                f32_to_##to(dst + i * ds, ds, (char *)block, 4, m);)
 #define CV_TO_F16(from)                                                                            \
-    CV_BY_FLOAT(from, f16, from##_to_f32((char *)half, 4, src + i * ss, ss, m);                    \
-                wide_f32_to_f16(dst + i * ds, ds, (char *)half, 4, m);)
+    CV_BY_FLOAT(from, f16, from##_to_f32((char *)block, 4, src + i * ss, ss, m);                   \
+                wide_f32_to_f16(dst + i * ds, ds, (char *)block, 4, m);)
 #define CV_F16S(X) X(b8) X(u8) X(i8) X(i16) X(i32) X(i64) X(bf16) X(f64) X(c64) X(c128)
 CV_F16S(CV_FROM_F16)
 CV_F16S(CV_TO_F16)
@@ -84,6 +89,8 @@ CV_F16S(CV_TO_F16)
 #define CV_WIDE(from_dtype, from, to_dtype, to)    [to_dtype][from_dtype] = wide_##from##_to_##to,
 #define CV_BOTH(dtype, name)                                                                       \
     CV_WIDE(dtype, name, DP_FLOAT16, f16) CV_WIDE(DP_FLOAT16, f16, dtype, name)
+/* float16 entries are listed twice; the later entry replaces the first (-Woverride-init).  The
+ * empty comments prevent clang-format from joining lines. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 const dpi_convert_row DP_ISA_NAME(dpi_converts)[DP_DTYPE_END] = {

@@ -1,8 +1,8 @@
-/* levels/convert.h -- elements of each dtype to every other.  Included by levels/convert.c and
- * base/convert.c.
+/* levels/convert.h -- conversion of one element, for each pair of dtypes.
  *
- * Values that do not fit give what x86-64's cvttsd2si gives, on every machine; floats become uint8
- * by way of int64, and 16-bit floats are written by way of float, as in ATen. */
+ * levels/convert.c and base/convert.c include this file.  On every machine a float that an integer
+ * type cannot represent becomes what x86-64's cvttsd2si gives.  As in ATen, a float becomes uint8
+ * by way of int64, and any value becomes a 16-bit float by way of float. */
 #ifndef DPI_LEVELS_CONVERT_H
 #define DPI_LEVELS_CONVERT_H
 
@@ -10,7 +10,7 @@
 #include <complex.h>
 #include <dispatchd/isa.h>
 
-/* As elements lie in memory, which need not be aligned. */
+/* Types of elements in memory, which may be unaligned. */
 #define CV_UNALIGNED __attribute__((aligned(1), may_alias))
 typedef uint8_t cv_u8 CV_UNALIGNED;
 typedef int8_t cv_i8 CV_UNALIGNED;
@@ -29,8 +29,8 @@ typedef struct cv_bf16 {
     cv_u16 bits;
 } CV_UNALIGNED cv_bf16;
 
-/* X(end of names, dtype, in memory, what it is read as: I an integer, R a real, C a complex
- * number) */
+/* X(suffix of names, dtype, type in memory, class of the value read).  The class is I for an
+ * integer, R for a real number, C for a complex number. */
 #define CV_FROM(X, ...)                                                                            \
     X(b8, DP_BOOL, cv_u8, I, __VA_ARGS__)                                                          \
     X(u8, DP_UINT8, cv_u8, I, __VA_ARGS__)                                                         \
@@ -58,7 +58,7 @@ typedef struct cv_bf16 {
     X(c64, DP_COMPLEX64, cv_c64)                                                                   \
     X(c128, DP_COMPLEX128, cv_c128)
 
-/* A value, and no longer what lies in memory. */
+/* Return the element as a value of the plain type, without CV_UNALIGNED, as _Generic needs it. */
 static inline float cv_read_f32(float x)
 {
     return x;
@@ -75,7 +75,7 @@ static inline double _Complex cv_read_c128(double _Complex x)
 {
     return x;
 }
-/* As the narrowest type of C that holds every value. */
+/* Read an element as the narrowest C type that represents all its values. */
 #define CV_READ_b8(x)   ((x) != 0)
 #define CV_READ_u8(x)   (x)
 #define CV_READ_i8(x)   (x)
@@ -108,7 +108,7 @@ static inline int64_t cv_int64_double(double x)
 #define CV_INT32(x) _Generic((x), float : cv_int32_float, double : cv_int32_double)(x)
 #define CV_INT64(x) _Generic((x), float : cv_int64_float, double : cv_int64_double)(x)
 
-/* Its real part, in its own precision. */
+/* Return the real part of `x` in the precision of `x`. */
 static inline float cv_real_float(float x)
 {
     return x;
@@ -132,7 +132,7 @@ static inline double cv_real_c128(double _Complex x)
              : cv_real_c64, double _Complex                                                        \
              : cv_real_c128)(x)
 
-/* To each type, from an integer (I), and from a real or complex number (R, C). */
+/* CV_PUT_<class>_<suffix>(x): convert value `x` of class I, R or C to the type with that suffix. */
 #define CV_PUT_I_b8(x)   ((x) != 0)
 #define CV_PUT_I_u8(x)   ((uint8_t)(x))
 #define CV_PUT_I_i8(x)   ((int8_t)(x))
@@ -170,7 +170,7 @@ static inline double cv_real_c128(double _Complex x)
 #define CV_PUT_C_c64(x)  (x)
 #define CV_PUT_C_c128(x) (x)
 
-/* By the dtype that is read; rows are by the dtype that is written. */
+/* Table of loops: table[dtype written][dtype read]. */
 typedef dp_convert_fn dpi_convert_row[DP_DTYPE_END];
 DP_ISA_TABLE(dpi_convert_row, dpi_converts)
 
