@@ -1,8 +1,8 @@
-/* process.c -- the state of the process that plugins must not change: saved before their code runs,
- * compared and set back after it.
+/* process.c -- saves process state before a plugin's code runs, and restores it afterwards.
  *
- * All of it after loads, hooks and unloads, which are rare; after every kernel the floating-point
- * environment alone (dpi_fp_restore), which costs less than a nanosecond to compare. */
+ * Loads, hooks and unloads are rare, so all state is compared after each of them.  After a kernel
+ * only the floating-point environment is compared, because that takes less than a nanosecond; if it
+ * changed, dpi_fp_restore() restores it. */
 #define _GNU_SOURCE /* sched_getaffinity, sigabbrev_np */
 #include "process.h"
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* -- who is told -- */
+/* -- the listener of warnings -- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     void (*fn)(const char *text, void *arg);
     void *arg;
-} listener; /* under lock */
+} listener; /* protected by `lock` */
 
 void dp_on_warning(void (*fn)(const char *text, void *arg), void *arg)
 {
@@ -39,6 +39,7 @@ void dpi_warn_listener(const char *text)
 
 /* -- text -- */
 
+/* Text of a warning that is being written; cut at `cap` bytes. */
 typedef struct line {
     char *s;
     size_t len, cap;
@@ -77,10 +78,10 @@ static const struct {
     {0x0c00000, 0x0800000, "rounding downward"},
     {0x0c00000, 0x0c00000, "rounding toward zero"},
 #endif
-    {~(dpi_fp)0, ~(dpi_fp)0, ""} /* never so: a table is not empty */
+    {~(dpi_fp)0, ~(dpi_fp)0, ""} /* matches no change; C arrays cannot be empty */
 };
 
-static void fp_tell(const void *was, const void *now, line *l)
+static void fp_describe(const void *was, const void *now, line *l)
 {
     const dpi_fp before = *(const dpi_fp *)was, after = *(const dpi_fp *)now;
     bool any = false;
@@ -115,21 +116,21 @@ void dpi_fp_restore(dpi_fp before, char *changed, size_t bytes)
     line l = {changed, 0, bytes};
 
     dpi_fp_set(before);
-    fp_tell(&before, &after, &l);
+    fp_describe(&before, &after, &l);
 }
 
 /* -- signals -- */
 
-/* The C library's structs have unused bytes, which need not be the same twice. */
+/* Copy the fields, because unused bytes of struct sigaction may differ from call to call. */
 static bool actions_save(void *to)
 {
-    enum { RESTORER = 0x04000000 }; /* set by the C library where it likes */
+    enum { RESTORER = 0x04000000 }; /* a flag that the C library may add */
     dpi_action *actions = to;
     struct sigaction a;
 
     for (int i = 1; i <= DPI_SIGNALS; i++) {
         if (sigaction(i, NULL, &a) < 0)
-            continue; /* the C library's own */
+            continue; /* reserved by the C library */
         actions[i].handler = a.sa_handler;
         memcpy(&actions[i].mask, &a.sa_mask, sizeof(actions[i].mask));
         actions[i].flags = a.sa_flags & ~RESTORER;
@@ -156,7 +157,7 @@ static bool actions_set(const void *was, const void *now)
     return all;
 }
 
-static void tell_signal(line *l, bool first, int number)
+static void add_signal(line *l, bool first, int number)
 {
     const char *name = sigabbrev_np(number);
 
@@ -166,14 +167,14 @@ static void tell_signal(line *l, bool first, int number)
         add(l, "%ssignal %d", first ? "" : ", ", number);
 }
 
-static void actions_tell(const void *was, const void *now, line *l)
+static void actions_describe(const void *was, const void *now, line *l)
 {
     const dpi_action *a = was, *b = now;
     bool first = true;
 
     for (int i = 1; i <= DPI_SIGNALS; i++)
         if (!same_action(&a[i], &b[i])) {
-            tell_signal(l, first, i);
+            add_signal(l, first, i);
             first = false;
         }
 }
@@ -199,14 +200,14 @@ static bool blocked_set(const void *was, const void *now)
     return pthread_sigmask(SIG_SETMASK, &set, NULL) == 0;
 }
 
-static void blocked_tell(const void *was, const void *now, line *l)
+static void blocked_describe(const void *was, const void *now, line *l)
 {
     uint64_t differ = *(const uint64_t *)was ^ *(const uint64_t *)now;
     bool first = true;
 
     for (int i = 1; i <= DPI_SIGNALS; i++)
         if (differ >> (i - 1) & 1) {
-            tell_signal(l, first, i);
+            add_signal(l, first, i);
             first = false;
         }
 }
@@ -229,7 +230,7 @@ static bool locale_set(const void *was, const void *now)
     return setlocale(LC_ALL, was) != NULL;
 }
 
-static void text_tell(const void *was, const void *now, line *l)
+static void text_describe(const void *was, const void *now, line *l)
 {
     add(l, "'%.100s' became '%.100s'", (const char *)was, (const char *)now);
 }
@@ -248,7 +249,7 @@ static bool thread_locale_set(const void *was, const void *now)
 
 /* -- files -- */
 
-/* From /proc: umask() tells it only by changing it, under other threads that may be making
+/* Read the umask from /proc.  umask() would change it for a moment, while other threads may create
  * files. */
 static bool umask_save(void *to)
 {
@@ -275,12 +276,12 @@ static bool umask_set(const void *was, const void *now)
     return true;
 }
 
-static void umask_tell(const void *was, const void *now, line *l)
+static void umask_describe(const void *was, const void *now, line *l)
 {
     add(l, "%03o became %03o", *(const unsigned *)was, *(const unsigned *)now);
 }
 
-/* The empty path stands for a directory that has no path, because somebody removed it. */
+/* Save the path of the working directory; it is empty if that directory was removed. */
 static bool directory_save(void *to)
 {
     if (getcwd(to, DPI_DIRECTORY_BYTES) == NULL)
@@ -294,11 +295,11 @@ static bool directory_set(const void *was, const void *now)
     return chdir(was) == 0;
 }
 
-static void directory_tell(const void *was, const void *now, line *l)
+static void directory_describe(const void *was, const void *now, line *l)
 {
     static const char none[] = "(no path)";
 
-    text_tell(*(const char *)was ? was : none, *(const char *)now ? now : none, l);
+    text_describe(*(const char *)was ? was : none, *(const char *)now ? now : none, l);
 }
 
 /* -- resources -- */
@@ -318,24 +319,26 @@ static bool same_limit(const struct rlimit *a, const struct rlimit *b)
     return a->rlim_cur == b->rlim_cur && a->rlim_max == b->rlim_max;
 }
 
-/* Without the right to raise a hard limit, what it still allows. */
+/* Restore the limits.  If the process may not raise a hard limit again, set the soft limit as far
+ * as the hard limit allows, and return false. */
 static bool limits_set(const void *was, const void *now)
 {
     const struct rlimit *to = was, *from = now;
     bool all = true;
 
     for (int i = 0; i < RLIM_NLIMITS; i++) {
-        struct rlimit most = {to[i].rlim_cur < from[i].rlim_max ? to[i].rlim_cur : from[i].rlim_max,
-                              from[i].rlim_max};
+        struct rlimit allowed = {to[i].rlim_cur < from[i].rlim_max ? to[i].rlim_cur
+                                                                   : from[i].rlim_max,
+                                 from[i].rlim_max};
         if (same_limit(&to[i], &from[i]) || setrlimit(i, &to[i]) == 0)
             continue;
-        setrlimit(i, &most);
+        setrlimit(i, &allowed);
         all = false;
     }
     return all;
 }
 
-static void limits_tell(const void *was, const void *now, line *l)
+static void limits_describe(const void *was, const void *now, line *l)
 {
     static const char *const names[] = {
         [RLIMIT_AS] = "AS",           [RLIMIT_CORE] = "CORE",
@@ -374,25 +377,26 @@ static bool cpus_set(const void *was, const void *now)
            sched_setaffinity(getpid(), sizeof(cpus[1]), &cpus[1]) == 0;
 }
 
-/* -- all of it -- */
+/* -- all items -- */
 
 static const struct {
     const char *name;
-    size_t at, bytes;       /* in dpi_process */
-    bool (*save)(void *to); /* false: cannot be read, and is not compared */
-    bool (*set)(const void *was, const void *now);
-    void (*tell)(const void *was, const void *now, line *l); /* NULL: the name says all */
+    size_t offset, bytes;                          /* of the member of dpi_process */
+    bool (*save)(void *to);                        /* false: unreadable; it is not compared */
+    bool (*set)(const void *was, const void *now); /* restore `was`; false: failed */
+    /* Append a description of the change; NULL: the item's name is enough. */
+    void (*describe)(const void *was, const void *now, line *l);
 } items[] = {
 #define AT(member) offsetof(dpi_process, member), sizeof(((dpi_process *)0)->member)
-    /* first: other items open files to be read */
-    {"resource limits", AT(limits), limits_save, limits_set, limits_tell},
-    {"the floating-point environment", AT(fp), fp_save, fp_set, fp_tell},
-    {"what signals do", AT(actions), actions_save, actions_set, actions_tell},
-    {"the thread's blocked signals", AT(blocked), blocked_save, blocked_set, blocked_tell},
-    {"the locale", AT(locale), locale_save, locale_set, text_tell},
+    /* must be first: reading other items opens files, which a limit could prevent */
+    {"resource limits", AT(limits), limits_save, limits_set, limits_describe},
+    {"the floating-point environment", AT(fp), fp_save, fp_set, fp_describe},
+    {"what signals do", AT(actions), actions_save, actions_set, actions_describe},
+    {"the thread's blocked signals", AT(blocked), blocked_save, blocked_set, blocked_describe},
+    {"the locale", AT(locale), locale_save, locale_set, text_describe},
     {"the thread's locale", AT(thread_locale), thread_locale_save, thread_locale_set, NULL},
-    {"the umask", AT(umask), umask_save, umask_set, umask_tell},
-    {"the working directory", AT(directory), directory_save, directory_set, directory_tell},
+    {"the umask", AT(umask), umask_save, umask_set, umask_describe},
+    {"the working directory", AT(directory), directory_save, directory_set, directory_describe},
     {"the CPU affinity", AT(cpus), cpus_save, cpus_set, NULL},
 #undef AT
 };
@@ -401,7 +405,7 @@ void dpi_process_save(dpi_process *p)
 {
     memset(p, 0, sizeof(*p));
     for (size_t i = 0; i < DPI_COUNT(items); i++)
-        if (items[i].save((char *)p + items[i].at))
+        if (items[i].save((char *)p + items[i].offset))
             p->known |= 1u << i;
 }
 
@@ -413,8 +417,8 @@ void dpi_process_settle(const dpi_process *was, const char *plugin, const char *
     dpi_process now = {0};
 
     for (size_t i = 0; i < DPI_COUNT(items); i++) {
-        const char *before = (const char *)was + items[i].at;
-        char *after = (char *)&now + items[i].at;
+        const char *before = (const char *)was + items[i].offset;
+        char *after = (char *)&now + items[i].offset;
         if (!(was->known & 1u << i) || !items[i].save(after) ||
             memcmp(before, after, items[i].bytes) == 0)
             continue;
@@ -423,14 +427,14 @@ void dpi_process_settle(const dpi_process *was, const char *plugin, const char *
         else
             add(&l, "plugin '%s': %s changed and the host set back: ", plugin, what);
         any = true;
-        bool back = items[i].set(before, after);
+        bool restored = items[i].set(before, after);
         add(&l, "%s", items[i].name);
-        if (items[i].tell != NULL) {
+        if (items[i].describe != NULL) {
             add(&l, " (");
-            items[i].tell(before, after, &l);
+            items[i].describe(before, after, &l);
             add(&l, ")");
         }
-        if (!back)
+        if (!restored)
             add(&l, ", which could not be set back");
     }
     if (any)

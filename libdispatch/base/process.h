@@ -1,5 +1,6 @@
-/* process.h -- the state of the process that code of a plugin may change, for those who run such
- * code. */
+/* process.h -- saves and restores process state that a plugin's code may change.
+ *
+ * Callers use these functions around code of a plugin. */
 #ifndef DPI_PROCESS_H
 #define DPI_PROCESS_H
 
@@ -10,39 +11,40 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Tell the listener of dp_on_warning(). */
+/* Send warning `text` to the listener that dp_on_warning() set, if there is one. */
 void dpi_warn_listener(const char *text);
 
-/* Set the floating-point environment of this thread back to `before`.  `changed` (`bytes` bytes)
- * gets a description of what had changed. */
+/* Restore this thread's floating-point environment to `before`, and write a description of the
+ * changes into `changed` of `bytes` bytes. */
 void dpi_fp_restore(dpi_fp before, char *changed, size_t bytes);
 
 enum { DPI_SIGNALS = 64, DPI_LOCALE_BYTES = 1024, DPI_DIRECTORY_BYTES = 4096 };
 
-typedef struct dpi_action { /* what sigaction() says of a signal */
+/* Action of one signal, from struct sigaction. */
+typedef struct dpi_action {
     void (*handler)(int);
     uint64_t mask;
     int64_t flags;
 } dpi_action;
 
-/* The state of the process that process.c's table saves.  Two of them are compared byte by byte, so
- * unused bytes are zero. */
+/* Saved state: one member for each item of the table in process.c.  Members are compared byte by
+ * byte, so unused bytes are zero. */
 typedef struct dpi_process {
-    uint32_t known; /* bit i: item i of the table could be read */
+    uint32_t known; /* bit i: item i of the table was read */
     dpi_fp fp;
-    dpi_action actions[DPI_SIGNALS + 1]; /* by number */
+    dpi_action actions[DPI_SIGNALS + 1]; /* by signal number */
     uint64_t blocked;                    /* signals that this thread blocks */
-    char locale[DPI_LOCALE_BYTES];
-    void *thread_locale; /* uselocale()'s */
+    char locale[DPI_LOCALE_BYTES];       /* from setlocale(LC_ALL) */
+    void *thread_locale;                 /* from uselocale() */
     unsigned umask;
     char directory[DPI_DIRECTORY_BYTES];
     struct rlimit limits[RLIM_NLIMITS];
-    cpu_set_t cpus[2]; /* of this thread, of the process's first thread */
+    cpu_set_t cpus[2]; /* affinity: [0] this thread's, [1] the first thread's */
 } dpi_process;
 
 void dpi_process_save(dpi_process *p);
-/* Set back what is not as `was`.  If something is not, tell the listener of warnings: `plugin`, and
- * `what` of it ("its on_load") ran meanwhile. */
+/* Restore all state that differs from `was`.  If any differs, send the listener a warning that
+ * names `plugin` and the code that ran since then, `what` ("its on_load"). */
 void dpi_process_settle(const dpi_process *was, const char *plugin, const char *what);
 
 #pragma GCC visibility pop

@@ -1,16 +1,16 @@
-/* signals.c -- which signals the threads of the host take. */
+/* signals.c -- blocks signals in the threads that libdispatch starts. */
 #include "base.h"
 
-/* Signals are the business of the threads that the process began with; but one that says that this
- * thread itself has failed ends the process at once if it is blocked, before any handler can say
- * what the thread was running. */
+/* The threads that the process began with handle its signals.  Signals of a thread's own faults
+ * stay unblocked: if such a signal is blocked, the kernel ends the process without running the
+ * handler that writes the crash report. */
 void dpi_signals_block(sigset_t *before)
 {
-    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    sigset_t most;
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    sigset_t blocked;
 
-    sigfillset(&most);
-    for (size_t i = 0; i < DPI_COUNT(deadly); i++)
-        sigdelset(&most, deadly[i]);
-    pthread_sigmask(SIG_SETMASK, &most, before);
+    sigfillset(&blocked);
+    for (size_t i = 0; i < DPI_COUNT(faults); i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
 }

@@ -1,16 +1,16 @@
-/* stack.c -- where the calling thread's stack ends. */
+/* stack.c -- the bounds of the calling thread's stack. */
 #define _GNU_SOURCE
 #include "base.h"
 #include <pthread.h>
 
-enum { FAR = 1 << 26 }; /* larger stacks than this are not looked through */
+enum { SEARCH_BYTES = 1 << 26 };   /* pointers farther below a frame are not recognised */
+enum { KERNEL_BYTES = 256 << 10 }; /* stack that must be free for a kernel */
 
-enum { KERNEL_BYTES = 256 << 10 }; /* of the stack, which a kernel finds left */
+static _Thread_local uintptr_t lowest; /* lowest address of the stack; 0: not queried yet */
 
-static _Thread_local uintptr_t lowest; /* of the thread's stack; 0: not asked yet */
-
-/* *bytes: how large the stack is. */
-static uintptr_t ask(size_t *bytes)
+/* Return the lowest address of the thread's stack; `*bytes` gets its size.  UINTPTR_MAX:
+ * unknown. */
+static uintptr_t query_stack(size_t *bytes)
 {
     pthread_attr_t attr;
     void *low = NULL;
@@ -27,10 +27,10 @@ bool dpi_stack_left(const void *p, const void *frame)
 {
     size_t bytes;
 
-    if ((uintptr_t)p >= (uintptr_t)frame || (uintptr_t)frame - (uintptr_t)p > FAR)
+    if ((uintptr_t)p >= (uintptr_t)frame || (uintptr_t)frame - (uintptr_t)p > SEARCH_BYTES)
         return false;
     if (lowest == 0)
-        lowest = ask(&bytes);
+        lowest = query_stack(&bytes);
     return (uintptr_t)p >= lowest;
 }
 
@@ -38,7 +38,7 @@ uintptr_t dpi_stack_floor(void)
 {
     size_t bytes = 0;
 
-    lowest = ask(&bytes);
+    lowest = query_stack(&bytes);
     if (lowest == UINTPTR_MAX)
         return 0;
     return lowest + (bytes / 4 < KERNEL_BYTES ? bytes / 4 : KERNEL_BYTES);

@@ -1,9 +1,9 @@
-/* tally.c -- numbers that every thread counts and few ask for: each thread has a row of its own, so
- * that counting is an addition and no thread waits for another.
+/* tally.c -- statistics that all threads update often and that are read rarely.
  *
- * A row is never taken back: when its thread ends it keeps what it holds, and another thread goes
- * on with it.  Row 0 is shared, by threads that have none as yet and those that there were too many
- * of. */
+ * Each thread has its own row of counters, so that counting is an addition without contention.  The
+ * sum of all rows is the value.  When a thread ends, its row stays as it is, and a later thread
+ * continues with it.  Threads share row 0 before their first count, and when no other row is
+ * free. */
 #include "base.h"
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool has_key;
 
-static void give_row(void *row)
+static void return_row(void *row)
 {
     dpi_tally_own = dpi_tally_rows;
     atomic_store_explicit(&((dpi_tally_row *)row)->taken, false, memory_order_release);
@@ -24,7 +24,7 @@ static void give_row(void *row)
 
 static void make_key(void)
 {
-    has_key = pthread_key_create(&key, give_row) == 0;
+    has_key = pthread_key_create(&key, return_row) == 0;
 }
 
 static dpi_tally_row *take_row(void)
@@ -42,13 +42,13 @@ void dpi_tally_enter(void)
 {
     static _Thread_local bool entered;
 
-    if (entered) /* its own row is gone again, or there was none */
+    if (entered) /* the thread is ending, or found no free row */
         return;
     entered = true;
     pthread_once(&once, make_key);
     dpi_tally_row *row = has_key ? take_row() : dpi_tally_rows;
     if (row != dpi_tally_rows && pthread_setspecific(key, row) != 0) {
-        give_row(row);
+        return_row(row);
         return;
     }
     dpi_tally_own = row;

@@ -1,8 +1,9 @@
-/* text.c -- growable text, a clock and a hash. */
+/* text.c -- growable text, clocks and a hash. */
 #include "base.h"
 #include <stdio.h>
 #include <time.h>
 
+/* Make the capacity large enough for `more` bytes and a NUL.  False: no memory, now or before. */
 static bool reserve(dpi_text *t, size_t more)
 {
     size_t need = t->len + more + 1, cap = t->cap ? t->cap : 64;
@@ -90,7 +91,8 @@ uint64_t dpi_nanos_about(void)
     return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
-/* Takes eight bytes at a time.  The high bits are folded into the low ones, which tables use. */
+/* Hash eight bytes at a time.  The last step mixes high bits into the low bits, which hash tables
+ * use as index. */
 uint64_t dpi_hash(const char *s, size_t n)
 {
     uint64_t h = n * 0x9e3779b97f4a7c15u, word;

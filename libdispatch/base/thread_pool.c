@@ -1,23 +1,24 @@
 /* thread_pool.c -- the threads behind dp_parallel_for.
  *
- * A job is on its caller's stack, and in the list `jobs` while it wants more helpers.  Caller and
- * helpers claim pieces from one atomic counter, so that a slow thread delays nobody.  The caller
- * would finish the job alone if no helper came; so nested and simultaneous calls cannot deadlock,
- * they share the threads that are free.  Helpers leave under the lock; the caller returns when the
- * last has left.
+ * A job is one parallel loop.  It lies on its caller's stack, and is in the list `jobs` while it
+ * wants more helpers.  The caller and the helpers claim pieces of the loop from one atomic counter,
+ * so that a slow thread delays no other.  The caller finishes the job alone if no helper comes.
+ * Because of that nested and simultaneous loops cannot deadlock; they share the free threads.
+ * Helpers leave a job under `lock`; the caller returns after the last helper has left.
  *
- * Waking a thread takes as long as a short job.  So a thread without work polls for a while before
- * it sleeps, and yields its core meanwhile.
+ * Waking a thread takes as long as a short job.  Because of that a thread without work polls for a
+ * while before it sleeps, and yields its core between polls.
  *
- * Linux wakes a helper on its caller's core if no other core is idle at that moment, and leaves it
- * in that core's queue until the next clock tick (4 ms), which is longer than most jobs.  So a
- * helper is not allowed to run on the core that its caller was on when it called.
+ * If no other core is idle, Linux wakes a helper on its caller's core, where the helper waits until
+ * the next clock tick (4 ms), longer than most jobs take.  Because of that a helper must not run on
+ * the core on which its caller called it.
  *
- * A body that ends its thread (pthread_exit) on a helper fails its job, and a new thread takes the
- * helper's place.  On the caller's thread it ends the kernel, too (registry/thread.c).
+ * If a loop body ends its helper thread (pthread_exit), the job fails and a new thread replaces the
+ * helper's thread.  If a body ends its caller's thread, the kernel ends, too (registry/thread.c).
  *
- * A body that changes the floating-point environment of a helper changes that of the caller's
- * thread instead, as if it had run there; whoever called the caller compares it. */
+ * If a body changes the floating-point environment of a helper, the change moves to the caller's
+ * thread, as if the body had run on that thread.  The code that started the kernel checks that
+ * thread's environment. */
 #define _GNU_SOURCE /* sched_getcpu, pthread_setaffinity_np */
 #include "base.h"
 #include "fp.h"
@@ -27,56 +28,57 @@
 
 enum {
     THREADS_MAX = 256,
-    PIECES_PER_THREAD = 4, /* so that pieces of unequal cost even out */
-    ALIGN = 64,            /* elements */
+    PIECES_PER_THREAD = 4, /* several, to balance pieces of unequal cost */
+    ALIGN = 64,            /* elements; sizes of pieces of large loops are multiples of this */
     ALIGNED_MIN = 64 * ALIGN,
-    POLL_NANOS = 100000,
-    POLLS = 64,           /* between two yields */
-    SLICE_NANOS = 2000000 /* time that a body takes at most, about, between two looks at `stop` */
+    POLL_NANOS = 100000,  /* polling time before a thread sleeps */
+    POLLS = 64,           /* between two yields of the core */
+    SLICE_NANOS = 2000000 /* about the longest time between two checks of `stop` */
 };
 
 typedef struct job {
     struct job *next;
-    int cpu; /* the core its caller was on */
+    int cpu; /* the core on which the caller ran when it called helpers */
     dp_range_fn fn;
     void *user;
     int64_t begin, end, grain, step, n_pieces;
-    int64_t longer; /* so many pieces, the first ones, have one more than step */
-    _Atomic int64_t claimed;
-    const dpi_stop *stop;   /* NULL: it is not stopped */
-    atomic_int stopped;     /* the code, once it is */
-    unsigned wanted;        /* helpers still wanted; in the list while > 0 */
-    atomic_uint inside;     /* helpers working on it */
-    atomic_bool fp_changed; /* a body changed a helper's floating-point environment, to fp */
+    int64_t n_longer;        /* number of first pieces that have `step` + 1 elements, not `step` */
+    _Atomic int64_t claimed; /* pieces that threads have begun */
+    const dpi_stop *stop;    /* borrowed; NULL: the job cannot be stopped */
+    atomic_int stopped;      /* the error code, once the job was stopped */
+    unsigned wanted;         /* number of helpers still wanted; in the list while > 0 */
+    atomic_uint inside;      /* number of helpers that work on the job */
+    atomic_bool fp_changed;  /* a body changed a helper's floating-point environment to `fp` */
     _Atomic(dpi_fp) fp;
 } job;
 
 typedef struct helper {
     pthread_t thread;
     pthread_cond_t wake;
-    struct helper *next; /* asleep */
-    bool called;
-    job *job;  /* that it works on */
-    dpi_fp fp; /* its floating-point environment before that */
-    int off;   /* the core it must not run on; -1: none */
+    struct helper *next; /* in the list `asleep` */
+    bool called;         /* woken for a job */
+    job *job;            /* the job that the helper works on */
+    dpi_fp fp;           /* floating-point environment before the job */
+    int avoided_cpu;     /* the core that it must not run on; -1: none */
 } helper;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
-static job *jobs; /* that want helpers, oldest first */
+/* Signalled when the last helper has left a job. */
+static pthread_cond_t helpers_left = PTHREAD_COND_INITIALIZER;
+static job *jobs; /* jobs that want helpers, oldest first */
 static atomic_uint n_jobs;
 static helper helpers[THREADS_MAX];
 static helper *asleep;
 static atomic_int n_threads;
-static cpu_set_t cpus; /* that the process may use */
+static cpu_set_t cpus; /* cores that the process may use */
 static bool stopping;
-static _Thread_local const dpi_stop
-    *own_stop; /* of the job whose body the thread runs; NULL: none, or it is not stopped */
+/* `stop` of the job whose body this thread runs; NULL: no job, or it cannot be stopped. */
+static _Thread_local const dpi_stop *current_stop;
 
-/* Run the body over [begin, end).  A job with a `stop` does so in slices: the first is as long as
- * the grain, and the next ones double until one takes SLICE_NANOS, since a piece may have 2^60
- * steps.  0, or the code with which the job is to stop; it is asked after the last slice, too,
- * because a body that finds it set returns early. */
+/* Run the body over [begin, end) in slices, and check `stop` before each slice, because a piece may
+ * have 2^60 steps.  The first slice has `grain` steps.  Later slices double until one takes about
+ * SLICE_NANOS.  Returns 0, or the code with which the job must stop.  `stop` is also checked after
+ * the last slice, because a body that sees it set returns early. */
 static int run_slices(job *j, int64_t begin, int64_t end)
 {
     int64_t slice = j->grain;
@@ -98,13 +100,13 @@ static int run_slices(job *j, int64_t begin, int64_t end)
 
 static void run_pieces(job *j)
 {
-    const dpi_stop *before = own_stop;
+    const dpi_stop *before = current_stop;
     int64_t i;
 
-    own_stop = j->stop;
+    current_stop = j->stop;
     while ((i = atomic_fetch_add_explicit(&j->claimed, 1, memory_order_relaxed)) < j->n_pieces) {
-        int64_t begin = j->begin + i * j->step + (i < j->longer ? i : j->longer);
-        int64_t end = i == j->n_pieces - 1 ? j->end : begin + j->step + (i < j->longer);
+        int64_t begin = j->begin + i * j->step + (i < j->n_longer ? i : j->n_longer);
+        int64_t end = i == j->n_pieces - 1 ? j->end : begin + j->step + (i < j->n_longer);
         int code = 0;
         if (j->stop != NULL)
             code = run_slices(j, begin, end);
@@ -116,11 +118,10 @@ static void run_pieces(job *j)
             break;
         }
     }
-    own_stop = before;
+    current_stop = before;
 }
 
-/* Wait, for POLL_NANOS at most, until *word is zero, or until it is not.  False: it did not
- * happen. */
+/* Poll until `*word` is zero (`zero`) or not zero (not `zero`).  False: POLL_NANOS have passed. */
 static bool poll_for(const atomic_uint *word, bool zero)
 {
     uint64_t end = dpi_nanos() + POLL_NANOS;
@@ -138,33 +139,35 @@ static bool poll_for(const atomic_uint *word, bool zero)
     return false;
 }
 
-/* Locked. */
+/* `lock` is held.  Remove `j` from the list, so that no more helpers come. */
 static void unlink_job(job *j)
 {
-    job **at = &jobs;
+    job **link = &jobs;
 
-    while (*at && *at != j)
-        at = &(*at)->next;
-    if (*at) {
-        *at = j->next;
+    while (*link && *link != j)
+        link = &(*link)->next;
+    if (*link) {
+        *link = j->next;
         atomic_fetch_sub(&n_jobs, 1);
     }
     j->wanted = 0;
 }
 
-/* Locked.  If it fails, the helper only may start later. */
-static void keep_off(helper *h, int cpu)
+/* `lock` is held.  Forbid `h` to run on core `cpu`.  A failure is ignored: the helper may only
+ * start later. */
+static void avoid_cpu(helper *h, int cpu)
 {
-    cpu_set_t others = cpus;
+    cpu_set_t allowed = cpus;
 
-    if (cpu < 0 || h->off == cpu)
+    if (cpu < 0 || h->avoided_cpu == cpu)
         return;
-    CPU_CLR(cpu, &others);
-    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(h->thread, sizeof(others), &others) == 0)
-        h->off = cpu;
+    CPU_CLR(cpu, &allowed);
+    if (CPU_COUNT(&allowed) > 0 &&
+        pthread_setaffinity_np(h->thread, sizeof(allowed), &allowed) == 0)
+        h->avoided_cpu = cpu;
 }
 
-/* Locked. */
+/* `lock` is held, but not during the sleep. */
 static void sleep_until_called(helper *h)
 {
     h->called = false;
@@ -174,16 +177,18 @@ static void sleep_until_called(helper *h)
         pthread_cond_wait(&h->wake, &lock);
 }
 
-/* Locked.  j is its caller's again when the last has left. */
+/* `lock` is held.  After the last helper has left, the caller may end `j`, so the helper must not
+ * use it. */
 static void leave_job(job *j)
 {
     if (atomic_fetch_sub_explicit(&j->inside, 1, memory_order_release) == 1)
-        pthread_cond_broadcast(&left);
+        pthread_cond_broadcast(&helpers_left);
 }
 
 static void *worker(void *arg);
 
-static void fp_take_back(helper *h)
+/* Restore the helper's floating-point environment, and move a change to the job. */
+static void fp_move_to_job(helper *h)
 {
     dpi_fp now = dpi_fp_get();
 
@@ -194,20 +199,21 @@ static void fp_take_back(helper *h)
     atomic_store(&h->job->fp_changed, true);
 }
 
-/* Of a helper whose thread ends in a body.  If no other can be started, it stays away. */
+/* Cleanup handler of a helper whose thread ends in a body: fail the job and start a new thread.  If
+ * no thread can be started, the pool has one helper less. */
 static void replace_thread(void *arg)
 {
     helper *self = arg;
     job *j = self->job;
     pthread_t next;
 
-    fp_take_back(self); /* a thread begins with that of the one that starts it */
+    fp_move_to_job(self); /* first, because the new thread inherits the environment */
     atomic_store(&j->stopped, DPI_THREAD_LEFT);
     atomic_store(&j->claimed, j->n_pieces);
     pthread_mutex_lock(&lock);
-    self->off = -1;
+    self->avoided_cpu = -1;
     if (!stopping && pthread_create(&next, NULL, worker, self) == 0) {
-        pthread_detach(self->thread); /* or dp_thread_pool_stop() joins it */
+        pthread_detach(self->thread); /* else dp_thread_pool_stop() joins it */
         self->thread = next;
     }
     leave_job(j);
@@ -229,14 +235,14 @@ static void *worker(void *arg)
         if (--j->wanted == 0)
             unlink_job(j);
         if (sched_getcpu() == j->cpu)
-            keep_off(self, j->cpu);
+            avoid_cpu(self, j->cpu);
         self->job = j;
         self->fp = dpi_fp_get();
         pthread_mutex_unlock(&lock);
         pthread_cleanup_push(replace_thread, self);
         run_pieces(j);
         pthread_cleanup_pop(0);
-        fp_take_back(self);
+        fp_move_to_job(self);
         pthread_mutex_lock(&lock);
         leave_job(j);
         pthread_mutex_unlock(&lock);
@@ -249,12 +255,12 @@ static void *worker(void *arg)
 
 static void call_helpers(job *j, unsigned wanted)
 {
-    job **at = &jobs;
+    job **link = &jobs;
 
     pthread_mutex_lock(&lock);
-    while (*at)
-        at = &(*at)->next;
-    *at = j;
+    while (*link)
+        link = &(*link)->next;
+    *link = j;
     j->wanted = wanted;
     j->cpu = sched_getcpu();
     atomic_fetch_add(&n_jobs, 1);
@@ -262,7 +268,7 @@ static void call_helpers(job *j, unsigned wanted)
         helper *h = asleep;
         asleep = h->next;
         h->called = true;
-        keep_off(h, j->cpu);
+        avoid_cpu(h, j->cpu);
         pthread_cond_signal(&h->wake);
     }
     pthread_mutex_unlock(&lock);
@@ -277,7 +283,7 @@ static void dismiss_helpers(job *j)
         return;
     pthread_mutex_lock(&lock);
     while (atomic_load(&j->inside) > 0)
-        pthread_cond_wait(&left, &lock);
+        pthread_cond_wait(&helpers_left, &lock);
     pthread_mutex_unlock(&lock);
 }
 
@@ -294,25 +300,25 @@ int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t gra
         grain = 1;
     if (max_threads > 0 && runners > max_threads)
         runners = max_threads;
-    int64_t pieces = n / grain; /* so that each has at least grain */
+    int64_t pieces = n / grain; /* each has at least `grain` elements */
     if (pieces > runners * PIECES_PER_THREAD)
         pieces = runners * PIECES_PER_THREAD;
     if (runners > pieces)
         runners = pieces;
     if (pieces <= 1 || (runners <= 1 && stop == NULL)) {
-        const dpi_stop *before = own_stop;
-        own_stop = stop;
+        const dpi_stop *before = current_stop;
+        current_stop = stop;
         fn(begin, end, user);
-        own_stop = before;
+        current_stop = before;
         return stop != NULL ? dpi_stop_code(stop) : 0;
     }
     job j = {.fn = fn, .user = user, .begin = begin, .end = end, .grain = grain, .stop = stop};
     j.n_pieces = pieces;
     j.step = n / pieces;
-    if (j.step >= ALIGNED_MIN) /* pieces of large loops begin at lines of the cache */
+    if (j.step >= ALIGNED_MIN) /* pieces of large loops begin at cache lines */
         j.step -= j.step % ALIGN;
     else
-        j.longer = n % pieces;
+        j.n_longer = n % pieces;
     if (runners > 1)
         call_helpers(&j, (unsigned)(runners - 1));
     run_pieces(&j);
@@ -325,7 +331,7 @@ int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t gra
 
 int dpi_thread_pool_stop_code(void)
 {
-    return own_stop != NULL ? dpi_stop_code(own_stop) : 0;
+    return current_stop != NULL ? dpi_stop_code(current_stop) : 0;
 }
 
 int dp_thread_pool_start(int n, dp_error *err)
@@ -344,10 +350,10 @@ int dp_thread_pool_start(int n, dp_error *err)
     if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
         CPU_ZERO(&cpus);
     dpi_signals_block(&old);
-    pthread_mutex_lock(&lock); /* helpers start working when all of them exist */
+    pthread_mutex_lock(&lock); /* helpers wait until all of them exist */
     while (made < n) {
         helper *h = &helpers[made];
-        *h = (helper){.wake = PTHREAD_COND_INITIALIZER, .off = -1};
+        *h = (helper){.wake = PTHREAD_COND_INITIALIZER, .avoided_cpu = -1};
         if (pthread_create(&h->thread, NULL, worker, h) != 0)
             break;
         made++;
