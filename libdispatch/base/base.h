@@ -125,12 +125,13 @@ enum {
  * call fails and dpi_resolve_wrapped() handles the call.  The bit is not visible outside
  * libdispatch. */
 #define DPI_WRAPPER_BIT ((uint64_t)1 << 62)
-/* slot = base[rank] + stride[rank] * column[backend].  The table is constant, so that no code has
- * to fill it at start-up. */
+/* The slot of a key is base[rank] + stride[rank] * column[backend bit].  Row i has `base` and
+ * `stride` of rank i and `column` of backend bit i.  The table is constant, so that no code has to
+ * fill it at start-up. */
 typedef struct dpi_slot_row {
-    uint16_t base;  /* of rank i; rank 0 is Undefined */
-    uint8_t stride; /* of rank i: 0 or DPI_PER_BACKEND */
-    uint8_t column; /* of backend bit i */
+    uint16_t base;  /* first slot; rank 0 is Undefined */
+    uint8_t stride; /* 0, or DPI_PER_BACKEND for per-backend functionalities */
+    uint8_t column; /* index of the backend's column */
 } dpi_slot_row;
 extern const dpi_slot_row dpi_slot_rows[64];
 

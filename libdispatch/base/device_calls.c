@@ -101,15 +101,15 @@ static int enter(dp_device device, dpi_device **out, dp_error *err)
 
 int dpi_device_synchronize(dp_device device, dp_error *err)
 {
-    dp_error device_err = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_device *d;
     int rc = enter(device, &d, err);
 
     if (rc < 0)
         return rc;
     if (d->ops.synchronize)
-        rc = d->ops.synchronize(dp_device_index(device), &device_err);
-    rc = dpi_device_waited(d, "synchronize", rc, &device_err, device, DPI_ALL_STREAMS, err);
+        rc = d->ops.synchronize(dp_device_index(device), &fault);
+    rc = dpi_device_waited(d, "synchronize", rc, &fault, device, DPI_ALL_STREAMS, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -118,15 +118,15 @@ int dpi_device_synchronize(dp_device device, dp_error *err)
 static int memory(dpi_device *d, dp_device device, size_t *free_bytes, size_t *total_bytes,
                   dp_error *err)
 {
-    dp_error device_err = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     char name[DP_KEY_NAME_MAX];
 
     if (d->ops.memory_info == NULL)
         return dp_error_set(err, DP_ENOTIMPL, "how much memory %s has is not known",
                             dp_device_name(device, name));
-    int rc = d->ops.memory_info(dp_device_index(device), free_bytes, total_bytes, &device_err);
+    int rc = d->ops.memory_info(dp_device_index(device), free_bytes, total_bytes, &fault);
     if (rc != 0)
-        return dpi_device_failed(d, "memory_info", rc, &device_err, err);
+        return dpi_device_failed(d, "memory_info", rc, &fault, err);
     return *free_bytes <= *total_bytes
                ? DP_OK
                : dp_error_set(err, DP_EPLUGIN,
@@ -148,15 +148,15 @@ int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes,
 
 int dpi_device_trim(dp_device device, size_t bytes, dp_error *err)
 {
-    dp_error device_err = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_device *d;
     int rc = enter(device, &d, err);
 
     if (rc < 0)
         return rc;
     if (d->ops.trim &&
-        (rc = d->ops.trim(dp_device_index(device), bytes ? bytes : SIZE_MAX, &device_err)) != 0)
-        rc = dpi_device_failed(d, "trim", rc, &device_err, err);
+        (rc = d->ops.trim(dp_device_index(device), bytes ? bytes : SIZE_MAX, &fault)) != 0)
+        rc = dpi_device_failed(d, "trim", rc, &fault, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -164,14 +164,14 @@ int dpi_device_trim(dp_device device, size_t bytes, dp_error *err)
 /* Get the range of stream priorities.  The caller must have entered `d`. */
 static int priorities(dpi_device *d, dp_device device, int *least, int *greatest, dp_error *err)
 {
-    dp_error device_err = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
 
     *least = *greatest = 0;
     if (d->ops.stream_priorities == NULL)
         return DP_OK;
-    int rc = d->ops.stream_priorities(dp_device_index(device), least, greatest, &device_err);
+    int rc = d->ops.stream_priorities(dp_device_index(device), least, greatest, &fault);
     if (rc != 0)
-        return dpi_device_failed(d, "stream_priorities", rc, &device_err, err);
+        return dpi_device_failed(d, "stream_priorities", rc, &fault, err);
     return *greatest <= *least
                ? DP_OK
                : dp_error_set(
@@ -208,17 +208,17 @@ int dpi_device_check_priority(dpi_device *d, dp_device device, int priority, dp_
 
 bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d)
 {
-    dp_error device_err = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     const char *function = "hand_over";
     char text[DP_LIMIT_WARNING_BYTES + 1];
     void *state = NULL;
 
     if (old->ops.hand_over == NULL || d->ops.take_over == NULL)
         return true;
-    int rc = old->ops.hand_over(&state, &device_err);
+    int rc = old->ops.hand_over(&state, &fault);
     if (rc == 0) {
         function = "take_over";
-        rc = d->ops.take_over(state, &device_err);
+        rc = d->ops.take_over(state, &fault);
         if (rc != 0)
             old->ops.hand_back(state);
     }
@@ -226,7 +226,7 @@ bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d)
         return true;
     snprintf(text, sizeof(text),
              "backend %s: %s failed, so its tensors answer that it was unloaded: %.800s", old->name,
-             function, device_err.message);
+             function, fault.message);
     dpi_warn_listener(text);
     return false;
 }

@@ -83,12 +83,12 @@ static inline uint64_t draw64(twister *t)
     return high << 32 | draw(t);
 }
 
-static inline double draw_double(twister *t) /* 53 bits in [0, 1) */
+static inline double draw_double(twister *t) /* uniform in [0, 1), 53 random bits */
 {
     return (double)(draw64(t) & ((UINT64_C(1) << 53) - 1)) * 0x1p-53;
 }
 
-static inline float draw_float(twister *t) /* 24 bits in [0, 1) */
+static inline float draw_float(twister *t) /* uniform in [0, 1), 24 random bits */
 {
     return (float)(draw(t) & ((1u << 24) - 1)) * 0x1p-24f;
 }

@@ -1,21 +1,22 @@
 /* stream.c -- streams and events of devices.
  *
- * Both are a counted name for a handle of the backend's code.  All handles of a device are listed,
- * so that the code that made them frees them before it goes; a handle never outlives its device's
- * registration and is never given to other code. */
+ * A stream or an event is a reference-counted object with a handle that a function of the backend
+ * made.  Each device has a list of its handles, so that the plugin's code can free them before it
+ * is unloaded.  A handle never outlives the registration of its device, and is never passed to
+ * other code. */
 #include "stream.h"
 #include <pthread.h>
 
-/* The part that streams and events have in common. */
+/* First member of streams and events. */
 typedef struct dpi_handle {
     atomic_uint refs;
     dp_device device;
-    dpi_device *on;                        /* counted */
-    void (*free)(int index, void *handle); /* NULL: there is nothing to free */
-    /* Read inside `on`: */
-    void *handle;                  /* NULL: the default stream, or the backend has none of these */
-    bool dead;                     /* its code took the handle back */
-    struct dpi_handle *next, **at; /* of on's handles; at NULL: not listed */
+    dpi_device *on;                        /* a reference */
+    void (*free)(int index, void *handle); /* frees `handle`; NULL: it needs no freeing */
+    /* The fields below are read only by threads that have entered `on`. */
+    void *handle;  /* NULL: the default stream, or the backend makes no such handles */
+    bool released; /* dpi_streams_end() freed `handle` */
+    struct dpi_handle *next, **link; /* in the list of `on`; `link` NULL: not in the list */
 } dpi_handle;
 
 struct dp_stream {
@@ -23,11 +24,11 @@ struct dp_stream {
 };
 struct dp_event {
     dpi_handle h;
-    atomic_uint_fast64_t recorded; /* nanos, of the last time; 0: never */
+    atomic_uint_fast64_t recorded; /* dpi_nanos() of the last recording; 0: never */
     bool untimed;                  /* made with DP_EVENT_NO_TIMING */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of handles */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all lists of handles */
 
 /* -- handles -- */
 
@@ -37,22 +38,22 @@ static void list(dpi_handle *h)
 
     pthread_mutex_lock(&lock);
     h->next = *head;
-    h->at = head;
+    h->link = head;
     if (h->next)
-        h->next->at = &h->next;
+        h->next->link = &h->next;
     *head = h;
     pthread_mutex_unlock(&lock);
 }
 
-/* Locked. */
+/* `lock` is held. */
 static void unlist(dpi_handle *h)
 {
-    if (h->at == NULL)
+    if (h->link == NULL)
         return;
-    *h->at = h->next;
+    *h->link = h->next;
     if (h->next)
-        h->next->at = h->at;
-    h->at = NULL;
+        h->next->link = h->link;
+    h->link = NULL;
 }
 
 static void handle_unref(dpi_handle *h)
@@ -62,7 +63,7 @@ static void handle_unref(dpi_handle *h)
     if (h == NULL || atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) > 1)
         return;
     if (h->free && dpi_device_use(&h->on, true, &d, NULL) == DP_OK) {
-        if (!h->dead)
+        if (!h->released)
             h->free(dp_device_index(h->device), h->handle);
         pthread_mutex_lock(&lock);
         unlist(h);
@@ -73,38 +74,38 @@ static void handle_unref(dpi_handle *h)
     dp_free(h);
 }
 
-/* What a new handle is made with, and by which function of the device; `make` NULL: the handle
- * stays NULL. */
-typedef struct making {
-    const char *what;
-    int (*make)(dpi_device *d, int index, const struct making *m, void **out, dp_error *err);
-    void (*give_back)(int index, void *handle);
+/* Arguments for making a handle. */
+typedef struct handle_spec {
+    const char *function; /* of the device, for errors */
+    /* Calls that function; NULL: the handle stays NULL. */
+    int (*make)(dpi_device *d, int index, const struct handle_spec *m, void **out, dp_error *err);
+    void (*free)(int index, void *handle);
     dp_ctx *ctx;
     const dp_stream_options *options;
     uint32_t flags;
-} making;
+} handle_spec;
 
-static int make_stream(dpi_device *d, int index, const making *m, void **out, dp_error *err)
+static int make_stream(dpi_device *d, int index, const handle_spec *m, void **out, dp_error *err)
 {
     return d->ops.stream_new(m->ctx, index, m->options, out, err);
 }
 
-static int make_event(dpi_device *d, int index, const making *m, void **out, dp_error *err)
+static int make_event(dpi_device *d, int index, const handle_spec *m, void **out, dp_error *err)
 {
     return d->ops.event_new(index, m->flags, out, err);
 }
 
-/* Make a handle of `bytes`.  Inside d. */
-static int handle_new(size_t bytes, dp_device device, dpi_device *d, const making *m,
+/* Make a stream or event of `bytes` bytes.  The caller must have entered `d`. */
+static int handle_new(size_t bytes, dp_device device, dpi_device *d, const handle_spec *m,
                       dpi_handle **out, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_handle *h = dp_calloc(1, bytes);
-    int rc = h == NULL ? dpi_no_memory(err, m->what) : dpi_device_check_index(d, device, err);
+    int rc = h == NULL ? dpi_no_memory(err, m->function) : dpi_device_check_index(d, device, err);
 
     if (rc == DP_OK && m->make &&
-        (rc = m->make(d, dp_device_index(device), m, &h->handle, &theirs)) != 0)
-        rc = dpi_device_failed(d, m->what, rc, &theirs, err);
+        (rc = m->make(d, dp_device_index(device), m, &h->handle, &fault)) != 0)
+        rc = dpi_device_failed(d, m->function, rc, &fault, err);
     if (rc < 0) {
         dp_free(h);
         return rc;
@@ -113,7 +114,7 @@ static int handle_new(size_t bytes, dp_device device, dpi_device *d, const makin
     h->device = device;
     h->on = dpi_device_ref(d);
     if (h->handle) {
-        h->free = m->give_back;
+        h->free = m->free;
         list(h);
     }
     *out = h;
@@ -138,34 +139,35 @@ void dpi_streams_end(dpi_device *d)
         pthread_mutex_unlock(&lock);
         if (h == NULL)
             return;
-        h->free(dp_device_index(h->device), h->handle); /* who drops h waits to enter d */
+        /* handle_unref() cannot free h meanwhile, because d is closed. */
+        h->free(dp_device_index(h->device), h->handle);
         h->handle = NULL;
-        h->dead = true;
+        h->released = true;
     }
 }
 
 /* -- streams -- */
 
-/* m NULL: the default one. */
-static int stream_make(dp_device device, const making *m, dp_stream **out, dp_error *err)
+/* Make a stream; `m` NULL: the device's default stream. */
+static int stream_make(dp_device device, const handle_spec *m, dp_stream **out, dp_error *err)
 {
-    static const making of_default = {.what = "stream_new"};
+    static const handle_spec default_spec = {.function = "stream_new"};
     dpi_handle *h;
     dpi_device *d;
     int rc = dpi_device_enter(dp_device_backend(device), &d, err);
 
     if (rc < 0)
         return rc;
-    making own = m ? *m : of_default;
+    handle_spec spec = m ? *m : default_spec;
     if (m && d->ops.stream_new) {
         rc = dpi_device_check_index(d, device, err);
         if (rc == DP_OK)
             rc = dpi_device_check_priority(d, device, m->options->priority, err);
-        own.make = make_stream;
-        own.give_back = d->ops.stream_free;
+        spec.make = make_stream;
+        spec.free = d->ops.stream_free;
     }
     if (rc == DP_OK)
-        rc = handle_new(sizeof(dp_stream), device, d, &own, &h, err);
+        rc = handle_new(sizeof(dp_stream), device, d, &spec, &h, err);
     dpi_device_leave(d);
     if (rc == DP_OK)
         *out = (dp_stream *)h;
@@ -184,7 +186,7 @@ int dpi_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *optio
         return dp_error_set(err, DP_EVALUE,
                             "a stream's flags are DP_STREAM_NON_BLOCKING or none, not 0x%x",
                             o.flags);
-    making m = {.what = "stream_new", .ctx = ctx, .options = &o};
+    handle_spec m = {.function = "stream_new", .ctx = ctx, .options = &o};
     return stream_make(device, &m, out, err);
 }
 
@@ -216,28 +218,29 @@ void *dp_stream_handle(const dp_stream *s)
     return s != NULL ? s->h.handle : NULL;
 }
 
-static int taken_back(const dpi_device *d, dp_error *err)
+static int fail_unloaded(const dpi_device *d, dp_error *err)
 {
     return dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", d->name);
 }
 
-/* After a reload, the code that made it still takes it, until its last call has left. */
+/* Enter the device of `h`, also one that a reload replaced: its code stays usable until the last
+ * call of it has ended. */
 static int handle_enter(const dpi_handle *h, dpi_device **out, dp_error *err)
 {
     int rc = h->on->bit == DP_B_CPU || h->on->bit == DP_B_Meta
                  ? dpi_device_enter(h->on->bit, out, err)
                  : dpi_device_use(&h->on, true, out, err);
 
-    if (rc < 0 || !h->dead)
+    if (rc < 0 || !h->released)
         return rc;
-    rc = taken_back(*out, err);
+    rc = fail_unloaded(*out, err);
     dpi_device_leave(*out);
     return rc;
 }
 
 bool dpi_stream_belongs(const dp_stream *s, const dpi_device *d)
 {
-    return s->h.on == d && !s->h.dead;
+    return s->h.on == d && !s->h.released;
 }
 
 void *dpi_stream_of(const dp_stream *s, const dpi_device *d)
@@ -255,7 +258,7 @@ int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_err
 
 int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_device *d;
     int rc = handle_enter(&s->h, &d, err);
 
@@ -263,22 +266,22 @@ int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err)
         return rc;
     *done = true;
     if (d->ops.stream_query &&
-        (rc = d->ops.stream_query(dp_device_index(s->h.device), s->h.handle, done, &theirs)) != 0)
-        rc = dpi_device_waited(d, "stream_query", rc, &theirs, s->h.device, s->h.handle, err);
+        (rc = d->ops.stream_query(dp_device_index(s->h.device), s->h.handle, done, &fault)) != 0)
+        rc = dpi_device_waited(d, "stream_query", rc, &fault, s->h.device, s->h.handle, err);
     dpi_device_leave(d);
     return rc;
 }
 
-/* Inside. */
+/* The caller must have entered `d`. */
 static int synchronize(dpi_device *d, const dp_stream *s, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     int index = dp_device_index(s->h.device), rc;
 
     if (d->ops.stream_synchronize == NULL)
         return DP_OK;
-    rc = d->ops.stream_synchronize(index, s->h.handle, &theirs);
-    return dpi_device_waited(d, "stream_synchronize", rc, &theirs, s->h.device, s->h.handle, err);
+    rc = d->ops.stream_synchronize(index, s->h.handle, &fault);
+    return dpi_device_waited(d, "stream_synchronize", rc, &fault, s->h.device, s->h.handle, err);
 }
 
 int dpi_stream_synchronize(const dp_stream *s, dp_error *err)
@@ -300,11 +303,11 @@ dp_device dpi_event_device(const dp_event *e)
     return e->h.device;
 }
 
-/* Inside d. */
+/* The caller must have entered `d`. */
 static int event_make(dpi_device *d, dp_device device, uint32_t flags, dp_event **out,
                       dp_error *err)
 {
-    making m = {.what = "event_new", .give_back = d->ops.event_free, .flags = flags};
+    handle_spec m = {.function = "event_new", .free = d->ops.event_free, .flags = flags};
     dpi_handle *h;
 
     if (d->ops.event_new)
@@ -359,15 +362,15 @@ dp_event *dp_event_unref(dp_event *e)
 
 static int wrong_device(const dpi_handle *a, const dpi_handle *b, dp_error *err)
 {
-    char one[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
+    char first[DP_KEY_NAME_MAX], second[DP_KEY_NAME_MAX];
 
     return dp_error_set(err, DP_ERUNTIME, "an event of %s and a stream or event of %s",
-                        dp_device_name(a->device, one), dp_device_name(b->device, other));
+                        dp_device_name(a->device, first), dp_device_name(b->device, second));
 }
 
 int dpi_event_record(dp_event *e, const dp_stream *s, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_device *d;
     int rc = handle_enter(&s->h, &d, err);
 
@@ -375,23 +378,23 @@ int dpi_event_record(dp_event *e, const dp_stream *s, dp_error *err)
         return rc;
     if (e->h.on != d || e->h.device != s->h.device)
         rc = wrong_device(&e->h, &s->h, err);
-    else if (e->h.dead)
-        rc = taken_back(d, err);
+    else if (e->h.released)
+        rc = fail_unloaded(d, err);
     else if (d->ops.event_record == NULL)
         rc = synchronize(d, s, err);
     else if ((rc = d->ops.event_record(dp_device_index(s->h.device), e->h.handle, s->h.handle,
-                                       &theirs)) != 0)
-        rc = dpi_device_failed(d, "event_record", rc, &theirs, err);
+                                       &fault)) != 0)
+        rc = dpi_device_failed(d, "event_record", rc, &fault, err);
     if (rc == DP_OK)
         atomic_store(&e->recorded, dpi_nanos());
     dpi_device_leave(d);
     return rc;
 }
 
-/* An event that was never recorded is over, as in CUDA. */
+/* An event that was never recorded counts as done, as in CUDA. */
 int dpi_event_query(const dp_event *e, bool *done, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_device *d;
     int rc = handle_enter(&e->h, &d, err);
 
@@ -399,32 +402,32 @@ int dpi_event_query(const dp_event *e, bool *done, dp_error *err)
         return rc;
     *done = true;
     if (d->ops.event_query && atomic_load(&e->recorded) &&
-        (rc = d->ops.event_query(dp_device_index(e->h.device), e->h.handle, done, &theirs)) != 0)
-        rc = dpi_device_waited(d, "event_query", rc, &theirs, e->h.device, DPI_ALL_STREAMS, err);
+        (rc = d->ops.event_query(dp_device_index(e->h.device), e->h.handle, done, &fault)) != 0)
+        rc = dpi_device_waited(d, "event_query", rc, &fault, e->h.device, DPI_ALL_STREAMS, err);
     dpi_device_leave(d);
     return rc;
 }
 
 int dpi_event_synchronize(const dp_event *e, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_device *d;
     int rc = handle_enter(&e->h, &d, err);
 
     if (rc < 0)
         return rc;
     if (d->ops.event_synchronize && atomic_load(&e->recorded) &&
-        (rc = d->ops.event_synchronize(dp_device_index(e->h.device), e->h.handle, &theirs)) != 0)
-        rc = dpi_device_waited(d, "event_synchronize", rc, &theirs, e->h.device, DPI_ALL_STREAMS,
+        (rc = d->ops.event_synchronize(dp_device_index(e->h.device), e->h.handle, &fault)) != 0)
+        rc = dpi_device_waited(d, "event_synchronize", rc, &fault, e->h.device, DPI_ALL_STREAMS,
                                err);
     dpi_device_leave(d);
     return rc;
 }
 
-/* Another backend's stream cannot wait for it: then the calling thread does. */
+/* A stream of another backend cannot wait for the event, so the calling thread waits instead. */
 int dpi_event_wait(const dp_event *e, const dp_stream *s, dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     dpi_device *d;
 
     if (e->h.on != s->h.on)
@@ -432,25 +435,25 @@ int dpi_event_wait(const dp_event *e, const dp_stream *s, dp_error *err)
     int rc = handle_enter(&s->h, &d, err);
     if (rc < 0)
         return rc;
-    if (d->ops.event_wait && atomic_load(&e->recorded) && !e->h.dead &&
-        (rc = d->ops.event_wait(dp_device_index(s->h.device), e->h.handle, s->h.handle, &theirs)) !=
+    if (d->ops.event_wait && atomic_load(&e->recorded) && !e->h.released &&
+        (rc = d->ops.event_wait(dp_device_index(s->h.device), e->h.handle, s->h.handle, &fault)) !=
             0)
-        rc = dpi_device_failed(d, "event_wait", rc, &theirs, err);
+        rc = dpi_device_failed(d, "event_wait", rc, &fault, err);
     dpi_device_leave(d);
     return rc;
 }
 
-/* Inside. */
+/* The caller must have entered `d`. */
 static int elapsed(dpi_device *d, const dp_event *begin, const dp_event *end, double *ms,
                    dp_error *err)
 {
-    dp_error theirs = DP_ERROR_INIT;
+    dp_error fault = DP_ERROR_INIT;
     uint64_t from = atomic_load(&begin->recorded), to = atomic_load(&end->recorded);
 
     if (begin->h.on != d || begin->h.device != end->h.device)
         return wrong_device(&begin->h, &end->h, err);
-    if (begin->h.dead)
-        return taken_back(d, err);
+    if (begin->h.released)
+        return fail_unloaded(d, err);
     if (begin->untimed || end->untimed)
         return dp_error_set(err, DP_ERUNTIME, "an event made with DP_EVENT_NO_TIMING has no time");
     if (from == 0 || to == 0)
@@ -462,8 +465,8 @@ static int elapsed(dpi_device *d, const dp_event *begin, const dp_event *end, do
     if (d->ops.event_elapsed == NULL)
         return dp_error_set(err, DP_ENOTIMPL, "backend %s: its events have no time", d->name);
     int rc = d->ops.event_elapsed(dp_device_index(end->h.device), begin->h.handle, end->h.handle,
-                                  ms, &theirs);
-    return rc ? dpi_device_failed(d, "event_elapsed", rc, &theirs, err) : DP_OK;
+                                  ms, &fault);
+    return rc ? dpi_device_failed(d, "event_elapsed", rc, &fault, err) : DP_OK;
 }
 
 int dpi_event_elapsed(const dp_event *begin, const dp_event *end, double *ms, dp_error *err)

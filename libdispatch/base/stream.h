@@ -6,12 +6,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The functions of api.h without a context; `stream` NULL is not allowed. */
-/* ctx: may be NULL; the backend gets it.  options NULL: the defaults. */
+/* The functions down to dpi_event_elapsed() do the work of their namesakes dp_* in api.h, but
+ * without a context.  Streams must not be NULL. */
+
+/* `ctx` is passed to the backend and may be NULL.  `options` NULL: the default options. */
 int dpi_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *options, dp_stream **out,
                    dp_error *err);
 int dpi_stream_priorities(dp_device device, int *least, int *greatest, dp_error *err);
-/* The default one of the device; *out owned. */
+/* Get the default stream of the device; `*out` is owned. */
 int dpi_stream_default(dp_device device, dp_stream **out, dp_error *err);
 dp_device dpi_event_device(const dp_event *e);
 int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err);
@@ -20,7 +22,7 @@ int dpi_device_synchronize(dp_device device, dp_error *err);
 int dpi_device_trim(dp_device device, size_t bytes, dp_error *err);
 int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes, dp_error *err);
 int dpi_event_new(dp_device device, uint32_t flags, dp_event **out, dp_error *err);
-/* Of the code that made s; for being waited for, not for its time. */
+/* Make an event with the plugin code that made `s`.  Streams can wait for it; it has no time. */
 int dpi_event_new_on(const dp_stream *s, dp_event **out, dp_error *err);
 int dpi_event_record(dp_event *e, const dp_stream *s, dp_error *err);
 int dpi_event_wait(const dp_event *e, const dp_stream *s, dp_error *err);
@@ -28,37 +30,45 @@ int dpi_event_query(const dp_event *e, bool *done, dp_error *err);
 int dpi_event_synchronize(const dp_event *e, dp_error *err);
 int dpi_event_elapsed(const dp_event *begin, const dp_event *end, double *ms, dp_error *err);
 
-/* Inside d.  DP_ERUNTIME: the backend has fewer devices. */
+/* Check that the backend has a device with the index of `device`.  The caller must have entered
+ * `d`.  DP_ERUNTIME: it has fewer. */
 int dpi_device_check_index(const dpi_device *d, dp_device device, dp_error *err);
-/* Inside d.  DP_EVALUE: no stream of `device` has this priority. */
+/* Check that streams of `device` may have this priority.  The caller must have entered `d`.
+ * DP_EVALUE: they may not. */
 int dpi_device_check_priority(dpi_device *d, dp_device device, int priority, dp_error *err);
 
-/* Both are closed.  Let the new code `d` have what `old` has beyond blocks, if both can.  False: it
- * failed, a warning says why, and d is to get no block, either. */
+/* At a reload, move the state of `old` that is not blocks, such as a driver context, to the new
+ * code `d`.  Both devices must be closed.  True also if one of them lacks the functions for this.
+ * False: it failed and a warning says why; `d` must not adopt blocks either. */
 bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d);
 
-/* Pin the device of s until dpi_device_leave(); *handle is what its functions take. */
+/* Pin the device of `s` until dpi_device_leave(); `*handle` gets the backend's handle of `s`. */
 int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err);
 
-/* The handle for functions of `d`, inside which the caller is; NULL, the default stream, if s is
- * none of d's. */
+/* Return the backend's handle of `s` for functions of `d`, which the caller must have entered.
+ * NULL, the default stream: `s` is NULL or not a stream of `d`. */
 void *dpi_stream_of(const dp_stream *s, const dpi_device *d);
 
-/* Did the code of `d` make `s`, and not take it back?  Inside `d`. */
+/* Did the code of `d` make `s`, and has it not freed the handle?  The caller must have entered
+ * `d`. */
 bool dpi_stream_belongs(const dp_stream *s, const dpi_device *d);
 
-/* A number for `all`, 0 for NULL, and back while it lives: it fits where a pointer does not. */
+/* Return a number for `all`, for fields that are too small for a pointer; 0: `all` is
+ * NULL.  dpi_streams_of() returns the pointer for a number; NULL: the object was freed, or the
+ * number is 0. */
 uint32_t dpi_streams_id(const dp_streams *all);
 dp_streams *dpi_streams_of(uint32_t id);
 
-/* The current streams of a session; any thread.  *out counted: the device's default one when
- * another was never set, or is gone with its backend. */
+/* Get or set the current stream of a device in a session; any thread may call.  dpi_streams_get()
+ * returns a new reference.  It returns the default stream if no stream was set, or if the stream's
+ * backend was unloaded or reloaded.  `op` is noted as an operator that queues work; NULL: none. */
 int dpi_streams_get(dp_streams *all, dp_device device, const char *op, dp_stream **out,
                     dp_error *err);
 int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err);
 
-/* d is closed: wait for all that it was given, then free its streams and events; those that are
- * still referred to answer from then on that the backend was unloaded. */
+/* Wait for all work of `d`, which is closed, then free the handles of its streams and events.
+ * Functions of streams and events that still have references fail from then on: the backend was
+ * unloaded. */
 void dpi_streams_end(dpi_device *d);
 
 #pragma GCC visibility pop

@@ -1,22 +1,22 @@
-/* streams.c -- which stream of each device is current in a session. */
+/* streams.c -- the current stream of each device in a session. */
 #include "stream.h"
 #include <pthread.h>
 
 struct dp_streams {
-    uint32_t id; /* place in `living` + 1 */
+    uint32_t id; /* index in `living` + 1 */
     pthread_mutex_t lock;
     uint32_t n, cap;
-    dp_stream **items; /* counted; one a device */
+    dp_stream **items; /* [n] references, one for each device */
 };
 
-/* -- numbers -- */
+/* -- ids -- */
 
 static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
-static dp_streams **living; /* NULL: the place is free; kept for the life of the process */
+static dp_streams **living; /* by id - 1; NULL: a free id.  Never freed */
 static uint32_t living_n, living_cap;
 
-/* False: no memory. */
-static bool number(dp_streams *all)
+/* Give `all` the lowest free id.  False: no memory. */
+static bool assign_id(dp_streams *all)
 {
     uint32_t i = 0;
 
@@ -53,7 +53,7 @@ int dp_streams_new(dp_streams **out, dp_error *err)
 {
     dp_streams *all = dp_calloc(1, sizeof(*all));
 
-    if (all == NULL || !number(all)) {
+    if (all == NULL || !assign_id(all)) {
         dp_free(all);
         return dpi_no_memory(err, "current streams");
     }
@@ -77,7 +77,7 @@ dp_streams *dp_streams_free(dp_streams *all)
     return NULL;
 }
 
-/* Locked.  Its place in items, or n. */
+/* `all->lock` is held.  Return the index of the stream of `device` in `items`; n: none was set. */
 static uint32_t find(const dp_streams *all, dp_device device)
 {
     uint32_t i = 0;
@@ -97,17 +97,17 @@ int dpi_streams_get(dp_streams *all, dp_device device, const char *op, dp_stream
     dp_stream *s = i < all->n ? dp_stream_ref(all->items[i]) : NULL;
     pthread_mutex_unlock(&all->lock);
     int rc = dpi_device_enter(dp_device_backend(device), &d, err);
-    bool is_its = s && rc == DP_OK && dpi_stream_belongs(s, d);
+    bool usable = s && rc == DP_OK && dpi_stream_belongs(s, d);
     if (rc == DP_OK) {
         if (op != NULL && d->ops.stream_new)
-            dpi_queued_note(d, device, is_its ? dp_stream_handle(s) : NULL, op);
+            dpi_queued_note(d, device, usable ? dp_stream_handle(s) : NULL, op);
         dpi_device_leave(d);
     }
-    if (is_its) {
+    if (usable) {
         *out = s;
         return DP_OK;
     }
-    dp_stream_unref(s); /* its backend was unloaded meanwhile, or reloaded */
+    dp_stream_unref(s); /* its backend was unloaded or reloaded */
     return dpi_stream_default(device, out, err);
 }
 
