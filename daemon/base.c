@@ -1,4 +1,4 @@
-/* base.c -- the limits as tables, the clock, and arrays that grow. */
+/* base.c -- the tables of limits, the monotonic clock, and helpers for growable arrays. */
 #include "daemon.h"
 #include <time.h>
 

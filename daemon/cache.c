@@ -1,10 +1,11 @@
-/* cache.c -- where the private copies of plugins lie: a directory of this process alone.
+/* cache.c -- the directory for the private copies of plugins; each process has its own.
  *
- * BASE/dispatchd-plugins-XXXXXX, with a file `lock` in it on which the process holds a flock while
- * it lives.  A daemon that can lock the file in another such directory removes that directory: its
- * owner is dead.  Opening a lock and locking it are two steps, so a daemon that got a lock checks
- * that the file is still there.  A directory without a lock is removed only if it is empty: its
- * owner may live, and some cleaner of old files may have removed its lock. */
+ * The directory is BASE/dispatchd-plugins-XXXXXX.  It contains a file `lock`, on which the process
+ * holds a flock for as long as it lives.  A daemon that can lock the file in another such directory
+ * removes that directory, because its owner is dead.  Opening the file and locking it are two
+ * steps, so a daemon checks after locking that the file still exists.  A directory without a lock
+ * file is removed only if it is empty: its owner may still live, and a cleaner of old files (such
+ * as systemd-tmpfiles) may have removed the lock file. */
 #define _GNU_SOURCE
 #include "cache.h"
 #include <dirent.h>
@@ -31,7 +32,8 @@ static bool same_file(int fd, const char *path)
            a.st_ino == b.st_ino;
 }
 
-/* Lock directory dir.  -1: another process has the lock, or it has none. */
+/* Lock directory `dir` and return the descriptor of its lock file. -1: another process holds the
+ * lock, or the directory has no lock file and `create` is 0. */
 static int lock_directory(const char *dir, int create)
 {
     char path[LOCK_PATH_BYTES];
@@ -53,8 +55,8 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
     return 0;
 }
 
-/* Remove a directory that this process has locked.  The lock is removed last; a file of that name
- * that appears afterwards belongs to another process. */
+/* Remove a directory that this process has locked.  The lock file is removed last; a file of that
+ * name that appears afterwards belongs to another process. */
 static void remove_locked(const char *dir)
 {
     char path[LOCK_PATH_BYTES];
@@ -65,15 +67,15 @@ static void remove_locked(const char *dir)
     rmdir(dir);
 }
 
-/* Remove what dead daemons of this user left in base. */
+/* Remove the directories that dead daemons of this user left in `base`. */
 static void sweep(const char *base)
 {
-    DIR *all = opendir(base);
+    DIR *entries = opendir(base);
     struct dirent *d;
     char path[PATH_MAX];
     struct stat st;
 
-    while (all != NULL && (d = readdir(all)) != NULL) {
+    while (entries != NULL && (d = readdir(entries)) != NULL) {
         if (strncmp(d->d_name, PREFIX, sizeof(PREFIX) - 1) != 0)
             continue;
         snprintf(path, sizeof(path), "%s/%s", base, d->d_name);
@@ -88,8 +90,8 @@ static void sweep(const char *base)
         close(fd);
         log_event(LOG_INFO, "cache.sweep", "path='%s'", path);
     }
-    if (all != NULL)
-        closedir(all);
+    if (entries != NULL)
+        closedir(entries);
 }
 
 int cache_open(const char *base, char **dir, int *lock_fd, dp_error *err)
@@ -109,7 +111,7 @@ int cache_open(const char *base, char **dir, int *lock_fd, dp_error *err)
                                 "cannot make a directory for copies of plugins in '%s': %s", base,
                                 strerror(errno));
         int fd = lock_directory(path, O_CREAT);
-        if (fd < 0) /* another daemon swept it away before it was locked */
+        if (fd < 0) /* another daemon removed the directory before it was locked */
             continue;
         *dir = dp_strdup(path);
         if (*dir != NULL) {

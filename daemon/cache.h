@@ -1,16 +1,19 @@
-/* cache.h -- private copies of plugins: their directory, and the trial load of one. */
+/* cache.h -- the directory for private copies of plugins, and the trial load of a plugin's file. */
 #ifndef DAEMON_CACHE_H
 #define DAEMON_CACHE_H
 
 #include "daemon.h"
 
-/* Make a directory for this process alone below base (NULL: the temporary one) and lock it.  What
- * dead daemons left there is removed.  *dir owned. */
+/* Make a directory for this process alone in `base` (NULL: $TMPDIR or /tmp) and lock it.
+ * Directories that dead daemons left in `base` are removed first.  `*dir` is owned by the caller.
+ * DP_ERUNTIME, or DP_ERESOURCE: out of memory. */
 int cache_open(const char *base, char **dir, int *lock_fd, dp_error *err);
-void cache_close(char *dir, int lock_fd); /* takes both; dir NULL is fine */
-/* For a process that leaves while threads of it run on: plugins stay mapped, nothing is freed. */
+/* Remove the directory, close `lock_fd` and free `dir`.  NULL is allowed. */
+void cache_close(char *dir, int lock_fd);
+/* Remove the directory only.  For a process that exits while some of its threads still run: plugins
+ * stay mapped, and nothing is freed. */
 void cache_remove(const char *dir);
-/* dispatchd --probe: load the file, unload it, print the outcome and exit. */
+/* Run `dispatchd --probe`: load the file, unload it, print the outcome and exit. */
 void probe_file(const char *path) __attribute__((noreturn));
 
 #endif

@@ -1,14 +1,13 @@
-/* crash.c -- what the log says when the process dies: of a signal, of std::terminate (which
- * aborts), of exit() in a kernel.  One signal it survives: SIGFPE of floating-point exceptions that
- * a plugin has unmasked.
+/* crash.c -- the crash report: it logs which calls ran when the process was ended by a fatal
+ * signal, by std::terminate (which aborts) or by exit() in a kernel.  The process survives one
+ * signal: a SIGFPE that comes from floating-point exceptions that a plugin unmasked.
  *
- * The report says what every thread was running, then the stack of the one that died; afterwards
- * the process ends as it would have.  In the handlers only what is async-signal-safe is called:
- * write, no stdio, no memory, a stack of their own.  What another thread runs may change while it
- * is read: a fault there costs that thread's lines; a second one of the report itself ends the
- * process.
- */
-#define _GNU_SOURCE /* ucontext_t */
+ * The report lists the calls that every thread was running, then the stack of the thread that died.
+ * Afterwards the process ends as it would have ended without the report.  The signal handlers call
+ * only async-signal-safe functions: write(), but neither stdio nor malloc, and they run on a stack
+ * of their own.  The calls of another thread may change while they are read.  A fault while they
+ * are read costs only that thread's lines; any other fault in the report ends the process. */
+#define _GNU_SOURCE /* for ucontext_t */
 #include "crash.h"
 #include "daemon.h"
 #include <execinfo.h>
@@ -24,27 +23,28 @@
 #include <unistd.h>
 
 enum {
-    STACK_BYTES = 64 << 10, /* of a thread's handlers */
-    FRAMES = 64,            /* of the backtrace */
+    STACK_BYTES = 64 << 10, /* size of each thread's signal stack */
+    FRAMES = 64,            /* most frames in the backtrace */
     LINE_BYTES = 1280,
-    WRITE_MS = 1000,  /* a log that takes nothing for so long is given up */
-    REPORT_S = 10,    /* then SIGALRM ends it */
-    OTHERS_MS = 10000 /* threads that die meanwhile wait for the first one's report */
+    WRITE_MS = 1000, /* time limit for writing one line of the report */
+    REPORT_S = 10,   /* time limit for the whole report, enforced by SIGALRM */
+    WAIT_MS = 10000  /* other dying threads wait this long for the first report */
 };
 
 static const struct {
     int number;
     const char *name;
-} deadly[] = {{SIGSEGV, "SIGSEGV"},
-              {SIGBUS, "SIGBUS"},
-              {SIGFPE, "SIGFPE"},
-              {SIGILL, "SIGILL"},
-              {SIGABRT, "SIGABRT"}};
-enum { N_DEADLY = sizeof(deadly) / sizeof(deadly[0]) };
+} fatal_signals[] = {{SIGSEGV, "SIGSEGV"},
+                     {SIGBUS, "SIGBUS"},
+                     {SIGFPE, "SIGFPE"},
+                     {SIGILL, "SIGILL"},
+                     {SIGABRT, "SIGABRT"}};
+enum { N_FATAL = sizeof(fatal_signals) / sizeof(fatal_signals[0]) };
 
-static struct sigaction before[N_DEADLY]; /* the sanitizers', or the system's */
-static atomic_int reporter;               /* id of the thread that reports; 0: none */
-static sigjmp_buf unreadable;
+/* the handlers before ours: those of a sanitizer, or the default ones */
+static struct sigaction previous_actions[N_FATAL];
+static atomic_int reporter; /* id of the thread that writes the report; 0: none */
+static sigjmp_buf read_failed;
 static volatile sig_atomic_t reading;
 static _Thread_local _Alignas(16) char handler_stack[STACK_BYTES];
 
@@ -59,7 +59,7 @@ typedef struct text {
 
 static void add(text *t, const char *s)
 {
-    for (; *s != '\0' && t->n < LINE_BYTES - 1; s++) /* the last byte is the LF's */
+    for (; *s != '\0' && t->n < LINE_BYTES - 1; s++) /* one byte is reserved for the LF */
         t->s[t->n++] = (unsigned char)*s < 0x20 ? ' ' : *s;
 }
 
@@ -72,14 +72,15 @@ static void add_number(text *t, uint64_t n, unsigned base, int width)
     add(t, at);
 }
 
-/* As log.c has it; gmtime_r() takes a lock.  Years begin in March, so that leap days end them. */
+/* Append the time in the format of log.c; this code does not call gmtime_r(), which takes a lock.
+ * Years are counted from March, so that a leap day is the last day of its year. */
 static void add_stamp(text *t)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t second = (uint64_t)now.tv_sec % 86400, days = (uint64_t)now.tv_sec / 86400 + 719468;
-    uint64_t era = days / 146097, day = days % 146097; /* of 400 years */
+    uint64_t era = days / 146097, day = days % 146097; /* an era has 400 years */
     uint64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
     day -= 365 * year + year / 4 - year / 100;
     uint64_t month = (5 * day + 2) / 153;
@@ -130,7 +131,7 @@ static void put_call(void *arg, const char *s)
     put_line("server.crash.call", s);
 }
 
-static bool tell(size_t thread)
+static bool put_thread(size_t thread)
 {
     bool more = dp_thread_report(thread, put_call, NULL);
 
@@ -141,12 +142,12 @@ static bool tell(size_t thread)
 
 static void put_threads(void)
 {
-    /* volatile: written between sigsetjmp() and siglongjmp() */
+    /* `thread` is volatile because it changes between sigsetjmp() and siglongjmp() */
     for (volatile size_t thread = 0; thread <= DP_LIMIT_THREADS; thread++) {
         bool more = true;
-        if (sigsetjmp(unreadable, 1) == 0) {
+        if (sigsetjmp(read_failed, 1) == 0) {
             reading = 1;
-            more = tell(thread);
+            more = put_thread(thread);
         } else {
             put_line("server.crash.call", "what a thread ran cannot be read");
         }
@@ -168,21 +169,23 @@ static void put_stack(void)
 
 static void report(const char *what)
 {
-    alarm(REPORT_S); /* the dynamic linker's lock, a full disk ... */
+    /* the report may hang: the dynamic linker's lock is held, the disk is full, ... */
+    alarm(REPORT_S);
     put_line("server.crash", what);
     put_threads();
     put_stack();
     alarm(0);
 }
 
-/* True once in the life of the process. */
+/* Make this thread the reporter.  Returns true for the first caller in the life of the process
+ * only. */
 static bool claim(void)
 {
     int none = 0;
     return atomic_compare_exchange_strong(&reporter, &none, (int)syscall(SYS_gettid));
 }
 
-/* -- floating-point exceptions that a kernel lets trap -- */
+/* -- floating-point exceptions that a kernel unmasked -- */
 
 static void put_trap(void *arg, const char *s)
 {
@@ -190,15 +193,16 @@ static void put_trap(void *arg, const char *s)
     put_line(trap_event, s);
 }
 
-/* Mask the exceptions of the interrupted code and let it go on, if that is why SIGFPE came.  A
- * kernel that called feenableexcept() would end the daemon with the next inexact result on its
- * thread, often in other code; to compare the masks after each kernel would cost as much as a short
- * call does.  Integers divided by zero come as SIGFPE too, and are faults. */
+/* Mask the floating-point exceptions of the interrupted code and let it continue, if they caused
+ * the SIGFPE; returns whether they did.  Otherwise a kernel that called feenableexcept() would end
+ * the daemon at the next inexact result on its thread, often in other code.  Comparing the masks
+ * after each kernel would cost as much as a short call does.  An integer division by zero raises
+ * SIGFPE too; that is a fault, and false is returned. */
 static bool mask_exceptions(const siginfo_t *info, void *context)
 {
 #if defined(__x86_64__)
     enum { MXCSR_MASKS = 0x1f80, X87_MASKS = 0x3f };
-    static _Thread_local volatile sig_atomic_t told;
+    static _Thread_local volatile sig_atomic_t reported;
     const ucontext_t *interrupted = context;
     struct _libc_fpstate *fp = interrupted->uc_mcontext.fpregs;
 
@@ -206,8 +210,8 @@ static bool mask_exceptions(const siginfo_t *info, void *context)
         return false;
     fp->mxcsr |= MXCSR_MASKS;
     fp->cwd |= X87_MASKS;
-    if (!told) {
-        told = 1;
+    if (!reported) {
+        reported = 1;
         put_line(trap_event,
                  "floating-point exceptions trapped on this thread and are masked again; "
                  "it ran, or ran last:");
@@ -228,13 +232,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
     if (number == SIGFPE && mask_exceptions(info, context))
         return;
-    while (i < N_DEADLY - 1 && deadly[i].number != number)
+    while (i < N_FATAL - 1 && fatal_signals[i].number != number)
         i++;
     if (claim()) {
         add(&what, "signal=");
-        add(&what, deadly[i].name);
+        add(&what, fatal_signals[i].name);
         if (info->si_code == SI_KERNEL && info->si_addr == NULL) {
-            add(&what, " address=unknown"); /* x86-64 gives none for one that no mapping can have */
+            /* x86-64 gives no address when the address is not canonical */
+            add(&what, " address=unknown");
         } else if (info->si_code > 0 && number != SIGABRT) {
             add(&what, " address=0x");
             add_number(&what, (uintptr_t)info->si_addr, 16, 1);
@@ -243,12 +248,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
         what.s[what.n] = '\0';
         report(what.s);
     } else if (atomic_load(&reporter) != (int)syscall(SYS_gettid)) {
-        poll(NULL, 0, OTHERS_MS);
+        poll(NULL, 0, WAIT_MS);
     } else if (reading) {
-        siglongjmp(unreadable, 1);
+        siglongjmp(read_failed, 1);
     }
-    sigaction(number, &before[i], NULL);
-    if (info->si_code <= 0) /* sent: a fault comes again by itself, with its own address */
+    sigaction(number, &previous_actions[i], NULL);
+    /* the signal was sent by a process; a fault, in contrast, is raised again when its instruction
+     * is repeated, with the right address */
+    if (info->si_code <= 0)
         raise(number);
 }
 
@@ -258,8 +265,9 @@ static void count_call(void *arg, const char *s)
     ++*(unsigned *)arg;
 }
 
-/* exit() runs its handlers on the thread that calls it.  With calls of other threads under way the
- * destructors of libraries would pull the ground from under them: nothing more is run. */
+/* Report a call of exit().  exit() runs its handlers on the thread that calls it.  If calls still
+ * run on other threads, destructors of libraries would free memory that these calls use, so the
+ * process ends at once, without the remaining handlers. */
 static void on_end(int status, void *arg)
 {
     unsigned calls = 0;
@@ -284,7 +292,8 @@ void crash_thread(void)
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)}, old;
 
     sigaltstack(NULL, &old);
-    if (old.ss_flags & SS_DISABLE) /* the address sanitizer brings its own and takes that away */
+    /* the address sanitizer installs its own signal stack, and removes it at the end */
+    if (old.ss_flags & SS_DISABLE)
         sigaltstack(&stack, NULL);
 }
 
@@ -294,12 +303,14 @@ void crash_watch(void)
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     void *one[1];
 
-    backtrace(one, 1); /* loads what it needs now: later there may be no memory */
+    /* the first call loads libgcc, which may be impossible later for want of memory */
+    backtrace(one, 1);
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < N_DEADLY; i++) {
-        sigaction(deadly[i].number, &action, &before[i]);
-        if (before[i].sa_handler == SIG_IGN) /* nohup and the like: it must end */
-            before[i].sa_handler = SIG_DFL;
+    for (size_t i = 0; i < N_FATAL; i++) {
+        sigaction(fatal_signals[i].number, &action, &previous_actions[i]);
+        /* nohup, for example, sets this; a fatal signal must end the process */
+        if (previous_actions[i].sa_handler == SIG_IGN)
+            previous_actions[i].sa_handler = SIG_DFL;
     }
     on_exit(on_end, NULL);
     crash_thread();

@@ -1,9 +1,12 @@
-/* crash.h -- what the log says when the process dies. */
+/* crash.h -- the crash report: what the log gets when the process ends by a fatal signal or
+ * exit(). */
 #ifndef DAEMON_CRASH_H
 #define DAEMON_CRASH_H
 
-/* From now on a deadly signal, and exit() in a kernel, is reported in the log.  Once, by main. */
+/* Install the handlers that report fatal signals, and exit() in a kernel, in the log.  Called once,
+ * by main(). */
 void crash_watch(void);
-void crash_thread(void); /* a stack for this thread's handlers, so that overflows are reported */
+/* Install a signal stack for the calling thread, so that stack overflows can be reported. */
+void crash_thread(void);
 
 #endif

@@ -1,7 +1,9 @@
-/* generators.c -- a session's generators: its default ones, and those that clients made.
+/* generators.c -- a session's generators: its default generators, and those that clients
+ * created.
  *
- * Their handles are the session's, from the numbers that tensors' are from.  Any thread;
- * session.lock is held for no longer than a search. */
+ * A generator's handle is a number from the session's single sequence of handles, as a tensor's is.
+ * Every function may be called on any thread; `session.lock` is held only for the time of a
+ * search. */
 #include "session.h"
 
 int session_generators_init(struct session *s, dp_error *err)
@@ -14,7 +16,7 @@ void session_generators_fini(struct session *s)
     handle_list *all = &s->generators;
 
     for (size_t i = 0; i < all->n; i++)
-        dp_generator_unref(all->items[i].what);
+        dp_generator_unref(all->items[i].object);
     dp_free(all->items);
     dp_generators_free(s->default_generators);
 }
@@ -68,7 +70,7 @@ bool session_draws(struct session *s)
 
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < all->n && !busy; i++)
-        busy = dp_generator_busy(all->items[i].what);
+        busy = dp_generator_busy(all->items[i].object);
     pthread_mutex_unlock(&s->lock);
     return busy;
 }

@@ -1,6 +1,6 @@
-/* handles.c -- a short list of handles: those of a session's generators, or of its objects.
+/* handles.c -- a short list of handles, for a session's generators and for its objects.
  *
- * There are few, so they are searched one by one.  Under session.lock. */
+ * A list is short, so it is searched linearly.  The caller holds `session.lock`. */
 #include "session.h"
 
 static size_t find(const handle_list *l, uint64_t id)
@@ -14,7 +14,7 @@ static size_t find(const handle_list *l, uint64_t id)
 
 int handle_list_reserve(handle_list *l, dp_error *err)
 {
-    listed *items = array_grow(l->items, l->n, &l->cap, sizeof(*items));
+    handle_item *items = array_grow(l->items, l->n, &l->cap, sizeof(*items));
 
     if (items == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: handle");
@@ -22,27 +22,27 @@ int handle_list_reserve(handle_list *l, dp_error *err)
     return 0;
 }
 
-void handle_list_add(handle_list *l, uint64_t id, void *what)
+void handle_list_add(handle_list *l, uint64_t id, void *object)
 {
-    l->items[l->n++] = (listed){id, what};
+    l->items[l->n++] = (handle_item){id, object};
 }
 
 void *handle_list_get(const handle_list *l, uint64_t id)
 {
     size_t i = find(l, id);
 
-    return i < l->n ? l->items[i].what : NULL;
+    return i < l->n ? l->items[i].object : NULL;
 }
 
 void *handle_list_take(handle_list *l, uint64_t id)
 {
     size_t i = find(l, id);
-    void *what = i < l->n ? l->items[i].what : NULL;
+    void *object = i < l->n ? l->items[i].object : NULL;
 
-    if (what != NULL) {
+    if (object != NULL) {
         l->n--;
         for (; i < l->n; i++)
             l->items[i] = l->items[i + 1];
     }
-    return what;
+    return object;
 }

@@ -1,16 +1,17 @@
-/* limits.c -- the limits in force: the defaults, what options change, and what the system
- * allows. */
+/* limits.c -- the limits in force: the defaults, changed by options and by the system's own
+ * limits. */
 #include "server.h"
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 enum {
-    CONNECTIONS_LEAST = 2,
-    DESCRIPTORS_KEPT = 64 /* for what is no connection: plugins' files, the log, clients' files */
+    MIN_CONNECTIONS = 2,
+    RESERVED_DESCRIPTORS = 64 /* descriptors for plugins' files, the log and clients' files */
 };
 
-/* A session may have so much in tensors and as much in running programs. */
+/* Return half of the machine's memory in bytes: the default limit for a session's tensors, and also
+ * for its running programs. */
 static int64_t half_of_memory(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
@@ -28,20 +29,22 @@ void limits_init(server *s)
     limits[LIMIT_AT_ATTACHMENT_BYTES] = s->options->max_attachment;
     limits[LIMIT_AT_SESSION_TENSOR_BYTES] = limits[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
         s->options->session_bytes > 0 ? s->options->session_bytes : half_of_memory();
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + DESCRIPTORS_KEPT)
-        limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - DESCRIPTORS_KEPT;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + RESERVED_DESCRIPTORS)
+        limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - RESERVED_DESCRIPTORS;
 }
 
-/* A client that has to wait for another one to leave is as good as not served. */
+/* With fewer than MIN_CONNECTIONS connections a client would have to wait until another one
+ * leaves. */
 int limits_check(const server *s, dp_error *err)
 {
     int64_t connections = s->limits[LIMIT_AT_CONNECTIONS];
 
-    if (connections >= CONNECTIONS_LEAST)
+    if (connections >= MIN_CONNECTIONS)
         return 0;
     return dp_error_set(err, DP_ERESOURCE,
                         "the limit of descriptors (ulimit -n) is %lld, at least %d are needed: %d "
                         "for files and %d for connections",
-                        (long long)connections + DESCRIPTORS_KEPT,
-                        DESCRIPTORS_KEPT + CONNECTIONS_LEAST, DESCRIPTORS_KEPT, CONNECTIONS_LEAST);
+                        (long long)connections + RESERVED_DESCRIPTORS,
+                        RESERVED_DESCRIPTORS + MIN_CONNECTIONS, RESERVED_DESCRIPTORS,
+                        MIN_CONNECTIONS);
 }

@@ -1,7 +1,9 @@
-/* log.c -- one line an event: 2026-11-21T11:24:21.123Z info plugin.load plugin='cpu' generation=3
+/* log.c -- the log, one line for each event: 2026-11-21T11:24:21.123Z info plugin.load plugin='cpu'
+ * generation=3
  *
- * Each line is one write, so lines of several threads never mix.  A line that cannot be written is
- * lost, and nothing fails because of it.  Any thread. */
+ * Each line is written by a single write(), so lines of several threads never mix.  A line that
+ * cannot be written is lost, and no operation fails because of it.  Every function may be called on
+ * any thread. */
 #include "daemon.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +63,7 @@ static void write_line(int level, const char *event, uint64_t left_out, const ch
                               (unsigned long long)left_out);
     int more = vsnprintf(line + n, sizeof(line) - n, format, ap);
     n = more < 0 ? n : n + (size_t)more < sizeof(line) - 1 ? n + (size_t)more : sizeof(line) - 2;
-    /* What a client or plugin wrote must not start a line of its own. */
+    /* Text from a client or plugin must not be able to start a new line. */
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)line[i] < 0x20)
             line[i] = ' ';

@@ -1,6 +1,6 @@
-/* main.c -- start, serve, leave.  Exit status: 0 it was told to leave, or has printed what was
- * asked for; 1 it failed; 2 the options are wrong. */
-#define _GNU_SOURCE /* pthread_setattr_default_np */
+/* main.c -- start the daemon, serve, exit.  Exit status: 0 after a regular stop, or after printing
+ * the output of an option such as --help; 1 after a failure; 2 for wrong options. */
+#define _GNU_SOURCE /* for pthread_setattr_default_np() */
 #include "cache.h"
 #include "crash.h"
 #include "server.h"
@@ -21,7 +21,7 @@ static int usage(const dp_error *err)
 
 static int serve(const options *o)
 {
-    static server s; /* large: some hundred KB */
+    static server s; /* static, because it has several hundred KB */
     dp_error err = DP_ERROR_INIT;
     int rc = server_init(&s, o, &err);
 
@@ -37,7 +37,7 @@ static int serve(const options *o)
     return rc == 0 ? 0 : 1;
 }
 
-/* Print what plugin.describe would answer, as dispatchctl prints it. */
+/* Print the answer of plugin.describe in the format of dispatchctl. */
 static int describe(const options *o, dp_error *err)
 {
     const char *path;
@@ -61,8 +61,8 @@ static int describe(const options *o, dp_error *err)
     return err->code != 0;
 }
 
-/* Every connection takes a descriptor, and messages bring more: raise the limit to what the system
- * allows. */
+/* Raise the limit of descriptors as far as the system allows: every connection needs one, and
+ * messages can bring more. */
 static void raise_descriptors(void)
 {
     struct rlimit r;
@@ -73,32 +73,35 @@ static void raise_descriptors(void)
     }
 }
 
-/* Kernels need some hundred KiB of stack, calls inside calls more.  Threads would get what `ulimit
- * -s` says, or 2 MiB where that is unlimited; this one's grows up to the limit. */
+/* Set the stack size of this thread and of future threads.  Kernels need several hundred KiB,
+ * nested calls more.  By default a new thread's stack has the size of `ulimit -s`, or 2 MiB if that
+ * is unlimited; the main thread's stack grows up to the limit. */
 static int size_stacks(dp_error *err)
 {
-    enum { USUAL = 8 << 20, LEAST = 1 << 20 };
+    enum { DEFAULT_BYTES = 8 << 20, MIN_BYTES = 1 << 20 };
     pthread_attr_t attr;
     struct rlimit r;
 
     if (getrlimit(RLIMIT_STACK, &r) < 0 || pthread_attr_init(&attr) != 0)
         return 0;
-    if (r.rlim_cur < USUAL) {
-        r.rlim_cur = r.rlim_max < USUAL ? r.rlim_max : USUAL;
+    if (r.rlim_cur < DEFAULT_BYTES) {
+        r.rlim_cur = r.rlim_max < DEFAULT_BYTES ? r.rlim_max : DEFAULT_BYTES;
         setrlimit(RLIMIT_STACK, &r);
     }
-    if (r.rlim_cur < LEAST)
+    if (r.rlim_cur < MIN_BYTES)
         return dp_error_set(err, DP_ERESOURCE, "a stack of %llu KiB (ulimit -s), needed are %d",
-                            (unsigned long long)r.rlim_cur >> 10, LEAST >> 10);
-    size_t bytes = r.rlim_cur == RLIM_INFINITY || r.rlim_cur < USUAL ? USUAL : (size_t)r.rlim_cur;
+                            (unsigned long long)r.rlim_cur >> 10, MIN_BYTES >> 10);
+    size_t bytes = r.rlim_cur == RLIM_INFINITY || r.rlim_cur < DEFAULT_BYTES ? DEFAULT_BYTES
+                                                                             : (size_t)r.rlim_cur;
     pthread_attr_setstacksize(&attr, bytes);
     pthread_setattr_default_np(&attr);
     pthread_attr_destroy(&attr);
     return 0;
 }
 
-/* Who starts us may have closed 0, 1 or 2.  A socket there would get what is meant for the
- * terminal, and libuv aborts when it closes one. */
+/* Open descriptors 0, 1 and 2 on /dev/null if the parent process has closed them.  Otherwise a
+ * socket could get one of these numbers: output for the terminal would then go to a client, and
+ * libuv aborts when it closes such a descriptor. */
 static void fill_standard_descriptors(void)
 {
     int fd;
@@ -110,15 +113,19 @@ static void fill_standard_descriptors(void)
         close(fd);
 }
 
-/* The C library lets the free memory at the top of each thread's arena grow to twice the largest
- * block that was ever freed, 64 MiB: after a crowd of clients that did not read, hundreds of MiB
- * would stay. */
+/* Bound the free memory that malloc keeps at the top of each thread's arena.  By default the C
+ * library raises that bound to twice the largest block that was ever freed, up to 64 MiB: after
+ * many clients that did not read their answers, hundreds of MiB would stay allocated. */
 static void bound_free_memory(void)
 {
-    enum { MAPPED_MIN = 32 << 20 /* its largest */, KEPT_MAX = 8 << 20 };
+    enum {
+        /* MAPPED_MIN is the largest value that mallopt() accepts. */
+        MAPPED_MIN = 32 << 20,
+        TOP_MAX = 8 << 20
+    };
 
     mallopt(M_MMAP_THRESHOLD, MAPPED_MIN);
-    mallopt(M_TRIM_THRESHOLD, KEPT_MAX);
+    mallopt(M_TRIM_THRESHOLD, TOP_MAX);
 }
 
 int main(int argc, char **argv)
@@ -129,7 +136,8 @@ int main(int argc, char **argv)
 
     fill_standard_descriptors();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of that write, not our end */
+    /* writing beyond the file size limit is an error of that write, not a reason to exit */
+    signal(SIGXFSZ, SIG_IGN);
     cJSON_InitHooks(&(cJSON_Hooks){dp_malloc, dp_free});
     if (options_parse(&o, argc, argv, &err) < 0) {
         status = usage(&err);

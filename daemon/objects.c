@@ -1,8 +1,9 @@
-/* objects.c -- the handles of a session that name objects of plugins.
+/* objects.c -- a session's handles for objects of plugins.
  *
- * They are from the numbers that tensors' are from.  An object is charged to the account of the
- * call that made it; each handle counts as one more.  Any thread; session.lock is held for no
- * longer than a search, since the last reference to an object runs code of its plugin. */
+ * An object's handle is a number from the session's single sequence of handles, as a tensor's is.
+ * An object is charged to the account of the call that created it; each handle is charged as one
+ * more object.  Every function may be called on any thread.  `session.lock` is held only for the
+ * time of a search, because dropping the last reference to an object runs code of its plugin. */
 #include "session.h"
 
 uint64_t session_object_put(struct session *s, dp_object *o, dp_error *err)
@@ -27,8 +28,8 @@ dp_object *session_object_get(struct session *s, uint64_t id)
     return o;
 }
 
-/* A handle of o is gone, and its reference. */
-static void drop(struct session *s, dp_object *o)
+/* Refund one handle of `o` and drop its reference. */
+static void release_reference(struct session *s, dp_object *o)
 {
     dp_account_refund(s->account, DP_HOLDER_OBJECTS, 1, 0);
     dp_object_unref(o);
@@ -40,7 +41,7 @@ bool session_object_release(struct session *s, uint64_t id)
     dp_object *o = handle_list_take(&s->objects, id);
     pthread_mutex_unlock(&s->lock);
     if (o != NULL)
-        drop(s, o);
+        release_reference(s, o);
     return o != NULL;
 }
 
@@ -64,6 +65,6 @@ void session_objects_drop(struct session *s)
     s->objects = (handle_list){0};
     pthread_mutex_unlock(&s->lock);
     for (size_t i = 0; i < all.n; i++)
-        drop(s, all.items[i].what);
+        release_reference(s, all.items[i].object);
     dp_free(all.items);
 }

@@ -1,4 +1,4 @@
-/* options.c -- the command line, as a table. */
+/* options.c -- the parser of the command line, driven by a table. */
 #include "options.h"
 #include <errno.h>
 #include <getopt.h>
@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FLAG, TEXT, TEXTS, COUNT, OCTAL, LEVEL }; /* what an option takes */
+enum { FLAG, TEXT, TEXTS, COUNT, OCTAL, LEVEL }; /* the kind of an option's argument */
 
 typedef struct option_row {
     const char *name;
-    int takes;
-    size_t offset; /* where struct options keeps it */
+    int kind;
+    size_t offset; /* offset of its member in struct options */
     int64_t low, high;
     const char *value, *help;
 } option_row;
@@ -51,10 +51,10 @@ static int set_number(options *o, const option_row *r, const char *text, dp_erro
     char *end;
 
     errno = 0;
-    long long n = strtoll(text, &end, r->takes == OCTAL ? 8 : 10);
+    long long n = strtoll(text, &end, r->kind == OCTAL ? 8 : 10);
     if (errno != 0 || end == text || *end != '\0' || n < r->low || n > r->high)
         return dp_error_set(err, DP_EVALUE,
-                            r->takes == OCTAL
+                            r->kind == OCTAL
                                 ? "--%s: expected an octal number from %llo to %llo, got '%s'"
                                 : "--%s: expected a number from %lld to %lld, got '%s'",
                             r->name, (long long)r->low, (long long)r->high, text);
@@ -86,7 +86,7 @@ static int add_plugin(options *o, const char *path, dp_error *err)
 
 static int set(options *o, const option_row *r, const char *text, dp_error *err)
 {
-    switch (r->takes) {
+    switch (r->kind) {
     case FLAG:
         *(bool *)((char *)o + r->offset) = true;
         return 0;
@@ -114,8 +114,8 @@ int options_parse(options *o, int argc, char **argv, dp_error *err)
                    .threads = sysconf(_SC_NPROCESSORS_ONLN),
                    .log_level = LOG_INFO};
     for (int i = 0; i < ROWS; i++)
-        known[i] = (struct option){
-            rows[i].name, rows[i].takes == FLAG ? no_argument : required_argument, NULL, 0};
+        known[i] = (struct option){rows[i].name,
+                                   rows[i].kind == FLAG ? no_argument : required_argument, NULL, 0};
     opterr = 0;
     optind = 1;
     while (rc == 0 && (found = getopt_long(argc, argv, ":", known, &row)) != -1) {

@@ -1,19 +1,19 @@
-/* options.h -- the command line. */
+/* options.h -- the parsed command line. */
 #ifndef DAEMON_OPTIONS_H
 #define DAEMON_OPTIONS_H
 
 #include "daemon.h"
 
 typedef struct options {
-    const char *socket; /* NULL: see endpoint_path() */
+    const char *socket; /* NULL: endpoint_path() chooses the path */
     const char *plugin_path, *cache_dir, *log, *describe, *probe;
-    const char **plugins; /* [n_plugins] --plugin */
+    const char **plugins; /* paths given by --plugin, [n_plugins] */
     size_t n_plugins;
     int64_t mode, max_line, max_attachment, session_bytes, workers, threads;
     int log_level;
     bool no_plugins, help, version;
 } options;
-/* DP_EVALUE names what is wrong. */
+/* Parse the command line into `*o`.  DP_EVALUE: the message names the wrong option. */
 int options_parse(options *o, int argc, char **argv, dp_error *err);
 void options_fini(options *o);
 void options_help(void);

@@ -1,22 +1,24 @@
-/* placement.c -- what may run on the loop's thread, where a long request would keep all others
- * waiting.
+/* placement.c -- decides which requests may run on the loop's thread, where a long request would
+ * delay all others.
  *
- * How much a request may parse, copy or print there is bounded by LIMIT_INLINE_BYTES; what names a
- * device or uses a device's memory never runs there, since any copy may wait for the device.  How
- * long a kernel takes is learned, for each class of sizes and kind of answer: it may run there once
- * PROMOTE_CALLS requests in a row took less than PROMOTE_NS and called neither another kernel nor a
- * device.  A request on the loop's thread that takes more than DEMOTE_NS ends that; if this happens
- * again soon, more requests are asked for each time.  All of it counts whole requests: parse, run
- * and print. */
+ * On that thread a request may parse, copy or print at most LIMIT_INLINE_BYTES.  A request that
+ * names a device or uses device memory never runs there, because any copy may wait for the device.
+ * The time that a kernel takes is learned for each kernel, class of sizes and kind of answer: the
+ * kernel may run there after PROMOTE_CALLS consecutive requests that took less than PROMOTE_NS each
+ * and called neither a second kernel nor a device.  A request on the loop's thread that takes more
+ * than DEMOTE_NS ends this permission.  When that happens again soon, the number of requests needed
+ * grows each time.  All times are those of whole requests: parse, run and print. */
 #include "server.h"
 
 enum {
     PROMOTE_CALLS = 16,
     PROMOTE_NS = 50 * 1000,
     DEMOTE_NS = 1000 * 1000,
-    DEMOTE_FACTOR = 16, /* after a demotion soon after the last, so many times more are needed */
+    /* factor by which PROMOTE_CALLS grows when demotions follow each other soon */
+    DEMOTE_FACTOR = 16,
     NEEDED_MAX = 1 << 20,
-    CLASS_SHIFT = 10, /* sizes below 1 << CLASS_SHIFT are one class; above it, each power of 2 */
+    /* sizes below 1 << CLASS_SHIFT form one class; above it, each power of 2 is one */
+    CLASS_SHIFT = 10,
 };
 
 int placement_init(placement *p, dp_registry *reg, dp_error *err)
@@ -40,9 +42,9 @@ static uint32_t size_class(size_t n)
     return n == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(n);
 }
 
-/* The place of this work's proof.  When another work's proof is there, that one is forgotten, which
- * costs some calls on workers and nothing else.  A method is trusted from the start.  lock is
- * held. */
+/* Find the proof of work `w`, or replace the proof of another work in its slot of the hash table;
+ * losing a proof only makes some later calls run on workers.  A method counts as proven from the
+ * start.  The caller holds `lock`. */
 static proof *proof_of(placement *pl, const work *w)
 {
     uint64_t key = w->kernel;
@@ -66,7 +68,7 @@ bool placement_proven(placement *pl, const work *w)
     return yes;
 }
 
-/* -- what methods ask -- */
+/* -- questions from methods -- */
 
 bool placement_may_run(request *rq, const work *w)
 {
@@ -74,15 +76,15 @@ bool placement_may_run(request *rq, const work *w)
     placement *pl = &rq->conn->server->placement;
 
     j->work = *w;
-    if (w->kernel == 0) /* without a kernel it is an error, and errors are short */
+    if (w->kernel == 0) /* work without a kernel ends in an error, and errors are short */
         return true;
-    j->moved = j->on_loop && (w->bytes == SIZE_MAX || !placement_proven(pl, w));
-    if (!j->moved)
+    j->must_move = j->on_loop && (w->bytes == SIZE_MAX || !placement_proven(pl, w));
+    if (!j->must_move)
         atomic_fetch_add(j->on_loop ? &pl->calls_inline : &pl->calls_worker, 1);
-    return !j->moved;
+    return !j->must_move;
 }
 
-bool placement_may_take(request *rq, size_t bytes, bool keep)
+bool placement_may_take(request *rq, size_t bytes, bool kernel_ran)
 {
     job *j = (job *)rq;
     placement *pl = &rq->conn->server->placement;
@@ -91,19 +93,19 @@ bool placement_may_take(request *rq, size_t bytes, bool keep)
     j->long_answer = j->long_answer || bytes > LIMIT_INLINE_BYTES;
     if (!j->on_loop || bytes <= LIMIT_INLINE_BYTES)
         return true;
-    if (keep && dp_ctx_new(pl->reg, &fresh, NULL) < 0)
-        return true; /* no memory: answering late is better than not at all */
-    if (keep) {
+    if (kernel_ran && dp_ctx_new(pl->reg, &fresh, NULL) < 0)
+        return true; /* out of memory: print the answer here, though it delays other requests */
+    if (kernel_ran) {
         j->ctx = pl->loop_ctx;
         pl->loop_ctx = fresh;
     }
-    j->moved = true;
+    j->must_move = true;
     return false;
 }
 
 /* -- learning -- */
 
-/* Where the kernel of this work comes from, for the log. */
+/* Find the plugin that registered the kernel of `w`, for the log. */
 static dp_provenance provenance_of(const placement *pl, const work *w, dp_arena *a)
 {
     dp_op_info info;
@@ -137,7 +139,7 @@ static void log_demotion(const placement *pl, const job *j)
 
 static void demote(proof *p)
 {
-    if (p->in_a_row >= p->needed * DEMOTE_FACTOR) /* the last demotion was long ago */
+    if (p->in_a_row >= p->needed * DEMOTE_FACTOR) /* the previous demotion was long ago */
         p->needed = PROMOTE_CALLS;
     else if (p->needed < NEEDED_MAX / DEMOTE_FACTOR)
         p->needed *= DEMOTE_FACTOR;
@@ -147,21 +149,22 @@ static void demote(proof *p)
 }
 
 /* Once work is proven, only a request of more than DEMOTE_NS counts against it, and for a method
- * only one on the loop's thread: on a busy machine a short request takes long because its thread
- * waits. */
+ * only such a request on the loop's thread.  On a busy machine a short request can take longer
+ * because its thread waits for a core. */
 void placement_note(placement *pl, const job *j, const dp_call_stats *f)
 {
     const work *w = &j->work;
-    bool after_call = j->ctx != NULL; /* its kernel ran on the loop's thread, its answer is long */
+    /* its kernel ran on the loop's thread and its answer is long */
+    bool after_call = j->ctx != NULL;
     bool too_long = j->on_loop && (j->spent > DEMOTE_NS || after_call);
 
-    if (w->kernel == 0 || (j->moved && !after_call))
+    if (w->kernel == 0 || (j->must_move && !after_call))
         return;
     pthread_mutex_lock(&pl->lock);
     proof *p = proof_of(pl, w);
     if (too_long)
         demote(p);
-    else if (j->reached && w->op != NULL)
+    else if (j->used_device && w->op != NULL)
         p->in_a_row = 0;
     else if (f->n_calls <= 1 && j->spent < PROMOTE_NS && !j->long_answer)
         p->in_a_row += p->in_a_row < UINT32_MAX;

@@ -1,4 +1,5 @@
-/* plugins.c -- plugins at the start: those beside the executable, and those of the command line. */
+/* plugins.c -- loads plugins at the start: those beside the executable, then those named by
+ * --plugin. */
 #define _GNU_SOURCE
 #include "server.h"
 #include <dirent.h>
@@ -10,19 +11,20 @@
 
 enum { PATH_BYTES = 4096 };
 
-int plugin_file(const char *word, const char *plugin_path, dp_arena *a, const char **out,
+int plugin_file(const char *name, const char *plugin_path, dp_arena *a, const char **out,
                 dp_error *err)
 {
     char here[PATH_BYTES];
 
-    /* Links in the path are not resolved, so that a reload sees where they lead by then. */
-    if (word[0] != '/' && strchr(word, '/') != NULL && getcwd(here, sizeof(here)) != NULL)
-        word = dp_arena_printf(a, "%s/%s", here, word + 2 * (strncmp(word, "./", 2) == 0));
-    if (word == NULL)
+    /* Symbolic links in the path are not resolved, so that a reload follows them to their targets
+     * at that time. */
+    if (name[0] != '/' && strchr(name, '/') != NULL && getcwd(here, sizeof(here)) != NULL)
+        name = dp_arena_printf(a, "%s/%s", here, name + 2 * (strncmp(name, "./", 2) == 0));
+    if (name == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a plugin's path");
-    if (dp_plugin_find(word, plugin_path, a, out, err) == DP_ENOTFOUND && access(word, F_OK) == 0) {
+    if (dp_plugin_find(name, plugin_path, a, out, err) == DP_ENOTFOUND && access(name, F_OK) == 0) {
         dp_error found = *err;
-        dp_error_set(err, DP_ENOTFOUND, "%s; a path needs a '/': './%s'", found.message, word);
+        dp_error_set(err, DP_ENOTFOUND, "%s; a path needs a '/': './%s'", found.message, name);
     }
     return err->code;
 }
@@ -51,7 +53,8 @@ static int is_plugin(const struct dirent *d)
     return n > 3 && d->d_name[0] != '.' && strcmp(d->d_name + n - 3, ".so") == 0;
 }
 
-/* aten first, since it defines what the others implement; then by name. */
+/* Sort aten first, because it defines the operators that the other plugins implement; then by
+ * name. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     bool a_first = strcmp((*a)->d_name, "aten.so") == 0,
@@ -60,7 +63,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return a_first != b_first ? (int)b_first - (int)a_first : strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Load plugins/ beside the executable. */
+/* Load the plugins in the directory plugins/ beside the executable. */
 static int load_own_plugins(server *s, dp_error *err)
 {
     char directory[PATH_BYTES], path[PATH_BYTES + 256];

@@ -1,27 +1,30 @@
-/* printing.c -- the turns in which workers print long answers. */
+/* printing.c -- limits how many workers print long answers at the same time. */
 #include "printing.h"
 #include "server.h"
 
 enum {
-    LONG_PRINT_BYTES = 128 << 10, /* of text, that few workers print at once: about 1 ms */
+    /* bytes of text from which an answer counts as long: about 1 ms of printing */
+    LONG_PRINT_BYTES = 128 << 10,
 };
 
-/* A worker that waits until it may print. */
+/* A worker that waits for its turn to print. */
 struct printer {
     struct printer *next;
     const request *rq;
     pthread_cond_t go;
-    bool waits, called_off;
+    bool waits, cancelled;
 };
 
-/* Printing takes nothing but time on a core: with a thread for each long answer, the loop's thread
- * would get one of so many shares of the cores, and wait for the end of each thread's slice. */
+/* Return how many workers may print long answers at the same time: one less than the threads of a
+ * parallel kernel (by default, the cores), but at least one.  Printing needs only time on a core.
+ * With more such workers, the loop's thread would get a small share of the cores, and would wait
+ * for the end of the other threads' time slices. */
 static unsigned printers_max(const server *s)
 {
     return s->options->threads > 2 ? (unsigned)s->options->threads - 1 : 1;
 }
 
-/* *p need not wait any more.  Locked. */
+/* Remove `*p` from the list and wake its worker.  The caller holds the lock. */
 static void wake_printer(executor *ex, struct printer **p)
 {
     struct printer *woken = *p;
@@ -36,13 +39,13 @@ void printing_call_off(executor *ex, const request *rq)
 {
     for (struct printer **p = &ex->printers; *p != NULL; p = &(*p)->next)
         if ((*p)->rq == rq) {
-            (*p)->called_off = true;
+            (*p)->cancelled = true;
             wake_printer(ex, p);
             return;
         }
 }
 
-/* Wait for a turn to print.  false: it was called off.  Locked. */
+/* Wait for a turn to print.  false: the request was cancelled.  The caller holds the lock. */
 static bool wait_to_print(executor *ex, const request *rq)
 {
     struct printer self = {.rq = rq, .waits = true}, **last = &ex->printers;
@@ -55,7 +58,7 @@ static bool wait_to_print(executor *ex, const request *rq)
     while (self.waits)
         pthread_cond_wait(&self.go, &ex->lock);
     pthread_cond_destroy(&self.go);
-    return !self.called_off;
+    return !self.cancelled;
 }
 
 int print_begin(request *rq, uint64_t bytes, dp_error *err)
@@ -82,7 +85,8 @@ void print_end(request *rq, int begun)
         return;
     executor *ex = &rq->conn->server->executor;
     pthread_mutex_lock(&ex->lock);
-    if (ex->printers != NULL) /* it takes this one's place */
+    /* the next waiting worker takes over this turn, so `n_printing` stays the same */
+    if (ex->printers != NULL)
         wake_printer(ex, &ex->printers);
     else
         ex->n_printing--;

@@ -1,11 +1,11 @@
-/* printing.h -- the turns in which workers print long answers. */
+/* printing.h -- limits how many workers print long answers at the same time. */
 #ifndef DAEMON_PRINTING_H
 #define DAEMON_PRINTING_H
 
 #include "executor/executor.h"
 
-/* Let the worker that waits to print the answer of *rq, if one does, give that up.  Under
- * ex->lock. */
+/* Cancel the wait of the worker that waits to print the answer of `rq`, if one waits.  The caller
+ * holds `ex->lock`. */
 void printing_call_off(executor *ex, const request *rq);
 
 #endif

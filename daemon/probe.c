@@ -1,10 +1,10 @@
-/* probe.c -- loads a plugin's file that a client names in a child process first, which may die of
- * it.
+/* probe.c -- the trial load: a child process loads a plugin's file that a client named, before the
+ * daemon loads it, because loading may kill the process.
  *
- * Only loading a file tells whether the dynamic linker survives it: a half-written file may have
- * sound headers.  The child is this same executable, `dispatchd --probe FILE`, and writes a line
- * when it has survived.  Whatever the line says, the daemon then loads the file itself, because its
- * own errors say more. */
+ * Only loading a file shows whether the dynamic linker survives it: a half-written file may have
+ * valid headers.  The child runs this executable as `dispatchd --probe FILE`, and writes a line
+ * when it has survived.  Whether the line reports success or an error, the daemon then loads the
+ * file itself, because its own error messages say more. */
 #define _GNU_SOURCE
 #include "cache.h"
 #include "request.h"
@@ -21,8 +21,8 @@
 
 /* -- the child -- */
 
-/* Returns a descriptor of standard output, for the verdict.  Standard output itself then leads
- * nowhere, for the plugin. */
+/* Return a new descriptor of standard output, for the verdict.  Standard output itself is then
+ * /dev/null, so that the plugin cannot write to the pipe. */
 static int take_stdout(void)
 {
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -37,26 +37,28 @@ static int take_stdout(void)
 void probe_file(const char *path)
 {
     dp_error err = DP_ERROR_INIT;
-    char *real = realpath(path, NULL); /* dlopen looks elsewhere for a name without a slash */
+    /* dlopen() would search the library path for a name without a slash */
+    char *real = realpath(path, NULL);
     int out = take_stdout();
 
-    prctl(PR_SET_DUMPABLE, 0);        /* no core file: this death is expected */
-    alarm(LIMIT_PROBE_MS / 1000 + 1); /* in case the daemon is gone by then */
+    prctl(PR_SET_DUMPABLE, 0);        /* no core file: a crash is an expected result here */
+    alarm(LIMIT_PROBE_MS / 1000 + 1); /* in case the daemon has died by then */
     int rc = dp_plugin_try(real != NULL ? real : path, &err);
     dprintf(out, "%s%s%s\n", rc == 0 ? "loads" : dp_error_name(rc), rc == 0 ? "" : ": ",
             err.message);
-    _exit(rc != 0); /* does not run exit handlers of the plugin */
+    _exit(rc != 0); /* _exit() does not run the plugin's exit handlers */
 }
 
 /* -- the daemon -- */
 
-static int cannot(const char *what, int error, dp_error *err)
+static int fail_trial(const char *what, int error, dp_error *err)
 {
     return dp_error_set(err, DP_ERESOURCE, "cannot %s for its trial load: %s", what,
                         strerror(error));
 }
 
-/* Start the child.  It inherits the pipe and no other descriptor, and no signal's disposition. */
+/* Start the child.  It inherits the pipe, but no other descriptor, and has default signal handlers
+ * and an empty signal mask. */
 static int spawn(const char *path, int out, pid_t *pid)
 {
     char *argv[] = {"dispatchd", "--probe", (char *)(uintptr_t)path, NULL};
@@ -87,10 +89,10 @@ static int spawn(const char *path, int out, pid_t *pid)
     return rc;
 }
 
-enum { SPOKE, ENDED, SILENT };
+enum { CHILD_WROTE, CHILD_ENDED, CHILD_SILENT };
 
-/* What did the child do first: write something, end, or let LIMIT_PROBE_MS pass? */
-static int listen_to(int in)
+/* Wait for the first event of the child: it writes a byte, it ends, or LIMIT_PROBE_MS pass. */
+static int wait_for_child(int in)
 {
     uint64_t end = nanos() + LIMIT_PROBE_MS * UINT64_C(1000000);
     struct pollfd p = {.fd = in, .events = POLLIN};
@@ -98,17 +100,17 @@ static int listen_to(int in)
 
     for (uint64_t now = nanos(); now < end; now = nanos())
         if (poll(&p, 1, (int)((end - now) / 1000000) + 1) > 0)
-            return read(in, &byte, 1) == 1 ? SPOKE : ENDED;
-    return SILENT;
+            return read(in, &byte, 1) == 1 ? CHILD_WROTE : CHILD_ENDED;
+    return CHILD_SILENT;
 }
 
-static int verdict(int heard, int status, dp_error *err)
+static int verdict(int child_event, int status, dp_error *err)
 {
     const char *signal = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
 
-    if (heard == SPOKE)
+    if (child_event == CHILD_WROTE)
         return 0;
-    if (heard == SILENT)
+    if (child_event == CHILD_SILENT)
         return dp_error_set(err, DP_EPLUGIN, "its trial load took longer than probe_ms = %d",
                             LIMIT_PROBE_MS);
     if (WIFSIGNALED(status))
@@ -126,18 +128,18 @@ int probe(const char *copy, dp_error *err)
     pid_t pid;
 
     if (pipe2(pipe_, O_CLOEXEC) < 0)
-        return cannot("make a pipe", errno, err);
+        return fail_trial("make a pipe", errno, err);
     int rc = spawn(copy, pipe_[1], &pid);
     close(pipe_[1]);
     if (rc == 0) {
-        int heard = listen_to(pipe_[0]);
-        if (heard != ENDED)
-            kill(pid, SIGKILL); /* it is not needed any more */
+        int child_event = wait_for_child(pipe_[0]);
+        if (child_event != CHILD_ENDED)
+            kill(pid, SIGKILL); /* the child is not needed any more */
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
-        rc = verdict(heard, status, err);
+        rc = verdict(child_event, status, err);
     } else {
-        rc = cannot("start a process", rc, err);
+        rc = fail_trial("start a process", rc, err);
     }
     close(pipe_[0]);
     return rc;

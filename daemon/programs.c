@@ -1,8 +1,8 @@
-/* programs.c -- a session's programs: those it made, by handle, and those that came inline, by
- * content.
+/* programs.c -- a session's programs: those created by program.create, found by handle, and a cache
+ * of those sent inline, found by content.
  *
- * They go with the session.  Whoever runs one holds a reference, so neither a release nor the cache
- * waits for it. */
+ * All are released with the session.  A call that runs a program holds a reference to it, so
+ * releasing a program or evicting it from the cache never waits for the call. */
 #include "session.h"
 #include <string.h>
 
@@ -17,9 +17,9 @@ void programs_fini(programs *ps)
     for (size_t i = 0; i < ps->n_handles; i++)
         dp_program_unref(ps->handles[i].program);
     dp_free(ps->handles);
-    for (size_t i = 0; i < ps->n_kept; i++) {
-        dp_program_unref(ps->kept[i].program);
-        dp_free(ps->kept[i].key);
+    for (size_t i = 0; i < ps->n_cached; i++) {
+        dp_program_unref(ps->cached[i].program);
+        dp_free(ps->cached[i].key);
     }
     pthread_mutex_destroy(&ps->lock);
 }
@@ -32,14 +32,14 @@ static size_t bytes_of(const dp_program *p)
     return info.bytes + info.constant_bytes;
 }
 
-/* -- by handle; the lock is held -- */
+/* -- programs with a handle; the caller holds `lock` -- */
 
 static program_handle *find(programs *ps, uint64_t id)
 {
     return array_find(ps->handles, ps->n_handles, sizeof(*ps->handles), id);
 }
 
-static int make_room(programs *ps, size_t bytes, dp_error *err)
+static int reserve_handle(programs *ps, size_t bytes, dp_error *err)
 {
     program_handle *handles =
         array_grow(ps->handles, ps->n_handles, &ps->cap_handles, sizeof(*handles));
@@ -55,7 +55,7 @@ uint64_t programs_put(programs *ps, dp_program *p, dp_error *err)
     uint64_t id = 0;
 
     pthread_mutex_lock(&ps->lock);
-    if (make_room(ps, bytes_of(p), err) == 0) {
+    if (reserve_handle(ps, bytes_of(p), err) == 0) {
         id = ++ps->last_handle;
         ps->handles[ps->n_handles++] = (program_handle){id, dp_program_ref(p)};
     }
@@ -89,15 +89,15 @@ bool programs_release(programs *ps, uint64_t id)
     return p != NULL;
 }
 
-/* -- by content -- */
+/* -- the cache of inline programs -- */
 
 dp_program *programs_recall(programs *ps, const char *key, size_t bytes)
 {
     dp_program *p = NULL;
 
     pthread_mutex_lock(&ps->lock);
-    for (size_t i = 0; i < ps->n_kept && p == NULL; i++) {
-        program_kept *k = &ps->kept[i];
+    for (size_t i = 0; i < ps->n_cached && p == NULL; i++) {
+        cached_program *k = &ps->cached[i];
         if (k->key_bytes != bytes || memcmp(k->key, key, bytes) != 0)
             continue;
         k->used = ++ps->uses;
@@ -107,23 +107,23 @@ dp_program *programs_recall(programs *ps, const char *key, size_t bytes)
     return p;
 }
 
-/* The one used least lately, into *out; the lock is held. */
-static void take_oldest(programs *ps, program_kept *out)
+/* Move the least recently used program from the cache to `*out`.  The caller holds `lock`. */
+static void evict_oldest(programs *ps, cached_program *out)
 {
     size_t oldest = 0;
 
-    for (size_t i = 1; i < ps->n_kept; i++)
-        if (ps->kept[i].used < ps->kept[oldest].used)
+    for (size_t i = 1; i < ps->n_cached; i++)
+        if (ps->cached[i].used < ps->cached[oldest].used)
             oldest = i;
-    *out = ps->kept[oldest];
-    ps->kept[oldest] = ps->kept[--ps->n_kept];
+    *out = ps->cached[oldest];
+    ps->cached[oldest] = ps->cached[--ps->n_cached];
     dp_account_refund(ps->account, DP_HOLDER_PROGRAM_CACHE, 1, out->bytes);
 }
 
 void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p)
 {
-    program_kept gone[LIMIT_PROGRAM_CACHE], k = {.key_bytes = bytes, .program = p};
-    size_t n_gone = 0;
+    cached_program evicted[LIMIT_PROGRAM_CACHE], k = {.key_bytes = bytes, .program = p};
+    size_t n_evicted = 0;
 
     k.bytes = bytes_of(p) + bytes;
     if (k.bytes > LIMIT_PROGRAM_CACHE_BYTES || (k.key = dp_malloc(bytes + 1)) == NULL)
@@ -132,12 +132,12 @@ void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *
     dp_program_ref(p);
     pthread_mutex_lock(&ps->lock);
     while (dp_account_charge(ps->account, DP_HOLDER_PROGRAM_CACHE, 1, k.bytes, NULL) < 0)
-        take_oldest(ps, &gone[n_gone++]);
+        evict_oldest(ps, &evicted[n_evicted++]);
     k.used = ++ps->uses;
-    ps->kept[ps->n_kept++] = k;
+    ps->cached[ps->n_cached++] = k;
     pthread_mutex_unlock(&ps->lock);
-    for (size_t i = 0; i < n_gone; i++) {
-        dp_program_unref(gone[i].program);
-        dp_free(gone[i].key);
+    for (size_t i = 0; i < n_evicted; i++) {
+        dp_program_unref(evicted[i].program);
+        dp_free(evicted[i].key);
     }
 }

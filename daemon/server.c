@@ -1,10 +1,11 @@
-/* server.c -- the daemon's life: listening, signals, timers, draining, the end.
+/* server.c -- the daemon's life: start, listening, signals, timers, draining and stop.
  *
  *   INIT -> SERVING --server.shutdown, SIGTERM--> DRAINING --all answered, or drain_ms--> LEAVING
  *
- * While it drains, it accepts nobody and still answers what every client has sent by then; each
- * connection closes when its last answer is sent.  Loop thread, but for on_session_left() and what
- * daemon_calls says. */
+ * While it drains, the daemon accepts no connections and still answers everything that clients have
+ * sent until then; each connection is closed after its last answer was sent.  All functions run on
+ * the loop's thread, except on_session_due() and the functions for which daemon_calls allows any
+ * thread. */
 #define _GNU_SOURCE
 #include "cache.h"
 #include "methods/methods.h"
@@ -17,15 +18,16 @@
 #include <unistd.h>
 
 enum {
-    ACCEPT_ROUNDS = 16,    /* connections accepted before others have their turn */
-    ACCEPT_AGAIN_MS = 100, /* after a failure */
-    REAP_MS = 1000,        /* how often old generations of plugins are looked for */
-    TRIM_SESSIONS = 250,   /* after so many that ended, free memory goes back to the system */
-    STOP_MS = 500,         /* workers have so long to end what nobody waits for any more */
-    DRAIN_MS = 5000,       /* after SIGTERM or SIGINT */
+    ACCEPT_ROUNDS = 16,    /* connections accepted before other events are handled */
+    ACCEPT_AGAIN_MS = 100, /* pause after accept() failed */
+    REAP_MS = 1000,        /* interval between two calls of dp_plugin_reap() */
+    /* after this number of ended sessions, malloc's free memory is given back to the system */
+    TRIM_SESSIONS = 250,
+    STOP_MS = 500,   /* time for workers to end calls whose results nobody waits for */
+    DRAIN_MS = 5000, /* time to drain after SIGTERM or SIGINT */
 };
 
-/* -- what comes back from workers -- */
+/* -- results of workers -- */
 
 static void begin_drain(server *s);
 static void start_linger(server *s);
@@ -51,15 +53,16 @@ static void on_async(uv_async_t *h)
     server *s = h->data;
 
     take_done(s);
-    if (atomic_exchange(&s->left, false))
+    if (atomic_exchange(&s->session_due, false))
         start_linger(s);
-    if (atomic_exchange(&s->changed, false))
+    if (atomic_exchange(&s->reap_due, false))
         start_reap(s);
     if (atomic_load(&s->shutdown) && !s->draining)
         begin_drain(s);
 }
 
-/* Close old generations of plugins that no thread runs any more, on a worker: dlclose may block. */
+/* Close old generations of plugins that no thread runs any more, and release device memory that no
+ * stream uses any more.  This is a task for a worker, because dlclose() may block. */
 static void reap_work(task *t)
 {
     server *s = t->arg;
@@ -72,7 +75,7 @@ static void reap_done(task *t)
     server *s = t->arg;
 
     s->reaping = false;
-    if (s->reap_left == 0 && !atomic_load(&s->changed))
+    if (s->reap_left == 0 && !atomic_load(&s->reap_due))
         uv_timer_stop(&s->reap);
 }
 
@@ -87,8 +90,8 @@ static void on_reap(uv_timer_t *h)
     executor_task(&s->executor, &s->reap_task);
 }
 
-/* Not while there is nothing to close: with a timer the system takes longer to wait for
- * requests. */
+/* Start the timer that calls dp_plugin_reap().  It runs only while there is something to release,
+ * because with an active timer the system takes longer to wait for requests. */
 static int start_reap(server *s)
 {
     return uv_is_active((uv_handle_t *)&s->reap)
@@ -96,9 +99,10 @@ static int start_reap(server *s)
                : uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
 }
 
-/* Sessions end on a worker: one may have a million tensors.  After the last one nobody wants memory
- * soon.  What TRIM_SESSIONS of them freed lies scattered in the C library's heaps, and the next
- * ones do not fill all of it again. */
+/* End sessions that are due, and give free memory back to the system.  This is a task for a worker,
+ * because a session may have a million tensors.  After the last session ended, memory will not be
+ * needed soon.  After TRIM_SESSIONS sessions, the freed memory is scattered in the C library's
+ * heaps, and later sessions would not reuse all of it. */
 static void linger_work(task *t)
 {
     server *s = t->arg;
@@ -132,8 +136,9 @@ static void start_linger(server *s)
 {
     if (s->leaving)
         return;
-    if (s->lingering) { /* the task may have passed the session that is due: look once more */
-        atomic_store(&s->left, true);
+    /* the running task may have already passed the session that is due, so run it again */
+    if (s->lingering) {
+        atomic_store(&s->session_due, true);
         uv_timer_start(&s->linger, on_linger, 1, 0);
         return;
     }
@@ -142,12 +147,12 @@ static void start_linger(server *s)
     executor_task(&s->executor, &s->linger_task);
 }
 
-/* sessions.on_left; any thread. */
-static void on_session_left(void *arg)
+/* The function for sessions.on_due; any thread. */
+static void on_session_due(void *arg)
 {
     server *s = arg;
 
-    atomic_store(&s->left, true);
+    atomic_store(&s->session_due, true);
     uv_async_send(&s->async);
 }
 
@@ -165,8 +170,8 @@ static void on_accept_again(uv_timer_t *h)
     listen_again(h->data);
 }
 
-/* Nobody can be accepted just now.  Clients wait in the listener's queue, and it stays readable, so
- * it is not polled for a while. */
+/* Stop accepting for ACCEPT_AGAIN_MS after a failure, which `why` describes.  New clients wait in
+ * the listener's queue.  The listener would stay readable meanwhile, so it is not polled. */
 static void pause_listening(server *s, const char *why)
 {
     log_seldom(LOG_ERROR, "accept", "error=\"%s\"", why);
@@ -174,10 +179,10 @@ static void pause_listening(server *s, const char *why)
     uv_timer_start(&s->accept, on_accept_again, ACCEPT_AGAIN_MS, 0);
 }
 
-/* Accept at most `most` connections; 0, or errno. */
-static int accept_some(server *s, int most)
+/* Accept at most `max` connections.  Returns 0, or an errno. */
+static int accept_some(server *s, int max)
 {
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < max; i++) {
         int fd = accept4(s->endpoint.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
             connection_accept(s, fd);
@@ -227,7 +232,8 @@ static void begin_drain(server *s)
     log_event(LOG_INFO, "server.drain", "connections=%u drain_ms=%lld",
               atomic_load(&s->n_connections), (long long)ms);
     s->draining = true;
-    accept_some(s, LIMIT_CONNECTIONS); /* clients in the queue may have sent requests already */
+    /* clients in the listener's queue may have sent requests already */
+    accept_some(s, LIMIT_CONNECTIONS);
     stop_listening(s);
     executor_drain(&s->executor);
     uv_timer_start(&s->drain, on_drain_over, (uint64_t)ms, 0);
@@ -238,7 +244,7 @@ static void on_signal(uv_signal_t *h, int signum)
 {
     server *s = h->data;
 
-    if (s->draining || atomic_load(&s->shutdown)) { /* the second time: leave at once */
+    if (s->draining || atomic_load(&s->shutdown)) { /* a second signal ends the process at once */
         log_event(LOG_WARN, "server.leave", "signal=%d status=1", signum);
         endpoint_remove(&s->endpoint);
         cache_remove(s->cache);
@@ -249,7 +255,7 @@ static void on_signal(uv_signal_t *h, int signum)
     begin_drain(s);
 }
 
-/* -- what methods ask; any thread -- */
+/* -- functions for methods (daemon_calls); any thread -- */
 
 static void ask_shutdown(struct connection *c, int64_t drain_ms)
 {
@@ -262,21 +268,22 @@ static void ask_shutdown(struct connection *c, int64_t drain_ms)
     uv_async_send(&s->async);
 }
 
-static void held_get(struct connection *c, dp_usage out[DP_HOLDERS])
+static void usage_get(struct connection *c, dp_usage out[DP_HOLDERS])
 {
     sessions_usage(&c->server->sessions, out);
 }
 
-/* Device memory was put aside: it is looked for until it is released. */
-static void on_aside(void *arg)
+/* Start the timer that calls dp_plugin_reap(), because it must also release device memory that was
+ * put aside while a stream uses it.  Any thread. */
+static void on_memory_aside(void *arg)
 {
     server *s = arg;
 
-    atomic_store(&s->changed, true);
+    atomic_store(&s->reap_due, true);
     uv_async_send(&s->async);
 }
 
-/* Log what a plugin changed in the process; the library has set it back. */
+/* Log a change that a plugin made to the process; the library has undone it. */
 static void on_warning(const char *text, void *arg)
 {
     (void)arg;
@@ -286,7 +293,8 @@ static void on_warning(const char *text, void *arg)
 
 static void plugins_changed(struct connection *c)
 {
-    atomic_store(&c->server->changed, true); /* seen when its worker is done */
+    /* on_async() reads it when the request's worker is done */
+    atomic_store(&c->server->reap_due, true);
 }
 
 static void info_get(struct connection *c, server_info *out)
@@ -320,7 +328,7 @@ static size_t stuck_get(struct connection *c, stuck_call out[WORKERS_MOST])
 
 static const daemon_calls calls = {
     .info = info_get,
-    .held = held_get,
+    .held = usage_get,
     .plugins_changed = plugins_changed,
     .shutdown = ask_shutdown,
     .join = connection_join,
@@ -343,7 +351,7 @@ static int init_loop(server *s, dp_error *err)
         uv_loop_close(&s->loop);
         return dp_error_set(err, DP_ERUNTIME, "event loop: %s", uv_strerror(rc));
     }
-    dp_on_aside(on_aside, s);
+    dp_on_aside(on_memory_aside, s);
     dp_on_warning(on_warning, NULL);
     uv_timer_init(&s->loop, &s->reap);
     uv_timer_init(&s->loop, &s->linger);
@@ -358,14 +366,15 @@ static int init_loop(server *s, dp_error *err)
     s->accept.data = s->waiting.data = s->turn.data = s;
     s->sigterm.data = s->sigint.data = s;
     s->looping = true;
-    /* before anybody can connect: who is answered may tell us to leave, and we do as documented */
+    /* Handle signals before clients can connect: a client that gets an answer may send a signal,
+     * and the daemon must then drain as documented. */
     rc = uv_signal_start(&s->sigterm, on_signal, SIGTERM);
     if (rc == 0)
         rc = uv_signal_start(&s->sigint, on_signal, SIGINT);
     return rc < 0 ? dp_error_set(err, DP_ERUNTIME, "signals: %s", uv_strerror(rc)) : 0;
 }
 
-/* Log what a plugin says of itself.  Any thread. */
+/* Log a note that a plugin writes about itself.  Any thread. */
 static void on_note(void *arg, const char *plugin, const char *name, const char *text)
 {
     (void)arg;
@@ -411,15 +420,15 @@ static int init_listener(server *s, dp_error *err)
 
 int server_init(server *s, const options *o, dp_error *err)
 {
-    memset(s, 0, sizeof(*s)); /* it is too large for a `(server){0}` on the stack */
+    memset(s, 0, sizeof(*s)); /* memset(), because `(server){0}` would need too much stack */
     s->options = o;
     s->calls = &calls;
     s->cache_fd = -1;
     s->started = nanos();
     limits_init(s);
     sessions_init(&s->sessions, s->limits);
-    s->sessions.on_left = on_session_left;
-    s->sessions.on_left_arg = s;
+    s->sessions.on_due = on_session_due;
+    s->sessions.on_due_arg = s;
     if (endpoint_open(&s->endpoint, o, err) < 0 || limits_check(s, err) < 0 ||
         init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
@@ -441,7 +450,8 @@ static void close_handle(uv_handle_t *h, void *arg)
         uv_close(h, NULL);
 }
 
-/* Stop the workers, take what they gave back, close the loop's handles.  false: some still run. */
+/* Stop the workers, process their results, close the loop's handles.  false: some workers still
+ * run. */
 static bool stop(server *s)
 {
     s->leaving = true;
@@ -451,7 +461,7 @@ static bool stop(server *s)
         if (!executor_stop(&s->executor, nanos() + STOP_MS * UINT64_C(1000000)))
             return false;
         take_done(s);
-        take_done(s); /* jobs that the tasks gave back */
+        take_done(s); /* a second time, for jobs that the first call's tasks returned */
         executor_fini(&s->executor);
     }
     dp_on_aside(NULL, NULL);
@@ -474,7 +484,7 @@ bool server_fini(server *s)
     placement_fini(&s->placement);
     if (s->reg != NULL)
         dp_registry_unlisten(s->reg, &listener);
-    if (dp_registry_free(s->reg) != NULL) { /* a plugin's thread runs on */
+    if (dp_registry_free(s->reg) != NULL) { /* a thread of a plugin still runs */
         cache_remove(s->cache);
         return false;
     }

@@ -1,6 +1,6 @@
-/* server.h -- the daemon around its methods: what the loop's thread and the workers share.
+/* server.h -- the daemon's state, which the loop's thread and the workers share.
  *
- * Threads: the loop's thread owns connections and their sockets; workers run requests. */
+ * The loop's thread owns the connections and their sockets; workers run requests. */
 #ifndef DAEMON_SERVER_H
 #define DAEMON_SERVER_H
 
@@ -13,69 +13,78 @@
 
 typedef struct server {
     const options *options;
-    const daemon_calls *calls; /* what methods may ask */
+    const daemon_calls *calls; /* the functions that methods may call */
     uv_loop_t loop;
     uv_poll_t listener;
     uv_async_t async;
     uv_signal_t sigterm, sigint;
     uv_timer_t reap, linger, drain, accept, waiting;
-    unsigned waiting_descriptors; /* that no line has announced yet, of all connections */
+    /* descriptors received but not yet announced by a line, of all connections */
+    unsigned waiting_descriptors;
     task reap_task, linger_task;
-    bool reaping, lingering; /* those tasks are under way */
-    size_t reap_left;        /* what reap_task could not close yet */
-    atomic_bool changed;     /* plugins: there may be something to reap */
+    bool reaping, lingering; /* reap_task or linger_task is queued or runs */
+    size_t reap_left;        /* number of things that reap_task could not release yet */
+    /* dp_plugin_reap() may have old generations or device memory to release */
+    atomic_bool reap_due;
     dp_registry *reg;
     placement placement;
     executor executor;
     sessions sessions;
     struct connection *connections;
-    uv_prepare_t turn; /* begins each turn of the loop */
-    size_t turn_bytes; /* sent in this turn */
-    /* Connections that have more to send than was left of this turn, first come first served. */
+    uv_prepare_t turn; /* called at the start of each turn of the loop */
+    size_t turn_bytes; /* bytes sent in this turn of the loop */
+    /* Connections with more to send than this turn of the loop allowed, first come, first
+     * served. */
     struct connection *deferred, *deferred_tail;
     uint64_t last_connection;
     atomic_uint n_connections;
     atomic_uint_fast64_t requests;
-    /* Written by the loop's thread: which connection sent the newest request, when (nanos), and
-     * when any other connection last sent one. */
-    atomic_uint_fast64_t asked_by, asked_at, others_at;
-    uint64_t started; /* nanos */
+    /* Written by the loop's thread: the number of the connection that sent the newest request, the
+     * time of that request, and the time of the newest request from any other connection
+     * (nanos()). */
+    atomic_uint_fast64_t last_sender, last_sent_at, others_sent_at;
+    uint64_t started; /* start time (nanos()) */
     endpoint endpoint;
-    char *cache;  /* the directory for copies of plugins; NULL: none yet */
-    int cache_fd; /* its lock; -1: none */
+    char *cache;  /* owned: the directory for copies of plugins; NULL: none yet */
+    int cache_fd; /* descriptor of its lock file; -1: none */
     int64_t limits[LIMITS];
     bool looping, listening, executing, draining, leaving;
-    uint64_t linger_next;   /* nanos, when the next session ends; 0: none.  linger_task's */
-    uint64_t trimmed_after; /* sessions that had ended at the last malloc_trim().  linger_task's */
-    atomic_bool shutdown;   /* was asked for, with drain_ms */
-    atomic_bool left;       /* a session may be due: look for it */
+    /* time (nanos()) when the next session ends; 0: none.  Used by linger_task */
+    uint64_t linger_next;
+    /* number of ended sessions at the last malloc_trim().  Used by linger_task */
+    uint64_t trimmed_after;
+    atomic_bool shutdown;    /* shutdown was requested, with `drain_ms` */
+    atomic_bool session_due; /* a session may be due: linger_task must run */
     atomic_int_fast64_t drain_ms;
 } server;
 
 /* -- limits.c -- */
 
-/* Fill in s->limits from its options and from what the system allows. */
+/* Fill in `s->limits` from the options and the system's own limits. */
 void limits_init(server *s);
-/* DP_ERESOURCE: too few descriptors for even a few connections. */
+/* Check that the limit of descriptors allows at least two connections.  DP_ERESOURCE: it is too
+ * low. */
 int limits_check(const server *s, dp_error *err);
 
 /* -- plugins.c -- */
 
-/* The file that a plugin's name or path on the command line stands for.  *out in a. */
-int plugin_file(const char *word, const char *plugin_path, dp_arena *a, const char **out,
+/* Find the file of a plugin from its name or path on the command line.  `*out` lives in `a`. */
+int plugin_file(const char *name, const char *plugin_path, dp_arena *a, const char **out,
                 dp_error *err);
 /* Load the plugins beside the executable, and those that --plugin names. */
 int plugins_load(server *s, dp_error *err);
-/* sessions.on_end, with the registry: run the hooks of plugins on a session's end.  A worker, or
- * the loop's thread when the daemon ends. */
+/* Run the plugins' hooks for the end of a session; the function for sessions.on_end, with the
+ * registry as `reg`.  Called on a worker, or on the loop's thread when the daemon stops. */
 void plugins_session_ended(void *reg, uint64_t session);
 
 /* -- server.c -- */
 
-/* Lock, load plugins, bind, listen.  server_fini() has to be called even after a failure. */
+/* Take the lock, load plugins, bind the socket and listen.  Even after a failure server_fini() must
+ * be called. */
 int server_init(server *s, const options *o, dp_error *err);
-void server_run(server *s); /* until it is told to leave */
-/* Free everything.  false: a kernel still runs, and the process must exit without that. */
+void server_run(server *s); /* Serve until shutdown. */
+/* Stop and free everything.  false: a kernel or a thread of a plugin still runs, and the process
+ * must exit without freeing the rest. */
 bool server_fini(server *s);
 
 #endif

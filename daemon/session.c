@@ -1,10 +1,12 @@
-/* session.c -- sessions: their keys, how long they live, and the tensors their handles name.
+/* session.c -- sessions: their keys, their lifetimes, and their tensors by handle.
  *
- * A session's handles ascend and are never reused.  So its table is an array in order of handle: a
- * new handle is appended, one is found by binary search, and the released ones are squeezed out
- * when they are half of it.  `sessions` lists those that can be joined and holds one reference of
- * each; connections and running requests hold the others, and whoever drops the last one frees it
- * with its tensors.  Any thread. */
+ * A session's handles ascend and are never reused.  So its table is an array sorted by handle: a
+ * new handle is appended, and a lookup is a binary search.  Released handles stay in the array as
+ * empty entries, until they are half of it and the array is compacted.
+ *
+ * `sessions` lists the sessions that can be joined, with one reference to each; connections and
+ * running requests hold further references.  Dropping the last reference frees the session and its
+ * tensors.  Every function may be called on any thread. */
 #include "session.h"
 #include <errno.h>
 #include <string.h>
@@ -34,10 +36,10 @@ void sessions_fini(sessions *all)
     pthread_mutex_destroy(&all->lock);
 }
 
-static void tell_left(const sessions *all)
+static void notify_due(const sessions *all)
 {
-    if (all->on_left != NULL)
-        all->on_left(all->on_left_arg);
+    if (all->on_due != NULL)
+        all->on_due(all->on_due_arg);
 }
 
 static int random_key(char key[33], dp_error *err)
@@ -51,18 +53,19 @@ static int random_key(char key[33], dp_error *err)
     return 0;
 }
 
-/* The session at *p ends; sessions_reap() drops it.  all->lock is held. */
-static void end(sessions *all, struct session **p)
+/* Move the session at `*p` to the list of ended ones, which sessions_reap() releases.  The caller
+ * holds `all->lock`. */
+static void end_session(sessions *all, struct session **p)
 {
     struct session *s = *p;
 
     *p = s->next;
-    s->next = all->over;
-    all->over = s;
+    s->next = all->ended;
+    all->ended = s;
     all->n--;
 }
 
-/* Put s into the list.  If that is full, the lingering session that is due first ends now. */
+/* Add `s` to the list.  If the list is full, end the lingering session that is due first. */
 static int enlist(struct session *s, dp_error *err)
 {
     sessions *all = s->all;
@@ -74,10 +77,10 @@ static int enlist(struct session *s, dp_error *err)
             if ((*p)->n_connections == 0 && (first == NULL || (*p)->ends_at < (*first)->ends_at))
                 first = p;
         if (first != NULL)
-            end(all, first);
+            end_session(all, first);
     }
-    bool room = all->n < LIMIT_SESSIONS;
-    if (room) {
+    bool has_slot = all->n < LIMIT_SESSIONS;
+    if (has_slot) {
         s->id = ++all->last_id;
         snprintf(s->label, sizeof(s->label), "session %llu", (unsigned long long)s->id);
         s->next = all->head;
@@ -85,7 +88,7 @@ static int enlist(struct session *s, dp_error *err)
         all->n++;
     }
     pthread_mutex_unlock(&all->lock);
-    return room
+    return has_slot
                ? 0
                : dp_error_set(err, DP_ERESOURCE, "%d sessions are open (sessions)", LIMIT_SESSIONS);
 }
@@ -122,7 +125,7 @@ struct session *session_new(sessions *all, dp_error *err)
     s->n_connections = 1;
     int rc = enlist(s, err);
     if (sessions_over(all))
-        tell_left(all);
+        notify_due(all);
     if (rc == 0)
         return s;
     session_free(s);
@@ -153,11 +156,11 @@ void session_leave(struct session *s)
         s->ends_at = nanos() + (uint64_t)s->linger_ms * 1000000;
     pthread_mutex_unlock(&all->lock);
     session_unref(s);
-    tell_left(all);
+    notify_due(all);
 }
 
-/* A handle of t is gone, and its reference; NULL is fine. */
-static void drop(struct session *s, dp_tensor *t)
+/* Refund one handle of `t` and drop its reference.  `t` may be NULL. */
+static void release_tensor(struct session *s, dp_tensor *t)
 {
     if (t == NULL)
         return;
@@ -166,7 +169,7 @@ static void drop(struct session *s, dp_tensor *t)
     dp_tensor_unref(t);
 }
 
-static void drop_handles(struct session *s)
+static void release_handles(struct session *s)
 {
     pthread_mutex_lock(&s->lock);
     handle *handles = s->handles;
@@ -175,7 +178,7 @@ static void drop_handles(struct session *s)
     s->n_handles = s->cap_handles = s->n_released = 0;
     pthread_mutex_unlock(&s->lock);
     for (size_t i = 0; i < n; i++)
-        drop(s, handles[i].tensor);
+        release_tensor(s, handles[i].tensor);
     dp_free(handles);
     session_objects_drop(s);
 }
@@ -188,20 +191,21 @@ uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them)
     for (struct session **p = &all->head; *p != NULL;) {
         struct session *s = *p;
         if (s->n_connections == 0 && (all_of_them || s->ends_at <= now)) {
-            end(all, p);
+            end_session(all, p);
             continue;
         }
         if (s->n_connections == 0 && (next == 0 || s->ends_at < next))
             next = s->ends_at;
         p = &s->next;
     }
-    struct session *over = all->over;
-    all->over = NULL;
+    struct session *ended = all->ended;
+    all->ended = NULL;
     pthread_mutex_unlock(&all->lock);
-    while (over != NULL) { /* outside the lock: a session may have many tensors to drop */
-        struct session *s = over;
-        over = s->next;
-        drop_handles(s); /* now, even if a running call still keeps the session itself */
+    /* without the lock, because a session may have many tensors to release */
+    while (ended != NULL) {
+        struct session *s = ended;
+        ended = s->next;
+        release_handles(s); /* now, even if a running call still holds a reference to the session */
         if (all->on_end != NULL)
             all->on_end(all->on_end_arg, s->id);
         session_unref(s);
@@ -212,7 +216,7 @@ uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them)
 bool sessions_over(sessions *all)
 {
     pthread_mutex_lock(&all->lock);
-    bool some = all->over != NULL;
+    bool some = all->ended != NULL;
     pthread_mutex_unlock(&all->lock);
     return some;
 }
@@ -259,7 +263,7 @@ struct session *session_unref(struct session *s)
 {
     if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
         return NULL;
-    drop_handles(s);
+    release_handles(s);
     session_free(s);
     return NULL;
 }
@@ -286,14 +290,14 @@ void session_set_linger(struct session *s, int64_t ms)
     pthread_mutex_unlock(&s->all->lock);
 }
 
-/* -- handles; session.lock is held down to session_put() -- */
+/* -- handles; the caller of the functions up to session_put() holds session.lock -- */
 
 static handle *find(struct session *s, uint64_t id)
 {
     return array_find(s->handles, s->n_handles, sizeof(*s->handles), id);
 }
 
-static void squeeze(struct session *s)
+static void compact(struct session *s)
 {
     size_t n = 0;
 
@@ -304,8 +308,8 @@ static void squeeze(struct session *s)
     s->n_released = 0;
 }
 
-/* Room for a handle of t, paid for. */
-static int make_room(struct session *s, const dp_tensor *t, dp_error *err)
+/* Reserve and charge a handle for `t`. */
+static int reserve_handle(struct session *s, const dp_tensor *t, dp_error *err)
 {
     handle *handles = array_grow(s->handles, s->n_handles, &s->cap_handles, sizeof(*handles));
 
@@ -323,7 +327,7 @@ uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err)
     uint64_t id = 0;
 
     pthread_mutex_lock(&s->lock);
-    if (make_room(s, t, err) == 0) {
+    if (reserve_handle(s, t, err) == 0) {
         id = ++s->last_handle;
         s->handles[s->n_handles++] = (handle){id, dp_tensor_ref(t)};
     }
@@ -350,10 +354,10 @@ bool session_release(struct session *s, uint64_t id)
         t = h->tensor;
         h->tensor = NULL;
         if (++s->n_released > 8 && s->n_released > s->n_handles / 2)
-            squeeze(s);
+            compact(s);
     }
     pthread_mutex_unlock(&s->lock);
-    drop(s, t);
+    release_tensor(s, t);
     return t != NULL;
 }
 
@@ -431,8 +435,8 @@ void session_stuck_remove(struct session *s, request *rq)
     pthread_mutex_unlock(&s->lock);
 }
 
-bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, const void *what),
-                        const void *what, uint64_t *ends)
+bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, const void *arg),
+                        const void *arg, uint64_t *ends)
 {
     bool found = false;
 
@@ -440,7 +444,7 @@ bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, c
         return false;
     pthread_mutex_lock(&s->lock);
     for (const request *rq = s->stuck; rq != NULL && !found; rq = rq->next_stuck)
-        found = shares(rq->run, what);
+        found = shares(rq->run, arg);
     *ends = s->stuck_ends;
     pthread_mutex_unlock(&s->lock);
     return found;

@@ -1,19 +1,19 @@
-/* session.h -- sessions: what each holds, how long it lives; one connection after another joins and
- * leaves. */
+/* session.h -- sessions: their contents and their lifetimes.  Connections join and leave
+ * sessions. */
 #ifndef DAEMON_SESSION_H
 #define DAEMON_SESSION_H
 
 #include "request.h"
 #include <stdatomic.h>
 
-/* A session's queue in the executor: its connections that have a request to run, first come first
- * served.  executor.lock. */
+/* A session's queue in the executor: its connections that have a request to run, first come, first
+ * served.  Lock: executor.lock. */
 typedef struct turn_queue {
     struct turn_queue *next;
     struct connection *head, *tail;
-    unsigned running; /* workers that run its requests */
-    uint64_t since;   /* nanos, when it was listed */
-    bool listed;      /* in executor.ready */
+    unsigned running; /* number of workers that run its requests */
+    uint64_t since;   /* time (nanos()) when it was added to executor.ready */
+    bool listed;      /* it is in executor.ready */
 } turn_queue;
 
 typedef struct program_handle {
@@ -21,58 +21,59 @@ typedef struct program_handle {
     dp_program *program; /* owned */
 } program_handle;
 
-typedef struct program_kept {
-    char *key; /* owned */
-    size_t key_bytes, bytes;
-    dp_program *program; /* owned */
-    uint64_t used;
-} program_kept;
+typedef struct cached_program {
+    char *key;               /* owned: the program's content, as bytes */
+    size_t key_bytes, bytes; /* length of `key`; bytes charged for program and key */
+    dp_program *program;     /* owned */
+    uint64_t used;           /* value of programs.uses at its last use */
+} cached_program;
 
 struct programs {
     pthread_mutex_t lock;
     dp_account *account;     /* borrowed */
-    program_handle *handles; /* ascending by id */
+    program_handle *handles; /* sorted by id */
     size_t n_handles, cap_handles;
     uint64_t last_handle;
-    program_kept kept[LIMIT_PROGRAM_CACHE];
-    size_t n_kept;
-    uint64_t uses;
+    cached_program cached[LIMIT_PROGRAM_CACHE];
+    size_t n_cached;
+    uint64_t uses; /* number of uses of cached programs so far */
 };
 void programs_init(programs *ps, dp_account *account);
 void programs_fini(programs *ps);
 
 typedef struct handle {
     uint64_t id;
-    dp_tensor *tensor; /* owned; NULL: released */
+    dp_tensor *tensor; /* owned; NULL: this handle was released */
 } handle;
 
-typedef struct listed {
+typedef struct handle_item {
     uint64_t id;
-    void *what; /* owned */
-} listed;
+    void *object; /* owned */
+} handle_item;
 
 typedef struct handle_list {
-    listed *items; /* [n], ascending by id */
+    handle_item *items; /* [n], sorted by id */
     size_t n, cap;
 } handle_list;
-/* -- handles.c, under session.lock -- */
-int handle_list_reserve(handle_list *l, dp_error *err); /* room for one more */
-void handle_list_add(handle_list *l, uint64_t id, void *what);
-void *handle_list_get(const handle_list *l, uint64_t id); /* NULL: there is none */
-void *handle_list_take(handle_list *l, uint64_t id);      /* it is on the list no more */
+/* -- handles.c; the caller holds session.lock -- */
+int handle_list_reserve(handle_list *l, dp_error *err); /* Reserve memory for one more item. */
+void handle_list_add(handle_list *l, uint64_t id, void *object);
+void *handle_list_get(const handle_list *l, uint64_t id); /* NULL: not found */
+/* Remove the item and return its object; NULL: not found. */
+void *handle_list_take(handle_list *l, uint64_t id);
 
 typedef struct sessions {
-    dp_holder_limit limits[DP_HOLDERS]; /* of each session's account */
+    dp_holder_limit limits[DP_HOLDERS]; /* limits of each session's account */
     pthread_mutex_t lock;
-    struct session *head; /* those that can be joined */
-    struct session *over; /* those that have ended, for sessions_reap() to drop */
+    struct session *head;  /* sessions that can be joined */
+    struct session *ended; /* sessions that have ended, for sessions_reap() to release */
     uint64_t last_id;
-    uint64_t n; /* at head */
-    /* Called when a session may be due for sessions_reap(); any thread.  NULL: nobody. */
-    void (*on_left)(void *arg);
-    void *on_left_arg;
-    /* Called by sessions_reap() for each session that has ended, once its handles are gone.  NULL:
-     * nobody. */
+    uint64_t n; /* length of the list `head` */
+    /* Called on any thread when a session may be due for sessions_reap(); may be NULL. */
+    void (*on_due)(void *arg);
+    void *on_due_arg;
+    /* Called by sessions_reap() for each session that has ended, after its handles were released;
+     * may be NULL. */
     void (*on_end)(void *arg, uint64_t session);
     void *on_end_arg;
 } sessions;
@@ -81,47 +82,51 @@ struct session {
     atomic_uint refs;
     uint64_t id;
     char key[33], label[32];
-    /* sessions.lock: */
+    /* Lock of the next four members: sessions.lock. */
     struct session *next;
     unsigned n_connections;
     int64_t linger_ms;
-    uint64_t ends_at; /* nanos; 0: it has connections */
+    uint64_t ends_at; /* time (nanos()) when it ends; 0: it has connections */
     sessions *all;
     turn_queue turn_queue;
-    dp_account *account;  /* owned: what it holds */
-    pthread_mutex_t lock; /* of what follows */
-    handle *handles;      /* ascending by id */
+    dp_account *account; /* owned: the account that its tensors and calls are charged to */
+    /* protects the members from `handles` to `objects`, and `stuck` and `stuck_ends` */
+    pthread_mutex_t lock;
+    handle *handles; /* sorted by id */
     size_t n_handles, cap_handles, n_released;
     uint64_t last_handle;
     handle_list generators;
     handle_list objects;
-    dp_generators *default_generators; /* owned; has a lock of its own */
-    dp_streams *streams;               /* owned; has a lock of its own */
-    programs programs;                 /* its own lock */
-    dp_flag grad;                      /* dp_ctx_set_grad_flag() */
-    request *stuck; /* calls that were answered at their deadline and still run */
+    dp_generators *default_generators; /* owned; has its own lock */
+    dp_streams *streams;               /* owned; has its own lock */
+    programs programs;                 /* has its own lock */
+    dp_flag grad;                      /* see session_grad_flag() */
+    request *stuck; /* stuck calls: answered at their deadline, and still running */
     atomic_uint n_stuck;
-    uint64_t stuck_ends; /* how many of those have ended */
+    uint64_t stuck_ends; /* number of stuck calls that have ended */
 };
 int session_generators_init(struct session *s, dp_error *err);
 void session_generators_fini(struct session *s);
-void session_objects_drop(struct session *s);             /* objects.c: all handles of objects */
-void sessions_init(sessions *all, const int64_t *limits); /* [LIMITS] in force */
+void session_objects_drop(struct session *s); /* Release all handles of objects; objects.c. */
+void sessions_init(sessions *all, const int64_t *limits); /* `limits` has LIMITS members */
 void sessions_fini(sessions *all);
-/* A new session with one connection; owned.  NULL: *err.  At LIMIT_SESSIONS it takes the place of a
- * lingering one. */
+/* Create a session with one connection; owned by the caller.  At LIMIT_SESSIONS it replaces a
+ * lingering session.  NULL: failed, see `*err`. */
 struct session *session_new(sessions *all, dp_error *err);
-/* A session gets one more connection; owned.  NULL: no session has this key. */
+/* Add a connection to the session with this key; the reference is owned by the caller.  NULL: no
+ * session has this key. */
 struct session *session_join(sessions *all, const char *key);
-/* A connection leaves its session; takes.  When it was the last, the session begins to linger. */
+/* Remove a connection from `s`, and drop its reference.  When it was the last connection, the
+ * session begins to linger. */
 void session_leave(struct session *s);
-/* Drop every session that has lingered long enough.  Returns when the next one is due (nanos; 0:
- * none is).  all_of_them: whatever has no connection, due or not. */
+/* End and release every session that has lingered long enough.  Returns the time (nanos()) when the
+ * next session is due; 0: none is.  `all_of_them`: end all sessions without a connection, due or
+ * not. */
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them);
 uint64_t sessions_count(sessions *all);
-uint64_t sessions_ended(sessions *all); /* since the start */
-void sessions_usage(sessions *all,
-                    dp_usage out[DP_HOLDERS]); /* those that can be joined, together */
-bool sessions_over(sessions *all);             /* does sessions_reap() have some to drop? */
+uint64_t sessions_ended(sessions *all); /* number of sessions that have ended since the start */
+/* Sum up the usage of all sessions that can be joined. */
+void sessions_usage(sessions *all, dp_usage out[DP_HOLDERS]);
+bool sessions_over(sessions *all); /* Does sessions_reap() have ended sessions to release? */
 
 #endif

@@ -6,7 +6,7 @@
 #include "methods/methods.h"
 
 enum {
-    LOOK_PARSE_NS =
+    PARSE_TURN_NS =
         500 * 1000, /* the loop's thread parses for so long in one turn, workers the rest */
     STUCK_CALLS = 4 * WORKERS_MOST, /* calls that are looked through for what a stuck worker runs */
 };
@@ -20,7 +20,7 @@ void deadlines_watch(executor *ex)
     for (const job *j = ex->due; j != NULL; j = j->next_due)
         first = j->due < first ? j->due : first;
     for (const struct connection *c = ex->waiting; c != NULL; c = c->next_waiting)
-        first = c->look_at != 0 && c->look_at < first ? c->look_at : first;
+        first = c->check_at != 0 && c->check_at < first ? c->check_at : first;
     ex->watch_moved = false;
     ex->watch_at = first < UINT64_MAX ? first : 0;
     uint64_t ms = first > now ? (first - now) / 1000000 + 1 : 0;
@@ -37,34 +37,34 @@ void deadlines_watch(executor *ex)
 static bool answer_for(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
-    job *heir = dp_malloc(sizeof(*heir));
+    job *substitute = dp_malloc(sizeof(*substitute));
     bool calls;
 
-    if (heir == NULL)
+    if (substitute == NULL)
         return false;
     if (!session_stuck_add(j->worker->session, &j->rq, &calls)) { /* it has just ended */
-        dp_free(heir);
+        dp_free(substitute);
         return true;
     }
-    *heir = (job){.number = j->number, .stage = JOB_PARSED};
-    heir->rq.daemon = j->rq.daemon;
-    heir->rq.conn = c;
-    heir->rq.state = j->rq.state;
-    heir->rq.line_bytes = j->rq.line_bytes;
-    heir->rq.bytes_charged = j->rq.bytes_charged;
-    heir->rq.method = j->rq.method;
-    heir->rq.t_read = j->rq.t_read;
-    heir->rq.t_parsed = j->rq.t_parsed;
+    *substitute = (job){.number = j->number, .stage = JOB_PARSED};
+    substitute->rq.daemon = j->rq.daemon;
+    substitute->rq.conn = c;
+    substitute->rq.state = j->rq.state;
+    substitute->rq.line_bytes = j->rq.line_bytes;
+    substitute->rq.bytes_charged = j->rq.bytes_charged;
+    substitute->rq.method = j->rq.method;
+    substitute->rq.t_read = j->rq.t_read;
+    substitute->rq.t_parsed = j->rq.t_parsed;
     c->refs++;
     c->running = NULL;
     j->overdue = true;
-    if (request_overdue(&j->rq, calls, &heir->rq)) {
-        jobs_push_front(&c->queue, heir);
+    if (request_overdue(&j->rq, calls, &substitute->rq)) {
+        jobs_push_front(&c->queue, substitute);
     } else {
-        heir->stage = JOB_ANSWERED;
-        heir->answer_bytes = heir->rq.out.len;
-        atomic_fetch_add(&c->unsent, heir->answer_bytes);
-        job_push(&ex->done, heir);
+        substitute->stage = JOB_ANSWERED;
+        substitute->answer_bytes = substitute->rq.out.len;
+        atomic_fetch_add(&c->unsent, substitute->answer_bytes);
+        job_push(&ex->done, substitute);
         uv_async_send(ex->async);
     }
     stuck_begin(ex, j->worker);
@@ -100,7 +100,7 @@ static stuck_call stuck_call_of(const worker *w)
 }
 
 /* Locked. */
-static void look_at(executor *ex, job *j, stuck_call *found)
+static void handle_due(executor *ex, job *j, stuck_call *found)
 {
     worker *w = j->worker;
     uint64_t now = nanos();
@@ -117,7 +117,7 @@ static void look_at(executor *ex, job *j, stuck_call *found)
 /* -- jobs that wait -- */
 
 /* Does the parsed j, which waits, need not run any more?  *err says why.  Locked. */
-static bool called_off(const job *j, uint64_t now, dp_error *err)
+static bool need_not_run(const job *j, uint64_t now, dp_error *err)
 {
     bool is_cancelled = job_in_cancels(j);
 
@@ -131,11 +131,11 @@ static bool called_off(const job *j, uint64_t now, dp_error *err)
 static void answer_waiting(executor *ex, struct connection *c, const dp_error *err)
 {
     job *j = c->queue.head;
-    uint64_t since = c->look_at;
+    uint64_t since = c->check_at;
 
     if (j->stage == JOB_PARSED && !request_give_up(&j->rq, err)) { /* a batch goes on */
         c->parked = NULL;
-        c->look_at = turns_first_look(c);
+        c->check_at = turns_check_time(c);
         turns_enter(ex, c);
         return;
     }
@@ -147,13 +147,13 @@ static void answer_waiting(executor *ex, struct connection *c, const dp_error *e
     job_push(&ex->done, j);
     uv_async_send(ex->async);
     turns_await(ex, c);
-    if (c->waits && c->look_at != 0) /* what came with it may be due as well */
-        c->look_at = since;
+    if (c->waits && c->check_at != 0) /* what came with it may be due as well */
+        c->check_at = since;
 }
 
 /* Answer what needs no worker.  Returns the jobs that have to be parsed, their connections busy.
  * Locked. */
-static job_list look_at_waiting(executor *ex, uint64_t now)
+static job_list check_waiting(executor *ex, uint64_t now)
 {
     job_list unparsed = {NULL, NULL};
 
@@ -161,16 +161,16 @@ static job_list look_at_waiting(executor *ex, uint64_t now)
         job *j = c->queue.head;
         dp_error err;
         next = c->next_waiting;
-        if (c->look_at == 0 || c->look_at > now)
+        if (c->check_at == 0 || c->check_at > now)
             continue;
         if (j->stage == JOB_NEW) {
             turns_end_wait(ex, c);
             c->busy = true;
             job_push(&unparsed, job_pop(&c->queue));
-        } else if (j->stage == JOB_ANSWERED || called_off(j, now, &err)) {
+        } else if (j->stage == JOB_ANSWERED || need_not_run(j, now, &err)) {
             answer_waiting(ex, c, &err);
         } else {
-            c->look_at = j->rq.deadline;
+            c->check_at = j->rq.deadline;
         }
     }
     return unparsed;
@@ -212,13 +212,13 @@ static void parse_waiting(executor *ex, job_list *jobs, uint64_t now)
     job *j;
 
     while ((j = job_pop(jobs)) != NULL) {
-        j->drop = (task){.work = parse_task, .done = parsed_waiting, .arg = j};
-        if (j->rq.line_bytes > LIMIT_INLINE_BYTES || nanos() > now + LOOK_PARSE_NS) {
-            workers_queue_task(ex, &j->drop, LIMIT_WORKERS + 1);
+        j->side_task = (task){.work = parse_task, .done = parsed_waiting, .arg = j};
+        if (j->rq.line_bytes > LIMIT_INLINE_BYTES || nanos() > now + PARSE_TURN_NS) {
+            workers_queue_task(ex, &j->side_task, LIMIT_WORKERS + 1);
             continue;
         }
         job_parse(j);
-        parsed_waiting(&j->drop);
+        parsed_waiting(&j->side_task);
     }
 }
 
@@ -232,9 +232,9 @@ static void on_watch(uv_timer_t *h)
     for (job *j = ex->due, *next; j != NULL; j = next) {
         next = j->next_due;
         if (j->due <= now)
-            look_at(ex, j, &found);
+            handle_due(ex, j, &found);
     }
-    job_list unparsed = look_at_waiting(ex, now);
+    job_list unparsed = check_waiting(ex, now);
     deadlines_watch(ex);
     bool waits = ex->n_waiting > 0 && workers_wake(ex, ex->cap);
     unsigned n = ex->n_stuck;

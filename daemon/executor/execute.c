@@ -4,7 +4,7 @@
 #include "printing.h"
 
 enum {
-    OTHERS_MS = 100, /* for so long after its request another connection counts as asking */
+    OTHERS_ACTIVE_MS = 100, /* for so long after its request another connection counts as asking */
 };
 
 /* -- its end -- */
@@ -78,7 +78,7 @@ static bool cancelled(executor *ex, const job *j)
 }
 
 /* From here on executor_cancel() finds j; what was read before is in the connection's cancels. */
-static void publish(executor *ex, job *j)
+static void set_running(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
 
@@ -92,7 +92,7 @@ static void publish(executor *ex, job *j)
     pthread_mutex_unlock(&ex->lock);
 }
 
-static void withdraw(executor *ex, job *j)
+static void clear_running(executor *ex, job *j)
 {
     pthread_mutex_lock(&ex->lock);
     j->rq.conn->running = NULL;
@@ -115,17 +115,17 @@ void job_parse(job *j)
 /* How many threads a parallel kernel of c may have at `now` (nanos): while other connections send
  * requests too, one less than there are cores.  Their short calls would otherwise wait for a core
  * until the system's next clock tick, 4 ms. */
-static int fair_threads(const struct connection *c, int asked, uint64_t now)
+static int fair_threads(const struct connection *c, int requested, uint64_t now)
 {
     const server *s = c->server;
-    bool newest = atomic_load(&s->asked_by) == c->number;
-    uint64_t others = atomic_load(newest ? &s->others_at : &s->asked_at);
-    int most = (int)s->options->threads - 1;
+    bool newest = atomic_load(&s->last_sender) == c->number;
+    uint64_t others = atomic_load(newest ? &s->others_sent_at : &s->last_sent_at);
+    int share = (int)s->options->threads - 1;
 
-    if (others == 0 || now > others + OTHERS_MS * UINT64_C(1000000))
-        return asked;
-    most = most > 1 ? most : 1;
-    return asked > 0 && asked < most ? asked : most;
+    if (others == 0 || now > others + OTHERS_ACTIVE_MS * UINT64_C(1000000))
+        return requested;
+    share = share > 1 ? share : 1;
+    return requested > 0 && requested < share ? requested : share;
 }
 
 static void prepare(dp_ctx *ctx, request *rq)
@@ -187,10 +187,10 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
     }
     rq->ctx = j->ctx != NULL ? j->ctx : ctx;
     rq->out.account = session_account(rq->session);
-    j->moved = j->long_answer = false;
+    j->must_move = j->long_answer = false;
     uint64_t entered = dp_devices_entered();
     int rc = request_run(rq);
-    j->reached = dp_devices_entered() != entered;
+    j->used_device = dp_devices_entered() != entered;
     if (rc == DP_EANSWERED)
         drop_overdue(ex, j);
     dp_call_stats stats = dp_ctx_stats(rq->ctx);
@@ -211,28 +211,28 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
 int job_execute(executor *ex, job *j, dp_ctx *ctx, bool on_loop)
 {
     request *rq = &j->rq;
-    int became = RUN_DONE;
+    int outcome = RUN_DONE;
 
     j->on_loop = on_loop;
     rq->t_started = nanos();
     if (j->stage == JOB_NEW)
         job_parse(j);
     if (j->stage == JOB_PARSED && !on_loop)
-        publish(ex, j);
+        set_running(ex, j);
     if (j->stage == JOB_PARSED && j->ctx == NULL && cancelled(ex, j)) {
         dp_error err = DP_ERROR_INIT;
         job_fail_cancelled(&err);
         request_fail(rq, &err);
     } else if (j->stage == JOB_PARSED) {
-        became = run_parsed(ex, j, ctx);
+        outcome = run_parsed(ex, j, ctx);
     }
-    if (!on_loop && became != RUN_ANSWERED)
-        withdraw(ex, j);
-    if (became == RUN_DONE)
+    if (!on_loop && outcome != RUN_ANSWERED)
+        clear_running(ex, j);
+    if (outcome == RUN_DONE)
         job_answered(j);
-    if (became == RUN_DONE || became == RUN_ANSWERED)
+    if (outcome == RUN_DONE || outcome == RUN_ANSWERED)
         job_drop(j); /* before the answer leaves, so that the loop is idle when its client wakes */
-    return became;
+    return outcome;
 }
 
 bool executor_run(executor *ex, job *j, dp_ctx *ctx)

@@ -54,15 +54,15 @@ static void run_job(executor *ex, job *j, worker *w)
     w->job = j;
     j->worker = w;
     pthread_mutex_unlock(&ex->lock);
-    int became = job_execute(ex, j, w->ctx, false);
-    if (became == RUN_WAITS)
+    int outcome = job_execute(ex, j, w->ctx, false);
+    if (outcome == RUN_WAITS)
         j->rq.session = session_unref(j->rq.session);
     pthread_mutex_lock(&ex->lock);
     uint64_t stuck_since = stuck_end(ex, w);
     const char *called = job_method(j);
-    if (became == RUN_DONE)
+    if (outcome == RUN_DONE)
         turns_put_back(ex, s, j);
-    else if (became == RUN_WAITS)
+    else if (outcome == RUN_WAITS)
         turns_park(ex, s, j);
     else
         end_overdue(ex, s, j);
@@ -100,7 +100,7 @@ static void *worker_main(void *arg)
     w->state = LEFT;
     ex->n_workers--;
     w->ctx = dp_ctx_free(w->ctx);
-    pthread_cond_broadcast(&ex->left);
+    pthread_cond_broadcast(&ex->worker_left);
     pthread_mutex_unlock(&ex->lock);
     return NULL;
 }
@@ -121,7 +121,7 @@ int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *p
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&ex->wake, &monotonic);
-    pthread_cond_init(&ex->left, &monotonic);
+    pthread_cond_init(&ex->worker_left, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_lock(&ex->lock); /* without a first worker nothing would ever run: fail now */
     int rc = workers_start(ex, err);
@@ -138,7 +138,7 @@ bool executor_stop(executor *ex, uint64_t deadline)
     ex->stopping = true;
     pthread_cond_broadcast(&ex->wake);
     while (ex->n_workers + ex->n_replaced > 0 && rc == 0)
-        rc = pthread_cond_timedwait(&ex->left, &ex->lock, &until);
+        rc = pthread_cond_timedwait(&ex->worker_left, &ex->lock, &until);
     bool all = ex->n_workers + ex->n_replaced == 0;
     for (worker *w = ex->workers; w < ex->workers + WORKERS_MOST; w++)
         workers_join_left(w);
@@ -149,7 +149,7 @@ bool executor_stop(executor *ex, uint64_t deadline)
 void executor_fini(executor *ex)
 {
     pthread_cond_destroy(&ex->wake);
-    pthread_cond_destroy(&ex->left);
+    pthread_cond_destroy(&ex->worker_left);
     pthread_mutex_destroy(&ex->lock);
 }
 
@@ -229,8 +229,8 @@ bool executor_cancel(executor *ex, struct connection *c, const cJSON *id)
     pthread_mutex_lock(&ex->lock);
     bool found = cancel_running(c, id);
     if (c->waits) {
-        c->look_at = c->queue.head->since;
-        turns_watch_from(ex, c->look_at);
+        c->check_at = c->queue.head->since;
+        turns_watch_from(ex, c->check_at);
     }
     pthread_mutex_unlock(&ex->lock);
     return found;

@@ -23,14 +23,14 @@ typedef struct worker {
     uint64_t stuck_since;    /* nanos; 0: it is not stuck */
     dp_generator *waits_at;  /* borrowed from its kernel; NULL: it waits for none */
     struct job *job;         /* that it runs */
-    bool refused;            /* it waits there no longer, since the daemon leaves */
+    bool wait_refused;       /* it waits there no longer, since the daemon leaves */
     bool replaced;           /* one of both, and neither in n_workers nor in its lane's `running` */
 } worker;
 
 typedef struct executor {
-    pthread_mutex_t lock; /* of all below, of connections' queues and of lanes */
-    pthread_cond_t wake;  /* there may be work */
-    pthread_cond_t left;  /* a worker is gone */
+    pthread_mutex_t lock;       /* of all below, of connections' queues and of lanes */
+    pthread_cond_t wake;        /* there may be work */
+    pthread_cond_t worker_left; /* a worker is gone */
     dp_registry *reg;
     placement *placement;
     void *(*run)(void *w); /* what a worker does until it leaves: executor.c's */

@@ -9,7 +9,7 @@ enum { IDLE = 0, RUNNING, LEFT }; /* worker.state: a free slot, a thread, a thre
 enum {
     STUCK_NS = 10 * 1000 * 1000, /* after its deadline a kernel has so long to stop by itself */
     /* A job that waits for so long is parsed, so that its deadline is known. */
-    LOOK_NS = 20 * 1000 * 1000,
+    PARSE_AFTER_NS = 20 * 1000 * 1000,
 };
 
 /* -- turns.c; executor.lock is held -- */
@@ -22,7 +22,7 @@ void turns_enter(executor *ex, struct connection *c);
 /* Have the loop's thread look at what is due at `at` (nanos). */
 void turns_watch_from(executor *ex, uint64_t at);
 /* When the loop's thread has to look at the first job of c (nanos); 0: never. */
-uint64_t turns_first_look(const struct connection *c);
+uint64_t turns_check_time(const struct connection *c);
 /* Let c wait for its turn if it has something to wait for. */
 void turns_await(executor *ex, struct connection *c);
 void turns_end_wait(executor *ex, struct connection *c);
@@ -47,12 +47,12 @@ void workers_join_left(worker *w);
 int workers_start(executor *ex, dp_error *err);
 /* Something was made ready: wake a worker for it, or start one.  true: more things wait than
  * workers are idle. */
-bool workers_wake(executor *ex, unsigned most);
+bool workers_wake(executor *ex, unsigned max_workers);
 /* Something waits for a worker: see to it that it does not wait for ever.  Loop thread,
  * unlocked. */
 void workers_start_tick(executor *ex);
 /* Queue t for one of at most `most` workers.  Loop thread, unlocked. */
-void workers_queue_task(executor *ex, task *t, unsigned most);
+void workers_queue_task(executor *ex, task *t, unsigned max_workers);
 
 /* -- stuck.c; executor.lock is held -- */
 

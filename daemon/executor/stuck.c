@@ -30,7 +30,7 @@ void stuck_unlist_due(executor *ex, job *j)
 }
 
 /* w ends its work some time: until then another worker may have its place. */
-static void give_place(executor *ex, worker *w)
+static void release_slot(executor *ex, worker *w)
 {
     if (w->replaced || ex->n_replaced >= LIMIT_STUCK_WORKERS)
         return;
@@ -41,7 +41,7 @@ static void give_place(executor *ex, worker *w)
     turns_list(ex, &w->session->turn_queue);
 }
 
-static void take_place(executor *ex, worker *w)
+static void reclaim_slot(executor *ex, worker *w)
 {
     if (!w->replaced || w->stuck_since != 0 || w->waits_at != NULL)
         return;
@@ -65,7 +65,7 @@ void stuck_refuse_waits(executor *ex)
 {
     for (worker *w = ex->workers; w < ex->workers + WORKERS_MOST && ex->n_stuck > 0; w++)
         if (w->waits_at != NULL && has_stuck(ex, w->session)) {
-            w->refused = true;
+            w->wait_refused = true;
             atomic_store(&w->job->rq.cancel, 1);
             dp_generator_wake(w->waits_at);
         }
@@ -77,7 +77,7 @@ void stuck_begin(executor *ex, worker *w)
         return;
     w->stuck_since = nanos();
     ex->n_stuck++;
-    give_place(ex, w);
+    release_slot(ex, w);
     if (ex->draining)
         stuck_refuse_waits(ex);
 }
@@ -88,7 +88,7 @@ uint64_t stuck_end(executor *ex, worker *w)
 
     w->stuck_since = 0;
     ex->n_stuck -= since != 0;
-    take_place(ex, w);
+    reclaim_slot(ex, w);
     return since;
 }
 
@@ -107,7 +107,7 @@ static int generator_wait_begins(void *arg, dp_generator *g, dp_error *err)
     executor *ex = &j->rq.conn->server->executor;
 
     if (j->on_loop) {
-        j->moved = true;
+        j->must_move = true;
         return dp_error_set(err, DP_EWORKER, "another request draws from its generator");
     }
     pthread_mutex_lock(&ex->lock);
@@ -115,7 +115,7 @@ static int generator_wait_begins(void *arg, dp_generator *g, dp_error *err)
     bool refused = ex->draining && has_stuck(ex, w->session);
     if (!refused) {
         w->waits_at = g;
-        give_place(ex, w);
+        release_slot(ex, w);
         workers_wake(ex, ex->cap);
     }
     pthread_mutex_unlock(&ex->lock);
@@ -129,10 +129,10 @@ static int generator_wait_ends(void *arg, int rc, dp_error *err)
 
     pthread_mutex_lock(&ex->lock);
     worker *w = j->worker;
-    bool refused = w->refused;
+    bool refused = w->wait_refused;
     w->waits_at = NULL;
-    w->refused = false;
-    take_place(ex, w);
+    w->wait_refused = false;
+    reclaim_slot(ex, w);
     pthread_mutex_unlock(&ex->lock);
     return rc < 0 && refused ? fail_leaves(err) : rc;
 }

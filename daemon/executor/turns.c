@@ -117,7 +117,7 @@ void turns_watch_from(executor *ex, uint64_t at)
     uv_async_send(ex->async);
 }
 
-uint64_t turns_first_look(const struct connection *c)
+uint64_t turns_check_time(const struct connection *c)
 {
     const job *j = c->queue.head;
 
@@ -125,7 +125,7 @@ uint64_t turns_first_look(const struct connection *c)
         return 0;
     if (j->stage == JOB_ANSWERED || atomic_load(&c->n_cancels) > 0)
         return j->since;
-    return j->stage == JOB_NEW ? j->since + LOOK_NS : j->rq.deadline;
+    return j->stage == JOB_NEW ? j->since + PARSE_AFTER_NS : j->rq.deadline;
 }
 
 void turns_await(executor *ex, struct connection *c)
@@ -142,9 +142,9 @@ void turns_await(executor *ex, struct connection *c)
         if (c->next_waiting != NULL)
             c->next_waiting->link_waiting = &c->next_waiting;
         ex->waiting = c;
-        c->look_at = turns_first_look(c);
-        if (c->look_at != 0)
-            turns_watch_from(ex, c->look_at);
+        c->check_at = turns_check_time(c);
+        if (c->check_at != 0)
+            turns_watch_from(ex, c->check_at);
     }
     turns_enter(ex, c);
 }

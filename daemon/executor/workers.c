@@ -88,11 +88,11 @@ int workers_start(executor *ex, dp_error *err)
     return 0;
 }
 
-bool workers_wake(executor *ex, unsigned most)
+bool workers_wake(executor *ex, unsigned max_workers)
 {
     dp_error err = DP_ERROR_INIT;
 
-    if (ex->n_waiting > ex->n_idle && ex->n_workers < most + ex->n_to_print &&
+    if (ex->n_waiting > ex->n_idle && ex->n_workers < max_workers + ex->n_to_print &&
         workers_start(ex, &err) < 0)
         log_seldom(LOG_WARN, "executor.start", "workers=%u error=\"%s\"", ex->n_workers,
                    err.message);
@@ -128,7 +128,7 @@ void workers_start_tick(executor *ex)
         uv_timer_start(&ex->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-void workers_queue_task(executor *ex, task *t, unsigned most)
+void workers_queue_task(executor *ex, task *t, unsigned max_workers)
 {
     pthread_mutex_lock(&ex->lock);
     task **last = &ex->tasks;
@@ -138,7 +138,7 @@ void workers_queue_task(executor *ex, task *t, unsigned most)
     t->next = NULL;
     t->since = nanos();
     ex->n_waiting++;
-    bool waits = workers_wake(ex, most);
+    bool waits = workers_wake(ex, max_workers);
     pthread_mutex_unlock(&ex->lock);
     if (waits)
         workers_start_tick(ex);

@@ -56,8 +56,8 @@ typedef struct jw {
     dp_account *account;
     dp_error *err;
     bool refused;
-    dp_account *paid_by; /* counted; NULL: nobody has paid */
-    size_t paid;
+    dp_account *charged_account; /* counted; NULL: nobody has paid */
+    size_t charged_bytes;
 } jw;
 void jw_init(jw *w);
 void jw_fini(jw *w);

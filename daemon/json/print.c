@@ -30,9 +30,9 @@ enum { NO, YES, UNSURE }; /* does a decimal read back as the number it was made 
 
 /* How many digits survive decimal -> dtype -> decimal, and how many any value needs. */
 typedef struct precision {
-    int least, most;
-    double normal; /* below it values have fewer bits, so fewer digits may do */
-    double exact;  /* below it no two integers read as the same value */
+    int min_digits, max_digits;
+    double min_normal;  /* below it values have fewer bits, so fewer digits may do */
+    double exact_below; /* below it no two integers read as the same value */
 } precision;
 
 static precision precision_of(dp_dtype dtype)
@@ -104,9 +104,9 @@ static decimal shortest(double d, dp_dtype dtype)
     int top = (int)floor(log10(d));
     decimal x = {0, 0};
 
-    for (int n = d < p.normal ? 1 : p.least; n <= p.most; n++) {
+    for (int n = d < p.min_normal ? 1 : p.min_digits; n <= p.max_digits; n++) {
         int back = round_by_power(d, n, top, dtype, &x);
-        if (back == UNSURE || (back == NO && n == p.most))
+        if (back == UNSURE || (back == NO && n == p.max_digits))
             back = round_by_text(d, n, dtype, &x);
         if (back == YES)
             break;
@@ -199,8 +199,9 @@ static size_t put_text(char *out, const char *text)
 /* Is d an integer that is short, and that no shorter decimal reads as? */
 static bool is_own_decimal(double d, dp_dtype dtype)
 {
-    double size = fabs(d);
-    return size < 1e15 && size < precision_of(dtype).exact && (double)(int64_t)d == d;
+    double magnitude = fabs(d);
+    return magnitude < 1e15 && magnitude < precision_of(dtype).exact_below &&
+           (double)(int64_t)d == d;
 }
 
 static size_t print_finite(char *out, double d, dp_dtype dtype)

@@ -18,26 +18,26 @@ void jw_init(jw *w)
 
 void jw_fini(jw *w)
 {
-    if (w->paid_by != NULL) {
-        dp_account_refund(w->paid_by, DP_HOLDER_INTERMEDIATES, 0, w->paid);
-        dp_account_close(w->paid_by);
+    if (w->charged_account != NULL) {
+        dp_account_refund(w->charged_account, DP_HOLDER_INTERMEDIATES, 0, w->charged_bytes);
+        dp_account_close(w->charged_account);
     }
     dp_free(w->s);
     jw_init(w);
 }
 
 /* For a buffer of cap bytes. */
-static bool pay(jw *w, size_t cap)
+static bool charge_buffer(jw *w, size_t cap)
 {
     if (w->account == NULL || cap <= LIMIT_INLINE_BYTES)
         return true;
-    w->refused =
-        dp_account_charge(w->account, DP_HOLDER_INTERMEDIATES, 0, cap - w->paid, w->err) < 0;
+    w->refused = dp_account_charge(w->account, DP_HOLDER_INTERMEDIATES, 0, cap - w->charged_bytes,
+                                   w->err) < 0;
     if (w->refused)
         return false;
-    if (w->paid_by == NULL)
-        w->paid_by = dp_account_ref(w->account);
-    w->paid = cap;
+    if (w->charged_account == NULL)
+        w->charged_account = dp_account_ref(w->account);
+    w->charged_bytes = cap;
     return true;
 }
 
@@ -49,7 +49,8 @@ static bool grow(jw *w, size_t n)
         return false;
     while (cap - w->len < n)
         cap *= 2;
-    char *s = w->len + n > LIMIT_ANSWER_BYTES || !pay(w, cap) ? NULL : dp_realloc(w->s, cap);
+    char *s =
+        w->len + n > LIMIT_ANSWER_BYTES || !charge_buffer(w, cap) ? NULL : dp_realloc(w->s, cap);
     w->failed = s == NULL;
     if (s == NULL)
         return false;
@@ -58,7 +59,7 @@ static bool grow(jw *w, size_t n)
     return true;
 }
 
-static inline bool room(jw *w, size_t n)
+static inline bool reserve(jw *w, size_t n)
 {
     return (w->cap - w->len >= n && !w->failed) || grow(w, n);
 }
@@ -92,7 +93,7 @@ static inline void copy(char *to, const char *from, size_t n)
 
 void jw_text(jw *w, const char *s, size_t n)
 {
-    if (n > 0 && room(w, n)) {
+    if (n > 0 && reserve(w, n)) {
         copy(w->s + w->len, s, n);
         w->len += n;
     }
@@ -100,11 +101,11 @@ void jw_text(jw *w, const char *s, size_t n)
 
 static inline void put(jw *w, char c)
 {
-    if (room(w, 1))
+    if (reserve(w, 1))
         w->s[w->len++] = c;
 }
 
-static inline void element(jw *w)
+static inline void begin_element(jw *w)
 {
     uint64_t level = (uint64_t)1 << w->depth;
 
@@ -115,7 +116,7 @@ static inline void element(jw *w)
 
 static void open_with(jw *w, char bracket)
 {
-    element(w);
+    begin_element(w);
     put(w, bracket);
     if (w->depth + 1 >= JW_DEPTH_MAX)
         w->failed = true;
@@ -152,7 +153,7 @@ void jw_array_end(jw *w)
 
 void jw_raw(jw *w, const char *s, size_t n)
 {
-    element(w);
+    begin_element(w);
     jw_text(w, s, n);
 }
 
@@ -194,7 +195,7 @@ static const char *put_special(jw *w, const char *s, size_t n)
     return s + (bytes > 0 ? bytes : 1);
 }
 
-static void quoted(jw *w, const char *s, size_t n)
+static void write_quoted(jw *w, const char *s, size_t n)
 {
     const char *end = s + n;
 
@@ -209,8 +210,8 @@ static void quoted(jw *w, const char *s, size_t n)
 
 void jw_strn(jw *w, const char *s, size_t n)
 {
-    element(w);
-    quoted(w, s, n);
+    begin_element(w);
+    write_quoted(w, s, n);
 }
 
 void jw_str(jw *w, const char *s)
@@ -225,7 +226,7 @@ void jw_keyn(jw *w, const char *name, size_t n)
 {
     uint64_t level = (uint64_t)1 << w->depth;
 
-    if (room(w, n + sizeof(",\"\":") - 1)) {
+    if (reserve(w, n + sizeof(",\"\":") - 1)) {
         char *p = w->s + w->len;
         if (w->comma & level)
             *p++ = ',';
@@ -299,7 +300,7 @@ void jw_elements(jw *w, dp_dtype dtype, const char *p, int64_t n)
 {
     size_t item = dp_dtype_size(dtype);
 
-    for (int64_t i = 0; i < n && room(w, ELEMENT_TEXT_MAX + 1); i++, p += item) {
+    for (int64_t i = 0; i < n && reserve(w, ELEMENT_TEXT_MAX + 1); i++, p += item) {
         if (i > 0)
             w->s[w->len++] = ',';
         w->len += print_element(w->s + w->len, dtype, p);

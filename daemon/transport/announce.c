@@ -93,7 +93,7 @@ static struct connection *longest_waiting(const server *s)
     return found;
 }
 
-static void limit_waiting(server *s)
+static void close_longest_waiting(server *s)
 {
     dp_error why = DP_ERROR_INIT;
 
@@ -145,7 +145,7 @@ static bool descriptors_unread(const struct connection *c)
  * system never says that the client has left.  Returns whether any connection is not read. */
 static bool check_unread(server *s, uint64_t now)
 {
-    uint64_t most = LIMIT_SILENT_MS * UINT64_C(1000000);
+    uint64_t max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
     dp_error why = DP_ERROR_INIT;
     bool any = false;
 
@@ -156,7 +156,7 @@ static bool check_unread(server *s, uint64_t now)
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
         any = any || c->unread_since != 0;
-        if (c->unread_since == 0 || now - c->unread_since <= most)
+        if (c->unread_since == 0 || now - c->unread_since <= max_ns)
             continue;
         c->unread_since = now;
         if (descriptors_unread(c))
@@ -170,7 +170,7 @@ static bool check_unread(server *s, uint64_t now)
 static void on_waiting(uv_timer_t *h)
 {
     server *s = h->data;
-    uint64_t now = nanos(), most = LIMIT_SILENT_MS * UINT64_C(1000000);
+    uint64_t now = nanos(), max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
     dp_error why = DP_ERROR_INIT;
 
     dp_error_set(&why, DP_ERESOURCE,
@@ -178,7 +178,7 @@ static void on_waiting(uv_timer_t *h)
                  LIMIT_SILENT_MS);
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
-        if (c->n_fds > 0 && now - c->fds_since > most && connection_wants(c))
+        if (c->n_fds > 0 && now - c->fds_since > max_ns && connection_wants(c))
             connection_close_because(c, &why);
     }
     bool unread = check_unread(s, now);
@@ -213,11 +213,11 @@ bool connection_settle_descriptors(struct connection *c)
     }
     if (!uv_is_active((uv_handle_t *)&s->waiting))
         uv_timer_start(&s->waiting, on_waiting, WAITING_CHECK_MS, WAITING_CHECK_MS);
-    limit_waiting(s);
+    close_longest_waiting(s);
     return false;
 }
 
-bool connection_keep_descriptors(struct connection *c, const struct cmsghdr *h)
+bool connection_queue_descriptors(struct connection *c, const struct cmsghdr *h)
 {
     size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     bool all = true;

@@ -188,27 +188,27 @@ static struct connection *connection_new(server *s, int fd, dp_error *err)
  * since: nothing is lost when it is closed. */
 static struct connection *longest_silent(const server *s)
 {
-    uint64_t now = nanos(), most = LIMIT_SILENT_MS * UINT64_C(1000000);
+    uint64_t now = nanos(), max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
     struct connection *found = NULL;
 
     for (struct connection *c = s->connections; c != NULL; c = c->next)
-        if (now - c->opened > most && c->n_jobs == (c->pending != NULL) &&
+        if (now - c->opened > max_ns && c->n_jobs == (c->pending != NULL) &&
             (found == NULL || c->opened < found->opened))
             found = c;
     return found;
 }
 
-static int make_room(server *s, dp_error *err)
+static int reserve_connection(server *s, dp_error *err)
 {
-    int64_t most = s->limits[LIMIT_AT_CONNECTIONS];
+    int64_t limit = s->limits[LIMIT_AT_CONNECTIONS];
     struct connection *silent;
 
-    if (atomic_load(&s->n_connections) < most)
+    if (atomic_load(&s->n_connections) < limit)
         return 0;
     silent = longest_silent(s);
     if (silent == NULL)
         return dp_error_set(err, DP_ERESOURCE, "%lld connections are open (connections)",
-                            (long long)most);
+                            (long long)limit);
     dp_error why = DP_ERROR_INIT;
     dp_error_set(&why, DP_ERESOURCE,
                  "no request in %d ms (silent_ms), and others wait to be connected",
@@ -226,7 +226,7 @@ void connection_accept(server *s, int fd)
     if (!same_user(fd, &uid)) {
         dp_error_set(&err, DP_EPERM, "uid %ld is not the daemon's %ld", (long)uid, (long)geteuid());
     } else {
-        if (make_room(s, &err) == 0)
+        if (reserve_connection(s, &err) == 0)
             c = connection_new(s, fd, &err);
         if (c == NULL)
             connection_say_why(fd, &err);

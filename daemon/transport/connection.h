@@ -59,7 +59,7 @@ struct connection {
     bool waits;             /* it stands in executor.waiting */
     bool ready;             /* it stands in its session's lane */
     struct session *parked; /* it waits until a stuck call of this one ends; NULL: for its turn */
-    uint64_t look_at;       /* it waits: nanos, when to look at its first job; 0: never */
+    uint64_t check_at;      /* it waits: nanos, when to look at its first job; 0: never */
     bool gone;              /* its client is: nobody waits for answers */
     job *running;           /* what that worker runs, once it is parsed; NULL: none */
     struct connection *next_ready, *next_waiting, **link_waiting;

@@ -10,8 +10,8 @@
 #include <endian.h>
 #include <string.h>
 
-enum { LINE, HELD, BODY, SKIP };
-enum { READ_BYTES = 16 << 10, KEEP_BYTES = 64 << 10 };
+enum { LINE, ANNOUNCED, BODY, SKIP };
+enum { READ_BYTES = 16 << 10, IDLE_BYTES_MAX = 64 << 10 };
 
 static const struct {
     const char *text;
@@ -65,8 +65,8 @@ void frame_fini(frame *f)
 size_t frame_space(frame *f, char **p)
 {
     if (f->state == BODY && f->body != NULL && f->start == f->end) {
-        *p = (char *)f->body + f->body_have;
-        return f->body_bytes - f->body_have;
+        *p = (char *)f->body + f->body_received;
+        return f->body_bytes - f->body_received;
     }
     if (f->start > 0) {
         memmove(f->in, f->in + f->start, f->end - f->start);
@@ -88,7 +88,7 @@ size_t frame_space(frame *f, char **p)
 void frame_filled(frame *f, size_t n)
 {
     if (f->state == BODY && f->body != NULL && f->start == f->end)
-        f->body_have += n;
+        f->body_received += n;
     else
         f->end += n;
 }
@@ -101,7 +101,7 @@ static void consume(frame *f, size_t n)
         return;
     f->start = f->end = 0;
     if (f->cap >
-        KEEP_BYTES) { /* a long line was consumed: an idle connection does not keep its memory */
+        IDLE_BYTES_MAX) { /* a long line was consumed: an idle connection does not keep its memory */
         dp_free(f->in);
         f->in = NULL;
         f->cap = 0;
@@ -137,7 +137,7 @@ static int take_line(frame *f, size_t n, char **line, size_t *bytes)
     memcpy(copy, f->in + f->start, n);
     copy[n] = '\0';
     f->announces = has_word(copy, n);
-    f->state = f->announces ? HELD : LINE;
+    f->state = f->announces ? ANNOUNCED : LINE;
     consume(f, n + 1);
     *line = copy;
     *bytes = n;
@@ -188,17 +188,17 @@ static int skip_line(frame *f)
 
 static int next_body(frame *f)
 {
-    size_t n = f->end - f->start, want = f->body_bytes - f->body_have;
+    size_t n = f->end - f->start, want = f->body_bytes - f->body_received;
 
     if (n > want)
         n = want;
     if (n > 0) {
         if (f->body != NULL)
-            memcpy(f->body + f->body_have, f->in + f->start, n);
-        f->body_have += n;
+            memcpy(f->body + f->body_received, f->in + f->start, n);
+        f->body_received += n;
         consume(f, n);
     }
-    if (f->body_have < f->body_bytes)
+    if (f->body_received < f->body_bytes)
         return FRAME_MORE;
     f->state = LINE;
     return FRAME_BODY;
@@ -206,7 +206,7 @@ static int next_body(frame *f)
 
 int frame_next(frame *f, char **line, size_t *bytes)
 {
-    if (f->state == HELD)
+    if (f->state == ANNOUNCED)
         return FRAME_MORE;
     if (f->state == BODY)
         return next_body(f);
@@ -222,7 +222,7 @@ void frame_expect(frame *f, size_t bytes)
 {
     f->state = BODY;
     f->body_bytes = bytes;
-    f->body_have = 0;
+    f->body_received = 0;
     f->body = bytes > 0 ? dp_malloc(bytes) : NULL;
 }
 
@@ -231,6 +231,6 @@ uint8_t *frame_body(frame *f)
     uint8_t *body = f->body;
 
     f->body = NULL;
-    f->body_bytes = f->body_have = 0;
+    f->body_bytes = f->body_received = 0;
     return body;
 }

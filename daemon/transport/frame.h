@@ -24,7 +24,7 @@ typedef struct frame {
     int state;
     bool announces; /* the last line holds "attachments" or "fds", quotes included */
     uint8_t *body;  /* attachments so far; NULL while body_bytes > 0: no memory, they are dropped */
-    size_t body_bytes, body_have;
+    size_t body_bytes, body_received;
 } frame;
 void frame_init(frame *f, size_t max_line);
 void frame_fini(frame *f);

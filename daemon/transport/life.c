@@ -29,11 +29,11 @@ static void note_request(struct connection *c, uint64_t now)
 {
     server *s = c->server;
 
-    if (atomic_load(&s->asked_by) != c->number) {
-        atomic_store(&s->others_at, atomic_load(&s->asked_at));
-        atomic_store(&s->asked_by, c->number);
+    if (atomic_load(&s->last_sender) != c->number) {
+        atomic_store(&s->others_sent_at, atomic_load(&s->last_sent_at));
+        atomic_store(&s->last_sender, c->number);
     }
-    atomic_store(&s->asked_at, now);
+    atomic_store(&s->last_sent_at, now);
 }
 
 job *connection_job(struct connection *c, char *line, size_t bytes)
@@ -86,13 +86,13 @@ void connection_job_free(job *j)
     job_drop(j);
     dp_free(j->rq.attachment_bytes);
     dp_free(j->rq.attachment_offset);
-    j->drop = (task){.work = drop_answer, .done = dropped, .arg = j};
+    j->side_task = (task){.work = drop_answer, .done = dropped, .arg = j};
     if (j->answer_bytes > SLOW_FREE_BYTES && !s->leaving) {
-        executor_task(&s->executor, &j->drop);
+        executor_task(&s->executor, &j->side_task);
         return;
     }
-    drop_answer(&j->drop);
-    dropped(&j->drop);
+    drop_answer(&j->side_task);
+    dropped(&j->side_task);
 }
 
 /* -- cancelled requests -- */

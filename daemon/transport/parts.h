@@ -60,7 +60,7 @@ void connection_refuse(struct connection *c, const dp_error *err, bool close);
 /* The pending line is parsed: find out what follows it. */
 void connection_announced(struct connection *c);
 /* Append received descriptors to those that wait.  false: they were too many, some are closed. */
-bool connection_keep_descriptors(struct connection *c, const struct cmsghdr *h);
+bool connection_queue_descriptors(struct connection *c, const struct cmsghdr *h);
 /* Close the descriptors that no line announced, once each line that they came beside is parsed.
  * true: that happened the second time, and there is an answer that says so. */
 bool connection_settle_descriptors(struct connection *c);

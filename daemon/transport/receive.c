@@ -81,7 +81,7 @@ static void take_body(struct connection *c)
     connection_dispatch(c, j);
 }
 
-static void take_long(struct connection *c, bool close)
+static void refuse_long(struct connection *c, bool close)
 {
     dp_error err = DP_ERROR_INIT;
 
@@ -106,7 +106,7 @@ bool connection_take_messages(struct connection *c)
         else if (found == FRAME_BODY)
             take_body(c);
         else if (found == FRAME_LONG)
-            take_long(c, c->frame.announces || c->n_fds > 0);
+            refuse_long(c, c->frame.announces || c->n_fds > 0);
         else
             connection_close(c);
     }
@@ -128,7 +128,7 @@ static ssize_t receive(struct connection *c, char *p, size_t space)
                        .msg_control = control,
                        .msg_controllen = sizeof(control)};
     ssize_t n;
-    bool kept = true;
+    bool all_queued = true;
 
     do
         n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -138,8 +138,8 @@ static ssize_t receive(struct connection *c, char *p, size_t space)
     c->received += (size_t)n;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h != NULL; h = CMSG_NXTHDR(&m, h))
         if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
-            kept = connection_keep_descriptors(c, h) && kept;
-    if (kept && !(m.msg_flags & MSG_CTRUNC))
+            all_queued = connection_queue_descriptors(c, h) && all_queued;
+    if (all_queued && !(m.msg_flags & MSG_CTRUNC))
         return n;
     dp_error_set(&why, DP_ERESOURCE, "more than %d descriptors came (descriptors), or none is free",
                  LIMIT_DESCRIPTORS);

@@ -10,11 +10,11 @@
 enum { SEND_PIECES = 64 }; /* of answers, given to the system at once */
 
 /* The pieces of j's answer that are not sent yet, at most `room` of them; returns how many. */
-static size_t answer_pieces(const job *j, struct iovec *iov, size_t room)
+static size_t answer_pieces(const job *j, struct iovec *iov, size_t max_pieces)
 {
     size_t n = 0, skip = j->sent;
 
-    for (size_t i = 0; i <= j->rq.n_parts && n < room; i++) {
+    for (size_t i = 0; i <= j->rq.n_parts && n < max_pieces; i++) {
         const char *data = i == 0 ? j->rq.out.s : j->rq.parts[i - 1].data;
         size_t bytes = i == 0 ? j->rq.out.len : j->rq.parts[i - 1].bytes;
         if (skip < bytes)
