@@ -1,14 +1,15 @@
-/* deadlines.c -- what the loop's thread looks at when its time has come: jobs that wait, and
- * running jobs whose deadline has passed.
+/* deadlines.c -- the loop's thread checks waiting jobs, and running jobs whose deadline has passed,
+ * at the times when they are due.
  *
- * All of it is for the loop's thread but executor_watch() and executor_stuck(). */
+ * Every function is for the loop's thread, except executor_watch() and executor_stuck(). */
 #include "executor/parts.h"
 #include "methods/methods.h"
 
 enum {
-    PARSE_TURN_NS =
-        500 * 1000, /* the loop's thread parses for so long in one turn, workers the rest */
-    STUCK_CALLS = 4 * WORKERS_MOST, /* calls that are looked through for what a stuck worker runs */
+    /* time that the loop's thread spends on parsing in one turn; workers parse the other jobs */
+    PARSE_TURN_NS = 500 * 1000,
+    /* number of running calls that are searched for the one of a stuck worker */
+    STUCK_CALLS = 4 * WORKERS_MOST,
 };
 
 static void on_watch(uv_timer_t *h);
@@ -32,8 +33,8 @@ void deadlines_watch(executor *ex)
 
 /* -- running jobs that are due -- */
 
-/* The deadline of j has passed: answer in its place.  false: there is no memory for that now.
- * Locked. */
+/* Answer the request of `j`, whose deadline has passed, with a substitute job.  false: out of
+ * memory, try again later.  The caller holds the lock. */
 static bool answer_for(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
@@ -42,7 +43,7 @@ static bool answer_for(executor *ex, job *j)
 
     if (substitute == NULL)
         return false;
-    if (!session_stuck_add(j->worker->session, &j->rq, &calls)) { /* it has just ended */
+    if (!session_stuck_add(j->worker->session, &j->rq, &calls)) { /* the request has just ended */
         dp_free(substitute);
         return true;
     }
@@ -73,7 +74,7 @@ static bool answer_for(executor *ex, job *j)
     return true;
 }
 
-/* Log a stuck worker with the innermost call that its thread runs. */
+/* Log a stuck worker, with the innermost call that its thread runs. */
 static void log_stuck(executor *ex, const stuck_call *s, unsigned n)
 {
     dp_running *calls = dp_malloc_n(STUCK_CALLS, sizeof(*calls));
@@ -99,7 +100,8 @@ static stuck_call stuck_call_of(const worker *w)
                         nanos() - w->stuck_since};
 }
 
-/* Locked. */
+/* Handle the running job `j`, which is due: its call was cancelled, or its deadline has passed.
+ * `*found` gets the call if it became stuck now.  The caller holds the lock. */
 static void handle_due(executor *ex, job *j, stuck_call *found)
 {
     worker *w = j->worker;
@@ -114,9 +116,10 @@ static void handle_due(executor *ex, job *j, stuck_call *found)
         *found = stuck_call_of(w);
 }
 
-/* -- jobs that wait -- */
+/* -- waiting jobs -- */
 
-/* Does the parsed j, which waits, need not run any more?  *err says why.  Locked. */
+/* Is it unnecessary to run the waiting, parsed job `j`, because it was cancelled or its deadline
+ * has passed?  `*err` tells which.  The caller holds the lock. */
 static bool need_not_run(const job *j, uint64_t now, dp_error *err)
 {
     bool is_cancelled = job_in_cancels(j);
@@ -127,13 +130,15 @@ static bool need_not_run(const job *j, uint64_t now, dp_error *err)
     return (is_cancelled ? job_fail_cancelled(err) : run_check_deadline(&j->rq, now, err)) < 0;
 }
 
-/* The first job of c need not run: give its answer, or its error, back.  Locked. */
+/* Return the first job of `c`, which need not run, to the loop's thread: with its answer, or with
+ * `*err`.  The caller holds the lock. */
 static void answer_waiting(executor *ex, struct connection *c, const dp_error *err)
 {
     job *j = c->queue.head;
     uint64_t since = c->check_at;
 
-    if (j->stage == JOB_PARSED && !request_give_up(&j->rq, err)) { /* a batch goes on */
+    /* the next request of the batch runs */
+    if (j->stage == JOB_PARSED && !request_give_up(&j->rq, err)) {
         c->parked = NULL;
         c->check_at = turns_check_time(c);
         turns_enter(ex, c);
@@ -147,12 +152,12 @@ static void answer_waiting(executor *ex, struct connection *c, const dp_error *e
     job_push(&ex->done, j);
     uv_async_send(ex->async);
     turns_await(ex, c);
-    if (c->waits && c->check_at != 0) /* what came with it may be due as well */
+    if (c->waits && c->check_at != 0) /* the following job may be due as well */
         c->check_at = since;
 }
 
-/* Answer what needs no worker.  Returns the jobs that have to be parsed, their connections busy.
- * Locked. */
+/* Answer the waiting jobs that need no worker.  Returns the jobs that must be parsed; their
+ * connections are marked busy.  The caller holds the lock. */
 static job_list check_waiting(executor *ex, uint64_t now)
 {
     job_list unparsed = {NULL, NULL};
@@ -176,7 +181,7 @@ static job_list check_waiting(executor *ex, uint64_t now)
     return unparsed;
 }
 
-/* j, which waits, is parsed: its connection waits on. */
+/* The waiting job of task `t` is parsed: let its connection wait again. */
 static void parsed_waiting(task *t)
 {
     job *j = t->arg;
@@ -205,8 +210,8 @@ static void parse_task(task *t)
     job_parse(t->arg);
 }
 
-/* Parse jobs that have waited: short ones here, as far as the time allows, the others on
- * workers. */
+/* Parse jobs that have waited for PARSE_AFTER_NS: short ones here until PARSE_TURN_NS have passed,
+ * the others on workers. */
 static void parse_waiting(executor *ex, job_list *jobs, uint64_t now)
 {
     job *j;
@@ -250,7 +255,7 @@ void executor_watch(executor *ex, job *j, uint64_t deadline)
 {
     pthread_mutex_lock(&ex->lock);
     atomic_store(&j->rq.phase, PHASE_READS);
-    if (!j->rq.conn->gone) /* of a batch, an earlier request may be listed */
+    if (!j->rq.conn->gone) /* in a batch, an earlier request may have put `j` into executor.due */
         stuck_unlist_due(ex, j);
     stuck_list_due(ex, j, deadline + STUCK_NS);
     pthread_mutex_unlock(&ex->lock);

@@ -1,25 +1,27 @@
-/* execute.c -- one job: parsed, placed, run on this thread, answered. */
+/* execute.c -- runs one job on the current thread: parse, run, print the answer. */
 #include "executor/parts.h"
 #include "methods/methods.h"
 #include "printing.h"
 
 enum {
-    OTHERS_ACTIVE_MS = 100, /* for so long after its request another connection counts as asking */
+    /* another connection counts as active for this time after its request */
+    OTHERS_ACTIVE_MS = 100,
 };
 
-/* -- its end -- */
+/* -- the end of a job -- */
 
 void job_answered(job *j)
 {
     j->stage = JOB_ANSWERED;
-    j->rq.out.account = NULL; /* may go with the session */
+    j->rq.out.account = NULL; /* the account may be closed with the session */
     j->answer_bytes = j->rq.out.len;
     for (size_t i = 0; i < j->rq.n_parts; i++)
         j->answer_bytes += j->rq.parts[i].bytes;
 }
 
-/* The loop's thread has answered for j, and what its kernel gave goes.  The executor's lock is
- * passed once: the loop looks at j->rq under it. */
+/* Drop the result of `j`, because the loop's thread has answered its request.  The lock is taken
+ * and released once, to wait until the loop's thread, which reads `j->rq` under it, has
+ * finished. */
 static void drop_overdue(executor *ex, job *j)
 {
     pthread_mutex_lock(&ex->lock);
@@ -38,7 +40,8 @@ void job_drop(job *j)
     dp_free(rq->line);
     dp_free(rq->attached);
     rq->session =
-        session_unref(rq->session); /* may be the last reference, which frees its tensors */
+        /* may be the last reference, which frees the session's tensors */
+        session_unref(rq->session);
     rq->root = NULL;
     rq->line = NULL;
     rq->attached = NULL;
@@ -51,7 +54,7 @@ const char *job_method(const job *j)
     return name != NULL ? name : "";
 }
 
-/* -- called off -- */
+/* -- cancelled jobs -- */
 
 bool job_in_cancels(const job *j)
 {
@@ -77,7 +80,8 @@ static bool cancelled(executor *ex, const job *j)
     return found;
 }
 
-/* From here on executor_cancel() finds j; what was read before is in the connection's cancels. */
+/* Make `j` the running job of its connection, so that executor_cancel() finds it.  A call.cancel
+ * that was read before is in the connection's `cancels`. */
 static void set_running(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
@@ -100,21 +104,23 @@ static void clear_running(executor *ex, job *j)
     pthread_mutex_unlock(&ex->lock);
 }
 
-/* -- before it runs -- */
+/* -- before the method runs -- */
 
 void job_parse(job *j)
 {
     bool ok = request_parse(&j->rq);
 
     j->stage = ok ? JOB_PARSED : JOB_ANSWERED;
-    /* It is not known what an unreadable line announced, and so not where the next one begins. */
+    /* An unreadable line may have announced attachments of unknown length, so the start of the next
+     * line is unknown: close the connection. */
     if (!ok && j->announces)
         j->rq.close_after = true;
 }
 
-/* How many threads a parallel kernel of c may have at `now` (nanos): while other connections send
- * requests too, one less than there are cores.  Their short calls would otherwise wait for a core
- * until the system's next clock tick, 4 ms. */
+/* Return how many threads a parallel kernel of `c` may use at time `now` (nanos()).  While other
+ * connections send requests too, it is one less than --threads (default: the cores).  If the kernel
+ * used every core, short calls of other connections would wait for a core until the system's next
+ * clock tick, 4 ms. */
 static int fair_threads(const struct connection *c, int requested, uint64_t now)
 {
     const server *s = c->server;
@@ -142,9 +148,10 @@ static void prepare(dp_ctx *ctx, request *rq)
     dp_ctx_set_threads(ctx, fair_threads(rq->conn, rq->state->num_threads, rq->t_started));
 }
 
-#define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* which is 0 in the numbers of kernels */
+#define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* a bit that is 0 in the numbers of kernels */
 
-/* Name the work of a parsed message, as far as the message alone tells; kernel 0: it does not. */
+/* Fill in `j->work` as far as the message alone determines it; `kernel` 0: not determined.  Returns
+ * the method. */
 static const method *begin_work(job *j)
 {
     const method *m = j->rq.method;
@@ -165,18 +172,19 @@ bool executor_may_begin(executor *ex, job *j)
         job_parse(j);
     if (j->stage == JOB_ANSWERED)
         return true;
-    if (j->rq.deadline != 0) /* this thread answers for it when the deadline passes */
+    if (j->rq.deadline != 0) /* this thread must stay free to answer the request at its deadline */
         return false;
     const method *m = begin_work(j);
-    if (m == NULL) /* an error, and errors are short */
+    if (m == NULL) /* the request is an error, and errors are short */
         return true;
     return m->where == METHOD_CALL || m->where == METHOD_AT_ONCE ||
            (m->where == METHOD_LOOP && placement_proven(ex->placement, &j->work));
 }
 
-/* -- running it -- */
+/* -- running the method -- */
 
-/* Run the parsed message, or print its answer if its kernel has run already.  RUN_... */
+/* Run the parsed message, or only print its answer if its kernel has already run.  Returns
+ * RUN_... */
 static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
 {
     request *rq = &j->rq;
@@ -194,10 +202,10 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
     if (rc == DP_EANSWERED)
         drop_overdue(ex, j);
     dp_call_stats stats = dp_ctx_stats(rq->ctx);
-    if (rq->ctx != j->ctx) /* j->ctx holds what the kernel returned */
+    if (rq->ctx != j->ctx) /* `j->ctx` still holds the kernel's results */
         dp_ctx_reset(rq->ctx);
     rq->ctx = NULL;
-    /* If it was parsed before it began, that time counts as well. */
+    /* Time that was spent on parsing before `t_started` counts as well. */
     j->spent =
         nanos() - rq->t_started + (rq->t_parsed < rq->t_started ? rq->t_parsed - rq->t_read : 0);
     if (rc == DP_EANSWERED)
@@ -231,7 +239,8 @@ int job_execute(executor *ex, job *j, dp_ctx *ctx, bool on_loop)
     if (outcome == RUN_DONE)
         job_answered(j);
     if (outcome == RUN_DONE || outcome == RUN_ANSWERED)
-        job_drop(j); /* before the answer leaves, so that the loop is idle when its client wakes */
+        /* before the answer is sent, so that the loop is idle when its client wakes up */
+        job_drop(j);
     return outcome;
 }
 

@@ -1,33 +1,33 @@
-/* executor.c -- which thread runs a request, and when.
+/* executor.c -- decides which thread runs a request, and when.
  *
- * A connection's jobs run one after another.  A connection that has a job to run is ready and
- * stands in the lane of its session.  Lanes take turns, and so do the connections of a lane.  One
- * worker at a time runs a connection's jobs and at most `cap` those of a session, so a session with
- * many connections cannot take every thread.  `cap` workers are started as they are needed.  When
- * work has waited for STALLED_NS because all of them are inside long calls, more are started, up to
- * LIMIT_WORKERS; these leave again when they have been idle.  One more is started for tasks alone,
- * so that no call ever keeps them waiting.
+ * A connection's jobs run one after another.  A connection that has a job to run is ready, and is
+ * in the turn queue of its session.  Turn queues take turns, and so do the connections in a turn
+ * queue.  At most one worker runs a connection's jobs, and at most `cap` workers run a session's,
+ * so a session with many connections cannot use every thread.  Workers are started when they are
+ * needed, up to `cap`.  When work has waited for STALLED_NS because all workers are inside long
+ * calls, more are started, up to LIMIT_WORKERS; these exit after they have been idle for a while.
+ * One further worker can be started that runs only tasks, so calls never delay tasks for long.
  *
  * The loop's thread runs short requests itself: see placement.c.
  *
- * A worker is stuck when what it runs was called off, by its deadline or because its client left,
- * and has not ended STUCK_NS later.  For a deadline the loop's thread then answers and the
- * connection goes on; when the call ends, its result is dropped.  A stuck worker counts neither to
- * `n_workers` nor to its session's, so another one takes its place, up to LIMIT_STUCK_WORKERS of
- * them.  A request that has an argument of a stuck call of its session waits until that has ended:
- * its connection is parked.  A worker that waits for a generator which another kernel holds gives
- * its place to another one, too.
+ * A call is cancelled by its deadline, or because its client left.  If it has not ended STUCK_NS
+ * later, its worker is stuck.  After a deadline the loop's thread then answers the request and the
+ * connection goes on; when the call ends, its result is dropped.  A stuck worker does not count in
+ * `n_workers`, nor in its session's `running`, so another worker may be started instead of it, for
+ * up to LIMIT_STUCK_WORKERS stuck workers.  A request that has an argument of a stuck call of its
+ * session waits until a stuck call has ended: its connection is parked.  A worker that waits for a
+ * generator which another kernel holds does not count either.
  *
- * Whatever a connection waits for, a worker, its session's turn or the end of a stuck call, it
- * stands in one list.  The loop's thread looks there at the first job of each: one whose deadline
- * has passed or that was cancelled is answered without a worker.
+ * A connection that waits is in the list `waiting`, whether it waits for a worker, for its
+ * session's turn or for the end of a stuck call.  The loop's thread checks the first job of each
+ * connection in that list: a job whose deadline has passed, or that was cancelled, is answered
+ * without a worker.
  *
- *   turns.c      whose turn it is
- *   workers.c    the threads
- *   execute.c    one job
- *   stuck.c      workers that do not end
- *   deadlines.c  what the loop's thread looks at
- */
+ *   turns.c      chooses the next job
+ *   workers.c    starts and ends the worker threads
+ *   execute.c    runs one job
+ *   stuck.c      handles workers whose calls do not end
+ *   deadlines.c  checks on waiting and running jobs when they are due */
 #include "executor/parts.h"
 #include "crash.h"
 #include "methods/methods.h"
@@ -35,7 +35,8 @@
 
 /* -- workers -- */
 
-/* j, whose connection has gone on, has ended. */
+/* Finish `j`, which ended after the loop's thread answered its request: its connection has already
+ * gone on. */
 static void end_overdue(executor *ex, struct session *s, job *j)
 {
     s->turn_queue.running--;
@@ -73,7 +74,7 @@ static void run_job(executor *ex, job *j, worker *w)
         log_seldom(LOG_INFO, "executor.unstuck", "session=%llu method='%s' millis=%llu",
                    (unsigned long long)session_id(s), called,
                    (unsigned long long)(nanos() - stuck_since) / 1000000);
-    session_unref(s); /* may be the last reference, so not under the lock */
+    session_unref(s); /* without the lock, because this may be the last reference */
     pthread_mutex_lock(&ex->lock);
 }
 
@@ -96,7 +97,8 @@ static void *worker_main(void *arg)
         else if (!workers_wait(ex))
             break;
     }
-    pthread_cond_signal(&ex->wake); /* it may have been woken for what another one has to do */
+    /* this worker may have received a wake-up that another one needs */
+    pthread_cond_signal(&ex->wake);
     w->state = LEFT;
     ex->n_workers--;
     w->ctx = dp_ctx_free(w->ctx);
@@ -105,7 +107,7 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* -- for the loop's thread -- */
+/* -- functions for the loop's thread -- */
 
 int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *proofs, unsigned cap,
                   dp_error *err)
@@ -123,7 +125,8 @@ int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *p
     pthread_cond_init(&ex->wake, &monotonic);
     pthread_cond_init(&ex->worker_left, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_mutex_lock(&ex->lock); /* without a first worker nothing would ever run: fail now */
+    /* fail now if not even one worker can be started: no request would ever run */
+    pthread_mutex_lock(&ex->lock);
     int rc = workers_start(ex, err);
     pthread_mutex_unlock(&ex->lock);
     return rc;
@@ -206,9 +209,10 @@ job_list executor_done(executor *ex, task **tasks)
     return done;
 }
 
-/* -- called off -- */
+/* -- cancelling -- */
 
-/* Locked. */
+/* Cancel the running job of `c` if its id is `id` (NULL: any id).  false: no such job runs.  The
+ * caller holds the lock. */
 static bool cancel_running(struct connection *c, const cJSON *id)
 {
     job *j = c->running;

@@ -1,11 +1,11 @@
-/* stuck.c -- workers inside calls that were called off and have not ended, or that wait at a
+/* stuck.c -- workers whose calls were cancelled and have not ended, and workers that wait for a
  * generator.
  *
- * Such a worker gives its place to another one; see executor.c. */
+ * Another worker may be started in place of such a worker; see executor.c. */
 #include "executor/parts.h"
 #include "methods/methods.h"
 
-/* -- stuck workers; executor.lock is held -- */
+/* -- stuck workers; the caller holds executor.lock -- */
 
 void stuck_list_due(executor *ex, job *j, uint64_t at)
 {
@@ -29,7 +29,8 @@ void stuck_unlist_due(executor *ex, job *j)
     j->due = 0;
 }
 
-/* w ends its work some time: until then another worker may have its place. */
+/* Stop counting `w` as a worker, so that another one may be started in its place until `w` ends its
+ * job. */
 static void release_slot(executor *ex, worker *w)
 {
     if (w->replaced || ex->n_replaced >= LIMIT_STUCK_WORKERS)
@@ -41,6 +42,7 @@ static void release_slot(executor *ex, worker *w)
     turns_list(ex, &w->session->turn_queue);
 }
 
+/* Count `w` as a worker again, if it is neither stuck nor waits for a generator. */
 static void reclaim_slot(executor *ex, worker *w)
 {
     if (!w->replaced || w->stuck_since != 0 || w->waits_at != NULL)
@@ -51,7 +53,7 @@ static void reclaim_slot(executor *ex, worker *w)
     w->session->turn_queue.running++;
 }
 
-/* Does a stuck worker run a call of s? */
+/* Does a stuck worker run a call of session `s`? */
 static bool has_stuck(const executor *ex, const struct session *s)
 {
     const worker *w = ex->workers;
@@ -92,7 +94,7 @@ uint64_t stuck_end(executor *ex, worker *w)
     return since;
 }
 
-/* -- waiting at a generator: dp_waits -- */
+/* -- waiting for a generator: dp_waits -- */
 
 static int fail_leaves(dp_error *err)
 {
@@ -100,7 +102,8 @@ static int fail_leaves(dp_error *err)
         err, DP_EBUSY, "its generator is held by a call that has not ended, and the daemon leaves");
 }
 
-/* The loop's thread never waits; a worker gives its place to another one. */
+/* Called when a kernel must wait for generator `g`.  The loop's thread never waits: the job moves
+ * to a worker.  A worker's slot is released while it waits. */
 static int generator_wait_begins(void *arg, dp_generator *g, dp_error *err)
 {
     job *j = arg;

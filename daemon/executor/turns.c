@@ -1,12 +1,14 @@
-/* turns.c -- whose turn it is: sessions take turns, and so do the connections of a session.
+/* turns.c -- chooses the next job: sessions take turns, and so do the connections of a session.
  *
- * executor.lock is held in every function here but those of job lists.
+ * The caller of every function here holds executor.lock, except for the functions on lists of
+ * jobs.
  *
- *   E1: a connection waits, and stands in executor.waiting, exactly when it is not busy and its
+ *   E1: a connection waits, and is in executor.waiting, exactly when it is not busy and its
  *       queue is not empty
- *   E2: a connection is ready, and stands in its session's lane, exactly when it waits, is not
- *       parked and its client takes its answers
- *   E3: a lane is listed exactly when it is not empty and fewer than `cap` workers are in it */
+ *   E2: a connection is ready, and is in its session's turn queue, exactly when it waits, is not
+ *       parked and has fewer than LIMIT_UNSENT_BYTES of unsent answers
+ *   E3: a turn queue is listed exactly when it is not empty and fewer than `cap` workers run its
+ *       requests */
 #include "executor/parts.h"
 
 /* -- lists of jobs -- */
@@ -38,7 +40,7 @@ job *job_pop(job_list *l)
     return j;
 }
 
-/* -- lanes -- */
+/* -- turn queues -- */
 
 void turns_list(executor *ex, turn_queue *l)
 {
@@ -121,7 +123,7 @@ uint64_t turns_check_time(const struct connection *c)
 {
     const job *j = c->queue.head;
 
-    if (j->ctx != NULL) /* its kernel has run, and only its answer is to be printed */
+    if (j->ctx != NULL) /* its kernel has run, and a worker has only to print the answer */
         return 0;
     if (j->stage == JOB_ANSWERED || atomic_load(&c->n_cancels) > 0)
         return j->since;
@@ -178,7 +180,7 @@ job *turns_take(executor *ex)
     return j;
 }
 
-/* The connection of j, which ran for s, may go on. */
+/* Let the connection of `j`, which ran for session `s`, run its next job. */
 static void free_connection(executor *ex, struct session *s, job *j)
 {
     s->turn_queue.running--;

@@ -1,13 +1,14 @@
-/* workers.c -- threads that run jobs and tasks: started as they are needed, left when they are too
- * many. */
+/* workers.c -- the worker threads, which run jobs and tasks: started when they are needed, ended
+ * when there are too many. */
 #include "executor/parts.h"
 #include <string.h>
 #include <time.h>
 
 enum {
-    STALLED_NS = 50 * 1000 * 1000, /* work that waits for so long has more workers started */
-    TICK_MS = 20,                  /* how often stalled work is looked for */
-    SPARE_S = 2,                   /* a worker above `cap` leaves after so many idle seconds */
+    /* when work has waited for this time, more workers are started */
+    STALLED_NS = 50 * 1000 * 1000,
+    TICK_MS = 20, /* interval between two checks for stalled work */
+    SPARE_S = 2,  /* a worker above `cap` exits after it was idle for this time */
 };
 
 void workers_run_task(executor *ex, task *t)
@@ -74,7 +75,8 @@ int workers_start(executor *ex, dp_error *err)
         return err->code;
     sigset_t old = signals_block();
     int rc = pthread_create(&w->thread, NULL, ex->run, w);
-    if (rc != 0) { /* its stack may fit where freed memory is kept for the next tensors */
+    /* out of memory for its stack: retry after freeing memory cached for later tensors */
+    if (rc != 0) {
         dp_memory_trim(0);
         rc = pthread_create(&w->thread, NULL, ex->run, w);
     }
@@ -100,7 +102,7 @@ bool workers_wake(executor *ex, unsigned max_workers)
     return ex->n_waiting > ex->n_idle;
 }
 
-/* -- work that waits for too long -- */
+/* -- stalled work -- */
 
 static void on_tick(uv_timer_t *h)
 {
@@ -112,7 +114,7 @@ static void on_tick(uv_timer_t *h)
     bool stalled = tasks || (ex->ready != NULL && now - ex->ready->since > STALLED_NS);
     for (unsigned n = stalled ? ex->n_waiting : 0; n > 0; n--)
         workers_wake(ex, LIMIT_WORKERS + tasks);
-    /* No worker can be started, for want of memory perhaps: what tasks free may be enough for
+    /* No worker can be started, perhaps for want of memory: a task may free enough memory for
      * one. */
     if (tasks && ex->n_workers == 0)
         workers_run_task(ex, ex->tasks);
