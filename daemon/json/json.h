@@ -1,4 +1,5 @@
-/* json.h -- JSON text to cJSON trees, and answers to JSON text.  Knows no sockets, no requests. */
+/* json.h -- parses JSON text into cJSON trees, and writes answers as JSON text.  Uses neither
+ * sockets nor requests. */
 #ifndef DAEMON_JSON_H
 #define DAEMON_JSON_H
 
@@ -6,22 +7,27 @@
 #include <dispatchd/dispatch.h>
 #include <string.h>
 
-#define JSON_EXACT_INT ((int64_t)1 << 53) /* bare integers are smaller, in requests and answers */
+/* integers without quotes have a smaller magnitude, in requests and answers */
+#define JSON_EXACT_INT ((int64_t)1 << 53)
 
-/* Length of the UTF-8 sequence at s, which has n > 0 bytes; 0: there is no valid one.  utf8.c */
+/* Return the length of the UTF-8 sequence at `s`, which has `n` > 0 bytes; 0: no valid sequence.
+ * utf8.c */
 size_t utf8_sequence(const char *s, size_t n);
 
-/* -- read.c; tree.c frees and counts -- */
+/* -- read.c, and tree.c for json_free() and json_ref() -- */
 
-/* Bytes from s on that mean themselves in a JSON string: ASCII, no control, '"' nor '\\'. */
+/* Count the bytes from `s` on that need neither an escape nor a check in a JSON string: ASCII
+ * characters other than control characters, quotes and backslashes. */
 size_t plain_bytes(const char *s, size_t n);
-/* Strict parse: *out owned, freed whole by json_free().  DP_EVALUE says what is wrong and where;
- * DP_ERESOURCE: no memory. */
+/* Parse strictly.  `*out` is owned by the caller, who frees the whole tree by json_free().
+ * DP_EVALUE: the message tells the error and its position.  DP_ERESOURCE: out of memory. */
 int json_parse(const char *s, size_t n, cJSON **out, dp_error *err);
-void json_free(cJSON *root);  /* of json_parse(), never of cJSON; NULL is fine */
-cJSON *json_ref(cJSON *root); /* json_free() is then to be called once more; nobody may change it */
+/* Free a tree of json_parse(), never one of cJSON.  `root` may be NULL. */
+void json_free(cJSON *root);
+/* Add a reference: json_free() must be called once more, and the tree must not be changed. */
+cJSON *json_ref(cJSON *root);
 
-static inline int json_type(const cJSON *j) /* cJSON_Object ... */
+static inline int json_type(const cJSON *j) /* returns cJSON_Object, cJSON_Array, ... */
 {
     return j->type & 0xff;
 }
@@ -29,13 +35,14 @@ static inline bool json_is_bool(const cJSON *j)
 {
     return json_type(j) == cJSON_True || json_type(j) == cJSON_False;
 }
-static inline bool json_is_int(const cJSON *j) /* an integral number that may stand bare */
+static inline bool json_is_int(const cJSON *j) /* is it an integer below 2^53 in magnitude? */
 {
     double d = j->valuedouble, most = (double)JSON_EXACT_INT;
 
     return json_type(j) == cJSON_Number && d < most && d > -most && (double)(int64_t)d == d;
 }
-/* Names are short, and most that are not the same differ in their first letters. */
+/* Compare two names.  Names are short, and most different names differ in their first letters, so a
+ * simple loop is faster than strcmp(). */
 static inline bool same_name(const char *a, const char *b)
 {
     while (*a == *b && *a != '\0')
@@ -43,20 +50,22 @@ static inline bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-/* -- write.c: a writer appends to a buffer that it owns, and puts the commas itself -- */
+/* -- write.c: a writer appends to a buffer that it owns, and inserts the commas -- */
 
 typedef struct jw {
     char *s;
     size_t len, cap;
     bool failed; /* out of memory, or over LIMIT_ANSWER_BYTES: nothing more is written */
     uint32_t depth;
-    uint64_t comma; /* bit d is set when level d already has an element */
-    /* Who pays for a buffer of more than LIMIT_INLINE_BYTES until jw_fini(), borrowed; NULL:
-     * nobody.  What is too much for it fails, and *err says why. */
+    uint64_t comma; /* bit d is set if level d already has an element */
+    /* Borrowed; NULL: none.  The account that is charged for a buffer of more than
+     * LIMIT_INLINE_BYTES, until jw_fini().  If the account refuses the charge, writing fails,
+     * `refused` is set and `*err` tells the limit. */
     dp_account *account;
     dp_error *err;
     bool refused;
-    dp_account *charged_account; /* counted; NULL: nobody has paid */
+    /* counted reference to the account that was charged `charged_bytes`; NULL: none */
+    dp_account *charged_account;
     size_t charged_bytes;
 } jw;
 void jw_init(jw *w);
@@ -65,23 +74,25 @@ void jw_object(jw *w);
 void jw_object_end(jw *w);
 void jw_array(jw *w);
 void jw_array_end(jw *w);
-/* Names are the daemon's own, and plain. */
+/* Write a member's name.  It is one of the daemon's own names, which need no escapes. */
 #define jw_key(w, name) jw_keyn(w, name, strlen(name))
 void jw_keyn(jw *w, const char *name, size_t n);
-void jw_str(jw *w, const char *s); /* NULL writes null; invalid UTF-8 becomes U+FFFD */
+void jw_str(jw *w, const char *s); /* NULL is written as null; invalid UTF-8 as U+FFFD */
 void jw_strn(jw *w, const char *s, size_t n);
-void jw_int(jw *w, int64_t i); /* always bare: for counts, sizes and ids */
+void jw_int(jw *w, int64_t i); /* always without quotes: for counts, sizes and ids */
 void jw_bool(jw *w, bool b);
 void jw_null(jw *w);
-void jw_raw(jw *w, const char *s, size_t n);  /* text of one JSON value, written unchanged */
-void jw_text(jw *w, const char *s, size_t n); /* the same, but without a comma before it */
-void jw_value_int(jw *w, int64_t i);          /* {"int":"..."} from 2^53 on */
-void jw_value_double(jw *w, double d);        /* {"float":2} when integral or not finite */
-/* One element of a tensor, in the fewest digits that read back exactly in its dtype. */
+void jw_raw(jw *w, const char *s, size_t n);  /* write the text of one JSON value unchanged */
+void jw_text(jw *w, const char *s, size_t n); /* write text unchanged, without a comma before it */
+void jw_value_int(jw *w, int64_t i);          /* writes {"int":"..."} from 2^53 on */
+void jw_value_double(jw *w, double d);        /* writes {"float":2} if integral or not finite */
+/* Write one element of a tensor, with the fewest digits that read back as the same value of
+ * `dtype`. */
 void jw_element(jw *w, dp_dtype dtype, const void *p);
-/* n packed elements as text: commas between them, none before, no brackets. */
+/* Write `n` contiguous elements as text, separated by commas, without brackets and without a comma
+ * before the first. */
 void jw_elements(jw *w, dp_dtype dtype, const char *p, int64_t n);
-/* A member of the open object. */
+/* Write a member of the object that is open. */
 static inline void member_str(jw *w, const char *name, const char *s)
 {
     jw_key(w, name);

@@ -1,4 +1,4 @@
-/* members.c -- does an object have two members of one name? */
+/* members.c -- finds two members of an object with the same name. */
 #include "json/text.h"
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* print.c -- numbers as text that reads back exactly, in the element's own dtype, with as few
- * digits as that takes, whatever the process's locale is. */
+/* print.c -- prints numbers with the fewest digits that read back as the same value of the
+ * element's dtype, whatever the locale of the process is. */
 #include "json/text.h"
 #include <float.h>
 #include <math.h>
@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decimal is digits * 10^exp10, with an integer for digits.  A long double of 64 bits holds every
- * digits below 10^18 and every power up to 10^27 exactly.  So one product or quotient gives the
- * digits of a number, and another one the value that a decimal reads as; both are exact but for the
- * last bit.  Where that bit could decide, and beyond those powers, the C library is asked. */
+/* A decimal is digits * 10^exp10, where `digits` is an integer.  A long double with 64 bits of
+ * precision represents exactly every integer below 10^18 and every power of ten up to 10^27.  So
+ * one multiplication or division computes the digits of a number, and a second one computes the
+ * value that a decimal reads back as; both results are exact except for the last bit.  The C
+ * library is used where that bit could decide, and for larger powers of ten. */
 
 #if LDBL_MANT_DIG < 64
 #error "a long double of less than 64 bits"
@@ -26,13 +27,15 @@ typedef struct decimal {
     int exp10;
 } decimal;
 
-enum { NO, YES, UNSURE }; /* does a decimal read back as the number it was made of? */
+enum { NO, YES, UNSURE }; /* does a decimal read back as the number that it was computed from? */
 
-/* How many digits survive decimal -> dtype -> decimal, and how many any value needs. */
+/* The number of digits that always survive decimal -> dtype -> decimal, and the number of digits
+ * that suffice for every value. */
 typedef struct precision {
     int min_digits, max_digits;
-    double min_normal;  /* below it values have fewer bits, so fewer digits may do */
-    double exact_below; /* below it no two integers read as the same value */
+    /* below it numbers are subnormal and have fewer bits, so fewer digits may suffice */
+    double min_normal;
+    double exact_below; /* below it different integers have different values in the dtype */
 } precision;
 
 static precision precision_of(dp_dtype dtype)
@@ -63,7 +66,8 @@ static double read_as(dp_dtype dtype, long double x)
     return d;
 }
 
-/* d > 0 rounded to n digits, the first of them that of 10^top, and whether they read as d. */
+/* Round `d` > 0 to `n` digits, of which the first has the weight 10^`top`.  Returns whether the
+ * result reads back as `d`. */
 static int round_by_power(double d, int n, int top, dp_dtype dtype, decimal *out)
 {
     int k = n - 1 - top;
@@ -74,7 +78,7 @@ static int round_by_power(double d, int n, int top, dp_dtype dtype, decimal *out
     long double digits = rintl(k < 0 ? d / power : d * power);
     long double value = k < 0 ? digits * power : digits / power;
     *out = (decimal){(uint64_t)digits, -k};
-    if (k <= 0 && value < 0x1p64L) /* nothing was rounded */
+    if (k <= 0 && value < 0x1p64L) /* no rounding took place */
         return read_as(dtype, value) == d;
     bool below = read_as(dtype, nextafterl(value, 0)) == d;
     bool above = read_as(dtype, nextafterl(value, INFINITY)) == d;
@@ -89,15 +93,15 @@ static int round_by_text(double d, int n, dp_dtype dtype, decimal *out)
     snprintf(text, sizeof(text), "%.*e", n - 1, d);
     *out = (decimal){0, 0};
     for (; *p != 'e'; p++)
-        if (*p >= '0' && *p <= '9') /* else it is the locale's decimal point */
+        if (*p >= '0' && *p <= '9') /* any other character is the decimal point of the locale */
             out->digits = 10 * out->digits + (uint64_t)(*p - '0');
     out->exp10 = atoi(p + 1) - (n - 1);
-    /* strtod reads the text in the same locale that printed it. */
+    /* strtod() reads the text in the locale in which it was printed. */
     return d ==
            (dtype == DP_FLOAT32 ? (double)strtof(text, NULL) : read_as(dtype, strtod(text, NULL)));
 }
 
-/* Find the shortest decimal that reads back as d, which is greater than 0. */
+/* Find the shortest decimal that reads back as `d` > 0. */
 static decimal shortest(double d, dp_dtype dtype)
 {
     precision p = precision_of(dtype);
@@ -146,14 +150,14 @@ static char *put_exponent(char *p, const char *digits, int n, int exponent)
     return put_digits(p, from, (int)(end - from));
 }
 
-/* Without an exponent as long as that is short, and as long as an integral number stays below what
- * would be read as an int. */
+/* Print `x`.  No exponent is printed where the result is short without one, and where an integer
+ * keeps at most POSITIONAL_MAX digits. */
 static size_t layout(char *out, bool negative, decimal x)
 {
     char text[DIGITS_MAX], *end = text + sizeof(text), *p = out;
     const char *digits = digits_of(x.digits, end);
     int n = (int)(end - digits);
-    int point = n + x.exp10; /* digits before the decimal point */
+    int point = n + x.exp10; /* number of digits before the decimal point */
 
     if (negative)
         *p++ = '-';
@@ -196,7 +200,7 @@ static size_t put_text(char *out, const char *text)
     return n;
 }
 
-/* Is d an integer that is short, and that no shorter decimal reads as? */
+/* Is `d` a short integer, for which no shorter decimal reads back as `d`? */
 static bool is_own_decimal(double d, dp_dtype dtype)
 {
     double magnitude = fabs(d);
@@ -206,7 +210,7 @@ static bool is_own_decimal(double d, dp_dtype dtype)
 
 static size_t print_finite(char *out, double d, dp_dtype dtype)
 {
-    if (d == 0) /* "-0" would be an integer to most readers, and lose its sign */
+    if (d == 0) /* most readers would take "-0" for an integer, and lose its sign */
         return put_text(out, signbit(d) ? "-0.0" : "0");
     if (is_own_decimal(d, dtype))
         return print_int(out, (int64_t)d);

@@ -1,8 +1,8 @@
-/* read.c -- strict JSON in.
+/* read.c -- parses JSON strictly.
  *
- * One pass over the text checks the whole grammar, UTF-8, depth, size and numbers and builds the
- * tree on its way, in cJSON's form.  It owns the tree's memory: a few blocks of nodes, and behind
- * the nodes of the first a copy of the text, in which strings are unescaped where they stand. */
+ * A single pass over the text checks grammar, UTF-8, depth, size and numbers, and builds the tree
+ * in the form of cJSON.  The tree's memory is a few blocks of nodes.  The first block also has a
+ * copy of the text behind its nodes; strings are unescaped in place in that copy. */
 #define _GNU_SOURCE
 #include "json/text.h"
 #include "daemon.h"
@@ -14,27 +14,31 @@
 #include <string.h>
 
 enum {
-    WORD = sizeof(uint64_t), /* zeros behind the text, so that words of it can be loaded */
-    NODE_BYTES = 16,         /* of text for each node that there is room for at first: a short */
-    NODES_MIN = 4,           /* line's blocks are of sizes that malloc has at hand */
+    /* number of zeros behind the text, so that whole words can be loaded at its end */
+    WORD = sizeof(uint64_t),
+    /* The first block has a node for each NODE_BYTES bytes of text, and NODES_MIN more: then the
+     * blocks for short lines have sizes that malloc has available. */
+    NODE_BYTES = 16,
+    NODES_MIN = 4,
 };
 
 typedef struct scan {
-    char *s; /* NUL-terminated; what was read of it may have been written over */
+    char *s; /* NUL-terminated; parts that were read may have been overwritten */
     size_t n, i;
     size_t nodes;
     unsigned depth;
-    cJSON **open;      /* [LIMIT_JSON_DEPTH]: what is begun and not ended, outermost first */
-    char *key;         /* of the next value */
-    cJSON *next, *end; /* nodes not used yet */
-    block *blocks;     /* the first one */
-    int repeated;      /* 0, or what check_members() said first */
+    cJSON **open; /* [LIMIT_JSON_DEPTH]: containers whose end was not read yet, outermost first */
+    char *key;    /* name of the next value */
+    cJSON *next, *end; /* nodes that are not used yet: [next, end) */
+    block *blocks;     /* the first block */
+    int repeated;      /* 0, or the first error of check_members() */
     dp_error *err;
 } scan;
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Bytes of a word that are below n <= 0x80, each as its high bit; the lowest bit set is exact. */
+/* Find the bytes of a word that are below n <= 0x80: sets the high bit of each.  Bits above the
+ * lowest one may be wrong. */
 #define BELOW(word, n) (((word)-EACH(n)) & ~(word))
 
 static bool is_plain(unsigned char c)
@@ -80,7 +84,7 @@ static int tree_init(scan *x, const char *s)
     return 0;
 }
 
-/* As many more as there are. */
+/* Allocate a block with as many nodes as the tree has already. */
 static int more_nodes(scan *x)
 {
     block *b = json_block_new(x->nodes, 0);
@@ -94,7 +98,8 @@ static int more_nodes(scan *x)
     return 0;
 }
 
-/* As the last one of what is open.  A first child's prev is the last one. */
+/* Append a node to the innermost open container.  As in cJSON, the `prev` of a first child is the
+ * last child. */
 static cJSON *add_node(scan *x)
 {
     if (x->next == x->end && more_nodes(x) < 0)
@@ -148,7 +153,7 @@ static void skip_space(scan *x)
         x->i++;
 }
 
-/* The value of four hexadecimal digits at i; -1: there are not four. */
+/* Return the value of the four hexadecimal digits at `i`; -1: there are fewer. */
 static int hex4(const scan *x, size_t i)
 {
     int value = 0;
@@ -203,7 +208,7 @@ static int scan_escape(scan *x, char **to)
     return 0;
 }
 
-/* n bytes of the string as they are. */
+/* Copy `n` bytes of the string unchanged to `to`. */
 static char *copy_down(scan *x, char *to, size_t n)
 {
     const char *from = x->s + x->i;
@@ -243,7 +248,7 @@ static int scan_string(scan *x, char **out)
     return 0;
 }
 
-/* *value is continued by them. */
+/* Read decimal digits and append them to `*value`.  Returns their number. */
 static size_t scan_digits(scan *x, uint64_t *value)
 {
     size_t from = x->i;
@@ -258,10 +263,11 @@ static locale_t c_locale;
 
 static void set_up(void)
 {
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc's own object: cannot fail */
+    /* a static object of glibc, so this cannot fail */
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* A number that is grammatical: can it be held? */
+/* Convert a grammatically correct number by strtod().  DP_EVALUE: it is too large. */
 static int read_number(scan *x, size_t start, bool integral, double *out)
 {
     pthread_once(&once, set_up);
@@ -273,7 +279,7 @@ static int read_number(scan *x, size_t start, bool integral, double *out)
     return 0;
 }
 
-enum { EXACT_DIGITS = 15 }; /* every integer of so many is below 2^53, and so is 10^15 */
+enum { EXACT_DIGITS = 15 }; /* every integer of 15 digits is below 2^53, and so is 10^15 */
 static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
@@ -310,7 +316,8 @@ static int scan_number(scan *x, double *out)
                             x->i - start, LIMIT_JSON_NUMBER_BYTES, start + 1);
     if (exponent || digits + fraction > EXACT_DIGITS)
         return read_number(x, start, integral, out);
-    *out = (double)value / tens[fraction]; /* of two exact numbers: rounded once */
+    /* both operands are exact, so the result is rounded only once */
+    *out = (double)value / tens[fraction];
     *out = negative ? -*out : *out;
     return 0;
 }
@@ -351,7 +358,8 @@ static int scan_key(scan *x)
 
 enum { FEW = 8 };
 
-/* Each of a few members is compared with those before it; more are sorted first. */
+/* Check that the names of an object's members differ.  Up to FEW members are compared pairwise;
+ * more are sorted.  DP_EVALUE: two names are equal. */
 static int check_members(const cJSON *object, dp_error *err)
 {
     const cJSON *m;
@@ -369,7 +377,7 @@ static int check_members(const cJSON *object, dp_error *err)
 
 /* -- values -- */
 
-/* Container j begins: *inside when something is in it. */
+/* Begin container `j`.  `*inside`: whether it has elements. */
 static int scan_open(scan *x, cJSON *j, bool *inside)
 {
     bool object = peek(x) == '{';
@@ -389,7 +397,8 @@ static int scan_open(scan *x, cJSON *j, bool *inside)
     return object ? scan_key(x) : 0;
 }
 
-/* One value; of a container only its start, up to its first value: *inside. */
+/* Read one value.  Of a container only the start is read, up to its first value; then `*inside` is
+ * true. */
 static int scan_value(scan *x, bool *inside)
 {
     skip_space(x);
@@ -413,7 +422,8 @@ static int scan_value(scan *x, bool *inside)
     return scan_word(x, &j->type);
 }
 
-/* The innermost container ends; what its members are is said when the whole text is read. */
+/* End the innermost container.  An error about its members is reported only after the whole text
+ * was read. */
 static void end_container(scan *x)
 {
     const cJSON *j = x->open[--x->depth];
@@ -423,7 +433,8 @@ static void end_container(scan *x)
         x->repeated = check_members(j, x->err);
 }
 
-/* After a value: close the levels that end here.  *more: another value follows. */
+/* Read what follows a value: end the containers that end here.  `*more`: whether another value
+ * follows. */
 static int scan_after(scan *x, bool *more)
 {
     *more = false;

@@ -1,4 +1,4 @@
-/* text.h -- what the files of this folder share: UTF-8, trees, and numbers as text. */
+/* text.h -- declarations that the files of this folder share: UTF-8, trees, and numbers as text. */
 #ifndef DAEMON_JSON_TEXT_H
 #define DAEMON_JSON_TEXT_H
 
@@ -7,30 +7,31 @@
 
 /* -- utf8.c -- */
 
-/* Write code point `c` as UTF-8 to `to`.  Returns the byte behind it. */
+/* Write code point `c` as UTF-8 to `to`.  Returns the address behind it. */
 char *utf8_put(char *to, unsigned c);
 
 /* -- tree.c -- */
 
 typedef struct block {
     struct block *next;
-    atomic_uint refs; /* of the tree; in the first block */
-    cJSON nodes[];    /* the first one of the first block is the root */
+    atomic_uint refs; /* reference count of the tree; used in the first block only */
+    cJSON nodes[];    /* the first node of the first block is the root */
 } block;
-/* Allocate a block of `nodes` nodes and `text` bytes behind them, referenced once; NULL: no
- * memory. */
+/* Allocate a block of `nodes` nodes and `text` further bytes, with a reference count of 1.  NULL:
+ * out of memory. */
 block *json_block_new(size_t nodes, size_t text);
 
 /* -- members.c -- */
 
-/* DP_EVALUE: two of the n members of `object` have one name. */
+/* Check the names of the `n` members of `object`.  DP_EVALUE: two names are equal. */
 int json_name_repeated(const cJSON *object, size_t n, dp_error *err);
 
 /* -- print.c -- */
 
 enum { DIGITS_MAX = 20, ELEMENT_TEXT_MAX = 96 };
 
-/* Write the decimal digits of x so that they end at `end`.  Returns where they begin. */
+/* Write the decimal digits of `x` so that they end at `end`.  Returns the address of the first
+ * one. */
 static inline char *digits_of(uint64_t x, char *end)
 {
     do {
@@ -45,8 +46,8 @@ static inline bool is_exact_int(int64_t i)
     return i > -JSON_EXACT_INT && i < JSON_EXACT_INT;
 }
 
-/* Print into `out`, which has room for ELEMENT_TEXT_MAX characters.  Return how many were
- * written. */
+/* Print a number or element into `out`, which must have ELEMENT_TEXT_MAX bytes.  Returns the number
+ * of characters. */
 size_t print_float(char *out, double d, dp_dtype dtype);
 size_t print_element(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p);
 

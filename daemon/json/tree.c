@@ -1,6 +1,7 @@
-/* tree.c -- the memory of a parsed tree: blocks of nodes, freed whole, and counted references.
+/* tree.c -- the memory of a parsed tree: blocks of nodes, which are freed together, and a reference
+ * count.
  *
- * Behind the nodes of the first block lies a copy of the text, in which strings are unescaped. */
+ * Behind the nodes of the first block is a copy of the text, in which strings are unescaped. */
 #include "json/text.h"
 #include <dispatchd/sizes.h>
 #include <stddef.h>

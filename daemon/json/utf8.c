@@ -1,9 +1,9 @@
-/* utf8.c -- UTF-8: the sequence at a place checked, and a code point written. */
+/* utf8.c -- UTF-8: checks a sequence, and writes a code point. */
 #include "json/text.h"
 
 size_t utf8_sequence(const char *s, size_t n)
 {
-    /* First byte's range, length, and the range of the second byte (Unicode table 3-7). */
+    /* range of the first byte, length, and range of the second byte (Unicode table 3-7) */
     static const struct {
         unsigned char first, last, length, low, high;
     } rows[] = {

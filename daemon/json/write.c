@@ -1,7 +1,7 @@
-/* write.c -- JSON text of answers, straight into a buffer (docs/protocol.md).
+/* write.c -- writes the JSON text of answers into a buffer (docs/protocol.md).
  *
- * A jw owns its buffer and nothing else.  Numbers are printed so that they read back exactly, in
- * the element's own dtype, with as few digits as that takes, whatever the process's locale is. */
+ * A jw owns its buffer.  Numbers are printed with the fewest digits that read back as the same
+ * value of the element's dtype, whatever the locale of the process is. */
 #include "json/text.h"
 #include "daemon.h"
 #include <inttypes.h>
@@ -26,7 +26,7 @@ void jw_fini(jw *w)
     jw_init(w);
 }
 
-/* For a buffer of cap bytes. */
+/* Charge the account for a buffer of `cap` bytes.  false: the account refused it. */
 static bool charge_buffer(jw *w, size_t cap)
 {
     if (w->account == NULL || cap <= LIMIT_INLINE_BYTES)
@@ -59,12 +59,14 @@ static bool grow(jw *w, size_t n)
     return true;
 }
 
+/* Make sure that `n` more bytes fit.  false: writing has failed. */
 static inline bool reserve(jw *w, size_t n)
 {
     return (w->cap - w->len >= n && !w->failed) || grow(w, n);
 }
 
-/* n bytes as the first and the last `part` of them, which may overlap; part <= n <= 2 * part. */
+/* Copy `n` bytes as the first and the last `part` bytes, which may overlap.  `n` is between `part`
+ * and twice `part`. */
 static inline __attribute__((always_inline)) void copy_ends(char *to, const char *from, size_t n,
                                                             size_t part)
 {
@@ -76,7 +78,7 @@ static inline __attribute__((always_inline)) void copy_ends(char *to, const char
     memcpy(to + n - part, last, part);
 }
 
-/* memcpy() for texts that are mostly short. */
+/* Copy `n` bytes; faster than memcpy() for short texts. */
 static inline void copy(char *to, const char *from, size_t n)
 {
     if (n > 16)
@@ -105,6 +107,7 @@ static inline void put(jw *w, char c)
         w->s[w->len++] = c;
 }
 
+/* Write a comma if the open container already has an element. */
 static inline void begin_element(jw *w)
 {
     uint64_t level = (uint64_t)1 << w->depth;
@@ -181,13 +184,14 @@ static void escape(jw *w, unsigned char c)
         jw_text(w, text, (size_t)snprintf(text, sizeof(text), "\\u%04x", c));
 }
 
-/* The first byte of s, which is not plain; behind it. */
+/* Write the first character of `s`, whose first byte is not a plain one (see plain_bytes()).
+ * Returns the address behind it. */
 static const char *put_special(jw *w, const char *s, size_t n)
 {
     size_t bytes = utf8_sequence(s, n);
 
     if (bytes == 0)
-        jw_text(w, "\xef\xbf\xbd", 3); /* U+FFFD for each byte that is no UTF-8 */
+        jw_text(w, "\xef\xbf\xbd", 3); /* U+FFFD replaces each byte that is not valid UTF-8 */
     else if (bytes > 1)
         jw_text(w, s, bytes);
     else
@@ -235,7 +239,7 @@ void jw_keyn(jw *w, const char *name, size_t n)
         memcpy(p + n, "\":", 2);
         w->len = (size_t)(p + n + 2 - w->s);
     }
-    w->comma &= ~level; /* its value follows without a comma */
+    w->comma &= ~level; /* the value follows without a comma */
 }
 
 /* -- integers -- */
