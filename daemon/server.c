@@ -211,7 +211,7 @@ static void stop_listening(server *s)
         uv_timer_stop(&s->accept);
     }
     s->listening = false;
-    endpoint_deafen(&s->endpoint);
+    endpoint_stop_listening(&s->endpoint);
 }
 
 /* -- the end -- */

@@ -1,7 +1,7 @@
-/* announce.c -- attachments and descriptors: what a line announces, and descriptors that no line
- * does.
+/* announce.c -- what follows a line: the attachments and descriptors that it announces, and
+ * descriptors that no line announces.
  *
- * Descriptors are received and closed: no method takes them. */
+ * Descriptors are received and closed: no method uses them. */
 #define _GNU_SOURCE
 #include "methods/methods.h"
 #include "server.h"
@@ -11,15 +11,16 @@
 #include <unistd.h>
 
 enum {
-    WAITING_CHECK_MS = 1000, /* how often descriptors that wait too long are looked for */
-    PEEK_BYTES = 16 << 10,   /* looked through at once for descriptors */
-    PEEK_DESCRIPTORS = 253,  /* the system's most in one message: SCM_MAX_FD */
+    WAITING_CHECK_MS = 1000, /* interval between two checks for descriptors that wait too long */
+    PEEK_BYTES = 16 << 10,   /* number of bytes peeked at in one call, to find descriptors */
+    PEEK_DESCRIPTORS = 253,  /* most descriptors in one message: SCM_MAX_FD of the kernel */
 };
 
-/* -- announced -- */
+/* -- announced attachments and descriptors -- */
 
-/* Fail the pending request if one of the n descriptors that it announced is a socket: whoever holds
- * the client's own end would never see the client leave. */
+/* Fail the pending request if one of the `n` descriptors that it announced is a socket.  It could
+ * be the other end of the client's own connection: while any process holds that end open, the
+ * daemon would not notice that the client has left. */
 static void refuse_sockets(struct connection *c, size_t n)
 {
     dp_error err = DP_ERROR_INIT;
@@ -49,21 +50,22 @@ void connection_announced(struct connection *c)
             j->stage = JOB_ANSWERED;
         }
     }
-    if (j->stage == JOB_ANSWERED) { /* it is not known where the next line begins */
+    /* the length of the attachments is unknown, so the start of the next line is too */
+    if (j->stage == JOB_ANSWERED) {
         c->pending = NULL;
         c->shut = j->rq.close_after = true;
         connection_dispatch(c, j);
         return;
     }
     refuse_sockets(c, n_fds);
-    connection_drop_descriptors(c, n_fds); /* no method takes them */
+    connection_drop_descriptors(c, n_fds); /* no method uses them */
     frame_expect(&c->frame, (size_t)total);
 }
 
-/* -- not announced -- */
+/* -- descriptors that are not announced -- */
 
-/* Descriptors came that no line announced.  The first time that is only noted; the second time the
- * connection ends: true. */
+/* Handle descriptors that no line announced.  The first time they are only logged.  The second time
+ * the connection ends, and true is returned. */
 static bool refuse_unannounced(struct connection *c)
 {
     dp_error err = DP_ERROR_INIT;
@@ -82,7 +84,7 @@ static bool refuse_unannounced(struct connection *c)
     return true;
 }
 
-/* The connection whose descriptors have waited longest; NULL: none has any. */
+/* Return the connection whose descriptors have waited longest; NULL: no connection has any. */
 static struct connection *longest_waiting(const server *s)
 {
     struct connection *found = NULL;
@@ -107,17 +109,18 @@ static void close_longest_waiting(server *s)
     }
 }
 
-/* Have descriptors come that were not received yet?  Nothing is received: they are only looked
- * at. */
+/* Did descriptors arrive that were not received yet?  The check only peeks at the data in the
+ * socket, and receives nothing. */
 static bool descriptors_unread(const struct connection *c)
 {
-    static char bytes[PEEK_BYTES]; /* nobody reads them, and only the loop's thread comes here */
+    /* static, because only the loop's thread uses it, and its content is never read */
+    static char bytes[PEEK_BYTES];
     char control[CMSG_SPACE(PEEK_DESCRIPTORS * sizeof(int))] __attribute__((aligned(8)));
     int from = 0, never = -1, fd;
     bool found = false;
     ssize_t n = setsockopt(c->fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) == 0;
 
-    while (n > 0 && !found) { /* each time it goes on where the last one ended */
+    while (n > 0 && !found) { /* each call of recvmsg() peeks behind the data of the previous one */
         struct iovec iov = {bytes, sizeof(bytes)};
         struct msghdr m = {.msg_iov = &iov,
                            .msg_iovlen = 1,
@@ -140,9 +143,10 @@ static bool descriptors_unread(const struct connection *c)
     return found;
 }
 
-/* Close connections that are not read since they wait for answers, or leave them unread, while
- * descriptors come behind their requests.  One of those may be the client's own end, and then the
- * system never says that the client has left.  Returns whether any connection is not read. */
+/* Close connections from which the daemon does not read, because they wait for answers or leave
+ * answers unread, if descriptors arrived behind their requests.  One of these descriptors may be
+ * the client's end of the connection; then the system never reports that the client has left.
+ * Returns whether the daemon does not read from some connection. */
 static bool check_unread(server *s, uint64_t now)
 {
     uint64_t max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
@@ -165,8 +169,9 @@ static bool check_unread(server *s, uint64_t now)
     return any;
 }
 
-/* Close connections whose descriptors have waited too long for the end of their line.  A line that
- * has come whole and is not taken, since its client has answers to read, is not waited for. */
+/* Close connections whose descriptors have waited too long for the end of their line.  A connection
+ * is exempt while the daemon does not take its lines because the client leaves answers unread: its
+ * line may be complete. */
 static void on_waiting(uv_timer_t *h)
 {
     server *s = h->data;

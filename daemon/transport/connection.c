@@ -3,14 +3,13 @@
  *   readable -> receive.c -> frame.c -> job -> dispatch.c: run here, or executor -> send.c -> job
  *   freed
  *
- * At LIMIT_OUTSTANDING jobs, or LIMIT_OUTSTANDING_BYTES, or LIMIT_UNSENT_BYTES of answers that the
- * client leaves unread, nothing more is read from it; that it has gone is still noticed.
- * connection_join(), connection_session() and connection_cancel() may be called on any thread, all
- * else only on the loop's.
+ * The daemon stops reading from a client at LIMIT_OUTSTANDING jobs, at LIMIT_OUTSTANDING_BYTES, or
+ * when the client leaves LIMIT_UNSENT_BYTES of answers unread.  It still notices when that client
+ * leaves.  connection_join(), connection_session() and connection_cancel() may be called on any
+ * thread, the other functions only on the loop's thread.
  *
- *   C1: answers leave in the order of the lines: see dispatch.c
- *   C2: no client is waited for: every recvmsg and sendmsg is non-blocking
- */
+ *   C1: answers are sent in the order of the lines: see dispatch.c
+ *   C2: the daemon never waits for a client: every recvmsg() and sendmsg() is non-blocking */
 #define _GNU_SOURCE
 #include "server.h"
 #include "transport/parts.h"
@@ -20,11 +19,11 @@
 
 /* -- life -- */
 
-/* The event that says that the client has gone.  The system reports that to every poll, but libuv
- * passes it on only to who asked for some event.  Asking for UV_PRIORITIZED (urgent data) is
- * enough; no client has a reason to send such data, and one that does is closed too.  UV_DISCONNECT
- * is of no use: it also says, over and over, that a client has closed its sending side and still
- * reads. */
+/* The poll event that reports that the client has left.  The system reports this to every poll, but
+ * libuv passes it on only if some event was requested.  UV_PRIORITIZED (urgent data) is requested
+ * for that: no client has a reason to send urgent data, and one that does is disconnected too.
+ * UV_DISCONNECT is unsuitable, because it is also reported, repeatedly, for a client that has
+ * closed its sending side and still reads. */
 enum { LEFT = UV_PRIORITIZED };
 
 static void settle(struct connection *c);
@@ -45,7 +44,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
     connection_unref(c);
 }
 
-/* Send what can be sent, take messages as far as that made room for them, and choose the events to
+/* Send what can be sent, take the messages that may be taken afterwards, and choose the events to
  * wait for. */
 static void settle(struct connection *c)
 {
@@ -54,8 +53,8 @@ static void settle(struct connection *c)
     while (connection_take_messages(c));
     if (c->closed)
         return;
-    if (c->eof && c->pending != NULL && !c->parsing &&
-        connection_wants(c)) { /* its attachments never came */
+    /* the client closed its sending side before its attachments were complete */
+    if (c->eof && c->pending != NULL && !c->parsing && connection_wants(c)) {
         connection_job_free(c->pending);
         c->pending = NULL;
     }
@@ -131,7 +130,7 @@ static void drain(struct connection *c)
 void connections_drain(server *s)
 {
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
-        next = c->next; /* draining c closes no other connection */
+        next = c->next; /* draining `c` never closes another connection */
         drain(c);
     }
     connections_check_drained(s);
@@ -177,15 +176,15 @@ static struct connection *connection_new(server *s, int fd, dp_error *err)
     c->settle = settle;
     c->to_read = SIZE_MAX;
     c->opened = nanos();
-    c->refs = 2; /* the server's, the handle's */
+    c->refs = 2; /* references of the server and of the poll handle */
     c->number = ++s->last_connection;
     frame_init(&c->frame, (size_t)s->options->max_line);
     dp_state_default(&c->state.include, &c->state.exclude);
     return c;
 }
 
-/* The connection that was opened first, at least LIMIT_SILENT_MS ago, and has sent no whole request
- * since: nothing is lost when it is closed. */
+/* Return the connection that was opened first, if that was at least LIMIT_SILENT_MS ago and it has
+ * never sent a complete request: closing it loses nothing. */
 static struct connection *longest_silent(const server *s)
 {
     uint64_t now = nanos(), max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
@@ -198,6 +197,8 @@ static struct connection *longest_silent(const server *s)
     return found;
 }
 
+/* Make sure that one more connection is allowed, by closing a silent one if necessary.
+ * DP_ERESOURCE: too many connections are open. */
 static int reserve_connection(server *s, dp_error *err)
 {
     int64_t limit = s->limits[LIMIT_AT_CONNECTIONS];
@@ -247,7 +248,7 @@ void connection_accept(server *s, int fd)
     settle(c);
 }
 
-/* -- what methods ask: daemon_calls -- */
+/* -- functions for methods: daemon_calls -- */
 
 int connection_join(struct connection *c, const char *key, dp_error *err)
 {
@@ -261,7 +262,7 @@ int connection_join(struct connection *c, const char *key, dp_error *err)
     if (left != NULL)
         c->session = joined;
     pthread_mutex_unlock(&s->executor.lock);
-    session_leave(left != NULL ? left : joined); /* NULL: closed meanwhile */
+    session_leave(left != NULL ? left : joined); /* NULL: the connection was closed meanwhile */
     return 0;
 }
 

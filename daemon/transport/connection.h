@@ -1,5 +1,5 @@
-/* connection.h -- one client: its socket, its requests in order, its answers in order.  Loop
- * thread. */
+/* connection.h -- one client: its socket, its requests in order, its answers in order.  For the
+ * loop's thread. */
 #ifndef DAEMON_TRANSPORT_CONNECTION_H
 #define DAEMON_TRANSPORT_CONNECTION_H
 
@@ -10,72 +10,82 @@
 typedef struct cancel { /* a call.cancel that was read */
     struct cancel *next;
     cJSON *id;       /* owned */
-    uint64_t before; /* it means jobs up to this number */
+    uint64_t before; /* it cancels only jobs up to this number */
 } cancel;
 
 struct connection {
-    struct connection *next, **link; /* of the server's */
+    struct connection *next, **link; /* links in server.connections */
     struct server *server;
-    /* Loop thread: the server's, one for each job, one for a parse, one until `poll` is closed. */
+    /* Reference count, for the loop's thread: one of the server, one for each job, one for a parse,
+     * and one until `poll` is closed. */
     int refs;
     uint64_t number;
-    uint64_t opened; /* nanos */
+    uint64_t opened; /* time (nanos()) when it was accepted */
     int fd;
     uv_poll_t poll;
-    int events; /* that `poll` waits for */
-    /* connection.c's, for receive.c below it: send, take messages, choose the events to wait
-     * for. */
+    int events; /* events that `poll` waits for */
+    /* Function of connection.c that receive.c may call: send answers, take messages, and choose the
+     * events to wait for. */
     void (*settle)(struct connection *c);
     frame frame;
-    job *pending;               /* its line came; its attachments are being read */
-    task parse;                 /* parses a long line that announces attachments */
-    bool parsing;               /* `parse` is under way */
-    uint64_t received;          /* bytes */
-    int fds[LIMIT_DESCRIPTORS]; /* received and not announced yet, first in first out */
+    job *pending;               /* a job whose line was read and whose attachments are being read */
+    task parse;                 /* task that parses a long line that announces attachments */
+    bool parsing;               /* `parse` is queued or runs */
+    uint64_t received;          /* number of bytes received */
+    int fds[LIMIT_DESCRIPTORS]; /* received, not announced yet, oldest first */
     unsigned n_fds;
-    uint64_t fds_since;    /* nanos, when the first of them came */
-    uint64_t fds_end;      /* `received` when the last of them had come */
-    bool unannounced;      /* some were closed that no line announced */
-    uint64_t unread_since; /* nanos: nothing has been read or sent since; 0: it is being read */
-    job_list out;          /* answered, in order, not wholly sent */
-    bool blocked;          /* the socket takes no more for now, or other connections send first */
-    bool deferred;         /* it stands in the server's list for that */
+    uint64_t fds_since; /* time (nanos()) when the first of them arrived */
+    uint64_t fds_end;   /* value of `received` when the last of them had arrived */
+    bool unannounced;   /* descriptors that no line announced were closed before */
+    /* time (nanos()) since when nothing was read or sent; 0: the daemon reads from it */
+    uint64_t unread_since;
+    job_list out;  /* answered jobs, in order, whose answers are not completely sent */
+    bool blocked;  /* the socket is full, or other connections send first */
+    bool deferred; /* it is in server.deferred, to send in a later turn of the loop */
     struct connection *next_deferred;
-    size_t to_read; /* bytes that may still be read; draining: those that had come by then */
-    bool eof;       /* nothing more will be read from the socket */
-    bool shut;      /* no more messages are taken, not even those that were read */
+    /* bytes that may still be read; when draining, those that had arrived by then */
+    size_t to_read;
+    bool eof;  /* nothing more will be read from the socket */
+    bool shut; /* no more messages are taken, not even those already read */
     bool closed;
-    int64_t budget;       /* nanos that its requests may still take on the loop in this turn */
-    unsigned in_executor; /* jobs that executor_submit() got and that have not come back */
-    unsigned outstanding; /* jobs that were read and whose answer is not wholly sent */
+    /* nanoseconds that its requests may still use on the loop's thread in this turn */
+    int64_t budget;
+    unsigned in_executor; /* number of jobs in the executor: submitted and not returned yet */
+    /* number of jobs that were read and whose answers are not completely sent */
+    unsigned outstanding;
     size_t outstanding_bytes;
     uint64_t n_jobs;
-    atomic_size_t unsent; /* bytes of answers; too many stop the executor */
-    conn_state state;     /* belongs to the thread that runs its job */
-    /* executor.lock: */
-    struct session *session; /* NULL: closed */
+    /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
+    atomic_size_t unsent;
+    conn_state state; /* used by the thread that runs its job */
+    /* Lock of the members below: executor.lock. */
+    struct session *session; /* NULL: the connection is closed */
     job_list queue;
-    bool busy;              /* a worker runs one of its jobs */
-    bool waits;             /* it stands in executor.waiting */
-    bool ready;             /* it stands in its session's lane */
-    struct session *parked; /* it waits until a stuck call of this one ends; NULL: for its turn */
-    uint64_t check_at;      /* it waits: nanos, when to look at its first job; 0: never */
-    bool gone;              /* its client is: nobody waits for answers */
-    job *running;           /* what that worker runs, once it is parsed; NULL: none */
+    bool busy;  /* a worker runs one of its jobs */
+    bool waits; /* it is in executor.waiting */
+    bool ready; /* it is in its session's turn queue */
+    /* it waits until a stuck call of this session ends; NULL: it does not */
+    struct session *parked;
+    uint64_t check_at; /* time (nanos()) when to check its first job, if it waits; 0: never */
+    bool gone;         /* it is closed: nobody waits for answers */
+    job *running;      /* the job that a worker runs, once it is parsed; NULL: none */
     struct connection *next_ready, *next_waiting, **link_waiting;
     cancel *cancels;
-    atomic_uint n_cancels; /* so that the lock is not taken when there are none */
+    /* number of `cancels`; read without the lock, which is then needed only if there are some */
+    atomic_uint n_cancels;
 };
-void connection_accept(struct server *s, int fd); /* takes fd */
-/* j is back from the executor; takes.  last: no other job of its connection came back with it. */
+void connection_accept(struct server *s, int fd); /* takes `fd` */
+/* Queue the answer of `j`, which the executor has returned; takes `j`.  `last`: the next job that
+ * the executor returned belongs to another connection, so send now. */
 void connection_answered(job *j, bool last);
-/* A turn of the loop begins: send what was deferred in the last one. */
+/* Begin a turn of the loop: send the answers that were deferred in the previous turn. */
 void connections_turn(uv_prepare_t *h);
-/* Answer what every client has sent by now, and close its connection then.  The loop stops once
- * none is left. */
+/* Answer everything that clients have sent until now, and close each connection then.  The loop
+ * stops when no connection is left. */
 void connections_drain(struct server *s);
-void connection_close(struct connection *c); /* queued jobs and unsent answers are dropped */
-/* These are members of daemon_calls (request.h), which says what they do. */
+/* Close the connection; queued jobs and unsent answers are dropped. */
+void connection_close(struct connection *c);
+/* The functions for daemon_calls.join, .session and .cancel; see request.h. */
 int connection_join(struct connection *c, const char *key, dp_error *err);
 struct session *connection_session(struct connection *c);
 int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err);

@@ -1,7 +1,8 @@
-/* dispatch.c -- a job that was read: run on the loop's thread if it is its turn, or queued.
+/* dispatch.c -- runs a new job on the loop's thread if its turn has come and it is short, or queues
+ * it for a worker.
  *
- * Answers leave in the order of the lines: a job runs here only when in_executor == 0, and the
- * executor gives back the jobs of one connection in order. */
+ * Answers are sent in the order of the lines: a job runs here only when `in_executor` is 0, and the
+ * executor returns the jobs of one connection in order. */
 #include "methods/methods.h"
 #include "server.h"
 #include "transport/parts.h"
@@ -12,7 +13,7 @@ static void submit(struct connection *c, job *j)
     executor_submit(&c->server->executor, j);
 }
 
-/* Run j on this thread.  false: it turned out to be for a worker. */
+/* Run `j` on this thread.  false: it must run on a worker. */
 static bool run_now(struct connection *c, job *j)
 {
     j->rq.session = session_ref(c->session);
@@ -22,7 +23,7 @@ static bool run_now(struct connection *c, job *j)
     return done;
 }
 
-/* If other requests wait ahead of j and its method acts at once nevertheless, run it now.  Its
+/* Run `j` now, although other requests wait ahead of it, if its method is METHOD_AT_ONCE.  Its
  * answer still waits for its turn. */
 static void run_at_once(struct connection *c, job *j)
 {
@@ -36,7 +37,7 @@ static void run_at_once(struct connection *c, job *j)
         run_now(c, j);
 }
 
-/* Run j on this thread if it is its turn and it is short.  false: it is for a worker. */
+/* Run `j` on this thread if its turn has come and it is short.  false: it is for a worker. */
 static bool run_here(struct connection *c, job *j)
 {
     executor *ex = &c->server->executor;
@@ -64,7 +65,8 @@ void connection_dispatch(struct connection *c, job *j)
     connection_answer(c, j);
 }
 
-/* Answer j with *err, as what is no request.  close: the connection ends with that answer. */
+/* Answer `j`, which is not a valid request, with `*err`.  `close`: the connection is closed after
+ * that answer. */
 static void refuse(struct connection *c, job *j, const dp_error *err, bool close)
 {
     request_refuse(&j->rq, err);

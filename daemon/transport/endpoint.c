@@ -1,9 +1,9 @@
-/* endpoint.c -- the path of the socket, its lock, and the listening socket itself.
+/* endpoint.c -- the path of the socket, its lock file, and the listening socket.
  *
- * A living daemon holds a flock on PATH.lock, which contains its process id.  The daemon with the
- * lock owns PATH: it replaces a socket that it finds there, unless somebody answers on it.  Both
- * files may be removed by somebody, and made anew by a second daemon.  So a daemon removes only the
- * files that it made itself. */
+ * A running daemon holds a flock on PATH.lock, which contains its process id.  The daemon with the
+ * lock owns PATH: it replaces a socket that it finds at PATH, unless a process answers on that
+ * socket.  Both files may be removed by someone else and created again by a second daemon.  So a
+ * daemon removes only the files that it created itself. */
 #define _GNU_SOURCE
 #include "transport/endpoint.h"
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 enum { BACKLOG = LIMIT_CONNECTIONS, PATH_BYTES = 512 };
 
-/* Make a directory for this user alone below the temporary one. */
+/* Make the directory of this user, with mode 0700, in $TMPDIR or /tmp. */
 static int private_directory(char *path, size_t bytes, dp_error *err)
 {
     const char *tmp = getenv("TMPDIR");
@@ -83,7 +83,7 @@ static int in_use(int fd, const char *path, dp_error *err)
                         pid[0] != '\0' ? pid : "(unknown)");
 }
 
-/* Take the lock; it is held until the descriptor *out is closed. */
+/* Take the lock, which is held until the descriptor `*out` is closed. */
 static int take_lock(const char *path, const char *lock_path, int *out, dp_error *err)
 {
     for (;;) {
@@ -105,7 +105,7 @@ static int take_lock(const char *path, const char *lock_path, int *out, dp_error
                                     strerror(errno));
             return 0;
         }
-        close(fd); /* its last holder has just removed this file: open the new one */
+        close(fd); /* its previous holder has just removed this file: open the new one */
     }
 }
 
@@ -117,7 +117,7 @@ static struct sockaddr_un address(const char *path)
     return a;
 }
 
-/* Remove a socket that a dead daemon left at path.  Anything else there is an error. */
+/* Remove a socket that a dead daemon left at `path`.  Any other file at `path` is an error. */
 static int remove_stale(const char *path, dp_error *err)
 {
     struct sockaddr_un a = address(path);
@@ -181,7 +181,7 @@ int endpoint_listen(endpoint *e, int64_t mode, dp_error *err)
     return err->code;
 }
 
-void endpoint_deafen(endpoint *e)
+void endpoint_stop_listening(endpoint *e)
 {
     if (e->fd < 0)
         return;
@@ -193,7 +193,7 @@ void endpoint_deafen(endpoint *e)
 
 void endpoint_remove(endpoint *e)
 {
-    endpoint_deafen(e);
+    endpoint_stop_listening(e);
     if (e->lock_fd >= 0 && same_file(e->lock_fd, e->lock_path))
         unlink(e->lock_path);
 }

@@ -1,4 +1,4 @@
-/* endpoint.h -- the path of the socket, its lock, and the listening socket itself. */
+/* endpoint.h -- the path of the socket, its lock file, and the listening socket. */
 #ifndef DAEMON_TRANSPORT_ENDPOINT_H
 #define DAEMON_TRANSPORT_ENDPOINT_H
 
@@ -8,16 +8,16 @@
 typedef struct endpoint {
     char *path, *lock_path; /* owned */
     int fd, lock_fd;        /* -1: none */
-    struct stat bound;      /* the file that bind() made at path; no other one is removed */
+    struct stat bound;      /* the file that bind() created at `path`; only this file is removed */
 } endpoint;
-/* Where the socket is to be; owned. */
+/* Choose the path of the socket.  `*out` is owned by the caller. */
 int endpoint_path(const options *o, char **out, dp_error *err);
-/* Find the path and lock it.  DP_EBUSY names the process that has locked it.  endpoint_close() has
- * to be called even after a failure. */
+/* Choose the path and lock it.  DP_EBUSY: another process has locked it; the message names it.
+ * Even after a failure endpoint_close() must be called. */
 int endpoint_open(endpoint *e, const options *o, dp_error *err);
 int endpoint_listen(endpoint *e, int64_t mode, dp_error *err);
-void endpoint_deafen(endpoint *e); /* close the listening socket, remove its file */
-void endpoint_remove(endpoint *e); /* also remove the lock's file, but keep the lock */
+void endpoint_stop_listening(endpoint *e); /* Close the listening socket and remove its file. */
+void endpoint_remove(endpoint *e);         /* Also remove the lock file, but hold the lock. */
 void endpoint_close(endpoint *e);
 
 #endif

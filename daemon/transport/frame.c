@@ -1,9 +1,12 @@
-/* frame.c -- bytes in, messages out: lines, and the attachments behind them (protocol 1 and 2).
+/* frame.c -- splits received bytes into messages: lines, and the attachments that follow them
+ * (protocol 1 and 2).
  *
- * States:  LINE --line that announces--> HELD --frame_expect--> BODY --all read--> LINE
- *          LINE --line over the limit--> SKIP --its LF--> LINE
- * It owns the bytes not consumed yet, at most one line and one read, and the announced attachments.
- * It knows no JSON: the caller reads the line and says how many bytes follow it. */
+ *   States:  LINE --line that announces--> ANNOUNCED --frame_expect--> BODY --all read--> LINE
+ *            LINE --line over the limit--> SKIP --its LF--> LINE
+ *
+ * A frame owns the bytes that are not consumed yet, at most one line and one read, and the
+ * announced attachments.  It does not parse JSON: the caller reads the line and tells how many
+ * bytes follow it. */
 #define _GNU_SOURCE
 #include "transport/frame.h"
 #include "daemon.h"
@@ -13,13 +16,14 @@
 enum { LINE, ANNOUNCED, BODY, SKIP };
 enum { READ_BYTES = 16 << 10, IDLE_BYTES_MAX = 64 << 10 };
 
+/* A line that contains one of these words announces attachments or descriptors. */
 static const struct {
     const char *text;
     size_t bytes;
 } words[] = {{"\"attachments\"", 13}, {"\"fds\"", 5}};
 enum { WORD_MAX = 13, STEP = sizeof(uint64_t) };
 
-/* Does one of the words end behind byte i + 1? */
+/* Does one of the words end at byte `i` + 1? */
 static bool ends_word(const char *p, size_t i)
 {
     for (size_t k = 0; p[i] == 's' && k < sizeof(words) / sizeof(words[0]); k++)
@@ -29,7 +33,8 @@ static bool ends_word(const char *p, size_t i)
     return false;
 }
 
-/* Every line is looked through.  Both words end in s": eight bytes at a time without one. */
+/* Does a line contain one of the words?  Every line is searched, so the search is fast: both words
+ * end in `s"`, and eight bytes at a time are checked for these two characters. */
 static bool has_word(const char *p, size_t n)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -39,7 +44,8 @@ static bool has_word(const char *p, size_t n)
         memcpy(&here, p + i, STEP);
         memcpy(&behind, p + i + 1, STEP);
         here =
-            le64toh((here ^ each * 's') | (behind ^ each * '"')); /* 0 in a byte: there they are */
+            /* a byte is 0 exactly where `s"` begins */
+            le64toh((here ^ each * 's') | (behind ^ each * '"'));
         for (uint64_t hits = (here - each) & ~here & each * 0x80; hits != 0; hits &= hits - 1)
             if (ends_word(p, i + (size_t)__builtin_ctzll(hits) / 8))
                 return true;
@@ -100,8 +106,8 @@ static void consume(frame *f, size_t n)
     if (f->start < f->end)
         return;
     f->start = f->end = 0;
-    if (f->cap >
-        IDLE_BYTES_MAX) { /* a long line was consumed: an idle connection does not keep its memory */
+    /* free the memory of a long line: an idle connection needs only a small buffer */
+    if (f->cap > IDLE_BYTES_MAX) {
         dp_free(f->in);
         f->in = NULL;
         f->cap = 0;
@@ -116,7 +122,7 @@ static bool blank(const char *p, size_t n)
     return true;
 }
 
-/* The length of the line at start, without its LF.  false: no LF has come yet. */
+/* Compute the length `*n` of the line at `start`, without its LF.  false: no LF has arrived yet. */
 static bool line_end(frame *f, size_t *n)
 {
     const char *from = f->in + f->start + f->scanned;
@@ -165,8 +171,8 @@ static int next_line(frame *f, char **line, size_t *bytes)
     return FRAME_LONG;
 }
 
-/* Drop what has come of an over-long line, but for its last bytes: a word may begin in them, and is
- * found when the rest of it comes. */
+/* Drop the received part of a line over the limit, except its last bytes: a word may begin in them
+ * and be completed by the next bytes. */
 static int skip_line(frame *f)
 {
     size_t n = f->end - f->start;

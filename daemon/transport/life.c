@@ -1,6 +1,6 @@
-/* life.c -- a connection's jobs, its cancelled requests, and its end.
+/* life.c -- the jobs of a connection, its cancelled requests, and its end.
  *
- * A job counts as outstanding from the moment it is read until its answer is wholly sent. */
+ * A job counts as outstanding from the time it is read until its answer is completely sent. */
 #include "methods/methods.h"
 #include "server.h"
 #include "transport/parts.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-    SLOW_FREE_BYTES = 256 << 10, /* longer answers are freed on a worker */
+    SLOW_FREE_BYTES = 256 << 10, /* larger answers are freed on a worker */
 };
 
 /* -- jobs -- */
@@ -24,7 +24,7 @@ void connection_unref(struct connection *c)
     dp_free(c);
 }
 
-/* Tell fair_threads() who sends requests. */
+/* Record which connection sends requests, for fair_threads(). */
 static void note_request(struct connection *c, uint64_t now)
 {
     server *s = c->server;
@@ -38,7 +38,7 @@ static void note_request(struct connection *c, uint64_t now)
 
 job *connection_job(struct connection *c, char *line, size_t bytes)
 {
-    job *j = dp_malloc(sizeof(*j)); /* calloc is slow here */
+    job *j = dp_malloc(sizeof(*j)); /* dp_calloc() would be slow here */
 
     if (j == NULL)
         return NULL;
@@ -104,7 +104,8 @@ int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err
     executor *ex = &c->server->executor;
     cancel *k;
 
-    *waiting = j->on_loop && c->in_executor > 0; /* a worker runs it in its turn: none is ahead */
+    /* on a worker call.cancel runs in its turn: no request is ahead */
+    *waiting = j->on_loop && c->in_executor > 0;
     if (!*waiting)
         return 0;
     if (c->n_cancels >= LIMIT_OUTSTANDING)
@@ -188,13 +189,15 @@ void connection_close(struct connection *c)
     c->closed = true;
     log_event(LOG_DEBUG, "connection.close", "connection=%llu outstanding=%u",
               (unsigned long long)c->number, c->outstanding);
-    uv_close((uv_handle_t *)&c->poll, on_closed); /* that drops the poll handle's reference */
+    /* on_closed() drops the poll handle's reference */
+    uv_close((uv_handle_t *)&c->poll, on_closed);
     close(c->fd);
     connection_drop_descriptors(c, c->n_fds);
     connection_undefer(c);
     job_list queued = executor_withdraw(&s->executor, c);
     while ((j = job_pop(&queued)) != NULL) {
-        /* Its kernel may have run, and what it gave another storage is charged to the session. */
+        /* The job's kernel may have run; new storages that it gave to tensors are charged to the
+         * session. */
         j->rq.session = session_ref(c->session);
         connection_job_free(j);
     }
@@ -215,10 +218,10 @@ void connection_close(struct connection *c)
         c->next->link = c->link;
     atomic_fetch_sub(&s->n_connections, 1);
     connections_check_drained(s);
-    connection_unref(c); /* the server's */
+    connection_unref(c); /* the reference of the server */
 }
 
-/* -- closed by the daemon -- */
+/* -- connections that the daemon closes -- */
 
 void connection_say_why(int fd, const dp_error *why)
 {

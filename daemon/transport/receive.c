@@ -1,4 +1,4 @@
-/* receive.c -- bytes from the socket, through frame.c, to jobs. */
+/* receive.c -- receives bytes from the socket and turns them, by frame.c, into jobs. */
 #define _GNU_SOURCE
 #include "methods/methods.h"
 #include "server.h"
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 enum {
-    READ_ROUNDS = 4, /* what one connection may read before others have their turn */
+    READ_ROUNDS = 4, /* most reads from one connection before other connections get their turn */
 };
 
 /* -- taking messages -- */
@@ -115,7 +115,8 @@ bool connection_take_messages(struct connection *c)
 
 /* -- receiving -- */
 
-/* The number of bytes received.  0: the client sends no more; NOTHING_NOW; or BROKEN: close. */
+/* Results of receive(), besides the number of bytes received: nothing has arrived, or the
+ * connection must be closed.  0: the client sends no more. */
 enum { NOTHING_NOW = -1, BROKEN = -2 };
 
 static ssize_t receive(struct connection *c, char *p, size_t space)
@@ -165,7 +166,7 @@ void connection_read(struct connection *c)
         c->eof = n == 0 || c->to_read == 0;
         frame_filled(&c->frame, (size_t)n);
         connection_take_messages(c);
-        if ((size_t)n < space && !c->server->draining) /* what comes later will be polled */
+        if ((size_t)n < space && !c->server->draining) /* later data will be reported by the poll */
             return;
     }
 }

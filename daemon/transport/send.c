@@ -1,15 +1,16 @@
-/* send.c -- answers of a connection, in order, as far as its socket takes them.
+/* send.c -- sends the answers of a connection, in order, as far as its socket takes them.
  *
- * Every sendmsg is non-blocking, so no client is waited for. */
+ * Every sendmsg() is non-blocking, so the daemon never waits for a client. */
 #define _GNU_SOURCE
 #include "server.h"
 #include "transport/parts.h"
 #include <errno.h>
 #include <sys/socket.h>
 
-enum { SEND_PIECES = 64 }; /* of answers, given to the system at once */
+enum { SEND_PIECES = 64 }; /* most pieces of answers in one sendmsg() */
 
-/* The pieces of j's answer that are not sent yet, at most `room` of them; returns how many. */
+/* Store the pieces of `j`'s answer that are not sent yet, at most `max_pieces`, in `iov`.  Returns
+ * their number. */
 static size_t answer_pieces(const job *j, struct iovec *iov, size_t max_pieces)
 {
     size_t n = 0, skip = j->sent;
@@ -24,14 +25,14 @@ static size_t answer_pieces(const job *j, struct iovec *iov, size_t max_pieces)
     return n;
 }
 
-/* n more bytes are sent: free the jobs whose answers are now wholly sent. */
+/* Record that `n` more bytes were sent: free the jobs whose answers are now completely sent. */
 static void sent(struct connection *c, size_t n)
 {
     size_t before = atomic_fetch_sub(&c->unsent, n);
     job *j;
 
     if (n > 0)
-        c->unread_since = 0; /* settle() notes it again */
+        c->unread_since = 0; /* settle() sets it again if necessary */
 
     while ((j = c->out.head) != NULL) {
         size_t left = j->answer_bytes - j->sent, step = n < left ? n : left;
@@ -48,7 +49,7 @@ static void sent(struct connection *c, size_t n)
         executor_resume(&c->server->executor, c);
 }
 
-/* Leave the rest of c's long answer to a later turn of the loop. */
+/* Defer the unsent bytes of the long answer of `c` to a later turn of the loop. */
 static void defer(struct connection *c)
 {
     server *s = c->server;
@@ -62,7 +63,8 @@ static void defer(struct connection *c)
     s->deferred_tail = c;
 }
 
-/* Has this turn of the loop sent so much that c's long answer has to wait for the next one? */
+/* Has this turn of the loop sent so much that the long answer of `c` must wait for the next
+ * turn? */
 static bool turn_is_over(const struct connection *c)
 {
     const job *j = c->out.head;
@@ -75,7 +77,7 @@ void connection_flush(struct connection *c)
     struct iovec iov[SEND_PIECES];
     struct msghdr m = {.msg_iov = iov};
 
-    sent(c, 0); /* free the jobs whose answers are empty, those of notifications */
+    sent(c, 0); /* free the jobs with empty answers, which are those of notifications */
     while (!c->closed && !c->blocked && c->out.head != NULL) {
         if (turn_is_over(c)) {
             defer(c);
@@ -84,7 +86,7 @@ void connection_flush(struct connection *c)
         m.msg_iovlen = 0;
         for (job *j = c->out.head; j != NULL && m.msg_iovlen < SEND_PIECES; j = j->next)
             m.msg_iovlen += answer_pieces(j, iov + m.msg_iovlen, SEND_PIECES - m.msg_iovlen);
-        /* one piece by send(), which the system does faster */
+        /* send() is faster than sendmsg() for one piece */
         ssize_t n = m.msg_iovlen == 1
                         ? send(c->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
                         : sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -93,7 +95,7 @@ void connection_flush(struct connection *c)
         else if (errno == EAGAIN || errno == EWOULDBLOCK)
             c->blocked = true;
         else if (errno != EINTR)
-            connection_close(c); /* nobody reads any more */
+            connection_close(c); /* the client has left */
         c->server->turn_bytes += n > 0 ? (size_t)n : 0;
     }
 }
