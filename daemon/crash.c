@@ -28,7 +28,7 @@ enum {
     LINE_BYTES = 1280,
     WRITE_MS = 1000, /* time limit for writing one line of the report */
     REPORT_S = 10,   /* time limit for the whole report, enforced by SIGALRM */
-    WAIT_MS = 10000  /* other dying threads wait this long for the first report */
+    WAIT_MS = 10000  /* time that other dying threads wait for the first report */
 };
 
 static const struct {

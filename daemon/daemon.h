@@ -28,8 +28,8 @@
     X(ANSWER_BYTES, answer_bytes, 256 << 20) /* JSON text of one answer */                         \
     X(ANSWER_ATTACHMENT_BYTES, answer_attachment_bytes, 1 << 30) /* sum per answer */              \
     X(CONNECTIONS, connections, 1024) /* less if RLIMIT_NOFILE is low */                           \
-    X(SILENT_MS, silent_ms, 5000)     /* a client without a request after it may be replaced */    \
-    X(SESSIONS, sessions, 4096)       /* above it, lingering sessions end early */                 \
+    X(SILENT_MS, silent_ms, 5000)     /* then a client without a request may be replaced */        \
+    X(SESSIONS, sessions, 4096)       /* lingering sessions end early above this */                \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
     X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
       1 << 30) /* --session-bytes, or half of memory */                                            \
@@ -42,7 +42,7 @@
     X(SESSION_THREADS, session_threads, 1024) /* num_threads of session.set */                     \
     X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000)                                                   \
     X(DRAIN_MS, drain_ms, 60 * 60 * 1000)                                                          \
-    X(PROGRAM_STEPS, program_steps, 10000)      /* counted as the client wrote them */             \
+    X(PROGRAM_STEPS, program_steps, 10000)      /* counted in the steps that the client sent */    \
     X(SESSION_PROGRAMS, session_programs, 1024) /* made by program.create */                       \
     X(SESSION_PROGRAM_BYTES, session_program_bytes, 1 << 30) /* programs and their constants */    \
     X(PROGRAM_CACHE, program_cache, 64)                      /* programs sent inline */            \

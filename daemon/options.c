@@ -13,7 +13,7 @@ enum { FLAG, TEXT, TEXTS, COUNT, OCTAL, LEVEL }; /* the kind of an option's argu
 typedef struct option_row {
     const char *name;
     int kind;
-    size_t offset; /* offset of its member in struct options */
+    size_t offset; /* offset of the option's member in struct options */
     int64_t low, high;
     const char *value, *help;
 } option_row;

@@ -154,7 +154,7 @@ static void demote(proof *p)
 void placement_note(placement *pl, const job *j, const dp_call_stats *f)
 {
     const work *w = &j->work;
-    /* its kernel ran on the loop's thread and its answer is long */
+    /* the job's kernel ran on the loop's thread, and a worker prints its long answer */
     bool after_call = j->ctx != NULL;
     bool too_long = j->on_loop && (j->spent > DEMOTE_NS || after_call);
 

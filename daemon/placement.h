@@ -8,7 +8,7 @@
 typedef struct proof {
     uint64_t key;
     uint32_t in_a_row; /* number of short requests since the last long one */
-    uint32_t needed;   /* value of `in_a_row` that makes it proven; grows after each demotion */
+    uint32_t needed; /* value of `in_a_row` that makes the work proven; grows after each demotion */
 } proof;
 
 enum { PLACEMENT_PROOFS = 4096 };

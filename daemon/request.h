@@ -27,7 +27,7 @@ typedef struct server_info {
     uint64_t uptime_ms, sessions, connections, requests, calls_inline, calls_worker, demotions;
     dp_registry *reg;
     const char *plugin_path; /* value of --plugin-path; may be NULL */
-    const char *cache_dir;   /* directory of this process for its copies of plugins */
+    const char *cache_dir;   /* directory with the copies of plugins; this process alone uses it */
     const int64_t *limits;   /* [LIMITS], the values in force */
 } server_info;
 
@@ -36,8 +36,8 @@ enum { WORKERS_MOST = LIMIT_WORKERS + LIMIT_STUCK_WORKERS + 1 }; /* the last one
 typedef struct stuck_call {
     uint64_t session;
     const char *method;
-    uint64_t thread; /* number of its thread, as in dp_running.thread */
-    uint64_t nanos;  /* nanoseconds since it was cancelled */
+    uint64_t thread; /* number of the thread, as in dp_running.thread */
+    uint64_t nanos;  /* nanoseconds since the call was cancelled */
 } stuck_call;
 
 typedef struct daemon_calls {
@@ -104,12 +104,12 @@ typedef struct request {
     size_t *attachment_offset;
     /* owned: the parsed message, an object or, for a batch, an array; NULL: not parsed */
     cJSON *root;
-    /* the method that it calls; NULL: unknown method, which is an error */
+    /* the method to call; NULL: unknown method, which is an error */
     const struct method *method;
     /* Name of the method that runs now; in a batch, the current request's.  NULL: none has begun.
      * May be read on any thread. */
     _Atomic(const char *) running;
-    dp_ctx *ctx;        /* context of the thread that runs it; set before a method runs */
+    dp_ctx *ctx;        /* context of the thread that runs the request; set before a method runs */
     jw out;             /* the answer's line; ends with LF when it is complete */
     answer_part *parts; /* attachments of the answer, in order */
     size_t n_parts, cap_parts;
@@ -120,9 +120,9 @@ typedef struct request {
     dp_cancel_flag cancel;  /* not 0: cancelled, or the client has left.  Written on any thread */
     uint64_t deadline;      /* time (nanos()); 0: none.  In a batch: that of `member` */
     atomic_int phase;       /* PHASE_...; see "deadlines" below */
-    /* session_stuck_ends() at the time when it began to wait for a stuck call */
+    /* session_stuck_ends() when the request began to wait for a stuck call */
     uint64_t waits_for;
-    bool never_waits; /* it fails instead of waiting for a stuck call */
+    bool never_waits; /* fail the request instead of waiting for a stuck call */
     bool batch_begun; /* in a batch: `member` was set */
     cJSON *member;    /* in a batch: the request that runs, or the next one; NULL: all have run */
     jw mark;          /* copy of `out` from before the current request of a batch wrote to it */
@@ -194,9 +194,9 @@ struct session *session_unref(struct session *s);
 uint64_t session_id(const struct session *s);
 const char *session_key(const struct session *s);       /* 32 hexadecimal digits */
 void session_set_linger(struct session *s, int64_t ms); /* 0 <= ms <= LIMIT_LINGER_MS */
-/* borrowed: the account that its tensors are charged to */
+/* borrowed: the account that is charged for the session's tensors */
 dp_account *session_account(struct session *s);
-/* borrowed: set if one of its tensors ever had a gradient */
+/* borrowed: set if a tensor of the session ever had a gradient */
 dp_flag *session_grad_flag(struct session *s);
 /* Create a new handle for `t`; the session takes its own reference to `t`.  Returns 0 and sets
  * `*err` if memory or a limit of the session's account is exhausted. */
@@ -207,7 +207,7 @@ bool session_release(struct session *s, uint64_t handle);
 void session_moved(struct session *s, const dp_tensor *t);
 /* `*out`: owned array of handles, ascending; returns its length */
 size_t session_handles(struct session *s, uint64_t **out);
-/* Return the lowest handle of `t`; 0: it has none. */
+/* Return the lowest handle of `t`; 0: `t` has no handle. */
 uint64_t session_handle_of(struct session *s, const dp_tensor *t);
 
 /* -- session.c: stuck calls, which were answered at their deadline and still run -- */
@@ -216,7 +216,7 @@ uint64_t session_handle_of(struct session *s, const dp_tensor *t);
  * if a kernel runs; `*calls` tells whether one runs.  false: the request has ended, so its worker
  * answers. */
 bool session_stuck_add(struct session *s, request *rq, bool *calls);
-void session_stuck_remove(struct session *s, request *rq); /* no effect if it is not listed */
+void session_stuck_remove(struct session *s, request *rq); /* no effect if `rq` is not listed */
 /* Does `shares(r, arg)` hold for the `run` of any stuck call?  `*ends` gets session_stuck_ends()
  * from the same moment. */
 bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, const void *arg),

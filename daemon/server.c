@@ -293,7 +293,7 @@ static void on_warning(const char *text, void *arg)
 
 static void plugins_changed(struct connection *c)
 {
-    /* on_async() reads it when the request's worker is done */
+    /* on_async() reads this flag when the request's worker is done */
     atomic_store(&c->server->reap_due, true);
 }
 

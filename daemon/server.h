@@ -23,7 +23,7 @@ typedef struct server {
     unsigned waiting_descriptors;
     task reap_task, linger_task;
     bool reaping, lingering; /* reap_task or linger_task is queued or runs */
-    size_t reap_left;        /* number of things that reap_task could not release yet */
+    size_t reap_left; /* result of the last dp_plugin_reap(): what could not be released yet */
     /* dp_plugin_reap() may have old generations or device memory to release */
     atomic_bool reap_due;
     dp_registry *reg;
@@ -46,7 +46,7 @@ typedef struct server {
     uint64_t started; /* start time (nanos()) */
     endpoint endpoint;
     char *cache;  /* owned: the directory for copies of plugins; NULL: none yet */
-    int cache_fd; /* descriptor of its lock file; -1: none */
+    int cache_fd; /* descriptor of the lock file in `cache`; -1: none */
     int64_t limits[LIMITS];
     bool looping, listening, executing, draining, leaving;
     /* time (nanos()) when the next session ends; 0: none.  Used by linger_task */

@@ -201,7 +201,7 @@ uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them)
     struct session *ended = all->ended;
     all->ended = NULL;
     pthread_mutex_unlock(&all->lock);
-    /* without the lock, because a session may have many tensors to release */
+    /* without the lock, because releasing a million tensors takes long */
     while (ended != NULL) {
         struct session *s = ended;
         ended = s->next;

@@ -11,9 +11,9 @@
 typedef struct turn_queue {
     struct turn_queue *next;
     struct connection *head, *tail;
-    unsigned running; /* number of workers that run its requests */
-    uint64_t since;   /* time (nanos()) when it was added to executor.ready */
-    bool listed;      /* it is in executor.ready */
+    unsigned running; /* number of workers that run requests of this session */
+    uint64_t since;   /* time (nanos()) when this queue was added to executor.ready */
+    bool listed;      /* this queue is in executor.ready */
 } turn_queue;
 
 typedef struct program_handle {
@@ -25,7 +25,7 @@ typedef struct cached_program {
     char *key;               /* owned: the program's content, as bytes */
     size_t key_bytes, bytes; /* length of `key`; bytes charged for program and key */
     dp_program *program;     /* owned */
-    uint64_t used;           /* value of programs.uses at its last use */
+    uint64_t used;           /* value of programs.uses at the last use */
 } cached_program;
 
 struct programs {
@@ -86,10 +86,11 @@ struct session {
     struct session *next;
     unsigned n_connections;
     int64_t linger_ms;
-    uint64_t ends_at; /* time (nanos()) when it ends; 0: it has connections */
+    uint64_t ends_at; /* time (nanos()) when the session ends; 0: it has connections */
     sessions *all;
     turn_queue turn_queue;
-    dp_account *account; /* owned: the account that its tensors and calls are charged to */
+    /* owned: the account that is charged for tensors and calls of the session */
+    dp_account *account;
     /* protects the members from `handles` to `objects`, and `stuck` and `stuck_ends` */
     pthread_mutex_t lock;
     handle *handles; /* sorted by id */

@@ -4,7 +4,7 @@
 #include "printing.h"
 
 enum {
-    /* another connection counts as active for this time after its request */
+    /* time after its last request in which another connection counts as active */
     OTHERS_ACTIVE_MS = 100,
 };
 

@@ -74,7 +74,7 @@ static void run_job(executor *ex, job *j, worker *w)
         log_seldom(LOG_INFO, "executor.unstuck", "session=%llu method='%s' millis=%llu",
                    (unsigned long long)session_id(s), called,
                    (unsigned long long)(nanos() - stuck_since) / 1000000);
-    session_unref(s); /* without the lock, because this may be the last reference */
+    session_unref(s); /* without the lock: dropping the last reference takes long */
     pthread_mutex_lock(&ex->lock);
 }
 
@@ -97,7 +97,7 @@ static void *worker_main(void *arg)
         else if (!workers_wait(ex))
             break;
     }
-    /* this worker may have received a wake-up that another one needs */
+    /* pass on the wake-up: another worker may need the one that this worker received */
     pthread_cond_signal(&ex->wake);
     w->state = LEFT;
     ex->n_workers--;

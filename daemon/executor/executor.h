@@ -19,14 +19,15 @@ typedef struct worker {
     dp_ctx *ctx;
     /* Lock of the members below: executor.lock. */
     int state;
-    uint64_t number;         /* its dp_thread_number() */
-    struct session *session; /* session of the request that it runs; borrowed from the request */
-    uint64_t stuck_since;    /* time (nanos()) since when it is stuck; 0: it is not stuck */
-    /* the generator that it waits for, borrowed from its kernel; NULL: none */
+    uint64_t number;         /* dp_thread_number() of the worker's thread */
+    struct session *session; /* session of the worker's request; borrowed from the request */
+    uint64_t stuck_since;    /* time (nanos()) when the worker became stuck; 0: not stuck */
+    /* the generator that the worker waits for, borrowed from its kernel; NULL: none */
     dp_generator *waits_at;
-    struct job *job;   /* the job that it runs */
-    bool wait_refused; /* it must stop waiting for the generator, because the daemon stops */
-    /* it is stuck or waits for a generator, so it does not count in `n_workers` and `running` */
+    struct job *job; /* the job that the worker runs */
+    /* the worker must stop waiting for the generator, because the daemon stops */
+    bool wait_refused;
+    /* stuck or waiting for a generator, so not counted in `n_workers` and `running` */
     bool replaced;
 } worker;
 
@@ -55,7 +56,7 @@ typedef struct executor {
     unsigned n_printing; /* number of workers that print a long answer */
     /* number of workers that wait to print; as many further workers may be started */
     unsigned n_to_print;
-    struct printer *printers; /* those workers, first come, first served */
+    struct printer *printers; /* the workers that wait to print, first come, first served */
     worker workers[WORKERS_MOST];
 } executor;
 int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *proofs, unsigned cap,

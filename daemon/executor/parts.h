@@ -8,7 +8,7 @@
 enum { IDLE = 0, RUNNING, LEFT };
 
 enum {
-    STUCK_NS = 10 * 1000 * 1000, /* time that a kernel has to stop after it was cancelled */
+    STUCK_NS = 10 * 1000 * 1000, /* time for a kernel to stop after the call was cancelled */
     /* A job that has waited for this time is parsed, so that its deadline becomes known. */
     PARSE_AFTER_NS = 20 * 1000 * 1000,
 };
@@ -25,7 +25,7 @@ void turns_enter(executor *ex, struct connection *c);
 void turns_watch_from(executor *ex, uint64_t at);
 /* Return the time (nanos()) when the loop's thread must check the first job of `c`; 0: never. */
 uint64_t turns_check_time(const struct connection *c);
-/* Let `c` wait for its turn if it has a job and is not busy. */
+/* Let connection `c` wait for its turn if `c` has a job and is not busy. */
 void turns_await(executor *ex, struct connection *c);
 void turns_end_wait(executor *ex, struct connection *c);
 /* Return the next job to run; NULL: none is ready.  Until turns_put_back() its connection is busy,
@@ -42,7 +42,7 @@ void turns_unpark_all(executor *ex, const struct session *s);
 
 /* -- workers.c; the caller holds executor.lock, except where a comment says otherwise -- */
 
-/* Run one task; the lock is released while it runs. */
+/* Run one task, without holding the lock meanwhile. */
 void workers_run_task(executor *ex, task *t);
 /* Sleep until there may be work.  false: this worker must exit. */
 bool workers_wait(executor *ex);
@@ -61,7 +61,7 @@ void workers_queue_task(executor *ex, task *t, unsigned max_workers);
 
 /* -- stuck.c; executor.lock is held -- */
 
-/* Let `j` count as stuck from time `at` (nanos()) on, unless it ends before. */
+/* Let `j` count as stuck from time `at` (nanos()) on, unless `j` ends before. */
 void stuck_list_due(executor *ex, job *j, uint64_t at);
 void stuck_unlist_due(executor *ex, job *j);
 /* The daemon stops: end the waits of kernels for a generator in sessions with a stuck call, because
@@ -80,12 +80,12 @@ enum { RUN_DONE, RUN_MOVES, RUN_WAITS, RUN_ANSWERED }; /* results of job_execute
 /* Run `j` and return RUN_DONE, RUN_MOVES, RUN_WAITS or RUN_ANSWERED.  A job that is not done on the
  * loop's thread must move to a worker. */
 int job_execute(executor *ex, job *j, dp_ctx *ctx, bool on_loop);
-/* Mark `j` as answered, and compute the bytes of its answer. */
+/* Mark `j` as answered, and compute j->answer_bytes. */
 void job_answered(job *j);
 /* Was `j` cancelled by a call.cancel of its connection?  The caller holds the lock. */
 bool job_in_cancels(const job *j);
 int job_fail_cancelled(dp_error *err);
-const char *job_method(const job *j); /* name of the method that it runs; "": none yet */
+const char *job_method(const job *j); /* name of the method that `j` runs; "": none yet */
 
 /* -- deadlines.c -- */
 

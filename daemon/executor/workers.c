@@ -5,10 +5,10 @@
 #include <time.h>
 
 enum {
-    /* when work has waited for this time, more workers are started */
+    /* waiting time of work after which more workers are started */
     STALLED_NS = 50 * 1000 * 1000,
     TICK_MS = 20, /* interval between two checks for stalled work */
-    SPARE_S = 2,  /* a worker above `cap` exits after it was idle for this time */
+    SPARE_S = 2,  /* idle time after which a worker above `cap` exits */
 };
 
 void workers_run_task(executor *ex, task *t)

@@ -35,7 +35,7 @@ static inline bool json_is_bool(const cJSON *j)
 {
     return json_type(j) == cJSON_True || json_type(j) == cJSON_False;
 }
-static inline bool json_is_int(const cJSON *j) /* is it an integer below 2^53 in magnitude? */
+static inline bool json_is_int(const cJSON *j) /* is `j` an integer below 2^53 in magnitude? */
 {
     double d = j->valuedouble, most = (double)JSON_EXACT_INT;
 

@@ -263,7 +263,7 @@ static locale_t c_locale;
 
 static void set_up(void)
 {
-    /* a static object of glibc, so this cannot fail */
+    /* cannot fail: the "C" locale is a static object of glibc */
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 

@@ -58,7 +58,7 @@ void connection_announced(struct connection *c)
         return;
     }
     refuse_sockets(c, n_fds);
-    connection_drop_descriptors(c, n_fds); /* no method uses them */
+    connection_drop_descriptors(c, n_fds); /* no method uses descriptors */
     frame_expect(&c->frame, (size_t)total);
 }
 

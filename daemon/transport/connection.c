@@ -1,7 +1,7 @@
 /* connection.c -- one client: its socket, its requests in order, its answers in order.
  *
- *   readable -> receive.c -> frame.c -> job -> dispatch.c: run here, or executor -> send.c -> job
- *   freed
+ *   readable -> receive.c -> frame.c -> a job -> dispatch.c: run on the loop's thread, or
+ *            -> executor -> send.c -> the job is freed
  *
  * The daemon stops reading from a client at LIMIT_OUTSTANDING jobs, at LIMIT_OUTSTANDING_BYTES, or
  * when the client leaves LIMIT_UNSENT_BYTES of answers unread.  It still notices when that client

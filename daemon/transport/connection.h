@@ -10,7 +10,7 @@
 typedef struct cancel { /* a call.cancel that was read */
     struct cancel *next;
     cJSON *id;       /* owned */
-    uint64_t before; /* it cancels only jobs up to this number */
+    uint64_t before; /* number of the last job that may be cancelled */
 } cancel;
 
 struct connection {
@@ -20,7 +20,7 @@ struct connection {
      * and one until `poll` is closed. */
     int refs;
     uint64_t number;
-    uint64_t opened; /* time (nanos()) when it was accepted */
+    uint64_t opened; /* time (nanos()) when the connection was accepted */
     int fd;
     uv_poll_t poll;
     int events; /* events that `poll` waits for */
@@ -34,21 +34,21 @@ struct connection {
     uint64_t received;          /* number of bytes received */
     int fds[LIMIT_DESCRIPTORS]; /* received, not announced yet, oldest first */
     unsigned n_fds;
-    uint64_t fds_since; /* time (nanos()) when the first of them arrived */
-    uint64_t fds_end;   /* value of `received` when the last of them had arrived */
-    bool unannounced;   /* descriptors that no line announced were closed before */
-    /* time (nanos()) since when nothing was read or sent; 0: the daemon reads from it */
+    uint64_t fds_since; /* time (nanos()) when the oldest of `fds` arrived */
+    uint64_t fds_end;   /* value of `received` after the newest of `fds` arrived */
+    bool unannounced;   /* unannounced descriptors were already closed once */
+    /* nothing was read or sent since this time (nanos()); 0: the daemon reads from the client */
     uint64_t unread_since;
     job_list out;  /* answered jobs, in order, whose answers are not completely sent */
     bool blocked;  /* the socket is full, or other connections send first */
-    bool deferred; /* it is in server.deferred, to send in a later turn of the loop */
+    bool deferred; /* the connection is in server.deferred, to send in a later turn of the loop */
     struct connection *next_deferred;
     /* bytes that may still be read; when draining, those that had arrived by then */
     size_t to_read;
     bool eof;  /* nothing more will be read from the socket */
-    bool shut; /* no more messages are taken, not even those already read */
+    bool shut; /* no more messages are taken, not even from bytes already read */
     bool closed;
-    /* nanoseconds that its requests may still use on the loop's thread in this turn */
+    /* nanoseconds that requests may still use on the loop's thread in this turn */
     int64_t budget;
     unsigned in_executor; /* number of jobs in the executor: submitted and not returned yet */
     /* number of jobs that were read and whose answers are not completely sent */
@@ -57,18 +57,18 @@ struct connection {
     uint64_t n_jobs;
     /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
     atomic_size_t unsent;
-    conn_state state; /* used by the thread that runs its job */
+    conn_state state; /* used by the thread that runs a job of this connection */
     /* Lock of the members below: executor.lock. */
     struct session *session; /* NULL: the connection is closed */
     job_list queue;
-    bool busy;  /* a worker runs one of its jobs */
-    bool waits; /* it is in executor.waiting */
-    bool ready; /* it is in its session's turn queue */
-    /* it waits until a stuck call of this session ends; NULL: it does not */
+    bool busy;  /* a worker runs a job of this connection */
+    bool waits; /* the connection is in executor.waiting */
+    bool ready; /* the connection is in its session's turn queue */
+    /* the connection waits until a stuck call of this session ends; NULL: it does not */
     struct session *parked;
-    uint64_t check_at; /* time (nanos()) when to check its first job, if it waits; 0: never */
-    bool gone;         /* it is closed: nobody waits for answers */
-    job *running;      /* the job that a worker runs, once it is parsed; NULL: none */
+    uint64_t check_at; /* time (nanos()) when to check the first waiting job; 0: never */
+    bool gone;         /* the connection is closed: nobody waits for answers */
+    job *running;      /* the job that a worker runs, once the job is parsed; NULL: none */
     struct connection *next_ready, *next_waiting, **link_waiting;
     cancel *cancels;
     /* number of `cancels`; read without the lock, which is then needed only if there are some */

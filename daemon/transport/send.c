@@ -32,7 +32,7 @@ static void sent(struct connection *c, size_t n)
     job *j;
 
     if (n > 0)
-        c->unread_since = 0; /* settle() sets it again if necessary */
+        c->unread_since = 0; /* settle() sets the time again if necessary */
 
     while ((j = c->out.head) != NULL) {
         size_t left = j->answer_bytes - j->sent, step = n < left ? n : left;
