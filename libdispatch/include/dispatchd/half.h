@@ -1,5 +1,5 @@
-/* dispatchd/half.h -- 16-bit floats to float and back, rounded to nearest even; for host and
- * plugins alike. */
+/* dispatchd/half.h -- conversion of float16 and bfloat16 to float and back, rounded to nearest,
+ * ties to even; for the host and for plugins. */
 #ifndef DISPATCHD_HALF_H
 #define DISPATCHD_HALF_H
 
@@ -28,7 +28,8 @@ static inline float dp_float16_to_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, fraction = h & 0x3ff;
 
-    if (exponent == 31) /* a NaN becomes a quiet one, as machines make it */
+    /* a signalling NaN becomes a quiet one, as the processor's conversion makes it */
+    if (exponent == 31)
         return dp_float_of_bits_(sign | 0x7f800000 | (uint32_t)(fraction != 0) << 22 |
                                  fraction << 13);
     if (exponent != 0)
@@ -38,17 +39,18 @@ static inline float dp_float16_to_float(uint16_t h)
 
 static inline uint16_t dp_float_to_float16(float f)
 {
-    uint32_t u = dp_float_bits_(f), sign = u >> 16 & 0x8000, size = u & 0x7fffffff;
+    uint32_t u = dp_float_bits_(f), sign = u >> 16 & 0x8000, magnitude = u & 0x7fffffff;
 
-    if (size > 0x7f800000)
+    if (magnitude > 0x7f800000)
         return (uint16_t)(sign | 0x7e00);
-    if (size >= 0x477ff000) /* 65520 and more round to infinity */
+    if (magnitude >= 0x477ff000) /* 65520 and larger values round to infinity */
         return (uint16_t)(sign | 0x7c00);
-    if (size < 0x38800000) /* under 2^-14: count of 2^-24, rounded by the adder */
-        return (uint16_t)(sign |
-                          (dp_float_bits_(dp_float_of_bits_(size) * 0x1p24f + 0x1p23f) & 0x7fffff));
-    size += 0xfff + (size >> 13 & 1);
-    return (uint16_t)(sign | ((size >> 13) - (112 << 10)));
+    /* below 2^-14 the result is subnormal, a multiple of 2^-24: adding 2^23 rounds it */
+    if (magnitude < 0x38800000)
+        return (uint16_t)(sign | (dp_float_bits_(dp_float_of_bits_(magnitude) * 0x1p24f + 0x1p23f) &
+                                  0x7fffff));
+    magnitude += 0xfff + (magnitude >> 13 & 1);
+    return (uint16_t)(sign | ((magnitude >> 13) - (112 << 10)));
 }
 
 static inline float dp_bfloat16_to_float(uint16_t h)

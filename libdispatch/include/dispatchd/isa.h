@@ -1,22 +1,30 @@
-/* dispatchd/isa.h -- vector levels: one source, compiled once for each width of vectors, chosen
- * once.
+/* dispatchd/isa.h -- one source file compiled once for each vector level (SSE2, AVX2, AVX-512 on
+ * x86-64), and the choice of a level when the plugin is loaded.
  *
- *     gcc -DDP_ISA=v1 ...                      mine.c, for each level: on x86-64 v1, v3 and v4,
- *     gcc -DDP_ISA=v3 -march=x86-64-v3 ...     elsewhere v1 alone
+ * Compile mine.c once for each level: on x86-64 for v1, v3 and v4, on other targets for v1 alone:
  *
- *     const my_row DP_ISA_NAME(my_table)[] = {{...}, ...};    in mine.c: all that it exports
+ *     gcc -DDP_ISA=v1 ...
+ *     gcc -DDP_ISA=v3 -march=x86-64-v3 ...
  *
- *     DP_ISA_TABLE(my_row, my_table)                          elsewhere, at file scope
- *     my_row row = DP_ISA_CHOSEN(level, my_table)[i];     by what dp_cpu_level() gave in on_load
+ * mine.c exports only its tables, whose names DP_ISA_NAME() ends with the level:
  *
- * With -DDP_ISA_ONLY=v3, say, on every command, that level is the only one that is compiled and
- * used.
+ *     const my_row DP_ISA_NAME(my_table)[] = {{...}, ...};
  *
- * Include plugin.h or dispatch.h before this. */
+ * Another file of the plugin declares the tables of all levels at file scope, and takes a row from
+ * the table of `level`, the number that dp_cpu_level() returned in on_load:
+ *
+ *     DP_ISA_TABLE(my_row, my_table)
+ *     my_row row = DP_ISA_CHOSEN(level, my_table)[i];
+ *
+ * With an option such as -DDP_ISA_ONLY=v3 in every compiler command, only that level is compiled
+ * and used.
+ *
+ * Include plugin.h or dispatch.h before this header. */
 #ifndef DISPATCHD_ISA_H
 #define DISPATCHD_ISA_H
 
-/* By names of x86-64's; another target has the first alone. */
+/* Vector levels, named after the levels of x86-64 (x86-64-v3).  Other targets have DP_ISA_V1
+ * only. */
 enum { DP_ISA_V1, DP_ISA_V3, DP_ISA_V4, DP_ISA_LEVELS };
 
 #define DP_ISA_PASTE_(name, level) name##_##level
@@ -36,7 +44,7 @@ enum { DP_ISA_V1, DP_ISA_V3, DP_ISA_V4, DP_ISA_LEVELS };
 #define DP_ISA_TABLES(name)                                                                        \
     {                                                                                              \
         name##_v1, name##_v3, name##_v4                                                            \
-    } /* all of them, by level */
+    } /* the tables of all levels, indexed by DP_ISA_* */
 #define DP_ISA_CHOSEN(level, name)                                                                 \
     ((level) == DP_ISA_V4 ? name##_v4 : (level) == DP_ISA_V3 ? name##_v3 : name##_v1)
 #else

@@ -1,4 +1,5 @@
-/* dispatchd/program.h -- programs: steps that are checked once, by a builder, and run often.
+/* dispatchd/program.h -- programs: sequences of steps that a builder checks once and that run many
+ * times.
  *
  *     dp_builder *b; dp_program *p; dp_ref x, y;
  *     dp_builder_new(ctx, &b);
@@ -11,9 +12,10 @@
  *     dp_builder_free(b);
  *     dp_program_run(ctx, p, &run);
  *
- * A program is immutable and counted.  It holds operators by name and schema, never kernels: each
- * run resolves them on one snapshot of the registry and fails by name where one is gone or has
- * another schema.  Functions that return int fail with the code of dp_ctx_error(). */
+ * A program is immutable and reference-counted.  It stores the names and schemas of its operators,
+ * never kernels: each run looks its operators up in one snapshot of the registry, and fails with
+ * the name of an operator that is no longer defined or that has another schema now.  A function
+ * that returns int returns 0 or a DP_E* code, and describes the failure in dp_ctx_error(). */
 #ifndef DISPATCHD_PROGRAM_H
 #define DISPATCHD_PROGRAM_H
 
@@ -23,32 +25,35 @@
 extern "C" {
 #endif
 
-/* X(NAME, name, value), as DP_LIMIT_MAP(). */
+/* Limits of programs: X(NAME, name, value), as in DP_LIMIT_MAP(). */
 #define DP_PROGRAM_LIMIT_MAP(X)                                                                    \
-    X(PROGRAM_LOWERED_STEPS, program_lowered_steps, 100000) /* lists and items counted too */      \
-    X(PROGRAM_VALUES, program_values, 1 << 20)              /* those of a nesting together */      \
-    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20)        /* of all steps */                     \
-    X(PROGRAM_DEPTH, program_depth, 64)                     /* programs that run programs */       \
-    X(PROGRAM_EXPANDED, program_expanded, 1000000) /* steps, of those it runs each time */         \
-    X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* of one, with storages */
+    X(PROGRAM_LOWERED_STEPS, program_lowered_steps, 100000) /* LIST and ITEM steps too */          \
+    X(PROGRAM_VALUES, program_values, 1 << 20)       /* values, those of nested programs too */    \
+    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20) /* of all steps together; constants */        \
+    X(PROGRAM_DEPTH, program_depth, 64)              /* nesting of programs */                     \
+    X(PROGRAM_EXPANDED, program_expanded, 1000000)   /* steps of one run, nested included */       \
+    X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* of one program, with storages */
 #define DP_LIMIT_ENUM_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_PROGRAM_LIMIT_MAP(DP_LIMIT_ENUM_) };
 #undef DP_LIMIT_ENUM_
 
 typedef struct dp_program dp_program;
 typedef struct dp_builder dp_builder;
-typedef uint32_t dp_ref; /* a value of the program being built */
+typedef uint32_t dp_ref; /* number of a value in the program that is being built */
 
 enum {                   /* dp_step.kind */
-       DP_STEP_CALL = 1, /* name: operator, with or without overload */
-       DP_STEP_GET,      /* name: "sizes" ...; args: a tensor or list, and what the name takes */
-       DP_STEP_LIST,     /* args: its elements */
-       DP_STEP_ITEM,     /* args: a list; index */
-       DP_STEP_SUB,      /* program, with its inputs by name in kwargs */
-       DP_STEP_SCALAR,   /* name: "add", "lt", ...; args: numbers */
-       DP_STEP_SELECT,   /* args: a condition, and the values if it is true and if it is not */
-       DP_STEP_COND,     /* reserved */
-       DP_STEP_WHILE,    /* reserved */
+       DP_STEP_CALL = 1, /* calls `name`, an operator with or without its overload */
+       /* reads field `name` of args[0], such as "sizes", "dtype" or "len"; "size" and "stride" take
+        * a dimension in args[1] */
+       DP_STEP_GET,
+       DP_STEP_LIST, /* makes a list whose elements are `args` */
+       DP_STEP_ITEM, /* takes element `index` of the list args[0] */
+       DP_STEP_SUB,  /* runs `program`; `kwargs` gives its inputs by name */
+       /* computes `name` ("add", "lt", ...) of the numbers `args`; scalar.c has the names */
+       DP_STEP_SCALAR,
+       DP_STEP_SELECT, /* takes args[1] if the condition args[0] is true, else args[2] */
+       DP_STEP_COND,   /* reserved */
+       DP_STEP_WHILE,  /* reserved */
        DP_STEP_END
 };
 
@@ -65,106 +70,126 @@ typedef struct dp_step {
     size_t n_args;
     const dp_ref_kwarg *kwargs;
     size_t n_kwargs;
-    dp_program *program; /* shared */
+    dp_program *program; /* borrowed: the builder takes its own reference */
     int64_t index;
-    int64_t n_rets;  /* that the caller counts on; -1: any number, and nobody will use them */
-    uint32_t origin; /* number of the step for whoever wrote the program: errors carry it */
-    /* The step runs only if this value is true when its turn comes, else its returns are None.
-     * NULL: the step runs always. */
+    /* number of returns that the caller expects; -1: any number, and no step uses the returns */
+    int64_t n_rets;
+    /* number that the author of the program gave the step; error messages name it */
+    uint32_t origin;
+    /* The step runs only if this value is true when the step's turn comes; else its returns are
+     * None.  NULL: the step always runs. */
     const dp_ref *when;
 } dp_step;
 
-/* -- building; everything is borrowed unless it says otherwise -- */
+/* -- building: pointers are borrowed where a comment does not say otherwise -- */
 
-DP_API int dp_builder_new(dp_ctx *ctx, dp_builder **out); /* *out owned; before its context */
-DP_API dp_builder *dp_builder_free(dp_builder *b);        /* NULL is fine; returns NULL */
-/* name NULL: none.  type as in a schema: "Tensor", "int[]", "Scalar?"; NULL: anything.  DP_EEXISTS,
- * DP_EVALUE. */
+DP_API int dp_builder_new(dp_ctx *ctx, dp_builder **out); /* *out owned; free it before `ctx` */
+DP_API dp_builder *dp_builder_free(dp_builder *b);        /* NULL is allowed; returns NULL */
+/* Add an input, before the first step; *out is its value.  `name` NULL: the input has no name.
+ * `type` is written as in a schema, "Tensor", "int[]" or "Scalar?"; NULL: any type.  DP_EEXISTS:
+ * the name is taken.  DP_EVALUE: the type is not valid, or the program already has a step. */
 DP_API int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *out);
-/* Copied; tensors are shared.  name NULL: none.  No step may write to one. */
+/* Add a constant: a copy of *v, which shares the tensors in it.  `name` NULL: the constant has no
+ * name.  No step may write to a constant. */
 DP_API int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_ref *out);
-/* Checks the step in full: DP_ENOTFOUND an operator or field, DP_ETYPE arguments, DP_EVALUE the
- * number of returns, DP_ENOTIMPL a reserved kind, DP_ERESOURCE a limit.  first, n_rets (may be
- * NULL): its returns, consecutive. */
+/* Check a step completely and add it.  *first, *n_rets (each may be NULL): the first value that the
+ * step returns, and their number; the values of one step are numbered consecutively.  DP_ENOTFOUND:
+ * no such operator or field.  DP_ETYPE: the arguments do not fit.  DP_EVALUE: another number of
+ * returns than `s->n_rets`.  DP_ENOTIMPL: a reserved kind of step.  DP_ERESOURCE: over a limit. */
 DP_API int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_rets);
-/* Names are unique.  origin: of the step that makes it, for messages. */
+/* Name a value.  DP_EEXISTS: the name is taken.  `origin`: number of the step that makes the value,
+ * for error messages. */
 DP_API int dp_builder_name(dp_builder *b, const char *name, dp_ref value, uint32_t origin);
-DP_API int dp_builder_find(dp_builder *b, const char *name, dp_ref *out); /* DP_ENOTFOUND */
+/* DP_ENOTFOUND: no value of that name */
+DP_API int dp_builder_find(dp_builder *b, const char *name, dp_ref *out);
 DP_API int dp_builder_output(dp_builder *b, const char *name, dp_ref value);
 /* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y y".
  * read.c says what a statement may be.  Fails as the functions above, and with DP_EVALUE for text
  * that is no statement, which the message names by its line; then part of the text was added. */
 DP_API int dp_builder_text(dp_builder *b, const char *text);
-/* *out owned.  Afterwards the builder can only be freed. */
+/* *out owned.  After a success the only function that may be called for `b` is
+ * dp_builder_free(). */
 DP_API int dp_builder_finish(dp_builder *b, dp_program **out);
 
 /* -- running -- */
 
-/* References are counted; any thread.  A program must be gone before its registry. */
+/* Reference counting, from any thread.  Release every program before its registry is freed. */
 DP_API dp_program *dp_program_ref(dp_program *p);
-DP_API dp_program *dp_program_unref(dp_program *p); /* takes; NULL is fine; returns NULL */
+DP_API dp_program *dp_program_unref(dp_program *p); /* takes `p`; NULL is allowed; returns NULL */
 
 typedef struct dp_run {
     uint32_t size;
-    const dp_value *inputs; /* [as many as the program has], in its order, borrowed */
-    /* [as many as the program has] out: owned; a copy of what shares memory with a constant */
+    const dp_value *inputs; /* [number of inputs] in the program's order; borrowed */
+    /* [number of outputs] filled in, owned by the caller.  An output that would share memory with a
+     * constant is a copy. */
     dp_value *outputs;
-    bool *written; /* [same], may be NULL: is output i an argument that its step wrote? */
+    /* [number of outputs] filled in; NULL: not wanted.  True: output i is an argument that the step
+     * wrote. */
+    bool *written;
     /* Bit i: output i is not wanted.  It is None, and steps that only such outputs need, and that
      * write to no argument, do not run.  Outputs from the 64th on are always wanted. */
     uint64_t unwanted;
-    int64_t step; /* origin of the step that runs, to be read atomically; -1: none does */
-    /* After a failure `step` is the one that failed, and: */
-    const dp_tensor *const *unspecified; /* [n_unspecified] what the step was writing: to compare */
-    size_t n_unspecified;                /* with, since some may be gone */
+    /* `origin` of the step that runs now, which other threads read atomically; -1: no step runs.
+     * After a failure: `origin` of the step that failed. */
+    int64_t step;
+    /* After a failure: the tensors that the failed step was writing.  Only compare these pointers
+     * with others: some of the tensors may be released already. */
+    const dp_tensor *const *unspecified; /* [n_unspecified] */
+    size_t n_unspecified;
 } dp_run;
-/* One snapshot; values are released at their last use; dp_checkpoint() between steps.  Each step
- * sees the shapes that tensors have when it begins, unless something around the program has begun
- * before: a kernel, dp_ctx_begin().  Lists and strings among the outputs live until
- * dp_ctx_reset(). */
+/* Run `p` on one snapshot of the registry, with dp_checkpoint() between steps.  A value is released
+ * after its last use.  Each step sees the shapes that its tensors have when the step begins; but in
+ * a kernel, or between dp_ctx_begin() and dp_ctx_end(), all steps see the shapes of that beginning.
+ * Lists and strings among the outputs are valid until dp_ctx_reset(). */
 DP_API int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run);
 
-/* -- asking -- */
+/* -- queries -- */
 
 typedef struct dp_program_info {
     uint32_t n_inputs, n_outputs, n_steps, n_constants;
-    uint32_t depth;        /* 1: it runs no other */
-    uint64_t expanded;     /* steps, those of programs it runs counted each time */
-    size_t bytes;          /* of the program itself */
-    size_t constant_bytes; /* of what it holds */
+    uint32_t depth;        /* 1: the program runs no other program */
+    uint64_t expanded;     /* steps of one run; a nested program's steps count each time it runs */
+    size_t bytes;          /* memory of the program itself */
+    size_t constant_bytes; /* memory of its constants, their storages included */
 } dp_program_info;
 DP_API void dp_program_info_get(const dp_program *p, dp_program_info *out);
 DP_API const char *dp_program_input_name(const dp_program *p, uint32_t i);
-DP_API const char *dp_program_input_type(const dp_program *p, uint32_t i);   /* "any": not said */
-DP_API int64_t dp_program_input_find(const dp_program *p, const char *name); /* -1: none */
-/* May a step write to it, or to a view of it? */
+/* "any": the input has no type */
+DP_API const char *dp_program_input_type(const dp_program *p, uint32_t i);
+DP_API int64_t dp_program_input_find(const dp_program *p, const char *name); /* -1: no such input */
+/* Return true if a step may write to input i or to a view of it. */
 DP_API bool dp_program_input_written(const dp_program *p, uint32_t i);
-DP_API const char *dp_program_output_name(const dp_program *p, uint32_t i); /* "" when unnamed */
+/* "" if it has no name */
+DP_API const char *dp_program_output_name(const dp_program *p, uint32_t i);
 
-typedef struct dp_step_info { /* borrowed from the program */
-    const char *kind;         /* "CALL" */
-    const char *name;         /* operator with its overload, or field; "" for the other kinds */
+typedef struct dp_step_info { /* pointers are borrowed from the program */
+    const char *kind;         /* "CALL", "GET" ... */
+    /* operator with its overload, or field; "" for the other kinds of step */
+    const char *name;
     uint32_t origin;
-    bool decided; /* false: the overload depends on the values */
+    bool decided; /* false: the overload is chosen at each run, from the values */
     uint32_t n_args, n_rets, n_frees;
     const dp_ref *args, *frees;
-    const char *const *kwargs; /* [n_args] NULL where positional; NULL: all are */
-    dp_ref first;              /* of its returns */
-    int64_t index;             /* ITEM */
-    const dp_program *program; /* SUB */
-    const dp_ref *when;        /* the condition under which the step runs; NULL: it has none */
+    /* [n_args] name of each argument, NULL: positional; or NULL: all are */
+    const char *const *kwargs;
+    dp_ref first;              /* value of its first return */
+    int64_t index;             /* of an ITEM step */
+    const dp_program *program; /* of a SUB step */
+    const dp_ref *when;        /* condition under which the step runs; NULL: the step has none */
 } dp_step_info;
 DP_API void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out);
 DP_API dp_ref dp_program_output(const dp_program *p, uint32_t i);
-/* NULL: it is no constant. */
+/* NULL: `r` is not a constant. */
 DP_API const dp_value *dp_program_constant(const dp_program *p, dp_ref r);
-/* Name of the dtype, device, layout or memory format that argument `arg` of step `step` is; NULL:
- * it is another constant or no constant.  Into buf, or static. */
+/* If argument `arg` of step `step` is a constant dtype, device, layout or memory format, return its
+ * name, which is a static string or lies in `buf`; else NULL. */
 DP_API const char *dp_program_argument_name(const dp_program *p, uint32_t step, uint32_t arg,
                                             char buf[DP_KEY_NAME_MAX]);
-/* "x", or "%3" for what has no name; a constant's name, or "" for one without.  Returns buf. */
+/* Write the name of value `r` into `buf` and return `buf`: "x", or "%3" for a value without a name;
+ * for a constant its name, or "" if it has none. */
 DP_API const char *dp_program_value_name(const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX]);
-/* For people, and for Graphviz.  In the arena; NULL: no memory. */
+/* The program as text for people, and as a Graphviz graph.  Allocated in arena `a`; NULL: no
+ * memory. */
 DP_API const char *dp_program_text(const dp_program *p, dp_arena *a);
 DP_API const char *dp_program_dot(const dp_program *p, dp_arena *a);
 
