@@ -1,5 +1,5 @@
-/* dispatchd/helpers.h -- short hands over api.h, for kernel authors and embedders; plugin.h and
- * dispatch.h include it. */
+/* dispatchd/helpers.h -- short functions and macros that call the functions of api.h, for kernel
+ * authors and embedders; plugin.h and dispatch.h include this header. */
 #ifndef DISPATCHD_HELPERS_H
 #define DISPATCHD_HELPERS_H
 
@@ -13,14 +13,15 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_fail(dp_ctx *ctx, in
     return code;
 }
 
-/* dp_alloc() of n items of `each` bytes, checked against overflow. */
+/* Allocate `n` items of `each` bytes with dp_alloc(); an overflow of the product fails as lack of
+ * memory. */
 __attribute__((unused)) static inline void *dp_alloc_n(dp_ctx *ctx, size_t n, size_t each)
 {
     return dp_alloc(ctx, dp_size_times(n, each));
 }
 
-#ifdef DISPATCHD_PLUGIN_H /* embedders link with the library's own */
-/* What dp_fail() does, for the functions of a device. */
+#ifdef DISPATCHD_PLUGIN_H /* embedders link with dp_error_set() of the library */
+/* Describe a failure in *err and return `code`: dp_fail() for the functions of a device. */
 __attribute__((format(printf, 3, 4), unused)) static int dp_error_set(dp_error *err, int code,
                                                                       const char *format, ...)
 {
@@ -32,7 +33,7 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_error_set(dp_error *
 }
 #endif
 
-/* dp_warn(ctx, "an output was resized from %s", text), by dp_vwarn() */
+/* Warn the client: dp_warn(ctx, "an output was resized from %s", text).  See dp_vwarn(). */
 __attribute__((format(printf, 2, 3), unused)) static void dp_warn(dp_ctx *ctx, const char *format,
                                                                   ...)
 {
@@ -42,7 +43,8 @@ __attribute__((format(printf, 2, 3), unused)) static void dp_warn(dp_ctx *ctx, c
     va_end(ap);
 }
 
-/* dp_note(ctx, "blas", "OpenBLAS, %s kernels", core), by dp_vnote() */
+/* Publish a line about the plugin: dp_note(ctx, "blas", "OpenBLAS, %s kernels", core).  See
+ * dp_vnote(). */
 __attribute__((format(printf, 3, 4), unused)) static void dp_note(dp_ctx *ctx, const char *name,
                                                                   const char *format, ...)
 {
@@ -52,8 +54,9 @@ __attribute__((format(printf, 3, 4), unused)) static void dp_note(dp_ctx *ctx, c
     va_end(ap);
 }
 
-/* A boxed kernel's returns, all of them tensors: takes tensors [n], NULL is None.  A return that is
- * a written argument may stay NULL. */
+/* Set the returns of a boxed kernel that returns tensors only.  Takes tensors [n], also on failure;
+ * a NULL becomes None.  The entry of a return that is a written argument may be NULL.  DP_EPLUGIN:
+ * the schema has another number of returns. */
 __attribute__((unused)) static int dp_return_tensors(dp_call *call, uint32_t n,
                                                      dp_tensor *const *tensors)
 {
@@ -67,9 +70,10 @@ __attribute__((unused)) static int dp_return_tensors(dp_call *call, uint32_t n,
                    dp_op_name(call->op), call->n_rets, n);
 }
 
-/* dp_fail(), for a kernel that has written to nothing as yet: no version of an argument counts up,
- * and the client is not told that one may be damaged.  format NULL: what failed has described it,
- * and code is what it returned. */
+/* Fail like dp_fail(), in a kernel that has not written anything yet: the versions of written
+ * arguments stay the same, and the client is not told that an argument may be damaged.  `format`
+ * NULL: the function that failed has already described the failure, and `code` is the code that it
+ * returned. */
 __attribute__((format(printf, 3, 4), unused)) static int dp_refuse(dp_ctx *ctx, int code,
                                                                    const char *format, ...)
 {
@@ -80,7 +84,9 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_refuse(dp_ctx *ctx, 
     return code;
 }
 
-/* dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out) */
+/* Call an operator by name with C arguments:
+ *     dp_invoke(ctx, "aten::transpose.int", "Tii>T", self, (int64_t)0, (int64_t)1, &out)
+ * See dp_vinvoke(). */
 __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, const char *code, ...)
 {
     int rc;
@@ -91,13 +97,13 @@ __attribute__((unused)) static int dp_invoke(dp_ctx *ctx, const char *name, cons
     return rc;
 }
 
-/* Declare a filled-in view:  DP_VIEW(x, self);  then x.data, x.sizes ... */
+/* Declare a dp_view `name` and fill it in:  DP_VIEW(x, self);  then use x.data, x.sizes ... */
 #define DP_VIEW(name, tensor)                                                                      \
     dp_view name;                                                                                  \
     name.size = (uint32_t)sizeof(dp_view);                                                         \
     dp_tensor_view(tensor, &name)
 
-/* Declare a copy of the mode in force, to be changed and given to dp_guard_mode(). */
+/* Declare a copy `name` of the context's current mode; change it and pass it to dp_guard_mode(). */
 #define DP_MODE(name, ctx)                                                                         \
     dp_mode name = *dp_ctx_mode(ctx);                                                              \
     name.size = (uint32_t)sizeof(dp_mode)

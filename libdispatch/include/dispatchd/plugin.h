@@ -1,4 +1,4 @@
-/* dispatchd/plugin.h -- everything a kernel author needs.  A whole plugin:
+/* dispatchd/plugin.h -- the header that kernel authors include.  A whole plugin:
  *
  *     #include <dispatchd/plugin.h>
  *     DP_PLUGIN(myops, "1.0")
@@ -10,34 +10,48 @@
  *     DP_LIBRARY(myops, DP_DEF("myadd(Tensor self, Tensor other) -> Tensor"))
  *     DP_LIBRARY_IMPL(myops, CPU, DP_IMPL_UNBOXED("myadd", myadd, (T, T), (T)))
  *
- * built with  cc -shared -fPIC -fvisibility=hidden -o myops.so myops.c.  It links nothing of the
- * host: api.h lists what it can call.  A plugin is data: the macros emit const records with file
- * and line, and the same as an ELF note that is read before the file is loaded; nothing of the
- * plugin runs to register it.
+ * Build it with  cc -shared -fPIC -fvisibility=hidden -o myops.so myops.c.  A plugin links with no
+ * library of the host: it calls the functions that api.h lists through a table.  Registration runs
+ * no code of the plugin: the macros emit const records with file and line, and an ELF note with the
+ * same text, which the host reads before it loads the file.
  *
- * A kernel by itself, anywhere in the file, of a template, a lambda, a function of a namespace too:
+ * DP_KERNEL registers one kernel anywhere in the file; in C++ the function may also be a template
+ * instance, a lambda or a function of a namespace:
  *
  *     DP_KERNEL(myadd, myops, CPU, "myadd", myadd, (T, T), (T))
  *
- * Letters for C types of unboxed kernels, `int fn(dp_ctx *, arguments..., returns...)`:
+ * An unboxed kernel is a function  int fn(dp_ctx *, arguments..., returns...).  One or more letters
+ * stand for the C type of each argument:
  *
- *     T   dp_tensor *          Tensor            oT  the same, NULL is None
- *     i   int64_t              int, SymInt, ScalarType, Layout, MemoryFormat, Device
- *     f   double  float        b  bool
- *     s   dp_value  Scalar     S  dp_str  str    g, og  dp_generator *
- *     oi of ob os              const T *, NULL is None;   oS  dp_str with s NULL
- *     lT loT li lf lb          const T *, size_t          ls lS lli  const dp_value *, size_t
- *     olT oli olf olb ols olS  the same, NULL pointer is None
- *     O   dp_object *  a kind of objects (DP_OBJECT_KIND)    oO  the same, NULL is None
- *     c y U M oloT             reserved: complex, a SymInt that is no number (one that is, is i),
- *                              Storage, Stream, Tensor?[]?; kernels with such types are boxed today
+ *     letter                   C type                       type in the schema
+ *     T                        dp_tensor *                  Tensor
+ *     i                        int64_t                      int, SymInt, ScalarType, Layout,
+ *                                                           MemoryFormat, Device
+ *     f                        double                       float
+ *     b                        bool                         bool
+ *     s                        dp_value                     Scalar
+ *     S                        dp_str                       str
+ *     g                        dp_generator *               Generator
+ *     O                        dp_object *                  a kind of objects (DP_OBJECT_KIND)
+ *     oT og oO                 as T, g, O; NULL is None     Tensor?, Generator?, an optional object
+ *     oi of ob os              const TYPE *; NULL is None   int?, float?, bool?, Scalar?
+ *     oS                       dp_str with s NULL for None  str?
+ *     lT loT li lf lb          const TYPE *, size_t         Tensor[], Tensor?[], int[], float[],
+ *                                                           bool[]
+ *     ls lS lli                const dp_value *, size_t     Scalar[], str[], int[][]
+ *     olT oli olf olb ols olS  as lT ... lS; NULL is None   Tensor[]?, int[]? ...
+ *     c y U M oloT             reserved                     complex, a SymInt that is not a number,
+ *                                                           Storage, Stream, Tensor?[]?
  *
- * As returns: T dp_tensor **, i int64_t *, f double *, b bool *, every other dp_value *; each
- * points to a slot whose contents are given away.  A return that the schema marks as a written
- * argument has no slot, neither in kernels nor in callers: the host returns the argument.
- * "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)" is (T, T, s), ().
- * A kernel returns 0, or a code after dp_fail().
- */
+ * TYPE is the C type of the letter after o or l.  A SymInt that is a number has the letter i.
+ * Kernels of operators with reserved types are boxed.
+ *
+ * The C types of returns are: dp_tensor ** for T and oT, int64_t * for i, double * for f, bool *
+ * for b, and dp_value * for every other letter.  Each points to a slot, whose contents the kernel
+ * gives away to the caller.  A return that the schema marks as a written argument has no slot,
+ * neither in kernels nor in callers: the host returns the argument.  For example, the letters of
+ * "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)" are (T, T, s), ().
+ * A kernel returns 0, or a DP_E* code after calling dp_fail(). */
 #ifndef DISPATCHD_PLUGIN_H
 #define DISPATCHD_PLUGIN_H
 
@@ -56,10 +70,11 @@ struct dp_host {
 #undef DP_FN
 };
 
-/* Set by the loader before anything in the plugin runs. */
+/* the host's functions; the loader sets this pointer before any code of the plugin runs */
 __attribute__((weak, visibility("hidden"))) const dp_host *dp_plugin_host;
 
-/* One form for all, `return` of a void call too. */
+/* The inline functions below have one body for every return type.  In a void function, -Wpedantic
+ * warns of its return statement. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #define DP_FN(ret, name, params, args)                                                             \
