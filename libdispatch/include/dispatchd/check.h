@@ -1,13 +1,15 @@
-/* dispatchd/check.h -- checks of arguments, with PyTorch's words (aten/src/ATen/TensorUtils.cpp).
+/* dispatchd/check.h -- checks of tensor arguments, with PyTorch's error messages
+ * (aten/src/ATen/TensorUtils.cpp).
  *
  *     const dp_checked self = {x, "self", 1}, weight = {w, "weight", 2};
  *     int rc = dp_check_dim(ctx, "layer", &self, 2);
  *     if (rc == 0)
  *         rc = dp_check_same_dtype(ctx, "layer", &self, &weight);
  *
- * says "Expected 2-dimensional tensor, but got 3-dimensional tensor for argument #1 'self' (while
- * checking arguments for layer)".  All of them refuse (dp_refuse): they are for before anything is
- * written.  Include plugin.h or dispatch.h before this. */
+ * fails with "Expected 2-dimensional tensor, but got 3-dimensional tensor for argument #1 'self'
+ * (while checking arguments for layer)".  All checks fail with dp_refuse(): call them before the
+ * kernel writes anything.  `fn` is the name after "checking arguments for".  Include plugin.h or
+ * dispatch.h before this header. */
 #ifndef DISPATCHD_CHECK_H
 #define DISPATCHD_CHECK_H
 
@@ -15,7 +17,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* at::TensorArg: position 0 is not told. */
+/* A tensor argument with its name and its position, from 1; position 0: messages give the name
+ * only.  Source: at::TensorArg. */
 typedef struct dp_checked {
     const dp_tensor *t;
     const char *name;
@@ -25,7 +28,7 @@ typedef struct dp_checked {
 #define DP_CHECK_TEXT 160 /* bytes of an argument's description */
 #define DP_CHECK_FN   __attribute__((unused)) static inline
 
-/* c10::toString: "Long" for int64. */
+/* Return PyTorch's name of a dtype: "Long" for int64.  Source: c10::toString. */
 DP_CHECK_FN const char *dp_dtype_aten_name(dp_dtype d)
 {
     switch (d) {
@@ -73,7 +76,7 @@ DP_CHECK_FN const char *dp_checked_text(const dp_checked *a, char buf[DP_CHECK_T
     return buf;
 }
 
-/* checkDimRange: least <= ndim <= most; both the same: checkDim. */
+/* Check that least <= ndim <= most.  Source: checkDimRange; if `least` equals `most`, checkDim. */
 DP_CHECK_FN int dp_check_dim_range(dp_ctx *ctx, const char *fn, const dp_checked *a, int least,
                                    int most)
 {
@@ -99,7 +102,7 @@ DP_CHECK_FN int dp_check_dim(dp_ctx *ctx, const char *fn, const dp_checked *a, i
     return dp_check_dim_range(ctx, fn, a, ndim, ndim);
 }
 
-/* checkSize of one dimension, which a has. */
+/* Check the size of dimension `dim`, which `a` must have.  Source: checkSize with a dimension. */
 DP_CHECK_FN int dp_check_size_at(dp_ctx *ctx, const char *fn, const dp_checked *a, int dim,
                                  int64_t size)
 {
@@ -123,7 +126,7 @@ DP_CHECK_FN bool dp_same_sizes(int na, const int64_t *a, int nb, const int64_t *
     return same;
 }
 
-/* checkSize: sizes [ndim] */
+/* Check that `a` has these sizes [ndim].  Source: checkSize. */
 DP_CHECK_FN int dp_check_size(dp_ctx *ctx, const char *fn, const dp_checked *a, int ndim,
                               const int64_t *sizes)
 {
@@ -169,7 +172,8 @@ DP_CHECK_FN int dp_check_numel(dp_ctx *ctx, const char *fn, const dp_checked *a,
                      dp_checked_text(a, text), numel, x.numel, fn);
 }
 
-/* checkScalarTypes: dtypes [n]; a single one: checkScalarType. */
+/* Check that the dtype is one of dtypes [n].  Source: checkScalarTypes; if `n` is 1,
+ * checkScalarType. */
 DP_CHECK_FN int dp_check_dtypes(dp_ctx *ctx, const char *fn, const dp_checked *a, int n,
                                 const dp_dtype *dtypes)
 {
@@ -192,7 +196,7 @@ DP_CHECK_FN int dp_check_dtypes(dp_ctx *ctx, const char *fn, const dp_checked *a
                      dp_dtype_aten_name(x.dtype), fn);
 }
 
-/* checkSameType */
+/* Check that both arguments have the same dtype.  Source: checkSameType. */
 DP_CHECK_FN int dp_check_same_dtype(dp_ctx *ctx, const char *fn, const dp_checked *a,
                                     const dp_checked *b)
 {
@@ -210,7 +214,7 @@ DP_CHECK_FN int dp_check_same_dtype(dp_ctx *ctx, const char *fn, const dp_checke
                      dp_dtype_aten_name(x.dtype), dp_dtype_aten_name(y.dtype), fn);
 }
 
-/* AT_DISPATCH's error: kernel `what` has no loop for d. */
+/* Fail because kernel `what` has no loop for dtype `d`, with the message of AT_DISPATCH. */
 DP_CHECK_FN int dp_refuse_dtype(dp_ctx *ctx, const char *what, dp_dtype d)
 {
     return dp_refuse(ctx, DP_ERUNTIME, "\"%s\" not implemented for '%s'", what,

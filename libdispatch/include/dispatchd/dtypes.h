@@ -1,4 +1,5 @@
-/* dispatchd/dtypes.h -- elements as C types: a loop for each dtype, and where an element lies.
+/* dispatchd/dtypes.h -- a loop for each dtype, made by the preprocessor, and access to elements by
+ * their C type.
  *
  *     #define LOOP(name, dtype, memory, value, load, store)                                      \
  *         static void twice_##name(char *const *data, const int64_t *strides, int64_t n, void *u)\
@@ -12,17 +13,18 @@
  *     static const dp_iter_loop loops[DP_DTYPE_END] = {DP_DTYPES_FLOATING(ROW)
  *                                                      DP_DTYPES_REDUCED_FLOATING(ROW)};
  *
- * An empty place of the table is a dtype that dp_refuse_dtype() of check.h refuses.  Groups side by
- * side are one group (AT_DISPATCH_FLOATING_TYPES_AND2); in a switch each makes its cases.  Include
- * plugin.h before this. */
+ * A NULL entry of `loops` is a dtype that the kernel does not support: refuse it with
+ * dp_refuse_dtype() of check.h.  Several groups written one after another act as one group
+ * (AT_DISPATCH_FLOATING_TYPES_AND2), also as the cases of a switch.  Include plugin.h before this
+ * header. */
 #ifndef DISPATCHD_DTYPES_H
 #define DISPATCHD_DTYPES_H
 
 #include "each.h"
 #include "tensor.h"
 
-/* X(end of names, dtype, type in memory, type of values, load, store): load makes a value of what
- * lies in memory, store the other way round. */
+/* Groups of dtypes: X(suffix of names, dtype, C type in memory, C type of values, load, store).
+ * `load` converts an element in memory to a value, `store` converts a value to an element. */
 #define DP_DTYPES_BOOL(X) X(b8, DP_BOOL, uint8_t, uint8_t, (bool), 0 !=)
 #define DP_DTYPES_INTEGRAL(X)                                                                      \
     X(u8, DP_UINT8, uint8_t, uint8_t, , (uint8_t))                                                 \
@@ -41,22 +43,23 @@
 #define DP_DTYPES_COMPLEX(X)                                                                       \
     X(c64, DP_COMPLEX64, float _Complex, float _Complex, , (float _Complex))                       \
     X(c128, DP_COMPLEX128, double _Complex, double _Complex, , (double _Complex))
-/* Those that have an order, and all twelve. */
+/* The dtypes whose values are ordered, and all dtypes that are not quantized. */
 #define DP_DTYPES_REAL(X)                                                                          \
     DP_DTYPES_BOOL(X) DP_DTYPES_INTEGRAL(X) DP_DTYPES_FLOATING(X) DP_DTYPES_REDUCED_FLOATING(X)
 #define DP_DTYPES_ALL(X) DP_DTYPES_REAL(X) DP_DTYPES_COMPLEX(X)
 
-/* float16 or bfloat16 (c10::isReducedFloatingType). */
+/* Is `d` float16 or bfloat16?  Source: c10::isReducedFloatingType. */
 static inline bool dp_dtype_is_reduced_floating(dp_dtype d)
 {
     return d == DP_FLOAT16 || d == DP_BFLOAT16;
 }
 
-/* A group as a set, with bit `dtype` for each of its dtypes: DP_DTYPE_BITS(DP_DTYPES_INTEGRAL). */
+/* A group as a bit set, with bit `dtype` for each dtype of it:
+ * DP_DTYPE_BITS(DP_DTYPES_INTEGRAL). */
 #define DP_DTYPE_BITS(group)            (0u group(DP_DTYPE_BIT_))
 #define DP_DTYPE_BIT_(name, dtype, ...) | 1u << (dtype)
 
-/* X(bytes, type): elements that are only moved, by their size. */
+/* X(bytes, C type): types for copying elements of a given size without interpreting them. */
 #define DP_DTYPE_SIZES(X)                                                                          \
     X(1, uint8_t)                                                                                  \
     X(2, uint16_t)                                                                                 \
@@ -65,11 +68,11 @@ static inline bool dp_dtype_is_reduced_floating(dp_dtype d)
     X(16, double _Complex)
 enum { DP_DTYPE_SIZE_MAX = 16 };
 
-/* Element i of operand k in a loop of dp_iter_run_1d(). */
+/* Element `i` of operand `k` in a loop of dp_iter_run_1d(). */
 #define DP_ITEM(type, data, strides, k, i) (*(type *)(void *)((data)[k] + (i) * (strides)[k]))
 
-/* The element of a dp_view at as many indices as it has dimensions, up to 5:  DP_AT(float, x, i, j)
- * = 1; Source: at::TensorAccessor. */
+/* The element of dp_view `view` at the given indices, one index for each dimension, at most 5:
+ * DP_AT(float, x, i, j) = 1.  Source: at::TensorAccessor. */
 #define DP_AT(type, view, ...)                                                                     \
     (((type *)(view).data)[DP_CAT(DP_AT_, DP_COUNT(__VA_ARGS__))((view).strides, __VA_ARGS__)])
 #define DP_AT_1(s, a)             ((a) * (s)[0])

@@ -1,10 +1,10 @@
-/* dispatchd/each.h -- the preprocessor's loops behind plugin_macros.h, typed.h and dtypes.h.
- * Nothing here is for plugins to use. */
+/* dispatchd/each.h -- loops of the preprocessor, for plugin_macros.h, typed.h and dtypes.h.
+ * Plugins must not use these macros. */
 #ifndef DISPATCHD_EACH_H
 #define DISPATCHD_EACH_H
 
-/* Strict modes warn of __VA_OPT__, which all of these compilers have; a system header may use
- * it. */
+/* Compilers in strict mode warn of __VA_OPT__, which all supported compilers have; they do not warn
+ * in a system header. */
 #ifdef __STRICT_ANSI__
 #pragma GCC system_header
 #endif
@@ -15,9 +15,10 @@
 #define DP_STR(x)       DP_STR_(x)
 #define DP_UNPAREN(...) __VA_ARGS__
 
-/* DP_EACH(m, n, (a...), (b...)): m(n, a...) m(n, b...), for the tuples of a block: the first 64,
- * and so small blocks are quick; then 512 at a time, 21 times.  Behind the last stand empty ones,
- * which make nothing.  What is left over of too many names the way out. */
+/* DP_EACH(m, n, (a...), (b...)) expands to m(n, a...) m(n, b...).  The first 64 tuples are expanded
+ * without rescanning, so small blocks compile quickly; the remainder is expanded 512 tuples at a
+ * time, at most 21 times.  Empty tuples that pad the list expand to nothing.  Too many tuples leave
+ * the name of a macro in the output that says what to do. */
 #define DP_EV1(...) __VA_ARGS__
 #define DP_EV2(...) DP_EV1(DP_EV1(DP_EV1(DP_EV1(__VA_ARGS__))))
 #define DP_EV3(...) DP_EV2(DP_EV2(DP_EV2(DP_EV2(__VA_ARGS__))))
@@ -86,7 +87,8 @@
     DP_MORE_THAN_10000_ITEMS_IN_A_BLOCK_MAKE_TWO_OR_USE_DP_KERNEL DP_PARENS(m, n, __VA_ARGS__)
 #define DP_MORE_THAN_10000_ITEMS_IN_A_BLOCK_MAKE_TWO_OR_USE_DP_KERNEL() DP_EACH_1_
 #define DP_EACH_END_(...)
-/* DP_EACH_GO_(more, (a...), ...): more, or what makes nothing where the tuple is empty. */
+/* DP_EACH_GO_(more, (a...), ...) expands to `more`, or, if the tuple is empty, to a macro that
+ * expands to nothing. */
 #define DP_EACH_GO_(more, ...)           DP_EACH_GO_TO_(more, __VA_ARGS__)
 #define DP_EACH_GO_TO_(more, tuple, ...) DP_EACH_GO_IF_(more, DP_UNPAREN tuple)
 #define DP_EACH_GO_IF_(more, ...)        DP_PICK_(__VA_OPT__(more, ) DP_EACH_END_, )
@@ -94,7 +96,7 @@
 #define DP_ONE_(m, n, tuple)             DP_ONE_OF_(m, n, DP_UNPAREN tuple)
 #define DP_ONE_OF_(m, n, ...)            __VA_OPT__(m(n, __VA_ARGS__))
 
-/* How many, up to 64: as many as an operator has arguments. */
+/* DP_COUNT(...): the number of arguments, at most 64 (DP_LIMIT_ARGUMENTS). */
 /* clang-format off */
 #define DP_COUNT(...) DP_COUNT_(__VA_ARGS__ __VA_OPT__(,) \
     64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, \
@@ -109,7 +111,7 @@
     a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, \
     n, ...) n
 
-/* DP_MAP(m, x, y, z): m(3, x) m(2, y) m(1, z).  The number counts from the end. */
+/* DP_MAP(m, x, y, z) expands to m(3, x) m(2, y) m(1, z): the number counts from the end. */
 #define DP_MAP(m, ...) __VA_OPT__(DP_CAT(DP_MAP_, DP_COUNT(__VA_ARGS__))(m, __VA_ARGS__))
 #define DP_MAP_1(m, a) m(1, a)
 #define DP_MAP_2(m, a, ...) m(2, a) DP_MAP_1(m, __VA_ARGS__)
@@ -176,9 +178,9 @@
 #define DP_MAP_63(m, a, ...) m(63, a) DP_MAP_62(m, __VA_ARGS__)
 #define DP_MAP_64(m, a, ...) m(64, a) DP_MAP_63(m, __VA_ARGS__)
 
-/* DP_LETTERS, COUNT of them, then the tuple: (T, T, s) becomes (LT, LT, Ls).  Each letter is pasted
- * before anything expands it, so that a macro T of the plugin's does no harm; and so is the tuple
- * where this is used: __VA_OPT__()##args. */
+/* DP_LETTERS, the number of letters and a tuple: (T, T, s) expands to (LT, LT, Ls).  Each letter is
+ * pasted before it can be expanded, so that the plugin may have a macro T.  For the same reason
+ * callers write __VA_OPT__()##args, which keeps the tuple from being expanded. */
 #define DP_LETTERS(...) DP_CAT(DP_LETTERS_, DP_COUNT(__VA_ARGS__))
 #define DP_LETTERS_0()  ()
 #define DP_LETTERS_1(a) (L##a)

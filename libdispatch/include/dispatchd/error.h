@@ -1,8 +1,9 @@
-/* dispatchd/error.h -- what a function says when it fails.
+/* dispatchd/error.h -- error codes, and dp_error, which describes one failure.
  *
- * Every function that can fail returns int: 0, or a negative DP_E* code, and then describes the
- * fault in a dp_error that the caller owns.  The message names the thing and both sides of a
- * mismatch.  A dp_error holds no pointers: it is copied, dropped and reused freely. */
+ * Every function that can fail returns int: 0, or a negative DP_E* code after describing the
+ * failure in a dp_error that the caller owns.  The message names the thing that was wrong, the
+ * value found and the value wanted.  A dp_error contains no pointers, so it may be copied,
+ * discarded and reused. */
 #ifndef DISPATCHD_ERROR_H
 #define DISPATCHD_ERROR_H
 
@@ -12,9 +13,10 @@
 extern "C" {
 #endif
 
-/* X(code, number, wire name, when).  Numbers and wire names never change; new ones are appended;
- * -11 is PluginCrashed, for plugins in processes of their own.  The first five are what PyTorch
- * raises for the same fault. */
+/* X(code, number, wire name, when it is used).  Numbers and wire names never change, and new codes
+ * are added at the end.  Number -11, PluginCrashed, is reserved for plugins that run in their own
+ * processes.  For the first five, PyTorch raises the exception with the wire name for the same
+ * fault. */
 #define DP_ERROR_MAP(X)                                                                            \
     X(DP_ERUNTIME, -1, "RuntimeError", "the operation cannot be carried out")                      \
     X(DP_ETYPE, -2, "TypeError", "an argument has the wrong type")                                 \
@@ -41,11 +43,11 @@ enum {
 #define DP_ERROR_MESSAGE_MAX 2048 /* bytes with the final NUL; longer messages are cut */
 #define DP_ERROR_NAME_MAX    160
 
-/* One fault.  `op` and `key` are empty unless the fault belongs to an operator or a key. */
+/* One failure.  `op` and `key` are empty unless the failure belongs to an operator or a key. */
 typedef struct dp_error {
-    uint32_t size;    /* sizeof(dp_error) where it was made */
+    uint32_t size;    /* sizeof(dp_error) of the code that made it */
     int32_t code;     /* DP_OK or DP_E* */
-    uint64_t written; /* bit i: argument i was being written when the kernel failed */
+    uint64_t written; /* bit i: a failed kernel may have written part of argument i */
     char op[DP_ERROR_NAME_MAX];
     char key[64];
     char message[DP_ERROR_MESSAGE_MAX];

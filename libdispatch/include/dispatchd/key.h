@@ -1,11 +1,11 @@
 /* dispatchd/key.h -- dispatch keys and key sets.
  *
- * A functionality is a layer of the dispatcher, a backend is a kind of device.  A runtime key is a
- * functionality, or, for the seven per-backend ones, a functionality of one backend: Dense of CPU
- * is printed CPU, AutogradFunctionality of npu is printed Autogradnpu.  Alias keys stand for
- * several runtime keys and exist in registrations only.  Names and order are PyTorch's
- * (c10/core/DispatchKey.h); the one functionality that is ours is AutocastNamed, which named
- * backends share at AutocastPrivateUse1's priority. */
+ * A functionality is a layer of the dispatcher; a backend is a kind of device.  A runtime key is a
+ * functionality, or, for a per-backend functionality, the pair of a functionality and a backend:
+ * Dense of CPU is printed as CPU, AutogradFunctionality of npu as Autogradnpu.  An alias key stands
+ * for several runtime keys, and is used only in registrations.  Names and order are those of
+ * PyTorch (c10/core/DispatchKey.h).  Two things are dispatchd's own: functionality AutocastNamed,
+ * which all named backends share, at the priority of AutocastPrivateUse1; and Kind0 to Kind7. */
 #ifndef DISPATCHD_KEY_H
 #define DISPATCHD_KEY_H
 
@@ -16,11 +16,12 @@
 extern "C" {
 #endif
 
-/* X(name, id, per_backend, prefix of its runtime keys), lowest priority first: those of backends,
- * whose kernels end a call, and layers above them.  An id is for ever: a new functionality stands
- * at its priority and has the lowest id that no other has.  Kind0 to Kind7 are lent to kinds of
- * wrapper tensors (DP_WRAPPER_KIND), by whose names they go while one has them. */
-#ifdef DP_TEST_INSERTED /* a host of a later day, for a test */
+/* X(name, id, per_backend, prefix of its runtime keys), lowest priority first: first
+ * functionalities of backends, whose kernels end a call, then the layers above them.  An id never
+ * changes: a new functionality stands at the line of its priority, and gets the lowest id that is
+ * free.  Kind0 to Kind7 are assigned to kinds of wrapper tensors (DP_WRAPPER_KIND); while a kind
+ * has such a key, the key is called by the kind's name. */
+#ifdef DP_TEST_INSERTED /* a test builds a host that has more functionalities */
 #define DP_TEST_INSERTED_BACKEND(X) X(InsertedBackend, 100, 1, "InsertedBackend")
 #define DP_TEST_INSERTED_LAYER(X)   X(InsertedLayer, 101, 0, "")
 #else
@@ -89,7 +90,7 @@ extern "C" {
     X(PythonDispatcher, 48, 0, "")
 #define DP_FUNCTIONALITY_MAP(X) DP_BACKEND_FUNCTIONALITIES(X) DP_LAYER_FUNCTIONALITIES(X)
 
-/* Ids.  0 is Undefined. */
+/* The ids.  0 is Undefined. */
 enum {
     DP_F_Undefined = 0,
 #define DP_F_ENUM_(name, id, per_backend, prefix) DP_F_##name = (id),
@@ -97,8 +98,8 @@ enum {
 #undef DP_F_ENUM_
 };
 
-/* X(name, device name).  Bit i of dp_keyset.backend, lowest priority first; named backends take
- * DP_B_NAMED_FIRST and up; Meta is the last bit, so that it wins over every other. */
+/* X(name, device name): bit i of dp_keyset.backend, lowest priority first.  Named backends use the
+ * bits from DP_B_NAMED_FIRST on.  Meta has the last bit, so that it has the highest priority. */
 #define DP_BACKEND_MAP(X)                                                                          \
     X(CPU, "cpu")                                                                                  \
     X(CUDA, "cuda")                                                                                \
@@ -121,19 +122,19 @@ enum {
     DP_BACKEND_MAP(DP_B_ENUM_)
 #undef DP_B_ENUM_
         DP_B_NAMED_FIRST,
-    DP_B_NAMED_MAX = 40, /* named backends alive at once */
+    DP_B_NAMED_MAX = 40, /* named backends that exist at once */
     DP_B_Meta = 63
 };
 
-/* A runtime key or an alias: id of the functionality << 8 | backend + 1; the low byte is 0 for keys
- * that are not per-backend.  0 is Undefined.  Ids are not priorities: the host alone knows those,
- * and orders keys by dp_keyset_below() and dp_keyset_highest(). */
+/* A runtime key or an alias key: id of the functionality << 8 | (backend + 1).  The low byte is 0
+ * for keys that are not per-backend.  0 is Undefined.  Ids are not priorities: only the host knows
+ * the priorities, and orders keys in dp_keyset_below() and dp_keyset_highest(). */
 typedef uint16_t dp_key;
 #define DP_KEY(f)        ((dp_key)((f) << 8))
 #define DP_KEY_OF(f, b)  ((dp_key)((f) << 8 | ((b) + 1)))
 #define DP_KEY_Undefined ((dp_key)0)
 
-/* Alias keys, in registrations only. */
+/* Alias keys, for registrations only. */
 enum {
     DP_ALIAS_FIRST = 0x80,
     DP_ALIAS_Autograd = DP_ALIAS_FIRST,
@@ -152,32 +153,33 @@ static inline int dp_key_functionality(dp_key k)
 static inline int dp_key_backend(dp_key k)
 {
     return (k & 0xff) - 1;
-} /* -1: none */
+} /* -1: the key has no backend */
 static inline bool dp_key_is_alias(dp_key k)
 {
     return k >> 8 >= DP_ALIAS_FIRST;
 }
 
-/* A set of runtime keys.  Like PyTorch's it keeps functionalities and backends apart, so it cannot
- * tell {AutogradCPU, CUDA} from {AutogradCUDA, CPU}.  Which bit stands for which
- * functionality is the host's: what is not here is a function of api.h. */
+/* A set of runtime keys.  As in PyTorch, functionalities and backends are stored separately, so
+ * that {AutogradCPU, CUDA} and {AutogradCUDA, CPU} are equal.  Only the host knows which bit is
+ * which functionality; the functions of api.h do all that needs it. */
 typedef struct dp_keyset {
-    uint64_t functionality; /* the host's bits, highest priority last */
-    uint64_t backend;       /* DP_BBIT */
+    uint64_t functionality; /* bits known to the host only; the highest bit has priority */
+    uint64_t backend;       /* DP_BBIT() of each backend */
 } dp_keyset;
 
 #define DP_BBIT(b) ((uint64_t)1 << (b))
 
-/* Sets that have a name: dp_keyset_named(DP_KEYSET_AUTOGRAD | DP_KEYSET_AUTOCAST). */
+/* Named sets of functionalities: dp_keyset_named(DP_KEYSET_AUTOGRAD | DP_KEYSET_AUTOCAST). */
 enum {
-    DP_KEYSET_AUTOGRAD = 1, /* every backend's, AutogradOther, AutogradNestedTensor */
-    DP_KEYSET_AUTOCAST = 2, /* every device's */
-    /* Conjugate and Negative: keys of tensors whose elements are not quite what their bytes say.
-     * Views of such a tensor are such, too; dp_copy() from or to one converts. */
+    DP_KEYSET_AUTOGRAD = 1, /* autograd of every backend, AutogradOther, AutogradNestedTensor */
+    DP_KEYSET_AUTOCAST = 2, /* autocast of every device */
+    /* Conjugate and Negative.  Elements of a tensor with such a key are the conjugate, or the
+     * negative, of the values in memory.  Views of the tensor have the key, too; dp_copy() from or
+     * to the tensor converts. */
     DP_KEYSET_MATH = 4
 };
 
-#define DP_KEY_NAME_MAX 64 /* bytes of a key's name, its NUL included */
+#define DP_KEY_NAME_MAX 64 /* bytes of a key's name, with the final NUL */
 
 static inline dp_keyset dp_keyset_or(dp_keyset a, dp_keyset b)
 {
@@ -185,26 +187,26 @@ static inline dp_keyset dp_keyset_or(dp_keyset a, dp_keyset b)
     return s;
 }
 
-/* Clears functionality bits only, never backend bits (DispatchKeySet::operator-). */
+/* Remove the functionalities of `b` from `a`; keep `a`'s backends (DispatchKeySet::operator-). */
 static inline dp_keyset dp_keyset_minus(dp_keyset a, dp_keyset b)
 {
     dp_keyset s = {a.functionality & ~b.functionality, a.backend};
     return s;
 }
 
-/* Keeps b's functionalities only; backends stay. */
+/* Keep only those functionalities of `a` that `b` has, too; keep `a`'s backends. */
 static inline dp_keyset dp_keyset_only(dp_keyset a, dp_keyset b)
 {
     dp_keyset s = {a.functionality & b.functionality, a.backend};
     return s;
 }
 
-static inline bool dp_keyset_is_empty(dp_keyset s) /* no functionality */
+static inline bool dp_keyset_is_empty(dp_keyset s) /* ignores backends */
 {
     return s.functionality == 0;
 }
 
-/* Highest backend bit; -1 when there is none. */
+/* Number of the backend with the highest priority; -1: the set has no backend. */
 static inline int dp_keyset_backend(dp_keyset s)
 {
     return s.backend ? 63 - __builtin_clzll(s.backend) : -1;

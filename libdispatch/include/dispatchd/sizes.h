@@ -1,8 +1,8 @@
-/* dispatchd/sizes.h -- what sizes multiply to, and how they are printed; for host and plugins
- * alike.
+/* dispatchd/sizes.h -- products and sums of sizes that do not wrap, and sizes as text; for the host
+ * and for plugins.
  *
- * Every count that follows from sizes (elements, bytes, brackets, steps of a loop) is made here, so
- * that none wraps.  What does not fit is UINT64_MAX, which is over every limit. */
+ * All code computes numbers that follow from sizes (elements, bytes, steps of a loop) with these
+ * functions.  A result that does not fit is UINT64_MAX, which is over every limit. */
 #ifndef DISPATCHD_SIZES_H
 #define DISPATCHD_SIZES_H
 
@@ -27,8 +27,8 @@ static inline uint64_t dp_size_plus(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* each * sizes[0] * ... * sizes[n - 1]; 0 when one of them is, however large the others are.
- * A negative size is a large one. */
+/* each * sizes[0] * ... * sizes[n - 1].  The product is 0 when any size is 0, even if the product
+ * of the others does not fit.  A negative size counts as a very large one. */
 static inline uint64_t dp_sizes_product(uint64_t each, const int64_t *sizes, size_t n)
 {
     uint64_t product = each;
@@ -41,9 +41,9 @@ static inline uint64_t dp_sizes_product(uint64_t each, const int64_t *sizes, siz
     return product;
 }
 
-/* memcpy, memmove and memset to zero of n items of `each` bytes.  The arrays exist, so their bytes
- * can be counted: an n that cannot be theirs ends the process at once instead of writing a part of
- * them. */
+/* memcpy, memmove, and memset to zero, of `n` items of `each` bytes.  The arrays exist, so n * each
+ * fits in size_t if `n` is correct.  An `n` that overflows the product is a bug, and ends the
+ * process before anything is written. */
 static inline void dp_copy_n(void *to, const void *from, size_t n, size_t each)
 {
     size_t bytes;
@@ -68,12 +68,13 @@ static inline void dp_zero_n(void *to, size_t n, size_t each)
     memset(to, 0, bytes);
 }
 
-enum { DP_SHAPE_TEXT = 512 }; /* bytes of printed sizes; longer ones are cut */
+enum { DP_SHAPE_TEXT = 512 }; /* bytes of printed sizes; longer texts are cut */
 
-/* "[2, 3]" into buf [DP_SHAPE_TEXT]; returns buf. */
+/* Write sizes [n] as "[2, 3]" into buf [DP_SHAPE_TEXT] and return `buf`. */
 static inline const char *dp_shape_text(char *buf, const int64_t *sizes, size_t n)
 {
-    enum { LAST = DP_SHAPE_TEXT - 32 }; /* what stands behind it has room for one more */
+    /* after position LAST one more size and the end still fit */
+    enum { LAST = DP_SHAPE_TEXT - 32 };
     size_t at = (size_t)snprintf(buf, DP_SHAPE_TEXT, "["), i = 0;
 
     for (; i < n && at < LAST; i++)

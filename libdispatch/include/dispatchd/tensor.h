@@ -1,8 +1,8 @@
-/* dispatchd/tensor.h -- tensors and values, as plugins and embedders see them.
+/* dispatchd/tensor.h -- types of tensors and of values, for plugins and embedders.
  *
- * A tensor is a typed, strided view of one counted storage.  Views share the storage and
- * its version counter.  Sizes, strides and offsets count elements, never bytes.  The functions on
- * tensors are in api.h. */
+ * A tensor is a typed, strided view of a reference-counted storage.  Views of one tensor share its
+ * storage and its version counter.  Sizes, strides and offsets count elements, not bytes.  api.h
+ * has the functions on tensors. */
 #ifndef DISPATCHD_TENSOR_H
 #define DISPATCHD_TENSOR_H
 
@@ -15,12 +15,12 @@
 extern "C" {
 #endif
 
-#define DP_DIM_MAX 64 /* dimensions of a tensor */
+#define DP_DIM_MAX 64 /* maximal number of dimensions of a tensor */
 
-/* X(enum, number, name, bytes).  Numbers are PyTorch's ScalarType.  The quantized dtypes say how
- * the bytes of an element are stored; scale and zero point are the business of who makes such
- * tensors, a wrapper of a plugin.  Tensors of theirs have the functionality Quantized instead of
- * Dense, so kernels for dense tensors do not see them, and they are never promoted
+/* X(enum, number, name, bytes of an element).  The numbers are those of PyTorch's ScalarType.  A
+ * quantized dtype (qint8, quint8, qint32) only says how an element is stored; scale and zero point
+ * belong to the plugin's wrapper tensor.  Tensors of these dtypes have the functionality Quantized
+ * in place of Dense, so kernels for dense tensors do not get them, and they are never promoted
  * (c10::isQIntType). */
 #define DP_DTYPE_MAP(X)                                                                            \
     X(DP_UINT8, 0, "uint8", 1)                                                                     \
@@ -39,8 +39,9 @@ extern "C" {
     X(DP_QINT32, 14, "qint32", 4)                                                                  \
     X(DP_BFLOAT16, 15, "bfloat16", 2)
 
-/* X(number, name): PyTorch's other dtypes.  There are none here; the numbers stay free for them,
- * and an error about one has its name.  1.13 has 8 and 16 and 17, the rest came later. */
+/* X(number, name): dtypes of PyTorch that dispatchd does not have.  Their numbers stay unused, and
+ * an error about such a number gives the name.  PyTorch 1.13 has 8, 16 and 17; later versions have
+ * the others. */
 #define DP_DTYPE_RESERVED_MAP(X)                                                                   \
     X(8, "complex32")                                                                              \
     X(16, "quint4x2")                                                                              \
@@ -83,22 +84,23 @@ enum {
 };
 typedef int32_t dp_dtype;
 
-/* A dtype that a struct may leave out: zero is none.  Members that may be left out are of this
- * type, since zero as a number is uint8; functions take a dp_dtype that may be DP_DTYPE_NONE. */
+/* A dtype that may be left out of a struct: a zeroed one is no dtype, though number zero is uint8.
+ * Functions take a dp_dtype in place of it, which may be DP_DTYPE_NONE. */
 typedef struct dp_opt_dtype {
     int32_t number_plus_1;
 } dp_opt_dtype;
-static inline dp_opt_dtype dp_some_dtype(dp_dtype d) /* none of DP_DTYPE_NONE */
+static inline dp_opt_dtype dp_some_dtype(dp_dtype d) /* DP_DTYPE_NONE gives none */
 {
     dp_opt_dtype o = {d + 1};
     return o;
 }
-static inline dp_dtype dp_dtype_of(dp_opt_dtype o) /* DP_DTYPE_NONE of none */
+static inline dp_dtype dp_dtype_of(dp_opt_dtype o) /* none gives DP_DTYPE_NONE */
 {
     return o.number_plus_1 - 1;
 }
 
-/* c10::isIntegralType (with bool or without), isFloatingType, isComplexType. */
+/* Source: c10::isIntegralType, whose second argument says whether bool counts; isFloatingType;
+ * isComplexType. */
 static inline bool dp_dtype_is_integral(dp_dtype d, bool with_bool)
 {
     return (d >= DP_UINT8 && d <= DP_INT64) || (with_bool && d == DP_BOOL);
@@ -112,7 +114,7 @@ static inline bool dp_dtype_is_complex(dp_dtype d)
     return d == DP_COMPLEX64 || d == DP_COMPLEX128;
 }
 
-/* c10::isQIntType */
+/* Source: c10::isQIntType. */
 static inline bool dp_dtype_is_quantized(dp_dtype d)
 {
     return d >= DP_QINT8 && d <= DP_QINT32;
@@ -121,8 +123,8 @@ static inline bool dp_dtype_is_quantized(dp_dtype d)
 enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAST_3D = 3 };
 typedef int32_t dp_memory_format;
 
-/* X(enum, number, name).  Numbers are PyTorch's (c10/core/Layout.h); tensors of other layouts than
- * strided are wrappers (dp_wrapper). */
+/* X(enum, number, name).  The numbers are those of PyTorch (c10/core/Layout.h).  A tensor whose
+ * layout is not strided is a wrapper tensor (dp_wrapper). */
 #define DP_LAYOUT_MAP(X)                                                                           \
     X(DP_LAYOUT_STRIDED, 0, "strided")                                                             \
     X(DP_LAYOUT_SPARSE_COO, 1, "sparse_coo")                                                       \
@@ -139,7 +141,7 @@ enum {
 #undef DP_LAYOUT_ENUM_
         DP_LAYOUT_END
 };
-static inline const char *dp_layout_name(int64_t layout) /* "?" for none of them */
+static inline const char *dp_layout_name(int64_t layout) /* "?" for an unknown number */
 {
     switch (layout) {
 #define DP_LAYOUT_CASE_(id, number, name)                                                          \
@@ -152,18 +154,18 @@ static inline const char *dp_layout_name(int64_t layout) /* "?" for none of them
     }
 }
 
-/* How a view was made (torch::autograd::CreationMeta): whether it may be written in place where
- * gradients are recorded. */
+/* How a view was made (torch::autograd::CreationMeta).  Autograd decides by it whether the view may
+ * be written in place. */
 enum {
     DP_CREATED_DEFAULT = 0,
-    DP_CREATED_NO_GRAD,   /* grad mode was off */
-    DP_CREATED_INFERENCE, /* in inference mode */
-    DP_CREATED_MULTIPLE,  /* one of several that one call returned, by split or unbind */
-    DP_CREATED_CUSTOM,    /* by code that brings its own derivative: dp_tensor_set_creation() */
+    DP_CREATED_NO_GRAD,   /* made while grad mode was off */
+    DP_CREATED_INFERENCE, /* made in inference mode */
+    DP_CREATED_MULTIPLE,  /* one of several views that one call returned, like split or unbind */
+    DP_CREATED_CUSTOM,    /* made by code with its own derivative: dp_tensor_set_creation() */
     DP_CREATED_END
 };
 
-/* backend bit << 16 | index.  cpu is 0. */
+/* A device: number of the backend's bit << 16 | index.  The CPU is 0. */
 typedef int32_t dp_device;
 #define DP_DEVICE_CPU             ((dp_device)0)
 #define DP_DEVICE(backend, index) ((dp_device)((backend) << 16 | (index)))
@@ -176,48 +178,52 @@ static inline int dp_device_index(dp_device d)
     return d & 0xffff;
 }
 
-/* One counted reference per pointer held.  ABI promise: its first 16 bytes are its dp_keyset. */
+/* Reference-counted: an owner has one reference for each pointer.  ABI promise: the first 16 bytes
+ * of a tensor are its dp_keyset. */
 typedef struct dp_tensor dp_tensor;
-typedef struct dp_generator dp_generator; /* the same; random state, see api.h */
-typedef struct dp_object dp_object;       /* counted; state of a plugin, see abi.h and api.h */
+typedef struct dp_generator dp_generator; /* reference-counted random state; see api.h */
+/* reference-counted state of a plugin; see abi.h, api.h */
+typedef struct dp_object dp_object;
 
-/* What a kernel needs to read or write a tensor.  Pointers are borrowed from the tensor and hold
- * for the call.  `data` is the first element; on a backend whose memory is not the host's it is
- * that device's address. */
+/* Everything that a kernel needs to read or write a tensor.  The pointers are borrowed from the
+ * tensor, and are valid for the call.  `data` is the address of the first element: a host address,
+ * or an address on the device if the backend's memory is not the host's. */
 typedef struct dp_view {
-    uint32_t size; /* sizeof(dp_view) of whoever fills it in; the host writes no more than that */
+    /* sizeof(dp_view) of the code that declares it; the host writes at most this many bytes */
+    uint32_t size;
     dp_dtype dtype;
     dp_device device;
     int32_t ndim;
     void *data;
     const int64_t *sizes;   /* [ndim] */
-    const int64_t *strides; /* [ndim] elements */
+    const int64_t *strides; /* [ndim] in elements */
     int64_t numel;
 } dp_view;
 
-/* What kind a dp_value is.  Enums of the schema language (ScalarType, Layout, MemoryFormat), SymInt
- * and Device are DP_TAG_INT; a Scalar is INT, DOUBLE, BOOL or COMPLEX. */
+/* Kinds of a dp_value.  DP_TAG_INT also stands for the enums of schemas (ScalarType, Layout,
+ * MemoryFormat), SymInt and Device.  A Scalar is INT, DOUBLE, BOOL or COMPLEX. */
 enum {
     DP_TAG_NONE = 0,
     DP_TAG_TENSOR,    /* u.t, never NULL */
     DP_TAG_INT,       /* u.i */
     DP_TAG_DOUBLE,    /* u.d */
     DP_TAG_BOOL,      /* u.b */
-    DP_TAG_COMPLEX,   /* u.doubles -> {re, im} */
-    DP_TAG_STR,       /* u.s, len bytes and a NUL */
-    DP_TAG_TENSORS,   /* u.tensors[len]; entries may be NULL only for Tensor?[] */
+    DP_TAG_COMPLEX,   /* u.doubles points to {re, im} */
+    DP_TAG_STR,       /* u.s: `len` bytes and a NUL */
+    DP_TAG_TENSORS,   /* u.tensors[len]; an entry may be NULL only for Tensor?[] */
     DP_TAG_INTS,      /* u.ints[len] */
     DP_TAG_DOUBLES,   /* u.doubles[len] */
     DP_TAG_BOOLS,     /* u.bools[len] */
-    DP_TAG_LIST,      /* u.values[len]: Scalar[], str[], and lists of lists */
+    DP_TAG_LIST,      /* u.values[len]: Scalar[], str[] and lists of lists */
     DP_TAG_GENERATOR, /* u.g */
     DP_TAG_OBJECT,    /* u.o, never NULL */
     DP_TAG_END
 };
 
-/* 8 bytes tag, 8 bytes payload.  Lists, strings and complex numbers lie elsewhere: as a return, in
- * memory of dp_alloc() or whatever outlives the call, and the host copies them.  As an argument
- * everything in it is borrowed; as a return the tensors and objects in it are owned. */
+/* A value: 8 bytes of tag and length, 8 bytes of payload.  The payload of a list, string or complex
+ * number is a pointer to its contents.  In an argument, everything that the value points to is
+ * borrowed.  In a return, the tensors and objects are owned by the receiver; the host copies the
+ * other contents, which must lie in memory of dp_alloc() or in memory that outlives the call. */
 typedef struct dp_value {
     uint32_t tag;
     uint32_t len;
@@ -295,7 +301,7 @@ static inline bool dp_is_list(const dp_value *v)
 {
     return v->tag >= DP_TAG_TENSORS && v->tag <= DP_TAG_LIST;
 }
-/* Element i of a list, of whichever kind; borrowed. */
+/* Return element `i` of a list of any kind.  The element is borrowed. */
 static inline dp_value dp_list_item(const dp_value *v, size_t i)
 {
     dp_value none = {DP_TAG_NONE, 0, {0}};
