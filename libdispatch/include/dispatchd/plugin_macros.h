@@ -1,11 +1,12 @@
-/* dispatchd/plugin_macros.h -- how DP_LIBRARY and friends become records and notes; see plugin.h.
+/* dispatchd/plugin_macros.h -- the macros with which a plugin registers operators and kernels
+ * (DP_LIBRARY and others): they define records and ELF notes.  See plugin.h.
  *
- * Each item macro is a tuple (kind, ...); a block walks its tuples three times: for boxing thunks,
- * for records, for the text of its ELF note. */
+ * Each item macro, such as DP_DEF, is a tuple (kind, ...).  A block such as DP_LIBRARY expands its
+ * tuples three times: to boxing functions, to records and to the text of its ELF note. */
 #ifndef DISPATCHD_PLUGIN_MACROS_H
 #define DISPATCHD_PLUGIN_MACROS_H
 
-/* As each.h. */
+/* See each.h for the reason. */
 #ifdef __STRICT_ANSI__
 #pragma GCC system_header
 #endif
@@ -13,15 +14,16 @@
 /* -- items: tuples (kind, name, tags or flags, fn, args, rets) -- */
 
 #define DP_DEF(schema) (DP_KIND_DEF, schema, "", 0, (), ())
-/* tags: PyTorch's, space-separated, and three that the host acts on: "also_written:NAME", kernels
- * write argument NAME and its version does not count up (running statistics); "keeps_version", no
- * version does (detach_, resize_); "detached", returns that are views have no root. */
+/* `tags`: tags of PyTorch, separated by spaces, and three that change what the host does.
+ * "also_written:NAME": kernels write argument NAME, but its version does not increase (running
+ * statistics).  "keeps_version": no argument's version increases (detach_, resize_).  "detached":
+ * returns that are views have no base tensor (Tensor._base). */
 #define DP_DEF_TAGS(schema, tags) (DP_KIND_DEF, schema, tags, 0, (), ())
 #define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, 0, fn, (), ())
-/* A boxed kernel that redispatches below its own key. */
+/* Register a boxed kernel that redispatches below its own key. */
 #define DP_IMPL_BELOW(name, fn) (DP_KIND_BOXED, name, DP_FLAG_BELOW, fn, (), ())
-/* DP_IMPL_UNBOXED("add.Tensor", add, (T, T, s), (T)); a function by its plain name, once per block:
- * DP_KERNEL takes others. */
+/* Register an unboxed kernel: DP_IMPL_UNBOXED("add.Tensor", add, (T, T, s), (T)).  `fn` is the
+ * plain name of a function, used once in each block; DP_KERNEL accepts other functions. */
 #define DP_IMPL_UNBOXED(name, fn, args, ...)                                                       \
     (DP_KIND_UNBOXED, name, 0, fn, DP_LETTERS args __VA_OPT__()##args,                             \
      DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
@@ -31,8 +33,9 @@
 #define DP_KIND_DEF_THUNK(n, fn, args, rets)
 #define DP_KIND_BOXED_THUNK(n, fn, args, rets) DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)
 #define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
-/* dp_fn_ID: fn as a pointer of its C type, in C++, where that is what overloaded functions,
- * templates and lambdas are asked for.  C only warns of other types, and has no such functions. */
+/* In C++, dp_fn_ID is `fn` converted to a pointer of its C type, which selects the right function
+ * of an overloaded function, a template or a lambda.  C has no such functions, and only warns of a
+ * wrong type. */
 #define DP_WRONG_TYPE_(fn, args, rets)                                                             \
     "kernel '" #fn "': its C type is not what its letters " DP_CODE_(args, rets) " stand for"
 #ifdef __cplusplus
@@ -61,7 +64,8 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_IS_(type, value, message)                                                               \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&*(value)), type), message);
 #endif
-/* Blocks keep functions as dp_any_fn, a cast that hides every other type. */
+/* Check the type of `fn` here: a block stores it as dp_any_fn, and this cast would hide a wrong
+ * type. */
 #define DP_FN_IS_(type, text, fn) DP_IS_(type, fn, "'" #fn "' is not of the C type " text)
 #define DP_BOXED_FN_(id, fn, takes, gives)                                                         \
     DP_TYPE_FN_(id, fn, takes, gives)                                                              \
@@ -92,24 +96,26 @@ template <class F> constexpr bool dp_is_(...)
     DP_ITEM_(DP_ITEM_IMPL, flags, name, "", DP_CAT(DP_CAT(dp_boxed_, n), _##fn), fn,               \
              DP_CODE_(args, rets))
 
-/* Text of a note: one line for the block, one for each item, tabs between fields. */
+/* Text of a note: one line for the block, then one line for each item, with tabs between fields. */
 #define DP_TEXT_(n, kind, name, tags, fn, args, rets)    DP_CAT(kind, _TEXT)(name, tags, args, rets)
 #define DP_KIND_DEF_TEXT(name, tags, args, rets)         "def\t" name "\t" tags "\n"
 #define DP_KIND_BOXED_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
 #define DP_KIND_FALLTHROUGH_TEXT(name, tags, args, rets) "fallthrough\t" name "\t\n"
-/* An unboxed kernel's line ends with the letters of its C type. */
+/* The line of an unboxed kernel ends with the letters of its C type. */
 #define DP_KIND_UNBOXED_TEXT(name, tags, args, rets) "impl\t" name "\t" DP_CODE_(args, rets) "\n"
 
 /* -- records and notes -- */
 
 #ifdef __cplusplus
-#define DP_CONST /* clang++ refuses const records that hold function pointers in a named section  \
-                   */
+/* In C++ the records are not const: clang++ rejects const records with function pointers in a named
+ * section. */
+#define DP_CONST
 #else
 #define DP_CONST const
 #endif
 
-/* `retain`, so that lld's --gc-sections keeps them; explicit alignment, or gcc leaves holes. */
+/* `retain` makes lld's --gc-sections keep the records.  The explicit alignment makes gcc place them
+ * without gaps. */
 #define DP_BLOCK_RECORD_(n, kind, flags, ns, key, items, n_items, fn, data)                        \
     static DP_CONST dp_block DP_CAT(dp_block_, n) __attribute__((                                  \
         used, retain, aligned(8), section("dp_blocks"))) = {(uint32_t)sizeof(dp_block),            \
@@ -127,7 +133,7 @@ template <class F> constexpr bool dp_is_(...)
                                                             data,                                  \
                                                             DP_DTYPES_KNOWN};
 
-/* An ELF note: Elf64_Nhdr, name "DISP", then the text. */
+/* An ELF note: the members of Elf64_Nhdr, the name "DISP", and the text. */
 #define DP_NOTE_(n, text)                                                                          \
     static const struct {                                                                          \
         uint32_t name_bytes, desc_bytes, type;                                                     \
@@ -150,7 +156,7 @@ template <class F> constexpr bool dp_is_(...)
     DP_NOTE_(n, DP_BLOCK_TEXT_(text, ns, key))
 #define DP_BLOCK_PLAIN(n, ...) DP_BLOCK_PLAIN_(n, __VA_ARGS__)
 
-/* -- what a plugin's source says -- */
+/* -- the macros for a plugin's source -- */
 
 #define DP_PLUGIN(name, version)                                                                   \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_PLUGIN, 0,                                                \
@@ -163,29 +169,32 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_FRAGMENT, 0, "fragment", #ns, "", __VA_ARGS__)
 #define DP_LIBRARY_IMPL(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, 0, "impl", #ns, #key, __VA_ARGS__)
-/* The same for kernels of CPU, or composite ones, that need no bytes: all of them get
- * DP_FLAG_META. */
+/* DP_LIBRARY_IMPL for kernels of CPU, or of composite keys, that do not need the bytes of tensors:
+ * each item gets DP_FLAG_META. */
 #define DP_LIBRARY_META(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
-/* The same for kernels that return views which they make themselves, with dp_as_strided(),
- * dp_view_sizes() or dp_view_as(): DP_FLAG_VIEWS, too, which makes their calls faster.  Of any key:
- * for CPU and composite keys they serve tensors without memory, too, for others they do not. */
+/* DP_LIBRARY_META for kernels that return views, which they make with dp_as_strided(),
+ * dp_view_sizes() or dp_view_as(): each item gets DP_FLAG_VIEWS, too, which makes calls faster.
+ * Any key is allowed; the kernels serve tensors without memory only for CPU and for composite
+ * keys. */
 #define DP_LIBRARY_VIEWS(ns, key, ...)                                                             \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META | DP_FLAG_VIEWS, "impl", #ns, #key,    \
                    __VA_ARGS__)
-/* The same for a layer that has nothing to do where nothing may have a gradient: DP_FLAG_GRAD. */
+/* DP_LIBRARY_IMPL for a layer that does nothing if no argument may have a gradient: each item gets
+ * DP_FLAG_GRAD. */
 #define DP_LIBRARY_GRAD(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_GRAD, "impl", #ns, #key, __VA_ARGS__)
-/* One kernel at file scope, also of a function that has no plain name:
+/* Register one kernel, at file scope.  The function need not have a plain name:
  *
  *     DP_KERNEL(scale, tutorial, CPU, "scale", scale_of<float>, (T, f), (T))
  *
- * id is any name that no other has in this file.  What has commas of its own stands in parentheses.
- * Time to compile grows with the number of kernels, and with nothing else. */
+ * `id` is any name that no other DP_KERNEL of the file uses.  Put a function that contains commas
+ * in parentheses.  Compile time depends only on the number of kernels. */
 #define DP_KERNEL(id, ns, key, name, fn, args, ...)                                                \
     DP_KERNEL_(id, 0, #ns, #key, name, fn, DP_LETTERS args __VA_OPT__()##args,                     \
                DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
-/* With DP_FLAG_META, DP_FLAG_GRAD, DP_FLAG_BELOW or several of them. */
+/* DP_KERNEL with flags: DP_FLAG_META, DP_FLAG_GRAD, DP_FLAG_BELOW, DP_FLAG_VIEWS, combined with
+ * |. */
 #define DP_KERNEL_FLAGS(id, flags, ns, key, name, fn, args, ...)                                   \
     DP_KERNEL_(id, flags, #ns, #key, name, fn, DP_LETTERS args __VA_OPT__()##args,                 \
                DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
@@ -196,16 +205,16 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_RECORD_(id, DP_BLOCK_IMPL, 0, ns, key, dp_items_##id, 1, 0, 0)                        \
     DP_NOTE_(id, DP_BLOCK_TEXT_("impl", ns, key) DP_KIND_UNBOXED_TEXT(name, , args, rets))
 
-/* For generators, which write thunks and dp_items themselves: one block of n items.
+/* Register one block of `n` items whose boxing functions and dp_items a generator wrote.
  *
  *     static int boxed_add(dp_call *c) { return add(c->ctx, c->args[0].u.t, c->args[1].u.t); }
  *     static const dp_item items[] = {
  *         {sizeof(dp_item), DP_ITEM_IMPL, 0, "add_", "", boxed_add, (dp_any_fn)add, "TT>"}};
  *     DP_RECORDS(id, IMPL, mine, CPU, items, 1, "impl\tadd_\tTT>\n")
  *
- * kind is LIBRARY, FRAGMENT (their key is empty) or IMPL.  text has a line for each item, the same
- * as the records: "def\tSCHEMA\tTAGS\n", "impl\tNAME\tCODE\n", "fallthrough\tNAME\t\n".  A load
- * compares them. */
+ * `kind` is LIBRARY or FRAGMENT, whose key is empty, or IMPL.  `text` has one line for each item:
+ * "def\tSCHEMA\tTAGS\n", "impl\tNAME\tCODE\n" or "fallthrough\tNAME\t\n".  A load fails if the text
+ * and the records differ. */
 #define DP_RECORDS(id, kind, ns, key, items, n, text)                                              \
     DP_BLOCK_RECORD_(id, DP_BLOCK_##kind, 0, #ns, #key, items, n, 0, 0)                            \
     DP_NOTE_(id, DP_BLOCK_TEXT_(DP_RECORDS_##kind, #ns, #key) text)
@@ -218,47 +227,49 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, 0, "fallback", "_", #key, fn, 0)
 #define DP_FALLBACK_FALLTHROUGH(key)                                                               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, DP_FLAG_FALLTHROUGH, "fallback", "_", #key, 0, 0)
-/* DP_LIBRARY_GRAD for every operator that has no kernel for the key; it redispatches below. */
+/* Register a fallback with DP_FLAG_GRAD, for every operator that has no kernel for the key.  `fn`
+ * redispatches below the key. */
 #define DP_FALLBACK_GRAD(key, fn)                                                                  \
     DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)                                                  \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, DP_FLAG_GRAD | DP_FLAG_BELOW, "fallback", "_",  \
                    #key, fn, 0)
-/* A backend whose tensors live in the host's memory. */
+/* Name a backend whose tensors are in the host's memory. */
 #define DP_BACKEND(name)                                                                           \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, 0)
-/* A backend with memory of its own; ops is a const dp_device_ops.  name may be that of a built-in
- * device that nobody has brought: cuda, mps, xpu ...; its kernels are for key CUDA, MPS, XPU. */
+/* Name a backend with its own memory; `ops` is a const dp_device_ops.  `name` may be a built-in
+ * device that no other plugin provides: cuda, mps, xpu ...; kernels are then registered for CUDA,
+ * MPS, XPU ... */
 #define DP_BACKEND_DEVICE(name, ops)                                                               \
     DP_IS_(const dp_device_ops *, &(ops), "'" #ops "' is not a const dp_device_ops")               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_BACKEND, 0, "backend", #name, "", 0, &(ops))
-/* A kind of wrapper tensors, dp_wrapper.kind, with a key of its own by this name, which no other
- * kind has:
+/* Name a kind of wrapper tensors, the dp_wrapper.kind of its tensors.  The kind gets a key of its
+ * own with this name:
  *
  *     DP_WRAPPER_KIND(masked)
  *     DP_LIBRARY_IMPL(aten, masked, DP_IMPL("add.Tensor", add))
  *     DP_FALLBACK(masked, fallback)
  *
- * Its kernels come before those of backends and after every layer.  A tensor of the kind keeps the
- * key from being lent to another name, also when the plugin is gone. */
+ * Kernels of the key have a higher priority than those of backends, and a lower one than those of
+ * any layer.  While a tensor of the kind lives, also after the plugin is unloaded, no other kind
+ * gets the key. */
 #define DP_WRAPPER_KIND(name) DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_KIND, 0, "kind", #name, "", 0, 0)
-/* A kind of objects, of type __torch__.torch.classes.ns.name in schemas; ops is a const
- * dp_object_ops, by which dp_object_new() and dp_object_get() know the kind:
+/* Name a kind of objects, whose type in schemas is __torch__.torch.classes.ns.name.  `ops` is a
+ * const dp_object_ops, whose address identifies the kind in dp_object_new() and dp_object_get():
  *
  *     static const dp_object_ops weights = {.size = sizeof(weights), .end = weights_end};
- *     DP_OBJECT_KIND(mine, Weights, weights)
- */
+ *     DP_OBJECT_KIND(mine, Weights, weights) */
 #define DP_OBJECT_KIND(ns, name, ops)                                                              \
     DP_IS_(const dp_object_ops *, &(ops), "'" #ops "' is not a const dp_object_ops")               \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBJECT, 0, "object", #ns, #name, 0, &(ops))
 #define DP_OBSERVER(fn)                                                                            \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, "", fn, 0)
-/* An observer of the calls of one operator, DP_OBSERVER_OF("aten::add.Tensor", fn), by its full
- * name.  It need not be defined yet. */
+/* Register an observer for the calls of one operator, by its full name:
+ * DP_OBSERVER_OF("aten::add.Tensor", fn).  The operator need not be defined yet. */
 #define DP_OBSERVER_OF(op, fn)                                                                     \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_OBSERVER, 0, "observer", #fn, op, fn, 0)
-/* An observer of the calls, and redispatches, whose kernel was chosen for a key:
+/* Register an observer for calls and redispatches whose kernel was chosen for a key:
  * DP_OBSERVER_KEY(CPU, fn), DP_OBSERVER_KEY(Autograd, fn). */
 #define DP_OBSERVER_KEY(key, fn)                                                                   \
     DP_FN_IS_(dp_observer_fn, "void (dp_observation *)", fn)                                       \
@@ -269,15 +280,16 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_ON_UNLOAD(fn)                                                                           \
     DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_ON_UNLOAD, 0, "on_unload", #fn, "", fn, 0)
-/* Run for each session that ends while the plugin is loaded, once its tensors are released:
- * dp_session_id(ctx) says which.  For what the plugin keeps by session.  A failure is logged and
- * changes nothing.  Counts as an observer. */
+/* Register a hook that runs for each session that ends while the plugin is loaded, after the
+ * session's tensors were released: for data that the plugin keeps for each session.
+ * dp_session_id(ctx) is the session.  A failure is logged and changes nothing.  The hook counts as
+ * one observer (DP_LIMIT_OBSERVERS). */
 #define DP_ON_SESSION_END(fn)                                                                      \
     DP_FN_IS_(dp_hook_fn, "int (dp_ctx *)", fn)                                                    \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_SESSION_END, 0, "session_end", #fn, "", fn, 0)
 #define DP_RESIDENT() DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_RESIDENT, 0, "resident", "", "", 0, 0)
 
-/* The root: every file emits it, the linker keeps one. */
+/* The root: every file of a plugin emits it, and the linker keeps one. */
 extern const dp_block __start_dp_blocks[] __attribute__((visibility("hidden")));
 extern const dp_block __stop_dp_blocks[] __attribute__((visibility("hidden")));
 extern const dp_root dp_plugin_root __attribute__((weak, visibility("default")));

@@ -1,25 +1,27 @@
-/* dispatchd/typed.h -- C types of operators: the letters of plugin.h, and calling by them.
+/* dispatchd/typed.h -- calls of operators with C types: the C type of each letter of plugin.h, and
+ * functions that call an operator by its letters.
  *
  *     DP_TYPED(call_add, (T, T, s), (T))
  *
- * makes
+ * defines two functions, of which the second redispatches with the given key set:
  *
  *     int call_add(dp_ctx *, const dp_typed *, dp_tensor *, dp_tensor *, dp_value, dp_tensor **);
- *     int call_add_with(dp_ctx *, const dp_typed *, dp_keyset, ...the same...);
+ *     int call_add_with(dp_ctx *, const dp_typed *, dp_keyset, ...the same parameters...);
  *
- * of which the second redispatches, with the key set given, and then
+ * A caller looks the operator up once and then calls it:
  *
  *     dp_typed add;
  *     dp_typed_init(ctx, "aten::add.Tensor", DP_CODE((T, T, s), (T)), &add);
  *     call_add(ctx, &add, x, y, dp_int(1), &out);
  *
- * A kernel registered with the same letters is called without boxing anything; any other is called
- * boxed.  Returns as in plugin.h; nothing is given on failure.  Tables say LT for T, since a plugin
- * may have macros of such names (each.h). */
+ * If the chosen kernel was registered with the same letters, it is called without boxing any
+ * argument; any other kernel is called boxed.  Returns have the types of plugin.h, and are owned by
+ * the caller; on failure they are not set.  The tables below use LT in place of T, since a plugin
+ * may have a macro named T (each.h). */
 #ifndef DISPATCHD_TYPED_H
 #define DISPATCHD_TYPED_H
 
-/* As each.h. */
+/* See each.h for the reason. */
 #ifdef __STRICT_ANSI__
 #pragma GCC system_header
 #endif
@@ -29,7 +31,8 @@
 
 /* -- the letters -- */
 
-/* All of them.  Each has a line in every table below; type.c spells schemas with them. */
+/* All letters.  Each letter has a line in every table below; type.c writes the letters of a
+ * schema. */
 /* clang-format off */
 #define DP_LETTER_MAP(X)                                                                           \
     X(T) X(i) X(f) X(b) X(s) X(S) X(g) X(oT) X(oi) X(of) X(ob) X(os) X(oS) X(og) X(O) X(oO)        \
@@ -37,8 +40,8 @@
     X(olT) X(oli) X(olf) X(olb) X(ols) X(olS)
 /* clang-format on */
 
-/* Letters that stand for nothing yet, nor do they with o or l before them: no unboxed kernel, and
- * no caller with C types, of an operator that has such a type. */
+/* Reserved letters, also with o or l before them.  An operator with such a type has no unboxed
+ * kernels and no callers with C types. */
 #define DP_T_Lc    DP_letter_c_is_reserved_for_complex
 #define DP_T_Ly    DP_letter_y_is_reserved_for_a_SymInt_that_is_no_number
 #define DP_T_LU    DP_letter_U_is_reserved_for_Storage
@@ -76,7 +79,8 @@
 #define DP_T_Lols DP_T_Lls
 #define DP_T_LolS DP_T_LlS
 
-/* dp_value -> C argument.  v is a const dp_value *.  Arguments were checked against the schema. */
+/* Conversion of a dp_value to a C argument.  `v` is a const dp_value *, which was checked against
+ * the schema. */
 #define DP_UNBOX_LT(v)   (v)->u.t
 #define DP_UNBOX_LoT(v)  ((v)->tag ? (v)->u.t : NULL)
 #define DP_UNBOX_Li(v)   (v)->u.i
@@ -114,7 +118,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
     return s;
 }
 
-/* Return slots: C type, and the slot inside a dp_value that the host made None. */
+/* Slots of returns: the C type, and the slot inside a dp_value that the host has set to None. */
 #define DP_R_LT         dp_tensor **
 #define DP_R_Li         int64_t *
 #define DP_R_Lf         double *
@@ -176,7 +180,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_SLOT_Lols(v) (v)
 #define DP_SLOT_LolS(v) (v)
 
-/* The letters as text, of which DP_CODE() and notes are made. */
+/* The letters as text, for DP_CODE() and for notes. */
 #define DP_NAME_LT   "T"
 #define DP_NAME_Li   "i"
 #define DP_NAME_Lf   "f"
@@ -208,7 +212,8 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_NAME_Lols "ols"
 #define DP_NAME_LolS "olS"
 
-/* Of lists of letters, (LT, LT, Ls): DP_MAP's numbers count from the end, and so do these. */
+/* Macros for each letter of a tuple such as (LT, LT, Ls).  Argument `i` counts from the end, as in
+ * DP_MAP. */
 #define DP_SIG_ARG_(i, x)   , DP_T_##x
 #define DP_SIG_RET_(i, x)   , DP_R_##x
 #define DP_SIG_CODE_(i, x)  DP_NAME_##x
@@ -222,7 +227,8 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_CODE(args, ...)                                                                         \
     DP_CODE_(DP_LETTERS args __VA_OPT__()##args, DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
 
-/* -- the caller's side: parameter, argument, key set and box of letter x at position i -- */
+/* -- the caller's side: parameter, argument, key set and boxed value of letter x at position i
+ * -- */
 
 #define DP_CLASS_LT   ONE
 #define DP_CLASS_LoT  ONE
@@ -275,8 +281,8 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_PASS_ONE(i)      a##i
 #define DP_PASS_LIST(i)     a##i, n##i
 
-/* The asm does nothing: without it the compiler makes the two words one vector, which then goes
- * through memory to the two registers that dp_enter() takes them in. */
+/* The empty asm keeps the compiler from joining the two words into a vector, which would then go
+ * through memory to the two registers in which dp_enter() takes them. */
 static inline dp_keyset dp_keys_one(dp_keyset ks, const dp_tensor *t)
 {
     const dp_keyset *k = (const dp_keyset *)(const void *)t;
@@ -373,7 +379,7 @@ static inline dp_value dp_box_generator(dp_generator *g)
 #define DP_BOX_Lols(i) dp_box_list(DP_TAG_LIST, a##i, n##i, true)
 #define DP_BOX_LolS(i) dp_box_list(DP_TAG_LIST, a##i, n##i, true)
 
-/* From a boxed return into the caller's slot; and is an unboxed tensor return there? */
+/* Copy a boxed return to the caller's slot. */
 #define DP_GIVE_LT(i)   *r##i = end_[-(i)].u.t;
 #define DP_GIVE_LoT(i)  *r##i = end_[-(i)].tag ? end_[-(i)].u.t : NULL;
 #define DP_GIVE_Li(k)   *r##k = end_[-(k)].u.i;
@@ -422,7 +428,8 @@ static inline dp_value dp_box_generator(dp_generator *g)
     DP_TYPED_(name, (), dp_enter(ctx_, op_, ks_, &entered_), name##_boxed_, args, rets)            \
     DP_TYPED_(name##_with, (, dp_keyset keys_), dp_enter_with(ctx_, op_, keys_, ks_, &entered_),   \
               name##_boxed_, args, rets)
-/* In its callers' code, which costs a ns less; what boxes, of which there is more, is not. */
+/* The function is inlined into its callers, which saves a nanosecond for each call.  The code that
+ * boxes arguments is larger, so it is not inlined. */
 #define DP_TYPED_(name, with, enter, boxed, args, rets)                                            \
     __attribute__((unused, always_inline)) static inline int name(                                 \
         dp_ctx *ctx_, const dp_typed *op_ DP_UNPAREN with DP_MAP(DP_TY_PARAM_, DP_UNPAREN args)    \
@@ -442,19 +449,20 @@ static inline dp_value dp_box_generator(dp_generator *g)
                                   DP_MAP(DP_TY_PASS_RET_, DP_UNPAREN rets));                       \
         return dp_leave(ctx_, &entered_, rc_);                                                     \
     }
-/* -- handles: a dp_typed that its first user fills in -- */
+/* -- handles: a dp_typed that the first caller fills in -- */
 
-/* Static, and zero until then; from then on it is for contexts of one registry and never
- * changes. */
+/* A static variable that is zero at first.  After the first call it belongs to the contexts of one
+ * registry and does not change. */
 typedef struct dp_handle {
-    uint64_t registry; /* 0: nobody's; 1: somebody fills it in */
+    uint64_t registry; /* 0: not filled in; 1: a thread is filling it in */
     dp_typed typed;
 } dp_handle;
 
-/* Never 0 or 1, and never that of another registry.  Any thread. */
+/* Return the number of the context's registry.  It is never 0 or 1, and no other registry of the
+ * process ever has it.  Any thread. */
 static inline uint64_t dp_ctx_registry(const dp_ctx *ctx)
 {
-    return *(const uint64_t *)(const void *)ctx; /* what a context begins with */
+    return *(const uint64_t *)(const void *)ctx; /* a context begins with this number */
 }
 
 __attribute__((unused, noinline, cold)) static int
@@ -471,8 +479,8 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
     return 0;
 }
 
-/* The body of a function that calls the operator `name`, of the C type `code`, by `call`, which
- * DP_TYPED made. */
+/* Body of a function that calls operator `name` with the letters `code`.  `call` is a function that
+ * DP_TYPED defined.  The body uses a parameter `ctx`. */
 #define DP_HANDLE_CALL(call, name, code, ...)                                                      \
     static dp_handle handle_;                                                                      \
     dp_typed own_;                                                                                 \
@@ -503,15 +511,15 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
         return rc_;                                                                                \
     }
 
-/* -- calls by name that the compiler checks --
+/* -- calls by name with checked types --
  *
  *     DP_INVOKE(ctx, "aten::add.Tensor", (T, T, s), (T), a, b, dp_int(1), &out)
  *
- * is dp_invoke(ctx, "aten::add.Tensor", "TTs>T", a, b, dp_int(1), &out), after the compiler has
- * counted the arguments and compared their types with those of the letters: pointers and structs
- * must be of the letter's type, numbers are converted to it, so a plain 0 will do for an i.  An
- * expression of type int; each argument is evaluated once.  A letter that stands for two arguments
- * (lists) takes two. */
+ * equals dp_invoke(ctx, "aten::add.Tensor", "TTs>T", a, b, dp_int(1), &out), but the compiler
+ * checks the number and the types of the arguments.  A pointer or a struct must have the type of
+ * its letter; a number is converted to that type, so a plain 0 is valid for i.  A list takes two
+ * arguments, the pointer and the length.  The macro is an expression of type int, and evaluates
+ * each argument once. */
 #define DP_INVOKE(ctx, name, args, rets, ...)                                                      \
     DP_INVOKE_(ctx, name, DP_LETTERS args __VA_OPT__()##args, DP_LETTERS rets __VA_OPT__()##rets,  \
                __VA_ARGS__)
@@ -524,8 +532,8 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
                              DP_MAP(DP_TY_PASS_RET_, DP_UNPAREN rets));                            \
     }(ctx, name, __VA_ARGS__))
 #else
-/* Types and arguments side by side: DP_MAP gives the same number to a type and to its argument,
- * since it counts from the end.  The call in sizeof says when there are too few or too many. */
+/* DP_MAP counts from the end, so a type and its argument get the same number.  The call inside
+ * sizeof is not evaluated; it makes the compiler report a wrong number of arguments. */
 #define DP_INVOKE_(ctx, name, args, rets, ...)                                                     \
     DP_INVOKE_TYPES_(ctx, name, DP_CODE_(args, rets),                                              \
                      (DP_MAP(DP_SIG_ARG_, DP_UNPAREN args) DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)),  \
@@ -545,13 +553,14 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
 #define DP_IN_CHECK_(i, a)                                                                         \
     _Static_assert(DP_IN_FITS_(dp_in_type_##i##_, a),                                              \
                    "DP_INVOKE: '" #a "' is not of the C type of its letter");
-/* Is a number given for a number, without cutting a fraction off, and for anything else that very
- * type, or for const T * a T *?  The conditional's type is the one that both convert to. */
+/* Does the type of `a` fit `type`?  For a number, `a` must be a number, without a fraction if
+ * `type` has none.  For any other type, `a` must have the same type, or be a T * where `type` is
+ * const T *: a conditional expression of both has the type to which both convert. */
 #define DP_IN_FITS_(type, a)                                                                       \
     (DP_NUMBER_(*(type *)0) ? DP_NUMBER_(a) != 0 && DP_NUMBER_(a) <= DP_NUMBER_(*(type *)0)        \
                             : DP_NUMBER_(a) == 0 && __builtin_types_compatible_p(                  \
                                                         __typeof__(1 ? *(type *)0 : (a)), type))
-/* 1: an integer, 2: with a fraction, 0: no number. */
+/* 1: integer; 2: number with a fraction; 0: not a number. */
 #define DP_NUMBER_(a)                                                                              \
     _Generic((a), bool : 1, char : 1, signed char : 1, unsigned char : 1, short : 1,               \
              unsigned short : 1, int : 1, unsigned : 1, long : 1, unsigned long : 1,               \
