@@ -1,11 +1,12 @@
-/* dispatchd/abi.h -- the structs that cross between the host and a plugin.
+/* dispatchd/abi.h -- the structs that the host and a plugin exchange.
  *
- * Kernel authors include plugin.h, embedders dispatch.h; both include this.  What may change:
- * structs grow at their end only, and each starts with its size, so that either side can be the
- * older one; fields are never reordered or retyped within one DP_ABI_MAJOR.  What a plugin's struct
- * does not cover, the host takes as zero, and zero is always the stated default: a member that may
- * be left out and for which zero would say something has a type that says otherwise
- * (dp_opt_dtype). */
+ * Kernel authors include plugin.h, embedders dispatch.h; both headers include this one.
+ *
+ * Compatibility: the host and a plugin may be built from different versions of this header.  Each
+ * struct starts with its size and grows only at its end; within one DP_ABI_MAJOR no field changes
+ * its position or type.  Members that the size of a plugin's struct does not cover count as zero,
+ * and zero always is the documented default.  If zero is a meaningful number for a member that may
+ * be left out, the member has a type of its own (dp_opt_dtype). */
 #ifndef DISPATCHD_ABI_H
 #define DISPATCHD_ABI_H
 
@@ -19,92 +20,101 @@ extern "C" {
 
 #define DP_ABI_MAJOR 2
 #define DP_ABI_MINOR 0
-/* Until interface 2 is frozen, every change of a struct raises this number, and the loader takes
- * plugins of this draft alone.  0 will say that it is frozen. */
+/* Interface 2 is not frozen yet.  Every change of a struct raises this number, and the host loads
+ * only plugins that were built with the same draft.  0 will mean that the interface is frozen. */
 #ifndef DP_ABI_DRAFT
 #define DP_ABI_DRAFT 2
 #endif
-/* The oldest minor version this plugin can run on.  Fill in by hand only to promise less. */
+/* The oldest minor version of the host on which the plugin runs.  Define it only to name an older
+ * one. */
 #ifndef DP_ABI_TARGET
 #define DP_ABI_TARGET DP_ABI_MINOR
 #endif
-/* Bit `dtype` for each dtype that this header knows.  The host refuses to call a plugin's kernel
- * with another one.  Fill in by hand only to promise less. */
+/* Bit `dtype` for each dtype that this header knows.  The host refuses calls of a plugin's kernel
+ * with any other dtype.  Define it only to accept fewer dtypes. */
 #ifndef DP_DTYPES_KNOWN
 #define DP_DTYPES_KNOWN                                (0ull DP_DTYPE_MAP(DP_DTYPE_KNOWN_))
 #define DP_DTYPE_KNOWN_(id, number, dtype_name, bytes) | 1ull << (number)
 #endif
-#define DP_ABI_MAGIC 0x31504d44u /* "DMP1": its upper half is not zero, so garbage is refused */
+#define DP_ABI_MAGIC 0x31504d44u /* "DMP1"; the upper half is not zero, so other data is refused */
 
-typedef struct dp_op dp_op; /* an operator by name; stays valid as long as the registry */
+typedef struct dp_op dp_op; /* an operator; valid as long as the registry */
 
-/* -- elementwise iteration: who iterates includes iter.h -- */
+/* -- elementwise loops; iter.h has the rest -- */
 
 typedef struct dp_iter dp_iter;
 typedef struct dp_iter_config dp_iter_config;
 typedef struct dp_reduction dp_reduction;
-/* n1 rows of n0 elements.  Operand k's next element lies strides[k] bytes on, its next row
- * strides[n + k] for the iterator's n operands.  `data` is this call's own, to be advanced.  May
- * run on several threads at once, user is shared.  Must not call operators. */
+/* Body of a loop over `n1` rows of `n0` elements.  For operand k of the iterator's n operands,
+ * data[k] is the address of the first element, strides[k] the distance in bytes to the next
+ * element, and strides[n + k] that to the next row.  The body may change the pointers in `data`.
+ * It may run on several threads at once, which share `user`.  It must not call operators. */
 typedef void (*dp_iter_loop2d)(char **data, const int64_t *strides, int64_t n0, int64_t n1,
                                void *user);
-/* The same for one row. */
+/* Body of a loop over one row of `n` elements; otherwise like dp_iter_loop2d. */
 typedef void (*dp_iter_loop)(char *const *data, const int64_t *strides, int64_t n, void *user);
 
-/* One call as a boxed kernel sees it.  args are in schema order, defaults filled in, checked
- * against the schema; everything in them is borrowed.  rets come in as None; the kernel sets each,
- * rets[0] = dp_tensor_value(t), and gives its reference away: all but those that the schema marks
- * as a written argument, Tensor(a!), which stay None.  Those the host gives to the outermost
- * caller, so a layer can hand its own rets on to the call below it. */
+/* One call, as a boxed kernel gets it.  `args` are in the order of the schema, with defaults filled
+ * in, and are checked against the schema; everything in them is borrowed.  `rets` are None at
+ * first.  The kernel sets each return, for example rets[0] = dp_tensor_value(t), and gives its
+ * reference away.  But a return that the schema marks as a written argument, Tensor(a!), stays
+ * None: the host returns this argument to the outermost caller.  So a layer can pass its own `rets`
+ * to the call below it. */
 typedef struct dp_call {
     uint32_t size;
     uint32_t n_args, n_rets;
-    dp_key key; /* the key this kernel was chosen for */
+    dp_key key; /* the key for which this kernel was chosen */
     uint16_t reserved;
     dp_ctx *ctx;
     const dp_op *op;
-    dp_keyset keys; /* the whole key set of the call; redispatch with dp_keyset_below(keys, key) */
+    /* key set of the call; to redispatch, use dp_keyset_below(keys, key) */
+    dp_keyset keys;
     const dp_value *args;
     dp_value *rets;
 } dp_call;
 
-/* Boxed kernel: works for every schema.  Returns 0, or a DP_E* code after describing the fault in
- * the context (dp_fail does both, and what a failing dp_* function returned is handed on as it is).
- * What it put in rets before failing is released by the host.  Must not throw or longjmp out.  Any
- * thread. */
+/* Boxed kernel: a function that serves any schema.  It returns 0, or a DP_E* code after describing
+ * the failure in the context: dp_fail() does both, and the code that a failing dp_* function
+ * returned may be returned as it is.  After a failure the host releases what is in `rets`.  The
+ * kernel must not throw or call longjmp.  It runs on any thread. */
 typedef int (*dp_boxed_fn)(dp_call *call);
-typedef void (*dp_any_fn)(void); /* an unboxed kernel, of the C type that its code stands for */
+typedef void (*dp_any_fn)(void); /* an unboxed kernel, a hook or an observer */
 
-/* -- what a schema says (dp_schema_info_get) -- */
+/* -- the schema of an operator (dp_schema_info_get) -- */
 
-enum {                      /* dp_schema_info.flags */
-       DP_OP_COMPOSITE = 1, /* it has a kernel that calls other operators: dp_decompose() runs it */
-       DP_OP_IMPLICIT = 2,  /* and that is CompositeImplicitAutograd's: autograd sees the others */
-       DP_OP_VARARG = 4,    /* "...": more arguments than the schema names */
+enum { /* dp_schema_info.flags */
+       /* it has a composite kernel, which calls other operators; dp_decompose() runs that */
+       DP_OP_COMPOSITE = 1,
+       /* the composite kernel is a CompositeImplicitAutograd one: autograd sees the calls in it */
+       DP_OP_IMPLICIT = 2,
+       DP_OP_VARARG = 4, /* "...": the operator takes more arguments than its schema names */
        DP_OP_VARRET = 8
 };
 
-enum { /* dp_schema_info.form, of PyTorch's SchemaKind */
+enum { /* dp_schema_info.form; these are the values of PyTorch's SchemaKind */
        DP_VARIANT_FUNCTIONAL = 0,
        DP_VARIANT_IN_PLACE, /* add_: writes its first argument */
-       DP_VARIANT_OUT,      /* add.out: writes arguments that are given by name only */
-       DP_VARIANT_MUTABLE   /* writes some other argument */
+       DP_VARIANT_OUT,      /* add.out: writes keyword-only arguments */
+       DP_VARIANT_MUTABLE   /* writes other arguments */
 };
 
-/* Facts of an operator.  Set `size` first.  Valid while the call, or the dp_ctx_begin(), that they
- * were got in lasts: `schema` and what dp_op_arg() gives lie in its snapshot.  Bit i of a mask is
- * argument i; arguments past the 64th are in none, dp_op_arg() tells of them, too. */
+/* Properties of an operator's schema.  Set `size` first.  They are valid until the call that
+ * queried them ends, or, if they were queried between dp_ctx_begin() and dp_ctx_end(), until
+ * dp_ctx_end(): `schema` and the results of dp_op_arg() point into the snapshot that is held until
+ * then.  Bit i of a mask is argument i; arguments after the 64th are in no mask, but dp_op_arg()
+ * describes them, too. */
 typedef struct dp_schema_info {
     uint32_t size;
     uint32_t flags; /* DP_OP_* */
     uint32_t n_args, n_rets;
-    int32_t form; /* DP_FORM_* */
+    int32_t form; /* DP_VARIANT_* */
     uint32_t reserved;
-    uint64_t tensors;   /* is, or may hold, tensors: Tensor, Tensor?, lists of them */
-    uint64_t written;   /* by the schema, or tagged also_written */
-    uint64_t viewed;    /* not written; some return may share its memory */
+    uint64_t tensors; /* bit i: argument i may hold tensors: Tensor, Tensor?, lists of these */
+    /* bit i: kernels write argument i, by the schema or by the tag also_written */
+    uint64_t written;
+    uint64_t viewed;    /* bit i: argument i is not written, and some return may share its memory */
     const char *text;   /* canonical schema: "aten::add.Tensor(Tensor self, ..." */
-    const void *schema; /* the host's */
+    const void *schema; /* for the host only */
 } dp_schema_info;
 
 enum {                    /* dp_arg_info.type */
@@ -125,66 +135,70 @@ enum {                    /* dp_arg_info.type */
        DP_TYPE_OBJECT /* type_name has its class: "__torch__.torch.classes.ns.Name" */
 };
 
-/* One argument or return.  Set `size` first.  For Tensor?[] type is TENSOR, depth 1,
- * optional_item. */
+/* One argument or return of a schema.  Set `size` first.  For Tensor?[], `type` is DP_TYPE_TENSOR,
+ * `depth` is 1 and `optional_item` is true. */
 typedef struct dp_arg_info {
     uint32_t size;
-    int32_t type;       /* DP_TYPE_* of what it holds in the end */
-    uint32_t depth;     /* of lists around that: 2 for int[][] */
-    uint32_t length;    /* of the outermost: 2 for int[2]; 0: any */
-    bool optional;      /* itself may be None */
-    bool optional_item; /* what it holds in the end may be None */
+    int32_t type;       /* DP_TYPE_* of the innermost items */
+    uint32_t depth;     /* nesting of lists: 0 for int, 2 for int[][] */
+    uint32_t length;    /* length of the outermost list: 2 for int[2]; 0: any */
+    bool optional;      /* the argument itself may be None */
+    bool optional_item; /* the innermost items may be None */
     bool kwarg_only, written, has_default;
-    bool is_argument;      /* of a return: the host returns argument alias_of, no kernel gives it */
-    int32_t alias_of;      /* of a return: the argument that it is, or shares memory with; -1 */
-    const char *name;      /* "" for an unnamed return */
-    const char *type_name; /* "Tensor", "int", "QScheme" */
-    dp_value default_value; /* None without one; borrowed */
+    bool is_argument; /* of a return: the host returns argument alias_of; no kernel gives it */
+    /* of a return: the argument that it is, or whose memory it shares; -1: none */
+    int32_t alias_of;
+    const char *name;       /* "" for an unnamed return */
+    const char *type_name;  /* "Tensor", "int", "QScheme" */
+    dp_value default_value; /* None if it has none; borrowed */
 } dp_arg_info;
 
 /* -- registration records -- */
 
 enum {                      /* dp_block.kind */
-       DP_BLOCK_PLUGIN = 1, /* ns = plugin name, key = version */
-       DP_BLOCK_LIBRARY,    /* TORCH_LIBRARY: owns the namespace; DEF and IMPL items */
-       DP_BLOCK_FRAGMENT,   /* TORCH_LIBRARY_FRAGMENT: DEF and IMPL items, does not own */
+       DP_BLOCK_PLUGIN = 1, /* ns = name of the plugin, key = its version */
+       DP_BLOCK_LIBRARY,    /* TORCH_LIBRARY: owns namespace `ns`; DEF and IMPL items */
+       DP_BLOCK_FRAGMENT,   /* TORCH_LIBRARY_FRAGMENT: does not own `ns`; DEF and IMPL items */
        DP_BLOCK_IMPL,       /* TORCH_LIBRARY_IMPL: IMPL items for `key` */
-       DP_BLOCK_FALLBACK,   /* one kernel (boxed) for `key`, all operators */
-       DP_BLOCK_BACKEND,    /* names a backend, ns = its name; data = dp_device_ops or NULL */
-       DP_BLOCK_OBSERVER,   /* fn is a dp_observer_fn */
-       /* fn is a dp_hook_fn: run after the records are checked, before they are published;
-        * default: nothing.  A failure refuses the load. */
+       DP_BLOCK_FALLBACK,   /* one boxed kernel for `key`, for all operators */
+       DP_BLOCK_BACKEND,    /* names backend `ns`; data = dp_device_ops or NULL */
+       DP_BLOCK_OBSERVER,   /* fn = dp_observer_fn */
+       /* fn = dp_hook_fn: runs after the records were checked and before they are published.  If it
+        * fails, the load is refused.  Default: no hook. */
        DP_BLOCK_ON_LOAD,
-       /* fn is a dp_hook_fn: run after the last call left; default: nothing.  A failure keeps
-        * the plugin loaded. */
+       /* fn = dp_hook_fn: runs after the last call has left the plugin.  If it fails, the plugin
+        * stays loaded.  Default: no hook. */
        DP_BLOCK_ON_UNLOAD,
-       DP_BLOCK_SESSION_END, /* fn is a dp_hook_fn: run when a session has ended */
-       DP_BLOCK_KIND,        /* names a kind of wrapper tensors, ns = its name */
-       DP_BLOCK_OBJECT,      /* a kind of objects: ns, key = its name, data = dp_object_ops */
-       DP_BLOCK_RESIDENT,    /* never dlclosed; unloading detaches it and says so */
+       DP_BLOCK_SESSION_END, /* fn = dp_hook_fn: runs when a session has ended */
+       DP_BLOCK_KIND,        /* names `ns`, a kind of wrapper tensors */
+       /* names `key`, a kind of objects of namespace `ns`; data = dp_object_ops */
+       DP_BLOCK_OBJECT,
+       /* the plugin is never unmapped; an unload detaches it and reports that */
+       DP_BLOCK_RESIDENT,
        DP_BLOCK_END
 };
 
 enum {                  /* dp_item.kind */
-       DP_ITEM_DEF = 1, /* name = schema, tags = space-separated */
-       DP_ITEM_IMPL     /* name = operator name without namespace, with .overload */
+       DP_ITEM_DEF = 1, /* name = schema; tags are separated by spaces */
+       DP_ITEM_IMPL     /* name = operator without namespace, with .overload */
 };
 
 enum {                          /* dp_item.flags */
-       DP_FLAG_FALLTHROUGH = 1, /* no kernel: the key is skipped */
+       DP_FLAG_FALLTHROUGH = 1, /* the key has no kernel: the dispatcher skips it */
        DP_FLAG_BELOW = 2,       /* the kernel redispatches below its own key */
-       /* without memory (dp_memoryless) the kernel makes and checks the same tensors and touches
-        * no bytes.  For CPU: so it serves Meta and Fake, too.  For a composite key: so it may
-        * run there, and for wrappers.  Of an IMPL block: for all its items */
+       /* On tensors without memory (dp_memoryless) the kernel makes and checks the same tensors,
+        * and touches no bytes.  A kernel for CPU with this flag also serves Meta and Fake.  A
+        * kernel for a composite key with this flag may also run for Meta, Fake and wrapper tensors.
+        * On an IMPL block, the flag applies to all items. */
        DP_FLAG_META = 4,
-       /* for a layer: it has nothing to do, and is passed over, where no tensor among the
-        * arguments may have a gradient, or gradients are off.  Of an IMPL block: for all its
-        * items */
+       /* For a layer: it does nothing, and the dispatcher skips it, if no tensor among the
+        * arguments may have a gradient, or if gradients are off.  On an IMPL block, the flag
+        * applies to all items. */
        DP_FLAG_GRAD = 8,
-       /* what it returns where its schema marks a view it made with dp_as_strided(),
-        * dp_view_sizes() or dp_view_as() of that argument, which make it a view there and then.
-        * With DP_FLAG_META, for CPU: it touches no bytes at all, and dp_fallback_cpu() runs it on
-        * tensors of devices.  Of an IMPL block: for all its items */
+       /* Each return that the schema marks as a view of an argument was made from that argument by
+        * dp_as_strided(), dp_view_sizes() or dp_view_as(), which register the view at once.  With
+        * DP_FLAG_META, for CPU: the kernel touches no bytes at all, so dp_fallback_cpu() runs it
+        * directly on tensors of devices.  On an IMPL block, the flag applies to all items. */
        DP_FLAG_VIEWS = 16
 };
 
@@ -192,12 +206,12 @@ typedef struct dp_item {
     uint32_t size;
     uint16_t kind, flags;
     const char *name;
-    const char *tags; /* DEF: may be NULL */
+    const char *tags; /* of a DEF item; may be NULL */
     dp_boxed_fn boxed;
-    /* NULL: boxed only.  Else `boxed` unboxes for it: the returns of `code` come first in rets,
-     * without gaps for written arguments */
+    /* NULL: there is only `boxed`.  Otherwise `boxed` calls this kernel; then the first entries of
+     * rets are the returns of `code`, without gaps for written arguments. */
     dp_any_fn unboxed;
-    const char *code; /* C type of `unboxed`, "TTs>T"; "" when unboxed is NULL */
+    const char *code; /* letters of the C type of `unboxed`, "TTs>T"; "" if unboxed is NULL */
 } dp_item;
 
 typedef struct dp_block {
@@ -207,163 +221,178 @@ typedef struct dp_block {
     uint32_t reserved;
     const char *file;
     const char *ns;
-    const char *key; /* "" where a block has none */
+    const char *key; /* "" for a block without a key */
     const dp_item *items;
     dp_any_fn fn;
     const void *data;
-    uint64_t dtypes; /* DP_DTYPES_KNOWN where the block was compiled; 0: all of the host's */
+    uint64_t dtypes; /* DP_DTYPES_KNOWN of the compiled file; 0: all dtypes of the host */
 } dp_block;
 
-/* Hook of a plugin; fails as a kernel does.  Runs on the loading thread with nothing of the plugin
- * in flight. */
+/* A hook of a plugin.  It fails as a kernel does: a DP_E* code after dp_fail().  It runs on the
+ * loading thread, while no call of the plugin runs. */
 typedef int (*dp_hook_fn)(dp_ctx *ctx);
 
-/* What an observer is told of one call.  Everything is borrowed for the duration of the observer;
- * args and rets are as in dp_call. */
+/* One call, as an observer gets it.  Everything is borrowed until the observer returns; `args` and
+ * `rets` are those of dp_call. */
 typedef struct dp_observation {
     uint32_t size;
-    int32_t phase;   /* 0 before, 1 after */
-    uint64_t id;     /* of the call: the same before and after, and never another call's */
-    uint64_t nanos;  /* CLOCK_MONOTONIC */
-    const char *op;  /* full name */
-    dp_key key;      /* that the kernel was chosen for */
-    uint16_t depth;  /* calls around this one, redispatches included */
-    int32_t rc;      /* after: what the kernel returned */
-    uint32_t thread; /* small numbers from 1; of threads that run at once no two have the same */
-    uint32_t n_args, n_rets; /* n_rets is 0 before, and after a failure */
+    int32_t phase;  /* 0 before the kernel, 1 after it */
+    uint64_t id;    /* number of the call, before and after; no other call has it */
+    uint64_t nanos; /* CLOCK_MONOTONIC */
+    const char *op; /* full name of the operator */
+    dp_key key;     /* key for which the kernel was chosen */
+    uint16_t depth; /* number of calls around this one, redispatches included */
+    int32_t rc;     /* after: the code that the kernel returned */
+    /* number of the thread, from 1; threads that run at once have different numbers */
+    uint32_t thread;
+    uint32_t n_args, n_rets; /* n_rets is 0 before the kernel, and after a failure */
     const dp_value *args;
     const dp_value *rets;
-    const char *label; /* of the request's context, "session 3"; "" when it has none */
-    void *state; /* the observer's own, one a call: NULL before, and what it left there after */
-    const dp_op *handle; /* `op` as dp_op_find() gives it; stays valid as long as the registry */
+    const char *label; /* label of the request's context, "session 3"; "" if it has none */
+    /* for the observer's own use, one for each call: NULL before the kernel; after it, the pointer
+     * that the observer set before */
+    void *state;
+    /* the operator, as dp_op_find() returns it; valid as long as the registry */
+    const dp_op *handle;
     dp_keyset keys;      /* key set of the call, as dp_call.keys */
-    const char *plugin;  /* whose kernel runs */
-    uint64_t generation; /* of that plugin; a reload makes a new one */
+    const char *plugin;  /* name of the plugin whose kernel runs */
+    uint64_t generation; /* generation of that plugin; each reload makes a new one */
 } dp_observation;
 
-/* An observer (DP_OBSERVER) sees every call (not redispatch) of every operator that reaches a
- * kernel, on the calling thread, before the kernel and after it; RecordFunction's job.
- * DP_OBSERVER_OF sees the calls of one operator.  DP_OBSERVER_KEY sees the calls and redispatches
- * whose kernel was chosen for one key.  There may be DP_LIMIT_OBSERVERS, which are told in load
- * order.  It must be short and must not call operators; it may write nothing of *o but `state`.
- * One that is loaded or unloaded meanwhile does not see the rest of the call, so `state` should not
- * be the only pointer to something.  Typed calls that an observer sees are boxed, so that it sees
- * their arguments; calls that nobody observes stay as they are. */
+/* An observer runs on the calling thread, before and after a kernel, like RecordFunction.
+ * DP_OBSERVER registers one for every call of every operator that reaches a kernel, but not for
+ * redispatches; DP_OBSERVER_OF one for the calls of one operator; DP_OBSERVER_KEY one for the calls
+ * and redispatches whose kernel was chosen for one key.  At most DP_LIMIT_OBSERVERS observers may
+ * be registered; they run in load order.
+ *
+ * An observer must be short, must not call operators, and may only write o->state.  An observer
+ * that is loaded or unloaded during a call does not see the second half of the call, so `state`
+ * should not be the only pointer to anything.  A typed call that is observed is boxed, so that the
+ * observer gets its arguments; other typed calls stay unboxed. */
 typedef void (*dp_observer_fn)(dp_observation *o);
 
 typedef struct dp_host dp_host;
 
-/* The one symbol a plugin exports, dp_plugin_root.  Frozen: size and order never change. */
+/* The only symbol that a plugin exports, dp_plugin_root.  Its size and its members never change. */
 typedef struct dp_root {
     uint32_t magic;
     uint16_t abi_major, abi_minor, abi_target, abi_draft;
     uint32_t block_size;
     const dp_block *begin, *end;
-    const dp_host **host; /* the loader writes the host's table here before anything runs */
+    /* the loader writes the host's table here before any code of the plugin runs */
+    const dp_host **host;
 } dp_root;
 
-/* -- calling with C types -- */
+/* -- calls with C types -- */
 
-/* An operator together with the C type the caller will use; made by dp_typed_init(). */
+/* An operator and the C type with which the caller calls it; dp_typed_init() fills it in. */
 typedef struct dp_typed {
     const dp_op *op;
-    uint32_t code; /* number of the interned code string */
-    uint32_t id;   /* the operator's */
+    uint32_t code; /* number of the letters of the C type */
+    uint32_t id;   /* number of the operator */
 } dp_typed;
 
-/* Between dp_enter() and dp_leave() the chosen kernel cannot be unloaded. */
+/* A call between dp_enter() and dp_leave(), during which the chosen kernel cannot be unloaded. */
 typedef struct dp_entered {
-    dp_any_fn unboxed; /* NULL: box the arguments and use dp_run_boxed() */
+    dp_any_fn unboxed; /* NULL: box the arguments and call dp_run_boxed() */
     uint64_t reserved[7];
 } dp_entered;
 
 /* -- dispatcher state -- */
 
-enum { /* dp_mode.fallback: of calls that only a backend's fallback serves, or dp_fallback_cpu()
-          from a kernel; what makes a view copies nothing and is always allowed */
-       DP_FALLBACK_ALLOW,
-       DP_FALLBACK_REPORT, /* a warning that names the operator */
-       DP_FALLBACK_FORBID  /* DP_ENOTIMPL that names it */
+/* dp_mode.fallback: what to do if an operator has only the fallback of a backend, or if a kernel
+ * calls dp_fallback_cpu().  An operator that makes a view copies nothing and is always allowed. */
+enum {
+    DP_FALLBACK_ALLOW,
+    DP_FALLBACK_REPORT, /* give a warning that names the operator */
+    DP_FALLBACK_FORBID  /* fail with DP_ENOTIMPL, which names the operator */
 };
 
-/* Dispatcher state of a request beyond the keys that it includes and excludes.  Zero is every
+/* The dispatcher state of a request, apart from its included and excluded keys.  Zero is every
  * default.  Kernels read it with dp_ctx_mode() and change it with dp_guard_mode(). */
 typedef struct dp_mode {
     uint32_t size;
-    bool no_grad;           /* nothing is recorded for gradients; at::GradMode is off */
-    bool inference;         /* c10::InferenceMode: no_grad, and no autograd key is called */
+    bool no_grad; /* gradients are not recorded (at::GradMode is off) */
+    /* c10::InferenceMode: no_grad, and kernels for autograd keys are not called */
+    bool inference;
     bool no_cast_cache;     /* autocast casts a weight each time it is used */
     uint8_t fallback;       /* DP_FALLBACK_* */
-    uint64_t cast_backends; /* DP_BBIT of those that autocast is on for */
-    uint8_t cast_dtype[64]; /* by backend: the dtype's number + 1; 0: autocast's own choice */
+    uint64_t cast_backends; /* DP_BBIT() of each backend for which autocast is on */
+    /* by backend: number of the dtype for autocast + 1; 0: autocast's default dtype */
+    uint8_t cast_dtype[64];
 } dp_mode;
 
-/* -- tensors made of tensors -- */
+/* -- wrapper tensors -- */
 
-/* A wrapper tensor: of a kind, with tensors, integers and doubles that only its kind's kernels
- * understand (values and a mask; values and indices; values, a scale and a zero point).  It is
- * data: it has no function of a plugin, and outlives the one that made it.  Kernels of its keys
- * take it apart; no other kernel gets one. */
+/* A wrapper tensor: a tensor made of other tensors, integers and doubles, whose meaning only the
+ * kernels of its kind know (for example values and a mask; values and indices; values, a scale and
+ * a zero point).  It is data: it has no functions of a plugin, and may outlive the plugin that made
+ * it.  Kernels for its keys read the parts (dp_wrapper_get); other kernels never get a wrapper
+ * tensor. */
 typedef struct dp_wrapper {
     uint32_t size;
-    uint32_t version; /* of the kind's own arrangement; what it means is the kind's */
-    const char *kind; /* letters, digits and "_.:-"; one that DP_WRAPPER_KIND names has its key */
-    /* never Dense, nor another kind's; without a backend: the device's.  May be empty for a kind
-     * that DP_WRAPPER_KIND names */
+    uint32_t version; /* of the layout of the parts; its meaning is up to the kind */
+    /* letters, digits and "_.:-"; a kind that DP_WRAPPER_KIND names has its own key */
+    const char *kind;
+    /* Keys of the tensor: not Dense, and not the key of another kind.  A key set without a backend
+     * gets the device's.  May be empty for a kind that DP_WRAPPER_KIND names. */
     dp_keyset keys;
     dp_dtype dtype;
     dp_device device;
     int32_t ndim;
-    uint32_t n_tensors, n_ints; /* DP_LIMIT_WRAPPER_PARTS at most, of each */
+    uint32_t n_tensors, n_ints; /* at most DP_LIMIT_WRAPPER_PARTS of each */
     const int64_t *sizes;       /* [ndim] */
     const int64_t *strides;     /* [ndim]; NULL: contiguous */
-    dp_tensor *const *tensors;  /* [n_tensors], at least one; never NULL */
+    dp_tensor *const *tensors;  /* [n_tensors] at least one; none is NULL */
     const int64_t *ints;        /* [n_ints] */
-    uint32_t n_doubles;         /* DP_LIMIT_WRAPPER_PARTS at most */
+    uint32_t n_doubles;         /* at most DP_LIMIT_WRAPPER_PARTS */
     int32_t layout;             /* DP_LAYOUT_*; 0 is strided */
     const double *doubles;      /* [n_doubles] */
 } dp_wrapper;
 
 /* -- objects: state of a plugin that calls pass on and clients hold by handle -- */
 
-/* The functions by which a plugin ends and adopts its objects of one kind, given to
- * DP_OBJECT_KIND().  Set `size` first; a function that is NULL is not called.  One that fails
- * describes the fault in *err, with dp_error_set(), and returns the code of that. */
+/* Functions of a plugin for one kind of objects, passed to DP_OBJECT_KIND().  Set `size` first.  A
+ * function that is NULL is not called.  A function that fails describes the failure in *err with
+ * dp_error_set(), and returns the code that dp_error_set() returned. */
 typedef struct dp_object_ops {
     uint32_t size;
-    uint32_t version; /* raised by the plugin when it arranges its data in another way */
-    /* Release what the object's data refers to, not the data itself: the last reference is gone, or
-     * the plugin goes.  Called once for each object, on any thread, when no other call of the
-     * plugin can use the object.  Must not block.  A failure is logged; the object has ended all
-     * the same.  NULL: the data refers to nothing. */
+    uint32_t version; /* version of the data's layout; raise it when the layout changes */
+    /* Release everything that the data refers to, but not the data itself.  The host calls this
+     * once for each object, on any thread, after the last reference was released or before the
+     * plugin is unloaded, when no other call of the plugin can use the object.  Must not block.
+     * A failure is logged, and the object has ended nevertheless.  NULL: the data refers to
+     * nothing. */
     int (*end)(void *data, dp_error *err);
-    /* Called at a reload, in the new code: take over an object whose data the code of `version`
-     * made.  It may change the data, but calls of the old code may still use it if the version is
-     * the same.  0: the object belongs to the new code from now on.  A failure, or NULL: it stays
-     * with the old code and ends with it. */
+    /* Take over an object at a reload: the host calls this function of the new code for an object
+     * whose data the code of `version` made.  It may change the data; but if the versions are
+     * equal, calls of the old code may still use the object.  0: the object belongs to the new code
+     * from now on.  A failure, or NULL: the object stays with the old code and ends with it. */
     int (*adopt)(void *data, size_t bytes, uint32_t version, dp_error *err);
 } dp_object_ops;
 
-/* The data and the tensors of an object, which dp_object_get() fills in for kernels of the plugin
- * that named its kind.  Set `size` first.  The pointers are borrowed: they are good while the
- * caller holds the object. */
+/* Data and tensors of an object; dp_object_get() fills it in for kernels of the plugin that named
+ * the kind.  Set `size` first.  The pointers are borrowed, and are valid while the caller has a
+ * reference to the object. */
 typedef struct dp_object_view {
     uint32_t size;
     uint32_t n_tensors;
-    dp_tensor *const *tensors; /* [n_tensors], never NULL */
-    void *data;                /* 16-byte aligned; zero when the object was made */
+    dp_tensor *const *tensors; /* [n_tensors] none is NULL */
+    void *data;                /* 16-byte aligned; all bytes are zero when the object was made */
     size_t bytes;
 } dp_object_view;
 
-/* Converts n elements, src_stride bytes apart, to others that lie dst_stride bytes apart; they
- * share no memory and need not be aligned. */
+/* Convert `n` elements that are src_stride bytes apart to elements that are dst_stride bytes apart.
+ * `src` and `dst` share no memory and need not be aligned. */
 typedef void (*dp_convert_fn)(char *dst, int64_t dst_stride, const char *src, int64_t src_stride,
                               int64_t n);
 
-/* Body of dp_parallel_for: [begin, end).  Any thread; must not call operators. */
+/* Body of dp_parallel_for(), for the range [begin, end).  Runs on any thread; must not call
+ * operators. */
 typedef void (*dp_range_fn)(int64_t begin, int64_t end, void *user);
 
-/* Body of a thread (dp_thread_start).  ctx is the thread's own: with it it calls operators. */
+/* Body of a thread (dp_thread_start).  `ctx` belongs to the thread, which may call operators with
+ * it. */
 typedef void (*dp_thread_fn)(dp_ctx *ctx, void *arg);
 #define DP_THREAD_NAME_MAX 32 /* bytes with the final NUL; longer names are cut */
 
