@@ -1,192 +1,207 @@
-/* dispatchd/api.h -- every function the host offers to a plugin, once.
+/* dispatchd/api.h -- the list of all functions that the host offers to plugins.
  *
- * Read this as a list of declarations: DP_FN(return type, name, parameters, arguments).  It is
- * included several times with DP_FN defined to make the host's table, the inlines through which a
- * plugin calls it, and the prototypes an embedder links with; so all of them have one name and one
- * text.  The list grows at its end only.
+ * Each entry is DP_FN(return type, name, parameters, arguments).  The header is included several
+ * times with different definitions of DP_FN: for the host's table of functions, for the inline
+ * functions by which a plugin calls through the table, and for the prototypes that an embedder
+ * links with.  New entries are added at the end only.
  *
- * Functions that take a dp_ctx and return int describe their failure in that context's dp_error and
- * return its code: a kernel can hand it on as it is.  "borrowed": for the call; "owned": the caller
- * releases; "takes": the callee releases, also on failure.  Thread: that of the context; without a
- * context, any. */
+ * A function that takes a dp_ctx and returns int returns 0, or a DP_E* code after describing the
+ * failure in the dp_error of the context; a kernel may return this code as it is.  "Borrowed":
+ * valid for the call.  "Owned": the caller releases it.  "Takes": the callee releases it, also on
+ * failure.  Thread: the one that uses the context; a function without a context may be called from
+ * any thread. */
 
 /* -- errors and memory -- */
 
-/* Describe a fault and return its code.  code is DP_E*; printf format. */
+/* Describe a failure and return `code`, a DP_E* code.  `format` is a printf format. */
 DP_FN(int, dp_vfail,
       (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
-/* Scratch memory of the running kernel, 64-byte aligned: gone when it returns.  What its returns
- * point to is copied then and lasts as long as the caller's own; a caller with C types takes it as
- * it is, and so it lasts, too.  NULL when there is none (the error is set).  bytes may be 0. */
+/* Allocate scratch memory of the running kernel, 64-byte aligned.  It is released when the kernel
+ * returns.  Contents that the kernel's returns point to are then copied to memory of the caller,
+ * and are valid as long as that; for a caller with C types they are not copied, and the memory is
+ * released later.  NULL: no memory, and the error is set.  `bytes` may be 0. */
 DP_FN(void *, dp_alloc, (dp_ctx * ctx, size_t bytes), (ctx, bytes))
-/* Run fn over [begin, end) in pieces of at least `grain`, on the host's pool within the session's
- * bound, the calling thread included.  Returns when all of it ran, or with dp_checkpoint()'s code,
- * which the kernel hands on, when the request was called off: then what fn was to write is
- * unspecified.  A fn that takes more than 10 ms for one step looks at dp_stop_code() meanwhile. */
+/* Run `fn` over [begin, end) in pieces of at least `grain`, on the calling thread and on threads of
+ * the host, as many as the session may use.  Returns 0 when all pieces have run.  If the request
+ * was cancelled, returns the code of dp_checkpoint(), which the kernel must return, and the memory
+ * that `fn` writes is unspecified.  If one step of `fn` takes more than 10 ms, `fn` should check
+ * dp_stop_code(). */
 DP_FN(int, dp_parallel_for,
       (dp_ctx * ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn, void *user),
       (ctx, begin, end, grain, fn, user))
 
 /* -- tensors -- */
 
-DP_FN(dp_tensor *, dp_tensor_ref, (dp_tensor * t), (t))   /* returns t; any thread */
-DP_FN(dp_tensor *, dp_tensor_unref, (dp_tensor * t), (t)) /* takes; NULL is fine; returns NULL */
-/* Fill in *view; set view->size first (DP_VIEW does). */
+DP_FN(dp_tensor *, dp_tensor_ref, (dp_tensor * t), (t))   /* returns `t`; any thread */
+/* takes `t`; NULL is allowed; returns NULL */
+DP_FN(dp_tensor *, dp_tensor_unref, (dp_tensor * t), (t))
+/* Fill in *view.  Set view->size first (DP_VIEW does). */
 DP_FN(void, dp_tensor_view, (const dp_tensor *t, dp_view *view), (t, view))
 DP_FN(dp_keyset, dp_tensor_keys, (const dp_tensor *t), (t))
-/* Kernels with DP_FLAG_GRAD see the calls that t is an argument of.  A layer says so of tensors
- * that require a gradient and of what is computed from them; it may take it back, which only saves
- * time. */
+/* Set whether `t` may have a gradient.  Kernels with DP_FLAG_GRAD run only for calls that have such
+ * an argument.  A layer sets this for tensors that require a gradient and for tensors computed from
+ * them.  Resetting it only saves time. */
 DP_FN(void, dp_tensor_set_may_grad, (dp_ctx * ctx, dp_tensor *t, bool on), (ctx, t, on))
 DP_FN(bool, dp_tensor_may_grad, (const dp_tensor *t), (t))
-DP_FN(int64_t, dp_tensor_offset, (const dp_tensor *t), (t))         /* storage_offset, elements */
-DP_FN(uint64_t, dp_tensor_storage_id, (const dp_tensor *t), (t))    /* equal: bytes are shared */
+/* storage_offset, in elements */
+DP_FN(int64_t, dp_tensor_offset, (const dp_tensor *t), (t))
+DP_FN(uint64_t, dp_tensor_storage_id, (const dp_tensor *t), (t))    /* equal ids: one storage */
 DP_FN(size_t, dp_tensor_storage_bytes, (const dp_tensor *t), (t))
-DP_FN(bool, dp_tensor_is_wrapped, (const dp_tensor *t), (t))        /* wrapped number */
-DP_FN(void, dp_tensor_set_wrapped, (dp_tensor * t, bool on), (t, on)) /* 0-dim tensors only */
-/* How often it, or what shares its memory as a view, was written.  The host counts: once for a call
- * of a kernel whose schema says that it writes t (and whose own calls did not count for it). */
+DP_FN(bool, dp_tensor_is_wrapped, (const dp_tensor *t), (t))        /* is it a wrapped number? */
+DP_FN(void, dp_tensor_set_wrapped, (dp_tensor * t, bool on), (t, on)) /* for 0-dim tensors only */
+/* Return how often the tensor, or a tensor that shares its memory as a view, was written.  The host
+ * counts one version for a call of a kernel whose schema marks `t` as written, unless the kernel's
+ * own calls counted one for `t` already. */
 DP_FN(uint64_t, dp_tensor_version, (const dp_tensor *t), (t))
-/* For who writes past the operators: an embedder, a plugin's thread.  Kernels leave it to the
- * host. */
+/* Count a version, after code other than an operator wrote to `t`: code of an embedder or a
+ * plugin's thread.  Kernels must not call it, since the host counts for them. */
 DP_FN(void, dp_tensor_bump_version, (dp_tensor * t), (t))
-/* is_contiguous(memory_format); any format but CONTIGUOUS is false for other ranks. */
+/* Tensor.is_contiguous(memory_format).  False for a channels-last format and another number of
+ * dimensions than it needs. */
 DP_FN(bool, dp_tensor_is_contiguous, (const dp_tensor *t, dp_memory_format f), (t, f))
 DP_FN(bool, dp_tensor_is_dense, (const dp_tensor *t), (t)) /* non_overlapping_and_dense */
 DP_FN(dp_memory_format, dp_tensor_suggest_format, (const dp_tensor *t), (t))
 
 /* -- new tensors -- */
 
-/* New tensor with undefined contents.  sizes [ndim] >= 0.  CONTIGUOUS, or CHANNELS_LAST for 4 (or
- * 3) dims, CHANNELS_LAST_3D for 5 (or 4).  *out owned.  Source: at::empty. */
+/* Make a tensor with undefined contents.  sizes [ndim] >= 0.  `format`: DP_CONTIGUOUS;
+ * DP_CHANNELS_LAST for 4 (or 3) dimensions; DP_CHANNELS_LAST_3D for 5 (or 4).  *out owned.  Source:
+ * at::empty. */
 DP_FN(int, dp_empty,
       (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
        dp_memory_format format, dp_tensor **out),
       (ctx, dtype, device, ndim, sizes, format, out))
-/* Same, with strides [ndim] >= 0 of the caller.  Source: at::empty_strided. */
+/* Make a tensor with the given strides [ndim] >= 0 and undefined contents.  *out owned.  Source:
+ * at::empty_strided. */
 DP_FN(int, dp_empty_strided,
       (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
        const int64_t *strides, dp_tensor **out),
       (ctx, dtype, device, ndim, sizes, strides, out))
-/* Same sizes and device as t.  dtype DP_DTYPE_NONE: t's.  PRESERVE keeps t's strides when it is
- * non-overlapping and dense, else infers dense ones in its order.  Source: at::empty_like. */
+/* Make a tensor with the sizes and the device of `t`.  `dtype` DP_DTYPE_NONE: the dtype of `t`.
+ * `format` DP_PRESERVE: the strides of `t` if it is non-overlapping and dense, else dense strides
+ * in the order of its strides.  Source: at::empty_like. */
 DP_FN(int, dp_empty_like,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, dp_memory_format format, dp_tensor **out),
       (ctx, t, dtype, format, out))
 
 /* -- views by strides -- */
 
-/* A tensor on t's storage: sizes, strides [ndim] (NULL: contiguous), storage_offset in elements.  A
- * view of t, with its version and root, it becomes where the schema marks a return as one.
- * Checked against the bounds of the storage.  Source: at::as_strided. */
+/* Make a tensor on the storage of `t`.  strides [ndim] NULL: contiguous; storage_offset in
+ * elements; both are checked against the size of the storage.  If the schema marks a return of the
+ * kernel as a view of `t`, the tensor becomes a view, with the version counter and the root of `t`.
+ * *out owned.  Source: at::as_strided. */
 DP_FN(int, dp_as_strided,
       (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
        int64_t storage_offset, dp_tensor **out),
       (ctx, t, ndim, sizes, strides, storage_offset, out))
-/* Strides with which t can be viewed as sizes [ndim] (no -1) without a copy; false when it cannot.
- * strides [ndim] out.  Source: at::detail::computeStride. */
+/* Compute strides [ndim] with which `t` can be viewed with sizes [ndim] (no -1) without a copy.
+ * False: that is not possible.  Source: at::detail::computeStride. */
 DP_FN(bool, dp_view_strides,
       (const dp_tensor *t, int ndim, const int64_t *sizes, int64_t *strides),
       (t, ndim, sizes, strides))
 
 /* -- tensors of numbers -- */
 
-/* 0-dim tensor on the CPU holding a Scalar; dtype DP_DTYPE_NONE: bool, int64, float64 or complex128
- * by its kind.  Source: at::scalar_tensor. */
+/* Make a 0-dim tensor on the CPU from a Scalar.  `dtype` DP_DTYPE_NONE: bool, int64, float64 or
+ * complex128, by the kind of the Scalar.  Source: at::scalar_tensor. */
 DP_FN(int, dp_scalar_tensor, (dp_ctx * ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out),
       (ctx, scalar, dtype, out))
 
 /* -- copies and overlap -- */
 
-/* Copy elements, converting dtype, layout and device; src broadcasts to dst.  Outside of a call it
- * counts as a version.  Source: at::copy_. */
+/* Copy elements, and convert dtype, layout and device; `src` is broadcast to `dst`.  Outside of a
+ * call of an operator, this counts a version.  Source: at::copy_. */
 DP_FN(int, dp_copy, (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src), (ctx, dst, src))
-/* Overlap of two tensors' memory: 0 none, 1 full, 2 partial, 3 too hard to say.
- * Source: at::get_overlap_status. */
+/* Compare the memory of two tensors: 0 no overlap, 1 full overlap, 2 partial overlap, 3 too hard to
+ * decide.  Source: at::get_overlap_status. */
 DP_FN(int, dp_overlap, (const dp_tensor *a, const dp_tensor *b), (a, b))
-/* 0 no element shares memory with another, 1 some do, 2 too hard.  at::has_internal_overlap. */
+/* 0: no two elements share memory; 1: some do; 2: too hard to decide.  Source:
+ * at::has_internal_overlap. */
 DP_FN(int, dp_internal_overlap, (const dp_tensor *t), (t))
 
 /* -- dtypes -- */
 
-DP_FN(size_t, dp_dtype_size, (dp_dtype d), (d))          /* bytes; 0 for no dtype of ours */
-DP_FN(const char *, dp_dtype_name, (dp_dtype d), (d))    /* "float32"; "?" for none of ours */
+DP_FN(size_t, dp_dtype_size, (dp_dtype d), (d))          /* bytes; 0 for an unknown dtype */
+DP_FN(const char *, dp_dtype_name, (dp_dtype d), (d))    /* "float32"; "?" for an unknown dtype */
 DP_FN(dp_dtype, dp_promote_types, (dp_dtype a, dp_dtype b), (a, b))
-/* at::result_type of n tensors (NULL entries are skipped); DP_DTYPE_NONE for none. */
+/* Result dtype of tensors [n]; NULL entries are skipped.  DP_DTYPE_NONE: no tensors.  Source:
+ * at::result_type. */
 DP_FN(dp_dtype, dp_result_type, (dp_tensor *const *tensors, size_t n), (tensors, n))
 DP_FN(bool, dp_can_cast, (dp_dtype from, dp_dtype to), (from, to))
 
 /* -- shapes -- */
 
-/* Shape to which a and b broadcast.  out [max(na, nb)] */
+/* Compute the shape to which shapes a [na] and b [nb] broadcast: out [max(na, nb)]. */
 DP_FN(int, dp_broadcast_shapes,
       (dp_ctx * ctx, int na, const int64_t *a, int nb, const int64_t *b, int64_t *out),
       (ctx, na, a, nb, b, out))
 
-/* -- elementwise iteration: broadcast, promote, allocate outputs, then loop (iter.h) -- */
+/* -- elementwise loops: broadcast, promote, allocate outputs, then run a loop (iter.h) -- */
 
-/* Fill in *it.  When this fails, the outputs that it allocated are released and set back to NULL;
- * when a loop fails they stay the caller's.  DP_ERUNTIME: shapes, dtypes, devices or memory do not
- * go together.  Source: TensorIteratorConfig::build. */
+/* Fill in *it.  If this fails, outputs that it allocated are released and set back to NULL; if a
+ * loop fails later, the caller still owns them.  DP_ERUNTIME: the operands cannot be combined,
+ * because of their shapes, dtypes, devices or overlap.  Source: TensorIteratorConfig::build. */
 DP_FN(int, dp_iter_build,
       (dp_ctx * ctx, const dp_iter_config *config, dp_iter *it), (ctx, config, it))
-/* Over every element.  As dp_parallel_for(): in pieces of at least config.grain elements, and with
- * its codes.  Source: TensorIteratorBase::for_each. */
+/* Run `loop` over all elements, on several threads, in pieces of at least config.grain elements.
+ * Fails like dp_parallel_for().  Source: TensorIteratorBase::for_each. */
 DP_FN(int, dp_iter_run,
       (dp_ctx * ctx, const dp_iter *it, dp_iter_loop2d loop, void *user), (ctx, it, loop, user))
-/* The same, row by row. */
+/* Run `loop` like dp_iter_run(), but row by row. */
 DP_FN(int, dp_iter_run_1d,
       (dp_ctx * ctx, const dp_iter *it, dp_iter_loop loop, void *user), (ctx, it, loop, user))
 
-/* Bring together the elements of every output, with DP_ITER_REDUCE; also where there are none of
- * them.  r->size is set.  The same bits whatever the number of threads.  As dp_iter_run()
- * otherwise. */
+/* Reduce the elements that belong to each element of the outputs, for an iterator with
+ * DP_ITER_REDUCE; also if there are no such elements.  Set r->size first.  The result has the same
+ * bits with any number of threads.  Fails like dp_iter_run(). */
 DP_FN(int, dp_iter_reduce,
       (dp_ctx * ctx, const dp_iter *it, const dp_reduction *r, void *user), (ctx, it, r, user))
 
 /* -- calling operators -- */
 
-/* Operator by full name, "aten::add.Tensor", in the registry of this request; NULL and an error
- * naming the nearest names when there is none. */
+/* Find an operator of the request's registry by full name, "aten::add.Tensor".  NULL: there is
+ * none; the error gives similar names. */
 DP_FN(const dp_op *, dp_op_find, (dp_ctx * ctx, const char *name), (ctx, name))
 DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
-/* Dispatch.  op may be what dp_op_find() gave: NULL fails with its error.  args [n_args] in schema
- * order, all of them; borrowed.  rets [n_rets] out: owned; None on failure.  A return that is a
- * written argument is given to the outermost caller only; inside a kernel it is None.  When a
- * kernel fails that did not dp_refuse() and may have written, the version of every argument that
- * the schema marks as written counts up and the error's `written` names them. */
+/* Call an operator.  `op` may be the result of dp_op_find(): NULL fails with the error of that
+ * function.  args [n_args]: all arguments in the order of the schema; borrowed.  rets [n_rets] are
+ * set: owned, or None on failure.  A return that is a written argument is given only to the
+ * outermost caller; inside a kernel it is None.  If a kernel fails without dp_refuse(), it may have
+ * written: then the version of each argument that the schema marks as written increases, and
+ * `written` of the error names these arguments. */
 DP_FN(int, dp_call_boxed,
 
            (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets,
        size_t n_rets),
       (ctx, op, args, n_args, rets, n_rets))
-/* The same with this key set as it is: no thread state, no union.  A kernel passes
- * dp_keyset_below(call->keys, call->key).  Whether some argument may have a gradient is looked up
- * anew.
- */
+/* Call an operator with exactly the key set `keys`: neither keys of the thread's state nor keys of
+ * the arguments are added.  A kernel passes dp_keyset_below(call->keys, call->key).  Whether an
+ * argument may have a gradient is determined again. */
 DP_FN(int, dp_redispatch_boxed,
 
            (dp_ctx * ctx, const dp_op *op, dp_keyset keys, const dp_value *args, size_t n_args,
        dp_value *rets,
        size_t n_rets),
       (ctx, op, keys, args, n_args, rets, n_rets))
-/* Dispatch by name with C arguments: code is a prefix of the operator's code in its arguments
- * ("Tii>T"; the rest take their defaults), then pointers to owned slots for the returns; those that
- * are written arguments have none. */
+/* Call an operator by name with C arguments.  `code` has the letters of the arguments and of the
+ * returns, "Tii>T"; arguments may be left out at the end and then have their defaults.  After the
+ * arguments come pointers to slots for the returns, which are owned; returns that are written
+ * arguments have no slot. */
 DP_FN(int, dp_vinvoke,
       (dp_ctx * ctx, const char *name, const char *code, va_list ap), (ctx, name, code, ap))
-/* Drop the references in values that were returned; sets them to None. */
+/* Release the references in values that an operator returned, and set the values to None. */
 DP_FN(void, dp_values_release, (dp_value * values, size_t n), (values, n))
 
 /* -- calls with C types -- */
 
-/* Bind an operator and the C type of the caller; a mismatch names both.  t borrowed by nothing. */
+/* Fill in *t with an operator and the C type of the caller.  A mismatch is an error that gives both
+ * types.  *t borrows nothing. */
 DP_FN(int, dp_typed_init,
       (dp_ctx * ctx, const char *name, const char *code, dp_typed *t), (ctx, name, code, t))
-/* For DP_TYPED: resolve and pin the kernel; dp_leave() must follow iff it returns 0. */
+/* For DP_TYPED: choose and pin the kernel.  Call dp_leave() if, and only if, this returns 0. */
 DP_FN(int, dp_enter, (dp_ctx * ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *e),
       (ctx, t, argument_keys, e))
-/* The same with the key set `keys`, as dp_redispatch_boxed() does. */
+/* Like dp_enter(), but with exactly the key set `keys`, as dp_redispatch_boxed(). */
 DP_FN(int, dp_enter_with,
       (dp_ctx * ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys, dp_entered *e),
       (ctx, t, keys, argument_keys, e))
@@ -195,181 +210,195 @@ DP_FN(int, dp_run_boxed,
            (dp_ctx * ctx, dp_entered *e, const dp_value *args, size_t n_args, dp_value *rets,
        size_t n_rets),
       (ctx, e, args, n_args, rets, n_rets))
-DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* returns rc */
+DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* returns `rc` */
 
 /* -- dispatcher state of the request -- */
 
-/* Guards change the state for what a kernel calls.  Entering one returns its depth, which is what
- * leaving takes; it takes every deeper one back, too.  The end of a kernel leaves all that it
- * entered, and none that others did.  DP_ERESOURCE: DP_LIMIT_GUARDS, or no memory; then nothing has
- * changed, and leaving a negative depth does nothing. */
-/* Add to the include and exclude sets. */
+/* A guard changes the dispatcher state for the calls of a kernel.  Entering a guard returns its
+ * depth, the argument for leaving it.  Leaving a guard also leaves all deeper ones.  When a kernel
+ * ends, all guards that it entered are left, and no others.  DP_ERESOURCE: over DP_LIMIT_GUARDS, or
+ * no memory; then nothing has changed, and leaving a negative depth does nothing. */
+/* Enter a guard that adds keys to the include set and to the exclude set. */
 DP_FN(int, dp_guard_enter,
       (dp_ctx * ctx, dp_keyset include, dp_keyset exclude), (ctx, include, exclude))
 DP_FN(void, dp_guard_leave, (dp_ctx * ctx, int depth), (ctx, depth))
 DP_FN(dp_keyset, dp_ctx_include, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_exclude, (const dp_ctx *ctx), (ctx))
-/* Set the mode; what mode->size does not cover stays as it is.  DP_EVALUE: a number that is none of
- * its field's.  DP_MODE(m, ctx); m.no_grad = true; depth = dp_guard_mode(ctx, &m); */
+/* Enter a guard that sets the mode.  Members that mode->size does not cover keep their values.
+ * DP_EVALUE: a member has a value that is not allowed.  Use: DP_MODE(m, ctx); m.no_grad = true;
+ * depth = dp_guard_mode(ctx, &m); */
 DP_FN(int, dp_guard_mode, (dp_ctx * ctx, const dp_mode *mode), (ctx, mode))
-/* The mode in force.  Borrowed: until the guard that set it is left. */
+/* Return the current mode.  Borrowed: valid until the guard that set it is left. */
 DP_FN(const dp_mode *, dp_ctx_mode, (const dp_ctx *ctx), (ctx))
-/* Key and key set of the running call: for unboxed kernels. */
+/* Key and key set of the running call, for unboxed kernels. */
 DP_FN(dp_key, dp_ctx_key, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_keys, (const dp_ctx *ctx), (ctx))
 
 /* -- keys and devices by name -- */
 
-/* Runtime or alias key by name, "AutogradCPU", "npu"; Undefined when there is none. */
+/* Find a runtime or alias key by name: "AutogradCPU", "npu".  Undefined: there is none. */
 DP_FN(dp_key, dp_key_find, (dp_ctx * ctx, const char *name), (ctx, name))
-/* Device by name, "cpu", "npu:1"; its key set for new tensors. */
+/* Find a device by name, "cpu" or "npu:1".  dp_device_keys() returns the key set of its new
+ * tensors. */
 DP_FN(int, dp_device_find, (dp_ctx * ctx, const char *name, dp_device *out), (ctx, name, out))
 DP_FN(dp_keyset, dp_device_keys, (dp_device d), (d))
 
 /* -- stopping -- */
 
-/* Is the request still wanted?  0; DP_ECANCELLED when its client called it off or left;
- * DP_EDEADLINE.  For kernels that take long and do not use dp_parallel_for(). */
+/* Return 0 if the request should go on; DP_ECANCELLED: its client cancelled it or disconnected;
+ * DP_EDEADLINE.  For kernels that run long and do not use dp_parallel_for(). */
 DP_FN(int, dp_checkpoint, (dp_ctx * ctx), (ctx))
 
 /* -- random numbers --
  *
- * A kernel holds one generator at a time, from enter to leave, and no other kernel draws from it
- * meanwhile.  What it draws depends on the generator's seed and on the draws before it alone, and
- * is what PyTorch draws.  A failing kernel leaves too. */
+ * A kernel holds one generator at a time, from dp_generator_enter() to dp_generator_leave(); no
+ * other kernel draws from it meanwhile.  The numbers depend only on the generator's seed and the
+ * earlier draws, and are those of PyTorch.  A kernel that fails must leave the generator, too. */
 
-/* Hold g, or the session's default generator of `device` when g is NULL.  DP_ERUNTIME: g is of
- * another device, or one is held already. */
+/* Hold `g`, or the session's default generator of `device` if `g` is NULL.  DP_ERUNTIME: `g` is of
+ * another device, or the kernel holds a generator already. */
 DP_FN(int, dp_generator_enter, (dp_ctx * ctx, dp_generator *g, dp_device device), (ctx, g, device))
 DP_FN(void, dp_generator_leave, (dp_ctx * ctx), (ctx))
 DP_FN(dp_device, dp_generator_device, (const dp_generator *g), (g))
-/* The stream of the one held, which must be the CPU's: n draws of 32 or 64 bits. */
+/* Draw `n` numbers of 32 or 64 bits from the generator that is held, which must be the CPU's. */
 DP_FN(int, dp_generator_u32, (dp_ctx * ctx, uint32_t *out, size_t n), (ctx, out, n))
 DP_FN(int, dp_generator_u64, (dp_ctx * ctx, uint64_t *out, size_t n), (ctx, out, n))
-/* n draws of [0, 1), of 24 bits as DP_FLOAT32 or 53 as DP_FLOAT64.
- * at::uniform_real_distribution */
+/* Draw `n` numbers in [0, 1), with 24 random bits as DP_FLOAT32 or 53 as DP_FLOAT64.  Source:
+ * at::uniform_real_distribution. */
 DP_FN(int, dp_generator_uniform,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
-/* n draws of mean 0 and deviation 1, DP_FLOAT32 or DP_FLOAT64.  They come in pairs: an odd one out
- * is kept for the next draw of its dtype, whoever makes it.  at::normal_distribution */
+/* Draw `n` numbers of mean 0 and standard deviation 1, as DP_FLOAT32 or DP_FLOAT64.  They are made
+ * in pairs: a number that is left over is used by the next draw of this dtype, by any kernel.
+ * Source: at::normal_distribution. */
 DP_FN(int, dp_generator_normal,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
-/* The one held, of any device but the CPU: a range of `increment` draws in each of its Philox
- * streams, that begins at *offset.  at::CUDAGeneratorImpl::philox_engine_inputs */
+/* For the generator that is held, of a device other than the CPU: reserve `increment` draws in each
+ * of its Philox streams, from *offset on.  Source: at::CUDAGeneratorImpl::philox_engine_inputs. */
 DP_FN(int, dp_generator_philox,
       (dp_ctx * ctx, uint64_t increment, uint64_t *seed, uint64_t *offset),
       (ctx, increment, seed, offset))
 
-/* -- threads: a plugin has none but these --
+/* -- threads: a plugin may only use threads that it starts with these functions --
  *
- * Code is never unmapped under one: a plugin ends and joins its threads in on_unload, and one that
- * leaves some running stays loaded, by their name.  They block every signal. */
+ * The host never unmaps code that a thread runs.  A plugin must stop and join its threads in
+ * on_unload; if one still runs, the plugin stays loaded, and the error names the thread.  The
+ * threads block all signals. */
 
-/* Run fn(its own context, arg) on a new thread; *id is what to join.  The plugin that fn lies in
- * owns it.  DP_ERESOURCE: DP_LIMIT_PLUGIN_THREADS, or the system has no more. */
+/* Run fn(its own context, arg) on a new thread, which belongs to the plugin that contains `fn`.
+ * *id is for dp_thread_join().  DP_ERESOURCE: over DP_LIMIT_PLUGIN_THREADS, or the system has no
+ * more threads. */
 DP_FN(int, dp_thread_start,
       (dp_ctx * ctx, const char *name, dp_thread_fn fn, void *arg, uint64_t *id),
       (ctx, name, fn, arg, id))
-/* Wait for its end, once.  DP_EBUSY: it still runs after timeout_ms (-1: for ever) and may be
- * joined again.  DP_ENOTFOUND: it was joined, or somebody is waiting for it. */
+/* Wait until a thread ends; once for each thread.  DP_EBUSY: it still runs after timeout_ms (-1:
+ * no limit), and may be joined again.  DP_ENOTFOUND: it was joined, or another thread is joining
+ * it. */
 DP_FN(int, dp_thread_join, (dp_ctx * ctx, uint64_t id, int timeout_ms), (ctx, id, timeout_ms))
-/* A thread's context is one long request: this ends it and begins the next.  The memory of
- * dp_alloc() goes, the error and the dispatcher state.  Of the thread itself, between its calls. */
+/* End the current request of a thread and begin the next one, between its calls: releases the
+ * memory of dp_alloc(), the error and the dispatcher state.  The context of a thread is one long
+ * request otherwise.  Only for the thread itself. */
 DP_FN(int, dp_thread_turn, (dp_ctx * ctx), (ctx))
 
-/* -- without memory -- */
+/* -- tensors without memory -- */
 
-/* Have the tensors that the running call makes no memory?  So it is on device meta and in fake
- * mode, which is on while the state includes the key Fake (dp_guard_enter).  A kernel with
- * DP_FLAG_META then leaves its loops out; dp_iter_run() and dp_copy() do that by themselves.
- * dp_parallel_for() and draws are errors. */
+/* Must the running call make tensors without memory?  True on device meta and in fake mode, which
+ * is on while the include set has the key Fake (dp_guard_enter).  A kernel with DP_FLAG_META then
+ * skips its loops; dp_iter_run() and dp_copy() do so themselves.  dp_parallel_for() and draws of
+ * random numbers fail. */
 DP_FN(bool, dp_memoryless, (const dp_ctx *ctx), (ctx))
-/* A fake of t: dtype, device, sizes, strides and offset of t over a storage of its own without
- * memory.  Calls of fakes, and all calls in fake mode, make fakes: they run no loop and read no
- * value.  On device meta it is one more tensor of meta.  *out owned. */
+/* Make a fake of `t`: a tensor with its dtype, device, sizes, strides and offset, on a new storage
+ * without memory.  Calls with a fake argument, and all calls in fake mode, make fakes: they run no
+ * loop and read no element.  On device meta the result is another meta tensor.  *out owned. */
 DP_FN(int, dp_fake, (dp_ctx * ctx, const dp_tensor *t, dp_tensor **out), (ctx, t, out))
 
-/* -- facts: what a boxed kernel has to know of the operator that it is called for -- */
+/* -- schemas: properties of the operator for which a boxed kernel is called -- */
 
-/* The schema in numbers.  out->size set.  DP_ENOTFOUND: nobody defines op (any more); DP_ERUNTIME:
- * outside of a call and of dp_ctx_begin(), where nothing keeps what *out would point to. */
+/* Get properties of an operator's schema.  Set out->size first.  DP_ENOTFOUND: `op` has no
+ * definition (any more).  DP_ERUNTIME: called outside of a call of an operator and of
+ * dp_ctx_begin(), where nothing keeps the memory valid to which *out would point. */
 DP_FN(int, dp_schema_info_get, (dp_ctx * ctx, const dp_op *op, dp_schema_info *out), (ctx, op, out))
-/* Argument or return i; false: there are not so many.  out->size set. */
+/* Describe argument or return `i`.  Set out->size first.  False: there is no such argument or
+ * return. */
 DP_FN(bool, dp_op_arg, (const dp_schema_info *info, uint32_t i, dp_arg_info *out), (info, i, out))
 DP_FN(bool, dp_op_ret, (const dp_schema_info *info, uint32_t i, dp_arg_info *out), (info, i, out))
 
 /* -- devices -- */
 
-/* What dp_vfail() does, for the functions of a device (dp_device_ops): they have an error and no
- * context.  err NULL: nothing is written.  Any thread. */
+/* Describe a failure as dp_vfail() does, for functions of dp_device_ops, which have no context.
+ * `err` NULL: only the code is returned.  Any thread. */
 DP_FN(int, dp_error_vset,
       (dp_error * err, int code, const char *format, va_list ap), (err, code, format, ap))
 
-/* -- more of tensors -- */
+/* -- identity of tensors -- */
 
-/* Which tensor this is: never 0, never that of another one, even after it is gone.  A view is
- * another tensor, whatever its shape.  Any thread. */
+/* Return the number of a tensor: never 0, and never that of another tensor, even after it is freed.
+ * A view is another tensor, also with equal shape.  Any thread. */
 DP_FN(uint64_t, dp_tensor_id, (const dp_tensor *t), (t))
 
 /* -- values that outlive their call -- */
 
-/* *out: v with a copy of all that it points to, lists in lists too, and a reference to every tensor
- * and generator in it.  Owned, by whoever calls dp_value_free(), on any thread; it is no value to
- * return.  DP_ERESOURCE: *out is None. */
+/* Copy `v` with all contents that it points to, lists in lists included, and take references to its
+ * tensors and generators.  *out owned: free it with dp_value_free(), on any thread; do not return
+ * it from a kernel.  DP_ERESOURCE: no memory; *out is None. */
 DP_FN(int, dp_value_copy, (dp_ctx * ctx, const dp_value *v, dp_value *out), (ctx, v, out))
-/* What dp_value_copy() gave, only that, becomes None. */
+/* Free a value that dp_value_copy() made, and set it to None. */
 DP_FN(void, dp_value_free, (dp_value * v), (v))
 
 /* -- warnings -- */
 
-/* Tell the client something that is no failure: the answer's `warnings` (TORCH_WARN).  printf
- * format; each text once per request.  At most DP_LIMIT_WARNINGS; the rest is one line that says
- * so. */
+/* Send the client a message that is not an error, in `warnings` of the answer (TORCH_WARN).  printf
+ * format.  Each text is sent once for each request.  After DP_LIMIT_WARNINGS texts, one line says
+ * that more were left out. */
 DP_FN(void, dp_vwarn, (dp_ctx * ctx, const char *format, va_list ap), (ctx, format, ap))
 
-/* -- failing before anything was written: dp_refuse() of helpers.h -- */
+/* -- failing before anything is written: dp_refuse() of helpers.h -- */
 
 DP_FN(int, dp_vrefuse,
       (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
 
-/* -- views: what a kernel returns where its schema marks a return as a view, "Tensor(a) self" and
- *    "-> Tensor(a)", the host makes one, unless it shares no memory with the argument -- */
+/* -- views --
+ *
+ * If the schema marks a return as a view of an argument ("Tensor(a) self" and "-> Tensor(a)"), the
+ * host makes the returned tensor a view of the argument, unless they share no memory. */
 
-/* What t is a view of; never itself a view.  NULL: t is none (so is what detach returns).  Borrowed
- * from t.  Any thread.  Source: Tensor._base. */
+/* Return the tensor of which `t` is a view, which is never a view itself.  NULL: `t` is not a view,
+ * as the result of detach.  Borrowed from `t`.  Any thread.  Source: Tensor._base. */
 DP_FN(dp_tensor *, dp_tensor_root, (const dp_tensor *t), (t))
-DP_FN(int, dp_tensor_creation, (const dp_tensor *t), (t)) /* DP_CREATED_*; of views */
-/* For a layer that has just made the view t, before others see it. */
+DP_FN(int, dp_tensor_creation, (const dp_tensor *t), (t)) /* DP_CREATED_*; for views */
+/* Set how a view was made.  For a layer that has just made view `t`, before other threads see
+ * it. */
 DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation))
 
-/* -- shapes and storage of tensors that exist --
+/* -- changing the shape and the storage of existing tensors --
  *
- * Calls of others that run meanwhile keep the geometry and the bytes that they saw.  When a kernel
- * fails, its written arguments get the geometry back that they had before it; a storage that grew
- * stays so.  Views of t take part in a growing storage, as in PyTorch.  Fails with DP_ERUNTIME:
- * memory that is an embedder's is of a fixed size; a tensor changes its shape, and a storage grows,
- * at most DP_LIMIT_RESIZES times while a call runs that began before. */
+ * Calls that already run on other threads still see the earlier shape and data.  If a kernel fails,
+ * its written arguments get their earlier shape back; a storage that grew keeps its size.  Views of
+ * `t` see the larger storage, as in PyTorch.  DP_ERUNTIME: the memory belongs to an embedder, so
+ * its size is fixed; or another call changed the tensor's shape since this call began; or a tensor
+ * changed its shape, or a storage grew, more than DP_LIMIT_RESIZES times during a call that still
+ * runs. */
 
-/* sizes [ndim].  Its elements stay in the storage, in memory order; new ones are undefined.  format
- * PRESERVE: resize_ without memory_format, which leaves a tensor of these sizes as it is.  No new
- * version.  DP_EPLUGIN: an argument that the schema does not mark as written.  Source:
- * at::resize_. */
+/* Change the sizes [ndim] of `t`.  Its elements stay in the storage, in memory order; new elements
+ * are undefined.  `format` DP_PRESERVE: resize_ without memory_format, which does not change a
+ * tensor that has these sizes already.  No version is counted.  DP_EPLUGIN: `t` is an argument that
+ * the schema does not mark as written.  Source: at::resize_. */
 DP_FN(int, dp_resize,
       (dp_ctx * ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format),
       (ctx, t, ndim, sizes, format))
-/* t gets the storage of `source`, of its dtype and device, with this geometry; strides NULL:
- * contiguous.  t keeps its version counter.  Source: at::set_.source_Storage_storage_offset. */
+/* Give `t` the storage of `source`, which must have the same dtype and device, with the given
+ * geometry; strides NULL: contiguous.  The version counter of `t` stays.  Source:
+ * at::set_.source_Storage_storage_offset. */
 DP_FN(int, dp_set_storage,
       (dp_ctx * ctx, dp_tensor *t, const dp_tensor *source, int64_t storage_offset, int ndim,
        const int64_t *sizes, const int64_t *strides),
       (ctx, t, source, storage_offset, ndim, sizes, strides))
-/* One output of the running operator, in whichever form it was called: *out NULL is made (owned by
- * the caller); an out= argument of another shape is resized, with PyTorch's warning if it had
- * elements; a tensor that is written in place, or that the kernel reads as well, must have the
- * shape.  A tensor that is there must be of this dtype (DP_DTYPE_NONE: any) and device; strides
- * (NULL: contiguous) are for new shapes only.
- * DP_EPLUGIN: another shape for an argument that the schema does not mark as written.
- * Take views of *out after this.  Source: resize_out, check_inplace. */
+/* Prepare one output of the running operator, for a functional, in-place or out= call.  *out NULL:
+ * a tensor is made, and the caller owns it.  An out= argument of another shape is resized, with
+ * PyTorch's warning if it had elements.  A tensor that is written in place, or that the kernel also
+ * reads, must have this shape already.  An existing tensor must have this dtype (DP_DTYPE_NONE:
+ * any) and device; strides (NULL: contiguous) apply only to a new shape.  Make views of *out only
+ * after this call.  DP_EPLUGIN: *out has another shape, and the schema does not mark it as written.
+ * Source: resize_out, check_inplace. */
 DP_FN(int, dp_set_output,
 
            (dp_ctx * ctx, dp_tensor **out, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -379,74 +408,79 @@ DP_FN(int, dp_set_output,
 
 /* -- decomposing -- */
 
-/* Run the operator's composite kernel on the call's arguments, in place of the boxed kernel that
- * calls this, and hand on what it returns; its rets are the call's, which are still None.  A
- * CompositeImplicitAutograd kernel goes before a CompositeExplicitAutograd one
- * (dp_schema_info.flags).  What it calls is dispatched from the top, under the guards that are on.
- * DP_ENOTIMPL: there is none. */
+/* Run the operator's composite kernel with the arguments of `call`, and return its result; for a
+ * boxed kernel that decomposes the call.  The returns are set in `call`, where they must still be
+ * None.  A CompositeImplicitAutograd kernel is preferred to a CompositeExplicitAutograd one
+ * (dp_schema_info.flags).  The calls of the composite kernel are dispatched from the highest key,
+ * under the current guards.  DP_ENOTIMPL: the operator has no composite kernel. */
 DP_FN(int, dp_decompose, (dp_call * call), (call))
 
-/* -- tensors made of tensors (dp_wrapper) -- */
+/* -- wrapper tensors (dp_wrapper) -- */
 
-/* The host copies all of *w and takes its own references.  *out owned: a tensor with w's sizes,
- * strides, dtype and device, no memory, and w's keys.  Without an autograd key among those it has
- * the version of its first tensor.  DP_EVALUE: w says what cannot be; DP_ERESOURCE:
- * DP_LIMIT_WRAPPER_DEPTH wrappers inside one another, DP_LIMIT_WRAPPER_PARTS. */
+/* Make a wrapper tensor.  The host copies all of *w and takes its own references.  *out owned: a
+ * tensor with the sizes, strides, dtype, device and keys of *w, and without memory.  If the keys
+ * have no autograd key, it has the version of its first tensor.  DP_EVALUE: *w is not valid.
+ * DP_ERESOURCE: over DP_LIMIT_WRAPPER_DEPTH or DP_LIMIT_WRAPPER_PARTS. */
 DP_FN(int, dp_wrapper_new, (dp_ctx * ctx, const dp_wrapper *w, dp_tensor **out), (ctx, w, out))
-/* What t is made of, as this call sees it; out->size set.  Borrowed: for the call.  False: t is no
- * wrapper. */
+/* Get the parts of wrapper tensor `t`, as this call sees them.  Set out->size first.  Borrowed for
+ * the call.  False: `t` is not a wrapper tensor. */
 DP_FN(bool, dp_wrapper_get, (const dp_tensor *t, dp_wrapper *out), (t, out))
-/* Make t, a wrapper, of something else from now on: w's sizes, strides, tensors, integers and
- * doubles.  Kind, keys, dtype, device and layout must be t's.  DP_EVALUE: t is no wrapper, or these
- * differ.  A tensor in w that is nested as deep as t was when it was made may hold t, and is
- * refused (DP_EVALUE): so no wrapper ever holds itself.  DP_ERUNTIME as for a change of shape:
- * another call made one, or there were DP_LIMIT_RESIZES while a call runs that began before. */
+/* Replace the sizes, strides, tensors, integers and doubles of wrapper tensor `t` by those of *w.
+ * Kind, keys, dtype, device and layout must be those of `t`.  DP_EVALUE: `t` is not a wrapper
+ * tensor, or these differ, or a tensor of *w is nested as deep as `t` was when it was made: such a
+ * tensor may contain `t`, and no wrapper tensor may contain itself.  DP_ERUNTIME: another call has
+ * replaced the parts since this call began, or they were replaced more than DP_LIMIT_RESIZES times
+ * during a call that still runs. */
 DP_FN(int, dp_wrapper_become, (dp_ctx * ctx, dp_tensor *t, const dp_wrapper *w), (ctx, t, w))
 
 /* -- devices as a whole -- */
 
-/* DP_ENOTIMPL: the backend does not say. */
+/* Get the free and the total bytes of a device.  DP_ENOTIMPL: the backend does not report them. */
 DP_FN(int, dp_device_memory,
       (dp_ctx * ctx, dp_device device, size_t *free_bytes, size_t *total_bytes),
       (ctx, device, free_bytes, total_bytes))
-/* Wait for everything that the device was given.  at::cuda::device_synchronize */
+/* Wait for all work that the device was given.  Source: at::cuda::device_synchronize. */
 DP_FN(int, dp_device_synchronize, (dp_ctx * ctx, dp_device device), (ctx, device))
 
-/* -- streams and events of devices (dp_device_ops says what they are) --
+/* -- streams and events of devices (see dp_device_ops) --
  *
- * On a device without streams, the host too, every stream is its default one and nothing is ever to
- * be waited for.  They are counted; when their backend is unloaded they answer so.  Any thread.
- * Stream NULL: the default one of the tensor's or the event's device, else the host's. */
+ * A device without streams, such as the host, has only its default stream, and a wait returns at
+ * once.  Streams and events are reference-counted.  After their backend was unloaded, their
+ * functions fail with an error that says so.  Any thread.  Stream NULL is the default stream of the
+ * tensor's or the event's device, or of the host if there is neither. */
 
-/* options NULL: the defaults.  DP_EVALUE: unknown flags, or a priority that the device does not
- * have.  *out owned.  c10::cuda::getStreamFromPool */
+/* Make a stream; *out owned.  `options` NULL: the defaults.  DP_EVALUE: unknown flags, or a
+ * priority that the device does not have.  Source: c10::cuda::getStreamFromPool. */
 DP_FN(int, dp_stream_new,
       (dp_ctx * ctx, dp_device device, const dp_stream_options *options, dp_stream **out),
       (ctx, device, options, out))
-DP_FN(dp_stream *, dp_stream_ref, (dp_stream * s), (s))     /* NULL is fine; returns s */
-DP_FN(dp_stream *, dp_stream_unref, (dp_stream * s), (s))   /* takes; NULL is fine; returns NULL */
+DP_FN(dp_stream *, dp_stream_ref, (dp_stream * s), (s))     /* NULL is allowed; returns `s` */
+/* takes `s`; NULL is allowed; returns NULL */
+DP_FN(dp_stream *, dp_stream_unref, (dp_stream * s), (s))
 DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s)) /* of NULL: the CPU */
-/* the backend's own; NULL: the default one */
+/* Return the backend's own handle; NULL: the default stream. */
 DP_FN(void *, dp_stream_handle, (const dp_stream *s), (s))
-/* *done: everything that it was given has ended. */
+/* *done: all work that the stream was given has ended.  Does not wait. */
 DP_FN(int, dp_stream_query, (dp_ctx * ctx, const dp_stream *s, bool *done), (ctx, s, done))
 DP_FN(int, dp_stream_synchronize, (dp_ctx * ctx, const dp_stream *s), (ctx, s))
-/* The stream that kernels of this session use on the device: the default one until another is set.
- * *out owned.  c10::cuda::getCurrentCUDAStream */
+/* Get the stream that kernels of this session use on the device: the default stream until
+ * dp_stream_set_current().  *out owned.  Source: c10::cuda::getCurrentCUDAStream. */
 DP_FN(int, dp_stream_current, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
-/* For all later calls of the session, until another is set.  Counts a reference of its own. */
+/* Set the stream for all later calls of the session, until the next such call.  Takes a reference
+ * of its own. */
 DP_FN(int, dp_stream_set_current, (dp_ctx * ctx, dp_stream *s), (ctx, s))
-/* flags: DP_EVENT_*.  *out owned.  at::cuda::CUDAEvent */
+/* Make an event; *out owned.  `flags`: DP_EVENT_*.  Source: at::cuda::CUDAEvent. */
 DP_FN(int, dp_event_new,
       (dp_ctx * ctx, dp_device device, uint32_t flags, dp_event **out), (ctx, device, flags, out))
 DP_FN(dp_event *, dp_event_ref, (dp_event * e), (e))
 DP_FN(dp_event *, dp_event_unref, (dp_event * e), (e))
-/* It is over when everything that s, of its device, was given so far has ended.  May be
- * repeated. */
+/* Record an event in stream `s` of its device: the event is complete when all work that `s` was
+ * given so far has ended.  May be repeated. */
 DP_FN(int, dp_event_record, (dp_ctx * ctx, dp_event *e, const dp_stream *s), (ctx, e, s))
-/* What s is given from now on waits for e; s of another backend: the caller waits. */
+/* Make later work of stream `s` wait for the event.  If `s` is of another backend, the calling
+ * thread waits. */
 DP_FN(int, dp_event_wait, (dp_ctx * ctx, const dp_event *e, const dp_stream *s), (ctx, e, s))
-/* One that was never recorded is over. */
+/* *done: the event is complete.  An event that was never recorded is complete. */
 DP_FN(int, dp_event_query, (dp_ctx * ctx, const dp_event *e, bool *done), (ctx, e, done))
 DP_FN(int, dp_event_synchronize, (dp_ctx * ctx, const dp_event *e), (ctx, e))
 DP_FN(int, dp_event_elapsed, (dp_ctx * ctx, const dp_event *begin, const dp_event *end, double *ms),
@@ -454,32 +488,35 @@ DP_FN(int, dp_event_elapsed, (dp_ctx * ctx, const dp_event *begin, const dp_even
 
 /* -- tensors on streams -- */
 
-/* dp_copy() by the stream: it returns before the copy is done when sizes and dtypes are the same,
- * both lie as rows at one distance each, and both are on the stream's device or one of them in
- * pinned memory.  Otherwise it waits for the stream and is dp_copy().
- * at::copy_(non_blocking=True) */
+/* Copy like dp_copy(), but in the order of stream `s`.  The function returns before the copy is
+ * done if sizes and dtypes are equal, both tensors consist of rows at one constant distance, and
+ * both are on the stream's device, or one of them in pinned memory.  Otherwise it waits for the
+ * stream and calls dp_copy().  Source: at::copy_(non_blocking=True). */
 DP_FN(int, dp_copy_async,
       (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src, dp_stream *s), (ctx, dst, src, s))
-/* Every byte of t, which is dense and on the host or the stream's device.  memset */
+/* Set every byte of `t`, in the order of stream `s`.  `t` must be dense, and be on the host or on
+ * the stream's device.  Like memset. */
 DP_FN(int, dp_fill_bytes, (dp_ctx * ctx, dp_tensor *t, int byte, dp_stream *s), (ctx, t, byte, s))
-/* Contiguous, on the CPU, in memory that the backend of `device` has pinned, if it can.  *out
- * owned.  at::empty(pin_memory=True) */
+/* Make a contiguous tensor on the CPU, in memory that the backend of `device` has pinned if it can
+ * pin memory.  *out owned.  Source: at::empty(pin_memory=True). */
 DP_FN(int, dp_empty_pinned,
 
            (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
        dp_tensor **out),
       (ctx, dtype, device, ndim, sizes, out))
 DP_FN(bool, dp_tensor_is_pinned, (const dp_tensor *t), (t))
-/* s uses t's memory: once nobody holds it any more it is put aside until s is done with what it was
- * given by then.  dp_copy_async() and dp_fill_bytes() do this by themselves.  at::record_stream */
+/* Record that stream `s` uses the memory of `t`.  When the storage is freed, the memory is not
+ * reused before `s` has done all work that it was given by then.  dp_copy_async() and
+ * dp_fill_bytes() call this themselves.  Source: at::record_stream. */
 DP_FN(int, dp_record_stream, (dp_ctx * ctx, dp_tensor *t, dp_stream *s), (ctx, t, s))
 
-/* -- views of the same bytes in another dtype -- */
+/* -- views with another dtype -- */
 
-/* dp_as_strided() in another dtype, in whose elements strides and storage_offset count; a tensor
- * with the keys Conjugate and Negative that t has, but those in `flip`, a dp_keyset's
- * functionality, the other way round (_conj, _neg_view, view.dtype, view_as_real).  DP_ERUNTIME:
- * memory that begins between two of its elements. */
+/* Make a tensor on the storage of `t`, like dp_as_strided(), but with another dtype; strides and
+ * storage_offset count elements of this dtype.  The tensor has the keys Conjugate and Negative
+ * if `t` has them, but inverted for the keys in `flip`, functionality bits of a dp_keyset
+ * (_conj, _neg_view, view.dtype, view_as_real).  DP_ERUNTIME: the memory would begin between two
+ * elements. */
 DP_FN(int, dp_view_as,
 
            (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
@@ -489,74 +526,79 @@ DP_FN(int, dp_view_as,
 
 /* -- conversion of elements -- */
 
-/* What makes elements of `to` of elements of `from`, on the calling thread; for one dtype: copies
- * them.  NULL: one is no dtype of ours.  Source: c10::convert, static_cast_with_inter_type. */
+/* Return a function that converts elements of `from` to elements of `to` on the calling thread; for
+ * equal dtypes it copies.  NULL: a dtype is unknown.  Source: c10::convert,
+ * static_cast_with_inter_type. */
 DP_FN(dp_convert_fn, dp_converter, (dp_dtype to, dp_dtype from), (to, from))
 
 /* -- the machine -- */
 
-/* The vector level that loops are to run at, DP_ISA_* of isa.h: the highest that this machine has,
- * or DISPATCHD_CPU_CAPABILITY, which is default, avx2 or avx512.  The same for the life of the
- * process.  DP_ERUNTIME: the variable is none of the three, or more than the machine has.  Source:
- * at::native::get_cpu_capability. */
+/* Return the vector level for loops, DP_ISA_* of isa.h: the highest level of this machine, or the
+ * value of DISPATCHD_CPU_CAPABILITY (default, avx2 or avx512).  It is the same for the life of the
+ * process.  DP_ERUNTIME: the variable has another value, or the machine does not have the level.
+ * Source: at::native::get_cpu_capability. */
 DP_FN(int, dp_cpu_level, (dp_ctx * ctx), (ctx))
 
-/* -- shapes of views -- */
+/* -- views with other sizes -- */
 
-/* t with other sizes [ndim] (no -1) without a copy, as dp_as_strided() with dp_view_strides() would
- * make it.  *out: owned; NULL, and no error, where its strides do not allow it. */
+/* Make a tensor that views `t` with other sizes [ndim] (no -1), like dp_as_strided() with the
+ * strides of dp_view_strides().  *out owned; NULL without an error: the strides of `t` do not allow
+ * it. */
 DP_FN(int, dp_view_sizes,
       (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out),
       (ctx, t, ndim, sizes, out))
 
 /* -- notes -- */
 
-/* Say a line about the calling plugin that operators of the host should know, for example which
- * library it found: server.status and the daemon's log show it.  A note of the same name is
- * replaced.  name: a string constant of the plugin, which tells the host whose note it is; printf
- * format.  At most DP_LIMIT_NOTES; a note that finds no memory is lost.  In kernels, hooks and
- * threads. */
+/* Publish a line about the calling plugin for people who run the host, such as the name of a
+ * library that it uses.  server.status and the daemon's log show it.  A note replaces an earlier
+ * one with the same name.  `name` must be a string constant of the plugin: its address identifies
+ * the plugin.  printf format.  There are at most DP_LIMIT_NOTES notes; without memory a note is
+ * lost.  For kernels, hooks and threads of the plugin. */
 DP_FN(void, dp_vnote,
       (dp_ctx * ctx, const char *name, const char *format, va_list ap), (ctx, name, format, ap))
 
-/* -- stopping, asked by any thread -- */
+/* -- cancellation, checked on any thread -- */
 
-/* The code with which the request is to stop, as dp_checkpoint(), but without describing it: 0,
- * DP_ECANCELLED or DP_EDEADLINE.  For bodies of dp_parallel_for() and loops of iterators whose
- * single step may take more than 10 ms: they return when it is not 0, and dp_parallel_for() then
- * fails with that code.  ctx NULL: the request for which the calling thread runs such a body or
- * loop.  Any thread. */
+/* Return the code with which the request must stop, as dp_checkpoint() does, but without describing
+ * it: 0, DP_ECANCELLED or DP_EDEADLINE.  A body of dp_parallel_for() or a loop of an iterator
+ * should check it if one step takes more than 10 ms, and return if the code is not 0;
+ * dp_parallel_for() then fails with this code.  `ctx` NULL: the request for which the calling
+ * thread runs such a body or loop.  Any thread. */
 DP_FN(int, dp_stop_code, (const dp_ctx *ctx), (ctx))
 
-/* -- what a backend has no kernel for -- */
+/* -- operators for which a backend has no kernel -- */
 
-/* Run the call's operator by the CPU's kernel, on copies of the arguments that lie on devices:
+/* Run the operator of `call` with the CPU's kernel, on copies of the arguments that are on
+ * devices:
  *
  *     DP_FALLBACK(npu, dp_fallback_cpu)
  *
- * Written arguments are copied back, with the geometry that the kernel gave them; results lie on
- * the device of a Device argument, else of the first argument on a device.  A return that is a view
- * of an argument is a view of it.  A generator of a device seeds one of the CPU for the call.  When
- * the kernel fails, no argument on a device was written.  For a boxed kernel of a backend other
- * than CPU and Meta, DP_ENOTIMPL elsewhere.  Source: at::native::cpu_fallback. */
+ * Written arguments are copied back, with the shape that the kernel gave them.  Results are on
+ * the device of a Device argument, else of the first argument on a device.  A return that is a
+ * view of an argument is a view of the original argument.  A generator of a device seeds a CPU
+ * generator for the call.  If the kernel fails, no argument on a device was written.  For boxed
+ * kernels of a backend other than CPU and Meta; DP_ENOTIMPL in other kernels.  Source:
+ * at::native::cpu_fallback. */
 DP_FN(int, dp_fallback_cpu, (dp_call * call), (call))
 
-/* -- devices: memory that is cached, priorities, blocks of other processes -- */
+/* -- devices: cached memory, priorities, blocks of other processes -- */
 
-/* Have the device give back memory that it caches, at least `bytes` if there are so many; 0: all.
- * torch.cuda.empty_cache */
+/* Make the device release cached memory, at least `bytes` if there is that much; 0: all.  Source:
+ * torch.cuda.empty_cache. */
 DP_FN(int, dp_device_trim, (dp_ctx * ctx, dp_device device, size_t bytes), (ctx, device, bytes))
-/* Priorities that streams of the device may have: *greatest <= *least. */
+/* Get the range of stream priorities of a device: *greatest <= *least. */
 DP_FN(int, dp_stream_priorities, (dp_ctx * ctx, dp_device device, int *least, int *greatest),
       (ctx, device, least, greatest))
-/* A name by which another process opens the block of t's storage, and where t lies in it.  Valid
- * while the storage lives.  DP_ENOTIMPL: the backend exports nothing; t has no block of a device.
- * torch.multiprocessing.reductions.reduce_tensor */
+/* Fill in *out: a name by which another process can open the block that contains the storage of
+ * `t`, and the offset of `t` in it.  Valid while the storage lives.  DP_ENOTIMPL: the backend does
+ * not export blocks, or `t` is not in device memory.  Source:
+ * torch.multiprocessing.reductions.reduce_tensor. */
 DP_FN(int, dp_tensor_export, (dp_ctx * ctx, const dp_tensor *t, dp_exported *out), (ctx, t, out))
-/* A tensor over a block that another process exported.  Its bytes are charged to the context's
- * account, and what others write shows.  sizes, strides [ndim]; strides NULL: contiguous;
- * storage_offset in elements of dtype.  Checked against the block's size as exported.  *out
- * owned. */
+/* Make a tensor on a block that another process exported.  Its bytes are charged to the context's
+ * account.  Writes of other processes are visible.  sizes, strides [ndim]; strides NULL:
+ * contiguous; storage_offset in elements of `dtype`.  The geometry is checked against the exported
+ * size of the block.  *out owned. */
 DP_FN(int, dp_tensor_import,
 
            (dp_ctx * ctx, const dp_exported *from, dp_dtype dtype, dp_device device, int ndim,
@@ -564,67 +606,72 @@ DP_FN(int, dp_tensor_import,
        const int64_t *strides, int64_t storage_offset, dp_tensor **out),
       (ctx, from, dtype, device, ndim, sizes, strides, storage_offset, out))
 
-/* -- keys: which bit of a key set is which functionality's, the host knows -- */
+/* -- key sets: operations that depend on the bits, which only the host knows -- */
 
-/* k alone; {} for Undefined and for aliases.  A key without a backend gives no backend bit:
- * DP_KEY(DP_F_Dense). */
+/* Return the set with key `k` only; {} for Undefined and for alias keys.  A key without a backend,
+ * such as DP_KEY(DP_F_Dense), gives a set without a backend. */
 DP_FN(dp_keyset, dp_keyset_of, (dp_key k), (k))
-/* Every functionality strictly below k's, with every backend: what a kernel at k may redispatch to.
- * PythonDispatcher stays in (DispatchKeySet FULL_AFTER). */
+/* Remove from `s` the functionality of `k` and all functionalities above it; backends stay.  This
+ * is the key set with which a kernel for `k` redispatches.  PythonDispatcher stays in the set
+ * (FULL_AFTER of DispatchKeySet). */
 DP_FN(dp_keyset, dp_keyset_below, (dp_keyset s, dp_key k), (s, k))
 DP_FN(bool, dp_keyset_has, (dp_keyset s, dp_key k), (s, k))
-/* Highest-priority runtime key; Undefined when there is no functionality.  A per-backend
- * functionality without a backend bit counts as CPU's, as in PyTorch. */
+/* Return the runtime key with the highest priority; Undefined if the set has no functionality.  A
+ * per-backend functionality without a backend counts as the CPU's, as in PyTorch. */
 DP_FN(dp_key, dp_keyset_highest, (dp_keyset s), (s))
-/* names: DP_KEYSET_*, or-ed; without backend bits. */
+/* Return the union of named sets.  `names`: DP_KEYSET_*, combined with |.  The set has no
+ * backends. */
 DP_FN(dp_keyset, dp_keyset_named, (unsigned names), (names))
-/* Canonical name into buf, "AutogradCPU"; returns buf.  Named backends alive in the process are
- * known by name.  dp_key_find() is the inverse. */
+/* Write the canonical name of a key, "AutogradCPU", into `buf` and return `buf`.  Existing named
+ * backends have their names.  dp_key_find() is the inverse function. */
 DP_FN(const char *, dp_key_name, (dp_key k, char buf[DP_KEY_NAME_MAX]), (k, buf))
 
-/* -- data of plugins that a tensor carries -- */
+/* -- data of plugins that is attached to a tensor -- */
 
-/* Attach a value to t under a key, "plugin.name", in place of what was there; NULL or None takes it
- * away.  The host copies the value and all that it points to and takes references to the tensors in
- * it; it is charged to the context's account, outlives the plugin, and goes with t.  It is t's
- * alone: views and results have none.  DP_EVALUE: the value has t in it, or might lead to it, so
- * that t would hold itself; a tensor that another one's attachment holds takes only values that
- * were there before.  DP_ERESOURCE: DP_LIMIT_ATTACHED of one tensor, DP_LIMIT_ATTACHED_BYTES.  Any
- * thread may call for one tensor at once. */
+/* Attach a copy of a value to `t` under a key, "plugin.name", and replace the earlier one; NULL or
+ * None removes it.  The host copies all contents of the value and takes references to its tensors.
+ * The value is charged to the context's account, outlives the plugin, and is freed with `t`.  Views
+ * of `t` and results of operators do not have it.  DP_EVALUE: `t` would contain itself, because the
+ * value contains `t` or may lead to it; if another tensor's attached value contains `t`, only
+ * values older than that are accepted.  DP_ERESOURCE: over DP_LIMIT_ATTACHED or
+ * DP_LIMIT_ATTACHED_BYTES.  Several threads may call this for one tensor at once. */
 DP_FN(int, dp_tensor_attach,
       (dp_ctx * ctx, dp_tensor *t, const char *key, const dp_value *value), (ctx, t, key, value))
-/* *out: a copy of what is attached to t under the key, owned: dp_value_free() ends it.  None:
- * nothing is. */
+/* Get a copy of the value that is attached to `t` under a key; None: there is none.  *out owned:
+ * free it with dp_value_free(). */
 DP_FN(int, dp_tensor_attached,
       (dp_ctx * ctx, const dp_tensor *t, const char *key, dp_value *out), (ctx, t, key, out))
 
 /* -- sessions -- */
 
-/* The session for which the context works: a number that no other session of the daemon ever has.
- * 0: none, as in hooks that load a plugin, its threads, or an embedder that has no sessions. */
+/* Return the number of the session for which the context works; no other session of the daemon ever
+ * has it.  0: no session, as in hooks that run at a load, in threads of plugins, and in embedders
+ * without sessions. */
 DP_FN(uint64_t, dp_session_id, (const dp_ctx *ctx), (ctx))
 
 /* -- objects of plugins (dp_object_ops) --
  *
- * An object is made by kernels of the plugin that names its kind.  It is data of the plugin and
- * tensors, counted and charged to the context's account.  Values and attachments hold objects as
- * they hold tensors, and clients hold them by handle.  When the plugin is unloaded its objects end,
- * and from then on no code gets their data. */
+ * An object contains data of a plugin and tensors.  Kernels of the plugin that names its kind make
+ * it.  It is reference-counted, and charged to the context's account.  Values and attached values
+ * may contain objects, as they contain tensors, and clients have handles to them.  When the plugin
+ * is unloaded, its objects end: from then on no code gets their data. */
 
-/* tensors [n]: the object takes its own references, for as long as it lives.  DP_EPLUGIN: no
- * DP_OBJECT_KIND that is loaded names `kind`.  *out owned. */
+/* Make an object with `bytes` of zeroed data.  tensors [n]: the object takes its own references,
+ * for as long as it lives.  *out owned.  DP_EPLUGIN: `kind` is not of a DP_OBJECT_KIND of a loaded
+ * plugin. */
 DP_FN(int, dp_object_new,
 
            (dp_ctx * ctx, const dp_object_ops *kind, size_t bytes, dp_tensor *const *tensors,
        size_t n, dp_object **out),
       (ctx, kind, bytes, tensors, n, out))
-/* Fill in *out; out->size set.  The data is the kernel's to change; kernels that may run at once
- * agree among themselves.  DP_ETYPE: o is of another kind.  DP_ERUNTIME: it has ended, or is
- * another version's that this one did not adopt. */
+/* Fill in *out; set out->size first.  The kernel may change the data; kernels that run at once must
+ * synchronize with each other.  DP_ETYPE: `o` is of another kind.  DP_ERUNTIME: the object has
+ * ended, or belongs to another version of the plugin, and this version did not adopt it. */
 DP_FN(int, dp_object_get,
       (dp_ctx * ctx, dp_object *o, const dp_object_ops *kind, dp_object_view *out),
       (ctx, o, kind, out))
-/* NULL is fine; returns o; any thread */
+/* NULL is allowed; returns `o`; any thread */
 DP_FN(dp_object *, dp_object_ref, (dp_object * o), (o))
-DP_FN(dp_object *, dp_object_unref, (dp_object * o), (o))   /* takes; NULL is fine; returns NULL */
-DP_FN(const char *, dp_object_kind, (const dp_object *o), (o)) /* "ns.Name"; borrowed from o */
+/* takes `o`; NULL is allowed; returns NULL */
+DP_FN(dp_object *, dp_object_unref, (dp_object * o), (o))
+DP_FN(const char *, dp_object_kind, (const dp_object *o), (o)) /* "ns.Name"; borrowed from `o` */
