@@ -1,18 +1,20 @@
-/* circular_of_type.h -- sin, cos, tan and their inverses: a part of math_of_type.h, which includes
- * it. */
+/* circular_of_type.h -- sin, cos, tan and their inverse functions for one type: a part of
+ * math_of_type.h, which includes this header. */
 
-#define PI        K(0x1.921fb6p1f, 0x1.921fb54442d18p1)
-#define TURNS     K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi */
-#define TURN_HIGH K(0x1.921fb6p0f, 0x1.921fb54442d18p0)   /* pi / 2 = HIGH + MID + LOW */
+#define PI    K(0x1.921fb6p1f, 0x1.921fb54442d18p1)
+#define TURNS K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi */
+/* pi / 2 = TURN_HIGH + TURN_MID + TURN_LOW */
+#define TURN_HIGH K(0x1.921fb6p0f, 0x1.921fb54442d18p0)
 #define TURN_MID  K(-0x1.777a5cp-25f, 0x1.1a62633145c07p-54)
 #define TURN_LOW  K(-0x1.ee59dap-50f, -0x1.f1976b7ed8fbcp-110)
 
-/* sin_near, cos_near and tan_near are for |x| <= DPM_NEAR_*, infinities and NaN.  sin, cos and tan
- * take every x, with a branch.  So a loop looks for elements that are far first, and takes the one
- * or the other: both give the same bits. */
+/* sin_near, cos_near and tan_near accept |x| <= DPM_NEAR_F32 or DPM_NEAR_F64, infinities and NaN.
+ * sin, cos and tan accept every x, and have a branch.  A loop first looks for elements that are
+ * larger (`far`), and then calls one variant or the other for all its elements: both give the same
+ * bits. */
 
-/* a - n k pi / 2, k = 1 or 2.  The first step is exact. */
-DPM_INLINE T FN(turned)(T a, T n, T k)
+/* Return a - n k pi / 2, for k = 1 or 2.  The first of the three steps is exact. */
+DPM_INLINE T FN(reduced)(T a, T n, T k)
 {
     T r = FN(fma)(n, -k * TURN_HIGH, a);
 
@@ -31,21 +33,21 @@ DPM_INLINE T FN(sin_part)(T r)
     return FN(fma)(r * s, q, r);
 }
 
-/* y times the sign of sin in the half turn whose number's last digit is that of `turns`. */
-DPM_INLINE T FN(turned_sign)(T y, U turns)
+/* y times the sign of sin in half turn number `turns`: the sign changes if `turns` is odd. */
+DPM_INLINE T FN(sign_of_turns)(T y, U turns)
 {
     return FN(real)(FN(bits)(y) ^ (turns << (BITS - 1)));
 }
 
-/* sin(r + turns pi / 2), |r| <= pi / 4. */
+/* sin(r + turns pi / 2) for |r| <= pi / 4. */
 DPM_INLINE T FN(sin_of)(T r, U turns)
 {
     T y = FN(sin_part)(turns & 1 ? PI / 2 - FN(abs)(r) : r);
 
-    return FN(turned_sign)(y, turns >> 1);
+    return FN(sign_of_turns)(y, turns >> 1);
 }
 
-/* tan(r + turns pi / 2), |r| <= pi / 4: of r (1 + s p) / (1 + s q), s = r^2. */
+/* tan(r + turns pi / 2) for |r| <= pi / 4, from tan(r) = r (1 + s p) / (1 + s q), where s = r^2. */
 DPM_INLINE T FN(tan_of)(T r, U turns)
 {
     T s = r * r;
@@ -61,28 +63,28 @@ DPM_INLINE T FN(tan_of)(T r, U turns)
 DPM_INLINE T FN(sin_near)(T x)
 {
     T a = FN(abs)(x), z = FN(fma)(a, TURNS / 2, ROUND);
-    T y = FN(turned_sign)(FN(sin_part)(FN(turned)(a, z - ROUND, 2)), FN(bits)(z));
+    T y = FN(sign_of_turns)(FN(sin_part)(FN(reduced)(a, z - ROUND, 2)), FN(bits)(z));
 
     return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
 }
 
-/* sin(x + pi / 2): z counts the half turns of that. */
+/* cos(x) = sin(x + pi / 2); z counts the half turns of x + pi / 2. */
 DPM_INLINE T FN(cos_near)(T x)
 {
     T a = FN(abs)(x), z = FN(fma)(a, TURNS / 2, (T)0.5) + ROUND;
 
-    return FN(turned_sign)(FN(sin_part)(FN(turned)(a, z - ROUND - (T)0.5, 2)), FN(bits)(z));
+    return FN(sign_of_turns)(FN(sin_part)(FN(reduced)(a, z - ROUND - (T)0.5, 2)), FN(bits)(z));
 }
 
 DPM_INLINE T FN(tan_near)(T x)
 {
     T a = FN(abs)(x), z = FN(fma)(a, TURNS, ROUND);
-    T y = FN(tan_of)(FN(turned)(a, z - ROUND, 1), FN(bits)(z));
+    T y = FN(tan_of)(FN(reduced)(a, z - ROUND, 1), FN(bits)(z));
 
     return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
 }
 
-/* Is x further, infinite or NaN?  1 or 0. */
+/* Is |x| larger than DPM_NEAR_F32 or DPM_NEAR_F64, infinite or NaN?  1 or 0. */
 DPM_INLINE U FN(far)(T x)
 {
     return (FN(bits)(K(DPM_NEAR_F32, DPM_NEAR_F64)) - (FN(bits)(x) & ~TOP)) >> (BITS - 1);
@@ -120,9 +122,9 @@ DPM_INLINE T FN(tan)(T x)
     return x < 0 ? -y : y;
 }
 
-/* -- their inverses -- */
+/* -- inverse functions -- */
 
-/* The angle of (den, num), 0 <= num <= den, as a polynomial of their quotient, */
+/* The angle of point (den, num), for 0 <= num <= den: a polynomial of num / den. */
 DPM_INLINE T FN(atan_short)(T num, T den)
 {
     T t = num / den, s = t * t;
@@ -132,12 +134,13 @@ DPM_INLINE T FN(atan_short)(T num, T den)
     return FN(fma)(t * s, q, t);
 }
 
-/* and less pi / 4 where that is nearer than 0: half the terms, which only double is worth. */
+/* Like atan_short, but where the angle is nearer to pi / 4 than to 0, the polynomial gives its
+ * difference from pi / 4.  This halves the number of terms, which pays only for double. */
 DPM_INLINE T FN(atan_long)(T num, T den)
 {
     bool high = num > 0x1.a827999fcef32p-2 * den; /* tan(pi / 8) */
-    T top = FN(pick)(high, num - den, num), down = FN(pick)(high, num + den, den);
-    T base = FN(pick)(high, PI / 4, 0), t = top / down, s = t * t;
+    T numerator = FN(pick)(high, num - den, num), denominator = FN(pick)(high, num + den, den);
+    T base = FN(pick)(high, PI / 4, 0), t = numerator / denominator, s = t * t;
     T q = POLY_(s, 0x1.5c508c92e3b76p-6, -0x1.65182ec74284fp-5, 0x1.d254f914770bep-5,
                 -0x1.10052ecccee1dp-4, 0x1.3afc355b0713ap-4, -0x1.745bc32fe3399p-4,
                 0x1.c71c65cf94603p-4, -0x1.249249057d16dp-3, 0x1.999999994974fp-3,
@@ -161,7 +164,7 @@ DPM_INLINE T FN(atan)(T x)
 DPM_INLINE T FN(atan2)(T y, T x)
 {
     T a = FN(abs)(x), b = FN(abs)(y), num = FN(pick)(b > a, a, b), den = FN(pick)(b > a, b, a);
-    T scale = K(1, FN(pick)(den > 0x1p1000, 0x1p-10, 1)); /* or num + den may not fit */
+    T scale = K(1, FN(pick)(den > 0x1p1000, 0x1p-10, 1)); /* otherwise num + den may overflow */
     T t = FN(atan_part)(scale * num, scale * den);
 
     t = FN(pick)(num == den, FN(pick)(den == 0, 0, PI / 4), t);
@@ -170,7 +173,7 @@ DPM_INLINE T FN(atan2)(T y, T x)
     return FN(pick)(x == x && y == y, FN(sign)(t, y), x + y);
 }
 
-/* asin(r) = r + r z q, z = r^2 <= 1/4: q. */
+/* Return q, where asin(r) = r + r z q, for z = r^2 <= 1/4. */
 DPM_INLINE T FN(asin_part)(T z)
 {
     return POLY(z, (0x1.3a0c6ap-5f, 0x1.b10824p-6f, 0x1.70cf0ap-5f, 0x1.332634p-4f, 0x1.55555ep-3f),
@@ -192,9 +195,9 @@ DPM_INLINE T FN(acos)(T x)
 {
     T a = FN(abs)(x), z = FN(pick)(a > (T)0.5, (1 - a) / 2, x * x);
     T r = FN(pick)(a > (T)0.5, K(sqrtf, sqrt)(z), a), y = FN(fma)(r * z, FN(asin_part)(z), r);
-    T far = FN(pick)(x < 0, FN(fma)(-2, y, PI), 2 * y);
+    T outer = FN(pick)(x < 0, FN(fma)(-2, y, PI), 2 * y);
 
-    return FN(pick)(a > (T)0.5, far, PI / 2 - FN(sign)(y, x));
+    return FN(pick)(a > (T)0.5, outer, PI / 2 - FN(sign)(y, x));
 }
 
 #undef PI

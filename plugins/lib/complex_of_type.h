@@ -1,6 +1,6 @@
-/* complex_of_type.h -- complex.h's functions for one type.  T is the type of the parts, U the
- * unsigned integer of its size, RN(name) the name of T's function, FN(name) that of T _Complex,
- * K(s, d) s for float and d for double. */
+/* complex_of_type.h -- the functions of complex.h for one type.  T is the type of the real and the
+ * imaginary part, U the unsigned integer of the same size.  RN(name) is the name of a function for
+ * T, FN(name) that for T _Complex.  K(s, d) is `s` for float and `d` for double. */
 
 #define C     T _Complex
 #define INF   ((T)INFINITY)
@@ -8,8 +8,8 @@
 #define RE(z) __real__(z)
 #define IM(z) __imag__(z)
 #define SQRT  K(sqrtf, sqrt)
-/* The two forms of a function, from name_of(z, near). */
-#define FORMS(name)                                                                                \
+/* Define both variants of a function from name_of(z, near). */
+#define VARIANTS(name)                                                                             \
     DPM_INLINE C FN(name)(C z)                                                                     \
     {                                                                                              \
         return FN(name##_of)(z, false);                                                            \
@@ -29,7 +29,7 @@ DPM_INLINE C FN(swap)(C z)
     return FN(make)(IM(z), RE(z));
 }
 
-/* Is a part of z too far for the forms for loops?  1 or 0. */
+/* Is a part of `z` too large for the variants for loops?  1 or 0. */
 DPM_INLINE U FN(far)(C z)
 {
     return RN(far)(RE(z)) | RN(far)(IM(z));
@@ -75,20 +75,22 @@ DPM_INLINE C FN(exp_of)(C z, bool near)
 
     return FN(make)(size * FN(cosine)(IM(z), near), size * FN(sine)(IM(z), near));
 }
-FORMS(exp)
+VARIANTS(exp)
 
-/* Near |z| = 1 it is ln(1 + (|z|^2 - 1)) / 2, where the 1 cancels before anything is rounded.  What
- * is left of a square that small is subnormal, and not the same without the instruction. */
+/* Near |z| = 1 the real part is ln(1 + (|z|^2 - 1)) / 2, computed so that the 1 cancels before
+ * anything is rounded.  The rounding error of a very small square is left out: it is subnormal, and
+ * would differ on processors without an FMA instruction. */
 DPM_INLINE C FN(log)(C z)
 {
     T x = RN(abs)(RE(z)), y = RN(abs)(IM(z)), a = RN(pick)(x > y, x, y), b = RN(pick)(x > y, y, x);
     T p = a * a, q = b * b, low = RN(pick)(b > K(0, 0x1p-480), RN(fma)(b, b, -q), 0);
-    T rest = RN(fma)(a, a, -p) + low;
-    T close = (T)0.5 * RN(log1p)(p - 1 + q + rest);
-    T half = RN(pick)(a > 1, (T)0.5, 1); /* |z| may not fit */
-    T apart = RN(log)(RN(hypot)(half * x, half * y)) + RN(pick)(a > 1, LN2, 0);
+    T rounding = RN(fma)(a, a, -p) + low;
+    T near_one = (T)0.5 * RN(log1p)(p - 1 + q + rounding);
+    T half = RN(pick)(a > 1, (T)0.5, 1); /* |z| may overflow */
+    T general = RN(log)(RN(hypot)(half * x, half * y)) + RN(pick)(a > 1, LN2, 0);
 
-    return FN(make)(RN(pick)(p > (T)0.5, RN(pick)(p < 2, close, apart), apart), FN(angle)(z));
+    return FN(make)(RN(pick)(p > (T)0.5, RN(pick)(p < 2, near_one, general), general),
+                    FN(angle)(z));
 }
 
 DPM_INLINE C FN(log2)(C z)
@@ -107,7 +109,7 @@ DPM_INLINE C FN(log10)(C z)
     return FN(make)(RE(y) * scale, IM(y) * scale);
 }
 
-/* exp with annex G's infinities and NaN, as pow is defined by it. */
+/* exp with the infinities and NaN of annex G, which defines pow by this function. */
 DPM_INLINE C FN(power_of_e)(C z)
 {
     T x = RE(z), y = IM(z), size = RN(exp)(x);
@@ -130,18 +132,19 @@ DPM_INLINE C FN(sqrt)(C z)
                        RN(pick)(most < K(0x1p-100f, 0x1p-900), K(0x1p50f, 0x1p200), 1));
     T back = RN(pick)(scale == 1, 1, RN(pick)(scale < 1, 4, K(0x1p-25f, 0x1p-100)));
     T u = a * scale, t = SQRT((T)0.5 * (u + RN(hypot)(u, b * scale)));
-    T other = RN(pick)(a + b == 0, 0, b * scale / (2 * t)) * back;
+    T minor = RN(pick)(a + b == 0, 0, b * scale / (2 * t)) * back;
 
     t *= back;
     t = RN(pick)(a == INF, INF, t);
-    other = RN(pick)(a == INF, RN(pick)(b < INF, 0, b), other);
-    T re = RN(pick)(x < 0, other, t), im = RN(pick)(x < 0, t, other);
+    minor = RN(pick)(a == INF, RN(pick)(b < INF, 0, b), minor);
+    T re = RN(pick)(x < 0, minor, t), im = RN(pick)(x < 0, t, minor);
     re = RN(pick)(b == INF, INF, re);
     im = RN(pick)(b == INF, INF, im);
     return FN(make)(re, RN(sign)(im, y));
 }
 
-/* -- circular and hyperbolic functions.  The latter are the former of the parts swapped. -- */
+/* -- circular and hyperbolic functions: a hyperbolic function is the circular function of z with
+ * its parts swapped, with the parts of the result swapped -- */
 
 DPM_INLINE C FN(sin_of)(C z, bool near)
 {
@@ -153,7 +156,7 @@ DPM_INLINE C FN(sin_of)(C z, bool near)
     im = RN(pick)(RN(abs)(y) == INF, RN(pick)(FN(finite)(x), im, INF), im);
     return FN(make)(re, im);
 }
-FORMS(sin)
+VARIANTS(sin)
 
 DPM_INLINE C FN(cos_of)(C z, bool near)
 {
@@ -165,10 +168,10 @@ DPM_INLINE C FN(cos_of)(C z, bool near)
     im = RN(pick)(y == 0, RN(pick)(FN(finite)(x), im, 0), im);
     return FN(make)(re, RN(pick)(x == 0, RN(pick)(y == y, zero, x), im));
 }
-FORMS(cos)
+VARIANTS(cos)
 
-/* sin x cos x / (cos^2 x + sinh^2 y), and sinh y cosh y / that; far from the real line 4 sin x cos
- * x / e^2|y| and 1. */
+/* The parts are sin x cos x / (cos^2 x + sinh^2 y) and sinh y cosh y / (cos^2 x + sinh^2 y).  For
+ * large |y| they are 4 sin x cos x / e^(2 |y|) and 1. */
 DPM_INLINE C FN(tan_of)(C z, bool near)
 {
     const T much = K(10, 20);
@@ -182,7 +185,7 @@ DPM_INLINE C FN(tan_of)(C z, bool near)
     im = RN(pick)(y == 0, y, RN(pick)(FN(finite)(x), im, RN(pick)(a == INF, im, x - x)));
     return FN(make)(re, im);
 }
-FORMS(tan)
+VARIANTS(tan)
 
 #define SWAPPED(name, of)                                                                          \
     DPM_INLINE C FN(name)(C z)                                                                     \
@@ -205,9 +208,9 @@ DPM_INLINE C FN(cosh_near)(C z)
     return FN(cos_near)(FN(make)(IM(z), -RE(z)));
 }
 
-/* -- their inverses.  Source: Kahan, "Branch cuts for complex elementary functions", 1987. -- */
+/* -- inverse functions.  Source: Kahan, "Branch cuts for complex elementary functions", 1987. -- */
 
-/* At infinities the real parts are angles. */
+/* If a part of `z` is infinite, the real part of the result is an angle. */
 DPM_INLINE C FN(asin)(C z)
 {
     T x = RE(z), y = IM(z), a = RN(abs)(x), b = RN(abs)(y);
@@ -238,8 +241,9 @@ DPM_INLINE C FN(acosh)(C z)
     return FN(make)(RN(abs)(IM(w)), RN(sign)(RE(w), IM(z)));
 }
 
-/* ln(1 + 4 |x| / e) / 4, e the square of the distance from 1 or -1; from the distance itself if
- * that is small, and 1 / z if z is large. */
+/* The real part is ln(1 + 4 |x| / e) / 4, where e is the square of the distance of z from 1 or -1,
+ * whichever is nearer.  A small distance is used directly.  For large z, the function is that of
+ * the reciprocal. */
 DPM_INLINE C FN(atanh)(C z)
 {
     const T much = K(0x1p30f, 0x1p60), little = K(0x1p-40f, 0x1p-400);
@@ -263,5 +267,5 @@ SWAPPED(atan, atanh)
 #undef RE
 #undef IM
 #undef SQRT
-#undef FORMS
+#undef VARIANTS
 #undef SWAPPED

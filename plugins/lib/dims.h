@@ -1,5 +1,5 @@
-/* dims.h -- checks of dimensions, and values of Scalars, as PyTorch has them; for aten's kernels in
- * any plugin. */
+/* dims.h -- checks of dimensions and conversions of Scalars, as PyTorch does them, for aten's
+ * kernels in any plugin. */
 #ifndef PLUGINS_DIMS_H
 #define PLUGINS_DIMS_H
 
@@ -8,20 +8,21 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A real Scalar as a double. */
+/* Convert a real Scalar to a double. */
 __attribute__((unused)) static double as_double(dp_value v)
 {
     return v.tag == DP_TAG_DOUBLE ? v.u.d : v.tag == DP_TAG_BOOL ? v.u.b : (double)v.u.i;
 }
 
-/* A real Scalar as an integer.  A double is truncated; INT64_MIN if it does not fit. */
+/* Convert a real Scalar to an integer.  A double is truncated; if it does not fit, the result is
+ * INT64_MIN. */
 __attribute__((unused)) static int64_t as_int(dp_value v)
 {
     double d = as_double(v);
     return v.tag == DP_TAG_INT ? v.u.i : fabs(d) < 0x1p63 ? (int64_t)d : INT64_MIN;
 }
 
-/* d as an element of floating `dtype` holds it. */
+/* Round `d` to floating-point `dtype` and convert it back. */
 __attribute__((unused)) static double as_stored(double d, dp_dtype dtype)
 {
     char stored[sizeof(double)];
@@ -31,7 +32,7 @@ __attribute__((unused)) static double as_stored(double d, dp_dtype dtype)
     return d;
 }
 
-/* Fails when n dimensions are more than a tensor can have. */
+/* Fail if a tensor cannot have `n` dimensions. */
 __attribute__((unused)) static int check_ndim(dp_ctx *ctx, size_t n)
 {
     if (n <= DP_DIM_MAX)
@@ -39,8 +40,8 @@ __attribute__((unused)) static int check_ndim(dp_ctx *ctx, size_t n)
     return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX, n);
 }
 
-/* Bring *dim, which may count from the end, into [0, ndim).  A 0-dim tensor counts as having one
- * dimension.  Source: c10::maybe_wrap_dim. */
+/* Wrap *dim, which may be negative, into [0, ndim).  A 0-dim tensor counts as having one dimension.
+ * DP_EINDEX: out of range.  Source: c10::maybe_wrap_dim. */
 __attribute__((unused)) static int wrap_dim(dp_ctx *ctx, int64_t *dim, int64_t ndim)
 {
     int64_t n = ndim > 0 ? ndim : 1;
@@ -54,7 +55,8 @@ __attribute__((unused)) static int wrap_dim(dp_ctx *ctx, int64_t *dim, int64_t n
     return 0;
 }
 
-/* channels_last needs 4 dimensions, channels_last_3d 5. */
+/* Fail if a tensor with `ndim` dimensions cannot have the format: channels_last needs 4 dimensions,
+ * channels_last_3d 5. */
 __attribute__((unused)) static int check_format(dp_ctx *ctx, int64_t format, int ndim)
 {
     int rank = format == DP_CHANNELS_LAST ? 4 : format == DP_CHANNELS_LAST_3D ? 5 : ndim;
@@ -65,43 +67,43 @@ __attribute__((unused)) static int check_format(dp_ctx *ctx, int64_t format, int
     return 0;
 }
 
-/* out [n]: the sizes, with a single -1 replaced by what makes `numel` elements.
- * Source: at::infer_size. */
+/* Copy sizes [n] to out [n]; a single -1 becomes the size that gives `numel` elements.  Source:
+ * at::infer_size. */
 __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const int64_t *sizes,
                                               size_t n, int64_t *out)
 {
     char text[DP_SHAPE_TEXT];
-    int64_t known = 1, hole = -1;
+    int64_t known = 1, inferred = -1;
     int rc = check_ndim(ctx, n);
 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < n; i++) {
         out[i] = sizes[i];
-        if (sizes[i] == -1 && hole >= 0)
+        if (sizes[i] == -1 && inferred >= 0)
             return dp_fail(ctx, DP_ERUNTIME, "only one dimension can be inferred");
         if (sizes[i] < -1)
             return dp_fail(ctx, DP_ERUNTIME, "invalid shape dimension %" PRId64, sizes[i]);
         if (sizes[i] == -1)
-            hole = (int64_t)i;
+            inferred = (int64_t)i;
         else if (__builtin_mul_overflow(known, sizes[i], &known))
             known = -1;
     }
-    if (hole >= 0 && known == 0 && numel == 0)
+    if (inferred >= 0 && known == 0 && numel == 0)
         return dp_fail(ctx, DP_ERUNTIME,
                        "cannot reshape tensor of 0 elements into shape %s because the unspecified "
                        "dimension size -1 can be any value and is ambiguous",
                        dp_shape_text(text, sizes, n));
-    if (hole >= 0 && known > 0 && numel % known == 0)
-        out[hole] = numel / known;
-    else if (hole >= 0 || known != numel)
+    if (inferred >= 0 && known > 0 && numel % known == 0)
+        out[inferred] = numel / known;
+    else if (inferred >= 0 || known != numel)
         return dp_fail(ctx, DP_ERUNTIME, "shape '%s' is invalid for input of size %" PRId64,
                        dp_shape_text(text, sizes, n), numel);
     return 0;
 }
 
-/* Number of values of arange's range in a result of `dtype`; computed in integers for int64.
- * Source: at::native::arange_out. */
+/* Count the values of arange(start, end, step) for a result of `dtype`; for int64 in integer
+ * arithmetic.  Source: at::native::arange_out. */
 __attribute__((unused)) static int count_range(dp_ctx *ctx, dp_value start, dp_value end,
                                                dp_value step, dp_dtype dtype, int64_t *count)
 {
@@ -119,7 +121,7 @@ __attribute__((unused)) static int count_range(dp_ctx *ctx, dp_value start, dp_v
                      (end.tag == DP_TAG_DOUBLE && fabs(to) >= 0x1p63)))
         return dp_fail(ctx, DP_ERUNTIME,
                        "value cannot be converted to type int64_t without overflow");
-    if (integral) { /* the ends are compared without their fractions */
+    if (integral) { /* start and end are compared without their fractions */
         empty = as_int(start) == as_int(end);
         up = as_int(start) < as_int(end);
     }

@@ -1,6 +1,7 @@
-/* erf_of_type.h -- erf and erfc for one type: a part of math_of_type.h, which includes it. */
+/* erf_of_type.h -- erf and erfc for one type: a part of math_of_type.h, which includes this
+ * header. */
 
-/* erf(x) = x + x q for |x| <= 1: q. */
+/* Return q, where erf(x) = x + x q, for |x| <= 1. */
 DPM_INLINE T FN(erf_near)(T x)
 {
     return POLY(x * x,
@@ -12,7 +13,7 @@ DPM_INLINE T FN(erf_near)(T x)
                  0x1.ce2f21a040b02p-4, -0x1.812746b0379b5p-2, 0x1.06eba8214db68p-3));
 }
 
-/* Double: from the next x0 = k / 64, with r = a - x0, u = x0 r, v = r^2,
+/* erf(a) for double, from the nearest x0 = k / 64.  With r = a - x0, u = x0 r and v = r^2,
  * erf(a) = erf(x0) + erf'(x0) r (1 - u + 2/3 u^2 - 1/3 v + ...), which is Taylor's series. */
 DPM_INLINE T FN(erf_long)(T a)
 {
@@ -29,7 +30,7 @@ DPM_INLINE T FN(erf_long)(T a)
     return FN(pick)(a > 6, 1, FN(fma)((T)dpm_erf_table[k][1] * r, w, (T)dpm_erf_table[k][0]));
 }
 
-/* Float: 1 - e^part, part = ln(1 - erf(a)) = -a + a q. */
+/* erf(a) for float: 1 - e^part, where part = ln(1 - erf(a)) = -a + a q. */
 DPM_INLINE T FN(erf_short)(T a)
 {
     T part = FN(fma)(a,
@@ -47,12 +48,12 @@ DPM_INLINE T FN(erf)(T x)
     return FN(sign)(K(FN(erf_short), FN(erf_long))(FN(abs)(x)), x);
 }
 
-/* exp(x^2) (1 - erf(x)) for x > 0.59 where erfc(x) is not 0. */
+/* exp(x^2) (1 - erf(x)) for x > 0.59, as long as erfc(x) is not 0. */
 DPM_INLINE T FN(erfc_part)(T x)
 {
     T d = x + 4, inverse = 1 / d;
-    T rest = inverse * FN(fma)(-inverse, x - (d - 4), FN(fma)(-inverse, d, 1));
-    T t = FN(fma)(rest, -8, FN(fma)(inverse, -8, 1)); /* (x - 4) / (x + 4) */
+    T correction = inverse * FN(fma)(-inverse, x - (d - 4), FN(fma)(-inverse, d, 1));
+    T t = FN(fma)(correction, -8, FN(fma)(inverse, -8, 1)); /* (x - 4) / (x + 4) */
     T q = POLY(t,
                (0x1.63c9aep-11f, 0x1.99720cp-8f, -0x1.b679b4p-6f, 0x1.386decp-4f, -0x1.64417ap-3f,
                 0x1.52ceb6p-2f, -0x1.14eb3ep-1f, 0x1.8be1eep-1f, -0x1.f3fe3p-1f),
@@ -67,19 +68,19 @@ DPM_INLINE T FN(erfc_part)(T x)
     const T first = K(0x1.18932cp0f, 0x1.18932bf08e154p0);
     T y = FN(fma)(q, t, first);
 
-    return FN(fma)(inverse, y, rest * y);
+    return FN(fma)(inverse, y, correction * y);
 }
 
 DPM_INLINE T FN(erfc)(T x)
 {
     const T most = K(10.1f, 27.3);
-    T a = FN(abs)(x), near = 1 - FN(fma)(FN(erf_near)(x), x, x), turns, r;
+    T a = FN(abs)(x), near = 1 - FN(fma)(FN(erf_near)(x), x, x), exponent, r;
     T square = a * a;
 
-    FN(exp_part)(-square, &r, &turns);
+    FN(exp_part)(-square, &r, &exponent);
     r -= FN(fma)(a, a, -square);
     T y = FN(fma)(FN(fma)(FN(exp_of)(r), r, 1), r, 1) * FN(erfc_part)(a);
 
-    y = FN(pick)(a > most, 0, FN(exp_scaled)(y, turns));
+    y = FN(pick)(a > most, 0, FN(exp_scaled)(y, exponent));
     return FN(pick)(a < (T)0.6, near, FN(pick)(x < 0, 2 - y, y));
 }

@@ -1,11 +1,11 @@
-/* layer_norm.h -- what a layer norm refuses, for aten's kernels in any plugin.
+/* layer_norm.h -- checks of the arguments of layer norms, for aten's kernels in any plugin.
  * Source: at::native::_check_layer_norm_inputs */
 #ifndef PLUGINS_LAYER_H
 #define PLUGINS_LAYER_H
 
 #include <dispatchd/check.h>
 
-/* weight or bias, NULL when it was not given, has the normalised shape. */
+/* Check that weight or bias has the normalized shape [n].  NULL: the argument was not given. */
 static int check_parameter(dp_ctx *ctx, const char *name, const dp_tensor *t, const int64_t *shape,
                            size_t n)
 {
@@ -23,7 +23,8 @@ static int check_parameter(dp_ctx *ctx, const char *name, const dp_tensor *t, co
         name, name, dp_shape_text(have, v.sizes, (size_t)v.ndim), dp_shape_text(want, shape, n));
 }
 
-/* x ends in the n sizes of shape, at least one; weight and bias, where given, have these. */
+/* Check that the last sizes of `x` are shape [n], n >= 1, and that weight and bias have this
+ * shape. */
 static int check_layer(dp_ctx *ctx, const dp_view *x, const int64_t *shape, size_t n,
                        const dp_tensor *weight, const dp_tensor *bias)
 {

@@ -1,15 +1,16 @@
-/* math.h -- elementary functions as inlined C that compilers vectorise: dpm_exp_f32(float),
- * dpm_exp_f64(double), ... (math_of_type.h and circular_of_type.h list them).
+/* math.h -- elementary functions as inline C that compilers vectorize: dpm_exp_f32(float),
+ * dpm_exp_f64(double) ... (math_of_type.h and circular_of_type.h list them).
  *
- * There is one text for loops and for scalars, without branches or calls; erf of doubles alone
- * reads a table.  It gives the same bits at every vector width, in a loop's tail, on every machine
- * and with every compiler: each step is an IEEE operation, and fused steps are written out.  So it
- * must be compiled with -ffp-contract=off, -fno-trapping-math and -fno-math-errno (to vectorise),
- * and never with -ffast-math.
+ * The same code serves loops and single numbers.  It has no branches and no calls; only erf for
+ * double reads a table.  The results have the same bits at every vector width, in the last elements
+ * of a loop, on every machine and with every compiler, because each step is one IEEE operation, and
+ * fused multiply-adds are written out.  Compile it with -ffp-contract=off, and with
+ * -fno-trapping-math and -fno-math-errno, without which it is not vectorized; never use
+ * -ffast-math.
  *
- * Errors are at most 1 ulp for exp and log and at most 4 ulp for the others
+ * Errors are at most 1 ulp for exp and log, and at most 4 ulp for the other functions
  * (tests/unit/lib/test_math.c measures them).  Infinities, NaN, -0, subnormal arguments and
- * subnormal results are as in C99's annex F.  Any thread. */
+ * subnormal results are those of C99's annex F.  Any thread. */
 #ifndef PLUGINS_LIB_MATH_H
 #define PLUGINS_LIB_MATH_H
 
@@ -56,21 +57,22 @@ DPM_INLINE double dpm_real_f64(uint64_t u)
     return x;
 }
 
-/* s, the sum of two numbers rounded to nearest, with e left over, as the same sum rounded to odd:
- * that may be rounded again, to fewer digits, as if it were exact. */
+/* Return s + e rounded to odd, where `s` is a sum rounded to nearest and `e` its rounding error.  A
+ * number that was rounded to odd can be rounded again to fewer digits, with the result that
+ * rounding the exact sum once would give. */
 DPM_INLINE double dpm_to_odd(double s, double e)
 {
     uint64_t u = dpm_bits_f64(s), even = ~u & 1, down = (u ^ dpm_bits_f64(e)) >> 63;
-    uint64_t step = (even ^ -down) + down; /* towards e: even, or -even */
+    uint64_t step = (even ^ -down) + down; /* one unit towards e: `even`, or -even */
 
     return dpm_real_f64(u + (e != 0 ? step : 0));
 }
 
 /* a * b + c, rounded once.
  *
- * Processors without such an instruction (x86-64 below v3) compute it from others: libm's would be
- * a call for each element.  Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded
- * sums", 2008. */
+ * Processors without such an instruction (x86-64 below v3) compute it from other operations, since
+ * fma() of the C library would be a call for each element.  Source: Boldo and Melquiond, "Emulation
+ * of FMA and correctly rounded sums", 2008. */
 #if defined(__FMA__) || defined(__aarch64__)
 DPM_INLINE float dpm_fma_f32(float a, float b, float c)
 {
@@ -100,15 +102,15 @@ DPM_INLINE float dpm_fma_f32(float a, float b, float c)
     return sum - sum == 0 ? sum : (float)s;
 }
 
-/* The upper half of x's digits, rounded: what is left over fits in 26 bits too. */
+/* The upper half of the digits of `x`, rounded; the remainder then fits in 26 bits, too. */
 DPM_INLINE double dpm_upper(double x)
 {
     return dpm_real_f64((dpm_bits_f64(x) + (UINT64_C(1) << 26)) & ~((UINT64_C(1) << 27) - 1));
 }
 
-/* Right unless a * b overflows, or its lower half is subnormal and not small against c.  A
- * function: inlined, it made the kernels of this level four times as long, and as long to
- * compile. */
+/* Correct unless a * b overflows, or the lower half of a * b is subnormal and not small compared
+ * with c.  Not inlined: that made the kernels of this level four times as large, and four times as
+ * slow to compile. */
 __attribute__((unused, noinline, const)) static double dpm_fma_f64(double a, double b, double c)
 {
     double ah = dpm_upper(a), al = a - ah, bh = dpm_upper(b), bl = b - bh;
@@ -121,7 +123,8 @@ __attribute__((unused, noinline, const)) static double dpm_fma_f64(double a, dou
     return sum - sum == 0 ? sum : p + c;
 }
 
-/* The next two do not compare integers: there are no vector instructions for that. */
+/* The next two functions do not compare integers, since this level has no vector instructions for
+ * that. */
 DPM_INLINE uint64_t dpm_lesser_f64(uint64_t a, uint64_t b)
 {
     uint64_t d = a - b, borrow = ((~a & b) | ((~a | b) & d)) >> 63;
@@ -135,7 +138,7 @@ DPM_INLINE double dpm_pick_odd_f64(uint64_t u, double a, double b)
 }
 #endif
 
-/* u is odd ? a : b */
+/* Return `a` if `u` is odd, else `b`. */
 DPM_INLINE float dpm_pick_odd_f32(uint32_t u, float a, float b)
 {
     return u & 1 ? a : b;
@@ -146,15 +149,17 @@ DPM_INLINE uint32_t dpm_lesser_f32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* sin, cos and tan of arguments up to these are computed like the other functions. */
+/* Largest arguments for which sin, cos and tan are computed without a branch
+ * (circular_of_type.h). */
 #define DPM_NEAR_F32 0x1p17f
 #define DPM_NEAR_F64 0x1p47
 
-/* x in quarter turns, x >= DPM_NEAR_F32: their number, and the rest in radians, |rest| <= pi / 4.
- * Source: Payne and Hanek, "Radian reduction for trigonometric functions", 1983. */
-__attribute__((unused)) static unsigned dpm_turns(double x, double *rest)
+/* Reduce x >= DPM_NEAR_F32 to quarter turns: return their number modulo 4, and set *reduced to
+ * the difference in radians, at most pi / 4 in magnitude.  Source: Payne and Hanek, "Radian
+ * reduction for trigonometric functions", 1983. */
+__attribute__((unused)) static unsigned dpm_turns(double x, double *reduced)
 {
-    /* 2 / pi after 64 bits before its point */
+    /* 64 zero bits, then the bits of 2 / pi after the binary point */
     static const uint64_t inverse[] = {
         0,
         0xa2f9836e4e441529,
@@ -180,20 +185,21 @@ __attribute__((unused)) static unsigned dpm_turns(double x, double *rest)
     };
     typedef unsigned __int128 wide;
     uint64_t u = dpm_bits_f64(x), m = (u & 0xfffffffffffff) | 0x10000000000000;
-    unsigned bit = (unsigned)(u >> 52) - 1013, shift = bit % 64; /* of weight 2, times m */
+    /* first bit used: times m, it has weight 2; higher bits give whole turns */
+    unsigned bit = (unsigned)(u >> 52) - 1013, shift = bit % 64;
     const uint64_t *w = inverse + bit / 64;
     wide high = ((wide)w[0] << 64 | w[1]) << shift | (shift ? w[2] >> (64 - shift) : 0);
     wide low = (wide)(w[2] << shift | (shift ? w[3] >> (64 - shift) : 0)) * m >> 64;
-    wide turns = high * m + low + ((wide)1 << 125); /* 2^126 is one */
+    wide turns = high * m + low + ((wide)1 << 125); /* fixed point: 2^126 is one quarter turn */
     __int128 part = (__int128)(turns & (((wide)1 << 126) - 1)) - ((__int128)1 << 125);
     double top = (double)part, tail = (double)(part - (__int128)top);
     const double scale = 0x1.921fb54442d18p-126, scale_low = 0x1.1a62633145c07p-180;
 
-    *rest = dpm_fma_f64(top, scale, dpm_fma_f64(tail, scale, top * scale_low));
+    *reduced = dpm_fma_f64(top, scale, dpm_fma_f64(tail, scale, top * scale_low));
     return (unsigned)(turns >> 126);
 }
 
-/* The text of every function, for float and for double. */
+/* Define every function for float and for double. */
 #define T        float
 #define U        uint32_t
 #define FN(name) dpm_##name##_f32

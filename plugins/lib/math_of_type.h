@@ -1,26 +1,29 @@
-/* math_of_type.h -- math.h's functions for one type.  T is float or double, U the unsigned integer
- * of its size, FN(name) the name of T's function, K(s, d) s for float and d for double. */
+/* math_of_type.h -- the functions of math.h for one type.  T is float or double, U the unsigned
+ * integer of the same size.  FN(name) is the name of a function for T.  K(s, d) is `s` for float
+ * and `d` for double. */
 
 #define DIGITS K(23, 52) /* stored digits of a significand */
 #define BITS   ((int)sizeof(T) * 8)
-#define BIAS   (((U)1 << K(7, 10)) - 1) /* of an exponent */
+#define BIAS   (((U)1 << K(7, 10)) - 1) /* bias of an exponent */
 #define INF    ((T)INFINITY)
-#define ROUND                                                                                      \
-    K(0x1.8p23f, 0x1.8p52) /* adding it rounds to an integer, which the last digits hold */
+/* x + ROUND is x rounded to an integer, which is then in the last digits of the sum. */
+#define ROUND    K(0x1.8p23f, 0x1.8p52)
 #define LN2_HIGH K(0x1.62e43p-1f, 0x1.62e42fefa39efp-1) /* ln 2 = LN2_HIGH + LN2_LOW */
 #define LN2_LOW  K(-0x1.05c61p-29f, 0x1.abc9e3b39803fp-56)
 #define LOG2_E   K(0x1.715476p0f, 0x1.71547652b82fep0)
 
-#define TOP  (~((U)-1 >> 1))      /* the bit of the sign */
-#define TINY K(0x1p-30f, 0x1p-60) /* below it, f(x) = x for many f */
+#define TOP  (~((U)-1 >> 1))      /* the sign bit */
+#define TINY K(0x1p-30f, 0x1p-60) /* for smaller |x|, f(x) = x for many functions */
 
-/* The polynomial of x with these coefficients, the highest first: (for float), (for double). */
+/* The polynomial of `x` with coefficients from the highest power down: (for float), (for
+ * double). */
 #define POLY(x, s, d) K(POLY_(x, UNPACK s), POLY_(x, UNPACK d))
 #define POLY_(x, ...)                                                                              \
     FN(poly)(x, (const T[]){__VA_ARGS__}, sizeof((const T[]){__VA_ARGS__}) / sizeof(T))
 #define UNPACK(...) __VA_ARGS__
 
-/* A long polynomial is two of x^2, which do not wait for each other. */
+/* A long polynomial is computed as two polynomials of x^2, which the processor can run in
+ * parallel. */
 DPM_INLINE T FN(poly)(T x, const T *c, size_t n)
 {
     const size_t chains = n < 8 ? 1 : 2;
@@ -44,18 +47,18 @@ DPM_INLINE T FN(abs)(T x)
     return FN(real)(FN(bits)(x) & ~TOP);
 }
 
-/* x's magnitude with y's sign. */
+/* The magnitude of `x` with the sign of `y`. */
 DPM_INLINE T FN(sign)(T x, T y)
 {
     return FN(real)((FN(bits)(x) & ~TOP) | (FN(bits)(y) & TOP));
 }
 
-/* Where a polynomial does not hold, it is computed all the same and not picked.  Clamping x instead
- * makes gcc compute everything twice, for x and for the bound. */
+/* A polynomial is also computed where it is not valid, and its value is then not picked.  Clamping
+ * x instead would make gcc compute everything twice, for x and for the bound. */
 
-/* -- exponentials: x = n ln 2 + r, exp(x) = 2^n exp(r), |r| <= ln 2 / 2 -- */
+/* -- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n exp(r) -- */
 
-/* exp(r) = 1 + r + r^2 q: q. */
+/* Return q, where exp(r) = 1 + r + r^2 q. */
 DPM_INLINE T FN(exp_of)(T r)
 {
     return POLY(r, (0x1.6d4ea6p-10f, 0x1.120c8ep-7f, 0x1.5554e8p-5f, 0x1.5554dcp-3f, 0x1p-1f),
@@ -65,49 +68,50 @@ DPM_INLINE T FN(exp_of)(T r)
                  0x1.000000000000ap-1));
 }
 
-/* exp_of(r), and r.  *turns: n in the last digits of the sum with ROUND. */
-DPM_INLINE T FN(exp_part)(T x, T *r, T *turns)
+/* Reduce `x` and return exp_of(r).  *exponent: x / ln 2 + ROUND, so that n is in its last
+ * digits. */
+DPM_INLINE T FN(exp_part)(T x, T *r, T *exponent)
 {
     T z = FN(fma)(x, LOG2_E, ROUND), n = z - ROUND;
 
-    *turns = z;
+    *exponent = z;
     *r = FN(fma)(n, -LN2_LOW, FN(fma)(n, -LN2_HIGH, x));
     return FN(exp_of)(*r);
 }
 
-/* y 2^n, rounded once, in two steps: 2^n may be subnormal or too large. */
-DPM_INLINE T FN(exp_scaled)(T y, T turns)
+/* y 2^n, rounded once.  Two factors are used, since 2^n may be subnormal or overflow. */
+DPM_INLINE T FN(exp_scaled)(T y, T exponent)
 {
-    U n = FN(bits)(turns), half = n >> 1;
+    U n = FN(bits)(exponent), half = n >> 1;
 
     return y * FN(real)((half + BIAS) << DIGITS) * FN(real)((n - half + BIAS) << DIGITS);
 }
 
-/* (1 + p r) 2^n, as exp_scaled. */
-DPM_INLINE T FN(exp_of_rest)(T p, T r, T turns)
+/* (1 + p r) 2^n, with the two factors of exp_scaled. */
+DPM_INLINE T FN(exp_of_remainder)(T p, T r, T exponent)
 {
-    U n = FN(bits)(turns), half = n >> 1;
+    U n = FN(bits)(exponent), half = n >> 1;
     T s = FN(real)((half + BIAS) << DIGITS);
 
     return FN(fma)(p, r * s, s) * FN(real)((n - half + BIAS) << DIGITS);
 }
 
-/* 2^(n + k); it is normal. */
-DPM_INLINE T FN(exp_scale)(T turns, int k)
+/* 2^(n + k), which must be a normal number. */
+DPM_INLINE T FN(exp_scale)(T exponent, int k)
 {
-    return FN(real)((FN(bits)(turns) << DIGITS) + ((BIAS + (U)k) << DIGITS));
+    return FN(real)((FN(bits)(exponent) << DIGITS) + ((BIAS + (U)k) << DIGITS));
 }
 
 DPM_INLINE T FN(exp)(T x)
 {
     const T most = K(0x1.62e42ep6f, 0x1.62e42fefa39efp9);
-    const T least = K(-104, -746); /* from there down, exp is 0 */
+    const T least = K(-104, -746); /* for smaller x, exp is 0 */
     T z, r, q = FN(exp_part)(FN(real)(FN(lesser)(FN(bits)(x), FN(bits)(least))), &r, &z);
 
-    return FN(pick)(x <= most, FN(exp_of_rest)(FN(fma)(q, r, 1), r, z), x + INF);
+    return FN(pick)(x <= most, FN(exp_of_remainder)(FN(fma)(q, r, 1), r, z), x + INF);
 }
 
-/* (exp(x) - 1) / 4 for |x| >= TINY: a quarter, since sinh's exp(x) may not fit. */
+/* (exp(x) - 1) / 4 for |x| >= TINY.  The quarter is for sinh, where exp(x) may overflow. */
 DPM_INLINE T FN(expm1_quarter)(T x)
 {
     T z, r, q = FN(exp_part)(x, &r, &z), s = FN(exp_scale)(z, -2);
@@ -130,15 +134,17 @@ DPM_INLINE T FN(exp2)(T x)
     T low = FN(real)(FN(lesser)(FN(bits)(x), FN(bits)(least))), z = low + ROUND;
     T r = (low - (z - ROUND)) * LN2_HIGH;
 
-    return FN(pick)(x < most, FN(exp_of_rest)(FN(fma)(FN(exp_of)(r), r, 1), r, z), x + INF);
+    return FN(pick)(x < most, FN(exp_of_remainder)(FN(fma)(FN(exp_of)(r), r, 1), r, z), x + INF);
 }
 
-/* 1 / (1 + e^-x), both times 2^-k: e^-x may not fit where the quotient does. */
+/* 1 / (1 + e^-x), with both terms times 2^-k, since e^-x may overflow where the quotient does
+ * not. */
 DPM_INLINE T FN(sigmoid)(T x)
 {
     const int k = K(32, 64);
-    const T unit = K(0x1p-32f, 0x1p-64), least = K(-40, -60); /* 1 + e^least = 1 */
-    const T most = K(104, 746);                               /* from there up, 1 / e^most is 0 */
+    const T unit = K(0x1p-32f, 0x1p-64), least = K(-40, -60); /* 1 + e^least rounds to 1 */
+    /* for larger values, 1 / e^most is 0 */
+    const T most = K(104, 746);
     T z, r, q = FN(exp_part)(FN(real)(FN(lesser)(FN(bits)(-x), FN(bits)(least))), &r, &z);
     T s = FN(exp_scale)(z, -k), e = FN(fma)(s, FN(fma)(r * r, q, r), s);
 
@@ -172,20 +178,22 @@ DPM_INLINE T FN(cosh)(T x)
 
 /* -- logarithms: x = 2^n (1 + f), |f| <= 1/3 -- */
 
-/* ln(1 + f) - f, from s = f / (2 + f): f = 2 s + s f, ln(1 + f) = 2 s + 2/3 s^3 + 2/5 s^5 + ... */
+/* Return ln(1 + f) - f.  With s = f / (2 + f), f = 2 s + s f and
+ * ln(1 + f) = 2 s + 2/3 s^3 + 2/5 s^5 + ... */
 DPM_INLINE T FN(log_part)(T f)
 {
     T s = f / (2 + f), z = s * s, half = (T)0.5 * f * f;
-    T rest = z * POLY(z, (0x1.32dc28p-2f, 0x1.99616cp-2f, 0x1.555566p-1f),
-                      (0x1.16ea8853e3eecp-3, 0x1.0e8136b53618dp-3, 0x1.3b2a7126a1deap-3,
-                       0x1.745ca7aa58afdp-3, 0x1.c71c72f137c3fp-3, 0x1.24924923cccf4p-2,
-                       0x1.999999999a008p-2, 0x1.5555555555555p-1));
+    T series = z * POLY(z, (0x1.32dc28p-2f, 0x1.99616cp-2f, 0x1.555566p-1f),
+                        (0x1.16ea8853e3eecp-3, 0x1.0e8136b53618dp-3, 0x1.3b2a7126a1deap-3,
+                         0x1.745ca7aa58afdp-3, 0x1.c71c72f137c3fp-3, 0x1.24924923cccf4p-2,
+                         0x1.999999999a008p-2, 0x1.5555555555555p-1));
 
-    return FN(fma)(s, half + rest, -half);
+    return FN(fma)(s, half + series, -half);
 }
 
-/* ln(1 + f) - h, h = 2 f / (2 + f): shorter than log_part, where more than 1 ulp may be lost. */
-DPM_INLINE T FN(log_rest)(T h)
+/* Return ln(1 + f) - h, where h = 2 f / (2 + f).  Shorter than log_part, for functions that may
+ * lose more than 1 ulp. */
+DPM_INLINE T FN(log_remainder)(T h)
 {
     T w = h * h;
 
@@ -196,7 +204,8 @@ DPM_INLINE T FN(log_rest)(T h)
                  0x1.999999999a008p-7, 0x1.5555555555555p-4));
 }
 
-/* The significand of a positive finite x, 2/3 <= m < 4/3.  *e: the exponent, plus BIAS. */
+/* Return the significand m of a positive finite `x`, with 2/3 <= m < 4/3.  *e: the exponent +
+ * BIAS. */
 DPM_INLINE T FN(log_split)(T x, U *e)
 {
     const U low = K(0x3f2aaaab, 0x3fe5555555555555); /* 2/3 */
@@ -206,7 +215,7 @@ DPM_INLINE T FN(log_split)(T x, U *e)
     return FN(real)((u & (((U)1 << DIGITS) - 1)) + low);
 }
 
-/* e - BIAS - less. */
+/* e - BIAS - less, as T. */
 DPM_INLINE T FN(log_count)(U e, T less)
 {
     const T grid = K(0x1p23f, 0x1p52);
@@ -214,7 +223,8 @@ DPM_INLINE T FN(log_count)(U e, T less)
     return FN(real)(e | FN(bits)(grid)) - (grid + BIAS + less);
 }
 
-/* y is a function's value for 0 < x < infinity; the rest as for logarithms. */
+/* Return `y`, the value of a logarithm for 0 < x < infinity; for other x return -infinity, infinity
+ * or NaN, as a logarithm does. */
 DPM_INLINE T FN(log_ends)(T x, T y)
 {
     T low = FN(pick)(x == 0, -INF, (T)NAN);
@@ -222,7 +232,7 @@ DPM_INLINE T FN(log_ends)(T x, T y)
     return FN(pick)(x > 0, FN(pick)(x < INF, y, x), low);
 }
 
-/* f, and n, of a positive finite x, which may be subnormal. */
+/* Return f and set *n, where x = 2^n (1 + f), for a positive finite `x`, which may be subnormal. */
 DPM_INLINE T FN(log_parts)(T x, T *n)
 {
     const T least = K(FLT_MIN, DBL_MIN);
@@ -242,28 +252,28 @@ DPM_INLINE T FN(log)(T x)
 
 DPM_INLINE T FN(log2)(T x)
 {
-    T n, f = FN(log_parts)(x, &n), h = 2 * f / (2 + f), y = h + FN(log_rest)(h);
+    T n, f = FN(log_parts)(x, &n), h = 2 * f / (2 + f), y = h + FN(log_remainder)(h);
 
     return FN(log_ends)(x, FN(fma)(y, LOG2_E, n));
 }
 
 DPM_INLINE T FN(log10)(T x)
 {
-    const T two_high = K(0x1.344136p-2f, 0x1.34413509f79ffp-2); /* of 2 */
+    const T two_high = K(0x1.344136p-2f, 0x1.34413509f79ffp-2); /* log10(2) = two_high + two_low */
     const T two_low = K(-0x1.ec10c0p-27f, -0x1.9dc1da994fd21p-59);
-    const T e = K(0x1.bcb7b2p-2f, 0x1.bcb7b1526e50ep-2); /* of e */
-    T n, f = FN(log_parts)(x, &n), h = 2 * f / (2 + f), y = h + FN(log_rest)(h);
+    const T e = K(0x1.bcb7b2p-2f, 0x1.bcb7b1526e50ep-2); /* log10(e) */
+    T n, f = FN(log_parts)(x, &n), h = 2 * f / (2 + f), y = h + FN(log_remainder)(h);
 
     return FN(log_ends)(x, FN(fma)(n, two_high, FN(fma)(y, e, n * two_low)));
 }
 
-/* n ln 2 + ln(1 + f), h = 2 f / (2 + f). */
+/* n ln 2 + ln(1 + f), where h = 2 f / (2 + f). */
 DPM_INLINE T FN(log_sum)(T n, T h)
 {
-    return FN(fma)(n, LN2_HIGH, h + FN(fma)(n, LN2_LOW, FN(log_rest)(h)));
+    return FN(fma)(n, LN2_HIGH, h + FN(fma)(n, LN2_LOW, FN(log_remainder)(h)));
 }
 
-/* f is made from x, not from 1 + x, which is rounded. */
+/* f is computed from x, since 1 + x is rounded. */
 DPM_INLINE T FN(log1p)(T x)
 {
     T u = 1 + x;
@@ -274,8 +284,8 @@ DPM_INLINE T FN(log1p)(T x)
     return FN(sign)(FN(log_ends)(u, FN(log_sum)(FN(log_count)(e, 0), 2 * f / (2 + f))), x);
 }
 
-/* With r = sqrt(a^2 + 1), ln(a + r) = ln(1 + m / d), m = a (a + d), d = r + 1: no quotient but h.
- * If a is much, 3 ln 2 + ln(1 + a / 4). */
+/* With r = sqrt(a^2 + 1): ln(a + r) = ln(1 + m / d), where m = a (a + d) and d = r + 1, so h is the
+ * only quotient.  For a >= much it is 3 ln 2 + ln(1 + a / 4). */
 DPM_INLINE T FN(asinh)(T x)
 {
     const T much = K(0x1p28f, 0x1p60);
@@ -302,7 +312,7 @@ DPM_INLINE T FN(acosh)(T x)
     return FN(pick)(x >= 1, y, (T)NAN);
 }
 
-/* (1 + a) / (1 - a) = 2^n (1 + f), n from the difference of their bits. */
+/* (1 + a) / (1 - a) = 2^n (1 + f), where n comes from the difference of the bits of both terms. */
 DPM_INLINE T FN(atanh)(T x)
 {
     T a = FN(abs)(x), u = 1 + a, v = 1 - a;
@@ -318,12 +328,14 @@ DPM_INLINE T FN(atanh)(T x)
 
 /* -- pow --
  *
- * x^y = exp(y ln x), where ln x has twice T's digits: a sum of two numbers, the second small. */
+ * x^y = exp(y ln x).  ln x is computed with twice the digits of T, as a sum of two numbers, the
+ * second of which is small. */
 
-/* ln(m 2^n), 2/3 <= m < 4/3.  *low: the second number. */
+/* Return the first number of ln(m 2^n), 2/3 <= m < 4/3, and set *low to the second. */
 DPM_INLINE T FN(log_twice)(T m, T n, T *low)
 {
-    const T high = K(0x1.62e4p-1f, 0x1.62e42fefa38p-1); /* of ln 2; n times it is exact */
+    /* upper digits of ln 2; n * high is exact */
+    const T high = K(0x1.62e4p-1f, 0x1.62e42fefa38p-1);
     const T high_low = K(0x1.7f7d1cp-20f, 0x1.ef35793c7673p-45);
     const T third = K(0x1.555556p-1f, 0x1.5555555555555p-1); /* 2/3 */
     const T third_low = K(-0x1.555556p-26f, 0x1.5555555555555p-55);
@@ -344,7 +356,7 @@ DPM_INLINE T FN(log_twice)(T m, T n, T *low)
     return sum;
 }
 
-/* Is a >= 0 an integer, or infinite? */
+/* Is `a` >= 0 an integer, or infinite? */
 DPM_INLINE bool FN(whole)(T a)
 {
     const T grid = K(0x1p23f, 0x1p52);
@@ -352,7 +364,7 @@ DPM_INLINE bool FN(whole)(T a)
     return FN(pick)(a < grid, a + grid - grid, a) == a;
 }
 
-/* exp(e + l), where l is small against e. */
+/* exp(e + l), where `l` is small compared with `e`. */
 DPM_INLINE T FN(exp_twice)(T e, T l)
 {
     const T least = K(-104, -746), most = K(89, 710);
@@ -384,8 +396,8 @@ DPM_INLINE T FN(pow)(T x, T y)
 
 #include "erf_of_type.h"
 
-/* sqrt(x^2 + y^2), computed of 2 x / scale and 2 y / scale, where scale is the power of two at
- * their mean, or at the smallest normal number. */
+/* sqrt(x^2 + y^2), computed from 2 x / scale and 2 y / scale.  `scale` is the power of two at the
+ * mean of |x| and |y|, or the smallest normal number if that is larger. */
 DPM_INLINE T FN(hypot)(T x, T y)
 {
     T a = FN(abs)(x), b = FN(abs)(y), mean = (T)0.5 * a + (T)0.5 * b;

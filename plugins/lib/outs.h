@@ -1,5 +1,5 @@
-/* outs.h -- operators with several outputs, in two forms by one function: f makes them, f.out is
- * given them as its last arguments. */
+/* outs.h -- one function for operators with several outputs, which serves both variants of such an
+ * operator: `f`, which makes its outputs, and `f.out`, which gets them as its last arguments. */
 #ifndef PLUGINS_OUTS_H
 #define PLUGINS_OUTS_H
 
@@ -8,19 +8,23 @@
 enum { OUTS_MAX = 4 };
 
 typedef struct outs {
-    dp_tensor *t[OUTS_MAX]; /* given: borrowed; else NULL until it is made, and then owned */
-    bool
-        aside[OUTS_MAX]; /* shares memory with an argument: not to be written before that is read */
+    /* given: borrowed from the caller; otherwise NULL until it is made, and then owned */
+    dp_tensor *t[OUTS_MAX];
+    /* the output shares memory with an argument: write it only after that argument was read */
+    bool aside[OUTS_MAX];
     uint32_t n;
-    dp_device device; /* of the first tensor argument */
+    dp_device device; /* device of the first tensor argument */
     bool given;
-    bool written; /* by whoever writes to one that was given; what fails before is a refusal */
+    /* fn sets this when it has written to a given output; a failure before that is a refusal */
+    bool written;
 } outs;
 
-/* args: those of the functional form.  What it makes goes when it fails. */
+/* The operator's computation.  `args` are the arguments of `f`.  On failure outs_run() releases the
+ * outputs that the function made. */
 typedef int outs_fn(dp_ctx *ctx, const dp_value *args, outs *o);
 
-/* Runs fn for a call whose functional form has n_args arguments, the first of them a tensor. */
+/* Run `fn` for a call of either variant.  `f` has n_args arguments, and the first one is a
+ * tensor. */
 __attribute__((unused)) static int outs_run(dp_call *call, uint32_t n_args, outs_fn *fn)
 {
     outs o = {.n = call->n_rets, .given = call->n_args > n_args};
@@ -48,7 +52,7 @@ __attribute__((unused)) static int outs_run(dp_call *call, uint32_t n_args, outs
     return rc < 0 ? rc : dp_return_tensors(call, o.n, o.t);
 }
 
-/* A boxed kernel `name` of both forms. */
+/* Define a boxed kernel `name` for both variants. */
 #define OUTS_KERNEL(name, n_args, fn)                                                              \
     static int name(dp_call *call)                                                                 \
     {                                                                                              \

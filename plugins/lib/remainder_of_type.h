@@ -1,16 +1,18 @@
-/* remainder_of_type.h -- division with a remainder for one type: a part of math_of_type.h, which
- * includes it.
+/* remainder_of_type.h -- division with remainder for one type: a part of math_of_type.h, which
+ * includes this header.
  *
- * fmod is C's, rem_floor and div_floor are Python's % and //.  Of all three there are forms for
- * loops, as of sin: for x and y of which quotient_far is 0. */
+ * fmod is C's function; rem_floor and div_floor are Python's % and //.  Each has a variant for
+ * loops, whose name ends in _near, as sin has: it accepts only x and y for which quotient_far is
+ * 0. */
 
-/* Has x / y more digits than T, or is it no number?  1 or 0. */
+/* Does the integer part of x / y have more digits than T, or is x / y not a finite number?  1 or
+ * 0. */
 DPM_INLINE U FN(quotient_far)(T x, T y)
 {
     return (FN(bits)(K(0x1p23f, 0x1p52)) - 1 - FN(bits)(FN(abs)(x / y))) >> (BITS - 1);
 }
 
-/* The largest integer <= x, |x| < 2^DIGITS. */
+/* The largest integer <= x, for |x| < 2^DIGITS. */
 DPM_INLINE T FN(floor_near)(T x)
 {
     const T grid = FN(sign)(K(0x1p23f, 0x1p52), x);
@@ -19,7 +21,7 @@ DPM_INLINE T FN(floor_near)(T x)
     return FN(pick)(n > x, n - 1, n);
 }
 
-/* The quotient is rounded, so it may be one too large; the remainder is exact. */
+/* The quotient is rounded, so its integer part may be too large by one; the remainder is exact. */
 DPM_INLINE T FN(fmod_near)(T x, T y)
 {
     T a = FN(abs)(x), b = FN(abs)(y), r = FN(fma)(-FN(floor_near)(a / b), b, a);
@@ -33,12 +35,12 @@ DPM_INLINE T FN(fmod)(T x, T y)
     return FN(quotient_far)(x, y) ? K(fmodf, fmod)(x, y) : FN(fmod_near)(x, y);
 }
 
-/* From r = fmod(x, y).  Source: at::native's remainder. */
+/* Compute Python's remainder from r = fmod(x, y).  Source: remainder of at::native. */
 DPM_INLINE T FN(rem_floor_of)(T y, T r)
 {
-    T other = FN(pick)(r == 0, r, r + y);
+    T shifted = FN(pick)(r == 0, r, r + y);
 
-    return FN(pick)(FN(sign)(1, r) * FN(sign)(1, y) < 0, other, r);
+    return FN(pick)(FN(sign)(1, r) * FN(sign)(1, y) < 0, shifted, r);
 }
 
 DPM_INLINE T FN(rem_floor_near)(T x, T y)
@@ -51,7 +53,7 @@ DPM_INLINE T FN(rem_floor)(T x, T y)
     return FN(rem_floor_of)(y, FN(fmod)(x, y));
 }
 
-/* From the remainder, so that it is not rounded up to the next integer.
+/* The quotient is computed from the remainder, so that it is not rounded up to the next integer.
  * Source: at::native::div_floor_floating. */
 DPM_INLINE T FN(div_floor_near)(T x, T y)
 {
