@@ -6,7 +6,7 @@
  *     gcc -DDP_ISA=v1 ...
  *     gcc -DDP_ISA=v3 -march=x86-64-v3 ...
  *
- * mine.c exports only its tables, whose names DP_ISA_NAME() ends with the level:
+ * mine.c exports only its tables.  DP_ISA_NAME() appends the level to their names:
  *
  *     const my_row DP_ISA_NAME(my_table)[] = {{...}, ...};
  *
