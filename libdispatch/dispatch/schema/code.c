@@ -1,11 +1,11 @@
-/* code.c -- C types of operators ("TTs>T") as numbers, interned for ever. */
+/* code.c -- number the C types of operators ("TTs>T"); the numbers stay valid for ever. */
 #include "schema.h"
 #include <pthread.h>
 
 static struct {
     pthread_mutex_t lock;
     uint32_t n, cap;
-    char **text;
+    char **text; /* [n] number i + 1 is text[i] */
 } codes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 uint32_t dpi_code_intern(const char *code)

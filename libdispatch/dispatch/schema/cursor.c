@@ -1,4 +1,4 @@
-/* cursor.c -- reading a schema's text token by token, and the first fault. */
+/* cursor.c -- read a schema's text token by token, and report the first error in it. */
 #include "parse.h"
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ bool dpi_parser_refuse(dpi_parser *p, int code, const char *what, const char *na
     return false;
 }
 
-bool dpi_parser_over(dpi_parser *p, const char *what, int limit)
+bool dpi_parser_over_limit(dpi_parser *p, const char *what, int limit)
 {
     if (p->rc == DP_OK)
         p->rc = dp_error_set(p->err, DP_ERESOURCE, "column %zu: more than %d %s: %.200s",
@@ -52,7 +52,7 @@ const char *dpi_parser_copy(dpi_parser *p, const char *s, size_t n)
     return c ? memcpy(c, s, n) : NULL;
 }
 
-const char *dpi_parser_keep(dpi_parser *p, dpi_text *t)
+const char *dpi_parser_store(dpi_parser *p, dpi_text *t)
 {
     const char *s = NULL;
 
@@ -75,7 +75,7 @@ bool dpi_parser_next_is(dpi_parser *p, const char *token)
     return strncmp(p->at, token, strlen(token)) == 0;
 }
 
-bool dpi_parser_take(dpi_parser *p, const char *token)
+bool dpi_parser_accept(dpi_parser *p, const char *token)
 {
     if (!dpi_parser_next_is(p, token))
         return false;
@@ -87,7 +87,7 @@ bool dpi_parser_expect(dpi_parser *p, const char *token)
 {
     char what[32];
 
-    if (dpi_parser_take(p, token))
+    if (dpi_parser_accept(p, token))
         return true;
     snprintf(what, sizeof(what), "'%s'", token);
     return dpi_parser_fail(p, what);

@@ -1,10 +1,11 @@
-/* default.c -- default values of arguments: text to dp_value, and back as IValue's operator<<
- * prints. */
+/* default.c -- default values of arguments: parse them to a dp_value, and print them.
+ *
+ * They are printed as PyTorch's operator<< for IValue prints them. */
 #include "parse.h"
 #include <errno.h>
 #include <stdlib.h>
 
-/* Identifiers that native_functions.yaml writes where the operator takes an integer. */
+/* Identifiers that native_functions.yaml uses as defaults of integer arguments. */
 static const struct {
     const char *name;
     int64_t value;
@@ -25,7 +26,8 @@ static const struct {
     {"Sum", 2},
 };
 
-/* Characters of the number here, 0 when there is none; *integral: without point and exponent. */
+/* Count the characters of the number that follows, 0 if none does.  `*integral`: the number has no
+ * decimal point and no exponent. */
 static size_t number_length(dpi_parser *p, bool *integral)
 {
     dpi_parser_skip(p);
@@ -94,27 +96,27 @@ static bool parse_int_or_enum(dpi_parser *p, dp_value *v)
     return parse_int(p, v);
 }
 
-static bool take_word(dpi_parser *p, const char *name)
+static bool accept_word(dpi_parser *p, const char *name)
 {
-    return dpi_parser_ident_length(p) == strlen(name) && dpi_parser_take(p, name);
+    return dpi_parser_ident_length(p) == strlen(name) && dpi_parser_accept(p, name);
 }
 
 static bool parse_bool(dpi_parser *p, dp_value *v)
 {
-    bool yes = take_word(p, "True");
+    bool yes = accept_word(p, "True");
 
     *v = dp_bool(yes);
-    return yes || take_word(p, "False") || dpi_parser_fail(p, "True or False");
+    return yes || accept_word(p, "False") || dpi_parser_fail(p, "True or False");
 }
 
-/* "2.j", "1.", "1.+2.j" */
+/* Parse a complex number: "2.j", "1." or "1.+2.j". */
 static bool parse_complex(dpi_parser *p, dp_value *v)
 {
     double *c = dpi_parser_alloc(p, 2 * sizeof(*c));
 
     if (c == NULL || !parse_double(p, &c[0]))
         return false;
-    if (dpi_parser_take(p, "j")) {
+    if (dpi_parser_accept(p, "j")) {
         c[1] = c[0];
         c[0] = 0;
     } else if (dpi_parser_next_is(p, "+") || dpi_parser_next_is(p, "-")) {
@@ -149,7 +151,8 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* What follows a backslash: one of abfnrtv, three octal digits, x and two hex digits, or itself. */
+/* Parse an escape sequence after its backslash: a letter of abfnrtv, three octal digits, or x and
+ * two hex digits.  Any other character stands for itself. */
 static bool parse_escape(dpi_parser *p, char *out)
 {
     static const char names[] = "abfnrtv", values[] = "\a\b\f\n\r\t\v";
@@ -203,10 +206,11 @@ static bool parse_string(dpi_parser *p, dp_value *v)
     p->at++;
     v->tag = DP_TAG_STR;
     v->len = (uint32_t)t.len;
-    return (v->u.s = dpi_parser_keep(p, &t)) != NULL;
+    return (v->u.s = dpi_parser_store(p, &t)) != NULL;
 }
 
-/* n values as the list that a kernel sees. */
+/* Make the list `v` of `n` items as kernels take it: a typed array (DP_TAG_INTS, ...) if the
+ * element type has one, else a DP_TAG_LIST. */
 static bool make_list(dpi_parser *p, const dpi_type *elem, const dp_value *items, uint32_t n,
                       dp_value *v)
 {
@@ -240,18 +244,18 @@ static bool make_list(dpi_parser *p, const dpi_type *elem, const dp_value *items
     return true;
 }
 
-/* "[" value, ... "]", or for a sized list one value that stands for all. */
+/* Parse "[" value, ... "]".  In place of a sized list, one value stands for all its elements. */
 static bool parse_list(dpi_parser *p, const dpi_type *t, dp_value *v)
 {
     enum { ITEMS_MAX = 256 };
     dp_value items[ITEMS_MAX];
     uint32_t n = 0;
 
-    if (!dpi_parser_take(p, "[")) {
+    if (!dpi_parser_accept(p, "[")) {
         if (!t->sized)
             return dpi_parser_fail(p, "'['");
         if (t->n > ITEMS_MAX)
-            return dpi_parser_over(p, "elements in a default", ITEMS_MAX);
+            return dpi_parser_over_limit(p, "elements in a default", ITEMS_MAX);
         memset(items, 0, sizeof(items));
         if (!dpi_parse_default(p, t->elem, &items[0]))
             return false;
@@ -261,13 +265,13 @@ static bool parse_list(dpi_parser *p, const dpi_type *t, dp_value *v)
     }
     if (t->elem->kind == DPI_TYPE_TENSOR)
         return dpi_parser_expect(p, "]") && make_list(p, t->elem, items, 0, v);
-    for (bool more = !dpi_parser_take(p, "]"); more; n++) {
+    for (bool more = !dpi_parser_accept(p, "]"); more; n++) {
         if (n == ITEMS_MAX)
-            return dpi_parser_over(p, "elements in a default", ITEMS_MAX);
+            return dpi_parser_over_limit(p, "elements in a default", ITEMS_MAX);
         memset(&items[n], 0, sizeof(items[n]));
         if (!dpi_parse_default(p, t->elem, &items[n]))
             return false;
-        more = dpi_parser_take(p, ",");
+        more = dpi_parser_accept(p, ",");
         if (!more && !dpi_parser_expect(p, "]"))
             return false;
     }
@@ -281,7 +285,7 @@ bool dpi_parse_default(dpi_parser *p, const dpi_type *t, dp_value *v)
     *v = dp_none();
     switch (t->kind) {
     case DPI_TYPE_OPTIONAL:
-        return take_word(p, "None") || dpi_parse_default(p, t->elem, v);
+        return accept_word(p, "None") || dpi_parse_default(p, t->elem, v);
     case DPI_TYPE_LIST:
         return parse_list(p, t, v);
     case DPI_TYPE_FLOAT:
@@ -298,11 +302,11 @@ bool dpi_parse_default(dpi_parser *p, const dpi_type *t, dp_value *v)
     default:
         if (w && w->tags == TAG(INT))
             return parse_int_or_enum(p, v);
-        return take_word(p, "None") || dpi_parser_fail(p, "None");
+        return accept_word(p, "None") || dpi_parser_fail(p, "None");
     }
 }
 
-/* -- printing defaults: IValue's operator<< -- */
+/* -- printing, as IValue's operator<< -- */
 
 static void print_double(dpi_text *t, double d)
 {
@@ -365,7 +369,8 @@ static void print_value(dpi_text *t, const dp_value *v)
     }
 }
 
-/* int[N] whose N elements agree prints one of them, "int[2] stride=1", as native_functions.yaml. */
+/* Is the default an int[N] with N equal elements?  It prints as one element, "int[2] stride=1", as
+ * in native_functions.yaml. */
 static bool prints_as_one(const dpi_type *t, const dp_value *v)
 {
     if (v->tag != DP_TAG_INTS || t->elem->kind != DPI_TYPE_INT || v->len < 2 || v->len != t->n)
@@ -386,5 +391,5 @@ const char *dpi_default_text(dpi_parser *p, const dpi_type *t, const dp_value *v
         v = &first;
     }
     print_value(&text, v);
-    return dpi_parser_keep(p, &text);
+    return dpi_parser_store(p, &text);
 }

@@ -1,8 +1,10 @@
-/* derive.c -- what follows from a schema's arguments and returns: aliases, views, form, C type,
- * text. */
+/* derive.c -- fill in the fields of a schema that follow from its arguments and returns.
+ *
+ * They are: aliases, views, the variant (functional, in-place, out, mutable), the C type and the
+ * canonical text. */
 #include "parse.h"
 
-/* Where alias info of a whole argument stands: on the type, or on what it contains. */
+/* The alias annotation of the type, or else of the element of the list or optional. */
 static const dpi_alias *alias_of(const dpi_type *t)
 {
     while (!t->alias.present && (t->kind == DPI_TYPE_LIST || t->kind == DPI_TYPE_OPTIONAL))
@@ -20,6 +22,7 @@ bool dpi_type_written(const dpi_type *t)
     }
 }
 
+/* May a value of this type have a key set: a tensor or generator, or a list of these? */
 static bool carries_keys(const dpi_type *t)
 {
     while (t->kind == DPI_TYPE_LIST || t->kind == DPI_TYPE_OPTIONAL)
@@ -27,13 +30,14 @@ static bool carries_keys(const dpi_type *t)
     return t->kind == DPI_TYPE_TENSOR || t->kind == DPI_TYPE_GENERATOR;
 }
 
-static bool same_set(const dpi_alias *a, const dpi_alias *b)
+/* Do both annotations have "!" and the same set, as a written argument and its return have? */
+static bool same_written_set(const dpi_alias *a, const dpi_alias *b)
 {
     return a->write && b->write && a->before && b->before && strcmp(a->before, b->before) == 0;
 }
 
-/* Do two alias sets, "a" and "a|b", have a name in common? */
-static bool sets_meet(const dpi_alias *a, const dpi_alias *b)
+/* Do the alias sets of `a` and `b` have a name in common, as "a" and "a|b" have? */
+static bool sets_intersect(const dpi_alias *a, const dpi_alias *b)
 {
     if (a->before == NULL || b->before == NULL)
         return false;
@@ -50,19 +54,21 @@ static bool sets_meet(const dpi_alias *a, const dpi_alias *b)
     return false;
 }
 
-/* Which argument each return shares memory with, by the letters of their alias sets. */
+/* Set ret_view[] and `viewed`: a return shares memory with the first argument whose alias set has a
+ * name in common with the return's. */
 static void derive_views(dp_schema *s)
 {
     memset(s->ret_view, -1, sizeof(s->ret_view));
     for (uint32_t r = 0; r < s->n_rets; r++) {
         for (uint32_t i = 0; i < s->n_args && s->ret_view[r] < 0; i++)
-            if (sets_meet(alias_of(s->rets[r].type), alias_of(s->args[i].type)))
+            if (sets_intersect(alias_of(s->rets[r].type), alias_of(s->args[i].type)))
                 s->ret_view[r] = (int8_t)i;
         if (s->ret_view[r] >= 0 && !s->args[s->ret_view[r]].written)
             s->viewed |= (uint64_t)1 << s->ret_view[r];
     }
 }
 
+/* Set ret_alias[], `n_given`, `tensor_args` and `written`. */
 static void derive_aliases(dp_schema *s)
 {
     memset(s->ret_alias, -1, sizeof(s->ret_alias));
@@ -73,14 +79,15 @@ static void derive_aliases(dp_schema *s)
     s->n_given = s->n_rets;
     for (uint32_t r = 0; r < s->n_rets; r++) {
         for (uint32_t i = 0; i < s->n_args && s->ret_alias[r] < 0; i++)
-            if (same_set(alias_of(s->rets[r].type), alias_of(s->args[i].type)) &&
+            if (same_written_set(alias_of(s->rets[r].type), alias_of(s->args[i].type)) &&
                 dpi_type_same(s->rets[r].type, s->args[i].type))
                 s->ret_alias[r] = (int8_t)i;
         s->n_given -= s->ret_alias[r] >= 0;
     }
 }
 
-static int form_of(const dp_schema *s)
+/* The operator's variant, DP_VARIANT_*. */
+static int variant_of(const dp_schema *s)
 {
     for (uint32_t i = 0; i < s->n_args; i++)
         if (s->args[i].written && s->args[i].kwarg_only)
@@ -91,6 +98,7 @@ static int form_of(const dp_schema *s)
     return s->written != 0 ? DP_VARIANT_MUTABLE : DP_VARIANT_FUNCTIONAL;
 }
 
+/* Set `code`: letters of the arguments, ">", letters of the returns i with ret_alias[i] < 0. */
 static bool derive_code(dpi_parser *p, dp_schema *s)
 {
     dpi_text code = {0};
@@ -102,7 +110,7 @@ static bool derive_code(dpi_parser *p, dp_schema *s)
     for (uint32_t i = 0; i < s->n_rets && whole; i++)
         whole = s->ret_alias[i] >= 0 || dpi_type_code(&code, s->rets[i].type);
     if (whole || code.failed)
-        return (s->code = dpi_parser_keep(p, &code)) != NULL;
+        return (s->code = dpi_parser_store(p, &code)) != NULL;
     dpi_text_fini(&code);
     s->code = "";
     return true;
@@ -127,7 +135,7 @@ static void print_returns(dpi_text *t, const dp_schema *s)
         dpi_text_add(t, "...");
         return;
     }
-    /* A single tuple, or a list of them, would read as several returns. */
+    /* Without parentheses a single tuple, or a list of tuples, would parse as several returns. */
     for (const dpi_type *e = s->n_rets == 1 ? s->rets[0].type : NULL; e && !parentheses;
          e = e->kind == DPI_TYPE_LIST || e->kind == DPI_TYPE_OPTIONAL ? e->elem : NULL)
         parentheses = e->kind == DPI_TYPE_TUPLE;
@@ -159,13 +167,13 @@ static bool derive_text(dpi_parser *p, dp_schema *s)
         dpi_text_add(&t, ") -> ");
         print_returns(&t, s);
     }
-    return (s->text = dpi_parser_keep(p, &t)) != NULL;
+    return (s->text = dpi_parser_store(p, &t)) != NULL;
 }
 
 bool dpi_schema_derive(dpi_parser *p, dp_schema *s)
 {
     derive_aliases(s);
     derive_views(s);
-    s->form = form_of(s);
+    s->form = variant_of(s);
     return derive_code(p, s) && derive_text(p, s);
 }

@@ -1,10 +1,10 @@
-/* parse.c -- function schemas: text to struct.
+/* parse.c -- parse the text of a function schema into a dp_schema.
  *
- * A recursive-descent parser straight over the text; the grammar is that of
- * torch/csrc/jit/frontend/function_schema_parser.cpp.  A schema
- * and everything in it live in one arena, and are immutable once parsed.  `text` is canonical:
- * parsing it gives the same fields.  Beyond PyTorch's own checks an argument's name must be unique,
- * since names are part of the interface. */
+ * The parser is a recursive-descent parser without a separate lexer.  The grammar is that of
+ * torch/csrc/jit/frontend/function_schema_parser.cpp.  A schema and all that it points to lie in
+ * one arena and are immutable after parsing.  dp_schema.text is canonical: parsing it gives the
+ * same fields.  In addition to PyTorch's checks, names of arguments must be unique, since clients
+ * pass arguments by name. */
 #include "parse.h"
 #include <limits.h>
 #include <locale.h>
@@ -17,19 +17,19 @@ static bool parse_name(dpi_parser *p, dp_schema *s)
     if (!(s->base = dpi_parser_ident(p, what)))
         return false;
     s->ns = s->overload = "";
-    if (dpi_parser_take(p, "::")) {
+    if (dpi_parser_accept(p, "::")) {
         s->ns = s->base;
         if (!(s->base = dpi_parser_ident(p, what)))
             return false;
     }
-    if (dpi_parser_take(p, ".") && !(s->overload = dpi_parser_ident(p, "an overload name")))
+    if (dpi_parser_accept(p, ".") && !(s->overload = dpi_parser_ident(p, "an overload name")))
         return false;
     if (strcmp(s->overload, "default") == 0 || strncmp(s->overload, "__", 2) == 0)
         return dpi_parser_refuse(p, DP_EVALUE, "not a legal overload name:", s->overload);
     return true;
 }
 
-/* Text, then its length must be small enough for whoever copies names. */
+/* Set the full name, "ns::base.overload".  Its length is limited. */
 static bool join_name(dpi_parser *p, dp_schema *s)
 {
     dpi_text t = {0};
@@ -37,20 +37,21 @@ static bool join_name(dpi_parser *p, dp_schema *s)
     dpi_text_printf(&t, "%s%s%s%s%s", s->ns, *s->ns ? "::" : "", s->base, *s->overload ? "." : "",
                     s->overload);
     size_t n = t.len;
-    if (!(s->name = dpi_parser_keep(p, &t)))
+    if (!(s->name = dpi_parser_store(p, &t)))
         return false;
-    return n <= DP_LIMIT_NAME_BYTES || dpi_parser_over(p, "bytes in a name", DP_LIMIT_NAME_BYTES);
+    return n <= DP_LIMIT_NAME_BYTES ||
+           dpi_parser_over_limit(p, "bytes in a name", DP_LIMIT_NAME_BYTES);
 }
 
-/* One side of alias info: "*" or idents joined by "|".  Once "*" is seen the rest does not count.
- */
+/* Parse an alias set: identifiers joined by "|" into `*set`, or "*".  A set that contains "*" is a
+ * wildcard, and its names are dropped. */
 static bool parse_alias_set(dpi_parser *p, const char **set, bool *wildcard)
 {
     dpi_text t = {0};
 
     do {
         size_t n = dpi_parser_ident_length(p);
-        if (dpi_parser_take(p, "*"))
+        if (dpi_parser_accept(p, "*"))
             *wildcard = true;
         else if (n > 0) {
             dpi_text_add(&t, t.len ? "|" : "");
@@ -60,27 +61,27 @@ static bool parse_alias_set(dpi_parser *p, const char **set, bool *wildcard)
             dpi_text_fini(&t);
             return dpi_parser_fail(p, "an alias set or '*'");
         }
-    } while (dpi_parser_take(p, "|"));
+    } while (dpi_parser_accept(p, "|"));
     if (*wildcard) {
         dpi_text_fini(&t);
         return true;
     }
-    return (*set = dpi_parser_keep(p, &t)) != NULL;
+    return (*set = dpi_parser_store(p, &t)) != NULL;
 }
 
 static bool parse_alias(dpi_parser *p, dpi_alias *a)
 {
-    if (dpi_parser_take(p, "!")) {
+    if (dpi_parser_accept(p, "!")) {
         a->present = a->bare = a->write = true;
         return true;
     }
-    if (!dpi_parser_take(p, "("))
+    if (!dpi_parser_accept(p, "("))
         return true;
     a->present = true;
     if (!parse_alias_set(p, &a->before, &a->wildcard_before))
         return false;
-    a->write = dpi_parser_take(p, "!");
-    if (dpi_parser_take(p, "->")) {
+    a->write = dpi_parser_accept(p, "!");
+    if (dpi_parser_accept(p, "->")) {
         if (!parse_alias_set(p, &a->after, &a->wildcard_after))
             return false;
         a->has_after = a->wildcard_before != a->wildcard_after ||
@@ -102,7 +103,7 @@ static dpi_type *type_new(dpi_parser *p, int kind, dpi_type *elem)
     return t;
 }
 
-/* "(" has been taken. */
+/* Parse the remainder of a tuple type after "(". */
 static dpi_type *parse_tuple(dpi_parser *p, int depth, int *height)
 {
     dpi_type *t = type_new(p, DPI_TYPE_TUPLE, NULL);
@@ -114,7 +115,7 @@ static dpi_type *parse_tuple(dpi_parser *p, int depth, int *height)
         if (!(*tail = parse_type(p, depth, height)))
             return NULL;
         tail = &(*tail)->next;
-    } while (dpi_parser_take(p, ","));
+    } while (dpi_parser_accept(p, ","));
     return dpi_parser_expect(p, ")") ? t : NULL;
 }
 
@@ -139,7 +140,7 @@ static dpi_type *parse_future(dpi_parser *p, const char *name, int depth, int *h
     return NULL;
 }
 
-/* "__torch__" has been taken: the rest of __torch__.torch.classes.ns.Class. */
+/* Parse the remainder of "__torch__.torch.classes.ns.Class" after "__torch__". */
 static dpi_type *parse_class(dpi_parser *p)
 {
     dpi_type *t = type_new(p, DPI_TYPE_CLASS, NULL);
@@ -163,11 +164,12 @@ static dpi_type *parse_class(dpi_parser *p)
     }
     if (t == NULL)
         dpi_text_fini(&name);
-    else if (!(t->name = dpi_parser_keep(p, &name)))
+    else if (!(t->name = dpi_parser_store(p, &name)))
         t = NULL;
     return t;
 }
 
+/* Make the type called `name`, which begins at `start`: a one-word type or a type variable. */
 static dpi_type *parse_word(dpi_parser *p, const char *name, const char *start)
 {
     dpi_type *t = type_new(p, DPI_TYPE_VARIABLE, NULL);
@@ -187,7 +189,7 @@ static dpi_type *parse_word(dpi_parser *p, const char *name, const char *start)
 
 static dpi_type *parse_base(dpi_parser *p, int depth, int *height)
 {
-    if (dpi_parser_take(p, "("))
+    if (dpi_parser_accept(p, "("))
         return parse_tuple(p, depth, height);
     dpi_parser_skip(p);
     const char *start = p->at, *name = dpi_parser_ident(p, "a type");
@@ -202,7 +204,7 @@ static dpi_type *parse_base(dpi_parser *p, int depth, int *height)
     return parse_word(p, name, start);
 }
 
-/* "[" has been taken: the rest of "[]" or "[2]". */
+/* Parse the remainder of "[]" or "[2]" after "[". */
 static bool parse_list_size(dpi_parser *p, dpi_type *t)
 {
     dpi_parser_skip(p);
@@ -217,26 +219,27 @@ static bool parse_list_size(dpi_parser *p, dpi_type *t)
     return dpi_parser_expect(p, "]");
 }
 
-/* base { "[" [N] "]" [alias] | "?" }.  height: of the tallest type so far, in levels. */
+/* Parse a type: base [alias] { "[" [N] "]" [alias] | "?" }.  `depth`: number of types around this
+ * one.  `*height` becomes the number of levels of this type if that is larger. */
 static dpi_type *parse_type(dpi_parser *p, int depth, int *height)
 {
     int inner = 0, levels = 1;
 
     if (depth >= DP_LIMIT_TYPE_DEPTH) {
-        dpi_parser_over(p, "levels in a type", DP_LIMIT_TYPE_DEPTH);
+        dpi_parser_over_limit(p, "levels in a type", DP_LIMIT_TYPE_DEPTH);
         return NULL;
     }
     dpi_type *t = parse_base(p, depth + 1, &inner);
     if (t == NULL || !parse_alias(p, &t->alias))
         return NULL;
-    for (bool list; (list = dpi_parser_take(p, "[")) || dpi_parser_take(p, "?"); levels++) {
+    for (bool list; (list = dpi_parser_accept(p, "[")) || dpi_parser_accept(p, "?"); levels++) {
         t = type_new(p, list ? DPI_TYPE_LIST : DPI_TYPE_OPTIONAL, t);
         if (t == NULL || (list && (!parse_list_size(p, t) || !parse_alias(p, &t->alias))))
             return NULL;
     }
     levels += inner;
     if (levels > DP_LIMIT_TYPE_DEPTH) {
-        dpi_parser_over(p, "levels in a type", DP_LIMIT_TYPE_DEPTH);
+        dpi_parser_over_limit(p, "levels in a type", DP_LIMIT_TYPE_DEPTH);
         return NULL;
     }
     if (levels > *height)
@@ -259,7 +262,7 @@ static bool parse_argument(dpi_parser *p, dpi_argument *a, bool is_return)
         return false;
     a->tags = dpi_type_tags(a->type);
     a->written = dpi_type_written(a->type);
-    if (is_return || !dpi_parser_take(p, "="))
+    if (is_return || !dpi_parser_accept(p, "="))
         return true;
     a->has_default = true;
     return dpi_parse_default(p, a->type, &a->def) &&
@@ -270,7 +273,7 @@ static bool add_argument(dpi_parser *p, dpi_argument *list, uint32_t *n, bool is
                          bool kwarg_only)
 {
     if (*n == DP_LIMIT_ARGUMENTS)
-        return dpi_parser_over(p, is_return ? "returns" : "arguments", DP_LIMIT_ARGUMENTS);
+        return dpi_parser_over_limit(p, is_return ? "returns" : "arguments", DP_LIMIT_ARGUMENTS);
     dpi_argument *a = &list[*n];
     if (!parse_argument(p, a, is_return))
         return false;
@@ -283,23 +286,23 @@ static bool add_argument(dpi_parser *p, dpi_argument *list, uint32_t *n, bool is
     return true;
 }
 
-/* "(" has been taken. */
+/* Parse the remainder of the arguments after "(". */
 static bool parse_arguments(dpi_parser *p, dp_schema *s, dpi_argument *list)
 {
-    bool kwarg_only = false, more = !dpi_parser_take(p, ")");
+    bool kwarg_only = false, more = !dpi_parser_accept(p, ")");
 
     while (more) {
-        if (dpi_parser_take(p, "...")) {
+        if (dpi_parser_accept(p, "...")) {
             s->vararg = true;
             return dpi_parser_expect(p, ")");
         }
-        if (dpi_parser_take(p, "*")) {
+        if (dpi_parser_accept(p, "*")) {
             if (kwarg_only)
                 return dpi_parser_fail(p, "one '*'");
             kwarg_only = true;
         } else if (!add_argument(p, list, &s->n_args, false, kwarg_only))
             return false;
-        more = dpi_parser_take(p, ",");
+        more = dpi_parser_accept(p, ",");
         if (!more && !dpi_parser_expect(p, ")"))
             return false;
     }
@@ -308,28 +311,28 @@ static bool parse_arguments(dpi_parser *p, dp_schema *s, dpi_argument *list)
 
 static bool parse_returns(dpi_parser *p, dp_schema *s, dpi_argument *list)
 {
-    if (dpi_parser_take(p, "...")) {
+    if (dpi_parser_accept(p, "...")) {
         s->varret = true;
         return true;
     }
-    if (!dpi_parser_take(p, "("))
+    if (!dpi_parser_accept(p, "("))
         return add_argument(p, list, &s->n_rets, true, false);
-    for (bool more = !dpi_parser_take(p, ")"); more;) {
+    for (bool more = !dpi_parser_accept(p, ")"); more;) {
         if (!add_argument(p, list, &s->n_rets, true, false))
             return false;
-        more = dpi_parser_take(p, ",");
+        more = dpi_parser_accept(p, ",");
         if (!more && !dpi_parser_expect(p, ")"))
             return false;
     }
     return true;
 }
 
-static dpi_argument *keep_list(dpi_parser *p, const dpi_argument *list, uint32_t n)
+static dpi_argument *copy_list(dpi_parser *p, const dpi_argument *list, uint32_t n)
 {
-    dpi_argument *kept = dpi_parser_alloc(p, n * sizeof(*kept));
-    if (kept != NULL)
-        dp_copy_n(kept, list, n, sizeof(*kept));
-    return kept;
+    dpi_argument *copy = dpi_parser_alloc(p, n * sizeof(*copy));
+    if (copy != NULL)
+        dp_copy_n(copy, list, n, sizeof(*copy));
+    return copy;
 }
 
 static bool parse_signature(dpi_parser *p, dp_schema *s)
@@ -337,14 +340,14 @@ static bool parse_signature(dpi_parser *p, dp_schema *s)
     dpi_argument list[DP_LIMIT_ARGUMENTS];
 
     memset(list, 0, sizeof(list));
-    if (!parse_arguments(p, s, list) || !(s->args = keep_list(p, list, s->n_args)))
+    if (!parse_arguments(p, s, list) || !(s->args = copy_list(p, list, s->n_args)))
         return false;
     memset(list, 0, sizeof(list));
     return dpi_parser_expect(p, "->") && parse_returns(p, s, list) &&
-           (s->rets = keep_list(p, list, s->n_rets)) != NULL;
+           (s->rets = copy_list(p, list, s->n_rets)) != NULL;
 }
 
-/* -- the whole -- */
+/* -- a schema -- */
 
 static bool parse_schema(dpi_parser *p, const char *ns, dp_schema *s)
 {
@@ -357,7 +360,7 @@ static bool parse_schema(dpi_parser *p, const char *ns, dp_schema *s)
         return false;
     if (!join_name(p, s))
         return false;
-    s->name_only = !dpi_parser_take(p, "(");
+    s->name_only = !dpi_parser_accept(p, "(");
     if (!s->name_only && !parse_signature(p, s))
         return false;
     dpi_parser_skip(p);
@@ -387,7 +390,7 @@ int dpi_schema_parse(const char *text, const char *ns, dp_schema **out, dp_error
     dp_arena *a = dp_arena_new();
     if (a == NULL)
         return dpi_no_memory(err, "a schema");
-    /* Numbers are read and printed with a point, whatever the process's locale is. */
+    /* Numbers are read and printed with a decimal point in every locale. */
     locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     locale_t old = c ? uselocale(c) : (locale_t)0;
     int rc = c ? parse_in(a, text, ns, out, err) : dpi_no_memory(err, "a locale");

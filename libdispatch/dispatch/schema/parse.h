@@ -1,5 +1,4 @@
-/* parse.h -- between the files that parse a schema: types, the cursor, defaults, what is
- * derived. */
+/* parse.h -- internal declarations of the files that parse a function schema. */
 #ifndef DPI_PARSE_H
 #define DPI_PARSE_H
 
@@ -14,60 +13,69 @@
 
 /* -- type.c -- */
 
-/* A one-word type. */
+/* A one-word type: Tensor, int, ... */
 typedef struct dpi_word {
     const char *name;
     uint8_t kind;       /* DPI_TYPE_* */
-    uint32_t tags;      /* of values that fit */
-    uint32_t list_tag;  /* of a list of them */
-    const char *letter; /* of the C type; NULL: none */
+    uint32_t tags;      /* set of the tags of values that fit */
+    uint32_t list_tag;  /* set of the tags of lists of this type */
+    const char *letter; /* letter of the C type (plugin.h); NULL: no letter */
 } dpi_word;
-/* Find the one-word type of this name; replace a synonym in `*name`.  NULL: there is none. */
+/* Find the one-word type called `*name`; a synonym in `*name` is replaced.  NULL: no such type. */
 const dpi_word *dpi_word_named(const char **name);
-const dpi_word *dpi_type_word(const dpi_type *t); /* NULL: `t` is no one-word type */
-uint32_t dpi_type_tags(const dpi_type *t);        /* tags of values that fit `t`, shallowly */
-uint32_t dpi_list_tags(const dpi_type *elem);     /* the same for a list of `elem` */
-/* Append the letters of plugin.h to `out`.  False: the type has none. */
+const dpi_word *dpi_type_word(const dpi_type *t); /* NULL: `t` has more than one word */
+/* The set of tags of values that may fit `t`; elements of lists are not considered. */
+uint32_t dpi_type_tags(const dpi_type *t);
+uint32_t dpi_list_tags(const dpi_type *elem); /* dpi_type_tags() of a list of `elem` */
+/* Append the letters of `t` (plugin.h) to `out`.  False: the type has no letters. */
 bool dpi_type_code(dpi_text *out, const dpi_type *t);
-/* Compare types as PyTorch's check of signatures does: a SymInt is an int, sizes do not count. */
+/* Compare types as PyTorch compares signatures: SymInt equals int, and list sizes are ignored. */
 bool dpi_type_same(const dpi_type *a, const dpi_type *b);
 
 /* -- cursor.c -- */
 
 typedef struct dpi_parser {
-    const char *text, *at;
+    const char *text, *at; /* the whole text; the position in it */
     dp_arena *arena;
     dp_error *err;
-    int rc; /* of the first fault; nothing is consumed after it */
+    int rc; /* code of the first error; later errors do not replace it */
 } dpi_parser;
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 #define DIGITS  "0123456789"
 
-/* These return false or NULL when the text does not go on as expected, with the error set. */
-bool dpi_parser_fail(dpi_parser *p, const char *what); /* `what` was expected */
+/* Unless their comment says otherwise, these functions set the error and return false or NULL on
+ * failure.  The first three only set the error, which names the column; they return false. */
+bool dpi_parser_fail(dpi_parser *p, const char *what); /* "expected `what`, found ..." */
 bool dpi_parser_refuse(dpi_parser *p, int code, const char *what, const char *name);
-bool dpi_parser_over(dpi_parser *p, const char *what, int limit);
-void *dpi_parser_alloc(dpi_parser *p, size_t bytes); /* zeroed */
+/* "more than `limit` `what`" */
+bool dpi_parser_over_limit(dpi_parser *p, const char *what, int limit);
+void *dpi_parser_alloc(dpi_parser *p, size_t bytes); /* zeroed memory in the schema's arena */
+/* Copy `n` bytes of `s` into the arena, and end them with '\0'. */
 const char *dpi_parser_copy(dpi_parser *p, const char *s, size_t n);
-/* Copy the text of `t` into the schema and free `t`. */
-const char *dpi_parser_keep(dpi_parser *p, dpi_text *t);
-void dpi_parser_skip(dpi_parser *p); /* white space */
-bool dpi_parser_next_is(dpi_parser *p, const char *token);
-bool dpi_parser_take(dpi_parser *p, const char *token); /* false without an error */
-bool dpi_parser_expect(dpi_parser *p, const char *token);
-size_t dpi_parser_ident_length(dpi_parser *p); /* of the identifier here; 0: none */
+/* Copy the text of `t` into the arena and free `t`, also on failure. */
+const char *dpi_parser_store(dpi_parser *p, dpi_text *t);
+void dpi_parser_skip(dpi_parser *p);                       /* skip white space */
+bool dpi_parser_next_is(dpi_parser *p, const char *token); /* does `token` follow? */
+/* Consume `token` if it follows.  False, without an error: it does not. */
+bool dpi_parser_accept(dpi_parser *p, const char *token);
+bool dpi_parser_expect(dpi_parser *p, const char *token); /* consume `token`, which must follow */
+size_t dpi_parser_ident_length(dpi_parser *p); /* bytes of the next identifier; 0: none follows */
+/* Consume and copy an identifier; `what` names it in the error. */
 const char *dpi_parser_ident(dpi_parser *p, const char *what);
 
 /* -- default.c -- */
 
+/* Parse the default value of an argument of type `t`. */
 bool dpi_parse_default(dpi_parser *p, const dpi_type *t, dp_value *v);
+/* The canonical text of default `v`, in the arena. */
 const char *dpi_default_text(dpi_parser *p, const dpi_type *t, const dp_value *v);
 
 /* -- derive.c -- */
 
-bool dpi_type_written(const dpi_type *t); /* itself, or what it contains */
-/* Fill in what follows from the arguments and returns of `s`. */
+/* Does the alias annotation of `t`, or of the element of a list or optional, have "!"? */
+bool dpi_type_written(const dpi_type *t);
+/* Fill in the fields of `s` that follow from its arguments and returns. */
 bool dpi_schema_derive(dpi_parser *p, dp_schema *s);
 
 #pragma GCC visibility pop

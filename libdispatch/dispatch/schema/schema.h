@@ -1,5 +1,6 @@
-/* schema.h -- a function schema as a struct (torch/csrc/jit/frontend/function_schema_parser.cpp).
- */
+/* schema.h -- a parsed function schema: its types, arguments, returns and what follows from them.
+ *
+ * Source: torch/csrc/jit/frontend/function_schema_parser.cpp. */
 #ifndef DPI_SCHEMA_H
 #define DPI_SCHEMA_H
 
@@ -7,13 +8,13 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { /* dpi_type.kind.  Names print as in the text. */
+enum { /* dpi_type.kind */
        DPI_TYPE_TENSOR = 1,
        DPI_TYPE_INT,
        DPI_TYPE_FLOAT,
        DPI_TYPE_BOOL,
        DPI_TYPE_STR,
-       DPI_TYPE_SCALAR, /* Scalar, number */
+       DPI_TYPE_SCALAR, /* Scalar, or its synonym number */
        DPI_TYPE_COMPLEX,
        DPI_TYPE_SYMINT,
        DPI_TYPE_SCALAR_TYPE,
@@ -21,26 +22,32 @@ enum { /* dpi_type.kind.  Names print as in the text. */
        DPI_TYPE_MEMORY_FORMAT,
        DPI_TYPE_DEVICE,
        DPI_TYPE_GENERATOR,
-       /* any other one-word type: Storage, Stream, QScheme, Any ...; text in `name` */
-       DPI_TYPE_NAMED,
-       DPI_TYPE_VARIABLE, /* lowercase identifier */
-       DPI_TYPE_CLASS,    /* __torch__.torch.classes.ns.Class */
-       DPI_TYPE_LIST,     /* elem; sized: int[n] */
-       DPI_TYPE_OPTIONAL, /* elem */
-       DPI_TYPE_DICT,     /* elem = key, value */
-       DPI_TYPE_TUPLE,    /* elems chained by next */
-       DPI_TYPE_FUTURE,   /* Future, RRef, Await: name + elem */
+       DPI_TYPE_NAMED,    /* another one-word type, by `name`: Storage, Stream, QScheme, Any ... */
+       DPI_TYPE_VARIABLE, /* a type variable: `name` is another identifier in lower case */
+       DPI_TYPE_CLASS,    /* `name`: __torch__.torch.classes.ns.Class */
+       DPI_TYPE_LIST,     /* list of `elem`; int[n] has `sized` and `n` */
+       DPI_TYPE_OPTIONAL, /* `elem` or None */
+       DPI_TYPE_DICT,     /* `elem`: type of the keys; `value`: type of the values */
+       DPI_TYPE_TUPLE,    /* `elem`: the first element; `next` links the others */
+       DPI_TYPE_FUTURE,   /* `name`: Future, RRef or Await; `elem`: its result */
 };
 
+/* The alias annotation of a type: "(a!)", "(a -> *)", "(a|b)", "!". */
 typedef struct dpi_alias {
-    bool present, write, wildcard_before, wildcard_after, has_after, bare; /* bare: just "!" */
-    const char *before, *after; /* canonical set text "a" or "a|b"; NULL when wildcard or absent */
+    bool present;
+    bool write;           /* the annotation has "!" */
+    bool wildcard_before; /* the set before "->", or the only set, is "*" */
+    bool wildcard_after;  /* the set after "->" is "*" */
+    bool has_after;       /* the set after "->" differs from the one before it */
+    bool bare;            /* the annotation is only "!", without parentheses */
+    /* sets as text, "a" or "a|b"; NULL: a wildcard, or no such set */
+    const char *before, *after;
 } dpi_alias;
 
 typedef struct dpi_type {
     uint8_t kind;
-    bool sized; /* int[n], not int[] */
-    uint32_t n;
+    bool sized; /* of a list: int[n], not int[] */
+    uint32_t n; /* of a sized list: number of elements */
     const char *name;
     struct dpi_type *elem, *value, *next;
     dpi_alias alias;
@@ -51,55 +58,63 @@ typedef struct dpi_argument {
     dpi_type *type;
     bool kwarg_only;
     bool has_default;
-    dp_value def; /* in the schema's memory; lists as typed lists (INTS, DOUBLES, ...) */
-    const char *default_text; /* canonical */
-    uint32_t tags;            /* bit t: a dp_value of tag t fits the type, shallowly */
-    bool written;             /* alias info with write, itself or in its list element */
+    dp_value def; /* the default, in the schema's arena; lists as DP_TAG_INTS, _DOUBLES, ... */
+    const char *default_text; /* the default in canonical form */
+    uint32_t tags; /* bit t: a value with tag t may fit the type; elements are not considered */
+    bool written;  /* the type, or the element of its list or optional, has "!" */
 } dpi_argument;
 
 struct dp_schema {
     atomic_uint refs;
-    dp_arena *arena;  /* everything below lives here */
-    const char *name; /* "aten::add.Tensor" (full; no namespace when the text had none) */
-    const char *ns, *base, *overload; /* "aten", "add", "Tensor"; "" when absent */
-    const char *text;                 /* canonical print */
-    const char *code;                 /* unboxed C type, plugin.h; "" when some type has none */
+    dp_arena *arena;  /* owned; holds this struct and all that it points to */
+    const char *name; /* full name "aten::add.Tensor"; without "aten::" if the text had none */
+    const char *ns, *base, *overload; /* "aten", "add", "Tensor"; "": absent */
+    const char *text;                 /* the schema in canonical form */
+    /* letters of the unboxed C type (plugin.h); "": a type has no letters */
+    const char *code;
     uint32_t n_args, n_rets;
-    uint32_t n_given; /* returns that a kernel gives: all but those of ret_alias; those of `code` */
+    uint32_t n_given; /* number of returns i with ret_alias[i] < 0; only these are in `code` */
     dpi_argument *args, *rets;
-    bool name_only; /* no "(": it is only a name */
-    bool vararg, varret;
-    uint64_t
-        tensor_args;  /* bit i: argument i can carry key sets (Tensor, Tensor?, lists, Generator) */
-    uint64_t written; /* bit i: argument i is written */
-    /* return i is written argument j (one type, one set, both "!"), which the host returns; -1:
-     * a kernel's */
+    bool name_only;      /* the text is an operator's name, without arguments */
+    bool vararg, varret; /* arguments end with "..."; returns are "..." */
+    /* bit i: argument i has key sets: a Tensor, a Generator, or an optional or list of these */
+    uint64_t tensor_args;
+    uint64_t written; /* bit i: args[i].written */
+    /* [i]: index of the written argument that is return i: both have the same type and the same
+     * alias set with "!".  The host returns it.  -1: the kernel returns a value of its own. */
     int8_t ret_alias[DP_LIMIT_ARGUMENTS];
-    int32_t form;    /* DP_FORM_* */
-    uint64_t viewed; /* bit i: some return shares memory with argument i, which is not written */
-    int8_t ret_view[DP_LIMIT_ARGUMENTS]; /* return i shares memory with argument j, or is it; -1 */
+    int32_t form;    /* DP_VARIANT_* */
+    uint64_t viewed; /* bit i: a return is a view of argument i, which is not written */
+    /* [i]: index of the argument that return i is, or is a view of; -1: none */
+    int8_t ret_view[DP_LIMIT_ARGUMENTS];
 };
 
 dp_schema *dpi_schema_ref(dp_schema *s);
-/* Parse with `ns` filled in when the text has none; a different one in the text is an error. */
+/* Parse `text` into `*out`, counted.  `ns`, which may be NULL, is the namespace if the text has
+ * none.  DP_EVALUE: the text is no schema, or it has another namespace.  DP_ERESOURCE: it is over a
+ * limit, or no memory. */
 int dpi_schema_parse(const char *text, const char *ns, dp_schema **out, dp_error *err);
-/* The same for "f.out" or "ns::f.out", a name and nothing more. */
+/* Parse only an operator's name, "f.out" or "ns::f.out", as dpi_schema_parse() does. */
 int dpi_name_parse(const char *text, const char *ns, dp_schema **out, dp_error *err);
-/* Same types of arguments and returns (names, defaults and alias annotations do not matter)? */
+/* Do both schemas have the same types of arguments and returns?  Names, defaults and alias
+ * annotations are not compared. */
 bool dpi_schema_same_types(const dp_schema *a, const dp_schema *b);
-/* Type as text, canonical, without alias info when plain. */
+/* Append the canonical text of `t` to `out`; if `plain`, without alias annotations. */
 void dpi_type_print(dpi_text *out, const dpi_type *t, bool plain);
-/* The first argument or return whose type no letters stand for; NULL: they all have some. */
+/* The first argument or return whose type has no letters in plugin.h; NULL: all have letters. */
 const dpi_argument *dpi_schema_letterless(const dp_schema *s);
-bool dpi_type_reserved(const dpi_type *t); /* no letters stand for it yet (plugin.h) */
-/* Value fits the type, deep: list elements too. */
+/* Does plugin.h reserve letters for this type, although no kernel can use them yet? */
+bool dpi_type_reserved(const dpi_type *t);
+/* Does `v` fit the type, with all elements of its lists? */
 bool dpi_type_fits(const dpi_type *type, const dp_value *v);
-/* C types ("TTs>T") as numbers, interned for ever.  0: no memory, or empty. */
-enum { DPI_CODE_BITS = 20 }; /* of a number; what is above them does not count */
+enum { DPI_CODE_BITS = 20 }; /* bits of an interned number */
+/* Give C type `code` ("TTs>T") a number, valid for the rest of the process.  0: `code` is empty, or
+ * no memory. */
 uint32_t dpi_code_intern(const char *code);
+/* The C type with this number; bits above DPI_CODE_BITS are ignored.  "?": there is none. */
 const char *dpi_code_text(uint32_t code);
-const char *dpi_value_kind(const dp_value *v); /* "Tensor", "int", "list", for messages */
-/* Tags of values that point to memory which has to live as long as they do. */
+const char *dpi_value_kind(const dp_value *v); /* for messages: "Tensor", "int", "list", ... */
+/* Set of the tags whose values point to memory that must stay valid as long as the value. */
 #define DPI_TAGS_MEMORY                                                                            \
     (1u << DP_TAG_COMPLEX | 1u << DP_TAG_STR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_INTS |          \
      1u << DP_TAG_DOUBLES | 1u << DP_TAG_BOOLS | 1u << DP_TAG_LIST)

@@ -1,4 +1,4 @@
-/* type.c -- types of arguments: which values fit, letters of the C type, text, comparison. */
+/* type.c -- types of arguments: which values fit, their letters, their text, and comparison. */
 #include "parse.h"
 #include <dispatchd/typed.h>
 
@@ -31,7 +31,7 @@ static const dpi_word words[] = {
     {"AnyEnumType", DPI_TYPE_NAMED, TAGS_ALL, TAGS_LISTS, NULL},
 };
 
-/* Names that mean another one, and print as it, as in PyTorch's type system. */
+/* Names that PyTorch replaces by another name when it parses and prints a type. */
 static const struct {
     const char *name, *means;
 } synonyms[] = {
@@ -100,12 +100,12 @@ static bool tuple_fits(const dpi_type *elem, const dp_value *v)
     return elem == NULL;
 }
 
-/* Is o of the class "__torch__.torch.classes.ns.Name"? */
+/* Is `o` an object of class `name`, "__torch__.torch.classes.ns.Class"? */
 static bool class_fits(const char *name, const dp_object *o)
 {
-    static const char before[] = "__torch__.torch.classes.";
+    static const char prefix[] = "__torch__.torch.classes.";
 
-    return o != NULL && strcmp(name + sizeof(before) - 1, dp_object_kind(o)) == 0;
+    return o != NULL && strcmp(name + sizeof(prefix) - 1, dp_object_kind(o)) == 0;
 }
 
 bool dpi_type_fits(const dpi_type *t, const dp_value *v)
