@@ -1,4 +1,4 @@
-/* ask.h -- what the files that answer questions about the registry share: info, dump, explain. */
+/* ask.h -- declarations shared by the queries about the registry: info, dump, explain, check. */
 #ifndef DPI_ASK_H
 #define DPI_ASK_H
 
@@ -10,7 +10,7 @@ static inline bool dpi_same_cell(dpi_cell a, dpi_cell b)
     return a.kernel == b.kernel && a.provenance == b.provenance;
 }
 
-/* Defined, or at least one kernel. */
+/* Does the operator have a schema or at least one kernel?  (info.c) */
 bool dpi_op_alive(const dp_op *op);
 
 #endif

@@ -1,5 +1,7 @@
-/* check.c -- the proof that the tables of a registry follow from its truth: every cell derived
- * again. */
+/* check.c -- check that a registry's dispatch tables match its truth (invariant I1).
+ *
+ * The truth is what plugins registered.  Every table cell of the current snapshot is derived from
+ * the truth again and compared. */
 #include "ask.h"
 #include "dispatch/registry/registry.h"
 #include <stdarg.h>
@@ -8,8 +10,8 @@
 typedef struct check {
     dpi_answer a;
     const dp_registry *reg;
-    const dpi_snapshot *s;
-    const char **line;
+    const dpi_snapshot *s; /* the current snapshot */
+    const char **line;     /* [n] violations, in the answer's arena */
     size_t n, cap;
 } check;
 
@@ -35,6 +37,7 @@ static void violation(check *c, const char *format, ...)
     c->line[c->n++] = dpi_answer_str(&c->a, text);
 }
 
+/* Is `newer` rightly before `older` in a list of kernels, which is sorted newest first? */
 static bool in_order(const dpi_kernel *newer, const dpi_kernel *older)
 {
     if (newer->gen->load_number != older->gen->load_number)
@@ -42,6 +45,7 @@ static bool in_order(const dpi_kernel *newer, const dpi_kernel *older)
     return newer->gen != older->gen || newer->order > older->order;
 }
 
+/* Check that an operator's lists of kernels are sorted by key and each list newest first. */
 static void check_stacks(check *c, const dp_op *op)
 {
     char key[DP_KEY_NAME_MAX];
@@ -64,6 +68,8 @@ static void check_stacks(check *c, const dp_op *op)
     }
 }
 
+/* Check the bit of key `k` in the entry's masks: it is set unless calls pass over `cell`.  Each
+ * backend column has two masks, one for calls without the skip bit and one for calls with it. */
 static void check_mask(check *c, const dpi_entry *e, dp_key k, dpi_cell cell)
 {
     int b = dp_key_backend(k);
@@ -73,12 +79,13 @@ static void check_mask(check *c, const dpi_entry *e, dp_key k, dpi_cell cell)
     if (k == DP_KEY_Undefined)
         return;
     for (unsigned i = 2 * first; i < 2 * last; i++) {
-        bool passed = dpi_cell_falls_through(cell) || (i % 2 == 0 && dpi_cell_needs_grad(cell));
-        if (((e->mask[i] & dpi_key_bit(k)) != 0) != passed)
+        bool passed_over =
+            dpi_cell_falls_through(cell) || (i % 2 == 0 && dpi_cell_needs_grad(cell));
+        if (((e->mask[i] & dpi_key_bit(k)) != 0) != passed_over)
             continue;
         violation(c, "%s: %s is %s by its table, but %s by its mask %s the skip bit", e->op->name,
-                  dp_key_name(k, key), passed ? "passed over" : "a kernel's",
-                  passed ? "kept" : "skipped", i % 2 ? "with" : "without");
+                  dp_key_name(k, key), passed_over ? "passed over" : "a kernel's",
+                  passed_over ? "kept" : "skipped", i % 2 ? "with" : "without");
         break;
     }
 }
@@ -123,8 +130,8 @@ static void check_op(check *c, const dp_op *op)
         check_cell(c, op, e, slot);
 }
 
-/* Tables have room for every backend that the registry's own plugins name. */
-static void check_room(check *c)
+/* Check that every table has slots for the backends that the registry's plugins registered. */
+static void check_table_sizes(check *c)
 {
     for (const dp_unit *u = c->reg->units; u != NULL; u = u->next)
         for (uint32_t i = 0; i < u->n_regs; i++) {
@@ -168,7 +175,7 @@ int dp_registry_check(dp_registry *reg, dp_arena *a, const char *const **violati
     c.s = atomic_load(&reg->current);
     for (uint32_t i = 0; i < reg->n_ops; i++)
         check_op(&c, reg->ops[i]);
-    check_room(&c);
+    check_table_sizes(&c);
     check_fallbacks(&c);
     pthread_mutex_unlock(&reg->lock);
     if (c.a.failed)

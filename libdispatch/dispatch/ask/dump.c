@@ -1,13 +1,13 @@
-/* dump.c -- everything registered as canonical text.
+/* dump.c -- print all registrations of a registry as canonical text.
  *
- * The same set of registrations gives the same bytes, whatever their order and however often they
- * came and went: no generation, load number, address, operator id or backend bit is printed, and
- * everything is sorted, keys of named backends by the backend's name.  Only the kernels of one
- * (operator, key) stand in their own order, newest first.
+ * Two registries with the same set of registrations give the same bytes, in whatever order plugins
+ * were loaded and unloaded (invariant I5).  Therefore no generation, load number, address, operator
+ * id or backend bit is printed, and all lines are sorted; keys of named backends are sorted by the
+ * backend's name.  Only the kernels of one (operator, key) keep their order, newest first.
  *
- * In a table, keys with one answer share a line; `Autograd*` are all of a per-backend
- * functionality's keys, `Autograd* but AutogradCPU` nearly all.  Keys that no line names are the
- * host's fallthroughs, which the head of the dump lists, or missing. */
+ * In an operator's table, keys with equal cells share a line.  `Autograd*` stands for all keys of a
+ * per-backend functionality, and `Autograd* but AutogradCPU` for all except AutogradCPU.  A key that is on no line is either one of the host's fallthroughs, which the dump's
+ * head lists, or has no kernel. */
 #include "ask.h"
 #include "base/kind.h"
 #include "dispatch/registry/registry.h"
@@ -16,19 +16,21 @@
 
 /* -- keys in canonical order -- */
 
-/* The keys that a dump is about: those of built-in backends and of the registry's own. */
+/* The keys that a dump names: those of built-in backends and of backends registered here. */
 typedef struct key_list {
     size_t n;
     dp_key key[DPI_SLOTS_MAX];
     char name[DPI_SLOTS_MAX][DP_KEY_NAME_MAX];
-    uint32_t width[DPI_RANKS]; /* keys of each functionality, by rank */
+    uint32_t width[DPI_RANKS]; /* number of keys of each functionality, by its rank */
 } key_list;
 
+/* Is it a backend that a plugin registered by name? */
 static bool is_named(int backend)
 {
     return backend >= DP_B_NAMED_FIRST && backend != DP_B_Meta;
 }
 
+/* The registration of the backend with this bit; NULL: this registry has none. */
 static const dpi_reg *backend_reg(const dp_registry *reg, int bit)
 {
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)
@@ -38,15 +40,15 @@ static const dpi_reg *backend_reg(const dp_registry *reg, int bit)
     return NULL;
 }
 
-/* By functionality, lowest priority first, then built-in backends by bit, named ones by name,
- * Meta. */
+/* Order keys by functionality, lowest priority first.  Keys of one functionality are ordered by
+ * backend: built-in ones by bit, then named ones by name, then Meta. */
 static int compare_keys(dp_key a, dp_key b)
 {
     int ra = dpi_rank(a), rb = dpi_rank(b);
     int ba = dp_key_backend(a), bb = dp_key_backend(b);
     char na[DP_KEY_NAME_MAX], nb[DP_KEY_NAME_MAX];
 
-    if (dpi_kind_slot(a) >= 0 && dpi_kind_slot(b) >= 0) /* lent in the order of loads */
+    if (dpi_kind_slot(a) >= 0 && dpi_kind_slot(b) >= 0) /* their numbers depend on load order */
         return strcmp(dp_key_name(a, na), dp_key_name(b, nb));
     if (ra != rb)
         return ra < rb ? -1 : 1;
@@ -60,6 +62,7 @@ static int by_key(const void *a, const void *b)
     return compare_keys(*(const dp_key *)a, *(const dp_key *)b);
 }
 
+/* Fill `keys` with the keys of a dump, in canonical order. */
 static void list_keys(const dp_registry *reg, key_list *keys)
 {
     dp_key all[DPI_SLOTS_MAX];
@@ -80,34 +83,37 @@ static void list_keys(const dp_registry *reg, key_list *keys)
 
 /* -- lists of keys as text -- */
 
-/* "Autograd*": any name of the functionality, its backend replaced. */
+/* Print `name` with "*" for its backend: "Autograd*" for AutogradCPU.  "Dense*" for CPU, whose name
+ * has no functionality. */
 static void print_star(dpi_text *t, dp_key k, const char *name)
 {
     size_t n = strlen(name) - strlen(dpi_backend_name(dp_key_backend(k)));
     dpi_text_printf(t, "%.*s*", n ? (int)n : 5, n ? name : "Dense");
 }
 
-/* keys[first..last) are of one functionality; in[i]: belongs to the list. */
-static void print_run(dpi_text *t, const key_list *keys, const bool *in, size_t first, size_t last)
+/* Print those of keys [first, last), all of one functionality, whose included[i] is true. */
+static void print_functionality(dpi_text *t, const key_list *keys, const bool *included,
+                                size_t first, size_t last)
 {
     size_t n = 0;
     const char *sep = "";
 
     for (size_t i = first; i < last; i++)
-        n += in[i];
+        n += included[i];
     bool star = last - first > 1 && n > (last - first) / 2;
     if (star)
         print_star(t, keys->key[first], keys->name[first]);
     if (star && n < last - first)
         sep = " but ";
     for (size_t i = first; i < last; i++)
-        if (in[i] != star) {
+        if (included[i] != star) {
             dpi_text_printf(t, "%s%s", sep, keys->name[i]);
             sep = star ? " and " : ", ";
         }
 }
 
-static void print_keys(dpi_text *t, const key_list *keys, const bool *in)
+/* Print the keys whose included[i] is true, as "Autograd* but AutogradCPU, CPU". */
+static void print_keys(dpi_text *t, const key_list *keys, const bool *included)
 {
     const char *sep = "";
 
@@ -115,11 +121,11 @@ static void print_keys(dpi_text *t, const key_list *keys, const bool *in)
         bool any = false;
         next = i + keys->width[dpi_rank(keys->key[i])];
         for (size_t j = i; j < next; j++)
-            any |= in[j];
+            any |= included[j];
         if (!any)
             continue;
         dpi_text_add(t, sep);
-        print_run(t, keys, in, i, next);
+        print_functionality(t, keys, included, i, next);
         sep = ", ";
     }
     dpi_text_add(t, "\n");
@@ -171,25 +177,25 @@ static int print_stacks(dpi_text *t, const dp_op *op)
     return 0;
 }
 
-static bool worth_a_line(dpi_cell c)
+static bool is_printed(dpi_cell c)
 {
     return c.kernel != NULL || c.provenance == DPI_P_AMBIGUOUS;
 }
 
-/* Every key's cell, keys with the same one together. */
+/* Print a line for each distinct cell of the operator's table, with the keys that have the cell. */
 static void print_table(dpi_text *t, const dp_registry *reg, const dp_op *op, const key_list *keys)
 {
     dpi_cell cell[DPI_SLOTS_MAX];
-    bool done[DPI_SLOTS_MAX] = {false}, in[DPI_SLOTS_MAX];
+    bool done[DPI_SLOTS_MAX] = {false}, included[DPI_SLOTS_MAX];
 
     for (size_t i = 0; i < keys->n; i++)
         cell[i] = dpi_table_cell(op, &reg->fallbacks, keys->key[i], NULL, 0);
     for (size_t i = 0; i < keys->n; i++) {
-        if (done[i] || !worth_a_line(cell[i]))
+        if (done[i] || !is_printed(cell[i]))
             continue;
         for (size_t j = 0; j < keys->n; j++) {
-            in[j] = dpi_same_cell(cell[i], cell[j]);
-            done[j] |= in[j];
+            included[j] = dpi_same_cell(cell[i], cell[j]);
+            done[j] |= included[j];
         }
         dpi_text_printf(t, "  > %s", dpi_provenance_names[cell[i].provenance]);
         if (cell[i].kernel != NULL)
@@ -199,7 +205,7 @@ static void print_table(dpi_text *t, const dp_registry *reg, const dp_op *op, co
                             : dpi_cell_needs_grad(cell[i])  ? " [for gradients]"
                                                             : "");
         dpi_text_add(t, ": ");
-        print_keys(t, keys, in);
+        print_keys(t, keys, included);
     }
 }
 
@@ -222,14 +228,15 @@ static int print_op(dpi_text *t, const dp_registry *reg, const dp_op *op, const 
 
 /* -- the head -- */
 
-/* Lines that are made in registration order and printed sorted. */
+/* Lines that are collected in registration order and printed in sorted order. */
 typedef struct lines {
     char **line;
     uint32_t n, cap;
     bool failed;
 } lines;
 
-static void lines_take(lines *l, dpi_text *t)
+/* Add the line in `t`, whose memory the list takes. */
+static void lines_add(lines *l, dpi_text *t)
 {
     char **line = dpi_grow(l->line, &l->cap, l->n + 1, sizeof(*line));
 
@@ -248,7 +255,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Prints "title:" and the lines sorted, nothing when there are none; empties the list. */
+/* Print "title:" and the sorted lines, and empty the list.  An empty list prints nothing. */
 static void lines_print(lines *l, dpi_text *t, const char *title)
 {
     if (l->n == 0)
@@ -263,7 +270,8 @@ static void lines_print(lines *l, dpi_text *t, const char *title)
     l->n = 0;
 }
 
-static void line_of_reg(dpi_text *t, const dpi_reg *r)
+/* Print one registration, without indentation and newline. */
+static void print_reg(dpi_text *t, const dpi_reg *r)
 {
     char key[DP_KEY_NAME_MAX];
 
@@ -290,14 +298,15 @@ static void line_of_reg(dpi_text *t, const dpi_reg *r)
     }
 }
 
+/* Print all registrations of kind `kind`, DPI_REG_*; `l` is an empty list to work in. */
 static void print_regs(dpi_text *t, const dp_registry *reg, int kind, const char *title, lines *l)
 {
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)
         for (uint32_t i = 0; i < u->n_regs; i++)
             if (u->regs[i].kind == kind) {
                 dpi_text line = {0};
-                line_of_reg(&line, &u->regs[i]);
-                lines_take(l, &line);
+                print_reg(&line, &u->regs[i]);
+                lines_add(l, &line);
             }
     lines_print(l, t, title);
 }
@@ -307,12 +316,12 @@ static void print_units(dpi_text *t, const dp_registry *reg, lines *l)
     for (const dp_unit *u = reg->units; u != NULL; u = u->next) {
         dpi_text line = {0};
         dpi_text_printf(&line, "%s %s", u->gen->plugin, u->gen->version);
-        lines_take(l, &line);
+        lines_add(l, &line);
     }
     lines_print(l, t, "plugins");
 }
 
-/* The first brings the title along. */
+/* Print fallback `k` if it is not NULL; `*any` says whether the title was printed before. */
 static void print_fallback(dpi_text *t, bool *any, const char *key, const dpi_kernel *k)
 {
     if (k == NULL)
@@ -336,18 +345,18 @@ static void print_fallbacks(dpi_text *t, const dp_registry *reg, const key_list 
         dpi_text_add(t, "\n");
 }
 
-/* What the host does for an operator that nobody serves. */
+/* Print the keys that fall through for an operator without any kernel. */
 static void print_host(dpi_text *t, const key_list *keys)
 {
     static const dpi_fallbacks none;
-    static const dp_op nobody;
-    bool in[DPI_SLOTS_MAX];
+    static const dp_op no_kernels;
+    bool included[DPI_SLOTS_MAX];
 
     for (size_t i = 0; i < keys->n; i++)
-        in[i] =
-            dpi_table_cell(&nobody, &none, keys->key[i], NULL, 0).provenance == DPI_P_FALLTHROUGH;
+        included[i] = dpi_table_cell(&no_kernels, &none, keys->key[i], NULL, 0).provenance ==
+                      DPI_P_FALLTHROUGH;
     dpi_text_add(t, "host's fallthroughs: ");
-    print_keys(t, keys, in);
+    print_keys(t, keys, included);
     dpi_text_add(t, "\n");
 }
 

@@ -1,42 +1,44 @@
-/* explain.c -- where a call would go, and why, without making it.
+/* explain.c -- say which kernels a call would run and why, without making the call.
  *
- * The first step is certain: it is what dp_call_boxed() would choose.  A kernel that redispatches
- * does so below its own key (dp_keyset_below); whether it does is known only from its record
- * (DP_FLAG_BELOW) or assumed from the layer it serves. */
+ * The first step is certain: it is the kernel that dp_call_boxed() would run.  A later step runs if
+ * the kernel before it redispatches below its own key (dp_keyset_below).  A kernel declares with
+ * DP_FLAG_BELOW that it redispatches.  Without the flag, a kernel for one of the functionalities in
+ * redispatching_layers is assumed to do so. */
 #include "ask.h"
 #include "dispatch/call/bind.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/enums.h"
 #include "dispatch/call/keys.h"
 
-enum { STEPS_MAX = DPI_RANKS }; /* every step is strictly below the one before */
+enum { STEPS_MAX = DPI_RANKS }; /* each step's key has a lower rank than the one before */
 
-/* Layers whose kernels do their part and hand the call on. */
-static const uint64_t hands_on = DPI_AUTOGRAD_BITS | DPI_AUTOCAST_BITS | DPI_BIT(ADInplaceOrView) |
-                                 DPI_BIT(BackendSelect) | DPI_BIT(Functionalize) | DPI_BIT(Named) |
-                                 DPI_BIT(Conjugate) | DPI_BIT(Negative) | DPI_BIT(ZeroTensor) |
-                                 DPI_BIT(Tracer) | DPI_BIT(PythonTLSSnapshot) |
-                                 DPI_BIT(PreDispatch) | DPI_BIT(Fake);
+/* Functionalities whose kernels usually do some work and then redispatch. */
+static const uint64_t redispatching_layers =
+    DPI_AUTOGRAD_BITS | DPI_AUTOCAST_BITS | DPI_BIT(ADInplaceOrView) | DPI_BIT(BackendSelect) |
+    DPI_BIT(Functionalize) | DPI_BIT(Named) | DPI_BIT(Conjugate) | DPI_BIT(Negative) |
+    DPI_BIT(ZeroTensor) | DPI_BIT(Tracer) | DPI_BIT(PythonTLSSnapshot) | DPI_BIT(PreDispatch) |
+    DPI_BIT(Fake);
 
-static bool serves_layer(dp_key k)
+static bool is_redispatching_layer(dp_key k)
 {
-    return (hands_on & dpi_key_bit(k)) != 0;
+    return (redispatching_layers & dpi_key_bit(k)) != 0;
 }
 
-/* Does the call go on below k?  *declared: its record says so.  A composite kernel calls other
- * operators instead, wherever it stands. */
-static bool goes_on(dp_key k, dpi_cell c, bool *declared)
+/* Does the kernel of cell `c` redispatch below key `k`?  `*declared`: it has DP_FLAG_BELOW.  A
+ * composite kernel calls other operators instead, for whatever key it is used. */
+static bool redispatches(dp_key k, dpi_cell c, bool *declared)
 {
     *declared = c.kernel != NULL && (c.kernel->flags & DP_FLAG_BELOW) != 0;
     if (*declared)
         return k != DP_KEY_Undefined;
-    return c.kernel != NULL && serves_layer(k) &&
+    return c.kernel != NULL && is_redispatching_layer(k) &&
            (c.provenance == DPI_P_KERNEL || c.provenance == DPI_P_AUTOGRAD ||
             c.provenance == DPI_P_FALLBACK);
 }
 
 /* -- why -- */
 
+/* Say why key `k` has cell `c`. */
 static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
 {
     char key[DP_KEY_NAME_MAX], alias[DP_KEY_NAME_MAX];
@@ -81,7 +83,7 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
     }
 }
 
-/* keys: of the call at this step. */
+/* Say why the call with key set `keys` goes to cell `c`; `above`: key of the step before. */
 static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dpi_cell c,
                             dp_key above)
 {
@@ -105,6 +107,7 @@ static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, d
     return why;
 }
 
+/* Say why the call passes over key `k`. */
 static const char *why_skipped(dpi_answer *a, dp_keyset exclude, dp_key k, dpi_cell c)
 {
     if (exclude.functionality & dpi_keyset_of(k).functionality)
@@ -130,9 +133,9 @@ static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
     return step;
 }
 
-/* Keys below BackendSelect: what the Device argument says, the CPU without one.  Source:
- * RegisterBackendSelect.cpp. */
-static dp_keyset selected(const dpi_entry *e, const dp_value *args, dp_keyset keys)
+/* The key set below BackendSelect.  Its backend is that of the Device argument, or CPU if that
+ * argument is None.  Source: RegisterBackendSelect.cpp. */
+static dp_keyset keys_below_select(const dpi_entry *e, const dp_value *args, dp_keyset keys)
 {
     for (uint32_t i = 0; i < e->n_args; i++) {
         if (dpi_enum_kind(e->schema->args[i].type) != DPI_TYPE_DEVICE)
@@ -145,7 +148,8 @@ static dp_keyset selected(const dpi_entry *e, const dp_value *args, dp_keyset ke
     return keys;
 }
 
-/* grad: the skip bit of the arguments, which every redispatch looks up again. */
+/* Fill out->path.  `grad`: the skip bit of the arguments; each redispatch reads the bit from its
+ * arguments again, so the bit is added to the key set of every step. */
 static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args, dp_keyset keys,
                          uint64_t grad, dp_explanation *out)
 {
@@ -162,11 +166,11 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args
         *step = make_step(a, k, c);
         step->why = why_step(a, e, keys, c, above);
         step->assumed = assumed;
-        more = goes_on(k, c, &declared);
+        more = redispatches(k, c, &declared);
         keys = k ? dpi_keyset_below(keys, k) : keys;
         if (dp_key_functionality(k) == DP_F_BackendSelect)
-            keys = selected(e, args, keys);
-        if (dp_key_functionality(k) == DP_F_Fake) /* without memory: as if on device meta */
+            keys = keys_below_select(e, args, keys);
+        if (dp_key_functionality(k) == DP_F_Fake) /* the call goes on as on device meta */
             keys.backend |= DP_BBIT(DP_B_Meta);
         keys.functionality |= grad;
         keys = dpi_call_keys(e, keys, none, none);
@@ -183,21 +187,22 @@ static bool on_path(const dp_explanation *x, int functionality)
     return false;
 }
 
-/* Keys of the arguments and the thread state above the last step that no step is about. */
+/* Fill out->skipped: the keys of the arguments and the thread state that the call passes over
+ * before its last step. */
 static void explain_skipped(dpi_answer *a, const dpi_entry *e, dp_keyset exclude,
                             dp_explanation *out)
 {
     dp_explain_step *skipped = dpi_answer_alloc(a, DPI_RANKS, sizeof(*skipped));
-    dp_keyset left = out->merged;
+    dp_keyset remaining = out->merged;
 
     if (skipped == NULL || out->n_path == 0)
         return;
     int last = dpi_rank(out->path[out->n_path - 1].key);
-    while (left.functionality != 0) {
-        dp_key k = dpi_keyset_highest(left);
+    while (remaining.functionality != 0) {
+        dp_key k = dpi_keyset_highest(remaining);
         if (dpi_rank(k) < last)
             break;
-        left.functionality &= ~dpi_key_bit(k);
+        remaining.functionality &= ~dpi_key_bit(k);
         if (on_path(out, dp_key_functionality(k)))
             continue;
         dpi_cell c = dpi_entry_cell(e, k);

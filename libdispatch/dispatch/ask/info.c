@@ -1,23 +1,21 @@
-/* info.c -- answers about the registry: an operator, lists, tables, keys, figures.
+/* info.c -- queries about the registry: one operator, lists, tables, keys and statistics.
  *
- * Everything here reads the truth under the registry's lock, so that kernels which are not active
- * are seen too, and copies what it says into the caller's arena. */
+ * The functions read the registry's truth under its lock, since snapshots do not contain inactive
+ * kernels.  They copy the results into the caller's arena. */
 #include "ask.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/plugin/plugin_i.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- answers -- */
-
-/* -- keys and cells -- */
+/* -- finding operators -- */
 
 bool dpi_op_alive(const dp_op *op)
 {
     return op->schema != NULL || op->n_stacks > 0;
 }
 
-/* Under the lock, where the current snapshot cannot retire. */
+/* Find an operator.  The caller holds the registry's lock, so that the current snapshot stays. */
 static const dp_op *find_op(dp_registry *reg, const char *name, dp_error *err)
 {
     const dpi_snapshot *s = atomic_load(&reg->current);
@@ -62,7 +60,7 @@ static dp_kernel_info kernel_info(dpi_answer *a, const dpi_kernel *k, bool activ
     return info;
 }
 
-/* kernels[i] describes truth[i], so that cells can point at it. */
+/* The kernels of an operator: infos[i] describes truth[i], so that cells can point to infos[i]. */
 typedef struct kernel_list {
     uint32_t n;
     const dpi_kernel **truth;
@@ -86,7 +84,8 @@ static void describe_kernels(dpi_answer *a, const dp_op *op, kernel_list *list)
         }
 }
 
-/* The cell's kernel: one of the operator's own, a fallback, the host's fallthrough, or none. */
+/* The info of the cell's kernel: from `list` if it is the operator's own, else a new one for a
+ * fallback or the host's fallthrough.  NULL: the cell has no kernel, or no memory. */
 static const dp_kernel_info *cell_kernel(dpi_answer *a, const kernel_list *list, dp_key k,
                                          dpi_cell c)
 {
@@ -163,13 +162,13 @@ int dp_registry_describe(dp_registry *reg, const char *name, dp_arena *arena, dp
     if (rc == 0 && a.failed)
         rc = dpi_no_memory(err, "description of an operator");
     if (rc == 0)
-        out->calls = dpi_op_calls(reg, op->id); /* interned: op outlives the lock */
+        out->calls = dpi_op_calls(reg, op->id); /* op is valid without the lock */
     return rc;
 }
 
 /* -- list -- */
 
-/* A filter with its key looked up. */
+/* A filter, and the number of the key that it names. */
 typedef struct filter {
     const dp_list_filter *f;
     dp_key key;
@@ -230,7 +229,7 @@ int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena *arena,
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&reg->lock);
-    /* an operator's name lives as long as the registry: no copies */
+    /* Names are not copied: an operator's name lives as long as the registry. */
     const char **names = dp_arena_alloc_n(arena, reg->n_ops + 1, sizeof(*names));
     size_t count = 0;
     for (uint32_t i = 0; names != NULL && i < reg->n_ops; i++)
@@ -247,9 +246,9 @@ int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena *arena,
 
 /* -- table -- */
 
-/* A what-if, looked up: `key` would also be registered on row `op`. */
+/* One of the caller's what-ifs: row `row` is computed with a kernel for `key` in addition. */
 typedef struct extra {
-    size_t op;
+    size_t row;
     dp_key key;
 } extra;
 
@@ -264,22 +263,24 @@ static int find_extra(const char *const *ops, size_t n_ops, const dp_what_if *wi
         return dp_error_set(
             err, DP_EVALUE,
             "with: a kernel for Undefined is one for CompositeImplicitAutograd; name that");
-    for (out->op = 0; out->op < n_ops; out->op++)
-        if (strcmp(ops[out->op], with->op) == 0)
+    for (out->row = 0; out->row < n_ops; out->row++)
+        if (strcmp(ops[out->row], with->op) == 0)
             return 0;
     return dp_error_set(err, DP_EVALUE, "with: '%s' is not among the operators asked for",
                         with->op);
 }
 
+/* Fill the row of operator `name`; `extra_keys`: keys of its what-ifs. */
 static int fill_row(dp_registry *reg, const char *name, const dp_key *keys, size_t n_keys,
-                    const dp_key *also, size_t n_also, const char **cells, dp_error *err)
+                    const dp_key *extra_keys, size_t n_extra_keys, const char **cells,
+                    dp_error *err)
 {
     const dp_op *op = find_op(reg, name, err);
 
     if (op == NULL)
         return DP_ENOTFOUND;
     for (size_t i = 0; i < n_keys; i++) {
-        dpi_cell c = dpi_table_cell(op, &reg->fallbacks, keys[i], also, n_also);
+        dpi_cell c = dpi_table_cell(op, &reg->fallbacks, keys[i], extra_keys, n_extra_keys);
         cells[i] = dpi_provenance_names[c.provenance];
     }
     return 0;
@@ -294,7 +295,7 @@ int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_ops, co
     dpi_answer a = {arena, false};
     const char **out = dpi_answer_alloc(&a, n_ops * n_keys, sizeof(*out));
     extra *extras = dpi_answer_alloc(&a, n_with, sizeof(*extras));
-    dp_key *also = dpi_answer_alloc(&a, n_with, sizeof(*also));
+    dp_key *extra_keys = dpi_answer_alloc(&a, n_with, sizeof(*extra_keys));
     int rc = a.failed ? dpi_no_memory(err, "table of operators") : 0;
 
     for (size_t i = 0; rc == 0 && i < n_keys; i++)
@@ -304,11 +305,12 @@ int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_ops, co
         rc = find_extra(ops, n_ops, &with[i], &extras[i], err);
     pthread_mutex_lock(&reg->lock);
     for (size_t row = 0; rc == 0 && row < n_ops; row++) {
-        size_t n_also = 0;
+        size_t n_extra_keys = 0;
         for (size_t i = 0; i < n_with; i++)
-            if (extras[i].op == row)
-                also[n_also++] = extras[i].key;
-        rc = fill_row(reg, ops[row], keys, n_keys, also, n_also, out + row * n_keys, err);
+            if (extras[i].row == row)
+                extra_keys[n_extra_keys++] = extras[i].key;
+        rc = fill_row(reg, ops[row], keys, n_keys, extra_keys, n_extra_keys, out + row * n_keys,
+                      err);
     }
     pthread_mutex_unlock(&reg->lock);
     if (rc == 0)
@@ -328,7 +330,7 @@ size_t dp_registry_keys(dp_registry *reg, dp_arena *a, const dp_key **out)
     return *out ? n : 0;
 }
 
-/* -- figures -- */
+/* -- statistics -- */
 
 void dp_registry_stats_get(dp_registry *reg, dp_registry_stats *out)
 {
