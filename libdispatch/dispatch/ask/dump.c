@@ -6,9 +6,9 @@
  * backend's name.  Only the kernels of one (operator, key) keep their order, newest first.
  *
  * In an operator's table, keys with equal cells share a line.  `Autograd*` stands for all keys of a
- * per-backend functionality, and `Autograd* but AutogradCPU` for all except AutogradCPU.  A key that
- * is on no line is either one of the host's fallthroughs, which the dump's head lists, or has no
- * kernel. */
+ * per-backend functionality, and `Autograd* but AutogradCPU` for all except AutogradCPU.  A key
+ * that is on no line is either one of the host's fallthroughs, which the dump's head lists, or has
+ * no kernel. */
 #include "ask.h"
 #include "base/kind.h"
 #include "dispatch/registry/registry.h"

@@ -1,6 +1,6 @@
 /* default.c -- default values of arguments: parse them to a dp_value, and print them.
  *
- * They are printed as PyTorch's operator<< for IValue prints them. */
+ * Defaults are printed as PyTorch's operator<< for IValue prints them. */
 #include "parse.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* derive.c -- fill in the fields of a schema that follow from its arguments and returns.
  *
- * They are: aliases, views, the variant (functional, in-place, out, mutable), the C type and the
+ * These fields are: aliases, views, the variant (functional, in-place, out, mutable), the C type and the
  * canonical text. */
 #include "parse.h"
 

@@ -23,7 +23,7 @@ enum { /* dpi_type.kind */
        DPI_TYPE_DEVICE,
        DPI_TYPE_GENERATOR,
        DPI_TYPE_NAMED,    /* another one-word type, by `name`: Storage, Stream, QScheme, Any ... */
-       DPI_TYPE_VARIABLE, /* a type variable: `name` is another identifier in lower case */
+       DPI_TYPE_VARIABLE, /* type variable: `name` is none of the above and begins in lower case */
        DPI_TYPE_CLASS,    /* `name`: __torch__.torch.classes.ns.Class */
        DPI_TYPE_LIST,     /* list of `elem`; int[n] has `sized` and `n` */
        DPI_TYPE_OPTIONAL, /* `elem` or None */
