@@ -1,7 +1,7 @@
 /* derive.c -- fill in the fields of a schema that follow from its arguments and returns.
  *
- * These fields are: aliases, views, the variant (functional, in-place, out, mutable), the C type and the
- * canonical text. */
+ * These fields are: aliases, views, the variant (functional, in-place, out, mutable), the C type
+ * and the canonical text. */
 #include "parse.h"
 
 /* The alias annotation of the type, or else of the element of the list or optional. */
