@@ -1,18 +1,18 @@
-/* attachments.c -- what a message announces: the attachments and descriptors that follow its
- * line. */
+/* attachments.c -- reads which attachments and descriptors a message announces after its line. */
 #include "methods.h"
 #include <math.h>
 
-static bool whole(const cJSON *j, size_t most, size_t *out)
+/* Read an integer from 0 to `max`. */
+static bool read_count(const cJSON *j, size_t max, size_t *out)
 {
-    if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= (double)most) ||
+    if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= (double)max) ||
         j->valuedouble != floor(j->valuedouble))
         return false;
     *out = (size_t)j->valuedouble;
     return true;
 }
 
-/* Read "attachments":[n...] into rq, and the sum of the sizes into *total. */
+/* Read "attachments":[n...], sizes in bytes, into `rq`, and the sum of the sizes into `*total`. */
 static int read_sizes(request *rq, const cJSON *list, size_t max_bytes, size_t *total,
                       dp_error *err)
 {
@@ -28,7 +28,7 @@ static int read_sizes(request *rq, const cJSON *list, size_t max_bytes, size_t *
     cJSON_ArrayForEach(j, list)
     {
         size_t i = rq->n_attachments;
-        if (!whole(j, max_bytes - *total, &rq->attachment_bytes[i]))
+        if (!read_count(j, max_bytes - *total, &rq->attachment_bytes[i]))
             goto fail;
         rq->attachment_offset[i] = *total;
         *total += rq->attachment_bytes[i];
@@ -42,7 +42,8 @@ fail:
                         LIMIT_ATTACHMENTS, max_bytes);
 }
 
-int64_t request_announced(request *rq, size_t max_bytes, size_t came, size_t *n_fds, dp_error *err)
+int64_t request_announced(request *rq, size_t max_bytes, size_t received, size_t *n_fds,
+                          dp_error *err)
 {
     const cJSON *list = param(rq->root, "attachments"), *fds = param(rq->root, "fds");
     size_t total = 0;
@@ -50,12 +51,12 @@ int64_t request_announced(request *rq, size_t max_bytes, size_t came, size_t *n_
     *n_fds = 0;
     if (list != NULL && read_sizes(rq, list, max_bytes, &total, err) < 0)
         return -1;
-    if (fds == NULL || (whole(fds, LIMIT_DESCRIPTORS, n_fds) && *n_fds <= came))
+    if (fds == NULL || (read_count(fds, LIMIT_DESCRIPTORS, n_fds) && *n_fds <= received))
         return (int64_t)total;
     dp_error_set(err, DP_EVALUE,
                  "fds: expected a count of at most %d descriptors, all of them sent beside "
                  "this line; %zu came",
-                 LIMIT_DESCRIPTORS, came);
+                 LIMIT_DESCRIPTORS, received);
     return -1;
 }
 

@@ -1,7 +1,7 @@
-/* envelope.c -- one message in, one answer's line out: JSON-RPC 2.0 around the methods.
+/* envelope.c -- JSON-RPC 2.0: reads one message, runs its methods and writes one answer's line.
  *
- * No other file knows what JSON-RPC calls its members and errors.  Owns nothing.  A failed method
- * leaves nothing in the answer but its error. */
+ * Only this file knows the names of JSON-RPC's members and its error codes.  The answer of a failed
+ * method contains only its error. */
 #include "methods.h"
 #include <stddef.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 
 /* -- answers -- */
 
-/* Drop what was written since w was copied to *mark. */
+/* Drop everything written since `*w` was copied to `*mark`. */
 static void rewind_to(jw *w, const jw *mark)
 {
     w->len = mark->len;
@@ -67,7 +67,7 @@ static void write_data(jw *w, const dp_error *err, const run *r)
     jw_object_end(w);
 }
 
-/* r is what the method kept; NULL: no method ran.  An error is short: its session is not asked. */
+/* Write an error answer, which is not charged to the session.  `r`: NULL if no method ran. */
 static void write_error(jw *w, const cJSON *id, int code, const dp_error *err, const run *r)
 {
     dp_account *account = w->account;
@@ -85,10 +85,10 @@ static void write_error(jw *w, const cJSON *id, int code, const dp_error *err, c
     w->account = account;
 }
 
-/* End the line.  If there was no memory for it, the connection is closed instead. */
+/* End the line.  If memory ran out for the line, the connection is closed instead. */
 static void end_line(request *rq)
 {
-    rq->out.account = NULL; /* its last byte is not refused */
+    rq->out.account = NULL; /* the last byte is not charged, so it cannot fail */
     if (rq->out.len > 0 || rq->out.failed)
         jw_text(&rq->out, "\n", 1);
     if (rq->out.failed) {
@@ -99,9 +99,9 @@ static void end_line(request *rq)
 
 /* -- the envelope -- */
 
-/* A request whose members were checked. */
+/* A request object whose members were checked. */
 typedef struct envelope {
-    const cJSON *id; /* NULL: a notification.  JSON's null is an id like others */
+    const cJSON *id; /* NULL: a notification; a JSON null is an ordinary id */
     const method *method;
     const cJSON *params;
 } envelope;
@@ -141,8 +141,8 @@ static int check_method(const char *name, const envelope *e, dp_error *err)
     return RPC_METHOD;
 }
 
-/* 0, or the JSON-RPC code that goes with *err.  On failure too e->id is the request's id, if that
- * could be read. */
+/* Check the members of `msg` and store them in `*e`.  Returns 0, or the JSON-RPC code for `*err`.
+ * On failure `e->id` is still the request's id, if it could be read. */
 static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, envelope *e,
                          dp_error *err)
 {
@@ -155,7 +155,7 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
     const cJSON *id = found[ID], *version = found[JSONRPC], *name = found[METHOD];
     if (id != NULL && !cJSON_IsNull(id) && !is_id(id))
         return refuse(err, RPC_REQUEST, "id: expected a string or an integer below 2^53");
-    e->id = id; /* null too: only what has no id is a notification */
+    e->id = id; /* a null too: only a request without "id" is a notification */
     e->params = found[PARAMS];
     if (!cJSON_IsString(version) || strcmp(version->valuestring, "2.0") != 0)
         return refuse(err, RPC_REQUEST, "jsonrpc: expected \"2.0\"");
@@ -172,11 +172,11 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
     return code != 0 ? code : check_method(name->valuestring, e, err);
 }
 
-/* -- what can be known before it runs -- */
+/* -- method and deadline, known before running -- */
 
 static const method *find_method(const request *rq)
 {
-    static const method batch = {.name = "", .where = METHOD_WORKER}; /* it may hold anything */
+    static const method batch = {.name = "", .where = METHOD_WORKER}; /* any method */
     const char *name;
 
     if (request_is_batch(rq))
@@ -185,7 +185,7 @@ static const method *find_method(const request *rq)
     return name != NULL ? method_find(name) : NULL;
 }
 
-/* When the request with these params is to stop at its checkpoints; 0: never. */
+/* Return the time in nanos at which a request with these params must stop; 0: no deadline. */
 static uint64_t deadline_of(const request *rq, const cJSON *params)
 {
     const double longest = INT64_MAX / 2000000;
@@ -196,14 +196,14 @@ static uint64_t deadline_of(const request *rq, const cJSON *params)
                : 0;
 }
 
-/* The deadline of the request whose turn it is: rq, or the next one of a batch. */
+/* Return the deadline of the current request: `rq`, or the next request of a batch. */
 static uint64_t next_deadline(const request *rq)
 {
-    const cJSON *turn = rq->root;
+    const cJSON *current = rq->root;
 
     if (request_is_batch(rq))
-        turn = rq->batch_begun ? rq->member : rq->root->child;
-    return turn != NULL ? deadline_of(rq, param(turn, "params")) : 0;
+        current = rq->batch_begun ? rq->member : rq->root->child;
+    return current != NULL ? deadline_of(rq, param(current, "params")) : 0;
 }
 
 bool request_is_batch(const request *rq)
@@ -225,7 +225,7 @@ static int rpc_code(int rc)
     return rc == DP_EPARAMS ? RPC_PARAMS : RPC_SERVER;
 }
 
-static _Thread_local dp_ctx *running; /* of the method that this thread runs; NULL: none */
+static _Thread_local dp_ctx *running; /* context of this thread's method; NULL: none */
 
 void request_warn(const char *text)
 {
@@ -258,11 +258,11 @@ static int call_method(request *rq, const envelope *e, dp_error *err)
     dp_ctx_set_deadline(rq->ctx, rq->deadline);
     rq->daemon->watch(rq, rq->deadline);
     rc = run_function(rq, e, &p, err);
-    dp_ctx_set_deadline(rq->ctx, 0); /* the batch goes on */
+    dp_ctx_set_deadline(rq->ctx, 0); /* the next request of a batch uses the same context */
     return deadline_end(rq) ? rc : DP_EANSWERED;
 }
 
-/* Is the method's answer one that can be sent? */
+/* Check that the method's answer can be sent. */
 static int check_answer(const request *rq, bool in_batch, dp_error *err)
 {
     if (in_batch && rq->n_parts > 0)
@@ -275,7 +275,7 @@ static int check_answer(const request *rq, bool in_batch, dp_error *err)
     return 0;
 }
 
-/* Append the answer that holds the method's result to rq->out. */
+/* Run the method and append its answer to `rq->out`. */
 static int write_result(request *rq, const envelope *e, bool in_batch, dp_error *err)
 {
     open_answer(&rq->out, e->id);
@@ -294,13 +294,13 @@ static bool runs_again(int rc)
     return rc == DP_EWORKER || rc == DP_EWAIT;
 }
 
-/* Append the answer that holds the method's result, or its error, to rq->out. */
+/* Run the method and append its answer or its error to `rq->out`. */
 static int run_method(request *rq, const envelope *e, bool in_batch)
 {
     dp_error err;
 
     rq->mark = rq->out;
-    dp_error_clear(&err); /* its texts are long: not all of it */
+    dp_error_clear(&err); /* clears only the start of the long texts */
     int rc = run_begin(rq, &err);
 
     rq->out.err = &err;
@@ -310,7 +310,7 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     if (rc == DP_EANSWERED)
         return rc;
     run *r = rq->run;
-    if (rc == 0 && e->id == NULL) /* drop the answer, but not the handles that were made */
+    if (rc == 0 && e->id == NULL) /* a notification: keep the handles that it made */
         r->n_fresh = 0;
     if (r != NULL && (rc < 0 || e->id == NULL)) {
         run_undo(rq);
@@ -324,7 +324,7 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     return rc;
 }
 
-/* One request of the message; 0, or as request_run(). */
+/* Run one request of the message.  Returns 0, or a code as request_run() does. */
 static int run_one(request *rq, const cJSON *msg, bool in_batch)
 {
     envelope e;
@@ -367,7 +367,7 @@ static void end_batch(request *rq)
         rq->out.len = 0; /* only notifications: no answer at all */
 }
 
-/* From rq->member on: the requests before it have run. */
+/* Run the requests of a batch from `rq->member` on. */
 static int run_batch(request *rq)
 {
     if (!rq->batch_begun && begin_batch(rq) < 0)
@@ -400,10 +400,10 @@ int request_run(request *rq)
 
 /* -- deadlines -- */
 
-static void say_overdue(const request *rq, bool calls, dp_error *err)
+static void set_overdue_error(const request *rq, bool calls, dp_error *err)
 {
     unsigned long long ms = (rq->deadline - rq->t_read) / 1000000;
-    const dp_op *op = calls ? rq->run->bound.op : NULL; /* a program has none */
+    const dp_op *op = calls ? rq->run->bound.op : NULL; /* NULL for a program */
 
     if (calls)
         dp_error_set(err, DP_EDEADLINE,
@@ -415,32 +415,32 @@ static void say_overdue(const request *rq, bool calls, dp_error *err)
         snprintf(err->op, sizeof(err->op), "%s", dp_op_name(op));
 }
 
-bool request_overdue(const request *rq, bool calls, request *heir)
+bool request_overdue(const request *rq, bool calls, request *successor)
 {
     bool batch = request_is_batch(rq);
     const cJSON *msg = batch ? rq->member : rq->root;
     dp_error err = DP_ERROR_INIT;
 
-    say_overdue(rq, calls, &err);
+    set_overdue_error(rq, calls, &err);
     if (rq->mark.len > 0) {
-        jw_text(&heir->out, rq->out.s, rq->mark.len);
-        heir->out.depth = rq->mark.depth;
-        heir->out.comma = rq->mark.comma;
+        jw_text(&successor->out, rq->out.s, rq->mark.len);
+        successor->out.depth = rq->mark.depth;
+        successor->out.comma = rq->mark.comma;
     }
-    if (param(msg, "id") != NULL) /* it has an envelope: a method runs */
-        write_error(&heir->out, param(msg, "id"), RPC_SERVER, &err, calls ? rq->run : NULL);
+    if (param(msg, "id") != NULL) /* `msg` was a valid request: its method has begun */
+        write_error(&successor->out, param(msg, "id"), RPC_SERVER, &err, calls ? rq->run : NULL);
     if (!batch) {
-        end_line(heir);
+        end_line(successor);
         return false;
     }
-    heir->root = json_ref(rq->root);
-    heir->member = rq->member->next;
-    heir->batch_begun = true;
-    heir->deadline = next_deadline(heir);
+    successor->root = json_ref(rq->root);
+    successor->member = rq->member->next;
+    successor->batch_begun = true;
+    successor->deadline = next_deadline(successor);
     return true;
 }
 
-/* Answer *err to one request of the message. */
+/* Answer `*err` to one request of the message. */
 static void fail_one(request *rq, const cJSON *msg, bool in_batch, const dp_error *err)
 {
     envelope e;

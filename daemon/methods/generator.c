@@ -1,7 +1,7 @@
-/* generator.c -- generator.*: random state of the session, saved and set as tensors of bytes.
+/* generator.c -- generator.*: the session's random generators, whose state is a uint8 tensor.
  *
- * A generator is named by its handle, or is the session's default one of a device.  Whoever asks
- * for a state waits until no kernel draws from it. */
+ * A request names a generator by its handle, or names a device to use the session's default
+ * generator of that device.  Reading or setting a state waits while a kernel uses the generator. */
 #include "methods.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,15 +30,15 @@ void member_seed(jw *w, uint64_t seed)
     member_str(w, "seed", text);
 }
 
-/* The device of this name; NULL: the CPU. */
+/* Read the device called `name`; NULL: the CPU. */
 static int device_named(const char *name, dp_device *out, dp_error *err)
 {
     *out = DP_DEVICE_CPU;
     return name != NULL ? dp_device_parse(name, out, err) : 0;
 }
 
-/* The one with this handle, or (0) the session's default one of a device, kept until the method
- * ends. */
+/* Find the generator with this handle, or for handle 0 the session's default generator of a device,
+ * and pin it until the method ends. */
 static int find(request *rq, int64_t handle, const char *of_device, dp_generator **out,
                 dp_error *err)
 {
@@ -126,10 +126,11 @@ int generator_state(request *rq, const generator_state_params *p, jw *w, dp_erro
     return rc;
 }
 
-/* The bytes of a uint8 tensor: *out owned. */
+/* Copy the bytes of a uint8 tensor with 1 dimension; `*out` is owned. */
 static int state_bytes(const dp_tensor *t, void **out, size_t *n, dp_error *err)
 {
-    enum { MOST = 1 << 16 }; /* more than any state has: not copied to find that out */
+    /* more bytes than any state has; a longer tensor is refused before it is copied */
+    enum { STATE_BYTES_MAX = 1 << 16 };
     dp_view v = {.size = sizeof(v)};
 
     dp_tensor_view(t, &v);
@@ -137,7 +138,7 @@ static int state_bytes(const dp_tensor *t, void **out, size_t *n, dp_error *err)
         return dp_error_set(err, DP_ETYPE,
                             "state: expected a uint8 tensor of 1 dimension but got %s of %d",
                             dp_dtype_name(v.dtype), v.ndim);
-    if (v.numel > MOST)
+    if (v.numel > STATE_BYTES_MAX)
         return dp_error_set(err, DP_EVALUE, "state: %lld bytes are no generator's state",
                             (long long)v.numel);
     *n = (size_t)v.numel;

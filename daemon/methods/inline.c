@@ -1,18 +1,17 @@
-/* inline.c -- the program of a program.run that has its steps in it: recognised when it comes
- * again.
+/* inline.c -- builds the program of a program.run request that contains its steps.
  *
- * The tensors among the arguments are inputs without a name, so that a program's content does not
- * depend on them. */
+ * A built program is cached and found again when a later request has the same steps.  The tensors
+ * among the arguments become inputs without a name, so they are not part of the cache key. */
 #include "lower.h"
 #include <string.h>
 
-/* The content of a program, apart from the tensors in it, and those tensors. */
+/* A program without its tensors, written as a cache key, and those tensors. */
 typedef struct content {
     request *rq;
     jw key;
-    dp_value *values; /* [n] inputs by name, then tensors in the order of the text */
+    dp_value *values; /* [n] named inputs, then tensors in the order of the text */
     size_t n, cap, n_named;
-    bool runs_programs; /* what a handle names may be gone the next time */
+    bool runs_programs; /* a step runs a program by handle, which may be released: not cached */
     dp_error *err;
 } content;
 
@@ -28,7 +27,8 @@ static int add_value(content *c, const cJSON *j, const place *at)
     return rc;
 }
 
-/* kind, then a fixed number of bytes, or their number and they: no two contents have one key. */
+/* Append `kind` and `bytes` bytes to the key.  Each kind has either a fixed number of bytes or, in
+ * add_text(), its length in front; so different programs never have the same key. */
 static void add_bytes(content *c, char kind, const void *p, size_t bytes)
 {
     jw_text(&c->key, &kind, 1);
@@ -76,10 +76,11 @@ static int add_content(content *c, const cJSON *j, const place *at)
     return 0;
 }
 
-/* args before kwargs, whatever the order of the members: as step() takes them. */
+/* Append one step.  In the key "args" always comes before "kwargs" and "inputs", because step() in
+ * lower.c reads and numbers the tensors in that order, whatever the order of the JSON members. */
 static int add_step_content(content *c, const cJSON *j, const place *at)
 {
-    static const char *const taken[] = {"args", "kwargs", "inputs"};
+    static const char *const groups[] = {"args", "kwargs", "inputs"};
     const cJSON *m;
 
     c->runs_programs |= param(j, "program") != NULL;
@@ -88,14 +89,14 @@ static int add_step_content(content *c, const cJSON *j, const place *at)
         if (strcmp(m->string, "as") != 0 && !cJSON_IsString(m))
             continue;
         add_text(c, 'm', m->string);
-        int rc = add_content(c, m, at); /* no tensor is in it */
+        int rc = add_content(c, m, at); /* a string or a list of names: no tensors */
         if (rc < 0)
             return rc;
     }
-    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
-        const cJSON *group = param(j, taken[i]), *item;
-        place in_group = {at, taken[i], 0}, inside = {&in_group, NULL, 0};
-        add_text(c, 'm', taken[i]);
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        const cJSON *group = param(j, groups[i]), *item;
+        place in_group = {at, groups[i], 0}, inside = {&in_group, NULL, 0};
+        add_text(c, 'm', groups[i]);
         cJSON_ArrayForEach(item, group)
         {
             inside.name = item->string;
@@ -153,7 +154,7 @@ static int add_program(content *c, const program_run_params *p)
     return add_content(c, p->outputs, &at);
 }
 
-/* A value that came says of which type its input is. */
+/* Return the type of a named input, taken from the value that the request gives. */
 static const char *type_of(const dp_value *v)
 {
     static const char *const types[DP_TAG_END] = {
@@ -182,19 +183,19 @@ static int build(content *c, const program_run_params *p, dp_program **out)
     return lowering_finish(&l, p->steps, p->outputs, rc, out);
 }
 
-static int recall_or_build(content *c, const program_run_params *p, dp_program **out)
+static int find_or_build(content *c, const program_run_params *p, dp_program **out)
 {
     programs *ps = session_programs(c->rq->session);
     int rc = add_program(c, p);
-    bool kept = rc == 0 && !c->key.failed && !c->runs_programs;
+    bool cacheable = rc == 0 && !c->key.failed && !c->runs_programs;
 
     if (rc < 0)
         return rc;
-    *out = kept ? programs_recall(ps, c->key.s, c->key.len) : NULL;
+    *out = cacheable ? programs_recall(ps, c->key.s, c->key.len) : NULL;
     if (*out != NULL)
         return 0;
     rc = build(c, p, out);
-    if (rc == 0 && kept)
+    if (rc == 0 && cacheable)
         programs_remember(ps, c->key.s, c->key.len, *out);
     return rc;
 }
@@ -208,7 +209,7 @@ int program_inline(request *rq, const program_run_params *p, dp_program **out,
         return dp_error_set(err, DP_ERESOURCE, "a program of %d steps, at most %d (program_steps)",
                             cJSON_GetArraySize(p->steps), LIMIT_PROGRAM_STEPS);
     jw_init(&c.key);
-    int rc = recall_or_build(&c, p, out);
+    int rc = find_or_build(&c, p, out);
     if (rc == 0) {
         *inputs = dp_arena_dup_n(dp_ctx_arena(rq->ctx), c.values, c.n, sizeof(*c.values));
         if (*inputs == NULL) {

@@ -1,7 +1,7 @@
-/* literal.c -- tensor literals: {"dtype", "shape", "data" | "attachment", "strides", ...}
+/* literal.c -- reads tensor literals: {"dtype", "shape", "data" | "attachment", "strides", ...}
  * (docs/protocol.md).
  *
- * Owns nothing that outlives a call; the tensor that is made belongs to the caller. */
+ * The caller owns the tensor that is made. */
 #include "methods.h"
 #include <inttypes.h>
 #include <math.h>
@@ -11,16 +11,17 @@
 
 /* -- tensor literals: data -- */
 
-/* Elements are read as float64, int64 or complex128 and then all converted to the dtype at once. */
+/* State of reading "data".  Elements are read as float64, int64 or complex128 (`wide`) and then all
+ * converted to `dtype` at once. */
 typedef struct literal {
     dp_dtype dtype, wide;
-    const place *at; /* the place of "data" */
-    char *to;        /* where the next element goes, as `wide` */
-    bool all_bool;
+    const place *at; /* path of "data" */
+    char *to;        /* address of the next element, of type `wide` */
+    bool all_bool;   /* every element so far was true or false */
     dp_error *err;
-    int ndim; /* of what follows, which is long: as much of it is set */
+    int ndim; /* used entries of the arrays below; the others are not initialised */
     int64_t shape[DP_DIM_MAX];
-    int64_t index[DP_DIM_MAX]; /* of what is being read */
+    int64_t index[DP_DIM_MAX]; /* index of the element being read */
 } literal;
 
 static dp_dtype wide_of(dp_dtype dtype)
@@ -30,7 +31,7 @@ static dp_dtype wide_of(dp_dtype dtype)
                                          : DP_INT64;
 }
 
-/* Fail at data[i0][i1]..., with the first `depth` indices. */
+/* Fail at path data[i0][i1]..., with the first `depth` indices. */
 static int literal_fail(const literal *l, int depth, int code, const char *what)
 {
     char path[1024] = "";
@@ -50,7 +51,7 @@ static bool is_complex(const literal *l)
     return l->wide == DP_COMPLEX128;
 }
 
-/* Take the shape from the first element of each level.  A complex element is itself an array. */
+/* Derive the shape from the first element of each level.  A complex element is itself an array. */
 static int literal_shape(literal *l, const cJSON *data)
 {
     const cJSON *j = data;
@@ -112,7 +113,7 @@ static int put_int(literal *l, const cJSON *j)
     return 0;
 }
 
-/* Is it a finite number that the dtype cannot hold? */
+/* Is `d` a finite number that `dtype` cannot hold? */
 static bool too_large(dp_dtype dtype, double d)
 {
     char narrow[16];
@@ -203,10 +204,10 @@ static int walk(literal *l, const cJSON *j, int depth)
 
 typedef struct geometry {
     bool has_shape, has_strides;
-    bool whole; /* the elements given are the whole storage, not the tensor's elements in order */
+    bool is_storage; /* the elements given are the storage, not the tensor's elements in order */
     int64_t offset;
     dp_device device;
-    int ndim, n_strides; /* of what follows, which is long: as much of it is set */
+    int ndim, n_strides; /* used entries of the arrays below; the others are not initialised */
     int64_t shape[DP_DIM_MAX], strides[DP_DIM_MAX];
 } geometry;
 
@@ -231,9 +232,9 @@ static int geometry_from_params(const tensor_create_params *p, const place *at, 
     memset(g, 0, offsetof(geometry, shape));
     g->has_shape = shape != NULL;
     g->has_strides = strides != NULL;
-    g->whole = strides != NULL || p->has_storage_offset;
+    g->is_storage = strides != NULL || p->has_storage_offset;
     g->offset = p->storage_offset;
-    if (g->whole && shape == NULL)
+    if (g->is_storage && shape == NULL)
         return place_fail(err, DP_EVALUE, at, "strides and storage_offset need a shape");
     if (shape != NULL)
         rc = sizes_from_json(shape, &(place){at, "shape", 0}, g->shape, &g->ndim, err);
@@ -247,7 +248,8 @@ static int geometry_from_params(const tensor_create_params *p, const place *at, 
     return rc;
 }
 
-/* Does the shape of data agree with the one given?  Data shows no sizes behind one that is 0. */
+/* Does the shape of "data" agree with the given shape?  Nested arrays cannot show the sizes after a
+ * dimension of size 0. */
 static bool shapes_agree(const literal *l, const geometry *g)
 {
     int n = l->ndim;
@@ -261,10 +263,10 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
 {
     char ours[DP_SHAPE_TEXT], theirs[DP_SHAPE_TEXT];
 
-    if (g->whole && l->ndim != 1)
+    if (g->is_storage && l->ndim != 1)
         return place_fail(err, DP_EVALUE, l->at,
                           "with strides or storage_offset it is the storage, one flat array");
-    if (g->whole)
+    if (g->is_storage)
         return 0;
     if (!g->has_shape) {
         dp_copy_n(g->shape, l->shape, (size_t)l->ndim, sizeof(*l->shape));
@@ -278,23 +280,24 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
                       dp_shape_text(ours, l->shape, (size_t)l->ndim));
 }
 
-/* Make a tensor of n packed elements of dtype `of`, which are its whole storage if g->whole; *out
- * owned. */
+/* Make a tensor from n contiguous elements of dtype `from`, which are its whole storage if
+ * `g->is_storage`; `*out` is owned. */
 static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
-                              dp_dtype of, const void *elements, const place *at, dp_tensor **out,
+                              dp_dtype from, const void *elements, const place *at, dp_tensor **out,
                               dp_error *err)
 {
     dp_account *a = rq->run->constants ? NULL : session_account(rq->session);
     dp_tensor *flat = NULL;
 
-    if (g->offset > n) /* checked here because a shape without elements may lie anywhere */
+    /* checked here because dp_as_strided() allows any offset for a shape without elements */
+    if (g->offset > n)
         return place_fail(err, DP_EVALUE, at,
                           "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
                           g->offset, n);
-    int rc = dp_tensor_from(a, dtype, g->device, g->whole ? 1 : g->ndim, g->whole ? &n : g->shape,
-                            of, elements, &flat, err);
+    int rc = dp_tensor_from(a, dtype, g->device, g->is_storage ? 1 : g->ndim,
+                            g->is_storage ? &n : g->shape, from, elements, &flat, err);
 
-    if (rc < 0 || !g->whole) {
+    if (rc < 0 || !g->is_storage) {
         *out = flat;
         return rc;
     }
@@ -311,7 +314,8 @@ static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *dat
 
     if (rc < 0)
         return rc;
-    /* An element takes a byte of the line, at least: an array for more is not rectangular. */
+    /* Each element takes at least one byte of the line.  If the sizes multiply to more, the arrays
+     * are not rectangular and walk() fails, so more memory is never needed. */
     uint64_t n = dp_sizes_product(1, l->shape, (size_t)l->ndim);
     n = n < rq->line_bytes ? n : rq->line_bytes;
     char *wide = dp_malloc_n((size_t)n, dp_dtype_size(l->wide));
@@ -340,10 +344,10 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
         return place_fail(err, DP_EVALUE, at, "attachment %zu, but the message has %zu", index,
                           rq->n_attachments);
     have = rq->attachment_bytes[index];
-    if (g->whole && have % size != 0)
+    if (g->is_storage && have % size != 0)
         return place_fail(err, DP_EVALUE, at, "%zu bytes are no whole number of %s", have,
                           dp_dtype_name(dtype));
-    if (!g->whole && want != have)
+    if (!g->is_storage && want != have)
         return place_fail(err, DP_EVALUE, at,
                           "shape and dtype take %" PRIu64 " bytes but the attachment has %zu", want,
                           have);
@@ -351,7 +355,7 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
                               rq->attached + rq->attachment_offset[index], at, out, err);
 }
 
-/* The dtypes in the order of proto's. */
+/* Dtypes in the order of proto's enum `dtype`. */
 static const dp_dtype dtypes[] = {
     [DTYPE_UINT8] = DP_UINT8,           [DTYPE_INT8] = DP_INT8,
     [DTYPE_INT16] = DP_INT16,           [DTYPE_INT32] = DP_INT32,

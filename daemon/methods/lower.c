@@ -1,17 +1,17 @@
-/* lower.c -- programs as JSON, lowered to the form that the library builds and runs.
+/* lower.c -- lowers a program in JSON to the steps that the library builds and runs.
  *
- * A step of the client may become several: a list with references in it is a LIST step before the
- * call, {"ref","index"} an ITEM step; all of them carry the client's number.  Inline, the tensors
- * among the arguments are inputs without a name, so that a program's content does not depend on
- * them and can be recognised when it comes again. */
+ * One step of the client may become several steps: a list that contains references becomes a LIST
+ * step before the call, and {"ref","index"} becomes an ITEM step.  All of these steps carry the
+ * number of the client's step.  In program.run with inline steps, the tensors among the arguments
+ * become inputs without a name; the program then does not depend on them and can be cached. */
 #include "lower.h"
 
-/* What the library said, at a place of the params. */
-static int fail_at(const lowering *l, const place *at)
+/* Copy the context's error to `l->err`, with path `at` in front. */
+static int ctx_fail_at(const lowering *l, const place *at)
 {
-    const dp_error *said = dp_ctx_error(l->rq->ctx);
+    const dp_error *why = dp_ctx_error(l->rq->ctx);
 
-    return place_fail(l->err, said->code, at, "%s", said->message);
+    return place_fail(l->err, why->code, at, "%s", why->message);
 }
 
 static bool is_ref(const cJSON *j)
@@ -19,14 +19,15 @@ static bool is_ref(const cJSON *j)
     return cJSON_IsObject(j) && param(j, "ref") != NULL;
 }
 
-/* Does a list hold what only a run knows?  Depth is bounded by LIMIT_JSON_DEPTH. */
-static bool is_open(const cJSON *j)
+/* Does `j` contain references or tensors, known only when the program runs?  LIMIT_JSON_DEPTH
+ * bounds the recursion. */
+static bool has_runtime_values(const cJSON *j)
 {
     const cJSON *item;
 
     if (!cJSON_IsArray(j))
         return is_ref(j) || is_tensor_json(j);
-    cJSON_ArrayForEach(item, j) if (is_open(item)) return true;
+    cJSON_ArrayForEach(item, j) if (has_runtime_values(item)) return true;
     return false;
 }
 
@@ -47,7 +48,7 @@ static int reference(lowering *l, const cJSON *j, const place *at, dp_ref *out)
     dp_ref list;
 
     if (dp_builder_find(l->b, param_str(j, "ref"), index < 0 ? out : &list) < 0)
-        return fail_at(l, at);
+        return ctx_fail_at(l, at);
     if (index < 0)
         return 0;
     return add(
@@ -81,7 +82,7 @@ static int constant(lowering *l, const cJSON *j, const place *at, dp_ref *out)
     int rc = value_from_json(l->rq, j, at, &v, l->err);
 
     if (rc == 0 && dp_builder_constant(l->b, NULL, &v, out) < 0)
-        rc = fail_at(l, at);
+        rc = ctx_fail_at(l, at);
     return rc;
 }
 
@@ -96,7 +97,7 @@ static int operand(lowering *l, const cJSON *j, const place *at, dp_ref *out)
         *out = l->next++;
         return 0;
     }
-    if (!cJSON_IsArray(j) || !is_open(j))
+    if (!cJSON_IsArray(j) || !has_runtime_values(j))
         return constant(l, j, at, out);
     int rc = operands(l, j, at, &items, &s.n_args);
     s.args = items;
@@ -137,7 +138,7 @@ int program_get(request *rq, int64_t handle, const place *at, dp_program **out, 
                       (unsigned long long)handle);
 }
 
-/* What the step is; s->program is owned. */
+/* Set the kind of the step and its name or its program; `s->program` is owned. */
 static int kind_of_step(lowering *l, const cJSON *j, const place *at, dp_step *s)
 {
     static const struct {
@@ -167,7 +168,7 @@ static int names(lowering *l, const cJSON *as, const place *at, dp_ref first)
     cJSON_ArrayForEach(name, as)
     {
         if (cJSON_IsString(name) && dp_builder_name(l->b, name->valuestring, first, l->step) < 0)
-            return fail_at(l, at);
+            return ctx_fail_at(l, at);
         first++;
     }
     return 0;
@@ -231,7 +232,7 @@ static int outputs(lowering *l, const cJSON *list)
     {
         if (dp_builder_find(l->b, j->valuestring, &r) < 0 ||
             dp_builder_output(l->b, j->valuestring, r) < 0)
-            return fail_at(l, &inside);
+            return ctx_fail_at(l, &inside);
         inside.index++;
     }
     return 0;
@@ -260,7 +261,7 @@ static int declare_inputs(lowering *l, const cJSON *list)
     cJSON_ArrayForEach(j, list)
     {
         if (dp_builder_input(l->b, param_str(j, "name"), param_str(j, "type"), &r) < 0)
-            return fail_at(l, &inside);
+            return ctx_fail_at(l, &inside);
         inside.index++;
     }
     return 0;
@@ -280,7 +281,7 @@ static int declare_constants(lowering *l, const cJSON *object)
         if (rc < 0)
             return rc;
         if (dp_builder_constant(l->b, j->string, &v, &r) < 0)
-            return fail_at(l, &inside);
+            return ctx_fail_at(l, &inside);
     }
     return 0;
 }

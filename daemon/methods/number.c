@@ -1,6 +1,6 @@
-/* number.c -- numbers that JSON cannot hold exactly, or at all, and how they are spelled instead.
+/* number.c -- reads numbers, also those that JSON cannot represent exactly.
  *
- * What is not finite is a string; an int64 of 2^53 or more is a string of its digits. */
+ * nan, inf and -inf are written as strings; an int64 of 2^53 or more is a string of its digits. */
 #include "methods.h"
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is it "nan", "inf" or "-inf"? */
+/* Is `s` "nan", "inf" or "-inf"?  Then set `*out` to that value. */
 static bool special_float(const char *s, double *out)
 {
     static const struct {
@@ -56,7 +56,8 @@ int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err)
     snprintf(back, sizeof(back), "%" PRIdMAX, i);
     if (n == 0 || digits[n] != '\0')
         return place_fail(err, DP_EVALUE, at, "expected decimal digits but got '%.64s'", s);
-    if (strcmp(back, s) != 0 && n > 18) /* 18 digits always fit, even with leading zeros */
+    /* 18 digits always fit; `back` may then differ only by leading zeros */
+    if (strcmp(back, s) != 0 && n > 18)
         return place_fail(err, DP_EVALUE, at, "%.64s does not fit int64", s);
     *out = i;
     return 0;

@@ -1,4 +1,4 @@
-/* object.c -- object.*: what a session's handles of objects name, and giving them back. */
+/* object.c -- object.*: lists and releases the session's handles of objects. */
 #include "methods.h"
 
 void object_to_json(jw *w, uint64_t handle, dp_object *o)
@@ -25,7 +25,7 @@ int object_list(request *rq, jw *w, dp_error *err)
     for (size_t i = 0; i < n && !w->failed; i++) {
         dp_object *o = session_object_get(rq->session, handles[i]);
         if (o == NULL)
-            continue; /* another connection of the session released it */
+            continue; /* another connection of the session released the handle */
         object_to_json(w, handles[i], o);
         dp_object_unref(o);
     }
@@ -35,7 +35,8 @@ int object_list(request *rq, jw *w, dp_error *err)
     return 0;
 }
 
-/* Are all of these handles there?  Objects that have ended are given back as others are. */
+/* Check that the session has every handle in `list`.  An object that ended with its plugin can be
+ * released like any other. */
 static int check_listed(request *rq, const cJSON *list, dp_error *err)
 {
     place at = {NULL, "objects", 0}, inside = {&at, NULL, 0};

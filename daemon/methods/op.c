@@ -1,12 +1,12 @@
-/* op.c -- op.call: JSON arguments -> dp_bind -> dp_call_boxed -> outputs.
+/* op.c -- op.call: reads JSON arguments, binds and calls the operator, writes its outputs.
  *
- * Every output gets a fresh handle.  The exception is a result that the schema marks as one of the
- * arguments, written: it is answered with the handle that the argument came by. */
+ * Every output gets a new handle, with one exception: a result that the schema marks as a written
+ * argument is answered with the handle of that argument. */
 #include "methods.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { DESCRIPTOR_BYTES = 64 }; /* printing a descriptor takes as long as that many of elements */
+enum { DESCRIPTOR_BYTES = 64 }; /* bytes of elements that take as long to print as a descriptor */
 
 /* -- arguments -- */
 
@@ -49,15 +49,15 @@ int bind_from_json(request *rq, const char *op, const cJSON *args_json, const cJ
 
 /* -- calling -- */
 
+/* Return how much work the numeric argument `x` may ask for, at least 1.  A small number may ask
+ * for much work too: arange() with a step of 1e-6. */
 static double magnitude(double x)
 {
     x = x < 0 ? -x : x;
-    return x > 0 && x < 1 ? 1 / x
-           : x > 1        ? x
-                          : 1; /* a small number, a step of 1e-6, asks for much too */
+    return x > 0 && x < 1 ? 1 / x : x > 1 ? x : 1;
 }
 
-/* Describe a call, so that placement.c can tell big calls of a kernel from small ones. */
+/* Describe a call, so that placement.c can tell a kernel's big calls from its small ones. */
 static work work_of(const request *rq, uint64_t kernel, const dp_bound *b, int how)
 {
     work w = {kernel, dp_op_name(b->op), rq->bytes_charged, 1, how, NULL};
@@ -78,8 +78,8 @@ static work work_of(const request *rq, uint64_t kernel, const dp_bound *b, int h
     return w;
 }
 
-/* An estimate for one tensor: its elements and, as nested arrays, its brackets, which are most of
- * it when it has few elements or none. */
+/* Estimate the bytes printed for one tensor: its descriptor, its elements and the brackets of
+ * nested arrays, which are most of the text when the tensor has few elements or none. */
 static double printed_bytes(const dp_tensor *t, int how)
 {
     dp_view v = {.size = sizeof(v)};
@@ -94,7 +94,7 @@ static double printed_bytes(const dp_tensor *t, int how)
     return bytes;
 }
 
-/* An estimate of the bytes that have to be copied or printed to answer with rets[n]. */
+/* Estimate the bytes that must be copied or printed to answer with `rets[n]`. */
 static size_t answer_bytes(const dp_value *rets, uint32_t n, int how)
 {
     double bytes = 0;
@@ -112,8 +112,8 @@ static size_t answer_bytes(const dp_value *rets, uint32_t n, int how)
     return bytes < 0x1p62 ? (size_t)bytes : SIZE_MAX;
 }
 
-/* List the handles of the arguments (bit i of `written` for argument i) that the kernel may have
- * written to. */
+/* Add to `r->written` the handles of the arguments that the kernel may have written to: bit i of
+ * `written` stands for argument i. */
 static void note_written(run *r, const dp_bound *b, uint64_t written)
 {
     for (uint32_t i = 0; i < b->n_args && i < 64; i++) {
@@ -127,10 +127,10 @@ static void note_written(run *r, const dp_bound *b, uint64_t written)
     }
 }
 
-/* Call the bound operator.  rets [b->n_rets] is owned on success. */
+/* Call the bound operator.  `rets[b->n_rets]` is owned on success. */
 static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 {
-    if (rq->deadline != 0) /* what it may still write by then */
+    if (rq->deadline != 0) /* listed for the answer if the deadline passes during the call */
         note_written(rq->run, b, b->written);
     if (!deadline_call(rq))
         return DP_EANSWERED;
@@ -155,8 +155,8 @@ static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 
 /* -- answering -- */
 
-/* If the schema says that return i is an argument which the call wrote: the handle that the
- * argument came by.  Else 0. */
+/* Return the handle of the argument that return i is, if the schema says that return i is an
+ * argument which the call wrote.  0: it is not, or the argument had no handle. */
 static uint64_t written_handle(const request *rq, const dp_bound *b, uint32_t i)
 {
     const dp_value *argument;
@@ -229,8 +229,8 @@ static void trace_to_json(const request *rq, jw *w)
         member_bool(w, "trace_cut", true);
 }
 
-/* A line is parsed either when it is read, and then it queues, or by the worker that runs it, and
- * then it has queued before. */
+/* Write the times of the request's stages.  A line is parsed when it is read, and then waits in the
+ * queue; or it waits first, and the worker that runs it parses it (`parsed_late`). */
 static void timing_to_json(const request *rq, jw *w)
 {
     dp_call_stats info = dp_ctx_stats(rq->ctx);
@@ -259,18 +259,18 @@ static void timing_to_json(const request *rq, jw *w)
 
 /* -- op.call: begin, bind, run, answer -- */
 
-/* May the call begin on this thread, now? */
+/* Check that the call may begin on this thread now. */
 static int begin_call(request *rq, dp_error *err)
 {
     if (rq->deadline != 0 && run_check_deadline(rq, nanos(), err) < 0)
         return err->code;
-    /* a kernel may hold one of the session's generators: then this call would wait for it here */
+    /* a kernel may be using a generator of the session: the call would block this thread */
     if (session_draws(rq->session) && !placement_may_take(rq, SIZE_MAX, false))
         return DP_EWORKER;
     return 0;
 }
 
-/* Find the overload and its kernel; may that run on this thread? */
+/* Choose the overload and check that its kernel may run on this thread. */
 static int bind_call(request *rq, const op_call_params *p, dp_error *err)
 {
     dp_bound *b = &rq->run->bound;
@@ -282,7 +282,7 @@ static int bind_call(request *rq, const op_call_params *p, dp_error *err)
     return placement_may_run(rq, &w) ? 0 : DP_EWORKER;
 }
 
-/* Run the kernel; rq->run keeps what it returns until that is answered. */
+/* Run the kernel; `rq->run` owns its returns until they are answered. */
 static int run_call(request *rq, const op_call_params *p, dp_error *err)
 {
     run *r = rq->run;
@@ -303,7 +303,7 @@ static int answer_call(request *rq, const op_call_params *p, jw *w, dp_error *er
 {
     const run *r = rq->run;
 
-    /* A short kernel may have a long answer: it may return a view of much memory. */
+    /* A short kernel may have a long answer: it may return a view of a large tensor. */
     if (!run_is_quick(rq, answer_bytes(r->rets, r->bound.n_rets, p->return_)))
         return DP_EWORKER;
     jw_object(w);
@@ -321,7 +321,7 @@ int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
 {
     int rc = 0;
 
-    if (!rq->run->called) { /* else a worker goes on with what the loop's thread called */
+    if (!rq->run->called) { /* otherwise a worker answers the call that the loop's thread ran */
         rc = begin_call(rq, err);
         if (rc == 0)
             rc = bind_call(rq, p, err);

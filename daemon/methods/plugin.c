@@ -16,7 +16,7 @@ static void write_counts(jw *w, uint64_t defs, uint64_t impls, uint64_t fallback
     member_int(w, "fallbacks", (int64_t)fallbacks);
 }
 
-/* Why the code is still in memory; NULL or "": it is not, and there is no such member. */
+/* Write member "kept_because": why the code is still mapped.  NULL or "": write nothing. */
 static void write_reason(jw *w, const char *kept_because)
 {
     if (kept_because != NULL && kept_because[0] != '\0')
@@ -75,7 +75,7 @@ int plugin_load(request *rq, const plugin_load_params *p, jw *w, dp_error *err)
     return 0;
 }
 
-/* Milliseconds to wait for calls, as the library takes them. */
+/* Convert the wait in milliseconds to int, which the library takes. */
 static int timeout_of(int64_t ms)
 {
     return ms < INT_MAX ? (int)ms : INT_MAX;
@@ -167,7 +167,8 @@ int plugin_list(request *rq, jw *w, dp_error *err)
     size_t n;
 
     rq->daemon->info(rq->conn, &info);
-    dp_plugin_reap(info.reg); /* not as of the last timer: calls may have ended since */
+    /* otherwise plugins whose calls ended after the last timer would still be listed */
+    dp_plugin_reap(info.reg);
     int rc = dp_plugin_list(info.reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
     if (rc < 0)
         return rc;

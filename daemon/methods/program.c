@@ -1,8 +1,8 @@
 /* program.c -- program.create, program.run, program.describe, program.release.
  *
- * lower.c makes programs of JSON; here they are named, run and told about.  As in op.call, every
- * output gets a fresh handle, except an argument that its step wrote, which answers with its own.
- */
+ * lower.c makes programs from JSON; this file gives them handles, runs and describes them.  As in
+ * op.call, every output gets a new handle, except an argument that its step wrote: it is answered
+ * with its own handle. */
 #include "methods.h"
 #include <string.h>
 
@@ -10,14 +10,14 @@
 
 int program_create(request *rq, const program_create_params *p, jw *w, dp_error *err)
 {
-    dp_program *made = NULL;
+    dp_program *program = NULL;
     rq->run->constants = true;
-    int rc = program_from_params(rq, p, &made, err);
+    int rc = program_from_params(rq, p, &program, err);
 
     if (rc < 0)
         return rc;
-    uint64_t handle = programs_put(session_programs(rq->session), made, err);
-    dp_program_unref(made);
+    uint64_t handle = programs_put(session_programs(rq->session), program, err);
+    dp_program_unref(program);
     if (handle == 0)
         return err->code;
     jw_object(w);
@@ -39,8 +39,8 @@ int program_release(request *rq, const program_release_params *p, jw *w, dp_erro
 
 /* -- program.run -- */
 
-/* Values by name in the order of the program's inputs; NONE and `given` false where there is none.
- */
+/* Read the values by name into `inputs`, in the order of the program's inputs, and set `given[i]`
+ * for each of them. */
 static int fill_inputs(request *rq, const cJSON *object, const dp_program *p, dp_value *inputs,
                        bool *given, dp_error *err)
 {
@@ -92,8 +92,8 @@ static int outputs_to_json(request *rq, jw *w, const dp_run *r, uint32_t n, int 
     jw_array(w);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         const dp_value *v = &r->outputs[i];
-        bool own = r->written[i] && how == RETURN_HANDLE && v->tag == DP_TAG_TENSOR;
-        uint64_t handle = own ? run_handle(rq->run, v->u.t) : 0;
+        bool is_argument = r->written[i] && how == RETURN_HANDLE && v->tag == DP_TAG_TENSOR;
+        uint64_t handle = is_argument ? run_handle(rq->run, v->u.t) : 0;
         rc = handle != 0 ? tensor_to_json(rq, w, v->u.t, handle, how, err)
                          : value_to_json(rq, w, v, how, err);
     }
@@ -110,16 +110,17 @@ static int fail_run(request *rq, const dp_run *r, dp_error *err)
     return run_ctx_error(rq, err);
 }
 
-/* List the handles that the program may still write to when its deadline passes. */
-static void note_written(run *now, const dp_value *v)
+/* Add to `r->written` the handles that the program may still write to when its deadline passes. */
+static void note_written(run *r, const dp_value *v)
 {
     if (v->tag == DP_TAG_TENSOR)
-        run_written(now, v->u.t);
+        run_written(r, v->u.t);
     for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len; i++)
-        note_written(now, &v->u.values[i]);
+        note_written(r, &v->u.values[i]);
 }
 
-/* Find the program that p names or brings, and its inputs in order; *out owned. */
+/* Find the program that `p` names by handle or contains, and its inputs in order; `*out` is
+ * owned. */
 static int find_program(request *rq, const program_run_params *p, dp_program **out,
                         const dp_value **inputs, dp_error *err)
 {
@@ -129,8 +130,8 @@ static int find_program(request *rq, const program_run_params *p, dp_program **o
     return rc == 0 ? inputs_by_name(rq, p->inputs, *out, inputs, err) : rc;
 }
 
-/* Make room for a run; *out and its arrays lie in the request's memory, not on the stack: see
- * run.step_now. */
+/* Allocate a run.  `*out` and its arrays lie in the request's memory, not on the stack, because
+ * another thread may read `run.step_now` after the deadline. */
 static int prepare_run(request *rq, const dp_value *inputs, uint32_t n_outputs, dp_run **out,
                        dp_error *err)
 {
@@ -148,7 +149,7 @@ static int prepare_run(request *rq, const dp_value *inputs, uint32_t n_outputs, 
     return 0;
 }
 
-/* Run the steps; r->outputs is owned on success. */
+/* Run the steps; `r->outputs` is owned on success. */
 static int run_steps(request *rq, const dp_program *p, const dp_program_info *info, dp_run *r,
                      dp_error *err)
 {
@@ -157,7 +158,8 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
             note_written(rq->run, &r->inputs[i]);
     if (!deadline_call(rq))
         return DP_EANSWERED;
-    dp_shapes_unpin(); /* or what its steps change would stay until it ends */
+    /* otherwise memory that the steps replace would stay until the program ends */
+    dp_shapes_unpin();
     int code = dp_program_run(rq->ctx, p, r);
     dp_ctx_fp_settle(rq->ctx, "the program");
     if (!deadline_end(rq)) {

@@ -1,7 +1,7 @@
 /* proto.c -- checks params against proto's tables, stores them in their structs, and reads members.
  *
- * Owns nothing.  An error names the place in the params and both sides: "args[1].dtype: expected
- * one of 'uint8', ... but got 'flaot32'". */
+ * An error names the path in the params, the values expected and the value given:
+ * "args[1].dtype: expected one of 'uint8', ... but got 'flaot32'". */
 #include "methods.h"
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { NAME_SHOWN = 100 };
 
-/* -- places -- */
+/* -- JSON paths -- */
 
 static size_t place_print(const place *at, char *buf, size_t bytes)
 {
@@ -43,7 +43,7 @@ int place_fail(dp_error *err, int code, const place *at, const char *format, ...
 const char *nearest_name(const char *name, const char *const *names, size_t n)
 {
     const char *best = NULL;
-    size_t least = strlen(name) / 2 + 2; /* a name that is further away was not meant */
+    size_t least = strlen(name) / 2 + 2; /* a name at a larger distance was not meant */
 
     for (size_t i = 0; i < n; i++) {
         size_t d = dp_edit_distance(name, names[i]);
@@ -122,10 +122,11 @@ static int check_enum(const proto_type *t, const cJSON *j, const place *at, dp_e
                       j->valuestring);
 }
 
-/* What PyTorch's tensors have and these have not, or have by another way. */
+/* Members that users of PyTorch may expect of a tensor, and the reason why they are unknown
+ * here. */
 static const struct {
     const char *name, *instead;
-} foreign[] = {
+} pytorch_members[] = {
     {"names", "dimensions have no names"},        {"requires_grad", "no tensor requires gradients"},
     {"grad", "no tensor has a gradient"},         {"layout", "every tensor is strided"},
     {"memory_format", "'strides' say it"},        {"pin_memory", "nothing is pinned"},
@@ -135,9 +136,9 @@ static const struct {
 
 static const char *instead_of(const char *name)
 {
-    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-        if (strcmp(foreign[i].name, name) == 0)
-            return foreign[i].instead;
+    for (size_t i = 0; i < sizeof(pytorch_members) / sizeof(pytorch_members[0]); i++)
+        if (strcmp(pytorch_members[i].name, name) == 0)
+            return pytorch_members[i].instead;
     return NULL;
 }
 
@@ -160,7 +161,7 @@ static int fail_unknown(const proto_type *t, const char *name, const place *at, 
                       name, near);
 }
 
-/* The one of t's members that m is; NULL: none. */
+/* Return the member of type `t` that `m` is; NULL: none. */
 static const proto_member *member_find(const proto_type *t, const cJSON *m)
 {
     for (unsigned i = 0; i < t->n_members; i++)
@@ -188,7 +189,7 @@ static int enum_index(const proto_type *t, const char *value)
     return i;
 }
 
-/* Store j, which was checked, where its struct has it. */
+/* Store the checked value `j` in the params struct `out`, at the member's offset. */
 static void fill(const proto_member *m, const cJSON *j, void *out)
 {
     void *to = (char *)out + m->offset;
@@ -225,11 +226,12 @@ void proto_fill(const proto_type *t, const cJSON *object, void *out)
     }
 }
 
-/* out: the struct that the members are stored in; NULL: none. */
+/* Check object `j` and store its members in the struct `out`; NULL: only check. */
 static int check_object(const proto_type *t, const cJSON *j, const place *at, void *out,
                         dp_error *err)
 {
-    uint64_t given = 0; /* bit i: member i, of the first 64; those that are required come first */
+    /* bit i: member i was given; for the first 64 members, which include all required ones */
+    uint64_t given = 0;
     const cJSON *m;
 
     cJSON_ArrayForEach(m, j)
@@ -307,7 +309,7 @@ const cJSON *param(const cJSON *params, const char *name)
 {
     const cJSON *m;
 
-    if (params == NULL || params->type != cJSON_Object) /* an array's values have no names */
+    if (params == NULL || params->type != cJSON_Object) /* the items of an array have no names */
         return NULL;
     for (m = params->child; m != NULL && !same_name(m->string, name);)
         m = m->next;
@@ -336,7 +338,7 @@ const cJSON *params_find(const cJSON *params, const char *const *names, size_t n
 const char *param_str(const cJSON *params, const char *name)
 {
     const cJSON *j = param(params, name);
-    return j != NULL ? j->valuestring : NULL; /* of a string only */
+    return j != NULL ? j->valuestring : NULL; /* NULL if `j` is not a string */
 }
 
 int64_t param_int(const cJSON *params, const char *name, int64_t absent)

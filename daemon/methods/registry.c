@@ -1,4 +1,5 @@
-/* registry.c -- registry.*: questions about operators, kernels and keys.  None changes anything. */
+/* registry.c -- registry.*: queries about operators, kernels and keys; none changes the
+ * registry. */
 #include "methods.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static void write_key(jw *w, dp_key k)
     member_str(w, "key", dp_key_name(k, name));
 }
 
-/* Write the members of a provenance into the open object. */
+/* Write the members of a provenance into the object that is open in `w`. */
 static void write_provenance(jw *w, const dp_provenance *p)
 {
     member_str(w, "plugin", p->plugin);
@@ -145,22 +146,22 @@ int registry_describe(request *rq, const registry_describe_params *p, jw *w, dp_
 
 /* -- table, keys -- */
 
-/* What registry.table was asked for; its arrays lie in the request's memory. */
-typedef struct question {
+/* The params of registry.table; the arrays lie in the request's memory. */
+typedef struct table_query {
     const char *const *ops;
     size_t n_ops;
     const dp_key *keys;
     size_t n_keys;
     const dp_what_if *with;
     size_t n_with;
-} question;
+} table_query;
 
 static int no_memory(dp_error *err)
 {
     return dp_error_set(err, DP_ERESOURCE, "out of memory: a dispatch table");
 }
 
-static int ask_ops(request *rq, const cJSON *list, question *q, dp_error *err)
+static int read_ops(request *rq, const cJSON *list, table_query *q, dp_error *err)
 {
     static const dp_list_filter all = {0};
     const cJSON *item;
@@ -177,12 +178,12 @@ static int ask_ops(request *rq, const cJSON *list, question *q, dp_error *err)
     return 0;
 }
 
-static int ask_keys(request *rq, const cJSON *list, question *q, dp_error *err)
+static int read_keys(request *rq, const cJSON *list, table_query *q, dp_error *err)
 {
     place at = {NULL, "keys", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
 
-    if (list == NULL) { /* every runtime key; the list has the aliases at its end */
+    if (list == NULL) { /* every runtime key: the alias keys are at the end of the list */
         q->n_keys = dp_registry_keys(registry_of(rq), dp_ctx_arena(rq->ctx), &q->keys);
         while (q->n_keys > 0 && dp_key_is_alias(q->keys[q->n_keys - 1]))
             q->n_keys--;
@@ -204,7 +205,7 @@ static int ask_keys(request *rq, const cJSON *list, question *q, dp_error *err)
     return 0;
 }
 
-static int ask_with(request *rq, const cJSON *list, question *q, dp_error *err)
+static int read_with(request *rq, const cJSON *list, table_query *q, dp_error *err)
 {
     size_t n = list != NULL ? (size_t)cJSON_GetArraySize(list) : 0;
     dp_what_if *with = dp_arena_alloc_n(dp_ctx_arena(rq->ctx), n, sizeof(*with));
@@ -218,7 +219,7 @@ static int ask_with(request *rq, const cJSON *list, question *q, dp_error *err)
     return 0;
 }
 
-static void write_table(jw *w, const question *q, const char *const *cells)
+static void write_table(jw *w, const table_query *q, const char *const *cells)
 {
     char name[DP_KEY_NAME_MAX];
 
@@ -242,11 +243,11 @@ static void write_table(jw *w, const question *q, const char *const *cells)
 
 int registry_table(request *rq, const registry_table_params *p, jw *w, dp_error *err)
 {
-    question q = {0};
+    table_query q = {0};
     const char **cells;
 
-    if (ask_ops(rq, p->ops, &q, err) < 0 || ask_keys(rq, p->keys, &q, err) < 0 ||
-        ask_with(rq, p->with, &q, err) < 0)
+    if (read_ops(rq, p->ops, &q, err) < 0 || read_keys(rq, p->keys, &q, err) < 0 ||
+        read_with(rq, p->with, &q, err) < 0)
         return err->code;
     int rc = dp_registry_table(registry_of(rq), q.ops, q.n_ops, q.keys, q.n_keys, q.with, q.n_with,
                                dp_ctx_arena(rq->ctx), &cells, err);
@@ -255,7 +256,7 @@ int registry_table(request *rq, const registry_table_params *p, jw *w, dp_error 
     return rc;
 }
 
-/* By priority: highest functionality first, and of one functionality the highest backend; Undefined
+/* Order keys by priority: highest functionality first, then highest backend first; Undefined is
  * last. */
 static int by_priority(const void *a, const void *b)
 {
@@ -276,7 +277,8 @@ static const char *kind_of(dp_key k)
     return dp_key_backend(k) >= 0 ? "per-backend" : "functionality";
 }
 
-/* Built-in backends have an owner while a plugin brings their device. */
+/* Does a plugin own backend `b`?  A built-in backend has an owner while a plugin registers its
+ * device. */
 static bool is_owned(const dp_backend_info *b)
 {
     return b->named || b->owner[0] != '\0';

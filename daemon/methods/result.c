@@ -1,4 +1,4 @@
-/* result.c -- dp_value and tensors to JSON: what methods answer with (docs/protocol.md). */
+/* result.c -- writes dp_values and tensors as JSON, the results of methods (docs/protocol.md). */
 #include "methods.h"
 #include <math.h>
 #include <string.h>
@@ -26,8 +26,9 @@ static void keys_to_json(jw *w, dp_keyset s)
 
 #define NAMED_BACKENDS (((UINT64_C(1) << DP_B_NAMED_MAX) - 1) << DP_B_NAMED_FIRST)
 
-/* Write the names of the keys in s.  The text of the last set of built-in keys is kept: their names
- * never change, and most tensors have the same set as the tensor before. */
+/* Write the names of the keys in `s`.  `last` caches the text of the last set that has only
+ * built-in keys: their names never change, and most tensors have the same set as the tensor
+ * before. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s)
 {
     static _Thread_local struct {
@@ -95,8 +96,8 @@ uint64_t tensor_host_bytes(const dp_tensor *t)
     return device_is_host(v.device) ? tensor_bytes(t) : UINT64_MAX;
 }
 
-/* The fewest characters that the elements take as text: brackets, commas and the shortest elements.
- * Even a tensor without elements has its outer brackets. */
+/* Return the fewest characters that the elements take as JSON text: brackets, commas and the
+ * shortest elements.  Even a tensor without elements has its outer brackets. */
 static uint64_t text_bytes(const dp_view *v)
 {
     uint64_t element = dp_dtype_is_complex(v->dtype) ? sizeof("[0,0]") - 1
@@ -124,11 +125,11 @@ uint64_t tensor_text_bytes(const dp_tensor *t)
 
 void *host_elements(const dp_tensor *t, const dp_view *v)
 {
-    bool here =
+    bool on_host =
         dp_device_backend(v->device) == DP_B_CPU &&
         dp_keyset_is_empty(dp_keyset_only(dp_tensor_keys(t), dp_keyset_named(DP_KEYSET_MATH)));
 
-    return here && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
+    return on_host && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
 }
 
 static void packed_free(request *rq, void *elements, size_t bytes)
@@ -137,10 +138,10 @@ static void packed_free(request *rq, void *elements, size_t bytes)
     dp_account_refund(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, bytes);
 }
 
-/* Copy the elements of t, whose view is *v: *out owned, *bytes long, which the session is charged
- * until packed_free().  The caller has checked that length against a limit. */
-static int packed(request *rq, const dp_tensor *t, const dp_view *v, void **out, size_t *bytes,
-                  dp_error *err)
+/* Copy the elements of `t`, whose view is `*v`, to `*out` (owned), `*bytes` long.  The session is
+ * charged for them until packed_free().  The caller has checked the size against a limit. */
+static int copy_packed(request *rq, const dp_tensor *t, const dp_view *v, void **out, size_t *bytes,
+                       dp_error *err)
 {
     *bytes = dp_size_times((uint64_t)v->numel, dp_dtype_size(v->dtype));
     int rc =
@@ -158,8 +159,8 @@ static int packed(request *rq, const dp_tensor *t, const dp_view *v, void **out,
     return rc;
 }
 
-/* Write one level of nested arrays; p is the next packed element.  The brackets are written as
- * text, not as arrays of w: a tensor may have as many dimensions as w has levels. */
+/* Write one level of nested arrays; `p` points to the next contiguous element.  The brackets are
+ * written as text, not as arrays of `w`: a tensor may have as many dimensions as `w` has levels. */
 static const char *write_level(jw *w, const dp_view *v, int depth, const char *p)
 {
     int64_t n = depth < v->ndim ? v->sizes[depth] : 1;
@@ -191,13 +192,13 @@ static int data_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
                             "answer_bytes", v.sizes, (size_t)v.ndim, dp_dtype_size(v.dtype), err);
     const void *elements = host_elements(t, &v);
     if (rc == 0 && elements == NULL) {
-        rc = packed(rq, t, &v, &copied, &bytes, err);
+        rc = copy_packed(rq, t, &v, &copied, &bytes, err);
         elements = copied;
     }
     if (rc < 0)
         return rc;
     jw_key(w, "data");
-    jw_raw(w, "", 0); /* the writer counts one value; write_level() writes its text */
+    jw_raw(w, "", 0); /* counts one value in `w`; write_level() writes its text */
     int begun = print_begin(rq, text_bytes(&v), err);
     if (begun >= 0)
         write_level(w, &v, 0, elements);
@@ -207,7 +208,7 @@ static int data_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
     return begun < 0 ? begun : 0;
 }
 
-/* Is there room for v among the answer's attachments? */
+/* Check that the elements of `v` fit the limit for the answer's attachments. */
 static int check_attachment(const request *rq, const dp_view *v, dp_error *err)
 {
     size_t item = dp_dtype_size(v->dtype);
@@ -226,10 +227,10 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     size_t bytes;
 
     dp_tensor_view(t, &v);
-    /* A copy: the answer may leave after the next request has written to the tensor. */
+    /* copied, because the answer may be sent after the next request wrote to the tensor */
     int rc = check_attachment(rq, &v, err);
     if (rc == 0)
-        rc = packed(rq, t, &v, &elements, &bytes, err);
+        rc = copy_packed(rq, t, &v, &elements, &bytes, err);
     if (rc < 0)
         return rc;
     int index = run_attach(rq, elements, bytes);
@@ -239,7 +240,8 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     return 0;
 }
 
-/* Write the descriptors of the tensors that a wrapper is made of, without the parts of those. */
+/* Write the descriptors of the tensors inside a wrapper tensor, without the parts of those
+ * tensors. */
 static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
 {
     dp_wrapper parts = {.size = sizeof(parts)};
@@ -267,7 +269,7 @@ static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
     member_str(w, "layout", dp_layout_name(parts.layout));
 }
 
-/* Write what plugins attached to t: keys and bytes. */
+/* Write the key and the bytes of every attachment that plugins added to `t`. */
 static int attached_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
 {
     const dp_attached_info *all;
@@ -288,7 +290,7 @@ static int attached_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *er
     return 0;
 }
 
-/* A result that has no elements to show says so; tensor.read refuses. */
+/* Write the elements of `t`.  A result without memory has "data": null; tensor.read refuses it. */
 static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
 {
     if (dp_tensor_is_memoryless(t)) {
@@ -299,7 +301,7 @@ static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error 
     return how == RETURN_DATA ? data_to_json(rq, w, t, err) : attachment_to_json(rq, w, t, err);
 }
 
-/* Write the handle of the tensor that the view t views, if the session has one. */
+/* Write the handle of the tensor that `t` is a view of, if the session has such a handle. */
 static void base_to_json(request *rq, jw *w, const dp_tensor *t)
 {
     const dp_tensor *root = dp_tensor_root(t);
@@ -313,7 +315,8 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
 {
     int rc = 0;
 
-    /* Until dp_ctx_end() this thread sees one shape, whatever another connection does to it. */
+    /* Until dp_ctx_end() this thread sees one shape of `t`, even if another connection resizes
+     * it. */
     if (dp_ctx_begin(rq->ctx) < 0)
         return run_ctx_error(rq, err);
     jw_object(w);

@@ -1,6 +1,8 @@
-/* run.c -- what one running method keeps (struct run): the arguments that came as handles, so that
- * they live until it ends, and the handles and attachments that it made, so that they can be taken
- * back when it fails. */
+/* run.c -- struct run, the state of one running method.
+ *
+ * It pins the arguments that were given by handle, so that they live until the method ends.  It
+ * lists the handles and attachments that the method made, so that run_undo() can release them when
+ * the method fails. */
 #include "methods.h"
 #include <stddef.h>
 #include <string.h>
@@ -9,7 +11,7 @@ int run_begin(request *rq, dp_error *err)
 {
     if (rq->run != NULL)
         return 0;
-    rq->run = dp_malloc(sizeof(*rq->run)); /* calloc is slow here */
+    rq->run = dp_malloc(sizeof(*rq->run)); /* not calloc: zeroing the long `written` is slow */
     if (rq->run == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a request");
     memset(rq->run, 0, offsetof(run, written));
@@ -42,7 +44,7 @@ static void unpin(const pin *p)
     dp_object_unref(p->object);
 }
 
-/* Takes what p owns. */
+/* Append `p` to the pins of `r`; takes the references in `p`, also on failure. */
 static int pin_add(run *r, pin p, dp_error *err)
 {
     pin *pins = array_grow(r->pins, r->n_pins, &r->cap_pins, sizeof(*pins));
@@ -59,28 +61,29 @@ static int pin_add(run *r, pin p, dp_error *err)
 
 /* -- arguments of stuck calls -- */
 
-/* Do a and b, or parts of them, lie on one storage? */
-static bool share(const dp_tensor *a, const dp_tensor *b)
+/* Do `a` and `b`, or the parts of wrapper tensors, share a storage? */
+static bool share_storage(const dp_tensor *a, const dp_tensor *b)
 {
     dp_wrapper parts = {.size = sizeof(parts)};
 
     if (a == b)
         return true;
     if (!dp_wrapper_get(a, &parts))
-        return dp_wrapper_get(b, &parts) ? share(b, a)
+        return dp_wrapper_get(b, &parts) ? share_storage(b, a)
                                          : dp_tensor_storage_id(a) == dp_tensor_storage_id(b);
     for (uint32_t i = 0; i < parts.n_tensors; i++)
-        if (share(parts.tensors[i], b))
+        if (share_storage(parts.tensors[i], b))
             return true;
     return false;
 }
 
-/* A call may have given its argument another storage and still use the one that it found. */
+/* Does the call of `r` use the storage of tensor `t`?  The call may have resized its argument onto
+ * another storage and still use the storage it began with. */
 static bool run_uses_tensor(const run *r, const void *t)
 {
     for (size_t i = 0; i < r->n_pins; i++)
         if (r->pins[i].tensor != NULL &&
-            (share(r->pins[i].tensor, t) || r->pins[i].storage == dp_tensor_storage_id(t)))
+            (share_storage(r->pins[i].tensor, t) || r->pins[i].storage == dp_tensor_storage_id(t)))
             return true;
     return false;
 }
@@ -101,7 +104,7 @@ static bool run_uses_object(const run *r, const void *o)
     return false;
 }
 
-/* DP_EWAIT: a stuck call of the session uses `what`. */
+/* DP_EWAIT: a stuck call of the session uses `what`.  DP_EBUSY: it does, and `rq` may not wait. */
 static int check_stuck(request *rq, bool (*uses)(const run *r, const void *what), const void *what,
                        const place *at, dp_error *err)
 {
@@ -185,7 +188,7 @@ void run_written(run *r, const dp_tensor *t)
         r->written[r->n_written++] = handle;
 }
 
-/* Room to list one more fresh handle. */
+/* Reserve memory for one more entry in `r->fresh`. */
 static int fresh_reserve(run *r, dp_error *err)
 {
     uint64_t *fresh = array_grow(r->fresh, r->n_fresh, &r->cap_fresh, sizeof(*fresh));
@@ -262,7 +265,7 @@ static run *run_free(run *r, struct session *s)
     for (size_t i = 0; i < r->n_pins; i++) {
         pin *p = &r->pins[i];
         if (p->handle != 0 && dp_tensor_storage_id(p->tensor) != p->storage)
-            session_moved(s, p->tensor); /* an operator has resized it */
+            session_moved(s, p->tensor); /* an operator gave the tensor another storage */
         unpin(p);
     }
     dp_free(r->pins);

@@ -11,7 +11,7 @@ enum {
     SHUTDOWN_DRAIN_MS = 5000
 };
 
-/* The param `name` is a time; refuse one that is longer than the limit of the same name. */
+/* Check that param `name`, a time, is at most `most`, the limit of the same name. */
 static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
 {
     const place at = {NULL, name, 0};
@@ -96,7 +96,7 @@ int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err
 
 /* -- server.status -- */
 
-/* Members that say which kernel runs. */
+/* Write the members that describe the running kernel. */
 static void write_call(jw *w, const dp_running *r)
 {
     char key[DP_KEY_NAME_MAX];
@@ -126,8 +126,8 @@ static void write_running(jw *w, const dp_running *calls, size_t n)
     jw_array_end(w);
 }
 
-/* Member "stuck": what stuck workers run, each with its innermost kernel among the n running
- * calls. */
+/* Write member "stuck": the call that each stuck worker runs, with its innermost kernel, which is
+ * looked up among the n running calls. */
 static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
 {
     stuck_call stuck[WORKERS_MOST];
@@ -150,23 +150,23 @@ static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
     jw_array_end(w);
 }
 
-/* Member "account": what each holder holds. */
-static void write_held(jw *w, const dp_usage *held)
+/* Write member "account": count and bytes charged to each holder. */
+static void write_usage(jw *w, const dp_usage *usage)
 {
     jw_key(w, "account");
     jw_object(w);
     for (int h = 0; h < DP_HOLDERS; h++) {
         jw_key(w, dp_holder_name(h));
         jw_object(w);
-        member_int(w, "count", (int64_t)held[h].count);
-        member_int(w, "bytes", (int64_t)held[h].bytes);
+        member_int(w, "count", (int64_t)usage[h].count);
+        member_int(w, "bytes", (int64_t)usage[h].bytes);
         jw_object_end(w);
     }
     jw_object_end(w);
 }
 
-/* The members that are counts. */
-static void write_counts(jw *w, const server_info *f, const dp_usage *held)
+/* Write the members that are counts. */
+static void write_counts(jw *w, const server_info *f, const dp_usage *usage)
 {
     dp_registry_stats r;
     dp_tensor_stats t;
@@ -180,7 +180,7 @@ static void write_counts(jw *w, const server_info *f, const dp_usage *held)
         {"uptime_ms", f->uptime_ms},
         {"sessions", f->sessions},
         {"connections", f->connections},
-        {"tensors", held[DP_HOLDER_TENSORS].count},
+        {"tensors", usage[DP_HOLDER_TENSORS].count},
         {"live_tensors", t.tensors},
         {"live_objects", dp_objects_count()},
         {"storages", t.storages},
@@ -205,17 +205,17 @@ static void write_counts(jw *w, const server_info *f, const dp_usage *held)
 int server_status(request *rq, jw *w, dp_error *err)
 {
     server_info f;
-    dp_usage held[DP_HOLDERS];
+    dp_usage usage[DP_HOLDERS];
     dp_running *calls = dp_malloc_n(RUNNING_MAX, sizeof(*calls));
 
     if (calls == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: calls that run");
     rq->daemon->info(rq->conn, &f);
-    rq->daemon->held(rq->conn, held);
+    rq->daemon->held(rq->conn, usage);
     size_t n = dp_registry_running(f.reg, calls, RUNNING_MAX);
     jw_object(w);
-    write_counts(w, &f, held);
-    write_held(w, held);
+    write_counts(w, &f, usage);
+    write_usage(w, usage);
     write_running(w, calls, n);
     if (n == RUNNING_MAX)
         member_bool(w, "running_cut", true);
@@ -266,12 +266,12 @@ int rpc_discover(request *rq, jw *w, dp_error *err)
 static const char *const fallback_names[] = {[DP_FALLBACK_ALLOW] = "allow",
                                              [DP_FALLBACK_REPORT] = "report",
                                              [DP_FALLBACK_FORBID] = "forbid"};
-/* The modes in the order of proto's names. */
+/* Fallback modes in the order of proto's names. */
 static const uint8_t fallbacks[] = {[FALLBACK_ALLOW] = DP_FALLBACK_ALLOW,
                                     [FALLBACK_REPORT] = DP_FALLBACK_REPORT,
                                     [FALLBACK_FORBID] = DP_FALLBACK_FORBID};
 
-/* Members of the connection's state. */
+/* Write the members of the connection's state. */
 static void write_state(request *rq, jw *w, const conn_state *s)
 {
     uint64_t seed;
@@ -286,8 +286,7 @@ static void write_state(request *rq, jw *w, const conn_state *s)
         member_seed(w, seed);
 }
 
-/* Read the keys that `list`, param `name`, names into *out, which is unchanged when there is none
- * (NULL). */
+/* Read the keys in `list`, param `name`, into `*out`; `*out` is unchanged when `list` is NULL. */
 static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, dp_error *err)
 {
     const cJSON *item;
@@ -309,7 +308,7 @@ static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, d
     return 0;
 }
 
-/* Read what is given of the mode into *m. */
+/* Read the params that change the mode into `*m`; the others stay. */
 static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *err)
 {
     if (p->autocast != NULL && cJSON_IsTrue(param(p->autocast, "enabled")))
@@ -327,29 +326,29 @@ static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *e
 
 int session_get(request *rq, jw *w, dp_error *err)
 {
-    dp_usage held[DP_HOLDERS];
+    dp_usage usage[DP_HOLDERS];
 
     (void)err;
-    dp_account_usage(session_account(rq->session), held);
+    dp_account_usage(session_account(rq->session), usage);
     jw_object(w);
     write_state(rq, w, rq->state);
-    write_held(w, held);
+    write_usage(w, usage);
     jw_object_end(w);
     return 0;
 }
 
-/* Read what is given of the key sets.  Backends and kinds are pinned before their names become
- * bits. */
+/* Read the params that change the key sets.  Backends and kinds are pinned before their names
+ * become bits, so that no plugin's unload can free the bits meanwhile. */
 static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_error *err)
 {
-    dp_keyset alive = dp_keyset_pin((dp_keyset){UINT64_MAX, UINT64_MAX});
+    dp_keyset all_pinned = dp_keyset_pin((dp_keyset){UINT64_MAX, UINT64_MAX});
     int rc = keys_from_json(p->include, "include", &s->include, err);
 
     if (rc == 0)
         rc = keys_from_json(p->exclude, "exclude", &s->exclude, err);
     if (rc == 0)
         s->pinned = dp_keyset_pin(dp_keyset_or(s->include, s->exclude));
-    dp_keyset_unpin(alive);
+    dp_keyset_unpin(all_pinned);
     return rc;
 }
 

@@ -1,4 +1,4 @@
-/* table.c -- methods by name, in the table that the generator makes of proto/methods. */
+/* table.c -- finds a method by name in the table generated from proto/methods. */
 #include "methods.h"
 
 const method *method_find(const char *name)

@@ -1,4 +1,4 @@
-/* tensor.c -- tensor.*: make, describe, read, list and release the tensors of the session. */
+/* tensor.c -- tensor.*: creates, describes, reads, lists and releases the session's tensors. */
 #include "methods.h"
 #include <string.h>
 
@@ -15,7 +15,7 @@ int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *e
     return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
 }
 
-/* The tensor that param "tensor" names, kept until the method ends. */
+/* Find the tensor that param "tensor" names and pin it until the method ends. */
 static int find(request *rq, int64_t handle, dp_tensor **out, dp_error *err)
 {
     return run_pin(rq, (uint64_t)handle, &(place){NULL, "tensor", 0}, out, err);
@@ -40,7 +40,7 @@ int tensor_read(request *rq, const tensor_read_params *p, jw *w, dp_error *err)
                             "use 'json' or 'attachment'");
     int rc = find(rq, p->tensor, &t, err);
     if (rc == 0 && dp_tensor_is_memoryless(t))
-        rc = dp_tensor_read(t, NULL, err); /* fails, unless there is nothing to read */
+        rc = dp_tensor_read(t, NULL, err); /* fails unless the tensor has no elements */
     if (rc < 0)
         return rc;
     uint64_t bytes = tensor_host_bytes(t), text = how == RETURN_DATA ? tensor_text_bytes(t) : 0;
@@ -62,7 +62,7 @@ int tensor_list(request *rq, jw *w, dp_error *err)
     for (size_t i = 0; i < n && !w->failed; i++) {
         dp_tensor *t = session_tensor_get(rq->session, handles[i]);
         if (t == NULL)
-            continue; /* another connection of the session released it */
+            continue; /* another connection of the session released the handle */
         tensor_to_json(rq, w, t, handles[i], RETURN_HANDLE, err);
         dp_tensor_unref(t);
     }
@@ -72,7 +72,7 @@ int tensor_list(request *rq, jw *w, dp_error *err)
     return 0;
 }
 
-enum { FREED_BYTES = 256 }; /* freeing so many bytes takes as long as printing one */
+enum { FREED_BYTES = 256 }; /* bytes that take as long to free as one byte takes to print */
 
 static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_error *err)
 {
@@ -87,7 +87,7 @@ static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_
         if (rc < 0)
             return rc;
         DP_VIEW(v, t);
-        if (!run_may_reach(rq, v.device)) /* releasing it may wait for the device */
+        if (!run_may_reach(rq, v.device)) /* a release may wait for the device */
             return DP_EWORKER;
         bytes += tensor_bytes(t) / FREED_BYTES;
         inside.index++;

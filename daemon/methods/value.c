@@ -1,7 +1,7 @@
-/* value.c -- JSON to dp_value (docs/protocol.md).
+/* value.c -- reads JSON values into dp_values (docs/protocol.md).
  *
- * What comes in was checked against proto, so its types are right and only its meaning is checked
- * here.  Lists and strings lie in the request's arena; rq->run keeps tensors until the method
+ * The JSON was already checked against proto, so its types are right; this file checks only its
+ * meaning.  Lists and strings lie in the request's arena; `rq->run` pins tensors until the method
  * ends. */
 #include "methods.h"
 #include <string.h>
@@ -61,7 +61,8 @@ static int string_from_json(request *rq, const char *s, dp_value *out, dp_error 
     dp_device device;
 
     if (dp_device_parse(s, &device, NULL) == 0 && !run_may_reach(rq, device))
-        return DP_EWORKER; /* a copy to that device, mostly */
+        /* a device name usually asks for a copy to that device, which may be slow */
+        return DP_EWORKER;
     char *copy = run_alloc(rq, n + 1, err);
     if (copy == NULL)
         return DP_ERESOURCE;
@@ -140,7 +141,7 @@ static int literal_from_json(request *rq, const cJSON *j, const place *at, dp_va
     return rc;
 }
 
-/* The member that tells what an object stands for, and the function that reads it. */
+/* Object members that name a kind of value, and the function that reads it. */
 static const struct {
     const char *name;
     int (*read)(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err);
