@@ -1,5 +1,7 @@
-/* dispatch_client.c -- see dispatch_client.h.  Owns the socket and what was read beyond the last
- * answer; a client whose stream failed half-way is good for dc_close() only. */
+/* dispatch_client.c -- a small blocking client of dispatchd; see dispatch_client.h.
+ *
+ * A client owns its socket and the bytes received after the last answer.  After a failed send or
+ * receive, only dc_close() may be called. */
 #define _GNU_SOURCE /* struct ucred */
 #include "dispatch_client.h"
 #include <errno.h>
@@ -13,12 +15,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 64 << 10 }; /* room made for one read */
+enum { READ_BYTES = 64 << 10 }; /* free bytes in the buffer before each read */
 
 struct dc_client {
     int fd;
     double last_id;
-    char *in; /* [cap]; the first len bytes are not consumed yet */
+    char *in; /* [cap]; the first `len` bytes are received but not consumed yet */
     size_t len, cap;
 };
 
@@ -55,7 +57,8 @@ const char *dc_socket_path(const char *path, char *buf, size_t bytes)
     return n >= 0 && (size_t)n < bytes ? buf : NULL;
 }
 
-/* Whoever can write to the directory could have put a socket there. */
+/* Check that root or our own user runs the server: any process that can write to the directory
+ * could have put a socket there. */
 static int check_server(int fd, const char *path, dc_error *err)
 {
     struct ucred peer;
@@ -116,7 +119,7 @@ static int send_all(dc_client *c, const void *data, size_t bytes, dc_error *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EPIPE)
-            return 0; /* it has closed, and may have said why: that is read next */
+            return 0; /* the daemon has closed; a last answer may say why, and is read next */
         if (n < 0)
             return fail(err, "the connection broke while sending: %s", strerror(errno));
         p += n;
@@ -125,7 +128,7 @@ static int send_all(dc_client *c, const void *data, size_t bytes, dc_error *err)
     return 0;
 }
 
-/* {"jsonrpc","id","method","params","attachments"}; takes params; NULL when out of memory. */
+/* Make {"jsonrpc","id","method","params","attachments"}; takes `params`.  NULL: out of memory. */
 static cJSON *request_new(double id, const char *method, cJSON *params, const dc_bytes *attachments,
                           size_t n)
 {

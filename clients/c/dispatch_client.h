@@ -8,9 +8,9 @@
  *     dc_answer_fini(&a);
  *     c = dc_close(c);
  *
- * Needs cJSON.  A client belongs to one thread at a time.  Functions return 0, or -1 with *err
- * saying why the connection failed; an error that the daemon answers is not a failure of the call.
- */
+ * The client needs cJSON.  Only one thread at a time may use a client.  Functions return 0; or -1,
+ * and `err->message` says why the connection failed.  A call that the daemon answers with an error
+ * returns 0 and sets `error` of the answer. */
 #ifndef DISPATCH_CLIENT_H
 #define DISPATCH_CLIENT_H
 
@@ -28,27 +28,27 @@ typedef struct dc_bytes {
     size_t bytes;
 } dc_bytes;
 
-/* One answer; exactly one of result and error is set.  Both lie in root. */
+/* One answer.  Exactly one of `result` and `error` is set; both point into `root`. */
 typedef struct dc_answer {
     cJSON *root; /* owned */
     const cJSON *result, *error;
-    dc_bytes *attachments; /* owned, with what they point to */
+    dc_bytes *attachments; /* [n_attachments], owned, and so are their bytes */
     size_t n_attachments;
 } dc_answer;
 
-/* Where the daemon listens: path if it is not NULL, else what the environment says, else the usual
- * place (docs/operating.md).  Returns buf, or NULL when it does not fit. */
+/* Return the socket's path, written to `buf`: `path` if it is not NULL, else $DISPATCHD_SOCKET,
+ * else the default path (docs/operating.md).  NULL: the path is too long for `buf`. */
 const char *dc_socket_path(const char *path, char *buf, size_t bytes);
 
-/* Connect to dc_socket_path(path) and check that the server is root's or our own.
- * *out owned; untouched on failure. */
+/* Connect to dc_socket_path(path) and check that root or our own user runs the server.  `*out` is
+ * owned; it is unchanged on failure. */
 int dc_connect(const char *path, dc_client **out, dc_error *err);
-dc_client *dc_close(dc_client *c); /* NULL is fine; returns NULL */
+dc_client *dc_close(dc_client *c); /* `c` may be NULL; returns NULL */
 
-/* Send one request and read its answer.  Takes params (NULL: none).  attachments [n], borrowed,
- * follow the line; params name them by index.  cJSON does not print doubles exactly: put numbers
- * that must arrive unchanged into params as text (cJSON_CreateRaw) without line feeds.  *out:
- * release with dc_answer_fini(). */
+/* Send one request and read its answer.  Takes `params` (NULL: none).  The bytes of
+ * `attachments[n]`, borrowed, follow the request's line; params refer to them by index.  cJSON does
+ * not print doubles exactly: put numbers that must arrive unchanged into `params` as text
+ * (cJSON_CreateRaw) without line feeds.  The caller releases `*out` with dc_answer_fini(). */
 int dc_call(dc_client *c, const char *method, cJSON *params, const dc_bytes *attachments, size_t n,
             dc_answer *out, dc_error *err);
 void dc_answer_fini(dc_answer *a);

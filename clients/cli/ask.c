@@ -1,4 +1,4 @@
-/* ask.c -- a verb's question: params, the connection, the answer or the daemon's error. */
+/* ask.c -- sends a verb's request: builds params, connects, prints the daemon's error. */
 #include "cli.h"
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +58,8 @@ static int send_request(cli *c, const char *method, cJSON *params, dc_answer *a)
     return CLI_NO_CONNECTION;
 }
 
-/* "TypeError: aten::mm: what is wrong"; the operator where the message does not name it. */
+/* Print an error of the daemon, "TypeError: aten::mm: MESSAGE"; the operator is added only where
+ * the message does not name it. */
 static int print_error(cli *c, const cJSON *error)
 {
     const char *type = text_of(member(error, "data"), "type"), *message = text_of(error, "message");
@@ -106,8 +107,8 @@ static int connect_client(cli *c)
     return rc;
 }
 
-/* params as text of our own: cJSON would change the last digits of numbers, and what the user wrote
- * may have line breaks, which would end the message. */
+/* Turn `params` into raw JSON text; takes `params`.  cJSON would change the last digits of numbers,
+ * and text from the user may contain line feeds, which would end the message. */
 static cJSON *exact(cJSON *params)
 {
     if (params == NULL)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- what an operator takes -- */
+/* -- types of an operator's arguments -- */
 
 enum { TAKES_TENSOR = 1, TAKES_TENSORS = 2, TAKES_LIST = 4 };
 
@@ -18,7 +18,8 @@ static unsigned type_takes(const char *type)
     return list ? TAKES_LIST : 0;
 }
 
-/* What any of the overloads takes at a position, or by a name when it is not NULL. */
+/* Return the TAKES_ bits of an argument, combined over all overloads: the argument called `name`,
+ * or the argument at `position` if `name` is NULL. */
 static unsigned overloads_take(const cJSON *overloads, int position, const char *name)
 {
     unsigned takes = 0;
@@ -51,14 +52,16 @@ static int add_overload(cli *c, const char *op, cJSON *overloads)
     return CLI_OK;
 }
 
-/* `name` itself, or with an overload: "aten::add" and "aten::add.Tensor", not "aten::addmm". */
+/* Is `op` equal to `name`, or an overload of it?  For "aten::add", "aten::add.Tensor" is one and
+ * "aten::addmm" is not. */
 static bool is_overload_of(const char *op, const char *name)
 {
     size_t n = strlen(name);
     return strncmp(op, name, n) == 0 && (op[n] == '\0' || op[n] == '.');
 }
 
-/* Arguments of every overload of op, an array of arrays; empty when there is no such operator. */
+/* Append to `overloads` the array of arguments of every overload of `op`.  Appends nothing when
+ * there is no such operator. */
 static int get_overloads(cli *c, const char *op, cJSON *overloads)
 {
     cJSON *params = params_new();
@@ -102,7 +105,8 @@ static cJSON *literals(const cJSON *list)
     return out;
 }
 
-/* No JSON: a number that JSON has not, or a string without its quotes.  NULL: usage. */
+/* Make a value from a word that is not JSON: nan, inf and -inf, or a string without its quotes.
+ * NULL: it is neither, and a usage message was printed. */
 static cJSON *bare_word(cli *c, const char *word)
 {
     static const char *const numbers[] = {"nan", "inf", "-inf"};
@@ -119,8 +123,9 @@ static cJSON *bare_word(cli *c, const char *word)
     return NULL;
 }
 
-/* JSON is passed on as it was written, so that no digit changes; arrays become tensors where those
- * are taken, a flat one only where no list is.  NULL: usage. */
+/* Make a value from a word that is JSON.  It is sent as written, so that no digit changes.  An
+ * array becomes a tensor literal where an overload takes a Tensor; a flat array only where none
+ * takes a list.  NULL: a usage message was printed. */
 static cJSON *value_of(cli *c, const char *word, unsigned takes)
 {
     char *elements = spell_integers(word, true), *plain = spell_integers(word, false);
@@ -141,7 +146,7 @@ static cJSON *value_of(cli *c, const char *word, unsigned takes)
     return value;
 }
 
-/* Length of the name in "name=VALUE"; 0: the word is positional. */
+/* Return the length of the name in "name=VALUE"; 0: the word is a positional argument. */
 static size_t name_length(const char *word)
 {
     size_t n = 0;
@@ -180,7 +185,7 @@ static bool add_words(cli *c, const cJSON *overloads, cJSON *args, cJSON *kwargs
     return true;
 }
 
-/* op, args and kwargs of the words into params. */
+/* Read the operator and its arguments from the words and add op, args and kwargs to `params`. */
 static int bind_words(cli *c, cJSON *params)
 {
     cJSON *overloads = need(cJSON_CreateArray());
@@ -259,7 +264,7 @@ static int call(cli *c)
 static const column path_columns[] = {
     {"key", cell_text, "key", false},       {"provenance", cell_text, "provenance", false},
     {"plugin", cell_text, "plugin", false}, {"generation", cell_text, "generation", true},
-    {"from", cell_place, "file", false},    {"assumed", cell_mark, "assumed", false},
+    {"from", cell_location, "file", false}, {"assumed", cell_mark, "assumed", false},
     {"why", cell_text, "why", false},
 };
 
@@ -294,7 +299,7 @@ static int explain(cli *c)
     return ask_about_words(c, "registry.explain", params_new(), show_explain);
 }
 
-/* The formatter would make columns of the sentences. */
+/* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_call[] = {
     {"call", "OP [ARG...] [name=ARG...] [--trace] [--timing] [--keep] [--deadline-ms N]",

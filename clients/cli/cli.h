@@ -1,8 +1,8 @@
-/* cli.h -- what the files of dispatchctl share.
+/* cli.h -- types and functions that the files of dispatchctl share.
  *
- * print.c turns answers into text; words.c takes options from the command line; ask.c owns the
- * connection.  main.c finds the verb; each other file holds one group of verbs and its table.  A
- * verb returns one of the exit codes below. */
+ * print.c turns answers into text, words.c removes options from the command line, ask.c owns the
+ * connection, and main.c finds the verb.  Each other file defines one group of verbs and a table of
+ * them.  A verb is a command such as "plugin load"; it returns one of the exit codes below. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -19,12 +19,12 @@ enum { /* exit codes; --help prints them */
 };
 
 typedef struct cli {
-    const char *socket;  /* --socket; NULL: the usual place */
-    const char *session; /* --session; NULL: a session of its own */
+    const char *socket;  /* --socket; NULL: the default path */
+    const char *session; /* key of --session; NULL: a new session for this command */
     bool json;           /* --json */
     dc_client *client;   /* NULL until the first request */
     const struct verb *verb;
-    char **words; /* [n_words] what follows the verb; take_* remove from it */
+    char **words; /* [n_words] words after the verb; take_* remove words from it */
     int n_words;
 } cli;
 
@@ -34,79 +34,96 @@ typedef struct verb {
     int (*run)(cli *c);
 } verb;
 
-/* One table per file; each ends with a NULL name. */
+/* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
     verbs_service[];
 
 /* -- words.c -- */
 
-bool take_flag(cli *c, const char *name); /* "--trace" */
-const char *take_option(cli *c,
-                        const char *name); /* "--key VALUE" or "--key=VALUE"; NULL: not there */
-/* After the options are taken: are there min to max words (-1: any number) and no option left?
- * Otherwise says how the verb is used. */
+/* Remove flag `name`, like "--trace", from the words.  false: the flag is absent. */
+bool take_flag(cli *c, const char *name);
+/* Remove option `name`, written "--key VALUE" or "--key=VALUE", and return its value; NULL:
+ * absent. */
+const char *take_option(cli *c, const char *name);
+/* Check that `min` to `max` words are left (max -1: no limit) after all known options were removed,
+ * and that none of them is an option.  false: a usage message was printed. */
 bool words_fit(cli *c, int min, int max);
 void remove_words(cli *c, int at, int n);
-/* JSON with its integers of 2^53 and more as the protocol spells them; elements: they are those of
- * a tensor, as they are within objects.  Owned. */
+/* Copy JSON text, with integers of 2^53 and more spelled as the protocol requires.  `elements`: the
+ * integers are elements of a tensor; integers inside objects are always treated as elements.
+ * Returns owned text. */
 char *spell_integers(const char *json, bool elements);
-int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3))); /* CLI_USAGE */
+/* Print a message and how the verb is used; return CLI_USAGE. */
+int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* -- ask.c -- */
 
-/* One request; takes params.  An error is printed.  a: dc_answer_fini() it iff CLI_OK. */
+/* Send one request; takes `params`.  An error of the daemon is printed.  CLI_OK: the caller calls
+ * dc_answer_fini(a); otherwise `*a` holds nothing. */
 int request(cli *c, const char *method, cJSON *params, dc_answer *a);
-/* A request whose result is printed: as JSON with --json, else by show. Takes params. */
+/* Send one request and print its result: as JSON with --json, else with `show`.  Takes `params`. */
 int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result));
 
 cJSON *params_new(void);
-void params_text(cJSON *params, const char *name, const char *value); /* NULL value: nothing */
-void params_raw(cJSON *params, const char *name, const char *json);   /* JSON text as it is */
-void params_bool(cJSON *params, const char *name, bool value);        /* false: nothing */
-/* Adds member "name" with the non-negative integer in text; false and usage when it is none. */
+/* Add string member `name`; `value` NULL: add nothing. */
+void params_text(cJSON *params, const char *name, const char *value);
+/* Add member `name` with JSON text `json`, sent unchanged; NULL: add nothing. */
+void params_raw(cJSON *params, const char *name, const char *json);
+/* Add member `name` with value true; `value` false: add nothing. */
+void params_bool(cJSON *params, const char *name, bool value);
+/* Add member `name` with the non-negative integer in `text`; NULL: add nothing.  false: `text` is
+ * not such an integer, and a usage message was printed. */
 bool params_count(cli *c, cJSON *params, const char *name, const char *text);
 
 /* -- print.c -- */
 
-/* p, unless memory ran out: then says so and ends the program. */
+/* Return `p`.  If `p` is NULL, memory ran out: print that and exit. */
 void *need(void *p);
 
-/* A column of a table whose rows are objects. */
+/* One column of a table whose rows are JSON objects. */
 typedef struct column {
     const char *header;
-    char *(*cell)(const cJSON *row, const char *member); /* owned text */
+    char *(*cell)(const cJSON *row, const char *member); /* returns owned text */
     const char *member;
-    bool right; /* aligned */
+    bool right; /* align the cells to the right */
 } column;
-char *cell_text(const cJSON *row, const char *member);   /* strings plain, others as JSON */
-char *cell_micros(const cJSON *row, const char *member); /* nanoseconds as 12.3 */
-char *cell_place(const cJSON *row, const char *member);  /* "file:line" of the row */
-char *cell_count(const cJSON *row, const char *member);  /* length of an array */
-char *cell_mark(const cJSON *row, const char *member);   /* "yes" or nothing */
-char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2))); /* owned */
+/* Functions for column.cell; each returns owned text. */
+char *cell_text(const cJSON *row, const char *member);     /* a string, or any value as JSON */
+char *cell_micros(const cJSON *row, const char *member);   /* nanoseconds as microseconds: 12.3 */
+char *cell_location(const cJSON *row, const char *member); /* "file:line" of the row */
+char *cell_count(const cJSON *row, const char *member);    /* length of an array */
+char *cell_mark(const cJSON *row, const char *member);     /* "yes" for true, else "" */
+/* Format like printf() into owned text. */
+char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_table(const cJSON *rows, const column *columns, size_t n);
-bool table_fits(const cJSON *rows, const column *columns, size_t n); /* on lines of the terminal */
-/* header, and from column `indent` on an array of strings, on as many lines as they take. */
+/* Does the table fit on lines of the terminal? */
+bool table_fits(const cJSON *rows, const column *columns, size_t n);
+/* Print `header`, then from column `indent` on an array of strings, wrapped to the terminal's
+ * width. */
 void print_wrapped(const char *header, int indent, const cJSON *words);
-/* "name  value" lines: every member of an object that holds no objects. */
+/* Print a line "name  value" for each member of an object, except members whose value contains
+ * objects. */
 void print_members(const cJSON *object);
 
-char *json_text(const cJSON *j);         /* exact numbers; owned */
-void print_json(const cJSON *j);         /* one line */
-void print_value(const cJSON *value);    /* tensor as a matrix, list, number, null */
-void print_outputs(const cJSON *result); /* of a call or program; its warnings on standard error */
-char *list_text(const cJSON *array);     /* "a, b, c"; owned */
+char *json_text(const cJSON *j);      /* numbers keep every digit; returns owned text */
+void print_json(const cJSON *j);      /* one line of JSON */
+void print_value(const cJSON *value); /* a tensor as a matrix; a list, number or null as JSON */
+/* Print the outputs of a call or a program; warnings go to standard error. */
+void print_outputs(const cJSON *result);
+char *list_text(const cJSON *array); /* "a, b, c"; returns owned text */
 
 static inline const cJSON *member(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
-static inline const char *text_of(const cJSON *object, const char *name) /* "" when there is none */
+/* Return string member `name`; "": there is no such string. */
+static inline const char *text_of(const cJSON *object, const char *name)
 {
     const char *s = cJSON_GetStringValue(member(object, name));
     return s ? s : "";
 }
-static inline double number_of(const cJSON *object, const char *name) /* NaN when there is none */
+/* Return number member `name`; NaN: there is no such number. */
+static inline double number_of(const cJSON *object, const char *name)
 {
     return cJSON_GetNumberValue(member(object, name));
 }

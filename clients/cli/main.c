@@ -40,7 +40,7 @@ static int print_help(void)
     return CLI_OK;
 }
 
-/* "dispatchctl plugin --help": every verb that begins with the word; 0: none does. */
+/* "dispatchctl plugin --help": print every verb that begins with `word`; 0: there is none. */
 static int print_group(const char *word)
 {
     size_t bytes = strlen(word);
@@ -56,7 +56,7 @@ static int print_group(const char *word)
     return n;
 }
 
-/* How many of the words are v's name; 0: it is another verb. */
+/* Return how many of the words are the name of verb `v`; 0: they name another verb. */
 static int verb_matches(const verb *v, char **words, int n_words)
 {
     char name[64];
@@ -69,7 +69,7 @@ static int verb_matches(const verb *v, char **words, int n_words)
     return n > 0 && (size_t)n < sizeof(name) && strcmp(v->name, name) == 0 ? 2 : 0;
 }
 
-/* Is the first word this one?  Then it is taken. */
+/* Is `word` the first word?  Then remove it. */
 static bool take_word(cli *c, const char *word)
 {
     bool is = c->n_words > 0 && strcmp(c->words[0], word) == 0;

@@ -1,4 +1,4 @@
-/* plugin.c -- verbs on plugins: load, unload, reload, list, describe. */
+/* plugin.c -- verbs for plugins: load, unload, reload, list, describe. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,9 @@ static void show_loaded(const cJSON *result)
     free(backends);
 }
 
-/* The daemon wants an absolute path or a bare name; a relative path is ours to complete.  Links
- * stay in it: a reload follows where they lead then.  Owned. */
+/* Return the path to send for `word`; owned.  The daemon accepts an absolute path or a bare name,
+ * so a relative path is completed here.  Symbolic links are not resolved: a reload follows where
+ * they point then. */
 static char *plugin_path(const char *word)
 {
     char *here = *word != '/' && strchr(word, '/') ? realpath(".", NULL) : NULL;
@@ -92,7 +93,7 @@ static void show_unloaded(const cJSON *result)
     show_warnings(result);
 }
 
-/* A method that takes a plugin's name and how long to wait for its calls; takes params. */
+/* Call a method that takes a plugin's name and the time to wait for its calls; takes `params`. */
 static int ask_about_calls(cli *c, const char *method, cJSON *params,
                            void (*show)(const cJSON *result))
 {
@@ -162,7 +163,7 @@ static int describe(cli *c)
     return ask_about_path(c, "plugin.describe", params_new(), show_manifest);
 }
 
-/* The formatter would make columns of the sentences. */
+/* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_plugin[] = {
     {"plugin load", "FILE [--reject]",

@@ -1,4 +1,4 @@
-/* print.c -- answers as text: tables, tensors as matrices, JSON with exact numbers. */
+/* print.c -- prints answers: tables, tensors as matrices, JSON with exact numbers. */
 #define _GNU_SOURCE /* vasprintf, open_memstream */
 #include "cli.h"
 #include <math.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum {
-    MATRIX_WHOLE = 1000, /* elements; a larger tensor is shown by its edges */
-    MATRIX_EDGE = 3,     /* entries at each end of a dimension then */
+    MATRIX_WHOLE = 1000, /* elements; of a larger tensor only the edges are printed */
+    MATRIX_EDGE = 3,     /* entries printed at each end of a dimension of a larger tensor */
 };
 
 void *need(void *p)
@@ -36,7 +36,7 @@ char *text_printf(const char *format, ...)
 
 /* -- JSON -- */
 
-/* The shortest digits that read back as d; what the daemon sent is a number, so finite. */
+/* Write the fewest digits that read back as `d`; JSON numbers are finite. */
 static void number_write(FILE *f, double d)
 {
     char buf[32];
@@ -109,7 +109,7 @@ void print_json(const cJSON *j)
     putchar('\n');
 }
 
-/* A string without its quotes, anything else as JSON. */
+/* Return a string without its quotes, any other value as JSON; owned. */
 static char *plain_text(const cJSON *j)
 {
     return cJSON_IsString(j) ? text_printf("%s", j->valuestring) : json_text(j);
@@ -148,7 +148,7 @@ char *cell_micros(const cJSON *row, const char *name)
     return text_printf("%.1f", number_of(row, name) / 1e3);
 }
 
-char *cell_place(const cJSON *row, const char *name)
+char *cell_location(const cJSON *row, const char *name)
 {
     (void)name;
     if (*text_of(row, "file") == '\0')
@@ -166,7 +166,7 @@ char *cell_mark(const cJSON *row, const char *name)
     return text_printf("%s", cJSON_IsTrue(member(row, name)) ? "yes" : "");
 }
 
-/* Columns of UTF-8 text on a terminal. */
+/* Return how many terminal columns UTF-8 text takes. */
 static int text_width(const char *text)
 {
     int width = 0;
@@ -186,7 +186,7 @@ static void print_cell(const char *text, int width, const column *c, bool last)
         printf("%s%*s%s", text, last ? 0 : pad, "", last ? "\n" : "  ");
 }
 
-/* The columns' widths; owned. */
+/* Return the width of each column in characters; owned. */
 static int *widths_of(const cJSON *rows, const column *columns, size_t n)
 {
     int *width = need(calloc(n, sizeof(*width)));
@@ -220,7 +220,7 @@ void print_table(const cJSON *rows, const column *columns, size_t n)
     free(width);
 }
 
-/* Return how many characters a line of the output holds: 80 where the output is no terminal. */
+/* Return how many characters a line of the output holds; 80 if the output is not a terminal. */
 static int line_width(void)
 {
     struct winsize size;
@@ -273,11 +273,11 @@ void print_members(const cJSON *object)
 
 typedef struct matrix {
     int ndim, width;
-    bool cut;  /* show the edges only */
-    FILE *out; /* NULL: measure width */
+    bool cut;  /* print only the edges */
+    FILE *out; /* NULL: only measure `width` */
 } matrix;
 
-/* An element of inline data: number, bool, "nan", or [re, im]. */
+/* Return the text of one element: a number, bool, "nan", or [re, im]; owned. */
 static char *element_text(const cJSON *j)
 {
     if (!cJSON_IsArray(j))
@@ -301,7 +301,8 @@ static void matrix_element(matrix *m, const cJSON *j)
     free(text);
 }
 
-/* Between two entries of dimension `depth`: a comma, or a new line under the open brackets. */
+/* Write `text` between two entries of dimension `depth`, then a space, or a new line indented to
+ * the open brackets. */
 static void matrix_gap(matrix *m, int depth, const char *text)
 {
     fputs(text, m->out);
@@ -353,7 +354,7 @@ static void print_matrix(const cJSON *data, const cJSON *shape)
 
 static void print_tensor(const cJSON *t);
 
-/* The kind of a wrapper tensor, on its line, and its parts, each on one of its own. */
+/* Print the kind of a wrapper tensor on its line, and each part on a line of its own. */
 static void print_wrapper(const cJSON *t)
 {
     static const char *const numbers[] = {"ints", "doubles"};
@@ -391,7 +392,7 @@ static void print_tensor(const cJSON *t)
         print_wrapper(t);
     else
         putchar('\n');
-    if (member(t, "data") && !cJSON_IsNull(member(t, "data"))) /* without memory */
+    if (member(t, "data") && !cJSON_IsNull(member(t, "data"))) /* null: a tensor without memory */
         print_matrix(member(t, "data"), member(t, "shape"));
     free(shape);
     free(strides);
@@ -410,9 +411,9 @@ static bool holds_tensor(const cJSON *value)
     return false;
 }
 
-/* at: where it stands in the list that is printed, "[1][0] ", or "".  Lists without tensors are one
- * line of JSON. */
-static void print_at(const cJSON *value, const char *at)
+/* Print `value` after its index in the list that is printed: "[1][0] " or "".  A list without
+ * tensors is one line of JSON. */
+static void print_indexed(const cJSON *value, const char *index)
 {
     const cJSON *item;
     int i = 0;
@@ -420,13 +421,13 @@ static void print_at(const cJSON *value, const char *at)
     if (cJSON_IsArray(value) && holds_tensor(value)) {
         cJSON_ArrayForEach(item, value)
         {
-            char *inside = text_printf("%.*s[%d] ", (int)strcspn(at, " "), at, i++);
-            print_at(item, inside);
+            char *inside = text_printf("%.*s[%d] ", (int)strcspn(index, " "), index, i++);
+            print_indexed(item, inside);
             free(inside);
         }
         return;
     }
-    fputs(at, stdout);
+    fputs(index, stdout);
     if (member(value, "dtype"))
         print_tensor(value);
     else
@@ -435,7 +436,7 @@ static void print_at(const cJSON *value, const char *at)
 
 void print_value(const cJSON *value)
 {
-    print_at(value, "");
+    print_indexed(value, "");
 }
 
 void print_outputs(const cJSON *result)

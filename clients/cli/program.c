@@ -1,7 +1,7 @@
-/* program.c -- verbs on programs in files: {"inputs","constants"?,"steps","outputs"}.
+/* program.c -- verbs for programs in files: {"inputs","constants"?,"steps","outputs"}.
  *
- * "inputs" lists names and types, as in program.create, or holds values by name, as in program.run:
- * these are what `run` takes where the command line gives none. */
+ * "inputs" lists names and types, as in program.create, or gives values by name, as in program.run.
+ * `program run` uses these values for inputs that the command line does not give. */
 #include "cli.h"
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { FILE_MAX = 1 << 30 };
 
-/* All of a file, "-" standard input; owned.  NULL: errno. */
+/* Read a whole file, "-" is standard input; owned.  NULL: errno is set. */
 static char *read_all(FILE *f)
 {
     size_t n = 0, cap = 1 << 16;
@@ -36,7 +36,8 @@ static char *read_file(const char *path)
     return s;
 }
 
-/* The program of the file named by the first word: program.create's params.  NULL: usage. */
+/* Read the file that the first word names: the params of program.create.  NULL: usage was
+ * printed. */
 static cJSON *program_of_file(cli *c)
 {
     char *text = read_file(c->words[0]);
@@ -55,13 +56,14 @@ static cJSON *program_of_file(cli *c)
     return j;
 }
 
-/* Makes `inputs` the list of names that program.create wants.  Returns the values that stood there,
- * by name; owned. */
+/* Replace "inputs" of `program` by the list of names that program.create takes.  Returns the values
+ * that "inputs" held, by name; owned. */
 static cJSON *take_values(cJSON *program)
 {
     cJSON *inputs = cJSON_DetachItemFromObjectCaseSensitive(program, "inputs"), *list, *value;
 
-    if (inputs != NULL && !cJSON_IsObject(inputs)) { /* a list, or what the daemon will refuse */
+    /* `inputs` is a list, or an error that the daemon will report. */
+    if (inputs != NULL && !cJSON_IsObject(inputs)) {
         cJSON_AddItemToObject(program, "inputs", inputs);
         return params_new();
     }
@@ -75,8 +77,8 @@ static cJSON *take_values(cJSON *program)
     return inputs != NULL ? inputs : params_new();
 }
 
-/* Made in the daemon for as long as the connection lasts.  CLI_OK: *params names it, and its
- * "inputs" are what stood in the file. */
+/* Create the program in the daemon, for as long as the connection lasts.  CLI_OK: member "program"
+ * of `*params` is its handle, and member "inputs" the values from the file. */
 static int create(cli *c, cJSON **params)
 {
     cJSON *program = program_of_file(c);
@@ -125,7 +127,7 @@ static int dot(cli *c)
     return describe(c, "dot");
 }
 
-/* NAME=JSON; nested or flat, an array is a tensor of float32. */
+/* Add an input from NAME=JSON to `inputs`.  A nested or flat array is a tensor of float32. */
 static bool add_input(cli *c, const char *word, cJSON *inputs)
 {
     const char *equals = strchr(word, '=');
@@ -136,7 +138,8 @@ static bool add_input(cli *c, const char *word, cJSON *inputs)
         return false;
     }
     char *name = text_printf("%.*s", (int)(equals - word), word);
-    cJSON *value = need(cJSON_CreateRaw(equals + 1)); /* as it was written: no digit changes */
+    /* The text is sent as written, so that no digit changes. */
+    cJSON *value = need(cJSON_CreateRaw(equals + 1));
     if (cJSON_IsArray(j)) {
         cJSON *literal = params_new();
         cJSON_AddItemToObject(literal, "data", value);
@@ -148,7 +151,7 @@ static bool add_input(cli *c, const char *word, cJSON *inputs)
     return true;
 }
 
-/* Values for the inputs that have none yet; takes values. */
+/* Move to `inputs` the values of those inputs that have none yet; takes `values`. */
 static void fill_in(cJSON *inputs, cJSON *values)
 {
     for (cJSON *v; (v = values->child) != NULL;) {
@@ -185,7 +188,7 @@ static int run(cli *c)
     return ask(c, "program.run", params, print_outputs);
 }
 
-/* The formatter would make columns of the sentences. */
+/* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_program[] = {
     {"program check", "FILE",

@@ -1,4 +1,4 @@
-/* registry.c -- verbs that ask the registry: ops, op, table, dump, keys, check. */
+/* registry.c -- verbs for the registry: ops, op, table, dump, keys, check. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int ops(cli *c)
 
 static const column kernel_columns[] = {
     {"registered for", cell_text, "key", false},   {"plugin", cell_text, "plugin", false},
-    {"generation", cell_text, "generation", true}, {"from", cell_place, "file", false},
+    {"generation", cell_text, "generation", true}, {"from", cell_location, "file", false},
     {"active", cell_mark, "active", false},
 };
 
@@ -48,35 +48,36 @@ static const column cell_columns[] = {
     {"kernel", cell_kernel, "kernel", false},
 };
 
-/* Nothing in particular happens there: most of the 200 keys of most operators. */
-static bool is_quiet(const char *provenance)
+/* Is the cell missing or a fallthrough?  Most of the 200 keys of most operators are, so these cells
+ * are not printed. */
+static bool runs_no_kernel(const char *provenance)
 {
     return strcmp(provenance, "missing") == 0 || strcmp(provenance, "fallthrough") == 0;
 }
 
-static cJSON *loud_cells(const cJSON *table)
+static cJSON *cells_with_kernel(const cJSON *table)
 {
-    cJSON *loud = need(cJSON_CreateArray());
+    cJSON *cells = need(cJSON_CreateArray());
     const cJSON *cell;
 
     cJSON_ArrayForEach(cell, table)
     {
-        if (!is_quiet(text_of(cell, "provenance")))
-            cJSON_AddItemToArray(loud, need(cJSON_Duplicate(cell, true)));
+        if (!runs_no_kernel(text_of(cell, "provenance")))
+            cJSON_AddItemToArray(cells, need(cJSON_Duplicate(cell, true)));
     }
-    return loud;
+    return cells;
 }
 
 static void show_op(const cJSON *result)
 {
     const cJSON *by = member(result, "defined_by"), *schema = member(result, "schema");
-    char *tags = list_text(member(result, "tags")), *place = cell_place(by, NULL);
-    cJSON *cells = loud_cells(member(result, "table"));
+    char *tags = list_text(member(result, "tags")), *location = cell_location(by, NULL);
+    cJSON *cells = cells_with_kernel(member(result, "table"));
 
     printf("%s\n", cJSON_IsString(schema) ? schema->valuestring : "(implemented but not defined)");
     if (cJSON_IsObject(by))
         printf("defined by %s, generation %.0f, %s\n", text_of(by, "plugin"),
-               number_of(by, "generation"), place);
+               number_of(by, "generation"), location);
     if (*tags)
         printf("tags %s\n", tags);
     printf("called %.0f times\n\n", number_of(result, "calls"));
@@ -85,7 +86,7 @@ static void show_op(const cJSON *result)
     print_table(cells, cell_columns, COUNT(cell_columns));
     printf("every other key is missing or falls through\n");
     free(tags);
-    free(place);
+    free(location);
     cJSON_Delete(cells);
 }
 
@@ -100,36 +101,37 @@ static int op(cli *c)
 
 /* -- table -- */
 
-/* One cell of a table row by the column's number, which stands in `name`. */
+/* Return the text of one cell of a table row; `name` is the column's number as text. */
 static char *cell_at(const cJSON *row, const char *name)
 {
     return text_printf("%s", cJSON_GetArrayItem(member(row, "cells"), atoi(name))->valuestring);
 }
 
-static bool column_is_quiet(const cJSON *rows, int i)
+static bool column_is_empty(const cJSON *rows, int i)
 {
     const cJSON *row;
 
     cJSON_ArrayForEach(row, rows)
     {
-        if (!is_quiet(cJSON_GetArrayItem(member(row, "cells"), i)->valuestring))
+        if (!runs_no_kernel(cJSON_GetArrayItem(member(row, "cells"), i)->valuestring))
             return false;
     }
     return true;
 }
 
-/* One operator of a table that is too wide: what serves it, and at which keys. */
+/* Print one row of a table that is too wide: for each provenance, the keys at which the operator
+ * has it. */
 static void show_row(const cJSON *keys, const cJSON *row)
 {
-    cJSON *groups = need(cJSON_CreateObject()), *group; /* provenance: [keys] */
+    cJSON *groups = need(cJSON_CreateObject()), *group; /* {provenance: [keys]} */
     const cJSON *cell, *key = keys->child;
-    int indent = 0, quiet = 0;
+    int indent = 0, n_empty = 0;
 
     cJSON_ArrayForEach(cell, member(row, "cells"))
     {
         const char *name = cell->valuestring;
-        quiet += is_quiet(name);
-        if (!is_quiet(name)) {
+        n_empty += runs_no_kernel(name);
+        if (!runs_no_kernel(name)) {
             group = cJSON_GetObjectItemCaseSensitive(groups, name);
             group = group != NULL ? group : need(cJSON_AddArrayToObject(groups, name));
             cJSON_AddItemToArray(group, need(cJSON_CreateString(key->valuestring)));
@@ -144,12 +146,13 @@ static void show_row(const cJSON *keys, const cJSON *row)
         print_wrapped(header, indent, group);
         free(header);
     }
-    if (quiet > 0)
-        printf("  %d %skeys are missing or fall through\n", quiet, indent > 0 ? "more " : "");
+    if (n_empty > 0)
+        printf("  %d %skeys are missing or fall through\n", n_empty, indent > 0 ? "more " : "");
     cJSON_Delete(groups);
 }
 
-/* Columns in which some operator has something; the names of the columns are numbers. */
+/* Print the columns in which some operator has a kernel.  The `member` of such a column is its
+ * number as text. */
 static void show_table(const cJSON *result)
 {
     const cJSON *keys = member(result, "keys"), *rows = member(result, "rows"), *key, *row;
@@ -160,7 +163,7 @@ static void show_table(const cJSON *result)
     columns[0] = (column){"operator", cell_text, "op", false};
     cJSON_ArrayForEach(key, keys)
     {
-        if (!column_is_quiet(rows, i))
+        if (!column_is_empty(rows, i))
             columns[n++] = (column){key->valuestring, cell_at, text_printf("%d", i), false};
         i++;
     }
@@ -175,7 +178,7 @@ static void show_table(const cJSON *result)
     free(columns);
 }
 
-/* "a,b" into an array of strings. */
+/* Add the comma-separated items of `text`, "a,b", as an array of strings. */
 static void params_list(cJSON *params, const char *name, const char *text)
 {
     if (text == NULL)
@@ -189,7 +192,7 @@ static void params_list(cJSON *params, const char *name, const char *text)
     }
 }
 
-/* Every --with OP@KEY. */
+/* Add every option --with OP@KEY to `params`. */
 static bool params_with(cli *c, cJSON *params)
 {
     cJSON *with = need(cJSON_AddArrayToObject(params, "with"));
@@ -268,7 +271,7 @@ static int check(cli *c)
     return words_fit(c, 0, 0) ? ask(c, "registry.check", NULL, show_check) : CLI_USAGE;
 }
 
-/* The formatter would make columns of the sentences. */
+/* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_registry[] = {
     {"ops", "[TEXT] [--namespace NS] [--key KEY] [--plugin NAME]",

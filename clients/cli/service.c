@@ -1,4 +1,4 @@
-/* service.c -- verbs on the daemon itself: status, session, raw. */
+/* service.c -- verbs for the daemon itself: status, session, raw. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static int raw(cli *c)
     return ask(c, c->words[0], need(cJSON_CreateRaw(c->words[1])), print_json);
 }
 
-/* The formatter would make columns of the sentences. */
+/* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_service[] = {
     {"status", "",

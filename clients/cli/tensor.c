@@ -1,4 +1,4 @@
-/* tensor.c -- verbs on the tensors of a session: list, read, describe, create, release. */
+/* tensor.c -- verbs for the tensors of a session: list, read, describe, create, release. */
 #include "cli.h"
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int read(cli *c)
     return ask_about_handle(c, "tensor.read");
 }
 
-/* An object is the whole literal, an array its data. */
+/* The argument is a whole tensor literal (an object) or only its data (an array). */
 static int create(cli *c)
 {
     const char *dtype = take_option(c, "--dtype"), *device = take_option(c, "--device");
@@ -86,7 +86,7 @@ misused:
     return CLI_USAGE;
 }
 
-/* The formatter would make columns of the sentences. */
+/* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_tensor[] = {
     {"tensor list", "",

@@ -1,4 +1,4 @@
-/* words.c -- the command line: options are taken out of the words, the rest are arguments. */
+/* words.c -- the command line: removes options from the words, so that only arguments are left. */
 #include "cli.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -81,7 +81,8 @@ bool words_fit(cli *c, int min, int max)
     return false;
 }
 
-/* Length of the JSON number at s; *large: a JSON number does not hold it exactly. */
+/* Return the length of the JSON number at `s`.  `*large`: it is an integer of 2^53 or more, which a
+ * JSON number does not hold exactly. */
 static size_t number_at(const char *s, bool *large)
 {
     const intmax_t most = INTMAX_C(1) << 53;

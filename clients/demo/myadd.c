@@ -1,11 +1,11 @@
-/* myadd.c -- the demo's first plugin: an operator of its own and a kernel for tensors on the CPU.
- */
+/* myadd.c -- the demo's first plugin: defines an operator and its kernel for the CPU. */
 #include <dispatchd/plugin.h>
 #include <dispatchd/iter.h>
 
 DP_PLUGIN(myadd, "1.0")
 
-/* n elements; strides in bytes.  data[0] is the result. */
+/* Add `n` elements.  `data[0]` is the result, `data[1]` and `data[2]` are the inputs; strides in
+ * bytes. */
 static void add_loop(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
     (void)user;
@@ -16,7 +16,7 @@ static void add_loop(char *const *data, const int64_t *strides, int64_t n, void 
     }
 }
 
-/* self, other [*] float32, broadcast against each other. */
+/* Add `self` and `other`, float32 of any shape, broadcast against each other. */
 static int myadd(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     dp_tensor *ins[] = {self, other};

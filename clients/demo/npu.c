@@ -1,12 +1,12 @@
-/* npu.c -- the demo's second plugin: a new backend, and its kernel for an operator that exists.
+/* npu.c -- the demo's second plugin: a new backend, and its kernel for an existing operator.
  *
- * DP_BACKEND(npu) takes the host's memory, so the kernel may read what it is given. */
+ * DP_BACKEND(npu) allocates host memory, so the kernel may read its arguments directly. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(npu, "1.0")
 DP_BACKEND(npu)
 
-/* self, other [n] float32, contiguous and of one length. */
+/* Add `self` and `other`, contiguous float32 tensors with the same number of elements. */
 static int myadd(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     DP_VIEW(a, self);

@@ -310,7 +310,7 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     if (rc == DP_EANSWERED)
         return rc;
     run *r = rq->run;
-    if (rc == 0 && e->id == NULL) /* a notification: keep the handles that it made */
+    if (rc == 0 && e->id == NULL) /* a notification: the handles that it made stay */
         r->n_fresh = 0;
     if (r != NULL && (rc < 0 || e->id == NULL)) {
         run_undo(rq);
