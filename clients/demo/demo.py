@@ -1,4 +1,4 @@
-"""demo.py -- what the parts of the demo share: saying, checking, and running dispatchctl."""
+"""demo.py -- functions of all parts of the demo: print text, check results, run dispatchctl."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def check(condition, text):
 
 
 def connect():
-    """Waits for the daemon to listen: it may have been started this moment."""
+    """Connect; retry until the daemon listens, because it may have just been started."""
     for _ in range(1000):
         try:
             return dispatchd.connect(timeout=60)
@@ -51,12 +51,12 @@ def show(*command):
 
 
 def ctl(*words):
-    """dispatchctl, shown."""
+    """Run dispatchctl and print it with its output."""
     return show("dispatchctl", *words)
 
 
 def ctl_json(*words):
-    """The same with --json: its answer as an object."""
+    """Run dispatchctl with --json, print it, and return its answer as an object."""
     return json.loads(ctl(*words, "--json"))
 
 

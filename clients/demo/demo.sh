@@ -1,6 +1,6 @@
 #!/bin/sh
-# demo.sh -- the main job on real input: a daemon of $BUILD, and three programs that use it.
-# Ends with status 0 only if every line marked "checked" was so.
+# demo.sh -- starts the daemon of $BUILD and runs three programs that use it on real input.
+# The exit status is 0 only if every check passed.
 BUILD=$(cd "${BUILD:-build}" && pwd) || exit 1
 PYTHON=${PYTHON:-/usr/bin/python3}
 here=$(cd "$(dirname "$0")" && pwd)

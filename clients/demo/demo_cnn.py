@@ -1,4 +1,4 @@
-"""demo_cnn.py -- part 3: a trained network on hand-written digits, all of it run by the daemon."""
+"""demo_cnn.py -- part 3: the daemon runs a trained network on images of hand-written digits."""
 
 import json
 import os
@@ -7,14 +7,14 @@ import time
 
 from demo import ROOT, check, connect, say, title
 
-TEST_FROM, TEST_TO = 1437, 1797  # rows of the images that training never saw
-RIGHT = 354                      # of 360: what the network was trained to
-TOLERANCE = 1e-4                 # largest difference to PyTorch's log-probabilities
+TEST_FROM, TEST_TO = 1437, 1797  # range of images that were not used for training
+RIGHT = 354                      # correct answers of the trained network, of 360
+TOLERANCE = 1e-4                 # largest difference allowed to PyTorch's log-probabilities
 DTYPES = {"F32": "float32", "U8": "uint8", "I64": "int64"}
 
 
 def read_safetensors(name):
-    """{tensor name: literal for the daemon}"""
+    """Return {tensor name: tensor literal for the daemon}."""
     with open(os.path.join(ROOT, "tests", "data", name), "rb") as f:
         header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
         body = f.read()

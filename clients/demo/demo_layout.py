@@ -1,4 +1,4 @@
-"""demo_layout.py -- part 1: an operator over the socket, and which kernels it passed."""
+"""demo_layout.py -- part 1: calls an operator over the socket and shows the kernels that ran."""
 
 import struct
 

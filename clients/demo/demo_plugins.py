@@ -1,4 +1,5 @@
-"""demo_plugins.py -- part 2: operators and a backend loaded, replaced and unloaded while clients call."""
+"""demo_plugins.py -- part 2: loads, reloads and unloads operators and a backend while clients
+call."""
 
 import os
 import shutil
@@ -13,7 +14,8 @@ ON_NPU = ['{"data":[1,2,3],"device":"npu"}', '{"data":[10,20,30],"device":"npu"}
 
 
 def copy_source(name):
-    """One of our plugins into the demo's directory, to build and to change; its lines."""
+    """Copy a plugin's source to the demo's directory, to be built and changed; return its line
+    count."""
     with open(shutil.copy(os.path.join(HERE, name), DIR)) as f:
         return len(f.readlines())
 
@@ -56,7 +58,7 @@ def new_backend():
 
 
 class Caller(threading.Thread):
-    """A client that calls myops::myadd without a pause and keeps what came back."""
+    """A client that calls myops::myadd without pause and stores the results."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +78,7 @@ class Caller(threading.Thread):
             d.release(a, b)
 
     def wait_for(self, n):
-        """Until n more calls have been answered."""
+        """Wait until `n` more calls have been answered."""
         end = len(self.results) + n
         while len(self.results) < end and self.is_alive():
             time.sleep(0.001)
@@ -108,7 +110,7 @@ def reload_under_load():
 
 
 def mapped():
-    """Lines of the daemon's memory map that belong to our two plugins."""
+    """Return the lines of the daemon's memory map that belong to the two plugins."""
     with open(f"/proc/{os.environ['DEMO_PID']}/maps") as f:
         return [line for line in f if "/myadd" in line or "/npu" in line]
 

@@ -1,4 +1,4 @@
-"""dispatchd.py -- a client of dispatchd in one file, with nothing but the standard library.
+"""dispatchd.py -- a client of dispatchd in one file that needs only the standard library.
 
     import dispatchd
     with dispatchd.connect() as d:
@@ -6,15 +6,16 @@
         d.op("aten::add.Tensor", {"data": [[1, 2]]}, 10)     # an operator; its outputs
         d.op("aten::relu", {"dtype": "float32", "shape": [2], "attachment": raw_bytes})
 
-Values are Python's: a float stays a float (2.0 is no int), as do nan, inf, integers of any 64 bits and complex
-numbers, in arguments of op() and in what call(), op() and receive() return.  The elements of a tensor's
-"data" are as docs/protocol.md spells them: "nan", "inf", large integers as strings, [re, im].
+Arguments of op() and results of call(), op() and receive() are Python values: a float stays a float
+(2.0 does not become an int), and nan, inf, all 64-bit integers and complex numbers arrive
+unchanged.  The elements of a tensor's "data" are spelled as in docs/protocol.md: "nan", "inf",
+large integers as strings, [re, im].
 
-Bytes travel as attachments: a bytes-like value of a member "attachment" in the params is sent behind
-the line, and in an answer every "attachment" is the bytes themselves.  Requests may be pipelined:
-send() any number, then receive() as often; answers come in the order of the requests.  A call() that
-is interrupted (Ctrl-C, a timeout) is abandoned: its answer is dropped when it comes.  A client belongs
-to one thread at a time.
+Bytes are sent as attachments: a bytes-like value of a member "attachment" in the params is sent
+after the line, and in an answer the value of every "attachment" is bytes.  Requests may be
+pipelined: call send() several times, then receive() as many times; answers arrive in the order of
+the requests.  A call() that is interrupted (Ctrl-C, a timeout) is abandoned: its answer is dropped
+when it arrives.  Only one thread at a time may use a client.
 """
 
 import collections
@@ -25,17 +26,19 @@ import select
 import socket
 import struct
 
-_READ_BYTES = 1 << 14  # of one recv, unless more is known to come: room for it is made each time
+# most bytes of one recv, unless more are expected; a buffer is allocated each time
+_READ_BYTES = 1 << 14
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode = json.JSONDecoder().raw_decode
 
-# JSON-RPC's own faults have a number only; every other error carries its type.
+# JSON-RPC's own errors have only a number; every other error names its type.
 _RPC_TYPES = {-32700: "ParseError", -32600: "InvalidRequest", -32601: "MethodNotFound",
               -32602: "InvalidParams", -32603: "InternalError"}
 
 
 class Error(Exception):
-    """The daemon answered an error: .type ("TypeError", "NotFound", ...), .message, .code, .data."""
+    """An error that the daemon answered: .type ("TypeError", "NotFound", ...), .message, .code,
+    .data."""
 
     def __init__(self, error):
         self.code = error["code"]
@@ -46,7 +49,8 @@ class Error(Exception):
 
 
 def socket_path(path=None):
-    """Where the daemon listens: path, else what the environment says, else the usual place."""
+    """Return the socket's path: `path`, else $DISPATCHD_SOCKET, else the default
+    (docs/operating.md)."""
     runtime, tmp = (os.environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
     if path or os.environ.get("DISPATCHD_SOCKET"):
         return path or os.environ["DISPATCHD_SOCKET"]
@@ -58,7 +62,8 @@ def socket_path(path=None):
 
 
 def connect(path=None, timeout=None):
-    """A Client of the daemon at socket_path(path).  timeout: seconds to wait for bytes, None: for ever."""
+    """Return a Client of the daemon at socket_path(path).  timeout: seconds to wait for bytes;
+    None: no limit."""
     path = socket_path(path)
     s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -74,20 +79,24 @@ def connect(path=None, timeout=None):
 
 
 class Client:
-    # A signal's handler may raise between any two steps of ours, so what must not be lost is kept by
-    # single ones: _in is [where the next message begins, bytes as they were received...] and _out
-    # [bytes to send, how many of them went at each send...].
+    """A connection to the daemon."""
+
+    # A signal handler may raise an exception between any two steps of the interpreter.  So that no
+    # byte is lost, one step stores each result of recv and send:
+    # _in is [offset of the next message in the bytes, bytes of each recv...] and
+    # _out is [bytes to send, number of bytes sent by each send...].
     def __init__(self, sock, timeout=None):
         self._sock = sock
         self._timeout = timeout
-        self._sock.setblocking(True)  # the kernel's timeout costs no system call of its own
+        self._sock.setblocking(True)  # SO_RCVTIMEO limits the wait without a system call per recv
         seconds = timeout or 0
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
                               struct.pack("ll", int(seconds), int(seconds % 1 * 1e6)))
         self._in = [0]
         self._out = []
         self._last_id = 0
-        self._sent = collections.deque()  # ids of what send() sent and receive() has not received
+        # ids of requests from send() not yet received by receive()
+        self._sent = collections.deque()
         self.notifications = collections.deque()  # messages without an id, oldest first
 
     def __enter__(self):
@@ -102,18 +111,21 @@ class Client:
     # -- one call at a time ----------------------------------------------------------------------
 
     def call(self, method, /, **params):
-        """Call a method and return its result; raises Error.  Waits out the answers before it."""
+        """Call a method and return its result; raises Error.  Answers to abandoned calls are
+        dropped."""
         if self._sent:
             raise RuntimeError("receive() the answers to what was sent before a call()")
         return _result(self._answer(self._send(method, params)))
 
     def op(self, name, /, *args, returns="handle", **kwargs):
-        """Call an operator: its one output, or the list of them."""
+        """Call an operator; return its output, or the list of its outputs if there is not exactly
+        one."""
         outputs = self.call("op.call", **op_params(name, *args, returns=returns, **kwargs))["outputs"]
         return outputs[0] if len(outputs) == 1 else outputs
 
     def release(self, *tensors):
-        """Drop handles: numbers, or descriptors as op() and tensor.create give them."""
+        """Release tensors, given by handle or by the descriptors that op() and tensor.create
+        return."""
         return self.call("tensor.release",
                          tensors=[t["tensor"] if isinstance(t, dict) else t for t in tensors])
 
@@ -122,8 +134,8 @@ class Client:
     def send(self, method, /, **params):
         """Send a request without waiting for its answer; returns its id.
 
-        Never deadlocks: while the daemon takes no bytes because of answers that nobody read, they
-        are read and kept for receive()."""
+        Never deadlocks: while the daemon accepts no bytes because its answers are unread, send()
+        reads these answers and stores them for receive()."""
         id_ = self._send(method, params)
         self._sent.append(id_)
         return id_
@@ -134,17 +146,17 @@ class Client:
         return id_
 
     def send_message(self, message):
-        """Send a message object as it is, its "attachment" bytes behind it."""
+        """Send a message object unchanged, followed by the bytes of its "attachment" members."""
         try:
             self.send_bytes(_encode(message).encode() + b"\n")
-        except TypeError:  # mostly there are no bytes
+        except TypeError:  # the message contains bytes, which is rare
             blobs = []
             message = _detach(message, blobs)
             message["attachments"] = [len(b) for b in blobs]
             self.send_bytes(b"".join([_encode(message).encode(), b"\n", *blobs]))
 
     def send_bytes(self, data):
-        if len(self._out) > 1:  # the rest of a message whose sending was interrupted
+        if len(self._out) > 1:  # finish a message whose sending was interrupted
             self._flush()
         self._out = [data]
         self._flush()
@@ -167,15 +179,17 @@ class Client:
             self._fill(0)
 
     def receive(self):
-        """The result of the oldest request not received yet; raises Error if it failed."""
+        """Return the result of the oldest request not received yet; raises Error if that request
+        failed."""
         answer = self._answer(self._sent[0] if self._sent else 0)
         while self._sent and self._sent.popleft() != answer["id"]:
-            if not isinstance(answer["id"], int):  # an error that could not say whose it is
+            if not isinstance(answer["id"], int):  # an error answer without an id
                 break
         return _result(answer)
 
     def _answer(self, id_):
-        """To request id_.  Those to earlier ones are of calls that were interrupted."""
+        """Return the answer to request id_.  Earlier answers belong to interrupted calls and are
+        dropped."""
         while True:
             answer = self.receive_message()
             if "id" not in answer:
@@ -184,7 +198,9 @@ class Client:
                 return answer
 
     def receive_message(self):
-        """The next message as it came, attachments in place.  ConnectionError at the end."""
+        """Return the next message as an object, with bytes as the values of "attachment" members.
+
+        Raises ConnectionError at the end of the stream."""
         at, end = self._in[0], self._line_end()
         message = _decode(str(memoryview(self._in[1])[at:end], "utf-8"))[0]
         sizes = message.get("attachments", ()) if isinstance(message, dict) else ()
@@ -202,13 +218,13 @@ class Client:
         return message
 
     def half_close(self):
-        """Say that no more requests come; answers can still be received."""
+        """Tell the daemon that no more requests follow; answers can still be received."""
         self._sock.shutdown(socket.SHUT_WR)
 
     # -- bytes -----------------------------------------------------------------------------------
 
     def _fill(self, more):
-        """Receive something; more: bytes that are known to come, if any are."""
+        """Receive at least one byte and append it to _in; more: bytes known to follow, or 0."""
         try:
             self._in.extend(map(self._sock.recv, (max(_READ_BYTES, min(more, 1 << 20)),)))
         except BlockingIOError:
@@ -222,7 +238,9 @@ class Client:
         return self._in[1]
 
     def _line_end(self):
-        """Where the first line ends, its LF included, in what has come; all of it is one piece then."""
+        """Receive up to the end of the first line; return the offset after its LF in _in[1].
+
+        All received bytes are joined into _in[1] then."""
         if len(self._in) == 1:
             self._fill(0)
         data, at = self._joined(), self._in[0]
@@ -246,13 +264,13 @@ def _result(answer):
 
 
 def op_params(name, /, *args, returns="handle", **kwargs):
-    """Params of op.call."""
+    """Return the params of op.call for these arguments."""
     params = {"op": name, "args": to_wire(args), "return": returns}
     return {**params, "kwargs": {k: to_wire(v) for k, v in kwargs.items()}} if kwargs else params
 
 
 def to_wire(value):
-    """A value of Python as the protocol spells it; objects (literals, handles, exact forms) as they are."""
+    """Convert a Python value to the protocol's JSON; dicts (literals, handles) stay unchanged."""
     if isinstance(value, (list, tuple)):
         return [to_wire(v) for v in value]
     if isinstance(value, float) and (value.is_integer() or value - value != 0):
@@ -268,7 +286,8 @@ _EXACT = {"float": float, "int": int, "complex": lambda z: complex(float(z[0]), 
 
 
 def from_wire(value):
-    """The inverse of to_wire(); tensors' descriptors as they are."""
+    """Convert the protocol's JSON to Python values, the inverse of to_wire(); descriptors stay
+    unchanged."""
     if isinstance(value, list):
         return [from_wire(v) for v in value]
     if isinstance(value, dict) and len(value) == 1:
@@ -278,7 +297,8 @@ def from_wire(value):
 
 
 def _detach(value, blobs):
-    """A copy of value with every "attachment": bytes replaced by its index in blobs."""
+    """Return a copy of `value`; the bytes of every "attachment" move to `blobs`, replaced by their
+    index."""
     if isinstance(value, list):
         return [_detach(v, blobs) for v in value]
     if not isinstance(value, dict):
@@ -293,7 +313,7 @@ def _detach(value, blobs):
 
 
 def _attach(value, blobs):
-    """The inverse of _detach."""
+    """Return a copy of `value`; the index in every "attachment" is replaced by bytes of `blobs`."""
     if isinstance(value, list):
         return [_attach(v, blobs) for v in value]
     if not isinstance(value, dict):

@@ -1,3 +1,16 @@
+/* methods.h -- JSON-RPC: reads messages, runs methods, writes answers.
+ *
+ * proto/ describes the protocol as data.  proto_tables.py makes the tables declared here from
+ * proto/, and proto_params.py makes one struct of params per method.  proto_read() checks params
+ * against the tables and fills that struct, so no method looks up a param by its name.
+ *
+ *   envelope.c attachments.c       read a message, write an answer's line
+ *   table.c                        finds a method by name
+ *   op.c registry.c tensor.c ...   the methods
+ *   value.c literal.c number.c     JSON to values
+ *   result.c                       values to JSON
+ *   run.c                          the arguments and handles of one running method
+ *   proto.c                        checks and reads params */
 #ifndef DAEMON_METHODS_H
 #define DAEMON_METHODS_H
 

@@ -1,7 +1,9 @@
-"""autogen.py -- overloads that an operator's `autogen` names and no line of its own defines: their schemas.
+"""autogen.py -- derives the schemas of overloads that only the field `autogen` of an operator
+names.
 
-The rules are torchgen's (torchgen/native_function_generation.py): out= of a functional, in-place or mutable
-operator, and the functional one of an in-place or mutable one."""
+The rules are torchgen's (torchgen/native_function_generation.py).  A functional, in-place or
+mutable operator gets an out= overload; an in-place or mutable operator gets a functional
+overload."""
 
 import re
 
@@ -13,7 +15,7 @@ def is_tensor(text):
 
 
 def plain(text):
-    """An argument or return without its alias set."""
+    """Return an argument or return of a schema without its alias set."""
     return re.sub(r"\([^)]*\)", "", text, count=1) if is_tensor(text) else text
 
 
@@ -23,7 +25,7 @@ def alias(text):
 
 
 def annotated(text, letter):
-    """"Tensor[] self" of letter a -> "Tensor(a!)[]"."""
+    """Return the written type of an argument: "Tensor[] self", letter "a" -> "Tensor(a!)[]"."""
     return f"Tensor({letter}!){plain(text).split(' ')[0][len('Tensor'):]}"
 
 
@@ -32,7 +34,7 @@ def returned(returns):
 
 
 def without_options(parts):
-    """Without dtype, layout, device and pin_memory, if all four are there by name: out= has them."""
+    """Remove dtype, layout, device and pin_memory if all four are keyword-only: out= has them."""
     names = [p.partition("=")[0].split(" ")[-1] for p in parts]
     if "*" not in parts or not set(OPTIONS) <= set(names[parts.index("*"):]):
         return parts
@@ -40,22 +42,24 @@ def without_options(parts):
 
 
 def out_of_in_place(op):
-    """self is read, what it becomes is out."""
+    """The out= overload of an in-place operator: `self` is only read, the result is written to
+    out."""
     letter = alias(op.parts[0])
     parts = [plain(op.parts[0])] + op.parts[1:]
     return parts, [f"{annotated(op.parts[0], letter)} out"], op.returns
 
 
 def out_of_others(op):
-    """Each Tensor, or list of them, that is returned becomes an argument."""
+    """The out= overload of any other operator: each returned Tensor or Tensor[] becomes an out=
+    argument."""
     parts = without_options(op.parts) if op.form == "functional" else op.parts
     letters = [c for c in "abcdefghijklmnopqrstuvwxyz" if c not in map(alias, parts)]
     returns = [plain(r) for r in op.returns]
     outs = [(annotated(r, letter), "out" if len(returns) == 1 else f"out{i}")
             for i, (r, letter) in enumerate(zip(returns, letters)) if is_tensor(r)]
-    kept = [kind for kind, _ in outs] if all(re.match(r"Tensor( |$)", r) for r in returns) else \
+    rets = [kind for kind, _ in outs] if all(re.match(r"Tensor( |$)", r) for r in returns) else \
         [r for r in returns if not is_tensor(r)]
-    return parts, [f"{kind} {name}" for kind, name in outs], kept
+    return parts, [f"{kind} {name}" for kind, name in outs], rets
 
 
 def out_schema(op, name):
@@ -65,7 +69,8 @@ def out_schema(op, name):
 
 
 def functional_schema(op, name):
-    """What was written is returned, behind what was returned before."""
+    """The functional overload: it returns new tensors for the written arguments, after op's
+    returns."""
     given = {alias(r) for r in op.returns} - {None}
     written = [p for p in op.parts if alias(p) and alias(p) not in given]
     returns = [plain(r) for r in op.returns] + [plain(p) + "_out" for p in written]
@@ -77,10 +82,10 @@ def tags(op):
 
 
 def is_out(name):
-    """Is it an out= overload?  Otherwise it is the functional one."""
+    """Does `name` name an out= overload?  If not, it names a functional one."""
     return name.rpartition(".")[2].endswith("out") and "." in name
 
 
 def schema(op, name):
-    """That of `name`, which op's autogen names."""
+    """Return the schema of overload `name`, which the autogen field of `op` names."""
     return (out_schema if is_out(name) else functional_schema)(op, name)

@@ -1,4 +1,4 @@
-"""emit.py -- what the emitters share: C text, and files that are only written when they change."""
+"""emit.py -- functions that the emitters share: C literals, #line, writing a changed file."""
 
 import os
 
@@ -8,12 +8,12 @@ def literal(text):
 
 
 def line(where):
-    """So that the compiler and the registry name the yaml."""
+    """A #line directive: compiler messages and the registry then name the line of the yaml file."""
     return f'#line {where[1]} "{where[0]}"'
 
 
 def write(path, text):
-    """A file that stays as it is is not made anew: what depends on it is not built again."""
+    """Write a file only if its text changes, so that make rebuilds nothing needlessly."""
     try:
         with open(path) as f:
             if f.read() == text:

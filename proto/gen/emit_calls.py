@@ -1,4 +1,5 @@
-"""emit_calls.py -- dispatchd/aten.h: a function for every overload whose types have letters."""
+"""emit_calls.py -- emits dispatchd/aten.h: a C function for each overload whose types all have
+letters."""
 
 import re
 
@@ -8,22 +9,26 @@ from tables import Fault
 
 POINTERS = {"i": "const int64_t *", "f": "const double *", "b": "const bool *", "T": "dp_tensor *const *"}
 HEAD = """\
-/* dispatchd/aten.h -- every operator of aten as a function of C.  Made of native_functions.yaml: do not edit.
+/* dispatchd/aten.h -- every operator of aten as a C function.
+ *
+ * Made from native_functions.yaml: do not edit.
  *
  *     dp_tensor *sum;
  *     int rc = dp_aten_add_Tensor(ctx, x, y, dp_int(1), &sum);
  *
- * The name is the operator's: "add.Tensor" is dp_aten_add_Tensor, "add_.Tensor" dp_aten_add__Tensor.  Arguments
- * are the schema's, all of them, with the C types of plugin.h's letters; a list is a pointer and a count, what is
- * optional a pointer that may be NULL.  Returns are owned and come last; a return that is a written argument has
- * none.  0, or a code that the context's error describes, also where no plugin defines the operator.
+ * The name is the operator's: "add.Tensor" is dp_aten_add_Tensor, "add_.Tensor" is
+ * dp_aten_add__Tensor.  A function takes all arguments of the schema, with the C types of the
+ * letters in plugin.h.  A list is a pointer and a count; an optional argument is a pointer that may
+ * be NULL.  Returns come last and are owned; a return that is a written argument has no parameter.
+ * Each function returns 0, or an error code that the context's error describes, also where no plugin
+ * defines the operator.
  *
- * The first call of each function in a file looks the operator up; the others cost what a call by DP_TYPED does
- * (typed.h), for contexts of the registry that came first: a program that has several of them and calls all
- * through one file pays for the look-up with all others.  Operators with arguments that have no letter, such as
- * Tensor?[], are not here: dp_call_boxed().
+ * The first call of each function in a file looks the operator up.  Later calls cost as much as a
+ * call by DP_TYPED (typed.h), for contexts of the registry that the first call used; with contexts
+ * of another registry, every call pays for the look-up.  Operators with an argument type that has
+ * no letter, such as Tensor?[], have no function: use dp_call_boxed().
  *
- * Include plugin.h or dispatch.h before it. */
+ * Include plugin.h or dispatch.h before this header. */
 #ifndef DISPATCHD_ATEN_H
 #define DISPATCHD_ATEN_H
 
@@ -41,7 +46,8 @@ WORDS = {"auto", "bool", "char", "class", "const", "default", "delete", "double"
 
 
 def returned(op):
-    """Letters of what the callee gives, or None where a return has none."""
+    """Return the letters of the returns that are not written arguments; None: a return has no
+    letter."""
     kinds = [re.sub(r"\[\d+\]", "[]", re.sub(r"\([^)]*\)", "", r.split(" ")[0])) for r in op.returns if "!" not in r]
     letters = [LETTERS.get(k) for k in kinds]
     return letters if all(letters) else None

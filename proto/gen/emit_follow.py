@@ -1,26 +1,30 @@
-"""emit_follow.py -- plugin composite: rows for overloads that follow from another one, and the one kernel that
-all of them have (plugins/composite/core/follow.h)."""
+"""emit_follow.py -- emits rows of plugin composite for overloads computed by calling another
+overload.
+
+One kernel runs all of these overloads from their rows (plugins/composite/core/follow.h).  The
+overload that a row calls is its target."""
 
 from emit import line, literal
 from tables import check
 
-BY_HAND = {"view_copy"}  # also where there is no such view
+BY_HAND = {"view_copy"}  # written in C: also copies where no view is possible
 OPTIONS = {"dtype": "FOLLOW_DTYPE", "layout": "FOLLOW_LAYOUT", "device": "FOLLOW_DEVICE", "pin_memory": "FOLLOW_NONE"}
 
 
 def arguments(op, target, outs):
-    """Those of the target for a call of op, whose own out= arguments are at outs."""
-    places = {a.name: i for i, a in enumerate(op.args)}
+    """Yield the arguments of `target` for a call of `op`; `outs`: indices of op's own out=
+    arguments."""
+    index = {a.name: i for i, a in enumerate(op.args)}
     for a in target.args:
-        if a.name in places:
-            yield "FOLLOW_CLONE" if a.written and op.form == "functional" else "FOLLOW_GIVEN", places[a.name]
+        if a.name in index:
+            yield "FOLLOW_CLONE" if a.written and op.form == "functional" else "FOLLOW_GIVEN", index[a.name]
         else:
             check(outs and a.name in OPTIONS, op.where, f"{op.name}: {target.name} takes '{a.name}', which it has not")
             yield OPTIONS[a.name], outs[0]
 
 
 def out_row(op, target):
-    """out= by the functional overload: (arguments, results)"""
+    """Return the row of an out= overload that calls the functional one: (arguments, results)."""
     outs = [i for i, a in enumerate(op.args) if a.written and a.name.startswith("out")]
     rest = list(outs)
     results = [("FOLLOW_COPY", rest.pop(0)) if r.startswith("Tensor") and rest else ("FOLLOW_RETURN", i)
@@ -29,7 +33,7 @@ def out_row(op, target):
 
 
 def functional_row(op, target):
-    """By the overload that writes, on clones."""
+    """Return the row of a functional overload that calls the mutating one on clones."""
     written = {a.alias: i for i, a in enumerate(target.args) if a.written}
     results = [("FOLLOW_RETURN", i) if "!" not in r else ("FOLLOW_WRITTEN", written.pop(r.split(" ")[0]))
                for i, r in enumerate(target.returns)]
@@ -37,17 +41,19 @@ def functional_row(op, target):
 
 
 def default_row(op, target):
-    """A structured operator on a backend that has its out= alone."""
-    places = {a.name: i for i, a in enumerate(op.args)}
+    """Return the row of a structured operator on a backend that has a kernel only for its out=
+    overload."""
+    index = {a.name: i for i, a in enumerate(op.args)}
     outs = [a.name for a in target.outs()]
-    args = [("FOLLOW_GIVEN", places[a.name]) if a.name not in outs else
+    args = [("FOLLOW_GIVEN", index[a.name]) if a.name not in outs else
             ("FOLLOW_CHECKED", 0) if op.form == "in_place" else ("FOLLOW_MADE", outs.index(a.name)) for a in target.args]
     made = [i for i, (what, _) in enumerate(args) if what == "FOLLOW_MADE"]
     return args, [("FOLLOW_WRITTEN", i) for i in made]
 
 
 def viewed(op, ops, groups):
-    """The view that op copies, where PyTorch has it do nothing else; or None."""
+    """Return the view operator whose result `op` (a _copy operator) copies; None: op does more than
+    that."""
     functional = groups[op.signature].get("functional")
     if not op.base.endswith("_copy") or functional is None or functional.keys != ["CompositeExplicitAutogradNonFunctional"]:
         return None
@@ -56,7 +62,8 @@ def viewed(op, ops, groups):
 
 
 def copy_row(op, target):
-    """A view's elements: cloned, or copied to an out= of their shape."""
+    """Return the row of a _copy operator: clone the view, or copy it to an out= argument of its
+    shape."""
     args = list(arguments(op, target, []))
     if op.form == "functional":
         return args, [("FOLLOW_CLONES", i) for i in range(len(target.returns))]
@@ -69,7 +76,8 @@ OTHER_NAMES = {"norm": "linalg_vector_norm"}
 
 
 def for_each(op, ops):
-    """_foreach_add_.List: (add_.Tensor, its row), by the types of the elements."""
+    """Return the operator for single elements, chosen by their types, and the row that calls it:
+    _foreach_add_.List -> (add_.Tensor, row)."""
     base = op.signature[0][len("_foreach_"):]
     types = [ELEMENTS.get(a.type, a.type) for a in op.args]
     rest = {}
@@ -91,8 +99,9 @@ def parts(listed):
 
 
 def functional_of(op, groups):
-    """The overload that writes nothing, which PyTorch may have by a name of its own (normal_functional), or
-    returns what it makes beside what it writes, as op does."""
+    """Return the overload for an out= of autogen to call: one that writes nothing, or one that
+    writes some arguments and returns its other results, as `op` does.  PyTorch may name it
+    X_functional."""
     of = op.generated_from
     if of.form == "functional" or (of.returns and not any("!" in r for r in of.returns)):
         return of
@@ -103,7 +112,7 @@ def functional_of(op, groups):
 
 
 def rows(ops, groups):
-    """[(op, key, target, (arguments, results))], sorted by name"""
+    """Yield (op, key, target, (arguments, results)) for each overload, sorted by name."""
     for op in sorted(ops.values(), key=lambda op: op.name.encode()):
         if op.name.startswith("_foreach_") and not op.generated_from:
             yield op, "CPU", *for_each(op, ops)

@@ -1,8 +1,9 @@
-"""emit_forms.py -- plugin composite: overloads of pointwise operators that follow from others.
+"""emit_forms.py -- emits kernels of plugin composite that compute one overload by calling another.
 
-A Scalar is wrapped for the overload that takes a Tensor there; a functional or in-place overload that
-PyTorch has as a composite calls out=, or out= calls the functional one; an alias calls the operator that it is
-another name of.  What autogen names is emit_follow.py's."""
+An overload with Scalar arguments wraps them as tensors and calls the overload that takes Tensors.
+A functional or in-place overload that is a composite in PyTorch calls the out= overload, or out=
+calls the functional overload.  An alias calls the operator that it is another name of.
+emit_follow.py handles the overloads that autogen names."""
 
 from emit import line, literal
 from ops import forms as groups_of
@@ -12,7 +13,8 @@ DTYPES = {"bool": "FORM_BOOL", "real": "FORM_REAL", "complex": "FORM_COMPLEX"}
 
 
 def tensor_overload(op, ops):
-    """(the overload with Tensors where op has Scalars, bits of those arguments), or None"""
+    """Return (the overload with Tensors in place of op's Scalars, bit mask of those arguments);
+    None: no such overload."""
     for other in ops.values():
         if (other.base, len(other.args)) != (op.base, len(op.args)) or other is op or other.form != op.form:
             continue
@@ -24,14 +26,15 @@ def tensor_overload(op, ops):
 
 
 def from_functional(op, group, exact):
-    """in-place or out= by the functional overload"""
+    """Return the C call that computes an in-place or out= overload by the functional one, or
+    None."""
     functional = group.get("functional")
     cast = "FORM_EXACT" if op.signature[0] in exact else "FORM_CAST"
     return f"form_{op.form}_of(call, {literal('aten::' + functional.name)}, {cast})" if functional else None
 
 
 def call(op, ops, groups, results, exact):
-    """The C that runs op, or None where nothing is known."""
+    """Return the C call that runs `op`; None: no overload to call is known."""
     group = groups[op.signature]
     wider = tensor_overload(op, ops)
     if wider:
@@ -46,7 +49,8 @@ def call(op, ops, groups, results, exact):
 
 
 def of_composite(op, groups, exact):
-    """An overload of an operator written by hand, in the forms that are not."""
+    """Return the C call for an overload of a hand-written operator that has no kernel of its own;
+    or None."""
     group = groups[op.signature]
     if op.form == "functional":
         out = group.get("out")

@@ -1,4 +1,5 @@
-"""emit_pointwise.py -- plugin cpu: the loops of pointwise.yaml, and the kernels of operators that run them."""
+"""emit_pointwise.py -- emits the loops of pointwise.yaml for plugin cpu, and the kernels that run
+them."""
 
 from emit import line, literal
 from expr import TYPES
@@ -7,7 +8,7 @@ from tables import Fault, check
 HEAD = "/* Made by proto/gen from pointwise.yaml. */\n"
 
 
-# -- loops -------------------------------------------------------------------------------------------
+# -- loops -----------------------------------------------------------------------------------------
 
 def result_type(p, cls):
     if p.result == "bool":
@@ -20,21 +21,25 @@ def result_type(p, cls):
     return cls
 
 
-# Which inputs of a row may be broadcast along it in a loop of its own, by the number of inputs.
+# By number of inputs: sets of inputs that are broadcast along a row in a specialised loop.
 BROADCAST = {1: [], 2: [{2}, {1}], 3: [{2, 3}]}
-IVDEP = "#pragma GCC ivdep"  # an output is an input's memory, or overlaps none of them
-EACH, WHOLE = "i < n0", "i < (n0 & -PW_VECTOR)"  # WHOLE: n0 is a multiple already; the compiler makes no remainder
+IVDEP = "#pragma GCC ivdep"  # valid: an output is exactly an input's memory, or overlaps no input
+# WHOLE: n0 is already a multiple of PW_VECTOR; written so that the compiler emits no remainder
+# loop.
+EACH, WHOLE = "i < n0", "i < (n0 & -PW_VECTOR)"
 
 
 class Loop:
-    """The text of one dp_iter_loop2d: inputs `args` of type `cls`, a result of type `out`, over `operands` operands."""
+    """The text of one dp_iter_loop2d with `operands` operands: inputs `args` of type `cls`, a
+    result of type `out`."""
 
     def __init__(self, name, operands, cls, out, params, args, where):
         self.name, self.operands, self.cls, self.out = name, operands, cls, out
         self.params, self.args, self.where = params, args, where
 
     def load(self, k, way):
-        """Input k as a local of its name: at index i of packed memory, at index i by its stride, or the one of a row."""
+        """Load input k into a local of its name.  way: "packed" (element i of contiguous memory),
+        "strided" (element i by its stride) or "row" (one element broadcast along the row)."""
         memory, value = f"const pw_mem_{self.cls} *", f"(pw_val_{self.cls})"
         element = {"packed": f"(({memory})p{k})[i]", "strided": f"*({memory})(p{k} + i * step{k})",
                    "row": f"(({memory})p{k})[0]"}[way]
@@ -48,7 +53,8 @@ class Loop:
         return f"{to} = (pw_val_{self.out})({expr});"
 
     def each(self, body, limit=EACH, ivdep=True):
-        """A loop over a row, on one line, which the compiler and backtraces call that of the yaml."""
+        """Return a loop over a row, on one line of C; #line makes compilers and backtraces name the
+        yaml."""
         head = f"for (int64_t i = 0; {limit}; i++)"
         return ([IVDEP] if ivdep else []) + [line(self.where), f"        {head} {{ {body} }}"]
 
@@ -56,7 +62,8 @@ class Loop:
         return f"st[{k}] == (int64_t)sizeof(pw_mem_{self.cls if k else self.out})"
 
     def by_strides(self, expr):
-        """A loop for packed operands, one for each way in which inputs are broadcast along a row, one for all others."""
+        """Return loops for contiguous operands, for each set of inputs broadcast along a row, and
+        for any strides."""
         n, out = len(self.args), []
         for row in [set(), *BROADCAST[n]]:
             tests = [self.is_packed(0)] + [f"st[{k}] == 0" if k in row else self.is_packed(k) for k in range(1, n + 1)]
@@ -70,18 +77,19 @@ class Loop:
         return self.each(f"{self.loads('strided')} {self.store(expr, 'strided')}", ivdep=ivdep)
 
     def packed(self, expr):
-        """For packed operands alone, a multiple of PW_VECTOR elements at a time."""
+        """Return a loop for contiguous operands only, over a multiple of PW_VECTOR elements."""
         return self.each(f"{self.loads('packed')} {self.store(expr)}", WHOLE)
 
-    def turned(self, expr, near, far):
-        """As packed, by `near`, which is vectorised, in blocks in which `far` is 0 everywhere."""
+    def near_or_far(self, expr, near, far):
+        """Return loops like packed(): the vectorised `near` if `far` is 0 for all elements, else
+        `expr`."""
         return ["        uint64_t far = 0;"] + self.each(f"{self.loads('packed')} far |= ({far});", WHOLE) + \
             ["        if (far == 0) {"] + self.packed(near) + ["        } else {"] + \
             self.each(f"{self.loads('packed')} {self.store(expr)}", ivdep=False) + ["        }"]
 
     def text(self, body):
-        """The function with these lines for each row.  Steps are read once: for all that the compiler knows, a store
-        may change them."""
+        """Return the C function that runs `body` for each row.  Strides are read into locals,
+        because the compiler must assume that a store changes them."""
         rows = [f"        char *p{k} = data[{k}] + j * st[{self.operands + k}];\n"
                 f"        const int64_t step{k} __attribute__((unused)) = st[{k}];" for k in range(len(self.args) + 1)]
         return "\n".join([line(self.where), f"static void {self.name}(char **data, const int64_t *st, int64_t n0, "
@@ -92,30 +100,31 @@ class Loop:
 
 
 def parameters(p, expr, cls):
-    """Statements that read the parameters which the expression names."""
+    """Return C statements that read the parameters which `expr` names."""
     out = [f"const T {name} = pw_param_{cls}(s, {i});" for i, name in enumerate(p.params) if name in expr.names]
     out += [f"const double {name}_d = s->param[{i}].d;" for i, name in enumerate(p.params) if f"{name}_d" in expr.names]
-    if "limit" in expr.names:  # the largest number of the dtype that the result is rounded to
+    # the largest finite number of the dtype that the result is rounded to
+    if "limit" in expr.names:
         out.append("const T limit = (T)s->limit;")
     return out
 
 
 def kernel(p, row, cls, called):
-    """The text of one loop."""
+    """Return the text of one loop."""
     expr, args = row.exprs[cls], p.args
     used = [a for a in p.args if a in expr.names]
-    if len(args) > 1 and used == p.args[:1]:  # what is not looked at is not walked
+    if len(args) > 1 and used == p.args[:1]:  # unused inputs get no pointers
         args = used
     loop = Loop(f"{row.name}_{cls}", 1 + len(p.args), cls, result_type(p, cls), parameters(p, expr, cls), args, row.where)
     if expr.far:
-        return loop.text(loop.turned(expr.text, expr.near, expr.far))
+        return loop.text(loop.near_or_far(expr.text, expr.near, expr.far))
     text = "".join(f"(void){a}, " for a in args if a not in expr.names) + expr.text
     form = loop.packed if expr.packed else loop.strided if called else loop.by_strides
     return loop.text(form(text))
 
 
 def once(family, lists):
-    """Is it compiled once, not for vector levels?"""
+    """Is `family` compiled once, instead of once per vector instruction level?"""
     return family in lists["called"] and family not in lists["to_v3"]
 
 
@@ -133,10 +142,10 @@ def loops(family, entries, lists):
     return "\n".join(out + [f"\nconst pw_row {name}[] = {{"] + table + ["};"]) + "\n"
 
 
-# -- operators ---------------------------------------------------------------------------------------
+# -- operators -------------------------------------------------------------------------------------
 
 def as_value(arg, p, where):
-    """The argument as a dp_value."""
+    """Return a C expression that converts the argument to a dp_value."""
     default = p.defaults.get(arg.name)
     made = {"T": f"dp_tensor_value({arg.name})", "oT": f"dp_tensor_value({arg.name})", "s": arg.name,
             "f": f"dp_double({arg.name})", "i": f"dp_int({arg.name})", "b": f"dp_bool({arg.name})"}
@@ -152,7 +161,7 @@ def as_value(arg, p, where):
 
 
 def run(p, op):
-    """Statements that run the pointwise operation p with op's arguments."""
+    """Return C statements that run pointwise operation `p` with the arguments of overload `op`."""
     by_name = {a.name: a for a in op.args}
     for name in p.args + p.params:
         check(name in by_name, p.where, f"{op.name}: no argument '{name}', which op '{p.name}' takes")
@@ -168,7 +177,7 @@ def run(p, op):
 
 
 def condition(arg, case, where):
-    """Is the argument's value that of this case of a `choose`?"""
+    """Return the C condition: does the argument have the value of this case of a `choose`?"""
     if arg.letter in ("S", "oS"):
         return f"{arg.name}.s == NULL" if case is None else \
             f"{arg.name}.s != NULL && strcmp({arg.name}.s, {literal(case)}) == 0"
@@ -176,27 +185,28 @@ def condition(arg, case, where):
 
 
 def chosen(p, op):
-    """Statements: one of several operations, by a str argument or by which optional ones are given."""
+    """Return C statements that run one of several operations, chosen by a str argument or by the
+    optional arguments that are given."""
     by_name = {a.name: a for a in op.args}
     out = []
     for key, choice in p.choose.items():
         if isinstance(choice, dict):
             check(key in by_name, p.where, f"{op.name}: choose: no argument '{key}'")
             tests = [(condition(by_name[key], case, p.where), name) for case, name in choice.items()]
-            told = f", {key}.s"
+            named = f", {key}.s"
         else:
             given = key.split()
             check(set(given) <= set(by_name), p.where, f"{op.name}: choose: no arguments '{key}'")
             tests = [(" && ".join(f"{g} != NULL" for g in given), choice)]
-            told = ""
+            named = ""
         for test, name in tests:
             out += [f"if ({test}) {{"] + ["    " + s for s in run(p.known[name], op)] + ["}"]
     text = literal(p.otherwise or f"{op.name}: no such choice")
-    return out + [f"return dp_fail(ctx, DP_ERUNTIME, {text}{told if '%s' in text else ''});"]
+    return out + [f"return dp_fail(ctx, DP_ERUNTIME, {text}{named if '%s' in text else ''});"]
 
 
 def entry(p, op):
-    """An unboxed kernel of one overload: its text and its DP_IMPL_UNBOXED item."""
+    """Return the text of an unboxed kernel of one overload, and its DP_IMPL_UNBOXED item."""
     fn = "call_" + op.name.replace(".", "_")
     for arg in op.args:
         check(arg.letter, op.where, f"{op.name}: cannot generate a kernel with a {arg.type} '{arg.name}'")
@@ -212,7 +222,7 @@ def entry(p, op):
 
 
 def describe(p, first_row):
-    """The pw_op of p."""
+    """Return the C definition of the pw_op of `p`."""
     names = ", ".join(literal(n) for n in p.params) or "NULL"
     inputs = {n: i for i, n in enumerate(p.args)} | {n: f"PW_INPUTS_MAX + {i}" for i, n in enumerate(p.params)}
     out = []

@@ -1,4 +1,5 @@
-"""emit_reduce.py -- plugin cpu: the loops of reduce.yaml, and the kernels of operators that run them."""
+"""emit_reduce.py -- emits the loops of reduce.yaml for plugin cpu, and the kernels that run
+them."""
 
 from emit import line, literal
 from tables import check
@@ -6,29 +7,32 @@ from tables import check
 HEAD = "/* Made by proto/gen from reduce.yaml. */\n"
 
 
-# -- loops -------------------------------------------------------------------------------------------
+# -- loops -----------------------------------------------------------------------------------------
 
 PARTS = {"c64": "f32", "c128": "f64"}
-BITS = {"b8": "u8", "i8": "u8", "f32": "i32", "f64": "i64", "c64": "i64"}  # integers of the same size
+# integers of the same size
+BITS = {"b8": "u8", "i8": "u8", "f32": "i32", "f64": "i64", "c64": "i64"}
 
 
 class Loops:
-    """The loops of a family.  What is written of two reductions or types alike is there once: sums of a mean are
-    those of sum, places are looked for with amax."""
+    """The loops of a family.  Equal text of two reductions or types is emitted once: mean uses the
+    loops of sum, and argmax those of amax."""
 
     def __init__(self):
         self.out, self.made = [], {}
 
     def once(self, name, text):
-        """The name under which this text, in which @ stands for its name, is there."""
+        """Emit `text`, in which @ stands for `name`, unless the same text exists; return its
+        name."""
         if text not in self.made:
             self.made[text] = name
             self.out.append(text.replace("@", name))
         return self.made[text]
 
     def fold(self, name, cls, acc, each, merge, about=None, none=None):
-        """loops/fold.h over elements `cls` and results `acc`; with `none` a whole reduction.  Sums of complex
-        numbers are two of real ones."""
+        """Emit loops/fold.h for elements `cls` and accumulators `acc`.  none: the value of a
+        reduction over no elements; if given, the text is a whole reduction.  A sum of complex
+        numbers is emitted as two sums of real numbers."""
         about, result = about or acc, acc
         parts = cls in PARTS and acc in PARTS and (each, merge) == ("x", "a + b")
         if parts:
@@ -65,7 +69,7 @@ class Loops:
                         '#include "reduce/loops/var.h"')
         return name, name, f"sizeof({name}_acc)", [out, cls]
 
-    def place(self, r, name, cls):
+    def index(self, r, name, cls):
         best = self.fold(name + "_best", cls, cls, "x", r.expr("merge", cls), none="0")
         name = self.once(name, f"RD_INLINE bool @_beats_(pw_val_{cls} a, pw_val_{cls} b)\n{{\n    return {r.expr('beats', cls)};\n}}\n"
                          f'#define RD_NAME @\n#define RD_BEST {best}\n#define RD_X {cls}\n#include "reduce/loops/extremum.h"')
@@ -78,7 +82,7 @@ def loops(family, entries):
         made.out.append(line(r.where))
         cells = []
         for cls in r.types:
-            by, end, size, results = {None: made.plain, "var": made.variance, "place": made.place}[r.form](r, f"{r.name}_{cls}", cls)
+            by, end, size, results = {None: made.plain, "var": made.variance, "place": made.index}[r.form](r, f"{r.name}_{cls}", cls)
             dtypes = ", ".join(f"RD_DTYPE_{t}" for t in results)
             cells.append(f"        [RD_PLACE_{cls}] = {{{by}_begin, {by}_step, {by}_merge, {end}_finish, {size}, {{{dtypes}}}}},")
         table += ["    {"] + cells + ["    },"]
@@ -86,7 +90,7 @@ def loops(family, entries):
     return "\n".join([head] + made.out + [f"\nconst rd_row DP_ISA_NAME(rd_{family})[] = {{"] + table + ["};"]) + "\n"
 
 
-# -- operators ---------------------------------------------------------------------------------------
+# -- operators -------------------------------------------------------------------------------------
 
 LISTS = {"li", "oli"}
 FIELDS = {  # argument: (field of rd_args, C by letter)
@@ -100,7 +104,7 @@ FIELDS = {  # argument: (field of rd_args, C by letter)
 
 
 def entry(r, op):
-    """An unboxed kernel of one overload: its text and its DP_IMPL_UNBOXED item."""
+    """Return the text of an unboxed kernel of one overload, and its DP_IMPL_UNBOXED item."""
     fn = "reduce_" + op.name.replace(".", "_")
     parameters, fields = [], [".self = self"]
     for a in op.args:

@@ -1,10 +1,12 @@
-"""emit_schemas.py -- plugin aten: a definition for every func, each with its own line of the yaml."""
+"""emit_schemas.py -- emits plugin aten: a definition for every func, which names its line of the
+yaml."""
 
 from emit import line, literal
 
 
 def schemas(ops, path):
-    """A block has one line, so each definition is a block: in the registry it has the line of its func."""
+    """Return the text of plugin aten.  A block of definitions has one source line, so each
+    definition is a block of its own: the registry then reports the yaml line of its func."""
     all_tags = [literal(" ".join(op.tags or ())) for op in ops.values()]
     out = [f"/* Made by proto/gen from {path}. */", "#include <dispatchd/plugin.h>", "",
            line((path, 1)), 'DP_PLUGIN(aten, "1.0")', "static const dp_item items[] = {"]

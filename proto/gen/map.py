@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""map.py -- docs/map.md: what each source file is for, as its head says.
+"""map.py -- prints docs/map.md: the purpose of each source file, taken from its head.
 
     map.py ROOT     prints the page
 
-A head is the comment or docstring that a file begins with: "name.c -- what it is for."  The page has its first
-sentence."""
+A head is the comment or docstring at the start of a file: "name.c -- purpose."  The page shows the
+first sentence of it."""
 
 import os
 import re
 import sys
 
-# Lowest room first, as ARCHITECTURE.md names them.
+# Lowest room first, in the order of ARCHITECTURE.md.
 FOLDERS = ["libdispatch/base", "libdispatch/tensor", "libdispatch/dispatch", "libdispatch/program",
            "libdispatch/include", "libdispatch", "plugins", "proto", "daemon", "clients"]
 PY_HEAD = re.compile(r'(?:#![^\n]*\n)?"""[\w./-]+[^\n]*? -- (.*?)"""', re.S)

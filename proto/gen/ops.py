@@ -1,4 +1,7 @@
-"""ops.py -- the model of the operators (native_functions.yaml): schemas, their forms and keys."""
+"""ops.py -- reads native_functions.yaml: the schema, variant and dispatch keys of each overload.
+
+The form of an overload is "functional", "in_place" or "out".  Overloads of one operator that differ
+only in form have one signature."""
 
 import re
 
@@ -15,22 +18,23 @@ LETTERS = {
     "SymInt?": "oi", "SymInt[]": "li", "SymInt[]?": "oli", "float[]?": "olf", "Scalar[]": "ls", "str[]": "lS",
 }
 
-# Without ? and [].
+# Type names of schemas, without ? and [].
 TYPE_NAMES = {re.sub(r"[?]|\[\]", "", name) for name in LETTERS} | {"Storage", "Stream", "complex"}
-# How a default is spelled, by type; of all other types None is the only one.
+# Patterns of default values, by type.  For other types the only default is None.
 NUMBER = r"-?(\d+\.?\d*(e[-+]?\d+)?|inf)|nan"
 SPELLED = {**dict.fromkeys(("int", "SymInt"), r"-?\d+"), **dict.fromkeys(("float", "Scalar"), NUMBER),
            **dict.fromkeys(("ScalarType", "Layout", "MemoryFormat"), r"\d+"), "bool": "True|False",
            "str": r'"([^"\\]|\\.)*"'}
 FIELDS = {"func": str, "structured": bool, "structured_delegate": str, "dispatch": str, "autogen": str, "tags": str}
 KEYS = {"CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"}
-# PyTorch's, and those that the host acts on (dispatchd/plugin_macros.h).
+# PyTorch's tags, and this project's tags that change what the host does
+# (dispatchd/plugin_macros.h).
 TAGS = {"data_dependent_output", "dynamic_output_shape", "generated", "inplace_view", "nondeterministic_bitwise",
         "nondeterministic_seeded", "view_copy"} | {"also_written", "keeps_version", "detached"}
 
 
 def is_default(kind, text):
-    """Is it how a default of this type is spelled?"""
+    """Is `text` a valid default value of type `kind`?"""
     if text == "None":
         return kind.endswith("?")
     match = re.fullmatch(r"(.+)\[(\d*)\]", kind.rstrip("?"))
@@ -38,7 +42,8 @@ def is_default(kind, text):
         return re.fullmatch(SPELLED.get(kind.rstrip("?"), r"\b\B"), text) is not None
     if text[:1] + text[-1:] == "[]":
         return all(is_default(match[1], part) for part in re.split(", *", text[1:-1]) if text != "[]")
-    return match[2] != "" and is_default(match[1], text)  # one value for every element: int[2] stride=1
+    # one value for every element: int[2] stride=1
+    return match[2] != "" and is_default(match[1], text)
 
 
 def without_alias(text):
@@ -50,7 +55,8 @@ def is_type(text):
 
 
 class Argument:
-    """"Tensor(a!) self" or "Scalar alpha=1": its type without alias set, and whether it is written."""
+    """One argument of a schema, such as "Tensor(a!) self" or "Scalar alpha=1".  type: without the
+    alias set; written: does the operator write it?"""
 
     def __init__(self, text, where, label):
         text, equals, self.default = text.partition("=")
@@ -70,7 +76,8 @@ class Argument:
 
 
 class Op:
-    """One entry of native_functions.yaml, or an overload that the autogen of one names."""
+    """One overload: an entry of native_functions.yaml, or an overload that the autogen field of an
+    entry names."""
 
     def __init__(self, func, where, generated_from=None):
         self.func, self.where, self.generated_from = func, where, generated_from
@@ -82,7 +89,8 @@ class Op:
         self.args = [Argument(a, where, self.name) for a in self.parts if a != "*"]
         self.returns = [returns] if not returns.startswith("(") else returns[1:-1].split(", ") if returns != "()" else []
         self.tags, self.dispatch, self.autogen = [], [], []
-        self.abstract, self.delegate = False, None  # structured; the overload that it is delegated to
+        # abstract: the field `structured`; delegate: the overload named by `structured_delegate`
+        self.abstract, self.delegate = False, None
         self.check_schema()
 
     def check_schema(self):
@@ -99,7 +107,7 @@ class Op:
                   f"{self.name}: func: '{returned}' is returned, and no argument has that alias set")
 
     def read(self, entry):
-        """The fields beside func."""
+        """Read the fields of the entry other than func."""
         check_fields(entry, FIELDS, self.name)
         self.tags, self.dispatch, self.autogen = (words(entry, f, self.name) for f in ("tags", "dispatch", "autogen"))
         for tag in self.tags:
@@ -128,14 +136,15 @@ class Op:
 
     @property
     def signature(self):
-        """What the forms of one operator have in common: base name and the arguments that are read."""
-        kept = [(a.type, a.name) for a in self.args if not (self.form == "out" and a.written)]
+        """What overloads of one operator have in common, whatever their form: base name and read
+        arguments."""
+        args = [(a.type, a.name) for a in self.args if not (self.form == "out" and a.written)]
         base = re.sub(r"^__i(\w+)__$", r"__\1__", self.base)
-        return base[:-1] if self.form == "in_place" and base == self.base else base, tuple(kept)
+        return base[:-1] if self.form == "in_place" and base == self.base else base, tuple(args)
 
     @property
     def keys(self):
-        """Where PyTorch has a kernel of it."""
+        """The dispatch keys for which PyTorch has a kernel of this overload."""
         if self.structured:
             default = ["CompositeExplicitAutogradNonFunctional"] if self.delegate else []
             return ["CPU"] + default + [key for key in self.dispatch if key != "CPU"]
@@ -148,7 +157,7 @@ class Op:
 
 
 def link(op, entry, ops):
-    """What op's fields say of other overloads, when all lines were read."""
+    """Resolve the fields of `op` that name other overloads; called after all entries were read."""
     if "structured_delegate" in entry:
         to = ops.get(entry["structured_delegate"])
         check(to and to.abstract and to.signature[1] == op.signature[1], entry.at("structured_delegate"),
@@ -166,7 +175,7 @@ def link(op, entry, ops):
 
 
 def native(path):
-    """{name: Op}, in the order of the file."""
+    """Return {name: Op}, in the order of the file."""
     ops, read = {}, []
     for entry in entries(load(path, Listed, "entries"), (path, 1), ""):
         check(isinstance(entry.get("func"), str), entry.at("func"), "func: a schema is wanted")
@@ -181,7 +190,7 @@ def native(path):
 
 
 def forms(ops):
-    """{signature: {form: Op}}"""
+    """Return {signature: {form: Op}}."""
     groups = {}
     for op in ops.values():
         groups.setdefault(op.signature, {}).setdefault(op.form, op)
@@ -189,7 +198,8 @@ def forms(ops):
 
 
 def find(entry, ops, groups, kinds, label):
-    """[the overloads of these forms that are there], of each name in the entry's func."""
+    """For each name in the entry's func, return the list of its overloads whose form is in
+    `kinds`."""
     found, names = [], entry.get("func", [])
     for name in [names] if isinstance(names, str) else names:
         check(name in ops, entry.at("func"), f"{label}: func: '{name}' is not in native_functions.yaml")

@@ -1,4 +1,4 @@
-"""pointwise.py -- the model of pointwise.yaml: operators computed by one expression for each element."""
+"""pointwise.py -- reads pointwise.yaml: operators that compute each element by one expression."""
 
 import re
 
@@ -6,7 +6,8 @@ from expr import KINDS, TEXT, TYPES, Expr, by_kind
 from ops import find, forms
 from tables import Entry, check, check_choice, check_fields, check_once, entries, is_a, load
 
-# What the inputs and the result are (semantics of at::TensorIterator's presets): flags of pw_op.
+# Rules for the dtypes of inputs and result, after the presets of at::TensorIterator: flags of
+# pw_op.
 PRESETS = {
     "unary": ["PW_SAME_DTYPE"], "unary_float": ["PW_TO_FLOAT"], "unary_bool": ["PW_RESULT_BOOL"],
     "unary_force_bool": ["PW_RESULT_BOOL", "PW_SAME_DTYPE"],
@@ -16,10 +17,11 @@ PRESETS = {
 RESULTS = {"bool": "PW_RESULT_BOOL", "real": "PW_RESULT_REAL", "complex": "PW_RESULT_COMPLEX"}
 SWITCHES = {"row_major": "PW_ROW_MAJOR", "like_input": "PW_LIKE_INPUT", "may_overlap": "PW_MAY_OVERLAP",
             "scalars_fit": "PW_SCALARS_FIT"}
-# pw_check_NAME of plugins/cpu/pointwise/pointwise.h, whose INPUTS_MAX and PARAMS_MAX these are, too
+# Names NAME of pw_check_NAME, and PW_INPUTS_MAX and PW_PARAMS_MAX, of
+# plugins/cpu/pointwise/pointwise.h.
 CHECKS = {"power", "hardtanh", "lerp", "addcdiv", "heaviside", "complex", "polar", "polygamma", "softshrink"}
 INPUTS_MAX, PARAMS_MAX = 4, 4
-# What an entry may have, and of which type.
+# Fields of an entry and their types.
 FIELDS = {"op": str, "func": (str, [str]), "preset": str, "args": [str], "params": [str], "rounded": [str], "defaults": dict, "result": str,
           "when": list, "no_bool": str, "check": str, "fault": str, **dict.fromkeys(SWITCHES, bool), **dict.fromkeys(KINDS, TEXT)}
 CHOICE_FIELDS = {"func": FIELDS["func"], "choose": dict, "otherwise": str}
@@ -27,7 +29,7 @@ LISTS = ("composites", "exact", "by_hand", "copied", "called", "to_v3")
 
 
 class Kernel:
-    """One row of loops: expressions by type."""
+    """One row of the table of loops: an expression for each type."""
 
     def __init__(self, name, entry, label):
         self.name, self.where = name, entry.where
@@ -68,8 +70,8 @@ class Pointwise:
         for key, choice in self.choose.items():
             names = list(choice.values()) if isinstance(choice, dict) else [choice]
             check(is_a(key, str) and is_a(names, [str]), self.entry.at("choose"), f"{self.label}: choose: {key}: {choice!r} is no op")
-        told = any(isinstance(choice, dict) for choice in self.choose.values())
-        check(re.fullmatch("[^%]*(%s[^%]*)?" if told else "[^%]*", self.otherwise or ""), self.entry.at("otherwise"),
+        by_value = any(isinstance(choice, dict) for choice in self.choose.values())
+        check(re.fullmatch("[^%]*(%s[^%]*)?" if by_value else "[^%]*", self.otherwise or ""), self.entry.at("otherwise"),
               f"{self.label}: otherwise: '%s' stands for the str argument that chooses, and once: '{self.otherwise}'")
 
     def read_arguments(self):
@@ -87,9 +89,9 @@ class Pointwise:
               f"{label}: {len(self.args)} inputs and {len(self.params)} params, {INPUTS_MAX} and "
               f"{PARAMS_MAX} are the most")
         for op in overloads:
-            there = {a.name: a for a in op.args}
+            arguments = {a.name: a for a in op.args}
             for field, names in ("args", self.args), ("params", self.params):
-                odd = [n for n in names if n not in there]
+                odd = [n for n in names if n not in arguments]
                 check(not odd, entry.at(field), f"{label}: {field}: {op.name} has no argument '{', '.join(odd)}'")
             more = [a.name for a in op.args
                     if a.letter in ("T", "oT") and not a.written and a.name not in self.args + self.params]
@@ -116,7 +118,7 @@ class Pointwise:
                             | {flag for field, flag in SWITCHES.items() if entry.get(field)})
 
     def special(self, entry):
-        """(argument, value, Kernel) of one `when`"""
+        """Read one item of `when`; return (argument, value, Kernel)."""
         label = f"{self.label}: when"
         rest = {k: v for k, v in entry.items() if k not in KINDS}
         check(len(rest) == 1, entry.where, f"{label}: one argument and expressions, not {rest}")
@@ -135,13 +137,13 @@ class Pointwise:
               f"{self.label}: fault: no expression sets it")
 
     def cases(self):
-        """Names of the ops that a `choose` names."""
+        """Return the names of the ops that `choose` lists."""
         return [name for choice in self.choose.values()
                 for name in (choice.values() if isinstance(choice, dict) else [choice])]
 
 
 def check_lists(document, lists, aliases, families, ops):
-    """What stands beside the families names operators, or families, that are there."""
+    """Check that the lists and aliases of the document name existing operators or families."""
     bases = {base for op in ops.values() for base in (op.base, op.signature[0])}
     known = {"composites": bases, "exact": bases, "by_hand": ops, "copied": ops, "called": families, "to_v3": lists["called"]}
     for name, names in lists.items():
@@ -158,7 +160,8 @@ def check_lists(document, lists, aliases, families, ops):
 
 
 def pointwise(path, ops):
-    """({family: [Pointwise]}, {base name: the one that it is another name of}, {list's name: [names]})"""
+    """Return ({family: [Pointwise]}, {alias: operator that it is another name of}, {list:
+    [names]})."""
     document = load(path, Entry, "families of entries")
     groups = forms(ops)
     aliases, lists = document.get("aliases", {}), {name: document.get(name, []) for name in LISTS}

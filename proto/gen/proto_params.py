@@ -1,18 +1,21 @@
-"""proto_params.py PROTO_DIR -- the checked params of each method as a C struct, and the methods' functions, on stdout.
+"""proto_params.py PROTO_DIR -- prints, for each method, a C struct of its checked params and its
+function.
 
-A member is an int64_t, a bool, an int (the index of an enum's value), a const char * or, where it may be of
-several kinds or has members of its own, a const cJSON *. One that may be left out and has no NULL has a bool
-has_NAME beside it. `Layout` is the same knowledge for proto_tables.py: what the check fills in."""
+A member of the struct is an int64_t, a bool, an int (the index of an enum's value) or a
+const char *.  It is a const cJSON * if the param may have several kinds, or is an object or an
+array.  An optional member that is not a pointer has a bool has_NAME beside it.  proto_tables.py
+uses `members` to tell the check which members to fill in."""
 
 import pathlib
 import sys
 
 from proto_schemas import kinds, load
 
-# Of one kind alone: its C type, and how the check fills it in (daemon/methods/methods.h).
+# By kind of a param with only one kind: its C type, and its PARAM_ constant
+# (daemon/methods/methods.h).
 PLAIN = {"integer": ("int64_t ", "PARAM_INT"), "boolean": ("bool ", "PARAM_BOOL"), "string": ("const char *", "PARAM_STR")}
 ENUM = "int ", "PARAM_ENUM"
-OTHER = "const cJSON *", "PARAM_JSON"
+JSON = "const cJSON *", "PARAM_JSON"
 KEYWORDS = {"return", "default", "register", "static", "switch", "case", "int", "float", "double", "bool"}
 
 
@@ -29,9 +32,10 @@ class Member:
         plain = types[schema["$ref"]] if "$ref" in schema else schema
         of = kinds(plain)
         self.name, self.values = name, plain.get("enum", [])
-        self.enum = schema.get("$ref")  # of which type it is an enum; None: of the method's own
+        # the type that defines the enum; None: this param defines it
+        self.enum = schema.get("$ref")
         self.c = c_member(name)
-        self.type, self.fill = ENUM if self.values else PLAIN.get(of[0], OTHER) if len(of) == 1 else OTHER
+        self.type, self.fill = ENUM if self.values else PLAIN.get(of[0], JSON) if len(of) == 1 else JSON
         self.has = not required and not self.type.endswith("*")
 
 
@@ -46,7 +50,8 @@ def enumerators(prefix, values):
 
 
 def enums(methods, types):
-    """An enum for each that a method's param is: of its type's name, or of the method's and the param's."""
+    """Return a C enum for each enum of a param.  Its prefix is the type's name, or METHOD_PARAM if
+    the param defines the enum."""
     made = {}
     for name, method in methods.items():
         for m in members(method, types):
@@ -77,7 +82,7 @@ def main(folder):
     print('#ifndef PROTO_PARAMS_H\n#define PROTO_PARAMS_H\n\n#include "request.h"\n')
     print("\n".join(enums(methods, types)), end="\n\n")
     print("\n\n".join(struct(n, m, types) for n, m in with_params.items()), end="\n\n")
-    print("/* Room for the params of any method. */\ntypedef union proto_params {")
+    print("/* The params of any method. */\ntypedef union proto_params {")
     print("\n".join(f"    {c_method(n)}_params {c_method(n)};" for n in with_params))
     print("} proto_params;\n")
     print("\n".join(f"extern const struct proto_type proto_{c_method(n)}_params;" for n in methods), end="\n\n")

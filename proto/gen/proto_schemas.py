@@ -1,8 +1,10 @@
-"""proto_schemas.py -- methods/*.json and types/*.json, read and checked: what is wrong is told by file and field.
+"""proto_schemas.py -- reads and checks methods/*.json and types/*.json; errors name the file and
+the field.
 
-The schemas are a small subset of JSON Schema: type, properties, required, additionalProperties, items,
-enum, minimum, $ref to a type by its file's name, and oneOf.  Anything else is an error here, and so is what
-stands where it says nothing, so that nothing is written down that the daemon does not check."""
+The schemas are a small subset of JSON Schema: type, properties, required, additionalProperties,
+items, enum, minimum, $ref to a type by its file's name, and oneOf.  Any other field is an error,
+and so is a field that has no effect where it is used: the files say nothing that the daemon does
+not check."""
 
 import json
 import re
@@ -20,11 +22,11 @@ KINDS = {
 }
 FIELDS = {"type": (str, [str]), "properties": dict, "required": [str], "additionalProperties": dict, "items": dict,
           "enum": [str], "minimum": int, "oneOf": list, "$ref": str, "description": str}
-# Fields that say something of these kinds alone.
+# Fields that have an effect only for these kinds.
 OF = {"properties": {"object"}, "required": {"object"}, "additionalProperties": {"object"}, "items": {"array"},
       "enum": {"string"}, "minimum": {"integer", "number"}}
 METHOD = {"summary": str, "runs": str, "params": dict, "result": dict}
-# Where a method may run: METHOD_... of daemon/methods/methods.h.
+# Values of "runs": METHOD_ constants of daemon/methods/methods.h.
 RUNS = {
     "loop": "METHOD_LOOP",
     "worker": "METHOD_WORKER",
@@ -58,7 +60,7 @@ def check_fields(value, fields, at):
 
 
 def kinds(schema):
-    """What it may be, as JSON Schema names it."""
+    """Return the kinds of value that `schema` allows, by their names in JSON Schema."""
     types = schema.get("type", [])
     return [types] if isinstance(types, str) else types
 
@@ -89,7 +91,7 @@ def check_schema(schema, at, types):
 
 
 def load(folder):
-    """(types, methods) by name"""
+    """Return [types, methods]: each {name: schema}."""
     types, methods = ({p.stem: (p, read(p)) for p in sorted((folder / name).glob("*.json"))} for name in ("types", "methods"))
     for path, schema in types.values():
         check_schema(schema, path, types)
@@ -102,7 +104,7 @@ def load(folder):
         check(not odd, path, f"params: {', '.join(sorted(odd))}: a method's params have type, required and properties alone")
         for field in "params", "result":
             check_schema(method[field], f"{path}: {field}", types)
-        for name in method["params"]["properties"]:  # a member of a C struct is called so
+        for name in method["params"]["properties"]:  # params become members of a C struct
             check(re.fullmatch(r"[a-z][a-z0-9_]*", name), path, f"params: {name}: no name in C")
             check(not name.startswith("has_"), path, f"params: {name}: has_ says that another one was given")
     return [{name: schema for name, (_, schema) in found.items()} for found in (types, methods)]

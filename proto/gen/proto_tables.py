@@ -1,7 +1,9 @@
-"""proto_tables.py PROTO_DIR -- methods/*.json and types/*.json as C tables (daemon/methods/methods.h) on stdout.
+"""proto_tables.py PROTO_DIR -- prints methods/*.json and types/*.json as C tables
+(daemon/methods/methods.h).
 
-The table of methods has where each may run, and its function behind one that hands it the struct of its params.
-A oneOf tells its objects apart by the first member that each requires; the last may require none."""
+The table of methods says on which thread each method may run, and has a wrapper that passes the
+method's function the struct of its params.  A oneOf distinguishes its objects by the first member
+that each requires; the last object may require none."""
 
 import json
 import pathlib
@@ -22,7 +24,8 @@ class Tables:
         return f"{prefix}_{self.count}"
 
     def refer(self, schema):
-        """C expression of a pointer to the schema's table."""
+        """Return a C expression that points to the table of `schema`; emit the table if it has no
+        name."""
         if "$ref" in schema:
             return f"&proto_{schema['$ref']}"
         name = self.name("type")
@@ -73,7 +76,8 @@ class Tables:
         return fields
 
     def members(self, schema, filled=None):
-        """`filled`: what the check fills in of each member, by name; None: nothing."""
+        """Return the fields for the members of an object schema.  filled: {member: C text that says
+        where the check stores it}; None: the check stores nothing."""
         required = schema.get("required", [])
         order = required + [k for k in schema["properties"] if k not in required]
         rows = [f'{{.name = "{k}", .type = {self.refer(schema["properties"][k])}'
@@ -96,7 +100,7 @@ class Tables:
         self.lines.append(f"const proto_type proto_{struct} = {{{body}}};")
 
 
-def thunk(name, method):
+def wrapper(name, method):
     c, has = c_method(name), bool(method["params"]["properties"])
     arguments = f"rq, &p->{c}, w, err" if has else "rq, w, err"
     unused = "" if has else "\n    (void)p;"
@@ -149,7 +153,7 @@ def main(folder):
     for name in types:
         print(f"extern const proto_type proto_{name};")
     print("\n".join(tables.lines))
-    print("\n".join(thunk(n, m) for n, m in methods.items()))
+    print("\n".join(wrapper(n, m) for n, m in methods.items()))
     print("const method methods[] = {\n" + "\n".join(row(n, m) for n, m in methods.items()) + "\n    {0}};")
     print("const char *const method_names[] = {" + ", ".join(f'"{n}"' for n in methods) + "};")
     print(f"const size_t n_methods = {len(methods)};")

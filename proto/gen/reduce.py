@@ -1,4 +1,4 @@
-"""reduce.py -- the model of reduce.yaml: reductions, their loops' types and expressions."""
+"""reduce.py -- reads reduce.yaml: reductions, the types of their loops and their expressions."""
 
 import re
 
@@ -9,11 +9,12 @@ from tables import Entry, check, check_choice, check_fields, entries, is_a, load
 BY_TYPE = dict.fromkeys(("acc", "each", "merge", "finish", "none", "beats"), (*TEXT, dict))
 FIELDS = {"op": str, "func": (str, [str]), "types": (str, [str]), "result": str, "form": str, "flags": [str], "error": str,
           "same": str, "outputs": int, "bits": bool, **BY_TYPE}
-SAME_FIELDS = ("op", "func", "flags", "error", "same", "outputs")  # of an entry that has the loops of another
-# What each form has of those fields that tell what is computed.
+# fields of an entry that uses the loops of another entry
+SAME_FIELDS = ("op", "func", "flags", "error", "same", "outputs")
+# By form: the fields that define the computation.
 FORMS = {None: {"acc", "each", "merge", "finish", "none", "result", "bits"}, "place": {"beats", "merge"}, "var": {"result"}}
 RESULTS = {None: [], "bool": ["RD_RESULT_BOOL"], "long": ["RD_RESULT_LONG"], "real": ["RD_RESULT_REAL"]}
-# of plugins/cpu/reduce/reduce.h: those that an entry says itself, and OUTPUTS_MAX
+# Flags that an entry may list, and RD_OUTPUTS_MAX, of plugins/cpu/reduce/reduce.h.
 FLAGS = {"RD_DTYPE", "RD_INT_TO_LONG", "RD_ROOT", "RD_NO_HALF", "RD_CAST_RESULT", "RD_NONE_IS_NONE", "RD_FLOAT_ONLY",
          "RD_SAME_KIND", "RD_DIMS_IN_TURN"}
 OUTPUTS_MAX = 2
@@ -21,7 +22,8 @@ REAL = {"c64": "f32", "c128": "f64"}
 
 
 def by_type(value, cls, default=None):
-    """What `value` says of the type `cls`: for all alike, or {kind or type: ...}, of which the narrowest counts."""
+    """Return `value` for type `cls`.  A dict {kind or type: value} is looked up by the narrowest
+    key."""
     if not isinstance(value, dict):
         return default if value is None else value
     return value.get(cls, value.get(by_kind(value, cls), default))
@@ -38,7 +40,7 @@ class Reduction:
         check(self.name not in known, entry.at("op"), f"op: '{self.name}' is there twice")
         self.same = entry.get("same")
         check(self.same is None or self.same in known, entry.at("same"), f"{self.name}: same: no op '{self.same}' before it")
-        self.of = known[self.same].of if self.same else self  # whose loops it has
+        self.of = known[self.same].of if self.same else self  # the entry that defines the loops
         self.error = entry.get("error", f"{self.name}_cpu")
         self.outputs = entry.get("outputs", 1)
         check(1 <= self.outputs <= OUTPUTS_MAX, entry.at("outputs"), f"{self.name}: outputs: {self.outputs}, from 1 to {OUTPUTS_MAX}")
@@ -83,7 +85,7 @@ class Reduction:
         return acc
 
     def out(self, cls):
-        """Type of what finish gives."""
+        """Return the type of the result of `finish`."""
         if self.result == "real":
             return REAL.get(cls, cls)
         return "b8" if self.result == "bool" else "i64" if self.result == "long" else self.acc(cls)
@@ -97,7 +99,7 @@ class Reduction:
 
 
 def reductions(path, ops):
-    """{family: [Reduction]}"""
+    """Return {family: [Reduction]}."""
     groups, families, known, runs = forms(ops), {}, {}, {}
     document = load(path, Entry, "families of entries")
     for family, listed in document.items():

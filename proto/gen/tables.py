@@ -1,6 +1,6 @@
-"""tables.py -- a yaml file as entries that know where they stand.
+"""tables.py -- reads a yaml file into entries that know their file and line.
 
-Whatever is wrong in one ends the program with the file, the line, the entry and the field."""
+An error in an entry ends the program with a message that names the file, line, entry and field."""
 
 import re
 
@@ -19,39 +19,39 @@ def check(condition, where, text):
 
 
 class Entry(dict):
-    """A mapping: where it begins, and where each field stands."""
+    """A mapping.  where: (file, line) of its first line; locations: {field: (file, line)}."""
 
-    where, places = None, None
+    where, locations = None, None
 
     def at(self, field):
-        return self.places.get(field, self.where)
+        return self.locations.get(field, self.where)
 
 
 class Listed(list):
-    """A list: where it begins, and where each element stands."""
+    """A list.  where: (file, line) of its first line; locations: (file, line) of each element."""
 
-    where, places = None, None
+    where, locations = None, None
 
 
-def place(node):
+def location(node):
     return node.start_mark.name, node.start_mark.line + 1
 
 
 def make_entry(loader, node):
     made = Entry()
-    made.where, made.places = place(node), {}
+    made.where, made.locations = location(node), {}
     for key, value in node.value:
         name = loader.construct_object(key, deep=True)
-        check(name is None or isinstance(name, (str, int, float)), place(key), f"{name!r} is no name of a field")
-        check(name not in made, place(key), f"{name}: there twice")
+        check(name is None or isinstance(name, (str, int, float)), location(key), f"{name!r} is no name of a field")
+        check(name not in made, location(key), f"{name}: there twice")
         made[name] = loader.construct_object(value, deep=True)
-        made.places[name] = place(key)
+        made.locations[name] = location(key)
     return made
 
 
 def make_list(loader, node):
     made = Listed(loader.construct_object(child, deep=True) for child in node.value)
-    made.where, made.places = place(node), [place(child) for child in node.value]
+    made.where, made.locations = location(node), [location(child) for child in node.value]
     return made
 
 
@@ -64,7 +64,7 @@ Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_SEQUENCE_TAG, make_lis
 
 
 def load(path, kind, what):
-    """The document, which is an Entry or a Listed."""
+    """Return the document of a yaml file; `kind`: Entry or Listed, the class it must have."""
     try:
         with open(path, encoding="utf-8") as f:
             document = yaml.load(f, Loader)
@@ -78,15 +78,16 @@ def load(path, kind, what):
 
 
 def entries(listed, where, label):
-    """Those of a list that has nothing else."""
+    """Check that `listed` is a list of entries only, and return it."""
     check(isinstance(listed, Listed) and listed, where, f"{label}a list of entries is wanted")
-    for entry, at in zip(listed, listed.places):
+    for entry, at in zip(listed, listed.locations):
         check(isinstance(entry, Entry), at, f"{label}{entry!r} has no fields: an entry is wanted")
     return listed
 
 
 def is_a(value, kind):
-    """Is it of that type?  [str]: a list of texts that has some; a text says something, and a bool is no int."""
+    """Is `value` of type `kind`?  [str] is a list of at least one string, (A, B) means A or B.  A
+    string must not be blank, and a bool is no int."""
     if isinstance(kind, tuple):
         return any(is_a(value, k) for k in kind)
     if isinstance(kind, list):
@@ -102,7 +103,7 @@ def name_of(kind):
 
 
 def check_fields(entry, fields, label):
-    """Each field is one of `fields`, of the type given there, and no list has a word twice."""
+    """Check that each field is in `fields` and has its type, and that no list has a word twice."""
     for field, value in entry.items():
         check(field in fields, entry.at(field), f"{label}: no such field: {field}")
         check(is_a(value, fields[field]), entry.at(field), f"{label}: {field}: {value!r} is no {name_of(fields[field])}")
@@ -115,7 +116,7 @@ def check_once(names, where, label):
 
 
 def words(entry, field, label):
-    """A field that lists words as text: "CPU, CompositeExplicitAutograd"."""
+    """Return the words of a field such as "CPU, CompositeExplicitAutograd"."""
     found = re.split(r"[, ]+", entry.get(field, "").strip()) if field in entry else []
     check(all(found), entry.at(field), f"{label}: {field}: not words: '{entry.get(field)}'")
     check_once(found, entry.at(field), f"{label}: {field}: ")
