@@ -114,7 +114,7 @@ const method *method_find(const char *name);
 /* The path of a value inside the params, for errors: "args[1].data".  Each level of the parser puts
  * its own element on the stack and links it to `up`; only an error prints the path. */
 typedef struct place {
-    const struct place *up; /* NULL: top */
+    const struct place *up; /* NULL: outermost element */
     const char *name;       /* member name; NULL: an array's item, [index] */
     size_t index;
 } place;

@@ -115,7 +115,7 @@ def row(name, method):
 
 
 def absolute(schema):
-    """The same schema with its references as an OpenRPC document writes them."""
+    """Return a copy of `schema` whose references are paths of an OpenRPC document."""
     if isinstance(schema, list):
         return [absolute(s) for s in schema]
     if not isinstance(schema, dict):
