@@ -160,11 +160,11 @@ void dpi_memory_free(void *p, size_t bytes)
         return;
     }
     size_class c = class_of(bytes);
-    bool keep = c.number < CLASSES && c.bytes <= DP_LIMIT_WARM_BYTES / 2;
-    if (keep && dpi_memory_warm() + c.bytes > DP_LIMIT_WARM_BYTES)
+    bool cacheable = c.number < CLASSES && c.bytes <= DP_LIMIT_WARM_BYTES / 2;
+    if (cacheable && dpi_memory_warm() + c.bytes > DP_LIMIT_WARM_BYTES)
         dp_memory_trim(DP_LIMIT_WARM_BYTES /
                        2); /* half, so that the next free need not trim again */
-    if (!keep || !shelf_put(shard_of(0), c.number, p))
+    if (!cacheable || !shelf_put(shard_of(0), c.number, p))
         block_free(p, c.bytes);
 }
 

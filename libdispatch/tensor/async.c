@@ -5,12 +5,12 @@
 /* -- two tensors as rows of bytes -- */
 
 typedef struct rows {
-    size_t bytes, n; /* of a row; rows */
-    size_t dst, src; /* pitches, bytes */
+    size_t row_bytes, n_rows;    /* of a row; rows */
+    size_t dst_pitch, src_pitch; /* pitches, bytes */
 } rows;
 
 /* Outer dimensions [0, d) of g as one: *stride is the innermost one's, elements. */
-static bool merges(const dpi_geometry *g, int d, int64_t *stride)
+static bool outer_dims_merge(const dpi_geometry *g, int d, int64_t *stride)
 {
     int64_t next = -1;
 
@@ -39,19 +39,19 @@ static bool as_rows(const dpi_geometry *dst, const dpi_geometry *src, size_t ite
             break;
         run *= size;
     }
-    if (!merges(dst, d, &to) || !merges(src, d, &from))
+    if (!outer_dims_merge(dst, d, &to) || !outer_dims_merge(src, d, &from))
         return false;
-    *out = (rows){.bytes = (size_t)run * itemsize, .n = (size_t)(dst->numel / run)};
-    out->dst = out->n > 1 ? (size_t)to * itemsize : out->bytes;
-    out->src = out->n > 1 ? (size_t)from * itemsize : out->bytes;
-    return out->dst >= out->bytes && out->src >= out->bytes;
+    *out = (rows){.row_bytes = (size_t)run * itemsize, .n_rows = (size_t)(dst->numel / run)};
+    out->dst_pitch = out->n_rows > 1 ? (size_t)to * itemsize : out->row_bytes;
+    out->src_pitch = out->n_rows > 1 ? (size_t)from * itemsize : out->row_bytes;
+    return out->dst_pitch >= out->row_bytes && out->src_pitch >= out->row_bytes;
 }
 
 /* -- copies -- */
 
 /* Can a copy to or from t run by itself, by a stream of d?  It is on that device, or in host memory
  * that d's code has pinned. */
-static bool reachable(const dp_tensor *t, const dpi_device *d, dp_device device)
+static bool stream_reaches(const dp_tensor *t, const dpi_device *d, dp_device device)
 {
     const dpi_storage *s = dpi_storage_of(t);
     const dpi_block *b = dpi_block_of(s);
@@ -69,15 +69,15 @@ static bool is_between(const dp_tensor *dst, const dp_tensor *src, const dpi_dev
            dp_device_backend(to) == dp_device_backend(device);
 }
 
-static bool runs_by_itself(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
-                           dp_device device, rows *r)
+static bool can_enqueue(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
+                        dp_device device, rows *r)
 {
     const dpi_geometry *to = dpi_geometry_of(dst), *from = dpi_geometry_of(src);
 
     return d->ops.copy_async && dst->dtype == src->dtype &&
            dpi_math_bits(dst) == dpi_math_bits(src) && dpi_same_sizes(to, from) &&
-           (is_between(dst, src, d, device) || reachable(dst, d, device)) &&
-           reachable(src, d, device) &&
+           (is_between(dst, src, d, device) || stream_reaches(dst, d, device)) &&
+           stream_reaches(src, d, device) &&
            (to->storage->device == device || from->storage->device == device) &&
            as_rows(to, from, dp_dtype_size(dst->dtype), r);
 }
@@ -100,10 +100,10 @@ static int enqueue(dpi_device *d, const rows *r, dp_tensor *dst, const dp_tensor
                             dp_device_index(between ? dpi_storage_of(dst)->device : device),
                         .dst = dpi_tensor_data(dst),
                         .src = dpi_tensor_data(src),
-                        .bytes = r->bytes,
-                        .rows = r->n,
-                        .dst_pitch = r->dst,
-                        .src_pitch = r->src,
+                        .bytes = r->row_bytes,
+                        .rows = r->n_rows,
+                        .dst_pitch = r->dst_pitch,
+                        .src_pitch = r->src_pitch,
                         .stream = dp_stream_handle(s)};
     int rc = dpi_record_stream(dst, s, err); /* first, so that nothing has happened if it fails */
 
@@ -121,7 +121,7 @@ static int copy_async(dpi_device *d, dp_tensor *dst, const dp_tensor *src, dp_st
     rows r;
 
     if (dst != src && dpi_geometry_of(dst)->numel > 0 && !dpi_is_memoryless(dst) &&
-        !dpi_is_memoryless(src) && runs_by_itself(dst, src, d, dp_stream_device(s), &r)) {
+        !dpi_is_memoryless(src) && can_enqueue(dst, src, d, dp_stream_device(s), &r)) {
         int rc = dpi_overlap_check(dst, NULL, err);
         if (rc == DP_OK)
             rc = dpi_overlap_check(dst, src, err);
@@ -155,20 +155,20 @@ static int fill_staged(const dpi_device *d, dp_device device, char *p, int byte,
                        dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
-    char piece[4096];
+    char chunk[4096];
     int rc = 0;
 
-    memset(piece, byte, sizeof(piece));
+    memset(chunk, byte, sizeof(chunk));
     for (size_t n; bytes > 0 && rc == 0; p += n, bytes -= n) {
-        n = bytes < sizeof(piece) ? bytes : sizeof(piece);
-        rc = d->ops.copy(dp_device_index(device), p, piece, n, DP_HOST_TO_DEVICE, &theirs);
+        n = bytes < sizeof(chunk) ? bytes : sizeof(chunk);
+        rc = d->ops.copy(dp_device_index(device), p, chunk, n, DP_HOST_TO_DEVICE, &theirs);
     }
     return rc ? dpi_device_failed(d, "copy", rc, &theirs, err) : DP_OK;
 }
 
 /* Inside d. */
-static int fill_there(const dpi_device *d, dp_tensor *t, int byte, size_t bytes, dp_stream *s,
-                      dp_error *err)
+static int fill_on_device(const dpi_device *d, dp_tensor *t, int byte, size_t bytes, dp_stream *s,
+                          dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
     int rc;
@@ -187,15 +187,15 @@ static int fill_there(const dpi_device *d, dp_tensor *t, int byte, size_t bytes,
 
 static int check_fill(const dp_tensor *t, const dp_stream *s, dp_error *err)
 {
-    char own[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
+    char tensor_name[DP_KEY_NAME_MAX], stream_name[DP_KEY_NAME_MAX];
     const dpi_storage *storage = dpi_storage_of(t);
 
     if (!dpi_geometry_of(t)->dense)
         return dp_error_set(err, DP_ERUNTIME, "dp_fill_bytes() takes dense tensors only");
     if (!storage->host && storage->device != dp_stream_device(s))
         return dp_error_set(err, DP_ERUNTIME, "a tensor on %s and a stream of %s",
-                            dp_device_name(storage->device, own),
-                            dp_device_name(dp_stream_device(s), other));
+                            dp_device_name(storage->device, tensor_name),
+                            dp_device_name(dp_stream_device(s), stream_name));
     return DP_OK;
 }
 
@@ -216,7 +216,7 @@ int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err)
         if (rc == DP_OK)
             memset(dpi_tensor_data(t), byte, bytes);
     } else {
-        rc = fill_there(d, t, byte, bytes, s, err);
+        rc = fill_on_device(d, t, byte, bytes, s, err);
     }
     dpi_device_leave(d);
     return rc;
@@ -305,7 +305,7 @@ static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_target at, int ndim,
             dpi_block_drop(b);
     }
     if (rc == DP_OK)
-        dpi_storage_take_charge(dpi_storage_of(*out), charge);
+        dpi_storage_set_charge(dpi_storage_of(*out), charge);
     else
         dpi_charge_end(charge);
     return rc;

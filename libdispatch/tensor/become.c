@@ -35,7 +35,7 @@ static bool hides_replaced(const dpi_geometry *g, uint64_t began)
 }
 
 /* Drop the former geometries of t that no running call can see. */
-static void forget_replaced(const dp_tensor *t)
+static void release_replaced(const dp_tensor *t)
 {
     uint64_t since = dpi_change_shapes_begin(), oldest = dpi_oldest_call();
     dpi_geometry *newest = atomic_load_explicit(&t->geometry, memory_order_relaxed);
@@ -56,19 +56,19 @@ static void forget_replaced(const dp_tensor *t)
 }
 
 /* Looking who runs is not free, so it is done for a few at a time, and for what holds memory. */
-static bool forgetting_is_due(const dpi_geometry *g, const dpi_geometry *next)
+static bool release_is_due(const dpi_geometry *g, const dpi_geometry *next)
 {
-    enum { AT_A_TIME = 8 };
+    enum { INTERVAL = 8 };
     const dpi_geometry *replaced = dpi_replaced_of(g);
 
     return replaced != NULL &&
-           (n_replaced(g) % AT_A_TIME == 0 || next->storage != g->storage || next->parts != NULL);
+           (n_replaced(g) % INTERVAL == 0 || next->storage != g->storage || next->parts != NULL);
 }
 
 int dpi_change_check(const dp_tensor *t, dp_error *err)
 {
     if (n_replaced(dpi_geometry_of(t)) >= DP_LIMIT_RESIZES)
-        forget_replaced(t);
+        release_replaced(t);
     return change_check(t, DP_LIMIT_RESIZES, err);
 }
 
@@ -85,7 +85,7 @@ static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
 }
 
 /* limit: of how often one may have been changed. */
-static int all_become(int n, dp_tensor *const *ts, dp_tensor *const *from, int limit, dp_error *err)
+static int change_all(int n, dp_tensor *const *ts, dp_tensor *const *from, int limit, dp_error *err)
 {
     int first = 0, rc = DP_OK;
 
@@ -94,13 +94,13 @@ static int all_become(int n, dp_tensor *const *ts, dp_tensor *const *from, int l
     if (first == n)
         return DP_OK;
     for (int i = first; i < n; i++)
-        if (ts[i] && from[i] && forgetting_is_due(dpi_geometry_of(ts[i]), dpi_geometry_of(from[i])))
-            forget_replaced(ts[i]);
+        if (ts[i] && from[i] && release_is_due(dpi_geometry_of(ts[i]), dpi_geometry_of(from[i])))
+            release_replaced(ts[i]);
     uint64_t since = dpi_change_shapes_begin();
     for (int i = first; rc == DP_OK && i < n; i++)
         rc = ts[i] && from[i] ? change_check(ts[i], limit, err) : DP_OK;
     if (rc == DP_OK && dpi_geometry_of(from[first])->parts != NULL) /* then there is no other */
-        rc = dpi_parts_keep(dpi_geometry_of(from[first]), err);
+        rc = dpi_parts_charge(dpi_geometry_of(from[first]), err);
     for (int i = first; rc == DP_OK && i < n; i++)
         if (ts[i] && from[i])
             become(ts[i], from[i], since);
@@ -110,7 +110,7 @@ static int all_become(int n, dp_tensor *const *ts, dp_tensor *const *from, int l
 
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err)
 {
-    return all_become(n, ts, from, DP_LIMIT_RESIZES, err);
+    return change_all(n, ts, from, DP_LIMIT_RESIZES, err);
 }
 
 dpi_parts *dpi_parts_copy(const dpi_parts *p)
@@ -148,7 +148,8 @@ void dpi_parts_free(dpi_parts *p)
 }
 
 /* A tensor with a copy of t's former geometry g, parts and all. */
-static int as_it_was(const dp_tensor *t, const dpi_geometry *g, dp_tensor **out, dp_error *err)
+static int clone_with_geometry(const dp_tensor *t, const dpi_geometry *g, dp_tensor **out,
+                               dp_error *err)
 {
     size_t itemsize = dp_dtype_size(t->dtype);
     dpi_layout l = {.ndim = g->ndim,
@@ -185,9 +186,9 @@ static void undo_all(dpi_geometry *newest, const dpi_geometry *to, uint64_t chan
 {
     for (dpi_geometry *g = newest; g != to; g = dpi_replaced_of(g))
         if (undo(g))
-            dpi_geometry_no_need(g);
+            dpi_geometry_uncount_needs(g);
         else
-            dpi_storage_keep_growths(g->storage, change);
+            dpi_storage_protect_growths(g->storage, change);
 }
 
 int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err)
@@ -199,8 +200,8 @@ int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err)
         g = dpi_replaced_of(g);
     if (g == newest)
         return DP_OK;
-    int rc = as_it_was(t, g, &from, err);
-    if (rc == DP_OK && (rc = all_become(1, &t, &from, DP_LIMIT_RESIZES + 1, err)) < 0)
+    int rc = clone_with_geometry(t, g, &from, err);
+    if (rc == DP_OK && (rc = change_all(1, &t, &from, DP_LIMIT_RESIZES + 1, err)) < 0)
         dp_tensor_unref(from);
     if (rc == DP_OK)
         undo_all(newest, g, change);
@@ -211,10 +212,10 @@ int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err)
 void dpi_tensor_shrink(dp_tensor *t, uint64_t change)
 {
     const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
-    bool fresh = true;
+    bool changed_here = true;
 
-    for (; g != NULL && fresh; g = dpi_replaced_of(g)) {
-        fresh = dpi_replaced_of(g) != NULL && g->since > change && g->by == dpi_looker_self;
+    for (; g != NULL && changed_here; g = dpi_replaced_of(g)) {
+        changed_here = dpi_replaced_of(g) != NULL && g->since > change && g->by == dpi_looker_self;
         if (atomic_load_explicit(&g->storage->growth, memory_order_acquire) == NULL)
             continue;
         uint64_t since = dpi_change_shapes_begin();

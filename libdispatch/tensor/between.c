@@ -19,23 +19,23 @@ int dpi_copy_between(dp_tensor *dst, const dp_tensor *src, size_t bytes, dp_erro
 {
     dp_device to = dpi_storage_of(dst)->device, from = dpi_storage_of(src)->device;
     dp_error theirs = DP_ERROR_INIT;
-    dpi_device *d, *also;
+    dpi_device *d, *src_d;
     int rc = dpi_storage_enter(dpi_storage_of(dst), &d, err);
 
     if (rc < 0)
         return rc;
-    rc = dpi_storage_enter(dpi_storage_of(src), &also, err);
+    rc = dpi_storage_enter(dpi_storage_of(src), &src_d, err);
     if (rc < 0) {
         dpi_device_leave(d);
         return rc;
     }
-    if (d != also || d->ops.copy_between == NULL) /* reloaded meanwhile */
+    if (d != src_d || d->ops.copy_between == NULL) /* reloaded meanwhile */
         rc = dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", d->name);
     else if ((rc = d->ops.copy_between(dp_device_index(to), dpi_tensor_data(dst),
                                        dp_device_index(from), dpi_tensor_data(src), bytes,
                                        &theirs)) != 0)
         rc = dpi_device_waited(d, "copy_between", rc, &theirs, from, DPI_ALL_STREAMS, err);
-    dpi_device_leave(also);
+    dpi_device_leave(src_d);
     dpi_device_leave(d);
     return rc;
 }

@@ -18,9 +18,9 @@ typedef struct use {
 } use;
 
 struct dpi_block {
-    dpi_device *on; /* counted; dpi_device_use() */
+    dpi_device *owner; /* counted; dpi_device_use() */
     dp_device device;
-    dpi_storage *of; /* whose data this is; NULL: pinned memory, or the storage is gone */
+    dpi_storage *storage; /* whose data this is; NULL: pinned memory, or the storage is gone */
     void *data;
     size_t bytes;
     bool pinned;          /* host memory; else the device's */
@@ -29,8 +29,8 @@ struct dpi_block {
     atomic_bool unpinned; /* its device ended: from then on it is host memory like any other */
     atomic_uint_fast64_t since; /* number of the reload that did not adopt it; 0: none */
     use *uses;
-    dpi_charge charge;            /* whose it is once its storage is gone */
-    struct dpi_block *next, **at; /* of on's blocks */
+    dpi_charge charge;                   /* whose it is once its storage is gone */
+    struct dpi_block *next, **prev_next; /* of on's blocks */
     struct dpi_block *next_waiting;
 };
 
@@ -44,9 +44,9 @@ static void list(dpi_block *b, dpi_device *d)
 {
     pthread_mutex_lock(&lock);
     b->next = d->blocks;
-    b->at = &d->blocks;
+    b->prev_next = &d->blocks;
     if (b->next)
-        b->next->at = &b->next;
+        b->next->prev_next = &b->next;
     d->blocks = b;
     pthread_mutex_unlock(&lock);
 }
@@ -54,12 +54,12 @@ static void list(dpi_block *b, dpi_device *d)
 /* Locked. */
 static void unlist_locked(dpi_block *b)
 {
-    if (b->at == NULL)
+    if (b->prev_next == NULL)
         return;
-    *b->at = b->next;
+    *b->prev_next = b->next;
     if (b->next)
-        b->next->at = b->at;
-    b->at = NULL;
+        b->next->prev_next = b->prev_next;
+    b->prev_next = NULL;
 }
 
 static void unlist(dpi_block *b)
@@ -79,7 +79,7 @@ static dpi_block *take_waiting(dpi_device *d)
     return all;
 }
 
-static void wait_aside(dpi_block *b, dpi_device *d)
+static void add_waiting(dpi_block *b, dpi_device *d)
 {
     pthread_mutex_lock(&lock);
     b->next_waiting = d->waiting;
@@ -90,7 +90,7 @@ static void wait_aside(dpi_block *b, dpi_device *d)
 /* -- the end of a block -- */
 
 /* Inside d, which gave b out, or with d closed. */
-static void give_back(dpi_block *b, const dpi_device *d)
+static void return_to_device(dpi_block *b, const dpi_device *d)
 {
     if (b->data == NULL)
         return;
@@ -120,8 +120,8 @@ static void block_free(dpi_block *b)
 {
     dpi_device *d;
 
-    if (dpi_device_use(&b->on, true, &d, NULL) == DP_OK) {
-        give_back(b, d);
+    if (dpi_device_use(&b->owner, true, &d, NULL) == DP_OK) {
+        return_to_device(b, d);
         unlist(b);
         dpi_device_leave(d);
     } else {
@@ -135,7 +135,7 @@ static void block_free(dpi_block *b)
         dpi_backend_unref(dp_device_backend(b->device));
     uses_free(b);
     dp_stream_unref(b->stream);
-    dpi_device_unref(b->on);
+    dpi_device_unref(b->owner);
     dpi_charge_end(b->charge);
     dp_free(b);
 }
@@ -144,20 +144,20 @@ static void block_free(dpi_block *b)
 
 int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err)
 {
-    use *u = dp_calloc(1, sizeof(*u)), *other;
+    use *u = dp_calloc(1, sizeof(*u)), *known;
 
     if (u == NULL)
         return dpi_no_memory(err, "a stream that uses a tensor");
     u->stream = dp_stream_ref(s);
     pthread_mutex_lock(&lock);
-    for (other = b->uses; other && other->stream != s; other = other->next)
+    for (known = b->uses; known && known->stream != s; known = known->next)
         continue;
-    if (other == NULL) {
+    if (known == NULL) {
         u->next = b->uses;
         b->uses = u;
     }
     pthread_mutex_unlock(&lock);
-    if (other != NULL) {
+    if (known != NULL) {
         dp_stream_unref(s);
         dp_free(u);
     }
@@ -189,21 +189,21 @@ static bool is_over(const dpi_block *b)
 static struct {
     void (*fn)(void *arg);
     void *arg;
-} aside_told; /* under lock */
+} aside_listener; /* under lock */
 
 void dp_on_aside(void (*fn)(void *arg), void *arg)
 {
     pthread_mutex_lock(&lock);
-    aside_told.fn = fn;
-    aside_told.arg = arg;
+    aside_listener.fn = fn;
+    aside_listener.arg = arg;
     pthread_mutex_unlock(&lock);
 }
 
-static void tell_aside(void)
+static void call_aside_listener(void)
 {
     pthread_mutex_lock(&lock);
-    if (aside_told.fn)
-        aside_told.fn(aside_told.arg);
+    if (aside_listener.fn)
+        aside_listener.fn(aside_listener.arg);
     pthread_mutex_unlock(&lock);
 }
 
@@ -212,7 +212,7 @@ static bool put_aside(dpi_block *b)
 {
     dpi_device *d;
 
-    if (b->uses == NULL || dpi_device_use(&b->on, true, &d, NULL) < 0)
+    if (b->uses == NULL || dpi_device_use(&b->owner, true, &d, NULL) < 0)
         return false;
     bool ordered = d->ops.flags & DP_DEVICE_STREAM_ORDERED;
     for (use *u = b->uses; u; u = u->next)
@@ -221,17 +221,17 @@ static bool put_aside(dpi_block *b)
             use_mark(u);
     bool waits = !is_over(b);
     if (waits)
-        wait_aside(b, d);
+        add_waiting(b, d);
     dpi_device_leave(d);
     if (waits)
-        tell_aside();
+        call_aside_listener();
     return waits;
 }
 
 void dpi_block_drop(dpi_block *b)
 {
     pthread_mutex_lock(&lock);
-    b->of = NULL;
+    b->storage = NULL;
     pthread_mutex_unlock(&lock);
     if (!put_aside(b))
         block_free(b);
@@ -247,7 +247,7 @@ static size_t reap(dpi_device *d)
         if (is_over(b)) {
             block_free(b);
         } else {
-            wait_aside(b, d);
+            add_waiting(b, d);
             left++;
         }
     }
@@ -294,7 +294,7 @@ void dpi_blocks_settle(int bit)
 
 /* -- the beginning of a block -- */
 
-static int no_bytes(dp_device device, size_t bytes, dp_error *err)
+static int out_of_memory(dp_device device, size_t bytes, dp_error *err)
 {
     char name[DP_KEY_NAME_MAX];
     return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes for a tensor on %s", bytes,
@@ -305,7 +305,7 @@ static int no_bytes(dp_device device, size_t bytes, dp_error *err)
 static int check_address(const dpi_device *d, const char *by, const dpi_block *b, dp_error *err)
 {
     if ((uintptr_t)b->data % ALIGN == 0)
-        return b->data ? DP_OK : no_bytes(b->device, b->bytes, err);
+        return b->data ? DP_OK : out_of_memory(b->device, b->bytes, err);
     return dp_error_set(err, DP_EPLUGIN, "backend %s: %s gave %p, which is not aligned to %d bytes",
                         d->name, by, b->data, ALIGN);
 }
@@ -366,48 +366,48 @@ static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
 
     if (b == NULL)
         return NULL;
-    b->on = dpi_device_ref(d);
+    b->owner = dpi_device_ref(d);
     b->device = device;
     b->bytes = bytes;
     return b;
 }
 
 /* name NULL: a new block. */
-static int block_for(dpi_device *d, dpi_storage *of, uint32_t streams, const dp_block_name *name,
-                     dp_error *err)
+static int block_for(dpi_device *d, dpi_storage *storage, uint32_t streams,
+                     const dp_block_name *name, dp_error *err)
 {
     int rc = DP_OK;
-    dpi_block *b = block_new(d, of->device, of->bytes);
+    dpi_block *b = block_new(d, storage->device, storage->bytes);
     if (b == NULL)
         return dpi_no_memory(err, "a block of a device");
     reap(d);
-    b->stream = stream_for(d, streams, of->device);
-    if (of->bytes > 0)
+    b->stream = stream_for(d, streams, storage->device);
+    if (storage->bytes > 0)
         rc = name ? import(d, b, name, err) : allocate(d, b, err);
     if (rc < 0) {
         dp_stream_unref(b->stream);
-        dpi_device_unref(b->on);
+        dpi_device_unref(b->owner);
         dp_free(b);
         return rc;
     }
-    b->of = of;
-    of->data = b->data;
-    of->block = b;
-    dpi_backend_ref(dp_device_backend(of->device));
+    b->storage = storage;
+    storage->data = b->data;
+    storage->block = b;
+    dpi_backend_ref(dp_device_backend(storage->device));
     if (b->data)
         dpi_bytes_count((int64_t)b->bytes);
     list(b, d);
     return DP_OK;
 }
 
-int dpi_block_new(dpi_device *d, dpi_storage *of, uint32_t streams, dp_error *err)
+int dpi_block_new(dpi_device *d, dpi_storage *storage, uint32_t streams, dp_error *err)
 {
-    return block_for(d, of, streams, NULL, err);
+    return block_for(d, storage, streams, NULL, err);
 }
 
-int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err)
+int dpi_block_import(dpi_device *d, dpi_storage *storage, const dp_block_name *name, dp_error *err)
 {
-    return block_for(d, of, 0, name, err);
+    return block_for(d, storage, 0, name, err);
 }
 
 void dpi_block_release(void *arg)
@@ -427,26 +427,26 @@ dpi_block *dpi_block_of(const dpi_storage *s)
 
 const dpi_device *dpi_block_pinned_by(const dpi_block *b)
 {
-    return b->pinned && !atomic_load(&b->unpinned) ? b->on : NULL;
+    return b->pinned && !atomic_load(&b->unpinned) ? b->owner : NULL;
 }
 
 int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
                   dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
-    size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
-    dpi_block *b = block_new(d, device, whole);
+    size_t padded = (bytes + PAGE - 1) / PAGE * PAGE;
+    dpi_block *b = block_new(d, device, padded);
 
-    if (b == NULL || dpi_fault() || (b->data = aligned_alloc(PAGE, whole)) == NULL) {
+    if (b == NULL || dpi_fault() || (b->data = aligned_alloc(PAGE, padded)) == NULL) {
         if (b)
-            dpi_device_unref(b->on);
+            dpi_device_unref(b->owner);
         dp_free(b);
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes to pin", bytes);
     }
-    int rc = d->ops.pin(b->data, whole, &theirs);
+    int rc = d->ops.pin(b->data, padded, &theirs);
     if (rc != 0) {
         rc = dpi_device_failed(d, "pin", rc, &theirs, err);
-        dpi_device_unref(b->on);
+        dpi_device_unref(b->owner);
         free(b->data);
         dp_free(b);
         return rc;
@@ -468,31 +468,31 @@ static bool began_before(const dpi_block *b)
     return since != 0 && dpi_call_since() != 0 && dpi_call_since() < since;
 }
 
-void *dpi_block_replaced(const dpi_block *b)
+void *dpi_block_replaced_data(const dpi_block *b)
 {
     return began_before(b) ? b->data : NULL;
 }
 
 int dpi_block_enter(const dpi_block *b, dpi_device **out, dp_error *err)
 {
-    return dpi_device_use(&b->on, began_before(b), out, err);
+    return dpi_device_use(&b->owner, began_before(b), out, err);
 }
 
 /* -- devices that end -- */
 
 /* d is closed.  Pinned memory stays its tensors', and is not pinned any more. */
-static void take_all_back(dpi_device *d)
+static void return_all(dpi_device *d)
 {
     for (dpi_block *b;;) {
         pthread_mutex_lock(&lock);
         if ((b = d->blocks) != NULL)
             unlist_locked(b);
-        if (b && b->of)
-            __atomic_store_n(&b->of->data, NULL, __ATOMIC_RELAXED);
+        if (b && b->storage)
+            __atomic_store_n(&b->storage->data, NULL, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&lock);
         if (b == NULL)
             return;
-        give_back(b, d); /* whoever drops it meanwhile waits to enter d */
+        return_to_device(b, d); /* whoever drops it meanwhile waits to enter d */
     }
 }
 
@@ -504,7 +504,7 @@ void dpi_device_quiet(dpi_device *d)
         next = b->next;
         if (b->pinned) {
             unlist(b);
-            give_back(b, d);
+            return_to_device(b, d);
         }
     }
     dpi_device_open(d);
@@ -517,7 +517,7 @@ void dpi_device_end(dpi_device *d)
     dpi_device_close(d);
     dpi_streams_end(d);
     dpi_block *waiting = take_waiting(d);
-    take_all_back(d);
+    return_all(d);
     dpi_device_finish(d);
     for (dpi_block *b; (b = waiting) != NULL; block_free(b))
         waiting = b->next_waiting;
@@ -543,14 +543,14 @@ static bool adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, 
 {
     if (b->data == NULL || (handed && adopt(b, old, d))) {
         unlist(b);
-        dpi_device_move(&b->on, d);
+        dpi_device_move(&b->owner, d);
         list(b, d);
         return true;
     }
     atomic_store_explicit(&b->since, since, memory_order_release);
     pthread_mutex_lock(&lock);
-    if (b->of)
-        __atomic_store_n(&b->of->data, NULL, __ATOMIC_RELEASE);
+    if (b->storage)
+        __atomic_store_n(&b->storage->data, NULL, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     return false;
 }
@@ -558,7 +558,7 @@ static bool adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, 
 static bool has_storage(const dpi_block *b)
 {
     pthread_mutex_lock(&lock);
-    bool has = b->of != NULL;
+    bool has = b->storage != NULL;
     pthread_mutex_unlock(&lock);
     return has;
 }
@@ -571,7 +571,7 @@ uint64_t dpi_device_storages(const dpi_device *d)
         return dpi_backend_storages(d->bit);
     pthread_mutex_lock(&lock);
     for (const dpi_block *b = d->blocks; b; b = b->next)
-        n += b->of != NULL;
+        n += b->storage != NULL;
     pthread_mutex_unlock(&lock);
     return n;
 }

@@ -17,7 +17,7 @@ typedef struct side {
 typedef struct copy_job {
     const dpi_nest *nest;
     dp_dtype to, from;
-    bool past;            /* the destination, packed in each run, is written past the caches */
+    bool uncached;        /* the destination, packed in each run, is written past the caches */
     int64_t period, step; /* source elements that are repeated, their stride; 0: none */
     uint64_t bits;        /* which elements get on their way, not where they end */
 } copy_job;
@@ -26,13 +26,13 @@ typedef struct copy_job {
  * again. */
 static void make_period(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
-    int64_t bytes = (int64_t)dp_dtype_size(j->to), rest = j->period - at;
+    int64_t bytes = (int64_t)dp_dtype_size(j->to), head = j->period - at;
 
-    rest = rest < n ? rest : n;
-    dpi_run_copy(j->to, dst, bytes, j->from, src + at * j->step, j->step, rest);
-    at = at < n - rest ? at : n - rest;
-    dpi_run_copy(j->to, dst + rest * bytes, bytes, j->from, src, j->step, at);
-    dpi_repeat(dst, (rest + at) * bytes, n * bytes);
+    head = head < n ? head : n;
+    dpi_run_copy(j->to, dst, bytes, j->from, src + at * j->step, j->step, head);
+    at = at < n - head ? at : n - head;
+    dpi_run_copy(j->to, dst + head * bytes, bytes, j->from, src, j->step, at);
+    dpi_repeat(dst, (head + at) * bytes, n * bytes);
 }
 
 enum { TILE = 16 << 10 }; /* bytes of repeated elements that are made once */
@@ -42,7 +42,7 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     _Alignas(64) char tile[TILE];
     int64_t bytes = (int64_t)dp_dtype_size(j->to), whole = TILE / (j->period * bytes) * j->period;
 
-    if (!j->past) {
+    if (!j->uncached) {
         make_period(j, dst, src, at, n);
         return;
     }
@@ -50,13 +50,13 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     make_period(j, tile, src, at, whole);
     for (int64_t m; n > 0; n -= m, dst += m * bytes) {
         m = whole < n ? whole : n;
-        dpi_run_past(DP_UINT8, dst, DP_UINT8, tile, 1, m * bytes);
+        dpi_run_copy_uncached(DP_UINT8, dst, DP_UINT8, tile, 1, m * bytes);
     }
 }
 
 /* Conjugate and negate in a buffer: in the destination, elements that overlap change twice. */
-static void copy_twisted(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
-                         int64_t src_stride, int64_t n)
+static void copy_with_math_bits(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
+                                int64_t src_stride, int64_t n)
 {
     enum { CHUNK = 256 };
     _Alignas(64) char buffer[CHUNK * DPI_ITEM_MAX];
@@ -76,12 +76,12 @@ static void copy_run(char *const *data, const int64_t *strides, int64_t n, void 
     const copy_job *j = user;
 
     if (j->bits)
-        copy_twisted(j, data[0], strides[0], data[1], strides[1], n);
+        copy_with_math_bits(j, data[0], strides[0], data[1], strides[1], n);
     else if (j->period > 0)
         copy_repeated(j, data[0], data[1],
                       (data[0] - j->nest->data[0]) / (int64_t)dp_dtype_size(j->to) % j->period, n);
-    else if (j->past)
-        dpi_run_past(j->to, data[0], j->from, data[1], strides[1], n);
+    else if (j->uncached)
+        dpi_run_copy_uncached(j->to, data[0], j->from, data[1], strides[1], n);
     else
         dpi_run_copy(j->to, data[0], strides[0], j->from, data[1], strides[1], n);
 }
@@ -91,13 +91,13 @@ static void copy_range(int64_t begin, int64_t end, void *user)
     const copy_job *j = user;
 
     dpi_nest_run(j->nest, begin, end, copy_run, user);
-    if (j->past)
-        dpi_past_end();
+    if (j->uncached)
+        dpi_uncached_end();
 }
 
 /* Is the destination packed, and do the nest's first two dimensions repeat elements of the source,
  * of which a tile holds several?  Then they become one. */
-static void find_period(dpi_nest *nest, copy_job *j)
+static void merge_period(dpi_nest *nest, copy_job *j)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), packed = bytes;
 
@@ -166,11 +166,11 @@ static int copy_host(int ndim, const int64_t *sizes, side dst, side src, int thr
         copy_in_order(&j, dst.bits ^ src.bits);
         return DP_OK;
     }
-    find_period(&nest, &j);
-    int rc, across = j.period ? 0 : dpi_nest_across(&nest);
-    j.past = nest.strides[0] == to_bytes && dpi_goes_past(nest.numel * to_bytes);
-    if (across > 0)
-        rc = dpi_copy_across(&nest, across, j.to, j.from, j.past, threads, stop);
+    merge_period(&nest, &j);
+    int rc, source_inner = j.period ? 0 : dpi_nest_source_inner(&nest);
+    j.uncached = nest.strides[0] == to_bytes && dpi_goes_past(nest.numel * to_bytes);
+    if (source_inner > 0)
+        rc = dpi_copy_transposed(&nest, source_inner, j.to, j.from, j.uncached, threads, stop);
     else
         rc = dpi_thread_pool_run(threads, 0, nest.numel, DPI_GRAIN, copy_range, &j, stop);
     if (DPI_UNLIKELY(rc == DP_OK && dst.bits != src.bits))
@@ -208,8 +208,9 @@ static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction,
 
     if (rc < 0)
         return rc;
-    char *there = dpi_tensor_data(t);
-    rc = device_copy(d, s->device, up ? host : there, up ? there : host, bytes, direction, err);
+    char *device_data = dpi_tensor_data(t);
+    rc = device_copy(d, s->device, up ? host : device_data, up ? device_data : host, bytes,
+                     direction, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -244,7 +245,8 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
 }
 
 /* Copy src, in host memory and of dst's sizes, to dst. */
-static int put(dp_tensor *dst, side src, int threads, const dpi_stop *stop, dp_error *err)
+static int copy_from_host(dp_tensor *dst, side src, int threads, const dpi_stop *stop,
+                          dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(dst);
     void *owned;
@@ -274,7 +276,7 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
 
     if (rc < 0)
         return rc;
-    rc = put(dst, from, threads, stop, err);
+    rc = copy_from_host(dst, from, threads, stop, err);
     dpi_memory_free(owned, span_bytes(src));
     return rc;
 }
@@ -282,19 +284,19 @@ static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *stri
 typedef struct bytes_job {
     char *dst;
     const char *src;
-    bool past;
+    bool uncached;
 } bytes_job;
 
 static void copy_bytes(int64_t begin, int64_t end, void *user)
 {
     const bytes_job *j = user;
 
-    if (j->past)
-        dpi_run_past(DP_UINT8, j->dst + begin, DP_UINT8, j->src + begin, 1, end - begin);
+    if (j->uncached)
+        dpi_run_copy_uncached(DP_UINT8, j->dst + begin, DP_UINT8, j->src + begin, 1, end - begin);
     else
         memcpy(j->dst + begin, j->src + begin, (size_t)(end - begin));
-    if (j->past)
-        dpi_past_end();
+    if (j->uncached)
+        dpi_uncached_end();
 }
 
 /* Copy bytes that do not overlap, or are the same. */
@@ -337,7 +339,7 @@ static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, const d
 static int expand(const dp_tensor *dst, const dp_tensor *src, int64_t *strides, dp_error *err)
 {
     const dpi_geometry *d = dpi_geometry_of(dst), *s = dpi_geometry_of(src);
-    char own[DP_SHAPE_TEXT], both[DP_SHAPE_TEXT];
+    char dst_text[DP_SHAPE_TEXT], broadcast_text[DP_SHAPE_TEXT];
     int ndim = d->ndim > s->ndim ? d->ndim : s->ndim, lead = d->ndim - s->ndim;
     int64_t shape[DP_DIM_MAX];
     int rc = dpi_broadcast_shapes(d->ndim, d->sizes, s->ndim, s->sizes, shape, err);
@@ -347,8 +349,8 @@ static int expand(const dp_tensor *dst, const dp_tensor *src, int64_t *strides, 
     if (lead < 0 || memcmp(shape, d->sizes, (size_t)ndim * sizeof(int64_t)) != 0)
         return dp_error_set(err, DP_ERUNTIME,
                             "output with shape %s doesn't match the broadcast shape %s",
-                            dp_shape_text(own, d->sizes, (size_t)d->ndim),
-                            dp_shape_text(both, shape, (size_t)ndim));
+                            dp_shape_text(dst_text, d->sizes, (size_t)d->ndim),
+                            dp_shape_text(broadcast_text, shape, (size_t)ndim));
     for (int i = 0; i < ndim; i++)
         strides[i] = i >= lead && s->sizes[i - lead] != 1 ? s->strides[i - lead] : 0;
     return DP_OK;
@@ -390,11 +392,11 @@ int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_
         rc = check_copy(dst, src, strides, err);
     if (rc < 0 || d->numel == 0 || dpi_is_memoryless(dst))
         return rc;
-    bool alike = dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) &&
-                 dpi_same_strides(d, s) && dpi_math_bits(dst) == dpi_math_bits(src);
-    if (alike && d->storage->device == s->storage->device)
+    bool same_layout = dst->dtype == src->dtype && d->dense && dpi_same_sizes(d, s) &&
+                       dpi_same_strides(d, s) && dpi_math_bits(dst) == dpi_math_bits(src);
+    if (same_layout && d->storage->device == s->storage->device)
         return copy_block(dst, src, threads, stop, err);
-    if (alike && dpi_copies_between(dst, src))
+    if (same_layout && dpi_copies_between(dst, src))
         return dpi_copy_between(dst, src, span_bytes(dst), err);
     return copy_staged(dst, src, strides, threads, stop, err);
 }
@@ -409,7 +411,7 @@ static int check_packed(const dp_tensor *t, dp_error *err)
 }
 
 /* Do its elements lie as they do packed, every byte as it is?  A bool's may hold anything. */
-static bool lies_packed(const dp_tensor *t)
+static bool is_packed(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->contiguous && t->dtype != DP_BOOL && dpi_math_bits(t) == 0;
 }
@@ -430,7 +432,7 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     rc = stage(t, true, &owned, &from.data, err);
     if (rc < 0)
         return rc;
-    if (lies_packed(t)) {
+    if (is_packed(t)) {
         memcpy(dst, from.data, span_bytes(t));
     } else {
         dpi_strides_contiguous(g->ndim, g->sizes, strides);
@@ -441,7 +443,7 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
 }
 
 /* A byte for a bool may hold any value: converting it from uint8 gives 0 or 1. */
-static dp_dtype as_given(dp_dtype of)
+static dp_dtype stored_as(dp_dtype of)
 {
     return of == DP_BOOL ? DP_UINT8 : of;
 }
@@ -451,18 +453,18 @@ static int write_elements(dp_tensor *t, dp_dtype of, const void *src, dp_error *
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     int64_t strides[DP_DIM_MAX];
-    side from = {as_given(of), strides, (char *)src, 0};
+    side from = {stored_as(of), strides, (char *)src, 0};
     int rc = check_packed(t, err);
 
     if (rc == DP_OK)
         rc = dpi_overlap_check(t, NULL, err);
     if (rc < 0 || g->numel == 0 || g->storage->memoryless)
         return rc;
-    if (lies_packed(t) && of == t->dtype)
+    if (is_packed(t) && of == t->dtype)
         from.strides = NULL;
     else
         dpi_strides_contiguous(g->ndim, g->sizes, strides);
-    return put(t, from, 1, NULL, err);
+    return copy_from_host(t, from, 1, NULL, err);
 }
 
 int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err)
@@ -488,7 +490,7 @@ int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim, co
         return rc;
     const dpi_geometry *g = dpi_geometry_of(made);
     if (g->storage->host && g->numel > 0) /* at once: it is contiguous */
-        dp_convert(dtype, g->storage->data, as_given(of), src, (size_t)g->numel);
+        dp_convert(dtype, g->storage->data, stored_as(of), src, (size_t)g->numel);
     else
         rc = write_elements(made, of, src, err);
     if (rc < 0)

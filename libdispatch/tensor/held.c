@@ -11,7 +11,7 @@ static struct {
 } bytes_held;
 
 /* What threads have counted by themselves goes into `now` a piece at a time. */
-enum { PIECE = 64 << 10 };
+enum { FLUSH_BYTES = 64 << 10 };
 
 static void raise_peak(int64_t now)
 {
@@ -23,7 +23,7 @@ static void raise_peak(int64_t now)
         continue;
 }
 
-static void count_piece(int64_t bytes)
+static void flush(int64_t bytes)
 {
     raise_peak(bytes + atomic_fetch_add_explicit(&bytes_held.now, bytes, memory_order_relaxed));
 }
@@ -32,10 +32,10 @@ void dpi_bytes_count(int64_t bytes)
 {
     int64_t own = dpi_tally_add(DPI_TALLY_BYTES, bytes);
 
-    if (DPI_LIKELY(own < PIECE && own > -PIECE))
+    if (DPI_LIKELY(own < FLUSH_BYTES && own > -FLUSH_BYTES))
         return;
     dpi_tally_add(DPI_TALLY_BYTES, -own);
-    count_piece(own);
+    flush(own);
 }
 
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)

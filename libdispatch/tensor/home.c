@@ -39,14 +39,14 @@ static void tensor_end(dp_tensor *t, dpi_home **dead)
 
 static void parts_end(dpi_parts *p, dpi_home **dead)
 {
-    dpi_parts_let(p);
+    dpi_parts_discharge(p);
     for (uint32_t i = 0; i < p->n_tensors; i++)
         if (dp_refs_drop_(&p->tensors[i]->refs))
             tensor_end(p->tensors[i], dead);
     dp_free(p);
 }
 
-void dpi_geometry_no_need(dpi_geometry *g)
+void dpi_geometry_uncount_needs(dpi_geometry *g)
 {
     if (DPI_UNLIKELY(g->needs > 0))
         dpi_storage_count_needs(g->storage, g->needs, -1);
@@ -54,7 +54,7 @@ void dpi_geometry_no_need(dpi_geometry *g)
 }
 
 /* A loop, since the chain of what homes hold can be long. */
-static void bury(dpi_home *dead)
+static void free_dead(dpi_home *dead)
 {
     for (dpi_home *h; (h = dead) != NULL;) {
         dpi_geometry *g = &h->geometry;
@@ -67,7 +67,7 @@ static void bury(dpi_home *dead)
         if (g->storage == &h->storage)
             dpi_storage_fini(&h->storage);
         else if (g->storage) {
-            dpi_geometry_no_need(g);
+            dpi_geometry_uncount_needs(g);
             drop(DPI_HOME_OF(storage, g->storage), &dead);
         }
         dp_free(h);
@@ -79,7 +79,7 @@ void dpi_home_unref(dpi_home *h)
     dpi_home *dead = NULL;
 
     drop(h, &dead);
-    bury(dead);
+    free_dead(dead);
 }
 
 _Static_assert(offsetof(dp_tensor, keys) == offsetof(dp_tensor_head, keys) &&
@@ -103,6 +103,6 @@ dp_tensor *dp_tensor_destroy(dp_tensor *t)
     dpi_home *dead = NULL;
 
     tensor_end(t, &dead);
-    bury(dead);
+    free_dead(dead);
     return NULL;
 }

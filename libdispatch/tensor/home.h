@@ -8,16 +8,16 @@
 
 _Static_assert(sizeof(dpi_home) == offsetof(dpi_home, geometry) + sizeof(dpi_geometry),
                "sizes and strides lie right behind the geometry");
-enum { INSIDE_ALIGN = 64 }; /* as of dpi_memory_alloc() */
+enum { INLINE_ALIGN = 64 }; /* as of dpi_memory_alloc() */
 
 #define DPI_HOME_OF(part, p) ((dpi_home *)(void *)((char *)(p)-offsetof(dpi_home, part)))
 
 /* With room for ndim dimensions, and for `inside` bytes of its storage.  Has only an empty geometry
  * as yet. */
-static inline dpi_home *dpi_home_new(int ndim, size_t inside)
+static inline dpi_home *dpi_home_new(int ndim, size_t inline_bytes)
 {
     size_t dims = dp_size_times((size_t)ndim, 2 * sizeof(int64_t));
-    dpi_home *h = dp_malloc(sizeof(*h) + dims + (inside ? inside + INSIDE_ALIGN : 0));
+    dpi_home *h = dp_malloc(sizeof(*h) + dims + (inline_bytes ? inline_bytes + INLINE_ALIGN : 0));
 
     if (h == NULL)
         return NULL;
@@ -29,11 +29,11 @@ static inline dpi_home *dpi_home_new(int ndim, size_t inside)
 }
 
 /* Where the bytes of its storage lie. */
-static inline void *dpi_home_inside(dpi_home *h, int ndim)
+static inline void *dpi_home_inline_data(dpi_home *h, int ndim)
 {
     uintptr_t end = (uintptr_t)((int64_t *)(h + 1) + 2 * (size_t)ndim);
 
-    return (void *)((end + INSIDE_ALIGN - 1) & ~(uintptr_t)(INSIDE_ALIGN - 1));
+    return (void *)((end + INLINE_ALIGN - 1) & ~(uintptr_t)(INLINE_ALIGN - 1));
 }
 
 static inline dpi_home *dpi_home_ref(dpi_home *h)
@@ -116,7 +116,7 @@ static inline dpi_geometry *dpi_tensor_strip(dp_tensor *from)
 
 void dpi_home_unref(dpi_home *h);
 /* The storage of `g` need not have the bytes for `g` any more (dpi_growth.needs). */
-void dpi_geometry_no_need(dpi_geometry *g);
+void dpi_geometry_uncount_needs(dpi_geometry *g);
 
 /* -- tensor.c -- */
 

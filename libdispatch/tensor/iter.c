@@ -38,33 +38,34 @@ static int check_config(const dp_iter_config *c, const dp_iter *it, dp_error *er
 }
 
 /* Room for n operands, of which `places` fit into it. */
-static inline void place_operands(dp_iter *it, void **pointers, dp_dtype *dtypes, size_t places)
+static inline void set_operand_arrays(dp_iter *it, void **pointers, dp_dtype *dtypes,
+                                      size_t capacity)
 {
     it->data = (char **)pointers;
-    it->tensors = (dp_tensor **)(pointers + places);
+    it->tensors = (dp_tensor **)(pointers + capacity);
     it->own = dtypes;
-    it->seen = dtypes + places;
+    it->seen = dtypes + capacity;
 }
 
-enum { PLACES = DPI_COUNT(((dp_iter *)0)->operand_reserved) / 2 };
+enum { INLINE_OPERANDS = DPI_COUNT(((dp_iter *)0)->operand_reserved) / 2 };
 
-static int take_operands(dp_iter *it, dp_arena *a, dp_error *err)
+static int allocate_operand_arrays(dp_iter *it, dp_arena *a, dp_error *err)
 {
     size_t n = (size_t)it->n;
     void **pointers = it->operand_reserved;
 
-    if (n > PLACES) {
+    if (n > INLINE_OPERANDS) {
         pointers = dp_arena_alloc_n(a, n, 2 * (sizeof(*pointers) + sizeof(dp_dtype)));
         if (pointers == NULL)
             return dpi_no_memory(err, "an elementwise loop");
-        place_operands(it, pointers, (dp_dtype *)(pointers + 2 * n), n);
+        set_operand_arrays(it, pointers, (dp_dtype *)(pointers + 2 * n), n);
     } else {
-        place_operands(it, pointers, it->dtype_reserved, PLACES);
+        set_operand_arrays(it, pointers, it->dtype_reserved, INLINE_OPERANDS);
     }
     return DP_OK;
 }
 
-static inline void take_config(const dp_iter_config *c, dp_iter *it)
+static inline void copy_config(const dp_iter_config *c, dp_iter *it)
 {
     it->flags = c->flags;
     it->grain = c->grain > 0 ? c->grain : DPI_GRAIN;
@@ -72,13 +73,13 @@ static inline void take_config(const dp_iter_config *c, dp_iter *it)
     it->n = c->n_out + c->n_in;
 }
 
-static int take_plan(dpi_iter_plan *p, dp_arena *a, dp_error *err)
+static int start_plan(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
     const dp_iter_config *c = p->c;
     dp_iter *it = p->it;
 
-    take_config(c, it);
-    int rc = take_operands(it, a, err);
+    copy_config(c, it);
+    int rc = allocate_operand_arrays(it, a, err);
     for (int k = 0; rc == DP_OK && k < it->n; k++) {
         dp_tensor *t = k < c->n_out ? c->outs[k] : c->ins[k - c->n_out];
         it->tensors[k] = t;
@@ -125,7 +126,7 @@ static bool is_input(const dp_iter *it, const dp_tensor *t)
 static int check_output(dpi_iter_plan *p, int k, dp_error *err)
 {
     const dpi_geometry *g = p->geometry[k];
-    char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
+    char own_text[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
 
     if (g == NULL || has_shape(g, p->out_ndim, p->out_shape))
         return DP_OK;
@@ -136,16 +137,16 @@ static int check_output(dpi_iter_plan *p, int k, dp_error *err)
     }
     return dp_error_set(err, DP_ERUNTIME,
                         "output with shape %s doesn't match the broadcast shape %s",
-                        dp_shape_text(own, g->sizes, (size_t)g->ndim),
+                        dp_shape_text(own_text, g->sizes, (size_t)g->ndim),
                         dp_shape_text(wanted, p->out_shape, (size_t)p->out_ndim));
 }
 
 /* p's shape and g's broadcast, in p's own room. */
 static int broadcast(dpi_iter_plan *p, const dpi_geometry *g, dp_error *err)
 {
-    int rc = dpi_broadcast_shapes(p->ndim, p->shape, g->ndim, g->sizes, p->room, err);
+    int rc = dpi_broadcast_shapes(p->ndim, p->shape, g->ndim, g->sizes, p->shape_buffer, err);
 
-    p->shape = p->room;
+    p->shape = p->shape_buffer;
     p->ndim = p->ndim > g->ndim ? p->ndim : g->ndim;
     return rc;
 }
@@ -153,11 +154,11 @@ static int broadcast(dpi_iter_plan *p, const dpi_geometry *g, dp_error *err)
 /* Every operand has the dimensions of the given shape, and reaches as far. */
 static int take_given_shape(dpi_iter_plan *p, dp_error *err)
 {
-    char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
+    char own_text[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
 
     p->ndim = p->c->ndim;
     p->shape = p->c->shape;
-    p->same = false;
+    p->same_shape = false;
     for (int k = 0; k < p->it->n; k++) {
         const dpi_geometry *g = p->geometry[k];
         bool fits = g != NULL && g->ndim == p->ndim;
@@ -166,7 +167,8 @@ static int take_given_shape(dpi_iter_plan *p, dp_error *err)
         if (!fits)
             return dp_error_set(err, DP_ERUNTIME, "operand %d of a loop over %s has shape %s", k,
                                 dp_shape_text(wanted, p->shape, (size_t)p->ndim),
-                                g ? dp_shape_text(own, g->sizes, (size_t)g->ndim) : "none as yet");
+                                g ? dp_shape_text(own_text, g->sizes, (size_t)g->ndim)
+                                  : "none as yet");
     }
     return DP_OK;
 }
@@ -181,12 +183,12 @@ static int find_common_shape(dpi_iter_plan *p, dp_error *err)
     while (p->geometry[k] == NULL)
         k++; /* some operand has one: check_config() */
     p->ndim = p->geometry[k]->ndim;
-    p->same = !(it->flags & DP_ITER_NUMBER) || p->ndim == 0;
+    p->same_shape = !(it->flags & DP_ITER_NUMBER) || p->ndim == 0;
     p->shape = p->geometry[k]->sizes;
     for (k++; k < it->n; k++) {
         if (p->geometry[k] == NULL || has_shape(p->geometry[k], p->ndim, p->shape))
             continue;
-        p->same = false;
+        p->same_shape = false;
         if ((rc = broadcast(p, p->geometry[k], err)) < 0)
             return rc;
     }
@@ -204,13 +206,13 @@ static int reduce_shape(dpi_iter_plan *p, dp_error *err)
     if (beyond != 0)
         return dp_error_set(err, DP_EINDEX, "dimension %d is to be reduced, but there are %d",
                             n + __builtin_ctzll(beyond), p->ndim);
-    p->same = false;
+    p->same_shape = false;
     p->out_ndim = 0;
-    p->out_shape = p->out_room;
+    p->out_shape = p->out_shape_buffer;
     for (int d = 0; d < p->ndim; d++) {
         bool reduced = (p->c->reduced >> d & 1) != 0;
         if (!reduced || keepdim)
-            p->out_room[p->out_ndim++] = reduced ? 1 : p->shape[d];
+            p->out_shape_buffer[p->out_ndim++] = reduced ? 1 : p->shape[d];
     }
     return DP_OK;
 }
@@ -249,7 +251,7 @@ static int build(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 }
 
 /* Give the outputs to the caller.  First comes the last step that can fail. */
-static int hand_out(dpi_iter_plan *p, dp_error *err)
+static int deliver_outputs(dpi_iter_plan *p, dp_error *err)
 {
     dp_iter *it = p->it;
     int rc = p->resize ? dpi_tensors_become(it->n_out, it->tensors, p->fresh, err) : DP_OK;
@@ -269,8 +271,8 @@ static int hand_out(dpi_iter_plan *p, dp_error *err)
  * -- */
 
 /* Take t as operand k, if it is like the first input, `first`. */
-static inline bool take_like(dp_iter *it, int k, dp_tensor *t, const dpi_geometry *first,
-                             dp_dtype dtype)
+static inline bool set_plain_operand(dp_iter *it, int k, dp_tensor *t, const dpi_geometry *first,
+                                     dp_dtype dtype)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     const dpi_storage *s = g->storage;
@@ -287,7 +289,7 @@ static inline bool take_like(dp_iter *it, int k, dp_tensor *t, const dpi_geometr
 }
 
 /* Is t none of the inputs, and yet in their memory? */
-static bool lies_in_inputs(const dp_iter_config *c, const dp_tensor *t)
+static bool shares_input_storage(const dp_iter_config *c, const dp_tensor *t)
 {
     for (int i = 0; i < c->n_in; i++)
         if (c->ins[i] != t && dpi_storage_of(c->ins[i]) == dpi_storage_of(t))
@@ -308,17 +310,17 @@ static bool is_plain(const dp_iter_config *c, const dp_tensor *first, dp_dtype w
 }
 
 /* Take the operands there are.  False: they are not plain. */
-static bool take_plain(const dp_iter_config *c, dp_iter *it, dp_dtype written)
+static bool set_plain_operands(const dp_iter_config *c, dp_iter *it, dp_dtype written)
 {
     const dpi_geometry *first = dpi_geometry_of(c->ins[0]);
     dp_dtype dtype = c->ins[0]->dtype;
 
     for (int i = 0; i < c->n_in; i++)
-        if (!take_like(it, c->n_out + i, c->ins[i], first, dtype))
+        if (!set_plain_operand(it, c->n_out + i, c->ins[i], first, dtype))
             return false;
     for (int k = 0; k < c->n_out; k++)
-        if (c->outs[k] != NULL &&
-            (!take_like(it, k, c->outs[k], first, written) || lies_in_inputs(c, c->outs[k])))
+        if (c->outs[k] != NULL && (!set_plain_operand(it, k, c->outs[k], first, written) ||
+                                   shares_input_storage(c, c->outs[k])))
             return false;
     return true;
 }
@@ -356,7 +358,7 @@ static int finish_plain(const dp_iter_config *c, dp_iter *it, dp_account *accoun
     it->device = DP_DEVICE_CPU;
     it->memoryless = it->converts = false;
     it->resized = 0;
-    dpi_iter_one_run(it, dpi_geometry_of(c->ins[0])->numel);
+    dpi_iter_set_1d(it, dpi_geometry_of(c->ins[0])->numel);
     for (int k = 0; k < it->n; k++) {
         it->own[k] = it->seen[k] = k < it->n_out ? written : dtype;
         it->room[1 + k] = (int64_t)dpi_itemsize(it->own[k]);
@@ -371,15 +373,15 @@ static bool init_plain(const dp_iter_config *c, dp_account *account, dp_iter *it
 {
     dp_dtype written = dp_dtype_of(c->out_dtype);
 
-    if (c->n_in == 0 || c->n_in + c->n_out > PLACES)
+    if (c->n_in == 0 || c->n_in + c->n_out > INLINE_OPERANDS)
         return false;
     if (written == DP_DTYPE_NONE)
         written = c->flags & DP_ITER_BOOL_OUTPUT ? DP_BOOL : c->ins[0]->dtype;
     if (!is_plain(c, c->ins[0], written))
         return false;
-    take_config(c, it);
-    place_operands(it, it->operand_reserved, it->dtype_reserved, PLACES);
-    if (!take_plain(c, it, written))
+    copy_config(c, it);
+    set_operand_arrays(it, it->operand_reserved, it->dtype_reserved, INLINE_OPERANDS);
+    if (!set_plain_operands(c, it, written))
         return false;
     *rc = finish_plain(c, it, account, written, err);
     return true;
@@ -390,22 +392,22 @@ static int init_planned(const dp_iter_config *c, bool fake, dp_account *account,
 {
     const dpi_geometry *geometry[DP_ITER_OPERANDS_MAX];
     dp_tensor *fresh[DP_ITER_OPERANDS_MAX];
-    int64_t room[DP_DIM_MAX], out_room[DP_DIM_MAX];
+    int64_t shape_buffer[DP_DIM_MAX], out_shape_buffer[DP_DIM_MAX];
     dpi_iter_plan p = {.c = c,
                        .it = it,
                        .fake = fake,
                        .account = account,
                        .geometry = geometry,
                        .fresh = fresh,
-                       .room = room,
-                       .out_room = out_room};
-    int rc = take_plan(&p, a, err);
+                       .shape_buffer = shape_buffer,
+                       .out_shape_buffer = out_shape_buffer};
+    int rc = start_plan(&p, a, err);
 
     if (rc < 0)
         return rc;
     rc = build(&p, a, err);
     if (rc == DP_OK)
-        rc = hand_out(&p, err);
+        rc = deliver_outputs(&p, err);
     for (int k = 0; rc < 0 && k < it->n_out; k++)
         dp_tensor_unref(fresh[k]);
     return rc;

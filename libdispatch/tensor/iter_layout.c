@@ -40,10 +40,10 @@ static bool all_contiguous(const dpi_iter_plan *p)
 
 /* If all operands have the same dense layout, the loop is one run over the elements in memory
  * order. *strides: those for outputs to be allocated; NULL: contiguous. */
-static bool lies_alike(const dpi_iter_plan *p, int64_t *buffer, const int64_t **strides)
+static bool has_same_layout(const dpi_iter_plan *p, int64_t *buffer, const int64_t **strides)
 {
     const dpi_geometry *last = NULL;
-    bool channels_last = true, alike = true;
+    bool channels_last = true, same_strides = true;
 
     *strides = NULL;
     if (all_contiguous(p))
@@ -53,10 +53,10 @@ static bool lies_alike(const dpi_iter_plan *p, int64_t *buffer, const int64_t **
         if (g == NULL)
             continue;
         channels_last &= g->channels_last;
-        alike &= g->dense && (last == NULL || dpi_same_strides(last, g));
+        same_strides &= g->dense && (last == NULL || dpi_same_strides(last, g));
         last = g;
     }
-    if ((p->c->flags & DP_ITER_LINEAR) || !(channels_last || alike))
+    if ((p->c->flags & DP_ITER_LINEAR) || !(channels_last || same_strides))
         return false;
     *strides = channels_last ? buffer : last->strides;
     if (channels_last)
@@ -64,9 +64,9 @@ static bool lies_alike(const dpi_iter_plan *p, int64_t *buffer, const int64_t **
     return true;
 }
 
-static void one_run(dp_iter *it)
+static void set_1d(dp_iter *it)
 {
-    dpi_iter_one_run(it, it->numel);
+    dpi_iter_set_1d(it, it->numel);
     for (int k = 0; k < it->n; k++) {
         it->room[1 + k] = (int64_t)dpi_itemsize(it->own[k]);
         it->room[1 + it->n + k] = 0;
@@ -111,7 +111,7 @@ static void scale_strides(const dp_iter *it, dpi_nest *nest)
 }
 
 /* Keep the nest in the iterator, if it fits. */
-static int keep(dp_iter *it, const dpi_nest *nest, dp_arena *a, dp_error *err)
+static int store_nest(dp_iter *it, const dpi_nest *nest, dp_arena *a, dp_error *err)
 {
     size_t row = (size_t)it->n, ndim = (size_t)nest->ndim, rows = ndim > 2 ? ndim : 2;
     int64_t *shape = it->room;
@@ -149,7 +149,7 @@ static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
 
 /* How many elements make one of an output; without any, those dimensions are walked as of size
  * 1. */
-static void count_each(const dpi_iter_plan *p, dpi_nest *nest)
+static void count_reduced_elements(const dpi_iter_plan *p, dpi_nest *nest)
 {
     int64_t sizes[DP_DIM_MAX];
     size_t n = 0;
@@ -199,7 +199,7 @@ static void start_nest(const dpi_iter_plan *p, dpi_nest *nest)
         nest->sizes[i] = p->shape[p->ndim - 1 - i];
     dp_zero_n(nest->strides, dp_size_times((uint64_t)nest->ndim, (uint64_t)nest->n_ops),
               sizeof(int64_t));
-    count_each(p, nest);
+    count_reduced_elements(p, nest);
     for (int k = 0; k < nest->n_ops; k++)
         if (k < nest->n_reduced)
             fill_reduced(p, nest, k);
@@ -226,7 +226,7 @@ static int order(dpi_iter_plan *p, dpi_nest *nest, dp_error *err)
     return rc;
 }
 
-static int lay_out_in_general(dpi_iter_plan *p, dp_arena *a, dp_error *err)
+static int lay_out_general(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX * DP_ITER_OPERANDS_MAX];
     dpi_nest nest = {.sizes = sizes, .strides = strides};
@@ -241,7 +241,7 @@ static int lay_out_in_general(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     scale_strides(p->it, &nest);
     dpi_nest_coalesce(&nest);
     p->it->n_reduced = count_reduced(p->it, &nest);
-    return keep(p->it, &nest, a, err);
+    return store_nest(p->it, &nest, a, err);
 }
 
 /* -- inputs that ATen would convert first: outputs lie as the converted ones would -- */
@@ -277,10 +277,11 @@ static void copied(const dpi_geometry *g, int64_t *strides, dpi_geometry *out)
 /* Make the outputs, and walk the operands as they are. */
 static int lay_out_as_copied(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
-    int64_t room[DP_ITER_OPERANDS_MAX][DP_DIM_MAX], steps[DP_DIM_MAX * DP_ITER_OPERANDS_MAX];
+    int64_t copied_strides[DP_ITER_OPERANDS_MAX][DP_DIM_MAX],
+        steps[DP_DIM_MAX * DP_ITER_OPERANDS_MAX];
     int64_t sizes[DP_DIM_MAX], buffer[DP_DIM_MAX];
     const dpi_geometry *own[DP_ITER_OPERANDS_MAX];
-    dpi_geometry as[DP_ITER_OPERANDS_MAX];
+    dpi_geometry copied_geometry[DP_ITER_OPERANDS_MAX];
     dpi_nest nest = {.sizes = sizes, .strides = steps};
     const int64_t *strides;
     int rc;
@@ -288,10 +289,10 @@ static int lay_out_as_copied(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     dp_copy_n(own, p->geometry, (size_t)p->it->n, sizeof(own[0]));
     for (int k = p->it->n_out; k < p->it->n; k++)
         if (is_copied(p, k)) {
-            copied(own[k], room[k], &as[k]);
-            p->geometry[k] = &as[k];
+            copied(own[k], copied_strides[k], &copied_geometry[k]);
+            p->geometry[k] = &copied_geometry[k];
         }
-    if (p->same && lies_alike(p, buffer, &strides)) {
+    if (p->same_shape && has_same_layout(p, buffer, &strides)) {
         rc = allocate(p, strides, err);
     } else {
         start_nest(p, &nest);
@@ -299,7 +300,7 @@ static int lay_out_as_copied(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     }
     for (int k = 0; rc == DP_OK && k < p->it->n; k++)
         p->geometry[k] = own[k] != NULL ? own[k] : dpi_geometry_of(p->fresh[k]);
-    return rc == DP_OK ? lay_out_in_general(p, a, err) : rc;
+    return rc == DP_OK ? lay_out_general(p, a, err) : rc;
 }
 
 int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err)
@@ -310,10 +311,10 @@ int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 
     if (rc < 0)
         return rc;
-    if (p->differ && some_copied(p))
+    if (p->dtypes_differ && some_copied(p))
         return lay_out_as_copied(p, a, err);
-    if (!p->same || !lies_alike(p, buffer, &strides))
-        return lay_out_in_general(p, a, err);
-    one_run(p->it);
+    if (!p->same_shape || !has_same_layout(p, buffer, &strides))
+        return lay_out_general(p, a, err);
+    set_1d(p->it);
     return allocate(p, strides, err);
 }

@@ -8,9 +8,9 @@
 #include "nest.h"
 
 enum {
-    ACC_ROOM = 16 << 10, /* bytes of accumulators that an item works on */
-    WIDE = 128, /* neighbours at least, where they lie nearer to each other than elements do */
-    ITEM = 2 * DPI_GRAIN /* elements of an item that is no wider than it must be */
+    ACC_BYTES = 16 << 10, /* bytes of accumulators that an item works on */
+    MIN_WIDTH = 128, /* neighbours at least, where they lie nearer to each other than elements do */
+    ITEM_ELEMENTS = 2 * DPI_GRAIN /* elements of an item that is no wider than it must be */
 };
 
 typedef struct job {
@@ -30,13 +30,13 @@ static const int64_t *strides_at(const dp_iter *it, int d)
 }
 
 /* The outputs first to first + n are neighbours in one row. */
-typedef struct place {
+typedef struct output_run {
     int64_t first, n;
     char *data[DP_ITER_OPERANDS_MAX];
     int64_t strides[2 * DP_ITER_OPERANDS_MAX]; /* along elements, along outputs */
-} place;
+} output_run;
 
-static void seek_outputs(const job *j, int64_t block, place *p)
+static void seek_outputs(const job *j, int64_t block, output_run *p)
 {
     const dp_iter *it = j->it;
     int64_t in_row = (j->row + j->width - 1) / j->width, row = block / in_row;
@@ -75,7 +75,7 @@ static void step_block(char **data, const int64_t *strides, int64_t n0, int64_t 
 }
 
 /* n0 elements of a row, from data on. */
-static void step_row(const job *j, const place *p, char *const *data, char *acc, int64_t n0,
+static void step_row(const job *j, const output_run *p, char *const *data, char *acc, int64_t n0,
                      int64_t index)
 {
     int64_t columns = j->block == 0 ? n0 : j->block / p->n;
@@ -95,20 +95,20 @@ static void step_row(const job *j, const place *p, char *const *data, char *acc,
 }
 
 /* The elements from `begin` on of the outputs at p, in rows along dimension 0. */
-static void step_chunk(const job *j, const place *p, char *acc, int64_t begin, int64_t end)
+static void step_chunk(const job *j, const output_run *p, char *acc, int64_t begin, int64_t end)
 {
     const dp_iter *it = j->it;
     int64_t row = it->n_reduced > 0 ? it->shape[0] : 1;
     char *data[DP_ITER_OPERANDS_MAX];
 
     while (begin < end) {
-        int64_t rest = begin, n = row - begin % row;
+        int64_t index = begin, n = row - begin % row;
         n = n < end - begin ? n : end - begin;
         dp_copy_n(data, p->data, (size_t)it->n, sizeof(char *));
         for (int d = 0; d < it->n_reduced; d++) {
             for (int k = 0; k < it->n; k++)
-                data[k] += rest % it->shape[d] * strides_at(it, d)[k];
-            rest /= it->shape[d];
+                data[k] += index % it->shape[d] * strides_at(it, d)[k];
+            index /= it->shape[d];
         }
         step_row(j, p, data, acc, n, begin);
         begin += n;
@@ -117,10 +117,10 @@ static void step_chunk(const job *j, const place *p, char *acc, int64_t begin, i
 
 static void run_item(const job *j, int64_t item)
 {
-    _Alignas(64) char room[ACC_ROOM];
+    _Alignas(64) char acc_buffer[ACC_BYTES];
     int64_t chunk = item / j->n_blocks, begin = chunk * DP_ITER_CHUNK, end = j->it->n_each;
-    char *acc = room;
-    place p;
+    char *acc = acc_buffer;
+    output_run p;
 
     seek_outputs(j, item % j->n_blocks, &p);
     if (j->partial != NULL)
@@ -151,7 +151,7 @@ static void merge_chunks(int64_t begin, int64_t end, void *user)
 
 static void finish_all(const job *j)
 {
-    place p;
+    output_run p;
 
     for (int64_t block = 0; block < j->n_blocks; block++) {
         seek_outputs(j, block, &p);
@@ -167,12 +167,13 @@ static int64_t width_of(const job *j)
 {
     const dp_iter *it = j->it;
     int64_t each = it->n_each < DP_ITER_CHUNK ? it->n_each : DP_ITER_CHUNK;
-    int64_t width = each > 0 ? ITEM / each : ITEM, most = ACC_ROOM / j->r->acc_bytes;
+    int64_t width = each > 0 ? ITEM_ELEMENTS / each : ITEM_ELEMENTS,
+            most = ACC_BYTES / j->r->acc_bytes;
     bool outer = it->n_reduced > 0 && it->n_reduced < it->ndim &&
                  strides_at(it, it->n_reduced)[it->n - 1] < strides_at(it, 0)[it->n - 1];
 
-    if (outer && width < WIDE)
-        width = WIDE;
+    if (outer && width < MIN_WIDTH)
+        width = MIN_WIDTH;
     width = width < 1 ? 1 : width < most ? width : most;
     if (j->block > 0 && width > j->block)
         width = j->block;
@@ -193,7 +194,7 @@ static void plan(job *j)
     j->n_chunks = it->n_each > 0 ? 1 + (it->n_each - 1) / DP_ITER_CHUNK : 1;
 }
 
-static int take_partial(job *j, dp_arena *a, dp_error *err)
+static int allocate_partial(job *j, dp_arena *a, dp_error *err)
 {
     int64_t bytes = 0;
 
@@ -223,13 +224,13 @@ static int run(job *j, int max_threads, const dpi_stop *stop)
 
 static int check(const dp_iter *it, const dp_reduction *r, dp_error *err)
 {
-    if (r == NULL || r->size < sizeof(*r) || r->acc_bytes == 0 || r->acc_bytes > ACC_ROOM ||
+    if (r == NULL || r->size < sizeof(*r) || r->acc_bytes == 0 || r->acc_bytes > ACC_BYTES ||
         !(it->flags & DP_ITER_REDUCE))
         return dp_error_set(
             err, DP_EPLUGIN,
             "dp_reduction of %u bytes with accumulators of %u over a loop with flags "
             "%u; %zu, %d and DP_ITER_REDUCE are the bounds",
-            r ? r->size : 0, r ? r->acc_bytes : 0, it->flags, sizeof(*r), ACC_ROOM);
+            r ? r->size : 0, r ? r->acc_bytes : 0, it->flags, sizeof(*r), ACC_BYTES);
     return DP_OK;
 }
 
@@ -243,7 +244,7 @@ int dpi_iter_reduce(const dp_iter *it, int max_threads, const dp_reduction *r, v
     if (rc < 0 || it->memoryless || dpi_geometry_of(it->tensors[0])->numel == 0)
         return rc;
     plan(&j);
-    rc = take_partial(&j, a, err);
+    rc = allocate_partial(&j, a, err);
     if (rc == DP_OK && it->device != DP_DEVICE_CPU)
         rc = dpi_device_enter(dp_device_backend(it->device), &d, err);
     if (rc < 0)

@@ -5,17 +5,17 @@
 
 /* -- blocks of two dimensions -- */
 
-typedef struct place {
+typedef struct position {
     int64_t at[DP_DIM_MAX];
     char *data[DP_ITER_OPERANDS_MAX];
-} place;
+} position;
 
 static const int64_t *strides_at(const dp_iter *it, int d)
 {
     return it->strides + (size_t)d * (size_t)it->n;
 }
 
-static void seek(const dp_iter *it, place *p, int64_t to)
+static void seek(const dp_iter *it, position *p, int64_t to)
 {
     dp_copy_n(p->data, it->data, (size_t)it->n, sizeof(char *));
     for (int d = 0; d < it->ndim; d++) {
@@ -28,7 +28,7 @@ static void seek(const dp_iter *it, place *p, int64_t to)
 }
 
 /* n steps on in dimension d, which may end it: then one step on in the next, and so on. */
-static void step(const dp_iter *it, place *p, int d, int64_t n)
+static void step(const dp_iter *it, position *p, int d, int64_t n)
 {
     for (; d < it->ndim; d++, n = 1) {
         const int64_t *s = strides_at(it, d);
@@ -50,7 +50,7 @@ static void run_blocks(const dp_iter *it, int64_t begin, int64_t end, dp_iter_lo
                        void *user)
 {
     char *data[DP_ITER_OPERANDS_MAX];
-    place p;
+    position p;
 
     seek(it, &p, begin);
     while (begin < end) {
@@ -85,7 +85,7 @@ static void run_range(const dp_iter *it, int64_t begin, int64_t end, dp_iter_loo
 
 /* -- operands of other dtypes than the loop sees -- */
 
-enum { ROOM = 32 << 10 /* bytes of elements that are converted at a time */ };
+enum { BUFFER_BYTES = 32 << 10 /* bytes of elements that are converted at a time */ };
 
 typedef struct job {
     const dp_iter *it;
@@ -106,32 +106,32 @@ int64_t dpi_iter_block(const dp_iter *it)
 
     for (int k = 0; k < it->n; k++)
         bytes += is_converted(it, k) ? (int64_t)dpi_itemsize(it->seen[k]) : 0;
-    return bytes ? ROOM / bytes / 8 * 8 : ROOM;
+    return bytes ? BUFFER_BYTES / bytes / 8 * 8 : BUFFER_BYTES;
 }
 
 /* One block of the loop's: operands in memory, and as the loop is to see them. */
-typedef struct view {
+typedef struct block_view {
     char *seen[DP_ITER_OPERANDS_MAX];
     int64_t strides[2 * DP_ITER_OPERANDS_MAX];
-} view;
+} block_view;
 
 /* Where the operands' elements lie as the loop sees them.  What is broadcast in a row stays so. */
-static void place_operands(const dp_iter *it, view *v, char *const *data, const int64_t *strides,
-                           int64_t n0, int64_t n1, char *room)
+static void set_block_operands(const dp_iter *it, block_view *v, char *const *data,
+                               const int64_t *strides, int64_t n0, int64_t n1, char *buffer)
 {
     for (int k = 0; k < it->n; k++) {
         int64_t bytes = (int64_t)dpi_itemsize(it->seen[k]);
         bool converted = is_converted(it, k), flat = k >= it->n_out && strides[k] == 0;
-        v->seen[k] = converted ? room : data[k];
+        v->seen[k] = converted ? buffer : data[k];
         v->strides[k] = !converted ? strides[k] : flat ? 0 : bytes;
         v->strides[it->n + k] = converted ? n0 * bytes : strides[it->n + k];
-        room += converted ? n0 * n1 * bytes : 0;
+        buffer += converted ? n0 * n1 * bytes : 0;
     }
 }
 
 /* Convert operand k's n1 rows at `data`, to what the loop sees or back. */
-static void convert(const dp_iter *it, const view *v, int k, char *data, const int64_t *strides,
-                    int64_t n0, int64_t n1, bool back)
+static void convert(const dp_iter *it, const block_view *v, int k, char *data,
+                    const int64_t *strides, int64_t n0, int64_t n1, bool back)
 {
     int64_t bytes = (int64_t)dpi_itemsize(it->seen[k]);
 
@@ -149,11 +149,11 @@ static void convert(const dp_iter *it, const view *v, int k, char *data, const i
 void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *strides, int64_t n0,
                         int64_t n1, dp_iter_loop2d loop, void *user)
 {
-    _Alignas(64) char room[ROOM];
+    _Alignas(64) char buffer[BUFFER_BYTES];
     char *seen[DP_ITER_OPERANDS_MAX];
-    view v;
+    block_view v;
 
-    place_operands(it, &v, data, strides, n0, n1, room);
+    set_block_operands(it, &v, data, strides, n0, n1, buffer);
     for (int k = it->n_out; k < it->n; k++)
         if (is_converted(it, k))
             convert(it, &v, k, data[k], strides, n0, n1, false);

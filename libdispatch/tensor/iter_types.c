@@ -6,12 +6,12 @@
 
 /* The device of the first operand that is not on the CPU; the CPU if all are.  *one: all are on
  * it. */
-static dp_device find_device(const dp_iter *it, bool *one)
+static dp_device find_device(const dp_iter *it, bool *one_device)
 {
     dp_device found = DP_DEVICE_CPU;
     bool cpu = false;
 
-    *one = true;
+    *one_device = true;
     for (int k = 0; k < it->n; k++) {
         if (it->tensors[k] == NULL)
             continue;
@@ -19,9 +19,9 @@ static dp_device find_device(const dp_iter *it, bool *one)
         cpu |= own == DP_DEVICE_CPU;
         if (found == DP_DEVICE_CPU)
             found = own;
-        *one &= own == found;
+        *one_device &= own == found;
     }
-    *one &= !cpu || found == DP_DEVICE_CPU;
+    *one_device &= !cpu || found == DP_DEVICE_CPU;
     return found;
 }
 
@@ -87,11 +87,11 @@ static int check_memory(dpi_iter_plan *p, dp_error *err)
 
 int dpi_iter_devices(dpi_iter_plan *p, dp_error *err)
 {
-    bool one;
+    bool one_device;
     int rc = DP_OK;
 
-    p->it->device = find_device(p->it, &one);
-    if (!one && !(p->c->flags & DP_ITER_ANY_DEVICE))
+    p->it->device = find_device(p->it, &one_device);
+    if (!one_device && !(p->c->flags & DP_ITER_ANY_DEVICE))
         rc = check_devices(p->it, err);
     return rc == DP_OK ? check_memory(p, err) : rc;
 }
@@ -145,9 +145,9 @@ static int check_cast(const dp_iter *it, dp_dtype written, dp_dtype own, dp_erro
 {
     bool casts = (it->flags & DP_ITER_CAST_OUTPUTS) != 0;
 
-    bool stored = dp_dtype_is_quantized(written) || dp_dtype_is_quantized(own);
+    bool quantized = dp_dtype_is_quantized(written) || dp_dtype_is_quantized(own);
 
-    if (casts && !stored && dp_can_cast(written, own))
+    if (casts && !quantized && dp_can_cast(written, own))
         return DP_OK;
     return dp_error_set(err, DP_ERUNTIME, "result type %s can't be cast to the %s output type %s",
                         dp_dtype_name(written), casts ? "desired" : "given", dp_dtype_name(own));
@@ -179,9 +179,10 @@ int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err)
     if (written == DP_DTYPE_NONE && (flags & DP_ITER_BOOL_OUTPUT))
         written = DP_BOOL;
     /* one: the loop sees all inputs as one dtype; fixed: all outputs as one */
-    bool one = wanted != DP_DTYPE_NONE || (flags & DP_ITER_PROMOTE);
-    bool fixed = one || written != DP_DTYPE_NONE || (flags & DP_ITER_CAST_OUTPUTS);
-    int rc = fixed || (flags & DP_ITER_ANY_DTYPE) ? DP_OK : check_same(it, err);
+    bool inputs_common = wanted != DP_DTYPE_NONE || (flags & DP_ITER_PROMOTE);
+    bool outputs_common =
+        inputs_common || written != DP_DTYPE_NONE || (flags & DP_ITER_CAST_OUTPUTS);
+    int rc = outputs_common || (flags & DP_ITER_ANY_DTYPE) ? DP_OK : check_same(it, err);
     it->dtype = find_common(p);
     if (written == DP_DTYPE_NONE)
         written = it->dtype;
@@ -190,13 +191,15 @@ int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err)
     for (int k = 0; rc == DP_OK && k < it->n; k++) {
         bool out = k < it->n_out;
         it->own[k] = it->tensors[k] ? it->tensors[k]->dtype : written;
-        it->seen[k] = out ? (fixed ? written : it->own[k]) : one ? it->dtype : it->own[k];
+        it->seen[k] = out             ? (outputs_common ? written : it->own[k])
+                      : inputs_common ? it->dtype
+                                      : it->own[k];
         if (it->own[k] == it->seen[k])
             continue;
-        p->differ = true;
+        p->dtypes_differ = true;
         if (out)
             rc = check_cast(it, written, it->own[k], err);
     }
-    it->converts = p->differ && !(flags & DP_ITER_LOOP_CASTS);
+    it->converts = p->dtypes_differ && !(flags & DP_ITER_LOOP_CASTS);
     return rc;
 }

@@ -62,10 +62,10 @@ static void unlock(dpi_storage *s, uintptr_t word)
 
 static uint64_t charged_bytes(const dpi_storage *s)
 {
-    return s->keeps > 0 ? s->all : s->all_made;
+    return s->charge_count > 0 ? s->total_bytes : s->call_made_bytes;
 }
 
-static int pay(uintptr_t word, uint64_t bytes, bool anyway, dp_error *err)
+static int charge(uintptr_t word, uint64_t bytes, bool anyway, dp_error *err)
 {
     dp_account *a = account_of(word);
 
@@ -83,46 +83,46 @@ static void refund(uintptr_t word, uint64_t bytes)
 
 /* -- bills -- */
 
-int dpi_charge_begin(dpi_charge *b, dp_account *a, uint64_t bytes, dp_error *err)
+int dpi_charge_begin(dpi_charge *c, dp_account *a, uint64_t bytes, dp_error *err)
 {
     uintptr_t word = word_of(a, DP_HOLDER_INTERMEDIATES);
 
-    if (pay(word, bytes, false, err) < 0)
+    if (charge(word, bytes, false, err) < 0)
         return DP_ERESOURCE;
     dpi_account_ref(a);
-    *b = (dpi_charge){word, bytes};
+    *c = (dpi_charge){word, bytes};
     return 0;
 }
 
-void dpi_charge_end(dpi_charge b)
+void dpi_charge_end(dpi_charge c)
 {
-    if (b.word == 0)
+    if (c.word == 0)
         return;
-    refund(b.word, b.bytes);
-    dpi_account_unref(account_of(b.word));
+    refund(c.word, c.bytes);
+    dpi_account_unref(account_of(c.word));
 }
 
-static __attribute__((cold, noinline)) int charge_or_say_why(dpi_storage *s, dp_account *a,
-                                                             dp_error *err)
+static __attribute__((cold, noinline)) int charge_or_fail(dpi_storage *s, dp_account *a,
+                                                          dp_error *err)
 {
-    dpi_charge b;
-    int rc = dpi_charge_begin(&b, a, s->bytes, err);
+    dpi_charge c;
+    int rc = dpi_charge_begin(&c, a, s->bytes, err);
 
     if (rc == 0)
-        dpi_storage_take_charge(s, b);
+        dpi_storage_set_charge(s, c);
     return rc;
 }
 
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err)
 {
     if (DPI_UNLIKELY(!dpi_account_add(a, DP_HOLDER_INTERMEDIATES, s->bytes)))
-        return charge_or_say_why(s, a, err);
+        return charge_or_fail(s, a, err);
     dpi_account_ref(a);
-    dpi_storage_take_charge(s, (dpi_charge){word_of(a, DP_HOLDER_INTERMEDIATES), s->bytes});
+    dpi_storage_set_charge(s, (dpi_charge){word_of(a, DP_HOLDER_INTERMEDIATES), s->bytes});
     return 0;
 }
 
-void dpi_storage_forget(const dpi_storage *s)
+void dpi_storage_discharge(const dpi_storage *s)
 {
     uintptr_t word = atomic_load_explicit(&s->charged, memory_order_relaxed);
 
@@ -144,27 +144,27 @@ int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_
 
     if (word == 0 && a != NULL && bytes > 0)
         to = word_of(a, DP_HOLDER_INTERMEDIATES);
-    if (to != 0 && (s->keeps > 0 || a != NULL))
-        rc = pay(to, bytes, false, err);
+    if (to != 0 && (s->charge_count > 0 || a != NULL))
+        rc = charge(to, bytes, false, err);
     if (rc == 0) {
         if (to != word)
             dpi_account_ref(a);
-        s->all += bytes;
-        s->all_made += a != NULL ? bytes : 0;
+        s->total_bytes += bytes;
+        s->call_made_bytes += a != NULL ? bytes : 0;
         word = to;
     }
     unlock(s, word);
     return rc;
 }
 
-dpi_charge dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made)
+dpi_charge dpi_storage_split_charge(dpi_storage *s, uint64_t bytes, bool call_made)
 {
     uintptr_t word = lock(s);
-    dpi_charge part = {word, s->keeps > 0 || made ? bytes : 0};
+    dpi_charge part = {word, s->charge_count > 0 || call_made ? bytes : 0};
 
-    s->all -= bytes;
-    s->all_made -= made ? bytes : 0;
-    if (word != 0 && s->keeps == 0 && s->all_made == 0)
+    s->total_bytes -= bytes;
+    s->call_made_bytes -= call_made ? bytes : 0;
+    if (word != 0 && s->charge_count == 0 && s->call_made_bytes == 0)
         word = 0; /* the part has its reference */
     else if (word != 0)
         dpi_account_ref(account_of(word));
@@ -174,33 +174,33 @@ dpi_charge dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made)
 
 /* -- keeping -- */
 
-static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err);
-static void let(dp_account *a, int holder, const dp_tensor *t);
+static int charge_tensor(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err);
+static void discharge_tensor(dp_account *a, int holder, const dp_tensor *t);
 
-static void let_first(uintptr_t word, const dpi_parts *p, uint32_t n)
+static void discharge_first(uintptr_t word, const dpi_parts *p, uint32_t n)
 {
     while (n > 0)
-        let(account_of(word), holder_of(word), p->tensors[--n]);
+        discharge_tensor(account_of(word), holder_of(word), p->tensors[--n]);
 }
 
-static void let_parts(uintptr_t word, dpi_parts *p)
+static void discharge_parts(uintptr_t word, dpi_parts *p)
 {
     if (p->charged != word)
         return;
     p->charged = 0;
-    let_first(word, p, p->n_tensors);
+    discharge_first(word, p, p->n_tensors);
     dpi_account_unref(account_of(word));
 }
 
-static int keep_parts(uintptr_t word, dpi_parts *p, bool anyway, dp_error *err)
+static int charge_parts(uintptr_t word, dpi_parts *p, bool anyway, dp_error *err)
 {
     uintptr_t replaced = p->charged;
 
     if (replaced == word)
         return 0;
     for (uint32_t i = 0; i < p->n_tensors; i++)
-        if (keep(account_of(word), holder_of(word), p->tensors[i], anyway, err) < 0) {
-            let_first(word, p, i);
+        if (charge_tensor(account_of(word), holder_of(word), p->tensors[i], anyway, err) < 0) {
+            discharge_first(word, p, i);
             return DP_ERESOURCE;
         }
     dpi_account_ref(account_of(word));
@@ -215,111 +215,114 @@ static dpi_geometry *newest(const dp_tensor *t)
     return atomic_load_explicit(&t->geometry, memory_order_acquire);
 }
 
-static void let_all_parts(uintptr_t word, const dp_tensor *t)
+static void discharge_all_parts(uintptr_t word, const dp_tensor *t)
 {
     for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL; g = dpi_replaced_of(g))
-        let_parts(word, g->parts);
+        discharge_parts(word, g->parts);
 }
 
 /* What a wrapper is made of, and what it was made of and is still there.  Only the first to keep a
  * wrapper comes here, so what it holds along several ways is not walked once for each. */
-static int keep_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_error *err)
+static int charge_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_error *err)
 {
     int rc = 0;
 
     for (const dpi_geometry *g = newest(t); g != NULL && g->parts != NULL && rc == 0;
          g = dpi_replaced_of(g))
-        rc = keep_parts(word, g->parts, anyway, err);
+        rc = charge_parts(word, g->parts, anyway, err);
     if (rc < 0)
-        let_all_parts(word, t);
+        discharge_all_parts(word, t);
     return rc;
 }
 
 /* Locked: s, charged to `word`, is kept by `mine` from now on. */
-static int take(dpi_storage *s, uintptr_t word, uintptr_t mine, bool anyway, dp_error *err)
+static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool anyway,
+                       dp_error *err)
 {
-    uint64_t had = charged_bytes(s);
+    uint64_t old_bytes = charged_bytes(s);
 
-    if (pay(mine, s->all - (word == mine ? had : 0), anyway, err) < 0)
+    if (charge(own_word, s->total_bytes - (word == own_word ? old_bytes : 0), anyway, err) < 0)
         return DP_ERESOURCE;
-    if (word != 0 && word != mine)
-        refund(word, had);
-    if (account_of(word) != account_of(mine)) {
-        dpi_account_ref(account_of(mine));
+    if (word != 0 && word != own_word)
+        refund(word, old_bytes);
+    if (account_of(word) != account_of(own_word)) {
+        dpi_account_ref(account_of(own_word));
         if (word != 0)
             dpi_account_unref(account_of(word));
     }
-    s->keeps = 1;
+    s->charge_count = 1;
     return 1;
 }
 
 /* 1: s is kept here from now on; 0: it was, or by somebody who comes before. */
-static int keep_storage(dpi_storage *s, uintptr_t mine, bool anyway, dp_error *err)
+static int charge_storage(dpi_storage *s, uintptr_t own_word, bool anyway, dp_error *err)
 {
     uintptr_t word = lock(s);
     int rc = 0;
 
-    if (word == 0 || holder_of(mine) < holder_of(word) || (word == mine && s->keeps == 0))
-        rc = take(s, word, mine, anyway, err);
-    else if (word == mine)
-        s->keeps++;
-    unlock(s, rc > 0 ? mine : word);
+    if (word == 0 || holder_of(own_word) < holder_of(word) ||
+        (word == own_word && s->charge_count == 0))
+        rc = move_charge(s, word, own_word, anyway, err);
+    else if (word == own_word)
+        s->charge_count++;
+    unlock(s, rc > 0 ? own_word : word);
     return rc;
 }
 
 /* True: nobody keeps it any more. */
-static bool let_storage(dpi_storage *s, uintptr_t mine)
+static bool discharge_storage(dpi_storage *s, uintptr_t own_word)
 {
     uintptr_t word = lock(s), to = word;
-    bool last = word == mine && s->keeps == 1;
+    bool last = word == own_word && s->charge_count == 1;
 
     if (last)
-        to = s->all_made > 0 ? word_of(account_of(word), DP_HOLDER_INTERMEDIATES) : 0;
+        to = s->call_made_bytes > 0 ? word_of(account_of(word), DP_HOLDER_INTERMEDIATES) : 0;
     if (to != word) {
-        refund(word, s->all);
+        refund(word, s->total_bytes);
         if (to != 0)
-            pay(to, s->all_made, true, NULL);
+            charge(to, s->call_made_bytes, true, NULL);
         else
             dpi_account_unref(account_of(word));
     } else if (last) {
-        refund(word, s->all - s->all_made);
+        refund(word, s->total_bytes - s->call_made_bytes);
     }
-    s->keeps -= word == mine && s->keeps > 0;
+    s->charge_count -= word == own_word && s->charge_count > 0;
     unlock(s, to);
     return last;
 }
 
-static int keep(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
+static int charge_tensor(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err)
 {
     dpi_storage *s = dpi_storage_of(t);
-    uintptr_t mine = word_of(a, holder);
-    int rc = keep_storage(s, mine, anyway, err);
+    uintptr_t own_word = word_of(a, holder);
+    int rc = charge_storage(s, own_word, anyway, err);
 
-    if (DPI_UNLIKELY(s->kind != NULL) && rc > 0 && (rc = keep_all_parts(mine, t, anyway, err)) < 0)
-        let_storage(s, mine);
+    if (DPI_UNLIKELY(s->kind != NULL) && rc > 0 &&
+        (rc = charge_all_parts(own_word, t, anyway, err)) < 0)
+        discharge_storage(s, own_word);
     return rc < 0 ? rc : 0;
 }
 
-static void let(dp_account *a, int holder, const dp_tensor *t)
+static void discharge_tensor(dp_account *a, int holder, const dp_tensor *t)
 {
     dpi_storage *s = dpi_storage_of(t);
-    uintptr_t mine = word_of(a, holder);
+    uintptr_t own_word = word_of(a, holder);
 
-    if (let_storage(s, mine) && DPI_UNLIKELY(s->kind != NULL))
-        let_all_parts(mine, t);
+    if (discharge_storage(s, own_word) && DPI_UNLIKELY(s->kind != NULL))
+        discharge_all_parts(own_word, t);
 }
 
 /* What t holds may change at any time: if it is more than its storage's first memory, only one
  * thread looks at it.  0: it is not. */
-static uint64_t alone_begin(const dp_tensor *t)
+static uint64_t exclusive_begin(const dp_tensor *t)
 {
     const dpi_storage *s = dpi_storage_of(t);
-    bool more = s->kind != NULL || atomic_load_explicit(&s->growth, memory_order_acquire) != NULL;
+    bool shared = s->kind != NULL || atomic_load_explicit(&s->growth, memory_order_acquire) != NULL;
 
-    return more ? dpi_change_shapes_begin() : 0;
+    return shared ? dpi_change_shapes_begin() : 0;
 }
 
-static void alone_end(uint64_t since)
+static void exclusive_end(uint64_t since)
 {
     if (since != 0)
         dpi_change_shapes_end(since - 1); /* nothing changed */
@@ -327,43 +330,43 @@ static void alone_end(uint64_t since)
 
 int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *t, dp_error *err)
 {
-    uint64_t since = alone_begin(t);
-    int rc = keep(a, holder, t, false, err);
+    uint64_t since = exclusive_begin(t);
+    int rc = charge_tensor(a, holder, t, false, err);
 
-    alone_end(since);
+    exclusive_end(since);
     return rc;
 }
 
 void dp_account_charge_tensor_anyway(dp_account *a, int holder, const dp_tensor *t)
 {
-    uint64_t since = alone_begin(t);
+    uint64_t since = exclusive_begin(t);
 
-    keep(a, holder, t, true, NULL);
-    alone_end(since);
+    charge_tensor(a, holder, t, true, NULL);
+    exclusive_end(since);
 }
 
 void dp_account_refund_tensor(dp_account *a, int holder, const dp_tensor *t)
 {
-    uint64_t since = alone_begin(t);
+    uint64_t since = exclusive_begin(t);
 
-    let(a, holder, t);
-    alone_end(since);
+    discharge_tensor(a, holder, t);
+    exclusive_end(since);
 }
 
-int dpi_parts_keep(const dpi_geometry *g, dp_error *err)
+int dpi_parts_charge(const dpi_geometry *g, dp_error *err)
 {
     uintptr_t word = atomic_load(&g->storage->charged) & ~(uintptr_t)BUSY;
 
-    return word != 0 ? keep_parts(word, g->parts, false, err) : 0;
+    return word != 0 ? charge_parts(word, g->parts, false, err) : 0;
 }
 
-void dpi_parts_let(dpi_parts *p)
+void dpi_parts_discharge(dpi_parts *p)
 {
     uintptr_t word = p->charged;
 
     if (word == 0)
         return;
     uint64_t since = dpi_change_shapes_begin();
-    let_parts(word, p);
+    discharge_parts(word, p);
     dpi_change_shapes_end(since - 1);
 }

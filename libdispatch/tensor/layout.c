@@ -33,7 +33,7 @@ static bool packed_in(const dpi_geometry *g, const int8_t *order)
 }
 
 /* Do the strides grow in this order, packed or not?  Source: c10 is_channels_last_strides_2d_s4. */
-static bool strides_like(const dpi_geometry *g, const int8_t *order)
+static bool strides_follow(const dpi_geometry *g, const int8_t *order)
 {
     int64_t least = 0;
 
@@ -93,8 +93,8 @@ void dpi_geometry_set_flags(dpi_geometry *g)
     g->contiguous = contiguous;
     g->channels_last = last;
     g->channels_last_3d = last_3d;
-    g->like_channels_last = g->ndim == 4 && strides_like(g, order_4d);
-    g->like_channels_last_3d = g->ndim == 5 && strides_like(g, order_5d);
+    g->like_channels_last = g->ndim == 4 && strides_follow(g, order_4d);
+    g->like_channels_last_3d = g->ndim == 5 && strides_follow(g, order_5d);
     g->dense = contiguous || last || last_3d || is_dense(g);
 }
 
@@ -262,7 +262,7 @@ int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *e
 }
 
 /* Are these the strides of a contiguous tensor without elements?  They may have wrapped. */
-static bool wraps(const dpi_layout *l)
+static bool strides_wrapped(const dpi_layout *l)
 {
     int64_t packed[DP_DIM_MAX];
 
@@ -281,7 +281,7 @@ static int check_extent(dpi_layout *l, dp_error *err)
                             (long long)l->offset);
     for (int d = 0; l->strides && d < l->ndim; d++) {
         int64_t step = 0;
-        if (l->strides[d] < 0 && !wraps(l))
+        if (l->strides[d] < 0 && !strides_wrapped(l))
             return dp_error_set(err, DP_ERUNTIME, "negative strides are not supported, got %s",
                                 dp_shape_text(steps, l->strides, (size_t)l->ndim));
         if (l->numel > 0)

@@ -27,11 +27,11 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
 
 /* -- transpose.c: nests of two operands, what is written and what is read, that copy.c made -- */
 /* The dimension that is innermost in what is read; 0: the one that is in what is written. */
-int dpi_nest_across(const dpi_nest *nest);
+int dpi_nest_source_inner(const dpi_nest *nest);
 /* Copy all of it, by tiles of dimension 0 and `across`, not 0.  past: dpi_goes_past(), and the
  * elements that are written lie one after the other. */
-int dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
-                    int threads, const dpi_stop *stop);
+int dpi_copy_transposed(const dpi_nest *nest, int source_inner, dp_dtype to, dp_dtype from,
+                        bool uncached, int threads, const dpi_stop *stop);
 
 /* -- iter*.c: what is known of an iterator while it is built -- */
 typedef struct dpi_iter_plan {
@@ -39,8 +39,8 @@ typedef struct dpi_iter_plan {
     dp_iter *it;
     bool fake;           /* outputs become fakes */
     dp_account *account; /* pays for them */
-    bool same;           /* all operands that keep their shape have the loop's */
-    bool differ;         /* own and seen differ for some operand */
+    bool same_shape;     /* all operands that keep their shape have the loop's */
+    bool dtypes_differ;  /* own and seen differ for some operand */
     int ndim;
     const int64_t *shape; /* [ndim] of the loop, before dimensions are sorted and merged */
     int out_ndim;
@@ -49,11 +49,11 @@ typedef struct dpi_iter_plan {
     /* [n] of operand k, which exists and keeps its shape; NULL: an output still to be allocated
      * or resized */
     const dpi_geometry **geometry;
-    dp_tensor **fresh;        /* [n_out] that were made; owned until init succeeds */
-    int64_t *room, *out_room; /* [DP_DIM_MAX] for shapes that are no operand's */
+    dp_tensor **fresh; /* [n_out] that were made; owned until init succeeds */
+    int64_t *shape_buffer, *out_shape_buffer; /* [DP_DIM_MAX] for shapes that are no operand's */
 } dpi_iter_plan;
 /* One dimension of n elements; room[1 + k] is operand k's stride, room[1 + it->n + k] is 0. */
-static inline void dpi_iter_one_run(dp_iter *it, int64_t n)
+static inline void dpi_iter_set_1d(dp_iter *it, int64_t n)
 {
     it->ndim = 1;
     it->n_reduced = 0;

@@ -15,9 +15,9 @@
 
 struct dpi_object_kind {
     dpi_object_kind *next;
-    const dp_object_ops *named; /* the plugin's own struct: only compared */
-    dp_object_ops ops;          /* a copy of it */
-    char *name, *plugin;        /* "ns.Name" */
+    const dp_object_ops *key; /* the plugin's own struct: only compared */
+    dp_object_ops ops;        /* a copy of it */
+    char *name, *plugin;      /* "ns.Name" */
     uint64_t generation;
     unsigned refs; /* the registration's, and one for each object that was made of this kind */
     dp_object *objects;
@@ -25,10 +25,10 @@ struct dpi_object_kind {
 
 struct dp_object {
     atomic_uint refs;
-    bool busy;             /* the plugin's code runs on it */
-    dpi_object_kind *kind; /* NULL: it has ended */
-    dp_object *next, **at; /* in kind->objects */
-    uint32_t version;      /* of how data is arranged */
+    bool busy;                    /* the plugin's code runs on it */
+    dpi_object_kind *kind;        /* NULL: it has ended */
+    dp_object *next, **prev_next; /* in kind->objects */
+    uint32_t version;             /* of how data is arranged */
     uint32_t n_tensors;
     dp_tensor **tensors; /* references of its own */
     size_t bytes;
@@ -41,11 +41,11 @@ struct dp_object {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* of kinds, their lists and objects */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* an object is busy no more */
 static dpi_object_kind *kinds;                            /* newest first */
-static atomic_uint_fast64_t living;
+static atomic_uint_fast64_t n_objects;
 
 uint64_t dp_objects_count(void)
 {
-    return atomic_load(&living);
+    return atomic_load(&n_objects);
 }
 
 /* -- kinds -- */
@@ -67,14 +67,14 @@ static int check_kind(const char *name, const char *plugin, bool again, dp_error
 
 /* Locked.  dp_object_new() and dp_object_get() know a kind by its record, so two cannot share
  * one. */
-static int check_alone(const dpi_object_kind *k, dp_error *err)
+static int check_unshared(const dpi_object_kind *k, dp_error *err)
 {
-    for (const dpi_object_kind *other = kinds; other != NULL; other = other->next)
-        if (other->named == k->named && other->generation == k->generation)
+    for (const dpi_object_kind *found = kinds; found != NULL; found = found->next)
+        if (found->key == k->key && found->generation == k->generation)
             return dp_error_set(err, DP_EPLUGIN,
                                 "kinds of objects '%s' and '%s' share one dp_object_ops: each "
                                 "needs its own",
-                                other->name, k->name);
+                                found->name, k->name);
     return 0;
 }
 
@@ -93,7 +93,7 @@ int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, ui
     if (k == NULL)
         return dpi_no_memory(err, full);
     k->refs = 1;
-    k->named = ops;
+    k->key = ops;
     memcpy(&k->ops, ops, ops->size < sizeof(k->ops) ? ops->size : sizeof(k->ops));
     k->generation = generation;
     k->name = dp_strdup(full);
@@ -105,7 +105,7 @@ int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, ui
     pthread_mutex_lock(&lock);
     int rc = check_kind(full, plugin, again, err);
     if (rc == 0)
-        rc = check_alone(k, err);
+        rc = check_unshared(k, err);
     if (rc == 0) {
         k->next = kinds;
         kinds = k;
@@ -133,7 +133,7 @@ static dpi_object_kind *kind_named(const dp_object_ops *ops)
 {
     dpi_object_kind *k = kinds;
 
-    while (k != NULL && k->named != ops)
+    while (k != NULL && k->key != ops)
         k = k->next;
     return k;
 }
@@ -145,32 +145,32 @@ static void list(dp_object *o, dpi_object_kind *k)
 {
     o->kind = k;
     o->next = k->objects;
-    o->at = &k->objects;
+    o->prev_next = &k->objects;
     if (o->next != NULL)
-        o->next->at = &o->next;
+        o->next->prev_next = &o->next;
     k->objects = o;
 }
 
 /* Locked. */
 static void unlist(dp_object *o)
 {
-    *o->at = o->next;
+    *o->prev_next = o->next;
     if (o->next != NULL)
-        o->next->at = o->at;
+        o->next->prev_next = o->prev_next;
     o->kind = NULL;
 }
 
 /* -- the plugin's code -- */
 
 /* Locked.  The plugin's code is to run on o, without the lock, until comes_back(). */
-static dpi_fp leaves(dp_object *o)
+static dpi_fp code_begin(dp_object *o)
 {
     o->busy = true;
     pthread_mutex_unlock(&lock);
     return dpi_fp_look();
 }
 
-static void comes_back(dp_object *o, dpi_fp before)
+static void code_end(dp_object *o, dpi_fp before)
 {
     if (DPI_UNLIKELY(dpi_fp_look() != before))
         dpi_fp_set(before);
@@ -179,13 +179,13 @@ static void comes_back(dp_object *o, dpi_fp before)
     pthread_cond_broadcast(&changed);
 }
 
-static void warn_of(const dp_object *o, int rc, const dp_error *said)
+static void warn_of(const dp_object *o, int rc, const dp_error *why_not)
 {
     char text[DP_ERROR_MESSAGE_MAX + 4 * DP_LIMIT_NAME_BYTES];
 
     snprintf(text, sizeof(text),
              "an object of kind '%s' of plugin '%s': its end failed with %d: %s", o->origin->name,
-             o->origin->plugin, rc, said->message[0] ? said->message : "it did not say why");
+             o->origin->plugin, rc, why_not->message[0] ? why_not->message : "it did not say why");
     dpi_warn_listener(text);
 }
 
@@ -193,26 +193,26 @@ static void warn_of(const dp_object *o, int rc, const dp_error *said)
 static void end(dp_object *o)
 {
     int (*fn)(void *, dp_error *) = o->kind->ops.end;
-    dp_error said = DP_ERROR_INIT;
+    dp_error why_not = DP_ERROR_INIT;
 
     if (fn != NULL) {
-        dpi_fp before = leaves(o);
-        int rc = fn(o->data, &said);
+        dpi_fp before = code_begin(o);
+        int rc = fn(o->data, &why_not);
         if (rc != 0)
-            warn_of(o, rc, &said);
-        comes_back(o, before);
+            warn_of(o, rc, &why_not);
+        code_end(o, before);
     }
     unlist(o); /* not earlier: its kind, and so the code, stays while it is listed */
 }
 
 /* Locked; o is on a list and not busy.  Does k take o over? */
-static bool adopt(dp_object *o, dpi_object_kind *k, dp_error *said)
+static bool adopt(dp_object *o, dpi_object_kind *k, dp_error *why_not)
 {
     if (k->ops.adopt == NULL)
         return false;
-    dpi_fp before = leaves(o);
-    int rc = k->ops.adopt(o->data, o->bytes, o->version, said);
-    comes_back(o, before);
+    dpi_fp before = code_begin(o);
+    int rc = k->ops.adopt(o->data, o->bytes, o->version, why_not);
+    code_end(o, before);
     if (rc != 0)
         return false;
     unlist(o);
@@ -224,11 +224,11 @@ static bool adopt(dp_object *o, dpi_object_kind *k, dp_error *said)
 /* Locked.  The newest registration of k's kind; NULL: that is k. */
 static dpi_object_kind *newer(const dpi_object_kind *k)
 {
-    dpi_object_kind *other = kinds;
+    dpi_object_kind *found = kinds;
 
-    while (other != k && strcmp(other->name, k->name) != 0)
-        other = other->next;
-    return other != k ? other : NULL;
+    while (found != k && strcmp(found->name, k->name) != 0)
+        found = found->next;
+    return found != k ? found : NULL;
 }
 
 /* Locked.  An object of k that has references and is not busy, with one more reference; NULL: there
@@ -251,14 +251,14 @@ bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t b
 
     pthread_mutex_lock(&lock);
     while (k->objects != NULL && rc != ETIMEDOUT) {
-        dp_error said = DP_ERROR_INIT;
+        dp_error why_not = DP_ERROR_INIT;
         dp_object *o = take_one(k);
         if (o == NULL) { /* other threads are ending the rest */
             rc = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
             continue;
         }
-        dpi_object_kind *heir = newer(k);
-        if (heir == NULL || !adopt(o, heir, &said))
+        dpi_object_kind *successor = newer(k);
+        if (successor == NULL || !adopt(o, successor, &why_not))
             end(o);
         pthread_mutex_unlock(&lock);
         dp_object_unref(o);
@@ -339,7 +339,7 @@ static int charge(dp_object *o, dp_account *account, dp_error *err)
 }
 
 /* Locked. */
-static int enlist(dp_object *o, const dp_object_ops *ops, dp_error *err)
+static int set_kind(dp_object *o, const dp_object_ops *ops, dp_error *err)
 {
     dpi_object_kind *k = kind_named(ops);
 
@@ -370,13 +370,13 @@ int dpi_object_new(const dp_object_ops *kind, size_t bytes, dp_tensor *const *te
     int rc = charge(o, account, err);
     pthread_mutex_lock(&lock);
     if (rc == 0)
-        rc = enlist(o, kind, err);
+        rc = set_kind(o, kind, err);
     pthread_mutex_unlock(&lock);
     if (rc < 0) {
         release(o);
         return rc;
     }
-    atomic_fetch_add(&living, 1);
+    atomic_fetch_add(&n_objects, 1);
     *out = o;
     return 0;
 }
@@ -396,7 +396,7 @@ dp_object *dp_object_unref(dp_object *o)
     if (o->kind != NULL)
         end(o);
     pthread_mutex_unlock(&lock);
-    atomic_fetch_sub(&living, 1);
+    atomic_fetch_sub(&n_objects, 1);
     release(o);
     return NULL;
 }
@@ -412,7 +412,7 @@ static int ended(const dp_object *o, dp_error *err)
 /* Locked.  May code whose registration is k use o? */
 static int check_user(dp_object *o, dpi_object_kind *k, dp_error *err)
 {
-    dp_error said = DP_ERROR_INIT;
+    dp_error why_not = DP_ERROR_INIT;
 
     while (o->busy)
         pthread_cond_wait(&changed, &lock);
@@ -425,14 +425,14 @@ static int check_user(dp_object *o, dpi_object_kind *k, dp_error *err)
                             k->name, o->origin->name);
     if (k->generation < o->kind->generation && k->ops.version == o->version)
         return 0; /* a call of the old code, under way while the new one adopted o */
-    if (k->generation > o->kind->generation && adopt(o, k, &said))
+    if (k->generation > o->kind->generation && adopt(o, k, &why_not))
         return 0;
     return dp_error_set(err, DP_ERUNTIME,
                         "an object of kind '%s' is of generation %llu of plugin '%s', and "
                         "generation %llu did not adopt it%s%s",
                         o->origin->name, (unsigned long long)o->kind->generation, o->origin->plugin,
-                        (unsigned long long)k->generation, said.message[0] ? ": " : "",
-                        said.message);
+                        (unsigned long long)k->generation, why_not.message[0] ? ": " : "",
+                        why_not.message);
 }
 
 int dpi_object_get(dp_object *o, const dp_object_ops *kind, dp_object_view *out, dp_error *err)

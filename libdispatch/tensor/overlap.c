@@ -15,18 +15,18 @@ int dp_internal_overlap(const dp_tensor *t)
 }
 
 /* `left`: so many pairs are looked at, since a wrapper may hold one tensor along very many ways. */
-static bool share_storage(const dp_tensor *a, const dp_tensor *b, int *left)
+static bool share_storage(const dp_tensor *a, const dp_tensor *b, int *pairs_left)
 {
     const dpi_geometry *ga = dpi_geometry_of(a), *gb = dpi_geometry_of(b);
     const dpi_parts *p = ga->parts != NULL ? ga->parts : gb->parts;
 
     if (ga->storage == gb->storage)
         return true;
-    for (uint32_t i = 0; p != NULL && i<p->n_tensors && * left> 0; i++)
-        if (p == ga->parts ? share_storage(p->tensors[i], b, left)
-                           : share_storage(a, p->tensors[i], left))
+    for (uint32_t i = 0; p != NULL && i<p->n_tensors && * pairs_left> 0; i++)
+        if (p == ga->parts ? share_storage(p->tensors[i], b, pairs_left)
+                           : share_storage(a, p->tensors[i], pairs_left))
             return true;
-    --*left;
+    --*pairs_left;
     return false;
 }
 
@@ -50,13 +50,13 @@ int dp_overlap(const dp_tensor *a, const dp_tensor *b)
     if (ga->storage != gb->storage)
         return DPI_OVERLAP_NONE;
     /* places in the storage, which need not have memory */
-    size_t at_a = (size_t)ga->offset * dp_dtype_size(a->dtype);
-    size_t at_b = (size_t)gb->offset * dp_dtype_size(b->dtype);
-    size_t end_a = at_a + (size_t)ga->numel * dp_dtype_size(a->dtype);
-    size_t end_b = at_b + (size_t)gb->numel * dp_dtype_size(b->dtype);
-    if (at_a == at_b && end_a == end_b)
+    size_t begin_a = (size_t)ga->offset * dp_dtype_size(a->dtype);
+    size_t begin_b = (size_t)gb->offset * dp_dtype_size(b->dtype);
+    size_t end_a = begin_a + (size_t)ga->numel * dp_dtype_size(a->dtype);
+    size_t end_b = begin_b + (size_t)gb->numel * dp_dtype_size(b->dtype);
+    if (begin_a == begin_b && end_a == end_b)
         return dpi_same_strides(ga, gb) ? DPI_OVERLAP_FULL : DPI_OVERLAP_PARTIAL;
-    return at_a < end_b && at_b < end_a ? DPI_OVERLAP_PARTIAL : DPI_OVERLAP_NONE;
+    return begin_a < end_b && begin_b < end_a ? DPI_OVERLAP_PARTIAL : DPI_OVERLAP_NONE;
 }
 
 int dpi_overlap_check(const dp_tensor *out, const dp_tensor *in, dp_error *err)

@@ -74,8 +74,8 @@ int dpi_resize(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes, dp_m
 int dpi_set_storage(dp_account *a, dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
                     const int64_t *sizes, const int64_t *strides, dp_error *err)
 {
-    char own[DP_KEY_NAME_MAX], other[DP_KEY_NAME_MAX];
-    dp_device device = dpi_storage_of(t)->device, theirs = dpi_storage_of(source)->device;
+    char own_name[DP_KEY_NAME_MAX], source_name[DP_KEY_NAME_MAX];
+    dp_device device = dpi_storage_of(t)->device, source_device = dpi_storage_of(source)->device;
     dp_tensor *fresh = NULL;
     int rc = dpi_no_wrapper(t, err);
 
@@ -88,12 +88,12 @@ int dpi_set_storage(dp_account *a, dp_tensor *t, const dp_tensor *source, int64_
                             "Expected a Storage of type %s, but got type %s for argument 1 "
                             "'storage'",
                             dp_dtype_name(t->dtype), dp_dtype_name(source->dtype));
-    if (device != theirs)
+    if (device != source_device)
         return dp_error_set(
             err, DP_ERUNTIME,
             "Attempted to set the storage of a tensor on device \"%s\" to a storage "
             "on different device \"%s\"",
-            dp_device_name(device, own), dp_device_name(theirs, other));
+            dp_device_name(device, own_name), dp_device_name(source_device, source_name));
     if (dpi_storage_of(t)->memoryless != dpi_storage_of(source)->memoryless)
         return dp_error_set(
             err, DP_ERUNTIME,

@@ -44,10 +44,10 @@ int dpi_no_data(const dpi_storage *s, dp_error *err);
  * without memory. */
 int dpi_storage_enter(const dpi_storage *s, dpi_device **d, dp_error *err);
 /* How much of its home's memory a storage of `bytes` wants: all that it needs, or none. */
-size_t dpi_storage_inside(dp_device device, size_t bytes);
+size_t dpi_storage_inline_bytes(dp_device device, size_t bytes);
 /* Make *s a storage.  inside: dpi_storage_inside() bytes of its home, 64-byte aligned, if that is
  * not 0. */
-int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inside, dp_error *err);
+int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inline_data, dp_error *err);
 /* A storage over a block of another process, on a device. */
 int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const dp_block_name *name,
                             dp_error *err);
@@ -64,7 +64,7 @@ int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
  * call count it that it does not fit in without (dpi_growth.needs).  False: there is none. */
 bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by);
 /* No growth of s by this thread since `change` will be undone. */
-void dpi_storage_keep_growths(const dpi_storage *s, uint64_t change);
+void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change);
 /* Undo the growths of s by this thread since `change`, while shapes change, up to one whose memory
  * another thread has read, or that a geometry needs. */
 void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
@@ -76,24 +76,25 @@ typedef struct dpi_charge {
     uint64_t bytes;
 } dpi_charge;
 /* So many bytes are about to be made for a.  DP_ERESOURCE: that is too much for it. */
-int dpi_charge_begin(dpi_charge *b, dp_account *a, uint64_t bytes, dp_error *err);
-static inline void dpi_storage_take_charge(dpi_storage *s, dpi_charge b) /* of s, which is new */
+int dpi_charge_begin(dpi_charge *charge, dp_account *a, uint64_t bytes, dp_error *err);
+static inline void dpi_storage_set_charge(dpi_storage *s,
+                                          dpi_charge charge) /* of s, which is new */
 {
-    s->made = true;
-    s->all_made = b.bytes;
-    atomic_store_explicit(&s->charged, b.word, memory_order_relaxed);
+    s->call_made = true;
+    s->call_made_bytes = charge.bytes;
+    atomic_store_explicit(&s->charged, charge.word, memory_order_relaxed);
 }
 /* The bytes of s, which is new, are about to be made for a. */
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
 dpi_charge dpi_storage_charge_of(const dpi_storage *s); /* of s, which is gone */
-void dpi_storage_forget(const dpi_storage *s);          /* the same, ended */
-void dpi_charge_end(dpi_charge b);                      /* those bytes are gone */
+void dpi_storage_discharge(const dpi_storage *s);       /* the same, ended */
+void dpi_charge_end(dpi_charge charge);                 /* those bytes are gone */
 /* s is about to grow by so many bytes, made for a: whoever is charged for s pays; a, if it is
  * nobody and a is not NULL. */
 int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_error *err);
 /* So many bytes of s, which were `made` for an account or not, go: their part of what it is
  * charged. */
-dpi_charge dpi_storage_part(dpi_storage *s, uint64_t bytes, bool made);
+dpi_charge dpi_storage_split_charge(dpi_storage *s, uint64_t bytes, bool call_made);
 
 /* -- block.c -- */
 typedef struct dpi_block dpi_block;
@@ -113,7 +114,7 @@ const dpi_device *dpi_block_pinned_by(const dpi_block *b); /* NULL: it is not pi
 int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
 /* What a call that began before a reload still sees of a block that was not adopted; NULL to all
  * others. */
-void *dpi_block_replaced(const dpi_block *b);
+void *dpi_block_replaced_data(const dpi_block *b);
 int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err); /* dpi_storage_enter() */
 void dpi_bytes_count(int64_t bytes); /* > 0: a storage was made; < 0: one was released */
 /* Of all storages together; the peak but for 64 KiB a thread. */
@@ -123,8 +124,8 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak);
 /* What a wrapper is about to be made of, with a new geometry over its storage, is charged to whom
  * that is.  Between dpi_change_shapes_begin() and _end().  DP_ERESOURCE: that is too much for
  * it. */
-int dpi_parts_keep(const dpi_geometry *g, dp_error *err);
-void dpi_parts_let(dpi_parts *p); /* they go */
+int dpi_parts_charge(const dpi_geometry *g, dp_error *err);
+void dpi_parts_discharge(dpi_parts *p); /* they go */
 
 /* -- layout.c -- */
 /* Checks that a tensor can have these sizes.  *numel: their product. */
@@ -164,7 +165,7 @@ static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
     const dpi_storage *s = dpi_memory_of(g->storage);
     char *p = __atomic_load_n(&s->data, __ATOMIC_RELAXED);
     if (DPI_UNLIKELY(p == NULL && s->block != NULL))
-        p = dpi_block_replaced(s->block);
+        p = dpi_block_replaced_data(s->block);
     return p ? p + (size_t)g->offset * dpi_itemsize(dtype) : NULL;
 }
 static inline char *dpi_tensor_data(const dp_tensor *t) /* first element; NULL: no memory */
@@ -211,9 +212,9 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
 /* The same to packed elements, which go past the caches: for results of which the first parts would
  * be gone from them when somebody reads them.  dpi_past_end() before another thread is told of
  * them. */
-void dpi_run_past(dp_dtype to, char *dst, dp_dtype from, const char *src, int64_t src_stride,
-                  int64_t n);
-void dpi_past_end(void);
+void dpi_run_copy_uncached(dp_dtype to, char *dst, dp_dtype from, const char *src,
+                           int64_t src_stride, int64_t n);
+void dpi_uncached_end(void);
 bool dpi_goes_past(int64_t bytes); /* Is a result so large?  At least half of the last cache */
 
 #endif

@@ -11,27 +11,27 @@
 
 enum {
 #ifdef __SANITIZE_ADDRESS__
-    INSIDE_MAX = 0 /* what is written past its end is to be seen */
+    INLINE_MAX = 0 /* what is written past its end is to be seen */
 #else
-    INSIDE_MAX = 512 /* bytes: then the C library has homes of this size at hand */
+    INLINE_MAX = 512 /* bytes: then the C library has homes of this size at hand */
 #endif
 };
 
-static int no_bytes(dp_device device, size_t bytes, dp_error *err)
+static int out_of_memory(dp_device device, size_t bytes, dp_error *err)
 {
     char name[DP_KEY_NAME_MAX];
     return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu bytes for a tensor on %s", bytes,
                         dp_device_name(device, name));
 }
 
-static void leave_alone(void *arg)
+static void release_nothing(void *arg)
 {
     (void)arg;
 }
 
-size_t dpi_storage_inside(dp_device device, size_t bytes)
+size_t dpi_storage_inline_bytes(dp_device device, size_t bytes)
 {
-    return bytes <= INSIDE_MAX && dp_device_backend(device) == DP_B_CPU ? bytes : 0;
+    return bytes <= INLINE_MAX && dp_device_backend(device) == DP_B_CPU ? bytes : 0;
 }
 
 /* A backend in the host's memory is one device.  A tensor without memory may be on any: it needs
@@ -53,7 +53,7 @@ typedef struct source {
 } source;
 
 /* Give s its data.  The caller has entered the device. */
-static int fill_in(dpi_storage *s, dpi_device *d, source from, dp_error *err)
+static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *err)
 {
     int rc = check_index(d, s->device, err);
 
@@ -64,7 +64,7 @@ static int fill_in(dpi_storage *s, dpi_device *d, source from, dp_error *err)
         return from.import ? dpi_block_import(d, s, from.import, err)
                            : dpi_block_new(d, s, from.streams, err);
     s->data = dpi_memory_alloc(s->bytes);
-    return s->data || s->bytes == 0 ? DP_OK : no_bytes(s->device, s->bytes, err);
+    return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
 }
 
 /* Bytes of the host's memory that s takes; blocks are counted by themselves. */
@@ -91,13 +91,13 @@ static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
     atomic_init(&s->id, 0);
     s->release = NULL;
     s->release_arg = NULL;
-    s->host = s->memoryless = s->fake = s->made = s->fixed = false;
+    s->host = s->memoryless = s->fake = s->call_made = s->fixed = false;
     s->kind = NULL;
-    s->kind_held = 0;
+    s->kind_ref = 0;
     s->block = NULL;
     atomic_init(&s->charged, 0);
-    s->keeps = 0;
-    s->all = s->all_made = 0;
+    s->charge_count = 0;
+    s->total_bytes = s->call_made_bytes = 0;
     atomic_init(&s->growth, NULL);
 }
 
@@ -133,7 +133,7 @@ static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from
 
     if (rc < 0)
         return rc;
-    rc = fill_in(s, d, from, err);
+    rc = allocate_data(s, d, from, err);
     if (rc == DP_OK)
         storage_count(s); /* before the device is left, so that the bit is never free in between */
     else
@@ -146,9 +146,9 @@ static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *e
 {
     dp_device device = at.device;
     dpi_device *d;
-    int bit = dp_device_backend(device), real = dp_device_backend(device & ~DPI_FAKE);
+    int bit = dp_device_backend(device), without_flags = dp_device_backend(device & ~DPI_FAKE);
 
-    if (real == DP_B_CPU || real == DP_B_Meta)
+    if (without_flags == DP_B_CPU || without_flags == DP_B_Meta)
         device -= dp_device_index(device); /* "cpu:1" is cpu, as in PyTorch */
     if (bit == DP_B_Meta || (device & DPI_MEMORYLESS))
         return init_memoryless(s, device & ~DPI_FAKE, (device & DPI_FAKE) == DPI_FAKE, bytes, err);
@@ -156,7 +156,7 @@ static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *e
     if (rc < 0)
         return rc;
     storage_clear(s, device, bytes);
-    s->all = bytes;
+    s->total_bytes = bytes;
     rc = memory_init(s, d, at.account, (source){at.streams, NULL}, err);
     dpi_device_leave(d);
     return rc;
@@ -171,7 +171,7 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
     if (rc < 0)
         return rc;
     storage_clear(s, at.device, bytes);
-    s->all = bytes;
+    s->total_bytes = bytes;
     s->fixed = true;
     rc = d->host || d->ops.import_block == NULL
              ? dp_error_set(err, DP_ENOTIMPL, "backend %s opens no blocks of other processes",
@@ -181,18 +181,18 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
     return rc;
 }
 
-int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inside, dp_error *err)
+int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inline_data, dp_error *err)
 {
-    if (dpi_storage_inside(at.device, bytes) == 0)
+    if (dpi_storage_inline_bytes(at.device, bytes) == 0)
         return storage_init(s, at, bytes, err);
     storage_clear(s, DP_DEVICE_CPU, bytes);
-    s->all = bytes;
+    s->total_bytes = bytes;
     int rc = at.account != NULL ? dpi_storage_charge(s, at.account, err) : DP_OK;
     if (rc < 0)
         return rc;
     s->host = true;
-    s->data = inside;
-    s->release = leave_alone;
+    s->data = inline_data;
+    s->release = release_nothing;
     storage_count(s);
     return DP_OK;
 }
@@ -201,9 +201,9 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
                               void *arg)
 {
     storage_clear(s, DP_DEVICE_CPU, bytes);
-    s->all = bytes;
+    s->total_bytes = bytes;
     s->data = data;
-    s->release = release ? release : leave_alone;
+    s->release = release ? release : release_nothing;
     s->release_arg = arg;
     s->host = s->fixed = true;
     storage_count(s);
@@ -257,7 +257,7 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
 
 /* The memory of s alone is about to be released: a block may outlive it, and then so does the
  * bill. */
-static void memory_paid(dpi_storage *s, dpi_charge charge)
+static void settle_charge(dpi_storage *s, dpi_charge charge)
 {
     if (s->block)
         dpi_block_charge(s->block, charge);
@@ -309,7 +309,8 @@ static uint64_t since_of(const dpi_growth *g)
 
 static void growth_memory_end(dpi_storage *s, dpi_growth *g)
 {
-    memory_paid(&g->memory, dpi_storage_part(s, piece_bytes(&g->memory), g->memory.made));
+    settle_charge(&g->memory,
+                  dpi_storage_split_charge(s, piece_bytes(&g->memory), g->memory.call_made));
     memory_fini(&g->memory);
 }
 
@@ -327,15 +328,15 @@ void dpi_storage_fini(dpi_storage *s)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
 
-    if (DPI_UNLIKELY(s->kind_held != 0))
-        dpi_kind_unref(s->kind_held - 1);
+    if (DPI_UNLIKELY(s->kind_ref != 0))
+        dpi_kind_unref(s->kind_ref - 1);
     if (DPI_UNLIKELY(g != NULL))
         growths_free(s, g);
     if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0) {
         if (s->block || s->release == dpi_block_release)
-            memory_paid(s, dpi_storage_charge_of(s));
+            settle_charge(s, dpi_storage_charge_of(s));
         else
-            dpi_storage_forget(s);
+            dpi_storage_discharge(s);
     }
     memory_fini(s);
 }
@@ -404,23 +405,23 @@ static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growt
     int rc = dpi_storage_charge_growth(s, a, counted, err);
 
     if (rc == DP_OK && (rc = growth_fill(s, bytes, g, err)) < 0)
-        dpi_charge_end(dpi_storage_part(s, counted, a != NULL));
+        dpi_charge_end(dpi_storage_split_charge(s, counted, a != NULL));
     if (rc == DP_OK)
-        g->memory.made = a != NULL;
+        g->memory.call_made = a != NULL;
     return rc;
 }
 
 /* The memory that s had before it grew goes; s stays, and is counted. */
 static void own_memory_end(dpi_storage *s)
 {
-    memory_paid(s, dpi_storage_part(s, piece_bytes(s), s->made));
+    settle_charge(s, dpi_storage_split_charge(s, piece_bytes(s), s->call_made));
     if (s->block != NULL)
         dpi_backend_ref(dp_device_backend(s->device)); /* as its block did */
     memory_release(s);
     s->block = NULL;
     s->data = NULL;
     s->bytes = 0;
-    s->made = false;
+    s->call_made = false;
 }
 
 /* The newest growth of s that is not undone, and in *undone the one right above it; NULL: there is
@@ -438,7 +439,7 @@ static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
 }
 
 /* While shapes change: what no running call can see of s goes. */
-static void forget_replaced(dpi_storage *s, dpi_growth *last)
+static void release_replaced(dpi_storage *s, dpi_growth *last)
 {
     uint64_t oldest = dpi_oldest_call();
     dpi_growth *g = last;
@@ -490,7 +491,7 @@ int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
     uint64_t since = dpi_change_shapes_begin();
     dpi_growth *last = last_growth(s, &undone);
     if (last != NULL)
-        forget_replaced(s, last);
+        release_replaced(s, last);
     int rc = check_growth(s, last, bytes, err);
     if (rc == DP_OK)
         rc = grow(s, a, last, undone, bytes, since, err);
@@ -500,7 +501,7 @@ int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 
 /* -- undoing it -- */
 
-static bool made_here(const dpi_growth *g, uint64_t change)
+static bool grown_here(const dpi_growth *g, uint64_t change)
 {
     return g != NULL && since_of(g) > change &&
            atomic_load_explicit(&g->by, memory_order_relaxed) == dpi_looker_self;
@@ -517,7 +518,7 @@ bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by)
     dpi_growth *undone, *g = began != 0 ? last_growth(s, &undone) : NULL;
     bool counted = false;
 
-    for (; made_here(g, began); g = g->replaced)
+    for (; grown_here(g, began); g = g->replaced)
         if (bytes > bytes_before(s, g)) {
             g->needs += (uint32_t)by;
             counted = true;
@@ -525,11 +526,11 @@ bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by)
     return counted;
 }
 
-void dpi_storage_keep_growths(const dpi_storage *s, uint64_t change)
+void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change)
 {
     dpi_growth *undone, *g = last_growth(s, &undone);
 
-    for (; made_here(g, change); g = g->replaced)
+    for (; grown_here(g, change); g = g->replaced)
         atomic_fetch_or_explicit(&g->state, DPI_CHANGE_READ, memory_order_relaxed);
 }
 
@@ -537,7 +538,7 @@ void dpi_storage_undo_growths(dpi_storage *s, uint64_t change)
 {
     dpi_growth *undone, *g = last_growth(s, &undone);
 
-    for (; made_here(g, change) && g->needs == 0; g = g->replaced) {
+    for (; grown_here(g, change) && g->needs == 0; g = g->replaced) {
         uint64_t own = since_of(g) << 2 | DPI_CHANGE_OWN;
         if (!atomic_compare_exchange_strong_explicit(&g->state, &own, own | DPI_CHANGE_UNDONE,
                                                      memory_order_acq_rel, memory_order_relaxed))

@@ -289,7 +289,7 @@ bool dpi_goes_past(int64_t bytes)
 }
 
 /* Whole lines go past them: a part of one would be read first. */
-static void move_past(char *dst, const char *src, int64_t bytes)
+static void move_uncached(char *dst, const char *src, int64_t bytes)
 {
     enum { LINE = 64, EACH = sizeof(__m128i) };
     int64_t head = -(uintptr_t)dst % LINE, lines = (bytes - head) / LINE;
@@ -305,7 +305,7 @@ static void move_past(char *dst, const char *src, int64_t bytes)
     memcpy(dst + head, src + head, (size_t)(bytes - head));
 }
 
-void dpi_past_end(void)
+void dpi_uncached_end(void)
 {
     _mm_sfence();
 }
@@ -316,28 +316,28 @@ bool dpi_goes_past(int64_t bytes)
     return false;
 }
 
-static void move_past(char *dst, const char *src, int64_t bytes)
+static void move_uncached(char *dst, const char *src, int64_t bytes)
 {
     memcpy(dst, src, (size_t)bytes);
 }
 
-void dpi_past_end(void) {}
+void dpi_uncached_end(void) {}
 #endif
 
-void dpi_run_past(dp_dtype to, char *dst, dp_dtype from, const char *src, int64_t src_stride,
-                  int64_t n)
+void dpi_run_copy_uncached(dp_dtype to, char *dst, dp_dtype from, const char *src,
+                           int64_t src_stride, int64_t n)
 {
     _Alignas(64) char made[CHUNK * DPI_ITEM_MAX];
     int64_t bytes = (int64_t)dpi_itemsize(to), most = (int64_t)sizeof(made) / bytes;
 
     if (to == from && src_stride == bytes) {
-        move_past(dst, src, n * bytes);
+        move_uncached(dst, src, n * bytes);
         return;
     }
     for (int64_t m; n > 0; n -= m) {
         m = n < most ? n : most;
         dpi_run_copy(to, made, bytes, from, src, src_stride, m);
-        move_past(dst, made, m * bytes);
+        move_uncached(dst, made, m * bytes);
         dst += m * bytes;
         src += m * src_stride;
     }

@@ -5,11 +5,11 @@
 static int over_new_storage(dp_dtype dtype, dpi_target at, const dpi_layout *l, size_t bytes,
                             dp_tensor **out, dp_error *err)
 {
-    dpi_home *h = dpi_home_new(l->ndim, dpi_storage_inside(at.device, bytes));
+    dpi_home *h = dpi_home_new(l->ndim, dpi_storage_inline_bytes(at.device, bytes));
 
     if (h == NULL)
         return dpi_no_memory(err, "a tensor");
-    int rc = dpi_storage_init(&h->storage, at, bytes, dpi_home_inside(h, l->ndim), err);
+    int rc = dpi_storage_init(&h->storage, at, bytes, dpi_home_inline_data(h, l->ndim), err);
     if (rc < 0) {
         dp_free(h);
         return rc;
@@ -164,9 +164,9 @@ int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, cons
         dp_free(h);
         return rc;
     }
-    h->storage.kind = memcpy(dpi_home_inside(h, l->ndim), kind, bytes);
+    h->storage.kind = memcpy(dpi_home_inline_data(h, l->ndim), kind, bytes);
     dp_tensor *t = dpi_home_own_all(h, dtype, l);
-    if ((rc = dpi_tensor_of_other_parts(t, l, p, &from, err)) < 0) {
+    if ((rc = dpi_tensor_with_parts(t, l, p, &from, err)) < 0) {
         dp_tensor_unref(t);
         return rc;
     }
@@ -183,8 +183,8 @@ bool dpi_parts_are_only(const dp_tensor *t)
            atomic_load(&DPI_HOME_OF(tensor, t)->refs) == 2;
 }
 
-int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
-                              dp_tensor **out, dp_error *err)
+int dpi_tensor_with_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p, dp_tensor **out,
+                          dp_error *err)
 {
     int rc = dpi_tensor_on(t, l, out, err);
 

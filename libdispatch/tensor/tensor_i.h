@@ -37,15 +37,15 @@ typedef struct dpi_storage {
     bool memoryless; /* it has a size and never any data: device meta, fakes, wrappers */
     bool fake;       /* memoryless, and its tensors have the key Fake */
     uint8_t
-        kind_held; /* slot of a wrapper's kind + 1, which dpi_kind_unref() takes; 0: it has no key */
+        kind_ref; /* slot of a wrapper's kind + 1, which dpi_kind_unref() takes; 0: it has no key */
     const char *kind; /* of a wrapper, whose bytes are its parts'; in its home; NULL: of none */
     struct dpi_block *block; /* whose data this is; NULL: the host's */
     /* keep.c's: whose account it is charged to, and how often that holder asked; its bytes and
      * those that it grew by, and how many of them were made for an account. */
     atomic_uintptr_t charged;
-    uint32_t keeps;
-    bool made; /* `bytes` were */
-    uint64_t all, all_made;
+    uint32_t charge_count;
+    bool call_made; /* `bytes` were */
+    uint64_t total_bytes, call_made_bytes;
     bool fixed; /* it never gets more bytes: the memory is somebody else's */
     _Atomic(struct dpi_growth *) growth; /* the latest; NULL: it never grew */
 } dpi_storage;
@@ -337,8 +337,8 @@ int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err);
 int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
                         dpi_parts *p, dp_tensor **out, dp_error *err);
 /* The same over t's storage. */
-int dpi_tensor_of_other_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
-                              dp_tensor **out, dp_error *err);
+int dpi_tensor_with_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p, dp_tensor **out,
+                          dp_error *err);
 /* Fails with DP_ENOTIMPL, by its kind, if t is a wrapper: it has no bytes to be read or written. */
 int dpi_no_wrapper(const dp_tensor *t, dp_error *err);
 /* t, new, has the version of `of` and is no view. */

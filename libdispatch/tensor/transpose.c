@@ -8,19 +8,19 @@
 #include "nest.h"
 
 enum {
-    SIDE = 64,       /* elements of a tile in each dimension, where both are as long */
-    ROOM = 32 << 10, /* bytes of a tile */
-    VECTOR = 16,     /* bytes; 16 of them are read at once, and registers hold them */
-    UP = SIDE * SIDE /* elements of a tile */
+    TILE_SIDE = 64,        /* elements of a tile in each dimension, where both are as long */
+    TILE_BYTES = 32 << 10, /* bytes of a tile */
+    VECTOR = 16,           /* bytes; 16 of them are read at once, and registers hold them */
+    TILE_ELEMENTS = TILE_SIDE * TILE_SIDE /* elements of a tile */
 };
 
 typedef struct tiles {
     const dpi_nest *nest; /* [0] is written, [1] is read */
     dp_dtype to, from;
-    int across;       /* the source's innermost dimension; the destination's is 0 */
+    int source_inner; /* the source's innermost dimension; the destination's is 0 */
     int64_t side[2];  /* elements of a tile along 0 and along `across` */
     int64_t count[2]; /* tiles */
-    bool past;        /* the destination is written past the caches */
+    bool uncached;    /* the destination is written past the caches */
 } tiles;
 
 static int64_t least(int64_t a, int64_t b)
@@ -36,7 +36,7 @@ static int64_t least(int64_t a, int64_t b)
  * name_all: n0 runs of na elements, each run's one after the other in memory, into na rows of n0.
  * What is short of a block is read as far as one, and written so: behind a row, which the next row
  * then overwrites, and behind the last. */
-#define TURN(name, type, n, stages, low, high)                                                     \
+#define TRANSPOSE(name, type, n, stages, low, high)                                                \
     typedef type name##_row __attribute__((vector_size(VECTOR)));                                  \
     static inline __attribute__((always_inline)) void name(                                        \
         char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows)                \
@@ -68,21 +68,22 @@ static int64_t least(int64_t a, int64_t b)
             name(dst + k * dst_row + i * bytes, dst_row, src + i * src_row + k * bytes, src_row,   \
                  n0 - i);                                                                          \
     }
-#define LOW(...) __VA_ARGS__
-TURN(turn_1, uint8_t, 16, 4, LOW(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-     LOW(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
-TURN(turn_2, uint16_t, 8, 3, LOW(0, 8, 1, 9, 2, 10, 3, 11), LOW(4, 12, 5, 13, 6, 14, 7, 15))
-TURN(turn_4, uint32_t, 4, 2, LOW(0, 4, 1, 5), LOW(2, 6, 3, 7))
-TURN(turn_8, uint64_t, 2, 1, LOW(0, 2), LOW(1, 3))
+#define LIST(...) __VA_ARGS__
+TRANSPOSE(transpose_1, uint8_t, 16, 4, LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+          LIST(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
+TRANSPOSE(transpose_2, uint16_t, 8, 3, LIST(0, 8, 1, 9, 2, 10, 3, 11),
+          LIST(4, 12, 5, 13, 6, 14, 7, 15))
+TRANSPOSE(transpose_4, uint32_t, 4, 2, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
+TRANSPOSE(transpose_8, uint64_t, 2, 1, LIST(0, 2), LIST(1, 3))
 
-typedef void (*turn_fn)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t n0,
-                        int64_t na);
-static const turn_fn turns[] = {
-    [1] = turn_1_all, [2] = turn_2_all, [4] = turn_4_all, [8] = turn_8_all};
+typedef void (*transpose_fn)(char *dst, int64_t dst_row, const char *src, int64_t src_row,
+                             int64_t n0, int64_t na);
+static const transpose_fn transposes[] = {
+    [1] = transpose_1_all, [2] = transpose_2_all, [4] = transpose_4_all, [8] = transpose_8_all};
 
 /* The same by elements, `step` bytes apart in a run, in whichever order has the longer loops. */
-static void turn_elements(dp_dtype d, char *dst, int64_t dst_row, const char *src, int64_t src_row,
-                          int64_t step, int64_t n0, int64_t na)
+static void transpose_elements(dp_dtype d, char *dst, int64_t dst_row, const char *src,
+                               int64_t src_row, int64_t step, int64_t n0, int64_t na)
 {
     int64_t bytes = (int64_t)dpi_itemsize(d);
 
@@ -115,40 +116,43 @@ static void count_blocks(int64_t n0, int64_t na, int64_t src_row, int64_t bytes,
 }
 
 /* Into dst, rows of n0 elements, packed. */
-static void turn_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
+static void transpose_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
 {
     int64_t bytes = (int64_t)dpi_itemsize(t->from), row = n0 * bytes, i = 0, k = 0;
-    int64_t src_row = t->nest->strides[1], step = t->nest->strides[2 * t->across + 1];
+    int64_t src_row = t->nest->strides[1], step = t->nest->strides[2 * t->source_inner + 1];
 
     if (step == bytes && bytes < VECTOR)
         count_blocks(n0, na, src_row, bytes, &i, &k);
     if (i > 0)
-        turns[bytes](dst, row, src, src_row, i, k);
+        transposes[bytes](dst, row, src, src_row, i, k);
     if (k > 0 && k < na) /* of these runs, what is left */
-        turn_elements(t->from, dst + k * row, row, src + k * step, src_row, step, i, na - k);
+        transpose_elements(t->from, dst + k * row, row, src + k * step, src_row, step, i, na - k);
     if (i < n0)
-        turn_elements(t->from, dst + i * bytes, row, src + i * src_row, src_row, step, n0 - i, na);
+        transpose_elements(t->from, dst + i * bytes, row, src + i * src_row, src_row, step, n0 - i,
+                           na);
 }
 
 /* -- tiles -- */
 
 static void run_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
 {
-    _Alignas(64) char room[ROOM + VECTOR];
+    _Alignas(64) char tile[TILE_BYTES + VECTOR];
     const int64_t *steps = t->nest->strides;
-    int64_t bytes = (int64_t)dpi_itemsize(t->from), each = steps[0], row = steps[2 * t->across];
+    int64_t bytes = (int64_t)dpi_itemsize(t->from), each = steps[0],
+            row = steps[2 * t->source_inner];
     int64_t runs = na, length = n0;
 
-    turn_tile(t, room, src, n0, na);
+    transpose_tile(t, tile, src, n0, na);
     if (row == n0 * each) { /* its rows are one run of the destination */
         length *= runs;
         runs = 1;
     }
     for (int64_t k = 0; k < runs; k++)
-        if (t->past)
-            dpi_run_past(t->to, dst + k * row, t->from, room + k * length * bytes, bytes, length);
+        if (t->uncached)
+            dpi_run_copy_uncached(t->to, dst + k * row, t->from, tile + k * length * bytes, bytes,
+                                  length);
         else
-            dpi_run_copy(t->to, dst + k * row, each, t->from, room + k * length * bytes, bytes,
+            dpi_run_copy(t->to, dst + k * row, each, t->from, tile + k * length * bytes, bytes,
                          length);
 }
 
@@ -159,26 +163,26 @@ static void run_tiles(int64_t begin, int64_t end, void *user)
     const dpi_nest *nest = t->nest;
 
     for (int64_t at = begin; at < end; at++) {
-        int64_t rest = at / t->count[1], i[2] = {rest % t->count[0], at % t->count[1]}, n[2];
+        int64_t index = at / t->count[1], i[2] = {index % t->count[0], at % t->count[1]}, n[2];
         char *data[2] = {nest->data[0], nest->data[1]};
-        rest /= t->count[0];
+        index /= t->count[0];
         for (int d = 0; d < nest->ndim; d++) {
-            int side = d == 0 ? 0 : d == t->across ? 1 : -1;
-            int64_t step = side >= 0 ? i[side] * t->side[side] : rest % nest->sizes[d];
+            int side = d == 0 ? 0 : d == t->source_inner ? 1 : -1;
+            int64_t step = side >= 0 ? i[side] * t->side[side] : index % nest->sizes[d];
             if (side >= 0)
                 n[side] = least(t->side[side], nest->sizes[d] - step);
             else
-                rest /= nest->sizes[d];
+                index /= nest->sizes[d];
             for (int k = 0; k < 2; k++)
                 data[k] += step * nest->strides[2 * d + k];
         }
         run_tile(t, data[0], data[1], n[0], n[1]);
     }
-    if (t->past)
-        dpi_past_end();
+    if (t->uncached)
+        dpi_uncached_end();
 }
 
-int dpi_nest_across(const dpi_nest *nest)
+int dpi_nest_source_inner(const dpi_nest *nest)
 {
     int least_of = 0;
 
@@ -189,16 +193,17 @@ int dpi_nest_across(const dpi_nest *nest)
     return least_of;
 }
 
-int dpi_copy_across(const dpi_nest *nest, int across, dp_dtype to, dp_dtype from, bool past,
-                    int threads, const dpi_stop *stop)
+int dpi_copy_transposed(const dpi_nest *nest, int source_inner, dp_dtype to, dp_dtype from,
+                        bool uncached, int threads, const dpi_stop *stop)
 {
-    tiles t = {.nest = nest, .to = to, .from = from, .across = across, .past = past};
-    int64_t n0 = nest->sizes[0], na = nest->sizes[across];
-    int64_t most = least(UP, ROOM / (int64_t)dpi_itemsize(from));
+    tiles t = {
+        .nest = nest, .to = to, .from = from, .source_inner = source_inner, .uncached = uncached};
+    int64_t n0 = nest->sizes[0], na = nest->sizes[source_inner];
+    int64_t most = least(TILE_ELEMENTS, TILE_BYTES / (int64_t)dpi_itemsize(from));
 
-    t.side[1] = least(na, SIDE);
+    t.side[1] = least(na, TILE_SIDE);
     t.side[0] = least(n0, most / t.side[1] / VECTOR * VECTOR);
-    if (t.side[0] < SIDE) /* it is short: the other may be longer */
+    if (t.side[0] < TILE_SIDE) /* it is short: the other may be longer */
         t.side[1] = least(na, most / t.side[0] / VECTOR * VECTOR);
     t.count[0] = (n0 + t.side[0] - 1) / t.side[0];
     t.count[1] = (na + t.side[1] - 1) / t.side[1];

@@ -34,14 +34,14 @@ static negate_fn negate_of(dp_dtype dtype)
     return table[dtype];
 }
 
-typedef struct twist {
+typedef struct negation {
     negate_fn real, imag; /* NULL: stays */
     int64_t half;         /* bytes from the real to the imaginary part */
-} twist;
+} negation;
 
 static void run(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
-    const twist *t = user;
+    const negation *t = user;
 
     if (t->real)
         t->real(data[0], strides[0], n);
@@ -58,8 +58,8 @@ void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
     bool is_complex = dp_dtype_is_complex(dtype), negative = bits & DPI_BIT(Negative);
     bool conjugate = is_complex && bits & DPI_BIT(Conjugate);
     negate_fn negate = negate_of(dtype);
-    twist t = {negative ? negate : NULL, is_complex && negative != conjugate ? negate : NULL,
-               itemsize / 2};
+    negation t = {negative ? negate : NULL, is_complex && negative != conjugate ? negate : NULL,
+                  itemsize / 2};
 
     nest.data[0] = data;
     at[0] = 1;

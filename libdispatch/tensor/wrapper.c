@@ -7,7 +7,7 @@
 #include "room.h"
 #include <dispatchd/dispatch.h>
 
-static int cannot(dp_error *err, const char *what, long long got, long long limit)
+static int over_limit(dp_error *err, const char *what, long long got, long long limit)
 {
     return dp_error_set(err, DP_ERESOURCE, "a wrapper tensor has at most %lld %s, not %lld", limit,
                         what, got);
@@ -29,17 +29,18 @@ static int check_kind(const char *kind, dp_error *err)
 }
 
 /* Keys of kinds among `keys` but for that of w's own, in slot `kind` if it has one. */
-static int check_other_kinds(const dp_wrapper *w, dp_keyset keys, int kind, dp_error *err)
+static int check_foreign_kinds(const dp_wrapper *w, dp_keyset keys, int kind, dp_error *err)
 {
     uint64_t own = kind >= 0 ? dpi_key_bit(dpi_kind_key(kind)) : 0;
-    uint64_t others = keys.functionality & DPI_KIND_BITS & ~own;
+    uint64_t foreign = keys.functionality & DPI_KIND_BITS & ~own;
     char text[400];
 
-    return others == 0
+    return foreign == 0
                ? DP_OK
                : dp_error_set(err, DP_EVALUE,
                               "a wrapper tensor of kind '%s' has the key of another kind: %s",
-                              w->kind, dp_keyset_print((dp_keyset){others, 0}, text, sizeof(text)));
+                              w->kind,
+                              dp_keyset_print((dp_keyset){foreign, 0}, text, sizeof(text)));
 }
 
 /* w->keys with the key of its kind, in slot `kind`; -1: it has none. */
@@ -56,7 +57,7 @@ static int check_keys(const dp_wrapper *w, int kind, dp_error *err)
 {
     char text[400];
     dp_keyset keys = with_kind(w, kind);
-    int rc = check_other_kinds(w, keys, kind, err);
+    int rc = check_foreign_kinds(w, keys, kind, err);
 
     if (rc < 0)
         return rc;
@@ -86,11 +87,11 @@ static uint32_t depth_of(const dp_tensor *t)
 static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
 {
     if (w->n_tensors > DP_LIMIT_WRAPPER_PARTS)
-        return cannot(err, "tensors (wrapper_parts)", w->n_tensors, DP_LIMIT_WRAPPER_PARTS);
+        return over_limit(err, "tensors (wrapper_parts)", w->n_tensors, DP_LIMIT_WRAPPER_PARTS);
     if (w->n_ints > DP_LIMIT_WRAPPER_PARTS)
-        return cannot(err, "integers (wrapper_parts)", w->n_ints, DP_LIMIT_WRAPPER_PARTS);
+        return over_limit(err, "integers (wrapper_parts)", w->n_ints, DP_LIMIT_WRAPPER_PARTS);
     if (w->n_doubles > DP_LIMIT_WRAPPER_PARTS)
-        return cannot(err, "doubles (wrapper_parts)", w->n_doubles, DP_LIMIT_WRAPPER_PARTS);
+        return over_limit(err, "doubles (wrapper_parts)", w->n_doubles, DP_LIMIT_WRAPPER_PARTS);
     if (w->n_tensors == 0 || w->tensors == NULL)
         return dp_error_set(err, DP_EVALUE, "a wrapper tensor of kind '%s' is made of no tensor",
                             w->kind);
@@ -112,7 +113,7 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
     }
     return *depth <= DP_LIMIT_WRAPPER_DEPTH
                ? DP_OK
-               : cannot(err, "levels (wrapper_depth)", *depth, DP_LIMIT_WRAPPER_DEPTH);
+               : over_limit(err, "levels (wrapper_depth)", *depth, DP_LIMIT_WRAPPER_DEPTH);
 }
 
 /* NULL: no memory. */
@@ -174,7 +175,7 @@ static dp_keyset keys_of(const dp_wrapper *w, int kind)
 }
 
 /* What a struct of the caller's size covers. */
-static dp_wrapper whole(const dp_wrapper *w)
+static dp_wrapper full_config(const dp_wrapper *w)
 {
     dp_wrapper full = {0};
 
@@ -205,12 +206,12 @@ static int wrapper_make(const dp_wrapper *w, int kind, dp_tensor **out, dp_error
 
 int dpi_wrapper_new(const dp_wrapper *given, dp_tensor **out, dp_error *err)
 {
-    dp_wrapper w = whole(given);
+    dp_wrapper w = full_config(given);
     int kind = w.kind != NULL ? dpi_kind_ref(w.kind) : -1;
     int rc = wrapper_make(&w, kind, out, err);
 
     if (rc == DP_OK)
-        dpi_geometry_of(*out)->storage->kind_held = (uint8_t)(kind + 1);
+        dpi_geometry_of(*out)->storage->kind_ref = (uint8_t)(kind + 1);
     else if (kind >= 0)
         dpi_kind_unref(kind);
     return rc;
@@ -246,7 +247,7 @@ bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
 /* The slot of the kind that t had when it was made; -1: it has no key of its own. */
 static int kind_of(const dp_tensor *t)
 {
-    return dpi_geometry_of(t)->storage->kind_held - 1;
+    return dpi_geometry_of(t)->storage->kind_ref - 1;
 }
 
 /* Only what it is made of, and its shape, may change. */
@@ -271,7 +272,7 @@ static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
 
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
 {
-    dp_wrapper w = whole(given);
+    dp_wrapper w = full_config(given);
     dpi_layout l;
     uint32_t depth;
     dp_tensor *from;
@@ -286,14 +287,14 @@ int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *given, dp_error *err)
         rc = check_same(t, &w, err);
     if (rc < 0)
         return rc;
-    uint32_t was = depth_of(t);
-    if (depth > was)
+    uint32_t old_depth = depth_of(t);
+    if (depth > old_depth)
         return dp_error_set(err, DP_EVALUE,
                             "a wrapper tensor that was made of %u levels cannot become one of %u: "
                             "it might hold itself",
-                            was, depth);
-    dpi_parts *p = parts_new(&w, was);
-    rc = p ? dpi_tensor_of_other_parts(t, &l, p, &from, err) : dpi_no_memory(err, "its parts");
+                            old_depth, depth);
+    dpi_parts *p = parts_new(&w, old_depth);
+    rc = p ? dpi_tensor_with_parts(t, &l, p, &from, err) : dpi_no_memory(err, "its parts");
     if (rc < 0) {
         dpi_parts_free(p);
         return rc;
