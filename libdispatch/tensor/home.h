@@ -1,4 +1,5 @@
-/* home.h -- homes: one block of memory for a tensor and for what was made with it. */
+/* home.h -- homes: one block of memory that holds a tensor and its own version, storage and
+ * geometry. */
 #ifndef DPI_HOME_H
 #define DPI_HOME_H
 
@@ -8,12 +9,12 @@
 
 _Static_assert(sizeof(dpi_home) == offsetof(dpi_home, geometry) + sizeof(dpi_geometry),
                "sizes and strides lie right behind the geometry");
-enum { INLINE_ALIGN = 64 }; /* as of dpi_memory_alloc() */
+enum { INLINE_ALIGN = 64 }; /* bytes, as dpi_memory_alloc() aligns */
 
 #define DPI_HOME_OF(part, p) ((dpi_home *)(void *)((char *)(p)-offsetof(dpi_home, part)))
 
-/* With room for ndim dimensions, and for `inside` bytes of its storage.  Has only an empty geometry
- * as yet. */
+/* Allocate a home with space for `ndim` sizes and strides, and for `inline_bytes` of storage data.
+ * The geometry of the home is empty, and its other parts are not initialised. */
 static inline dpi_home *dpi_home_new(int ndim, size_t inline_bytes)
 {
     size_t dims = dp_size_times((size_t)ndim, 2 * sizeof(int64_t));
@@ -28,7 +29,7 @@ static inline dpi_home *dpi_home_new(int ndim, size_t inline_bytes)
     return h;
 }
 
-/* Where the bytes of its storage lie. */
+/* The address of the storage data inside home `h`. */
 static inline void *dpi_home_inline_data(dpi_home *h, int ndim)
 {
     uintptr_t end = (uintptr_t)((int64_t *)(h + 1) + 2 * (size_t)ndim);
@@ -42,8 +43,8 @@ static inline dpi_home *dpi_home_ref(dpi_home *h)
     return h;
 }
 
-/* The home of t's version, if t holds it; NULL where it is t's own, or that of its root, which is
- * held as a tensor. */
+/* The home of t's version if `t` has a reference to that home.  NULL if the version lies in t's own
+ * home, or in the home of t's root, to which `t` has a tensor reference instead. */
 static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
 {
     dpi_home *h = DPI_HOME_OF(version, t->version);
@@ -52,8 +53,8 @@ static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
     return held ? h : NULL;
 }
 
-/* The keys of a tensor of this dtype among `keys`, which are a tensor's with the same storage
- * (c10::computeDispatchKey). */
+/* Replace the dtype's key (Dense or Quantized) in `keys`, the keys of a tensor over the same
+ * storage, by the one that `dtype` has (c10::computeDispatchKey). */
 static inline dp_keyset dpi_keys_for(dp_keyset keys, dp_dtype dtype)
 {
     const uint64_t dense = DPI_BIT(Dense), quantized = DPI_BIT(Quantized);
@@ -65,7 +66,8 @@ static inline dp_keyset dpi_keys_for(dp_keyset keys, dp_dtype dtype)
     return keys;
 }
 
-/* Complete h's tensor, which holds the homes of g and v. */
+/* Initialise h's tensor.  It takes a reference of the caller to the home of `g`, and one to the
+ * home of `v`. */
 static inline dp_tensor *dpi_tensor_init(dpi_home *h, dp_dtype dtype, dpi_geometry *g,
                                          dpi_version *v)
 {
@@ -84,7 +86,7 @@ static inline dp_tensor *dpi_tensor_init(dpi_home *h, dp_dtype dtype, dpi_geomet
     return t;
 }
 
-/* Complete h, which has its storage, with a geometry, a version and a tensor of its own. */
+/* Initialise the geometry, the version and the tensor of `h`, whose storage is initialised. */
 static inline dp_tensor *dpi_home_own_all(dpi_home *h, dp_dtype dtype, const dpi_layout *l)
 {
     dpi_geometry_init(&h->geometry, l, &h->storage);
@@ -92,17 +94,19 @@ static inline dp_tensor *dpi_home_own_all(dpi_home *h, dp_dtype dtype, const dpi
     return dpi_tensor_init(h, dtype, &h->geometry, &h->version);
 }
 
-/* t's geometry, with a reference to its home. */
+/* Return t's geometry with a reference to its home.  If the geometry lies in t's own home, the
+ * reference is new; otherwise t's reference is moved to the caller, and the caller must replace
+ * t->geometry. */
 static inline dpi_geometry *dpi_take_geometry(dp_tensor *t)
 {
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
 
     if (DPI_HOME_OF(geometry, g) == DPI_HOME_OF(tensor, t))
-        dpi_home_ref(DPI_HOME_OF(geometry, g)); /* otherwise t's is taken */
+        dpi_home_ref(DPI_HOME_OF(geometry, g)); /* else t's reference is moved */
     return g;
 }
 
-/* from's geometry, which leaves it. */
+/* Take the geometry out of `from`, and release the tensor `from`. */
 static inline dpi_geometry *dpi_tensor_strip(dp_tensor *from)
 {
     dpi_geometry *g = dpi_take_geometry(from);
@@ -115,12 +119,12 @@ static inline dpi_geometry *dpi_tensor_strip(dp_tensor *from)
 /* -- home.c -- */
 
 void dpi_home_unref(dpi_home *h);
-/* The storage of `g` need not have the bytes for `g` any more (dpi_growth.needs). */
+/* `g` is not used any more: do not count it in dpi_growth.needs of its storage. */
 void dpi_geometry_uncount_needs(dpi_geometry *g);
 
 /* -- tensor.c -- */
 
-/* Make a tensor of this layout over `s`. */
+/* Make a tensor with layout `l` over storage `s`. */
 int dpi_tensor_on_storage(dp_dtype dtype, dpi_storage *s, const dpi_layout *l, dp_tensor **out,
                           dp_error *err);
 

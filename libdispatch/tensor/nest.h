@@ -1,4 +1,4 @@
-/* nest.h -- loop nests over raw host memory, and iterators while they are built. */
+/* nest.h -- loop nests over raw host memory, and the plan from which an iterator is built. */
 #ifndef DPI_NEST_H
 #define DPI_NEST_H
 
@@ -6,53 +6,57 @@
 #include <dispatchd/iter.h>
 
 /* -- strided.c -- */
-/* A loop nest over raw host memory; dimension 0 is the innermost. */
+/* A loop nest over raw host memory.  Dimension 0 is the innermost one. */
 typedef struct dpi_nest {
-    int n_ops, ndim; /* ndim >= 1 */
+    int n_ops, ndim; /* `ndim` is at least 1 */
     int64_t numel;
     int64_t *sizes;   /* [ndim] */
     int64_t *strides; /* [ndim][n_ops] bytes */
     char *data[DP_ITER_OPERANDS_MAX];
-    /* so many operands are of a reduction: dimensions where their stride is 0 are inside */
+    /* number of leading operands that are outputs of a reduction.  Dimensions in which such an
+     * operand has stride 0 are reduced, and are kept innermost. */
     int n_reduced;
 } dpi_nest;
-/* Sort the nest's dimensions by the operands' strides, the smallest innermost; perm [ndim] says
- * where each was before.  Strides of 0 do not count.  linear: the order stays, but for reductions.
- * True: the order was right already. */
+/* Sort the dimensions of `nest` by the operands' strides, the smallest stride innermost; a stride
+ * of 0 does not count.  `linear`: keep the order, but move reduced dimensions inside.  `perm`
+ * [ndim] receives the old index of each dimension.  Returns true if the order did not change. */
 bool dpi_nest_order(dpi_nest *nest, int *perm, bool linear);
-/* Merge neighbouring dimensions that lie one after the other in memory. */
+/* Merge neighbouring dimensions that all operands can walk with one stride. */
 void dpi_nest_coalesce(dpi_nest *nest);
-/* Run the loop over elements [begin, end), in runs along dimension 0. */
+/* Run `loop` over elements [begin, end), one call per run along dimension 0. */
 void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop loop, void *user);
 
-/* -- transpose.c: nests of two operands, what is written and what is read, that copy.c made -- */
-/* The dimension that is innermost in what is read; 0: the one that is in what is written. */
+/* -- transpose.c: nests with two operands, made by copy.c: 0 is written, 1 is read -- */
+/* The dimension in which the operand that is read has its smallest stride above 0.  0: no dimension
+ * has a smaller one than the innermost dimension of the operand that is written. */
 int dpi_nest_source_inner(const dpi_nest *nest);
-/* Copy all of it, by tiles of dimension 0 and `across`, not 0.  past: dpi_goes_past(), and the
- * elements that are written lie one after the other. */
+/* Copy all elements, in tiles of dimension 0 and dimension `source_inner`, which is not 0.
+ * `uncached`: write with stores that bypass the caches, if dpi_goes_past() says that this pays.
+ * Then the elements that are written must be contiguous along dimension 0. */
 int dpi_copy_transposed(const dpi_nest *nest, int source_inner, dp_dtype to, dp_dtype from,
                         bool uncached, int threads, const dpi_stop *stop);
 
-/* -- iter*.c: what is known of an iterator while it is built -- */
+/* -- iter*.c: state that is needed only while an iterator is built -- */
 typedef struct dpi_iter_plan {
     const dp_iter_config *c;
     dp_iter *it;
-    bool fake;           /* outputs become fakes */
-    dp_account *account; /* pays for them */
-    bool same_shape;     /* all operands that keep their shape have the loop's */
-    bool dtypes_differ;  /* own and seen differ for some operand */
+    bool fake;           /* the outputs become fake tensors */
+    dp_account *account; /* account that is charged for new outputs */
+    bool same_shape;     /* all operands that are not resized have the loop's shape */
+    bool dtypes_differ;  /* `own` and `seen` differ for some operand */
     int ndim;
-    const int64_t *shape; /* [ndim] of the loop, before dimensions are sorted and merged */
+    const int64_t *shape; /* [ndim] shape of the loop, before dimensions are sorted and merged */
     int out_ndim;
-    const int64_t *out_shape; /* [out_ndim] of the outputs: the loop's but in reductions */
-    uint32_t resize;          /* bit k: output k is given another shape */
-    /* [n] of operand k, which exists and keeps its shape; NULL: an output still to be allocated
-     * or resized */
+    const int64_t *out_shape; /* [out_ndim] shape of the outputs */
+    uint32_t resize;          /* bit k: output k has to be resized */
+    /* [n] geometry of operand k; NULL: the operand is an output that has yet to be allocated or
+     * resized */
     const dpi_geometry **geometry;
-    dp_tensor **fresh; /* [n_out] that were made; owned until init succeeds */
-    int64_t *shape_buffer, *out_shape_buffer; /* [DP_DIM_MAX] for shapes that are no operand's */
+    dp_tensor **fresh; /* [n_out] new outputs, or NULL; owned until init succeeds */
+    int64_t *shape_buffer, *out_shape_buffer; /* [DP_DIM_MAX] each */
 } dpi_iter_plan;
-/* One dimension of n elements; room[1 + k] is operand k's stride, room[1 + it->n + k] is 0. */
+/* Give the iterator one dimension of `n` elements.  The caller sets the strides: it->room[1 + k] is
+ * operand k's, and it->room[1 + it->n + k], for the dimension that is missing, is 0. */
 static inline void dpi_iter_set_1d(dp_iter *it, int64_t n)
 {
     it->ndim = 1;
@@ -63,13 +67,15 @@ static inline void dpi_iter_set_1d(dp_iter *it, int64_t n)
     it->shape = it->room;
     it->strides = it->room + 1;
 }
-/* iter_types.c: sets device, memoryless and p->fake; dtype, own, seen, converts. */
+/* iter_types.c.  dpi_iter_devices() sets it->device, it->memoryless and p->fake.  dpi_iter_dtypes()
+ * sets it->dtype, it->own, it->seen and it->converts. */
 int dpi_iter_devices(dpi_iter_plan *p, dp_error *err);
 int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err);
-/* iter_layout.c: makes the outputs; sets ndim, numel, shape, strides.  a: where they do not fit. */
+/* iter_layout.c.  Make the outputs and set ndim, numel, shape and strides of the iterator.  `a`:
+ * memory for shape and strides if they do not fit into the iterator. */
 int dpi_iter_lay_out(dpi_iter_plan *p, dp_arena *a, dp_error *err);
-/* iter_run.c: elements that are converted at a time, and one such block: n0 * n1 of them at
- * most. */
+/* iter_run.c.  dpi_iter_block() gives the number of elements that are converted at a time.
+ * dpi_iter_run_block() runs `loop` over one block of n0 * n1 elements, at most that number. */
 int64_t dpi_iter_block(const dp_iter *it);
 void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *strides, int64_t n0,
                         int64_t n1, dp_iter_loop2d loop, void *user);

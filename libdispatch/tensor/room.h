@@ -1,10 +1,9 @@
-/* room.h -- what only the files of this room share.
+/* room.h -- declarations that only the files of libdispatch/tensor share.
  *
- * alloc.c memory; storage.c bytes on a device; layout.c geometry; tensor.c the object; empty.c new
- * ones; about.c what is known of it; view.c other geometries on the same bytes; resize.c another
- * geometry in the same tensor; promote.c dtypes; overlap.c shared bytes; strided.c loops over raw
- * memory; copy.c, transpose.c moving elements; iter.c, iter_types.c, iter_layout.c, iter_run.c
- * loops over tensors. */
+ * Memory: alloc.c (host allocator), storage.c and block.c (data on a device), keep.c (accounts).
+ * Geometry: layout.c, view.c, resize.c, become.c, overlap.c.  Tensors: tensor.c, home.c, empty.c,
+ * about.c.  Dtypes: promote.c.  Moving elements: strided.c, copy.c, transpose.c.  Loops over
+ * tensors: iter.c, iter_types.c, iter_layout.c, iter_run.c, iter_reduce.c. */
 #ifndef DPI_ROOM_H
 #define DPI_ROOM_H
 
@@ -12,15 +11,17 @@
 
 enum {
     DPI_ITEM_MAX = 16, /* bytes of the largest dtype */
-    DPI_GRAIN = 32768  /* elements under which a loop is not split (at::internal) */
+    DPI_GRAIN = 32768  /* a loop over fewer elements is not split among threads (at::internal) */
 };
-/* One more, of an atomic counter; without an atomic read-modify-write while there is one thread. */
+/* Add 1 to an atomic counter, without an atomic read-modify-write while there is only one
+ * thread. */
 #define DPI_COUNT_UP(counter)                                                                      \
     (DP_ONE_THREAD_                                                                                \
          ? atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, \
                                  memory_order_relaxed)                                             \
          : (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed))
-/* Drop a reference; true: it was the last one.  A sole owner needs no atomic read-modify-write. */
+/* Drop a reference.  Returns true if it was the last one.  The only owner needs no atomic
+ * read-modify-write. */
 static inline bool dpi_unref_last(atomic_uint *refs)
 {
     unsigned n = atomic_load_explicit(refs, memory_order_acquire);
@@ -34,131 +35,140 @@ static inline bool dpi_unref_last(atomic_uint *refs)
 }
 
 /* -- alloc.c -- */
-size_t dpi_memory_warm(void); /* bytes of freed blocks that are kept */
+size_t dpi_memory_warm(void); /* bytes of freed blocks that are cached */
 
 /* -- storage.c -- */
-/* DP_ENOTIMPL, in PyTorch's words: a tensor on `device` has no bytes to read. */
+/* Set and return DP_ENOTIMPL, in PyTorch's words: the tensors of `s` have no bytes to read. */
 int dpi_no_data(const dpi_storage *s, dp_error *err);
-/* Pin the device of s until dpi_device_leave(), to use s's bytes; (*d)->host: they are in host
- * memory.  Fails with DP_ERUNTIME, backend npu was unloaded, and with DP_ENOTIMPL for a storage
- * without memory. */
+/* Pin the device of `s` until dpi_device_leave(), so that its bytes can be used.  (*d)->host: they
+ * are host memory.  DP_ERUNTIME: "backend npu was unloaded"; DP_ENOTIMPL: `s` has no memory. */
 int dpi_storage_enter(const dpi_storage *s, dpi_device **d, dp_error *err);
-/* How much of its home's memory a storage of `bytes` wants: all that it needs, or none. */
+/* The number of bytes that a storage of `bytes` stores in its home: `bytes` or 0. */
 size_t dpi_storage_inline_bytes(dp_device device, size_t bytes);
-/* Make *s a storage.  inside: dpi_storage_inside() bytes of its home, 64-byte aligned, if that is
- * not 0. */
+/* Initialise `s`.  `inline_data`: 64-byte aligned memory in its home, of the size that
+ * dpi_storage_inline_bytes() gives; not used if that size is 0. */
 int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inline_data, dp_error *err);
-/* A storage over a block of another process, on a device. */
+/* Initialise `s` over a block on a device that another process exported. */
 int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const dp_block_name *name,
                             dp_error *err);
-/* A storage over the caller's memory.  release NULL: it is not the storage's to free. */
+/* Initialise `s` over the caller's memory.  `release` NULL: nothing releases that memory. */
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg);
 void dpi_storage_fini(dpi_storage *s);
-/* At least `bytes` long from here on, with what it held at its beginning; for all tensors on it.
- * DP_ERUNTIME: its memory is fixed, another call grew it since this one began, or it grew
- * DP_LIMIT_RESIZES times while a call runs that began before.
- * DP_ERESOURCE: the account that pays for it, or the machine, has no more. */
+/* Make `s` at least `bytes` long, for all tensors on it; its old bytes are copied.  DP_ERUNTIME:
+ * the memory of `s` is fixed, another call grew `s` since this call began, or `s` grew
+ * DP_LIMIT_RESIZES times while a call runs that is older.  DP_ERESOURCE: over the account's limit,
+ * or out of memory. */
 int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err);
-/* A geometry over `bytes` of s is made, by = 1, or gone, -1: those growths of s by this thread's
- * call count it that it does not fit in without (dpi_growth.needs).  False: there is none. */
+/* A geometry that needs `bytes` of `s` was made (`by` = 1) or released (-1).  Count it in
+ * dpi_growth.needs of every growth by this thread's call without which it does not fit.  Returns
+ * false if there is no such growth. */
 bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by);
-/* No growth of s by this thread since `change` will be undone. */
+/* Mark the growths of `s` by this thread since `change`, so that none of them will be undone. */
 void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change);
-/* Undo the growths of s by this thread since `change`, while shapes change, up to one whose memory
- * another thread has read, or that a geometry needs. */
+/* Undo the growths of `s` by this thread since `change`, the newest first.  Stops at a growth whose
+ * memory another thread has read or that a geometry needs.  Call between dpi_change_shapes_begin()
+ * and _end(). */
 void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
-/* -- keep.c: see there -- */
-/* Bytes and whose they are; all zero: nobody's. */
+/* -- keep.c: its head explains charges -- */
+/* Bytes that are charged, and the account and holder they are charged to.  All zero: no charge. */
 typedef struct dpi_charge {
     uintptr_t word;
     uint64_t bytes;
 } dpi_charge;
-/* So many bytes are about to be made for a.  DP_ERESOURCE: that is too much for it. */
+/* Charge `bytes` to account `a` before allocating them.  DP_ERESOURCE: over the account's limit. */
 int dpi_charge_begin(dpi_charge *charge, dp_account *a, uint64_t bytes, dp_error *err);
-static inline void dpi_storage_set_charge(dpi_storage *s,
-                                          dpi_charge charge) /* of s, which is new */
+/* Record the charge of the new storage `s`. */
+static inline void dpi_storage_set_charge(dpi_storage *s, dpi_charge charge)
 {
     s->call_made = true;
     s->call_made_bytes = charge.bytes;
     atomic_store_explicit(&s->charged, charge.word, memory_order_relaxed);
 }
-/* The bytes of s, which is new, are about to be made for a. */
+/* Charge the bytes of the new storage `s` to account `a` before allocating them. */
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
-dpi_charge dpi_storage_charge_of(const dpi_storage *s); /* of s, which is gone */
-void dpi_storage_discharge(const dpi_storage *s);       /* the same, ended */
-void dpi_charge_end(dpi_charge charge);                 /* those bytes are gone */
-/* s is about to grow by so many bytes, made for a: whoever is charged for s pays; a, if it is
- * nobody and a is not NULL. */
+/* Return the charge of `s`, whose last reference was dropped.  The caller must end that charge. */
+dpi_charge dpi_storage_charge_of(const dpi_storage *s);
+/* Refund the charge of `s`, whose last reference was dropped. */
+void dpi_storage_discharge(const dpi_storage *s);
+void dpi_charge_end(dpi_charge charge); /* Refund `charge` after its bytes were freed. */
+/* Charge `bytes` by which `s` will grow to the account that `s` is charged to, else to `a`, the
+ * account of the call that grows it, if that is not NULL. */
 int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_error *err);
-/* So many bytes of s, which were `made` for an account or not, go: their part of what it is
- * charged. */
+/* Take `bytes`, which are about to be freed, out of the charge of `s`, and return their part.
+ * `call_made`: they were charged to a call's account when they were allocated. */
 dpi_charge dpi_storage_split_charge(dpi_storage *s, uint64_t bytes, bool call_made);
 
 /* -- block.c -- */
 typedef struct dpi_block dpi_block;
-/* Give `of`, whose device and bytes are known, its data.  The caller is inside d, its device. */
+/* Allocate the data of `of`, whose device and size are set.  The caller has entered `d`, its
+ * device. */
 int dpi_block_new(dpi_device *d, dpi_storage *of, uint32_t streams, dp_error *err);
-/* The same of another process's block. */
+/* Open a block of another process as the data of `of`, whose device and size are set. */
 int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err);
-/* Host memory, pinned by d, which can do so and which the caller is inside of; for a storage that
- * is released by dpi_block_release(*out). */
+/* Allocate host memory and pin it with `d`, which the caller has entered and which has ops.pin.
+ * For a storage that is released by dpi_block_release(*out). */
 int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
                   dp_error *err);
 void dpi_block_release(void *block);
-void dpi_block_charge(dpi_block *b, dpi_charge charge); /* ends it when b is released; takes */
-void dpi_block_drop(dpi_block *b);                      /* its storage is gone */
-dpi_block *dpi_block_of(const dpi_storage *s); /* of pinned memory, too; NULL: there is none */
-const dpi_device *dpi_block_pinned_by(const dpi_block *b); /* NULL: it is not pinned */
+/* Take `charge` and refund it when `b` is freed. */
+void dpi_block_charge(dpi_block *b, dpi_charge charge);
+void dpi_block_drop(dpi_block *b); /* Drop `b`, whose storage is gone. */
+/* The block of device or pinned memory that `s` uses; NULL: none. */
+dpi_block *dpi_block_of(const dpi_storage *s);
+/* The device that pinned `b`; NULL: `b` is not pinned. */
+const dpi_device *dpi_block_pinned_by(const dpi_block *b);
 int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
-/* What a call that began before a reload still sees of a block that was not adopted; NULL to all
- * others. */
+/* The data of block `b`, which a reload did not adopt, for a call that began before that reload;
+ * NULL for all other calls. */
 void *dpi_block_replaced_data(const dpi_block *b);
-int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err); /* dpi_storage_enter() */
-void dpi_bytes_count(int64_t bytes); /* > 0: a storage was made; < 0: one was released */
-/* Of all storages together; the peak but for 64 KiB a thread. */
+/* Like dpi_storage_enter(). */
+int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err);
+void dpi_bytes_count(int64_t bytes); /* Count bytes that were allocated (> 0) or released (< 0). */
+/* The bytes of all storages, and their peak, which may miss up to 64 KiB per thread. */
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak);
 
-/* -- keep.c, too -- */
-/* What a wrapper is about to be made of, with a new geometry over its storage, is charged to whom
- * that is.  Between dpi_change_shapes_begin() and _end().  DP_ERESOURCE: that is too much for
- * it. */
+/* -- keep.c: parts of wrappers -- */
+/* `g` is about to become the geometry of a wrapper: charge its parts to the account that the
+ * wrapper's storage is charged to.  Call between dpi_change_shapes_begin() and _end().
+ * DP_ERESOURCE: over the account's limit. */
 int dpi_parts_charge(const dpi_geometry *g, dp_error *err);
-void dpi_parts_discharge(dpi_parts *p); /* they go */
+void dpi_parts_discharge(dpi_parts *p); /* Refund the charge of `p` before `p` is freed. */
 
 /* -- layout.c -- */
-/* Checks that a tensor can have these sizes.  *numel: their product. */
+/* Check that a tensor can have these sizes.  `*numel`: their product. */
 int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err);
-/* The same, and that so many packed elements fit into a storage. */
+/* Check that a tensor can have these sizes, and that its elements, packed, fit into a storage. */
 int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *err);
-/* Bytes that a storage needs for it; 0 when it has no elements. */
+/* The bytes that a storage needs for layout `l`; 0 without elements. */
 static inline size_t dpi_layout_bytes(const dpi_layout *l, size_t itemsize)
 {
     return l->numel == 0 ? 0 : (size_t)l->extent * itemsize;
 }
-/* Checks that it lies within a storage of `bytes`. */
+/* Check that layout `l` lies within a storage of `bytes`. */
 int dpi_fits_check(const dpi_layout *l, size_t itemsize, size_t bytes, dp_error *err);
-/* Make *g, behind which there is room for its sizes and strides, a geometry over s. */
+/* Initialise `g` as a geometry over `s`.  Behind `*g` there is memory for its sizes and strides. */
 void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s);
-void dpi_geometry_set_flags(dpi_geometry *g); /* from its sizes, strides and numel */
+void dpi_geometry_set_flags(dpi_geometry *g); /* Set the flags from sizes, strides and numel. */
 
 /* -- resize.c -- */
-/* A tensor of t's dtype over t's storage, from t's offset on, which grows if it has to; for
- * dpi_tensors_become().  strides NULL: contiguous. */
+/* Make a tensor over t's storage with t's dtype and offset, and grow the storage if it is too
+ * small.  For dpi_tensors_become().  `strides` NULL: contiguous. */
 int dpi_reshaped(dp_account *a, const dp_tensor *t, int ndim, const int64_t *sizes,
                  const int64_t *strides, dp_tensor **out, dp_error *err);
 
 /* -- tensor.c -- */
-dpi_parts *dpi_parts_copy(const dpi_parts *p); /* nobody is charged for it yet; NULL: no memory */
-void dpi_parts_free(dpi_parts *p);             /* of no geometry; NULL is fine */
-/* Can t get another shape now?  dpi_tensors_become() asks, too. */
+/* Return a copy that is not charged to anybody; NULL: out of memory. */
+dpi_parts *dpi_parts_copy(const dpi_parts *p);
+void dpi_parts_free(dpi_parts *p); /* Free `p`, which belongs to no geometry.  NULL is allowed. */
+/* Check that `t` can get another geometry now.  dpi_tensors_become() checks that, too. */
 int dpi_change_check(const dp_tensor *t, dp_error *err);
-/* Gives ts[i] the geometry of from[i] and releases from[i], which nobody else may refer to, for
- * every i where neither is NULL.  Either all of them change or none:  DP_ERUNTIME if another call
- * changed one since this call began, or if one was changed DP_LIMIT_RESIZES times while a call runs
- * that began before.  DP_ERESOURCE: a wrapper's new parts are too much for its keeper.  Any
- * thread. */
+/* Give ts[i] the geometry of from[i] and release from[i], to which nobody else may refer, for every
+ * i where neither is NULL.  Either all of them change or none.  DP_ERUNTIME: another call changed
+ * one of them since this call began, or one was changed DP_LIMIT_RESIZES times while a call runs
+ * that is older.  DP_ERESOURCE: the new parts of a wrapper are over the limit of the account that
+ * the wrapper is charged to.  Any thread. */
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err);
 static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
 {
@@ -168,12 +178,13 @@ static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
         p = dpi_block_replaced_data(s->block);
     return p ? p + (size_t)g->offset * dpi_itemsize(dtype) : NULL;
 }
-static inline char *dpi_tensor_data(const dp_tensor *t) /* first element; NULL: no memory */
+/* The address of t's first element; NULL: `t` has no memory. */
+static inline char *dpi_tensor_data(const dp_tensor *t)
 {
     return dpi_geometry_data(dpi_geometry_of(t), t->dtype);
 }
 
-/* Can a tensor of this dtype have a gradient?  c10::isDifferentiableType */
+/* Tell whether a tensor of dtype `d` can have a gradient (c10::isDifferentiableType). */
 static inline bool dpi_differentiable(dp_dtype d)
 {
     const uint32_t dtypes = 1u << DP_FLOAT16 | 1u << DP_FLOAT32 | 1u << DP_FLOAT64 |
@@ -184,37 +195,38 @@ static inline bool dpi_differentiable(dp_dtype d)
 
 /* -- overlap.c -- */
 enum { DPI_OVERLAP_NONE, DPI_OVERLAP_FULL, DPI_OVERLAP_PARTIAL, DPI_OVERLAP_TOO_HARD };
-/* Fails if out cannot be written element by element: its elements share memory, or, unless `in` is
- * NULL, part of `in` would change while it is read.  Source: ATen/MemoryOverlap.cpp. */
+/* Check that `out` can be written element by element.  DP_ERUNTIME: elements of `out` share memory
+ * or, unless `in` is NULL, `in` overlaps `out` partially and would change while it is read.
+ * Source: ATen/MemoryOverlap.cpp. */
 int dpi_overlap_check(const dp_tensor *out, const dp_tensor *in, dp_error *err);
 
 /* -- between.c -- */
-/* Are they on two devices of one backend that copies between them?  Then dpi_copy_between() copies
- * `bytes` from one to the other; both lie in the same way. */
+/* Tell whether `dst` and `src` are on two devices of one backend that copies between its devices.
+ * Then dpi_copy_between() can copy `bytes` from `src` to `dst`, which must have the same layout. */
 bool dpi_copies_between(const dp_tensor *dst, const dp_tensor *src);
 int dpi_copy_between(dp_tensor *dst, const dp_tensor *src, size_t bytes, dp_error *err);
 
 /* -- promote.c -- */
-/* May a copy convert elements of `from` to `to`?  DP_ERUNTIME where one of two dtypes is
- * quantized. */
+/* Check that a copy can convert elements of `from` to `to`.  DP_ERUNTIME: the dtypes differ and one
+ * of them is quantized. */
 int dpi_convert_check(dp_dtype to, dp_dtype from, dp_error *err);
 
-/* -- strided.c -- */
-/* Conjugates or negates, by `bits` of DPI_MATH_BITS, sizes [ndim] elements in host memory; strides
- * in elements, none of them beside another's bytes twice. */
+/* -- twist.c, strided.c -- */
+/* Conjugate or negate, as `bits` (a subset of DPI_MATH_BITS) says, sizes [ndim] elements at `data`
+ * in host memory.  `strides` are in elements; no two elements may share bytes. */
 void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
                const int64_t *strides, char *data);
-/* dst, of n bytes, begins with `made` bytes, which are repeated until it is full. */
+/* Repeat the first `made` bytes of `dst` until `n` bytes are filled. */
 void dpi_repeat(char *dst, int64_t made, int64_t n);
-/* Convert n elements from one dtype to another; strides in bytes. */
+/* Copy `n` elements and convert them from dtype `from` to dtype `to`.  Strides are in bytes. */
 void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, const char *src,
                   int64_t src_stride, int64_t n);
-/* The same to packed elements, which go past the caches: for results of which the first parts would
- * be gone from them when somebody reads them.  dpi_past_end() before another thread is told of
- * them. */
+/* Like dpi_run_copy(), but write packed elements with stores that bypass the caches.  For results
+ * so large that their beginning would leave the caches before it is read.  Call dpi_uncached_end()
+ * before another thread may read the elements. */
 void dpi_run_copy_uncached(dp_dtype to, char *dst, dp_dtype from, const char *src,
                            int64_t src_stride, int64_t n);
 void dpi_uncached_end(void);
-bool dpi_goes_past(int64_t bytes); /* Is a result so large?  At least half of the last cache */
+bool dpi_goes_past(int64_t bytes); /* True: `bytes` are at least half of the last cache. */
 
 #endif

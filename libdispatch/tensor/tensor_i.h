@@ -1,11 +1,13 @@
 /* tensor_i.h -- storage, geometry, tensor: the structs behind dp_tensor.
  *
- * A storage is a run of bytes on one device.  A geometry is immutable: sizes, strides and offset,
- * the flags derived from them, and the storage.  A tensor and what is made for it lie in one
- * counted allocation, its home.  Changing a tensor's shape gives it another geometry.  A running
- * call does not see changes by other calls: to it, a tensor has the geometry that it had when the
- * call began, or that the call itself gave it.  So one connection's call can resize a tensor while
- * another's kernel reads it. */
+ * A storage is a range of bytes on one device.  A geometry is immutable: sizes, strides and offset,
+ * the flags derived from them, and the storage.  A tensor and the parts made with it lie in one
+ * block of memory with a reference count, the tensor's home.
+ *
+ * A resize gives the tensor a new geometry.  A running call does not see changes by other calls:
+ * for that call, a tensor has the geometry that it had when the call began, or that the call itself
+ * gave it.  Therefore one connection's call can resize a tensor while a kernel of another
+ * connection reads the tensor. */
 #ifndef DPI_TENSOR_I_H
 #define DPI_TENSOR_I_H
 
@@ -13,100 +15,109 @@
 
 #pragma GCC visibility push(hidden)
 
-/* In a device for a new tensor: its storage is to take no memory, whatever the device is.  Such a
- * tensor has sizes and strides and no data: whoever reads bytes refuses it, whoever writes skips
- * it.  Everything on device meta is so. */
-enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 /* and has the key Fake */ };
+/* Flags in the device of a new tensor.  DPI_MEMORYLESS: its storage gets no memory, whatever the
+ * device is.  Such a tensor has sizes and strides but no data: functions that read bytes refuse it,
+ * and functions that write bytes do nothing.  All tensors on device meta are memoryless.  DPI_FAKE:
+ * memoryless, and the tensor has the key Fake. */
+enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 };
 
-/* Where the memory of a new tensor is to be, and at whose expense. */
+/* The device of a new tensor, and the account that is charged for its memory. */
 typedef struct dpi_target {
     dp_device device;
-    uint32_t
-        streams; /* dpi_streams_id(): a device's block is for its current one; 0: the default one */
-    dp_account *account; /* NULL: nobody's */
+    /* id of the streams whose current stream the block is for (dpi_streams_id()); 0: default
+     * stream */
+    uint32_t streams;
+    dp_account *account; /* NULL: no account is charged */
 } dpi_target;
 
 typedef struct dpi_storage {
     dp_device device;
-    void *data;                 /* may be NULL when bytes is 0; becomes NULL when its device goes */
-    size_t bytes;               /* that may be used; memoryless: that would be used */
-    atomic_uint_fast64_t id;    /* never reused; 0: nobody has asked for it yet */
-    void (*release)(void *arg); /* foreign memory; NULL: the allocator's or the device's */
+    void *data;              /* can be NULL if `bytes` is 0; becomes NULL when the device ends */
+    size_t bytes;            /* usable bytes; memoryless: bytes that the tensors' sizes need */
+    atomic_uint_fast64_t id; /* never reused; 0: not assigned yet */
+    /* releases foreign memory; NULL: the allocator or the device does */
+    void (*release)(void *arg);
     void *release_arg;
-    bool host;       /* data can be read and written here */
-    bool memoryless; /* it has a size and never any data: device meta, fakes, wrappers */
+    bool host;       /* `data` is host memory */
+    bool memoryless; /* has no data, whatever `bytes` is: device meta, fakes, wrappers */
     bool fake;       /* memoryless, and its tensors have the key Fake */
-    uint8_t
-        kind_ref; /* slot of a wrapper's kind + 1, which dpi_kind_unref() takes; 0: it has no key */
-    const char *kind; /* of a wrapper, whose bytes are its parts'; in its home; NULL: of none */
-    struct dpi_block *block; /* whose data this is; NULL: the host's */
-    /* keep.c's: whose account it is charged to, and how often that holder asked; its bytes and
-     * those that it grew by, and how many of them were made for an account. */
+    /* 1 + slot of the wrapper's kind, a reference for dpi_kind_unref(); 0: none */
+    uint8_t kind_ref;
+    const char *kind; /* name of the wrapper's kind, in the storage's home; NULL: no wrapper */
+    struct dpi_block *block; /* device block that `data` lies in; NULL: host memory */
+    /* Used by keep.c: the account and the holder that the storage is charged to, and how often that
+     * holder has charged it; the bytes of the storage and of all its growths, and how many of these
+     * bytes a call allocated for its account. */
     atomic_uintptr_t charged;
     uint32_t charge_count;
-    bool call_made; /* `bytes` were */
+    bool call_made; /* a call allocated `bytes` */
     uint64_t total_bytes, call_made_bytes;
-    bool fixed; /* it never gets more bytes: the memory is somebody else's */
-    _Atomic(struct dpi_growth *) growth; /* the latest; NULL: it never grew */
+    bool fixed;                          /* cannot grow: the memory is foreign */
+    _Atomic(struct dpi_growth *) growth; /* the newest; NULL: it never grew */
 } dpi_storage;
 
-/* A storage that grew: its bytes are these from change `since` on, which thread `by` made.  What
- * they were before stays as long as a running call may have begun before.  When the call that grew
- * it fails, the growth is undone (dpi_tensor_shrink) unless another thread has read its memory: it
- * then has none, and the storage's next growth uses the struct, which other threads may be
- * reading. */
+/* One growth of a storage.  From change `since` on, which thread `by` made, the storage's bytes are
+ * those of `memory`.  The replaced memory is released when no running call can be older than that
+ * change.  If the call that grew the storage fails, the growth is undone (dpi_tensor_shrink),
+ * unless another thread has read the new memory.  A growth that is undone has no memory, but stays
+ * in the list, because other threads may be reading the struct; the next growth of the storage
+ * reuses it. */
 typedef struct dpi_growth {
     dpi_storage memory;
-    struct dpi_growth *replaced; /* NULL: the storage's own memory, or nothing any more */
-    atomic_uint_fast64_t state;  /* `since` << 2, and one of DPI_CHANGE_* */
+    /* the growth before; NULL: the storage's own memory, or released */
+    struct dpi_growth *replaced;
+    atomic_uint_fast64_t state; /* `since` << 2 | DPI_CHANGE_* */
     _Atomic(const void *) by;
-    int n_replaced; /* memories behind it, the storage's own among them */
-    uint32_t
-        needs; /* geometries that do not fit in what it grew from, made by the call that grew it */
+    int n_replaced; /* number of replaced memories that still exist */
+    /* number of geometries of the call that grew the storage which do not fit without this
+     * growth */
+    uint32_t needs;
 } dpi_growth;
 
-/* Which threads have used a change of shape or memory: the one that made it alone, others, too, so
- * that it is not undone, or none will, since it is undone. */
+/* The state of a change of shape or memory.  OWN: only the thread that made it has used it.  READ:
+ * another thread has used it, so it cannot be undone.  UNDONE: no thread will use it any more. */
 enum { DPI_CHANGE_OWN, DPI_CHANGE_READ, DPI_CHANGE_UNDONE };
 
 typedef struct dpi_version {
     atomic_uint_fast64_t value;
 } dpi_version;
 
-/* What a wrapper tensor is made of, in one block.  Belongs to its geometry: the two change
- * together, and a running call sees neither change. */
+/* The parts that a wrapper tensor is made of, in one block.  They belong to the wrapper's geometry
+ * and change with it, so a running call sees neither change. */
 typedef struct dpi_parts {
     uint32_t version, n_tensors, n_ints, n_doubles;
     int32_t layout;
-    uint32_t depth; /* 1 + that of the deepest wrapper among the tensors, when t was made */
-    dp_tensor *const *tensors; /* counted */
+    uint32_t depth; /* 1 + the greatest depth among `tensors` when the wrapper was first made */
+    dp_tensor *const *tensors; /* [n_tensors] each with a reference */
     const int64_t *ints;
     const double *doubles;
-    uintptr_t
-        /* keep.c's: whose account holds the tensors, as the storage; changes of shape wait */
-        charged;
+    /* Used by keep.c: the account and the holder that `tensors` are charged to, as in
+     * dpi_storage.charged.  Written only between dpi_change_shapes_begin() and _end(). */
+    uintptr_t charged;
 } dpi_parts;
 
 typedef struct dpi_geometry {
     int32_t ndim;
     int64_t numel;
-    int64_t offset;                                          /* elements */
-    bool contiguous, channels_last, channels_last_3d, dense; /* c10/core/Contiguity.h */
-    bool like_channels_last, like_channels_last_3d;          /* strides in that order, not packed */
-    int64_t *sizes, *strides;                                /* [ndim], behind this struct */
-    dpi_storage *storage;                                    /* its home is held */
-    struct dpi_parts *parts; /* owned; of a wrapper; NULL: of no wrapper */
-    /* If this geometry replaced another in a tensor: `former` is that one, held as long as a
-     * running call may have begun before; `since` is the number of the change (dpi_changes.n); `by`
-     * identifies the thread that made it.  n_replaced: at most so long is the chain of formers.
-     * `state` becomes DPI_CHANGE_UNDONE when no call may use it any more, not even one that began
-     * after it. */
+    int64_t offset;                                          /* in elements */
+    bool contiguous, channels_last, channels_last_3d, dense; /* as in c10/core/Contiguity.h */
+    bool like_channels_last, like_channels_last_3d;          /* the strides have that order */
+    int64_t *sizes, *strides; /* [ndim] in memory behind this struct */
+    dpi_storage *storage;     /* with a reference to its home */
+    struct dpi_parts *parts;  /* owned; NULL: no wrapper */
+    /* Set if this geometry replaced another one in a tensor.  `replaced` is that other geometry,
+     * with a reference that is dropped when no running call can be older than the change.  `since`
+     * is the number of the change (dpi_changes.n), and `by` identifies the thread that made it.
+     * `n_replaced` is an upper bound for the length of the chain of replaced geometries.  `state`
+     * becomes DPI_CHANGE_UNDONE when no call may use this geometry any more, not even one that is
+     * younger. */
     _Atomic(struct dpi_geometry *) replaced;
     uint64_t since;
     const void *by;
     atomic_int n_replaced;
     atomic_int state; /* DPI_CHANGE_* */
-    size_t needs; /* bytes, as counted in dpi_growth.needs of its storage; 0: it is not counted */
+    /* bytes for which it is counted in dpi_growth.needs of its storage; 0: not counted */
+    size_t needs;
 } dpi_geometry;
 
 static inline bool dpi_same_sizes(const dpi_geometry *a, const dpi_geometry *b)
@@ -120,43 +131,46 @@ static inline bool dpi_same_strides(const dpi_geometry *a, const dpi_geometry *b
 }
 
 struct dp_tensor {
-    dp_keyset keys; /* first: ABI promise of tensor.h */
-    uint32_t refs;  /* by dp_tensor_ref() and dp_tensor_unref() only */
+    dp_keyset keys; /* first member: ABI promise of tensor.h */
+    uint32_t refs;  /* changed only by dp_tensor_ref() and dp_tensor_unref() */
     dp_dtype dtype;
     bool wrapped;
-    _Atomic(dpi_geometry *) geometry; /* dpi_geometry_of() */
+    _Atomic(dpi_geometry *) geometry; /* read it with dpi_geometry_of() */
     dpi_version *version;
-    _Atomic(void *) attached; /* dispatch/call/attach.c's; NULL: nothing ever was */
-    dp_tensor *root;  /* counted; of a view: what it views, which is no view.  NULL: no view */
-    uint8_t creation; /* DP_CREATED_*; of views */
-    atomic_uint_fast64_t id; /* 0: nobody has asked for it yet */
+    _Atomic(void *) attached; /* written by dispatch/call/attach.c; NULL: nothing attached */
+    dp_tensor *root;  /* base of a view, with a reference; it is no view itself.  NULL: no view */
+    uint8_t creation; /* DP_CREATED_*, for views */
+    atomic_uint_fast64_t id; /* 0: not assigned yet */
 };
 
-/* One allocation: a tensor, and its own version, storage and geometry.  A view has its geometry
- * here, but the storage of its base, and the version, too, once it has joined it
- * (dpi_tensor_join()); an alias has none of them here.  Whoever refers to
- * a part of another home holds all of that home: the tensor for its geometry and its version, the
- * geometry for its storage and its former.  (So what a resized tensor was is kept for its views,
- * too.) */
+/* One block of memory with a reference count: a tensor, and its own version, storage and geometry.
+ * A view uses the geometry of its own home, the storage of its base and, after dpi_tensor_join(),
+ * the version of its base.  An alias uses none of these three from its own home.
+ *
+ * A reference to a part is a reference to the whole home of that part.  A tensor has references to
+ * the homes of its geometry and its version.  A geometry has references to the homes of its storage
+ * and of the geometry that it replaced.  Therefore a replaced geometry also stays while views use
+ * it. */
 typedef struct dpi_home {
-    dp_tensor tensor; /* until dp_tensor_destroy(), which is one reference to the home */
+    dp_tensor tensor; /* holds one reference to the home until dp_tensor_destroy() */
     atomic_uint refs;
     dpi_version version;
-    dpi_storage storage;        /* in use if geometry.storage is this one */
-    struct dpi_home *next_dead; /* while homes are ended */
-    /* in use if it has a storage.  Behind it its sizes and strides, and the bytes of a small
-     * storage */
+    dpi_storage storage;        /* in use if geometry.storage points to it */
+    struct dpi_home *next_dead; /* list used while homes are freed */
+    /* in use if it has a storage.  Its sizes and strides, and the bytes of a small storage, lie
+     * behind it. */
     dpi_geometry geometry;
 } dpi_home;
 
-/* t is a wrapper whose home is held by its geometry alone, and nobody else refers to that. */
+/* Tell whether `t` is a wrapper to whose home only `t` and its geometry refer, and nobody else
+ * refers to that geometry. */
 bool dpi_parts_are_only(const dp_tensor *t);
 
-/* Nobody else refers to t or to anything of it, and it shares nobody's version: for whoever holds
- * the reference. */
+/* Tell whether the caller has the only reference to `t` and to all parts of it, and `t` shares its
+ * version with no other tensor. */
 static inline bool dpi_tensor_is_only(const dp_tensor *t)
 {
-    const dpi_home *h = (const dpi_home *)(const void *)t; /* the tensor is its first member */
+    const dpi_home *h = (const dpi_home *)(const void *)t; /* `tensor` is the first member */
 
     return __atomic_load_n(&t->refs, __ATOMIC_ACQUIRE) == 1 && t->version == &h->version &&
            (atomic_load_explicit(&h->refs, memory_order_acquire) == 1 || dpi_parts_are_only(t));
@@ -164,28 +178,32 @@ static inline bool dpi_tensor_is_only(const dp_tensor *t)
 
 _Static_assert(offsetof(dpi_home, tensor) == 0, "dpi_tensor_is_only() needs it");
 
-void dpi_tensor_may_grad(dp_tensor *t, bool on); /* the skip bit of t's keys; any thread */
+/* Set or clear the skip bit of t's keys; any thread. */
+void dpi_tensor_may_grad(dp_tensor *t, bool on);
 
-/* n: 1 + the number of shape changes so far.  On its own cache line, since every call reads it. */
+/* n: 1 + the number of shape changes so far.  On its own cache line, because every call reads
+ * it. */
 typedef struct dpi_counter {
     _Alignas(64) atomic_uint_fast64_t n;
 } dpi_counter;
 extern dpi_counter dpi_changes;
-/* A thread as one that looks at tensors; part of its record (dpi_thread), which is never freed. */
+/* The state of a thread that uses tensors.  Part of the thread's record (dpi_thread), which is
+ * never freed. */
 typedef struct dpi_looker {
-    /* dpi_changes.n when its call began; 0: no call runs.  Written by its thread alone */
+    /* dpi_changes.n when the thread's call began; 0: no call runs.  Written only by that thread */
     atomic_uint_fast64_t began;
 } dpi_looker;
-extern _Thread_local dpi_looker *dpi_looker_self; /* of a thread that never called: nobody's */
+/* a common dummy if the thread never made a call */
+extern _Thread_local dpi_looker *dpi_looker_self;
 
-/* `oldest` gives the least dpi_looker.began of all threads: 0 where one is just beginning,
- * UINT64_MAX where no call runs.  A call that it does not see sees all changes that were made
- * before it was asked.  Until it is known, no former geometry goes. */
+/* Set the function that returns the least dpi_looker.began of all running calls: 0 if a call is
+ * just beginning, UINT64_MAX if no call runs.  A call that the function misses sees all changes
+ * made before the function ran.  Without such a function, no replaced geometry is released. */
 void dpi_oldest_call_from(uint64_t (*oldest)(void));
 uint64_t dpi_oldest_call(void);
 
-/* Only one thread changes shapes at a time, from begin, which gives the number of the change, to
- * end: calls that begin afterwards see it. */
+/* Begin and end a change of shapes; only one thread can be between the two.  The first returns the
+ * number of the change.  Calls that begin after the end see the change. */
 uint64_t dpi_change_shapes_begin(void);
 void dpi_change_shapes_end(uint64_t since);
 
@@ -206,7 +224,8 @@ static inline uint64_t dpi_call_since(void)
 {
     return atomic_load_explicit(&dpi_looker_self->began, memory_order_relaxed);
 }
-/* A change by `by` that was made while this thread's call runs, and not by the call itself. */
+/* Tell whether this thread's call must not see change `since` of thread `by`: another thread made
+ * the change after the call began. */
 static inline bool dpi_is_unseen(uint64_t since, const void *by)
 {
     const dpi_looker *self = dpi_looker_self;
@@ -219,7 +238,8 @@ static inline dpi_geometry *dpi_replaced_of(const dpi_geometry *g)
     return atomic_load_explicit(&g->replaced, memory_order_acquire);
 }
 
-/* This call uses a geometry that replaced another.  False: it is undone. */
+/* Mark geometry `g`, which replaced another, as used by this call.  Returns false if `g` was
+ * undone. */
 bool dpi_geometry_read_first(dpi_geometry *g);
 static inline bool dpi_geometry_read(dpi_geometry *g)
 {
@@ -227,8 +247,8 @@ static inline bool dpi_geometry_read(dpi_geometry *g)
            dpi_geometry_read_first(g);
 }
 
-/* t's geometry, borrowed: the same one during a whole call, unless the call itself changes it.
- * Outside of a call it is the newest, until somebody changes it. */
+/* The geometry of `t`, borrowed.  During a call it is always the same one, unless the call itself
+ * changes it.  Outside of a call it is the newest one, and valid until the tensor is resized. */
 static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
@@ -238,13 +258,13 @@ static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
         g = dpi_replaced_of(g);
     return g;
 }
-/* Which of DPI_MATH_BITS t has: what its bytes have yet to be turned into. */
+/* The bits of DPI_MATH_BITS that `t` has: its bytes have yet to be conjugated or negated. */
 static inline uint64_t dpi_math_bits(const dp_tensor *t)
 {
     return __atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DPI_MATH_BITS;
 }
 
-/* Its key set with its marks; another thread may be changing the skip bit. */
+/* The key set of `t`, including internal bits.  Another thread may be changing the skip bit. */
 static inline dp_keyset dpi_keys_of(const dp_tensor *t)
 {
     return (dp_keyset){__atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED), t->keys.backend};
@@ -254,10 +274,10 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
     return dpi_geometry_of(t)->storage;
 }
 
-/* The memory of s, which has grown, as dpi_memory_of() gives it. */
+/* Find the memory of `s`, which has grown, for dpi_memory_of(). */
 const dpi_storage *dpi_memory_grown(const dpi_storage *s, dpi_growth *g);
-/* Whose `data` and `bytes` are those of s: the same ones during a whole call, as with
- * geometries. */
+/* The struct whose `data` and `bytes` are the memory of `s`.  During a call it is always the same
+ * one, as with geometries. */
 static inline const dpi_storage *dpi_memory_of(const dpi_storage *s)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
@@ -270,85 +290,93 @@ static inline bool dpi_is_memoryless(const dp_tensor *t)
     return dpi_storage_of(t)->memoryless;
 }
 
-/* What a geometry is to be, checked.  sizes and strides are borrowed. */
+/* A checked description of a geometry.  `sizes` and `strides` are borrowed. */
 typedef struct dpi_layout {
     int ndim;
-    const int64_t *sizes, *strides; /* strides NULL: contiguous */
+    const int64_t *sizes, *strides; /* `strides` NULL: contiguous */
     int64_t offset, numel;
-    int64_t extent; /* elements of a storage up to the last one; nothing if numel is 0 */
+    /* elements up to the end of the last one, from the storage's begin; unused if `numel` is 0 */
+    int64_t extent;
 } dpi_layout;
-/* Checks sizes and strides (>= 0, product fits int64, extent DP_LIMIT_STORAGE_BYTES). */
+/* Check sizes and strides: none is negative, the product of sizes fits int64, and the extent is at
+ * most DP_LIMIT_STORAGE_BYTES. */
 int dpi_layout_check(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                      dpi_layout *out, dp_error *err);
-/* Contiguous, after dpi_packed_check(). */
+/* Set `*out` to a contiguous layout, with the checks of dpi_packed_check(). */
 int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout *out,
                       dp_error *err);
-/* Bytes a storage needs for this geometry; 0 when empty. */
+/* The bytes that a storage needs for this geometry; 0 without elements. */
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize);
 void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides);
 int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64_t *strides,
                        dp_error *err);
 void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like, int64_t *strides);
 
-/* The host's memory: freed blocks are kept warm.  64-byte aligned, contents undefined; NULL when
- * there is none, and for 0 bytes.  Any thread. */
+/* Allocate host memory, 64-byte aligned, not initialised.  Freed blocks are cached.  NULL: out of
+ * memory, or `bytes` is 0.  Any thread. */
 void *dpi_memory_alloc(size_t bytes);
-void dpi_memory_free(void *p, size_t bytes); /* bytes as asked for; NULL is fine */
-/* End a device: it waits for what it was given, frees its streams and events, releases the memory
- * that tensors still hold, which fail with "backend npu was unloaded" from then on, and is no
- * backend's any more.  Its code may go. */
+void dpi_memory_free(void *p, size_t bytes); /* `bytes` as allocated; `p` may be NULL */
+/* End a device.  Wait for its queued work, free its streams and events, release the memory that
+ * tensors still use, and remove the device from its backend.  From then on these tensors fail with
+ * "backend npu was unloaded".  Afterwards the device's code can be unloaded. */
 void dpi_device_end(dpi_device *d);
-/* Before its code is asked whether it may go: the same with all but the memory that tensors hold,
- * and the device goes on. */
+/* Prepare a device for the question whether its code can be unloaded: wait for its queued work,
+ * free its streams and events and unpin memory, but leave the tensors' memory.  The device can be
+ * used afterwards. */
 void dpi_device_quiet(dpi_device *d);
-/* How many storages have memory that this code of a device gave out. */
+/* The number of storages whose memory `d`, one version of a device's code, allocated. */
 uint64_t dpi_device_storages(const dpi_device *d);
-/* d takes the place of old at its backend, and the memory that its code adopts.  Other tensors fail
- * as if old had ended, but for the calls that began before; old releases theirs when it ends.
- * Returns how many storages lost their memory this way. */
+/* Replace `old` by `d` at its backend.  `d` gets the memory that its code adopts.  All other
+ * tensors fail as if `old` had ended, except in calls that began before; `old` releases their
+ * memory when it ends.  Returns the number of storages that lost their memory. */
 uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d);
-/* Release what was put aside and is not used any more, on all devices.  Does not wait.  How many
- * blocks are left. */
+/* Release blocks that waited for streams and are not used any more, on all devices, without
+ * waiting.  Returns the number of blocks that still wait. */
 size_t dpi_blocks_reap(void);
-/* Wait for what is put aside on a backend's devices, and release it. */
+/* Wait until streams have finished with the blocks that wait on a backend's devices, and release
+ * these blocks. */
 void dpi_blocks_settle(int bit);
-/* Fails with DP_ERUNTIME, backend npu was unloaded, if the device of t's memory is gone. */
+/* Check that the device of t's memory still exists.  DP_ERUNTIME: "backend npu was unloaded". */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
-/* t gets back the geometry that it had when `change` was the number of the last change, as far as
- * this thread changed it since; what others made of it stays.  Its version stays, too.  During a
- * call that began before.  DP_ERESOURCE: no memory; it keeps the one it has. */
+/* Give `t` back the geometry that it had after change number `change`, for changes that this thread
+ * made; changes by other threads stay.  The version is not restored.  Call it during the call that
+ * made the changes.  DP_ERESOURCE: out of memory; `t` is unchanged. */
 int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err);
-/* Afterwards, when all tensors of the call are restored: undo by how much t's storage has grown
- * since `change`.  Its former memory is its memory again, and what it grew to is released.  It
- * stays as it is where somebody else may use the new memory: another thread has read it or may
- * still see the shape that was undone, or tensors that need it may be left. */
+/* Undo the growths of t's storages since `change`, after dpi_tensor_restore() for all tensors of
+ * the call: a storage gets its replaced memory back, and the new memory is released.  A growth
+ * stays if others may use the new memory: another thread has read it or may still see the shape
+ * that was undone, or tensors that need it exist. */
 void dpi_tensor_shrink(dp_tensor *t, uint64_t change);
-/* A tensor on the storage of t, which has room for it, with t's dtype and version. */
+/* Make a tensor over the storage of `t`, which must be large enough, with t's dtype and a version
+ * of its own. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
-/* Make v, which nobody else refers to, a view of base: their version is base's.  With a root unless
- * `detached`: base's, or base itself.  creation: DP_CREATED_*, of which v gets base's if it is
- * DEFAULT or base's is INFERENCE. */
+/* Make `v`, to which only the caller refers, a view of `base`: they share base's version.  Unless
+ * `detached`, v's root is base's root, or `base` if that has none.  `creation` is one of
+ * DP_CREATED_*; for a base that is a view, base's is used instead if `creation` is DEFAULT or
+ * base's is INFERENCE. */
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation);
-/* A fake of t: its dtype, device and geometry, and a storage of its own, of that size and without
- * memory. */
+/* Make a fake of `t`: a tensor with its dtype, device and geometry, over a new storage of the same
+ * size without memory. */
 int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err);
-/* A tensor over a storage without bytes, of a kind, which is copied, made of p.  Takes p, on
- * success only. */
+/* Make a wrapper: a tensor with parts `p` over a storage without bytes.  `kind` is copied.  `p`
+ * belongs to the tensor on success only. */
 int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
                         dpi_parts *p, dp_tensor **out, dp_error *err);
-/* The same over t's storage. */
+/* Like dpi_tensor_of_parts(), but over the storage of wrapper `t`. */
 int dpi_tensor_with_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p, dp_tensor **out,
                           dp_error *err);
-/* Fails with DP_ENOTIMPL, by its kind, if t is a wrapper: it has no bytes to be read or written. */
+/* Check that `t` is no wrapper.  DP_ENOTIMPL: a wrapper has no bytes of its own to read or
+ * write. */
 int dpi_no_wrapper(const dp_tensor *t, dp_error *err);
-/* t, new, has the version of `of` and is no view. */
+/* Let `t`, which is new and no view, share the version of `of`. */
 void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of);
-/* Does a lie on the storage of b, or does one of what a wrapper is made of? */
+/* Tell whether `a` and `b` share a storage.  For a wrapper, its parts are compared. */
 bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 /* -- wrapper.c -- */
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
-/* The functions of api.h without a context; dispatch/host_tensor.c gives them one. */
+/* These implement functions of api.h that have a context; dispatch/call/host_tensor.c passes the
+ * device, the account and the rest that they need of it. */
 int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);
 int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes,
@@ -356,50 +384,53 @@ int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *si
                       dp_error *err);
 int dpi_empty_like(const dp_tensor *t, dp_dtype dtype, dpi_target at, dp_memory_format f,
                    dp_tensor **out, dp_error *err);
-/* The same in another dtype, in whose elements strides and offset count, and with these of
- * DPI_MATH_BITS flipped. */
+/* Make a view of `t` with another dtype.  `strides` and `offset` are in elements of `dtype`.
+ * `flip`: bits of DPI_MATH_BITS that differ from those of `t`. */
 int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
                 const int64_t *strides, int64_t offset, dp_tensor **out, dp_error *err);
 int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                    int64_t offset, dp_tensor **out, dp_error *err);
 int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out,
                    dp_error *err);
-/* at::resize_; PRESERVE: without a memory format.  a: who pays for what it grows by, unless t is
- * charged to somebody; NULL: nobody. */
+/* at::resize_.  `f` DP_PRESERVE: without a memory format.  `a`: the account that is charged for
+ * growth if `t` is charged to none; NULL: none. */
 int dpi_resize(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format f,
                dp_error *err);
-/* at::set_.source_Storage_storage_offset, with the storage of `source`; strides NULL:
+/* at::set_.source_Storage_storage_offset with the storage of `source`.  `strides` NULL:
  * contiguous. */
 int dpi_set_storage(dp_account *a, dp_tensor *t, const dp_tensor *source, int64_t offset, int ndim,
                     const int64_t *sizes, const int64_t *strides, dp_error *err);
-/* An output of a wrong shape: at::resize_output, then these strides; NULL: contiguous. */
+/* Resize an output of a wrong shape (at::resize_output) and set `strides`; NULL: contiguous. */
 int dpi_resize_output(dp_account *a, dp_tensor *t, int ndim, const int64_t *sizes,
                       const int64_t *strides, dp_error *err);
 int dpi_scalar_tensor(dp_account *a, dp_value scalar, dp_dtype dtype, dp_tensor **out,
                       dp_error *err);
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
-/* fake: as if some operand were a fake.  account: who pays for outputs that are made.  a: memory
- * for what does not fit into *it. */
+/* `fake`: make fake outputs even if no operand is a fake.  `account`: charged for new outputs.
+ * `a`: memory for data that does not fit into `*it`. */
 int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
                   dp_error *err);
-/* DP_ECANCELLED, DP_EDEADLINE: `stop` (NULL: never) said so between two pieces. */
+/* DP_ECANCELLED, DP_EDEADLINE: `stop` requested it between two pieces of work.  `stop` NULL:
+ * never. */
 int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
                  const dpi_stop *stop, dp_error *err);
 int dpi_iter_run_1d(const dp_iter *it, int max_threads, dp_iter_loop loop, void *user,
                     const dpi_stop *stop, dp_error *err);
 int dpi_iter_reduce(const dp_iter *it, int max_threads, const dp_reduction *r, void *user,
                     dp_arena *a, const dpi_stop *stop, dp_error *err);
-/* threads: at most so many take part in a large copy; 0: all of the pool's. */
+/* `threads`: the greatest number of threads for a large copy; 0: all threads of the thread pool. */
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
-/* dpi_copy() that `stop` may end with its code: then part of dst is written. */
+/* Like dpi_copy(), but return the code of `stop` once that requests it; then only part of `dst` may
+ * be written. */
 int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
                    dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);
 int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
-/* fn is called with a tensor's `attached` when the tensor ends; the same one each time. */
+/* Set the function that is called with the `attached` of a tensor that ends.  Always the same
+ * one. */
 void dpi_on_tensor_end(void (*fn)(void *attached));
-/* dp_tensor_export(), dp_tensor_import() */
+/* These implement dp_tensor_export() and dp_tensor_import(). */
 int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err);
 int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_target at, int ndim,
                       const int64_t *sizes, const int64_t *strides, int64_t offset, dp_tensor **out,
