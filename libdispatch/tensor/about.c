@@ -1,4 +1,4 @@
-/* about.c -- what is known of a tensor, asked and set, and how many there are. */
+/* about.c -- query and set properties of a tensor, and count tensors and storages. */
 #include "room.h"
 
 void dp_tensor_stats_get(dp_tensor_stats *out)
@@ -6,17 +6,18 @@ void dp_tensor_stats_get(dp_tensor_stats *out)
     *out = (dp_tensor_stats){.tensors = (uint64_t)dpi_tally_sum(DPI_TALLY_TENSORS),
                              .storages = (uint64_t)dpi_tally_sum(DPI_TALLY_STORAGES)};
     dpi_storage_stats(&out->bytes, &out->bytes_peak);
-    for (int bit = 0; bit < 64; bit++) /* all but the CPU's and Meta's */
+    for (int bit = 0; bit < 64; bit++) /* bits other than CPU and Meta */
         out->storages += dpi_backend_storages(bit);
 }
 
 void dp_tensor_view(const dp_tensor *t, dp_view *view)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
-    dp_view whole = {.size = view->size}; /* of a caller that knows less of it */
+    dp_view whole = {.size = view->size}; /* if the caller's struct is shorter */
     dp_view *v = DPI_LIKELY(view->size >= sizeof(whole)) ? view : &whole;
 
-    /* one by one: what is stored in pieces and then copied in larger ones stalls */
+    /* Member by member: a struct copy would read larger words than those just stored, which
+     * stalls. */
     v->dtype = t->dtype;
     v->device = g->storage->device;
     v->ndim = g->ndim;
@@ -53,7 +54,8 @@ int64_t dp_tensor_offset(const dp_tensor *t)
     return dpi_geometry_of(t)->offset;
 }
 
-/* Most are never asked for, so the one counter is not touched when something is made. */
+/* Assign an id when it is first queried: most objects never need one, so making them does not touch
+ * the shared counter. */
 static uint64_t id_of(atomic_uint_fast64_t *own, atomic_uint_fast64_t *last)
 {
     uint64_t id = atomic_load_explicit(own, memory_order_relaxed), next;

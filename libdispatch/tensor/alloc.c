@@ -1,15 +1,17 @@
-/* alloc.c -- the host's private memory for tensors: blocks by size class, freed ones kept warm.
+/* alloc.c -- the allocator of host memory for tensors: size classes, and a cache of freed blocks.
  *
- * Fresh pages cost ten times as much as pages that were used before: 64 MiB take 37 ms, and 4 ms
- * where pages are huge ones, for which large blocks ask.  And a freed block is kept warm, on a
- * shelf, for the next request of its size class; all warm blocks together stay below
- * DP_LIMIT_WARM_BYTES.  Small blocks come from the C library, larger ones are mappings of their
- * own.  The shelves are arrays apart from the blocks, so that a stray write into freed memory
- * cannot corrupt the allocator.  Each shard has its own shelves and lock, so that threads seldom
- * wait for each other; a thread whose shard has no block looks into the others.
+ * Fresh pages cost ten times as much as pages that were used before: 64 MiB take 37 ms, or 4 ms
+ * with huge pages, which large blocks request.  Therefore a freed block is cached ("warm") on the
+ * shelf of its size class for the next request.  All warm blocks together stay below
+ * DP_LIMIT_WARM_BYTES.  Small blocks come from the C library; each larger block is a mapping of its
+ * own.
  *
- * Under the address sanitizer every block is an allocation of exactly the bytes asked for: then it
- * reports a plugin that writes past the end of an output or after freeing it. */
+ * Shelves are arrays outside of the blocks, so a stray write into freed memory cannot corrupt the
+ * allocator.  Each shard has its own shelves and lock, so threads seldom wait for each other.  A
+ * thread whose shard has no suitable block looks into the other shards.
+ *
+ * Under the address sanitizer, every block is an allocation of exactly the requested size.  Then
+ * the sanitizer reports plugins that write past the end of an output or after its release. */
 #include "room.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,22 +19,22 @@
 
 enum {
     ALIGN = 64,
-    MAPPED_MIN = 64 << 10, /* blocks from here up are mappings of their own */
-    CLASSES = 92,          /* four to a doubling, 64 bytes to 1 GiB; larger blocks are never kept */
+    MAPPED_MIN = 64 << 10, /* blocks of at least this size are mapped */
+    CLASSES = 92,          /* four per doubling, 64 bytes to 1 GiB; larger blocks are not cached */
     SHARDS = 8,
-    SHELF = 32, /* warm blocks of one class in one shard */
+    SHELF = 32, /* greatest number of warm blocks of one class in one shard */
 #ifdef __SANITIZE_ADDRESS__
     EXACT = 1
 #else
     EXACT = 0
 #endif
 };
-#define HUGE_MIN  ((size_t)4 << 20) /* blocks from here up ask for huge pages */
+#define HUGE_MIN  ((size_t)4 << 20) /* blocks of at least this size request huge pages */
 #define BLOCK_MAX (((size_t)1 << 40) - 4096)
 #define PAGE      ((size_t)4096)
 
 typedef struct shelf {
-    atomic_uint n; /* written under the lock */
+    atomic_uint n; /* number of blocks; written under the lock */
     void *blocks[SHELF];
 } shelf;
 
@@ -49,8 +51,8 @@ typedef struct size_class {
     size_t bytes;
 } size_class;
 
-/* bytes >= 1.  Above 256 each doubling has four classes, told apart by the two bits below the
- * highest. */
+/* The size class of `bytes`, at least 1.  Above 256 bytes each doubling has four classes, numbered
+ * by the two bits below the highest one. */
 static size_class class_of(size_t bytes)
 {
     size_t last = bytes - 1;
@@ -68,11 +70,11 @@ static size_t class_bytes(unsigned number)
     return number < 4 ? (number + 1) * (size_t)64 : (number % 4 + 5) << (number / 4 + 5);
 }
 
-/* The i-th shard for this thread to look into; 0 is its own. */
+/* The i-th shard that this thread searches; number 0 is the thread's own. */
 static shard *shard_of(unsigned i)
 {
     static atomic_uint threads;
-    static _Thread_local unsigned mine; /* its number, from 1 */
+    static _Thread_local unsigned mine; /* the thread's number, from 1 */
 
     if (mine == 0)
         mine = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
@@ -89,7 +91,7 @@ static void *block_new(size_t bytes)
     if (p == MAP_FAILED)
         return NULL;
     if (bytes >= HUGE_MIN)
-        madvise(p, bytes, MADV_HUGEPAGE); /* where it cannot be had, pages are small */
+        madvise(p, bytes, MADV_HUGEPAGE); /* without huge pages, small ones are used */
     return p;
 }
 
@@ -101,7 +103,7 @@ static void block_free(void *p, size_t bytes)
         munmap(p, bytes);
 }
 
-/* The block of this class that shard s was given last; NULL: none. */
+/* Take the block of class `number` that was put on the shelf of shard `s` last; NULL: none. */
 static void *shelf_take(shard *s, unsigned number)
 {
     shelf *f = &s->shelves[number];
@@ -162,8 +164,7 @@ void dpi_memory_free(void *p, size_t bytes)
     size_class c = class_of(bytes);
     bool cacheable = c.number < CLASSES && c.bytes <= DP_LIMIT_WARM_BYTES / 2;
     if (cacheable && dpi_memory_warm() + c.bytes > DP_LIMIT_WARM_BYTES)
-        dp_memory_trim(DP_LIMIT_WARM_BYTES /
-                       2); /* half, so that the next free need not trim again */
+        dp_memory_trim(DP_LIMIT_WARM_BYTES / 2); /* half: the next free need not trim again */
     if (!cacheable || !shelf_put(shard_of(0), c.number, p))
         block_free(p, c.bytes);
 }

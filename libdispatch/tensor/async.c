@@ -1,15 +1,17 @@
-/* async.c -- what streams do with tensors: copies, bytes set, and which memory they use. */
+/* async.c -- work on streams: copies, setting bytes, pinned and exported memory, and recording
+ * which streams use a tensor. */
 #include "base/stream.h"
 #include "room.h"
 
-/* -- two tensors as rows of bytes -- */
+/* -- a copy as rows of bytes -- */
 
 typedef struct rows {
-    size_t row_bytes, n_rows;    /* of a row; rows */
-    size_t dst_pitch, src_pitch; /* pitches, bytes */
+    size_t row_bytes, n_rows;    /* bytes of one row; number of rows */
+    size_t dst_pitch, src_pitch; /* in bytes */
 } rows;
 
-/* Outer dimensions [0, d) of g as one: *stride is the innermost one's, elements. */
+/* Merge the outer dimensions [0, d) of `g` into one.  `*stride`: stride of that one, in
+ * elements. */
 static bool outer_dims_merge(const dpi_geometry *g, int d, int64_t *stride)
 {
     int64_t next = -1;
@@ -27,7 +29,8 @@ static bool outer_dims_merge(const dpi_geometry *g, int d, int64_t *stride)
     return true;
 }
 
-/* Both have these sizes and this dtype.  False: they are not rows at one distance each. */
+/* Describe a copy between tensors with equal sizes and dtype as rows.  Returns false if the rows do
+ * not have one constant pitch in each tensor. */
 static bool as_rows(const dpi_geometry *dst, const dpi_geometry *src, size_t itemsize, rows *out)
 {
     int64_t run = 1, to, from;
@@ -49,8 +52,8 @@ static bool as_rows(const dpi_geometry *dst, const dpi_geometry *src, size_t ite
 
 /* -- copies -- */
 
-/* Can a copy to or from t run by itself, by a stream of d?  It is on that device, or in host memory
- * that d's code has pinned. */
+/* Tell whether a stream of `d` can copy to or from `t` asynchronously: `t` is on the stream's
+ * device, or in host memory that d's code pinned. */
 static bool stream_reaches(const dp_tensor *t, const dpi_device *d, dp_device device)
 {
     const dpi_storage *s = dpi_storage_of(t);
@@ -59,7 +62,8 @@ static bool stream_reaches(const dp_tensor *t, const dpi_device *d, dp_device de
     return s->device == device || (b != NULL && dpi_block_pinned_by(b) == d);
 }
 
-/* Is dst on another device of the stream's backend, which can be copied to from there? */
+/* Tell whether `dst` is on another device of the stream's backend, to which the backend can
+ * copy. */
 static bool is_between(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
                        dp_device device)
 {
@@ -82,7 +86,7 @@ static bool can_enqueue(const dp_tensor *dst, const dp_tensor *src, const dpi_de
            as_rows(to, from, dp_dtype_size(dst->dtype), r);
 }
 
-/* Inside d, the stream's device. */
+/* The caller has entered `d`, the stream's device. */
 static int enqueue(dpi_device *d, const rows *r, dp_tensor *dst, const dp_tensor *src, dp_stream *s,
                    dp_error *err)
 {
@@ -105,7 +109,8 @@ static int enqueue(dpi_device *d, const rows *r, dp_tensor *dst, const dp_tensor
                         .dst_pitch = r->dst_pitch,
                         .src_pitch = r->src_pitch,
                         .stream = dp_stream_handle(s)};
-    int rc = dpi_record_stream(dst, s, err); /* first, so that nothing has happened if it fails */
+    /* before the copy: if it fails, nothing has happened */
+    int rc = dpi_record_stream(dst, s, err);
 
     if (rc == DP_OK)
         rc = dpi_record_stream((dp_tensor *)(uintptr_t)src, s, err);
@@ -114,7 +119,7 @@ static int enqueue(dpi_device *d, const rows *r, dp_tensor *dst, const dp_tensor
     return rc;
 }
 
-/* Inside d. */
+/* The caller has entered `d`. */
 static int copy_async(dpi_device *d, dp_tensor *dst, const dp_tensor *src, dp_stream *s,
                       int threads, dp_error *err)
 {
@@ -150,7 +155,7 @@ int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threa
 
 /* -- setting bytes -- */
 
-/* By way of host memory, piece by piece.  Inside d. */
+/* Copy from a buffer in host memory, chunk by chunk.  The caller has entered `d`. */
 static int fill_staged(const dpi_device *d, dp_device device, char *p, int byte, size_t bytes,
                        dp_error *err)
 {
@@ -166,7 +171,7 @@ static int fill_staged(const dpi_device *d, dp_device device, char *p, int byte,
     return rc ? dpi_device_failed(d, "copy", rc, &theirs, err) : DP_OK;
 }
 
-/* Inside d. */
+/* The caller has entered `d`. */
 static int fill_on_device(const dpi_device *d, dp_tensor *t, int byte, size_t bytes, dp_stream *s,
                           dp_error *err)
 {
@@ -222,9 +227,9 @@ int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err)
     return rc;
 }
 
-/* -- memory of several processes -- */
+/* -- memory shared with other processes -- */
 
-/* Inside d. */
+/* The caller has entered `d`. */
 static int export_block(dpi_device *d, const dpi_storage *s, dp_exported *out, dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
@@ -262,7 +267,7 @@ int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err)
     return rc;
 }
 
-/* -- memory that streams use -- */
+/* -- pinned memory, and memory that streams use -- */
 
 bool dpi_tensor_is_pinned(const dp_tensor *t)
 {
@@ -278,7 +283,7 @@ int dpi_record_stream(dp_tensor *t, dp_stream *s, dp_error *err)
     return b ? dpi_block_record(b, s, err) : DP_OK;
 }
 
-/* Inside d. */
+/* The caller has entered `d`. */
 static int empty_pinned(dpi_device *d, dp_dtype dtype, dpi_target at, int ndim,
                         const int64_t *sizes, dp_tensor **out, dp_error *err)
 {

@@ -1,5 +1,5 @@
-/* become.c -- another geometry in the same tensor, and the former ones: kept for calls that see
- * them, restored where a kernel fails. */
+/* become.c -- give a tensor another geometry.  Replaced geometries stay while a call may use them,
+ * and are restored if a kernel fails. */
 #include "home.h"
 
 static int n_replaced(const dpi_geometry *g)
@@ -25,16 +25,16 @@ static int change_check(const dp_tensor *t, int limit, dp_error *err)
     return DP_OK;
 }
 
-/* Tell whether every call that began at `began` or later sees g or a newer geometry, never the one
- * that g replaced.  An undone g hides nothing: a call that began before it was undone sees the one
- * that it replaced. */
+/* Tell whether every call that began at change `began` or later uses `g` or a newer geometry, never
+ * the one that `g` replaced.  If `g` was undone, calls that began before that use the replaced
+ * one. */
 static bool hides_replaced(const dpi_geometry *g, uint64_t began)
 {
     return g->since <= began &&
            atomic_load_explicit(&g->state, memory_order_acquire) != DPI_CHANGE_UNDONE;
 }
 
-/* Drop the former geometries of t that no running call can see. */
+/* Release the replaced geometries of `t` that no running call can use. */
 static void release_replaced(const dp_tensor *t)
 {
     uint64_t since = dpi_change_shapes_begin(), oldest = dpi_oldest_call();
@@ -50,12 +50,13 @@ static void release_replaced(const dp_tensor *t)
         atomic_store_explicit(&g->replaced, NULL, memory_order_relaxed);
         atomic_store_explicit(&newest->n_replaced, n, memory_order_relaxed);
     }
-    dpi_change_shapes_end(since - 1); /* nothing changed */
+    dpi_change_shapes_end(since - 1); /* there was no change */
     if (gone != NULL)
         dpi_home_unref(DPI_HOME_OF(geometry, gone));
 }
 
-/* Looking who runs is not free, so it is done for a few at a time, and for what holds memory. */
+/* Finding the oldest running call is not free, so it is done once in several changes, and whenever
+ * a replaced geometry keeps memory alive. */
 static bool release_is_due(const dpi_geometry *g, const dpi_geometry *next)
 {
     enum { INTERVAL = 8 };
@@ -84,7 +85,7 @@ static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
     atomic_store_explicit(&t->geometry, g, memory_order_release);
 }
 
-/* limit: of how often one may have been changed. */
+/* Give all ts[i] the geometries of from[i], or none.  `limit`: replaced geometries per tensor. */
 static int change_all(int n, dp_tensor *const *ts, dp_tensor *const *from, int limit, dp_error *err)
 {
     int first = 0, rc = DP_OK;
@@ -99,7 +100,8 @@ static int change_all(int n, dp_tensor *const *ts, dp_tensor *const *from, int l
     uint64_t since = dpi_change_shapes_begin();
     for (int i = first; rc == DP_OK && i < n; i++)
         rc = ts[i] && from[i] ? change_check(ts[i], limit, err) : DP_OK;
-    if (rc == DP_OK && dpi_geometry_of(from[first])->parts != NULL) /* then there is no other */
+    /* a wrapper is always the only tensor of such a change */
+    if (rc == DP_OK && dpi_geometry_of(from[first])->parts != NULL)
         rc = dpi_parts_charge(dpi_geometry_of(from[first]), err);
     for (int i = first; rc == DP_OK && i < n; i++)
         if (ts[i] && from[i])
@@ -147,7 +149,7 @@ void dpi_parts_free(dpi_parts *p)
     dp_free(p);
 }
 
-/* A tensor with a copy of t's former geometry g, parts and all. */
+/* Make a tensor with a copy of `g`, a replaced geometry of `t`, and of its parts. */
 static int clone_with_geometry(const dp_tensor *t, const dpi_geometry *g, dp_tensor **out,
                                dp_error *err)
 {
@@ -170,7 +172,8 @@ static int clone_with_geometry(const dp_tensor *t, const dpi_geometry *g, dp_ten
     return rc;
 }
 
-/* No call uses g from here on.  False: one does, by another thread, or an alias has it. */
+/* Mark `g` as undone, so that no call uses it any more.  Returns false if another thread has used
+ * `g` or an alias refers to it. */
 static bool undo(dpi_geometry *g)
 {
     int state = DPI_CHANGE_OWN;
@@ -208,7 +211,7 @@ int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err)
     return rc;
 }
 
-/* Every storage that t has had since `change`. */
+/* Visits every storage that `t` has had since `change`. */
 void dpi_tensor_shrink(dp_tensor *t, uint64_t change)
 {
     const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
@@ -220,6 +223,7 @@ void dpi_tensor_shrink(dp_tensor *t, uint64_t change)
             continue;
         uint64_t since = dpi_change_shapes_begin();
         dpi_storage_undo_growths(g->storage, change);
-        dpi_change_shapes_end(since - 1); /* nothing changed that another call has seen */
+        /* there was no change that another call could have seen */
+        dpi_change_shapes_end(since - 1);
     }
 }

@@ -1,5 +1,6 @@
-/* changes.c -- when shapes changed, when this thread's call began, and the oldest of all: what
- * decides which geometry of a tensor a call sees (dpi_geometry_of), and which ones may go. */
+/* changes.c -- numbers of shape changes, the change at which this thread's call began, and the
+ * oldest running call.  They decide which geometry of a tensor a call uses (dpi_geometry_of), and
+ * which replaced geometries can be released. */
 #include "room.h"
 #include <pthread.h>
 

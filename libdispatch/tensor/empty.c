@@ -1,4 +1,4 @@
-/* empty.c -- new tensors in a memory format, or laid out like another (at::empty,
+/* empty.c -- new tensors in a memory format, or with the layout of another tensor (at::empty,
  * at::empty_like). */
 #include "room.h"
 
@@ -9,7 +9,8 @@ int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_
 
     if (f == DP_CONTIGUOUS)
         return dpi_empty_strided(dtype, at, ndim, sizes, NULL, out, err);
-    int rc = dpi_packed_check(dtype, ndim, sizes, err); /* products of sizes must fit int64 */
+    /* before strides: products of sizes must fit int64 */
+    int rc = dpi_packed_check(dtype, ndim, sizes, err);
     if (rc == DP_OK)
         rc = dpi_strides_format(ndim, sizes, f, strides, err);
     return rc < 0 ? rc : dpi_empty_strided(dtype, at, ndim, sizes, strides, out, err);

@@ -1,16 +1,16 @@
-/* held.c -- how many bytes all storages hold, and the most that they held.
+/* held.c -- how many bytes all storages hold now, and the peak.
  *
- * Each thread counts by itself; what comes together in one goes into the common numbers a piece at
- * a time, so the peak may miss up to a piece a thread; it is never below what anybody was told that
- * storages hold. */
+ * Each thread counts in a counter of its own and adds it to the common ones in steps of
+ * FLUSH_BYTES.  Therefore the peak can miss up to FLUSH_BYTES per thread.  It is never below a
+ * number of bytes that dpi_storage_stats() has returned. */
 #include "room.h"
 
 static struct {
-    atomic_int_fast64_t now; /* below 0 while another thread releases what one has made */
+    atomic_int_fast64_t now; /* negative while one thread releases what another has not added */
     atomic_int_fast64_t peak;
 } bytes_held;
 
-/* What threads have counted by themselves goes into `now` a piece at a time. */
+/* Threads add their own counters to `now` in steps of this size. */
 enum { FLUSH_BYTES = 64 << 10 };
 
 static void raise_peak(int64_t now)
@@ -42,7 +42,7 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
 {
     int64_t now = atomic_load(&bytes_held.now) + dpi_tally_sum(DPI_TALLY_BYTES);
 
-    *bytes = now > 0 ? (uint64_t)now : 0; /* threads that count meanwhile are seen or not */
+    *bytes = now > 0 ? (uint64_t)now : 0; /* threads that count at the same time may be missed */
     raise_peak(now);
     *peak = (uint64_t)atomic_load(&bytes_held.peak);
 }

@@ -1,7 +1,7 @@
-/* home.c -- the end of homes: what a tensor without references held, released in a loop. */
+/* home.c -- the end of homes: release everything that a tensor without references refers to. */
 #include "home.h"
 
-/* Drop a reference; if it was the last one, put h on the list of those that end. */
+/* Drop a reference.  If it was the last one, add `h` to the list `dead`. */
 static void drop(dpi_home *h, dpi_home **dead)
 {
     if (dpi_unref_last(&h->refs)) {
@@ -10,14 +10,14 @@ static void drop(dpi_home *h, dpi_home **dead)
     }
 }
 
-static _Atomic(void (*)(void *attached)) attached_end; /* a room above sets it */
+static _Atomic(void (*)(void *attached)) attached_end; /* set by libdispatch/dispatch */
 
 void dpi_on_tensor_end(void (*fn)(void *attached))
 {
     atomic_store_explicit(&attached_end, fn, memory_order_relaxed);
 }
 
-/* What a tensor without references holds. */
+/* Drop the references of `t`, which has no references itself. */
 static void tensor_end(dp_tensor *t, dpi_home **dead)
 {
     dpi_home *h = DPI_HOME_OF(tensor, t), *of_version = dpi_home_of_version(t);
@@ -34,7 +34,7 @@ static void tensor_end(dp_tensor *t, dpi_home **dead)
     drop(h, dead);
     dpi_tally_add(DPI_TALLY_TENSORS, -1);
     if (DPI_UNLIKELY(root != NULL) && dp_refs_drop_(&root->refs))
-        tensor_end(root, dead); /* once: it has no root */
+        tensor_end(root, dead); /* recursion of depth 1: a root has no root */
 }
 
 static void parts_end(dpi_parts *p, dpi_home **dead)
@@ -53,7 +53,7 @@ void dpi_geometry_uncount_needs(dpi_geometry *g)
     g->needs = 0;
 }
 
-/* A loop, since the chain of what homes hold can be long. */
+/* Free the homes on the list.  A loop, not a recursion: the chain of references can be long. */
 static void free_dead(dpi_home *dead)
 {
     for (dpi_home *h; (h = dead) != NULL;) {
@@ -86,7 +86,8 @@ _Static_assert(offsetof(dp_tensor, keys) == offsetof(dp_tensor_head, keys) &&
                    offsetof(dp_tensor, refs) == offsetof(dp_tensor_head, refs),
                "dp_tensor_head is the head of dp_tensor");
 
-/* The same as dispatch.h's inline functions; the table for plugins needs their addresses. */
+/* These have the same code as the inline functions of dispatch.h; the function table of plugins
+ * needs addresses. */
 dp_tensor *dp_tensor_ref(dp_tensor *t)
 {
     dp_refs_add_(&t->refs);
