@@ -1,11 +1,11 @@
-/* block.c -- memory that a device's code gave out, or pinned, and the streams that use it.
+/* block.c -- memory that a device's code allocated or pinned, and the streams that use it.
  *
- * A block outlives its storage while streams use it (dp_record_stream): it is put aside with an
- * event for each of them, and released when those are over, by whoever comes along: the next
- * allocation on its device, dpi_blocks_reap().  Nobody waits.  All blocks of a device are listed,
- * so that the code that gave them out takes them back before it goes.
+ * A block outlives its storage while streams use it (dp_record_stream).  Then the block waits on a
+ * list with one event per stream, and the next allocation on its device or dpi_blocks_reap()
+ * releases it after these events.  No thread waits for that.  A device lists all of its blocks, so
+ * that they are returned to the code that allocated them before that code is unloaded.
  *
- * Over 500 lines: what it shares is one lock and two lists, which no other source sees. */
+ * Over 500 lines: all functions share one lock and two lists that no other source file sees. */
 #include "base/stream.h"
 #include "room.h"
 #include <pthread.h>
@@ -14,29 +14,30 @@
 typedef struct use {
     struct use *next;
     dp_stream *stream; /* counted */
-    dp_event *event;   /* counted; what has to be over once the block is put aside; NULL: nothing */
+    /* counted; recorded when the block begins to wait; NULL: nothing to wait for */
+    dp_event *event;
 } use;
 
 struct dpi_block {
-    dpi_device *owner; /* counted; dpi_device_use() */
+    dpi_device *owner; /* counted; enter it with dpi_device_use() */
     dp_device device;
-    dpi_storage *storage; /* whose data this is; NULL: pinned memory, or the storage is gone */
+    dpi_storage *storage; /* NULL: pinned memory, or the storage is gone */
     void *data;
     size_t bytes;
-    bool pinned;          /* host memory; else the device's */
-    bool imported;        /* another process's: import_end() gives it back */
-    dp_stream *stream;    /* counted; that allocate was given; NULL: the default one */
-    atomic_bool unpinned; /* its device ended: from then on it is host memory like any other */
+    bool pinned;          /* host memory; else memory of the device */
+    bool imported;        /* from another process: released by import_end() */
+    dp_stream *stream;    /* counted; the stream passed to ops.allocate; NULL: the default one */
+    atomic_bool unpinned; /* the device ended: now ordinary host memory */
     atomic_uint_fast64_t since; /* number of the reload that did not adopt it; 0: none */
     use *uses;
-    dpi_charge charge;                   /* whose it is once its storage is gone */
-    struct dpi_block *next, **prev_next; /* of on's blocks */
+    dpi_charge charge;                   /* charge that is refunded when the block is freed */
+    struct dpi_block *next, **prev_next; /* in owner->blocks */
     struct dpi_block *next_waiting;
 };
 
-enum { PAGE = 4096, ALIGN = 64 /* as dp_device_ops says */ };
+enum { PAGE = 4096, ALIGN = 64 /* as in dp_device_ops */ };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lists, uses, `of` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for lists, uses and dpi_block.storage */
 
 /* -- lists -- */
 
@@ -51,7 +52,7 @@ static void list(dpi_block *b, dpi_device *d)
     pthread_mutex_unlock(&lock);
 }
 
-/* Locked. */
+/* The caller holds the lock. */
 static void unlist_locked(dpi_block *b)
 {
     if (b->prev_next == NULL)
@@ -69,7 +70,7 @@ static void unlist(dpi_block *b)
     pthread_mutex_unlock(&lock);
 }
 
-/* All that wait, which nobody else sees then. */
+/* Take all waiting blocks; other threads do not find these any more. */
 static dpi_block *take_waiting(dpi_device *d)
 {
     pthread_mutex_lock(&lock);
@@ -89,7 +90,7 @@ static void add_waiting(dpi_block *b, dpi_device *d)
 
 /* -- the end of a block -- */
 
-/* Inside d, which gave b out, or with d closed. */
+/* The caller has entered `d`, which allocated `b`, or `d` is closed. */
 static void return_to_device(dpi_block *b, const dpi_device *d)
 {
     if (b->data == NULL)
@@ -129,7 +130,7 @@ static void block_free(dpi_block *b)
     }
     if (b->pinned)
         free(b->data);
-    else if (b->data) /* its device lost it */
+    else if (b->data) /* its device could not take it back */
         dpi_bytes_count(-(int64_t)b->bytes);
     if (!b->pinned)
         dpi_backend_unref(dp_device_backend(b->device));
@@ -164,8 +165,8 @@ int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err)
     return DP_OK;
 }
 
-/* Without an event the stream itself is waited for: memory that is in use must not be given
- * away. */
+/* Record an event behind the work on u's stream.  If that fails, wait for the stream: memory in use
+ * must not be released. */
 static void use_mark(use *u)
 {
     if (dpi_event_new_on(u->stream, &u->event, NULL) == DP_OK &&
@@ -175,7 +176,7 @@ static void use_mark(use *u)
     dpi_stream_synchronize(u->stream, NULL);
 }
 
-/* What cannot be asked any more is over: the device waited for all before its code went. */
+/* A failed query counts as over: a device waits for all its work before its code is unloaded. */
 static bool is_over(const dpi_block *b)
 {
     bool done = true;
@@ -189,7 +190,7 @@ static bool is_over(const dpi_block *b)
 static struct {
     void (*fn)(void *arg);
     void *arg;
-} aside_listener; /* under lock */
+} aside_listener; /* under `lock` */
 
 void dp_on_aside(void (*fn)(void *arg), void *arg)
 {
@@ -207,7 +208,7 @@ static void call_aside_listener(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The storage is gone.  True: b waits. */
+/* The storage of `b` is gone.  Returns true if `b` must wait for streams. */
 static bool put_aside(dpi_block *b)
 {
     dpi_device *d;
@@ -216,8 +217,7 @@ static bool put_aside(dpi_block *b)
         return false;
     bool ordered = d->ops.flags & DP_DEVICE_STREAM_ORDERED;
     for (use *u = b->uses; u; u = u->next)
-        if (!ordered ||
-            u->stream != b->stream) /* the device takes care of the block's own stream */
+        if (!ordered || u->stream != b->stream) /* else the device orders the release itself */
             use_mark(u);
     bool waits = !is_over(b);
     if (waits)
@@ -237,7 +237,8 @@ void dpi_block_drop(dpi_block *b)
         block_free(b);
 }
 
-/* Inside d, so that it does not end meanwhile.  How many go on waiting. */
+/* Free blocks whose streams are done, and return how many still wait.  The caller has entered
+ * `d`. */
 static size_t reap(dpi_device *d)
 {
     size_t left = 0;
@@ -267,7 +268,8 @@ size_t dpi_blocks_reap(void)
     return left;
 }
 
-/* Inside d: wait for all blocks that are put aside.  False: there are none. */
+/* Wait for all waiting blocks and free them.  False: there were none.  The caller has entered
+ * `d`. */
 static bool settle(dpi_device *d)
 {
     dpi_block *b, *all = take_waiting(d);
@@ -292,7 +294,7 @@ void dpi_blocks_settle(int bit)
     dpi_device_leave(d);
 }
 
-/* -- the beginning of a block -- */
+/* -- making a block -- */
 
 static int out_of_memory(dp_device device, size_t bytes, dp_error *err)
 {
@@ -301,7 +303,8 @@ static int out_of_memory(dp_device device, size_t bytes, dp_error *err)
                         dp_device_name(device, name));
 }
 
-/* Check what `by` gave.  A block at a wrong address is kept from everybody: it was given back. */
+/* Check the address that function `by` returned.  The caller returns a misaligned block to the
+ * device. */
 static int check_address(const dpi_device *d, const char *by, const dpi_block *b, dp_error *err)
 {
     if ((uintptr_t)b->data % ALIGN == 0)
@@ -310,8 +313,8 @@ static int check_address(const dpi_device *d, const char *by, const dpi_block *b
                         d->name, by, b->data, ALIGN);
 }
 
-/* Inside d.  If there is no room: once more when what was put aside is back, and once when the
- * device has trimmed what it caches. */
+/* Allocate the data of `b`.  If the device is out of memory, try again after waiting blocks are
+ * freed, and after the device has released what it caches.  The caller has entered `d`. */
 static int allocate(dpi_device *d, dpi_block *b, dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT, ignored = DP_ERROR_INIT;
@@ -331,7 +334,7 @@ static int allocate(dpi_device *d, dpi_block *b, dp_error *err)
     return rc;
 }
 
-/* Inside d. */
+/* The caller has entered `d`. */
 static int import(dpi_device *d, dpi_block *b, const dp_block_name *name, dp_error *err)
 {
     dp_error theirs = DP_ERROR_INIT;
@@ -347,8 +350,7 @@ static int import(dpi_device *d, dpi_block *b, const dp_block_name *name, dp_err
     return rc;
 }
 
-/* The stream that the block is for; NULL: the default one, or there is no memory to name
- * another. */
+/* The current stream that the block is for.  NULL: the default one, or out of memory. */
 static dp_stream *stream_for(const dpi_device *d, uint32_t streams, dp_device device)
 {
     dp_streams *all = d->ops.stream_new != NULL ? dpi_streams_of(streams) : NULL;
@@ -372,7 +374,7 @@ static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
     return b;
 }
 
-/* name NULL: a new block. */
+/* `name` NULL: allocate; else open the block of another process. */
 static int block_for(dpi_device *d, dpi_storage *storage, uint32_t streams,
                      const dp_block_name *name, dp_error *err)
 {
@@ -458,9 +460,9 @@ int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out
     return DP_OK;
 }
 
-/* -- using it -- */
+/* -- using a block -- */
 
-/* A call that began before a reload that did not adopt b still uses it. */
+/* Tell whether this call began before the reload that did not adopt `b`; then it still uses `b`. */
 static bool began_before(const dpi_block *b)
 {
     uint64_t since = atomic_load_explicit(&b->since, memory_order_acquire);
@@ -480,7 +482,7 @@ int dpi_block_enter(const dpi_block *b, dpi_device **out, dp_error *err)
 
 /* -- devices that end -- */
 
-/* d is closed.  Pinned memory stays its tensors', and is not pinned any more. */
+/* `d` is closed.  Pinned memory stays with its tensors, but is not pinned any more. */
 static void return_all(dpi_device *d)
 {
     for (dpi_block *b;;) {
@@ -492,7 +494,7 @@ static void return_all(dpi_device *d)
         pthread_mutex_unlock(&lock);
         if (b == NULL)
             return;
-        return_to_device(b, d); /* whoever drops it meanwhile waits to enter d */
+        return_to_device(b, d); /* dpi_block_drop() in other threads waits to enter `d` */
     }
 }
 
@@ -513,7 +515,7 @@ void dpi_device_quiet(dpi_device *d)
 void dpi_device_end(dpi_device *d)
 {
     if (d->bit < 0)
-        return; /* no backend ever had it */
+        return; /* it was never installed */
     dpi_device_close(d);
     dpi_streams_end(d);
     dpi_block *waiting = take_waiting(d);
@@ -523,7 +525,7 @@ void dpi_device_end(dpi_device *d)
         waiting = b->next_waiting;
 }
 
-/* Does the new code take b, which the old one, closed, gave out? */
+/* Tell whether the new code `d` takes over `b`, which the closed device `old` allocated. */
 static bool adopt(const dpi_block *b, const dpi_device *old, const dpi_device *d)
 {
     dp_error ignored = DP_ERROR_INIT;
@@ -537,7 +539,7 @@ static bool adopt(const dpi_block *b, const dpi_device *old, const dpi_device *d
     return true;
 }
 
-/* b of `old` goes over to d, or is left to calls that began before: false. */
+/* Move `b` from `old` to `d`, or return false and leave `b` to calls that began before. */
 static bool adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, bool handed,
                             uint64_t since)
 {
@@ -567,7 +569,7 @@ uint64_t dpi_device_storages(const dpi_device *d)
 {
     uint64_t n = 0;
 
-    if (d->host) /* its memory is no code's, so it has no blocks and loses none */
+    if (d->host) /* host memory: there are no blocks, and a reload loses none */
         return dpi_backend_storages(d->bit);
     pthread_mutex_lock(&lock);
     for (const dpi_block *b = d->blocks; b; b = b->next)
@@ -576,15 +578,15 @@ uint64_t dpi_device_storages(const dpi_device *d)
     return n;
 }
 
-/* Nobody else is inside old, so its list changes only here.  Changes of shapes come first: one that
- * is under way may wait to enter the device. */
+/* No thread has entered `old`, so its list changes only here.  The lock for shape changes comes
+ * first: a thread that holds it may be waiting to enter the device. */
 uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
 {
     uint64_t since = dpi_change_shapes_begin(), lost = 0;
 
     dpi_device_close(old);
     d->bit = old->bit;
-    dpi_device_close(d); /* what it adopts is not to be used before it is in its place */
+    dpi_device_close(d); /* nobody may use adopted blocks before `d` is installed */
     bool handed = dpi_device_hand_over(old, d);
     for (dpi_block *b = old->blocks, *next; b; b = next) {
         next = b->next;

@@ -1,15 +1,15 @@
-/* copy.c -- elements from one tensor to another: any dtypes, any layouts, any two devices.
+/* copy.c -- copy elements between two tensors of any dtypes and layouts, on any two devices.
  *
  * Elements move in host memory.  For device memory, the bytes from a tensor's first to its last
- * element are copied to a host buffer, or back.  One device is entered at a time: no deadlock. */
+ * element are copied to or from a host buffer.  One device is entered at a time: no deadlock. */
 #include "nest.h"
 
-/* One side of a copy, in host memory or in a device's. */
+/* One side of a copy, in host memory or on a device. */
 typedef struct side {
     dp_dtype dtype;
-    const int64_t *strides; /* elements; NULL: packed like the other side, and of its dtype */
+    const int64_t *strides; /* in elements; NULL: as packed as the other side, and with its dtype */
     char *data;             /* first element */
-    uint64_t bits;          /* of DPI_MATH_BITS */
+    uint64_t bits;          /* subset of DPI_MATH_BITS */
 } side;
 
 /* -- in host memory -- */
@@ -17,13 +17,12 @@ typedef struct side {
 typedef struct copy_job {
     const dpi_nest *nest;
     dp_dtype to, from;
-    bool uncached;        /* the destination, packed in each run, is written past the caches */
-    int64_t period, step; /* source elements that are repeated, their stride; 0: none */
-    uint64_t bits;        /* which elements get on their way, not where they end */
+    bool uncached;        /* stores bypass the caches; the destination is packed in each run */
+    int64_t period, step; /* number of source elements that repeat; their stride; 0: none */
+    uint64_t bits;        /* DPI_MATH_BITS to apply while copying, not afterwards */
 } copy_job;
 
-/* The first n of the elements that are repeated, beginning with number `at`, and then all of them
- * again. */
+/* Write `n` elements: the period's elements from number `at` to its end, then whole periods. */
 static void make_period(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), head = j->period - at;
@@ -35,7 +34,7 @@ static void make_period(const copy_job *j, char *dst, const char *src, int64_t a
     dpi_repeat(dst, (head + at) * bytes, n * bytes);
 }
 
-enum { TILE = 16 << 10 }; /* bytes of repeated elements that are made once */
+enum { TILE = 16 << 10 }; /* bytes of a tile: whole periods that are written repeatedly */
 
 static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
@@ -54,7 +53,7 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     }
 }
 
-/* Conjugate and negate in a buffer: in the destination, elements that overlap change twice. */
+/* Conjugate and negate in a buffer: in the destination, overlapping elements would change twice. */
 static void copy_with_math_bits(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
                                 int64_t src_stride, int64_t n)
 {
@@ -95,8 +94,8 @@ static void copy_range(int64_t begin, int64_t end, void *user)
         dpi_uncached_end();
 }
 
-/* Is the destination packed, and do the nest's first two dimensions repeat elements of the source,
- * of which a tile holds several?  Then they become one. */
+/* If the destination is packed and a tile holds several periods, a sequence of source elements that
+ * the nest's first two dimensions repeat, merge these two dimensions into one. */
 static void merge_period(dpi_nest *nest, copy_job *j)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), packed = bytes;
@@ -115,11 +114,10 @@ static void merge_period(dpi_nest *nest, copy_job *j)
     nest->strides += 2;
 }
 
-/* May two elements of the destination share bytes?  Its dimensions are in the order of their
- * strides. */
+/* Tell whether elements of the destination, whose dimensions are sorted by stride, may overlap. */
 static bool may_overlap(const dpi_nest *nest, int64_t bytes)
 {
-    int64_t span = bytes, more; /* of all dimensions so far */
+    int64_t span = bytes, more; /* bytes that the dimensions so far span */
 
     for (int d = 0; d < nest->ndim; d++) {
         int64_t stride = nest->strides[2 * d];
@@ -132,15 +130,14 @@ static bool may_overlap(const dpi_nest *nest, int64_t bytes)
     return false;
 }
 
-/* As dpi_nest_run() goes: of elements that end at one place the last one stays, as in PyTorch. */
+/* Copy in dpi_nest_run()'s order: at a shared address the last element remains, as in PyTorch. */
 static void copy_in_order(copy_job *j, uint64_t bits)
 {
     j->bits = bits;
     copy_range(0, j->nest->numel, j);
 }
 
-/* Copies sizes [ndim] elements, in host memory.  No size is 0.  Returns DP_OK or the code of
- * `stop`. */
+/* Copy sizes [ndim] elements in host memory; no size is 0.  Returns DP_OK or the code of `stop`. */
 static int copy_host(int ndim, const int64_t *sizes, side dst, side src, int threads,
                      const dpi_stop *stop)
 {
@@ -151,7 +148,7 @@ static int copy_host(int ndim, const int64_t *sizes, side dst, side src, int thr
     copy_job j = {.nest = &nest, .to = dst.dtype, .from = src.dtype};
     int perm[DP_DIM_MAX];
 
-    at[0] = 1; /* of a tensor without dimensions */
+    at[0] = 1; /* for a tensor without dimensions */
     steps[0] = steps[1] = 0;
     for (int d = 0; d < ndim; d++) {
         int i = ndim - 1 - d;
@@ -180,7 +177,7 @@ static int copy_host(int ndim, const int64_t *sizes, side dst, side src, int thr
 
 /* -- staging -- */
 
-static size_t span_bytes(const dp_tensor *t) /* from the first element to the end of the last */
+static size_t span_bytes(const dp_tensor *t) /* bytes from the first to the last element */
 {
     const dpi_geometry *g = dpi_geometry_of(t);
     size_t itemsize = dp_dtype_size(t->dtype);
@@ -188,7 +185,7 @@ static size_t span_bytes(const dp_tensor *t) /* from the first element to the en
     return dpi_geometry_bytes(g, itemsize) - (size_t)g->offset * itemsize;
 }
 
-/* The caller has entered d.  direction: as in dp_device_ops.copy. */
+/* The caller has entered `d`.  `direction` is as in dp_device_ops.copy. */
 static int device_copy(dpi_device *d, dp_device device, void *dst, const void *src, size_t bytes,
                        int direction, dp_error *err)
 {
@@ -198,7 +195,7 @@ static int device_copy(dpi_device *d, dp_device device, void *dst, const void *s
     return dpi_device_waited(d, "copy", rc, &theirs, device, DPI_ALL_STREAMS, err);
 }
 
-/* Copy bytes from host memory to t's device, or from there to host memory. */
+/* Copy `bytes` between host memory and t's device. */
 static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction, dp_error *err)
 {
     dpi_device *d;
@@ -215,9 +212,8 @@ static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction,
     return rc;
 }
 
-/* *data: t's first element in host memory.  For a tensor in host memory that is its own (*owned
- * NULL); for one in a device's memory a new buffer *owned of span_bytes(t), which holds t's bytes
- * if `filled`. */
+/* Set `*data` to t's first element in host memory.  For a device tensor, that is in a new buffer
+ * `*owned` of span_bytes(t), which holds t's bytes if `filled`; else `*owned` is NULL. */
 static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_error *err)
 {
     dpi_device *d;
@@ -228,7 +224,7 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
     *data = dpi_tensor_data(t);
     if (rc < 0)
         return rc;
-    dpi_device_leave(d); /* entered only to see that it is not unloaded; t keeps host memory */
+    dpi_device_leave(d); /* entered only to check that it exists; host memory stays */
     if (s->host)
         return DP_OK;
     size_t bytes = span_bytes(t);
@@ -244,14 +240,14 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
     return rc;
 }
 
-/* Copy src, in host memory and of dst's sizes, to dst. */
+/* Copy `src`, in host memory and with dst's sizes, to `dst`. */
 static int copy_from_host(dp_tensor *dst, side src, int threads, const dpi_stop *stop,
                           dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(dst);
     void *owned;
     side to = {dst->dtype, g->strides, NULL, dpi_math_bits(dst)};
-    /* with gaps between the elements, the gaps' bytes must be read first: they are written back */
+    /* Bytes in gaps between elements are read first, because they are written back. */
     int rc = stage(dst, !g->dense, &owned, &to.data, err);
 
     if (rc < 0)
@@ -266,7 +262,7 @@ static int copy_from_host(dp_tensor *dst, side src, int threads, const dpi_stop 
     return rc;
 }
 
-/* Copy src, with `strides` where it is expanded to dst's sizes, to dst through host memory. */
+/* Copy `src` through host memory to `dst`.  `strides` expand it to dst's sizes. */
 static int copy_staged(dp_tensor *dst, const dp_tensor *src, const int64_t *strides, int threads,
                        const dpi_stop *stop, dp_error *err)
 {
@@ -299,7 +295,7 @@ static void copy_bytes(int64_t begin, int64_t end, void *user)
         dpi_uncached_end();
 }
 
-/* Copy bytes that do not overlap, or are the same. */
+/* Copy bytes; `dst` and `src` do not overlap, or are equal. */
 static int copy_packed(char *dst, const char *src, int64_t bytes, int threads, const dpi_stop *stop)
 {
     bytes_job j = {dst, src, dpi_goes_past(bytes)};
@@ -308,8 +304,8 @@ static int copy_packed(char *dst, const char *src, int64_t bytes, int threads, c
                       : DP_OK;
 }
 
-/* Copy one block of bytes within one device, which may be the host.  Both were given out by the
- * same code, or one of them fails to be entered. */
+/* Copy one block of bytes within one device, or in host memory.  If not both tensors have memory of
+ * the device's present code, entering the device fails. */
 static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
                       dp_error *err)
 {
@@ -335,7 +331,7 @@ static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, const d
 
 /* -- public functions -- */
 
-/* The strides of src when it is expanded to dst's sizes. */
+/* Compute the strides with which `src` has dst's sizes (expand). */
 static int expand(const dp_tensor *dst, const dp_tensor *src, int64_t *strides, dp_error *err)
 {
     const dpi_geometry *d = dpi_geometry_of(dst), *s = dpi_geometry_of(src);
@@ -401,7 +397,7 @@ int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_
     return copy_staged(dst, src, strides, threads, stop, err);
 }
 
-/* Fails if t's elements, packed, exceed the limit of a storage. */
+/* Check that t's elements, packed, do not exceed the limit of a storage. */
 static int check_packed(const dp_tensor *t, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
@@ -410,7 +406,7 @@ static int check_packed(const dp_tensor *t, dp_error *err)
     return rc < 0 ? rc : dpi_packed_check(t->dtype, g->ndim, g->sizes, err);
 }
 
-/* Do its elements lie as they do packed, every byte as it is?  A bool's may hold anything. */
+/* Tell whether t's bytes are its packed elements.  Not for bool: a byte of it may not be 0 or 1. */
 static bool is_packed(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->contiguous && t->dtype != DP_BOOL && dpi_math_bits(t) == 0;
@@ -442,13 +438,13 @@ int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err)
     return rc;
 }
 
-/* A byte for a bool may hold any value: converting it from uint8 gives 0 or 1. */
+/* A bool is read as uint8, because its byte may hold any value; conversion to bool gives 0 or 1. */
 static dp_dtype stored_as(dp_dtype of)
 {
     return of == DP_BOOL ? DP_UINT8 : of;
 }
 
-/* src: packed elements of dtype `of`. */
+/* `src`: packed elements of dtype `of`. */
 static int write_elements(dp_tensor *t, dp_dtype of, const void *src, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
@@ -489,7 +485,7 @@ int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim, co
     if (rc < 0)
         return rc;
     const dpi_geometry *g = dpi_geometry_of(made);
-    if (g->storage->host && g->numel > 0) /* at once: it is contiguous */
+    if (g->storage->host && g->numel > 0) /* contiguous: no staging needed */
         dp_convert(dtype, g->storage->data, stored_as(of), src, (size_t)g->numel);
     else
         rc = write_elements(made, of, src, err);
