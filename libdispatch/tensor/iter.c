@@ -1,8 +1,8 @@
-/* iter.c -- building an iterator: operands, shape, and the steps in TensorIterator's order
+/* iter.c -- build an iterator: operands, shape, and the steps in TensorIterator's order
  * (aten/src/ATen/TensorIterator.cpp: build).
  *
- * The iterator is the caller's and borrows the tensors it was given.  What is only needed while it
- * is built is a dpi_iter_plan, on this stack. */
+ * The caller owns the iterator, which borrows the tensors it was given.  State that is needed only
+ * while the iterator is built is in a dpi_iter_plan on the stack. */
 #include "nest.h"
 
 /* -- operands -- */
@@ -37,7 +37,7 @@ static int check_config(const dp_iter_config *c, const dp_iter *it, dp_error *er
     return DP_OK;
 }
 
-/* Room for n operands, of which `places` fit into it. */
+/* Set the arrays for the operands; each has `capacity` elements. */
 static inline void set_operand_arrays(dp_iter *it, void **pointers, dp_dtype *dtypes,
                                       size_t capacity)
 {
@@ -122,7 +122,8 @@ static bool is_input(const dp_iter *it, const dp_tensor *t)
     return false;
 }
 
-/* An output that is an input, too, is written in place. */
+/* Check the shape of output `k`, and mark it for resizing if that is wrong.  An output that is also
+ * an input is written in place, so it cannot be resized. */
 static int check_output(dpi_iter_plan *p, int k, dp_error *err)
 {
     const dpi_geometry *g = p->geometry[k];
@@ -141,7 +142,7 @@ static int check_output(dpi_iter_plan *p, int k, dp_error *err)
                         dp_shape_text(wanted, p->out_shape, (size_t)p->out_ndim));
 }
 
-/* p's shape and g's broadcast, in p's own room. */
+/* Broadcast p's shape with the sizes of `g`, into p->shape_buffer. */
 static int broadcast(dpi_iter_plan *p, const dpi_geometry *g, dp_error *err)
 {
     int rc = dpi_broadcast_shapes(p->ndim, p->shape, g->ndim, g->sizes, p->shape_buffer, err);
@@ -151,7 +152,8 @@ static int broadcast(dpi_iter_plan *p, const dpi_geometry *g, dp_error *err)
     return rc;
 }
 
-/* Every operand has the dimensions of the given shape, and reaches as far. */
+/* Use the shape given in the configuration.  Every operand must have its number of dimensions, and
+ * in each dimension at least its size, or size 1. */
 static int take_given_shape(dpi_iter_plan *p, dp_error *err)
 {
     char own_text[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
@@ -173,7 +175,7 @@ static int take_given_shape(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-/* The shape of all operands that do not get another one. */
+/* Broadcast the shapes of all operands that will not be resized. */
 static int find_common_shape(dpi_iter_plan *p, dp_error *err)
 {
     const dp_iter *it = p->it;
@@ -181,7 +183,7 @@ static int find_common_shape(dpi_iter_plan *p, dp_error *err)
     int k = with_outputs ? 0 : it->n_out, rc;
 
     while (p->geometry[k] == NULL)
-        k++; /* some operand has one: check_config() */
+        k++; /* check_config() ensures that some operand has a geometry */
     p->ndim = p->geometry[k]->ndim;
     p->same_shape = !(it->flags & DP_ITER_NUMBER) || p->ndim == 0;
     p->shape = p->geometry[k]->sizes;
@@ -195,8 +197,8 @@ static int find_common_shape(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-/* The shape without the dimensions that are reduced, or with size 1.  A number counts as having
- * one. */
+/* Set the outputs' shape: the shape without the reduced dimensions, or with size 1 there.  A tensor
+ * without dimensions counts as having one. */
 static int reduce_shape(dpi_iter_plan *p, dp_error *err)
 {
     bool keepdim = (p->it->flags & DP_ITER_KEEPDIM) != 0;
@@ -250,7 +252,7 @@ static int build(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     return rc == DP_OK ? dpi_iter_lay_out(p, a, err) : rc;
 }
 
-/* Give the outputs to the caller.  First comes the last step that can fail. */
+/* Give the outputs to the caller.  The last step that can fail comes first. */
 static int deliver_outputs(dpi_iter_plan *p, dp_error *err)
 {
     dp_iter *it = p->it;
@@ -267,10 +269,10 @@ static int deliver_outputs(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-/* -- plain loops: contiguous operands of one shape on the CPU, which nothing has to be found out of
- * -- */
+/* -- plain loops: contiguous operands of one shape and dtype on the CPU need no plan -- */
 
-/* Take t as operand k, if it is like the first input, `first`. */
+/* Set operand `k` to `t` and return true, if `t` is plain, with dtype `dtype` and the shape of the
+ * first input, `first`. */
 static inline bool set_plain_operand(dp_iter *it, int k, dp_tensor *t, const dpi_geometry *first,
                                      dp_dtype dtype)
 {
@@ -288,7 +290,7 @@ static inline bool set_plain_operand(dp_iter *it, int k, dp_tensor *t, const dpi
     return true;
 }
 
-/* Is t none of the inputs, and yet in their memory? */
+/* Tell whether `t` is not an input but shares its storage with one. */
 static bool shares_input_storage(const dp_iter_config *c, const dp_tensor *t)
 {
     for (int i = 0; i < c->n_in; i++)
@@ -297,8 +299,8 @@ static bool shares_input_storage(const dp_iter_config *c, const dp_tensor *t)
     return false;
 }
 
-/* Do the flags and dtypes leave anything to be found out?  What is converted does, and 0-dim
- * operands, which are promoted by rules of their own. */
+/* Tell whether flags and dtypes allow a plain loop.  Conversions do not, and promotion of 0-dim
+ * inputs does not, because it has rules of its own. */
 static bool is_plain(const dp_iter_config *c, const dp_tensor *first, dp_dtype written)
 {
     dp_dtype wanted = dp_dtype_of(c->common_dtype);
@@ -309,7 +311,7 @@ static bool is_plain(const dp_iter_config *c, const dp_tensor *first, dp_dtype w
            !((c->flags & DP_ITER_INT_TO_FLOAT) && dp_dtype_is_integral(first->dtype, true));
 }
 
-/* Take the operands there are.  False: they are not plain. */
+/* Set all operands that exist.  Returns false if one of them is not plain. */
 static bool set_plain_operands(const dp_iter_config *c, dp_iter *it, dp_dtype written)
 {
     const dpi_geometry *first = dpi_geometry_of(c->ins[0]);
@@ -367,7 +369,8 @@ static int finish_plain(const dp_iter_config *c, dp_iter *it, dp_account *accoun
     return make_plain(c, it, account, written, err);
 }
 
-/* False: it is not plain, nothing is done. */
+/* Initialise a plain loop.  Returns false, and changes nothing outside of `it`, if the loop is not
+ * plain; else `*rc` is the result. */
 static bool init_plain(const dp_iter_config *c, dp_account *account, dp_iter *it, int *rc,
                        dp_error *err)
 {

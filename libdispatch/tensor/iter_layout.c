@@ -1,11 +1,12 @@
-/* iter_layout.c -- how an iterator walks memory: outputs made in the inputs' order, dimensions
- * sorted and merged (aten/src/ATen/TensorIterator.cpp: fast_set_up, reorder_dimensions,
- * allocate_or_resize_outputs, coalesce_dimensions). */
+/* iter_layout.c -- how an iterator walks memory: make outputs in the inputs' order of dimensions,
+ * then sort and merge dimensions (aten/src/ATen/TensorIterator.cpp: fast_set_up,
+ * reorder_dimensions, allocate_or_resize_outputs, coalesce_dimensions). */
 #include "nest.h"
 
 /* -- outputs -- */
 
-/* Make the outputs that are not there, or have another shape; strides NULL: contiguous. */
+/* Allocate the missing outputs and reshape those that have to be resized.  `strides` NULL:
+ * contiguous. */
 static int allocate(dpi_iter_plan *p, const int64_t *strides, dp_error *err)
 {
     dp_iter *it = p->it;
@@ -28,7 +29,7 @@ static int allocate(dpi_iter_plan *p, const int64_t *strides, dp_error *err)
     return DP_OK;
 }
 
-/* -- the fast way -- */
+/* -- fast path -- */
 
 static bool all_contiguous(const dpi_iter_plan *p)
 {
@@ -38,8 +39,9 @@ static bool all_contiguous(const dpi_iter_plan *p)
     return true;
 }
 
-/* If all operands have the same dense layout, the loop is one run over the elements in memory
- * order. *strides: those for outputs to be allocated; NULL: contiguous. */
+/* Tell whether all operands have the same dense layout, so that the loop is one run over the
+ * elements in memory order.  `*strides`: strides of the outputs to be allocated; NULL:
+ * contiguous. */
 static bool has_same_layout(const dpi_iter_plan *p, int64_t *buffer, const int64_t **strides)
 {
     const dpi_geometry *last = NULL;
@@ -73,21 +75,21 @@ static void set_1d(dp_iter *it)
     }
 }
 
-/* -- the general way -- */
+/* -- general path -- */
 
-/* Set the nest's strides of operand k, in elements; 0 where it is broadcast. */
+/* Set the strides of operand `k` in the nest, in elements; 0 in broadcast dimensions. */
 static void fill_strides(const dpi_iter_plan *p, dpi_nest *nest, int k)
 {
     const dpi_geometry *g = p->geometry[k];
 
-    for (int i = 0; i < nest->ndim; i++) { /* i counts from the last dimension */
+    for (int i = 0; i < nest->ndim; i++) { /* `i` counts from the last dimension */
         int d = g->ndim - 1 - i;
         bool steps = d >= 0 && (g->sizes[d] != 1 || p->shape[p->ndim - 1 - i] == 1);
         nest->strides[i * nest->n_ops + k] = steps ? g->strides[d] : 0;
     }
 }
 
-/* Dense strides in the inputs' order of dimensions.  perm: from dpi_nest_order(). */
+/* Compute dense strides in the inputs' order of dimensions.  `perm` is from dpi_nest_order(). */
 static void output_strides(const dpi_iter_plan *p, const int *perm, int64_t *strides)
 {
     int64_t next = 1;
@@ -99,18 +101,19 @@ static void output_strides(const dpi_iter_plan *p, const int *perm, int64_t *str
     }
 }
 
-/* From elements to bytes; the stride of a size of 1 is never used and becomes 0. */
+/* Convert strides from elements to bytes.  The stride of a dimension of size 1 is never used and
+ * becomes 0. */
 static void scale_strides(const dp_iter *it, dpi_nest *nest)
 {
     for (int i = 0; i < nest->ndim; i++)
         for (int k = 0; k < it->n; k++) {
             int64_t *s = &nest->strides[i * it->n + k];
-            /* without elements a stride may be too large for bytes, and is not used */
+            /* If there are no elements, the product may wrap; the stride is then never used. */
             *s = nest->sizes[i] > 1 ? (int64_t)((uint64_t)*s * dpi_itemsize(it->own[k])) : 0;
         }
 }
 
-/* Keep the nest in the iterator, if it fits. */
+/* Copy the nest into the iterator, or into memory of `a` if it does not fit. */
 static int store_nest(dp_iter *it, const dpi_nest *nest, dp_arena *a, dp_error *err)
 {
     size_t row = (size_t)it->n, ndim = (size_t)nest->ndim, rows = ndim > 2 ? ndim : 2;
@@ -131,7 +134,7 @@ static int store_nest(dp_iter *it, const dpi_nest *nest, dp_arena *a, dp_error *
     return DP_OK;
 }
 
-/* -- reductions: outputs have no strides in the dimensions that they lack -- */
+/* -- reductions: an output has stride 0 in reduced dimensions -- */
 
 static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
 {
@@ -147,8 +150,9 @@ static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
     }
 }
 
-/* How many elements make one of an output; without any, those dimensions are walked as of size
- * 1. */
+/* Set n_each, the number of elements that are reduced to one element of an output, at most
+ * INT64_MAX, which the product can exceed if there are no outputs.  If n_each is 0, give the
+ * reduced dimensions size 1 in the nest, so that every output is visited. */
 static void count_reduced_elements(const dpi_iter_plan *p, dpi_nest *nest)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -157,15 +161,14 @@ static void count_reduced_elements(const dpi_iter_plan *p, dpi_nest *nest)
     for (int d = 0; (p->it->flags & DP_ITER_REDUCE) && d < p->ndim; d++)
         if (p->c->reduced >> d & 1)
             sizes[n++] = p->shape[d];
-    uint64_t each =
-        dp_sizes_product(1, sizes, n); /* of outputs without elements it may be any number */
+    uint64_t each = dp_sizes_product(1, sizes, n);
     p->it->n_each = each < INT64_MAX ? (int64_t)each : INT64_MAX;
     for (int d = 0; p->it->n_each == 0 && d < p->ndim; d++)
         if (p->c->reduced >> d & 1)
             nest->sizes[p->ndim - 1 - d] = 1;
 }
 
-/* The outputs are dense in row-major order, whatever order the inputs have. */
+/* Allocate the outputs, contiguous in row-major order, whatever order the inputs have. */
 static int allocate_reduced(dpi_iter_plan *p, dp_error *err)
 {
     int rc = allocate(p, NULL, err);
@@ -187,7 +190,7 @@ static int count_reduced(const dp_iter *it, const dpi_nest *nest)
     return n;
 }
 
-/* -- all of it -- */
+/* -- the whole layout -- */
 
 static void start_nest(const dpi_iter_plan *p, dpi_nest *nest)
 {
@@ -207,7 +210,7 @@ static void start_nest(const dpi_iter_plan *p, dpi_nest *nest)
             fill_strides(p, nest, k);
 }
 
-/* Sort the dimensions, and make the outputs that are not there in that order. */
+/* Sort the dimensions of the nest, and allocate the missing outputs in that order. */
 static int order(dpi_iter_plan *p, dpi_nest *nest, dp_error *err)
 {
     bool linear = (p->it->flags & DP_ITER_LINEAR) != 0;
@@ -244,14 +247,14 @@ static int lay_out_general(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     return store_nest(p->it, &nest, a, err);
 }
 
-/* -- inputs that ATen would convert first: outputs lie as the converted ones would -- */
+/* -- inputs that ATen would convert first: outputs get the layout of the converted inputs -- */
 
 static bool is_copied(const dpi_iter_plan *p, int k)
 {
     return k >= p->it->n_out && p->it->own[k] != p->it->seen[k] && !p->geometry[k]->dense;
 }
 
-/* Some input is copied, and there is an output whose layout depends on it. */
+/* Tell whether some input would be copied and the layout of a new output depends on the copy. */
 static bool some_copied(const dpi_iter_plan *p)
 {
     bool copied = false, made = false;
@@ -263,7 +266,8 @@ static bool some_copied(const dpi_iter_plan *p)
     return copied && !(p->it->flags & DP_ITER_REDUCE);
 }
 
-/* *out: t.to(dtype) of a tensor with geometry g, which is not dense.  strides [DP_DIM_MAX]. */
+/* Set `*out` to the geometry of t.to(dtype), where `t` has geometry `g`, which is not dense.
+ * `strides` [DP_DIM_MAX]. */
 static void copied(const dpi_geometry *g, int64_t *strides, dpi_geometry *out)
 {
     dpi_strides_dense_like(g->ndim, g->sizes, g->strides, strides);
@@ -274,7 +278,7 @@ static void copied(const dpi_geometry *g, int64_t *strides, dpi_geometry *out)
     dpi_geometry_set_flags(out);
 }
 
-/* Make the outputs, and walk the operands as they are. */
+/* Allocate the outputs as if inputs were converted first, then lay out the operands as they are. */
 static int lay_out_as_copied(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
     int64_t copied_strides[DP_ITER_OPERANDS_MAX][DP_DIM_MAX],

@@ -1,16 +1,19 @@
-/* iter_reduce.c -- reductions over an iterator: chunks of fixed size, merged in pairs
- * (aten/src/ATen/TensorIteratorReduce.cpp has two strategies by the number of threads; here the
- * chunks depend on the shape alone, so the same bits come out however many threads there are).
+/* iter_reduce.c -- reductions over an iterator, in chunks of fixed size that are merged in pairs.
  *
- * An item of work is one chunk of the elements of some neighbouring outputs.  If there is one
- * chunk, its accumulators lie on the stack and are finished at once; otherwise they lie in request
- * memory until all items are done. */
+ * aten/src/ATen/TensorIteratorReduce.cpp has two strategies, chosen by the number of threads.  Here
+ * the chunks depend on the shape alone, so the result has the same bits with any number of threads.
+ *
+ * An item of work is one chunk of the elements of some neighbouring outputs.  If there is only one
+ * chunk, its accumulators are on the stack and are finished at once.  Otherwise they are in the
+ * request's memory until all items are done. */
 #include "nest.h"
 
 enum {
-    ACC_BYTES = 16 << 10, /* bytes of accumulators that an item works on */
-    MIN_WIDTH = 128, /* neighbours at least, where they lie nearer to each other than elements do */
-    ITEM_ELEMENTS = 2 * DPI_GRAIN /* elements of an item that is no wider than it must be */
+    ACC_BYTES = 16 << 10, /* bytes of accumulators of one item */
+    /* least outputs of an item if neighbouring outputs are closer in memory than reduced
+     * elements */
+    MIN_WIDTH = 128,
+    ITEM_ELEMENTS = 2 * DPI_GRAIN /* target number of elements of an item */
 };
 
 typedef struct job {
@@ -18,10 +21,10 @@ typedef struct job {
     const dp_reduction *r;
     void *user;
     int64_t n_outputs, n_chunks;
-    int64_t row, width,
-        n_blocks;  /* outputs along the innermost kept dimension; of an item; items a chunk */
+    /* outputs along the innermost kept dimension; outputs of an item; items per chunk */
+    int64_t row, width, n_blocks;
     char *partial; /* [n_chunks][n_outputs] accumulators; NULL: one chunk */
-    int64_t block; /* elements that are converted at a time; 0: none is */
+    int64_t block; /* number of elements that are converted at a time; 0: no conversion */
 } job;
 
 static const int64_t *strides_at(const dp_iter *it, int d)
@@ -29,11 +32,12 @@ static const int64_t *strides_at(const dp_iter *it, int d)
     return it->strides + (size_t)d * (size_t)it->n;
 }
 
-/* The outputs first to first + n are neighbours in one row. */
+/* Neighbouring outputs in one row: outputs [first, first + n). */
 typedef struct output_run {
     int64_t first, n;
     char *data[DP_ITER_OPERANDS_MAX];
-    int64_t strides[2 * DP_ITER_OPERANDS_MAX]; /* along elements, along outputs */
+    /* bytes between reduced elements, then between outputs */
+    int64_t strides[2 * DP_ITER_OPERANDS_MAX];
 } output_run;
 
 static void seek_outputs(const job *j, int64_t block, output_run *p)
@@ -67,14 +71,15 @@ typedef struct call {
     int64_t index;
 } call;
 
-/* A dp_iter_loop2d over one block of elements that were converted. */
+/* A dp_iter_loop2d that accumulates one block of elements, which are converted if they have to
+ * be. */
 static void step_block(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
 {
     const call *c = user;
     c->j->r->step(c->acc, data, strides, n0, n1, c->index, c->j->user);
 }
 
-/* n0 elements of a row, from data on. */
+/* Accumulate `n0` elements of a row, beginning at `data`. */
 static void step_row(const job *j, const output_run *p, char *const *data, char *acc, int64_t n0,
                      int64_t index)
 {
@@ -94,7 +99,7 @@ static void step_row(const job *j, const output_run *p, char *const *data, char 
     }
 }
 
-/* The elements from `begin` on of the outputs at p, in rows along dimension 0. */
+/* Accumulate elements [begin, end) of the outputs `p`, row by row along dimension 0. */
 static void step_chunk(const job *j, const output_run *p, char *acc, int64_t begin, int64_t end)
 {
     const dp_iter *it = j->it;
@@ -137,7 +142,8 @@ static void run_items(int64_t begin, int64_t end, void *user)
         run_item(user, begin++);
 }
 
-/* Of outputs [begin, end): neighbouring chunks in pairs, then pairs of those, and so on. */
+/* Merge the chunks of outputs [begin, end): neighbouring chunks in pairs, then pairs of these, and
+ * so on. */
 static void merge_chunks(int64_t begin, int64_t end, void *user)
 {
     const job *j = user;
@@ -160,9 +166,9 @@ static void finish_all(const job *j)
     }
 }
 
-/* -- all of it -- */
+/* -- the whole reduction -- */
 
-/* How many neighbouring outputs an item has.  That changes no result. */
+/* The number of neighbouring outputs of an item.  It does not affect the result. */
 static int64_t width_of(const job *j)
 {
     const dp_iter *it = j->it;

@@ -1,4 +1,4 @@
-/* iter_run.c -- running a loop over what an iterator walks, in blocks of two dimensions
+/* iter_run.c -- run a loop over the elements of an iterator, in blocks of two dimensions
  * (aten/src/ATen/TensorIterator.cpp: for_each, serial_for_each;
  * cpu/TensorIteratorDynamicCasting). */
 #include "nest.h"
@@ -27,7 +27,8 @@ static void seek(const dp_iter *it, position *p, int64_t to)
     }
 }
 
-/* n steps on in dimension d, which may end it: then one step on in the next, and so on. */
+/* Go `n` steps forward in dimension `d`.  At the end of a dimension, go one step forward in the
+ * next dimension. */
 static void step(const dp_iter *it, position *p, int d, int64_t n)
 {
     for (; d < it->ndim; d++, n = 1) {
@@ -83,15 +84,15 @@ static void run_range(const dp_iter *it, int64_t begin, int64_t end, dp_iter_loo
     loop(data, it->strides, end - begin, 1, user);
 }
 
-/* -- operands of other dtypes than the loop sees -- */
+/* -- operands that are converted for the loop -- */
 
-enum { BUFFER_BYTES = 32 << 10 /* bytes of elements that are converted at a time */ };
+enum { BUFFER_BYTES = 32 << 10 /* bytes of converted elements */ };
 
 typedef struct job {
     const dp_iter *it;
     dp_iter_loop2d loop;
     void *user;
-    int64_t block; /* elements that are converted at a time */
+    int64_t block; /* number of elements that are converted at a time */
 } job;
 
 static bool is_converted(const dp_iter *it, int k)
@@ -99,7 +100,7 @@ static bool is_converted(const dp_iter *it, int k)
     return it->own[k] != it->seen[k];
 }
 
-/* As many elements of all operands that are converted as there is room for. */
+/* The number of loop elements whose converted operands fit into the buffer. */
 int64_t dpi_iter_block(const dp_iter *it)
 {
     int64_t bytes = 0;
@@ -109,13 +110,14 @@ int64_t dpi_iter_block(const dp_iter *it)
     return bytes ? BUFFER_BYTES / bytes / 8 * 8 : BUFFER_BYTES;
 }
 
-/* One block of the loop's: operands in memory, and as the loop is to see them. */
+/* The operands of one block as the loop sees them. */
 typedef struct block_view {
     char *seen[DP_ITER_OPERANDS_MAX];
     int64_t strides[2 * DP_ITER_OPERANDS_MAX];
 } block_view;
 
-/* Where the operands' elements lie as the loop sees them.  What is broadcast in a row stays so. */
+/* Set the addresses and strides that the loop sees.  An input that is broadcast along a row stays
+ * broadcast. */
 static void set_block_operands(const dp_iter *it, block_view *v, char *const *data,
                                const int64_t *strides, int64_t n0, int64_t n1, char *buffer)
 {
@@ -129,7 +131,7 @@ static void set_block_operands(const dp_iter *it, block_view *v, char *const *da
     }
 }
 
-/* Convert operand k's n1 rows at `data`, to what the loop sees or back. */
+/* Convert n1 rows of operand `k` at `data` to the dtype that the loop sees, or `back`. */
 static void convert(const dp_iter *it, const block_view *v, int k, char *data,
                     const int64_t *strides, int64_t n0, int64_t n1, bool back)
 {
@@ -164,7 +166,7 @@ void dpi_iter_run_block(const dp_iter *it, char *const *data, const int64_t *str
             convert(it, &v, k, data[k], strides, n0, n1, true);
 }
 
-/* A dp_iter_loop2d: cut into blocks that fit. */
+/* A dp_iter_loop2d that splits its range into blocks that fit the buffer. */
 static void run_converted(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
 {
     const job *j = user;
@@ -222,7 +224,7 @@ int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *
 typedef struct rows {
     dp_iter_loop loop;
     void *user;
-    int n; /* operands */
+    int n; /* number of operands */
 } rows;
 
 static void run_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)

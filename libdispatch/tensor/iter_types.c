@@ -1,11 +1,11 @@
-/* iter_types.c -- which device and which dtypes a loop has (aten/src/ATen/TensorIterator.cpp:
+/* iter_types.c -- the device and the dtypes of a loop (aten/src/ATen/TensorIterator.cpp:
  * compute_types). */
 #include "nest.h"
 
 /* -- device -- */
 
-/* The device of the first operand that is not on the CPU; the CPU if all are.  *one: all are on
- * it. */
+/* Find the device of the first operand that is not on the CPU; the CPU if all operands are there.
+ * `*one_device`: all operands are on that device. */
 static dp_device find_device(const dp_iter *it, bool *one_device)
 {
     dp_device found = DP_DEVICE_CPU;
@@ -37,7 +37,7 @@ static int check_devices(const dp_iter *it, dp_error *err)
             continue;
         bool scalar = k >= it->n_out && dpi_geometry_of(t)->ndim == 0 && own == DP_DEVICE_CPU;
         if (scalar && (it->flags & DP_ITER_CPU_SCALARS)) {
-            if (dp_tensor_is_wrapped(t) || ++scalars == 1) /* numbers are no tensors of a device */
+            if (dp_tensor_is_wrapped(t) || ++scalars == 1) /* numbers do not count */
                 continue;
             return dp_error_set(err, DP_ERUNTIME,
                                 "Trying to pass too many CPU scalars to non-CPU kernel!");
@@ -50,7 +50,8 @@ static int check_devices(const dp_iter *it, dp_error *err)
     return DP_OK;
 }
 
-/* A loop needs host memory.  Without any it does not run, so any operands will do. */
+/* Check that all operands have host memory, which loops need.  Operands without memory pass: then
+ * the loop does not run. */
 static int check_memory(dpi_iter_plan *p, dp_error *err)
 {
     dp_iter *it = p->it;
@@ -98,7 +99,7 @@ int dpi_iter_devices(dpi_iter_plan *p, dp_error *err)
 
 /* -- dtypes -- */
 
-/* The first input, or without inputs the first output. */
+/* The first input; without inputs, the first output. */
 static const dp_tensor *first_of(const dp_iter *it)
 {
     return it->tensors[it->n_out < it->n ? it->n_out : 0];
@@ -115,7 +116,8 @@ static int check_same(const dp_iter *it, dp_error *err)
     return DP_OK;
 }
 
-/* The inputs' common dtype.  0-dim ones go by rules of their own even when they agree. */
+/* The common dtype of the inputs.  0-dim inputs have promotion rules of their own, even if all
+ * dtypes are equal. */
 static dp_dtype promoted(const dpi_iter_plan *p)
 {
     const dp_iter *it = p->it;
@@ -140,7 +142,7 @@ static dp_dtype find_common(const dpi_iter_plan *p)
     return to_float && dp_dtype_is_integral(d, true) ? DP_FLOAT32 : d;
 }
 
-/* For an output given by the caller whose dtype is not the one that the loop writes. */
+/* Check output dtype `own`, given by the caller, which differs from `written`, the loop's dtype. */
 static int check_cast(const dp_iter *it, dp_dtype written, dp_dtype own, dp_error *err)
 {
     bool casts = (it->flags & DP_ITER_CAST_OUTPUTS) != 0;
@@ -178,7 +180,8 @@ int dpi_iter_dtypes(dpi_iter_plan *p, dp_error *err)
 
     if (written == DP_DTYPE_NONE && (flags & DP_ITER_BOOL_OUTPUT))
         written = DP_BOOL;
-    /* one: the loop sees all inputs as one dtype; fixed: all outputs as one */
+    /* inputs_common: the loop sees all inputs in one dtype.  outputs_common: it writes all outputs
+     * in one dtype. */
     bool inputs_common = wanted != DP_DTYPE_NONE || (flags & DP_ITER_PROMOTE);
     bool outputs_common =
         inputs_common || written != DP_DTYPE_NONE || (flags & DP_ITER_CAST_OUTPUTS);
