@@ -1,22 +1,28 @@
-/* keep.c -- whose account the memory of a storage is charged to.
+/* keep.c -- which account the memory of a storage is charged to.
  *
- * What a call makes is charged to the account of its context before it is there, and refunded when
- * it is given back, whoever has it by then.  A storage has one word for it: the account and, in the
- * bits that its alignment leaves, the holder; 0 is nobody.  All that a storage has grown by is
- * charged with it.  Who keeps it only moves the charge:
+ * Memory that a call allocates is charged to the account of the call's context before it is
+ * allocated, and refunded when it is freed, whoever uses it by then.  A storage has one word for
+ * its charge: the account and, in the low bits of that aligned address, the holder; 0 is no charge.
+ * The growths of a storage are charged with it.  When a holder charges or refunds the storage, its
+ * charge only moves:
  *
- *   made by a call, kept by nobody      DP_HOLDER_INTERMEDIATES of that account, `all_made` bytes
- *   kept, so and so often               whoever comes first in DP_HOLDER_MAP, and of those the
- *                                       first to ask, of any account; `all` bytes
- *   let again                           DP_HOLDER_INTERMEDIATES of the last to keep it,
- *                                       `all_made` bytes
+ *   state                               the storage is charged to
+ *   ----------------------------------  ------------------------------------------------------
+ *   allocated by a call, no holder      DP_HOLDER_INTERMEDIATES of the call's account, with
+ *                                       `call_made_bytes`
+ *   charged by holders, any number of   the first of them in DP_HOLDER_MAP, of any account; if
+ *   times                               equal, the one that charged it first; `total_bytes`
+ *   refunded by its last holder         DP_HOLDER_INTERMEDIATES of that holder's account, with
+ *                                       `call_made_bytes`
  *
- * So a session that names what another one's call has left in a plugin pays for it from then on.
- * What nobody's call made (an embedder's tensors, a plugin's own) is charged while it is kept.  A
- * wrapper tensor has no bytes, and is charged what its parts have; each of its sets of parts has a
- * word, too.  A word is locked while it changes.  What formers hold changes between
- * dpi_change_shapes_begin() and _end() only, where storages that grew and wrappers are kept and
- * let. */
+ * Therefore a session pays for a tensor that another session's call left in a plugin from the time
+ * at which it gives the tensor a name.  Memory that no call allocated (tensors of an
+ * embedder, or a plugin's own ones) is charged only while it has a holder.
+ *
+ * A wrapper tensor has no bytes; its parts are charged instead.  Each dpi_parts has a word, too.  A
+ * word is locked while it changes.  Charges of replaced parts and of growths change only between
+ * dpi_change_shapes_begin() and _end(); charging and refunding wrappers and storages that grew uses
+ * that lock, too. */
 #include "base/account.h"
 #include "room.h"
 #include <sched.h>
@@ -41,7 +47,8 @@ static int holder_of(uintptr_t word)
     return (int)(word & HOLDER_BITS);
 }
 
-/* Until unlock() nobody else changes what s is charged, or to whom. */
+/* Lock the charge of `s`, and return its word.  Until unlock() no other thread changes the
+ * charge. */
 static uintptr_t lock(dpi_storage *s)
 {
     uintptr_t word = atomic_load_explicit(&s->charged, memory_order_relaxed) & ~(uintptr_t)BUSY;
@@ -72,7 +79,8 @@ static int charge(uintptr_t word, uint64_t bytes, bool anyway, dp_error *err)
     if (anyway)
         dpi_account_charge_anyway(a, holder_of(word), bytes);
     else if (DPI_UNLIKELY(!dpi_account_add(a, holder_of(word), bytes)))
-        return dp_account_charge(a, holder_of(word), 0, bytes, err); /* says why */
+        /* This sets the error. */
+        return dp_account_charge(a, holder_of(word), 0, bytes, err);
     return 0;
 }
 
@@ -81,7 +89,7 @@ static void refund(uintptr_t word, uint64_t bytes)
     dpi_account_sub(account_of(word), holder_of(word), bytes);
 }
 
-/* -- bills -- */
+/* -- charges -- */
 
 int dpi_charge_begin(dpi_charge *c, dp_account *a, uint64_t bytes, dp_error *err)
 {
@@ -165,14 +173,14 @@ dpi_charge dpi_storage_split_charge(dpi_storage *s, uint64_t bytes, bool call_ma
     s->total_bytes -= bytes;
     s->call_made_bytes -= call_made ? bytes : 0;
     if (word != 0 && s->charge_count == 0 && s->call_made_bytes == 0)
-        word = 0; /* the part has its reference */
+        word = 0; /* the reference moves to `part` */
     else if (word != 0)
         dpi_account_ref(account_of(word));
     unlock(s, word);
     return part;
 }
 
-/* -- keeping -- */
+/* -- holders -- */
 
 static int charge_tensor(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err);
 static void discharge_tensor(dp_account *a, int holder, const dp_tensor *t);
@@ -221,8 +229,8 @@ static void discharge_all_parts(uintptr_t word, const dp_tensor *t)
         discharge_parts(word, g->parts);
 }
 
-/* What a wrapper is made of, and what it was made of and is still there.  Only the first to keep a
- * wrapper comes here, so what it holds along several ways is not walked once for each. */
+/* Charge the parts of all geometries of wrapper `t`, also of replaced ones.  Only the first charge
+ * of a wrapper reaches this function, so parts that are shared are not visited once per path. */
 static int charge_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_error *err)
 {
     int rc = 0;
@@ -235,7 +243,7 @@ static int charge_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_
     return rc;
 }
 
-/* Locked: s, charged to `word`, is kept by `mine` from now on. */
+/* Move the charge of `s` from `word` to `own_word`, and set the count to 1.  `s` is locked. */
 static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool anyway,
                        dp_error *err)
 {
@@ -254,7 +262,8 @@ static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool 
     return 1;
 }
 
-/* 1: s is kept here from now on; 0: it was, or by somebody who comes before. */
+/* Charge `s` to `own_word`.  Returns 1 if the charge moved there; 0 if it was there already, or is
+ * with a holder that comes first. */
 static int charge_storage(dpi_storage *s, uintptr_t own_word, bool anyway, dp_error *err)
 {
     uintptr_t word = lock(s);
@@ -269,7 +278,7 @@ static int charge_storage(dpi_storage *s, uintptr_t own_word, bool anyway, dp_er
     return rc;
 }
 
-/* True: nobody keeps it any more. */
+/* Refund `s` once for `own_word`.  Returns true if that was its last charge. */
 static bool discharge_storage(dpi_storage *s, uintptr_t own_word)
 {
     uintptr_t word = lock(s), to = word;
@@ -312,8 +321,8 @@ static void discharge_tensor(dp_account *a, int holder, const dp_tensor *t)
         discharge_all_parts(own_word, t);
 }
 
-/* What t holds may change at any time: if it is more than its storage's first memory, only one
- * thread looks at it.  0: it is not. */
+/* Parts and growths can change at any time: for a wrapper, or a storage that grew, exclude shape
+ * changes.  Returns 0 if that is not needed. */
 static uint64_t exclusive_begin(const dp_tensor *t)
 {
     const dpi_storage *s = dpi_storage_of(t);
@@ -325,7 +334,7 @@ static uint64_t exclusive_begin(const dp_tensor *t)
 static void exclusive_end(uint64_t since)
 {
     if (since != 0)
-        dpi_change_shapes_end(since - 1); /* nothing changed */
+        dpi_change_shapes_end(since - 1); /* there was no change */
 }
 
 int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *t, dp_error *err)

@@ -1,14 +1,14 @@
-/* layout.c -- geometry: sizes, strides, offset, and the flags that follow from them
+/* layout.c -- geometry: sizes, strides, offset, and the flags computed from them
  * (c10/core/MemoryFormat.h, Contiguity.h).
  *
- * A geometry never changes once it is made; views share it when they can. */
+ * A geometry never changes after it was made.  Aliases share it. */
 #include "room.h"
 
-/* Dimensions of a channels-last tensor, innermost first (c10/core/MemoryFormat.h). */
+/* The dimensions of channels-last tensors, innermost first (c10/core/MemoryFormat.h). */
 static const int8_t order_4d[] = {1, 3, 2, 0}, order_5d[] = {1, 4, 3, 2, 0};
 
-/* The stride of the next dimension.  Where a size is 0 the others may multiply to more than an
- * int64 holds: the stride wraps, as in PyTorch, and nothing is read by it. */
+/* Compute the stride of the next dimension.  If a size is 0, the product of the others may exceed
+ * int64: then the stride wraps, as in PyTorch, and no element is read with it. */
 static int64_t next_stride(int64_t stride, int64_t size)
 {
     return (int64_t)((uint64_t)stride * (uint64_t)size);
@@ -16,7 +16,8 @@ static int64_t next_stride(int64_t stride, int64_t size)
 
 /* -- flags -- */
 
-/* Are the elements packed if dimensions are taken in this order?  Sizes of 1 do not matter. */
+/* Tell whether the elements are packed with the dimensions in `order`, innermost first; NULL:
+ * row-major.  Dimensions of size 1 do not matter. */
 static bool packed_in(const dpi_geometry *g, const int8_t *order)
 {
     int64_t expected = 1;
@@ -32,19 +33,19 @@ static bool packed_in(const dpi_geometry *g, const int8_t *order)
     return true;
 }
 
-/* Do the strides grow in this order, packed or not?  Source: c10 is_channels_last_strides_2d_s4. */
+/* Tell whether the strides grow in `order`, packed or not (c10 is_channels_last_strides_2d_s4). */
 static bool strides_follow(const dpi_geometry *g, const int8_t *order)
 {
     int64_t least = 0;
 
-    if (g->numel == 0 || g->strides[1] == 0) /* no elements: strides mean nothing */
+    if (g->numel == 0 || g->strides[1] == 0) /* without elements, strides mean nothing */
         return false;
     for (int i = 0; i < g->ndim; i++) {
         int d = order[i];
         if (g->strides[d] < least)
             return false;
         if (d == 0 && least == g->strides[1])
-            return false; /* ambiguous, as [N, 1, 1, 1]: counts as contiguous */
+            return false; /* ambiguous, such as [N, 1, 1, 1]: contiguous */
         least = g->strides[d];
         if (g->sizes[d] > 1)
             least *= g->sizes[d];
@@ -52,7 +53,7 @@ static bool strides_follow(const dpi_geometry *g, const int8_t *order)
     return true;
 }
 
-/* Dimensions by stride ascending, those of size < 2 last. */
+/* Sort dimensions by ascending stride; dimensions of size < 2 come last. */
 static void sort_by_stride(const dpi_geometry *g, int *perm)
 {
     for (int i = 0; i < g->ndim; i++) {
@@ -83,7 +84,8 @@ static bool is_dense(const dpi_geometry *g)
     return true;
 }
 
-/* Locals, since several flags read back at once, where they were just stored one by one, stall. */
+/* Compute flags in local variables: reading several flags back at once, just after they were stored
+ * one by one, stalls. */
 void dpi_geometry_set_flags(dpi_geometry *g)
 {
     bool contiguous = g->numel == 0 || packed_in(g, NULL);
@@ -110,8 +112,8 @@ void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides)
     }
 }
 
-/* A size of 0 gives strides of 0, as in PyTorch.  A tensor without the batch dimension uses `order`
- * without its last entry. */
+/* Compute packed strides in `order`.  A size of 0 gives strides of 0, as in PyTorch.  For a tensor
+ * without the batch dimension, `order` is used without its last entry. */
 static void strides_in(int ndim, const int64_t *sizes, const int8_t *order, int rank,
                        int64_t *strides)
 {
@@ -150,7 +152,7 @@ int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64
     return DP_OK;
 }
 
-/* -1: dimension a is inside b; 1: it is outside; 0: undecided. */
+/* Compare the order of dimensions.  -1: `a` is inside `b`; 1: `a` is outside `b`; 0: undecided. */
 static int compare_dense(const int64_t *sizes, const int64_t *like, int a, int b)
 {
     if (like[a] == 0 || like[b] == 0)
@@ -160,7 +162,7 @@ static int compare_dense(const int64_t *sizes, const int64_t *like, int a, int b
     return sizes[a] > sizes[b] ? 1 : 0;
 }
 
-/* at::infer_dense_strides */
+/* Source: at::infer_dense_strides. */
 void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like, int64_t *strides)
 {
     int perm[DP_DIM_MAX];
@@ -186,14 +188,15 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
     }
 }
 
-/* -- checks, and making a geometry of what was checked -- */
+/* -- checks, and geometries from checked layouts -- */
 
 static int check_any_sizes(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT];
     uint64_t product = 1;
     bool overflow =
-        /* before a size of 0 comes: [2^62, 4, 0] is refused, [0, 2^62, 4] is not, as in PyTorch */
+        /* Sizes before a size of 0 count: [2^62, 4, 0] fails, [0, 2^62, 4] does not, as in
+         * PyTorch. */
         false;
 
     if (ndim < 0 || ndim > DP_DIM_MAX)
@@ -213,7 +216,7 @@ static int check_any_sizes(int ndim, const int64_t *sizes, int64_t *numel, dp_er
     return DP_OK;
 }
 
-/* What most sizes are: all of them positive, and not too many elements. */
+/* Fast path of the check: all sizes are positive and their product fits. */
 static inline bool sizes_are_plain(int ndim, const int64_t *sizes, int64_t *numel)
 {
     int64_t n = 1;
@@ -261,7 +264,8 @@ int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *e
     return packed_numel(dtype, ndim, sizes, &numel, err);
 }
 
-/* Are these the strides of a contiguous tensor without elements?  They may have wrapped. */
+/* Tell whether these are the strides of a contiguous tensor without elements, which may have
+ * wrapped. */
 static bool strides_wrapped(const dpi_layout *l)
 {
     int64_t packed[DP_DIM_MAX];
@@ -270,7 +274,7 @@ static bool strides_wrapped(const dpi_layout *l)
     return l->numel == 0 && memcmp(packed, l->strides, (size_t)l->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Sets the extent, and checks that a storage can be so long. */
+/* Set the extent, and check that a storage can be that long. */
 static int check_extent(dpi_layout *l, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT], steps[DP_SHAPE_TEXT];
@@ -317,8 +321,8 @@ int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout
     return rc;
 }
 
-/* One by one: they were stored so just before, and are read so right after; reading 16 bytes back
- * that were stored as 2 x 8 stalls. */
+/* Copy one by one: the values were stored as 8 bytes each just before, and reading two of them back
+ * as 16 bytes stalls. */
 static void copy_dims(int64_t *to, const int64_t *from, int n)
 {
     for (int d = 0; d < n; d++)

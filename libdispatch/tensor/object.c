@@ -1,10 +1,10 @@
-/* object.c -- objects of plugins: data of a kind, tensors, and who ends them.
+/* object.c -- objects of plugins: a kind, data, tensors, and the end of objects.
  *
  * A kind is registered once for each generation of its plugin, and lists its objects.  An object on
- * a list is alive; one that has ended is on none, and is only memory until its last reference goes.
- * Its data is given to code of its kind's plugin alone.  While a thread runs the plugin's code on
- * an object, the object is busy: others wait. */
-#define _GNU_SOURCE /* waits by the monotonic clock */
+ * a list is alive.  An object that has ended is on no list, and its memory stays until the last
+ * reference is dropped.  Only code of the kind's plugin gets the data.  While a thread runs the
+ * plugin's code on an object, the object is busy and other threads wait. */
+#define _GNU_SOURCE /* for pthread_cond_clockwait() */
 #include "object.h"
 #include "base/fp.h"
 #include "base/process.h"
@@ -15,31 +15,31 @@
 
 struct dpi_object_kind {
     dpi_object_kind *next;
-    const dp_object_ops *key; /* the plugin's own struct: only compared */
-    dp_object_ops ops;        /* a copy of it */
-    char *name, *plugin;      /* "ns.Name" */
+    const dp_object_ops *key; /* the plugin's own struct; only its address is compared */
+    dp_object_ops ops;        /* copy of `*key` */
+    char *name, *plugin;      /* `name` is "ns.Name" */
     uint64_t generation;
-    unsigned refs; /* the registration's, and one for each object that was made of this kind */
+    unsigned refs; /* one of the registration, one per object made of this kind */
     dp_object *objects;
 };
 
 struct dp_object {
     atomic_uint refs;
-    bool busy;                    /* the plugin's code runs on it */
-    dpi_object_kind *kind;        /* NULL: it has ended */
+    bool busy;                    /* the plugin's code is running on the object */
+    dpi_object_kind *kind;        /* NULL: the object has ended */
     dp_object *next, **prev_next; /* in kind->objects */
-    uint32_t version;             /* of how data is arranged */
+    uint32_t version;             /* version of the data's format */
     uint32_t n_tensors;
-    dp_tensor **tensors; /* references of its own */
+    dp_tensor **tensors; /* each with a reference */
     size_t bytes;
-    dpi_object_kind *origin; /* counted: the kind it was made of, for names */
-    dp_account *account;     /* charged for it */
+    dpi_object_kind *origin; /* counted; the kind that it was made of */
+    dp_account *account;     /* the object is charged to this account */
     uint64_t charged;
     _Alignas(16) char data[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* of kinds, their lists and objects */
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* an object is busy no more */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* for kinds, their lists, objects */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* some object is not busy any more */
 static dpi_object_kind *kinds;                            /* newest first */
 static atomic_uint_fast64_t n_objects;
 
@@ -65,8 +65,8 @@ static int check_kind(const char *name, const char *plugin, bool again, dp_error
                               n);
 }
 
-/* Locked.  dp_object_new() and dp_object_get() know a kind by its record, so two cannot share
- * one. */
+/* Check that no two kinds have the same dp_object_ops, because its address identifies the kind.
+ * The caller holds the lock. */
 static int check_unshared(const dpi_object_kind *k, dp_error *err)
 {
     for (const dpi_object_kind *found = kinds; found != NULL; found = found->next)
@@ -118,7 +118,7 @@ int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, ui
     return rc;
 }
 
-/* Locked. */
+/* The caller holds the lock. */
 static void kind_unref(dpi_object_kind *k)
 {
     if (--k->refs > 0)
@@ -128,7 +128,7 @@ static void kind_unref(dpi_object_kind *k)
     dp_free(k);
 }
 
-/* Locked.  NULL: no plugin that is loaded has named it. */
+/* Find a kind by its ops.  NULL: no loaded plugin registered it.  The caller holds the lock. */
 static dpi_object_kind *kind_named(const dp_object_ops *ops)
 {
     dpi_object_kind *k = kinds;
@@ -140,7 +140,7 @@ static dpi_object_kind *kind_named(const dp_object_ops *ops)
 
 /* -- lists -- */
 
-/* Locked. */
+/* The caller holds the lock. */
 static void list(dp_object *o, dpi_object_kind *k)
 {
     o->kind = k;
@@ -151,7 +151,7 @@ static void list(dp_object *o, dpi_object_kind *k)
     k->objects = o;
 }
 
-/* Locked. */
+/* The caller holds the lock. */
 static void unlist(dp_object *o)
 {
     *o->prev_next = o->next;
@@ -162,7 +162,8 @@ static void unlist(dp_object *o)
 
 /* -- the plugin's code -- */
 
-/* Locked.  The plugin's code is to run on o, without the lock, until comes_back(). */
+/* Make `o` busy and release the lock, which the caller holds, to run the plugin's code on `o`.
+ * code_end() takes the lock again. */
 static dpi_fp code_begin(dp_object *o)
 {
     o->busy = true;
@@ -189,7 +190,7 @@ static void warn_of(const dp_object *o, int rc, const dp_error *why_not)
     dpi_warn_listener(text);
 }
 
-/* Locked; o is on a list and not busy.  It has ended when this returns. */
+/* End `o`, which is on a list and not busy.  The caller holds the lock. */
 static void end(dp_object *o)
 {
     int (*fn)(void *, dp_error *) = o->kind->ops.end;
@@ -202,10 +203,10 @@ static void end(dp_object *o)
             warn_of(o, rc, &why_not);
         code_end(o, before);
     }
-    unlist(o); /* not earlier: its kind, and so the code, stays while it is listed */
+    unlist(o); /* last: while `o` is listed, the kind and its code stay */
 }
 
-/* Locked; o is on a list and not busy.  Does k take o over? */
+/* Tell whether `k` adopts `o`, which is on a list and not busy.  The caller holds the lock. */
 static bool adopt(dp_object *o, dpi_object_kind *k, dp_error *why_not)
 {
     if (k->ops.adopt == NULL)
@@ -221,7 +222,7 @@ static bool adopt(dp_object *o, dpi_object_kind *k, dp_error *why_not)
     return true;
 }
 
-/* Locked.  The newest registration of k's kind; NULL: that is k. */
+/* Find the newest registration of k's kind.  NULL: it is `k`.  The caller holds the lock. */
 static dpi_object_kind *newer(const dpi_object_kind *k)
 {
     dpi_object_kind *found = kinds;
@@ -231,8 +232,8 @@ static dpi_object_kind *newer(const dpi_object_kind *k)
     return found != k ? found : NULL;
 }
 
-/* Locked.  An object of k that has references and is not busy, with one more reference; NULL: there
- * is none. */
+/* Find an object of `k` that has references and is not busy, and take a reference.  NULL: there is
+ * none.  The caller holds the lock. */
 static dp_object *take_one(const dpi_object_kind *k)
 {
     for (dp_object *o = k->objects; o != NULL; o = o->next) {
@@ -253,7 +254,7 @@ bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t b
     while (k->objects != NULL && rc != ETIMEDOUT) {
         dp_error why_not = DP_ERROR_INIT;
         dp_object *o = take_one(k);
-        if (o == NULL) { /* other threads are ending the rest */
+        if (o == NULL) { /* other threads are ending the others */
             rc = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
             continue;
         }
@@ -307,7 +308,7 @@ static void release(dp_object *o)
     dp_free(o);
 }
 
-/* The object, without a kind. */
+/* Make an object without a kind. */
 static dp_object *make(size_t bytes, dp_tensor *const *tensors, size_t n)
 {
     size_t all;
@@ -338,7 +339,7 @@ static int charge(dp_object *o, dp_account *account, dp_error *err)
     return 0;
 }
 
-/* Locked. */
+/* The caller holds the lock. */
 static int set_kind(dp_object *o, const dp_object_ops *ops, dp_error *err)
 {
     dpi_object_kind *k = kind_named(ops);
@@ -409,7 +410,7 @@ static int ended(const dp_object *o, dp_error *err)
                         o->origin->name, o->origin->plugin);
 }
 
-/* Locked.  May code whose registration is k use o? */
+/* Check that code with registration `k` may use `o`.  The caller holds the lock. */
 static int check_user(dp_object *o, dpi_object_kind *k, dp_error *err)
 {
     dp_error why_not = DP_ERROR_INIT;
@@ -424,7 +425,7 @@ static int check_user(dp_object *o, dpi_object_kind *k, dp_error *err)
         return dp_error_set(err, DP_ETYPE, "expected an object of kind '%s' but got one of '%s'",
                             k->name, o->origin->name);
     if (k->generation < o->kind->generation && k->ops.version == o->version)
-        return 0; /* a call of the old code, under way while the new one adopted o */
+        return 0; /* a call of the old code is running while the new code adopted `o` */
     if (k->generation > o->kind->generation && adopt(o, k, &why_not))
         return 0;
     return dp_error_set(err, DP_ERUNTIME,
@@ -447,7 +448,7 @@ int dpi_object_get(dp_object *o, const dp_object_ops *kind, dp_object_view *out,
     else
         rc = check_user(o, k, err);
     pthread_mutex_unlock(&lock);
-    if (rc == 0 && out->size == 0) /* the caller would go on with what it never got */
+    if (rc == 0 && out->size == 0) /* else the caller would use members that are not set */
         rc = dp_error_set(err, DP_EPLUGIN,
                           "dp_object_view.size is 0; set .size = sizeof(dp_object_view)");
     if (rc < 0)

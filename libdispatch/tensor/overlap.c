@@ -14,7 +14,8 @@ int dp_internal_overlap(const dp_tensor *t)
     return 2;
 }
 
-/* `left`: so many pairs are looked at, since a wrapper may hold one tensor along very many ways. */
+/* `pairs_left` limits the pairs that are compared, because a wrapper can contain one tensor along
+ * very many paths. */
 static bool share_storage(const dp_tensor *a, const dp_tensor *b, int *pairs_left)
 {
     const dpi_geometry *ga = dpi_geometry_of(a), *gb = dpi_geometry_of(b);
@@ -49,7 +50,7 @@ int dp_overlap(const dp_tensor *a, const dp_tensor *b)
         return DPI_OVERLAP_TOO_HARD;
     if (ga->storage != gb->storage)
         return DPI_OVERLAP_NONE;
-    /* places in the storage, which need not have memory */
+    /* Byte offsets in the storage are compared, because it may have no memory. */
     size_t begin_a = (size_t)ga->offset * dp_dtype_size(a->dtype);
     size_t begin_b = (size_t)gb->offset * dp_dtype_size(b->dtype);
     size_t end_a = begin_a + (size_t)ga->numel * dp_dtype_size(a->dtype);

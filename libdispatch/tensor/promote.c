@@ -1,6 +1,7 @@
-/* promote.c -- type promotion: the dtype that results from several (c10/core/ScalarType.cpp,
- * ATen/native/TypeProperties.cpp).  There is no ComplexHalf here: where PyTorch's rules give that,
- * complex64 is taken. */
+/* promote.c -- type promotion: the dtype of a result (c10/core/ScalarType.cpp,
+ * ATen/native/TypeProperties.cpp).
+ *
+ * There is no ComplexHalf here: where PyTorch's rules give ComplexHalf, the result is complex64. */
 #include "room.h"
 
 #define DEFAULT_DTYPE   DP_FLOAT32
@@ -15,7 +16,7 @@ static const int8_t category[DP_DTYPE_END] = {
     [DP_COMPLEX128] = COMPLEX, [DP_BOOL] = BOOLEAN,     [DP_BFLOAT16] = FLOATING,
 };
 
-/* Rows and columns in the order of `column`. */
+/* rows and columns of `promoted` */
 enum { u1, i1, i2, i4, i8, f2, f4, f8, c8, c16, b1, bf, DTYPES };
 
 static const int8_t column[DP_DTYPE_END] = {
@@ -48,7 +49,7 @@ static const int8_t promoted[DTYPES][DTYPES] = {
 };
 /* clang-format on */
 
-/* A quantized dtype goes with itself alone; what PyTorch refuses is DP_DTYPE_NONE here. */
+/* A quantized dtype promotes only with itself.  DP_DTYPE_NONE: PyTorch refuses the pair. */
 dp_dtype dp_promote_types(dp_dtype a, dp_dtype b)
 {
     if (dp_dtype_size(a) == 0 || dp_dtype_size(b) == 0)
@@ -58,13 +59,13 @@ dp_dtype dp_promote_types(dp_dtype a, dp_dtype b)
     return dtype_of[promoted[column[a]][column[b]]];
 }
 
-/* dp_promote_types(), where DP_DTYPE_NONE stands for no operand. */
+/* Like dp_promote_types(), but DP_DTYPE_NONE stands for no operand. */
 static dp_dtype fold(dp_dtype a, dp_dtype b)
 {
     return a == DP_DTYPE_NONE ? b : b == DP_DTYPE_NONE ? a : dp_promote_types(a, b);
 }
 
-/* high, unless low's category is above high's (at::native::combine_categories). */
+/* Return `high`, unless low's category is higher (at::native::combine_categories). */
 static dp_dtype combine(dp_dtype high, dp_dtype low)
 {
     if (high == DP_DTYPE_NONE || low == DP_DTYPE_NONE)
@@ -84,7 +85,7 @@ static dp_dtype wrapped_dtype(dp_dtype d)
     return category[d] == COMPLEX ? DEFAULT_COMPLEX : category[d] == FLOATING ? DEFAULT_DTYPE : d;
 }
 
-/* With a quantized dtype among them: that one, if all have it. */
+/* The result with a quantized operand: `quantized` if all operands have it, else none. */
 static dp_dtype result_of_quantized(dp_tensor *const *tensors, size_t n, dp_dtype quantized)
 {
     for (size_t i = 0; i < n; i++)
@@ -113,7 +114,7 @@ static dp_dtype result_of_any(dp_tensor *const *tensors, size_t n)
     return combine(dimensioned, combine(scalar, wrapped));
 }
 
-/* The dtype of tensors with dimensions that all have the same; DP_DTYPE_NONE: they are others. */
+/* The common dtype if all tensors have dimensions and the same dtype; else DP_DTYPE_NONE. */
 static inline dp_dtype same_dtype(dp_tensor *const *tensors, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -130,20 +131,19 @@ dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
     return DPI_LIKELY(same != DP_DTYPE_NONE) ? same : result_of_any(tensors, n);
 }
 
-/* Narrowing within a category is allowed, a cast to a lower category is not.  Source:
- * at::canCast. */
+/* Casts within a category are allowed, and casts to a lower category are not (at::canCast). */
 bool dp_can_cast(dp_dtype from, dp_dtype to)
 {
     if (dp_dtype_size(from) == 0 || dp_dtype_size(to) == 0)
         return false;
     int f = category[from], t = category[to];
-    if (dp_dtype_is_quantized(from) || dp_dtype_is_quantized(to)) /* of no category */
+    if (dp_dtype_is_quantized(from) || dp_dtype_is_quantized(to)) /* they have no category */
         return f != COMPLEX && to != DP_BOOL;
     return !(f == COMPLEX && t != COMPLEX) && !(f == FLOATING && t == INTEGRAL) &&
            !(f != BOOLEAN && t == BOOLEAN);
 }
 
-/* Only who knows scale and zero point can make numbers of quantized elements. */
+/* A copy has no scale and zero point, so it cannot convert quantized elements. */
 int dpi_convert_check(dp_dtype to, dp_dtype from, dp_error *err)
 {
     return dp_dtype_is_quantized(to) || dp_dtype_is_quantized(from)

@@ -1,11 +1,12 @@
-/* resize.c -- another geometry in the same tensor: at::resize_, at::set_ and outputs
+/* resize.c -- give a tensor another geometry: at::resize_, at::set_ and outputs
  * (aten/src/ATen/native/Resize.cpp).
  *
- * A running call of somebody else keeps the geometry that it saw (dpi_tensors_become), and the
- * bytes (dpi_storage_grow). */
+ * Other calls that are running still see the old geometry (dpi_tensors_become) and the old bytes
+ * (dpi_storage_grow). */
 #include "room.h"
 
-/* A tensor of `dtype` over the storage of `of`, which grows if it has to. */
+/* Make a tensor with of's dtype over the storage of `of`, and grow the storage if it is too
+ * small. */
 static int over_storage(dp_account *a, const dp_tensor *of, int64_t offset, int ndim,
                         const int64_t *sizes, const int64_t *strides, dp_tensor **out,
                         dp_error *err)
@@ -35,12 +36,12 @@ int dpi_reshaped(dp_account *a, const dp_tensor *t, int ndim, const int64_t *siz
                   : over_storage(a, t, dpi_geometry_of(t)->offset, ndim, sizes, strides, out, err);
 }
 
-/* Takes fresh. */
+/* Give `t` the geometry of `fresh`, and release `fresh` in any case. */
 static int become(dp_tensor *t, dp_tensor *fresh, dp_error *err)
 {
     int rc = dpi_tensors_become(1, &t, &fresh, err);
 
-    if (rc < 0) /* somebody else changed it just now */
+    if (rc < 0) /* another call changed `t` meanwhile */
         dp_tensor_unref(fresh);
     return rc;
 }

@@ -1,8 +1,8 @@
-/* scalar.c -- makes a 0-dim tensor from a Scalar. */
+/* scalar.c -- make a 0-dim tensor from a Scalar. */
 #include "room.h"
 #include <math.h>
 
-/* The values that a dtype can hold.  int64's most is the largest double below 2^63. */
+/* The range of values of each dtype.  The upper limit of int64 is the largest double below 2^63. */
 static const struct {
     double least, most;
 } limits[DP_DTYPE_END] = {
@@ -27,7 +27,7 @@ static bool fits(double x, dp_dtype d)
     return x >= limits[d].least && x <= limits[d].most;
 }
 
-/* The dtype of the scalar's value; *from points to the value. */
+/* Return the dtype of the scalar's value.  `*from` points to the value. */
 static dp_dtype source(const dp_value *v, const void **from)
 {
     switch (v->tag) {
@@ -79,7 +79,8 @@ int dpi_scalar_tensor(dp_account *a, dp_value scalar, dp_dtype dtype, dp_tensor 
         return dp_error_set(err, DP_ETYPE, "a scalar is a number or a bool, not a value of tag %u",
                             scalar.tag);
     dp_dtype to = dtype == DP_DTYPE_NONE ? own : dtype;
-    int rc = dp_dtype_size(to) ? check_scalar(&scalar, to, err) : DP_OK; /* else refused below */
+    /* An unknown dtype is refused by dpi_empty_strided(). */
+    int rc = dp_dtype_size(to) ? check_scalar(&scalar, to, err) : DP_OK;
     if (rc == DP_OK)
         rc = dpi_empty_strided(to, (dpi_target){DP_DEVICE_CPU, 0, a}, 0, NULL, NULL, out, err);
     if (rc == DP_OK)

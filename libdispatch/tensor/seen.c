@@ -1,5 +1,5 @@
-/* seen.c -- which of the shapes that a tensor had, and of the memories that its storage had, the
- * calling thread's call sees.  What is read in that way stays when a failed call is undone. */
+/* seen.c -- which of a tensor's geometries, and which of a storage's memories, the current call
+ * uses.  Those that another thread has used stay when a failed call is undone. */
 #include "room.h"
 
 bool dpi_geometry_read_first(dpi_geometry *g)
@@ -13,7 +13,8 @@ bool dpi_geometry_read_first(dpi_geometry *g)
            state == DPI_CHANGE_READ;
 }
 
-/* This call may read the memory of g, which then stays. */
+/* Tell whether this call may use the memory of `g`.  If another thread made `g`, mark it as read,
+ * so that it is not undone. */
 static bool growth_read(dpi_growth *g)
 {
     uint64_t state = atomic_load_explicit(&g->state, memory_order_acquire);

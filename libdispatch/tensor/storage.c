@@ -1,9 +1,9 @@
 /* storage.c -- bytes on one device.
  *
- * A storage lies in a tensor's home, and so do its bytes if they are few and the host's.  It refers
- * to its backend by number and has no pointer into a plugin.  Its bytes may be used only between
- * dpi_storage_enter() and dpi_device_leave().  Bytes in a device's memory are a block (block.c),
- * which the device takes back when it ends; the storage then lives on without data.
+ * A storage lies in a tensor's home.  Its bytes lie there, too, if they are few and in host memory.
+ * A storage names its backend by number and has no pointer into a plugin.  Its bytes may be used
+ * only between dpi_storage_enter() and dpi_device_leave().  Bytes in device memory are a block
+ * (block.c).  When the device ends, it takes the block back, and the storage stays without data.
  *
  * Over 500 lines: making, growing and undoing a storage share its list of growths. */
 #include "base/kind.h"
@@ -11,9 +11,9 @@
 
 enum {
 #ifdef __SANITIZE_ADDRESS__
-    INLINE_MAX = 0 /* what is written past its end is to be seen */
+    INLINE_MAX = 0 /* the sanitizer has to see writes past the end */
 #else
-    INLINE_MAX = 512 /* bytes: then the C library has homes of this size at hand */
+    INLINE_MAX = 512 /* bytes; the C library caches homes of this size */
 #endif
 };
 
@@ -34,8 +34,8 @@ size_t dpi_storage_inline_bytes(dp_device device, size_t bytes)
     return bytes <= INLINE_MAX && dp_device_backend(device) == DP_B_CPU ? bytes : 0;
 }
 
-/* A backend in the host's memory is one device.  A tensor without memory may be on any: it needs
- * none. */
+/* Check the index of `device`.  A backend in host memory has one device.  Memoryless tensors are
+ * not checked, because they need no device. */
 static int check_index(const dpi_device *d, dp_device device, dp_error *err)
 {
     int n = dpi_device_count(d), index = dp_device_index(device);
@@ -46,13 +46,13 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
                               d->name, n, n == 1 ? "" : "s", d->name, index);
 }
 
-/* Where the block of a device comes from. */
+/* The source of a device block. */
 typedef struct source {
     uint32_t streams;            /* as in dpi_target */
-    const dp_block_name *import; /* another process's block; NULL: a new one */
+    const dp_block_name *import; /* a block of another process to open; NULL: allocate */
 } source;
 
-/* Give s its data.  The caller has entered the device. */
+/* Allocate or open the data of `s`.  The caller has entered `d`, its device. */
 static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *err)
 {
     int rc = check_index(d, s->device, err);
@@ -67,13 +67,13 @@ static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *e
     return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
 }
 
-/* Bytes of the host's memory that s takes; blocks are counted by themselves. */
+/* The bytes of host memory that `s` uses; the bytes of a block are counted in block.c. */
 static int64_t memory_bytes(const dpi_storage *s)
 {
     return s->data && s->block == NULL ? (int64_t)s->bytes : 0;
 }
 
-/* Complete a new storage: from here on it is counted. */
+/* Count the new storage `s` and its bytes. */
 static void storage_count(dpi_storage *s)
 {
     if (s->block == NULL)
@@ -81,8 +81,8 @@ static void storage_count(dpi_storage *s)
     dpi_bytes_count(memory_bytes(s));
 }
 
-/* One by one: gcc would clear so many bytes by an instruction that takes longer than all the
- * rest. */
+/* Clear member by member: for this many bytes gcc would emit an instruction that is slower than the
+ * rest of making a tensor. */
 static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
 {
     s->device = device;
@@ -114,8 +114,8 @@ static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t b
     return DP_OK;
 }
 
-/* Inside d.  If the account has no room: once more when what was put aside on the device is
- * back. */
+/* Charge the bytes of `s`.  If that is over the limit, try again after the blocks that wait on the
+ * device are released.  The caller has entered `d`. */
 static int charge(dpi_storage *s, const dpi_device *d, dp_account *a, dp_error *err)
 {
     if (d->host)
@@ -126,7 +126,8 @@ static int charge(dpi_storage *s, const dpi_device *d, dp_account *a, dp_error *
     return dpi_storage_charge(s, a, err);
 }
 
-/* Give s, whose device and bytes are known, its memory.  The caller has entered d, its device. */
+/* Charge and allocate the memory of `s`, whose device and size are set.  The caller has entered
+ * `d`, its device. */
 static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from, dp_error *err)
 {
     int rc = a != NULL && s->bytes > 0 ? charge(s, d, a, err) : DP_OK;
@@ -135,13 +136,13 @@ static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from
         return rc;
     rc = allocate_data(s, d, from, err);
     if (rc == DP_OK)
-        storage_count(s); /* before the device is left, so that the bit is never free in between */
+        storage_count(s); /* before leaving the device, so that the backend's bit is never free */
     else
         dpi_charge_end(dpi_storage_charge_of(s));
     return rc;
 }
 
-/* The bytes lie elsewhere. */
+/* Initialise `s` with memory that does not lie in its home. */
 static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err)
 {
     dp_device device = at.device;
@@ -149,7 +150,7 @@ static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *e
     int bit = dp_device_backend(device), without_flags = dp_device_backend(device & ~DPI_FAKE);
 
     if (without_flags == DP_B_CPU || without_flags == DP_B_Meta)
-        device -= dp_device_index(device); /* "cpu:1" is cpu, as in PyTorch */
+        device -= dp_device_index(device); /* "cpu:1" means cpu, as in PyTorch */
     if (bit == DP_B_Meta || (device & DPI_MEMORYLESS))
         return init_memoryless(s, device & ~DPI_FAKE, (device & DPI_FAKE) == DPI_FAKE, bytes, err);
     int rc = dpi_device_enter(bit, &d, err);
@@ -255,8 +256,8 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
     return rc;
 }
 
-/* The memory of s alone is about to be released: a block may outlive it, and then so does the
- * bill. */
+/* End the charge of the memory of `s`, without its growths, before that is released.  If the memory
+ * is a block, hand it the charge, because it may outlive the storage. */
 static void settle_charge(dpi_storage *s, dpi_charge charge)
 {
     if (s->block)
@@ -267,7 +268,7 @@ static void settle_charge(dpi_storage *s, dpi_charge charge)
         dpi_charge_end(charge);
 }
 
-/* Of s alone, not of what it grew to; a block counts its bytes by itself. */
+/* Release the memory of `s`, without its growths.  A block counts its bytes itself. */
 static void memory_release(dpi_storage *s)
 {
     int64_t bytes = memory_bytes(s);
@@ -284,14 +285,15 @@ static void memory_release(dpi_storage *s)
 
 static void memory_fini(dpi_storage *s)
 {
-    bool counted = s->block == NULL; /* else the block is */
+    bool counted = s->block == NULL; /* else the block is counted */
 
     memory_release(s);
     if (counted)
         dpi_backend_unref(dp_device_backend(s->device));
 }
 
-/* A piece of s's memory, its own or what it grew by, as far as it takes any. */
+/* The bytes that `piece` uses, which is a storage without its growths or the memory of one
+ * growth. */
 static uint64_t piece_bytes(const dpi_storage *piece)
 {
     return piece->memoryless ? 0 : piece->bytes;
@@ -384,7 +386,7 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
     return rc;
 }
 
-/* Give g a longer copy of what s holds now. */
+/* Initialise the memory of `g` with a longer copy of the bytes of `s`. */
 static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_error *err)
 {
     dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
@@ -398,7 +400,7 @@ static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_err
     return rc;
 }
 
-/* The same, charged before it is there. */
+/* Charge `bytes`, then do growth_fill(). */
 static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growth *g, dp_error *err)
 {
     size_t counted = s->memoryless ? 0 : bytes;
@@ -411,12 +413,12 @@ static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growt
     return rc;
 }
 
-/* The memory that s had before it grew goes; s stays, and is counted. */
+/* Release the first memory of `s`, from before it grew.  `s` itself stays and is counted. */
 static void own_memory_end(dpi_storage *s)
 {
     settle_charge(s, dpi_storage_split_charge(s, piece_bytes(s), s->call_made));
     if (s->block != NULL)
-        dpi_backend_ref(dp_device_backend(s->device)); /* as its block did */
+        dpi_backend_ref(dp_device_backend(s->device)); /* its block had this reference */
     memory_release(s);
     s->block = NULL;
     s->data = NULL;
@@ -424,8 +426,8 @@ static void own_memory_end(dpi_storage *s)
     s->call_made = false;
 }
 
-/* The newest growth of s that is not undone, and in *undone the one right above it; NULL: there is
- * none. */
+/* Return the newest growth of `s` that is not undone; NULL: none.  `*undone`: the oldest of the
+ * undone growths above it, or NULL. */
 static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
@@ -438,7 +440,8 @@ static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
     return g;
 }
 
-/* While shapes change: what no running call can see of s goes. */
+/* Release the memories of `s` that no running call can use.  The caller is between
+ * dpi_change_shapes_begin() and _end(). */
 static void release_replaced(dpi_storage *s, dpi_growth *last)
 {
     uint64_t oldest = dpi_oldest_call();
@@ -456,8 +459,8 @@ static void release_replaced(dpi_storage *s, dpi_growth *last)
         own_memory_end(s);
 }
 
-/* Below those that are undone, if there are any: `undone`, the lowest of them, then is the new
- * one. */
+/* Add a growth on top of `last`.  If growths above `last` were undone, use the struct of the lowest
+ * of these, `undone`. */
 static int grow(dpi_storage *s, dp_account *a, dpi_growth *last, dpi_growth *undone, size_t bytes,
                 uint64_t since, dp_error *err)
 {
@@ -499,7 +502,7 @@ int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
     return rc;
 }
 
-/* -- undoing it -- */
+/* -- undoing growths -- */
 
 static bool grown_here(const dpi_growth *g, uint64_t change)
 {

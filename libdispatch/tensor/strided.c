@@ -1,16 +1,16 @@
-/* strided.c -- loops over raw host memory: order of dimensions, merging them, running them, and the
- * one loop that moves elements (aten/src/ATen/TensorIterator.cpp: reorder, coalesce, for_each). */
+/* strided.c -- loops over raw host memory: sort and merge dimensions, run loops, copy and convert
+ * elements (aten/src/ATen/TensorIterator.cpp: reorder, coalesce, for_each). */
 #include "nest.h"
 
-enum { CHUNK = 256 };   /* elements converted at a time: two buffers of 4 KiB on the stack */
-enum { FILL_MIN = 16 }; /* equal elements that are worth doubling */
+enum { CHUNK = 256 };   /* elements converted at a time, in two buffers of 4 KiB */
+enum { FILL_MIN = 16 }; /* runs of more equal elements use fill() */
 
 static const int64_t *strides_at(const dpi_nest *nest, int d)
 {
     return nest->strides + (size_t)d * (size_t)nest->n_ops;
 }
 
-/* 1: dimension a is outside b; -1: it is inside; 0: undecided. */
+/* Compare the order of dimensions.  1: `a` is outside `b`; -1: `a` is inside `b`; 0: undecided. */
 static int compare(const dpi_nest *nest, int a, int b, bool linear)
 {
     const int64_t *sa = strides_at(nest, a), *sb = strides_at(nest, b);
@@ -73,7 +73,7 @@ static bool merges(const dpi_nest *nest, int inner, int outer)
     if (nest->sizes[inner] == 1 || nest->sizes[outer] == 1)
         return true;
     for (int k = 0; k < nest->n_ops; k++) {
-        int64_t step; /* strides of as_strided may be any */
+        int64_t step; /* strides from as_strided can be any numbers */
         if (__builtin_mul_overflow(nest->sizes[inner], si[k], &step) || step != so[k])
             return false;
     }
@@ -88,11 +88,10 @@ void dpi_nest_coalesce(dpi_nest *nest)
         int64_t size = nest->sizes[d];
         if (!merges(nest, last, d))
             nest->sizes[++last] = 1;
-        if (nest->sizes[last] == 1) /* its stride is never used: take d's */
+        if (nest->sizes[last] == 1) /* its stride is never used: take that of `d` */
             dp_move_n(nest->strides + (size_t)(last * nest->n_ops), strides_at(nest, d),
                       (size_t)nest->n_ops, sizeof(int64_t));
-        /* without elements the others may multiply to more than an int64 holds; then nothing is
-         * run */
+        /* If there are no elements, the product may wrap; then no loop is run. */
         nest->sizes[last] = (int64_t)((uint64_t)nest->sizes[last] * (uint64_t)size);
     }
     nest->ndim = last + 1;
@@ -122,7 +121,8 @@ static void seek(const dpi_nest *nest, position *p, int64_t to)
     }
 }
 
-/* Go `rows` runs on in dimension 1, to the start of one; there may be none when all are done. */
+/* Go `rows` runs forward in dimension 1, to the start of a run.  Past the last run, the position is
+ * unused. */
 static void next_runs(const dpi_nest *nest, position *p, int64_t rows)
 {
     step(nest, p, 0, -p->at[0]);
@@ -134,7 +134,7 @@ static void next_runs(const dpi_nest *nest, position *p, int64_t rows)
     }
 }
 
-/* Whole rows, from the start of one on. */
+/* Run `loop` over whole rows, beginning at the start of one. */
 static void run_rows(const dpi_nest *nest, const position *p, int64_t rows, dp_iter_loop loop,
                      void *user)
 {
@@ -187,7 +187,7 @@ void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop
 
 void dpi_repeat(char *dst, int64_t made, int64_t n)
 {
-    enum { NEAR = 16 << 10 }; /* what is copied lies in the nearest cache */
+    enum { NEAR = 16 << 10 }; /* bytes that stay in the first cache while they are copied */
     int64_t from = made, m;
 
     for (; made < n; made += m) {
@@ -203,7 +203,7 @@ void dpi_repeat(char *dst, int64_t made, int64_t n)
             memcpy(line + k * bytes, src, bytes);                                                  \
         break;
 
-/* n equal elements. */
+/* Fill `dst` with `n` copies of one element. */
 static void fill(char *dst, const char *src, int64_t n, int64_t bytes)
 {
     enum { LINE = 64 };
@@ -222,7 +222,7 @@ static void fill(char *dst, const char *src, int64_t n, int64_t bytes)
     memcpy(dst + i, line, (size_t)(all - i));
 }
 
-/* Copy n elements of `bytes` bytes; memory need not be aligned. */
+/* Copy `n` elements of `bytes` bytes each, at any alignment. */
 static void move(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n,
                  int64_t bytes)
 {
@@ -268,7 +268,7 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
     }
 }
 
-/* -- past the caches -- */
+/* -- stores that bypass the caches -- */
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -277,7 +277,7 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
 bool dpi_goes_past(int64_t bytes)
 {
     enum { UNKNOWN = 32 << 20 };
-    static atomic_long half; /* of the last cache; all threads find the same */
+    static atomic_long half; /* half of the last cache in bytes; all threads compute the same */
     long h = atomic_load_explicit(&half, memory_order_relaxed);
 
     if (DPI_UNLIKELY(h == 0)) {
@@ -288,7 +288,7 @@ bool dpi_goes_past(int64_t bytes)
     return bytes >= h;
 }
 
-/* Whole lines go past them: a part of one would be read first. */
+/* Only whole cache lines bypass the caches: to store a part of a line, it would be read first. */
 static void move_uncached(char *dst, const char *src, int64_t bytes)
 {
     enum { LINE = 64, EACH = sizeof(__m128i) };

@@ -1,7 +1,7 @@
-/* tensor.c -- the object: a dtype and a geometry over a storage, all in one home. */
+/* tensor.c -- make tensors: a dtype and a geometry over a storage, all in one home. */
 #include "home.h"
 
-/* A tensor over a new storage of `bytes`. */
+/* Make a tensor over a new storage of `bytes`. */
 static int over_new_storage(dp_dtype dtype, dpi_target at, const dpi_layout *l, size_t bytes,
                             dp_tensor **out, dp_error *err)
 {
@@ -91,7 +91,7 @@ int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t
         return rc;
     dpi_home *h = dpi_home_new(ndim, 0);
     if (h == NULL)
-        return dpi_no_memory(err, "a tensor"); /* the memory stays the caller's */
+        return dpi_no_memory(err, "a tensor"); /* the caller still owns `data` */
     dpi_storage_init_foreign(&h->storage, data, bytes, release, arg);
     *out = dpi_home_own_all(h, dtype, &l);
     return DP_OK;
@@ -148,8 +148,8 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
     return dpi_tensor_on_storage(t->dtype, dpi_storage_of(t), l, out, err);
 }
 
-/* Its home holds the storage, so parts lie with a geometry of another home, which goes when the
- * tensor becomes something else. */
+/* The tensor's home holds the storage.  The parts go with a geometry in a second home, which can be
+ * released when the wrapper becomes something else. */
 int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
                         dpi_parts *p, dp_tensor **out, dp_error *err)
 {
@@ -193,7 +193,7 @@ int dpi_tensor_with_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
     return rc;
 }
 
-/* t gets the version of another tensor, and this root, the reference to which it takes. */
+/* Let `t` share the version of `of`, and give it `root`, a reference that `t` takes. */
 static void share_version(dp_tensor *t, const dp_tensor *of, dp_tensor *root)
 {
     dpi_home *replaced = dpi_home_of_version(t), *held;
@@ -219,7 +219,7 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
     v->creation = (uint8_t)creation;
     if (base->root && (creation == DP_CREATED_DEFAULT || base->creation == DP_CREATED_INFERENCE))
         v->creation = base->creation;
-    /* its root may come to need a gradient, by another view of it even */
+    /* A root may come to need a gradient, even through another of its views. */
     if (!detached && v->creation != DP_CREATED_INFERENCE && dpi_differentiable(v->dtype))
         v->keys.functionality |= DPI_GRAD_BIT;
 }
@@ -229,7 +229,8 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     if (!DPI_GIVEN(err, DP_EVALUE, t, out))
         return DP_EVALUE;
     dpi_home *h = dpi_home_new(0, 0);
-    dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t); /* is not written to */
+    /* only its reference count is written */
+    dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t);
 
     if (h == NULL)
         return dpi_no_memory(err, "a tensor");

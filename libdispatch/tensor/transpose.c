@@ -1,26 +1,26 @@
 /* transpose.c -- copies between layouts whose innermost dimensions differ.
  *
- * A run along the destination would read one element of each of many cache lines, which are gone
- * when the next run needs them.  So elements go in tiles: each is read along the source, turned in
- * a buffer that fits the first cache, and written along the destination in whole lines.  In the
- * buffer no two rows compete for the same place in the cache, as those of a matrix with 1024
- * columns do: that is worth a factor of ten. */
+ * A run along the destination would read one element from each of many cache lines, which are
+ * evicted before the next run needs them.  Therefore elements move in tiles: a tile is read along
+ * the source, transposed in a buffer that fits the first cache, and written along the destination
+ * in whole cache lines.  In the buffer, rows do not compete for the same sets of the cache, as
+ * those of a matrix with 1024 columns do.  That makes copies ten times faster. */
 #include "nest.h"
 
 enum {
-    TILE_SIDE = 64,        /* elements of a tile in each dimension, where both are as long */
-    TILE_BYTES = 32 << 10, /* bytes of a tile */
-    VECTOR = 16,           /* bytes; 16 of them are read at once, and registers hold them */
-    TILE_ELEMENTS = TILE_SIDE * TILE_SIDE /* elements of a tile */
+    TILE_SIDE = 64,        /* elements of a tile in each dimension, if both are that long */
+    TILE_BYTES = 32 << 10, /* greatest size of a tile in bytes */
+    VECTOR = 16,           /* bytes; registers can hold 16 of them, which are read at once */
+    TILE_ELEMENTS = TILE_SIDE * TILE_SIDE /* greatest number of elements of a tile */
 };
 
 typedef struct tiles {
-    const dpi_nest *nest; /* [0] is written, [1] is read */
+    const dpi_nest *nest; /* operand 0 is written, operand 1 is read */
     dp_dtype to, from;
-    int source_inner; /* the source's innermost dimension; the destination's is 0 */
-    int64_t side[2];  /* elements of a tile along 0 and along `across` */
-    int64_t count[2]; /* tiles */
-    bool uncached;    /* the destination is written past the caches */
+    int source_inner; /* innermost dimension of the source; the destination's is 0 */
+    int64_t side[2];  /* elements of a tile along dimensions 0 and `source_inner` */
+    int64_t count[2]; /* number of tiles along them */
+    bool uncached;    /* stores bypass the caches */
 } tiles;
 
 static int64_t least(int64_t a, int64_t b)
@@ -28,14 +28,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* -- square blocks of elements, turned in registers -- */
+/* -- square blocks of elements, transposed in registers -- */
 
-/* name: one block.  Rows a and b, a's first elements and b's by turns: the first half of that, and
- * the second.  Of rows i and i + N/2, log2 N times over: then row i is what was column i.
+/* name: transpose one block of n x n elements.  A stage interleaves the elements of rows i and i +
+ * n/2: `low` gives the first half of the result, `high` the second.  After log2(n) stages, row i is
+ * the former column i.  `rows`: number of source rows; missing ones are replaced by the last.
  *
- * name_all: n0 runs of na elements, each run's one after the other in memory, into na rows of n0.
- * What is short of a block is read as far as one, and written so: behind a row, which the next row
- * then overwrites, and behind the last. */
+ * name_all: transpose n0 runs of na elements, each run contiguous, into na rows of n0 elements.  A
+ * block that is only partly inside is still read and written whole.  Elements written behind a row
+ * are overwritten by the next row; behind the last row, `dst` must have space for them. */
 #define TRANSPOSE(name, type, n, stages, low, high)                                                \
     typedef type name##_row __attribute__((vector_size(VECTOR)));                                  \
     static inline __attribute__((always_inline)) void name(                                        \
@@ -81,7 +82,8 @@ typedef void (*transpose_fn)(char *dst, int64_t dst_row, const char *src, int64_
 static const transpose_fn transposes[] = {
     [1] = transpose_1_all, [2] = transpose_2_all, [4] = transpose_4_all, [8] = transpose_8_all};
 
-/* The same by elements, `step` bytes apart in a run, in whichever order has the longer loops. */
+/* Transpose element by element.  `step`: bytes between elements of a run.  The longer loop is the
+ * inner one. */
 static void transpose_elements(dp_dtype d, char *dst, int64_t dst_row, const char *src,
                                int64_t src_row, int64_t step, int64_t n0, int64_t na)
 {
@@ -95,9 +97,9 @@ static void transpose_elements(dp_dtype d, char *dst, int64_t dst_row, const cha
             dpi_run_copy(d, dst + i * bytes, dst_row, d, src + i * src_row, step, na);
 }
 
-/* How many of n0 runs, *i, and how many elements of each, *k, go by blocks: all but what is left
- * over, or, where there is less than a block but half of one, that too, as long as no byte behind
- * the last run is read. */
+/* Set `*i` and `*k` to the number of runs and of elements per run that blocks transpose; the
+ * remainder goes element by element.  If one dimension is shorter than a block but at least half as
+ * long, blocks take it, too, unless they would read bytes behind the last run. */
 static void count_blocks(int64_t n0, int64_t na, int64_t src_row, int64_t bytes, int64_t *i,
                          int64_t *k)
 {
@@ -115,7 +117,7 @@ static void count_blocks(int64_t n0, int64_t na, int64_t src_row, int64_t bytes,
         *i = *k = 0;
 }
 
-/* Into dst, rows of n0 elements, packed. */
+/* Transpose a tile into `dst`: packed rows of `n0` elements. */
 static void transpose_tile(const tiles *t, char *dst, const char *src, int64_t n0, int64_t na)
 {
     int64_t bytes = (int64_t)dpi_itemsize(t->from), row = n0 * bytes, i = 0, k = 0;
@@ -125,7 +127,7 @@ static void transpose_tile(const tiles *t, char *dst, const char *src, int64_t n
         count_blocks(n0, na, src_row, bytes, &i, &k);
     if (i > 0)
         transposes[bytes](dst, row, src, src_row, i, k);
-    if (k > 0 && k < na) /* of these runs, what is left */
+    if (k > 0 && k < na) /* the elements of these runs that remain */
         transpose_elements(t->from, dst + k * row, row, src + k * step, src_row, step, i, na - k);
     if (i < n0)
         transpose_elements(t->from, dst + i * bytes, row, src + i * src_row, src_row, step, n0 - i,
@@ -143,7 +145,7 @@ static void run_tile(const tiles *t, char *dst, const char *src, int64_t n0, int
     int64_t runs = na, length = n0;
 
     transpose_tile(t, tile, src, n0, na);
-    if (row == n0 * each) { /* its rows are one run of the destination */
+    if (row == n0 * each) { /* the tile's rows are contiguous in the destination */
         length *= runs;
         runs = 1;
     }
@@ -156,7 +158,8 @@ static void run_tile(const tiles *t, char *dst, const char *src, int64_t n0, int
                          length);
 }
 
-/* Tiles [begin, end): those along `across` follow one another, so that pages are left late. */
+/* Copy tiles [begin, end).  Tiles along `source_inner` follow one another, so that pages of the
+ * source are used up before others are touched. */
 static void run_tiles(int64_t begin, int64_t end, void *user)
 {
     const tiles *t = user;
@@ -203,7 +206,7 @@ int dpi_copy_transposed(const dpi_nest *nest, int source_inner, dp_dtype to, dp_
 
     t.side[1] = least(na, TILE_SIDE);
     t.side[0] = least(n0, most / t.side[1] / VECTOR * VECTOR);
-    if (t.side[0] < TILE_SIDE) /* it is short: the other may be longer */
+    if (t.side[0] < TILE_SIDE) /* the tile is short here: it may be longer in the other dimension */
         t.side[1] = least(na, most / t.side[0] / VECTOR * VECTOR);
     t.count[0] = (n0 + t.side[0] - 1) / t.side[0];
     t.count[1] = (na + t.side[1] - 1) / t.side[1];

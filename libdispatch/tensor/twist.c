@@ -1,8 +1,9 @@
-/* twist.c -- what the bits Conjugate and Negative of a tensor say of its bytes, done to bytes. */
+/* twist.c -- apply the bits Conjugate and Negative of a tensor to its bytes (resolve_conj,
+ * resolve_neg). */
 #include "nest.h"
 
-/* Negates n numbers of `type`: of integers in two's complement, of others the sign, of NaN and 0,
- * too. */
+/* Negate `n` numbers of `type`.  Integers are negated in two's complement; floating-point numbers
+ * get the other sign bit, also 0 and NaN. */
 #define NEGATE(name, type, expr)                                                                   \
     static void name(char *data, int64_t stride, int64_t n)                                        \
     {                                                                                              \
@@ -23,7 +24,7 @@ NEGATE(sign_64, uint64_t, v ^ 0x8000000000000000U)
 
 typedef void (*negate_fn)(char *data, int64_t stride, int64_t n);
 
-/* Of a complex dtype: for each of its two numbers. */
+/* For a complex dtype, the function negates one of its two numbers. */
 static negate_fn negate_of(dp_dtype dtype)
 {
     static const negate_fn table[DP_DTYPE_END] = {
@@ -35,7 +36,7 @@ static negate_fn negate_of(dp_dtype dtype)
 }
 
 typedef struct negation {
-    negate_fn real, imag; /* NULL: stays */
+    negate_fn real, imag; /* NULL: no change */
     int64_t half;         /* bytes from the real to the imaginary part */
 } negation;
 
@@ -67,7 +68,7 @@ void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
     for (int d = 0; d < ndim; d++)
         if (sizes[d] == 0)
             return;
-    for (int d = 0; d < ndim; d++) { /* the stride of one place alone may be any number */
+    for (int d = 0; d < ndim; d++) { /* for size 1 the stride may be any number */
         at[ndim - 1 - d] = sizes[d];
         steps[ndim - 1 - d] = sizes[d] > 1 ? strides[d] * itemsize : 0;
         nest.numel *= sizes[d];

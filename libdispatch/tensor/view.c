@@ -1,4 +1,4 @@
-/* view.c -- views (another geometry on the same storage), and the shape that two shapes broadcast
+/* view.c -- views (another geometry over the same storage), and the shape that two shapes broadcast
  * to. */
 #include "home.h"
 
@@ -28,8 +28,8 @@ int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int
     return dpi_view_as(t, t->dtype, 0, ndim, sizes, strides, offset, out, err);
 }
 
-/* Walks the old dimensions from the last.  Neighbours that could be merged into one dimension form
- * a chunk; the new dimensions must divide every chunk exactly.  Source:
+/* Walk the old dimensions from the last one.  Neighbours that could be merged into one dimension
+ * form a chunk.  The new dimensions must divide every chunk exactly.  Source:
  * at::detail::computeStride. */
 static bool tile_chunks(const dpi_geometry *g, int ndim, const int64_t *sizes, int64_t *strides)
 {
@@ -53,7 +53,7 @@ static bool tile_chunks(const dpi_geometry *g, int ndim, const int64_t *sizes, i
             base = g->strides[d - 1];
         chunk = tiled = 1;
     }
-    for (; v >= 0; v--) /* a 0-dim tensor: all new sizes are 1 */
+    for (; v >= 0; v--) /* for a 0-dim tensor; all new sizes are 1 */
         strides[v] = 1;
     return true;
 }
@@ -74,7 +74,7 @@ bool dp_view_strides(const dp_tensor *t, int ndim, const int64_t *sizes, int64_t
     return true;
 }
 
-/* What has t's elements, and no others, lies within its storage: nothing is left to check. */
+/* No check is needed: the view has exactly t's elements, so it lies within t's storage. */
 int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out,
                    dp_error *err)
 {
@@ -84,7 +84,7 @@ int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor
     *out = NULL;
     if (ndim > DP_DIM_MAX || !dp_view_strides(t, ndim, sizes, strides))
         return DP_OK;
-    if (DPI_UNLIKELY(g->numel == 0 || g->parts != NULL)) /* strides may be any; no bytes */
+    if (DPI_UNLIKELY(g->numel == 0 || g->parts != NULL)) /* strides not usable, or no bytes */
         return dpi_as_strided(t, ndim, sizes, strides, g->offset, out, err);
     dpi_layout l = {ndim, sizes, strides, g->offset, g->numel, 0};
     int rc = dpi_tensor_on(t, &l, out, err);
@@ -98,7 +98,7 @@ int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int
 {
     int n = na > nb ? na : nb;
 
-    for (int i = 1; i <= n; i++) { /* from the last dimension, so that out may be a or b */
+    for (int i = 1; i <= n; i++) { /* from the last dimension on: `out` may be `a` or `b` */
         int64_t sa = i <= na ? a[na - i] : 1, sb = i <= nb ? b[nb - i] : 1;
         if (sa != sb && sa != 1 && sb != 1)
             return dp_error_set(

@@ -1,8 +1,9 @@
-/* wrapper.c -- tensors made of tensors: a kind, its parts, integers and doubles, a layout, and no
- * memory.
+/* wrapper.c -- tensors made of tensors: a kind, parts (tensors, integers, doubles), a layout, and
+ * no memory.
  *
- * No wrapper holds itself: what one becomes is nested less deep than it was when it was made, so
- * that depths, as they were then, fall along every chain of parts. */
+ * A wrapper cannot contain itself: dpi_wrapper_become() refuses parts that are nested deeper than
+ * those with which the wrapper was made.  Therefore the depths from that time decrease along every
+ * chain of parts. */
 #include "base/kind.h"
 #include "room.h"
 #include <dispatchd/dispatch.h>
@@ -28,7 +29,7 @@ static int check_kind(const char *kind, dp_error *err)
                                DP_LIMIT_NAME_BYTES, DP_LIMIT_NAME_BYTES, kind ? kind : "");
 }
 
-/* Keys of kinds among `keys` but for that of w's own, in slot `kind` if it has one. */
+/* Check that `keys` has no key of a kind other than w's own, which is in slot `kind`; -1: none. */
 static int check_foreign_kinds(const dp_wrapper *w, dp_keyset keys, int kind, dp_error *err)
 {
     uint64_t own = kind >= 0 ? dpi_key_bit(dpi_kind_key(kind)) : 0;
@@ -43,7 +44,7 @@ static int check_foreign_kinds(const dp_wrapper *w, dp_keyset keys, int kind, dp
                               dp_keyset_print((dp_keyset){foreign, 0}, text, sizeof(text)));
 }
 
-/* w->keys with the key of its kind, in slot `kind`; -1: it has none. */
+/* Add the key of w's kind, in slot `kind`, to w->keys; -1: it has no key. */
 static dp_keyset with_kind(const dp_wrapper *w, int kind)
 {
     dp_keyset keys = w->keys;
@@ -83,7 +84,7 @@ static uint32_t depth_of(const dp_tensor *t)
     return p != NULL ? p->depth : 0;
 }
 
-/* *depth: that of the wrapper. */
+/* Check the parts, and set `*depth` to the depth of the wrapper. */
 static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
 {
     if (w->n_tensors > DP_LIMIT_WRAPPER_PARTS)
@@ -116,7 +117,7 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
                : over_limit(err, "levels (wrapper_depth)", *depth, DP_LIMIT_WRAPPER_DEPTH);
 }
 
-/* NULL: no memory. */
+/* Make the parts of a wrapper.  NULL: out of memory. */
 static dpi_parts *parts_new(const dp_wrapper *w, uint32_t depth)
 {
     dpi_parts p = {.version = w->version,
@@ -152,7 +153,7 @@ static int check(const dp_wrapper *w, int kind, dpi_layout *l, uint32_t *depth, 
     return rc;
 }
 
-/* Does, or may come to, something inside have a gradient? */
+/* Tell whether some part has a gradient or may come to have one. */
 static bool holds_grad(const dp_wrapper *w)
 {
     for (uint32_t i = 0; i < w->n_tensors; i++)
@@ -161,7 +162,8 @@ static bool holds_grad(const dp_wrapper *w)
     return false;
 }
 
-/* The keys asked for, the device's backend if they name none, the mark, and the skip bit. */
+/* The keys of the new wrapper: the requested ones, the device's backend if they name none, the bit
+ * that marks wrappers, and the skip bit. */
 static dp_keyset keys_of(const dp_wrapper *w, int kind)
 {
     dp_keyset keys = with_kind(w, kind);
@@ -174,7 +176,7 @@ static dp_keyset keys_of(const dp_wrapper *w, int kind)
     return keys;
 }
 
-/* What a struct of the caller's size covers. */
+/* Copy the members that the caller's struct has; the others are 0. */
 static dp_wrapper full_config(const dp_wrapper *w)
 {
     dp_wrapper full = {0};
@@ -244,13 +246,13 @@ bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
     return true;
 }
 
-/* The slot of the kind that t had when it was made; -1: it has no key of its own. */
+/* The slot of the kind that `t` had when it was made; -1: its kind has no key. */
 static int kind_of(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->storage->kind_ref - 1;
 }
 
-/* Only what it is made of, and its shape, may change. */
+/* Check that only the parts and the shape of `t` will change. */
 static int check_same(const dp_tensor *t, const dp_wrapper *w, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
