@@ -1,10 +1,10 @@
 /* keep.c -- which account the memory of a storage is charged to.
  *
  * Memory that a call allocates is charged to the account of the call's context before it is
- * allocated, and refunded when it is freed, whoever uses it by then.  A storage has one word for
- * its charge: the account and, in the low bits of that aligned address, the holder; 0 is no charge.
- * The growths of a storage are charged with it.  When a holder charges or refunds the storage, its
- * charge only moves:
+ * allocated, and refunded when it is freed, even if others use it by then.  A storage has one word
+ * for its charge: the account's address and, in the low bits of that address, the holder; 0 is no
+ * charge.  The growths of a storage are charged with it.  When a holder charges or refunds the
+ * storage, its charge only moves:
  *
  *   state                               the storage is charged to
  *   ----------------------------------  ------------------------------------------------------

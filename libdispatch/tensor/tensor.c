@@ -193,7 +193,7 @@ int dpi_tensor_with_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
     return rc;
 }
 
-/* Let `t` share the version of `of`, and give it `root`, a reference that `t` takes. */
+/* Make `t` share the version of `of`, and give it `root`, a reference that `t` takes. */
 static void share_version(dp_tensor *t, const dp_tensor *of, dp_tensor *root)
 {
     dpi_home *replaced = dpi_home_of_version(t), *held;

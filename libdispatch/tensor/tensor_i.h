@@ -368,7 +368,7 @@ int dpi_tensor_with_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
 /* Check that `t` is no wrapper.  DP_ENOTIMPL: a wrapper has no bytes of its own to read or
  * write. */
 int dpi_no_wrapper(const dp_tensor *t, dp_error *err);
-/* Let `t`, which is new and no view, share the version of `of`. */
+/* Make `t`, which is new and no view, share the version of `of`. */
 void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of);
 /* Tell whether `a` and `b` share a storage.  For a wrapper, its parts are compared. */
 bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
@@ -376,7 +376,7 @@ bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
 /* These implement functions of api.h that have a context; dispatch/call/host_tensor.c passes the
- * device, the account and the rest that they need of it. */
+ * parts of the context that they need, such as the account. */
 int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);
 int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes,

@@ -32,7 +32,7 @@ static int64_t least(int64_t a, int64_t b)
 
 /* name: transpose one block of n x n elements.  A stage interleaves the elements of rows i and i +
  * n/2: `low` gives the first half of the result, `high` the second.  After log2(n) stages, row i is
- * the former column i.  `rows`: number of source rows; missing ones are replaced by the last.
+ * column i of the source.  `rows`: number of source rows; missing ones are replaced by the last.
  *
  * name_all: transpose n0 runs of na elements, each run contiguous, into na rows of n0 elements.  A
  * block that is only partly inside is still read and written whole.  Elements written behind a row
