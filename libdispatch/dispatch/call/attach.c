@@ -1,13 +1,14 @@
-/* attach.c -- data that plugins attach to tensors, and that goes with them.
+/* attach.c -- values that plugins attach to tensors (dp_tensor_attach), freed with the tensor.
  *
- * A tensor points to a list of entries, each a key and a value that was copied as dp_value_copy()
- * does.  Nothing of a plugin is in it, so it outlives plugins.
+ * A tensor points to a list of entries.  An entry is a key and a value that was copied with
+ * dp_value_copy().  It has no pointer into a plugin, so it may outlive the plugin that attached it.
  *
- * An entry may hold tensors, and no tensor may come to hold itself.  So each tensor with entries
- * has a level: one more than the highest level of what it holds.  A tensor that another's entry
- * holds keeps the level that it had then, so levels fall along every chain.  What holds a view
- * holds its root, what holds a wrapper its parts, and what holds an object its tensors: these keep
- * their levels, too. */
+ * An entry may hold tensors, but no tensor may hold itself, not even through others: it would never
+ * be freed.  So each tensor with entries has a level: 1 + the highest level of the tensors that its
+ * entries hold.  The level of a tensor is fixed as soon as an entry of another tensor holds it, so
+ * levels decrease along every chain of references.  An entry that holds a view also holds its root;
+ * one that holds a wrapper, its parts; one that holds an object, the object's tensors.  The levels
+ * of all these are fixed, too. */
 #include "enter.h"
 #include "values.h"
 #include "tensor/object.h"
@@ -17,22 +18,23 @@
 typedef struct entry {
     struct entry *next;
     char *key;
-    dp_value value; /* dp_value_free() ends it */
+    dp_value value; /* freed by dp_value_free() */
     dp_account *account;
-    uint64_t bytes; /* charged to it */
+    uint64_t bytes; /* bytes charged to `account` */
 } entry;
 
-/* What a tensor points to: its own alone, from the first time that it is part of this on. */
+/* The attachments of one tensor.  Made when the tensor gets its first entry, or when an entry of
+ * another tensor first holds it; freed with the tensor. */
 typedef struct attached {
     entry *first;
     uint32_t n, level;
-    bool held; /* by an entry of another tensor: its level stays */
+    bool level_fixed; /* an entry of another tensor holds this one */
     struct attached *next_dead;
 } attached;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all entries and levels */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all entries and levels */
 
-/* -- ends -- */
+/* -- freeing -- */
 
 static void entry_free(entry *e)
 {
@@ -43,11 +45,12 @@ static void entry_free(entry *e)
     dp_free(e);
 }
 
-static _Thread_local attached *dead; /* that this thread is to free */
+static _Thread_local attached *dead; /* list of attachments that this thread still has to free */
 static _Thread_local bool freeing;
 
-/* Called when a tensor ends.  Entries may hold the last reference to the next tensor, and chains of
- * them may be long: what ends meanwhile is put on the list of the call that is under way. */
+/* Free the attachments `all` of a tensor that ended.  Freeing an entry may end another tensor, and
+ * so call this function again, along a chain of any length.  The inner call only adds to the list
+ * `dead`, which the outer call empties: so the stack does not grow. */
 static void free_all(void *all)
 {
     attached *a = all;
@@ -73,7 +76,8 @@ static attached *attached_of(const dp_tensor *t)
     return atomic_load_explicit(&t->attached, memory_order_relaxed);
 }
 
-/* Locked.  NULL: no memory. */
+/* Return the attachments of `t`, made if there are none; NULL: no memory.  Call with `lock`
+ * held. */
 static attached *attached_make(dp_tensor *t)
 {
     attached *a = attached_of(t);
@@ -85,8 +89,9 @@ static attached *attached_make(dp_tensor *t)
     return a;
 }
 
-/* Locked.  What fn is called for: t, its root, the parts of a wrapper.  False as soon as fn is. */
-static bool each_inside(dp_tensor *t, bool (*fn)(dp_tensor *t, void *user), void *user)
+/* Call `fn` for `t`, its root, and the parts of a wrapper.  Stop and return false when `fn` returns
+ * false.  Call with `lock` held. */
+static bool for_each_inside(dp_tensor *t, bool (*fn)(dp_tensor *t, void *user), void *user)
 {
     dp_tensor *root = dp_tensor_root(t);
     dp_wrapper w = {.size = sizeof(w)};
@@ -94,70 +99,72 @@ static bool each_inside(dp_tensor *t, bool (*fn)(dp_tensor *t, void *user), void
     if (!fn(t, user) || (root != NULL && !fn(root, user)))
         return false;
     for (uint32_t i = 0; dp_wrapper_get(t, &w) && i < w.n_tensors; i++)
-        if (!each_inside(w.tensors[i], fn, user))
+        if (!for_each_inside(w.tensors[i], fn, user))
             return false;
     return true;
 }
 
-/* Locked.  The same for all tensors of a value. */
-static bool each_tensor(const dp_value *v, bool (*fn)(dp_tensor *t, void *user), void *user)
+/* Call for_each_inside() for all tensors of a value.  Call with `lock` held. */
+static bool for_each_tensor(const dp_value *v, bool (*fn)(dp_tensor *t, void *user), void *user)
 {
     size_t n = 0;
     dp_tensor *const *parts = v->tag == DP_TAG_OBJECT ? dpi_object_tensors(v->u.o, &n) : NULL;
 
     if (v->tag == DP_TAG_TENSOR)
-        return each_inside(v->u.t, fn, user);
+        return for_each_inside(v->u.t, fn, user);
     for (size_t i = 0; i < n; i++)
-        if (!each_inside(parts[i], fn, user))
+        if (!for_each_inside(parts[i], fn, user))
             return false;
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
-        if (v->u.tensors[i] != NULL && !each_inside(v->u.tensors[i], fn, user))
+        if (v->u.tensors[i] != NULL && !for_each_inside(v->u.tensors[i], fn, user))
             return false;
     for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len; i++)
-        if (!each_tensor(&v->u.values[i], fn, user))
+        if (!for_each_tensor(&v->u.values[i], fn, user))
             return false;
     return true;
 }
 
-typedef struct look {
-    const dp_tensor * not ; /* the tensor that the value is for */
-    uint32_t level;         /* one more than the highest one of what the value holds */
-} look;
+typedef struct level_scan {
+    const dp_tensor *target; /* the tensor that the value is for */
+    uint32_t level;          /* 1 + highest level of the tensors in the value */
+} level_scan;
 
-static bool look_at(dp_tensor *t, void *user)
+static bool scan_level(dp_tensor *t, void *user)
 {
     const attached *a = attached_of(t);
-    look *l = user;
-    uint32_t above = a != NULL ? a->level + 1 : 1;
+    level_scan *l = user;
+    uint32_t needed = a != NULL ? a->level + 1 : 1;
 
-    l->level = above > l->level ? above : l->level;
-    return t != l->not ;
+    l->level = needed > l->level ? needed : l->level;
+    return t != l->target;
 }
 
-/* A struct without an entry stays if a later one finds no memory: it goes with its tensor. */
-static bool prepare(dp_tensor *t, void *user)
+/* Make the attachments of `t` if there are none.  If a later allocation fails, they stay, empty,
+ * until `t` ends. */
+static bool ensure_attached(dp_tensor *t, void *user)
 {
     (void)user;
     return attached_make(t) != NULL;
 }
 
-static bool hold(dp_tensor *t, void *user)
+static bool fix_level(dp_tensor *t, void *user)
 {
     (void)user;
-    attached_of(t)->held = true;
+    attached_of(t)->level_fixed = true;
     return true;
 }
 
 /* -- entries -- */
 
-/* Locked.  The place that points to the entry, or where one would be added. */
-static entry **find(attached *a, const char *key)
+/* Return the link that points to the entry of `key`, or the NULL link at the end of the list.  Call
+ * with `lock` held. */
+static entry **entry_link(attached *a, const char *key)
 {
-    entry **at = &a->first;
+    entry **link = &a->first;
 
-    while (*at != NULL && strcmp((*at)->key, key) != 0)
-        at = &(*at)->next;
-    return at;
+    while (*link != NULL && strcmp((*link)->key, key) != 0)
+        link = &(*link)->next;
+    return link;
 }
 
 static int check_key(dp_ctx *ctx, const char *key)
@@ -204,42 +211,44 @@ static int entry_new(dp_ctx *ctx, const char *key, const dp_value *value, entry 
     return rc;
 }
 
-/* Locked.  Put e in the place of *former, the entry of its key that t had, or add it. */
-static int put(dp_ctx *ctx, dp_tensor *t, entry *e, entry **replaced)
+/* Add `e` to the entries of `t`, or put it in the list instead of *replaced, the entry with its
+ * key.  The caller frees *replaced; NULL: there was none.  Call with `lock` held. */
+static int entry_insert(dp_ctx *ctx, dp_tensor *t, entry *e, entry **replaced)
 {
-    look l = {t, 0};
-    bool apart = each_tensor(&e->value, look_at, &l);
+    level_scan l = {t, 0};
+    bool without_target = for_each_tensor(&e->value, scan_level, &l);
     attached *a = attached_make(t);
 
-    if (a == NULL || !each_tensor(&e->value, prepare, NULL))
+    if (a == NULL || !for_each_tensor(&e->value, ensure_attached, NULL))
         return dpi_no_memory(&ctx->error, "what is attached to a tensor");
-    if (!apart || (a->held && l.level > a->level))
+    if (!without_target || (a->level_fixed && l.level > a->level))
         return dp_fail(ctx, DP_EVALUE,
                        "'%s' cannot be attached: the tensor might hold itself, since its value has "
                        "the tensor, or one whose attachments may lead to it",
                        e->key);
-    entry **at = find(a, e->key);
-    if (*at == NULL && a->n == DP_LIMIT_ATTACHED)
+    entry **link = entry_link(a, e->key);
+    if (*link == NULL && a->n == DP_LIMIT_ATTACHED)
         return dp_fail(ctx, DP_ERESOURCE,
                        "'%s' cannot be attached: the tensor has %u, the limit (attached)", e->key,
                        a->n);
-    each_tensor(&e->value, hold, NULL);
+    for_each_tensor(&e->value, fix_level, NULL);
     a->level = l.level > a->level ? l.level : a->level;
-    *replaced = *at;
+    *replaced = *link;
     a->n += *replaced == NULL;
     e->next = *replaced != NULL ? (*replaced)->next : NULL;
-    *at = e;
+    *link = e;
     return 0;
 }
 
-/* Locked.  Take the entry of this key out; NULL: there is none. */
-static entry *take(dp_tensor *t, const char *key)
+/* Remove the entry of `key` from the list and return it; NULL: there is none.  Call with `lock`
+ * held. */
+static entry *entry_remove(dp_tensor *t, const char *key)
 {
     attached *a = attached_of(t);
-    entry **at = a != NULL ? find(a, key) : NULL, *e = at != NULL ? *at : NULL;
+    entry **link = a != NULL ? entry_link(a, key) : NULL, *e = link != NULL ? *link : NULL;
 
     if (e != NULL) {
-        *at = e->next;
+        *link = e->next;
         a->n--;
     }
     return e;
@@ -259,14 +268,14 @@ int dp_tensor_attach(dp_ctx *ctx, dp_tensor *t, const char *key, const dp_value 
         return rc;
     pthread_mutex_lock(&lock);
     if (none)
-        replaced = take(t, key);
+        replaced = entry_remove(t, key);
     else
-        rc = put(ctx, t, e, &replaced);
+        rc = entry_insert(ctx, t, e, &replaced);
     pthread_mutex_unlock(&lock);
     if (rc < 0)
         entry_free(e);
     if (replaced != NULL)
-        entry_free(replaced); /* not under the lock: what it held may end */
+        entry_free(replaced); /* without the lock: this may end tensors */
     return rc;
 }
 
@@ -278,13 +287,13 @@ int dp_tensor_attached(dp_ctx *ctx, const dp_tensor *t, const char *key, dp_valu
     if (attached_of(t) == NULL)
         return 0;
     pthread_mutex_lock(&lock);
-    const entry *e = *find(attached_of(t), key);
+    const entry *e = *entry_link(attached_of(t), key);
     int rc = e != NULL ? dp_value_copy(ctx, &e->value, out) : 0;
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
-/* Locked. */
+/* Call with `lock` held. */
 static int list_locked(const attached *a, dp_arena *arena, const dp_attached_info **out, size_t *n)
 {
     dp_attached_info *all = dp_arena_alloc_n(arena, a->n + 1, sizeof(*all));

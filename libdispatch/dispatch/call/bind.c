@@ -1,9 +1,10 @@
-/* bind.c -- which overload is meant, and arguments fitted to its schema.
+/* bind.c -- choose the overload of a call and fit the arguments to its schema.
  *
- * Overloads are tried in the order of their definition: first with exact kinds only, then with
- * numbers for tensors and 0-dim tensors for numbers (python_arg_parser.cpp); one alone, that has so
- * many arguments of these names, needs no first round.  Trying formats no
- * messages; once nothing fits, the one likely candidate is tried again to say why. */
+ * Overloads are tried in the order of definition, in two passes: first with exact kinds only, then
+ * with numbers accepted for tensors and 0-dim tensors for numbers (python_arg_parser.cpp).  If only
+ * one overload takes this number of arguments with these names, the first pass is skipped.  A try
+ * formats no error message.  If no overload fits, the most likely one is tried again to describe
+ * the error. */
 #include "bind.h"
 #include "coerce.h"
 #include "ctx.h"
@@ -12,7 +13,7 @@
 #include "values.h"
 #include <stdio.h>
 
-/* Defaults lie in the schema, which may be unloaded while the request lives. */
+/* Copy a default value: the schema that has it may be unloaded during the request. */
 static int copy_default(const dpi_fit_try *f, const dp_value *def, dp_value *out)
 {
     *out = *def;
@@ -47,7 +48,7 @@ static const dp_kwarg *kwarg_of(const dpi_request *rq, const char *name)
     return NULL;
 }
 
-/* NULL: not given. */
+/* Return the value that the caller gave for argument `i`; NULL: none. */
 static const dp_value *given(const dpi_fit_try *f, uint32_t i)
 {
     if (i < f->rq->n_args)
@@ -124,7 +125,7 @@ static int fail_value(const dpi_fit_try *f, uint32_t i)
     return rc;
 }
 
-/* The index of the argument of that name; s->n_args: there is none. */
+/* Return the index of the argument `name`; s->n_args: there is none. */
 static uint32_t index_of(const dp_schema *s, const char *name)
 {
     uint32_t i = 0;
@@ -134,7 +135,7 @@ static uint32_t index_of(const dp_schema *s, const char *name)
     return i;
 }
 
-/* Names and counts, before any value is looked at. */
+/* Check the number and names of the arguments, before their values are fitted. */
 static int check_names(const dpi_fit_try *f)
 {
     const dp_schema *s = f->schema;
@@ -161,7 +162,7 @@ static int check_names(const dpi_fit_try *f)
     return 0;
 }
 
-/* v NULL: the default. */
+/* Fit one argument.  `v` NULL: use the default. */
 static int fit_argument(dpi_fit_try *f, uint32_t i, const dp_value *v, dp_value *out)
 {
     const dpi_argument *arg = &f->schema->args[i];
@@ -176,7 +177,7 @@ static int fit_argument(dpi_fit_try *f, uint32_t i, const dp_value *v, dp_value 
 
 static int fit_arguments(dpi_fit_try *f, dp_value *out, uint64_t *late)
 {
-    int rc = f->rq->named ? 0 : check_names(f);
+    int rc = f->rq->names_checked ? 0 : check_names(f);
 
     *late = 0;
     for (uint32_t i = 0; rc == 0 && i < f->schema->n_args; i++) {
@@ -198,7 +199,7 @@ static int fit_schema(const dpi_request *rq, const dpi_entry *e, bool loose, dp_
     if (rc < 0)
         return rc;
     if (rq->kinds != NULL)
-        *rq->kinds = (dpi_kinds){f.maybe && !rq->only ? NULL : e->schema, late};
+        *rq->kinds = (dpi_kinds){f.maybe && !rq->single_overload ? NULL : e->schema, late};
     out->op = e->op;
     out->n_args = s->n_args;
     out->n_rets = s->n_rets;
@@ -227,12 +228,12 @@ static int fail_undefined(const dpi_entry *e, dp_error *err)
                         e->op->name, k->gen->plugin, k->file, k->line);
 }
 
-/* The overloads that `name` can mean; those without a schema are left out. */
+/* List the overloads that `name` may mean, without those that have no schema. */
 static int candidates(const dpi_request *rq, const char *name, const dpi_entry ***out, size_t *n)
 {
     dp_ctx *ctx = rq->ctx;
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
-    size_t base = dpi_base_bytes(name), found, kept = 0;
+    size_t base = dpi_base_bytes(name), found, n_kept = 0;
     const dpi_entry *exact = name[base] == '.' ? dpi_snapshot_find(s, name, strlen(name)) : NULL;
     const dpi_entry **list;
 
@@ -247,13 +248,13 @@ static int candidates(const dpi_request *rq, const char *name, const dpi_entry *
     const dpi_entry *first = list[0];
     for (size_t i = 0; i < found; i++)
         if (list[i]->schema != NULL)
-            list[kept++] = list[i];
+            list[n_kept++] = list[i];
     *out = list;
-    *n = kept;
-    return kept ? 0 : fail_undefined(first, &ctx->error);
+    *n = n_kept;
+    return n_kept ? 0 : fail_undefined(first, &ctx->error);
 }
 
-/* Could so many arguments be meant for it? */
+/* Could a call with this number of arguments mean schema `s`? */
 static bool plausible(const dpi_request *rq, const dp_schema *s)
 {
     size_t n = rq->n_args + rq->n_kwargs;
@@ -274,7 +275,8 @@ static void describe_request(const dpi_request *rq, dpi_text *t)
     }
 }
 
-/* Nothing fits: why, if one overload is likely meant, else what was given and what there is. */
+/* Describe that no overload fits.  If one overload is likely meant, say why it does not fit;
+ * otherwise list the kinds of the arguments and all overloads. */
 static int fail_fit(const dpi_request *rq, const char *name, const dpi_entry **list, size_t n)
 {
     const dpi_entry *likely = NULL;
@@ -303,9 +305,9 @@ static int fail_fit(const dpi_request *rq, const char *name, const dpi_entry **l
     return rc;
 }
 
-/* Fail with the first argument given by name that names no device, dtype, layout or memory format,
- * if all overloads in list [n > 0] take one of the same kind there.  0: no argument is so.
- * check_names() has passed. */
+/* Fail if a keyword argument is a string that names no dtype, layout, memory format or device,
+ * while all overloads in list [n > 0] take such a name for it, all of one kind.  0: there is no
+ * such argument.  check_names() must have passed for all of `list`. */
 static int fail_name(const dpi_request *rq, const dpi_entry *const *list, size_t n)
 {
     for (size_t k = 0; k < rq->n_kwargs; k++) {
@@ -334,21 +336,24 @@ static int fail_name(const dpi_request *rq, const dpi_entry *const *list, size_t
     return 0;
 }
 
-/* Those of list [n] that take so many arguments of these names: to one alone, no kind matters. */
-static size_t named(dpi_request *rq, const dpi_entry *const *list, size_t n, const dpi_entry **out)
+/* Write to `out` the overloads in list [n] that take this number of arguments with these names.  If
+ * there is just one, the kinds of the values need not decide.  Return their number. */
+static size_t filter_by_names(dpi_request *rq, const dpi_entry *const *list, size_t n,
+                              const dpi_entry **out)
 {
-    size_t kept = 0;
+    size_t n_kept = 0;
 
     for (size_t i = 0; i < n; i++)
         if (check_names(&(dpi_fit_try){.rq = rq, .schema = list[i]->schema}) == 0)
-            out[kept++] = list[i];
-    rq->named = true;
-    return kept;
+            out[n_kept++] = list[i];
+    rq->names_checked = true;
+    return n_kept;
 }
 
 static int choose(const dpi_request *rq, const dpi_entry *const *list, size_t n, dp_bound *out)
 {
-    for (int loose = rq->only; loose < 2; loose++) /* what fits strictly fits the same loosely */
+    /* The loose pass also accepts what fits strictly, so a single overload needs only that pass. */
+    for (int loose = rq->single_overload; loose < 2; loose++)
         for (size_t i = 0; i < n; i++) {
             int rc = fit_schema(rq, list[i], loose != 0, NULL, out);
             if (rc != DP_ETYPE)
@@ -357,25 +362,25 @@ static int choose(const dpi_request *rq, const dpi_entry *const *list, size_t n,
     return DP_ETYPE;
 }
 
-static int choose_or_say(dpi_request *rq, const char *name, const dpi_entry **list, size_t n,
-                         dp_bound *out)
+static int choose_or_explain(dpi_request *rq, const char *name, const dpi_entry **list, size_t n,
+                             dp_bound *out)
 {
-    const dpi_entry **meant = list;
-    size_t n_meant = n;
+    const dpi_entry **matching = list;
+    size_t n_matching = n;
 
     if (n > 1) {
-        if ((meant = dp_arena_alloc_n(&rq->ctx->arena, n, sizeof(*meant))) == NULL)
+        if ((matching = dp_arena_alloc_n(&rq->ctx->arena, n, sizeof(*matching))) == NULL)
             return dpi_no_memory(&rq->ctx->error, "overloads of an operator");
-        n_meant = named(rq, list, n, meant);
+        n_matching = filter_by_names(rq, list, n, matching);
     }
-    rq->only = n_meant == 1;
-    int rc = choose(rq, meant, n_meant, out);
-    rq->named = false;
+    rq->single_overload = n_matching == 1;
+    int rc = choose(rq, matching, n_matching, out);
+    rq->names_checked = false;
     if (rc != DP_ETYPE)
         return rc;
-    if (n_meant > 1 && (rc = fail_name(rq, meant, n_meant)) != 0)
+    if (n_matching > 1 && (rc = fail_name(rq, matching, n_matching)) != 0)
         return rc;
-    return n_meant == 1 ? fail_fit(rq, name, meant, 1) : fail_fit(rq, name, list, n);
+    return n_matching == 1 ? fail_fit(rq, name, matching, 1) : fail_fit(rq, name, list, n);
 }
 
 static int bind_one(dpi_request *rq, const char *name, dp_bound *out)
@@ -391,7 +396,7 @@ static int bind_one(dpi_request *rq, const char *name, dp_bound *out)
         return rc;
     rc = candidates(rq, name, &list, &n);
     if (rc == 0)
-        rc = choose_or_say(rq, name, list, n, out);
+        rc = choose_or_explain(rq, name, list, n, out);
     if (rc < 0)
         snprintf(ctx->error.op, sizeof(ctx->error.op), "%s", name);
     dpi_ctx_unpin(ctx, begun);

@@ -1,4 +1,4 @@
-/* call.c -- boxed calls: arguments checked, the kernel run, what it gave checked. */
+/* call.c -- boxed calls: check the arguments, run the kernel, check its returns. */
 #include "enter.h"
 #include "find.h"
 #include "keys.h"
@@ -6,13 +6,15 @@
 #include "viewed.h"
 #include "written.h"
 
-/* -- boxed -- */
+/* -- returns that are written arguments, e.g. the return of add_ -- */
 
-/* -- returns that are written arguments: a kernel leaves them None, the outermost caller gets them.
- *    Layers hand on what they were called with, so no call between these two gives any. -- */
+/* A kernel leaves such a return None, and the host sets it for the outermost caller only.  For
+ * other callers, such as layers, it stays None: they have the argument anyway. */
 
-/* The thunk of a C type sets what the type has slots for, without gaps. */
-static void make_gaps(const dp_schema *s, dp_value *rets)
+/* Move the returns of an unboxed kernel to their positions in the schema.  The kernel has set
+ * adjacent elements of `rets`, since its C type has no slots for returns that are written
+ * arguments. */
+static void spread_returns(const dp_schema *s, dp_value *rets)
 {
     uint32_t given = s->n_given;
 
@@ -20,16 +22,17 @@ static void make_gaps(const dp_schema *s, dp_value *rets)
         rets[i] = s->ret_alias[i] < 0 ? rets[--given] : dp_none();
 }
 
-static void close_gaps(const dp_schema *s, const dp_value *rets, dp_value *out)
+static void pack_returns(const dp_schema *s, const dp_value *rets, dp_value *out)
 {
     for (uint32_t i = 0; i < s->n_rets; i++)
         if (s->ret_alias[i] < 0)
             *out++ = rets[i];
 }
 
-/* Nobody can tell whether a kernel that set one took a reference for it: left alone, it leaks at
- * worst; released, it may be freed twice. */
-static void forget_arguments(const dp_schema *s, const dp_value *args, dp_value *rets)
+/* Set returns that are written arguments to None, without releasing them.  It is unknown whether a
+ * faulty kernel that set one took a reference for it: not releasing the tensor leaks it at worst,
+ * releasing it may free it twice. */
+static void clear_aliased_returns(const dp_schema *s, const dp_value *args, dp_value *rets)
 {
     for (uint32_t i = 0; i < s->n_rets; i++) {
         int j = s->ret_alias[i];
@@ -38,7 +41,8 @@ static void forget_arguments(const dp_schema *s, const dp_value *args, dp_value 
     }
 }
 
-static int give_arguments(dp_ctx *ctx, const dp_schema *s, const dp_value *args, dp_value *rets)
+static int fill_aliased_returns(dp_ctx *ctx, const dp_schema *s, const dp_value *args,
+                                dp_value *rets)
 {
     for (uint32_t i = 0; i < s->n_rets; i++) {
         const dp_value *v = s->ret_alias[i] < 0 ? NULL : &args[s->ret_alias[i]];
@@ -53,7 +57,7 @@ static int give_arguments(dp_ctx *ctx, const dp_schema *s, const dp_value *args,
     return 0;
 }
 
-/* -- what a kernel gave -- */
+/* -- checking what a kernel returned -- */
 
 static inline __attribute__((always_inline)) bool fits(const dpi_entry *e, size_t i,
                                                        const dp_value *v)
@@ -70,72 +74,76 @@ static inline __attribute__((always_inline)) bool all_fit(const dpi_entry *e, co
     return true;
 }
 
-/* Deep, where they point somewhere.  An unboxed kernel's Tensor? that is NULL is None. */
+/* Check the returns against the schema, including items of lists.  Set a NULL tensor to None where
+ * the type is Tensor?: an unboxed kernel returns None that way. */
 static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_value *rets)
 {
     for (uint32_t i = 0; i < e->n_rets; i++) {
         dp_value *v = &rets[i];
         if (v->tag == DP_TAG_TENSOR && v->u.t == NULL && (e->ret_tags[i] >> DP_TAG_NONE & 1))
             *v = dp_none();
-        if (!fits(e, i, v) || (e->returns_memory && v->tag != DP_TAG_NONE &&
-                               (dpi_value_lacks(v) || !dpi_type_fits(e->schema->rets[i].type, v))))
+        if (!fits(e, i, v) ||
+            (e->returns_memory && v->tag != DP_TAG_NONE &&
+             (dpi_value_lacks_memory(v) || !dpi_type_fits(e->schema->rets[i].type, v))))
             return dpi_fail_return(ctx, e, k, i, v);
     }
     return 0;
 }
 
-/* A call while its kernel runs, and what is to be known of it afterwards. */
-typedef struct running {
+/* A running kernel's call, with what finish() needs after it. */
+typedef struct running_call {
     const dpi_entry *e;
     const dpi_kernel *k;
     bool outermost;
-    char *at;            /* how far the request's memory was filled */
-    dpi_written written; /* of operators that write only */
-} running;
+    char *arena_mark;    /* arena position before the kernel */
+    dpi_written written; /* only if e->written is not 0 */
+} running_call;
 
-/* A kernel failed: what it gave goes, and what it may have written counts as written, since nobody
- * knows what it holds now. */
-static DPI_COLD void give_up(dp_call *call, const running *r)
+/* Clean up after a failed kernel: release its returns, and treat each argument that it may have
+ * written as written, since its contents are unknown. */
+static DPI_COLD void clean_up_failed(dp_call *call, const running_call *r)
 {
-    dp_values_release(call->rets, r->e->n_rets); /* first: views of outputs need what is undone */
+    /* first: they may be views of outputs whose growth is undone next */
+    dp_values_release(call->rets, r->e->n_rets);
     call->ctx->error.written =
         r->e->written != 0 ? dpi_written_failed(call->ctx, r->e, r->k, call->args, &r->written) : 0;
     call->ctx->refused = 0;
 }
 
-/* Whatever is not plain about how a kernel ended.  The memory that it took goes; what its results
- * point to is copied, wherever it lies: the kernel's code, too, may be gone before they are
+/* Finish a call whose kernel failed, allocated memory, or returned something unusual.  Rewind the
+ * arena to its position before the kernel.  Copy the memory that results point to, because it may
+ * lie in the rewound part or in the kernel's code, which may be unmapped before results are
  * read. */
-static __attribute__((noinline)) int finish(dp_call *call, const running *r, int rc)
+static __attribute__((noinline)) int finish(dp_call *call, const running_call *r, int rc)
 {
     dp_ctx *ctx = call->ctx;
     const dpi_entry *e = r->e;
 
     if (r->k->unboxed != NULL)
-        make_gaps(e->schema, call->rets);
-    if (dpi_values_left(call->rets, e->n_rets, call) && rc == 0)
-        rc = dpi_fail_left(ctx, r->k, e->op);
+        spread_returns(e->schema, call->rets);
+    if (dpi_values_clear_dangling(call->rets, e->n_rets, call) && rc == 0)
+        rc = dpi_fail_dangling(ctx, r->k, e->op);
     rc = rc == 0 ? check_returns(ctx, e, r->k, call->rets) : dpi_fail_kernel(ctx, r->k, e->op, rc);
     if (rc < 0) {
-        forget_arguments(e->schema, call->args, call->rets);
-        give_up(call, r);
+        clear_aliased_returns(e->schema, call->args, call->rets);
+        clean_up_failed(call, r);
     } else if (e->counted != 0) {
         dpi_written_count(e, call->args, &r->written);
     }
-    if (dpi_values_settle(&ctx->arena, r->at, call->rets, e->n_rets) < 0)
+    if (dpi_values_settle(&ctx->arena, r->arena_mark, call->rets, e->n_rets) < 0)
         rc = dpi_no_memory(&ctx->error, "results of a kernel");
     else if (rc < 0)
         return rc;
     else if (e->views)
         rc = dpi_viewed_join(ctx, e, call->args, call->rets);
     if (rc == 0 && r->outermost)
-        rc = give_arguments(ctx, e->schema, call->args, call->rets);
+        rc = fill_aliased_returns(ctx, e->schema, call->args, call->rets);
     if (rc < 0)
-        give_up(call, r);
+        clean_up_failed(call, r);
     return rc;
 }
 
-static bool gave_nothing(const dp_call *call)
+static bool returned_nothing(const dp_call *call)
 {
     for (uint32_t i = 0; i < call->n_rets; i++)
         if (call->rets[i].tag != DP_TAG_NONE)
@@ -143,37 +151,37 @@ static bool gave_nothing(const dp_call *call)
     return true;
 }
 
-/* A kernel ended well whose returns are all written arguments. */
-static int finish_written(dp_call *call, const running *r)
+/* Finish a call whose kernel succeeded, for an operator whose returns are all written arguments. */
+static int finish_written(dp_call *call, const running_call *r)
 {
     int rc = 0;
 
     if (r->e->counted != 0)
         dpi_written_count(r->e, call->args, &r->written);
     if (r->outermost)
-        rc = give_arguments(call->ctx, r->e->schema, call->args, call->rets);
+        rc = fill_aliased_returns(call->ctx, r->e->schema, call->args, call->rets);
     if (rc < 0)
-        give_up(call, r);
+        clean_up_failed(call, r);
     return rc;
 }
 
-/* A kernel ended well that took no memory, and gave one tensor, of which the schema says that it is
- * a view. */
-static bool gave_view(const dp_call *call, const running *r)
+/* Did the kernel, which succeeded, allocate no memory and return one tensor that the schema marks
+ * as a view? */
+static bool returned_view(const dp_call *call, const running_call *r)
 {
     const dpi_entry *e = r->e;
 
     return e->views && e->n_rets == 1 && e->counted == 0 && e->schema->ret_alias[0] < 0 &&
            call->rets[0].tag == DP_TAG_TENSOR && fits(e, 0, &call->rets[0]) &&
-           call->ctx->arena.at == r->at;
+           call->ctx->arena.at == r->arena_mark;
 }
 
-static int finish_view(dp_call *call, const running *r)
+static int finish_view(dp_call *call, const running_call *r)
 {
     int rc = dpi_viewed_join(call->ctx, r->e, call->args, call->rets);
 
     if (rc < 0)
-        give_up(call, r);
+        clean_up_failed(call, r);
     return rc;
 }
 
@@ -183,39 +191,42 @@ static inline __attribute__((always_inline)) int run_boxed(dp_call *call, const 
     int rc = k->boxed(call);
 
     if (DPI_UNLIKELY(dpi_fp_look() != before))
-        dpi_fp_left(call->ctx, k, call->op, DPI_WARNED_KERNEL, before);
+        dpi_fp_changed(call->ctx, k, call->op, DPI_WARNED_KERNEL, before);
     return rc;
 }
 
-/* The kernel of an entry that `settles`. */
+/* Run the kernel of an entry with `settles`. */
 static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry *e,
                                                   const dpi_kernel *k, bool outermost)
 {
-    running r; /* not cleared: `written` is long, and read only if it was written */
+    running_call r; /* not cleared: `written` is large, and read only after it was filled in */
 
     r.e = e;
     r.k = k;
     r.outermost = outermost;
-    if (DPI_UNLIKELY(k->dtypes != 0) && dpi_known_check(call->ctx, e, k, call->args) < 0)
+    if (DPI_UNLIKELY(k->dtypes != 0) && dpi_check_dtypes_known(call->ctx, e, k, call->args) < 0)
         return call->ctx->error.code;
     if (e->written != 0 && dpi_written_read(call->ctx, e, call->args, &r.written) < 0)
         return call->ctx->error.code;
-    r.at = call->ctx->arena.at;
+    r.arena_mark = call->ctx->arena.at;
     int rc = run_boxed(call, k);
-    if (rc == 0 && gave_view(call, &r))
+    if (rc == 0 && returned_view(call, &r))
         return finish_view(call, &r);
-    bool plain = rc == 0 && e->schema->n_given == 0 && !e->views && call->ctx->arena.at == r.at;
-    return plain && gave_nothing(call) ? finish_written(call, &r) : finish(call, &r, rc);
+    bool plain =
+        rc == 0 && e->schema->n_given == 0 && !e->views && call->ctx->arena.at == r.arena_mark;
+    return plain && returned_nothing(call) ? finish_written(call, &r) : finish(call, &r, rc);
 }
 
-static DPI_COLD int finish_plain(dp_call *call, const dpi_entry *e, const dpi_kernel *k, char *at,
-                                 bool outermost, int rc)
+static DPI_COLD int finish_plain(dp_call *call, const dpi_entry *e, const dpi_kernel *k,
+                                 char *arena_mark, bool outermost, int rc)
 {
-    return finish(call, &(running){.e = e, .k = k, .outermost = outermost, .at = at}, rc);
+    return finish(call,
+                  &(running_call){.e = e, .k = k, .outermost = outermost, .arena_mark = arena_mark},
+                  rc);
 }
 
-/* keys: those of the frame, handed on; reading 16 bytes back that were just stored as 2 x 8 stalls.
- */
+/* `keys` is passed although the frame has it: loading 16 bytes that were just stored as 2 x 8 bytes
+ * stalls the CPU. */
 static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const dpi_entry *e,
                                                             const dpi_kernel *k, dp_keyset keys,
                                                             const dp_value *args, dp_value *rets,
@@ -233,10 +244,10 @@ static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const d
 
     if (DPI_UNLIKELY(e->settles))
         return run_settling(&call, e, k, outermost);
-    char *at = ctx->arena.at;
+    char *arena_mark = ctx->arena.at;
     int rc = run_boxed(&call, k);
-    if (DPI_UNLIKELY(rc != 0 || ctx->arena.at != at || !all_fit(e, rets)))
-        rc = finish_plain(&call, e, k, at, outermost, rc);
+    if (DPI_UNLIKELY(rc != 0 || ctx->arena.at != arena_mark || !all_fit(e, rets)))
+        rc = finish_plain(&call, e, k, arena_mark, outermost, rc);
     return rc;
 }
 
@@ -252,8 +263,9 @@ static DPI_COLD int run_observed(dp_ctx *ctx, const dpi_entry *e, const dpi_kern
     return rc;
 }
 
-/* The first by hand: for most operators it is the only one, and a loop becomes a call of memset. */
-static inline void none_all(dp_value *rets, size_t n)
+/* The first element is set outside of the loop: most operators have one return, and compilers turn
+ * a loop alone into a call of memset(). */
+static inline void clear_returns(dp_value *rets, size_t n)
 {
     if (n > 0)
         rets[0] = (dp_value){0};
@@ -261,10 +273,10 @@ static inline void none_all(dp_value *rets, size_t n)
         rets[i] = (dp_value){0};
 }
 
-/* The first of the entry's n arguments that its schema does not allow, or n; and, in the same pass,
- * their key sets. */
-static inline __attribute__((always_inline)) size_t misfit(const dpi_entry *e, const dp_value *args,
-                                                           size_t n, dp_keyset *keys)
+/* Return the index of the first of the n arguments that the schema does not allow, or n.  Set *keys
+ * to the union of their key sets in the same loop. */
+static inline __attribute__((always_inline)) size_t
+first_misfit(const dpi_entry *e, const dp_value *args, size_t n, dp_keyset *keys)
 {
     dp_keyset ks = {0, 0};
 
@@ -277,13 +289,13 @@ static inline __attribute__((always_inline)) size_t misfit(const dpi_entry *e, c
     return n;
 }
 
-/* Every argument against the schema, before a kernel runs. */
+/* Check all arguments against the schema, before a kernel runs. */
 static inline int check_arguments(dp_ctx *ctx, const dpi_entry *e, const dp_value *args,
                                   size_t n_args, size_t n_rets, dp_keyset *keys)
 {
     if (DPI_UNLIKELY(n_args != e->n_args || n_rets != e->n_rets))
         return dpi_fail_count(ctx, e, n_args, n_rets);
-    size_t wrong = misfit(e, args, n_args, keys);
+    size_t wrong = first_misfit(e, args, n_args, keys);
     return DPI_LIKELY(wrong == n_args) ? 0 : dpi_fail_argument(ctx, e, wrong, &args[wrong]);
 }
 
@@ -291,7 +303,7 @@ static inline __attribute__((always_inline)) int
 call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *args,
            size_t n_args, dp_value *rets, size_t n_rets, bool outermost)
 {
-    mark m;
+    open_call opened;
     dp_keyset ks;
     const dpi_entry *e = entry_of(ctx, op);
     int rc = e == NULL ? DP_ENOTFOUND : check_arguments(ctx, e, args, n_args, n_rets, &ks);
@@ -300,13 +312,13 @@ call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value 
         return rc;
     ks = given ? with_marks(*given, ks, ctx->state->exclude)
                : with_state(ks, ctx->state->include, ctx->state->exclude);
-    const dpi_kernel *k = enter(ctx, e, &ks, args, given ? BY_REDISPATCH : 0, &m);
+    const dpi_kernel *k = enter(ctx, e, &ks, args, given ? CALL_REDISPATCH : 0, &opened);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
-    rc = DPI_UNLIKELY(m.how & BY_OBSERVED)
+    rc = DPI_UNLIKELY(opened.flags & CALL_OBSERVED)
              ? run_observed(ctx, e, k, ks, args, rets, outermost, given != NULL)
              : run_kernel(ctx, e, k, ks, args, rets, outermost);
-    leave(ctx, &m);
+    leave(ctx, &opened);
     return rc;
 }
 
@@ -320,7 +332,7 @@ top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *
     if (DPI_UNLIKELY((args == NULL && n_args) || (rets == NULL && n_rets)))
         return dp_error_set(&ctx->error, DP_EVALUE, "%s is NULL for a count of %zu",
                             args ? "rets" : "args", args ? n_rets : n_args);
-    none_all(rets, n_rets);
+    clear_returns(rets, n_rets);
     if (DPI_UNLIKELY(op == NULL))
         return dpi_fail_no_op(ctx);
     do {
@@ -334,20 +346,20 @@ top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *
     return rc;
 }
 
-static __attribute__((noinline)) int call_any(dp_ctx *ctx, const dp_op *op, const dp_value *args,
-                                              size_t n_args, dp_value *rets, size_t n_rets)
+static __attribute__((noinline)) int call_slow(dp_ctx *ctx, const dp_op *op, const dp_value *args,
+                                               size_t n_args, dp_value *rets, size_t n_rets)
 {
     return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets, false);
 }
 
-/* The kernel for a call on the short way; NULL: it is unusual. */
+/* Return the kernel for a call on the fast path; NULL: the slow path is needed. */
 static inline __attribute__((always_inline)) const dpi_kernel *
 find_short(const dp_ctx *ctx, const dp_op *op, const dpi_entry *e, const dp_value *args,
            size_t n_args, size_t n_rets, dp_keyset *keys)
 {
     if (DPI_UNLIKELY(e == NULL || e->callable != op || n_args != e->n_args || n_rets != e->n_rets))
         return NULL;
-    if (DPI_UNLIKELY(misfit(e, args, n_args, keys) < n_args))
+    if (DPI_UNLIKELY(first_misfit(e, args, n_args, keys) < n_args))
         return NULL;
     *keys = with_state(*keys, ctx->states->include, ctx->states->exclude);
     unsigned cell = resolve_short(e, keys);
@@ -362,22 +374,22 @@ int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_a
     dp_keyset ks;
 
     if (DPI_UNLIKELY(op == NULL || args == NULL || rets == NULL || !enter_short(ctx, th, &s)))
-        return call_any(ctx, op, args, n_args, rets, n_rets);
+        return call_slow(ctx, op, args, n_args, rets, n_rets);
     uint32_t id = op->id;
     const dpi_entry *e = id < s->n_plain && id < ctx->n_counts ? s->plain[id] : NULL;
     const dpi_kernel *k = find_short(ctx, op, e, args, n_args, n_rets, &ks);
     if (DPI_UNLIKELY(k == NULL || !publish(th, 0, k, op, ks, true))) {
         leave_short(ctx, th);
-        return call_any(ctx, op, args, n_args, rets, n_rets);
+        return call_slow(ctx, op, args, n_args, rets, n_rets);
     }
-    none_all(rets, n_rets);
+    clear_returns(rets, n_rets);
     atomic_store_explicit(&th->frames[0].args, args, memory_order_relaxed);
     count_up(&ctx->counts[id]);
     ctx->stats.n_calls = 1;
     ctx->stats.kernel_id = k->id;
     int rc = run_kernel(ctx, e, k, ks, args, rets, true);
     if (DPI_UNLIKELY(ctx->state != ctx->states))
-        dpi_state_return(ctx, ctx->states);
+        dpi_state_restore(ctx, ctx->states);
     atomic_store_explicit(&th->frames[0].args, NULL, memory_order_relaxed);
     leave_short(ctx, th);
     return rc;
@@ -395,7 +407,7 @@ int dp_redispatch_boxed(dp_ctx *ctx, const dp_op *op, dp_keyset keys, const dp_v
     return top_boxed(ctx, op, &keys, args, n_args, rets, n_rets, false);
 }
 
-static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const mark *m,
+static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const open_call *opened,
                                                              const dpi_entry *e,
                                                              const dp_value *args, size_t n_args,
                                                              dp_value *rets, size_t n_rets)
@@ -403,46 +415,46 @@ static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const 
     dp_keyset ks;
     int rc = check_arguments(ctx, e, args, n_args, n_rets, &ks);
 
-    none_all(rets, n_rets);
-    atomic_store_explicit(&ctx->thread->frames[m->depth].args, args, memory_order_relaxed);
+    clear_returns(rets, n_rets);
+    atomic_store_explicit(&ctx->thread->frames[opened->depth].args, args, memory_order_relaxed);
     if (rc < 0)
         return rc;
-    const dpi_kernel *k = kernel_of(ctx, m);
-    dp_keyset keys = dp_ctx_keys(ctx); /* by a call: in line they would be read as 16 bytes */
-    return DPI_UNLIKELY(m->how & BY_OBSERVED)
-               ? run_observed(ctx, e, k, keys, args, rets, false, m->how & BY_REDISPATCH)
+    const dpi_kernel *k = kernel_of(ctx, opened);
+    dp_keyset keys = dp_ctx_keys(ctx); /* not inline: a 16-byte load stalls (run_kernel) */
+    return DPI_UNLIKELY(opened->flags & CALL_OBSERVED)
+               ? run_observed(ctx, e, k, keys, args, rets, false, opened->flags & CALL_REDISPATCH)
                : run_kernel(ctx, e, k, keys, args, rets, false);
 }
 
-static __attribute__((noinline)) int run_with_gaps(dp_ctx *ctx, const mark *m, const dpi_entry *e,
-                                                   const dp_value *args, size_t n_args,
-                                                   dp_value *rets)
+static __attribute__((noinline)) int run_packed(dp_ctx *ctx, const open_call *opened,
+                                                const dpi_entry *e, const dp_value *args,
+                                                size_t n_args, dp_value *rets)
 {
     dp_value all[DP_LIMIT_ARGUMENTS];
-    int rc = run_entered(ctx, m, e, args, n_args, all, e->n_rets);
+    int rc = run_entered(ctx, opened, e, args, n_args, all, e->n_rets);
 
-    close_gaps(e->schema, all, rets);
+    pack_returns(e->schema, all, rets);
     return rc;
 }
 
 int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t n_args,
                  dp_value *rets, size_t n_rets)
 {
-    const mark *m = (const mark *)entered->reserved;
-    const dpi_entry *e = dpi_ctx_snapshot(ctx)->entries[op_of(ctx, m)->id];
+    const open_call *opened = (const open_call *)entered->reserved;
+    const dpi_entry *e = dpi_ctx_snapshot(ctx)->entries[op_of(ctx, opened)->id];
 
     if (DPI_UNLIKELY(n_rets != e->n_rets) && n_rets == e->schema->n_given)
-        return run_with_gaps(ctx, m, e, args, n_args, rets);
-    return run_entered(ctx, m, e, args, n_args, rets, n_rets);
+        return run_packed(ctx, opened, e, args, n_args, rets);
+    return run_entered(ctx, opened, e, args, n_args, rets, n_rets);
 }
 
 int dp_decompose(dp_call *call)
 {
     if (call == NULL)
-        return DP_EPLUGIN; /* and there is no context that could say so */
+        return DP_EPLUGIN; /* without a context there is nowhere to describe the error */
     dp_ctx *ctx = call->ctx;
     const dpi_entry *e = entry_of(ctx, call->op);
-    mark m;
+    open_call opened;
 
     if (e == NULL)
         return ctx->error.code;
@@ -452,14 +464,14 @@ int dp_decompose(dp_call *call)
                                ? "it has no composite kernel to run in place of this one"
                                : "its composite kernel asks for itself");
     dp_keyset ks = marked_keys(e, call->args);
-    if (dpi_check_bare(ctx, e, e->composite, dp_keyset_or(ks, call->keys),
-                       (ks.backend & DPI_WRAPPER_BIT) != 0) < 0)
+    if (dpi_check_bytes(ctx, e, e->composite, dp_keyset_or(ks, call->keys),
+                        (ks.backend & DPI_WRAPPER_BIT) != 0) < 0)
         return ctx->error.code;
     const dpi_kernel *k = enter_kernel(ctx, e, e->composite, call->keys, call->args,
-                                       BY_REDISPATCH | BY_DECOMPOSE, &m);
+                                       CALL_REDISPATCH | CALL_COMPOSITE, &opened);
     if (k == NULL)
         return ctx->error.code;
     int rc = run_kernel(ctx, e, k, call->keys, call->args, call->rets, false);
-    leave(ctx, &m);
+    leave(ctx, &opened);
     return rc;
 }

@@ -1,12 +1,12 @@
-/* coerce.c -- one value fitted to one type of a schema. */
+/* coerce.c -- fit one value to one type of a schema. */
 #include "coerce.h"
 #include "ctx.h"
 #include "enums.h"
 #include "values.h"
 #include <stdio.h>
 
-/* Fits v to type, or returns DP_ETYPE without a message; other codes come with one in the
- * context's error. */
+/* Fit `v` to `type`.  DP_ETYPE: it does not fit, and no error is set.  For other codes the error of
+ * the context is set. */
 typedef int (*coercion)(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out);
 
 static int to_tensor(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out)
@@ -28,13 +28,13 @@ static int to_tensor(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp
     return dpi_ctx_own(ctx, t);
 }
 
-/* The number in a 0-dim tensor, as at::Tensor::item() has it. */
+/* Read the number in a 0-dim tensor, like at::Tensor::item(). */
 static int item(dpi_fit_try *f, const dp_value *v, dp_value *out)
 {
     union {
         int64_t i;
         double z[2];
-        uint8_t byte; /* of a bool: memory that nobody wrote holds others than 0 and 1 */
+        uint8_t byte; /* for bool: unwritten memory may have bytes other than 0 and 1 */
         uint64_t raw[2];
     } raw = {0}, number = {0};
     dp_view t = {.size = (uint32_t)sizeof(t)};
@@ -109,7 +109,7 @@ static int to_complex(dpi_fit_try *f, const dpi_type *type, const dp_value *v, d
     return out->u.doubles ? 0 : no_memory(f);
 }
 
-/* bool, str, Generator, Any ...: what fits is taken as it is. */
+/* bool, str, Generator, Any and others: accept a value of that type unchanged. */
 static int to_same(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out)
 {
     (void)f;
@@ -117,7 +117,7 @@ static int to_same(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_v
     return dpi_type_fits(type, v) ? 0 : DP_ETYPE;
 }
 
-/* -- enums: by name, or already as the number -- */
+/* -- enums: given by name, or as the number -- */
 
 static int to_enum(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out)
 {
@@ -156,13 +156,13 @@ static int to_list(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_v
 {
     const dpi_type *elem = type->elem;
     bool sized = type->n > 0 && (elem->kind == DPI_TYPE_INT || elem->kind == DPI_TYPE_SYMINT);
-    bool repeat = sized && v->tag == DP_TAG_INT; /* int[2] x = 3 */
+    bool repeat = sized && v->tag == DP_TAG_INT; /* int[2] x = 3: the number is repeated */
 
     *out = *v;
     if (!repeat && !dp_is_list(v))
         return DP_ETYPE;
     if (elem->kind == DPI_TYPE_BOOL && type->n > 0 &&
-        v->len != type->n) /* kernels read n of them */
+        v->len != type->n) /* kernels read n elements */
         return dp_error_set(&f->rq->ctx->error, DP_ERUNTIME, "%s: bool[%u] is given a list of %u",
                             f->schema->name, type->n, v->len);
     if (repeat && type->n > DP_LIMIT_REPEATED)
@@ -193,7 +193,7 @@ static int to_optional(dpi_fit_try *f, const dpi_type *type, const dp_value *v, 
     return v->tag == DP_TAG_NONE ? 0 : dpi_coerce(f, type->elem, v, out);
 }
 
-/* Types without a line here take what fits as it is. */
+/* A type that is not listed accepts values of that type unchanged. */
 static const coercion coercions[DPI_TYPE_FUTURE + 1] = {
     [DPI_TYPE_TENSOR] = to_tensor,      [DPI_TYPE_INT] = to_int,
     [DPI_TYPE_SYMINT] = to_int,         [DPI_TYPE_FLOAT] = to_float,
@@ -223,6 +223,6 @@ int dpi_coerce(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value
     int rc = fn(f, type, v, out);
 
     if (rc == DP_ETYPE && f->err != NULL && f->actual[0] == '\0')
-        dpi_describe(v, f->actual, sizeof(f->actual)); /* the innermost one */
+        dpi_describe(v, f->actual, sizeof(f->actual)); /* set once, by the innermost call */
     return rc;
 }

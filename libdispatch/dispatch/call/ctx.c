@@ -1,7 +1,7 @@
-/* ctx.c -- a request's context: its memory, its error, its trace and its counters.
+/* ctx.c -- the context of a request: its memory, error, trace and call counters.
  *
- * A context belongs to one thread at a time.  Its call counters are written by that thread only and
- * summed by whoever asks (dpi_op_calls). */
+ * A context belongs to one thread at a time.  Only that thread writes the call counters;
+ * dpi_op_calls() adds up those of all contexts. */
 #include "ctx.h"
 #include "trace.h"
 
@@ -9,7 +9,7 @@ typedef struct dpi_trace {
     uint32_t n, cap;
     bool cut;
     dp_trace_step *steps;
-    dp_arena *text; /* of the steps: they outlive their kernels, and what those took */
+    dp_arena *text; /* memory for names in `steps`; kept when the request's arena is rewound */
 } dpi_trace;
 
 int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
@@ -36,8 +36,9 @@ int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
     return 0;
 }
 
-/* Under ctx_lock.  A count that finds no memory is lost: it is a statistic. */
-static void counts_keep(dp_registry *reg, const dp_ctx *ctx)
+/* Add the counters of `ctx` to the registry's.  Call with ctx_lock held.  Without memory the counts
+ * are lost: they are only statistics. */
+static void counts_merge(dp_registry *reg, const dp_ctx *ctx)
 {
     if (ctx->n_counts > reg->n_counts_gone) {
         uint64_t *p = dp_realloc_n(reg->counts_gone, ctx->n_counts, sizeof(uint64_t));
@@ -86,7 +87,7 @@ dp_ctx *dp_ctx_free(dp_ctx *ctx)
         return NULL;
     dp_ctx_reset(ctx);
     pthread_mutex_lock(&ctx->reg->ctx_lock);
-    counts_keep(ctx->reg, ctx);
+    counts_merge(ctx->reg, ctx);
     *ctx->link = ctx->next;
     if (ctx->next != NULL)
         ctx->next->link = ctx->link;
@@ -101,7 +102,7 @@ dp_ctx *dp_ctx_free(dp_ctx *ctx)
     return NULL;
 }
 
-static void no_label(dp_ctx *ctx)
+static void clear_label(dp_ctx *ctx)
 {
     memset(ctx->label, 0, sizeof(ctx->label));
     ctx->since = 0;
@@ -110,7 +111,7 @@ static void no_label(dp_ctx *ctx)
 
 void dp_ctx_reset(dp_ctx *ctx)
 {
-    dp_generator_leave(ctx); /* a kernel that forgot to keeps nobody waiting */
+    dp_generator_leave(ctx); /* a kernel may have left it locked */
     ctx->generators = NULL;
     ctx->waits = NULL;
     ctx->streams = NULL;
@@ -131,7 +132,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->stats = (dp_call_stats){0};
     ctx->threads = 0;
     ctx->stop = (dpi_stop){0};
-    no_label(ctx);
+    clear_label(ctx);
     dpi_state_reset(ctx);
 }
 
@@ -149,7 +150,7 @@ void dp_ctx_set_label(dp_ctx *ctx, const char *label)
 {
     static atomic_uint_fast64_t ids;
 
-    no_label(ctx);
+    clear_label(ctx);
     if (label[0] == '\0')
         return;
     strncpy(ctx->label, label, sizeof(ctx->label) - 1);
@@ -201,9 +202,9 @@ int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t)
     return 0;
 }
 
-/* -- what runs -- */
+/* -- the running call -- */
 
-static const dpi_frame *running(const dp_ctx *ctx)
+static const dpi_frame *running_frame(const dp_ctx *ctx)
 {
     uint32_t d = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
     return d > 0 ? &ctx->thread->frames[d - 1] : NULL;
@@ -211,25 +212,25 @@ static const dpi_frame *running(const dp_ctx *ctx)
 
 const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx)
 {
-    const dpi_frame *f = running(ctx);
+    const dpi_frame *f = running_frame(ctx);
     return f ? atomic_load_explicit(&f->kernel, memory_order_relaxed) : NULL;
 }
 
 const dp_op *dpi_ctx_running(const dp_ctx *ctx)
 {
-    const dpi_frame *f = running(ctx);
+    const dpi_frame *f = running_frame(ctx);
     return f ? atomic_load_explicit(&f->op, memory_order_relaxed) : NULL;
 }
 
 dp_key dp_ctx_key(const dp_ctx *ctx)
 {
-    const dpi_frame *f = running(ctx);
+    const dpi_frame *f = running_frame(ctx);
     return f ? dpi_keyset_highest(dpi_frame_keys(f)) : DP_KEY_Undefined;
 }
 
 dp_keyset dp_ctx_keys(const dp_ctx *ctx)
 {
-    const dpi_frame *f = running(ctx);
+    const dpi_frame *f = running_frame(ctx);
     return f ? dpi_frame_keys(f) : (dp_keyset){0, 0};
 }
 
@@ -250,13 +251,13 @@ int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id)
     dp_free(ctx->counts);
     ctx->counts = p;
     ctx->n_counts = n;
-    memset(ctx->found, 0, sizeof(ctx->found)); /* they point to the old ones */
+    memset(ctx->cached_calls, 0, sizeof(ctx->cached_calls)); /* they point to the old counters */
     pthread_mutex_unlock(&ctx->reg->ctx_lock);
     return 0;
 }
 
-/* Sum of counters [from, to). */
-static uint64_t count(dp_registry *reg, uint32_t from, uint32_t to)
+/* Return the sum of the counters of operators [from, to). */
+static uint64_t sum_counters(dp_registry *reg, uint32_t from, uint32_t to)
 {
     uint64_t sum = 0;
 
@@ -272,12 +273,12 @@ static uint64_t count(dp_registry *reg, uint32_t from, uint32_t to)
 
 uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id)
 {
-    return count(reg, op_id, op_id + 1);
+    return sum_counters(reg, op_id, op_id + 1);
 }
 
 uint64_t dpi_registry_calls(dp_registry *reg)
 {
-    return count(reg, 0, DP_LIMIT_OPERATORS + 1);
+    return sum_counters(reg, 0, DP_LIMIT_OPERATORS + 1);
 }
 
 /* -- trace -- */

@@ -1,4 +1,4 @@
-/* ctx.h -- a request's context, and what the call that it runs decides. */
+/* ctx.h -- the context of a request (dp_ctx), and questions about the call that it runs. */
 #ifndef DPI_CTX_H
 #define DPI_CTX_H
 
@@ -7,83 +7,85 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What a typed call resolved, in 64 bytes, so that finding it is a shift.  The last three are a
- * function of the others and of nothing else, so they need not be taken back when something
- * changes.  Each operator has two places, the second of which is its neighbour's first. */
-enum { DPI_FOUND = 8 }; /* of them in a context, by operator id; even */
-typedef struct dpi_found {
-    uint64_t snapshot; /* its number; 0: none */
+/* A typed call that was resolved before.  `unskipped`, `kernel` and `unboxed` depend on the first
+ * three fields only, so a change of the registry, which makes a snapshot with another number,
+ * invalidates nothing.  64 bytes, so that indexing is a shift.  Each operator may use two elements
+ * of dp_ctx.cached_calls: the one of its own id, and that of the neighbouring id (id ^ 1). */
+enum { DPI_CACHED_CALLS = 8 }; /* elements of dp_ctx.cached_calls; even */
+typedef struct dpi_cached_call {
+    uint64_t snapshot; /* number of the snapshot; 0: empty element */
     uint64_t op_and_code;
-    dp_keyset keys;              /* of the call, state applied */
-    uint64_t kept;               /* functionalities that the operator does not skip */
-    const dpi_kernel *kernel;    /* alive while a snapshot of that number is held */
-    dp_any_fn unboxed;           /* the kernel's; NULL: or the entry boxes */
-    atomic_uint_fast64_t *count; /* of the operator's calls, in dp_ctx.counts */
-} dpi_found;
-_Static_assert(sizeof(dpi_found) == 64, "one is found by a shift");
+    dp_keyset keys;              /* key set of the call after the state was applied */
+    uint64_t unskipped;          /* functionalities of `keys` that are not passed over */
+    const dpi_kernel *kernel;    /* valid while a snapshot of that number is pinned */
+    dp_any_fn unboxed;           /* unboxed function of `kernel`; NULL: box the call */
+    atomic_uint_fast64_t *count; /* calls of the operator; points into dp_ctx.counts */
+} dpi_cached_call;
+_Static_assert(sizeof(dpi_cached_call) == 64, "one is found by a shift");
 
 struct dp_ctx {
-    uint64_t registry;  /* the number of reg, of which none is 0 or 1: typed.h reads it */
-    dpi_thread *thread; /* while a snapshot is held: of the thread that pinned it */
-    dpi_state *state;   /* in force: states[n], inside of n guards */
-    bool guarded;       /* some of them were entered outside of a call */
-    bool watched;       /* traced or timed, or its mode is about fallbacks */
-    unsigned special; /* 1: watched, guarded, or without membarrier: not for dp_enter's short way */
-    bool outdated;    /* the snapshot held names a generation that is closed */
-    bool shares_pin;  /* another context of this thread holds the snapshot */
+    uint64_t registry;     /* reg->number + 2, so never 0 or 1; typed.h reads it */
+    dpi_thread *thread;    /* the thread that pinned the snapshot; NULL: none is pinned */
+    dpi_state *state;      /* current state: &states[n] while n guards are open */
+    bool guarded;          /* a guard that is open was entered outside of a call */
+    bool watched;          /* traced or timed, or the mode restricts fallbacks */
+    unsigned no_fast_path; /* 1: watched, guarded, or membarrier is missing */
+    bool outdated;         /* a call met a plugin that was unloaded after the snapshot was pinned */
+    bool shares_pin;       /* another context of this thread pinned the snapshot */
     bool tracing, timing;
-    uint32_t pins; /* dp_ctx_begin nesting */
+    uint32_t pins; /* number of open dp_ctx_begin() calls */
     dp_registry *reg;
     dp_arena arena;
     uint32_t n_counts;
     atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */
     dp_call_stats stats;
-    uint64_t t_top; /* timing: when the top-level call began */
-    uint64_t since; /* when the request began; 0: nobody said */
+    uint64_t top_began; /* timing: nanoseconds when the top-level call began */
+    uint64_t since;     /* nanoseconds when the request began; 0: unknown */
     int threads;
     dp_flag *grad_flag;   /* borrowed; NULL: none */
-    dpi_stop stop;        /* of dp_checkpoint() */
-    atomic_uchar looping; /* 1: dp_parallel_for() runs; 2: and its body called an operator */
-    uint64_t label_id;    /* another one for each label set; 0: none */
-    uint32_t refused;     /* depth of the call whose kernel said dp_refuse(); 0: none */
+    dpi_stop stop;        /* deadline and cancel flag, for dp_checkpoint() */
+    atomic_uchar looping; /* 1: dp_parallel_for() runs; 2: its body called an operator */
+    uint64_t label_id;    /* unique number of the current label; 0: no label */
+    uint32_t refused;     /* depth of the call whose kernel used dp_refuse(); 0: none */
     char label[32];
     struct dpi_trace *trace;
-    dp_tensor **owned; /* tensors bound for the request: wrapped numbers */
+    dp_tensor **owned; /* tensors that the request owns: wrapped numbers */
     uint32_t n_owned, cap_owned;
-    dpi_found found[DPI_FOUND];
-    dp_mode mode;    /* outside of guards */
-    dp_mode **modes; /* [cap_modes] of guards that set one; each is made once and kept */
+    dpi_cached_call cached_calls[DPI_CACHED_CALLS];
+    dp_mode mode;    /* mode outside of guards */
+    dp_mode **modes; /* [cap_modes] modes of guards that set one; allocated once, then reused */
     uint32_t cap_modes;
-    dp_ctx *next, **link;      /* the registry's list, under ctx_lock */
-    dp_generators *generators; /* borrowed; NULL: the registry's */
-    dp_account *account;       /* borrowed; NULL: nobody's */
-    dp_streams *streams;       /* borrowed; NULL until they are asked for, then own_streams */
+    dp_ctx *next, **link;      /* list of the registry's contexts; under ctx_lock */
+    dp_generators *generators; /* borrowed; NULL: use the registry's */
+    dp_account *account;       /* borrowed; NULL: charge nobody */
+    dp_streams *streams;       /* borrowed; NULL until streams_of() sets own_streams */
     dp_streams *own_streams;
     uint32_t streams_id;     /* dpi_streams_id(streams) */
-    uint64_t session;        /* dp_session_id() */
-    dp_generator *generator; /* counted; held by the running kernel; NULL: none */
-    const dp_waits *waits;   /* borrowed; NULL: nobody is told */
+    uint64_t session;        /* result of dp_session_id() */
+    dp_generator *generator; /* counted; locked by the running kernel; NULL: none */
+    const dp_waits *waits;   /* borrowed listener; NULL: none */
     void *waits_arg;
-    char **warnings; /* of the request; dp_malloc() */
+    char **warnings; /* texts for the answer; dp_malloc() */
     uint32_t n_warnings, cap_warnings;
     dp_error error;
     dpi_state states[DP_LIMIT_GUARDS + 1];
 };
 
-/* Is fake mode on?  Then whatever is made is a fake. */
+/* Is fake mode on?  In fake mode all new tensors are fakes. */
 static inline bool dpi_ctx_fake(const dp_ctx *ctx)
 {
     return (ctx->state->include.functionality & DPI_BIT(Fake)) != 0;
 }
 
-/* Of a call: has an argument no memory (device meta, a fake), or is fake mode on? */
+/* Does a call with key set `ks` have an argument without memory (device meta, a fake), or is fake
+ * mode on? */
 static inline bool dpi_keys_memoryless(dp_keyset ks)
 {
     return ((ks.functionality & DPI_BIT(Fake)) | (ks.backend & DP_BBIT(DP_B_Meta))) != 0;
 }
 
-/* Does the call that ctx runs make tensors without memory?  Its kernel has bytes to neither read
- * nor write then. */
+/* Does the running call make tensors without memory?  If so, its kernel must read and write no
+ * bytes. */
 static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
 {
     uint32_t n = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
@@ -92,8 +94,9 @@ static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
            (n > 0 && dpi_keys_memoryless(dpi_frame_keys(&ctx->thread->frames[n - 1])));
 }
 
-/* The running kernel was told that its tensors have memory, or the host is about to write for it.
- * Without that, a kernel with DP_FLAG_META has written nothing.  Any thread. */
+/* Record that the running kernel may write bytes from now on: it has learned that its tensors have
+ * memory, or the host is about to write for it.  A kernel with DP_FLAG_META for which this is not
+ * recorded has written nothing.  Any thread. */
 static inline void dpi_ctx_touch(const dp_ctx *ctx)
 {
     uint32_t n = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
@@ -102,9 +105,9 @@ static inline void dpi_ctx_touch(const dp_ctx *ctx)
         atomic_store_explicit(&ctx->thread->frames[n - 1].touched, 1, memory_order_relaxed);
 }
 
-/* Where a new tensor lies, at the expense of the context's account.  In fake mode it is a fake.  A
- * kernel for CPU that serves Meta, too, makes tensors of Meta there, whatever it names: it copies
- * operands and makes its results where it is. */
+/* Return the device, stream and account for a new tensor of the running call.  In fake mode the
+ * tensor is a fake.  When a CPU kernel with DP_FLAG_META serves device meta, its new tensors are on
+ * meta, even if the kernel names the CPU. */
 static inline dpi_target dpi_ctx_target(const dp_ctx *ctx, dp_device device)
 {
     if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
@@ -120,16 +123,18 @@ static inline dpi_target dpi_ctx_target(const dp_ctx *ctx, dp_device device)
     return (dpi_target){device, 0, ctx->account};
 }
 
-/* The snapshot that ctx holds; only while it holds one. */
+/* Return the snapshot that `ctx` has pinned.  Call only while one is pinned. */
 static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
 {
     return atomic_load_explicit(&ctx->thread->pinned, memory_order_relaxed);
 }
 
-const dp_op *dpi_ctx_running(const dp_ctx *ctx);     /* the innermost call's; NULL: none runs */
-const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx); /* its kernel */
+/* operator of the innermost call; NULL: no call */
+const dp_op *dpi_ctx_running(const dp_ctx *ctx);
+const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx); /* kernel of that call; NULL: no call */
 
-/* Hold a snapshot for a moment: the running call's or program's, or the newest. */
+/* Pin a snapshot for a short time: the running call's or program's, else the newest.  On success
+ * dpi_ctx_unpin() must follow with the same `begun`. */
 static inline int dpi_ctx_pin(dp_ctx *ctx, bool *begun)
 {
     *begun = ctx->thread == NULL;
@@ -141,12 +146,13 @@ static inline void dpi_ctx_unpin(dp_ctx *ctx, bool begun)
         dp_ctx_end(ctx);
 }
 
-int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id); /* room for a counter; slow path */
-/* Own a tensor for the request. takes */
+/* Enlarge `counts` to hold operator `op_id`.  Slow path.  DP_ERESOURCE. */
+int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id);
+/* Release `t` when the request ends.  Takes `t`. */
 int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t);
-void dpi_warnings_clear(dp_ctx *ctx); /* warn.c */
+void dpi_warnings_clear(dp_ctx *ctx); /* in warn.c */
 
-/* Calls counted so far: of one operator, of all. */
+/* Return the number of calls so far: of one operator, or of all operators. */
 uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id);
 uint64_t dpi_registry_calls(dp_registry *reg);
 

@@ -1,5 +1,7 @@
-/* device.c -- the functions of api.h on devices, streams and events: those of base and of the
- * tensor room, given a context's error and its session's current streams. */
+/* device.c -- the functions of api.h on devices, streams and events.
+ *
+ * Each calls a function of base or tensor with the context's error and, if needed, its session's
+ * current streams. */
 #include "base/stream.h"
 #include "enter.h"
 
@@ -34,8 +36,8 @@ int dp_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *option
     return dpi_stream_new(ctx, device, options, out, &ctx->error);
 }
 
-/* s, or for NULL the default stream of `device`; *out owned. */
-static int find_stream(dp_ctx *ctx, const dp_stream *s, dp_device device, dp_stream **out)
+/* *out: `s`, or if it is NULL the default stream of `device`.  *out is owned by the caller. */
+static int stream_or_default(dp_ctx *ctx, const dp_stream *s, dp_device device, dp_stream **out)
 {
     if (s == NULL)
         return dpi_stream_default(device, out, &ctx->error);
@@ -43,7 +45,7 @@ static int find_stream(dp_ctx *ctx, const dp_stream *s, dp_device device, dp_str
     return 0;
 }
 
-/* Where a stream is needed to reach t. */
+/* Return the device whose stream is needed to access the memory of `t`. */
 static dp_device device_of(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->storage->device;
@@ -53,7 +55,7 @@ int dp_stream_query(dp_ctx *ctx, const dp_stream *s, bool *done)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, done))
         return DP_EPLUGIN;
-    *done = true; /* the host's */
+    *done = true; /* a NULL stream is the CPU's */
     return s != NULL ? dpi_stream_query(s, done, &ctx->error) : 0;
 }
 
@@ -62,7 +64,8 @@ int dp_stream_synchronize(dp_ctx *ctx, const dp_stream *s)
     return s != NULL ? dpi_stream_synchronize(s, &ctx->error) : 0;
 }
 
-/* The session's; of a context without one its own, until it is reset.  NULL: no memory. */
+/* Return the session's streams.  A context without a session makes its own, until it is reset.
+ * NULL: no memory, the error is set. */
 static dp_streams *streams_of(dp_ctx *ctx)
 {
     if (ctx->streams != NULL)
@@ -78,7 +81,7 @@ int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
     dp_streams *all = streams_of(ctx);
-    const dp_op *op = dpi_ctx_running(ctx); /* who asks is about to give the stream some work */
+    const dp_op *op = dpi_ctx_running(ctx); /* the kernel that will use the stream */
 
     return all != NULL ? dpi_streams_get(all, device, op ? op->name : NULL, out, &ctx->error)
                        : ctx->error.code;
@@ -86,14 +89,14 @@ int dp_stream_current(dp_ctx *ctx, dp_device device, dp_stream **out)
 
 int dp_stream_set_current(dp_ctx *ctx, dp_stream *s)
 {
-    dp_stream *on;
-    int rc = find_stream(ctx, s, DP_DEVICE_CPU, &on);
+    dp_stream *stream;
+    int rc = stream_or_default(ctx, s, DP_DEVICE_CPU, &stream);
 
     if (rc < 0)
         return rc;
     dp_streams *all = streams_of(ctx);
-    rc = all != NULL ? dpi_streams_set(all, on, &ctx->error) : ctx->error.code;
-    dp_stream_unref(on);
+    rc = all != NULL ? dpi_streams_set(all, stream, &ctx->error) : ctx->error.code;
+    dp_stream_unref(stream);
     return rc;
 }
 
@@ -112,29 +115,29 @@ int dp_event_new(dp_ctx *ctx, dp_device device, uint32_t flags, dp_event **out)
 
 int dp_event_record(dp_ctx *ctx, dp_event *e, const dp_stream *s)
 {
-    dp_stream *on;
+    dp_stream *stream;
 
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e))
         return DP_EPLUGIN;
-    int rc = find_stream(ctx, s, dpi_event_device(e), &on);
+    int rc = stream_or_default(ctx, s, dpi_event_device(e), &stream);
     if (rc < 0)
         return rc;
-    rc = dpi_event_record(e, on, &ctx->error);
-    dp_stream_unref(on);
+    rc = dpi_event_record(e, stream, &ctx->error);
+    dp_stream_unref(stream);
     return rc;
 }
 
 int dp_event_wait(dp_ctx *ctx, const dp_event *e, const dp_stream *s)
 {
-    dp_stream *on;
+    dp_stream *stream;
 
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, e))
         return DP_EPLUGIN;
-    int rc = find_stream(ctx, s, dpi_event_device(e), &on);
+    int rc = stream_or_default(ctx, s, dpi_event_device(e), &stream);
     if (rc < 0)
         return rc;
-    rc = dpi_event_wait(e, on, &ctx->error);
-    dp_stream_unref(on);
+    rc = dpi_event_wait(e, stream, &ctx->error);
+    dp_stream_unref(stream);
     return rc;
 }
 
@@ -161,32 +164,32 @@ int dp_event_elapsed(dp_ctx *ctx, const dp_event *begin, const dp_event *end, do
 
 int dp_copy_async(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src, dp_stream *s)
 {
-    dp_stream *on;
+    dp_stream *stream;
 
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src))
         return DP_EPLUGIN;
-    int rc =
-        find_stream(ctx, s, device_of(dst) != DP_DEVICE_CPU ? device_of(dst) : device_of(src), &on);
+    int rc = stream_or_default(
+        ctx, s, device_of(dst) != DP_DEVICE_CPU ? device_of(dst) : device_of(src), &stream);
     if (rc < 0)
         return rc;
     dpi_ctx_touch(ctx);
-    rc = dpi_copy_async(dst, src, on, ctx->threads, &ctx->error);
-    dp_stream_unref(on);
+    rc = dpi_copy_async(dst, src, stream, ctx->threads, &ctx->error);
+    dp_stream_unref(stream);
     return rc;
 }
 
 int dp_fill_bytes(dp_ctx *ctx, dp_tensor *t, int byte, dp_stream *s)
 {
-    dp_stream *on;
+    dp_stream *stream;
 
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))
         return DP_EPLUGIN;
-    int rc = find_stream(ctx, s, device_of(t), &on);
+    int rc = stream_or_default(ctx, s, device_of(t), &stream);
     if (rc < 0)
         return rc;
     dpi_ctx_touch(ctx);
-    rc = dpi_fill_bytes(t, byte, on, &ctx->error);
-    dp_stream_unref(on);
+    rc = dpi_fill_bytes(t, byte, stream, &ctx->error);
+    dp_stream_unref(stream);
     return rc;
 }
 
@@ -197,7 +200,7 @@ int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, con
         return DP_EPLUGIN;
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    if (dpi_ctx_memoryless(ctx)) /* there is nothing to pin */
+    if (dpi_ctx_memoryless(ctx)) /* without memory nothing is pinned */
         return dpi_empty(dtype, dpi_ctx_target(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
                          &ctx->error);
     return dpi_empty_pinned(dtype, (dpi_target){.device = device, .account = ctx->account}, ndim,
@@ -211,15 +214,15 @@ bool dp_tensor_is_pinned(const dp_tensor *t)
 
 int dp_record_stream(dp_ctx *ctx, dp_tensor *t, dp_stream *s)
 {
-    dp_stream *on;
+    dp_stream *stream;
 
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t))
         return DP_EPLUGIN;
-    int rc = find_stream(ctx, s, device_of(t), &on);
+    int rc = stream_or_default(ctx, s, device_of(t), &stream);
     if (rc < 0)
         return rc;
-    rc = dpi_record_stream(t, on, &ctx->error);
-    dp_stream_unref(on);
+    rc = dpi_record_stream(t, stream, &ctx->error);
+    dp_stream_unref(stream);
     return rc;
 }
 

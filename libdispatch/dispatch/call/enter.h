@@ -1,8 +1,8 @@
-/* enter.h -- the way in and out of a kernel that every kind of call takes, as inlines: boxed calls
- * (call.c) and typed ones (typed.c) differ in what they do between enter() and leave().
+/* enter.h -- inline functions to enter and leave a kernel, used by every kind of call.
  *
- * enter() resolves the kernel and publishes its frame, leave() takes both back.  Between them the
- * kernel's code cannot be unmapped (I3, I4). */
+ * Boxed calls (call.c) and typed calls (typed.c) differ only in what they do between enter() and
+ * leave().  enter() resolves the kernel and publishes a frame that names it; leave() removes the
+ * frame.  Between the two the kernel's code cannot be unmapped (I3, I4 in ARCHITECTURE.md). */
 #ifndef DPI_ENTER_H
 #define DPI_ENTER_H
 
@@ -11,33 +11,34 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Kept out of the way of the calls that go well. */
+/* Cold code: keeps error paths out of the hot code's cache lines. */
 #define DPI_COLD __attribute__((cold, noinline))
 
-/* What leave() needs.  Kept in dp_entered.reserved for typed calls. */
-typedef struct mark {
-    uint16_t depth; /* of the frame, which says what runs and with which state it began */
-    uint16_t how;   /* BY_* */
-    int32_t step;   /* of the trace; watched calls only */
-    uint64_t begun; /* nanos; watched calls only */
-    char *at;       /* typed calls, not BY_PLAIN: how far the request's memory was filled */
-    dpi_fp fp;      /* typed calls: the floating-point environment before the kernel */
-} mark;
+/* A call between enter() and leave().  Typed calls store it in dp_entered.reserved. */
+typedef struct open_call {
+    uint16_t depth;       /* index of the call's frame in dpi_thread.frames */
+    uint16_t flags;       /* CALL_* */
+    int32_t trace_step;   /* index in the trace, or -1; CALL_MEASURED only */
+    uint64_t begun_nanos; /* time when the kernel began; CALL_MEASURED only */
+    char *arena_mark;     /* arena position at entry; typed calls without CALL_CACHED */
+    dpi_fp fp_before;     /* floating-point environment at entry; typed calls */
+} open_call;
 enum {
-    BY_REDISPATCH = 1,
-    BY_TOP = 2,       /* leaving it ends the request's hold on the snapshot */
-    BY_PLAIN = 4,     /* enter_found() */
-    BY_KEEPS = 8,     /* what it returns may lie in memory that it took */
-    BY_WATCHED = 16,  /* traced, timed or observed */
-    BY_OBSERVED = 32, /* run_observed() runs its kernel, boxed */
-    BY_DECOMPOSE = 64 /* the operator's composite kernel, not the key's */
+    CALL_REDISPATCH = 1,
+    CALL_TOP = 2,            /* outermost call: leaving it unpins the snapshot */
+    CALL_CACHED = 4,         /* typed call entered by enter_cached() */
+    CALL_RETURNS_MEMORY = 8, /* returns may point into the memory that the kernel allocated */
+    CALL_MEASURED = 16,      /* traced or timed */
+    CALL_OBSERVED = 32,      /* an observer sees the call; run_observed() runs the kernel, boxed */
+    CALL_COMPOSITE = 64      /* the operator's composite kernel runs, not that of the key */
 };
-_Static_assert(sizeof(mark) <= sizeof(((dp_entered *)0)->reserved), "a mark fits into dp_entered");
+_Static_assert(sizeof(open_call) <= sizeof(((dp_entered *)0)->reserved),
+               "a mark fits into dp_entered");
 
-/* -- fail.c: each describes the fault in ctx->error and returns its code, or NULL -- */
+/* -- fail.c: each function sets ctx->error and returns the error's code, or NULL -- */
 
 DPI_COLD int dpi_fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text);
-DPI_COLD int dpi_fail_gone(dp_ctx *ctx, const dp_op *op);
+DPI_COLD int dpi_fail_undefined(dp_ctx *ctx, const dp_op *op);
 DPI_COLD int dpi_fail_count(dp_ctx *ctx, const dpi_entry *e, size_t n_args, size_t n_rets);
 DPI_COLD int dpi_fail_argument(dp_ctx *ctx, const dpi_entry *e, size_t i, const dp_value *v);
 DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks,
@@ -48,39 +49,44 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
 DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
                              const dp_value *v);
 DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
-DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
-/* DP_ECANCELLED, DP_EDEADLINE, DPI_THREAD_LEFT (DP_EPLUGIN) */
+DPI_COLD int dpi_fail_dangling(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
+/* `code`: DP_ECANCELLED, DP_EDEADLINE or DPI_THREAD_LEFT (becomes DP_EPLUGIN). */
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
-/* The running kernel asks for a loop over bytes, and its tensors have none. */
+/* The running kernel asked for a loop over bytes, but its tensors have no memory. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
-/* A kernel is about to give t another shape, storage or parts: DP_EPLUGIN if t is an argument that
- * its schema does not mark as written. */
-int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* output.c */
+/* Check a tensor before the running kernel changes its shape, its storage or the parts of a
+ * wrapper.  DP_EPLUGIN: `t` is an argument that the schema does not mark as written. */
+int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* in output.c */
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
-/* -- known.c: DP_ENOTIMPL if some argument of the call of k has a dtype that k's header did not
- * know -- */
-DPI_COLD int dpi_known_check(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
-                             const dp_value *args);
+/* -- known.c -- */
 
-/* -- output.c: warn that t, which had `former`, was given another shape -- */
+/* DP_ENOTIMPL: an argument has a dtype that the header did not have with which the plugin of `k`
+ * was built. */
+DPI_COLD int dpi_check_dtypes_known(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                                    const dp_value *args);
+
+/* -- output.c -- */
+
+/* Warn that output `t`, which had the geometry `replaced`, was resized. */
 DPI_COLD void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *replaced, const dp_tensor *t);
 
 /* -- warn.c -- */
 
-/* Code of k's plugin, its kernel of op or (DPI_WARNED_OBSERVER) its observer, did not leave the
- * floating-point environment as it was `before`: set it back, and warn of it once for the plugin's
- * generation. */
-DPI_COLD void dpi_fp_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, unsigned kind,
-                          dpi_fp before);
+/* Restore the floating-point environment `before`, which code of k's plugin has changed: its kernel
+ * of `op` or, for DPI_WARNED_OBSERVER, its observer.  Warn once per kind and generation of the
+ * plugin. */
+DPI_COLD void dpi_fp_changed(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, unsigned kind,
+                             dpi_fp before);
 
 /* -- watch.c -- */
 
-/* False: the context's mode forbids the call, its error says why. */
-DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e);
-DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m);
-/* Tell the observers of a call that is BY_OBSERVED: before its kernel, and after it. */
+/* Check the mode; begin tracing, timing and observing.  False: the mode forbids the call, and the
+ * error of `ctx` is set. */
+DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, open_call *opened, const dpi_entry *e);
+DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const open_call *opened);
+/* Call the observers of a CALL_OBSERVED call: before its kernel, and after it. */
 typedef struct dpi_observed {
     dp_observation o;
     const dp_op *op;
@@ -96,20 +102,23 @@ DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
 
 /* -- state.c -- */
 
-/* Back to this state, which was in force before. */
-DPI_COLD void dpi_state_return(dp_ctx *ctx, dpi_state *to);
+/* Make `to`, a state that was current before, the current state again. */
+DPI_COLD void dpi_state_restore(dp_ctx *ctx, dpi_state *to);
 
 /* -- wrapped.c -- */
 
-/* resolve() gave `cell`, which is no plain kernel: because of the mark of a wrapper, since it may
- * want bytes, or there is none.  What it gives without the mark, which it takes out of *ks; no
- * kernel, or one that may not run: the context's error says why. */
-DPI_COLD unsigned dpi_resolve_bare(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned cell);
-/* May k, a kernel of e, run with these keys, wrappers among the arguments or not? */
-DPI_COLD int dpi_check_bare(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
-                            bool wrapped);
+/* Finish resolve(), which returned `cell`, DPI_CELL_WARY or higher: an argument is a wrapper
+ * tensor, the kernel may need bytes, or there is no kernel.  Clear the wrapper bit of *ks, resolve
+ * again if it was set, and check that the kernel may run.  Return the kernel's index;
+ * DPI_CELL_MISSING or DPI_CELL_AMBIGUOUS: the error of `ctx` is set. */
+DPI_COLD unsigned dpi_resolve_wrapped(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks,
+                                      unsigned cell);
+/* DP_ENOTIMPL: `k`, a kernel of `e`, may need bytes, and a tensor of a call with key set `ks` has
+ * none.  `wrapped`: an argument is a wrapper tensor. */
+DPI_COLD int dpi_check_bytes(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
+                             bool wrapped);
 
-/* -- pin.c: hold the newest snapshot -- */
+/* -- pin.c: pin the newest snapshot -- */
 
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t);
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t);
@@ -145,14 +154,14 @@ static inline void dpi_unpin(dp_ctx *ctx)
 
 /* -- key sets -- */
 
-dp_keyset dpi_other_keys(const dp_value *v); /* of lists and generators; keys.c */
+dp_keyset dpi_carried_keys(const dp_value *v); /* key set of a list or a generator; keys.c */
 
 static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
 {
     if (v->tag == DP_TAG_TENSOR)
         return dp_keyset_or(ks, dpi_keys_of(v->u.t));
     const uint32_t carry_keys = 1u << DP_TAG_TENSORS | 1u << DP_TAG_GENERATOR;
-    return DPI_UNLIKELY(carry_keys >> v->tag & 1) ? dp_keyset_or(ks, dpi_other_keys(v)) : ks;
+    return DPI_UNLIKELY(carry_keys >> v->tag & 1) ? dp_keyset_or(ks, dpi_carried_keys(v)) : ks;
 }
 
 static inline dp_keyset marked_keys(const dpi_entry *e, const dp_value *args)
@@ -164,13 +173,13 @@ static inline dp_keyset marked_keys(const dpi_entry *e, const dp_value *args)
     return ks;
 }
 
-/* Highest bit that is set, of a word with one. */
+/* Return the index of the highest bit that is set in `word`, which is not 0. */
 static inline unsigned top_bit(uint64_t word)
 {
     return (unsigned)__builtin_clzll(word) ^ 63;
 }
 
-static inline unsigned rank_of(dp_keyset ks) /* of its highest functionality; 0: none */
+static inline unsigned rank_of(dp_keyset ks) /* rank of the highest functionality; 0: none */
 {
     return top_bit(ks.functionality << 1 | 1);
 }
@@ -180,10 +189,11 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
     return dp_keyset_minus(dp_keyset_or(arguments, include), exclude);
 }
 
-/* The key set that a kernel redispatches with, and the marks of the arguments it gives: the skip
- * bit, that of wrapper tensors, and what keeps tensors without memory from kernels that want bytes.
- * Those are Meta's column, for arguments of device meta, and for fakes where Fake was left out:
- * below it only that column is left. */
+/* Return the key set of a redispatch: the set `given` by the kernel, with the marks of `arguments`,
+ * the key set of the call's arguments.  The marks are the skip bit (DPI_GRAD_BIT), unless it is
+ * excluded, the wrapper bit, and backend Meta.  Meta is added if an argument is on device meta, and
+ * also if an argument is a fake but the kernel redispatches below key Fake.  Then only Meta's
+ * column of the table can be chosen, which has no kernel that needs bytes. */
 static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
 {
     uint64_t grad = arguments.functionality & ~exclude.functionality & DPI_GRAD_BIT;
@@ -197,13 +207,17 @@ static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keys
                        (given.backend & ~DPI_WRAPPER_BIT) | wrapper | meta};
 }
 
-/* The index of the kernel of *ks's highest key in e, with DPI_CELL_WARY or not, or DPI_CELL_*.
- * Takes what falls through out of *ks, and the skip bit.  A layer that is passed over for want of
- * that bit goes, too, if it is above the kernel; below, the kernel may redispatch to it with other
- * tensors.  A backend that is younger than the entry has none. */
+/* Find the kernel for the highest key of *ks.  Return its index in e->kernels, with DPI_CELL_WARY
+ * if the kernel may need bytes, or DPI_CELL_MISSING or DPI_CELL_AMBIGUOUS.
+ *
+ * Remove from *ks the skip bit and the functionalities that fall through.  A layer with
+ * DP_FLAG_GRAD is passed over without the skip bit.  It is removed only if it is above the kernel:
+ * below, the kernel may redispatch to it with other tensors.  A backend that was registered after
+ * `e` was built has no kernel. */
 static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
 {
-    unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column; /* without any: of bit 0 */
+    /* no backend: the column of bit 0 */
+    unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column;
 
     if (DPI_UNLIKELY(column >= e->n_columns))
         return DPI_CELL_MISSING;
@@ -217,23 +231,23 @@ static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
 
 /* -- enter and leave -- */
 
-static inline const dpi_kernel *kernel_of(const dp_ctx *ctx, const mark *m)
+static inline const dpi_kernel *kernel_of(const dp_ctx *ctx, const open_call *opened)
 {
-    return atomic_load_explicit(&ctx->thread->frames[m->depth].kernel, memory_order_relaxed);
+    return atomic_load_explicit(&ctx->thread->frames[opened->depth].kernel, memory_order_relaxed);
 }
 
-static inline const dp_op *op_of(const dp_ctx *ctx, const mark *m)
+static inline const dp_op *op_of(const dp_ctx *ctx, const open_call *opened)
 {
-    return atomic_load_explicit(&ctx->thread->frames[m->depth].op, memory_order_relaxed);
+    return atomic_load_explicit(&ctx->thread->frames[opened->depth].op, memory_order_relaxed);
 }
 
-/* May anything want to see a call of e in this context? */
+/* May a call of `e` in this context be traced, timed, observed or restricted by the mode? */
 static inline __attribute__((always_inline)) bool is_watched(const dp_ctx *ctx, const dpi_entry *e)
 {
     return ctx->watched | dpi_snapshot_observes(dpi_ctx_snapshot(ctx), e->op->id);
 }
 
-/* dpi_keyset_highest(), from what resolve() has looked up. */
+/* Return dpi_keyset_highest(ks), using the rows that resolve() has loaded. */
 static inline __attribute__((always_inline)) dp_key highest_of(dp_keyset ks)
 {
     unsigned rank = rank_of(ks);
@@ -242,7 +256,8 @@ static inline __attribute__((always_inline)) dp_key highest_of(dp_keyset ks)
                     (dpi_slot_rows[rank].stride ? top_bit(ks.backend | 1) + 1 : 0));
 }
 
-/* Publish the frame at `depth`.  False: the kernel's generation is closed, nothing is published. */
+/* Publish the frame at `depth`.  False: the generation of `k` is closed, and nothing is
+ * published. */
 static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, const dp_op *op,
                            dp_keyset ks, bool barriers)
 {
@@ -260,17 +275,17 @@ static inline bool publish(dpi_thread *t, uint32_t depth, const dpi_kernel *k, c
     return false;
 }
 
-static inline void count_up(atomic_uint_fast64_t *count) /* this thread alone writes it */
+static inline void count_up(atomic_uint_fast64_t *count) /* only this thread writes *count */
 {
     uint64_t n = atomic_load_explicit(count, memory_order_relaxed);
     atomic_store_explicit(count, n + 1, memory_order_relaxed);
 }
 
-/* Publish the frame of a kernel of e.  *m is to be given to leave() iff this returns it; NULL: the
- * context's error says why. */
+/* Publish the frame of `k`, a kernel of `e`, and fill in *opened.  Return `k`: leave(opened) must
+ * follow.  NULL: leave() must not follow, and the error of `ctx` is set. */
 static inline __attribute__((always_inline)) const dpi_kernel *
 enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
-             const dp_value *args, unsigned how, mark *m)
+             const dp_value *args, unsigned flags, open_call *opened)
 {
     dpi_thread *t = ctx->thread;
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
@@ -278,7 +293,7 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH ||
                      (uintptr_t)__builtin_frame_address(0) < t->stack_floor))
         return dpi_fail_depth(ctx, e->op);
-    /* A kernel that calls operators for ever ends with its request. */
+    /* Stop a kernel that calls operators in an endless loop. */
     int stop = depth > 0 ? dpi_stop_code(&ctx->stop) : 0;
     if (DPI_UNLIKELY(stop != 0)) {
         dpi_fail_stopped(ctx, stop);
@@ -297,40 +312,42 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
     if (ctx->stats.n_calls == 0) {
         ctx->stats.n_calls = 1;
         ctx->stats.kernel_id = k->id;
-    } else if (!(how & BY_REDISPATCH)) { /* which is the same call still */
+    } else if (!(flags & CALL_REDISPATCH)) { /* a redispatch continues the same call */
         ctx->stats.n_calls++;
     }
-    m->depth = (uint16_t)depth;
-    m->how = (uint16_t)how;
-    if (DPI_UNLIKELY(is_watched(ctx, e)) && !dpi_enter_watched(ctx, m, e))
+    opened->depth = (uint16_t)depth;
+    opened->flags = (uint16_t)flags;
+    if (DPI_UNLIKELY(is_watched(ctx, e)) && !dpi_enter_watched(ctx, opened, e))
         return NULL;
     return k;
 }
 
-/* The same with the kernel that *ks resolves to. */
+/* Resolve *ks to a kernel of `e` and enter that kernel, as enter_kernel() does. */
 static inline __attribute__((always_inline)) const dpi_kernel *
-enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsigned how, mark *m)
+enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsigned flags,
+      open_call *opened)
 {
     unsigned cell = resolve(e, ks);
 
     if (DPI_UNLIKELY(cell >= DPI_CELL_WARY))
-        if ((cell = dpi_resolve_bare(ctx, e, ks, cell)) >= DPI_CELL_WARY)
+        if ((cell = dpi_resolve_wrapped(ctx, e, ks, cell)) >= DPI_CELL_WARY)
             return NULL;
-    return enter_kernel(ctx, e, e->kernels[cell], *ks, args, how, m);
+    return enter_kernel(ctx, e, e->kernels[cell], *ks, args, flags, opened);
 }
 
-/* A kernel that fails, or forgets to, leaves no guard of its own behind. */
-static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const mark *m)
+/* Remove the call's frame.  Also close the guards that the kernel has left open, e.g. because it
+ * failed. */
+static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const open_call *opened)
 {
     dpi_thread *t = ctx->thread;
-    dpi_frame *frame = &t->frames[m->depth];
+    dpi_frame *frame = &t->frames[opened->depth];
 
     if (DPI_UNLIKELY(ctx->state != frame->state))
-        dpi_state_return(ctx, frame->state);
-    if (DPI_UNLIKELY(m->how & BY_WATCHED))
-        dpi_leave_watched(ctx, m);
+        dpi_state_restore(ctx, frame->state);
+    if (DPI_UNLIKELY(opened->flags & CALL_MEASURED))
+        dpi_leave_watched(ctx, opened);
     atomic_store_explicit(&frame->args, NULL, memory_order_relaxed);
-    atomic_store_explicit(&t->depth, m->depth, memory_order_release);
+    atomic_store_explicit(&t->depth, opened->depth, memory_order_release);
 }
 
 static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *ctx, const dp_op *op)
@@ -339,13 +356,14 @@ static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *c
 
     if (DPI_LIKELY(e != NULL && e->callable == op))
         return e;
-    dpi_fail_gone(ctx, op);
+    dpi_fail_undefined(ctx, op);
     return NULL;
 }
 
 /* -- the outermost call of a request -- */
 
-/* The top of a request's call: pin, start the facts. */
+/* Begin the outermost call of a request: clear the previous error, reset the statistics, and pin a
+ * snapshot. */
 static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
 {
     if (DPI_UNLIKELY(ctx->error.code != 0)) {
@@ -354,23 +372,26 @@ static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
     }
     ctx->stats.n_calls = 0;
     if (DPI_UNLIKELY(ctx->timing))
-        ctx->t_top = dpi_nanos();
+        ctx->top_began = dpi_nanos();
     return ctx->thread != NULL ? 0 : dpi_pin(ctx);
 }
 
-/* -- the short way: the outermost call of a context that nobody watches.  The same as the long one,
- *    with nothing that calls out and with as few loads and stores as can be.  When something is
- *    unusual it takes back what it did, which is the pin, and the long way is asked. -- */
+/* -- the fast path -- */
 
-/* th: dpi_thread_self.  False: ctx holds nothing. */
+/* The outermost call of a context without guards, traces or observers takes the fast path.  It does
+ * the same as the slow path, with as few loads and stores as possible and with inline functions
+ * only.  If something is unusual, it unpins the snapshot and falls back to the slow path. */
+
+/* Pin the newest snapshot if the fast path can be used.  `th`: dpi_thread_self.  False: nothing is
+ * pinned. */
 static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_thread *th,
                                                               const dpi_snapshot **s)
 {
     const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed);
 
-    /* without a guard its state is the outermost; while ctx->thread is set, that thread, which is
-     * this one, holds a snapshot */
-    if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->special |
+    /* ctx->state is not tested: without a guard it is the outermost one.  ctx->thread is not
+     * tested: if it is set, it is this thread, which then has a snapshot pinned. */
+    if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->no_fast_path |
                       (th->labelled ^ ctx->label_id)) != 0))
         return false;
     if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, s))) {
@@ -381,7 +402,8 @@ static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_t
     return true;
 }
 
-/* resolve(), where what is found runs at once; from DPI_CELL_WARY on there is more to ask. */
+/* Like resolve(), for the fast path.  The kernel of a cell below DPI_CELL_WARY may run at once; any
+ * other cell needs the slow path. */
 static inline unsigned resolve_short(const dpi_entry *e, dp_keyset *ks)
 {
     unsigned cell = resolve(e, ks);
@@ -398,15 +420,15 @@ static inline __attribute__((always_inline)) void leave_short(dp_ctx *ctx, dpi_t
     dpi_thread_unpin(th);
 }
 
-/* No call is open in this context; a program may be. */
+/* Is no call open in this context?  A program may have pinned a snapshot. */
 static inline bool is_top(const dp_ctx *ctx)
 {
     return ctx->thread == NULL ||
            (ctx->pins > 0 && atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) == 0);
 }
 
-/* The call met a generation that was unloaded after this request took its snapshot, and nothing has
- * run yet: the newest snapshot will do as well. */
+/* May the failed call be repeated with the newest snapshot?  It may if it met a plugin that was
+ * unloaded after the snapshot was pinned, no kernel has run yet, and nothing else uses the pin. */
 static inline bool outdated(const dp_ctx *ctx)
 {
     return ctx->outdated && ctx->stats.n_calls == 0 && ctx->pins == 0 && !ctx->shares_pin;

@@ -1,5 +1,4 @@
-/* enums.c -- dtypes, layouts, memory formats and devices: by name, and as the numbers that kernels
- * get. */
+/* enums.c -- names and numbers of dtypes, layouts, memory formats and devices. */
 #include "enums.h"
 #include "ctx.h"
 
@@ -57,8 +56,8 @@ uint8_t dpi_enum_kind(const dpi_type *type)
 {
     while (type->kind == DPI_TYPE_LIST || type->kind == DPI_TYPE_OPTIONAL)
         type = type->elem;
-    bool is = type->kind >= DPI_TYPE_SCALAR_TYPE && type->kind <= DPI_TYPE_DEVICE;
-    return is ? type->kind : 0;
+    bool is_enum = type->kind >= DPI_TYPE_SCALAR_TYPE && type->kind <= DPI_TYPE_DEVICE;
+    return is_enum ? type->kind : 0;
 }
 
 const char *dpi_enum_name(uint8_t kind, int64_t number, char *buf)
@@ -73,7 +72,7 @@ const char *dpi_enum_name(uint8_t kind, int64_t number, char *buf)
     return NULL;
 }
 
-/* Names of that kind of enum, but devices'; returns how many. */
+/* List the names of an enum of that kind, except devices.  Return their number. */
 static size_t list_enum(uint8_t kind, const char *names[DP_DTYPE_END])
 {
     size_t n = 0;
@@ -115,11 +114,11 @@ static int name_one(dp_ctx *ctx, uint8_t kind, dp_value *v)
 
     if (name == NULL)
         return 0;
-    const char *kept = dp_arena_dup(&ctx->arena, name, strlen(name) + 1);
-    if (kept == NULL)
+    const char *copy = dp_arena_dup(&ctx->arena, name, strlen(name) + 1);
+    if (copy == NULL)
         return dpi_no_memory(&ctx->error, "the name of a return");
-    *v = (dp_value){DP_TAG_STR, (uint32_t)strlen(kept), {0}};
-    v->u.s = kept;
+    *v = (dp_value){DP_TAG_STR, (uint32_t)strlen(copy), {0}};
+    v->u.s = copy;
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* enums.h -- arguments that are numbers with names: dtypes, layouts, memory formats, devices. */
+/* enums.h -- enum arguments, which are numbers with names: dtypes, layouts, memory formats,
+ * devices. */
 #ifndef DPI_ENUMS_H
 #define DPI_ENUMS_H
 
@@ -6,16 +7,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The kind of enum (DPI_TYPE_DEVICE ...) that a type's numbers are, in lists and optionals too; 0:
- * plain numbers. */
+/* Return the kind of enum (DPI_TYPE_DEVICE, ...) of a type, or of the items of a list or optional
+ * type.  0: it is no enum. */
 uint8_t dpi_enum_kind(const dpi_type *type);
-/* Name of `number` in that kind of enum, NULL if it has none.  buf: DP_KEY_NAME_MAX bytes. */
+/* Return the name of `number` in an enum of that kind; NULL: it has none.  `buf`: DP_KEY_NAME_MAX
+ * bytes. */
 const char *dpi_enum_name(uint8_t kind, int64_t number, char *buf);
-/* Numbers of that kind of enum (dp_bound.ret_names) as names: one value, or a list. */
+/* Replace a number by its name in an enum of that kind (dp_bound.ret_names), or all numbers of a
+ * list. */
 int dpi_name_value(dp_ctx *ctx, uint8_t kind, dp_value *v);
-/* Read a name or a number as one of that kind of enum.  False: it is none. */
+/* Convert a name or a number to a number of an enum of that kind.  False: it is not in the enum. */
 bool dpi_enum_number(uint8_t kind, const dp_value *v, int64_t *out);
-/* Append ": no dtype 'float31'; nearest: ..." when `name` is none of that kind of enum. */
+/* Append ": no dtype 'float31'; nearest: ..." for `name`, which is not in an enum of that kind. */
 void dpi_enum_nearest(dpi_text *t, uint8_t kind, const char *name);
 
 #pragma GCC visibility pop

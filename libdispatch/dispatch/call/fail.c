@@ -1,10 +1,10 @@
-/* fail.c -- what goes wrong with calls, told in full: the operator, the key, both sides. */
+/* fail.c -- descriptions of errors in calls: the operator, the key, the value got and wanted. */
 #include "enter.h"
 #include "find.h"
 #include "values.h"
 #include <stdio.h>
 
-static void tell_where(dp_error *err, const dp_op *op, dp_key key)
+static void set_op_and_key(dp_error *err, const dp_op *op, dp_key key)
 {
     char name[DP_KEY_NAME_MAX];
 
@@ -16,7 +16,7 @@ static void tell_where(dp_error *err, const dp_op *op, dp_key key)
 DPI_COLD int dpi_fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text)
 {
     dp_error_set(&ctx->error, code, "%s: %s", op->name, text);
-    tell_where(&ctx->error, op, key);
+    set_op_and_key(&ctx->error, op, key);
     return code;
 }
 
@@ -28,7 +28,7 @@ DPI_COLD int dpi_fail_no_op(dp_ctx *ctx)
     return ctx->error.code;
 }
 
-DPI_COLD int dpi_fail_gone(dp_ctx *ctx, const dp_op *op)
+DPI_COLD int dpi_fail_undefined(dp_ctx *ctx, const dp_op *op)
 {
     if (op == NULL)
         return dpi_fail_no_op(ctx);
@@ -64,8 +64,8 @@ DPI_COLD int dpi_fail_argument(dp_ctx *ctx, const dpi_entry *e, size_t i, const 
     return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
 }
 
-/* Append why a call has no key.  `ks`: its key set, whose backends are those of its arguments. */
-static void tell_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
+/* Append why a call has no key.  `ks`: its key set, with the backends of its arguments. */
+static void describe_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
 {
     char set[400];
     dp_keyset exclude = ctx->state->exclude;
@@ -81,9 +81,9 @@ static void tell_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
                         dp_keyset_print(exclude, set, sizeof(set)));
 }
 
-/* Append why no kernel of e serves `key`, if that is plain: its kind has no plugin now, or its
- * backend no fallback. */
-static void tell_why(dpi_text *t, const dpi_entry *e, dp_key key)
+/* Append why no kernel of `e` serves `key`, if the reason is known: the plugin of its kind is not
+ * loaded, or its backend has no fallback. */
+static void describe_reason(dpi_text *t, const dpi_entry *e, dp_key key)
 {
     int b = dp_key_backend(key);
     char name[DP_KEY_NAME_MAX], owner[DP_LIMIT_NAME_BYTES + 1];
@@ -110,14 +110,14 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
                 "kernels for backends that share AutogradOther; register one for AutogradOther");
     } else {
         if (key == DP_KEY_Undefined)
-            tell_no_key(ctx, ks, &t);
+            describe_no_key(ctx, ks, &t);
         else
             dpi_text_printf(&t, "no kernel for %s (the call's keys: %s)", dp_key_name(key, name),
                             dp_keyset_print(ks, set, sizeof(set)));
         if (key == DP_KEY_OF(DP_F_Dense, DP_B_Meta) &&
             dpi_entry_cell(e, DP_KEY_OF(DP_F_Dense, DP_B_CPU)).kernel != NULL)
             dpi_text_add(&t, ": the one for CPU needs the bytes of its tensors");
-        tell_why(&t, e, key);
+        describe_reason(&t, e, key);
         dpi_text_add(&t, "; keys that have one: ");
         dpi_entry_list(e, &t);
     }
@@ -162,15 +162,15 @@ DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *
     dpi_fail_op(ctx, DP_ENOTIMPL, op, key, text);
 }
 
-/* Can a kernel mean this code without a word?  Those of names, plugins and permissions it had from
- * a call, which described them, or not at all. */
+/* May a kernel return code `rc` without describing the error?  Errors about names, plugins and
+ * permissions arise only in calls that the kernel made, and those calls describe them. */
 static bool is_plain(int rc)
 {
     return (rc <= DP_ERUNTIME && rc >= DP_ENOTIMPL) || rc == DP_ERESOURCE || rc == DP_EDEADLINE ||
            rc == DP_ECANCELLED;
 }
 
-/* A kernel failed: its code and its text must agree, whoever wrote it. */
+/* Complete the error of a failed kernel, so that its code and its text agree. */
 DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, int rc)
 {
     char text[300];
@@ -183,21 +183,22 @@ DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
     }
     ctx->error.code = rc;
     if (ctx->error.op[0] == '\0')
-        tell_where(&ctx->error, op, dp_ctx_key(ctx));
+        set_op_and_key(&ctx->error, op, dp_ctx_key(ctx));
     return rc;
 }
 
-enum { GIVEN_KIND_MAX = 250 };
+enum { RETURNED_KIND_MAX = 250 };
 
-/* What a kernel gave, for the message: as a type of the schema language, as far as that goes.  buf:
- * for the kind of an object. */
-static const char *given_kind(const dp_value *v, char buf[GIVEN_KIND_MAX])
+/* Return a text for the kind of a value that a kernel returned, as a type of the schema language if
+ * possible.  `buf`: space for the kind of an object. */
+static const char *describe_returned(const dp_value *v, char buf[RETURNED_KIND_MAX])
 {
     if (v->tag == DP_TAG_OBJECT && v->u.o != NULL) {
-        snprintf(buf, GIVEN_KIND_MAX, "object of kind '%.200s'", dp_object_kind(v->u.o));
+        snprintf(buf, RETURNED_KIND_MAX, "object of kind '%.200s'", dp_object_kind(v->u.o));
         return buf;
     }
-    if (v->tag == DP_TAG_NONE || (v->tag == DP_TAG_TENSOR && v->u.t == NULL) || dpi_value_lacks(v))
+    if (v->tag == DP_TAG_NONE || (v->tag == DP_TAG_TENSOR && v->u.t == NULL) ||
+        dpi_value_lacks_memory(v))
         return "nothing";
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)
         if (v->u.tensors[i] == NULL)
@@ -209,7 +210,7 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *v)
 {
     dpi_text type = {0};
-    char text[700], buf[GIVEN_KIND_MAX];
+    char text[700], buf[RETURNED_KIND_MAX];
 
     if (e->schema->ret_alias[i] >= 0) {
         snprintf(text, sizeof(text),
@@ -222,13 +223,13 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
     dpi_type_print(&type, e->schema->rets[i].type, true);
     snprintf(text, sizeof(text),
              "kernel of plugin '%s' (%s:%u) gave %s for return %zu of %u, which is %s",
-             k->gen->plugin, k->file, k->line, given_kind(v, buf), i + 1, e->n_rets,
+             k->gen->plugin, k->file, k->line, describe_returned(v, buf), i + 1, e->n_rets,
              type.s ? type.s : "?");
     dpi_text_fini(&type);
     return dpi_fail_op(ctx, DP_EPLUGIN, e->op, dp_ctx_key(ctx), text);
 }
 
-DPI_COLD int dpi_fail_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op)
+DPI_COLD int dpi_fail_dangling(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op)
 {
     char text[300];
 
@@ -248,7 +249,7 @@ DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code)
     return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
 }
 
-/* What the running kernel did. */
+/* Fail with DP_EPLUGIN: the running kernel did `what`. */
 static int fail_running(dp_ctx *ctx, const char *what)
 {
     const dpi_frame *f = &ctx->thread->frames[atomic_load(&ctx->thread->depth) - 1];
@@ -267,7 +268,7 @@ DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx)
                              "have no memory");
 }
 
-/* The same, of a loop that an embedder may have asked for. */
+/* Like fail_running(), also for a loop that an embedder started outside of any kernel. */
 static int fail_loop(dp_ctx *ctx, const char *what)
 {
     bool running = ctx->thread != NULL && atomic_load(&ctx->thread->depth) > 0;

@@ -1,18 +1,19 @@
-/* fallback.c -- dp_fallback_cpu(): run any operator of a backend by the CPU's kernel, on copies of
- * its arguments (aten/src/ATen/native/CPUFallback.cpp).
+/* fallback.c -- dp_fallback_cpu(): run any operator of a backend by the CPU kernel, on copies of
+ * the arguments (aten/src/ATen/native/CPUFallback.cpp).
  *
- * Each storage that arguments lie on is copied to the CPU once, as bytes.  Each argument gets a
- * twin: a tensor of the same geometry on that copy, so arguments that share memory still do, and a
- * kernel that checks for overlap finds it.  After the call, what was written is copied back, and
- * what was returned is copied to the device; a return on one of the copies becomes a view of the
- * device's storage.  So views are views, where PyTorch's fallback warns and returns a copy. */
+ * Each storage of the arguments is copied to the CPU once, as bytes.  Each argument gets a twin: a
+ * CPU tensor of the same geometry on that copy.  So arguments that share memory have twins that
+ * share memory, and a kernel that checks for overlap finds it.  After the call, written arguments
+ * are copied back to the device, and so are the returns.  A return on a copied storage becomes a
+ * view of the device's storage.  So views stay views, where PyTorch's fallback warns and returns a
+ * copy. */
 #include "enter.h"
 #include "enums.h"
 
-/* A storage of a device and its copy, each as one row of bytes. */
-typedef struct base {
+/* A storage on a device and its copy on the CPU, each as a 1-dim tensor of bytes. */
+typedef struct storage_pair {
     dp_tensor *device, *cpu;
-} base;
+} storage_pair;
 
 typedef struct twin {
     dp_tensor *device; /* the argument, borrowed */
@@ -24,15 +25,15 @@ typedef struct fallback {
     dp_call *call;
     dp_ctx *ctx;
     const dpi_entry *e;
-    base *bases;
+    storage_pair *pairs;
     twin *twins;
     dp_generator **generators;
-    uint32_t n_bases, n_twins, n_generators;
+    uint32_t n_pairs, n_twins, n_generators;
     dp_value *args;
-    dp_device target;   /* device of new results */
-    bool has_target;    /* an argument said which */
-    bool asked;         /* and it was a Device */
-    bool writes_others; /* an argument that the kernel writes is on the CPU already */
+    dp_device target;          /* device of new results */
+    bool has_target;           /* an argument has determined `target` */
+    bool from_device_argument; /* `target` comes from a Device argument */
+    bool writes_cpu_argument;  /* the kernel writes an argument that is on the CPU already */
 } fallback;
 
 static const dp_keyset cpu_keys = {DPI_BIT(Dense), DP_BBIT(DP_B_CPU)};
@@ -48,14 +49,14 @@ static bool on_device(const dp_tensor *t)
            !(dpi_keys_of(t).backend & DPI_WRAPPER_BIT);
 }
 
-static void aim(fallback *f, dp_device device)
+static void set_target(fallback *f, dp_device device)
 {
     if (!f->has_target)
         f->target = device;
     f->has_target = true;
 }
 
-/* *out: the bytes of t's storage as a tensor. */
+/* *out: the bytes of the storage of `t`, as a 1-dim tensor. */
 static int bytes_of(fallback *f, const dp_tensor *t, dp_tensor **out)
 {
     int64_t n = (int64_t)dp_tensor_storage_bytes(t), stride = 1;
@@ -63,20 +64,21 @@ static int bytes_of(fallback *f, const dp_tensor *t, dp_tensor **out)
     return dpi_view_as(t, DP_UINT8, dpi_math_bits(t), 1, &n, &stride, 0, out, &f->ctx->error);
 }
 
-static int base_new(fallback *f, const dp_tensor *t, base *b)
+static int pair_new(fallback *f, const dp_tensor *t, storage_pair *pair)
 {
     int64_t n = (int64_t)dp_tensor_storage_bytes(t);
 
-    *b = (base){NULL, NULL};
-    f->n_bases++;
-    int rc = bytes_of(f, t, &b->device);
+    *pair = (storage_pair){NULL, NULL};
+    f->n_pairs++;
+    int rc = bytes_of(f, t, &pair->device);
     if (rc == 0)
-        rc = dp_empty(f->ctx, DP_UINT8, DP_DEVICE_CPU, 1, &n, DP_CONTIGUOUS, &b->cpu);
-    return rc < 0 ? rc : dp_copy(f->ctx, b->cpu, b->device);
+        rc = dp_empty(f->ctx, DP_UINT8, DP_DEVICE_CPU, 1, &n, DP_CONTIGUOUS, &pair->cpu);
+    return rc < 0 ? rc : dp_copy(f->ctx, pair->cpu, pair->device);
 }
 
-/* A tensor with the geometry and the bits of t, on the storage of `bytes`. */
-static int like_on(fallback *f, const dp_tensor *bytes, const dp_tensor *t, dp_tensor **out)
+/* *out: a tensor with the geometry and the Conjugate and Negative bits of `t`, on the storage of
+ * `bytes`. */
+static int view_like(fallback *f, const dp_tensor *bytes, const dp_tensor *t, dp_tensor **out)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
 
@@ -86,19 +88,19 @@ static int like_on(fallback *f, const dp_tensor *bytes, const dp_tensor *t, dp_t
 
 static int twin_new(fallback *f, dp_tensor *t, twin *w)
 {
-    const base *b = NULL;
+    const storage_pair *pair = NULL;
 
-    for (uint32_t i = 0; i < f->n_bases; i++)
-        if (dpi_storage_of(f->bases[i].device) == dpi_storage_of(t))
-            b = &f->bases[i];
-    if (b == NULL) {
-        int rc = base_new(f, t, &f->bases[f->n_bases]);
+    for (uint32_t i = 0; i < f->n_pairs; i++)
+        if (dpi_storage_of(f->pairs[i].device) == dpi_storage_of(t))
+            pair = &f->pairs[i];
+    if (pair == NULL) {
+        int rc = pair_new(f, t, &f->pairs[f->n_pairs]);
         if (rc < 0)
             return rc;
-        b = &f->bases[f->n_bases - 1];
+        pair = &f->pairs[f->n_pairs - 1];
     }
     *w = (twin){.device = t};
-    int rc = like_on(f, b->cpu, t, &w->cpu);
+    int rc = view_like(f, pair->cpu, t, &w->cpu);
     if (rc < 0)
         return rc;
     if (dp_tensor_is_wrapped(t))
@@ -107,16 +109,16 @@ static int twin_new(fallback *f, dp_tensor *t, twin *w)
     return 0;
 }
 
-/* *t becomes its twin, borrowed, if it is on a device. */
-static int tensor_down(fallback *f, dp_tensor **t, bool written)
+/* Replace *t by its twin, borrowed, if *t is on a device. */
+static int tensor_to_cpu(fallback *f, dp_tensor **t, bool written)
 {
     twin *w = NULL;
 
     if (!on_device(*t)) {
-        f->writes_others |= written;
+        f->writes_cpu_argument |= written;
         return 0;
     }
-    aim(f, dpi_storage_of(*t)->device);
+    set_target(f, dpi_storage_of(*t)->device);
     for (uint32_t i = 0; i < f->n_twins; i++)
         if (f->twins[i].device == *t)
             w = &f->twins[i];
@@ -130,7 +132,7 @@ static int tensor_down(fallback *f, dp_tensor **t, bool written)
     return 0;
 }
 
-static int list_down(fallback *f, dp_value *v, bool written)
+static int list_to_cpu(fallback *f, dp_value *v, bool written)
 {
     dp_tensor **list = dp_alloc_n(f->ctx, v->len, sizeof(*list));
     int rc = 0;
@@ -140,14 +142,14 @@ static int list_down(fallback *f, dp_value *v, bool written)
     dp_copy_n(list, v->u.tensors, v->len, sizeof(*list));
     for (uint32_t i = 0; rc == 0 && i < v->len; i++)
         if (list[i] != NULL)
-            rc = tensor_down(f, &list[i], written);
+            rc = tensor_to_cpu(f, &list[i], written);
     v->u.tensors = list;
     return rc;
 }
 
-/* *v becomes a generator of the CPU that starts from one draw of the device's: its seed while
- * nothing was drawn from that, another one for each call then. */
-static int generator_down(fallback *f, dp_value *v)
+/* Replace *v, a device's generator, by a CPU generator.  One draw from the device's generator gives
+ * the seed: its own seed if nothing was drawn from it before, otherwise a new one for each call. */
+static int generator_to_cpu(fallback *f, dp_value *v)
 {
     dp_ctx *ctx = f->ctx;
     dp_device device = dp_generator_device(v->u.g);
@@ -155,7 +157,7 @@ static int generator_down(fallback *f, dp_value *v)
 
     if (dp_device_backend(device) == DP_B_CPU)
         return 0;
-    aim(f, device);
+    set_target(f, device);
     int rc = dp_generator_enter(ctx, v->u.g, device);
     if (rc < 0)
         return rc;
@@ -175,52 +177,53 @@ static bool is_written(const fallback *f, uint32_t i)
     return f->e->schema->args[i].written || (i < 64 && (f->e->written >> i & 1));
 }
 
-static int value_down(fallback *f, uint32_t i)
+static int value_to_cpu(fallback *f, uint32_t i)
 {
     dp_value *v = &f->args[i];
 
     switch (v->tag) {
     case DP_TAG_TENSOR:
-        return tensor_down(f, &v->u.t, is_written(f, i));
+        return tensor_to_cpu(f, &v->u.t, is_written(f, i));
     case DP_TAG_TENSORS:
-        return list_down(f, v, is_written(f, i));
+        return list_to_cpu(f, v, is_written(f, i));
     case DP_TAG_GENERATOR:
-        return generator_down(f, v);
+        return generator_to_cpu(f, v);
     default:
         return 0;
     }
 }
 
-/* A Device says where results are to lie, before any tensor does; to the kernel it says CPU. */
+/* Take the target device from a Device argument, which has precedence over tensors.  Pass CPU to
+ * the kernel instead. */
 static void read_device(fallback *f)
 {
     const dp_schema *s = f->e->schema;
 
     for (uint32_t i = 0; i < s->n_args; i++)
         if (f->args[i].tag == DP_TAG_INT && dpi_enum_kind(s->args[i].type) == DPI_TYPE_DEVICE) {
-            aim(f, (dp_device)f->args[i].u.i);
-            f->asked = true;
+            set_target(f, (dp_device)f->args[i].u.i);
+            f->from_device_argument = true;
             f->args[i] = dp_int(DP_DEVICE_CPU);
         }
 }
 
-static int arguments_down(fallback *f)
+static int arguments_to_cpu(fallback *f)
 {
     int rc = 0;
 
     read_device(f);
     for (uint32_t i = 0; rc == 0 && i < f->call->n_args; i++)
-        rc = value_down(f, i);
+        rc = value_to_cpu(f, i);
     return rc;
 }
 
 /* -- results -- */
 
-static const base *base_under(const fallback *f, const dp_tensor *cpu)
+static const storage_pair *pair_of(const fallback *f, const dp_tensor *cpu)
 {
-    for (uint32_t i = 0; i < f->n_bases; i++)
-        if (dpi_storage_of(f->bases[i].cpu) == dpi_storage_of(cpu))
-            return &f->bases[i];
+    for (uint32_t i = 0; i < f->n_pairs; i++)
+        if (dpi_storage_of(f->pairs[i].cpu) == dpi_storage_of(cpu))
+            return &f->pairs[i];
     return NULL;
 }
 
@@ -229,16 +232,16 @@ static bool same_geometry(const dpi_geometry *a, const dpi_geometry *b)
     return a->offset == b->offset && dpi_same_sizes(a, b) && dpi_same_strides(a, b);
 }
 
-/* *out: a tensor on the storage that w's argument is to have, which the kernel gave its twin: that
- * of another argument, or a new one. */
+/* *out: a tensor on the storage that the argument of `w` must get, because the kernel gave its twin
+ * another storage: that of another argument, or a new one. */
 static int new_source(fallback *f, const twin *w, dp_tensor **out)
 {
-    const base *b = base_under(f, w->cpu);
+    const storage_pair *pair = pair_of(f, w->cpu);
     int64_t none = 0, stride = 1, n = (int64_t)dp_tensor_storage_bytes(w->cpu);
     dp_tensor *bytes = NULL;
 
-    if (b != NULL)
-        return dpi_view_as(b->device, w->device->dtype, 0, 1, &none, &stride, 0, out,
+    if (pair != NULL)
+        return dpi_view_as(pair->device, w->device->dtype, 0, 1, &none, &stride, 0, out,
                            &f->ctx->error);
     int rc =
         dp_empty(f->ctx, DP_UINT8, dpi_storage_of(w->device)->device, 1, &n, DP_CONTIGUOUS, &bytes);
@@ -248,12 +251,12 @@ static int new_source(fallback *f, const twin *w, dp_tensor **out)
     return rc;
 }
 
-/* Give the argument of w the geometry that the kernel gave its twin (out=, resize_, set_). */
-static int geometry_up(fallback *f, const twin *w)
+/* Give the argument of `w` the geometry that the kernel gave its twin (out=, resize_, set_). */
+static int geometry_to_device(fallback *f, const twin *w)
 {
     const dpi_geometry *g = dpi_geometry_of(w->cpu);
-    const base *b = base_under(f, w->cpu);
-    bool moved = b == NULL || dpi_storage_of(b->device) != dpi_storage_of(w->device);
+    const storage_pair *pair = pair_of(f, w->cpu);
+    bool moved = pair == NULL || dpi_storage_of(pair->device) != dpi_storage_of(w->device);
     dp_tensor *source = NULL;
 
     if (!moved && same_geometry(dpi_geometry_of(w->device), g))
@@ -266,16 +269,19 @@ static int geometry_up(fallback *f, const twin *w)
     return rc;
 }
 
-/* An argument whose elements share memory takes no copy by elements, but its storage does. */
-static int elements_up(fallback *f, const twin *w)
+/* Copy the twin's elements to its argument.  If elements of the argument share memory, copy the
+ * whole storage instead. */
+static int elements_to_device(fallback *f, const twin *w)
 {
-    const base *b = base_under(f, w->cpu);
+    const storage_pair *pair = pair_of(f, w->cpu);
 
-    return b != NULL && dp_internal_overlap(w->device) == 1 ? dp_copy(f->ctx, b->device, b->cpu)
-                                                            : dp_copy(f->ctx, w->device, w->cpu);
+    return pair != NULL && dp_internal_overlap(w->device) == 1
+               ? dp_copy(f->ctx, pair->device, pair->cpu)
+               : dp_copy(f->ctx, w->device, w->cpu);
 }
 
-/* *out: t with its whole storage, for elements that share memory. */
+/* *out: a copy of `t` and its whole storage on the target device, for a tensor whose elements share
+ * memory. */
 static int storage_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
 {
     int64_t n = (int64_t)dp_tensor_storage_bytes(t);
@@ -287,7 +293,7 @@ static int storage_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
     if (rc == 0)
         rc = dp_copy(f->ctx, to, from);
     if (rc == 0)
-        rc = like_on(f, to, t, out);
+        rc = view_like(f, to, t, out);
     dp_tensor_unref(from);
     dp_tensor_unref(to);
     return rc;
@@ -307,8 +313,8 @@ static int tensor_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
     return rc;
 }
 
-/* Does t share the storage of an argument that was on the CPU already? */
-static bool on_argument(const fallback *f, const dp_tensor *t)
+/* Does `t` share the storage of an argument of this call, e.g. one that was on the CPU already? */
+static bool shares_with_argument(const fallback *f, const dp_tensor *t)
 {
     for (uint32_t i = 0; i < f->call->n_args; i++) {
         const dp_value *v = &f->call->args[i];
@@ -321,22 +327,24 @@ static bool on_argument(const fallback *f, const dp_tensor *t)
     return false;
 }
 
-/* *t, what the kernel returned, becomes what this call returns; NULL on failure. */
-static int tensor_up(fallback *f, dp_tensor **t, bool is_view)
+/* Replace *t, which the CPU kernel returned, by the tensor that this call returns; NULL on
+ * failure. */
+static int tensor_to_device(fallback *f, dp_tensor **t, bool is_view)
 {
     dp_tensor *cpu = *t, *out = NULL;
-    const base *b = base_under(f, cpu);
-    bool stays = on_device(cpu) || (is_view && on_argument(f, cpu)) ||
-                 (b == NULL && f->target == DP_DEVICE_CPU);
+    const storage_pair *pair = pair_of(f, cpu);
+    bool stays = on_device(cpu) || (is_view && shares_with_argument(f, cpu)) ||
+                 (pair == NULL && f->target == DP_DEVICE_CPU);
     int rc = 0;
 
-    if (b != NULL && f->asked && dpi_storage_of(b->device)->device != f->target)
-        b = NULL;
-    for (uint32_t i = 0; b != NULL && i < f->n_twins; i++)
+    if (pair != NULL && f->from_device_argument &&
+        dpi_storage_of(pair->device)->device != f->target)
+        pair = NULL;
+    for (uint32_t i = 0; pair != NULL && i < f->n_twins; i++)
         if (f->twins[i].cpu == cpu)
             out = dp_tensor_ref(f->twins[i].device);
-    if (out == NULL && b != NULL)
-        rc = like_on(f, b->device, cpu, &out);
+    if (out == NULL && pair != NULL)
+        rc = view_like(f, pair->device, cpu, &out);
     else if (out == NULL && stays)
         return 0;
     else if (out == NULL)
@@ -348,7 +356,7 @@ static int tensor_up(fallback *f, dp_tensor **t, bool is_view)
     return rc;
 }
 
-static int return_up(fallback *f, uint32_t i)
+static int return_to_device(fallback *f, uint32_t i)
 {
     dp_value *v = &f->call->rets[i];
     bool is_view = f->e->schema->ret_view[i] >= 0;
@@ -356,7 +364,7 @@ static int return_up(fallback *f, uint32_t i)
     int rc = 0;
 
     if (v->tag == DP_TAG_TENSOR) {
-        rc = tensor_up(f, &v->u.t, is_view);
+        rc = tensor_to_device(f, &v->u.t, is_view);
         *v = dp_tensor_value(v->u.t);
     }
     if (v->tag != DP_TAG_TENSORS || v->len == 0)
@@ -367,18 +375,19 @@ static int return_up(fallback *f, uint32_t i)
     v->u.tensors = list;
     for (uint32_t k = 0; rc == 0 && k < v->len; k++)
         if (list[k] != NULL)
-            rc = tensor_up(f, &list[k], is_view);
+            rc = tensor_to_device(f, &list[k], is_view);
     return rc;
 }
 
 /* -- the kernel -- */
 
-/* Fail with rc, which is described.  Twins are copies: no argument on a device was written. */
+/* Fail with `rc`, whose error is set.  The kernel wrote only to twins, so no argument on a device
+ * was written. */
 static int refuse(fallback *f, int rc)
 {
     dp_ctx *ctx = f->ctx;
 
-    if (f->writes_others)
+    if (f->writes_cpu_argument)
         return dp_refuse(ctx, rc, NULL);
     ctx->error.written = 0;
     ctx->refused = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
@@ -388,19 +397,19 @@ static int refuse(fallback *f, int rc)
 static int run(fallback *f)
 {
     dp_call *call = f->call;
-    int rc = arguments_down(f);
+    int rc = arguments_to_cpu(f);
 
     if (rc == 0)
         rc = dp_redispatch_boxed(f->ctx, call->op, cpu_keys, f->args, call->n_args, call->rets,
                                  call->n_rets);
     for (uint32_t i = 0; rc == 0 && i < f->n_twins; i++)
-        rc = f->twins[i].written ? geometry_up(f, &f->twins[i]) : 0;
+        rc = f->twins[i].written ? geometry_to_device(f, &f->twins[i]) : 0;
     for (uint32_t i = 0; rc == 0 && i < call->n_rets; i++)
-        rc = return_up(f, i);
+        rc = return_to_device(f, i);
     if (rc < 0)
         return refuse(f, rc);
     for (uint32_t i = 0; rc == 0 && i < f->n_twins; i++)
-        rc = f->twins[i].written ? elements_up(f, &f->twins[i]) : 0;
+        rc = f->twins[i].written ? elements_to_device(f, &f->twins[i]) : 0;
     return rc;
 }
 
@@ -411,11 +420,11 @@ static int prepare(fallback *f)
 
     for (uint32_t i = 0; i < call->n_args; i++)
         n += call->args[i].tag == DP_TAG_TENSORS ? call->args[i].len : 1;
-    f->bases = dp_alloc_n(f->ctx, n, sizeof(*f->bases));
+    f->pairs = dp_alloc_n(f->ctx, n, sizeof(*f->pairs));
     f->twins = dp_alloc_n(f->ctx, n, sizeof(*f->twins));
     f->generators = dp_alloc_n(f->ctx, n, sizeof(dp_generator *));
     f->args = dp_alloc_n(f->ctx, call->n_args, sizeof(*f->args));
-    if (f->bases == NULL || f->twins == NULL || f->generators == NULL || f->args == NULL)
+    if (f->pairs == NULL || f->twins == NULL || f->generators == NULL || f->args == NULL)
         return DP_ERESOURCE;
     dp_copy_n(f->args, call->args, call->n_args, sizeof(*f->args));
     return 0;
@@ -425,9 +434,9 @@ static void release(fallback *f)
 {
     for (uint32_t i = 0; i < f->n_twins; i++)
         dp_tensor_unref(f->twins[i].cpu);
-    for (uint32_t i = 0; i < f->n_bases; i++) {
-        dp_tensor_unref(f->bases[i].cpu);
-        dp_tensor_unref(f->bases[i].device);
+    for (uint32_t i = 0; i < f->n_pairs; i++) {
+        dp_tensor_unref(f->pairs[i].cpu);
+        dp_tensor_unref(f->pairs[i].device);
     }
     for (uint32_t i = 0; i < f->n_generators; i++)
         dp_generator_unref(f->generators[i]);
@@ -444,8 +453,9 @@ static int check_key(dp_call *call)
                        "dp_fallback_cpu() serves backends other than CPU and Meta");
 }
 
-/* A backend's fallback was checked when it was chosen; a kernel that does not serve these arguments
- * itself is one from here on. */
+/* Apply the mode's policy for fallbacks.  For a fallback that a backend registered this was done
+ * when the kernel was chosen.  It is done here for a kernel that calls dp_fallback_cpu() for
+ * arguments that it does not support. */
 static int check_mode(const fallback *f)
 {
     uint8_t policy = f->ctx->state->mode->fallback;
@@ -466,7 +476,7 @@ static int check_mode(const fallback *f)
 int dp_fallback_cpu(dp_call *call)
 {
     if (call == NULL)
-        return DP_EPLUGIN; /* and there is no context that could say so */
+        return DP_EPLUGIN; /* without a context there is nowhere to describe the error */
     fallback f = {.call = call,
                   .ctx = call->ctx,
                   .e = entry_of(call->ctx, call->op),

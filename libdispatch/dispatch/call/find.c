@@ -1,16 +1,17 @@
-/* find.c -- operators by name, and what is near a name that is none. */
+/* find.c -- find operators by name, and list the nearest names for an unknown one. */
 #include "find.h"
 #include "ctx.h"
 #include "dispatch/registry/answer.h"
 #include <stdio.h>
 
-/* In the order of definition; those without one in that of their first kernel. */
+/* Compare by order of definition; operators without a definition, by their ids. */
 static bool precedes(const dpi_entry *a, const dpi_entry *b)
 {
     return a->def_order != b->def_order ? a->def_order < b->def_order : a->op->id < b->op->id;
 }
 
-/* Entries whose base name is `base` (n bytes), sorted, into out; returns how many there are. */
+/* Write the entries with base name `base` (n bytes) to `out`, sorted by precedes(), at most `cap`.
+ * Return how many there are. */
 size_t dpi_overloads(const dpi_snapshot *s, const char *base, size_t n, const dpi_entry **out,
                      size_t cap)
 {
@@ -47,7 +48,8 @@ static int fail_overload(const dpi_snapshot *s, const char *name, size_t base, d
     return rc;
 }
 
-/* Names to compare with: whole ones if the wanted one has an overload, else each base once. */
+/* List the names to compare an unknown name with.  `whole`: full names, because the unknown name
+ * has an overload; otherwise each base name once. */
 static const char **list_names(const dpi_snapshot *s, bool whole, dpi_answer *a, size_t *n)
 {
     const char **names = dpi_answer_alloc(a, s->n_entries, sizeof(*names));
@@ -59,7 +61,7 @@ static const char **list_names(const dpi_snapshot *s, bool whole, dpi_answer *a,
         const char *full = s->entries[i]->op->name;
         size_t len = whole ? strlen(full) : dpi_base_bytes(full);
         if (*n > 0 && strlen(names[*n - 1]) == len && strncmp(names[*n - 1], full, len) == 0)
-            continue; /* overloads mostly stand together */
+            continue; /* overloads are usually adjacent */
         names[(*n)++] = dpi_answer_printf(a, "%.*s", (int)len, full);
     }
     return names;
@@ -102,7 +104,7 @@ const dp_op *dp_op_find(dp_ctx *ctx, const char *name)
         return NULL;
     size_t n = strlen(name);
     const dpi_entry *e = dpi_snapshot_find(dpi_ctx_snapshot(ctx), name, n);
-    const dp_op *op = e ? e->op : NULL; /* the entry goes with the snapshot, the operator stays */
+    const dp_op *op = e ? e->op : NULL; /* lives as long as the registry */
     if (DPI_UNLIKELY(e == NULL))
         dpi_no_operator(dpi_ctx_snapshot(ctx), name, &ctx->error);
     dpi_ctx_unpin(ctx, begun);

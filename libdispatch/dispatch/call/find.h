@@ -6,13 +6,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The overloads of a base name (n bytes of `base`), in the order of definition: how many there are;
- * at most cap of them go to out. */
+/* Write the overloads of a base name (n bytes of `base`) to `out`, in the order of definition, at
+ * most `cap`.  Return how many there are. */
 size_t dpi_overloads(const dpi_snapshot *s, const char *base, size_t n, const dpi_entry **out,
                      size_t cap);
-/* DP_ENOTFOUND for a name the snapshot does not have: its overloads, or the nearest names. */
+/* Fail with DP_ENOTFOUND for a name that is not in the snapshot; the error lists its overloads or
+ * the nearest names. */
 int dpi_no_operator(const dpi_snapshot *s, const char *name, dp_error *err);
-/* The code of a call of NULL, which is what dp_op_find() gave: its error stands. */
+/* Fail a call of operator NULL.  If dp_op_find() returned that NULL, its error stays. */
 int dpi_fail_no_op(dp_ctx *ctx);
 
 #pragma GCC visibility pop

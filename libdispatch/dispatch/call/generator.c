@@ -1,7 +1,8 @@
-/* generator.c -- what a kernel draws: from the one generator that its context holds.
+/* generator.c -- random numbers for kernels, from the generator that the context has locked.
  *
- * One a context, so that two kernels never wait for each other, and remembered there, so that a
- * kernel that forgets to leave keeps it no longer than its request. */
+ * A context locks at most one generator, so two kernels never wait for each other.  The context
+ * remembers the generator, so a kernel that forgets to leave it keeps it locked only until the
+ * request ends. */
 #include "base/generator.h"
 #include "ctx.h"
 
@@ -13,7 +14,7 @@ static int wrong_device(dp_ctx *ctx, const dp_generator *g, dp_device device)
                         dp_device_name(device, want), dp_device_name(dp_generator_device(g), got));
 }
 
-/* *out counted. */
+/* *out: `g`, or if it is NULL the default generator of `device`; counted. */
 static int choose(dp_ctx *ctx, dp_generator *g, dp_device device, dp_generator **out)
 {
     dp_generators *all = ctx->generators != NULL ? ctx->generators : ctx->reg->generators;
@@ -28,7 +29,7 @@ static int choose(dp_ctx *ctx, dp_generator *g, dp_device device, dp_generator *
     return 0;
 }
 
-/* Another thread holds g. */
+/* Wait until another thread unlocks `g`, and lock it. */
 static int wait_for(dp_ctx *ctx, dp_generator *g)
 {
     const dp_waits *w = ctx->waits;
@@ -151,7 +152,7 @@ int dp_ctx_generators_seed(dp_ctx *ctx, dp_generators *all, uint64_t seed)
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && (g = dpi_generators_item(all, i)) != NULL; i++) {
-        if (dpi_generator_check(g, NULL) == 0) /* else its device makes another one */
+        if (dpi_generator_check(g, NULL) == 0) /* else its device is gone: skip it */
             rc = dp_generator_enter(ctx, g, dp_generator_device(g));
         if (rc == 0 && i == 0)
             dpi_generators_seed(all, seed);

@@ -1,5 +1,6 @@
-/* host_tensor.c -- the tensor functions of api.h: those of the tensor room, given a context's
- * error, memory and threads. */
+/* host_tensor.c -- the tensor functions of api.h.
+ *
+ * Each calls a function of the tensor room with the context's error, memory and threads. */
 #include "base/kind.h"
 #include "enter.h"
 #include "viewed.h"
@@ -42,8 +43,9 @@ int dp_fake(dp_ctx *ctx, const dp_tensor *t, dp_tensor **out)
     return dpi_tensor_fake(t, out, &ctx->error);
 }
 
-/* A view of t that was made, with the code rc, joins t's. */
-static int joined(dp_ctx *ctx, const dp_tensor *t, int rc, dp_tensor **out)
+/* Call dpi_viewed_made() for *out, a view of `t`, unless making it failed.  Return `rc`, the result
+ * of making it. */
+static int join_view(dp_ctx *ctx, const dp_tensor *t, int rc, dp_tensor **out)
 {
     if (rc == 0 && *out != NULL)
         dpi_viewed_made(ctx, (dp_tensor *)(uintptr_t)t, *out);
@@ -57,8 +59,8 @@ int dp_as_strided(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
-    return joined(ctx, t, dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error),
-                  out);
+    return join_view(
+        ctx, t, dpi_as_strided(t, ndim, sizes, strides, storage_offset, out, &ctx->error), out);
 }
 
 int dp_view_sizes(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out)
@@ -67,7 +69,7 @@ int dp_view_sizes(dp_ctx *ctx, const dp_tensor *t, int ndim, const int64_t *size
         return DP_EPLUGIN;
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
-    return joined(ctx, t, dpi_view_sizes(t, ndim, sizes, out, &ctx->error), out);
+    return join_view(ctx, t, dpi_view_sizes(t, ndim, sizes, out, &ctx->error), out);
 }
 
 int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
@@ -80,7 +82,7 @@ int dp_view_as(dp_ctx *ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, i
         return dp_fail(ctx, DP_ETYPE, "a view in dtype number %d, which no dtype has", dtype);
     if (flip & ~DPI_MATH_BITS)
         return dp_fail(ctx, DP_EVALUE, "a view flips Conjugate and Negative, no other keys");
-    return joined(
+    return join_view(
         ctx, t, dpi_view_as(t, dtype, flip, ndim, sizes, strides, storage_offset, out, &ctx->error),
         out);
 }
@@ -97,11 +99,11 @@ static bool on_host(const dp_tensor *t)
     return dp_device_backend(dpi_geometry_of(t)->storage->device) == DP_B_CPU;
 }
 
-static int stopped(dp_ctx *ctx, int rc)
+static int report_stop(dp_ctx *ctx, int rc)
 {
-    bool is = rc == DP_ECANCELLED || rc == DP_EDEADLINE || rc == DPI_THREAD_LEFT;
+    bool is_stop = rc == DP_ECANCELLED || rc == DP_EDEADLINE || rc == DPI_THREAD_LEFT;
 
-    return DPI_UNLIKELY(is) ? dpi_fail_stopped(ctx, rc) : rc;
+    return DPI_UNLIKELY(is_stop) ? dpi_fail_stopped(ctx, rc) : rc;
 }
 
 int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
@@ -109,13 +111,15 @@ int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, dst, src))
         return DP_EPLUGIN;
     int rc = dpi_copy_until(dst, src, ctx->threads, &ctx->stop, &ctx->error);
-    bool called_off = rc == DP_ECANCELLED || rc == DP_EDEADLINE;
+    bool stopped_early = rc == DP_ECANCELLED || rc == DP_EDEADLINE;
 
-    if (rc == 0 || called_off || !on_host(dst) || !on_host(src)) /* else its checks failed */
+    /* On the CPU, any other failure is a failed check: no byte was written. */
+    if (rc == 0 || stopped_early || !on_host(dst) || !on_host(src))
         dpi_ctx_touch(ctx);
-    if ((rc == 0 || called_off) && is_top(ctx)) /* no kernel runs, whose schema would say so */
+    /* Outside of kernels no schema marks `dst` as written, so its version is counted up here. */
+    if ((rc == 0 || stopped_early) && is_top(ctx))
         dp_tensor_bump_version(dst);
-    return stopped(ctx, rc);
+    return report_stop(ctx, rc);
 }
 
 int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int64_t *b,
@@ -131,7 +135,7 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
     int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), ctx->account, &ctx->arena, it, &ctx->error);
 
     if (rc == 0)
-        dpi_ctx_touch(ctx); /* it tells whether there is memory */
+        dpi_ctx_touch(ctx); /* `it` tells the kernel whether there is memory */
     if (DPI_LIKELY(rc < 0 || it->resized == 0))
         return rc;
     for (int k = 0; k < it->n_out; k++) {
@@ -146,19 +150,19 @@ int dp_iter_run(dp_ctx *ctx, const dp_iter *it, dp_iter_loop2d loop, void *user)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, it, loop))
         return DP_EPLUGIN;
-    return stopped(ctx, dpi_iter_run(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
+    return report_stop(ctx, dpi_iter_run(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
 }
 
 int dp_iter_run_1d(dp_ctx *ctx, const dp_iter *it, dp_iter_loop loop, void *user)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, it, loop))
         return DP_EPLUGIN;
-    return stopped(ctx, dpi_iter_run_1d(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
+    return report_stop(ctx, dpi_iter_run_1d(it, ctx->threads, loop, user, &ctx->stop, &ctx->error));
 }
 
 int dp_iter_reduce(dp_ctx *ctx, const dp_iter *it, const dp_reduction *r, void *user)
 {
-    return stopped(
+    return report_stop(
         ctx, dpi_iter_reduce(it, ctx->threads, r, user, &ctx->arena, &ctx->stop, &ctx->error));
 }
 
@@ -186,8 +190,8 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
                            &ctx->error);
 }
 
-/* DP_EPLUGIN: the running kernel's plugin gives w's kind parts, and another plugin declares that
- * kind. */
+/* DP_EPLUGIN: the running kernel's plugin makes a wrapper of w's kind, but another plugin has
+ * declared that kind. */
 static int check_maker(dp_ctx *ctx, const dp_wrapper *w)
 {
     const dpi_kernel *k = dpi_ctx_kernel(ctx);

@@ -1,4 +1,4 @@
-/* invoke.c -- functions of api.h that no other file owns, and calls with C arguments by code. */
+/* invoke.c -- dp_invoke(), which takes C arguments, and small functions of api.h. */
 #include "enter.h"
 #include "find.h"
 
@@ -53,10 +53,10 @@ int dp_parallel_for(dp_ctx *ctx, int64_t begin, int64_t end, int64_t grain, dp_r
     if (DPI_UNLIKELY(__builtin_sub_overflow(end, begin, &n)))
         return dp_error_set(&ctx->error, DP_EVALUE, "a range longer than an int64");
     dpi_ctx_touch(ctx);
-    unsigned char around = atomic_exchange_explicit(&ctx->looping, 1, memory_order_relaxed);
+    unsigned char outer = atomic_exchange_explicit(&ctx->looping, 1, memory_order_relaxed);
     int code = dpi_thread_pool_run(ctx->threads, begin, end, grain, fn, user, &ctx->stop);
 
-    if (DPI_UNLIKELY(atomic_exchange_explicit(&ctx->looping, around, memory_order_relaxed) == 2))
+    if (DPI_UNLIKELY(atomic_exchange_explicit(&ctx->looping, outer, memory_order_relaxed) == 2))
         return dpi_fail_looping(ctx);
     return DPI_LIKELY(code == 0) ? 0 : dpi_fail_stopped(ctx, code);
 }
@@ -83,32 +83,32 @@ dp_keyset dp_device_keys(dp_device d)
     return dpi_backend_keys(dp_device_backend(d));
 }
 
-/* -- dp_invoke: C arguments by code -- */
+/* -- dp_invoke: C arguments, described by the letters of `code` -- */
 
-/* Argument `i` of `op` that a caller gives by the letters `code`, for messages. */
-typedef struct taken {
+/* Argument `i` of `op`, for messages. */
+typedef struct c_argument {
     dp_ctx *ctx;
     const dp_op *op;
-    const char *code; /* the caller's, whole */
+    const char *code; /* all letters that the caller gave */
     uint32_t i;
-} taken;
+} c_argument;
 
-static int no_c_type(const taken *a, const char *start)
+static int no_c_type(const c_argument *a, const char *start)
 {
     return dp_error_set(&a->ctx->error, DP_ETYPE,
                         "%s: argument %u has no C type '%s' (the caller's code is '%s')",
                         a->op->name, a->i + 1, start, a->code);
 }
 
-static int fail_list(const taken *a, const dp_value *v)
+static int fail_list(const c_argument *a, const dp_value *v)
 {
     return dp_error_set(&a->ctx->error, DP_EPLUGIN, "%s: argument %u: %s of %u is NULL",
                         a->op->name, a->i + 1,
                         v->u.values == NULL ? "a list" : "a tensor in a list", v->len);
 }
 
-/* A pointer and a length; NULL is None when the list is optional. */
-static int take_list(const taken *a, const char *start, char letter, bool opt, va_list *ap,
+/* Read a pointer and a length.  For an optional list, NULL is None. */
+static int read_list(const c_argument *a, const char *start, char letter, bool opt, va_list *ap,
                      dp_value *v)
 {
     static const struct {
@@ -128,14 +128,14 @@ static int take_list(const taken *a, const char *start, char letter, bool opt, v
         v->tag = DP_TAG_NONE;
     if (v->tag == DP_TAG_NONE)
         return opt ? 0 : no_c_type(a, start);
-    bool lacks = p == NULL && v->len > 0, whole = letter == 'T' && start[opt + 1] != 'o';
-    for (uint32_t i = 0; whole && !lacks && i < v->len; i++)
-        lacks = v->u.tensors[i] == NULL;
-    return lacks ? fail_list(a, v) : 0;
+    bool has_null = p == NULL && v->len > 0, no_none = letter == 'T' && start[opt + 1] != 'o';
+    for (uint32_t i = 0; no_none && !has_null && i < v->len; i++)
+        has_null = v->u.tensors[i] == NULL;
+    return has_null ? fail_list(a, v) : 0;
 }
 
-/* int?, float?, bool?, Scalar?: a pointer that may be NULL. */
-static void take_optional(char letter, va_list *ap, dp_value *v)
+/* Read an int?, float?, bool? or Scalar?: a pointer that may be NULL. */
+static void read_optional(char letter, va_list *ap, dp_value *v)
 {
     const void *p = va_arg(*ap, const void *);
 
@@ -147,7 +147,7 @@ static void take_optional(char letter, va_list *ap, dp_value *v)
                          : *(const dp_value *)p;
 }
 
-static int take_plain(const taken *a, const char *start, char letter, va_list *ap, dp_value *v)
+static int read_plain(const c_argument *a, const char *start, char letter, va_list *ap, dp_value *v)
 {
     dp_str s;
 
@@ -184,8 +184,9 @@ static int take_plain(const taken *a, const char *start, char letter, va_list *a
     return 0;
 }
 
-/* One letter group of a code at *c, taken from ap into *v.  Groups are those of plugin.h. */
-static int take(const taken *a, const char **c, va_list *ap, dp_value *v)
+/* Read one argument from `ap` into *v, by the letters at *c; advance *c.  plugin.h lists the
+ * letters. */
+static int read_argument(const c_argument *a, const char **c, va_list *ap, dp_value *v)
 {
     const char *start = *c;
     bool opt = **c == 'o';
@@ -198,17 +199,17 @@ static int take(const taken *a, const char **c, va_list *ap, dp_value *v)
     *v = (dp_value){0};
     if (list) {
         *c += letter == 'l';
-        return take_list(a, start, letter, opt, ap, v);
+        return read_list(a, start, letter, opt, ap, v);
     }
     if (opt && letter != '\0' && strchr("ifbs", letter) != NULL) {
-        take_optional(letter, ap, v);
+        read_optional(letter, ap, v);
         return 0;
     }
-    return take_plain(a, start, letter, ap, v);
+    return read_plain(a, start, letter, ap, v);
 }
 
-/* Hand return value v to the caller's slot; code letter as in plugin.h. */
-static void give(char letter, dp_value *v, void *slot)
+/* Store return `v` in the caller's slot.  `letter` as in plugin.h. */
+static void store_return(char letter, dp_value *v, void *slot)
 {
     switch (letter) {
     case 'T':
@@ -228,7 +229,7 @@ static void give(char letter, dp_value *v, void *slot)
     }
 }
 
-/* Arguments that `code` names, then the schema's defaults. */
+/* Read the arguments that the code names; use the schema's defaults for the others. */
 static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_list *ap,
                             dp_value *args)
 {
@@ -236,7 +237,8 @@ static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_
     uint32_t n = 0;
 
     while (**c != '\0' && **c != '>') {
-        int rc = n < e->n_args ? take(&(taken){ctx, e->op, code, n}, c, ap, &args[n]) : DP_ETYPE;
+        int rc = n < e->n_args ? read_argument(&(c_argument){ctx, e->op, code, n}, c, ap, &args[n])
+                               : DP_ETYPE;
         if (rc < 0)
             return n < e->n_args
                        ? rc
@@ -253,22 +255,23 @@ static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_
     return 0;
 }
 
-/* To the caller's slots, from `c` on, what is no written argument: for those it has none. */
-static void give_returns(const dp_schema *s, const char *c, va_list *ap, dp_value *rets)
+/* Store the returns in the caller's slots, by the letters at `c`.  There are no slots for returns
+ * that are written arguments. */
+static void store_returns(const dp_schema *s, const char *c, va_list *ap, dp_value *rets)
 {
     for (uint32_t i = 0; i < s->n_rets; i++) {
         if (s->ret_alias[i] >= 0) {
             dp_values_release(&rets[i], 1);
             continue;
         }
-        bool value = *c == 'l' || (*c == 'o' && c[1] != 'T'); /* any but those of give() */
+        bool value = *c == 'l' || (*c == 'o' && c[1] != 'T'); /* stored as a dp_value */
         c += strspn(c, "lo");
-        give(value ? 's' : *c, &rets[i], va_arg(*ap, void *));
+        store_return(value ? 's' : *c, &rets[i], va_arg(*ap, void *));
         c++;
     }
 }
 
-/* ap is at the slots for n returns. */
+/* Check that none of the n slots for returns, which are next in `ap`, is NULL. */
 static int check_slots(dp_ctx *ctx, const dp_op *op, uint32_t n, va_list *ap)
 {
     va_list slots;
@@ -306,16 +309,16 @@ static int invoke(dp_ctx *ctx, const char *name, const char *code, va_list *ap)
                             "%s returns %u values besides written arguments, the caller's '%s' "
                             "says %u",
                             name, e->schema->n_given, code, n_rets);
-    const char *own = strchr(e->schema->code, '>');
-    if (own != NULL && strcmp(own + 1, c) != 0)
+    const char *schema_returns = strchr(e->schema->code, '>');
+    if (schema_returns != NULL && strcmp(schema_returns + 1, c) != 0)
         return dp_error_set(&ctx->error, DP_ETYPE,
                             "%s returns the C types '%s', the caller's '%s' says '%s'", name,
-                            own + 1, code, c);
+                            schema_returns + 1, code, c);
     if ((rc = check_slots(ctx, e->op, n_rets, ap)) < 0)
         return rc;
     rc = dp_call_boxed(ctx, e->op, args, e->n_args, rets, e->n_rets);
     if (rc == 0)
-        give_returns(e->schema, c, ap, rets);
+        store_returns(e->schema, c, ap, rets);
     return rc;
 }
 
@@ -324,7 +327,8 @@ int dp_vinvoke(dp_ctx *ctx, const char *name, const char *code, va_list ap)
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, name, code))
         return DP_EPLUGIN;
     if (atomic_load_explicit(&ctx->looping, memory_order_relaxed) != 0) {
-        atomic_store_explicit(&ctx->looping, 2, memory_order_relaxed); /* and ctx is another's */
+        /* ctx belongs to the thread that runs the loop, so its error is not set here. */
+        atomic_store_explicit(&ctx->looping, 2, memory_order_relaxed);
         return DP_EPLUGIN;
     }
     va_list copy;

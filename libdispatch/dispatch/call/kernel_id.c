@@ -1,15 +1,16 @@
-/* kernel_id.c -- the kernels that a bound call would run, as one number. */
+/* kernel_id.c -- dp_bound_kernel(): the kernels that a bound call would run, as one number. */
 #include "ctx.h"
 #include "keys.h"
 
-/* Does this kernel hand the call on, as layers do?  A composite one makes other calls. */
+/* Does this kernel redispatch the call to a lower key, as layers do?  A composite kernel makes
+ * other calls instead. */
 static bool is_layer(dp_key k, dpi_cell c)
 {
     return dpi_is_layer(k) && (c.provenance == DPI_P_KERNEL || c.provenance == DPI_P_AUTOGRAD ||
                                c.provenance == DPI_P_FALLBACK);
 }
 
-/* dp_bound_kernel() of a call with these keys, state applied. */
+/* Return dp_bound_kernel() of a call with these keys, which include the state. */
 static uint64_t number_kernels(const dpi_entry *e, dp_keyset keys)
 {
     const dp_keyset none = {0, 0};

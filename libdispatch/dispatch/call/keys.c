@@ -1,13 +1,13 @@
-/* keys.c -- the key set of a call: that of its arguments, with the state applied. */
+/* keys.c -- the key set of a call: the keys of its arguments, with the state applied. */
 #include "keys.h"
 #include "enter.h"
 
-dp_keyset dpi_other_keys(const dp_value *v)
+dp_keyset dpi_carried_keys(const dp_value *v)
 {
     dp_keyset ks = {0, 0};
 
     if (v->tag == DP_TAG_GENERATOR)
-        return *(const dp_keyset *)(const void *)v->u.g; /* first in it, as in a tensor */
+        return *(const dp_keyset *)(const void *)v->u.g; /* first member, as in a tensor */
     for (uint32_t i = 0; i < v->len; i++)
         if (v->u.tensors[i] != NULL)
             ks = dp_keyset_or(ks, dpi_keys_of(v->u.tensors[i]));

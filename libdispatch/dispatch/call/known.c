@@ -1,8 +1,8 @@
-/* known.c -- keeps dtypes from kernels that were built before these dtypes came.
+/* known.c -- refuse dtypes that are newer than the plugin of the kernel that would get them.
  *
- * A kernel looks its dtype up in tables that end where its header ended.  So a call of such a
- * kernel takes the boxed way (dpi_entry.settles), and its arguments are looked at first.  Kernels
- * that know all dtypes pay nothing. */
+ * A kernel looks up its dtype in tables that end with the newest dtype of its header.  So a call of
+ * a kernel with an older header is boxed (dpi_entry.boxes), and its arguments are checked first.
+ * Kernels that know all dtypes pay nothing. */
 #include "enter.h"
 #include "enums.h"
 
@@ -11,8 +11,8 @@ static bool knows(const dpi_kernel *k, int64_t dtype)
     return dtype < 0 || (dtype < 64 && k->dtypes >> dtype & 1);
 }
 
-/* A dtype of v, tensors in lists and numbers of ScalarType too, that k does not know;
- * DP_DTYPE_NONE: there is none. */
+/* Return a dtype in `v` that `k` does not know: of a tensor, a ScalarType number, or an item of a
+ * list.  DP_DTYPE_NONE: there is none. */
 static dp_dtype unknown_in(const dpi_kernel *k, uint8_t kind, const dp_value *v)
 {
     dp_dtype found = DP_DTYPE_NONE;
@@ -28,8 +28,8 @@ static dp_dtype unknown_in(const dpi_kernel *k, uint8_t kind, const dp_value *v)
     return found;
 }
 
-DPI_COLD int dpi_known_check(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
-                             const dp_value *args)
+DPI_COLD int dpi_check_dtypes_known(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
+                                    const dp_value *args)
 {
     char text[300];
 

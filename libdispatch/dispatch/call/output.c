@@ -1,5 +1,7 @@
-/* output.c -- one output of an operator in any of its forms: made, resized or only checked
- * (resize_out and check_inplace of ATen's generated kernels). */
+/* output.c -- dp_set_output(): allocate, resize or check one output of the running operator.
+ *
+ * It serves functional, in-place and out= variants (resize_out and check_inplace of ATen's
+ * generated kernels). */
 #include "enter.h"
 #include <stdio.h>
 
@@ -18,7 +20,7 @@ void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *replaced, const dp_tensor
             dp_shape_text(has, g->sizes, (size_t)g->ndim));
 }
 
-/* Of the operator that runs; NULL: none does, or it has no schema. */
+/* Return the entry of the running operator; NULL: no operator runs, or it has no schema. */
 static const dpi_entry *running_entry(const dp_ctx *ctx)
 {
     const dp_op *op = dpi_ctx_running(ctx);
@@ -43,8 +45,9 @@ static const dpi_frame *running_frame(const dp_ctx *ctx)
     return &th->frames[atomic_load_explicit(&th->depth, memory_order_relaxed) - 1];
 }
 
-/* Does the running kernel read t as well?  In another shape it would be read beyond its end.  A
- * kernel that calls others is left to those: it may have computed before it sets its outputs. */
+/* Does the running kernel also read `t`?  If `t` were resized, the kernel would read beyond its
+ * end.  A composite kernel is not checked, but the kernels that it calls are: it may have finished
+ * reading before it sets its outputs. */
 static bool is_read(const dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
 {
     const dpi_frame *f = running_frame(ctx);
@@ -59,8 +62,8 @@ static bool is_read(const dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
     return found;
 }
 
-/* The name of the argument that is t, or holds it, if the operator writes to no such argument; else
- * NULL.  The frame of a boxed call knows its arguments. */
+/* Return the name of the argument that is `t` or a list with `t`, if the operator writes no such
+ * argument; otherwise NULL.  Only the frames of boxed calls have arguments. */
 static const char *read_only_argument(const dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
 {
     const dp_value *args = atomic_load_explicit(&running_frame(ctx)->args, memory_order_relaxed);
@@ -89,8 +92,9 @@ int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t)
     return dpi_fail_op(ctx, DP_EPLUGIN, e->op, DP_KEY_Undefined, text);
 }
 
-/* Has the running operator no output in t, which is to get another shape?  What is no argument the
- * kernel has made. */
+/* DP_EPLUGIN: `t`, which the kernel is about to resize as an output, is an argument that the
+ * operator does not write.  If `t` is no argument, the kernel made it itself: then the operator
+ * must write at least one argument. */
 static int check_is_output(dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
 {
     const char *name = read_only_argument(ctx, e, t);
@@ -135,15 +139,15 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
     if (ndim > 0 && !DPI_GIVEN(&ctx->error, DP_EPLUGIN, sizes))
         return DP_EPLUGIN;
     char own[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
-    dpi_target at = dpi_ctx_target(ctx, device);
+    dpi_target target = dpi_ctx_target(ctx, device);
     dp_tensor *t = *out;
 
     if (t == NULL)
-        return dpi_empty_strided(dtype, at, ndim, sizes, strides, out, &ctx->error);
+        return dpi_empty_strided(dtype, target, ndim, sizes, strides, out, &ctx->error);
     const dpi_entry *e = running_entry(ctx);
     bool in_place = e != NULL && e->schema->form == DP_VARIANT_IN_PLACE;
     const dpi_geometry *g = dpi_geometry_of(t);
-    int rc = check_given(ctx, in_place, t, dtype, at.device & ~DPI_FAKE);
+    int rc = check_given(ctx, in_place, t, dtype, target.device & ~DPI_FAKE);
     if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
         return rc;
     if (in_place || (e != NULL && e->schema->form == DP_VARIANT_OUT && is_read(ctx, e, t)))

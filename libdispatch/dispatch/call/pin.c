@@ -1,8 +1,8 @@
-/* pin.c -- how a context holds a snapshot over several calls, and what is rare about pinning
- * one. */
+/* pin.c -- how a context pins a snapshot over several calls, and rare cases of pinning. */
 #include "enter.h"
 
-/* Another context of this thread holds a snapshot: a hook's, an observer's. */
+/* Use the snapshot that another context of this thread has pinned.  That happens in a hook or an
+ * observer.  DP_ERUNTIME: the snapshot belongs to another registry. */
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
 {
     const dpi_snapshot *held = atomic_load_explicit(&t->pinned, memory_order_relaxed);
@@ -15,7 +15,8 @@ DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
     return 0;
 }
 
-/* Stays until this thread pins for another request: nobody looks while nothing is pinned. */
+/* Publish the label of the request.  It stays until this thread pins for another request: readers
+ * ignore it while no snapshot is pinned. */
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
 {
     uint64_t words[4];
@@ -27,7 +28,7 @@ DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
     t->labelled = ctx->label_id;
 }
 
-/* Close a context whose thread ended between dp_ctx_begin() and dp_ctx_end(). */
+/* Unpin for a context whose thread ended between dp_ctx_begin() and dp_ctx_end(). */
 static void abandon(dp_ctx *ctx)
 {
     ctx->pins = 0;
@@ -37,7 +38,7 @@ static void abandon(dp_ctx *ctx)
 int dp_ctx_begin(dp_ctx *ctx)
 {
     if (ctx->pins == 0) {
-        if (ctx->thread != NULL) /* or leaving the call would end what it began */
+        if (ctx->thread != NULL) /* inside a call, whose end unpins */
             return dp_error_set(&ctx->error, DP_ERUNTIME, "dp_ctx_begin() inside a call");
         int rc = dpi_pin(ctx);
         if (rc < 0)

@@ -1,17 +1,18 @@
-/* schema_info.c -- what a schema says, by accessors: for kernels that serve operators they do not
- * know. */
+/* schema_info.c -- access to schemas, for kernels that serve operators they do not know. */
 #include "enter.h"
 
-/* out, of a size that its owner knows, gets as much of `full` as it has room for. */
-static void give(void *out, const void *full, size_t bytes)
+/* Copy `source` to `out`.  The first member of `out` is the size of the caller's struct, which may
+ * be smaller or larger than `bytes`. */
+static void copy_sized(void *out, const void *source, size_t bytes)
 {
     uint32_t size = *(const uint32_t *)out;
 
-    memcpy(out, full, size < bytes ? size : bytes);
+    memcpy(out, source, size < bytes ? size : bytes);
     *(uint32_t *)out = size;
 }
 
-/* The schema's tensor_args counts generators, too: they carry keys. */
+/* Return a mask of the arguments that are or may hold tensors.  The schema's own mask is not used,
+ * because it also has generators, which have keys, too. */
 static uint64_t tensors_of(const dp_schema *s)
 {
     const uint32_t tags = 1u << DP_TAG_TENSOR | 1u << DP_TAG_TENSORS;
@@ -55,7 +56,7 @@ int dp_schema_info_get(dp_ctx *ctx, const dp_op *op, dp_schema_info *out)
                            .viewed = s->viewed,
                            .text = s->text,
                            .schema = s};
-    give(out, &info, sizeof(info));
+    copy_sized(out, &info, sizeof(info));
     return 0;
 }
 
@@ -82,9 +83,9 @@ static int32_t type_number(const dpi_type *t)
     return numbers[t->kind];
 }
 
-/* Optionals around the first list make the argument optional, those inside the last one its items.
- */
-static void tell(const dpi_argument *a, int alias_of, bool is_argument, dp_arg_info *out)
+/* An optional type outside of the first list makes the argument optional, one inside of the last
+ * list makes its items optional. */
+static void fill_arg_info(const dpi_argument *a, int alias_of, bool is_argument, dp_arg_info *out)
 {
     const dpi_type *t = a->type;
     dp_arg_info info = {.kwarg_only = a->kwarg_only,
@@ -107,7 +108,7 @@ static void tell(const dpi_argument *a, int alias_of, bool is_argument, dp_arg_i
     }
     info.type = type_number(t);
     info.type_name = t->name != NULL ? t->name : "";
-    give(out, &info, sizeof(info));
+    copy_sized(out, &info, sizeof(info));
 }
 
 bool dp_op_arg(const dp_schema_info *info, uint32_t i, dp_arg_info *out)
@@ -117,8 +118,8 @@ bool dp_op_arg(const dp_schema_info *info, uint32_t i, dp_arg_info *out)
     if (i >= s->n_args)
         return false;
     dpi_argument a = s->args[i];
-    a.written |= i < 64 && (info->written >> i & 1); /* tagged so */
-    tell(&a, -1, false, out);
+    a.written |= i < 64 && (info->written >> i & 1); /* tag also_written */
+    fill_arg_info(&a, -1, false, out);
     return true;
 }
 
@@ -128,6 +129,6 @@ bool dp_op_ret(const dp_schema_info *info, uint32_t i, dp_arg_info *out)
 
     if (i >= s->n_rets)
         return false;
-    tell(&s->rets[i], s->ret_view[i], s->ret_alias[i] >= 0, out);
+    fill_arg_info(&s->rets[i], s->ret_view[i], s->ret_alias[i] >= 0, out);
     return true;
 }

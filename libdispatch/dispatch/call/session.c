@@ -1,4 +1,4 @@
-/* session.c -- for whom a context works, and what plugins do when a session has ended. */
+/* session.c -- the session of a context, and the hooks that plugins run when a session ends. */
 #include "enter.h"
 
 uint64_t dp_session_id(const dp_ctx *ctx)
@@ -11,8 +11,8 @@ void dp_ctx_set_session(dp_ctx *ctx, uint64_t session)
     ctx->session = session;
 }
 
-/* The context's snapshot is held, so the hook's code stays. */
-static void run(dp_ctx *ctx, const dpi_kernel *k, dp_session_failed_fn failed, void *arg)
+/* Run one hook.  The context has a snapshot pinned, so the hook's code stays loaded. */
+static void run_hook(dp_ctx *ctx, const dpi_kernel *k, dp_session_failed_fn failed, void *arg)
 {
     dpi_fp before = dpi_fp_look();
     int depth = dp_guard_enter(ctx, (dp_keyset){0, 0}, (dp_keyset){0, 0});
@@ -21,7 +21,7 @@ static void run(dp_ctx *ctx, const dpi_kernel *k, dp_session_failed_fn failed, v
     int rc = ((dp_hook_fn)k->unboxed)(ctx);
     if (DPI_UNLIKELY(dpi_fp_look() != before))
         dpi_fp_set(before);
-    dp_guard_leave(ctx, depth); /* what the hook left open */
+    dp_guard_leave(ctx, depth); /* close guards that the hook left open */
     if (rc == 0)
         return;
     if (dp_error_name(rc) == NULL)
@@ -42,7 +42,7 @@ int dp_session_end(dp_ctx *ctx, dp_session_failed_fn failed, void *arg)
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
     for (uint32_t i = 0; i < s->n_observers; i++)
         if (s->observers[i]->key == DPI_OBSERVES_SESSIONS)
-            run(ctx, s->observers[i], failed, arg);
+            run_hook(ctx, s->observers[i], failed, arg);
     dp_ctx_end(ctx);
     return 0;
 }

@@ -1,9 +1,9 @@
-/* state.c -- dispatcher state of a request: keys to include and exclude, the mode, and the guards
- * that change them for a while.
+/* state.c -- dispatcher state of a request: keys to include and exclude, the mode, and guards.
  *
- * A context has a stack of states and a pointer to the one in force.  A guard puts a changed copy
- * on top; leaving it, or the end of the kernel that entered it (leave() in enter.h), sets the
- * pointer back.  A state refers to its mode, so that guards which change keys copy none. */
+ * A context has a stack of states and a pointer to the current one.  A guard pushes a changed copy.
+ * Leaving the guard sets the pointer back, and so does the end of the kernel that entered it
+ * (leave() in enter.h).  A state points to its mode, so a guard that changes only keys does not
+ * copy the mode. */
 #include "enter.h"
 
 void dp_state_default(dp_keyset *include, dp_keyset *exclude)
@@ -15,18 +15,19 @@ void dp_state_default(dp_keyset *include, dp_keyset *exclude)
 void dpi_ctx_watch(dp_ctx *ctx)
 {
     ctx->watched = ctx->tracing || ctx->timing || ctx->state->mode->fallback != DP_FALLBACK_ALLOW;
-    ctx->special = ctx->watched || ctx->guarded || !dpi_membarrier_works;
+    ctx->no_fast_path = ctx->watched || ctx->guarded || !dpi_membarrier_works;
 }
 
 /* -- the skip bit -- */
 
-/* Key sets that callers give have none. */
+/* Remove the skip bit: key sets that callers give must not have it. */
 static dp_keyset without_skip_bit(dp_keyset s)
 {
     return (dp_keyset){s.functionality & ~DPI_GRAD_BIT, s.backend};
 }
 
-/* It is excluded where no call is to be recorded, or none need be. */
+/* Exclude the skip bit if gradients are off, or if no tensor of the session may have one.  Then
+ * layers for gradients are passed over. */
 static void install_skip_bit(const dp_ctx *ctx, dpi_state *s)
 {
     bool no_tensor =
@@ -37,7 +38,7 @@ static void install_skip_bit(const dp_ctx *ctx, dpi_state *s)
         s->exclude.functionality |= DPI_GRAD_BIT;
 }
 
-/* Up to the state in force. */
+/* Call install_skip_bit() for all states up to the current one. */
 static void install_skip_bits(dp_ctx *ctx)
 {
     for (dpi_state *s = ctx->states; s <= ctx->state; s++)
@@ -61,7 +62,7 @@ void dp_tensor_set_may_grad(dp_ctx *ctx, dp_tensor *t, bool on)
 
 /* -- the mode -- */
 
-/* *to := mode, where its size covers it. */
+/* Copy the members of `mode` that its size covers to *to.  Inference mode implies no_grad. */
 static void mode_copy(dp_mode *to, const dp_mode *mode)
 {
     size_t n = mode->size < sizeof(*to) ? mode->size : sizeof(*to);
@@ -71,13 +72,13 @@ static void mode_copy(dp_mode *to, const dp_mode *mode)
     to->no_grad |= to->inference;
 }
 
-static int refuse_mode(dp_ctx *ctx, const char *field, unsigned number, const char *are)
+static int refuse_mode(dp_ctx *ctx, const char *field, unsigned number, const char *allowed)
 {
     return dp_error_set(&ctx->error, DP_EVALUE, "dp_guard_mode: %s is %u; there are %s", field,
-                        number, are);
+                        number, allowed);
 }
 
-/* What the mode in force has was checked when it was set. */
+/* Check mode `m`.  Dtypes that are as in `checked`, the current mode, were checked before. */
 static int mode_check(dp_ctx *ctx, const dp_mode *m, const dp_mode *checked)
 {
     if (m->fallback > DP_FALLBACK_FORBID)
@@ -91,7 +92,7 @@ static int mode_check(dp_ctx *ctx, const dp_mode *m, const dp_mode *checked)
     return 0;
 }
 
-/* s->mode := mode, with what follows from it: c10::InferenceMode's keys, and the skip bit. */
+/* Set s->mode, and what follows from it: the keys of c10::InferenceMode, and the skip bit. */
 static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, bool was_inference)
 {
     uint64_t view = DPI_BIT(ADInplaceOrView);
@@ -107,8 +108,9 @@ static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, b
     install_skip_bit(ctx, s);
 }
 
-/* Nothing excludes Fake: kernels below it would get tensors without memory. */
-static inline dp_keyset no_fake(dp_keyset exclude)
+/* Remove key Fake from `exclude`.  If Fake were excluded, kernels that need bytes would get tensors
+ * without memory. */
+static inline dp_keyset without_fake(dp_keyset exclude)
 {
     exclude.functionality &= ~DPI_BIT(Fake);
     return exclude;
@@ -120,7 +122,7 @@ void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const d
 
     ctx->guarded = false;
     s->include = without_skip_bit(include);
-    s->exclude = no_fake(exclude);
+    s->exclude = without_fake(exclude);
     s->n_modes = 0;
     ctx->mode = (dp_mode){.size = (uint32_t)sizeof(dp_mode)};
     if (mode != NULL)
@@ -153,17 +155,17 @@ static DPI_COLD int too_many(dp_ctx *ctx)
                         "%d guards are open, which is the limit (guards)", DP_LIMIT_GUARDS);
 }
 
-/* A record for one more mode, kept for the context's life: kernels hold pointers to it.  NULL: no
- * memory. */
-static dp_mode *mode_room(dp_ctx *ctx)
+/* Return a struct for the mode of one more guard, allocated if there is none.  It lives as long as
+ * the context, because kernels may have pointers to it.  NULL: no memory. */
+static dp_mode *mode_reserve(dp_ctx *ctx)
 {
-    uint32_t n = (uint32_t)ctx->state->n_modes, had = ctx->cap_modes;
+    uint32_t n = (uint32_t)ctx->state->n_modes, old_cap = ctx->cap_modes;
 
-    if (n == had) {
+    if (n == old_cap) {
         dp_mode **modes = dpi_grow(ctx->modes, &ctx->cap_modes, n + 1, sizeof(*modes));
         if (modes == NULL)
             return NULL;
-        dp_zero_n(modes + had, ctx->cap_modes - had, sizeof(*modes));
+        dp_zero_n(modes + old_cap, ctx->cap_modes - old_cap, sizeof(*modes));
         ctx->modes = modes;
     }
     if (ctx->modes[n] == NULL)
@@ -179,13 +181,13 @@ static inline bool in_call(const dp_ctx *ctx)
            (ctx->shares_pin || atomic_load_explicit(&t->depth, memory_order_relaxed) > 0);
 }
 
-/* s is in force from now on. */
+/* Make `s` the current state. */
 static inline void enter_state(dp_ctx *ctx, dpi_state *s)
 {
     ctx->state = s;
     if (DPI_UNLIKELY(!ctx->guarded && !in_call(ctx))) {
         ctx->guarded = true;
-        ctx->special = 1;
+        ctx->no_fast_path = 1;
     }
 }
 
@@ -197,7 +199,7 @@ int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
     if (DPI_UNLIKELY(depth == DP_LIMIT_GUARDS))
         return too_many(ctx);
     s[1].include = dp_keyset_or(s->include, without_skip_bit(include));
-    s[1].exclude = dp_keyset_or(s->exclude, without_skip_bit(no_fake(exclude)));
+    s[1].exclude = dp_keyset_or(s->exclude, without_skip_bit(without_fake(exclude)));
     s[1].mode = s->mode;
     s[1].n_modes = s->n_modes;
     enter_state(ctx, s + 1);
@@ -209,7 +211,7 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, mode))
         return DP_EVALUE;
     dpi_state *s = ctx->state;
-    dp_mode *next = mode_room(ctx);
+    dp_mode *next = mode_reserve(ctx);
 
     if (next == NULL)
         return dpi_no_memory(&ctx->error, "a guard's mode");
@@ -228,19 +230,20 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
     return (int)(s - ctx->states);
 }
 
-static inline void return_to(dp_ctx *ctx, dpi_state *to)
+static inline void restore_state(dp_ctx *ctx, dpi_state *to)
 {
-    bool other_mode = ctx->state->mode != to->mode;
+    bool mode_changes = ctx->state->mode != to->mode;
 
     ctx->state = to;
-    if (DPI_LIKELY(!other_mode && !(to == ctx->states && ctx->guarded)))
+    if (DPI_LIKELY(!mode_changes && !(to == ctx->states && ctx->guarded)))
         return;
     ctx->guarded &= to != ctx->states;
     dpi_ctx_watch(ctx);
 }
 
-/* The state that the running kernel began with: what is outside of it is its callers'. */
-static inline const dpi_state *outermost(const dp_ctx *ctx)
+/* Return the state with which the running kernel began.  The kernel must not leave guards of its
+ * callers, which are outside of that state. */
+static inline const dpi_state *first_state_of_kernel(const dp_ctx *ctx)
 {
     const dpi_thread *t = ctx->thread;
 
@@ -252,18 +255,18 @@ static inline const dpi_state *outermost(const dp_ctx *ctx)
 
 void dp_guard_leave(dp_ctx *ctx, int depth)
 {
-    dpi_state *to = &ctx->states[(uint32_t)depth]; /* of a negative one: beyond all */
+    dpi_state *to = &ctx->states[(uint32_t)depth]; /* negative: beyond all states */
 
-    if (DPI_LIKELY(to < ctx->state && to >= outermost(ctx)))
-        return_to(ctx, to);
+    if (DPI_LIKELY(to < ctx->state && to >= first_state_of_kernel(ctx)))
+        restore_state(ctx, to);
 }
 
-DPI_COLD void dpi_state_return(dp_ctx *ctx, dpi_state *to)
+DPI_COLD void dpi_state_restore(dp_ctx *ctx, dpi_state *to)
 {
-    return_to(ctx, to);
+    restore_state(ctx, to);
 }
 
-/* -- asking -- */
+/* -- queries -- */
 
 dp_keyset dp_ctx_include(const dp_ctx *ctx)
 {

@@ -6,17 +6,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Dispatcher state: of the request, or inside of a guard.  64 bytes: depths are shifts then. */
+/* The dispatcher state of a request, or of an open guard.  64 bytes, so that indexing is a
+ * shift. */
 typedef struct dpi_state {
     dp_keyset include, exclude;
-    const dp_mode *mode; /* the context's own, or modes[n_modes - 1] */
-    uint64_t n_modes;    /* of dp_ctx.modes, in use */
+    const dp_mode *mode; /* &ctx->mode, or modes[n_modes - 1] */
+    uint64_t n_modes;    /* number of elements of dp_ctx.modes in use */
     uint64_t unused[2];
 } dpi_state;
 _Static_assert(sizeof(dpi_state) == 64, "a power of 2");
 
-void dpi_ctx_watch(dp_ctx *ctx);   /* sets ctx->watched */
-void dpi_state_reset(dp_ctx *ctx); /* to the defaults, no guard open */
+void dpi_ctx_watch(dp_ctx *ctx);   /* update ctx->watched and ctx->no_fast_path */
+void dpi_state_reset(dp_ctx *ctx); /* set the defaults; no guard is open */
 void dpi_state_fini(dp_ctx *ctx);
 
 #pragma GCC visibility pop

@@ -1,9 +1,11 @@
-/* symbols.c -- values that are known by kind only: a symbol fits a type when some of its tags
- * do. */
+/* symbols.c -- fit symbols, which stand for values of which only the kinds are known.
+ *
+ * A symbol has the tags that its value may have.  It fits a type if a value with one of them
+ * does. */
 #include "coerce.h"
 #include <stdio.h>
 
-enum { NO, YES, FITTED, MAYBE }; /* FITTED: it fits, but not as it is */
+enum { NO, YES, FITTED, MAYBE }; /* FITTED: fits after a conversion; MAYBE: depends on the value */
 
 uint32_t dpi_list_tag(const dpi_type *elem)
 {
@@ -80,7 +82,7 @@ static int tag_fits(const dpi_fit_try *f, const dpi_type *type, uint32_t tag)
         return tag == DP_TAG_INT || tag == DP_TAG_STR ? MAYBE : NO;
     case DPI_TYPE_LIST:
         return list_fits(f, type, tag);
-    case DPI_TYPE_CLASS: /* of which kind the object is, the run sees */
+    case DPI_TYPE_CLASS: /* the object's class is checked later */
         return tag == DP_TAG_OBJECT ? MAYBE : NO;
     default:
         return dpi_type_fits(type, &v) ? YES : NO;
@@ -89,7 +91,7 @@ static int tag_fits(const dpi_fit_try *f, const dpi_type *type, uint32_t tag)
 
 int dpi_coerce_symbol(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out)
 {
-    bool some = false, all = true, as_it_is = true;
+    bool some = false, all = true, unchanged = true;
 
     for (uint32_t tag = 0; tag < DP_TAG_END; tag++) {
         if (!(v->u.i >> tag & 1))
@@ -97,10 +99,10 @@ int dpi_coerce_symbol(dpi_fit_try *f, const dpi_type *type, const dp_value *v, d
         int fits = tag_fits(f, type, tag);
         some |= fits != NO;
         all &= fits == YES || fits == FITTED;
-        as_it_is &= fits == YES;
+        unchanged &= fits == YES;
     }
     *out = *v;
-    f->late = !as_it_is;
+    f->late = !unchanged;
     f->maybe |= !all;
     return some ? 0 : DP_ETYPE;
 }

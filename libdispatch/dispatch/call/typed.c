@@ -1,18 +1,19 @@
-/* typed.c -- calls with C types: resolved once more only when something changed. */
+/* typed.c -- calls with C types: a context caches what it resolved, until the registry changes. */
 #include "enter.h"
 #include "find.h"
 
-/* NULL: the host has to see what it is given and what it returns. */
+/* Return the unboxed function of `k`; NULL: the host must see arguments and returns of the call, so
+ * it has to be boxed. */
 static inline dp_any_fn unboxed_of(const dpi_entry *e, const dpi_kernel *k)
 {
-    bool makes = e->views_one && (k->flags & DP_FLAG_VIEWS);
+    bool makes_view = e->views_one && (k->flags & DP_FLAG_VIEWS);
 
-    return DPI_LIKELY(!e->boxes) || makes ? k->unboxed : NULL;
+    return DPI_LIKELY(!e->boxes) || makes_view ? k->unboxed : NULL;
 }
 
 static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const dp_typed *t,
                                                               const dp_keyset *given,
-                                                              dp_keyset keys, unsigned how,
+                                                              dp_keyset keys, unsigned flags,
                                                               dp_entered *out)
 {
     const dpi_entry *e = entry_of(ctx, t->op);
@@ -23,44 +24,45 @@ static inline __attribute__((always_inline)) int enter_pinned(dp_ctx *ctx, const
         return dpi_fail_code(ctx, e, t->code);
     keys = given ? with_marks(*given, keys, ctx->state->exclude)
                  : with_state(keys, ctx->state->include, ctx->state->exclude);
-    mark *m = (mark *)out->reserved;
-    const dpi_kernel *k = enter(ctx, e, &keys, NULL, how | (e->returns_memory ? BY_KEEPS : 0), m);
+    open_call *opened = (open_call *)out->reserved;
+    const dpi_kernel *k =
+        enter(ctx, e, &keys, NULL, flags | (e->returns_memory ? CALL_RETURNS_MEMORY : 0), opened);
     if (DPI_UNLIKELY(k == NULL))
         return ctx->error.code;
-    m->at = ctx->arena.at;
-    m->fp = dpi_fp_look();
-    out->unboxed = DPI_UNLIKELY(m->how & BY_OBSERVED) ? NULL : unboxed_of(e, k);
+    opened->arena_mark = ctx->arena.at;
+    opened->fp_before = dpi_fp_look();
+    out->unboxed = DPI_UNLIKELY(opened->flags & CALL_OBSERVED) ? NULL : unboxed_of(e, k);
     return 0;
 }
 
 static __attribute__((noinline)) int
-enter_any(dp_ctx *ctx, const dp_typed *t, const dp_keyset *given, dp_keyset keys, dp_entered *out)
+enter_slow(dp_ctx *ctx, const dp_typed *t, const dp_keyset *given, dp_keyset keys, dp_entered *out)
 {
     bool top = is_top(ctx);
-    unsigned how = given ? BY_REDISPATCH : 0;
+    unsigned flags = given ? CALL_REDISPATCH : 0;
     int rc;
 
     if (t->op == NULL)
         return dpi_fail_no_op(ctx);
     if (top)
-        how |= BY_TOP;
+        flags |= CALL_TOP;
     do {
         rc = top ? top_enter(ctx) : 0;
         if (DPI_UNLIKELY(rc < 0))
             return rc;
-        rc = enter_pinned(ctx, t, given, keys, how, out);
+        rc = enter_pinned(ctx, t, given, keys, flags, out);
         if (DPI_UNLIKELY(rc < 0) && top && ctx->pins == 0)
             dpi_unpin(ctx);
     } while (DPI_UNLIKELY(rc < 0) && top && outdated(ctx));
     return rc;
 }
 
-/* The short way keeps what it resolved.  keys: with include and exclude applied, which may be done
- * twice. */
-static DPI_COLD int go_long_way(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
+/* Leave the fast path and enter the slow path.  `keys` has include and exclude applied; applying
+ * them again changes nothing. */
+static DPI_COLD int leave_fast_path(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
 {
     leave_short(ctx, ctx->thread);
-    return enter_any(ctx, t, NULL, keys, out);
+    return enter_slow(ctx, t, NULL, keys, out);
 }
 
 static inline uint64_t op_and_code(const dp_typed *t)
@@ -68,63 +70,66 @@ static inline uint64_t op_and_code(const dp_typed *t)
     return (uint64_t)t->id << 32 | t->code;
 }
 
-/* th: the thread of ctx; keys: those of f. */
-static inline __attribute__((always_inline)) int enter_found(dp_ctx *ctx, dpi_thread *th,
-                                                             const dp_typed *t, const dpi_found *f,
-                                                             dp_keyset keys, dp_entered *out)
+/* Enter the kernel of a cached call.  `th`: the thread of ctx.  `keys`: cached->keys. */
+static inline __attribute__((always_inline)) int enter_cached(dp_ctx *ctx, dpi_thread *th,
+                                                              const dp_typed *t,
+                                                              const dpi_cached_call *cached,
+                                                              dp_keyset keys, dp_entered *out)
 {
-    const dpi_kernel *k = f->kernel;
-    dp_keyset kept = {f->kept, keys.backend};
-    mark *m = (mark *)out->reserved;
+    const dpi_kernel *k = cached->kernel;
+    dp_keyset unskipped = {cached->unskipped, keys.backend};
+    open_call *opened = (open_call *)out->reserved;
 
-    if (DPI_UNLIKELY(!publish(th, 0, k, t->op, kept, true)))
-        return go_long_way(ctx, t, keys, out);
-    m->depth = 0;
-    m->how = BY_TOP | BY_PLAIN;
-    m->fp = dpi_fp_look();
-    out->unboxed = f->unboxed;
-    count_up(f->count);
+    if (DPI_UNLIKELY(!publish(th, 0, k, t->op, unskipped, true)))
+        return leave_fast_path(ctx, t, keys, out);
+    opened->depth = 0;
+    opened->flags = CALL_TOP | CALL_CACHED;
+    opened->fp_before = dpi_fp_look();
+    out->unboxed = cached->unboxed;
+    count_up(cached->count);
     return 0;
 }
 
-static inline __attribute__((always_inline)) bool is_for(const dpi_found *f, const dpi_snapshot *s,
-                                                         const dp_typed *t, dp_keyset keys)
+static inline __attribute__((always_inline)) bool
+matches(const dpi_cached_call *cached, const dpi_snapshot *s, const dp_typed *t, dp_keyset keys)
 {
-    return f->snapshot == s->number && f->op_and_code == op_and_code(t) &&
-           f->keys.functionality == keys.functionality && f->keys.backend == keys.backend;
+    return cached->snapshot == s->number && cached->op_and_code == op_and_code(t) &&
+           cached->keys.functionality == keys.functionality && cached->keys.backend == keys.backend;
 }
 
-static inline dpi_found *place_of(dp_ctx *ctx, const dp_typed *t)
+static inline dpi_cached_call *cache_slot(dp_ctx *ctx, const dp_typed *t)
 {
-    return &ctx->found[t->id % DPI_FOUND];
+    return &ctx->cached_calls[t->id % DPI_CACHED_CALLS];
 }
 
-static __attribute__((noinline)) int find(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
-                                          dp_entered *out)
+static __attribute__((noinline)) int find_cached(dp_ctx *ctx, const dp_typed *t, dp_keyset keys,
+                                                 dp_entered *out)
 {
-    dpi_found *first = place_of(ctx, t), *second = &ctx->found[(t->id ^ 1) % DPI_FOUND];
+    dpi_cached_call *first = cache_slot(ctx, t),
+                    *second = &ctx->cached_calls[(t->id ^ 1) % DPI_CACHED_CALLS];
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
-    if (is_for(second, s, t, keys))
-        return enter_found(ctx, ctx->thread, t, second, keys, out);
+    if (matches(second, s, t, keys))
+        return enter_cached(ctx, ctx->thread, t, second, keys, out);
     const dpi_entry *e = t->id < s->n_plain && t->id < ctx->n_counts ? s->plain[t->id] : NULL;
-    dp_keyset kept = keys;
-    unsigned cell = e != NULL && t->op != NULL && e->code == t->code ? resolve_short(e, &kept)
+    dp_keyset unskipped = keys;
+    unsigned cell = e != NULL && t->op != NULL && e->code == t->code ? resolve_short(e, &unskipped)
                                                                      : DPI_CELL_MISSING;
 
     if (cell >= DPI_CELL_WARY)
-        return go_long_way(ctx, t, keys, out);
+        return leave_fast_path(ctx, t, keys, out);
     const dpi_kernel *k = e->kernels[cell];
-    bool taken = first->snapshot == s->number && first->op_and_code == op_and_code(t);
-    dpi_found *f = taken ? second : first; /* two key sets may take turns */
-    *f = (dpi_found){.snapshot = s->number,
-                     .op_and_code = op_and_code(t),
-                     .keys = keys,
-                     .kept = kept.functionality,
-                     .kernel = k,
-                     .unboxed = unboxed_of(e, k),
-                     .count = &ctx->counts[t->id]};
-    return enter_found(ctx, ctx->thread, t, f, keys, out);
+    bool first_used = first->snapshot == s->number && first->op_and_code == op_and_code(t);
+    /* an operator may alternate between two key sets */
+    dpi_cached_call *cached = first_used ? second : first;
+    *cached = (dpi_cached_call){.snapshot = s->number,
+                                .op_and_code = op_and_code(t),
+                                .keys = keys,
+                                .unskipped = unskipped.functionality,
+                                .kernel = k,
+                                .unboxed = unboxed_of(e, k),
+                                .count = &ctx->counts[t->id]};
+    return enter_cached(ctx, ctx->thread, t, cached, keys, out);
 }
 
 int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered *out)
@@ -133,12 +138,12 @@ int dp_enter(dp_ctx *ctx, const dp_typed *t, dp_keyset argument_keys, dp_entered
     const dpi_snapshot *s;
 
     if (DPI_UNLIKELY(!enter_short(ctx, th, &s)))
-        return enter_any(ctx, t, NULL, argument_keys, out);
+        return enter_slow(ctx, t, NULL, argument_keys, out);
     dp_keyset keys = with_state(argument_keys, ctx->states->include, ctx->states->exclude);
-    const dpi_found *f = place_of(ctx, t);
-    if (DPI_UNLIKELY(!is_for(f, s, t, keys)))
-        return find(ctx, t, keys, out);
-    return enter_found(ctx, th, t, f, keys, out);
+    const dpi_cached_call *cached = cache_slot(ctx, t);
+    if (DPI_UNLIKELY(!matches(cached, s, t, keys)))
+        return find_cached(ctx, t, keys, out);
+    return enter_cached(ctx, th, t, cached, keys, out);
 }
 
 int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys,
@@ -146,35 +151,37 @@ int dp_enter_with(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_keyset argu
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, t, e))
         return DP_EPLUGIN;
-    return enter_any(ctx, t, &keys, argument_keys, e);
+    return enter_slow(ctx, t, &keys, argument_keys, e);
 }
 
-static __attribute__((noinline)) int leave_any(dp_ctx *ctx, mark *m, int rc)
+static __attribute__((noinline)) int leave_slow(dp_ctx *ctx, open_call *opened, int rc)
 {
-    if (m->how & BY_PLAIN)
+    if (opened->flags & CALL_CACHED)
         ctx->thread->frames[0].state = ctx->states;
-    if (m->fp != dpi_fp_look())
-        dpi_fp_left(ctx, kernel_of(ctx, m), op_of(ctx, m), DPI_WARNED_KERNEL, m->fp);
+    if (opened->fp_before != dpi_fp_look())
+        dpi_fp_changed(ctx, kernel_of(ctx, opened), op_of(ctx, opened), DPI_WARNED_KERNEL,
+                       opened->fp_before);
     if (rc != 0) {
-        rc = dpi_fail_kernel(ctx, kernel_of(ctx, m), op_of(ctx, m), rc);
+        rc = dpi_fail_kernel(ctx, kernel_of(ctx, opened), op_of(ctx, opened), rc);
         ctx->refused = 0;
     }
-    if (!(m->how & (BY_KEEPS | BY_PLAIN)) && DPI_UNLIKELY(ctx->arena.at != m->at))
-        dpi_arena_rewind(&ctx->arena, m->at);
-    leave(ctx, m);
-    if ((m->how & BY_TOP) && ctx->pins == 0)
+    if (!(opened->flags & (CALL_RETURNS_MEMORY | CALL_CACHED)) &&
+        DPI_UNLIKELY(ctx->arena.at != opened->arena_mark))
+        dpi_arena_rewind(&ctx->arena, opened->arena_mark);
+    leave(ctx, opened);
+    if ((opened->flags & CALL_TOP) && ctx->pins == 0)
         dpi_unpin(ctx);
     return rc;
 }
 
 int dp_leave(dp_ctx *ctx, dp_entered *entered, int rc)
 {
-    mark *m = (mark *)entered->reserved;
+    open_call *opened = (open_call *)entered->reserved;
     dpi_thread *t = ctx->thread;
 
-    if (DPI_UNLIKELY(rc != 0 || !(m->how & BY_PLAIN) || ctx->state != ctx->states ||
-                     dpi_fp_look() != m->fp))
-        return leave_any(ctx, m, rc);
+    if (DPI_UNLIKELY(rc != 0 || !(opened->flags & CALL_CACHED) || ctx->state != ctx->states ||
+                     dpi_fp_look() != opened->fp_before))
+        return leave_slow(ctx, opened, rc);
     leave_short(ctx, t);
     return 0;
 }
@@ -189,7 +196,7 @@ int dp_typed_init(dp_ctx *ctx, const char *name, const char *code, dp_typed *t)
     const dp_op *op = rc == 0 ? dp_op_find(ctx, name) : NULL;
     const dpi_entry *e;
 
-    *t = (dp_typed){0}; /* calls fail by name until it is whole */
+    *t = (dp_typed){0}; /* incomplete: calls with it fail with DP_ENOTFOUND */
     if (op == NULL) {
         dpi_ctx_unpin(ctx, begun && rc == 0);
         return ctx->error.code;

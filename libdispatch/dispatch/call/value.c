@@ -1,7 +1,7 @@
-/* value.c -- what a dp_value points to: how many bytes, moved as a whole, kept, released.
+/* value.c -- the memory that a dp_value points to: size, copy, reference counts, release.
  *
  * Strings, complex numbers and lists lie outside of the value, and lists may hold more of them.
- * Tensors and objects are only pointed to: moving a value moves no reference. */
+ * Tensors and objects are counted pointers: copying a value does not change their counts. */
 #include "ctx.h"
 #include "values.h"
 
@@ -21,45 +21,47 @@ size_t dpi_items_bytes(uint32_t tag, size_t n)
     return n * item_bytes[tag];
 }
 
-static bool points(const dp_value *v) /* a faulty kernel's tag may be none at all */
+static bool points_to_memory(const dp_value *v) /* a faulty kernel may set an invalid tag */
 {
     return v->tag < DP_TAG_END && (DPI_TAGS_MEMORY >> v->tag & 1);
 }
 
-/* Bytes that v points to, without those that they point to. */
+/* Return the bytes that `v` points to, without those that items of a list point to. */
 static size_t own_bytes(const dp_value *v)
 {
     return v->tag == DP_TAG_COMPLEX ? 2 * sizeof(double) : dpi_items_bytes(v->tag, v->len);
 }
 
-/* One byte more: a string's NUL, and an empty list's pointer is not NULL, which would be None. */
-static size_t room_of(const dp_value *v)
+/* Return the bytes that `v` takes in a copy, with padding.  One byte is added: a string needs it
+ * for its NUL, and an empty list so that its pointer is not NULL, which would mean None. */
+static size_t padded_bytes(const dp_value *v)
 {
     return (own_bytes(v) + 1 + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-bool dpi_value_lacks(const dp_value *v)
+bool dpi_value_lacks_memory(const dp_value *v)
 {
     bool never_empty = v->tag == DP_TAG_STR || v->tag == DP_TAG_COMPLEX;
 
-    return points(v) && v->u.s == NULL && (never_empty || v->len > 0);
+    return points_to_memory(v) && v->u.s == NULL && (never_empty || v->len > 0);
 }
 
-static bool is_left(const dp_value *v, const void *frame)
+static bool is_dangling(const dp_value *v, const void *frame)
 {
-    bool left = points(v) && dpi_stack_left(v->u.s, frame);
+    bool dangling = points_to_memory(v) && dpi_stack_left(v->u.s, frame);
 
-    for (uint32_t i = 0; !left && v->tag == DP_TAG_LIST && v->u.values != NULL && i < v->len; i++)
-        left = is_left(&v->u.values[i], frame);
-    return left;
+    for (uint32_t i = 0; !dangling && v->tag == DP_TAG_LIST && v->u.values != NULL && i < v->len;
+         i++)
+        dangling = is_dangling(&v->u.values[i], frame);
+    return dangling;
 }
 
-bool dpi_values_left(dp_value *values, size_t n, const void *frame)
+bool dpi_values_clear_dangling(dp_value *values, size_t n, const void *frame)
 {
     bool any = false;
 
     for (size_t i = 0; i < n; i++)
-        if (is_left(&values[i], frame)) {
+        if (is_dangling(&values[i], frame)) {
             values[i] = dp_none();
             any = true;
         }
@@ -71,8 +73,8 @@ size_t dpi_values_bytes(const dp_value *values, size_t n)
     size_t bytes = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (points(&values[i]))
-            bytes += room_of(&values[i]);
+        if (points_to_memory(&values[i]))
+            bytes += padded_bytes(&values[i]);
         if (values[i].tag == DP_TAG_LIST)
             bytes += dpi_values_bytes(values[i].u.values, values[i].len);
     }
@@ -83,17 +85,17 @@ char *dpi_values_move(dp_value *values, size_t n, char *to)
 {
     for (size_t i = 0; i < n; i++) {
         dp_value *v = &values[i];
-        char *own = to;
-        if (!points(v))
+        char *copy = to;
+        if (!points_to_memory(v))
             continue;
         size_t bytes = own_bytes(v);
-        to += room_of(v);
+        to += padded_bytes(v);
         if (bytes > 0)
-            memcpy(own, v->u.s, bytes);
-        own[bytes] = '\0';
-        v->u.s = own;
+            memcpy(copy, v->u.s, bytes);
+        copy[bytes] = '\0';
+        v->u.s = copy;
         if (v->tag == DP_TAG_LIST)
-            to = dpi_values_move((dp_value *)(void *)own, v->len, to);
+            to = dpi_values_move((dp_value *)(void *)copy, v->len, to);
     }
     return to;
 }
@@ -109,23 +111,23 @@ int dpi_values_copy(dp_arena *a, dp_value *values, size_t n)
     return 0;
 }
 
-int dpi_values_settle(dp_arena *a, char *at, dp_value *values, size_t n)
+int dpi_values_settle(dp_arena *a, char *arena_mark, dp_value *values, size_t n)
 {
-    char few[512], *temporary = few;
+    char small[512], *temporary = small;
     size_t bytes = dpi_values_bytes(values, n);
     int rc;
 
     if (bytes == 0) {
-        dpi_arena_rewind(a, at);
+        dpi_arena_rewind(a, arena_mark);
         return 0;
     }
-    if (bytes > sizeof(few) && (temporary = dp_malloc(bytes)) == NULL)
+    if (bytes > sizeof(small) && (temporary = dp_malloc(bytes)) == NULL)
         return DP_ERESOURCE;
     dpi_values_move(values, n, temporary);
-    dpi_arena_rewind(a, at);
+    dpi_arena_rewind(a, arena_mark);
     if ((rc = dpi_values_copy(a, values, n)) < 0)
-        dp_values_release(values, n); /* while they can still be read */
-    if (temporary != few)
+        dp_values_release(values, n); /* while the values are readable */
+    if (temporary != small)
         dp_free(temporary);
     return rc;
 }
@@ -146,17 +148,18 @@ void dpi_values_ref(const dp_value *values, size_t n)
     }
 }
 
-/* -- values that outlive their call: one block for all that one points to -- */
+/* -- values that outlive their call: each has one block for all memory that it points to -- */
 
-/* Returns own their tensors and objects alone; a value that is kept owns its generators, too. */
-static void count_generators(const dp_value *v, bool more)
+/* Change the reference counts of the generators in `v`.  Returns own references to tensors and
+ * objects only; values that outlive their call own references to generators, too. */
+static void count_generators(const dp_value *v, bool add)
 {
-    if (v->tag == DP_TAG_GENERATOR && more)
+    if (v->tag == DP_TAG_GENERATOR && add)
         dp_generator_ref(v->u.g);
     else if (v->tag == DP_TAG_GENERATOR)
         dp_generator_unref(v->u.g);
     for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len; i++)
-        count_generators(&v->u.values[i], more);
+        count_generators(&v->u.values[i], add);
 }
 
 int dp_value_copy(dp_ctx *ctx, const dp_value *v, dp_value *out)
@@ -180,7 +183,7 @@ void dp_value_free(dp_value *v)
 {
     if (v == NULL)
         return;
-    void *block = points(v) ? (void *)(uintptr_t)v->u.s : NULL;
+    void *block = points_to_memory(v) ? (void *)(uintptr_t)v->u.s : NULL;
 
     count_generators(v, false);
     dp_values_release(v, 1);
@@ -191,7 +194,7 @@ void dp_values_release(dp_value *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         dp_value *v = &values[i];
-        uint32_t len = v->u.values != NULL ? v->len : 0; /* a faulty kernel's may be NULL */
+        uint32_t len = v->u.values != NULL ? v->len : 0; /* NULL: from a faulty kernel */
         if (v->tag == DP_TAG_TENSOR)
             dp_tensor_unref(v->u.t);
         if (v->tag == DP_TAG_OBJECT)

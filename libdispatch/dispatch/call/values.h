@@ -1,4 +1,4 @@
-/* values.h -- what a dp_value points to: how many bytes, moved as a whole, copied, counted. */
+/* values.h -- the memory that a dp_value points to: its size, and copying it. */
 #ifndef DPI_VALUES_H
 #define DPI_VALUES_H
 
@@ -6,21 +6,24 @@
 
 #pragma GCC visibility push(hidden)
 
-size_t dpi_items_bytes(uint32_t tag, size_t n); /* of a list of n, or of a string */
-bool dpi_value_lacks(const dp_value *v);        /* it has to point somewhere and does not */
-/* Those that point into frames of this thread below `frame`, deep, become None; are there any? */
-bool dpi_values_left(dp_value *values, size_t n, const void *frame);
-/* Bytes of all that the values point to, lists in lists too; tensors are not followed. */
+size_t dpi_items_bytes(uint32_t tag, size_t n); /* bytes of a list or string of length n */
+bool dpi_value_lacks_memory(const dp_value *v); /* Is a required pointer NULL? */
+/* Set each value to None that points into a stack frame of this thread below `frame`, itself or
+ * through an item of a list.  Return whether there was one. */
+bool dpi_values_clear_dangling(dp_value *values, size_t n, const void *frame);
+/* Return the bytes of all memory that the values point to, including lists in lists.  The memory of
+ * tensors is not counted. */
 size_t dpi_values_bytes(const dp_value *values, size_t n);
-/* Copy all that to `to`, which has so many bytes, and have them point there; its end. */
+/* Copy that memory to `to`, which has dpi_values_bytes() bytes, and make the values point to the
+ * copy.  Return the end of the copy. */
 char *dpi_values_move(dp_value *values, size_t n, char *to);
-/* The same into an arena.  DP_ERESOURCE, and nothing has happened. */
+/* Copy that memory into arena `a`.  DP_ERESOURCE: nothing has changed. */
 int dpi_values_copy(dp_arena *a, dp_value *values, size_t n);
-/* One more reference for every tensor in them, lists in lists too. */
+/* Add a reference to every tensor and object in the values, including lists in lists. */
 void dpi_values_ref(const dp_value *values, size_t n);
-/* Wind the arena back to `at`, but for what the values point to, which lies there then.
- * DP_ERESOURCE: the values may be released already. */
-int dpi_values_settle(dp_arena *a, char *at, dp_value *values, size_t n);
+/* Rewind arena `a` to `arena_mark`, but keep the memory that the values point to: it is copied to
+ * the arena after `arena_mark`.  DP_ERESOURCE: the values may have been released. */
+int dpi_values_settle(dp_arena *a, char *arena_mark, dp_value *values, size_t n);
 
 #pragma GCC visibility pop
 

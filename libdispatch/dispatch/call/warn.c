@@ -1,9 +1,10 @@
-/* warn.c -- what kernels warn of, for the answer. */
+/* warn.c -- warnings of kernels, which the answer to the request contains. */
 #include "base/process.h"
 #include "enter.h"
 #include <stdio.h>
 
-/* Bytes of text without a character that was cut in two: UTF-8 continues with 10xxxxxx. */
+/* Return the length of `text`, at most n, that does not cut a UTF-8 character in two.  All bytes of
+ * a character but the first are 10xxxxxx. */
 static size_t whole_characters(const char *text, size_t n)
 {
     if (text[n] == '\0')
@@ -13,8 +14,8 @@ static size_t whole_characters(const char *text, size_t n)
     return n;
 }
 
-/* Is it there already, or is there no room for one more? */
-static bool refuses(const dp_ctx *ctx, const char *text)
+/* Is the warning known already, or is the limit of warnings reached? */
+static bool is_dropped(const dp_ctx *ctx, const char *text)
 {
     for (uint32_t i = 0; i < ctx->n_warnings; i++)
         if (strcmp(ctx->warnings[i], text) == 0)
@@ -22,14 +23,14 @@ static bool refuses(const dp_ctx *ctx, const char *text)
     return ctx->n_warnings == DP_LIMIT_WARNINGS;
 }
 
-/* A warning that finds no memory is lost: it is no reason to fail. */
+/* Without memory the warning is lost: it must not make the request fail. */
 void dp_vwarn(dp_ctx *ctx, const char *format, va_list ap)
 {
     char text[DP_LIMIT_WARNING_BYTES + 2];
 
     vsnprintf(text, sizeof(text), format, ap);
     text[whole_characters(text, strnlen(text, DP_LIMIT_WARNING_BYTES))] = '\0';
-    if (refuses(ctx, text))
+    if (is_dropped(ctx, text))
         return;
     if (ctx->n_warnings == DP_LIMIT_WARNINGS - 1)
         snprintf(text, sizeof(text),
@@ -43,7 +44,7 @@ void dp_vwarn(dp_ctx *ctx, const char *format, va_list ap)
         ctx->n_warnings++;
 }
 
-void dpi_fp_left(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, unsigned kind, dpi_fp before)
+void dpi_fp_changed(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, unsigned kind, dpi_fp before)
 {
     const bool kernel = kind == DPI_WARNED_KERNEL;
     char changed[256], text[DP_LIMIT_WARNING_BYTES + 1];

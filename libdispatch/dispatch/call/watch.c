@@ -1,8 +1,9 @@
-/* watch.c -- who sees calls: observers, traces, timing, counters. */
+/* watch.c -- calls that are observed, traced, timed or restricted by the mode; call counters. */
 #include "enter.h"
 #include "trace.h"
 
-/* An observer's code is held like a kernel's: a frame names it while it runs. */
+/* Run the function of observer `k`.  A frame names it while it runs, so its code cannot be
+ * unmapped. */
 static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const dp_op *op)
 {
     dpi_thread *t = ctx->thread;
@@ -19,39 +20,40 @@ static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const d
         dpi_fp before = dpi_fp_look();
         ((dp_observer_fn)k->unboxed)(o);
         if (DPI_UNLIKELY(dpi_fp_look() != before))
-            dpi_fp_left(ctx, k, op, DPI_WARNED_OBSERVER, before);
+            dpi_fp_changed(ctx, k, op, DPI_WARNED_OBSERVER, before);
     }
     atomic_store_explicit(&t->depth, d, memory_order_release);
 }
 
-/* Is observer k told of a call of `op` whose kernel was chosen for `key`?  An observer of one key
- * is told of redispatches, too: below a layer they are how its calls come. */
-static bool wants(const dpi_kernel *k, const dp_op *op, dp_key key, bool redispatch)
+/* Does observer `k` see a call of `op` whose kernel was chosen for `key`?  An observer of one key
+ * sees redispatches, too, because below a layer calls arrive as redispatches. */
+static bool observes(const dpi_kernel *k, const dp_op *op, dp_key key, bool redispatch)
 {
     if (k->observes != NULL)
         return k->observes == op && !redispatch;
     return k->key == DP_KEY_Undefined ? !redispatch : dpi_alias_has(k->key, key);
 }
 
-static bool anyone_wants(const dp_ctx *ctx, const dp_op *op, dp_key key, bool redispatch)
+static bool is_observed(const dp_ctx *ctx, const dp_op *op, dp_key key, bool redispatch)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
     for (uint32_t i = 0; i < s->n_observers; i++)
-        if (wants(s->observers[i], op, key, redispatch))
+        if (observes(s->observers[i], op, key, redispatch))
             return true;
     return false;
 }
 
-/* Each observer finds in o->state what it left there. */
+/* Call each observer.  After the kernel, o->state is what the same observer stored there before the
+ * kernel. */
 static void observe_all(dp_ctx *ctx, dpi_observed *seen)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
     for (uint32_t i = 0; i < s->n_observers; i++) {
-        if (!wants(s->observers[i], seen->op, seen->o.key, seen->redispatch))
+        if (!observes(s->observers[i], seen->op, seen->o.key, seen->redispatch))
             continue;
-        dp_observation o = seen->o; /* what one of them breaks the next does not see */
+        dp_observation o = seen->o; /* a copy: observers may change it */
         o.state = seen->states[i];
         observe(ctx, s->observers[i], &o, seen->op);
         seen->states[i] = o.state;
@@ -93,10 +95,10 @@ void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets, const d
     observe_all(ctx, seen);
 }
 
-/* Does the mode let this kernel run?  It may be about what a backend's own fallback makes of
- * operators that the backend has no kernel for; layers have fallbacks, too, and those only hand the
- * call on.  What makes a view copies nothing, whoever serves it. */
-static bool allowed(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entry *e)
+/* Does the mode allow kernel `k`?  The policy concerns fallbacks for keys of backends, which serve
+ * operators that the backend has no kernel for.  It does not concern fallbacks of layers, which
+ * only redispatch, nor operators that only make views, which copy no bytes. */
+static bool mode_allows(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entry *e)
 {
     uint8_t policy = ctx->state->mode->fallback;
     char name[DP_KEY_NAME_MAX];
@@ -112,49 +114,50 @@ static bool allowed(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entr
     return policy != DP_FALLBACK_FORBID;
 }
 
-static uint8_t provenance_of(const mark *m, dp_key key, const dpi_entry *e)
+static uint8_t provenance_of(const open_call *opened, dp_key key, const dpi_entry *e)
 {
-    if (!(m->how & BY_DECOMPOSE))
+    if (!(opened->flags & CALL_COMPOSITE))
         return e->provenance[dpi_key_slot(key)];
     return e->composite->key == DP_KEY(DP_ALIAS_CompositeImplicitAutograd) ? DPI_P_MATH
                                                                            : DPI_P_DEFAULT_BACKEND;
 }
 
-DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, mark *m, const dpi_entry *e)
+DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, open_call *opened, const dpi_entry *e)
 {
     dp_key key = dp_ctx_key(ctx);
-    bool redispatch = m->how & BY_REDISPATCH;
+    bool redispatch = opened->flags & CALL_REDISPATCH;
 
-    if (!(m->how & BY_DECOMPOSE) && !allowed(ctx, kernel_of(ctx, m), key, e)) {
-        atomic_store_explicit(&ctx->thread->depth, m->depth, memory_order_release);
+    if (!(opened->flags & CALL_COMPOSITE) && !mode_allows(ctx, kernel_of(ctx, opened), key, e)) {
+        atomic_store_explicit(&ctx->thread->depth, opened->depth, memory_order_release);
         return false;
     }
-    if (!(m->how & BY_DECOMPOSE) && anyone_wants(ctx, e->op, key, redispatch))
-        m->how |= BY_OBSERVED;
+    if (!(opened->flags & CALL_COMPOSITE) && is_observed(ctx, e->op, key, redispatch))
+        opened->flags |= CALL_OBSERVED;
     if (!ctx->tracing && !ctx->timing)
         return true;
-    m->how |= BY_WATCHED;
-    m->step = -1;
+    opened->flags |= CALL_MEASURED;
+    opened->trace_step = -1;
     if (ctx->tracing)
-        m->step = dpi_trace_enter(ctx, e->op, key, m->depth, redispatch, kernel_of(ctx, m),
-                                  provenance_of(m, key, e));
-    m->begun = dpi_nanos();
-    if (ctx->timing && ctx->stats.n_calls == 1 && ctx->stats.kernel_id == kernel_of(ctx, m)->id)
-        ctx->stats.dispatch_nanos = m->begun - ctx->t_top;
+        opened->trace_step = dpi_trace_enter(ctx, e->op, key, opened->depth, redispatch,
+                                             kernel_of(ctx, opened), provenance_of(opened, key, e));
+    opened->begun_nanos = dpi_nanos();
+    if (ctx->timing && ctx->stats.n_calls == 1 &&
+        ctx->stats.kernel_id == kernel_of(ctx, opened)->id)
+        ctx->stats.dispatch_nanos = opened->begun_nanos - ctx->top_began;
     return true;
 }
 
-DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const mark *m)
+DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const open_call *opened)
 {
-    uint64_t spent = dpi_nanos() - m->begun;
+    uint64_t spent = dpi_nanos() - opened->begun_nanos;
 
     if (ctx->timing)
-        ctx->stats.kernel_nanos = spent; /* the outermost call leaves last */
-    if (m->step >= 0)
-        dpi_trace_leave(ctx, m->step, spent);
+        ctx->stats.kernel_nanos = spent; /* the outermost call writes last */
+    if (opened->trace_step >= 0)
+        dpi_trace_leave(ctx, opened->trace_step, spent);
 }
 
-/* Without memory it is not counted. */
+/* Count the first call of an operator.  Without memory it is not counted. */
 DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id)
 {
     if (dpi_ctx_count_grow(ctx, id) == 0)

@@ -1,5 +1,6 @@
-/* wrapped.c -- calls with tensors that have no bytes, wrappers, fakes and those of device meta: a
- * kernel that may want bytes gets none. */
+/* wrapped.c -- calls with tensors without bytes: refuse kernels that may need bytes.
+ *
+ * Such tensors are wrappers, fakes and tensors of device meta. */
 #include "enter.h"
 
 static DPI_COLD int refuse(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, bool wrapped)
@@ -15,10 +16,10 @@ static DPI_COLD int refuse(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
     return dpi_fail_op(ctx, DP_ENOTIMPL, e->op, k->key, text);
 }
 
-DPI_COLD int dpi_check_bare(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
-                            bool wrapped)
+DPI_COLD int dpi_check_bytes(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
+                             bool wrapped)
 {
-    /* a kernel of a backend reads and writes bytes; those of other keys take wrappers apart */
+    /* A backend's kernel reads and writes bytes.  Kernels for other keys unpack wrappers. */
     bool dense = wrapped && dp_key_functionality(k->key) == DP_F_Dense;
 
     return dense || ((wrapped || dpi_keys_memoryless(ks)) && dpi_may_want_bytes(e, k))
@@ -26,7 +27,7 @@ DPI_COLD int dpi_check_bare(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k
                : 0;
 }
 
-DPI_COLD unsigned dpi_resolve_bare(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned cell)
+DPI_COLD unsigned dpi_resolve_wrapped(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, unsigned cell)
 {
     bool wrapped = (ks->backend & DPI_WRAPPER_BIT) != 0;
 
@@ -38,5 +39,5 @@ DPI_COLD unsigned dpi_resolve_bare(dp_ctx *ctx, const dpi_entry *e, dp_keyset *k
         return cell;
     }
     cell &= ~DPI_CELL_WARY;
-    return dpi_check_bare(ctx, e, e->kernels[cell], *ks, wrapped) < 0 ? DPI_CELL_MISSING : cell;
+    return dpi_check_bytes(ctx, e, e->kernels[cell], *ks, wrapped) < 0 ? DPI_CELL_MISSING : cell;
 }

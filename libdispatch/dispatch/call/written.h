@@ -1,4 +1,4 @@
-/* written.h -- versions and shapes of what a kernel writes (written.c), around the kernel. */
+/* written.h -- versions and shapes of the arguments that a kernel writes (written.c). */
 #ifndef DPI_WRITTEN_H
 #define DPI_WRITTEN_H
 
@@ -6,22 +6,24 @@
 
 #pragma GCC visibility push(hidden)
 
-#define DPI_NOT_COUNTED UINT64_MAX /* no version gets there */
+#define DPI_NOT_COUNTED UINT64_MAX /* for a tensor whose version need not count up */
 
-/* Before the kernel ran: the number of the last change of shape, and versions of e->counted's
- * tensors, those of lists one by one. */
+/* State before the kernel: the number of the last change of shape, and the versions of the tensors
+ * in the arguments of e->counted, including those in lists.  `before` is `inline_before` or in the
+ * arena. */
 typedef struct dpi_written {
-    uint64_t change, *before, few[8];
+    uint64_t change, *before, inline_before[8];
 } dpi_written;
 
-/* Before the kernel of an operator that writes.  DP_ERESOURCE: it must not run. */
+/* Read the versions before a kernel of an operator that writes.  DP_ERESOURCE: the kernel must not
+ * run. */
 int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w);
-/* It succeeded: every version that has not moved since counts up. */
+/* After success: count up each version that has not changed since dpi_written_read(). */
 void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_written *w);
-/* It failed: what it wrote has its former shape again, and versions count up, but for kernels that
- * write through others alone, that refused, or that have DP_FLAG_META and failed before they were
- * told of memory (dpi_ctx_touch).  Returns the arguments whose contents nobody knows now, for
- * dp_error.written. */
+/* After a failure: restore the shapes of written arguments, and count up their versions.  Versions
+ * do not count up for a kernel that writes only by calling other operators, that used dp_refuse(),
+ * or that has DP_FLAG_META and failed before dpi_ctx_touch().  Return the mask of arguments whose
+ * contents are unknown, for dp_error.written. */
 uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                             const dp_value *args, const dpi_written *w);
 
