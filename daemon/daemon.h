@@ -37,6 +37,8 @@
     X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* as for tensors */        \
     X(SESSION_GENERATORS, session_generators, 1024)                                                \
     X(SESSION_GENERATOR_BYTES, session_generator_bytes, 16 << 20)                                  \
+    X(SESSION_NODES, session_nodes, 4 << 20) /* of graphs that backward walks */                   \
+    X(SESSION_NODE_BYTES, session_node_bytes, (int64_t)4 << 30)                                    \
     X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus handles */               \
     X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
     X(SESSION_THREADS, session_threads, 1024) /* num_threads of session.set */                     \

@@ -25,6 +25,7 @@ void sessions_init(sessions *all, const int64_t *limits)
             [DP_HOLDER_PROGRAM_CACHE] = HOLDER(PROGRAM_CACHE, PROGRAM_CACHE_BYTES),
             [DP_HOLDER_GENERATORS] = HOLDER(SESSION_GENERATORS, SESSION_GENERATOR_BYTES),
             [DP_HOLDER_OBJECTS] = HOLDER(SESSION_OBJECTS, SESSION_OBJECT_BYTES),
+            [DP_HOLDER_HISTORY] = HOLDER(SESSION_NODES, SESSION_NODE_BYTES),
         }};
 #undef HOLDER
     pthread_mutex_init(&all->lock, NULL);

@@ -39,6 +39,7 @@ static const char *const alias_names[DP_ALIAS_END - DP_ALIAS_FIRST] = {
     "CompositeImplicitAutogradNestedTensor",
     "CompositeExplicitAutograd",
     "CompositeExplicitAutogradNonFunctional",
+    "AutogradFormula",
 };
 
 static bool per_backend(int rank)
@@ -401,6 +402,7 @@ static const struct {
     [DP_ALIAS_CompositeExplicitAutogradNonFunctional -
         DP_ALIAS_FIRST] = {BACKEND_BITS & ~(DPI_BIT(Sparse) | DPI_KIND_BITS),
                            DP_BBIT(DP_B_XLA) | DP_BBIT(DP_B_Lazy)},
+    [DP_ALIAS_AutogradFormula - DP_ALIAS_FIRST] = {0, 0},
 };
 
 bool dpi_alias_has(dp_key alias, dp_key k)

@@ -17,6 +17,13 @@ void dpi_on_tensor_end(void (*fn)(void *attached))
     atomic_store_explicit(&attached_end, fn, memory_order_relaxed);
 }
 
+static _Atomic(void (*)(uintptr_t history)) history_end; /* set by libdispatch/autograd */
+
+void dpi_on_history_end(void (*fn)(uintptr_t history))
+{
+    atomic_store_explicit(&history_end, fn, memory_order_relaxed);
+}
+
 /* Drop the references of `t`, which has no references itself. */
 static void tensor_end(dp_tensor *t, dpi_home **dead)
 {
@@ -25,6 +32,10 @@ static void tensor_end(dp_tensor *t, dpi_home **dead)
     dp_tensor *root = t->root;
     void *attached = atomic_load_explicit(&t->attached, memory_order_acquire);
 
+    uintptr_t history = atomic_load_explicit(&t->history, memory_order_acquire);
+
+    if (DPI_UNLIKELY(history != 0))
+        atomic_load_explicit(&history_end, memory_order_relaxed)(history);
     if (DPI_UNLIKELY(attached != NULL))
         atomic_load_explicit(&attached_end, memory_order_relaxed)(attached);
     if (g != NULL && g != &h->geometry)

@@ -217,6 +217,7 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
 {
     share_version(v, base, detached ? NULL : dp_tensor_ref(base->root ? base->root : base));
     v->creation = (uint8_t)creation;
+    v->view_version = (uint32_t)dpi_version_of(base);
     if (base->root && (creation == DP_CREATED_DEFAULT || base->creation == DP_CREATED_INFERENCE))
         v->creation = base->creation;
     /* A root may come to need a gradient, even through another of its views. */

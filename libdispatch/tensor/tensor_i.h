@@ -140,7 +140,11 @@ struct dp_tensor {
     _Atomic(void *) attached; /* written by dispatch/call/attach.c; NULL: nothing attached */
     dp_tensor *root;  /* base of a view, with a reference; it is no view itself.  NULL: no view */
     uint8_t creation; /* DP_CREATED_*, for views */
-    atomic_uint_fast64_t id; /* 0: not assigned yet */
+    /* Low bits of the version for which `history` is right, for views: an in-place operation on the
+     * base, or on another view of it, makes a view's history stale (libdispatch/autograd). */
+    uint32_t view_version;
+    atomic_uintptr_t history; /* libdispatch/autograd's (history.h); 0: none */
+    atomic_uint_fast64_t id;  /* 0: not assigned yet */
 };
 
 /* One block of memory with a reference count: a tensor, and its own version, storage and geometry.
@@ -430,6 +434,12 @@ int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
 /* Set the function that is called with the `attached` of a tensor that ends.  Always the same
  * one. */
 void dpi_on_tensor_end(void (*fn)(void *attached));
+/* `fn` releases what the `history` of an ended tensor refers to.  Always the same function. */
+void dpi_on_history_end(void (*fn)(uintptr_t history));
+static inline uint64_t dpi_version_of(const dp_tensor *t)
+{
+    return atomic_load_explicit(&t->version->value, memory_order_acquire);
+}
 /* These implement dp_tensor_export() and dp_tensor_import(). */
 int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err);
 int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_target at, int ndim,

@@ -143,6 +143,8 @@ static void print_kernel(dpi_text *t, const dpi_kernel *k)
         dpi_text_add(t, " [redispatches below]");
     if (k->flags & DP_FLAG_GRAD)
         dpi_text_add(t, " [for gradients]");
+    if (k->key == DP_KEY(DP_ALIAS_AutogradFormula))
+        dpi_text_add(t, " [formula]");
     if (k->flags & DP_FLAG_META)
         dpi_text_add(t, " [without memory, too]");
     if (k->flags & DP_FLAG_VIEWS)

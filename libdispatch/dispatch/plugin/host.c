@@ -11,14 +11,25 @@ struct dp_host {
 #undef DP_FN
 };
 
-static const dp_host host = {
+static dp_host host = {
     sizeof(dp_host),
     DP_ABI_MAJOR,
     DP_ABI_MINOR,
-#define DP_FN(ret, name, params, args) name,
+#define DP_FN(ret, name, params, args)       name,
+#define DP_FN_ABOVE(ret, name, params, args) NULL,
 #include <dispatchd/api.h>
 #undef DP_FN
 };
+
+/* Rooms above call these from constructors, before any plugin is loaded. */
+#define DP_FN(ret, name, params, args)
+#define DP_FN_ABOVE(ret, name, params, args)                                                       \
+    void dpi_fill_##name(ret(*fn) params)                                                          \
+    {                                                                                              \
+        host.name = fn;                                                                            \
+    }
+#include <dispatchd/api.h>
+#undef DP_FN
 
 /* The last function of each released version must keep its offset. */
 _Static_assert(offsetof(dp_host, dp_vfail) == 8, "the table starts after its size and version");

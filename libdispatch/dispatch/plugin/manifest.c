@@ -203,7 +203,8 @@ static void count_items(const char *text, dp_manifest *out)
 {
     while ((text = strchr(text, '\n')) != NULL && *++text) {
         out->defs += starts(text, "def\t");
-        out->impls += starts(text, "impl\t") || starts(text, "fallthrough\t");
+        out->impls +=
+            starts(text, "impl\t") || starts(text, "fallthrough\t") || starts(text, "formula\t");
     }
 }
 

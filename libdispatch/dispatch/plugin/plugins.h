@@ -50,6 +50,12 @@ bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *wh
 size_t dpi_plugins_reap(dp_registry *reg, bool close);
 bool dpi_plugins_free(dp_registry *reg); /* registry.h: plugins_free */
 
+/* Fill in a slot of the host's table whose function lies in a room above this one. */
+#define DP_FN(ret, name, params, args)
+#define DP_FN_ABOVE(ret, name, params, args) void dpi_fill_##name(ret(*fn) params);
+#include <dispatchd/api.h>
+#undef DP_FN
+
 #pragma GCC visibility pop
 
 #endif

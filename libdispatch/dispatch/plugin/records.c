@@ -142,7 +142,7 @@ static int read_items(const span *s, dpi_image *im, dp_block *b, dp_error *err)
         if (!span_text(s, items[i].name) || (items[i].tags && !span_text(s, items[i].tags)) ||
             (items[i].code && !span_text(s, items[i].code)))
             return bad_record(im, b, err, "has an item with text outside its file");
-        if (items[i].kind != DP_ITEM_DEF && items[i].kind != DP_ITEM_IMPL)
+        if (items[i].kind < DP_ITEM_DEF || items[i].kind > DP_ITEM_FORMULA)
             return bad_record(im, b, err, "has an item of a kind this host does not know");
         if (items[i].flags &
             ~(DP_FLAG_FALLTHROUGH | DP_FLAG_BELOW | DP_FLAG_META | DP_FLAG_GRAD | DP_FLAG_VIEWS))

@@ -70,6 +70,7 @@ typedef struct dpi_entry {
     uint16_t *table;      /* [n_slots] index into kernels, perhaps | DPI_CELL_WARY; or DPI_CELL_* */
     uint8_t *provenance;  /* [n_slots] */
     const dpi_kernel *composite; /* kernel that calls other operators; NULL: there is none */
+    dpi_kernel *formula;         /* newest formula of the operator; NULL: there is none */
     /* [2 * n_columns] bits of the functionalities that do not fall through for backend column c:
      * mask[2 * c + 1] if the key set has the skip bit (DPI_GRAD_BIT), mask[2 * c] if not. */
     uint64_t mask[];

@@ -383,6 +383,9 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
             e->boxes = e->settles = true; /* its arguments' dtypes are checked before it runs */
     entry_masks(e);
     e->composite = entry_composite(e, t);
+    const dpi_stack *formulas = dpi_truth_stack(t, DP_KEY(DP_ALIAS_AutogradFormula));
+    if (formulas != NULL)
+        e->formula = e->kernels[entry_kernel(e, formulas->kernels[0])];
     return e;
 }
 

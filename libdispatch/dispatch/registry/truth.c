@@ -14,6 +14,13 @@ dpi_generation *dpi_generation_unref(dpi_generation *g)
     return NULL;
 }
 
+static _Atomic(void (*)(void *)) formula_end;
+
+void dpi_on_formula_end(void (*fn)(void *compiled))
+{
+    atomic_store(&formula_end, fn);
+}
+
 dpi_kernel *dpi_kernel_ref(dpi_kernel *k)
 {
     atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
@@ -23,6 +30,9 @@ dpi_kernel *dpi_kernel_ref(dpi_kernel *k)
 dpi_kernel *dpi_kernel_unref(dpi_kernel *k)
 {
     if (k != NULL && atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) == 1) {
+        void *compiled = atomic_load_explicit(&k->compiled, memory_order_acquire);
+        if (compiled != NULL)
+            atomic_load (&formula_end)(compiled);
         dpi_generation_unref(k->gen);
         dp_free(k->file);
         dp_free(k->code);

@@ -37,13 +37,17 @@ typedef struct dpi_kernel {
     uint64_t id;         /* unique in the registry, never reused */
     atomic_uint refs;
     uint32_t line;
-    uint32_t order;    /* position in its generation; a higher one is newer */
-    uint16_t flags;    /* DP_FLAG_* */
-    dp_key key;        /* key or alias it is registered for; Undefined: observes all keys */
-    char *file, *code; /* source file, C type; owned copies, as the plugin may be unmapped */
-    uint64_t dtypes;   /* bits of the dtypes its header knew; 0: all that the host knows */
+    uint32_t order; /* position in its generation; a higher one is newer */
+    uint16_t flags; /* DP_FLAG_* */
+    dp_key key;     /* key or alias it is registered for; Undefined: observes all keys */
+    /* source file; C type, or a formula's text.  Owned copies, as the plugin may be unmapped. */
+    char *file, *code;
+    uint64_t dtypes;          /* bits of the dtypes its header knew; 0: all that the host knows */
+    _Atomic(void *) compiled; /* made of a formula by dpi_on_formula_end()'s caller; or NULL */
     const struct dp_op *observes; /* observer: the only operator it observes; NULL: all */
 } dpi_kernel;
+/* `fn` releases what dpi_kernel.compiled points to.  Called once, before a formula is compiled. */
+void dpi_on_formula_end(void (*fn)(void *compiled));
 dpi_kernel *dpi_kernel_ref(dpi_kernel *k);
 dpi_kernel *dpi_kernel_unref(dpi_kernel *k);
 

@@ -1,4 +1,6 @@
-/* unit.c -- turns a plugin's blocks into checked registrations, which can be added and removed. */
+/* unit.c -- turns a plugin's blocks into checked registrations, which can be added and removed.
+ *
+ * Over 500 lines: one function for each kind of record. */
 #include "base/kind.h"
 #include "change.h"
 #include "tensor/object.h"
@@ -237,6 +239,18 @@ static int check_meta(const dp_block *b, dp_key key, uint16_t *flags, const char
     return fail_at(err, DP_EPLUGIN, b, "kernel", name, why);
 }
 
+/* Only formulas are for key AutogradFormula, and formulas only for that key. */
+static int check_formula(const dp_block *b, const dp_item *item, dp_key key, dp_error *err)
+{
+    bool formula = item->kind == DP_ITEM_FORMULA;
+
+    if (formula == (key == DP_KEY(DP_ALIAS_AutogradFormula)))
+        return 0;
+    return fail_at(err, DP_EPLUGIN, b, formula ? "formula" : "kernel", item->name,
+                   formula ? "a formula is for key AutogradFormula"
+                           : "key AutogradFormula takes formulas (DP_FORMULA), no kernels");
+}
+
 static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *item,
                     dp_error *err)
 {
@@ -244,7 +258,7 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     bool fallthrough = flags & DP_FLAG_FALLTHROUGH;
     dpi_reg *r;
 
-    if (item->boxed == NULL && !fallthrough)
+    if (item->boxed == NULL && !fallthrough && item->kind != DP_ITEM_FORMULA)
         return fail_at(err, DP_EPLUGIN, b, "kernel", item->name, "no function");
     if (item->unboxed != NULL && (item->code == NULL || item->code[0] == '\0'))
         return fail_at(err, DP_EPLUGIN, b, "kernel", item->name,
@@ -252,6 +266,8 @@ static int reg_impl(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item 
     if ((r = reg_add(u, DPI_REG_IMPL, b, err)) == NULL)
         return DP_ERESOURCE;
     int rc = impl_key(b, &r->key, err);
+    if (rc == 0)
+        rc = check_formula(b, item, r->key, err);
     if (rc == 0)
         rc = check_meta(b, r->key, &flags, item->name, err);
     if (rc == 0)
@@ -315,7 +331,7 @@ static int reg_items(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *err
             break;
         else if (item.kind == DP_ITEM_DEF)
             rc = reg_def(c, u, b, &item, err);
-        else if (item.kind == DP_ITEM_IMPL)
+        else if (item.kind == DP_ITEM_IMPL || item.kind == DP_ITEM_FORMULA)
             rc = reg_impl(c, u, b, &item, err);
         else
             rc = fail_at(err, DP_EPLUGIN, b, "item", item.name, "a kind this host does not know");

@@ -180,7 +180,10 @@ enum {                      /* dp_block.kind */
 
 enum {                  /* dp_item.kind */
        DP_ITEM_DEF = 1, /* name = schema; tags are separated by spaces */
-       DP_ITEM_IMPL     /* name = operator without namespace, with .overload */
+       DP_ITEM_IMPL,    /* name = operator without namespace, with .overload */
+       /* name = as IMPL, code = text of the operator's derivative (DP_FORMULA), no function; for
+        * key AutogradFormula only */
+       DP_ITEM_FORMULA
 };
 
 enum {                          /* dp_item.flags */

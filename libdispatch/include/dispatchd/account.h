@@ -34,7 +34,8 @@ extern "C" {
     X(PROGRAMS, programs)           /* programs and their constants */                             \
     X(PROGRAM_CACHE, program_cache) /* programs cached because a request had them inline */        \
     X(GENERATORS, generators)                                                                      \
-    X(OBJECTS, objects) /* objects of plugins; handles that name objects */
+    X(OBJECTS, objects) /* objects of plugins; handles that name objects */                        \
+    X(HISTORY, history) /* nodes of the graphs that backward walks */
 #define DP_HOLDER_ENUM_(NAME, name) DP_HOLDER_##NAME,
 enum { DP_HOLDER_MAP(DP_HOLDER_ENUM_) DP_HOLDERS };
 #undef DP_HOLDER_ENUM_

@@ -11,6 +11,11 @@
  * failure.  Thread: the one that uses the context; a function without a context may be called from
  * any thread. */
 
+/* Functions of rooms above dispatch, which fill in their slots of the host's table at start. */
+#ifndef DP_FN_ABOVE
+#define DP_FN_ABOVE DP_FN
+#endif
+
 /* -- errors and memory -- */
 
 /* Describe a failure and return `code`, a DP_E* code.  `format` is a printf format. */
@@ -170,16 +175,14 @@ DP_FN(const char *, dp_op_name, (const dp_op *op), (op)) /* full name */
  * written: then the version of each argument that the schema marks as written increases, and
  * `written` of the error names these arguments. */
 DP_FN(int, dp_call_boxed,
-
-           (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets,
+      (dp_ctx * ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets,
        size_t n_rets),
       (ctx, op, args, n_args, rets, n_rets))
 /* Call an operator with exactly the key set `keys`: neither keys of the thread's state nor keys of
  * the arguments are added.  A kernel passes dp_keyset_below(call->keys, call->key).  Whether an
  * argument may have a gradient is determined again. */
 DP_FN(int, dp_redispatch_boxed,
-
-           (dp_ctx * ctx, const dp_op *op, dp_keyset keys, const dp_value *args, size_t n_args,
+      (dp_ctx * ctx, const dp_op *op, dp_keyset keys, const dp_value *args, size_t n_args,
        dp_value *rets,
        size_t n_rets),
       (ctx, op, keys, args, n_args, rets, n_rets))
@@ -206,8 +209,7 @@ DP_FN(int, dp_enter_with,
       (dp_ctx * ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys, dp_entered *e),
       (ctx, t, keys, argument_keys, e))
 DP_FN(int, dp_run_boxed,
-
-           (dp_ctx * ctx, dp_entered *e, const dp_value *args, size_t n_args, dp_value *rets,
+      (dp_ctx * ctx, dp_entered *e, const dp_value *args, size_t n_args, dp_value *rets,
        size_t n_rets),
       (ctx, e, args, n_args, rets, n_rets))
 DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* returns `rc` */
@@ -400,8 +402,7 @@ DP_FN(int, dp_set_storage,
  * after this call.  DP_EPLUGIN: *out has another shape, and the schema does not mark it as written.
  * Source: resize_out, check_inplace. */
 DP_FN(int, dp_set_output,
-
-           (dp_ctx * ctx, dp_tensor **out, int ndim, const int64_t *sizes, const int64_t *strides,
+      (dp_ctx * ctx, dp_tensor **out, int ndim, const int64_t *sizes, const int64_t *strides,
        dp_dtype dtype,
        dp_device device),
       (ctx, out, ndim, sizes, strides, dtype, device))
@@ -500,8 +501,7 @@ DP_FN(int, dp_fill_bytes, (dp_ctx * ctx, dp_tensor *t, int byte, dp_stream *s), 
 /* Make a contiguous tensor on the CPU, in memory that the backend of `device` has pinned if it can
  * pin memory.  *out owned.  Source: at::empty(pin_memory=True). */
 DP_FN(int, dp_empty_pinned,
-
-           (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+      (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
        dp_tensor **out),
       (ctx, dtype, device, ndim, sizes, out))
 DP_FN(bool, dp_tensor_is_pinned, (const dp_tensor *t), (t))
@@ -518,8 +518,7 @@ DP_FN(int, dp_record_stream, (dp_ctx * ctx, dp_tensor *t, dp_stream *s), (ctx, t
  * (_conj, _neg_view, view.dtype, view_as_real).  DP_ERUNTIME: the memory would begin between two
  * elements. */
 DP_FN(int, dp_view_as,
-
-           (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
+      (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
        const int64_t *sizes,
        const int64_t *strides, int64_t storage_offset, dp_tensor **out),
       (ctx, t, dtype, flip, ndim, sizes, strides, storage_offset, out))
@@ -600,8 +599,7 @@ DP_FN(int, dp_tensor_export, (dp_ctx * ctx, const dp_tensor *t, dp_exported *out
  * contiguous; storage_offset in elements of `dtype`.  The geometry is checked against the exported
  * size of the block.  *out owned. */
 DP_FN(int, dp_tensor_import,
-
-           (dp_ctx * ctx, const dp_exported *from, dp_dtype dtype, dp_device device, int ndim,
+      (dp_ctx * ctx, const dp_exported *from, dp_dtype dtype, dp_device device, int ndim,
        const int64_t *sizes,
        const int64_t *strides, int64_t storage_offset, dp_tensor **out),
       (ctx, from, dtype, device, ndim, sizes, strides, storage_offset, out))
@@ -660,8 +658,7 @@ DP_FN(uint64_t, dp_session_id, (const dp_ctx *ctx), (ctx))
  * for as long as it lives.  *out owned.  DP_EPLUGIN: `kind` is not of a DP_OBJECT_KIND of a loaded
  * plugin. */
 DP_FN(int, dp_object_new,
-
-           (dp_ctx * ctx, const dp_object_ops *kind, size_t bytes, dp_tensor *const *tensors,
+      (dp_ctx * ctx, const dp_object_ops *kind, size_t bytes, dp_tensor *const *tensors,
        size_t n, dp_object **out),
       (ctx, kind, bytes, tensors, n, out))
 /* Fill in *out; set out->size first.  The kernel may change the data; kernels that run at once must
@@ -675,3 +672,18 @@ DP_FN(dp_object *, dp_object_ref, (dp_object * o), (o))
 /* takes `o`; NULL is allowed; returns NULL */
 DP_FN(dp_object *, dp_object_unref, (dp_object * o), (o))
 DP_FN(const char *, dp_object_kind, (const dp_object *o), (o)) /* "ns.Name"; borrowed from `o` */
+
+/* -- gradients (libdispatch/autograd) -- */
+
+/* The kernel behind the keys of autograd: run the call below its key and, if an argument may have a
+ * gradient, record it with the operator's formula (DP_FORMULA), so that backward can compute the
+ * gradients of the arguments.  Without a formula backward fails by the operator's name.
+ * DP_ERUNTIME: an in-place operation on a leaf that requires a gradient, out= arguments. */
+DP_FN_ABOVE(int, dp_record, (dp_call * call), (call))
+/* Tensor.requires_grad_.  DP_ERUNTIME: t is no leaf, or of a dtype that has no gradients. */
+DP_FN_ABOVE(int, dp_tensor_set_requires_grad, (dp_ctx * ctx, dp_tensor *t, bool on), (ctx, t, on))
+/* Tensor.requires_grad: is t a leaf that requires a gradient, or computed from one? */
+DP_FN_ABOVE(bool, dp_tensor_requires_grad, (const dp_tensor *t), (t))
+DP_FN_ABOVE(bool, dp_tensor_is_leaf, (const dp_tensor *t), (t)) /* Tensor.is_leaf */
+
+#undef DP_FN_ABOVE

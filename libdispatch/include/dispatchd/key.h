@@ -143,6 +143,7 @@ enum {
     DP_ALIAS_CompositeImplicitAutogradNestedTensor,
     DP_ALIAS_CompositeExplicitAutograd,
     DP_ALIAS_CompositeExplicitAutogradNonFunctional,
+    DP_ALIAS_AutogradFormula, /* of formulas (DP_FORMULA); its kernels are in no table */
     DP_ALIAS_END
 };
 

@@ -28,11 +28,16 @@
     (DP_KIND_UNBOXED, name, 0, fn, DP_LETTERS args __VA_OPT__()##args,                             \
      DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
 #define DP_IMPL_FALLTHROUGH(name) (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
+/* Give operator `name` its derivative, in DP_LIBRARY_IMPL(ns, AutogradFormula, ...): `text` is a
+ * program (dp_builder_text()) that computes the gradients of the arguments from the gradients of the
+ * returns; docs/gradients.md says how.  `flags`: "", or words separated by spaces. */
+#define DP_FORMULA(name, flags, text) (DP_KIND_FORMULA, name, flags, text, (), ())
 
 #define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
 #define DP_KIND_DEF_THUNK(n, fn, args, rets)
 #define DP_KIND_BOXED_THUNK(n, fn, args, rets) DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)
 #define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
+#define DP_KIND_FORMULA_THUNK(n, fn, args, rets)
 /* In C++, dp_fn_ID is `fn` converted to a pointer of its C type, which selects the right function
  * of an overloaded function, a template or a lambda.  C has no such functions, and only warns of a
  * wrong type. */
@@ -96,11 +101,15 @@ template <class F> constexpr bool dp_is_(...)
     DP_ITEM_(DP_ITEM_IMPL, flags, name, "", DP_CAT(DP_CAT(dp_boxed_, n), _##fn), fn,               \
              DP_CODE_(args, rets))
 
+#define DP_KIND_FORMULA_RECORD(n, name, flags, text, args, rets)                                   \
+    DP_ITEM_(DP_ITEM_FORMULA, 0, name, "", 0, 0, "flags " flags "\n" text)
+
 /* Text of a note: one line for the block, then one line for each item, with tabs between fields. */
 #define DP_TEXT_(n, kind, name, tags, fn, args, rets)    DP_CAT(kind, _TEXT)(name, tags, args, rets)
 #define DP_KIND_DEF_TEXT(name, tags, args, rets)         "def\t" name "\t" tags "\n"
 #define DP_KIND_BOXED_TEXT(name, tags, args, rets)       "impl\t" name "\t\n"
 #define DP_KIND_FALLTHROUGH_TEXT(name, tags, args, rets) "fallthrough\t" name "\t\n"
+#define DP_KIND_FORMULA_TEXT(name, flags, args, rets)    "formula\t" name "\t\n"
 /* The line of an unboxed kernel ends with the letters of its C type. */
 #define DP_KIND_UNBOXED_TEXT(name, tags, args, rets) "impl\t" name "\t" DP_CODE_(args, rets) "\n"
 

@@ -1,0 +1,416 @@
+/* apply.c -- run one node of a graph: from the gradients of what its operator returned to those of
+ * its arguments. */
+#include "dispatch/call/values.h"
+#include "history.h"
+#include "tensor/room.h"
+#include <stdio.h>
+
+/* -- calls -- */
+
+int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, dp_tensor **out)
+{
+    const dp_op *op = dp_op_find(ctx, name);
+    dp_value ret = {0};
+    int rc = op != NULL ? dp_call_boxed(ctx, op, args, n, &ret, 1) : ctx->error.code;
+
+    *out = rc == 0 ? ret.u.t : NULL;
+    return rc;
+}
+
+int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_device device,
+              dp_tensor **out)
+{
+    const dp_value args[5] = {
+        dp_ints(sizes, (size_t)ndim), dp_int(dtype), {0}, dp_int(device), {0}};
+
+    return dpi_call_one(ctx, "aten::zeros", args, 5, out);
+}
+
+/* *t = op(*t, args...); `args` has a gap for *t at its start. */
+static int replace(dp_ctx *ctx, const char *op, dp_value *args, size_t n, dp_tensor **t)
+{
+    dp_tensor *made;
+
+    args[0] = dp_tensor_value(*t);
+    int rc = dpi_call_one(ctx, op, args, n, &made);
+    if (rc < 0)
+        return rc;
+    dp_tensor_unref(*t);
+    *t = made;
+    return 0;
+}
+
+static int copy_into(dp_ctx *ctx, dp_tensor *to, dp_tensor *from)
+{
+    const dp_value args[3] = {dp_tensor_value(to), dp_tensor_value(from), dp_bool(false)};
+    dp_tensor *same;
+    int rc = dpi_call_one(ctx, "aten::copy_", args, 3, &same);
+
+    if (rc == 0)
+        dp_tensor_unref(same);
+    return rc;
+}
+
+/* -- views of a base -- */
+
+/* Zeros with the sizes and strides of `g`. */
+static int zeros_like_geometry(dp_ctx *ctx, const dpi_geometry_copy *g, dp_tensor **out)
+{
+    int64_t elements = 1;
+    dp_tensor *flat;
+
+    for (int d = 0; d < g->ndim; d++)
+        elements += (g->dims[d] - 1) * g->dims[g->ndim + d];
+    for (int d = 0; d < g->ndim; d++)
+        if (g->dims[d] == 0)
+            elements = 0;
+    int rc = dpi_zeros(ctx, 1, &elements, g->dtype, g->device, &flat);
+    if (rc < 0)
+        return rc;
+    dp_value args[4] = {{0},
+                        dp_ints(g->dims, (size_t)g->ndim),
+                        dp_ints(g->dims + g->ndim, (size_t)g->ndim),
+                        dp_int(0)};
+    *out = flat;
+    rc = replace(ctx, "aten::as_strided", args, 4, out);
+    if (rc < 0)
+        dp_tensor_unref(flat);
+    return rc;
+}
+
+/* The view that `view` is of `base`, of a tensor with the geometry of `base`. */
+static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometry_copy *view,
+                   dp_tensor *of, dp_tensor **out)
+{
+    int64_t offset = view->offset - base->offset;
+    dp_value one[1];
+    int rc = 0;
+
+    *out = dp_tensor_ref(of);
+    if (view->dtype != base->dtype) { /* the real view of complex numbers */
+        offset = view->offset - 2 * base->offset;
+        rc = replace(ctx, "aten::view_as_real", one, 1, out);
+    }
+    if (rc == 0) {
+        dp_value args[4] = {{0},
+                            dp_ints(view->dims, (size_t)view->ndim),
+                            dp_ints(view->dims + view->ndim, (size_t)view->ndim),
+                            dp_int(offset)};
+        rc = replace(ctx, "aten::as_strided", args, 4, out);
+    }
+    uint64_t flipped = view->math_bits ^ base->math_bits;
+    if (rc == 0 && (flipped & DPI_BIT(Conjugate)))
+        rc = replace(ctx, "aten::_conj", one, 1, out);
+    if (rc == 0 && (flipped & DPI_BIT(Negative)))
+        rc = replace(ctx, "aten::_neg_view", one, 1, out);
+    if (rc < 0)
+        dp_tensor_unref(*out);
+    return rc;
+}
+
+/* Several elements of a view may be one element of its base (expand): sum their gradients, and
+ * leave one of them in *view. */
+static int sum_repeated(dp_ctx *ctx, dpi_geometry_copy *view, dp_tensor **grad)
+{
+    int64_t dims[DP_DIM_MAX];
+    size_t n = 0;
+
+    for (int d = 0; d < view->ndim; d++)
+        if (view->dims[d] > 1 && view->dims[view->ndim + d] == 0) {
+            dims[n++] = d;
+            view->dims[d] = 1;
+        }
+    dp_value args[4] = {{0}, dp_ints(dims, n), dp_bool(true), {0}};
+    return n > 0 ? replace(ctx, "aten::sum.dim_IntList", args, 4, grad) : 0;
+}
+
+static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **out)
+{
+    size_t bytes = sizeof(*n->view) + 2 * (size_t)n->view->ndim * sizeof(int64_t);
+    dpi_geometry_copy *view = dp_arena_dup(&ctx->arena, n->view, bytes);
+    dp_tensor *window = NULL;
+    int rc = view != NULL ? zeros_like_geometry(ctx, n->base, out)
+                          : dpi_no_memory(&ctx->error, "a gradient");
+
+    if (rc < 0)
+        return rc;
+    dp_tensor_ref(grad);
+    rc = sum_repeated(ctx, view, &grad);
+    if (rc == 0)
+        rc = view_of(ctx, n->base, view, *out, &window);
+    if (rc == 0)
+        rc = copy_into(ctx, window, grad);
+    dp_tensor_unref(grad);
+    dp_tensor_unref(window);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+/* CopySlices: what the operator wrote has the gradient that its own node computes, the rest of the
+ * base has the gradient as it came. */
+static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *out)
+{
+    dpi_node *inner = n->inner;
+    dp_tensor *result = NULL, *window = NULL;
+    dp_tensor **grads = dp_arena_alloc_n(&ctx->arena, inner->n_rets, sizeof(*grads));
+    bool *wanted = dp_arena_alloc_n(&ctx->arena, inner->n_edges, sizeof(bool));
+
+    if (grads == NULL || wanted == NULL)
+        return dpi_no_memory(&ctx->error, "gradients");
+    dp_zero_n(grads, inner->n_rets, sizeof(*grads));
+    for (uint32_t i = 0; i < inner->n_edges; i++)
+        wanted[i] = i == n->inner_edge ? out->wanted[0] : out->wanted[i + 1];
+    int rc = zeros_like_geometry(ctx, n->base, &result);
+    if (rc == 0)
+        rc = copy_into(ctx, result, grad);
+    if (rc == 0)
+        rc = view_of(ctx, n->base, n->view, result, &window);
+    if (rc == 0)
+        rc = dpi_call_one(ctx, "aten::clone", (dp_value[]){dp_tensor_value(window), {0}}, 2,
+                          &grads[n->inner_ret]);
+    dpi_applied sub = {out->grads + 1, wanted, out->create_graph};
+    if (rc == 0)
+        rc = dpi_node_apply(ctx, inner, grads, &sub);
+    dp_tensor_unref(grads[n->inner_ret]);
+    dp_tensor **self = &out->grads[1 + n->inner_edge];
+    if (rc == 0 && out->wanted[0] && *self != NULL) {
+        rc = copy_into(ctx, window, *self);
+    } else if (rc == 0 && out->wanted[0]) {
+        dp_tensor *same;
+        rc = dpi_call_one(ctx, "aten::zero_", (dp_value[]){dp_tensor_value(window)}, 1, &same);
+        if (rc == 0)
+            dp_tensor_unref(same);
+    }
+    *self = dp_tensor_unref(*self);
+    dp_tensor_unref(window);
+    if (rc == 0 && out->wanted[0])
+        out->grads[0] = result;
+    else
+        dp_tensor_unref(result);
+    return rc;
+}
+
+/* -- formulas -- */
+
+static int fail_stale(dp_ctx *ctx, const dpi_node *n, uint32_t input, const dpi_saved *s)
+{
+    char sizes[200];
+    size_t at = 0;
+
+    for (int d = 0; d < s->geometry->ndim && at < sizeof(sizes) - 24; d++)
+        at += (size_t)snprintf(sizes + at, sizeof(sizes) - at, "%s%lld", d ? ", " : "",
+                               (long long)s->geometry->sizes[d]);
+    sizes[at] = '\0';
+    return dp_error_set(&ctx->error, DP_ERUNTIME,
+                        "one of the variables needed for gradient computation has been modified by "
+                        "an inplace operation: [%s [%s]], which %s saved as '%s', is at version "
+                        "%llu; expected version %llu instead",
+                        dp_dtype_name(s->dtype), sizes, n->op->name,
+                        dp_program_input_name(n->formula->program, input),
+                        (unsigned long long)atomic_load(&s->version->value),
+                        (unsigned long long)s->expected);
+}
+
+/* The tensor that was saved.  Where backward records, it has the history that it had: `edge` of an
+ * argument, return `nr` of `n` itself. */
+static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
+                  const dpi_edge *edge, bool create, dp_tensor **out)
+{
+    const dpi_source *from = &n->formula->inputs[input];
+    bool cloned = from->kind == DPI_FROM_ARG && (n->formula->clone >> from->index & 1);
+
+    if (s->geometry == NULL)
+        return 0;
+    if (!cloned && dpi_saved_is_stale(s))
+        return fail_stale(ctx, n, input, s);
+    if (create && edge != NULL && edge->leaf && !cloned) {
+        *out = dp_tensor_ref(edge->to);
+        return 0;
+    }
+    int rc = dpi_saved_tensor(s, out, &ctx->error);
+    if (rc < 0 || !create || !dpi_differentiable(s->dtype))
+        return rc;
+    if (edge != NULL && edge->to != NULL && !edge->leaf)
+        rc = dpi_history_set(ctx, *out, edge->to, edge->nr);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
+static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, bool create, dp_value *out)
+{
+    const dpi_slot *s = &n->slots[input];
+    const dpi_source *from = &n->formula->inputs[input];
+    bool arg = from->kind == DPI_FROM_ARG;
+    const dpi_edge *edges = arg ? &n->edges[n->arg_edges[from->index]] : NULL;
+    const dpi_edge self = {n, from->index, false};
+    int rc = 0;
+
+    if (s->kind == DPI_SLOT_VALUE) {
+        *out = s->value;
+        return 0;
+    }
+    if (s->kind == DPI_SLOT_TENSOR) {
+        dp_tensor *t = NULL;
+        rc = unpack(ctx, n, input, &s->tensor, arg ? edges : &self, create, &t);
+        *out = t != NULL ? dp_tensor_value(t) : (dp_value){0};
+        return rc;
+    }
+    if (s->kind != DPI_SLOT_TENSORS)
+        return 0;
+    dp_tensor **list = dp_arena_alloc_n(&ctx->arena, s->n, sizeof(*list));
+    if (list == NULL)
+        return dpi_no_memory(&ctx->error, "saved tensors");
+    dp_zero_n(list, s->n, sizeof(*list));
+    *out = dp_tensors(list, s->n);
+    for (uint32_t i = 0; i < s->n && rc == 0; i++)
+        rc = unpack(ctx, n, input, &s->list[i], arg ? &edges[i] : NULL, create, &list[i]);
+    return rc;
+}
+
+/* The gradient of return `nr`: as it came, else None or zeros. */
+static int read_grad(dp_ctx *ctx, const dpi_node *n, uint32_t nr, bool optional,
+                     dp_tensor *const *grads, dp_tensor **out)
+{
+    const dpi_node_ret *ret = &n->rets[nr];
+
+    if (grads[nr] != NULL) {
+        *out = dp_tensor_ref(grads[nr]);
+        return 0;
+    }
+    *out = NULL;
+    return optional || !ret->defined
+               ? 0
+               : dpi_zeros(ctx, ret->ndim, n->dims + ret->sizes, ret->dtype, ret->device, out);
+}
+
+static int read_grads(dp_ctx *ctx, const dpi_node *n, const dpi_source *from,
+                      dp_tensor *const *grads, dp_value *out)
+{
+    dp_tensor *one = NULL;
+    int rc;
+
+    if (!from->list) {
+        rc = read_grad(ctx, n, from->index, from->optional, grads, &one);
+        *out = one != NULL ? dp_tensor_value(one) : (dp_value){0};
+        return rc;
+    }
+    dp_tensor **list = dp_arena_alloc_n(&ctx->arena, n->n_rets, sizeof(*list));
+    if (list == NULL)
+        return dpi_no_memory(&ctx->error, "gradients");
+    dp_zero_n(list, n->n_rets, sizeof(*list));
+    *out = dp_tensors(list, n->n_rets);
+    rc = 0;
+    for (uint32_t i = 0; i < n->n_rets && rc == 0; i++)
+        rc = read_grad(ctx, n, i, from->optional, grads, &list[i]);
+    return rc;
+}
+
+static bool is_wanted(const dpi_node *n, const dpi_applied *out, uint32_t arg)
+{
+    for (uint32_t i = n->arg_edges[arg]; i < n->arg_edges[arg + 1]; i++)
+        if (out->wanted[i])
+            return true;
+    return false;
+}
+
+static int read_inputs(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, const dpi_applied *out,
+                       dp_value *inputs)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < n->formula->n_inputs && rc == 0; i++) {
+        const dpi_source *from = &n->formula->inputs[i];
+        if (from->kind == DPI_FROM_GRAD)
+            rc = read_grads(ctx, n, from, grads, &inputs[i]);
+        else if (from->kind == DPI_FROM_NEED)
+            inputs[i] = dp_bool(is_wanted(n, out, from->index));
+        else if (from->kind == DPI_FROM_CREATE)
+            inputs[i] = dp_bool(out->create_graph);
+        else
+            rc = read_slot(ctx, n, i, out->create_graph, &inputs[i]);
+    }
+    return rc;
+}
+
+static void release_inputs(const dpi_formula *f, dp_value *inputs)
+{
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        if (inputs[i].tag == DP_TAG_TENSOR || inputs[i].tag == DP_TAG_TENSORS)
+            dp_values_release(&inputs[i], 1);
+}
+
+/* Outputs of the formula become gradients of edges; those that nobody wants are released. */
+static void give_outputs(const dpi_node *n, dp_value *outputs, dpi_applied *out)
+{
+    for (uint32_t i = 0; i < n->formula->n_outputs; i++) {
+        uint32_t at = n->arg_edges[n->formula->output_args[i]];
+        uint32_t end = n->arg_edges[n->formula->output_args[i] + 1];
+        dp_value *v = &outputs[i];
+        if (v->tag == DP_TAG_TENSOR && at < end && out->wanted[at] && out->grads[at] == NULL)
+            out->grads[at] = dp_tensor_ref(v->u.t);
+        for (uint32_t k = 0; v->tag == DP_TAG_TENSORS && k < v->len && at + k < end; k++)
+            if (v->u.tensors[k] != NULL && out->wanted[at + k] && out->grads[at + k] == NULL)
+                out->grads[at + k] = dp_tensor_ref(v->u.tensors[k]);
+        for (uint32_t k = 0; v->tag == DP_TAG_LIST && k < v->len && at + k < end; k++)
+            if (v->u.values[k].tag == DP_TAG_TENSOR && out->wanted[at + k])
+                out->grads[at + k] = dp_tensor_ref(v->u.values[k].u.t);
+        dp_values_release(v, 1);
+    }
+}
+
+static int fail_missing(dp_ctx *ctx, const dpi_node *n)
+{
+    return dp_error_set(&ctx->error, DP_ENOTIMPL, "the derivative for '%s' is not implemented.",
+                        n->op->name);
+}
+
+static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
+{
+    const dpi_formula *f = n->formula;
+    dp_value *inputs = dp_arena_alloc_n(&ctx->arena, f->n_inputs, sizeof(*inputs));
+    dp_value *outputs = dp_arena_alloc_n(&ctx->arena, f->n_outputs, sizeof(*outputs));
+    uint64_t unwanted = 0;
+
+    if (inputs == NULL || outputs == NULL)
+        return dpi_no_memory(&ctx->error, "gradients");
+    dp_zero_n(inputs, f->n_inputs, sizeof(*inputs));
+    for (uint32_t i = 0; i < f->n_outputs; i++) {
+        bool wanted = is_wanted(n, out, f->output_args[i]);
+        if (wanted && (f->missing >> f->output_args[i] & 1))
+            return fail_missing(ctx, n);
+        unwanted |= (uint64_t)(!wanted && i < 63) << i;
+    }
+    int rc = read_inputs(ctx, n, grads, out, inputs);
+    dp_run run = {.size = sizeof(run), .inputs = inputs, .outputs = outputs, .unwanted = unwanted};
+    if (rc == 0)
+        rc = dp_program_run(ctx, f->program, &run);
+    if (rc == 0)
+        give_outputs(n, outputs, out);
+    release_inputs(f, inputs);
+    return rc;
+}
+
+int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
+{
+    if (n->released)
+        return dp_error_set(
+            &ctx->error, DP_ERUNTIME,
+            "Trying to backward through the graph a second time (or directly access "
+            "saved tensors after they have already been freed), at %s. Saved "
+            "intermediate values of the graph are freed when you call backward. "
+            "Specify retain_graph=True if you need to backward through the graph a "
+            "second time.",
+            n->op != NULL ? n->op->name : "a view");
+    switch (n->kind) {
+    case DPI_NODE_FORMULA:
+        return apply_formula(ctx, n, grads, out);
+    case DPI_NODE_STRIDED:
+        return apply_strided(ctx, n, grads[0], &out->grads[0]);
+    case DPI_NODE_SLICES:
+        return apply_slices(ctx, n, grads[0], out);
+    default:
+        return fail_missing(ctx, n);
+    }
+}

@@ -1,0 +1,585 @@
+/* engine.c -- backward: walk a graph from what is differentiated to its leaves
+ * (torch/csrc/autograd/engine.cpp).
+ *
+ * Nodes run in the order of (topo, created), largest first: a node's topo is larger than that of
+ * each node that its edges lead to, so all gradients of a node are there when its turn comes, and no
+ * pass over the graph counts them before.  Gradients that meet are summed in a buffer of the run,
+ * never of the node, so graphs may be walked at the same time.  Leaves get what their buffers hold
+ * when everything has succeeded. */
+#include "history.h"
+#include "tensor/room.h"
+#include <stdlib.h>
+
+enum { FIRST_TASKS = 64 };
+
+/* A node or a leaf that some gradient reached, or that leads to an input. */
+typedef struct task {
+    dpi_edge at;    /* nr is 0; holds a reference */
+    uint32_t first; /* index of its first gradient in engine.grads */
+    uint32_t n;     /* its returns */
+    bool queued;
+    bool needed; /* with inputs: it is one, or leads to one */
+} task;
+
+typedef struct engine {
+    dp_ctx *ctx;
+    const dp_backward_options *o;
+    task *tasks;
+    uint32_t n_tasks, cap_tasks;
+    dp_tensor **grads; /* of all tasks */
+    uint32_t n_grads, cap_grads;
+    uint32_t
+        *index; /* [mask + 1] hash table of tasks by what they are at; 0: free, else 1 + task */
+    uint32_t mask;
+    uint32_t *heap; /* [n_heap] tasks */
+    uint32_t n_heap, cap_heap;
+    uint32_t *input_tasks, *input_nrs; /* [n_inputs] where an input's gradient arrives */
+    dp_tensor **captured;              /* [n_inputs] */
+    bool create;
+} engine;
+
+/* -- tasks -- */
+
+static int no_memory(engine *g)
+{
+    return dpi_no_memory(&g->ctx->error, "backward");
+}
+
+static bool grow(void *array, uint32_t *cap, uint32_t need, size_t item)
+{
+    uint32_t to = *cap != 0 ? *cap : FIRST_TASKS;
+
+    if (need <= *cap)
+        return true;
+    while (to < need)
+        to *= 2;
+    void *p = dp_realloc(*(void **)array, dp_size_times(to, item));
+    if (p == NULL)
+        return false;
+    *(void **)array = p;
+    *cap = to;
+    return true;
+}
+
+static uint32_t hash_of(const void *p)
+{
+    return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 32);
+}
+
+static uint32_t *slot_of(engine *g, const void *p)
+{
+    uint32_t i = hash_of(p) & g->mask;
+
+    while (g->index[i] != 0 && g->tasks[g->index[i] - 1].at.to != p)
+        i = (i + 1) & g->mask;
+    return &g->index[i];
+}
+
+static int index_grow(engine *g)
+{
+    uint32_t size = g->index == NULL ? 4 * FIRST_TASKS : 2 * (g->mask + 1);
+    uint32_t *index = dp_calloc(size, sizeof(*index));
+
+    if (index == NULL)
+        return no_memory(g);
+    dp_free(g->index);
+    g->index = index;
+    g->mask = size - 1;
+    for (uint32_t i = 0; i < g->n_tasks; i++)
+        *slot_of(g, g->tasks[i].at.to) = i + 1;
+    return 0;
+}
+
+/* The task at what `e` leads to, made if there is none: *out. */
+static int task_at(engine *g, dpi_edge e, uint32_t *out)
+{
+    int rc = g->index == NULL || 2 * g->n_tasks >= g->mask ? index_grow(g) : 0;
+    uint32_t n = e.leaf ? 1 : ((const dpi_node *)e.to)->n_rets;
+
+    if (rc < 0)
+        return rc;
+    uint32_t *slot = slot_of(g, e.to);
+    if (*slot != 0) {
+        *out = *slot - 1;
+        return 0;
+    }
+    if (!grow(&g->tasks, &g->cap_tasks, g->n_tasks + 1, sizeof(*g->tasks)) ||
+        !grow(&g->grads, &g->cap_grads, g->n_grads + n, sizeof(dp_tensor *)))
+        return no_memory(g);
+    dp_zero_n(g->grads + g->n_grads, n, sizeof(dp_tensor *));
+    g->tasks[g->n_tasks] =
+        (task){dpi_edge_ref((dpi_edge){e.to, 0, e.leaf}), g->n_grads, n, false, false};
+    g->n_grads += n;
+    *out = g->n_tasks++;
+    *slot = *out + 1;
+    return 0;
+}
+
+/* -- the heap -- */
+
+static bool runs_before(const engine *g, uint32_t a, uint32_t b)
+{
+    const dpi_node *x = g->tasks[a].at.to, *y = g->tasks[b].at.to;
+
+    return x->topo != y->topo ? x->topo > y->topo : x->created > y->created;
+}
+
+static int heap_push(engine *g, uint32_t t)
+{
+    uint32_t i = g->n_heap;
+
+    if (!grow(&g->heap, &g->cap_heap, i + 1, sizeof(*g->heap)))
+        return no_memory(g);
+    g->n_heap++;
+    for (; i > 0 && runs_before(g, t, g->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        g->heap[i] = g->heap[(i - 1) / 2];
+    g->heap[i] = t;
+    return 0;
+}
+
+static uint32_t heap_pop(engine *g)
+{
+    uint32_t top = g->heap[0], last = g->heap[--g->n_heap], i = 0;
+
+    for (uint32_t child; (child = 2 * i + 1) < g->n_heap; i = child) {
+        if (child + 1 < g->n_heap && runs_before(g, g->heap[child + 1], g->heap[child]))
+            child++;
+        if (!runs_before(g, g->heap[child], last))
+            break;
+        g->heap[i] = g->heap[child];
+    }
+    g->heap[i] = last;
+    return top;
+}
+
+/* -- gradients -- */
+
+static int replace(engine *g, const char *op, dp_value *args, size_t n, dp_tensor **t)
+{
+    dp_tensor *made;
+
+    args[0] = dp_tensor_value(*t);
+    int rc = dpi_call_one(g->ctx, op, args, n, &made);
+    if (rc < 0)
+        return rc;
+    dp_tensor_unref(*t);
+    *t = made;
+    return 0;
+}
+
+static bool is_complex(dp_dtype d)
+{
+    return d == DP_COMPLEX64 || d == DP_COMPLEX128;
+}
+
+/* Make *grad what a tensor of these sizes and this dtype can have: summed over what was broadcast,
+ * real for a real tensor, cast. */
+static int fit(engine *g, int ndim, const int64_t *sizes, dp_dtype dtype, dp_tensor **grad)
+{
+    const dpi_geometry *have = dpi_geometry_of(*grad);
+    bool same = have->ndim == ndim && memcmp(have->sizes, sizes, (size_t)ndim * 8) == 0;
+    int rc = 0;
+
+    if (!same) {
+        dp_value args[2] = {{0}, dp_ints(sizes, (size_t)ndim)};
+        rc = replace(g, "aten::sum_to_size", args, 2, grad);
+    }
+    if (rc == 0 && is_complex((*grad)->dtype) && !is_complex(dtype)) {
+        dp_value one[1];
+        rc = replace(g, "aten::real", one, 1, grad);
+    }
+    if (rc == 0 && (*grad)->dtype != dtype) {
+        dp_value args[5] = {{0}, dp_int(dtype), dp_bool(false), dp_bool(false), {0}};
+        rc = replace(g, "aten::to.dtype", args, 5, grad);
+    }
+    return rc;
+}
+
+/* Fit *grad to what `e` leads to. */
+static int fit_edge(engine *g, dpi_edge e, dp_tensor **grad)
+{
+    if (e.leaf) {
+        const dp_tensor *t = e.to;
+        const dpi_geometry *to = dpi_geometry_of(t);
+        return fit(g, to->ndim, to->sizes, t->dtype, grad);
+    }
+    const dpi_node *n = e.to;
+    const dpi_node_ret *r = &n->rets[e.nr];
+    return fit(g, r->ndim, n->dims + r->sizes, r->dtype, grad);
+}
+
+/* *sum += grad, which is taken.  In place only where nobody else can see the sum. */
+static int add_up(engine *g, dp_tensor **sum, dp_tensor *grad)
+{
+    dp_value args[3] = {dp_tensor_value(*sum), dp_tensor_value(grad), dp_int(1)};
+    bool in_place = !g->create && dpi_tensor_is_only(*sum) && (*sum)->root == NULL;
+    dp_tensor *made = NULL;
+    int rc =
+        dpi_call_one(g->ctx, in_place ? "aten::add_.Tensor" : "aten::add.Tensor", args, 3, &made);
+
+    dp_tensor_unref(grad);
+    if (rc < 0)
+        return rc;
+    dp_tensor_unref(*sum);
+    *sum = made;
+    return 0;
+}
+
+/* Add `grad`, which is taken, to the buffer of what `e` leads to, and queue that. */
+static int send(engine *g, dpi_edge e, dp_tensor *grad)
+{
+    uint32_t t;
+    int rc = task_at(g, e, &t);
+
+    if (rc == 0 && g->o->n_inputs > 0 && !g->tasks[t].needed) {
+        dp_tensor_unref(grad);
+        return 0;
+    }
+    if (rc == 0)
+        rc = fit_edge(g, e, &grad);
+    if (rc < 0) {
+        dp_tensor_unref(grad);
+        return rc;
+    }
+    dp_tensor **buffer = &g->grads[g->tasks[t].first + e.nr];
+    if (*buffer == NULL)
+        *buffer = grad;
+    else
+        rc = add_up(g, buffer, grad);
+    if (rc == 0 && !e.leaf && !g->tasks[t].queued) {
+        g->tasks[t].queued = true;
+        rc = heap_push(g, t);
+    }
+    return rc;
+}
+
+/* -- what is wanted -- */
+
+typedef struct ranked {
+    uint32_t topo, task;
+} ranked;
+
+static int by_topo(const void *a, const void *b)
+{
+    uint32_t x = ((const ranked *)a)->topo, y = ((const ranked *)b)->topo;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Add a task for everything that the tasks lead to. */
+static int reach_all(engine *g)
+{
+    for (uint32_t i = 0; i < g->n_tasks; i++) {
+        if (g->tasks[i].at.leaf)
+            continue;
+        const dpi_node *n = g->tasks[i].at.to;
+        for (uint32_t k = 0; k < n->n_edges; k++) {
+            uint32_t t;
+            int rc = n->edges[k].to != NULL ? task_at(g, n->edges[k], &t) : 0;
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+/* Mark the tasks that lead to an input, and note where each input's gradient arrives. */
+static int find_needed(engine *g)
+{
+    size_t n_inputs = g->o->n_inputs;
+    int rc = reach_all(g);
+    ranked *order = dp_malloc_n(g->n_tasks + 1, sizeof(*order));
+
+    if (order == NULL)
+        return no_memory(g);
+    for (uint32_t i = 0; i < n_inputs && rc == 0; i++) {
+        dpi_edge e;
+        rc = dpi_edge_of(g->ctx, g->o->inputs[i], &e);
+        if (rc == 0 && e.to == NULL)
+            rc = dp_error_set(&g->ctx->error, DP_ERUNTIME,
+                              "One of the differentiated Tensors does not require grad: input %u",
+                              i);
+        g->input_tasks[i] = UINT32_MAX;
+        uint32_t slot = rc == 0 ? *slot_of(g, e.to) : 0;
+        if (slot != 0) {
+            g->input_tasks[i] = slot - 1;
+            g->input_nrs[i] = e.nr;
+            g->tasks[slot - 1].needed = true;
+        }
+        if (rc == 0)
+            dpi_edge_unref(e);
+    }
+    for (uint32_t i = 0; i < g->n_tasks; i++)
+        order[i] = (ranked){dpi_edge_topo(g->tasks[i].at), i};
+    qsort(order, g->n_tasks, sizeof(*order), by_topo);
+    for (uint32_t i = 0; i < g->n_tasks; i++) {
+        task *t = &g->tasks[order[i].task];
+        const dpi_node *n = t->at.to;
+        for (uint32_t k = 0; !t->at.leaf && k < n->n_edges && !t->needed; k++)
+            t->needed = n->edges[k].to != NULL && g->tasks[*slot_of(g, n->edges[k].to) - 1].needed;
+    }
+    dp_free(order);
+    return rc;
+}
+
+/* -- running -- */
+
+static void capture(engine *g, uint32_t t)
+{
+    for (size_t i = 0; i < g->o->n_inputs; i++)
+        if (g->input_tasks[i] == t && g->grads[g->tasks[t].first + g->input_nrs[i]] != NULL)
+            g->captured[i] = dp_tensor_ref(g->grads[g->tasks[t].first + g->input_nrs[i]]);
+}
+
+static bool is_wanted(engine *g, dpi_edge e)
+{
+    if (e.to == NULL)
+        return false;
+    if (g->o->n_inputs == 0)
+        return true;
+    uint32_t slot = *slot_of(g, e.to);
+    return slot != 0 && g->tasks[slot - 1].needed;
+}
+
+static int run_node(engine *g, uint32_t t)
+{
+    dpi_node *n = g->tasks[t].at.to;
+    dp_ctx *ctx = g->ctx;
+    char *at = ctx->arena.at;
+    bool *wanted = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(bool)), any = false;
+    dpi_applied out = {dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(dp_tensor *)), wanted,
+                       g->create};
+
+    if (g->o->n_inputs > 0)
+        capture(g, t);
+    if (out.grads == NULL || wanted == NULL)
+        return no_memory(g);
+    dp_zero_n(out.grads, n->n_edges, sizeof(dp_tensor *));
+    for (uint32_t i = 0; i < n->n_edges; i++)
+        any |= wanted[i] = is_wanted(g, n->edges[i]);
+    int rc = any ? dpi_node_apply(ctx, n, g->grads + g->tasks[t].first, &out) : 0;
+    for (uint32_t i = 0; i < g->tasks[t].n; i++)
+        g->grads[g->tasks[t].first + i] = dp_tensor_unref(g->grads[g->tasks[t].first + i]);
+    for (uint32_t i = 0; i < n->n_edges; i++) {
+        if (rc == 0 && out.grads[i] != NULL)
+            rc = send(g, n->edges[i], out.grads[i]);
+        else
+            dp_tensor_unref(out.grads[i]);
+    }
+    if (rc == 0 && !(g->o->flags & DP_BACKWARD_RETAIN))
+        dpi_node_release(n);
+    dpi_arena_rewind(&ctx->arena, at);
+    return rc;
+}
+
+static int run_all(engine *g)
+{
+    int rc = 0;
+
+    while (rc == 0 && g->n_heap > 0) {
+        rc = dp_checkpoint(g->ctx);
+        if (rc == 0)
+            rc = run_node(g, heap_pop(g));
+    }
+    return rc;
+}
+
+/* -- roots -- */
+
+static int root_gradient(engine *g, size_t i, dp_tensor **out)
+{
+    const dp_tensor *t = g->o->tensors[i];
+    const dpi_geometry *to = dpi_geometry_of(t);
+    dp_tensor *given = g->o->gradients != NULL ? g->o->gradients[i] : NULL;
+
+    if (given == NULL) {
+        const dp_value one = dp_int(1);
+        const dp_value args[6] = {dp_ints(to->sizes, (size_t)to->ndim), one, dp_int(t->dtype), {0},
+                                  dp_int(to->storage->device),          {0}};
+        if (to->numel != 1)
+            return dp_error_set(&g->ctx->error, DP_ERUNTIME,
+                                "grad can be implicitly created only for scalar outputs, and "
+                                "tensor %zu has %lld elements",
+                                i, (long long)to->numel);
+        if (is_complex(t->dtype))
+            return dp_error_set(&g->ctx->error, DP_ERUNTIME,
+                                "grad can be implicitly created only for real scalar outputs but "
+                                "got %s",
+                                dp_dtype_name(t->dtype));
+        return dpi_call_one(g->ctx, "aten::full", args, 6, out);
+    }
+    if (!dpi_same_sizes(dpi_geometry_of(given), to))
+        return dp_error_set(&g->ctx->error, DP_ERUNTIME,
+                            "Mismatch in shape: gradient %zu has %d dimensions and %lld elements, "
+                            "its tensor %d and %lld",
+                            i, dpi_geometry_of(given)->ndim,
+                            (long long)dpi_geometry_of(given)->numel, to->ndim,
+                            (long long)to->numel);
+    if (is_complex(given->dtype) != is_complex(t->dtype))
+        return dp_error_set(
+            &g->ctx->error, DP_ERUNTIME,
+            "gradient %zu is of %s, but its tensor of %s: both must be real or both "
+            "complex",
+            i, dp_dtype_name(given->dtype), dp_dtype_name(t->dtype));
+    *out = dp_tensor_ref(given);
+    return 0;
+}
+
+static int add_roots(engine *g)
+{
+    int rc = 0;
+
+    /* with inputs, what leads to them must be known before a gradient is sent */
+    for (int pass = g->o->n_inputs > 0 ? 0 : 1; pass < 2 && rc == 0; pass++) {
+        for (size_t i = 0; i < g->o->n && rc == 0; i++) {
+            dpi_edge e;
+            dp_tensor *grad = NULL;
+            uint32_t t;
+            if ((rc = dpi_edge_of(g->ctx, g->o->tensors[i], &e)) < 0)
+                break;
+            if (e.to == NULL)
+                rc = dp_error_set(&g->ctx->error, DP_ERUNTIME,
+                                  "element %zu of tensors does not require grad and does not have "
+                                  "a grad_fn",
+                                  i);
+            else if (pass == 0)
+                rc = task_at(g, e, &t);
+            else if ((rc = root_gradient(g, i, &grad)) == 0)
+                rc = send(g, e, grad);
+            dpi_edge_unref(e);
+        }
+        if (pass == 0 && rc == 0)
+            rc = find_needed(g);
+    }
+    return rc;
+}
+
+/* -- leaves -- */
+
+/* A gradient that a leaf may keep: nobody else's, and laid out as the leaf is. */
+static int own_gradient(engine *g, const dp_tensor *leaf, dp_tensor **grad)
+{
+    const dpi_geometry *a = dpi_geometry_of(leaf), *b = dpi_geometry_of(*grad);
+    bool laid_out = a->dense ? dpi_same_strides(a, b) : b->contiguous;
+    dp_value args[2] = {{0}, {0}};
+
+    if (g->create || (laid_out && dpi_tensor_is_only(*grad) && (*grad)->root == NULL &&
+                      dpi_math_bits(*grad) == 0))
+        return 0;
+    return replace(g, "aten::clone", args, 2, grad);
+}
+
+static int accumulate(engine *g, dp_tensor *leaf, dp_tensor **grad)
+{
+    dp_tensor *have = dp_tensor_grad(leaf);
+    int rc;
+
+    if (have == NULL) {
+        rc = dp_tensor_set_grad(g->ctx, leaf, *grad);
+        *grad = dp_tensor_unref(*grad);
+        return rc;
+    }
+    dp_value args[3] = {dp_tensor_value(have), dp_tensor_value(*grad), dp_int(1)};
+    dp_tensor *sum;
+    rc = dpi_call_one(g->ctx, g->create ? "aten::add.Tensor" : "aten::add_.Tensor", args, 3, &sum);
+    if (rc == 0 && g->create)
+        rc = dp_tensor_set_grad(g->ctx, leaf, sum);
+    if (rc == 0)
+        dp_tensor_unref(sum);
+    dp_tensor_unref(have);
+    *grad = dp_tensor_unref(*grad);
+    return rc;
+}
+
+/* Give the leaves their gradients, when everything that can fail has succeeded. */
+static int commit(engine *g)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < g->n_tasks && rc == 0; i++) {
+        dp_tensor **grad = &g->grads[g->tasks[i].first];
+        if (g->tasks[i].at.leaf && *grad != NULL) {
+            if (dpi_meta_make(g->tasks[i].at.to) == NULL)
+                rc = no_memory(g);
+            if (rc == 0)
+                rc = own_gradient(g, g->tasks[i].at.to, grad);
+        }
+    }
+    for (uint32_t i = 0; i < g->n_tasks && rc == 0; i++) {
+        dp_tensor **grad = &g->grads[g->tasks[i].first];
+        if (g->tasks[i].at.leaf && *grad != NULL)
+            rc = accumulate(g, g->tasks[i].at.to, grad);
+    }
+    return rc;
+}
+
+static void give_inputs(engine *g)
+{
+    for (size_t i = 0; i < g->o->n_inputs; i++) {
+        uint32_t t = g->input_tasks[i];
+        if (t != UINT32_MAX && g->tasks[t].at.leaf && g->grads[g->tasks[t].first] != NULL)
+            g->captured[i] = dp_tensor_ref(g->grads[g->tasks[t].first]);
+        g->o->grads[i] = g->captured[i];
+        g->captured[i] = NULL;
+    }
+}
+
+static void fini(engine *g)
+{
+    for (uint32_t i = 0; i < g->n_grads; i++)
+        dp_tensor_unref(g->grads[i]);
+    for (uint32_t i = 0; i < g->n_tasks; i++)
+        dpi_edge_unref(g->tasks[i].at);
+    for (size_t i = 0; g->captured != NULL && i < g->o->n_inputs; i++)
+        dp_tensor_unref(g->captured[i]);
+    dp_free(g->grads);
+    dp_free(g->tasks);
+    dp_free(g->index);
+    dp_free(g->heap);
+    dp_free(g->input_tasks);
+    dp_free(g->input_nrs);
+    dp_free(g->captured);
+}
+
+static int run(engine *g)
+{
+    size_t n = g->o->n_inputs;
+
+    g->input_tasks = dp_calloc(n + 1, sizeof(uint32_t));
+    g->input_nrs = dp_calloc(n + 1, sizeof(uint32_t));
+    g->captured = dp_calloc(n + 1, sizeof(dp_tensor *));
+    if (g->input_tasks == NULL || g->input_nrs == NULL || g->captured == NULL)
+        return no_memory(g);
+    int rc = add_roots(g);
+    if (rc == 0)
+        rc = run_all(g);
+    if (rc == 0 && n == 0)
+        rc = commit(g);
+    if (rc == 0 && n > 0)
+        give_inputs(g);
+    return rc;
+}
+
+int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
+{
+    if (!DPI_GIVEN(&ctx->error, DP_EVALUE, o))
+        return DP_EVALUE;
+    engine g = {.ctx = ctx, .o = o, .create = (o->flags & DP_BACKWARD_CREATE) != 0};
+    dp_mode mode = *dp_ctx_mode(ctx);
+    int depth, rc;
+
+    dp_error_clear(&ctx->error);
+    for (size_t i = 0; i < o->n_inputs; i++)
+        o->grads[i] = NULL;
+    mode.no_grad = !g.create;
+    mode.inference = false;
+    if ((rc = dp_ctx_begin(ctx)) < 0)
+        return rc;
+    if ((depth = rc = dp_guard_mode(ctx, &mode)) >= 0) {
+        rc = run(&g);
+        dp_guard_leave(ctx, depth);
+    }
+    fini(&g);
+    dp_ctx_end(ctx);
+    return rc;
+}

@@ -1,0 +1,349 @@
+/* formula.c -- compile the text of formulas: a program, and where each of its inputs comes from. */
+#include "formula.h"
+#include "dispatch/call/ctx.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* -- fields of tensors that a formula can ask for without saving the tensor -- */
+
+typedef int (*field_fn)(const dp_tensor *t, dp_arena *a, dp_value *out);
+
+static int give_ints(dp_arena *a, const int64_t *from, int n, dp_value *out)
+{
+    const int64_t *copy = dp_arena_dup_n(a, from, (size_t)n, sizeof(*copy));
+
+    *out = dp_ints(copy, (size_t)n);
+    return copy != NULL ? 0 : DP_ERESOURCE;
+}
+
+static int get_sizes(const dp_tensor *t, dp_arena *a, dp_value *out)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    return give_ints(a, g->sizes, g->ndim, out);
+}
+
+static int get_strides(const dp_tensor *t, dp_arena *a, dp_value *out)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    return give_ints(a, g->strides, g->ndim, out);
+}
+
+#define INT_FIELD(name, expression)                                                                \
+    static int get_##name(const dp_tensor *t, dp_arena *a, dp_value *out)                          \
+    {                                                                                              \
+        (void)a;                                                                                   \
+        *out = dp_int(expression);                                                                 \
+        return 0;                                                                                  \
+    }
+INT_FIELD(offset, dpi_geometry_of(t)->offset)
+INT_FIELD(ndim, dpi_geometry_of(t)->ndim)
+INT_FIELD(numel, dpi_geometry_of(t)->numel)
+INT_FIELD(dtype, t->dtype)
+INT_FIELD(device, dpi_storage_of(t)->device)
+
+static int get_layout(const dp_tensor *t, dp_arena *a, dp_value *out)
+{
+    dp_wrapper w = {.size = sizeof(w)};
+
+    (void)a;
+    *out = dp_int(dp_wrapper_get(t, &w) ? w.layout : DP_LAYOUT_STRIDED);
+    return 0;
+}
+
+static int get_is_complex(const dp_tensor *t, dp_arena *a, dp_value *out)
+{
+    (void)a;
+    *out = dp_bool(t->dtype == DP_COMPLEX64 || t->dtype == DP_COMPLEX128);
+    return 0;
+}
+
+enum { FIELD_DEFINED = 9, FIELD_LEN };
+static const struct {
+    const char *name;
+    field_fn fn;
+} fields[] = {
+    {"sizes", get_sizes},
+    {"strides", get_strides},
+    {"offset", get_offset},
+    {"ndim", get_ndim},
+    {"numel", get_numel},
+    {"dtype", get_dtype},
+    {"device", get_device},
+    {"layout", get_layout},
+    {"is_complex", get_is_complex},
+    {"defined", NULL},
+    {"len", NULL},
+};
+
+static int field_find(const char *name)
+{
+    for (size_t i = 0; i < DPI_COUNT(fields); i++)
+        if (strcmp(fields[i].name, name) == 0)
+            return (int)i;
+    return strcmp(name, "dtypes") == 0 ? field_find("dtype") : -1;
+}
+
+int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out)
+{
+    char *at = ctx->arena.at;
+    dp_value found = {0};
+    int rc = 0;
+
+    if (field == FIELD_DEFINED) {
+        found = dp_bool(v->tag == DP_TAG_TENSOR);
+    } else if (field == FIELD_LEN) {
+        found = dp_int(v->tag == DP_TAG_TENSORS ? v->len : 0);
+    } else if (v->tag == DP_TAG_TENSOR) {
+        rc = fields[field].fn(v->u.t, &ctx->arena, &found);
+    } else if (v->tag == DP_TAG_TENSORS) {
+        dp_value *items = dp_arena_alloc_n(&ctx->arena, v->len, sizeof(*items));
+        rc = items != NULL ? 0 : DP_ERESOURCE;
+        for (uint32_t i = 0; i < v->len && rc == 0; i++) {
+            items[i] = (dp_value){0};
+            if (v->u.tensors[i] != NULL)
+                rc = fields[field].fn(v->u.tensors[i], &ctx->arena, &items[i]);
+        }
+        found = (dp_value){DP_TAG_LIST, v->len, {.values = items}};
+    }
+    if (rc == 0)
+        rc = dp_value_copy(ctx, &found, out);
+    else
+        dpi_no_memory(&ctx->error, "what a formula saves");
+    dpi_arena_rewind(&ctx->arena, at);
+    return rc;
+}
+
+/* -- compiling -- */
+
+typedef struct compiler {
+    dp_ctx *ctx;
+    const dpi_entry *e;
+    const dpi_kernel *k;
+} compiler;
+
+static int fail(const compiler *c, const char *what, const char *name)
+{
+    char why[sizeof(c->ctx->error.message)];
+
+    snprintf(why, sizeof(why), "%s", c->ctx->error.code != 0 ? c->ctx->error.message : "");
+    dp_error_clear(&c->ctx->error);
+    return dp_error_set(&c->ctx->error, DP_EPLUGIN, "the formula of %s (%s:%u): %s '%.40s'%s%s",
+                        c->e->op->name, c->k->file, c->k->line, what, name, why[0] ? ": " : "",
+                        why);
+}
+
+static int argument_find(const dp_schema *s, const char *name, size_t n)
+{
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (strlen(s->args[i].name) == n && memcmp(s->args[i].name, name, n) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* "result", "result1", or the return's name in the schema; -1: no return. */
+static int return_find(const dp_schema *s, const char *name, size_t n)
+{
+    for (uint32_t i = 0; i < s->n_rets; i++)
+        if (s->rets[i].name != NULL && s->rets[i].name[0] != '\0' && strlen(s->rets[i].name) == n &&
+            memcmp(s->rets[i].name, name, n) == 0)
+            return (int)i;
+    if (n < 6 || memcmp(name, "result", 6) != 0)
+        return -1;
+    int i = n == 6 ? 0 : name[6] - '0';
+    return n <= 7 && i >= 0 && i < (int)s->n_rets ? i : -1;
+}
+
+/* "grad", "grad1": which return's gradient; -1: no such name. */
+static int grad_find(const dp_schema *s, const char *name)
+{
+    if (strncmp(name, "grad", 4) != 0)
+        return -1;
+    char *end;
+    long i = name[4] == '\0' ? 0 : strtol(name + 4, &end, 10);
+    return (name[4] == '\0' || *end == '\0') && i >= 0 && i < (long)s->n_rets ? (int)i : -1;
+}
+
+static int source_of(const compiler *c, const char *name, const char *type, dpi_source *out)
+{
+    const dp_schema *s = c->e->schema;
+    const char *dot = strchr(name, '.');
+    size_t n = dot != NULL ? (size_t)(dot - name) : strlen(name);
+    int i;
+
+    *out = (dpi_source){.kind = DPI_FROM_GRAD};
+    if (strcmp(name, "create_graph") == 0) {
+        out->kind = DPI_FROM_CREATE;
+        return 0;
+    }
+    if (dot != NULL && n == 4 && memcmp(name, "need", 4) == 0) {
+        i = argument_find(s, dot + 1, strlen(dot + 1));
+        out->kind = DPI_FROM_NEED;
+        out->index = (uint16_t)i;
+        return i >= 0 ? 0 : fail(c, "no argument is called", dot + 1);
+    }
+    if (dot == NULL && argument_find(s, name, n) < 0 && (i = grad_find(s, name)) >= 0) {
+        out->index = (uint16_t)i;
+        out->optional = type[strlen(type) - 1] == '?';
+        out->list = s->rets[i].type->kind == DPI_TYPE_LIST;
+        return 0;
+    }
+    i = argument_find(s, name, n);
+    out->kind = dot != NULL ? DPI_FROM_ARG_FIELD : DPI_FROM_ARG;
+    if (i < 0) {
+        i = return_find(s, name, n);
+        out->kind = dot != NULL ? DPI_FROM_RET_FIELD : DPI_FROM_RET;
+    }
+    int field = dot != NULL ? field_find(dot + 1) : 0;
+    if (i < 0 || field < 0)
+        return fail(c, i < 0 ? "no argument or return is called" : "no field is called", name);
+    out->index = (uint16_t)i;
+    out->field = (uint16_t)field;
+    return 0;
+}
+
+/* The line "flags differentiable=101 clone=self" that every formula begins with. */
+static int read_flags(const compiler *c, dpi_formula *f, const char **text)
+{
+    const char *end = strchr(*text, '\n'), *at = *text + strlen("flags");
+
+    if (strncmp(*text, "flags", strlen("flags")) != 0 || end == NULL)
+        return fail(c, "its text does not begin with", "flags");
+    *text = end + 1;
+    f->differentiable = ~(uint64_t)0;
+    while (at < end) {
+        size_t n;
+        at += strspn(at, " ");
+        n = strcspn(at, " \n");
+        if (n > 15 && strncmp(at, "differentiable=", 15) == 0) {
+            f->differentiable = 0;
+            for (size_t i = 15; i < n; i++)
+                f->differentiable |= (uint64_t)(at[i] == '1') << (i - 15);
+        } else if (n > 6 && strncmp(at, "clone=", 6) == 0) {
+            int i = argument_find(c->e->schema, at + 6, n - 6);
+            if (i < 0)
+                return fail(c, "it clones no argument", at);
+            f->clone |= (uint64_t)1 << i;
+        } else if (n > 0) {
+            return fail(c, "no flag is called", at);
+        }
+        at += n;
+    }
+    return 0;
+}
+
+static int read_inputs(const compiler *c, dpi_formula *f)
+{
+    f->inputs = dp_calloc(f->n_inputs + 1, sizeof(*f->inputs));
+    if (f->inputs == NULL)
+        return dpi_no_memory(&c->ctx->error, "a formula");
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        const char *name = dp_program_input_name(f->program, i);
+        int rc = source_of(c, name, dp_program_input_type(f->program, i), &f->inputs[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int read_outputs(const compiler *c, dpi_formula *f)
+{
+    f->output_args = dp_calloc(f->n_outputs + 1, sizeof(*f->output_args));
+    if (f->output_args == NULL)
+        return dpi_no_memory(&c->ctx->error, "a formula");
+    for (uint32_t i = 0; i < f->n_outputs; i++) {
+        const char *name = dp_program_output_name(f->program, i);
+        const dp_value *v = dp_program_constant(f->program, dp_program_output(f->program, i));
+        int arg = argument_find(c->e->schema, name, strlen(name));
+        if (arg < 0)
+            return fail(c, "no argument is called", name);
+        f->output_args[i] = (uint16_t)arg;
+        if (v != NULL && v->tag == DP_TAG_STR)
+            f->missing |= (uint64_t)1 << arg;
+    }
+    return 0;
+}
+
+static int compile(const compiler *c, dpi_formula **out)
+{
+    dpi_formula *f = dp_calloc(1, sizeof(*f));
+    const char *text = c->k->code;
+    dp_builder *b = NULL;
+
+    if (f == NULL)
+        return dpi_no_memory(&c->ctx->error, "a formula");
+    atomic_init(&f->refs, 1);
+    int rc = read_flags(c, f, &text);
+    if (rc == 0 && (rc = dp_builder_new(c->ctx, &b)) == 0) {
+        rc = dp_builder_text(b, text);
+        if (rc == 0)
+            rc = dp_builder_finish(b, &f->program);
+        dp_builder_free(b);
+        if (rc < 0)
+            fail(c, "its text is wrong", "");
+    }
+    if (rc == 0) {
+        dp_program_info info;
+        dp_program_info_get(f->program, &info);
+        f->n_inputs = info.n_inputs;
+        f->n_outputs = info.n_outputs;
+        rc = read_inputs(c, f);
+    }
+    if (rc == 0)
+        rc = read_outputs(c, f);
+    if (rc == 0)
+        *out = f;
+    else
+        dpi_formula_unref(f);
+    return rc;
+}
+
+/* -- the cache: a kernel's record has what was compiled of it -- */
+
+static void formula_end(void *compiled)
+{
+    dpi_formula_unref(compiled);
+}
+
+__attribute__((constructor)) static void listen(void)
+{
+    dpi_on_formula_end(formula_end);
+}
+
+int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out)
+{
+    dpi_kernel *k = e->formula;
+    dpi_formula *f = NULL;
+    void *none = NULL;
+
+    *out = NULL;
+    if (k == NULL)
+        return 0;
+    if ((f = atomic_load_explicit(&k->compiled, memory_order_acquire)) == NULL) {
+        int rc = compile(&(compiler){ctx, e, k}, &f);
+        if (rc < 0)
+            return rc;
+        if (!atomic_compare_exchange_strong(&k->compiled, &none, f)) {
+            dpi_formula_unref(f); /* another thread was faster */
+            f = none;
+        }
+    }
+    *out = dpi_formula_ref(f);
+    return 0;
+}
+
+dpi_formula *dpi_formula_ref(dpi_formula *f)
+{
+    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+    return f;
+}
+
+void dpi_formula_unref(dpi_formula *f)
+{
+    if (f == NULL || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    dp_program_unref(f->program);
+    dp_free(f->inputs);
+    dp_free(f->output_args);
+    dp_free(f);
+}

@@ -1,0 +1,50 @@
+/* formula.h -- formulas: programs that compute the gradients of an operator's arguments. */
+#ifndef DPI_FORMULA_H
+#define DPI_FORMULA_H
+
+#include "dispatch/registry/entry.h"
+#include <dispatchd/program.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Where an input of a formula comes from. */
+typedef struct dpi_source {
+    enum {
+        DPI_FROM_GRAD,      /* gradient of return `index` */
+        DPI_FROM_ARG,       /* argument `index` itself, saved */
+        DPI_FROM_RET,       /* return `index` itself, saved */
+        DPI_FROM_NEED,      /* is the gradient of argument `index` wanted? */
+        DPI_FROM_CREATE,    /* does backward record, too? */
+        DPI_FROM_ARG_FIELD, /* `field` of argument `index` */
+        DPI_FROM_RET_FIELD
+    } kind;
+    uint16_t index;
+    uint16_t field;
+    bool optional; /* GRAD: undefined is None, else a tensor of zeros */
+    bool list;     /* GRAD: of a return that is a list */
+} dpi_source;
+
+typedef struct dpi_formula {
+    atomic_uint refs;
+    dp_program *program;
+    uint32_t n_inputs, n_outputs;
+    dpi_source *inputs;      /* [n_inputs] */
+    uint16_t *output_args;   /* [n_outputs] the argument whose gradient output i is */
+    uint64_t missing;        /* bit i: the gradient of argument i is not implemented */
+    uint64_t differentiable; /* bit r: return r gets history */
+    uint64_t clone;          /* bit i: argument i is overwritten, and its old value is needed */
+} dpi_formula;
+
+/* The compiled formula of entry `e`: *out, with a reference; NULL: the operator has none.
+ * DP_EPLUGIN: the text is wrong, which the message says with the formula's file and line. */
+int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
+dpi_formula *dpi_formula_ref(dpi_formula *f);
+void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
+
+/* Read field `field` (dpi_source) of v, a tensor or a list of tensors: a value that is owned by the
+ * caller (dp_value_free()).  DP_ERESOURCE. */
+int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out);
+
+#pragma GCC visibility pop
+
+#endif

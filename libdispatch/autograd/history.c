@@ -1,0 +1,403 @@
+/* history.c -- the history word of tensors, nodes and edges. */
+#include "history.h"
+#include "base/account.h"
+#include "tensor/room.h"
+#include <sched.h>
+
+enum { LOCK = 1, META = 2, NR_SHIFT = 2, NR_MAX = 15, NODE_ALIGN = 64 };
+#define POINTER(word) ((void *)((word) & ~(uintptr_t)(NODE_ALIGN - 1)))
+
+static atomic_uint_fast64_t nodes_created, nodes_live;
+
+uint64_t dp_grad_nodes(void)
+{
+    return atomic_load(&nodes_live);
+}
+
+/* -- nodes -- */
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 15) & ~(size_t)15;
+}
+
+int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
+                 uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
+                 dpi_node **out)
+{
+    size_t at[5], bytes = padded(sizeof(dpi_node));
+    const size_t parts[5] = {n_edges * sizeof(dpi_edge), n_rets * sizeof(dpi_node_ret),
+                             n_slots * sizeof(dpi_slot), (n_args + 1) * sizeof(uint32_t),
+                             n_dims * sizeof(int64_t)};
+
+    for (int i = 0; i < 5; i++) {
+        at[i] = bytes;
+        bytes += padded(parts[i]);
+    }
+    bytes = (bytes + NODE_ALIGN - 1) & ~(size_t)(NODE_ALIGN - 1);
+    if (ctx->account != NULL) {
+        int rc = dp_account_charge(ctx->account, DP_HOLDER_HISTORY, 1, bytes, &ctx->error);
+        if (rc < 0)
+            return rc;
+    }
+    char *block = dpi_memory_alloc(bytes);
+    if (block == NULL) {
+        if (ctx->account != NULL)
+            dp_account_refund(ctx->account, DP_HOLDER_HISTORY, 1, bytes);
+        return dpi_no_memory(&ctx->error, "history");
+    }
+    memset(block, 0, bytes);
+    dpi_node *n = (dpi_node *)(void *)block;
+    atomic_init(&n->refs, 1);
+    n->kind = kind;
+    n->op = op;
+    n->bytes = bytes;
+    n->created = atomic_fetch_add_explicit(&nodes_created, 1, memory_order_relaxed) + 1;
+    n->account = ctx->account != NULL ? dp_account_ref(ctx->account) : NULL;
+    n->n_edges = n_edges;
+    n->n_rets = n_rets;
+    n->n_slots = n_slots;
+    n->n_args = n_args;
+    n->edges = (dpi_edge *)(void *)(block + at[0]);
+    n->rets = (dpi_node_ret *)(void *)(block + at[1]);
+    n->slots = (dpi_slot *)(void *)(block + at[2]);
+    n->arg_edges = (uint32_t *)(void *)(block + at[3]);
+    n->dims = (int64_t *)(void *)(block + at[4]);
+    atomic_fetch_add_explicit(&nodes_live, 1, memory_order_relaxed);
+    *out = n;
+    return 0;
+}
+
+dpi_node *dpi_node_ref(dpi_node *n)
+{
+    atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
+    return n;
+}
+
+void dpi_slot_clear(dpi_slot *s)
+{
+    if (s->kind == DPI_SLOT_VALUE)
+        dp_value_free(&s->value);
+    if (s->kind == DPI_SLOT_TENSOR)
+        dpi_saved_clear(&s->tensor);
+    if (s->kind == DPI_SLOT_TENSORS) {
+        for (uint32_t i = 0; i < s->n; i++)
+            dpi_saved_clear(&s->list[i]);
+        dp_free(s->list);
+    }
+    s->kind = DPI_SLOT_NONE;
+}
+
+void dpi_node_release(dpi_node *n)
+{
+    for (uint32_t i = 0; i < n->n_slots; i++)
+        dpi_slot_clear(&n->slots[i]);
+    n->released = true;
+    if (n->inner != NULL)
+        dpi_node_release(n->inner);
+}
+
+/* Nodes of this thread without references.  Freeing one may drop the last reference to others, and
+ * chains of them may be long: they go on the list of the call that is under way. */
+static _Thread_local dpi_node *dead;
+static _Thread_local bool freeing;
+
+static void node_free(dpi_node *n)
+{
+    dpi_node_release(n);
+    for (uint32_t i = 0; i < n->n_edges; i++)
+        dpi_edge_unref(n->edges[i]);
+    dpi_node_unref(n->inner);
+    dpi_formula_unref(n->formula);
+    dp_free(n->base);
+    dp_free(n->view);
+    if (n->account != NULL) {
+        dp_account_refund(n->account, DP_HOLDER_HISTORY, 1, n->bytes);
+        dp_account_close(n->account);
+    }
+    dpi_memory_free(n, n->bytes);
+    atomic_fetch_sub_explicit(&nodes_live, 1, memory_order_relaxed);
+}
+
+void dpi_node_unref(dpi_node *n)
+{
+    if (n == NULL || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    n->next_dead = dead;
+    dead = n;
+    if (freeing)
+        return;
+    freeing = true;
+    while ((n = dead) != NULL) {
+        dead = n->next_dead;
+        node_free(n);
+    }
+    freeing = false;
+}
+
+/* -- edges -- */
+
+dpi_edge dpi_edge_ref(dpi_edge e)
+{
+    if (e.to != NULL && e.leaf)
+        dp_tensor_ref(e.to);
+    else if (e.to != NULL)
+        dpi_node_ref(e.to);
+    return e;
+}
+
+void dpi_edge_unref(dpi_edge e)
+{
+    if (e.leaf)
+        dp_tensor_unref(e.to);
+    else
+        dpi_node_unref(e.to);
+}
+
+uint32_t dpi_edge_topo(dpi_edge e)
+{
+    return e.to == NULL || e.leaf ? 0 : ((const dpi_node *)e.to)->topo;
+}
+
+/* -- the word -- */
+
+/* Lock t's word and return it without the lock's bit. */
+static uintptr_t word_lock(dp_tensor *t)
+{
+    for (;;) {
+        uintptr_t w = atomic_load_explicit(&t->history, memory_order_relaxed);
+        if (!(w & LOCK) &&
+            atomic_compare_exchange_weak_explicit(&t->history, &w, w | LOCK, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return w;
+        if (w & LOCK)
+            sched_yield();
+    }
+}
+
+static void word_unlock(dp_tensor *t, uintptr_t w)
+{
+    atomic_store_explicit(&t->history, w, memory_order_release);
+}
+
+static dpi_meta *meta_of(uintptr_t w)
+{
+    return w & META ? POINTER(w) : NULL;
+}
+
+static void word_end(uintptr_t w)
+{
+    dpi_meta *m = meta_of(w);
+
+    if (m == NULL) {
+        dpi_node_unref(POINTER(w));
+        return;
+    }
+    dpi_node_unref(m->node);
+    dp_tensor_unref(m->grad);
+    dpi_memory_free(m, NODE_ALIGN);
+}
+
+__attribute__((constructor)) static void listen(void)
+{
+    dpi_on_history_end(word_end);
+}
+
+static dp_tensor *mutable(const dp_tensor *t)
+{
+    return (dp_tensor *)(uintptr_t)t; /* its word changes, the tensor does not */
+}
+
+dpi_meta *dpi_meta_make(dp_tensor *t)
+{
+    dpi_meta *new = dpi_memory_alloc(NODE_ALIGN);
+    uintptr_t w = word_lock(t);
+    dpi_meta *m = meta_of(w);
+
+    if (m == NULL && new != NULL) {
+        *new = (dpi_meta){.node = POINTER(w), .nr = (uint32_t)(w >> NR_SHIFT & NR_MAX)};
+        m = new;
+        w = (uintptr_t)m | META;
+        new = NULL;
+    }
+    word_unlock(t, w);
+    dpi_memory_free(new, NODE_ALIGN);
+    return m;
+}
+
+const dpi_meta *dpi_meta_find(const dp_tensor *t)
+{
+    return meta_of(atomic_load_explicit(&t->history, memory_order_acquire));
+}
+
+int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
+{
+    dpi_node *previous = NULL;
+
+    if (nr > NR_MAX && dpi_meta_make(t) == NULL)
+        return dpi_no_memory(&ctx->error, "history");
+    uintptr_t w = word_lock(t);
+    dpi_meta *m = meta_of(w);
+    if (m != NULL) {
+        previous = m->node;
+        m->node = dpi_node_ref(n);
+        m->nr = nr;
+        m->requires_grad = false; /* no leaf any more */
+    } else {
+        previous = POINTER(w);
+        w = (uintptr_t)dpi_node_ref(n) | (uintptr_t)nr << NR_SHIFT;
+    }
+    t->view_version = (uint32_t)dpi_version_of(t);
+    word_unlock(t, w);
+    dpi_node_unref(previous);
+    dp_tensor_set_may_grad(ctx, t, true);
+    return 0;
+}
+
+/* What t's own word says, with a reference; views whose base was written are not looked at. */
+static dpi_edge own_edge(const dp_tensor *t)
+{
+    dpi_edge e = {0};
+
+    if (atomic_load_explicit(&t->history, memory_order_relaxed) == 0)
+        return e;
+    uintptr_t w = word_lock(mutable(t));
+    const dpi_meta *m = meta_of(w);
+    if (m == NULL)
+        e = (dpi_edge){POINTER(w), (uint32_t)(w >> NR_SHIFT & NR_MAX), false};
+    else if (m->node != NULL)
+        e = (dpi_edge){m->node, m->nr, false};
+    else if (m->requires_grad)
+        e = (dpi_edge){mutable(t), 0, true};
+    dpi_edge_ref(e);
+    word_unlock(mutable(t), w);
+    return e;
+}
+
+bool dpi_needs_grad(const dp_tensor *t)
+{
+    dpi_edge e = own_edge(t);
+    bool needs = e.to != NULL;
+
+    dpi_edge_unref(e);
+    return needs || (t->root != NULL && dpi_needs_grad(t->root));
+}
+
+bool dpi_is_grad_leaf(const dp_tensor *t)
+{
+    dpi_edge e = own_edge(t);
+    bool leaf = e.leaf;
+
+    dpi_edge_unref(e);
+    return leaf;
+}
+
+int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
+{
+    *out = own_edge(t);
+    if (t->root == NULL || (uint32_t)dpi_version_of(t) == t->view_version ||
+        (out->to == NULL && !dpi_needs_grad(t->root)))
+        return 0;
+    dpi_edge_unref(*out);
+    *out = (dpi_edge){0};
+    dpi_node *n;
+    int rc = dpi_view_history(ctx, t, &n);
+    if (rc < 0 || n == NULL)
+        return rc;
+    rc = dpi_history_set(ctx, mutable(t), n, 0);
+    if (rc == 0)
+        *out = (dpi_edge){n, 0, false};
+    else
+        dpi_node_unref(n);
+    return rc;
+}
+
+/* -- what embedders ask -- */
+
+bool dp_tensor_requires_grad(const dp_tensor *t)
+{
+    return dpi_needs_grad(t);
+}
+
+bool dp_tensor_is_leaf(const dp_tensor *t)
+{
+    dpi_edge e = own_edge(t);
+    bool leaf = e.to == NULL || e.leaf;
+
+    dpi_edge_unref(e);
+    return leaf && (t->root == NULL || (uint32_t)dpi_version_of(t) == t->view_version ||
+                    !dpi_needs_grad(t->root));
+}
+
+const char *dp_tensor_grad_fn(const dp_tensor *t)
+{
+    dpi_edge e = own_edge(t);
+    const dpi_node *n = e.leaf ? NULL : e.to;
+    const char *name = n == NULL ? NULL : n->op != NULL ? n->op->name : "as_strided";
+
+    dpi_edge_unref(e);
+    return name;
+}
+
+dp_tensor *dp_tensor_grad(const dp_tensor *t)
+{
+    uintptr_t w;
+    dp_tensor *grad = NULL;
+
+    if (dpi_meta_find(t) == NULL)
+        return NULL;
+    w = word_lock(mutable(t));
+    if (meta_of(w)->grad != NULL)
+        grad = dp_tensor_ref(meta_of(w)->grad);
+    word_unlock(mutable(t), w);
+    return grad;
+}
+
+int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
+{
+    if (grad != NULL &&
+        (grad->dtype != t->dtype || dpi_storage_of(grad)->device != dpi_storage_of(t)->device ||
+         !dpi_same_sizes(dpi_geometry_of(grad), dpi_geometry_of(t))))
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "assigned grad has another shape, dtype or device than its tensor: %s "
+                            "of %d dimensions for %s of %d",
+                            dp_dtype_name(grad->dtype), dpi_geometry_of(grad)->ndim,
+                            dp_dtype_name(t->dtype), dpi_geometry_of(t)->ndim);
+    if (dpi_meta_make(t) == NULL)
+        return dpi_no_memory(&ctx->error, "a gradient");
+    if (grad != NULL)
+        dp_tensor_ref(grad);
+    uintptr_t w = word_lock(t);
+    dp_tensor *previous = meta_of(w)->grad;
+    meta_of(w)->grad = grad;
+    word_unlock(t, w);
+    dp_tensor_unref(previous);
+    return 0;
+}
+
+int dp_tensor_set_requires_grad(dp_ctx *ctx, dp_tensor *t, bool on)
+{
+    if (!dp_tensor_is_leaf(t)) {
+        if (on)
+            return 0;
+        return dp_error_set(
+            &ctx->error, DP_ERUNTIME,
+            "you can only change requires_grad flags of leaf variables. If you want "
+            "to use a computed variable in a subgraph that doesn't require "
+            "differentiation use var_no_grad = var.detach().");
+    }
+    if (on && !dpi_differentiable(t->dtype))
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "only Tensors of floating point and complex dtype can require "
+                            "gradients, not %s",
+                            dp_dtype_name(t->dtype));
+    if (!on && dpi_meta_find(t) == NULL)
+        return 0;
+    dpi_meta *m = dpi_meta_make(t);
+    if (m == NULL)
+        return dpi_no_memory(&ctx->error, "requires_grad");
+    m->requires_grad = on;
+    if (on)
+        dp_tensor_set_may_grad(ctx, t, true);
+    return 0;
+}

@@ -1,0 +1,147 @@
+/* history.h -- internal declarations of libdispatch/autograd: what a tensor remembers of how it was
+ * computed, and the nodes of the graph that backward walks.
+ *
+ * A tensor's `history` word is 0, or refers to the node that computed the tensor, or to a dpi_meta:
+ * of leaves that require a gradient, and of tensors that keep theirs.  A node has edges to what the
+ * tensors among the operator's arguments remembered; nothing points from a node to the tensors that
+ * it made, so tensors and nodes form no cycle.  (torch/csrc/autograd/{variable,function}.h) */
+#ifndef DPI_HISTORY_H
+#define DPI_HISTORY_H
+
+#include "dispatch/call/ctx.h"
+#include "formula.h"
+#include "tensor/saved.h"
+#include <dispatchd/grad.h>
+
+#pragma GCC visibility push(hidden)
+
+typedef struct dpi_node dpi_node;
+
+/* Where a gradient goes: to return `nr` of a node, or into a leaf.  Holds a reference to `to`. */
+typedef struct dpi_edge {
+    void *to;    /* a dpi_node, or with `leaf` a dp_tensor; NULL: no gradient is wanted */
+    uint32_t nr; /* which of the node's returns, lists counted item by item */
+    bool leaf;
+} dpi_edge;
+
+/* What a node has to know of one of its returns, to check its gradient or to make one of zeros. */
+typedef struct dpi_node_ret {
+    dp_dtype dtype;
+    dp_device device;
+    int32_t ndim;
+    uint32_t sizes; /* index of the first size in dpi_node.dims */
+    bool defined;   /* the return was a tensor */
+} dpi_node_ret;
+
+/* One input of a formula, as it was when the operator was called. */
+typedef struct dpi_slot {
+    enum { DPI_SLOT_NONE, DPI_SLOT_VALUE, DPI_SLOT_TENSOR, DPI_SLOT_TENSORS } kind;
+    uint32_t n; /* TENSORS: length of `list` */
+    union {
+        dp_value value; /* owned: dp_value_free() */
+        dpi_saved tensor;
+        dpi_saved *list; /* owned; an item whose geometry is NULL was None */
+    };
+} dpi_slot;
+
+typedef enum {
+    DPI_NODE_FORMULA, /* runs its formula */
+    DPI_NODE_MISSING, /* fails: the operator has no formula */
+    DPI_NODE_STRIDED, /* of a view whose base was written: gives the base's gradient */
+    DPI_NODE_SLICES   /* of a base that was written through a view (CopySlices) */
+} dpi_node_kind;
+
+struct dpi_node {
+    atomic_uint refs;
+    dpi_node_kind kind;
+    uint32_t topo;    /* 1 + the largest topo of the nodes that the edges lead to */
+    uint64_t created; /* counts up in the process */
+    const dp_op *op;  /* the operator that was called, for errors */
+    dpi_formula *formula;
+    dpi_node *inner;                /* SLICES: the node of the operator that wrote; owned */
+    uint32_t inner_ret, inner_edge; /* return and edge of `inner` that are the written view */
+    struct dpi_geometry_copy *base, *view; /* STRIDED, SLICES; owned */
+    dp_account *account;                   /* charged for the node; may be NULL */
+    size_t bytes;                          /* of the block */
+    bool released;                         /* its saved values are gone */
+    uint32_t n_edges, n_rets, n_slots, n_args;
+    dpi_edge *edges;     /* [n_edges] by tensor among the arguments */
+    dpi_node_ret *rets;  /* [n_rets] */
+    dpi_slot *slots;     /* [n_slots] inputs of the formula; those not saved are NONE */
+    uint32_t *arg_edges; /* [n_args + 1] index in edges of the first tensor of each argument */
+    int64_t *dims;       /* sizes of all returns */
+    dpi_node *next_dead;
+};
+
+/* Sizes, strides and offset of a tensor, without its storage. */
+typedef struct dpi_geometry_copy {
+    dp_dtype dtype;
+    dp_device device;
+    uint64_t math_bits; /* DPI_MATH_BITS that the tensor has */
+    int32_t ndim;
+    int64_t offset;
+    int64_t dims[]; /* [2 * ndim] sizes, then strides */
+} dpi_geometry_copy;
+dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t); /* owned; NULL: no memory */
+
+typedef struct dpi_meta {
+    dpi_node *node; /* NULL: a leaf */
+    uint32_t nr;
+    bool requires_grad, retains_grad;
+    dp_tensor *grad; /* owned; the gradient, or NULL */
+} dpi_meta;
+
+/* Make a node of one block.  `dims`: sizes of all returns together.  DP_ERESOURCE: no memory, or
+ * over the account's limit for history. */
+int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
+                 uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
+                 dpi_node **out);
+dpi_node *dpi_node_ref(dpi_node *n);
+void dpi_node_unref(dpi_node *n);   /* NULL is fine.  Never recursive. */
+void dpi_node_release(dpi_node *n); /* release the saved values: backward has used them */
+void dpi_slot_clear(dpi_slot *s);
+
+dpi_edge dpi_edge_ref(dpi_edge e);
+void dpi_edge_unref(dpi_edge e);
+uint32_t dpi_edge_topo(dpi_edge e);
+
+/* Get the edge to which t's gradient goes, with a reference; {NULL}: t needs none.  A view whose
+ * base was written since gets new history first, which may fail as in-place use of the view would:
+ * DP_ERUNTIME. */
+int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
+/* The same without new history for views: may t have a gradient? */
+bool dpi_needs_grad(const dp_tensor *t);
+/* Is t a leaf that requires a gradient? */
+bool dpi_is_grad_leaf(const dp_tensor *t);
+/* Make return `nr` of `n` t's history.  DP_ERESOURCE. */
+int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr);
+/* t's dpi_meta, made if t has none; NULL: no memory.  Valid as long as t. */
+dpi_meta *dpi_meta_make(dp_tensor *t);
+const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
+
+/* -- view.c -- */
+
+/* An operator that recorded `n` wrote return `nr`, the tensor t. */
+int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge);
+/* t is about to be written while gradients are recorded.  DP_ERUNTIME: it may not be. */
+int dpi_check_inplace(dp_ctx *ctx, const dp_op *op, const dp_tensor *t);
+/* New history for view t, whose base was written: *out, owned. */
+int dpi_view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out);
+
+/* -- apply.c: run one node -- */
+
+typedef struct dpi_applied {
+    dp_tensor **grads;  /* [n_edges] out: owned; NULL: undefined */
+    const bool *wanted; /* [n_edges] */
+    bool create_graph;
+} dpi_applied;
+int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
+/* Call an operator with one tensor return. */
+int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, dp_tensor **out);
+/* A tensor of zeros. */
+int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_device device,
+              dp_tensor **out);
+
+#pragma GCC visibility pop
+
+#endif

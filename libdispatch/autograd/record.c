@@ -1,0 +1,362 @@
+/* record.c -- record what an operator computes: the kernel behind every key of autograd
+ * (torch/csrc/autograd/VariableTypeUtils.h).
+ *
+ * Inputs that the formula needs are saved before the operator runs, with the versions that they
+ * have then; results afterwards.  The operator runs below the keys of autograd, so what an explicit
+ * composite calls is not recorded a second time. */
+#include "base/account.h"
+#include "dispatch/call/enter.h"
+#include "dispatch/plugin/plugins.h"
+#include "history.h"
+#include "tensor/room.h"
+
+enum { EDGES_INLINE = 16 };
+
+typedef struct record {
+    dp_call *call;
+    const dpi_entry *e;
+    dpi_formula *formula; /* holds a reference; NULL: the operator has none */
+    uint32_t n_edges, n_slots;
+    dpi_edge *edges;
+    uint32_t *arg_edges; /* [n_args + 1] */
+    dpi_slot *slots;
+    bool needed;      /* some edge leads somewhere */
+    dp_tensor *clone; /* of the argument that is overwritten, where the formula needs it */
+} record;
+
+/* -- what there is -- */
+
+static uint32_t tensors_of(const dp_value *v, dp_tensor *const **list)
+{
+    *list = v->tag == DP_TAG_TENSOR ? (dp_tensor *const *)&v->u.t : v->u.tensors;
+    return v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
+}
+
+static int find_edges(record *r)
+{
+    dp_ctx *ctx = r->call->ctx;
+    dp_tensor *const *list;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->call->n_args; i++)
+        n += tensors_of(&r->call->args[i], &list);
+    r->edges = dp_arena_alloc_n(&ctx->arena, n, sizeof(*r->edges));
+    r->arg_edges = dp_arena_alloc_n(&ctx->arena, r->call->n_args + 1, sizeof(*r->arg_edges));
+    if (r->edges == NULL || r->arg_edges == NULL)
+        return dpi_no_memory(&ctx->error, "history");
+    for (uint32_t i = 0; i < r->call->n_args; i++) {
+        r->arg_edges[i] = r->n_edges;
+        n = tensors_of(&r->call->args[i], &list);
+        for (uint32_t k = 0; k < n; k++) {
+            dpi_edge *edge = &r->edges[r->n_edges];
+            *edge = (dpi_edge){0};
+            int rc = list[k] != NULL && dpi_differentiable(list[k]->dtype)
+                         ? dpi_edge_of(ctx, list[k], edge)
+                         : 0;
+            if (rc < 0)
+                return rc;
+            r->n_edges++;
+            r->needed |= edge->to != NULL;
+        }
+    }
+    r->arg_edges[r->call->n_args] = r->n_edges;
+    return 0;
+}
+
+/* Does the call write to a tensor that it may not write to while gradients are recorded? */
+static int check_written(const record *r)
+{
+    dp_tensor *const *list;
+
+    if (r->e->schema->form == DP_VARIANT_OUT)
+        return dp_error_set(&r->call->ctx->error, DP_ERUNTIME,
+                            "%s: functions with out=... arguments don't support automatic "
+                            "differentiation, but one of the arguments requires grad.",
+                            r->e->op->name);
+    for (uint32_t i = 0; i < r->call->n_args; i++) {
+        uint32_t n = r->e->schema->written >> i & 1 ? tensors_of(&r->call->args[i], &list) : 0;
+        for (uint32_t k = 0; k < n; k++) {
+            int rc = dpi_check_inplace(r->call->ctx, r->e->op, list[k]);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+/* -- saving -- */
+
+static int save(dp_ctx *ctx, const dp_value *v, dpi_slot *s)
+{
+    if (v->tag == DP_TAG_TENSOR) {
+        s->kind = DPI_SLOT_TENSOR;
+        dpi_saved_set(&s->tensor, v->u.t);
+        return 0;
+    }
+    if (v->tag == DP_TAG_TENSORS) {
+        dpi_saved *list = dp_calloc(v->len + 1, sizeof(*list));
+        if (list == NULL)
+            return dpi_no_memory(&ctx->error, "history");
+        for (uint32_t i = 0; i < v->len; i++)
+            if (v->u.tensors[i] != NULL)
+                dpi_saved_set(&list[i], v->u.tensors[i]);
+        *s = (dpi_slot){.kind = DPI_SLOT_TENSORS, .n = v->len, .list = list};
+        return 0;
+    }
+    s->kind = DPI_SLOT_VALUE;
+    int rc = dp_value_copy(ctx, v, &s->value);
+    if (rc < 0)
+        s->kind = DPI_SLOT_NONE;
+    return rc;
+}
+
+static int save_field(dp_ctx *ctx, uint16_t field, const dp_value *v, dpi_slot *s)
+{
+    int rc = dpi_field_read(ctx, field, v, &s->value);
+
+    s->kind = rc == 0 ? DPI_SLOT_VALUE : DPI_SLOT_NONE;
+    return rc;
+}
+
+/* A formula of an in-place operator needs argument `i` as it was: clone it. */
+static int clone_argument(record *r, uint32_t i)
+{
+    const dp_value args[2] = {r->call->args[i], {0}};
+
+    return r->clone != NULL ? 0 : dpi_call_one(r->call->ctx, "aten::clone", args, 2, &r->clone);
+}
+
+static int save_arguments(record *r)
+{
+    dp_ctx *ctx = r->call->ctx;
+    const dpi_formula *f = r->formula;
+    int rc = 0;
+
+    if (f == NULL)
+        return 0;
+    r->slots = dp_arena_alloc_n(&ctx->arena, f->n_inputs, sizeof(*r->slots));
+    if (r->slots == NULL)
+        return dpi_no_memory(&ctx->error, "history");
+    dp_zero_n(r->slots, f->n_inputs, sizeof(*r->slots));
+    r->n_slots = f->n_inputs;
+    for (uint32_t i = 0; i < f->n_inputs && rc == 0; i++) {
+        const dpi_source *from = &f->inputs[i];
+        if (from->kind == DPI_FROM_ARG && (f->clone >> from->index & 1)) {
+            rc = clone_argument(r, from->index);
+            if (rc == 0)
+                rc = save(ctx, &(dp_value){DP_TAG_TENSOR, 0, {.t = r->clone}}, &r->slots[i]);
+        } else if (from->kind == DPI_FROM_ARG) {
+            rc = save(ctx, &r->call->args[from->index], &r->slots[i]);
+        } else if (from->kind == DPI_FROM_ARG_FIELD) {
+            rc = save_field(ctx, from->field, &r->call->args[from->index], &r->slots[i]);
+        }
+    }
+    return rc;
+}
+
+/* Return `i` of the call: what the kernel gave, or the argument that it wrote. */
+static const dp_value *return_of(const record *r, uint32_t i)
+{
+    int alias = r->e->schema->ret_alias[i];
+
+    return alias >= 0 ? &r->call->args[alias] : &r->call->rets[i];
+}
+
+static int save_returns(record *r)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < r->n_slots && rc == 0; i++) {
+        const dpi_source *from = &r->formula->inputs[i];
+        if (from->kind == DPI_FROM_RET)
+            rc = save(r->call->ctx, return_of(r, from->index), &r->slots[i]);
+        else if (from->kind == DPI_FROM_RET_FIELD)
+            rc = save_field(r->call->ctx, from->field, return_of(r, from->index), &r->slots[i]);
+    }
+    return rc;
+}
+
+/* -- the node -- */
+
+static bool is_differentiable(const record *r, uint32_t ret)
+{
+    return r->formula == NULL || (r->formula->differentiable >> ret & 1);
+}
+
+static void count_returns(const record *r, uint32_t *n_rets, uint32_t *n_dims, bool *attach)
+{
+    dp_tensor *const *list;
+
+    *n_rets = *n_dims = 0;
+    *attach = false;
+    for (uint32_t i = 0; i < r->call->n_rets; i++) {
+        uint32_t n = tensors_of(return_of(r, i), &list);
+        *n_rets += n > 0 ? n : 1;
+        for (uint32_t k = 0; k < n; k++)
+            if (list[k] != NULL) {
+                *n_dims += (uint32_t)dpi_geometry_of(list[k])->ndim;
+                *attach |= is_differentiable(r, i) && dpi_differentiable(list[k]->dtype);
+            }
+    }
+}
+
+static void describe_return(dpi_node *node, uint32_t nr, const dp_tensor *t, uint32_t *dims)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    node->rets[nr] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, *dims, true};
+    memcpy(node->dims + *dims, g->sizes, (size_t)g->ndim * sizeof(int64_t));
+    *dims += (uint32_t)g->ndim;
+}
+
+static void fill_node(record *r, dpi_node *node)
+{
+    dp_tensor *const *list;
+    uint32_t nr = 0, dims = 0;
+
+    node->formula = r->formula;
+    r->formula = NULL;
+    memcpy(node->arg_edges, r->arg_edges, (r->call->n_args + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; i < r->n_edges; i++) {
+        uint32_t topo = dpi_edge_topo(r->edges[i]) + 1;
+        node->edges[i] = r->edges[i];
+        node->topo = node->topo > topo ? node->topo : topo;
+    }
+    r->n_edges = 0;
+    if (r->n_slots > 0)
+        memcpy(node->slots, r->slots, r->n_slots * sizeof(*r->slots));
+    r->n_slots = 0;
+    for (uint32_t i = 0; i < r->call->n_rets; i++) {
+        uint32_t n = tensors_of(return_of(r, i), &list);
+        for (uint32_t k = 0; k < n; k++, nr++)
+            if (list[k] != NULL)
+                describe_return(node, nr, list[k], &dims);
+        nr += n == 0;
+    }
+}
+
+/* A kernel returned an argument that its schema does not mark: history goes to an alias, not to
+ * the argument. */
+static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
+{
+    dp_tensor *alias;
+
+    for (uint32_t i = 0; i < call->n_args; i++)
+        if (call->args[i].tag == DP_TAG_TENSOR && call->args[i].u.t == *t) {
+            int rc = dp_tensor_alias(*t, &alias, &ctx->error);
+            if (rc < 0)
+                return rc;
+            dp_tensor_unref(*t);
+            *t = alias;
+            return 0;
+        }
+    return 0;
+}
+
+static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr, dp_tensor **t)
+{
+    int alias = r->e->schema->ret_alias[ret];
+    dp_ctx *ctx = r->call->ctx;
+
+    if (*t == NULL || !dpi_differentiable((*t)->dtype))
+        return 0;
+    if (alias >= 0)
+        return dpi_history_rebase(ctx, *t, node, nr, r->arg_edges[alias]);
+    int rc = own_return(ctx, r->call, t);
+    return rc < 0 ? rc : dpi_history_set(ctx, *t, node, nr);
+}
+
+static int attach_returns(const record *r, dpi_node *node)
+{
+    uint32_t nr = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < r->call->n_rets && rc == 0; i++) {
+        dp_tensor *const *list;
+        uint32_t n = tensors_of(return_of(r, i), &list);
+        bool attach = r->e->schema->ret_alias[i] >= 0 || node->formula == NULL ||
+                      (node->formula->differentiable >> i & 1);
+        for (uint32_t k = 0; k < n && rc == 0; k++, nr++)
+            if (attach)
+                rc = attach_one(r, node, i, nr, (dp_tensor **)(uintptr_t)&list[k]);
+        nr += n == 0;
+    }
+    return rc;
+}
+
+static int make_node(record *r)
+{
+    uint32_t n_rets, n_dims;
+    bool attach;
+    dpi_node *node;
+    dp_ctx *ctx = r->call->ctx;
+
+    count_returns(r, &n_rets, &n_dims, &attach);
+    if (!attach)
+        return 0;
+    int rc = save_returns(r);
+    if (rc == 0)
+        rc = dpi_node_new(ctx, r->formula != NULL ? DPI_NODE_FORMULA : DPI_NODE_MISSING, r->e->op,
+                          r->n_edges, n_rets, r->n_slots, r->call->n_args, n_dims, &node);
+    if (rc < 0)
+        return rc;
+    fill_node(r, node);
+    rc = attach_returns(r, node);
+    dpi_node_unref(node);
+    return rc;
+}
+
+/* -- the kernel -- */
+
+static int run_below(dp_call *call, bool guard)
+{
+    dp_ctx *ctx = call->ctx;
+    int depth = 0;
+
+    if (guard &&
+        (depth = dp_guard_enter(ctx, (dp_keyset){0, 0}, dp_keyset_named(DP_KEYSET_AUTOGRAD))) < 0)
+        return depth;
+    int rc = dp_redispatch_boxed(ctx, call->op, dp_keyset_below(call->keys, call->key), call->args,
+                                 call->n_args, call->rets, call->n_rets);
+    if (guard)
+        dp_guard_leave(ctx, depth);
+    return rc;
+}
+
+static int run_recorded(record *r)
+{
+    int rc = check_written(r);
+
+    if (rc == 0)
+        rc = dpi_formula_of(r->call->ctx, r->e, &r->formula);
+    if (rc == 0)
+        rc = save_arguments(r);
+    if (rc == 0)
+        rc = run_below(r->call, true);
+    return rc == 0 ? make_node(r) : rc;
+}
+
+int dp_record(dp_call *call)
+{
+    dp_ctx *ctx = call->ctx;
+    record r = {.call = call, .e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), call->op)};
+    int rc = find_edges(&r);
+
+    if (rc == 0)
+        rc = r.needed ? run_recorded(&r) : run_below(call, false);
+    for (uint32_t i = 0; i < r.n_edges; i++)
+        dpi_edge_unref(r.edges[i]);
+    for (uint32_t i = 0; i < r.n_slots; i++)
+        dpi_slot_clear(&r.slots[i]);
+    dpi_formula_unref(r.formula);
+    dp_tensor_unref(r.clone);
+    return rc;
+}
+
+__attribute__((constructor)) static void fill(void)
+{
+    dpi_fill_dp_record(dp_record);
+    dpi_fill_dp_tensor_set_requires_grad(dp_tensor_set_requires_grad);
+    dpi_fill_dp_tensor_requires_grad(dp_tensor_requires_grad);
+    dpi_fill_dp_tensor_is_leaf(dp_tensor_is_leaf);
+}

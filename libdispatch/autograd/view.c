@@ -1,0 +1,142 @@
+/* view.c -- views and in-place operations: a base that is written through a view gets history that
+ * knows the view (CopySlices), and views of a base that was written get new history when they are
+ * used (torch/csrc/autograd/variable.cpp: rebase_history, grad_fn). */
+#include "history.h"
+#include "tensor/room.h"
+
+dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+    size_t dims = (size_t)g->ndim * sizeof(int64_t);
+    dpi_geometry_copy *c = dp_malloc(sizeof(*c) + 2 * dims);
+
+    if (c == NULL)
+        return NULL;
+    c->dtype = t->dtype;
+    c->device = g->storage->device;
+    c->math_bits = dpi_math_bits(t);
+    c->ndim = g->ndim;
+    c->offset = g->offset;
+    memcpy(c->dims, g->sizes, dims);
+    memcpy(c->dims + g->ndim, g->strides, dims);
+    return c;
+}
+
+static void describe(dpi_node *n, const dp_tensor *t)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    n->rets[0] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, 0, true};
+    memcpy(n->dims, g->sizes, (size_t)g->ndim * sizeof(int64_t));
+}
+
+/* A node of one return, like `ret`, with the geometry of a base and of a view of it. */
+static int window_node(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
+                       const dp_tensor *ret, const dp_tensor *base, const dp_tensor *view,
+                       dpi_node **out)
+{
+    int rc =
+        dpi_node_new(ctx, kind, op, n_edges, 1, 0, 0, (uint32_t)dpi_geometry_of(ret)->ndim, out);
+
+    if (rc < 0)
+        return rc;
+    describe(*out, ret);
+    (*out)->base = dpi_geometry_copy_new(base);
+    (*out)->view = dpi_geometry_copy_new(view);
+    if ((*out)->base != NULL && (*out)->view != NULL)
+        return 0;
+    dpi_node_unref(*out);
+    return dpi_no_memory(&ctx->error, "history of a view");
+}
+
+static void set_edge(dpi_node *n, uint32_t i, dpi_edge e)
+{
+    uint32_t topo = dpi_edge_topo(e) + 1;
+
+    n->edges[i] = e;
+    n->topo = n->topo > topo ? n->topo : topo;
+}
+
+int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge)
+{
+    dpi_edge of_base;
+    dpi_node *slices;
+
+    if (t->root == NULL)
+        return dpi_history_set(ctx, t, n, nr);
+    int rc = dpi_edge_of(ctx, t->root, &of_base);
+    if (rc == 0)
+        rc = window_node(ctx, DPI_NODE_SLICES, n->op, n->n_edges + 1, t->root, t->root, t, &slices);
+    if (rc < 0)
+        return rc;
+    set_edge(slices, 0, of_base);
+    for (uint32_t i = 0; i < n->n_edges; i++)
+        if (i != edge)
+            set_edge(slices, i + 1, dpi_edge_ref(n->edges[i]));
+    slices->inner = dpi_node_ref(n);
+    slices->inner_ret = nr;
+    slices->inner_edge = edge;
+    rc = dpi_history_set(ctx, t->root, slices, 0);
+    dpi_node_unref(slices);
+    return rc;
+}
+
+/* Why a view that was made so cannot be used after it, or its base, was written. */
+static int fail_creation(dp_ctx *ctx, const char *op, const dp_tensor *t, const char *what)
+{
+    static const char *const reasons[DP_CREATED_END] = {
+        [DP_CREATED_NO_GRAD] = "was created in no_grad mode and %s with grad mode enabled. Given "
+                               "that this use case is ambiguous and error-prone, it is forbidden",
+        [DP_CREATED_INFERENCE] = "was created in inference mode and %s in normal mode",
+        [DP_CREATED_MULTIPLE] = "is the output of a function that returns multiple views. Such "
+                                "functions do not allow the output views to be modified inplace; "
+                                "it %s. You should replace the inplace operation by an "
+                                "out-of-place one",
+        [DP_CREATED_CUSTOM] = "was created inside a custom Function and %s"};
+    char text[400];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(text, sizeof(text), reasons[t->creation], what);
+#pragma GCC diagnostic pop
+    return dp_error_set(&ctx->error, DP_ERUNTIME, "%s: a view %s", op, text);
+}
+
+int dpi_view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
+{
+    dpi_edge of_base;
+
+    *out = NULL;
+    if (t->creation != DP_CREATED_DEFAULT)
+        return fail_creation(ctx, "autograd", t,
+                             "its base or another view of its base has been "
+                             "modified inplace");
+    int rc = dpi_edge_of(ctx, t->root, &of_base);
+    if (rc < 0 || of_base.to == NULL)
+        return rc;
+    rc = window_node(ctx, DPI_NODE_STRIDED, NULL, 1, t, t->root, t, out);
+    if (rc == 0)
+        set_edge(*out, 0, of_base);
+    else
+        dpi_edge_unref(of_base);
+    return rc;
+}
+
+int dpi_check_inplace(dp_ctx *ctx, const dp_op *op, const dp_tensor *t)
+{
+    if (t == NULL)
+        return 0;
+    if (t->root != NULL && t->creation != DP_CREATED_DEFAULT && dpi_differentiable(t->dtype))
+        return fail_creation(ctx, op->name, t, "is being modified inplace");
+    if (t->root != NULL && dpi_is_grad_leaf(t->root))
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "%s: a view of a leaf Variable that requires grad is being used in an "
+                            "in-place operation.",
+                            op->name);
+    if (dpi_is_grad_leaf(t))
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "%s: a leaf Variable that requires grad is being used in an in-place "
+                            "operation.",
+                            op->name);
+    return 0;
+}

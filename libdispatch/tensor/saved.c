@@ -1,0 +1,40 @@
+/* saved.c -- tensors as graph nodes save them. */
+#include "saved.h"
+#include "home.h"
+
+void dpi_saved_set(dpi_saved *s, const dp_tensor *t)
+{
+    dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t); /* is not written to */
+
+    dpi_home_ref(DPI_HOME_OF(geometry, g));
+    dpi_home_ref(DPI_HOME_OF(version, t->version));
+    *s = (dpi_saved){.geometry = g,
+                     .version = t->version,
+                     .expected = dpi_version_of(t),
+                     .keys = dpi_keys_of(t),
+                     .dtype = t->dtype,
+                     .wrapped = t->wrapped};
+}
+
+void dpi_saved_clear(dpi_saved *s)
+{
+    if (s->geometry == NULL)
+        return;
+    dpi_home_unref(DPI_HOME_OF(geometry, s->geometry));
+    dpi_home_unref(DPI_HOME_OF(version, s->version));
+    s->geometry = NULL;
+}
+
+int dpi_saved_tensor(const dpi_saved *s, dp_tensor **out, dp_error *err)
+{
+    dpi_home *h = dpi_home_new(0, 0);
+
+    if (h == NULL)
+        return dpi_no_memory(err, "a saved tensor");
+    dpi_home_ref(DPI_HOME_OF(geometry, s->geometry));
+    dpi_home_ref(DPI_HOME_OF(version, s->version));
+    *out = dpi_tensor_init(h, s->dtype, s->geometry, s->version);
+    (*out)->keys = s->keys;
+    (*out)->wrapped = s->wrapped;
+    return DP_OK;
+}

@@ -1,0 +1,36 @@
+/* saved.h -- a tensor as a graph node saves it: its geometry, version, dtype and keys, without the
+ * tensor object, so that saving costs no allocation and a node never holds the tensor that points to
+ * it. */
+#ifndef DPI_SAVED_H
+#define DPI_SAVED_H
+
+#include "tensor_i.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct dpi_saved {
+    dpi_geometry
+        *geometry;        /* holds a reference to its home, and so to the storage; NULL: nothing */
+    dpi_version *version; /* holds a reference to its home */
+    uint64_t expected;    /* value of *version when the tensor was saved */
+    dp_keyset keys;
+    dp_dtype dtype;
+    bool wrapped;
+} dpi_saved;
+
+/* Save `t`.  Any thread. */
+void dpi_saved_set(dpi_saved *s, const dp_tensor *t);
+/* Release what `s` refers to and make it nothing.  Nothing is fine. */
+void dpi_saved_clear(dpi_saved *s);
+/* Make a tensor with the saved geometry, version, dtype and keys: *out, owned, no view, without
+ * history.  DP_ERESOURCE. */
+int dpi_saved_tensor(const dpi_saved *s, dp_tensor **out, dp_error *err);
+/* Has the tensor been written since? */
+static inline bool dpi_saved_is_stale(const dpi_saved *s)
+{
+    return atomic_load_explicit(&s->version->value, memory_order_acquire) != s->expected;
+}
+
+#pragma GCC visibility pop
+
+#endif
