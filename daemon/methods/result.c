@@ -72,7 +72,7 @@ static void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
     else
         jw_int(w, (int64_t)dp_tensor_storage_id(t));
     member_int(w, "version", dp_tensor_version(t));
-    member_bool(w, "requires_grad", false);
+    member_bool(w, "requires_grad", dp_tensor_requires_grad(t));
     keyset_to_json(w, "keys", dp_tensor_keys(t));
 }
 

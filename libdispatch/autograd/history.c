@@ -90,9 +90,11 @@ void dpi_slot_clear(dpi_slot *s)
 
 void dpi_node_release(dpi_node *n)
 {
-    for (uint32_t i = 0; i < n->n_slots; i++)
-        dpi_slot_clear(&n->slots[i]);
-    n->released = true;
+    for (uint32_t i = 0; i < n->n_slots; i++) {
+        n->released |= n->slots[i].kind == DPI_SLOT_TENSOR || n->slots[i].kind == DPI_SLOT_TENSORS;
+        if (n->slots[i].kind != DPI_SLOT_VALUE)
+            dpi_slot_clear(&n->slots[i]);
+    }
     if (n->inner != NULL)
         dpi_node_release(n->inner);
 }
@@ -104,7 +106,8 @@ static _Thread_local bool freeing;
 
 static void node_free(dpi_node *n)
 {
-    dpi_node_release(n);
+    for (uint32_t i = 0; i < n->n_slots; i++)
+        dpi_slot_clear(&n->slots[i]);
     for (uint32_t i = 0; i < n->n_edges; i++)
         dpi_edge_unref(n->edges[i]);
     dpi_node_unref(n->inner);

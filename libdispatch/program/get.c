@@ -110,6 +110,19 @@ static int get_len(dp_ctx *ctx, const dp_value *args, dp_value *out)
     return 0;
 }
 
+static int get_item(dp_ctx *ctx, const dp_value *args, dp_value *out)
+{
+    if (args[1].tag != DP_TAG_INT)
+        return dp_error_set(&ctx->error, DP_ETYPE, "an index must be int, not %s",
+                            dpi_value_kind(&args[1]));
+    int64_t i = args[1].u.i < 0 ? args[1].u.i + args[0].len : args[1].u.i;
+    if (i < 0 || i >= args[0].len)
+        return dp_error_set(&ctx->error, DP_EINDEX, "index %lld of a list of %u",
+                            (long long)args[1].u.i, args[0].len);
+    *out = dp_int(args[0].u.ints[i]);
+    return 0;
+}
+
 const dpi_get dpi_gets[] = {
     {"sizes", 1, DPI_TENSOR, DP_TAG_INTS, 0, get_sizes},
     {"strides", 1, DPI_TENSOR, DP_TAG_INTS, 0, get_strides},
@@ -123,6 +136,7 @@ const dpi_get dpi_gets[] = {
     {"offset", 1, DPI_TENSOR, DP_TAG_INT, 0, get_offset},
     {"is_complex", 1, DPI_TENSOR, DP_TAG_BOOL, 0, get_is_complex},
     {"len", 1, DPI_LISTS, DP_TAG_INT, 0, get_len},
+    {"item", 2, 1u << DP_TAG_INTS, DP_TAG_INT, 0, get_item},
 };
 const uint32_t dpi_n_gets = DPI_COUNT(dpi_gets);
 _Static_assert(DPI_COUNT(dpi_gets) <= DPI_GETS_MAX, "their names fit into an array");

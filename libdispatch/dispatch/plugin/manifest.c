@@ -357,14 +357,14 @@ static const char *const block_words[DP_BLOCK_END] = {
 
 static void item_text(dpi_text *t, const dp_item *i)
 {
-    bool def = i->kind == DP_ITEM_DEF;
-    const char *last = def ? i->tags : i->code;
+    bool def = i->kind == DP_ITEM_DEF, formula = i->kind == DP_ITEM_FORMULA;
+    const char *last = def ? i->tags : formula ? "" : i->code;
+    const char *word = def                              ? "def"
+                       : formula                        ? "formula"
+                       : i->flags & DP_FLAG_FALLTHROUGH ? "fallthrough"
+                                                        : "impl";
 
-    dpi_text_printf(t, "%s\t%s\t%s\n",
-                    def                              ? "def"
-                    : i->flags & DP_FLAG_FALLTHROUGH ? "fallthrough"
-                                                     : "impl",
-                    i->name, last ? last : "");
+    dpi_text_printf(t, "%s\t%s\t%s\n", word, i->name, last ? last : "");
 }
 
 static void plugin_text(dpi_text *t, const dp_root *root)

@@ -28,7 +28,7 @@
     (DP_KIND_UNBOXED, name, 0, fn, DP_LETTERS args __VA_OPT__()##args,                             \
      DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
 #define DP_IMPL_FALLTHROUGH(name) (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
-/* Give operator `name` its derivative, in DP_LIBRARY_IMPL(ns, AutogradFormula, ...): `text` is a
+/* Give operator `name` its derivative, within DP_FORMULAS(ns, ...): `text` is a
  * program (dp_builder_text()) that computes the gradients of the arguments from the gradients of the
  * returns; docs/gradients.md says how.  `flags`: "", or words separated by spaces. */
 #define DP_FORMULA(name, flags, text) (DP_KIND_FORMULA, name, flags, text, (), ())
@@ -231,6 +231,7 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_RECORDS_FRAGMENT "fragment"
 #define DP_RECORDS_IMPL     "impl"
 
+#define DP_FORMULAS(ns, ...) DP_LIBRARY_IMPL(ns, AutogradFormula, __VA_ARGS__)
 #define DP_FALLBACK(key, fn)                                                                       \
     DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)                                                  \
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_FALLBACK, 0, "fallback", "_", #key, fn, 0)

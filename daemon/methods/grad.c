@@ -1,0 +1,161 @@
+/* grad.c -- grad.*: backward, and the gradients of tensors. */
+#include "methods.h"
+#include <dispatchd/grad.h>
+
+/* Read an array of tensors, whose items may be null if `gaps`: *out [*n], until the method ends. */
+static int read_tensors(request *rq, const cJSON *list, const char *name, bool gaps,
+                        dp_tensor ***out, size_t *n, dp_error *err)
+{
+    place at = {NULL, name, 0}, inside = {&at, NULL, 0};
+    const cJSON *item;
+
+    *n = (size_t)cJSON_GetArraySize(list);
+    *out = run_alloc(rq, (*n + 1) * sizeof(**out), err);
+    if (*out == NULL)
+        return err->code;
+    cJSON_ArrayForEach(item, list)
+    {
+        dp_value v = {0};
+        int rc = value_from_json(rq, item, &inside, &v, err);
+        if (rc < 0)
+            return rc;
+        if (v.tag != DP_TAG_TENSOR && (v.tag != DP_TAG_NONE || !gaps))
+            return place_fail(err, DP_EPARAMS, &inside, "expected a tensor%s",
+                              gaps ? ", or null" : "");
+        (*out)[inside.index++] = v.tag == DP_TAG_TENSOR ? v.u.t : NULL;
+    }
+    return 0;
+}
+
+/* Write the gradients, which the run takes, as the answer's member "grads". */
+static int write_grads(request *rq, dp_tensor **grads, size_t n, jw *w, dp_error *err)
+{
+    int rc = 0;
+
+    jw_key(w, "grads");
+    jw_array(w);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t handle;
+        dp_tensor *t = grads[i];
+        grads[i] = NULL;
+        if (t == NULL) {
+            jw_null(w);
+            continue;
+        }
+        rc = rc == 0 ? run_keep(rq, t, err) : (dp_tensor_unref(t), rc);
+        if (rc == 0)
+            rc = run_put(rq, t, &handle, err);
+        if (rc == 0)
+            rc = tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err);
+    }
+    jw_array_end(w);
+    return rc;
+}
+
+int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *err)
+{
+    dp_backward_options o = {.size = sizeof(o)};
+    dp_tensor **tensors, **gradients = NULL, **inputs = NULL;
+    size_t n = 0;
+    int rc = read_tensors(rq, p->tensors, "tensors", false, &tensors, &o.n, err);
+
+    if (rc == 0 && p->gradients != NULL)
+        rc = read_tensors(rq, p->gradients, "gradients", true, &gradients, &n, err);
+    if (rc == 0 && p->gradients != NULL && n != o.n)
+        rc = place_fail(err, DP_EPARAMS, NULL, "got %zu tensors and %zu gradients", o.n, n);
+    if (rc == 0 && p->inputs != NULL)
+        rc = read_tensors(rq, p->inputs, "inputs", false, &inputs, &o.n_inputs, err);
+    if (rc == 0 && (o.grads = run_alloc(rq, (o.n_inputs + 1) * sizeof(*o.grads), err)) == NULL)
+        rc = err->code;
+    if (rc < 0)
+        return rc;
+    o.tensors = tensors;
+    o.gradients = gradients;
+    o.inputs = inputs;
+    if (p->create_graph)
+        o.flags |= DP_BACKWARD_CREATE;
+    if (p->has_retain_graph ? p->retain_graph : p->create_graph)
+        o.flags |= DP_BACKWARD_RETAIN;
+    if (dp_backward(rq->ctx, &o) < 0)
+        return run_ctx_error(rq, err);
+    jw_object(w);
+    if (p->inputs != NULL)
+        rc = write_grads(rq, o.grads, o.n_inputs, w, err);
+    jw_object_end(w);
+    return rc;
+}
+
+int grad_get(request *rq, const grad_get_params *p, jw *w, dp_error *err)
+{
+    dp_tensor *t, *grad;
+    uint64_t handle;
+    int rc = run_pin(rq, (uint64_t)p->tensor, &(place){NULL, "tensor", 0}, &t, err);
+
+    if (rc < 0)
+        return rc;
+    grad = dp_tensor_grad(t);
+    if (grad != NULL)
+        rc = run_keep(rq, grad, err);
+    if (rc == 0 && grad != NULL)
+        rc = run_put(rq, grad, &handle, err);
+    if (rc < 0)
+        return rc;
+    jw_object(w);
+    jw_key(w, "grad");
+    if (grad == NULL)
+        jw_null(w);
+    else
+        rc = tensor_to_json(rq, w, grad, handle, RETURN_HANDLE, err);
+    jw_object_end(w);
+    return rc;
+}
+
+int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
+{
+    place at = {NULL, "grad", 0};
+    dp_value v = {0};
+    dp_tensor *t;
+    int rc = run_pin(rq, (uint64_t)p->tensor, &(place){NULL, "tensor", 0}, &t, err);
+
+    if (rc == 0 && p->grad != NULL)
+        rc = value_from_json(rq, p->grad, &at, &v, err);
+    if (rc == 0 && v.tag != DP_TAG_TENSOR && v.tag != DP_TAG_NONE)
+        rc = place_fail(err, DP_EPARAMS, &at, "expected a tensor, or null");
+    if (rc == 0 && dp_tensor_set_grad(rq->ctx, t, v.tag == DP_TAG_TENSOR ? v.u.t : NULL) < 0)
+        rc = run_ctx_error(rq, err);
+    if (rc < 0)
+        return rc;
+    jw_object(w);
+    jw_object_end(w);
+    return 0;
+}
+
+int grad_zero(request *rq, const grad_zero_params *p, jw *w, dp_error *err)
+{
+    place at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
+    const cJSON *item;
+    int64_t zeroed = 0;
+    dp_tensor *t;
+
+    cJSON_ArrayForEach(item, p->tensors)
+    {
+        int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err);
+        if (rc < 0)
+            return rc;
+        inside.index++;
+    }
+    cJSON_ArrayForEach(item, p->tensors)
+    {
+        if (run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err) < 0)
+            return err->code;
+        dp_tensor *grad = dp_tensor_grad(t);
+        zeroed += grad != NULL;
+        dp_tensor_unref(grad);
+        if (grad != NULL && dp_tensor_set_grad(rq->ctx, t, NULL) < 0)
+            return run_ctx_error(rq, err);
+    }
+    jw_object(w);
+    member_int(w, "zeroed", zeroed);
+    jw_object_end(w);
+    return 0;
+}
