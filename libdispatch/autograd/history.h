@@ -63,7 +63,7 @@ struct dpi_node {
     struct dpi_geometry_copy *base, *view; /* STRIDED, SLICES; owned */
     dp_account *account;                   /* charged for the node; may be NULL */
     size_t bytes;                          /* of the block */
-    bool released;                         /* its saved values are gone */
+    bool released;                         /* its saved tensors are gone */
     uint32_t n_edges, n_rets, n_slots, n_args;
     dpi_edge *edges;     /* [n_edges] by tensor among the arguments */
     dpi_node_ret *rets;  /* [n_rets] */

@@ -26,7 +26,8 @@ int dpi_run_list(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_s
     uint64_t *words = (uint64_t *)items;
     static const uint8_t tags[DP_TAG_END] = {[DP_TAG_TENSOR] = DP_TAG_TENSORS,
                                              [DP_TAG_INT] = DP_TAG_INTS,
-                                             [DP_TAG_DOUBLE] = DP_TAG_DOUBLES};
+                                             [DP_TAG_DOUBLE] = DP_TAG_DOUBLES,
+                                             [DP_TAG_BOOL] = DP_TAG_BOOLS};
     uint32_t tags_seen = 0;
 
     if (items == NULL)
@@ -40,7 +41,10 @@ int dpi_run_list(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_s
     if (tag != 0 && tags_seen == 1u << items[0].tag) {
         list.tag = tag;
         for (uint32_t i = 0; i < s->n_args; i++)
-            memcpy(&words[i], &items[i].u, sizeof(*words)); /* words[i] is at or before items[i] */
+            if (tag == DP_TAG_BOOLS) /* element i of the new list is at or before items[i] */
+                ((bool *)words)[i] = items[i].u.b;
+            else
+                memcpy(&words[i], &items[i].u, sizeof(*words));
     }
     list.u.values = items;
     int rc = dpi_value_ref(&m->ctx->arena, &list, &m->ctx->error);
