@@ -245,21 +245,16 @@ size_t print_element(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p)
         int64_t i;
     } x;
 
-    switch (dtype) {
-    case DP_BOOL:
+    if (dtype == DP_BOOL)
         return put_text(out, *(const uint8_t *)p ? "true" : "false");
-    case DP_COMPLEX64:
-    case DP_COMPLEX128:
-        dp_convert(DP_COMPLEX128, x.z, dtype, p, 1);
-        return print_complex(out, x.z, dtype == DP_COMPLEX64 ? DP_FLOAT32 : DP_FLOAT64);
-    case DP_FLOAT16:
-    case DP_BFLOAT16:
-    case DP_FLOAT32:
-    case DP_FLOAT64:
+    if (dp_dtype_is_floating(dtype)) {
         dp_convert(DP_FLOAT64, x.z, dtype, p, 1);
         return print_float(out, x.z[0], dtype);
-    default:
-        dp_convert(DP_INT64, &x.i, dtype, p, 1);
-        return print_int(out, x.i);
     }
+    if (dp_dtype_is_complex(dtype)) {
+        dp_convert(DP_COMPLEX128, x.z, dtype, p, 1);
+        return print_complex(out, x.z, dtype == DP_COMPLEX64 ? DP_FLOAT32 : DP_FLOAT64);
+    }
+    dp_convert(DP_INT64, &x.i, dtype, p, 1);
+    return print_int(out, x.i);
 }

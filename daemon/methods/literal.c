@@ -355,17 +355,7 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
                               rq->attached + rq->attachment_offset[index], at, out, err);
 }
 
-/* Dtypes in the order of proto's enum `dtype`. */
-static const dp_dtype dtypes[] = {
-    [DTYPE_UINT8] = DP_UINT8,           [DTYPE_INT8] = DP_INT8,
-    [DTYPE_INT16] = DP_INT16,           [DTYPE_INT32] = DP_INT32,
-    [DTYPE_INT64] = DP_INT64,           [DTYPE_FLOAT16] = DP_FLOAT16,
-    [DTYPE_BFLOAT16] = DP_BFLOAT16,     [DTYPE_FLOAT32] = DP_FLOAT32,
-    [DTYPE_FLOAT64] = DP_FLOAT64,       [DTYPE_COMPLEX64] = DP_COMPLEX64,
-    [DTYPE_COMPLEX128] = DP_COMPLEX128, [DTYPE_BOOL] = DP_BOOL,
-    [DTYPE_QINT8] = DP_QINT8,           [DTYPE_QUINT8] = DP_QUINT8,
-    [DTYPE_QINT32] = DP_QINT32,
-};
+extern const proto_type proto_dtype; /* proto/types/dtype.json */
 
 static int from_data(request *rq, const tensor_create_params *p, geometry *g, dp_dtype dtype,
                      const place *at, dp_tensor **out, dp_error *err)
@@ -385,7 +375,7 @@ int tensor_from_params(request *rq, const tensor_create_params *p, const place *
                        dp_error *err)
 {
     place inside = {at, p->data != NULL ? "data" : "attachment", 0};
-    dp_dtype dtype = p->has_dtype ? dtypes[p->dtype] : DP_FLOAT32;
+    dp_dtype dtype = p->has_dtype ? dp_dtype_parse(proto_dtype.values[p->dtype]) : DP_FLOAT32;
     geometry g;
 
     int rc = geometry_from_params(p, at, &g, err);
