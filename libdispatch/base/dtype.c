@@ -2,7 +2,7 @@
 #include "base.h"
 
 static const char *const names[DP_DTYPE_END] = {
-#define ROW(id, number, name, bytes) [number] = name,
+#define ROW(id, number, name, aten, bytes, category) [number] = name,
     DP_DTYPE_MAP(ROW)
 #undef ROW
 };
@@ -13,7 +13,7 @@ static const char *const reserved[] = {
 #undef ROW
 };
 const uint8_t dpi_itemsizes[DP_DTYPE_END] = {
-#define ROW(id, number, name, bytes) [number] = bytes,
+#define ROW(id, number, name, aten, bytes, category) [number] = bytes,
     DP_DTYPE_MAP(ROW)
 #undef ROW
 };

@@ -7,13 +7,17 @@
 #define DEFAULT_DTYPE   DP_FLOAT32
 #define DEFAULT_COMPLEX DP_COMPLEX64
 
-enum { BOOLEAN, INTEGRAL, FLOATING, COMPLEX };
+enum {
+    BOOLEAN = DP_CATEGORY_BOOL,
+    INTEGRAL = DP_CATEGORY_INTEGRAL,
+    FLOATING = DP_CATEGORY_FLOATING,
+    COMPLEX = DP_CATEGORY_COMPLEX
+};
 
 static const int8_t category[DP_DTYPE_END] = {
-    [DP_UINT8] = INTEGRAL,     [DP_INT8] = INTEGRAL,    [DP_INT16] = INTEGRAL,
-    [DP_INT32] = INTEGRAL,     [DP_INT64] = INTEGRAL,   [DP_FLOAT16] = FLOATING,
-    [DP_FLOAT32] = FLOATING,   [DP_FLOAT64] = FLOATING, [DP_COMPLEX64] = COMPLEX,
-    [DP_COMPLEX128] = COMPLEX, [DP_BOOL] = BOOLEAN,     [DP_BFLOAT16] = FLOATING,
+#define ROW(id, number, name, aten, bytes, category) [number] = DP_CATEGORY_##category,
+    DP_DTYPE_MAP(ROW)
+#undef ROW
 };
 
 /* rows and columns of `promoted` */

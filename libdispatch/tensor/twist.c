@@ -24,15 +24,20 @@ NEGATE(sign_64, uint64_t, v ^ 0x8000000000000000U)
 
 typedef void (*negate_fn)(char *data, int64_t stride, int64_t n);
 
-/* For a complex dtype, the function negates one of its two numbers. */
+/* Return the function that negates elements of `dtype`, of a complex one each of its two numbers.
+ * NULL: a bool or a quantized element, which has no negative. */
 static negate_fn negate_of(dp_dtype dtype)
 {
-    static const negate_fn table[DP_DTYPE_END] = {
-        [DP_UINT8] = negate_8,    [DP_INT8] = negate_8,     [DP_INT16] = negate_16,
-        [DP_INT32] = negate_32,   [DP_INT64] = negate_64,   [DP_FLOAT16] = sign_16,
-        [DP_BFLOAT16] = sign_16,  [DP_FLOAT32] = sign_32,   [DP_FLOAT64] = sign_64,
-        [DP_COMPLEX64] = sign_32, [DP_COMPLEX128] = sign_64};
-    return table[dtype];
+    static const negate_fn integers[] = {
+        [1] = negate_8, [2] = negate_16, [4] = negate_32, [8] = negate_64};
+    static const negate_fn floats[] = {[2] = sign_16, [4] = sign_32, [8] = sign_64};
+    size_t size = dp_dtype_size(dtype);
+
+    if (dp_dtype_is_integral(dtype, false))
+        return integers[size];
+    return dp_dtype_is_floating(dtype)  ? floats[size]
+           : dp_dtype_is_complex(dtype) ? floats[size / 2]
+                                        : NULL;
 }
 
 typedef struct negation {

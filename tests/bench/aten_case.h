@@ -64,7 +64,7 @@ static inline dp_dtype case_dtype(const char *s, size_t len)
 
 static inline int case_bytes(dp_dtype d)
 {
-#define CASE_BYTES_(id, number, name, bytes)                                                       \
+#define CASE_BYTES_(id, number, name, aten, bytes, category)                                       \
     if (d == id)                                                                                   \
         return bytes;
     DP_DTYPE_MAP(CASE_BYTES_)

@@ -33,8 +33,9 @@ extern "C" {
 /* Bit `dtype` for each dtype that this header knows.  The host refuses calls of a plugin's kernel
  * with any other dtype.  Define it only to accept fewer dtypes. */
 #ifndef DP_DTYPES_KNOWN
-#define DP_DTYPES_KNOWN                                (0ull DP_DTYPE_MAP(DP_DTYPE_KNOWN_))
-#define DP_DTYPE_KNOWN_(id, number, dtype_name, bytes) | 1ull << (number)
+#define DP_DTYPES_KNOWN (0ull DP_DTYPE_MAP(DP_DTYPE_KNOWN_))
+/* Bit of one row of the map. */
+#define DP_DTYPE_KNOWN_(id, number, dtype_name, aten, bytes, category) | 1ull << (number)
 #endif
 #define DP_ABI_MAGIC 0x31504d44u /* "DMP1"; the upper half is not zero, so other data is refused */
 

@@ -32,36 +32,11 @@ typedef struct dp_checked {
 DP_CHECK_FN const char *dp_dtype_aten_name(dp_dtype d)
 {
     switch (d) {
-    case DP_BOOL:
-        return "Bool";
-    case DP_UINT8:
-        return "Byte";
-    case DP_INT8:
-        return "Char";
-    case DP_INT16:
-        return "Short";
-    case DP_INT32:
-        return "Int";
-    case DP_INT64:
-        return "Long";
-    case DP_FLOAT16:
-        return "Half";
-    case DP_BFLOAT16:
-        return "BFloat16";
-    case DP_FLOAT32:
-        return "Float";
-    case DP_FLOAT64:
-        return "Double";
-    case DP_COMPLEX64:
-        return "ComplexFloat";
-    case DP_COMPLEX128:
-        return "ComplexDouble";
-    case DP_QINT8:
-        return "QInt8";
-    case DP_QUINT8:
-        return "QUInt8";
-    case DP_QINT32:
-        return "QInt32";
+#define DP_DTYPE_CASE_(id, number, name, aten, bytes, category)                                    \
+    case id:                                                                                       \
+        return aten;
+        DP_DTYPE_MAP(DP_DTYPE_CASE_)
+#undef DP_DTYPE_CASE_
     default:
         return "Undefined";
     }

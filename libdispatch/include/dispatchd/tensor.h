@@ -17,27 +17,29 @@ extern "C" {
 
 #define DP_DIM_MAX 64 /* maximal number of dimensions of a tensor */
 
-/* X(enum, number, name, bytes of an element).  The numbers are those of PyTorch's ScalarType.  A
+/* X(enum, number, name, PyTorch's name of the ScalarType, bytes of an element, category), in the
+ * order of the numbers, which are those of PyTorch's ScalarType.  The category is one of the
+ * DP_CATEGORY_ below, and decides what the predicates below and type promotion say of the dtype.  A
  * quantized dtype (qint8, quint8, qint32) only says how an element is stored; scale and zero point
  * belong to the plugin's wrapper tensor.  Tensors of these dtypes have the functionality Quantized
  * in place of Dense, so kernels for dense tensors do not get them, and they are never promoted
  * (c10::isQIntType). */
 #define DP_DTYPE_MAP(X)                                                                            \
-    X(DP_UINT8, 0, "uint8", 1)                                                                     \
-    X(DP_INT8, 1, "int8", 1)                                                                       \
-    X(DP_INT16, 2, "int16", 2)                                                                     \
-    X(DP_INT32, 3, "int32", 4)                                                                     \
-    X(DP_INT64, 4, "int64", 8)                                                                     \
-    X(DP_FLOAT16, 5, "float16", 2)                                                                 \
-    X(DP_FLOAT32, 6, "float32", 4)                                                                 \
-    X(DP_FLOAT64, 7, "float64", 8)                                                                 \
-    X(DP_COMPLEX64, 9, "complex64", 8)                                                             \
-    X(DP_COMPLEX128, 10, "complex128", 16)                                                         \
-    X(DP_BOOL, 11, "bool", 1)                                                                      \
-    X(DP_QINT8, 12, "qint8", 1)                                                                    \
-    X(DP_QUINT8, 13, "quint8", 1)                                                                  \
-    X(DP_QINT32, 14, "qint32", 4)                                                                  \
-    X(DP_BFLOAT16, 15, "bfloat16", 2)
+    X(DP_UINT8, 0, "uint8", "Byte", 1, INTEGRAL)                                                   \
+    X(DP_INT8, 1, "int8", "Char", 1, INTEGRAL)                                                     \
+    X(DP_INT16, 2, "int16", "Short", 2, INTEGRAL)                                                  \
+    X(DP_INT32, 3, "int32", "Int", 4, INTEGRAL)                                                    \
+    X(DP_INT64, 4, "int64", "Long", 8, INTEGRAL)                                                   \
+    X(DP_FLOAT16, 5, "float16", "Half", 2, FLOATING)                                               \
+    X(DP_FLOAT32, 6, "float32", "Float", 4, FLOATING)                                              \
+    X(DP_FLOAT64, 7, "float64", "Double", 8, FLOATING)                                             \
+    X(DP_COMPLEX64, 9, "complex64", "ComplexFloat", 8, COMPLEX)                                    \
+    X(DP_COMPLEX128, 10, "complex128", "ComplexDouble", 16, COMPLEX)                               \
+    X(DP_BOOL, 11, "bool", "Bool", 1, BOOL)                                                        \
+    X(DP_QINT8, 12, "qint8", "QInt8", 1, QUANTIZED)                                                \
+    X(DP_QUINT8, 13, "quint8", "QUInt8", 1, QUANTIZED)                                             \
+    X(DP_QINT32, 14, "qint32", "QInt32", 4, QUANTIZED)                                             \
+    X(DP_BFLOAT16, 15, "bfloat16", "BFloat16", 2, FLOATING)
 
 /* X(number, name): dtypes of PyTorch that dispatchd does not have.  Their numbers stay unused, and
  * an error about such a number gives the name.  PyTorch 1.13 has 8, 16 and 17; later versions have
@@ -76,10 +78,10 @@ extern "C" {
     X(45, "float4_e2m1fn_x2")
 
 enum {
-#define DP_DTYPE_ENUM_(id, number, name, bytes) id = number,
+#define DP_DTYPE_ENUM_(id, number, name, aten, bytes, category) id = number,
     DP_DTYPE_MAP(DP_DTYPE_ENUM_)
 #undef DP_DTYPE_ENUM_
-        DP_DTYPE_END = 16,
+        DP_DTYPE_END, /* the highest number plus 1 */
     DP_DTYPE_NONE = -1
 };
 typedef int32_t dp_dtype;
@@ -99,25 +101,50 @@ static inline dp_dtype dp_dtype_of(dp_opt_dtype o) /* none gives DP_DTYPE_NONE *
     return o.number_plus_1 - 1;
 }
 
+enum {
+    DP_CATEGORY_BOOL,
+    DP_CATEGORY_INTEGRAL,
+    DP_CATEGORY_FLOATING,
+    DP_CATEGORY_COMPLEX,
+    DP_CATEGORY_QUANTIZED
+};
+/* Bit `number` if the dtype of this row is of the category `of`. */
+#define DP_DTYPE_IF_(number, category, of)                                                         \
+    | (uint64_t)(DP_CATEGORY_##category == DP_CATEGORY_##of) << (number)
+#define DP_DTYPE_INTEGRAL_(id, number, name, aten, bytes, category)                                \
+    DP_DTYPE_IF_(number, category, INTEGRAL)
+#define DP_DTYPE_FLOATING_(id, number, name, aten, bytes, category)                                \
+    DP_DTYPE_IF_(number, category, FLOATING)
+#define DP_DTYPE_COMPLEX_(id, number, name, aten, bytes, category)                                 \
+    DP_DTYPE_IF_(number, category, COMPLEX)
+#define DP_DTYPE_QUANTIZED_(id, number, name, aten, bytes, category)                               \
+    DP_DTYPE_IF_(number, category, QUANTIZED)
+
+/* Is bit `d` of `dtypes` set?  False: `d` is no dtype. */
+static inline bool dp_dtype_is_one_of_(dp_dtype d, uint64_t dtypes)
+{
+    return d >= 0 && d < DP_DTYPE_END && (dtypes >> d & 1) != 0;
+}
 /* Source: c10::isIntegralType, whose second argument says whether bool counts; isFloatingType;
  * isComplexType. */
 static inline bool dp_dtype_is_integral(dp_dtype d, bool with_bool)
 {
-    return (d >= DP_UINT8 && d <= DP_INT64) || (with_bool && d == DP_BOOL);
+    return dp_dtype_is_one_of_(d, 0 DP_DTYPE_MAP(DP_DTYPE_INTEGRAL_)) ||
+           (with_bool && d == DP_BOOL);
 }
 static inline bool dp_dtype_is_floating(dp_dtype d)
 {
-    return (d >= DP_FLOAT16 && d <= DP_FLOAT64) || d == DP_BFLOAT16;
+    return dp_dtype_is_one_of_(d, 0 DP_DTYPE_MAP(DP_DTYPE_FLOATING_));
 }
 static inline bool dp_dtype_is_complex(dp_dtype d)
 {
-    return d == DP_COMPLEX64 || d == DP_COMPLEX128;
+    return dp_dtype_is_one_of_(d, 0 DP_DTYPE_MAP(DP_DTYPE_COMPLEX_));
 }
 
 /* Source: c10::isQIntType. */
 static inline bool dp_dtype_is_quantized(dp_dtype d)
 {
-    return d >= DP_QINT8 && d <= DP_QINT32;
+    return dp_dtype_is_one_of_(d, 0 DP_DTYPE_MAP(DP_DTYPE_QUANTIZED_));
 }
 
 enum { DP_CONTIGUOUS = 0, DP_PRESERVE = 1, DP_CHANNELS_LAST = 2, DP_CHANNELS_LAST_3D = 3 };

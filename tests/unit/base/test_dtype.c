@@ -9,7 +9,7 @@
 
 START_TEST(dtype_names_and_sizes)
 {
-#define CHECK(id, number, name, bytes)                                                             \
+#define CHECK(id, number, name, aten, bytes, category)                                             \
     ck_assert_int_eq(dp_dtype_parse(name), number);                                                \
     ck_assert_str_eq(dp_dtype_name(id), name);                                                     \
     ck_assert_uint_eq(dp_dtype_size(id), bytes);
