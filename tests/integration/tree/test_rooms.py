@@ -45,14 +45,12 @@ ROOMS = {
 PLUGIN_HEADERS = ("dispatchd/plugin.h", "dispatchd/check.h", "dispatchd/dtypes.h", "dispatchd/isa.h",
                   "dispatchd/iter.h")
 
-# Families of the plugins, each a folder: those whose headers its files may include besides its own.  All may
-# include core and plugins/lib; the plugin's own file, which names it, includes what it starts.
-FAMILIES = {
-    "cpu": {"pointwise": ("special",), "special": (), "reduce": ("pointwise", "index", "sort"), "sort": ("index",),
-            "index": (), "shape": (), "create": (), "random": ("special",), "matmul": (), "linalg": ("matmul",),
-            "conv": ("matmul",), "spatial": (), "norm": (), "nn": ("norm",), "fft": (), "core": ()},
-    "composite": {family: () for family in ("core", "pointwise", "reduce", "sort", "index", "shape", "create", "random",
-                                            "matmul", "linalg", "conv", "spatial", "norm", "nn", "fft")},
+# A family of a plugin is a folder.  All families may include headers of their own, of core and of plugins/lib; those
+# listed here may include headers of these families, too.  The plugin's own file may include all headers.
+INCLUDED_FAMILIES = {
+    "cpu": {"pointwise": ("special",), "reduce": ("pointwise", "index", "sort"), "sort": ("index",), "random": ("special",),
+            "linalg": ("matmul",), "conv": ("matmul",), "nn": ("norm",)},
+    "composite": {},
 }
 USES_LIBUV = {"daemon/server.c", "daemon/server.h", "daemon/executor/deadlines.c", "daemon/executor/executor.c",
               "daemon/executor/executor.h", "daemon/executor/turns.c", "daemon/executor/workers.c",
@@ -114,7 +112,7 @@ def test_a_plugin_includes_headers_for_plugins_alone():
 
 def test_a_family_includes_only_what_it_may():
     wrong = []
-    for plugin, families in FAMILIES.items():
+    for plugin, families in INCLUDED_FAMILIES.items():
         for path in sources(f"plugins/{plugin}"):
             family = path.split("/")[2]
             if family.endswith((".c", ".h")):
@@ -124,10 +122,10 @@ def test_a_family_includes_only_what_it_may():
                     if file.split("/")[2] not in (family, "core", *families.get(family, ())):
                         wrong.append(f"{path} includes {file}")
     equal(wrong, [], "includes across families")
-    equal({p: sorted(f for f in os.listdir(os.path.join(ROOT, "plugins", p)) if "." not in f) for p in FAMILIES},
-          {p: sorted(f) for p, f in FAMILIES.items()}, "folders of families")
     cases = {os.path.basename(p)[:-len(".py")] for p in glob.glob("tests/operators/cases/*.py", root_dir=ROOT)}
-    equal(cases - {"__init__", "inputs", "plain"}, FAMILIES["cpu"].keys() - {"core"}, "families that have a file of cases")
+    families = {f for f in os.listdir(os.path.join(ROOT, "plugins", "cpu")) if "." not in f}
+    less(10, len(families), "families of plugin cpu")
+    equal(cases - {"__init__", "inputs", "plain"}, families - {"core"}, "families that have a file of cases")
 
 
 def test_only_the_loops_files_know_libuv():

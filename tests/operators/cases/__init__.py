@@ -5,6 +5,7 @@ bool for an int or in a list of them: torch.ops takes it, torch.* does not; here
 
 import importlib
 import os
+import pathlib
 import time
 from random import seed  # not `random`, which is a family here
 
@@ -13,7 +14,7 @@ import torch
 from cases.inputs import CASES, EDGES, operator
 from cases.plain import plain
 
-FAMILIES = "pointwise special reduce sort index shape create random matmul linalg conv spatial norm nn fft".split()
+FAMILIES = sorted({path.stem for path in pathlib.Path(__file__).parent.glob("*.py")} - {"__init__", "inputs", "plain"})
 PART = int(os.environ.get("PART", 1))
 TODAY = int(os.environ.get("DAY", time.time() // 86400))
 FEW = 24  # cases of one operator that are all tried
