@@ -43,15 +43,10 @@ static inline uint64_t dpi_key_bit(dp_key k)
     return ((uint64_t)1 << dpi_rank(k)) >> 1;
 }
 
-#ifdef DP_TEST_INSERTED
-#define DPI_INSERTED_BIT DPI_BIT(InsertedBackend)
-#else
-#define DPI_INSERTED_BIT 0
-#endif
-#define DPI_PER_BACKEND_BITS                                                                       \
-    (DPI_BIT(Dense) | DPI_BIT(Quantized) | DPI_BIT(Sparse) | DPI_BIT(SparseCsr) |                  \
-     DPI_BIT(NestedTensor) | DPI_BIT(AutogradFunctionality) | DPI_BIT(AutocastNamed) |             \
-     DPI_INSERTED_BIT)
+/* Bits of the functionalities that the map calls per-backend. */
+#define DPI_PER_BACKEND_BITS (0 DP_FUNCTIONALITY_MAP(DPI_PER_BACKEND_BIT_))
+/* Bit of one row of the map. */
+#define DPI_PER_BACKEND_BIT_(name, id, per_backend, prefix) | (per_backend)*DPI_BIT(name)
 /* Bits of the functionalities from AutocastCPU to AutocastNamed. */
 #define DPI_AUTOCAST_BITS (2 * DPI_BIT(AutocastNamed) - DPI_BIT(AutocastCPU))
 #define DPI_AUTOGRAD_BITS                                                                          \

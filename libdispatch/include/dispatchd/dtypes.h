@@ -43,8 +43,8 @@
 #define DP_DTYPES_COMPLEX(X)                                                                       \
     X(c64, DP_COMPLEX64, float _Complex, float _Complex, , (float _Complex))                       \
     X(c128, DP_COMPLEX128, double _Complex, double _Complex, , (double _Complex))
-/* DP_DTYPES_REAL: the dtypes whose values have an order.  DP_DTYPES_ALL: the twelve dtypes that are
- * not quantized. */
+/* DP_DTYPES_REAL: the dtypes whose values have an order.  DP_DTYPES_ALL: these and the
+ * complex ones. */
 #define DP_DTYPES_REAL(X)                                                                          \
     DP_DTYPES_BOOL(X) DP_DTYPES_INTEGRAL(X) DP_DTYPES_FLOATING(X) DP_DTYPES_REDUCED_FLOATING(X)
 #define DP_DTYPES_ALL(X) DP_DTYPES_REAL(X) DP_DTYPES_COMPLEX(X)
