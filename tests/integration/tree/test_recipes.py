@@ -15,8 +15,9 @@ import tempfile
 
 from harness import ROOT, contains, equal, less, main
 
-MAKE = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "CC": os.environ.get("CC", "gcc"),
-        "SANITIZE": os.environ.get("SANITIZE", ""), "PYTHONDONTWRITEBYTECODE": "1"}
+# The environment of all commands: nothing of a make that runs this test but its compiler and its sanitizers.
+ENVIRONMENT = {**{name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ},
+               "CC": os.environ.get("CC", "gcc"), "SANITIZE": os.environ.get("SANITIZE", ""), "PYTHONDONTWRITEBYTECODE": "1"}
 PLACEHOLDERS = re.compile(r"\b(NAME|FAMILY)\b")
 
 
@@ -290,7 +291,7 @@ def apply(edit, copy):
 
 
 def run(command, copy, what, **env):
-    done = subprocess.run(command, cwd=copy, env={**MAKE, **env}, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=copy, env={**ENVIRONMENT, **env}, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         raise AssertionError(f"{what}: exit status {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}")
     return done.stdout
@@ -325,15 +326,27 @@ def check_objects(walk, copy):
             contains(f.read(), text, name)
 
 
+def stubs(objects, copy):
+    """Return C that defines what these objects of libdispatch use of others; a program that reaches it dies."""
+    defined, used = set(), {}
+    for kind, section, name in re.findall(r"^ *\d+: \w+ +\d+ (\w+) +(?:GLOBAL|WEAK) +\w+ +(\w+) (\w+)$",
+                                          run(["readelf", "-sW", *objects], copy, "readelf"), re.M):
+        if section != "UND":
+            defined.add(name)
+        elif name.startswith("dp"):
+            used[name] = f"_Thread_local char {name}[64];" if kind == "TLS" else f"void {name}(void)\n{{\n    __builtin_trap();\n}}"
+    return "\n".join(text for name, text in sorted(used.items()) if name not in defined)
+
+
 def check_program(walk, copy):
-    """Link a program with the objects of libdispatch, compiled by the library's flags.  What it does not reach of other
-    objects stays undefined."""
-    with open(os.path.join(copy, "walk.c"), "w") as f:
-        f.write(f"{PROGRAM_HEAD}\nint main(void)\n{{\n{walk.program}\n    return 0;\n}}\n")
+    """Link a program with the objects of libdispatch, compiled by the library's flags, and compare what it prints."""
+    objects = [f"build/{name}" for name in walk.objects if name.startswith("libdispatch/")]
+    for name, text in (("walk.c", f"{PROGRAM_HEAD}\nint main(void)\n{{\n{walk.program}\n    return 0;\n}}\n"), ("stubs.c", stubs(objects, copy))):
+        with open(os.path.join(copy, "build", name), "w") as f:
+            f.write(text)
     with open(os.path.join(copy, "build", "flags", "lib")) as f:
         flags = f.read().strip()
-    objects = " ".join(f"build/{name}" for name in walk.objects if name.startswith("libdispatch/"))
-    run(["sh", "-c", f"{flags} -no-pie -o build/walk walk.c {objects} -Wl,--unresolved-symbols=ignore-all -lpthread -lm"], copy, "link")
+    run(["sh", "-c", f"{flags} -o build/walk build/walk.c build/stubs.c {' '.join(objects)} -lpthread -lm"], copy, "link")
     equal(run(["build/walk"], copy, "the program"), walk.prints, "what the program prints")
 
 
