@@ -1,13 +1,14 @@
-/* dense.h -- what kernels that go over arrays share: checks of dtypes, memory, grain. */
+/* dense.h -- dtype checks, scratch memory and parallel grain for kernels that loop over arrays. */
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
 
 #include "lib/dims.h"
 #include <dispatchd/dtypes.h>
 
-/* What a float's dtype is computed in: float32, or float64 for itself (at::opmath_type). */
+/* Return the dtype in which elements of floating dtype `d` are computed: float64 for float64,
+ * else float32 (at::opmath_type). */
 dp_dtype dense_opmath(dp_dtype d);
-/* What PyTorch's messages call a dtype: "Float" for float32. */
+/* Return the name of dtype `d` in PyTorch's error messages: "Float" for float32. */
 const char *dense_type_name(dp_dtype d);
 
 #define DENSE_BIT(d)   (1u << (d))
@@ -16,17 +17,22 @@ const char *dense_type_name(dp_dtype d);
 #define DENSE_NUMBERS  (DENSE_FLOATS | DENSE_INTEGERS)
 #define DENSE_ALL      (DENSE_NUMBERS | DENSE_BIT(DP_FLOAT16) | DENSE_BIT(DP_BOOL))
 
-/* Fails with DP_ERUNTIME, "what" not implemented for 'Half', unless d is one of `types`. */
+/* Check that `d` is in `types`, a mask of DENSE_BIT()s.
+ * DP_ERUNTIME: it is not ("what" not implemented for 'Half'). */
 int dense_check_type(dp_ctx *ctx, const char *what, dp_dtype d, unsigned types);
-/* Fails with DP_ERUNTIME, expected scalar type Float but found Double, unless they are equal. */
+/* Check that dtype `got` is `want`.
+ * DP_ERUNTIME: it is not (expected scalar type Float but found Double). */
 int dense_check_same(dp_ctx *ctx, dp_dtype want, dp_dtype got);
 
+/* Return the address of the first element of `t`. */
 void *dense_data(const dp_tensor *t);
-/* Memory for n items, freed when the call ends.  NULL: there is none, and ctx has the error. */
+/* Allocate memory for `n` items of `item` bytes; the host frees the memory when the call ends.
+ * NULL: the allocation failed, and `ctx` has the error. */
 void *dense_array(dp_ctx *ctx, int64_t n, size_t item);
 
-/* Grain of a parallel loop: how many of its steps are worth a thread.  `each` is the number of
- * element operations of a step; a double, because products of sizes may exceed an int64. */
+/* Return the grain of a parallel loop: the number of steps that pay for waking a thread.  `each` is
+ * the number of element operations in one step; it is a double, because a product of sizes may
+ * exceed an int64. */
 int64_t dense_grain(double each);
 
 #endif

@@ -1,10 +1,10 @@
-/* elements.c -- elements moved by their size. */
+/* elements.c -- copying of elements by their size in bytes, and checks of written tensors. */
 #include "elements.h"
 #include "lib/poll.h"
 
-enum { LINE = 64 };
+enum { LINE = 64 }; /* bytes of the pattern that fill() copies at a time */
 
-/* One element, repeated. */
+/* Fill `bytes` bytes at `dst` with copies of the element of `size` bytes at `src`. */
 static void fill(char *dst, size_t bytes, const char *src, size_t size)
 {
     char line[LINE];
@@ -19,20 +19,21 @@ static void fill(char *dst, size_t bytes, const char *src, size_t size)
 void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *src, int64_t from)
 {
     if (to == (int64_t)size && n > 0 && from == to) {
-        dp_move_n(dst, src, (size_t)n, size); /* an out= may lie across what it is made of */
+        dp_move_n(dst, src, (size_t)n, size); /* an out= tensor may overlap the source */
         return;
     }
     if (to == (int64_t)size && n >= LINE && from == 0) {
         fill(dst, (size_t)n * size, src, size);
         return;
     }
-    bool turned = to == (int64_t)size && from == -to; /* with steps that are known it is vectors */
+    /* Steps known at compile time let the compiler vectorize the loop of a flip. */
+    bool reversed = to == (int64_t)size && from == -to;
     switch (size) {
 #define EACH(bytes, type)                                                                          \
     case bytes:                                                                                    \
-        for (int64_t i = 0; i < n && turned; i++)                                                  \
+        for (int64_t i = 0; i < n && reversed; i++)                                                \
             ((type *)dst)[i] = ((const type *)src)[-i];                                            \
-        for (int64_t i = 0; i < n && !turned; i++)                                                 \
+        for (int64_t i = 0; i < n && !reversed; i++)                                               \
             *(type *)(dst + i * to) = *(const type *)(src + i * from);                             \
         break;
         DP_DTYPE_SIZES(EACH)
@@ -44,7 +45,7 @@ void copy_line(const dp_ctx *ctx, size_t size, int64_t n, char *dst, int64_t to,
                int64_t from)
 {
     if (to == (int64_t)size && from == to) {
-        copy_elements(size, n, dst, to, src, from); /* whose memory may overlap */
+        copy_elements(size, n, dst, to, src, from); /* memmove(): dst and src may overlap */
         return;
     }
     for (int64_t i = 0, end; i < n && (end = poll_next(ctx, i, n)) > i; i = end)

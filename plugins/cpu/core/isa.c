@@ -1,4 +1,4 @@
-/* isa.c -- which vector level runs. */
+/* isa.c -- the choice of the vector level (dispatchd/isa.h) whose code runs. */
 #include "isa.h"
 
 int cpu_level = DP_ISA_V1;

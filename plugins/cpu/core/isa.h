@@ -1,22 +1,23 @@
-/* isa.h -- vector levels (dispatchd/isa.h), chosen when the plugin is loaded.
+/* isa.h -- the vector level (dispatchd/isa.h), chosen when the plugin is loaded.
  *
- * A source under levels/ (or a generated one) is compiled for every level of the target.
- * CFLAGS_mine_v4 of plugin.mk are flags of one source at one level. */
+ * Each source in a folder levels/, and each generated one, is compiled once per vector level of
+ * the target.  In plugin.mk, CFLAGS_mine_v4 has the flags of the source mine.c at level v4. */
 #ifndef CPU_ISA_H
 #define CPU_ISA_H
 
 #include <dispatchd/plugin.h>
 #include <dispatchd/isa.h>
 
-/* The level in use; read by all threads. */
+/* the vector level in use; written once, at load, and read by all threads */
 extern int cpu_level;
 
-/* Choose it.  Errors: dp_cpu_level()'s. */
+/* Set cpu_level from the CPU and the daemon's options.  Return 0, or an error of dp_cpu_level(). */
 int cpu_choose_level(dp_ctx *ctx);
 
 #define CPU_CHOSEN(name) DP_ISA_CHOSEN(cpu_level, name)
 
-/* DP_ISA_TABLES of a family that is compiled for v1 and v3 alone (to_v3 of pointwise.yaml). */
+/* DP_ISA_TABLES of a family that is compiled only for v1 and v3 (to_v3 in pointwise.yaml); v4 uses
+ * the code for v3. */
 #if defined __x86_64__ && !defined DP_ISA_ONLY
 #define CPU_TABLES_TO_V3(name)                                                                     \
     {                                                                                              \

@@ -1,7 +1,7 @@
-/* pack.c -- operands as packed arrays. */
+/* pack.c -- operands as contiguous arrays of one dtype, released together. */
 #include "pack.h"
 
-static void *keep(pack *p, dp_tensor *t)
+static void *own_tensor(pack *p, dp_tensor *t)
 {
     p->made[p->n++] = t;
     DP_VIEW(v, t);
@@ -56,7 +56,7 @@ void *pack_new_as(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_me
     if (p->rc < 0 || full(p))
         return NULL;
     p->rc = dp_empty(p->ctx, dtype, p->device, ndim, sizes, format, out);
-    return p->rc < 0 ? NULL : keep(p, *out);
+    return p->rc < 0 ? NULL : own_tensor(p, *out);
 }
 
 void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out)
@@ -68,9 +68,9 @@ void *pack_zeros(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_ten
 {
     void *data = pack_new(p, dtype, ndim, sizes, out);
 
-    if (data == NULL) /* no elements, no memory, or it failed */
+    if (data == NULL) /* no elements, a memoryless tensor, or an error */
         return NULL;
-    p->rc = dp_invoke(p->ctx, "aten::zero_", "T>", *out); /* by several threads */
+    p->rc = dp_invoke(p->ctx, "aten::zero_", "T>", *out); /* zero_ uses several threads */
     return p->rc < 0 ? NULL : data;
 }
 

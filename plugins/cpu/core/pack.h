@@ -1,5 +1,5 @@
-/* pack.h -- operands as packed row-major arrays, for kernels that go over them in their own order:
- * each is released by pack_end().
+/* pack.h -- operands as contiguous (row-major) arrays, for kernels that loop over arrays in an
+ * order of their own.  pack_end() releases all tensors of the pack.
  *
  *     pack p = {.ctx = ctx};
  *     const double *x = pack_get(&p, self, DP_FLOAT64);
@@ -7,7 +7,8 @@
  *     if (p.rc == 0 && !dp_memoryless(ctx)) ...
  *     return pack_end(&p);
  *
- * After a step that failed all others do nothing and return NULL; pack_end() returns its code. */
+ * After a step has failed, all later steps do nothing and return NULL; pack_end() returns the code
+ * of the failed step. */
 #ifndef CPU_PACK_H
 #define CPU_PACK_H
 
@@ -17,32 +18,36 @@ enum { PACK_MAX = 24 };
 
 typedef struct pack {
     dp_ctx *ctx;
-    int rc, n;
-    dp_device device; /* of the operand that came last: of what is made */
-    dp_tensor *made[PACK_MAX];
+    int rc, n;                 /* code of the step that failed, or 0; number of tensors in `made` */
+    dp_device device;          /* device of the last operand; new tensors are made on it */
+    dp_tensor *made[PACK_MAX]; /* owned tensors [n] */
 } pack;
 
-/* t's elements as `dtype`, borrowed from t where they lie so.  NULL for a t that is NULL. */
+/* Return the elements of `t` as a contiguous array of `dtype`: those of t itself where t is
+ * contiguous and has that dtype, else a copy.  NULL if t is NULL. */
 void *pack_get(pack *p, dp_tensor *t, dp_dtype dtype);
-/* The same, always copied: what is checked before it is trusted, since others may write to t. */
+/* Return a copy of the elements of `t` as a contiguous array of `dtype`.  Kernels use it for values
+ * that they check first and rely on later, because another thread may write to t in between. */
 void *pack_own(pack *p, dp_tensor *t, dp_dtype dtype);
-/* As pack_get(), in the order of another memory format. */
+/* Return the elements of `t` like pack_get(), but contiguous in memory format `format`. */
 void *pack_as(pack *p, dp_tensor *t, dp_dtype dtype, dp_memory_format format);
-/* A new tensor, which is the pack's. */
+/* Make a tensor of uninitialized elements that the pack owns; return its elements and store the
+ * tensor in *out. */
 void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
 void *pack_new_as(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_memory_format format,
                   dp_tensor **out);
-/* The same, of zeros. */
+/* Make a tensor like pack_new(), with all elements 0. */
 void *pack_zeros(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
-/* Memory for n items, for the call. */
+/* Allocate memory for `n` items of `item` bytes; the host frees the memory when the call ends. */
 void *pack_array(pack *p, int64_t n, size_t item);
-/* An output that is given gets the shape of `made`, and must have `dtype`: for operators with
- * several, before the first of them is given its elements. */
+/* Resize *out, unless it is NULL, to the shape of `made`; *out must have `dtype`.  An operator with
+ * several outputs calls it for each of them before pack_give() writes the first one. */
 void pack_place(pack *p, const dp_tensor *made, dp_dtype dtype, dp_tensor **out);
-/* An output of the running operator gets the elements of `made`, in `dtype`: *out NULL is made with
- * its strides, a given one as dp_set_output() has it. */
+/* Give the elements of `made`, converted to `dtype`, to the output *out of the running operator.
+ * *out NULL: it becomes `made` itself, or a new tensor with the strides of `made`.  Else *out is
+ * resized by dp_set_output() and written. */
 void pack_give(pack *p, dp_tensor *made, dp_dtype dtype, dp_tensor **out);
-/* Release all.  Nothing that was made is NULL where the code is not 0. */
+/* Release all tensors of the pack.  Return 0, or the code of the step that failed. */
 int pack_end(pack *p);
 
 #endif

@@ -1,26 +1,26 @@
-/* weighted.h -- weighted sums of arrays: of matrices (matrix_exp.c) and of rows of a table
- * (embedding_bag.c).  levels/weighted.c runs them. */
+/* weighted.h -- weighted sums of arrays, for matrices (matrix_exp.c) and for rows of a table
+ * (embedding_bag.c).  levels/weighted.c has the loops. */
 #ifndef CPU_WEIGHTED_H
 #define CPU_WEIGHTED_H
 
 #include "isa.h"
 
-/* Rows [dim] of a packed table; row i of the sum is at[i], times factor[i] (NULL: 1), and is left
- * out where at[i] is `padding`. */
+/* A weighted sum of rows of a contiguous table.  Term i of the sum is row at[i] of the table times
+ * factor[i]; terms whose at[i] is `padding` are skipped. */
 typedef struct wt_rows {
-    const float *table;
-    const int64_t *at;
-    const double *factor;
-    int64_t dim, padding;
+    const float *table;   /* [rows, dim] */
+    const int64_t *at;    /* row index of each term */
+    const double *factor; /* weight of each term; NULL: all 1 */
+    int64_t dim, padding; /* columns of the table; row index to skip */
 } wt_rows;
 
-/* to [n] = sum over k of by[k] from[k], in the type's own precision, each product fused with its
- * sum. */
+/* Compute to [n] = sum over k < count of by[k] * from[k] [n] in the precision of the element type.
+ * Each product is added by a fused multiply-add. */
 typedef void (*wt_combine)(size_t n, void *to, char *const *from, const double *by, int count);
 DP_ISA_TABLE(wt_combine, wt_combined) /* [2]: float32, float64 */
 
-/* out [dim] += rows [begin, end) of the sum.  Blocks of rows are added up in float32, those in
- * double. */
+/* Add the terms [begin, end) of the sum to out [dim].  The rows of a block are summed in float32,
+ * the sums of blocks in double. */
 typedef void (*wt_add)(const wt_rows *r, int64_t begin, int64_t end, double *out);
 DP_ISA_TABLE(wt_add, wt_added) /* [1] */
 

@@ -1,4 +1,4 @@
-/* weighted.c -- weighted sums of arrays, and of rows of a table. */
+/* weighted.c -- weighted sums of arrays, and weighted sums of rows of a table (weighted.h). */
 #include "core/weighted.h"
 
 #define COMBINE(name, type, fma)                                                                   \
@@ -17,14 +17,15 @@ COMBINE(combine_f64, double, __builtin_fma)
 const wt_combine DP_ISA_NAME(wt_combined)[] = {combine_f32, combine_f64};
 
 enum {
-    LANES = 16, /* columns that are added together, */
-    WIDE = 4,   /* so many times where there are as many, */
-    BLOCK = 64, /* and rows that are added up in float32 */
-    AHEAD = 16, /* rows whose memory is asked for in advance */
+    LANES = 16, /* columns in one vector */
+    WIDE = 4,   /* vectors added per row while at least WIDE * LANES columns remain */
+    BLOCK = 64, /* rows summed in float32 before their sum is added to a double */
+    AHEAD = 16, /* distance in rows between the row read and the row prefetched */
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float))));
 
-/* Columns [d, d + k * LANES) of rows [begin, end), in registers. */
+/* Add columns [d, d + k * LANES) of rows [begin, end) to `out`; the sums of a block of rows stay in
+ * registers. */
 static inline __attribute__((always_inline)) void
 add_lanes(const wt_rows *r, int64_t begin, int64_t end, int64_t d, int k, bool scaled, double *out)
 {
