@@ -5,8 +5,9 @@
  * scalar_tensor, tril_indices, triu_indices, zeros. */
 #include "composite.h"
 
-/* Redispatch to the backend of the device argument, the `position`th from the end; None is the CPU.
- * The dtype two before it may be a quantized one (c10::computeDispatchKey). */
+/* Redispatch to the backend of the device argument, which is the `position`th argument from the
+ * end; a device None means the CPU.  The argument two before the device is the dtype; it may be a
+ * quantized dtype (c10::computeDispatchKey). */
 static int select_backend(dp_call *call, uint32_t position)
 {
     const dp_value *device = &call->args[call->n_args - position];

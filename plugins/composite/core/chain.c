@@ -1,17 +1,17 @@
-/* chain.c -- a composite as a chain of calls. */
+/* chain.c -- composite kernels written as a chain of calls of other operators (chain.h). */
 #include "chain.h"
 
 static dp_tensor *step(chain *c, const char *name, const dp_value *given, size_t n)
 {
     enum { ARGS_MAX = 4 };
     dp_value args[ARGS_MAX], ret = dp_none();
-    dp_schema_info facts = {.size = sizeof(facts)};
+    dp_schema_info info = {.size = sizeof(info)};
     const dp_op *op = dp_op_find(c->ctx, name);
 
     for (size_t i = 0; i < n; i++)
         args[i] = given[i];
-    c->rc = op ? dp_schema_info_get(c->ctx, op, &facts) : DP_ENOTFOUND;
-    if (c->rc == 0 && facts.n_args == n + 1) /* the alpha of add and sub */
+    c->rc = op ? dp_schema_info_get(c->ctx, op, &info) : DP_ENOTFOUND;
+    if (c->rc == 0 && info.n_args == n + 1) /* add and sub have one more argument, alpha */
         args[n++] = dp_int(1);
     if (c->rc == 0)
         c->rc = dp_call_boxed(c->ctx, op, args, n, &ret, 1);
@@ -68,15 +68,15 @@ dp_tensor *chain_sT(chain *c, const char *op, dp_value a, dp_tensor *b)
 
 dp_tensor *chain_move(chain *c, dp_tensor *host, dp_device device)
 {
-    dp_tensor *there = NULL;
+    dp_tensor *moved = NULL;
 
     if (chain_keep(c, host) == NULL || device == DP_DEVICE_CPU)
         return host;
     DP_VIEW(x, host);
-    c->rc = dp_empty(c->ctx, x.dtype, device, x.ndim, x.sizes, DP_CONTIGUOUS, &there);
+    c->rc = dp_empty(c->ctx, x.dtype, device, x.ndim, x.sizes, DP_CONTIGUOUS, &moved);
     if (c->rc == 0)
-        c->rc = dp_copy(c->ctx, chain_keep(c, there), host);
-    return there;
+        c->rc = dp_copy(c->ctx, chain_keep(c, moved), host);
+    return moved;
 }
 
 dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction)

@@ -1,25 +1,26 @@
-/* composite.h -- what the files of this plugin share. */
+/* composite.h -- tensor options, temporary tensors and out= arguments of composite kernels. */
 #ifndef COMPOSITE_H
 #define COMPOSITE_H
 
 #include "lib/dims.h"
 
-/* The options that a factory takes; NULL: not given. */
+/* The TensorOptions arguments of a factory function; NULL: the argument was not given. */
 typedef struct options {
     const int64_t *dtype, *layout, *device;
     const bool *pin;
 } options;
 
-/* The options as parameters of a factory's kernel, and as the struct made of these parameters. */
+/* The parameters of a factory's kernel for its options, and a struct made from them. */
 #define OPTIONS_PARAMS                                                                             \
     const int64_t *dtype, const int64_t *layout, const int64_t *device, const bool *pin
 #define OPTIONS ((options){dtype, layout, device, pin})
 
-/* Fails for another layout than strided, and for pinned memory. */
+/* Check options.  DP_ERUNTIME: the layout is not strided, or memory must be pinned. */
 int options_check(dp_ctx *ctx, const options *o);
-/* at::empty_like.  Options not given are those of t; format NULL means preserve_format. */
+/* Make a tensor like `t`, with the options `o`, as at::empty_like does.  Options that are not given
+ * are taken from t; `format` NULL means preserve_format.  *out owned. */
 int like(dp_ctx *ctx, dp_tensor *t, const options *o, const int64_t *format, dp_tensor **out);
-/* Intermediate tensors of one kernel; temps_fini() releases all of them. */
+/* intermediate tensors of one kernel; temps_fini() releases all of them */
 typedef struct temps {
     dp_tensor *made[12];
     int n;
@@ -31,7 +32,7 @@ __attribute__((unused)) static void temps_fini(temps *s)
         dp_tensor_unref(s->made[i]);
 }
 
-/* Where to put the next intermediate tensor. */
+/* Return the slot for the next intermediate tensor. */
 __attribute__((unused)) static dp_tensor **temps_next(temps *s)
 {
     s->made[s->n] = NULL;
@@ -43,25 +44,25 @@ __attribute__((unused)) static dp_tensor *temps_last(const temps *s)
     return s->made[s->n - 1];
 }
 
-/* A composite's out=: made, of a call that returned rc, is taken; out, which must have its dtype,
- * gets its shape and its elements. */
+/* Resize `out` to the shape of `made`, copy the elements of `made` to it and release `made`.  `rc`
+ * is the code of the call that returned `made`; an error is returned as it is, and `out` is not
+ * written.  DP_ERUNTIME: `out` has another dtype than `made`. */
 int give_out(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out);
-/* Release *made, a result that a call which returned rc was to fill, if that call failed.  Return
- * rc. */
+/* Release *made if `rc`, the code of the call that was to fill it, is an error.  Return rc. */
 int release_on_error(int rc, dp_tensor **made);
-/* Like give_out(), but convert `made` to out's dtype, which is refused where `made` cannot be cast
- * to it. */
+/* Like give_out(), but convert `made` to the dtype of `out`.
+ * DP_ERUNTIME: `made` cannot be cast to that dtype. */
 int give_cast(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out);
 /* Make a view of the part of t that begins at `starts` [ndim] and has `sizes` [ndim]; *out
  * owned. */
 int subview(dp_ctx *ctx, dp_tensor *t, const int64_t *starts, const int64_t *sizes,
             dp_tensor **out);
-/* Test whether t is a tensor that has functionality key bit `bit`. */
+/* Test whether `t` is not NULL and its key set has the functionality bit `bit`. */
 static inline bool has_bit(const dp_tensor *t, uint64_t bit)
 {
     return t != NULL && dp_tensor_keys(t).functionality & bit;
 }
-/* A Scalar as a 0-dim wrapped number. */
+/* Make a 0-dim tensor of `scalar`, a wrapped number for type promotion.  *out owned. */
 int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out);
 
 #endif

@@ -1,9 +1,9 @@
-/* fake.c -- calls of fakes, and calls in fake mode: only kernels that need no bytes run; and calls
- * made fake, to know what comes out.
+/* fake.c -- calls with fake tensors and calls in fake mode, for which only kernels run that read no
+ * elements; and fake runs, which find the shapes and dtypes that a call returns.
  *
- * Those are the ones of column Meta (DP_FLAG_META, composites).  A fake's device is a true one, so
- * what lies above Fake, autograd and autocast, has seen that; here the call goes on as if it were
- * Meta's. */
+ * Such kernels are in the dispatch table's column for key Meta: kernels with DP_FLAG_META, and
+ * composites.  A fake has the device of a real tensor, so the kernels of keys above Fake (autograd,
+ * autocast) have seen that device; the fallback for Fake redispatches the call to Meta. */
 #include "fake.h"
 #include "composite.h"
 
@@ -13,7 +13,8 @@ static bool has_memory(const dp_tensor *t)
     return x.data != NULL;
 }
 
-/* What is written must be fake, too, or it would keep what it held before. */
+/* Check that all written arguments are fake: a fake call would not change the elements of a real
+ * one.  DP_ERUNTIME: a written argument has memory. */
 static int check_written(dp_call *call)
 {
     dp_schema_info f = {.size = sizeof(f)};
@@ -36,8 +37,9 @@ static int check_written(dp_call *call)
     return rc;
 }
 
-/* As if it were a call of Meta's; what composites make is fake, too.  Kernels of column Meta are
- * those for dense tensors, which must not see a quantized dtype. */
+/* Run the call's operator with `args` for key Meta.  The key Fake is included meanwhile, so that
+ * tensors made by composite kernels are fake, too.  DP_ENOTIMPL: an argument is quantized; the
+ * kernels for Meta are kernels for dense tensors and do not know quantized dtypes. */
 static int run_without_memory(dp_call *call, const dp_value *args, dp_value *rets)
 {
     if (!dp_keyset_is_empty(dp_keyset_only(call->keys, dp_keyset_of(DP_KEY(DP_F_Quantized)))))
@@ -66,7 +68,8 @@ DP_FALLBACK(Fake, fake)
 
 /* -- fakes of a call's arguments -- */
 
-/* out: owned; what is no tensor stays as it is. */
+/* Set *out to `given` with each tensor replaced by a fake of it; the fakes are owned.  A value
+ * without tensors is copied. */
 static int fake_of(dp_ctx *ctx, const dp_value *given, dp_value *out)
 {
     dp_tensor **list;
@@ -99,27 +102,27 @@ static bool is_mask(const dp_tensor *t)
     return x.dtype == DP_BOOL || x.dtype == DP_UINT8;
 }
 
-/* Fakes of the indices that a mask stands for, one for each of its dimensions; at [*n] on.  How
- * many places it has follows from its values, so nonzero runs on the mask itself
+/* Append fakes of the index tensors that replace `mask`, one per dimension of mask, to fakes [*n].
+ * The length of the index tensors depends on the mask's values, so nonzero runs on the mask itself
  * (TensorAdvancedIndexing.cpp, make_info). */
-static int fakes_of_mask(dp_ctx *ctx, dp_tensor *mask, dp_tensor **at, uint32_t *n)
+static int fakes_of_mask(dp_ctx *ctx, dp_tensor *mask, dp_tensor **fakes, uint32_t *n)
 {
-    dp_tensor *places = NULL;
+    dp_tensor *indices = NULL;
     DP_VIEW(m, mask);
-    int rc = DP_INVOKE(ctx, "aten::nonzero", (T), (T), mask, &places);
+    int rc = DP_INVOKE(ctx, "aten::nonzero", (T), (T), mask, &indices);
 
     for (int64_t d = 0; rc == 0 && d < m.ndim; d++) {
         dp_tensor *column = NULL;
-        rc = DP_INVOKE(ctx, "aten::select.int", (T, i, i), (T), places, 1, d, &column);
+        rc = DP_INVOKE(ctx, "aten::select.int", (T, i, i), (T), indices, 1, d, &column);
         if (rc == 0)
-            rc = dp_fake(ctx, column, &at[(*n)++]);
+            rc = dp_fake(ctx, column, &fakes[(*n)++]);
         dp_tensor_unref(column);
     }
-    dp_tensor_unref(places);
+    dp_tensor_unref(indices);
     return rc;
 }
 
-/* fake_of() of a list of indices, Tensor?[], with masks among them. */
+/* Set *out to fakes of a list of indices (Tensor?[]); each mask is replaced by index tensors. */
 static int fake_of_indices(dp_ctx *ctx, const dp_value *given, dp_value *out)
 {
     uint32_t most = 0, n = 0;
@@ -145,7 +148,7 @@ static int fake_of_indices(dp_ctx *ctx, const dp_value *given, dp_value *out)
     return rc;
 }
 
-/* Is it a list of indices with a mask? */
+/* Test whether argument `i` is a list of indices (Tensor?[]) with a mask in it. */
 static bool has_mask(const dp_call *call, uint32_t i)
 {
     dp_schema_info info = {.size = sizeof(info)};
@@ -173,8 +176,8 @@ int fake_run(dp_call *call, const char *target, dp_value *rets)
     uint32_t n = 0;
     int rc = fakes ? 0 : DP_ERESOURCE;
 
-    if (dp_memoryless(
-            call->ctx)) /* this is the kernel that was found for that: there is no other one */
+    /* In a fake call, the operator's only kernel without memory is the one that called this. */
+    if (dp_memoryless(call->ctx))
         return dp_fail(call->ctx, DP_ENOTIMPL,
                        "%s: the backend of its tensors has no kernel for it, and none for %s that "
                        "runs without memory, too (DP_FLAG_META)",

@@ -1,4 +1,4 @@
-/* follow.c -- overloads that follow from another one by a row of a table. */
+/* follow.c -- overloads derived from another overload by a row of a table (follow.h). */
 #include "follow.h"
 #include "composite.h"
 #include "fake.h"
@@ -34,7 +34,7 @@ static int clone(dp_call *call, dp_value given, dp_value *out)
     return 0;
 }
 
-/* A tensor as the fake says, with memory. */
+/* Make a tensor with memory that has the dtype, device, sizes and strides of `fake`. */
 static int make(dp_ctx *ctx, const dp_value *fake, dp_value *out)
 {
     DP_VIEW(x, fake->u.t);
@@ -57,7 +57,9 @@ static bool is_owned(follow_part part)
     return part.what == FOLLOW_CLONE || part.what == FOLLOW_MADE;
 }
 
-/* args [n_args], None: borrowed, but for those that are made here.  fakes: fake_run()'s. */
+/* Set args [row->n_args], which are None, to the target's arguments.  Arguments for which
+ * is_owned() is true are new tensors that the caller releases; the others are borrowed from the
+ * call.  `fakes` are the results of fake_run(), or NULL. */
 static int arguments(dp_call *call, const follow_row *row, const dp_value *fakes, dp_value *args)
 {
     int rc = 0;
@@ -75,7 +77,7 @@ static int arguments(dp_call *call, const follow_row *row, const dp_value *fakes
     return rc;
 }
 
-/* The same, with a fake run before where the row asks for one. */
+/* Set `args` like arguments(), after a fake run if an argument of the row needs one. */
 static int all_arguments(dp_call *call, const follow_row *row, dp_value *args)
 {
     bool fake = false;
@@ -102,7 +104,7 @@ static void release_made(const follow_row *row, dp_value *args)
 
 /* -- results -- */
 
-/* The tensors of a Tensor or of a list of them. */
+/* Set *out to the tensors of `v`, a Tensor or a Tensor[]; return their number. */
 static size_t tensors_of(const dp_value *v, dp_tensor *const **out)
 {
     *out = v->tag == DP_TAG_TENSOR ? &v->u.t : v->u.tensors;
@@ -129,7 +131,7 @@ static int resize_outs(dp_call *call, const dp_value *made, const dp_value *give
         DP_VIEW(x, from[i]);
         DP_VIEW(y, out);
         rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, y.device);
-        if (rc == 0 && dp_internal_overlap(out) == 1) /* before another is written */
+        if (rc == 0 && dp_internal_overlap(out) == 1) /* check all before writing */
             rc = dp_fail(call->ctx, DP_ERUNTIME,
                          "unsupported operation: more than one element of the written-to tensor "
                          "refers to a single memory location; clone() it first");
@@ -137,14 +139,14 @@ static int resize_outs(dp_call *call, const dp_value *made, const dp_value *give
     return rc;
 }
 
-/* Does the target write to an argument of the call? */
+/* Test whether the target writes to an argument of the call. */
 static bool writes_given(dp_call *call, const follow_row *row)
 {
-    dp_schema_info facts = {.size = sizeof(facts)};
-    bool writes = dp_schema_info_get(call->ctx, dp_op_find(call->ctx, row->target), &facts) < 0;
+    dp_schema_info info = {.size = sizeof(info)};
+    bool writes = dp_schema_info_get(call->ctx, dp_op_find(call->ctx, row->target), &info) < 0;
 
     for (uint32_t i = 0; i < row->n_args; i++)
-        writes |= row->args[i].what == FOLLOW_GIVEN && (facts.written >> i & 1);
+        writes |= row->args[i].what == FOLLOW_GIVEN && (info.written >> i & 1);
     return writes;
 }
 
@@ -155,8 +157,9 @@ static bool same_shape(const dp_tensor *a, const dp_tensor *b)
     return dp_same_sizes(x.ndim, x.sizes, y.ndim, y.sizes);
 }
 
-/* resized: each out was, and one of another shape now is an output behind, too, which is what it
- * holds in the end. */
+/* Copy the tensors of `made` to those of `given`.  `resized`: resize_outs() has resized all outs.
+ * An out whose shape then differs from its result was given twice and resized for a later result;
+ * its copy is skipped, because it ends with the elements of that later result. */
 static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given, bool resized)
 {
     dp_tensor *const *from, *const *to;
@@ -169,7 +172,8 @@ static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given,
     return rc;
 }
 
-/* What the target returned, rets, and its arguments become what the call returns. */
+/* Set the call's returns, and write its out= arguments, from the target's returns `rets` and
+ * arguments `args`.  Values that become returns of the call are moved out of rets and args. */
 static int results(dp_call *call, const follow_row *row, dp_value *args, dp_value *rets)
 {
     uint32_t next = 0;

@@ -1,52 +1,54 @@
-/* follow.h -- overloads that follow from another one by a row of a table, which proto/gen makes of
- * the fields of native_functions.yaml (gen/composite_follow.c). */
+/* follow.h -- overloads derived from another overload, the target, by a row of a table.  proto/gen
+ * makes the table from fields of native_functions.yaml (gen/composite_follow.c). */
 #ifndef COMPOSITE_FOLLOW_H
 #define COMPOSITE_FOLLOW_H
 
 #include <dispatchd/plugin.h>
 
-/* What an argument of the target is. */
+/* Sources of an argument of the target; `i` is follow_part.i. */
 enum {
-    FOLLOW_GIVEN, /* argument i of the call */
-    FOLLOW_CLONE, /* a clone of that: the target writes it */
-    FOLLOW_DTYPE, /* that of the call's argument i, an out= argument */
-    FOLLOW_DEVICE,
-    FOLLOW_LAYOUT, /* strided */
+    FOLLOW_GIVEN,  /* argument i of the call */
+    FOLLOW_CLONE,  /* a clone of argument i of the call, because the target writes this argument */
+    FOLLOW_DTYPE,  /* the dtype of argument i of the call, an out= argument */
+    FOLLOW_DEVICE, /* the device of argument i of the call, an out= argument */
+    FOLLOW_LAYOUT, /* the layout strided */
     FOLLOW_NONE,
     FOLLOW_FALSE,
     FOLLOW_INT,     /* the number i */
-    FOLLOW_EACH,    /* each element of the call's argument i: follow_each() alone */
-    FOLLOW_MADE,    /* output i, made as the call's operator makes it without memory */
-    FOLLOW_CHECKED, /* argument i of the call, when it has done all its checks so */
+    FOLLOW_EACH,    /* one element of the list argument i of the call; only for follow_each() */
+    FOLLOW_MADE,    /* a new tensor like return i of a fake run of the call's operator */
+    FOLLOW_CHECKED, /* argument i of the call, after a fake run has done the operator's checks */
 };
 
-/* What becomes of what the target returned or wrote. */
+/* Uses of the values that the target returned or wrote. */
 enum {
-    FOLLOW_RETURN, /* return i is the next one of the call */
-    /* argument i of the target, that was made for it, is the next return of the call */
+    FOLLOW_RETURN, /* return i of the target becomes the call's next return */
+    /* argument i of the target, a tensor made for this call, becomes the call's next return */
     FOLLOW_WRITTEN,
-    FOLLOW_COPY,   /* return i, in turn, is copied to the call's argument i, which is resized */
-    FOLLOW_CLONES, /* a clone of return i is the next one of the call */
-    FOLLOW_FILL,   /* the same as COPY, but the argument has the shape */
+    /* the target's next return is copied to argument i of the call, which is resized first */
+    FOLLOW_COPY,
+    FOLLOW_CLONES, /* a clone of return i of the target becomes the call's next return */
+    FOLLOW_FILL,   /* like FOLLOW_COPY, but argument i has the right shape and is not resized */
 };
 
 typedef struct follow_part {
-    uint8_t what, i;
+    uint8_t what, i; /* FOLLOW_*; index of an argument or return, or the number of FOLLOW_INT */
 } follow_part;
 
 typedef struct follow_row {
     const char *name, *target;         /* full names */
-    uint8_t n_args, n_rets, n_results; /* of the target, of it, of `results` */
+    uint8_t n_args, n_rets, n_results; /* lengths: `args`, the target's returns, `results` */
     const follow_part *args, *results;
 } follow_row;
 
-/* The row of the call's operator in rows [n], sorted by name; NULL and an error. */
+/* Return the row of the call's operator in rows [n], which are sorted by name.
+ * NULL: there is none, and the call's context has the error. */
 const follow_row *follow_find(dp_call *call, const follow_row *rows, size_t n);
-/* The kernel of operators that have a row. */
+/* Run a derived overload: call the target of its row in rows [n]; return or copy its results. */
 int follow(dp_call *call, const follow_row *rows, size_t n);
-/* That of operators over lists, which call the target for each element.  Each element of the first
- * list is written, or gets a copy of what the target returned (FOLLOW_COPY), or what that is goes
- * in a list. */
+/* Run an operator over lists (_foreach_*): call the target for each element of the lists.  The
+ * target writes the element of the first list, or its return is copied to that element
+ * (FOLLOW_COPY), or its returns become the list that the call returns. */
 int follow_each(dp_call *call, const follow_row *rows, size_t n);
 
 #endif

@@ -1,9 +1,10 @@
-/* foreach.c -- operators over lists of tensors: another operator for each element
+/* foreach.c -- operators over lists of tensors (_foreach_*): one call of the target per element
  * (aten/src/ATen/native/ForeachOpsKernels.cpp). */
 #include "composite.h"
 #include "follow.h"
 
-/* How many elements a list argument has that the row takes apart; -1 where it does not. */
+/* Return the length of the list from which argument `i` of the target takes its elements; -1: the
+ * argument is not taken from a list. */
 static int64_t length(const dp_call *call, const follow_row *row, uint32_t i)
 {
     follow_part part = row->args[i];
@@ -48,7 +49,8 @@ static void arguments(const dp_call *call, const follow_row *row, size_t k, dp_v
     }
 }
 
-/* made [n] out, where the call returns a list. */
+/* Call the target for element `k` of the lists.  made [k] is set to the result if the call returns
+ * a list. */
 static int each(dp_call *call, const follow_row *row, const dp_op *op, size_t k, dp_value *args,
                 dp_tensor **made)
 {

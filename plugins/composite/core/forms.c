@@ -1,9 +1,9 @@
-/* forms.c -- overloads that follow from others. */
+/* forms.c -- overloads derived from another overload, the target (forms.h). */
 #include "forms.h"
 #include "composite.h"
 #include <string.h>
 
-enum { ARGS_MAX = 32 };
+enum { ARGS_MAX = 32 }; /* arguments of the target, with its out= */
 
 static const dp_op *find(dp_call *call, const char *target)
 {
@@ -55,17 +55,17 @@ int form_by_out(dp_call *call, const char *target, int result)
     const dp_op *op = find(call, target);
     dp_tensor *self = call->args[0].u.t, *out = NULL;
     int64_t none = 0;
-    dp_schema_info facts = {.size = sizeof(facts)};
+    dp_schema_info info = {.size = sizeof(info)};
     dp_value args[ARGS_MAX], ignored = dp_none();
 
     if (op == NULL)
         return DP_ENOTFOUND;
-    int rc = dp_schema_info_get(call->ctx, call->op, &facts);
+    int rc = dp_schema_info_get(call->ctx, call->op, &info);
     if (rc < 0)
         return rc;
-    bool in_place = facts.form == DP_VARIANT_IN_PLACE;
+    bool in_place = info.form == DP_VARIANT_IN_PLACE;
     DP_VIEW(x, self);
-    if (in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype)) /* of abs alone */
+    if (in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype)) /* only abs_ */
         return dp_refuse(call->ctx, DP_ERUNTIME,
                          "In-place abs is not supported for complex tensors.");
     if (!in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype))
@@ -103,7 +103,8 @@ static int check_cast(dp_call *call, const dp_tensor *made, const dp_tensor *to,
         dp_op_name(call->op), dp_dtype_name(y.dtype), dp_dtype_name(x.dtype));
 }
 
-/* made [n], as the call's last arguments. */
+/* Copy made [n] to the out= arguments outs [n], which are resized.  All dtypes are checked before
+ * the first copy. */
 static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made, uint32_t n,
                      int dtype)
 {

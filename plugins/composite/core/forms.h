@@ -1,27 +1,29 @@
-/* forms.h -- overloads that follow from others: what the generated kernels of gen/composite_forms.c
- * call.  Each is given the name of the operator that it follows from, whose arguments are the
- * call's but for what is said. */
+/* forms.h -- overloads derived from another overload, the target; the generated kernels of
+ * gen/composite_forms.c call these functions.  Each function takes the name of the target and calls
+ * it with the arguments of the call, except for the differences that its comment describes. */
 #ifndef COMPOSITE_FORMS_H
 #define COMPOSITE_FORMS_H
 
 #include <dispatchd/plugin.h>
 
-/* The result's dtype: that of self, bool, that of its real part, that of complex numbers of it. */
+/* Dtype of the result: that of self; bool; the real dtype of a complex self; the complex dtype of a
+ * real self. */
 enum { FORM_SAME, FORM_BOOL, FORM_REAL, FORM_COMPLEX };
 
-/* `target` takes tensors for the Scalars at the bits of `scalars`: they become wrapped numbers. */
+/* Call `target`, which takes tensors where the call has Scalars: argument i is converted to a
+ * wrapped number for each bit i of `scalars`. */
 int form_wrapped(dp_call *call, const char *target, uint32_t scalars);
-/* `target` is the overload with out=, which comes last: given a new tensor, or for an in-place
- * overload the call's first argument. */
+/* Call `target`, the overload with out= as its last argument.  The out= tensor is a new one, or, if
+ * the call's operator is in-place, the first argument of the call.  `result` is a FORM_* above. */
 int form_by_out(dp_call *call, const char *target, int result);
-/* What is written must have: a dtype to which the result can be cast, or the result's. */
+/* Dtype required of a written tensor: any to which the result can be cast; exactly the result's. */
 enum { FORM_CAST, FORM_EXACT };
-/* The call has out= in addition, and last, one for each of what `target` returns: they are resized
- * to that, and it is copied. */
+/* Call `target`, the overload without the call's last arguments, the out= tensors.  There is one
+ * out= tensor per return of the target; it is resized and gets a copy of that return. */
 int form_out_of(dp_call *call, const char *target, int dtype);
-/* The call is in-place: what `target` returns is copied to its first argument. */
+/* Call `target` for an in-place operator and copy its return to the first argument of the call. */
 int form_in_place_of(dp_call *call, const char *target, int dtype);
-/* The same operator by another name. */
+/* Call `target`, of which the call's operator is an alias. */
 int form_alias(dp_call *call, const char *target);
 
 #endif

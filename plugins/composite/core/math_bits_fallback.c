@@ -1,36 +1,37 @@
-/* math_bits_fallback.c -- tensors that are the conjugate or the negative of what their bytes say.
+/* math_bits_fallback.c -- fallbacks for tensors with the conjugate bit or the negative bit.
  *
- * _conj and _neg_view are views that only say so, in their keys.  An operator without a kernel of
- * its own for the key Conjugate or Negative comes by here: its arguments are turned into plain
- * ones, and what it writes is copied back (aten/src/ATen/native/MathBitsFallback.h).  Views stay
- * what they are views of.
+ * _conj and _neg_view return views that only have a key, Conjugate or Negative, in addition; their
+ * memory is unchanged.  An operator without a kernel of its own for that key runs the fallback: it
+ * replaces each argument that has the bit by a resolved copy, runs the operator below the key, and
+ * copies written arguments back (aten/src/ATen/native/MathBitsFallback.h).  An argument of which
+ * the operator returns a view is not replaced.
  *
  * Operators: as_strided, clone, _conj_physical, conj_physical, copy, empty_like, full_like,
  * new_empty, new_empty_strided, new_full, new_ones, new_zeros, ones_like, resolve_conj,
  * resolve_neg, set, squeeze, t, transpose, unsqueeze, zeros_like. */
 #include "composite.h"
 
-/* A written argument that a plain copy stands for. */
+/* an argument with the bit, borrowed, and its resolved copy, owned */
 typedef struct twin {
     dp_tensor *own, *plain;
 } twin;
 
-/* Within one call: the copies are owned. */
-typedef struct straight {
+/* state of the fallback in one call */
+typedef struct resolution {
     dp_call *call;
-    uint64_t bit; /* of the key that the kernel runs for */
-    twin *twins;
-    uint32_t n, room;
-} straight;
+    uint64_t bit; /* functionality bit of the key for which the fallback runs */
+    twin *twins;  /* [n], of at most `capacity` */
+    uint32_t n, capacity;
+} resolution;
 
-/* *slot, which has the bit, becomes a plain copy. */
-static int replace(straight *s, dp_tensor **slot)
+/* Replace *slot, a tensor with the bit, by a resolved copy that `s` owns. */
+static int replace(resolution *s, dp_tensor **slot)
 {
     dp_ctx *ctx = s->call->ctx;
     dp_tensor *plain;
 
     for (uint32_t i = 0; i < s->n; i++)
-        if (s->twins[i].own == *slot) { /* out=x of x: still one tensor */
+        if (s->twins[i].own == *slot) { /* f(x, out=x): both stay one tensor */
             *slot = s->twins[i].plain;
             return 0;
         }
@@ -43,7 +44,7 @@ static int replace(straight *s, dp_tensor **slot)
     return rc;
 }
 
-/* How many tensors of v have the bit. */
+/* Return the number of tensors in `v` that have the bit. */
 static uint32_t count(const dp_value *v, uint64_t bit)
 {
     uint32_t n = v->tag == DP_TAG_TENSOR && has_bit(v->u.t, bit);
@@ -53,8 +54,8 @@ static uint32_t count(const dp_value *v, uint64_t bit)
     return n;
 }
 
-/* A list with plain tensors, in memory of the call; some may be NULL. */
-static int replace_list(straight *s, dp_value *v)
+/* Replace the list `v` by one in the call's memory with resolved tensors; items may be NULL. */
+static int replace_list(resolution *s, dp_value *v)
 {
     dp_tensor **items = dp_alloc_n(s->call->ctx, v->len, sizeof(dp_tensor *));
     int rc = items ? 0 : DP_ERESOURCE;
@@ -67,7 +68,7 @@ static int replace_list(straight *s, dp_value *v)
     return rc;
 }
 
-static int replace_all(straight *s, uint64_t viewed, dp_value *args)
+static int replace_all(resolution *s, uint64_t viewed, dp_value *args)
 {
     int rc = 0;
 
@@ -79,15 +80,16 @@ static int replace_all(straight *s, uint64_t viewed, dp_value *args)
     return rc;
 }
 
-/* What was written goes to the tensors that were to be; the copies go. */
-static int finish(straight *s, int rc, const dp_schema_info *facts)
+/* Copy written copies back to the arguments that they replaced, if `rc` is 0, and release all
+ * copies.  Return rc, or the error of copying back. */
+static int finish(resolution *s, int rc, const dp_schema_info *info)
 {
     dp_ctx *ctx = s->call->ctx;
 
     for (uint32_t k = 0; k < s->n; k++) {
         bool written = false;
         for (uint32_t i = 0; i < s->call->n_args; i++)
-            written |= facts->written >> i & 1 && s->call->args[i].tag == DP_TAG_TENSOR &&
+            written |= info->written >> i & 1 && s->call->args[i].tag == DP_TAG_TENSOR &&
                        s->call->args[i].u.t == s->twins[k].own;
         if (rc == 0 && written) {
             DP_VIEW(x, s->twins[k].plain);
@@ -100,37 +102,38 @@ static int finish(straight *s, int rc, const dp_schema_info *facts)
     return rc;
 }
 
-/* Runs the operator below this key on plain arguments. */
+/* Run the operator below the call's key on resolved arguments. */
 static int resolve(dp_call *call)
 {
     uint64_t bit = dp_keyset_of(call->key).functionality;
-    straight s = {call, bit, NULL, 0, 0};
-    dp_schema_info facts = {.size = sizeof(facts)};
+    resolution s = {call, bit, NULL, 0, 0};
+    dp_schema_info info = {.size = sizeof(info)};
     dp_keyset below = dp_keyset_below(call->keys, call->key);
-    int rc = dp_schema_info_get(call->ctx, call->op, &facts);
+    int rc = dp_schema_info_get(call->ctx, call->op, &info);
 
     for (uint32_t i = 0; i < call->n_args; i++)
-        s.room += count(&call->args[i], bit);
+        s.capacity += count(&call->args[i], bit);
     dp_value *args = dp_alloc_n(call->ctx, call->n_args, sizeof(dp_value));
-    s.twins = dp_alloc_n(call->ctx, s.room, sizeof(twin));
+    s.twins = dp_alloc_n(call->ctx, s.capacity, sizeof(twin));
     if (args == NULL || s.twins == NULL)
         return DP_ERESOURCE;
     for (uint32_t i = 0; i < call->n_args; i++)
         args[i] = call->args[i];
     if (rc == 0)
-        rc = replace_all(&s, facts.viewed, args);
+        rc = replace_all(&s, info.viewed, args);
     if (rc < 0)
         rc = dp_refuse(call->ctx, rc, NULL);
     else
         rc = dp_redispatch_boxed(call->ctx, call->op, below, args, call->n_args, call->rets,
                                  call->n_rets);
-    return finish(&s, rc, &facts);
+    return finish(&s, rc, &info);
 }
 
 DP_FALLBACK(Conjugate, resolve)
 DP_FALLBACK(Negative, resolve)
 
-/* What looks at sizes alone, converts by itself (dp_copy()), or changes a tensor's own geometry. */
+/* Operators that skip the fallback: they only read sizes, resolve the bit themselves (dp_copy()),
+ * or change the geometry of their argument. */
 #define SEE_THROUGH(key)                                                                           \
     DP_LIBRARY_IMPL(aten, key, DP_IMPL_FALLTHROUGH("copy_"), DP_IMPL_FALLTHROUGH("clone"),         \
                     DP_IMPL_FALLTHROUGH("_conj_physical"), DP_IMPL_FALLTHROUGH("conj_physical_"),  \
